@@ -21,7 +21,6 @@ import type { ExposureBook } from "./risk/exposure_book.ts";
 import { ExposureLimit } from "./risk/exposure_limit.ts";
 import { PreTradeChecks } from "./risk/pre_trade_checks.ts";
 import { executionLog } from "./shared/execution_log.ts";
-import type { MinimumBet } from "./shared/limits.ts";
 
 /** What quoting and executing share with the rest of the solver. */
 interface TradingInputs {
@@ -30,7 +29,6 @@ interface TradingInputs {
   markets: Markets;
   pricing: Pricing;
   exposure: ExposureBook;
-  minimumBet: MinimumBet;
   metrics: SolverMetrics;
   registry: Registry;
 }
@@ -38,7 +36,7 @@ interface TradingInputs {
 /** Creates what quotes bets, and what checks, reserves, hedges and submits the signed ones. */
 export function createTrading(
   options: SolverOptions,
-  { resources, signer, markets, pricing, exposure, minimumBet, metrics, registry }: TradingInputs,
+  { resources, signer, markets, pricing, exposure, metrics, registry }: TradingInputs,
 ) {
   const { chainId, maxRisk, maxStartAheadMs, maxStartBehindMs, maxDeadlineMs } = options;
   const { strategy, marketData } = pricing;
@@ -56,7 +54,6 @@ export function createTrading(
     chainId,
     clock,
     markets,
-    minimumBet,
     limit,
     // Prices that are made up are the same at any time.
     timeBounds: marketData === undefined

@@ -20,7 +20,6 @@ import { executionLog } from "./shared/execution_log.ts";
 import { decodeBet } from "./execution/execution.ts";
 import { createNodeFollower } from "./node_follower.ts";
 import { reportAccount, reportCalibration, reportExposure } from "./gauges.ts";
-import { MinimumBet } from "./shared/limits.ts";
 import { SolverMetrics } from "./metrics.ts";
 import { operations } from "./operations.ts";
 import { options as optionTable, type SolverOptions } from "./options.ts";
@@ -86,10 +85,8 @@ async function start(
   const { marketData } = pricing;
   const solver = signer.address;
 
-  const minimumBet = new MinimumBet();
   const { quoter, executor, intents, reservations } = createTrading(options, {
     ...parts,
-    minimumBet,
     registry,
   });
   opened.defer(() => intents.stop());
@@ -100,7 +97,7 @@ async function start(
     node,
     clock,
     exposure,
-    minimumBet,
+    quoter,
     reservations: dryRun ? undefined : reservations,
     marketData,
   });

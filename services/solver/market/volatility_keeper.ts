@@ -143,7 +143,7 @@ export class VolatilityKeeper {
     const to = Math.floor(nowMs / CANDLE_MS) * CANDLE_MS;
     let count = 0;
     const fills = await Promise.allSettled([...marketData.markets].map(async (market) => {
-      const { volatility } = marketData.pricesOf(market);
+      const { volatility } = marketData.stateOf(market);
       const from = Math.max(to - PAST_MAX_MS, volatility.candlesEndMs);
       for await (const candle of exchangeCandles(history, market, { from, to }, signal)) {
         volatility.addCandle(candle);
@@ -167,7 +167,7 @@ export class VolatilityKeeper {
     const marketData = this.#marketData;
     if (dryRun || marketData === undefined) return;
     const states = [...marketData.markets].flatMap((market) => {
-      const { volatility } = marketData.pricesOf(market);
+      const { volatility } = marketData.stateOf(market);
       return volatility.candlesEndMs === 0 ? [] : [[market.symbol, volatility.toJSON()] as const];
     });
     if (states.length === 0) return;

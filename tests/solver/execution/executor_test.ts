@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { RangemakerError } from "../../../lib/errors.ts";
 import { OutcomeUnknownError, StoreError } from "../../../lib/intents/errors.ts";
-import { betTermsOf } from "../../../lib/protocol/terms.ts";
+import { betOf } from "../../../lib/protocol/bet.ts";
 import { hashTransaction } from "../../../lib/protocol/transaction.ts";
 import type { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
 import { decodeExecution, encodeExecution } from "../../../services/solver/execution/execution.ts";
@@ -182,7 +182,7 @@ Deno.test("Executor: a transaction has its quote's terms and signatures, and the
       timestamp: clock.now(),
       from: solver.address,
       user: user.address,
-      ...betTermsOf(quote),
+      ...betOf(quote),
       payout: quote.payout,
       deadline: quote.deadline,
       solverSignature: quote.signature,

@@ -35,7 +35,7 @@ async function run(
     SPEC_MARKETS,
     await keeper.readSaved(SPEC_MARKETS, settings),
   );
-  const { volatility } = marketData.pricesOf(market);
+  const { volatility } = marketData.stateOf(market);
   const forecast = () => volatility.forecast(clock.now(), clock.now() + 3_600_000);
   return { keeper, marketData, clock, volatility, forecast };
 }
