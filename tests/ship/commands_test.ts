@@ -61,21 +61,10 @@ async function start(command: string, { shell }: Place): Promise<string> {
 }
 
 /** Runs Deno at the top of the repository to exit code 0. @returns What it printed. */
-function deno(...args: string[]): Promise<string> {
-  return denoWith({}, args);
-}
-
-async function denoWith(options: Deno.CommandOptions, args: string[]): Promise<string> {
-  const cwd = fileUrl(".").pathname;
-  const { code, text, stdout } = await run(Deno.execPath(), args, { cwd, ...options });
+async function deno(...args: string[]): Promise<string> {
+  const { code, text, stdout } = await run(Deno.execPath(), args, { cwd: fileUrl(".").pathname });
   assert.equal(code, 0, text);
   return stdout.trim();
-}
-
-/** Runs Deno without taking coverage, which makes long computations ten times as long. */
-function denoUncovered(...args: string[]): Promise<string> {
-  const { DENO_COVERAGE_DIR: _, ...env } = Deno.env.toObject();
-  return denoWith({ clearEnv: true, env }, args);
 }
 
 /** In a folder of its own, with a simulated tape. */
@@ -84,20 +73,13 @@ function backtest(command: string): Promise<string> {
     const rows = simulatedTape(seededRandom(3), { volatility: 0.6, durationMs: 600_000 });
     await Deno.writeTextFile(`${folder}/trades.csv`, tapeText(rows));
     const here = command.replaceAll(/\b\w+\.csv\b/g, `${folder}/$&`).split(" ");
-    return await denoUncovered(
-      "run",
-      "-A",
-      "main.ts",
-      "solver",
-      "backtest",
-      ...here.slice(3),
-    );
+    return await deno("run", "-A", "main.ts", "solver", "backtest", ...here.slice(3));
   });
 }
 
 /** With as few deposits, quotes and executions as do. */
 function benchmark(command: string): Promise<string> {
-  return denoUncovered(...command.split(" ").slice(1), "20", "20");
+  return deno(...command.split(" ").slice(1), "2", "2");
 }
 
 /** On a copy: the result must be the committed lock file. */
