@@ -260,7 +260,14 @@ async function tryCompose(folder: string): Promise<void> {
   const compose = (...args: string[]) =>
     must("podman-compose", "--project-name", "rangemaker", "--file", path, ...args);
 
-  await compose("up", "--detach", "--no-build");
+  /** Starts services after their database, as `depends_on` would. */
+  const up = async (...names: string[]) => {
+    await compose("up", "--detach", "--no-build", "postgres");
+    await healthy("postgres");
+    await compose("up", "--detach", "--no-build", ...names);
+  };
+
+  await up(...names);
   const pids = new Map<string, number>();
   for (const name of names) pids.set(name, await healthy(name));
   report(`${names.length} containers healthy`);
@@ -290,7 +297,7 @@ async function tryCompose(folder: string): Promise<void> {
   const before = await balances();
   await compose("down");
   assert.equal(await must("podman", "ps", "--all", "--quiet"), "");
-  await compose("up", "--detach", "--no-build", ...KEEPERS);
+  await up(...KEEPERS);
   for (const name of KEEPERS) await healthy(name);
   assert.deepEqual(await balances(), before);
   report("down and up: the same balances");
