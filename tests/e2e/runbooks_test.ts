@@ -1,5 +1,5 @@
 /**
- * The runbooks of docs/operating.md: a shell runs their commands against services in separate
+ * The runbooks of docs/operating.md and docs/runbooks.md: a shell runs their commands against services in separate
  * processes. The test simulates systemd and the clock of the machine.
  */
 import assert from "node:assert/strict";
@@ -34,8 +34,8 @@ await Deno.symlink(documents, `${programFolder}/docs`);
 
 /** The blocks of commands of a chapter. */
 function blocksOf(heading: string, count: number): DocumentedCommand[][] {
-  const found = passagesOf("docs/operating.md")
-    .filter(({ chapter }) => chapter.startsWith(`### ${heading}\n`))
+  const found = ["docs/operating.md", "docs/runbooks.md"].flatMap(passagesOf)
+    .filter(({ chapter }) => new RegExp(`^##+ ${heading}\n`).test(chapter))
     .map(({ commands }) => commands);
   assert.equal(found.length, count, heading);
   return found;
@@ -288,21 +288,27 @@ ${key("admin")}
     return stdout.trim();
   }
 
-  /** Runs commands of the document in order, each until its output is that of the document. */
-  async play(commands: readonly DocumentedCommand[] = []): Promise<void> {
+  /**
+   * Runs commands of the document in order, each until its output is that of the document.
+   *
+   * @returns What the last one printed.
+   */
+  async play(commands: readonly DocumentedCommand[] = []): Promise<string> {
     const foreign = this.databases === undefined ? POSTGRES : SQLITE;
+    let actual = "";
     for (const { text, answer } of commands) {
       if (text.endsWith(foreign)) continue;
       const expected = answer === undefined ? /^/ : patternOf(answer, (each) => each);
-      let actual = "";
       await eventually(text, async () => {
         actual = await this.#run(text);
         return expected.test(actual) || undefined;
       }).catch((thrown) => assert.fail(`${thrown}\n${text}\nanswers\n${actual}`));
     }
+    return actual;
   }
 
-  async #run(command: string): Promise<string> {
+  async #run(text: string): Promise<string> {
+    const command = text.replace(/ # \w+$/, "");
     const [program, ...words] = command.split(" ");
     if (program === "systemctl" && command.includes(" && ")) {
       let printed = "";
@@ -328,8 +334,10 @@ ${key("admin")}
         continue;
       }
       const name = NAMES.find((each) => unit === `rangemaker-one@${each}`) ?? assert.fail(unit);
-      if (verb === "stop" || verb === "restart") await this.#stop(name);
-      if (verb !== "stop" && !this.#programs.has(name)) await this.#start(name);
+      if (["stop", "restart", "disable"].includes(verb ?? "")) await this.#stop(name);
+      if (["start", "restart", "enable"].includes(verb ?? "") && !this.#programs.has(name)) {
+        await this.#start(name);
+      }
     }
     return "";
   }
@@ -429,6 +437,11 @@ ${key("admin")}
     assert.equal(body.code, "NONCE_USED");
   }
 
+  /** The deposits of the user that the bridge knows. */
+  async deposits(): Promise<unknown> {
+    return await (await fetch(`${this.urlOf("bridge")}/deposits/${user.address}`)).json();
+  }
+
   async execute(quote: Awaited<ReturnType<typeof askQuote>>): Promise<Answer> {
     return await post(`${this.urlOf("solver")}/execute`, {
       quote,
@@ -493,7 +506,8 @@ async function takesDepositsAndBets(machine: Machine): Promise<void> {
 }
 
 async function loseMachine(machine: Machine): Promise<void> {
-  const [copy, start] = blocksOf("Lost machine", 2);
+  const [copy] = blocksOf("Backups", 1);
+  const [start] = blocksOf("Lost machine", 1);
   const restores = blocksOf("Restore", 3);
   await machine.play(copy);
   await takesDepositsAndBets(machine);
@@ -513,10 +527,18 @@ async function loseMachine(machine: Machine): Promise<void> {
   const client = new CoreClient({ url: machine.urlOf("node") });
   const { balance, locked } = await client.getAccount(user.address);
   await machine.deposit(); // after the copy of the bridge: nobody has it then
+  const [undo] = blocksOf("Undo a restore", 1);
   for (const alone of restores.slice(1)) {
+    const before = await machine.deposits();
     await machine.play(alone);
+    if (alone === restores[1]) {
+      assert.notDeepEqual(await machine.deposits(), before);
+      await machine.play(undo);
+      assert.deepEqual(await machine.deposits(), before);
+    }
     await takesDepositsAndBets(machine);
   }
+  await refuseWhileRunning(machine);
   await restoreWithoutCopy(machine, restores);
   const units = NAMES.map((name) => `rangemaker-one@${name}`).join(" ");
   await machine.play([{ text: `systemctl stop ${units}` }]);
@@ -529,6 +551,17 @@ async function loseMachine(machine: Machine): Promise<void> {
   const restored = await client.getAccount(user.address);
   assert.deepEqual([restored.balance, restored.locked], [balance, locked]);
   await takesDepositsAndBets(machine);
+}
+
+/** Nothing is replaced under a service that runs. */
+async function refuseWhileRunning(machine: Machine): Promise<void> {
+  const before = await machine.deposits();
+  for (const name of ["node", "bridge", "solver"]) {
+    const text = `sh /opt/rangemaker/docs/deployment/restore ${name}`;
+    const refusal = new RegExp(`The data of the ${name} are in use by .*: stop rangemaker-one`);
+    await assert.rejects(machine.play([{ text }]), refusal);
+  }
+  assert.deepEqual(await machine.deposits(), before);
 }
 
 /** Nothing is changed or started unless the copies are there and complete. */
@@ -594,9 +627,8 @@ async function upgrade(machine: Machine): Promise<void> {
   };
   const stored = async () => {
     const client = new CoreClient({ url: machine.urlOf("node") });
-    const { address, balance, locked } = await client.getAccount(user.address);
-    const deposits = await fetch(`${machine.urlOf("bridge")}/deposits/${address}`);
-    return { balance, locked, deposits: await deposits.json() };
+    const { balance, locked } = await client.getAccount(user.address);
+    return { balance, locked, deposits: await machine.deposits() };
   };
   await takesDepositsAndBets(machine);
   const before = await stored();
@@ -638,7 +670,9 @@ async function upgrade(machine: Machine): Promise<void> {
     else await takesDepositsAndBets(machine);
     await goBack(); // to the copies of this upgrade
     assert.deepEqual(await stored(), later);
-    await machine.play(replay); // the deposit that the new version has accepted
+    const printed = await machine.play(replay); // the deposit that the new version has accepted
+    // And the bet: its hedge is open.
+    assert.match(printed, /replaced-.*: hedges of bets [^]*\nGone: thesis .*: undo its hedge\n/);
     const client = new CoreClient({ url: machine.urlOf("node") });
     const { balance } = await client.getAccount(user.address);
     assert.equal(balance, later.balance + 500_000_000n);

@@ -108,15 +108,15 @@ function tomlOf(path: string): string[] {
   return [...readText(path).matchAll(/```toml\n([^]*?)```/g)].map(([, text = ""]) => text);
 }
 
-Deno.test("docs/operating.md: the markets file is read", () => {
-  const { list } = parseMarkets(tomlOf("docs/operating.md")[1] ?? "", "operating.md");
+Deno.test("docs/deploying.md: the markets file is read", () => {
+  const { list } = parseMarkets(tomlOf("docs/deploying.md")[1] ?? "", "deploying.md");
   assert.deepEqual(list.map(({ symbol }) => symbol), ["BTC/USDT", "DOGE/USDT"]);
   assert.deepEqual(list[0], SPEC_MARKETS.list[0]);
   assert.deepEqual(list[1]?.exchangeSymbols, { provider_c: "XDG/USDT" });
 });
 
-Deno.test("docs/operating.md: every service accepts the settings file; the node's section has the defaults", () =>
-  withFile(tomlOf("docs/operating.md")[0] ?? "", async (path) => {
+Deno.test("docs/deploying.md: every service accepts the settings file; the node's section has the defaults", () =>
+  withFile(tomlOf("docs/deploying.md")[0] ?? "", async (path) => {
     for (const [name, table] of Object.entries(OPTION_TABLES)) {
       const { definition } = (await commands[name as CommandName].load()).run; // tables have these names
       const read = <T extends OptionTable>(table: T) =>
