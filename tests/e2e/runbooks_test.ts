@@ -327,10 +327,10 @@ ${key("admin")}
   }
 
   async #systemctl([verb, ...words]: string[]): Promise<string> {
-    for (const unit of words) {
+    for (const unit of verb === "mask" ? [] : words) {
       if (["--now", ORACLE_UNIT, `${BACKUP_UNIT}.timer`].includes(unit)) continue;
       if (unit === BACKUP_UNIT) {
-        await this.#script("/opt/rangemaker/docs/deployment/backup");
+        await this.#script("/opt/rangemaker/docs/deployment/backup $SERVICES");
         continue;
       }
       const name = NAMES.find((each) => unit === `rangemaker-one@${each}`) ?? assert.fail(unit);
@@ -345,7 +345,9 @@ ${key("admin")}
   /** Runs a script of this folder on this machine. */
   async #script(words: string): Promise<string> {
     const [path = "", ...args] = words.replace("/opt/rangemaker/docs", documents).split(" ");
-    return await this.shell(`set -- ${args.join(" ")}\n${await Deno.readTextFile(path)}`);
+    const environment = "SERVICES=; if [ -e backup.env ]; then . ./backup.env; fi"; // of the unit
+    const script = await Deno.readTextFile(path);
+    return await this.shell(`${environment}\nset -- ${args.join(" ")}\n${script}`);
   }
 
   async #start(name: Name): Promise<void> {
@@ -579,16 +581,32 @@ async function restoreWithoutCopy(
       "cp whole/* latest/ && rm -r whole",
     ],
   ];
+  const { balance, locked } = await client.getAccount(user.address);
   for (const [damage, repair] of damages) {
-    const { balance, locked } = await client.getAccount(user.address);
     await machine.shell(`cd ${copies} && ${damage}`);
     for (const each of restores) await assert.rejects(machine.play(each), /ended with/);
-    await machine.play([{ text: `systemctl start ${units}` }]);
-    const after = await client.getAccount(user.address);
-    assert.deepEqual([after.balance, after.locked], [balance, locked]);
-    await takesDepositsAndBets(machine);
     await machine.shell(`cd ${copies} && ${repair}`);
   }
+  await machine.play([{ text: `systemctl start ${units}` }]);
+  const after = await client.getAccount(user.address);
+  assert.deepEqual([after.balance, after.locked], [balance, locked]);
+  await takesDepositsAndBets(machine);
+}
+
+/** The bridge goes to a machine that has its settings and key, and no data. */
+async function moveBridge(machine: Machine): Promise<void> {
+  const [, old, [mkdir, ...rest] = []] = blocksOf("Another machine", 3);
+  const before = await machine.deposits();
+  await machine.play(old);
+  await machine.shell("mv /var/lib/rangemaker/bridge /var/lib/old-bridge");
+  const copy = mkdir?.text.replace("scp -rp old:", "cp -r ") ?? assert.fail("No copy");
+  await machine.play([{ text: copy }, ...rest]);
+  assert.deepEqual(await machine.deposits(), before);
+  await machine.deposit();
+  await machine.play([{ text: "systemctl start backup-rangemaker" }]);
+  const copies = await machine.shell("ls /var/backups/rangemaker/latest/");
+  assert.equal(copies, "bridge.sqlite");
+  await machine.shell("rm backup.env");
 }
 
 async function rotateRelayer(machine: Machine): Promise<void> {
@@ -798,7 +816,10 @@ async function backfillGap(machine: Machine): Promise<void> {
 }
 
 testMachine("new keys are accepted, old ones refused", async (machine, t) => {
-  if (hasProgram("sqlite3")) await t.step("a lost machine", () => loseMachine(machine));
+  if (hasProgram("sqlite3")) {
+    await t.step("a lost machine", () => loseMachine(machine));
+    await t.step("a bridge moves to another machine", () => moveBridge(machine));
+  }
   await rotateAll(machine, t);
   await t.step("backfill of the gap", () => backfillGap(machine));
 });
