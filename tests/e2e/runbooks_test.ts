@@ -606,7 +606,15 @@ async function moveBridge(machine: Machine): Promise<void> {
   await machine.play([{ text: "systemctl start backup-rangemaker" }]);
   const copies = await machine.shell("ls /var/backups/rangemaker/latest/");
   assert.equal(copies, "bridge.sqlite");
-  await machine.shell("rm backup.env");
+  await machine.shell(
+    "rm backup.env && echo /var/lib/old-bridge/data/bridge.sqlite > bridge.database-old",
+  );
+  const replayed = await machine.play([{ text: "sh /opt/rangemaker/docs/deployment/replay" }]);
+  assert.match(
+    replayed,
+    /Database of bridge\.database-old\n0 sent again, [1-9]\d* already present/,
+  );
+  assert.match(replayed, /\nThe node has the deposits of all databases above \(2\)$/);
 }
 
 async function rotateRelayer(machine: Machine): Promise<void> {

@@ -12,6 +12,7 @@ import type { CommandName } from "../../lib/cli/option_names.ts";
 import { ChainReader } from "../../lib/client/chain_reader.ts";
 import { RangemakerClient } from "../../lib/client/mod.ts";
 import { DEPOSIT_ID_TYPE, DEPOSIT_REQUEST_TYPE } from "../../lib/protocol/deposit.ts";
+import { PROBLEMS } from "../../lib/problems/mod.ts";
 import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { nodeMethods } from "../../lib/protocol/methods/all.ts";
 import { developmentMethods } from "../../lib/protocol/methods/development.ts";
@@ -91,6 +92,20 @@ Deno.test("Documents: every link leads to an existing file and heading", () => {
       );
       assert(anchors.includes(anchor), `${document}: ${target}`);
     }
+  }
+});
+
+Deno.test("Documents of operators: each begins with a table of its contents, without the alerts", () => {
+  const alerts: readonly string[] = PROBLEMS.map(({ name }) => name);
+  for (const name of ["deploying", "operating", "runbooks"]) {
+    const [head = "", ...chapters] = readText(`docs/${name}.md`).split(/^(?=##)/m);
+    const headings = chapters.map((chapter) => /^#+ (.*)$/m.exec(chapter)?.[1] ?? "");
+    const listed = [...head.matchAll(/^ *- \[(.*)\]\(#(.*)\)$/gm)];
+    assert.deepEqual(
+      listed.map(([, heading = ""]) => heading),
+      headings.filter((heading) => !alerts.includes(heading)),
+    );
+    for (const [, heading = "", anchor] of listed) assert.equal(anchor, anchorOf(heading));
   }
 });
 
