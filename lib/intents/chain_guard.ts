@@ -230,7 +230,7 @@ function requireSameGenesis(url: string, actual: Hex | null, expected: Hex | nul
     "CHAIN_MISMATCH",
     `Core node at ${redactUrls(url)} ${has}, but the database belongs to the chain that begins ` +
       `with ${expected}, so nothing is submitted: if the node has lost its chain, restore it; ` +
-      "otherwise set --rpc-url to a node of that chain (docs/operating.md, Chain and stores)",
+      "otherwise set --rpc-url to a node of that chain (docs/runbooks.md, Another chain)",
     { expected, actual },
   );
 }
@@ -240,7 +240,7 @@ function chainRewound(url: string, evidence: string): WrongChainError {
     "CHAIN_REWOUND",
     `Core node at ${redactUrls(url)} ${evidence}: it was restored from a backup, so nothing is ` +
       "submitted. Restore a newer one, or run bridge replay and solver reconcile " +
-      "(docs/operating.md, Backup and restore)",
+      "(docs/runbooks.md, A restored node)",
     { evidence },
   );
 }

@@ -79,7 +79,7 @@ export class IntentService {
     );
     this.#problems = gauge(
       `${name}_problem`,
-      "1 while /health fails with this code: see the alerts of docs/operating.md.",
+      "1 while /health fails with this code: see the alerts of docs/runbooks.md.",
       "code",
     );
     for (const code of PROBLEM_CODES) this.#problems.set({ code }, 0);

@@ -297,7 +297,10 @@ Deno.test("doctor: reports stuck intents", () =>
     const args = ["bridge", "--database", database, "--rpc-url", deadUrl()];
     const { level, text, remedy } = (await diagnose(args, bridgeKey)).of("store");
     assert.equal(level, "warn");
-    assert.match(text, / 2 unfinished intents, 1 of them for over 5 minutes$/);
+    assert.match(
+      text,
+      / 2 unfinished intents, 1 of them for over 5 minutes; none is committed, so a node/,
+    );
     assert.match(remedy ?? "", /^Start the service, .* see its log/);
   }));
 

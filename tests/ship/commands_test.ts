@@ -50,7 +50,7 @@ const RUNBOOKS = readText("tests/e2e/runbooks_test.ts");
 
 /** How to run a command of a chapter; undefined if it does not run here, or with the runbooks. */
 function actOf({ text }: DocumentedCommand, chapter: string): Act | undefined {
-  const [, heading] = /^### (.*)$/m.exec(chapter) ?? [];
+  const [, heading] = /^##+ (.*)$/m.exec(chapter) ?? [];
   if (RUNBOOKS.includes(`blocksOf("${heading}"`)) return undefined;
   return ACTS.find(([pattern]) => pattern.test(text))?.[1];
 }

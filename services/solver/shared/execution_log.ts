@@ -31,7 +31,7 @@ interface LoggedStart {
   dryRun: boolean;
 }
 
-/** The log line of each event of a bet (docs/operating.md, "Logs"). */
+/** The log line of each event of a bet (docs/reference.md, "Log events"). */
 export const executionLog = {
   started(start: LoggedStart): void {
     const { address, pricing, chainId, dryRun, balance, maxRisk, maxExposure } = start;
