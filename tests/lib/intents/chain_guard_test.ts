@@ -23,7 +23,7 @@ Deno.test("ChainGuard: a new store records the chain of the node, and then refus
       );
       assert.match(
         thrown.message,
-        /if the node has lost its chain, restore it; otherwise set --rpc-url .*Chain and stores\)$/,
+        /if the node has lost its chain, restore it; otherwise set --rpc-url .*Another chain\)$/,
       );
       assert.doesNotMatch(thrown.message, /secret/);
       return true;
