@@ -160,10 +160,18 @@ async function showsTrends({ page }: Visitor): Promise<void> {
   assert.match(`${spoken?.name}`, /^solver: \d figures, .*read since [\d:]+$/);
   assert.equal(spoken?.description, undefined);
   await page.$$eval(".services summary", (all) => all.forEach((summary) => summary.click()));
+  // Pictures have more to show.
+  const pointsMin = takesPictures ? 50 : 2;
   await page.waitForFunction(
-    (card) => (card?.querySelectorAll("details dd").length ?? 0) > 0,
-    {},
+    (card, pointsMin) => {
+      const trends = [...card?.querySelectorAll('details dd svg[aria-hidden="true"] .value') ?? []];
+      return trends.length > 0 &&
+        trends.length === card?.querySelectorAll("details dd").length &&
+        trends.every((path) => (path.getAttribute("d")?.split("L").length ?? 0) >= pointsMin);
+    },
+    { timeout: 180_000 },
     solver,
+    pointsMin,
   );
 }
 

@@ -2,7 +2,13 @@
 import assert from "node:assert/strict";
 import { Markets } from "../../lib/client/mod.ts";
 import { DraftStore } from "../../services/console/page/trade/draft_store.ts";
-import { FILTERS, makerCsv, userCsv } from "../../services/console/page/trade/history.ts";
+import {
+  FILTERS,
+  makerCsv,
+  PAGE_ROWS,
+  pageOf,
+  userCsv,
+} from "../../services/console/page/trade/history.ts";
 import {
   breakEvenOf,
   chanceText,
@@ -29,6 +35,15 @@ Deno.test("FILTERS: open, won and lost bets; a bet with a breach is lost", () =>
   assert.deepEqual(idsOf("Open"), [1]);
   assert.deepEqual(idsOf("Won"), [2]);
   assert.deepEqual(idsOf("Lost"), [4, 3]);
+});
+
+Deno.test("pageOf: every row is on one page, and a page number out of range is corrected", () => {
+  const rows = Array.from({ length: 2 * PAGE_ROWS + 1 }, (_, index) => index);
+  assert.deepEqual([0, 1, 2].flatMap((page) => pageOf(rows, page).rows), rows);
+  assert.deepEqual(pageOf(rows, 9), { page: 2, pages: 3, rows: rows.slice(-1) });
+  assert.equal(pageOf(rows, -1).page, 0);
+  assert.deepEqual(pageOf([], 0), { page: 0, pages: 1, rows: [] });
+  assert.equal(pageOf(rows.slice(0, PAGE_ROWS), 0).pages, 1);
 });
 
 const markets = new Markets([{ symbol: "A/B", base: OTHER, quote: OTHER }]);

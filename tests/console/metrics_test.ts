@@ -4,6 +4,7 @@ import {
   Metrics,
   MetricsHistory,
   parseMetrics,
+  TREND_MAX,
   WINDOW_MS,
 } from "../../services/console/page/data/metrics.ts";
 
@@ -66,6 +67,24 @@ Deno.test("MetricsHistory: a counter's window is the alert's, also across an out
   assert.equal(grownAt(20, 243, 15), 243, "a page that was opened after its start");
   history = new MetricsHistory();
   assert.equal(grownAt(20, 243, 9), 0, "it may be older than the window");
+});
+
+Deno.test("MetricsHistory: keeps the last values of each figure, until an answer lacks it", () => {
+  let history = new MetricsHistory();
+  const oldestAt = (ms: number, text: string) => {
+    history = history.with(ms, parseMetrics(text));
+    const trends = [...history.trends].map(([{ title }, values]) => [title, values] as const);
+    return trends.find(([title]) => title === "Oldest price")?.[1];
+  };
+  const ageOf = (value: number) => `oracle_price_age_seconds{pair="A/B"} ${value}`;
+  assert.equal(oldestAt(0, "up 1"), undefined);
+  assert.deepEqual(oldestAt(1, ageOf(1)), [1]);
+  assert.deepEqual(oldestAt(2, `${ageOf(2)}\noracle_price_age_seconds{pair="C/D"} 5`), [1, 5]);
+  for (let ms = 3; ms < TREND_MAX + 3; ms++) oldestAt(ms, ageOf(ms));
+  const full = oldestAt(10 * WINDOW_MS, ageOf(0));
+  assert.equal(full?.length, TREND_MAX, "older ones are dropped, however long ago they were read");
+  assert.deepEqual(full?.slice(-2), [TREND_MAX + 2, 0]);
+  assert.equal(oldestAt(10 * WINDOW_MS + 1, "up 1"), undefined);
 });
 
 Deno.test("parseMetrics: infinite values are numbers, and an empty history has none", () => {

@@ -88,6 +88,9 @@ const KEPT = new Set([...COUNTER_METRICS, STARTED]);
 /** The problems whose figures are shown. */
 export const FIGURES = PROBLEMS.filter(({ title }) => title !== undefined);
 
+/** How many values of a figure are kept: some three minutes of a service that answers. */
+export const TREND_MAX = 120;
+
 /** The worst value of a figure; undefined if it has none. */
 export function worstOf({ op }: Problem["bound"], samples: readonly Sample[]): number | undefined {
   const values = samples.map(({ value }) => value);
@@ -105,6 +108,8 @@ export class MetricsHistory implements Figures {
   readonly #answers: readonly Answer[];
   /** Counters of the time before, as far back as alerts count. */
   readonly #older: readonly Answer[];
+  /** The last {@link TREND_MAX} values of each figure that the newest answer has, oldest first. */
+  readonly trends = new Map<Problem, readonly number[]>();
 
   constructor(answers: readonly Answer[] = [], older: readonly Answer[] = []) {
     this.#answers = answers;
@@ -122,7 +127,13 @@ export class MetricsHistory implements Figures {
       })),
     ].filter((answer) => answer.atMs >= atMs - COUNTER_WINDOW_MS);
     const kept = this.#answers.filter((answer) => !isOld(answer));
-    return new MetricsHistory([...kept, { atMs, metrics }], older);
+    const next = new MetricsHistory([...kept, { atMs, metrics }], older);
+    for (const problem of FIGURES) {
+      const worst = worstOf(problem.bound, problem.measure.read(next));
+      if (worst === undefined) continue;
+      next.trends.set(problem, [...this.trends.get(problem) ?? [], worst].slice(-TREND_MAX));
+    }
+    return next;
   }
 
   over(windowMs: number): MetricsHistory {

@@ -1,6 +1,7 @@
+import { scaleLinear } from "d3-scale";
 import { isBeyond } from "../../../../lib/problems/mod.ts";
 import { Card } from "../card.tsx";
-import { FIGURES, worstOf } from "../data/metrics.ts";
+import { TREND_MAX } from "../data/metrics.ts";
 import { isAway, isUp, type ServiceState } from "../data/service_watch.ts";
 import { Fact } from "../fact.tsx";
 import { durationText, formatTime } from "../format.ts";
@@ -19,11 +20,10 @@ export function ServiceCard({ state, findings, process }: ServiceCardProps) {
   const { name, url, history } = state;
   const [style, verdict] = serviceVerdictOf(state, findings);
   // Figures of a service that is away are out of date.
-  const figures = (isUp(state) ? FIGURES : []).flatMap((problem) => {
-    const worst = worstOf(problem.bound, problem.measure.read(history));
-    if (worst === undefined) return [];
+  const figures = [...isUp(state) ? history.trends : []].map(([problem, trend]) => {
+    const worst = trend.at(-1) ?? NaN; // none is empty
     const warmsUp = isWarmingUp(problem, history);
-    return { problem, worst, warmsUp, isBad: isBeyond(worst, problem.bound) && !warmsUp };
+    return { problem, trend, worst, warmsUp, isBad: isBeyond(worst, problem.bound) && !warmsUp };
   });
   const bad = figures.filter(({ isBad }) => isBad).length;
   return (
@@ -54,19 +54,45 @@ export function ServiceCard({ state, findings, process }: ServiceCardProps) {
             {figuresText(figures.length, bad, style === "won", history.startMs)}
           </summary>
           <dl class="facts">
-            {figures.map(({ problem, worst, warmsUp, isBad }) => (
+            {figures.map(({ problem, trend, worst, warmsUp, isBad }) => (
               <Fact key={problem.name} label={`${problem.title} · ${alertText(problem)}`}>
                 <span class={isBad ? "lost" : undefined}>
                   {isBad && "✕ "}
                   {formatValue(worst, problem)}
                   {warmsUp && " (warming up)"}
                 </span>
+                <Trend values={trend} limit={problem.bound.limit} />
               </Fact>
             ))}
           </dl>
         </details>
       )}
     </Card>
+  );
+}
+
+interface TrendProps {
+  values: readonly number[];
+  limit: number;
+}
+
+/** The last values of a figure, the newest at the right, and dashed, where its alert begins. */
+function Trend({ values, limit }: TrendProps) {
+  const finite = values.filter(Number.isFinite);
+  const toY = scaleLinear([Math.min(0, limit, ...finite), Math.max(limit, ...finite)], [18, 2]);
+  const points = finite.map((value, index) =>
+    `${TREND_MAX - finite.length + index} ${toY(value).toFixed(1)}`
+  );
+  return (
+    <svg
+      class="trend"
+      viewBox={`0 0 ${TREND_MAX} 20`}
+      preserveAspectRatio="none"
+      aria-hidden="true"
+    >
+      <path class="mark" d={`M0 ${toY(limit)} H${TREND_MAX}`} />
+      <path class="value" d={points.length > 0 ? `M${points.join(" L")}` : undefined} />
+    </svg>
   );
 }
 

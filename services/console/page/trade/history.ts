@@ -11,6 +11,16 @@ export const FILTERS = {
   Lost: (thesis: Thesis) => isDecided(thesis) && thesis.status !== "won",
 };
 
+/** Rows of one page. */
+export const PAGE_ROWS = 25;
+
+/** One page of a list, and the number of pages. A page beyond the end becomes the last one. */
+export function pageOf<T>(rows: readonly T[], wanted: number) {
+  const pages = Math.max(1, Math.ceil(rows.length / PAGE_ROWS));
+  const page = Math.min(Math.max(0, wanted), pages - 1);
+  return { page, pages, rows: rows.slice(page * PAGE_ROWS, (page + 1) * PAGE_ROWS) };
+}
+
 const COLUMNS =
   "bet,market,status,placed,starts,ends,lower,upper,stake,payout_if_won,paid,profit," +
   "left_at,left_price,user";

@@ -19,13 +19,10 @@ import { type Column, Table } from "../table.tsx";
 import { useNow } from "../use_now.ts";
 import { Signed } from "../words.tsx";
 import { runText, stateOfBet } from "./chart_boxes.ts";
-import { FILTERS, userCsv } from "./history.ts";
+import { FILTERS, pageOf, userCsv } from "./history.ts";
 
 /** Interval at which the list is drawn while a bet is open, and while none is. */
 const [STEP_MS, SETTLED_STEP_MS] = [500, 60_000];
-
-/** Bets that are listed at first. */
-const ROWS = 25;
 
 interface PositionsProps {
   model: PageModel;
@@ -43,8 +40,10 @@ export function Positions(props: PositionsProps) {
   const theses = (session.user.value?.portfolio.theses.value ?? []).map(model.withBreach);
   const nowMs = useNow(model.serverClock, theses.every(isDecided) ? SETTLED_STEP_MS : STEP_MS);
   const filter = useSignal<FilterName>("All");
+  const wanted = useSignal(0);
   const { profit } = resultsOf(theses); // from the maker's side
   const shown = theses.filter(FILTERS[filter.value]);
+  const { page, pages, rows } = pageOf(shown, wanted.value);
   const save = () => {
     download(userCsv(shown, model.markets));
     model.announce(`bets.csv was downloaded, with ${counted(shown.length, "bet")}.`);
@@ -99,8 +98,7 @@ export function Positions(props: PositionsProps) {
             </div>
             <Table
               of="your bets"
-              rows={shown}
-              first={ROWS}
+              rows={rows}
               keyOf={({ id }) => id}
               attributesOf={(thesis) => ({
                 "data-thesis": thesis.id,
@@ -112,9 +110,10 @@ export function Positions(props: PositionsProps) {
               })}
               columns={columnsOf(props, nowMs)}
             />
-            {shown.length === 0 && (
+            {rows.length === 0 && (
               <p class="note">None of your bets is {filter.value.toLowerCase()}.</p>
             )}
+            {pages > 1 && <Pager page={page} pages={pages} wanted={wanted} />}
           </>
         )}
     </section>
@@ -176,6 +175,26 @@ type FilterName = keyof typeof FILTERS;
 
 /** The choices of bets, with the signs of their states. */
 const SIGNS = [["All", ""], ["Open", "●"], ["Won", "✓"], ["Lost", "✕"]] as const;
+
+interface PagerProps {
+  page: number;
+  pages: number;
+  wanted: Signal<number>;
+}
+
+function Pager({ page, pages, wanted }: PagerProps) {
+  return (
+    <div class="row" role="group" aria-label="Pages of bets">
+      <button type="button" disabled={page === 0} onClick={() => wanted.value = page - 1}>
+        Newer
+      </button>
+      <span>Page {page + 1} of {pages}</span>
+      <button type="button" disabled={page === pages - 1} onClick={() => wanted.value = page + 1}>
+        Older
+      </button>
+    </div>
+  );
+}
 
 /** Downloads text as a file of bets. */
 export function download(text: string): void {
