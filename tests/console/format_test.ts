@@ -16,11 +16,11 @@ import {
   toNumber,
 } from "../../services/console/page/format.ts";
 
-Deno.test("formatAmount, formatGain: money of the chain is exact, with two decimals at least", () => {
+Deno.test("formatAmount, formatGain: money of the chain is exact, in cents or with all six digits", () => {
   assert.equal(formatAmount(1_234_567_899_999n), "1,234,567.899999");
   assert.deepEqual([0n, 9_900n, -1n, -510_000n].map(formatAmount), [
     "0.00",
-    "0.0099",
+    "0.009900",
     "−0.000001",
     "−0.51",
   ]);
@@ -29,7 +29,7 @@ Deno.test("formatAmount, formatGain: money of the chain is exact, with two decim
     "−10.00",
     "0.00",
     "+0.000001",
-    "+0.339",
+    "+0.339000",
   ]);
 });
 

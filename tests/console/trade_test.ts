@@ -198,7 +198,10 @@ Deno.test(
     await visitor.press("Get a quote");
     await visitor.press("Sign and place the bet");
     await visitor.sees(/Bet \d+ is placed/);
-    assert.equal((await newestBet(visitor)).user, injected.address);
+    const { id, user } = await newestBet(visitor);
+    assert.equal(user, injected.address);
+    // Exact once it is settled.
+    await visitor.sees(/^\s*\d+\.\d\d\s*$/, `tr[data-thesis="${id}"] [data-column="Pays"]`);
     await visitor.close();
   }),
 );

@@ -9,19 +9,14 @@ const byDigits = Array.from({ length: 7 }, (_, digits) =>
 /** An amount, 0.01 USDC. */
 export const CENT = 10_000n;
 
-/** At least two decimals, up to the six of the chain. */
-const exact = new Intl.NumberFormat("en-US", {
-  minimumFractionDigits: 2,
-  maximumFractionDigits: 6,
-});
-
 /**
  * USDC with 6 decimals as text. The one rule for money that was deposited, bet, lost or paid out: it
- * is exact, so that balances, rows and sums agree to the last digit. Only what is not settled, and
- * sums of it, are rounded to cents, see {@link formatCents} and {@link formatLoss}.
+ * is exact, in cents or with all digits, so that balances, rows and sums agree to the last digit. Only
+ * what is not settled, and sums of it, are rounded to cents, see {@link formatCents} and
+ * {@link formatLoss}.
  */
 export function formatAmount(amount: bigint): string {
-  return exact.format(toNumber(amount)).replace("-", "−");
+  return formatDigits(toNumber(amount), amount % CENT === 0n ? 2 : 6).replace("-", "−");
 }
 
 /** A payout that is only offered, or an estimated amount, in cents: rounded down. */
@@ -67,7 +62,7 @@ export function formatQuotePrice(price: number): string {
 
 /** A price with a number of digits after the point, 6 at most. */
 export function formatDigits(price: number, digits: number): string {
-  return (byDigits[digits] ?? exact).format(price);
+  return byDigits[digits]!.format(price); // 6 at most
 }
 
 /** The range of a box, such as `2,997.37 – 3,000.16`. @param separator Another one, to be spoken. */

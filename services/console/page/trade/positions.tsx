@@ -8,6 +8,7 @@ import {
   counted,
   durationText,
   formatAmount,
+  formatCents,
   formatDay,
   formatGain,
   formatRange,
@@ -149,7 +150,8 @@ function columnsOf(
       name: "Pays",
       number: (thesis) => {
         const verb = FILTERS.Won(thesis) ? "Paid" : FILTERS.Lost(thesis) && "Would have paid";
-        return <>{verb && <span class="note">{verb}</span>} {formatAmount(thesis.payout)}</>;
+        const format = verb ? formatAmount : formatCents;
+        return <>{verb && <span class="note">{verb}</span>} {format(thesis.payout)}</>;
       },
     },
     {
