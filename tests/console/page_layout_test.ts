@@ -24,6 +24,11 @@ Deno.test(
       places.push(`${top} to ${bottom}`);
       await visitor.press(action);
       await visitor.sees(then);
+      const isAbout = await page.$(".side :is(#range, [data-outcome])");
+      if (isAbout === null) continue;
+      const space = Number((await isAbout.boundingBox())?.y) -
+        (await placeOf(page, ".side h2")).bottom;
+      assert(space > 0 && space < 40, `${action}: ${space} below the heading`);
     }
     assert.equal(new Set(places).size, 1, places.join());
     await visitor.close({ outages: true });
@@ -52,6 +57,13 @@ Deno.test(
         assert.equal(await page.evaluate("scrollY"), 0, `${width}: ${action}`);
         const { top, bottom } = await placeOf(page, shown);
         assert(top > 0 && bottom <= height, `${shown}: ${top} to ${bottom} of ${height}`);
+        const isInBar = await page.$eval(
+          ".action-bar",
+          (bar) => bar.matches(".card > [data-fixed]"),
+        );
+        const heading = '.side [aria-label="Your box"] h2';
+        const isShown = await page.$eval(heading, (heading) => heading.checkVisibility());
+        assert.equal(isShown, !isInBar, `${width}, ${action}: a card has more than a heading`);
       }
       await visitor.close({ outages: true });
     }
