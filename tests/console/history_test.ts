@@ -89,6 +89,7 @@ Deno.test("Odds: multiplier, chance and break-even chance", () => {
     const [betAmount, payout, multiplier] of [
       [10_000_000n, 99_995_000n, "× 10.00"],
       [29_000_000n, 57_310_000n, "× 1.98"],
+      [25_000_000n, 25_025_611n, "× 1.001"],
     ] as const
   ) {
     assert.equal(multiplierOf({ betAmount, payout }), multiplier);

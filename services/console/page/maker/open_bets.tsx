@@ -4,6 +4,7 @@ import { isDecided } from "../data/live_breaches.ts";
 import type { PageModel } from "../data/page_model.ts";
 import { formatAmount, formatLoss, formatRange, shortAddress, toNumber } from "../format.ts";
 import { type Sort, Table } from "../table.tsx";
+import { multiplierOf } from "../trade/odds.ts";
 import { useNow } from "../use_now.ts";
 import { decidingPrice, timeTexts } from "./exposure.ts";
 
@@ -81,10 +82,10 @@ export function OpenBets({ model, theses, waiting }: OpenBetsProps) {
         {
           name: "Stake",
           sortBy: ({ betAmount }) => toNumber(betAmount),
-          number: ({ betAmount, payout }) => (
+          number: (thesis) => (
             <>
-              {formatAmount(betAmount)} {factorText(Number(payout) / Number(betAmount))}
-              <span class="detail">pays {formatLoss(payout)}</span>
+              {formatAmount(thesis.betAmount)} {multiplierOf(thesis)}
+              <span class="detail">pays {formatLoss(thesis.payout)}</span>
             </>
           ),
         },
@@ -97,9 +98,6 @@ export function OpenBets({ model, theses, waiting }: OpenBetsProps) {
     />
   );
 }
-
-/** Such as × 1.97. Small gains have a third digit, so that they are not hidden. */
-const factorText = (factor: number) => `× ${factor.toFixed(factor < 1.1 ? 3 : 2)}`;
 
 const lossOf = ({ betAmount, payout }: Thesis) => payout - betAmount;
 

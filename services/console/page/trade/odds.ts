@@ -20,8 +20,11 @@ const CAPPED_SHARE = 0.99;
 
 const ratioOf = ({ betAmount, payout }: Priced) => Number(payout) / Number(betAmount);
 
-/** What a bet pays for its stake, such as `× 1.85`: rounded, like the amounts beside it. */
-export const multiplierOf = (priced: Priced) => `× ${ratioOf(priced).toFixed(2)}`;
+/** What a bet pays for its stake, such as `× 1.85`. Small gains have a third digit, to be seen. */
+export function multiplierOf(priced: Priced): string {
+  const ratio = ratioOf(priced);
+  return `× ${ratio.toFixed(ratio < 1 + SMALL_GAIN ? 3 : 2)}`;
+}
 
 /**
  * A warning if the chance is unknown or far below break-even, or the payout capped or very low.
