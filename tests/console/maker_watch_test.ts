@@ -186,10 +186,10 @@ Deno.test("termsOf: the maker sees which bets its settings allow", () => {
     basePayoutMultiplier: 2,
     maxPayoutRatio: 10,
   };
-  const text = "Bets of 1.00 to 5,000.00 USDC, for 1 s to 1 d, that pay × 10";
-  assert.equal(termsOf({ config }), `${text} at most.`);
+  const text = "Takes bets of 1.00 to 5,000.00 USDC, for 1 s to 1 d. Each pays at most × 10";
+  assert.equal(termsOf({ config }), `${text}.`);
   assert.equal(
     termsOf({ config, maxRisk: 200_000_000n }),
-    `${text} and risk 200.00 USDC each at most.`,
+    `${text} and risks at most 200.00 USDC.`,
   );
 });

@@ -115,8 +115,9 @@ function Maker({ model, state, isOld, asOfMs }: MakerProps) {
       <Card title="Open bets">
         {open > 0 && (
           <p>
-            What they are worth now is not shown, because their quoted probabilities grow old.{" "}
-            {open} open, and how much of what you may lose is in each market:
+            {open}{" "}
+            open. What they are worth now is not shown, because their quoted probabilities grow old.
+            What you may lose in each market:
           </p>
         )}
         <Exposure {...{ model, theses, nowMs }} />

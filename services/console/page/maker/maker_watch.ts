@@ -250,10 +250,10 @@ function reasonOf(thrown: unknown): string {
 /** Which bets the solver takes, by its settings. */
 export function termsOf({ config, maxRisk }: Pick<SolverInfo, "config" | "maxRisk">): string {
   const { minBetAmount, maxBetAmount, minDuration, maxDuration, maxPayoutRatio } = config;
-  const risk = maxRisk === undefined ? "" : ` and risk ${formatUsdc(maxRisk)} each`;
-  return `Bets of ${formatAmount(minBetAmount)} to ${formatUsdc(maxBetAmount)}, for ` +
-    `${durationText(minDuration)} to ${durationText(maxDuration)}, that pay × ${maxPayoutRatio}` +
-    `${risk} at most.`;
+  const risk = maxRisk === undefined ? "" : ` and risks at most ${formatUsdc(maxRisk)}`;
+  return `Takes bets of ${formatAmount(minBetAmount)} to ${formatUsdc(maxBetAmount)}, for ` +
+    `${durationText(minDuration)} to ${durationText(maxDuration)}. Each pays at most ` +
+    `× ${maxPayoutRatio}${risk}.`;
 }
 
 const WITHOUT_PRICE: ReadonlySet<MarketState> = new Set(["stale", "missing"]);
