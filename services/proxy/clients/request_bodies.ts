@@ -1,21 +1,18 @@
-import type { CancelTimer, Clock } from "../../../lib/clock.ts";
+import type { Clock } from "../../../lib/clock.ts";
 import type { ByteBudget } from "../shared/limits.ts";
-import { Deadlines } from "../shared/deadlines.ts";
 import type { ProxyMetrics } from "../shared/metrics.ts";
 import { bodyEnded, limitExceeded } from "../shared/failures.ts";
 
-/** How long the first {@link FIRST_BYTES} of a body may take. */
-export const FIRST_BYTES_MS = 5_000;
-
-/** The part of a body that has {@link FIRST_BYTES_MS}. */
-export const FIRST_BYTES = 64 * 1024;
-
-/** The rate of the rest, bytes a second: 5 MiB in 45 s. */
-export const BYTES_PER_S = 128 * 1024;
+/**
+ * How long a body may take to arrive: the first 64 KiB, and each byte of its declared length, or of
+ * the longest one, beyond that. 5 MiB may take 45 s.
+ */
+export const ARRIVAL = { firstMs: 5_000, firstBytes: 64 * 1024, bytesPerS: 128 * 1024 };
 
 /**
- * The runtime reads bodies of at most this declared length. It is much faster, but keeps the bytes
- * of a late body until the connection ends: these are fewer than the connection itself needs.
+ * The runtime reads bodies of at most this declared length, without a limit of time. It is much
+ * faster, but keeps the bytes of a late body until the connection ends: these are fewer than the
+ * connection itself needs.
  */
 export const RUNTIME_BYTES_MAX = 8 * 1024;
 
@@ -37,66 +34,56 @@ interface CountedBytes {
  */
 export class RequestBodies {
   readonly #options: RequestBodiesOptions;
-  readonly #deadlines: Deadlines<(error: Error) => void>;
 
   constructor(options: RequestBodiesOptions) {
     this.#options = options;
-    this.#deadlines = new Deadlines(
-      options.clock,
-      FIRST_BYTES_MS,
-      (reject) => reject(this.#tooSlowError()),
-    );
   }
 
   /**
    * The text of a body.
    *
    * @param counted The bytes that were added to the budget; the caller removes them.
-   * @param nowMs The time, if it is known: asking the clock takes 0.1 µs.
    * @throws {ProxyError} 408, 413 or 429, all -32005, if it is too slow, too large, or if too many
    *   bytes are in memory; the rest is not read. 400 / -32700 if its caller disconnects.
    */
-  read(request: Request, counted: CountedBytes, nowMs?: number): Promise<string> {
+  async read(request: Request, counted: CountedBytes): Promise<string> {
+    const { maxBytes, budget } = this.#options;
     const length = request.headers.get("content-length");
     // The server enforces a declared length.
-    const bytes = length === null ? 0 : Number(length);
-    const { maxBytes, budget } = this.#options;
-    if (bytes > maxBytes) return Promise.reject(this.#tooLargeError());
-    if (length !== null && bytes <= RUNTIME_BYTES_MAX) return this.#readByRuntime(request, nowMs);
-    if (!budget.fitsLarge(bytes)) return Promise.reject(this.#noMemoryError());
-    return this.#readInChunks(request, counted);
+    const bytes = length === null ? maxBytes : Number(length);
+    if (bytes > maxBytes) throw this.#tooLargeError();
+    if (length !== null && bytes <= RUNTIME_BYTES_MAX) {
+      try {
+        return await request.text();
+      } catch (error) {
+        throw bodyEnded(error);
+      }
+    }
+    if (length !== null && !budget.fitsLarge(bytes)) throw this.#noMemoryError();
+    return await this.#readInChunks(request, bytes, counted);
   }
 
-  stop(): void {
-    this.#deadlines.clear();
-  }
-
-  #readByRuntime(request: Request, nowMs?: number): Promise<string> {
-    return new Promise((resolve, reject) => {
-      const deadline = this.#deadlines.add(reject, nowMs);
-      request.text().then((text) => {
-        this.#deadlines.finish(deadline);
-        resolve(text);
-      }, (error) => {
-        this.#deadlines.finish(deadline);
-        reject(bodyEnded(error));
-      });
-    });
-  }
-
-  async #readInChunks(request: Request, counted: CountedBytes): Promise<string> {
+  async #readInChunks(
+    request: Request,
+    declaredBytes: number,
+    counted: CountedBytes,
+  ): Promise<string> {
     if (request.body === null) return "";
-    const { maxBytes, budget } = this.#options;
+    const { maxBytes, budget, clock } = this.#options;
     const reader = request.body.getReader();
     const chunks: Uint8Array<ArrayBuffer>[] = [];
     let bytes = 0;
-    const expired = this.#watch(() => bytes, () => reader.cancel());
+    let isLate = false;
+    const cancelTimer = clock.after(arrivalMs(declaredBytes), () => {
+      isLate = true;
+      reader.cancel().catch(() => {}); // the connection may be closed already
+    });
     try {
       for (;;) {
         const { value, done } = await reader.read().catch((error) => {
           throw bodyEnded(error);
         });
-        if (expired.isLate) throw this.#tooSlowError();
+        if (isLate) throw this.#tooSlowError();
         if (done) return decoder.decode(await new Blob(chunks).bytes());
         bytes += value.length;
         if (bytes > maxBytes) throw this.#tooLargeError();
@@ -106,35 +93,19 @@ export class RequestBodies {
         chunks.push(value);
       }
     } catch (thrown) {
-      reader.cancel().catch(() => {}); // the connection may be closed already
+      reader.cancel().catch(() => {});
       throw thrown;
     } finally {
-      expired.cancel();
+      cancelTimer();
     }
-  }
-
-  /** Ends a body that arrives too slowly. */
-  #watch(bytes: () => number, end: () => Promise<void>): { isLate: boolean; cancel: () => void } {
-    const { clock } = this.#options;
-    const startedAtMs = clock.now();
-    let cancelTimer: CancelTimer;
-    const watch = { isLate: false, cancel: () => cancelTimer() };
-    const check = () => {
-      const leftMs = startedAtMs + allowedMs(bytes()) - clock.now();
-      if (leftMs > 0) {
-        cancelTimer = clock.after(leftMs, check);
-        return;
-      }
-      watch.isLate = true;
-      end().catch(() => {}); // the connection is closed already
-    };
-    cancelTimer = clock.after(FIRST_BYTES_MS, check);
-    return watch;
   }
 
   #tooSlowError(): Error {
     this.#options.metrics.countRefusal("slow_body");
-    return limitExceeded(408, `Body is slower than ${BYTES_PER_S / 1024} KiB/s: send it at once`);
+    return limitExceeded(
+      408,
+      `Body is slower than ${ARRIVAL.bytesPerS / 1024} KiB/s: send it at once`,
+    );
   }
 
   #tooLargeError(): Error {
@@ -149,7 +120,7 @@ export class RequestBodies {
 
 const decoder = new TextDecoder();
 
-/** How long this many bytes of a body may take to arrive. */
-function allowedMs(bytes: number): number {
-  return FIRST_BYTES_MS + Math.max(0, bytes - FIRST_BYTES) / BYTES_PER_S * 1_000;
+function arrivalMs(bytes: number): number {
+  const { firstMs, firstBytes, bytesPerS } = ARRIVAL;
+  return firstMs + Math.max(0, bytes - firstBytes) / bytesPerS * 1_000;
 }

@@ -48,18 +48,12 @@ export interface RpcEndpointOptions {
  */
 export class RpcEndpoint {
   readonly #options: RpcEndpointOptions;
-
   readonly #bodies: RequestBodies;
 
   constructor(options: RpcEndpointOptions) {
     this.#options = options;
     const { maxBodyBytes: maxBytes, budget, metrics, clock } = options;
     this.#bodies = new RequestBodies({ maxBytes, budget, metrics, clock });
-  }
-
-  /** Stops the timer of {@link RequestBodies}. */
-  stop(): void {
-    this.#bodies.stop();
   }
 
   /** Answers `POST /`; undefined for every other request. */
@@ -86,7 +80,7 @@ export class RpcEndpoint {
         metrics.countRefusal("request_rate");
         throw limitExceeded(429, `Too many requests: retry after ${retryAfterS} s`);
       }
-      text = await this.#bodies.read(request, counted, startedAtMs);
+      text = await this.#bodies.read(request, counted);
       isOpen = openRequests.tryAdd(address);
       if (!isOpen) {
         metrics.countRefusal("requests_per_address");
