@@ -179,8 +179,9 @@ export class HubSubscription {
   publicId: string | undefined;
   /** Refusals in a row by a node that had granted the subscription before. */
   refusals = 0;
+  /** How many notifications it has had. */
   emitted = 0;
-  /** Number of notifications that the ring no longer has: always the first ones. */
+  /** How many of them the ring no longer has: always the first ones. */
   overwritten = 0;
   /** The newest notifications, those since the last flush of the hub. */
   unflushed: OutgoingMessage[] = [];

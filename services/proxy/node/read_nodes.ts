@@ -35,12 +35,11 @@ export class ReadNodes {
   readonly #options: ReadNodesOptions;
   readonly #nodes: readonly ReadNode[];
   #leader = 0;
-  /**
-   * The last announced head: by which node, its number, and until when a repeated number counts as
-   * a duplicate.
-   */
-  #lastAnnouncedBy = 0;
-  #announced = -1;
+  /** The node that announced the last head. */
+  #announcer = 0;
+  /** The number of the last head that clients got. */
+  #shownNumber = -1;
+  /** Until then, heads up to that number are duplicates: another node has announced them. */
   #duplicatesUntilMs = 0;
 
   constructor(options: ReadNodesOptions) {
@@ -100,19 +99,19 @@ export class ReadNodes {
   /**
    * A node announced a block.
    *
-   * @returns Whether clients get it: not if it is implausibly far ahead, or if another node has
-   *   announced it. A node may announce a number again after a reorganisation.
+   * @returns Whether clients get it: not if it is implausibly far ahead, or if they got it from
+   *   another node. A node may announce a number again after a reorganisation.
    */
   onHead(index: number, head: Head): boolean {
     const nowMs = this.#options.clock.now();
     const node = this.#at(index);
     if (isFarAbove(head, this.#headsBeside(node), this.#limits)) return false;
     node.setHead(head, nowMs);
-    if (index !== this.#lastAnnouncedBy) this.#duplicatesUntilMs = nowMs + DUPLICATE_HEADS_MS;
-    this.#lastAnnouncedBy = index;
-    if (head.number <= this.#announced && nowMs < this.#duplicatesUntilMs) return false;
+    if (index !== this.#announcer) this.#duplicatesUntilMs = nowMs + DUPLICATE_HEADS_MS;
+    this.#announcer = index;
+    if (head.number <= this.#shownNumber && nowMs < this.#duplicatesUntilMs) return false;
     this.#duplicatesUntilMs = 0;
-    this.#announced = head.number;
+    this.#shownNumber = head.number;
     return true;
   }
 
