@@ -23,9 +23,10 @@ interface RequestBodiesOptions {
   clock: Clock;
 }
 
-/** Bytes of a body that are counted in the budget. */
-interface CountedBytes {
-  bytes: number;
+interface RequestBody {
+  text: string;
+  /** Bytes that were added to the budget; the owner removes them. */
+  countedBytes: number;
 }
 
 /**
@@ -40,13 +41,12 @@ export class RequestBodies {
   }
 
   /**
-   * The text of a body.
+   * Reads a body.
    *
-   * @param counted The bytes that were added to the budget; the caller removes them.
    * @throws {ProxyError} 408, 413 or 429, all -32005, if it is too slow, too large, or if too many
    *   bytes are in memory; the rest is not read. 400 / -32700 if its caller disconnects.
    */
-  async read(request: Request, counted: CountedBytes): Promise<string> {
+  async read(request: Request): Promise<RequestBody> {
     const { maxBytes, budget } = this.#options;
     const length = request.headers.get("content-length");
     // The server enforces a declared length.
@@ -54,21 +54,17 @@ export class RequestBodies {
     if (bytes > maxBytes) throw this.#tooLargeError();
     if (length !== null && bytes <= RUNTIME_BYTES_MAX) {
       try {
-        return await request.text();
+        return { text: await request.text(), countedBytes: 0 };
       } catch (error) {
         throw bodyEnded(error);
       }
     }
     if (length !== null && !budget.fitsLarge(bytes)) throw this.#noMemoryError();
-    return await this.#readInChunks(request, bytes, counted);
+    return await this.#readInChunks(request, bytes);
   }
 
-  async #readInChunks(
-    request: Request,
-    declaredBytes: number,
-    counted: CountedBytes,
-  ): Promise<string> {
-    if (request.body === null) return "";
+  async #readInChunks(request: Request, declaredBytes: number): Promise<RequestBody> {
+    if (request.body === null) return { text: "", countedBytes: 0 };
     const { maxBytes, budget, clock } = this.#options;
     const reader = request.body.getReader();
     const chunks: Uint8Array<ArrayBuffer>[] = [];
@@ -84,15 +80,17 @@ export class RequestBodies {
           throw bodyEnded(error);
         });
         if (isLate) throw this.#tooSlowError();
-        if (done) return decoder.decode(await new Blob(chunks).bytes());
-        bytes += value.length;
-        if (bytes > maxBytes) throw this.#tooLargeError();
+        if (done) {
+          return { text: decoder.decode(await new Blob(chunks).bytes()), countedBytes: bytes };
+        }
+        if (bytes + value.length > maxBytes) throw this.#tooLargeError();
         if (!budget.fitsLarge(value.length)) throw this.#noMemoryError();
         budget.add(value.length);
-        counted.bytes += value.length;
+        bytes += value.length;
         chunks.push(value);
       }
     } catch (thrown) {
+      budget.remove(bytes);
       reader.cancel().catch(() => {});
       throw thrown;
     } finally {

@@ -71,7 +71,7 @@ export class RpcEndpoint {
     let answer: RoutedAnswer;
     let retryAfterS: number | undefined;
     let isOpen = false;
-    const counted = { bytes: 0 };
+    let countedBytes = 0;
     try {
       if (checkRate !== undefined) retryAfterS = await checkRate(address);
       // Browsers send some POSTs without a preflight, so hiding the answer would not be enough.
@@ -80,7 +80,7 @@ export class RpcEndpoint {
         metrics.countRefusal("request_rate");
         throw limitExceeded(429, `Too many requests: retry after ${retryAfterS} s`);
       }
-      text = await this.#bodies.read(request, counted);
+      ({ text, countedBytes } = await this.#bodies.read(request));
       isOpen = openRequests.tryAdd(address);
       if (!isOpen) {
         metrics.countRefusal("requests_per_address");
@@ -91,7 +91,7 @@ export class RpcEndpoint {
       answer = refusal(thrown, text);
     } finally {
       if (isOpen) openRequests.remove(address);
-      if (counted.bytes > 0) budget.remove(counted.bytes);
+      budget.remove(countedBytes);
     }
     if ((answer.body?.length ?? 0) > SMALL_BYTES) {
       answer = this.#countUntilRead(answer, text, served);

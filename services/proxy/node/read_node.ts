@@ -1,5 +1,4 @@
 import { Counter, Gauge, type Registry } from "prom-client";
-import { z } from "zod";
 import { Backoff } from "../../../lib/net/backoff.ts";
 import type { RandomSource } from "../../../lib/clock.ts";
 
@@ -12,13 +11,7 @@ export interface Head {
 
 const QUANTITY = /^0x[0-9a-fA-F]{1,16}$/;
 
-const quantitySchema = z.string().regex(QUANTITY).transform(Number);
-
-/** The parts of a block that show how far a node is. */
-export const headSchema = z.object({ number: quantitySchema, timestamp: quantitySchema })
-  .transform(({ number, timestamp }): Head => ({ number, timestampS: timestamp }));
-
-/** The head in the result of a `newHeads` notification; undefined if there is none. */
+/** The head in a block, or in the result of a `newHeads` notification; undefined if there is none. */
 export function headOf(block: unknown): Head | undefined {
   // A schema would be slower than the rest of a notification's handling.
   if (typeof block !== "object" || block === null) return undefined;
