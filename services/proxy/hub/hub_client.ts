@@ -174,7 +174,7 @@ export class HubSubscription {
   readonly request: SubscriptionRequest;
   state: SubscriptionState;
   /** The subscriptions that are filtered from this one, by their `thesisFilter`. */
-  readonly filters = new SubscriptionsByKey();
+  readonly filtered = new SubscriptionsByKey();
   /** The id given to clients, kept over reconnects. */
   publicId: string | undefined;
   /** Refusals in a row by a node that had granted the subscription before. */
@@ -221,9 +221,9 @@ export class HubSubscription {
   }
 
   /** This subscription, and those that are filtered from it. */
-  *withFilters(): IterableIterator<HubSubscription> {
+  *withFiltered(): IterableIterator<HubSubscription> {
     yield this;
-    yield* this.filters.all();
+    yield* this.filtered.all();
   }
 
   /** Whether a client uses this subscription or waits for it. */
@@ -233,7 +233,7 @@ export class HubSubscription {
 
   /** Whether nobody uses this subscription or waits for it. */
   get isIdle(): boolean {
-    return this.userCount === 0 && this.filters.isEmpty;
+    return this.userCount === 0 && this.filtered.isEmpty;
   }
 }
 

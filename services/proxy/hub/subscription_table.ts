@@ -94,7 +94,7 @@ export class SubscriptionTable {
   #filtered(request: SubscriptionRequest, client: HubClient, filter: string): HubSubscription {
     const source = this.#allTheses(client);
     const subscription = new HubSubscription(request, client, { is: "filtered", source, filter });
-    source.filters.add(filter, subscription);
+    source.filtered.add(filter, subscription);
     this.#setPublicId(subscription, this.#newId());
     return subscription;
   }
@@ -133,7 +133,7 @@ export class SubscriptionTable {
     }
     this.#forget(subscription);
     if (state.is !== "filtered") return;
-    state.source.filters.delete(state.filter, subscription);
+    state.source.filtered.delete(state.filter, subscription);
     this.retire(state.source);
   }
 
