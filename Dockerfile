@@ -1,5 +1,5 @@
 # One image for every subcommand: docker run rangemaker <command> [options].
-# Digests are those of the indexes for all platforms: see docs/operating.md.
+# Digests are those of the indexes for all platforms: see docs/deploying.md.
 FROM denoland/deno:2.9.6@sha256:2014dc167ece617ef7e7ba40631ac2234c59e75ce693e7cc2dc2602b3c87859d AS build
 WORKDIR /build
 # Dependencies change less often than sources: a layer of their own.
@@ -9,7 +9,7 @@ COPY main.ts ./
 COPY lib lib
 COPY services services
 COPY docs/deployment/health_check.ts ./
-COPY docs/operating.md docs/operating.md
+COPY docs/deploying.md docs/operating.md docs/runbooks.md docs/
 # Only what the program reaches goes into the image: 3 MB in place of 140 MB of packages.
 RUN ["deno", "bundle", "--frozen", "--platform=deno", "--code-splitting", "--outdir=/app", "main.ts", "health_check.ts"]
 # The console's page, which its service would bundle itself where it has the sources.

@@ -6,8 +6,7 @@ import {
   type ProgramCommands,
   reportErrors,
 } from "./lib/cli/command.ts";
-import { systemClock, waitMs } from "./lib/clock.ts";
-import { askSecret, progressOn } from "./lib/cli/terminal.ts";
+import { runProcess } from "./lib/cli/process.ts";
 
 /** Every command of the program. Each is loaded on demand. */
 export const commands: ProgramCommands = {
@@ -88,32 +87,6 @@ function helpText(): string {
   ].join("\n");
 }
 
-/**
- * A second signal within this time is a copy of the first: a terminal sends Ctrl-C to all its
- * processes, and `deno task` forwards it again.
- */
-const SIGNAL_COPY_MS = 500;
-
-/** The process stays for this long after a signal: a copy that found it exiting would kill it. */
-const SIGNAL_COPY_ARRIVAL_MS = 200;
-
-/** When the first signal came, in the time of the monotonic clock. */
-let firstSignalAtMs: number | undefined;
-
-/** Resolves on the first SIGINT or SIGTERM; a second one ends the process at once. */
-function untilSignal(): Promise<void> {
-  return new Promise((resolve) => {
-    const onSignal = () => {
-      const nowMs = performance.now();
-      firstSignalAtMs ??= nowMs;
-      if (nowMs - firstSignalAtMs >= SIGNAL_COPY_MS) Deno.exit(ExitCode.interrupted);
-      resolve();
-    };
-    Deno.addSignalListener("SIGINT", onSignal);
-    Deno.addSignalListener("SIGTERM", onSignal);
-  });
-}
-
 /** Runs a command line. @returns The exit code. */
 export function rangemaker(
   [name, ...rest]: readonly string[],
@@ -145,60 +118,4 @@ export function rangemaker(
   );
 }
 
-/** Reads a variable, if this process may: only a command's task is sure to grant INIT_CWD. */
-function readVariable(name: string): string | undefined {
-  const mayRead = name !== "INIT_CWD" ||
-    Deno.permissions.querySync({ name: "env", variable: name }).state === "granted";
-  return mayRead ? Deno.env.get(name) : undefined;
-}
-
-/**
- * The names of all variables that this process may read. Tasks ignore the others; a caller without
- * a task may grant only some.
- */
-function readableVariables(): string[] {
-  try {
-    return Object.keys(Deno.env.toObject());
-  } catch (thrown) {
-    if (thrown instanceof Deno.errors.NotCapable) return [];
-    throw thrown;
-  }
-}
-
-/** The {@link CommandContext} of this process. */
-function processContext(): CommandContext {
-  const progress = progressOn(Deno.stderr, () => Deno.consoleSize().columns);
-  return {
-    clock: systemClock,
-    env: readVariable,
-    variables: readableVariables,
-    deleteVariable(variable) {
-      const { state } = Deno.permissions.querySync({ name: "env", variable });
-      if (state === "granted") Deno.env.delete(variable);
-    },
-    print(line) {
-      progress("");
-      console.log(line);
-    },
-    printError(line) {
-      progress("");
-      console.error(line);
-    },
-    untilSignal,
-    askSecret: (question) => askSecret(question, Deno.stdin, Deno.stderr),
-    readSecret: (question) =>
-      Deno.stdin.isTerminal()
-        ? askSecret(question, Deno.stdin, Deno.stderr)
-        : new Response(Deno.stdin.readable).text(),
-    progress,
-    color: Deno.stderr.isTerminal() && !Deno.noColor,
-    printsColor: Deno.stdout.isTerminal() && !Deno.noColor,
-  };
-}
-
-if (import.meta.main) {
-  const code = await rangemaker(Deno.args, processContext());
-  const sinceMs = performance.now() - (firstSignalAtMs ?? -Infinity);
-  await waitMs(systemClock, Math.max(0, SIGNAL_COPY_ARRIVAL_MS - sinceMs));
-  Deno.exit(code);
-}
+if (import.meta.main) await runProcess((context) => rangemaker(Deno.args, context));

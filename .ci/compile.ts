@@ -48,6 +48,8 @@ async function deno(...args: string[]): Promise<void> {
   if (!success) Deno.exit(code);
 }
 
+const hasConsole = (name: string) => name === ALL || name === "console";
+
 /** Makes one executable from the bundle. */
 async function compile(name: string, target: string, outdir: string): Promise<void> {
   const isWindows = target.includes("windows");
@@ -61,7 +63,7 @@ async function compile(name: string, target: string, outdir: string): Promise<vo
     ...(isWindows ? ["--icon=docs/icon.ico"] : []), // only Windows executables contain one
     `--output=${outdir}/${target}/${file}${isWindows ? ".exe" : ""}`,
     // The finished page of the console, which it would otherwise bundle from its sources.
-    ...(name === ALL || name === "console" ? [`--include=${outdir}/bundle/console_page`] : []),
+    ...(hasConsole(name) ? [`--include=${outdir}/bundle/console_page`] : []),
     `${outdir}/bundle/main.js`,
     ...(name === ALL ? [] : [name]),
   );
@@ -89,12 +91,9 @@ if (unknown !== undefined) {
 // on the packages themselves (denoland/deno#36746).
 const { target: targets, outdir } = values;
 await deno("bundle", "--platform=deno", "--code-splitting", `--outdir=${outdir}/bundle`, "main.ts");
-await deno(
-  "bundle",
-  "--platform=browser",
-  "--minify",
-  "--code-splitting",
-  `--outdir=${outdir}/bundle/console_page`,
-  "services/console/page/main.tsx",
-);
+if (names.some(hasConsole)) {
+  const flags = ["--platform=browser", "--minify", "--code-splitting"];
+  const page = `--outdir=${outdir}/bundle/console_page`;
+  await deno("bundle", ...flags, page, "services/console/page/main.tsx");
+}
 for (const target of targets) for (const name of names) await compile(name, target, outdir);

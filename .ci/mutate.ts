@@ -4,24 +4,13 @@
  *
  * Without arguments: the lines of {@link FOLDERS} changed since the branch left `main`, or another
  * revision. With folders or files: all of these. With `--all`: everything in {@link FOLDERS}.
- * With `--every 5`: only one of five mutants, an estimate of the score in a fifth of the time.
- * Prints the score of each folder and writes it with every survivor to `mutation.txt`. Exits with 1
- * only if something could not be judged: docs/testing.md says how to read a score.
+ * With `--every 5`: only one of five pieces of each file, an estimate in a fifth of the time.
+ * Prints Stryker's report of each group of files with the same tests, and writes all of them to
+ * `mutation.txt`. Exits with 1 only if something could not be judged: docs/testing.md says how to read
+ * a report.
  */
 import { parseArgs } from "node:util";
 import config from "../deno.json" with { type: "json" };
-import {
-  changedRanges,
-  formatScore,
-  importersOf,
-  isWithin,
-  sampled,
-  score,
-  type StrykerReport,
-  strykerReportSchema,
-  testsOf,
-  withoutCoverage,
-} from "./mutation.ts";
 
 /** Code about money, durability and the protocol; a folder that does not exist is skipped. */
 const FOLDERS = [
@@ -44,8 +33,19 @@ const STRYKER = "@stryker-mutator/core@9.6.1";
 
 const REPORT = "mutation.txt";
 
-/** Where Stryker tells the tests which mutant is active; empty in its first run, without any. */
-const ACTIVE_MUTANT = "${__STRYKER_ACTIVE_MUTANT__:-0}";
+/** Lines of a piece that `--every` takes or leaves. */
+const PIECE_LINES = 20;
+
+/** A plugin for Stryker: no test should pin down messages, or what only OpenAPI documents show. */
+const IGNORE_TEXTS = `
+const textsOf = ({ value, quasis = [] }) => [value, ...quasis.map(({ value }) => value.raw)];
+const shouldIgnore = ({ node, parent, listKey }) =>
+  (/^(String|Template)Literal$/.test(node.type) && textsOf(node).some((text) => /\\s/.test(text))) ||
+    (listKey === "arguments" && ["meta", "describe"].includes(parent.callee.property?.name))
+    ? "a text"
+    : undefined;
+export const strykerPlugins = [{ kind: "Ignore", name: "texts", value: { shouldIgnore } }];
+`;
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -74,6 +74,69 @@ async function run(command: string, ...args: string[]): Promise<string> {
   return decoder.decode(stdout);
 }
 
+/** An import of a file of this repository that remains at run time. */
+const IMPORT = /^(?:import|export)\s(?!type\s)(?:[^";]*?\sfrom\s*)?"(\.[^"]+)"/gm;
+
+/** The importers of each file. */
+function importersOf(sources: ReadonlyMap<string, string>): Map<string, string[]> {
+  const importers = new Map<string, string[]>();
+  for (const [path, text] of sources) {
+    for (const [, specifier = ""] of text.matchAll(IMPORT)) {
+      const target = new URL(specifier, `file:///${path}`).pathname.slice(1);
+      importers.set(target, [...importers.get(target) ?? [], path]);
+    }
+  }
+  return importers;
+}
+
+/**
+ * The test files that judge a source file: the one that mirrors it and those of the mirrored folder
+ * that import it; where there are none, the test files that are fewest imports away, only those of
+ * the mirrored folder if there are any.
+ */
+function testsOf(source: string, importers: ReadonlyMap<string, string[]>): string[] {
+  const mirror = `tests/${source.replace(/^services\//, "").replace(/\.ts$/, "_test.ts")}`;
+  const folder = mirror.slice(0, mirror.lastIndexOf("/") + 1);
+  /** Tests by their distance from the file, in imports. */
+  const distances: string[][] = [];
+  const seen = new Set([source]);
+  for (let layer = [source]; layer.length > 0;) {
+    layer = [...new Set(layer.flatMap((path) => importers.get(path) ?? []))]
+      .filter((path) => !seen.has(path));
+    for (const path of layer) seen.add(path);
+    distances.push(layer.filter((path) => path.endsWith("_test.ts")).toSorted());
+  }
+  const near = (distances[0] ?? []).filter((path) => path.startsWith(folder));
+  if (seen.has(mirror)) near.push(mirror);
+  if (near.length > 0) return [...new Set(near)].toSorted();
+  const nearest = distances.find((tests) => tests.length > 0) ?? [];
+  const ofFolder = nearest.filter((path) => path.startsWith(folder));
+  return ofFolder.length > 0 ? ofFolder : nearest;
+}
+
+/** Files of a service without decisions about money, durability or the protocol. */
+const EDGE = /^services\/\w+\/(mod|options|api|metrics|checks|operations)\.ts$/;
+
+/** Whether a file is in one of some folders, or is one of them, and is not the edge of a service. */
+function isWithin(path: string, folders: readonly string[]): boolean {
+  return path.endsWith(".ts") && !EDGE.test(path) &&
+    folders.some((folder) => path === folder || path.startsWith(`${folder.replace(/\/$/, "")}/`));
+}
+
+/** The changed lines in the output of `git diff --unified=0`, in Stryker's form: `file:1-3`. */
+function changedRanges(diff: string): { path: string; range: string }[] {
+  let path = "";
+  const ranges: { path: string; range: string }[] = [];
+  for (const line of diff.split("\n")) {
+    const [, file] = /^\+\+\+ b\/(.*)$/.exec(line) ?? [];
+    path = file ?? path;
+    const [, start, length = "1"] = /^@@ -\S+ \+(\d+)(?:,(\d+))? @@/.exec(line) ?? [];
+    if (start === undefined || length === "0") continue;
+    ranges.push({ path, range: `${path}:${start}-${Number(start) + Number(length) - 1}` });
+  }
+  return ranges;
+}
+
 function* typeScriptBelow(folder: string): Generator<string> {
   for (const { name, isDirectory } of Deno.readDirSync(folder)) {
     const path = `${folder}/${name}`;
@@ -82,20 +145,31 @@ function* typeScriptBelow(folder: string): Generator<string> {
   }
 }
 
+/** A file for Stryker, or with `--every` those pieces of it that are mutated. */
+function piecesOf(path: string): string[] {
+  if (every === 1) return [path];
+  const lines = Deno.readTextFileSync(path).split("\n").length;
+  const pieces = [];
+  for (let line = 1; line <= lines; line += every * PIECE_LINES) {
+    pieces.push(`${path}:${line}-${line + PIECE_LINES - 1}`);
+  }
+  return pieces;
+}
+
 /** The code to mutate, as paths with or without lines. */
 async function targets(files: readonly string[]): Promise<{ path: string; range: string }[]> {
   const folders = values.all ? FOLDERS : positionals;
-  const whole = (path: string) => ({ path, range: path });
+  const whole = (path: string) => piecesOf(path).map((range) => ({ path, range }));
   if (folders.length > 0) {
     const unknown = positionals.filter((each) => !files.some((path) => isWithin(path, [each])));
     if (unknown.length > 0) throw new Error(`No code to mutate in ${unknown.join(", ")}`);
-    return files.filter((path) => isWithin(path, folders)).map(whole);
+    return files.filter((path) => isWithin(path, folders)).flatMap(whole);
   }
   const base = (await run("git", "merge-base", values.since, "HEAD")).trim();
   const added = (await run("git", "ls-files", "--others", "--exclude-standard")).split("\n");
   return [
     ...changedRanges(await run("git", "diff", "--unified=0", "--no-color", base)),
-    ...added.map(whole),
+    ...added.filter((path) => path !== "").flatMap(whole),
   ].filter(({ path }) => isWithin(path, FOLDERS));
 }
 
@@ -103,25 +177,22 @@ async function targets(files: readonly string[]): Promise<{ path: string; range:
 async function stryker(
   folder: string,
   mutate: readonly string[],
-  tests: readonly string[],
-): Promise<StrykerReport> {
+  tests: string,
+): Promise<string> {
   const permissions = config.tasks.test.match(/--allow-\S+/g) ?? [];
-  const test = ["deno test --no-check --no-prompt --fail-fast", ...permissions, ...tests].join(" ");
-  const fileName = `${folder}/report.json`;
+  await Deno.writeTextFile(`${folder}/texts.mjs`, IGNORE_TEXTS);
   await Deno.writeTextFile(
     `${folder}/stryker.json`,
     JSON.stringify({
       testRunner: "command",
       commandRunner: {
-        // Without tests every mutant survives: these are counted separately.
-        command: tests.length === 0
-          ? "true"
-          : `[ $((${ACTIVE_MUTANT} % ${every})) -ne 0 ] || ${test}`,
+        command: `deno test --no-check --no-prompt --fail-fast ${permissions.join(" ")} ${tests}`,
       },
       mutate,
-      plugins: [],
-      reporters: ["json"],
-      jsonReporter: { fileName },
+      plugins: [`${folder}/texts.mjs`],
+      ignorers: ["texts"],
+      reporters: ["clear-text"],
+      clearTextReporter: { logTests: false, reportTests: false, allowEmojis: false },
       tempDirName: `${folder}/sandbox`,
       // Stryker would parse every file of the repository, and nothing here checks types.
       disableTypeChecks: false,
@@ -131,8 +202,7 @@ async function stryker(
       allowConsoleColors: false,
     }),
   );
-  await run("npx", "--yes", "-p", STRYKER, "stryker", "run", `${folder}/stryker.json`);
-  return sampled(strykerReportSchema.parse(JSON.parse(await Deno.readTextFile(fileName))), every);
+  return await run("npx", "--yes", "-p", STRYKER, "stryker", "run", `${folder}/stryker.json`);
 }
 
 const files = ["lib", "services", "tests"].flatMap((folder) => [...typeScriptBelow(folder)]);
@@ -144,28 +214,24 @@ for (const { path, range } of await targets(files)) {
 }
 if (groups.size === 0) console.log("Nothing to mutate");
 
-const reports: StrykerReport[] = [];
+await Deno.writeTextFile(REPORT, "");
 const folder = await Deno.makeTempDir({ prefix: "mutate-" });
 try {
   for (const [tests, ranges] of groups) {
-    console.log(`${ranges.join(", ")}\n  judged by ${tests || "no test"}`);
-    const judges = tests === "" ? [] : tests.split(" ");
+    const title = `${ranges.join(", ")}\n  judged by ${tests || "no test"}`;
+    console.log(title);
     try {
-      const report = await stryker(folder, ranges, judges);
-      reports.push(judges.length === 0 ? withoutCoverage(report) : report);
+      const report = tests === "" ? "" : await stryker(folder, ranges, tests);
+      console.log(report.slice(report.lastIndexOf("\n\n")));
+      // After each group, so that an interrupted run keeps its findings.
+      await Deno.writeTextFile(REPORT, `${title}\n${report}\n`, { append: true });
     } catch (thrown) {
       // For example tests that fail without any mutant: the other groups still count.
       console.error(thrown instanceof Error ? thrown.message : thrown);
       Deno.exitCode = 1;
-      continue;
     }
-    // After each group, so that an interrupted run keeps its findings.
-    await Deno.writeTextFile(REPORT, formatScore(score(reports)));
   }
 } finally {
   await Deno.remove(folder, { recursive: true });
 }
-if (reports.length > 0) {
-  const text = formatScore(score(reports));
-  console.log(`\n${text.slice(0, text.indexOf("\n\n"))}\n\nSurvivors: see ${REPORT}`);
-}
+if (groups.size > 0) console.log(`\nSurvivors: see ${REPORT}`);

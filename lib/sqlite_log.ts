@@ -42,84 +42,41 @@ function inspectFile(database: string): { damage: LogDamage; mtimeMs: number } |
 }
 
 /** Inspects the bytes of a log (https://sqlite.org/fileformat2.html#the_write_ahead_log). */
-function inspectLog(bytes: Uint8Array<ArrayBuffer>): LogDamage | undefined {
-  const log = new WriteAheadLog(bytes);
-  const intact = log.isHeaderIntact ? log.countIntact() : 0;
-  // Frames of earlier rounds may follow; the database already contains them.
-  const rest = log.frames.slice(intact).filter((frame) => log.isOfThisRound(frame));
-  if (rest.length === 0) return undefined;
-  const firstCommit = rest.findIndex((frame) => log.isCommit(frame));
-  const isLastTransaction = firstCommit === -1 || firstCommit === rest.length - 1;
-  return log.isHeaderIntact && isLastTransaction ? "torn" : "damaged";
-}
-
-class WriteAheadLog {
-  /** Where each frame begins. */
-  readonly frames: readonly number[];
-  readonly isHeaderIntact: boolean;
-  readonly #view: DataView;
-  readonly #pageBytes: number;
-  readonly #isLittleEndian: boolean;
+function inspectLog({ buffer, byteOffset, byteLength }: Uint8Array): LogDamage | undefined {
+  const view = new DataView(buffer, byteOffset, byteLength);
+  const wordAt = (at: number) => view.getUint32(at);
+  const magic = wordAt(0);
+  const isLittleEndian = (magic & 1) === 0;
   /** The checksum so far: each frame continues the checksum of the one before. */
-  #sum: [number, number] = [0, 0];
-
-  constructor({ buffer, byteOffset, byteLength }: Uint8Array<ArrayBuffer>) {
-    this.#view = new DataView(buffer, byteOffset, byteLength);
-    const magic = this.#word(0);
-    this.#isLittleEndian = (magic & 1) === 0;
-    const pageBytes = this.#word(8);
-    const isPageSize = pageBytes >= 512 && pageBytes <= 65_536 && (pageBytes & pageBytes - 1) === 0;
-    this.#pageBytes = isPageSize ? pageBytes : DEFAULT_PAGE_BYTES;
-    const frameBytes = FRAME_HEADER_BYTES + this.#pageBytes;
-    const length = Math.floor((byteLength - HEADER_BYTES) / frameBytes);
-    this.frames = Array.from({ length }, (_, index) => HEADER_BYTES + index * frameBytes);
-    this.#add(0, HEADER_SUMMED_BYTES);
-    this.isHeaderIntact = (magic & ~1) === MAGIC && isPageSize && this.#matches(24);
-  }
-
-  /** The number of intact frames before the first damaged one, or the end. */
-  countIntact(): number {
-    const damaged = this.frames.findIndex((frame) => {
-      const isOfThisRound = this.#hasSalt(frame, 0) && this.#hasSalt(frame, 4);
-      this.#add(frame, FRAME_SUMMED_BYTES);
-      this.#add(frame + FRAME_HEADER_BYTES, this.#pageBytes);
-      return !isOfThisRound || !this.#matches(frame + 16);
-    });
-    return damaged < 0 ? this.frames.length : damaged;
-  }
-
-  /**
-   * Whether a frame belongs to the present round of the log. One matching salt is enough, since the
-   * other may be damaged.
-   */
-  isOfThisRound(frame: number): boolean {
-    return this.#hasSalt(frame, 0) || this.#hasSalt(frame, 4);
-  }
-
-  isCommit(frame: number): boolean {
-    return this.#word(frame + 4) !== 0;
-  }
-
-  /** Whether a half of a frame's salt is that of the log. */
-  #hasSalt(frame: number, half: 0 | 4): boolean {
-    return this.#word(frame + 8 + half) === this.#word(16 + half);
-  }
-
-  #matches(at: number): boolean {
-    const [first, second] = this.#sum;
-    return this.#word(at) === first && this.#word(at + 4) === second;
-  }
-
-  #word(at: number): number {
-    return this.#view.getUint32(at);
-  }
-
-  #add(from: number, length: number): void {
-    let [first, second] = this.#sum;
+  let [first, second] = [0, 0];
+  const add = (from: number, length: number) => {
     for (let at = from; at < from + length; at += 8) {
-      first = first + this.#view.getUint32(at, this.#isLittleEndian) + second >>> 0;
-      second = second + this.#view.getUint32(at + 4, this.#isLittleEndian) + first >>> 0;
+      first = first + view.getUint32(at, isLittleEndian) + second >>> 0;
+      second = second + view.getUint32(at + 4, isLittleEndian) + first >>> 0;
     }
-    this.#sum = [first, second];
+  };
+  const matches = (at: number) => wordAt(at) === first && wordAt(at + 4) === second;
+  const stated = wordAt(8);
+  const isPageSize = stated >= 512 && stated <= 65_536 && (stated & stated - 1) === 0;
+  const pageBytes = isPageSize ? stated : DEFAULT_PAGE_BYTES;
+  add(0, HEADER_SUMMED_BYTES);
+  const isHeaderIntact = (magic & ~1) === MAGIC && isPageSize && matches(24);
+  let isIntact = isHeaderIntact;
+  /** For each frame that SQLite would drop, whether it ends a transaction. */
+  const dropped: boolean[] = [];
+  const frameBytes = FRAME_HEADER_BYTES + pageBytes;
+  for (let at = HEADER_BYTES; at + frameBytes <= byteLength; at += frameBytes) {
+    const salts = [8, 12].filter((salt) => wordAt(at + salt) === wordAt(salt + 8)).length;
+    if (isIntact) {
+      add(at, FRAME_SUMMED_BYTES);
+      add(at + FRAME_HEADER_BYTES, pageBytes);
+      isIntact = salts === 2 && matches(at + 16);
+    }
+    // Frames of earlier rounds, with other salts, may follow; the database already contains them.
+    // One matching salt is enough, since the other may be damaged.
+    if (!isIntact && salts > 0) dropped.push(wordAt(at + 4) !== 0);
   }
+  if (dropped.length === 0) return undefined;
+  const isLastTransaction = !dropped.slice(0, -1).includes(true);
+  return isHeaderIntact && isLastTransaction ? "torn" : "damaged";
 }

@@ -7,7 +7,7 @@
  * It shows how a strategy is written, not how to earn: it has no model of the probability.
  */
 import type { StrategyFactory } from "../../services/solver/pricing/strategy.ts";
-import type { BetTerms } from "../../lib/protocol/terms.ts";
+import type { Bet } from "../../lib/protocol/bet.ts";
 
 /** Paid on top of the bet where the nearer bound is one standard deviation away. */
 const EXTRA_PER_DEVIATION = 0.5;
@@ -26,7 +26,7 @@ const YEAR_MS = 365 * 86_400_000;
 const create: StrategyFactory = ({ version, clock, market, refuse }) => {
   if (version !== 1) throw new Error(`Expected strategies of version 1: received ${version}`);
 
-  function payoutOf(bet: BetTerms): bigint {
+  function payoutOf(bet: Bet): bigint {
     const { spot, volatility } = market(bet);
     if (!spot?.fresh) return refuse("PRICE_UNAVAILABLE", "There is no fresh price");
     const forecast = volatility.forecast(clock.now(), bet.endTime);

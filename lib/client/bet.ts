@@ -46,8 +46,8 @@ export interface PriceHistory {
 /** How long requests and quotes are valid by default. */
 export const REQUEST_LIFE_MS = 60_000;
 
-/** The terms of a bet as solver requests carry them. @throws {InputError} If one does not fit. */
-export function termsOf(bet: Bet, nowMs: number, markets: Markets) {
+/** A bet as the solver's requests carry it. @throws {InputError} If one does not fit. */
+export function requestOf(bet: Bet, nowMs: number, markets: Markets) {
   requireObject("bet", bet, "Expected an object with symbol, prices, amount and times");
   const { base, quote } = marketOf(bet.symbol, markets);
   for (const field of ["lowerPrice", "upperPrice", "betAmount"] as const) {

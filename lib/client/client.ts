@@ -20,7 +20,7 @@ import {
   pricedEstimateSchema,
   pricingSchema,
   REQUEST_LIFE_MS,
-  termsOf,
+  requestOf,
 } from "./bet.ts";
 import { ChainReader } from "./chain_reader.ts";
 import { requireNodeChain, requireServiceChain, requireWallet } from "./context.ts";
@@ -32,7 +32,7 @@ import {
   requireOffer,
   requireThesisId,
 } from "./input.ts";
-import { checkOffer, checkTerms, type Offer, quoteTypedData } from "./offer.ts";
+import { checkOffer, checkRequested, type Offer, quoteTypedData } from "./offer.ts";
 import { openWatch, type ThesisWatch, waitForThesis, type WatchHandlers } from "./theses.ts";
 import { typedDataOf } from "../protocol/typed_data.ts";
 import type { ChainDescription } from "./wallet.ts";
@@ -157,8 +157,8 @@ export class RangemakerClient extends ChainReader {
    */
   async estimate(bet: Bet, signal?: AbortSignal): Promise<Estimate> {
     const { urls, clock, markets } = this.context;
-    const terms = termsOf(bet, clock.now(), markets);
-    return await callJson(`${urls.solver}/estimate`, pricedEstimateSchema, terms, { signal });
+    const request = requestOf(bet, clock.now(), markets);
+    return await callJson(`${urls.solver}/estimate`, pricedEstimateSchema, request, { signal });
   }
 
   /**
@@ -174,8 +174,8 @@ export class RangemakerClient extends ChainReader {
    */
   async quote(bet: Bet): Promise<Offer> {
     const { urls: { solver: url }, chainId, clock, markets } = this.context;
-    const terms = termsOf(bet, clock.now(), markets);
-    const request = { user: await this.address(), ...terms };
+    const asked = requestOf(bet, clock.now(), markets);
+    const request = { user: await this.address(), ...asked };
     const isRightChain = requireNodeChain(this.context);
     const [{ quote, quoteHash, pricing }, solver] = await Promise.all([
       // Another chain may be the reason for a refusal.
@@ -184,7 +184,7 @@ export class RangemakerClient extends ChainReader {
       this.context.solver ?? callJson(`${url}/health`, identitySchema).then(({ solver }) => solver),
       isRightChain,
     ]);
-    checkTerms(quote, request);
+    checkRequested(quote, request);
     try {
       checkOffer({ quote, quoteHash }, chainId, solver);
     } catch (thrown) {

@@ -67,11 +67,11 @@ export function quoteTypedData(quote: Quote, chainId: number): TypedData {
 }
 
 /**
- * Checks that a quote has the terms that were asked for.
+ * Checks that a quote is for the bet that was asked for.
  *
  * @throws {QuoteError} `QUOTE_TERMS_MISMATCH`
  */
-export function checkTerms(quote: Quote, request: Record<string, unknown>): void {
+export function checkRequested(quote: Quote, request: Record<string, unknown>): void {
   const offered = quoteMessage(quote);
   for (const [field, asked] of Object.entries(request)) {
     const [expected, actual] = [String(asked), String(offered[field])];

@@ -1,33 +1,40 @@
 import type { Logger } from "@logtape/logtape";
 import type { Clock } from "../clock.ts";
 import { RangemakerError } from "../errors.ts";
-import type { CoreClient } from "../net/core_client.ts";
-import { isNodeAway, NodeTimeoutError, nullIfUnsupported } from "../net/core_reader.ts";
 import { type Cached, createCachedCall } from "../net/cached.ts";
+import type { CoreClient } from "../net/core_client.ts";
+import { isNodeAway, nullIfUnsupported } from "../net/core_reader.ts";
 import { RpcError } from "../protocol/jsonrpc.ts";
 import type { Hex } from "../protocol/scalars.ts";
 import { redactUrls } from "../redact.ts";
 import { ClockComparison } from "./clock_comparison.ts";
 import type { Intent } from "./intent.ts";
-import { RewindDetector, type RewindDetectorOptions } from "./rewind_detector.ts";
-import type { ServiceRecord } from "./service_store.ts";
+import type { ServiceRecord } from "./service_records.ts";
 import type { IntentStore } from "./store.ts";
 
-/** How long the node's first block is cached: a node needs longer to start with another chain. */
-const GENESIS_CACHED_MS = 100;
+/** How long a check is cached: a node needs longer to start with another chain. */
+const CHECK_CACHED_MS = 100;
 
 /**
- * How long a successful completeness check is cached. Longer than the time between two calls of
- * {@link ChainGuard.refresh}, so that requests rarely wait for this check.
+ * How long the store's record of the chain is cached. Longer than the time between two calls of
+ * {@link ChainGuard.refresh}, so that requests rarely wait for the store.
  */
-const COMPLETENESS_CACHED_MS = 10_000;
+const RECORD_CACHED_MS = 10_000;
 
-interface ChainGuardOptions extends Pick<RewindDetectorOptions, "isOnChain"> {
-  store: Pick<IntentStore, "checkWritable" | "find" | "updateRecord" | "newestCommitted">;
+/** A read node behind a proxy may be this many blocks behind the write node. */
+const READ_NODE_LAG_BLOCKS = 50;
+
+/** A read node may know a receipt this much later than the write node. */
+const READ_NODE_LAG_MS = 2_000;
+
+interface ChainGuardOptions {
+  store: Pick<IntentStore, "checkWritable" | "find" | "records" | "newestCommitted">;
   node: Pick<
     CoreClient,
     "url" | "chainId" | "genesisHash" | "getHead" | "getTransaction" | "allowsReverts"
   >;
+  /** Whether the chain has the effect of a committed intent whose receipt the node lacks. */
+  isOnChain(intent: Intent): Promise<boolean>;
   /** The chain id that this service signs for. */
   chainId: number;
   clock: Clock;
@@ -46,114 +53,137 @@ export class WrongChainError extends RangemakerError {
 }
 
 /**
- * Checks that the node has the configured chain id and the chain of the store. The store binds
- * itself to the first chain that it meets, by the hash of the first block, and remembers the
- * highest block. Its used nonces and receipts are invalid on another chain, and on an older state
- * of the same one. On a chain that allows reverts, such as a development chain in memory, the guard
- * starts over at its present block; finished intents keep their state.
+ * Checks that the node has the configured chain id and the chain of the store, in a state that is
+ * not older than before. The store binds itself to the first chain that it meets, by the hash of
+ * the first block, and remembers the highest block: its used nonces and receipts are invalid on
+ * another chain, and on an older state of the same one. On a chain that allows reverts, such as a
+ * development chain in memory, the guard starts over at its present block; finished intents keep
+ * their state.
  */
 export class ChainGuard {
   /** The clock of this machine beside the node's. */
   readonly clocks: ClockComparison;
   readonly #options: ChainGuardOptions;
-  readonly #rewinds: RewindDetector;
-  readonly #cachedCheck: Cached<number>;
+  readonly #check: Cached<number>;
+  /** What the store knows of the chain; undefined at the start and after any doubt. */
   #record: ServiceRecord | undefined;
-  /** When the chain was last found to be complete; undefined after any doubt. */
-  #verifiedAtMs: number | undefined;
+  #recordReadMs = 0;
+  /** Commits whose receipts are to be looked for: the last of each second, by that second. */
+  readonly #unverified = new Map<number, Intent>();
+  /** When the chain was last reverted on purpose: it need not have what was committed before. */
+  #revertedAtMs = -Infinity;
 
   constructor(options: ChainGuardOptions) {
     this.#options = options;
     this.clocks = new ClockComparison(options.log);
-    this.#rewinds = new RewindDetector(options);
-    const check = () => this.#check({ verifiesCompleteness: !this.#wasVerifiedRecently() });
-    this.#cachedCheck = createCachedCall(check, GENESIS_CACHED_MS, options.clock);
+    const check = () =>
+      this.#findHead().catch((thrown) => {
+        this.#record = undefined;
+        throw thrown;
+      });
+    this.#check = createCachedCall(check, CHECK_CACHED_MS, options.clock);
   }
 
   /**
-   * Checks the chain, at most once in 100 ms, unless a {@link refresh} has failed since.
+   * Checks the chain, at most once in 100 ms.
    *
    * @throws {WrongChainError} If the node has another chain, or an older state of this one.
    * @throws {RangemakerError} If node or store does not answer.
    */
   async requireChain(): Promise<void> {
-    await this.#cachedCheck();
+    await this.#check();
   }
 
   /** An intent was committed: the node must have its receipt. */
   onCommitted(intent: Intent): void {
-    this.#rewinds.onCommitted(intent);
+    if (intent.updatedAtMs <= this.#revertedAtMs) return;
+    this.#unverified.set(Math.floor(intent.updatedAtMs / 1_000), intent);
   }
 
   /**
-   * Checks that the store accepts writes, and that the node has the recorded chain. Then records
-   * the node's newest block.
+   * Checks that the store accepts writes, and the chain with all that the store knows of it, which
+   * another process may have recorded. Then records the node's newest block.
    */
   async refresh(): Promise<void> {
     const { store } = this.#options;
     await store.checkWritable();
-    this.#record = await this.#readRecord();
-    let highestBlock: number;
-    try {
-      highestBlock = await this.#check({ verifiesCompleteness: true });
-    } catch (thrown) {
-      // A cached success from before this failure must not admit requests.
-      this.#cachedCheck.clear();
-      throw thrown;
-    }
-    this.#record = await store.updateRecord({ highestBlock });
+    this.#record = undefined;
+    this.#check.clear();
+    const record = await store.records.update({ highestBlock: await this.#check() });
+    this.#record &&= record; // unless another check has failed since
   }
 
-  /** Reads the record again, which another process may have updated. */
-  async #readRecord(): Promise<ServiceRecord> {
-    const { store } = this.#options;
-    const record = await store.updateRecord();
-    this.#rewinds.onNewestRead(await store.newestCommitted());
-    return record;
-  }
-
-  #wasVerifiedRecently(): boolean {
-    const atMs = this.#verifiedAtMs;
-    return atMs !== undefined &&
-      Math.abs(this.#options.clock.now() - atMs) < COMPLETENESS_CACHED_MS;
-  }
-
-  /** @returns Number of the node's newest block; 0 if it was not asked, or does not report it. */
-  async #check({ verifiesCompleteness }: { verifiesCompleteness: boolean }): Promise<number> {
+  /** Number of the node's newest block, if the chain is the right one; 0 if it reports none. */
+  async #findHead(): Promise<number> {
     const { store, node, chainId, clock } = this.#options;
-    try {
-      this.#record ??= await this.#readRecord();
-      const askedMs = clock.now();
-      const { highestBlock } = this.#record;
-      const [genesis, found] = await Promise.all([
-        node.genesisHash(),
-        verifiesCompleteness ? this.#rewinds.check(highestBlock, askedMs) : undefined,
-        verifiesCompleteness ? requireChainId(node, chainId) : undefined,
-      ]);
-      if (this.#record.genesis === null && genesis !== null) {
-        this.#record = await store.updateRecord({ genesis });
-      }
-      requireSameGenesis(node.url, genesis, this.#record.genesis);
-      if (found === undefined) return 0;
-      const { head, evidence } = found;
-      const number = head?.number ?? 0;
-      this.clocks.observe(head, askedMs);
-      if (evidence !== undefined) await this.#acceptOrRefuseRevert(number, evidence);
-      this.#verifiedAtMs = askedMs;
-      return number;
-    } catch (thrown) {
-      // A timeout means busy, not restarted.
-      if (!(thrown instanceof NodeTimeoutError)) this.#verifiedAtMs = undefined;
-      throw thrown;
+    let record = await this.#readRecord();
+    const askedMs = clock.now();
+    const missing = this.#findMissing(askedMs - READ_NODE_LAG_MS);
+    missing.catch(() => {}); // it fails below, unless the node has another chain
+    const [genesis, head] = await Promise.all([
+      node.genesisHash(),
+      nullIfUnsupported(node.getHead()),
+      requireChainId(node, chainId),
+    ]);
+    if (record.genesis === null && genesis !== null) {
+      record = this.#record = await store.records.update({ genesis });
     }
+    requireSameGenesis(node.url, genesis, record.genesis);
+    const number = head?.number ?? 0;
+    const isBehind = head !== null && number + READ_NODE_LAG_BLOCKS < record.highestBlock;
+    const evidence = isBehind
+      ? `is at block ${number}, but was at block ${record.highestBlock} before`
+      : await missing;
+    if (head !== null) this.clocks.observe(head, askedMs);
+    if (evidence !== undefined) await this.#acceptOrRefuseRevert(number, evidence);
+    return number;
+  }
+
+  /** Reads the store's record of the chain, and the newest commit to look for, unless cached. */
+  async #readRecord(): Promise<ServiceRecord> {
+    const { store, clock } = this.#options;
+    const nowMs = clock.now();
+    const isCached = Math.abs(nowMs - this.#recordReadMs) < RECORD_CACHED_MS;
+    if (this.#record !== undefined && isCached) return this.#record;
+    const record = await store.records.update();
+    const newest = await store.newestCommitted();
+    if (newest !== undefined) this.onCommitted(newest);
+    this.#recordReadMs = nowMs;
+    return this.#record = record;
+  }
+
+  /** Looks for the receipts of commits up to `dueMs`. @returns What the node lacks, if anything. */
+  async #findMissing(dueMs: number): Promise<string | undefined> {
+    const due = [...this.#unverified].filter(([, { updatedAtMs }]) => updatedAtMs <= dueMs);
+    const found = await Promise.all(due.map(async ([second, intent]) => {
+      if (!await this.#isStillCommitted(intent)) return intent;
+      if (this.#unverified.get(second) === intent) this.#unverified.delete(second);
+    }));
+    const txHash = found.find((intent) => intent !== undefined)?.transaction?.txHash;
+    return txHash && `does not have transaction ${txHash}, which it had committed before`;
+  }
+
+  async #isStillCommitted(intent: Intent): Promise<boolean> {
+    if (await this.#isKnown(intent)) return true;
+    // An operator may have reconciled store and chain since.
+    const current = await this.#options.store.find(intent.key);
+    return current?.state !== "committed" || await this.#isKnown(current);
+  }
+
+  async #isKnown(intent: Intent): Promise<boolean> {
+    const { node, isOnChain } = this.#options;
+    if (intent.transaction === null) return true;
+    const receipt = await node.getTransaction(intent.transaction.txHash);
+    return receipt?.status === "committed" || await isOnChain(intent);
   }
 
   /** Finished intents keep their state: they were answered before the revert. */
   async #acceptOrRefuseRevert(resetBlock: number, evidence: string): Promise<void> {
-    const { store, node, log } = this.#options;
+    const { store, node, clock, log } = this.#options;
     if (!await allowsReverts(node)) throw chainRewound(node.url, evidence);
-    this.#record = await store.updateRecord({ resetBlock });
-    this.#rewinds.forget();
+    this.#revertedAtMs = clock.now();
+    this.#unverified.clear();
+    this.#record = await store.records.update({ resetBlock });
     log.info("The development chain was reverted: the node {evidence}", {
       event: "chain_reverted",
       evidence,
@@ -186,7 +216,7 @@ export async function requireChainId(
 export async function requireGenesis(
   { store, node }: Pick<ChainGuardOptions, "store" | "node">,
 ): Promise<number> {
-  const { genesis } = await store.updateRecord();
+  const { genesis } = await store.records.update();
   requireSameGenesis(node.url, await node.genesisHash(), genesis);
   return (await nullIfUnsupported(node.getHead()))?.number ?? 0;
 }
@@ -200,7 +230,7 @@ function requireSameGenesis(url: string, actual: Hex | null, expected: Hex | nul
     "CHAIN_MISMATCH",
     `Core node at ${redactUrls(url)} ${has}, but the database belongs to the chain that begins ` +
       `with ${expected}, so nothing is submitted: if the node has lost its chain, restore it; ` +
-      "otherwise set --rpc-url to a node of that chain (docs/operating.md, Chain and stores)",
+      "otherwise set --rpc-url to a node of that chain (docs/runbooks.md, Another chain)",
     { expected, actual },
   );
 }
@@ -210,7 +240,7 @@ function chainRewound(url: string, evidence: string): WrongChainError {
     "CHAIN_REWOUND",
     `Core node at ${redactUrls(url)} ${evidence}: it was restored from a backup, so nothing is ` +
       "submitted. Restore a newer one, or run bridge replay and solver reconcile " +
-      "(docs/operating.md, Backup and restore)",
+      "(docs/runbooks.md, A restored node)",
     { evidence },
   );
 }

@@ -8,17 +8,11 @@ const CLOCK_DIFFERENCE_MAX_MS = TIMESTAMP_DRIFT_MAX_MS / 2;
 /** A new block shows the node's clock only if the last observation is more recent than this. */
 const HEAD_AGE_MAX_MS = 10_000;
 
-/** The node's newest block. */
-export interface HeadTime {
-  number: number;
-  timestampMs: number;
-}
-
 /** Compares this machine's clock with the node's, by the blocks it makes and by its refusals. */
 export class ClockComparison {
   readonly #log: Logger;
   #problem: RangemakerError | undefined;
-  /** Number of the newest block when it was last observed; 0 if the node does not report it. */
+  /** Number of the newest block when it was last observed. */
   #lastNumber = 0;
   #lastObservedMs = -Infinity;
 
@@ -34,16 +28,13 @@ export class ClockComparison {
   /**
    * Compares the time of the node's newest block. Only a block newer than the last observation
    * shows the node's clock: a chain may make no blocks while it is idle.
-   *
-   * @param head Null if the node does not report it.
    */
-  observe(head: HeadTime | null, nowMs: number): void {
-    const number = head?.number ?? 0;
+  observe({ number, timestampMs }: { number: number; timestampMs: number }, nowMs: number): void {
     const isNew = number > this.#lastNumber && nowMs - this.#lastObservedMs <= HEAD_AGE_MAX_MS;
     this.#lastNumber = number;
     this.#lastObservedMs = nowMs;
-    if (head === null || !isNew) return;
-    const aheadMs = nowMs - head.timestampMs;
+    if (!isNew) return;
+    const aheadMs = nowMs - timestampMs;
     if (Math.abs(aheadMs) <= CLOCK_DIFFERENCE_MAX_MS) return this.agree();
     const direction = aheadMs > 0 ? "ahead of" : "behind";
     this.differ(`it is ${Math.abs(aheadMs)} ms ${direction} that of the core node`, aheadMs);

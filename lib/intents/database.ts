@@ -112,8 +112,8 @@ export function missingMigrations(version: number): readonly Migration[] {
 
 /**
  * `intents`: the reservation is a column, so that no crash can separate the two. `services`: the
- * chain and key of a service, and a counter that each check of the store raises. Processes of a
- * service wait for its row in `reservation_locks`. Losing `saved_values` does no harm.
+ * chain and key of a service. Processes of a service wait for its row in `reservation_locks`. Losing
+ * `saved_values` does no harm.
  */
 function firstTables(sequenceType: string, integerType: string, tableOptions: string): string {
   return `
@@ -121,7 +121,7 @@ function firstTables(sequenceType: string, integerType: string, tableOptions: st
       sequence ${sequenceType},
       service TEXT NOT NULL,
       key TEXT NOT NULL,
-      subject TEXT NOT NULL,
+      "user" TEXT NOT NULL,
       payload TEXT NOT NULL,
       state TEXT NOT NULL CHECK (state IN ('accepted', 'submitted', 'committed', 'failed')),
       tx_hash TEXT,
@@ -137,7 +137,7 @@ function firstTables(sequenceType: string, integerType: string, tableOptions: st
       checksum INTEGER NOT NULL,
       UNIQUE (service, key)
     )${tableOptions};
-    CREATE INDEX intents_by_subject ON intents (service, subject, sequence);
+    CREATE INDEX intents_by_user ON intents (service, "user", sequence);
     CREATE INDEX intents_unfinished ON intents (service, sequence)
       WHERE state IN ('accepted', 'submitted');
     CREATE INDEX intents_reserved ON intents (service, sequence, key) WHERE reserved = 1;
@@ -145,7 +145,7 @@ function firstTables(sequenceType: string, integerType: string, tableOptions: st
       WHERE state IN ('committed', 'failed') AND reserved = 0;
     CREATE TABLE reservation_locks (service TEXT PRIMARY KEY);
     CREATE TABLE services (service TEXT PRIMARY KEY, genesis TEXT, signer TEXT,
-      highest_block BIGINT NOT NULL DEFAULT 0, checks BIGINT NOT NULL DEFAULT 0, checksum INTEGER);
+      highest_block BIGINT NOT NULL DEFAULT 0, checksum INTEGER);
     CREATE TABLE saved_values (service TEXT NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL,
       saved_at_ms BIGINT NOT NULL, checksum INTEGER NOT NULL, PRIMARY KEY (service, name));`;
 }

@@ -10,20 +10,20 @@ import { acceptedIntent, type Intent, INTENT_STATES, isFinal, type NewIntent } f
 /** Longest key shown in an error; real keys are shorter. */
 const KEY_SHOWN_MAX = 200;
 
-/** The service of a row, and whether there is such a service in the database. */
-export const ownerSchema = z.object({ service: z.string(), is_known: integerSchema });
+/** Whether a row is one of another service in the database: 1 or 0. */
+export const otherSchema = z.object({ is_other: integerSchema });
 
 const stateSchema = z.enum(INTENT_STATES);
 
 /** `SELECT … AS keys, … AS newest, … AS state`. */
-export const lookUpSchema = keysSchema.extend({
+export const stateAndKeysSchema = keysSchema.extend({
   newestSequence: integerSchema.nullable(),
   state: stateSchema.nullable(),
 });
 
 /** The columns of {@link intentOfRow}. */
 export const INTENT_COLUMNS =
-  "sequence, service, key, subject, payload, state, tx_hash, transaction_text, receipt, " +
+  'sequence, service, key, "user", payload, state, tx_hash, transaction_text, receipt, ' +
   "failure_code, failure_message, failure_details, expires_at_ms, created_at_ms, updated_at_ms, " +
   "reserved, checksum";
 
@@ -31,7 +31,7 @@ const intentSchema = z.object({
   sequence: integerSchema,
   service: z.string(),
   key: z.string(),
-  subject: z.string(),
+  user: z.string(),
   payload: z.string(),
   state: stateSchema,
   tx_hash: z.nullable(hash32Schema),
@@ -46,10 +46,10 @@ const intentSchema = z.object({
   updated_at_ms: integerSchema,
   reserved: integerSchema,
   checksum: integerSchema,
-}).transform(({ sequence, service, key, payload, state, receipt, checksum, ...row }) => {
+}).transform(({ sequence, service, key, user, payload, state, receipt, checksum, ...row }) => {
   const { tx_hash: txHash, transaction_text: text } = row;
   const { failure_code: code, failure_message: message, failure_details: details } = row;
-  const recorded = { sequence, key, user: row.subject, payload, state, receipt };
+  const recorded = { sequence, key, user, payload, state, receipt };
   const intent: Intent = {
     ...recorded,
     transaction: txHash === null || text === null ? null : { txHash, text },
@@ -111,6 +111,15 @@ export function intentInsertion(
   return { sql: INTENT_SQL.insert, values: [...values, reserved ? 1 : 0, checksum] };
 }
 
+/** Inserts a row as long as that of an intent, and removes it. */
+export function probeStatements(service: string): Statement[] {
+  const key = "probe";
+  const payload = " ".repeat(1_000);
+  const probe = { key, user: "", payload, transaction: null, expiresAtMs: 0, createdAtMs: 0 };
+  const remove = { sql: INTENT_SQL.remove, values: [service, key] };
+  return [intentInsertion(service, probe, false), remove];
+}
+
 /**
  * Changes an intent if it still has the transaction it was read with and a condition fits. Sets
  * only columns that differ: setting an indexed column, even to the same value, makes the database
@@ -132,10 +141,14 @@ export function intentUpdate(
   return { sql, values: [...values, ...changed.map(([, value]) => value), ...where] };
 }
 
-/** Reads a row of {@link INTENT_COLUMNS}. @returns The damage, if it is not as it was written. */
-export function intentOfRow(row: unknown): Intent | StoreDamagedError {
+/**
+ * Reads a row of {@link INTENT_COLUMNS}.
+ *
+ * @returns The damage, if it is not as this service wrote it.
+ */
+export function intentOfRow(row: unknown, service: string): Intent | StoreDamagedError {
   const { data, error } = intentSchema.safeParse(row);
-  if (data !== undefined && data.checksum === checksumOf(data.service, data.intent)) {
+  if (data?.service === service && data.checksum === checksumOf(service, data.intent)) {
     return data.intent;
   }
   const key = keySchema.safeParse(row).data?.key;
@@ -155,24 +168,25 @@ export const UNINDEXED_SERVICE = "service || ''";
 const SELECT = `SELECT ${INTENT_COLUMNS} FROM intents WHERE service = ?`;
 
 export const INTENT_SQL = {
-  insert: `INSERT INTO intents (service, key, subject, payload, state, tx_hash, transaction_text,
+  insert: `INSERT INTO intents (service, key, "user", payload, state, tx_hash, transaction_text,
       expires_at_ms, created_at_ms, updated_at_ms, reserved, checksum)
     VALUES (?, ?, ?, ?, 'accepted', ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (service, key) DO NOTHING RETURNING sequence`,
   find: `${SELECT} AND key = ?`,
-  listByUser: `${SELECT} AND subject = ? AND sequence < ? ORDER BY sequence DESC LIMIT ?`,
+  listByUser: `${SELECT} AND "user" = ? AND sequence < ? ORDER BY sequence DESC LIMIT ?`,
   listUnfinished: `${SELECT} AND ${UNFINISHED} AND sequence > ?
     AND (updated_at_ms <= ? OR updated_at_ms >= ?)
     ORDER BY sequence LIMIT ?`,
   countUnfinished: `SELECT count(*) AS count FROM intents
     WHERE service = ? AND ${UNFINISHED} AND created_at_ms < ?`,
-  lookUp: `SELECT string_agg(key, ',') AS keys,
+  findState: `SELECT string_agg(key, ',') AS keys,
       (SELECT sequence FROM intents WHERE ${UNINDEXED_SERVICE} = ? ORDER BY sequence DESC LIMIT 1) AS "newestSequence",
       (SELECT state FROM intents WHERE service = ? AND key = ?) AS state
     FROM intents WHERE service = ? AND ${UNFINISHED}`,
   recordAttempt: `UPDATE intents
     SET updated_at_ms = ?, state = CASE WHEN tx_hash IS NULL THEN state ELSE 'submitted' END
     WHERE service = ? AND key = ? AND ${UNFINISHED} RETURNING ${INTENT_COLUMNS}`,
+  remove: "DELETE FROM intents WHERE service = ? AND key = ?",
   // Conditions and order of the partial index.
   deleteFinished: `DELETE FROM intents WHERE sequence IN (
     SELECT sequence FROM intents
@@ -182,8 +196,8 @@ export const INTENT_SQL = {
   newestCommitted: `SELECT ${INTENT_COLUMNS} FROM intents
     WHERE ${UNINDEXED_SERVICE} = ? AND state = 'committed' ORDER BY sequence DESC LIMIT 1`,
   // Of all services: a row with a damaged service name belongs to no service.
-  list: `SELECT ${INTENT_COLUMNS},
-      (SELECT count(*) FROM services WHERE services.service = intents.service) AS is_known
+  list: `SELECT ${INTENT_COLUMNS}, (SELECT count(*) FROM services
+      WHERE services.service = intents.service AND services.service <> ?) AS is_other
     FROM intents WHERE sequence > ? ORDER BY sequence LIMIT ?`,
   // Its checksum stays wrong, so that every further read reports it.
   endDamaged: `UPDATE intents

@@ -8,7 +8,7 @@ import { PollingLoop } from "../net/polling_loop.ts";
 import { type ChainGuard, WrongChainError } from "./chain_guard.ts";
 import { StoreError } from "./errors.ts";
 import type { Intent } from "./intent.ts";
-import type { IntentBackend } from "./backend.ts";
+import type { IntentResources } from "./intent_resources.ts";
 import { createRetryLoop } from "./retry_loop.ts";
 import { type IntentHandler, type SubmitOptions, Submitter } from "./submitter.ts";
 import type { IntentStore } from "./store.ts";
@@ -31,7 +31,7 @@ const HEALTH_CACHED_MS = 1_000;
 const HEALTH_INTERVAL_MS = 5_000;
 
 interface IntentServiceOptions {
-  backend: IntentBackend;
+  resources: IntentResources;
   guard: ChainGuard;
   handler: IntentHandler;
   /** Finished intents are kept this long after they finished and after their deadline. */
@@ -56,13 +56,13 @@ export class IntentService {
   readonly #problems: Gauge<"code">;
   readonly #tracker = new ProblemTracker();
 
-  constructor({ backend, guard, handler, retainMs, registry }: IntentServiceOptions) {
-    const { name, store, clock, log } = backend;
+  constructor({ resources, guard, handler, retainMs, registry }: IntentServiceOptions) {
+    const { name, store, clock, log } = resources;
     this.store = store;
     this.#log = log;
     this.#guard = guard;
-    this.#submitter = new Submitter({ ...backend, handler, guard });
-    this.#retries = createRetryLoop(this.#submitter, backend);
+    this.#submitter = new Submitter({ ...resources, handler, guard });
+    this.#retries = createRetryLoop(this.#submitter, resources);
     this.problem = createCachedCall(() => this.#check(), HEALTH_CACHED_MS, clock);
     this.#health = new PollingLoop({
       clock,
@@ -79,7 +79,7 @@ export class IntentService {
     );
     this.#problems = gauge(
       `${name}_problem`,
-      "1 while /health fails with this code: see the alerts of docs/operating.md.",
+      "1 while /health fails with this code: see the alerts of docs/runbooks.md.",
       "code",
     );
     for (const code of PROBLEM_CODES) this.#problems.set({ code }, 0);
@@ -108,6 +108,11 @@ export class IntentService {
   /** Submits an intent: see {@link Submitter.submit}. */
   submit(intent: Intent, options?: SubmitOptions): Promise<Intent> {
     return this.#submitter.submit(intent, options);
+  }
+
+  /** Records and submits an intent: see {@link Submitter.submitOnce}. */
+  submitOnce(...args: Parameters<Submitter["submitOnce"]>): Promise<Intent> {
+    return this.#submitter.submitOnce(...args);
   }
 
   /** Starts no further attempts, so that no retry begins while open requests finish. */

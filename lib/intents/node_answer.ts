@@ -39,12 +39,12 @@ export async function sendOnce(
   const answer = await answerTo(() => node.sendTransactionText(transaction.text));
   if (answer.kind !== "refused") return answer;
   // The node may have committed the transaction earlier, and refuse it now because it is too old.
-  const known = await lookUp(node, transaction);
+  const known = await askForReceipt(node, transaction);
   return known.kind === "missing" ? answer : known;
 }
 
 /** Asks for the receipt of a transaction. */
-export async function lookUp(
+export async function askForReceipt(
   node: SubmissionNode,
   { txHash }: SignedTransactionText,
 ): Promise<NodeAnswer> {

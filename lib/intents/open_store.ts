@@ -30,7 +30,7 @@ export async function openIntentStore(database: string, service: string): Promis
 function warnOfTornLog(database: string, service: string): void {
   serviceLog(service).warn(
     "Write-ahead log of database {database} ended in an incomplete transaction, which is lost: unless " +
-      "the power failed, restore a backup (docs/operating.md, Damaged databases)",
+      "the power failed, restore a backup (docs/runbooks.md, Damaged databases)",
     { event: "store_log_torn", database },
   );
 }
@@ -49,6 +49,8 @@ interface StoreInspection {
   unfinished: number;
   /** Unfinished intents created before `stuckBeforeMs`. */
   stuck: number;
+  /** Without a committed intent, the service does not notice that its node lacks some. */
+  hasCommitted: boolean;
 }
 
 /**
@@ -109,10 +111,11 @@ async function inspect(
   missingMigrations(version);
   const store = new IntentStore(driver, service);
   return {
-    owner: await store.owner(),
+    owner: await store.records.owner(),
     version,
     latestVersion: LATEST_VERSION,
     unfinished: await store.countUnfinished(),
     stuck: await store.countUnfinished(stuckBeforeMs),
+    hasCommitted: await store.newestCommitted() !== undefined,
   };
 }

@@ -2,7 +2,7 @@
 import { messageOf, RangemakerError } from "../errors.ts";
 import { requireGenesis } from "./chain_guard.ts";
 import { type Intent, type IntentOutcome, isFinal } from "./intent.ts";
-import { type IntentBackend, openIntentBackend } from "./backend.ts";
+import { type IntentResources, openIntentResources } from "./intent_resources.ts";
 import { inspectStore } from "./open_store.ts";
 import { isNodeAway } from "../net/core_reader.ts";
 import { redactUrls } from "../redact.ts";
@@ -66,7 +66,7 @@ interface RepairCommand extends Pick<CommandText, "name" | "description" | "exam
    * @throws {RangemakerError} If it failed.
    */
   repair(
-    backend: IntentBackend,
+    resources: IntentResources,
     intent: Intent,
     options: { chainId: number; dryRun: boolean },
   ): Promise<
@@ -128,21 +128,21 @@ async function repairAll(
   { clock, print }: CommandContext,
 ) {
   const signer = await openTransactionSigner(options, optionLabel(privateKey));
-  const backend = await openIntentBackend({
+  const resources = await openIntentResources({
     ...options,
     name: service,
     clock,
     signer,
     bindsKey,
   });
-  const { store, node } = backend;
+  const { store, node } = resources;
   const counts = { present: 0, repaired: 0, failed: 0, unfinished: 0 };
   const repairOne = async (intent: Intent): Promise<keyof typeof counts> => {
     try {
       const txHash = intent.transaction?.txHash;
       const receipt = txHash === undefined ? null : await node.getTransaction(txHash);
       if (receipt?.status === "committed") return "present";
-      const outcome = await repair(backend, intent, options);
+      const outcome = await repair(resources, intent, options);
       if (outcome === "present") return outcome;
       const { result, line } = outcome;
       if (result === undefined) {
@@ -165,7 +165,7 @@ async function repairAll(
     }
   };
   try {
-    await requireGenesis(backend);
+    await requireGenesis(resources);
     for (let after = 0, isFirst = true; isFirst || after > 0; isFirst = false) {
       const page = await store.page(after, REPAIRED_PER_PAGE);
       after = page.last;
@@ -175,7 +175,7 @@ async function repairAll(
     }
     counts.failed += store.damaged.size;
     if (counts.failed === 0 && !options.dryRun) {
-      await store.updateRecord({ resetBlock: await requireGenesis(backend) });
+      await store.records.update({ resetBlock: await requireGenesis(resources) });
     }
     return counts;
   } finally {

@@ -8,6 +8,7 @@ import { redactUrls } from "../redact.ts";
 import { asStoreError } from "./errors.ts";
 import type { Intent } from "./intent.ts";
 import type { IntentStore } from "./store.ts";
+import type { Submitter } from "./submitter.ts";
 
 /** An intent is retried once it is unchanged for this long, even if another process started it. */
 const RETRY_AFTER_MS = 1_000;
@@ -18,13 +19,7 @@ const RETRY_INTERVAL_MS = 1_000;
 /** Most intents that are retried at the same time. */
 const RETRIES_AT_ONCE = 50;
 
-/** The part of a submitter that retrying uses. */
-interface IntentRetrier {
-  /** Tries once to finish an intent. */
-  retry(intent: Intent): Promise<Intent>;
-  /** Whether the node has stopped answering: the rest of a pass would fail as well. */
-  readonly isNodeLost: boolean;
-}
+type Retrier = Pick<Submitter, "retry" | "isNodeLost">;
 
 interface RetryLoopOptions {
   store: Pick<IntentStore, "listUnfinished">;
@@ -42,7 +37,7 @@ const NODE_LOST = "NODE_LOST";
  * did not change for a while. While the node is unreachable, a pass tries one intent, and the
  * others only after an answer.
  */
-export function createRetryLoop(submitter: IntentRetrier, options: RetryLoopOptions): PollingLoop {
+export function createRetryLoop(submitter: Retrier, options: RetryLoopOptions): PollingLoop {
   const { node, clock, random, log } = options;
   const url = redactUrls(node.url);
   const retries = new Retries(submitter, options);
@@ -83,12 +78,12 @@ export function createRetryLoop(submitter: IntentRetrier, options: RetryLoopOpti
 }
 
 class Retries {
-  readonly #submitter: IntentRetrier;
+  readonly #submitter: Retrier;
   readonly #options: RetryLoopOptions;
   /** Keys of intents whose failure is in the log. */
   readonly #failing = new Set<string>();
 
-  constructor(submitter: IntentRetrier, options: RetryLoopOptions) {
+  constructor(submitter: Retrier, options: RetryLoopOptions) {
     this.#submitter = submitter;
     this.#options = options;
   }

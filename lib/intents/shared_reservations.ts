@@ -7,15 +7,15 @@ import {
   type NewIntent,
   type ReservationBook,
 } from "./intent.ts";
+import { keysSchema, parseRow, sequenceSchema, type SqlDriver, type SqlSteps } from "./database.ts";
 import {
-  keysSchema,
-  parseRow,
-  sequenceSchema,
-  type SqlDriver,
-  type SqlSteps,
-  type Statement,
-} from "./database.ts";
-import { INTENT_COLUMNS, intentOfRow, UNFINISHED, UNINDEXED_SERVICE } from "./intent_rows.ts";
+  INTENT_COLUMNS,
+  INTENT_SQL,
+  intentInsertion,
+  intentOfRow,
+  UNFINISHED,
+  UNINDEXED_SERVICE,
+} from "./intent_rows.ts";
 
 /** Maximum intents per transaction: a large batch would hold the row lock too long. */
 const INTENTS_PER_TRANSACTION = 100;
@@ -39,8 +39,6 @@ const INTENT_MISSING =
 
 interface AdmittedInsertion {
   intent: NewIntent;
-  insert: Statement;
-  find: Statement;
   admission: Admission;
 }
 
@@ -112,7 +110,7 @@ export class SharedReservations {
       yield* this.#refresh(book);
       yield* this.#decide(refused.map(([insertion]) => insertion), inFlight, results);
     }
-    yield* findRecorded(batch, results);
+    yield* this.#findRecorded(batch, results);
     return batch.map((insertion) =>
       results.get(insertion) ?? { error: new StoreError(INTENT_MISSING) }
     );
@@ -136,7 +134,9 @@ export class SharedReservations {
         results.set(insertion, { error }); // the other intents of the transaction go on
       }
     }
-    const inserted = yield accepted.map(({ insert }) => insert);
+    const inserted = yield accepted.map(({ intent }) =>
+      intentInsertion(this.#service, intent, true)
+    );
     for (const [index, insertion] of accepted.entries()) {
       const { intent, admission } = insertion;
       const [row] = inserted[index] ?? [];
@@ -166,26 +166,29 @@ export class SharedReservations {
   #addAll(rows: readonly unknown[], book: ReservationBook): void {
     for (const row of rows) {
       this.#newest = Math.max(this.#newest, parseRow(sequenceSchema, row).sequence);
-      const intent = intentOfRow(row);
+      const intent = intentOfRow(row, this.#service);
       // The amount at risk is unreadable. The store reports the row when it verifies all rows.
       if (!(intent instanceof StoreDamagedError)) book.addReservation(intent);
     }
   }
-}
 
-/** Answers taken keys with their intents, even if another reservation would not fit. */
-function* findRecorded(
-  batch: readonly AdmittedInsertion[],
-  results: InsertResults,
-): SqlSteps<void> {
-  const others = batch.filter((insertion) => !("inserted" in (results.get(insertion) ?? {})));
-  const found = yield others.map(({ find }) => find);
-  for (const [index, insertion] of others.entries()) {
-    const [row] = found[index] ?? [];
-    if (row === undefined) continue;
-    // A damaged row fails its own insertion, and not the others of the transaction.
-    const intent = intentOfRow(row);
-    const isDamaged = intent instanceof StoreDamagedError;
-    results.set(insertion, isDamaged ? { error: intent } : { inserted: false, intent });
+  /** Answers taken keys with their intents, even if another reservation would not fit. */
+  *#findRecorded(
+    batch: readonly AdmittedInsertion[],
+    results: InsertResults,
+  ): SqlSteps<void> {
+    const others = batch.filter((insertion) => !("inserted" in (results.get(insertion) ?? {})));
+    const found = yield others.map(({ intent: { key } }) => ({
+      sql: INTENT_SQL.find,
+      values: [this.#service, key],
+    }));
+    for (const [index, insertion] of others.entries()) {
+      const [row] = found[index] ?? [];
+      if (row === undefined) continue;
+      // A damaged row fails its own insertion, and not the others of the transaction.
+      const intent = intentOfRow(row, this.#service);
+      const isDamaged = intent instanceof StoreDamagedError;
+      results.set(insertion, isDamaged ? { error: intent } : { inserted: false, intent });
+    }
   }
 }

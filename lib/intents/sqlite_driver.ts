@@ -128,14 +128,14 @@ function requireIntact(db: SqliteDatabase, path: string): void {
   if (found.length === 1 && found[0] === "ok") return;
   throw new StoreDamagedError(
     `Database ${path} is damaged: ${found.join("; ")}. Restore it from a backup ` +
-      "(docs/operating.md, Damaged databases)",
+      "(docs/runbooks.md, Damaged databases)",
   );
 }
 
 function logDamaged(path: string): StoreDamagedError {
   return new StoreDamagedError(
     `Database ${path} is damaged: its write-ahead log ${path}-wal is damaged before its end, and ` +
-      "transactions after the damage would be lost. Restore it from a backup (docs/operating.md, Damaged " +
+      "transactions after the damage would be lost. Restore it from a backup (docs/runbooks.md, Damaged " +
       "databases)",
   );
 }

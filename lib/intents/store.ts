@@ -1,5 +1,5 @@
 import { serviceLog } from "../log/logging.ts";
-import { DamagedRows, ServiceStore } from "./service_store.ts";
+import { DamagedRows, ServiceRecords } from "./service_records.ts";
 import { StoreConnectionLostError, StoreDamagedError, StoreError } from "./errors.ts";
 import {
   acceptedIntent,
@@ -16,14 +16,22 @@ import {
   type ReservationBook,
   type SignedTransactionText,
 } from "./intent.ts";
-import { countOfRow, parseRow, sequenceSchema, type SqlDriver, type SqlSteps } from "./database.ts";
+import {
+  countOfRow,
+  parseRow,
+  sequenceSchema,
+  type SqlDriver,
+  type SqlSteps,
+  type SqlValue,
+} from "./database.ts";
 import {
   INTENT_SQL,
   intentInsertion,
   intentOfRow,
   intentUpdate,
-  lookUpSchema,
-  ownerSchema,
+  otherSchema,
+  probeStatements,
+  stateAndKeysSchema,
   UNFINISHED,
 } from "./intent_rows.ts";
 import { SharedReservations } from "./shared_reservations.ts";
@@ -39,13 +47,18 @@ const NO_BOUND = Number.MAX_SAFE_INTEGER;
  *
  * Every method throws {@link StoreError} as {@link SqlDriver} does.
  */
-export class IntentStore extends ServiceStore {
+export class IntentStore implements AsyncDisposable {
+  readonly records: ServiceRecords;
   readonly damaged: DamagedRows;
+  readonly db: SqlDriver;
+  readonly service: string;
   readonly #reservations: SharedReservations;
 
   /** @param service Owner of the intents: the store sees no intents of other services. */
   constructor(db: SqlDriver, service: string) {
-    super(db, service);
+    this.db = db;
+    this.service = service;
+    this.records = new ServiceRecords(db, service);
     this.damaged = new DamagedRows(serviceLog(service));
     this.#reservations = new SharedReservations(db, service);
   }
@@ -58,13 +71,8 @@ export class IntentStore extends ServiceStore {
    */
   async insert(intent: NewIntent, admission?: Admission): Promise<Insertion> {
     try {
-      const insertion = await this.#insertOnce(intent, admission);
-      if (insertion.inserted) this.failedInsertion = undefined;
-      return insertion;
+      return await this.#insertOnce(intent, admission);
     } catch (thrown) {
-      if (thrown instanceof StoreError) {
-        this.failedInsertion = intentInsertion(this.service, intent, false);
-      }
       if (!(thrown instanceof StoreConnectionLostError)) throw thrown;
       // The insert may have succeeded. Check with a write: unlike a read, it waits for the standby.
       const found = await this.recordAttempt(intent.key, intent.createdAtMs).catch(() => undefined);
@@ -74,14 +82,10 @@ export class IntentStore extends ServiceStore {
   }
 
   async #insertOnce(intent: NewIntent, admission: Admission | undefined): Promise<Insertion> {
-    const { key } = intent;
-    const insert = intentInsertion(this.service, intent, admission !== undefined);
-    if (admission !== undefined) {
-      const find = { sql: INTENT_SQL.find, values: [this.service, key] };
-      return await this.#reservations.insert({ intent, insert, find, admission });
-    }
-    const [row] = await this.db.write(insert.sql, insert.values);
-    if (row === undefined) return { inserted: false, intent: await this.get(key) };
+    if (admission !== undefined) return await this.#reservations.insert({ intent, admission });
+    const { sql, values } = intentInsertion(this.service, intent, false);
+    const [row] = await this.db.write(sql, values);
+    if (row === undefined) return { inserted: false, intent: await this.get(intent.key) };
     const { sequence } = parseRow(sequenceSchema, row);
     return { inserted: true, intent: acceptedIntent(intent, sequence, false) };
   }
@@ -106,14 +110,23 @@ export class IntentStore extends ServiceStore {
    * The state of the intent with a key, if there is one, and which intents are unfinished now, for
    * an {@link Admission} that decides later. One statement, since most keys are new and need both.
    */
-  async lookUp(key: string): Promise<{ state: IntentState | undefined; inFlight: InFlight }> {
+  async findState(key: string): Promise<{ state: IntentState | undefined; inFlight: InFlight }> {
     const values = [this.service, this.service, key, this.service];
-    const [row] = await this.db.read(INTENT_SQL.lookUp, values);
-    const { keys, newestSequence, state } = parseRow(lookUpSchema, row);
-    return {
-      state: state ?? undefined,
-      inFlight: { keys, newestSequence: newestSequence ?? 0 },
-    };
+    const [row] = await this.db.read(INTENT_SQL.findState, values);
+    const { keys, newestSequence, state } = parseRow(stateAndKeysSchema, row);
+    const inFlight = { keys, newestSequence: newestSequence ?? 0 };
+    return { state: state ?? undefined, inFlight };
+  }
+
+  /**
+   * Checks that the store accepts writes: records an intent and removes it, in one transaction. A
+   * read does not notice a missing standby, nor an update a disk without room for a new row.
+   */
+  async checkWritable(): Promise<void> {
+    const probe = probeStatements(this.service);
+    await this.db.transaction(function* (): SqlSteps<void> {
+      yield probe;
+    });
   }
 
   /** Makes a book count exactly the reservations in the database. */
@@ -122,27 +135,21 @@ export class IntentStore extends ServiceStore {
   }
 
   /**
-   * Verifies the rows of all services with a sequence above `after`, oldest first. Damaged ones are
-   * reported and left out; those of another service only cause a warning.
+   * Verifies rows with a sequence above `after`, oldest first, except those of another service,
+   * which does so itself. Damaged ones are reported and left out.
    *
    * @returns The intents of this service, and the sequence of the last row, or 0 after the end.
    */
   async page(after: number, limit: number): Promise<{ intents: Intent[]; last: number }> {
-    const rows = await this.db.read(INTENT_SQL.list, [after, limit]);
+    const rows = await this.db.read(INTENT_SQL.list, [this.service, after, limit]);
     const last = rows.length < limit ? 0 : parseRow(sequenceSchema, rows.at(-1)).sequence;
-    const rowsOf = Object.groupBy(rows, (row) => {
-      const { data } = ownerSchema.safeParse(row);
-      if (data?.service === this.service) return "thisService";
-      return data?.is_known === 1 ? "others" : "none";
-    });
-    this.#readAll(rowsOf.others, (damage) => this.damaged.report(damage, true));
-    this.#readAll(rowsOf.none);
-    return { intents: this.#readAll(rowsOf.thisService), last };
+    const own = rows.filter((row) => parseRow(otherSchema, row).is_other === 0);
+    return { intents: this.#readAll(own).intents, last };
   }
 
   async newestCommitted(): Promise<Intent | undefined> {
     const rows = await this.db.read(INTENT_SQL.newestCommitted, [this.service]);
-    return this.#readAll(rows)[0];
+    return this.#readAll(rows).intents[0];
   }
 
   /** Releases the reservation of a finished intent. @returns Whether it had one. */
@@ -150,10 +157,8 @@ export class IntentStore extends ServiceStore {
     const [row] = await this.db.read(INTENT_SQL.find, [this.service, key]);
     const intent = row === undefined ? undefined : this.#read(row);
     if (intent === undefined || !intent.reserved || !isFinal(intent.state)) return false;
-    return await this.#replace(`reserved = 1 AND NOT (${UNFINISHED})`, intent, {
-      ...intent,
-      reserved: false,
-    });
+    const next = { ...intent, reserved: false };
+    return await this.#replace(`reserved = 1 AND NOT (${UNFINISHED})`, intent, next);
   }
 
   async find(key: string): Promise<Intent | undefined> {
@@ -173,12 +178,8 @@ export class IntentStore extends ServiceStore {
     user: string,
     { limit, before = NO_BOUND }: { limit: number; before?: number },
   ): Promise<Intent[]> {
-    const rows = await this.db.read(INTENT_SQL.listByUser, [
-      this.service,
-      user,
-      before,
-      limit,
-    ]);
+    const values = [this.service, user, before, limit];
+    const rows = await this.db.read(INTENT_SQL.listByUser, values);
     return rows.map((row) => this.#read(row));
   }
 
@@ -194,15 +195,11 @@ export class IntentStore extends ServiceStore {
     >,
   ): Promise<Intent[]> {
     const values = [this.service, after, nowMs - unchangedForMs, nowMs + unchangedForMs, limit];
-    const damaged: StoreDamagedError[] = [];
     const rows = await this.db.read(INTENT_SQL.listUnfinished, values);
-    const intents = this.#readAll(rows, (damage) => {
-      this.damaged.report(damage);
-      damaged.push(damage);
-    });
+    const { intents, damaged } = this.#readAll(rows);
     for (const { key, code, message } of damaged) {
       if (key === undefined) continue;
-      await this.change(INTENT_SQL.endDamaged, [code, message, this.service, key]);
+      await this.#change(INTENT_SQL.endDamaged, [code, message, this.service, key]);
     }
     return intents;
   }
@@ -272,7 +269,21 @@ export class IntentStore extends ServiceStore {
    */
   async deleteFinished({ beforeMs, limit }: { beforeMs: number; limit: number }): Promise<number> {
     const values = [this.service, beforeMs, beforeMs, limit];
-    return await this.change(INTENT_SQL.deleteFinished, values);
+    return await this.#change(INTENT_SQL.deleteFinished, values);
+  }
+
+  /** Finishes running statements, then disconnects. */
+  close(): Promise<void> {
+    return this.db.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  /** @returns How many rows a statement has changed. */
+  async #change(sql: string, values: SqlValue[]): Promise<number> {
+    return (await this.db.write(`${sql} RETURNING 1 AS changed`, values)).length;
   }
 
   /** Changes an unfinished intent. @returns The intent now, and whether this changed it. */
@@ -284,27 +295,27 @@ export class IntentStore extends ServiceStore {
   /** Runs an {@link intentUpdate}. @returns Whether it changed the intent. */
   async #replace(condition: string, read: Intent, next: Intent): Promise<boolean> {
     const { sql, values } = intentUpdate(this.service, condition, read, next);
-    return await this.change(sql, values) > 0;
+    return await this.#change(sql, values) > 0;
   }
 
   /** @throws {StoreDamagedError} If it is not as it was written. */
   #read(row: unknown): Intent {
-    const intent = intentOfRow(row);
+    const intent = intentOfRow(row, this.service);
     if (!(intent instanceof StoreDamagedError)) return intent;
     this.damaged.report(intent);
     throw intent;
   }
 
-  /** Leaves out damaged rows, so that the others can still be read. */
-  #readAll(
-    rows: unknown[] = [],
-    onDamage = (damage: StoreDamagedError): void => this.damaged.report(damage),
-  ): Intent[] {
-    return rows.flatMap((row) => {
-      const intent = intentOfRow(row);
-      if (!(intent instanceof StoreDamagedError)) return [intent];
-      onDamage(intent);
-      return [];
-    });
+  /** Damaged rows are reported, and the others can still be read. */
+  #readAll(rows: readonly unknown[]): { intents: Intent[]; damaged: StoreDamagedError[] } {
+    const intents: Intent[] = [];
+    const damaged: StoreDamagedError[] = [];
+    for (const row of rows) {
+      const intent = intentOfRow(row, this.service);
+      if (intent instanceof StoreDamagedError) damaged.push(intent);
+      else intents.push(intent);
+    }
+    damaged.forEach((damage) => this.damaged.report(damage));
+    return { intents, damaged };
   }
 }

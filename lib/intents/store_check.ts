@@ -30,7 +30,7 @@ export function storeCheck(
       if (found === "new") {
         return passed(`${database} is empty: the first start creates its tables`);
       }
-      const { owner, version, latestVersion, unfinished, stuck } = found;
+      const { owner, version, latestVersion, unfinished, stuck, hasCommitted } = found;
       // Without a key, its own check fails.
       const { address } = await signer().catch(() => ({ address: owner }));
       if (bindsKey && owner !== null && owner !== address) {
@@ -40,7 +40,8 @@ export function storeCheck(
         );
       }
       const text = `${database} has version ${version} of ${latestVersion}, ${unfinished} ` +
-        `unfinished intents, ${stuck} of them for over ${STUCK_AFTER_MS / 60_000} minutes`;
+        `unfinished intents, ${stuck} of them for over ${STUCK_AFTER_MS / 60_000} minutes` +
+        (hasCommitted ? "" : "; none is committed, so a node that was restored is not noticed");
       if (stuck === 0) return passed(text);
       return warning(
         text,

@@ -21,9 +21,9 @@ import {
   type SignedTransactionText,
 } from "./intent.ts";
 import {
+  askForReceipt,
   isConnectionLost,
   isNodeUnusable,
-  lookUp,
   type NodeAnswer,
   sendOnce,
   type SubmissionNode,
@@ -111,11 +111,28 @@ export class Submitter {
    * @throws {OutcomeUnknownError} If node or store gave no answer: it is retried automatically.
    */
   submit(intent: Intent, options: SubmitOptions = {}): Promise<Intent> {
-    if (isFinal(intent.state)) return Promise.resolve(intent);
-    const running = this.#inFlight.get(intent.key);
+    return this.#join(intent.key, () => this.#attempt(intent, options));
+  }
+
+  /**
+   * Like {@link submit}, for an intent that `record` records or finds. Joins also what is running
+   * since the same key was recorded here.
+   */
+  submitOnce(
+    key: string,
+    record: () => Promise<SubmitOptions & { intent: Intent }>,
+  ): Promise<Intent> {
+    return this.#join(key, async () => {
+      const recorded = await record();
+      return await this.#attempt(recorded.intent, recorded);
+    });
+  }
+
+  #join(key: string, run: () => Promise<Intent>): Promise<Intent> {
+    const running = this.#inFlight.get(key);
     if (running !== undefined) return running;
-    const attempt = this.#attempt(intent, options).finally(() => this.#inFlight.delete(intent.key));
-    this.#inFlight.set(intent.key, attempt);
+    const attempt = run().finally(() => this.#inFlight.delete(key));
+    this.#inFlight.set(key, attempt);
     return attempt;
   }
 
@@ -132,6 +149,7 @@ export class Submitter {
   }
 
   async #attempt(intent: Intent, options: SubmitOptions): Promise<Intent> {
+    if (isFinal(intent.state)) return intent;
     const { store, clock, guard, handler } = this.#options;
     try {
       const finished = await this.#sendOrLookUp(intent, options);
@@ -161,7 +179,7 @@ export class Submitter {
       const { node, clock } = this.#options;
       if (clock.now() <= signed.expiresAtMs) return await this.#send(signed);
       // Too late to send it, but an earlier attempt may have been committed.
-      return await this.#conclude(signed, await lookUp(node, transactionOf(signed)));
+      return await this.#conclude(signed, await askForReceipt(node, transactionOf(signed)));
     } catch (thrown) {
       if (thrown instanceof IntentRefusedError) return await this.#fail(intent, thrown);
       throw thrown;
@@ -219,7 +237,7 @@ export class Submitter {
     const transaction = transactionOf(intent);
     let answer = await sendOnce(node, transaction);
     if (isConnectionLost(answer) && !this.#isStopping) {
-      answer = await lookUp(node, transaction);
+      answer = await askForReceipt(node, transaction);
       if (answer.kind === "missing") answer = await sendOnce(node, transaction);
     }
     return await this.#conclude(intent, answer);

@@ -1,10 +1,10 @@
 import { lowerBound } from "../lower_bound.ts";
 import { marketKey } from "../protocol/markets.ts";
-import type { BetTerms } from "../protocol/terms.ts";
+import type { Bet } from "../protocol/bet.ts";
 import { slotAtOrAfter } from "./price_slots.ts";
 
 /** A bet with what it pays if its user wins. */
-type BetAtRisk = BetTerms & { payout: bigint };
+export type BetAtRisk = Bet & { payout: bigint };
 
 /** A bet with its times in slots of 100 ms, both included. */
 interface BoxInSlots {

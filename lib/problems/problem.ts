@@ -8,7 +8,7 @@ interface Bound {
 }
 
 export interface Problem {
-  /** Name of the alert, and heading of the chapter in docs/operating.md. */
+  /** Name of the alert, and heading of the chapter in docs/runbooks.md. */
   name: string;
   /** Name of its figure on the operator's page; absent if another problem has the same figure. */
   title?: string;

@@ -5,7 +5,7 @@
  */
 import { DEPOSIT_ID_TYPE, DEPOSIT_REQUEST_TYPE, type DepositRequest } from "./deposit.ts";
 import { keccak256 } from "./keccak.ts";
-import { QUOTE_TYPE, quoteMessage, type QuoteTerms } from "./quote.ts";
+import { QUOTE_TYPE, quoteMessage, type UnsignedQuote } from "./quote.ts";
 import type { Hex } from "./scalars.ts";
 import { DOMAIN_TYPE, type FlatType, signingDomain } from "./typed_data.ts";
 
@@ -47,8 +47,8 @@ export function hashFlat(type: FlatType, chainId: number, message: Record<string
 }
 
 /** The quote hash: the digest that the solver and the user sign. */
-export function hashQuote(terms: QuoteTerms, chainId: number): Hex {
-  return hashFlat(QUOTE_TYPE, chainId, quoteMessage(terms));
+export function hashQuote(quote: UnsignedQuote, chainId: number): Hex {
+  return hashFlat(QUOTE_TYPE, chainId, quoteMessage(quote));
 }
 
 /** The digest that the user of a deposit signs. */

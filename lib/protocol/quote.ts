@@ -8,7 +8,7 @@ import {
 } from "./scalars.ts";
 import { toWire } from "../json.ts";
 import * as z from "zod/mini";
-import { type BetTerms, betTermsOf, betTermsShape } from "./terms.ts";
+import { type Bet, betOf, betShape } from "./bet.ts";
 import { type FlatType, flatType } from "./typed_data.ts";
 
 const deadlineSchema = described(
@@ -20,7 +20,7 @@ const deadlineSchema = described(
 export const quoteRequestSchema = described(
   z.object({
     user: described(addressSchema, "The user who bets"),
-    ...betTermsShape,
+    ...betShape,
     deadline: deadlineSchema,
   }),
   { id: "QuoteRequest" },
@@ -29,7 +29,7 @@ export const quoteRequestSchema = described(
 export type QuoteRequest = z.output<typeof quoteRequestSchema>;
 
 /** The message that solver and user sign: the bet, its payout and its deadline. */
-export interface QuoteTerms extends BetTerms {
+export interface UnsignedQuote extends Bet {
   solver: QuoteRequest["user"];
   user: QuoteRequest["user"];
   /** Total payout in USDC if the user wins, 6 decimals. */
@@ -38,11 +38,11 @@ export interface QuoteTerms extends BetTerms {
 }
 
 /** A quote with the solver's signature over the quote hash (`hashQuote`). */
-export interface Quote extends QuoteTerms {
+export interface Quote extends UnsignedQuote {
   signature: Hex;
 }
 
-const { thesisType, base, quote, lowerPrice, upperPrice, ...plainTerms } = betTermsShape;
+const { thesisType, base, quote, lowerPrice, upperPrice, ...plainFields } = betShape;
 
 /** The quote object on the wire nests pair and range (spec: quote solver, "Quote"). */
 const quoteWireSchema = z.object({
@@ -51,7 +51,7 @@ const quoteWireSchema = z.object({
   thesisType,
   oraclePair: z.object({ base, quote }),
   priceRange: z.object({ lower: lowerPrice, upper: upperPrice }),
-  ...plainTerms,
+  ...plainFields,
   payout: described(uint64Schema, "Total payout in USDC if the user wins, 6 decimals"),
   deadline: deadlineSchema,
   signature: signatureSchema,
@@ -81,10 +81,10 @@ export const receivedQuoteSchema = z.pipe(
 /** A quote in JSON form. */
 export type QuoteWire = z.input<typeof quoteSchema>;
 
-/** Moves pair and range up, to the other terms. */
+/** Moves pair and range up, to the other fields. */
 function flatten<
   T extends {
-    oraclePair: Pick<BetTerms, "base" | "quote">;
+    oraclePair: Pick<Bet, "base" | "quote">;
     priceRange: { lower: bigint; upper: bigint };
   },
 >(wire: T) {
@@ -115,9 +115,9 @@ export const QUOTE_TYPE: FlatType = flatType(
 );
 
 /** The message that is signed, in one flat struct. */
-export function quoteMessage(terms: QuoteTerms): Record<string, unknown> {
-  const { solver, user, payout, deadline } = terms;
-  const { startTime, endTime, ...bet } = betTermsOf(terms);
+export function quoteMessage(quote: UnsignedQuote): Record<string, unknown> {
+  const { solver, user, payout, deadline } = quote;
+  const { startTime, endTime, ...bet } = betOf(quote);
   return {
     solver,
     user,

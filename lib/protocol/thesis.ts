@@ -6,7 +6,7 @@ import {
   timestampSchema,
   uint64Schema,
 } from "./scalars.ts";
-import { betTermsShape } from "./terms.ts";
+import { betShape } from "./bet.ts";
 
 /** States of a thesis; `won` and `lost` are seen from the user. */
 export const thesisStatusSchema = z.enum(["open", "needs_backfill", "won", "lost"]);
@@ -20,7 +20,7 @@ export const thesisSchema = described(
     id: z.int().check(z.positive()),
     user: addressSchema,
     solver: addressSchema,
-    ...betTermsShape,
+    ...betShape,
     payout: uint64Schema,
     createdAt: timestampSchema,
     quoteHash: hash32Schema,

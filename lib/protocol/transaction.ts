@@ -15,8 +15,8 @@ import { BACKFILL_SLOTS_MAX, SLOT_MS } from "./constants.ts";
 import type { LocalSigner } from "./signature.ts";
 import { hashFlat } from "./hashes.ts";
 import { type FlatType, flatType } from "./typed_data.ts";
-import type { QuoteTerms } from "./quote.ts";
-import { betTermsOf, betTermsShape } from "./terms.ts";
+import type { UnsignedQuote } from "./quote.ts";
+import { betOf, betShape } from "./bet.ts";
 
 const envelope = { timestamp: timestampSchema, from: addressSchema, signature: signatureSchema };
 
@@ -32,7 +32,7 @@ const rfqSubmitSchema = z.object({
   type: z.literal("RfqSubmit"),
   ...envelope,
   user: addressSchema,
-  ...betTermsShape,
+  ...betShape,
   betAmount: positiveUint64Schema("Expected a bet of at least 1"),
   payout: uint64Schema,
   deadline: timestampSchema,
@@ -162,7 +162,7 @@ export function transactionToText(tx: Transaction): string {
 }
 
 /** The quote in an `RfqSubmit`: its sender is the solver. */
-export function quoteTermsOf(tx: DistributiveOmit<RfqSubmit, "signature">): QuoteTerms {
+export function quoteOf(tx: DistributiveOmit<RfqSubmit, "signature">): UnsignedQuote {
   const { from: solver, user, payout, deadline } = tx;
-  return { solver, user, ...betTermsOf(tx), payout, deadline };
+  return { solver, user, ...betOf(tx), payout, deadline };
 }

@@ -55,7 +55,7 @@ function limitText(limit: number): string {
   return limit === 0 ? "any number of requests" : `${limit} requests a second`;
 }
 
-/** The log line of each event of a deposit (docs/operating.md, "Logs"). */
+/** The log line of each event of a deposit (docs/reference.md, "Log events"). */
 export const depositLog = {
   /** A deposit was refused before anything was recorded. */
   refused(request: DepositRequest, { code, message }: RangemakerError): void {

@@ -3,7 +3,7 @@ import type { Context } from "hono";
 import type { Registry } from "prom-client";
 import { type Clock, systemClock } from "../../lib/clock.ts";
 import { ChainGuard } from "../../lib/intents/chain_guard.ts";
-import { type IntentBackend, openIntentBackend } from "../../lib/intents/backend.ts";
+import { type IntentResources, openIntentResources } from "../../lib/intents/intent_resources.ts";
 import { IntentService, problemFields } from "../../lib/intents/intent_service.ts";
 import type { IntentHandler } from "../../lib/intents/submitter.ts";
 import { redactUrls } from "../../lib/redact.ts";
@@ -50,11 +50,11 @@ async function start(
   const bridge = signer.address;
   const registry = createRegistry();
   const name = "bridge";
-  const backend = await openIntentBackend({ ...options, name, signer, bindsKey: false, clock });
-  const { store, shortTimeoutNode: node, transactions } = backend;
+  const resources = await openIntentResources({ ...options, name, signer, bindsKey: false, clock });
+  const { store, shortTimeoutNode: node, transactions } = resources;
   opened.defer(() => store.close());
   const metrics = new BridgeMetrics(registry, () => store.countUnfinished());
-  const intents = createIntents(options, backend, metrics, registry);
+  const intents = createIntents(options, resources, metrics, registry);
   opened.defer(() => intents.stop());
   const limiter = new RequestLimiter(options, registry);
   opened.defer(() => limiter.stop());
@@ -126,14 +126,14 @@ function healthRoute(
 /** Creates what submits deposits, and reports how they end. */
 function createIntents(
   { chainId, retain }: BridgeOptions,
-  backend: IntentBackend,
+  resources: IntentResources,
   metrics: BridgeMetrics,
   registry: Registry,
 ): IntentService {
   const guard = new ChainGuard({
-    ...backend,
-    node: backend.shortTimeoutNode,
-    isOnChain: (intent) => isDepositOnChain(backend, intent, chainId),
+    ...resources,
+    node: resources.shortTimeoutNode,
+    isOnChain: (intent) => isDepositOnChain(resources, intent, chainId),
   });
   const handler: IntentHandler = {
     termsOf: (intent) => depositTermsOf(intent, chainId),
@@ -144,7 +144,7 @@ function createIntents(
       depositLog.finished(intent);
     },
   };
-  return new IntentService({ backend, guard, handler, retainMs: retain, registry });
+  return new IntentService({ resources, guard, handler, retainMs: retain, registry });
 }
 
 export const run = createServiceCommand({

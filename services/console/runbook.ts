@@ -1,6 +1,8 @@
-/** Chapters of docs/operating.md as pages: the operator's view links to them. */
+/** Chapters of the operator's documents as pages: the operator's view links to them. */
 import { marked } from "marked";
-import guide from "../../docs/operating.md" with { type: "text" };
+import deploying from "../../docs/deploying.md" with { type: "text" };
+import operating from "../../docs/operating.md" with { type: "text" };
+import runbooks from "../../docs/runbooks.md" with { type: "text" };
 
 /** The name of a chapter in links, as in the file's own links. */
 const slugOf = (heading: string) =>
@@ -10,7 +12,8 @@ const headingOf = (chapter: string) => /^#+ (.*)$/m.exec(chapter)?.[1] ?? "";
 
 /** Chapters by their names in links. */
 const CHAPTERS = new Map(
-  guide.split(/^(?=##+ )/m).map((chapter) => [slugOf(headingOf(chapter)), chapter]),
+  [deploying, operating, runbooks].flatMap((document) => document.split(/^(?=##+ )/m))
+    .map((chapter) => [slugOf(headingOf(chapter)), chapter]),
 );
 
 /** Rendered chapters by their names in links, rendered once, since anybody may request them. */
@@ -72,7 +75,7 @@ export function runbookPage(
 
 /** Links to other files, which are not served here, become plain text. */
 function bodyOf(chapter: string): string {
-  const text = chapter.replaceAll("](#", "](/runbook/")
+  const text = chapter.replaceAll(/\]\((?:(?:deploying|operating|runbooks)\.md)?#/g, "](/runbook/")
     .replaceAll(/\[([^\]]*)\]\((?!\/runbook\/|https?:)[^)]*\)/g, "$1");
   return marked.parse(text, { async: false });
 }

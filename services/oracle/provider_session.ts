@@ -1,6 +1,5 @@
 import { type Clock, Timers } from "../../lib/clock.ts";
 import { exchangeSymbol, type Market } from "../../lib/protocol/markets.ts";
-import { RateWindow } from "../../lib/rate_window.ts";
 import type { DropReason, Frame, Provider, ReceivedTrade } from "./providers/provider.ts";
 import { MarketStream } from "./market_stream.ts";
 
@@ -13,8 +12,6 @@ export const FAULTS = {
   refused: "the exchange refused a subscription",
   stream_silent: "a subscribed market delivers no trades on a working connection",
   stuck_time: "prices keep arriving, but the exchange's time does not advance",
-  sequence_gap: "a message was lost",
-  sequence_restart: "the exchange's trade numbers started again",
   shutdown_notice: "the exchange will close the connection soon, or has stopped trading",
   lifetime: "the connection reached the age at which it is renewed",
 } as const;
@@ -60,12 +57,6 @@ const EXCHANGE_FRAME_CHARS_MAX = 65_536;
 /** A stream that is silent for this many times its `streamSilenceMs` ends the connection. */
 const SILENCES_MAX = 3;
 
-/** More lost messages than this within {@link GAPS_WINDOW_MS} end the connection. */
-const GAPS_MAX = 3;
-
-/** Window for counting lost messages, in milliseconds. */
-const GAPS_WINDOW_MS = 60_000;
-
 /**
  * One open connection: subscribes, reads frames, and tracks the ages of the connection, of each
  * subscription and of each market's last trade separately. It detects faults and decides the
@@ -81,7 +72,6 @@ export class ProviderSession {
   #isSubscribed = false;
   #hasEnded = false;
   #refusedFor: string | undefined;
-  readonly #gaps = new RateWindow({ count: GAPS_MAX, windowMs: GAPS_WINDOW_MS });
 
   constructor(options: SessionOptions) {
     this.#options = options;
@@ -91,7 +81,7 @@ export class ProviderSession {
     this.#streams = new Map(
       markets.map((market) => [
         exchangeSymbol(market, provider.name),
-        new MarketStream(market.symbol, provider.sequence),
+        new MarketStream(market.symbol),
       ]),
     );
   }
@@ -159,18 +149,9 @@ export class ProviderSession {
     const { handlers } = this.#options;
     const stream = this.#streams.get(trade.symbol);
     if (stream === undefined) return handlers.onFrameDropped?.("unknown_market");
-    const order = stream.add(trade, this.#lastFrameAtMs);
-    if (order === "gap") this.#reportGap(`${stream.market} before ${trade.sequence}`);
-    if (order === "restart") {
-      this.#reportFault(
-        "sequence_restart",
-        "log",
-        `${stream.market} continues at ${trade.sequence}`,
-      );
-    }
-    if (this.#hasEnded) return;
-    if (order === "late") handlers.onFrameDropped?.("late");
-    else handlers.onTrade(stream.market, trade.price);
+    const isNew = stream.add(trade, this.#lastFrameAtMs);
+    if (isNew) handlers.onTrade(stream.market, trade.price);
+    else handlers.onFrameDropped?.("late");
     if (stream.isStuck(this.#lastFrameAtMs)) {
       this.#reportFault("stuck_time", "drop", `${stream.market} stays at ${trade.exchangeTimeMs}`);
     }
@@ -236,16 +217,7 @@ export class ProviderSession {
     if (idle) handlers.onIdle?.();
     if (newest === undefined) return;
     const stream = this.#streams.get(newest.symbol);
-    if (stream === undefined) return;
-    if (stream.confirms(newest.sequence)) handlers.onConfirmed?.(stream.market);
-    if (stream.recordNewest(newest.sequence, this.#lastFrameAtMs)) {
-      this.#reportGap(`${stream.market} at ${newest.sequence}`);
-    }
-  }
-
-  #reportGap(detail: string): void {
-    const remedy = this.#gaps.tryAdd(this.#lastFrameAtMs) ? "log" : "drop";
-    this.#reportFault("sequence_gap", remedy, `message lost: ${detail}`);
+    if (stream?.confirms(newest.sequence)) handlers.onConfirmed?.(stream.market);
   }
 
   /** Requests silent markets again, in case their subscription was lost. */

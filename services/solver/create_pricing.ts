@@ -3,7 +3,7 @@ import type { IntentStore } from "../../lib/intents/store.ts";
 import type { CoreClient } from "../../lib/net/core_client.ts";
 import { ExchangeHistory } from "../../lib/net/exchange_history.ts";
 import type { Markets } from "../../lib/protocol/markets.ts";
-import type { BetTerms } from "../../lib/protocol/terms.ts";
+import type { Bet } from "../../lib/protocol/bet.ts";
 import { createHistoryReader } from "./market/history_reader.ts";
 import { MarketData } from "./market/market_data.ts";
 import { VolatilityKeeper } from "./market/volatility_keeper.ts";
@@ -47,7 +47,7 @@ export async function createPricing(
     return { strategy, start() {}, stop: () => Promise.resolve() };
   }
   const keeper = new VolatilityKeeper({
-    store,
+    records: store.records,
     clock,
     history: historyAt(options.historyUrl, clock),
     dryRun: options.dryRun,
@@ -61,8 +61,8 @@ export async function createPricing(
     markets,
     await keeper.readSaved(markets, volatility),
   );
-  const correlatedRisk = (bet: BetTerms) => exposure.correlatedRisk(bet, clock.now());
-  const marketView = marketData.pricesOf.bind(marketData);
+  const correlatedRisk = (bet: Bet) => exposure.correlatedRisk(bet, clock.now());
+  const marketView = marketData.stateOf.bind(marketData);
   const context = { marketView, clock, markets, correlatedRisk };
   const { margin, userLeadMs, maxPriceAgeMs, minDurationMs, minWidthTicks } = options;
   const strategy = options.pricing === "barrier"

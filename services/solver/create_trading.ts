@@ -1,6 +1,6 @@
 import type { Registry } from "prom-client";
 import type { Clock } from "../../lib/clock.ts";
-import type { IntentBackend } from "../../lib/intents/backend.ts";
+import type { IntentResources } from "../../lib/intents/intent_resources.ts";
 import { ChainGuard } from "../../lib/intents/chain_guard.ts";
 import { IntentService } from "../../lib/intents/intent_service.ts";
 import type { IntentHandler } from "../../lib/intents/submitter.ts";
@@ -21,16 +21,14 @@ import type { ExposureBook } from "./risk/exposure_book.ts";
 import { ExposureLimit } from "./risk/exposure_limit.ts";
 import { PreTradeChecks } from "./risk/pre_trade_checks.ts";
 import { executionLog } from "./shared/execution_log.ts";
-import type { MinimumBet } from "./shared/limits.ts";
 
 /** What quoting and executing share with the rest of the solver. */
 interface TradingInputs {
-  backend: IntentBackend;
+  resources: IntentResources;
   signer: LocalSigner;
   markets: Markets;
   pricing: Pricing;
   exposure: ExposureBook;
-  minimumBet: MinimumBet;
   metrics: SolverMetrics;
   registry: Registry;
 }
@@ -38,11 +36,11 @@ interface TradingInputs {
 /** Creates what quotes bets, and what checks, reserves, hedges and submits the signed ones. */
 export function createTrading(
   options: SolverOptions,
-  { backend, signer, markets, pricing, exposure, minimumBet, metrics, registry }: TradingInputs,
+  { resources, signer, markets, pricing, exposure, metrics, registry }: TradingInputs,
 ) {
   const { chainId, maxRisk, maxStartAheadMs, maxStartBehindMs, maxDeadlineMs } = options;
   const { strategy, marketData } = pricing;
-  const { store, node, clock } = backend;
+  const { store, node, clock } = resources;
   const solver = signer.address;
   const quoteSigner = new QuoteSigner(signer);
   const limit = new ExposureLimit({
@@ -56,7 +54,6 @@ export function createTrading(
     chainId,
     clock,
     markets,
-    minimumBet,
     limit,
     // Prices that are made up are the same at any time.
     timeBounds: marketData === undefined
@@ -64,8 +61,8 @@ export function createTrading(
       : { maxStartAheadMs, maxStartBehindMs, maxDeadlineMs },
   });
   const guard = new ChainGuard({
-    ...backend,
-    node: backend.shortTimeoutNode,
+    ...resources,
+    node: resources.shortTimeoutNode,
     async isOnChain(intent) {
       const found = await findThesis(node, intent, clock.now());
       return found !== "missing" && found !== "rewound";
@@ -92,7 +89,7 @@ export function createTrading(
     onRecheck: metrics.rechecked,
   });
   const intents = new IntentService({
-    backend,
+    resources,
     guard,
     handler: intentHandler(handler, reservations, metrics),
     retainMs: options.retain,

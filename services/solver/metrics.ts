@@ -4,7 +4,7 @@ import { errorCodeOf, RangemakerError } from "../../lib/errors.ts";
 import { metricsIn } from "../../lib/http/metrics.ts";
 import type { Intent } from "../../lib/intents/intent.ts";
 import type { MarketPair, Markets } from "../../lib/protocol/markets.ts";
-import type { BetTerms } from "../../lib/protocol/terms.ts";
+import type { Bet } from "../../lib/protocol/bet.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
 import type { Hedge } from "./execution/hedge.ts";
 import { isPricingRefusal } from "./pricing/strategy.ts";
@@ -60,7 +60,7 @@ export class SolverMetrics {
     );
     this.#rechecks = counter(
       "solver_rechecks_total",
-      "Rechecks of recorded executions, after their wait (hold) and after their hedge, by outcome: " +
+      "Rechecks of recorded executions, after their hold and after their hedge, by outcome: " +
         "passed, or the code of the refusal.",
       "after",
       "outcome",
@@ -133,7 +133,7 @@ export class SolverMetrics {
   };
 
   /** Counts the stake of a committed bet. */
-  betCommitted({ base, quote, betAmount }: MarketPair & Pick<BetTerms, "betAmount">): void {
+  betCommitted({ base, quote, betAmount }: MarketPair & Pick<Bet, "betAmount">): void {
     const market = this.#markets.find(base, quote)?.symbol ?? "unknown";
     this.#bets.inc({ market }, Number(betAmount) / USDC_UNITS);
   }

@@ -14,7 +14,7 @@ import type { Address } from "../../lib/protocol/scalars.ts";
 import { type Thesis, thesisSchema } from "../../lib/protocol/thesis.ts";
 import type { Reservations } from "./execution/reservations.ts";
 import type { MarketData } from "./market/market_data.ts";
-import type { MinimumBet } from "./shared/limits.ts";
+import type { Quoter } from "./quoting/quoter.ts";
 import type { ExposureBook } from "./risk/exposure_book.ts";
 
 /** The node sends prices ten times a second, so silence means a dead connection. */
@@ -36,8 +36,7 @@ interface NodeFollowerOptions {
   node: Pick<CoreClient, "url" | "chainId" | "minBetAmount" | "getTheses">;
   clock: Clock;
   exposure: ExposureBook;
-  /** Is set to the smallest bet that the chain accepts. */
-  minimumBet: MinimumBet;
+  quoter: Pick<Quoter, "setChainMinimum">;
   /** Reservations to release as theses settle; undefined in a dry run. */
   reservations: Pick<Reservations, "onThesisChanged" | "reconcileOrLog"> | undefined;
   /** Gets the prices; undefined if the strategy needs none. */
@@ -49,7 +48,7 @@ interface NodeFollowerOptions {
 /** Follows the node's WebSocket: theses update the solver's exposure, prices the market data. */
 export function createNodeFollower(options: NodeFollowerOptions): NodeFollower {
   const { wsUrl: url, chainId, solver, node, clock, connect } = options;
-  const { exposure, minimumBet, reservations, marketData } = options;
+  const { exposure, quoter, reservations, marketData } = options;
   const log = serviceLog("solver");
   const backoff = () => new Backoff({ ...FEED_RECONNECT, random: Math.random });
   const loss = new ProblemTracker();
@@ -73,7 +72,7 @@ export function createNodeFollower(options: NodeFollowerOptions): NodeFollower {
     catchUp: {
       async read(signal) {
         await requireChainId(node, chainId);
-        minimumBet.setChainMinimum(await node.minBetAmount());
+        quoter.setChainMinimum(await node.minBetAmount());
         await readOpenTheses(exposure, node, solver, signal);
         // Theses may have settled while disconnected.
         if (!signal.aborted) await reservations?.reconcileOrLog(signal);

@@ -9,7 +9,7 @@ import { RequestLimiter } from "../../lib/http/limiter.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { documentedHandler } from "../../lib/http/openapi.ts";
 import { type RunningService, startOrClose, startService } from "../../lib/http/service.ts";
-import { openIntentBackend } from "../../lib/intents/backend.ts";
+import { openIntentResources } from "../../lib/intents/intent_resources.ts";
 import { type IntentService, problemFields } from "../../lib/intents/intent_service.ts";
 import { createCachedCall, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
@@ -20,7 +20,6 @@ import { executionLog } from "./shared/execution_log.ts";
 import { decodeBet } from "./execution/execution.ts";
 import { createNodeFollower } from "./node_follower.ts";
 import { reportAccount, reportCalibration, reportExposure } from "./gauges.ts";
-import { MinimumBet } from "./shared/limits.ts";
 import { SolverMetrics } from "./metrics.ts";
 import { operations } from "./operations.ts";
 import { options as optionTable, type SolverOptions } from "./options.ts";
@@ -59,8 +58,8 @@ async function openParts(
   const signer = await openLocalSigner(options, optionLabel(optionTable.privateKey));
   const bindsKey = !dryRun;
   const settings = { name: NAME, database, rpcUrl, signer, chainId, bindsKey, clock };
-  const backend = await openIntentBackend(settings);
-  const { store, node } = backend;
+  const resources = await openIntentResources(settings);
+  const { store, node } = resources;
   opened.defer(() => store.close());
 
   const exposure = new ExposureBook(options.maxExposure, decodeBet);
@@ -70,7 +69,7 @@ async function openParts(
   const pricing = await createPricing(options, { markets, node, clock, exposure, store });
   opened.defer(() => pricing.stop());
   reportCalibration(registry, () => pricing.marketData?.calibration() ?? []);
-  return { markets, metrics, signer, backend, exposure, account, pricing };
+  return { markets, metrics, signer, resources, exposure, account, pricing };
 }
 
 async function start(
@@ -81,15 +80,13 @@ async function start(
   const { dryRun, chainId, wsUrl } = options;
   const registry = createRegistry();
   const parts = await openParts(options, registry, clock, opened);
-  const { markets, metrics, signer, backend, exposure, account, pricing } = parts;
-  const { store, node } = backend;
+  const { markets, metrics, signer, resources, exposure, account, pricing } = parts;
+  const { store, node } = resources;
   const { marketData } = pricing;
   const solver = signer.address;
 
-  const minimumBet = new MinimumBet();
   const { quoter, executor, intents, reservations } = createTrading(options, {
     ...parts,
-    minimumBet,
     registry,
   });
   opened.defer(() => intents.stop());
@@ -100,7 +97,7 @@ async function start(
     node,
     clock,
     exposure,
-    minimumBet,
+    quoter,
     reservations: dryRun ? undefined : reservations,
     marketData,
   });

@@ -3,7 +3,7 @@ import type { ShowProgress } from "../../lib/cli/terminal.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { PollingLoop } from "../../lib/net/polling_loop.ts";
 import { formatPrice } from "../../lib/protocol/price.ts";
-import type { BetTerms } from "../../lib/protocol/terms.ts";
+import type { Bet } from "../../lib/protocol/bet.ts";
 
 /** Characters between the two ends of the range: the line fits a terminal of 80 columns. */
 const WIDTH = 19;
@@ -11,7 +11,7 @@ const WIDTH = 19;
 /** The interval at which the node records prices. */
 const REDRAW_MS = 100;
 
-type BetWindow = Pick<BetTerms, "lowerPrice" | "upperPrice" | "startTime" | "endTime">;
+type BetWindow = Pick<Bet, "lowerPrice" | "upperPrice" | "startTime" | "endTime">;
 
 /** One line: `2985.20 ├───────●───────┤ 3015.20 at 3000.20, 2.4 s left`; ✗ is a price outside. */
 export function rangeLine(price: bigint, bet: BetWindow, nowMs: number): string {

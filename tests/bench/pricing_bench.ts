@@ -4,7 +4,6 @@
  * --allow-read tests/bench/pricing_bench.ts [prices] [open bets]`.
  */
 import { decodeBet } from "../../services/solver/execution/execution.ts";
-import { MinimumBet } from "../../services/solver/shared/limits.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { PriceRing } from "../../lib/prices/price_ring.ts";
@@ -18,7 +17,7 @@ import type { PricingStrategy } from "../../services/solver/pricing/strategy.ts"
 import { MarketVolatility } from "../../services/solver/pricing/volatility.ts";
 import { ExposureBook } from "../../services/solver/risk/exposure_book.ts";
 import { Quoter } from "../../services/solver/quoting/quoter.ts";
-import type { BetTerms } from "../../lib/protocol/terms.ts";
+import type { Bet } from "../../lib/protocol/bet.ts";
 import { YEAR_MS } from "../../lib/time.ts";
 
 const prices = Number(Deno.args[0] ?? 50_000);
@@ -71,7 +70,7 @@ const closedForm: PricingStrategy = {
 };
 
 /** Bets around the spot whose bounds differ, each about as likely to hold as not. */
-function bets(durationMs: number, aheadMs: number, count = 1_000): BetTerms[] {
+function bets(durationMs: number, aheadMs: number, count = 1_000): Bet[] {
   const move = spot * 0.5 * Math.sqrt((durationMs + aheadMs) / YEAR_MS);
   return Array.from({ length: count }, (_, index) => ({
     thesisType: "box" as const,
@@ -132,7 +131,6 @@ const quoterOf = (strategy: PricingStrategy) =>
   new Quoter({
     markets: SPEC_MARKETS,
     limit: { checkEstimate() {} },
-    minimumBet: new MinimumBet(),
     strategy,
     signer,
     chainId: 1337,

@@ -6,7 +6,6 @@
  * Run with
  * `deno run --allow-all tests/bench/solver_bench.ts [quotes] [executions]`.
  */
-import { MinimumBet } from "../../services/solver/shared/limits.ts";
 import { toWire } from "../../lib/json.ts";
 import { instantiateSecp256k1 } from "@bitauth/libauth/build/lib/crypto/secp256k1.js";
 import type { Hono } from "hono";
@@ -17,7 +16,7 @@ import type { SubmissionNode } from "../../lib/intents/node_answer.ts";
 import { TransactionBuilder } from "../../lib/intents/transactions.ts";
 import { MARKETS, SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { hashQuote } from "../../lib/protocol/hashes.ts";
-import { type QuoteTerms, quoteToWire } from "../../lib/protocol/quote.ts";
+import { quoteToWire, type UnsignedQuote } from "../../lib/protocol/quote.ts";
 import { LocalSigner } from "../../lib/protocol/signature.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { createSolverApi } from "../../services/solver/api.ts";
@@ -76,7 +75,6 @@ function ownApp(execute: Pick<Executor, "execute">): Hono {
     quoter: new Quoter({
       markets: SPEC_MARKETS,
       limit: { checkEstimate() {} },
-      minimumBet: new MinimumBet(),
       strategy,
       signer,
       chainId: CHAIN_ID,
@@ -126,7 +124,7 @@ function ownExecution(quoteSigner: QuoteSigner, max: bigint | undefined) {
       ...shared,
       intents: {
         store,
-        submit: (intent, options) => submitter.submit(intent, options),
+        submitOnce: (key, record) => submitter.submitOnce(key, record),
         requireChain: () => Promise.resolve(),
       },
       handler,
@@ -137,7 +135,7 @@ function ownExecution(quoteSigner: QuoteSigner, max: bigint | undefined) {
 }
 
 /** Terms of a quote that differ in their prices. */
-function termsOf(index: number, nowMs: number): QuoteTerms {
+function termsOf(index: number, nowMs: number): UnsignedQuote {
   return {
     solver: signer.address,
     user: user.address,

@@ -10,8 +10,8 @@ import type { Submitter } from "../../lib/intents/submitter.ts";
 import {
   QUOTE_TYPE,
   quoteRequestSchema,
-  type QuoteTerms,
   quoteToWire,
+  type UnsignedQuote,
 } from "../../lib/protocol/quote.ts";
 import { TRANSACTION_TYPES, transactionToText } from "../../lib/protocol/transaction.ts";
 import { SOLVER_ERRORS } from "../../services/solver/errors.ts";
@@ -27,7 +27,7 @@ import { definitionOf } from "./driver.ts";
 const account = privateKeyToAccount(DEV_ACCOUNTS.solver.privateKey);
 const strategy = new MockStrategy(Math.random);
 
-function quoteMessage(terms: QuoteTerms): Record<string, unknown> {
+function quoteMessage(terms: UnsignedQuote): Record<string, unknown> {
   return {
     ...terms,
     startTime: BigInt(terms.startTime),
@@ -43,7 +43,7 @@ export function viemQuotes(): Hono {
   app.post("/quote", acceptJson([]), async (c) => {
     const request = await readBody(c, quoteRequestSchema);
     requireRules(request, SPEC_MARKETS, LIMITS.minBetAmount);
-    const terms: QuoteTerms = {
+    const terms: UnsignedQuote = {
       ...request,
       solver: account.address,
       payout: strategy.price(request).payout,

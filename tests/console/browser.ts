@@ -109,8 +109,9 @@ export class Visitor {
   }
 
   /**
-   * Waits until the page shows a text that fits, whose spaces may be unbreakable. `::-p-text` may
-   * miss a text that replaces another one and is the page's last change: it keeps the text it read.
+   * Waits until the page shows a text that fits, whose spaces may be unbreakable. Waiting for the
+   * selector `::-p-text` may never end: if the text is the page's last change, it can still compare
+   * with the text before.
    *
    * @param selector Where the text is.
    * @returns The text that fits.

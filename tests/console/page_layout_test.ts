@@ -133,6 +133,14 @@ Deno.test(
       });
       await visitor.fill("startsIn", "20 s");
     }
+    await page.$eval("html", (html) => html.style.removeProperty("font-size"));
+    await page.focus("input[name=upper]");
+    await page.$eval("input[name=upper]", (field) => field.scrollIntoView({ block: "end" }));
+    await page.$eval(".next", (next) => next.style.paddingTop = "60px"); // as a price does
+    await eventually("the field in use above the bar that grew", async () => {
+      const [field, bar] = [await placeOf(page, ":focus"), await placeOf(page, "[data-fixed]")];
+      return field.bottom <= bar.top || undefined;
+    });
     await visitor.close({ outages: true });
   }),
 );
@@ -226,6 +234,10 @@ async function hiddenFields(page: Page): Promise<string[]> {
     if (isBack) await page.keyboard.down("Shift");
     for (const _ of [...names, "tolerance", "next"]) {
       await page.keyboard.press("Tab");
+      // An estimate that arrives now changes the bar's height, and the next frame has room for it.
+      await page.evaluate(
+        "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))",
+      );
       hidden.push(
         ...await page.$$eval(":focus", (parts) =>
           parts.flatMap((field) => {

@@ -29,7 +29,10 @@ import {
   withRepair,
 } from "../../services/console/page/operator/problems.ts";
 
-const guide = await Deno.readTextFile(new URL("../../docs/operating.md", import.meta.url));
+const readDocument = (name: string) =>
+  Deno.readTextFile(new URL(`../../docs/${name}.md`, import.meta.url));
+const runbooks = await readDocument("runbooks");
+const deploying = await readDocument("deploying");
 
 /** A healthy service whose figures were read every 10 s. */
 function stateOf(
@@ -221,8 +224,8 @@ Deno.test("Problems: down, unhealthy and unready services have a reason; critica
     "systemctl restart rangemaker-one@oracle",
     "ps -eo pid,stat,pcpu,etime,args | grep '[m]ain.ts oracle'",
   ], "without its process id, no command ends a process");
-  assert(guide.includes("$ ps -eo pid,stat,pcpu,etime,args | grep '[m]ain.ts <service>'\n"));
-  assert(guide.includes(`\n## ${START_CHAPTER}\n`));
+  assert(runbooks.includes("$ ps -eo pid,stat,pcpu,etime,args | grep '[m]ain.ts <service>'\n"));
+  assert(deploying.includes(`\n## ${START_CHAPTER}\n`));
   const [known] = findingsOf([stateOf("oracle", ["process_id 77"], { presence: "hangs" })]);
   assert.deepEqual(
     Object.values(known?.commandsByWay ?? {}).map((command) => command.split(" ", 2).join(" ")),

@@ -3,7 +3,7 @@ import {
   PricingRefusedError,
   type StrategyFactory,
 } from "../../services/solver/pricing/strategy.ts";
-import type { BetTerms } from "../../lib/protocol/terms.ts";
+import type { Bet } from "../../lib/protocol/bet.ts";
 
 /** A box is refused if its upper bound is this many times its lower one: no price leaves it. */
 const WIDTH_MAX = 8;
@@ -11,7 +11,7 @@ const WIDTH_MAX = 8;
 /** Of the payout at a fair price. */
 const SHARE = 0.97;
 
-function probabilityOf({ lowerPrice, upperPrice }: BetTerms): number {
+function probabilityOf({ lowerPrice, upperPrice }: Bet): number {
   const width = Number(upperPrice - lowerPrice) / Number(lowerPrice);
   return Math.min(0.95, 0.35 + 300 * width);
 }

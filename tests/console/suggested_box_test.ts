@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { SLOT_MS } from "../../lib/prices/price_slots.ts";
 import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
-import type { BetTerms } from "../../lib/protocol/terms.ts";
+import type { Bet } from "../../lib/protocol/bet.ts";
 import { seededRandom } from "../../lib/random.ts";
 import { Simulation } from "../../services/exchanges/simulation.ts";
 import { PriceSeries } from "../../services/console/page/data/price_series.ts";
@@ -56,10 +56,10 @@ async function makeAndSign(
   });
   const series = new PriceSeries();
   const newest = new Map<string, bigint>();
-  const signed: { atMs: number; bet: BetTerms; payout: bigint; isWarned: boolean }[] = [];
+  const signed: { atMs: number; bet: Bet; payout: bigint; isWarned: boolean }[] = [];
   const found = { quotes: 0, placed: 0, payouts: 0, likely: 0, warned: 0, warnedPlaced: 0 };
   /** Undefined for a box without a price, which is treated as not placed. */
-  const priceOf = (bet: BetTerms) => {
+  const priceOf = (bet: Bet) => {
     try {
       return strategy.price(bet);
     } catch (thrown) {
@@ -67,7 +67,7 @@ async function makeAndSign(
       throw thrown;
     }
   };
-  const isPlaced = (bet: BetTerms, payout: bigint) => {
+  const isPlaced = (bet: Bet, payout: bigint) => {
     try {
       strategy.recheck(bet, payout, false);
       return true;
@@ -95,7 +95,7 @@ async function makeAndSign(
     if (nowMs < startMs + WARM_UP_MS || (nowMs - startMs) % EVERY_MS !== 0) continue;
     const move = series.secondMove();
     const asked = betOf(symbol, makeBox(price, move, random), AMOUNT, nowMs);
-    const termsOf = ({ symbol: _, deadline: __, ...terms }: typeof asked): BetTerms => (
+    const termsOf = ({ symbol: _, deadline: __, ...terms }: typeof asked): Bet => (
       { ...terms, thesisType: "box", base, quote }
     );
     const bet = termsOf(asked);

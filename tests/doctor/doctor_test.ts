@@ -297,7 +297,10 @@ Deno.test("doctor: reports stuck intents", () =>
     const args = ["bridge", "--database", database, "--rpc-url", deadUrl()];
     const { level, text, remedy } = (await diagnose(args, bridgeKey)).of("store");
     assert.equal(level, "warn");
-    assert.match(text, / 2 unfinished intents, 1 of them for over 5 minutes$/);
+    assert.match(
+      text,
+      / 2 unfinished intents, 1 of them for over 5 minutes; none is committed, so a node/,
+    );
     assert.match(remedy ?? "", /^Start the service, .* see its log/);
   }));
 
@@ -306,7 +309,7 @@ Deno.test("doctor: reports a solver's database of another key; a bridge's belong
     const databaseOf = async (service: string) => {
       const database = `${folder}/${service}.sqlite`;
       await using store = await openIntentStore(database, service);
-      await store.updateRecord({ signer: admin });
+      await store.records.update({ signer: admin });
       return database;
     };
     const storeOf = async (service: string, key: Record<string, string>) => {

@@ -31,7 +31,7 @@ const CHANGES = Number(Deno.env.get("CHANGES") ?? 12);
 
 /** What a service reads of its tables, and could believe. */
 const VALUES = [
-  ...["service", "key", "subject", "payload", "state", "tx_hash", "transaction_text", "receipt"],
+  ...["service", "key", "user", "payload", "state", "tx_hash", "transaction_text", "receipt"],
   ...["failure_code", "expires_at_ms", "created_at_ms", "updated_at_ms", "reserved", "checksum"],
 ].map((column) => ({ table: "intents", column })).concat(
   ["genesis", "signer", "highest_block", "checksum"].map((column) => ({
@@ -52,7 +52,7 @@ function changed(value: SqlValue, column: string, random: RandomSource): SqlValu
   }
   if (value === null) return "TEST";
   const text = String(value);
-  if (random() < 0.1 && !["service", "key", "subject", "payload"].includes(column)) return null;
+  if (random() < 0.1 && !["service", "key", "user", "payload"].includes(column)) return null;
   const at = Math.floor(random() * text.length);
   const other = pick([..."0123456789abcdef"].filter((letter) => letter !== text[at]));
   return text.slice(0, at) + other + text.slice(at + 1);
@@ -64,7 +64,7 @@ async function changeOne(sql: postgres.Sql, scene: Scene, random: RandomSource):
     WHERE service = ${scene.name} ORDER BY ctid`;
   const { ctid, value } = rows[Math.floor(random() * rows.length)] ?? assert.fail("No row");
   const next = changed(value, column, random);
-  await sql.unsafe(`UPDATE ${table} SET ${column} = $1 WHERE ctid = $2::tid`, [
+  await sql.unsafe(`UPDATE ${table} SET "${column}" = $1 WHERE ctid = $2::tid`, [
     next,
     ctid,
   ]);

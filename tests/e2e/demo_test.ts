@@ -15,23 +15,34 @@ function assertNoKeys(text: string): void {
   }
 }
 
-Deno.test("demo --tape: plays one bet in six steps on recorded trades with exit code 0, and warns about development keys", async () => {
+Deno.test("demo --tape --keep: plays one bet in six steps on recorded trades, warns about development keys, prints the URLs, each answers, ends at a signal", async () => {
   const rows = Array.from({ length: 300 }, (_, index) => {
     // The simulation starts elsewhere than at 1,600.
     return `${1_700_000_000_000 + 100 * index},${index},buy,${1_600 + Math.sin(index) / 10},1`;
   });
   await withFile([TAPE_HEADER, ...rows].join("\n"), async (tape) => {
-    const args = ["demo", "--tape", tape, "--log-level", "debug"];
-    const { code, stdout, stderr } = await runProgram(args);
+    const program = new Program(["demo", "--keep", "--tape", tape, "--log-level", "debug"]);
+    await program.until(({ stdout }) => stdout.includes("Stop it with Ctrl-C."));
+    const urls = program.stdout.match(/(?<=^ {2}\S.* )http:\S+$/gm) ?? [];
+    assert.equal(urls.length, 7, program.stdout);
+    for (const url of urls) {
+      const answer = await fetch(new URL("/health", url));
+      await answer.body?.cancel();
+      assert.equal(answer.status, 200, url);
+    }
+    program.kill("SIGINT");
+    const { code, stdout, stderr } = await program.finished();
     assert.equal(code, 0, stdout + stderr);
-    const lines = stdout.trim().split("\n");
+    const [bet = "", addresses] = stdout.split("\nrangemaker stack is up:\n");
+    assert.match(addresses ?? stdout, /^ {2}exchanges /);
+    const lines = bet.split("\n");
     for (const step of [1, 2, 3, 4, 5, 6]) {
       assert(lines[step - 1]?.startsWith(`${step}/6 `), stdout);
     }
     assert.match(lines[0] ?? "", / ETH\/USDT (1599|1600)\./);
     assert.match(lines[6] ?? "", /^Bet (won|lost) by the user, end to end in \d+\.\d s$/);
     assert.match(stderr, /Development keys only/);
-    assertNoKeys(stdout + stderr);
+    assertNoKeys(bet + stderr);
   });
 });
 
@@ -40,22 +51,6 @@ Deno.test("demo: a tape that cannot be read is one clear line, exit code 1", asy
   assert.equal(code, 1);
   assert.match(stderr, /no-such-tape\.csv/);
   assert.equal(stderr.trim().split("\n").length, 1, stderr);
-});
-
-Deno.test("demo --keep: prints the URLs, each answers, ends at a signal", async () => {
-  const program = new Program(["demo", "--keep"]);
-  await program.until(({ stdout }) => stdout.includes("Stop it with Ctrl-C."));
-  const urls = program.stdout.match(/(?<=^ {2}\S.* )http:\S+$/gm) ?? [];
-  assert.equal(urls.length, 7, program.stdout);
-  assert.match(program.stdout, /end to end in .*\nrangemaker stack is up:\n {2}exchanges /);
-  for (const url of urls) {
-    const answer = await fetch(new URL("/health", url));
-    await answer.body?.cancel();
-    assert.equal(answer.status, 200, url);
-  }
-  program.kill("SIGINT");
-  const { code, stderr } = await program.finished();
-  assert.equal(code, 0, stderr);
 });
 
 Deno.test("playBet: rejects with the reason of the step that failed", async () => {

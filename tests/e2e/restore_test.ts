@@ -1,6 +1,6 @@
 /**
  * Restore drills: node, bridge and solver start from an older backup, each alone and in every
- * combination. The commands are those of docs/operating.md, "Backup and restore".
+ * combination. The commands are those of docs/runbooks.md, "Backup and restore in a checkout".
  */
 import assert from "node:assert/strict";
 import { withDefaults } from "../../lib/cli/options.ts";
@@ -40,9 +40,9 @@ type Name = "node" | "bridge" | "solver";
  * replay a database that the bridge had before.
  */
 const [backups = [], restores = [], repairs = [], [replayEarlier = ""] = []] = passagesOf(
-  "docs/operating.md",
+  "docs/runbooks.md",
 )
-  .filter(({ chapter }) => chapter.startsWith("## Backup and restore"))
+  .filter(({ chapter }) => chapter.startsWith("### Backup and restore in a checkout"))
   .map(({ commands }) => commands.map(({ text }) => text));
 
 const oracle = () => Object.assign(startFakeOracle(), { prices: { "ETH/USDT": 1_650_000_000n } });
@@ -296,7 +296,7 @@ async function sendAllAgain(deployment: Deployment, { deposits, bets }: Signed):
   }
 }
 
-Deno.test("Restore: docs/operating.md has the commands for backup, restore and repair", () => {
+Deno.test("Restore: docs/runbooks.md has the commands for backup, restore and repair", () => {
   assert.deepEqual([backups.length, restores.length, repairs.length], [4, 3, 2]);
   assert.match(replayEarlier, /bridge replay --database/);
 });

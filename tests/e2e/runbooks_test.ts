@@ -1,5 +1,5 @@
 /**
- * The runbooks of docs/operating.md: a shell runs their commands against services in separate
+ * The runbooks of docs/operating.md and docs/runbooks.md: a shell runs their commands against services in separate
  * processes. The test simulates systemd and the clock of the machine.
  */
 import assert from "node:assert/strict";
@@ -34,8 +34,8 @@ await Deno.symlink(documents, `${programFolder}/docs`);
 
 /** The blocks of commands of a chapter. */
 function blocksOf(heading: string, count: number): DocumentedCommand[][] {
-  const found = passagesOf("docs/operating.md")
-    .filter(({ chapter }) => chapter.startsWith(`### ${heading}\n`))
+  const found = ["docs/operating.md", "docs/runbooks.md"].flatMap(passagesOf)
+    .filter(({ chapter }) => new RegExp(`^##+ ${heading}\n`).test(chapter))
     .map(({ commands }) => commands);
   assert.equal(found.length, count, heading);
   return found;
@@ -288,21 +288,27 @@ ${key("admin")}
     return stdout.trim();
   }
 
-  /** Runs commands of the document in order, each until its output is that of the document. */
-  async play(commands: readonly DocumentedCommand[] = []): Promise<void> {
+  /**
+   * Runs commands of the document in order, each until its output is that of the document.
+   *
+   * @returns What the last one printed.
+   */
+  async play(commands: readonly DocumentedCommand[] = []): Promise<string> {
     const foreign = this.databases === undefined ? POSTGRES : SQLITE;
+    let actual = "";
     for (const { text, answer } of commands) {
       if (text.endsWith(foreign)) continue;
       const expected = answer === undefined ? /^/ : patternOf(answer, (each) => each);
-      let actual = "";
       await eventually(text, async () => {
         actual = await this.#run(text);
         return expected.test(actual) || undefined;
       }).catch((thrown) => assert.fail(`${thrown}\n${text}\nanswers\n${actual}`));
     }
+    return actual;
   }
 
-  async #run(command: string): Promise<string> {
+  async #run(text: string): Promise<string> {
+    const command = text.replace(/ # \w+$/, "");
     const [program, ...words] = command.split(" ");
     if (program === "systemctl" && command.includes(" && ")) {
       let printed = "";
@@ -321,15 +327,17 @@ ${key("admin")}
   }
 
   async #systemctl([verb, ...words]: string[]): Promise<string> {
-    for (const unit of words) {
+    for (const unit of verb === "mask" ? [] : words) {
       if (["--now", ORACLE_UNIT, `${BACKUP_UNIT}.timer`].includes(unit)) continue;
       if (unit === BACKUP_UNIT) {
-        await this.#script("/opt/rangemaker/docs/deployment/backup");
+        await this.#script("/opt/rangemaker/docs/deployment/backup $SERVICES");
         continue;
       }
       const name = NAMES.find((each) => unit === `rangemaker-one@${each}`) ?? assert.fail(unit);
-      if (verb === "stop" || verb === "restart") await this.#stop(name);
-      if (verb !== "stop" && !this.#programs.has(name)) await this.#start(name);
+      if (["stop", "restart", "disable"].includes(verb ?? "")) await this.#stop(name);
+      if (["start", "restart", "enable"].includes(verb ?? "") && !this.#programs.has(name)) {
+        await this.#start(name);
+      }
     }
     return "";
   }
@@ -337,7 +345,9 @@ ${key("admin")}
   /** Runs a script of this folder on this machine. */
   async #script(words: string): Promise<string> {
     const [path = "", ...args] = words.replace("/opt/rangemaker/docs", documents).split(" ");
-    return await this.shell(`set -- ${args.join(" ")}\n${await Deno.readTextFile(path)}`);
+    const environment = "SERVICES=; if [ -e backup.env ]; then . ./backup.env; fi"; // of the unit
+    const script = await Deno.readTextFile(path);
+    return await this.shell(`${environment}\nset -- ${args.join(" ")}\n${script}`);
   }
 
   async #start(name: Name): Promise<void> {
@@ -429,6 +439,11 @@ ${key("admin")}
     assert.equal(body.code, "NONCE_USED");
   }
 
+  /** The deposits of the user that the bridge knows. */
+  async deposits(): Promise<unknown> {
+    return await (await fetch(`${this.urlOf("bridge")}/deposits/${user.address}`)).json();
+  }
+
   async execute(quote: Awaited<ReturnType<typeof askQuote>>): Promise<Answer> {
     return await post(`${this.urlOf("solver")}/execute`, {
       quote,
@@ -493,7 +508,8 @@ async function takesDepositsAndBets(machine: Machine): Promise<void> {
 }
 
 async function loseMachine(machine: Machine): Promise<void> {
-  const [copy, start] = blocksOf("Lost machine", 2);
+  const [copy] = blocksOf("Backups", 1);
+  const [start] = blocksOf("Lost machine", 1);
   const restores = blocksOf("Restore", 3);
   await machine.play(copy);
   await takesDepositsAndBets(machine);
@@ -513,10 +529,18 @@ async function loseMachine(machine: Machine): Promise<void> {
   const client = new CoreClient({ url: machine.urlOf("node") });
   const { balance, locked } = await client.getAccount(user.address);
   await machine.deposit(); // after the copy of the bridge: nobody has it then
+  const [undo] = blocksOf("Undo a restore", 1);
   for (const alone of restores.slice(1)) {
+    const before = await machine.deposits();
     await machine.play(alone);
+    if (alone === restores[1]) {
+      assert.notDeepEqual(await machine.deposits(), before);
+      await machine.play(undo);
+      assert.deepEqual(await machine.deposits(), before);
+    }
     await takesDepositsAndBets(machine);
   }
+  await refuseWhileRunning(machine);
   await restoreWithoutCopy(machine, restores);
   const units = NAMES.map((name) => `rangemaker-one@${name}`).join(" ");
   await machine.play([{ text: `systemctl stop ${units}` }]);
@@ -529,6 +553,17 @@ async function loseMachine(machine: Machine): Promise<void> {
   const restored = await client.getAccount(user.address);
   assert.deepEqual([restored.balance, restored.locked], [balance, locked]);
   await takesDepositsAndBets(machine);
+}
+
+/** Nothing is replaced under a service that runs. */
+async function refuseWhileRunning(machine: Machine): Promise<void> {
+  const before = await machine.deposits();
+  for (const name of ["node", "bridge", "solver"]) {
+    const text = `sh /opt/rangemaker/docs/deployment/restore ${name}`;
+    const refusal = new RegExp(`The data of the ${name} are in use by .*: stop rangemaker-one`);
+    await assert.rejects(machine.play([{ text }]), refusal);
+  }
+  assert.deepEqual(await machine.deposits(), before);
 }
 
 /** Nothing is changed or started unless the copies are there and complete. */
@@ -546,16 +581,40 @@ async function restoreWithoutCopy(
       "cp whole/* latest/ && rm -r whole",
     ],
   ];
+  const { balance, locked } = await client.getAccount(user.address);
   for (const [damage, repair] of damages) {
-    const { balance, locked } = await client.getAccount(user.address);
     await machine.shell(`cd ${copies} && ${damage}`);
     for (const each of restores) await assert.rejects(machine.play(each), /ended with/);
-    await machine.play([{ text: `systemctl start ${units}` }]);
-    const after = await client.getAccount(user.address);
-    assert.deepEqual([after.balance, after.locked], [balance, locked]);
-    await takesDepositsAndBets(machine);
     await machine.shell(`cd ${copies} && ${repair}`);
   }
+  await machine.play([{ text: `systemctl start ${units}` }]);
+  const after = await client.getAccount(user.address);
+  assert.deepEqual([after.balance, after.locked], [balance, locked]);
+  await takesDepositsAndBets(machine);
+}
+
+/** The bridge goes to a machine that has its settings and key, and no data. */
+async function moveBridge(machine: Machine): Promise<void> {
+  const [, old, [mkdir, ...rest] = []] = blocksOf("Another machine", 3);
+  const before = await machine.deposits();
+  await machine.play(old);
+  await machine.shell("mv /var/lib/rangemaker/bridge /var/lib/old-bridge");
+  const copy = mkdir?.text.replace("scp -rp old:", "cp -r ") ?? assert.fail("No copy");
+  await machine.play([{ text: copy }, ...rest]);
+  assert.deepEqual(await machine.deposits(), before);
+  await machine.deposit();
+  await machine.play([{ text: "systemctl start backup-rangemaker" }]);
+  const copies = await machine.shell("ls /var/backups/rangemaker/latest/");
+  assert.equal(copies, "bridge.sqlite");
+  await machine.shell(
+    "rm backup.env && echo /var/lib/old-bridge/data/bridge.sqlite > bridge.database-old",
+  );
+  const replayed = await machine.play([{ text: "sh /opt/rangemaker/docs/deployment/replay" }]);
+  assert.match(
+    replayed,
+    /Database of bridge\.database-old\n0 sent again, [1-9]\d* already present/,
+  );
+  assert.match(replayed, /\nThe node has the deposits of all databases above \(2\)$/);
 }
 
 async function rotateRelayer(machine: Machine): Promise<void> {
@@ -587,16 +646,15 @@ async function rotateSolver(machine: Machine): Promise<void> {
 
 async function upgrade(machine: Machine): Promise<void> {
   const [forward = [], back, start, replay] = blocksOf("Upgrade", 4);
-  const goBack = async () => {
+  const goBack = async (attempts = 1) => {
     const [node, bridge, solver] = blocksOf("Restore", 3);
-    // As an operator whose first attempt has failed later on.
-    for (const block of [back, node, bridge, bridge, solver, start]) await machine.play(block);
+    const bridges = Array.from({ length: attempts }, () => bridge);
+    for (const block of [back, node, ...bridges, solver, start]) await machine.play(block);
   };
   const stored = async () => {
     const client = new CoreClient({ url: machine.urlOf("node") });
-    const { address, balance, locked } = await client.getAccount(user.address);
-    const deposits = await fetch(`${machine.urlOf("bridge")}/deposits/${address}`);
-    return { balance, locked, deposits: await deposits.json() };
+    const { balance, locked } = await client.getAccount(user.address);
+    return { balance, locked, deposits: await machine.deposits() };
   };
   await takesDepositsAndBets(machine);
   const before = await stored();
@@ -618,7 +676,7 @@ async function upgrade(machine: Machine): Promise<void> {
         answer: "…Database has version …, made by a newer program…",
       },
     ]);
-    await goBack();
+    await goBack(2); // as an operator whose first attempt has failed later on
     assert.deepEqual(await stored(), before);
   }
   // This version cannot read what the new one has left, and says so.
@@ -638,7 +696,9 @@ async function upgrade(machine: Machine): Promise<void> {
     else await takesDepositsAndBets(machine);
     await goBack(); // to the copies of this upgrade
     assert.deepEqual(await stored(), later);
-    await machine.play(replay); // the deposit that the new version has accepted
+    const printed = await machine.play(replay); // the deposit that the new version has accepted
+    // And the bet: its hedge is open.
+    assert.match(printed, /replaced-.*: hedges of bets [^]*\nGone: thesis .*: undo its hedge\n/);
     const client = new CoreClient({ url: machine.urlOf("node") });
     const { balance } = await client.getAccount(user.address);
     assert.equal(balance, later.balance + 500_000_000n);
@@ -764,7 +824,10 @@ async function backfillGap(machine: Machine): Promise<void> {
 }
 
 testMachine("new keys are accepted, old ones refused", async (machine, t) => {
-  if (hasProgram("sqlite3")) await t.step("a lost machine", () => loseMachine(machine));
+  if (hasProgram("sqlite3")) {
+    await t.step("a lost machine", () => loseMachine(machine));
+    await t.step("a bridge moves to another machine", () => moveBridge(machine));
+  }
   await rotateAll(machine, t);
   await t.step("backfill of the gap", () => backfillGap(machine));
 });

@@ -25,7 +25,7 @@ for (const dialect of DIALECTS) {
         symbol,
         price: trade.price,
         exchangeTimeMs: trade.timeMs,
-        ...provider.sequence === "none" ? {} : { sequence: trade.id },
+        ...provider.name === "provider_d" ? {} : { sequence: trade.id },
       }],
     });
     for (const frame of dialect.acknowledge([symbol], [symbol], 1)) {

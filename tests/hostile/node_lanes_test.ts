@@ -17,7 +17,7 @@ const STRANGERS = 3;
 /** Unanswered calls of a stranger at any time: what one WebSocket of the proxy may have. */
 const CALLS = 225;
 const WAITING = PROXIES * STRANGERS * CALLS;
-const DEPOSITS = 9;
+const DEPOSITS = 5;
 /**
  * The most answers that strangers may get during half of the deposits: about 450 if callers take
  * turns, since answers travel in bundles, but all waiting ones if the queue is first come, first

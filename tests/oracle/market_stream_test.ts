@@ -1,58 +1,56 @@
 import assert from "node:assert/strict";
-import { MarketStream, type TradeOrder } from "../../services/oracle/market_stream.ts";
-import type { Provider, ReceivedTrade } from "../../services/oracle/providers/provider.ts";
+import { MarketStream } from "../../services/oracle/market_stream.ts";
+import type { ReceivedTrade } from "../../services/oracle/providers/provider.ts";
 
 const T = 1_700_000_000_000;
-const MISSED_AFTER_MS = 2_000;
 const STUCK_TIME_MS = 10_000;
 
 function trade(sequence: number | undefined, exchangeTimeMs: number): ReceivedTrade {
   return { symbol: "X", price: 1n, exchangeTimeMs, sequence };
 }
 
-/** Numbers and times of trades, the times counted from T, and the order that each has. */
-const ORDERS: Record<
+/** Numbers and times of trades, the times counted from T, and whether the price of each is new. */
+const TRADES: Record<
   string,
-  [Provider["sequence"], [sequence: number | undefined, timeMs: number, order: TradeOrder][]]
+  [sequence: number | undefined, timeMs: number, isNew: boolean][]
 > = {
-  "numbers rising by one are in order, a missing one is a gap": [
-    "by_one",
-    [[10, 0, "next"], [11, 0, "next"], [13, 0, "gap"], [14, 0, "next"]],
-  ],
-  "numbers that only rise have no gaps": ["rising", [[10, 0, "next"], [90, 0, "next"]]],
+  "rising numbers are new, also after a lost trade": [[10, 0, true], [11, 0, true], [90, 0, true]],
   "a repeated or earlier number is late": [
-    "by_one",
-    [[10, 0, "next"], [10, 0, "late"], [9, -5, "late"], [9, 0, "late"], [11, 1, "next"]],
+    [10, 0, true],
+    [10, 0, false],
+    [9, -5, false],
+    [9, 0, false],
+    [11, 1, true],
   ],
-  "the same number is late, even with a newer time": ["by_one", [[10, 0, "next"], [10, 5, "late"]]],
-  "the same rising number is late, even with a newer time": [
-    "rising",
-    [[90, 0, "next"], [90, 5, "late"]],
-  ],
-  "a lower number with a later time is a restart": [
-    "by_one",
-    [[1_000, 0, "next"], [1, 1, "restart"], [2, 2, "next"], [1_001, 3, "gap"], [3, 3, "late"]],
+  "the same number is late, even with a newer time": [[10, 0, true], [10, 5, false]],
+  "a lower number with a later time is new: the numbering has restarted": [
+    [1_000, 0, true],
+    [1, 1, true],
+    [2, 2, true],
+    [1_001, 3, true],
+    [3, 3, false],
   ],
   "without numbers, a trade with an older time is late": [
-    "none",
-    [[undefined, 0, "next"], [undefined, 0, "next"], [undefined, -1, "late"]],
+    [undefined, 0, true],
+    [undefined, 0, true],
+    [undefined, -1, false],
   ],
 };
 
-for (const [name, [sequencing, trades]] of Object.entries(ORDERS)) {
+for (const [name, trades] of Object.entries(TRADES)) {
   Deno.test(`MarketStream: ${name}`, () => {
-    const stream = new MarketStream("BTC/USDT", sequencing);
+    const stream = new MarketStream("BTC/USDT");
     let lastTradeAtMs: number | undefined;
-    for (const [index, [sequence, timeMs, order]] of trades.entries()) {
-      assert.equal(stream.add(trade(sequence, T + timeMs), T + index), order);
-      if (order !== "late") lastTradeAtMs = T + index;
+    for (const [index, [sequence, timeMs, isNew]] of trades.entries()) {
+      assert.equal(stream.add(trade(sequence, T + timeMs), T + index), isNew);
+      if (isNew) lastTradeAtMs = T + index;
       assert.equal(stream.lastTradeAtMs, lastTradeAtMs, "a late trade shows no life");
     }
   });
 }
 
 Deno.test("MarketStream: stuck if the exchange's time does not change while trades arrive, but not after a pause", () => {
-  const stream = new MarketStream("BTC/USDT", "by_one");
+  const stream = new MarketStream("BTC/USDT");
   stream.add(trade(1, T), T);
   stream.add(trade(2, T), T + 60_000);
   assert(!stream.isStuck(T + 60_000), "one trade after a pause proves nothing");
@@ -64,21 +62,8 @@ Deno.test("MarketStream: stuck if the exchange's time does not change while trad
   assert(!stream.isStuck(T + 60_001 + STUCK_TIME_MS));
 });
 
-Deno.test("MarketStream: a trade that a heartbeat announces and that does not arrive within 2 s is reported lost, once", () => {
-  const stream = new MarketStream("BTC/USDT", "rising");
-  stream.add(trade(5, T), T);
-  assert(!stream.recordNewest(5, T));
-  assert(!stream.recordNewest(7, T + 1_000));
-  assert(!stream.recordNewest(7, T + 1_000 + MISSED_AFTER_MS - 1));
-  assert(stream.recordNewest(7, T + 1_000 + MISSED_AFTER_MS));
-  assert(!stream.recordNewest(7, T + 9_000));
-  assert(!stream.recordNewest(8, T + 10_000));
-  stream.add(trade(8, T + 10_001), T + 10_001);
-  assert(!stream.recordNewest(8, T + 20_000), "it came in time");
-});
-
 Deno.test("MarketStream: silence is measured from the last trade, or from the subscription", () => {
-  const stream = new MarketStream("BTC/USDT", "none");
+  const stream = new MarketStream("BTC/USDT");
   assert.equal(stream.silentMs(T), undefined);
   assert(!stream.isAnswered);
   stream.acknowledge(T);
@@ -90,7 +75,7 @@ Deno.test("MarketStream: silence is measured from the last trade, or from the su
 });
 
 Deno.test("MarketStream: the lag is that of the last accepted trade", () => {
-  const stream = new MarketStream("BTC/USDT", "by_one");
+  const stream = new MarketStream("BTC/USDT");
   assert.equal(stream.lagMs, undefined);
   stream.add(trade(1, T), T + 30);
   assert.equal(stream.lagMs, 30);
@@ -98,14 +83,4 @@ Deno.test("MarketStream: the lag is that of the last accepted trade", () => {
   assert.equal(stream.lagMs, 30);
   stream.add(trade(2, T + 60), T + 50);
   assert.equal(stream.lagMs, -10, "the exchange's clock may be ahead");
-});
-
-Deno.test("MarketStream: a new trade restarts the wait for an announced one", () => {
-  const stream = new MarketStream("BTC/USDT", "rising");
-  stream.add(trade(5, T), T);
-  assert(!stream.recordNewest(7, T));
-  stream.add(trade(6, T + 1_000), T + 1_000);
-  assert(!stream.recordNewest(7, T + MISSED_AFTER_MS));
-  assert(!stream.recordNewest(7, T + 2 * MISSED_AFTER_MS - 1));
-  assert(stream.recordNewest(7, T + 2 * MISSED_AFTER_MS));
 });

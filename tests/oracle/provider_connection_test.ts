@@ -144,23 +144,19 @@ Deno.test("ProviderConnection: every fault is counted, and each kind is logged a
     const { clock, network, connection, news } = setUp();
     network.newest.open();
     network.newest.deliver(ACK);
-    const gap = () => {
-      nextId += 10;
-      network.newest.deliver(tradeFrame(clock, 1));
-    };
-    gap();
-    gap();
-    gap();
+    const refuse = () => network.newest.deliver('{"code":2,"msg":"Invalid request"}');
+    refuse();
+    refuse();
     clock.advance(5_000);
-    gap();
+    refuse();
     network.newest.deliver(NOTICE);
-    assert.equal(news().filter((event) => event === "sequence_gap").length, 3);
+    assert.equal(news().filter((event) => event === "refused").length, 3);
     assert.deepEqual(records.map(({ properties }) => [properties.provider, properties.fault]), [
-      ["provider_a", "sequence_gap"],
-      ["provider_a", "sequence_gap"],
+      ["provider_a", "refused"],
+      ["provider_a", "refused"],
       ["provider_a", "shutdown_notice"],
     ]);
-    assert.match(String(records[0]?.properties.detail), /^message lost: BTC\/USDT before \d+$/);
+    assert.equal(records[0]?.properties.detail, "2 Invalid request");
     connection.stop();
     return Promise.resolve();
   }));

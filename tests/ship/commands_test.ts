@@ -50,7 +50,7 @@ const RUNBOOKS = readText("tests/e2e/runbooks_test.ts");
 
 /** How to run a command of a chapter; undefined if it does not run here, or with the runbooks. */
 function actOf({ text }: DocumentedCommand, chapter: string): Act | undefined {
-  const [, heading] = /^### (.*)$/m.exec(chapter) ?? [];
+  const [, heading] = /^##+ (.*)$/m.exec(chapter) ?? [];
   if (RUNBOOKS.includes(`blocksOf("${heading}"`)) return undefined;
   return ACTS.find(([pattern]) => pattern.test(text))?.[1];
 }
@@ -61,21 +61,10 @@ async function start(command: string, { shell }: Place): Promise<string> {
 }
 
 /** Runs Deno at the top of the repository to exit code 0. @returns What it printed. */
-function deno(...args: string[]): Promise<string> {
-  return denoWith({}, args);
-}
-
-async function denoWith(options: Deno.CommandOptions, args: string[]): Promise<string> {
-  const cwd = fileUrl(".").pathname;
-  const { code, text, stdout } = await run(Deno.execPath(), args, { cwd, ...options });
+async function deno(...args: string[]): Promise<string> {
+  const { code, text, stdout } = await run(Deno.execPath(), args, { cwd: fileUrl(".").pathname });
   assert.equal(code, 0, text);
   return stdout.trim();
-}
-
-/** Runs Deno without taking coverage, which makes long computations ten times as long. */
-function denoUncovered(...args: string[]): Promise<string> {
-  const { DENO_COVERAGE_DIR: _, ...env } = Deno.env.toObject();
-  return denoWith({ clearEnv: true, env }, args);
 }
 
 /** In a folder of its own, with a simulated tape. */
@@ -84,20 +73,13 @@ function backtest(command: string): Promise<string> {
     const rows = simulatedTape(seededRandom(3), { volatility: 0.6, durationMs: 600_000 });
     await Deno.writeTextFile(`${folder}/trades.csv`, tapeText(rows));
     const here = command.replaceAll(/\b\w+\.csv\b/g, `${folder}/$&`).split(" ");
-    return await denoUncovered(
-      "run",
-      "-A",
-      "main.ts",
-      "solver",
-      "backtest",
-      ...here.slice(3),
-    );
+    return await deno("run", "-A", "main.ts", "solver", "backtest", ...here.slice(3));
   });
 }
 
 /** With as few deposits, quotes and executions as do. */
 function benchmark(command: string): Promise<string> {
-  return denoUncovered(...command.split(" ").slice(1), "20", "20");
+  return deno(...command.split(" ").slice(1), "2", "2");
 }
 
 /** On a copy: the result must be the committed lock file. */
@@ -137,6 +119,16 @@ Deno.test("Documents: every command and option that they contain exists", async 
     }
   }
 });
+
+/**
+ * Whether running a passage shows more than that its commands and options exist: services are started
+ * if something is asked of them, and once each as its task.
+ */
+function showsSomething({ chapter, commands }: Passage): boolean {
+  const acts = commands.map((command) => actOf(command, chapter));
+  return acts.some((act) => act !== undefined && act !== start) ||
+    acts.includes(start) && chapter.startsWith("## Each service on its own\n");
+}
 
 /** Runs the commands of a passage one after the other, in a shell of their own. */
 async function runPassage({ document, chapter, commands }: Passage, place: Place): Promise<void> {
@@ -195,8 +187,7 @@ Deno.test(`Documents: their commands run and print what the document says${leftO
 }, async (t) => {
   // What waits for the demo comes last: it has ended by then.
   const waits = ({ commands }: Passage) => commands.some(({ text }) => text.endsWith(" demo"));
-  const runnable = passages
-    .filter(({ chapter, commands }) => commands.some((command) => actOf(command, chapter)))
+  const runnable = passages.filter(showsSomething)
     .toSorted((one, other) => Number(waits(one)) - Number(waits(other)));
   await withStack((stack) =>
     withDemo(async (demo) => {

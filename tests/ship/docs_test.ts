@@ -12,6 +12,7 @@ import type { CommandName } from "../../lib/cli/option_names.ts";
 import { ChainReader } from "../../lib/client/chain_reader.ts";
 import { RangemakerClient } from "../../lib/client/mod.ts";
 import { DEPOSIT_ID_TYPE, DEPOSIT_REQUEST_TYPE } from "../../lib/protocol/deposit.ts";
+import { PROBLEMS } from "../../lib/problems/mod.ts";
 import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { nodeMethods } from "../../lib/protocol/methods/all.ts";
 import { developmentMethods } from "../../lib/protocol/methods/development.ts";
@@ -94,6 +95,20 @@ Deno.test("Documents: every link leads to an existing file and heading", () => {
   }
 });
 
+Deno.test("Documents of operators: each begins with a table of its contents, without the alerts", () => {
+  const alerts: readonly string[] = PROBLEMS.map(({ name }) => name);
+  for (const name of ["deploying", "operating", "runbooks"]) {
+    const [head = "", ...chapters] = readText(`docs/${name}.md`).split(/^(?=##)/m);
+    const headings = chapters.map((chapter) => /^#+ (.*)$/m.exec(chapter)?.[1] ?? "");
+    const listed = [...head.matchAll(/^ *- \[(.*)\]\(#(.*)\)$/gm)];
+    assert.deepEqual(
+      listed.map(([, heading = ""]) => heading),
+      headings.filter((heading) => !alerts.includes(heading)),
+    );
+    for (const [, heading = "", anchor] of listed) assert.equal(anchor, anchorOf(heading));
+  }
+});
+
 Deno.test("Documents: every file that they name exists", () => {
   for (const document of DOCUMENTS) {
     const names = readText(document).matchAll(
@@ -108,15 +123,15 @@ function tomlOf(path: string): string[] {
   return [...readText(path).matchAll(/```toml\n([^]*?)```/g)].map(([, text = ""]) => text);
 }
 
-Deno.test("docs/operating.md: the markets file is read", () => {
-  const { list } = parseMarkets(tomlOf("docs/operating.md")[1] ?? "", "operating.md");
+Deno.test("docs/deploying.md: the markets file is read", () => {
+  const { list } = parseMarkets(tomlOf("docs/deploying.md")[1] ?? "", "deploying.md");
   assert.deepEqual(list.map(({ symbol }) => symbol), ["BTC/USDT", "DOGE/USDT"]);
   assert.deepEqual(list[0], SPEC_MARKETS.list[0]);
   assert.deepEqual(list[1]?.exchangeSymbols, { provider_c: "XDG/USDT" });
 });
 
-Deno.test("docs/operating.md: every service accepts the settings file; the node's section has the defaults", () =>
-  withFile(tomlOf("docs/operating.md")[0] ?? "", async (path) => {
+Deno.test("docs/deploying.md: every service accepts the settings file; the node's section has the defaults", () =>
+  withFile(tomlOf("docs/deploying.md")[0] ?? "", async (path) => {
     for (const [name, table] of Object.entries(OPTION_TABLES)) {
       const { definition } = (await commands[name as CommandName].load()).run; // tables have these names
       const read = <T extends OptionTable>(table: T) =>

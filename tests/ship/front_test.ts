@@ -70,7 +70,7 @@ interface Front extends AsyncDisposable {
   /** Gets a path of `rpc.example` over HTTP/2. @returns The version of HTTP and the status. */
   getOverHttp2(path: string): Promise<string>;
   /**
-   * Plays the whole bet of docs/operating.md, on a machine where the public names are this one.
+   * Plays the whole bet of docs/deploying.md, on a machine where the public names are this one.
    *
    * @returns What it printed.
    */
@@ -130,7 +130,7 @@ async function startFront(
       return stdout;
     },
     async playBet() {
-      const { text } = passagesOf("docs/operating.md").flatMap(({ commands }) => commands)
+      const { text } = passagesOf("docs/deploying.md").flatMap(({ commands }) => commands)
         .find((command) => command.text.includes("bet.mjs")) ?? assert.fail("No bet");
       const here = text
         .replace("/etc/ssl/rangemaker/cert.pem", authority)

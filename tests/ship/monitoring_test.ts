@@ -76,7 +76,7 @@ Deno.test("Alerts and runbook: the files match lib/problems", async () => {
   for (
     const [path, made] of [
       ["docs/monitoring/alerts.yml", alertsFile()],
-      ["docs/operating.md", withChapters(readText("docs/operating.md"))],
+      ["docs/runbooks.md", withChapters(readText("docs/runbooks.md"))],
     ] as const
   ) {
     if (Deno.env.get("UPDATE_DOCS") === "1") await Deno.writeTextFile(fileUrl(path), made);
@@ -84,13 +84,13 @@ Deno.test("Alerts and runbook: the files match lib/problems", async () => {
   }
 });
 
-Deno.test("Alerts: each alert has a test, and a chapter of its name in docs/operating.md", () => {
+Deno.test("Alerts: each alert has a test, and a chapter of its name in docs/runbooks.md", () => {
   const tests = readText("docs/monitoring/alerts_test.yml");
-  const chapters = new Set<string>(readText("docs/operating.md").match(/(?<=^### ).*$/gm) ?? []);
+  const chapters = new Set<string>(readText("docs/runbooks.md").match(/(?<=^### ).*$/gm) ?? []);
   // Not of the file, which an update has just written.
   for (const { alert, annotations } of PROBLEMS.map(ruleOf)) {
     assert(tests.includes(`alertname="${alert}"`), `${alert} has no test`);
-    const url = `{{ $externalLabels.documents }}/operating.md#${alert.toLowerCase()}`;
+    const url = `{{ $externalLabels.documents }}/runbooks.md#${alert.toLowerCase()}`;
     assert.equal(annotations.runbook_url, url);
     assert(chapters.has(alert), `${alert} has no chapter`);
   }
@@ -119,7 +119,7 @@ for (const [suffix, left] of [["", []], [".production", ["exchanges", "console"]
 
 const ALERTS_HEAD =
   `# Made of lib/problems: UPDATE_DOCS=1 deno task test tests/ship/monitoring_test.ts
-# Every alert has a chapter of its name in docs/operating.md: what it means and what to do. The links
+# Every alert has a chapter of its name in docs/runbooks.md: what it means and what to do. The links
 # to them begin with the external label "documents" of prometheus.yml.
 # severity: "critical" loses money or users now; "warning" will, if nobody looks at it today.
 `;
@@ -152,12 +152,12 @@ function ruleOf({ name, measure, bound, unit, severity, afterS, message }: Probl
     labels: { severity },
     annotations: {
       summary: `{{ $labels.instance }}: ${text}`,
-      runbook_url: `{{ $externalLabels.documents }}/operating.md#${name.toLowerCase()}`,
+      runbook_url: `{{ $externalLabels.documents }}/runbooks.md#${name.toLowerCase()}`,
     },
   };
 }
 
-/** docs/operating.md with a chapter for each problem: heading and first paragraph are of the table. */
+/** docs/runbooks.md with a chapter for each problem: heading and first paragraph are of the table. */
 function withChapters(guide: string): string {
   const start = guide.indexOf(`### ${PROBLEMS[0]?.name}\n`);
   const others = new Map(

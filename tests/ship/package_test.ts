@@ -281,10 +281,10 @@ async function playOnPage(folder: string, urls: StackUrls): Promise<void> {
   const wallet = new BrowserWallet();
   let quotes = 0;
   const shown = await betOnPage(`http://127.0.0.1:${server.addr.port}/`, wallet);
-  // Signed again each time the price has moved.
+  // Signed again each time the price has moved. What it pays follows from a few seconds of prices.
   assert.match(
     shown.join("\n"),
-    /^You are 0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266\n(Sign to bet 10 USDC; it pays 1\d\.\d+ if you win\n)+Thesis (\d+) is open\nThesis \2 is (won|lost)$/,
+    /^You are 0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266\n(Sign to bet 10 USDC; it pays [1-9]\d+\.\d+ if you win\n)+Thesis (\d+) is open\nThesis \2 is (won|lost)$/,
   );
   quotes = shown.filter((line) => line.startsWith("Sign to bet")).length;
   const methods = wallet.requests.map(({ method }) => method);

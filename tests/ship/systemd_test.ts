@@ -164,7 +164,7 @@ Deno.test("Wrapper: root's rangemaker command has the units' settings and databa
 /** The block of the chapter on systemd that begins with a command. */
 function blockOf(beginning: string): string {
   const block =
-    passagesOf("docs/operating.md").find(({ chapter, commands }) =>
+    passagesOf("docs/deploying.md").find(({ chapter, commands }) =>
       chapter.startsWith("## systemd\n") && commands[0]?.text.startsWith(beginning)
     ) ?? assert.fail(beginning);
   return block.commands.map(({ text }) => text).join("\n");

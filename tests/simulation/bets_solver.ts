@@ -1,5 +1,4 @@
 import { pageOfTheses } from "../../services/node/rpc/query_pages.ts";
-import { MinimumBet } from "../../services/solver/shared/limits.ts";
 import { onlyChain } from "../support/intents.ts";
 import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { getLogger } from "@logtape/logtape";
@@ -11,7 +10,7 @@ import { Submitter } from "../../lib/intents/submitter.ts";
 import { PollingLoop } from "../../lib/net/polling_loop.ts";
 import { SLOT_MS } from "../../lib/prices/price_slots.ts";
 import type { ExecuteResult } from "../../lib/protocol/answers.ts";
-import type { QuoteTerms } from "../../lib/protocol/quote.ts";
+import type { UnsignedQuote } from "../../lib/protocol/quote.ts";
 import type { Address, Hex } from "../../lib/protocol/scalars.ts";
 import { LocalSigner } from "../../lib/protocol/signature.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
@@ -74,7 +73,6 @@ export class BetsSolver {
     this.quoter = new Quoter({
       markets: SPEC_MARKETS,
       limit: { checkEstimate() {} },
-      minimumBet: new MinimumBet(),
       strategy,
       signer: quoteSigner,
       chainId: CHAIN_ID,
@@ -136,7 +134,7 @@ export class BetsSolver {
     this.#executor = new Executor({
       intents: {
         store,
-        submit: (intent, options) => this.#submitter.submit(intent, options),
+        submitOnce: (key, record) => this.#submitter.submitOnce(key, record),
         requireChain: () => Promise.resolve(),
       },
       handler,
@@ -277,7 +275,7 @@ function strategyOf(world: BetsWorld): BarrierStrategy {
 function hedgeOf(world: BetsWorld): Hedge {
   return {
     expectedMs: 50,
-    async cover(_quoteHash: Hex, terms: QuoteTerms) {
+    async cover(_quoteHash: Hex, terms: UnsignedQuote) {
       world.checkHedge(terms);
       if (terms.user === loyal.address) await world.checkFunds(terms.user);
       await new Promise<void>((resolve) => world.chain.clock.after(50, resolve));

@@ -11,7 +11,7 @@ import type { Quote } from "../../lib/protocol/quote.ts";
 import type { Address, Hex } from "../../lib/protocol/scalars.ts";
 import { toWire } from "../../lib/json.ts";
 import { LocalSigner } from "../../lib/protocol/signature.ts";
-import { betTermsOf } from "../../lib/protocol/terms.ts";
+import { betOf } from "../../lib/protocol/bet.ts";
 import { isUnsettled } from "../../lib/protocol/thesis.ts";
 import { signTransaction } from "../../lib/protocol/transaction.ts";
 import { actors, CHAIN_ID, ETH } from "../node/support/actors.ts";
@@ -244,7 +244,7 @@ export class BetsSchedule {
         timestamp: this.#world.now,
         from: by.address,
         user,
-        ...betTermsOf(quote),
+        ...betOf(quote),
         payout,
         deadline,
         solverSignature,

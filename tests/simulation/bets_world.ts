@@ -12,10 +12,10 @@ import { IntentStore } from "../../lib/intents/store.ts";
 import { NodeUnreachableError } from "../../lib/net/core_reader.ts";
 import { SLOT_MS } from "../../lib/prices/price_slots.ts";
 import { RpcCode, RpcError } from "../../lib/protocol/jsonrpc.ts";
-import type { QuoteTerms } from "../../lib/protocol/quote.ts";
+import type { UnsignedQuote } from "../../lib/protocol/quote.ts";
 import { type Receipt, TRANSACTION_ERROR_CODES } from "../../lib/protocol/receipt.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
-import { betTermsOf } from "../../lib/protocol/terms.ts";
+import { betOf } from "../../lib/protocol/bet.ts";
 import { isUnsettled, type Thesis } from "../../lib/protocol/thesis.ts";
 import { transactionSchema } from "../../lib/protocol/transaction.ts";
 import { decodeExecution } from "../../services/solver/execution/execution.ts";
@@ -56,11 +56,11 @@ const NODE_REFUSES_BROKEN = (TRANSACTION_ERROR_CODES as readonly string[]).inclu
 const MOVE_MAX = 0.001;
 
 /** What two sides agree on. */
-type Agreement = Omit<QuoteTerms, "deadline">;
+type Agreement = Omit<UnsignedQuote, "deadline">;
 
 function agreementOf(terms: Agreement): string {
   const { solver, user, payout } = terms;
-  return [solver, user, payout, ...Object.values(betTermsOf(terms))].join(" ");
+  return [solver, user, payout, ...Object.values(betOf(terms))].join(" ");
 }
 
 /** The world, step by step; {@link check} must pass after each. */
@@ -171,7 +171,7 @@ export class BetsWorld {
   }
 
   /** The first recorded price that decides a bet against its user. */
-  brokenAt({ startTime, endTime, lowerPrice, upperPrice }: Omit<QuoteTerms, "solver">) {
+  brokenAt({ startTime, endTime, lowerPrice, upperPrice }: Omit<UnsignedQuote, "solver">) {
     const range = { lower: lowerPrice, upper: upperPrice };
     const knownTo = Math.min(endTime, this.chain.chain.head.timestampMs + SLOT_MS);
     if (startTime >= knownTo) return undefined;
@@ -179,7 +179,7 @@ export class BetsWorld {
   }
 
   /** A solver is about to spend money on a bet: nothing of it may be decided. */
-  checkHedge(terms: QuoteTerms): void {
+  checkHedge(terms: UnsignedQuote): void {
     assert.equal(this.brokenAt(terms), undefined, "no hedge for a bet that its user has lost");
     const lastSlot = Math.ceil(terms.endTime / SLOT_MS) * SLOT_MS - SLOT_MS;
     const head = this.chain.chain.head.timestampMs;

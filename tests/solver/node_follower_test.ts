@@ -7,7 +7,6 @@ import { CoreClient } from "../../lib/net/core_client.ts";
 import { NodeUnreachableError } from "../../lib/net/core_reader.ts";
 import { toWire } from "../../lib/json.ts";
 import { createNodeFollower } from "../../services/solver/node_follower.ts";
-import { MinimumBet } from "../../services/solver/shared/limits.ts";
 import { MarketData } from "../../services/solver/market/market_data.ts";
 import { ExposureBook } from "../../services/solver/risk/exposure_book.ts";
 import { FakeClock } from "../support/fake_clock.ts";
@@ -23,7 +22,7 @@ Deno.test("createNodeFollower: exposure, theses and prices are updated from the 
   node.methods.set("core_getTheses", () => ({ theses: [], nextCursor: null }));
   node.methods.set("core_getLimits", () => ({ minBetAmount: "7", maxStartAheadMs: 0 }));
   const exposure = new ExposureBook(undefined, decodeBet);
-  const minimumBet = new MinimumBet();
+  const minimums: bigint[] = [];
   const marketData = new MarketData({ floor: 0.1, minHistoryMs: 1_000 }, SPEC_MARKETS);
   const theses: number[] = [];
   let reconciled = 0;
@@ -34,7 +33,7 @@ Deno.test("createNodeFollower: exposure, theses and prices are updated from the 
     node: new CoreClient({ url: node.url }),
     clock: systemClock,
     exposure,
-    minimumBet,
+    quoter: { setChainMinimum: (amount) => void minimums.push(amount) },
     reservations: {
       onThesisChanged: ({ id }) => Promise.resolve(void theses.push(id)),
       reconcileOrLog() {
@@ -49,11 +48,11 @@ Deno.test("createNodeFollower: exposure, theses and prices are updated from the 
     assert.equal(node.feed.count("prices"), 0, "it waits for its start");
     start();
     await eventually("all open theses", () => exposure.isComplete || undefined);
-    assert.equal(minimumBet.amount, 7n);
+    assert.deepEqual(minimums, [7n]);
     node.feed.publish("theses", toWire(thesisOf(7)));
     publishPrice(node);
-    await eventually("a price", () => marketData.pricesOf(market).spot);
-    assert.deepEqual([marketData.pricesOf(market).spot?.price, theses], [BigInt(SPOT), [7]]);
+    await eventually("a price", () => marketData.stateOf(market).spot);
+    assert.deepEqual([marketData.stateOf(market).spot?.price, theses], [BigInt(SPOT), [7]]);
     node.paused = true;
     await node.feed.disconnect();
     await eventually("the loss", () => exposure.isComplete ? undefined : true);
@@ -61,7 +60,7 @@ Deno.test("createNodeFollower: exposure, theses and prices are updated from the 
     node.paused = false;
     await eventually("all open theses again", () => exposure.isComplete || undefined);
     assert.equal(reconciled, 2, "after each reading");
-    assert.equal(minimumBet.amount, 1n);
+    assert.deepEqual(minimums, [7n, 0n]);
     await stop();
     assert.equal(exposure.isComplete, false, "nothing is followed any more");
     await eventually("the end", () => node.feed.count("prices") === 0 || undefined);
@@ -91,7 +90,7 @@ function followFake(overrides: Partial<Parameters<typeof createNodeFollower>[0][
     },
     clock,
     exposure,
-    minimumBet: new MinimumBet(),
+    quoter: { setChainMinimum() {} },
     reservations: undefined,
     marketData: undefined,
     connect: network.connect,

@@ -15,6 +15,7 @@ import {
   assertAnswersAsName,
   everyOption,
   NAME,
+  type Observe,
   PAGE,
   RATE_LIMITS,
   refusalsOfTen,
@@ -65,209 +66,33 @@ const detailsSchema = z.looseObject({
   skew: z.number(),
 });
 
+type Effects = Parameters<Observe<typeof options>>[1];
+
+/** Starts a solver with some options, and observes their effects. */
+type Start = (
+  values: Partial<SolverOptions>,
+  look: (url: string, node: FakeNode) => Promise<Effects>,
+  given?: { node?: FakeNode; clock?: FakeClock },
+) => Promise<void>;
+
 Deno.test(
   "Solver: every option has its effect",
   everyOption(options, async (observe) => {
-    /** Starts a solver, and observes its options. */
-    const start = async (
-      node: FakeNode,
-      values: Partial<SolverOptions>,
-      look: (url: string) => Promise<Parameters<typeof observe>[1]>,
-      clock?: FakeClock,
-    ) => {
+    const start: Start = async (values, look, { node = startNode(), clock } = {}) => {
       const { url, stop } = await startTestSolver(node, values, clock);
       try {
-        await observe(values, await look(url));
+        await observe(values, await look(url, node));
       } finally {
         await stop();
         await node.stop();
       }
     };
-    await withFolder(async (folder) => {
-      const markets = `${folder}/markets.toml`;
-      await Deno.writeTextFile(markets, MARKETS);
-      const values = {
-        port: freePort(),
-        host: "127.0.0.2",
-        corsOrigins: [PAGE],
-        allowedHosts: [NAME],
-        markets,
-        privateKey: undefined,
-        ...await writeKeystore(folder, KEY.privateKey),
-        chainId: CHAIN_ID,
-        database: `${folder}/solver.sqlite`,
-        multiplier: 3,
-        maxExposure: 1_000_000_000n,
-        pricing: "barrier",
-        margin: 0.2,
-        userLeadMs: 0,
-        skew: 0.25,
-        volatilityFloor: 3,
-        volatilityHistoryMs: 1_000,
-        maxPriceAgeMs: 3_000,
-        minDurationMs: 5_000,
-        minWidthTicks: 10,
-        maxStartAheadMs: 1_000_000,
-        maxStartBehindMs: 5_000,
-        maxDeadlineMs: 100_000,
-      };
-      const node = startNode(CHAIN_ID);
-      giveHistory(node, 20_000);
-      // Risks half of --max-exposure in the same direction.
-      const open = {
-        payout: 500_000_100n,
-        lowerPrice: BigInt(SPOT - 1),
-        upperPrice: BigInt(SPOT + 1),
-      };
-      const endTime = Date.now() + 3_600_000;
-      const theses = [toWire(thesisOf(1, { ...open, solver: KEY.address, endTime }))];
-      node.methods.set("core_getTheses", () => ({ theses, nextCursor: null }));
-      await start(node, { ...values, rpcUrl: node.url, wsUrl: node.wsUrl }, async (url) => {
-        const info = await (await fetch(`${url}/info`)).json();
-        const ask = (terms: Record<string, unknown> = {}, route = "estimate") => {
-          const startTime = Date.now() + 1_000;
-          const times = { startTime, endTime: startTime + 20_000 };
-          const range = { lowerPrice: String(SPOT * 0.998), upperPrice: String(SPOT * 1.002) };
-          const { user, ...request } = quoteRequest({ ...range, ...times, ...terms });
-          return post(`${url}/${route}`, { ...request, ...(route === "quote" && { user }) });
-        };
-        /** An answer to a question about a fresh price, once there is one. */
-        const answered = (terms?: Record<string, unknown>, route?: string) =>
-          eventually("prices and their history", async () => {
-            publishPrice(node);
-            publishPrice(node, SPOT, 4_000, other);
-            const answer = await ask(terms, route);
-            const isEarly = /known yet|too short|ms ago|RATE/.test(String(answer.body.error));
-            return isEarly ? undefined : answer;
-          });
-        await node.feed.subscribed("prices");
-        await eventually("the open theses", async () => {
-          const { complete } = await (await fetch(`${url}/theses`)).json();
-          return complete || undefined;
-        });
-        const from = (startTime: number) => ({ startTime, endTime: startTime + 20_000 });
-        const isRefused = async (answer: Promise<Answer>, words: RegExp) =>
-          assert.match(String((await answer).body.error), words);
-        const nowMs = Date.now();
-        const { body } = await answered({}, "quote");
-        const quote = quoteSchema.parse(body.quote);
-        const details = detailsSchema.parse(body.pricing);
-        const isKeystores = () => assert.equal(info.address, KEY.address);
-        return {
-          port: () => assert.equal(new URL(url).port, String(values.port)),
-          host: () => assert.equal(new URL(url).hostname, values.host),
-          corsOrigins: () => assertAllowsPage(`${url}/info`),
-          allowedHosts: () => assertAnswersAsName(url),
-          rpcUrl: () => assert(node.calls.has("core_getPriceHistory")),
-          wsUrl: () => assert.equal(quote.solver, KEY.address, "it had prices"),
-          markets: () =>
-            isRefused(ask({ base: SPEC_MARKETS.bySymbol("BTC/USDT")?.base }), /UNSUPPORTED_PAIR/),
-          keystore: isKeystores,
-          keystorePasswordFile: isKeystores,
-          chainId: () => {
-            const { signature } = quote;
-            assert.equal(recoverSigner(hashQuote(quote, CHAIN_ID), signature), KEY.address);
-          },
-          database: async () => assert((await Deno.stat(values.database)).size > 0),
-          multiplier: () => assert.equal(info.config.basePayoutMultiplier, 3),
-          maxExposure: async () => {
-            const { maxExposure } = await (await fetch(`${url}/theses`)).json();
-            assert.equal(maxExposure, String(values.maxExposure));
-          },
-          pricing: () => assert.equal(info.pricing, "barrier"),
-          margin: () => assert.equal(details.margin, values.margin),
-          userLeadMs: () =>
-            eventually("an estimate that charges no lead", async () => {
-              const { pricing } = (await answered()).body;
-              const { probability, chargedProbability } = detailsSchema.parse(pricing);
-              return chargedProbability < 1.01 * probability || undefined;
-            }, 5_000).then(() => {}),
-          skew: () => assert.equal(details.skew, values.skew / 2),
-          volatilityFloor: () => assert(details.volatility >= 3, `${details.volatility}`),
-          volatilityHistoryMs: () => assert.equal(body.success, true, "20 s are known"),
-          maxPriceAgeMs: () =>
-            isRefused(answered({ base: other.base }), /PRICE_UNAVAILABLE.* above 3000 ms/),
-          minDurationMs: () =>
-            isRefused(answered({ ...from(nowMs), endTime: nowMs + 4_000 }), /below 5000 ms/),
-          minWidthTicks: () => {
-            const range = { lowerPrice: String(SPOT), upperPrice: String(SPOT + 1) };
-            return isRefused(answered(range), /narrower than 10 moves/);
-          },
-          maxStartAheadMs: () => isRefused(ask(from(nowMs + 2_000_000)), /at most 1000000 ms/),
-          maxStartBehindMs: () => isRefused(ask(from(nowMs - 15_000)), /at most 5000 ms/),
-          maxDeadlineMs: () =>
-            isRefused(ask({ deadline: nowMs + 200_000 }, "quote"), /at most 100000 ms/),
-        };
-      });
-    });
-    {
-      const node = startNode();
-      const clock = new FakeClock(Date.now());
-      const values = {
-        privateKey: solver,
-        maxRisk: 400_000n,
-        hedgeDelayMs: 7_000,
-        retain: 120_000,
-      };
-      await start(node, values, async (url) => {
-        const info = await (await fetch(`${url}/info`)).json();
-        const execute = async (body: unknown) => (await post(`${url}/execute`, body)).body;
-        return {
-          privateKey: () => assert.equal(info.address, solver.address),
-          maxRisk: async () => {
-            assert.equal(info.maxRisk, "400000");
-            const { error } = await execute(await execution(url));
-            assert.match(String(error), /above 0.4 USDC; bet less/);
-          },
-          hedgeDelayMs: async () => {
-            const { error } = await execute(
-              await execution(url, { deadline: clock.now() + 6_000 }),
-            );
-            assert.match(String(error), /an execution takes [78]\d{3} ms/);
-          },
-          retain: async () => {
-            node.refusal = "INSUFFICIENT_BALANCE";
-            const body = await execution(url, { betAmount: "1000000" });
-            const executed = execute(body);
-            await eventually("the execution is hedged", async () => {
-              clock.advance(500);
-              return await isSettled(executed) || undefined;
-            });
-            const { result } = z.object({ result: z.unknown() }).parse(await executed);
-            clock.advance(values.retain);
-            assert.deepEqual((await execute(body)).result, result, "the first one's");
-            await eventually("the execution is forgotten", async () => {
-              clock.advance(10_000);
-              return (await execute(body)).code === "DEADLINE_PASSED" || undefined;
-            }, 5_000);
-          },
-        };
-      }, clock);
-    }
-    const late = Promise.withResolvers<Response>();
-    const hedge = listen("127.0.0.1", 0, () => late.promise);
-    const inTimeByDefault = setTimeout(() => late.resolve(Response.json({ hedged: true })), 1_000);
-    const hedged = { hedgeUrl: hedge.url, hedgeTimeoutMs: 100 };
-    await start(startNode(), hedged, async (url) => {
-      const answer = await post(`${url}/execute`, await execution(url));
-      const isHedged = () => assert.match(String(answer.body.error), /service did not answer/);
-      return { hedgeUrl: isHedged, hedgeTimeoutMs: isHedged };
-    });
-    clearTimeout(inTimeByDefault);
-    late.resolve(new Response());
-    await hedge.stop();
-    const exchange = startFakeCandles();
-    const dry = { pricing: "barrier", dryRun: true, historyUrl: exchange.url };
-    await start(startNode(), dry, async (url) => {
-      const { dryRun } = await (await fetch(`${url}/info`)).json();
-      return {
-        dryRun: () => assert.equal(dryRun, true),
-        historyUrl: () => assert(exchange.queries.length > 0),
-      };
-    });
-    await exchange.stop();
-    for (const { given: values, refused } of RATE_LIMITS) {
-      await start(startNode(), values, async (url) => {
+    await withFolder((folder) => startWithPrices(start, folder));
+    await startWithClock(start);
+    await startWithHedge(start);
+    await startDry(start);
+    for (const { given, refused } of RATE_LIMITS) {
+      await start(given, async (url) => {
         const counted = await refusalsOfTen(url, "/theses");
         const isLimited = () => assert.deepEqual(counted, refused);
         return { rateLimit: isLimited, trustProxy: isLimited, rateLimitTotal: isLimited };
@@ -275,3 +100,232 @@ Deno.test(
     }
   }),
 );
+
+/** The options of a solver that prices by its model, with a file for each that names one. */
+async function pricedOptions(folder: string) {
+  const markets = `${folder}/markets.toml`;
+  await Deno.writeTextFile(markets, MARKETS);
+  return {
+    port: freePort(),
+    host: "127.0.0.2",
+    corsOrigins: [PAGE],
+    allowedHosts: [NAME],
+    markets,
+    privateKey: undefined,
+    ...await writeKeystore(folder, KEY.privateKey),
+    chainId: CHAIN_ID,
+    database: `${folder}/solver.sqlite`,
+    multiplier: 3,
+    maxExposure: 1_000_000_000n,
+    pricing: "barrier",
+    margin: 0.2,
+    userLeadMs: 0,
+    skew: 0.25,
+    volatilityFloor: 3,
+    volatilityHistoryMs: 1_000,
+    maxPriceAgeMs: 3_000,
+    minDurationMs: 5_000,
+    minWidthTicks: 10,
+    maxStartAheadMs: 1_000_000,
+    maxStartBehindMs: 5_000,
+    maxDeadlineMs: 100_000,
+  };
+}
+
+/** A node with 20 s of prices and a bet that fills half of --max-exposure. */
+function startNodeWithPrices(): FakeNode {
+  const node = startNode(CHAIN_ID);
+  giveHistory(node, 20_000);
+  const open = {
+    payout: 500_000_100n,
+    lowerPrice: BigInt(SPOT - 1),
+    upperPrice: BigInt(SPOT + 1),
+    solver: KEY.address,
+    endTime: Date.now() + 3_600_000,
+  };
+  const theses = [toWire(thesisOf(1, open))];
+  node.methods.set("core_getTheses", () => ({ theses, nextCursor: null }));
+  return node;
+}
+
+type Ask = (fields?: Record<string, unknown>, route?: string) => Promise<Answer>;
+
+/** Asks for a bet on a fresh price, once there is one. @returns The answer, refused or not. */
+function askWithPrices(node: FakeNode, ask: Ask): Ask {
+  return (fields, route) =>
+    eventually("prices and their history", async () => {
+      publishPrice(node);
+      publishPrice(node, SPOT, 4_000, other);
+      const answer = await ask(fields, route);
+      const isEarly = /known yet|too short|ms ago|RATE/.test(String(answer.body.error));
+      return isEarly ? undefined : answer;
+    });
+}
+
+async function startWithPrices(start: Start, folder: string): Promise<void> {
+  const given = startNodeWithPrices();
+  const values = { ...await pricedOptions(folder), rpcUrl: given.url, wsUrl: given.wsUrl };
+  await start(values, async (url, node) => {
+    const ask: Ask = (fields = {}, route = "estimate") => {
+      const range = { lowerPrice: String(SPOT * 0.998), upperPrice: String(SPOT * 1.002) };
+      const { user, ...request } = quoteRequest({
+        ...range,
+        ...from(Date.now() + 1_000),
+        ...fields,
+      });
+      return post(`${url}/${route}`, { ...request, ...(route === "quote" && { user }) });
+    };
+    const answered = askWithPrices(node, ask);
+    await node.feed.subscribed("prices");
+    await eventually("the open theses", async () => {
+      const { complete } = await (await fetch(`${url}/theses`)).json();
+      return complete || undefined;
+    });
+    return {
+      ...await effectsOnService(url, values),
+      ...await effectsOnPrices(answered, values),
+      ...effectsOnRefusals(ask, answered),
+      rpcUrl: () => assert(node.calls.has("core_getPriceHistory")),
+    };
+  }, { node: given });
+}
+
+type Values = Awaited<ReturnType<typeof pricedOptions>>;
+
+/** A window of 20 s. */
+const from = (startTime: number) => ({ startTime, endTime: startTime + 20_000 });
+
+async function effectsOnService(url: string, values: Values): Promise<Effects> {
+  const info = await (await fetch(`${url}/info`)).json();
+  const isKeystores = () => assert.equal(info.address, KEY.address);
+  return {
+    port: () => assert.equal(new URL(url).port, String(values.port)),
+    host: () => assert.equal(new URL(url).hostname, values.host),
+    corsOrigins: () => assertAllowsPage(`${url}/info`),
+    allowedHosts: () => assertAnswersAsName(url),
+    keystore: isKeystores,
+    keystorePasswordFile: isKeystores,
+    database: async () => assert((await Deno.stat(values.database)).size > 0),
+    multiplier: () => assert.equal(info.config.basePayoutMultiplier, 3),
+    maxExposure: async () => {
+      const { maxExposure } = await (await fetch(`${url}/theses`)).json();
+      assert.equal(maxExposure, String(values.maxExposure));
+    },
+    pricing: () => assert.equal(info.pricing, "barrier"),
+  };
+}
+
+async function effectsOnPrices(answered: Ask, values: Values): Promise<Effects> {
+  const { body } = await answered({}, "quote");
+  const quote = quoteSchema.parse(body.quote);
+  const details = detailsSchema.parse(body.pricing);
+  return {
+    wsUrl: () => assert.equal(quote.solver, KEY.address, "it had prices"),
+    chainId: () => {
+      const { signature } = quote;
+      assert.equal(recoverSigner(hashQuote(quote, CHAIN_ID), signature), KEY.address);
+    },
+    margin: () => assert.equal(details.margin, values.margin),
+    userLeadMs: async () => {
+      await eventually("an estimate that charges no lead", async () => {
+        const { pricing } = (await answered()).body;
+        const { probability, chargedProbability } = detailsSchema.parse(pricing);
+        return chargedProbability < 1.01 * probability || undefined;
+      }, 5_000);
+    },
+    skew: () => assert.equal(details.skew, values.skew / 2),
+    volatilityFloor: () => assert(details.volatility >= 3, `${details.volatility}`),
+    volatilityHistoryMs: () => assert.equal(body.success, true, "20 s are known"),
+  };
+}
+
+function effectsOnRefusals(ask: Ask, answered: Ask): Effects {
+  const nowMs = Date.now();
+  const isRefused = async (answer: Promise<Answer>, words: RegExp) =>
+    assert.match(String((await answer).body.error), words);
+  return {
+    markets: () =>
+      isRefused(ask({ base: SPEC_MARKETS.bySymbol("BTC/USDT")?.base }), /UNSUPPORTED_PAIR/),
+    maxPriceAgeMs: () =>
+      isRefused(answered({ base: other.base }), /PRICE_UNAVAILABLE.* above 3000 ms/),
+    minDurationMs: () =>
+      isRefused(answered({ ...from(nowMs), endTime: nowMs + 4_000 }), /below 5000 ms/),
+    minWidthTicks: () => {
+      const range = { lowerPrice: String(SPOT), upperPrice: String(SPOT + 1) };
+      return isRefused(answered(range), /narrower than 10 moves/);
+    },
+    maxStartAheadMs: () => isRefused(ask(from(nowMs + 2_000_000)), /at most 1000000 ms/),
+    maxStartBehindMs: () => isRefused(ask(from(nowMs - 15_000)), /at most 5000 ms/),
+    maxDeadlineMs: () =>
+      isRefused(ask({ deadline: nowMs + 200_000 }, "quote"), /at most 100000 ms/),
+  };
+}
+
+/** What takes time: the simulated hedge, and the end of what is retained. */
+async function startWithClock(start: Start): Promise<void> {
+  const clock = new FakeClock(Date.now());
+  const values = {
+    privateKey: solver,
+    maxRisk: 400_000n,
+    hedgeDelayMs: 7_000,
+    retain: 120_000,
+  };
+  await start(values, async (url, node) => {
+    const info = await (await fetch(`${url}/info`)).json();
+    const execute = async (body: unknown) => (await post(`${url}/execute`, body)).body;
+    return {
+      privateKey: () => assert.equal(info.address, solver.address),
+      maxRisk: async () => {
+        assert.equal(info.maxRisk, "400000");
+        const { error } = await execute(await execution(url));
+        assert.match(String(error), /above 0.4 USDC; bet less/);
+      },
+      hedgeDelayMs: async () => {
+        const { error } = await execute(await execution(url, { deadline: clock.now() + 6_000 }));
+        assert.match(String(error), /an execution takes [78]\d{3} ms/);
+      },
+      retain: async () => {
+        node.refusal = "INSUFFICIENT_BALANCE";
+        const body = await execution(url, { betAmount: "1000000" });
+        const executed = execute(body);
+        await eventually("the execution is hedged", async () => {
+          clock.advance(500);
+          return await isSettled(executed) || undefined;
+        });
+        const { result } = z.object({ result: z.unknown() }).parse(await executed);
+        clock.advance(values.retain);
+        assert.deepEqual((await execute(body)).result, result, "the first one's");
+        await eventually("the execution is forgotten", async () => {
+          clock.advance(10_000);
+          return (await execute(body)).code === "DEADLINE_PASSED" || undefined;
+        }, 5_000);
+      },
+    };
+  }, { clock });
+}
+
+async function startWithHedge(start: Start): Promise<void> {
+  const late = Promise.withResolvers<Response>();
+  const hedge = listen("127.0.0.1", 0, () => late.promise);
+  const inTimeByDefault = setTimeout(() => late.resolve(Response.json({ hedged: true })), 1_000);
+  await start({ hedgeUrl: hedge.url, hedgeTimeoutMs: 100 }, async (url) => {
+    const answer = await post(`${url}/execute`, await execution(url));
+    const isHedged = () => assert.match(String(answer.body.error), /service did not answer/);
+    return { hedgeUrl: isHedged, hedgeTimeoutMs: isHedged };
+  });
+  clearTimeout(inTimeByDefault);
+  late.resolve(new Response());
+  await hedge.stop();
+}
+
+async function startDry(start: Start): Promise<void> {
+  const exchange = startFakeCandles();
+  await start({ pricing: "barrier", dryRun: true, historyUrl: exchange.url }, async (url) => {
+    const { dryRun } = await (await fetch(`${url}/info`)).json();
+    return {
+      dryRun: () => assert.equal(dryRun, true),
+      historyUrl: () => assert(exchange.queries.length > 0),
+    };
+  });
+  await exchange.stop();
+}

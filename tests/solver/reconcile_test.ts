@@ -81,6 +81,28 @@ Deno.test("solver reconcile: ends a bet that a restored node lacks, once", () =>
     }, { database });
   }));
 
+Deno.test("solver reconcile: names a bet that is unfinished, and leaves it as it is", () =>
+  withFolder(async (folder) => {
+    const database = `${folder}/solver.sqlite`;
+    await withSolver(async ({ url }, node) => {
+      assert.equal((await post(`${url}/execute`, await execution(url))).status, 200);
+      await using store = await openIntentStore(database, "solver");
+      const [bet] = (await store.page(0, 1)).intents;
+      assert.ok(bet !== undefined);
+      const key = quoteHashOf(1);
+      await insertReserved(store, { ...bet, key, transaction: null });
+      const { privateKey } = DEV_ACCOUNTS.solver;
+      const options = ["--rpc-url", node.url, "--database", database, "--private-key", privateKey];
+      const { code, stdout } = await runHere(["solver", "reconcile", "--dry-run", ...options]);
+      assert.equal(
+        stdout,
+        `Unfinished: 10 USDC of ${user.address}, quote ${key}: undo its hedge, if this database ` +
+          "was replaced\n0 missing, 1 already present, 0 failed, 1 unfinished",
+      );
+      assert.equal(code, 0);
+    }, { database });
+  }));
+
 /** The output of `solver reconcile` an hour after three bets, of which one was settled. */
 async function reconcileLater(lastId?: number): Promise<string> {
   return await withFolder(async (folder) => {

@@ -7,9 +7,9 @@ import { hashQuote } from "../../lib/protocol/hashes.ts";
 import {
   type Quote,
   quoteSchema,
-  type QuoteTerms,
   quoteToWire,
   type QuoteWire,
+  type UnsignedQuote,
 } from "../../lib/protocol/quote.ts";
 import { LocalSigner } from "../../lib/protocol/signature.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
@@ -134,20 +134,20 @@ const BOX = {
 } as const;
 
 /** Terms of a bet of a minute that starts now, quoted for half a minute. */
-export function termsAt(nowMs: number, overrides: Partial<QuoteTerms> = {}): QuoteTerms {
+export function termsAt(nowMs: number, overrides: Partial<UnsignedQuote> = {}): UnsignedQuote {
   const times = { startTime: nowMs, endTime: nowMs + 60_000, deadline: nowMs + 30_000 };
   return { ...BOX, ...times, ...overrides };
 }
 
 /** An execution signed by solver and user, without the solver's help. */
-export function signedExecution(terms: QuoteTerms) {
+export function signedExecution(terms: UnsignedQuote) {
   const quoteHash = hashQuote(terms, CHAIN_ID);
   const quote: Quote = { ...terms, signature: solver.sign(quoteHash) };
   return { quoteHash, execution: { quote, userSignature: user.sign(quoteHash) } };
 }
 
 /** The same as a body of `POST /execute`. */
-export function executeBody(terms: QuoteTerms) {
+export function executeBody(terms: UnsignedQuote) {
   const { execution: { quote, userSignature } } = signedExecution(terms);
   return { quote: quoteToWire(quote), userSignature };
 }
@@ -183,7 +183,7 @@ export function untilComplete(url: string): Promise<unknown> {
 }
 
 /** A bet of the test user with this much at risk. */
-export function stakeOf(risk: bigint): QuoteTerms {
+export function stakeOf(risk: bigint): UnsignedQuote {
   return termsAt(0, { payout: 100n + risk });
 }
 

@@ -27,7 +27,7 @@ const NAMED = new Set([
 
 /** The columns of a row that an attempt does not change. */
 export const COLUMNS =
-  "service, key, subject, payload, state, receipt, expires_at_ms, created_at_ms, reserved";
+  'service, key, "user", payload, state, receipt, expires_at_ms, created_at_ms, reserved';
 
 /** Rows as {@link COLUMNS}, by their key. */
 export type Rows = Map<string, string>;

@@ -3,7 +3,7 @@
  * blocks at the one that FAULT_POINT names: then only a signal ends the process.
  */
 import { IntentStore } from "../../lib/intents/store.ts";
-import { ServiceStore } from "../../lib/intents/service_store.ts";
+import { ServiceRecords } from "../../lib/intents/service_records.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { CoreReader } from "../../lib/net/core_reader.ts";
 import { SimulatedHedge } from "../../services/solver/execution/hedge.ts";
@@ -16,6 +16,6 @@ function pass(point: string): void {
   if (point === last) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
 }
 
-addFaultPoints("store", [IntentStore, ServiceStore], pass);
+addFaultPoints("store", [IntentStore, ServiceRecords], pass);
 addFaultPoints("node", [CoreClient, CoreReader], pass);
 addFaultPoints("hedge", [SimulatedHedge], pass);

@@ -12,8 +12,8 @@ export async function reservedIntents(store: IntentStore): Promise<Intent[]> {
 
 /** Records an intent with a reservation, about which nothing is decided. */
 export async function insertReserved(store: IntentStore, intent: NewIntent): Promise<Intent> {
-  const { sql, values } = intentInsertion(store["service"], intent, true);
-  await store["db"].write(sql, values);
+  const { sql, values } = intentInsertion(store.service, intent, true);
+  await store.db.write(sql, values);
   return await store.get(intent.key);
 }
 

@@ -1,11 +1,7 @@
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
 import { requireSigner, SignatureError } from "../../../lib/protocol/signature.ts";
-import {
-  quoteTermsOf,
-  type RfqSubmit,
-  type Transaction,
-} from "../../../lib/protocol/transaction.ts";
+import { quoteOf, type RfqSubmit, type Transaction } from "../../../lib/protocol/transaction.ts";
 import type { Refusal } from "./refusals.ts";
 
 /** A transaction that was signed by its sender. */
@@ -25,7 +21,7 @@ export function verifyEmbeddedSignatures(
   chainId: number,
 ): VerifiedTransaction {
   if (tx.type !== "RfqSubmit") return { tx, txHash };
-  const quoteHash = hashQuote(quoteTermsOf(tx), chainId);
+  const quoteHash = hashQuote(quoteOf(tx), chainId);
   return { tx, txHash, quoteHash, refusal: quoteSignatureRefusal(tx, quoteHash) };
 }
 

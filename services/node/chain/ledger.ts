@@ -3,7 +3,7 @@ import type { Market, MarketPair } from "../../../lib/protocol/markets.ts";
 import type { Receipt } from "../../../lib/protocol/receipt.ts";
 import type { Address, Hex } from "../../../lib/protocol/scalars.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
-import { betTermsOf } from "../../../lib/protocol/terms.ts";
+import { betOf, type Box } from "../../../lib/protocol/bet.ts";
 import type {
   BackfillOracle,
   Deposit,
@@ -15,7 +15,7 @@ import type { ChainRecords } from "../store/chain_records.ts";
 import { hashKey, quoteKey, type StoredThesis } from "../store/schema.ts";
 import type { Permissions } from "./permissions.ts";
 import { type Refusal, refuse, stakesOf, windowRefusal } from "./refusals.ts";
-import type { Box, Outcome } from "./settlement.ts";
+import type { Outcome } from "./settlement.ts";
 import type { VerifiedTransaction } from "./embedded_signatures.ts";
 
 /** Bounds of new theses. */
@@ -274,7 +274,7 @@ export class Ledger {
       id: receipt.thesisId ?? state.lastThesisId + 1,
       user,
       solver,
-      ...betTermsOf(tx),
+      ...betOf(tx),
       payout,
       createdAt: atMs,
       quoteHash,

@@ -6,7 +6,7 @@ import type { MarketPair } from "../../../lib/protocol/markets.ts";
 import { formatUnits, usdcText } from "../../../lib/protocol/price.ts";
 import type { TransactionErrorCode } from "../../../lib/protocol/receipt.ts";
 import type { Address, Hex } from "../../../lib/protocol/scalars.ts";
-import { TERMS_TEXTS } from "../../../lib/protocol/terms.ts";
+import { BET_REFUSAL_TEXTS } from "../../../lib/protocol/bet.ts";
 import type { RfqSubmit } from "../../../lib/protocol/transaction.ts";
 import { type PricePoint, slotAtOrAfter } from "../../../lib/prices/price_slots.ts";
 
@@ -34,7 +34,7 @@ const TEXTS = {
     `No market has base ${base} and quote ${quote}; core_getPrices lists the markets`,
   QUOTE_EXPIRED: (d: { deadline: number; now: number }) =>
     `Quote expired at ${d.deadline}: it is ${d.now}; request a new quote`,
-  ...TERMS_TEXTS,
+  ...BET_REFUSAL_TEXTS,
   INVALID_TIME_RANGE: (d: Window | { slotTime: number; newestSlotTime: number }) =>
     "slotTime" in d
       ? `Slots up to ${d.newestSlotTime} can be filled: received one at ${d.slotTime}`

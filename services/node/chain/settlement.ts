@@ -4,6 +4,7 @@ import {
   SLOT_MS,
   type TimeSpan,
 } from "../../../lib/prices/price_slots.ts";
+import type { Box } from "../../../lib/protocol/bet.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import type { StoredThesis } from "../store/schema.ts";
@@ -25,9 +26,6 @@ export type Outcome =
 export function isFinalAt(outcome: Outcome, { endTime }: Pick<Thesis, "endTime">, timeMs: number) {
   return outcome.status === "lost" || endTime <= timeMs;
 }
-
-/** The range and window of a thesis. */
-export type Box = Pick<Thesis, "lowerPrice" | "upperPrice" | "startTime" | "endTime">;
 
 /**
  * Decides a box thesis by the known prices. If one recorded price is outside the range, the solver

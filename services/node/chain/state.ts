@@ -5,6 +5,7 @@ import {
   SLOT_MS,
   type TimeSpan,
 } from "../../../lib/prices/price_slots.ts";
+import type { Box } from "../../../lib/protocol/bet.ts";
 import { type Market, type MarketPair, Markets } from "../../../lib/protocol/markets.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import type { BackfillOracle } from "../../../lib/protocol/transaction.ts";
@@ -12,8 +13,8 @@ import type { ChainRecords } from "../store/chain_records.ts";
 import { BreachWatch } from "./breaches.ts";
 import { type AppliedTransaction, Ledger } from "./ledger.ts";
 import type { Permissions } from "./permissions.ts";
-import { KnownPrices } from "./known_prices.ts";
-import { type Box, isFinalAt, type Outcome, SettlementSchedule } from "./settlement.ts";
+import { PriceHistory } from "./price_history.ts";
+import { isFinalAt, type Outcome, SettlementSchedule } from "./settlement.ts";
 
 /** Longest slice of settlement: a checkpoint must not wait for all theses that end together. */
 const SETTLEMENT_SLICE_MS = 3;
@@ -27,7 +28,7 @@ const SETTLEMENTS_PER_CHECK = 25;
 /** The state of a chain, loaded from its records: ledger, price histories and settlements. */
 export class ChainState {
   readonly ledger: Ledger;
-  readonly histories: ReadonlyMap<Market, KnownPrices>;
+  readonly histories: ReadonlyMap<Market, PriceHistory>;
   readonly settlements: SettlementSchedule;
   readonly #markets: Markets;
   readonly #records: ChainRecords;
@@ -41,7 +42,7 @@ export class ChainState {
     this.#markets = new Markets([...rings.keys()]);
     this.#breaches = new Map([...rings.keys()].map((market) => [market, new BreachWatch()]));
     this.histories = new Map(
-      Array.from(rings, ([market, ring]) => [market, new KnownPrices(ring)]),
+      Array.from(rings, ([market, ring]) => [market, new PriceHistory(ring)]),
     );
     for (const { symbol, page, prices } of records.backfilledPages()) {
       const market = this.#markets.list.find((market) => market.symbol === symbol);
@@ -166,7 +167,7 @@ export class ChainState {
     return this.#markets.find(base, quote);
   }
 
-  historyOf(pair: MarketPair): KnownPrices {
+  historyOf(pair: MarketPair): PriceHistory {
     const market = this.marketOf(pair);
     const history = market && this.histories.get(market);
     if (history !== undefined) return history;

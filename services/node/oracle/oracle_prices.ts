@@ -3,7 +3,7 @@ import { type Market, type Markets, PRICE_DECIMALS } from "../../../lib/protocol
 import { type NodePrice, type PriceEntry, priceEntrySchema } from "../../../lib/protocol/price.ts";
 
 /** The last price of a market that the oracle reported. */
-interface KnownPrice {
+interface ReportedPrice {
   price: bigint;
   /** Unix milliseconds on the node's clock; never in the future. */
   lastUpdate: number;
@@ -20,7 +20,7 @@ const bodySchema = z.object({ prices: z.record(z.string(), z.unknown()) });
 export class OraclePrices {
   readonly maxStaleMs: number;
   readonly markets: readonly Market[];
-  readonly #known = new Map<Market, KnownPrice>();
+  readonly #known = new Map<Market, ReportedPrice>();
   #shiftMs = 0;
 
   /** @param maxStaleMs The greatest age, in milliseconds, at which a price is fresh. */

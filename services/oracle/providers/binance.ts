@@ -47,7 +47,6 @@ export const binance: Provider = {
     }),
   ],
   parse: (text) => readFrame(text, readers),
-  sequence: "by_one",
   // Clients see no heartbeat: only trades show that the connection works, and only a trade confirms
   // a price. The three markets together have several trades a second.
   liveness: { silenceMs: 10_000, streamSilenceMs: 60_000 },

@@ -45,8 +45,8 @@ const readers = [
 /**
  * Coinbase Exchange, ticker channel: one ticker per match; cascading matches are merged into one.
  * Its `sequence` counts messages of all channels, so it has gaps between tickers, and so has
- * `trade_id`, which only rises. The heartbeat's `last_trade_id` confirms a price, or shows that a
- * ticker was lost.
+ * `trade_id`, which only rises. The heartbeat's `last_trade_id` confirms a price, unless the ticker
+ * of that trade was lost.
  */
 export const coinbase: Provider = {
   name: "provider_b",
@@ -61,7 +61,6 @@ export const coinbase: Provider = {
       })
     ),
   parse: (text) => readFrame(text, readers),
-  sequence: "rising",
   // Coinbase sends one heartbeat a second for each product.
   liveness: { silenceMs: 5_000, streamSilenceMs: 300_000 },
   // Coinbase publishes no limit of connections: the same as for Binance.

@@ -77,7 +77,6 @@ export const kraken: Provider = {
     }),
   ],
   parse: (text) => readFrame(quotePrices(text), readers),
-  sequence: "by_one",
   // Kraken sends a heartbeat a second while it has nothing else to send. The heartbeat names no
   // trade, so it shows that the source is quiet, but does not confirm a price. Markets with few
   // orders may have no trade for minutes.

@@ -50,7 +50,6 @@ export const okx: Provider = {
     }),
   ],
   parse: (text) => text === "pong" ? ALIVE : readFrame(text, readers),
-  sequence: "none",
   // OKX closes a connection after 30 s without a message. Earlier pings detect a dead one sooner.
   liveness: {
     silenceMs: 10_000,

@@ -72,11 +72,6 @@ export interface Provider {
   subscribeFrames(symbols: readonly string[]): string[];
   /** Reads one frame; never throws. */
   parse(text: string): Frame;
-  /**
-   * How {@link ReceivedTrade.sequence} counts in one market: `by_one` has no gaps; `rising` skips
-   * numbers because trades are merged, and only a heartbeat shows a loss; `none` has no number.
-   */
-  readonly sequence: "by_one" | "rising" | "none";
   readonly liveness: LivenessRule;
   readonly retry: RetryRule;
   /** A connection is renewed at this age, in milliseconds, before the exchange closes it. */

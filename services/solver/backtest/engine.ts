@@ -5,7 +5,7 @@ import { formatDuration } from "./report_text.ts";
 import { ReturnVolatility } from "./return_volatility.ts";
 import { Results } from "./results.ts";
 import type { TapeMarket } from "./tape_market.ts";
-import { offerToUsers, type QuotedMaker, type UserPlan } from "./users.ts";
+import { letUsersBet, type QuotedMaker, type UserPlan } from "./users.ts";
 import { YEAR_MS } from "../../../lib/time.ts";
 
 /** The plan of a backtest: which boxes are tried. */
@@ -135,7 +135,7 @@ class Run {
     this.#undecided.delete(trial);
     const { makers } = this.participants;
     makers.forEach((maker, index) =>
-      maker.settle?.(trial.kind, trial.offers[index], !trial.isBroken, endMs)
+      maker.settle?.(trial.kind, trial.quotes[index], !trial.isBroken, endMs)
     );
     if (trial.quotedMs >= this.plan.reportFromMs) this.results.add(trial, this.#names);
   }
@@ -186,13 +186,13 @@ class Run {
       box,
       kind,
       quotedMs: nowMs,
-      offers: this.participants.makers.map((maker) => maker.offer(box, kind, nowMs)),
+      quotes: this.participants.makers.map((maker) => maker.quote(box, kind, nowMs)),
       bets: [],
       undecided: [],
       isBroken: false,
     };
     if (nowMs >= this.plan.reportFromMs) {
-      for (const quoted of this.#quoted) offerToUsers(trial, quoted, this.plan);
+      for (const quoted of this.#quoted) letUsersBet(trial, quoted, this.plan);
     }
     this.#trackUndecided(trial);
     this.#keepPending(trial);

@@ -1,6 +1,6 @@
 import type { SlotPrice } from "./slots.ts";
 
-/** A box that is tried: its terms as numbers, prices as integers with 6 decimals. */
+/** A box that is tried: its bounds as numbers, prices as integers with 6 decimals. */
 export interface TrialBox {
   lower: number;
   upper: number;
@@ -15,8 +15,8 @@ export interface TrialKind {
   width: number;
 }
 
-/** A maker's offer for a box. */
-export interface Offer {
+/** A maker's quote for a box. */
+export interface TrialQuote {
   /** Probability that the box holds by its model; undefined if it has none. */
   probability: number | undefined;
   /** Payout over bet; undefined if it refuses the bet. */
@@ -38,7 +38,7 @@ export interface Trial {
   kind: TrialKind;
   quotedMs: number;
   /** By index of the maker. */
-  offers: (Offer | undefined)[];
+  quotes: (TrialQuote | undefined)[];
   bets: TrialBet[];
   /** Pending decisions of users and makers. */
   undecided: {
@@ -55,13 +55,13 @@ export interface Maker {
   /** Adds the newest price. */
   observe(slot: SlotPrice): void;
   /** @returns Undefined if it cannot quote yet. */
-  offer(box: TrialBox, kind: TrialKind, nowMs: number): Offer | undefined;
-  /** Whether an offer may still be executed. */
+  quote(box: TrialBox, kind: TrialKind, nowMs: number): TrialQuote | undefined;
+  /** Whether a quote may still be executed. */
   accepts(box: TrialBox, kind: TrialKind, ratio: number, nowMs: number): boolean;
-  /** How long an accepted offer waits for its recheck, in milliseconds; 0 without it. */
+  /** How long an accepted quote is held until its recheck, in milliseconds; 0 without it. */
   holdMs?(box: TrialBox, ratio: number): number;
-  /** The recheck: whether an offer that was accepted {@link holdMs} ago is executed. */
-  confirms?(box: TrialBox, ratio: number): boolean;
+  /** The recheck: whether a quote that was accepted {@link holdMs} ago is executed. */
+  passesRecheck?(box: TrialBox, ratio: number): boolean;
   /** Called with the result of a box that the maker was asked about. */
-  settle?(kind: TrialKind, offer: Offer | undefined, held: boolean, endMs: number): void;
+  settle?(kind: TrialKind, quote: TrialQuote | undefined, held: boolean, endMs: number): void;
 }

@@ -41,11 +41,11 @@ export class Results {
     this.#boxes += 1;
     const held = trial.isBroken ? 0 : 1;
     const { kind, quotedMs } = trial;
-    const scored = trial.offers.every((offer) => offer?.probability !== undefined);
+    const scored = trial.quotes.every((quote) => quote?.probability !== undefined);
     if (scored) {
-      trial.offers.forEach((offer, maker) => {
-        const probability = offer?.probability ?? 0;
-        const name = makers[maker]!; // one name per offer
+      trial.quotes.forEach((quote, maker) => {
+        const probability = quote?.probability ?? 0;
+        const name = makers[maker]!; // one name per quote
         const score = this.#scores.getOrInsertComputed(keyOf(name, kind), () => this.#series());
         score.add(quotedMs, (probability - held) ** 2);
         const index = Math.min(BUCKETS - 1, Math.floor(probability * BUCKETS));
@@ -58,16 +58,16 @@ export class Results {
       });
     }
     for (const { user, maker, probability } of trial.bets) {
-      const offer = trial.offers[maker];
-      if (offer?.ratio === undefined) continue;
-      const name = makers[maker]!; // one name per offer
+      const quote = trial.quotes[maker];
+      if (quote?.ratio === undefined) continue;
+      const name = makers[maker]!; // one name per quote
       for (const key of [`${user}|${name}`, `${user}|${keyOf(name, kind)}`]) {
         const series = this.#gains.getOrInsertComputed(
           key,
           () => ({ gain: this.#series(), expected: this.#series() }),
         );
-        series.gain.add(quotedMs, 1 - held * offer.ratio);
-        series.expected.add(quotedMs, 1 - (probability ?? offer.probability ?? 0) * offer.ratio);
+        series.gain.add(quotedMs, 1 - held * quote.ratio);
+        series.expected.add(quotedMs, 1 - (probability ?? quote.probability ?? 0) * quote.ratio);
       }
     }
   }

@@ -7,8 +7,8 @@ import {
   strategyContext,
   type StrategyFactory,
 } from "../pricing/strategy.ts";
-import type { BetTerms } from "../../../lib/protocol/terms.ts";
-import type { Maker, Offer, TrialBox } from "./maker.ts";
+import type { Bet } from "../../../lib/protocol/bet.ts";
+import type { Maker, TrialBox, TrialQuote } from "./maker.ts";
 import type { TapeMarket } from "./tape_market.ts";
 
 /** The bet on each box: 1 USDC. */
@@ -39,7 +39,7 @@ export class StrategyMaker implements Maker {
 
   observe(): void {}
 
-  offer(box: TrialBox): Offer | undefined {
+  quote(box: TrialBox): TrialQuote | undefined {
     try {
       const { payout, details } = this.#strategy.price(betOf(box));
       const ratio = Number(payout) / Number(BET);
@@ -64,7 +64,7 @@ export class StrategyMaker implements Maker {
     }
   }
 
-  confirms(box: TrialBox, ratio: number): boolean {
+  passesRecheck(box: TrialBox, ratio: number): boolean {
     return this.#passesRecheck(box, ratio, true);
   }
 
@@ -89,7 +89,7 @@ function payoutOf(ratio: number): bigint {
   return BigInt(Math.round(ratio * Number(BET)));
 }
 
-function betOf({ lower, upper, startMs, endMs }: TrialBox): BetTerms {
+function betOf({ lower, upper, startMs, endMs }: TrialBox): Bet {
   return {
     thesisType: "box",
     base,

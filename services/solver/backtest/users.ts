@@ -31,23 +31,23 @@ export interface QuotedMaker {
 }
 
 /**
- * Plans the maker's recheck of an offer that is accepted now.
+ * Holds a quote that is accepted now, and plans its recheck by the maker.
  *
- * @returns A function that adds a user's bet once the offer is executed, and drops it if the maker
+ * @returns A function that adds a user's bet once the quote is executed, and drops it if the maker
  *   refuses.
  */
-function recheckLater(
+function holdAndRecheck(
   trial: Trial,
   { index, maker }: QuotedMaker,
   ratio: number,
   acceptedMs: number,
 ): (user: string) => void {
   const { box, kind, bets } = trial;
-  const probability = (nowMs: number) => maker.offer(box, kind, nowMs)?.probability;
+  const probability = (nowMs: number) => maker.quote(box, kind, nowMs)?.probability;
   const holdMs = maker.holdMs?.(box, ratio) ?? 0;
   if (holdMs === 0) {
     const now = acceptedMs === trial.quotedMs
-      ? trial.offers[index]?.probability
+      ? trial.quotes[index]?.probability
       : probability(acceptedMs);
     return (user) => bets.push({ user, maker: index, probability: now });
   }
@@ -58,8 +58,8 @@ function recheckLater(
     else if (executed !== "refused") bets.push({ user, ...executed });
   };
   const recheck = (nowMs: number) => {
-    const isConfirmed = maker.confirms?.(box, ratio) ?? true;
-    executed = isConfirmed ? { maker: index, probability: probability(nowMs) } : "refused";
+    const passes = maker.passesRecheck?.(box, ratio) ?? true;
+    executed = passes ? { maker: index, probability: probability(nowMs) } : "refused";
     waiting.forEach(bet);
     return undefined;
   };
@@ -67,20 +67,20 @@ function recheckLater(
   return bet;
 }
 
-/** Lets the users of a maker decide on a fresh offer; some decide later. */
-export function offerToUsers(
+/** Lets the users of a maker decide on a fresh quote; some decide later. */
+export function letUsersBet(
   trial: Trial,
   quoted: QuotedMaker,
   { leadMs, waitMs }: UserPlan,
 ): void {
   const { index, rival, maker } = quoted;
-  const ratio = trial.offers[index]?.ratio;
+  const ratio = trial.quotes[index]?.ratio;
   if (ratio === undefined) return;
-  const bet = recheckLater(trial, quoted, ratio, trial.quotedMs);
+  const bet = holdAndRecheck(trial, quoted, ratio, trial.quotedMs);
   bet(USERS.everyone);
-  if (informed(trial.offers[rival.index]?.probability, ratio)) bet(USERS.informed);
+  if (informed(trial.quotes[rival.index]?.probability, ratio)) bet(USERS.informed);
   const probability = (nowMs: number) =>
-    trial.box.endMs <= nowMs ? 1 : rival.maker.offer(trial.box, trial.kind, nowMs)?.probability;
+    trial.box.endMs <= nowMs ? 1 : rival.maker.quote(trial.box, trial.kind, nowMs)?.probability;
   if (leadMs > 0) {
     // The maker quoted by its own price; the user decides by a newer one.
     const decideAhead = (nowMs: number) => {
@@ -97,7 +97,7 @@ export function offerToUsers(
       if (worth < 1 - WAIT_FOR_MARGIN || !maker.accepts(trial.box, trial.kind, ratio, nowMs)) {
         return nowMs + checkEveryMs;
       }
-      recheckLater(trial, quoted, ratio, nowMs)(USERS.patient);
+      holdAndRecheck(trial, quoted, ratio, nowMs)(USERS.patient);
       return undefined;
     };
     trial.undecided.push({ dueMs: trial.quotedMs + checkEveryMs, decide: decideOrWait });

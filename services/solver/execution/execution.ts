@@ -11,7 +11,7 @@ import { receiptSchema } from "../../../lib/protocol/receipt.ts";
 import { described, signatureSchema } from "../../../lib/protocol/scalars.ts";
 import { requireSigner } from "../../../lib/protocol/signature.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
-import { betTermsOf } from "../../../lib/protocol/terms.ts";
+import { betOf } from "../../../lib/protocol/bet.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
 import type { QuoteSigner } from "../quoting/quote_signer.ts";
 import type { ReservedBet } from "../shared/bet_at_risk.ts";
@@ -75,7 +75,7 @@ export function transactionTermsOf({ quote, userSignature }: Execution): Transac
   return {
     type: "RfqSubmit",
     user: quote.user,
-    ...betTermsOf(quote),
+    ...betOf(quote),
     payout: quote.payout,
     deadline: quote.deadline,
     solverSignature: quote.signature,

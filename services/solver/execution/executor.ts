@@ -10,6 +10,7 @@ import {
   type NewIntent,
 } from "../../../lib/intents/intent.ts";
 import type { IntentService } from "../../../lib/intents/intent_service.ts";
+import type { SubmitOptions } from "../../../lib/intents/submitter.ts";
 import type { ExecuteResult } from "../../../lib/protocol/answers.ts";
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
@@ -24,7 +25,7 @@ import type { PreTradeChecks } from "../risk/pre_trade_checks.ts";
 import type { QuoteSigner } from "../quoting/quote_signer.ts";
 
 export interface ExecutorOptions {
-  intents: Pick<IntentService, "store" | "submit" | "requireChain">;
+  intents: Pick<IntentService, "store" | "submitOnce" | "requireChain">;
   handler: Pick<ExecutionHandler, "onRecorded">;
   checks: Pick<PreTradeChecks, "checkAndReadBalances" | "requireTimeLeft">;
   limit: Pick<ExposureLimit, "admission" | "report">;
@@ -38,8 +39,6 @@ export interface ExecutorOptions {
 /** Executes quotes that the user has signed, each once: the quote hash is the key of its intent. */
 export class Executor {
   readonly #options: ExecutorOptions;
-  /** Executions under way by their quote hash: the same quote again waits for the same result. */
-  readonly #running = new Map<string, Promise<Intent>>();
 
   constructor(options: ExecutorOptions) {
     this.#options = options;
@@ -54,19 +53,15 @@ export class Executor {
    * @throws {OutcomeUnknownError} If the node has not answered yet.
    */
   async execute(request: ExecutionRequest): Promise<ExecuteResult> {
-    const { quoteSigner, chainId } = this.#options;
+    const { intents, quoteSigner, chainId } = this.#options;
     const { userSignature } = request;
     const quote = { ...request.quote, solver: request.quote.solver ?? quoteSigner.address };
     const execution = { quote, userSignature };
     const quoteHash = hashQuote(quote, chainId);
     quoteSigner.require(quoteHash, quote.signature);
     this.#requireUserSignature(execution);
-    let running = this.#running.get(quoteHash);
-    if (running === undefined) {
-      running = this.#runOnce(quoteHash, execution).finally(() => this.#running.delete(quoteHash));
-      this.#running.set(quoteHash, running);
-    }
-    return resultOf(await running);
+    const record = () => this.#findOrRecord(quoteHash, execution);
+    return resultOf(await intents.submitOnce(quoteHash, record));
   }
 
   /** A late quote fails by its deadline, even if the signature is wrong (spec: "POST /execute"). */
@@ -81,15 +76,16 @@ export class Executor {
     }
   }
 
-  async #runOnce(quoteHash: Hex, execution: Execution): Promise<Intent> {
+  async #findOrRecord(
+    quoteHash: Hex,
+    execution: Execution,
+  ): Promise<SubmitOptions & { intent: Intent }> {
     const { intents } = this.#options;
     // Before the balances, so that a bet committed in between shows in one of the two at least.
-    const { state, inFlight } = await intents.store.lookUp(quoteHash);
-    if (state !== undefined) {
-      return await intents.submit(await this.#readRecorded(quoteHash, state));
-    }
+    const { state, inFlight } = await intents.store.findState(quoteHash);
+    if (state !== undefined) return { intent: await this.#readRecorded(quoteHash, state) };
     const { intent, inserted } = await this.#record(quoteHash, execution, inFlight);
-    return await intents.submit(intent, { isNew: inserted });
+    return { intent, isNew: inserted };
   }
 
   /** @throws {OutcomeUnknownError} If the store fails: it is recorded, though it cannot be read. */

@@ -29,7 +29,7 @@ export function createHistoryReader(
   const readMarket = async (market: Market, signal: AbortSignal): Promise<void> => {
     const { base, quote } = market;
     const to = Math.floor(clock.now() / SLOT_MS) * SLOT_MS;
-    const known = marketData.pricesOf(market);
+    const known = marketData.stateOf(market);
     const firstMs = Math.max(0, to - RING_SLOTS_DEFAULT * SLOT_MS);
     let from = nextFromMs.get(market) ?? 0;
     // The clock was ahead at the last read: nothing after the newest price was read.

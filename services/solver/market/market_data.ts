@@ -1,19 +1,13 @@
 import { PriceRing } from "../../../lib/prices/price_ring.ts";
-import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
+import { type PricePoint, SLOT_MS } from "../../../lib/prices/price_slots.ts";
 import type { MarketCalibration } from "../../../lib/protocol/answers.ts";
 import type { Market, Markets } from "../../../lib/protocol/markets.ts";
 import type { NodePrice } from "../../../lib/protocol/price.ts";
 import { StillPrices } from "../pricing/still_prices.ts";
-import { type MarketView, PRICE_LEAD_MAX_MS } from "../pricing/strategy.ts";
+import { FUTURE_PRICE_MAX_MS, type MarketView } from "../pricing/strategy.ts";
 import { MarketVolatility, type VolatilityOptions } from "../pricing/volatility.ts";
 
-interface KnownSlot {
-  /** Start of the slot, Unix milliseconds. */
-  time: number;
-  price: bigint;
-}
-
-/** What is known of one market: its newest price, its history by slot, and what follows from it. */
+/** The solver's view of one market: its newest price, its history by slot, and their statistics. */
 class MarketState implements MarketView {
   readonly history: PriceRing = new PriceRing();
   readonly volatility: MarketVolatility;
@@ -39,7 +33,7 @@ class MarketState implements MarketView {
    */
   setSpot({ price, lastUpdate, state }: NodePrice, nowMs: number): void {
     if (price === 0n) return;
-    const isAhead = lastUpdate - nowMs > PRICE_LEAD_MAX_MS;
+    const isAhead = lastUpdate - nowMs > FUTURE_PRICE_MAX_MS;
     this.#spot = {
       price,
       lastUpdateMs: isAhead ? lastUpdate : Math.min(lastUpdate, nowMs),
@@ -51,7 +45,7 @@ class MarketState implements MarketView {
    * Adds all recorded prices up to `endMs`, oldest first. Slots that are not newer than the known
    * ones are ignored, and so are invalid prices.
    */
-  addHistory(slots: readonly KnownSlot[], endMs: number): void {
+  addHistory(slots: readonly PricePoint[], endMs: number): void {
     for (const { time, price } of slots) {
       if (time <= (this.history.newestMs ?? -1) || time % SLOT_MS !== 0 || price === 0n) continue;
       this.history.append(time, price);
@@ -67,6 +61,7 @@ class MarketState implements MarketView {
   }
 }
 
+/** The state of every market, fed by the node's `prices` and by its history. */
 export class MarketData {
   readonly #stateByMarket: ReadonlyMap<Market, MarketState>;
 
@@ -76,19 +71,19 @@ export class MarketData {
     { list }: Markets,
     volatilities: ReadonlyMap<Market, MarketVolatility> = new Map(),
   ) {
-    const pricesOf = (market: Market) =>
+    const newState = (market: Market) =>
       new MarketState(volatilities.get(market) ?? new MarketVolatility(options));
-    this.#stateByMarket = new Map(list.map((market) => [market, pricesOf(market)]));
+    this.#stateByMarket = new Map(list.map((market) => [market, newState(market)]));
   }
 
   get markets(): Iterable<Market> {
     return this.#stateByMarket.keys();
   }
 
-  pricesOf(market: Market): MarketState {
-    const prices = this.#stateByMarket.get(market);
-    if (prices === undefined) throw new TypeError(`${market.symbol} is not one of the markets`);
-    return prices;
+  stateOf(market: Market): MarketState {
+    const state = this.#stateByMarket.get(market);
+    if (state === undefined) throw new TypeError(`${market.symbol} is not one of the markets`);
+    return state;
   }
 
   symbolsWithoutPrice(): string[] {
@@ -108,9 +103,9 @@ export class MarketData {
 
   /** Records a notification of the node's `prices` subscription, by symbol. */
   setSpots(prices: Readonly<Record<string, NodePrice>>, nowMs: number): void {
-    for (const [market, known] of this.#stateByMarket) {
+    for (const [market, state] of this.#stateByMarket) {
       const price = prices[market.symbol];
-      if (price !== undefined) known.setSpot(price, nowMs);
+      if (price !== undefined) state.setSpot(price, nowMs);
     }
   }
 }

@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { Clock } from "../../../lib/clock.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
-import type { IntentStore } from "../../../lib/intents/store.ts";
+import type { ServiceRecords } from "../../../lib/intents/service_records.ts";
 import type { ExchangeHistory } from "../../../lib/net/exchange_history.ts";
 import { PollingLoop } from "../../../lib/net/polling_loop.ts";
 import type { Market, Markets } from "../../../lib/protocol/markets.ts";
@@ -41,7 +41,7 @@ const savedSchema = z.object({
 });
 
 interface VolatilityKeeperOptions {
-  store: Pick<IntentStore, "saveValue" | "savedValue">;
+  records: Pick<ServiceRecords, "saveValue" | "savedValue">;
   clock: Clock;
   /** The source of past candles; undefined for none. */
   history: ExchangeHistory | undefined;
@@ -77,9 +77,9 @@ export class VolatilityKeeper {
     markets: Markets,
     options: VolatilityOptions,
   ): Promise<Map<Market, MarketVolatility>> {
-    const { store } = this.#options;
+    const { records } = this.#options;
     try {
-      const saved = await store.savedValue(SAVED_NAME);
+      const saved = await records.savedValue(SAVED_NAME);
       if (saved === undefined) return new Map();
       const parsed = savedSchema.safeParse(JSON.parse(saved.value));
       if (!parsed.success) throw new TypeError(describeIssue(parsed.error));
@@ -143,7 +143,7 @@ export class VolatilityKeeper {
     const to = Math.floor(nowMs / CANDLE_MS) * CANDLE_MS;
     let count = 0;
     const fills = await Promise.allSettled([...marketData.markets].map(async (market) => {
-      const { volatility } = marketData.pricesOf(market);
+      const { volatility } = marketData.stateOf(market);
       const from = Math.max(to - PAST_MAX_MS, volatility.candlesEndMs);
       for await (const candle of exchangeCandles(history, market, { from, to }, signal)) {
         volatility.addCandle(candle);
@@ -163,11 +163,11 @@ export class VolatilityKeeper {
   }
 
   async #save(): Promise<void> {
-    const { store, clock, dryRun } = this.#options;
+    const { records, clock, dryRun } = this.#options;
     const marketData = this.#marketData;
     if (dryRun || marketData === undefined) return;
     const states = [...marketData.markets].flatMap((market) => {
-      const { volatility } = marketData.pricesOf(market);
+      const { volatility } = marketData.stateOf(market);
       return volatility.candlesEndMs === 0 ? [] : [[market.symbol, volatility.toJSON()] as const];
     });
     if (states.length === 0) return;
@@ -175,6 +175,6 @@ export class VolatilityKeeper {
       version: 1,
       markets: Object.fromEntries(states),
     };
-    await store.saveValue(SAVED_NAME, JSON.stringify(saved), clock.now());
+    await records.saveValue(SAVED_NAME, JSON.stringify(saved), clock.now());
   }
 }

@@ -1,19 +1,19 @@
 import type { Market, Markets } from "../../../lib/protocol/markets.ts";
-import type { BetTerms } from "../../../lib/protocol/terms.ts";
+import type { Bet } from "../../../lib/protocol/bet.ts";
 import {
   type BoxPrice,
   type Charges,
-  earlyPriceIsProfitable,
   type MarketModel,
+  needsHold,
   payoutFor,
   priceBox,
 } from "./box_price.ts";
-import type { OpenBox } from "./box_probability.ts";
-import { requireLastLook } from "./last_look.ts";
+import type { BoxToPrice } from "./box_probability.ts";
+import { requirePayout } from "./recheck.ts";
 import { refusal } from "./refusals.ts";
 import {
+  FUTURE_PRICE_MAX_MS,
   type MarketView,
-  PRICE_LEAD_MAX_MS,
   type PricedBet,
   type PricingDetails,
   PricingRefusedError,
@@ -39,10 +39,10 @@ const HISTORY_LAG_MAX_MS = 10_000;
 
 /** A bet with everything that determines its price. */
 interface Valuation extends BoxPrice {
-  box: OpenBox;
+  box: BoxToPrice;
   model: MarketModel;
-  /** How much earlier than this solver a user may have seen the price. */
-  priceLeadMs: number;
+  /** How long the box is held if it {@link needsHold}: the fastest user's lead on the spot. */
+  holdMs: number;
   spot: bigint;
   spotAgeMs: number;
 }
@@ -56,7 +56,7 @@ export class BarrierStrategy implements PricingStrategy {
     this.#options = options;
   }
 
-  price(bet: BetTerms): PricedBet & { details: PricingDetails } {
+  price(bet: Bet): PricedBet & { details: PricingDetails } {
     const { margin, skew: skewOptions } = this.#options;
     const { model, spot, spotAgeMs, probability, chargedProbability } = this.#value(bet);
     const skew = bookSkew(skewOptions, bet);
@@ -78,34 +78,34 @@ export class BarrierStrategy implements PricingStrategy {
   }
 
   /**
-   * After this wait, the solver has seen all that the fastest user saw when the execution was
-   * accepted. A box on which such a user gains nothing does not wait.
+   * After the hold, the solver has seen all that the fastest user saw when the execution was
+   * accepted. A box on which such a user gains nothing is not held.
    */
-  holdMs(bet: BetTerms, payout: bigint): number {
+  holdMs(bet: Bet, payout: bigint): number {
     const { maxPriceAgeMs, userLeadMs } = this.#options;
     try {
-      const { box, model, priceLeadMs, probability } = this.#value(bet);
+      const { box, model, holdMs, probability } = this.#value(bet);
       const worth = probability * Number(payout) / Number(bet.betAmount);
-      return earlyPriceIsProfitable(box, model, priceLeadMs, worth) ? priceLeadMs : 0;
+      return needsHold(box, model, holdMs, worth) ? holdMs : 0;
     } catch (thrown) {
       if (thrown instanceof PricingRefusedError) return userLeadMs + maxPriceAgeMs;
       throw thrown;
     }
   }
 
-  recheck(bet: BetTerms, payout: bigint, isRecorded: boolean): void {
+  recheck(bet: Bet, payout: bigint, isRecorded: boolean): void {
     const { margin, skew: skewOptions } = this.#options;
     const value = this.#value(bet);
-    // The box of a recorded execution is still unbroken after its wait.
+    // The box of a recorded execution is still unbroken after its hold.
     const probability = isRecorded ? value.probability : value.chargedProbability;
     // The book counts a recorded bet.
     const skew = bookSkew(skewOptions, bet, isRecorded ? payout - bet.betAmount : 0n);
     const withheldAtLeast = isRecorded ? 0 : skew;
-    requireLastLook({ ...bet, payout }, { probability, margin, skew, withheldAtLeast });
+    requirePayout({ ...bet, payout }, { probability, margin, skew, withheldAtLeast });
   }
 
   /** @throws A `PricingRefusedError` if the bet has no price now, at any payout. */
-  #value(bet: BetTerms): Valuation {
+  #value(bet: Bet): Valuation {
     const { marketView, clock, margin, userLeadMs, markets } = this.#options;
     const nowMs = clock.now();
     this.#requireWindow(bet, nowMs);
@@ -132,18 +132,11 @@ export class BarrierStrategy implements PricingStrategy {
       startMs: bet.startTime,
       endMs: bet.endTime,
     };
-    const priceLeadMs = userLeadMs + spotAgeMs;
-    return {
-      box,
-      model,
-      priceLeadMs,
-      spot,
-      spotAgeMs,
-      ...priceBox(box, model, priceLeadMs, margin),
-    };
+    const holdMs = userLeadMs + spotAgeMs;
+    return { box, model, holdMs, spot, spotAgeMs, ...priceBox(box, model, holdMs, margin) };
   }
 
-  #requireWindow({ startTime, endTime }: BetTerms, nowMs: number): void {
+  #requireWindow({ startTime, endTime }: Bet, nowMs: number): void {
     if (endTime <= nowMs) throw refusal("WINDOW_ENDED", { endTime, agoMs: nowMs - endTime });
     const { minDurationMs } = this.#options;
     const durationMs = endTime - startTime;
@@ -152,7 +145,7 @@ export class BarrierStrategy implements PricingStrategy {
     }
   }
 
-  #requireWidth({ lowerPrice, upperPrice }: BetTerms, { stillness: { tick } }: MarketView): void {
+  #requireWidth({ lowerPrice, upperPrice }: Bet, { stillness: { tick } }: MarketView): void {
     const { minWidthTicks } = this.#options;
     const width = upperPrice - lowerPrice;
     if (tick === undefined || width >= BigInt(minWidthTicks) * tick) return;
@@ -162,7 +155,7 @@ export class BarrierStrategy implements PricingStrategy {
   #spot({ symbol }: Market, { spot }: MarketView, nowMs: number): { price: bigint; ageMs: number } {
     const { maxPriceAgeMs } = this.#options;
     const ageMs = spot === undefined ? null : nowMs - spot.lastUpdateMs;
-    const isTimely = ageMs !== null && ageMs <= maxPriceAgeMs && ageMs >= -PRICE_LEAD_MAX_MS;
+    const isTimely = ageMs !== null && ageMs <= maxPriceAgeMs && ageMs >= -FUTURE_PRICE_MAX_MS;
     if (spot?.fresh && isTimely) return { price: spot.price, ageMs: Math.max(0, ageMs) };
     const isStale = spot !== undefined && !spot.fresh;
     throw refusal("PRICE_UNAVAILABLE", { symbol, ageMs, isStale, maxPriceAgeMs });
@@ -198,13 +191,13 @@ function startFactorOf(
   return start === undefined ? 1 : start.endToRangeRatio * start.volatility / forecast.volatility;
 }
 
-function requireInside({ lowerPrice, upperPrice }: BetTerms, spot: bigint): void {
+function requireInside({ lowerPrice, upperPrice }: Bet, spot: bigint): void {
   if (spot >= lowerPrice && spot <= upperPrice) return;
   throw refusal("OUTSIDE_RANGE", { price: spot, lowerPrice, upperPrice });
 }
 
 /** Checks the past part of a window: all its prices must be known and inside the range. */
-function requireUnbroken(bet: BetTerms, view: MarketView, nowMs: number): void {
+function requireUnbroken(bet: Bet, view: MarketView, nowMs: number): void {
   const { startTime, lowerPrice, upperPrice } = bet;
   if (startTime >= nowMs) return;
   const knownTo = Math.min(nowMs, view.historyEndMs);
@@ -234,7 +227,7 @@ interface SkewOptions extends Pick<StrategyContext, "correlatedRisk"> {
  */
 export function bookSkew(
   options: SkewOptions | undefined,
-  bet: BetTerms,
+  bet: Bet,
   ownRisk: bigint = 0n,
 ): number {
   if (options === undefined || options.share === 0) return 0;

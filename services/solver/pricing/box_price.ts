@@ -1,5 +1,5 @@
 import { LIMITS } from "../shared/limits.ts";
-import { noTouchAtChecks, noTouchUpTo, type OpenBox, priceChecksOf } from "./box_probability.ts";
+import { type BoxToPrice, noTouchAtChecks, noTouchUpTo, priceChecksOf } from "./box_probability.ts";
 import type { VolatilityForecast } from "./volatility_forecast.ts";
 import { YEAR_MS } from "../../../lib/time.ts";
 
@@ -24,7 +24,7 @@ export interface MarketModel {
 export interface BoxPrice {
   /** Probability by the model, averaged over the uncertainty of volatility. */
   probability: number;
-  /** Probability if the box survives until its recheck; never lower. The payout is made from it. */
+  /** Probability if the box survives its hold; never lower. The payout is made from it. */
   chargedProbability: number;
 }
 
@@ -34,28 +34,25 @@ const RATIO_SCALE = 1e12;
 /**
  * Prices a box that is not broken, for a spot inside its range.
  *
- * If early prices are profitable ({@link earlyPriceIsProfitable}), an execution waits for
- * `priceLeadMs` before its recheck, which refuses a box that broke meanwhile. Executed bets have
- * therefore survived that time and are worth more than the quoted box, especially near a bound.
+ * A box that {@link needsHold} is rechecked after `holdMs`, and refused if it broke meanwhile.
+ * Executed bets have therefore survived that time and are worth more than the quoted box,
+ * especially near a bound.
  */
 export function priceBox(
-  box: OpenBox,
+  box: BoxToPrice,
   model: MarketModel,
-  priceLeadMs: number,
+  holdMs: number,
   margin: number,
 ): BoxPrice {
   const noTouch = mixedNoTouch(box, model);
   const probability = noTouch(box.endMs);
-  const isCharged = earlyPriceIsProfitable(
-    box,
-    model,
-    priceLeadMs,
-    probability * payoutRatio(probability, margin),
-  );
-  if (!isCharged) return { probability, chargedProbability: probability };
-  const waitEndMs = box.nowMs + priceLeadMs;
-  if (box.endMs <= waitEndMs) return { probability, chargedProbability: 1 };
-  const survives = noTouch(waitEndMs);
+  const worth = probability * payoutRatio(probability, margin);
+  if (!needsHold(box, model, holdMs, worth)) {
+    return { probability, chargedProbability: probability };
+  }
+  const holdEndMs = box.nowMs + holdMs;
+  if (box.endMs <= holdEndMs) return { probability, chargedProbability: 1 };
+  const survives = noTouch(holdEndMs);
   return { probability, chargedProbability: probability < survives ? probability / survives : 1 };
 }
 
@@ -72,24 +69,24 @@ const LEAD_MOVES = Array.from({ length: 81 }, (_, index) => {
 });
 
 /**
- * Whether seeing prices `priceLeadMs` early is worth more than {@link LEAD_GAIN_MAX} per bet. Such
- * a user bets if the box is worth more than it costs after the lead. How much more depends on the
+ * Whether a box must be held: to see prices `holdMs` early is worth more than
+ * {@link LEAD_GAIN_MAX} per bet. Such a user bets if the box is worth more than it costs after the lead. How much more depends on the
  * distance to the bounds, in deviations of the price over the lead: near a bound the probability
  * rises and falls with the price, in the middle every move lowers it, and far from both it stays.
  *
  * @param worth Present value of a bet of 1: probability times payout over bet.
  */
-export function earlyPriceIsProfitable(
-  box: OpenBox,
+export function needsHold(
+  box: BoxToPrice,
   model: MarketModel,
-  priceLeadMs: number,
+  holdMs: number,
   worth: number,
 ): boolean {
-  if (priceLeadMs <= 0) return false;
-  const later = priceChecksOf({ ...box, nowMs: box.nowMs + priceLeadMs });
+  if (holdMs <= 0) return false;
+  const later = priceChecksOf({ ...box, nowMs: box.nowMs + holdMs });
   if (later === undefined) return true;
   const { forecast: { volatility }, stillShare, startFactor } = model;
-  const sampledMove = SAMPLED_DEVIATIONS * volatility * Math.sqrt(priceLeadMs / YEAR_MS);
+  const sampledMove = SAMPLED_DEVIATIONS * volatility * Math.sqrt(holdMs / YEAR_MS);
   const { toLower, toUpper } = later;
   if (toLower <= sampledMove || toUpper <= sampledMove) return true;
   const probabilityAfter = (move: number) => {
@@ -129,7 +126,7 @@ function meanGainOfBettors(
 
 /** Probability that a box is not broken until a time. Ask for the end of the box first. */
 function mixedNoTouch(
-  box: OpenBox,
+  box: BoxToPrice,
   { forecast, stillShare, startFactor }: MarketModel,
 ): (endMs: number) => number {
   const checks = priceChecksOf(box);

@@ -6,8 +6,8 @@ import { forwardNoTouchProbability } from "./forward_start.ts";
 import { CENTRE_WEIGHT, OUTER_DEVIATIONS, OUTER_WEIGHT } from "./quadrature.ts";
 import { YEAR_MS } from "../../../lib/time.ts";
 
-/** A box thesis at one moment, not broken so far. */
-export interface OpenBox {
+/** A box at one moment, not broken so far, in the numbers that decide its price. */
+export interface BoxToPrice {
   /** Current price; prices may have any unit as long as all have the same. */
   spot: bigint;
   lower: bigint;
@@ -60,7 +60,7 @@ const STILL_SHARE_MAX = 0.9999;
  * @returns Undefined if no check is left.
  */
 export function priceChecksOf(
-  { spot, lower, upper, nowMs, startMs, endMs }: OpenBox,
+  { spot, lower, upper, nowMs, startMs, endMs }: BoxToPrice,
 ): Checks | undefined {
   const firstSlot = Math.max(slotAtOrAfter(startMs), slotAtOrAfter(nowMs));
   const lastSlot = slotAtOrAfter(endMs) - 1;

@@ -1,6 +1,6 @@
-import { barrierShift, shiftedDistance } from "./barrier_shift.ts";
+import { shiftedDistance } from "./barrier_shift.ts";
 import { type Corridor, noTouchProbability } from "./double_no_touch.ts";
-import { gaussLegendre, integrate, type Quadrature } from "./quadrature.ts";
+import { gaussLegendre, integrate } from "./quadrature.ts";
 import { normalBetween } from "./normal.ts";
 
 /** A corridor whose window begins later; until then the price moves freely. */
@@ -19,20 +19,8 @@ const START_DEVIATIONS = 7;
 /** A start this many deviations from both barriers is safe: odds below 1e-10. */
 const EDGE_DEVIATIONS = 6.5;
 
-/** Points on each stretch: within 1e-9 of a rule with ten times as many. */
+/** Points on each stretch: within 1e-6 of a rule with many more. */
 const QUADRATURE = gaussLegendre(32);
-
-/** Within this many steps of a barrier its shift changes. */
-const LAYER_STEPS = 5;
-
-/** Additional points in that layer. */
-const LAYER_QUADRATURE = gaussLegendre(16);
-
-/**
- * If the price at the start spreads over more steps than this, so few paths begin in the layer that
- * the constant shift is good to 1e-5.
- */
-const LAYERED_STEPS_MAX = 30;
 
 /**
  * Probability that the price is inside when the window begins, and stays inside. The barriers are
@@ -41,15 +29,13 @@ const LAYERED_STEPS_MAX = 30;
 export function forwardNoTouchProbability(corridor: ForwardCorridor): number {
   const { toLower, toUpper, variance, drift, startVariance, startDrift } = corridor;
   const deviation = Math.sqrt(Math.max(0, startVariance));
-  const layered = corridor.stepDeviation > 0 &&
-    deviation < LAYERED_STEPS_MAX * corridor.stepDeviation;
-  const noTouchFrom = noTouchByStart(corridor, layered);
+  const noTouchFrom = noTouchByStart(corridor);
   if (deviation === 0) return toLower < 0 || toUpper < 0 ? 0 : noTouchFrom(0);
   const scaled = (move: number) => (move - startDrift) / deviation;
-  const over = (quadrature: Quadrature, from: number, to: number) =>
+  const over = (from: number, to: number) =>
     from < to
       ? integrate(
-        quadrature,
+        QUADRATURE,
         from,
         to,
         (move) => Math.exp(-(scaled(move) ** 2) / 2) * noTouchFrom(move),
@@ -62,28 +48,19 @@ export function forwardNoTouchProbability(corridor: ForwardCorridor): number {
   const edge = EDGE_DEVIATIONS * Math.sqrt(variance) + Math.abs(drift);
   const safeFrom = Math.max(lowest, edge - toLower);
   const safeTo = Math.min(highest, toUpper - edge);
-  const layer = layered ? LAYER_STEPS * corridor.stepDeviation : 0;
-  const between = (from: number, to: number) => {
-    const nearLower = Math.min(to, Math.max(from, layer - toLower));
-    const nearUpper = Math.max(nearLower, Math.min(to, toUpper - layer));
-    return over(LAYER_QUADRATURE, from, nearLower) + over(QUADRATURE, nearLower, nearUpper) +
-      over(LAYER_QUADRATURE, nearUpper, to);
-  };
   const probability = safeFrom < safeTo
-    ? between(lowest, safeFrom) + normalBetween(scaled(safeFrom), scaled(safeTo)) +
-      between(safeTo, highest)
-    : between(lowest, highest);
+    ? over(lowest, safeFrom) + normalBetween(scaled(safeFrom), scaled(safeTo)) +
+      over(safeTo, highest)
+    : over(lowest, highest);
   return Math.min(1, probability);
 }
 
 /** Survival of the running window by the move until its start, for starts inside the corridor. */
 function noTouchByStart(
   { toLower, toUpper, variance, drift, stepDeviation }: ForwardCorridor,
-  layered: boolean,
 ): (move: number) => number {
-  const constant = barrierShift(stepDeviation * stepDeviation);
   const shifted = (distance: number) =>
-    layered ? shiftedDistance(distance, stepDeviation) : distance + constant;
+    stepDeviation > 0 ? shiftedDistance(distance, stepDeviation) : distance;
   return (move) =>
     noTouchProbability({
       toLower: shifted(toLower + move),

@@ -1,5 +1,5 @@
 import type { RandomSource } from "../../../lib/clock.ts";
-import type { BetTerms } from "../../../lib/protocol/terms.ts";
+import type { Bet } from "../../../lib/protocol/bet.ts";
 import type { PricedBet, PricingStrategy } from "./strategy.ts";
 
 /** Random numbers are multiples of 2^-53, the resolution of the source. */
@@ -18,7 +18,7 @@ export class MockStrategy implements PricingStrategy {
     this.#random = random;
   }
 
-  price({ betAmount }: Pick<BetTerms, "betAmount">): PricedBet {
+  price({ betAmount }: Pick<Bet, "betAmount">): PricedBet {
     const lowest = (betAmount * 105n + 99n) / 100n;
     const highest = (betAmount * 110n) / 100n;
     if (lowest > highest) return { payout: betAmount };

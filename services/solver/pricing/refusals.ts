@@ -1,7 +1,7 @@
 /** The texts of bets without a price, for the strategies that come with the solver. */
 import { errorsOf } from "../../../lib/errors.ts";
 import { formatUnits, usdcText } from "../../../lib/protocol/price.ts";
-import { PRICE_LEAD_MAX_MS, type PricingDetails, PricingRefusedError } from "./strategy.ts";
+import { FUTURE_PRICE_MAX_MS, type PricingDetails, PricingRefusedError } from "./strategy.ts";
 
 /** The text of each refusal of `--pricing barrier`, made from the numbers in `details`. */
 const TEXTS = {
@@ -14,7 +14,7 @@ const TEXTS = {
     },
   ) => {
     if (ageMs === null) return `No price of ${symbol} is known yet: try again in a few seconds`;
-    if (ageMs < -PRICE_LEAD_MAX_MS) {
+    if (ageMs < -FUTURE_PRICE_MAX_MS) {
       return `Price of ${symbol} is of ${-ageMs} ms from now: the clock of the solver is behind ` +
         "that of the core node, and prices wait until both are synchronised (NTP)";
     }

@@ -4,7 +4,7 @@ import { RangemakerError, type RangemakerErrorOptions, type Retry } from "../../
 import type { PriceReader } from "../../../lib/prices/price_slots.ts";
 import type { Market, Markets } from "../../../lib/protocol/markets.ts";
 import { described, uint64Schema } from "../../../lib/protocol/scalars.ts";
-import type { BetTerms } from "../../../lib/protocol/terms.ts";
+import type { Bet } from "../../../lib/protocol/bet.ts";
 import type { VolatilityForecaster } from "./volatility_forecast.ts";
 
 /**
@@ -107,24 +107,24 @@ export interface PricingStrategy {
   /** Reported by `GET /info`. */
   readonly name: string;
   /** @throws {PricingRefusedError} If this bet has no price, or has none now. */
-  price(bet: BetTerms): PricedBet;
+  price(bet: Bet): PricedBet;
   /**
-   * How long a recorded execution waits before it is checked again and hedged, in milliseconds:
-   * users may see prices this much earlier. Without it there is no wait.
+   * How long a recorded execution is held before it is rechecked and hedged, in milliseconds: users
+   * may see prices this much earlier. Without it there is no hold.
    *
    * @param payout The payout of the quote.
    */
-  holdMs?(bet: BetTerms, payout: bigint): number;
+  holdMs?(bet: Bet, payout: bigint): number;
   /**
-   * Checks a quote again before it is executed ("last look"): its user has had time to watch the
-   * price. Called when the execution arrives, after {@link holdMs}, and after the hedge.
+   * Checks the price of a quote before it is executed ("last look"): its user has had time to watch
+   * the price. Called when the execution arrives, after the hold, and after the hedge.
    *
    * @param payout The payout of the quote.
    * @param isRecorded The execution is recorded: {@link StrategyContext.correlatedRisk} counts its
    *   own risk too, and bets reserved after it do not lower its price.
    * @throws {PricingRefusedError} If the bet must no longer be executed at that payout.
    */
-  recheck(bet: BetTerms, payout: bigint, isRecorded: boolean): void;
+  recheck(bet: Bet, payout: bigint, isRecorded: boolean): void;
 }
 
 /** A strategy's current view of a market. */
@@ -144,20 +144,20 @@ export interface MarketView {
 }
 
 /** A price from further in the future, in milliseconds, shows that the solver's clock is behind. */
-export const PRICE_LEAD_MAX_MS = 2_000;
+export const FUTURE_PRICE_MAX_MS = 2_000;
 
 /** Dependencies of a strategy, given by the solver and by the backtest. */
 export interface StrategyContext {
   readonly version: typeof STRATEGY_VERSION;
   clock: Pick<Clock, "now">;
   /** The market of a bet. */
-  market(bet: BetTerms): MarketView;
+  market(bet: Bet): MarketView;
   marketView(market: Market): MarketView;
   /**
    * The maker's risk on bets that tend to win together with this one, USDC with 6 decimals: those
    * with overlapping ranges and remaining windows, weighted by the overlap. 0 in the backtest.
    */
-  correlatedRisk(bet: BetTerms): number;
+  correlatedRisk(bet: Bet): number;
   /**
    * Refuses a bet: the caller gets the code and the message.
    *

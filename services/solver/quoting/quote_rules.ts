@@ -1,6 +1,6 @@
 import { RangemakerError } from "../../../lib/errors.ts";
 import type { Markets } from "../../../lib/protocol/markets.ts";
-import type { BetTerms } from "../../../lib/protocol/terms.ts";
+import type { Bet } from "../../../lib/protocol/bet.ts";
 import { solverError } from "../shared/errors.ts";
 import { LIMITS } from "../shared/limits.ts";
 
@@ -31,7 +31,7 @@ export const QUOTE_RULES = [
  * @throws {RangemakerError} The first rule broken, one of {@link QUOTE_RULES}.
  */
 export function requireRules(
-  bet: BetTerms,
+  bet: Bet,
   markets: Markets,
   minBetAmount: bigint,
 ): void {
@@ -42,7 +42,7 @@ export function requireRules(
 }
 
 /** Checks the window of a bet. @throws {RangemakerError} `INVALID_TIME_RANGE` with the bound. */
-export function requireStart({ startTime }: BetTerms, nowMs: number, bounds: TimeBounds): void {
+export function requireStart({ startTime }: Bet, nowMs: number, bounds: TimeBounds): void {
   const { maxStartAheadMs, maxStartBehindMs } = bounds;
   const startsInMs = startTime - nowMs;
   if (startsInMs <= maxStartAheadMs && -startsInMs <= maxStartBehindMs) return;
@@ -62,7 +62,7 @@ export function requireDeadline(deadline: number, nowMs: number, bounds: TimeBou
   );
 }
 
-function requirePair({ base, quote }: BetTerms, markets: Markets): void {
+function requirePair({ base, quote }: Bet, markets: Markets): void {
   if (markets.find(base, quote) === undefined) {
     throw solverError("UNSUPPORTED_PAIR", { base, quote });
   }
@@ -84,7 +84,7 @@ function requireDuration(durationMs: number): void {
   }
 }
 
-function requirePriceRange({ lowerPrice, upperPrice }: BetTerms): void {
+function requirePriceRange({ lowerPrice, upperPrice }: Bet): void {
   if (lowerPrice >= upperPrice) {
     throw solverError("INVALID_PRICE_RANGE", { lowerPrice, upperPrice });
   }

@@ -4,10 +4,10 @@ import type { Markets } from "../../../lib/protocol/markets.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import { executionLog } from "../shared/execution_log.ts";
-import { LIMITS, type MinimumBet } from "../shared/limits.ts";
+import { LIMITS } from "../shared/limits.ts";
 import { requireDeadline, requireRules, requireStart, type TimeBounds } from "./quote_rules.ts";
 import type { QuoteSigner } from "./quote_signer.ts";
-import { type BetTerms, betTermsOf } from "../../../lib/protocol/terms.ts";
+import { type Bet, betOf } from "../../../lib/protocol/bet.ts";
 import type { ExposureLimit } from "../risk/exposure_limit.ts";
 import type { PricedBet, PricingDetails, PricingStrategy } from "../pricing/strategy.ts";
 
@@ -17,7 +17,6 @@ export interface QuoterOptions {
   chainId: number;
   clock: Clock;
   markets: Markets;
-  minimumBet: MinimumBet;
   limit: Pick<ExposureLimit, "checkEstimate">;
   /** Bounds on the times of a quote; undefined for the rules of the specification alone. */
   timeBounds: TimeBounds | undefined;
@@ -40,14 +39,20 @@ interface SignedQuote {
 /** Prices bets and signs quotes. It stores nothing: an execution needs only the quote itself. */
 export class Quoter {
   readonly #options: QuoterOptions;
+  #minBetAmount: bigint = LIMITS.minBetAmount;
 
   constructor(options: QuoterOptions) {
     this.#options = options;
   }
 
-  /** The smallest bet that is quoted now. */
+  /** The smallest bet that is quoted: the larger minimum of the specification and the chain. */
   get minBetAmount(): bigint {
-    return this.#options.minimumBet.amount;
+    return this.#minBetAmount;
+  }
+
+  /** Sets the minimum of the chain: quotes for smaller bets could not be executed. */
+  setChainMinimum(amount: bigint): void {
+    this.#minBetAmount = amount > LIMITS.minBetAmount ? amount : LIMITS.minBetAmount;
   }
 
   get strategyName(): string {
@@ -65,14 +70,14 @@ export class Quoter {
   quote(request: QuoteRequest): SignedQuote {
     const { signer, chainId, clock, timeBounds } = this.#options;
     const { user, deadline } = request;
-    this.#requireTerms(request);
+    this.#requireBet(request);
     if (timeBounds !== undefined) requireDeadline(deadline, clock.now(), timeBounds);
     const { payout, details: pricing } = this.#price(request);
-    const terms = { solver: signer.address, user, ...betTermsOf(request), payout, deadline };
-    const quoteHash = hashQuote(terms, chainId);
-    executionLog.quoted(quoteHash, terms);
+    const unsigned = { solver: signer.address, user, ...betOf(request), payout, deadline };
+    const quoteHash = hashQuote(unsigned, chainId);
+    executionLog.quoted(quoteHash, unsigned);
     const signature = signer.sign(quoteHash, pricing?.probability);
-    return { quote: { ...terms, signature }, quoteHash, pricing };
+    return { quote: { ...unsigned, signature }, quoteHash, pricing };
   }
 
   /**
@@ -83,21 +88,21 @@ export class Quoter {
    * @throws {PricingRefusedError} If the strategy has no price.
    * @throws {RangemakerError} `EXPOSURE_TOO_LARGE` if the solver could not take the bet now.
    */
-  estimate(bet: BetTerms): QuotePreview {
+  estimate(bet: Bet): QuotePreview {
     const { limit } = this.#options;
-    this.#requireTerms(bet);
+    this.#requireBet(bet);
     const { payout, details: pricing } = this.#price(bet);
     limit.checkEstimate({ ...bet, payout });
     return { betAmount: bet.betAmount, payout, pricing };
   }
 
-  #requireTerms(bet: BetTerms): void {
+  #requireBet(bet: Bet): void {
     const { clock, timeBounds, markets } = this.#options;
     requireRules(bet, markets, this.minBetAmount);
     if (timeBounds !== undefined) requireStart(bet, clock.now(), timeBounds);
   }
 
-  #price(bet: BetTerms): PricedBet {
+  #price(bet: Bet): PricedBet {
     const { payout, details } = this.#options.strategy.price(bet);
     const most = bet.betAmount * LIMITS.maxPayoutRatio;
     return { payout: payout > most ? most : payout, details };

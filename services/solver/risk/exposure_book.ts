@@ -1,8 +1,8 @@
 import type { Reservation, ReservationBook } from "../../../lib/intents/intent.ts";
-import { worstCaseLoss } from "../../../lib/prices/worst_case_loss.ts";
-import type { BetTerms } from "../../../lib/protocol/terms.ts";
+import { type BetAtRisk, worstCaseLoss } from "../../../lib/prices/worst_case_loss.ts";
+import type { Bet } from "../../../lib/protocol/bet.ts";
 import { isUnsettled, type Thesis } from "../../../lib/protocol/thesis.ts";
-import { type BetAtRisk, type ReservedBet, riskOf } from "../shared/bet_at_risk.ts";
+import { type ReservedBet, riskOf } from "../shared/bet_at_risk.ts";
 import { OverlapIndex } from "./overlap_index.ts";
 
 /** With more bets at risk, the worst case is not computed for a reader: it takes all of them. */
@@ -87,7 +87,7 @@ export class ExposureBook implements ReservationBook {
    * Risk on bets that tend to win together with a bet, USDC with 6 decimals: all bets of its
    * market, weighted by the overlap of ranges and remaining windows. See {@link OverlapIndex}.
    */
-  correlatedRisk(bet: BetTerms, nowMs: number): number {
+  correlatedRisk(bet: Bet, nowMs: number): number {
     return this.#index.correlatedRisk(bet, nowMs);
   }
 
@@ -168,13 +168,14 @@ export class ExposureBook implements ReservationBook {
     const earlier = this.#entries.get(quoteHash);
     if (entry.isReserved || isAtRisk(entry)) this.#entries.set(quoteHash, entry);
     else this.#entries.delete(quoteHash);
-    const change = Number(isAtRisk(entry)) - Number(earlier !== undefined && isAtRisk(earlier));
-    if (change === 0) return;
+    const wasAtRisk = earlier !== undefined && isAtRisk(earlier);
+    if (wasAtRisk === isAtRisk(entry)) return;
     this.#exposure = undefined;
-    this.#size += change;
-    this.#total += BigInt(change) * riskOf(entry.bet);
-    if (change > 0) this.#index.add(quoteHash, entry.bet);
-    else this.#index.delete(quoteHash, entry.bet);
+    const risk = riskOf(entry.bet);
+    this.#size += wasAtRisk ? -1 : 1;
+    this.#total += wasAtRisk ? -risk : risk;
+    if (wasAtRisk) this.#index.delete(quoteHash, entry.bet);
+    else this.#index.add(quoteHash, entry.bet);
   }
 }
 

@@ -1,9 +1,10 @@
+import type { BetAtRisk } from "../../../lib/prices/worst_case_loss.ts";
 import { marketKey } from "../../../lib/protocol/markets.ts";
-import type { BetTerms } from "../../../lib/protocol/terms.ts";
-import { type BetAtRisk, riskOf } from "../shared/bet_at_risk.ts";
+import type { Bet } from "../../../lib/protocol/bet.ts";
+import { riskOf } from "../shared/bet_at_risk.ts";
 
-/** A bet in numbers: a scan of bigints would take several times as long. */
-interface BoxInNumbers {
+/** A box and its risk, as numbers: a scan of bigints would take several times as long. */
+interface BoxWithRisk {
   startTime: number;
   endTime: number;
   lower: number;
@@ -16,16 +17,16 @@ interface BoxInNumbers {
  * constant time; a query scans the bets of one market.
  */
 export class OverlapIndex {
-  readonly #markets = new Map<string, Map<string, BoxInNumbers>>();
+  readonly #markets = new Map<string, Map<string, BoxWithRisk>>();
 
   add(quoteHash: string, bet: BetAtRisk): void {
     const key = marketKey(bet);
-    const boxes = this.#markets.get(key) ?? new Map<string, BoxInNumbers>();
+    const boxes = this.#markets.get(key) ?? new Map<string, BoxWithRisk>();
     this.#markets.set(key, boxes.set(quoteHash, { ...boxOf(bet), risk: Number(riskOf(bet)) }));
   }
 
   /** Removes a bet. Does nothing if it is not there. */
-  delete(quoteHash: string, bet: BetTerms): void {
+  delete(quoteHash: string, bet: Bet): void {
     this.#markets.get(marketKey(bet))?.delete(quoteHash);
   }
 
@@ -35,7 +36,7 @@ export class OverlapIndex {
    * overlap is the common part as a share of the smaller one. So a bet counts in full if one box
    * lies inside the other, and not at all if they have no price or no time in common.
    */
-  correlatedRisk(bet: BetTerms, nowMs: number): number {
+  correlatedRisk(bet: Bet, nowMs: number): number {
     const { startTime, endTime, lower, upper } = boxOf(bet);
     const start = Math.max(startTime, nowMs);
     let sum = 0;
@@ -54,8 +55,8 @@ export class OverlapIndex {
 }
 
 function boxOf(
-  { startTime, endTime, lowerPrice, upperPrice }: BetTerms,
-): Omit<BoxInNumbers, "risk"> {
+  { startTime, endTime, lowerPrice, upperPrice }: Bet,
+): Omit<BoxWithRisk, "risk"> {
   // Both bounds belong to the range.
   return { startTime, endTime, lower: Number(lowerPrice), upper: Number(upperPrice) + 1 };
 }

@@ -2,7 +2,7 @@ import type { Clock } from "../../../lib/clock.ts";
 import type { CoreClient } from "../../../lib/net/core_client.ts";
 import type { Markets } from "../../../lib/protocol/markets.ts";
 import type { NodePrice } from "../../../lib/protocol/price.ts";
-import type { Quote, QuoteTerms } from "../../../lib/protocol/quote.ts";
+import type { Quote, UnsignedQuote } from "../../../lib/protocol/quote.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
 import { solverError } from "../shared/errors.ts";
 import { type Balances, requireBalances, riskOf } from "../shared/bet_at_risk.ts";
@@ -52,14 +52,14 @@ export class PreTradeChecks {
     return balances;
   }
 
-  /** How long an execution waits before it is checked again and hedged, in milliseconds. */
+  /** How long an execution is held before it is rechecked and hedged, in milliseconds. */
   holdMs(quote: Quote): number {
     return this.#options.strategy.holdMs?.(quote, quote.payout) ?? 0;
   }
 
   /**
    * The checks that need no node: time, risk and price. A recorded execution is rechecked after its
-   * wait, since it may have been unfinished for a while, and after its hedge.
+   * hold, since it may have been unfinished for a while, and after its hedge.
    *
    * @param options `isHedged`: the hedge needs no more time.
    * @throws {RangemakerError} If a check fails; `retry` is `later` if the price may be known then.
@@ -71,7 +71,7 @@ export class PreTradeChecks {
   }
 
   /** @throws {RangemakerError} `DEADLINE_PASSED` if the deadline is less than `neededMs` away. */
-  requireTimeLeft({ deadline }: QuoteTerms, neededMs: number): void {
+  requireTimeLeft({ deadline }: UnsignedQuote, neededMs: number): void {
     const leftMs = deadline - this.#options.clock.now();
     if (leftMs < Math.max(0, neededMs)) {
       throw solverError("DEADLINE_PASSED", { deadline, leftMs, neededMs });

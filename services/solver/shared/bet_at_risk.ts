@@ -1,8 +1,6 @@
 import type { Address } from "../../../lib/protocol/scalars.ts";
-import type { BetTerms } from "../../../lib/protocol/terms.ts";
+import type { BetAtRisk } from "../../../lib/prices/worst_case_loss.ts";
 import { solverError } from "./errors.ts";
-
-export type BetAtRisk = BetTerms & { payout: bigint };
 
 export type ReservedBet = BetAtRisk & { user: Address; solver: Address };
 

@@ -3,13 +3,13 @@ import { errorsOf } from "../../../lib/errors.ts";
 import type { MarketPair } from "../../../lib/protocol/markets.ts";
 import { usdcText } from "../../../lib/protocol/price.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
-import { TERMS_TEXTS } from "../../../lib/protocol/terms.ts";
+import { BET_REFUSAL_TEXTS } from "../../../lib/protocol/bet.ts";
 
 /** The refusals of the solver: the text of each code, made from the numbers in `details`. */
 const TEXTS = {
   UNSUPPORTED_PAIR: ({ base, quote }: MarketPair) =>
     `Pair ${base} / ${quote} is not supported: GET /pairs lists the supported pairs`,
-  ...TERMS_TEXTS,
+  ...BET_REFUSAL_TEXTS,
   BET_TOO_LARGE: (d: { betAmount: bigint; maxBetAmount: bigint }) =>
     `Bet of ${usdcText(d.betAmount)} is above ${usdcText(d.maxBetAmount)}: bet less`,
   DURATION_TOO_SHORT: (d: { durationMs: number; minDurationMs: number }) =>

@@ -2,7 +2,7 @@ import type { RangemakerError } from "../../../lib/errors.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import type { Intent } from "../../../lib/intents/intent.ts";
 import { usdcText } from "../../../lib/protocol/price.ts";
-import type { QuoteTerms } from "../../../lib/protocol/quote.ts";
+import type { UnsignedQuote } from "../../../lib/protocol/quote.ts";
 import { receiptSchema } from "../../../lib/protocol/receipt.ts";
 import type { Address, Hex } from "../../../lib/protocol/scalars.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
@@ -12,7 +12,7 @@ import { riskOf } from "./bet_at_risk.ts";
 const log = serviceLog("solver");
 
 /** The fields of a bet in log lines; amounts are decimal text in USDC with 6 decimals. */
-type LoggedBet = Pick<QuoteTerms, "user" | "betAmount" | "payout">;
+type LoggedBet = Pick<UnsignedQuote, "user" | "betAmount" | "payout">;
 
 function fieldsOf(quoteHash: string, { user, betAmount, payout }: LoggedBet) {
   return { user, quoteHash, betAmount: betAmount.toString(), payout: payout.toString() };
@@ -31,7 +31,7 @@ interface LoggedStart {
   dryRun: boolean;
 }
 
-/** The log line of each event of a bet (docs/operating.md, "Logs"). */
+/** The log line of each event of a bet (docs/reference.md, "Log events"). */
 export const executionLog = {
   started(start: LoggedStart): void {
     const { address, pricing, chainId, dryRun, balance, maxRisk, maxExposure } = start;
@@ -62,38 +62,38 @@ export const executionLog = {
     );
   },
 
-  quoted(quoteHash: Hex, terms: QuoteTerms): void {
+  quoted(quoteHash: Hex, quote: UnsignedQuote): void {
     log.debug("Quote {quoteHash} for {user}: bet {bet}, payout {pays}", () => ({
       event: "quoted",
-      ...fieldsOf(quoteHash, terms),
-      bet: usdcText(terms.betAmount),
-      pays: usdcText(terms.payout),
+      ...fieldsOf(quoteHash, quote),
+      bet: usdcText(quote.betAmount),
+      pays: usdcText(quote.payout),
     }));
   },
 
-  accepted(quoteHash: Hex, terms: QuoteTerms): void {
+  accepted(quoteHash: Hex, quote: UnsignedQuote): void {
     log.info("Execution accepted: bet {bet} of {user}, payout {pays}", () => ({
       event: "execution_accepted",
-      ...fieldsOf(quoteHash, terms),
-      bet: usdcText(terms.betAmount),
-      pays: usdcText(terms.payout),
+      ...fieldsOf(quoteHash, quote),
+      bet: usdcText(quote.betAmount),
+      pays: usdcText(quote.payout),
     }));
   },
 
-  hedged(quoteHash: string, terms: QuoteTerms): void {
+  hedged(quoteHash: string, quote: UnsignedQuote): void {
     log.info("Execution hedged: {risk} at risk with {user}", () => ({
       event: "execution_hedged",
-      ...fieldsOf(quoteHash, terms),
-      risk: usdcText(riskOf(terms)),
+      ...fieldsOf(quoteHash, quote),
+      risk: usdcText(riskOf(quote)),
     }));
   },
 
   /** The execution has failed and needs no hedge, if there is one: an answer may be lost. */
-  hedgeUnused(quoteHash: string, terms: QuoteTerms): void {
+  hedgeUnused(quoteHash: string, quote: UnsignedQuote): void {
     log.warn("A hedge of {risk} for {user} is not needed: the execution has failed", () => ({
       event: "hedge_unused",
-      ...fieldsOf(quoteHash, terms),
-      risk: usdcText(riskOf(terms)),
+      ...fieldsOf(quoteHash, quote),
+      risk: usdcText(riskOf(quote)),
     }));
   },
 
@@ -110,10 +110,10 @@ export const executionLog = {
   },
 
   /** Refused before anything was recorded. */
-  refused(quoteHash: Hex, terms: QuoteTerms, { code, message }: RangemakerError): void {
+  refused(quoteHash: Hex, quote: UnsignedQuote, { code, message }: RangemakerError): void {
     log.info("Execution for {user} refused, {code}: {reason}", {
       event: "execution_refused",
-      ...fieldsOf(quoteHash, terms),
+      ...fieldsOf(quoteHash, quote),
       code,
       reason: message,
     });

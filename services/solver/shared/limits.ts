@@ -9,17 +9,3 @@ export const LIMITS = {
   /** A payout is at most this many times the bet. */
   maxPayoutRatio: 10n,
 } as const;
-
-/** The smallest bet that is quoted: the larger minimum of the specification and the chain. */
-export class MinimumBet {
-  #amount: bigint = LIMITS.minBetAmount;
-
-  get amount(): bigint {
-    return this.#amount;
-  }
-
-  /** Raises the minimum to that of the chain: quotes for smaller bets could not be executed. */
-  setChainMinimum(amount: bigint): void {
-    this.#amount = amount > LIMITS.minBetAmount ? amount : LIMITS.minBetAmount;
-  }
-}

@@ -1,6 +1,6 @@
 import {
+  type BoxToPrice,
   noTouchAtChecks,
-  type OpenBox,
   priceChecksOf,
 } from "../../../services/solver/pricing/box_probability.ts";
 import { type Candle, CandleBuilder } from "../../../services/solver/pricing/candle.ts";
@@ -8,7 +8,7 @@ import { DecayedMean } from "../../../services/solver/pricing/decayed_mean.ts";
 import { Season } from "../../../services/solver/pricing/season.ts";
 import { forecastOf } from "../../../services/solver/pricing/volatility_forecast.ts";
 import type { SlotPrice } from "../../../services/solver/backtest/slots.ts";
-import type { Offer, TrialBox, TrialKind } from "../../../services/solver/backtest/maker.ts";
+import type { TrialBox, TrialKind, TrialQuote } from "../../../services/solver/backtest/maker.ts";
 import { ModelMaker } from "../../solver/backtest/model_maker.ts";
 import { LogitCalibration } from "./logit_calibration.ts";
 import { SimplexRegression } from "./simplex_regression.ts";
@@ -122,11 +122,16 @@ export class HarModel extends ModelMaker {
     return nowMs < this.#schedule.recalibrateUntilMs ? raw : horizon.calibration.apply(raw);
   }
 
-  settle({ durationMs }: TrialKind, offer: Offer | undefined, held: boolean, endMs: number): void {
+  settle(
+    { durationMs }: TrialKind,
+    quote: TrialQuote | undefined,
+    held: boolean,
+    endMs: number,
+  ): void {
     const { fitUntilMs, recalibrateUntilMs } = this.#schedule;
     if (endMs > recalibrateUntilMs || endMs - durationMs < fitUntilMs) return;
-    if (offer?.probability === undefined) return;
-    this.#horizons.get(durationMs)?.calibration.add(offer.probability, held);
+    if (quote?.probability === undefined) return;
+    this.#horizons.get(durationMs)?.calibration.add(quote.probability, held);
   }
 
   #rawProbability(box: TrialBox, durationMs: number, nowMs: number): number | undefined {
@@ -173,6 +178,10 @@ export class HarModel extends ModelMaker {
   }
 }
 
-function boxOf({ lower, upper, startMs, endMs }: TrialBox, spot: number, nowMs: number): OpenBox {
+function boxOf(
+  { lower, upper, startMs, endMs }: TrialBox,
+  spot: number,
+  nowMs: number,
+): BoxToPrice {
   return { spot: BigInt(spot), lower: BigInt(lower), upper: BigInt(upper), nowMs, startMs, endMs };
 }

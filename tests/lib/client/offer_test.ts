@@ -1,21 +1,21 @@
 import assert from "node:assert/strict";
 import { offerFromJson, offerToJson, QuoteError } from "../../../lib/client/mod.ts";
-import { checkOffer, checkTerms } from "../../../lib/client/offer.ts";
+import { checkOffer, checkRequested } from "../../../lib/client/offer.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
-import type { Quote, QuoteTerms } from "../../../lib/protocol/quote.ts";
+import type { Quote, UnsignedQuote } from "../../../lib/protocol/quote.ts";
 import { LocalSigner } from "../../../lib/protocol/signature.ts";
 import { solver, terms } from "./fake_services.ts";
 
 const CHAIN_ID = 1337;
 
-function signed(terms: QuoteTerms, signer: LocalSigner = solver): Quote {
+function signed(terms: UnsignedQuote, signer: LocalSigner = solver): Quote {
   return { ...terms, signature: signer.sign(hashQuote(terms, CHAIN_ID)) };
 }
 
 function check(quote: Quote, overrides: { claimedHash?: `0x${string}`; chainId?: number } = {}) {
   const { solver: _, payout: __, ...request } = terms;
-  checkTerms(quote, request);
+  checkRequested(quote, request);
   const { chainId = CHAIN_ID, claimedHash = hashQuote(quote, CHAIN_ID) } = overrides;
   const offer = { quote, quoteHash: claimedHash };
   checkOffer(offer, chainId, solver.address);
@@ -33,7 +33,7 @@ Deno.test("checkOffer: accepts a quote with the requested terms and the solver's
   assert.deepEqual(check(quote), { quote, quoteHash: hashQuote(terms, CHAIN_ID) });
 });
 
-const CHANGES: Partial<QuoteTerms>[] = [
+const CHANGES: Partial<UnsignedQuote>[] = [
   { user: DEV_ACCOUNTS.relayer.address },
   { base: terms.quote },
   { quote: terms.base },
@@ -47,7 +47,7 @@ const CHANGES: Partial<QuoteTerms>[] = [
 
 for (const change of CHANGES) {
   const [field] = Object.keys(change);
-  Deno.test(`checkTerms: a quote with another ${field} is refused, though the solver signed it`, () => {
+  Deno.test(`checkRequested: a quote with another ${field} is refused, though the solver signed it`, () => {
     assert.throws(
       () => check(signed({ ...terms, ...change })),
       refuses("QUOTE_TERMS_MISMATCH", field),

@@ -23,7 +23,7 @@ Deno.test("ChainGuard: a new store records the chain of the node, and then refus
       );
       assert.match(
         thrown.message,
-        /if the node has lost its chain, restore it; otherwise set --rpc-url .*Chain and stores\)$/,
+        /if the node has lost its chain, restore it; otherwise set --rpc-url .*Another chain\)$/,
       );
       assert.doesNotMatch(thrown.message, /secret/);
       return true;
@@ -43,7 +43,7 @@ Deno.test("ChainGuard: a node with another chain id is refused, and a new store 
       assert.doesNotMatch(thrown.message, /secret/);
       return true;
     });
-    assert.equal((await world.store.updateRecord()).genesis, null);
+    assert.equal((await world.store.records.update()).genesis, null);
     world.node.id = 1337;
     world.clock.advance(100);
     await guard.requireChain();
@@ -90,7 +90,7 @@ Deno.test("ChainGuard: an unreachable node is not reported as CHAIN_MISMATCH", (
   withWorld(async (world) => {
     world.node.genesisError = new NodeUnreachableError("http://node", "test");
     await assert.rejects(world.newGuard().requireChain(), NodeUnreachableError);
-    assert.equal((await world.store.updateRecord()).genesis, null);
+    assert.equal((await world.store.records.update()).genesis, null);
   }));
 
 Deno.test("ChainGuard: a node below the highest block that the store remembers is CHAIN_REWOUND", () =>
@@ -105,8 +105,8 @@ Deno.test("ChainGuard: a node below the highest block that the store remembers i
       assert.match(thrown.message, /is at block 949, but was at block 1000 before/);
       return true;
     });
-    assert.equal((await world.store.updateRecord()).highestBlock, 1_000);
-    await world.store.updateRecord({ resetBlock: 949 });
+    assert.equal((await world.store.records.update()).highestBlock, 1_000);
+    await world.store.records.update({ resetBlock: 949 });
     await world.newGuard().requireChain();
   }));
 
@@ -114,14 +114,14 @@ Deno.test("ChainGuard: a process learns a higher block that another one saw", ()
   withWorld(async (world) => {
     const guard = world.newGuard();
     await guard.refresh();
-    await world.store.updateRecord({ highestBlock: 2_000 });
+    await world.store.records.update({ highestBlock: 2_000 });
     world.clock.advance(100);
     await assert.rejects(guard.refresh(), rewound);
   }));
 
 Deno.test("ChainGuard: on a node without block numbers, only receipts are checked", () =>
   withWorld(async (world) => {
-    await world.store.updateRecord({ genesis: GENESIS, highestBlock: 2_000 });
+    await world.store.records.update({ genesis: GENESIS, highestBlock: 2_000 });
     world.node.isOld = true;
     const guard = world.newGuard();
     await guard.refresh();
@@ -174,7 +174,7 @@ Deno.test("ChainGuard: a receipt stays missing after a later commit on the rewou
     await assert.rejects(guard.refresh(), rewound);
   }));
 
-Deno.test("ChainGuard: requests check blocks and receipts only once in 10 s", () =>
+Deno.test("ChainGuard: requests check the newest block every 100 ms, and the newest receipt again after 10 s", () =>
   withWorld(async (world) => {
     const guard = world.newGuard();
     await guard.requireChain();
@@ -183,31 +183,48 @@ Deno.test("ChainGuard: requests check blocks and receipts only once in 10 s", ()
       world.clock.advance(100);
       await guard.requireChain();
     }
-    assert.deepEqual([world.node.asked.genesis, world.node.asked.head], [100, 1]);
+    assert.deepEqual(world.node.asked, { genesis: 100, head: 100, receipt: 1 });
     world.node.receipts.clear();
     world.clock.advance(100);
     await assert.rejects(guard.requireChain(), rewound);
-    assert.equal(world.node.asked.head, 2);
   }));
 
-Deno.test("ChainGuard: blocks and receipts are checked again after the node was unreachable, not after a timeout", () =>
+Deno.test("ChainGuard: a node that was unreachable, or is on an older block, is checked with all that the store knows", () =>
   withWorld(async (world) => {
     const guard = world.newGuard();
+    guard.onCommitted(await world.commit("1"));
+    world.clock.advance(2_000);
     await guard.refresh();
-    world.node.genesisError = new NodeTimeoutError("http://node", "test", 1_000);
-    world.clock.advance(100);
-    await assert.rejects(guard.requireChain(), NodeTimeoutError);
-    world.node.genesisError = undefined;
+    const { receipts } = world.node;
+    const receipt = [...receipts];
+    receipts.clear();
     world.clock.advance(100);
     await guard.requireChain();
-    assert.equal(world.node.asked.head, 1, "a busy node was not restarted");
     world.node.genesisError = new NodeUnreachableError("http://node", "test");
     world.clock.advance(100);
     await assert.rejects(guard.requireChain(), NodeUnreachableError);
     world.node.genesisError = undefined;
+    world.clock.advance(100);
+    await assert.rejects(guard.requireChain(), rewound);
+    for (const [txHash, found] of receipt) receipts.set(txHash, found);
+    world.clock.advance(100);
+    await guard.requireChain();
     world.node.head.number = 10;
     world.clock.advance(100);
     await assert.rejects(guard.requireChain(), rewound);
+  }));
+
+Deno.test("ChainGuard: another chain is CHAIN_MISMATCH, even if it cannot say what it lacks", () =>
+  withWorld(async (world) => {
+    const guard = world.newGuard();
+    guard.onCommitted(await world.commit("1"));
+    await guard.refresh();
+    world.clock.advance(2_000);
+    world.node.onLookup = () => Promise.reject(new NodeTimeoutError("http://node", "test", 1_000));
+    world.node.genesis = OTHER;
+    await assert.rejects(guard.refresh(), { name: "WrongChainError", code: "CHAIN_MISMATCH" });
+    world.node.genesis = GENESIS;
+    await assert.rejects(guard.refresh(), NodeTimeoutError);
   }));
 
 Deno.test("ChainGuard: a revert is accepted on a development chain, which is checked again afterwards", () =>
@@ -220,7 +237,7 @@ Deno.test("ChainGuard: a revert is accepted on a development chain, which is che
     world.node.head.number = 10;
     world.node.areRevertsAllowed = true;
     await guard.refresh();
-    assert.equal((await world.store.updateRecord()).highestBlock, 10);
+    assert.equal((await world.store.records.update()).highestBlock, 10);
     assert.equal((await world.store.find("1"))?.state, "committed");
     // A revert that was accepted is not reported again, even if the node no longer allows reverts.
     world.node.areRevertsAllowed = false;

@@ -20,7 +20,7 @@ function intent(key: string, createdAtMs: number) {
 /** Creates the store of a bridge with one finished and two unfinished intents, one of them old. */
 async function useStore(database: string): Promise<void> {
   const store = await openIntentStore(database, "bridge");
-  await store.updateRecord({ signer: owner });
+  await store.records.update({ signer: owner });
   for (const [key, atMs] of [["done", 1], ["old", 2], ["new", 2_000]] as const) {
     const recorded = await store.insert(intent(key, atMs));
     if (key !== "done") continue;
@@ -39,6 +39,7 @@ const found = {
   latestVersion: LATEST_VERSION,
   unfinished: 2,
   stuck: 1,
+  hasCommitted: true,
 };
 
 /** Names and contents of a folder. */
@@ -72,7 +73,8 @@ Deno.test("inspectStore: counts the unfinished intents of the service and does n
     const before = imageOf(folder);
     assert.deepEqual(await look(database), found);
     const others = await inspectStore(database, "solver", STUCK_BEFORE_MS);
-    assert.equal(Object(others).owner, null, "the record is that of the service");
+    const { owner, hasCommitted } = Object(others);
+    assert.deepEqual([owner, hasCommitted], [null, false], "of the service alone");
     assert.deepEqual(imageOf(folder), before);
   }));
 
@@ -100,7 +102,12 @@ Deno.test("inspectStore: reads the write-ahead log of a killed process, and keep
     await store.close();
     const copy = `${folder}/died/store.sqlite`;
     const before = await Deno.readFile(copy);
-    assert.deepEqual(await look(copy), { ...found, owner: null, unfinished: 1 });
+    assert.deepEqual(await look(copy), {
+      ...found,
+      owner: null,
+      unfinished: 1,
+      hasCommitted: false,
+    });
     assert.deepEqual(await Deno.readFile(copy), before);
     assert(Deno.statSync(`${copy}-wal`).size > 0);
   }));

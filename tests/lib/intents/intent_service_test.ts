@@ -3,7 +3,10 @@ import { setImmediate } from "node:timers/promises";
 import type { LogRecord } from "@logtape/logtape";
 import { createRegistry } from "../../../lib/http/metrics.ts";
 import { ChainGuard } from "../../../lib/intents/chain_guard.ts";
-import { type IntentBackendOptions, openIntentBackend } from "../../../lib/intents/backend.ts";
+import {
+  type IntentResourcesOptions,
+  openIntentResources,
+} from "../../../lib/intents/intent_resources.ts";
 import { IntentService } from "../../../lib/intents/intent_service.ts";
 import { StoreError } from "../../../lib/intents/errors.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
@@ -23,8 +26,8 @@ interface World {
   records: readonly LogRecord[];
 }
 
-function openBackend(overrides: Partial<IntentBackendOptions>) {
-  return openIntentBackend({
+function openResources(overrides: Partial<IntentResourcesOptions>) {
+  return openIntentResources({
     name: "bridge",
     database: ":memory:",
     rpcUrl: "http://127.0.0.1:9",
@@ -45,10 +48,10 @@ function withService(test: (world: World) => Promise<void>): Promise<void> {
   return withLogs("info", async (records) => {
     const node = FakeNode.start();
     const clock = new FakeClock();
-    const backend = await openBackend({ rpcUrl: node.url, clock });
+    const resources = await openResources({ rpcUrl: node.url, clock });
     const service = new IntentService({
-      backend,
-      guard: new ChainGuard({ ...backend, isOnChain: () => Promise.resolve(true) }),
+      resources,
+      guard: new ChainGuard({ ...resources, isOnChain: () => Promise.resolve(true) }),
       handler: { termsOf: () => assert.fail("Nothing is submitted") },
       retainMs: 60_000,
       registry: createRegistry(),
@@ -57,7 +60,7 @@ function withService(test: (world: World) => Promise<void>): Promise<void> {
       await test({ service, node, clock, records });
     } finally {
       await service.stop();
-      await backend.store.close();
+      await resources.store.close();
       await node.stop();
     }
   });
@@ -107,11 +110,11 @@ Deno.test("IntentService: a failure is logged without a health request, and the 
     assert.deepEqual(eventsOf(records), ["STORE_UNAVAILABLE"]);
   }));
 
-Deno.test("openIntentBackend: a database that belongs to another key is refused with both addresses, unless it is not bound", () =>
+Deno.test("openIntentResources: a database that belongs to another key is refused with both addresses, unless it is not bound", () =>
   withFolder(async (folder) => {
     const database = `${folder}/bridge.sqlite`;
-    const openAndClose = async (overrides: Partial<IntentBackendOptions>) =>
-      await (await openBackend({ database, ...overrides })).store.close();
+    const openAndClose = async (overrides: Partial<IntentResourcesOptions>) =>
+      await (await openResources({ database, ...overrides })).store.close();
     await openAndClose({});
     await assert.rejects(openAndClose({ signer: other }), (thrown) => {
       assert.ok(thrown instanceof StoreError);

@@ -210,7 +210,7 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
       await other.finish(await record("long over"), committed, 3);
       const during = await record("ends meanwhile");
       await record("goes on");
-      const { inFlight: before } = await store.lookUp("a");
+      const { inFlight: before } = await store.findState("a");
       assert.deepEqual([...before.keys].sort(), ["ends meanwhile", "goes on"]);
       await other.finish(during, committed, 3);
       await other.finish(await record("begins and ends meanwhile"), committed, 3);
@@ -220,10 +220,10 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
         "ends meanwhile",
         "goes on",
       ]]);
-      const { inFlight: later } = await store.lookUp("b");
+      const { inFlight: later } = await store.findState("b");
       await Promise.all([decideSince("b", later), decideSince("c", later)]);
       assert.deepEqual(seen.splice(0), [["a", "goes on"], ["a", "b", "goes on"]]);
-      const { inFlight: newest } = await store.lookUp("d");
+      const { inFlight: newest } = await store.findState("d");
       await Promise.all([decideSince("d", newest), decideSince("e", before)]);
       const [, ofEarlier] = seen; // one transaction looks back as far as the earlier of the two
       assert.ok(ofEarlier?.includes("begins and ends meanwhile"));
@@ -343,7 +343,7 @@ Deno.test("Reservations on SQLite: a damaged row fails its own insertion, and no
     await using store = new IntentStore(driver, "test");
     const count = new Count(10);
     await store.insert(newIntent("damaged"));
-    await driver.write("UPDATE intents SET subject = 'eve'", []);
+    await driver.write(`UPDATE intents SET "user" = 'eve'`, []);
     const batch = ["a", "damaged", "b"].map((key) => count.reserve(store, key, 1));
     const answers = await Promise.allSettled(batch);
     assert.deepEqual(answers.map(({ status }) => status), ["fulfilled", "rejected", "fulfilled"]);

@@ -166,9 +166,9 @@ Deno.test("SqliteDriver: a damaged saved value counts as missing, whatever its c
     const driver = SqliteDriver.open(path);
     await using store = new IntentStore(driver, "test");
     for (const damage of ["value = 'changed'", "value = x'00'", "saved_at_ms = 'never'"]) {
-      await store.saveValue("state", "{}", 1_700_000_000_000);
+      await store.records.saveValue("state", "{}", 1_700_000_000_000);
       await driver.write(`UPDATE saved_values SET ${damage}`, []);
-      assert.equal(await store.savedValue("state"), undefined, damage);
+      assert.equal(await store.records.savedValue("state"), undefined, damage);
     }
   }));
 

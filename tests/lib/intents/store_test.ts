@@ -68,15 +68,15 @@ const contract: Record<string, StoreTest> = {
     store,
     database,
   ) {
-    assert.equal(await store.savedValue("state"), undefined);
-    await store.saveValue("state", "ünï {", 1_700_000_000_000);
-    await store.saveValue("other", "2", 5);
-    await store.saveValue("state", '{"a":1}', 1_700_000_000_001);
+    assert.equal(await store.records.savedValue("state"), undefined);
+    await store.records.saveValue("state", "ünï {", 1_700_000_000_000);
+    await store.records.saveValue("other", "2", 5);
+    await store.records.saveValue("state", '{"a":1}', 1_700_000_000_001);
     await using again = await openIntentStore(database, "test");
     await using stranger = await openIntentStore(database, "stranger");
     const expected = { value: '{"a":1}', savedAtMs: 1_700_000_000_001 };
-    assert.deepEqual(await again.savedValue("state"), expected);
-    assert.equal(await stranger.savedValue("state"), undefined);
+    assert.deepEqual(await again.records.savedValue("state"), expected);
+    assert.equal(await stranger.records.savedValue("state"), undefined);
   },
 
   async "of concurrent inserts with one key, only one succeeds"(store, database) {
@@ -138,18 +138,18 @@ const contract: Record<string, StoreTest> = {
     assert.deepEqual(await store.setTransaction(intent, newer, 9), first);
   },
 
-  async "lookUp returns the key's intent and the keys in flight"(store, database) {
+  async "findState returns the key's intent and the keys in flight"(store, database) {
     await using stranger = await openIntentStore(database, "stranger");
     await stranger.insert(newIntent("a", { transaction: null }));
     await stranger.insert(newIntent("z"));
-    assert.deepEqual(await store.lookUp("a"), {
+    assert.deepEqual(await store.findState("a"), {
       state: undefined,
       inFlight: { keys: new Set(), newestSequence: 0 },
     });
     const { intent } = await store.insert(newIntent("a", { transaction: null }));
     const other = (await store.insert(newIntent("b"))).intent;
     const seen = async () => {
-      const { state, inFlight } = await store.lookUp("a");
+      const { state, inFlight } = await store.findState("a");
       return [state, ...[...inFlight.keys].sort(), inFlight.newestSequence - other.sequence];
     };
     assert.deepEqual(await seen(), ["accepted", "a", "b", 0]);
@@ -300,9 +300,8 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
           ? await PostgresDriver.open(database)
           : SqliteDriver.open(database);
         await using store = new IntentStore(driver, "test");
-        await driver.write(isPostgres ? NO_ROOM.postgres : NO_ROOM.sqlite, []);
         await store.checkWritable();
-        await assert.rejects(store.insert(newIntent("a")), StoreError);
+        await driver.write(isPostgres ? NO_ROOM.postgres : NO_ROOM.sqlite, []);
         await assert.rejects(store.checkWritable(), { code: "STORE_UNAVAILABLE" });
         await driver.write(isPostgres ? ROOM.postgres : ROOM.sqlite, []);
         await store.checkWritable();

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { rowDamaged, StoreError } from "../../../lib/intents/errors.ts";
-import { DamagedRows } from "../../../lib/intents/service_store.ts";
+import { DamagedRows } from "../../../lib/intents/service_records.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
 import { createUpkeepLoop } from "../../../lib/intents/upkeep.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
@@ -123,27 +123,26 @@ Deno.test("DamagedRows: each row is logged once, and at most 1,000 are remembere
     const damaged = new DamagedRows(serviceLog("test"));
     for (let index = 0; index < 1_500; index += 1) {
       for (let times = 0; times < 2; times += 1) damaged.report(rowDamaged(`${index}`, "changed"));
-      damaged.report(rowDamaged(`${index}`, "changed"), true);
     }
     assert.equal(damaged.size, 1_000);
-    assert.equal(records.length, 2_000);
+    assert.equal(records.length, 1_000);
     return Promise.resolve();
   }));
 
-Deno.test("Upkeep: a damaged row of another service is a warning, one of no service is an error", () =>
+Deno.test("Upkeep: a damaged row of another service is left to it, one of no service is an error", () =>
   withLogs("warning", (records) =>
     withUpkeep(async (world) => {
       const other = new IntentStore(world.driver, "other");
-      await other.updateRecord(); // as every start does
+      await other.records.update(); // as every start does
       for (const key of ["kept", "changed", "moved"]) await other.insert(newIntent(key));
       const damage = "UPDATE intents SET payload = '[]', service = ? WHERE key = ?";
       await world.driver.write(damage, ["other", "changed"]);
       const logged = () => records.map(({ level, properties }) => [level, properties.key]);
       await pass(world, 20_000);
-      assert.deepEqual(logged(), [["warning", "changed"]]);
+      assert.deepEqual(logged(), []);
       assert.equal(world.store.damaged.size, 0);
       await world.driver.write(damage, ["othfr", "moved"]);
       await pass(world, 20_000);
-      assert.deepEqual(logged(), [["warning", "changed"], ["error", "moved"]]);
+      assert.deepEqual(logged(), [["error", "moved"]]);
       assert.equal(world.store.damaged.size, 1);
     })));

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { slotAtOrAfter } from "../../../lib/prices/price_slots.ts";
 import { MARKETS } from "../../../lib/protocol/markets.ts";
-import type { BetAtRisk } from "../../../services/solver/shared/bet_at_risk.ts";
+import type { BetAtRisk } from "../../../lib/prices/worst_case_loss.ts";
 import { worstCaseLoss } from "../../../lib/prices/worst_case_loss.ts";
 import { termsAt } from "../../solver/support.ts";
 

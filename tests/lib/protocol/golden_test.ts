@@ -11,7 +11,7 @@ import {
   DEPOSIT_REQUEST_TYPE,
   depositRequestSchema,
 } from "../../../lib/protocol/deposit.ts";
-import { QUOTE_TYPE, quoteSchema, type QuoteTerms } from "../../../lib/protocol/quote.ts";
+import { QUOTE_TYPE, quoteSchema, type UnsignedQuote } from "../../../lib/protocol/quote.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
 import { LocalSigner, recoverSigner } from "../../../lib/protocol/signature.ts";
 import {
@@ -35,7 +35,7 @@ function digestOf({ kind, chainId, message }: Vector): Hex {
   return hashTransaction(transactionSchema.parse({ ...signed, type: kind }), chainId);
 }
 
-function termsOf(message: Vector["message"]): QuoteTerms {
+function termsOf(message: Vector["message"]): UnsignedQuote {
   const { base, quote, lowerPrice: lower, upperPrice: upper } = message;
   return quoteSchema.parse({
     ...message,

@@ -8,7 +8,7 @@ import { BACKFILL_SLOTS_MAX } from "../../../lib/protocol/constants.ts";
 import { LocalSigner, recoverSigner } from "../../../lib/protocol/signature.ts";
 import {
   hashTransaction,
-  quoteTermsOf,
+  quoteOf,
   signTransaction,
   transactionSchema,
   transactionToText,
@@ -107,10 +107,10 @@ for (const [what, value, reason] of outOfRange) {
   });
 }
 
-Deno.test("quoteTermsOf: the quote terms of an RfqSubmit have the hash of the quote", () => {
+Deno.test("quoteOf: the quote terms of an RfqSubmit have the hash of the quote", () => {
   const tx = transactionSchema.parse({ ...rfqSubmit, signature });
   assert(tx.type === "RfqSubmit");
-  const terms = quoteTermsOf(tx);
+  const terms = quoteOf(tx);
   const wire = quoteToWire({ ...terms, signature: tx.solverSignature });
   assert.equal(hashQuote(quoteSchema.parse(wire), 1337), hashQuote(terms, 1337));
 });

@@ -9,11 +9,7 @@ import type { VerifiedTransaction } from "../../../services/node/chain/embedded_
 import { actors, CHAIN_ID, deposit, ETH, hashOf, rfqSubmit } from "../support/actors.ts";
 import { GENESIS, MemoryChain, memoryRecords, SOLVER_BALANCE } from "../support/chain_in_memory.ts";
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
-import {
-  quoteTermsOf,
-  type RfqSubmit,
-  signTransaction,
-} from "../../../lib/protocol/transaction.ts";
+import { quoteOf, type RfqSubmit, signTransaction } from "../../../lib/protocol/transaction.ts";
 
 const NOW = 1_700_000_000_000;
 const context: ExecutionContext = {
@@ -200,7 +196,7 @@ Deno.test("Node: strangers cannot use a solver's quote to itself, whichever sign
   const tx = selfQuote(chain.now);
   const { solverSignature: leaked } = tx;
   assert.equal(leaked, tx.userSignature, "it is both sides' signature");
-  const digest = hashQuote(quoteTermsOf({ ...tx, from: stranger.address }), CHAIN_ID);
+  const digest = hashQuote(quoteOf({ ...tx, from: stranger.address }), CHAIN_ID);
   const ofStranger = stranger.sign(digest);
   const attempts: [solverSignature: Hex, userSignature: Hex, code: string][] = [
     [leaked, leaked, "QUOTE_SIGNER_MISMATCH"],

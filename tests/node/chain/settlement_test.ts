@@ -3,7 +3,7 @@ import { PriceRing } from "../../../lib/prices/price_ring.ts";
 import type { TimeSpan } from "../../../lib/prices/price_slots.ts";
 import { SETTLEMENTS_PER_SLICE } from "../../../services/node/chain/state.ts";
 import { CHECKPOINT_LATE_MAX_MS } from "../../../services/node/chain/checkpoints.ts";
-import { KnownPrices } from "../../../services/node/chain/known_prices.ts";
+import { PriceHistory } from "../../../services/node/chain/price_history.ts";
 import {
   decideOutcome,
   MISSING_SPANS_MAX,
@@ -25,7 +25,7 @@ const OUTSIDE = 21n;
 
 /** Prices with a hole in every second slot, and the box of a thesis over all of them. */
 function pricesWithHoles(holes: number) {
-  const prices = new KnownPrices(new PriceRing(1_024));
+  const prices = new PriceHistory(new PriceRing(1_024));
   const { ring } = prices;
   const endTime = START + 200 * holes;
   for (let time = START + 100; time < endTime; time += 200) ring.append(time, INSIDE);

@@ -4,7 +4,7 @@ import { PriceRing } from "../../../lib/prices/price_ring.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import { THESES_PAGE_MAX } from "../../../lib/protocol/methods/reads.ts";
 import { toWire } from "../../../lib/json.ts";
-import { KnownPrices } from "../../../services/node/chain/known_prices.ts";
+import { PriceHistory } from "../../../services/node/chain/price_history.ts";
 import {
   BATCH_ANSWER_CHARS_MAX,
   CALLS_PER_BATCH_MAX,
@@ -21,7 +21,7 @@ const groups = () => ["192.0.2.1"];
 
 /** A full page of price history, as `core_getPriceHistory` answers. */
 function fullPage() {
-  const history = new KnownPrices(new PriceRing(8_192));
+  const history = new PriceHistory(new PriceRing(8_192));
   const from = 1_700_000_000_000;
   for (let slot = 0; slot < PAGE_SLOTS; slot++) {
     history.ring.append(from + slot * 100, 3_000_000_000n + BigInt(slot));

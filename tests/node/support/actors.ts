@@ -5,7 +5,7 @@ import { LocalSigner } from "../../../lib/protocol/signature.ts";
 import {
   type BackfillOracle,
   type Deposit,
-  quoteTermsOf,
+  quoteOf,
   type RfqSubmit,
   signTransaction,
 } from "../../../lib/protocol/transaction.ts";
@@ -81,7 +81,7 @@ export function rfqSubmit(fields: QuoteFields): RfqSubmit {
     userSignature: "0x" as Hex,
     ...rest,
   };
-  const quoteHash = hashQuote(quoteTermsOf(unsigned), CHAIN_ID);
+  const quoteHash = hashQuote(quoteOf(unsigned), CHAIN_ID);
   unsigned.solverSignature = (solverSigner ?? solver).sign(quoteHash);
   unsigned.userSignature = (userSigner ?? user).sign(quoteHash);
   return signTransaction(unsigned, from ?? solver, CHAIN_ID).tx;

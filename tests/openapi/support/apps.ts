@@ -1,6 +1,5 @@
 /** The routes of each service on their own, with nothing behind them. */
 import { decodeBet } from "../../../services/solver/execution/execution.ts";
-import { MinimumBet } from "../../../services/solver/shared/limits.ts";
 import type { Handler, Hono, MiddlewareHandler } from "hono";
 import { Registry } from "prom-client";
 import { withDefaults } from "../../../lib/cli/options.ts";
@@ -39,7 +38,6 @@ export function solverApp(
     quoter: new Quoter({
       markets: SPEC_MARKETS,
       limit: { checkEstimate() {} },
-      minimumBet: new MinimumBet(),
       strategy,
       signer: solver,
       chainId: CHAIN_ID,

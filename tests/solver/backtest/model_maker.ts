@@ -1,5 +1,10 @@
 import { LIMITS } from "../../../services/solver/shared/limits.ts";
-import type { Maker, Offer, TrialBox, TrialKind } from "../../../services/solver/backtest/maker.ts";
+import type {
+  Maker,
+  TrialBox,
+  TrialKind,
+  TrialQuote,
+} from "../../../services/solver/backtest/maker.ts";
 import type { SlotPrice } from "../../../services/solver/backtest/slots.ts";
 
 /** A model that only has probabilities, as a maker with a margin. */
@@ -16,7 +21,7 @@ export abstract class ModelMaker implements Maker {
   /** Probability that the box holds; undefined if the model has too little data. */
   abstract probability(box: TrialBox, kind: TrialKind, nowMs: number): number | undefined;
 
-  offer(box: TrialBox, kind: TrialKind, nowMs: number): Offer | undefined {
+  quote(box: TrialBox, kind: TrialKind, nowMs: number): TrialQuote | undefined {
     const probability = this.probability(box, kind, nowMs);
     if (probability === undefined) return undefined;
     const ratio = Math.min(Number(LIMITS.maxPayoutRatio), (1 - this.#margin) / probability);

@@ -20,7 +20,7 @@ function trialOf(day: number, held: boolean, users: readonly string[]): Trial {
     box: { lower: 1, upper: 2, startMs: 0, endMs: 1 },
     kind,
     quotedMs: day * DAY_MS,
-    offers: [
+    quotes: [
       { probability: 0.4, ratio: 1.8 },
       { probability: 0.6, ratio: 1 / 0.6 },
     ],

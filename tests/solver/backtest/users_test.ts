@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { runBacktest } from "../../../services/solver/backtest/engine.ts";
-import type { Maker, Offer, TrialBox } from "../../../services/solver/backtest/maker.ts";
+import type { Maker, TrialBox, TrialQuote } from "../../../services/solver/backtest/maker.ts";
 import type { Results } from "../../../services/solver/backtest/results.ts";
 import { ReturnVolatility } from "../../../services/solver/backtest/return_volatility.ts";
 import { BacktestError } from "../../../services/solver/backtest/slots.ts";
@@ -14,7 +14,7 @@ const PRICE = 1_000_000_000;
 const QUOTED_MS = 200_000;
 const END_MS = 300_000;
 
-/** A maker with a constant offer, which records its calls. */
+/** A maker with a constant quote, which records its calls. */
 class FixedMaker implements Maker {
   readonly boxes: TrialBox[] = [];
   readonly settled: { held: boolean; endMs: number }[] = [];
@@ -22,15 +22,15 @@ class FixedMaker implements Maker {
 
   constructor(
     readonly name: string,
-    readonly offerAt: (nowMs: number) => Offer,
+    readonly quoteAt: (nowMs: number) => TrialQuote,
     readonly hold = 0,
   ) {}
 
   observe(): void {}
 
-  offer(box: TrialBox, _kind: unknown, nowMs: number): Offer {
+  quote(box: TrialBox, _kind: unknown, nowMs: number): TrialQuote {
     if (nowMs === QUOTED_MS) this.boxes.push(box);
-    return this.offerAt(nowMs);
+    return this.quoteAt(nowMs);
   }
 
   accepts(): boolean {
@@ -41,12 +41,12 @@ class FixedMaker implements Maker {
     return this.hold;
   }
 
-  confirms(): boolean {
+  passesRecheck(): boolean {
     this.rechecks += 1;
     return true;
   }
 
-  settle(_kind: unknown, _offer: unknown, held: boolean, endMs: number): void {
+  settle(_kind: unknown, _quote: unknown, held: boolean, endMs: number): void {
     this.settled.push({ held, endMs });
   }
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { RangemakerError } from "../../../lib/errors.ts";
 import { OutcomeUnknownError, StoreError } from "../../../lib/intents/errors.ts";
-import { betTermsOf } from "../../../lib/protocol/terms.ts";
+import { betOf } from "../../../lib/protocol/bet.ts";
 import { hashTransaction } from "../../../lib/protocol/transaction.ts";
 import type { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
 import { decodeExecution, encodeExecution } from "../../../services/solver/execution/execution.ts";
@@ -158,11 +158,11 @@ Deno.test("Executor: a bug in the hedge is reported as an internal error", () =>
 Deno.test("Executor: a second request for the same quote joins the first", () =>
   withExecutor(noHedge, async ({ executor, clock, store, sent }) => {
     const { execution } = signed(clock);
-    const lookUp = store.lookUp.bind(store);
+    const findState = store.findState.bind(store);
     let begun = 0;
-    store.lookUp = (key) => {
+    store.findState = (key) => {
       begun += 1;
-      return lookUp(key);
+      return findState(key);
     };
     const [one, two] = await Promise.all([1, 2].map(() => executor.execute(execution)));
     assert.deepEqual(one, two);
@@ -182,7 +182,7 @@ Deno.test("Executor: a transaction has its quote's terms and signatures, and the
       timestamp: clock.now(),
       from: solver.address,
       user: user.address,
-      ...betTermsOf(quote),
+      ...betOf(quote),
       payout: quote.payout,
       deadline: quote.deadline,
       solverSignature: quote.signature,
@@ -209,10 +209,10 @@ Deno.test("Executor: only the process that records an execution logs it as accep
       const events = () => records.map(({ properties: { event, code } }) => [event, code]);
       const { execution } = signed(clock);
       // Another process records it between the look and the insertion.
-      const lookUp = store.lookUp.bind(store);
-      store.lookUp = async (key) => {
-        store.lookUp = lookUp;
-        const before = await lookUp(key);
+      const findState = store.findState.bind(store);
+      store.findState = async (key) => {
+        store.findState = findState;
+        const before = await findState(key);
         await store.insert(recorded(clock));
         return before;
       };

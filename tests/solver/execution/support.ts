@@ -6,7 +6,7 @@ import { IntentStore } from "../../../lib/intents/store.ts";
 import { TransactionBuilder } from "../../../lib/intents/transactions.ts";
 import { Submitter } from "../../../lib/intents/submitter.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
-import type { QuoteTerms } from "../../../lib/protocol/quote.ts";
+import type { UnsignedQuote } from "../../../lib/protocol/quote.ts";
 import { decodeBet, encodeExecution } from "../../../services/solver/execution/execution.ts";
 import {
   ExecutionHandler,
@@ -31,7 +31,7 @@ import { FakeClock } from "../../support/fake_clock.ts";
 import { CHAIN_ID, market, signedExecution, solver, termsAt, user } from "../support.ts";
 
 /** A quote of one second, signed by both sides. */
-export function signed(clock: FakeClock, overrides: Partial<QuoteTerms> = {}) {
+export function signed(clock: FakeClock, overrides: Partial<UnsignedQuote> = {}) {
   return signedExecution(termsAt(clock.now(), { deadline: clock.now() + 1_000, ...overrides }));
 }
 
@@ -126,7 +126,7 @@ function createExecutor(hedge: Hedge, overrides: Overrides) {
   const options: ExecutorOptions = {
     intents: {
       store,
-      submit: (intent, options) => submitter.submit(intent, options),
+      submitOnce: (key, record) => submitter.submitOnce(key, record),
       requireChain: () => chain.require(),
     },
     handler,

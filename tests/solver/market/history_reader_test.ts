@@ -42,7 +42,7 @@ class FakeHistory {
 
 function reader(node: FakeHistory, clock = new FakeClock()) {
   const marketData = new MarketData({ floor: 0.1, minHistoryMs: 60_000 }, SPEC_MARKETS);
-  const prices = marketData.pricesOf(market);
+  const prices = marketData.stateOf(market);
   return { reader: createHistoryReader(node, marketData, clock), clock, prices };
 }
 

@@ -13,17 +13,17 @@ Deno.test("Market data: each price is assigned to its market, and a time in the 
   const marketData = new MarketData(settings, SPEC_MARKETS);
   const stale = { ...price, state: "stale" as const };
   marketData.setSpots({ [symbol]: stale, "DOGE/USDT": { ...price, price: 1n } }, 1_000);
-  assert.deepEqual(marketData.pricesOf(market).spot, {
+  assert.deepEqual(marketData.stateOf(market).spot, {
     price: 7n,
     lastUpdateMs: 1_000,
     fresh: false,
   });
   for (const other of MARKETS.filter((one) => one.symbol !== symbol)) {
-    assert.equal(marketData.pricesOf(other).spot, undefined);
+    assert.equal(marketData.stateOf(other).spot, undefined);
   }
   assert.deepEqual(marketData.symbolsWithoutPrice(), MARKETS.map((one) => one.symbol));
   marketData.setSpots({ [symbol]: price }, 2_000);
-  assert.deepEqual(marketData.pricesOf(market).spot, {
+  assert.deepEqual(marketData.stateOf(market).spot, {
     price: 7n,
     lastUpdateMs: 1_500,
     fresh: true,
@@ -40,14 +40,14 @@ Deno.test("Market data: has the given markets, and the given volatilities", () =
     new Map([[two, volatility]]),
   );
   assert.deepEqual([...marketData.markets], [one, two]);
-  assert.equal(marketData.pricesOf(two).volatility, volatility);
-  assert.notEqual(marketData.pricesOf(one).volatility, volatility);
-  assert.throws(() => marketData.pricesOf({ ...one, base: user.address }), TypeError);
+  assert.equal(marketData.stateOf(two).volatility, volatility);
+  assert.notEqual(marketData.stateOf(one).volatility, volatility);
+  assert.throws(() => marketData.stateOf({ ...one, base: user.address }), TypeError);
 });
 
 Deno.test("Market data: the calibration contains each market's horizons that have windows", () => {
   const marketData = new MarketData(settings, SPEC_MARKETS);
-  const { volatility } = marketData.pricesOf(market);
+  const { volatility } = marketData.stateOf(market);
   for (let minute = 0; minute < 6; minute++) {
     const timeMs = minute * 60_000;
     volatility.addCandle({ timeMs, durationMs: 60_000, open: 7, high: 8, low: 6, close: 7 });
@@ -65,7 +65,7 @@ Deno.test("Market data: the calibration contains each market's horizons that hav
 
 Deno.test("Market data: prices that are 0, between slots or repeated are ignored", () => {
   const marketData = new MarketData(settings, SPEC_MARKETS);
-  const prices = marketData.pricesOf(market);
+  const prices = marketData.stateOf(market);
   assert.equal(prices.historyEndMs, 0);
   const slots = [[0, 4n], [100, 5n], [150, 6n], [200, 0n], [300, 7n], [300, 8n], [
     200,
@@ -82,7 +82,7 @@ Deno.test("Market data: prices that are 0, between slots or repeated are ignored
 });
 
 Deno.test("Market data: recorded prices update volatility and stillness", () => {
-  const prices = new MarketData(settings, SPEC_MARKETS).pricesOf(market);
+  const prices = new MarketData(settings, SPEC_MARKETS).stateOf(market);
   const before = prices.stillness.share;
   const slots = Array.from({ length: 1_200 }, (_, slot) => ({ time: slot * 100, price: 5_000n }));
   prices.addHistory(slots, 120_000);
@@ -91,7 +91,7 @@ Deno.test("Market data: recorded prices update volatility and stillness", () => 
 });
 
 Deno.test("Market data: a price over 2 s ahead of the clock is not fresh: the clock is behind", () => {
-  const known = new MarketData(settings, SPEC_MARKETS).pricesOf(market);
+  const known = new MarketData(settings, SPEC_MARKETS).stateOf(market);
   known.setSpot({ ...price, lastUpdate: 12_000 }, 10_000);
   assert.deepEqual(known.spot, { price: 7n, lastUpdateMs: 10_000, fresh: true });
   known.setSpot({ ...price, lastUpdate: 12_001 }, 10_000);

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import { openIntentStore } from "../../../lib/intents/open_store.ts";
 import { StoreError } from "../../../lib/intents/errors.ts";
+import type { ServiceRecords } from "../../../lib/intents/service_records.ts";
 import type { IntentStore } from "../../../lib/intents/store.ts";
 import { ExchangeHistory } from "../../../lib/net/exchange_history.ts";
 import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
@@ -18,7 +19,7 @@ const settings = { floor: 0.01, minHistoryMs: 60_000 };
 
 /** One run of a solver on a store: what it loads, and the market data that it continues with. */
 async function run(
-  store: Pick<IntentStore, "saveValue" | "savedValue">,
+  { records }: { records: Pick<ServiceRecords, "saveValue" | "savedValue"> },
   { clock = new FakeClock(), historyUrl, dryRun = false }: {
     clock?: FakeClock;
     historyUrl?: string;
@@ -28,13 +29,13 @@ async function run(
   const history = historyUrl === undefined
     ? undefined
     : new ExchangeHistory(historyUrl, clock, { attemptsMax: 2 });
-  const keeper = new VolatilityKeeper({ store, clock, history, dryRun });
+  const keeper = new VolatilityKeeper({ records, clock, history, dryRun });
   const marketData = new MarketData(
     settings,
     SPEC_MARKETS,
     await keeper.readSaved(SPEC_MARKETS, settings),
   );
-  const { volatility } = marketData.pricesOf(market);
+  const { volatility } = marketData.stateOf(market);
   const forecast = () => volatility.forecast(clock.now(), clock.now() + 3_600_000);
   return { keeper, marketData, clock, volatility, forecast };
 }
@@ -78,9 +79,9 @@ Deno.test("Volatility keeper: saves every minute, so a killed process loses a mi
   addMinutes({ clock, ...first }, 10);
   clock.advance(59_999);
   await setImmediate();
-  assert.equal(await store.savedValue("volatility"), undefined);
+  assert.equal(await store.records.savedValue("volatility"), undefined);
   clock.advance(1);
-  await eventually("a saved state", () => store.savedValue("volatility"));
+  await eventually("a saved state", () => store.records.savedValue("volatility"));
   const second = await run(store, { clock });
   assert.equal(second.volatility.candlesEndMs, first.volatility.candlesEndMs);
   await first.keeper.stop();
@@ -94,7 +95,7 @@ Deno.test("Volatility keeper: a dry run uses the saved state, and saves nothing"
   await first.keeper.start(first.marketData);
   addMinutes(first, 10);
   await first.keeper.stop();
-  const saved = await store.savedValue("volatility");
+  const saved = await store.records.savedValue("volatility");
   first.clock.advance(5 * MINUTE_MS);
   const dry = await run(store, { clock: first.clock, dryRun: true });
   assert.equal(dry.volatility.candlesEndMs, first.volatility.candlesEndMs);
@@ -102,7 +103,7 @@ Deno.test("Volatility keeper: a dry run uses the saved state, and saves nothing"
   addMinutes(dry, 2);
   dry.clock.advance(2 * MINUTE_MS);
   await dry.keeper.stop();
-  assert.deepEqual(await store.savedValue("volatility"), saved);
+  assert.deepEqual(await store.records.savedValue("volatility"), saved);
   await store.close();
 });
 
@@ -137,7 +138,10 @@ Deno.test("Volatility keeper: without prices or before its start, it saves and l
     const { keeper, marketData } = await run(store);
     await keeper.start(marketData);
     await keeper.stop();
-    assert.deepEqual([await store.savedValue("volatility"), records.length], [undefined, 0]);
+    assert.deepEqual([await store.records.savedValue("volatility"), records.length], [
+      undefined,
+      0,
+    ]);
     await store.close();
   }));
 
@@ -148,7 +152,8 @@ async function goodState(): Promise<string> {
   await first.keeper.start(first.marketData);
   addMinutes(first, 10);
   await first.keeper.stop();
-  const { value } = await store.savedValue("volatility") ?? assert.fail("Nothing was saved");
+  const { value } = await store.records.savedValue("volatility") ??
+    assert.fail("Nothing was saved");
   await store.close();
   return value;
 }
@@ -176,7 +181,9 @@ for (const [name, spoil, logs] of spoiled) {
     const value = spoil(await goodState());
     const savedValue = () => Promise.resolve({ value, savedAtMs: 0 });
     await withLogs("info", async (records) => {
-      const { forecast } = await run({ savedValue, saveValue: () => Promise.resolve() });
+      const { forecast } = await run({
+        records: { savedValue, saveValue: () => Promise.resolve() },
+      });
       assert.equal(forecast(), undefined);
       assert.equal(records.length, 1);
       const { reason, count } = records[0]?.properties ?? {};
@@ -187,12 +194,12 @@ for (const [name, spoil, logs] of spoiled) {
 }
 
 Deno.test("Volatility keeper: if the store fails, it starts without history and logs that once", async () => {
-  const store = {
+  const failing = {
     savedValue: () => Promise.reject(new StoreError("Database is away")),
-    saveValue: (): Promise<void> => store.savedValue(),
+    saveValue: (): Promise<void> => failing.savedValue(),
   };
   await withLogs("info", async (records) => {
-    const first = await run(store);
+    const first = await run({ records: failing });
     await first.keeper.start(first.marketData);
     addMinutes(first, 2);
     const minutes = async (count: number) => {
@@ -202,10 +209,10 @@ Deno.test("Volatility keeper: if the store fails, it starts without history and 
       }
     };
     await minutes(3);
-    const { saveValue } = store;
-    store.saveValue = () => Promise.resolve();
+    const { saveValue } = failing;
+    failing.saveValue = () => Promise.resolve();
     await minutes(2);
-    store.saveValue = saveValue;
+    failing.saveValue = saveValue;
     await first.keeper.stop();
     const logged = records.map(({ category, level, properties: { reason } }) =>
       [category[1], level, reason].join(" ").trim()

@@ -9,7 +9,7 @@ import {
 } from "../../../services/solver/pricing/barrier_strategy.ts";
 import { type MarketView, PricingRefusedError } from "../../../services/solver/pricing/strategy.ts";
 import { forecastOf } from "../../../services/solver/pricing/volatility_forecast.ts";
-import type { BetTerms } from "../../../lib/protocol/terms.ts";
+import type { Bet } from "../../../lib/protocol/bet.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { market } from "../support.ts";
 
@@ -44,7 +44,7 @@ export function barrier(
     minWidthTicks: 4,
     ...options,
   });
-  const bet: BetTerms = {
+  const bet: Bet = {
     thesisType: "box",
     base: market.base,
     quote: market.quote,

@@ -11,7 +11,7 @@ import { forecastOf } from "../../../services/solver/pricing/volatility_forecast
 import { assertRefused, barrier, SPOT } from "./barrier.ts";
 import { decodeBet } from "../../../services/solver/execution/execution.ts";
 import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
-import type { BetTerms } from "../../../lib/protocol/terms.ts";
+import type { Bet } from "../../../lib/protocol/bet.ts";
 import { bookSkew } from "../../../services/solver/pricing/barrier_strategy.ts";
 import { market, quoteHashOf, solver, user } from "../support.ts";
 
@@ -260,7 +260,7 @@ Deno.test("Barrier: WINDOW_ENDED after the end of the window", () => {
   assertRefused(() => strategy.price(bet), "WINDOW_ENDED", "never", /0 ms ago/);
 });
 
-Deno.test("Barrier: the last look refuses a quote with less than half of the margin left", () => {
+Deno.test("Barrier: the recheck refuses a quote with less than half of the margin left", () => {
   const { strategy, bet, clock, view, ring } = barrier();
   const { payout } = strategy.price(bet);
   assert.ok(payout > bet.betAmount);
@@ -289,7 +289,7 @@ Deno.test("Barrier: the last look refuses a quote with less than half of the mar
   );
 });
 
-Deno.test("Barrier: the last look refuses a quote that a new one exceeds, so the user gets the better price", () => {
+Deno.test("Barrier: the recheck refuses a quote that a new one exceeds, so the user gets the better price", () => {
   const { strategy, bet, view } = barrier();
   const { payout } = strategy.price(bet);
   view.spot.price = SPOT + 4_000_000n;
@@ -318,7 +318,7 @@ function skewed() {
     },
   });
   let count = 0;
-  const hold = (bet: BetTerms, payout: bigint) => {
+  const hold = (bet: Bet, payout: bigint) => {
     const quoteHash = quoteHashOf(count += 1);
     book.reserve(quoteHash, { ...bet, payout, user: user.address, solver: solver.address });
     return quoteHash;

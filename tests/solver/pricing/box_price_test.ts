@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { earlyPriceIsProfitable, priceBox } from "../../../services/solver/pricing/box_price.ts";
+import { needsHold, priceBox } from "../../../services/solver/pricing/box_price.ts";
 import { boxProbability } from "./reference.ts";
 import { forecastOf } from "../../../services/solver/pricing/volatility_forecast.ts";
 import { YEAR_MS } from "../../../lib/time.ts";
@@ -61,7 +61,7 @@ Deno.test("Price of a box: a box that ends during the hold is charged as certain
 function threeSecondsPay(width: number, offset: number, payout = 1): boolean {
   const half = width * Math.sqrt(60);
   const given = box(half * (1 + offset), half * (1 - offset));
-  return earlyPriceIsProfitable(given, model, 3_000, payout * (1 - MARGIN));
+  return needsHold(given, model, 3_000, payout * (1 - MARGIN));
 }
 
 Deno.test("Early prices: profitable near a bound and on narrow boxes, not in the middle of wider ones", () => {
@@ -82,14 +82,14 @@ Deno.test("Early prices: profitable in the middle of a box if the payout is high
 
 Deno.test("Early prices: profitable on a box that ends within the lead, never without a lead", () => {
   const far = box(100, 100);
-  assert.equal(earlyPriceIsProfitable(far, model, 60_000, 0.95), true);
-  assert.equal(earlyPriceIsProfitable(box(7, 7), model, 0, 2), false);
+  assert.equal(needsHold(far, model, 60_000, 0.95), true);
+  assert.equal(needsHold(box(7, 7), model, 0, 2), false);
 });
 
 Deno.test("Early prices: profitable if the lower or upper bound is within two deviations of the lead", () => {
   for (const near of [box(1, 14), box(14, 1)]) {
-    assert.equal(earlyPriceIsProfitable(near, model, 1_000, 0.3), true);
-    assert.equal(earlyPriceIsProfitable(near, model, 100, 0.3), false);
+    assert.equal(needsHold(near, model, 1_000, 0.3), true);
+    assert.equal(needsHold(near, model, 100, 0.3), false);
   }
 });
 

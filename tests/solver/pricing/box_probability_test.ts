@@ -4,15 +4,15 @@ import fc from "fast-check";
 import { gaussian, seededRandom } from "../../../lib/random.ts";
 import { UINT64_MAX } from "../../../lib/protocol/scalars.ts";
 import {
+  type BoxToPrice,
   noTouchAtChecks,
-  type OpenBox,
   priceChecksOf,
   type PriceMotion,
 } from "../../../services/solver/pricing/box_probability.ts";
 import { latticeProbability } from "./no_free_bet.ts";
 import { YEAR_MS } from "../../../lib/time.ts";
 
-type BoxView = OpenBox & PriceMotion;
+type BoxView = BoxToPrice & PriceMotion;
 
 const NOW_MS = 1_700_000_000_000;
 

@@ -1,8 +1,8 @@
 /** Shared by the tests of the model: terms as textbooks give them. */
 import type { Corridor } from "../../../services/solver/pricing/double_no_touch.ts";
 import {
+  type BoxToPrice,
   noTouchAtChecks,
-  type OpenBox,
   priceChecksOf,
   type PriceMotion,
 } from "../../../services/solver/pricing/box_probability.ts";
@@ -50,7 +50,7 @@ export function seconds(count: number): number {
 }
 
 /** Probability that a box is not broken until its end, in one scenario. */
-export function boxProbability(box: OpenBox & PriceMotion): number {
+export function boxProbability(box: BoxToPrice & PriceMotion): number {
   const checks = priceChecksOf(box);
   return checks === undefined ? 1 : noTouchAtChecks(checks, box);
 }

@@ -3,7 +3,6 @@ import { RangemakerError } from "../../../lib/errors.ts";
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
 import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import type { PricingDetails } from "../../../services/solver/pricing/strategy.ts";
-import { MinimumBet } from "../../../services/solver/shared/limits.ts";
 import { estimateToWire } from "../../../services/solver/quoting/estimate.ts";
 import { Quoter, type QuoterOptions } from "../../../services/solver/quoting/quoter.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -19,7 +18,6 @@ function quoterOf(overrides: Partial<QuoterOptions> = {}, payout = 130n) {
   return new Quoter({
     markets: SPEC_MARKETS,
     limit: { checkEstimate() {} },
-    minimumBet: new MinimumBet(),
     strategy: { name: "fixed", price: () => ({ payout, details }) },
     signer: solver,
     chainId: CHAIN_ID,
@@ -64,10 +62,9 @@ Deno.test("Quoter: a payout is at most ten times the bet", () => {
 });
 
 Deno.test("Quoter: a bet below the chain's minimum is refused", () => {
-  const minimumBet = new MinimumBet();
-  const quoter = quoterOf({ minimumBet });
+  const quoter = quoterOf({});
   for (const [required, smallest] of [[101n, 101n], [100n, 100n], [0n, 1n]] as const) {
-    minimumBet.setChainMinimum(required);
+    quoter.setChainMinimum(required);
     assert.equal(quoter.minBetAmount, smallest);
     const tooSmall = { ...request, betAmount: smallest - 1n };
     for (const ask of ["quote", "estimate"] as const) {

@@ -19,7 +19,7 @@ export interface Finding extends Partial<Repair> {
   commandsByWay?: Problem["commandsByWay"];
   /** The process that does not answer. */
   pid?: number;
-  /** Heading of the chapter in docs/operating.md. */
+  /** Heading of the chapter in docs/runbooks.md or docs/operating.md. */
   chapter: string;
   /** The likely cause: a needed service that is or was away, or the service itself. */
   cause?: ServiceName | undefined;
@@ -84,7 +84,7 @@ export function serviceVerdictOf(
   return ["won", isReady === undefined ? "✓ healthy" : "✓ healthy, ready"];
 }
 
-/** The chapter of docs/operating.md that starts each service in a terminal. */
+/** The chapter of docs/deploying.md that starts each service in a terminal. */
 export const START_CHAPTER = "Each service on its own";
 
 /** Path of a chapter of the runbook, with commands for a service and its process. */

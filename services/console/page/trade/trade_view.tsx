@@ -184,8 +184,15 @@ function useBar(side: RefObject<HTMLElement | null>): void {
       for (const part of side.current?.querySelectorAll(".action-bar, .next") ?? []) {
         part.toggleAttribute("data-fixed", part === fixed);
       }
-      style.setProperty("--bar", `${fixed?.offsetHeight ?? 0}px`);
-      // An error may have appeared below it.
+      const [before, height] = [
+        parseFloat(style.getPropertyValue("--bar")),
+        heightOf(fixed ?? null),
+      ];
+      style.setProperty("--bar", `${height}px`);
+      // A bar that grows may cover the field in use, and an error may have appeared below it.
+      if (height > before) {
+        document.querySelector(".fields :focus")?.scrollIntoView({ block: "nearest" });
+      }
       document.querySelector(":focus ~ .failure")?.scrollIntoView({ block: "nearest" });
     };
     look(); // before anything is scrolled into view

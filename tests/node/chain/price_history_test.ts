@@ -2,15 +2,15 @@ import assert from "node:assert/strict";
 import { PriceRing } from "../../../lib/prices/price_ring.ts";
 import {
   BACKFILLED_PAGES_MAX,
-  BackfilledSlots,
-  KnownPrices,
-} from "../../../services/node/chain/known_prices.ts";
+  BackfilledPrices,
+  PriceHistory,
+} from "../../../services/node/chain/price_history.ts";
 
 const PAGE_MS = 25_600;
 const START = 1_700_000_000_000 - 1_700_000_000_000 % PAGE_MS;
 
-Deno.test("BackfilledSlots: returns stored prices across pages and gaps", () => {
-  const held = new BackfilledSlots();
+Deno.test("BackfilledPrices: returns stored prices across pages and gaps", () => {
+  const held = new BackfilledPrices();
   for (const offset of [0, 100, PAGE_MS - 100, PAGE_MS, 3 * PAGE_MS]) {
     held.put(START + offset, BigInt(offset + 1));
   }
@@ -29,8 +29,8 @@ Deno.test("BackfilledSlots: returns stored prices across pages and gaps", () => 
   ]);
 });
 
-Deno.test("BackfilledSlots: keepOnly keeps the pages of the given spans", () => {
-  const held = new BackfilledSlots();
+Deno.test("BackfilledPrices: keepOnly keeps the pages of the given spans", () => {
+  const held = new BackfilledPrices();
   for (let page = 0; page < 5; page++) held.put(START + page * PAGE_MS, 1n);
   held.keepOnly([
     { from: START + PAGE_MS - 100, to: START + PAGE_MS },
@@ -40,15 +40,15 @@ Deno.test("BackfilledSlots: keepOnly keeps the pages of the given spans", () => 
   assert.deepEqual(kept, [1n, undefined, undefined, 1n, undefined]);
 });
 
-Deno.test("BackfilledSlots: accepts no further page at its limit", () => {
-  const held = new BackfilledSlots();
+Deno.test("BackfilledPrices: accepts no further page at its limit", () => {
+  const held = new BackfilledPrices();
   for (let page = 0; page < BACKFILLED_PAGES_MAX; page++) held.put(START + page * PAGE_MS, 1n);
   assert.equal(held.canStore(START + 100), true);
   assert.equal(held.canStore(START - 100), false);
 });
 
-Deno.test("KnownPrices: checkRange reports the earliest price outside, backfilled or in the ring", () => {
-  const history = new KnownPrices(new PriceRing(16));
+Deno.test("PriceHistory: checkRange reports the earliest price outside, backfilled or in the ring", () => {
+  const history = new PriceHistory(new PriceRing(16));
   const range = { lower: 10n, upper: 20n };
   history.ring.append(START, 15n);
   history.ring.append(START + 300, 15n);
@@ -65,11 +65,11 @@ Deno.test("KnownPrices: checkRange reports the earliest price outside, backfille
   });
 });
 
-Deno.test("KnownPrices: the earliest price outside is reported, whatever gaps follow", () => {
+Deno.test("PriceHistory: the earliest price outside is reported, whatever gaps follow", () => {
   const range = { lower: 10n, upper: 20n };
   /** Prices in the ring by slot, then backfilled ones; all others are missing. */
   const breachOf = (inRing: Record<number, bigint>, held: Record<number, bigint>) => {
-    const history = new KnownPrices(new PriceRing(16));
+    const history = new PriceHistory(new PriceRing(16));
     for (const [slot, price] of Object.entries(inRing)) {
       history.ring.append(START + Number(slot) * 100, price);
     }

@@ -1,22 +1,10 @@
 import { z } from "zod";
 import { type Address, addressSchema, hash32Schema, type Hex } from "../protocol/scalars.ts";
 import { asStoreError, StoreDamagedError, StoreError } from "./errors.ts";
-import {
-  checksum,
-  integerSchema,
-  parseRow,
-  sequenceSchema,
-  type SqlDriver,
-  type SqlSteps,
-  type SqlValue,
-  type Statement,
-} from "./database.ts";
+import { checksum, integerSchema, parseRow, type SqlDriver, type SqlSteps } from "./database.ts";
 import type { Logger } from "@logtape/logtape";
 
 const SQL = {
-  // Writes on purpose: a read would not detect a full disk or a missing standby.
-  check: `INSERT INTO services (service, checks) VALUES (?, 1)
-    ON CONFLICT (service) DO UPDATE SET checks = services.checks + 1`,
   // Takes the row's lock until the transaction ends, whether the row is new or not.
   readRecord: `INSERT INTO services (service) VALUES (?)
     ON CONFLICT (service) DO UPDATE SET service = excluded.service
@@ -27,7 +15,6 @@ const SQL = {
   saveValue: `INSERT INTO saved_values (service, name, value, saved_at_ms, checksum)
     VALUES (?, ?, ?, ?, ?) ON CONFLICT (service, name) DO UPDATE
     SET value = excluded.value, saved_at_ms = excluded.saved_at_ms, checksum = excluded.checksum`,
-  removeIntent: "DELETE FROM intents WHERE sequence = ?",
   savedValue: "SELECT * FROM saved_values WHERE service = ? AND name = ?",
 };
 
@@ -66,17 +53,14 @@ const savedValueSchema = z.object({
   checksum: integerSchema,
 });
 
-/** The part of a service's store beside its intents. Every method throws like {@link SqlDriver}. */
-export class ServiceStore implements AsyncDisposable {
-  protected readonly db: SqlDriver;
-  protected readonly service: string;
-  /** The insertion of an intent that failed last, unless one has succeeded since. */
-  protected failedInsertion: Statement | undefined;
+/** What a store keeps of a service beside its intents. Every method throws like {@link SqlDriver}. */
+export class ServiceRecords {
+  readonly #db: SqlDriver;
+  readonly #service: string;
 
-  /** @param service The store sees nothing of other services. */
   constructor(db: SqlDriver, service: string) {
-    this.db = db;
-    this.service = service;
+    this.#db = db;
+    this.#service = service;
   }
 
   /**
@@ -85,12 +69,12 @@ export class ServiceStore implements AsyncDisposable {
    * @param learned `resetBlock` replaces the highest block, even by a lower one.
    * @returns The record as it is now.
    */
-  async updateRecord(
+  async update(
     learned: Partial<ServiceRecord> & { resetBlock?: number } = {},
   ): Promise<ServiceRecord> {
-    const service = this.service;
+    const service = this.#service;
     // Not thrown inside the transaction, which may be part of a batch.
-    const result = await this.db.transaction(
+    const result = await this.#db.transaction(
       function* (): SqlSteps<ServiceRecord | StoreError> {
         const [[row] = []] = yield [{ sql: SQL.readRecord, values: [service] }];
         let before: ServiceRecord;
@@ -116,65 +100,34 @@ export class ServiceStore implements AsyncDisposable {
 
   /** The account that the store is bound to; null if it is bound to none. */
   async owner(): Promise<Address | null> {
-    const [row] = await this.db.read(SQL.owner, [this.service]);
+    const [row] = await this.#db.read(SQL.owner, [this.#service]);
     return row === undefined ? null : recordOfRow(row).signer;
-  }
-
-  /**
-   * Checks that the store accepts writes, by making one. An insertion that has failed is tried too,
-   * and taken back: on a full disk, a row can be updated where there is no room for a new one.
-   */
-  async checkWritable(): Promise<void> {
-    await this.change(SQL.check, [this.service]);
-    const insertion = this.failedInsertion;
-    if (insertion === undefined) return;
-    await this.db.transaction(function* (): SqlSteps<void> {
-      const [[row] = []] = yield [insertion];
-      if (row === undefined) return;
-      yield [{ sql: SQL.removeIntent, values: [parseRow(sequenceSchema, row).sequence] }];
-    });
-    this.failedInsertion = undefined;
   }
 
   /** Saves a value of the service under a name, and replaces the previous one. */
   async saveValue(name: string, value: string, nowMs: number): Promise<void> {
     const columns = [name, value, nowMs];
-    await this.change(SQL.saveValue, [this.service, ...columns, checksum(columns)]);
+    await this.#db.write(SQL.saveValue, [this.#service, ...columns, checksum(columns)]);
   }
 
   /** The value saved under a name, and the time it was saved. A damaged one counts as missing. */
   async savedValue(name: string): Promise<{ value: string; savedAtMs: number } | undefined> {
-    const [row] = await this.db.read(SQL.savedValue, [this.service, name]);
+    const [row] = await this.#db.read(SQL.savedValue, [this.#service, name]);
     if (row === undefined) return undefined;
     const { data } = savedValueSchema.safeParse(row);
     if (data === undefined) return undefined;
     const { value, saved_at_ms: savedAtMs, checksum: stored } = data;
     return stored === checksum([name, value, savedAtMs]) ? { value, savedAtMs } : undefined;
   }
-
-  /** Finishes running statements, then disconnects. */
-  close(): Promise<void> {
-    return this.db.close();
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close();
-  }
-
-  /** @returns How many rows a statement has changed. */
-  protected async change(sql: string, values: SqlValue[]): Promise<number> {
-    return (await this.db.write(`${sql} RETURNING 1 AS changed`, values)).length;
-  }
 }
 
-/** Most damaged rows of each kind that are remembered, counted and logged. */
+/** Most damaged rows that are remembered, counted and logged. */
 const DAMAGED_ROWS_MAX = 1_000;
 
 /** The damaged rows found since the start; each is logged once. */
 export class DamagedRows {
   readonly #log: Logger;
   readonly #found = new Map<string | undefined, StoreDamagedError>();
-  readonly #foundOfOthers = new Map<string | undefined, StoreDamagedError>();
 
   constructor(log: Logger) {
     this.#log = log;
@@ -188,17 +141,11 @@ export class DamagedRows {
     return this.#found.values().next().value;
   }
 
-  /** @param isOfOther It belongs to another service in the database, which reports it itself. */
-  report(damage: StoreDamagedError, isOfOther = false): void {
+  report(damage: StoreDamagedError): void {
     const { key, message: reason } = damage;
-    const found = isOfOther ? this.#foundOfOthers : this.#found;
-    if (found.has(key) || found.size === DAMAGED_ROWS_MAX) return;
-    found.set(key, damage);
+    if (this.#found.has(key) || this.#found.size === DAMAGED_ROWS_MAX) return;
+    this.#found.set(key, damage);
     const facts = { event: "store_damaged", key, reason };
-    if (isOfOther) {
-      this.#log.warn("{reason}. It belongs to another service: restore its backup", facts);
-    } else {
-      this.#log.error("{reason}. Nothing that depends on it is sent: restore a backup", facts);
-    }
+    this.#log.error("{reason}. Nothing that depends on it is sent: restore a backup", facts);
   }
 }

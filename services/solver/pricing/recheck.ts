@@ -22,8 +22,9 @@ export interface PriceNow {
 }
 
 /**
- * Last look: a quote may be executed while its payout, at the current probability, leaves the maker
- * between half and one and a half times its margin. What the book withholds is deducted first.
+ * The recheck of a price, called last look in trading: a quote may be executed while its payout, at
+ * the current probability, leaves the maker between half and one and a half times its margin. What
+ * the book withholds is deducted first.
  *
  * The check is symmetric, as the FX Global Code asks of last look (principle 17). A price that
  * moved against the user is refused too: the payout is part of the hash that the user has signed,
@@ -32,7 +33,7 @@ export interface PriceNow {
  *
  * @throws A `PricingRefusedError`: `PRICE_MOVED` or `PRICE_IMPROVED`, with both payouts as details.
  */
-export function requireLastLook(
+export function requirePayout(
   { betAmount, payout }: { betAmount: bigint; payout: bigint },
   { probability, margin, skew, withheldAtLeast }: PriceNow,
 ): void {

@@ -9,10 +9,10 @@ import {
 } from "./scalars.ts";
 
 /**
- * The terms of a bet: the one definition that quoting, executing, the transaction, the ledger and
+ * The fields of a bet: the one definition that quoting, executing, the transaction, the ledger and
  * the client share. Prices and amounts have 6 decimals, times are Unix milliseconds.
  */
-export const betTermsShape = {
+export const betShape = {
   thesisType: thesisTypeSchema,
   base: described(addressSchema, "Base token of a supported pair"),
   quote: described(addressSchema, "Quote token of a supported pair"),
@@ -23,20 +23,23 @@ export const betTermsShape = {
   endTime: described(timestampSchema, "End of the thesis, Unix milliseconds"),
 };
 
-const betTermsSchema = z.object(betTermsShape);
+const betSchema = z.object(betShape);
 
-/** The terms of a bet: everything its price depends on. */
-export type BetTerms = z.output<typeof betTermsSchema>;
+/** What a user asks for: everything that its price depends on. */
+export type Bet = z.output<typeof betSchema>;
 
-/** Copies the terms of a bet out of a message that contains them. */
-export function betTermsOf(carrier: BetTerms): BetTerms {
+/** What is drawn: a price range times a time window. */
+export type Box = Pick<Bet, "lowerPrice" | "upperPrice" | "startTime" | "endTime">;
+
+/** Copies the bet out of a message that contains its fields. */
+export function betOf(carrier: Bet): Bet {
   const { thesisType, base, quote, lowerPrice, upperPrice, betAmount, startTime, endTime } =
     carrier;
   return { thesisType, base, quote, lowerPrice, upperPrice, betAmount, startTime, endTime };
 }
 
 /** Why solver and node refuse a bet: the text of each code, from the numbers in `details`. */
-export const TERMS_TEXTS = {
+export const BET_REFUSAL_TEXTS = {
   BET_TOO_SMALL: (d: { betAmount: bigint; minBetAmount: bigint }) =>
     `Bet of ${usdcText(d.betAmount)} is below ${usdcText(d.minBetAmount)}: bet more`,
   INVALID_PRICE_RANGE: (d: { lowerPrice: bigint; upperPrice: bigint }) =>

@@ -26,7 +26,7 @@ const STARTING_MS = 30_000;
 /** Time between two attempts. */
 const ATTEMPT_INTERVAL_MS = 500;
 
-export interface IntentBackendOptions {
+export interface IntentResourcesOptions {
   /** The service: owner of the intents, and first part of its metrics. */
   name: string;
   database: string;
@@ -41,8 +41,8 @@ export interface IntentBackendOptions {
   clock: Clock;
 }
 
-/** The store of a service, its node, and what signs for it: all that recording and sending needs. */
-export interface IntentBackend {
+/** What recording and sending intents needs: store, node, signer and clock of a service. */
+export interface IntentResources {
   name: string;
   /** Close it when nothing uses it any more. */
   store: IntentStore;
@@ -61,7 +61,9 @@ export interface IntentBackend {
  *
  * @throws {StoreError} If the database cannot be used, or belongs to another key.
  */
-export async function openIntentBackend(options: IntentBackendOptions): Promise<IntentBackend> {
+export async function openIntentResources(
+  options: IntentResourcesOptions,
+): Promise<IntentResources> {
   const { name, database, rpcUrl: url, signer, chainId, bindsKey, clock } = options;
   const store = await openWhenReady(database, name, clock);
   try {
@@ -88,7 +90,7 @@ async function requireKey(
   name: string,
   { address }: Pick<TransactionSigner, "address">,
 ): Promise<void> {
-  const { signer } = await store.updateRecord({ signer: address });
+  const { signer } = await store.records.update({ signer: address });
   if (signer === address) return;
   throw new StoreError(
     `Database belongs to the ${name} with the key of ${signer}, but this one signs as ${address}: ` +

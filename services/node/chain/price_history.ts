@@ -21,7 +21,7 @@ const PAGE_SLOTS = 256;
 export const BACKFILLED_PAGES_MAX = 16_384;
 
 /** Backfilled prices of one market: within its ring, or older ones that open theses need. */
-export class BackfilledSlots implements PriceReader {
+export class BackfilledPrices implements PriceReader {
   /** By page number; a price of 0 means that the slot has none. */
   readonly #pages = new Map<number, BigUint64Array>();
 
@@ -103,9 +103,9 @@ function pageOf(slot: number): number {
 }
 
 /** All known prices of one market: recorded by checkpoints, or backfilled. */
-export class KnownPrices implements PriceReader {
+export class PriceHistory implements PriceReader {
   readonly ring: PriceRing;
-  readonly backfilled = new BackfilledSlots();
+  readonly backfilled = new BackfilledPrices();
 
   constructor(ring: PriceRing) {
     this.ring = ring;

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { type PriceNow, requireLastLook } from "../../../services/solver/pricing/last_look.ts";
+import { type PriceNow, requirePayout } from "../../../services/solver/pricing/recheck.ts";
 import { PricingRefusedError } from "../../../services/solver/pricing/strategy.ts";
 
 /** A new quote pays 1.8 times the bet. */
@@ -34,8 +34,8 @@ const cases: readonly [payout: bigint, now: PriceNow, refusal?: string, currentP
 
 for (const [payout, priceNow, refusal, currentPayout = null] of cases) {
   const given = Object.entries(priceNow).map((pair) => pair.join(" ")).join(", ");
-  Deno.test(`Last look: a payout of ${payout} is ${refusal ?? "accepted"} with ${given}`, () => {
-    const look = () => requireLastLook({ betAmount: 1_000_000n, payout }, priceNow);
+  Deno.test(`Recheck: a payout of ${payout} is ${refusal ?? "accepted"} with ${given}`, () => {
+    const look = () => requirePayout({ betAmount: 1_000_000n, payout }, priceNow);
     if (refusal === undefined) return look();
     assert.throws(look, (thrown) => {
       assert.ok(thrown instanceof PricingRefusedError);
