@@ -121,6 +121,7 @@ export class ProxyCore {
 
   /** Stops all timers, and the connections to the nodes. */
   async stop(): Promise<void> {
+    this.endpoint.stop();
     this.#delivery.stop();
     this.nodes.stop();
     await this.#limiter?.stop();

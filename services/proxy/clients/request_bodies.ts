@@ -1,22 +1,26 @@
-import type { Clock } from "../../../lib/clock.ts";
+import type { CancelTimer, Clock } from "../../../lib/clock.ts";
+import { Deadlines } from "../shared/deadlines.ts";
 import type { ByteBudget } from "../shared/limits.ts";
 import type { ProxyMetrics } from "../shared/metrics.ts";
 import { bodyEnded, limitExceeded } from "../shared/failures.ts";
 
-/**
- * How long a body may take to arrive: the first 64 KiB, and each byte of its declared length, or of
- * the longest one, beyond that. 5 MiB may take 45 s.
- */
-export const ARRIVAL = { firstMs: 5_000, firstBytes: 64 * 1024, bytesPerS: 128 * 1024 };
+/** How long the first {@link FIRST_BYTES} of a body may take. */
+export const FIRST_BYTES_MS = 5_000;
+
+/** The part of a body that has {@link FIRST_BYTES_MS}. */
+export const FIRST_BYTES = 64 * 1024;
+
+/** The rate of the rest, bytes a second: 5 MiB in 45 s. */
+export const BYTES_PER_S = 128 * 1024;
 
 /**
- * The runtime reads bodies of at most this declared length, without a limit of time. It is much
- * faster, but keeps the bytes of a late body until the connection ends: these are fewer than the
- * connection itself needs.
+ * The runtime reads bodies of at most this declared length. It is much faster, but keeps the bytes
+ * of a late body until the connection ends: these are fewer than the connection itself needs.
  */
 export const RUNTIME_BYTES_MAX = 8 * 1024;
 
 interface RequestBodiesOptions {
+  /** Longer bodies are refused; the limit of `--max-body-bytes`. */
   maxBytes: number;
   budget: ByteBudget;
   metrics: Pick<ProxyMetrics, "countRefusal">;
@@ -35,9 +39,16 @@ interface RequestBody {
  */
 export class RequestBodies {
   readonly #options: RequestBodiesOptions;
+  /** Bodies that the runtime reads, by the function that ends the wait for one. */
+  readonly #inRuntime: Deadlines<(error: Error) => void>;
 
   constructor(options: RequestBodiesOptions) {
     this.#options = options;
+    this.#inRuntime = new Deadlines(
+      options.clock,
+      FIRST_BYTES_MS,
+      (reject) => reject(this.#tooSlowError()),
+    );
   }
 
   /**
@@ -50,36 +61,40 @@ export class RequestBodies {
     const { maxBytes, budget } = this.#options;
     const length = request.headers.get("content-length");
     // The server enforces a declared length.
-    const bytes = length === null ? maxBytes : Number(length);
+    const bytes = length === null ? 0 : Number(length);
     if (bytes > maxBytes) throw this.#tooLargeError();
     if (length !== null && bytes <= RUNTIME_BYTES_MAX) {
-      try {
-        return { text: await request.text(), countedBytes: 0 };
-      } catch (error) {
-        throw bodyEnded(error);
-      }
+      return { text: await this.#readByRuntime(request), countedBytes: 0 };
     }
-    if (length !== null && !budget.fitsLarge(bytes)) throw this.#noMemoryError();
-    return await this.#readInChunks(request, bytes);
+    if (!budget.fitsLarge(bytes)) throw this.#noMemoryError();
+    return await this.#readInChunks(request);
   }
 
-  async #readInChunks(request: Request, declaredBytes: number): Promise<RequestBody> {
+  stop(): void {
+    this.#inRuntime.clear();
+  }
+
+  #readByRuntime(request: Request): Promise<string> {
+    return new Promise((resolve, reject) => {
+      this.#inRuntime.add(reject, this.#options.clock.now());
+      request.text().then(resolve, (error) => reject(bodyEnded(error)))
+        .finally(() => this.#inRuntime.finish(reject));
+    });
+  }
+
+  async #readInChunks(request: Request): Promise<RequestBody> {
     if (request.body === null) return { text: "", countedBytes: 0 };
-    const { maxBytes, budget, clock } = this.#options;
+    const { maxBytes, budget } = this.#options;
     const reader = request.body.getReader();
     const chunks: Uint8Array<ArrayBuffer>[] = [];
     let bytes = 0;
-    let isLate = false;
-    const cancelTimer = clock.after(arrivalMs(declaredBytes), () => {
-      isLate = true;
-      reader.cancel().catch(() => {}); // the connection may be closed already
-    });
+    const watch = this.#watch(() => bytes, () => reader.cancel());
     try {
       for (;;) {
         const { value, done } = await reader.read().catch((error) => {
           throw bodyEnded(error);
         });
-        if (isLate) throw this.#tooSlowError();
+        if (watch.isLate) throw this.#tooSlowError();
         if (done) {
           return { text: decoder.decode(await new Blob(chunks).bytes()), countedBytes: bytes };
         }
@@ -91,19 +106,35 @@ export class RequestBodies {
       }
     } catch (thrown) {
       budget.remove(bytes);
-      reader.cancel().catch(() => {});
+      reader.cancel().catch(() => {}); // the connection may be closed already
       throw thrown;
     } finally {
-      cancelTimer();
+      watch.cancel();
     }
+  }
+
+  /** Ends a body that arrives too slowly. */
+  #watch(bytes: () => number, end: () => Promise<void>): { isLate: boolean; cancel: CancelTimer } {
+    const { clock } = this.#options;
+    const startedAtMs = clock.now();
+    let cancelTimer: CancelTimer;
+    const watch = { isLate: false, cancel: () => cancelTimer() };
+    const check = () => {
+      const leftMs = startedAtMs + allowedMs(bytes()) - clock.now();
+      if (leftMs > 0) {
+        cancelTimer = clock.after(leftMs, check);
+        return;
+      }
+      watch.isLate = true;
+      end().catch(() => {}); // the connection is closed already
+    };
+    cancelTimer = clock.after(FIRST_BYTES_MS, check);
+    return watch;
   }
 
   #tooSlowError(): Error {
     this.#options.metrics.countRefusal("slow_body");
-    return limitExceeded(
-      408,
-      `Body is slower than ${ARRIVAL.bytesPerS / 1024} KiB/s: send it at once`,
-    );
+    return limitExceeded(408, `Body is slower than ${BYTES_PER_S / 1024} KiB/s: send it at once`);
   }
 
   #tooLargeError(): Error {
@@ -118,7 +149,7 @@ export class RequestBodies {
 
 const decoder = new TextDecoder();
 
-function arrivalMs(bytes: number): number {
-  const { firstMs, firstBytes, bytesPerS } = ARRIVAL;
-  return firstMs + Math.max(0, bytes - firstBytes) / bytesPerS * 1_000;
+/** How long this many bytes of a body may take to arrive. */
+function allowedMs(bytes: number): number {
+  return FIRST_BYTES_MS + Math.max(0, bytes - FIRST_BYTES) / BYTES_PER_S * 1_000;
 }

@@ -56,6 +56,11 @@ export class RpcEndpoint {
     this.#bodies = new RequestBodies({ maxBytes, budget, metrics, clock });
   }
 
+  /** Stops the timer of {@link RequestBodies}. */
+  stop(): void {
+    this.#bodies.stop();
+  }
+
   /** Answers `POST /`; undefined for every other request. */
   handle(request: Request, remote: string, served?: ServedRequest): Promise<Response> | undefined {
     if (request.method !== "POST" || pathOf(request.url) !== "/") return undefined;

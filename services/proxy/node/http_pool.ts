@@ -12,7 +12,7 @@ import {
   type ProxyError,
 } from "../shared/failures.ts";
 import type { ProxyMetrics, Target } from "../shared/metrics.ts";
-import { Deadlines } from "./deadlines.ts";
+import { Deadlines } from "../shared/deadlines.ts";
 import { ConnectionError, HttpConnection } from "./http_connection.ts";
 import { ReplyError } from "./reply_body.ts";
 

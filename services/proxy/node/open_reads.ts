@@ -19,7 +19,7 @@ export interface OnSocket {
   at: "socket";
   id: number;
   /** Its answer over HTTP, if it was sent that way too. */
-  http?: Promise<CallAnswer>;
+  http?: Promise<CallAnswer> | "failed";
 }
 
 /** A read without an answer. */

@@ -2,6 +2,7 @@ import type { CancelTimer, Clock } from "../../../lib/clock.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import { ReconnectingSocket } from "../../../lib/net/reconnecting_socket.ts";
 import { callerAddress } from "../../../lib/http/caller_address.ts";
+import { AddressCounts } from "../shared/limits.ts";
 import type { ProxyMetrics } from "../shared/metrics.ts";
 import { type CallAnswer, callText, idNumber, idSpan, textAfterIdOf } from "../shared/envelopes.ts";
 import { limitExceeded, nodeTimeout } from "../shared/failures.ts";
@@ -19,9 +20,9 @@ export const OPEN_READ_LIMITS = { slots: 64, perCaller: 32, waitingMax: 8_192 };
 
 /**
  * Reads that go over HTTP because they waited too long for a slot: half of the connections to a
- * node.
+ * node for all callers together, a tenth for one caller.
  */
-const OVERFLOW_READS_MAX = 512;
+export const OVERFLOW_READS_MAX = { all: 512, perCaller: 100 };
 
 /**
  * Interval at which reads without an answer are checked. Reads that waited this long for a slot go
@@ -69,7 +70,8 @@ export class ReadSocket {
   readonly #socket: ReconnectingSocket;
   readonly #health: SocketHealth;
   readonly #reads = new OpenReads(OPEN_READ_LIMITS);
-  /** Reads that are over HTTP because they waited too long. */
+  /** Reads that go over HTTP because they waited too long, by caller and in all. */
+  readonly #overflow = new AddressCounts(OVERFLOW_READS_MAX.perCaller);
   #overflowing = 0;
   readonly #observe: (seconds: number) => void;
   #isStarted = false;
@@ -180,7 +182,8 @@ export class ReadSocket {
   /** Sends a read over HTTP after all. Resolves when it is answered; never rejects. */
   #sendOverHttp({ read, state, answer: { resolve, reject } }: OpenRead): Promise<void> {
     const sent = state.at === "socket" ? state.http : undefined;
-    return (sent ?? this.#options.overHttp(read)).then(resolve, reject);
+    const answer = sent instanceof Promise ? sent : this.#options.overHttp(read);
+    return answer.then(resolve, reject);
   }
 
   /** The node did not say which read failed, so all open reads go over HTTP. */
@@ -230,21 +233,26 @@ export class ReadSocket {
 
   /** Sends a read over HTTP that waited long for a slot, unless too many are there already. */
   async #sendOverflowing(open: OpenRead): Promise<void> {
-    if (this.#overflowing >= OVERFLOW_READS_MAX) return;
+    const { caller } = open.read;
+    if (this.#overflowing >= OVERFLOW_READS_MAX.all || !this.#overflow.tryAdd(caller)) return;
     this.#overflowing += 1;
     this.#finish(open);
     await this.#sendOverHttp(open);
     this.#overflowing -= 1;
+    this.#overflow.remove(caller);
   }
 
   /** Sends a read over HTTP too. The first answer counts; a failure does not. */
   async #sendAlsoOverHttp(open: OpenRead, sent: OnSocket): Promise<void> {
-    sent.http = this.#options.overHttp(open.read);
-    const answer = await sent.http.catch(() => undefined);
-    if (answer === undefined || this.#reads.get(sent.id) !== open) return;
-    this.#finish(open);
-    this.#health.countFault("its WebSocket does not answer");
-    open.answer.resolve(answer);
+    const http = sent.http = this.#options.overHttp(open.read);
+    const answer = await http.catch(() => undefined);
+    if (answer === undefined) {
+      sent.http = "failed"; // the answer may still come over the socket
+    } else if (this.#reads.get(sent.id) === open) {
+      this.#finish(open);
+      this.#health.countFault("its WebSocket does not answer");
+      open.answer.resolve(answer);
+    }
   }
 }
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { Deadlines } from "../../../services/proxy/node/deadlines.ts";
+import { Deadlines } from "../../../services/proxy/shared/deadlines.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { withSeed } from "../../support/random.ts";
 
