@@ -2,7 +2,7 @@
 import type { Head, ReadNode } from "./read_node.ts";
 
 /** A head is far above others if it is over `blocks`, and over `lags` times the maximum lag, ahead. */
-const FAR_ABOVE = { lags: 10, blocks: 64 };
+const FAR_ABOVE = { lags: 10, blocks: 32 };
 
 /** A node has a fault if this share of its reads in a round fail, given enough reads. */
 const ERRORS = { readsMin: 10, share: 0.5 };
