@@ -10,8 +10,9 @@ const HASHED_CHARS = 64;
 /** A read without an answer yet. */
 interface InFlightRead {
   readonly key: string;
-  /** Callbacks of the equal reads that wait for it. */
-  waiting: ((answer: CallAnswer | undefined) => void)[] | undefined;
+  readonly answer: Promise<CallAnswer>;
+  /** The answer for equal reads, once one waits for it: undefined if they have to ask. */
+  shared?: Promise<CallAnswer | undefined>;
 }
 
 /** Reads without an answer yet, so that an equal read can wait for the same answer. */
@@ -32,22 +33,18 @@ export class InFlightReads {
   async share(key: string, ask: () => Promise<CallAnswer>): Promise<CallAnswer> {
     const slot = slotOf(key);
     const known = this.#slots[slot];
-    if (known !== undefined && known.key === key) {
-      const joined = new Promise<CallAnswer | undefined>((resolve) => {
-        (known.waiting ??= []).push(resolve);
-      });
-      return await joined ?? await ask();
+    if (known?.key === key) {
+      known.shared ??= known.answer.then(
+        (answer) => isResult(answer) ? answer : undefined,
+        () => undefined,
+      );
+      return await known.shared ?? await ask();
     }
-    const read: InFlightRead = this.#slots[slot] = { key, waiting: undefined };
-    let answer: CallAnswer | undefined;
+    const read: InFlightRead = this.#slots[slot] = { key, answer: ask() };
     try {
-      return answer = await ask();
+      return await read.answer;
     } finally {
       if (this.#slots[slot] === read) this.#slots[slot] = undefined;
-      if (read.waiting !== undefined) {
-        const shared = answer !== undefined && isResult(answer) ? answer : undefined;
-        for (const resolve of read.waiting) resolve(shared);
-      }
     }
   }
 

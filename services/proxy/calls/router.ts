@@ -95,10 +95,10 @@ export class Router {
     const { target, isPlainRead, hasLargeAnswer } = methods.kindOf(call.method);
     try {
       const subscription = subscribe?.(call);
-      if (subscription !== undefined) return routed(call, 200, await subscription, target);
+      if (subscription !== undefined) return answerOf(call, 200, await subscription, target);
       if (!isPlainRead || call.id === undefined) {
         const { status, body } = await this.#send(call, target, caller);
-        return routed(call, status, body, target);
+        return answerOf(call, status, body, target);
       }
       const read = this.#readOf(call, hasLargeAnswer, caller);
       const ask = () => this.#options.plainReads.ask(read);
@@ -107,7 +107,7 @@ export class Router {
     } catch (thrown) {
       if (!(thrown instanceof ProxyError)) throw thrown;
       const error = failureForClient(call, thrown);
-      return routed(call, error.status, failureText(call.id, error), target);
+      return answerOf(call, error.status, failureText(call.id, error), target);
     }
   }
 
@@ -236,7 +236,7 @@ interface NodeBatch {
   calls: { index: number; call: Call; textAfterId: string }[];
 }
 
-function routed(call: Call, status: number, body: string, target: Target): RoutedAnswer {
+function answerOf(call: Call, status: number, body: string, target: Target): RoutedAnswer {
   return call.id === undefined ? { status: 204, body: null, target } : { status, body, target };
 }
 

@@ -72,17 +72,16 @@ export interface ClientSocket {
  */
 export class ClientQueue implements ClientSink {
   readonly socket: ClientSocket;
-  /** The key of the client's address. */
-  readonly key: string;
+  readonly addressKey: string;
   readonly #buffers: ClientBuffers;
   #unsent = 0;
   #atLastRecount = 0;
   #readAtMs = 0;
 
   /** @param buffers Count this queue until {@link ClientBuffers.remove}. */
-  constructor(socket: ClientSocket, buffers: ClientBuffers, key: string) {
+  constructor(socket: ClientSocket, buffers: ClientBuffers, addressKey: string) {
     this.socket = socket;
-    this.key = key;
+    this.addressKey = addressKey;
     this.#buffers = buffers;
     buffers.add(this);
   }
@@ -206,10 +205,12 @@ export class ClientBuffers {
   }
 
   /** Whether an address stays within its share with this answer; short answers always fit. */
-  #fitsAddressShare({ key }: ClientQueue, bytes: number): boolean {
+  #fitsAddressShare({ addressKey }: ClientQueue, bytes: number): boolean {
     const fits = () => {
       let unsent = bytes;
-      for (const queue of this.#queues) if (queue.key === key) unsent += queue.unsentUpperBound;
+      for (const queue of this.#queues) {
+        if (queue.addressKey === addressKey) unsent += queue.unsentUpperBound;
+      }
       return unsent <= this.budget.max * SHARE_MAX;
     };
     return bytes <= SMALL_BYTES || this.#fitsAfterRefresh(fits);

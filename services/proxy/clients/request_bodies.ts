@@ -1,6 +1,6 @@
 import type { CancelTimer, Clock } from "../../../lib/clock.ts";
-import type { ByteBudget } from "../shared/limits.ts";
 import { Deadlines } from "../shared/deadlines.ts";
+import type { ByteBudget } from "../shared/limits.ts";
 import type { ProxyMetrics } from "../shared/metrics.ts";
 import { bodyEnded, limitExceeded } from "../shared/failures.ts";
 
@@ -20,15 +20,17 @@ export const BYTES_PER_S = 128 * 1024;
 export const RUNTIME_BYTES_MAX = 8 * 1024;
 
 interface RequestBodiesOptions {
+  /** Longer bodies are refused; the limit of `--max-body-bytes`. */
   maxBytes: number;
   budget: ByteBudget;
   metrics: Pick<ProxyMetrics, "countRefusal">;
   clock: Clock;
 }
 
-/** Bytes of a body that are counted in the budget. */
-interface CountedBytes {
-  bytes: number;
+interface RequestBody {
+  text: string;
+  /** Bytes that were added to the budget; the owner removes them. */
+  countedBytes: number;
 }
 
 /**
@@ -37,11 +39,12 @@ interface CountedBytes {
  */
 export class RequestBodies {
   readonly #options: RequestBodiesOptions;
-  readonly #deadlines: Deadlines<(error: Error) => void>;
+  /** Bodies that the runtime reads, by the function that ends the wait for one. */
+  readonly #inRuntime: Deadlines<(error: Error) => void>;
 
   constructor(options: RequestBodiesOptions) {
     this.#options = options;
-    this.#deadlines = new Deadlines(
+    this.#inRuntime = new Deadlines(
       options.clock,
       FIRST_BYTES_MS,
       (reject) => reject(this.#tooSlowError()),
@@ -49,72 +52,69 @@ export class RequestBodies {
   }
 
   /**
-   * The text of a body.
+   * Reads a body.
    *
-   * @param counted The bytes that were added to the budget; the caller removes them.
-   * @param nowMs The time, if it is known: asking the clock takes 0.1 µs.
    * @throws {ProxyError} 408, 413 or 429, all -32005, if it is too slow, too large, or if too many
    *   bytes are in memory; the rest is not read. 400 / -32700 if its caller disconnects.
    */
-  read(request: Request, counted: CountedBytes, nowMs?: number): Promise<string> {
+  async read(request: Request): Promise<RequestBody> {
+    const { maxBytes, budget } = this.#options;
     const length = request.headers.get("content-length");
     // The server enforces a declared length.
     const bytes = length === null ? 0 : Number(length);
-    const { maxBytes, budget } = this.#options;
-    if (bytes > maxBytes) return Promise.reject(this.#tooLargeError());
-    if (length !== null && bytes <= RUNTIME_BYTES_MAX) return this.#readByRuntime(request, nowMs);
-    if (!budget.fitsLarge(bytes)) return Promise.reject(this.#noMemoryError());
-    return this.#readInChunks(request, counted);
+    if (bytes > maxBytes) throw this.#tooLargeError();
+    if (length !== null && bytes <= RUNTIME_BYTES_MAX) {
+      return { text: await this.#readByRuntime(request), countedBytes: 0 };
+    }
+    if (!budget.fitsLarge(bytes)) throw this.#noMemoryError();
+    return await this.#readInChunks(request);
   }
 
   stop(): void {
-    this.#deadlines.clear();
+    this.#inRuntime.clear();
   }
 
-  #readByRuntime(request: Request, nowMs?: number): Promise<string> {
+  #readByRuntime(request: Request): Promise<string> {
     return new Promise((resolve, reject) => {
-      const deadline = this.#deadlines.add(reject, nowMs);
-      request.text().then((text) => {
-        this.#deadlines.finish(deadline);
-        resolve(text);
-      }, (error) => {
-        this.#deadlines.finish(deadline);
-        reject(bodyEnded(error));
-      });
+      this.#inRuntime.add(reject, this.#options.clock.now());
+      request.text().then(resolve, (error) => reject(bodyEnded(error)))
+        .finally(() => this.#inRuntime.finish(reject));
     });
   }
 
-  async #readInChunks(request: Request, counted: CountedBytes): Promise<string> {
-    if (request.body === null) return "";
+  async #readInChunks(request: Request): Promise<RequestBody> {
+    if (request.body === null) return { text: "", countedBytes: 0 };
     const { maxBytes, budget } = this.#options;
     const reader = request.body.getReader();
     const chunks: Uint8Array<ArrayBuffer>[] = [];
     let bytes = 0;
-    const expired = this.#watch(() => bytes, () => reader.cancel());
+    const watch = this.#watch(() => bytes, () => reader.cancel());
     try {
       for (;;) {
         const { value, done } = await reader.read().catch((error) => {
           throw bodyEnded(error);
         });
-        if (expired.isLate) throw this.#tooSlowError();
-        if (done) return decoder.decode(await new Blob(chunks).bytes());
-        bytes += value.length;
-        if (bytes > maxBytes) throw this.#tooLargeError();
+        if (watch.isLate) throw this.#tooSlowError();
+        if (done) {
+          return { text: decoder.decode(await new Blob(chunks).bytes()), countedBytes: bytes };
+        }
+        if (bytes + value.length > maxBytes) throw this.#tooLargeError();
         if (!budget.fitsLarge(value.length)) throw this.#noMemoryError();
         budget.add(value.length);
-        counted.bytes += value.length;
+        bytes += value.length;
         chunks.push(value);
       }
     } catch (thrown) {
+      budget.remove(bytes);
       reader.cancel().catch(() => {}); // the connection may be closed already
       throw thrown;
     } finally {
-      expired.cancel();
+      watch.cancel();
     }
   }
 
   /** Ends a body that arrives too slowly. */
-  #watch(bytes: () => number, end: () => Promise<void>): { isLate: boolean; cancel: () => void } {
+  #watch(bytes: () => number, end: () => Promise<void>): { isLate: boolean; cancel: CancelTimer } {
     const { clock } = this.#options;
     const startedAtMs = clock.now();
     let cancelTimer: CancelTimer;

@@ -48,7 +48,6 @@ export interface RpcEndpointOptions {
  */
 export class RpcEndpoint {
   readonly #options: RpcEndpointOptions;
-
   readonly #bodies: RequestBodies;
 
   constructor(options: RpcEndpointOptions) {
@@ -77,7 +76,7 @@ export class RpcEndpoint {
     let answer: RoutedAnswer;
     let retryAfterS: number | undefined;
     let isOpen = false;
-    const counted = { bytes: 0 };
+    let countedBytes = 0;
     try {
       if (checkRate !== undefined) retryAfterS = await checkRate(address);
       // Browsers send some POSTs without a preflight, so hiding the answer would not be enough.
@@ -86,7 +85,7 @@ export class RpcEndpoint {
         metrics.countRefusal("request_rate");
         throw limitExceeded(429, `Too many requests: retry after ${retryAfterS} s`);
       }
-      text = await this.#bodies.read(request, counted, startedAtMs);
+      ({ text, countedBytes } = await this.#bodies.read(request));
       isOpen = openRequests.tryAdd(address);
       if (!isOpen) {
         metrics.countRefusal("requests_per_address");
@@ -97,7 +96,7 @@ export class RpcEndpoint {
       answer = refusal(thrown, text);
     } finally {
       if (isOpen) openRequests.remove(address);
-      if (counted.bytes > 0) budget.remove(counted.bytes);
+      budget.remove(countedBytes);
     }
     if ((answer.body?.length ?? 0) > SMALL_BYTES) {
       answer = this.#countUntilRead(answer, text, served);

@@ -11,7 +11,6 @@ import {
   HubClient,
   type HubSubscription,
   type SubscribeOutcome,
-  type SubscriptionsByKey,
 } from "./hub_client.ts";
 import { type NodeFrame, parseNodeFrame, withPublicId } from "./notifications.ts";
 import { filtersOf, NEW_HEADS_KEY, type SubscriptionRequest } from "./subscription_request.ts";
@@ -96,7 +95,7 @@ export class Hub {
     client.cursor = undefined;
     // One that only this client waited for ends with the node's answer, or at the next sweep.
     for (const subscription of [...client.pendingSubscriptions]) {
-      this.#endWait(subscription, client, UNREACHABLE);
+      this.#answerWaiter(subscription, client, UNREACHABLE);
     }
   }
 
@@ -151,8 +150,8 @@ export class Hub {
   /** The node closed the connection because of what it was sent. */
   upstreamRefused(nowMs: number): void {
     for (const suspect of this.table.refused(nowMs)) {
-      for (const subscription of [...suspect.withFilters()]) {
-        this.#endWaits(subscription, REFUSED.socket_closed);
+      for (const subscription of [...suspect.withFiltered()]) {
+        this.#answerWaiters(subscription, REFUSED.socket_closed);
         this.table.retire(subscription);
       }
     }
@@ -181,7 +180,7 @@ export class Hub {
   sweep(nowMs: number): void {
     for (const subscription of [...this.table.subscriptions()]) {
       for (const [client, waiter] of subscription.waiters) {
-        if (nowMs >= waiter.deadlineMs) this.#endWait(subscription, client, UNREACHABLE);
+        if (nowMs >= waiter.deadlineMs) this.#answerWaiter(subscription, client, UNREACHABLE);
       }
       this.table.retire(subscription);
     }
@@ -193,8 +192,8 @@ export class Hub {
     if (answer === undefined) return;
     const { subscription: answered, errorText, isGivenUp } = answer;
     const outcome = errorText === undefined ? undefined : { errorText };
-    for (const subscription of [...answered.withFilters()]) {
-      this.#endWaits(subscription, outcome);
+    for (const subscription of [...answered.withFiltered()]) {
+      this.#answerWaiters(subscription, outcome);
       // Clients must not wait forever for a subscription that the node had granted.
       if (isGivenUp) {
         for (const client of [...subscription.members]) this.#close(client, NOT_RENEWED_REASON);
@@ -214,14 +213,14 @@ export class Hub {
   }
 
   /** Answers clients that wait for a subscription: with its id unless `outcome` is given. */
-  #endWaits(subscription: HubSubscription, outcome?: SubscribeOutcome): void {
+  #answerWaiters(subscription: HubSubscription, outcome?: SubscribeOutcome): void {
     for (const client of [...subscription.waiters.keys()]) {
-      this.#endWait(subscription, client, outcome);
+      this.#answerWaiter(subscription, client, outcome);
     }
   }
 
-  /** Answers one waiting client, in the same way. */
-  #endWait(
+  /** Answers one of them, in the same way. */
+  #answerWaiter(
     subscription: HubSubscription,
     client: HubClient,
     outcome?: SubscribeOutcome,
@@ -250,6 +249,7 @@ export class Hub {
     this.table.retire(subscription);
   }
 
+  /** @returns False if it is malformed: a thesis without its parties. */
   #onNotification(frame: NodeFrame, text: string): boolean {
     const upstreamId = frame.params?.subscription;
     if (typeof upstreamId !== "string") return true;
@@ -260,28 +260,14 @@ export class Hub {
     }
     const isHead = subscription.request.key === NEW_HEADS_KEY;
     if (isHead && !this.#options.events.announced(frame.params?.result)) return true;
-    if (subscription.members.size > 0) {
-      this.#fanOut.publish(subscription, withPublicId(text, upstreamId, subscription.publicId));
+    const { filtered } = subscription;
+    const filters = filtered.isEmpty ? [] : filtersOf(frame.params?.result);
+    const selected = filters?.flatMap((filter) => filtered.of(filter)) ?? [];
+    for (const each of [subscription, ...selected]) {
+      if (each.members.size === 0) continue;
+      this.#fanOut.publish(each, withPublicId(text, upstreamId, each.publicId));
     }
-    return subscription.filters.isEmpty ||
-      this.#filter(subscription.filters, frame, text, upstreamId);
-  }
-
-  /** Publishes a thesis to the subscriptions that select it. @returns False if it is malformed. */
-  #filter(
-    filters: SubscriptionsByKey,
-    { params }: NodeFrame,
-    text: string,
-    upstreamId: string,
-  ): boolean {
-    const selecting = filtersOf(params?.result);
-    if (selecting === undefined) return false;
-    for (const filter of selecting) {
-      for (const subscription of filters.of(filter)) {
-        this.#fanOut.publish(subscription, withPublicId(text, upstreamId, subscription.publicId));
-      }
-    }
-    return true;
+    return filters !== undefined;
   }
 
   #close(client: HubClient, reason: string): void {

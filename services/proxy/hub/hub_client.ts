@@ -160,24 +160,28 @@ interface Waiter {
   answer: (outcome: SubscribeOutcome) => void;
 }
 
-/**
- * One subscription, shared by all clients that requested it. The hub filters some subscriptions
- * from another one, their {@link source}, and these are live while the source is.
- */
+/** Where the notifications of a subscription come from. */
+export type SubscriptionState =
+  /** From the node, on the present connection: not requested yet, requested, or granted. */
+  | { is: "wanted" }
+  | { is: "asked" }
+  | { is: "live"; upstreamId: string }
+  /** From the hub: those of another subscription that its filter selects. */
+  | { is: "filtered"; source: HubSubscription; filter: string };
+
+/** One subscription, shared by all clients that requested it. */
 export class HubSubscription {
   readonly request: SubscriptionRequest;
-  /** The subscription that this one is filtered from; undefined if it is at the node itself. */
-  readonly source: HubSubscription | undefined;
+  state: SubscriptionState;
   /** The subscriptions that are filtered from this one, by their `thesisFilter`. */
-  readonly filters = new SubscriptionsByKey();
+  readonly filtered = new SubscriptionsByKey();
   /** The id given to clients, kept over reconnects. */
   publicId: string | undefined;
-  /** On the present connection: not requested, requested, or live with the node's id. */
-  atNode: "wanted" | "asked" | { id: string } = "wanted";
   /** Refusals in a row by a node that had granted the subscription before. */
   refusals = 0;
+  /** How many notifications it has had. */
   emitted = 0;
-  /** Number of notifications that the ring no longer has: always the first ones. */
+  /** How many of them the ring no longer has: always the first ones. */
   overwritten = 0;
   /** The newest notifications, those since the last flush of the hub. */
   unflushed: OutgoingMessage[] = [];
@@ -187,15 +191,24 @@ export class HubSubscription {
   readonly members = new Set<HubClient>();
   readonly waiters = new Map<HubClient, Waiter>();
 
-  constructor(request: SubscriptionRequest, quotaOwner: HubClient, source?: HubSubscription) {
+  constructor(
+    request: SubscriptionRequest,
+    quotaOwner: HubClient,
+    state: SubscriptionState = { is: "wanted" },
+  ) {
     this.request = request;
     this.quotaOwner = quotaOwner;
-    this.source = source;
+    this.state = state;
+  }
+
+  /** The subscription at the node that brings its notifications. */
+  get atNode(): HubSubscription {
+    return this.state.is === "filtered" ? this.state.source : this;
   }
 
   /** Whether the node sends notifications for it. */
   get isLive(): boolean {
-    return typeof (this.source ?? this).atNode === "object";
+    return this.atNode.state.is === "live";
   }
 
   /** How many clients use it or wait for it. */
@@ -208,9 +221,9 @@ export class HubSubscription {
   }
 
   /** This subscription, and those that are filtered from it. */
-  *withFilters(): IterableIterator<HubSubscription> {
+  *withFiltered(): IterableIterator<HubSubscription> {
     yield this;
-    yield* this.filters.all();
+    yield* this.filtered.all();
   }
 
   /** Whether a client uses this subscription or waits for it. */
@@ -220,7 +233,7 @@ export class HubSubscription {
 
   /** Whether nobody uses this subscription or waits for it. */
   get isIdle(): boolean {
-    return this.userCount === 0 && this.filters.isEmpty;
+    return this.userCount === 0 && this.filtered.isEmpty;
   }
 }
 

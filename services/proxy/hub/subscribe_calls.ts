@@ -59,7 +59,7 @@ export class SubscribeCalls {
     const { namespace, paramsText } = subscription.request;
     const id = this.#call(`${namespace}_subscribe`, paramsText);
     if (id === undefined) return;
-    subscription.atNode = "asked";
+    subscription.state = { is: "asked" };
     this.#pending.set(id, { namespace, subscription, sentAtMs: nowMs });
   }
 
@@ -80,7 +80,7 @@ export class SubscribeCalls {
       if (upstreamId !== undefined) this.unsubscribe(namespace, upstreamId);
       return undefined;
     }
-    subscription.atNode = "wanted";
+    subscription.state = { is: "wanted" };
     return upstreamId === undefined
       ? { subscription, errorText: errorOf(text) }
       : { subscription, upstreamId };
@@ -91,7 +91,7 @@ export class SubscribeCalls {
     const late: HubSubscription[] = [];
     for (const call of this.#pending.values()) {
       if (call.subscription === undefined || call.sentAtMs > beforeMs) continue;
-      call.subscription.atNode = "wanted";
+      call.subscription.state = { is: "wanted" };
       late.push(call.subscription);
       call.subscription = undefined;
     }

@@ -183,7 +183,7 @@ class SubscriptionSlots {
       const { quotaOwner } = subscription;
       if (peerKey !== undefined && quotaOwner.address.peerKey !== peerKey) continue;
       // The slot of a requested subscription is free only after the node's answer.
-      if (subscription.atNode === "asked" || subscription.involves(client)) continue;
+      if (subscription.state.is === "asked" || subscription.involves(client)) continue;
       const load = this.#counts.load(quotaOwner.address);
       if (load <= loadAfter || load < highest) continue;
       if (load === highest && found !== undefined && isSpared(subscription, found)) continue;

@@ -44,9 +44,10 @@ export class SubscriptionTable {
     this.#limits = new SubscriptionLimits(options.maxSubscriptions, options.evict);
   }
 
+  /** How many are at the node, or requested. */
   get count(): number {
     let count = 0;
-    for (const { source } of this.subscriptions()) if (source === undefined) count += 1;
+    for (const { state } of this.subscriptions()) if (state.is !== "filtered") count += 1;
     return count;
   }
 
@@ -82,14 +83,19 @@ export class SubscriptionTable {
     // May end another subscription, and with it the one to all theses.
     const refused = this.#limits.makeRoom(request, client, { copies: equal.length, nowMs });
     if (refused !== undefined) return refused;
-    const source = thesisFilter === undefined ? undefined : this.#allTheses(client);
-    const subscription = new HubSubscription(request, client, source);
+    const subscription = thesisFilter === undefined
+      ? new HubSubscription(request, client)
+      : this.#filtered(request, client, thesisFilter);
     this.#limits.slotsOf(request)?.add(subscription);
     this.#byKey.add(key, subscription);
-    if (source !== undefined && thesisFilter !== undefined) {
-      source.filters.add(thesisFilter, subscription);
-      this.#setPublicId(subscription, this.#newId());
-    }
+    return subscription;
+  }
+
+  #filtered(request: SubscriptionRequest, client: HubClient, filter: string): HubSubscription {
+    const source = this.#allTheses(client);
+    const subscription = new HubSubscription(request, client, { is: "filtered", source, filter });
+    source.filtered.add(filter, subscription);
+    this.#setPublicId(subscription, this.#newId());
     return subscription;
   }
 
@@ -111,24 +117,24 @@ export class SubscriptionTable {
   }
 
   /** Requests a subscription from the node, unless it is already requested or live. */
-  ask(wanted: HubSubscription, nowMs: number): void {
-    const subscription = wanted.source ?? wanted;
-    if (subscription.atNode !== "wanted") return;
-    this.calls.subscribe(subscription, nowMs);
+  ask({ atNode }: HubSubscription, nowMs: number): void {
+    if (atNode.state.is === "wanted") this.calls.subscribe(atNode, nowMs);
   }
 
   /** Ends a subscription that nobody uses; a requested one ends with the node's answer. */
   retire(subscription: HubSubscription): void {
-    const { request, atNode } = subscription;
+    const { request, state } = subscription;
     if (!subscription.isIdle) return this.#limits.slotsOf(request)?.handOver(subscription);
-    if (atNode === "asked") return;
-    if (atNode !== "wanted") {
-      this.#byUpstreamId.delete(atNode.id);
-      this.calls.unsubscribe(request.namespace, atNode.id);
-      subscription.atNode = "wanted";
+    if (state.is === "asked") return;
+    if (state.is === "live") {
+      this.#byUpstreamId.delete(state.upstreamId);
+      this.calls.unsubscribe(request.namespace, state.upstreamId);
+      subscription.state = { is: "wanted" };
     }
     this.#forget(subscription);
-    if (subscription.source !== undefined) this.retire(subscription.source);
+    if (state.is !== "filtered") return;
+    state.source.filtered.delete(state.filter, subscription);
+    this.retire(state.source);
   }
 
   /** The connection is open: every subscription is requested again. */
@@ -158,7 +164,7 @@ export class SubscriptionTable {
     this.calls.clear();
     this.#byUpstreamId.clear();
     for (const subscription of [...this.subscriptions()]) {
-      subscription.atNode = "wanted";
+      if (subscription.state.is !== "filtered") subscription.state = { is: "wanted" };
       this.retire(subscription);
     }
   }
@@ -187,7 +193,7 @@ export class SubscriptionTable {
   }
 
   #goLive(subscription: HubSubscription, upstreamId: string): void {
-    subscription.atNode = { id: upstreamId };
+    subscription.state = { is: "live", upstreamId };
     subscription.refusals = 0;
     this.#byUpstreamId.set(upstreamId, subscription);
     if (subscription.publicId !== undefined) return;
@@ -201,11 +207,10 @@ export class SubscriptionTable {
   }
 
   #forget(subscription: HubSubscription): void {
-    const { request, source, publicId } = subscription;
+    const { request, publicId } = subscription;
     this.#limits.slotsOf(request)?.remove(subscription);
     if (publicId !== undefined) this.#publicIds.delete(publicId);
     this.#byKey.delete(request.key, subscription);
-    source?.filters.delete(request.thesisFilter ?? "", subscription);
   }
 
   #newId(): string {

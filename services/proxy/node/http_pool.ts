@@ -3,7 +3,6 @@ import type { Clock } from "../../../lib/clock.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import type { ByteBudget } from "../shared/limits.ts";
-import { Deadlines } from "../shared/deadlines.ts";
 import type { NodeReply } from "../shared/envelopes.ts";
 import {
   answerLost,
@@ -13,6 +12,7 @@ import {
   type ProxyError,
 } from "../shared/failures.ts";
 import type { ProxyMetrics, Target } from "../shared/metrics.ts";
+import { Deadlines } from "../shared/deadlines.ts";
 import { ConnectionError, HttpConnection } from "./http_connection.ts";
 import { ReplyError } from "./reply_body.ts";
 
@@ -151,7 +151,7 @@ export class HttpPool implements NodePort {
     }
     const { url, budget } = this.#options;
     const connection = reusable.pop() ?? new HttpConnection(url, budget);
-    const deadline = this.#open.add(connection, nowMs);
+    this.#open.add(connection, nowMs);
     let isReusable = false;
     try {
       const headers = [...this.#headers, "x-forwarded-for", forwardedFor];
@@ -163,7 +163,7 @@ export class HttpPool implements NodePort {
       isReusable = isPlain && connection.isDrained && !this.#isStopped;
       return reply;
     } finally {
-      this.#open.finish(deadline);
+      this.#open.finish(connection);
       if (isReusable) this.#idle.push(connection);
       else connection.destroy(new Error("The connection is not used again"));
     }

@@ -14,15 +14,18 @@ export interface Read {
   fitsSocket: boolean;
 }
 
-/** A read that waits for a slot of the socket, was sent over it, or was also sent over HTTP. */
+/** A read was sent over the socket. */
+export interface OnSocket {
+  at: "socket";
+  id: number;
+  /** Its answer over HTTP, if it was sent that way too. */
+  http?: Promise<CallAnswer> | "failed";
+}
+
+/** A read without an answer. */
 export class OpenRead {
   readonly answer = Promise.withResolvers<CallAnswer>();
-  /** Its id on the socket, which is never 0; undefined while it waits for a slot. */
-  id: number | undefined;
-  /** Whether it was also sent over HTTP. */
-  isAlsoOverHttp = false;
-  /** The answer over HTTP, unless that has failed. */
-  httpAnswer: Promise<CallAnswer> | undefined;
+  state: { at: "queue" } | OnSocket = { at: "queue" };
 
   constructor(readonly read: Read, readonly startedAtMs: number) {}
 }
@@ -65,13 +68,13 @@ export class OpenReads {
     return this.#slots.length - this.#free.length;
   }
 
-  /** Gives a read a slot and an id. @returns False if its caller gets none. */
+  /** Gives a read a slot and an id, which is never 0. @returns False if its caller gets none. */
   tryOpen(read: OpenRead): boolean {
     const slot = this.#free.at(-1);
     if (slot === undefined || !this.#perCaller.tryAdd(read.read.caller)) return false;
     this.#free.pop();
     this.#sequence = this.#sequence % SEQUENCE_MAX + 1;
-    read.id = this.#sequence * this.#slots.length + slot;
+    read.state = { at: "socket", id: this.#sequence * this.#slots.length + slot };
     this.#slots[slot] = read;
     return true;
   }
@@ -84,21 +87,24 @@ export class OpenReads {
     return true;
   }
 
-  get(id: number | undefined): OpenRead | undefined {
-    const read = id === undefined ? undefined : this.#slots[id % this.#slots.length];
-    return read?.id === id ? read : undefined;
+  /** The open read with an id. */
+  get(id: number): OpenRead | undefined {
+    const read = this.#slots[id % this.#slots.length];
+    return read?.state.at === "socket" && read.state.id === id ? read : undefined;
   }
 
   /** Ends a read. @returns The one that is open in its place, of the caller whose turn it is. */
   finish(read: OpenRead): OpenRead | undefined {
-    if (read.id !== undefined) {
-      const slot = read.id % this.#slots.length;
-      this.#slots[slot] = undefined;
-      this.#free.push(slot);
-      this.#perCaller.remove(read.read.caller);
-      return this.#waiting.removeNext((next) => this.tryOpen(next));
+    const { state, read: { caller } } = read;
+    if (state.at === "queue") {
+      this.#waiting.remove([caller.key], read);
+      return undefined;
     }
-    this.#waiting.remove([read.read.caller.key], read);
+    const slot = state.id % this.#slots.length;
+    this.#slots[slot] = undefined;
+    this.#free.push(slot);
+    this.#perCaller.remove(caller);
+    return this.#waiting.removeNext((next) => this.tryOpen(next));
   }
 
   open(): OpenRead[] {

@@ -1,5 +1,4 @@
 import { Counter, Gauge, type Registry } from "prom-client";
-import { z } from "zod";
 import { Backoff } from "../../../lib/net/backoff.ts";
 import type { RandomSource } from "../../../lib/clock.ts";
 
@@ -12,13 +11,7 @@ export interface Head {
 
 const QUANTITY = /^0x[0-9a-fA-F]{1,16}$/;
 
-const quantitySchema = z.string().regex(QUANTITY).transform(Number);
-
-/** The parts of a block that show how far a node is. */
-export const headSchema = z.object({ number: quantitySchema, timestamp: quantitySchema })
-  .transform(({ number, timestamp }): Head => ({ number, timestampS: timestamp }));
-
-/** The head in the result of a `newHeads` notification; undefined if there is none. */
+/** The head in a block, or in the result of a `newHeads` notification; undefined if there is none. */
 export function headOf(block: unknown): Head | undefined {
   // A schema would be slower than the rest of a notification's handling.
   if (typeof block !== "object" || block === null) return undefined;
@@ -35,14 +28,11 @@ function quantity(value: unknown): number | undefined {
 /** Waits before a node that does not answer is tried again. */
 const RECONNECT_WAIT = { initialMs: 1_000, maxMs: 10_000 };
 
-/** Weight of the newest probe in a node's average time. */
-const NEWEST_WEIGHT = 0.3;
+/** Consecutive rounds with a fault before a node is removed, and without one before it is added. */
+export const ROUNDS_TO_CHANGE = 3;
 
 /** The head of a node that has not answered for this long is deleted. */
 const HEAD_KEPT_MS = 30_000;
-
-/** Age up to which a head is compared with those of others: two rounds of probes. */
-const HEAD_RECENT_MS = 2_000;
 
 /** The known state of one of several read nodes. */
 export class ReadNode {
@@ -54,8 +44,8 @@ export class ReadNode {
   headThisRound: Head | undefined;
   /** The answer before, for comparisons: on a fast chain, answers of one round differ in timing. */
   headLastRound: Head | undefined;
-  /** Average time of its probes, Infinity before the first. Other reads vary too much. */
-  tookMs = Infinity;
+  /** How long it took to answer its last probe; undefined before the first. */
+  tookMs: number | undefined;
   /** Probes without an answer, in a row. */
   failures = 0;
   /** It refused or closed a connection, or stopped answering probes, and has not recovered. */
@@ -111,21 +101,22 @@ export class ReadNode {
     this.#headAtMs = nowMs;
   }
 
-  /** Its head if the node is up and the head is recent enough for comparisons. */
-  recentHead(nowMs: number): Head | undefined {
-    return this.isUp && nowMs - this.#headAtMs <= HEAD_RECENT_MS ? this.head : undefined;
-  }
-
   /** It answered a probe with its newest block. */
   answeredProbe(head: Head, tookMs: number, nowMs: number): void {
     this.setHead(head, nowMs);
     this.headThisRound = head;
-    const before = this.tookMs === Infinity ? tookMs : this.tookMs;
-    this.tookMs = before + (tookMs - before) * NEWEST_WEIGHT;
+    this.tookMs = tookMs;
     this.failures = 0;
     this.isDead = false;
     this.retry.reset();
     this.retryAtMs = -Infinity;
+  }
+
+  /** Counts a round. @returns Whether there were enough in a row to remove it or add it again. */
+  countRound({ isFaulty }: { isFaulty: boolean }): boolean {
+    const isChange = isFaulty === (this.removedFor === undefined);
+    this.roundsForChange = isChange ? this.roundsForChange + 1 : 0;
+    return this.roundsForChange >= ROUNDS_TO_CHANGE;
   }
 
   endRound(nowMs: number): void {
@@ -163,7 +154,7 @@ const GAUGES: readonly NodeMetric[] = [
     name: "proxy_read_node_probe_seconds",
     help: "How long each read node takes to answer a probe, 0 before the first; " +
       "a single one is probed only while it announces no heads.",
-    value: ({ tookMs }) => tookMs === Infinity ? 0 : tookMs / 1000,
+    value: ({ tookMs }) => (tookMs ?? 0) / 1000,
   },
 ];
 

@@ -1,28 +1,12 @@
 import type { Clock, RandomSource } from "../../../lib/clock.ts";
-import {
-  blocksAbove,
-  fastestOf,
-  type FaultsByNode,
-  groupAfter,
-  type MembershipDecision,
-  membershipDecision,
-  nextLeader,
-  type ReadGroup,
-  ROUNDS_TO_CHANGE,
-} from "./read_group.ts";
 import { type Head, ReadNode } from "./read_node.ts";
+import { faultOf, isFarAbove } from "./read_node_fault.ts";
 
 /** Consecutive failed probes before a node is marked dead; one refused connection is enough. */
 export const FAILURES_MAX = 3;
 
-/** Minimum time between two leader changes, unless the leader is dead. */
-export const LEADER_KEPT_MS = 30_000;
-
 /** How long another node's repeated or lower heads are dropped; then clients follow its chain. */
 export const DUPLICATE_HEADS_MS = 120_000;
-
-/** A leader is slow if another node is more than twice as fast and faster by at least this much. */
-const SLOWER_LEADER_MS = 50;
 
 export interface ReadNodesOptions {
   /** Names for logs, metrics and people, one per node. */
@@ -33,6 +17,7 @@ export interface ReadNodesOptions {
   clock: Clock;
   /** Is compared with the times of blocks. */
   unixClock: Clock;
+  /** For the waits before a dead node is probed again. */
   random: RandomSource;
   /** Called when another node becomes the leader. */
   onLeaderChange?: (leader: number, reason: string) => void;
@@ -43,32 +28,27 @@ export interface ReadNodesOptions {
 /**
  * Decides which read node serves; there may be one or several. One node of the read group leads:
  * reads go to it and the hub follows it, so that a client can read the block that it was just
- * notified of. The first of the list leads first; when it is removed, the fastest other node does.
+ * notified of. A leader that is removed is replaced by the first of the list that serves.
  * This class does no I/O: its owner reports events, and asks every node for its head once a round.
  */
 export class ReadNodes {
   readonly #options: ReadNodesOptions;
   readonly #nodes: readonly ReadNode[];
-  #group: ReadGroup;
-  #leaderChangedAtMs = -Infinity;
-  /** Rounds in a row in which another node was much faster than the leader. */
-  #slowRounds = 0;
-  /**
-   * The last announced head: by which node, its number, and until when a repeated number counts as
-   * a duplicate.
-   */
-  #lastAnnouncedBy = 0;
-  #announced = -1;
+  #leader = 0;
+  /** The node that announced the last head. */
+  #announcer = 0;
+  /** The number of the last head that clients got. */
+  #shownNumber = -1;
+  /** Until then, heads up to that number are duplicates: another node has announced them. */
   #duplicatesUntilMs = 0;
 
   constructor(options: ReadNodesOptions) {
     this.#options = options;
     this.#nodes = options.names.map((name, index) => new ReadNode(name, index, options.random));
-    this.#group = { leader: 0, members: new Set(this.#nodes.keys()) };
   }
 
   get leader(): number {
-    return this.#group.leader;
+    return this.#leader;
   }
 
   get names(): readonly string[] {
@@ -92,8 +72,7 @@ export class ReadNodes {
 
   /** Another node that has the block, for a read that one could not answer. */
   otherNode(failed: number, block?: number): number | undefined {
-    const able = this.#nodes.filter((node) => node.index !== failed && node.serves(block));
-    return fastestOf(able, this.#options.random);
+    return this.#nodes.find((node) => node.index !== failed && node.serves(block))?.index;
   }
 
   /**
@@ -120,27 +99,27 @@ export class ReadNodes {
   /**
    * A node announced a block.
    *
-   * @returns Whether clients get it: not if it is implausibly far ahead, or if another node has
-   *   announced it. A node may announce a number again after a reorganisation.
+   * @returns Whether clients get it: not if it is implausibly far ahead, or if they got it from
+   *   another node. A node may announce a number again after a reorganisation.
    */
   onHead(index: number, head: Head): boolean {
     const nowMs = this.#options.clock.now();
-    const others = this.#othersThan(index).map((node) => node.recentHead(nowMs));
-    if (blocksAbove(head, others, this.#options.maxLag) > 0) return false;
-    this.#at(index).setHead(head, nowMs);
-    if (index !== this.#lastAnnouncedBy) this.#duplicatesUntilMs = nowMs + DUPLICATE_HEADS_MS;
-    this.#lastAnnouncedBy = index;
-    if (head.number <= this.#announced && nowMs < this.#duplicatesUntilMs) return false;
+    const node = this.#at(index);
+    if (isFarAbove(head, this.#headsBeside(node), this.#limits)) return false;
+    node.setHead(head, nowMs);
+    if (index !== this.#announcer) this.#duplicatesUntilMs = nowMs + DUPLICATE_HEADS_MS;
+    this.#announcer = index;
+    if (head.number <= this.#shownNumber && nowMs < this.#duplicatesUntilMs) return false;
     this.#duplicatesUntilMs = 0;
-    this.#announced = head.number;
+    this.#shownNumber = head.number;
     return true;
   }
 
   /** A node answered with its newest block. */
   onProbeAnswered(index: number, head: Head, tookMs: number): void {
     this.#at(index).answeredProbe(head, tookMs, this.#options.clock.now());
-    // A dead leader stays in the group until another node answers.
-    if (this.isDead(this.leader)) this.onDied(this.leader, "it does not answer");
+    // A dead leader that was the last to serve leads until another node answers.
+    this.#replaceLeader();
   }
 
   /** A probe was not answered. */
@@ -177,84 +156,74 @@ export class ReadNodes {
 
   /** Marks a node dead: it refused or closed a connection, or stopped answering. */
   onDied(index: number, reason: string): void {
-    this.#at(index).isDead = true;
-    this.#apply(new Map([[index, { reason, isUrgent: true }]]));
+    const node = this.#at(index);
+    node.isDead = true;
+    this.#remove(node, reason);
+    if (index === this.#leader) this.#replaceLeader(reason);
   }
 
   /** Ends a probe round: every probe was answered or timed out. Applies lag and error limits. */
   endRound(): void {
-    const { maxLag, clock, unixClock } = this.#options;
-    const limits = { maxLag, nowMs: unixClock.now() };
-    const decisions = this.#nodes.map((node, index) =>
-      membershipDecision(node, this.#othersThan(index), limits)
-    );
-    for (const node of this.#nodes) node.endRound(clock.now());
-    const found: FaultsByNode = new Map(
-      decisions.flatMap((decision, index) =>
-        decision !== undefined && this.#countDecision(index, decision)
-          ? [[index, decision.fault]]
-          : []
-      ),
-    );
-    this.#apply(found);
-    this.#replaceSlowLeader();
-  }
-
-  /** Counts a decision about a node. @returns Whether it was made often enough to take effect. */
-  #countDecision(index: number, { fault, roundsRequired }: MembershipDecision): boolean {
-    const node = this.#at(index);
-    const isChange = (fault === undefined) !== (node.removedFor === undefined);
-    node.roundsForChange = isChange ? node.roundsForChange + 1 : 0;
-    if (node.roundsForChange < roundsRequired) return false;
-    node.roundsForChange = 0;
-    return true;
-  }
-
-  #replaceSlowLeader(): void {
-    const { leader } = this;
-    const { removedFor, isDead, tookMs } = this.#at(leader);
-    // The leader was removed earlier, when no replacement was available.
-    if (removedFor !== undefined) {
-      return this.#apply(new Map([[leader, { reason: removedFor, isUrgent: isDead }]]));
+    const faults = new Map<ReadNode, string>();
+    for (const node of this.#nodes) {
+      const { headThisRound: head, reads, errors } = node;
+      if (head === undefined) continue; // it did not answer, which shows nothing
+      const fault = faultOf({ head, reads, errors }, this.#headsBeside(node), this.#limits);
+      if (!node.countRound({ isFaulty: fault !== undefined })) continue;
+      if (fault !== undefined) faults.set(node, fault);
+      else this.#add(node);
     }
-    const limitMs = Math.min(tookMs / 2, tookMs - SLOWER_LEADER_MS);
-    const isSlow = this.#nodes.some((node) => node.isUp && node.tookMs < limitMs);
-    this.#slowRounds = isSlow ? this.#slowRounds + 1 : 0;
-    if (this.#slowRounds < ROUNDS_TO_CHANGE) return;
-    const next = nextLeader(this.#group, this.#nodes, { isUrgent: false }, this.#leaderChoice);
-    this.#replaceGroup({ ...this.#group, leader: next ?? leader }, () => "it is slow");
+    const leader = this.#at(this.#leader);
+    const leaderFault = faults.get(leader);
+    faults.delete(leader);
+    for (const [node, fault] of faults) this.#remove(node, fault);
+    // At the end: if all nodes have a fault, the leader stays.
+    if (leaderFault !== undefined) this.#remove(leader, leaderFault);
+    this.#replaceLeader();
+    for (const node of this.#nodes) node.endRound(this.#options.clock.now());
   }
 
-  #othersThan(index: number): ReadNode[] {
-    return this.#nodes.filter((_, at) => at !== index);
+  get #limits() {
+    const { maxLag, unixClock } = this.#options;
+    return { maxLag, nowMs: unixClock.now() };
   }
 
-  get #leaderChoice() {
-    const { clock, random } = this.#options;
-    return { isLeaderNew: clock.now() - this.#leaderChangedAtMs < LEADER_KEPT_MS, random };
+  /** The heads with which that of a node is compared. */
+  #headsBeside(node: ReadNode): Head[] {
+    return this.#nodes.filter((other) => other !== node && other.isUp)
+      .flatMap(({ headLastRound }) => headLastRound ?? []);
   }
 
-  #apply(found: FaultsByNode): void {
-    const next = groupAfter(found, this.#group, this.#nodes, this.#leaderChoice);
-    this.#replaceGroup(next, (index) => found.get(index)?.reason);
+  #add(node: ReadNode): void {
+    node.setRemoved(undefined);
+    this.#options.onMembershipChange?.(node.index, undefined);
   }
 
-  /** Replaces the read group, and reports the differences. */
-  #replaceGroup(next: ReadGroup, reasonOf: (index: number) => string | undefined): void {
-    const { clock, onLeaderChange, onMembershipChange } = this.#options;
-    const before = this.#group;
-    const added = next.members.difference(before.members);
-    const removed = before.members.difference(next.members);
-    this.#group = next;
-    for (const index of added) this.#at(index).setRemoved(undefined);
-    for (const index of removed) this.#at(index).setRemoved(reasonOf(index));
-    for (const index of added) onMembershipChange?.(index, undefined);
-    if (next.leader !== before.leader) {
-      this.#leaderChangedAtMs = clock.now();
-      this.#slowRounds = 0;
-      onLeaderChange?.(next.leader, reasonOf(before.leader) ?? "");
-    }
-    for (const index of removed) onMembershipChange?.(index, reasonOf(index));
+  /** Removes a node from the read group, unless no other node serves. */
+  #remove(node: ReadNode, reason: string): void {
+    const isLast = !this.#nodes.some((other) => other !== node && other.isUp);
+    if (isLast || node.removedFor !== undefined) return;
+    node.setRemoved(reason);
+    this.#options.onMembershipChange?.(node.index, reason);
+  }
+
+  /** Replaces a leader that does not serve, if another node answers. */
+  #replaceLeader(reason = this.#at(this.#leader).reason ?? ""): void {
+    const leader = this.#at(this.#leader);
+    if (leader.isUp) return;
+    const next = this.#nodes.find(({ isUp }) => isUp) ?? this.#highestAnswering();
+    if (next === undefined) return;
+    // It may be behind, but no better node is available.
+    if (!next.isUp) this.#add(next);
+    this.#leader = next.index;
+    this.#options.onLeaderChange?.(next.index, reason);
+    this.#remove(leader, reason);
+  }
+
+  #highestAnswering(): ReadNode | undefined {
+    const heightOf = ({ head }: ReadNode) => head?.number ?? -1;
+    return this.#nodes.filter(({ isDead }) => !isDead)
+      .toSorted((a, b) => heightOf(b) - heightOf(a))[0];
   }
 
   #at(index: number): ReadNode {

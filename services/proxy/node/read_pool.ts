@@ -1,6 +1,6 @@
 import type { Clock } from "../../../lib/clock.ts";
 import { parseJson, parseResponse } from "../../../lib/protocol/jsonrpc.ts";
-import { type Head, headSchema } from "./read_node.ts";
+import { type Head, headOf } from "./read_node.ts";
 import {
   type CallAnswer,
   callText,
@@ -77,7 +77,8 @@ export class ReadPool implements NodePort {
     try {
       const options = { forwardedFor: "127.0.0.1", isPlain: true };
       const { body } = await this.#at(this.#probes, node).post(PROBE, options);
-      const head = headSchema.parse(parseResponse(parseJson(body)).result);
+      const head = headOf(parseResponse(parseJson(body)).result);
+      if (head === undefined) throw new TypeError("It is not a block");
       this.#nodes.onProbeAnswered(node, head, this.#clock.now() - startedAtMs);
       return head;
     } catch (thrown) {

@@ -6,7 +6,7 @@ import { AddressCounts } from "../shared/limits.ts";
 import type { ProxyMetrics } from "../shared/metrics.ts";
 import { type CallAnswer, callText, idNumber, idSpan, textAfterIdOf } from "../shared/envelopes.ts";
 import { limitExceeded, nodeTimeout } from "../shared/failures.ts";
-import { OpenRead, OpenReads, type Read } from "./open_reads.ts";
+import { type OnSocket, OpenRead, OpenReads, type Read } from "./open_reads.ts";
 import { PAUSE_MS, SocketHealth } from "./socket_health.ts";
 import type { SocketSettings } from "./subscription_socket.ts";
 
@@ -22,7 +22,7 @@ export const OPEN_READ_LIMITS = { slots: 64, perCaller: 32, waitingMax: 8_192 };
  * Reads that go over HTTP because they waited too long for a slot: half of the connections to a
  * node for all callers together, a tenth for one caller.
  */
-const OVERFLOW_READS_MAX = { all: 512, perCaller: 100 };
+export const OVERFLOW_READS_MAX = { all: 512, perCaller: 100 };
 
 /**
  * Interval at which reads without an answer are checked. Reads that waited this long for a slot go
@@ -155,12 +155,11 @@ export class ReadSocket {
     this.#socket.start();
   }
 
-  #send(open: OpenRead): void {
-    this.#socket.send(callText(open.read.textAfterId, open.id));
+  #send({ read, state }: OpenRead): void {
+    if (state.at === "socket") this.#socket.send(callText(read.textAfterId, state.id));
   }
 
   #onText(text: string): void {
-    this.#health.onFrame();
     const span = idSpan(text);
     const id = span ? idNumber(text, span) : NaN;
     // An error without an id belongs to one of the open reads.
@@ -181,9 +180,10 @@ export class ReadSocket {
   }
 
   /** Sends a read over HTTP after all. Resolves when it is answered; never rejects. */
-  #sendOverHttp(open: OpenRead): Promise<void> {
-    const { resolve, reject } = open.answer;
-    return (open.httpAnswer ?? this.#options.overHttp(open.read)).then(resolve, reject);
+  #sendOverHttp({ read, state, answer: { resolve, reject } }: OpenRead): Promise<void> {
+    const sent = state.at === "socket" ? state.http : undefined;
+    const answer = sent instanceof Promise ? sent : this.#options.overHttp(read);
+    return answer.then(resolve, reject);
   }
 
   /** The node did not say which read failed, so all open reads go over HTTP. */
@@ -196,7 +196,7 @@ export class ReadSocket {
   }
 
   #onDisconnected(): void {
-    this.#health.onNewConnection();
+    this.#health.onLost();
     for (const read of this.#reads.clear()) void this.#sendOverHttp(read);
   }
 
@@ -223,11 +223,10 @@ export class ReadSocket {
         this.#finish(open);
         metrics.upstreamErrors.inc({ target: "read" });
         open.answer.reject(nodeTimeout("read", timeoutMs));
-      } else if (open.id === undefined) {
+      } else if (open.state.at === "queue") {
         if (ageMs >= TICK_INTERVAL_MS) void this.#sendOverflowing(open);
-      } else if (ageMs >= ALSO_OVER_HTTP_AFTER_MS && !open.isAlsoOverHttp) {
-        open.isAlsoOverHttp = true;
-        void this.#sendAlsoOverHttp(open);
+      } else if (ageMs >= ALSO_OVER_HTTP_AFTER_MS && open.state.http === undefined) {
+        void this.#sendAlsoOverHttp(open, open.state);
       }
     }
   }
@@ -244,18 +243,16 @@ export class ReadSocket {
   }
 
   /** Sends a read over HTTP too. The first answer counts; a failure does not. */
-  async #sendAlsoOverHttp(open: OpenRead): Promise<void> {
-    let answer: CallAnswer;
-    try {
-      answer = await (open.httpAnswer = this.#options.overHttp(open.read));
-    } catch {
-      open.httpAnswer = undefined;
-      return; // the answer may still come over the socket
+  async #sendAlsoOverHttp(open: OpenRead, sent: OnSocket): Promise<void> {
+    const http = sent.http = this.#options.overHttp(open.read);
+    const answer = await http.catch(() => undefined);
+    if (answer === undefined) {
+      sent.http = "failed"; // the answer may still come over the socket
+    } else if (this.#reads.get(sent.id) === open) {
+      this.#finish(open);
+      this.#health.countFault("its WebSocket does not answer");
+      open.answer.resolve(answer);
     }
-    if (this.#reads.get(open.id) !== open) return;
-    this.#finish(open);
-    this.#health.countFault("its WebSocket does not answer");
-    open.answer.resolve(answer);
   }
 }
 

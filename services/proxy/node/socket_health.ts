@@ -4,11 +4,8 @@ import { RateWindow } from "../../../lib/rate_window.ts";
 /** A check is slow if it exceeds twice its time over HTTP by more than this. */
 const SLOWER_THAN_HTTP_MS = 5;
 
-/** Checks in a row that are slow before reads go over HTTP. */
-const SLOW_CHECKS_MAX = 10;
-
-/** Ticks without any frame, while a check is unanswered, before reads go over HTTP. */
-const SILENT_TICKS_MAX = 4;
+/** After this many slow checks, or ticks without an answer, in a row, reads go over HTTP. */
+const SLOW_MAX = 10;
 
 /** After more faults, reads go over HTTP. */
 const FAULTS_MAX = { count: 2, windowMs: 60_000 };
@@ -34,11 +31,9 @@ interface SocketHealthOptions {
 export class SocketHealth {
   readonly #options: SocketHealthOptions;
   #pausedUntilMs = 0;
-  #slowChecks = 0;
+  /** Checks that were slow, and ticks without an answer to one, in a row. */
+  #slow = 0;
   #faults = new RateWindow(FAULTS_MAX);
-  /** Whether a frame came since the last tick, and how many ticks in a row had none. */
-  #isAlive = false;
-  #silentTicks = 0;
   /** The check that is unanswered over the socket: when it was sent, and how long HTTP takes. */
   #check: { atMs: number; httpMs: Promise<number> } | undefined;
 
@@ -53,34 +48,24 @@ export class SocketHealth {
 
   /** Another node leads, of which nothing is known. */
   clear(): void {
-    this.#slowChecks = 0;
+    this.#slow = 0;
     this.#faults = new RateWindow(FAULTS_MAX);
     this.#pausedUntilMs = 0;
   }
 
-  /** The socket has reconnected: calls sent over the last connection get no answer. */
-  onNewConnection(): void {
+  /** The socket is lost: what was sent over it gets no answer. */
+  onLost(): void {
     this.#check = undefined;
-    this.#silentTicks = 0;
   }
 
-  onFrame(): void {
-    this.#isAlive = true;
-  }
-
-  /**
-   * Call it regularly while reads are open. If the node sends nothing at all, it handles one call
-   * at a time: pause.
-   */
+  /** Call it regularly while reads are open. */
   tick(): void {
-    this.#silentTicks = this.#isAlive ? 0 : this.#silentTicks + 1;
-    this.#isAlive = false;
-    if (this.#check === undefined) {
-      this.#check = { atMs: this.#options.clock.now(), httpMs: this.#timeOverHttp() };
-      this.#options.askOverSocket();
-    } else if (this.#silentTicks >= SILENT_TICKS_MAX) {
-      this.pause("one read over its WebSocket blocks all others");
+    const { clock, askOverSocket } = this.#options;
+    if (this.#check !== undefined) {
+      return this.#countSlow("one read over its WebSocket blocks all others");
     }
+    this.#check = { atMs: clock.now(), httpMs: this.#timeOverHttp() };
+    askOverSocket();
   }
 
   async onCheckAnswered(atMs: number): Promise<void> {
@@ -89,11 +74,11 @@ export class SocketHealth {
     if (check === undefined) return;
     const socketMs = atMs - check.atMs;
     const httpMs = await check.httpMs;
-    if (Number.isNaN(httpMs)) return;
-    this.#slowChecks = socketMs > 2 * httpMs + SLOWER_THAN_HTTP_MS ? this.#slowChecks + 1 : 0;
-    if (this.#slowChecks < SLOW_CHECKS_MAX) return;
-    const [slow, fast] = [socketMs, httpMs].map((ms) => ms.toFixed(1));
-    this.pause(`a call takes ${slow} ms over its WebSocket, and ${fast} ms over HTTP`);
+    if (socketMs <= 2 * httpMs + SLOWER_THAN_HTTP_MS) this.#slow = 0;
+    else if (!Number.isNaN(httpMs)) {
+      const [slow, fast] = [socketMs, httpMs].map((ms) => ms.toFixed(1));
+      this.#countSlow(`a call takes ${slow} ms over its WebSocket, and ${fast} ms over HTTP`);
+    }
   }
 
   /** How long a check over HTTP takes; NaN if it fails, which says nothing about the socket. */
@@ -105,11 +90,16 @@ export class SocketHealth {
 
   /** The socket did not answer a read. */
   countFault(reason: string): void {
-    if (!this.#faults.tryAdd(this.#options.clock.now())) this.pause(reason);
+    if (!this.#faults.tryAdd(this.#options.clock.now())) this.#pause(reason);
+  }
+
+  #countSlow(reason: string): void {
+    this.#slow += 1;
+    if (this.#slow >= SLOW_MAX) this.#pause(reason);
   }
 
   /** Sends reads over HTTP for a while. */
-  pause(reason: string): void {
+  #pause(reason: string): void {
     if (this.isPaused) return;
     this.clear();
     this.#pausedUntilMs = this.#options.clock.now() + PAUSE_MS;

@@ -153,14 +153,7 @@ export function idSpan(text: string): Span | undefined {
 
 /** The number of an id; some nodes return a number as text. NaN if it is none. */
 export function idNumber(text: string, { start, end }: Span): number {
-  let number = 0;
-  const [from, to] = text[start] === '"' ? [start + 1, end - 1] : [start, end];
-  for (let at = from; at < to; at += 1) {
-    const code = text.charCodeAt(at);
-    if (!isDigit(code)) return NaN;
-    number = number * 10 + code - ZERO;
-  }
-  return from < to ? number : NaN;
+  return Number(/^"?(\d+)"?$/.exec(text.slice(start, end))?.[1] ?? NaN);
 }
 
 function isDigit(code: number): boolean {

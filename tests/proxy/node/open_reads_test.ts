@@ -8,6 +8,8 @@ import { address } from "../hub/hub_scene.ts";
 const read = (caller = "a") =>
   new OpenRead({ textAfterId: "", node: 0, caller: address(caller), fitsSocket: true }, 0);
 
+const idOf = ({ state }: OpenRead) => state.at === "socket" ? state.id : assert.fail();
+
 const callerOf = (open: OpenRead | undefined) => open?.read.caller.key;
 
 Deno.test("OpenReads: an id finds its read only while that is open", () =>
@@ -20,18 +22,19 @@ Deno.test("OpenReads: an id finds its read only while that is open", () =>
       if (some !== undefined && random() < (open.size === 8 ? 0.5 : 0.4)) {
         reads.finish(some);
         open.delete(some);
-        assert.equal(reads.get(some.id), undefined);
+        assert.equal(reads.get(idOf(some)), undefined);
       } else {
         const added = read();
         assert.equal(reads.tryOpen(added), open.size < 8);
-        if (added.id === undefined) continue;
+        if (added.state.at === "queue") continue;
+        const { id } = added.state;
         open.add(added);
-        assert(added.id > 0 && !ids.has(added.id), "An id is used once");
-        ids.add(added.id);
+        assert(id > 0 && !ids.has(id), "An id is used once");
+        ids.add(id);
       }
       assert.deepEqual(new Set(reads.open()), open);
       assert.equal(reads.size, open.size);
-      for (const each of open) assert.equal(reads.get(each.id), each);
+      for (const each of open) assert.equal(reads.get(idOf(each)), each);
     }
     assert.equal(reads.get(0), undefined, "No read has the id of a check");
   }));

@@ -154,7 +154,7 @@ Deno.test("ReadPool: a probe reads the newest block of its node", () =>
 
 Deno.test("ReadPool: a node is dead after several probes with a late or wrong answer", () =>
   Scene.play(async (scene) => {
-    const wrong = [blockOf("31"), { number: "0x1f" }, null];
+    const wrong = [blockOf("31"), { timestamp: "0x1f" }, null];
     scene.answers[0] = (text) => answerTo(text, wrong.pop());
     const open = scene.pool.post("{}", { forwardedFor: "x", isPlain: true, node: 0 });
     await open;

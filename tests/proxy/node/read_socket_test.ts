@@ -7,6 +7,7 @@ import { BoundedSocket } from "../../../lib/net/bounded_socket.ts";
 import {
   ALSO_OVER_HTTP_AFTER_MS,
   OPEN_READ_LIMITS,
+  OVERFLOW_READS_MAX,
   ReadSocket,
   TICK_INTERVAL_MS,
 } from "../../../services/proxy/node/read_socket.ts";
@@ -17,7 +18,7 @@ import {
   withCallerId,
 } from "../../../services/proxy/shared/envelopes.ts";
 import { ProxyError } from "../../../services/proxy/shared/failures.ts";
-import { eventually } from "../../support/eventually.ts";
+import { eventually, nextTurn } from "../../support/eventually.ts";
 import { address } from "../hub/hub_scene.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { EchoNode } from "../echo_node.ts";
@@ -223,7 +224,7 @@ Deno.test("ReadSocket: if a node works on one call at a time, all reads use HTTP
     const reads = ["eth_slow", "eth_a", "eth_b"].map((method) => scene.read(method));
     await eventually("they are sent", () => scene.asked.length >= 2 || undefined);
     // It answers nothing, and is asked a small call.
-    for (let look = 0; look < 6; look += 1) scene.clock.advance(TICK_INTERVAL_MS);
+    for (let look = 0; look < 11; look += 1) scene.clock.advance(TICK_INTERVAL_MS);
     assert.deepEqual(await Promise.all(reads), ["http", "http", "http"]);
     assert.equal(await scene.read(), "http");
   });
@@ -312,6 +313,55 @@ Deno.test("ReadSocket: callers take turns, and reads that wait long at a slow no
     assert.equal(await scene.read("eth_call", "honest"), "ws");
     void Promise.allSettled(greedy);
   }));
+
+Deno.test("ReadSocket: of reads that wait long, 100 of a caller and 512 of all callers use HTTP at a time", () =>
+  Scene.play(neverAnswers("eth_slow"), async (scene) => {
+    const { all, perCaller } = OVERFLOW_READS_MAX;
+    const answer = scene.overHttp;
+    const open: (() => void)[] = [];
+    scene.overHttp = async (method) => {
+      if (method === "eth_slow") await new Promise<void>((resolve) => open.push(resolve));
+      return await answer(method);
+    };
+    const read = (caller: string) =>
+      Array.from({ length: 2 * perCaller }, () => scene.read("eth_slow", caller));
+    const greedy = read("greedy");
+    scene.clock.advance(TICK_INTERVAL_MS);
+    assert.equal(open.length, perCaller);
+    for (const answer of open.splice(0)) answer();
+    await Promise.race(greedy);
+    await nextTurn();
+    for (const caller of ["b", "c", "d", "e", "f"]) read(caller);
+    scene.clock.advance(TICK_INTERVAL_MS);
+    assert.equal(open.length, all, "those that were answered no longer count");
+    for (const answer of open) answer();
+  }));
+
+Deno.test("ReadSocket: an answer over HTTP that comes after that of the socket frees no slot", () => {
+  const { promise: late, resolve: answerLate } = Promise.withResolvers<void>();
+  const answer = (text: string) => {
+    const { method } = JSON.parse(text);
+    if (method === "eth_late") return late.then(() => resultOf(text));
+    return method === "eth_slow" ? new Promise<Response>(() => {}) : resultOf(text);
+  };
+  return Scene.play(answer, async (scene) => {
+    const { promise: overHttp, resolve: answerOverHttp } = Promise.withResolvers<CallAnswer>();
+    scene.overHttp = () => overHttp;
+    const read = scene.read("eth_late");
+    for (let passedMs = 0; passedMs < ALSO_OVER_HTTP_AFTER_MS; passedMs += TICK_INTERVAL_MS) {
+      scene.clock.advance(TICK_INTERVAL_MS);
+      assert.equal(await scene.read(), "ws", "the node is well otherwise");
+    }
+    answerLate();
+    assert.equal(await read, "ws");
+    answerOverHttp({ status: 200, text: '{"id":1,"result":"http"}', id: { start: 6, end: 7 } });
+    await overHttp;
+    const { perCaller } = OPEN_READ_LIMITS;
+    for (let count = 0; count < 2 * perCaller; count += 1) void scene.read("eth_slow");
+    assert.equal(await scene.read("eth_call", "another"), "ws");
+    assert.equal(scene.asked.filter((method) => method === "eth_slow").length, perCaller);
+  });
+});
 
 Deno.test("ReadSocket: while a caller has 4,096 waiting reads, another caller waits for only one turn", () => {
   let answered = 0;

@@ -3,27 +3,60 @@ import { SocketHealth } from "../../../services/proxy/node/socket_health.ts";
 import { nextTurn } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 
-Deno.test("SocketHealth: a check that fails over HTTP says nothing, and the count of slow ones goes on", async () => {
-  const clock = new FakeClock();
-  let isHttpAway = false;
-  let pauses = 0;
-  const health = new SocketHealth({
-    clock,
-    askOverSocket() {},
-    askOverHttp: () => isHttpAway ? Promise.reject(new Error("away")) : Promise.resolve(),
-    onPause: () => pauses += 1,
-  });
-  const check = async () => {
-    health.tick();
-    await nextTurn();
-    clock.advance(100);
-    await health.onCheckAnswered(clock.now());
-  };
-  for (let n = 0; n < 9; n += 1) await check();
-  isHttpAway = true;
-  await check();
-  assert.equal(pauses, 0);
+/** Checks of a socket that are slow, by default, while those over HTTP take no time. */
+class Scene {
+  readonly #clock = new FakeClock();
   isHttpAway = false;
-  await check();
-  assert.equal(pauses, 1);
+  pauses = 0;
+  readonly health = new SocketHealth({
+    clock: this.#clock,
+    askOverSocket() {},
+    askOverHttp: () => this.isHttpAway ? Promise.reject(new Error("away")) : Promise.resolve(),
+    onPause: () => this.pauses += 1,
+  });
+
+  async check(socketMs = 100): Promise<void> {
+    this.health.tick();
+    await nextTurn();
+    this.#clock.advance(socketMs);
+    await this.health.onCheckAnswered(this.#clock.now());
+  }
+
+  async slowChecks(count: number): Promise<void> {
+    for (let n = 0; n < count; n += 1) await this.check();
+  }
+}
+
+Deno.test("SocketHealth: a check that fails over HTTP says nothing, and the count of slow ones goes on", async () => {
+  const scene = new Scene();
+  await scene.slowChecks(9);
+  scene.isHttpAway = true;
+  await scene.check();
+  assert.equal(scene.pauses, 0);
+  scene.isHttpAway = false;
+  await scene.check();
+  assert.equal(scene.pauses, 1);
+});
+
+Deno.test("SocketHealth: after a fast check, ten slow ones in a row are needed again", async () => {
+  const scene = new Scene();
+  await scene.slowChecks(9);
+  await scene.check(5);
+  await scene.slowChecks(9);
+  assert.equal(scene.pauses, 0);
+  await scene.check();
+  assert.equal(scene.pauses, 1);
+});
+
+Deno.test("SocketHealth: a check that went with a lost connection is not waited for", async () => {
+  const scene = new Scene();
+  scene.health.tick();
+  for (let tick = 0; tick < 20; tick += 1) {
+    scene.health.onLost();
+    scene.health.tick();
+  }
+  assert.equal(scene.pauses, 0);
+  for (let tick = 0; tick < 10; tick += 1) scene.health.tick();
+  assert.equal(scene.pauses, 1, "one that is not answered counts at each tick");
+  await nextTurn();
 });
