@@ -61,7 +61,7 @@ Deno.test(
           ".action-bar",
           (bar) => bar.matches(".card > [data-fixed]"),
         );
-        const heading = '.side [aria-label="Your box"] h2';
+        const heading = '.side [aria-label="Your box"] > .row';
         const isShown = await page.$eval(heading, (heading) => heading.checkVisibility());
         assert.equal(isShown, !isInBar, `${width}, ${action}: a card has more than a heading`);
       }
