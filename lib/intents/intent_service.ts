@@ -14,7 +14,7 @@ import { type IntentHandler, type SubmitOptions, Submitter } from "./submitter.t
 import type { IntentStore } from "./store.ts";
 import { createUpkeepLoop } from "./upkeep.ts";
 
-/** The problems that a health check finds. */
+/** The problems that a health check finds: each is a series of its own from the start. */
 const PROBLEM_CODES = [
   "STORE_UNAVAILABLE",
   "STORE_CONNECTION_LOST",
@@ -82,7 +82,7 @@ export class IntentService {
       "1 while /health fails with this code: see the alerts of docs/runbooks.md.",
       "code",
     );
-    for (const code of PROBLEM_CODES) this.#problems.set({ code }, 0);
+    this.#showProblem(undefined);
   }
 
   /**
@@ -140,8 +140,15 @@ export class IntentService {
       this.#log.info("Intents can be submitted again", { event: "submitting_works" });
     }
     const found = problem ?? this.store.damaged.first ?? this.clockProblem;
-    for (const code of PROBLEM_CODES) this.#problems.set({ code }, Number(code === found?.code));
+    this.#showProblem(found?.code);
     return found;
+  }
+
+  /** Shows a problem in the metrics, also one whose code is not in the list. */
+  #showProblem(found: string | undefined): void {
+    this.#problems.reset();
+    for (const code of PROBLEM_CODES) this.#problems.set({ code }, 0);
+    if (found !== undefined) this.#problems.set({ code: found }, 1);
   }
 
   async #findProblem(): Promise<RangemakerError | undefined> {

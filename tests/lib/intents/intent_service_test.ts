@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import type { LogRecord } from "@logtape/logtape";
+import type { Registry } from "prom-client";
 import { createRegistry } from "../../../lib/http/metrics.ts";
 import { ChainGuard } from "../../../lib/intents/chain_guard.ts";
 import {
@@ -23,6 +24,7 @@ interface World {
   service: IntentService;
   node: FakeNode;
   clock: FakeClock;
+  registry: Registry;
   records: readonly LogRecord[];
 }
 
@@ -48,16 +50,17 @@ function withService(test: (world: World) => Promise<void>): Promise<void> {
   return withLogs("info", async (records) => {
     const node = FakeNode.start();
     const clock = new FakeClock();
+    const registry = createRegistry();
     const resources = await openResources({ rpcUrl: node.url, clock });
     const service = new IntentService({
       resources,
       guard: new ChainGuard({ ...resources, isOnChain: () => Promise.resolve(true) }),
       handler: { termsOf: () => assert.fail("Nothing is submitted") },
       retainMs: 60_000,
-      registry: createRegistry(),
+      registry,
     });
     try {
-      await test({ service, node, clock, records });
+      await test({ service, node, clock, registry, records });
     } finally {
       await service.stop();
       await resources.store.close();
@@ -91,6 +94,23 @@ Deno.test("IntentService: another chain fails the health, a node that is away do
     node.down = true;
     clock.advance(1_000);
     assert.equal(await service.problem(), undefined);
+  }));
+
+Deno.test("IntentService: a problem is in the metrics until it ends, even if its code is a new one", () =>
+  withService(async ({ service, clock, registry }) => {
+    const shown = async () => {
+      clock.advance(1_000);
+      await service.problem();
+      return (await registry.metrics()).match(/(?<=^bridge_problem\{.*code=")\w+(?=".* 1$)/gm);
+    };
+    const { checkWritable } = service.store;
+    for (const code of ["STORE_UNAVAILABLE", "NEW_PROBLEM"]) {
+      const problem = new StoreError("test", undefined, code);
+      service.store.checkWritable = () => Promise.reject(problem);
+      assert.deepEqual(await shown(), [code]);
+    }
+    service.store.checkWritable = checkWritable;
+    assert.equal(await shown(), null);
   }));
 
 Deno.test("IntentService: a failure is logged without a health request, and the store is checked once a second at most", () =>
