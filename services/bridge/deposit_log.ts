@@ -68,10 +68,11 @@ export const depositLog = {
   },
 
   /** An intent has reached its final state. */
-  finished({ state, payload, transaction, failure }: Intent): void {
-    const deposit = decodePayload(payload);
-    const facts = { ...fieldsOf(deposit), txHash: transaction?.txHash };
-    if (state === "committed") {
+  finished({ user, state, payload, transaction, failure }: Intent): void {
+    const isDamaged = failure?.code === "STORE_DAMAGED";
+    const deposit = isDamaged ? undefined : decodePayload(payload);
+    const facts = { ...(deposit ? fieldsOf(deposit) : { user }), txHash: transaction?.txHash };
+    if (state === "committed" && deposit !== undefined) {
       log.info("Deposit committed: {usdc} for {user}", {
         event: "deposit_committed",
         ...facts,

@@ -8,7 +8,7 @@ import { createCachedCall, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
 import type { Markets } from "../../lib/protocol/markets.ts";
 import type { LocalSigner } from "../../lib/protocol/signature.ts";
 import type { Pricing } from "./create_pricing.ts";
-import { decodeExecution, findThesis } from "./execution/execution.ts";
+import { executionSchema, findThesis } from "./execution/execution.ts";
 import { ExecutionHandler } from "./execution/execution_handler.ts";
 import { Executor } from "./execution/executor.ts";
 import { type Hedge, HttpHedge, SimulatedHedge } from "./execution/hedge.ts";
@@ -119,10 +119,12 @@ function intentHandler(
     beforeSigning: (intent) => handler.prepare(intent),
     onFinished(intent) {
       metrics.executionFinished(intent);
-      const { quote } = decodeExecution(intent.payload);
+      executionLog.finished(intent);
+      // The row of an execution that failed as damaged may have no quote.
+      const quote = executionSchema.safeParse(JSON.parse(intent.payload)).data?.quote;
+      if (quote === undefined) return;
       if (intent.state === "committed") metrics.betCommitted(quote);
       else handler.onFailed(intent, quote);
-      executionLog.finished(intent);
     },
     onFinalStateSeen: (intent) => reservations.onExecutionFinished(intent),
   };

@@ -10,6 +10,8 @@ import { ConnectionLost, FakeNode } from "../support/fake_node.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { LocalSigner } from "../../lib/protocol/signature.ts";
 import { relayer, signedRequest, startTestBridge, user, withBridge } from "./support.ts";
+import { openIntentStore } from "../../lib/intents/open_store.ts";
+import { newIntent } from "../support/intents.ts";
 import { withFolder } from "../support/files.ts";
 import { withLogs } from "../support/recorded_logs.ts";
 
@@ -285,3 +287,23 @@ Deno.test("Bridge: with another chain id than the node's its health and its metr
     const metrics = await (await fetch(`${url}/metrics`)).text();
     assert.match(metrics, /bridge_problem\{[^}]*code="CHAIN_MISMATCH"[^}]*\} 1\n/);
   }, { chainId: 4242 }));
+
+Deno.test("Bridge: a recorded deposit that cannot be read fails once, with the damage as its reason", () =>
+  withFolder((folder) =>
+    withLogs("info", async (records) => {
+      const database = `${folder}/bridge.sqlite`;
+      await using store = await openIntentStore(database, "bridge");
+      await store.insert(newIntent("k", { user: user.address, payload: "{}" }));
+      await using node = FakeNode.start();
+      await using _service = await startTestBridge(node.url, { database });
+      const ends = ["deposit_failed", "intent_retried", "intent_unfinished"];
+      const logged = () =>
+        records.map(({ properties }) => properties).filter(({ event }) =>
+          ends.includes(`${event}`)
+        );
+      await eventually("the end of the intent", () => logged().length === 2 || undefined);
+      const [failed, retried] = logged();
+      assert.deepEqual([failed?.user, failed?.code], [user.address, "STORE_DAMAGED"]);
+      assert.deepEqual([retried?.event, retried?.state], ["intent_retried", "failed"]);
+    })
+  ));

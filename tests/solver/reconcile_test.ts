@@ -8,8 +8,10 @@ import { openIntentStore } from "../../lib/intents/open_store.ts";
 import type { IntentStore } from "../../lib/intents/store.ts";
 import { toWire } from "../../lib/json.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
-import { insertReserved, reservedIntents } from "../support/intents.ts";
+import { insertReserved, newIntent, reservedIntents } from "../support/intents.ts";
 import { withFolder } from "../support/files.ts";
+import { FakeNode } from "../support/fake_node.ts";
+import { withLogs } from "../support/recorded_logs.ts";
 import { execution, quoteHashOf, startTestSolver, thesisOf, user, withSolver } from "./support.ts";
 
 /** Longer than a bet of these tests, and than the ten minutes that a node keeps a settled one. */
@@ -141,3 +143,23 @@ Deno.test("solver reconcile: ends a bet that ended long ago, unless its settleme
 Deno.test("solver reconcile: ends a bet whose settlement is known, if the chain never came to its id", async () => {
   assert.match(await reconcileLater(0), /\n3 gone, 0 already present, 0 failed$/);
 });
+
+Deno.test("solver: a recorded execution that cannot be read fails once, with the damage as its reason", () =>
+  withFolder((folder) =>
+    withLogs("info", async (records) => {
+      const database = `${folder}/solver.sqlite`;
+      await using store = await openIntentStore(database, "solver");
+      await store.insert(newIntent("k", { user: user.address, payload: "{}" }));
+      await using node = FakeNode.start();
+      await using _service = await startTestSolver(node, { database });
+      const ends = ["execution_failed", "intent_retried", "intent_unfinished"];
+      const logged = () =>
+        records.map(({ properties }) => properties).filter(({ event }) =>
+          ends.includes(`${event}`)
+        );
+      await eventually("the end of the intent", () => logged().length === 2 || undefined);
+      const [failed, retried] = logged();
+      assert.deepEqual([failed?.user, failed?.code], [user.address, "STORE_DAMAGED"]);
+      assert.deepEqual([retried?.event, retried?.state], ["intent_retried", "failed"]);
+    })
+  ));

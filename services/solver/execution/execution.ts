@@ -24,7 +24,7 @@ export const executionRequestSchema = z.object({
 
 export type ExecutionRequest = z.output<typeof executionRequestSchema>;
 
-const executionSchema = z.object({ quote: quoteSchema, userSignature: signatureSchema });
+export const executionSchema = z.object({ quote: quoteSchema, userSignature: signatureSchema });
 
 /** A quote that solver and user have signed. */
 export type Execution = z.output<typeof executionSchema>;
