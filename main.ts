@@ -31,11 +31,11 @@ export const commands: ProgramCommands = {
     load: () => import("./services/proxy/mod.ts"),
   },
   oracle: {
-    summary: "one trusted price per pair from four exchanges",
+    summary: "one trusted price per market from four exchanges",
     load: () => import("./services/oracle/mod.ts"),
   },
   node: {
-    summary: "development core node: ledger, checkpoints, settlement",
+    summary: "chain for development or one operator: ledger, price history, settlement",
     load: () => import("./services/node/mod.ts"),
   },
   backfill: {

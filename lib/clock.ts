@@ -43,9 +43,6 @@ export const monotonicClock: Clock = {
   after: systemClock.after,
 };
 
-/** A number in [0, 1): `Math.random`, or a seeded generator for repeatable runs. */
-export type RandomSource = () => number;
-
 /** A clock offset from another one, for chains whose time can be moved. Timers are not affected. */
 export class ShiftedClock implements Clock {
   readonly #base: Clock;

@@ -48,7 +48,7 @@ export class RangemakerError extends Error {
  * @param texts The message of each code, made from the facts behind it.
  * @returns Makes an error of a code; bigints in its `details` are decimal strings.
  */
-export function errorsOf<T extends { [Code in keyof T]: (facts: never) => string }>(texts: T) {
+export function createErrors<T extends { [Code in keyof T]: (facts: never) => string }>(texts: T) {
   return <Code extends keyof T & string>(
     code: Code,
     ...[facts]: Parameters<T[Code]>

@@ -1,6 +1,8 @@
 import { uniformFloat64 } from "pure-rand/distribution/uniformFloat64";
 import { xoroshiro128plus } from "pure-rand/generator/xoroshiro128plus";
-import type { RandomSource } from "./clock.ts";
+
+/** A number in [0, 1): `Math.random`, or a seeded generator for repeatable runs. */
+export type RandomSource = () => number;
 
 /** A seeded random source for simulations and tests, never for secrets. */
 export function seededRandom(seed: number): RandomSource {

@@ -1,4 +1,5 @@
-import { type Clock, type RandomSource, systemClock } from "../clock.ts";
+import { type Clock, systemClock } from "../clock.ts";
+import type { RandomSource } from "../random.ts";
 import { callJson } from "../net/call_json.ts";
 import { CoreReader } from "../net/core_reader.ts";
 import { type Market, Markets, SPEC_MARKETS } from "../protocol/markets.ts";

@@ -1,7 +1,7 @@
 /** Codes that every HTTP API may answer, and their statuses; services add their own. */
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import { z } from "zod";
-import { errorsOf, type Retry } from "../errors.ts";
+import { createErrors, type Retry } from "../errors.ts";
 import { failureSchema } from "../protocol/answers.ts";
 import { describeValue } from "../protocol/describe_input.ts";
 
@@ -16,7 +16,7 @@ export interface OperationAnswer {
 }
 
 /** An error of every HTTP API: text and `details` are made from the same facts. */
-export const httpError = errorsOf({
+export const httpError = createErrors({
   BODY_TOO_LARGE: ({ maxBytes }: { maxBytes: number }) =>
     `Body is over ${maxBytes} bytes: send a smaller one`,
   NOT_FOUND: ({ method, path }: { method: string; path: string }) =>

@@ -1,5 +1,5 @@
 /** What goes wrong with intents, and with the store that has them. */
-import { errorsOf, messageOf, RangemakerError } from "../errors.ts";
+import { createErrors, messageOf, RangemakerError } from "../errors.ts";
 import type { Hex } from "../protocol/scalars.ts";
 import { isDamage } from "../sqlite.ts";
 
@@ -7,7 +7,7 @@ import { isDamage } from "../sqlite.ts";
 export class IntentRefusedError extends RangemakerError {}
 
 /** Failures without a receipt; a receipt has the node's own. */
-export const submissionFailure = errorsOf({
+export const submissionFailure = createErrors({
   DEADLINE_PASSED: ({ deadline }: { deadline: number }) =>
     `Deadline ${deadline} passed before the core node accepted the transaction`,
   /** The deadline passed so long ago that the node may have dropped the receipt. */

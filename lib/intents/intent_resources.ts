@@ -1,5 +1,6 @@
 import type { Logger } from "@logtape/logtape";
-import { type Clock, type RandomSource, waitMs } from "../clock.ts";
+import { type Clock, waitMs } from "../clock.ts";
+import type { RandomSource } from "../random.ts";
 import { POSTGRES_URL } from "../database_url.ts";
 import { messageOf } from "../errors.ts";
 import { serviceLog } from "../log/logging.ts";

@@ -1,6 +1,7 @@
 import type { Logger } from "@logtape/logtape";
 import { Backoff, SERVICE_WAIT_MAX_MS } from "../net/backoff.ts";
-import type { Clock, RandomSource } from "../clock.ts";
+import type { Clock } from "../clock.ts";
+import type { RandomSource } from "../random.ts";
 import { messageOf, RangemakerError } from "../errors.ts";
 import type { CoreClient } from "../net/core_client.ts";
 import { PollingLoop } from "../net/polling_loop.ts";

@@ -1,4 +1,4 @@
-import type { RandomSource } from "../clock.ts";
+import type { RandomSource } from "../random.ts";
 
 /**
  * The longest wait before a service of our own is tried again, in milliseconds. With jitter, a

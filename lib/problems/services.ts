@@ -145,7 +145,7 @@ export const ORACLE: readonly Problem[] = [
   },
   {
     name: "OracleFewSources",
-    title: "Fewest sources of a pair",
+    title: "Fewest sources of a market",
     measure: gauge("oracle_sources"),
     bound: { op: "<", limit: 3 },
     severity: "warning",

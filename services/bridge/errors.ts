@@ -1,5 +1,5 @@
 /** The error codes of the bridge: their texts, and how they are answered. */
-import { errorsOf } from "../../lib/errors.ts";
+import { createErrors } from "../../lib/errors.ts";
 import type { IntentFailure, IntentState } from "../../lib/intents/intent.ts";
 import type { Address, Hex } from "../../lib/protocol/scalars.ts";
 import { type ErrorAnswers, INTENT_ERRORS } from "../../lib/http/error_answers.ts";
@@ -8,7 +8,7 @@ import { usdcText } from "../../lib/protocol/price.ts";
 const describe = ({ code, message }: IntentFailure) => `${code}: ${message}`;
 
 /** An error of the bridge: text and `details` are made from the same facts. */
-export const bridgeError = errorsOf({
+export const bridgeError = createErrors({
   DEADLINE_PASSED: ({ deadline, lateMs }: { deadline: number; lateMs: number }) =>
     `Deposit request expired: its deadline ${deadline} passed ${lateMs} ms ago; ` +
     "sign a new one with a later deadline",

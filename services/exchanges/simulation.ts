@@ -1,6 +1,5 @@
-import type { RandomSource } from "../../lib/clock.ts";
 import { PROVIDER_NAMES, type ProviderName } from "../../lib/protocol/providers.ts";
-import { gaussian } from "../../lib/random.ts";
+import { gaussian, type RandomSource } from "../../lib/random.ts";
 import type { Trade, TradeSource } from "./shared/trades.ts";
 import { YEAR_MS } from "../../lib/time.ts";
 

@@ -23,7 +23,7 @@ export interface RunningNode extends RunningService {
 }
 
 /**
- * Starts a development core node (spec: price oracle, write node).
+ * Starts a core node (spec: price oracle, write node).
  *
  * @param clock If it is a {@link ShiftedClock}, time travel moves it for all services that use it.
  * @param monotonic Shows whether the clock was changed.
@@ -92,7 +92,8 @@ async function start(
 export const run: RunnableCommand = createServiceCommand({
   name: "node",
   description:
-    "A development core node: a ledger of USDC balances and theses, a checkpoint every 100 ms that pulls prices from the oracle, and settlement.",
+    "A chain for development or one operator: a ledger of USDC balances and theses, a checkpoint " +
+    "every 100 ms that pulls prices from the oracle, and settlement.",
   options,
   examples: [
     [

@@ -46,7 +46,7 @@ export function createOracleApi(
   return app;
 }
 
-/** The handler of `GET /health`: 503 while no pair has a price. */
+/** The handler of `GET /health`: 503 while no market has a price. */
 export function healthHandler({ oracle, clock, startedAtMs }: OracleApiOptions): Handler {
   return documentedHandler(operations.health, (c) => {
     const body = healthBody(oracle, clock, startedAtMs);

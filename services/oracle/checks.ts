@@ -41,7 +41,7 @@ async function checkProvider(
     clock,
     timeoutMs,
   });
-  if (problems.length === 0) return passed(`${url}: prices of all pairs`);
+  if (problems.length === 0) return passed(`${url}: prices of all markets`);
   return warning(
     `${url}: ${problems.join("; ")}`,
     `Make it reachable, use another URL with --provider-url ${exchange}=, ` +

@@ -58,13 +58,13 @@ export function registerBoardMetrics(registry: Registry, board: PriceBoard, cloc
   const { symbols } = board;
   scrapedGauges(
     "oracle_sources",
-    "Sources that contribute to a pair.",
+    "Sources that contribute to a market.",
     ["pair"],
     () => symbols.map((pair) => [{ pair }, board.sources(pair).length]),
   );
   scrapedGauges(
     "oracle_price_age_seconds",
-    "Age of a pair's lastUpdate; no value without a valid price.",
+    "Age of a market's lastUpdate; no value without a valid price.",
     ["pair"],
     () =>
       symbols.flatMap((pair) => {
@@ -75,7 +75,7 @@ export function registerBoardMetrics(registry: Registry, board: PriceBoard, cloc
   );
   scrapedGauges(
     "oracle_price_withheld",
-    "1 while a pair has no price because only one source has made its jump, otherwise 0.",
+    "1 while a market has no price because only one source has made its jump, otherwise 0.",
     ["pair"],
     () => symbols.map((pair) => [{ pair }, Number(board.isWithheld(pair))]),
   );

@@ -18,7 +18,7 @@ import { Oracle } from "./oracle.ts";
 export { MIN_SOURCES_SAFE, options, type OracleOptions };
 
 /**
- * Starts the oracle: connects to its providers and serves one price for each pair.
+ * Starts the oracle: connects to its providers and serves one price for each market.
  *
  * @returns The running oracle; its `url` is the value for the node's `service_url`.
  * @throws {UsageError} If there are fewer providers than sources required.
@@ -69,7 +69,7 @@ function warnOfFewSources({ minSources, providers }: OracleOptions): void {
 
 export const run = createServiceCommand({
   name: "oracle",
-  description: "Serves one trusted price per pair, aggregated from four exchanges.",
+  description: "Serves one trusted price per market, aggregated from four exchanges.",
   options,
   examples: [
     [

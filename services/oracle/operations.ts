@@ -8,7 +8,7 @@ import { healthSchema, providersSchema, readinessSchema } from "./status.ts";
 export const description: ServiceDescription = {
   title: "rangemaker oracle",
   description:
-    "One trusted price per pair, aggregated from several exchanges. Prices are integers as " +
+    "One trusted price per market, aggregated from several exchanges. Prices are integers as " +
     "decimal text, scaled by 10^6; times are Unix milliseconds.",
   tags: { prices: "Prices and their sources", service: "The oracle itself" },
 };
@@ -17,26 +17,26 @@ export const operations = {
   prices: {
     id: "prices",
     tag: "prices",
-    summary: "The price of every pair",
+    summary: "The price of every market",
     description: "The core node pulls this at each checkpoint.",
     answers: {
-      200: { description: "Every pair with enough sources", body: oraclePricesSchema },
+      200: { description: "Every market with enough sources", body: oraclePricesSchema },
     },
   },
   providers: {
     id: "providers",
     tag: "prices",
-    summary: "The providers, and the sources of each pair",
-    answers: { 200: { description: "Every provider and every pair", body: providersSchema } },
+    summary: "The providers, and the sources of each market",
+    answers: { 200: { description: "Every provider and every market", body: providersSchema } },
   },
   health: {
     id: "health",
     tag: "service",
     summary: "Whether the oracle has prices",
     answers: {
-      200: { description: "At least one pair has a price", body: healthSchema },
-      503: { description: "No pair has a price", body: healthSchema },
+      200: { description: "At least one market has a price", body: healthSchema },
+      503: { description: "No market has a price", body: healthSchema },
     },
   },
-  ready: readyOperation("Whether every pair has a price", readinessSchema),
+  ready: readyOperation("Whether every market has a price", readinessSchema),
 } satisfies Record<string, Operation>;

@@ -1,4 +1,5 @@
-import type { CancelTimer, Clock, RandomSource } from "../../lib/clock.ts";
+import type { CancelTimer, Clock } from "../../lib/clock.ts";
+import type { RandomSource } from "../../lib/random.ts";
 import type { Market } from "../../lib/protocol/markets.ts";
 import { formatPrice } from "../../lib/protocol/price.ts";
 import type { ProviderName } from "../../lib/protocol/providers.ts";

@@ -1,4 +1,5 @@
-import type { CancelTimer, Clock, RandomSource } from "../../lib/clock.ts";
+import type { CancelTimer, Clock } from "../../lib/clock.ts";
+import type { RandomSource } from "../../lib/random.ts";
 import type { Market } from "../../lib/protocol/markets.ts";
 import type { ProviderName } from "../../lib/protocol/providers.ts";
 import { serviceLog } from "../../lib/log/logging.ts";

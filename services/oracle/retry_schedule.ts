@@ -1,4 +1,5 @@
-import type { Clock, RandomSource } from "../../lib/clock.ts";
+import type { Clock } from "../../lib/clock.ts";
+import type { RandomSource } from "../../lib/random.ts";
 import { Backoff } from "../../lib/net/backoff.ts";
 import type { LimitedEvent, RetryRule } from "./providers/provider.ts";
 

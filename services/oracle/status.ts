@@ -36,7 +36,7 @@ const providerStatusSchema = z.object({
   lastErrorTime: z.nullable(timestampSchema),
 }).meta({ id: "ProviderStatus" });
 
-/** The contributing sources of a pair, and the distance of each from their median. */
+/** The contributing sources of a market, and the distance of each from their median. */
 const pairSourceSchema = z.object({
   sources: z.array(z.enum(PROVIDER_NAMES)),
   price: z.optional(uint64Schema).describe("6 decimals; absent while there are too few sources"),
@@ -54,7 +54,7 @@ export const providersSchema = z.object({
 
 export const healthSchema = z.object({
   status: z.enum(["healthy", "degraded", "unhealthy"])
-    .describe("All pairs have a price, some have, none has"),
+    .describe("All markets have a price, some have, none has"),
   uptime: z.number().int().nonnegative().describe("Seconds"),
   providers: z.array(providerStatusSchema),
   lastPriceUpdate: described(timestampSchema, "Newest lastUpdate of any price, 0 without one"),
@@ -64,7 +64,7 @@ export const healthSchema = z.object({
 
 export const readinessSchema = z.object({
   ready: z.boolean(),
-  prices: z.boolean().describe("Every pair has a price"),
+  prices: z.boolean().describe("Every market has a price"),
   problems: z.array(z.string()).describe("One sentence per problem"),
 }).meta({ id: "Readiness" });
 
@@ -121,7 +121,7 @@ export function providersBody(
   };
 }
 
-/** The body of `GET /health`: unhealthy without any price, degraded while some pair has none. */
+/** The body of `GET /health`: unhealthy without any price, degraded while some market has none. */
 export function healthBody(
   { board, connections }: Oracle,
   clock: Clock,
@@ -144,7 +144,7 @@ export function healthBody(
   };
 }
 
-/** The answer of `GET /ready`: the pairs without a price, and the providers that have failed. */
+/** The answer of `GET /ready`: the markets without a price, and the providers that have failed. */
 export function checkReadiness(
   { board, connections }: Oracle,
   minSources: number,

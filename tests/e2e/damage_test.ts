@@ -5,7 +5,7 @@
  */
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
-import type { RandomSource } from "../../lib/clock.ts";
+import type { RandomSource } from "../../lib/random.ts";
 import {
   COLUMNS,
   FINISHED,

@@ -3,9 +3,8 @@
  * with `deno run --allow-all tests/node/damage.ts [count] [seed]`; the suite runs a few.
  */
 import assert from "node:assert/strict";
-import type { RandomSource } from "../../lib/clock.ts";
 import { RangemakerError } from "../../lib/errors.ts";
-import { seededRandom } from "../../lib/random.ts";
+import { type RandomSource, seededRandom } from "../../lib/random.ts";
 import type { Transaction } from "../../lib/protocol/transaction.ts";
 import { deposit } from "./support/actors.ts";
 import { addHistory, DiskChain } from "./support/disk_chain.ts";

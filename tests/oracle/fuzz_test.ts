@@ -1,6 +1,6 @@
 /** No frame, however broken, makes a parser throw or invent a price. */
 import assert from "node:assert/strict";
-import type { RandomSource } from "../../lib/clock.ts";
+import type { RandomSource } from "../../lib/random.ts";
 import { exchangeSymbol } from "../../lib/protocol/markets.ts";
 import type { NumberedTrade } from "../../services/exchanges/shared/trades.ts";
 import { DIALECTS } from "../../services/exchanges/dialects/mod.ts";

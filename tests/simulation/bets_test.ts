@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { casesFrom, playSchedules } from "../support/random.ts";
-import type { RandomSource } from "../../lib/clock.ts";
+import type { RandomSource } from "../../lib/random.ts";
 import { RangemakerError } from "../../lib/errors.ts";
 import { hashQuote } from "../../lib/protocol/hashes.ts";
 import type { Quote } from "../../lib/protocol/quote.ts";

@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import { RangemakerError } from "../../lib/errors.ts";
-import type { RandomSource } from "../../lib/clock.ts";
+import type { RandomSource } from "../../lib/random.ts";
 import { SqliteDriver } from "../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../lib/intents/store.ts";
 import { NodeUnreachableError } from "../../lib/net/core_reader.ts";

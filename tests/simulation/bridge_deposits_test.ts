@@ -4,7 +4,7 @@
  * number; use 10,000 before a release.
  */
 import assert from "node:assert/strict";
-import type { RandomSource } from "../../lib/clock.ts";
+import type { RandomSource } from "../../lib/random.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { LocalSigner } from "../../lib/protocol/signature.ts";
 import { signedRequest } from "../bridge/support.ts";

@@ -8,7 +8,7 @@ import { onlyChain } from "../support/intents.ts";
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import { getLogger } from "@logtape/logtape";
-import type { RandomSource } from "../../lib/clock.ts";
+import type { RandomSource } from "../../lib/random.ts";
 import { NodeUnreachableError } from "../../lib/net/core_reader.ts";
 import type { PollingLoop } from "../../lib/net/polling_loop.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";

@@ -1,6 +1,6 @@
 /** Prices of sources that stop, one by one or together, against a model that knows every event. */
 import assert from "node:assert/strict";
-import type { RandomSource } from "../../lib/clock.ts";
+import type { RandomSource } from "../../lib/random.ts";
 import { MARKETS } from "../../lib/protocol/markets.ts";
 import { PROVIDER_NAMES, type ProviderName } from "../../lib/protocol/providers.ts";
 import { PriceBoard, type PriceBoardOptions } from "../../services/oracle/price_board.ts";

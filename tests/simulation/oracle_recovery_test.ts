@@ -1,7 +1,7 @@
 /** How soon a provider is used again after its exchange was away, and how often it asked meanwhile. */
 import assert from "node:assert/strict";
 import { MARKETS } from "../../lib/protocol/markets.ts";
-import type { RandomSource } from "../../lib/clock.ts";
+import type { RandomSource } from "../../lib/random.ts";
 import type { SocketLike } from "../../lib/net/reconnecting_socket.ts";
 import { PROVIDER_NAMES, type ProviderName } from "../../lib/protocol/providers.ts";
 import { ProviderConnection } from "../../services/oracle/provider_connection.ts";

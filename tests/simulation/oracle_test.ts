@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { Counter, Registry } from "prom-client";
-import type { RandomSource } from "../../lib/clock.ts";
+import type { RandomSource } from "../../lib/random.ts";
 import { MARKETS } from "../../lib/protocol/markets.ts";
 import { PROVIDER_NAMES } from "../../lib/protocol/providers.ts";
 import { DIALECTS } from "../../services/exchanges/dialects/mod.ts";

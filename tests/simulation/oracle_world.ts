@@ -1,5 +1,5 @@
 /** Four venues, an oracle and the wire between them, in one process on a fake clock. */
-import type { RandomSource } from "../../lib/clock.ts";
+import type { RandomSource } from "../../lib/random.ts";
 import { MARKETS } from "../../lib/protocol/markets.ts";
 import { PROVIDER_NAMES, type ProviderName } from "../../lib/protocol/providers.ts";
 import type { SocketLike } from "../../lib/net/reconnecting_socket.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { RandomSource } from "../../lib/clock.ts";
+import type { RandomSource } from "../../lib/random.ts";
 import { Hub } from "../../services/proxy/hub/hub.ts";
 import type { ClientSink, HubClient } from "../../services/proxy/hub/hub_client.ts";
 import { NEW_HEADS_KEY } from "../../services/proxy/hub/subscription_request.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { RandomSource } from "../../lib/clock.ts";
+import type { RandomSource } from "../../lib/random.ts";
 import { ByteBudget } from "../../services/proxy/shared/limits.ts";
 import {
   ClientBuffers,

@@ -1,7 +1,7 @@
 /** Solvers on one database share one exposure and all balances, whichever of them dies, and when. */
 import assert from "node:assert/strict";
 import { z } from "zod";
-import type { RandomSource } from "../../lib/clock.ts";
+import type { RandomSource } from "../../lib/random.ts";
 import type { RunningService } from "../../lib/http/service.ts";
 import { openIntentStore } from "../../lib/intents/open_store.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";

@@ -1,5 +1,4 @@
-import type { RandomSource } from "../../lib/clock.ts";
-import { seededRandom } from "../../lib/random.ts";
+import { type RandomSource, seededRandom } from "../../lib/random.ts";
 
 function numberFrom(variable: string, least: number): number | undefined {
   const given = Deno.env.get(variable);

@@ -1,7 +1,7 @@
 /** Why valid transactions fail, as their receipts say. */
 import type { Permission } from "../../../lib/protocol/account.ts";
 import { SLOT_MS, THESIS_DURATION_MAX_MS } from "../../../lib/protocol/constants.ts";
-import { errorsOf } from "../../../lib/errors.ts";
+import { createErrors } from "../../../lib/errors.ts";
 import type { MarketPair } from "../../../lib/protocol/markets.ts";
 import { formatUnits, usdcText } from "../../../lib/protocol/price.ts";
 import type { TransactionErrorCode } from "../../../lib/protocol/receipt.ts";
@@ -52,7 +52,7 @@ const TEXTS = {
     `${usdcText(d.needed)} from it; deposit more`,
 };
 
-const refusal = errorsOf(TEXTS);
+const refusal = createErrors(TEXTS);
 
 /** Makes a refusal and its message. */
 export function refuse<Code extends keyof typeof TEXTS>(

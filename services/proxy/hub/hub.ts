@@ -1,4 +1,4 @@
-import type { RandomSource } from "../../../lib/clock.ts";
+import type { RandomSource } from "../../../lib/random.ts";
 import type { Limit } from "../shared/metrics.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import { FanOut, type FanOutEvents } from "./fan_out.ts";

@@ -1,4 +1,4 @@
-import type { RandomSource } from "../../../lib/clock.ts";
+import type { RandomSource } from "../../../lib/random.ts";
 import { type HubClient, HubSubscription, SubscriptionsByKey } from "./hub_client.ts";
 import { internalErrorText, SubscribeCalls, type UpstreamPort } from "./subscribe_calls.ts";
 import { SubscriptionLimits, type SubscriptionRefusal } from "./subscription_limits.ts";

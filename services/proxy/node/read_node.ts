@@ -1,6 +1,6 @@
 import { Counter, Gauge, type Registry } from "prom-client";
 import { Backoff } from "../../../lib/net/backoff.ts";
-import type { RandomSource } from "../../../lib/clock.ts";
+import type { RandomSource } from "../../../lib/random.ts";
 
 /** The newest block of a node. */
 export interface Head {

@@ -1,4 +1,5 @@
-import type { Clock, RandomSource } from "../../../lib/clock.ts";
+import type { Clock } from "../../../lib/clock.ts";
+import type { RandomSource } from "../../../lib/random.ts";
 import { type Head, ReadNode } from "./read_node.ts";
 import { faultOf, isFarAbove } from "./read_node_fault.ts";
 

@@ -1,4 +1,4 @@
-import type { RandomSource } from "../../../lib/clock.ts";
+import type { RandomSource } from "../../../lib/random.ts";
 import type { Bet } from "../../../lib/protocol/bet.ts";
 import type { PricedBet, PricingStrategy } from "./strategy.ts";
 

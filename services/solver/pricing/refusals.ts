@@ -1,5 +1,5 @@
 /** The texts of bets without a price, for the strategies that come with the solver. */
-import { errorsOf } from "../../../lib/errors.ts";
+import { createErrors } from "../../../lib/errors.ts";
 import { formatUnits, usdcText } from "../../../lib/protocol/price.ts";
 import { FUTURE_PRICE_MAX_MS, type PricingDetails, PricingRefusedError } from "./strategy.ts";
 
@@ -67,7 +67,7 @@ interface CurrentPayout {
   currentPayout: bigint | null;
 }
 
-const failure = errorsOf(TEXTS);
+const failure = createErrors(TEXTS);
 
 /**
  * A bet that has no price.

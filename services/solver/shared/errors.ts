@@ -1,5 +1,5 @@
 /** The errors of the solver that its folders share. */
-import { errorsOf } from "../../../lib/errors.ts";
+import { createErrors } from "../../../lib/errors.ts";
 import type { MarketPair } from "../../../lib/protocol/markets.ts";
 import { usdcText } from "../../../lib/protocol/price.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
@@ -70,4 +70,4 @@ const TEXTS = {
 };
 
 /** An error of the solver, with these facts as its `details`. */
-export const solverError = errorsOf(TEXTS);
+export const solverError = createErrors(TEXTS);

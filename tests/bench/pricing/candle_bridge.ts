@@ -1,6 +1,5 @@
-import type { RandomSource } from "../../../lib/clock.ts";
 import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
-import { gaussian, seededRandom } from "../../../lib/random.ts";
+import { gaussian, type RandomSource, seededRandom } from "../../../lib/random.ts";
 import type { Candle } from "../../../services/solver/pricing/candle.ts";
 import { CandleMoves } from "./candle_moves.ts";
 import type { SlotPrice, SlotSource } from "../../../services/solver/backtest/slots.ts";

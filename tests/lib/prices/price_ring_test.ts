@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { RandomSource } from "../../../lib/clock.ts";
+import type { RandomSource } from "../../../lib/random.ts";
 import { PriceRing } from "../../../lib/prices/price_ring.ts";
 import { type RangeCheck, SLOT_MS, type TimeSpan } from "../../../lib/prices/price_slots.ts";
 import { withSeed } from "../../support/random.ts";

@@ -1,6 +1,6 @@
 /** Money from nowhere, snapshots and time travel of a development chain, without a network. */
 import assert from "node:assert/strict";
-import type { RandomSource } from "../../../lib/clock.ts";
+import type { RandomSource } from "../../../lib/random.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import { SETTLEMENTS_PER_SLICE } from "../../../services/node/chain/state.ts";
 import { DevChain, SNAPSHOTS_MAX } from "../../../services/node/dev/dev_chain.ts";

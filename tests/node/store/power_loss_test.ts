@@ -3,7 +3,7 @@
  * flushed data, and random sectors of the rest.
  */
 import assert from "node:assert/strict";
-import type { RandomSource } from "../../../lib/clock.ts";
+import type { RandomSource } from "../../../lib/random.ts";
 import { withSeed } from "../../support/random.ts";
 import { withFolder } from "../../support/files.ts";
 import { FakeClock } from "../../support/fake_clock.ts";

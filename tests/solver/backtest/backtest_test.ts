@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import type { RandomSource } from "../../../lib/clock.ts";
-import { seededRandom } from "../../../lib/random.ts";
+import { type RandomSource, seededRandom } from "../../../lib/random.ts";
 import { type SlotSource, tradeSlots } from "../../../services/solver/backtest/slots.ts";
 import { reportOn } from "../../../services/solver/backtest/report.ts";
 import type { Results } from "../../../services/solver/backtest/results.ts";

@@ -1,6 +1,5 @@
 import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
-import type { RandomSource } from "../../../lib/clock.ts";
-import { gaussian } from "../../../lib/random.ts";
+import { gaussian, type RandomSource } from "../../../lib/random.ts";
 import type { TapeRow } from "../../../lib/prices/tape.ts";
 import type { SlotPrice, SlotSource } from "../../../services/solver/backtest/slots.ts";
 import { type BacktestPlan, runBacktest } from "../../../services/solver/backtest/engine.ts";

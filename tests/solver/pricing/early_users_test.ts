@@ -1,9 +1,8 @@
 /** Users who see prices earlier than the solver, on simulated prices, against its recheck. */
 import assert from "node:assert/strict";
 import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
-import type { RandomSource } from "../../../lib/clock.ts";
 import { PriceRing } from "../../../lib/prices/price_ring.ts";
-import { gaussian, seededRandom } from "../../../lib/random.ts";
+import { gaussian, type RandomSource, seededRandom } from "../../../lib/random.ts";
 import { BarrierStrategy } from "../../../services/solver/pricing/barrier_strategy.ts";
 import { noTouchAtChecks } from "../../../services/solver/pricing/box_probability.ts";
 import { PricingRefusedError } from "../../../services/solver/pricing/strategy.ts";

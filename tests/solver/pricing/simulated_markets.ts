@@ -1,6 +1,5 @@
 /** Candles of simulated markets, of kinds that no constant of the model was chosen for. */
-import type { RandomSource } from "../../../lib/clock.ts";
-import { gaussian } from "../../../lib/random.ts";
+import { gaussian, type RandomSource } from "../../../lib/random.ts";
 import { type Candle, CANDLE_MS } from "../../../services/solver/pricing/candle.ts";
 import { YEAR_MS } from "../../../lib/time.ts";
 

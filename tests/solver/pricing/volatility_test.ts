@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import type { RandomSource } from "../../../lib/clock.ts";
-import { gaussian, seededRandom } from "../../../lib/random.ts";
+import { gaussian, type RandomSource, seededRandom } from "../../../lib/random.ts";
 import { type Candle, CANDLE_MS } from "../../../services/solver/pricing/candle.ts";
 import { StillPrices } from "../../../services/solver/pricing/still_prices.ts";
 import { RangeMemory } from "../../../services/solver/pricing/range_memory.ts";
