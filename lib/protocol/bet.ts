@@ -38,6 +38,14 @@ export function betOf(carrier: Bet): Bet {
   return { thesisType, base, quote, lowerPrice, upperPrice, betAmount, startTime, endTime };
 }
 
+/** A bet with what it pays if its user wins. */
+export type BetAtRisk = Bet & { payout: bigint };
+
+/** The solver's possible loss (payout minus bet), USDC with 6 decimals. */
+export function riskOf({ payout, betAmount }: Pick<BetAtRisk, "payout" | "betAmount">): bigint {
+  return payout - betAmount;
+}
+
 /** Why solver and node refuse a bet: the text of each code, from the numbers in `details`. */
 export const BET_REFUSAL_TEXTS = {
   BET_TOO_SMALL: (d: { betAmount: bigint; minBetAmount: bigint }) =>

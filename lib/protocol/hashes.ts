@@ -107,7 +107,7 @@ const encoders: Readonly<Record<string, FieldEncoder>> = {
 };
 
 /**
- * The hash of a struct.
+ * The hash of a struct. `lib/client/typed_data.ts` has an independent one on purpose.
  *
  * @throws {TypeError} If a field is missing, does not fit its type, or has an unknown type.
  */

@@ -60,7 +60,7 @@ export class LocalSigner {
 }
 
 /**
- * The address that made a signature.
+ * The address that made a signature. `lib/client/typed_data.ts` has an independent one on purpose.
  *
  * @throws {SignatureError} If the signature is not in the strict form, saying which rule it breaks.
  */

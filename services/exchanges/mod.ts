@@ -34,8 +34,6 @@ const TRADES_KEPT = 150_000;
 interface RunningExchanges extends RunningService {
   /** Full WebSocket URL of each venue, for the oracle's `--provider-url`. */
   readonly providerUrls: Record<ProviderName, string>;
-  /** Base URL of the history endpoint, `GET {historyUrl}/api/v3/aggTrades`. */
-  readonly historyUrl: string;
   /** Injects a fault into a venue until {@link clear}. */
   inject(provider: ProviderName, fault: VenueFault): void;
   clear(provider: ProviderName, fault: VenueFault): void;
@@ -106,7 +104,6 @@ export async function startExchanges(options: ExchangesOptions): Promise<Running
   return {
     ...service,
     providerUrls: urlsOf(venues, service.url),
-    historyUrl: service.url,
     inject: (provider, fault) => byProvider.get(provider)?.inject(fault),
     clear: (provider, fault) => byProvider.get(provider)?.clear(fault),
   };

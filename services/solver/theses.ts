@@ -3,15 +3,15 @@ import { toWire } from "../../lib/json.ts";
 import { z } from "zod";
 import { thesisSchema } from "../../lib/protocol/thesis.ts";
 import { cursorSchema, cutPage, limitSchema, nextCursorSchema } from "../../lib/http/page_query.ts";
-import { riskOf } from "./shared/bet_at_risk.ts";
+import { riskOf } from "../../lib/protocol/bet.ts";
 import type { ExposureBook } from "./risk/exposure_book.ts";
 
 const THESES_PER_PAGE_MAX = 1_000;
 
-const THESES_PER_PAGE = 100;
+const THESES_PER_PAGE_DEFAULT = 100;
 
 export const thesesQuerySchema = z.object({
-  limit: limitSchema(THESES_PER_PAGE_MAX, THESES_PER_PAGE),
+  limit: limitSchema(THESES_PER_PAGE_MAX, THESES_PER_PAGE_DEFAULT),
   cursor: cursorSchema.prefault("0"),
 });
 

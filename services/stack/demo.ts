@@ -4,7 +4,8 @@ import * as kinds from "../../lib/cli/option_kinds.ts";
 import { optionTable } from "../../lib/cli/options.ts";
 import { playBet } from "./bet.ts";
 import { priceOptions, warnOfDevelopmentKeys } from "./mod.ts";
-import { FREE_PORTS, greetingOf, STACK_PRICING, startStack } from "./stack.ts";
+import { FREE_PORTS } from "./ports.ts";
+import { greetingOf, STACK_PRICING, startStack } from "./stack.ts";
 
 const options = optionTable({
   ...priceOptions,

@@ -70,9 +70,10 @@ const text: CommandText = {
   name: "doctor",
   description:
     "Tries the keys, permissions, stores, files, ports and URLs that services are configured to use, " +
-    "starts each for a moment without its store, and says how to fix failures. It changes nothing and shows no secret. Without a service, it " +
-    "checks all services that need no key, and those whose key the environment sets. With one " +
-    "service, it also accepts the options of that service. The exit code is 1 if anything failed, else 0.",
+    "starts each for a moment without its store, and says how to fix failures. It changes " +
+    "nothing and shows no secret. Without a service, it checks all services that need no key, and " +
+    "those whose key the environment sets. With one service, it also accepts the options of that " +
+    "service. The exit code is 1 if anything failed, else 0.",
   operands: "[service...]",
   examples: [
     ["rangemaker doctor", "every service that the environment configures"],
@@ -93,6 +94,8 @@ const subcommands = Object.fromEntries(
   }]),
 );
 
+const definition = { ...text, subcommands, options: doctorOptions };
+
 export const run: RunnableCommand = Object.assign(
   (argv: readonly string[], context: CommandContext): Promise<number> => {
     // Names of services precede all options.
@@ -104,11 +107,10 @@ export const run: RunnableCommand = Object.assign(
       const targets = await Promise.all(names.map(load));
       const [first] = targets;
       if (names.length === 1 && first) return await doctorFor(first)(flags, context);
-      const definition = { ...text, subcommands, options: doctorOptions };
       return await runDoctor(targets, definition, flags, context, services.length > 0);
     });
   },
-  { definition: { ...text, subcommands, options: doctorOptions }, subcommands },
+  { definition, subcommands },
 );
 
 /** Whether a service has a key, or options that specify one; true if it needs none. */

@@ -18,14 +18,17 @@ import {
 } from "../console/mod.ts";
 import { options as exchangesOptions, startExchanges } from "../exchanges/mod.ts";
 import { options as nodeOptions, startNode } from "../node/mod.ts";
-import { MIN_SOURCES_SAFE, options as oracleOptions, startOracle } from "../oracle/mod.ts";
+import {
+  MIN_SOURCES_SAFE,
+  options as oracleOptions,
+  type OracleOptions,
+  startOracle,
+} from "../oracle/mod.ts";
 import { options as proxyOptions, startProxy } from "../proxy/mod.ts";
 import { options as solverOptions, type SolverOptions, startSolver } from "../solver/mod.ts";
 import { loadStrategy } from "../solver/pricing/load_strategy.ts";
 import { isBuiltIn } from "../solver/pricing/strategy.ts";
 import { requireFreePorts, type StackPorts } from "./ports.ts";
-
-export { FREE_PORTS } from "./ports.ts";
 
 /**
  * Pricing of `stack` and `demo`: a box that the price leaves more easily pays more. Simulated
@@ -101,12 +104,12 @@ export async function startStack(options: StackOptions): Promise<RunningStack> {
     options.live ? others : { exchanges, ...others },
   );
   return await startOrClose(async (opened) => {
-    const console = await startStackConsole(options, opened);
+    const consolePart = await startStackConsole(options, opened);
     const urls = {
-      ...console?.urls,
-      ...await startAll(options, opened, originsOf(console?.urls.console)),
+      ...consolePart?.urls,
+      ...await startAll(options, opened, originsOf(consolePart?.urls.console)),
     };
-    await console?.connect(urls);
+    await consolePart?.connect(urls);
     const stop = () => opened.disposeAsync();
     return { urls, stop, [Symbol.asyncDispose]: stop };
   });
@@ -166,7 +169,7 @@ async function startAll(
   opened: AsyncDisposableStack,
   consoleOrigins: string[],
 ): Promise<StackUrls> {
-  const { ports, seed, tape, live = false, dataDir, markets, pricing } = options;
+  const { ports, live = false, dataDir, markets, pricing } = options;
   const listen = { host: options.host ?? DEFAULT_HOST, allowedHosts: options.allowedHosts };
   // Other pages may call the routes for users, the console alone also those for operators.
   const users = { corsOrigins: [...consoleOrigins, ...options.corsOrigins ?? []] };
@@ -175,26 +178,7 @@ async function startAll(
     dataDir === undefined ? ":memory:" : join(dataDir, `${service}.sqlite`);
   // Node, bridge and solver share one clock that can be moved. Prices still have the real time.
   const clock = new ShiftedClock(systemClock);
-  const exchanges = live ? undefined : opened.use(
-    await startExchanges(withDefaults(exchangesOptions, {
-      ...listen,
-      ...readers,
-      markets,
-      port: ports.exchanges,
-      seed,
-      tape,
-    })),
-  );
-  const oracle = opened.use(
-    await startOracle(withDefaults(oracleOptions, {
-      ...listen,
-      ...readers,
-      markets,
-      port: ports.oracle,
-      minSources: MIN_SOURCES_SAFE,
-      ...(exchanges && { providerUrls: exchanges.providerUrls }),
-    })),
-  );
+  const { exchanges, oracle } = await startPrices(options, opened, { ...listen, ...readers });
   const nodeValues = withDefaults(nodeOptions, {
     ...listen,
     ...readers,
@@ -250,6 +234,29 @@ async function startAll(
     bridge: bridge.url,
     solver: solver.url,
   };
+}
+
+/** Starts the oracle, and the simulated exchanges unless the prices are live. */
+async function startPrices(
+  { ports, seed, tape, live = false, markets }: StackOptions,
+  opened: AsyncDisposableStack,
+  listen: Partial<Pick<OracleOptions, "host" | "allowedHosts" | "corsOrigins">>,
+) {
+  const common = { ...listen, markets };
+  const exchanges = live ? undefined : opened.use(
+    await startExchanges(
+      withDefaults(exchangesOptions, { ...common, port: ports.exchanges, seed, tape }),
+    ),
+  );
+  const oracle = opened.use(
+    await startOracle(withDefaults(oracleOptions, {
+      ...common,
+      port: ports.oracle,
+      minSources: MIN_SOURCES_SAFE,
+      ...(exchanges && { providerUrls: exchanges.providerUrls }),
+    })),
+  );
+  return { exchanges, oracle };
 }
 
 /** What `rangemaker stack` prints once it runs: URLs, and development accounts with their keys. */

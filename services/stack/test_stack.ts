@@ -7,7 +7,8 @@ import { messageOf } from "../../lib/errors.ts";
 import { configureLogging } from "../../lib/log/logging.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { chainIdOption } from "../../lib/cli/shared_options.ts";
-import { FREE_PORTS, STACK_PRICING, startStack } from "./stack.ts";
+import { FREE_PORTS } from "./ports.ts";
+import { STACK_PRICING, startStack } from "./stack.ts";
 
 await configureLogging({ jsonLogs: false, logLevel: "warning", color: false });
 try {

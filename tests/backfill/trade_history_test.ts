@@ -100,7 +100,7 @@ Deno.test("TradeHistory: a span with over a million trades fails", async () => {
 Deno.test("TradeHistory: reads the trades of the simulated exchange", async () => {
   const startMs = Math.floor(Date.now() / 100) * 100;
   await using exchanges = await startExchanges(withDefaults(options, { port: 0, seed: 7 }));
-  const history = new TradeHistory(new ExchangeHistory(exchanges.historyUrl, systemClock));
+  const history = new TradeHistory(new ExchangeHistory(exchanges.url, systemClock));
   const span = { from: startMs, to: startMs + 60_000 };
   const trades = await eventually("some trades", async () => {
     const found: PastTrade[] = [];

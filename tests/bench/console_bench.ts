@@ -13,7 +13,8 @@ import { z } from "zod";
 import { RangemakerClient, ServiceError } from "../../lib/client/mod.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { waitForPrices } from "../../services/stack/bet.ts";
-import { FREE_PORTS, type StackUrls, startStack } from "../../services/stack/stack.ts";
+import { FREE_PORTS } from "../../services/stack/ports.ts";
+import { type StackUrls, startStack } from "../../services/stack/stack.ts";
 import { launchBrowser, Visitor } from "../console/browser.ts";
 
 const BETS = Number(Deno.args[0] ?? 200);

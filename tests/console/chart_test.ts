@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { RangemakerClient } from "../../lib/client/mod.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
-import { FREE_PORTS, startStack } from "../../services/stack/stack.ts";
+import { FREE_PORTS } from "../../services/stack/ports.ts";
+import { startStack } from "../../services/stack/stack.ts";
 import { consolePage } from "../support/console_page.ts";
 import { eventually } from "../support/eventually.ts";
 import { marketsToml, withMarketsFile } from "../support/files.ts";

@@ -2,7 +2,8 @@
  * `deno run --allow-all tests/console/pictures.ts`: plays some bets and takes the pictures of the
  * trade view for the documents.
  */
-import { FREE_PORTS, STACK_PRICING, startStack } from "../../services/stack/stack.ts";
+import { FREE_PORTS } from "../../services/stack/ports.ts";
+import { STACK_PRICING, startStack } from "../../services/stack/stack.ts";
 import { launchBrowser, Visitor } from "./browser.ts";
 
 const FOLDER = new URL("../../docs/images/", import.meta.url);

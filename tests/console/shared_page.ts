@@ -1,7 +1,8 @@
 /** One stack, whose prices move little, and one browser for all tests of an isolate. */
 import { fileURLToPath as fromFileUrl } from "node:url";
 import type { Browser, Page } from "puppeteer-core";
-import { FREE_PORTS, type RunningStack, startStack } from "../../services/stack/stack.ts";
+import { FREE_PORTS } from "../../services/stack/ports.ts";
+import { type RunningStack, startStack } from "../../services/stack/stack.ts";
 import { consolePage } from "../support/console_page.ts";
 import { hasChromium, launchBrowser, Visitor } from "./browser.ts";
 

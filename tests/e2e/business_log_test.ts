@@ -5,7 +5,8 @@ import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { RangemakerClient } from "../../lib/client/mod.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { waitForPrices } from "../../services/stack/bet.ts";
-import { FREE_PORTS, startStack } from "../../services/stack/stack.ts";
+import { FREE_PORTS } from "../../services/stack/ports.ts";
+import { startStack } from "../../services/stack/stack.ts";
 import { eventually } from "../support/eventually.ts";
 import { withLogs } from "../support/recorded_logs.ts";
 

@@ -3,7 +3,8 @@ import WebSocket from "ws";
 import config from "../../deno.json" with { type: "json" };
 import { RangemakerClient } from "../../lib/client/mod.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
-import { FREE_PORTS, STACK_PRICING, startStack } from "../../services/stack/stack.ts";
+import { FREE_PORTS } from "../../services/stack/ports.ts";
+import { STACK_PRICING, startStack } from "../../services/stack/stack.ts";
 import { hasVolatility } from "../ship/support.ts";
 
 const DEV_USER = DEV_ACCOUNTS.admin.address;

@@ -4,7 +4,8 @@ import { systemClock } from "../../lib/clock.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { TAPE_HEADER } from "../../lib/prices/tape.ts";
 import { playBet } from "../../services/stack/bet.ts";
-import { FREE_PORTS, startStack } from "../../services/stack/stack.ts";
+import { FREE_PORTS } from "../../services/stack/ports.ts";
+import { startStack } from "../../services/stack/stack.ts";
 import { Program, runProgram } from "../support/process.ts";
 import { withFile, withFolder } from "../support/files.ts";
 

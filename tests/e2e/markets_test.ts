@@ -8,12 +8,8 @@ import { systemClock } from "../../lib/clock.ts";
 import { callJson } from "../../lib/net/call_json.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { oraclePricesSchema } from "../../lib/protocol/price.ts";
-import {
-  FREE_PORTS,
-  type RunningStack,
-  type StackOptions,
-  startStack,
-} from "../../services/stack/stack.ts";
+import { FREE_PORTS } from "../../services/stack/ports.ts";
+import { type RunningStack, type StackOptions, startStack } from "../../services/stack/stack.ts";
 import { eventually } from "../support/eventually.ts";
 import { recorded } from "../support/http_answers.ts";
 import { marketsToml, withFolder, withMarketsFile } from "../support/files.ts";

@@ -7,7 +7,8 @@ import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { type Bet, RangemakerClient } from "../../lib/client/mod.ts";
 import { ShiftedClock, systemClock } from "../../lib/clock.ts";
 import { waitForPrices } from "../../services/stack/bet.ts";
-import { FREE_PORTS, startStack } from "../../services/stack/stack.ts";
+import { FREE_PORTS } from "../../services/stack/ports.ts";
+import { startStack } from "../../services/stack/stack.ts";
 import { recorded, resultOf } from "../support/http_answers.ts";
 
 /** Ten minutes that nobody has to wait for. */

@@ -17,7 +17,7 @@ async function withExchanges(
 Deno.test("Exchanges: a tape's trades come over the socket and are in the history", () => {
   const text = `${TAPE_HEADER}\n1000,1,buy,1666.8,1\n1040,2,sell,1666.79,2\n`;
   return withFile(text, (tape) =>
-    withExchanges({ tape }, async ({ providerUrls, historyUrl }) => {
+    withExchanges({ tape }, async ({ providerUrls, url }) => {
       assert.match(providerUrls.provider_a, /^ws:\/\/127\.0\.0\.1:\d+\/binance\/stream$/);
       const socket = new WebSocket(providerUrls.provider_a);
       const prices = new Set<string>();
@@ -30,9 +30,7 @@ Deno.test("Exchanges: a tape's trades come over the socket and are in the histor
       };
       await eventually("both prices", () => prices.size === 2 || undefined);
       assert.deepEqual([...prices].sort(), ["1666.790000", "1666.800000"]);
-      const response = await fetch(
-        `${historyUrl}/api/v3/aggTrades?symbol=ETHUSDT&fromId=1&limit=2`,
-      );
+      const response = await fetch(`${url}/api/v3/aggTrades?symbol=ETHUSDT&fromId=1&limit=2`);
       assert.equal(response.status, 200);
       const history: { p: string; q: string }[] = await response.json();
       assert.deepEqual(history.map((trade) => [trade.p, trade.q]), [

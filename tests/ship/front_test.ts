@@ -1,6 +1,7 @@
 /** nginx, HAProxy and Caddy with the configurations of docs/deployment/front, as real programs. */
 import assert from "node:assert/strict";
-import { FREE_PORTS, STACK_PRICING, startStack } from "../../services/stack/stack.ts";
+import { FREE_PORTS } from "../../services/stack/ports.ts";
+import { STACK_PRICING, startStack } from "../../services/stack/stack.ts";
 import { type Certificate, withCertificate } from "../support/certificate.ts";
 import { eventually } from "../support/eventually.ts";
 import { freePort } from "../support/ports.ts";

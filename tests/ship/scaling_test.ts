@@ -13,7 +13,8 @@ import { options as oracleOptions, startOracle } from "../../services/oracle/mod
 import { options as proxyOptions, startProxy } from "../../services/proxy/mod.ts";
 import { options as solverOptions, startSolver } from "../../services/solver/mod.ts";
 import { playBet } from "../../services/stack/bet.ts";
-import { FREE_PORTS, type StackUrls, startStack } from "../../services/stack/stack.ts";
+import { FREE_PORTS } from "../../services/stack/ports.ts";
+import { type StackUrls, startStack } from "../../services/stack/stack.ts";
 import { eventually } from "../support/eventually.ts";
 import { POSTGRES_URL, withSchema } from "../support/postgres.ts";
 

@@ -1,8 +1,8 @@
 import { parse } from "yaml";
 import { z } from "zod";
 import config from "../../deno.json" with { type: "json" };
+import { FREE_PORTS } from "../../services/stack/ports.ts";
 import {
-  FREE_PORTS,
   type RunningStack,
   STACK_PRICING,
   type StackUrls,

@@ -5,12 +5,8 @@
 import assert from "node:assert/strict";
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
 import { z } from "zod";
-import {
-  FREE_PORTS,
-  type RunningStack,
-  type StackUrls,
-  startStack,
-} from "../../services/stack/stack.ts";
+import { FREE_PORTS } from "../../services/stack/ports.ts";
+import { type RunningStack, type StackUrls, startStack } from "../../services/stack/stack.ts";
 import { post } from "../support/http_answers.ts";
 import { eventually } from "../support/eventually.ts";
 

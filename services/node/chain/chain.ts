@@ -62,14 +62,14 @@ export class Chain {
   readonly chainId: number;
   readonly oraclePrices: OraclePrices;
   readonly blocks: BlockLog;
+  /** Bounds of new theses. */
+  readonly limits: ThesisLimits;
   readonly #clock: Clock;
   readonly #records: ChainRecords;
   readonly #commits: ChainRecords["commits"];
   /** Reads the state from the records. */
   readonly #load: () => ChainState;
   readonly #events: ChainEvents;
-  /** Bounds of new theses. */
-  readonly limits: ThesisLimits;
   readonly #unrecordedFailures = new NewestMap<Hex, Receipt>(UNRECORDED_FAILURES_MAX);
   #state: ChainState;
   #prunedAtMs = 0;
@@ -224,13 +224,14 @@ export class Chain {
 
   #fail(tx: Transaction, receipt: Receipt): Receipt {
     const { ledger } = this.state;
-    if (!ledger.recordsFailureOf(tx)) this.#unrecordedFailures.set(receipt.txHash, receipt);
-    else {
-      this.#commits.change(() => {
-        ledger.record(receipt, this.#clock.now());
-        this.#announce(tx, receipt);
-      });
+    if (!ledger.recordsFailureOf(tx)) {
+      this.#unrecordedFailures.set(receipt.txHash, receipt);
+      return receipt;
     }
+    this.#commits.change(() => {
+      ledger.record(receipt, this.#clock.now());
+      this.#announce(tx, receipt);
+    });
     return receipt;
   }
 

@@ -7,7 +7,7 @@ import { type Quote, quoteToWire } from "../../../lib/protocol/quote.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
 import { executionLog } from "../shared/execution_log.ts";
 import { solverError } from "../shared/errors.ts";
-import { riskOf } from "../shared/bet_at_risk.ts";
+import { riskOf } from "../../../lib/protocol/bet.ts";
 
 /** Covers the solver's risk elsewhere before a thesis is submitted. */
 export interface Hedge {

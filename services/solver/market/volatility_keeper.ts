@@ -32,7 +32,7 @@ const PAST_MAX_MS = 7 * DAY_MS;
 const FILL_MS_MAX = 15_000;
 
 /** A forecast above this cannot be real: 10,000 % a year. */
-const VOLATILITY_MAX = 100;
+const FORECAST_VOLATILITY_MAX = 100;
 
 /** States by symbol. */
 const savedSchema = z.object({
@@ -133,7 +133,7 @@ export class VolatilityKeeper {
     if (candlesEndMs > nowMs + CLOCK_LAG_MAX_MS || candlesEndMs < nowMs - PAST_MAX_MS) return false;
     return [CANDLE_MS, PAST_MAX_MS].every((horizonMs) => {
       const forecast = volatility.forecast(nowMs, nowMs + horizonMs);
-      return forecast === undefined || forecast.volatility <= VOLATILITY_MAX;
+      return forecast === undefined || forecast.volatility <= FORECAST_VOLATILITY_MAX;
     });
   }
 

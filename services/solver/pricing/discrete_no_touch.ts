@@ -25,7 +25,7 @@ export interface CheckedCorridor {
 }
 
 /** The path is cut this many deviations out: odds below 1e-9. */
-const REACH_DEVIATIONS = 6.5;
+const CUT_DEVIATIONS = 6.5;
 
 /** Nodes per deviation of a step, plus {@link NODES_MIN}, give an error below 1e-9. */
 const NODES_PER_STEP = 1.4;
@@ -52,7 +52,7 @@ export function noTouchByStep(corridor: CheckedCorridor, steps: number): Float64
   const { first, step } = corridor;
   const stepDeviation = Math.sqrt(step.variance);
   const firstDeviation = Math.sqrt(first.variance);
-  const reach = REACH_DEVIATIONS * Math.sqrt(first.variance + steps * step.variance) +
+  const reach = CUT_DEVIATIONS * Math.sqrt(first.variance + steps * step.variance) +
     Math.abs(first.drift) + steps * Math.abs(step.drift);
   const lower = -Math.min(corridor.toLower, reach);
   const upper = Math.min(corridor.toUpper, reach);
@@ -112,7 +112,7 @@ function fillTransition(
   const scale = 1 / (deviation * Math.sqrt(2 * Math.PI));
   for (let j = 0; j < points.length; j++) {
     const z = (points[j]! - from) / deviation; // one weight per point
-    into[offset + j] = Math.abs(z) > REACH_DEVIATIONS
+    into[offset + j] = Math.abs(z) > CUT_DEVIATIONS
       ? 0
       : weights[j]! * scale * Math.exp(-0.5 * z * z);
   }
@@ -125,7 +125,7 @@ function kernelOf({ points, weights }: Nodes, drift: number, deviation: number):
   const variance = deviation * deviation;
   const scale = Math.exp(-0.5 * drift * drift / variance) / (deviation * Math.sqrt(2 * Math.PI));
   const tilts = points.map((point) => Math.exp(point * drift / variance));
-  const reach = REACH_DEVIATIONS + Math.abs(drift) / deviation;
+  const reach = CUT_DEVIATIONS + Math.abs(drift) / deviation;
   for (let i = 0; i < count; i++) {
     for (let j = i; j < count; j++) {
       const z = (points[j]! - points[i]!) / deviation; // indices below the count, as below
@@ -152,8 +152,8 @@ function firstWeights(
     return { inside: 1, next };
   }
   const deviation = Math.sqrt(first.variance);
-  const from = Math.max(lower, first.drift - REACH_DEVIATIONS * deviation);
-  const to = Math.min(upper, first.drift + REACH_DEVIATIONS * deviation);
+  const from = Math.max(lower, first.drift - CUT_DEVIATIONS * deviation);
+  const to = Math.min(upper, first.drift + CUT_DEVIATIONS * deviation);
   if (from >= to) return { inside: 0, next };
   // The density of a short first move is narrow: it needs nodes of its own.
   const starts = deviation < stepDeviation ? nodesOver(FIRST_RULE, from, to) : nodes;

@@ -6,12 +6,12 @@ import { isBuiltIn, STRATEGIES } from "./strategy.ts";
 import { DAY_MS } from "../../../lib/time.ts";
 
 /** The highest plausible annualised volatility: a thousand percent. */
-const VOLATILITY_MAX = 10;
+const OPTION_VOLATILITY_MAX = 10;
 
 /** The longest history that quotes wait for: a day. */
 const HISTORY_MS_MAX = DAY_MS;
 
-const VOLATILITY_RULE = `Expected a volatility above 0 and up to ${VOLATILITY_MAX}`;
+const VOLATILITY_RULE = `Expected a volatility above 0 and up to ${OPTION_VOLATILITY_MAX}`;
 
 /** A share of at least 0 and below 1, as decimal text. */
 export const share = {
@@ -23,7 +23,7 @@ export const share = {
 /** An annualised volatility above 0, as decimal text: 0.5 for 50 percent. */
 const volatility = {
   schema: z.string().regex(/^\d{1,2}(\.\d{1,9})?$/, VOLATILITY_RULE).transform(Number)
-    .refine((volatility) => volatility > 0 && volatility <= VOLATILITY_MAX, VOLATILITY_RULE),
+    .refine((volatility) => volatility > 0 && volatility <= OPTION_VOLATILITY_MAX, VOLATILITY_RULE),
   placeholder: "volatility",
 } satisfies kinds.OptionKind;
 

@@ -1,8 +1,8 @@
 import type { Reservation, ReservationBook } from "../../../lib/intents/intent.ts";
-import { type BetAtRisk, worstCaseLoss } from "../../../lib/prices/worst_case_loss.ts";
-import type { Bet } from "../../../lib/protocol/bet.ts";
+import { type Bet, type BetAtRisk, riskOf } from "../../../lib/protocol/bet.ts";
+import { worstCaseLoss } from "../../../lib/worst_case_loss.ts";
 import { isUnsettled, type Thesis } from "../../../lib/protocol/thesis.ts";
-import { type ReservedBet, riskOf } from "../shared/bet_at_risk.ts";
+import type { ReservedBet } from "../shared/bet_at_risk.ts";
 import { OverlapIndex } from "./overlap_index.ts";
 
 /** With more bets at risk, the worst case is not computed for a reader: it takes all of them. */

@@ -1,7 +1,5 @@
-import type { BetAtRisk } from "../../../lib/prices/worst_case_loss.ts";
+import { type Bet, type BetAtRisk, riskOf } from "../../../lib/protocol/bet.ts";
 import { marketKey } from "../../../lib/protocol/markets.ts";
-import type { Bet } from "../../../lib/protocol/bet.ts";
-import { riskOf } from "../shared/bet_at_risk.ts";
 
 /** A box and its risk, as numbers: a scan of bigints would take several times as long. */
 interface BoxWithRisk {

@@ -5,7 +5,8 @@ import type { NodePrice } from "../../../lib/protocol/price.ts";
 import type { Quote, UnsignedQuote } from "../../../lib/protocol/quote.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
 import { solverError } from "../shared/errors.ts";
-import { type Balances, requireBalances, riskOf } from "../shared/bet_at_risk.ts";
+import { riskOf } from "../../../lib/protocol/bet.ts";
+import { type Balances, requireBalances } from "../shared/bet_at_risk.ts";
 import type { PricingStrategy } from "../pricing/strategy.ts";
 
 export interface PreTradeChecksOptions {

@@ -1,13 +1,8 @@
 import type { Address } from "../../../lib/protocol/scalars.ts";
-import type { BetAtRisk } from "../../../lib/prices/worst_case_loss.ts";
+import { type BetAtRisk, riskOf } from "../../../lib/protocol/bet.ts";
 import { solverError } from "./errors.ts";
 
 export type ReservedBet = BetAtRisk & { user: Address; solver: Address };
-
-/** The solver's possible loss (payout minus bet), USDC with 6 decimals. */
-export function riskOf({ payout, betAmount }: { payout: bigint; betAmount: bigint }): bigint {
-  return payout - betAmount;
-}
 
 /** Balances of both sides as reported by the node, USDC with 6 decimals. */
 export interface Balances {

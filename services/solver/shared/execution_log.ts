@@ -7,7 +7,7 @@ import { receiptSchema } from "../../../lib/protocol/receipt.ts";
 import type { Address, Hex } from "../../../lib/protocol/scalars.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import { redactUrls } from "../../../lib/redact.ts";
-import { riskOf } from "./bet_at_risk.ts";
+import { riskOf } from "../../../lib/protocol/bet.ts";
 
 const log = serviceLog("solver");
 

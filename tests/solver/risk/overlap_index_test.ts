@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { MARKETS } from "../../../lib/protocol/markets.ts";
-import type { BetAtRisk } from "../../../lib/prices/worst_case_loss.ts";
+import type { BetAtRisk } from "../../../lib/protocol/bet.ts";
 import { OverlapIndex } from "../../../services/solver/risk/overlap_index.ts";
 import { termsAt } from "../support.ts";
 

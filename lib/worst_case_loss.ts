@@ -1,10 +1,7 @@
-import { lowerBound } from "../lower_bound.ts";
-import { marketKey } from "../protocol/markets.ts";
-import type { Bet } from "../protocol/bet.ts";
-import { slotAtOrAfter } from "./price_slots.ts";
-
-/** A bet with what it pays if its user wins. */
-export type BetAtRisk = Bet & { payout: bigint };
+import { lowerBound } from "./lower_bound.ts";
+import { slotAtOrAfter } from "./prices/price_slots.ts";
+import { type BetAtRisk, riskOf } from "./protocol/bet.ts";
+import { marketKey } from "./protocol/markets.ts";
 
 /** A bet with its times in slots of 100 ms, both included. */
 interface BoxInSlots {
@@ -40,10 +37,10 @@ export function worstCaseLoss(bets: Iterable<BetAtRisk>): bigint {
 }
 
 function boxOf(bet: BetAtRisk): BoxInSlots {
-  const { lowerPrice, upperPrice, startTime, endTime, payout, betAmount } = bet;
+  const { lowerPrice, upperPrice, startTime, endTime } = bet;
   const firstSlot = slotAtOrAfter(startTime);
   const lastSlot = slotAtOrAfter(endTime) - 1;
-  return { firstSlot, lastSlot, lowerPrice, upperPrice, risk: payout - betAmount };
+  return { firstSlot, lastSlot, lowerPrice, upperPrice, risk: riskOf(bet) };
 }
 
 /** Divides boxes into groups, each with a slot that all its boxes are checked in. */
