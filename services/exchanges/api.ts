@@ -63,7 +63,7 @@ interface ExchangesApiOptions {
   markets: readonly string[];
   /** Past trades by the symbol of the exchange, such as `ETHUSDT`. */
   historyOf(symbol: string): TradeLog | undefined;
-  /** Makes every venue trade a market at one price; null ends that. */
+  /** Makes every exchange trade a market at one price; null ends that. */
   pinPrice(market: string, price: bigint | null): void;
   corsOrigins?: readonly string[] | undefined;
 }

@@ -1,7 +1,7 @@
 import { type Clock, Timers } from "../../lib/clock.ts";
 import { RateWindow } from "../../lib/rate_window.ts";
 import type { ClientFrame, Dialect } from "./dialects/dialect.ts";
-import { SHUTDOWN_NOTICE_MS, SLOW_MS, type VenueFault, WRONG_CLOCK_MS } from "./faults.ts";
+import { type ExchangeFault, SHUTDOWN_NOTICE_MS, SLOW_MS, WRONG_CLOCK_MS } from "./faults.ts";
 import type { NumberedTrade, TradeLog } from "./shared/trades.ts";
 
 export interface Peer {
@@ -9,18 +9,18 @@ export interface Peer {
   close(code: number, reason: string): void;
 }
 
-/** The part of a venue that a connection uses. */
-export interface VenueState {
+/** The part of an exchange that a connection uses. */
+export interface ExchangeState {
   readonly dialect: Dialect;
-  hasFault(fault: VenueFault): boolean;
-  /** Trades of a market by the venue's own symbol; undefined for an unknown market. */
+  hasFault(fault: ExchangeFault): boolean;
+  /** Trades of a market by the exchange's own symbol; undefined for an unknown market. */
   log(symbol: string): TradeLog | undefined;
   /** Counts a subscribe frame. @returns False if it is over the limit. */
   tryAddSubscription(): boolean;
 }
 
-interface VenueConnectionOptions {
-  venue: VenueState;
+interface ExchangeConnectionOptions {
+  exchange: ExchangeState;
   peer: Peer;
   clock: Clock;
   onEnd(): void;
@@ -34,9 +34,9 @@ const CLIENT_FRAME_CHARS_MAX = 16 * 1024;
 
 const BROKEN_FRAME = '{"price": "1.0", "broken';
 
-/** One client of a venue: its subscriptions and the frames queued for it. */
-export class VenueConnection {
-  readonly #options: VenueConnectionOptions;
+/** One client of an exchange: its subscriptions and the frames queued for it. */
+export class ExchangeConnection {
+  readonly #options: ExchangeConnectionOptions;
   readonly #subscribed = new Set<string>();
   readonly #timers: Timers;
   readonly #messages: RateWindow | undefined;
@@ -50,21 +50,21 @@ export class VenueConnection {
   #lastPublished: string | undefined;
   #hasEnded = false;
 
-  constructor(options: VenueConnectionOptions) {
+  constructor(options: ExchangeConnectionOptions) {
     this.#options = options;
-    const { venue, clock } = options;
+    const { exchange, clock } = options;
     this.#timers = new Timers(clock);
     this.#lastSentMs = this.#lastReceivedMs = clock.now();
-    const { messages } = venue.dialect.limits;
+    const { messages } = exchange.dialect.limits;
     this.#messages = messages && new RateWindow(messages);
   }
 
   /** Starts the timers of limits and heartbeats, and applies faults that are already active. */
   start(): void {
-    const { venue } = this.#options;
-    if (venue.hasFault("close")) this.#timers.after(0, () => this.applyFault("close"));
-    if (venue.hasFault("shutdown")) this.applyFault("shutdown");
-    const { heartbeat, limits: { subscribeWithinMs, lifetimeMs, idleMs } } = venue.dialect;
+    const { exchange } = this.#options;
+    if (exchange.hasFault("close")) this.#timers.after(0, () => this.applyFault("close"));
+    if (exchange.hasFault("shutdown")) this.applyFault("shutdown");
+    const { heartbeat, limits: { subscribeWithinMs, lifetimeMs, idleMs } } = exchange.dialect;
     if (subscribeWithinMs !== undefined) {
       this.#timers.after(subscribeWithinMs, () => {
         if (this.#subscribed.size === 0) this.close(1008, "Not subscribed in time");
@@ -82,9 +82,9 @@ export class VenueConnection {
       return this.close(1008, "Too many messages");
     }
     if (text.length > CLIENT_FRAME_CHARS_MAX) return this.close(1009, "Frame too long");
-    const frame = this.#options.venue.dialect.read(text);
+    const frame = this.#options.exchange.dialect.read(text);
     if (frame.kind === "subscribe") return this.#subscribe(frame);
-    const { dialect } = this.#options.venue;
+    const { dialect } = this.#options.exchange;
     if (frame.kind === "ping") {
       if (dialect.pong !== undefined) this.#send(dialect.pong);
       return;
@@ -107,10 +107,10 @@ export class VenueConnection {
     this.#options.peer.close(code, reason);
   }
 
-  applyFault(fault: VenueFault): void {
+  applyFault(fault: ExchangeFault): void {
     if (fault === "close") this.close(1011, "Fault on demand");
     if (fault !== "shutdown") return;
-    const { shutdownNotice } = this.#options.venue.dialect;
+    const { shutdownNotice } = this.#options.exchange.dialect;
     if (shutdownNotice !== undefined) this.#send(shutdownNotice);
     this.#timers.after(SHUTDOWN_NOTICE_MS, () => this.close(1012, "Service restart"));
   }
@@ -118,33 +118,33 @@ export class VenueConnection {
   /** Publishes a trade to the client if it is subscribed to its market. */
   publish(symbol: string, trade: NumberedTrade): void {
     if (!this.#subscribed.has(symbol)) return;
-    const { venue } = this.#options;
-    if (venue.hasFault("garbage")) this.#send(BROKEN_FRAME);
-    const text = venue.dialect.trade(symbol, { ...trade, timeMs: this.#exchangeTime(trade) });
+    const { exchange } = this.#options;
+    if (exchange.hasFault("garbage")) this.#send(BROKEN_FRAME);
+    const text = exchange.dialect.trade(symbol, { ...trade, timeMs: this.#exchangeTime(trade) });
     this.#send(text);
-    if (venue.hasFault("duplicate") && this.#lastPublished !== undefined) {
+    if (exchange.hasFault("duplicate") && this.#lastPublished !== undefined) {
       this.#send(this.#lastPublished);
     }
     this.#lastPublished = text;
   }
 
   #exchangeTime(trade: NumberedTrade): number {
-    const { venue } = this.#options;
-    if (venue.hasFault("stuck_time")) return this.#stuckAtMs ??= trade.timeMs;
+    const { exchange } = this.#options;
+    if (exchange.hasFault("stuck_time")) return this.#stuckAtMs ??= trade.timeMs;
     this.#stuckAtMs = undefined;
-    return venue.hasFault("wrong_clock") ? trade.timeMs + WRONG_CLOCK_MS : trade.timeMs;
+    return exchange.hasFault("wrong_clock") ? trade.timeMs + WRONG_CLOCK_MS : trade.timeMs;
   }
 
   #subscribe({ symbols, id }: Extract<ClientFrame, { kind: "subscribe" }>): void {
-    const { venue } = this.#options;
-    const { dialect } = venue;
-    if (venue.hasFault("no_ack")) return;
-    if (!venue.tryAddSubscription()) {
+    const { exchange } = this.#options;
+    const { dialect } = exchange;
+    if (exchange.hasFault("no_ack")) return;
+    if (!exchange.tryAddSubscription()) {
       for (const answer of dialect.refuse(symbols, "Too many requests", id)) this.#send(answer);
       return;
     }
-    const unknown = symbols.filter((symbol) => venue.log(symbol) === undefined);
-    const refused = venue.hasFault("refuse") ? symbols : unknown;
+    const unknown = symbols.filter((symbol) => exchange.log(symbol) === undefined);
+    const refused = exchange.hasFault("refuse") ? symbols : unknown;
     const added = symbols.filter((symbol) => !refused.includes(symbol));
     if (refused.length > 0) {
       const reason = `${refused.join(", ")} is not a valid product`;
@@ -155,7 +155,7 @@ export class VenueConnection {
     for (const answer of dialect.acknowledge(added, [...this.#subscribed], id)) this.#send(answer);
     if (!dialect.sendsNewest) return;
     for (const symbol of added) {
-      const newest = venue.log(symbol)?.newest;
+      const newest = exchange.log(symbol)?.newest;
       if (newest !== undefined) this.publish(symbol, newest);
     }
   }
@@ -167,27 +167,27 @@ export class VenueConnection {
   }
 
   #sendHeartbeat(): void {
-    const { venue, clock } = this.#options;
-    const { heartbeat } = venue.dialect;
+    const { exchange, clock } = this.#options;
+    const { heartbeat } = exchange.dialect;
     if (heartbeat === undefined) return;
     const idleMs = clock.now() - this.#lastSentMs;
     if (!heartbeat.onlyIdle || idleMs >= heartbeat.everyMs) {
       const subscriptions = [...this.#subscribed].map((symbol) => ({
         symbol,
-        newest: venue.log(symbol)?.newest,
+        newest: exchange.log(symbol)?.newest,
       }));
       for (const frame of heartbeat.frames(subscriptions, clock.now())) this.#send(frame);
     }
     this.#timers.after(heartbeat.everyMs, () => this.#sendHeartbeat());
   }
 
-  /** Sends a frame after all earlier ones, with this venue's delay. */
+  /** Sends a frame after all earlier ones, with this exchange's delay. */
   #send(text: string): void {
-    const { venue, clock } = this.#options;
-    if (venue.hasFault("stall") || this.#hasEnded) return;
+    const { exchange, clock } = this.#options;
+    if (exchange.hasFault("stall") || this.#hasEnded) return;
     if (this.#waiting.length >= FRAMES_WAITING_MAX) return this.close(1008, "Client too slow");
     const nowMs = clock.now();
-    const delayMs = venue.dialect.delayMs + (venue.hasFault("slow") ? SLOW_MS : 0);
+    const delayMs = exchange.dialect.delayMs + (exchange.hasFault("slow") ? SLOW_MS : 0);
     this.#lastDueMs = Math.max(this.#lastDueMs, nowMs + delayMs);
     this.#waiting.push(text);
     this.#timers.after(this.#lastDueMs - nowMs, () => this.#sendOldest());

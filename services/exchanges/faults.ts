@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { Clock } from "../../lib/clock.ts";
 import { findProvider, type ProviderName } from "../../lib/protocol/providers.ts";
 
-const VENUE_FAULTS = {
+const EXCHANGE_FAULTS = {
   stall: "sends nothing, though the socket stays open",
   mute: "sends no trades, though heartbeats and pongs go on",
   stuck_time: "keeps sending the same exchange time",
@@ -17,9 +17,9 @@ const VENUE_FAULTS = {
   shutdown: "gives notice and closes ten seconds later, new connections too",
 } as const;
 
-export type VenueFault = keyof typeof VENUE_FAULTS;
+export type ExchangeFault = keyof typeof EXCHANGE_FAULTS;
 
-export const VENUE_FAULT_NAMES = Object.keys(VENUE_FAULTS) as VenueFault[]; // its own keys
+export const EXCHANGE_FAULT_NAMES = Object.keys(EXCHANGE_FAULTS) as ExchangeFault[]; // its own keys
 
 /** Delay of all frames under `slow`, in milliseconds. */
 export const SLOW_MS = 2_000;
@@ -34,31 +34,31 @@ export const GAP_EVERY = 5;
 export const SHUTDOWN_NOTICE_MS = 10_000;
 
 interface FaultTarget {
-  inject(fault: VenueFault): void;
-  clear(fault: VenueFault): void;
+  inject(fault: ExchangeFault): void;
+  clear(fault: ExchangeFault): void;
 }
 
 /** A planned fault; times count from the start. */
 interface PlannedFault {
   provider: ProviderName;
-  fault: VenueFault;
+  fault: ExchangeFault;
   afterMs: number;
   /** Undefined: the fault never ends. */
   forMs?: number;
 }
 
 const PATTERN =
-  /^(?<venue>[^=]+)=(?<fault>[a-z_]+)(?:@(?<after>\d{1,9})(?:\+(?<length>\d{1,9}))?)?$/;
+  /^(?<exchange>[^=]+)=(?<fault>[a-z_]+)(?:@(?<after>\d{1,9})(?:\+(?<length>\d{1,9}))?)?$/;
 
-/** `kraken=stall@10000+5000`: the venue, the fault, its start and its duration in milliseconds. */
+/** `kraken=stall@10000+5000`: the exchange, the fault, its start and its duration in milliseconds. */
 export const plannedFaultSchema = z.string().transform((text, context): PlannedFault => {
-  const { venue = "", fault: wanted, after, length } = PATTERN.exec(text)?.groups ?? {};
-  const provider = findProvider(venue);
-  const fault = VENUE_FAULT_NAMES.find((name) => name === wanted);
+  const { exchange = "", fault: wanted, after, length } = PATTERN.exec(text)?.groups ?? {};
+  const provider = findProvider(exchange);
+  const fault = EXCHANGE_FAULT_NAMES.find((name) => name === wanted);
   if (provider === undefined || fault === undefined) {
     context.addIssue(
-      `Expected venue=fault, venue=fault@after_ms or venue=fault@after_ms+for_ms, with a fault of ` +
-        VENUE_FAULT_NAMES.join(", "),
+      "Expected exchange=fault, exchange=fault@after_ms or exchange=fault@after_ms+for_ms, with a " +
+        `fault of ${EXCHANGE_FAULT_NAMES.join(", ")}`,
     );
     return z.NEVER;
   }
@@ -73,14 +73,14 @@ export const plannedFaultSchema = z.string().transform((text, context): PlannedF
 /** Schedules faults. @returns Cancels the schedule. */
 export function scheduleFaults(
   faults: readonly PlannedFault[],
-  venueOf: (provider: ProviderName) => FaultTarget | undefined,
+  exchangeOf: (provider: ProviderName) => FaultTarget | undefined,
   clock: Clock,
 ): () => void {
   const cancels = faults.flatMap(({ provider, fault, afterMs, forMs }) => [
-    clock.after(afterMs, () => venueOf(provider)?.inject(fault)),
+    clock.after(afterMs, () => exchangeOf(provider)?.inject(fault)),
     ...forMs === undefined
       ? []
-      : [clock.after(afterMs + forMs, () => venueOf(provider)?.clear(fault))],
+      : [clock.after(afterMs + forMs, () => exchangeOf(provider)?.clear(fault))],
   ]);
   return () => cancels.forEach((cancel) => cancel());
 }

@@ -1,15 +1,15 @@
 import type { Registry } from "prom-client";
 import { metricsIn } from "../../lib/http/metrics.ts";
-import type { Venue } from "./venue.ts";
+import type { Exchange } from "./exchange.ts";
 
 /** Declares the metrics of the stand-ins; process metrics are declared elsewhere. */
-export function createExchangesMetrics(registry: Registry, venues: readonly Venue[]) {
+export function createExchangesMetrics(registry: Registry, exchanges: readonly Exchange[]) {
   const { counter, scrapedGauges } = metricsIn(registry);
   scrapedGauges(
     "exchanges_connections",
     "Open connections, by provider.",
     ["provider"],
-    () => venues.map(({ dialect: { provider }, connections }) => [{ provider }, connections]),
+    () => exchanges.map(({ dialect: { provider }, connections }) => [{ provider }, connections]),
   );
   return {
     trades: counter("exchanges_trades_total", "Trades that happened, by provider.", "provider"),

@@ -11,18 +11,18 @@ import { type RunningService, startService } from "../../lib/http/service.ts";
 import { readTape } from "../../lib/prices/tape.ts";
 import { createExchangesApi } from "./api.ts";
 import { DIALECTS } from "./dialects/mod.ts";
-import { scheduleFaults, type VenueFault } from "./faults.ts";
+import { type ExchangeFault, scheduleFaults } from "./faults.ts";
 import { createExchangesMetrics } from "./metrics.ts";
 import { type ExchangesOptions, options } from "./options.ts";
 import { Tape, TradePlayer } from "./playback.ts";
 import { Simulation } from "./simulation.ts";
-import { upgradeToVenue } from "./sockets.ts";
+import { upgradeToExchange } from "./sockets.ts";
 import type { Trade, TradeSource } from "./shared/trades.ts";
-import { Venue } from "./venue.ts";
+import { Exchange } from "./exchange.ts";
 
 export { type ExchangesOptions, options };
 
-/** The venue whose history is served, because its history has the finest resolution. */
+/** The exchange whose history is served, because its history has the finest resolution. */
 const HISTORY_PROVIDER = "provider_a";
 
 /**
@@ -32,11 +32,11 @@ const HISTORY_PROVIDER = "provider_a";
 const TRADES_KEPT = 150_000;
 
 interface RunningExchanges extends RunningService {
-  /** Full WebSocket URL of each venue, for the oracle's `--provider-url`. */
+  /** Full WebSocket URL of each exchange, for the oracle's `--provider-url`. */
   readonly providerUrls: Record<ProviderName, string>;
-  /** Injects a fault into a venue until {@link clear}. */
-  inject(provider: ProviderName, fault: VenueFault): void;
-  clear(provider: ProviderName, fault: VenueFault): void;
+  /** Injects a fault into an exchange until {@link clear}. */
+  inject(provider: ProviderName, fault: ExchangeFault): void;
+  clear(provider: ProviderName, fault: ExchangeFault): void;
 }
 
 /**
@@ -51,16 +51,16 @@ export async function startExchanges(options: ExchangesOptions): Promise<Running
   const sources = await createSources(options, markets, clock.now());
   const registry = createRegistry();
   const tradesKept = Math.ceil(TRADES_KEPT / markets.list.length);
-  const venues = DIALECTS.map((dialect) =>
-    new Venue({
+  const exchanges = DIALECTS.map((dialect) =>
+    new Exchange({
       dialect,
       markets: markets.list,
       tradesKept: dialect.provider === HISTORY_PROVIDER ? tradesKept : undefined,
       clock,
     })
   );
-  const byProvider = new Map(venues.map((venue) => [venue.dialect.provider, venue]));
-  const metrics = createExchangesMetrics(registry, venues);
+  const byProvider = new Map(exchanges.map((exchange) => [exchange.dialect.provider, exchange]));
+  const metrics = createExchangesMetrics(registry, exchanges);
   const pins = new Map<string, bigint>();
   const play = (trade: Trade) => {
     byProvider.get(trade.provider)?.trade({
@@ -90,20 +90,20 @@ export async function startExchanges(options: ExchangesOptions): Promise<Running
       },
       corsOrigins: options.corsOrigins,
     }),
-    upgrade: (request) => upgradeToVenue(request, venues),
+    upgrade: (request) => upgradeToExchange(request, exchanges),
     health: () => Response.json({ status: "healthy" }),
     registry,
     drain() {
       cancelFaults();
       player.stop();
-      for (const venue of venues) venue.stop();
+      for (const exchange of exchanges) exchange.stop();
     },
   });
   player.start();
   cancelFaults = scheduleFaults(options.faults, (provider) => byProvider.get(provider), clock);
   return {
     ...service,
-    providerUrls: urlsOf(venues, service.url),
+    providerUrls: urlsOf(exchanges, service.url),
     inject: (provider, fault) => byProvider.get(provider)?.inject(fault),
     clear: (provider, fault) => byProvider.get(provider)?.clear(fault),
   };
@@ -131,11 +131,11 @@ async function createSources(
   return rows === undefined ? [simulation] : [simulation, new Tape(rows, tapeMarket, startMs)];
 }
 
-function urlsOf(venues: readonly Venue[], url: string): Record<ProviderName, string> {
+function urlsOf(exchanges: readonly Exchange[], url: string): Record<ProviderName, string> {
   const base = webSocketUrlOf(url);
-  // Every provider has a venue.
+  // Every provider has an exchange.
   return Object.fromEntries(
-    venues.map(({ dialect }) => [dialect.provider, base + dialect.path]),
+    exchanges.map(({ dialect }) => [dialect.provider, base + dialect.path]),
   ) as Record<ProviderName, string>;
 }
 

@@ -2,12 +2,12 @@ import { z } from "zod";
 import * as kinds from "../../lib/cli/option_kinds.ts";
 import type { OptionsOf } from "../../lib/cli/options.ts";
 import { listenOptions, marketsOption, readerOriginsOption } from "../../lib/cli/shared_options.ts";
-import { plannedFaultSchema, VENUE_FAULT_NAMES } from "./faults.ts";
+import { EXCHANGE_FAULT_NAMES, plannedFaultSchema } from "./faults.ts";
 import { optionsFor } from "../../lib/cli/option_names.ts";
 
 const fault = {
   schema: z.array(plannedFaultSchema),
-  placeholder: "venue=fault",
+  placeholder: "exchange=fault",
 } satisfies kinds.OptionKind;
 
 export const options = optionsFor("exchanges", {
@@ -27,7 +27,7 @@ export const options = optionsFor("exchanges", {
   },
   rate: {
     kind: kinds.integer(1, 10_000),
-    description: "average number of simulated trades a second per market and venue",
+    description: "average number of simulated trades a second per market and exchange",
     default: "5",
   },
   tape: {
@@ -42,8 +42,8 @@ export const options = optionsFor("exchanges", {
   faults: {
     flags: "--fault",
     kind: fault,
-    description: "fault to inject: venue=fault[@after_ms[+for_ms]]; repeatable; faults: " +
-      VENUE_FAULT_NAMES.join(", "),
+    description: "fault to inject: exchange=fault[@after_ms[+for_ms]]; repeatable; faults: " +
+      EXCHANGE_FAULT_NAMES.join(", "),
     default: "",
     repeatable: true,
   },

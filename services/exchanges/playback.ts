@@ -5,7 +5,7 @@ import type { Trade, TradeSource } from "./shared/trades.ts";
 
 /**
  * A recording as a source of trades. It plays in a loop from `startMs` on, at its original speed,
- * and every venue gets every trade.
+ * and every exchange gets every trade.
  */
 export class Tape implements TradeSource {
   readonly #rows: readonly TapeRow[];
@@ -24,9 +24,9 @@ export class Tape implements TradeSource {
   }
 
   next(): Trade {
-    const venues = PROVIDER_NAMES.length;
-    const row = this.#rows[Math.floor(this.#position / venues)];
-    const provider = PROVIDER_NAMES[this.#position % venues];
+    const exchanges = PROVIDER_NAMES.length;
+    const row = this.#rows[Math.floor(this.#position / exchanges)];
+    const provider = PROVIDER_NAMES[this.#position % exchanges];
     if (row === undefined || provider === undefined) {
       this.#position = 0;
       this.#shiftMs += this.#loopMs;

@@ -25,10 +25,10 @@ const JUMP_EVERY_MS = 15 * 60_000;
 /** Standard deviation of a jump, as a share of the price. */
 const JUMP_SHARE = 0.002;
 
-/** Standard deviation of a venue's constant offset from the true price, as a share of it. */
-const VENUE_SHARE = 0.000_2;
+/** Standard deviation of an exchange's constant offset from the true price, as a share of it. */
+const EXCHANGE_SHARE = 0.000_2;
 
-/** Standard deviation of one trade from its venue's price, as a share of that price. */
+/** Standard deviation of one trade from its exchange's price, as a share of that price. */
 const TRADE_SHARE = 0.000_05;
 
 /** Prices are whole cents: 10^4 of the 6 decimals. */
@@ -38,7 +38,7 @@ interface SimulationOptions {
   markets: readonly string[];
   random: RandomSource;
   startMs: number;
-  /** Mean trades a second in each market at each venue. */
+  /** Mean trades a second in each market at each exchange. */
   tradesPerSecond: number;
 }
 
@@ -56,15 +56,15 @@ interface Stream {
   provider: ProviderName;
   market: string;
   path: Path;
-  /** The venue's price as a share of the true one. */
+  /** The exchange's price as a share of the true one. */
   level: number;
   /** Time of the next trade, counted from the start. */
   nextAtMs: number;
 }
 
 /**
- * Trades at all venues; the same seed of `random` gives the same trades. Each market has one true
- * price; each venue has a small offset from it and trades at its own times.
+ * Trades at all exchanges; the same seed of `random` gives the same trades. Each market has one true
+ * price; each exchange has a small offset from it and trades at its own times.
  */
 export class Simulation implements TradeSource {
   readonly #random: RandomSource;
@@ -84,7 +84,7 @@ export class Simulation implements TradeSource {
         provider,
         market,
         path,
-        level: 1 + VENUE_SHARE * gaussian(random),
+        level: 1 + EXCHANGE_SHARE * gaussian(random),
         nextAtMs: this.#gapMs(),
       }));
     });

@@ -2,7 +2,7 @@ import { RangemakerError } from "../../lib/errors.ts";
 import { failureResponse, handshakeExpected } from "../../lib/http/json_api.ts";
 import { pathOf } from "../../lib/http/listener.ts";
 import { upgradeWebSocket, wantsWebSocket } from "../../lib/http/web_socket.ts";
-import type { Venue } from "./venue.ts";
+import type { Exchange } from "./exchange.ts";
 
 /** A client with more unsent bytes than this is disconnected. */
 const UNSENT_BYTES_MAX = 4 * 1024 * 1024;
@@ -11,26 +11,29 @@ const UNSENT_BYTES_MAX = 4 * 1024 * 1024;
 const PING_AFTER_S = 20;
 
 /**
- * Upgrades a request to the WebSocket of the venue with this path.
+ * Upgrades a request to the WebSocket of the exchange with this path.
  *
  * @returns Undefined for an unknown path; a refusal for a request without a WebSocket handshake.
  */
-export function upgradeToVenue(request: Request, venues: readonly Venue[]): Response | undefined {
-  const venue = venues.find((venue) => venue.dialect.path === pathOf(request.url));
-  if (venue === undefined) return undefined;
+export function upgradeToExchange(
+  request: Request,
+  exchanges: readonly Exchange[],
+): Response | undefined {
+  const exchange = exchanges.find((exchange) => exchange.dialect.path === pathOf(request.url));
+  if (exchange === undefined) return undefined;
   if (!wantsWebSocket(request)) {
-    return failureResponse(handshakeExpected(venue.dialect.path), { upgrade: "websocket" });
+    return failureResponse(handshakeExpected(exchange.dialect.path), { upgrade: "websocket" });
   }
   const upgrade = upgradeWebSocket(request, { idleTimeout: PING_AFTER_S });
   if (typeof upgrade === "string") {
     return failureResponse(new RangemakerError("INVALID_REQUEST", upgrade));
   }
-  upgrade.socket.onopen = () => serve(upgrade.socket, venue);
+  upgrade.socket.onopen = () => serve(upgrade.socket, exchange);
   return upgrade.response;
 }
 
-function serve(socket: WebSocket, venue: Venue): void {
-  const connection = venue.open({
+function serve(socket: WebSocket, exchange: Exchange): void {
+  const connection = exchange.open({
     send(text) {
       if (socket.readyState !== WebSocket.OPEN) return;
       if (socket.bufferedAmount > UNSENT_BYTES_MAX) connection.close(1008, "Client too slow");

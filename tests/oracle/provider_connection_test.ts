@@ -17,7 +17,7 @@ function setUp(provider: Provider = binance, markets = ["BTC/USDT"]) {
   const events: string[] = [];
   const connection = new ProviderConnection({
     provider,
-    url: "ws://venue",
+    url: "ws://exchange",
     markets: MARKETS.filter(({ symbol }) => markets.includes(symbol)),
     clock,
     random: () => 1,

@@ -4,10 +4,10 @@ import type { RandomSource } from "../../lib/random.ts";
 import { MARKETS } from "../../lib/protocol/markets.ts";
 import { PROVIDER_NAMES } from "../../lib/protocol/providers.ts";
 import { DIALECTS } from "../../services/exchanges/dialects/mod.ts";
-import { VENUE_FAULT_NAMES, type VenueFault } from "../../services/exchanges/faults.ts";
+import { EXCHANGE_FAULT_NAMES, type ExchangeFault } from "../../services/exchanges/faults.ts";
 import { TradePlayer } from "../../services/exchanges/playback.ts";
 import { Simulation } from "../../services/exchanges/simulation.ts";
-import { Venue } from "../../services/exchanges/venue.ts";
+import { Exchange } from "../../services/exchanges/exchange.ts";
 import { FAULTS } from "../../services/oracle/provider_session.ts";
 import { createOracleMetrics, type OracleMetrics } from "../../services/oracle/metrics.ts";
 import { Oracle } from "../../services/oracle/oracle.ts";
@@ -29,14 +29,14 @@ const FAULT_MS_MAX = 90_000;
 const SYMBOLS = MARKETS.map((market) => market.symbol);
 
 /**
- * Lets one venue break and recover, again and again, until stopped: every fault in an order drawn
+ * Lets one exchange break and recover, again and again, until stopped: every fault in an order drawn
  * by lot, then again in another.
  */
-function breakAtRandom(venue: Venue, clock: FakeClock, random: RandomSource): () => void {
+function breakAtRandom(exchange: Exchange, clock: FakeClock, random: RandomSource): () => void {
   let stopped = false;
-  let bag: VenueFault[] = [];
-  const draw = (): VenueFault => {
-    if (bag.length === 0) bag = [...VENUE_FAULT_NAMES];
+  let bag: ExchangeFault[] = [];
+  const draw = (): ExchangeFault => {
+    if (bag.length === 0) bag = [...EXCHANGE_FAULT_NAMES];
     const [fault] = bag.splice(Math.floor(random() * bag.length), 1);
     assert(fault !== undefined);
     return fault;
@@ -46,14 +46,14 @@ function breakAtRandom(venue: Venue, clock: FakeClock, random: RandomSource): ()
     clock.after(Math.ceil(random() * MINUTE_MS), () => {
       if (stopped) return;
       const fault = draw();
-      venue.inject(fault);
+      exchange.inject(fault);
       if (fault === "refuse" || fault === "no_ack") {
         // Only a new connection meets these.
-        venue.inject("close");
-        venue.clear("close");
+        exchange.inject("close");
+        exchange.clear("close");
       }
       clock.after(Math.ceil(random() * FAULT_MS_MAX), () => {
-        venue.clear(fault);
+        exchange.clear(fault);
         next();
       });
     });
@@ -61,7 +61,7 @@ function breakAtRandom(venue: Venue, clock: FakeClock, random: RandomSource): ()
   next();
   return () => {
     stopped = true;
-    for (const fault of VENUE_FAULT_NAMES) venue.clear(fault);
+    for (const fault of EXCHANGE_FAULT_NAMES) exchange.clear(fault);
   };
 }
 
@@ -106,7 +106,7 @@ async function faultsSeen(metrics: OracleMetrics): Promise<Set<string | undefine
 Deno.test("Oracle: during 60 minutes with every fault, it serves the prices of a naive model", () =>
   withSeed(async (random) => {
     const clock = new FakeClock();
-    const venues = DIALECTS.map((dialect) => new Venue({ dialect, markets: MARKETS, clock }));
+    const exchanges = DIALECTS.map((dialect) => new Exchange({ dialect, markets: MARKETS, clock }));
     let checks = 0;
     let withheld = 0;
     /** The most sources that contributed to a market at once. */
@@ -140,17 +140,17 @@ Deno.test("Oracle: during 60 minutes with every fault, it serves the prices of a
       // After all that happens in this very millisecond.
       clock.after(0, check);
     });
-    const wire = new Wire(clock, random, venues, model);
+    const wire = new Wire(clock, random, exchanges, model);
     const metrics = createOracleMetrics(new Registry());
     const oracle = createOracle(clock, random, wire, metrics);
     const player = new TradePlayer(
       [new Simulation({ markets: SYMBOLS, random, startMs: clock.now(), tradesPerSecond: 1 })],
       clock,
-      (trade) => venues[PROVIDER_NAMES.indexOf(trade.provider)]?.trade(trade),
+      (trade) => exchanges[PROVIDER_NAMES.indexOf(trade.provider)]?.trade(trade),
     );
     oracle.start();
     player.start();
-    const repairs = venues.map((venue) => breakAtRandom(venue, clock, random));
+    const repairs = exchanges.map((exchange) => breakAtRandom(exchange, clock, random));
     for (let passedMs = 0; passedMs < RUN_MS; passedMs += 50) {
       clock.advance(50);
       check();
@@ -173,8 +173,8 @@ Deno.test("Oracle: during 60 minutes with every fault, it serves the prices of a
     const seen = await faultsSeen(metrics);
     for (const fault of Object.keys(FAULTS)) assert(seen.has(fault), `${fault} never happened`);
     const limits = wire.closes.filter((reason) => reason.includes("Too many"));
-    assert.deepEqual(limits, [], "the oracle stays within every venue's limits");
+    assert.deepEqual(limits, [], "the oracle stays within every exchange's limits");
     oracle.stop();
     player.stop();
-    for (const venue of venues) venue.stop();
+    for (const exchange of exchanges) exchange.stop();
   }));

@@ -1,10 +1,10 @@
-/** Four venues, an oracle and the wire between them, in one process on a fake clock. */
+/** Four exchanges, an oracle and the wire between them, in one process on a fake clock. */
 import type { RandomSource } from "../../lib/random.ts";
 import { MARKETS } from "../../lib/protocol/markets.ts";
 import { PROVIDER_NAMES, type ProviderName } from "../../lib/protocol/providers.ts";
 import type { SocketLike } from "../../lib/net/reconnecting_socket.ts";
-import type { VenueConnection } from "../../services/exchanges/connection.ts";
-import type { Venue } from "../../services/exchanges/venue.ts";
+import type { ExchangeConnection } from "../../services/exchanges/connection.ts";
+import type { Exchange } from "../../services/exchanges/exchange.ts";
 import type { FakeClock } from "../support/fake_clock.ts";
 
 /** Time that a frame, or the opening of a connection, takes on the wire. */
@@ -42,32 +42,32 @@ export interface Eavesdropper {
   onGone(line: Line): void;
 }
 
-/** Connects client sockets to venues by the path of their URL. */
+/** Connects client sockets to exchanges by the path of their URL. */
 export class Wire {
-  /** Reasons with which venues closed connections. */
+  /** Reasons with which exchanges closed connections. */
   readonly closes: string[] = [];
   readonly #clock: FakeClock;
   readonly #random: RandomSource;
-  readonly #venues: readonly Venue[];
+  readonly #exchanges: readonly Exchange[];
   readonly #ear: Eavesdropper;
 
   constructor(
     clock: FakeClock,
     random: RandomSource,
-    venues: readonly Venue[],
+    exchanges: readonly Exchange[],
     ear: Eavesdropper,
   ) {
     this.#clock = clock;
     this.#random = random;
-    this.#venues = venues;
+    this.#exchanges = exchanges;
     this.#ear = ear;
   }
 
   readonly connect = (url: string): SocketLike => {
-    const venue = this.#venues.find(({ dialect }) => url.endsWith(dialect.path));
-    if (venue === undefined) throw new Error(`No venue at ${url}`);
+    const exchange = this.#exchanges.find(({ dialect }) => url.endsWith(dialect.path));
+    if (exchange === undefined) throw new Error(`No exchange at ${url}`);
     const line: Line = {
-      provider: venue.dialect.provider,
+      provider: exchange.dialect.provider,
       seen: new Set(),
       latest: new Map(),
       acknowledged: new Set(),
@@ -76,7 +76,7 @@ export class Wire {
       openedAtMs: this.#clock.now() + LATENCY_MS,
     };
     this.#ear.onAttempt(line);
-    let connection: VenueConnection | undefined;
+    let connection: ExchangeConnection | undefined;
     let gone = false;
     const end = () => {
       if (gone) return false;
@@ -100,7 +100,7 @@ export class Wire {
     if (this.#random() < HANGING) return socket;
     travel(() => {
       if (gone) return;
-      connection = venue.open({
+      connection = exchange.open({
         send: (text) =>
           void travel(() => {
             if (gone) return;
@@ -108,7 +108,7 @@ export class Wire {
             socket.onmessage?.(new MessageEvent("message", { data: text }));
           }),
         close: (code, reason) => {
-          this.closes.push(`${venue.dialect.provider}: ${reason}`);
+          this.closes.push(`${exchange.dialect.provider}: ${reason}`);
           travel(() => {
             if (end()) socket.onclose?.(new CloseEvent("close", { code, reason }));
           });

@@ -10,7 +10,7 @@ export type ClientFrame =
 /** A subscribed market in heartbeats and acknowledgements. */
 interface Subscription {
   symbol: string;
-  /** The newest trade of the market at this venue. */
+  /** The newest trade of the market at this exchange. */
   newest: NumberedTrade | undefined;
 }
 
@@ -19,9 +19,9 @@ export interface Dialect {
   readonly provider: ProviderName;
   /** Path of the WebSocket endpoint in the stand-in. */
   readonly path: string;
-  /** Delay of this venue's frames, in milliseconds. */
+  /** Delay of this exchange's frames, in milliseconds. */
   readonly delayMs: number;
-  readonly limits: VenueLimits;
+  readonly limits: ExchangeLimits;
   /** Reads a client's frame; never throws. */
   read(text: string): ClientFrame;
   /** Frames that acknowledge a subscription to `added`; `all` has every present subscription. */
@@ -37,12 +37,12 @@ export interface Dialect {
     frames(subscriptions: readonly Subscription[], nowMs: number): string[];
   };
   readonly pong?: string;
-  /** The frame that announces that the venue will close its connections, if it sends one. */
+  /** The frame that announces that the exchange will close its connections, if it sends one. */
   readonly shutdownNotice?: string;
 }
 
-/** Limits of a venue; an absent one means no limit. */
-interface VenueLimits {
+/** Limits of an exchange; an absent one means no limit. */
+interface ExchangeLimits {
   /** Connections, of all clients together: usually there is one client. */
   connections?: RateLimit;
   /** Frames of one client; exceeding the limit closes its connection. */

@@ -4,5 +4,5 @@ import { coinbase } from "./coinbase.ts";
 import { kraken } from "./kraken.ts";
 import { okx } from "./okx.ts";
 
-/** Every simulated venue, in the order of the spec's providers. */
+/** Every simulated exchange, in the order of the spec's providers. */
 export const DIALECTS: readonly Dialect[] = [binance, coinbase, kraken, okx];

@@ -14,7 +14,7 @@ export interface Trade {
   side: "buy" | "sell";
 }
 
-/** A trade with its number in its market at its venue, counted from 1 without gaps. */
+/** A trade with its number in its market at its exchange, counted from 1 without gaps. */
 export interface NumberedTrade extends Trade {
   id: number;
 }

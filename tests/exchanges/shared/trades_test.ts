@@ -55,7 +55,7 @@ const ROWS = [
 
 const text = [TAPE_HEADER, ...ROWS, ""].join("\n");
 
-Deno.test("Tape: plays repeatedly, at every venue", () => {
+Deno.test("Tape: plays repeatedly, at every exchange", () => {
   const rows = parseTape(text);
   const tape = new Tape(rows, "ETH/USDT", 5_000_000);
   const trades = Array.from({ length: 2 * 4 * rows.length }, () => tape.next());
@@ -90,7 +90,7 @@ Deno.test("Simulation: the same seed gives the same trades, another seed others"
   assert.deepEqual(prices(1_000), prices(1_700_000_000_123), "whenever it runs");
 });
 
-Deno.test("Simulation: trades are ordered by time, at the given rate for each market and venue", () => {
+Deno.test("Simulation: trades are ordered by time, at the given rate for each market and exchange", () => {
   const list = trades(7, 40_000);
   const seconds = ((list.at(-1)?.timeMs ?? 0) - 1_000) / 1_000;
   const counts = new Map<string, number>();
@@ -107,7 +107,7 @@ Deno.test("Simulation: trades are ordered by time, at the given rate for each ma
   }
 });
 
-Deno.test("Simulation: prices of the venues differ by less than 2 %", () => {
+Deno.test("Simulation: prices of the exchanges differ by less than 2 %", () => {
   const newest = new Map<string, number>();
   for (const { provider, market, price } of trades(7, 40_000)) {
     if (market !== "BTC/USDT") continue;

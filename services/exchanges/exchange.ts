@@ -1,15 +1,15 @@
 import type { Clock } from "../../lib/clock.ts";
 import { exchangeSymbol, type Market } from "../../lib/protocol/markets.ts";
-import { type Peer, VenueConnection, type VenueState } from "./connection.ts";
+import { ExchangeConnection, type ExchangeState, type Peer } from "./connection.ts";
 import { RateWindow } from "../../lib/rate_window.ts";
 import type { Dialect } from "./dialects/dialect.ts";
-import { GAP_EVERY, type VenueFault } from "./faults.ts";
+import { type ExchangeFault, GAP_EVERY } from "./faults.ts";
 import { type NumberedTrade, type Trade, TradeLog } from "./shared/trades.ts";
 
 /** Most open connections, of all clients together: a stand-in serves a handful. */
 const CONNECTIONS_MAX = 1_000;
 
-interface VenueOptions {
+interface ExchangeOptions {
   dialect: Dialect;
   markets: readonly Market[];
   /** Trades kept per market for history; the newest one is always kept. */
@@ -18,18 +18,18 @@ interface VenueOptions {
 }
 
 /** One exchange: its trades, connections and active faults. */
-export class Venue implements VenueState {
+export class Exchange implements ExchangeState {
   readonly dialect: Dialect;
   readonly #clock: Clock;
-  /** The venue's own symbols, by symbols such as `BTC/USDT`. */
+  /** The exchange's own symbols, by symbols such as `BTC/USDT`. */
   readonly #symbols: ReadonlyMap<string, string>;
   readonly #logs: ReadonlyMap<string, TradeLog>;
-  readonly #connections = new Set<VenueConnection>();
-  readonly #faults = new Set<VenueFault>();
+  readonly #connections = new Set<ExchangeConnection>();
+  readonly #faults = new Set<ExchangeFault>();
   readonly #connecting: RateWindow | undefined;
   readonly #subscribing: RateWindow | undefined;
 
-  constructor({ dialect, markets, clock, tradesKept = 1 }: VenueOptions) {
+  constructor({ dialect, markets, clock, tradesKept = 1 }: ExchangeOptions) {
     this.dialect = dialect;
     this.#clock = clock;
     const { connections, subscriptions } = dialect.limits;
@@ -44,28 +44,28 @@ export class Venue implements VenueState {
     return this.#connections.size;
   }
 
-  /** Trades of a market by the venue's own symbol; undefined for an unknown market. */
+  /** Trades of a market by the exchange's own symbol; undefined for an unknown market. */
   log(symbol: string): TradeLog | undefined {
     return this.#logs.get(symbol);
   }
 
-  hasFault(fault: VenueFault): boolean {
+  hasFault(fault: ExchangeFault): boolean {
     return this.#faults.has(fault);
   }
 
   /** Injects a fault into open and new connections. */
-  inject(fault: VenueFault): void {
+  inject(fault: ExchangeFault): void {
     this.#faults.add(fault);
     for (const connection of [...this.#connections]) connection.applyFault(fault);
   }
 
-  clear(fault: VenueFault): void {
+  clear(fault: ExchangeFault): void {
     this.#faults.delete(fault);
   }
 
-  open(peer: Peer): VenueConnection {
-    const connection = new VenueConnection({
-      venue: this,
+  open(peer: Peer): ExchangeConnection {
+    const connection = new ExchangeConnection({
+      exchange: this,
       peer,
       clock: this.#clock,
       onEnd: () => this.#connections.delete(connection),

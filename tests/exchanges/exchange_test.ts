@@ -10,7 +10,7 @@ import {
   SLOW_MS,
   WRONG_CLOCK_MS,
 } from "../../services/exchanges/faults.ts";
-import { Venue } from "../../services/exchanges/venue.ts";
+import { Exchange } from "../../services/exchanges/exchange.ts";
 import { PROVIDERS } from "../../services/oracle/providers/mod.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 
@@ -19,11 +19,11 @@ const TRADED = MARKETS.slice(0, 2);
 function setUp(name: ProviderName, clock = new FakeClock()) {
   const dialect = DIALECTS.find((dialect) => dialect.provider === name);
   assert(dialect !== undefined);
-  const venue = new Venue({ dialect, markets: TRADED, clock });
+  const exchange = new Exchange({ dialect, markets: TRADED, clock });
   const symbols = TRADED.map((market) => exchangeSymbol(market, name));
   const frames = PROVIDERS[name].subscribeFrames(symbols);
   const trade = (price = 5n) =>
-    venue.trade({
+    exchange.trade({
       provider: name,
       market: "BTC/USDT",
       timeMs: clock.now(),
@@ -33,7 +33,7 @@ function setUp(name: ProviderName, clock = new FakeClock()) {
     });
   const connect = () => {
     const heard: string[] = [];
-    const connection = venue.open({
+    const connection = exchange.open({
       send: (text) => heard.push(text),
       close: (code, reason) => heard.push(`closed ${code} ${reason}`),
     });
@@ -45,7 +45,7 @@ function setUp(name: ProviderName, clock = new FakeClock()) {
     };
     return { connection, subscribe, news };
   };
-  return { clock, venue, trade, connect };
+  return { clock, exchange, trade, connect };
 }
 
 function kinds(name: ProviderName, frames: string[]): string[] {
@@ -55,8 +55,8 @@ function kinds(name: ProviderName, frames: string[]): string[] {
 }
 
 for (const { provider: name, delayMs, sendsNewest } of DIALECTS) {
-  Deno.test(`Venue ${name}: acknowledges a subscription, then sends every trade after its latency`, () => {
-    const { connect, trade, venue } = setUp(name);
+  Deno.test(`Exchange ${name}: acknowledges a subscription, then sends every trade after its latency`, () => {
+    const { connect, trade, exchange } = setUp(name);
     trade(3n);
     const { subscribe, news, connection } = connect();
     trade(4n);
@@ -68,13 +68,13 @@ for (const { provider: name, delayMs, sendsNewest } of DIALECTS) {
     assert.equal(first.filter((kind) => kind === "trades").length, sendsNewest ? 1 : 0);
     trade(5n);
     assert.deepEqual(kinds(name, news()), ["trades"]);
-    assert.equal(venue.connections, 1);
+    assert.equal(exchange.connections, 1);
     connection.closed();
-    assert.equal(venue.connections, 0);
+    assert.equal(exchange.connections, 0);
   });
 
-  Deno.test(`Venue ${name}: every fault takes effect, and ends when cleared`, () => {
-    const { connect, trade, venue, clock } = setUp(name);
+  Deno.test(`Exchange ${name}: every fault takes effect, and ends when cleared`, () => {
+    const { connect, trade, exchange, clock } = setUp(name);
     const { subscribe, news } = connect();
     subscribe();
     news();
@@ -83,24 +83,24 @@ for (const { provider: name, delayMs, sendsNewest } of DIALECTS) {
       return kinds(name, news()).filter((kind) => kind !== "alive");
     };
     for (const fault of ["stall", "mute"] as const) {
-      venue.inject(fault);
+      exchange.inject(fault);
       assert.deepEqual(told(), [], fault);
-      venue.clear(fault);
+      exchange.clear(fault);
       assert.deepEqual(told(), ["trades"], fault);
     }
-    venue.inject("garbage");
+    exchange.inject("garbage");
     assert.deepEqual(told(), ["dropped", "trades"]);
-    venue.clear("garbage");
-    venue.inject("duplicate");
+    exchange.clear("garbage");
+    exchange.inject("duplicate");
     assert.deepEqual(told(), ["trades", "trades"]);
     assert.deepEqual(told(), ["trades", "trades"]);
-    venue.clear("duplicate");
-    venue.inject("gap");
+    exchange.clear("duplicate");
+    exchange.inject("gap");
     assert.equal(Array.from({ length: 10 }, told).flat().length, 8);
-    venue.clear("gap");
-    venue.inject("slow");
+    exchange.clear("gap");
+    exchange.inject("slow");
     assert.deepEqual(told(), []);
-    venue.clear("slow");
+    exchange.clear("slow");
     assert.equal(kinds(name, news(SLOW_MS)).filter((kind) => kind === "trades").length, 1);
     const times = () => {
       trade();
@@ -108,52 +108,52 @@ for (const { provider: name, delayMs, sendsNewest } of DIALECTS) {
         .flatMap((frame) => frame.kind === "trades" ? frame.trades : [])
         .map((trade) => trade.exchangeTimeMs);
     };
-    venue.inject("wrong_clock");
+    exchange.inject("wrong_clock");
     assert.deepEqual(times(), [clock.now() - delayMs + WRONG_CLOCK_MS]);
-    venue.clear("wrong_clock");
-    venue.inject("stuck_time");
+    exchange.clear("wrong_clock");
+    exchange.inject("stuck_time");
     const [stuck] = times();
     clock.advance(100);
     assert.deepEqual(times(), [stuck]);
-    venue.clear("stuck_time");
+    exchange.clear("stuck_time");
     assert.deepEqual(times(), [clock.now() - delayMs]);
   });
 
-  Deno.test(`Venue ${name}: faults can refuse subscriptions or leave them unanswered`, () => {
-    const { connect, venue, trade } = setUp(name);
-    venue.inject("refuse");
+  Deno.test(`Exchange ${name}: faults can refuse subscriptions or leave them unanswered`, () => {
+    const { connect, exchange, trade } = setUp(name);
+    exchange.inject("refuse");
     const refused = connect();
     refused.subscribe();
     assert(kinds(name, refused.news()).every((kind) => kind === "refused"));
-    venue.clear("refuse");
-    venue.inject("no_ack");
+    exchange.clear("refuse");
+    exchange.inject("no_ack");
     const ignored = connect();
     ignored.subscribe();
     trade();
     assert.deepEqual(ignored.news(), []);
   });
 
-  Deno.test(`Venue ${name}: faults can close connections, at once or after a notice`, () => {
-    const { connect, venue, clock } = setUp(name);
+  Deno.test(`Exchange ${name}: faults can close connections, at once or after a notice`, () => {
+    const { connect, exchange, clock } = setUp(name);
     const first = connect();
-    venue.inject("close");
+    exchange.inject("close");
     assert.deepEqual(first.news(), ["closed 1011 Fault on demand"]);
     assert.deepEqual(connect().news(), ["closed 1011 Fault on demand"]);
-    venue.clear("close");
+    exchange.clear("close");
     clock.advance(1_000);
     const second = connect();
     second.subscribe();
     second.news();
-    venue.inject("shutdown");
+    exchange.inject("shutdown");
     const notice = kinds(name, second.news());
     assert.deepEqual(notice, name === "provider_b" ? [] : ["closing"]);
     const rest = kinds(name, second.news(SHUTDOWN_NOTICE_MS)).filter((kind) => kind !== "alive");
     assert.deepEqual(rest, ["closed 1012 Service restart"]);
-    assert.equal(venue.connections, 0);
+    assert.equal(exchange.connections, 0);
   });
 }
 
-Deno.test("Venue: unknown markets are refused, the others acknowledged", () => {
+Deno.test("Exchange: unknown markets are refused, the others acknowledged", () => {
   const { connect } = setUp("provider_c");
   const { connection, news } = connect();
   connection.receive(
@@ -162,22 +162,22 @@ Deno.test("Venue: unknown markets are refused, the others acknowledged", () => {
   assert.deepEqual(kinds("provider_c", news()), ["refused", "acknowledged"]);
 });
 
-Deno.test("Venue: a frame too long to be a request ends the connection", () => {
+Deno.test("Exchange: a frame too long to be a request ends the connection", () => {
   const { connect } = setUp("provider_d");
   const { connection, news } = connect();
   connection.receive(" ".repeat(16 * 1024 + 1));
   assert.deepEqual(news(), ["closed 1009 Frame too long"]);
 });
 
-Deno.test("Venue: frames keep their order after a slow one", () => {
-  const { connect, trade, venue } = setUp("provider_a");
+Deno.test("Exchange: frames keep their order after a slow one", () => {
+  const { connect, trade, exchange } = setUp("provider_a");
   const { subscribe, news } = connect();
   subscribe();
   news();
   const numbers = (waitMs?: number) => news(waitMs).map((frame) => JSON.parse(frame).data.a);
-  venue.inject("slow");
+  exchange.inject("slow");
   trade();
-  venue.clear("slow");
+  exchange.clear("slow");
   trade();
   assert.deepEqual(numbers(SLOW_MS + binance.delayMs - 1), []);
   assert.deepEqual(numbers(1), [1, 2]);
@@ -185,7 +185,7 @@ Deno.test("Venue: frames keep their order after a slow one", () => {
   assert.deepEqual(numbers(), [3], "on time again");
 });
 
-Deno.test("Venue: a client too slow for 50,000 frames is disconnected", () => {
+Deno.test("Exchange: a client too slow for 50,000 frames is disconnected", () => {
   const clock = new FakeClock();
   clock.after = () => () => {}; // no frame is ever due
   const { connect, trade } = setUp("provider_a", clock);
@@ -197,7 +197,7 @@ Deno.test("Venue: a client too slow for 50,000 frames is disconnected", () => {
   assert.deepEqual(news(), ["closed 1008 Client too slow"]);
 });
 
-Deno.test("Venue: refuses more than 1,000 clients at a time", () => {
+Deno.test("Exchange: refuses more than 1,000 clients at a time", () => {
   const { connect } = setUp("provider_b");
   const clients = Array.from({ length: 1_000 }, connect);
   assert.deepEqual(connect().news(0), ["closed 1008 Too many connections"]);
@@ -205,7 +205,7 @@ Deno.test("Venue: refuses more than 1,000 clients at a time", () => {
   assert.deepEqual(connect().news(0), []);
 });
 
-Deno.test("Venue: Binance limits messages to 5 a second and connections to 300 in 5 minutes", () => {
+Deno.test("Exchange: Binance limits messages to 5 a second and connections to 300 in 5 minutes", () => {
   const { connect, clock } = setUp("provider_a");
   const { connection, news } = connect();
   for (let count = 0; count < 6; count++) connection.receive("{}");
@@ -216,12 +216,12 @@ Deno.test("Venue: Binance limits messages to 5 a second and connections to 300 i
   assert.deepEqual(connect().news(0), []);
 });
 
-Deno.test("Venue: Binance ends a connection after 24 hours", () => {
+Deno.test("Exchange: Binance ends a connection after 24 hours", () => {
   const { connect } = setUp("provider_a");
   assert.deepEqual(connect().news(86_400_000), ["closed 1001 Too old"]);
 });
 
-Deno.test("Venue: Coinbase requires a subscription within 5 s, and sends a heartbeat a second", () => {
+Deno.test("Exchange: Coinbase requires a subscription within 5 s, and sends a heartbeat a second", () => {
   const { connect, trade } = setUp("provider_b");
   assert.deepEqual(connect().news(5_000), ["closed 1008 Not subscribed in time"]);
   const { subscribe, news } = connect();
@@ -235,7 +235,7 @@ Deno.test("Venue: Coinbase requires a subscription within 5 s, and sends a heart
   ]);
 });
 
-Deno.test("Venue: Kraken sends a heartbeat only when idle", () => {
+Deno.test("Exchange: Kraken sends a heartbeat only when idle", () => {
   const { connect, trade } = setUp("provider_c");
   const { subscribe, news } = connect();
   subscribe();
@@ -248,7 +248,7 @@ Deno.test("Venue: Kraken sends a heartbeat only when idle", () => {
   }
 });
 
-Deno.test("Venue: OKX answers pings, closes idle connections, and limits connections and subscriptions", () => {
+Deno.test("Exchange: OKX answers pings, closes idle connections, and limits connections and subscriptions", () => {
   const { connect, clock } = setUp("provider_d");
   const first = connect();
   first.connection.receive("ping");
@@ -266,7 +266,7 @@ Deno.test("Venue: OKX answers pings, closes idle connections, and limits connect
   assert.deepEqual(kinds("provider_d", busy.news()), ["refused"]);
 });
 
-Deno.test("plannedFaultSchema: reads venue, fault, start and duration", () => {
+Deno.test("plannedFaultSchema: reads exchange, fault, start and duration", () => {
   const cases: [string, unknown][] = [
     ["okx=stall", { provider: "provider_d", fault: "stall", afterMs: 0, forMs: undefined }],
     ["provider_a=gap@500", {
@@ -287,12 +287,12 @@ Deno.test("plannedFaultSchema: reads venue, fault, start and duration", () => {
 
 Deno.test("scheduleFaults: faults begin and end on time, unless cancelled", () => {
   const clock = new FakeClock();
-  const venue = new Venue({ dialect: binance, markets: TRADED, clock });
+  const exchange = new Exchange({ dialect: binance, markets: TRADED, clock });
   const plan = ["binance=stall@1000+500", "binance=gap@2000"].map((text) =>
     plannedFaultSchema.parse(text)
   );
-  const callOff = scheduleFaults(plan, () => venue, clock);
-  const has = () => [venue.hasFault("stall"), venue.hasFault("gap")];
+  const callOff = scheduleFaults(plan, () => exchange, clock);
+  const has = () => [exchange.hasFault("stall"), exchange.hasFault("gap")];
   clock.advance(999);
   assert.deepEqual(has(), [false, false]);
   clock.advance(1);
