@@ -64,9 +64,9 @@ export interface IntentHandler {
   /** Called after each attempt that got no answer. */
   onRetry?(intent: Intent): void;
   /** Called after this process has set a final state. */
-  onFinished?(intent: Intent): void;
+  onFinishedHere?(intent: Intent): void;
   /** Called with each final state that an attempt found or set: another process may have set it. */
-  onFinalStateSeen?(intent: Intent): void;
+  onFinalState?(intent: Intent): void;
 }
 
 export interface SubmitterOptions {
@@ -154,7 +154,7 @@ export class Submitter {
     try {
       const finished = await this.#sendOrLookUp(intent, options);
       if (finished.state === "committed") guard.onCommitted(finished);
-      handler.onFinalStateSeen?.(finished);
+      handler.onFinalState?.(finished);
       return finished;
     } catch (thrown) {
       if (!(thrown instanceof RangemakerError)) throw thrown;
@@ -309,7 +309,7 @@ export class Submitter {
       const txHash = intent.transaction?.txHash ?? null;
       throw new OutcomeUnknownError(txHash, "another process has replaced the transaction");
     }
-    if (isFirst) handler.onFinished?.(finished);
+    if (isFirst) handler.onFinishedHere?.(finished);
     return finished;
   }
 }

@@ -36,10 +36,10 @@ export function startBridge(
   options: BridgeOptions,
   clock: Clock = systemClock,
 ): Promise<RunningService> {
-  return startOrClose((opened) => start(options, clock, opened));
+  return startOrClose((opened) => startParts(options, clock, opened));
 }
 
-async function start(
+async function startParts(
   options: BridgeOptions,
   clock: Clock,
   opened: AsyncDisposableStack,
@@ -139,7 +139,7 @@ function createIntents(
     termsOf: (intent) => depositTermsOf(intent, chainId),
     isDoneBefore: isCreditedBefore,
     onRetry: () => metrics.retried(),
-    onFinished(intent) {
+    onFinishedHere(intent) {
       metrics.finished(intent);
       depositLog.finished(intent);
     },

@@ -35,10 +35,10 @@ export function startNode(
   clock: Clock = systemClock,
   monotonic: Clock = monotonicClock,
 ): Promise<RunningNode> {
-  return startOrClose((opened) => start(nodeOptions, clock, monotonic, opened));
+  return startOrClose((opened) => startParts(nodeOptions, clock, monotonic, opened));
 }
 
-async function start(
+async function startParts(
   nodeOptions: NodeOptions,
   clock: Clock,
   monotonic: Clock,

@@ -117,7 +117,7 @@ function intentHandler(
   return {
     termsOf: (intent) => handler.termsOf(intent),
     beforeSigning: (intent) => handler.prepare(intent),
-    onFinished(intent) {
+    onFinishedHere(intent) {
       metrics.executionFinished(intent);
       executionLog.finished(intent);
       // The row of an execution that failed as damaged may have no quote.
@@ -126,7 +126,7 @@ function intentHandler(
       if (intent.state === "committed") metrics.betCommitted(quote);
       else handler.onFailed(intent, quote);
     },
-    onFinalStateSeen: (intent) => reservations.onExecutionFinished(intent),
+    onFinalState: (intent) => reservations.onExecutionFinished(intent),
   };
 }
 

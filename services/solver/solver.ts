@@ -42,7 +42,7 @@ export function startSolver(
   options: SolverOptions,
   clock: Clock = systemClock,
 ): Promise<RunningService> {
-  return startOrClose((opened) => start(options, clock, opened));
+  return startOrClose((opened) => startParts(options, clock, opened));
 }
 
 /** Opens what quoting works with. @param opened Gets each part that must be stopped. */
@@ -72,7 +72,7 @@ async function openParts(
   return { markets, metrics, signer, resources, exposure, account, pricing };
 }
 
-async function start(
+async function startParts(
   options: SolverOptions,
   clock: Clock,
   opened: AsyncDisposableStack,

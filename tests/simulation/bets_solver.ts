@@ -121,7 +121,7 @@ export class BetsSolver {
       handler: {
         termsOf: (intent) => handler.termsOf(intent),
         beforeSigning: (intent) => handler.prepare(intent),
-        onFinalStateSeen: (intent) => this.#reservations.onExecutionFinished(intent),
+        onFinalState: (intent) => this.#reservations.onExecutionFinished(intent),
       },
     });
     this.#retries = createRetryLoop(this.#submitter, {

@@ -63,8 +63,8 @@ export class World implements AsyncDisposable {
         termsOf: () => TERMS,
         isDoneBefore: (receipt) => this.isDoneBefore(receipt),
         onRetry: (intent) => this.#report("retry", intent),
-        onFinished: (intent) => this.#report("final", intent),
-        onFinalStateSeen: ({ state }) => this.ended.push(state),
+        onFinishedHere: (intent) => this.#report("final", intent),
+        onFinalState: ({ state }) => this.ended.push(state),
       },
     });
   }

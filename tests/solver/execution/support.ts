@@ -119,7 +119,7 @@ function createExecutor(hedge: Hedge, overrides: Overrides) {
     handler: {
       termsOf: (intent) => handler.termsOf(intent),
       beforeSigning: (intent) => handler.prepare(intent),
-      onFinalStateSeen: (intent) => reservations.onExecutionFinished(intent),
+      onFinalState: (intent) => reservations.onExecutionFinished(intent),
     },
     node: submissionNode,
   });

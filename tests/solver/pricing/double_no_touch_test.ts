@@ -6,13 +6,7 @@ import {
   noTouchProbability,
 } from "../../../services/solver/pricing/double_no_touch.ts";
 import { corridorOf, type Option, worth } from "./reference.ts";
-
-function assertNear(actual: number, expected: number, tolerance: number, what: string): void {
-  assert.ok(
-    Math.abs(actual - expected) <= tolerance,
-    `${what}: ${actual} is not within ${tolerance} of ${expected}`,
-  );
-}
+import { assertWithin } from "../../support/near.ts";
 
 const haug = { spot: 100, years: 0.25, cash: 10, rate: 0.05, dividend: 0.02 };
 
@@ -27,7 +21,7 @@ Deno.test("Double no-touch: equals Haug's table of 2007, p. 181", () => {
     for (const [volatility, expected] of [[0.1, quiet], [0.3, lively]] as const) {
       const option = { ...haug, lower, upper, volatility };
       const value = worth(option, noTouchProbability(corridorOf(option)));
-      assertNear(value, expected, 1e-4, `${lower} to ${upper} at ${volatility}`);
+      assertWithin(value, expected, 1e-4, `${lower} to ${upper} at ${volatility}`);
     }
   }
 });
@@ -49,7 +43,7 @@ Deno.test("Double no-touch: with one barrier at infinity it equals a single no-t
     cash: 15,
     rate: 0.1,
   };
-  assertNear(worth(option, noTouchProbability(corridorOf(option))), 4.9081, 1e-4, "one barrier");
+  assertWithin(worth(option, noTouchProbability(corridorOf(option))), 4.9081, 1e-4, "one barrier");
 });
 
 Deno.test("Double no-touch: agrees within 1e-10 with sixty Fourier terms on a grid", () => {
@@ -65,7 +59,7 @@ Deno.test("Double no-touch: agrees within 1e-10 with sixty Fourier terms on a gr
             drift: tilt * variance,
           };
           const long = fourierSum(corridor, 60);
-          assertNear(noTouchProbability(corridor), long, 1e-10, JSON.stringify(corridor));
+          assertWithin(noTouchProbability(corridor), long, 1e-10, JSON.stringify(corridor));
         }
       }
     }

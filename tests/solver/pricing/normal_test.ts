@@ -1,11 +1,7 @@
 import assert from "node:assert/strict";
 import { gaussLegendre, integrate } from "../../../services/solver/pricing/quadrature.ts";
 import { normalBelow, normalBetween } from "../../../services/solver/pricing/normal.ts";
-
-function assertNear(actual: number, expected: number, what: string): void {
-  const error = Math.abs(actual - expected);
-  assert.ok(error <= 1e-8 * Math.abs(expected), `${what}: ${actual} is not ${expected}`);
-}
+import { assertWithinShare } from "../../support/near.ts";
 
 Deno.test("Gauss and Legendre: n points integrate every polynomial below degree 2n", () => {
   for (const count of [1, 2, 3, 8, 20, 33]) {
@@ -13,7 +9,12 @@ Deno.test("Gauss and Legendre: n points integrate every polynomial below degree 
     assert.deepEqual([rule.points.length, rule.weights.length], [count, count]);
     for (let degree = 0; degree < 2 * count; degree++) {
       const integral = (2 ** (degree + 1) - 1) / (degree + 1);
-      assertNear(integrate(rule, 1, 2, (x) => x ** degree), integral, `${count}, x^${degree}`);
+      assertWithinShare(
+        integrate(rule, 1, 2, (x) => x ** degree),
+        integral,
+        1e-8,
+        `${count}, x^${degree}`,
+      );
     }
   }
 });
@@ -33,11 +34,16 @@ function tailAbove(z: number): number {
 Deno.test("Normal: agrees with the integral of the density in both tails", () => {
   for (let z = 0; z <= 36; z += 0.37) {
     const tail = tailAbove(z);
-    assertNear(normalBelow(-z), tail, `below ${-z}`);
-    assertNear(normalBelow(z), 1 - tail, `below ${z}`);
-    assertNear(normalBetween(z, z + 1), tail - tailAbove(z + 1), `above ${z}`);
-    assertNear(normalBetween(-z, z + 1), 1 - tail - tailAbove(z + 1), `around 0, ${z}`);
-    assertNear(normalBetween(z + 1, z), tailAbove(z + 1) - tail, `swapped at ${z}`);
+    assertWithinShare(normalBelow(-z), tail, 1e-8, `below ${-z}`);
+    assertWithinShare(normalBelow(z), 1 - tail, 1e-8, `below ${z}`);
+    assertWithinShare(normalBetween(z, z + 1), tail - tailAbove(z + 1), 1e-8, `above ${z}`);
+    assertWithinShare(
+      normalBetween(-z, z + 1),
+      1 - tail - tailAbove(z + 1),
+      1e-8,
+      `around 0, ${z}`,
+    );
+    assertWithinShare(normalBetween(z + 1, z), tailAbove(z + 1) - tail, 1e-8, `swapped at ${z}`);
   }
   assert.deepEqual([normalBelow(38), normalBelow(-38), normalBelow(0)], [1, 0, 0.5]);
   for (const [z, known] of [[1, 0.8413447460685429], [-1.96, 0.024997895148220435]] as const) {

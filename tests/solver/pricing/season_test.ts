@@ -2,10 +2,7 @@ import assert from "node:assert/strict";
 import { seededRandom } from "../../../lib/random.ts";
 import { Season, seasonStateSchema } from "../../../services/solver/pricing/season.ts";
 import { HOUR_MS, MINUTE_MS } from "../../../lib/time.ts";
-
-function assertNear(actual: number, expected: number, what: string): void {
-  assert.ok(Math.abs(actual - expected) < 1e-9 * expected, `${what}: ${actual}, not ${expected}`);
-}
+import { assertWithinShare } from "../../support/near.ts";
 
 /**
  * The factors of a cycle from the mean ranges of consecutive cells, the first at its start;
@@ -51,8 +48,13 @@ Deno.test("Season: learns each hour relative to its day and each minute relative
   const byMinute = naiveFactors(ranges, 60, 25);
   for (const minute of [0, 1, 59, 60, 777, 1_439]) {
     const expected = byHour[Math.floor(minute / 60)]! * byMinute[minute % 60]!; // in both cycles
-    assertNear(season.factorAt(minute * MINUTE_MS), expected, `minute ${minute}`);
-    assertNear(season.factorAt((minute + 1_441) * MINUTE_MS - 1), expected, "a day later");
+    assertWithinShare(season.factorAt(minute * MINUTE_MS), expected, 1e-9, `minute ${minute}`);
+    assertWithinShare(
+      season.factorAt((minute + 1_441) * MINUTE_MS - 1),
+      expected,
+      1e-9,
+      "a day later",
+    );
   }
 });
 
@@ -61,15 +63,21 @@ Deno.test("Season: the mean square over a window weights each minute by its time
   addMinutes(season, Array.from({ length: 3 * 1_440 }, (_, minute) => 1 + minute % 60));
   const square = (minute: number) => season.factorAt(minute * MINUTE_MS) ** 2;
   const over = (from: number, to: number) => season.squareOver(from * MINUTE_MS, to * MINUTE_MS);
-  assertNear(over(2.25, 2.75), square(2), "within a minute");
-  assertNear(
+  assertWithinShare(over(2.25, 2.75), square(2), 1e-9, "within a minute");
+  assertWithinShare(
     over(2.5, 4.25),
     (0.5 * square(2) + square(3) + 0.25 * square(4)) / 1.75,
+    1e-9,
     "over three",
   );
   assert.notEqual(square(2), square(3));
   const hour = Array.from({ length: 60 }, (_, minute) => square(minute));
-  assertNear(over(0, 180), hour.reduce((sum, one) => sum + one, 0) / 60, "over whole hours");
+  assertWithinShare(
+    over(0, 180),
+    hour.reduce((sum, one) => sum + one, 0) / 60,
+    1e-9,
+    "over whole hours",
+  );
 });
 
 Deno.test("Season: learns only from cycles in which no hour lacks most of its prices", () => {
@@ -88,7 +96,7 @@ Deno.test("Season: learns only from cycles in which no hour lacks most of its pr
   const at = (hour: number) => new Season(season.toJSON()).factorAt(hour * HOUR_MS);
   // The season of the hour is the same at each of these times.
   for (let hour = 1; hour < 24; hour++) {
-    assertNear(at(hour) / at(0), factors[hour]! / factors[0]!, `hour ${hour}`); // 24 factors
+    assertWithinShare(at(hour) / at(0), factors[hour]! / factors[0]!, 1e-9, `hour ${hour}`); // 24 factors
   }
 });
 

@@ -9,6 +9,7 @@ import {
 } from "../../../services/solver/pricing/volatility.ts";
 import { HOUR_MS, MINUTE_MS, YEAR_MS } from "../../../lib/time.ts";
 import { SIMULATED_MARKETS, simulatedCandles } from "./simulated_markets.ts";
+import { assertWithinShare } from "../../support/near.ts";
 
 const START_MS = 1_699_920_000_000;
 const settings = { floor: 0.01, minHistoryMs: 60_000 };
@@ -72,10 +73,6 @@ function sigmaAt(volatility: MarketVolatility, nowMs: number, horizonMs: number)
     assert.fail("There is enough history");
 }
 
-function assertNear(actual: number, expected: number, share: number, what: string): void {
-  assert.ok(Math.abs(actual / expected - 1) < share, `${what}: ${actual} instead of ${expected}`);
-}
-
 Deno.test("Volatility: from a day of candles it estimates every horizon's volatility within 10 % on average", () => {
   const random = seededRandom(1);
   const [markets, minutes] = [12, 1_440];
@@ -88,12 +85,12 @@ Deno.test("Volatility: from a day of candles it estimates every horizon's volati
     day.forEach((candle) => volatility.addCandle(candle));
     horizonsMs.forEach((horizonMs, index) => {
       const sigma = sigmaAt(volatility, nowMs, horizonMs);
-      assertNear(sigma, 0.6, 0.5, `${horizonMs} ms in one market`);
+      assertWithinShare(sigma, 0.6, 0.5, `${horizonMs} ms in one market`);
       sums[index]! += sigma; // one sum a horizon
     });
   }
   horizonsMs.forEach((horizonMs, index) =>
-    assertNear(sums[index]! / markets, 0.6, 0.1, `${horizonMs} ms`)
+    assertWithinShare(sums[index]! / markets, 0.6, 0.1, `${horizonMs} ms`)
   );
 });
 
