@@ -1,6 +1,5 @@
 /** compose.yaml as containers, where podman can run. */
 import assert from "node:assert/strict";
-
 import { fileUrl, hasProgram, run } from "./support.ts";
 
 /** Whether podman is here, and this process may make the namespaces and mounts that it needs. */
