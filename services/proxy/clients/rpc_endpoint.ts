@@ -85,7 +85,7 @@ export class RpcEndpoint {
         metrics.countRefusal("request_rate");
         throw limitExceeded(429, `Too many requests: retry after ${retryAfterS} s`);
       }
-      ({ text, countedBytes } = await this.#bodies.read(request));
+      ({ text, countedBytes } = await this.#bodies.read(request, startedAtMs));
       isOpen = openRequests.tryAdd(address);
       if (!isOpen) {
         metrics.countRefusal("requests_per_address");

@@ -32,7 +32,7 @@ class Scene {
   }
 
   async read(request: Request): Promise<string> {
-    const { text, countedBytes } = await this.#bodies.read(request);
+    const { text, countedBytes } = await this.#bodies.read(request, this.clock.now());
     this.countedBytes = countedBytes;
     return text;
   }
