@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import {
   chainObstacle,
-  errorsOf,
+  fieldErrorsOf,
   obstacleOf,
   type Situation,
   spokenText,
@@ -133,12 +133,12 @@ for (const [index, [name, change, button, text]] of obstacles.entries()) {
   });
 }
 
-Deno.test("errorsOf: every wrong field has its error, including an amount above the balance", () => {
+Deno.test("fieldErrorsOf: every wrong field has its error, including an amount above the balance", () => {
   const parsed = parseFields({ ...FIELDS, lower: "abc", amount: "5000" });
-  const wrong = errorsOf({ ...READY, parsed });
+  const wrong = fieldErrorsOf({ ...READY, parsed });
   assert.deepEqual(Object.keys(wrong), ["lower", "amount"]);
   assert.equal(obstacleOf({ ...READY, parsed })?.field, "lower");
-  assert.deepEqual(errorsOf({ ...READY, parsed, balance: 0n, limits: undefined }), {
+  assert.deepEqual(fieldErrorsOf({ ...READY, parsed, balance: 0n, limits: undefined }), {
     lower: wrong.lower,
   });
 });

@@ -1,6 +1,6 @@
 import type { Reservation, ReservationBook } from "../../../lib/intents/intent.ts";
 import { type Bet, type BetAtRisk, riskOf } from "../../../lib/protocol/bet.ts";
-import { worstCaseLoss } from "../../../lib/worst_case_loss.ts";
+import { worstCaseLoss } from "../../../lib/prices/worst_case_loss.ts";
 import { isUnsettled, type Thesis } from "../../../lib/protocol/thesis.ts";
 import type { ReservedBet } from "../shared/bet_at_risk.ts";
 import { OverlapIndex } from "./overlap_index.ts";

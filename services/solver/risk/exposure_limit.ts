@@ -1,6 +1,6 @@
 import { RangemakerError } from "../../../lib/errors.ts";
 import { type BetAtRisk, riskOf } from "../../../lib/protocol/bet.ts";
-import { worstCaseLoss } from "../../../lib/worst_case_loss.ts";
+import { worstCaseLoss } from "../../../lib/prices/worst_case_loss.ts";
 import { solverError } from "../shared/errors.ts";
 import type { Admission, InFlight } from "../../../lib/intents/intent.ts";
 import { type Balances, requireBalances, type ReservedBet } from "../shared/bet_at_risk.ts";

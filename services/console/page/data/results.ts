@@ -1,5 +1,6 @@
 /** Results of a maker's bets, computed from the theses alone. */
 import type { Thesis } from "@rangemaker/client";
+import { riskOf } from "../../../../lib/protocol/bet.ts";
 import { gainOf, isDecided } from "./live_breaches.ts";
 
 /** Results of a set of bets from the maker's side. */
@@ -25,7 +26,7 @@ export function resultsOf(theses: readonly Thesis[]): Results {
   const settled = theses.filter(isDecided);
   return {
     open: open.length,
-    atRisk: sumOf(open, ({ betAmount, payout }) => payout - betAmount),
+    atRisk: sumOf(open, riskOf),
     settled: settled.length,
     held: settled.filter(({ status }) => status === "won").length,
     stakes: sumOf(settled, ({ betAmount }) => betAmount),

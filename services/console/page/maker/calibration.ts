@@ -47,7 +47,7 @@ export const RULE = "Held: the price did not leave the box. If all forecasts are
   `meet the dashed line in ${100 * CONFIDENCE} % of cases; ▲ marks those that miss it. ${OVERLAP}`;
 
 /** How many standard errors a normal value differs in this share of cases (Abramowitz and Stegun 26.2.23). */
-function errorsOf(share: number): number {
+function standardErrorsFor(share: number): number {
   const t = Math.sqrt(-2 * Math.log(share / 2));
   return t - (2.515517 + 0.802853 * t + 0.010328 * t ** 2) /
       (1 + 1.432788 * t + 0.189269 * t ** 2 + 0.001308 * t ** 3);
@@ -61,7 +61,7 @@ export function judge({ error, ...counted }: Counted, forecasts: number): Foreca
   const { predicted, held } = counted;
   // One over the number of independent bets that have this error.
   const one = error === 0 ? 0 : error ** 2 / (predicted * (1 - predicted));
-  const weight = errorsOf((1 - CONFIDENCE) / forecasts) ** 2 * one;
+  const weight = standardErrorsFor((1 - CONFIDENCE) / forecasts) ** 2 * one;
   const [low = 0, high = 1] = [-1, 1].map((side) => {
     const end = Math.min(1, Math.max(0, held + side * one / 2));
     const reach = Math.sqrt(weight * end * (1 - end) + weight ** 2 / 4);

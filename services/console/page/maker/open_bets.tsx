@@ -1,5 +1,6 @@
 import { useSignal } from "@preact/signals";
 import type { Thesis } from "@rangemaker/client";
+import { riskOf } from "../../../../lib/protocol/bet.ts";
 import { isDecided } from "../data/live_breaches.ts";
 import type { PageModel } from "../data/page_model.ts";
 import { formatAmount, formatLoss, formatRange, shortAddress, toNumber } from "../format.ts";
@@ -62,8 +63,8 @@ export function OpenBets({ model, theses, waiting }: OpenBetsProps) {
         },
         {
           name: "You may lose",
-          sortBy: (thesis) => toNumber(lossOf(thesis)),
-          number: (thesis) => formatLoss(lossOf(thesis)),
+          sortBy: (thesis) => toNumber(riskOf(thesis)),
+          number: (thesis) => formatLoss(riskOf(thesis)),
         },
         {
           name: "Time left",
@@ -98,8 +99,6 @@ export function OpenBets({ model, theses, waiting }: OpenBetsProps) {
     />
   );
 }
-
-const lossOf = ({ betAmount, payout }: Thesis) => payout - betAmount;
 
 /** The price's position in the range, with space beside the box for prices outside. */
 function Gauge({ price, thesis }: { price: number; thesis: Thesis }) {

@@ -17,7 +17,7 @@ import {
 } from "./draft.ts";
 import { linkTo } from "./box_link.ts";
 import { parseDuration, unitOf } from "./input.ts";
-import { errorsOf, isFix, spokenText } from "./next_step.ts";
+import { fieldErrorsOf, isFix, spokenText } from "./next_step.ts";
 import { obstacleNow, QuoteButton, situationOf, switchChain } from "./quote_button.tsx";
 import { LiveQuote, PlacedBet } from "./quote_panel.tsx";
 import { focusChart, showChart } from "./show_chart.ts";
@@ -62,7 +62,7 @@ export function BetPanel({ model, slip }: BetPanelProps) {
 
 function DraftPanel({ model, slip }: BetPanelProps) {
   const { isEmpty } = slip;
-  const errors = errorsOf(situationOf(model, slip));
+  const errors = fieldErrorsOf(situationOf(model, slip));
   return (
     <form
       noValidate

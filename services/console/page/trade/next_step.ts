@@ -85,7 +85,7 @@ export function obstacleOf(situation: Situation): Obstacle | undefined {
     return { button: CHECKING, text: checkingText(onItsWay.offer.quote) };
   }
   if (market !== "fresh") return { button: WAITING, text: "" };
-  const wrong = firstError(errorsOf(situation));
+  const wrong = firstError(fieldErrorsOf(situation));
   if (wrong !== undefined) {
     const amount = wrong.field === "amount" ? largestBet(situation) : undefined;
     return amount === undefined
@@ -141,7 +141,7 @@ const FIXES: Readonly<Record<string, Pick<Obstacle, "button" | "action">>> = {
 };
 
 /** The errors of the fields. Without a box, prices may be empty, and limits are not checked. */
-export function errorsOf(situation: Situation): FieldErrors {
+export function fieldErrorsOf(situation: Situation): FieldErrors {
   const { parsed: { errors }, isEmpty } = situation;
   const { lower: _lower, upper: _upper, ...others } = errors;
   if (isEmpty) return others;

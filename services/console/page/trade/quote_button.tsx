@@ -7,7 +7,7 @@ import { formatCents } from "../format.ts";
 import type { BetSlip } from "./bet_slip.ts";
 import { firstError, isSameBet } from "./draft.ts";
 import {
-  errorsOf,
+  fieldErrorsOf,
   isFix,
   type Obstacle,
   obstacleOf,
@@ -49,7 +49,7 @@ export function estimateNow(model: PageModel, slip: BetSlip) {
   const { symbol, parsed, estimator } = slip;
   const state = estimator.state.value;
   if (state === undefined || "failure" in state) return undefined;
-  if (firstError(errorsOf(situationOf(model, slip))) !== undefined) return undefined;
+  if (firstError(fieldErrorsOf(situationOf(model, slip))) !== undefined) return undefined;
   // During a drag, the estimate is a moment behind, so only the amount must match.
   const hasSameStake = state.bet.betAmount === parsed.value.betAmount;
   return hasSameStake && model.stateOf(symbol.value) === "fresh" ? state.estimate : undefined;

@@ -1,7 +1,7 @@
-import { lowerBound } from "./lower_bound.ts";
-import { slotAtOrAfter } from "./prices/price_slots.ts";
-import { type BetAtRisk, riskOf } from "./protocol/bet.ts";
-import { marketKey } from "./protocol/markets.ts";
+import { lowerBound } from "../lower_bound.ts";
+import { slotAtOrAfter } from "./price_slots.ts";
+import { type BetAtRisk, riskOf } from "../protocol/bet.ts";
+import { marketKey } from "../protocol/markets.ts";
 
 /** A bet with its times in slots of 100 ms, both included. */
 interface BoxInSlots {

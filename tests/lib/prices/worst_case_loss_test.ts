@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { slotAtOrAfter } from "../../lib/prices/price_slots.ts";
-import { MARKETS } from "../../lib/protocol/markets.ts";
-import type { BetAtRisk } from "../../lib/protocol/bet.ts";
-import { worstCaseLoss } from "../../lib/worst_case_loss.ts";
-import { termsAt } from "../solver/support.ts";
+import { slotAtOrAfter } from "../../../lib/prices/price_slots.ts";
+import { MARKETS } from "../../../lib/protocol/markets.ts";
+import type { BetAtRisk } from "../../../lib/protocol/bet.ts";
+import { worstCaseLoss } from "../../../lib/prices/worst_case_loss.ts";
+import { termsAt } from "../../solver/support.ts";
 
 const START = 1_700_000_000_000;
 
