@@ -75,12 +75,12 @@ export class RequestBodies {
 
   #readByRuntime(request: Request, nowMs: number): Promise<RequestBody> {
     return new Promise((resolve, reject) => {
-      this.#inRuntime.add(reject, nowMs);
+      const deadline = this.#inRuntime.add(reject, nowMs);
       request.text().then((text) => {
-        this.#inRuntime.finish(reject);
+        this.#inRuntime.finish(deadline);
         resolve({ text, countedBytes: 0 });
       }, (error) => {
-        this.#inRuntime.finish(reject);
+        this.#inRuntime.finish(deadline);
         reject(bodyEnded(error));
       });
     });

@@ -151,7 +151,7 @@ export class HttpPool implements NodePort {
     }
     const { url, budget } = this.#options;
     const connection = reusable.pop() ?? new HttpConnection(url, budget);
-    this.#open.add(connection, nowMs);
+    const deadline = this.#open.add(connection, nowMs);
     let isReusable = false;
     try {
       const headers = [...this.#headers, "x-forwarded-for", forwardedFor];
@@ -163,7 +163,7 @@ export class HttpPool implements NodePort {
       isReusable = isPlain && connection.isDrained && !this.#isStopped;
       return reply;
     } finally {
-      this.#open.finish(connection);
+      this.#open.finish(deadline);
       if (isReusable) this.#idle.push(connection);
       else connection.destroy(new Error("The connection is not used again"));
     }

@@ -1,8 +1,11 @@
+import { Buffer } from "node:buffer";
 import { RangemakerError } from "../../../lib/errors.ts";
 import { type ByteBudget, SMALL_BYTES } from "../shared/limits.ts";
 
 /** The largest answer of a node, over HTTP and over its WebSocket. */
 export const REPLY_BYTES_MAX = 64 * 1024 * 1024;
+
+const FIRST_CAPACITY = 4_096;
 
 /**
  * The proxy did not wait for an answer, or rejected it. `busy`: too many requests to the node are
@@ -18,17 +21,20 @@ export class ReplyError extends RangemakerError {
   }
 }
 
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+
 /**
- * The body of an answer as it arrives. Its chunks are decoded at once: they are parts of larger
- * buffers, which would stay in memory with them.
+ * The body of an answer as it arrives. Its bytes are copied to one buffer, which doubles when it is
+ * full. The chunks, and the larger buffers that contain them, do not stay in memory.
  */
 export class ReplyBody {
   readonly #budget: ByteBudget;
-  readonly #decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   /** Bytes counted in the budget: all of a large body. */
   #budgeted = 0;
-  #bytes = 0;
-  #text = "";
+  /** The first chunk, usually all of it. */
+  #first: Uint8Array | undefined;
+  #bytes: Uint8Array = Buffer.alloc(0);
+  #length = 0;
 
   /** @param budget Counts the bytes of large answers while they are read. */
   constructor(budget: ByteBudget) {
@@ -58,22 +64,39 @@ export class ReplyBody {
 
   /** Adds the next chunk. @throws As {@link expect}. */
   add(chunk: Uint8Array): void {
-    this.expect(this.#bytes + chunk.length);
-    this.#bytes += chunk.length;
-    this.#text += this.#decoder.decode(chunk, { stream: true });
+    const length = this.#length + chunk.length;
+    this.expect(length);
+    if (this.#length === 0) this.#first = chunk;
+    else {
+      if (this.#first !== undefined) this.#copy(this.#first, 0);
+      this.#first = undefined;
+      this.#copy(chunk, this.#length);
+    }
+    this.#length = length;
   }
 
   /** Returns the text (JSON is UTF-8) and frees its bytes in the budget. */
   end(): string {
-    const text = this.#text + this.#decoder.decode();
+    const text = decoder.decode(this.#first ?? this.#bytes.subarray(0, this.#length));
     this.clear();
     return text;
   }
 
   clear(): void {
     this.#budget.remove(this.#budgeted);
-    this.#budgeted = this.#bytes = 0;
-    this.#text = "";
-    this.#decoder.decode(); // forgets half a character
+    this.#budgeted = this.#length = 0;
+    this.#first = undefined;
+    this.#bytes = Buffer.alloc(0);
+  }
+
+  #copy(chunk: Uint8Array, at: number): void {
+    const length = at + chunk.length;
+    if (length > this.#bytes.length) {
+      const capacity = Math.max(length, this.#budgeted, this.#bytes.length * 2, FIRST_CAPACITY);
+      const larger = Buffer.alloc(capacity);
+      larger.set(this.#bytes.subarray(0, at));
+      this.#bytes = larger;
+    }
+    this.#bytes.set(chunk, at);
   }
 }
