@@ -419,7 +419,7 @@ class HubWorld {
   }
 }
 
-const SCHEDULES = casesFrom("TEST_HUB_SCHEDULES", 4_000);
+const SCHEDULES = casesFrom("TEST_HUB_SCHEDULES", 10_000);
 const STEPS = 120;
 
 Deno.test(`Hub: ${SCHEDULES} random schedules agree with a naive model`, {

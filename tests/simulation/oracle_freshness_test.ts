@@ -6,7 +6,7 @@ import { PROVIDER_NAMES, type ProviderName } from "../../lib/protocol/providers.
 import { PriceBoard, type PriceBoardOptions } from "../../services/oracle/price_board.ts";
 import { withSeed } from "../support/random.ts";
 
-const SCHEDULES = 1_000;
+const SCHEDULES = 3_000;
 
 /** Most schedules are short; the long ones outlast {@link QUIET_MS}. */
 const LENGTHS_MS = [...Array<number>(9).fill(8_000), 50_000];

@@ -9,7 +9,7 @@ import { PROVIDERS } from "../../services/oracle/providers/mod.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { withSeed } from "../support/random.ts";
 
-const OUTAGES = 100;
+const OUTAGES = 200;
 const OUTAGE_MS_MAX = 40_000;
 const LATENCY_MS = 30;
 
