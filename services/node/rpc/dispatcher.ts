@@ -1,6 +1,6 @@
 import { RangemakerError } from "../../../lib/errors.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
-import { isTooComplex } from "../../../lib/protocol/json_complexity.ts";
+import { isTooComplex } from "../../../lib/json_text.ts";
 import {
   idOf,
   parseJson,

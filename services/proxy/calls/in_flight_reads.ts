@@ -1,4 +1,4 @@
-import { memberSpan } from "../shared/json_text.ts";
+import { memberSpan } from "../../../lib/json_text.ts";
 import type { CallAnswer } from "../shared/envelopes.ts";
 
 /** Four per request that can be open at a node, so that collisions are rare; a power of two. */

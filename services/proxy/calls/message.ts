@@ -1,4 +1,5 @@
 /** What clients send: a call or a batch of calls. */
+import { arrayElements, isTooComplex, memberText } from "../../../lib/json_text.ts";
 import {
   idAtStart,
   idOf,
@@ -9,8 +10,6 @@ import {
   type RpcRequest,
 } from "../../../lib/protocol/jsonrpc.ts";
 import { SMALL_BYTES } from "../shared/limits.ts";
-import { isTooComplex } from "../../../lib/protocol/json_complexity.ts";
-import { arrayElements, memberText } from "../shared/json_text.ts";
 import { type Envelope, readEnvelope } from "../shared/envelopes.ts";
 import { badRequest, limitExceeded, ProxyError } from "../shared/failures.ts";
 

@@ -1,5 +1,5 @@
 import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
-import { memberText, replaceMember } from "../shared/json_text.ts";
+import { memberText, replaceMember } from "../../../lib/json_text.ts";
 import type { ReadNodes } from "../node/read_nodes.ts";
 import type { Call } from "./message.ts";
 import { textAfterIdOf } from "../shared/envelopes.ts";

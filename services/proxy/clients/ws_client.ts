@@ -12,7 +12,7 @@ import type { Hub } from "../hub/hub.ts";
 import { type ClientSink, CloseCode, type HubClient } from "../hub/hub_client.ts";
 import { OutgoingMessage } from "../hub/notifications.ts";
 import { SubscriptionParamsError, subscriptionRequest } from "../hub/subscription_request.ts";
-import { memberText } from "../shared/json_text.ts";
+import { memberText } from "../../../lib/json_text.ts";
 import type { Limit, ProxyMetrics } from "../shared/metrics.ts";
 import type { Call } from "../calls/message.ts";
 import { answerText, failureText, limitExceeded, type ProxyError } from "../shared/failures.ts";

@@ -1,7 +1,7 @@
 /** Notifications on their way to clients. What clients send is in `calls/message.ts`. */
 import { Buffer } from "node:buffer";
 import { tryParseJson } from "../../../lib/json.ts";
-import { memberText, replaceMember } from "../shared/json_text.ts";
+import { memberText, replaceMember } from "../../../lib/json_text.ts";
 
 /** First byte of a frame that is a whole text message (RFC 6455, section 5.2). */
 const WHOLE_TEXT = 0x81;

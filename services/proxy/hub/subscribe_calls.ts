@@ -1,5 +1,5 @@
 import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
-import { memberText } from "../shared/json_text.ts";
+import { memberText } from "../../../lib/json_text.ts";
 import type { HubSubscription } from "./hub_client.ts";
 
 /** The hub's side of the connection to the node. */

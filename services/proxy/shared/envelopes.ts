@@ -4,10 +4,10 @@
  * repeated or written in another case: Go's JSON reads `Method` as `method`, and uses the last of
  * several. Of an answer it replaces the id.
  */
+import { memberSpan, type Span, visitMembers } from "../../../lib/json_text.ts";
 import { tryParseJson } from "../../../lib/json.ts";
 import { RpcCode, RpcError } from "../../../lib/protocol/jsonrpc.ts";
 import { answerLost } from "./failures.ts";
-import { memberSpan, type Span, visitMembers } from "./json_text.ts";
 import type { Target } from "./metrics.ts";
 
 const ZERO = 0x30;

@@ -2,10 +2,11 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import {
   arrayElements,
+  isTooComplex,
   memberSpan,
   memberText,
   replaceMember,
-} from "../../../services/proxy/shared/json_text.ts";
+} from "../../lib/json_text.ts";
 
 /** JSON text of any value, with any spacing. */
 const jsonText = fc.tuple(fc.json({ maxDepth: 4 }), fc.constantFrom(0, 1, 2, "\t", "\r\n "))
@@ -56,4 +57,40 @@ Deno.test("JSON text: every function ends on invalid JSON", () => {
     arrayElements(text);
     memberSpan(text, "a");
   }));
+});
+
+/** Levels of nesting, and the number of members, arrays and objects. */
+function complexityOf(value: unknown): { depth: number; parts: number } {
+  if (typeof value !== "object" || value === null) return { depth: 0, parts: 0 };
+  const inner = Object.values(value).map(complexityOf);
+  const members = Array.isArray(value) ? 0 : inner.length;
+  return {
+    depth: 1 + Math.max(0, ...inner.map(({ depth }) => depth)),
+    parts: inner.reduce((sum, { parts }) => sum + parts, 1 + members),
+  };
+}
+
+Deno.test("isTooComplex: agrees with a walk through the parsed value", () => {
+  // What the scan looks for, inside of strings too.
+  const text = fc.string({ unit: fc.constantFrom(...'"\\[]{}:,a') });
+  const { value } = fc.letrec((tie) => ({
+    value: fc.oneof({ maxDepth: 4 }, text, fc.integer(), tie("list"), tie("object")),
+    list: fc.array(tie("value"), { maxLength: 4 }),
+    object: fc.dictionary(text, tie("value"), { maxKeys: 4 }),
+  }));
+  fc.assert(
+    fc.property(value, fc.constantFrom(0, 2), (value, indent) => {
+      const json = JSON.stringify(value, null, indent);
+      const { depth, parts } = complexityOf(value);
+      assert.equal(isTooComplex(json, { depth, parts }), false);
+      if (depth > 0) assert.equal(isTooComplex(json, { depth: depth - 1, parts }), true);
+      if (parts > 0) assert.equal(isTooComplex(json, { depth, parts: parts - 1 }), true);
+    }),
+  );
+});
+
+Deno.test("isTooComplex: terminates on invalid JSON", () => {
+  for (const text of ['"', '["', "]]", "{{{", String.raw`"\\`]) {
+    assert.equal(isTooComplex(text, { depth: 9, parts: 9 }), false);
+  }
 });
