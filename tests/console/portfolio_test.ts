@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import {
   type Account,
+  type Hex,
   NetworkError,
   type Offer,
   RangemakerClient,
+  RangemakerError,
   type Thesis,
   type ThesisWatch,
   WatchError,
@@ -19,6 +21,8 @@ const offer = offerOf(7);
 /** A client whose chain is unreachable, except for the test's answers. */
 class FakeClient extends RangemakerClient {
   executed: Offer[] = [];
+  deposits: [amount: bigint, nonce: bigint | undefined][] = [];
+  depositFailure: Error | undefined;
   /** How often the balance was read. */
   reads = 0;
   /** How often it was asked to follow the bets. */
@@ -42,6 +46,12 @@ class FakeClient extends RangemakerClient {
     this.reads += 1;
     if (this.isAway) throw new Error("away");
     return { address: USER, balance: await this.balance, locked: 0n, permissions: [] };
+  }
+
+  override deposit(...deposit: [amount: bigint, nonce?: bigint]): Promise<Hex> {
+    const [amount, nonce] = deposit;
+    this.deposits.push([amount, nonce]);
+    return this.depositFailure ? Promise.reject(this.depositFailure) : Promise.resolve(hashOf(2));
   }
 
   override watch(
@@ -159,7 +169,7 @@ Deno.test("Portfolio: follows the bets again after a failure, and reads the bala
   assert.equal(client.watched, 2);
   await settle();
   const { reads } = client;
-  clock.advance(8_999);
+  clock.advance(9_999); // after the read that followed the placed bet
   assert.equal(client.reads, reads);
   clock.advance(1);
   assert.equal(client.reads, reads + 1);
@@ -212,4 +222,41 @@ Deno.test("Portfolio: a watch that opens after the close is closed, and one that
     clock.advance(60_000);
     assert.deepEqual([closed, client.watched, clock.pending], [opens ? 1 : 0, watched, 0]);
   }
+});
+
+Deno.test("Portfolio: a deposit without an answer is repeated with its nonce, until its end is known", async () => {
+  const { client, portfolio } = scene();
+  const nonceOf = async (amount: bigint, failure?: Error, isFailure = failure !== undefined) => {
+    client.depositFailure = failure;
+    const { reads } = client;
+    const deposit = portfolio.deposit(amount);
+    await (isFailure ? assert.rejects(deposit, failure) : deposit);
+    assert(client.reads > reads, "the balance is read in any case");
+    return client.deposits.at(-1)?.[1];
+  };
+  const lost = new NetworkError("SERVICE_TIMEOUT", "late");
+  const used = (state: string) => new RangemakerError("NONCE_USED", "used", { details: { state } });
+  const first = await nonceOf(5n, lost);
+  assert.notEqual(await nonceOf(6n), first, "another amount is another deposit");
+  const second = await nonceOf(5n, lost);
+  assert.equal(await nonceOf(5n, used("submitted")), second);
+  assert.equal(await nonceOf(5n, used("committed"), false), second, "it has arrived");
+  const third = await nonceOf(5n, lost);
+  assert.notEqual(third, second);
+  assert.equal(await nonceOf(5n, used("failed")), third);
+  assert.notEqual(await nonceOf(5n), third);
+  portfolio.close();
+});
+
+Deno.test("Portfolio: the balance is read soon after a bet is placed, and each second until that works", async () => {
+  const { client, portfolio, clock } = scene();
+  await settle(); // the pending bet is placed
+  const { reads } = client;
+  client.isAway = true;
+  clock.advance(100);
+  assert.equal(client.reads, reads + 1);
+  await settle();
+  clock.advance(1_000);
+  assert.equal(client.reads, reads + 2);
+  portfolio.close();
 });

@@ -1,6 +1,6 @@
 /** Explains errors to users: what happened, and what to do. */
 import * as z from "zod";
-import { isRangemakerError } from "@rangemaker/client";
+import { isOutcomeUnknown, isRangemakerError } from "@rangemaker/client";
 import { messageOf } from "../../../../lib/errors.ts";
 import { uint64Schema } from "../../../../lib/protocol/scalars.ts";
 import { CENT, formatAmount } from "../format.ts";
@@ -76,6 +76,14 @@ export function explain(thrown: unknown, size?: BetSize): Explanation {
   const room = size && code === "EXPOSURE_TOO_LARGE" ? roomOf(details, size) : undefined;
   const known = TEXTS[code] && TEXTS[code] + (retry === "later" ? " Try again in a moment." : "");
   return { code, text: known ?? withoutAddress(message), ...room };
+}
+
+/** Words for the user about a deposit that failed. */
+export function explainDeposit(thrown: unknown): string {
+  const { code, text } = explain(thrown);
+  return code === "NONCE_USED" || isOutcomeUnknown(thrown)
+    ? "The deposit has not arrived yet. Try again: the money arrives once."
+    : text;
 }
 
 /** Details of `EXPOSURE_TOO_LARGE`: the exposure with the bet, its limit, and the bet's part of it. */

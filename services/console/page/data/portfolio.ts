@@ -2,14 +2,17 @@ import { type Signal, signal } from "@preact/signals";
 import {
   type Account,
   type CancelTimer,
+  isOutcomeUnknown,
+  isRangemakerError,
   type RangemakerClient,
   type Thesis,
   type ThesisWatch,
 } from "@rangemaker/client";
 import { messageOf } from "../../../../lib/errors.ts";
+import { randomNonce } from "../../../../lib/protocol/deposit.ts";
 import { BetKeeper, type BetKeeperOptions } from "./bet_keeper.ts";
 
-/** Pause between attempts to follow the user's bets. */
+/** Pause between attempts to read the balance, and to follow the user's bets. */
 const RETRY_MS = 1_000;
 
 /** Balances are read this often, since they may change without a bet, for example by a deposit. */
@@ -52,10 +55,19 @@ export class Portfolio {
   /** Numbers of the last request for the balance, and of the last one with an answer. */
   #asked = 0;
   #answered = 0;
+  /** The last deposit without an answer. */
+  #lostDeposit: { amount: bigint; nonce: bigint } | undefined;
 
   constructor(options: PortfolioOptions) {
     this.#options = options;
-    this.bets = new BetKeeper({ ...options, hasAllTheses: () => this.#watch?.state === "live" });
+    this.bets = new BetKeeper({
+      ...options,
+      hasAllTheses: () => this.#watch?.state === "live",
+      onResolved: (bet, outcome) => {
+        options.onResolved(bet, outcome);
+        this.#refreshSoon(); // the bet itself may arrive later
+      },
+    });
   }
 
   /** Starts following, and resends signed bets that have no answer. */
@@ -75,6 +87,24 @@ export class Portfolio {
     this.#watch?.close();
   }
 
+  /** Deposits USDC. After a lost answer, the same amount again repeats the deposit: it is made once. */
+  async deposit(amount: bigint): Promise<void> {
+    const lost = this.#lostDeposit;
+    const nonce = lost?.amount === amount ? lost.nonce : randomNonce();
+    try {
+      await this.#options.client.deposit(amount, nonce);
+    } catch (thrown) {
+      const isUsed = isRangemakerError(thrown) && thrown.code === "NONCE_USED";
+      const state = isUsed ? thrown.details.state : undefined;
+      if (isOutcomeUnknown(thrown)) this.#lostDeposit = { amount, nonce };
+      else if (state === "failed") this.#lostDeposit = undefined;
+      if (state !== "committed") throw thrown;
+    } finally {
+      void this.refresh();
+    }
+    this.#lostDeposit = undefined;
+  }
+
   /** Reads the balance. */
   async refresh(): Promise<void> {
     const { client, user } = this.#options;
@@ -84,7 +114,7 @@ export class Portfolio {
     const account = await client.account(user).catch(() => undefined);
     if (this.#closed || number < this.#answered) return; // a newer one was faster
     if (account !== undefined) [this.account.value, this.#answered] = [account, number];
-    if (!this.#isRefreshSoon) this.#refreshAfter(REFRESH_MS);
+    if (!this.#isRefreshSoon) this.#refreshAfter(account === undefined ? RETRY_MS : REFRESH_MS);
   }
 
   #refreshAfter(delayMs: number): void {

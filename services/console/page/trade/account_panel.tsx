@@ -4,7 +4,7 @@ import type { PageModel } from "../data/page_model.ts";
 import type { User } from "../data/session.ts";
 import { Fact } from "../fact.tsx";
 import { formatUsdc, shortAddress } from "../format.ts";
-import { explain } from "../data/explain.ts";
+import { explain, explainDeposit } from "../data/explain.ts";
 import { numberError, parseDecimal } from "./input.ts";
 import { chainObstacle } from "./next_step.ts";
 import { switchChain } from "./quote_button.tsx";
@@ -125,11 +125,10 @@ function Deposit({ model, user, isFirst }: { model: PageModel; user: User; isFir
     problem.value = "";
     model.announce("Depositing …", { isSpoken: true });
     try {
-      await user.client.deposit(units);
+      await user.portfolio.deposit(units);
       model.announce(`${formatUsdc(units)} arrived.`);
-      await user.portfolio.refresh();
     } catch (thrown) {
-      model.announce(explain(thrown).text); // the amount is right
+      model.announce(explainDeposit(thrown)); // the amount is right
     }
     isBusy.value = false;
   };
