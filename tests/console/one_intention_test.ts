@@ -259,6 +259,7 @@ Deno.test({
         gateway.mode = "hang";
         await visitor.press("Sign and place the bet");
         await visitor.sees(/Outcome unknown, checking/);
+        await visitor.sees(/You get\s+[\d.]+ USDC, at least [\d.]+/);
         await other.sees(/Your other tab is placing a bet/);
         await other.sees(/Outcome unknown, checking/);
         await visitor.page.reload();

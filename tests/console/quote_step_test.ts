@@ -66,7 +66,7 @@ Deno.test("quoteStepOf: a valid quote can be signed or declined", () => {
 });
 
 Deno.test("quoteStepOf: while the wallet asks, the deadline is still shown, until it has passed", () => {
-  const stage = { name: "signing" as const, offer, isAgain: false };
+  const stage = { name: "signing" as const, offer, first: offer, isAgain: false };
   const at = (nowMs: number) => quoteStepOf({ ...QUOTED, stage }, nowMs).deadline;
   assert.equal(at(0), "Sign within 10 s.");
   assert.match(at(10_000) ?? "", /^Too late: the window has begun\./);
@@ -115,7 +115,7 @@ Deno.test("quoteStepOf: an expired quote can be renewed", () => {
 });
 
 Deno.test("quoteStepOf: while an answer is missing, it says until when at most", () => {
-  const stage = { name: "sending" as const, offer };
+  const stage = { name: "sending" as const, offer, first: offer };
   const { note } = quoteStepOf({ ...QUOTED, stage, onItsWay: { isChecking: true } }, 0);
   assert(note?.endsWith(`we will know by ${formatTime(35_000)}. Nothing to do.`), note);
 });
@@ -131,22 +131,22 @@ Deno.test("quoteStepOf: without a connection, or while a bet is being placed, no
     [{ onItsWay: { isChecking: false } }, "Your other tab is placing a bet …", BACK],
     [{ balance: 9n }, "Sign and place the bet", BACK],
     [
-      { stage: { name: "sending", offer }, onItsWay: { isChecking: false } },
+      { stage: { name: "sending", offer, first: offer }, onItsWay: { isChecking: false } },
       "Placing the bet …",
       undefined,
     ],
     [
-      { stage: { name: "sending", offer }, onItsWay: { isChecking: true } },
+      { stage: { name: "sending", offer, first: offer }, onItsWay: { isChecking: true } },
       "Outcome unknown, checking …",
       undefined,
     ],
     [
-      { stage: { name: "signing", offer, isAgain: false } },
+      { stage: { name: "signing", offer, first: offer, isAgain: false } },
       "Sign in your wallet …",
       "Cancel",
     ],
     [
-      { stage: { name: "signing", offer, isAgain: true }, isDevelopmentKey: true },
+      { stage: { name: "signing", offer, first: offer, isAgain: true }, isDevelopmentKey: true },
       "Signing …",
       undefined,
     ],

@@ -212,7 +212,8 @@ export class BetSlip {
       serverClock: this.#options.serverClock,
       maySign: () => user === this.#user,
     });
-    this.stage.value = { name: "signing", offer: stage.offer, isAgain: false };
+    const { offer } = stage;
+    this.stage.value = { name: "signing", offer, first: offer, isAgain: false };
     await this.#follow(stages, stage.offer.quote.startTime);
   }
 

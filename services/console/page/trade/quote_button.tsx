@@ -15,7 +15,7 @@ import {
   unpriceableBy,
 } from "./next_step.ts";
 import { refusalWarning, warningOf, withChance } from "./odds.ts";
-import { Terms } from "./terms.tsx";
+import { leastOf, Terms } from "./terms.tsx";
 
 /** The present obstacle to a quote; undefined if there is none. */
 export function obstacleNow(model: PageModel, slip: BetSlip): Obstacle | undefined {
@@ -86,7 +86,9 @@ export function QuoteButton(
         {/* A wrong field has its error below it. */}
         {obstacle?.text && !obstacle.field && <p>{obstacle.text}</p>}
       </div>
-      {!slip.isEmpty && <Terms offered={estimate} tolerancePercent={tolerancePercent} />}
+      {!slip.isEmpty && (
+        <Terms offered={estimate} least={estimate && leastOf(estimate, tolerancePercent)} />
+      )}
       <div class="next">
         {estimate && (
           <p class="sum" aria-hidden="true">

@@ -19,7 +19,7 @@ import { repricedText, warningOf } from "./odds.ts";
 import { quoteStepOf } from "./quote_step.ts";
 import { showChart } from "./show_chart.ts";
 import type { LiveStage, PlacedStage } from "./stage.ts";
-import { Terms } from "./terms.tsx";
+import { leastOf, Terms } from "./terms.tsx";
 
 interface LiveQuoteProps {
   model: PageModel;
@@ -31,6 +31,7 @@ interface LiveQuoteProps {
 export function LiveQuote({ model, slip, stage }: LiveQuoteProps) {
   const nowMs = useNow(model.serverClock, 250);
   const { quote, quoteHash, probability } = stage.offer;
+  const first = stage.name === "quoted" ? stage.offer : stage.first;
   const symbol = slip.symbol.value;
   const user = model.session.user.value;
   const bets = user?.portfolio.bets.unresolved.value ?? [];
@@ -56,7 +57,7 @@ export function LiveQuote({ model, slip, stage }: LiveQuoteProps) {
       </div>
       <Terms
         offered={isOver ? undefined : offered}
-        tolerancePercent={stage.name === "quoted" ? slip.tolerancePercent.value : 0}
+        least={leastOf(first.quote, slip.tolerancePercent.value)}
         betAmount={quote.betAmount}
       />
       {warning && <p class="note">{warning}</p>}

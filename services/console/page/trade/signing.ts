@@ -66,7 +66,7 @@ export async function* signingStages(
     const signature = await sign(user, offer);
     // The wallet's prompt may have been open for long: a late quote is not sent.
     if (signableMs(offer.quote, serverClock.now()) === 0) return yield stage;
-    yield { name: "sending", offer };
+    yield { name: "sending", offer, first };
     const outcome = await user.portfolio.bets.send({ offer, signature });
     void user.portfolio.refresh();
     if (outcome.name === "placed") {
@@ -77,7 +77,7 @@ export async function* signingStages(
     if (!hasPriceMoved(outcome.reason)) throw outcome.reason;
     const aheadMs = offer.quote.startTime - serverClock.now();
     const isTriedAgain = aheadMs > 0 && signedAgain < SIGNED_AGAIN_MAX;
-    yield { name: "signing", offer, isAgain: isTriedAgain };
+    yield { name: "signing", offer, first, isAgain: isTriedAgain };
     const quoteIn = (startsInMs: number, nowMs = serverClock.now()) =>
       user.client.quote(betStarting(startsInMs, symbol, offer.quote, nowMs));
     const next = isTriedAgain ? await quoteIn(aheadMs) : undefined;
@@ -95,7 +95,7 @@ export async function* signingStages(
       return yield { ...stage, offer: later, before, refusal };
     }
     stage = { ...stage, offer: next, before, refusal };
-    yield { name: "signing", offer: next, isAgain: true };
+    yield { name: "signing", offer: next, first, isAgain: true };
   }
 }
 

@@ -21,9 +21,12 @@ export type Stage =
     before: { payout: bigint; isQuote: boolean } | undefined;
     refusal?: string;
   }
-  /** `isAgain`: a further signature, because the odds changed within the user's tolerance. */
-  | { name: "signing"; offer: Offer; isAgain: boolean }
-  | { name: "sending"; offer: Offer }
+  /**
+   * `first`: what the user decided to sign. `isAgain`: a further signature, because the odds changed
+   * within the user's tolerance.
+   */
+  | { name: "signing"; offer: Offer; first: Offer; isAgain: boolean }
+  | { name: "sending"; offer: Offer; first: Offer }
   /** `signedFirst`: the first signed offer, if the bet was placed at another payout. */
   | { name: "placed"; thesisId: number; offer: Offer; signedFirst?: Offer };
 

@@ -5,20 +5,23 @@ import { breakEvenOf, chanceText, multiplierOf, type Priced } from "./odds.ts";
 interface TermsProps {
   /** The maker's estimate or quote; undefined for none. */
   offered: Priced | undefined;
-  /** By how much the payout may change during signing, in percent; 0 once it is signed. */
-  tolerancePercent: number;
+  /** What the bet pays at least, if the odds change until it is placed. */
+  least: bigint | undefined;
   /** Shown once it is no longer in a field. */
   betAmount?: bigint;
 }
 
 /** The least payout that a change of the odds may leave: a bet never pays less than its stake. */
-function leastOf({ payout, betAmount }: Priced, tolerancePercent: number): bigint {
+export function leastOf(
+  { payout, betAmount }: Pick<Priced, "payout" | "betAmount">,
+  tolerancePercent: number,
+): bigint {
   const least = payout * BigInt(100 - tolerancePercent) / 100n;
   return least > betAmount ? least : betAmount;
 }
 
 /** What a bet pays and its chance, at the same place before and while it is signed. */
-export function Terms({ offered, tolerancePercent, betAmount }: TermsProps) {
+export function Terms({ offered, least, betAmount }: TermsProps) {
   const { probability } = offered ?? {};
   return (
     <dl class="terms" id="terms">
@@ -33,8 +36,8 @@ export function Terms({ offered, tolerancePercent, betAmount }: TermsProps) {
         {offered && " "}
         {offered && (
           <span class="note">
-            USDC{tolerancePercent > 0 &&
-              `, at least ${formatCents(leastOf(offered, tolerancePercent))}`}
+            USDC{least !== undefined && least < offered.payout &&
+              `, at least ${formatCents(least)}`}
           </span>
         )}
       </Fact>
