@@ -772,6 +772,7 @@ Deno.test(
       const first = await page.$eval(".side > .card", ({ ariaLabel }) => ariaLabel);
       assert.equal(first, "Your box", "the outcome stays where the quote was");
       await visitor.press("Make another bet");
+      await page.waitForSelector(".side > .card:first-child [data-next]::-p-text(Take test money)");
       assert.equal(await page.$eval("input[name=amount]", ({ value }) => value), "10", "not all");
       await page.waitForSelector('tr [aria-label^="Repeat bet"]');
       const show = (index: number) =>

@@ -81,7 +81,7 @@ function KeyChoice({ model }: { model: PageModel }) {
 function Money({ model, user }: { model: PageModel; user: User }) {
   const account = user.portfolio.account.value;
   const wrongChain = chainObstacle(user.walletChainId.value, model.config.chainId);
-  const isEmpty = account !== undefined && account.balance === 0n && account.locked === 0n;
+  const isEmpty = account?.balance === 0n;
   return (
     <Card title={isEmpty ? "2. Take money to bet with" : "Account"} data-account>
       <dl class="facts">
