@@ -154,7 +154,7 @@ export class MarketVolatility implements VolatilityForecaster {
   }
 
   get missingMs(): number {
-    return Math.max(0, this.#options.minHistoryMs - this.historyMs);
+    return Math.max(0, Math.ceil(this.#options.minHistoryMs - this.historyMs));
   }
 
   /** Shares of hypothetical boxes that held, by horizon. */

@@ -165,7 +165,7 @@ export const executionLog = {
       most: usdcText(bound),
     };
     if (isNear) {
-      log.warn("Exposure of {now} is near its limit of {most}", {
+      log.warn(`Exposure of {now} is ${exposure > bound ? "above" : "near"} its limit of {most}`, {
         event: "exposure_near_bound",
         ...facts,
       });

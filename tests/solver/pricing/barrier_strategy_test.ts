@@ -204,7 +204,7 @@ Deno.test("Barrier: PRICE_UNAVAILABLE without a price, or with one that is old, 
 });
 
 Deno.test("Barrier: VOLATILITY_UNAVAILABLE with too little history, or an outdated one", () => {
-  const volatility = new MarketVolatility({ floor: 0.1, minHistoryMs: 2_000 });
+  const volatility = new MarketVolatility({ floor: 0.1, minHistoryMs: 1_999.5 });
   const { strategy, bet } = barrier({ volatility });
   const words = /history of ETH\/USDT is 2000 ms too short/;
   assertRefused(() => strategy.price(bet), "VOLATILITY_UNAVAILABLE", "later", words);

@@ -143,3 +143,11 @@ Deno.test("Business log: the line at start shows no password of a URL", () =>
     assert.doesNotMatch(Deno.inspect(records), /SECRET/);
     return Promise.resolve();
   }));
+
+Deno.test("Business log: an exposure above its limit is not called near", () =>
+  withLogs("warning", (records) => {
+    for (const exposure of [10n, 11n]) executionLog.exposure(true, exposure, 10n);
+    const words = records.map(({ message }) => /near|above/.exec(message.join(""))?.[0]);
+    assert.deepEqual(words, ["near", "above"]);
+    return Promise.resolve();
+  }));
