@@ -62,7 +62,7 @@ browserTest(
           body: JSON.stringify({
             executing: "7000000",
             exposure: "1000000000",
-            maxExposure: null,
+            maxExposure: "300000000",
             complete: true,
           }),
         })
@@ -87,6 +87,7 @@ browserTest(
     await page.setRequestInterception(false);
     const status = (pattern: RegExp) => visitor.sees(pattern, '.board [role="status"]');
     await status(/the solver cannot be reached, its own figures are of/);
+    await visitor.sees(/The limit was 300\.00 USDC at [\d:]+\./);
     await visitor.sees(/No bet is settled yet[\s\S]*1 open/);
     await visitor.page.reload(); // the node has the bets
     await visitor.sees(/No bet is settled yet[\s\S]*1 open/);

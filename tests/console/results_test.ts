@@ -8,6 +8,7 @@ import {
   earnedText,
   earningsOf,
   profitHistory,
+  resultsText,
 } from "../../services/console/page/maker/earnings.ts";
 import { toNumber } from "../../services/console/page/format.ts";
 import { thesisOf } from "./offers.ts";
@@ -139,7 +140,7 @@ Deno.test("comparedText: the profit beside the expected one, their difference in
   // Each bet deviates by 10 USDC, so one standard error is 10 √40 = 63.2 USDC.
   assert.equal(
     textOf(18),
-    "40 can be compared: +40.00 USDC, where 0.00 was expected. That is 0.6 standard errors above " +
+    "40 bets whose window is over brought +40.00 USDC, where 0.00 was expected. That is 0.6 standard errors above " +
       "expected. That may be chance.",
   );
   assert.equal(
@@ -154,10 +155,25 @@ Deno.test("comparedText: the profit beside the expected one, their difference in
     earnedText(early),
     /^You earned 20\.00 .* That has \+30\.00 on bets whose window still runs: those that users win/,
   );
+  const parts = [betOf(1, "lost", { endTime: 9_000 }), betOf(2, "lost", { endTime: 500_000 })];
+  const partly = earningsOf(parts, {
+    markets: [],
+    probabilities: known({ 1: 0.5 }),
+    nowMs: 10_000,
+  });
+  assert.match(
+    resultsText(partly[0] ?? assert.fail()),
+    /^1 bet whose window is over brought \+10\.00 .* You earned 20\.00 /,
+    "what can be compared is first while other windows run",
+  );
+  assert.match(
+    resultsText(comparedBets(18)),
+    /^You earned 40\.00 .* 40 bets whose window is over /,
+  );
   assert.match(textOf(28), / is 2\.5 standard errors below .* Chance alone rarely does that\.$/);
   assert.match(textOf(35), / 4\.7 .* ▲ More than chance: users win more than they pay for\.$/);
   assert.match(textOf(5), / 4\.7 .* ▲ More than chance: users are paid too little\.$/);
-  assert.match(textOf(1, 19), /^19 can be .* A verdict needs 20 bets\.$/);
+  assert.match(textOf(1, 19), /^19 bets whose .* A verdict needs 20 bets\.$/);
   assert.match(textOf(1, 40, () => ({ endTime: 100_001 })), /^None can be compared:/);
 });
 

@@ -96,7 +96,7 @@ export function formatTime(timeMs: number): string {
 
 /** A count with its noun, such as `1 bet` or `2 bets`. */
 export function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+  return `${count.toLocaleString("en-US")} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 const days = new Intl.DateTimeFormat("en-GB", {

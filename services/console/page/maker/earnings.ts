@@ -143,8 +143,8 @@ function compare(bets: readonly PredictedBet[], waits: boolean): Compared | unde
 
 /** What the columns of the comparison mean. */
 export const COMPARED_NOTE =
-  "Compared: the profit on bets with a quoted probability whose window is over. Expected: what they " +
-  "should have brought. A bet counts when its window ends. s.e.: standard errors. Chance alone " +
+  "Window over: the profit on bets with a quoted probability whose window is over. Expected: what they " +
+  "should have brought. s.e.: standard errors. Chance alone " +
   `stays within 2 in 95 % of cases, and almost always within ${ERRORS_MAX} (▲ marks more). ${OVERLAP}`;
 
 /** What the settled bets brought. */
@@ -173,12 +173,22 @@ export function comparedText({ compared }: Earnings): string {
     }.`,
     fits: Math.abs(errors) > 2 ? "Chance alone rarely does that." : "That may be chance.",
   };
-  return `${count.toLocaleString("en-US")} can be compared: ${
-    formatProfit(expected + difference)
-  } ` +
-    `USDC, where ${formatProfit(expected)} was expected. That is ${
-      Math.abs(errors).toFixed(1)
-    } standard errors ${errors < 0 ? "below" : "above"} expected. ${verdicts[verdict]}`;
+  const [brought, due] = [expected + difference, expected].map(formatProfit);
+  const distance = Math.abs(errors).toFixed(1);
+  const side = errors < 0 ? "below" : "above";
+  return `${
+    counted(count, "bet")
+  } whose window is over brought ${brought} USDC, where ${due} was ` +
+    `expected. That is ${distance} standard errors ${side} expected. ${verdicts[verdict]}`;
+}
+
+/**
+ * What the settled bets brought, and what was expected. While some have a window that runs, the
+ * comparison is first: of those, only lost ones are settled.
+ */
+export function resultsText(results: Earnings): string {
+  const texts = [earnedText(results), comparedText(results)];
+  return (results.early === 0n ? texts : texts.toReversed()).join(" ");
 }
 
 /** The total profit after each bet, in the order in which they were decided. */

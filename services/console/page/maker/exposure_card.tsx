@@ -5,6 +5,7 @@ import type { PageModel } from "../data/page_model.ts";
 import {
   counted,
   formatCents,
+  formatLoss,
   formatProfit,
   formatQuotePrice,
   formatRange,
@@ -99,11 +100,14 @@ function HeatMap({ theses, nowMs, toX }: HeatMapProps) {
   const bets = openOf(theses).filter(({ endTime }) => endTime > nowMs);
   const lastMs = Math.max(...bets.map(({ endTime }) => endTime)) - nowMs;
   const toY = scaleSqrt([0, lastMs], [0, 100]);
-  const lossOf = ({ payout, betAmount }: Thesis) => toNumber(payout - betAmount);
-  const most = Math.max(...bets.map(lossOf));
+  const lossOf = ({ payout, betAmount }: Thesis) => payout - betAmount;
+  const most = bets.map(lossOf).reduce((a, b) => a > b ? a : b, 1n);
   return (
     <>
-      <p>When: a stronger colour where more may be lost. Near times take more space.</p>
+      <p>
+        When: a stronger colour where more may be lost, at most {formatLoss(most)}{" "}
+        on one bet. Near times take more space.
+      </p>
       <Plot
         label={`${counted(bets.length, "open bet")} over price and time, the last until ${
           labelOf(lastMs)
@@ -124,7 +128,7 @@ function HeatMap({ theses, nowMs, toX }: HeatMapProps) {
               y={top}
               width={toX(toNumber(bet.upperPrice)) - left}
               height={toY(bet.endTime - nowMs) - top}
-              fill-opacity={0.05 + 0.55 * lossOf(bet) / most}
+              fill-opacity={0.05 + 0.55 * Number(lossOf(bet)) / Number(most)}
             >
               <title>
                 {`Bet ${bet.id}, ${formatRange(bet)}, ${timeTexts(bet, false, nowMs)[1]}: ${

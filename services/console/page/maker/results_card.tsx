@@ -10,11 +10,11 @@ import { makerCsv } from "../trade/history.ts";
 import { download } from "../trade/positions.tsx";
 import {
   COMPARED_NOTE,
-  comparedText,
   earnedText,
   type Earnings,
   earningsOf,
   profitHistory,
+  resultsText,
 } from "./earnings.ts";
 import { ProfitPlot } from "../plot.tsx";
 
@@ -37,6 +37,7 @@ export function ResultsCard(props: ResultsProps) {
   const { model, theses, startedAtMs, nowMs } = props;
   const { probabilities = NONE } = props;
   const settled = theses.filter(isDecided);
+  const isOver = ({ endTime }: Thesis) => endTime <= nowMs;
   // Compares all pairs of bets that overlap.
   const rows = useMemo(
     () => earningsOf(theses, { markets: model.markets.list, probabilities, startedAtMs, nowMs }),
@@ -55,10 +56,10 @@ export function ResultsCard(props: ResultsProps) {
       {all?.settled
         ? (
           <>
-            <p>{earnedText(all)} {probabilities !== NONE && comparedText(all)}</p>
+            <p>{probabilities === NONE ? earnedText(all) : resultsText(all)}</p>
             <div class="columns">
               <EarningsTable rows={rows} />
-              <ProfitChart theses={settled} nowMs={nowMs} />
+              <ProfitChart theses={settled.filter(isOver)} nowMs={nowMs} />
             </div>
           </>
         )
@@ -88,13 +89,22 @@ function EarningsTable({ rows }: { rows: readonly Earnings[] }) {
           },
           {
             name: "Realised",
-            number: ({ profit }) => <span class={styleOf(profit)}>{formatProfit(profit)}</span>,
+            number: ({ profit, early }) => (
+              <span class={early === 0n ? styleOf(profit) : "note"}>{formatProfit(profit)}</span>
+            ),
           },
           {
-            name: "Compared",
-            number: ({ compared, settled }) =>
-              compared && formatProfit(compared.expected + compared.difference) +
-                (compared.count < settled ? ` on\xa0${countText(compared.count)}` : ""),
+            name: "Window over",
+            number: ({ compared, settled }) => {
+              if (compared === undefined) return undefined;
+              const profit = compared.expected + compared.difference;
+              return (
+                <>
+                  <span class={styleOf(profit)}>{formatProfit(profit)}</span>
+                  {compared.count < settled && ` on\xa0${countText(compared.count)}`}
+                </>
+              );
+            },
           },
           {
             name: "Expected",
@@ -118,16 +128,17 @@ function EarningsTable({ rows }: { rows: readonly Earnings[] }) {
   );
 }
 
-/** Profit and loss after each bet, as equal steps: times without bets take no space. */
+/** Profit and loss after each bet whose window is over, as equal steps: times without bets take no space. */
 function ProfitChart({ theses, nowMs }: { theses: readonly Thesis[]; nowMs: number }) {
   const points = profitHistory(theses);
+  if (points.length === 0) return null;
   const fromMs = points[0]?.timeMs ?? nowMs;
   const last = points.length - 1;
   const toX = (index: number) => 100 * index / points.length;
   const nameOf = nowMs - fromMs > DAY_MS ? formatDay : formatTime;
   return (
     <figure class="part">
-      <figcaption>Realised profit after each bet, USDC</figcaption>
+      <figcaption>Profit after each bet whose window is over, USDC</figcaption>
       <ProfitPlot
         label={`Profit and loss from ${nameOf(fromMs)} to now, at last ${
           formatProfit(points[last]?.profit ?? 0n)

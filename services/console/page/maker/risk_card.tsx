@@ -128,6 +128,9 @@ function Limit({ all, solver, account, isOld, isWaiting = false }: LimitProps) {
           <Words text={headroom.text} />
         </p>
       )}
+      {!headroom && maxExposure !== null && (
+        <p>The limit was {formatCents(maxExposure)} USDC at {formatTime(solver.readAtMs)}.</p>
+      )}
       {!solver.complete && <p class="lost">▲ The solver does not know all open bets.</p>}
     </>
   );
