@@ -4,7 +4,7 @@ import { worstCaseLoss } from "../../../lib/prices/worst_case_loss.ts";
 import { solverError } from "../shared/errors.ts";
 import type { Admission, InFlight } from "../../../lib/intents/intent.ts";
 import { type Balances, requireBalances, type ReservedBet } from "../shared/bet_at_risk.ts";
-import { type ExposureBook, READ_BETS_MAX } from "./exposure_book.ts";
+import type { ExposureBook } from "./exposure_book.ts";
 
 export interface ExposureLimitOptions {
   book: ExposureBook;
@@ -16,6 +16,9 @@ export interface ExposureLimitOptions {
 
 /** When the warning is raised, and below what it is cleared, in percent of the limit. */
 const WARNING_PERCENT = { raiseAt: 80n, clearBelow: 70n };
+
+/** With more bets at risk, an estimate is not compared with the limit: anybody may ask for one. */
+const ESTIMATE_BETS_MAX = 1_000;
 
 /** Balances of both sides, and the intents under way before the node was asked. */
 export interface AdmissionFacts {
@@ -65,7 +68,7 @@ export class ExposureLimit {
    */
   checkEstimate(bet: BetAtRisk): void {
     const { book } = this.#options;
-    const isComparable = book.isComplete && book.size <= READ_BETS_MAX;
+    const isComparable = book.isComplete && book.size <= ESTIMATE_BETS_MAX;
     if (book.max !== undefined && isComparable) this.#requireWithinLimit(bet, book.max);
   }
 
