@@ -92,6 +92,9 @@ browserTest(
     await visitor.page.reload(); // the node has the bets
     await visitor.sees(/No bet is settled yet[\s\S]*1 open/);
     await status(/the solver cannot be reached, its limit/);
+    await visitor.sees(
+      /on 1 bet, without bets being placed\.[\s\S]*In bets being placed\s+unknown/,
+    );
     assert.equal(await exposureOf(), `${open.toFixed(2)} USDC`);
     assert.deepEqual(await violationsEverywhere(visitor.page), []);
     await services.start("solver");
@@ -107,6 +110,13 @@ browserTest(
     await visitor.sees(/, the bets are of [\d:]+\..*Trying again/);
     await visitor.sees(/Not live/);
     await visitor.sees(/No bet is settled yet[\s\S]*1 open/);
+    page.on("request", isPlacing);
+    await page.setRequestInterception(true);
+    await visitor.sees(
+      /1,000\.00 USDC\s+At most, on 1 bet at [\d:]+, and as the solver reports since/,
+    );
+    page.off("request", isPlacing);
+    await page.setRequestInterception(false);
     await visitor.page.reload();
     await status(/Only the solver’s own figures are known: the chain cannot be reached/);
     assert.equal(await exposureOf(), `${open.toFixed(2)} USDC`);

@@ -72,7 +72,21 @@ Deno.test("earningsOf: the realised profit has every settled bet; beside it stan
   assert.deepEqual([all?.profit, all?.compared], [10n * USDC, undefined], "like mock pricing");
 });
 
-Deno.test("earningsOf: a period has the bets whose windows ended in it; those that contain all are left out", () => {
+Deno.test("earningsOf: a period has the bets decided in it, and compares those whose windows ended in it", () => {
+  const nowMs = DAY_MS;
+  const theses = [
+    betOf(1, "lost", { settledAt: nowMs - 400_000, endTime: nowMs + 400_000 }),
+    betOf(2, "lost", { settledAt: nowMs - 400_000, endTime: nowMs - 100_000 }),
+    betOf(3, "won", { settledAt: nowMs - 100_000, endTime: nowMs - 100_000 }),
+    betOf(4, "lost", { settledAt: nowMs - 100_000, endTime: nowMs + 100_000 }),
+  ];
+  const probabilities = known({ 1: 0.5, 2: 0.5, 3: 0.5, 4: 0.5 });
+  const rows = earningsOf(theses, { markets: [], probabilities, nowMs });
+  const last = rows.find(({ name }) => name === "Last 5 min") ?? assert.fail();
+  assert.deepEqual([last.settled, last.profit, last.compared?.count], [2, 0n, 2]);
+});
+
+Deno.test("earningsOf: periods that contain all bets are left out", () => {
   const nowMs = 40 * DAY_MS;
   const ended = [nowMs - 1, nowMs - 300_000, nowMs - DAY_MS + 1, nowMs - 7 * DAY_MS];
   const theses = ended.map((endTime, id) => betOf(id, "lost", { endTime }));
@@ -162,12 +176,17 @@ Deno.test("comparedText: the profit beside the expected one, their difference in
     nowMs: 10_000,
   });
   assert.match(
-    resultsText(partly[0] ?? assert.fail()),
+    resultsText([partly[0] ?? assert.fail()]),
     /^1 bet whose window is over brought \+10\.00 .* You earned 20\.00 /,
     "what can be compared is first while other windows run",
   );
+  const off = { ...comparedBets(35), name: "Last 1 h" };
   assert.match(
-    resultsText(comparedBets(18)),
+    resultsText([comparedBets(18), comparedBets(18), off]),
+    /That may be chance\. ▲ More than chance in: Last 1 h\.$/,
+  );
+  assert.match(
+    resultsText([comparedBets(18)]),
     /^You earned 40\.00 .* 40 bets whose window is over /,
   );
   assert.match(textOf(28), / is 2\.5 standard errors below .* Chance alone rarely does that\.$/);

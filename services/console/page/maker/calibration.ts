@@ -44,7 +44,10 @@ export const OVERLAP = "Overlapping bets of a market count as ending alike.";
 
 /** The rule by which bets and forecasts are judged. */
 export const RULE = "Held: the price did not leave the box. If all forecasts are right, all bars " +
-  `meet the dashed line in ${100 * CONFIDENCE} % of cases; ▲ marks those that miss it. ${OVERLAP}`;
+  `meet the dashed line in ${
+    100 * CONFIDENCE
+  } % of cases; ▲ marks those that miss it. ${OVERLAP} ` +
+  "Hypothetical boxes show the model without `--volatility-floor`.";
 
 /** How many standard errors a normal value differs in this share of cases (Abramowitz and Stegun 26.2.23). */
 function standardErrorsFor(share: number): number {

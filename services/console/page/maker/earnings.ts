@@ -86,18 +86,18 @@ interface EarningsOptions {
 
 /**
  * The results of all settled bets, then those of each market, of periods, and of the bets placed since
- * the solver's start. Periods with all bets are left out. A bet belongs to the period in which its
- * window ends, whenever it was lost before.
+ * the solver's start. Periods with all bets are left out. A period has the profit on bets that were
+ * decided in it, and compares those whose window ended in it.
  */
 export function earningsOf(theses: readonly Thesis[], options: EarningsOptions): Earnings[] {
   const { markets, probabilities, startedAtMs = 0, nowMs } = options;
   const settled = theses.filter(isDecided);
   const comparable = comparableBets(theses, probabilities, nowMs);
   const late = lateBets(theses, nowMs);
-  const rowOf = (name: string, has: (bet: Thesis) => boolean): Earnings => ({
+  const rowOf = (name: string, has: (bet: Thesis) => boolean, hasOver = has): Earnings => ({
     name,
     ...resultsOf(settled.filter(has)),
-    compared: compare(comparable.filter(({ thesis }) => has(thesis)), late.some(has)),
+    compared: compare(comparable.filter(({ thesis }) => hasOver(thesis)), late.some(hasOver)),
     early: resultsOf(settled.filter((bet) => bet.endTime > nowMs && has(bet))).profit,
   });
   const all = rowOf("All", () => true);
@@ -105,7 +105,9 @@ export function earningsOf(theses: readonly Thesis[], options: EarningsOptions):
     rowOf(symbol, (bet) => bet.base === base && bet.quote === quote)
   );
   const ofTimes = [
-    ...PERIODS.map(([name, ms]) => rowOf(name, ({ endTime }) => endTime > nowMs - ms)),
+    ...PERIODS.map(([name, ms]) =>
+      rowOf(name, (bet) => timeOf(bet) > nowMs - ms, ({ endTime }) => endTime > nowMs - ms)
+    ),
     rowOf("Placed since start", ({ createdAt }) => createdAt >= startedAtMs),
   ];
   const isPart = ({ settled, compared }: Earnings) =>
@@ -144,7 +146,8 @@ function compare(bets: readonly PredictedBet[], waits: boolean): Compared | unde
 /** What the columns of the comparison mean. */
 export const COMPARED_NOTE =
   "Window over: the profit on bets with a quoted probability whose window is over. Expected: what they " +
-  "should have brought. s.e.: standard errors. Chance alone " +
+  "should have brought. A period has the bets decided in it, and compares those whose window ended in " +
+  "it. s.e.: standard errors. Chance alone " +
   `stays within 2 in 95 % of cases, and almost always within ${ERRORS_MAX} (▲ marks more). ${OVERLAP}`;
 
 /** What the settled bets brought. */
@@ -183,12 +186,16 @@ export function comparedText({ compared }: Earnings): string {
 }
 
 /**
- * What the settled bets brought, and what was expected. While some have a window that runs, the
- * comparison is first: of those, only lost ones are settled.
+ * What the settled bets brought, and what was expected; and which of the other rows differ by more than
+ * chance. While some have a window that runs, the comparison is first: of those, only lost ones are
+ * settled.
  */
-export function resultsText(results: Earnings): string {
-  const texts = [earnedText(results), comparedText(results)];
-  return (results.early === 0n ? texts : texts.toReversed()).join(" ");
+export function resultsText([all, ...others]: readonly [Earnings, ...Earnings[]]): string {
+  const texts = [earnedText(all), comparedText(all)];
+  if (all.early !== 0n) texts.reverse();
+  const off = others.filter(({ compared }) => compared?.verdict === "off").map(({ name }) => name);
+  if (off.length > 0) texts.push(`▲ More than chance in: ${off.join(", ")}.`);
+  return texts.join(" ");
 }
 
 /** The total profit after each bet, in the order in which they were decided. */

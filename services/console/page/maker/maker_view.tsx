@@ -56,7 +56,7 @@ function MakerView({ model, watch }: { model: PageModel; watch: MakerWatch }) {
         ? (
           <Maker
             model={model}
-            state={state}
+            state={problem && solver ? { ...state, solver } : state}
             isOld={wrong !== ""}
             asOfMs={problem === undefined ? undefined : state.readAtMs}
           />

@@ -110,7 +110,7 @@ export const REFUSAL_TEXTS: Readonly<Record<string, string>> = {
   PRICE_IMPROVED:
     "The price moved against the user after the quote: a new quote pays more, and users may ask for " +
     "it. Normal in fast markets.",
-  WINDOW_ENDED: "The box was in the past.",
+  WINDOW_ENDED: "The window was over: when it was asked for, or after you held or hedged the bet.",
   DURATION_TOO_SHORT: "The window is shorter than you offer.",
   DURATION_TOO_LONG: "The window is longer than you offer.",
   INVALID_TIME_RANGE: "The window starts too early or too late.",

@@ -56,7 +56,7 @@ export function ResultsCard(props: ResultsProps) {
       {all?.settled
         ? (
           <>
-            <p>{probabilities === NONE ? earnedText(all) : resultsText(all)}</p>
+            <p>{probabilities === NONE ? earnedText(all) : resultsText([all, ...rows.slice(1)])}</p>
             <div class="columns">
               <EarningsTable rows={rows} />
               <ProfitChart theses={settled.filter(isOver)} nowMs={nowMs} />
@@ -101,7 +101,7 @@ function EarningsTable({ rows }: { rows: readonly Earnings[] }) {
               return (
                 <>
                   <span class={styleOf(profit)}>{formatProfit(profit)}</span>
-                  {compared.count < settled && ` on\xa0${countText(compared.count)}`}
+                  {compared.count !== settled && ` on\xa0${countText(compared.count)}`}
                 </>
               );
             },
@@ -116,8 +116,10 @@ function EarningsTable({ rows }: { rows: readonly Earnings[] }) {
               compared && (
                 <span class={compared.verdict === "off" ? "warning" : undefined}>
                   {compared.verdict === "off" && "▲ "}
-                  {formatProfit(compared.difference)}{" "}
-                  ({Math.abs(compared.errors).toFixed(1)}&nbsp;s.e.)
+                  {formatProfit(compared.difference)} ({Math.abs(compared.errors).toFixed(
+                    1,
+                  )}&nbsp;s.e.{compared.verdict === "dominated" &&
+                    ", few bets"})
                 </span>
               ),
           },

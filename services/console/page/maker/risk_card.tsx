@@ -50,7 +50,10 @@ export function Risk({ model, state, theses, waiting, isOld, asOfMs, nowMs }: Ri
   const { open, atRisk } = resultsOf(theses);
   const ofOpen = worstLossOf(theses);
   // Bets being placed may exclude others. The solver was read before or after the bets.
-  const all = mostAtRisk(ofOpen, placing, isOld ? undefined : solver?.exposure);
+  const ofChain = mostAtRisk(ofOpen, placing, isOld ? undefined : solver?.exposure);
+  // While the chain does not answer, the solver may still place bets.
+  const isMore = asOfMs !== undefined && solver !== undefined && solver.exposure > ofChain;
+  const all = isMore ? solver.exposure : ofChain;
   const user = riskiestUserOf(theses);
   const lastMs = Math.max(...openOf(theses).map(({ endTime }) => endTime)) - nowMs;
   // A word joiner prevents a line break within the address.
@@ -60,7 +63,10 @@ export function Risk({ model, state, theses, waiting, isOld, asOfMs, nowMs }: Ri
       .map(({ label, rest }): [string, string] => [label, formatLoss(rest)]),
     ["Last bet ends", lastMs > 0 ? `in ${labelOf(lastMs)}` : "–"],
     [`Most from ${who}`, user ? `${formatLoss(user.atRisk)} in ${counted(user.bets, "bet")}` : "–"],
-    ["In bets being placed", all > ofOpen ? formatLoss(all - ofOpen) : "–"],
+    [
+      "In bets being placed",
+      solver === undefined ? "unknown" : ofChain > ofOpen ? formatLoss(ofChain - ofOpen) : "–",
+    ],
     ["If prices stay as now", ifStill === undefined ? "–" : formatProfit(ifStill)],
   ];
   return (
@@ -83,6 +89,8 @@ export function Risk({ model, state, theses, waiting, isOld, asOfMs, nowMs }: Ri
           <p>
             {open === 0 ? "No bet is open" : `At most, on ${counted(open, "bet")}`}
             {asOfMs !== undefined && ` at ${formatTime(asOfMs)}`}
+            {isMore && ", and as the solver reports since"}
+            {solver === undefined && ", without bets being placed"}
             {all < atRisk && `: not all of ${formatLoss(atRisk)} can be lost together`}.
             {open > 1 && " Stakes won on other bets are not deducted."}
           </p>
