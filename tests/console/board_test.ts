@@ -219,6 +219,9 @@ async function resultsFit({ page }: Visitor): Promise<void> {
 
 /** By keyboard and under the pointer, a chart shows the profit at a price, the first outside all boxes. */
 async function readsProfit({ page }: Visitor, outside: string): Promise<void> {
+  const [, map] = await page.$$('figure:has(.heat) input[type="range"]');
+  const atPrice = await map?.evaluate(({ ariaValueText }) => ariaValueText);
+  assert.match(`${atPrice}`, /^[\d,.]+: \d+ open bets?, [\d,.]+ until \d+/);
   const slider = await page.$('figure:has(.heat) input[type="range"]') ?? assert.fail();
   const reading = async () =>
     `${await page.$eval("figure:has(.heat) .reading", ({ textContent }) => textContent)}`;

@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import type { Thesis } from "@rangemaker/client";
-import { scaleLinear, scaleSqrt } from "d3-scale";
+import { type ScaleLinear, scaleLinear, scaleSqrt } from "d3-scale";
 import type { PageModel } from "../data/page_model.ts";
 import {
   counted,
@@ -92,7 +92,7 @@ interface HeatMapProps {
   theses: readonly Thesis[];
   nowMs: number;
   /** Percent of the width at a price. */
-  toX(price: number): number;
+  toX: ScaleLinear<number, number>;
 }
 
 /** The boxes of the open bets over price and time, darker where more is lost. Near times take more space. */
@@ -102,6 +102,15 @@ function HeatMap({ theses, nowMs, toX }: HeatMapProps) {
   const toY = scaleSqrt([0, lastMs], [0, 100]);
   const lossOf = ({ payout, betAmount }: Thesis) => payout - betAmount;
   const most = bets.map(lossOf).reduce((a, b) => a > b ? a : b, 1n);
+  const readAt = (at: number) => {
+    const price = toX.invert(at);
+    const here = bets.filter(({ lowerPrice, upperPrice }) =>
+      toNumber(lowerPrice) <= price && price <= toNumber(upperPrice)
+    );
+    const endMs = Math.max(nowMs, ...here.map(({ endTime }) => endTime));
+    return `${formatQuotePrice(price)}: ${counted(here.length, "open bet")}` +
+      (here.length > 0 ? `, ${formatLoss(worstLossOf(here))} until ${labelOf(endMs - nowMs)}` : "");
+  };
   return (
     <>
       <p>
@@ -116,6 +125,7 @@ function HeatMap({ theses, nowMs, toX }: HeatMapProps) {
           at: 100 * Math.sqrt(share),
           text: share === 0 ? "now" : labelOf(lastMs * share),
         }))}
+        readAt={readAt}
       >
         {bets.map((bet) => {
           const left = toX(toNumber(bet.lowerPrice));
