@@ -116,7 +116,7 @@ export class UpstreamNodes {
   }
 
   /** The node announced a block. @returns False to keep it from clients. */
-  announced(block: unknown): boolean {
+  acceptsHead(block: unknown): boolean {
     const head = headOf(block);
     this.#probeRounds.announced(head);
     return head === undefined || this.readNodes.onHead(this.#upstream.node, head);

@@ -10,7 +10,7 @@ import { WsClient, type WsClientOptions } from "./ws_client.ts";
 import { IDLE_TIMEOUT_S, RuntimeSocket } from "./client_sockets.ts";
 import type { Cors } from "../../../lib/http/cors.ts";
 import { failureText, limitExceeded, originRefused, ProxyError } from "../shared/failures.ts";
-import { CloseCode } from "../hub/hub_client.ts";
+import { CloseCode } from "../hub/subscriptions.ts";
 
 const log = serviceLog("proxy");
 
