@@ -92,7 +92,7 @@ export class WsClients {
     const client = new WsClient({ ...this.#options, sink: queue, address });
     this.#sockets.add(socket);
     this.#perAddress.add(address);
-    metrics.wsConnections.set(this.#sockets.size);
+    metrics.sockets.connections.set(this.#sockets.size);
     log.debug("Client {address} connected", { address: display });
     socket.listen({
       onText(text) {
@@ -109,7 +109,7 @@ export class WsClients {
         this.#perAddress.remove(address);
         log.debug("Client {address} disconnected", { address: display });
         this.#sockets.delete(socket);
-        metrics.wsConnections.set(this.#sockets.size);
+        metrics.sockets.connections.set(this.#sockets.size);
         if (this.#sockets.size === 0) this.#onAllClosed?.();
       },
     });
