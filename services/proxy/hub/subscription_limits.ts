@@ -186,7 +186,7 @@ class SubscriptionSlots {
       if (subscription.state.is === "requested" || subscription.involves(client)) continue;
       const load = this.#counts.load(quotaOwner.address);
       if (load <= loadAfter || load < highest) continue;
-      if (load === highest && found !== undefined && isSpared(subscription, found)) continue;
+      if (load === highest && found && precedenceOf(subscription, found) < 0) continue;
       found = subscription;
       highest = load;
     }
@@ -194,9 +194,8 @@ class SubscriptionSlots {
   }
 }
 
-/** Whether an older subscription `b`, whose owner has the same load, is evicted before `a`. */
-function isSpared(a: HubSubscription, b: HubSubscription): boolean {
-  const difference = b.userCount - a.userCount ||
+/** Positive if `a` is evicted before `b`; their owners have the same load. */
+function precedenceOf(a: HubSubscription, b: HubSubscription): number {
+  return b.userCount - a.userCount ||
     a.quotaOwner.subscriptionCount - b.quotaOwner.subscriptionCount;
-  return difference < 0;
 }
