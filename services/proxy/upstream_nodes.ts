@@ -9,7 +9,7 @@ import { ProbeRounds } from "./node/probe_rounds.ts";
 import { headOf, registerNodeMetrics } from "./node/read_node.ts";
 import { ReadNodes } from "./node/read_nodes.ts";
 import { ReadPool } from "./node/read_pool.ts";
-import { ReadSocket } from "./node/read_socket.ts";
+import { ReadSocket } from "./read_socket/read_socket.ts";
 import { REPLY_BYTES_MAX } from "./node/reply_body.ts";
 import { type SocketSettings, SubscriptionSocket } from "./node/subscription_socket.ts";
 import { type ProxyOptions, readNodeUrls } from "./options.ts";
