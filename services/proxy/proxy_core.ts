@@ -100,7 +100,7 @@ export class ProxyCore {
           // A read that follows a notification must not share the answer to an older read.
           inFlight.clear();
         },
-        announced: (block) => nodes.announced(block),
+        acceptsHead: (block) => nodes.acceptsHead(block),
       },
       onFlushNeeded: () => this.#delivery.flushSoon(),
     });

@@ -9,7 +9,7 @@ import { ProbeRounds } from "./node/probe_rounds.ts";
 import { headOf, registerNodeMetrics } from "./node/read_node.ts";
 import { ReadNodes } from "./node/read_nodes.ts";
 import { ReadPool } from "./node/read_pool.ts";
-import { ReadSocket } from "./node/read_socket.ts";
+import { ReadSocket } from "./read_socket/read_socket.ts";
 import { REPLY_BYTES_MAX } from "./node/reply_body.ts";
 import { type SocketSettings, SubscriptionSocket } from "./node/subscription_socket.ts";
 import { type ProxyOptions, readNodeUrls } from "./options.ts";
@@ -116,7 +116,7 @@ export class UpstreamNodes {
   }
 
   /** The node announced a block. @returns False to keep it from clients. */
-  announced(block: unknown): boolean {
+  acceptsHead(block: unknown): boolean {
     const head = headOf(block);
     this.#probeRounds.announced(head);
     return head === undefined || this.readNodes.onHead(this.#upstream.node, head);

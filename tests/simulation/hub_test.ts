@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { RandomSource } from "../../lib/random.ts";
 import { Hub } from "../../services/proxy/hub/hub.ts";
-import type { ClientSink, HubClient } from "../../services/proxy/hub/hub_client.ts";
+import type { ClientSink, HubClient } from "../../services/proxy/hub/subscriptions.ts";
 import { address, NO_EVENTS } from "../proxy/hub/hub_scene.ts";
 import { casesFrom, playSchedules } from "../support/random.ts";
 import { ReadersWorld } from "./readers_world.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { RandomSource } from "../../lib/random.ts";
 import { Hub } from "../../services/proxy/hub/hub.ts";
-import type { ClientSink, HubClient } from "../../services/proxy/hub/hub_client.ts";
+import type { ClientSink, HubClient } from "../../services/proxy/hub/subscriptions.ts";
 import { NEW_HEADS_KEY } from "../../services/proxy/hub/subscription_request.ts";
 import { headOf } from "../../services/proxy/node/read_node.ts";
 import { ReadNodes } from "../../services/proxy/node/read_nodes.ts";
@@ -106,7 +106,7 @@ class ReadNodesWorld {
       events: {
         ...NO_EVENTS,
         lagged: (count) => this.#missed += count,
-        announced: (block) => {
+        acceptsHead: (block) => {
           const head = headOf(block);
           return !head || this.#decision.onHead(this.#socketTo ?? -1, head);
         },

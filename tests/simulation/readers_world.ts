@@ -12,7 +12,7 @@ import {
   type RuntimeWebSocket,
 } from "../../services/proxy/clients/client_sockets.ts";
 import { Hub } from "../../services/proxy/hub/hub.ts";
-import type { HubClient } from "../../services/proxy/hub/hub_client.ts";
+import type { HubClient } from "../../services/proxy/hub/subscriptions.ts";
 import { address, NO_EVENTS } from "../proxy/hub/hub_scene.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { subscriptionNotice } from "../support/fake_feed.ts";

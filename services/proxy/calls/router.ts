@@ -17,7 +17,7 @@ import type { MethodKinds } from "./methods.ts";
 import type { NodePort } from "../node/http_pool.ts";
 import { answerForClient, failureForClient, routeOf } from "./read_route.ts";
 import type { ReadNodes } from "../node/read_nodes.ts";
-import type { Read } from "../node/open_reads.ts";
+import type { Read } from "../node/read_pool.ts";
 
 /** Handles the subscription calls of a WebSocket; undefined for any other call. */
 type Subscribe = (call: Call) => Promise<string> | undefined;
@@ -53,7 +53,7 @@ const OVER_WS_LENGTH_MAX = 16 * 1024;
  *
  * A read comes from `clients/rpc_endpoint.ts` (HTTP) or `clients/ws_client.ts` (WebSocket). It
  * is parsed (`message.ts`), classified (`methods.ts`) and given a node (`read_route.ts`), then goes
- * over `node/read_socket.ts`, or over HTTP by `node/read_pool.ts` and `node/http_pool.ts`.
+ * over `read_socket/read_socket.ts`, or over HTTP by `node/read_pool.ts` and `node/http_pool.ts`.
  */
 export class Router {
   readonly #options: RouterOptions;

@@ -1,5 +1,5 @@
 import type { Clock } from "../../../lib/clock.ts";
-import { type ClientSink, CloseCode } from "../hub/hub_client.ts";
+import { type ClientSink, CloseCode } from "../hub/subscriptions.ts";
 import type { OutgoingMessage } from "../hub/notifications.ts";
 import { type ByteBudget, SMALL_BYTES } from "../shared/limits.ts";
 

@@ -9,7 +9,7 @@ import {
 } from "../shared/limits.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import type { Hub } from "../hub/hub.ts";
-import { type ClientSink, CloseCode, type HubClient } from "../hub/hub_client.ts";
+import { type ClientSink, CloseCode, type HubClient } from "../hub/subscriptions.ts";
 import { OutgoingMessage } from "../hub/notifications.ts";
 import { SubscriptionParamsError, subscriptionRequest } from "../hub/subscription_request.ts";
 import { memberText } from "../../../lib/json_text.ts";
@@ -55,7 +55,7 @@ export class WsClient {
   /** Handles one message and sends its answer. */
   async receive(text: string): Promise<void> {
     const { metrics, maxMessageBytes, sink, openRequests, address, budget } = this.#options;
-    metrics.wsMessages.inc({ direction: "upstream" });
+    metrics.sockets.messages.inc({ direction: "upstream" });
     if (isLonger(text, maxMessageBytes)) {
       metrics.countRefusal("message_bytes");
       return sink.close(CloseCode.tooBig, `Message is over ${maxMessageBytes} bytes`);
@@ -188,7 +188,7 @@ export class WsClient {
         return sink.close(CloseCode.tryAgainLater, "Answers are not read");
       }
     }
-    metrics.wsMessages.inc({ direction: "downstream" });
+    metrics.sockets.messages.inc({ direction: "downstream" });
     sink.send([message], message.byteLength);
   }
 }

@@ -10,7 +10,7 @@ import { WsClient, type WsClientOptions } from "./ws_client.ts";
 import { IDLE_TIMEOUT_S, RuntimeSocket } from "./client_sockets.ts";
 import type { Cors } from "../../../lib/http/cors.ts";
 import { failureText, limitExceeded, originRefused, ProxyError } from "../shared/failures.ts";
-import { CloseCode } from "../hub/hub_client.ts";
+import { CloseCode } from "../hub/subscriptions.ts";
 
 const log = serviceLog("proxy");
 
@@ -92,7 +92,7 @@ export class WsClients {
     const client = new WsClient({ ...this.#options, sink: queue, address });
     this.#sockets.add(socket);
     this.#perAddress.add(address);
-    metrics.wsConnections.set(this.#sockets.size);
+    metrics.sockets.connections.set(this.#sockets.size);
     log.debug("Client {address} connected", { address: display });
     socket.listen({
       onText(text) {
@@ -109,7 +109,7 @@ export class WsClients {
         this.#perAddress.remove(address);
         log.debug("Client {address} disconnected", { address: display });
         this.#sockets.delete(socket);
-        metrics.wsConnections.set(this.#sockets.size);
+        metrics.sockets.connections.set(this.#sockets.size);
         if (this.#sockets.size === 0) this.#onAllClosed?.();
       },
     });

@@ -1,5 +1,5 @@
 import { BroadcastRing } from "./broadcast_ring.ts";
-import type { HubClient, HubSubscription, Notification } from "./hub_client.ts";
+import type { HubClient, HubSubscription, Notification } from "./subscriptions.ts";
 import { OutgoingMessage } from "./notifications.ts";
 
 /** How often per lap of the ring clients are found that are about to miss notifications. */

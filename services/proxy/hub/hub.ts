@@ -11,7 +11,7 @@ import {
   HubClient,
   type HubSubscription,
   type SubscribeOutcome,
-} from "./hub_client.ts";
+} from "./subscriptions.ts";
 import { type NodeFrame, parseNodeFrame, withPublicId } from "./notifications.ts";
 import { filtersOf, NEW_HEADS_KEY, type SubscriptionRequest } from "./subscription_request.ts";
 
@@ -21,7 +21,7 @@ export interface HubEvents extends FanOutEvents {
   subscribed(total: number): void;
   refused(limit: Limit): void;
   /** The node announced a block. @returns False to keep it from clients. */
-  announced(block: unknown): boolean;
+  acceptsHead(block: unknown): boolean;
 }
 
 export interface HubOptions {
@@ -31,7 +31,7 @@ export interface HubOptions {
   random: RandomSource;
   /** How long a subscribe waits while the node is disconnected or silent. */
   subscribeTimeoutMs: number;
-  /** Most subscriptions at the node, not counting the shared feeds; see {@link SubscriptionSlots}. */
+  /** Most subscriptions at the node, not counting the shared feeds; see `subscription_limits.ts`. */
   maxSubscriptions: number;
   /** Whether a client that missed notifications continues, or is closed with 1013. */
   slowClients: "lag" | "close";
@@ -47,7 +47,7 @@ export interface HubOptions {
  *
  * A notification comes from `node/subscription_socket.ts` to {@link receive}.
  * `subscription_table.ts` finds its subscription, `fan_out.ts` keeps it until `delivery_loop.ts`
- * calls {@link flush}, and `hub_client.ts` sends it over `clients/client_queue.ts`.
+ * calls {@link flush}, and `subscriptions.ts` sends it over `clients/client_queue.ts`.
  */
 export class Hub {
   readonly #options: HubOptions;
@@ -87,7 +87,7 @@ export class Hub {
     return client;
   }
 
-  /** Step 5: removes a client, and ends the node's subscriptions that nobody else uses. */
+  /** Removes a client, and ends the node's subscriptions that nobody else uses. */
   disconnect(client: HubClient): void {
     if (!this.#clients.delete(client)) return;
     this.#fanOut.remove(client);
@@ -99,7 +99,7 @@ export class Hub {
     }
   }
 
-  /** Steps 1 and 2: subscribes a client. @param answer Called once, now or later. */
+  /** Subscribes a client. @param answer Called once, now or later. */
   subscribe(
     client: HubClient,
     request: SubscriptionRequest,
@@ -125,7 +125,7 @@ export class Hub {
     this.table.ask(subscription, nowMs);
   }
 
-  /** Step 4: ends a subscription. @returns False if the id is not one of the client's. */
+  /** Ends a subscription. @returns False if the id is not one of the client's. */
   unsubscribe(client: HubClient, id: string): boolean {
     const subscription = client.subscriptionOf(id);
     if (subscription === undefined) return false;
@@ -157,7 +157,7 @@ export class Hub {
     }
   }
 
-  /** Step 3 and answers: handles a frame of the node. @returns False if it is malformed. */
+  /** Handles an answer or a notification of the node. @returns False if it is malformed. */
   receive(text: string): boolean {
     const frame = parseNodeFrame(text);
     if (frame === undefined) return false;
@@ -259,7 +259,7 @@ export class Hub {
       return true;
     }
     const isHead = subscription.request.key === NEW_HEADS_KEY;
-    if (isHead && !this.#options.events.announced(frame.params?.result)) return true;
+    if (isHead && !this.#options.events.acceptsHead(frame.params?.result)) return true;
     const { filtered } = subscription;
     const filters = filtered.isEmpty ? [] : filtersOf(frame.params?.result);
     const selected = filters?.flatMap((filter) => filtered.of(filter)) ?? [];

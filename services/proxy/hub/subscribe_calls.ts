@@ -1,6 +1,6 @@
 import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
 import { memberText } from "../../../lib/json_text.ts";
-import type { HubSubscription } from "./hub_client.ts";
+import type { HubSubscription } from "./subscriptions.ts";
 
 /** The hub's side of the connection to the node. */
 export interface UpstreamPort {
@@ -59,7 +59,7 @@ export class SubscribeCalls {
     const { namespace, paramsText } = subscription.request;
     const id = this.#call(`${namespace}_subscribe`, paramsText);
     if (id === undefined) return;
-    subscription.state = { is: "asked" };
+    subscription.state = { is: "requested" };
     this.#pending.set(id, { namespace, subscription, sentAtMs: nowMs });
   }
 
@@ -80,7 +80,7 @@ export class SubscribeCalls {
       if (upstreamId !== undefined) this.unsubscribe(namespace, upstreamId);
       return undefined;
     }
-    subscription.state = { is: "wanted" };
+    subscription.state = { is: "notRequested" };
     return upstreamId === undefined
       ? { subscription, errorText: errorOf(text) }
       : { subscription, upstreamId };
@@ -91,7 +91,7 @@ export class SubscribeCalls {
     const late: HubSubscription[] = [];
     for (const call of this.#pending.values()) {
       if (call.subscription === undefined || call.sentAtMs > beforeMs) continue;
-      call.subscription.state = { is: "wanted" };
+      call.subscription.state = { is: "notRequested" };
       late.push(call.subscription);
       call.subscription = undefined;
     }

@@ -1,7 +1,7 @@
 import { NewestMap } from "../../../lib/newest_map.ts";
 import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
 import { AddressCounts, SHARE_PER_PEER } from "../shared/limits.ts";
-import type { HubClient, HubSubscription, SubscribeError } from "./hub_client.ts";
+import type { HubClient, HubSubscription, SubscribeError } from "./subscriptions.ts";
 import { ALL_THESES, SHARED_FEED_KEYS, type SubscriptionRequest } from "./subscription_request.ts";
 
 /**
@@ -183,10 +183,10 @@ class SubscriptionSlots {
       const { quotaOwner } = subscription;
       if (peerKey !== undefined && quotaOwner.address.peerKey !== peerKey) continue;
       // The slot of a requested subscription is free only after the node's answer.
-      if (subscription.state.is === "asked" || subscription.involves(client)) continue;
+      if (subscription.state.is === "requested" || subscription.involves(client)) continue;
       const load = this.#counts.load(quotaOwner.address);
       if (load <= loadAfter || load < highest) continue;
-      if (load === highest && found !== undefined && isSpared(subscription, found)) continue;
+      if (load === highest && found && precedenceOf(subscription, found) < 0) continue;
       found = subscription;
       highest = load;
     }
@@ -194,9 +194,8 @@ class SubscriptionSlots {
   }
 }
 
-/** Whether an older subscription `b`, whose owner has the same load, is evicted before `a`. */
-function isSpared(a: HubSubscription, b: HubSubscription): boolean {
-  const difference = b.userCount - a.userCount ||
+/** Positive if `a` is evicted before `b`; their owners have the same load. */
+function precedenceOf(a: HubSubscription, b: HubSubscription): number {
+  return b.userCount - a.userCount ||
     a.quotaOwner.subscriptionCount - b.quotaOwner.subscriptionCount;
-  return difference < 0;
 }

@@ -1,5 +1,6 @@
 import type { RandomSource } from "../../../lib/random.ts";
-import { type HubClient, HubSubscription, SubscriptionsByKey } from "./hub_client.ts";
+import { ListMap } from "./list_map.ts";
+import { type HubClient, HubSubscription } from "./subscriptions.ts";
 import { internalErrorText, SubscribeCalls, type UpstreamPort } from "./subscribe_calls.ts";
 import { SubscriptionLimits, type SubscriptionRefusal } from "./subscription_limits.ts";
 import { ALL_THESES, type SubscriptionRequest } from "./subscription_request.ts";
@@ -28,10 +29,10 @@ interface SubscribeResult {
   isGivenUp: boolean;
 }
 
-/** The subscriptions at the node, live or requested, and their ids. */
+/** The subscriptions at the node, granted or requested, and their ids. */
 export class SubscriptionTable {
   readonly #options: SubscriptionTableOptions;
-  readonly #byKey = new SubscriptionsByKey();
+  readonly #byKey = new ListMap<HubSubscription>();
   readonly #byUpstreamId = new Map<string, HubSubscription>();
   readonly #publicIds = new Set<string>();
   /** Calls to the node on the present connection. */
@@ -116,20 +117,20 @@ export class SubscriptionTable {
     return this.#byKey.of(key).some(({ isLive }) => isLive);
   }
 
-  /** Requests a subscription from the node, unless it is already requested or live. */
+  /** Requests a subscription from the node, unless it is already requested or granted. */
   ask({ atNode }: HubSubscription, nowMs: number): void {
-    if (atNode.state.is === "wanted") this.calls.subscribe(atNode, nowMs);
+    if (atNode.state.is === "notRequested") this.calls.subscribe(atNode, nowMs);
   }
 
   /** Ends a subscription that nobody uses; a requested one ends with the node's answer. */
   retire(subscription: HubSubscription): void {
     const { request, state } = subscription;
     if (!subscription.isIdle) return this.#limits.slotsOf(request)?.handOver(subscription);
-    if (state.is === "asked") return;
-    if (state.is === "live") {
+    if (state.is === "requested") return;
+    if (state.is === "granted") {
       this.#byUpstreamId.delete(state.upstreamId);
       this.calls.unsubscribe(request.namespace, state.upstreamId);
-      subscription.state = { is: "wanted" };
+      subscription.state = { is: "notRequested" };
     }
     this.#forget(subscription);
     if (state.is !== "filtered") return;
@@ -164,7 +165,7 @@ export class SubscriptionTable {
     this.calls.clear();
     this.#byUpstreamId.clear();
     for (const subscription of [...this.subscriptions()]) {
-      if (subscription.state.is !== "filtered") subscription.state = { is: "wanted" };
+      if (subscription.state.is !== "filtered") subscription.state = { is: "notRequested" };
       this.retire(subscription);
     }
   }
@@ -193,7 +194,7 @@ export class SubscriptionTable {
   }
 
   #goLive(subscription: HubSubscription, upstreamId: string): void {
-    subscription.state = { is: "live", upstreamId };
+    subscription.state = { is: "granted", upstreamId };
     subscription.refusals = 0;
     this.#byUpstreamId.set(upstreamId, subscription);
     if (subscription.publicId !== undefined) return;

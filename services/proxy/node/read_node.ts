@@ -34,34 +34,38 @@ export const ROUNDS_TO_CHANGE = 3;
 /** The head of a node that has not answered for this long is deleted. */
 const HEAD_KEPT_MS = 30_000;
 
-/** The known state of one of several read nodes. */
+/** What a round of probes has shown about a node. */
+export interface Round {
+  /** Its answer to the probe. */
+  head?: Head;
+  reads: number;
+  /** How many of the reads failed. */
+  errors: number;
+}
+
+/** The known state of one of several read nodes: only its methods change it. */
 export class ReadNode {
   readonly name: string;
   readonly index: number;
   head: Head | undefined;
   #headAtMs = -Infinity;
-  /** Its answer to the probe of this round. */
-  headThisRound: Head | undefined;
+  /** The round that is not over yet. */
+  round: Round = { reads: 0, errors: 0 };
   /** The answer before, for comparisons: on a fast chain, answers of one round differ in timing. */
   headLastRound: Head | undefined;
   /** How long it took to answer its last probe; undefined before the first. */
   tookMs: number | undefined;
   /** Probes without an answer, in a row. */
-  failures = 0;
+  #failures = 0;
   /** It refused or closed a connection, or stopped answering probes, and has not recovered. */
   isDead = false;
   /** Consecutive rounds after which it should be removed or, while it is removed, added again. */
-  roundsForChange = 0;
-  /** Reads of this round, and how many of them failed. */
-  reads = 0;
-  errors = 0;
-  readsTotal = 0;
-  errorsTotal = 0;
-  removalsTotal = 0;
+  #roundsForChange = 0;
+  readonly totals = { reads: 0, errors: 0, removals: 0 };
   /** The reason why it is removed; undefined while it is in the read group. */
-  removedFor: string | undefined;
-  readonly retry: Backoff;
-  retryAtMs = -Infinity;
+  #removedFor: string | undefined;
+  readonly #retry: Backoff;
+  #retryAtMs = -Infinity;
 
   /**
    * @param index Its place among all read nodes.
@@ -70,30 +74,42 @@ export class ReadNode {
   constructor(name: string, index: number, random: RandomSource) {
     this.name = name;
     this.index = index;
-    this.retry = new Backoff({ ...RECONNECT_WAIT, random });
+    this.#retry = new Backoff({ ...RECONNECT_WAIT, random });
+  }
+
+  get isRemoved(): boolean {
+    return this.#removedFor !== undefined;
   }
 
   /** Whether it is in the read group and responds. */
   get isUp(): boolean {
-    return this.removedFor === undefined && !this.isDead;
+    return !this.isRemoved && !this.isDead;
   }
 
   /** Why it is not up; undefined if it is. */
   get reason(): string | undefined {
-    return this.removedFor ?? (this.isDead ? "it does not answer" : undefined);
+    return this.#removedFor ?? (this.isDead ? "it does not answer" : undefined);
+  }
+
+  /** Whether to ask it for its head this round. */
+  isProbeDue(nowMs: number): boolean {
+    return nowMs >= this.#retryAtMs;
+  }
+
+  has(block: number): boolean {
+    return this.head !== undefined && this.head.number >= block;
   }
 
   /** Whether it is up and has a block, if one is given. */
   serves(block?: number): boolean {
-    if (!this.isUp || block === undefined) return this.isUp;
-    return this.head !== undefined && this.head.number >= block;
+    return this.isUp && (block === undefined || this.has(block));
   }
 
   /** Removes it from the read group for a reason, or adds it again. */
   setRemoved(reason: string | undefined): void {
-    this.removedFor = reason;
-    this.roundsForChange = 0;
-    if (reason !== undefined) this.removalsTotal += 1;
+    this.#removedFor = reason;
+    this.#roundsForChange = 0;
+    if (reason !== undefined) this.totals.removals += 1;
   }
 
   setHead(head: Head, nowMs: number): void {
@@ -101,28 +117,50 @@ export class ReadNode {
     this.#headAtMs = nowMs;
   }
 
+  setDead(isDead: boolean): void {
+    this.isDead = isDead;
+  }
+
   /** It answered a probe with its newest block. */
   answeredProbe(head: Head, tookMs: number, nowMs: number): void {
     this.setHead(head, nowMs);
-    this.headThisRound = head;
+    this.round.head = head;
     this.tookMs = tookMs;
-    this.failures = 0;
+    this.#failures = 0;
     this.isDead = false;
-    this.retry.reset();
-    this.retryAtMs = -Infinity;
+    this.#retry.reset();
+    this.#retryAtMs = -Infinity;
+  }
+
+  /** @returns How many probes in a row were not answered, this one included. */
+  countFailedProbe(): number {
+    this.#roundsForChange = 0;
+    return this.#failures += 1;
+  }
+
+  /** It refused a probe: the next one has to wait. */
+  postponeProbe(nowMs: number): void {
+    this.#roundsForChange = 0;
+    this.#retryAtMs = nowMs + this.#retry.nextMs();
+  }
+
+  countRead({ isFailed }: { isFailed: boolean }): void {
+    for (const counts of [this.round, this.totals]) {
+      counts.reads += 1;
+      if (isFailed) counts.errors += 1;
+    }
   }
 
   /** Counts a round. @returns Whether there were enough in a row to remove it or add it again. */
   countRound({ isFaulty }: { isFaulty: boolean }): boolean {
-    const isChange = isFaulty === (this.removedFor === undefined);
-    this.roundsForChange = isChange ? this.roundsForChange + 1 : 0;
-    return this.roundsForChange >= ROUNDS_TO_CHANGE;
+    const isChange = isFaulty !== this.isRemoved;
+    this.#roundsForChange = isChange ? this.#roundsForChange + 1 : 0;
+    return this.#roundsForChange >= ROUNDS_TO_CHANGE;
   }
 
   endRound(nowMs: number): void {
-    this.headLastRound = this.headThisRound;
-    this.headThisRound = undefined;
-    this.reads = this.errors = 0;
+    this.headLastRound = this.round.head;
+    this.round = { reads: 0, errors: 0 };
     // Forget the head of a silent node, so that reads of its blocks do not wait for it.
     if (nowMs - this.#headAtMs >= HEAD_KEPT_MS) this.head = undefined;
   }
@@ -162,19 +200,19 @@ const COUNTERS: readonly NodeMetric[] = [
   {
     name: "proxy_read_node_requests_total",
     help: "Requests over HTTP to each read node, without probes.",
-    value: ({ readsTotal }) => readsTotal,
+    value: ({ totals }) => totals.reads,
   },
   {
     name: "proxy_read_node_errors_total",
     help:
       "Requests over HTTP that a read node did not answer; of several, also those with 429 or 5xx.",
-    value: ({ errorsTotal }) => errorsTotal,
+    value: ({ totals }) => totals.errors,
   },
   {
     name: "proxy_read_node_removals_total",
     help:
       "How often each of several read nodes was removed from the read group, 0 for a single one.",
-    value: ({ removalsTotal }) => removalsTotal,
+    value: ({ totals }) => totals.removals,
   },
 ];
 

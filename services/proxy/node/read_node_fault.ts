@@ -1,5 +1,5 @@
 /** Decides whether a read node may serve, from heads and counts: without I/O or memory. */
-import type { Head, ReadNode } from "./read_node.ts";
+import type { Head, Round } from "./read_node.ts";
 
 /** A head is far above others if it is over `blocks`, and over `lags` times the maximum lag, ahead. */
 const FAR_ABOVE = { lags: 10, blocks: 32 };
@@ -10,11 +10,8 @@ const ERRORS = { readsMin: 10, share: 0.5 };
 /** Of two nodes, the lower one is behind only if its block is older by this many seconds. */
 const OLDER_S = 2;
 
-/** What a round showed about a node. */
-export interface RoundReport extends Pick<ReadNode, "reads" | "errors"> {
-  /** Its answer to the probe. */
-  head: Head;
-}
+/** A round in which the node answered its probe. */
+export type RoundReport = Round & { head: Head };
 
 interface Limits {
   /** How many blocks a node may be behind. */

@@ -85,16 +85,14 @@ export class ReadNodes {
   nodeForBlock(block: number): number | undefined {
     const { leader } = this;
     if (this.#nodes.length === 1) return leader;
-    const isKnownAnywhere = this.#nodes.some(({ head }) =>
-      head !== undefined && head.number >= block
-    );
+    const isKnownAnywhere = this.#nodes.some((node) => node.has(block));
     if (!isKnownAnywhere || this.#at(leader).serves(block)) return leader;
     return this.otherNode(leader, block);
   }
 
   /** Whether to ask a node for its head this round. */
   isDue(index: number): boolean {
-    return this.#options.clock.now() >= this.#at(index).retryAtMs;
+    return this.#at(index).isProbeDue(this.#options.clock.now());
   }
 
   /**
@@ -125,40 +123,31 @@ export class ReadNodes {
 
   /** A probe was not answered. */
   onProbeFailed(index: number, reason: string): void {
-    const node = this.#at(index);
-    node.failures += 1;
-    node.roundsForChange = 0;
+    const failures = this.#at(index).countFailedProbe();
     // A single node is probed only if it is silent; its timing shows in its reads.
     const isComparable = this.#nodes.length > 1;
-    if (isComparable && node.failures >= FAILURES_MAX) this.onProbeRefused(index, reason);
+    if (isComparable && failures >= FAILURES_MAX) this.onProbeRefused(index, reason);
   }
 
   onProbeRefused(index: number, reason: string): void {
-    const node = this.#at(index);
-    node.roundsForChange = 0;
-    node.retryAtMs = this.#options.clock.now() + node.retry.nextMs();
+    this.#at(index).postponeProbe(this.#options.clock.now());
     this.onDied(index, reason);
   }
 
   /** Counts a read. It failed if the node returned an internal error or dropped the request. */
-  countRead(index: number, { isFailed }: { isFailed: boolean }): void {
-    const node = this.#at(index);
-    node.reads += 1;
-    node.readsTotal += 1;
-    if (!isFailed) return;
-    node.errors += 1;
-    node.errorsTotal += 1;
+  countRead(index: number, outcome: { isFailed: boolean }): void {
+    this.#at(index).countRead(outcome);
   }
 
   /** A node has accepted a connection. With several nodes, only probes show that a node is back. */
   onConnected(index: number): void {
-    if (this.#nodes.length === 1) this.#at(index).isDead = false;
+    if (this.#nodes.length === 1) this.#at(index).setDead(false);
   }
 
   /** Marks a node dead: it refused or closed a connection, or stopped answering. */
   onDied(index: number, reason: string): void {
     const node = this.#at(index);
-    node.isDead = true;
+    node.setDead(true);
     this.#remove(node, reason);
     if (index === this.#leader) this.#replaceLeader(reason);
   }
@@ -167,7 +156,7 @@ export class ReadNodes {
   endRound(): void {
     const faults = new Map<ReadNode, string>();
     for (const node of this.#nodes) {
-      const { headThisRound: head, reads, errors } = node;
+      const { head, reads, errors } = node.round;
       if (head === undefined) continue; // it did not answer, which shows nothing
       const fault = faultOf({ head, reads, errors }, this.#headsBeside(node), this.#limits);
       if (!node.countRound({ isFaulty: fault !== undefined })) continue;
@@ -203,7 +192,7 @@ export class ReadNodes {
   /** Removes a node from the read group, unless no other node serves. */
   #remove(node: ReadNode, reason: string): void {
     const isLast = !this.#nodes.some((other) => other !== node && other.isUp);
-    if (isLast || node.removedFor !== undefined) return;
+    if (isLast || node.isRemoved) return;
     node.setRemoved(reason);
     this.#options.onMembershipChange?.(node.index, reason);
   }

@@ -1,4 +1,5 @@
 import type { Clock } from "../../../lib/clock.ts";
+import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import { parseJson, parseResponse } from "../../../lib/protocol/jsonrpc.ts";
 import { type Head, headOf } from "./read_node.ts";
 import {
@@ -11,7 +12,6 @@ import {
   textAfterIdOf,
 } from "../shared/envelopes.ts";
 import { ProxyError } from "../shared/failures.ts";
-import type { Read } from "./open_reads.ts";
 import type { ReadNodes } from "./read_nodes.ts";
 import { ConnectionError } from "./http_connection.ts";
 import { HttpPool, type HttpPoolOptions, type NodePort, type PostOptions } from "./http_pool.ts";
@@ -20,6 +20,17 @@ export const PROBE_TIMEOUT_MS = 2_000;
 
 /** Asks a node for its newest block. */
 const PROBE = callText(textAfterIdOf("eth_getBlockByNumber", '["latest",false]'), 1);
+
+/** A plain read: it changes nothing, so it may be sent twice. */
+export interface Read {
+  /** The text of the call after its id. */
+  textAfterId: string;
+  node: number;
+  /** Callers take turns. */
+  caller: CallerAddress;
+  /** Whether it may share a socket with others: false if the read or its answer is large. */
+  fitsSocket: boolean;
+}
 
 interface ReadPoolOptions extends Omit<HttpPoolOptions, "target" | "url"> {
   urls: readonly string[];

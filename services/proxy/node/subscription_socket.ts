@@ -46,7 +46,7 @@ export class SubscriptionSocket {
   constructor(options: SubscriptionSocketOptions) {
     this.#options = options;
     const { leader, socket, metrics, events } = options;
-    metrics.upstreamConnected.set(0);
+    metrics.sockets.upstreamConnected.set(0);
     const loss = new ProblemTracker();
     let wasConnected = false;
     this.connection = new ReconnectingSocket({
@@ -57,14 +57,14 @@ export class SubscriptionSocket {
       },
       handlers: {
         onAttempt(attempt) {
-          if (attempt > 1) metrics.reconnectAttempts.inc();
+          if (attempt > 1) metrics.sockets.reconnectAttempts.inc();
         },
         onOpen: () => {
-          metrics.upstreamConnected.set(1);
+          metrics.sockets.upstreamConnected.set(1);
           const isBack = loss.ends();
           const event = isBack ? "node_back" : "node_connected";
           log.info("Connected to the read node at {url}", { event, url: this.#url });
-          if (isBack && wasConnected) metrics.reconnects.inc();
+          if (isBack && wasConnected) metrics.sockets.reconnects.inc();
           wasConnected = true;
           events.opened(this.#node);
         },
@@ -76,7 +76,7 @@ export class SubscriptionSocket {
           );
         },
         onLost: (reason, _cause, closeCode) => {
-          metrics.upstreamConnected.set(0);
+          metrics.sockets.upstreamConnected.set(0);
           if (this.#isChangingLeader) return events.leaderChanged();
           metrics.upstreamErrors.inc({ target: "read" });
           if (loss.begins()) {

@@ -1,7 +1,7 @@
-import type { Counter, Gauge, Registry } from "prom-client";
+import type { Counter, Registry } from "prom-client";
 import { metricsIn } from "../../../lib/http/metrics.ts";
 import { allMethods } from "../../../lib/protocol/methods/all.ts";
-import { type CounterSeries, memoize, PresetHistogram, SeriesCounter } from "./hot_metrics.ts";
+import { memoize, PresetHistogram, SeriesCounter } from "./hot_metrics.ts";
 
 /** Further method names are counted as `other`, because callers choose names freely. */
 const UNKNOWN_METHODS_MAX = 180;
@@ -49,102 +49,107 @@ const HTTP_METHODS = new Set(["GET", "POST", "OPTIONS", "HEAD"]);
 /** A node by its role: a label of the metrics. */
 export type Target = "read" | "write";
 
+/** Counts and times of calls: they are on the path of every read, so a series is looked up once. */
+function callMetrics(registry: Registry) {
+  const latency = (name: string, help: string) => {
+    const histogram = new PresetHistogram(registry, name, help, LATENCY_BUCKETS, "target");
+    return memoize((target: string) => histogram.series({ target }));
+  };
+  const requests = new SeriesCounter(
+    registry,
+    "proxy_http_requests_total",
+    "HTTP requests by method, target (read, write, mixed, or proxy for its own) and status.",
+    "method",
+    "target",
+    "status",
+  );
+  const durationOf = latency(
+    "proxy_http_request_duration_seconds",
+    "Duration of JSON-RPC requests over HTTP, by target.",
+  );
+  const calls = new SeriesCounter(
+    registry,
+    "proxy_rpc_methods_total",
+    "RPC calls by method name, over HTTP and WebSocket.",
+    "method",
+  );
+  return {
+    // Nested, since one joined key per request would take four times as long.
+    requestsOf: memoize((method: string) =>
+      memoize((target: string) =>
+        memoize((status: number) => requests.series({ method, target, status: String(status) }))
+      )
+    ),
+    durationOf,
+    callsOf: memoize((method: string) => calls.series({ method })),
+    upstreamLatencyOf: latency(
+      "proxy_upstream_latency_seconds",
+      "Time until a node answered a call, by target.",
+    ),
+  };
+}
+
+/** Metrics of WebSockets: those of clients, and the one that brings notifications. */
+function socketMetrics(registry: Registry) {
+  const { counter, gauge } = metricsIn(registry);
+  return {
+    connections: gauge("proxy_ws_connections_active", "Client WebSockets that are open."),
+    messages: counter(
+      "proxy_ws_messages_total",
+      "WebSocket messages from clients (upstream), to clients (downstream), " +
+        "and missed by clients that were too slow (lagged).",
+      "direction",
+    ),
+    upstreamConnected: gauge(
+      "proxy_broadcast_upstream_connected",
+      "1 while the WebSocket to the read node is open, else 0.",
+    ),
+    received: counter(
+      "proxy_broadcast_messages_received",
+      "Notifications, and answers to subscribe calls, received from the read node.",
+    ),
+    sent: counter(
+      "proxy_broadcast_messages_sent",
+      "Notifications sent to clients, one for each client reached.",
+    ),
+    reconnectAttempts: counter(
+      "proxy_broadcast_reconnect_attempts",
+      "Attempts to connect to the read node's WebSocket after the first.",
+    ),
+    reconnects: counter(
+      "proxy_broadcast_reconnects_total",
+      "Connections to the read node's WebSocket that were lost and came back.",
+    ),
+    subscriptions: gauge(
+      "proxy_broadcast_active_subscriptions",
+      "Subscriptions of clients in the hub.",
+    ),
+  };
+}
+
 /** The metrics of the proxy, under the names of the specification ("Proxy metrics"). */
 export class ProxyMetrics {
   readonly registry: Registry;
   readonly upstreamErrors: Counter<"target">;
-  readonly wsConnections: Gauge;
-  readonly wsMessages: Counter<"direction">;
-  readonly upstreamConnected: Gauge;
-  readonly broadcastReceived: Counter;
-  readonly broadcastSent: Counter;
-  readonly reconnectAttempts: Counter;
-  readonly reconnects: Counter;
-  readonly activeSubscriptions: Gauge;
-  /** Returns the observer of a node's answer time, in seconds. The hot path looks it up once. */
-  readonly upstreamLatency: (target: Target) => (seconds: number) => void;
+  readonly sockets: ReturnType<typeof socketMetrics>;
   /** Reports the use of a bounded resource; `read` is called at every scrape. */
   readonly scrapedGauge: (name: string, help: string, read: () => number) => void;
+  readonly #calls: ReturnType<typeof callMetrics>;
   readonly #refusals: Counter<"limit">;
-  readonly #durationOf: (target: string) => (seconds: number) => void;
-  readonly #requestsOf: (method: string) => (target: string) => (status: number) => CounterSeries;
-  readonly #callsOf: (method: string) => CounterSeries;
   /** The methods with their own label. */
   readonly #methods = new Set(KNOWN_METHODS);
 
   constructor(registry: Registry) {
     this.registry = registry;
-    const { counter, gauge, scrapedGauge } = metricsIn(registry);
-    const latency = (name: string, help: string) =>
-      new PresetHistogram(registry, name, help, LATENCY_BUCKETS, "target");
+    const { counter, scrapedGauge } = metricsIn(registry);
     this.scrapedGauge = scrapedGauge;
-    const requests = new SeriesCounter(
-      registry,
-      "proxy_http_requests_total",
-      "HTTP requests by method, target (read, write, mixed, or proxy for its own) and status.",
-      "method",
-      "target",
-      "status",
-    );
-    // Nested, since one joined key per request would take four times as long.
-    this.#requestsOf = memoize((method) =>
-      memoize((target) =>
-        memoize((status) => requests.series({ method, target, status: String(status) }))
-      )
-    );
-    const durations = latency(
-      "proxy_http_request_duration_seconds",
-      "Duration of JSON-RPC requests over HTTP, by target.",
-    );
-    this.#durationOf = memoize((target) => durations.series({ target }));
-    const calls = new SeriesCounter(
-      registry,
-      "proxy_rpc_methods_total",
-      "RPC calls by method name, over HTTP and WebSocket.",
-      "method",
-    );
-    this.#callsOf = memoize((method) => calls.series({ method }));
-    const latencies = latency(
-      "proxy_upstream_latency_seconds",
-      "Time until a node answered a call, by target.",
-    );
-    this.upstreamLatency = memoize((target) => latencies.series({ target }));
+    this.#calls = callMetrics(registry);
     this.upstreamErrors = counter(
       "proxy_upstream_errors_total",
       "Requests that a node did not answer, lost WebSockets and invalid notifications, by target.",
       "target",
     );
-    this.wsConnections = gauge("proxy_ws_connections_active", "Client WebSockets that are open.");
-    this.wsMessages = counter(
-      "proxy_ws_messages_total",
-      "WebSocket messages from clients (upstream), to clients (downstream), " +
-        "and missed by clients that were too slow (lagged).",
-      "direction",
-    );
-    this.upstreamConnected = gauge(
-      "proxy_broadcast_upstream_connected",
-      "1 while the WebSocket to the read node is open, else 0.",
-    );
-    this.broadcastReceived = counter(
-      "proxy_broadcast_messages_received",
-      "Notifications, and answers to subscribe calls, received from the read node.",
-    );
-    this.broadcastSent = counter(
-      "proxy_broadcast_messages_sent",
-      "Notifications sent to clients, one for each client reached.",
-    );
-    this.reconnectAttempts = counter(
-      "proxy_broadcast_reconnect_attempts",
-      "Attempts to connect to the read node's WebSocket after the first.",
-    );
-    this.reconnects = counter(
-      "proxy_broadcast_reconnects_total",
-      "Connections to the read node's WebSocket that were lost and came back.",
-    );
-    this.activeSubscriptions = gauge(
-      "proxy_broadcast_active_subscriptions",
-      "Subscriptions of clients in the hub.",
-    );
+    this.sockets = socketMetrics(registry);
     this.#refusals = counter(
       "proxy_refusals_total",
       "Requests, messages and connections refused or closed because of a limit, by limit.",
@@ -152,34 +157,40 @@ export class ProxyMetrics {
     );
     for (const limit of LIMIT_NAMES) this.#refusals.inc({ limit }, 0);
     for (const direction of ["upstream", "downstream", "lagged"] as const) {
-      this.wsMessages.inc({ direction }, 0);
+      this.sockets.messages.inc({ direction }, 0);
     }
     for (const target of ["read", "write"] as const) this.upstreamErrors.inc({ target }, 0);
   }
 
+  /** Returns the observer of a node's answer time, in seconds. The hot path looks it up once. */
+  upstreamLatency(target: Target): (seconds: number) => void {
+    return this.#calls.upstreamLatencyOf(target);
+  }
+
   hubEvents() {
+    const { received, sent, messages, subscriptions } = this.sockets;
     return {
-      received: () => this.broadcastReceived.inc(),
+      received: () => received.inc(),
       sent: (count: number) => {
-        this.broadcastSent.inc(count);
-        this.wsMessages.inc({ direction: "downstream" }, count);
+        sent.inc(count);
+        messages.inc({ direction: "downstream" }, count);
       },
-      subscribed: (total: number) => this.activeSubscriptions.set(total),
+      subscribed: (total: number) => subscriptions.set(total),
       refused: (limit: Limit) => this.countRefusal(limit),
-      lagged: (count: number) => this.wsMessages.inc({ direction: "lagged" }, count),
+      lagged: (count: number) => messages.inc({ direction: "lagged" }, count),
     };
   }
 
   /** Counts one HTTP request; `method` is that of HTTP, `target` is the source of the answer. */
   countHttp(method: string, target: string, status: number, tookMs: number): void {
     const label = HTTP_METHODS.has(method) ? method : "other";
-    this.#requestsOf(label)(target)(status).count += 1;
-    this.#durationOf(target)(tookMs / 1000);
+    this.#calls.requestsOf(label)(target)(status).count += 1;
+    this.#calls.durationOf(target)(tookMs / 1000);
   }
 
   /** Counts one WebSocket handshake, of either port: its status is 101 unless it was refused. */
   countHandshake(status: number): void {
-    this.#requestsOf("GET")("proxy")(status).count += 1;
+    this.#calls.requestsOf("GET")("proxy")(status).count += 1;
   }
 
   /** Counts something that was refused, or closed, because of a limit. */
@@ -188,7 +199,7 @@ export class ProxyMetrics {
   }
 
   countCall(method: string): void {
-    this.#callsOf(this.#hasLabel(method) ? method : "other").count += 1;
+    this.#calls.callsOf(this.#hasLabel(method) ? method : "other").count += 1;
   }
 
   #hasLabel(method: string): boolean {

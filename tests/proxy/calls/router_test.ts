@@ -6,7 +6,7 @@ import { answerLost, ProxyError } from "../../../services/proxy/shared/failures.
 import type { PostOptions } from "../../../services/proxy/node/http_pool.ts";
 import type { CallAnswer, NodeReply } from "../../../services/proxy/shared/envelopes.ts";
 import type { RouterOptions } from "../../../services/proxy/calls/router.ts";
-import type { Read } from "../../../services/proxy/node/open_reads.ts";
+import type { Read } from "../../../services/proxy/node/read_pool.ts";
 import { eventually } from "../../support/eventually.ts";
 import { address } from "../hub/hub_scene.ts";
 import { call, readNodesOf, routerTo } from "../support.ts";

@@ -5,7 +5,7 @@ import type {
   ClientSink,
   HubClient,
   SubscribeOutcome,
-} from "../../../services/proxy/hub/hub_client.ts";
+} from "../../../services/proxy/hub/subscriptions.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 
 export const NO_EVENTS: HubEvents = {
@@ -14,7 +14,7 @@ export const NO_EVENTS: HubEvents = {
   lagged() {},
   subscribed() {},
   refused() {},
-  announced: () => true,
+  acceptsHead: () => true,
 };
 
 /** A connection that accepts everything. */

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { HubClient } from "../../../services/proxy/hub/hub_client.ts";
+import type { HubClient } from "../../../services/proxy/hub/subscriptions.ts";
 import { address, HubScene, NO_EVENTS, OPEN_SINK } from "./hub_scene.ts";
 import type { OutgoingMessage } from "../../../services/proxy/hub/notifications.ts";
 import { subscriptionNotice } from "../../support/fake_feed.ts";
@@ -483,7 +483,7 @@ Deno.test("Hub: reports only heads, and does not send heads that its owner refus
     announced.push(block);
     return block !== "refused";
   };
-  const scene = new NodeScene({ events: { ...NO_EVENTS, announced: isShown } });
+  const scene = new NodeScene({ events: { ...NO_EVENTS, acceptsHead: isShown } });
   const client = scene.client();
   const outcomes = [
     new Promise((answer) => scene.hub.subscribe(client, NEW_HEADS, 0, answer)),

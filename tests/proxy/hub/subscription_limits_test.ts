@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { options } from "../../../services/proxy/options.ts";
 import { callerAddress } from "../../../lib/http/caller_address.ts";
-import type { HubClient } from "../../../services/proxy/hub/hub_client.ts";
+import type { HubClient } from "../../../services/proxy/hub/subscriptions.ts";
 import { seededRandom } from "../../../lib/random.ts";
 import { HubScene, NO_EVENTS, OPEN_SINK } from "./hub_scene.ts";
 

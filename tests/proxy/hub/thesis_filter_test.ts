@@ -1,6 +1,6 @@
 /** Subscriptions to the theses of some user or solver, which the hub selects from all theses. */
 import assert from "node:assert/strict";
-import type { HubClient } from "../../../services/proxy/hub/hub_client.ts";
+import type { HubClient } from "../../../services/proxy/hub/subscriptions.ts";
 import { subscriptionRequest } from "../../../services/proxy/hub/subscription_request.ts";
 import { withSeed } from "../../support/random.ts";
 import { address, HubScene, OPEN_SINK } from "./hub_scene.ts";

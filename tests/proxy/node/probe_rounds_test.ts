@@ -75,9 +75,9 @@ Deno.test("ProbeRounds: a round asks every due node of a group once, and ends wi
   assert.deepEqual(await scene.answer(), [0, 1, 0, 1], "the first round, and the second");
   nodes.countRead(0, { isFailed: true });
   clock.advance(ROUND_MS);
-  assert.equal(nodes.states[0]?.reads, 1, "the round goes on");
+  assert.equal(nodes.states[0]?.round.reads, 1, "the round goes on");
   assert.deepEqual(await scene.answer(), [0, 1]);
-  assert.equal(nodes.states[0]?.reads, 0, "reads are counted by round");
+  assert.equal(nodes.states[0]?.round.reads, 0, "reads are counted by round");
   clock.advance(3 * ROUND_MS);
   nodes.onProbeRefused(1, "gone"); // not due for a while
   assert.deepEqual(await scene.answer(), [0, 1]);

@@ -50,7 +50,7 @@ class Scene {
 
   /** Reads of each node, and how many of them failed. */
   get reads(): [reads: number, errors: number][] {
-    return this.nodes.states.map(({ readsTotal, errorsTotal }) => [readsTotal, errorsTotal]);
+    return this.nodes.states.map(({ totals }) => [totals.reads, totals.errors]);
   }
 
   static async play(play: (scene: Scene) => Promise<void>): Promise<void> {
@@ -75,7 +75,7 @@ Deno.test("ReadPool: a read is sent to the leader, or to the required node", () 
     const read = (node?: number) => pool.post("{}", { forwardedFor: "x", isPlain: true, node });
     assert.deepEqual([(await read()).body, (await read(1)).body], ["0", "1"]);
     assert.deepEqual(reads, [[0, 0], [0, 0]]);
-    assert.deepEqual(scene.nodes.states.map(({ readsTotal }) => readsTotal), [1, 1]);
+    assert.deepEqual(scene.nodes.states.map(({ totals }) => totals.reads), [1, 1]);
     scene.nodes.onDied(0, "gone");
     assert.equal((await read()).body, "1");
     await assert.rejects(read(2), RangeError);

@@ -51,16 +51,18 @@ class Scene {
 
   /** Gauge of the connection, attempts after the first, and errors. */
   async counts(): Promise<(number | undefined)[]> {
-    const { upstreamConnected, reconnectAttempts, upstreamErrors } = this.#metrics;
+    const { sockets, upstreamErrors } = this.#metrics;
     const all = await Promise.all(
-      [upstreamConnected, reconnectAttempts, upstreamErrors].map((metric) => metric.get()),
+      [sockets.upstreamConnected, sockets.reconnectAttempts, upstreamErrors].map((metric) =>
+        metric.get()
+      ),
     );
     return all.map(({ values }) => values[0]?.value ?? 0);
   }
 
   /** Connections that were lost and came back. */
   async reconnects(): Promise<number | undefined> {
-    return (await this.#metrics.reconnects.get()).values[0]?.value;
+    return (await this.#metrics.sockets.reconnects.get()).values[0]?.value;
   }
 
   static async play(play: (scene: Scene) => Promise<void>): Promise<void> {

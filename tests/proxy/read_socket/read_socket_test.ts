@@ -10,8 +10,8 @@ import {
   OVERFLOW_READS_MAX,
   ReadSocket,
   TICK_INTERVAL_MS,
-} from "../../../services/proxy/node/read_socket.ts";
-import { PAUSE_MS } from "../../../services/proxy/node/socket_health.ts";
+} from "../../../services/proxy/read_socket/read_socket.ts";
+import { PAUSE_MS } from "../../../services/proxy/read_socket/socket_health.ts";
 import {
   type CallAnswer,
   textAfterIdOf,

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { SocketHealth } from "../../../services/proxy/node/socket_health.ts";
+import { SocketHealth } from "../../../services/proxy/read_socket/socket_health.ts";
 import { nextTurn } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 

@@ -6,9 +6,10 @@ import { AddressCounts } from "../shared/limits.ts";
 import type { ProxyMetrics } from "../shared/metrics.ts";
 import { type CallAnswer, callText, idNumber, idSpan, textAfterIdOf } from "../shared/envelopes.ts";
 import { limitExceeded, nodeTimeout } from "../shared/failures.ts";
-import { type OnSocket, OpenRead, OpenReads, type Read } from "./open_reads.ts";
+import type { Read } from "../node/read_pool.ts";
+import type { SocketSettings } from "../node/subscription_socket.ts";
+import { type OnSocket, OpenRead, OpenReads } from "./open_reads.ts";
 import { PAUSE_MS, SocketHealth } from "./socket_health.ts";
-import type { SocketSettings } from "./subscription_socket.ts";
 
 const log = serviceLog("proxy");
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { callerAddress } from "../../../lib/http/caller_address.ts";
-import { OpenRead, OpenReads } from "../../../services/proxy/node/open_reads.ts";
+import { OpenRead, OpenReads } from "../../../services/proxy/read_socket/open_reads.ts";
 import { withSeed } from "../../support/random.ts";
 import { address } from "../hub/hub_scene.ts";
 

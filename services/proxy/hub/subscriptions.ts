@@ -1,5 +1,6 @@
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import type { BroadcastRing } from "./broadcast_ring.ts";
+import { ListMap } from "./list_map.ts";
 import type { OutgoingMessage } from "./notifications.ts";
 import type { SubscriptionRequest } from "./subscription_request.ts";
 
@@ -162,10 +163,10 @@ interface Waiter {
 
 /** Where the notifications of a subscription come from. */
 export type SubscriptionState =
-  /** From the node, on the present connection: not requested yet, requested, or granted. */
-  | { is: "wanted" }
-  | { is: "asked" }
-  | { is: "live"; upstreamId: string }
+  /** From the node: what it was told on the present connection. */
+  | { is: "notRequested" }
+  | { is: "requested" }
+  | { is: "granted"; upstreamId: string }
   /** From the hub: those of another subscription that its filter selects. */
   | { is: "filtered"; source: HubSubscription; filter: string };
 
@@ -174,7 +175,7 @@ export class HubSubscription {
   readonly request: SubscriptionRequest;
   state: SubscriptionState;
   /** The subscriptions that are filtered from this one, by their `thesisFilter`. */
-  readonly filtered = new SubscriptionsByKey();
+  readonly filtered = new ListMap<HubSubscription>();
   /** The id given to clients, kept over reconnects. */
   publicId: string | undefined;
   /** Refusals in a row by a node that had granted the subscription before. */
@@ -194,7 +195,7 @@ export class HubSubscription {
   constructor(
     request: SubscriptionRequest,
     quotaOwner: HubClient,
-    state: SubscriptionState = { is: "wanted" },
+    state: SubscriptionState = { is: "notRequested" },
   ) {
     this.request = request;
     this.quotaOwner = quotaOwner;
@@ -208,7 +209,7 @@ export class HubSubscription {
 
   /** Whether the node sends notifications for it. */
   get isLive(): boolean {
-    return this.atNode.state.is === "live";
+    return this.atNode.state.is === "granted";
   }
 
   /** How many clients use it or wait for it. */
@@ -234,32 +235,5 @@ export class HubSubscription {
   /** Whether nobody uses this subscription or waits for it. */
   get isIdle(): boolean {
     return this.userCount === 0 && this.filtered.isEmpty;
-  }
-}
-
-/** Subscriptions by a key: several if one client requested the same more than once. */
-export class SubscriptionsByKey {
-  readonly #lists = new Map<string, readonly HubSubscription[]>();
-
-  get isEmpty(): boolean {
-    return this.#lists.size === 0;
-  }
-
-  *all(): IterableIterator<HubSubscription> {
-    for (const list of this.#lists.values()) yield* list;
-  }
-
-  of(key: string): readonly HubSubscription[] {
-    return this.#lists.get(key) ?? [];
-  }
-
-  add(key: string, subscription: HubSubscription): void {
-    this.#lists.set(key, [...this.of(key), subscription]);
-  }
-
-  delete(key: string, subscription: HubSubscription): void {
-    const others = this.of(key).filter((other) => other !== subscription);
-    if (others.length === 0) this.#lists.delete(key);
-    else this.#lists.set(key, others);
   }
 }

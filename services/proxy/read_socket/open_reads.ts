@@ -1,18 +1,7 @@
 import { FairQueue } from "../../../lib/fair_share.ts";
-import type { CallerAddress } from "../../../lib/http/caller_address.ts";
+import type { Read } from "../node/read_pool.ts";
 import { AddressCounts } from "../shared/limits.ts";
 import type { CallAnswer } from "../shared/envelopes.ts";
-
-/** A plain read: it changes nothing, so it may be sent twice. */
-export interface Read {
-  /** The text of the call after its id. */
-  textAfterId: string;
-  node: number;
-  /** Callers take turns. */
-  caller: CallerAddress;
-  /** Whether it may share a socket with others: false if the read or its answer is large. */
-  fitsSocket: boolean;
-}
 
 /** A read was sent over the socket. */
 export interface OnSocket {
