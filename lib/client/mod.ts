@@ -56,6 +56,7 @@ export { NodeTimeoutError, NodeUnreachableError, type ThesisFilter } from "../ne
 export type { Account } from "../protocol/account.ts";
 export type { SolverInfo } from "../protocol/answers.ts";
 export { SLOT_MS } from "../protocol/constants.ts";
+export { randomNonce } from "../protocol/deposit.ts";
 export { type Market, MARKETS, Markets } from "../protocol/markets.ts";
 export type { ThesesPage } from "../protocol/methods/reads.ts";
 export { formatPrice, formatUnits, type NodePrice, parsePrice } from "../protocol/price.ts";

@@ -38,7 +38,15 @@ export const DEPOSIT_ID_TYPE: FlatType = flatType(
   "Core:DepositId(address user,uint256 amount,uint256 nonce)",
 );
 
-/** A nonce of 128 random bits: two of one user are never the same. */
+/**
+ * A nonce of 128 random bits: two of one user are never the same.
+ *
+ * @example
+ * ```ts
+ * const nonce = randomNonce();
+ * await client.deposit(25_000_000n, nonce); // after a lost answer, the same again
+ * ```
+ */
 export function randomNonce(): bigint {
   return BigInt(`0x${bytesToHex(crypto.getRandomValues(new Uint8Array(16)))}`);
 }

@@ -8,7 +8,7 @@ import { withFile } from "../support/files.ts";
 
 const FILES = ["mod", "chain_reader", "client", "context", "errors", "offer", "theses"]
   .map((name) => `lib/client/${name}.ts`)
-  .concat("lib/protocol/price.ts", "lib/protocol/thesis.ts");
+  .concat("lib/protocol/deposit.ts", "lib/protocol/price.ts", "lib/protocol/thesis.ts");
 
 /** A documentation comment and the line that it describes. */
 const DOCUMENTED = /\/\*\*((?:(?!\*\/)[^])*)\*\/\n *(.*)/g;
@@ -77,7 +77,7 @@ function programOf(urls: string): string {
   const client = fileUrl("lib/client/mod.ts").href;
   return `
 import {
-  formatPrice, formatUnits, hasPriceMoved, isOutcomeUnknown, isRangemakerError, isUnsettled, offerFromJson, offerToJson, parsePrice, RangemakerClient, WalletError,
+  formatPrice, formatUnits, hasPriceMoved, isOutcomeUnknown, randomNonce, isRangemakerError, isUnsettled, offerFromJson, offerToJson, parsePrice, RangemakerClient, WalletError,
 } from "${client}";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import WebSocket from "ws";

@@ -4,12 +4,12 @@ import {
   type CancelTimer,
   isOutcomeUnknown,
   isRangemakerError,
+  randomNonce,
   type RangemakerClient,
   type Thesis,
   type ThesisWatch,
 } from "@rangemaker/client";
 import { messageOf } from "../../../../lib/errors.ts";
-import { randomNonce } from "../../../../lib/protocol/deposit.ts";
 import { BetKeeper, type BetKeeperOptions } from "./bet_keeper.ts";
 
 /** Pause between attempts to read the balance, and to follow the user's bets. */
