@@ -21,7 +21,7 @@ import { changesOf, isWorse } from "../../services/console/page/trade/slip_voice
 import type { QuotedStage, Stage } from "../../services/console/page/trade/stage.ts";
 import { DraftStore } from "../../services/console/page/trade/draft_store.ts";
 import { QUOTE_LIFE_MS } from "../../services/console/page/trade/draft.ts";
-import { formatCents, formatTime } from "../../services/console/page/format.ts";
+import { formatCents, formatTime } from "../../services/console/page/parts/format.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { memoryStore } from "./memory_store.ts";
 import { hashOf, offerOf, OTHER, SIGNATURE, thesisOf, USER } from "./offers.ts";

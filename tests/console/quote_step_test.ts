@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { formatTime } from "../../services/console/page/format.ts";
+import { formatTime } from "../../services/console/page/parts/format.ts";
 import { type QuoteSituation, quoteStepOf } from "../../services/console/page/trade/quote_step.ts";
 import type { QuotedStage } from "../../services/console/page/trade/stage.ts";
 import { offerOf } from "./offers.ts";

@@ -16,7 +16,7 @@ import { type Metrics, parseMetrics } from "../data/metrics.ts";
 import { messageOf } from "../../../../lib/errors.ts";
 import type { MakerStatus } from "../data/maker_status.ts";
 import type { MarketState, PriceFeed } from "../data/price_feed.ts";
-import { durationText, formatAmount, formatUsdc } from "../format.ts";
+import { durationText, formatAmount, formatUsdc } from "../parts/format.ts";
 import { PriceGaps } from "./price_gaps.ts";
 import { uint64Schema } from "../../../../lib/protocol/scalars.ts";
 

@@ -1,5 +1,5 @@
 /** Turns a drag on the chart into a box: a new one, or the drawn one moved or resized. */
-import { decimalsOf, toNumber } from "../format.ts";
+import { decimalsOf, toNumber } from "../parts/format.ts";
 import type { Scales } from "./chart_scales.ts";
 import { type Corners, type Draft, draftOf, DURATION_MIN_MS, START_MIN_MS } from "./draft.ts";
 

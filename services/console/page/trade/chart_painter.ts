@@ -1,6 +1,6 @@
 /** Draws one frame of the chart. */
 import { DAY_MS } from "../../../../lib/time.ts";
-import { formatDay, formatQuotePrice, formatTime } from "../format.ts";
+import { formatDay, formatQuotePrice, formatTime } from "../parts/format.ts";
 import {
   colorOf,
   labelArea,

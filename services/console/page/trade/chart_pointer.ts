@@ -1,6 +1,6 @@
 /** Mouse, pen, finger and keys on the chart. */
 import { type CancelTimer, systemClock } from "@rangemaker/client";
-import { announceBox, suggestBox } from "./bet_panel.tsx";
+import { announceBox, suggestBox } from "./box_actions.ts";
 import {
   BoxDrag,
   type Grip,

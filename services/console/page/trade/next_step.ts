@@ -4,7 +4,7 @@ import type { UnresolvedBet } from "../data/bet_keeper.ts";
 import type { EstimateState } from "../data/estimator.ts";
 import { explain, explainRisk, type Explanation } from "../data/explain.ts";
 import type { MarketState } from "../data/price_feed.ts";
-import { formatAmount } from "../format.ts";
+import { formatAmount } from "../parts/format.ts";
 import {
   type DraftFields,
   type FieldErrors,

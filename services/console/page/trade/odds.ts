@@ -1,7 +1,7 @@
 /** What a box or a quote pays, and its chance. */
 import type { Bet, Estimate, Offer, Quote } from "@rangemaker/client";
 import type { BoxEstimate } from "../data/estimator.ts";
-import { formatAmount, formatCents } from "../format.ts";
+import { formatAmount, formatCents } from "../parts/format.ts";
 import { isOutside } from "./quote_life.ts";
 
 /** Whether a bet could win less than a thousandth of its stake. */

@@ -14,11 +14,11 @@ import {
   formatRange,
   formatTime,
   shortAddress,
-} from "../format.ts";
-import { NotifyButton } from "../notify_button.tsx";
-import { type Column, Table } from "../table.tsx";
-import { useNow } from "../use_now.ts";
-import { Signed } from "../words.tsx";
+} from "../parts/format.ts";
+import { NotifyButton } from "../parts/notify_button.tsx";
+import { type Column, Table } from "../parts/table.tsx";
+import { useNow } from "../parts/use_now.ts";
+import { Signed } from "../parts/parts.tsx";
 import { runText, stateOfBet } from "./chart_boxes.ts";
 import { FILTERS, pageOf, userCsv } from "./history.ts";
 

@@ -1,6 +1,6 @@
 /** The next step of a quote: one button and one sentence for each state. */
 import type { UnresolvedBet } from "../data/bet_keeper.ts";
-import { formatAmount, formatCents } from "../format.ts";
+import { formatAmount, formatCents } from "../parts/format.ts";
 import { withChance } from "./odds.ts";
 import { checkingText, deadlineText, isOutside, overText, signableMs } from "./quote_life.ts";
 import { changesOf, isWorse } from "./slip_voice.ts";

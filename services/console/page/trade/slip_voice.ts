@@ -1,6 +1,6 @@
 import type { CancelTimer, Clock } from "@rangemaker/client";
 import type { Announce } from "../data/messages.ts";
-import { formatCents, formatTime } from "../format.ts";
+import { formatCents, formatTime } from "../parts/format.ts";
 import { deadlineText, overText, signableMs } from "./quote_life.ts";
 import type { QuotedStage } from "./stage.ts";
 
