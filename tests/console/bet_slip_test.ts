@@ -86,7 +86,7 @@ function scene(
   const open = () =>
     new BetSlip("ETH/USDT", {
       session: { user },
-      estimate: new Estimator({ estimate, clock }),
+      estimator: new Estimator({ estimate, clock }),
       serverClock: clock,
       clock,
       drafts: new DraftStore(store, clock),

@@ -737,13 +737,13 @@ Deno.test(pageTest("an open bet is read and shown on the chart", async (open) =>
   await page.waitForSelector(".chart .area:focus");
   await page.setViewport({ width: 1280, height: 800 });
   const [scroll, client] = await page.$eval(
-    ".positions .scroller",
+    ".your-bets .scroller",
     ({ scrollWidth, clientWidth }) => [scrollWidth, clientWidth],
   );
   assert.equal(scroll, client, "the list fits");
   await page.focus("tbody th button");
   const [buttonStart = 0, tableStart = 0] = await page.$$eval(
-    ".positions .scroller, tbody th button:focus",
+    ".your-bets .scroller, tbody th button:focus",
     (parts) => parts.map((part) => part.getBoundingClientRect().left).reverse(),
   );
   assert(tableStart <= buttonStart - 4, "the outline of 4 pixels is not cut");
@@ -783,14 +783,14 @@ Deno.test(
         );
       await page.focus('tr [aria-label^="Repeat bet"]');
       await show(-1); // those that are lost: none
-      await page.waitForSelector(".positions .scroller:focus");
+      await page.waitForSelector(".your-bets .scroller:focus");
       // The user goes on before the focus is put back, and then leaves that place on purpose.
       await show(0);
       await page.focus('tr [aria-label^="Repeat bet"]');
       await page.evaluate(`new MutationObserver((_, observer) => {
   observer.disconnect();
   document.querySelector("nav a").focus();
-}).observe(document.querySelector(".positions"), { childList: true, subtree: true })`);
+}).observe(document.querySelector(".your-bets"), { childList: true, subtree: true })`);
       await show(-1);
       await page.waitForSelector("nav a:focus");
       const pass = async () => {
@@ -1009,8 +1009,8 @@ Deno.test(
     await visitor.press("Sign and place the bet");
     await visitor.sees(/is placed/);
     assert.equal(await page.$eval(".side", ({ scrollTop }) => scrollTop), 0);
-    await page.$eval(".positions h2", (bets) => bets.scrollIntoView({ block: "center" }));
-    assert.deepEqual(await cutOff(page, [".positions h2", ".chart"]), [], "beside the chart");
+    await page.$eval(".your-bets h2", (bets) => bets.scrollIntoView({ block: "center" }));
+    assert.deepEqual(await cutOff(page, [".your-bets h2", ".chart"]), [], "beside the chart");
     await visitor.close({ outages: true });
   }),
 );

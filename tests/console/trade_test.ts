@@ -164,7 +164,7 @@ Deno.test(betTest("everything works with the keyboard; a lost bet shows where", 
   for (const width of [1024, 768]) {
     await visitor.page.setViewport({ width, height: 768 });
     const [height = 0, hidden] = await visitor.page.$eval(
-      ".positions .scroller",
+      ".your-bets .scroller",
       (list) => [list.clientHeight, list.scrollWidth - list.clientWidth],
     );
     assert(hidden === 0 && height < 100, `${width}: ${hidden} hidden, ${height} high`);

@@ -7,7 +7,7 @@ import { isDecided } from "../data/live_breaches.ts";
 import { formatDay, formatProfit, formatTime } from "../parts/format.ts";
 import { Table } from "../parts/table.tsx";
 import { makerCsv } from "../trade/history.ts";
-import { download } from "../trade/positions.tsx";
+import { download } from "../trade/your_bets.tsx";
 import {
   COMPARED_NOTE,
   comparedText,

@@ -33,7 +33,7 @@ export class SlipVoice {
   }
 
   /** Announces a quote, and later its expiry. Its terms are the description of its button. */
-  quote(stage: QuotedStage): void {
+  announceQuote(stage: QuotedStage): void {
     const { quote } = stage.offer;
     this.endQuote();
     const { announce, clock, serverClock } = this.#options;
@@ -61,15 +61,15 @@ export class SlipVoice {
   }
 
   /**
-   * Announces a text once the box is still.
+   * Announces a text once the box has not changed for a while.
    *
    * @param textOf Returns undefined while the text is unknown.
    */
-  still(textOf: () => string | undefined): void {
+  speakWhenUnchanged(textOf: () => string | undefined): void {
     this.#cancelStill();
     this.#cancelStill = this.#options.clock.after(STILL_MS, () => {
       const text = textOf();
-      if (text === undefined) return this.still(textOf);
+      if (text === undefined) return this.speakWhenUnchanged(textOf);
       if (text !== "") this.speak(text);
     });
   }

@@ -18,10 +18,10 @@ import { stateOfBet } from "./chart_boxes.ts";
 import { pastShare } from "./chart_scales.ts";
 import { spanFor } from "./chart_spans.ts";
 import { estimateBox } from "./odds.ts";
-import { Positions } from "./positions.tsx";
 import { followHistory } from "./quote_history.ts";
 import { focusNextStep, showChart } from "./show_chart.ts";
 import { obstacleNow } from "./slip_facts.ts";
+import { YourBets } from "./your_bets.tsx";
 
 /** The market that is shown first, if it exists: its prices move the most visibly. */
 const FIRST_MARKET = "ETH/USDT";
@@ -34,7 +34,7 @@ export function openTradeView(model: PageModel): View {
     markets.symbols[0] ?? FIRST_MARKET;
   const slip: BetSlip = new BetSlip(first, {
     session,
-    estimate: new Estimator({
+    estimator: new Estimator({
       estimate: (bet, signal) =>
         estimateBox(bet, (bet) => client.estimate(bet, signal), {
           price: feed.latest.peek()[bet.symbol]?.price,
@@ -142,7 +142,7 @@ function TradeView({ model, slip, spanMs }: TradeViewProps) {
         <aside ref={side} class="side" aria-label="Bet">
           {isReady ? [bet, account] : [account, bet]}
         </aside>
-        <Positions
+        <YourBets
           model={model}
           chosen={chosen}
           onShow={show}
