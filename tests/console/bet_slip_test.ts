@@ -17,7 +17,7 @@ import { PendingBets } from "../../services/console/page/data/pending_bets.ts";
 import type { User } from "../../services/console/page/data/session.ts";
 import { BetSlip } from "../../services/console/page/trade/bet_slip.ts";
 import type { Obstacle } from "../../services/console/page/trade/next_step.ts";
-import { changesOf, isWorse } from "../../services/console/page/trade/slip_voice.ts";
+import { changesOf, isWorse } from "../../services/console/page/trade/odds.ts";
 import type { QuotedStage, Stage } from "../../services/console/page/trade/stage.ts";
 import { DraftStore } from "../../services/console/page/trade/draft_store.ts";
 import { QUOTE_LIFE_MS } from "../../services/console/page/trade/draft.ts";

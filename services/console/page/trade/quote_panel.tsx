@@ -14,8 +14,8 @@ import {
 import { useNow } from "../parts/use_now.ts";
 import type { BetSlip } from "./bet_slip.ts";
 import { runText } from "./chart_boxes.ts";
+import { quoteStepOf } from "./next_step.ts";
 import { repricedText, warningOf } from "./odds.ts";
-import { quoteStepOf } from "./quote_step.ts";
 import { showChart } from "./show_chart.ts";
 import type { LiveStage, PlacedStage } from "./stage.ts";
 import { leastOf, Terms } from "./terms.tsx";
