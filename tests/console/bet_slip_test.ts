@@ -17,11 +17,11 @@ import { PendingBets } from "../../services/console/page/data/pending_bets.ts";
 import type { User } from "../../services/console/page/data/session.ts";
 import { BetSlip } from "../../services/console/page/trade/bet_slip.ts";
 import type { Obstacle } from "../../services/console/page/trade/next_step.ts";
-import { changesOf, isWorse } from "../../services/console/page/trade/slip_voice.ts";
+import { changesOf, isWorse } from "../../services/console/page/trade/odds.ts";
 import type { QuotedStage, Stage } from "../../services/console/page/trade/stage.ts";
 import { DraftStore } from "../../services/console/page/trade/draft_store.ts";
 import { QUOTE_LIFE_MS } from "../../services/console/page/trade/draft.ts";
-import { formatCents, formatTime } from "../../services/console/page/format.ts";
+import { formatCents, formatTime } from "../../services/console/page/parts/format.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { memoryStore } from "./memory_store.ts";
 import { hashOf, offerOf, OTHER, SIGNATURE, thesisOf, USER } from "./offers.ts";
@@ -86,7 +86,7 @@ function scene(
   const open = () =>
     new BetSlip("ETH/USDT", {
       session: { user },
-      estimate: new Estimator({ estimate, clock }),
+      estimator: new Estimator({ estimate, clock }),
       serverClock: clock,
       clock,
       drafts: new DraftStore(store, clock),

@@ -8,7 +8,7 @@ import { CoreClient } from "../../lib/net/core_client.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { seededRandom } from "../../lib/random.ts";
 import { resultsOf } from "../../services/console/page/data/results.ts";
-import { formatCents, formatLoss, formatProfit } from "../../services/console/page/format.ts";
+import { formatCents, formatLoss, formatProfit } from "../../services/console/page/parts/format.ts";
 import { waitForPrices } from "../../services/stack/bet.ts";
 import { FREE_PORTS } from "../../services/stack/ports.ts";
 import { startStack } from "../../services/stack/stack.ts";

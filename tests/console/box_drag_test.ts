@@ -25,9 +25,9 @@ const before = draftOf({ fromMs: 10_000, toMs: 20_000, low: 140, high: 160 });
 
 Deno.test("BoxDrag: a drag on free ground draws a new box", () => {
   for (const [ms, price] of [[5_000, 150], [15_000, 130], [15_000, 170], [25_000, 150]] as const) {
-    assert.deepEqual(gripAt(scales, before, ...at(ms, price), 8), { kind: "new" });
+    assert.deepEqual(gripAt(scales, before, ...at(ms, price), "mouse"), { kind: "new" });
   }
-  const grip = gripAt(scales, before, ...at(25_000, 150), 8);
+  const grip = gripAt(scales, before, ...at(25_000, 150), "mouse");
   const drag = new BoxDrag(grip, before, scales, ...at(25_000, 150));
   assert.deepEqual(
     drag.to(scales, ...at(30_000, 170)),
@@ -41,7 +41,7 @@ Deno.test("BoxDrag: a drag that begins in the past makes a box that starts as so
 });
 
 Deno.test("BoxDrag: a drag inside the box moves it, not beyond the earliest start", () => {
-  const grip = gripAt(scales, before, ...at(15_000, 150), 8);
+  const grip = gripAt(scales, before, ...at(15_000, 150), "mouse");
   assert.equal(grip.kind, "move");
   const drag = new BoxDrag(grip, before, scales, ...at(15_000, 150));
   assert.deepEqual(
@@ -55,7 +55,7 @@ Deno.test("BoxDrag: a drag inside the box moves it, not beyond the earliest star
 });
 
 Deno.test("BoxDrag: a drag of a side or corner resizes the box", () => {
-  const corner = gripAt(scales, before, ...at(20_000, 160), 8);
+  const corner = gripAt(scales, before, ...at(20_000, 160), "mouse");
   assert.deepEqual(corner, { kind: "sides", horizontal: "to", vertical: "high" });
   const drag = new BoxDrag(corner, before, scales, ...at(20_000, 160));
   assert.deepEqual(
@@ -70,7 +70,7 @@ Deno.test("BoxDrag: a drag of a side or corner resizes the box", () => {
     [[20_000, 150], { horizontal: "to" }, { toMs: 22_000 }],
   ] as const;
   for (const [[ms, price], side, changed] of sides) {
-    const grip = gripAt(scales, before, ...at(ms, price), 8);
+    const grip = gripAt(scales, before, ...at(ms, price), "mouse");
     assert.deepEqual(grip, { kind: "sides", ...side });
     const drag = new BoxDrag(grip, before, scales, ...at(ms, price));
     const to = drag.to(scales, ...at(ms + 2_000, price + 5));
@@ -87,7 +87,7 @@ Deno.test("BoxDrag: a side that is dragged beyond the opposite one stops there",
     [[20_000, 150], [1_000, 150], { toMs: 11_000 }],
   ] as const;
   for (const [[ms, price], [beyondMs, beyond], changed] of sides) {
-    const grip = gripAt(scales, before, ...at(ms, price), 8);
+    const grip = gripAt(scales, before, ...at(ms, price), "mouse");
     const drag = new BoxDrag(grip, before, scales, ...at(ms, price));
     assert.deepEqual(drag.to(scales, ...at(beyondMs, beyond)), draftOf({ ...box, ...changed }));
   }
@@ -101,7 +101,7 @@ Deno.test("BoxDrag: a drag beyond the chart stops at its edge", () => {
 });
 
 Deno.test("BoxDrag: without a box, every drag draws a new one", () => {
-  assert.deepEqual(gripAt(scales, undefined, ...at(15_000, 150), 8), { kind: "new" });
+  assert.deepEqual(gripAt(scales, undefined, ...at(15_000, 150), "mouse"), { kind: "new" });
 });
 
 const small = draftOf({ fromMs: 20_000, toMs: 21_000, low: 150, high: 150.5 });
@@ -109,18 +109,18 @@ const small = draftOf({ fromMs: 20_000, toMs: 21_000, low: 150, high: 150.5 });
 Deno.test("gripAt: a box that looks small is grabbed by its middle and, beside it, by its sides", () => {
   assert(small);
   const [x, y] = at(20_500, 150.25);
-  assert.equal(gripAt(scales, small, x, y, 8).kind, "move");
+  assert.equal(gripAt(scales, small, x, y, "mouse").kind, "move");
   const { left, right, top, bottom } = grabArea(scales, small, 8);
   assert.deepEqual([Math.round(right - left), Math.round(bottom - top)], [24, 24]);
-  assert.deepEqual(gripAt(scales, small, right, y, 8), { kind: "sides", horizontal: "to" });
-  assert.deepEqual(gripAt(scales, small, x, top, 8), { kind: "sides", vertical: "high" });
+  assert.deepEqual(gripAt(scales, small, right, y, "mouse"), { kind: "sides", horizontal: "to" });
+  assert.deepEqual(gripAt(scales, small, x, top, "mouse"), { kind: "sides", vertical: "high" });
   const drag = new BoxDrag({ kind: "sides", horizontal: "to" }, small, scales, right, y);
   assert.deepEqual(drag.to(scales, right, y), small, "a side does not jump to the pointer");
 });
 
 Deno.test("gripAt: a finger near a box grabs its nearest side, within 40 pixels outside too", () => {
   const [right, top] = at(20_000, 160);
-  const grip = (x: number, y: number) => gripAt(scales, before, x, y, 24, 40);
+  const grip = (x: number, y: number) => gripAt(scales, before, x, y, "touch");
   const corner = { kind: "sides", horizontal: "to", vertical: "high" };
   assert.deepEqual(grip(right + 39, top - 39), corner);
   assert.deepEqual(grip(right + 39, at(0, 150)[1]), { kind: "sides", horizontal: "to" });

@@ -142,6 +142,38 @@ export class Visitor {
     );
   }
 
+  /** Waits until a text is spoken: in the live region of the page's messages. */
+  async hears(pattern: RegExp): Promise<void> {
+    await this.page.waitForFunction(`[...document.querySelectorAll(".messages p")]
+    .some(({ textContent }) => ${pattern}.test(textContent))`);
+  }
+
+  /** Waits until the focus is on the element with this text. */
+  async focusIsOn(text: string): Promise<void> {
+    await this.page.waitForFunction(
+      (html, text) => html?.querySelector(":focus")?.textContent?.trim() === text,
+      {},
+      await this.page.$("html"),
+      text,
+    );
+  }
+
+  /** Those parts, by selector, that are not whole on the screen, or that another one covers. */
+  async cutOff(selectors: readonly string[]): Promise<string[]> {
+    const isWhole = (selector: string) =>
+      this.page.$eval(selector, (part) => {
+        const { left, right, top, bottom } = part.getBoundingClientRect();
+        const view = part.ownerDocument.defaultView;
+        if (top < 0 || bottom > (view?.innerHeight ?? 0) || bottom <= top) return false;
+        return [[left + 3, top + 3], [right - 3, bottom - 3]].every(([x = 0, y = 0]) => {
+          const found = part.ownerDocument.elementFromPoint(x, y);
+          return found !== null && (part.contains(found) || found.contains(part));
+        });
+      });
+    const whole = await Promise.all(selectors.map(isWhole));
+    return selectors.filter((_, index) => !whole[index]);
+  }
+
   async #fail(what: string, cause: unknown): Promise<never> {
     const text = await this.page.$eval("body", ({ innerText }) => innerText);
     throw new Error(`${what}\n${text}`, { cause });

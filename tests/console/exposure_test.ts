@@ -14,7 +14,7 @@ import {
   waitingText,
   worstLossOf,
 } from "../../services/console/page/maker/exposure.ts";
-import { toNumber } from "../../services/console/page/format.ts";
+import { toNumber } from "../../services/console/page/parts/format.ts";
 import { PriceGaps } from "../../services/console/page/maker/price_gaps.ts";
 import { seededRandom } from "../../lib/random.ts";
 import { OTHER, thesisOf, USER } from "./offers.ts";

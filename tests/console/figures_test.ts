@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { MetricsHistory, parseMetrics } from "../../services/console/page/data/metrics.ts";
-import { formatShare, formatTime } from "../../services/console/page/format.ts";
+import { formatShare, formatTime } from "../../services/console/page/parts/format.ts";
 import type { ServiceName } from "../../services/console/page/data/service_watch.ts";
 import {
   faultText,

@@ -14,7 +14,7 @@ import {
   fromNumber,
   shortAddress,
   toNumber,
-} from "../../services/console/page/format.ts";
+} from "../../services/console/page/parts/format.ts";
 
 Deno.test("formatAmount, formatGain: money of the chain is exact, in cents or with all six digits", () => {
   assert.equal(formatAmount(1_234_567_899_999n), "1,234,567.899999");

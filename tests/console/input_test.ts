@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { durationText } from "../../services/console/page/format.ts";
+import { durationText } from "../../services/console/page/parts/format.ts";
 import {
   numberError,
   parseDecimal,

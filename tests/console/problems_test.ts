@@ -7,7 +7,7 @@ import {
 } from "../../services/console/page/data/metrics.ts";
 import type { ServiceName, ServiceState } from "../../services/console/page/data/service_watch.ts";
 import { PROBLEMS } from "../../lib/problems/mod.ts";
-import { formatTime } from "../../services/console/page/format.ts";
+import { formatTime } from "../../services/console/page/parts/format.ts";
 import { alertText, countedFor } from "../../services/console/page/operator/figures.ts";
 import {
   deadlineText,

@@ -10,7 +10,7 @@ import {
   profitHistory,
   resultsText,
 } from "../../services/console/page/maker/earnings.ts";
-import { toNumber } from "../../services/console/page/format.ts";
+import { toNumber } from "../../services/console/page/parts/format.ts";
 import { thesisOf } from "./offers.ts";
 
 const [FIRST = assert.fail(), SECOND = assert.fail()] = MARKETS;

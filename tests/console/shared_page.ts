@@ -1,4 +1,5 @@
 /** One stack, whose prices move little, and one browser for all tests of an isolate. */
+import assert from "node:assert/strict";
 import { fileURLToPath as fromFileUrl } from "node:url";
 import type { Browser, Page } from "puppeteer-core";
 import { FREE_PORTS } from "../../services/stack/ports.ts";
@@ -8,6 +9,9 @@ import { hasChromium, launchBrowser, Visitor } from "./browser.ts";
 
 /** Opens the page as another visitor. @param prepare Runs before the page is loaded. */
 export type Open = (prepare?: (page: Page) => Promise<void>) => Promise<Visitor>;
+
+/** Checks a claim of a test, on the page as the claims before left it. */
+export type Claim = (claim: string, check: () => Promise<void>) => Promise<void>;
 
 let shared: { stack: RunningStack; browser: Browser } | undefined;
 
@@ -31,14 +35,17 @@ Deno.test.afterAll(async () => {
 /** The test of a behaviour of the page. */
 export function pageTest(
   behaviour: string,
-  play: (open: Open) => Promise<void>,
+  play: (open: Open, claim: Claim) => Promise<void>,
 ): Deno.TestDefinition {
   return {
     name: `Console: ${behaviour}`,
     ignore: !hasChromium,
-    fn: () => {
+    fn: (test) => {
       const { stack: { urls }, browser } = shared!; // since the first test
-      return play((prepare) => Visitor.open(browser, urls.console!, prepare)); // it has a port
+      const open: Open = (prepare) => Visitor.open(browser, urls.console!, prepare); // it has a port
+      return play(open, async (claim, check) => {
+        assert(await test.step(claim, check), "the claims after it are not checked");
+      });
     },
   };
 }

@@ -7,7 +7,7 @@ import { systemClock } from "../../lib/clock.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { addressSchema, hash32Schema } from "../../lib/protocol/scalars.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
-import { formatAmount } from "../../services/console/page/format.ts";
+import { formatAmount } from "../../services/console/page/parts/format.ts";
 import { linkTo } from "../../services/console/page/trade/box_link.ts";
 import { waitForPrices } from "../../services/stack/bet.ts";
 import { FREE_PORTS } from "../../services/stack/ports.ts";
@@ -164,7 +164,7 @@ Deno.test(betTest("everything works with the keyboard; a lost bet shows where", 
   for (const width of [1024, 768]) {
     await visitor.page.setViewport({ width, height: 768 });
     const [height = 0, hidden] = await visitor.page.$eval(
-      ".positions .scroller",
+      ".your-bets .scroller",
       (list) => [list.clientHeight, list.scrollWidth - list.clientWidth],
     );
     assert(hidden === 0 && height < 100, `${width}: ${hidden} hidden, ${height} high`);

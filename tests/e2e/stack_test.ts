@@ -1,18 +1,25 @@
 /** `rangemaker stack`: its ports, its data and its output. */
 import assert from "node:assert/strict";
+import { RangemakerClient } from "../../lib/client/mod.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { exampleEstimate } from "../../services/solver/operations.ts";
 import { run } from "../../services/stack/mod.ts";
-import { playBet } from "../../services/stack/bet.ts";
+import { playBet, waitForPrices } from "../../services/stack/bet.ts";
 import {
   FREE_PORTS,
   PORT_OFFSET_MAX,
   portsAt,
   requireFreePorts,
 } from "../../services/stack/ports.ts";
-import { greetingOf, type StackUrls, startStack } from "../../services/stack/stack.ts";
+import {
+  greetingOf,
+  STACK_PRICING,
+  type StackUrls,
+  startStack,
+} from "../../services/stack/stack.ts";
 import { recordedContext, runHere } from "../support/command_context.ts";
+import { eventually } from "../support/eventually.ts";
 import { withFolder } from "../support/files.ts";
 import { assertFailure, post, resultOf } from "../support/http_answers.ts";
 
@@ -189,3 +196,27 @@ Deno.test("stack: only the pages of its console and of --cors-origins may call t
     assert.deepEqual(called.toSorted(), expected.toSorted(), origin);
   }
 });
+
+Deno.test("stack: within 10 s of its start, the solver prices by its model: a tighter box pays more, and is less likely", async () => {
+  const startedMs = performance.now();
+  await using stack = await startStack({ ports: FREE_PORTS, seed: 1, pricing: STACK_PRICING });
+  const client = new RangemakerClient({ urls: stack.urls, chainId: 1337 });
+  await waitForPrices(stack.urls, client, systemClock);
+  const narrow = await eventually("an estimate", () => {
+    return estimateOf(client, 4_000n).catch(() => undefined);
+  });
+  const tookMs = performance.now() - startedMs;
+  assert(tookMs < 10_000, `${tookMs} ms: a busy machine may take twice as long`);
+  const wide = await estimateOf(client, 2_500n);
+  assert(narrow.payout > wide.payout, "a tighter box pays more");
+  assert(narrow.probability !== undefined && narrow.probability < (wide.probability ?? 0));
+});
+
+async function estimateOf(client: RangemakerClient, divisor: bigint) {
+  const { price = 0n } = (await client.prices())["ETH/USDT"] ?? {};
+  const startTime = Date.now() + 1_000;
+  return await client.estimate({
+    ...{ symbol: "ETH/USDT", betAmount: 10_000_000n, startTime, endTime: startTime + 15_000 },
+    ...{ lowerPrice: price - price / divisor, upperPrice: price + price / divisor },
+  });
+}

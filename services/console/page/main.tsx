@@ -3,8 +3,9 @@ import { render } from "preact";
 import { messageOf } from "../../../lib/errors.ts";
 import { pageConfigSchema } from "../page_config.ts";
 import { PageModel } from "./data/page_model.ts";
-import { Shell, viewOnDemand } from "./shell.tsx";
-import { followTheme } from "./theme.ts";
+import { Shell } from "./shell.tsx";
+import { followTheme } from "./parts/theme.ts";
+import { viewOnDemand } from "./parts/view.tsx";
 import { openTradeView } from "./trade/trade_view.tsx";
 
 /** Retry delay for `/config.json`: short, because a starting stack is ready within a second. */

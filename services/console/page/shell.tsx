@@ -1,47 +1,11 @@
-import { signal, useSignal } from "@preact/signals";
-import type { ComponentType } from "preact";
+import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { systemClock } from "@rangemaker/client";
 import type { PageModel } from "./data/page_model.ts";
-import { formatUsdc, shortAddress } from "./format.ts";
+import { formatUsdc, shortAddress } from "./parts/format.ts";
 import { Messages } from "./messages.tsx";
-import { applyTheme, theme, THEMES } from "./theme.ts";
-
-/** One of the page's views, behind a tab. */
-export interface View {
-  /** The fragment of its address, after the #. */
-  id: string;
-  label: string;
-  Body: ComponentType;
-}
-
-/** Pause before the code of a view is requested again. */
-const RETRY_MS = 2_000;
-
-/** A view whose code is loaded on demand, because few traders open it. */
-export function viewOnDemand(id: string, label: string, load: () => Promise<View>): View {
-  const loaded = signal<View | "loading" | "failed">("loading");
-  let isAsked = false;
-  const open = () => {
-    if (isAsked) return;
-    isAsked = true;
-    load().then((view) => loaded.value = view, () => {
-      isAsked = false;
-      loaded.value = "failed";
-      systemClock.after(RETRY_MS, open);
-    });
-  };
-  const Body = () => {
-    useEffect(open, []);
-    const view = loaded.value;
-    if (typeof view === "object") return <view.Body />;
-    const text = view === "loading"
-      ? "Loading …"
-      : "This view was not loaded. The page tries again.";
-    return <p class="board note">{text}</p>;
-  };
-  return { id, label, Body };
-}
+import { applyTheme, theme, THEMES } from "./parts/theme.ts";
+import type { View } from "./parts/view.tsx";
 
 /** The frame of every view: name, tabs, account and problems. */
 export function Shell({ model, views }: { model: PageModel; views: readonly View[] }) {

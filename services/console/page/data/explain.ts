@@ -3,7 +3,7 @@ import * as z from "zod";
 import { isOutcomeUnknown, isRangemakerError } from "@rangemaker/client";
 import { messageOf } from "../../../../lib/errors.ts";
 import { uint64Schema } from "../../../../lib/protocol/scalars.ts";
-import { CENT, formatAmount } from "../format.ts";
+import { CENT, formatAmount } from "../parts/format.ts";
 
 /** An error as users see it. */
 export interface Explanation {

@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 import { isUnsettled, SLOT_MS, type Thesis } from "@rangemaker/client";
-import { counted, formatAmount, formatDigits, shownDigits, toNumber } from "../format.ts";
+import { counted, formatAmount, formatDigits, shownDigits, toNumber } from "../parts/format.ts";
 import type { PriceSeries } from "./price_series.ts";
 
 /** The page's prices may be a slot off, so prices this close to a window's edges prove nothing. */

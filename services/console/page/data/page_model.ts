@@ -1,14 +1,14 @@
 import { type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import { Markets, RangemakerClient, systemClock, type Thesis } from "@rangemaker/client";
 import type { PageConfig } from "../../page_config.ts";
-import { durationText, formatCents, formatTime } from "../format.ts";
-import { notify } from "../notify_button.tsx";
+import { durationText, formatCents, formatTime } from "../parts/format.ts";
 import type { BetOutcome, UnresolvedBet } from "./bet_keeper.ts";
 import { Poll } from "./http.ts";
 import type { BetNews } from "./portfolio.ts";
 import { LiveBreaches, outcomeText, stillOpenText } from "./live_breaches.ts";
 import { MakerStatus } from "./maker_status.ts";
 import { type Announce, type Message, openMessages } from "./messages.ts";
+import { notify } from "./notify.ts";
 import { type MarketState, PriceFeed } from "./price_feed.ts";
 import { ServerClock } from "./server_clock.ts";
 import { Session } from "./session.ts";

@@ -8,7 +8,7 @@ import {
   SLOT_MS,
 } from "@rangemaker/client";
 import { messageOf } from "../../../../lib/errors.ts";
-import { toNumber } from "../format.ts";
+import { toNumber } from "../parts/format.ts";
 import { POINTS_MAX, PriceSeries } from "./price_series.ts";
 import type { ServerClock } from "./server_clock.ts";
 

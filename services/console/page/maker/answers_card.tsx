@@ -1,8 +1,7 @@
-import { Card } from "../card.tsx";
+import { Card, Words } from "../parts/parts.tsx";
 import type { Metrics } from "../data/metrics.ts";
-import { formatCents, fromNumber } from "../format.ts";
-import { Table } from "../table.tsx";
-import { Words } from "../words.tsx";
+import { formatCents, fromNumber } from "../parts/format.ts";
+import { Table } from "../parts/table.tsx";
 import {
   type AnswerCount,
   answersOf,

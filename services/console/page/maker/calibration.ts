@@ -1,7 +1,7 @@
 /** Compares predicted probabilities with what happened, for bets and for hypothetical boxes, by one rule. */
 import type { SolverInfo, Thesis } from "@rangemaker/client";
 import { CALIBRATION } from "../../../../lib/problems/mod.ts";
-import { counted, toNumber } from "../format.ts";
+import { counted, toNumber } from "../parts/format.ts";
 import { labelOf } from "../trade/chart_spans.ts";
 
 /** A decided bet with the probability that was quoted for it. */

@@ -1,9 +1,9 @@
 import type { SolverInfo } from "@rangemaker/client";
-import { Card } from "../card.tsx";
-import { formatShare } from "../format.ts";
-import { Table } from "../table.tsx";
+import { Card } from "../parts/parts.tsx";
+import { formatShare } from "../parts/format.ts";
+import { Table } from "../parts/table.tsx";
 import { type Forecast, forecastsOf, type PredictedBet, RULE, verdictOf } from "./calibration.ts";
-import { Plot } from "../plot.tsx";
+import { Plot } from "../parts/plot.tsx";
 
 interface CalibrationProps {
   /** Undefined while bets whose window is over wait for prices: those that users lose do not wait. */

@@ -11,7 +11,7 @@ import {
   formatShare,
   fromNumber,
   toNumber,
-} from "../format.ts";
+} from "../parts/format.ts";
 import { COUNT_MIN, deviationOf, OVERLAP, payoutOf, type PredictedBet } from "./calibration.ts";
 import { lateBets } from "./exposure.ts";
 

@@ -3,7 +3,14 @@ import { formatUnits, type Thesis } from "@rangemaker/client";
 import { worstCaseLoss } from "../../../../lib/prices/worst_case_loss.ts";
 import { PROBLEMS } from "../../../../lib/problems/mod.ts";
 import { isDecided } from "../data/live_breaches.ts";
-import { counted, formatCents, formatLoss, formatShare, formatTime, toNumber } from "../format.ts";
+import {
+  counted,
+  formatCents,
+  formatLoss,
+  formatShare,
+  formatTime,
+  toNumber,
+} from "../parts/format.ts";
 import { labelOf } from "../trade/chart_spans.ts";
 
 /** What the open bets of one market bring, by the price to which it moves now and at which it stays. */

@@ -10,11 +10,11 @@ import {
   formatQuotePrice,
   formatRange,
   toNumber,
-} from "../format.ts";
+} from "../parts/format.ts";
 import { labelOf } from "../trade/chart_spans.ts";
 import { openOf, payoffOf, timeTexts, worstLossOf } from "./exposure.ts";
 import { freshPrice } from "./open_bets.tsx";
-import { Plot, ProfitPlot } from "../plot.tsx";
+import { Plot, ProfitPlot } from "../parts/plot.tsx";
 
 interface ExposureProps {
   model: PageModel;

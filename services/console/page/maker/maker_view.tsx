@@ -1,9 +1,9 @@
 import { useEffect } from "preact/hooks";
 import { systemClock } from "@rangemaker/client";
-import { Card } from "../card.tsx";
+import { Card } from "../parts/parts.tsx";
 import type { PageModel } from "../data/page_model.ts";
-import { formatTime, shortAddress } from "../format.ts";
-import type { View } from "../shell.tsx";
+import { formatTime, shortAddress } from "../parts/format.ts";
+import type { View } from "../parts/view.tsx";
 import { Answers } from "./answers_card.tsx";
 import { Calibration } from "./calibration_card.tsx";
 import type { PredictedBet } from "./calibration.ts";

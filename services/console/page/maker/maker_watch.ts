@@ -16,7 +16,7 @@ import { type Metrics, parseMetrics } from "../data/metrics.ts";
 import { messageOf } from "../../../../lib/errors.ts";
 import type { MakerStatus } from "../data/maker_status.ts";
 import type { MarketState, PriceFeed } from "../data/price_feed.ts";
-import { durationText, formatAmount, formatUsdc } from "../format.ts";
+import { durationText, formatAmount, formatUsdc } from "../parts/format.ts";
 import { PriceGaps } from "./price_gaps.ts";
 import { uint64Schema } from "../../../../lib/protocol/scalars.ts";
 
@@ -140,30 +140,19 @@ export class MakerWatch {
 
   async #read(signal: AbortSignal): Promise<void> {
     try {
-      const known = this.state.value;
       const answer = await this.#readSolver(signal);
+      signal.throwIfAborted();
       const solver = answer ?? this.solver.value;
-      if (signal.aborted) return;
       this.solver.value = solver;
       // If the solver does not answer, use the one of the chain's first bet: most chains have one.
-      const address = answer?.info.address ?? known?.address ?? await this.#firstSolver();
-      // Differs for another solver or another chain.
-      const watched = `${address} ${await this.#client.genesisHash()}`;
-      if (signal.aborted) return;
-      if (watched !== this.#watched) {
-        this.#closeWatch();
-        this.#gaps = new PriceGaps(this.#client, this.#model.markets);
-        if (this.#watched !== "") [this.#probabilities, this.#cursor] = [new Map(), "0"];
-      }
-      const watch = this.#watch ?? await this.#client.watch({}, { solver: address });
-      if (signal.aborted) return watch === this.#watch ? undefined : watch.close();
-      // Kept before anything else can fail, so that the next pass does not open another one.
-      [this.#watch, this.#watched] = [watch, watched];
+      const address = answer?.info.address ?? this.state.value?.address ??
+        await this.#firstSolver();
+      const watch = await this.#watchOf(address, signal);
       const account = await this.#client.account(address);
-      if (signal.aborted) return;
+      signal.throwIfAborted();
       const { theses } = watch;
       const gaps = await this.#gaps.read(theses, this.#model.serverClock.now());
-      if (signal.aborted) return;
+      signal.throwIfAborted();
       const readAtMs = this.#clock.now();
       const isLive = watch.state === "live";
       const arePlaced = isLive && readAtMs > (solver?.readAtMs ?? 0) + PLACED_MS;
@@ -171,9 +160,28 @@ export class MakerWatch {
       this.state.value = { solver, address, placing, account, theses, gaps, readAtMs };
       this.#problem.value = isLive ? undefined : "reconnecting";
     } catch (thrown) {
+      if (signal.aborted) return;
       if (!isRangemakerError(thrown)) throw thrown;
-      if (!signal.aborted) this.#problem.value = reasonOf(thrown);
+      this.#problem.value = reasonOf(thrown);
     }
+  }
+
+  /** The watch of a solver's bets: a new one for another solver or another chain. */
+  async #watchOf(address: Address, signal: AbortSignal): Promise<ThesisWatch> {
+    const watched = `${address} ${await this.#client.genesisHash()}`;
+    signal.throwIfAborted();
+    if (watched !== this.#watched) {
+      this.#closeWatch();
+      this.#gaps = new PriceGaps(this.#client, this.#model.markets);
+      if (this.#watched !== "") [this.#probabilities, this.#cursor] = [new Map(), "0"];
+    }
+    if (this.#watch !== undefined) return this.#watch;
+    const watch = await this.#client.watch({}, { solver: address });
+    if (signal.aborted) watch.close();
+    signal.throwIfAborted();
+    // Kept before anything else can fail, so that the next pass does not open another one.
+    [this.#watch, this.#watched] = [watch, watched];
+    return watch;
   }
 
   async #firstSolver(): Promise<Address> {

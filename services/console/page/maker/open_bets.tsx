@@ -3,10 +3,10 @@ import type { Thesis } from "@rangemaker/client";
 import { riskOf } from "../../../../lib/protocol/bet.ts";
 import { isDecided } from "../data/live_breaches.ts";
 import type { PageModel } from "../data/page_model.ts";
-import { formatAmount, formatLoss, formatRange, shortAddress, toNumber } from "../format.ts";
-import { type Sort, Table } from "../table.tsx";
+import { formatAmount, formatLoss, formatRange, shortAddress, toNumber } from "../parts/format.ts";
+import { type Sort, Table } from "../parts/table.tsx";
 import { multiplierOf } from "../trade/odds.ts";
-import { useNow } from "../use_now.ts";
+import { useNow } from "../parts/use_now.ts";
 import { decidingPrice, timeTexts } from "./exposure.ts";
 
 /** The price of a market of now; undefined if it is missing or old. A view is not redrawn with it. */

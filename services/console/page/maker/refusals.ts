@@ -1,6 +1,6 @@
 /** The solver's answers since its start. */
 import type { Metrics } from "../data/metrics.ts";
-import { counted, formatShare, formatTime } from "../format.ts";
+import { counted, formatShare, formatTime } from "../parts/format.ts";
 
 /** The kinds of requests, each with the counter of its answers. */
 export const REQUESTS = [

@@ -1,13 +1,13 @@
 import type { Thesis } from "@rangemaker/client";
 import { useMemo } from "preact/hooks";
 import { DAY_MS } from "../../../../lib/time.ts";
-import { Card } from "../card.tsx";
+import { Card } from "../parts/parts.tsx";
 import type { PageModel } from "../data/page_model.ts";
 import { isDecided } from "../data/live_breaches.ts";
-import { formatDay, formatProfit, formatTime } from "../format.ts";
-import { Table } from "../table.tsx";
+import { formatDay, formatProfit, formatTime } from "../parts/format.ts";
+import { Table } from "../parts/table.tsx";
 import { makerCsv } from "../trade/history.ts";
-import { download } from "../trade/positions.tsx";
+import { download } from "../trade/your_bets.tsx";
 import {
   COMPARED_NOTE,
   earnedText,
@@ -16,7 +16,7 @@ import {
   profitHistory,
   resultsText,
 } from "./earnings.ts";
-import { ProfitPlot } from "../plot.tsx";
+import { ProfitPlot } from "../parts/plot.tsx";
 
 /** Results are compared this often while no bet is settled, because periods move on. */
 const PERIOD_STEP_MS = 5_000;

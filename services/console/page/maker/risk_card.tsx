@@ -1,8 +1,7 @@
 import type { Account, Thesis } from "@rangemaker/client";
-import { Card } from "../card.tsx";
+import { Card, Fact, Words } from "../parts/parts.tsx";
 import type { PageModel } from "../data/page_model.ts";
 import { resultsOf } from "../data/results.ts";
-import { Fact } from "../fact.tsx";
 import {
   counted,
   formatCents,
@@ -10,9 +9,8 @@ import {
   formatProfit,
   formatTime,
   shortAddress,
-} from "../format.ts";
+} from "../parts/format.ts";
 import { labelOf } from "../trade/chart_spans.ts";
-import { Words } from "../words.tsx";
 import { runbookOf } from "../operator/finding.ts";
 import { NEEDS_BACKFILL } from "../operator/problems.ts";
 import {

@@ -3,7 +3,7 @@ import { type Problem, PROBLEM_GROUPS } from "../../../../lib/problems/mod.ts";
 import { type MetricsHistory, RECENT_MS } from "../data/metrics.ts";
 import type { ServiceName } from "../data/service_watch.ts";
 import type { Providers } from "../data/providers.ts";
-import { counted, durationText, formatShare, formatTime } from "../format.ts";
+import { counted, durationText, formatShare, formatTime } from "../parts/format.ts";
 
 /** Whether a problem belongs to a process, so that only its first service reports it. */
 export const isProcessProblem = (problem: Problem) => PROBLEM_GROUPS.services.includes(problem);

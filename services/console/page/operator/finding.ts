@@ -1,7 +1,7 @@
 /** A problem as the operator reads it. */
 import { type Problem, SERVICE_DOWN } from "../../../../lib/problems/mod.ts";
 import { isAway, type ServiceName, type ServiceState } from "../data/service_watch.ts";
-import { counted, durationText, formatTime } from "../format.ts";
+import { counted, durationText, formatTime } from "../parts/format.ts";
 import type { Repair } from "./repairs.ts";
 
 /** A problem that an operator must look at, with the members of its {@link Repair} if known. */

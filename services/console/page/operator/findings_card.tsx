@@ -1,11 +1,10 @@
 import { useSignal } from "@preact/signals";
 import { systemClock } from "@rangemaker/client";
-import { Card } from "../card.tsx";
+import { Card, Words } from "../parts/parts.tsx";
 import type { ServiceState } from "../data/service_watch.ts";
-import { formatTime } from "../format.ts";
-import { NotifyButton } from "../notify_button.tsx";
-import { useNow } from "../use_now.ts";
-import { Words } from "../words.tsx";
+import { formatTime } from "../parts/format.ts";
+import { NotifyButton } from "../parts/notify_button.tsx";
+import { useNow } from "../parts/use_now.ts";
 import {
   deadlineText,
   type Finding,

@@ -20,8 +20,8 @@ import {
   ServiceWatch,
   unknownOf,
 } from "../data/service_watch.ts";
-import { notify } from "../notify_button.tsx";
-import type { View } from "../shell.tsx";
+import { notify } from "../data/notify.ts";
+import type { View } from "../parts/view.tsx";
 import { Ended, Findings } from "./findings_card.tsx";
 import { isCritical } from "./finding.ts";
 import { afterLook, hadNoCause, newAlarmOf, type SeenProblems } from "./problem_times.ts";

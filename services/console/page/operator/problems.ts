@@ -8,7 +8,7 @@ import {
 } from "../../../../lib/problems/mod.ts";
 import { RECENT_MS, worstOf } from "../data/metrics.ts";
 import { isSilent, isUp, type ServiceName, type ServiceState } from "../data/service_watch.ts";
-import { durationText } from "../format.ts";
+import { durationText } from "../parts/format.ts";
 import { countedFor, formatValue, isProcessProblem, isWarmingUp } from "./figures.ts";
 import { type Finding, isAbsence, isCritical, type StartedFinding } from "./finding.ts";
 import type { Repair } from "./repairs.ts";

@@ -1,6 +1,6 @@
 /** Commands that backfill the prices that bets need. */
 import { formatUnits, type RangemakerClient, type Thesis } from "@rangemaker/client";
-import { counted, formatAmount } from "../format.ts";
+import { counted, formatAmount } from "../parts/format.ts";
 
 /** How an operator fixes a problem, and whom the problem affects. */
 export interface Repair {

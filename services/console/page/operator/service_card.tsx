@@ -1,10 +1,9 @@
 import { scaleLinear } from "d3-scale";
 import { isBeyond } from "../../../../lib/problems/mod.ts";
-import { Card } from "../card.tsx";
+import { Card, Fact } from "../parts/parts.tsx";
 import { TREND_MAX } from "../data/metrics.ts";
 import { isAway, isUp, type ServiceState } from "../data/service_watch.ts";
-import { Fact } from "../fact.tsx";
-import { durationText, formatTime } from "../format.ts";
+import { durationText, formatTime } from "../parts/format.ts";
 import { alertText, figuresText, formatValue, isWarmingUp, useOf } from "./figures.ts";
 import { serviceVerdictOf, type StartedFinding } from "./finding.ts";
 

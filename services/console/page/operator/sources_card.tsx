@@ -1,8 +1,8 @@
-import { Card } from "../card.tsx";
+import { Card } from "../parts/parts.tsx";
 import type { Providers } from "../data/providers.ts";
 import { isAway, type ServiceState } from "../data/service_watch.ts";
-import { formatQuotePrice, formatTime, toNumber } from "../format.ts";
-import { type Column, Table } from "../table.tsx";
+import { formatQuotePrice, formatTime, toNumber } from "../parts/format.ts";
+import { type Column, Table } from "../parts/table.tsx";
 import { faultText, formatAge, formatPoints, sourceVerdictOf } from "./figures.ts";
 import { BACK_MS } from "./problems.ts";
 

@@ -1,13 +1,12 @@
 import { useSignal } from "@preact/signals";
-import { Card } from "../card.tsx";
+import { Card, Fact } from "../parts/parts.tsx";
 import type { PageModel } from "../data/page_model.ts";
 import type { User } from "../data/session.ts";
-import { Fact } from "../fact.tsx";
-import { formatUsdc, shortAddress } from "../format.ts";
+import { formatUsdc, shortAddress } from "../parts/format.ts";
 import { explain, explainDeposit } from "../data/explain.ts";
 import { numberError, parseDecimal } from "./input.ts";
 import { chainObstacle } from "./next_step.ts";
-import { switchChain } from "./quote_button.tsx";
+import { switchChain } from "./slip_facts.ts";
 
 /** Account setup: choose a key, then get funds. */
 export function AccountPanel({ model }: { model: PageModel }) {

@@ -1,26 +1,14 @@
-import type { Thesis } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
-import { durationText, formatAmount } from "../format.ts";
+import { durationText } from "../parts/format.ts";
 import type { BetSlip } from "./bet_slip.ts";
-import {
-  amountText,
-  describeDraft,
-  type Draft,
-  type DraftFields,
-  errorText,
-  fieldsOf,
-  isUnreached,
-  LABELS,
-  repeatedDraft,
-  suggestedDraft,
-  timesOf,
-} from "./draft.ts";
+import { askQuote, repeatBet } from "./box_actions.ts";
 import { linkTo } from "./box_link.ts";
+import { amountText, type DraftFields, errorText, isUnreached, LABELS } from "./draft.ts";
 import { parseDuration, unitOf } from "./input.ts";
-import { fieldErrorsOf, isFix, spokenText } from "./next_step.ts";
-import { obstacleNow, QuoteButton, situationOf, switchChain } from "./quote_button.tsx";
+import { fieldErrorsOf } from "./next_step.ts";
+import { QuoteButton } from "./quote_button.tsx";
 import { LiveQuote, PlacedBet } from "./quote_panel.tsx";
-import { focusChart, showChart } from "./show_chart.ts";
+import { obstacleNow, situationOf } from "./slip_facts.ts";
 
 interface BetPanelProps {
   model: PageModel;
@@ -179,81 +167,6 @@ function CopyLink({ model, slip }: BetPanelProps) {
     );
   };
   return <button type="button" class="quiet" onClick={copyLink}>Copy link</button>;
-}
-
-/** A box around the price for the times in the fields. @param kept A box whose height is kept. */
-export function suggestionOf({ feed }: PageModel, slip: BetSlip, kept?: Draft): Draft | undefined {
-  const symbol = slip.symbol.peek();
-  const price = feed.latest.peek()[symbol]?.price;
-  if (price === undefined || !feed.loaded.peek().has(symbol)) return undefined;
-  const times = timesOf(slip.fields.peek());
-  return suggestedDraft(price, feed.seriesOf(symbol).secondMove(), times, kept);
-}
-
-/**
- * Draws a box around the price for the times in the fields, and announces it.
- *
- * @param options With `keepsHeight`, the box keeps its height.
- */
-export function suggestBox(model: PageModel, slip: BetSlip, { keepsHeight = false } = {}): void {
-  const draft = suggestionOf(model, slip, keepsHeight ? slip.draft : undefined);
-  if (draft === undefined) return void model.announce("The prices are still being loaded.");
-  const name = keepsHeight ? "Moved box" : slip.isEmpty ? "Suggested box" : "Fitted box";
-  slip.saveForUndo();
-  slip.edit(fieldsOf(draft));
-  showChart();
-  announceBox(model, slip, name);
-}
-
-/** Draws the box of an earlier bet around the present price, in its market and with its amount. */
-export function repeatBet(model: PageModel, slip: BetSlip, bet: Thesis): void {
-  const symbol = model.markets.find(bet.base, bet.quote)?.symbol;
-  const price = model.feed.latest.peek()[symbol ?? ""]?.price;
-  if (!symbol || price === undefined || slip.stage.peek().name === "sending") return;
-  slip.choose(symbol);
-  slip.saveForUndo();
-  slip.edit(repeatedDraft(bet, price, timesOf(slip.fields.value).startsInMs));
-  showChart();
-  const amount = formatAmount(bet.betAmount);
-  const name = `The same bet of ${amount} USDC on ${symbol}, around the price of now`;
-  announceBox(model, slip, name);
-}
-
-/** Announces where the box is now, or how to get one. */
-export function announceBox({ announce }: PageModel, { draft }: BetSlip, name = "Box"): void {
-  if (draft === undefined) announce("No box yet: press Enter for one.", { isAnswer: true });
-  else announce(`${name}: ${describeDraft(draft)}`, { isSpoken: true });
-}
-
-/** Clears the box and announces it. Focuses the chart, where the next box is drawn. */
-export function clearBox({ announce }: PageModel, slip: BetSlip): void {
-  slip.clear();
-  announce("The box was cleared.", { isSpoken: true });
-  focusChart();
-}
-
-/** Undoes the last change of the box, and announces the result. */
-export function undo(model: PageModel, slip: BetSlip): void {
-  if (slip.replaced.peek() === undefined) return;
-  slip.undo();
-  announceBox(model, slip);
-}
-
-/** Requests a quote. If there is an obstacle, removes it or announces it. */
-export function askQuote(model: PageModel, slip: BetSlip): void {
-  const obstacle = obstacleNow(model, slip);
-  if (obstacle === undefined) return void slip.quote();
-  const { action } = obstacle;
-  if (action === "suggest" || isFix(obstacle)) {
-    return suggestBox(model, slip, { keepsHeight: action === "move" });
-  }
-  if (action === "switch") return switchChain(model);
-  if (obstacle.amount) return slip.enterOnce(amountText(obstacle.amount));
-  const field = document.getElementById(`field-${obstacle.field}`);
-  // The page shows it, and the error of a field is read as that gets the focus.
-  const isRead = field !== document.activeElement && field?.ariaInvalid === "true";
-  field?.focus();
-  if (!isRead) model.announce(spokenText(obstacle), { isSpoken: true, isAnswer: true });
 }
 
 /** Choices of {@link Tolerance}, in percent. */

@@ -26,7 +26,7 @@ const REFRESH_MS = 1_000;
 
 export interface BetSlipOptions extends SlipVoiceOptions {
   session: Pick<Session, "user">;
-  estimate: Estimator;
+  estimator: Estimator;
   drafts: DraftStore;
   maker: Pick<MakerStatus, "info">;
   /** Returns the obstacle to a quote, if there is one. */
@@ -61,7 +61,7 @@ export class BetSlip {
   constructor(symbol: string, options: BetSlipOptions) {
     this.symbol = signal(symbol);
     this.fields = signal(options.drafts.of(symbol) ?? EMPTY_FIELDS);
-    this.estimator = options.estimate;
+    this.estimator = options.estimator;
     this.tolerancePercent = signal(options.drafts.tolerancePercent);
     this.lock = new PressLock(options.clock);
     this.#options = options;
@@ -246,7 +246,7 @@ export class BetSlip {
         if (stage.name !== "quoted") continue;
         this.estimator.clear();
         this.lock.begin();
-        this.#voice.quote(stage);
+        this.#voice.announceQuote(stage);
       }
     } catch (thrown) {
       if (version === this.#version) this.#fail(thrown, signedStartMs);
@@ -304,7 +304,7 @@ export class BetSlip {
     this.stage.value = { name: "draft" };
     if (this.#bet === undefined) this.estimator.clear();
     this.refresh();
-    this.#voice.still(() =>
+    this.#voice.speakWhenUnchanged(() =>
       this.stage.value.name === "draft" ? stillText(this.#options.obstacle(), this) : ""
     );
   }

@@ -1,5 +1,5 @@
 /** Turns a drag on the chart into a box: a new one, or the drawn one moved or resized. */
-import { decimalsOf, toNumber } from "../format.ts";
+import { decimalsOf, toNumber } from "../parts/format.ts";
 import type { Scales } from "./chart_scales.ts";
 import { type Corners, type Draft, draftOf, DURATION_MIN_MS, START_MIN_MS } from "./draft.ts";
 
@@ -27,7 +27,7 @@ function pointAt({ x, y, nowMs }: Scales, atX: number, atY: number): ChartPoint 
 export const REACH = { mouse: 8, touch: 24 };
 
 /** The same distance outside a box: a finger that just misses it must not draw a new one. */
-export const MARGIN = { mouse: 8, touch: 40 };
+const MARGIN = { mouse: 8, touch: 40 };
 
 /** The area in which a box can be grabbed, in pixels. It is larger than a small box. */
 export function grabArea({ x, y, nowMs }: Scales, draft: Draft, reach: number) {
@@ -42,20 +42,15 @@ function widened(from: number, to: number, least: number): [from: number, to: nu
   return [from - missing, to + missing];
 }
 
-/**
- * The part that a pointer would drag.
- *
- * @param reach Distance to a side within which it is grabbed, in pixels.
- * @param margin The same outside of the box.
- */
+/** The part that a pointer would drag. */
 export function gripAt(
   scales: Scales,
   draft: Draft | undefined,
   atX: number,
   atY: number,
-  reach: number,
-  margin = reach,
+  by: keyof typeof REACH,
 ): Grip {
+  const [reach, margin] = [REACH[by], MARGIN[by]];
   if (draft === undefined) return { kind: "new" };
   const { left, right, top, bottom } = grabArea(scales, draft, reach);
   const isBeside = atX >= left - margin && atX <= right + margin;

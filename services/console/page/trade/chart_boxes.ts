@@ -8,7 +8,7 @@ import {
   formatGain,
   formatTime,
   toNumber,
-} from "../format.ts";
+} from "../parts/format.ts";
 import type { Draft } from "./draft.ts";
 
 /** The look of a box, by its state. States never differ by colour alone. */

@@ -1,8 +1,8 @@
 import { useEffect, useRef } from "preact/hooks";
 import type { Market } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
-import { useNow } from "../use_now.ts";
-import { clearBox, undo } from "./bet_panel.tsx";
+import { useNow } from "../parts/use_now.ts";
+import { clearBox, undo } from "./box_actions.ts";
 import { openText } from "./chart_boxes.ts";
 import { betsOf, type ChartSource, contentOf } from "./chart_content.ts";
 import { CHART_KEYS, zoomBy } from "./chart_keys.ts";

@@ -3,16 +3,16 @@ import type { Signal } from "@preact/signals";
 import type { Market, Quote, Thesis } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import type { Point } from "../data/price_series.ts";
-import { formatCents } from "../format.ts";
-import { suggestionOf } from "./bet_panel.tsx";
+import { formatCents } from "../parts/format.ts";
 import type { BetSlip } from "./bet_slip.ts";
+import { suggestionOf } from "./box_actions.ts";
 import { betAt, boxOfDraft, boxOfQuote, boxOfThesis, type ChartBox } from "./chart_boxes.ts";
 import type { ChartContent } from "./chart_frame.ts";
 import type { ChartProbe } from "./chart_probe.ts";
-import { isOld } from "./market_choice.tsx";
-import { estimateNow } from "./quote_button.tsx";
 import type { Draft } from "./draft.ts";
+import { isOld } from "./market_state.ts";
 import { signableMs } from "./quote_life.ts";
+import { estimateNow } from "./slip_facts.ts";
 
 /** Everything that the chart of a market shows and changes. */
 export interface ChartSource {

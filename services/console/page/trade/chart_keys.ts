@@ -1,12 +1,12 @@
+import { announceBox, askQuote, clearBox, suggestBox, undo } from "./box_actions.ts";
 import { countdownOf, nextToEnd, whereabouts } from "./chart_boxes.ts";
-import { announceBox, askQuote, clearBox, suggestBox, undo } from "./bet_panel.tsx";
 import { betsOf, type ChartSource } from "./chart_content.ts";
 import { labelOf, ZOOM_STEP, zoomed } from "./chart_spans.ts";
-import { priceText } from "./market_choice.tsx";
+import { priceText } from "./market_state.ts";
 import { MARKET_TEXTS } from "./next_step.ts";
-import { obstacleNow } from "./quote_button.tsx";
 import { signableMs } from "./quote_life.ts";
 import { focusNextStep } from "./show_chart.ts";
+import { obstacleNow } from "./slip_facts.ts";
 
 /** The keys on the chart, for users. */
 export const CHART_KEYS = [

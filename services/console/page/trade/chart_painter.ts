@@ -1,6 +1,6 @@
 /** Draws one frame of the chart. */
 import { DAY_MS } from "../../../../lib/time.ts";
-import { formatDay, formatQuotePrice, formatTime } from "../format.ts";
+import { formatDay, formatQuotePrice, formatTime } from "../parts/format.ts";
 import {
   colorOf,
   labelArea,
@@ -62,7 +62,7 @@ function paintNow(frame: Frame): void {
   const { context, scales: { plot, x, nowMs }, palette } = frame;
   const nowX = x(nowMs);
   context.strokeStyle = palette["ink-soft"];
-  strokeLine(context, nowX, plot.top, nowX, plot.bottom, [3, 4]);
+  strokeLine(context, [nowX, plot.top], [nowX, plot.bottom], [3, 4]);
   context.fillStyle = palette.future;
   context.fillRect(nowX + 2, plot.bottom - 18, 32, 16);
   write(frame, "now", nowX + 5, plot.bottom - 10, { isBold: true });
@@ -74,7 +74,7 @@ function paintGrid(frame: Frame, tags: readonly Tag[]): void {
   context.strokeStyle = palette.grid;
   for (const price of y.ticks(Math.max(2, Math.floor((plot.bottom - plot.top) / 56)))) {
     const at = Math.round(y(price)) + 0.5;
-    strokeLine(context, plot.left, at, plot.right, at);
+    strokeLine(context, [plot.left, at], [plot.right, at]);
     if (tags.some(({ level }) => Math.abs(at - level) < TAG_HEIGHT)) continue;
     write(frame, formatQuotePrice(price), plot.right + 6, at, { width: PRICE_WIDTH });
   }
@@ -82,7 +82,7 @@ function paintGrid(frame: Frame, tags: readonly Tag[]): void {
   const isLong = toMs - fromMs > DAY_MS;
   for (const time of timeTicks(scales, isLong ? 90 : 64)) {
     const at = Math.round(x(time)) + 0.5;
-    strokeLine(context, at, plot.top, at, plot.bottom);
+    strokeLine(context, [at, plot.top], [at, plot.bottom]);
     if (at < TIME_INSET || at > plot.right - TIME_INSET) continue;
     const text = isLong ? formatDay(time) : formatTime(time);
     write(frame, text, at, plot.bottom + 13, { align: "center" });
@@ -161,8 +161,8 @@ function paintProbe(frame: Frame): void {
   const { place, text } = probe;
   const [at, level] = [x(place.time), y(place.price)];
   context.strokeStyle = palette["ink-soft"];
-  strokeLine(context, at, plot.top, at, plot.bottom, [2, 3]);
-  strokeLine(context, plot.left, level, plot.right, level, [2, 3]);
+  strokeLine(context, [at, plot.top], [at, plot.bottom], [2, 3]);
+  strokeLine(context, [plot.left, level], [plot.right, level], [2, 3]);
   const width = widthOf(frame, text);
   const left = Math.max(2, Math.min(at + 10, plot.right - width - 2));
   const above = level - 16 > plot.top + 10 ? level - 16 : level + 20;
@@ -251,7 +251,7 @@ function paintPrices(frame: Frame, tags: readonly Tag[]): void {
 function paintNewest({ context, scales: { plot }, palette }: Frame, at: number, level: number) {
   context.strokeStyle = palette.ink;
   context.globalAlpha = 0.45;
-  strokeLine(context, at, level, plot.right, level, [2, 3]);
+  strokeLine(context, [at, level], [plot.right, level], [2, 3]);
   context.globalAlpha = 1;
   context.beginPath();
   context.arc(at, level, 4, 0, 2 * Math.PI);
@@ -260,17 +260,15 @@ function paintNewest({ context, scales: { plot }, palette }: Frame, at: number, 
 
 function strokeLine(
   context: Frame["context"],
-  x1: number,
-  y1: number,
-  x2: number,
-  y2: number,
+  from: [x: number, y: number],
+  to: [x: number, y: number],
   dash: number[] = [],
 ): void {
   context.lineWidth = 1;
   context.setLineDash(dash);
   context.beginPath();
-  context.moveTo(x1, y1);
-  context.lineTo(x2, y2);
+  context.moveTo(...from);
+  context.lineTo(...to);
   context.stroke();
   context.setLineDash([]);
 }

@@ -1,16 +1,7 @@
 /** Mouse, pen, finger and keys on the chart. */
 import { type CancelTimer, systemClock } from "@rangemaker/client";
-import { announceBox, suggestBox } from "./bet_panel.tsx";
-import {
-  BoxDrag,
-  type Grip,
-  gripAt,
-  isOnHandle,
-  MARGIN,
-  nudged,
-  REACH,
-  strokeOf,
-} from "./box_drag.ts";
+import { announceBox, suggestBox } from "./box_actions.ts";
+import { BoxDrag, type Grip, gripAt, isOnHandle, nudged, strokeOf } from "./box_drag.ts";
 import { type ChartSource, isLocked, ownBetAt } from "./chart_content.ts";
 import { keysOf } from "./chart_keys.ts";
 import type { ChartProbe } from "./chart_probe.ts";
@@ -254,29 +245,31 @@ export class ChartPointer {
     this.#target.slip.replaced.value = undefined;
   }
 
-  /** Arrow keys move the box, with Shift they change its size. */
   #key(event: KeyboardEvent): void {
-    const [scales, draft] = [this.#target.chart.scales, this.#target.slip.draft];
-    const name = (event.ctrlKey || event.metaKey ? "ctrl " : "") + event.key.toLowerCase();
     if (event.key === "Escape" && this.#press !== undefined) {
       this.#cancel();
       return void this.#target.model.announce("The drag was undone.", { isSpoken: true });
     }
     // The press that moves the focus to a button does not press it.
     if (event.key === "Enter") event.preventDefault();
+    const name = (event.ctrlKey || event.metaKey ? "ctrl " : "") + event.key.toLowerCase();
+    const act = this.#keys[name];
     const isArrow = event.key.startsWith("Arrow");
     // The list of keys may have scrolled it away.
-    if (name !== "?" && (isArrow || this.#keys[name])) {
-      this.#element.scrollIntoView({ block: "nearest" });
-    }
-    if (!event.altKey && !event.repeat) this.#keys[name]?.();
-    if (scales === undefined || !isArrow) return;
+    if (name !== "?" && (isArrow || act)) this.#element.scrollIntoView({ block: "nearest" });
+    if (!event.altKey && !event.repeat) act?.();
+    if (isArrow) this.#nudge(event);
+  }
+
+  /** Arrow keys move the box, with Shift they change its size. */
+  #nudge(event: KeyboardEvent): void {
+    const { chart: { scales }, slip } = this.#target;
+    if (scales === undefined) return;
     event.preventDefault(); // so that the page does not scroll
-    if (draft === undefined) return;
-    const next = nudged(scales, draft, event);
+    const next = slip.draft && nudged(scales, slip.draft, event);
     if (next === undefined) return;
-    if (!event.repeat) this.#target.slip.saveForUndo();
-    this.#target.slip.edit(fieldsOf(next));
+    if (!event.repeat) slip.saveForUndo();
+    slip.edit(fieldsOf(next));
   }
 
   /** The position of an event on the chart, whichever element is on top there. */
@@ -288,7 +281,7 @@ export class ChartPointer {
   #gripAt(scales: Scales, event: PointerEvent): Grip {
     const { x, y } = this.#positionOf(event);
     const by = event.pointerType === "touch" ? "touch" : "mouse";
-    return gripAt(scales, this.#target.slip.draft, x, y, REACH[by], MARGIN[by]);
+    return gripAt(scales, this.#target.slip.draft, x, y, by);
   }
 }
 

@@ -4,7 +4,7 @@ import { type Bet, type Market, type RangemakerClient, systemClock } from "@rang
 import { Estimator } from "../data/estimator.ts";
 import type { MarketState } from "../data/price_feed.ts";
 import type { Point, PriceSeries } from "../data/price_series.ts";
-import { durationText, formatQuotePrice, formatTime } from "../format.ts";
+import { durationText, formatQuotePrice, formatTime } from "../parts/format.ts";
 import type { BetSlip } from "./bet_slip.ts";
 import { betOf, type Draft, draftOf } from "./draft.ts";
 import { parseDecimal } from "./input.ts";

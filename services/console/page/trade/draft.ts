@@ -3,7 +3,14 @@
  * it is quoted.
  */
 import { type Bet, formatUnits, parsePrice, type SolverInfo } from "@rangemaker/client";
-import { CENT, decimalsOf, durationText, formatRange, shownDigits, toNumber } from "../format.ts";
+import {
+  CENT,
+  decimalsOf,
+  durationText,
+  formatRange,
+  shownDigits,
+  toNumber,
+} from "../parts/format.ts";
 import { numberError, parseDecimal, parseDuration } from "./input.ts";
 
 /** A box before it is quoted: prices with 6 decimals, times in milliseconds. */

@@ -1,5 +1,5 @@
-import { theme } from "../theme.ts";
-import { toNumber } from "../format.ts";
+import { theme } from "../parts/theme.ts";
+import { toNumber } from "../parts/format.ts";
 import { type ChartContent, type Palette, readPalette } from "./chart_frame.ts";
 import { paint } from "./chart_painter.ts";
 import {

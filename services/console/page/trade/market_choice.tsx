@@ -1,8 +1,8 @@
 import { useComputed, useSignal } from "@preact/signals";
 import type { PageModel } from "../data/page_model.ts";
-import { formatQuotePrice, toNumber } from "../format.ts";
 import type { BetSlip } from "./bet_slip.ts";
 import { describeDraft } from "./draft.ts";
+import { isOld, priceText } from "./market_state.ts";
 
 /** Buttons that choose the market, with its price. */
 export function MarketChoice({ model, slip }: { model: PageModel; slip: BetSlip }) {
@@ -55,16 +55,4 @@ function MarketButton({ model, slip, symbol, isChosen }: MarketButtonProps) {
       {old && <span class="spoken">{old}</span>}
     </button>
   );
-}
-
-/** Whether the newest price is out of date. */
-export function isOld({ stateOf }: PageModel, symbol: string): boolean {
-  const state = stateOf(symbol);
-  return state === "stale" || state === "away";
-}
-
-/** The newest price of a market as text. */
-export function priceText({ feed }: PageModel, symbol: string): string {
-  const price = feed.latest.value[symbol]?.price;
-  return price === undefined ? "–" : formatQuotePrice(toNumber(price));
 }

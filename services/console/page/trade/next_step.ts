@@ -1,10 +1,10 @@
-/** Obstacles to a quote: one sentence and one button for each state. */
+/** The next step, to a quote and of a quote: one sentence and one button for each state. */
 import type { SolverInfo } from "@rangemaker/client";
 import type { UnresolvedBet } from "../data/bet_keeper.ts";
 import type { EstimateState } from "../data/estimator.ts";
 import { explain, explainRisk, type Explanation } from "../data/explain.ts";
 import type { MarketState } from "../data/price_feed.ts";
-import { formatAmount } from "../format.ts";
+import { formatAmount, formatCents } from "../parts/format.ts";
 import {
   type DraftFields,
   type FieldErrors,
@@ -13,9 +13,17 @@ import {
   LABELS,
   type ParsedFields,
 } from "./draft.ts";
-import { isWorthless, paysText, refusalWarning, warningOf } from "./odds.ts";
-import { checkingText } from "./quote_life.ts";
-import { CHECKING, OTHER_TAB, WAITING } from "./quote_step.ts";
+import {
+  changesOf,
+  isWorse,
+  isWorthless,
+  paysText,
+  refusalWarning,
+  warningOf,
+  withChance,
+} from "./odds.ts";
+import { checkingText, deadlineText, isOutside, overText, signableMs } from "./quote_life.ts";
+import type { LiveStage, QuotedStage } from "./stage.ts";
 
 /** All facts that decide whether a quote can be requested. */
 export interface Situation {
@@ -74,42 +82,57 @@ export function chainObstacle(
   };
 }
 
-const QUOTE = "Get a quote";
+const FIT = { button: "Fit its height", action: "fit" } as const;
+
+/** Refusals of a box that moving it, or changing its height, would fix. */
+const FIXES: Readonly<Record<string, Pick<Obstacle, "button" | "action">>> = {
+  OUTSIDE_RANGE: { button: "Move the box to the price", action: "move" },
+  RANGE_TOO_NARROW: FIT,
+  PAYOUT_TOO_LOW: FIT,
+};
+
+const CHECKING = "Outcome unknown, checking …";
+const OTHER_TAB = "Your other tab is placing a bet …";
+/** The disabled button while the chart shows why there are no bets. */
+const WAITING = "Waiting for live prices";
+
+const blocked = (text: string): Obstacle => ({ button: "Get a quote", text });
+
+/** What is in the way of a quote, in the order in which it is removed. */
+const OBSTACLES: readonly ((situation: Situation) => Obstacle | false | undefined)[] = [
+  ({ onItsWay }) => onItsWay?.isChecking === false && { button: OTHER_TAB, text: "" },
+  ({ onItsWay }) => onItsWay && { button: CHECKING, text: checkingText(onItsWay.offer.quote) },
+  ({ market }) => market !== "fresh" && { button: WAITING, text: "" },
+  wrongField,
+  ({ isEmpty }) =>
+    isEmpty && {
+      button: "Suggest a box",
+      text: "Draw a box on the chart, or fill in the fields.",
+      action: "suggest",
+    },
+  ({ unpriceable }) => unpriceable && { ...blocked(unpriceable.text), ...FIXES[unpriceable.code] },
+  ({ hasUser }) => !hasUser && blocked("Open your account first."),
+  ({ balance }) => balance === 0n && blocked("Take money to bet with first."),
+  ({ walletChainId, chainId }) => chainObstacle(walletChainId, chainId),
+  ({ nodeChainId }) =>
+    nodeChainId === undefined && { button: "Connecting …", text: "Asking the node …" },
+  ({ nodeChainId, chainId }) =>
+    nodeChainId !== chainId &&
+    blocked(`The node has chain ${nodeChainId}, and this page is for chain ${chainId}.`),
+];
 
 /** The first obstacle to a quote; undefined if there is none. */
 export function obstacleOf(situation: Situation): Obstacle | undefined {
-  const { market, chainId, nodeChainId, hasUser, walletChainId, balance } = situation;
-  const { onItsWay, isEmpty, unpriceable } = situation;
-  if (onItsWay?.isChecking === false) return { button: OTHER_TAB, text: "" };
-  if (onItsWay !== undefined) {
-    return { button: CHECKING, text: checkingText(onItsWay.offer.quote) };
-  }
-  if (market !== "fresh") return { button: WAITING, text: "" };
+  return OBSTACLES.map((obstacle) => obstacle(situation)).find(Boolean) || undefined;
+}
+
+function wrongField(situation: Situation): Obstacle | undefined {
   const wrong = firstError(fieldErrorsOf(situation));
-  if (wrong !== undefined) {
-    const amount = wrong.field === "amount" ? largestBet(situation) : undefined;
-    return amount === undefined
-      ? { ...wrong, button: `Check “${LABELS[wrong.field]}”`, action: "correct" }
-      : { ...wrong, button: `Bet ${formatAmount(amount)} USDC`, action: "reduce", amount };
-  }
-  if (isEmpty) {
-    const text = "Draw a box on the chart, or fill in the fields.";
-    return { button: "Suggest a box", text, action: "suggest" };
-  }
-  const blocked = (text: string): Obstacle => ({ button: QUOTE, text });
-  const fix = unpriceable && FIXES[unpriceable.code];
-  if (fix) return { ...fix, text: unpriceable.text };
-  if (unpriceable) return blocked(unpriceable.text);
-  if (!hasUser) return blocked("Open your account first.");
-  if (balance === 0n) return blocked("Take money to bet with first.");
-  const wrongChain = chainObstacle(walletChainId, chainId);
-  if (wrongChain !== undefined) return wrongChain;
-  if (nodeChainId !== undefined && nodeChainId !== chainId) {
-    return blocked(`The node has chain ${nodeChainId}, and this page is for chain ${chainId}.`);
-  }
-  return nodeChainId === undefined
-    ? { button: "Connecting …", text: "Asking the node …" }
-    : undefined;
+  const amount = wrong?.field === "amount" ? largestBet(situation) : undefined;
+  if (wrong === undefined) return undefined;
+  return amount === undefined
+    ? { ...wrong, button: `Check “${LABELS[wrong.field]}”`, action: "correct" }
+    : { ...wrong, button: `Bet ${formatAmount(amount)} USDC`, action: "reduce", amount };
 }
 
 /** Whether a change of the box removes an obstacle. */
@@ -130,15 +153,6 @@ export function stillText(
   if (obstacle?.text === "" || draft === undefined) return ""; // the chart shows the reason
   return terms && obstacle && isFix(obstacle) ? spokenText(obstacle) : terms || undefined;
 }
-
-const FIT = { button: "Fit its height", action: "fit" } as const;
-
-/** Refusals of a box that moving it, or changing its height, would fix. */
-const FIXES: Readonly<Record<string, Pick<Obstacle, "button" | "action">>> = {
-  OUTSIDE_RANGE: { button: "Move the box to the price", action: "move" },
-  RANGE_TOO_NARROW: FIT,
-  PAYOUT_TOO_LOW: FIT,
-};
 
 /** The errors of the fields. Without a box, prices may be empty, and limits are not checked. */
 export function fieldErrorsOf(situation: Situation): FieldErrors {
@@ -205,4 +219,82 @@ export function boxText(
   const warning = warningOf(estimate, info?.config.maxPayoutRatio);
   const refusal = refusalWarning(estimate, tolerancePercent);
   return [`Your box ${paysText(estimate)}.`, warning, refusal].filter(Boolean).join(" ");
+}
+
+/** All facts that decide the next step of a quote. */
+export interface QuoteSituation {
+  stage: LiveStage;
+  /** A key of this browser signs without a prompt. */
+  isDevelopmentKey: boolean;
+  /** A signed bet whose outcome is not known: this one, or another. */
+  onItsWay: Pick<UnresolvedBet, "isChecking"> | undefined;
+  /** Undefined before the node has answered. */
+  balance: bigint | undefined;
+  /** No prices arrive. */
+  isAway: boolean;
+  /** The newest price, if there is one. */
+  price: bigint | undefined;
+}
+
+export interface QuoteStep {
+  button: string;
+  note?: string;
+  /** By when to sign: never cut off, unlike a long note. */
+  deadline?: string;
+  /** Style of the note. After a failure, the quote is over. */
+  look?: "warned" | "failure";
+  /** Action of the button; if absent, the button waits. */
+  action?: "sign" | "renew";
+  /** Text of the button that returns to the box. */
+  back?: string;
+}
+
+const SIGN = "Sign and place the bet";
+const BACK = "Change the box";
+const OUTSIDE =
+  "The price is outside the box. It has to be inside when the window starts, or you lose. ";
+
+export function quoteStepOf(situation: QuoteSituation, nowMs: number): QuoteStep {
+  const { stage, isDevelopmentKey, onItsWay, balance, isAway } = situation;
+  if (stage.name === "sending") {
+    if (!onItsWay?.isChecking) return { button: "Placing the bet …" };
+    return { button: CHECKING, note: checkingText(stage.offer.quote) };
+  }
+  if (stage.name === "signing") {
+    const note = stage.isAgain
+      ? "The odds changed, within what you accept: one more signature."
+      : "";
+    const deadline = deadlineText(stage.offer.quote, nowMs);
+    if (isDevelopmentKey) return { button: "Signing …", note, deadline };
+    return { button: "Sign in your wallet …", note, deadline, back: "Cancel" };
+  }
+  if (onItsWay) {
+    const note = "This quote waits for another signed bet.";
+    return { button: onItsWay.isChecking ? CHECKING : OTHER_TAB, note, back: BACK };
+  }
+  const { quote } = stage.offer;
+  if (balance !== undefined && quote.betAmount > balance) {
+    const note = `Your balance is ${formatAmount(balance)} USDC now: bet less.`;
+    return { button: SIGN, note, look: "failure", back: BACK };
+  }
+  if (signableMs(quote, nowMs) === 0) {
+    const note = stage.refusal ?? overText(quote);
+    return { button: "Ask for a new quote", note, look: "failure", action: "renew", back: BACK };
+  }
+  if (isAway) return { button: WAITING, note: "", back: BACK };
+  return { ...signStep(situation, stage, nowMs), back: BACK };
+}
+
+/** The step of a live quote. */
+function signStep({ price }: QuoteSituation, stage: QuotedStage, nowMs: number): QuoteStep {
+  const { refusal, offer, offer: { quote } } = stage;
+  const isOut = price !== undefined && isOutside(quote, price);
+  const outside = isOut ? OUTSIDE : "";
+  return {
+    button: refusal ? `Sign again: ${formatCents(quote.payout)}${withChance(offer)}` : SIGN,
+    note: changesOf(stage),
+    deadline: outside + deadlineText(quote, nowMs),
+    action: "sign",
+    ...((isOut || refusal || isWorse(stage)) && { look: "warned" }),
+  };
 }

@@ -2,7 +2,7 @@
 import { type Signal, signal } from "@preact/signals";
 import type { CancelTimer, Clock, Quote } from "@rangemaker/client";
 import { DEADLINE_MARGIN_MS } from "../data/bet_keeper.ts";
-import { durationText, formatTime } from "../format.ts";
+import { durationText, formatTime } from "../parts/format.ts";
 
 /** Nothing is signed later than this before the end, because a signature takes time to arrive. */
 const SIGN_MARGIN_MS = 5_000;

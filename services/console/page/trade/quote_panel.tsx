@@ -1,7 +1,7 @@
 import { useEffect } from "preact/hooks";
 import type { Quote, Thesis } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
-import { Fact } from "../fact.tsx";
+import { Fact, Signed } from "../parts/parts.tsx";
 import { gainOf, isDecided, outcomeDetail } from "../data/live_breaches.ts";
 import {
   durationText,
@@ -10,13 +10,12 @@ import {
   formatGain,
   formatRange,
   formatTime,
-} from "../format.ts";
-import { useNow } from "../use_now.ts";
-import { Signed } from "../words.tsx";
+} from "../parts/format.ts";
+import { useNow } from "../parts/use_now.ts";
 import type { BetSlip } from "./bet_slip.ts";
 import { runText } from "./chart_boxes.ts";
+import { quoteStepOf } from "./next_step.ts";
 import { repricedText, warningOf } from "./odds.ts";
-import { quoteStepOf } from "./quote_step.ts";
 import { showChart } from "./show_chart.ts";
 import type { LiveStage, PlacedStage } from "./stage.ts";
 import { leastOf, Terms } from "./terms.tsx";

@@ -1,6 +1,5 @@
 /** Signs a bet; again if its price moves meanwhile, within the user's tolerance. */
 import {
-  type Bet,
   hasPriceMoved,
   isRangemakerError,
   type Offer,
@@ -61,11 +60,19 @@ export async function* signingStages(
   { user, symbol, tolerancePercent, serverClock, maySign }: SigningOptions,
 ): AsyncGenerator<Stage, void> {
   const first = stage.offer;
+  const { lowerPrice, upperPrice, startTime, endTime, deadline, betAmount } = first.quote;
+  const before = { payout: first.quote.payout, isQuote: true };
+  const box = { lowerPrice, upperPrice, durationMs: endTime - startTime };
+  const quoteIn = (startsInMs: number) => {
+    const bet = betOf(symbol, { ...box, startsInMs }, betAmount, serverClock.now());
+    return user.client.quote(bet);
+  };
+  let current = stage;
   for (let signedAgain = 0;; signedAgain++) {
-    const { offer } = stage;
+    const { offer } = current;
     const signature = await sign(user, offer);
     // The wallet's prompt may have been open for long: a late quote is not sent.
-    if (signableMs(offer.quote, serverClock.now()) === 0) return yield stage;
+    if (signableMs(offer.quote, serverClock.now()) === 0) return yield current;
     yield { name: "sending", offer, first };
     const outcome = await user.portfolio.bets.send({ offer, signature });
     void user.portfolio.refresh();
@@ -76,26 +83,20 @@ export async function* signingStages(
     if (outcome.name === "expired") throw NOT_PLACED;
     if (!hasPriceMoved(outcome.reason)) throw outcome.reason;
     const aheadMs = offer.quote.startTime - serverClock.now();
-    const isTriedAgain = aheadMs > 0 && signedAgain < SIGNED_AGAIN_MAX;
-    yield { name: "signing", offer, first, isAgain: isTriedAgain };
-    const quoteIn = (startsInMs: number, nowMs = serverClock.now()) =>
-      user.client.quote(betStarting(startsInMs, symbol, offer.quote, nowMs));
-    const next = isTriedAgain ? await quoteIn(aheadMs) : undefined;
-    const isAccepted = next && isNear(next.quote, first.quote, tolerancePercent) && maySign();
+    const isAgain = aheadMs > 0 && signedAgain < SIGNED_AGAIN_MAX;
+    yield { name: "signing", offer, first, isAgain };
+    const next = isAgain ? await quoteIn(aheadMs) : undefined;
     const { isChecking } = user.portfolio.bets.resolved.peek()?.bet ?? {};
-    const before = { payout: first.quote.payout, isQuote: true };
-    const refusal = next && !isAccepted
-      ? beyondText(next.quote, first.quote, tolerancePercent)
-      : isChecking
-      ? UNANSWERED
-      : FASTER;
-    if (!isAccepted) {
-      const firstLeadMs = first.quote.startTime - (first.quote.deadline - QUOTE_LIFE_MS);
-      const later = await quoteIn(Math.max(0, firstLeadMs));
-      return yield { ...stage, offer: later, before, refusal };
+    const refusal = isChecking ? UNANSWERED : FASTER;
+    if (next && isNear(next.quote, first.quote, tolerancePercent) && maySign()) {
+      current = { ...stage, offer: next, before, refusal };
+      yield { name: "signing", offer: next, first, isAgain };
+      continue;
     }
-    stage = { ...stage, offer: next, before, refusal };
-    yield { name: "signing", offer: next, first, isAgain: true };
+    const beyond = next && beyondText(next.quote, first.quote, tolerancePercent);
+    const firstLeadMs = startTime - (deadline - QUOTE_LIFE_MS);
+    const later = await quoteIn(Math.max(0, firstLeadMs));
+    return yield { ...stage, offer: later, before, refusal: beyond ?? refusal };
   }
 }
 
@@ -109,11 +110,4 @@ async function sign(user: User, offer: Offer) {
     }
     throw thrown;
   }
-}
-
-/** The bet of a quote, with another start of its window. */
-function betStarting(startsInMs: number, symbol: string, quote: Quote, nowMs: number): Bet {
-  const { lowerPrice, upperPrice, startTime, endTime, betAmount } = quote;
-  const draft = { lowerPrice, upperPrice, startsInMs, durationMs: endTime - startTime };
-  return betOf(symbol, draft, betAmount, nowMs);
 }

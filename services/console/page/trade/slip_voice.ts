@@ -1,6 +1,7 @@
 import type { CancelTimer, Clock } from "@rangemaker/client";
 import type { Announce } from "../data/messages.ts";
-import { formatCents, formatTime } from "../format.ts";
+import { formatCents } from "../parts/format.ts";
+import { changesOf } from "./odds.ts";
 import { deadlineText, overText, signableMs } from "./quote_life.ts";
 import type { QuotedStage } from "./stage.ts";
 
@@ -33,7 +34,7 @@ export class SlipVoice {
   }
 
   /** Announces a quote, and later its expiry. Its terms are the description of its button. */
-  quote(stage: QuotedStage): void {
+  announceQuote(stage: QuotedStage): void {
     const { quote } = stage.offer;
     this.endQuote();
     const { announce, clock, serverClock } = this.#options;
@@ -61,49 +62,16 @@ export class SlipVoice {
   }
 
   /**
-   * Announces a text once the box is still.
+   * Announces a text once the box has not changed for a while.
    *
    * @param textOf Returns undefined while the text is unknown.
    */
-  still(textOf: () => string | undefined): void {
+  speakWhenUnchanged(textOf: () => string | undefined): void {
     this.#cancelStill();
     this.#cancelStill = this.#options.clock.after(STILL_MS, () => {
       const text = textOf();
-      if (text === undefined) return this.still(textOf);
+      if (text === undefined) return this.speakWhenUnchanged(textOf);
       if (text !== "") this.speak(text);
     });
   }
-}
-
-/** Smaller changes of a payout, as a share, are not announced. */
-const QUIET_SHARE = 0.01;
-
-/** A payout that is smaller by this share gets a warning. */
-const WARNED_SHARE = 0.05;
-
-/** By which share a quote pays more than what the user saw before. */
-function changeOf({ before, offer: { quote } }: QuotedStage): number {
-  return before === undefined ? 0 : Number(quote.payout) / Number(before.payout) - 1;
-}
-
-/** Whether a quote pays so much less than the last quote or estimate that it needs a warning. */
-export function isWorse(stage: QuotedStage): boolean {
-  return changeOf(stage) <= -WARNED_SHARE;
-}
-
-/** What has changed since the last quote or estimate, announced before signing; may be empty. */
-export function changesOf(stage: QuotedStage): string {
-  const { before, refusal, offer: { quote } } = stage;
-  const share = changeOf(stage);
-  const from = formatTime(quote.startTime);
-  const changes = refusal ? [refusal, `New quote, from ${from}.`] : [];
-  if (before !== undefined && Math.abs(share) >= QUIET_SHARE) {
-    const seen = `${formatCents(before.payout)} USDC`;
-    const than = refusal
-      ? `than the ${seen} that you signed for`
-      : `than the ${before.isQuote ? "quote before" : "estimate"} of ${seen}`;
-    const percent = Math.round(100 * Math.abs(share));
-    changes.push(`It pays ${percent} % ${share < 0 ? "less" : "more"} ${than}.`);
-  }
-  return changes.join(" ");
 }

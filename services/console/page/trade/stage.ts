@@ -2,7 +2,7 @@
 import type { Offer } from "@rangemaker/client";
 import type { EstimateState } from "../data/estimator.ts";
 import type { Explanation } from "../data/explain.ts";
-import { formatTime } from "../format.ts";
+import { formatTime } from "../parts/format.ts";
 
 export type Stage =
   /**

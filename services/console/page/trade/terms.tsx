@@ -1,5 +1,5 @@
-import { Fact } from "../fact.tsx";
-import { formatAmount, formatCents, formatUsdc } from "../format.ts";
+import { Fact } from "../parts/parts.tsx";
+import { formatAmount, formatCents, formatUsdc } from "../parts/format.ts";
 import { breakEvenOf, chanceText, multiplierOf, type Priced } from "./odds.ts";
 
 interface TermsProps {

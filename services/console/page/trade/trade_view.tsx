@@ -4,12 +4,13 @@ import { useEffect, useRef } from "preact/hooks";
 import { systemClock, type Thesis } from "@rangemaker/client";
 import { Estimator } from "../data/estimator.ts";
 import type { PageModel } from "../data/page_model.ts";
-import { formatRange } from "../format.ts";
-import type { View } from "../shell.tsx";
-import { useNextFocus } from "../use_next_focus.ts";
+import { formatRange } from "../parts/format.ts";
+import type { View } from "../parts/view.tsx";
+import { useNextFocus } from "../parts/use_next_focus.ts";
 import { AccountPanel } from "./account_panel.tsx";
-import { BetPanel, repeatBet } from "./bet_panel.tsx";
+import { BetPanel } from "./bet_panel.tsx";
 import { BetSlip } from "./bet_slip.ts";
+import { repeatBet } from "./box_actions.ts";
 import { DraftStore } from "./draft_store.ts";
 import { linkedBox } from "./box_link.ts";
 import { ChartCard } from "./chart_card.tsx";
@@ -17,10 +18,10 @@ import { stateOfBet } from "./chart_boxes.ts";
 import { pastShare } from "./chart_scales.ts";
 import { spanFor } from "./chart_spans.ts";
 import { estimateBox } from "./odds.ts";
-import { Positions } from "./positions.tsx";
-import { obstacleNow } from "./quote_button.tsx";
 import { followHistory } from "./quote_history.ts";
 import { focusNextStep, showChart } from "./show_chart.ts";
+import { obstacleNow } from "./slip_facts.ts";
+import { YourBets } from "./your_bets.tsx";
 
 /** The market that is shown first, if it exists: its prices move the most visibly. */
 const FIRST_MARKET = "ETH/USDT";
@@ -33,7 +34,7 @@ export function openTradeView(model: PageModel): View {
     markets.symbols[0] ?? FIRST_MARKET;
   const slip: BetSlip = new BetSlip(first, {
     session,
-    estimate: new Estimator({
+    estimator: new Estimator({
       estimate: (bet, signal) =>
         estimateBox(bet, (bet) => client.estimate(bet, signal), {
           price: feed.latest.peek()[bet.symbol]?.price,
@@ -141,7 +142,7 @@ function TradeView({ model, slip, spanMs }: TradeViewProps) {
         <aside ref={side} class="side" aria-label="Bet">
           {isReady ? [bet, account] : [account, bet]}
         </aside>
-        <Positions
+        <YourBets
           model={model}
           chosen={chosen}
           onShow={show}

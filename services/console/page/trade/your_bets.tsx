@@ -14,18 +14,18 @@ import {
   formatRange,
   formatTime,
   shortAddress,
-} from "../format.ts";
-import { NotifyButton } from "../notify_button.tsx";
-import { type Column, Table } from "../table.tsx";
-import { useNow } from "../use_now.ts";
-import { Signed } from "../words.tsx";
+} from "../parts/format.ts";
+import { NotifyButton } from "../parts/notify_button.tsx";
+import { type Column, Table } from "../parts/table.tsx";
+import { useNow } from "../parts/use_now.ts";
+import { Signed } from "../parts/parts.tsx";
 import { runText, stateOfBet } from "./chart_boxes.ts";
 import { FILTERS, pageOf, userCsv } from "./history.ts";
 
 /** Interval at which the list is drawn while a bet is open, and while none is. */
 const [STEP_MS, SETTLED_STEP_MS] = [500, 60_000];
 
-interface PositionsProps {
+interface YourBetsProps {
   model: PageModel;
   chosen: Signal<number | undefined>;
   onShow(bet: Thesis): void;
@@ -33,8 +33,8 @@ interface PositionsProps {
 }
 
 /** The user's bets: open ones with their progress, settled ones with their gain or loss. */
-export function Positions(props: PositionsProps) {
-  const { model, chosen, onShow } = props;
+export function YourBets(props: YourBetsProps) {
+  const { model } = props;
   const { session, feed } = model;
   // The chart shows that the connection is lost.
   const isOld = session.user.value?.portfolio.problem.value !== undefined && !feed.isAway.value;
@@ -49,13 +49,8 @@ export function Positions(props: PositionsProps) {
     download(userCsv(shown, model.markets));
     model.announce(`bets.csv was downloaded, with ${counted(shown.length, "bet")}.`);
   };
-  const countOf = (name: FilterName) => theses.filter(FILTERS[name]).length;
-  const choose = (name: FilterName) => {
-    filter.value = name;
-    model.announce(`The list shows ${counted(countOf(name), "bet")}.`, { isSpoken: true });
-  };
   return (
-    <section class="card positions" aria-label="Your bets">
+    <section class="card your-bets" aria-label="Your bets">
       <div class="row">
         <h2>Your bets</h2>
         {isOld && <span class="warned">They may be out of date: reconnecting.</span>}
@@ -76,19 +71,7 @@ export function Positions(props: PositionsProps) {
         : (
           <>
             <div class="row note">
-              <div class="choice" role="group" aria-label="Bets shown">
-                {SIGNS.map(([name, sign]) => (
-                  <button
-                    key={name}
-                    type="button"
-                    aria-pressed={filter.value === name}
-                    onClick={() => choose(name)}
-                  >
-                    <span aria-hidden="true">{sign}</span>
-                    {name === "All" ? name : ` ${countOf(name)} ${name.toLowerCase()}`}
-                  </button>
-                ))}
-              </div>
+              <BetFilter model={model} theses={theses} filter={filter} />
               <span class="spacer" />
               <button type="button" onClick={save}>Download CSV</button>
               <NotifyButton
@@ -97,20 +80,7 @@ export function Positions(props: PositionsProps) {
                 announce={model.announce}
               />
             </div>
-            <Table
-              of="your bets"
-              rows={rows}
-              keyOf={({ id }) => id}
-              attributesOf={(thesis) => ({
-                "data-thesis": thesis.id,
-                "data-status": thesis.status,
-                "data-chosen": chosen.value === thesis.id,
-                onPointerEnter: () => chosen.value = thesis.id,
-                onPointerLeave: () => chosen.value = undefined,
-                onClick: () => onShow(thesis),
-              })}
-              columns={columnsOf(props, nowMs)}
-            />
+            <BetTable {...props} rows={rows} nowMs={nowMs} />
             {rows.length === 0 && (
               <p class="note">None of your bets is {filter.value.toLowerCase()}.</p>
             )}
@@ -121,10 +91,62 @@ export function Positions(props: PositionsProps) {
   );
 }
 
-function columnsOf(
-  { model, onRepeat }: PositionsProps,
-  nowMs: number,
-): Column<Thesis>[] {
+interface BetFilterProps {
+  model: PageModel;
+  theses: readonly Thesis[];
+  filter: Signal<FilterName>;
+}
+
+/** Buttons that choose which bets are listed. */
+function BetFilter({ model, theses, filter }: BetFilterProps) {
+  const countOf = (name: FilterName) => theses.filter(FILTERS[name]).length;
+  const choose = (name: FilterName) => {
+    filter.value = name;
+    model.announce(`The list shows ${counted(countOf(name), "bet")}.`, { isSpoken: true });
+  };
+  return (
+    <div class="choice" role="group" aria-label="Bets shown">
+      {SIGNS.map(([name, sign]) => (
+        <button
+          key={name}
+          type="button"
+          aria-pressed={filter.value === name}
+          onClick={() => choose(name)}
+        >
+          <span aria-hidden="true">{sign}</span>
+          {name === "All" ? name : ` ${countOf(name)} ${name.toLowerCase()}`}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+interface BetTableProps extends YourBetsProps {
+  rows: readonly Thesis[];
+  nowMs: number;
+}
+
+function BetTable(props: BetTableProps) {
+  const { rows, chosen, onShow } = props;
+  return (
+    <Table
+      of="your bets"
+      rows={rows}
+      keyOf={({ id }) => id}
+      attributesOf={(thesis) => ({
+        "data-thesis": thesis.id,
+        "data-status": thesis.status,
+        "data-chosen": chosen.value === thesis.id,
+        onPointerEnter: () => chosen.value = thesis.id,
+        onPointerLeave: () => chosen.value = undefined,
+        onClick: () => onShow(thesis),
+      })}
+      columns={columnsOf(props)}
+    />
+  );
+}
+
+function columnsOf({ model, onRepeat, nowMs }: BetTableProps): Column<Thesis>[] {
   return [
     {
       name: "Bet",

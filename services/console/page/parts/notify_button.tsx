@@ -29,9 +29,3 @@ export function NotifyButton({ label, granted, denied, announce }: NotifyButtonP
   };
   return <button type="button" onClick={ask}>{label}</button>;
 }
-
-/** Notifies a user who does not see the page, if the user has allowed that. */
-export function notify(body: string): void {
-  const isAllowed = "Notification" in globalThis && Notification.permission === "granted";
-  if (isAllowed && document.hidden) new Notification("rangemaker", { body, icon: "/icon.svg" });
-}

@@ -1,0 +1,40 @@
+import { signal } from "@preact/signals";
+import type { ComponentType } from "preact";
+import { useEffect } from "preact/hooks";
+import { systemClock } from "@rangemaker/client";
+
+/** One of the page's views, behind a tab. */
+export interface View {
+  /** The fragment of its address, after the #. */
+  id: string;
+  label: string;
+  Body: ComponentType;
+}
+
+/** Pause before the code of a view is requested again. */
+const RETRY_MS = 2_000;
+
+/** A view whose code is loaded on demand, because few traders open it. */
+export function viewOnDemand(id: string, label: string, load: () => Promise<View>): View {
+  const loaded = signal<View | "loading" | "failed">("loading");
+  let isAsked = false;
+  const open = () => {
+    if (isAsked) return;
+    isAsked = true;
+    load().then((view) => loaded.value = view, () => {
+      isAsked = false;
+      loaded.value = "failed";
+      systemClock.after(RETRY_MS, open);
+    });
+  };
+  const Body = () => {
+    useEffect(open, []);
+    const view = loaded.value;
+    if (typeof view === "object") return <view.Body />;
+    const text = view === "loading"
+      ? "Loading …"
+      : "This view was not loaded. The page tries again.";
+    return <p class="board note">{text}</p>;
+  };
+  return { id, label, Body };
+}
