@@ -14,7 +14,7 @@ import {
 } from "../../lib/http/json_api.ts";
 import { type AnswerOf, jsonHandler, serveDocument } from "../../lib/http/openapi.ts";
 import { readyHandler } from "../../lib/http/readiness.ts";
-import { SOLVER_ERRORS } from "./errors.ts";
+import { SOLVER_ERRORS } from "./error_answers.ts";
 import { solverError } from "./shared/errors.ts";
 import { estimateToWire } from "./quoting/estimate.ts";
 import type { Executor } from "./execution/executor.ts";
@@ -59,7 +59,7 @@ interface SolverApiOptions {
  * A bet goes from `POST /execute` to `execution/executor.ts`, which checks it
  * (`risk/pre_trade_checks.ts`) and records it if it fits together with all others
  * (`risk/exposure_limit.ts`, in the transaction of `lib/intents/shared_reservations.ts`).
- * `lib/intents/submitter.ts` then gets it hedged (`ExecutionHandler.prepare`) and signed
+ * `lib/intents/submitter.ts` then gets it hedged (`ExecutionPreparation.prepare`) and signed
  * (`lib/intents/transactions.ts`), and sends it.
  */
 export function createSolverApi(api: SolverApiOptions): Hono {

@@ -9,7 +9,7 @@ import type { Markets } from "../../lib/protocol/markets.ts";
 import type { LocalSigner } from "../../lib/protocol/signature.ts";
 import type { Pricing } from "./create_pricing.ts";
 import { executionSchema, findThesis } from "./execution/execution.ts";
-import { ExecutionHandler } from "./execution/execution_handler.ts";
+import { ExecutionPreparation } from "./execution/execution_preparation.ts";
 import { Executor } from "./execution/executor.ts";
 import { type Hedge, HttpHedge, SimulatedHedge } from "./execution/hedge.ts";
 import { Reservations } from "./execution/reservations.ts";
@@ -43,7 +43,7 @@ export function createTrading(
   const { store, node, clock } = resources;
   const solver = signer.address;
   const quoteSigner = new QuoteSigner(signer);
-  const limit = new ExposureLimit({
+  const exposureLimit = new ExposureLimit({
     book: exposure,
     refreshBook: () => store.refreshReservations(exposure),
     onNear: executionLog.exposure,
@@ -54,7 +54,7 @@ export function createTrading(
     chainId,
     clock,
     markets,
-    limit,
+    exposureLimit,
     // Prices that are made up are the same at any time.
     timeBounds: marketData === undefined
       ? undefined
@@ -79,7 +79,7 @@ export function createTrading(
   const hedge = createHedge(options, clock, metrics);
   const hedgeMs = hedge.expectedMs;
   const checks = new PreTradeChecks({ node, solver, clock, markets, maxRisk, hedgeMs, strategy });
-  const handler = new ExecutionHandler({
+  const preparation = new ExecutionPreparation({
     checks,
     exposure,
     hedge,
@@ -91,15 +91,15 @@ export function createTrading(
   const intents = new IntentService({
     resources,
     guard,
-    handler: intentHandler(handler, reservations, metrics),
+    handler: intentHandler(preparation, reservations, metrics),
     retainMs: options.retain,
     registry,
   });
   const executor = new Executor({
     intents,
-    handler,
+    preparation,
     checks,
-    limit,
+    exposureLimit,
     releaseSettled: createCachedCall(() => reservations.reconcile(), NODE_ANSWER_MS, clock),
     quoteSigner,
     chainId,
@@ -110,13 +110,13 @@ export function createTrading(
 
 /** Prepares executions, and tells the other parts of the solver how they end. */
 function intentHandler(
-  handler: ExecutionHandler,
+  preparation: ExecutionPreparation,
   reservations: Reservations,
   metrics: SolverMetrics,
 ): IntentHandler {
   return {
-    termsOf: (intent) => handler.termsOf(intent),
-    beforeSigning: (intent) => handler.prepare(intent),
+    termsOf: (intent) => preparation.termsOf(intent),
+    beforeSigning: (intent) => preparation.prepare(intent),
     onFinishedHere(intent) {
       metrics.executionFinished(intent);
       executionLog.finished(intent);
@@ -124,7 +124,7 @@ function intentHandler(
       const quote = executionSchema.safeParse(JSON.parse(intent.payload)).data?.quote;
       if (quote === undefined) return;
       if (intent.state === "committed") metrics.betCommitted(quote);
-      else handler.onFailed(intent, quote);
+      else preparation.onFailed(intent, quote);
     },
     onFinalState: (intent) => reservations.onExecutionFinished(intent),
   };

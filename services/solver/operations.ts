@@ -26,7 +26,7 @@ import { readinessSchema } from "./readiness.ts";
 import { QUOTE_RULES } from "./quoting/quote_rules.ts";
 import { predictionsAnswerSchema, predictionsQuerySchema } from "./predictions.ts";
 import { thesesAnswerSchema, thesesQuerySchema } from "./theses.ts";
-import { SOLVER_ERRORS } from "./errors.ts";
+import { SOLVER_ERRORS } from "./error_answers.ts";
 
 const failures = failureAnswersOf(SOLVER_ERRORS);
 

@@ -25,7 +25,7 @@ import {
   decodeExecution,
   transactionTermsOf,
 } from "../../services/solver/execution/execution.ts";
-import { ExecutionHandler } from "../../services/solver/execution/execution_handler.ts";
+import { ExecutionPreparation } from "../../services/solver/execution/execution_preparation.ts";
 import { Executor } from "../../services/solver/execution/executor.ts";
 import { ExposureBook } from "../../services/solver/risk/exposure_book.ts";
 import { ExposureLimit } from "../../services/solver/risk/exposure_limit.ts";
@@ -74,7 +74,7 @@ function ownApp(execute: Pick<Executor, "execute">): Hono {
     markets: SPEC_MARKETS,
     quoter: new Quoter({
       markets: SPEC_MARKETS,
-      limit: { checkEstimate() {} },
+      exposureLimit: { checkEstimate() {} },
       strategy,
       signer,
       chainId: CHAIN_ID,
@@ -99,7 +99,7 @@ function ownApp(execute: Pick<Executor, "execute">): Hono {
   });
 }
 
-/** The solver's own executor and its handler, without a delay for the hedge. */
+/** The solver's own executor and its preparation, without a delay for the hedge. */
 function ownExecution(quoteSigner: QuoteSigner, max: bigint | undefined) {
   const exposure = new ExposureBook(max, decodeBet);
   exposure.beginReading();
@@ -118,7 +118,7 @@ function ownExecution(quoteSigner: QuoteSigner, max: bigint | undefined) {
     strategy,
   });
   const shared = { checks, quoteSigner, chainId: CHAIN_ID, clock: systemClock };
-  const handler = new ExecutionHandler({ ...shared, exposure, hedge });
+  const preparation = new ExecutionPreparation({ ...shared, exposure, hedge });
   const newExecutor = ({ store, submitter }: Executing) =>
     new Executor({
       ...shared,
@@ -127,11 +127,11 @@ function ownExecution(quoteSigner: QuoteSigner, max: bigint | undefined) {
         submitOnce: (key, record) => submitter.submitOnce(key, record),
         requireChain: () => Promise.resolve(),
       },
-      handler,
-      limit: new ExposureLimit({ book: exposure, refreshBook: () => Promise.resolve() }),
+      preparation,
+      exposureLimit: new ExposureLimit({ book: exposure, refreshBook: () => Promise.resolve() }),
       releaseSettled: () => Promise.resolve(0),
     });
-  return { handler, newExecutor };
+  return { preparation, newExecutor };
 }
 
 /** Terms of a quote that differ in their prices. */
@@ -190,8 +190,8 @@ function measureExecutions(
       : new TransactionBuilder(signer, CHAIN_ID, systemClock),
     handler: {
       termsOf: (intent) =>
-        own?.handler.termsOf(intent) ?? transactionTermsOf(decodeExecution(intent.payload)),
-      beforeSigning: async (intent) => await own?.handler.prepare(intent),
+        own?.preparation.termsOf(intent) ?? transactionTermsOf(decodeExecution(intent.payload)),
+      beforeSigning: async (intent) => await own?.preparation.prepare(intent),
     },
   }, (store, submitter) => {
     const executing = { store, submitter };

@@ -14,7 +14,7 @@ import {
   type UnsignedQuote,
 } from "../../lib/protocol/quote.ts";
 import { TRANSACTION_TYPES, transactionToText } from "../../lib/protocol/transaction.ts";
-import { SOLVER_ERRORS } from "../../services/solver/errors.ts";
+import { SOLVER_ERRORS } from "../../services/solver/error_answers.ts";
 import { acceptJson, readBody, useJsonApi } from "../../lib/http/json_api.ts";
 import type { TransactionTerms } from "../../lib/intents/transactions.ts";
 import { encodeExecution, resultOf } from "../../services/solver/execution/execution.ts";

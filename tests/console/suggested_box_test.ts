@@ -69,7 +69,7 @@ async function makeAndSign(
   };
   const isPlaced = (bet: Bet, payout: bigint) => {
     try {
-      strategy.recheck(bet, payout, false);
+      strategy.recheck(bet, payout, { isRecorded: false });
       return true;
     } catch {
       const next = { ...bet, payout: priceOf(bet)?.payout ?? 0n };

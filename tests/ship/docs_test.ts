@@ -23,7 +23,7 @@ import type { FlatType } from "../../lib/protocol/typed_data.ts";
 import { answerOfCode } from "../../lib/http/error_answers.ts";
 import { commands } from "../../main.ts";
 import { BRIDGE_ERRORS } from "../../services/bridge/errors.ts";
-import { SOLVER_ERRORS } from "../../services/solver/errors.ts";
+import { SOLVER_ERRORS } from "../../services/solver/error_answers.ts";
 import { options as nodeOptions } from "../../services/node/options.ts";
 import { resolveSettings } from "../../services/node/settings.ts";
 import type { RunningStack } from "../../services/stack/stack.ts";

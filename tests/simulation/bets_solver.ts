@@ -15,7 +15,7 @@ import type { Address, Hex } from "../../lib/protocol/scalars.ts";
 import { LocalSigner } from "../../lib/protocol/signature.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
 import { decodeBet, type ExecutionRequest } from "../../services/solver/execution/execution.ts";
-import { ExecutionHandler } from "../../services/solver/execution/execution_handler.ts";
+import { ExecutionPreparation } from "../../services/solver/execution/execution_preparation.ts";
 import { Executor } from "../../services/solver/execution/executor.ts";
 import type { Hedge } from "../../services/solver/execution/hedge.ts";
 import { Reservations } from "../../services/solver/execution/reservations.ts";
@@ -72,7 +72,7 @@ export class BetsSolver {
     const quoteSigner = new QuoteSigner(signer);
     this.quoter = new Quoter({
       markets: SPEC_MARKETS,
-      limit: { checkEstimate() {} },
+      exposureLimit: { checkEstimate() {} },
       strategy,
       signer: quoteSigner,
       chainId: CHAIN_ID,
@@ -104,7 +104,7 @@ export class BetsSolver {
       hedgeMs: hedge.expectedMs,
       strategy,
     });
-    const handler = new ExecutionHandler({
+    const preparation = new ExecutionPreparation({
       checks,
       exposure: book,
       hedge: withFaultPoints("hedge", hedge, faults),
@@ -119,8 +119,8 @@ export class BetsSolver {
       guard: onlyChain(),
       transactions: new TransactionBuilder(signer, CHAIN_ID, clock),
       handler: {
-        termsOf: (intent) => handler.termsOf(intent),
-        beforeSigning: (intent) => handler.prepare(intent),
+        termsOf: (intent) => preparation.termsOf(intent),
+        beforeSigning: (intent) => preparation.prepare(intent),
         onFinalState: (intent) => this.#reservations.onExecutionFinished(intent),
       },
     });
@@ -137,9 +137,12 @@ export class BetsSolver {
         submitOnce: (key, record) => this.#submitter.submitOnce(key, record),
         requireChain: () => Promise.resolve(),
       },
-      handler,
+      preparation,
       checks,
-      limit: new ExposureLimit({ book, refreshBook: () => store.refreshReservations(book) }),
+      exposureLimit: new ExposureLimit({
+        book,
+        refreshBook: () => store.refreshReservations(book),
+      }),
       releaseSettled: () => this.#reservations.reconcile(),
       quoteSigner,
       chainId: CHAIN_ID,

@@ -68,12 +68,16 @@ Deno.test("docs/examples/strategy.ts: a quote is executed on a still price, and 
   );
   const { payout } = strategy.price(bet);
   clock.advance(2_000);
-  strategy.recheck(bet, payout, false);
+  strategy.recheck(bet, payout, { isRecorded: false });
   view.spot.price = SPOT_PRICE + SPOT_PRICE / 2_000n;
-  assert.throws(() => strategy.recheck(bet, payout, false), { code: "PRICE_IMPROVED" });
+  assert.throws(() => strategy.recheck(bet, payout, { isRecorded: false }), {
+    code: "PRICE_IMPROVED",
+  });
   view.spot.price = SPOT_PRICE;
   clock.advance(60_000);
-  assert.throws(() => strategy.recheck(bet, payout, false), { code: "PRICE_MOVED" });
+  assert.throws(() => strategy.recheck(bet, payout, { isRecorded: false }), {
+    code: "PRICE_MOVED",
+  });
 });
 
 Deno.test("docs/examples/strategy.ts: a payout at the limit is executed however close the price comes to a bound", async () => {
@@ -85,7 +89,7 @@ Deno.test("docs/examples/strategy.ts: a payout at the limit is executed however 
   const { payout } = strategy.price(bet);
   assert.equal(payout, 10n * bet.betAmount);
   view.spot.price = bet.upperPrice - 1n;
-  strategy.recheck(bet, payout, false);
+  strategy.recheck(bet, payout, { isRecorded: false });
 });
 
 Deno.test("Solver with --pricing ./missing.ts: the start fails, and the database is closed", () =>
@@ -140,15 +144,18 @@ for (const price of ["({ payout: 5 })", "undefined", "null"]) {
 
 Deno.test("loadStrategy: uses recheck and holdMs of the file; holdMs defaults to 0", async () => {
   const code = (hold: string) =>
-    `export default () => ({ name: "x", price() {}, ${hold} recheck(bet, payout, isRecorded) {
+    `export default () => ({ name: "x", price() {}, ${hold} recheck(bet, payout, { isRecorded }) {
       if (isRecorded) throw new RangeError(bet.betAmount + " " + payout);
     } });`;
   for (const [hold, holdMs] of [["", 0], ["holdMs: () => 40,", 40]] as const) {
     await withFile(code(hold), async (path) => {
       const strategy = (await loadStrategy(path))(context);
       assert.equal(strategy.holdMs?.(termsAt(0), 1n), holdMs);
-      strategy.recheck(termsAt(0), 130n, false);
-      assert.throws(() => strategy.recheck(termsAt(0), 130n, true), new RangeError("100 130"));
+      strategy.recheck(termsAt(0), 130n, { isRecorded: false });
+      assert.throws(
+        () => strategy.recheck(termsAt(0), 130n, { isRecorded: true }),
+        new RangeError("100 130"),
+      );
     });
   }
 });

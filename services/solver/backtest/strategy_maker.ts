@@ -53,7 +53,7 @@ export class StrategyMaker implements Maker {
   }
 
   accepts(box: TrialBox, _kind: unknown, ratio: number): boolean {
-    return this.#passesRecheck(box, ratio, false);
+    return this.#passesRecheck(box, ratio, { isRecorded: false });
   }
 
   holdMs(box: TrialBox, ratio: number): number {
@@ -65,12 +65,12 @@ export class StrategyMaker implements Maker {
   }
 
   passesRecheck(box: TrialBox, ratio: number): boolean {
-    return this.#passesRecheck(box, ratio, true);
+    return this.#passesRecheck(box, ratio, { isRecorded: true });
   }
 
-  #passesRecheck(box: TrialBox, ratio: number, isRecorded: boolean): boolean {
+  #passesRecheck(box: TrialBox, ratio: number, options: { isRecorded: boolean }): boolean {
     try {
-      this.#strategy.recheck(betOf(box), payoutOf(ratio), isRecorded);
+      this.#strategy.recheck(betOf(box), payoutOf(ratio), options);
       return true;
     } catch (thrown) {
       if (thrown instanceof PricingRefusedError) return false;

@@ -17,7 +17,7 @@ import type { Hex } from "../../../lib/protocol/scalars.ts";
 import { requireSignerForChain, SignatureError } from "../../../lib/protocol/signature.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
 import { encodeExecution, type Execution, type ExecutionRequest, resultOf } from "./execution.ts";
-import type { ExecutionHandler } from "./execution_handler.ts";
+import type { ExecutionPreparation } from "./execution_preparation.ts";
 import { executionLog } from "../shared/execution_log.ts";
 import { PricingRefusedError } from "../pricing/strategy.ts";
 import type { AdmissionFacts, ExposureLimit } from "../risk/exposure_limit.ts";
@@ -26,9 +26,9 @@ import type { QuoteSigner } from "../quoting/quote_signer.ts";
 
 export interface ExecutorOptions {
   intents: Pick<IntentService, "store" | "submitOnce" | "requireChain">;
-  handler: Pick<ExecutionHandler, "onRecorded">;
+  preparation: Pick<ExecutionPreparation, "onRecorded">;
   checks: Pick<PreTradeChecks, "checkAndReadBalances" | "requireTimeLeft">;
-  limit: Pick<ExposureLimit, "admission" | "report">;
+  exposureLimit: Pick<ExposureLimit, "admission" | "report">;
   /** Releases reservations of theses that have settled. @returns How many. */
   releaseSettled(): Promise<number>;
   quoteSigner: Pick<QuoteSigner, "address" | "require" | "probabilityOf">;
@@ -110,7 +110,7 @@ export class Executor {
     execution: Execution,
     inFlightBefore: InFlight,
   ): Promise<Insertion> {
-    const { handler, checks, limit, intents } = this.#options;
+    const { preparation, checks, exposureLimit, intents } = this.#options;
     const { quote } = execution;
     await intents.requireChain();
     try {
@@ -118,7 +118,7 @@ export class Executor {
       const insertion = await this.#insert(quoteHash, execution, facts);
       // Otherwise another process has accepted the quote.
       if (insertion.inserted) {
-        handler.onRecorded(insertion.intent, execution);
+        preparation.onRecorded(insertion.intent, execution);
         executionLog.accepted(quoteHash, quote);
       }
       return insertion;
@@ -129,13 +129,13 @@ export class Executor {
       const intent = await intents.store.insertFailed(refused, failureOf(thrown));
       return { inserted: false, intent };
     } finally {
-      void limit.report(); // it may read the database
+      void exposureLimit.report(); // it may read the database
     }
   }
 
   async #insert(quoteHash: Hex, execution: Execution, facts: AdmissionFacts): Promise<Insertion> {
-    const { intents, limit, releaseSettled } = this.#options;
-    const admission = limit.admission(quoteHash, execution.quote, facts);
+    const { intents, exposureLimit, releaseSettled } = this.#options;
+    const admission = exposureLimit.admission(quoteHash, execution.quote, facts);
     const insert = () => intents.store.insert(this.#intentOf(quoteHash, execution), admission);
     try {
       return await insert();

@@ -93,15 +93,17 @@ export class BarrierStrategy implements PricingStrategy {
     }
   }
 
-  recheck(bet: Bet, payout: bigint, isRecorded: boolean): void {
+  recheck(bet: Bet, payout: bigint, { isRecorded }: { isRecorded: boolean }): void {
     const { margin, skew: skewOptions } = this.#options;
-    const value = this.#value(bet);
-    // The box of a recorded execution is still unbroken after its hold.
-    const probability = isRecorded ? value.probability : value.chargedProbability;
-    // The book counts a recorded bet.
-    const skew = bookSkew(skewOptions, bet, isRecorded ? payout - bet.betAmount : 0n);
-    const withheldAtLeast = isRecorded ? 0 : skew;
-    requirePayout({ ...bet, payout }, { probability, margin, skew, withheldAtLeast });
+    const { probability, chargedProbability } = this.#value(bet);
+    const terms = { ...bet, payout };
+    if (isRecorded) {
+      // The box is still unbroken after its hold, and the book counts the bet.
+      const skew = bookSkew(skewOptions, bet, payout - bet.betAmount);
+      return requirePayout(terms, { probability, margin, skew, withheldAtLeast: 0 });
+    }
+    const skew = bookSkew(skewOptions, bet);
+    requirePayout(terms, { probability: chargedProbability, margin, skew, withheldAtLeast: skew });
   }
 
   /** @throws A `PricingRefusedError` if the bet has no price now, at any payout. */

@@ -71,6 +71,6 @@ function createChecked(
       );
     },
     holdMs: (bet, payout) => checked.holdMs?.(bet, payout) ?? 0,
-    recheck: (bet, payout, isRecorded) => checked.recheck(bet, payout, isRecorded),
+    recheck: (bet, payout, options) => checked.recheck(bet, payout, options),
   };
 }

@@ -120,11 +120,11 @@ export interface PricingStrategy {
    * the price. Called when the execution arrives, after the hold, and after the hedge.
    *
    * @param payout The payout of the quote.
-   * @param isRecorded The execution is recorded: {@link StrategyContext.correlatedRisk} counts its
-   *   own risk too, and bets reserved after it do not lower its price.
+   * @param options `isRecorded`: {@link StrategyContext.correlatedRisk} counts the execution's own
+   *   risk too, and bets reserved after it do not lower its price.
    * @throws {PricingRefusedError} If the bet must no longer be executed at that payout.
    */
-  recheck(bet: Bet, payout: bigint, isRecorded: boolean): void;
+  recheck(bet: Bet, payout: bigint, options: { isRecorded: boolean }): void;
 }
 
 /** A strategy's current view of a market. */

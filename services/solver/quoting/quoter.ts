@@ -17,7 +17,7 @@ export interface QuoterOptions {
   chainId: number;
   clock: Clock;
   markets: Markets;
-  limit: Pick<ExposureLimit, "checkEstimate">;
+  exposureLimit: Pick<ExposureLimit, "checkEstimate">;
   /** Bounds on the times of a quote; undefined for the rules of the specification alone. */
   timeBounds: TimeBounds | undefined;
 }
@@ -89,10 +89,10 @@ export class Quoter {
    * @throws {RangemakerError} `EXPOSURE_TOO_LARGE` if the solver could not take the bet now.
    */
   estimate(bet: Bet): QuotePreview {
-    const { limit } = this.#options;
+    const { exposureLimit } = this.#options;
     this.#requireBet(bet);
     const { payout, details: pricing } = this.#price(bet);
-    limit.checkEstimate({ ...bet, payout });
+    exposureLimit.checkEstimate({ ...bet, payout });
     return { betAmount: bet.betAmount, payout, pricing };
   }
 

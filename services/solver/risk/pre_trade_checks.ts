@@ -49,7 +49,7 @@ export class PreTradeChecks {
     const balances = { user: userAccount.balance, solver: solverAccount.balance };
     requireBalances(quote, balances, []);
     // Its refusal is recorded: not for users without the money.
-    strategy.recheck(quote, quote.payout, false);
+    strategy.recheck(quote, quote.payout, { isRecorded: false });
     return balances;
   }
 
@@ -68,7 +68,7 @@ export class PreTradeChecks {
   recheck(quote: Quote, { isHedged }: { isHedged: boolean }): void {
     this.requireTimeLeft(quote, isHedged ? 0 : this.#options.hedgeMs);
     this.#requireRisk(quote);
-    this.#options.strategy.recheck(quote, quote.payout, true);
+    this.#options.strategy.recheck(quote, quote.payout, { isRecorded: true });
   }
 
   /** @throws {RangemakerError} `DEADLINE_PASSED` if the deadline is less than `neededMs` away. */

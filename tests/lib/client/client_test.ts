@@ -17,7 +17,7 @@ import {
   WatchError,
 } from "../../../lib/client/mod.ts";
 import type { ErrorAnswer } from "../../../lib/http/error_answers.ts";
-import { SOLVER_ERRORS } from "../../../services/solver/errors.ts";
+import { SOLVER_ERRORS } from "../../../services/solver/error_answers.ts";
 import { systemClock } from "../../../lib/clock.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";

@@ -37,7 +37,7 @@ export function solverApp(
     markets: SPEC_MARKETS,
     quoter: new Quoter({
       markets: SPEC_MARKETS,
-      limit: { checkEstimate() {} },
+      exposureLimit: { checkEstimate() {} },
       strategy,
       signer: solver,
       chainId: CHAIN_ID,

@@ -9,9 +9,9 @@ import type { Address } from "../../../lib/protocol/scalars.ts";
 import type { UnsignedQuote } from "../../../lib/protocol/quote.ts";
 import { decodeBet, encodeExecution } from "../../../services/solver/execution/execution.ts";
 import {
-  ExecutionHandler,
-  type ExecutionHandlerOptions,
-} from "../../../services/solver/execution/execution_handler.ts";
+  ExecutionPreparation,
+  type ExecutionPreparationOptions,
+} from "../../../services/solver/execution/execution_preparation.ts";
 import { Executor, type ExecutorOptions } from "../../../services/solver/execution/executor.ts";
 import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
 import type { Hedge } from "../../../services/solver/execution/hedge.ts";
@@ -85,7 +85,7 @@ function createExecutor(hedge: Hedge, overrides: Overrides) {
     hedgeMs: hedge.expectedMs,
     strategy,
   });
-  const limit = new ExposureLimit({
+  const exposureLimit = new ExposureLimit({
     book: exposure,
     refreshBook: () => store.refreshReservations(exposure),
     ...(onNear && { onNear }),
@@ -102,7 +102,7 @@ function createExecutor(hedge: Hedge, overrides: Overrides) {
     requireChain: () => chain.require(),
     clock,
   });
-  const handlerOptions: ExecutionHandlerOptions = {
+  const preparationOptions: ExecutionPreparationOptions = {
     checks,
     exposure,
     hedge,
@@ -110,15 +110,15 @@ function createExecutor(hedge: Hedge, overrides: Overrides) {
     chainId: CHAIN_ID,
     clock,
   };
-  const handler = new ExecutionHandler(handlerOptions);
+  const preparation = new ExecutionPreparation(preparationOptions);
   const submitter = new Submitter({
     store,
     clock,
     guard: onlyChain(),
     transactions: new TransactionBuilder(solver, CHAIN_ID, clock),
     handler: {
-      termsOf: (intent) => handler.termsOf(intent),
-      beforeSigning: (intent) => handler.prepare(intent),
+      termsOf: (intent) => preparation.termsOf(intent),
+      beforeSigning: (intent) => preparation.prepare(intent),
       onFinalState: (intent) => reservations.onExecutionFinished(intent),
     },
     node: submissionNode,
@@ -129,9 +129,9 @@ function createExecutor(hedge: Hedge, overrides: Overrides) {
       submitOnce: (key, record) => submitter.submitOnce(key, record),
       requireChain: () => chain.require(),
     },
-    handler,
+    preparation,
     checks,
-    limit,
+    exposureLimit,
     releaseSettled: () => Promise.resolve(released.splice(0).length),
     quoteSigner: new QuoteSigner(solver),
     chainId: CHAIN_ID,
@@ -141,8 +141,8 @@ function createExecutor(hedge: Hedge, overrides: Overrides) {
     executor: new Executor(options),
     /** Those of the executor, for another one with some of them changed. */
     options,
-    handler,
-    handlerOptions,
+    preparation,
+    preparationOptions,
     exposure,
     clock,
     store,

@@ -130,14 +130,14 @@ Deno.test("Barrier: the recheck after the hold prices the rest of the box, witho
   const now = clock.now();
   Object.assign(view, { spot: { ...view.spot, lastUpdateMs: now }, historyEndMs: now });
   // A box that has survived without a move is worth less than one that was expected to move away.
-  const still = () => strategy.recheck(near, payout, true);
+  const still = () => strategy.recheck(near, payout, { isRecorded: true });
   assertRefused(still, "PRICE_IMPROVED", "new_quote", /below that of a new quote/);
   const fair = BigInt(
     Math.round(0.95 * Number(bet.betAmount) / strategy.price(near).details.probability),
   );
-  strategy.recheck(near, fair, true);
+  strategy.recheck(near, fair, { isRecorded: true });
   assertRefused(
-    () => strategy.recheck(near, fair, false),
+    () => strategy.recheck(near, fair, { isRecorded: false }),
     "PRICE_MOVED",
     "new_quote",
     /would leave/,
@@ -264,7 +264,7 @@ Deno.test("Barrier: the recheck refuses a quote with less than half of the margi
   const { strategy, bet, clock, view, ring } = barrier();
   const { payout } = strategy.price(bet);
   assert.ok(payout > bet.betAmount);
-  strategy.recheck(bet, payout, false);
+  strategy.recheck(bet, payout, { isRecorded: false });
   // Time passes and the price stays inside: the rest of the window becomes ever safer.
   clock.advance(100_000);
   const nowMs = clock.now();
@@ -274,7 +274,7 @@ Deno.test("Barrier: the recheck refuses a quote with less than half of the margi
   const words = /Payout of [\d.]+ USDC would leave -0\.\d+ of the bet to .* below 0\.0250/;
   const details = { signedPayout: String(payout), currentPayout: null };
   assertRefused(
-    () => strategy.recheck(bet, payout, false),
+    () => strategy.recheck(bet, payout, { isRecorded: false }),
     "PRICE_MOVED",
     "new_quote",
     words,
@@ -282,7 +282,7 @@ Deno.test("Barrier: the recheck refuses a quote with less than half of the margi
   );
   view.spot = { price: 1n, lastUpdateMs: nowMs, fresh: true };
   assertRefused(
-    () => strategy.recheck(bet, payout, false),
+    () => strategy.recheck(bet, payout, { isRecorded: false }),
     "OUTSIDE_RANGE",
     "new_quote",
     /outside/,
@@ -298,13 +298,13 @@ Deno.test("Barrier: the recheck refuses a quote that a new one exceeds, so the u
   const words = new RegExp(`is ${formatUnits(improved - payout)} USDC below that of a new quote`);
   const details = { signedPayout: String(payout), currentPayout: String(improved) };
   assertRefused(
-    () => strategy.recheck(bet, payout, false),
+    () => strategy.recheck(bet, payout, { isRecorded: false }),
     "PRICE_IMPROVED",
     "new_quote",
     words,
     details,
   );
-  strategy.recheck(bet, improved, false);
+  strategy.recheck(bet, improved, { isRecorded: false });
 });
 
 /** A strategy with a book that is full at 200 USDC. */
@@ -357,15 +357,15 @@ Deno.test("Barrier: open bets without a common price, time or market do not chan
 Deno.test("Barrier: an arriving bet is checked against the bets in the book, a recorded one not against later ones", () => {
   const { strategy, bet, hold } = skewed();
   const { payout } = strategy.price(bet);
-  strategy.recheck(bet, payout, false);
+  strategy.recheck(bet, payout, { isRecorded: false });
   for (let count = 0; count < 4; count++) hold(bet, payout);
   assertRefused(
-    () => strategy.recheck(bet, payout, false),
+    () => strategy.recheck(bet, payout, { isRecorded: false }),
     "PRICE_MOVED",
     "new_quote",
     /below 0\.0250/,
   );
-  strategy.recheck(bet, payout, true); // as one of the four
+  strategy.recheck(bet, payout, { isRecorded: true }); // as one of the four
 });
 
 Deno.test("Barrier: a bet quoted beside another is refused once the other has settled, as a new quote pays more", () => {
@@ -373,15 +373,25 @@ Deno.test("Barrier: a bet quoted beside another is refused once the other has se
   const large = { ...bet, betAmount: 200_000_000n };
   const other = hold(large, strategy.price(large).payout);
   const { payout } = strategy.price(large);
-  strategy.recheck(large, payout, false);
+  strategy.recheck(large, payout, { isRecorded: false });
   const own = hold(large, payout);
-  strategy.recheck(large, payout, true);
+  strategy.recheck(large, payout, { isRecorded: true });
   book.release(other);
   const words = /below that of a new quote/;
   // Its own risk, as large as that of the other, does not count against it.
-  assertRefused(() => strategy.recheck(large, payout, true), "PRICE_IMPROVED", "new_quote", words);
+  assertRefused(
+    () => strategy.recheck(large, payout, { isRecorded: true }),
+    "PRICE_IMPROVED",
+    "new_quote",
+    words,
+  );
   book.release(own);
-  assertRefused(() => strategy.recheck(large, payout, false), "PRICE_IMPROVED", "new_quote", words);
+  assertRefused(
+    () => strategy.recheck(large, payout, { isRecorded: false }),
+    "PRICE_IMPROVED",
+    "new_quote",
+    words,
+  );
 });
 
 Deno.test("Skew: grows with the risk of other bets, is never negative, and 0 without a share", () => {

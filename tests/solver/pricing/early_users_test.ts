@@ -139,7 +139,7 @@ function gainsOn(box: Box, random: RandomSource): Map<number, Gains> | undefined
       now.history.append(startTime + slot * SLOT_MS, BigInt(Math.round(price)))
     );
     now.view.spot.price = BigInt(Math.round(path[held]!)); // the last one
-    const accepts = () => now.strategy.recheck(bet, payout, true) ?? true;
+    const accepts = () => now.strategy.recheck(bet, payout, { isRecorded: true }) ?? true;
     if (waits && orRefused(accepts) === undefined) continue;
     let won = 0;
     for (let end = 0; end < ENDS && !isBroken; end++) {

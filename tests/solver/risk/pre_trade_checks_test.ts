@@ -6,7 +6,10 @@ import {
   PreTradeChecks,
   type PreTradeChecksOptions,
 } from "../../../services/solver/risk/pre_trade_checks.ts";
-import { PricingRefusedError } from "../../../services/solver/pricing/strategy.ts";
+import {
+  PricingRefusedError,
+  type PricingStrategy,
+} from "../../../services/solver/pricing/strategy.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { market, solver, termsAt } from "../support.ts";
 
@@ -96,12 +99,14 @@ Deno.test("Pre-trade checks: a deadline in the present is accepted, a past one i
 Deno.test("Pre-trade checks: the recheck after the recording checks price, deadline and risk", async () => {
   const seen: unknown[] = [];
   const strategy = {
-    recheck: (...[bet, payout, isRecorded]: [unknown, bigint, boolean?]) =>
-      void seen.push([bet, payout, isRecorded]),
+    recheck: (...call: Parameters<PricingStrategy["recheck"]>) => void seen.push(call),
   };
   await checks({ strategy }).checkAndReadBalances(quote);
   checks({ strategy }).recheck(quote, { isHedged: false });
-  assert.deepEqual(seen, [[quote, 150n, false], [quote, 150n, true]]);
+  assert.deepEqual(seen, [
+    [quote, 150n, { isRecorded: false }],
+    [quote, 150n, { isRecorded: true }],
+  ]);
   for (const overrides of [{ hedgeMs: 51 }, { maxRisk: 49n }, { strategy: moved }]) {
     assert.throws(() => checks(overrides).recheck(quote, { isHedged: false }), RangemakerError);
   }

@@ -13,7 +13,7 @@ import type { PreTradeChecks } from "../risk/pre_trade_checks.ts";
 import { type Execution, transactionTermsOf, verifiedExecution } from "./execution.ts";
 import type { Hedge } from "./hedge.ts";
 
-export interface ExecutionHandlerOptions {
+export interface ExecutionPreparationOptions {
   checks: Pick<PreTradeChecks, "holdMs" | "recheck">;
   exposure: ExposureBook;
   hedge: Hedge;
@@ -28,15 +28,15 @@ export interface ExecutionHandlerOptions {
 const HEDGES_MAX = 10_000;
 
 /** What a recorded execution needs before it is sent: verification, wait, rechecks and hedge. */
-export class ExecutionHandler {
-  readonly #options: ExecutionHandlerOptions;
+export class ExecutionPreparation {
+  readonly #options: ExecutionPreparationOptions;
   /** Verified executions by intent, so that each is parsed and verified once. */
   readonly #verified = new WeakMap<Intent, Execution>();
   /** By quote hash: whether a hedge that was asked for is not yet reported as unused. */
   readonly #hedges = new NewestMap<string, boolean>(HEDGES_MAX);
   readonly #startedAtMs: number;
 
-  constructor(options: ExecutionHandlerOptions) {
+  constructor(options: ExecutionPreparationOptions) {
     this.#options = options;
     this.#startedAtMs = options.clock.now();
   }

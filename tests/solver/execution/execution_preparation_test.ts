@@ -40,7 +40,7 @@ async function execute(...refusals: (PricingRefusal | undefined)[]): Promise<Fou
   const step = (name: string) => void steps.push(`${name} at ${clock.now() - startMs}`);
   const strategy = {
     holdMs: () => HOLD_MS,
-    recheck(_bet: unknown, _payout: bigint, isRecorded?: boolean) {
+    recheck(_bet: unknown, _payout: bigint, { isRecorded }: { isRecorded: boolean }) {
       step(isRecorded ? "recheck" : "first check");
       const code = refusals.shift();
       if (code !== undefined) throw new PricingRefusedError(code, `It is ${code}`);
@@ -52,8 +52,8 @@ async function execute(...refusals: (PricingRefusal | undefined)[]): Promise<Fou
   await withLogs("info", (records) =>
     withExecutor(
       hedge,
-      async ({ executor, handlerOptions, exposure, sent }) => {
-        handlerOptions.onRecheck = (after, outcome) => rechecks.push(`${after}: ${outcome}`);
+      async ({ executor, preparationOptions, exposure, sent }) => {
+        preparationOptions.onRecheck = (after, outcome) => rechecks.push(`${after}: ${outcome}`);
         const running = executor.execute(signed(clock).execution)
           .then(({ status }) => status, messageOf);
         const answered = running.then(() => true);
@@ -112,63 +112,63 @@ Deno.test("Recheck: after a restart, an execution is held only for the remaining
   const hedge: Hedge = { expectedMs: 0, cover: () => Promise.resolve() };
   await withExecutor(
     hedge,
-    async ({ handler, store }) => {
+    async ({ preparation, store }) => {
       const { intent } = await store.insert(recorded(clock));
       clock.jump(100);
       let isHedged = false;
-      const running = handler.prepare(intent).then(() => isHedged = true);
+      const running = preparation.prepare(intent).then(() => isHedged = true);
       clock.advance(199);
       await Promise.resolve();
       assert.equal(isHedged, false);
       clock.advance(1);
       await running;
-      await handler.prepare(intent);
+      await preparation.prepare(intent);
     },
     { clock, strategy },
   );
 });
 
-Deno.test("ExecutionHandler: an execution whose hedge was refused reports no unused hedge", () =>
+Deno.test("ExecutionPreparation: an execution whose hedge was refused reports no unused hedge", () =>
   withLogs("info", (records) =>
     withExecutor({
       expectedMs: 0,
       cover: () => Promise.reject(new RangemakerError("HEDGE_REFUSED", "no")),
-    }, async ({ handler, store, clock }) => {
+    }, async ({ preparation, store, clock }) => {
       const { intent } = await store.insert(recorded(clock));
-      await assert.rejects(handler.prepare(intent), { code: "HEDGE_REFUSED" });
-      handler.onFailed(intent, decodeExecution(intent.payload).quote);
+      await assert.rejects(preparation.prepare(intent), { code: "HEDGE_REFUSED" });
+      preparation.onFailed(intent, decodeExecution(intent.payload).quote);
       assert.deepEqual(records.map(({ properties: { event } }) => event), []);
     })));
 
-Deno.test("ExecutionHandler: without a hedging service no hedge is reported as unused", () =>
+Deno.test("ExecutionPreparation: without a hedging service no hedge is reported as unused", () =>
   withLogs("info", (records) => {
     const clock = new FakeClock();
     const strategy = { holdMs: () => 0, recheck() {} };
     const hedge = new SolverMetrics(createRegistry(), SPEC_MARKETS).timeHedge(
       new SimulatedHedge(clock, 0),
     );
-    return withExecutor(hedge, async ({ handler, store }) => {
+    return withExecutor(hedge, async ({ preparation, store }) => {
       const { intent } = await store.insert(recorded(clock));
-      const prepared = handler.prepare(intent);
+      const prepared = preparation.prepare(intent);
       clock.advance(0);
       await prepared;
-      handler.onFailed(intent, decodeExecution(intent.payload).quote);
+      preparation.onFailed(intent, decodeExecution(intent.payload).quote);
       assert.deepEqual(records.map(({ properties: { event } }) => event), ["execution_hedged"]);
     }, { clock, strategy });
   }));
 
-Deno.test("ExecutionHandler: a failed execution that may be hedged is reported as an unused hedge, once", () =>
+Deno.test("ExecutionPreparation: a failed execution that may be hedged is reported as an unused hedge, once", () =>
   withLogs("info", (records) =>
-    withExecutor(noHedge, async ({ handler, store, clock }) => {
+    withExecutor(noHedge, async ({ preparation, store, clock }) => {
       const reports = (intent: Intent) => {
         const before = records.length;
         const { quote } = decodeExecution(intent.payload);
-        for (let times = 0; times < 2; times++) handler.onFailed(intent, quote);
+        for (let times = 0; times < 2; times++) preparation.onFailed(intent, quote);
         return records.slice(before).map(({ properties: { event } }) => event);
       };
       const { intent } = await store.insert(recorded(clock));
       assert.deepEqual(reports(intent), [], "this process has not asked for its hedge");
-      await handler.prepare(intent);
+      await preparation.prepare(intent);
       assert.deepEqual(reports(intent), ["hedge_unused"]);
       const others: [string, Partial<Intent>][] = [
         ["signed by another process", { transaction: { txHash: intent.key } as never }],
@@ -180,24 +180,24 @@ Deno.test("ExecutionHandler: a failed execution that may be hedged is reported a
       }
     })));
 
-Deno.test("ExecutionHandler: an execution of another process is reserved before its hedge, and refused after its deadline", async () => {
-  await withExecutor(noHedge, async ({ handler, exposure, clock, store }) => {
+Deno.test("ExecutionPreparation: an execution of another process is reserved before its hedge, and refused after its deadline", async () => {
+  await withExecutor(noHedge, async ({ preparation, exposure, clock, store }) => {
     const { intent } = await store.insert(recorded(clock));
-    await handler.prepare(intent);
+    await preparation.prepare(intent);
     assert.equal(exposure.reservedKeys.length, 1);
     clock.jump(2_000);
-    await assert.rejects(handler.prepare(intent), IntentRefusedError);
+    await assert.rejects(preparation.prepare(intent), IntentRefusedError);
   });
 });
 
-Deno.test("ExecutionHandler: an unfinished execution is checked again before it is hedged and signed", async () => {
+Deno.test("ExecutionPreparation: an unfinished execution is checked again before it is hedged and signed", async () => {
   const hedged: string[] = [];
   const counting: Hedge = {
     expectedMs: 0,
     cover: (quoteHash) => Promise.resolve(void hedged.push(quoteHash)),
   };
   const clock = new FakeClock();
-  await withExecutor(counting, async ({ handler, submitter, store, sent }) => {
+  await withExecutor(counting, async ({ preparation, submitter, store, sent }) => {
     // Recorded by a run that was allowed to risk more.
     const { quoteHash, execution } = signed(clock, {
       payout: 151n,
@@ -206,7 +206,7 @@ Deno.test("ExecutionHandler: an unfinished execution is checked again before it 
     const old = { ...recorded(clock), key: quoteHash, payload: encodeExecution(execution) };
     const { intent } = await store.insert({ ...old, expiresAtMs: clock.now() + 600_000 });
     clock.jump(60_000);
-    await assert.rejects(handler.prepare(intent), /would risk 0.000051 USDC/);
+    await assert.rejects(preparation.prepare(intent), /would risk 0.000051 USDC/);
     assert.deepEqual((await submitter.submit(intent)).failure?.code, "RISK_TOO_LARGE");
     assert.deepEqual([hedged, sent], [[], []]);
   }, { clock });
