@@ -15,6 +15,7 @@ import { type Hedge, HttpHedge, SimulatedHedge } from "./execution/hedge.ts";
 import { Reservations } from "./execution/reservations.ts";
 import type { SolverMetrics } from "./metrics.ts";
 import type { SolverOptions } from "./options.ts";
+import type { OwnAccount } from "./own_account.ts";
 import { QuoteSigner } from "./quoting/quote_signer.ts";
 import { Quoter } from "./quoting/quoter.ts";
 import type { ExposureBook } from "./risk/exposure_book.ts";
@@ -22,26 +23,21 @@ import { ExposureLimit } from "./risk/exposure_limit.ts";
 import { PreTradeChecks } from "./risk/pre_trade_checks.ts";
 import { executionLog } from "./shared/execution_log.ts";
 
-/** What quoting and executing share with the rest of the solver. */
-interface TradingInputs {
-  resources: IntentResources;
+/** The parts of the solver that others are created from; `solver.ts` creates each once. */
+export interface SolverParts extends IntentResources {
   signer: LocalSigner;
   markets: Markets;
   pricing: Pricing;
   exposure: ExposureBook;
+  account: OwnAccount;
   metrics: SolverMetrics;
   registry: Registry;
 }
 
 /** Creates what quotes bets, and what checks, reserves, hedges and submits the signed ones. */
-export function createTrading(
-  options: SolverOptions,
-  { resources, signer, markets, pricing, exposure, metrics, registry }: TradingInputs,
-) {
-  const { chainId, maxRisk, maxStartAheadMs, maxStartBehindMs, maxDeadlineMs } = options;
-  const { strategy, marketData } = pricing;
-  const { store, node, clock } = resources;
-  const solver = signer.address;
+export function createTrading(options: SolverOptions, parts: SolverParts) {
+  const { store, node, clock, signer, exposure, metrics } = parts;
+  const { strategy, marketData } = parts.pricing;
   const quoteSigner = new QuoteSigner(signer);
   const exposureLimit = new ExposureLimit({
     book: exposure,
@@ -49,61 +45,52 @@ export function createTrading(
     onNear: executionLog.exposure,
   });
   const quoter = new Quoter({
+    ...parts,
     strategy,
     signer: quoteSigner,
-    chainId,
-    clock,
-    markets,
     exposureLimit,
     // Prices that are made up are the same at any time.
-    timeBounds: marketData === undefined
-      ? undefined
-      : { maxStartAheadMs, maxStartBehindMs, maxDeadlineMs },
+    timeBounds: marketData === undefined ? undefined : options,
   });
   const guard = new ChainGuard({
-    ...resources,
-    node: resources.shortTimeoutNode,
+    ...parts,
+    node: parts.shortTimeoutNode,
     async isOnChain(intent) {
       const found = await findThesis(node, intent, clock.now());
       return found !== "missing" && found !== "rewound";
     },
   });
   const reservations = new Reservations({
-    store,
+    ...parts,
     book: exposure,
-    node,
     requireChain: () => guard.requireChain(),
-    clock,
     onOutcome: (probability, thesis) => metrics.betSettled(probability, thesis),
   });
   const hedge = createHedge(options, clock, metrics);
-  const hedgeMs = hedge.expectedMs;
-  const checks = new PreTradeChecks({ node, solver, clock, markets, maxRisk, hedgeMs, strategy });
-  const preparation = new ExecutionPreparation({
-    checks,
-    exposure,
-    hedge,
-    quoteSigner,
-    chainId,
-    clock,
-    onRecheck: metrics.rechecked,
+  const checks = new PreTradeChecks({
+    ...parts,
+    solver: signer.address,
+    maxRisk: options.maxRisk,
+    hedgeMs: hedge.expectedMs,
+    strategy,
   });
+  const onRecheck = metrics.rechecked;
+  const preparation = new ExecutionPreparation({ ...parts, checks, hedge, quoteSigner, onRecheck });
   const intents = new IntentService({
-    resources,
+    resources: parts,
     guard,
     handler: intentHandler(preparation, reservations, metrics),
     retainMs: options.retain,
-    registry,
+    registry: parts.registry,
   });
   const executor = new Executor({
+    ...parts,
     intents,
     preparation,
     checks,
     exposureLimit,
     releaseSettled: createCachedCall(() => reservations.reconcile(), NODE_ANSWER_MS, clock),
     quoteSigner,
-    chainId,
-    clock,
   });
   return { quoter, executor, intents, reservations };
 }

@@ -1,6 +1,5 @@
 /** Creates each part of the solver once, in order, with what it needs. */
 import type { Context } from "hono";
-import type { Registry } from "prom-client";
 import { openLocalSigner } from "../../lib/cli/keystore.ts";
 import { readMarkets } from "../../lib/cli/markets_file.ts";
 import { optionLabel } from "../../lib/cli/options.ts";
@@ -15,7 +14,7 @@ import { createCachedCall, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 import { createSolverApi } from "./api.ts";
 import { createPricing } from "./create_pricing.ts";
-import { createTrading } from "./create_trading.ts";
+import { createTrading, type SolverParts } from "./create_trading.ts";
 import { executionLog } from "./shared/execution_log.ts";
 import { decodeBet } from "./execution/execution.ts";
 import { createNodeFollower } from "./node_follower.ts";
@@ -45,20 +44,18 @@ export function startSolver(
   return startOrClose((opened) => startParts(options, clock, opened));
 }
 
-/** Opens what quoting works with. @param opened Gets each part that must be stopped. */
+/** Opens what everything else is created from. @param opened Gets each part that must be stopped. */
 async function openParts(
   options: SolverOptions,
-  registry: Registry,
   clock: Clock,
   opened: AsyncDisposableStack,
-) {
-  const { dryRun, chainId, database, rpcUrl } = options;
+): Promise<SolverParts> {
+  const registry = createRegistry();
   const markets = await readMarkets(options.markets);
   const metrics = new SolverMetrics(registry, markets);
   const signer = await openLocalSigner(options, optionLabel(optionTable.privateKey));
-  const bindsKey = !dryRun;
-  const settings = { name: NAME, database, rpcUrl, signer, chainId, bindsKey, clock };
-  const resources = await openIntentResources(settings);
+  const bindsKey = !options.dryRun;
+  const resources = await openIntentResources({ ...options, name: NAME, signer, bindsKey, clock });
   const { store, node } = resources;
   opened.defer(() => store.close());
 
@@ -66,10 +63,10 @@ async function openParts(
   reportExposure(registry, exposure);
   const account = new OwnAccount(node, signer.address, clock);
   opened.defer(reportAccount(registry, account.read));
-  const pricing = await createPricing(options, { markets, node, clock, exposure, store });
+  const pricing = await createPricing(options, { ...resources, markets, exposure });
   opened.defer(() => pricing.stop());
   reportCalibration(registry, () => pricing.marketData?.calibration() ?? []);
-  return { markets, metrics, signer, resources, exposure, account, pricing };
+  return { ...resources, registry, markets, metrics, signer, exposure, account, pricing };
 }
 
 async function startParts(
@@ -77,62 +74,30 @@ async function startParts(
   clock: Clock,
   opened: AsyncDisposableStack,
 ): Promise<RunningService> {
-  const { dryRun, chainId, wsUrl } = options;
-  const registry = createRegistry();
-  const parts = await openParts(options, registry, clock, opened);
-  const { markets, metrics, signer, resources, exposure, account, pricing } = parts;
-  const { store, node } = resources;
-  const { marketData } = pricing;
-  const solver = signer.address;
-
-  const { quoter, executor, intents, reservations } = createTrading(options, {
-    ...parts,
-    registry,
-  });
+  const { dryRun, wsUrl } = options;
+  const parts = await openParts(options, clock, opened);
+  const trading = createTrading(options, parts);
+  const { registry, store, exposure, account, pricing } = parts;
+  const { intents } = trading;
+  const solver = parts.signer.address;
   opened.defer(() => intents.stop());
   const follower = createNodeFollower({
+    ...parts,
+    ...trading,
     wsUrl,
-    chainId,
     solver,
-    node,
-    clock,
-    exposure,
-    quoter,
-    reservations: dryRun ? undefined : reservations,
-    marketData,
+    marketData: pricing.marketData,
+    reservations: dryRun ? undefined : trading.reservations,
   });
   opened.defer(() => follower.stop());
-
   const limiter = new RequestLimiter(options, registry);
   opened.defer(() => limiter.stop());
-  const readiness = () =>
-    checkReadiness({ intents, node, account, exposure, marketData, chainId, wsUrl, dryRun });
-  const app = createSolverApi({
-    quoter,
-    executor,
-    exposure,
-    store,
-    metrics,
-    limiter: limiter.handle,
-    ownBalance: () => account.lastKnown(),
-    checkReadiness: createCachedCall(readiness, NODE_ANSWER_MS, clock),
-    calibration: () => marketData?.calibration(),
-    solver,
-    chainId,
-    corsOrigins: options.corsOrigins,
-    dryRun,
-    maxRisk: options.maxRisk,
-    multiplier: options.multiplier,
-    clock,
-    markets,
-  });
+  const app = createApi(options, { ...parts, ...trading, limiter });
 
   if (!dryRun) await store.refreshReservations(exposure);
   const service = startService({
+    ...options,
     name: NAME,
-    host: options.host,
-    allowedHosts: options.allowedHosts,
-    port: options.port,
     app,
     health: healthRoute(intents, solver, dryRun),
     registry,
@@ -145,6 +110,24 @@ async function startParts(
   const report = logStart(options, account, solver);
   opened.defer(() => report);
   return service;
+}
+
+/** The API, with what it needs from options and parts. */
+function createApi(
+  options: SolverOptions,
+  parts: SolverParts & ReturnType<typeof createTrading> & { limiter: RequestLimiter },
+) {
+  const { account, clock, pricing: { marketData } } = parts;
+  const readiness = () => checkReadiness({ ...options, ...parts, marketData });
+  return createSolverApi({
+    ...options,
+    ...parts,
+    solver: parts.signer.address,
+    limiter: parts.limiter.handle,
+    ownBalance: () => account.lastKnown(),
+    checkReadiness: createCachedCall(readiness, NODE_ANSWER_MS, clock),
+    calibration: () => marketData?.calibration(),
+  });
 }
 
 /** Logs the start, with the balance if the node answers. */
