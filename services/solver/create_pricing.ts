@@ -63,7 +63,7 @@ export async function createPricing(
   );
   const correlatedRisk = (bet: Bet) => exposure.correlatedRisk(bet, clock.now());
   const marketView = marketData.stateOf.bind(marketData);
-  const context = { marketView, clock, markets, correlatedRisk };
+  const context = strategyContext({ marketView, clock, markets, correlatedRisk });
   const { margin, userLeadMs, maxPriceAgeMs, minDurationMs, minWidthTicks } = options;
   const strategy = options.pricing === "barrier"
     ? new BarrierStrategy({
@@ -75,7 +75,7 @@ export async function createPricing(
       minWidthTicks,
       skew: { share: options.skew, capacity: skewCapacity(options), correlatedRisk },
     })
-    : (await loadStrategy(options.pricing))(strategyContext(context));
+    : (await loadStrategy(options.pricing))(context);
   const reader = createHistoryReader(node, marketData, clock);
   let starting = Promise.resolve();
   let isStopping = false;

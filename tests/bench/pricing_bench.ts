@@ -43,13 +43,13 @@ for (let slot = HISTORY_SLOTS; slot > 0; slot--) {
 }
 const spot = Math.round(Math.exp(log));
 const spotView = { price: BigInt(spot), lastUpdateMs: NOW_MS - 80, fresh: true };
-const view = { spot: spotView, volatility, stillness, history, historyEndMs: NOW_MS };
+const { symbol } = market;
+const view = { symbol, spot: spotView, volatility, stillness, history, historyEndMs: NOW_MS };
 
 const book = new ExposureBook(undefined, decodeBet);
 const barrier = new BarrierStrategy({
   skew: { share: 0.5, capacity: BET, correlatedRisk: (bet) => book.correlatedRisk(bet, NOW_MS) },
-  marketView: () => view,
-  markets: SPEC_MARKETS,
+  market: () => view,
   clock: { now: () => NOW_MS },
   margin: 0.05,
   userLeadMs: 1_000,

@@ -45,14 +45,13 @@ async function makeAndSign(
   const volatility = new MarketVolatility({ floor: 0.1, minHistoryMs: 2_000 });
   const market = new TapeMarket(volatility, SLOT_MS);
   const strategy = new BarrierStrategy({
-    marketView: () => market,
+    market: () => market,
     clock,
     margin: 0.05,
     userLeadMs: 0,
     maxPriceAgeMs: 2_000,
     minDurationMs: 1_000,
     minWidthTicks: 4,
-    markets: SPEC_MARKETS,
   });
   const series = new PriceSeries();
   const newest = new Map<string, bigint>();

@@ -255,9 +255,10 @@ function nodeOf(world: BetsWorld) {
 function strategyOf(world: BetsWorld): BarrierStrategy {
   const { chain, clock } = world.chain;
   return new BarrierStrategy({
-    marketView: () => {
+    market: () => {
       const price = chain.oraclePrices.freshPrice(ETH, world.now);
       return {
+        symbol: ETH.symbol,
         spot: price === undefined ? undefined : { price, lastUpdateMs: world.now, fresh: true },
         volatility: { forecast: () => forecastOf(VOLATILITY, 0.3) },
         stillness: { share: 0, tick: undefined },
@@ -265,7 +266,6 @@ function strategyOf(world: BetsWorld): BarrierStrategy {
         historyEndMs: chain.head.timestampMs + SLOT_MS,
       };
     },
-    markets: SPEC_MARKETS,
     clock,
     margin: 0.05,
     userLeadMs: 0,

@@ -1,5 +1,4 @@
 /** `rangemaker solver backtest`: compares strategies and their earnings on recorded prices. */
-import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import { seededRandom } from "../../../lib/random.ts";
 import { createCommand, ExitCode } from "../../../lib/cli/command.ts";
 import type { OptionsOf } from "../../../lib/cli/options.ts";
@@ -92,10 +91,5 @@ export async function backtest(
 
 function barrierOf(options: PlanOptions): StrategyFactory {
   return (context) =>
-    new BarrierStrategy({
-      ...context,
-      ...options,
-      markets: SPEC_MARKETS,
-      maxPriceAgeMs: options.priceAgeMs,
-    });
+    new BarrierStrategy({ ...context, ...options, maxPriceAgeMs: options.priceAgeMs });
 }

@@ -1,5 +1,6 @@
 import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
 import { PriceRing } from "../../../lib/prices/price_ring.ts";
+import { MARKETS } from "../../../lib/protocol/markets.ts";
 import { StillPrices } from "../pricing/still_prices.ts";
 import type { MarketView } from "../pricing/strategy.ts";
 import type { MarketVolatility } from "../pricing/volatility.ts";
@@ -7,6 +8,7 @@ import type { SlotPrice } from "./slots.ts";
 
 /** A strategy's view of one market, fed slot by slot as in production. */
 export class TapeMarket implements MarketView {
+  readonly symbol = MARKETS[0]!.symbol; // there are three
   readonly volatility: MarketVolatility;
   readonly stillness = new StillPrices();
   readonly history = new PriceRing();

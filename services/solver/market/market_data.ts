@@ -9,13 +9,15 @@ import { MarketVolatility, type VolatilityOptions } from "../pricing/volatility.
 
 /** The solver's view of one market: its newest price, its history by slot, and their statistics. */
 class MarketState implements MarketView {
+  readonly symbol: string;
   readonly history: PriceRing = new PriceRing();
   readonly volatility: MarketVolatility;
   readonly stillness: StillPrices = new StillPrices();
   #spot: MarketView["spot"];
   #historyEndMs = 0;
 
-  constructor(volatility: MarketVolatility) {
+  constructor(symbol: string, volatility: MarketVolatility) {
+    this.symbol = symbol;
     this.volatility = volatility;
   }
 
@@ -72,7 +74,7 @@ export class MarketData {
     volatilities: ReadonlyMap<Market, MarketVolatility> = new Map(),
   ) {
     const newState = (market: Market) =>
-      new MarketState(volatilities.get(market) ?? new MarketVolatility(options));
+      new MarketState(market.symbol, volatilities.get(market) ?? new MarketVolatility(options));
     this.#stateByMarket = new Map(list.map((market) => [market, newState(market)]));
   }
 

@@ -1,4 +1,3 @@
-import type { Market, Markets } from "../../../lib/protocol/markets.ts";
 import type { Bet } from "../../../lib/protocol/bet.ts";
 import {
   type BoxPrice,
@@ -22,10 +21,9 @@ import {
 } from "./strategy.ts";
 import type { VolatilityForecast } from "./volatility_forecast.ts";
 
-export interface BarrierOptions extends Charges, Pick<StrategyContext, "clock" | "marketView"> {
+export interface BarrierOptions extends Charges, Pick<StrategyContext, "clock" | "market"> {
   /** Without it, the book has no effect on prices. */
   skew?: SkewOptions;
-  markets: Markets;
   /** Highest age of a price for quotes, in milliseconds. */
   maxPriceAgeMs: number;
   /** Shortest window, in milliseconds. */
@@ -108,16 +106,12 @@ export class BarrierStrategy implements PricingStrategy {
 
   /** @throws A `PricingRefusedError` if the bet has no price now, at any payout. */
   #value(bet: Bet): Valuation {
-    const { marketView, clock, margin, userLeadMs, markets } = this.#options;
+    const { market, clock, margin, userLeadMs } = this.#options;
     const nowMs = clock.now();
     this.#requireWindow(bet, nowMs);
-    const market = markets.find(bet.base, bet.quote);
-    if (market === undefined) {
-      throw new TypeError(`No market has base ${bet.base}: the rules are checked before the price`);
-    }
-    const view = marketView(market);
-    const { price: spot, ageMs: spotAgeMs } = this.#spot(market, view, nowMs);
-    const forecast = requireForecast(market, view, nowMs, bet.endTime);
+    const view = market(bet);
+    const { price: spot, ageMs: spotAgeMs } = this.#spot(view, nowMs);
+    const forecast = requireForecast(view, nowMs, bet.endTime);
     requireInside(bet, spot);
     this.#requireWidth(bet, view);
     requireUnbroken(bet, view, nowMs);
@@ -154,7 +148,7 @@ export class BarrierStrategy implements PricingStrategy {
     throw refusal("RANGE_TOO_NARROW", { width, tick, minWidthTicks });
   }
 
-  #spot({ symbol }: Market, { spot }: MarketView, nowMs: number): { price: bigint; ageMs: number } {
+  #spot({ symbol, spot }: MarketView, nowMs: number): { price: bigint; ageMs: number } {
     const { maxPriceAgeMs } = this.#options;
     const ageMs = spot === undefined ? null : nowMs - spot.lastUpdateMs;
     const isTimely = ageMs !== null && ageMs <= maxPriceAgeMs && ageMs >= -FUTURE_PRICE_MAX_MS;
@@ -165,8 +159,7 @@ export class BarrierStrategy implements PricingStrategy {
 }
 
 function requireForecast(
-  { symbol }: Market,
-  { volatility, historyEndMs }: MarketView,
+  { symbol, volatility, historyEndMs }: MarketView,
   nowMs: number,
   endMs: number,
 ): VolatilityForecast {

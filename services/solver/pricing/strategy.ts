@@ -129,6 +129,8 @@ export interface PricingStrategy {
 
 /** A strategy's current view of a market. */
 export interface MarketView {
+  /** Such as `ETH/USDT`. */
+  readonly symbol: string;
   /**
    * The newest price, with 6 decimals, and its time at the exchanges; undefined before the first.
    */

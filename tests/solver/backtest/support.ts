@@ -1,4 +1,3 @@
-import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import { gaussian, type RandomSource } from "../../../lib/random.ts";
 import type { TapeRow } from "../../../lib/prices/tape.ts";
 import type { SlotPrice, SlotSource } from "../../../services/solver/backtest/slots.ts";
@@ -126,7 +125,6 @@ export async function runMakers(
     (context) =>
       new BarrierStrategy({
         ...context,
-        markets: SPEC_MARKETS,
         margin,
         userLeadMs,
         maxPriceAgeMs: 60_000,

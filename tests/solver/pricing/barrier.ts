@@ -1,7 +1,6 @@
 /** A barrier strategy on a market that the test makes. */
 import assert from "node:assert/strict";
 import type { Retry } from "../../../lib/errors.ts";
-import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import { PriceRing } from "../../../lib/prices/price_ring.ts";
 import {
   type BarrierOptions,
@@ -26,6 +25,7 @@ export function barrier(
   const ring = new PriceRing(1_024);
   for (let time = nowMs - 60_000; time < nowMs; time += 100) ring.append(time, SPOT);
   const view = {
+    symbol: market.symbol,
     spot: { price: SPOT, lastUpdateMs: nowMs, fresh: true },
     volatility: { forecast: () => forecastOf(0.6, 0.3) },
     stillness: { share: 0, tick: 10_000n },
@@ -34,8 +34,7 @@ export function barrier(
     ...overrides,
   };
   const strategy = new BarrierStrategy({
-    marketView: () => view,
-    markets: SPEC_MARKETS,
+    market: () => view,
     clock,
     margin: 0.05,
     userLeadMs: 0,

@@ -1,6 +1,5 @@
 /** Users who see prices earlier than the solver, on simulated prices, against its recheck. */
 import assert from "node:assert/strict";
-import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import { PriceRing } from "../../../lib/prices/price_ring.ts";
 import { gaussian, type RandomSource, seededRandom } from "../../../lib/random.ts";
 import { BarrierStrategy } from "../../../services/solver/pricing/barrier_strategy.ts";
@@ -87,6 +86,7 @@ function solverAt(nowMs: number) {
   const clock = new FakeClock(nowMs);
   const history = new PriceRing(64);
   const view = {
+    symbol: market.symbol,
     spot: { price: BigInt(SPOT), lastUpdateMs: nowMs, fresh: true },
     volatility: { forecast: () => forecastOf(VOLATILITY, 0) },
     stillness: { share: 0, tick: undefined },
@@ -94,14 +94,13 @@ function solverAt(nowMs: number) {
     historyEndMs: nowMs,
   };
   const strategy = new BarrierStrategy({
-    marketView: () => view,
+    market: () => view,
     clock,
     margin: MARGIN,
     userLeadMs: HOLD_MS,
     maxPriceAgeMs: 2_000,
     minDurationMs: 1_000,
     minWidthTicks: 0,
-    markets: SPEC_MARKETS,
   });
   return { strategy, view, history, clock };
 }
