@@ -104,9 +104,6 @@ export function failureAnswersOf<A extends ErrorAnswers>(answers: A) {
   };
 }
 
-/** Codes of every route that asks the core node. */
-const NODE_CODES = ["NODE_UNREACHABLE", "NODE_TIMEOUT", "NODE_REFUSED"] as const;
-
 /** Codes of every route. */
 export const HOST_CODES = ["INVALID_REQUEST", "HOST_NOT_ALLOWED"] as const;
 
@@ -117,53 +114,4 @@ export const BODY_CODES = [
   "BODY_TOO_LARGE",
   "UNSUPPORTED_MEDIA_TYPE",
   "RATE_LIMITED",
-] as const;
-
-/** The codes of services that store intents and submit transactions: bridge and solver. */
-export const INTENT_ERRORS = {
-  ...COMMON_ERRORS,
-  DEADLINE_PASSED: { status: 400, retry: "never" },
-  INVALID_SIGNATURE: { status: 401, retry: "never" },
-  WRONG_CHAIN: { status: 401, retry: "never" },
-  // Nothing was done.
-  STORE_UNAVAILABLE: { status: 503, retry: "later", advice: "nothing was recorded, try again" },
-  STORE_DAMAGED: {
-    status: 503,
-    retry: "never",
-    advice: "nothing was sent; operators: restore the database from a backup",
-  },
-  CHAIN_MISMATCH: { status: 503, retry: "never" },
-  CHAIN_REWOUND: { status: 503, retry: "never" },
-  CLOCKS_DIFFER: { status: 503, retry: "later" },
-  NODE_UNREACHABLE: { status: 503, retry: "later", advice: "nothing was recorded, try again" },
-  NODE_TIMEOUT: { status: 503, retry: "later", advice: "nothing was recorded, try again" },
-  NODE_REFUSED: {
-    status: 503,
-    retry: "never",
-    advice: "operators: see whether the node has paused, and compare chain ids and clocks",
-  },
-  // Whether anything was done is unknown.
-  OUTCOME_UNKNOWN: { status: 504, retry: "same" },
-  RECEIPT_DROPPED: { status: 504, retry: "same" },
-  STORE_CONNECTION_LOST: { status: 504, retry: "same" },
-} as const satisfies ErrorAnswers;
-
-/** Codes of every route that reads the store. */
-export const STORE_CODES = [
-  "STORE_UNAVAILABLE",
-  "STORE_DAMAGED",
-  "STORE_CONNECTION_LOST",
-] as const;
-
-/** Codes of every route that submits an intent. */
-export const SUBMISSION_CODES = [
-  ...BODY_CODES,
-  "DEADLINE_PASSED",
-  "INVALID_SIGNATURE",
-  "WRONG_CHAIN",
-  ...NODE_CODES,
-  ...STORE_CODES,
-  "CHAIN_MISMATCH",
-  "CHAIN_REWOUND",
-  "OUTCOME_UNKNOWN",
 ] as const;

@@ -1,8 +1,9 @@
 /** The error codes of the bridge: their texts, and how they are answered. */
 import { createErrors } from "../../lib/errors.ts";
+import { INTENT_ERRORS } from "../../lib/intents/error_answers.ts";
 import type { IntentFailure, IntentState } from "../../lib/intents/intent.ts";
 import type { Address, Hex } from "../../lib/protocol/scalars.ts";
-import { type ErrorAnswers, INTENT_ERRORS } from "../../lib/http/error_answers.ts";
+import type { ErrorAnswers } from "../../lib/http/error_answers.ts";
 import { usdcText } from "../../lib/protocol/price.ts";
 
 const describe = ({ code, message }: IntentFailure) => `${code}: ${message}`;

@@ -4,9 +4,10 @@ import { depositAnswerSchema } from "../../lib/protocol/answers.ts";
 import { depositRequestSchema } from "../../lib/protocol/deposit.ts";
 import { addressSchema, described, timestampSchema } from "../../lib/protocol/scalars.ts";
 import { typedDataSchema } from "../../lib/protocol/typed_data.ts";
-import { failureAnswersOf, STORE_CODES, SUBMISSION_CODES } from "../../lib/http/error_answers.ts";
+import { failureAnswersOf } from "../../lib/http/error_answers.ts";
 import type { Operation, ServiceDescription } from "../../lib/http/openapi.ts";
 import { readyOperation } from "../../lib/http/readiness.ts";
+import { STORE_CODES, SUBMISSION_CODES } from "../../lib/intents/error_answers.ts";
 import { nextCursorSchema } from "../../lib/http/page_query.ts";
 import {
   depositPathSchema,

@@ -1,8 +1,5 @@
-import {
-  type ErrorAnswer,
-  type ErrorAnswers,
-  INTENT_ERRORS,
-} from "../../lib/http/error_answers.ts";
+import type { ErrorAnswer, ErrorAnswers } from "../../lib/http/error_answers.ts";
+import { INTENT_ERRORS } from "../../lib/intents/error_answers.ts";
 import { PRICING_REFUSALS, type PricingRefusal } from "./pricing/strategy.ts";
 
 /** Answers of bets without a price: 503 if the same bet may have one later. */

@@ -11,14 +11,10 @@ import { PRICE_DECIMALS } from "../../lib/protocol/markets.ts";
 import { quoteRequestSchema } from "../../lib/protocol/quote.ts";
 import { addressSchema, hash32Schema } from "../../lib/protocol/scalars.ts";
 import { typedDataSchema } from "../../lib/protocol/typed_data.ts";
-import {
-  BODY_CODES,
-  failureAnswersOf,
-  STORE_CODES,
-  SUBMISSION_CODES,
-} from "../../lib/http/error_answers.ts";
+import { BODY_CODES, failureAnswersOf } from "../../lib/http/error_answers.ts";
 import type { Operation, ServiceDescription } from "../../lib/http/openapi.ts";
 import { readyOperation } from "../../lib/http/readiness.ts";
+import { STORE_CODES, SUBMISSION_CODES } from "../../lib/intents/error_answers.ts";
 import { estimateRequestSchema } from "./quoting/estimate.ts";
 import { executionRequestSchema } from "./execution/execution.ts";
 import { PRICING_REFUSALS, pricingDetailsSchema, type PricingRefusal } from "./pricing/strategy.ts";

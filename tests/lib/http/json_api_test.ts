@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { Hono } from "hono";
 import { z } from "zod";
 import { NodeTimeoutError } from "../../../lib/net/core_reader.ts";
-import { INTENT_ERRORS } from "../../../lib/http/error_answers.ts";
+import { INTENT_ERRORS } from "../../../lib/intents/error_answers.ts";
 import { acceptJson, readBody, useJsonApi } from "../../../lib/http/json_api.ts";
 import { listen } from "../../../lib/http/listener.ts";
 import { withAnswer } from "../../support/http_answers.ts";

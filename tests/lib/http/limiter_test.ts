@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { Hono } from "hono";
 import { Registry } from "prom-client";
-import { INTENT_ERRORS } from "../../../lib/http/error_answers.ts";
+import { INTENT_ERRORS } from "../../../lib/intents/error_answers.ts";
 import { useJsonApi } from "../../../lib/http/json_api.ts";
 import { type LimiterSettings, RequestLimiter } from "../../../lib/http/limiter.ts";
 
