@@ -14,7 +14,7 @@ import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import { betOf } from "../../../lib/protocol/bet.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
 import type { QuoteSigner } from "../quoting/quote_signer.ts";
-import type { ReservedBet } from "../shared/bet_at_risk.ts";
+import type { ReservedBet } from "../risk/exposure_book.ts";
 
 /** Body of `POST /execute`. */
 export const executionRequestSchema = z.object({

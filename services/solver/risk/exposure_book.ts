@@ -1,12 +1,15 @@
 import type { Reservation, ReservationBook } from "../../../lib/intents/intent.ts";
 import { type Bet, type BetAtRisk, riskOf } from "../../../lib/protocol/bet.ts";
 import { worstCaseLoss } from "../../../lib/prices/worst_case_loss.ts";
+import type { Address } from "../../../lib/protocol/scalars.ts";
 import { isUnsettled, type Thesis } from "../../../lib/protocol/thesis.ts";
-import type { ReservedBet } from "../shared/bet_at_risk.ts";
 import { OverlapIndex } from "./overlap_index.ts";
 
 /** With more bets at risk, the worst case is not computed for a reader: 10,000 bets take 13 ms. */
 export const READ_BETS_MAX = 10_000;
+
+/** A bet with its two sides. */
+export type ReservedBet = BetAtRisk & { user: Address; solver: Address };
 
 /** A bet and its state: reserved, open or settled. It counts unless it is settled. */
 interface Entry {
@@ -25,7 +28,7 @@ interface Entry {
  * The number of bets at risk is bounded by the balances of solver and users.
  */
 export class ExposureBook implements ReservationBook {
-  /** Bound on the exposure, or undefined. {@link ExposureLimit} enforces it. */
+  /** Bound on the exposure, or undefined. `ExposureLimit` enforces it. */
   readonly max: bigint | undefined;
   readonly #decode: (payload: string) => ReservedBet;
   readonly #entries = new Map<string, Entry>();

@@ -3,8 +3,8 @@ import { type BetAtRisk, riskOf } from "../../../lib/protocol/bet.ts";
 import { worstCaseLoss } from "../../../lib/prices/worst_case_loss.ts";
 import { solverError } from "../shared/errors.ts";
 import type { Admission, InFlight } from "../../../lib/intents/intent.ts";
-import { type Balances, requireBalances, type ReservedBet } from "../shared/bet_at_risk.ts";
-import type { ExposureBook } from "./exposure_book.ts";
+import { type Balances, requireBalances } from "./balances.ts";
+import type { ExposureBook, ReservedBet } from "./exposure_book.ts";
 
 export interface ExposureLimitOptions {
   book: ExposureBook;

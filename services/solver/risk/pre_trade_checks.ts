@@ -6,7 +6,7 @@ import type { Quote, UnsignedQuote } from "../../../lib/protocol/quote.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
 import { solverError } from "../shared/errors.ts";
 import { riskOf } from "../../../lib/protocol/bet.ts";
-import { type Balances, requireBalances } from "../shared/bet_at_risk.ts";
+import { type Balances, requireBalances } from "./balances.ts";
 import type { PricingStrategy } from "../pricing/strategy.ts";
 
 export interface PreTradeChecksOptions {

@@ -1,8 +1,6 @@
-import type { Address } from "../../../lib/protocol/scalars.ts";
-import { type BetAtRisk, riskOf } from "../../../lib/protocol/bet.ts";
-import { solverError } from "./errors.ts";
-
-export type ReservedBet = BetAtRisk & { user: Address; solver: Address };
+import { riskOf } from "../../../lib/protocol/bet.ts";
+import { solverError } from "../shared/errors.ts";
+import type { ReservedBet } from "./exposure_book.ts";
 
 /** Balances of both sides as reported by the node, USDC with 6 decimals. */
 export interface Balances {
