@@ -93,7 +93,7 @@ class Cycle {
     const { recent, ratios, cycles } = this.#state;
     recent.push(value);
     if (recent.length > cells) recent.shift();
-    const mean = recent.reduce((sum, one) => sum + one, 0) / cells;
+    const mean = recent.reduce((sum, range) => sum + range, 0) / cells;
     if (recent.length < cells || mean === 0) return;
     const index = cellIndex % cells;
     cycles[index] = Math.min(memoryCycles, cycles[index]! + 1); // index is one of the cells
@@ -106,8 +106,8 @@ class Cycle {
     const shrunk = ratios.map((ratio, cell) =>
       1 + (ratio - 1) * cycles[cell]! / (cycles[cell]! + this.#options.priorCycles) // one per cell
     );
-    const mean = shrunk.reduce((sum, one) => sum + one, 0) / shrunk.length;
-    return shrunk.map((one) => one / mean);
+    const mean = shrunk.reduce((sum, ratio) => sum + ratio, 0) / shrunk.length;
+    return shrunk.map((ratio) => ratio / mean);
   }
 }
 

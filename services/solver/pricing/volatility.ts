@@ -283,13 +283,13 @@ export class MarketVolatility implements VolatilityForecaster {
     if (next <= 0) return at(next); // the first one, or the last one
     const [from, to] = [HORIZONS_MS[next - 1]!, HORIZONS_MS[next]!];
     const share = Math.log(horizonMs / from) / Math.log(to / from);
-    const [one, other] = [at(next - 1), at(next)];
+    const [shorter, longer] = [at(next - 1), at(next)];
     const between = (a: number, b: number) => a + (b - a) * share;
     return {
-      median: between(one.median, other.median),
-      lowerVariance: between(one.lowerVariance, other.lowerVariance),
-      upperVariance: between(one.upperVariance, other.upperVariance),
-      endToRangeRatio: between(one.endToRangeRatio, other.endToRangeRatio),
+      median: between(shorter.median, longer.median),
+      lowerVariance: between(shorter.lowerVariance, longer.lowerVariance),
+      upperVariance: between(shorter.upperVariance, longer.upperVariance),
+      endToRangeRatio: between(shorter.endToRangeRatio, longer.endToRangeRatio),
     };
   }
 }

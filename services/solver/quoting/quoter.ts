@@ -104,7 +104,7 @@ export class Quoter {
 
   #price(bet: Bet): PricedBet {
     const { payout, details } = this.#options.strategy.price(bet);
-    const most = bet.betAmount * LIMITS.maxPayoutRatio;
-    return { payout: payout > most ? most : payout, details };
+    const maxPayout = bet.betAmount * LIMITS.maxPayoutRatio;
+    return { payout: payout > maxPayout ? maxPayout : payout, details };
   }
 }

@@ -122,7 +122,7 @@ Deno.test("Backtest: a box is won if every price between its start and its end i
   ];
   for (const [name, sinceMs, held, given] of cases) {
     const { maker } = await runTrial({ prices: { [sinceMs]: 2 * PRICE }, given });
-    assert.deepEqual(maker.settled.map((one) => one.held), [held], name);
+    assert.deepEqual(maker.settled.map(({ held }) => held), [held], name);
   }
 });
 

@@ -18,10 +18,10 @@ Deno.test("Market data: each price is assigned to its market, and a time in the 
     lastUpdateMs: 1_000,
     fresh: false,
   });
-  for (const other of MARKETS.filter((one) => one.symbol !== symbol)) {
+  for (const other of MARKETS.filter((market) => market.symbol !== symbol)) {
     assert.equal(marketData.stateOf(other).spot, undefined);
   }
-  assert.deepEqual(marketData.symbolsWithoutPrice(), MARKETS.map((one) => one.symbol));
+  assert.deepEqual(marketData.symbolsWithoutPrice(), MARKETS.map(({ symbol }) => symbol));
   marketData.setSpots({ [symbol]: price }, 2_000);
   assert.deepEqual(marketData.stateOf(market).spot, {
     price: 7n,
@@ -53,7 +53,7 @@ Deno.test("Market data: the calibration contains each market's horizons that hav
     volatility.addCandle({ timeMs, durationMs: 60_000, open: 7, high: 8, low: 6, close: 7 });
   }
   const calibration = marketData.calibration();
-  assert.deepEqual(calibration.map((one) => one.symbol), MARKETS.map((one) => one.symbol));
+  assert.deepEqual(calibration.map(({ symbol }) => symbol), MARKETS.map(({ symbol }) => symbol));
   for (const { symbol: other, horizons } of calibration) {
     const lengths = horizons.map(({ horizonMs }) => horizonMs);
     assert.deepEqual(lengths, other === symbol ? [60_000, 240_000] : []);

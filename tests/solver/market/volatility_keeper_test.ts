@@ -67,7 +67,7 @@ Deno.test("Volatility keeper: the volatility survives a restart", async () => {
   await first.keeper.stop();
   first.clock.advance(MINUTE_MS);
   const second = await run(store, { clock: first.clock });
-  const [before, after] = [first, second].map((each) => each.forecast()?.volatility ?? 0);
+  const [before, after] = [first, second].map(({ forecast }) => forecast()?.volatility ?? 0);
   assert.ok(before! > 0 && Math.abs(after! / before! - 1) < 1e-3, `${before}, ${after}`);
   await store.close();
 });
@@ -232,8 +232,8 @@ Deno.test("Volatility keeper: reads a week of candles at the first start, and la
     assert.deepEqual(logged, [["info", 3 * 7 * 1_440]]);
   });
   assert.equal(first.volatility.historyMs, 7 * DAY_MS);
-  const own = exchange.queries.filter((query) => query.get("symbol") === "ETHUSDT");
-  assert.equal(own.length, 11, "10,080 candles in pages of 1,000");
+  const ofEth = exchange.queries.filter((query) => query.get("symbol") === "ETHUSDT");
+  assert.equal(ofEth.length, 11, "10,080 candles in pages of 1,000");
   await first.keeper.stop();
   exchange.queries.length = 0;
   first.clock.advance(90 * MINUTE_MS);

@@ -374,7 +374,7 @@ Deno.test("Barrier: a bet quoted beside another is refused once the other has se
   const other = hold(large, strategy.price(large).payout);
   const { payout } = strategy.price(large);
   strategy.recheck(large, payout, { isRecorded: false });
-  const own = hold(large, payout);
+  const recorded = hold(large, payout);
   strategy.recheck(large, payout, { isRecorded: true });
   book.release(other);
   const words = /below that of a new quote/;
@@ -385,7 +385,7 @@ Deno.test("Barrier: a bet quoted beside another is refused once the other has se
     "new_quote",
     words,
   );
-  book.release(own);
+  book.release(recorded);
   assertRefused(
     () => strategy.recheck(large, payout, { isRecorded: false }),
     "PRICE_IMPROVED",

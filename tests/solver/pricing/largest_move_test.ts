@@ -31,7 +31,7 @@ Deno.test("Largest move: the distribution is that of simulated paths", () => {
   });
   for (const log of [-1.2, -0.6, -0.2, 0.2, 0.8]) {
     const expected = largestMoveBelow(log, deviation);
-    const found = logs.filter((one) => one <= log).length / paths;
+    const found = logs.filter((move) => move <= log).length / paths;
     const error = Math.sqrt(expected * (1 - expected) / paths);
     assert.ok(Math.abs(found - expected) < 5 * error + 0.003, `${log}: ${found}, ${expected}`);
   }

@@ -125,7 +125,7 @@ Deno.test("Volatility: the first seconds of prices give an unbiased estimate, fr
   const markets = 100;
   for (const still of [0, 0.85]) {
     const logs = checkedSlots.map(() => 0);
-    for (let one = 0; one < markets; one++) {
+    for (let market = 0; market < markets; market++) {
       const volatility = new MarketVolatility({ ...settings, minHistoryMs: 2_000 });
       const stillness = new StillPrices();
       const sigma = 0.3 * Math.exp(1.5 * random());
@@ -237,14 +237,15 @@ Deno.test("Volatility: after a restart, slots read again count no window twice, 
   };
   const stateOf = (volatility: MarketVolatility) =>
     volatilityStateSchema.parse(JSON.parse(JSON.stringify(volatility)));
-  const windows = ({ calibrations }: MarketVolatility) => calibrations.map((one) => one.windows);
+  const windows = ({ calibrations }: MarketVolatility) =>
+    calibrations.map(({ windows }) => windows);
   const first = new MarketVolatility(settings);
   addSlots(first, 0, slots);
   const second = new MarketVolatility(settings, stateOf(first));
   addSlots(second, 500, slots);
   assert.ok(windows(first)[0]! > 300, "windows of a second are counted");
   assert.deepEqual(stateOf(second), stateOf(first));
-  for (const one of [first, second]) addSlots(one, slots, 2 * slots);
+  for (const volatility of [first, second]) addSlots(volatility, slots, 2 * slots);
   assert.deepEqual(windows(second), windows(first));
   assert.ok(windows(first)[0]! > 700, "newer windows are counted");
 });

@@ -31,7 +31,7 @@ function reservation(id: number, risk: bigint): Reservation {
 /** Decides about a bet with this much at risk, in addition to the reservations. */
 function decide(limit: ExposureLimit, risk: bigint, ...others: Reservation[]): void {
   const { book, decide } = limit.admission(quoteHashOf(99), betOf(risk), plenty);
-  for (const one of others) book.addReservation(one);
+  for (const other of others) book.addReservation(other);
   decide(new Set());
   book.release(quoteHashOf(99));
 }
@@ -99,8 +99,8 @@ Deno.test("ExposureLimit: balances must cover all pending bets of the same user,
   decideWith({ user: 300n, solver: 25n });
   const users = { betAmount: "100", reserved: "200", missing: "1" };
   refused(() => decideWith({ user: 299n, solver: 25n }), "INSUFFICIENT_BALANCE", users);
-  const own = { balance: "24", needed: "25", missing: "1" };
-  refused(() => decideWith({ user: 300n, solver: 24n }), "BALANCE_TOO_LOW", own);
+  const solvers = { balance: "24", needed: "25", missing: "1" };
+  refused(() => decideWith({ user: 300n, solver: 24n }), "BALANCE_TOO_LOW", solvers);
   const { user, solver } = betOf(5n);
   decideWith({ user: 100n, solver: 5n }, { ...betOf(5n), user: solver, solver: user });
 });

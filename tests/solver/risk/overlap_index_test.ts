@@ -35,9 +35,9 @@ function naiveRisk(held: BetAtRisk, bet: BetAtRisk, nowMs: number): number {
   const times = ({ startTime, endTime }: BetAtRisk) =>
     Array.from({ length: endTime - startTime }, (_, at) => startTime + at)
       .filter((time) => time >= nowMs);
-  const coefficient = (one: number[], other: number[]) => {
-    const shared = one.filter((value) => other.includes(value)).length;
-    return shared === 0 ? 0 : shared / Math.min(one.length, other.length);
+  const coefficient = (a: number[], b: number[]) => {
+    const shared = a.filter((value) => b.includes(value)).length;
+    return shared === 0 ? 0 : shared / Math.min(a.length, b.length);
   };
   return Number(held.payout - held.betAmount) * coefficient(times(held), times(bet)) *
     coefficient(prices(held), prices(bet));

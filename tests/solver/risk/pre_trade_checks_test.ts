@@ -129,7 +129,7 @@ Deno.test("Pre-trade checks: a market without a price and an unknown pair are re
     getAccount: () => Promise.resolve(account),
   };
   const unknown = { ...quote, base: solver.address };
-  for (const each of [quote, unknown]) {
-    await assert.rejects(checks({ node }).checkAndReadBalances(each), { code: "PRICE_STALE" });
+  for (const bet of [quote, unknown]) {
+    await assert.rejects(checks({ node }).checkAndReadBalances(bet), { code: "PRICE_STALE" });
   }
 });
