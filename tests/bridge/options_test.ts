@@ -4,18 +4,15 @@ import { options } from "../../services/bridge/mod.ts";
 import { post } from "../support/http_answers.ts";
 import { eventually } from "../support/eventually.ts";
 import {
-  assertAllowsPage,
-  assertAnswersAsName,
+  effectsOfListening,
   everyOption,
-  NAME,
-  PAGE,
+  listening,
   RATE_LIMITS,
   refusalsOfTen,
   writeKeystore,
 } from "../support/every_option.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { FakeNode } from "../support/fake_node.ts";
-import { freePort } from "../support/ports.ts";
 import { type SignerCall, SIGNERS, withSignerService } from "../support/signer_service.ts";
 import { withFolder } from "../support/files.ts";
 import { relayer, signedRequest, startTestBridge, user } from "./support.ts";
@@ -29,10 +26,7 @@ Deno.test(
       await using node = FakeNode.start(CHAIN_ID);
       const clock = new FakeClock(Date.now());
       const values = {
-        port: freePort(),
-        host: "127.0.0.2",
-        corsOrigins: [PAGE],
-        allowedHosts: [NAME],
+        ...listening(),
         rpcUrl: node.url,
         privateKey: undefined,
         ...await writeKeystore(folder, DEV_ACCOUNTS.solver.privateKey),
@@ -47,10 +41,7 @@ Deno.test(
       const isKeystores = async () =>
         assert.equal(await depositorOf(url), DEV_ACCOUNTS.solver.address);
       await observe(values, {
-        port: () => assert.equal(new URL(url).port, String(values.port)),
-        host: () => assert.equal(new URL(url).hostname, values.host),
-        corsOrigins: () => assertAllowsPage(`${url}/info`),
-        allowedHosts: () => assertAnswersAsName(url),
+        ...effectsOfListening(url, values, "/info"),
         rpcUrl: () => assert.equal(node.received.length, 1),
         keystore: isKeystores,
         keystorePasswordFile: isKeystores,

@@ -4,14 +4,7 @@ import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { TAPE_HEADER } from "../../lib/prices/tape.ts";
 import { type ExchangesOptions, options, startExchanges } from "../../services/exchanges/mod.ts";
 import { eventually } from "../support/eventually.ts";
-import {
-  assertAllowsPage,
-  assertAnswersAsName,
-  everyOption,
-  NAME,
-  PAGE,
-} from "../support/every_option.ts";
-import { freePort } from "../support/ports.ts";
+import { effectsOfListening, everyOption, listening } from "../support/every_option.ts";
 import { withFolder } from "../support/files.ts";
 
 /** The first trades of a market, once there are this many. */
@@ -41,10 +34,7 @@ Deno.test(
       const tape = `${folder}/tape.csv`;
       await Deno.writeTextFile(tape, `${TAPE_HEADER}\n1000,1,buy,1666.8,1\n1040,2,sell,1666.8,2\n`);
       const values = {
-        port: freePort(),
-        host: "127.0.0.2",
-        corsOrigins: [PAGE],
-        allowedHosts: [NAME],
+        ...listening(),
         markets,
         seed: 7,
         rate: 500,
@@ -61,10 +51,7 @@ Deno.test(
           assert.deepEqual([first?.p, second?.p], ["1666.800000", "1666.800000"]);
         };
         await observe(values, {
-          port: () => assert.equal(new URL(url).port, String(values.port)),
-          host: () => assert.equal(new URL(url).hostname, values.host),
-          corsOrigins: () => assertAllowsPage(`${url}/api/v3/aggTrades?symbol=SOLUSDT`),
-          allowedHosts: () => assertAnswersAsName(url),
+          ...effectsOfListening(url, values, "/api/v3/aggTrades?symbol=SOLUSDT"),
           markets: async () => {
             const answer = await fetch(`${url}/api/v3/aggTrades?symbol=ETHUSDT`);
             assert.equal((await answer.json()).msg, "Invalid symbol.");

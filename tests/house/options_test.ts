@@ -11,15 +11,18 @@ import { run as oracle } from "../../services/oracle/mod.ts";
 import { options as stack } from "../../services/stack/mod.ts";
 import { OPTION_TABLES, parseCommandLine } from "./option_tables.ts";
 
-const NONSENSE = ["", " ", "x", "-1", "1e99", "9".repeat(40), "https://", "0x", "a,b", "\0"];
+/** URLs of exchanges with a wrong scheme, and with an unknown name. */
+const NAMED_URLS = ["okx=http://x", "who=ws://x"];
+const WORDS = ["", " ", "x", "-1", "1e99", "9".repeat(40), "https://", "0x", "a,b", "\0"];
+const NONSENSE = [...WORDS, ...NAMED_URLS];
 
 /** Options that accept any text, by their own name or that of their kind. */
 const ANY_TEXT = /^(file|path|file\|url|text|host|allowedHosts|writeMethods|httpMethods)$/;
 
 /** Nonsense that is none for these: a place on the disk, a host, an empty list, a time before 1970. */
 const MEANT: Record<string, readonly string[]> = {
-  strategy: ["https://"],
-  oracleUrl: ["x", "-1", "1e99", "0x", "a,b"],
+  strategy: ["https://", ...NAMED_URLS],
+  oracleUrl: ["x", "-1", "1e99", "0x", "a,b", ...NAMED_URLS],
   addresses: ["", " "],
   time: ["-1"],
 };

@@ -2,13 +2,7 @@ import assert from "node:assert/strict";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { options } from "../../services/node/mod.ts";
-import {
-  assertAllowsPage,
-  assertAnswersAsName,
-  everyOption,
-  NAME,
-  PAGE,
-} from "../support/every_option.ts";
+import { effectsOfListening, everyOption, listening } from "../support/every_option.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { freePort } from "../support/ports.ts";
 import { RpcSocket } from "../support/rpc_socket.ts";
@@ -34,10 +28,7 @@ Deno.test(
             const clock = new FakeClock();
             await using oracle = startFakeOracle(() => clock.now());
             const given = {
-              port: freePort(),
-              host: "127.0.0.2",
-              allowedHosts: [NAME],
-              corsOrigins: [PAGE],
+              ...listening(),
               readPort: freePort(),
               oracleUrl: oracle.url,
               oracleTimeoutMs: 60,
@@ -63,10 +54,7 @@ Deno.test(
             const stateOfPrice = async () => (await client.getPrices())[symbol]?.state;
             await stepped.run(1);
             await observe(given, {
-              port: () => assert.equal(new URL(node.url).port, String(given.port)),
-              host: () => assert.equal(new URL(node.url).hostname, given.host),
-              allowedHosts: () => assertAnswersAsName(node.url),
-              corsOrigins: () => assertAllowsPage(`${node.url}/health`),
+              ...effectsOfListening(node.url, given, "/health"),
               readPort: async () => {
                 assert.equal(new URL(node.readUrl).port, String(given.readPort));
                 assert.equal(await reader.acceptsTransactions(), false);

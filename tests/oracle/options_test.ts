@@ -1,20 +1,13 @@
 import assert from "node:assert/strict";
-import { parseOptions, UsageError, withDefaults } from "../../lib/cli/options.ts";
+import { parseOptions, withDefaults } from "../../lib/cli/options.ts";
 import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { options as exchangesOptions, startExchanges } from "../../services/exchanges/mod.ts";
 import { AGGREGATIONS } from "../../services/oracle/aggregation.ts";
 import { options, startOracle } from "../../services/oracle/mod.ts";
 import { providersSchema } from "../../services/oracle/status.ts";
 import { eventually } from "../support/eventually.ts";
-import {
-  assertAllowsPage,
-  assertAnswersAsName,
-  everyOption,
-  NAME,
-  PAGE,
-} from "../support/every_option.ts";
+import { effectsOfListening, everyOption, listening } from "../support/every_option.ts";
 import { withMarketsFile } from "../support/files.ts";
-import { freePort } from "../support/ports.ts";
 
 const { average, median } = AGGREGATIONS;
 
@@ -36,26 +29,6 @@ Deno.test("Oracle options: providers are accepted by either name, without duplic
   });
 });
 
-Deno.test("Oracle options: a wrong value is reported on one line", () => {
-  const wrong: [string[], RegExp][] = [
-    [["-p", "mtgox"], /^Invalid --providers: Expected provider_a.*received "mtgox"$/],
-    [["-p", "okx,,"], /^Invalid --providers/],
-    [["--provider-url", "okx"], /^Invalid --provider-url: .*Expected name=url/],
-    [
-      ["--provider-url", "okx=http://x"],
-      /^Invalid --provider-url: Expected a URL with ws:\/\/ or wss:\/\/$/,
-    ],
-    [["--provider-url", "who=ws://x"], /^Invalid --provider-url: .*Expected provider_a/],
-  ];
-  for (const [argv, line] of wrong) {
-    assert.throws(() => parse(argv), (thrown) => {
-      assert(thrown instanceof UsageError);
-      assert.match(thrown.message, line);
-      return true;
-    });
-  }
-});
-
 Deno.test("startOracle: refuses a minimum above the number of providers", async () => {
   const options = { ...parse(["-p", "okx", "-m", "2", "-P", "0"]) };
   await assert.rejects(startOracle(options), /Expected at most the number of providers, 1/);
@@ -71,10 +44,7 @@ Deno.test(
         withDefaults(exchangesOptions, { port: 0, markets, rate: 500 }),
       );
       const values = {
-        port: freePort(),
-        host: "127.0.0.2",
-        corsOrigins: [PAGE],
-        allowedHosts: [NAME],
+        ...listening(),
         providers: ["provider_a", "provider_b", "provider_c"] as const,
         markets,
         aggregation: "average" as const,
@@ -93,10 +63,7 @@ Deno.test(
       };
       try {
         await observe({ ...values, providers: [...values.providers] }, {
-          port: () => assert.equal(new URL(url).port, String(values.port)),
-          host: () => assert.equal(new URL(url).hostname, values.host),
-          corsOrigins: () => assertAllowsPage(`${url}/providers`),
-          allowedHosts: () => assertAnswersAsName(url),
+          ...effectsOfListening(url, values, "/providers"),
           providers: async () => {
             const { providers } = await look();
             assert.deepEqual(providers.map(({ name }) => name), values.providers);

@@ -11,19 +11,16 @@ import { options, type SolverOptions } from "../../services/solver/mod.ts";
 import { type Answer, post } from "../support/http_answers.ts";
 import { eventually, isSettled } from "../support/eventually.ts";
 import {
-  assertAllowsPage,
-  assertAnswersAsName,
+  effectsOfListening,
   everyOption,
-  NAME,
+  listening,
   type Observe,
-  PAGE,
   RATE_LIMITS,
   refusalsOfTen,
   writeKeystore,
 } from "../support/every_option.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { FakeNode } from "../support/fake_node.ts";
-import { freePort } from "../support/ports.ts";
 import { withFolder } from "../support/files.ts";
 import { startFakeCandles } from "./market/fake_candles.ts";
 import {
@@ -106,10 +103,7 @@ async function pricedOptions(folder: string) {
   const markets = `${folder}/markets.toml`;
   await Deno.writeTextFile(markets, MARKETS);
   return {
-    port: freePort(),
-    host: "127.0.0.2",
-    corsOrigins: [PAGE],
-    allowedHosts: [NAME],
+    ...listening(),
     markets,
     privateKey: undefined,
     ...await writeKeystore(folder, KEY.privateKey),
@@ -199,10 +193,7 @@ async function effectsOnService(url: string, values: Values): Promise<Effects> {
   const info = await (await fetch(`${url}/info`)).json();
   const isKeystores = () => assert.equal(info.address, KEY.address);
   return {
-    port: () => assert.equal(new URL(url).port, String(values.port)),
-    host: () => assert.equal(new URL(url).hostname, values.host),
-    corsOrigins: () => assertAllowsPage(`${url}/info`),
-    allowedHosts: () => assertAnswersAsName(url),
+    ...effectsOfListening(url, values, "/info"),
     keystore: isKeystores,
     keystorePasswordFile: isKeystores,
     database: async () => assert((await Deno.stat(values.database)).size > 0),

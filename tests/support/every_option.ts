@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { setTimeout } from "node:timers/promises";
 import { encryptKeystoreJson, Wallet } from "ethers";
 import { sendRaw } from "./http_answers.ts";
+import { freePort } from "./ports.ts";
 import { type OptionsOf, type OptionTable, withDefaults } from "../../lib/cli/options.ts";
 
 /**
@@ -83,6 +84,25 @@ export async function assertAnswersAsName(url: string): Promise<void> {
     const { status } = await sendRaw(url, lines);
     assert.equal(status, isAllowed ? 200 : 403, name);
   }
+}
+
+/** Where a service listens, and whom it answers, each unlike the default. */
+export function listening() {
+  return { port: freePort(), host: "127.0.0.2", corsOrigins: [PAGE], allowedHosts: [NAME] };
+}
+
+/** The effects of {@link listening} on a service; `path` answers any page that may read it. */
+export function effectsOfListening(
+  url: string,
+  { port, host }: { port: number; host: string },
+  path: string,
+) {
+  return {
+    port: () => assert.equal(new URL(url).port, String(port)),
+    host: () => assert.equal(new URL(url).hostname, host),
+    corsOrigins: () => assertAllowsPage(url + path),
+    allowedHosts: () => assertAnswersAsName(url),
+  };
 }
 
 /** Rates, and how many of ten requests each limit refuses within one of its windows. */
