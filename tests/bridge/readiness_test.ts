@@ -91,3 +91,10 @@ Deno.test("Bridge: a flood of /health and /ready asks the node once a second", (
     assert((node.calls.get("eth_chainId") ?? 0) <= 2 * seconds, "once for each route");
     assert((node.calls.get("core_getAccount") ?? 0) <= seconds);
   }));
+
+Deno.test("Bridge: without a node /health is healthy with rpc false", () =>
+  withBridge(async ({ url }) => {
+    const health = await (await fetch(`${url}/health`)).json();
+    assert.equal(health.rpc, false);
+    assert.equal(health.status, "healthy");
+  }, { rpcUrl: "http://127.0.0.1:9" }));

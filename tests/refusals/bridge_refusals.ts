@@ -45,6 +45,10 @@ function requestsRefused(): Refused[] {
     deposit(elsewhere, "401 WRONG_CHAIN", "is for chain 31337", "GET /typed-data"),
     deposit({ ...good, signature: "0x1234" }, "401 INVALID_SIGNATURE", "2 bytes", "expected 65"),
     deposit(late, "400 DEADLINE_PASSED", "expired: its deadline 1 passed", "a later deadline"),
+    // Of several broken rules the first is reported: shape, amount, deadline, signature, nonce.
+    deposit({ ...late, signature: "0x" }, "400 DEADLINE_PASSED", "expired", "a later deadline"),
+    deposit({ ...late, amount: "0" }, "400 INVALID_REQUEST", "amount: ", "of at least 1"),
+    deposit({ ...good, user: "0x", amount: "0" }, "400 INVALID_REQUEST", "user: ", "an address"),
   ];
 }
 
@@ -109,6 +113,8 @@ export async function refuseAtBridge(refusals: Refusals): Promise<void> {
     const ask = (nonce: bigint, expected: Expected) =>
       refusals.ask(url, { path, body: signedRequest({ nonce }), ...expected });
     await ask(1n, says("409 NONCE_USED", `Nonce 1 of ${user.address}`, "sign another nonce"));
+    const unsigned = says("401 INVALID_SIGNATURE", "0 bytes", "expected 65");
+    await refusals.ask(url, { path, body: { ...signedRequest(), signature: "0x" }, ...unsigned });
     let nonce = 1n;
     for (const [refusal, expected] of FAILED) {
       node.refusal = refusal;

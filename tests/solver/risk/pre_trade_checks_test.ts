@@ -72,7 +72,6 @@ Deno.test("Pre-trade checks: a bet just over one limit is refused, with its figu
       neededMs: 51,
     }],
     [checks({ maxRisk: 49n }), "RISK_TOO_LARGE", { payout: "150", risk: "50", maxRisk: "49" }],
-    [checks({ strategy: moved }), "PRICE_MOVED", {}],
     [checks({}, { state: "stale" }), "PRICE_STALE", { symbol: "ETH/USDT", ageMs: 3_456 }],
     [checks({}, { own: 49n }), "BALANCE_TOO_LOW", { balance: "49", needed: "50", missing: "1" }],
     [checks({}, { users: 99n }), "INSUFFICIENT_BALANCE", {
