@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { MARKETS } from "../../lib/protocol/markets.ts";
-import { CHECKPOINT_LATE_MAX_MS } from "../../services/node/chain/checkpoints.ts";
 import { SettlementError } from "../../services/node/chain/errors.ts";
 import { withLogs } from "../support/recorded_logs.ts";
 import { actors, backfill, deposit, ETH, hashOf, rfqSubmit } from "./support/actors.ts";
@@ -141,7 +140,7 @@ Deno.test("Node: logs each thesis that has ended without all prices once, a line
       for (let count = 0n; count < 12n; count++) {
         await client.sendTransaction(rfqSubmit({ timestamp, payout: 1_070_000n + count }));
       }
-      clock.jump(CHECKPOINT_LATE_MAX_MS + 500);
+      clock.jump(1_500);
       await stepped.run(15);
       const lines = records.filter(({ properties }) => properties.event === "needs_backfill")
         .map(({ message }) => message.join(""));

@@ -4,7 +4,6 @@ import type { Hex } from "../../lib/protocol/scalars.ts";
 import { toWire } from "../../lib/json.ts";
 import type { Transaction } from "../../lib/protocol/transaction.ts";
 import type { RunningNode } from "../../services/node/mod.ts";
-import { SUBSCRIPTIONS_PER_CLIENT_MAX } from "../../services/node/rpc/subscriptions.ts";
 import { actors, deposit, hashOf, rfqSubmit } from "../node/support/actors.ts";
 import { withSteppedNode } from "../node/support/stepped_node.ts";
 import { eventually } from "../support/eventually.ts";
@@ -236,7 +235,7 @@ async function refuseTooMuch(refusals: Refusals, node: RunningNode): Promise<voi
   refusals.check(answers.at(-1), tooLong, "rpc.discover");
   await using socket = await RpcSocket.open(node.wsUrl);
   const subscribe = callOf("eth_subscribe", ["newHeads"]);
-  const batches = SUBSCRIPTIONS_PER_CLIENT_MAX / BATCH;
+  const batches = 4_096 / BATCH;
   for (let sent = 0; sent < batches; sent++) {
     socket.send(Array.from({ length: BATCH }, () => subscribe));
   }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { genesisBlock, sealBlock, toEthereumBlock } from "../../../services/node/chain/block.ts";
-import { BlockLog, BLOCKS_KEPT } from "../../../services/node/chain/block_log.ts";
+import { BlockLog } from "../../../services/node/chain/block_log.ts";
 import type { ResumePoint } from "../../../services/node/store/chain_records.ts";
 import { actors, deposit, hashOf } from "../support/actors.ts";
 import { MemoryChain } from "../support/chain_in_memory.ts";
@@ -79,7 +79,7 @@ Deno.test("BlockLog: a position is restored with its pending transactions; the f
   const { position } = log;
   log.add(hashOf(2));
   assert.deepEqual(position, { head: genesis, pending: [hashOf(1)] });
-  for (let number = 1; number <= BLOCKS_KEPT; number++) log.seal(T + 100 * number);
+  for (let number = 1; number <= 4_096; number++) log.seal(T + 100 * number);
   assert.equal(log.block(0), genesis);
   log.restore(position);
   assert.equal(log.block(1), undefined);

@@ -11,7 +11,6 @@ import {
   rfqSubmit,
 } from "../support/actors.ts";
 import { MemoryChain, SOLVER_BALANCE } from "../support/chain_in_memory.ts";
-import { UNRECORDED_FAILURES_MAX } from "../../../services/node/chain/chain.ts";
 
 const { user, solver, stranger } = actors;
 
@@ -287,7 +286,7 @@ Deno.test("Chain: failed transactions of strangers are kept up to a limit, the o
   const test = new MemoryChain();
   test.run(3);
   const receipts = Array.from(
-    { length: UNRECORDED_FAILURES_MAX + 1 },
+    { length: 1_025 },
     (_, number) => test.chain.submit(strangersBackfill(test, number % 50_000, 1)),
   );
   const [first, second] = receipts;

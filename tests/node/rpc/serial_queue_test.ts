@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import { rpcErrorBody } from "../../../services/node/rpc/dispatcher.ts";
-import {
-  NodeBusyError,
-  SerialQueue,
-  TASKS_WAITING_MAX,
-} from "../../../services/node/rpc/serial_queue.ts";
+import { NodeBusyError, SerialQueue } from "../../../services/node/rpc/serial_queue.ts";
+
+/** As `docs/protocol.md` states it, under "Limits". */
+const TASKS_WAITING_MAX = 4_096;
 
 const BRIDGE = ["192.0.2.1"];
 
