@@ -3,7 +3,6 @@ import type { Clock } from "../../lib/clock.ts";
 import type { TimeSpan } from "../../lib/prices/price_slots.ts";
 import { parsePrice } from "../../lib/protocol/price.ts";
 import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
-import { BACKFILL_SLOTS_MAX } from "../../lib/protocol/constants.ts";
 import type { Transaction } from "../../lib/protocol/transaction.ts";
 import { Backfiller } from "../../services/backfill/backfiller.ts";
 import { run } from "../../services/backfill/mod.ts";
@@ -67,7 +66,7 @@ Deno.test("Backfiller: works in batches of at most ten minutes, and reports prog
     [1_197_000, 1_500_000],
   ]);
   const lengths = sent.map((tx) => tx.type === "BackfillOracle" ? tx.prices.length : 0);
-  assert.deepEqual(lengths, [BACKFILL_SLOTS_MAX, BACKFILL_SLOTS_MAX, 3_000]);
+  assert.deepEqual(lengths, [6_000, 6_000, 3_000]);
   assert.deepEqual(progress, [[6_000, 15_000], [12_000, 15_000], [15_000, 15_000]]);
 });
 
