@@ -3,7 +3,7 @@ import { Hono } from "hono";
 import { z } from "zod";
 import { NodeTimeoutError } from "../../../lib/net/core_reader.ts";
 import { INTENT_ERRORS } from "../../../lib/intents/error_answers.ts";
-import { acceptJson, readBody, useJsonApi } from "../../../lib/http/json_api.ts";
+import { acceptJson, allowReadsFrom, readBody, useJsonApi } from "../../../lib/http/json_api.ts";
 import { listen } from "../../../lib/http/listener.ts";
 import { withAnswer } from "../../support/http_answers.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
@@ -102,6 +102,29 @@ Deno.test("useJsonApi: with * every page may read answers and errors, and prefli
   assert.deepEqual(await ask("/none", "GET"), [404, "*"]);
   assert.deepEqual(await ask("/", "PUT", "{}"), [405, "*"]);
   assert.deepEqual(await ask("/", "OPTIONS"), [204, "*"]);
+});
+
+Deno.test("allowReadsFrom: only the given origins may read, none without any, and only with GET", async () => {
+  const [page, other] = ["http://127.0.0.1:8600", "https://other.example"];
+  const rows: [
+    allowed: string[] | undefined,
+    origin: string,
+    method: string,
+    name: string | null,
+  ][] = [
+    [[page], page, "GET", page],
+    [[page], other, "GET", null],
+    [[page], page, "POST", null],
+    [["*"], page, "GET", "*"],
+    [undefined, page, "GET", null],
+  ];
+  for (const [allowed, origin, method, name] of rows) {
+    const app = new Hono();
+    allowReadsFrom(app, allowed);
+    app.all("/metrics", (c) => c.text(""));
+    const { headers } = await app.request("/metrics", { method, headers: { origin } });
+    assert.equal(headers.get("access-control-allow-origin"), name, `${method} ${origin}`);
+  }
 });
 
 Deno.test("acceptJson: a body with two Content-Length headers is refused", async () => {
