@@ -4,7 +4,7 @@ import type { ResumePoint } from "../store/chain_records.ts";
 import { type Block, genesisBlock, sealBlock } from "./block.ts";
 
 /** Sealed blocks that can be read, 409.6 s of them. The first block can always be read. */
-export const BLOCKS_KEPT = 4_096;
+const BLOCKS_KEPT = 4_096;
 
 /** A position that {@link BlockLog.restore} can return to. */
 export interface BlockLogPosition {

@@ -24,7 +24,7 @@ import { verifyEmbeddedSignatures } from "./embedded_signatures.ts";
  * Failed transactions that are not recorded ({@link Ledger.recordsFailureOf}) and kept in memory,
  * so that a repeated transaction gets its first receipt. The oldest are dropped.
  */
-export const UNRECORDED_FAILURES_MAX = 1_024;
+const UNRECORDED_FAILURES_MAX = 1_024;
 
 /** Interval at which backfilled prices are deleted that no open thesis needs any more. */
 const PRUNE_INTERVAL_MS = 60_000;

@@ -14,7 +14,7 @@ import { Schedule } from "./schedule.ts";
  * Most missing spans that one attempt reports. The last span joins all further ones, and the next
  * attempt reads the prices between them again.
  */
-export const MISSING_SPANS_MAX = 256;
+const MISSING_SPANS_MAX = 256;
 
 /** Result of a settlement attempt; `won` means that the user won. */
 export type Outcome =

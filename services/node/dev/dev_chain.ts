@@ -16,7 +16,7 @@ import type { ChainRecords } from "../store/chain_records.ts";
  * Most snapshots that are kept; the oldest is deleted first. Its savepoint stays until a revert to
  * an earlier one: SQLite cannot release one without those after it.
  */
-export const SNAPSHOTS_MAX = 16;
+const SNAPSHOTS_MAX = 16;
 
 /** The method exists on development chains only, or only on those in memory. */
 export class DevelopmentOnlyError extends RangemakerError {

@@ -10,16 +10,16 @@ import type { Subscriber, SubscribingCaller, Subscriptions } from "./subscriptio
  * The longest request of a client: a `BackfillOracle` of 6,000 prices needs a seventh of it. A
  * longer request gets an error. Above 64 MiB, the runtime itself closes the connection with 1009.
  */
-export const REQUEST_CHARS_MAX = 1024 * 1024;
+const REQUEST_CHARS_MAX = 1024 * 1024;
 
 /** Unsent bytes that one client may have permanently. Slower readers are closed with 1013. */
-export const UNSENT_PER_CLIENT_MAX = 2 * 1024 * 1024;
+const UNSENT_PER_CLIENT_MAX = 2 * 1024 * 1024;
 
 /**
  * Limits during a burst, such as many settlements at once: for this long, one client and all
  * clients together may have this many unsent bytes. A client may be a proxy that serves thousands.
  */
-export const BURST = { ms: 3_000, clientBytes: 64 * 1024 * 1024, totalBytes: 256 * 1024 * 1024 };
+const BURST = { ms: 3_000, clientBytes: 64 * 1024 * 1024, totalBytes: 256 * 1024 * 1024 };
 
 /**
  * Part of {@link UNSENT_PER_CLIENT_MAX} that answers leave for notifications. One socket may serve
@@ -32,7 +32,7 @@ const NOTIFICATION_BYTES = 256 * 1024;
 const SHORT_ANSWER_CHARS = 16 * 1024;
 
 /** Most requests of one client without an answer. Further ones get an error. */
-export const OPEN_REQUESTS_MAX = 100;
+const OPEN_REQUESTS_MAX = 100;
 
 /** How long clients may take to answer a close frame when the node stops. */
 const CLOSE_WAIT_MS = 1_000;

@@ -19,13 +19,13 @@ import { NodeBusyError, type SerialQueue } from "./serial_queue.ts";
 import type { SubscribingCaller } from "./subscriptions.ts";
 
 /** Most calls in one batch. */
-export const CALLS_PER_BATCH_MAX = 100;
+const CALLS_PER_BATCH_MAX = 100;
 
 /**
  * Once the answers of a batch have this many characters, its remaining calls are refused. Three
  * full pages of price history fit.
  */
-export const BATCH_ANSWER_CHARS_MAX = 768 * 1024;
+const BATCH_ANSWER_CHARS_MAX = 768 * 1024;
 
 const BATCH_TOO_LONG = new RangemakerError(
   "BATCH_TOO_LONG",

@@ -8,7 +8,7 @@ import { FairQueue } from "../../../lib/fair_share.ts";
  * than a refusal, after which callers ask again at once. Callers take turns, so the tasks of one
  * caller do not delay another.
  */
-export const TASKS_WAITING_MAX = 4_096;
+const TASKS_WAITING_MAX = 4_096;
 
 /** While both lanes have tasks, every fourth turn is for a read. */
 const TASKS_PER_READ = 4;

@@ -13,7 +13,7 @@ interface ThesesFilter {
 }
 
 /** Most subscriptions per connection, which may be that of a proxy with many clients. */
-export const SUBSCRIPTIONS_PER_CLIENT_MAX = 4_096;
+const SUBSCRIPTIONS_PER_CLIENT_MAX = 4_096;
 
 /**
  * Most messages sent in one turn of the event loop, which takes about 10 ms. When thousands of
