@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { type Market, PRICE_DECIMALS } from "../../lib/protocol/markets.ts";
 import type { PriceEntry } from "../../lib/protocol/price.ts";
 import { PROVIDER_NAMES, type ProviderName } from "../../lib/protocol/providers.ts";
@@ -43,27 +44,20 @@ const QUIET_SOURCE_MS_MAX = 30_000;
 export class AggregatePrice {
   readonly #rules: PriceRules;
   readonly #market: Market;
-  /** The constant start of {@link json}. */
-  readonly #jsonPrefix: string;
   /** All sources with a price, in the order of the spec's providers. */
   #known: SourcePrice[] = [];
   #contributing: SourcePrice[] = [];
   /** The contributing sources, in the order in which they were last confirmed. */
   #byConfirmation: SourcePrice[] = [];
-  #names: ProviderName[] = [];
-  #namesJson = "[]";
   /** The next time at which a source stops contributing; Infinity for none. */
   #dueAtMs = Infinity;
   readonly #guard = new JumpGuard();
   #isWithheld = false;
-  #price: bigint | undefined;
-  #json: string | undefined;
+  #entry: PriceEntry | undefined;
 
   constructor(market: Market, rules: PriceRules) {
     this.#market = market;
     this.#rules = rules;
-    const { symbol, base, quote } = market;
-    this.#jsonPrefix = `"${symbol}":{"base":"${base}","quote":"${quote}","price":"`;
   }
 
   get symbol(): string {
@@ -77,21 +71,7 @@ export class AggregatePrice {
 
   /** The valid price, or undefined. */
   get entry(): PriceEntry | undefined {
-    if (this.#price === undefined) return undefined;
-    const { base, quote } = this.#market;
-    return {
-      base,
-      quote,
-      price: this.#price,
-      decimals: PRICE_DECIMALS,
-      lastUpdate: this.#lastUpdateMs(),
-      sources: this.#names,
-    };
-  }
-
-  /** `"BTC/USDT":{…}` of the answer to `GET /prices`, or undefined without a valid price. */
-  get json(): string | undefined {
-    return this.#json;
+    return this.#entry;
   }
 
   /** Whether there is no price because only one source has made its jump. */
@@ -105,34 +85,11 @@ export class AggregatePrice {
   }
 
   update(provider: ProviderName, price: bigint, timeMs: number): void {
-    const known = this.#find(provider);
-    if (known === undefined) {
-      this.#known.push({
-        provider,
-        price,
-        receivedAtMs: timeMs,
-        confirmedAtMs: timeMs,
-        aliveAtMs: timeMs,
-      });
-      this.#known.sort((a, b) => rank(a.provider) - rank(b.provider));
-      this.refresh(timeMs);
-      return;
-    }
-    const becomesFresh = this.#isStale(known, timeMs);
-    const clockSetBack = timeMs < (this.#byConfirmation.at(-1)?.confirmedAtMs ?? 0);
-    known.price = price;
-    known.receivedAtMs = known.confirmedAtMs = known.aliveAtMs = timeMs;
-    if (becomesFresh || clockSetBack || timeMs >= this.#dueAtMs) {
-      this.refresh(timeMs);
-      return;
-    }
-    // The usual case: the same sources contribute. It runs for every trade, so it allocates little.
-    const order = this.#byConfirmation;
-    for (let index = order.indexOf(known); index < order.length - 1; index++) {
-      order[index] = order[index + 1] ?? known;
-    }
-    order[order.length - 1] = known;
-    this.#aggregate();
+    const times = { receivedAtMs: timeMs, confirmedAtMs: timeMs, aliveAtMs: timeMs };
+    this.#known = this.#known.filter((source) => source.provider !== provider);
+    this.#known.push({ provider, price, ...times });
+    this.#known.sort((a, b) => rank(a.provider) - rank(b.provider));
+    this.refresh(timeMs);
   }
 
   /** Records that a provider's price is still its newest. @returns Whether the entry changed. */
@@ -163,7 +120,7 @@ export class AggregatePrice {
    * @returns Whether the entry changed.
    */
   refresh(timeMs: number): boolean {
-    const before = this.#json;
+    const before = this.#entry;
     for (const source of this.#known) {
       source.receivedAtMs = Math.min(source.receivedAtMs, timeMs);
       source.confirmedAtMs = Math.min(source.confirmedAtMs, timeMs);
@@ -178,8 +135,6 @@ export class AggregatePrice {
       fresh.includes(source) || quietSourcesKept.includes(source)
     );
     this.#byConfirmation = this.#contributing.toSorted((a, b) => a.confirmedAtMs - b.confirmedAtMs);
-    this.#names = this.#contributing.map((source) => source.provider);
-    this.#namesJson = JSON.stringify(this.#names);
     const { maxSourceAgeMs } = this.#rules;
     this.#dueAtMs = 1 + Math.min(
       ...fresh.map((source) => source.confirmedAtMs + maxSourceAgeMs),
@@ -187,8 +142,8 @@ export class AggregatePrice {
         Math.min(aliveAtMs + maxSourceAgeMs, receivedAtMs + QUIET_SOURCE_MS_MAX)
       ),
     );
-    this.#aggregate();
-    return this.#json !== before;
+    this.#entry = this.#aggregate();
+    return !isDeepStrictEqual(this.#entry, before);
   }
 
   #find(provider: ProviderName): SourcePrice | undefined {
@@ -208,28 +163,21 @@ export class AggregatePrice {
     );
   }
 
-  /** Runs for every trade: concatenates prepared text, which is faster than `JSON.stringify`. */
-  #aggregate(): void {
-    const sources = this.#contributing;
+  #aggregate(): PriceEntry | undefined {
     const wasWithheld = this.#isWithheld;
     this.#isWithheld = false;
-    if (sources.length < Math.max(1, this.#rules.minSources)) {
-      this.#price = this.#json = undefined;
-      return;
-    }
-    const prices = sources.map((source) => source.price);
+    const prices = this.#contributing.map((source) => source.price);
+    if (prices.length < Math.max(1, this.#rules.minSources)) return undefined;
     const price = AGGREGATIONS[this.#rules.aggregation](prices);
+    const sources = this.#contributing.map((source) => source.provider);
     if (!this.#guard.accepts(price, prices, this.#byConfirmation.at(-1)?.confirmedAtMs ?? 0)) {
-      this.#price = this.#json = undefined;
       this.#isWithheld = true;
-      if (!wasWithheld) this.#rules.onWithheld?.(this.symbol, price, this.#names);
-      return;
+      if (!wasWithheld) this.#rules.onWithheld?.(this.symbol, price, sources);
+      return undefined;
     }
+    const { base, quote } = this.#market;
     const lastUpdate = this.#lastUpdateMs();
-    this.#price = price;
-    this.#json =
-      `${this.#jsonPrefix}${price}","decimals":${PRICE_DECIMALS},"lastUpdate":${lastUpdate},` +
-      `"sources":${this.#namesJson}}`;
+    return { base, quote, price, decimals: PRICE_DECIMALS, lastUpdate, sources };
   }
 
   /**

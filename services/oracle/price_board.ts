@@ -1,3 +1,4 @@
+import { toWire } from "../../lib/json.ts";
 import type { Market } from "../../lib/protocol/markets.ts";
 import type { PriceEntry } from "../../lib/protocol/price.ts";
 import type { ProviderName } from "../../lib/protocol/providers.ts";
@@ -8,24 +9,27 @@ export interface PriceBoardOptions extends PriceRules {
 }
 
 /**
- * The newest price of each source in each market, and the aggregate of each market. The answer to
- * `GET /prices` is prepared before it is requested. The board uses no socket and no clock: each
- * call passes the time, in Unix milliseconds.
+ * The newest price of each source in each market, and the aggregate of each market. The board
+ * uses no socket and no clock: each call passes the time, in Unix milliseconds.
  */
 export class PriceBoard {
   readonly #markets: readonly AggregatePrice[];
   readonly #bySymbol: ReadonlyMap<string, AggregatePrice>;
-  #body = "";
+  #changedAtMs = 0;
+  /** Undefined after a change, until it is read. */
+  #body: string | undefined;
 
   constructor(options: PriceBoardOptions) {
     this.#markets = options.markets.map((market) => new AggregatePrice(market, options));
     this.#bySymbol = new Map(this.#markets.map((market) => [market.symbol, market]));
-    this.#writeBody(0);
   }
 
   /** The JSON body of `GET /prices`; its `timestamp` is the time of the last change. */
   get body(): string {
-    return this.#body;
+    return this.#body ??= JSON.stringify(toWire({
+      timestamp: this.#changedAtMs,
+      prices: Object.fromEntries(this.#markets.map(({ symbol, entry }) => [symbol, entry])),
+    }));
   }
 
   get symbols(): string[] {
@@ -67,24 +71,24 @@ export class PriceBoard {
     const market = this.#bySymbol.get(symbol);
     if (market === undefined) return;
     market.update(provider, price, timeMs);
-    this.#writeBody(timeMs);
+    this.#onChange(timeMs);
   }
 
   /** Records that the provider's price of a market is still the exchange's last trade. */
   confirm(provider: ProviderName, symbol: string, timeMs: number): void {
-    if (this.#bySymbol.get(symbol)?.confirm(provider, timeMs)) this.#writeBody(timeMs);
+    if (this.#bySymbol.get(symbol)?.confirm(provider, timeMs)) this.#onChange(timeMs);
   }
 
   /** Records that the provider has nothing to send in any market. */
   keepAlive(provider: ProviderName, timeMs: number): void {
     const changed = this.#markets.filter((market) => market.keepAlive(provider, timeMs));
-    if (changed.length > 0) this.#writeBody(timeMs);
+    if (changed.length > 0) this.#onChange(timeMs);
   }
 
   /** Removes a provider's prices: its connection is lost. */
   removeProvider(provider: ProviderName, timeMs: number): void {
     const changed = this.#markets.filter((market) => market.removeProvider(provider, timeMs));
-    if (changed.length > 0) this.#writeBody(timeMs);
+    if (changed.length > 0) this.#onChange(timeMs);
   }
 
   /**
@@ -95,16 +99,13 @@ export class PriceBoard {
    */
   expire(timeMs: number): number | undefined {
     const changed = this.#markets.filter((market) => market.refresh(timeMs));
-    if (changed.length > 0) this.#writeBody(timeMs);
+    if (changed.length > 0) this.#onChange(timeMs);
     const dueAtMs = Math.min(...this.#markets.map((market) => market.dueAtMs));
     return dueAtMs === Infinity ? undefined : dueAtMs;
   }
 
-  #writeBody(timeMs: number): void {
-    let prices = "";
-    for (const { json } of this.#markets) {
-      if (json !== undefined) prices += prices === "" ? json : `,${json}`;
-    }
-    this.#body = `{"timestamp":${timeMs},"prices":{${prices}}}`;
+  #onChange(timeMs: number): void {
+    this.#changedAtMs = timeMs;
+    this.#body = undefined;
   }
 }
