@@ -7,7 +7,7 @@ import { addressSchema, uint256Schema, uint64Schema } from "../protocol/scalars.
 import { LocalSigner } from "../protocol/signature.ts";
 import { LOG_LEVELS } from "../log/logging.ts";
 import { SPEC_MARKETS, SYMBOL_PATTERN } from "../protocol/markets.ts";
-import { databaseSchema } from "../database_url.ts";
+import { databaseSchema } from "../database/database_url.ts";
 
 export interface OptionKind<S extends z.core.$ZodType = z.core.$ZodType> {
   /** Turns text (`true` for a flag, a list for a repeatable option) into a value. */

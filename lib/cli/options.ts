@@ -2,7 +2,7 @@ import { Command as Parser, CommanderError, Option } from "commander";
 import { isAbsolute, join } from "node:path";
 import { z } from "zod";
 import { messageOf } from "../errors.ts";
-import { IN_MEMORY, POSTGRES_URL, withPassword } from "../database_url.ts";
+import { IN_MEMORY, POSTGRES_URL, withPassword } from "../database/database_url.ts";
 import { EXCESS_ARGUMENTS, UNKNOWN_OPTION } from "../library_messages.ts";
 import type { OptionKind } from "./option_kinds.ts";
 import { SettingsFile } from "./settings_file.ts";

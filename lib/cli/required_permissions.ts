@@ -1,6 +1,6 @@
 /** The permissions of the process that the values of options require. */
 import { dirname } from "node:path";
-import { IN_MEMORY, POSTGRES_URL, postgresServers } from "../database_url.ts";
+import { IN_MEMORY, POSTGRES_URL, postgresServers } from "../database/database_url.ts";
 import { itemsOf } from "./option_kinds.ts";
 import type { OptionSpec } from "./options.ts";
 

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { type Clock, waitMs } from "../clock.ts";
 import type { RunningService } from "../http/service.ts";
-import { IN_MEMORY } from "../database_url.ts";
+import { IN_MEMORY } from "../database/database_url.ts";
 import { tryParseJson } from "../json.ts";
 import { request } from "../net/http_request.ts";
 import * as kinds from "./option_kinds.ts";

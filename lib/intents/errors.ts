@@ -1,7 +1,7 @@
 /** What goes wrong with intents, and with the store that has them. */
 import { createErrors, messageOf, RangemakerError } from "../errors.ts";
 import type { Hex } from "../protocol/scalars.ts";
-import { isDamage } from "../sqlite.ts";
+import { isDamage } from "../database/sqlite.ts";
 
 /** The intent must not be submitted: it fails with this code, message and details. */
 export class IntentRefusedError extends RangemakerError {}

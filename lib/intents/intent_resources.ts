@@ -1,7 +1,7 @@
 import type { Logger } from "@logtape/logtape";
 import { type Clock, waitMs } from "../clock.ts";
 import type { RandomSource } from "../random.ts";
-import { POSTGRES_URL } from "../database_url.ts";
+import { POSTGRES_URL } from "../database/database_url.ts";
 import { messageOf } from "../errors.ts";
 import { serviceLog } from "../log/logging.ts";
 import { CoreClient } from "../net/core_client.ts";

@@ -4,7 +4,7 @@ import { fileProblem, folderProblem, statOf } from "../files.ts";
 import type { Address } from "../protocol/scalars.ts";
 import { serviceLog } from "../log/logging.ts";
 import { describeCause, StoreError } from "./errors.ts";
-import { IN_MEMORY, POSTGRES_URL } from "../database_url.ts";
+import { IN_MEMORY, POSTGRES_URL } from "../database/database_url.ts";
 import { LATEST_VERSION, missingMigrations, type SqlDriver } from "./database.ts";
 import { SqliteDriver } from "./sqlite_driver.ts";
 import { IntentStore } from "./store.ts";

@@ -1,6 +1,6 @@
 import { Batches } from "./batches.ts";
 import { asStoreError, codeOf, StoreConnectionLostError, StoreError } from "./errors.ts";
-import { postgresServers } from "../database_url.ts";
+import { postgresServers } from "../database/database_url.ts";
 import {
   countOfRow,
   missingMigrations,

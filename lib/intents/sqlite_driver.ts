@@ -3,10 +3,10 @@ import { setImmediate } from "node:timers/promises";
 import { messageOf } from "../errors.ts";
 import { statOf } from "../files.ts";
 import { redact } from "../redact.ts";
-import { SqliteDatabase } from "../sqlite.ts";
+import { SqliteDatabase } from "../database/sqlite.ts";
 import { Batches, ITEMS_WAITING_MAX } from "./batches.ts";
 import { asStoreError, StoreDamagedError, StoreError } from "./errors.ts";
-import { IN_MEMORY } from "../database_url.ts";
+import { IN_MEMORY } from "../database/database_url.ts";
 import {
   countOfRow,
   missingMigrations,
@@ -15,7 +15,7 @@ import {
   type SqlValue,
   type Statement,
 } from "./database.ts";
-import { logDamage } from "../sqlite_log.ts";
+import { logDamage } from "../database/sqlite_log.ts";
 
 /** In larger files, indexes are not checked at start: that takes a minute for 10 GB. */
 const INDEXES_CHECKED_BYTES = 1_000_000_000;

@@ -1,7 +1,7 @@
 import { type Clock, monotonicClock, ShiftedClock, systemClock } from "../../lib/clock.ts";
 import { createServiceCommand, type RunnableCommand } from "../../lib/cli/command.ts";
 import { readMarkets } from "../../lib/cli/markets_file.ts";
-import { IN_MEMORY } from "../../lib/database_url.ts";
+import { IN_MEMORY } from "../../lib/database/database_url.ts";
 import { Cors } from "../../lib/http/cors.ts";
 import { requireFreePort, webSocketUrlOf } from "../../lib/http/listener.ts";
 import { type RunningService, startOrClose, startService } from "../../lib/http/service.ts";

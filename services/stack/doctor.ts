@@ -33,12 +33,12 @@ const GRACE_MS = 5_000;
 
 /** Services that can be checked, in the order of the report. Each is loaded on demand. */
 const doctorTargets: Readonly<Record<string, () => Promise<{ checks: ServiceChecks }>>> = {
-  solver: () => import("../solver/checks.ts"),
-  bridge: () => import("../bridge/checks.ts"),
-  proxy: () => import("../proxy/checks.ts"),
-  oracle: () => import("../oracle/checks.ts"),
-  node: () => import("../node/checks.ts"),
-  backfill: () => import("../backfill/checks.ts"),
+  solver: () => import("../solver/doctor_checks.ts"),
+  bridge: () => import("../bridge/doctor_checks.ts"),
+  proxy: () => import("../proxy/doctor_checks.ts"),
+  oracle: () => import("../oracle/doctor_checks.ts"),
+  node: () => import("../node/doctor_checks.ts"),
+  backfill: () => import("../backfill/doctor_checks.ts"),
 };
 
 export const doctorOptions = optionsFor("doctor", {

@@ -1,5 +1,5 @@
 import { messageOf, RangemakerError } from "../../../lib/errors.ts";
-import { isDiskFull, SqliteDatabase } from "../../../lib/sqlite.ts";
+import { isDiskFull, SqliteDatabase } from "../../../lib/database/sqlite.ts";
 
 /** Mode of a chain's files: only the owner can read them. */
 export const PRIVATE_FILE = 0o600;

@@ -1,5 +1,5 @@
 import { crc32 } from "node:zlib";
-import type { Row, SqliteValue } from "../../../lib/sqlite.ts";
+import type { Row, SqliteValue } from "../../../lib/database/sqlite.ts";
 import { damaged, type Database } from "./database.ts";
 
 /** Number of a table's rows, and sum of their checksums: the loss of a page changes them. */

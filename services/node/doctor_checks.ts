@@ -8,7 +8,7 @@ import {
 import { readMarkets } from "../../lib/cli/markets_file.ts";
 import { optionLabel } from "../../lib/cli/options.ts";
 import { messageOf, RangemakerError } from "../../lib/errors.ts";
-import { IN_MEMORY } from "../../lib/database_url.ts";
+import { IN_MEMORY } from "../../lib/database/database_url.ts";
 import { startNode } from "./mod.ts";
 import { options } from "./options.ts";
 import { type NodeSettings, resolveSettings } from "./settings.ts";

@@ -1,5 +1,9 @@
 import assert from "node:assert/strict";
-import { databaseSchema, postgresServers, withPassword } from "../../lib/database_url.ts";
+import {
+  databaseSchema,
+  postgresServers,
+  withPassword,
+} from "../../../lib/database/database_url.ts";
 
 Deno.test("postgresServers: returns a URL for each host, without target_session_attrs", () => {
   const url =

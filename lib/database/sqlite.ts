@@ -1,5 +1,5 @@
 import * as sqlite from "node:sqlite";
-import { statOf } from "./files.ts";
+import { statOf } from "../files.ts";
 
 export type SqliteValue = number | string | Uint8Array | null;
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { isDamage, isDiskFull, SqliteDatabase } from "../../lib/sqlite.ts";
-import { withFolder } from "../support/files.ts";
+import { isDamage, isDiskFull, SqliteDatabase } from "../../../lib/database/sqlite.ts";
+import { withFolder } from "../../support/files.ts";
 
 /** What SQLite throws, unchanged. */
 const errorOf = (cause: unknown) => cause as Error; // it throws errors only

@@ -1,5 +1,5 @@
 /** Looks for damage in a SQLite write-ahead log, which SQLite itself would drop silently. */
-import { statOf } from "./files.ts";
+import { statOf } from "../files.ts";
 
 const HEADER_BYTES = 32;
 const FRAME_HEADER_BYTES = 24;
