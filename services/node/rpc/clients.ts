@@ -115,40 +115,10 @@ export class Clients {
       socket.close(CLOSE_TRY_LATER, "Reading too slowly");
     };
     const client: Subscriber = subscriptions.connect(send);
-    let openRequests = 0;
+    const requests = new SocketRequests({ socket, caller, client, dispatcher, send });
     socket.binaryType = "arraybuffer";
     this.#sockets.add(socket);
-    socket.onmessage = async ({ data }) => {
-      const text = textOfFrame(data);
-      const refuse = (message: string) =>
-        send(JSON.stringify(rpcFailure(idAtStart(text), RpcCode.limitExceeded, message)));
-      if (text.length > REQUEST_CHARS_MAX) {
-        return refuse(
-          `Requests may have ${REQUEST_CHARS_MAX} characters: received ${text.length}; send less at once`,
-        );
-      }
-      if (openRequests >= OPEN_REQUESTS_MAX) {
-        return refuse(
-          `${OPEN_REQUESTS_MAX} requests of this connection wait: try again later`,
-        );
-      }
-      openRequests += 1;
-      const newIds: string[] = [];
-      const { text: answer = "" } = await dispatcher.handle(text, {
-        ...caller,
-        client: recordingIds(client, newIds),
-      });
-      openRequests -= 1;
-      const isShort = answer.length <= SHORT_ANSWER_CHARS;
-      const waiting = socket.bufferedAmount + answer.length;
-      if (isShort || waiting <= UNSENT_PER_CLIENT_MAX - NOTIFICATION_BYTES) {
-        if (answer !== "") send(answer);
-        client.activate(newIds);
-      } else {
-        refuse(`${socket.bufferedAmount} bytes wait to be read: read them and try again`);
-        for (const id of newIds) client.unsubscribe(id); // the client never learns it
-      }
-    };
+    socket.onmessage = ({ data }) => void requests.receive(textOfFrame(data));
     const onClosed = () => {
       this.#sockets.delete(socket);
       this.#bursts.delete(socket);
@@ -158,6 +128,70 @@ export class Clients {
     socket.onclose = onClosed;
     // A close event follows every error.
     socket.onerror = () => {};
+  }
+}
+
+interface SocketRequestsOptions {
+  socket: WebSocket;
+  caller: Caller;
+  client: Subscriber;
+  dispatcher: Dispatcher;
+  send(text: string): void;
+}
+
+/** The requests of one connection: answers them, and refuses those beyond its limits. */
+class SocketRequests {
+  readonly #options: SocketRequestsOptions;
+  /** Requests without an answer. */
+  #open = 0;
+
+  constructor(options: SocketRequestsOptions) {
+    this.#options = options;
+  }
+
+  async receive(text: string): Promise<void> {
+    const refusal = this.#refusalOf(text);
+    if (refusal !== undefined) return this.#refuse(text, refusal);
+    const { socket, client, send } = this.#options;
+    const newIds: string[] = [];
+    const answer = await this.#answer(text, newIds);
+    const isShort = answer.length <= SHORT_ANSWER_CHARS;
+    const waiting = socket.bufferedAmount + answer.length;
+    if (isShort || waiting <= UNSENT_PER_CLIENT_MAX - NOTIFICATION_BYTES) {
+      if (answer !== "") send(answer);
+      client.activate(newIds);
+    } else {
+      this.#refuse(text, `${socket.bufferedAmount} bytes wait to be read: read them and try again`);
+      for (const id of newIds) client.unsubscribe(id); // the client never learns it
+    }
+  }
+
+  #refusalOf({ length }: string): string | undefined {
+    if (length > REQUEST_CHARS_MAX) {
+      return `Requests may have ${REQUEST_CHARS_MAX} characters: received ${length}; send less at once`;
+    }
+    if (this.#open < OPEN_REQUESTS_MAX) return undefined;
+    return `${OPEN_REQUESTS_MAX} requests of this connection wait: try again later`;
+  }
+
+  #refuse(text: string, message: string): void {
+    const failure = rpcFailure(idAtStart(text), RpcCode.limitExceeded, message);
+    this.#options.send(JSON.stringify(failure));
+  }
+
+  /** @param newIds Gets the ids of the subscriptions that the request makes. */
+  async #answer(text: string, newIds: string[]): Promise<string> {
+    const { dispatcher, caller, client } = this.#options;
+    this.#open += 1;
+    try {
+      const { text: answer = "" } = await dispatcher.handle(text, {
+        ...caller,
+        client: recordingIds(client, newIds),
+      });
+      return answer;
+    } finally {
+      this.#open -= 1;
+    }
   }
 }
 
