@@ -159,6 +159,7 @@ export class IntentService {
       // The service stays healthy while the node is unreachable: it waits.
       if (!(thrown instanceof RangemakerError)) throw thrown;
     }
+    return undefined;
   }
 }
 

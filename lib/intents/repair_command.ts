@@ -4,6 +4,7 @@ import { requireGenesis } from "./chain_guard.ts";
 import { type Intent, type IntentOutcome, isFinal } from "./intent.ts";
 import { type IntentResources, openIntentResources } from "./intent_resources.ts";
 import { inspectStore } from "./open_store.ts";
+import type { IntentStore } from "./store.ts";
 import { isNodeAway } from "../net/core_reader.ts";
 import { redactUrls } from "../redact.ts";
 import {
@@ -135,43 +136,13 @@ async function repairAll(
     signer,
     bindsKey,
   });
-  const { store, node } = resources;
-  const counts = { present: 0, repaired: 0, failed: 0, unfinished: 0 };
-  const repairOne = async (intent: Intent): Promise<keyof typeof counts> => {
-    try {
-      const txHash = intent.transaction?.txHash;
-      const receipt = txHash === undefined ? null : await node.getTransaction(txHash);
-      if (receipt?.status === "committed") return "present";
-      const outcome = await repair(resources, intent, options);
-      if (outcome === "present") return outcome;
-      const { result, line } = outcome;
-      if (result === undefined) {
-        print(line);
-        return "unfinished";
-      }
-      if (!options.dryRun && !await store.replaceResult(intent, result, clock.now())) {
-        if (!isFinal(intent.state)) return "present"; // its running service has finished it
-        print(
-          `${intent.key} was changed by another process meanwhile: stop that process and run this again`,
-        );
-        return "failed";
-      }
-      print(line);
-      return "repaired";
-    } catch (thrown) {
-      if (isNodeAway(thrown) || !(thrown instanceof RangemakerError)) throw thrown;
-      print(`${intent.key} failed: ${messageOf(thrown)}`);
-      return "failed";
-    }
-  };
+  const { store } = resources;
+  const counts: Record<Repaired, number> = { present: 0, repaired: 0, failed: 0, unfinished: 0 };
   try {
     await requireGenesis(resources);
-    for (let after = 0, isFirst = true; isFirst || after > 0; isFirst = false) {
-      const page = await store.page(after, REPAIRED_PER_PAGE);
-      after = page.last;
-      for (const intent of page.intents) {
-        if (intent.state !== "failed") counts[await repairOne(intent)] += 1;
-      }
+    for await (const intent of intentsOf(store)) {
+      if (intent.state === "failed") continue;
+      counts[await repairOne(intent, { repair, resources, options, clock, print })] += 1;
     }
     counts.failed += store.damaged.size;
     if (counts.failed === 0 && !options.dryRun) {
@@ -180,5 +151,56 @@ async function repairAll(
     return counts;
   } finally {
     await store.close();
+  }
+}
+
+/** All intents of a store, oldest first. */
+async function* intentsOf(store: IntentStore): AsyncGenerator<Intent, void> {
+  let after = 0;
+  do {
+    const { intents, last } = await store.page(after, REPAIRED_PER_PAGE);
+    yield* intents;
+    after = last;
+  } while (after > 0);
+}
+
+/** What became of an intent. */
+type Repaired = "present" | "repaired" | "failed" | "unfinished";
+
+interface RepairContext
+  extends Pick<RepairCommand, "repair">, Pick<CommandContext, "clock" | "print"> {
+  resources: IntentResources;
+  options: { chainId: number; dryRun: boolean };
+}
+
+async function repairOne(
+  intent: Intent,
+  { repair, resources, options, clock, print }: RepairContext,
+): Promise<Repaired> {
+  const { store, node } = resources;
+  try {
+    const txHash = intent.transaction?.txHash;
+    const receipt = txHash === undefined ? null : await node.getTransaction(txHash);
+    if (receipt?.status === "committed") return "present";
+    const outcome = await repair(resources, intent, options);
+    if (outcome === "present") return outcome;
+    const { result, line } = outcome;
+    if (result === undefined) {
+      print(line);
+      return "unfinished";
+    }
+    if (!options.dryRun && !await store.replaceResult(intent, result, clock.now())) {
+      if (!isFinal(intent.state)) return "present"; // its running service has finished it
+      print(
+        `${intent.key} was changed by another process meanwhile: stop that process and run this again`,
+      );
+      return "failed";
+    }
+    print(line);
+    return "repaired";
+  } catch (thrown) {
+    if (isNodeAway(thrown) || !(thrown instanceof RangemakerError)) throw thrown;
+    print(`${intent.key} failed: ${messageOf(thrown)}`);
+    return "failed";
   }
 }

@@ -240,7 +240,7 @@ export class IntentStore implements AsyncDisposable {
     intent: Intent,
     outcome: IntentOutcome,
     nowMs: number,
-  ): Promise<{ intent: Intent; isFirst: boolean }> {
+  ): Promise<{ intent: Intent; wasSetHere: boolean }> {
     const reserved = outcome.state === "committed" && intent.reserved;
     return this.#advance(intent, { ...intent, ...outcome, reserved, updatedAtMs: nowMs });
   }
@@ -287,9 +287,9 @@ export class IntentStore implements AsyncDisposable {
   }
 
   /** Changes an unfinished intent. @returns The intent now, and whether this changed it. */
-  async #advance(read: Intent, next: Intent): Promise<{ intent: Intent; isFirst: boolean }> {
-    const isFirst = await this.#replace(UNFINISHED, read, next);
-    return { intent: isFirst ? next : await this.get(read.key), isFirst };
+  async #advance(read: Intent, next: Intent): Promise<{ intent: Intent; wasSetHere: boolean }> {
+    const wasSetHere = await this.#replace(UNFINISHED, read, next);
+    return { intent: wasSetHere ? next : await this.get(read.key), wasSetHere };
   }
 
   /** Runs an {@link intentUpdate}. @returns Whether it changed the intent. */

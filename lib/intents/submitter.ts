@@ -150,7 +150,7 @@ export class Submitter {
 
   async #attempt(intent: Intent, options: SubmitOptions): Promise<Intent> {
     if (isFinal(intent.state)) return intent;
-    const { store, clock, guard, handler } = this.#options;
+    const { guard, handler } = this.#options;
     try {
       const finished = await this.#sendOrLookUp(intent, options);
       if (finished.state === "committed") guard.onCommitted(finished);
@@ -158,16 +158,23 @@ export class Submitter {
       return finished;
     } catch (thrown) {
       if (!(thrown instanceof RangemakerError)) throw thrown;
-      const unknown = (cause: unknown) =>
-        new OutcomeUnknownError(intent.transaction?.txHash ?? null, cause);
-      // The intent is durable, so a retry can finish it once store, node or signer work again.
-      if (thrown instanceof StoreError) throw unknown(thrown);
-      handler.onRetry?.(intent);
-      await store.recordAttempt(intent.key, clock.now()).catch((cause) => {
-        throw unknown(cause);
-      });
-      throw thrown instanceof OutcomeUnknownError ? thrown : unknown(thrown);
+      throw await this.#unknownOutcome(intent, thrown);
     }
+  }
+
+  /** Records a failed attempt. The intent is durable: a retry finishes it once all parts work again. */
+  async #unknownOutcome(intent: Intent, thrown: RangemakerError): Promise<OutcomeUnknownError> {
+    const { store, clock, handler } = this.#options;
+    const unknown = (cause: unknown) =>
+      new OutcomeUnknownError(intent.transaction?.txHash ?? null, cause);
+    if (thrown instanceof StoreError) return unknown(thrown);
+    handler.onRetry?.(intent);
+    try {
+      await store.recordAttempt(intent.key, clock.now());
+    } catch (cause) {
+      return unknown(cause);
+    }
+    return thrown instanceof OutcomeUnknownError ? thrown : unknown(thrown);
   }
 
   async #sendOrLookUp(intent: Intent, { isNew }: SubmitOptions): Promise<Intent> {
@@ -304,12 +311,12 @@ export class Submitter {
 
   async #finish(intent: Intent, outcome: IntentOutcome): Promise<Intent> {
     const { store, clock, handler } = this.#options;
-    const { intent: finished, isFirst } = await store.finish(intent, outcome, clock.now());
+    const { intent: finished, wasSetHere } = await store.finish(intent, outcome, clock.now());
     if (!isFinal(finished.state)) {
       const txHash = intent.transaction?.txHash ?? null;
       throw new OutcomeUnknownError(txHash, "another process has replaced the transaction");
     }
-    if (isFirst) handler.onFinishedHere?.(finished);
+    if (wasSetHere) handler.onFinishedHere?.(finished);
     return finished;
   }
 }

@@ -127,12 +127,12 @@ const contract: Record<string, StoreTest> = {
 
   async "the first final state is kept"(store) {
     const { intent } = await store.insert(newIntent("a"));
-    const { intent: first, isFirst } = await store.finish(intent, committed, 7);
-    assert.equal(isFirst, true);
+    const { intent: first, wasSetHere } = await store.finish(intent, committed, 7);
+    assert.equal(wasSetHere, true);
     assert.equal(first.state, "committed");
     assert.equal(first.receipt, '{"ok":true}');
     assert.equal(first.updatedAtMs, 7);
-    assert.deepEqual(await store.finish(intent, failed, 8), { intent: first, isFirst: false });
+    assert.deepEqual(await store.finish(intent, failed, 8), { intent: first, wasSetHere: false });
     assert.deepEqual(await store.recordAttempt("a", 9), first);
     const newer = { txHash: hash(2), text: "2" };
     assert.deepEqual(await store.setTransaction(intent, newer, 9), first);
@@ -166,7 +166,7 @@ const contract: Record<string, StoreTest> = {
     const newer = { txHash: hash(2), text: "2" };
     const renewed = await store.setTransaction(intent, newer, 3);
     assert.deepEqual(renewed.transaction, newer);
-    const refused = { intent: renewed, isFirst: false };
+    const refused = { intent: renewed, wasSetHere: false };
     assert.deepEqual(await store.finish(intent, failed, 4), refused);
     assert.deepEqual(await store.finish({ ...intent, transaction: null }, failed, 4), refused);
     assert.equal((await store.finish(renewed, committed, 5)).intent.state, "committed");
