@@ -1,3 +1,4 @@
+import { HOUR_MS } from "../../lib/time.ts";
 import { z } from "zod";
 import type { Clock } from "../../lib/clock.ts";
 import { findProvider, type ProviderName } from "../../lib/protocol/providers.ts";
@@ -25,7 +26,7 @@ export const EXCHANGE_FAULT_NAMES = Object.keys(EXCHANGE_FAULTS) as ExchangeFaul
 export const SLOW_MS = 2_000;
 
 /** How far ahead the clock is under `wrong_clock`, in milliseconds. */
-export const WRONG_CLOCK_MS = 3_600_000;
+export const WRONG_CLOCK_MS = HOUR_MS;
 
 /** Under `gap`, trades whose number is a multiple of this are left out. */
 export const GAP_EVERY = 5;

@@ -1,3 +1,4 @@
+import { HOUR_MS } from "../../lib/time.ts";
 import { z } from "zod";
 import { findProvider, PROVIDER_NAMES, type ProviderName } from "../../lib/protocol/providers.ts";
 import * as kinds from "../../lib/cli/option_kinds.ts";
@@ -76,7 +77,7 @@ export const options = optionsFor("oracle", {
     repeatable: true,
   },
   maxSourceAgeMs: {
-    kind: kinds.duration(100, 3_600_000),
+    kind: kinds.duration(100, HOUR_MS),
     description: "how long a source contributes after its price was last confirmed",
     // Below the node's max_stale_ms of 3000, so that a dead source is dropped before the price is
     // stale. Above two heartbeats of Coinbase, which sends one a second.

@@ -1,3 +1,4 @@
+import { HOUR_MS } from "../../lib/time.ts";
 import * as kinds from "../../lib/cli/option_kinds.ts";
 import { SERVICE_WAIT_MAX_MS } from "../../lib/net/backoff.ts";
 import { type OptionsOf, UsageError } from "../../lib/cli/options.ts";
@@ -155,7 +156,7 @@ export const options = optionsFor("proxy", {
     default: "10000",
   },
   headSilenceMs: {
-    kind: kinds.duration(1, 3_600_000),
+    kind: kinds.duration(1, HOUR_MS),
     description:
       "time without a new head after which the head is read over HTTP; if the chain has moved " +
       "on, the WebSocket reconnects",

@@ -1,3 +1,4 @@
+import { HOUR_MS } from "../../../lib/time.ts";
 import { z } from "zod";
 import { tryParseJson } from "../../../lib/json.ts";
 import { formatPrice } from "../../../lib/protocol/price.ts";
@@ -18,7 +19,7 @@ export const okx: Dialect = {
   delayMs: 50,
   limits: {
     connections: { count: 3, windowMs: 1_000 },
-    subscriptions: { count: 480, windowMs: 3_600_000 },
+    subscriptions: { count: 480, windowMs: HOUR_MS },
     idleMs: 30_000,
   },
   read(text) {

@@ -3,7 +3,7 @@ import * as kinds from "../../../lib/cli/option_kinds.ts";
 import { optionTable } from "../../../lib/cli/options.ts";
 import { LIMITS } from "../shared/limits.ts";
 import { chargeOptions, pricingOptions, share, volatilityOptions } from "../pricing/options.ts";
-import { DAY_MS } from "../../../lib/time.ts";
+import { DAY_MS, HOUR_MS } from "../../../lib/time.ts";
 
 const LIST_MAX = 20;
 
@@ -64,7 +64,7 @@ export const planOptions = optionTable({
   },
   leadMs: {
     description: "also a user who sees prices this much earlier; 0 for none",
-    kind: kinds.duration(0, 3_600_000),
+    kind: kinds.duration(0, HOUR_MS),
     default: "0",
   },
   waitMs: {
@@ -74,7 +74,7 @@ export const planOptions = optionTable({
   },
   priceAgeMs: {
     description: "age of the price that strategies see",
-    kind: kinds.duration(0, 3_600_000),
+    kind: kinds.duration(0, HOUR_MS),
     default: "0",
   },
   seed: {

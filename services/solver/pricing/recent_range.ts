@@ -1,7 +1,7 @@
 import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
 import { CandleBuilder, type JoinedCandle, rangeOf, unitRange } from "./candle.ts";
 import { DecayedMean } from "./decayed_mean.ts";
-import { MINUTE_MS } from "../../../lib/time.ts";
+import { HOUR_MS, MINUTE_MS } from "../../../lib/time.ts";
 
 /** Length of the candles whose ranges are averaged. */
 const SHORT_CANDLE_MS = 5_000;
@@ -9,7 +9,7 @@ const SHORT_CANDLE_MS = 5_000;
 const HALF_LIFE_MS = 60_000;
 
 /** Memory of the relation between the two kinds of candles. */
-const RELATION_HALF_LIFE_MS = 3_600_000;
+const RELATION_HALF_LIFE_MS = HOUR_MS;
 
 /** A candle counts as at most this many means, so that a jump does not count as a new level. */
 const RAISE_MAX = 3;

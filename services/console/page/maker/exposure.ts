@@ -1,4 +1,5 @@
 /** Possible losses on open bets: by price and user, later, and within the limit. */
+import { HOUR_MS } from "../../../../lib/time.ts";
 import { formatUnits, type Thesis } from "@rangemaker/client";
 import { worstCaseLoss } from "../../../../lib/prices/worst_case_loss.ts";
 import { PROBLEMS } from "../../../../lib/problems/mod.ts";
@@ -117,7 +118,7 @@ export const decidingPrice = ({ endTime }: Thesis, price: number | undefined, no
   nowMs < endTime ? price : undefined;
 
 /** Spans after which the rest of the risk is shown. */
-const SPANS_MS = [60_000, 300_000, 3_600_000];
+const SPANS_MS = [60_000, 300_000, HOUR_MS];
 
 /**
  * The most that the open bets can still lose after some spans: those that end later, and those that

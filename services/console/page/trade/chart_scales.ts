@@ -1,4 +1,5 @@
 /** Positions of times and prices on the chart. */
+import { HOUR_MS } from "../../../../lib/time.ts";
 import { type ScaleLinear, scaleLinear } from "d3-scale";
 import type { PriceSeries } from "../data/price_series.ts";
 import { type ChartBox, endOf, isLong } from "./chart_boxes.ts";
@@ -62,7 +63,7 @@ export function isInside({ left, right, top, bottom }: Plot, x: number, y: numbe
 const TIME_STEPS = [
   ...[1, 2, 5, 10, 15, 30].map((seconds) => seconds * 1_000),
   ...[1, 2, 5, 10, 15, 30].map((minutes) => minutes * 60_000),
-  ...[1, 2, 3, 6, 12, 24, 48].map((hours) => hours * 3_600_000),
+  ...[1, 2, 3, 6, 12, 24, 48].map((hours) => hours * HOUR_MS),
 ];
 
 /** Full seconds, minutes or hours for labels, no closer than `minPixels`. */

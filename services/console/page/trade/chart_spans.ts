@@ -1,12 +1,13 @@
 /** How much time the chart shows, past and future together. */
 
+import { DAY_MS, HOUR_MS } from "../../../../lib/time.ts";
 import type { Draft } from "./draft.ts";
 
 /** Shortest span: the shortest box fills a tenth of it. */
 const SPAN_MIN_MS = 10_000;
 
 /** Longest span: the longest box and the latest start fit into it. */
-export const SPAN_MAX_MS = 5 * 86_400_000;
+export const SPAN_MAX_MS = 5 * DAY_MS;
 
 /** Factor of a press on + or -. */
 export const ZOOM_STEP = 2;
@@ -51,7 +52,7 @@ export function labelOf(spanMs: number): string {
   return `${Math.round(10 * spanMs / unit) / 10} ${name}`;
 }
 
-const UNITS = [["s", 1_000], ["min", 60_000], ["h", 3_600_000], ["d", 86_400_000]] as const;
+const UNITS = [["s", 1_000], ["min", 60_000], ["h", HOUR_MS], ["d", DAY_MS]] as const;
 
 /** A wheel event of the browser. */
 export interface WheelTurn {

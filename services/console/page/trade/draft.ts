@@ -2,6 +2,7 @@
  * The box that the user draws. Its times count from now, so it keeps its place on the chart until
  * it is quoted.
  */
+import { DAY_MS } from "../../../../lib/time.ts";
 import { type Bet, formatUnits, parsePrice, type SolverInfo } from "@rangemaker/client";
 import {
   CENT,
@@ -29,7 +30,7 @@ export const START_MIN_MS = 8_000;
 export const DURATION_MIN_MS = 1_000;
 
 /** The longest box that can be drawn, and the latest start. */
-const DURATION_MAX_MS = 86_400_000;
+const DURATION_MAX_MS = DAY_MS;
 
 /** Corners of a drawn box, in the units of the chart. */
 export interface Corners {

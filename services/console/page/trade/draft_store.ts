@@ -1,4 +1,5 @@
 /** Stores drafts and the time shown by market, and the tolerance. */
+import { HOUR_MS } from "../../../../lib/time.ts";
 import * as z from "zod";
 import type { Clock } from "@rangemaker/client";
 import { tryParseJson } from "../../../../lib/json.ts";
@@ -9,7 +10,7 @@ import type { DraftFields } from "./draft.ts";
 const STORAGE_KEY = "rangemaker.drafts";
 
 /** Older drafts are dropped, because the price has moved away. */
-const DRAFT_LIFE_MS = 3_600_000;
+const DRAFT_LIFE_MS = HOUR_MS;
 
 const text = z.string().max(40);
 export const fieldsSchema = z.object({

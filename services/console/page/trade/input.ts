@@ -1,4 +1,5 @@
 /** Parses numbers and durations as users type them. */
+import { DAY_MS, HOUR_MS } from "../../../../lib/time.ts";
 import { parsePrice } from "@rangemaker/client";
 
 /** A number whose thousands may be separated by commas, such as `1,234.50`. */
@@ -46,8 +47,8 @@ export function numberError(text: string, noun: string, minText: string, min = 1
 
 /** Units of durations, with their names. */
 const UNITS = [
-  [86_400_000, /^(d|days?)$/i],
-  [3_600_000, /^(h|hours?)$/i],
+  [DAY_MS, /^(d|days?)$/i],
+  [HOUR_MS, /^(h|hours?)$/i],
   [60_000, /^(m|mins?|minutes?)$/i],
   [1_000, /^(s|secs?|seconds?)$/i],
 ] as const;

@@ -1,50 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { tryParseJson } from "../../lib/json.ts";
-import { NewestMap } from "../../lib/newest_map.ts";
 import { redact } from "../../lib/redact.ts";
-import { Timers, waitMs } from "../../lib/clock.ts";
-import { FakeClock } from "../support/fake_clock.ts";
-
-Deno.test("tryParseJson: returns the value, null included, and undefined for invalid JSON", () => {
-  assert.deepEqual(tryParseJson('{"a":[1,"2"]}'), { a: [1, "2"] });
-  assert.equal(tryParseJson("null"), null);
-  for (const text of ["", "OK", "{", '"\\x"']) assert.equal(tryParseJson(text), undefined);
-});
-
-Deno.test("NewestMap: at capacity a new key evicts the oldest, a new value of a known key evicts nothing", () => {
-  const map = new NewestMap<string, number>(2).set("a", 1).set("b", 2);
-  map.set("b", 3);
-  assert.deepEqual([...map], [["a", 1], ["b", 3]]);
-  map.set("a", 4); // the newest now
-  map.set("c", 5);
-  assert.deepEqual([...map], [["a", 4], ["c", 5]]);
-  map.clear();
-  map.set("d", 6).set("e", 7).set("f", 8);
-  assert.deepEqual([...map], [["e", 7], ["f", 8]]);
-});
-
-Deno.test("Timers: each fires once unless cleared", () => {
-  const clock = new FakeClock();
-  const timers = new Timers(clock);
-  const fired: string[] = [];
-  timers.after(10, () => fired.push("first"));
-  timers.after(20, () => {
-    fired.push("second");
-    timers.after(5, () => fired.push("third"));
-  });
-  timers.after(100, () => fired.push("never"));
-  clock.advance(30);
-  assert.deepEqual(fired, ["first", "second", "third"]);
-  timers.clear();
-  timers.clear();
-  clock.advance(1_000);
-  assert.equal(fired.length, 3);
-  assert.equal(clock.pending, 0);
-  timers.after(1, () => fired.push("again"));
-  clock.advance(1);
-  assert.equal(fired.at(-1), "again");
-});
 
 const shown: readonly (readonly [text: string, expected: string])[] = [
   ["http://localhost:8545 answers", "http://localhost:8545 answers"],
@@ -91,15 +47,4 @@ Deno.test("redact: takes time in proportion to the length of the text", () => {
     redact(`${piece.repeat(100_000)}://x`);
   }
   assert(performance.now() - started < 2_000, "A quadratic one took minutes");
-});
-
-Deno.test("waitMs: ends after the time or on abort, at once if already aborted", async () => {
-  const clock = new FakeClock();
-  const control = new AbortController();
-  const waits = [waitMs(clock, 10), waitMs(clock, 1_000, control.signal)];
-  clock.advance(10);
-  control.abort();
-  await Promise.all(waits);
-  await waitMs(clock, 1_000, control.signal);
-  assert.equal(clock.pending, 0);
 });
