@@ -6,9 +6,8 @@ import { optionTable } from "../../lib/cli/options.ts";
 import { statOf } from "../../lib/files.ts";
 import { options as nodeOptions } from "./options.ts";
 import { BACKUP_RUN, databasePath, inspectFiles, syncFolder } from "./store/data_dir.ts";
-import { DataDirError, PRIVATE_FILE } from "./store/database.ts";
+import { Database, DataDirError, PRIVATE_FILE } from "./store/database.ts";
 import { LockFile } from "./store/lock_file.ts";
-import { Database } from "./store/database.ts";
 import { requireUndamaged } from "./store/damage_check.ts";
 
 export const options = optionTable({

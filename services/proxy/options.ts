@@ -9,7 +9,6 @@ import {
   trustProxyOption,
 } from "../../lib/cli/shared_options.ts";
 import { optionsFor } from "../../lib/cli/option_names.ts";
-import { itemsOf } from "../../lib/cli/option_kinds.ts";
 import { webSocketUrlOf } from "../../lib/http/listener.ts";
 
 /** The option table of `rangemaker proxy` (specification, "Proxy configuration"). */
@@ -188,10 +187,10 @@ interface ReadNodeUrls {
 
 /** The read nodes. @throws {UsageError} If there are too many, or one has no WebSocket URL. */
 export function readNodeUrls({ readNodeUrl, readNodeWsUrl }: ProxyOptions): ReadNodeUrls {
-  const urls = itemsOf(readNodeUrl);
+  const urls = kinds.itemsOf(readNodeUrl);
   const wsUrls = readNodeWsUrl === undefined
     ? urls.map(webSocketUrlOf) // most nodes answer both on one port
-    : itemsOf(readNodeWsUrl);
+    : kinds.itemsOf(readNodeWsUrl);
   if (wsUrls.length !== urls.length) {
     throw new UsageError(
       `--read-node-ws-url must have a URL for each of --read-node-url: received ${wsUrls.length} ` +

@@ -9,8 +9,13 @@ import { greetingOf, type RunningStack } from "../../services/stack/stack.ts";
 import { parseCommandLine } from "../house/option_tables.ts";
 import { eventually } from "../support/eventually.ts";
 import { simulatedTape, tapeText } from "../solver/backtest/support.ts";
-import { patternOf } from "./documents.ts";
-import { type DocumentedCommand, DOCUMENTS, type Passage, passagesOf } from "./documents.ts";
+import {
+  type DocumentedCommand,
+  DOCUMENTS,
+  type Passage,
+  passagesOf,
+  patternOf,
+} from "./documents.ts";
 import { Shell } from "./shell.ts";
 import { fileUrl, hasProgram, readText, run, withStack } from "./support.ts";
 import { withFolder } from "../support/files.ts";
