@@ -36,7 +36,7 @@ export const STORES: readonly Problem[] = [
     severity: "critical",
     afterS: 15,
     message: "Its health has failed: {code}",
-    firstStep: "`GET /health` has the reason; look up the code below.",
+    firstStep: "`GET /health` has the reason; the runbook explains its code.",
   },
 ];
 

@@ -78,7 +78,7 @@ export const PROXY: readonly Problem[] = [
     severity: "warning",
     afterS: 120,
     message: "It does not use its read node {node}",
-    firstStep: "`GET /health` of the proxy says why.",
+    firstStep: "`GET /ready` of the proxy says why; of several read nodes, `GET /health`.",
   },
   {
     name: "ProxyUpstreamErrors",
@@ -89,7 +89,7 @@ export const PROXY: readonly Problem[] = [
     afterS: 120,
     message: "The {target} node leaves {value} requests a second without an answer",
     effect: "pages show no bets and balances, or old ones",
-    firstStep: "Ask that node directly.",
+    firstStep: "Ask that node directly (`--write-node-url`, `--read-node-url`).",
   },
   {
     name: "ProxyClientsLag",

@@ -226,7 +226,10 @@ browserTest(
       void (isOwn(request.url()) ? request.continue() : request.abort());
     await page.setRequestInterception(true);
     page.on("request", fail);
-    await visitor.sees(/This page reaches no service\. Check your own connection first\./);
+    await visitor.sees(
+      /✕ This page reaches no service, but its own server answers: all services have/,
+    );
+    await visitor.sees(/To start them:\s+Each service on its own/);
     await allAre(false);
     const isBlamed = async () =>
       /Critical|does not answer|while this view was open/.test(await visitor.textOf("main"));

@@ -528,6 +528,13 @@ Deno.test("Problems: bad health that a figure explains is reported once, with th
     [own, ["2 sources are left for A/B", []]],
     "a warning is no reason",
   );
+  const full = "solver_exposure_usdc 99000000\nsolver_exposure_limit_usdc 99000000";
+  const unready = { isReady: false, complaints: ["no prices"] };
+  assert.deepEqual(
+    findingsOf([stateOf("solver", [full], unready)]).map(({ text }) => text)[0],
+    "It is not ready",
+    "a full exposure is no reason",
+  );
 });
 
 Deno.test("Problems: the worst value is the highest or the lowest, depending on the comparison", () => {
@@ -598,13 +605,12 @@ Deno.test("Problems: while the node is away, the bets that were open before have
   assert.equal(other?.deadlinesMs, undefined, "bets do not need it");
   assert.deepEqual(deadlineText(ends, 10_000), {
     left: "50 s",
-    next: `the next of 2 bets ends at ${formatTime(60_000)}, and for 1 it is too late`,
+    next: `the next of 2 bets ends at ${formatTime(60_000)}, and 1 that ended waits for it`,
   });
   assert.equal(deadlineText([25_000], 0)?.next, `the bet ends at ${formatTime(25_000)}`);
   assert.equal(
-    deadlineText(ends, 45_000)?.next,
-    `the bet ends at ${formatTime(90_000)}, and for 2 it is too late`,
-    "nobody fills in prices within 15 s",
+    deadlineText(ends, 60_000)?.next,
+    `the bet ends at ${formatTime(90_000)}, and 2 that ended wait for it`,
   );
-  assert.equal(deadlineText(ends, 70_000), undefined);
+  assert.equal(deadlineText(ends, 90_000), undefined);
 });

@@ -115,20 +115,19 @@ export function followingText(
     (criticals > 0 ? ` (${criticals} critical)` : "") + `, probably because ${reasons.join("; ")}`;
 }
 
-/** A service hardly starts, and prices are hardly filled in, in less time. */
-const SAVED_AFTER_MS = 20_000;
-
-/** The time until the next of the bets ends that can be saved, and of the others; undefined without any. */
+/** The time until the next of the bets ends, and whether others have ended; undefined if all have. */
 export function deadlineText(
   endsMs: readonly number[],
   nowMs: number,
 ): { left: string; next: string } | undefined {
-  const open = endsMs.filter((endMs) => endMs > nowMs + SAVED_AFTER_MS);
+  const open = endsMs.filter((endMs) => endMs > nowMs);
   if (open.length === 0) return undefined;
   const nextMs = Math.min(...open);
   const which = open.length === 1 ? "the bet" : `the next of ${open.length} bets`;
   const count = endsMs.length - open.length;
-  const ended = count === 0 ? "" : `, and for ${count} it is too late`;
+  const ended = count === 0
+    ? ""
+    : `, and ${count} that ended ${count === 1 ? "waits" : "wait"} for it`;
   return {
     left: durationText(nextMs - nowMs),
     next: `${which} ends at ${formatTime(nextMs)}${ended}`,

@@ -22,17 +22,23 @@ import { ENDED_MAX, type SeenProblem } from "./problem_times.ts";
 interface FindingsProps {
   findings: readonly StartedFinding[];
   states: readonly ServiceState[];
-  /** No service answers. */
-  isCutOff: boolean;
+  /** What answers if no service does: the page's own server, or nothing. */
+  cutOff: "page" | "nothing" | undefined;
   announce(text: string): void;
 }
 
 /** Present problems of the services. */
-export function Findings({ findings: all, states, isCutOff, announce }: FindingsProps) {
+export function Findings({ findings: all, states, cutOff, announce }: FindingsProps) {
   const findings = all.filter(({ isJudged }) => isJudged);
-  const asking = isCutOff
-    ? "This page reaches no service. Check your own connection first."
-    : "Asking the services …";
+  const asking = cutOff === undefined
+    ? ["note", "Asking the services …"]
+    : cutOff === "nothing"
+    ? ["note", "This page reaches no service. Check your own connection first."]
+    : [
+      "lost",
+      "✕ This page reaches no service, but its own server answers: all services have stopped, or " +
+      "something between them and you has.",
+    ];
   const isKnown = findings.length === all.length &&
     states.every(({ presence }) => presence !== "unknown");
   const following = findings.filter(({ cause }) => cause !== undefined);
@@ -41,7 +47,7 @@ export function Findings({ findings: all, states, isCutOff, announce }: Findings
     ? verdictOf(findings)
     : isKnown
     ? ["won", noProblemText(states.map(({ name }) => name))]
-    : ["note", asking];
+    : asking;
   return (
     <Card
       title={findings.length === 0 ? "Health" : "What is wrong"}
@@ -55,6 +61,14 @@ export function Findings({ findings: all, states, isCutOff, announce }: Findings
       }
     >
       <p class={style} role="status">{text}</p>
+      {cutOff === "page" && (
+        <p>
+          To start them:{" "}
+          <a href={`/runbook/${encodeURIComponent(START_CHAPTER)}`} target="_blank">
+            {START_CHAPTER}
+          </a>
+        </p>
+      )}
       <Deadline findings={findings} />
       <FindingList findings={first} states={states} />
       {following.length > 0 && (

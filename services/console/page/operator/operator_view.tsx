@@ -8,7 +8,7 @@ import {
 } from "@preact/signals";
 import { isRangemakerError, systemClock, type Thesis } from "@rangemaker/client";
 import { useEffect } from "preact/hooks";
-import { Poll } from "../data/http.ts";
+import { isAnswered, Poll } from "../data/http.ts";
 import type { PageModel } from "../data/page_model.ts";
 import { ProvidersWatch } from "../data/providers.ts";
 import {
@@ -66,8 +66,16 @@ function watchServices(model: PageModel) {
   const { isOffline } = model;
   const latest = computed(() => watches.map(({ state }) => state.value));
   // If nothing answers, nothing is known of the services: it may be this page's own connection.
-  const isCutOff = computed(() => isOffline.value || latest.value.every(isSilent));
-  const states = computed(() => isCutOff.value ? latest.value.map(unknownOf) : latest.value);
+  const areSilent = computed(() => isOffline.value || latest.value.every(isSilent));
+  const isServed = signal(false);
+  const server = new Poll(systemClock, async (signal) => {
+    isServed.value = await isAnswered("/health", signal);
+  });
+  /** What answers, if no service does. */
+  const cutOff = computed(() =>
+    areSilent.value ? isServed.value ? "page" as const : "nothing" as const : undefined
+  );
+  const states = computed(() => areSilent.value ? latest.value.map(unknownOf) : latest.value);
   const seen: Signal<SeenProblems> = signal({ found: [], unchecked: [], ended: [] });
   const { repairs, openEndsMs, poll } = watchRepairs(model, states);
   const found = computed(() =>
@@ -90,6 +98,14 @@ function watchServices(model: PageModel) {
     const change = isAsking.value ? start : stop;
     untracked(change); // it reads what the polls have found
   });
+  effect(() => {
+    const asks = isAsking.value && areSilent.value;
+    untracked(() => {
+      isServed.value = false;
+      if (asks) server.start();
+      else server.stop();
+    });
+  });
   // Browsers delay the polls of a hidden tab, so its prices may be old.
   document.addEventListener("visibilitychange", () => {
     if (isAsking.value) sources?.start();
@@ -104,7 +120,7 @@ function watchServices(model: PageModel) {
     if (alarm !== undefined) notify(`${alarm.service}: ${alarm.text}`);
     seen.value = after;
   });
-  return { states, sources, seen, isOpen, isCutOff };
+  return { states, sources, seen, isOpen, cutOff };
 }
 
 /** Pause between searches for missing prices. */
@@ -170,7 +186,7 @@ function OperatorView({ model, watch }: { model: PageModel; watch: ServicesWatch
         findings={findings}
         states={states}
         announce={model.announce}
-        isCutOff={watch.isCutOff.value}
+        cutOff={watch.cutOff.value}
       />
       <div class="services">
         {states.map((state) => (

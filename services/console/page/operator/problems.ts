@@ -45,6 +45,16 @@ export const NEEDS_BACKFILL = "NodeNeedsBackfill";
 /** These problems last until an operator runs the backfill commands that the view shows. */
 const TO_BACKFILL: ReadonlySet<string> = new Set([PRICES_MISSING, NEEDS_BACKFILL]);
 
+/** Critical problems of a service that may be healthy and ready: they explain nothing but themselves. */
+const BESIDE_HEALTH: ReadonlySet<string> = new Set([
+  ...TO_BACKFILL,
+  "BridgeRefusesDeposits",
+  "BridgeDepositsFail",
+  "ProxyUpstreamErrors",
+  "SolverExecutionsFail",
+  "SolverExposureFull",
+]);
+
 /** Problems that no other one explains. */
 const ROOT_CAUSES = new Set(
   PROBLEMS.filter(({ isRootCause }) => isRootCause).map(({ name }) => name),
@@ -150,7 +160,7 @@ function ownOf(state: ServiceState, isFirstOfProcess: boolean): Finding[] {
     .map((problem) => measuredOf(problem, state));
   const health = healthOf(state);
   if (health === undefined) return measured;
-  const reason = measured.find((one) => isCritical(one) && !TO_BACKFILL.has(one.chapter));
+  const reason = measured.find((one) => isCritical(one) && !BESIDE_HEALTH.has(one.chapter));
   if (health.chapter !== HEALTH || reason === undefined) return [health, ...measured];
   // A figure that explains the bad health is more informative.
   const explained = { ...reason, details: [...reason.details, ...health.details] };

@@ -43,7 +43,9 @@ export function useNextFocus(
     // For keyboard users, the focus and its context must be visible. For touch, the chart stays in
     // view.
     if (!next?.matches(":focus-visible")) return;
-    (next.closest(".action-bar") ?? next).scrollIntoView({ block: "nearest" });
+    for (const part of [next.closest(".action-bar"), next]) {
+      part?.scrollIntoView({ block: "nearest" });
+    }
   };
   useLayoutEffect(() => {
     const previous = before.current;
