@@ -351,6 +351,25 @@ Deno.test(
   ),
 );
 
+Deno.test(
+  pageTest(
+    "in large text on a wide screen, the button with the focus is in sight",
+    async (open) => {
+      const visitor = await open((page) => page.setViewport({ width: 1280, height: 720 }));
+      const { page } = visitor;
+      await visitor.enter();
+      await page.$eval("html", (html) => html.style.fontSize = "200%");
+      await page.focus(".chart .area");
+      await page.keyboard.press("Enter");
+      await visitor.sees(/Odds\s+×\s\d/);
+      await page.keyboard.press("Enter");
+      await visitor.focusIsOn("Sign and place the bet");
+      assert.deepEqual(await visitor.cutOff(["[data-next]"]), []);
+      await visitor.close({ outages: true });
+    },
+  ),
+);
+
 /** From now on, the page is busy after each change of the bet, and late to paint. */
 async function slowDown(page: Page): Promise<void> {
   await page.evaluate(`
