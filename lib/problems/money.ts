@@ -36,6 +36,7 @@ export const STORES: readonly Problem[] = [
     severity: "critical",
     afterS: 15,
     message: "Its health has failed: {code}",
+    isRootCause: true,
     firstStep: "`GET /health` has the reason; the runbook explains its code.",
   },
 ];

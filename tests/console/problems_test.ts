@@ -311,6 +311,11 @@ const CAUSES: [what: string, states: ServiceState[], expected: string][] = [
   ], "node, bridge"],
   ["missing prices, and their cause", [MISSING, hanging("oracle")], "oracle, node (oracle)"],
   ["missing prices stay missing when their cause is back", [MISSING, backFor("oracle", 1)], "node"],
+  [
+    "nothing explains another chain",
+    [backFor("node", 1), stateOf("bridge", ['bridge_problem{code="CHAIN_MISMATCH"} 1'])],
+    "bridge",
+  ],
   ["nothing explains a full disk", [hanging("oracle"), FULL_DISK], "oracle, node"],
   [
     "nothing explains wrong forecasts",
