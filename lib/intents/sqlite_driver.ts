@@ -152,9 +152,9 @@ function createPrivately(path: string): void {
 /** Runs a function as one transaction: rolls back and throws if anything fails. */
 function commit<T>(db: SqliteDatabase, run: () => T): T {
   try {
-    db.exec("BEGIN IMMEDIATE");
+    db.run("BEGIN IMMEDIATE");
     const result = run();
-    db.exec("COMMIT");
+    db.run("COMMIT");
     if (db.isReplaced) throw replaced(db);
     return result;
   } catch (cause) {
