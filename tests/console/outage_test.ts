@@ -115,6 +115,7 @@ browserTest(
     await visitor.sees(
       /1,000\.00 USDC\s+At most, on 1 bet at [\d:]+, and as the solver reports since/,
     );
+    await visitor.sees(/Over the limit by 700\.00 USDC: [\s\S]*is used\. At [\d:]+\./);
     page.off("request", isPlacing);
     await page.setRequestInterception(false);
     await visitor.page.reload();

@@ -1,5 +1,5 @@
 import type { SolverInfo } from "@rangemaker/client";
-import { Card } from "../parts/parts.tsx";
+import { Card, Words } from "../parts/parts.tsx";
 import { formatShare } from "../parts/format.ts";
 import { Table } from "../parts/table.tsx";
 import { type Forecast, forecastsOf, type PredictedBet, RULE, verdictOf } from "./calibration.ts";
@@ -52,7 +52,11 @@ export function Calibration({ predicted, markets }: CalibrationProps) {
           </div>
         </div>
       )}
-      {!isBlind && <p class="note">{RULE}</p>}
+      {!isBlind && (
+        <p class="note">
+          <Words text={RULE} />
+        </p>
+      )}
     </Card>
   );
 }

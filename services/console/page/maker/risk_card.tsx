@@ -116,12 +116,13 @@ interface LimitProps {
   isWaiting?: boolean;
 }
 
-/** The used part of the limit, unless the solver or the chain does not answer. */
+/** The used part of the limit. If the solver or the chain does not answer, only a warning, with its time. */
 function Limit({ all, solver, account, isOld, isWaiting = false }: LimitProps) {
   const { maxExposure, info: { config: { minBetAmount } } } = solver;
-  const headroom = isOld || account === undefined
-    ? undefined
-    : headroomOf({ atRisk: all, maxExposure, minBetAmount, account, isWaiting });
+  const known = account &&
+    headroomOf({ atRisk: all, maxExposure, minBetAmount, account, isWaiting });
+  const headroom = isOld && known?.style === "won" ? undefined : known;
+  const asOf = isOld ? ` At ${formatTime(solver.readAtMs)}.` : "";
   return (
     <>
       {headroom?.used !== undefined && (
@@ -131,7 +132,7 @@ function Limit({ all, solver, account, isOld, isWaiting = false }: LimitProps) {
       )}
       {headroom && (
         <p class={headroom.style}>
-          <Words text={headroom.text} />
+          <Words text={headroom.text + asOf} />
         </p>
       )}
       {!headroom && maxExposure !== null && (
