@@ -47,7 +47,7 @@ async function run(name: string, args: readonly string[], cwd = root) {
 }
 
 /** Runs a program that has to succeed. @returns Its standard output. */
-async function must(name: string, ...args: string[]): Promise<string> {
+async function runOrThrow(name: string, ...args: string[]): Promise<string> {
   const { code, stdout, stderr } = await run(name, args);
   if (code === 0) return stdout.trim();
   throw new Error(
@@ -78,14 +78,14 @@ function report(text: string): void {
 
 /** Mounts and settings that podman needs here, in the namespaces of this process. */
 async function prepare(folder: string): Promise<void> {
-  await must("ip", "link", "set", "lo", "up");
+  await runOrThrow("ip", "link", "set", "lo", "up");
   // A hierarchy of version 1 may hold the controllers: without them no limit can be set.
   await run("umount", ["-R", "/sys/fs/cgroup"]);
-  await must("mount", "-t", "cgroup2", "none", "/sys/fs/cgroup");
+  await runOrThrow("mount", "-t", "cgroup2", "none", "/sys/fs/cgroup");
   // Podman's locks are in /dev/shm: those of runs that were killed would stay, until none is free.
   for (const path of ["/run", "/var/lib/cni", "/etc/containers", "/dev/shm"]) {
     await Deno.mkdir(path, { recursive: true });
-    await must("mount", "-t", "tmpfs", "tmpfs", path);
+    await runOrThrow("mount", "-t", "tmpfs", "tmpfs", path);
   }
   const hasLimits = (await Deno.readTextFile("/sys/fs/cgroup/cgroup.controllers"))
     .split(/\s/).includes("memory");
@@ -131,15 +131,15 @@ const SYSTEM = ["/usr", "/bin", "/lib", "/lib64"].map((path) => `${path}:${path}
 
 /** Builds the base image and, with the steps of the Dockerfile, the image. */
 async function build(folder: string): Promise<void> {
-  await must("bash", `${root}.ci/base_image.sh`, folder, Deno.execPath(), BASE);
+  await runOrThrow("bash", `${root}.ci/base_image.sh`, folder, Deno.execPath(), BASE);
   report("base image made");
   const dockerfile = (await Deno.readTextFile(`${root}Dockerfile`))
     .replaceAll(/^FROM \S+/gm, `FROM ${BASE}`);
   await Deno.writeTextFile(`${folder}/Dockerfile`, dockerfile);
   // The packages are in Deno's cache already, so that the build needs no network.
   const { denoDir } = z.object({ denoDir: z.string() })
-    .parse(JSON.parse(await must(Deno.execPath(), "info", "--json")));
-  await must(
+    .parse(JSON.parse(await runOrThrow(Deno.execPath(), "info", "--json")));
+  await runOrThrow(
     "podman",
     ...["build", "--isolation", "chroot", "--format", "docker", "--quiet", "--tag", APP],
     ...["--volume", `${denoDir}:/deno-dir`, "--file", `${folder}/Dockerfile`, root],
@@ -178,7 +178,9 @@ const inspectSchema = z.array(z.object({
 }));
 
 async function inspect(name: string) {
-  const [found] = inspectSchema.parse(JSON.parse(await must("podman", "inspect", container(name))));
+  const [found] = inspectSchema.parse(
+    JSON.parse(await runOrThrow("podman", "inspect", container(name))),
+  );
   return found ?? assert.fail(name);
 }
 
@@ -191,7 +193,7 @@ function healthy(name: string): Promise<number> {
   return eventually(`${name} is healthy`, async () => {
     const { State } = await inspect(name);
     assert(State.Running);
-    if (name !== "prometheus") await must("podman", "healthcheck", "run", container(name));
+    if (name !== "prometheus") await runOrThrow("podman", "healthcheck", "run", container(name));
     return State.Pid;
   });
 }
@@ -258,7 +260,7 @@ async function tryCompose(folder: string): Promise<void> {
   const { path, services } = await writeCompose(folder);
   const names = Object.keys(services);
   const compose = (...args: string[]) =>
-    must("podman-compose", "--project-name", "rangemaker", "--file", path, ...args);
+    runOrThrow("podman-compose", "--project-name", "rangemaker", "--file", path, ...args);
 
   /** Starts services after their database, as `depends_on` would. */
   const up = async (...names: string[]) => {
@@ -296,7 +298,7 @@ async function tryCompose(folder: string): Promise<void> {
   };
   const before = await balances();
   await compose("down");
-  assert.equal(await must("podman", "ps", "--all", "--quiet"), "");
+  assert.equal(await runOrThrow("podman", "ps", "--all", "--quiet"), "");
   await up(...KEEPERS);
   for (const name of KEEPERS) await healthy(name);
   assert.deepEqual(await balances(), before);

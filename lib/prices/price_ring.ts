@@ -3,10 +3,10 @@ import {
   type PriceReader,
   type RangeCheck,
   RangeCheckBuilder,
-  SLOT_MS,
   slotAt,
   slotAtOrAfter,
 } from "./price_slots.ts";
+import { SLOT_MS } from "../protocol/constants.ts";
 
 /** Default size of a ring: 6553.6 s (spec: price oracle, "Price history"). */
 export const RING_SLOTS_DEFAULT = 65_536;

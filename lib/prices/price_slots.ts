@@ -2,8 +2,6 @@
 
 import { SLOT_MS } from "../protocol/constants.ts";
 
-export { SLOT_MS };
-
 /** A time span in Unix milliseconds; `to` is excluded. */
 export interface TimeSpan {
   from: number;

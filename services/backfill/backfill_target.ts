@@ -1,7 +1,8 @@
 import { type CoreClient, missingSpansOf } from "../../lib/net/core_client.ts";
 import { pagesOf } from "../../lib/net/core_reader.ts";
 import { RangemakerError } from "../../lib/errors.ts";
-import { appendSpan, SLOT_MS, slotAtOrAfter, type TimeSpan } from "../../lib/prices/price_slots.ts";
+import { appendSpan, slotAtOrAfter, type TimeSpan } from "../../lib/prices/price_slots.ts";
+import { SLOT_MS } from "../../lib/protocol/constants.ts";
 import type { Market, Markets } from "../../lib/protocol/markets.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
 

@@ -2,9 +2,9 @@ import type { Clock } from "../../lib/clock.ts";
 import type { CoreClient } from "../../lib/net/core_client.ts";
 import { EXCHANGE_HISTORY_PROVIDER } from "../../lib/net/exchange_history.ts";
 import { RangemakerError } from "../../lib/errors.ts";
-import { SLOT_MS, slotAtOrAfter, type TimeSpan } from "../../lib/prices/price_slots.ts";
+import { slotAtOrAfter, type TimeSpan } from "../../lib/prices/price_slots.ts";
 import { exchangeSymbol, type Market } from "../../lib/protocol/markets.ts";
-import { BACKFILL_SLOTS_MAX } from "../../lib/protocol/constants.ts";
+import { BACKFILL_SLOTS_MAX, SLOT_MS } from "../../lib/protocol/constants.ts";
 import { signTransactionBy, type TransactionSigner } from "../../lib/protocol/transaction.ts";
 import type { PastTrade, TradeHistory } from "./trade_history.ts";
 

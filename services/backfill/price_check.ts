@@ -1,8 +1,8 @@
 import { UsageError } from "../../lib/cli/options.ts";
 import type { CoreClient } from "../../lib/net/core_client.ts";
 import { pagesOf } from "../../lib/net/core_reader.ts";
-import { SLOT_MS, type TimeSpan } from "../../lib/prices/price_slots.ts";
-import { BACKFILL_SLOTS_MAX } from "../../lib/protocol/constants.ts";
+import type { TimeSpan } from "../../lib/prices/price_slots.ts";
+import { BACKFILL_SLOTS_MAX, SLOT_MS } from "../../lib/protocol/constants.ts";
 import type { Market } from "../../lib/protocol/markets.ts";
 import { formatUnits } from "../../lib/protocol/price.ts";
 

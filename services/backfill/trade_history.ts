@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { type ExchangeHistory, ExchangeHistoryError } from "../../lib/net/exchange_history.ts";
-import { SLOT_MS, type TimeSpan } from "../../lib/prices/price_slots.ts";
+import type { TimeSpan } from "../../lib/prices/price_slots.ts";
+import { SLOT_MS } from "../../lib/protocol/constants.ts";
 import { parsePrice } from "../../lib/protocol/price.ts";
 
 /** A past trade: the source of a slot price. */

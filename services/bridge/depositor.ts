@@ -144,7 +144,7 @@ export class Depositor {
         bridgeError("DEADLINE_PASSED", { deadline, lateMs: clock.now() - deadline });
     }
     const { user, signature } = request;
-    const digestFor = (chainId: number) => hashDepositRequest(request, chainId);
+    const digestFor = (id: number) => hashDepositRequest(request, id);
     requireSignerForChain(chainId, "Deposit signature", digestFor, signature, user);
     let intent: Intent;
     try {

@@ -13,9 +13,9 @@ export type Aggregation = keyof typeof AGGREGATIONS;
  */
 function median(prices: readonly bigint[]): bigint {
   const sorted = prices.toSorted((a, b) => a < b ? -1 : a > b ? 1 : 0);
-  const high = sorted[sorted.length >> 1] ?? 0n;
+  const high = sorted[sorted.length >> 1]!; // at least one price
   if (sorted.length % 2 === 1) return high;
-  const low = sorted[(sorted.length >> 1) - 1] ?? 0n;
+  const low = sorted[(sorted.length >> 1) - 1]!; // at least two
   return (low + high + 1n) / 2n;
 }
 

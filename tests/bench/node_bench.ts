@@ -14,12 +14,8 @@
 import { setImmediate } from "node:timers";
 import { monotonicClock, systemClock } from "../../lib/clock.ts";
 import { PriceRing } from "../../lib/prices/price_ring.ts";
-import {
-  type PriceRange,
-  type RangeCheck,
-  SLOT_MS,
-  type TimeSpan,
-} from "../../lib/prices/price_slots.ts";
+import type { PriceRange, RangeCheck, TimeSpan } from "../../lib/prices/price_slots.ts";
+import { SLOT_MS } from "../../lib/protocol/constants.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
 import { Chain, type ChainEvents } from "../../services/node/chain/chain.ts";
 import { CheckpointLoop } from "../../services/node/chain/checkpoints.ts";

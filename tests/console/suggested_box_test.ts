@@ -1,6 +1,6 @@
 /** How often boxes are placed, on the prices of the simulated exchanges. */
 import assert from "node:assert/strict";
-import { SLOT_MS } from "../../lib/prices/price_slots.ts";
+import { SLOT_MS } from "../../lib/protocol/constants.ts";
 import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import type { Bet } from "../../lib/protocol/bet.ts";
 import { seededRandom } from "../../lib/random.ts";

@@ -8,7 +8,7 @@ import { TransactionBuilder } from "../../lib/intents/transactions.ts";
 import { createRetryLoop } from "../../lib/intents/retry_loop.ts";
 import { Submitter } from "../../lib/intents/submitter.ts";
 import { PollingLoop } from "../../lib/net/polling_loop.ts";
-import { SLOT_MS } from "../../lib/prices/price_slots.ts";
+import { SLOT_MS } from "../../lib/protocol/constants.ts";
 import type { ExecuteResult } from "../../lib/protocol/answers.ts";
 import type { UnsignedQuote } from "../../lib/protocol/quote.ts";
 import type { Address, Hex } from "../../lib/protocol/scalars.ts";

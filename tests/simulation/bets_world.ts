@@ -10,7 +10,7 @@ import type { RandomSource } from "../../lib/random.ts";
 import { SqliteDriver } from "../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../lib/intents/store.ts";
 import { NodeUnreachableError } from "../../lib/net/core_reader.ts";
-import { SLOT_MS } from "../../lib/prices/price_slots.ts";
+import { SLOT_MS } from "../../lib/protocol/constants.ts";
 import { RpcCode, RpcError } from "../../lib/protocol/jsonrpc.ts";
 import type { UnsignedQuote } from "../../lib/protocol/quote.ts";
 import { type Receipt, TRANSACTION_ERROR_CODES } from "../../lib/protocol/receipt.ts";

@@ -1,4 +1,4 @@
-import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
+import { SLOT_MS } from "../../../lib/protocol/constants.ts";
 import { keccak256 } from "../../../lib/protocol/keccak.ts";
 import { type Hex, toQuantity } from "../../../lib/protocol/scalars.ts";
 import type { HeadRow } from "../store/schema.ts";

@@ -1,4 +1,4 @@
-import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
+import { SLOT_MS } from "../../../lib/protocol/constants.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
 import type { ResumePoint } from "../store/chain_records.ts";
 import { type Block, genesisBlock, sealBlock } from "./block.ts";

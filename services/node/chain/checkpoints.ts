@@ -1,5 +1,5 @@
 import type { CancelTimer, Clock } from "../../../lib/clock.ts";
-import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
+import { SLOT_MS } from "../../../lib/protocol/constants.ts";
 
 /** The interval of checkpoints (spec: price oracle, Limits). */
 export const CHECKPOINT_MS = SLOT_MS;

@@ -10,7 +10,8 @@ import type {
   RfqSubmit,
   Transaction,
 } from "../../../lib/protocol/transaction.ts";
-import { type PricePoint, SLOT_MS } from "../../../lib/prices/price_slots.ts";
+import type { PricePoint } from "../../../lib/prices/price_slots.ts";
+import { SLOT_MS } from "../../../lib/protocol/constants.ts";
 import type { ChainRecords } from "../store/chain_records.ts";
 import { hashKey, quoteKey, type StoredThesis } from "../store/schema.ts";
 import type { Permissions } from "./permissions.ts";

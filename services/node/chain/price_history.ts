@@ -5,10 +5,10 @@ import {
   type PriceReader,
   type RangeCheck,
   RangeCheckBuilder,
-  SLOT_MS,
   slotAtOrAfter,
   type TimeSpan,
 } from "../../../lib/prices/price_slots.ts";
+import { SLOT_MS } from "../../../lib/protocol/constants.ts";
 
 /** Slots of a page: 25.6 s of prices. */
 const PAGE_SLOTS = 256;

@@ -1,9 +1,5 @@
-import {
-  type PricePoint,
-  type PriceReader,
-  SLOT_MS,
-  type TimeSpan,
-} from "../../../lib/prices/price_slots.ts";
+import type { PricePoint, PriceReader, TimeSpan } from "../../../lib/prices/price_slots.ts";
+import { SLOT_MS } from "../../../lib/protocol/constants.ts";
 import type { Box } from "../../../lib/protocol/bet.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";

@@ -1,10 +1,6 @@
 import type { Clock } from "../../../lib/clock.ts";
-import {
-  appendSpan,
-  type PricePoint,
-  SLOT_MS,
-  type TimeSpan,
-} from "../../../lib/prices/price_slots.ts";
+import { appendSpan, type PricePoint, type TimeSpan } from "../../../lib/prices/price_slots.ts";
+import { SLOT_MS } from "../../../lib/protocol/constants.ts";
 import type { Box } from "../../../lib/protocol/bet.ts";
 import { type Market, type MarketPair, Markets } from "../../../lib/protocol/markets.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";

@@ -1,6 +1,6 @@
 import { RangemakerError } from "../../../lib/errors.ts";
 import type { ShiftedClock } from "../../../lib/clock.ts";
-import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
+import { SLOT_MS } from "../../../lib/protocol/constants.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import type { Market } from "../../../lib/protocol/markets.ts";
 import type { Receipt } from "../../../lib/protocol/receipt.ts";

@@ -1,9 +1,5 @@
-import {
-  type PricePoint,
-  SLOT_MS,
-  slotAtOrAfter,
-  type TimeSpan,
-} from "../../../lib/prices/price_slots.ts";
+import { type PricePoint, slotAtOrAfter, type TimeSpan } from "../../../lib/prices/price_slots.ts";
+import { SLOT_MS } from "../../../lib/protocol/constants.ts";
 import type { ParamsOf } from "../../../lib/protocol/methods/definition.ts";
 import { type readMethods, THESES_PAGE_MAX } from "../../../lib/protocol/methods/reads.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";

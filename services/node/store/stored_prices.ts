@@ -1,6 +1,6 @@
 import { crc32 } from "node:zlib";
 import { PriceRing } from "../../../lib/prices/price_ring.ts";
-import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
+import { SLOT_MS } from "../../../lib/protocol/constants.ts";
 import type { Market, Markets } from "../../../lib/protocol/markets.ts";
 import type { Database } from "./database.ts";
 

@@ -1,4 +1,4 @@
-import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
+import { SLOT_MS } from "../../../lib/protocol/constants.ts";
 import { BacktestError, type SlotPrice, type SlotSource } from "./slots.ts";
 import type { Maker, Trial, TrialBox, TrialKind } from "./maker.ts";
 import { formatDuration } from "./report_text.ts";

@@ -1,5 +1,6 @@
 import { RangemakerError } from "../../../lib/errors.ts";
-import { SLOT_MS, slotAtOrAfter } from "../../../lib/prices/price_slots.ts";
+import { slotAtOrAfter } from "../../../lib/prices/price_slots.ts";
+import { SLOT_MS } from "../../../lib/protocol/constants.ts";
 import { TapeError, type TapeRow } from "../../../lib/prices/tape.ts";
 
 /** The backtest cannot run with these options or prices. */

@@ -1,4 +1,4 @@
-import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
+import { SLOT_MS } from "../../../lib/protocol/constants.ts";
 import { PriceRing } from "../../../lib/prices/price_ring.ts";
 import { MARKETS } from "../../../lib/protocol/markets.ts";
 import { StillPrices } from "../pricing/still_prices.ts";

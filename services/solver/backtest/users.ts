@@ -1,4 +1,4 @@
-import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
+import { SLOT_MS } from "../../../lib/protocol/constants.ts";
 import type { Maker, Trial, TrialBet } from "./maker.ts";
 
 /** Behaviour of users. */

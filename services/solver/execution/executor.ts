@@ -67,7 +67,7 @@ export class Executor {
   /** A late quote fails by its deadline, even if the signature is wrong (spec: "POST /execute"). */
   #requireUserSignature({ quote, userSignature }: Execution): void {
     const { chainId } = this.#options;
-    const hashFor = (chainId: number) => hashQuote(quote, chainId);
+    const hashFor = (id: number) => hashQuote(quote, id);
     try {
       requireSignerForChain(chainId, "User signature", hashFor, userSignature, quote.user);
     } catch (thrown) {
@@ -144,7 +144,11 @@ export class Executor {
         throw thrown;
       }
       // Theses that settled while this solver was down count until they are released.
-      if (await releaseSettled().catch(() => 0) === 0) throw thrown;
+      const released = await releaseSettled().catch((cause: unknown) => {
+        if (cause instanceof RangemakerError) return 0; // the node does not answer: it stays refused
+        throw cause;
+      });
+      if (released === 0) throw thrown;
       return await insert();
     }
   }

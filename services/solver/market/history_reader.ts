@@ -4,7 +4,7 @@ import type { CoreClient } from "../../../lib/net/core_client.ts";
 import { pagesOf } from "../../../lib/net/core_reader.ts";
 import { PollingLoop } from "../../../lib/net/polling_loop.ts";
 import { RING_SLOTS_DEFAULT } from "../../../lib/prices/price_ring.ts";
-import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
+import { SLOT_MS } from "../../../lib/protocol/constants.ts";
 import type { Market } from "../../../lib/protocol/markets.ts";
 import type { MarketData } from "./market_data.ts";
 

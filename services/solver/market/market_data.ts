@@ -1,5 +1,6 @@
 import { PriceRing } from "../../../lib/prices/price_ring.ts";
-import { type PricePoint, SLOT_MS } from "../../../lib/prices/price_slots.ts";
+import type { PricePoint } from "../../../lib/prices/price_slots.ts";
+import { SLOT_MS } from "../../../lib/protocol/constants.ts";
 import type { MarketCalibration } from "../../../lib/protocol/answers.ts";
 import type { Market, Markets } from "../../../lib/protocol/markets.ts";
 import type { NodePrice } from "../../../lib/protocol/price.ts";

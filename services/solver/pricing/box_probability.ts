@@ -1,4 +1,5 @@
-import { SLOT_MS, slotAtOrAfter } from "../../../lib/prices/price_slots.ts";
+import { slotAtOrAfter } from "../../../lib/prices/price_slots.ts";
+import { SLOT_MS } from "../../../lib/protocol/constants.ts";
 import { shiftedDistance } from "./barrier_shift.ts";
 import { noTouchByStep } from "./discrete_no_touch.ts";
 import { noTouchProbability } from "./double_no_touch.ts";

@@ -7,7 +7,7 @@
  * quadrature. A single bet sees one of these deviations, so averaging prices over them is
  * consistent (Piterbarg, "Mixture of models: a simple recipe for a … hangover?", 2003).
  */
-import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
+import { SLOT_MS } from "../../../lib/protocol/constants.ts";
 import { barrierShift } from "./barrier_shift.ts";
 import { noTouchAtChecks } from "./box_probability.ts";
 import { noTouchProbability } from "./double_no_touch.ts";

@@ -1,4 +1,4 @@
-import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
+import { SLOT_MS } from "../../../lib/protocol/constants.ts";
 import { CandleBuilder, type JoinedCandle, rangeOf, unitRange } from "./candle.ts";
 import { DecayedMean } from "./decayed_mean.ts";
 import { HOUR_MS, MINUTE_MS } from "../../../lib/time.ts";

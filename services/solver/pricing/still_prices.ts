@@ -1,4 +1,4 @@
-import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
+import { SLOT_MS } from "../../../lib/protocol/constants.ts";
 import { DecayedMean } from "./decayed_mean.ts";
 
 /**

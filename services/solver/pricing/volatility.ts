@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
+import { SLOT_MS } from "../../../lib/protocol/constants.ts";
 import { type Candle, CANDLE_MS, CandleBuilder, rangeOf, unitRange } from "./candle.ts";
 import type { LogDeviation } from "./largest_move.ts";
 import { RangeMemory, rangeMemorySchema } from "./range_memory.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
+import { SLOT_MS } from "../../../lib/protocol/constants.ts";
 import {
   type CheckedPath,
   deviationFrom,

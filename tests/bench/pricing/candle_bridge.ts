@@ -1,4 +1,4 @@
-import { SLOT_MS } from "../../../lib/prices/price_slots.ts";
+import { SLOT_MS } from "../../../lib/protocol/constants.ts";
 import { gaussian, type RandomSource, seededRandom } from "../../../lib/random.ts";
 import type { Candle } from "../../../services/solver/pricing/candle.ts";
 import { CandleMoves } from "./candle_moves.ts";

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import type { RandomSource } from "../../../lib/random.ts";
 import { PriceRing } from "../../../lib/prices/price_ring.ts";
-import { type RangeCheck, SLOT_MS, type TimeSpan } from "../../../lib/prices/price_slots.ts";
+import type { RangeCheck, TimeSpan } from "../../../lib/prices/price_slots.ts";
+import { SLOT_MS } from "../../../lib/protocol/constants.ts";
 import { withSeed } from "../../support/random.ts";
 
 /** Slot number of the first slot in these tests. */
