@@ -303,12 +303,13 @@ Deno.test("Executor: before it refuses at the limit, it releases theses whose se
       released.push("one");
       await assert.rejects(executor.execute(second.execution), { code: "EXPOSURE_TOO_LARGE" });
       assert.equal(attempts, 3);
-      const failing = new Executor({
-        ...options,
-        releaseSettled: () => Promise.reject(new StoreError("The store is away")),
-      });
-      await assert.rejects(failing.execute(second.execution), { code: "EXPOSURE_TOO_LARGE" });
+      const failingWith = (cause: Error) =>
+        new Executor({ ...options, releaseSettled: () => Promise.reject(cause) });
+      const away = failingWith(new StoreError("The store is away"));
+      await assert.rejects(away.execute(second.execution), { code: "EXPOSURE_TOO_LARGE" });
       assert.equal(attempts, 4, "a release that fails does not hide the bound");
+      const bug = new TypeError("A bug");
+      await assert.rejects(failingWith(bug).execute(second.execution), bug);
     },
     { clock, exposure: completeBook(15n) },
   );
