@@ -150,7 +150,7 @@ const problems: Record<string, Problem> = {
 for (const [name, { argv, env, subject, level, text, remedy }] of Object.entries(problems)) {
   Deno.test(`doctor: reports ${name}`, async () => {
     const needsStart = subject === "start" || subject === "okx";
-    const { code, of, counts } = await diagnose(argv, env, needsStart ? 1_000 : 100);
+    const { code, of, counts } = await diagnose(argv, env, needsStart ? 1_000 : 500);
     const found = of(subject);
     assert.equal(found.level, level, found.text);
     assert.match(found.text, text);
