@@ -15,7 +15,6 @@ import { joinReports } from "./verdict.ts";
  */
 const LONG = [
   /^tests\/e2e\/runbooks_/,
-  /^tests\/(bridge|solver)\/killed_process_test/,
   /^tests\/ship\/containers_/,
   /^tests\/console\/(chart|outage)_test/,
   /^tests\/ship\/(client_examples|prometheus|python|tutorial)_/,
@@ -23,6 +22,7 @@ const LONG = [
   /^tests\/console\/one_intention_test/,
   /^tests\/e2e\/(client|restore)_/,
   /^tests\/ship\/package_/,
+  /^tests\/(bridge|solver)\/killed_process_test/,
   /^tests\/console\/board_test/,
   /^tests\/ship\/front_/,
   /^tests\/ship\/commands_/,
