@@ -119,12 +119,14 @@ export class ChainGuard {
     let record = await this.#readRecord();
     const askedMs = clock.now();
     const missing = this.#findMissing(askedMs - READ_NODE_LAG_MS);
-    missing.catch(() => {}); // it fails below, unless the node has another chain
-    const [genesis, head] = await Promise.all([
+    const answers = [
       node.genesisHash(),
       nullIfUnsupported(node.getHead()),
       requireChainId(node, chainId),
-    ]);
+    ] as const;
+    // Also after the first failure, so that no request outlives a stop.
+    await Promise.allSettled([missing, ...answers]);
+    const [genesis, head] = await Promise.all(answers);
     if (record.genesis === null && genesis !== null) {
       record = this.#record = await store.records.update({ genesis });
     }

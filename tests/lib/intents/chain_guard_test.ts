@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { setImmediate } from "node:timers/promises";
 import { WrongChainError } from "../../../lib/intents/chain_guard.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
 import { NodeTimeoutError, NodeUnreachableError } from "../../../lib/net/core_reader.ts";
@@ -91,6 +92,20 @@ Deno.test("ChainGuard: an unreachable node is not reported as CHAIN_MISMATCH", (
     world.node.genesisError = new NodeUnreachableError("http://node", "test");
     await assert.rejects(world.newGuard().requireChain(), NodeUnreachableError);
     assert.equal((await world.store.records.update()).genesis, null);
+  }));
+
+Deno.test("ChainGuard: a check that fails ends only when each of its requests has ended", () =>
+  withWorld(async (world) => {
+    world.node.genesisError = new NodeUnreachableError("http://node", "test");
+    const { promise, resolve } = Promise.withResolvers<number>();
+    world.node.chainId = () => promise;
+    let hasEnded = false;
+    const check = world.newGuard().requireChain().finally(() => hasEnded = true);
+    const rejected = assert.rejects(check, NodeUnreachableError);
+    for (let turn = 0; turn < 10; turn += 1) await setImmediate();
+    assert.equal(hasEnded, false);
+    resolve(1337);
+    await rejected;
   }));
 
 Deno.test("ChainGuard: a node below the highest block that the store remembers is CHAIN_REWOUND", () =>
