@@ -13,7 +13,7 @@ import type { SocketLike } from "./reconnecting_socket.ts";
 const YIELD_EVERY_BYTES = 64 * 1024;
 
 /** Ping interval; the pong has to arrive before the next ping. */
-const PING_EVERY_MS = 15_000;
+const PING_EVERY_MS = 5_000;
 
 /** Time for a peer that sent too much to answer the close frame; its frames are dropped. */
 const CLOSE_TIMEOUT_MS = 1_000;

@@ -117,6 +117,9 @@ export const PROXY: readonly Problem[] = [
   },
 ];
 
+/** Trades that arrive later than this are reported. */
+export const SOURCE_LAG_MAX_S = 1;
+
 export const ORACLE: readonly Problem[] = [
   {
     name: "OraclePairWithoutPrice",
@@ -163,6 +166,19 @@ export const ORACLE: readonly Problem[] = [
     afterS: 60,
     message: "{provider} lies {value} off the median of {pair}",
     firstStep: "Remove the source with `--providers` until it is fixed.",
+  },
+  {
+    name: "OracleSourceLate",
+    title: "Latest source",
+    measure: gauge("oracle_source_lag_seconds"),
+    bound: { op: ">", limit: SOURCE_LAG_MAX_S },
+    unit: "seconds",
+    severity: "warning",
+    afterS: 60,
+    message: "Trades of {provider} in {pair} arrive {value} late",
+    firstStep:
+      "If all sources are late, compare this machine's clock and network; else remove the " +
+      "source with `--providers` until it is quick again.",
   },
   {
     name: "OracleProviderSilent",

@@ -2,6 +2,7 @@ import type { Registry } from "prom-client";
 import type { Clock } from "../../lib/clock.ts";
 import { metricsIn } from "../../lib/http/metrics.ts";
 import { deviations } from "./aggregation.ts";
+import type { MarketStream } from "./market_stream.ts";
 import type { PriceBoard } from "./price_board.ts";
 
 /** One aggregation in this many is timed: timing each would cost as much as the work itself. */
@@ -52,8 +53,17 @@ export function createOracleMetrics(registry: Registry) {
   };
 }
 
-/** Declares gauges that read the board on each scrape. */
-export function registerBoardMetrics(registry: Registry, board: PriceBoard, clock: Clock): void {
+interface Sources {
+  board: PriceBoard;
+  connections: readonly { name: string; session: { streams: MarketStream[] } | undefined }[];
+}
+
+/** Declares gauges that read the board and the connections on each scrape. */
+export function registerSourceMetrics(
+  registry: Registry,
+  { board, connections }: Sources,
+  clock: Clock,
+): void {
   const { scrapedGauges } = metricsIn(registry);
   const { symbols } = board;
   scrapedGauges(
@@ -87,6 +97,18 @@ export function registerBoardMetrics(registry: Registry, board: PriceBoard, cloc
       for (const pair of symbols) {
         for (const [provider, basisPoints] of deviations(board.sources(pair)) ?? []) {
           yield [{ pair, provider }, basisPoints / 10_000];
+        }
+      }
+    },
+  );
+  scrapedGauges(
+    "oracle_source_lag_seconds",
+    "From an exchange's timestamp of its last trade to its receipt; negative if its clock is ahead.",
+    ["pair", "provider"],
+    function* () {
+      for (const { name: provider, session } of connections) {
+        for (const { market: pair, lagMs } of session?.streams ?? []) {
+          if (lagMs !== undefined) yield [{ pair, provider }, lagMs / 1_000];
         }
       }
     },

@@ -5,7 +5,7 @@ import { readMarkets } from "../../lib/cli/markets_file.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";
 import { createOracleApi, healthHandler } from "./api.ts";
-import { createOracleMetrics, registerBoardMetrics } from "./metrics.ts";
+import { createOracleMetrics, registerSourceMetrics } from "./metrics.ts";
 import {
   endpoints,
   MIN_SOURCES_SAFE,
@@ -41,7 +41,7 @@ export async function startOracle(options: OracleOptions): Promise<RunningServic
     random: Math.random,
     metrics,
   });
-  registerBoardMetrics(registry, oracle.board, clock);
+  registerSourceMetrics(registry, oracle, clock);
   const api = { oracle, clock, metrics, startedAtMs, minSources, corsOrigins };
   const service = startService({
     name: "oracle",

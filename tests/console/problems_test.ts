@@ -103,6 +103,7 @@ const WRONG: [service: ServiceName, chapter: string, after: string, before?: str
     "OracleSourceDeviates",
     'oracle_source_deviation_ratio{pair="A/B",provider="p"} -0.011',
   ],
+  ["oracle", "OracleSourceLate", 'oracle_source_lag_seconds{pair="A/B",provider="p"} 1.1'],
   [
     "oracle",
     "OracleProviderSilent",

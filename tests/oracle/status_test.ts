@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { MARKETS } from "../../lib/protocol/markets.ts";
 import { Registry } from "prom-client";
-import { createOracleMetrics, registerBoardMetrics } from "../../services/oracle/metrics.ts";
+import { createOracleMetrics, registerSourceMetrics } from "../../services/oracle/metrics.ts";
 import { Oracle } from "../../services/oracle/oracle.ts";
 import { PROVIDERS } from "../../services/oracle/providers/mod.ts";
 import { healthBody, providersBody } from "../../services/oracle/status.ts";
@@ -162,12 +162,12 @@ Deno.test("Oracle: a quiet source that contributes again is removed 30 s after i
 
 Deno.test("Oracle metrics: count trades, faults and frames, and report ages, sources and times", async () => {
   const { clock, network, registry, oracle } = setUp(["provider_a"]);
-  registerBoardMetrics(registry, oracle.board, clock);
+  registerSourceMetrics(registry, oracle, clock);
   network.newest.fail("refused");
   clock.advance(500);
   network.newest.open();
   for (let id = 1; id <= 128; id++) {
-    network.newest.deliver(aggTrade(id, clock.now(), "5"));
+    network.newest.deliver(aggTrade(id, clock.now() - 120, "5"));
   }
   network.newest.deliver("{");
   clock.advance(1_500);
@@ -179,6 +179,7 @@ Deno.test("Oracle metrics: count trades, faults and frames, and report ages, sou
       'oracle_faults_total{provider="provider_a",fault="not_opened"} 1',
       'oracle_dropped_frames_total{provider="provider_a",reason="not_json"} 1',
       'oracle_sources{pair="BTC/USDT"} 1',
+      'oracle_source_lag_seconds{pair="BTC/USDT",provider="provider_a"} 0.12',
       'oracle_sources{pair="ETH/USDT"} 0',
       'oracle_price_age_seconds{pair="BTC/USDT"} 1.5',
       "oracle_aggregation_seconds_count 2",

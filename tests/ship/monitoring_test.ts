@@ -24,7 +24,7 @@ import { fileUrl, readText, readYaml, withStack } from "./support.ts";
 /** Metrics by market, and the label that names it. */
 const MARKET_LABEL = /(?:market|pair)=~"\$market"/;
 const BY_MARKET =
-  /node_price_(?:fresh|slots_(?:missing|damaged|needed))|solver_bets_usdc|solver_calibration|oracle_(?:price|sources|source_dev)/;
+  /node_price_(?:fresh|slots_(?:missing|damaged|needed))|solver_bets_usdc|solver_calibration|oracle_(?:price|sources|source_(?:deviation|lag))/;
 
 Deno.test("Dashboard: every query filters by instance, and by market if its metric has that label", () => {
   assert.deepEqual(templating.list.map(({ name }) => name), ["instance", "market"]);

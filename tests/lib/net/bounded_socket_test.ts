@@ -7,7 +7,7 @@ import { eventually } from "../../support/eventually.ts";
 import { freePort } from "../../support/ports.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 
-const PING_EVERY_MS = 15_000;
+const PING_EVERY_MS = 5_000;
 const MAGIC = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"; // RFC 6455, section 1.3
 
 /** A peer that accepts one WebSocket and sends nothing, not even a pong. */

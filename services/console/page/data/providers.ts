@@ -10,7 +10,13 @@ export const providersSchema = z.object({
     name: z.string(),
     exchange: z.string(),
     ready: z.boolean(),
-    streams: z.record(z.string(), z.object({ lastTradeAgeMs: z.number().nullable() })),
+    streams: z.record(
+      z.string(),
+      z.object({
+        lastTradeAgeMs: z.number().nullable(),
+        exchangeLagMs: z.number().nullish(),
+      }),
+    ),
     reconnects: z.number(),
     lastError: z.string().nullable(),
     lastErrorTime: z.number().nullish(),

@@ -1,3 +1,4 @@
+import { SOURCE_LAG_MAX_S } from "../../../../lib/problems/mod.ts";
 import { Card } from "../parts/parts.tsx";
 import type { Providers } from "../data/providers.ts";
 import { isAway, type ServiceState } from "../data/service_watch.ts";
@@ -112,6 +113,7 @@ interface PriceProps {
 /** Lines break between details, not within one. */
 function Price({ provider, symbol, pair, ageS }: PriceProps) {
   const { name = "", streams } = provider ?? {};
+  const lagMs = streams?.[symbol]?.exchangeLagMs ?? 0;
   const price = provider === undefined ? pair?.price : pair?.sourcePrices[name];
   const age = streams?.[symbol]?.lastTradeAgeMs;
   const points = pair?.deviationBasisPoints?.[name];
@@ -120,6 +122,7 @@ function Price({ provider, symbol, pair, ageS }: PriceProps) {
     age != null && formatAge(age),
     points !== undefined && formatPoints(points),
     pair?.outliers.includes(name) && "▲ far",
+    lagMs > 1_000 * SOURCE_LAG_MAX_S && `▲ ${formatAge(lagMs)} late`,
   ].flatMap((text) => text ? text.replaceAll(" ", "\u00a0") : []);
   return (
     <>
