@@ -62,14 +62,18 @@ Deno.test("Problem times: while a service cannot be checked, its problems neithe
   assert.deepEqual(times(afterLooks([[901_000]], meanwhile).ended), [["node", 1_000, 4_000]]);
 });
 
-Deno.test("Problem times: a problem that was judged to have no cause is older than any later outage", () => {
+Deno.test("Problem times: a problem that has lasted for 15 s without a cause is older than any later outage", () => {
   const isOlder = (...looks: Finding[]) =>
-    hadNoCause(afterLooks(looks.map((one, at) => [at, one])), node);
-  assert(isOlder(node));
-  assert(!isOlder({ ...node, cause: "oracle" }));
-  assert(!isOlder({ ...node, text: UNJUDGED }));
-  assert(!isOlder(node, away), "it has ended");
-  const unchecked = afterLooks([[9, away]], afterLooks([[1, node]]), "node");
+    hadNoCause(afterLooks(looks.map((one, at) => [at * 15_000, one])), node);
+  assert(isOlder(node, node));
+  assert(!isOlder(node), "its cause may be noticed later");
+  const caused: Finding = { ...node, cause: "oracle" };
+  assert(!isOlder(caused, caused));
+  const unjudged = { ...node, text: UNJUDGED };
+  assert(!isOlder(unjudged, unjudged));
+  assert(!isOlder(node, node, away), "it has ended");
+  const lasting = afterLooks([[1, node], [15_001, node]]);
+  const unchecked = afterLooks([[15_009, away]], lasting, "node");
   assert(hadNoCause(unchecked, node), "it may have lasted");
 });
 

@@ -317,6 +317,29 @@ const CAUSES: [what: string, states: ServiceState[], expected: string][] = [
     [backFor("node", 1), stateOf("bridge", ['bridge_problem{code="CHAIN_MISMATCH"} 1'])],
     "bridge",
   ],
+  ["a needed service cannot store anything", [
+    FULL_DISK,
+    stateOf("bridge", [], { isReady: false }),
+    UNREADY,
+  ], "node, bridge (node), solver (node)"],
+  ["the first of several that fail is the cause; without prices, proxy and bridge work", [
+    stateOf("oracle", ['oracle_sources{pair="A/B"} 0']),
+    nodeWith('node_price_fresh{market="A/B"} 0'),
+    ...(["proxy", "bridge", "solver"] as const).map((name) =>
+      stateOf(name, [], { isReady: false })
+    ),
+  ], "oracle, proxy, bridge, oracle, node (oracle), solver (oracle)"],
+  ["a service that works with a problem explains nothing", [
+    stateOf(
+      "proxy",
+      ALIVE.map((_, index) => `proxy_upstream_errors_total{target="read"} ${99 * index}`),
+    ),
+    UNREADY,
+  ], "proxy, solver"],
+  ["a full exposure has no other cause than an outage", [
+    FULL_DISK,
+    stateOf("solver", ["solver_exposure_usdc 99000000\nsolver_exposure_limit_usdc 99000000"]),
+  ], "node, solver"],
   ["nothing explains a full disk", [hanging("oracle"), FULL_DISK], "oracle, node"],
   [
     "nothing explains wrong forecasts",
@@ -364,6 +387,10 @@ Deno.test("Problems: consequences of an outage that is over are not critical, an
   assert.equal(
     textOf(hanging("oracle")),
     "2 more problems (1 critical), probably because oracle does not answer",
+  );
+  assert.equal(
+    textOf(stateOf("oracle", [], { isReady: false })),
+    "1 more problem (1 critical), probably because oracle does not work",
   );
   assert.equal(
     textOf(backFor("oracle", 20_000)),

@@ -106,6 +106,9 @@ export function followingText(
   const reasons = [...new Set(following.flatMap(({ cause }) => cause ?? []))].map((name) => {
     const state = states.find((one) => one.name === name);
     if (state?.presence !== "answers") return `${name} does not answer`;
+    if (findings.some((one) => one.service === name && isAlarm(one))) {
+      return `${name} does not work`;
+    }
     const counted = following.filter(({ cause }) => cause === name)
       .flatMap(({ countedMs }) => countedMs ?? []);
     const end = counted.length === 0 ? "a minute" : durationText(Math.max(...counted));

@@ -66,10 +66,14 @@ export function afterLook(
   };
 }
 
-/** Whether a problem was there without a cause: no later outage is its cause. */
+/** A service that fails may be noticed this much later than its consequences. */
+const NOTICED_LATE_MS = 15_000;
+
+/** Whether a problem has lasted without a cause: no later outage is its cause. */
 export const hadNoCause = ({ found, unchecked }: SeenProblems, finding: Named) =>
   [...found, ...unchecked].some((one) =>
-    isSame(finding)(one) && one.isJudged && one.cause === undefined
+    isSame(finding)(one) && one.isJudged && one.cause === undefined &&
+    one.seenMs - one.sinceMs >= NOTICED_LATE_MS
   );
 
 const isWorse = (one: Finding, other: Finding) =>

@@ -10,7 +10,7 @@ import { RECENT_MS, worstOf } from "../data/metrics.ts";
 import { isSilent, isUp, type ServiceName, type ServiceState } from "../data/service_watch.ts";
 import { durationText } from "../parts/format.ts";
 import { countedFor, formatValue, isProcessProblem, isWarmingUp } from "./figures.ts";
-import { type Finding, isAbsence, isCritical, type StartedFinding } from "./finding.ts";
+import { type Finding, isAbsence, isAlarm, isCritical, type StartedFinding } from "./finding.ts";
 import type { Repair } from "./repairs.ts";
 
 interface Service {
@@ -55,6 +55,9 @@ const BESIDE_HEALTH: ReadonlySet<string> = new Set([
   "SolverExposureFull",
 ]);
 
+/** Services that work without prices. */
+const NEED_NO_PRICES: ReadonlySet<ServiceName> = new Set(["proxy", "bridge"]);
+
 /** Problems that no other one explains. */
 const ROOT_CAUSES = new Set(
   PROBLEMS.filter(({ isRootCause }) => isRootCause).map(({ name }) => name),
@@ -74,6 +77,7 @@ const HEALTH = "Health and readiness";
  * among both, missing prices of open bets come first, then services that are away, then other
  * critical problems.
  *
+ * @param services In the order of {@link SERVICES}.
  * @param isOlder Whether a problem is older than an outage, which is then not its cause.
  */
 export function findingsOf(
@@ -83,9 +87,36 @@ export function findingsOf(
   // Before each has answered or is overdue, a consequence could not be told from its cause.
   if (services.some(({ presence }) => presence === "unknown")) return [];
   const firsts = new Set(processesOf(services).map(([first]) => first));
-  return services.flatMap((state) => ownOf(state, firsts.has(state)))
-    .map((finding) => isOlder(finding) ? finding : withCause(finding, services))
-    .sort((a, b) => rankOf(a) - rankOf(b));
+  const found: Finding[] = [];
+  for (const finding of services.flatMap((state) => ownOf(state, firsts.has(state)))) {
+    found.push(isOlder(finding) ? finding : withFailure(withOutage(finding, services), found));
+  }
+  return found.sort((a, b) => rankOf(a) - rankOf(b));
+}
+
+/**
+ * A finding with its likely cause: a service that its own service needs and that answers, but does
+ * not work.
+ *
+ * @param before The findings of the services that it may need.
+ */
+function withFailure(finding: Finding, before: readonly Finding[]): Finding {
+  const { service, chapter, cause } = finding;
+  if (cause !== undefined || !hasCauses(finding) || BESIDE_HEALTH.has(chapter)) return finding;
+  const failure = SERVICES[service].needs.find((name) =>
+    before.some((other) => other.service === name && isFailureFor(service, other))
+  );
+  return failure === undefined ? finding : { ...finding, cause: failure };
+}
+
+/** Whether a service cannot work with this problem of one that it needs. */
+function isFailureFor(service: ServiceName, problem: Finding): boolean {
+  if (!isAlarm(problem) || isAbsence(problem) || BESIDE_HEALTH.has(problem.chapter)) {
+    return false;
+  }
+  const isOfPrices = problem.chapter === "NodePricesStale" ||
+    ["exchanges", "oracle"].includes(problem.service);
+  return !isOfPrices || !NEED_NO_PRICES.has(service);
 }
 
 /**
@@ -94,7 +125,7 @@ export function findingsOf(
  * the last 20 s, and warnings that count events of the window of their alert. Missing prices stay
  * missing when a service is back. Nothing explains that a service itself is away.
  */
-function withCause(finding: Finding, services: readonly ServiceState[]): Finding {
+function withOutage(finding: Finding, services: readonly ServiceState[]): Finding {
   const { service, chapter, countedMs } = finding;
   const own = services.find(({ name }) => name === service);
   if (own === undefined || !hasCauses(finding)) return finding;
