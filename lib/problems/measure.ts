@@ -71,17 +71,22 @@ export function rate(metric: string, window: string, counted: Counted = {}): Mea
   );
 }
 
-export function changes(metric: string, window: string): Measure {
-  return overTime(
+/** How often a gauge has changed, in seconds or in a window of minutes. */
+export function changes(metric: string, window: `${number}${"s" | "m"}`): Measure {
+  const windowMs = window.endsWith("m") ? 60_000 * parseInt(window) : undefined;
+  const measure = overTime(
     `changes(${metric}[${window}])`,
     metric,
     {},
-    (series, spanMs) =>
-      spanMs < WATCHED_MIN_MS
+    (series, spanMs) => {
+      const known = series.filter((value) => value !== undefined);
+      return spanMs < WATCHED_MIN_MS
         ? undefined
-        : series.filter((value, index) => index > 0 && value !== series[index - 1]).length,
-    ({ recent }) => recent,
+        : known.filter((value, index) => index > 0 && value !== known[index - 1]).length;
+    },
+    (figures) => windowMs === undefined ? figures.recent : figures.over(windowMs),
   );
+  return windowMs === undefined ? measure : { ...measure, counter: { metric, windowMs } };
 }
 
 export function lowestOverTime(metric: string, window: string): Measure {

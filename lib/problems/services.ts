@@ -34,7 +34,8 @@ export const SERVICES: readonly Problem[] = [
     measure: changes("process_start_time_seconds", "15m"),
     bound: { op: ">", limit: 2 },
     severity: "warning",
-    message: "It has started {value} times in 15 minutes",
+    message: "It has started again {value} times in 15 minutes",
+    isRootCause: true,
     firstStep:
       "Read its last log line before each start: a supervisor restarts it, and it ends again.",
   },

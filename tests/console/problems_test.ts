@@ -172,12 +172,24 @@ Deno.test("Problems: each figure beyond its bound is reported, with message, fir
   }
 });
 
-/** Problems that the page does not measure: it notices the first itself, and lacks the time for two. */
+/** The page notices the first itself, the second has a test of its own, and it measures no durations. */
 const NOT_MEASURED = ["ServiceDown", "ServiceRestarting", "ProxySlow"];
 
 Deno.test("Problems: every problem in lib/problems is either tested here or listed as not measured", () => {
   const reported = new Set([...WRONG.map(([, chapter]) => chapter), ...NOT_MEASURED]);
   assert.deepEqual(PROBLEMS.map(({ name }) => name).filter((name) => !reported.has(name)), []);
+});
+
+Deno.test("Problems: a service that has started three times again in 15 minutes is reported until then", () => {
+  const found = (...startedS: number[]) =>
+    findingsOf([stateOf("oracle", startedS.map((s) => `process_start_time_seconds ${s}`))])
+      .map(({ chapter, text, cause }) => [chapter, text, cause]);
+  const text = "It has started again 3 times in 15 minutes";
+  assert.deepEqual(found(1, 1, 2, 3, 4, 4), [["ServiceRestarting", text, undefined]]);
+  assert.deepEqual(found(1, 2, 2, 3), []);
+  const since = (count: number) => found(1, 2, 3, ...Array(count).fill(4)).map(([name]) => name);
+  assert.deepEqual(since(88), ["ServiceRestarting"]);
+  assert.deepEqual(since(89), []);
 });
 
 Deno.test("Problems: memory of a process is reported once, for its first service", () => {

@@ -111,6 +111,25 @@ Deno.test("ServiceWatch: health, readiness and complaints are taken from the ser
     assert.deepEqual(new Set(asked), new Set(["/health", "/ready", "/metrics"]));
   }));
 
+Deno.test("ServiceWatch: a service that was started again between two answers was away", () =>
+  withService(async ({ url, answers }) => {
+    const clock = new FakeClock();
+    const watch = new ServiceWatch("oracle", url, clock);
+    const awayMsAfter = async (startedS: number) => {
+      Object.assign(answers, WELL, { "/metrics": `process_start_time_seconds ${startedS}\n` });
+      clock.advance(1_000);
+      watch.poll.start();
+      const { lastAwayMs } = await becomes(watch, "answers");
+      watch.forget();
+      return lastAwayMs;
+    };
+    assert.equal(await awayMsAfter(1), -Infinity);
+    assert.equal(await awayMsAfter(1), -Infinity);
+    assert.equal(await awayMsAfter(2), clock.now());
+    const backMs = clock.now();
+    assert.equal(await awayMsAfter(2), backMs);
+  }));
+
 Deno.test("ServiceWatch: asks only proxy and solver for /ready", () =>
   withService(async ({ url, answers, asked }) => {
     const { "/ready": _, ...others } = WELL;

@@ -181,10 +181,12 @@ export class ServiceWatch {
     const healthBody = readStatus(health);
     const word = healthBody.status ?? "";
     const nowMs = this.#clock.now();
+    const history = before.history.with(nowMs, parseMetrics(metrics.text));
     this.state.value = {
       ...before,
       presence: "answers",
       lastAnswerMs: nowMs,
+      ...(history.hasRestarted && { lastAwayMs: nowMs }),
       reason: "",
       health: word,
       isHealthy: health.status === 200 && word !== "degraded" && word !== "failed",
@@ -193,7 +195,7 @@ export class ServiceWatch {
         ...[healthBody.reason ?? healthBody.error ?? []].flat(),
         ...(isReady === false ? readStatus(ready).problems ?? [ready?.text ?? ""] : []),
       ],
-      history: before.history.with(nowMs, parseMetrics(metrics.text)),
+      history,
     };
   }
 }
