@@ -79,6 +79,7 @@ export const PROXY: readonly Problem[] = [
     severity: "warning",
     afterS: 120,
     message: "It does not use its read node {node}",
+    follows: "ProxyUpstreamDisconnected",
     firstStep: "`GET /ready` of the proxy says why; of several read nodes, `GET /health`.",
   },
   {
@@ -89,6 +90,7 @@ export const PROXY: readonly Problem[] = [
     severity: "critical",
     afterS: 120,
     message: "The {target} node leaves {value} requests a second without an answer",
+    follows: "ProxyUpstreamDisconnected",
     effect: "pages show no bets and balances, or old ones",
     firstStep: "Ask that node directly (`--write-node-url`, `--read-node-url`).",
   },
@@ -134,7 +136,9 @@ export const ORACLE: readonly Problem[] = [
     severity: "critical",
     afterS: 15,
     message: "No price of {pair}: too few sources, or a jump that only one source has made",
-    firstStep: "`GET /providers` shows the connection and the last error of each source.",
+    firstStep:
+      "Look at the connection and the last error of each source: in the console, or with " +
+      "`GET /providers`.",
   },
   {
     name: "OraclePriceOld",
@@ -155,7 +159,10 @@ export const ORACLE: readonly Problem[] = [
     severity: "warning",
     afterS: 300,
     message: "{value} sources are left for {pair}",
-    firstStep: "`GET /providers` shows the connection and the last error of each source.",
+    follows: "OraclePairWithoutPrice",
+    firstStep:
+      "Look at the connection and the last error of each source: in the console, or with " +
+      "`GET /providers`.",
   },
   {
     name: "OracleSourceDeviates",
@@ -189,7 +196,7 @@ export const ORACLE: readonly Problem[] = [
     severity: "warning",
     afterS: 120,
     message: "No prices from {provider}",
-    firstStep: "`GET /providers` shows its last error.",
+    firstStep: "Look at its last error: in the console, or with `GET /providers`.",
   },
 ];
 

@@ -340,7 +340,7 @@ const CAUSES: [what: string, states: ServiceState[], expected: string][] = [
     ...(["proxy", "bridge", "solver"] as const).map((name) =>
       stateOf(name, [], { isReady: false })
     ),
-  ], "oracle, proxy, bridge, oracle, node (oracle), solver (oracle)"],
+  ], "oracle, proxy, bridge, node (oracle), solver (oracle), oracle (oracle)"],
   ["a service that works with a problem explains nothing", [
     stateOf(
       "proxy",
@@ -348,6 +348,16 @@ const CAUSES: [what: string, states: ServiceState[], expected: string][] = [
     ),
     UNREADY,
   ], "proxy, solver"],
+  ["the other problems of a service without its read node follow from that", [
+    stateOf(
+      "proxy",
+      ALIVE.map((_, index) =>
+        `proxy_broadcast_upstream_connected 0\nproxy_read_node_up{node="n"} 0\n` +
+        `proxy_upstream_errors_total{target="read"} ${99 * index}`
+      ),
+    ),
+    UNREADY,
+  ], "proxy, proxy (proxy), solver (proxy), proxy (proxy)"],
   ["a full exposure has no other cause than an outage", [
     FULL_DISK,
     stateOf("solver", ["solver_exposure_usdc 99000000\nsolver_exposure_limit_usdc 99000000"]),
@@ -448,6 +458,10 @@ Deno.test("Problems: a service is not called bad before its problem is judged, n
   assert.equal(verdictWith({ cause: "node" }), "▲ probably because of node");
   assert.equal(verdictWith({ cause: "solver" }), "▲ was away");
   assert.equal(verdictWith({ severity: "warning" }), "▲ has a warning");
+  const away = (presence: ServiceState["presence"]) =>
+    serviceVerdictOf({ ...UNREADY, presence }, [])[1];
+  assert.equal(away("gone"), "✕ does not answer");
+  assert.equal(away("forbidden"), "✕ does not allow this page to read it");
 });
 
 Deno.test("Problems: effects of two services that are away do not contradict", () => {

@@ -89,6 +89,10 @@ const CASES: [what: string, answers: Answers, expected: Partial<ServiceState>][]
     isReady: false,
     complaints: ["no node", "no key"],
   }],
+  ["health and readiness name the same problem", {
+    "/health": '{"status":"failed","reason":"disk full"}',
+    "/ready": [503, '{"problems":["disk full","no node"]}'],
+  }, { health: "failed", isHealthy: false, isReady: false, complaints: ["disk full", "no node"] }],
   ["it is not ready, in a word", { "/ready": [503, "Shutting down"] }, {
     isReady: false,
     complaints: ["Shutting down"],

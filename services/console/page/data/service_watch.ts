@@ -192,8 +192,10 @@ export class ServiceWatch {
       isHealthy: health.status === 200 && word !== "degraded" && word !== "failed",
       isReady,
       complaints: [
-        ...[healthBody.reason ?? healthBody.error ?? []].flat(),
-        ...(isReady === false ? readStatus(ready).problems ?? [ready?.text ?? ""] : []),
+        ...new Set([
+          ...[healthBody.reason ?? healthBody.error ?? []].flat(),
+          ...(isReady === false ? readStatus(ready).problems ?? [ready?.text ?? ""] : []),
+        ]),
       ],
       history,
     };

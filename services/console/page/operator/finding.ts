@@ -21,8 +21,10 @@ export interface Finding extends Partial<Repair> {
   pid?: number;
   /** Heading of the chapter in docs/runbooks.md or docs/operating.md. */
   chapter: string;
-  /** The likely cause: a needed service that is or was away, or the service itself. */
+  /** The likely cause: a needed service that fails or was away, or the service itself. */
   cause?: ServiceName | undefined;
+  /** Chapter of the problem of the same service that explains this one. */
+  follows?: string;
   /** The window of the alert, if it counts events. */
   countedMs?: number;
   /** How far it exceeds its bound, over all markets or exchanges. */
@@ -74,6 +76,7 @@ export function serviceVerdictOf(
   const { name, presence, isReady } = state;
   const own = findings.filter(({ service }) => service === name);
   if (presence === "overdue") return ["warning", "▲ no answer yet"];
+  if (presence === "forbidden") return ["lost", "✕ does not allow this page to read it"];
   if (isAway(state)) return ["lost", "✕ does not answer"];
   if (presence === "unknown" || own.some(({ isJudged }) => !isJudged)) return ["note", "… asking"];
   if (own.some(isAlarm)) return ["lost", "✕ has a problem"];

@@ -95,14 +95,19 @@ export function findingsOf(
 }
 
 /**
- * A finding with its likely cause: a service that its own service needs and that answers, but does
- * not work.
+ * A finding with its likely cause: another problem of its service, or a service that its own service
+ * needs and that answers, but does not work.
  *
- * @param before The findings of the services that it may need.
+ * @param before The other findings of its service and of those that it needs.
  */
 function withFailure(finding: Finding, before: readonly Finding[]): Finding {
-  const { service, chapter, cause } = finding;
-  if (cause !== undefined || !hasCauses(finding) || BESIDE_HEALTH.has(chapter)) return finding;
+  const { service, chapter, cause, follows } = finding;
+  if (cause !== undefined || !hasCauses(finding)) return finding;
+  const isExplained = before.some((other) =>
+    other.service === service && other.chapter === follows && isAlarm(other)
+  );
+  if (isExplained) return { ...finding, cause: service };
+  if (BESIDE_HEALTH.has(chapter)) return finding;
   const failure = SERVICES[service].needs.find((name) =>
     before.some((other) => other.service === name && isFailureFor(service, other))
   );
@@ -200,7 +205,7 @@ function ownOf(state: ServiceState, isFirstOfProcess: boolean): Finding[] {
 
 /** The finding for a problem that a service has. */
 function measuredOf(problem: Problem, { name: service, history }: ServiceState): Finding {
-  const { severity, message, bound, name: chapter, firstStep, parts } = problem;
+  const { severity, message, bound, name: chapter, firstStep, parts, follows } = problem;
   const effect = problem.effect ?? (isCritical(problem) ? SERVICES[service].effect : undefined);
   const samples = beyondBound(problem, history);
   const worst = formatValue(worstOf(bound, samples) ?? NaN, problem);
@@ -224,6 +229,7 @@ function measuredOf(problem: Problem, { name: service, history }: ServiceState):
     chapter,
     extent,
     ...(effect && { effect }),
+    ...(follows && { follows }),
     ...(countedMs && { countedMs }),
   };
 }
