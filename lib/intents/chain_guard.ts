@@ -118,14 +118,14 @@ export class ChainGuard {
     const { store, node, chainId, clock } = this.#options;
     let record = await this.#readRecord();
     const askedMs = clock.now();
-    const missing = this.#findMissing(askedMs - READ_NODE_LAG_MS);
+    const lostCommit = this.#findLostCommit(askedMs - READ_NODE_LAG_MS);
     const answers = [
       node.genesisHash(),
       nullIfUnsupported(node.getHead()),
       requireChainId(node, chainId),
     ] as const;
     // Also after the first failure, so that no request outlives a stop.
-    await Promise.allSettled([missing, ...answers]);
+    await Promise.allSettled([lostCommit, ...answers]);
     const [genesis, head] = await Promise.all(answers);
     if (record.genesis === null && genesis !== null) {
       record = this.#record = await store.records.update({ genesis });
@@ -135,7 +135,7 @@ export class ChainGuard {
     const isBehind = head !== null && number + READ_NODE_LAG_BLOCKS < record.highestBlock;
     const evidence = isBehind
       ? `is at block ${number}, but was at block ${record.highestBlock} before`
-      : await missing;
+      : await lostCommit;
     if (head !== null) this.clocks.observe(head, askedMs);
     if (evidence !== undefined) await this.#acceptOrRefuseRevert(number, evidence);
     return number;
@@ -155,7 +155,7 @@ export class ChainGuard {
   }
 
   /** Looks for the receipts of commits up to `dueMs`. @returns What the node lacks, if anything. */
-  async #findMissing(dueMs: number): Promise<string | undefined> {
+  async #findLostCommit(dueMs: number): Promise<string | undefined> {
     const due = [...this.#unverified].filter(([, { updatedAtMs }]) => updatedAtMs <= dueMs);
     const found = await Promise.all(due.map(async ([second, intent]) => {
       if (!await this.#isStillCommitted(intent)) return intent;

@@ -21,7 +21,7 @@ export type SqlSteps<T> = Generator<readonly Statement[], T, unknown[][]>;
 /**
  * One SQL database. A statement has one `?` for each value, and uses only what SQLite and
  * PostgreSQL have in common. Every method throws {@link StoreError} on failure, and then has
- * changed nothing; after a {@link StoreConnectionLostError} the change may have been made.
+ * changed nothing; after a `StoreConnectionLostError` the change may have been made.
  */
 export interface SqlDriver {
   /** Runs a statement that changes nothing. */

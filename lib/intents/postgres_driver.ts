@@ -87,7 +87,7 @@ export class PostgresDriver implements SqlDriver {
     const run = () =>
       this.#withConnection((run) => inTransaction(run, () => runSteps(run, steps())));
     const result = this.#lastTransaction.then(run);
-    this.#lastTransaction = result.catch(() => {});
+    this.#lastTransaction = result.catch(() => {}); // its caller gets the failure
     return result;
   }
 

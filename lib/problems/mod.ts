@@ -25,7 +25,7 @@ export const PROBLEM_GROUPS = {
 export const PROBLEMS: readonly Problem[] = Object.values(PROBLEM_GROUPS).flat();
 
 /** The counters that are read over a window, and the longest one. */
-const COUNTERS = PROBLEMS.flatMap(({ measure, parts }) => [measure.counter, parts?.counter])
+const COUNTERS = PROBLEMS.flatMap(({ measure, breakdown }) => [measure.counter, breakdown?.counter])
   .flatMap((counter) => counter ?? []);
 export const COUNTER_METRICS: readonly string[] = COUNTERS.map(({ metric }) => metric);
 export const COUNTER_WINDOW_MS = Math.max(...COUNTERS.map(({ windowMs }) => windowMs));

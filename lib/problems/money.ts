@@ -152,7 +152,7 @@ export const SOLVER: readonly Problem[] = [
     name: "SolverRefusesBets",
     title: "Signed bets that it cannot accept",
     measure: shareOf("solver_execute_answers_total", "5m", { outcome: SOLVER_CAUSED_REFUSALS }),
-    parts: increase("solver_execute_answers_total", "5m", {
+    breakdown: increase("solver_execute_answers_total", "5m", {
       labels: { outcome: SOLVER_CAUSED_REFUSALS },
       by: ["outcome"],
     }),

@@ -14,7 +14,7 @@ export interface Problem {
   title?: string;
   measure: Measure;
   /** The parts of the value that the operator's page shows, such as refusals by code. */
-  parts?: Measure;
+  breakdown?: Measure;
   bound: Bound;
   unit?: "share" | "seconds" | "bytes";
   /** The value is 1 for yes and 0 for no. */

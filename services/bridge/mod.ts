@@ -98,7 +98,7 @@ async function startParts(
   permission.start();
   const report = Promise.all([
     permission.readiness(),
-    node.getAccount(bridge).catch(() => undefined),
+    node.getAccount(bridge).catch(() => undefined), // the readiness has the reason
   ]).then(([{ problems }, account]) => logStart(options, bridge, account, problems));
   opened.defer(() => report);
   return service;

@@ -21,7 +21,7 @@ import { ChainState } from "./state.ts";
 import { verifyEmbeddedSignatures } from "./embedded_signatures.ts";
 
 /**
- * Failed transactions that are not recorded ({@link Ledger.recordsFailureOf}) and kept in memory,
+ * Failed transactions that are not recorded (`Ledger.recordsFailureOf`) and kept in memory,
  * so that a repeated transaction gets its first receipt. The oldest are dropped.
  */
 const UNRECORDED_FAILURES_MAX = 1_024;

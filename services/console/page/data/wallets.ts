@@ -85,7 +85,8 @@ export function followWallet(
 
 /** The accounts that a wallet already shares with this page. Never prompts the user. */
 export async function sharedAccounts(provider: ProviderWallet): Promise<readonly Address[]> {
-  const accounts = await provider.request({ method: "eth_accounts" }).catch(() => []);
+  const accounts = await provider.request({ method: "eth_accounts" })
+    .catch(() => []); // the user can still connect it
   return accountsSchema.parse(accounts);
 }
 
@@ -98,7 +99,8 @@ export async function chainOf(provider: ProviderWallet): Promise<number | undefi
 /** Revokes the page's access to the accounts, if the wallet supports it. */
 export function revokeAccounts(provider: ProviderWallet): void {
   const params = [{ eth_accounts: {} }];
-  void provider.request({ method: "wallet_revokePermissions", params }).catch(() => {});
+  void provider.request({ method: "wallet_revokePermissions", params })
+    .catch(() => {}); // many wallets do not have it
 }
 
 export type TextStore = Pick<Storage, "getItem" | "setItem">;

@@ -205,7 +205,7 @@ function ownOf(state: ServiceState, isFirstOfProcess: boolean): Finding[] {
 
 /** The finding for a problem that a service has. */
 function measuredOf(problem: Problem, { name: service, history }: ServiceState): Finding {
-  const { severity, message, bound, name: chapter, firstStep, parts, follows } = problem;
+  const { severity, message, bound, name: chapter, firstStep, breakdown, follows } = problem;
   const effect = problem.effect ?? (isCritical(problem) ? SERVICES[service].effect : undefined);
   const samples = beyondBound(problem, history);
   const worst = formatValue(worstOf(bound, samples) ?? NaN, problem);
@@ -215,8 +215,8 @@ function measuredOf(problem: Problem, { name: service, history }: ServiceState):
     if (name === "value") return (isLeast ? "at least " : "") + worst;
     return [...new Set(samples.map(({ labels }) => labels[name] ?? ""))].join(", ");
   }).replace(/^at least/, "At least");
-  const span = durationText(history.over(parts?.counter?.windowMs ?? 0).spanMs);
-  const details = parts?.read(history).filter(({ value }) => value > 0)
+  const span = durationText(history.over(breakdown?.counter?.windowMs ?? 0).spanMs);
+  const details = breakdown?.read(history).filter(({ value }) => value > 0)
     .map(({ labels, value }) => `${Object.values(labels).join(" ")}: ${value} in the last ${span}`);
   const extent = samples.reduce((sum, { value }) => sum + 1 + Math.abs(value - bound.limit), 0);
   const countedMs = problem.measure.counter?.windowMs;

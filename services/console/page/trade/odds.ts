@@ -105,7 +105,7 @@ export async function estimateBox(
   };
   const [now, movedPayout] = await Promise.all([
     estimate(bet),
-    payoutAfterMove().catch(() => undefined),
+    payoutAfterMove().catch(() => undefined), // the offer is shown without it
   ]);
   return { ...now, movedPayout };
 }
