@@ -120,7 +120,7 @@ export const PROXY: readonly Problem[] = [
   },
 ];
 
-/** Trades that arrive later than this are reported. */
+/** A source whose trades have times that differ more from their arrival is reported. */
 export const SOURCE_LAG_MAX_S = 1;
 
 export const ORACLE: readonly Problem[] = [
@@ -178,15 +178,29 @@ export const ORACLE: readonly Problem[] = [
   {
     name: "OracleSourceLate",
     title: "Latest source",
-    measure: gauge("oracle_source_lag_seconds"),
+    measure: absolute(gauge("oracle_source_lag_seconds")),
     bound: { op: ">", limit: SOURCE_LAG_MAX_S },
     unit: "seconds",
     severity: "warning",
     afterS: 60,
-    message: "Trades of {provider} in {pair} arrive {value} late",
+    message: "Trades of {provider} in {pair} arrive {value} after their time, or before it",
     firstStep:
-      "If all sources are late, compare this machine's clock and network; else remove the " +
-      "source with `--providers` until it is quick again.",
+      "If all sources do, compare this machine's clock and network; else remove the source " +
+      "with `--providers` until it is right again.",
+  },
+  {
+    name: "OracleFramesUnreadable",
+    title: "Frames of a source that cannot be read, a second",
+    measure: rate("oracle_dropped_frames_total", "5m", {
+      labels: { reason: /too_long|not_json|unknown_shape|bad_price/ },
+      by: ["provider"],
+    }),
+    bound: { op: ">", limit: 0.1 },
+    severity: "warning",
+    afterS: 60,
+    message: "{value} frames a second from {provider} cannot be read",
+    firstStep: "Compare its documentation: its wire format has probably changed. Its prices may " +
+      "stop: `oracle_dropped_frames_total` has the reasons.",
   },
   {
     name: "OracleProviderSilent",

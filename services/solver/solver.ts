@@ -56,12 +56,12 @@ async function openParts(
   const signer = await openLocalSigner(options, optionLabel(optionTable.privateKey));
   const bindsKey = !options.dryRun;
   const resources = await openIntentResources({ ...options, name: NAME, signer, bindsKey, clock });
-  const { store, node } = resources;
+  const { store, shortTimeoutNode } = resources;
   opened.defer(() => store.close());
 
   const exposure = new ExposureBook(options.maxExposure, decodeBet);
   reportExposure(registry, exposure);
-  const account = new OwnAccount(node, signer.address, clock);
+  const account = new OwnAccount(shortTimeoutNode, signer.address, clock);
   opened.defer(reportAccount(registry, account.read));
   const pricing = await createPricing(options, { ...resources, markets, exposure });
   opened.defer(() => pricing.stop());
@@ -118,7 +118,8 @@ function createApi(
   parts: SolverParts & ReturnType<typeof createTrading> & { limiter: RequestLimiter },
 ) {
   const { account, clock, pricing: { marketData } } = parts;
-  const readiness = () => checkReadiness({ ...options, ...parts, marketData });
+  const node = parts.shortTimeoutNode;
+  const readiness = () => checkReadiness({ ...options, ...parts, node, marketData });
   return createSolverApi({
     ...options,
     ...parts,

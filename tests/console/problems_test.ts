@@ -103,7 +103,13 @@ const WRONG: [service: ServiceName, chapter: string, after: string, before?: str
     "OracleSourceDeviates",
     'oracle_source_deviation_ratio{pair="A/B",provider="p"} -0.011',
   ],
-  ["oracle", "OracleSourceLate", 'oracle_source_lag_seconds{pair="A/B",provider="p"} 1.1'],
+  ["oracle", "OracleSourceLate", 'oracle_source_lag_seconds{pair="A/B",provider="p"} -1.1'],
+  [
+    "oracle",
+    "OracleFramesUnreadable",
+    'oracle_dropped_frames_total{provider="p",reason="not_json"} 31',
+    'oracle_dropped_frames_total{provider="p",reason="not_json"} 0',
+  ],
   [
     "oracle",
     "OracleProviderSilent",

@@ -122,7 +122,8 @@ function Price({ provider, symbol, pair, ageS }: PriceProps) {
     age != null && formatAge(age),
     points !== undefined && formatPoints(points),
     pair?.outliers.includes(name) && "▲ far",
-    lagMs > 1_000 * SOURCE_LAG_MAX_S && `▲ ${formatAge(lagMs)} late`,
+    Math.abs(lagMs) > 1_000 * SOURCE_LAG_MAX_S &&
+    `▲ ${formatAge(Math.abs(lagMs))} ${lagMs > 0 ? "late" : "ahead"}`,
   ].flatMap((text) => text ? text.replaceAll(" ", "\u00a0") : []);
   return (
     <>
