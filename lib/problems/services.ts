@@ -177,16 +177,16 @@ export const ORACLE: readonly Problem[] = [
   },
   {
     name: "OracleSourceLate",
-    title: "Latest source",
+    title: "Largest lag of a source",
     measure: absolute(gauge("oracle_source_lag_seconds")),
     bound: { op: ">", limit: SOURCE_LAG_MAX_S },
     unit: "seconds",
     severity: "warning",
     afterS: 60,
-    message: "Trades of {provider} in {pair} arrive {value} after their time, or before it",
+    message: "Times of trades of {provider} in {pair} are {value} off: late, or a wrong clock",
     firstStep:
-      "If all sources do, compare this machine's clock and network; else remove the source " +
-      "with `--providers` until it is right again.",
+      "If all sources are affected, compare this machine's clock and network; else remove " +
+      "the source with `--providers` until it is right again.",
   },
   {
     name: "OracleFramesUnreadable",
