@@ -424,6 +424,10 @@ Deno.test("Problems: consequences of an outage that is over are not critical, an
     textOf(backFor("oracle", 20_000)),
     "2 problems, probably because oracle was away: this should end within 10 min",
   );
+  assert.match(
+    textOf({ ...backFor("oracle", 1), presence: "forbidden" }),
+    /because oracle was away/,
+  );
 });
 
 Deno.test("Problems: a service that answers late is a warning, without a notification", () => {

@@ -1,6 +1,6 @@
 /** A problem as the operator reads it. */
 import { type Problem, SERVICE_DOWN } from "../../../../lib/problems/mod.ts";
-import { isAway, type ServiceName, type ServiceState } from "../data/service_watch.ts";
+import { isAway, isSilent, type ServiceName, type ServiceState } from "../data/service_watch.ts";
 import { counted, durationText, formatTime } from "../parts/format.ts";
 import type { Repair } from "./repairs.ts";
 
@@ -108,7 +108,7 @@ export function followingText(
   const criticals = following.filter(({ severity }) => severity === "critical").length;
   const reasons = [...new Set(following.flatMap(({ cause }) => cause ?? []))].map((name) => {
     const state = states.find((one) => one.name === name);
-    if (state?.presence !== "answers") return `${name} does not answer`;
+    if (state === undefined || isSilent(state)) return `${name} does not answer`;
     if (findings.some((one) => one.service === name && isAlarm(one))) {
       return `${name} does not work`;
     }
