@@ -109,7 +109,7 @@ export function followingText(
   const reasons = [...new Set(following.flatMap(({ cause }) => cause ?? []))].map((name) => {
     const state = states.find((one) => one.name === name);
     if (state === undefined || isSilent(state)) return `${name} does not answer`;
-    if (findings.some((one) => one.service === name && isAlarm(one))) {
+    if (findings.some((one) => one.service === name && isAlarm(one) && !isAbsence(one))) {
       return `${name} does not work`;
     }
     const counted = following.filter(({ cause }) => cause === name)
