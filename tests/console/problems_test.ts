@@ -9,6 +9,7 @@ import type { ServiceName, ServiceState } from "../../services/console/page/data
 import { PROBLEMS } from "../../lib/problems/mod.ts";
 import { formatTime } from "../../services/console/page/parts/format.ts";
 import { alertText, countedFor } from "../../services/console/page/operator/figures.ts";
+import { isJudged } from "../../services/console/page/operator/causes.ts";
 import {
   deadlineText,
   type Finding,
@@ -24,7 +25,6 @@ import {
 import {
   findingsOf,
   isChecked,
-  isJudged,
   processesOf,
   withRepair,
 } from "../../services/console/page/operator/problems.ts";

@@ -12,7 +12,7 @@ import {
 } from "../parts/format.ts";
 import { labelOf } from "../trade/chart_spans.ts";
 import { runbookOf } from "../operator/finding.ts";
-import { NEEDS_BACKFILL } from "../operator/problems.ts";
+import { NEEDS_BACKFILL } from "../operator/causes.ts";
 import {
   headroomOf,
   mostAtRisk,

@@ -23,18 +23,10 @@ import {
 import { notify } from "../data/notify.ts";
 import type { View } from "../parts/view.tsx";
 import { Ended, Findings } from "./findings_card.tsx";
+import { isJudged, NEEDS_BACKFILL, PRICES_MISSING, SERVICES } from "./causes.ts";
 import { isCritical } from "./finding.ts";
 import { afterLook, hadNoCause, newAlarmOf, type SeenProblems } from "./problem_times.ts";
-import {
-  findingsOf,
-  isChecked,
-  isJudged,
-  NEEDS_BACKFILL,
-  PRICES_MISSING,
-  processesOf,
-  SERVICES,
-  withRepair,
-} from "./problems.ts";
+import { findingsOf, isChecked, processesOf, withRepair } from "./problems.ts";
 import { ServiceCard } from "./service_card.tsx";
 import { Sources } from "./sources_card.tsx";
 import { betRepair, betsOf, gapOf, marketRepair, OPEN_BETS_MAX, type Repair } from "./repairs.ts";

@@ -1,4 +1,4 @@
-/** Finds problems of the services, and the services that cause them. */
+/** Finds problems of the services. */
 import {
   beyondBound,
   fillPlaceholders,
@@ -6,65 +6,13 @@ import {
   PROBLEMS,
   SERVICE_DOWN,
 } from "../../../../lib/problems/mod.ts";
-import { RECENT_MS, worstOf } from "../data/metrics.ts";
-import { isSilent, isUp, type ServiceName, type ServiceState } from "../data/service_watch.ts";
+import { worstOf } from "../data/metrics.ts";
+import { isUp, type ServiceState } from "../data/service_watch.ts";
 import { durationText } from "../parts/format.ts";
+import { BESIDE_HEALTH, PRICES_MISSING, SERVICES, TO_BACKFILL, withCause } from "./causes.ts";
 import { countedFor, formatValue, isProcessProblem, isWarmingUp } from "./figures.ts";
-import { type Finding, isAbsence, isAlarm, isCritical, type StartedFinding } from "./finding.ts";
+import { type Finding, isAbsence, isCritical } from "./finding.ts";
 import type { Repair } from "./repairs.ts";
-
-interface Service {
-  /** The services that it needs, directly or indirectly. */
-  needs: readonly ServiceName[];
-  /** What users cannot do while it is away. */
-  effect: string;
-}
-
-const NO_PRICES = "no fresh prices, so no new bets; bets that end wait for a backfill";
-
-/** The services, in the order in which prices and bets flow. */
-export const SERVICES: Readonly<Record<ServiceName, Service>> = {
-  exchanges: { needs: [], effect: NO_PRICES },
-  oracle: { needs: ["exchanges"], effect: NO_PRICES },
-  node: { needs: ["exchanges", "oracle"], effect: "no bets, no settlements and no deposits" },
-  proxy: {
-    needs: ["exchanges", "oracle", "node"],
-    effect: "pages show no prices, and nobody can bet",
-  },
-  bridge: { needs: ["node"], effect: "no deposits" },
-  solver: {
-    needs: ["exchanges", "oracle", "node", "proxy"],
-    effect: "no quotes, so no new bets; open bets do not need it",
-  },
-};
-
-/** Problems that a backfill fixes: prices that open bets, or bets that have ended, lack. */
-export const PRICES_MISSING = "NodePricesMissing";
-export const NEEDS_BACKFILL = "NodeNeedsBackfill";
-
-/** These problems last until an operator runs the backfill commands that the view shows. */
-const TO_BACKFILL: ReadonlySet<string> = new Set([PRICES_MISSING, NEEDS_BACKFILL]);
-
-/** Critical problems of a service that may be healthy and ready: they explain nothing but themselves. */
-const BESIDE_HEALTH: ReadonlySet<string> = new Set([
-  ...TO_BACKFILL,
-  "BridgeRefusesDeposits",
-  "BridgeDepositsFail",
-  "ProxyUpstreamErrors",
-  "SolverExecutionsFail",
-  "SolverExposureFull",
-]);
-
-/** Services that work without prices. */
-const NEED_NO_PRICES: ReadonlySet<ServiceName> = new Set(["proxy", "bridge"]);
-
-/** Problems that no other one explains. */
-const ROOT_CAUSES = new Set(
-  PROBLEMS.filter(({ isRootCause }) => isRootCause).map(({ name }) => name),
-);
-
-/** For this long after a service is back, figures still contain the outage. */
-export const BACK_MS = RECENT_MS + 5_000;
 
 /** Rates are known after this time. */
 const RATES_KNOWN_MS = 10_000;
@@ -89,89 +37,10 @@ export function findingsOf(
   const firsts = new Set(processesOf(services).map(([first]) => first));
   const found: Finding[] = [];
   for (const finding of services.flatMap((state) => ownOf(state, firsts.has(state)))) {
-    found.push(isOlder(finding) ? finding : withFailure(withOutage(finding, services), found));
+    found.push(isOlder(finding) ? finding : withCause(finding, found, services));
   }
   return found.sort((a, b) => rankOf(a) - rankOf(b));
 }
-
-/**
- * A finding with its likely cause: another problem of its service, or a service that its own service
- * needs and that answers, but does not work.
- *
- * @param before The other findings of its service and of those that it needs.
- */
-function withFailure(finding: Finding, before: readonly Finding[]): Finding {
-  const { service, chapter, cause, follows } = finding;
-  if (cause !== undefined || !hasCauses(finding)) return finding;
-  const isExplained = before.some((other) =>
-    other.service === service && other.chapter === follows && isAlarm(other)
-  );
-  if (isExplained) return { ...finding, cause: service };
-  if (BESIDE_HEALTH.has(chapter)) return finding;
-  const failure = SERVICES[service].needs.find((name) =>
-    before.some((other) => other.service === name && isFailureFor(service, other))
-  );
-  return failure === undefined ? finding : { ...finding, cause: failure };
-}
-
-/** Whether a service cannot work with this problem of one that it needs. */
-function isFailureFor(service: ServiceName, problem: Finding): boolean {
-  if (!isAlarm(problem) || isAbsence(problem) || BESIDE_HEALTH.has(problem.chapter)) {
-    return false;
-  }
-  const isOfPrices = problem.chapter === "NodePricesStale" ||
-    ["exchanges", "oracle"].includes(problem.service);
-  return !isOfPrices || !NEED_NO_PRICES.has(service);
-}
-
-/**
- * A finding with its likely cause: a service that its own service needs and that does not answer,
- * or did not while the figure was measured; or its own service, after an absence. Figures are of
- * the last 20 s, and warnings that count events of the window of their alert. Missing prices stay
- * missing when a service is back. Nothing explains that a service itself is away.
- */
-function withOutage(finding: Finding, services: readonly ServiceState[]): Finding {
-  const { service, chapter, countedMs } = finding;
-  const own = services.find(({ name }) => name === service);
-  if (own === undefined || !hasCauses(finding)) return finding;
-  const measuredMs = Math.max(BACK_MS, isCritical(finding) ? 0 : countedMs ?? 0);
-  const wasAway = ({ history, lastAwayMs }: ServiceState) =>
-    !TO_BACKFILL.has(chapter) && history.latestMs - lastAwayMs <= measuredMs;
-  if (wasAway(own)) {
-    return { ...finding, severity: "warning", cause: service, firstStep: STEP_AFTER_ABSENCE };
-  }
-  const cause = services.find((other) =>
-    SERVICES[service].needs.includes(other.name) && (isSilent(other) || wasAway(other))
-  );
-  if (cause === undefined) return finding;
-  // What is left of an outage that is over ends by itself.
-  const severity = isSilent(cause) ? finding.severity : "warning";
-  return { ...finding, severity, cause: cause.name };
-}
-
-/** Whether a service that its own service needs could be its cause. */
-const hasCauses = (finding: Pick<Finding, "chapter">) =>
-  !ROOT_CAUSES.has(finding.chapter) && !isAbsence(finding);
-
-/**
- * Whether a problem is known to have a cause or none: until each service that its own service needs
- * has answered since it began, one of them may be the cause.
- */
-export const isJudged = (
-  { service, chapter, cause, sinceMs }: Pick<
-    StartedFinding,
-    "service" | "chapter" | "cause" | "sinceMs"
-  >,
-  services: readonly ServiceState[],
-): boolean =>
-  cause !== undefined || !hasCauses({ chapter }) ||
-  services.every((other) =>
-    !SERVICES[service].needs.includes(other.name) || !isUp(other) ||
-    (other.lastAnswerMs ?? 0) > sinceMs
-  );
-
-/** Only time ends what the absence of the service itself has caused. */
-const STEP_AFTER_ABSENCE = "Nothing, unless it grows: it is of the time that the service was away.";
 
 function rankOf(finding: Finding): number {
   const isUrgent = [

@@ -5,7 +5,7 @@ import { isAway, type ServiceState } from "../data/service_watch.ts";
 import { formatQuotePrice, formatTime, toNumber } from "../parts/format.ts";
 import { type Column, Table } from "../parts/table.tsx";
 import { faultText, formatAge, formatPoints, sourceVerdictOf } from "./figures.ts";
-import { BACK_MS } from "./problems.ts";
+import { BACK_MS } from "./causes.ts";
 
 interface SourcesProps {
   symbols: readonly string[];
