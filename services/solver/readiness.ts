@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { Clock } from "../../lib/clock.ts";
 import {
   chainProblem,
   findProblems,
@@ -36,6 +37,9 @@ export interface ReadinessOptions {
   exposure: Pick<ExposureBook, "isComplete">;
   /** Undefined if the strategy needs no prices. */
   marketData: Pick<MarketData, "symbolsWithoutPrice"> | undefined;
+  /** Oldest price that the strategy uses. */
+  maxPriceAgeMs: number;
+  clock: Clock;
   chainId: number;
   wsUrl: string;
   dryRun: boolean;
@@ -43,7 +47,8 @@ export interface ReadinessOptions {
 
 /** Checks everything that a bet needs. Never throws: a failure is a problem of the answer. */
 export function checkReadiness(options: ReadinessOptions): Promise<Readiness> {
-  const { intents, node, exposure, marketData, chainId, wsUrl, dryRun } = options;
+  const { intents, node, exposure, marketData, maxPriceAgeMs, clock } = options;
+  const { chainId, wsUrl, dryRun } = options;
   const { problem, store } = intents;
   // A dry run submits nothing.
   const account = dryRun ? undefined : options.account.read();
@@ -65,7 +70,7 @@ export function checkReadiness(options: ReadinessOptions): Promise<Readiness> {
       return `Open theses are not known: core node at ${redactUrls(wsUrl)} is not followed`;
     },
     prices() {
-      const symbols = marketData?.symbolsWithoutPrice() ?? [];
+      const symbols = marketData?.symbolsWithoutPrice(clock.now(), maxPriceAgeMs) ?? [];
       return symbols.length === 0 ? undefined : `No fresh price of ${symbols.join(", ")}`;
     },
   });

@@ -6,6 +6,7 @@ import type { RangemakerError } from "../../lib/errors.ts";
 import type { Account } from "../../lib/protocol/account.ts";
 import { checkReadiness, type ReadinessOptions } from "../../services/solver/readiness.ts";
 import { eventually } from "../support/eventually.ts";
+import { FakeClock } from "../support/fake_clock.ts";
 import { solver, withSolver } from "./support.ts";
 
 const infoSchema = z.object({
@@ -40,6 +41,8 @@ function readyWith(changes: Partial<ReadinessOptions>): ReadinessOptions {
     account: account(),
     exposure: { isComplete: true },
     marketData: undefined,
+    maxPriceAgeMs: 2_000,
+    clock: new FakeClock(),
     chainId: 1337,
     wsUrl: "ws://node/key?secret=1",
     dryRun: false,

@@ -89,10 +89,12 @@ export class MarketData {
     return state;
   }
 
-  symbolsWithoutPrice(): string[] {
-    return [...this.#stateByMarket].filter(([, { spot }]) => !spot?.fresh).map(([{ symbol }]) =>
-      symbol
-    );
+  /** The markets whose newest price is missing, stale or older than `maxAgeMs`. */
+  symbolsWithoutPrice(nowMs: number, maxAgeMs: number): string[] {
+    const isUsable = ({ spot }: MarketState) =>
+      spot !== undefined && spot.fresh && nowMs - spot.lastUpdateMs <= maxAgeMs;
+    return [...this.#stateByMarket.values()].filter((state) => !isUsable(state))
+      .map(({ symbol }) => symbol);
   }
 
   /** Predicted and observed shares of hypothetical boxes that held. */

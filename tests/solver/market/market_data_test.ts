@@ -21,14 +21,16 @@ Deno.test("Market data: each price is assigned to its market, and a time in the 
   for (const other of MARKETS.filter((market) => market.symbol !== symbol)) {
     assert.equal(marketData.stateOf(other).spot, undefined);
   }
-  assert.deepEqual(marketData.symbolsWithoutPrice(), MARKETS.map(({ symbol }) => symbol));
+  const withoutPrice = (nowMs: number) => marketData.symbolsWithoutPrice(nowMs, 1_000);
+  assert.deepEqual(withoutPrice(1_000), MARKETS.map(({ symbol }) => symbol));
   marketData.setSpots({ [symbol]: price }, 2_000);
   assert.deepEqual(marketData.stateOf(market).spot, {
     price: 7n,
     lastUpdateMs: 1_500,
     fresh: true,
   });
-  assert.deepEqual(marketData.symbolsWithoutPrice(), ["BTC/USDT", "SOL/USDT"]);
+  assert.deepEqual(withoutPrice(2_500), ["BTC/USDT", "SOL/USDT"]);
+  assert.deepEqual(withoutPrice(2_501), MARKETS.map(({ symbol }) => symbol), "it is too old");
 });
 
 Deno.test("Market data: has the given markets, and the given volatilities", () => {
