@@ -180,7 +180,7 @@ export const SOLVER: readonly Problem[] = [
   {
     name: "SolverWithoutPrices",
     title: "Quotes without a price",
-    measure: shareOfRate("solver_quotes_total", "5m", {
+    measure: shareOfRate("solver_quotes_total", "1m", {
       outcome: /(PRICE|VOLATILITY|HISTORY)_UNAVAILABLE/,
     }),
     bound: { op: ">", limit: 0.1 },

@@ -85,7 +85,7 @@ export const PROXY: readonly Problem[] = [
   {
     name: "ProxyUpstreamErrors",
     title: "Requests without an answer, a second",
-    measure: rate("proxy_upstream_errors_total", "5m", { by: ["target"] }),
+    measure: rate("proxy_upstream_errors_total", "1m", { by: ["target"] }),
     bound: { op: ">", limit: 0.1 },
     severity: "critical",
     afterS: 120,
@@ -110,6 +110,7 @@ export const PROXY: readonly Problem[] = [
   },
   {
     name: "ProxySlow",
+    title: "Time of the slowest hundredth of requests",
     measure: quantile(0.99, "proxy_http_request_duration_seconds", "target"),
     bound: { op: ">", limit: 1 },
     unit: "seconds",
@@ -223,6 +224,7 @@ export const NODE: readonly Problem[] = [
     severity: "critical",
     afterS: 15,
     message: "It seals no blocks",
+    follows: "NodeStorageFailed",
     firstStep: "Read its log: the disk is full or missing, or the process is blocked.",
   },
   {
@@ -249,6 +251,7 @@ export const NODE: readonly Problem[] = [
     severity: "warning",
     afterS: 60,
     message: "{value} of its oracle pulls bring no price",
+    follows: "NodePricesStale",
     firstStep: "If the oracle works, bring it nearer: a pull has 10 ms.",
   },
   {
@@ -268,7 +271,7 @@ export const NODE: readonly Problem[] = [
     measure: gauge("node_price_slots_needed"),
     bound: { op: ">", limit: 0 },
     severity: "critical",
-    message: "Open bets on {market} need the prices of {value} checkpoints that have none",
+    message: "Open bets on {market} need prices that are missing; checkpoints without one: {value}",
     effect: "users cannot win these bets, and their money stays locked after they end",
     firstStep: "Before these bets end, fill the gap with an admin's key: " +
       "`rangemaker backfill --market <symbol> --from <time> --to <time> --max-carry-ms 60000`.",

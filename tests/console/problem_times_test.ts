@@ -5,6 +5,7 @@ import {
   afterLook,
   hadNoCause,
   newAlarmOf,
+  pastOf,
   type SeenProblem,
   type SeenProblems,
 } from "../../services/console/page/operator/problem_times.ts";
@@ -75,6 +76,13 @@ Deno.test("Problem times: a problem that has lasted for 15 s without a cause is 
   const lasting = afterLooks([[1, node], [15_001, node]]);
   const unchecked = afterLooks([[15_009, away]], lasting, "node");
   assert(hadNoCause(unchecked, node), "it may have lasted");
+});
+
+Deno.test("Problem times: a problem may explain others until 20 s after its end", () => {
+  const seen = afterLooks([[1_000, node], [5_000, node], [6_000]]);
+  const endedAt = (nowMs: number) => pastOf(seen, nowMs).ended.map(({ service }) => service);
+  assert.deepEqual(endedAt(25_000), ["node"]);
+  assert.deepEqual(endedAt(25_001), []);
 });
 
 Deno.test("Problem times: the services' own start counts; without it, the first look may be late", () => {

@@ -15,6 +15,7 @@ import {
   type Finding,
   followingText,
   isAlarm,
+  isFolded,
   noProblemText,
   runbookOf,
   serviceVerdictOf,
@@ -66,6 +67,9 @@ const calibration = (windows: number) => {
     `solver_calibration_windows{${labels}} ${windows}`;
 };
 
+const slow = (le: string, count: number) =>
+  `proxy_http_request_duration_seconds_bucket{target="read",${le}} ${count}\n`;
+
 /** The chapter of a problem, and figures that show it, with those before if they are not new. */
 const WRONG: [service: ServiceName, chapter: string, after: string, before?: string][] = [
   ["proxy", "ProxyUpstreamDisconnected", "proxy_broadcast_upstream_connected 0"],
@@ -86,6 +90,12 @@ const WRONG: [service: ServiceName, chapter: string, after: string, before?: str
     "ProxyClientsLag",
     'proxy_ws_messages_total{direction="downstream"} 98\nproxy_ws_messages_total{direction="lagged"} 2',
     'proxy_ws_messages_total{direction="downstream"} 0',
+  ],
+  [
+    "proxy",
+    "ProxySlow",
+    slow('le="1"', 98) + slow('le="2"', 100) + slow('le="+Inf"', 100),
+    slow('le="+Inf"', 0),
   ],
   ["oracle", "OraclePairWithoutPrice", 'oracle_sources{pair="A/B"} 3'],
   [
@@ -178,11 +188,11 @@ Deno.test("Problems: each figure beyond its bound is reported, with message, fir
   }
 });
 
-/** The page notices the first itself, the second has a test of its own, and it measures no durations. */
-const NOT_MEASURED = ["ServiceDown", "ServiceRestarting", "ProxySlow"];
+/** The page notices the first itself, and the second has a test of its own. */
+const OTHERS = ["ServiceDown", "ServiceRestarting"];
 
-Deno.test("Problems: every problem in lib/problems is either tested here or listed as not measured", () => {
-  const reported = new Set([...WRONG.map(([, chapter]) => chapter), ...NOT_MEASURED]);
+Deno.test("Problems: every problem in lib/problems is tested here", () => {
+  const reported = new Set([...WRONG.map(([, chapter]) => chapter), ...OTHERS]);
   assert.deepEqual(PROBLEMS.map(({ name }) => name).filter((name) => !reported.has(name)), []);
 });
 
@@ -354,6 +364,12 @@ const CAUSES: [what: string, states: ServiceState[], expected: string][] = [
     ),
     UNREADY,
   ], "proxy, solver"],
+  ["a full disk explains that no block is sealed", [
+    stateOf("node", [
+      "node_block_number 1\nnode_storage_writable 1",
+      "node_block_number 1\nnode_storage_writable 0",
+    ]),
+  ], "node, node (node)"],
   ["the other problems of a service without its read node follow from that", [
     stateOf(
       "proxy",
@@ -422,12 +438,37 @@ Deno.test("Problems: consequences of an outage that is over are not critical, an
   );
   assert.equal(
     textOf(backFor("oracle", 20_000)),
-    "2 problems, probably because oracle was away: this should end within 10 min",
+    "2 problems, probably because oracle was away or did not work: this should end within 10 min",
   );
   assert.match(
     textOf({ ...backFor("oracle", 1), presence: "forbidden" }),
     /because oracle was away/,
   );
+});
+
+Deno.test("Problems: what a failure has left is a warning for 20 s after its end", () => {
+  const failing = stateOf(
+    "solver",
+    ["", 'solver_executions_total{outcome="failed"} 9'],
+  );
+  const [ended] = findingsOf([FULL_DISK]);
+  assert(ended !== undefined);
+  const causes = (...past: Finding[]) =>
+    findingsOf([nodeWith(), failing], { ended: past }).map((
+      { severity, cause },
+    ) => [severity, cause]);
+  assert.deepEqual(causes(ended), [["warning", "node"]]);
+  assert.deepEqual(causes({ ...ended, severity: "warning" }), [["critical", undefined]]);
+  assert.deepEqual(causes({ ...ended, service: "bridge" }), [["critical", undefined]]);
+});
+
+Deno.test("Problems: what follows is below its cause, unless its time is running out", () => {
+  const states = [hanging("oracle"), MISSING, UNREADY];
+  const found = findingsOf(states);
+  assert.deepEqual(found.map(isFolded), [false, true, true]);
+  const urgent = found.map((one) => one.service === "node" ? { ...one, deadlinesMs: [1] } : one);
+  assert.deepEqual(urgent.map(isFolded), [false, false, true]);
+  assert.match(followingText(urgent, states), /^1 more problem \(1 critical\), probably because/);
 });
 
 Deno.test("Problems: a service that answers late is a warning, without a notification", () => {
@@ -571,7 +612,7 @@ Deno.test("Problems: a counter has the window of its alert, or says how long it 
   assert.match(finding?.firstStep ?? "", /^Nothing, unless it grows/);
   assert.equal(
     followingText(findingsOf([node]), [node]),
-    "1 problem, probably because node was away: this should end within 10 min",
+    "1 problem, probably because node was away or did not work: this should end within 10 min",
   );
 });
 
@@ -579,7 +620,7 @@ Deno.test("Problems: an outage changes nothing of a problem that is older", () =
   const [own] = findingsOf([stateOf("node", SKIPPED)]);
   const back = [stateOf("node", SKIPPED, { awayAgoMs: 1 })];
   assert.equal(findingsOf(back)[0]?.cause, "node");
-  assert.deepEqual(findingsOf(back, ({ chapter }) => chapter === own?.chapter), [own]);
+  assert.deepEqual(findingsOf(back, { isOlder: ({ chapter }) => chapter === own?.chapter }), [own]);
 });
 
 Deno.test("Problems: bad health that a figure explains is reported once, with the service's own words", () => {
@@ -674,12 +715,13 @@ Deno.test("Problems: while the node is away, the bets that were open before have
   assert.equal(other?.deadlinesMs, undefined, "bets do not need it");
   assert.deepEqual(deadlineText(ends, 10_000), {
     left: "50 s",
-    next: `the next of 2 bets ends at ${formatTime(60_000)}, and 1 that ended waits for it`,
+    bets: `the next of 2 bets ends at ${formatTime(60_000)}, and 1 bet that ended waits for it`,
   });
-  assert.equal(deadlineText([25_000], 0)?.next, `the bet ends at ${formatTime(25_000)}`);
+  assert.equal(deadlineText([25_000], 0)?.bets, `the bet ends at ${formatTime(25_000)}`);
   assert.equal(
-    deadlineText(ends, 60_000)?.next,
-    `the bet ends at ${formatTime(90_000)}, and 2 that ended wait for it`,
+    deadlineText(ends, 60_000)?.bets,
+    `the bet ends at ${formatTime(90_000)}, and 2 bets that ended wait for it`,
   );
-  assert.equal(deadlineText(ends, 90_000), undefined);
+  assert.deepEqual(deadlineText(ends, 90_000), { bets: "3 bets that ended wait" });
+  assert.equal(deadlineText([], 90_000), undefined);
 });

@@ -134,7 +134,7 @@ Deno.test("ServiceWatch: a service that was started again between two answers wa
     assert.equal(await awayMsAfter(2), backMs);
   }));
 
-Deno.test("ServiceWatch: asks only proxy and solver for /ready", () =>
+Deno.test("ServiceWatch: asks all but the exchanges for /ready", () =>
   withService(async ({ url, answers, asked }) => {
     const { "/ready": _, ...others } = WELL;
     Object.assign(answers, others);
@@ -144,7 +144,7 @@ Deno.test("ServiceWatch: asks only proxy and solver for /ready", () =>
       watch.poll.start();
       const { isReady } = await becomes(watch, "answers");
       watch.poll.stop();
-      const asksReady = name === "proxy" || name === "solver";
+      const asksReady = name !== "exchanges";
       assert.equal(asked.includes("/ready"), asksReady, name);
       assert.equal(isReady, asksReady ? false : undefined);
     }

@@ -8,8 +8,14 @@ import { MetricsHistory, parseMetrics } from "./metrics.ts";
 /** The services that an operator looks after. */
 export type ServiceName = "exchanges" | "oracle" | "node" | "proxy" | "bridge" | "solver";
 
-/** Services with `GET /ready`, which checks the services that they need. */
-const WITH_READY: ReadonlySet<ServiceName> = new Set(["proxy", "bridge", "solver"]);
+/** Services with `GET /ready`: it names what is missing, also of the services that they need. */
+const WITH_READY: ReadonlySet<ServiceName> = new Set([
+  "oracle",
+  "node",
+  "proxy",
+  "bridge",
+  "solver",
+]);
 
 /** Whether a service answers, as far as is known. */
 export type Presence =

@@ -57,33 +57,38 @@ const ROOT_CAUSES = new Set(
 /** For this long after a service is back, figures still contain the outage. */
 export const BACK_MS = RECENT_MS + 5_000;
 
-/**
- * A finding with its likely cause, if there is one.
- *
- * @param before The other findings of its service and of those that it needs.
- */
-export const withCause = (
-  finding: Finding,
-  before: readonly Finding[],
-  services: readonly ServiceState[],
-): Finding => withFailure(withOutage(finding, services), before);
+interface Context {
+  services: readonly ServiceState[];
+  /** The other findings of its service and of those that it needs. */
+  before: readonly Finding[];
+  /** Problems that have just ended: figures still contain them. */
+  ended: readonly Finding[];
+}
+
+/** A finding with its likely cause, if there is one. */
+export const withCause = (finding: Finding, context: Context): Finding =>
+  withFailure(withOutage(finding, context.services), context);
 
 /**
  * A finding with its likely cause: another problem of its service, or a service that its own service
- * needs and that answers, but does not work.
+ * needs and that answers, but does not work or did not until just now.
  */
-function withFailure(finding: Finding, before: readonly Finding[]): Finding {
+function withFailure(finding: Finding, { before, ended }: Context): Finding {
   const { service, chapter, cause, follows } = finding;
   if (cause !== undefined || !hasCauses(finding)) return finding;
   const isExplained = before.some((other) =>
     other.service === service && other.chapter === follows && isAlarm(other)
   );
   if (isExplained) return { ...finding, cause: service };
-  if (BESIDE_HEALTH.has(chapter)) return finding;
-  const failure = SERVICES[service].needs.find((name) =>
-    before.some((other) => other.service === name && isFailureFor(service, other))
-  );
-  return failure === undefined ? finding : { ...finding, cause: failure };
+  if (TO_BACKFILL.has(chapter)) return finding;
+  const failureIn = (problems: readonly Finding[]) =>
+    SERVICES[service].needs.find((name) =>
+      problems.some((other) => other.service === name && isFailureFor(service, other))
+    );
+  const present = failureIn(before);
+  if (present !== undefined) return { ...finding, cause: present };
+  const past = failureIn(ended);
+  return past === undefined ? finding : { ...finding, severity: "warning", cause: past };
 }
 
 /** Whether a service cannot work with this problem of one that it needs. */
@@ -143,4 +148,5 @@ export const isJudged = (
   );
 
 /** Only time ends what the absence of the service itself has caused. */
-const STEP_AFTER_ABSENCE = "Nothing, unless it grows: it is of the time that the service was away.";
+const STEP_AFTER_ABSENCE =
+  "Nothing, unless it grows: it is of the time that the service was away, or of its start.";

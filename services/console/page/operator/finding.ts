@@ -98,12 +98,16 @@ export function runbookOf(
   return `/runbook/${encodeURIComponent(chapter)}?service=${service}${process}`;
 }
 
+/** Whether it is shown below its cause, when that is opened: not if its time is running out. */
+export const isFolded = ({ cause, deadlinesMs = [] }: Finding) =>
+  cause !== undefined && deadlinesMs.length === 0;
+
 /** Such as `3 more problems (2 critical), probably because node does not answer`. */
 export function followingText(
   findings: readonly Finding[],
   states: readonly ServiceState[],
 ): string {
-  const following = findings.filter(({ cause }) => cause !== undefined);
+  const following = findings.filter(isFolded);
   const more = following.length < findings.length ? "more " : "";
   const criticals = following.filter(({ severity }) => severity === "critical").length;
   const reasons = [...new Set(following.flatMap(({ cause }) => cause ?? []))].map((name) => {
@@ -115,28 +119,26 @@ export function followingText(
     const counted = following.filter(({ cause }) => cause === name)
       .flatMap(({ countedMs }) => countedMs ?? []);
     const end = counted.length === 0 ? "a minute" : durationText(Math.max(...counted));
-    return `${name} was away: this should end within ${end}`;
+    return `${name} was away or did not work: this should end within ${end}`;
   });
   return counted(following.length, `${more}problem`) +
     (criticals > 0 ? ` (${criticals} critical)` : "") + `, probably because ${reasons.join("; ")}`;
 }
 
-/** The time until the next of the bets ends, and whether others have ended; undefined if all have. */
+/** What waits for prices: the next bet that ends, with the time until then, or bets that have ended. */
 export function deadlineText(
   endsMs: readonly number[],
   nowMs: number,
-): { left: string; next: string } | undefined {
+): { left?: string; bets: string } | undefined {
   const open = endsMs.filter((endMs) => endMs > nowMs);
-  if (open.length === 0) return undefined;
+  const count = endsMs.length - open.length;
+  const ended = `${counted(count, "bet")} that ended ${count === 1 ? "waits" : "wait"}`;
+  if (open.length === 0) return count === 0 ? undefined : { bets: ended };
   const nextMs = Math.min(...open);
   const which = open.length === 1 ? "the bet" : `the next of ${open.length} bets`;
-  const count = endsMs.length - open.length;
-  const ended = count === 0
-    ? ""
-    : `, and ${count} that ended ${count === 1 ? "waits" : "wait"} for it`;
   return {
     left: durationText(nextMs - nowMs),
-    next: `${which} ends at ${formatTime(nextMs)}${ended}`,
+    bets: `${which} ends at ${formatTime(nextMs)}${count === 0 ? "" : `, and ${ended} for it`}`,
   };
 }
 

@@ -10,6 +10,7 @@ import {
   type Finding,
   followingText,
   isAbsence,
+  isFolded,
   noProblemText,
   runbookOf,
   START_CHAPTER,
@@ -41,8 +42,8 @@ export function Findings({ findings: all, states, cutOff, announce }: FindingsPr
     ];
   const isKnown = findings.length === all.length &&
     states.every(({ presence }) => presence !== "unknown");
-  const following = findings.filter(({ cause }) => cause !== undefined);
-  const first = findings.filter(({ cause }) => cause === undefined);
+  const following = findings.filter(isFolded);
+  const first = findings.filter((one) => !isFolded(one));
   const [style, text] = findings.length > 0
     ? verdictOf(findings)
     : isKnown
@@ -81,16 +82,21 @@ export function Findings({ findings: all, states, cutOff, announce }: FindingsPr
   );
 }
 
-/** The time until the next bet ends that lacks prices. */
+/** The bets that lack prices, with the time until the next of them ends. */
 function Deadline({ findings }: Pick<FindingsProps, "findings">) {
   const nowMs = useNow(systemClock, 1_000);
   const urgent = findings.find(({ deadlinesMs = [] }) => deadlinesMs.length > 0);
   const deadline = deadlineText(urgent?.deadlinesMs ?? [], nowMs);
   if (!urgent || !deadline) return null;
+  const { left, bets } = deadline;
+  const task = `${isAbsence(urgent) ? `start ${urgent.service} and ` : ""}fill in prices`;
   return (
     <p class="detail">
-      <strong class="lost">{deadline.left} left</strong> to{" "}
-      {isAbsence(urgent) ? `start ${urgent.service} and ` : ""}fill in prices: {deadline.next}.
+      {left === undefined ? `${bets} until you ${task}.` : (
+        <>
+          <strong class="lost">{left} left</strong> to {task}: {bets}.
+        </>
+      )}
     </p>
   );
 }

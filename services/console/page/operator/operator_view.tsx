@@ -25,7 +25,7 @@ import type { View } from "../parts/view.tsx";
 import { Ended, Findings } from "./findings_card.tsx";
 import { isJudged, NEEDS_BACKFILL, PRICES_MISSING, SERVICES } from "./causes.ts";
 import { isCritical } from "./finding.ts";
-import { afterLook, hadNoCause, newAlarmOf, type SeenProblems } from "./problem_times.ts";
+import { afterLook, newAlarmOf, pastOf, type SeenProblems } from "./problem_times.ts";
 import { findingsOf, isChecked, processesOf, withRepair } from "./problems.ts";
 import { ServiceCard } from "./service_card.tsx";
 import { Sources } from "./sources_card.tsx";
@@ -71,7 +71,7 @@ function watchServices(model: PageModel) {
   const seen: Signal<SeenProblems> = signal({ found: [], unchecked: [], ended: [] });
   const { repairs, openEndsMs, poll } = watchRepairs(model, states);
   const found = computed(() =>
-    findingsOf(states.value, (one) => hadNoCause(seen.peek(), one))
+    findingsOf(states.value, pastOf(seen.peek(), Date.now()))
       .map((one) => withRepair(one, repairs.value, openEndsMs.value))
   );
   const start = () => {

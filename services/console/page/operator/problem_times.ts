@@ -1,4 +1,5 @@
 /** When problems began and ended, as far as this page has seen since it was opened. */
+import { BACK_MS } from "./causes.ts";
 import { type Finding, isAbsence, isAlarm, isCritical, type StartedFinding } from "./finding.ts";
 
 type Named = Pick<Finding, "service" | "chapter">;
@@ -75,6 +76,12 @@ export const hadNoCause = ({ found, unchecked }: SeenProblems, finding: Named) =
     isSame(finding)(one) && one.isJudged && one.cause === undefined &&
     one.seenMs - one.sinceMs >= NOTICED_LATE_MS
   );
+
+/** What decides about causes now. */
+export const pastOf = (seen: SeenProblems, nowMs: number) => ({
+  isOlder: (finding: Finding) => hadNoCause(seen, finding),
+  ended: seen.ended.filter(({ seenMs }) => nowMs - seenMs <= BACK_MS),
+});
 
 const isWorse = (one: Finding, other: Finding) =>
   one.severity === other.severity

@@ -20,24 +20,35 @@ const RATES_KNOWN_MS = 10_000;
 /** Chapter for a service that says that it is unhealthy, or not ready. */
 const HEALTH = "Health and readiness";
 
+/** What is known of the time before. */
+interface Past {
+  /** Whether a problem is older than an outage, which is then not its cause. */
+  isOlder(finding: Finding): boolean;
+  /** Problems that have just ended. */
+  ended: readonly Finding[];
+}
+
 /**
  * Services that are away, and figures that exceed their bounds. Causes come before consequences;
  * among both, missing prices of open bets come first, then services that are away, then other
  * critical problems.
  *
  * @param services In the order of {@link SERVICES}.
- * @param isOlder Whether a problem is older than an outage, which is then not its cause.
  */
 export function findingsOf(
   services: readonly ServiceState[],
-  isOlder: (finding: Finding) => boolean = () => false,
+  { isOlder = () => false, ended = [] }: Partial<Past> = {},
 ): Finding[] {
   // Before each has answered or is overdue, a consequence could not be told from its cause.
   if (services.some(({ presence }) => presence === "unknown")) return [];
   const firsts = new Set(processesOf(services).map(([first]) => first));
   const found: Finding[] = [];
-  for (const finding of services.flatMap((state) => ownOf(state, firsts.has(state)))) {
-    found.push(isOlder(finding) ? finding : withCause(finding, found, services));
+  for (const state of services) {
+    const own = ownOf(state, firsts.has(state))
+      .toSorted((a, b) => Number(a.follows !== undefined) - Number(b.follows !== undefined));
+    for (const one of own) {
+      found.push(isOlder(one) ? one : withCause(one, { services, before: found, ended }));
+    }
   }
   return found.sort((a, b) => rankOf(a) - rankOf(b));
 }
@@ -183,7 +194,7 @@ function absenceOf(state: ServiceState): Finding {
     const text = "It answers, but does not allow this page to read it";
     const effect = "nothing for users, but this page cannot see what is wrong with it";
     const firstStep = `Start it with --cors-origins ${globalThis.location?.origin}.`;
-    return { ...found, text, effect, firstStep };
+    return { ...found, severity: "warning", text, effect, firstStep };
   }
   // A process that is gone cannot be continued or killed.
   const pid = presence === "gone" ? undefined : history.latest.sum("process_id");

@@ -21,7 +21,11 @@ type Provider = Providers["providers"][number];
 export function Sources({ providers, oracle, symbols, isSimulated }: SourcesProps) {
   const isOracleAway = oracle !== undefined && isAway(oracle);
   const judgedFromMs = (oracle?.lastAwayMs ?? -Infinity) + BACK_MS;
-  const missing = isOracleAway ? "The oracle does not answer." : "Asking the oracle …";
+  const missing = oracle?.presence === "forbidden"
+    ? "The oracle does not allow this page to read it."
+    : isOracleAway
+    ? "The oracle does not answer."
+    : "Asking the oracle …";
   const pricesOf = (symbol: string): Column<Provider | undefined> => ({
     name: symbol,
     number: (provider) => (
