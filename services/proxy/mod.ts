@@ -54,7 +54,8 @@ async function start(options: ProxyOptions, opened: AsyncDisposableStack): Promi
     metrics,
     notReadyReason() {
       if (isStopping) return "Shutting down";
-      if (!nodes.isReachable) return "The read node cannot be reached";
+      if (nodes.isReachable) return;
+      return `The read node cannot be reached: ${nodes.readNodes.names.join(", ")}`;
     },
   });
   const metricsListener = metricsPort === undefined

@@ -446,6 +446,16 @@ Deno.test("Problems: consequences of an outage that is over are not critical, an
   );
 });
 
+Deno.test("Problems: after a start, the first step is to wait, then the problem's own; a counter only needs time", () => {
+  const [started] = findingsOf([stateOf("bridge", [], { isHealthy: false, awayAgoMs: 1 })]);
+  assert.match(
+    started?.firstStep ?? "",
+    /^Wait 20 s, .* If this stays: Fix what it names in its log/,
+  );
+  const [counting] = findingsOf([stateOf("node", SKIPPED, { awayAgoMs: 60_000 })]);
+  assert.match(counting?.firstStep ?? "", /^Nothing, unless it grows/);
+});
+
 Deno.test("Problems: what a failure has left is a warning for 20 s after its end", () => {
   const failing = stateOf(
     "solver",

@@ -115,7 +115,10 @@ function withOutage(finding: Finding, services: readonly ServiceState[]): Findin
   const wasAway = ({ history, lastAwayMs }: ServiceState) =>
     !TO_BACKFILL.has(chapter) && history.latestMs - lastAwayMs <= measuredMs;
   if (wasAway(own)) {
-    return { ...finding, severity: "warning", cause: service, firstStep: STEP_AFTER_ABSENCE };
+    const firstStep = countedMs === undefined
+      ? `${STEP_AFTER_START} ${finding.firstStep}`
+      : STEP_AFTER_ABSENCE;
+    return { ...finding, severity: "warning", cause: service, firstStep };
   }
   const cause = services.find((other) =>
     SERVICES[service].needs.includes(other.name) && (isSilent(other) || wasAway(other))
@@ -147,6 +150,8 @@ export const isJudged = (
     (other.lastAnswerMs ?? 0) > sinceMs
   );
 
-/** Only time ends what the absence of the service itself has caused. */
-const STEP_AFTER_ABSENCE =
-  "Nothing, unless it grows: it is of the time that the service was away, or of its start.";
+/** Before the step for a problem that a start may have, and a wrong option, too. */
+const STEP_AFTER_START = "Wait 20 s, as it has just started. If this stays:";
+
+/** Only time ends what has been counted while the service was away. */
+const STEP_AFTER_ABSENCE = "Nothing, unless it grows: it is of the time that the service was away.";
