@@ -1,5 +1,5 @@
 import * as z from "zod/mini";
-import { Backoff } from "../net/backoff.ts";
+import { Backoff } from "../timing/backoff.ts";
 import { createSubscription, RpcSubscriber } from "../net/rpc_subscriber.ts";
 import { type NodePrice, nodePriceSchema } from "../protocol/price.ts";
 import { requireWebSocket, type WatchContext } from "./context.ts";

@@ -1,5 +1,5 @@
 import { waitMs } from "../clock.ts";
-import { Backoff } from "../net/backoff.ts";
+import { Backoff } from "../timing/backoff.ts";
 import { type CoreReader, pagesOf, type ThesisFilter } from "../net/core_reader.ts";
 import { createSubscription, RpcSubscriber } from "../net/rpc_subscriber.ts";
 import type { Address } from "../protocol/scalars.ts";

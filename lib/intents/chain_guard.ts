@@ -1,7 +1,7 @@
 import type { Logger } from "@logtape/logtape";
 import type { Clock } from "../clock.ts";
 import { RangemakerError } from "../errors.ts";
-import { type Cached, createCachedCall } from "../net/cached.ts";
+import { type Cached, createCachedCall } from "../timing/cached.ts";
 import type { CoreClient } from "../net/core_client.ts";
 import { isNodeAway, nullIfUnsupported } from "../net/core_reader.ts";
 import { RpcError } from "../protocol/jsonrpc.ts";

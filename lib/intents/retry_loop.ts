@@ -1,10 +1,10 @@
 import type { Logger } from "@logtape/logtape";
-import { Backoff, SERVICE_WAIT_MAX_MS } from "../net/backoff.ts";
+import { Backoff, SERVICE_WAIT_MAX_MS } from "../timing/backoff.ts";
 import type { Clock } from "../clock.ts";
 import type { RandomSource } from "../random.ts";
 import { messageOf, RangemakerError } from "../errors.ts";
 import type { CoreClient } from "../net/core_client.ts";
-import { PollingLoop } from "../net/polling_loop.ts";
+import { PollingLoop } from "../timing/polling_loop.ts";
 import { redactUrls } from "../redact.ts";
 import { asStoreError } from "./errors.ts";
 import type { Intent } from "./intent.ts";

@@ -34,7 +34,7 @@ import {
   stateAndKeysSchema,
   UNFINISHED,
 } from "./intent_rows.ts";
-import { SharedReservations } from "./shared_reservations.ts";
+import { ReservationTable } from "./reservation_table.ts";
 
 /** Default `before` bound: no upper limit. */
 const NO_BOUND = Number.MAX_SAFE_INTEGER;
@@ -52,7 +52,7 @@ export class IntentStore implements AsyncDisposable {
   readonly damaged: DamagedRows;
   readonly db: SqlDriver;
   readonly service: string;
-  readonly #reservations: SharedReservations;
+  readonly #reservations: ReservationTable;
 
   /** @param service Owner of the intents: the store sees no intents of other services. */
   constructor(db: SqlDriver, service: string) {
@@ -60,7 +60,7 @@ export class IntentStore implements AsyncDisposable {
     this.service = service;
     this.records = new ServiceRecords(db, service);
     this.damaged = new DamagedRows(serviceLog(service));
-    this.#reservations = new SharedReservations(db, service);
+    this.#reservations = new ReservationTable(db, service);
   }
 
   /**

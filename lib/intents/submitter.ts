@@ -64,9 +64,9 @@ export interface IntentHandler {
   /** Called after each attempt that got no answer. */
   onRetry?(intent: Intent): void;
   /** Called after this process has set a final state. */
-  onFinishedHere?(intent: Intent): void;
+  onFinishedByUs?(intent: Intent): void;
   /** Called with each final state that an attempt found or set: another process may have set it. */
-  onFinalState?(intent: Intent): void;
+  onFinished?(intent: Intent): void;
 }
 
 export interface SubmitterOptions {
@@ -154,7 +154,7 @@ export class Submitter {
     try {
       const finished = await this.#sendOrLookUp(intent, options);
       if (finished.state === "committed") guard.onCommitted(finished);
-      handler.onFinalState?.(finished);
+      handler.onFinished?.(finished);
       return finished;
     } catch (thrown) {
       if (!(thrown instanceof RangemakerError)) throw thrown;
@@ -316,7 +316,7 @@ export class Submitter {
       const txHash = intent.transaction?.txHash ?? null;
       throw new OutcomeUnknownError(txHash, "another process has replaced the transaction");
     }
-    if (wasSetHere) handler.onFinishedHere?.(finished);
+    if (wasSetHere) handler.onFinishedByUs?.(finished);
     return finished;
   }
 }

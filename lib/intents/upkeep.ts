@@ -1,6 +1,6 @@
 import type { Logger } from "@logtape/logtape";
 import type { Clock } from "../clock.ts";
-import { PollingLoop } from "../net/polling_loop.ts";
+import { PollingLoop } from "../timing/polling_loop.ts";
 import { StoreDamagedError } from "./errors.ts";
 import type { IntentStore } from "./store.ts";
 

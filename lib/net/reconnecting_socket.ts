@@ -1,4 +1,4 @@
-import type { Backoff } from "./backoff.ts";
+import type { Backoff } from "../timing/backoff.ts";
 import { type Clock, Timers } from "../clock.ts";
 import { originHint } from "./http_request.ts";
 

@@ -2,8 +2,8 @@ import * as z from "zod/mini";
 import { type Clock, Timers } from "../clock.ts";
 import type { RangemakerError } from "../errors.ts";
 import { tryParseJson } from "../json.ts";
-import type { Backoff } from "./backoff.ts";
-import { PollingLoop } from "./polling_loop.ts";
+import type { Backoff } from "../timing/backoff.ts";
+import { PollingLoop } from "../timing/polling_loop.ts";
 import { ReconnectingSocket, type SocketLike } from "./reconnecting_socket.ts";
 
 /** One thing to subscribe to; made by {@link subscription}. */

@@ -3,7 +3,7 @@
  * figures of the operator's page and the headings of the runbook are made from it.
  */
 import { BRIDGE, SOLVER, STORES } from "./money.ts";
-import { NODE, ORACLE, PROXY, SERVICES } from "./services.ts";
+import { NODE, ORACLE, PROXY, SERVICE_PROBLEMS } from "./services.ts";
 import type { Problem } from "./problem.ts";
 
 export { CALIBRATION } from "./money.ts";
@@ -13,7 +13,7 @@ export { beyondBound, fillPlaceholders, isBeyond, type Problem } from "./problem
 
 /** All problems, in the groups of the rules of Prometheus. */
 export const PROBLEM_GROUPS = {
-  services: SERVICES,
+  services: SERVICE_PROBLEMS,
   proxy: PROXY,
   oracle: ORACLE,
   node: NODE,

@@ -27,7 +27,7 @@ export const SERVICE_DOWN = {
   },
 } satisfies Problem;
 
-export const SERVICES: readonly Problem[] = [
+export const SERVICE_PROBLEMS: readonly Problem[] = [
   SERVICE_DOWN,
   {
     name: "ServiceRestarting",

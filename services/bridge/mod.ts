@@ -7,7 +7,7 @@ import { type IntentResources, openIntentResources } from "../../lib/intents/int
 import { IntentService, problemFields } from "../../lib/intents/intent_service.ts";
 import type { IntentHandler } from "../../lib/intents/submitter.ts";
 import { redactUrls } from "../../lib/redact.ts";
-import { createCachedCall, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
+import { createCachedCall, NODE_ANSWER_MS } from "../../lib/timing/cached.ts";
 import type { CoreClient } from "../../lib/net/core_client.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 import { createServiceCommand } from "../../lib/cli/command.ts";
@@ -139,7 +139,7 @@ function createIntents(
     termsOf: (intent) => depositTermsOf(intent, chainId),
     isDoneBefore: isCreditedBefore,
     onRetry: () => metrics.retried(),
-    onFinishedHere(intent) {
+    onFinishedByUs(intent) {
       metrics.finished(intent);
       depositLog.finished(intent);
     },

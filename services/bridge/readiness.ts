@@ -8,9 +8,9 @@ import {
   writeProblem,
 } from "../../lib/http/readiness.ts";
 import type { Clock } from "../../lib/clock.ts";
-import { createCachedCall, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
+import { createCachedCall, NODE_ANSWER_MS } from "../../lib/timing/cached.ts";
 import type { CoreClient } from "../../lib/net/core_client.ts";
-import { PollingLoop } from "../../lib/net/polling_loop.ts";
+import { PollingLoop } from "../../lib/timing/polling_loop.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 import { redactUrls } from "../../lib/redact.ts";
 import { bridgeError } from "./errors.ts";

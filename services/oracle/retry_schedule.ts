@@ -1,6 +1,6 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { RandomSource } from "../../lib/random.ts";
-import { Backoff } from "../../lib/net/backoff.ts";
+import { Backoff } from "../../lib/timing/backoff.ts";
 import type { LimitedEvent, RetryRule } from "./providers/provider.ts";
 
 /** The shortest wait before jitter shortens it by up to half, in milliseconds. */

@@ -1,6 +1,6 @@
 import { HOUR_MS } from "../../lib/time.ts";
 import * as kinds from "../../lib/cli/option_kinds.ts";
-import { SERVICE_WAIT_MAX_MS } from "../../lib/net/backoff.ts";
+import { SERVICE_WAIT_MAX_MS } from "../../lib/timing/backoff.ts";
 import { type OptionsOf, UsageError } from "../../lib/cli/options.ts";
 import {
   corsOriginsOption,

@@ -1,6 +1,6 @@
 import type { Clock } from "../../lib/clock.ts";
 import { serviceLog } from "../../lib/log/logging.ts";
-import { Backoff } from "../../lib/net/backoff.ts";
+import { Backoff } from "../../lib/timing/backoff.ts";
 import { BoundedSocket } from "../../lib/net/bounded_socket.ts";
 import type { Hub } from "./hub/hub.ts";
 import type { UpstreamPort } from "./hub/subscribe_calls.ts";

@@ -58,7 +58,7 @@ interface SolverApiOptions {
  *
  * A bet goes from `POST /execute` to `execution/executor.ts`, which checks it
  * (`risk/pre_trade_checks.ts`) and records it if it fits together with all others
- * (`risk/exposure_limit.ts`, in the transaction of `lib/intents/shared_reservations.ts`).
+ * (`risk/exposure_limit.ts`, in the transaction of `lib/intents/reservation_table.ts`).
  * `lib/intents/submitter.ts` then gets it hedged (`ExecutionPreparation.prepare`) and signed
  * (`lib/intents/transactions.ts`), and sends it.
  */

@@ -4,15 +4,15 @@ import type { IntentResources } from "../../lib/intents/intent_resources.ts";
 import { ChainGuard } from "../../lib/intents/chain_guard.ts";
 import { IntentService } from "../../lib/intents/intent_service.ts";
 import type { IntentHandler } from "../../lib/intents/submitter.ts";
-import { createCachedCall, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
+import { createCachedCall, NODE_ANSWER_MS } from "../../lib/timing/cached.ts";
 import type { Markets } from "../../lib/protocol/markets.ts";
 import type { LocalSigner } from "../../lib/protocol/signature.ts";
-import type { Pricing } from "./create_pricing.ts";
+import type { Pricing } from "./open_pricing.ts";
 import { executionSchema, findThesis } from "./execution/execution.ts";
 import { ExecutionPreparation } from "./execution/execution_preparation.ts";
 import { Executor } from "./execution/executor.ts";
 import { type Hedge, HttpHedge, SimulatedHedge } from "./execution/hedge.ts";
-import { Reservations } from "./execution/reservations.ts";
+import { ReservationReleaser } from "./execution/reservation_releaser.ts";
 import type { SolverMetrics } from "./metrics.ts";
 import type { SolverOptions } from "./options.ts";
 import type { OwnAccount } from "./own_account.ts";
@@ -21,7 +21,7 @@ import { Quoter } from "./quoting/quoter.ts";
 import type { ExposureBook } from "./risk/exposure_book.ts";
 import { ExposureLimit } from "./risk/exposure_limit.ts";
 import { PreTradeChecks } from "./risk/pre_trade_checks.ts";
-import { executionLog } from "./shared/execution_log.ts";
+import { solverLog } from "./shared/solver_log.ts";
 
 /** The parts of the solver that others are created from; `solver.ts` creates each once. */
 export interface SolverParts extends IntentResources {
@@ -42,7 +42,7 @@ export function createTrading(options: SolverOptions, parts: SolverParts) {
   const exposureLimit = new ExposureLimit({
     book: exposure,
     refreshBook: () => store.refreshReservations(exposure),
-    onNear: executionLog.exposure,
+    onNear: solverLog.exposure,
   });
   const quoter = new Quoter({
     ...parts,
@@ -60,7 +60,7 @@ export function createTrading(options: SolverOptions, parts: SolverParts) {
       return found !== "missing" && found !== "rewound";
     },
   });
-  const reservations = new Reservations({
+  const reservations = new ReservationReleaser({
     ...parts,
     book: exposure,
     requireChain: () => guard.requireChain(),
@@ -98,22 +98,22 @@ export function createTrading(options: SolverOptions, parts: SolverParts) {
 /** Prepares executions, and tells the other parts of the solver how they end. */
 function intentHandler(
   preparation: ExecutionPreparation,
-  reservations: Reservations,
+  reservations: ReservationReleaser,
   metrics: SolverMetrics,
 ): IntentHandler {
   return {
     termsOf: (intent) => preparation.termsOf(intent),
     beforeSigning: (intent) => preparation.prepare(intent),
-    onFinishedHere(intent) {
+    onFinishedByUs(intent) {
       metrics.executionFinished(intent);
-      executionLog.finished(intent);
+      solverLog.finished(intent);
       // The row of an execution that failed as damaged may have no quote.
       const quote = executionSchema.safeParse(JSON.parse(intent.payload)).data?.quote;
       if (quote === undefined) return;
       if (intent.state === "committed") metrics.betCommitted(quote);
       else preparation.onFailed(intent, quote);
     },
-    onFinalState: (intent) => reservations.onExecutionFinished(intent),
+    onFinished: (intent) => reservations.onExecutionFinished(intent),
   };
 }
 

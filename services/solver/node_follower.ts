@@ -3,7 +3,7 @@ import type { Clock } from "../../lib/clock.ts";
 import { requireChainId } from "../../lib/intents/chain_guard.ts";
 import { serviceLog } from "../../lib/log/logging.ts";
 import { ProblemTracker } from "../../lib/log/problem_tracker.ts";
-import { Backoff, SERVICE_WAIT_MAX_MS } from "../../lib/net/backoff.ts";
+import { Backoff, SERVICE_WAIT_MAX_MS } from "../../lib/timing/backoff.ts";
 import type { CoreClient } from "../../lib/net/core_client.ts";
 import { pagesOf } from "../../lib/net/core_reader.ts";
 import type { SocketLike } from "../../lib/net/reconnecting_socket.ts";
@@ -12,7 +12,7 @@ import { nodePriceSchema } from "../../lib/protocol/price.ts";
 import { THESES_PAGE_MAX } from "../../lib/protocol/methods/reads.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 import { type Thesis, thesisSchema } from "../../lib/protocol/thesis.ts";
-import type { Reservations } from "./execution/reservations.ts";
+import type { ReservationReleaser } from "./execution/reservation_releaser.ts";
 import type { MarketData } from "./market/market_data.ts";
 import type { Quoter } from "./quoting/quoter.ts";
 import type { ExposureBook } from "./risk/exposure_book.ts";
@@ -38,7 +38,7 @@ interface NodeFollowerOptions {
   exposure: ExposureBook;
   quoter: Pick<Quoter, "setChainMinimum">;
   /** Reservations to release as theses settle; undefined in a dry run. */
-  reservations: Pick<Reservations, "onThesisChanged" | "reconcileOrLog"> | undefined;
+  reservations: Pick<ReservationReleaser, "onThesisChanged" | "reconcileOrLog"> | undefined;
   /** Gets the prices; undefined if the strategy needs none. */
   marketData: MarketData | undefined;
   /** Opens a socket, for tests; the platform's by default. */

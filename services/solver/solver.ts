@@ -10,12 +10,12 @@ import { documentedHandler } from "../../lib/http/openapi.ts";
 import { type RunningService, startOrClose, startService } from "../../lib/http/service.ts";
 import { openIntentResources } from "../../lib/intents/intent_resources.ts";
 import { type IntentService, problemFields } from "../../lib/intents/intent_service.ts";
-import { createCachedCall, NODE_ANSWER_MS } from "../../lib/net/cached.ts";
+import { createCachedCall, NODE_ANSWER_MS } from "../../lib/timing/cached.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 import { createSolverApi } from "./api.ts";
-import { createPricing } from "./create_pricing.ts";
+import { openPricing } from "./open_pricing.ts";
 import { createTrading, type SolverParts } from "./create_trading.ts";
-import { executionLog } from "./shared/execution_log.ts";
+import { solverLog } from "./shared/solver_log.ts";
 import { decodeBet } from "./execution/execution.ts";
 import { createNodeFollower } from "./node_follower.ts";
 import { reportAccount, reportCalibration, reportExposure } from "./gauges.ts";
@@ -63,7 +63,7 @@ async function openParts(
   reportExposure(registry, exposure);
   const account = new OwnAccount(shortTimeoutNode, signer.address, clock);
   opened.defer(reportAccount(registry, account.read));
-  const pricing = await createPricing(options, { ...resources, markets, exposure });
+  const pricing = await openPricing(options, { ...resources, markets, exposure });
   opened.defer(() => pricing.stop());
   reportCalibration(registry, () => pricing.marketData?.calibration() ?? []);
   return { ...resources, registry, markets, metrics, signer, exposure, account, pricing };
@@ -135,7 +135,7 @@ function createApi(
 async function logStart(options: SolverOptions, account: OwnAccount, solver: Address) {
   const { pricing, maxRisk, maxExposure, chainId, rpcUrl, database, dryRun } = options;
   const { balance, readAtMs } = await account.lastKnown();
-  executionLog.started({
+  solverLog.started({
     address: solver,
     balance: readAtMs === null ? null : balance,
     pricing,
@@ -146,7 +146,7 @@ async function logStart(options: SolverOptions, account: OwnAccount, solver: Add
     database,
     dryRun,
   });
-  if (!dryRun && pricing === "mock") executionLog.mockPricing();
+  if (!dryRun && pricing === "mock") solverLog.mockPricing();
 }
 
 function healthRoute({ problem }: IntentService, solver: Address, dryRun: boolean) {

@@ -1,7 +1,7 @@
 /** The demo's line while a bet runs: where the price is in its range, and the time left. */
 import type { ShowProgress } from "../../lib/cli/terminal.ts";
 import type { Clock } from "../../lib/clock.ts";
-import { PollingLoop } from "../../lib/net/polling_loop.ts";
+import { PollingLoop } from "../../lib/timing/polling_loop.ts";
 import { formatPrice } from "../../lib/protocol/price.ts";
 import type { Bet } from "../../lib/protocol/bet.ts";
 

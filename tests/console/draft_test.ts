@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import {
   amountText,
-  betOf,
+  betFromDraft,
   type DraftFields,
   draftOf,
   fieldsOf,
@@ -170,9 +170,9 @@ Deno.test("parseFields: for a text without a number, the error asks for one", ()
   assert.deepEqual(errorOf("1000000000000000"), large);
 });
 
-Deno.test("betOf: times are relative to the moment of the quote", () => {
+Deno.test("betFromDraft: times are relative to the moment of the quote", () => {
   const { draft = assert.fail(), betAmount = 0n } = parseFields(FIELDS);
-  const bet = betOf("ETH/USDT", draft, betAmount, 1_000_000.4);
+  const bet = betFromDraft("ETH/USDT", draft, betAmount, 1_000_000.4);
   assert.equal(bet.startTime, 1_008_000);
   assert.equal(bet.endTime, 1_023_000);
   assert.equal(bet.deadline, 1_030_000);

@@ -5,7 +5,7 @@ import {
   explain,
   EXPLAINED_CODES,
 } from "../../services/console/page/data/explain.ts";
-import { REFUSAL_TEXTS } from "../../services/console/page/maker/refusals.ts";
+import { REFUSAL_TEXTS } from "../../services/console/page/maker/answers.ts";
 
 Deno.test("explain: every code with an explanation is in the documents", () => {
   const documents = ["reference", "protocol", "client"]

@@ -7,7 +7,11 @@ import { seededRandom } from "../../lib/random.ts";
 import { Simulation } from "../../services/exchanges/simulation.ts";
 import { PriceSeries } from "../../services/console/page/data/price_series.ts";
 import { DraftStore } from "../../services/console/page/trade/draft_store.ts";
-import { betOf, type Draft, suggestedDraft } from "../../services/console/page/trade/draft.ts";
+import {
+  betFromDraft,
+  type Draft,
+  suggestedDraft,
+} from "../../services/console/page/trade/draft.ts";
 import { estimateBox, isNear, refusalWarning } from "../../services/console/page/trade/odds.ts";
 import { AGGREGATIONS } from "../../services/oracle/aggregation.ts";
 import { TapeMarket } from "../../services/solver/backtest/tape_market.ts";
@@ -93,7 +97,7 @@ async function makeAndSign(
     }
     if (nowMs < startMs + WARM_UP_MS || (nowMs - startMs) % EVERY_MS !== 0) continue;
     const move = series.secondMove();
-    const asked = betOf(symbol, makeBox(price, move, random), AMOUNT, nowMs);
+    const asked = betFromDraft(symbol, makeBox(price, move, random), AMOUNT, nowMs);
     const termsOf = ({ symbol: _, deadline: __, ...terms }: typeof asked): Bet => (
       { ...terms, thesisType: "box", base, quote }
     );

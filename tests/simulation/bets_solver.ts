@@ -7,7 +7,7 @@ import { StoreError } from "../../lib/intents/errors.ts";
 import { TransactionBuilder } from "../../lib/intents/transactions.ts";
 import { createRetryLoop } from "../../lib/intents/retry_loop.ts";
 import { Submitter } from "../../lib/intents/submitter.ts";
-import { PollingLoop } from "../../lib/net/polling_loop.ts";
+import { PollingLoop } from "../../lib/timing/polling_loop.ts";
 import { SLOT_MS } from "../../lib/protocol/constants.ts";
 import type { ExecuteResult } from "../../lib/protocol/answers.ts";
 import type { UnsignedQuote } from "../../lib/protocol/quote.ts";
@@ -18,7 +18,7 @@ import { decodeBet, type ExecutionRequest } from "../../services/solver/executio
 import { ExecutionPreparation } from "../../services/solver/execution/execution_preparation.ts";
 import { Executor } from "../../services/solver/execution/executor.ts";
 import type { Hedge } from "../../services/solver/execution/hedge.ts";
-import { Reservations } from "../../services/solver/execution/reservations.ts";
+import { ReservationReleaser } from "../../services/solver/execution/reservation_releaser.ts";
 import { forecastOf } from "../../services/solver/pricing/volatility_forecast.ts";
 import { BarrierStrategy } from "../../services/solver/pricing/barrier_strategy.ts";
 import { QuoteSigner } from "../../services/solver/quoting/quote_signer.ts";
@@ -48,7 +48,7 @@ export class BetsSolver {
   readonly #executor: Executor;
   readonly #submitter: Submitter;
   readonly #retries: PollingLoop;
-  readonly #reservations: Reservations;
+  readonly #reservations: ReservationReleaser;
   readonly #reconciler: PollingLoop;
   readonly #started: Promise<void>;
   #isConnected = false;
@@ -84,7 +84,7 @@ export class BetsSolver {
     const dead = (thrown: unknown) => {
       throw thrown instanceof Died ? new StoreError(thrown.message) : thrown;
     };
-    this.#reservations = new Reservations({
+    this.#reservations = new ReservationReleaser({
       store: {
         find: (key) => store.find(key).catch(dead),
         refreshReservations: (book) => store.refreshReservations(book).catch(dead),
@@ -121,7 +121,7 @@ export class BetsSolver {
       handler: {
         termsOf: (intent) => preparation.termsOf(intent),
         beforeSigning: (intent) => preparation.prepare(intent),
-        onFinalState: (intent) => this.#reservations.onExecutionFinished(intent),
+        onFinished: (intent) => this.#reservations.onExecutionFinished(intent),
       },
     });
     this.#retries = createRetryLoop(this.#submitter, {

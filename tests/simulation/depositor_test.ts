@@ -10,7 +10,7 @@ import { setImmediate } from "node:timers/promises";
 import { getLogger } from "@logtape/logtape";
 import type { RandomSource } from "../../lib/random.ts";
 import { NodeUnreachableError } from "../../lib/net/core_reader.ts";
-import type { PollingLoop } from "../../lib/net/polling_loop.ts";
+import type { PollingLoop } from "../../lib/timing/polling_loop.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { withFaultPoints } from "../support/fault_points.ts";
 import { SqliteDriver } from "../../lib/intents/sqlite_driver.ts";

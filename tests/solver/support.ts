@@ -21,7 +21,7 @@ import type { Hex } from "../../lib/protocol/scalars.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
 import { decodeBet } from "../../services/solver/execution/execution.ts";
 import { ExposureBook } from "../../services/solver/risk/exposure_book.ts";
-import type { AdmissionFacts } from "../../services/solver/risk/exposure_limit.ts";
+import type { BookSnapshot } from "../../services/solver/risk/exposure_limit.ts";
 import { eventually } from "../support/eventually.ts";
 
 /** The chain of these tests. */
@@ -188,7 +188,7 @@ export function stakeOf(risk: bigint): UnsignedQuote {
 }
 
 /** Both sides have more than any bet needs, and nothing was under way. */
-export const plenty: AdmissionFacts = {
+export const plenty: BookSnapshot = {
   balances: { user: 10n ** 18n, solver: 10n ** 18n },
   inFlightBefore: { keys: new Set(), newestSequence: 0 },
 };

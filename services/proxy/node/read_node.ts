@@ -1,5 +1,5 @@
 import { Counter, Gauge, type Registry } from "prom-client";
-import { Backoff } from "../../../lib/net/backoff.ts";
+import { Backoff } from "../../../lib/timing/backoff.ts";
 import type { RandomSource } from "../../../lib/random.ts";
 
 /** The newest block of a node. */

@@ -13,7 +13,7 @@ interface Series<L extends string> {
  * once, and an observation costs an addition or two. It is scraped like any other. The inherited
  * `observe` is not used.
  */
-export class PresetHistogram<L extends string> extends Histogram<L> {
+export class HotHistogram<L extends string> extends Histogram<L> {
   readonly #name: string;
   readonly #help: string;
   readonly #buckets: number[];
@@ -63,13 +63,13 @@ export class PresetHistogram<L extends string> extends Histogram<L> {
   }
 }
 
-/** A series of a {@link SeriesCounter}. */
+/** A series of a {@link HotCounter}. */
 export interface CounterSeries {
   count: number;
 }
 
 /** A counter for hot paths: a series is looked up once, and is a plain number until a scrape. */
-export class SeriesCounter<L extends string> extends Counter<L> {
+export class HotCounter<L extends string> extends Counter<L> {
   readonly #all: { labels: Record<L, string>; series: CounterSeries }[];
 
   constructor(registry: Registry, name: string, help: string, ...labelNames: L[]) {

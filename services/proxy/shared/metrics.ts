@@ -1,7 +1,7 @@
 import type { Counter, Registry } from "prom-client";
 import { metricsIn } from "../../../lib/http/metrics.ts";
 import { allMethods } from "../../../lib/protocol/methods/all.ts";
-import { memoize, PresetHistogram, SeriesCounter } from "./hot_metrics.ts";
+import { HotCounter, HotHistogram, memoize } from "./hot_metrics.ts";
 
 /** Further method names are counted as `other`, because callers choose names freely. */
 const UNKNOWN_METHODS_MAX = 180;
@@ -52,10 +52,10 @@ export type Target = "read" | "write";
 /** Counts and times of calls: they are on the path of every read, so a series is looked up once. */
 function callMetrics(registry: Registry) {
   const latency = (name: string, help: string) => {
-    const histogram = new PresetHistogram(registry, name, help, LATENCY_BUCKETS, "target");
+    const histogram = new HotHistogram(registry, name, help, LATENCY_BUCKETS, "target");
     return memoize((target: string) => histogram.series({ target }));
   };
-  const requests = new SeriesCounter(
+  const requests = new HotCounter(
     registry,
     "proxy_http_requests_total",
     "HTTP requests by method, target (read, write, mixed, or proxy for its own) and status.",
@@ -67,7 +67,7 @@ function callMetrics(registry: Registry) {
     "proxy_http_request_duration_seconds",
     "Duration of JSON-RPC requests over HTTP, by target.",
   );
-  const calls = new SeriesCounter(
+  const calls = new HotCounter(
     registry,
     "proxy_rpc_methods_total",
     "RPC calls by method name, over HTTP and WebSocket.",

@@ -6,7 +6,7 @@ import type { TransactionTerms } from "../../../lib/intents/transactions.ts";
 import { NewestMap } from "../../../lib/newest_map.ts";
 import type { Quote } from "../../../lib/protocol/quote.ts";
 import { hash32Schema } from "../../../lib/protocol/scalars.ts";
-import { executionLog } from "../shared/execution_log.ts";
+import { solverLog } from "../shared/solver_log.ts";
 import type { QuoteSigner } from "../quoting/quote_signer.ts";
 import type { ExposureBook } from "../risk/exposure_book.ts";
 import type { PreTradeChecks } from "../risk/pre_trade_checks.ts";
@@ -77,7 +77,7 @@ export class ExecutionPreparation {
       }
       throw thrown;
     }
-    executionLog.hedged(key, quote);
+    solverLog.hedged(key, quote);
     try {
       this.#recheck(quote, "hedge");
     } catch (thrown) {
@@ -99,7 +99,7 @@ export class ExecutionPreparation {
 
   #reportUnused(key: string, quote: Quote): void {
     this.#hedges.set(key, false);
-    if (!this.#options.hedge.isSimulated) executionLog.hedgeUnused(key, quote);
+    if (!this.#options.hedge.isSimulated) solverLog.hedgeUnused(key, quote);
   }
 
   #recheck(quote: Quote, after: "hold" | "hedge"): void {

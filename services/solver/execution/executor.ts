@@ -18,9 +18,9 @@ import { requireSignerForChain, SignatureError } from "../../../lib/protocol/sig
 import { RangemakerError } from "../../../lib/errors.ts";
 import { encodeExecution, type Execution, type ExecutionRequest, resultOf } from "./execution.ts";
 import type { ExecutionPreparation } from "./execution_preparation.ts";
-import { executionLog } from "../shared/execution_log.ts";
+import { solverLog } from "../shared/solver_log.ts";
 import { PricingRefusedError } from "../pricing/strategy.ts";
-import type { AdmissionFacts, ExposureLimit } from "../risk/exposure_limit.ts";
+import type { BookSnapshot, ExposureLimit } from "../risk/exposure_limit.ts";
 import type { PreTradeChecks } from "../risk/pre_trade_checks.ts";
 import type { QuoteSigner } from "../quoting/quote_signer.ts";
 
@@ -119,11 +119,11 @@ export class Executor {
       // Otherwise another process has accepted the quote.
       if (insertion.inserted) {
         preparation.onRecorded(insertion.intent, execution);
-        executionLog.accepted(quoteHash, quote);
+        solverLog.accepted(quoteHash, quote);
       }
       return insertion;
     } catch (thrown) {
-      if (thrown instanceof RangemakerError) executionLog.refused(quoteHash, quote, thrown);
+      if (thrown instanceof RangemakerError) solverLog.refused(quoteHash, quote, thrown);
       if (!(thrown instanceof PricingRefusedError) || thrown.retry === "later") throw thrown;
       const refused = this.#intentOf(quoteHash, execution);
       const intent = await intents.store.insertFailed(refused, failureOf(thrown));
@@ -133,7 +133,7 @@ export class Executor {
     }
   }
 
-  async #insert(quoteHash: Hex, execution: Execution, facts: AdmissionFacts): Promise<Insertion> {
+  async #insert(quoteHash: Hex, execution: Execution, facts: BookSnapshot): Promise<Insertion> {
     const { intents, exposureLimit, releaseSettled } = this.#options;
     const admission = exposureLimit.admission(quoteHash, execution.quote, facts);
     const insert = () => intents.store.insert(this.#intentOf(quoteHash, execution), admission);

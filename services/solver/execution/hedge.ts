@@ -5,7 +5,7 @@ import { tryParseJson } from "../../../lib/json.ts";
 import { NetworkError, request } from "../../../lib/net/http_request.ts";
 import { type Quote, quoteToWire } from "../../../lib/protocol/quote.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
-import { executionLog } from "../shared/execution_log.ts";
+import { solverLog } from "../shared/solver_log.ts";
 import { solverError } from "../shared/errors.ts";
 import { riskOf } from "../../../lib/protocol/bet.ts";
 
@@ -105,7 +105,7 @@ export class HttpHedge implements Hedge {
     quoteHash: Hex,
     { reason, status, cause }: { reason: string; status?: number; cause: unknown },
   ): RangemakerError {
-    executionLog.hedgeFailed(quoteHash, {
+    solverLog.hedgeFailed(quoteHash, {
       // Neither the path nor the query, which may contain a key.
       service: new URL(this.#options.url).origin,
       status,

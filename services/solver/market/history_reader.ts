@@ -2,7 +2,7 @@ import type { Clock } from "../../../lib/clock.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import type { CoreClient } from "../../../lib/net/core_client.ts";
 import { pagesOf } from "../../../lib/net/core_reader.ts";
-import { PollingLoop } from "../../../lib/net/polling_loop.ts";
+import { PollingLoop } from "../../../lib/timing/polling_loop.ts";
 import { RING_SLOTS_DEFAULT } from "../../../lib/prices/price_ring.ts";
 import { SLOT_MS } from "../../../lib/protocol/constants.ts";
 import type { Market } from "../../../lib/protocol/markets.ts";

@@ -4,7 +4,7 @@ import { messageOf } from "../../../lib/errors.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import type { ServiceRecords } from "../../../lib/intents/service_records.ts";
 import type { ExchangeHistory } from "../../../lib/net/exchange_history.ts";
-import { PollingLoop } from "../../../lib/net/polling_loop.ts";
+import { PollingLoop } from "../../../lib/timing/polling_loop.ts";
 import type { Market, Markets } from "../../../lib/protocol/markets.ts";
 import { describeIssue } from "../../../lib/protocol/describe_input.ts";
 import { CANDLE_MS } from "../pricing/candle.ts";

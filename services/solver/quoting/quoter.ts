@@ -3,7 +3,7 @@ import type { Quote, QuoteRequest } from "../../../lib/protocol/quote.ts";
 import type { Markets } from "../../../lib/protocol/markets.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
 import type { Clock } from "../../../lib/clock.ts";
-import { executionLog } from "../shared/execution_log.ts";
+import { solverLog } from "../shared/solver_log.ts";
 import { LIMITS } from "../shared/limits.ts";
 import { requireDeadline, requireRules, requireStart, type TimeBounds } from "./quote_rules.ts";
 import type { QuoteSigner } from "./quote_signer.ts";
@@ -75,7 +75,7 @@ export class Quoter {
     const { payout, details: pricing } = this.#price(request);
     const unsigned = { solver: signer.address, user, ...betOf(request), payout, deadline };
     const quoteHash = hashQuote(unsigned, chainId);
-    executionLog.quoted(quoteHash, unsigned);
+    solverLog.quoted(quoteHash, unsigned);
     const signature = signer.sign(quoteHash, pricing?.probability);
     return { quote: { ...unsigned, signature }, quoteHash, pricing };
   }

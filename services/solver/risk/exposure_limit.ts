@@ -21,7 +21,7 @@ const WARNING_PERCENT = { raiseAt: 80n, clearBelow: 70n };
 const ESTIMATE_BETS_MAX = 1_000;
 
 /** Balances of both sides, and the intents under way before the node was asked. */
-export interface AdmissionFacts {
+export interface BookSnapshot {
   balances: Balances;
   inFlightBefore: InFlight;
 }
@@ -46,7 +46,7 @@ export class ExposureLimit {
   admission(
     quoteHash: string,
     bet: ReservedBet,
-    { balances, inFlightBefore }: AdmissionFacts,
+    { balances, inFlightBefore }: BookSnapshot,
   ): Admission {
     const { book } = this.#options;
     return {

@@ -63,8 +63,8 @@ export class World implements AsyncDisposable {
         termsOf: () => TERMS,
         isDoneBefore: (receipt) => this.isDoneBefore(receipt),
         onRetry: (intent) => this.#report("retry", intent),
-        onFinishedHere: (intent) => this.#report("final", intent),
-        onFinalState: ({ state }) => this.ended.push(state),
+        onFinishedByUs: (intent) => this.#report("final", intent),
+        onFinished: ({ state }) => this.ended.push(state),
       },
     });
   }

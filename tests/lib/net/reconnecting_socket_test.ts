@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { Backoff } from "../../../lib/net/backoff.ts";
+import { Backoff } from "../../../lib/timing/backoff.ts";
 import {
   ReconnectingSocket,
   type ReconnectingSocketOptions,

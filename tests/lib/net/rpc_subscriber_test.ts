@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { setImmediate } from "node:timers";
 import { z } from "zod";
 import { RangemakerError } from "../../../lib/errors.ts";
-import { Backoff } from "../../../lib/net/backoff.ts";
+import { Backoff } from "../../../lib/timing/backoff.ts";
 import {
   createSubscription,
   RpcSubscriber,

@@ -1,7 +1,7 @@
 /** The hub's connection to real nodes, under a clock that the test moves. */
 import assert from "node:assert/strict";
 import { Registry } from "prom-client";
-import { Backoff } from "../../../lib/net/backoff.ts";
+import { Backoff } from "../../../lib/timing/backoff.ts";
 import { BoundedSocket } from "../../../lib/net/bounded_socket.ts";
 import { SubscriptionSocket } from "../../../services/proxy/node/subscription_socket.ts";
 import { ProxyMetrics } from "../../../services/proxy/shared/metrics.ts";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { Registry } from "prom-client";
 import { ProxyMetrics } from "../../../services/proxy/shared/metrics.ts";
-import { Backoff } from "../../../lib/net/backoff.ts";
+import { Backoff } from "../../../lib/timing/backoff.ts";
 import { BoundedSocket } from "../../../lib/net/bounded_socket.ts";
 import {
   ALSO_OVER_HTTP_AFTER_MS,

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { Histogram, Registry } from "prom-client";
-import { PresetHistogram } from "../../../services/proxy/shared/hot_metrics.ts";
+import { HotHistogram } from "../../../services/proxy/shared/hot_metrics.ts";
 
 const NAME = "took_seconds";
 const HELP = "Time taken.";
 const BUCKETS = [0.001, 0.01, 0.5, 2];
 
-Deno.test("PresetHistogram: has the same output as prom-client's histogram", async () => {
+Deno.test("HotHistogram: has the same output as prom-client's histogram", async () => {
   const observation = fc.record({
     target: fc.constantFrom("read", "write"),
     value: fc.oneof(fc.constantFrom(0, ...BUCKETS), fc.double({ min: 0, max: 3, noNaN: true })),
@@ -25,7 +25,7 @@ Deno.test("PresetHistogram: has the same output as prom-client's histogram", asy
 });
 
 function ours(registry: Registry) {
-  const histogram = new PresetHistogram(registry, NAME, HELP, BUCKETS, "target");
+  const histogram = new HotHistogram(registry, NAME, HELP, BUCKETS, "target");
   const series = new Map<string, (value: number) => void>();
   return (target: string, value: number) => {
     if (!series.has(target)) series.set(target, histogram.series({ target }));

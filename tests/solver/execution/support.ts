@@ -15,7 +15,7 @@ import {
 import { Executor, type ExecutorOptions } from "../../../services/solver/execution/executor.ts";
 import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
 import type { Hedge } from "../../../services/solver/execution/hedge.ts";
-import { Reservations } from "../../../services/solver/execution/reservations.ts";
+import { ReservationReleaser } from "../../../services/solver/execution/reservation_releaser.ts";
 import {
   ExposureLimit,
   type ExposureLimitOptions,
@@ -92,7 +92,7 @@ function createExecutor(hedge: Hedge, overrides: Overrides) {
   });
   /** Throws the test's error unless the node has the chain of the store. */
   const chain = { require: () => Promise.resolve() };
-  const reservations = new Reservations({
+  const reservations = new ReservationReleaser({
     store,
     book: exposure,
     node: {
@@ -119,7 +119,7 @@ function createExecutor(hedge: Hedge, overrides: Overrides) {
     handler: {
       termsOf: (intent) => preparation.termsOf(intent),
       beforeSigning: (intent) => preparation.prepare(intent),
-      onFinalState: (intent) => reservations.onExecutionFinished(intent),
+      onFinished: (intent) => reservations.onExecutionFinished(intent),
     },
     node: submissionNode,
   });

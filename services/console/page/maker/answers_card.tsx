@@ -11,7 +11,7 @@ import {
   REQUESTS,
   startText,
   SUCCESSES,
-} from "./refusals.ts";
+} from "./answers.ts";
 
 /** The solver's answers by code, each with its share, since its start. */
 export function Answers({ metrics }: { metrics: Metrics }) {

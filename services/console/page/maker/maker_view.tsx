@@ -19,7 +19,7 @@ import {
 } from "./maker_watch.ts";
 import { OpenBets } from "./open_bets.tsx";
 import { ResultsCard } from "./results_card.tsx";
-import { startOf } from "./refusals.ts";
+import { startOf } from "./answers.ts";
 import { Risk, SolverRisk } from "./risk_card.tsx";
 
 /** The maker's view: the money, risk and results of the solver. It polls only while it is shown. */

@@ -6,7 +6,7 @@ import { formatUsdc, shortAddress } from "../parts/format.ts";
 import { explain, explainDeposit } from "../data/explain.ts";
 import { numberError, parseDecimal } from "./input.ts";
 import { chainObstacle } from "./next_step.ts";
-import { switchChain } from "./slip_facts.ts";
+import { switchChain } from "./situation.ts";
 
 /** Account setup: choose a key, then get funds. */
 export function AccountPanel({ model }: { model: PageModel }) {

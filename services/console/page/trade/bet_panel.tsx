@@ -8,7 +8,7 @@ import { parseDuration, unitOf } from "./input.ts";
 import { fieldErrorsOf } from "./next_step.ts";
 import { QuoteButton } from "./quote_button.tsx";
 import { LiveQuote, PlacedBet } from "./quote_panel.tsx";
-import { obstacleNow, situationOf } from "./slip_facts.ts";
+import { obstacleNow, situationOf } from "./situation.ts";
 
 interface BetPanelProps {
   model: PageModel;

@@ -5,7 +5,7 @@ import type { ResolvedBet } from "../data/bet_keeper.ts";
 import { explain } from "../data/explain.ts";
 import type { Session, User } from "../data/session.ts";
 import {
-  betOf,
+  betFromDraft,
   type Draft,
   type DraftFields,
   EMPTY_FIELDS,
@@ -126,7 +126,7 @@ export class BetSlip {
     const { draft, betAmount } = this.parsed.value;
     if (draft === undefined || betAmount === undefined) return undefined;
     const nowMs = this.#options.serverClock.now();
-    return betOf(this.symbol.value, draft, betAmount, nowMs);
+    return betFromDraft(this.symbol.value, draft, betAmount, nowMs);
   }
 
   /** Applies the user's input. A signed bet is not changed any more. */

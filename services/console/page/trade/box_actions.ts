@@ -12,8 +12,8 @@ import {
   timesOf,
 } from "./draft.ts";
 import { isFix, spokenText } from "./next_step.ts";
-import { focusChart, showChart } from "./show_chart.ts";
-import { obstacleNow, switchChain } from "./slip_facts.ts";
+import { focusChart, showChart } from "./focus.ts";
+import { obstacleNow, switchChain } from "./situation.ts";
 
 /** A box around the price for the times in the fields. @param kept A box whose height is kept. */
 export function suggestionOf({ feed }: PageModel, slip: BetSlip, kept?: Draft): Draft | undefined {

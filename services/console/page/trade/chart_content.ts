@@ -10,9 +10,9 @@ import { betAt, boxOfDraft, boxOfQuote, boxOfThesis, type ChartBox } from "./cha
 import type { ChartContent } from "./chart_frame.ts";
 import type { ChartProbe } from "./chart_probe.ts";
 import type { Draft } from "./draft.ts";
-import { isOld } from "./market_state.ts";
+import { isOld } from "./price_label.ts";
 import { signableMs } from "./quote_life.ts";
-import { estimateNow } from "./slip_facts.ts";
+import { estimateNow } from "./situation.ts";
 
 /** Everything that the chart of a market shows and changes. */
 export interface ChartSource {

@@ -6,7 +6,7 @@ import type { MarketState } from "../data/price_feed.ts";
 import type { Point, PriceSeries } from "../data/price_series.ts";
 import { durationText, formatQuotePrice, formatTime } from "../parts/format.ts";
 import type { BetSlip } from "./bet_slip.ts";
-import { betOf, type Draft, draftOf } from "./draft.ts";
+import { betFromDraft, type Draft, draftOf } from "./draft.ts";
 import { parseDecimal } from "./input.ts";
 import { multiplierOf } from "./odds.ts";
 
@@ -75,7 +75,8 @@ export class ChartProbe {
     const isFresh = model.stateOf(symbol) === "fresh" && slip.stage.peek().name === "draft";
     if (!isFresh || spot === undefined || place.time < nowMs) return undefined;
     const draft = draftAt(place, nowMs, { futureMs: endMs - nowMs, spot });
-    return draft && betOf(symbol, draft, parseDecimal(slip.fields.peek().amount) ?? STAKE, nowMs);
+    return draft &&
+      betFromDraft(symbol, draft, parseDecimal(slip.fields.peek().amount) ?? STAKE, nowMs);
   }
 }
 

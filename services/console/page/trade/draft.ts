@@ -279,7 +279,7 @@ export function repeatedDraft(
 }
 
 /** The bet for a draft that is quoted now. */
-export function betOf(symbol: string, draft: Draft, betAmount: bigint, nowMs: number): Bet {
+export function betFromDraft(symbol: string, draft: Draft, betAmount: bigint, nowMs: number): Bet {
   const { lowerPrice, upperPrice, startsInMs, durationMs } = draft;
   const startTime = Math.round(nowMs + startsInMs);
   return {

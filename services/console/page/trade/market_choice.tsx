@@ -2,7 +2,7 @@ import { useComputed, useSignal } from "@preact/signals";
 import type { PageModel } from "../data/page_model.ts";
 import type { BetSlip } from "./bet_slip.ts";
 import { describeDraft } from "./draft.ts";
-import { isOld, priceText } from "./market_state.ts";
+import { isOld, priceText } from "./price_label.ts";
 
 /** Buttons that choose the market, with its price. */
 export function MarketChoice({ model, slip }: { model: PageModel; slip: BetSlip }) {

@@ -7,7 +7,7 @@ import type { BetSlip } from "./bet_slip.ts";
 import { isSameBet } from "./draft.ts";
 import { isFix } from "./next_step.ts";
 import { refusalWarning, warningOf, withChance } from "./odds.ts";
-import { estimateNow, obstacleNow } from "./slip_facts.ts";
+import { estimateNow, obstacleNow } from "./situation.ts";
 import { leastOf, Terms } from "./terms.tsx";
 
 /** The button for a quote, after the present obstacle, the terms, and the field of the amount. */

@@ -16,7 +16,7 @@ import type { BetSlip } from "./bet_slip.ts";
 import { runText } from "./chart_boxes.ts";
 import { quoteStepOf } from "./next_step.ts";
 import { repricedText, warningOf } from "./odds.ts";
-import { showChart } from "./show_chart.ts";
+import { showChart } from "./focus.ts";
 import type { LiveStage, PlacedStage } from "./stage.ts";
 import { leastOf, Terms } from "./terms.tsx";
 

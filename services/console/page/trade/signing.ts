@@ -7,7 +7,7 @@ import {
   RangemakerError,
 } from "@rangemaker/client";
 import type { User } from "../data/session.ts";
-import { betOf, QUOTE_LIFE_MS } from "./draft.ts";
+import { betFromDraft, QUOTE_LIFE_MS } from "./draft.ts";
 import { ADVICE, isNear } from "./odds.ts";
 import { signableMs } from "./quote_life.ts";
 import type { SlipVoiceOptions } from "./slip_voice.ts";
@@ -64,7 +64,7 @@ export async function* signingStages(
   const before = { payout: first.quote.payout, isQuote: true };
   const box = { lowerPrice, upperPrice, durationMs: endTime - startTime };
   const quoteIn = (startsInMs: number) => {
-    const bet = betOf(symbol, { ...box, startsInMs }, betAmount, serverClock.now());
+    const bet = betFromDraft(symbol, { ...box, startsInMs }, betAmount, serverClock.now());
     return user.client.quote(bet);
   };
   let current = stage;

@@ -19,8 +19,8 @@ import { pastShare } from "./chart_scales.ts";
 import { spanFor } from "./chart_spans.ts";
 import { estimateBox } from "./odds.ts";
 import { followHistory } from "./quote_history.ts";
-import { focusNextStep, showChart } from "./show_chart.ts";
-import { obstacleNow } from "./slip_facts.ts";
+import { focusNextStep, showChart } from "./focus.ts";
+import { obstacleNow } from "./situation.ts";
 import { YourBets } from "./your_bets.tsx";
 
 /** The market that is shown first, if it exists: its prices move the most visibly. */

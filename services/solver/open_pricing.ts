@@ -38,7 +38,7 @@ export interface Pricing {
   stop(): Promise<void>;
 }
 
-export async function createPricing(
+export async function openPricing(
   options: SolverOptions,
   { markets, node, clock, exposure, store }: PricingInputs,
 ): Promise<Pricing> {

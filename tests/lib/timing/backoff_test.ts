@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { withDefaults } from "../../../lib/cli/options.ts";
-import { Backoff } from "../../../lib/net/backoff.ts";
+import { Backoff } from "../../../lib/timing/backoff.ts";
 import { ReconnectingSocket, type SocketLike } from "../../../lib/net/reconnecting_socket.ts";
 import { options as proxyOptions } from "../../../services/proxy/options.ts";
 import { FEED_RECONNECT } from "../../../services/solver/node_follower.ts";

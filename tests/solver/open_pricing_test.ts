@@ -6,7 +6,7 @@ import { openIntentStore } from "../../lib/intents/open_store.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import type { HistoryQuery } from "../../lib/net/core_reader.ts";
 import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
-import { createPricing } from "../../services/solver/create_pricing.ts";
+import { openPricing } from "../../services/solver/open_pricing.ts";
 import { options, type SolverOptions } from "../../services/solver/options.ts";
 import { STRATEGIES } from "../../services/solver/pricing/strategy.ts";
 import { ExposureBook } from "../../services/solver/risk/exposure_book.ts";
@@ -39,7 +39,7 @@ class SwingingNode extends CoreClient {
 async function withPricing(
   overrides: Partial<SolverOptions>,
   test: (
-    parts: Awaited<ReturnType<typeof createPricing>> & {
+    parts: Awaited<ReturnType<typeof openPricing>> & {
       clock: FakeClock;
       node: SwingingNode;
       exposure: ExposureBook;
@@ -55,7 +55,7 @@ async function withPricing(
     volatilityHistoryMs: 1_000,
     ...overrides,
   });
-  const pricing = await createPricing(settings, {
+  const pricing = await openPricing(settings, {
     markets: SPEC_MARKETS,
     node,
     clock,
@@ -72,7 +72,7 @@ async function withPricing(
 }
 
 for (const name of Object.keys(STRATEGIES)) {
-  Deno.test(`createPricing: the built-in strategy ${name} is created under its name`, () =>
+  Deno.test(`openPricing: the built-in strategy ${name} is created under its name`, () =>
     withPricing({ pricing: name }, ({ strategy }) => {
       assert.equal(strategy.name, name);
       return Promise.resolve();

@@ -32,7 +32,7 @@ interface LoggedStart {
 }
 
 /** The log line of each event of a bet (docs/reference.md, "Log events"). */
-export const executionLog = {
+export const solverLog = {
   started(start: LoggedStart): void {
     const { address, pricing, chainId, dryRun, balance, maxRisk, maxExposure } = start;
     log.info(

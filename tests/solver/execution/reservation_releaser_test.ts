@@ -5,9 +5,9 @@ import { IntentStore } from "../../../lib/intents/store.ts";
 import { quoteToWire } from "../../../lib/protocol/quote.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import {
-  Reservations,
+  ReservationReleaser,
   type ReservationsOptions,
-} from "../../../services/solver/execution/reservations.ts";
+} from "../../../services/solver/execution/reservation_releaser.ts";
 import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -70,7 +70,7 @@ function createReservations(store: IntentStore) {
     clock,
     onOutcome: (probability, { status }) => outcomes.push(`${probability} ${status}`),
   };
-  const reservations = new Reservations(options);
+  const reservations = new ReservationReleaser(options);
   const held = async () => (await reservedIntents(store)).map(({ key }) => Number(BigInt(key)));
   return { store, book, clock, reservations, options, onNode, chain, asked, held, outcomes };
 }
@@ -89,7 +89,7 @@ function read(book: ExposureBook, theses: readonly Thesis[]): void {
   book.endReading(theses);
 }
 
-Deno.test("Reservations: a reported settlement releases the reservation of its thesis, and nothing else does", () =>
+Deno.test("ReservationReleaser: a reported settlement releases the reservation of its thesis, and nothing else does", () =>
   withReservations(2, async ({ reservations, held }) => {
     await reservations.onThesisChanged(thesisOf(1, { status: "needs_backfill" }));
     assert.deepEqual(await held(), [1, 2]);
@@ -98,7 +98,7 @@ Deno.test("Reservations: a reported settlement releases the reservation of its t
     assert.deepEqual(await held(), [2]);
   }));
 
-Deno.test("Reservations: settlements missed while disconnected are read from the node, and released", () =>
+Deno.test("ReservationReleaser: settlements missed while disconnected are read from the node, and released", () =>
   withReservations(4, async ({ reservations, book, onNode, asked, held, clock }) => {
     assert.equal(await reservations.reconcile(), 0);
     assert.deepEqual(asked, [], "nothing is asked while the open theses are unknown");
@@ -111,7 +111,7 @@ Deno.test("Reservations: settlements missed while disconnected are read from the
     assert.deepEqual([asked, await held()], [[2, 3, 4], [1, 3, 4]]);
   }));
 
-Deno.test("Reservations: a bet of an earlier chain is released ten minutes after its end, or once another bet has its id", () =>
+Deno.test("ReservationReleaser: a bet of an earlier chain is released ten minutes after its end, or once another bet has its id", () =>
   withReservations(2, async ({ reservations, book, onNode, held, clock }) => {
     read(book, []);
     // On the new chain, another bet has this id.
@@ -125,7 +125,7 @@ Deno.test("Reservations: a bet of an earlier chain is released ten minutes after
     assert.deepEqual(await held(), []);
   }));
 
-Deno.test("Reservations: if the store is away, the reservation is kept until the next pass", () =>
+Deno.test("ReservationReleaser: if the store is away, the reservation is kept until the next pass", () =>
   withReservations(
     1,
     ({ reservations, store, book, onNode, held }) =>
@@ -150,16 +150,16 @@ Deno.test("Reservations: if the store is away, the reservation is kept until the
       }),
   ));
 
-Deno.test("Reservations: a settlement is released even without onOutcome or without its stored execution", () =>
+Deno.test("ReservationReleaser: a settlement is released even without onOutcome or without its stored execution", () =>
   withReservations(3, async ({ reservations, options, store, held, outcomes }) => {
     const { onOutcome: _, ...silent } = options;
-    await new Reservations(silent).onThesisChanged(thesisOf(1, { status: "won" }));
+    await new ReservationReleaser(silent).onThesisChanged(thesisOf(1, { status: "won" }));
     store.find = () => Promise.resolve(undefined);
     await reservations.onThesisChanged(thesisOf(2, { status: "won" }));
     assert.deepEqual([await held(), outcomes], [[3], []]);
   }));
 
-Deno.test("Reservations: nothing is read or released while the node has another chain", () =>
+Deno.test("ReservationReleaser: nothing is read or released while the node has another chain", () =>
   withReservations(1, async ({ reservations, book, chain, asked, held }) => {
     read(book, []);
     chain.require = () => Promise.reject(new StoreError("Another chain"));
@@ -167,7 +167,7 @@ Deno.test("Reservations: nothing is read or released while the node has another 
     assert.deepEqual([asked, await held()], [[], [1]]);
   }));
 
-Deno.test("Reservations: unfinished executions and open theses stay reserved; only the releasing process reports outcomes", () =>
+Deno.test("ReservationReleaser: unfinished executions and open theses stay reserved; only the releasing process reports outcomes", () =>
   withReservations(3, async ({ reservations, store, book, onNode, asked, held, outcomes }) => {
     const [open] = await reservedIntents(store);
     assert.ok(open !== undefined);
@@ -182,7 +182,7 @@ Deno.test("Reservations: unfinished executions and open theses stay reserved; on
     assert.deepEqual(book.reservedKeys, [1, 9].map(quoteHashOf));
   }));
 
-Deno.test("Reservations: a failed execution is released, one with an unknown outcome stays reserved", () =>
+Deno.test("ReservationReleaser: a failed execution is released, one with an unknown outcome stays reserved", () =>
   withReservations(1, async ({ reservations, store, book }) => {
     const intent = await store.get(quoteHashOf(1));
     await reservations.reconcile();
@@ -195,7 +195,7 @@ Deno.test("Reservations: a failed execution is released, one with an unknown out
     assert.equal(book.total, 0n);
   }));
 
-Deno.test("Reservations: a bet lost before its end is released and reported at once", () =>
+Deno.test("ReservationReleaser: a bet lost before its end is released and reported at once", () =>
   withReservations(2, async ({ reservations, book, held, clock, outcomes }) => {
     const endTime = clock.now() + 3_600_000;
     await reservations.reconcile();
@@ -210,7 +210,7 @@ Deno.test("Reservations: a bet lost before its end is released and reported at o
     assert.equal(await reservations.reconcile(), 0);
   }));
 
-Deno.test("Reservations: a bet of another process counts nothing if its loss is known before its reservation", () =>
+Deno.test("ReservationReleaser: a bet of another process counts nothing if its loss is known before its reservation", () =>
   withReservations(1, async ({ reservations, store, book, clock }) => {
     const lost = thesisOf(1, { endTime: clock.now() + 1, status: "lost" });
     book.apply(lost);
@@ -219,7 +219,7 @@ Deno.test("Reservations: a bet of another process counts nothing if its loss is 
     assert.deepEqual([book.total, book.reservedKeys], [0n, []]);
   }));
 
-Deno.test("Reservations: a bet lost before its receipt was read is released with the receipt", () =>
+Deno.test("ReservationReleaser: a bet lost before its receipt was read is released with the receipt", () =>
   withReservations(1, async ({ reservations, store, book, onNode, held, outcomes }) => {
     const committed = await store.get(quoteHashOf(1));
     const intent = await insertReserved(store, { ...committed, key: quoteHashOf(2) });
@@ -236,7 +236,7 @@ Deno.test("Reservations: a bet lost before its receipt was read is released with
     assert.deepEqual(outcomes, []);
   }));
 
-Deno.test("Reservations: reconcile drops executions that another process ended, and stops when aborted", () =>
+Deno.test("ReservationReleaser: reconcile drops executions that another process ended, and stops when aborted", () =>
   withReservations(2, async ({ reservations, store, book, onNode, asked, held }) => {
     const committed = await store.get(quoteHashOf(1));
     const intent = await insertReserved(store, { ...committed, key: quoteHashOf(9) });
@@ -251,7 +251,7 @@ Deno.test("Reservations: reconcile drops executions that another process ended, 
     assert.deepEqual([asked, await held()], [[], [1, 2]]);
   }));
 
-Deno.test("Reservations: a store that is away is logged once until a pass succeeds, unless the pass was aborted", () =>
+Deno.test("ReservationReleaser: a store that is away is logged once until a pass succeeds, unless the pass was aborted", () =>
   withReservations(
     1,
     ({ reservations, store }) =>
@@ -274,7 +274,7 @@ Deno.test("Reservations: a store that is away is logged once until a pass succee
       }),
   ));
 
-Deno.test("Reservations: each outcome is logged and reported once, with the quoted probability", () =>
+Deno.test("ReservationReleaser: each outcome is logged and reported once, with the quoted probability", () =>
   withReservations(
     4,
     ({ reservations, book, onNode, outcomes, clock }) =>

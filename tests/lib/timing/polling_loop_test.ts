@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { RangemakerError } from "../../../lib/errors.ts";
-import { Backoff } from "../../../lib/net/backoff.ts";
-import { PollingLoop, type PollingLoopOptions } from "../../../lib/net/polling_loop.ts";
+import { Backoff } from "../../../lib/timing/backoff.ts";
+import { PollingLoop, type PollingLoopOptions } from "../../../lib/timing/polling_loop.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { nextTurn } from "../../support/eventually.ts";
 

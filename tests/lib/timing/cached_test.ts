@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { createCachedCall } from "../../../lib/net/cached.ts";
+import { createCachedCall } from "../../../lib/timing/cached.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 
 /** A question that is counted, and answered with how often it was asked. */

@@ -51,7 +51,7 @@ type InsertResults = Map<AdmittedInsertion, InsertResult>;
  * reservations that others have made since its last turn, and decides about all waiting intents.
  * Releases by other processes are read before a refusal.
  */
-export class SharedReservations {
+export class ReservationTable {
   readonly #db: SqlDriver;
   readonly #service: string;
   readonly #batches: Batches<AdmittedInsertion, InsertResult>;

@@ -3,7 +3,7 @@ import { withDefaults } from "../../../lib/cli/options.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
 import { acceptedIntent, type Intent } from "../../../lib/intents/intent.ts";
 import { options } from "../../../services/solver/options.ts";
-import { executionLog } from "../../../services/solver/shared/execution_log.ts";
+import { solverLog } from "../../../services/solver/shared/solver_log.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
 import { quoteHashOf, stakeOf, thesisOf, user } from "../support.ts";
 
@@ -51,73 +51,73 @@ const cases: readonly [
 ][] = [
   [
     "quote",
-    () => executionLog.quoted(quoteHash, terms),
+    () => solverLog.quoted(quoteHash, terms),
     "debug",
     { event: "quoted", ...bet, ...amounts },
   ],
   [
     "accepted execution",
-    () => executionLog.accepted(quoteHash, terms),
+    () => solverLog.accepted(quoteHash, terms),
     "info",
     { event: "execution_accepted", ...bet, ...amounts },
   ],
   [
     "hedge",
-    () => executionLog.hedged(quoteHash, terms),
+    () => solverLog.hedged(quoteHash, terms),
     "info",
     { event: "execution_hedged", ...bet, risk: "0.00001 USDC" },
   ],
   [
     "hedge of a bet that pays itself back",
-    () => executionLog.hedged(quoteHash, { ...terms, payout: 100n }),
+    () => solverLog.hedged(quoteHash, { ...terms, payout: 100n }),
     "info",
     { event: "execution_hedged", ...bet, payout: "100", risk: "0 USDC" },
   ],
   [
     "refusal",
-    () => executionLog.refused(quoteHash, terms, busy),
+    () => solverLog.refused(quoteHash, terms, busy),
     "info",
     { event: "execution_refused", ...bet, code: "BUSY", reason: "Too busy" },
   ],
   [
     "committed execution",
-    () => executionLog.finished(committed),
+    () => solverLog.finished(committed),
     "info",
     { event: "execution_committed", ...who, thesisId: 5, txHash },
   ],
   [
     "execution that failed without a receipt",
-    () => executionLog.finished({ ...intent, state: "failed", failure }),
+    () => solverLog.finished({ ...intent, state: "failed", failure }),
     "info",
     failed,
   ],
   [
     "execution whose receipt says failed",
-    () => executionLog.finished({ ...committed, state: "failed", failure }),
+    () => solverLog.finished({ ...committed, state: "failed", failure }),
     "info",
     failed,
   ],
   [
     "bet that its user won",
-    () => executionLog.settled(thesisOf(7, { status: "won" })),
+    () => solverLog.settled(thesisOf(7, { status: "won" })),
     "info",
     { ...settled, result: "won", pnl: "-0.00001 USDC", profit: "-10" },
   ],
   [
     "bet that its user lost",
-    () => executionLog.settled(thesisOf(7, { status: "lost" })),
+    () => solverLog.settled(thesisOf(7, { status: "lost" })),
     "info",
     { ...settled, result: "lost", pnl: "0.0001 USDC", profit: "100" },
   ],
   [
     "exposure near its limit",
-    () => executionLog.exposure(true, 9n, 10n),
+    () => solverLog.exposure(true, 9n, 10n),
     "warning",
     { event: "exposure_near_bound", ...bound },
   ],
   [
     "exposure far from its limit",
-    () => executionLog.exposure(false, 9n, 10n),
+    () => solverLog.exposure(false, 9n, 10n),
     "info",
     { event: "exposure_normal", ...bound },
   ],
@@ -138,7 +138,7 @@ Deno.test("Business log: the line at start shows no password of a URL", () =>
   withLogs("info", (records) => {
     const [rpcUrl, database] = ["http://user:SECRET@node", "postgres://user:SECRET@host/name"];
     const start = withDefaults(options, { rpcUrl, database });
-    executionLog.started({ ...start, address: user.address, balance: 1n });
+    solverLog.started({ ...start, address: user.address, balance: 1n });
     assert.equal(records[0]?.properties.event, "started");
     assert.doesNotMatch(Deno.inspect(records), /SECRET/);
     return Promise.resolve();
@@ -146,7 +146,7 @@ Deno.test("Business log: the line at start shows no password of a URL", () =>
 
 Deno.test("Business log: an exposure above its limit is not called near", () =>
   withLogs("warning", (records) => {
-    for (const exposure of [10n, 11n]) executionLog.exposure(true, exposure, 10n);
+    for (const exposure of [10n, 11n]) solverLog.exposure(true, exposure, 10n);
     const words = records.map(({ message }) => /near|above/.exec(message.join(""))?.[0]);
     assert.deepEqual(words, ["near", "above"]);
     return Promise.resolve();

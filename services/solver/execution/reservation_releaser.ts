@@ -8,7 +8,7 @@ import type { IntentStore } from "../../../lib/intents/store.ts";
 import type { CoreClient } from "../../../lib/net/core_client.ts";
 import { isUnsettled, type Thesis } from "../../../lib/protocol/thesis.ts";
 import type { ExposureBook } from "../risk/exposure_book.ts";
-import { executionLog } from "../shared/execution_log.ts";
+import { solverLog } from "../shared/solver_log.ts";
 import { decodeExecution, findThesis } from "./execution.ts";
 
 export interface ReservationsOptions {
@@ -23,7 +23,7 @@ export interface ReservationsOptions {
 }
 
 /** Releases the reservations of settled bets in database and book, and reports outcomes. */
-export class Reservations {
+export class ReservationReleaser {
   readonly #options: ReservationsOptions;
   readonly #log = serviceLog("solver");
   readonly #keptLog = new ProblemTracker();
@@ -96,7 +96,7 @@ export class Reservations {
     if (!await store.release(quoteHash)) return false;
     book.release(quoteHash);
     if (thesis === undefined) return true;
-    executionLog.settled(thesis);
+    solverLog.settled(thesis);
     const intent = await this.#find(quoteHash);
     const probability = intent && decodeExecution(intent.payload).probability;
     if (probability !== undefined) onOutcome?.(probability, thesis);

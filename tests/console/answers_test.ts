@@ -6,7 +6,7 @@ import {
   countText,
   refusedText,
   startText,
-} from "../../services/console/page/maker/refusals.ts";
+} from "../../services/console/page/maker/answers.ts";
 
 Deno.test("answersOf: successes first, then those at the maker's limits, then refusals by their count since the start, of bets before quotes and estimates", () => {
   const metrics = parseMetrics(
