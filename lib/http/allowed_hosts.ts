@@ -29,7 +29,7 @@ export class AllowedHosts {
   }
 
   /** The reason to refuse a request; undefined if it is accepted. HTTP/2 has no `Host` header. */
-  refuse(headers: Headers): RangemakerError | undefined {
+  refusalOf(headers: Headers): RangemakerError | undefined {
     const host = headers.get("host");
     if (host === null) {
       const message = "Expected a Host header: send one, over HTTP/1.1";

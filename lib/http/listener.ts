@@ -120,7 +120,7 @@ class Listener implements AsyncDisposable {
         onListen: () => {},
         onError: (thrown) => this.#answerFault(thrown),
       }, (request, info) => {
-        const refused = this.#allowedHosts.refuse(request.headers);
+        const refused = this.#allowedHosts.refusalOf(request.headers);
         return refused
           ? failureResponse(refused)
           : handler(request, info.remoteAddr.hostname, info);

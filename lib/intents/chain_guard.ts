@@ -8,6 +8,7 @@ import { RpcError } from "../protocol/jsonrpc.ts";
 import type { Hex } from "../protocol/scalars.ts";
 import { redactUrls } from "../redact.ts";
 import { ClockComparison } from "./clock_comparison.ts";
+import { CommitWitness } from "./commit_witness.ts";
 import type { Intent } from "./intent.ts";
 import type { ServiceRecord } from "./service_records.ts";
 import type { IntentStore } from "./store.ts";
@@ -68,16 +69,14 @@ export class ChainGuard {
   /** What the store knows of the chain; undefined at the start and after any doubt. */
   #record: ServiceRecord | undefined;
   #recordReadMs = 0;
-  /** Commits whose receipts are to be looked for: the last of each second, by that second. */
-  readonly #unverified = new Map<number, Intent>();
-  /** When the chain was last reverted on purpose: it need not have what was committed before. */
-  #revertedAtMs = -Infinity;
+  readonly #commits: CommitWitness;
 
   constructor(options: ChainGuardOptions) {
     this.#options = options;
     this.clocks = new ClockComparison(options.log);
+    this.#commits = new CommitWitness(options);
     const check = () =>
-      this.#findHead().catch((thrown) => {
+      this.#checkChain().catch((thrown) => {
         this.#record = undefined;
         throw thrown;
       });
@@ -96,8 +95,7 @@ export class ChainGuard {
 
   /** An intent was committed: the node must have its receipt. */
   onCommitted(intent: Intent): void {
-    if (intent.updatedAtMs <= this.#revertedAtMs) return;
-    this.#unverified.set(Math.floor(intent.updatedAtMs / 1_000), intent);
+    this.#commits.add(intent);
   }
 
   /**
@@ -113,12 +111,16 @@ export class ChainGuard {
     this.#record &&= record; // unless another check has failed since
   }
 
-  /** Number of the node's newest block, if the chain is the right one; 0 if it reports none. */
-  async #findHead(): Promise<number> {
+  /**
+   * Checks the chain by its id, first block, height and commits.
+   *
+   * @returns Number of the node's newest block; 0 if it reports none.
+   */
+  async #checkChain(): Promise<number> {
     const { store, node, chainId, clock } = this.#options;
     let record = await this.#readRecord();
     const askedMs = clock.now();
-    const lostCommit = this.#findLostCommit(askedMs - READ_NODE_LAG_MS);
+    const lostCommit = this.#commits.findLost(askedMs - READ_NODE_LAG_MS);
     const answers = [
       node.genesisHash(),
       nullIfUnsupported(node.getHead()),
@@ -149,42 +151,16 @@ export class ChainGuard {
     if (this.#record !== undefined && isCached) return this.#record;
     const record = await store.records.update();
     const newest = await store.newestCommitted();
-    if (newest !== undefined) this.onCommitted(newest);
+    if (newest !== undefined) this.#commits.add(newest);
     this.#recordReadMs = nowMs;
     return this.#record = record;
-  }
-
-  /** Looks for the receipts of commits up to `dueMs`. @returns What the node lacks, if anything. */
-  async #findLostCommit(dueMs: number): Promise<string | undefined> {
-    const due = [...this.#unverified].filter(([, { updatedAtMs }]) => updatedAtMs <= dueMs);
-    const found = await Promise.all(due.map(async ([second, intent]) => {
-      if (!await this.#isStillCommitted(intent)) return intent;
-      if (this.#unverified.get(second) === intent) this.#unverified.delete(second);
-    }));
-    const txHash = found.find((intent) => intent !== undefined)?.transaction?.txHash;
-    return txHash && `does not have transaction ${txHash}, which it had committed before`;
-  }
-
-  async #isStillCommitted(intent: Intent): Promise<boolean> {
-    if (await this.#isKnown(intent)) return true;
-    // An operator may have reconciled store and chain since.
-    const current = await this.#options.store.find(intent.key);
-    return current?.state !== "committed" || await this.#isKnown(current);
-  }
-
-  async #isKnown(intent: Intent): Promise<boolean> {
-    const { node, isOnChain } = this.#options;
-    if (intent.transaction === null) return true;
-    const receipt = await node.getTransaction(intent.transaction.txHash);
-    return receipt?.status === "committed" || await isOnChain(intent);
   }
 
   /** Finished intents keep their state: they were answered before the revert. */
   async #acceptOrRefuseRevert(resetBlock: number, evidence: string): Promise<void> {
     const { store, node, clock, log } = this.#options;
     if (!await allowsReverts(node)) throw chainRewound(node.url, evidence);
-    this.#revertedAtMs = clock.now();
-    this.#unverified.clear();
+    this.#commits.clear(clock.now());
     this.#record = await store.records.update({ resetBlock });
     log.info("The development chain was reverted: the node {evidence}", {
       event: "chain_reverted",
@@ -212,14 +188,17 @@ export async function requireChainId(
 /**
  * Checks that a node is on the chain of a store, possibly at an older block.
  *
- * @returns Number of its newest block; 0 if it does not report it.
  * @throws {WrongChainError} `CHAIN_MISMATCH` if it has another one.
  */
-export async function requireGenesis(
+export async function requireSameChain(
   { store, node }: Pick<ChainGuardOptions, "store" | "node">,
-): Promise<number> {
+): Promise<void> {
   const { genesis } = await store.records.update();
   requireSameGenesis(node.url, await node.genesisHash(), genesis);
+}
+
+/** Number of a node's newest block; 0 if it does not report it. */
+export async function newestBlockOf(node: Pick<CoreClient, "getHead">): Promise<number> {
   return (await nullIfUnsupported(node.getHead()))?.number ?? 0;
 }
 

@@ -1,6 +1,6 @@
 /** The shared part of `bridge replay` and `solver reconcile`, for a node that was restored. */
 import { messageOf, RangemakerError } from "../errors.ts";
-import { requireGenesis } from "./chain_guard.ts";
+import { newestBlockOf, requireSameChain } from "./chain_guard.ts";
 import { type Intent, type IntentOutcome, isFinal } from "./intent.ts";
 import { type IntentResources, openIntentResources } from "./intent_resources.ts";
 import { inspectStore } from "./open_store.ts";
@@ -139,14 +139,15 @@ async function repairAll(
   const { store } = resources;
   const counts: Record<Repaired, number> = { present: 0, repaired: 0, failed: 0, unfinished: 0 };
   try {
-    await requireGenesis(resources);
+    await requireSameChain(resources);
     for await (const intent of intentsOf(store)) {
       if (intent.state === "failed") continue;
       counts[await repairOne(intent, { repair, resources, options, clock, print })] += 1;
     }
     counts.failed += store.damaged.size;
     if (counts.failed === 0 && !options.dryRun) {
-      await store.records.update({ resetBlock: await requireGenesis(resources) });
+      await requireSameChain(resources);
+      await store.records.update({ resetBlock: await newestBlockOf(resources.node) });
     }
     return counts;
   } finally {

@@ -8,7 +8,7 @@ import { createCachedCall, NODE_ANSWER_MS } from "../../lib/timing/cached.ts";
 import type { Markets } from "../../lib/protocol/markets.ts";
 import type { LocalSigner } from "../../lib/protocol/signature.ts";
 import type { Pricing } from "./open_pricing.ts";
-import { executionSchema, findThesis } from "./execution/execution.ts";
+import { findQuote, findThesis } from "./execution/execution.ts";
 import { ExecutionPreparation } from "./execution/execution_preparation.ts";
 import { Executor } from "./execution/executor.ts";
 import { type Hedge, HttpHedge, SimulatedHedge } from "./execution/hedge.ts";
@@ -107,8 +107,7 @@ function intentHandler(
     onFinishedByUs(intent) {
       metrics.executionFinished(intent);
       solverLog.finished(intent);
-      // The row of an execution that failed as damaged may have no quote.
-      const quote = executionSchema.safeParse(JSON.parse(intent.payload)).data?.quote;
+      const quote = findQuote(intent.payload);
       if (quote === undefined) return;
       if (intent.state === "committed") metrics.betCommitted(quote);
       else preparation.onFailed(intent, quote);

@@ -85,7 +85,6 @@ export function reportAccount(
       collect() {
         if (last === undefined) this.remove();
         else this.set(Number(last[part]) / USDC_UNITS);
-        if (part !== "locked") return;
         reading = read().catch(() => undefined).then((account) => {
           last = account;
         });

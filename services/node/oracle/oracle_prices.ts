@@ -61,20 +61,18 @@ export class OraclePrices {
 
   /** The simplified view by symbol, without markets that never had a price. */
   view(atMs: number): Record<string, NodePrice> {
-    const entries = [...this.#known].map((
-      [{ symbol, base, quote }, known],
-    ): [string, NodePrice] => [
-      symbol,
-      {
+    const entries = [...this.#known].map(([market, known]): [string, NodePrice] => {
+      const { symbol, base, quote } = market;
+      return [symbol, {
         base,
         quote,
         price: known.price,
         decimals: PRICE_DECIMALS,
         lastUpdate: known.lastUpdate,
         ageMs: Math.max(0, atMs - known.lastUpdate),
-        state: atMs - known.lastUpdate <= this.maxStaleMs ? "fresh" : "stale",
-      },
-    ]);
+        state: this.isFresh(market, atMs) ? "fresh" : "stale",
+      }];
+    });
     return Object.fromEntries(entries);
   }
 

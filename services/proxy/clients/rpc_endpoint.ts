@@ -78,12 +78,13 @@ export class RpcEndpoint {
     let isOpen = false;
     let countedBytes = 0;
     try {
-      if (checkRate !== undefined) retryAfterS = await checkRate(address);
+      const waitS = checkRate && await checkRate(address);
       // Browsers send some POSTs without a preflight, so hiding the answer would not be enough.
       if (!cors.allows(origin)) throw originRefused(origin);
-      if (retryAfterS !== undefined) {
+      if (waitS !== undefined) {
+        retryAfterS = waitS;
         metrics.countRefusal("request_rate");
-        throw limitExceeded(429, `Too many requests: retry after ${retryAfterS} s`);
+        throw limitExceeded(429, `Too many requests: retry after ${waitS} s`);
       }
       ({ text, countedBytes } = await this.#bodies.read(request, startedAtMs));
       isOpen = openRequests.tryAdd(address);

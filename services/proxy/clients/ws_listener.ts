@@ -138,7 +138,7 @@ export class WsListener {
 
   #upgrade(request: IncomingMessage, tcp: Socket, head: Buffer): void {
     const headers = headersOf(request);
-    const error = this.#allowedHosts.refuse(headers) ?? pathProblem(request);
+    const error = this.#allowedHosts.refusalOf(headers) ?? pathProblem(request);
     const { clients } = this.#options;
     const address = error === undefined
       ? clients.admit(headers, tcp.remoteAddress ?? "")

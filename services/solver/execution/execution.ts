@@ -13,6 +13,7 @@ import { requireSigner } from "../../../lib/protocol/signature.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import { betOf } from "../../../lib/protocol/bet.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
+import { tryParseJson } from "../../../lib/json.ts";
 import type { QuoteSigner } from "../quoting/quote_signer.ts";
 import type { ReservedBet } from "../risk/exposure_book.ts";
 
@@ -24,7 +25,7 @@ export const executionRequestSchema = z.object({
 
 export type ExecutionRequest = z.output<typeof executionRequestSchema>;
 
-export const executionSchema = z.object({ quote: quoteSchema, userSignature: signatureSchema });
+const executionSchema = z.object({ quote: quoteSchema, userSignature: signatureSchema });
 
 /** A quote that solver and user have signed. */
 export type Execution = z.output<typeof executionSchema>;
@@ -43,6 +44,11 @@ export function encodeExecution(
 
 export function decodeExecution(payload: string): z.output<typeof storedExecutionSchema> {
   return storedExecutionSchema.parse(JSON.parse(payload));
+}
+
+/** Reads the quote from the payload of an intent; undefined if it cannot be read: it is damaged. */
+export function findQuote(payload: string): Execution["quote"] | undefined {
+  return executionSchema.safeParse(tryParseJson(payload)).data?.quote;
 }
 
 /** Reads the bet from the payload of an intent. */

@@ -102,17 +102,17 @@ const cases: [address: string, names: string[], allowed: string[], refused: stri
 for (const [address, names, allowed, refused] of cases) {
   Deno.test(`AllowedHosts: on ${address} with [${names}], only its own names are accepted`, () => {
     const hosts = new AllowedHosts(address, names);
-    assert.equal(hosts.refuse(new Headers())?.code, "INVALID_REQUEST", "without a Host header");
+    assert.equal(hosts.refusalOf(new Headers())?.code, "INVALID_REQUEST", "without a Host header");
     const refusesOthers = () => {
       for (const other of refused) {
-        const code = hosts.refuse(new Headers({ host: other }))?.code;
+        const code = hosts.refusalOf(new Headers({ host: other }))?.code;
         assert.equal(code, "HOST_NOT_ALLOWED", other);
       }
     };
     refusesOthers();
     // Twice, since the last allowed header is remembered.
     for (const host of [...allowed, ...allowed]) {
-      assert.equal(hosts.refuse(new Headers({ host })), undefined, host);
+      assert.equal(hosts.refusalOf(new Headers({ host })), undefined, host);
       refusesOthers();
     }
   });

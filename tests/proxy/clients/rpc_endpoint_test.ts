@@ -146,6 +146,8 @@ Deno.test("RpcEndpoint: a refusal for the rate has Retry-After, one for open req
   assert.equal(refused.headers.get("retry-after"), "7");
   assert.deepEqual(await outcome(refused), [429, -32005]);
   assert.deepEqual(await refusals(), ["request_rate"]);
+  const foreign = await post(text, { origin: "https://elsewhere.example" });
+  assert.deepEqual([foreign.status, foreign.headers.get("retry-after")], [403, null]);
   waitS = undefined;
   const answered = await post(text);
   assert.deepEqual([answered.status, answered.headers.get("retry-after")], [200, null]);

@@ -4,7 +4,11 @@ import { OutcomeUnknownError, StoreError } from "../../../lib/intents/errors.ts"
 import { betOf } from "../../../lib/protocol/bet.ts";
 import { hashTransaction } from "../../../lib/protocol/transaction.ts";
 import type { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
-import { decodeExecution, encodeExecution } from "../../../services/solver/execution/execution.ts";
+import {
+  decodeExecution,
+  encodeExecution,
+  findQuote,
+} from "../../../services/solver/execution/execution.ts";
 import { Executor } from "../../../services/solver/execution/executor.ts";
 import type { Hedge } from "../../../services/solver/execution/hedge.ts";
 import { QuoteSigner } from "../../../services/solver/quoting/quote_signer.ts";
@@ -362,4 +366,13 @@ Deno.test("Executor: a quote that was refused for its price is used up, even if 
     refusal = undefined;
     assert.equal((await executor.execute(later.execution)).status, "committed");
   }, { strategy });
+});
+
+Deno.test("findQuote: finds the quote of an execution, and none in a payload that is damaged", () => {
+  const { execution } = signed(new FakeClock());
+  const payload = encodeExecution(execution, 0.5);
+  assert.deepEqual(findQuote(payload), execution.quote);
+  for (const damaged of [payload.slice(1), payload.replace('"quote"', '"quite"'), ""]) {
+    assert.equal(findQuote(damaged), undefined);
+  }
 });
