@@ -36,7 +36,8 @@ export interface SolverParts extends IntentResources {
 
 /** Creates what quotes bets, and what checks, reserves, hedges and submits the signed ones. */
 export function createTrading(options: SolverOptions, parts: SolverParts) {
-  const { store, node, clock, signer, exposure, metrics } = parts;
+  const { store, node, shortTimeoutNode, clock, log, chainId } = parts;
+  const { signer, markets, exposure, metrics, registry } = parts;
   const { strategy, marketData } = parts.pricing;
   const quoteSigner = new QuoteSigner(signer);
   const exposureLimit = new ExposureLimit({
@@ -45,52 +46,69 @@ export function createTrading(options: SolverOptions, parts: SolverParts) {
     onNear: solverLog.exposure,
   });
   const quoter = new Quoter({
-    ...parts,
     strategy,
     signer: quoteSigner,
+    chainId,
+    clock,
+    markets,
     exposureLimit,
     // Prices that are made up are the same at any time.
     timeBounds: marketData === undefined ? undefined : options,
   });
   const guard = new ChainGuard({
-    ...parts,
-    node: parts.shortTimeoutNode,
+    store,
+    node: shortTimeoutNode,
     async isOnChain(intent) {
       const found = await findThesis(node, intent, clock.now());
       return found !== "missing" && found !== "rewound";
     },
+    chainId,
+    clock,
+    log,
   });
   const reservations = new ReservationReleaser({
-    ...parts,
+    store,
     book: exposure,
+    node,
     requireChain: () => guard.requireChain(),
+    clock,
     onOutcome: (probability, thesis) => metrics.betSettled(probability, thesis),
   });
   const hedge = createHedge(options, clock, metrics);
   const checks = new PreTradeChecks({
-    ...parts,
+    node,
     solver: signer.address,
+    clock,
+    markets,
     maxRisk: options.maxRisk,
     hedgeMs: hedge.expectedMs,
     strategy,
   });
-  const onRecheck = metrics.rechecked;
-  const preparation = new ExecutionPreparation({ ...parts, checks, hedge, quoteSigner, onRecheck });
+  const preparation = new ExecutionPreparation({
+    checks,
+    exposure,
+    hedge,
+    quoteSigner,
+    chainId,
+    clock,
+    onRecheck: metrics.rechecked,
+  });
   const intents = new IntentService({
     resources: parts,
     guard,
     handler: intentHandler(preparation, reservations, metrics),
     retainMs: options.retain,
-    registry: parts.registry,
+    registry,
   });
   const executor = new Executor({
-    ...parts,
     intents,
     preparation,
     checks,
     exposureLimit,
     releaseSettled: createCachedCall(() => reservations.reconcile(), NODE_ANSWER_MS, clock),
     quoteSigner,
+    chainId,
+    clock,
   });
   return { quoter, executor, intents, reservations };
 }

@@ -82,12 +82,15 @@ async function startParts(
   const solver = parts.signer.address;
   opened.defer(() => intents.stop());
   const follower = createNodeFollower({
-    ...parts,
-    ...trading,
     wsUrl,
+    chainId: parts.chainId,
     solver,
-    marketData: pricing.marketData,
+    node: parts.node,
+    clock,
+    exposure,
+    quoter: trading.quoter,
     reservations: dryRun ? undefined : trading.reservations,
+    marketData: pricing.marketData,
   });
   opened.defer(() => follower.stop());
   const limiter = new RequestLimiter(options, registry);

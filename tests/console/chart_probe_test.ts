@@ -4,7 +4,7 @@ import { type Bet, type Estimate, MARKETS } from "../../lib/client/mod.ts";
 import { PriceSeries } from "../../services/console/page/data/price_series.ts";
 import type { MarketState } from "../../services/console/page/data/price_feed.ts";
 import { ChartProbe } from "../../services/console/page/trade/chart_probe.ts";
-import { EMPTY_FIELDS } from "../../services/console/page/trade/draft.ts";
+import { EMPTY_FIELDS } from "../../services/console/page/trade/suggested_draft.ts";
 import type { Stage } from "../../services/console/page/trade/stage.ts";
 import { nextTurn } from "../support/eventually.ts";
 

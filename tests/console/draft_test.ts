@@ -6,10 +6,12 @@ import {
   draftOf,
   fieldsOf,
   parseFields,
+} from "../../services/console/page/trade/draft.ts";
+import {
   repeatedDraft,
   suggestedDraft,
   timesOf,
-} from "../../services/console/page/trade/draft.ts";
+} from "../../services/console/page/trade/suggested_draft.ts";
 
 const FIELDS: DraftFields = {
   lower: "2990.5",

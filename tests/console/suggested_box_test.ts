@@ -7,11 +7,8 @@ import { seededRandom } from "../../lib/random.ts";
 import { Simulation } from "../../services/exchanges/simulation.ts";
 import { PriceSeries } from "../../services/console/page/data/price_series.ts";
 import { DraftStore } from "../../services/console/page/trade/draft_store.ts";
-import {
-  betFromDraft,
-  type Draft,
-  suggestedDraft,
-} from "../../services/console/page/trade/draft.ts";
+import { betFromDraft, type Draft } from "../../services/console/page/trade/draft.ts";
+import { suggestedDraft } from "../../services/console/page/trade/suggested_draft.ts";
 import { estimateBox, isNear, refusalWarning } from "../../services/console/page/trade/odds.ts";
 import { AGGREGATIONS } from "../../services/oracle/aggregation.ts";
 import { TapeMarket } from "../../services/solver/backtest/tape_market.ts";

@@ -4,14 +4,8 @@ import { Estimator } from "../data/estimator.ts";
 import type { ResolvedBet } from "../data/bet_keeper.ts";
 import { explain } from "../data/explain.ts";
 import type { Session, User } from "../data/session.ts";
-import {
-  betFromDraft,
-  type Draft,
-  type DraftFields,
-  EMPTY_FIELDS,
-  isSameBet,
-  parseFields,
-} from "./draft.ts";
+import { betFromDraft, type Draft, type DraftFields, isSameBet, parseFields } from "./draft.ts";
+import { EMPTY_FIELDS } from "./suggested_draft.ts";
 import type { DraftStore } from "./draft_store.ts";
 import { checkingText, deadlineText, PressLock, signableMs } from "./quote_life.ts";
 import { NOT_PLACED, signingStages } from "./signing.ts";

@@ -2,15 +2,8 @@ import type { Thesis } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import { formatAmount } from "../parts/format.ts";
 import type { BetSlip } from "./bet_slip.ts";
-import {
-  amountText,
-  describeDraft,
-  type Draft,
-  fieldsOf,
-  repeatedDraft,
-  suggestedDraft,
-  timesOf,
-} from "./draft.ts";
+import { amountText, describeDraft, type Draft, fieldsOf } from "./draft.ts";
+import { repeatedDraft, suggestedDraft, timesOf } from "./suggested_draft.ts";
 import { isFix, spokenText } from "./next_step.ts";
 import { focusChart, showChart } from "./focus.ts";
 import { obstacleNow, switchChain } from "./situation.ts";

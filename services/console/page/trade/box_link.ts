@@ -1,6 +1,7 @@
 /** Links that open a box that another user has drawn. */
 import * as z from "zod";
-import { type DraftFields, EMPTY_FIELDS, parseFields } from "./draft.ts";
+import { type DraftFields, parseFields } from "./draft.ts";
+import { EMPTY_FIELDS } from "./suggested_draft.ts";
 import { fieldsSchema } from "./draft_store.ts";
 
 /** A linked box. It never contains an amount: the reader decides how much to bet. */

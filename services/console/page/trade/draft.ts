@@ -26,6 +26,9 @@ export interface Draft {
 /** Earliest start of a window: the quote is read and signed before it. */
 export const START_MIN_MS = 8_000;
 
+/** Time to read a quote before it is signed. */
+export const QUOTE_LIFE_MS = 30_000;
+
 /** The shortest box that can be drawn. A maker may ask for a longer one: `GET /info` has its bounds. */
 export const DURATION_MIN_MS = 1_000;
 
@@ -144,12 +147,13 @@ export function parseFields(fields: DraftFields, maker?: DurationBounds): Parsed
   const errors: FieldErrors = {};
   const number = (
     name: "lower" | "upper" | "amount",
-    ...rule: [noun: string, minText: string, min?: bigint]
+    noun: string,
+    minText: string,
+    min = 1n,
   ): bigint => {
     const parsed = parseDecimal(fields[name]);
-    const [, , min = 1n] = rule;
     if (parsed !== undefined && parsed >= min) return parsed;
-    errors[name] = numberError(fields[name], ...rule);
+    errors[name] = numberError(fields[name], noun, minText, min);
     return 0n;
   };
   const duration = (name: "startsIn" | "lasts", minMs: number, maxMs?: number): number => {
@@ -176,106 +180,13 @@ export function parseFields(fields: DraftFields, maker?: DurationBounds): Parsed
 }
 
 /** Undefined if the text is not a duration, or is outside the bounds. */
-function durationOf(text: string, minMs: number, maxMs = DURATION_MAX_MS): number | undefined {
+export function durationOf(
+  text: string,
+  minMs: number,
+  maxMs = DURATION_MAX_MS,
+): number | undefined {
   const ms = parseDuration(text);
   return ms !== undefined && ms >= minMs && ms <= maxMs ? ms : undefined;
-}
-
-/** Time until a suggested box starts: more than users need to read or hear its quote. */
-const SUGGESTED_START_MS = 20_000;
-
-/**
- * Length of a suggested box. Payouts of shorter boxes change by more than most users accept while
- * they decide; `suggested_box_test.ts` measures that.
- */
-const SUGGESTED_MS = 60_000;
-
-/** The fields before there is a box. */
-export const EMPTY_FIELDS: DraftFields = {
-  lower: "",
-  upper: "",
-  startsIn: durationText(SUGGESTED_START_MS),
-  lasts: durationText(SUGGESTED_MS),
-  amount: "10",
-};
-
-/** Half the height of a suggested box as a share of the price, if its volatility is unknown. */
-const HALF_HEIGHT = 0.0008;
-
-/** Minimum of half the height of a suggested box, as a share of the price. */
-const HALF_HEIGHT_MIN = 0.0002;
-
-/** Maximum of half the height of a suggested box, as a share of the price. */
-const HALF_HEIGHT_MAX = 0.01;
-
-/** Half the height in standard deviations of the price at the box's end: it likely stays inside. */
-const HALF_HEIGHT_DEVIATIONS = 1.27;
-
-/**
- * Half the height of a suggested box, as a share of the price. The box is not sure to win, which no
- * maker would price, and not sure to lose.
- *
- * @param aheadMs From now to the end of the box.
- * @param move Standard deviation of the price's change in a second, as a share of it, if it is
- * known.
- */
-function halfHeightOf(aheadMs: number, move?: number): number {
-  const wanted = move === undefined
-    ? HALF_HEIGHT
-    : HALF_HEIGHT_DEVIATIONS * move * Math.sqrt(aheadMs / 1_000);
-  return Math.min(HALF_HEIGHT_MAX, Math.max(HALF_HEIGHT_MIN, wanted));
-}
-
-/** When the window of a box begins, and how long it is. */
-type Times = Pick<Draft, "startsInMs" | "durationMs">;
-
-/** The times in the fields. A wrong one is replaced by that of a suggested box. */
-export function timesOf({ startsIn, lasts }: DraftFields): Times {
-  return {
-    startsInMs: durationOf(startsIn, START_MIN_MS) ?? SUGGESTED_START_MS,
-    durationMs: durationOf(lasts, DURATION_MIN_MS) ?? SUGGESTED_MS,
-  };
-}
-
-/**
- * A box around a price that a maker accepts.
- *
- * @param move As in {@link halfHeightOf}.
- * @param kept A box whose height is kept.
- */
-export function suggestedDraft(
-  price: bigint,
-  move?: number,
-  { startsInMs, durationMs }: Times = timesOf(EMPTY_FIELDS),
-  kept?: Pick<Draft, "lowerPrice" | "upperPrice">,
-): Draft {
-  const suggested = Number(price) * halfHeightOf(startsInMs + durationMs, move);
-  const keptHeight = kept && kept.upperPrice - kept.lowerPrice;
-  // The lower side stays above 0.
-  const half = Math.min(0.9 * Number(price), keptHeight ? Number(keptHeight) / 2 : suggested);
-  const halfUnits = BigInt(Math.max(1, Math.round(half)));
-  const draft = draftOf({
-    fromMs: startsInMs,
-    toMs: startsInMs + durationMs,
-    low: (Number(price) - half) / 1e6,
-    high: (Number(price) + half) / 1e6,
-  }) ?? { lowerPrice: price - halfUnits, upperPrice: price + halfUnits, startsInMs, durationMs };
-  return keptHeight ? { ...draft, upperPrice: draft.lowerPrice + keptHeight } : draft;
-}
-
-/**
- * The fields for an earlier bet's box around the present price, with its length and amount.
- *
- * @param fromMs When it starts, from now: a bet does not contain what its user entered.
- */
-export function repeatedDraft(
-  { startTime, endTime, betAmount, lowerPrice, upperPrice }: Omit<Bet, "symbol">,
-  price: bigint,
-  fromMs: number,
-): DraftFields {
-  const times = { startsInMs: fromMs, durationMs: endTime - startTime };
-  const draft = suggestedDraft(price, undefined, times, { lowerPrice, upperPrice });
-  return { ...fieldsOf(draft), amount: amountText(betAmount) };
 }
 
 /** The bet for a draft that is quoted now. */
@@ -301,6 +212,3 @@ export function isSameBet(one: Bet, other: Bet): boolean {
   const leadOf = ({ startTime, deadline = 0 }: Bet) => startTime - deadline;
   return partsOf(one) === partsOf(other) && Math.abs(leadOf(one) - leadOf(other)) <= 1;
 }
-
-/** Time to read a quote before it is signed. */
-export const QUOTE_LIFE_MS = 30_000;
