@@ -43,7 +43,7 @@ export const commands: ProgramCommands = {
     load: () => import("./services/backfill/mod.ts"),
   },
   console: {
-    summary: "a page to see the market, draw a box and bet on it",
+    summary: "a page to bet from, to see a market maker's risk, and every service's state",
     load: () => import("./services/console/mod.ts"),
   },
   exchanges: {
@@ -70,7 +70,7 @@ function helpText(): string {
     `  ${name.padEnd(10)} ${summary}`
   );
   return [
-    `rangemaker ${config.version}: everything around the core node of an RFQ chain`,
+    `rangemaker ${config.version}: range bets: market maker, bridge, proxy, oracle, console, and a chain for them`,
     "",
     "Usage: rangemaker <command> [options]      in a checkout: deno task <command> [options]",
     "",

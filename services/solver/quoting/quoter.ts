@@ -36,7 +36,7 @@ interface SignedQuote {
   pricing?: PricingDetails;
 }
 
-/** Prices bets and signs quotes. It stores nothing: an execution needs only the quote itself. */
+/** Prices bets and signs quotes. It stores no quote: an execution needs only the quote itself. */
 export class Quoter {
   readonly #options: QuoterOptions;
   #minBetAmount: bigint = LIMITS.minBetAmount;
