@@ -143,7 +143,7 @@ export class Router {
     subscribe?: Subscribe,
   ): Promise<RoutedAnswer> {
     const answers: (string | undefined)[] = new Array(batch.length);
-    const { batches, targets, subscribing } = this.#splitByNode(batch, answers, subscribe);
+    const { batches, targets, subscribing } = this.#startBatch(batch, answers, subscribe);
     const sending = batches.map(async (sent) => {
       const texts = await this.#sendBatch(sent, caller);
       for (const [position, { index }] of sent.calls.entries()) answers[index] = texts[position];
@@ -156,10 +156,11 @@ export class Router {
   }
 
   /**
-   * The calls of a batch by node, and its subscription calls, which have been started. Calls that
-   * fail here already have their answer.
+   * Starts the subscription calls of a batch, and sorts the others by node.
+   *
+   * @param answers Gets the answers of calls that fail here, and of subscription calls.
    */
-  #splitByNode(
+  #startBatch(
     batch: readonly (Call | MessageError)[],
     answers: (string | undefined)[],
     subscribe?: Subscribe,

@@ -102,12 +102,16 @@ export class RpcEndpoint {
     if ((answer.body?.length ?? 0) > SMALL_BYTES) {
       answer = this.#countUntilRead(answer, text, served);
     }
-    const { status, body, target } = answer;
+    const { status, target } = answer;
     metrics.countHttp("POST", target, status, clock.now() - startedAtMs);
     if (status >= 400) {
       log.debug("Answered {status} to {address}", { status, address: address.display });
     }
-    const headers = cors.headers(origin);
+    return this.#respond(answer, origin, retryAfterS);
+  }
+
+  #respond({ status, body }: RoutedAnswer, origin: string | null, retryAfterS?: number): Response {
+    const headers = this.#options.cors.headers(origin);
     if (body === null) return new Response(null, { status: 204, headers });
     if (retryAfterS !== undefined) headers.push(["retry-after", String(retryAfterS)]);
     if (headers.length === 0) return new Response(body, { status, headers: JSON_HEADERS });

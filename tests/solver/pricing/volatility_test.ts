@@ -364,3 +364,16 @@ for (const [name, market] of Object.entries(SIMULATED_MARKETS)) {
     }
   });
 }
+
+Deno.test("Volatility: five minutes of range 0.1 % give the forecast of the class's comment", () => {
+  const volatility = new MarketVolatility({ floor: 0, minHistoryMs: 0 });
+  const [startMs, minutes] = [1_700_000_040_000, 5];
+  for (let minute = 0; minute < minutes; minute++) {
+    const timeMs = startMs + minute * CANDLE_MS;
+    const prices = { open: 100, high: 100.05, low: 99.95, close: 100 };
+    volatility.addCandle({ timeMs, durationMs: CANDLE_MS, ...prices });
+  }
+  const nowMs = startMs + minutes * CANDLE_MS;
+  const { nodes = [] } = volatility.forecast(nowMs, nowMs + 15 * CANDLE_MS) ?? {};
+  assert.deepEqual(nodes.map(({ volatility }) => Math.round(100 * volatility)), [21, 47, 107]);
+});
