@@ -9,6 +9,12 @@ import { type Address, hash32Schema, type Hex, quantitySchema } from "../protoco
 import type { Thesis, ThesisStatus } from "../protocol/thesis.ts";
 import { gatewayReason, NetworkError, request, unreachableReason } from "./http_request.ts";
 
+/**
+ * How long an answer of the node is cached on routes without a rate limit, such as health checks:
+ * it bounds the load on the node, and how long callers may see a node that is unreachable.
+ */
+export const NODE_ANSWER_MS = 1_000;
+
 /** Default timeout of a call. */
 const DEFAULT_TIMEOUT_MS = 5_000;
 

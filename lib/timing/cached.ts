@@ -1,11 +1,5 @@
 import type { Clock } from "../clock.ts";
 
-/**
- * How long an answer of the node is cached on routes without a rate limit, such as health checks:
- * it bounds the load on the node, and how long callers may see a node that is unreachable.
- */
-export const NODE_ANSWER_MS = 1_000;
-
 /** A cached call. After `clear`, the next one asks again. */
 export type Cached<T> = (() => Promise<T>) & { clear(): void };
 

@@ -7,7 +7,8 @@ import { type IntentResources, openIntentResources } from "../../lib/intents/int
 import { IntentService, problemFields } from "../../lib/intents/intent_service.ts";
 import type { IntentHandler } from "../../lib/intents/submitter.ts";
 import { redactUrls } from "../../lib/redact.ts";
-import { createCachedCall, NODE_ANSWER_MS } from "../../lib/timing/cached.ts";
+import { createCachedCall } from "../../lib/timing/cached.ts";
+import { NODE_ANSWER_MS } from "../../lib/net/core_reader.ts";
 import type { CoreClient } from "../../lib/net/core_client.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 import { createServiceCommand } from "../../lib/cli/command.ts";

@@ -8,7 +8,8 @@ import {
   writeProblem,
 } from "../../lib/http/readiness.ts";
 import type { Clock } from "../../lib/clock.ts";
-import { createCachedCall, NODE_ANSWER_MS } from "../../lib/timing/cached.ts";
+import { createCachedCall } from "../../lib/timing/cached.ts";
+import { NODE_ANSWER_MS } from "../../lib/net/core_reader.ts";
 import type { CoreClient } from "../../lib/net/core_client.ts";
 import { PollingLoop } from "../../lib/timing/polling_loop.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";

@@ -8,9 +8,9 @@ import { PricingRefusedError } from "../../../services/solver/pricing/strategy.t
 import { forecastOf } from "../../../services/solver/pricing/volatility_forecast.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { market } from "../support.ts";
+import { SLOT_MS } from "../../../lib/protocol/constants.ts";
 import { YEAR_MS } from "../../../lib/time.ts";
 
-const SLOT_MS = 100;
 const SPOT = 1_000_000_000_000;
 const VOLATILITY = 0.6;
 const SLOT_DEVIATION = VOLATILITY * Math.sqrt(SLOT_MS / YEAR_MS);

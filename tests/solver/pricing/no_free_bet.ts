@@ -8,10 +8,10 @@ import { barrierShift } from "../../../services/solver/pricing/barrier_shift.ts"
 import { noTouchProbability } from "../../../services/solver/pricing/double_no_touch.ts";
 import { payoutFor, priceBox } from "../../../services/solver/pricing/box_price.ts";
 import { forecastOf } from "../../../services/solver/pricing/volatility_forecast.ts";
+import { SLOT_MS } from "../../../lib/protocol/constants.ts";
 import { YEAR_MS } from "../../../lib/time.ts";
 
 const NOW_MS = 1_700_000_000_000;
-const SLOT_MS = 100;
 const SPOT = 10n ** 15n;
 const BET = 1_000_000_000n;
 
