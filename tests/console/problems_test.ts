@@ -444,6 +444,8 @@ Deno.test("Problems: consequences of an outage that is over are not critical, an
     textOf({ ...backFor("oracle", 1), presence: "forbidden" }),
     /because oracle was away/,
   );
+  const back = [{ ...MISSING, lastAwayMs: MISSING.history.latestMs }, UNREADY];
+  assert.match(followingText(findingsOf(back), back), /because node was away or did not work/);
 });
 
 Deno.test("Problems: after a start, the first step is to wait, then the problem's own; a counter only needs time", () => {

@@ -98,6 +98,13 @@ Deno.test("stack --markets: fifty markets have prices in every service and in th
       });
       const { list } = await readMarkets(path);
       const client = new RangemakerClient({ urls, chainId: 1337, markets: list });
+      for (const { symbol } of list) {
+        await eventually(`a recorded price of ${symbol}`, async () => {
+          const nowMs = systemClock.now();
+          const { prices } = await client.history(symbol, nowMs - 60_000, nowMs);
+          return prices.length > 0 || undefined;
+        });
+      }
       const { symbol } = list[COUNT - 1]!;
       const { price } = prices[symbol]!;
       const startTime = systemClock.now();

@@ -79,14 +79,14 @@ function withFailure(finding: Finding, { before, ended }: Context): Finding {
   const isExplained = before.some((other) =>
     other.service === service && other.chapter === follows && isAlarm(other)
   );
-  if (isExplained) return { ...finding, cause: service };
+  if (isExplained) return { ...finding, cause: service, causeFails: true };
   if (TO_BACKFILL.has(chapter)) return finding;
   const failureIn = (problems: readonly Finding[]) =>
     SERVICES[service].needs.find((name) =>
       problems.some((other) => other.service === name && isFailureFor(service, other))
     );
   const present = failureIn(before);
-  if (present !== undefined) return { ...finding, cause: present };
+  if (present !== undefined) return { ...finding, cause: present, causeFails: true };
   const past = failureIn(ended);
   return past === undefined ? finding : { ...finding, severity: "warning", cause: past };
 }

@@ -23,6 +23,8 @@ export interface Finding extends Partial<Repair> {
   chapter: string;
   /** The likely cause: a needed service that fails or was away, or the service itself. */
   cause?: ServiceName | undefined;
+  /** Whether the cause answers, but does not work. */
+  causeFails?: boolean;
   /** Chapter of the problem of the same service that explains this one. */
   follows?: string;
   /** The window of the alert, if it counts events. */
@@ -113,11 +115,9 @@ export function followingText(
   const reasons = [...new Set(following.flatMap(({ cause }) => cause ?? []))].map((name) => {
     const state = states.find((one) => one.name === name);
     if (state === undefined || isSilent(state)) return `${name} does not answer`;
-    if (findings.some((one) => one.service === name && isAlarm(one) && !isAbsence(one))) {
-      return `${name} does not work`;
-    }
-    const counted = following.filter(({ cause }) => cause === name)
-      .flatMap(({ countedMs }) => countedMs ?? []);
+    const own = following.filter(({ cause }) => cause === name);
+    if (own.some(({ causeFails }) => causeFails)) return `${name} does not work`;
+    const counted = own.flatMap(({ countedMs }) => countedMs ?? []);
     const end = counted.length === 0 ? "a minute" : durationText(Math.max(...counted));
     return `${name} was away or did not work: this should end within ${end}`;
   });
