@@ -37,7 +37,8 @@ export const STORES: readonly Problem[] = [
     afterS: 15,
     message: "Its health has failed: {code}",
     isRootCause: true,
-    firstStep: "`GET /health` has the reason; the runbook explains its code.",
+    firstStep:
+      "Do what its reason says, which `GET /health` has, too: the runbook explains the code.",
   },
 ];
 
@@ -61,7 +62,9 @@ export const BRIDGE: readonly Problem[] = [
     afterS: 15,
     message: "Its account lacks the relayer permission: the node refuses its deposits",
     isRootCause: true,
-    firstStep: "Start the node with the account of the bridge among its `--relayers`.",
+    firstStep:
+      "If it is the wrong account, correct the key of the bridge; else start the node with it " +
+      "among its `--relayers`.",
   },
   {
     name: "BridgeDepositsStuck",

@@ -37,7 +37,8 @@ export const SERVICE_PROBLEMS: readonly Problem[] = [
     message: "It has started again {value} times in 15 minutes",
     isRootCause: true,
     firstStep:
-      "Read its last log line before each start: a supervisor restarts it, and it ends again.",
+      "Unless somebody restarts it by hand, read its last log line before each start: it ends again " +
+      "and again.",
   },
   {
     name: "MemoryHigh",
@@ -61,7 +62,8 @@ export const PROXY: readonly Problem[] = [
     afterS: 30,
     message: "It has no WebSocket to the read node: clients get no notifications",
     effect: "pages show no new prices, and bets that end are not reported",
-    firstStep: "Ask the read node itself; if it answers, check `--read-node-ws-url`.",
+    firstStep: "Ask the read node itself, which `GET /ready` names; if it answers, check " +
+      "`--read-node-url` and `--read-node-ws-url`.",
   },
   {
     name: "ProxyReconnecting",
@@ -178,6 +180,7 @@ export const ORACLE: readonly Problem[] = [
   },
   {
     name: "OracleSourceLate",
+    isRootCause: true,
     title: "Largest lag of a source",
     measure: absolute(gauge("oracle_source_lag_seconds")),
     bound: { op: ">", limit: SOURCE_LAG_MAX_S },
@@ -191,6 +194,7 @@ export const ORACLE: readonly Problem[] = [
   },
   {
     name: "OracleFramesUnreadable",
+    isRootCause: true,
     title: "Frames of a source that cannot be read, a second",
     measure: rate("oracle_dropped_frames_total", "5m", {
       labels: { reason: /too_long|not_json|unknown_shape|bad_price/ },

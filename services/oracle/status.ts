@@ -151,7 +151,11 @@ export function checkReadiness(
 ): Promise<z.output<typeof readinessSchema>> {
   const missing = board.symbols.filter((symbol) => board.entry(symbol) === undefined)
     .map((symbol) => `${symbol} has ${board.sources(symbol).length} of ${minSources} sources`);
-  const failed = connections.filter(({ lastError }) => lastError !== undefined)
+  // The last error of a provider with all prices is over.
+  const failed = connections
+    .filter(({ name, lastError }) =>
+      lastError !== undefined && board.pricesOf(name) < board.symbols.length
+    )
     .map(({ name, lastError }) => `${EXCHANGE_OF[name]}: ${lastError}`);
   return findProblems({
     prices: () =>

@@ -31,7 +31,8 @@ function afterLooks(
   const isChecked = ({ service }: Pick<Finding, "service">) => !unchecked.includes(service);
   const isJudged = ({ text }: Finding) => text !== UNJUDGED;
   return looks.reduce(
-    (seen, [atMs, ...found]) => afterLook(seen, found, { isChecked, isJudged }, atMs),
+    (seen, [atMs, ...found]) =>
+      afterLook(seen, found, { isChecked, isJudged, mayBeOlder: (one) => !isChecked(one) }, atMs),
     before,
   );
 }

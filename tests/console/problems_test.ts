@@ -405,6 +405,15 @@ const CAUSES: [what: string, states: ServiceState[], expected: string][] = [
   ["a service that is back may take 20 s", [
     stateOf("bridge", [], { isHealthy: false, awayAgoMs: 20_000 }),
   ], "bridge (bridge)"],
+  ["what is wrong now comes before an absence that is over", [
+    hanging("node"),
+    stateOf("solver", [], { isReady: false, awayAgoMs: 1 }),
+  ], "node, solver (node)"],
+  [
+    "nothing excuses a late source",
+    [backFor("exchanges", 1), stateOf("oracle", ['oracle_source_lag_seconds{pair="A/B"} 2'])],
+    "oracle",
+  ],
   [
     "it has had time since",
     [stateOf("bridge", [], { isHealthy: false, awayAgoMs: 20_001 })],
@@ -456,6 +465,12 @@ Deno.test("Problems: after a start, the first step is to wait, then the problem'
   );
   const [counting] = findingsOf([stateOf("node", SKIPPED, { awayAgoMs: 60_000 })]);
   assert.match(counting?.firstStep ?? "", /^Nothing, unless it grows/);
+});
+
+Deno.test("Problems: what a service lacks since its start is in sight, what it has counted is not", () => {
+  const foldedOf = (state: ServiceState) => findingsOf([state]).map(isFolded);
+  assert.deepEqual(foldedOf(stateOf("solver", [], { isReady: false, awayAgoMs: 1 })), [false]);
+  assert.deepEqual(foldedOf(stateOf("node", SKIPPED, { awayAgoMs: 1 })), [true]);
 });
 
 Deno.test("Problems: what a failure has left is a warning for 20 s after its end", () => {

@@ -4,20 +4,24 @@ import { Registry } from "prom-client";
 import { createOracleMetrics, registerSourceMetrics } from "../../services/oracle/metrics.ts";
 import { Oracle } from "../../services/oracle/oracle.ts";
 import { PROVIDERS } from "../../services/oracle/providers/mod.ts";
-import { healthBody, providersBody } from "../../services/oracle/status.ts";
+import { checkReadiness, healthBody, providersBody } from "../../services/oracle/status.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { FakeNetwork } from "../support/fake_socket.ts";
 import { aggTrade } from "./frames.ts";
 import type { ProviderName } from "../../lib/protocol/providers.ts";
 
-function setUp(names: ProviderName[] = ["provider_a", "provider_d"], maxSourceAgeMs = 30_000) {
+function setUp(
+  names: ProviderName[] = ["provider_a", "provider_d"],
+  maxSourceAgeMs = 30_000,
+  minSources = 1,
+) {
   const clock = new FakeClock();
   const network = new FakeNetwork();
   const registry = new Registry();
   const oracle = new Oracle({
     providers: names.map((name) => ({ provider: PROVIDERS[name], url: PROVIDERS[name].url })),
     markets: MARKETS,
-    board: { aggregation: "median", minSources: 1, maxSourceAgeMs },
+    board: { aggregation: "median", minSources, maxSourceAgeMs },
     clock,
     random: () => 1,
     metrics: createOracleMetrics(registry),
@@ -217,5 +221,22 @@ Deno.test("Oracle: an expired price that is confirmed expires again", () => {
   assert.equal(hasPrice(), true);
   clock.advance(2_000);
   assert.equal(hasPrice(), false);
+  oracle.stop();
+});
+
+Deno.test("checkReadiness: names the error of a provider only while it lacks prices", async () => {
+  const { clock, network, oracle, binance, okx } = setUp(undefined, undefined, 2);
+  binance.fail("refused");
+  okx.fail("refused");
+  const problems = async () => (await checkReadiness(oracle, 2)).problems.join();
+  assert.match(await problems(), /binance: not_opened: refused; okx: not_opened: refused$/);
+  clock.advance(500);
+  const again = network.sockets[2] ?? assert.fail("It connects again");
+  again.open();
+  for (const symbol of ["BTCUSDT", "ETHUSDT"]) again.deliver(trade(symbol, clock.now()));
+  assert.match(await problems(), /binance/);
+  again.deliver(trade("SOLUSDT", clock.now()));
+  assert.doesNotMatch(await problems(), /binance/);
+  assert.match(await problems(), /okx: not_opened: refused$/);
   oracle.stop();
 });

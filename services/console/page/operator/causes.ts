@@ -65,31 +65,75 @@ interface Context {
   ended: readonly Finding[];
 }
 
-/** A finding with its likely cause, if there is one. */
-export const withCause = (finding: Finding, context: Context): Finding =>
-  withFailure(withOutage(finding, context.services), context);
+/**
+ * A finding with its likely cause: another problem of its service; a service that its own service
+ * needs and that does not answer, or answers, but does not work; and only then an absence that is
+ * over, of its own service or one that it needs, or a failure that is over. Nothing explains that a
+ * service itself is away. Missing prices stay missing when a service is back.
+ */
+export function withCause(finding: Finding, context: Context): Finding {
+  if (!hasCauses(finding)) return finding;
+  // What has been counted over minutes may contain an absence that is over.
+  const find = finding.countedMs === undefined
+    ? [presentCause, pastCause]
+    : [pastCause, presentCause];
+  return find[0]?.(finding, context) ?? find[1]?.(finding, context) ?? finding;
+}
+
+function presentCause(
+  finding: Finding,
+  { services, before }: Context,
+): Finding | undefined {
+  const { service, chapter } = finding;
+  if (before.some((other) => isFollowed(other, finding) && isAlarm(other))) {
+    return { ...finding, cause: service, causeFails: true };
+  }
+  const silent = services.find((other) => isNeeded(finding, other.name) && isSilent(other));
+  if (silent !== undefined) return { ...finding, cause: silent.name };
+  const failing = TO_BACKFILL.has(chapter) ? undefined : failureIn(before, service);
+  return failing && { ...finding, cause: failing, causeFails: true };
+}
 
 /**
- * A finding with its likely cause: another problem of its service, or a service that its own service
- * needs and that answers, but does not work or did not until just now.
+ * Figures are of the last 20 s, and warnings that count events of the window of their alert. What is
+ * left of an outage ends by itself, so it is a warning.
  */
-function withFailure(finding: Finding, { before, ended }: Context): Finding {
-  const { service, chapter, cause, follows } = finding;
-  if (cause !== undefined || !hasCauses(finding)) return finding;
-  const isExplained = before.some((other) =>
-    other.service === service && other.chapter === follows && isAlarm(other)
-  );
-  if (isExplained) return { ...finding, cause: service, causeFails: true };
-  if (TO_BACKFILL.has(chapter)) return finding;
-  const failureIn = (problems: readonly Finding[]) =>
-    SERVICES[service].needs.find((name) =>
-      problems.some((other) => other.service === name && isFailureFor(service, other))
-    );
-  const present = failureIn(before);
-  if (present !== undefined) return { ...finding, cause: present, causeFails: true };
-  const past = failureIn(ended);
-  return past === undefined ? finding : { ...finding, severity: "warning", cause: past };
+function pastCause(
+  finding: Finding,
+  { services, ended }: Context,
+): Finding | undefined {
+  const { service, chapter, countedMs } = finding;
+  if (TO_BACKFILL.has(chapter)) return undefined;
+  const measuredMs = Math.max(BACK_MS, isCritical(finding) ? 0 : countedMs ?? 0);
+  const wasAway = ({ history, lastAwayMs }: ServiceState) =>
+    history.latestMs - lastAwayMs <= measuredMs;
+  const warning = { ...finding, severity: "warning" } as const;
+  const own = services.find(({ name }) => name === service);
+  if (own !== undefined && wasAway(own)) {
+    const firstStep = countedMs === undefined
+      ? `${STEP_AFTER_START} ${finding.firstStep}`
+      : STEP_AFTER_ABSENCE;
+    return { ...warning, cause: service, firstStep };
+  }
+  const away = services.find((other) => isNeeded(finding, other.name) && wasAway(other));
+  if (away !== undefined) return { ...warning, cause: away.name };
+  if (ended.some((other) => isFollowed(other, finding))) return { ...warning, cause: service };
+  const failed = failureIn(ended, service);
+  return failed && { ...warning, cause: failed };
 }
+
+const isNeeded = ({ service }: Finding, name: ServiceName) =>
+  SERVICES[service].needs.includes(name);
+
+/** Whether a problem of the same service explains another one. */
+const isFollowed = (one: Finding, { service, follows }: Finding) =>
+  one.service === service && one.chapter === follows;
+
+/** The first service that another one needs and that has a problem with which that cannot work. */
+const failureIn = (problems: readonly Finding[], service: ServiceName): ServiceName | undefined =>
+  SERVICES[service].needs.find((name) =>
+    problems.some((other) => other.service === name && isFailureFor(service, other))
+  );
 
 /** Whether a service cannot work with this problem of one that it needs. */
 function isFailureFor(service: ServiceName, problem: Finding): boolean {
@@ -99,34 +143,6 @@ function isFailureFor(service: ServiceName, problem: Finding): boolean {
   const isOfPrices = problem.chapter === "NodePricesStale" ||
     ["exchanges", "oracle"].includes(problem.service);
   return !isOfPrices || !NEED_NO_PRICES.has(service);
-}
-
-/**
- * A finding with its likely cause: a service that its own service needs and that does not answer,
- * or did not while the figure was measured; or its own service, after an absence. Figures are of
- * the last 20 s, and warnings that count events of the window of their alert. Missing prices stay
- * missing when a service is back. Nothing explains that a service itself is away.
- */
-function withOutage(finding: Finding, services: readonly ServiceState[]): Finding {
-  const { service, chapter, countedMs } = finding;
-  const own = services.find(({ name }) => name === service);
-  if (own === undefined || !hasCauses(finding)) return finding;
-  const measuredMs = Math.max(BACK_MS, isCritical(finding) ? 0 : countedMs ?? 0);
-  const wasAway = ({ history, lastAwayMs }: ServiceState) =>
-    !TO_BACKFILL.has(chapter) && history.latestMs - lastAwayMs <= measuredMs;
-  if (wasAway(own)) {
-    const firstStep = countedMs === undefined
-      ? `${STEP_AFTER_START} ${finding.firstStep}`
-      : STEP_AFTER_ABSENCE;
-    return { ...finding, severity: "warning", cause: service, firstStep };
-  }
-  const cause = services.find((other) =>
-    SERVICES[service].needs.includes(other.name) && (isSilent(other) || wasAway(other))
-  );
-  if (cause === undefined) return finding;
-  // What is left of an outage that is over ends by itself.
-  const severity = isSilent(cause) ? finding.severity : "warning";
-  return { ...finding, severity, cause: cause.name };
 }
 
 /** Whether a service that its own service needs could be its cause. */

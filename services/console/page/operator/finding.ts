@@ -100,9 +100,15 @@ export function runbookOf(
   return `/runbook/${encodeURIComponent(chapter)}?service=${service}${process}`;
 }
 
-/** Whether it is shown below its cause, when that is opened: not if its time is running out. */
-export const isFolded = ({ cause, deadlinesMs = [] }: Finding) =>
-  cause !== undefined && deadlinesMs.length === 0;
+/**
+ * Whether it is shown below its cause, when that is opened: not if its time is running out, and not
+ * what a service lacks since its own start, which may never come.
+ */
+export const isFolded = (
+  { service, cause, causeFails, countedMs, deadlinesMs = [] }: Finding,
+) =>
+  cause !== undefined && deadlinesMs.length === 0 &&
+  (cause !== service || causeFails === true || countedMs !== undefined);
 
 /** Such as `3 more problems (2 critical), probably because node does not answer`. */
 export function followingText(

@@ -26,7 +26,7 @@ import { Ended, Findings } from "./findings_card.tsx";
 import { isJudged, NEEDS_BACKFILL, PRICES_MISSING, SERVICES } from "./causes.ts";
 import { isCritical } from "./finding.ts";
 import { afterLook, newAlarmOf, pastOf, type SeenProblems } from "./problem_times.ts";
-import { findingsOf, isChecked, processesOf, withRepair } from "./problems.ts";
+import { findingsOf, isChecked, mayBeOlder, processesOf, withRepair } from "./problems.ts";
 import { ServiceCard } from "./service_card.tsx";
 import { Sources } from "./sources_card.tsx";
 import { betRepair, betsOf, gapOf, marketRepair, OPEN_BETS_MAX, type Repair } from "./repairs.ts";
@@ -107,6 +107,7 @@ function watchServices(model: PageModel) {
     const after = afterLook(before, found.value, {
       isChecked: (one) => isChecked(one, states.value),
       isJudged: (one) => isJudged(one, states.value),
+      mayBeOlder: (one) => mayBeOlder(one, states.value),
     }, Date.now());
     const alarm = newAlarmOf(after, before);
     if (alarm !== undefined) notify(`${alarm.service}: ${alarm.text}`);

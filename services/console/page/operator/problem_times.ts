@@ -37,13 +37,14 @@ interface Look {
    */
   isChecked(problem: Named): boolean;
   isJudged(problem: Omit<StartedFinding, "isJudged">): boolean;
+  mayBeOlder(problem: Named): boolean;
 }
 
 /** The problems after a look at the services. */
 export function afterLook(
   { found, unchecked, ended }: SeenProblems,
   findings: readonly Finding[],
-  { isChecked, isJudged }: Look,
+  { isChecked, isJudged, mayBeOlder }: Look,
   nowMs: number,
 ): SeenProblems {
   const known = [...found, ...unchecked];
@@ -54,7 +55,7 @@ export function afterLook(
       const started = {
         ...finding,
         sinceMs: Math.min(finding.sinceMs ?? nowMs, before?.sinceMs ?? nowMs),
-        mayBeOlder: finding.sinceMs === undefined && (before?.mayBeOlder ?? !isChecked(finding)),
+        mayBeOlder: finding.sinceMs === undefined && (before?.mayBeOlder ?? mayBeOlder(finding)),
       };
       const worst = before !== undefined && !isWorse(finding, before.worst)
         ? before.worst

@@ -17,6 +17,9 @@ import type { Repair } from "./repairs.ts";
 /** Rates are known after this time. */
 const RATES_KNOWN_MS = 10_000;
 
+/** Rates that are beyond their bounds so soon after they are known may have been before. */
+const FIRST_RATES_MS = 2_000;
+
 /** Chapter for a service that says that it is unhealthy, or not ready. */
 const HEALTH = "Health and readiness";
 
@@ -122,6 +125,16 @@ export const isChecked = (
   services.some(({ name, presence, history }) =>
     name === problem.service && presence === "answers" &&
     (isAbsence(problem) || history.recent.spanMs >= RATES_KNOWN_MS)
+  );
+
+/** Whether a problem may be older than the time for which its service has been watched. */
+export const mayBeOlder = (
+  { service }: Pick<Finding, "service">,
+  services: readonly ServiceState[],
+): boolean =>
+  services.some(({ name, presence, history }) =>
+    name === service &&
+    (presence !== "answers" || history.recent.spanMs < RATES_KNOWN_MS + FIRST_RATES_MS)
   );
 
 /** The services that answer, grouped by process. */
