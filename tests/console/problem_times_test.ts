@@ -84,6 +84,8 @@ Deno.test("Problem times: a problem may explain others until 20 s after its end"
   const endedAt = (nowMs: number) => pastOf(seen, nowMs).ended.map(({ service }) => service);
   assert.deepEqual(endedAt(25_000), ["node"]);
   assert.deepEqual(endedAt(25_001), []);
+  const justNow = pastOf(afterLooks([[1_000, node], [5_000, node]]), 5_500);
+  assert.deepEqual(justNow.ended.map(({ service }) => service), ["node"]);
 });
 
 Deno.test("Problem times: the services' own start counts; without it, the first look may be late", () => {

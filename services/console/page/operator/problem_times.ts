@@ -81,7 +81,8 @@ export const hadNoCause = ({ found, unchecked }: SeenProblems, finding: Named) =
 /** What decides about causes now. */
 export const pastOf = (seen: SeenProblems, nowMs: number) => ({
   isOlder: (finding: Finding) => hadNoCause(seen, finding),
-  ended: seen.ended.filter(({ seenMs }) => nowMs - seenMs <= BACK_MS),
+  // Those of the last look that are not found now have just ended.
+  ended: [...seen.found, ...seen.ended].filter(({ seenMs }) => nowMs - seenMs <= BACK_MS),
 });
 
 const isWorse = (one: Finding, other: Finding) =>
