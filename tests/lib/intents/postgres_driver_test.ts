@@ -83,7 +83,7 @@ testStore(
 
 /** Sessions of two statements at a time. */
 async function sessionsOf(driver: PostgresDriver): Promise<Set<number>> {
-  const sql = "SELECT pg_backend_pid() AS pid, pg_sleep(0.05)";
+  const sql = "SELECT pg_backend_pid() AS pid, pg_sleep(0.4)";
   const rows = await Promise.all([driver.read(sql, []), driver.read(sql, [])]);
   return new Set(rows.flat().map((row) => Object(row).pid));
 }
