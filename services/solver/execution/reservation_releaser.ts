@@ -11,7 +11,7 @@ import type { ExposureBook } from "../risk/exposure_book.ts";
 import { solverLog } from "../shared/solver_log.ts";
 import { decodeExecution, findThesis } from "./execution.ts";
 
-export interface ReservationsOptions {
+export interface ReservationReleaserOptions {
   store: Pick<IntentStore, "find" | "refreshReservations" | "release">;
   book: ExposureBook;
   node: Pick<CoreClient, "getThesis" | "getTheses">;
@@ -24,11 +24,11 @@ export interface ReservationsOptions {
 
 /** Releases the reservations of settled bets in database and book, and reports outcomes. */
 export class ReservationReleaser {
-  readonly #options: ReservationsOptions;
+  readonly #options: ReservationReleaserOptions;
   readonly #log = serviceLog("solver");
   readonly #keptLog = new ProblemTracker();
 
-  constructor(options: ReservationsOptions) {
+  constructor(options: ReservationReleaserOptions) {
     this.#options = options;
   }
 

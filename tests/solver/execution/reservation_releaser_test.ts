@@ -6,7 +6,7 @@ import { quoteToWire } from "../../../lib/protocol/quote.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import {
   ReservationReleaser,
-  type ReservationsOptions,
+  type ReservationReleaserOptions,
 } from "../../../services/solver/execution/reservation_releaser.ts";
 import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -61,7 +61,7 @@ function createReservations(store: IntentStore) {
     asked.push(id);
     return Promise.resolve(onNode.get(id) ?? null);
   };
-  const options: ReservationsOptions = {
+  const options: ReservationReleaserOptions = {
     store,
     book,
     // It does not say how far its chain is.

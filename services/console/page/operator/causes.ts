@@ -73,13 +73,13 @@ interface Context {
  */
 export function withCause(finding: Finding, context: Context): Finding {
   if (!hasCauses(finding)) return finding;
+  const present = presentCause(finding, context);
+  const past = pastCause(finding, context);
   // What has been counted over minutes may contain an absence that is over.
-  const find = finding.countedMs === undefined
-    ? [presentCause, pastCause]
-    : [pastCause, presentCause];
-  return find[0]?.(finding, context) ?? find[1]?.(finding, context) ?? finding;
+  return (finding.countedMs === undefined ? present ?? past : past ?? present) ?? finding;
 }
 
+/** The finding with a cause that lasts; undefined if there is none. */
 function presentCause(
   finding: Finding,
   { services, before }: Context,
@@ -95,6 +95,8 @@ function presentCause(
 }
 
 /**
+ * The finding with a cause that is over; undefined if there is none.
+ *
  * Figures are of the last 20 s, and warnings that count events of the window of their alert. What is
  * left of an outage ends by itself, so it is a warning.
  */
