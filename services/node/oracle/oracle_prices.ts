@@ -59,11 +59,13 @@ export class OraclePrices {
     return this.freshPrice(market, atMs) !== undefined;
   }
 
-  /** The simplified view by symbol, without markets that never had a price. */
+  /** The simplified view by symbol, in the markets' order, without those that never had a price. */
   view(atMs: number): Record<string, NodePrice> {
-    const entries = [...this.#known].map(([market, known]): [string, NodePrice] => {
+    const entries = this.markets.flatMap((market): [string, NodePrice][] => {
+      const known = this.#known.get(market);
+      if (known === undefined) return [];
       const { symbol, base, quote } = market;
-      return [symbol, {
+      return [[symbol, {
         base,
         quote,
         price: known.price,
@@ -71,7 +73,7 @@ export class OraclePrices {
         lastUpdate: known.lastUpdate,
         ageMs: Math.max(0, atMs - known.lastUpdate),
         state: this.isFresh(market, atMs) ? "fresh" : "stale",
-      }];
+      }]];
     });
     return Object.fromEntries(entries);
   }

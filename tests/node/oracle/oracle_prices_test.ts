@@ -114,6 +114,15 @@ Deno.test("OraclePrices: a market without a price so far is missing in the view"
   assert.deepEqual(new OraclePrices(3_000, SPEC_MARKETS).view(NOW), {});
 });
 
+Deno.test("OraclePrices: the view is in the markets' order, whichever market has a price first", () => {
+  const prices = new OraclePrices(3_000, SPEC_MARKETS);
+  for (const symbol of SPEC_MARKETS.symbols.toReversed()) {
+    const body = pricesBody(NOW);
+    prices.update({ prices: { [symbol]: body.prices[symbol] } }, NOW);
+  }
+  assert.deepEqual(Object.keys(prices.view(NOW)), SPEC_MARKETS.symbols);
+});
+
 Deno.test("OraclePrices: a different price with the same lastUpdate is accepted, at the same age", () => {
   const prices = new OraclePrices(3_000, SPEC_MARKETS);
   prices.update(pricesBody(NOW, { "ETH/USDT": 7n }), NOW);
