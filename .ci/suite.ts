@@ -29,7 +29,7 @@ const LONG = [
   /^tests\/simulation\//,
   /^tests\/solver\/backtest\/(backtest|candle_bridge)_/,
   /^tests\/solver\/pricing\/(box_price|box_probability|early_users|volatility|window_outcomes)_/,
-  /^tests\/console\/suggested_box_test/,
+  /^tests\/console\/page\/trade\/suggested_box_test/,
 ];
 
 /**
@@ -37,7 +37,7 @@ const LONG = [
  * without its stack, since whatever they start has to end with them, those whose requests to
  * services that are away end after them, and those that wait for PostgreSQL most of their time.
  */
-const APART = /^tests\/(lib\/intents\/|spec\/configuration_|console\/session_)/;
+const APART = /^tests\/(lib\/intents\/|spec\/configuration_|console\/page\/data\/session_)/;
 
 /** The test files of each isolate. */
 interface Isolates {

@@ -1,0 +1,327 @@
+/** A signed bet until its outcome is known, with a solver that the test answers for. */
+import assert from "node:assert/strict";
+import { ExecutionError, NetworkError, ServiceError } from "../../../../lib/client/mod.ts";
+import {
+  BetKeeper,
+  type BetOutcome,
+  DEADLINE_MARGIN_MS,
+} from "../../../../services/console/page/data/bet_keeper.ts";
+import { PendingBets } from "../../../../services/console/page/data/pending_bets.ts";
+import { FakeClock } from "../../../support/fake_clock.ts";
+import { memoryStore } from "../../memory_store.ts";
+import { hashOf, offerOf, OTHER, SIGNATURE, thesisOf, USER } from "../../offers.ts";
+
+const LOST = new NetworkError("SERVICE_TIMEOUT", "no answer");
+const REFUSED = new ServiceError("PRICE_MOVED", "moved", { status: 400 });
+const DEADLINE = 30_000;
+
+const bet = { offer: offerOf(7, { deadline: DEADLINE }), signature: SIGNATURE };
+
+/** What a solver does with each request: an id, a failure now or later, or nothing at all. */
+type Answer = number | Error | Promise<Error> | "hangs";
+
+/** A browser with tabs: each has a keeper, and a solver that answers one request after the other. */
+function scene(...answers: Answer[]) {
+  const clock = new FakeClock(0);
+  const store = memoryStore();
+  const outcomes: string[] = [];
+  const chain = { isKnown: true };
+  let sent = 0;
+  const tabs: EventTarget[] = [];
+  const open = (user: typeof USER | typeof OTHER = USER) => {
+    const tab = new EventTarget();
+    tabs.push(tab);
+    // A browser tells all other tabs.
+    const setItem = (name: string, text: string) => {
+      store.setItem(name, text);
+      for (const other of tabs) {
+        if (other !== tab) other.dispatchEvent(Object.assign(new Event("storage"), { key: name }));
+      }
+    };
+    const keeper = new BetKeeper({
+      client: {
+        execute(offer, signature) {
+          assert.deepEqual({ offer, signature }, bet);
+          sent += 1;
+          const answer = answers.shift() ?? "hangs";
+          if (answer === "hangs") return new Promise(() => {});
+          if (answer instanceof Error) return Promise.reject(answer);
+          if (answer instanceof Promise) return answer.then((error) => Promise.reject(error));
+          return Promise.resolve({ thesisId: answer, txHash: hashOf(1) });
+        },
+      },
+      user,
+      pending: new PendingBets({ ...store, setItem }, tab),
+      clock,
+      serverClock: clock,
+      hasAllTheses: () => chain.isKnown,
+      onResolved({ isChecking }, outcome) {
+        outcomes.push(`${isChecking ? "checked: " : ""}${textOf(outcome)}`);
+      },
+    });
+    keeper.start();
+    return keeper;
+  };
+  /** Time passes, and everything that falls due is answered. */
+  const pass = async (ms: number) => {
+    for (let left = ms; left > 0; left -= 250) {
+      clock.advance(Math.min(left, 250));
+      await settle();
+    }
+  };
+  /** Another tab has written the same again. */
+  const touch = () => {
+    for (const tab of tabs) {
+      tab.dispatchEvent(Object.assign(new Event("storage"), { key: "rangemaker.pending-bets" }));
+    }
+  };
+  const stored = () => new PendingBets(store).of(USER).length;
+  return { open, pass, outcomes, chain, stored, sent: () => sent, store, clock, touch };
+}
+
+const settle = () => new Promise((resolve) => setTimeout(resolve));
+
+function textOf(outcome: BetOutcome): string {
+  return outcome.name === "placed" ? `placed ${outcome.thesisId}` : outcome.name;
+}
+
+Deno.test("BetKeeper: an answered bet is placed, and no longer stored", async () => {
+  const { open, outcomes, stored } = scene(3);
+  const keeper = open();
+  const outcome = keeper.send(bet);
+  assert.equal(keeper.unresolved.value.length, 1);
+  assert.equal(stored(), 1, "before it is sent");
+  assert.deepEqual(await outcome, { name: "placed", thesisId: 3 });
+  assert.deepEqual([outcomes, stored(), keeper.unresolved.value], [["placed 3"], 0, []]);
+});
+
+Deno.test("BetKeeper: a bet whose first request is refused was not placed", async () => {
+  for (const reason of [REFUSED, new ExecutionError("INSUFFICIENT_BALANCE", "no")]) {
+    const { open, sent, stored, pass } = scene(reason, 4);
+    assert.deepEqual(await open().send(bet), { name: "refused", reason });
+    await pass(60_000);
+    assert.deepEqual([sent(), stored()], [1, 0]);
+  }
+});
+
+Deno.test("BetKeeper: a first request that is refused late was not placed either", async () => {
+  const late = Promise.withResolvers<Error>();
+  const { open, pass, sent } = scene(late.promise, 4);
+  const keeper = open();
+  const outcome = keeper.send(bet);
+  await pass(7_000);
+  assert.equal(keeper.unresolved.value[0]?.isChecking, true, "it is overdue");
+  late.resolve(REFUSED);
+  assert.deepEqual(await outcome, { name: "refused", reason: REFUSED });
+  await pass(60_000);
+  assert.equal(sent(), 1);
+});
+
+Deno.test("BetKeeper: after a lost answer, the same bet is sent again until it is answered", async () => {
+  const { open, sent, pass, outcomes } = scene(LOST, LOST, 5);
+  const keeper = open();
+  const outcome = keeper.send(bet);
+  await settle();
+  assert.deepEqual(keeper.unresolved.value, [{ ...bet, isChecking: true }]);
+  await pass(499);
+  assert.equal(sent(), 1);
+  await pass(1);
+  assert.equal(sent(), 2);
+  await pass(1_000);
+  assert.deepEqual(await outcome, { name: "placed", thesisId: 5 });
+  assert.deepEqual(outcomes, ["checked: placed 5"]);
+  await pass(60_000);
+  assert.equal(sent(), 3);
+});
+
+Deno.test("BetKeeper: after a failure that leaves the outcome open, the bet is sent again", async () => {
+  for (const status of [500, 504]) {
+    const { open, pass, outcomes } = scene(new ServiceError("X", "no", { status }), 4);
+    void open().send(bet);
+    await pass(1_000);
+    assert.deepEqual(outcomes, ["checked: placed 4"]);
+  }
+});
+
+Deno.test("BetKeeper: after a lost answer, only a refusal that uses up the quote ends the bet before its deadline", async () => {
+  const usedUp = new ServiceError("PRICE_MOVED", "no", { status: 400, details: { usedUp: true } });
+  const { open, sent, pass, stored } = scene(LOST, REFUSED, usedUp, 4);
+  const outcome = open().send(bet);
+  await settle();
+  await pass(500);
+  assert.deepEqual([sent(), stored()], [2, 1], "the first request may still arrive");
+  await pass(1_000);
+  assert.deepEqual(await outcome, { name: "refused", reason: usedUp });
+  await pass(10_000);
+  assert.deepEqual([sent(), stored()], [3, 0]);
+});
+
+Deno.test("BetKeeper: the pauses grow to 4 s", async () => {
+  const { open, sent, pass, chain } = scene(...Array(20).fill(LOST));
+  chain.isKnown = false;
+  void open().send(bet);
+  const seen: number[] = [];
+  for (let second = 0; second <= 12; second++) {
+    await pass(second === 0 ? 1 : 1_000);
+    seen.push(sent());
+  }
+  assert.deepEqual(seen, [1, 2, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 6]);
+});
+
+Deno.test("BetKeeper: an answer that takes 6 s is overdue", async () => {
+  const { open, pass } = scene("hangs");
+  const keeper = open();
+  void keeper.send(bet);
+  await pass(5_999);
+  assert.equal(keeper.unresolved.value[0]?.isChecking, false);
+  await pass(1);
+  assert.equal(keeper.unresolved.value[0]?.isChecking, true);
+});
+
+Deno.test("BetKeeper: after a lost answer, refusals are ignored until the chain shows the outcome", async () => {
+  const codes = ["INSUFFICIENT_BALANCE", "QUOTE_ALREADY_USED", "QUOTE_EXPIRED"];
+  for (const later of [REFUSED, ...codes.map((code) => new ExecutionError(code, "no"))]) {
+    const { open, pass, outcomes } = scene(LOST, ...Array(20).fill(later));
+    const keeper = open();
+    void keeper.send(bet);
+    await pass(5_000);
+    assert.deepEqual(outcomes, []);
+    keeper.confirm(thesisOf(8));
+    assert.deepEqual(outcomes, [], "another bet");
+    keeper.confirm(thesisOf(7));
+    assert.deepEqual(outcomes, ["checked: placed 7"], later.code);
+  }
+});
+
+Deno.test("BetKeeper: QUOTE_ALREADY_USED is ignored until the chain shows the bet: an earlier request placed it", async () => {
+  const { open, outcomes } = scene(
+    new ExecutionError("QUOTE_ALREADY_USED", "used", { retry: "same" }),
+  );
+  const keeper = open();
+  void keeper.send(bet);
+  await settle();
+  assert.deepEqual(outcomes, []);
+  keeper.confirm(thesisOf(7));
+  assert.deepEqual(outcomes, ["checked: placed 7"]);
+});
+
+Deno.test("BetKeeper: a bet that the chain lacks after the deadline expires, once the chain can be read", async () => {
+  const { open, pass, outcomes, chain, stored, sent } = scene(...Array(40).fill(LOST));
+  chain.isKnown = false;
+  const outcome = open().send(bet);
+  await pass(DEADLINE + DEADLINE_MARGIN_MS + 20_000);
+  assert.deepEqual([outcomes, stored()], [[], 1]);
+  chain.isKnown = true;
+  await pass(4_000);
+  assert.deepEqual(await outcome, { name: "expired" });
+  assert.deepEqual([outcomes, stored()], [["checked: expired"], 0]);
+  const before = sent();
+  await pass(20_000);
+  assert.equal(sent(), before);
+});
+
+Deno.test("BetKeeper: a bet without an answer expires only 5 s after its deadline", async () => {
+  const { open, pass, outcomes } = scene(...Array(40).fill(LOST));
+  void open().send(bet);
+  await pass(DEADLINE + DEADLINE_MARGIN_MS - 1);
+  assert.deepEqual(outcomes, []);
+  await pass(4_000);
+  assert.deepEqual(outcomes, ["checked: expired"]);
+});
+
+Deno.test("BetKeeper: after a reload the bet is sent again at once, and shown as unknown until it is answered", async () => {
+  const { open, pass, outcomes, sent } = scene("hangs", LOST, 9);
+  const first = open();
+  void first.send(bet);
+  first.close(); // the page goes away
+  assert.deepEqual(first.unresolved.value, []);
+  const second = open();
+  assert.equal(second.unresolved.value[0]?.isChecking, true);
+  assert.equal(sent(), 2);
+  await pass(2_000);
+  assert.deepEqual(outcomes, ["checked: placed 9"]);
+});
+
+Deno.test("BetKeeper: after a reload, a bet that the chain shows is placed at once, though no request is answered", async () => {
+  const { open, pass, outcomes, stored } = scene("hangs", "hangs");
+  const first = open();
+  void first.send(bet);
+  first.close();
+  const second = open();
+  await pass(100);
+  second.confirm(thesisOf(7));
+  assert.deepEqual([outcomes, stored()], [["checked: placed 7"], 0]);
+  assert.deepEqual(second.unresolved.value, [], "quotes no longer wait");
+});
+
+Deno.test("BetKeeper: each account has its own bets, and a closed keeper sends nothing", async () => {
+  const { open, pass, sent, stored } = scene(LOST, 5);
+  const keeper = open();
+  void keeper.send(bet);
+  await settle();
+  keeper.close();
+  const other = open(OTHER);
+  await pass(60_000);
+  assert.deepEqual([other.unresolved.value, sent(), stored()], [[], 1, 1]);
+});
+
+Deno.test("BetKeeper: another tab also shows the bet as unknown, until the chain has it", async () => {
+  const { open, pass, outcomes, sent } = scene(3);
+  const [here, there] = [open(), open()];
+  const outcome = here.send(bet);
+  assert.equal(there.unresolved.value.length, 1);
+  await outcome;
+  await pass(1_000);
+  assert.equal(there.unresolved.value.length, 1, "until the chain shows it");
+  there.confirm(thesisOf(7));
+  assert.deepEqual(there.unresolved.value, []);
+  assert.deepEqual(outcomes, ["placed 3", "placed 7"]);
+  await pass(60_000);
+  assert.equal(sent(), 1);
+});
+
+Deno.test("BetKeeper: a bet refused to one tab is dropped by the other: neither sent nor reported as expired", async () => {
+  const { open, pass, outcomes, sent, chain } = scene(REFUSED, 4);
+  const [here, there] = [open(), open()];
+  chain.isKnown = false;
+  assert.equal((await here.send(bet)).name, "refused");
+  await pass(10_000);
+  assert.equal(there.unresolved.value.length, 1, "the chain may have it");
+  chain.isKnown = true;
+  await pass(5_000);
+  // The first tab may have replaced it by a bet with another payout.
+  assert.deepEqual([outcomes, sent()], [["refused"], 1]);
+  assert.deepEqual([there.unresolved.value, there.resolved.value], [[], undefined]);
+});
+
+Deno.test("BetKeeper: if another tab sees a bet expire, it also ends in the tab that signed it", async () => {
+  const { open, pass, outcomes } = scene("hangs", LOST, ...Array(40).fill(LOST));
+  const [here] = [open(), open()];
+  const outcome = here.send(bet);
+  await pass(DEADLINE + 3 * DEADLINE_MARGIN_MS);
+  assert.deepEqual([await outcome, outcomes], [{ name: "expired" }, ["checked: expired"]]);
+  assert.deepEqual(here.unresolved.value, []);
+});
+
+Deno.test("BetKeeper: if the tab of a bet is gone, another tab sends the bet after 8 s", async () => {
+  const { open, pass, outcomes, sent, touch } = scene("hangs", 6);
+  const [here, there] = [open(), open()];
+  void here.send(bet);
+  here.close();
+  touch();
+  await pass(7_999);
+  assert.equal(sent(), 1);
+  await pass(1);
+  assert.deepEqual([sent(), outcomes], [2, ["checked: placed 6"]]);
+  assert.deepEqual(there.unresolved.value, []);
+});
+
+Deno.test("BetKeeper: a refusal to another tab does not end a bet whose first request has no answer", async () => {
+  const { open, pass, outcomes, stored } = scene("hangs", REFUSED, REFUSED);
+  const [here, there] = [open(), open()];
+  void here.send(bet);
+  await pass(9_000);
+  assert.deepEqual([outcomes, stored()], [[], 1]);
+  for (const tab of [here, there]) tab.confirm(thesisOf(7));
+  assert.deepEqual(outcomes, ["checked: placed 7", "checked: placed 7"]);
+});

@@ -1,0 +1,123 @@
+import assert from "node:assert/strict";
+import type { Bet, Estimate } from "../../../../lib/client/mod.ts";
+import { Estimator } from "../../../../services/console/page/data/estimator.ts";
+import { explain } from "../../../../services/console/page/data/explain.ts";
+import { FakeClock } from "../../../support/fake_clock.ts";
+
+interface Request {
+  bet: Bet;
+  signal: AbortSignal;
+  answer: PromiseWithResolvers<Estimate>;
+}
+
+function scene() {
+  const clock = new FakeClock(0);
+  const requests: Request[] = [];
+  const estimator = new Estimator({
+    clock,
+    estimate(bet, signal) {
+      const answer = Promise.withResolvers<Estimate>();
+      signal.addEventListener("abort", () => answer.reject(signal.reason));
+      requests.push({ bet, signal, answer });
+      return answer.promise;
+    },
+  });
+  return { clock, requests, estimator };
+}
+
+const betOf = (betAmount: bigint): Bet => ({
+  symbol: "ETH/USDT",
+  lowerPrice: 1n,
+  upperPrice: 2n,
+  betAmount,
+  startTime: 0,
+  endTime: 1_000,
+});
+
+const estimateOf = (betAmount: bigint): Estimate => ({
+  betAmount,
+  payout: 2n * betAmount,
+  multiplier: "2.0000",
+  solverCollateral: betAmount,
+});
+
+/** Lets promises that have settled run. */
+const settle = () => new Promise((resolve) => setTimeout(resolve));
+
+Deno.test("Estimator: sends one request at a time, and then one for the newest bet", async () => {
+  const { clock, requests, estimator } = scene();
+  for (const amount of [1n, 2n, 3n]) estimator.ask(betOf(amount));
+  assert.deepEqual(requests.map(({ bet }) => bet.betAmount), [1n]);
+  requests[0]?.answer.resolve(estimateOf(1n));
+  await settle();
+  clock.advance(120);
+  assert.deepEqual(requests.map(({ bet }) => bet.betAmount), [1n, 3n]);
+  requests[1]?.answer.resolve(estimateOf(3n));
+  await settle();
+  const state = estimator.state.value;
+  assert(state !== undefined && "estimate" in state);
+  assert.equal(state.estimate.payout, 6n);
+});
+
+Deno.test("Estimator: requests are at least 120 ms apart", async () => {
+  const { clock, requests, estimator } = scene();
+  estimator.ask(betOf(1n));
+  requests[0]?.answer.resolve(estimateOf(1n));
+  await settle();
+  estimator.ask(betOf(2n));
+  clock.advance(119);
+  assert.equal(requests.length, 1);
+  clock.advance(1);
+  assert.equal(requests.length, 2);
+  estimator.clear();
+  await settle();
+});
+
+Deno.test("Estimator: after the clock was set back, the next request still waits 120 ms at most", async () => {
+  const { clock, requests, estimator } = scene();
+  clock.advance(3_600_000);
+  estimator.ask(betOf(1n));
+  requests[0]?.answer.resolve(estimateOf(1n));
+  await settle();
+  clock.set(-3_600_000);
+  estimator.ask(betOf(2n));
+  clock.advance(120);
+  assert.equal(requests.length, 2);
+  estimator.clear();
+  await settle();
+});
+
+Deno.test("Estimator: clear aborts a pending request, and its answer is never shown", async () => {
+  const { requests, estimator } = scene();
+  estimator.ask(betOf(1n));
+  estimator.clear();
+  assert.equal(requests[0]?.signal.aborted, true);
+  requests[0]?.answer.resolve(estimateOf(1n));
+  await settle();
+  assert.equal(estimator.state.value, undefined);
+});
+
+Deno.test("Estimator: a refusal becomes the state, and a request without an answer is aborted after 3 s", async () => {
+  const { clock, requests, estimator } = scene();
+  estimator.ask(betOf(1n));
+  clock.advance(3_000);
+  await settle();
+  const state = estimator.state.value;
+  assert(state !== undefined && "failure" in state);
+  assert.equal(explain(state.failure).code, "SERVICE_TIMEOUT");
+  estimator.ask(betOf(2n));
+  clock.advance(120);
+  requests[1]?.answer.reject(new Error("no"));
+  await settle();
+  assert.deepEqual(estimator.state.value, { failure: new Error("no"), bet: betOf(2n) });
+});
+
+Deno.test("Estimator: requests nothing while it is paused", () => {
+  const { requests, estimator } = scene();
+  estimator.isPaused = true;
+  estimator.ask(betOf(1n));
+  assert.equal(requests.length, 0);
+  estimator.isPaused = false;
+  estimator.ask(betOf(1n));
+  assert.equal(requests.length, 1);
+});

@@ -1,0 +1,64 @@
+import assert from "node:assert/strict";
+import { openMessages } from "../../../../services/console/page/data/messages.ts";
+import { FakeClock } from "../../../support/fake_clock.ts";
+
+Deno.test("Messages: each is shown for 8 s, and a repeated text is announced once", () => {
+  const clock = new FakeClock();
+  const { messages, announce } = openMessages(clock);
+  const texts = () => messages.value.map(({ text, isSpoken }) => isSpoken ? `(${text})` : text);
+  announce("a");
+  clock.advance(5_000);
+  for (const text of ["b", "c", "d"]) announce(text, { isSpoken: true });
+  const remove = announce("e", { isSpoken: true });
+  assert.deepEqual(texts(), ["a", "(b)", "(c)", "(d)", "(e)"]);
+  remove();
+  announce("d", { isSpoken: true });
+  assert.deepEqual(texts(), ["a", "(b)", "(c)", "(d)"]);
+  const [{ id } = { id: -1 }] = messages.value.slice(-1);
+  announce("d");
+  announce("d", { isSpoken: true });
+  assert.deepEqual(texts(), ["a", "(b)", "(c)", "d"], "seen from now on, and not read again");
+  assert.equal(messages.value.at(-1)?.id, id);
+  clock.advance(3_000);
+  assert.deepEqual(texts(), ["(b)", "(c)", "d"]);
+  announce("a");
+  announce("d");
+  assert.deepEqual(texts(), ["(b)", "(c)", "d", "a", "d"], "news in between");
+  clock.advance(8_000);
+  assert.deepEqual(texts(), []);
+});
+
+Deno.test("Messages: a text that is repeated later is announced again", () => {
+  const clock = new FakeClock();
+  const { messages, announce } = openMessages(clock);
+  announce("the price is outside", { isSpoken: true });
+  const [first] = messages.value;
+  clock.advance(1_000);
+  announce("the price is outside", { isSpoken: true });
+  assert.deepEqual(messages.value.map(({ text }) => text), ["the price is outside"]);
+  const [second] = messages.value;
+  assert.notEqual(second?.id, first?.id);
+  announce("the price is outside", { isSpoken: true });
+  assert.equal(messages.value[0]?.id, second?.id);
+  announce("the price is outside", { isSpoken: true, isAnswer: true });
+  assert.notEqual(messages.value[0]?.id, second?.id, "a key is always answered");
+});
+
+Deno.test("Messages: closing a message hides it, and leaves the text for screen readers", () => {
+  const { messages, announce, hide } = openMessages(new FakeClock());
+  announce("a");
+  announce("b", { isSpoken: true });
+  hide();
+  assert.deepEqual(messages.value.map(({ text }) => text), ["b"]);
+});
+
+Deno.test("Messages: a press hides messages that were shown for 1.5 s; spoken ones stay", () => {
+  const clock = new FakeClock();
+  const { messages, announce, hideSeen } = openMessages(clock);
+  announce("old");
+  announce("spoken", { isSpoken: true });
+  clock.advance(1_500);
+  announce("new");
+  hideSeen();
+  assert.deepEqual(messages.value.map(({ text }) => text), ["spoken", "new"]);
+});

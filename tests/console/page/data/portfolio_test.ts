@@ -1,0 +1,262 @@
+import assert from "node:assert/strict";
+import {
+  type Account,
+  type Hex,
+  NetworkError,
+  type Offer,
+  RangemakerClient,
+  RangemakerError,
+  type Thesis,
+  type ThesisWatch,
+  WatchError,
+} from "../../../../lib/client/mod.ts";
+import { PendingBets } from "../../../../services/console/page/data/pending_bets.ts";
+import { Portfolio } from "../../../../services/console/page/data/portfolio.ts";
+import { FakeClock } from "../../../support/fake_clock.ts";
+import { memoryStore } from "../../memory_store.ts";
+import { hashOf, offerOf, SIGNATURE, thesisOf, USER } from "../../offers.ts";
+
+const offer = offerOf(7);
+
+/** A client whose chain is unreachable, except for the test's answers. */
+class FakeClient extends RangemakerClient {
+  executed: Offer[] = [];
+  deposits: [amount: bigint, nonce: bigint | undefined][] = [];
+  depositFailure: Error | undefined;
+  /** How often the balance was read. */
+  reads = 0;
+  /** How often it was asked to follow the bets. */
+  watched = 0;
+  /** What a successful watch is closed by. */
+  opened: { state?: "live"; close(): void } | undefined;
+  failure: Error | undefined;
+  balance: Promise<bigint> | bigint = 7n;
+  /** Whether balances cannot be read. */
+  isAway = false;
+  onState: ((state: "live" | "connecting") => void) | undefined;
+  onThesis: ((thesis: Thesis) => void) | undefined;
+
+  constructor() {
+    const url = "http://127.0.0.1:1";
+    const urls = { solver: url, bridge: url, proxy: url, proxyWs: url };
+    super({ urls, chainId: 1337 });
+  }
+
+  override async account(): Promise<Account> {
+    this.reads += 1;
+    if (this.isAway) throw new Error("away");
+    return { address: USER, balance: await this.balance, locked: 0n, permissions: [] };
+  }
+
+  override deposit(...deposit: [amount: bigint, nonce?: bigint]): Promise<Hex> {
+    const [amount, nonce] = deposit;
+    this.deposits.push([amount, nonce]);
+    return this.depositFailure ? Promise.reject(this.depositFailure) : Promise.resolve(hashOf(2));
+  }
+
+  override watch(
+    ...[handlers]: Parameters<RangemakerClient["watch"]>
+  ): ReturnType<RangemakerClient["watch"]> {
+    this.watched += 1;
+    this.onThesis = (thesis) => handlers?.onThesis?.(thesis);
+    this.onState = (state) => handlers?.onState?.(state);
+    // The portfolio only closes it.
+    if (this.opened !== undefined) return Promise.resolve(this.opened as ThesisWatch);
+    return Promise.reject(new WatchError("NOT_CONNECTED", "no"));
+  }
+
+  override execute(offer: Offer): ReturnType<RangemakerClient["execute"]> {
+    this.executed.push(offer);
+    if (this.failure !== undefined) return Promise.reject(this.failure);
+    return Promise.resolve({ thesisId: 1, txHash: hashOf(1) });
+  }
+}
+
+function scene(failure?: Error) {
+  const pending = new PendingBets(memoryStore());
+  pending.add({ offer, signature: SIGNATURE });
+  const client = new FakeClient();
+  client.failure = failure;
+  const news: [id: number, news: string][] = [];
+  const clock = new FakeClock();
+  const portfolio = new Portfolio({
+    client,
+    user: USER,
+    pending,
+    clock,
+    serverClock: clock,
+    onNews: ({ id }, what) => news.push([id, what]),
+    onResolved() {},
+  });
+  portfolio.start();
+  return { pending, client, portfolio, news, clock };
+}
+
+const settle = () => new Promise((resolve) => setTimeout(resolve));
+
+Deno.test("Portfolio: a bet whose answer was lost is sent again at the start, as it was", async () => {
+  const { client, pending, portfolio } = scene();
+  await settle();
+  assert.deepEqual(client.executed, [offer]);
+  assert.deepEqual(pending.of(USER), []);
+  portfolio.close();
+});
+
+Deno.test("Portfolio: a bet past its deadline is sent again until the chain can be read, then it expires", async () => {
+  const { client, pending, portfolio, clock } = scene(new NetworkError("SERVICE_TIMEOUT", "late"));
+  await settle();
+  clock.advance(500);
+  await settle();
+  client.opened = { state: "live", close() {} };
+  clock.advance(500);
+  await settle();
+  assert.deepEqual(pending.of(USER).map(({ offer }) => offer), [offer]);
+  clock.advance(1_000);
+  assert.deepEqual([client.executed, pending.of(USER)], [[offer, offer], []]);
+  portfolio.close();
+});
+
+Deno.test("Portfolio: outcomes are reported for bets that were seen open, not for past bets", async () => {
+  const { client, portfolio, news } = scene();
+  await settle();
+  for (const [id, status] of [[2, "lost"], [3, "won"]] as const) {
+    client.onThesis?.(thesisOf(id, { status: "open" }));
+    client.onThesis?.(thesisOf(id, { status }));
+  }
+  client.onThesis?.(thesisOf(1, { status: "won" }));
+  assert.deepEqual(news, [[2, "settled"], [3, "settled"]]);
+  assert.deepEqual(portfolio.theses.value.map(({ id }) => id), [3, 2, 1], "newest first");
+  assert.match(portfolio.problem.value ?? "", /no/, "the watch has failed");
+  portfolio.close();
+  client.onThesis?.(thesisOf(4, { status: "open" }));
+  assert.equal(portfolio.theses.value.length, 3, "after the end nothing changes");
+});
+
+Deno.test("Portfolio: the start of a window is reported once; a bet from just before the page was loaded, too", async () => {
+  const { client, portfolio, news, clock } = scene();
+  await settle();
+  const startTime = clock.now() + 5_000;
+  const before = { startTime, createdAt: clock.now() - 1_000 };
+  client.onThesis?.(thesisOf(1, { startTime, createdAt: clock.now() - 60_000 }));
+  for (let seen = 0; seen < 2; seen++) client.onThesis?.(thesisOf(2, before));
+  client.onThesis?.(thesisOf(3, { startTime, createdAt: clock.now() + 1 })); // of this page
+  assert.deepEqual(news, [[2, "found"]]);
+  clock.advance(5_000);
+  assert.deepEqual(news.slice(1), [1, 2, 3].map((id) => [id, "started"]));
+  client.onThesis?.(thesisOf(4, { startTime: clock.now() + 1_000, createdAt: clock.now() }));
+  portfolio.close();
+  clock.advance(1_000);
+  assert.equal(news.length, 4);
+});
+
+Deno.test("Portfolio: a bet that was pending is reported by its outcome alone", async () => {
+  const { client, portfolio, news, clock } = scene(new NetworkError("SERVICE_TIMEOUT", "late"));
+  await settle();
+  client.onThesis?.(thesisOf(7, { startTime: clock.now() + 1_000, createdAt: clock.now() - 1 }));
+  assert.deepEqual(news, []);
+  portfolio.close();
+});
+
+Deno.test("Portfolio: follows the bets again after a failure, and reads the balance every 10 s until it is closed", async () => {
+  const { client, portfolio, clock } = scene();
+  let closed = 0;
+  await settle();
+  assert.equal(portfolio.account.value?.balance, 7n);
+  client.opened = { close: () => closed += 1 };
+  clock.advance(999);
+  assert.equal(client.watched, 1);
+  clock.advance(1);
+  assert.equal(client.watched, 2);
+  await settle();
+  const { reads } = client;
+  clock.advance(9_999); // after the read that followed the placed bet
+  assert.equal(client.reads, reads);
+  clock.advance(1);
+  assert.equal(client.reads, reads + 1);
+  await settle();
+  client.onState?.("connecting");
+  assert.deepEqual([portfolio.problem.value, client.reads], ["reconnecting", reads + 1]);
+  client.onState?.("live");
+  assert.deepEqual([portfolio.problem.value, client.reads], [undefined, reads + 2]);
+  for (let id = 1; id < 500; id++) client.onThesis?.(thesisOf(id, { status: "needs_backfill" }));
+  clock.advance(99);
+  assert.equal(client.reads, reads + 2);
+  clock.advance(1);
+  assert.equal(client.reads, reads + 3, "bets change the balance, which is read once");
+  client.onThesis?.(thesisOf(1, { status: "won" }));
+  await settle();
+  clock.advance(100);
+  assert.equal(client.reads, reads + 4, "the answer to an earlier read does not delay the next");
+  client.isAway = true;
+  await portfolio.refresh();
+  assert.equal(portfolio.account.value?.balance, 7n, "the last one stays");
+  portfolio.close();
+  await settle();
+  assert.deepEqual([closed, clock.pending], [1, 0]);
+});
+
+Deno.test("Portfolio: a balance that arrives after a newer one is ignored", async () => {
+  const { client, portfolio } = scene();
+  await settle();
+  const slow = Promise.withResolvers<bigint>();
+  client.balance = slow.promise;
+  const older = portfolio.refresh();
+  client.balance = 9n;
+  await portfolio.refresh();
+  slow.resolve(8n);
+  await older;
+  assert.equal(portfolio.account.value?.balance, 9n);
+  portfolio.close();
+});
+
+Deno.test("Portfolio: a watch that opens after the close is closed, and one that fails is not opened again", async () => {
+  for (const opens of [true, false]) {
+    const { client, portfolio, clock } = scene();
+    let closed = 0;
+    client.opened = opens ? { close: () => closed += 1 } : undefined;
+    await settle();
+    clock.advance(1_000);
+    portfolio.close();
+    await settle();
+    const { watched } = client;
+    clock.advance(60_000);
+    assert.deepEqual([closed, client.watched, clock.pending], [opens ? 1 : 0, watched, 0]);
+  }
+});
+
+Deno.test("Portfolio: a deposit without an answer is repeated with its nonce, until its end is known", async () => {
+  const { client, portfolio } = scene();
+  const nonceOf = async (amount: bigint, failure?: Error, isFailure = failure !== undefined) => {
+    client.depositFailure = failure;
+    const { reads } = client;
+    const deposit = portfolio.deposit(amount);
+    await (isFailure ? assert.rejects(deposit, failure) : deposit);
+    assert(client.reads > reads, "the balance is read in any case");
+    return client.deposits.at(-1)?.[1];
+  };
+  const lost = new NetworkError("SERVICE_TIMEOUT", "late");
+  const used = (state: string) => new RangemakerError("NONCE_USED", "used", { details: { state } });
+  const first = await nonceOf(5n, lost);
+  assert.notEqual(await nonceOf(6n), first, "another amount is another deposit");
+  const second = await nonceOf(5n, lost);
+  assert.equal(await nonceOf(5n, used("submitted")), second);
+  assert.equal(await nonceOf(5n, used("committed"), false), second, "it has arrived");
+  const third = await nonceOf(5n, lost);
+  assert.notEqual(third, second);
+  assert.equal(await nonceOf(5n, used("failed")), third);
+  assert.notEqual(await nonceOf(5n), third);
+  portfolio.close();
+});
+
+Deno.test("Portfolio: the balance is read soon after a bet is placed, and each second until that works", async () => {
+  const { client, portfolio, clock } = scene();
+  await settle(); // the pending bet is placed
+  const { reads } = client;
+  client.isAway = true;
+  clock.advance(100);
+  assert.equal(client.reads, reads + 1);
+  await settle();
+  clock.advance(1_000);
+  assert.equal(client.reads, reads + 2);
+  portfolio.close();
+});

@@ -1,0 +1,244 @@
+/** Live prices and their history, through losses and sleep. */
+import assert from "node:assert/strict";
+import { MARKETS, type PriceHandlers, type PriceHistory } from "../../../../lib/client/mod.ts";
+import { PriceFeed } from "../../../../services/console/page/data/price_feed.ts";
+import { ServerClock } from "../../../../services/console/page/data/server_clock.ts";
+import { FakeClock } from "../../../support/fake_clock.ts";
+
+const [{ symbol: SYMBOL, base, quote } = assert.fail()] = MARKETS;
+const OTHER = "SOL/USDT";
+const START_MS = 1_000_000;
+
+/** A feed whose node records a price every 100 ms, with a connection controlled by the test. */
+function setUp() {
+  const clock = new FakeClock(START_MS);
+  const handlers: { current?: PriceHandlers } = {};
+  const node = {
+    away: [] as string[],
+    asked: [] as string[],
+    connected: 0,
+    /** Before this time it has recorded no price. */
+    recordedFrom: 0,
+  };
+  const feed = new PriceFeed({
+    client: {
+      history(symbol, from, to): Promise<PriceHistory> {
+        node.asked.push(symbol);
+        if (node.away.includes(symbol)) return Promise.reject(new Error("away"));
+        const prices = [];
+        const missing = from < node.recordedFrom ? [{ from, to: node.recordedFrom }] : [];
+        for (let time = Math.ceil(from / 100) * 100; time < to; time += 100) {
+          if (time >= node.recordedFrom) prices.push({ time, price: 3_000_000_000n });
+        }
+        return Promise.resolve({ prices, missing });
+      },
+      watchPrices(given) {
+        handlers.current = given;
+        // Nothing here looks at the watch.
+        return undefined as never;
+      },
+    },
+    symbols: [SYMBOL, OTHER],
+    serverClock: new ServerClock(() => clock.now()),
+    clock,
+    onConnected: () => node.connected += 1,
+  });
+  feed.start();
+  const { onPrices, onState } = handlers.current ?? assert.fail();
+  const deliver = async (state: "fresh" | "stale" = "fresh") => {
+    const lastUpdate = clock.now() - 40;
+    const price = { base, quote, price: 3_001_000_000n, lastUpdate, ageMs: 40 };
+    onPrices({ [SYMBOL]: { ...price, decimals: 6, state } });
+    await settled();
+  };
+  /** As often as the node does. */
+  const run = async (ms: number) => {
+    await deliver();
+    for (let passedMs = 0; passedMs < ms; passedMs += 100) {
+      clock.advance(100);
+      await deliver();
+    }
+  };
+  return { clock, feed, node, onState, deliver, run };
+}
+
+/** Everything that waits for nothing but promises is done. */
+async function settled(): Promise<void> {
+  for (let turn = 0; turn < 20; turn++) await Promise.resolve();
+}
+
+/** The longest time between two points. */
+function longestGap(times: readonly number[]): number {
+  return Math.max(...times.slice(1).map((time, index) => time - times[index]!));
+}
+
+Deno.test("PriceFeed: away after five seconds without a price, even if the connection is live", async () => {
+  const { clock, feed, onState, deliver } = setUp();
+  onState?.("live");
+  clock.advance(9_000);
+  assert.equal(feed.stateOf(SYMBOL), "connecting", "none has come yet");
+  await deliver();
+  clock.advance(4_999);
+  assert.equal(feed.stateOf(SYMBOL), "fresh");
+  clock.advance(1);
+  assert.equal(feed.stateOf(SYMBOL), "away");
+  onState?.("connecting", "silent");
+  onState?.("live");
+  assert.equal(feed.stateOf(SYMBOL), "away", "one announcement for the whole outage");
+  await deliver();
+  assert.equal(feed.stateOf(SYMBOL), "fresh");
+});
+
+Deno.test("PriceFeed: away once the browser reports the loss of its network, unless prices still arrive 2 s later", async () => {
+  const { clock, feed, onState, deliver } = setUp();
+  onState?.("live");
+  await deliver();
+  feed.setOnline(false);
+  assert.equal(feed.stateOf(SYMBOL), "away", "before the connection is found lost");
+  clock.advance(1_999);
+  await deliver();
+  assert.equal(feed.stateOf(SYMBOL), "away", "that price was on its way");
+  onState?.("connecting", "silent");
+  assert.equal(feed.stateOf(SYMBOL), "away");
+  onState?.("live");
+  clock.advance(1);
+  await deliver();
+  assert.equal(feed.stateOf(SYMBOL), "fresh", "the services are on the same machine");
+  onState?.("connecting", "silent");
+  assert.equal(feed.stateOf(SYMBOL), "away", "and now they do not answer");
+  feed.setOnline(false);
+  feed.setOnline(true);
+  assert.equal(feed.stateOf(SYMBOL), "away");
+});
+
+Deno.test("PriceFeed: a page that slept for minutes loads the missing prices", async () => {
+  const { clock, feed, onState, deliver, run } = setUp();
+  onState?.("live");
+  await feed.loadFrom(SYMBOL, START_MS - 5_000);
+  await run(1_000);
+  clock.advance(300_000);
+  // The loss is noticed only now.
+  onState?.("connecting", "closed");
+  assert.equal(feed.problem.value, "closed");
+  onState?.("live");
+  assert.equal(feed.problem.value, undefined);
+  await deliver();
+  const { times } = feed.seriesOf(SYMBOL);
+  assert.equal(times[0], START_MS - 5_000);
+  assert.equal(times.at(-1), clock.now());
+  assert.equal(longestGap(times), 100);
+});
+
+Deno.test("PriceFeed: a failed load of prices is retried, at most once a second", async () => {
+  const { clock, feed, node, onState, run } = setUp();
+  onState?.("live");
+  await feed.loadFrom(SYMBOL, START_MS - 1_000);
+  await run(500);
+  node.away = [SYMBOL];
+  node.asked = [];
+  clock.advance(10_000);
+  await run(2_500);
+  assert.equal(longestGap(feed.seriesOf(SYMBOL).times), 10_000);
+  assert(node.asked.length <= 3, "at most once a second");
+  node.away = [];
+  await run(1_500);
+  assert.equal(longestGap(feed.seriesOf(SYMBOL).times), 100);
+  assert(!node.asked.includes(OTHER), "only what was shown");
+  node.asked = [];
+  await run(3_000);
+  assert.deepEqual(node.asked, [], "nothing is missing");
+});
+
+Deno.test("PriceFeed: a gap is loaded once its prices have been filled in, and given up after 17 minutes", async () => {
+  const { clock, feed, node, onState, deliver, run } = setUp();
+  onState?.("live");
+  await feed.loadFrom(SYMBOL, START_MS - 1_000);
+  await run(500);
+  const lost = clock.now();
+  clock.advance(30_000);
+  await deliver("stale");
+  node.recordedFrom = clock.now();
+  await run(60_000);
+  assert.ok(longestGap(feed.seriesOf(SYMBOL).times) >= 30_000, "the node has no prices");
+  node.recordedFrom = 0; // filled in
+  await run(70_000);
+  assert.equal(longestGap(feed.seriesOf(SYMBOL).times), 100);
+  node.asked = [];
+  node.recordedFrom = lost + 1_000_000;
+  clock.advance(30_000);
+  await run(500);
+  for (let minute = 0; minute < 30; minute++) await run(60_000);
+  assert.ok(node.asked.length === 11, `${node.asked.length}`);
+});
+
+Deno.test("PriceFeed: a market whose prices could not be loaded is asked for again", async () => {
+  const { clock, feed, node, onState, run } = setUp();
+  onState?.("live");
+  for (const symbol of [SYMBOL, OTHER]) await feed.loadFrom(symbol, START_MS - 1_000);
+  await run(500);
+  node.away = [SYMBOL];
+  clock.advance(10_000);
+  await run(500);
+  node.away = [];
+  await run(1_500);
+  assert.equal(longestGap(feed.seriesOf(SYMBOL).times), 100);
+});
+
+Deno.test("PriceFeed: history that could not be loaded is requested again, and only once when loaded", async () => {
+  const { clock, feed, node, onState } = setUp();
+  const load = () => feed.loadFrom(SYMBOL, START_MS - 700_000);
+  await load();
+  assert.deepEqual(node.asked, [], "not connected");
+  onState?.("live");
+  node.away = [SYMBOL];
+  assert.equal(feed.loaded.value.has(SYMBOL), false);
+  await load();
+  assert(feed.loaded.value.has(SYMBOL), "as far as it is to be had");
+  node.away = [];
+  clock.advance(5_000);
+  await load();
+  assert.deepEqual(node.asked, [SYMBOL, SYMBOL, SYMBOL], "one that failed, and two pages");
+  const { times } = feed.seriesOf(SYMBOL);
+  assert.deepEqual([times[0], times.at(-1)], [START_MS - 700_000, clock.now() - 100]);
+  assert.equal(longestGap(times), 100);
+  await load();
+  assert.equal(node.asked.length, 3);
+  feed.clear();
+  assert.deepEqual(feed.seriesOf(SYMBOL).times, []);
+  await load();
+  assert.equal(node.asked.length, 5, "of the next chain");
+  feed.clear();
+  const ofOldChain = load();
+  feed.clear();
+  node.recordedFrom = START_MS;
+  await Promise.all([ofOldChain, load()]);
+  assert.deepEqual([feed.seriesOf(SYMBOL).times[0], node.asked.length], [START_MS, 8]);
+});
+
+Deno.test("PriceFeed: reports the state of each market, and when the connection opened", async () => {
+  const { feed, node, onState, deliver } = setUp();
+  assert.equal(feed.stateOf(SYMBOL), "connecting");
+  onState?.("live");
+  assert.deepEqual([feed.stateOf(SYMBOL), node.connected], ["connecting", 1], "not received yet");
+  await deliver("stale");
+  assert.equal(feed.stateOf("X/Y"), "missing");
+  assert.equal(feed.stateOf(SYMBOL), "stale");
+  assert.deepEqual(feed.seriesOf(SYMBOL).times, [], "a stale price is not drawn");
+  await deliver();
+  assert.equal(feed.stateOf(SYMBOL), "fresh");
+  assert.deepEqual(feed.seriesOf(SYMBOL).times, [START_MS]);
+  onState?.("connecting", "closed");
+  assert.deepEqual([feed.stateOf(SYMBOL), node.connected], ["away", 1]);
+  assert.throws(() => feed.seriesOf("X/Y"), /No market X\/Y/);
+});
+
+Deno.test("PriceFeed: a pause under a second loads nothing", async () => {
+  const { clock, feed, node, onState, run } = setUp();
+  onState?.("live");
+  await feed.loadFrom(SYMBOL, START_MS - 1_000);
+  node.asked = [];
+  await run(500);
+  clock.advance(800);
+  await run(500);
+  assert.deepEqual(node.asked, []);
+});

@@ -1,0 +1,374 @@
+/** What the operator's page learns from a service that answers, half answers or is away. */
+import assert from "node:assert/strict";
+import { systemClock, waitMs } from "../../../../lib/clock.ts";
+import { listen } from "../../../../lib/http/listener.ts";
+import { Poll } from "../../../../services/console/page/data/http.ts";
+import { ProvidersWatch } from "../../../../services/console/page/data/providers.ts";
+import {
+  isAway,
+  isUp,
+  type Presence,
+  type ServiceName,
+  type ServiceState,
+  ServiceWatch,
+} from "../../../../services/console/page/data/service_watch.ts";
+import { eventually } from "../../../support/eventually.ts";
+import { FakeClock } from "../../../support/fake_clock.ts";
+
+const PASS_MS = 1_500;
+
+/** Answers by path, as text, later, or with a status; null closes the connection. */
+type Answers = Record<string, string | Promise<string> | [status: number, text: string] | null>;
+
+/** Runs a test with a service whose answers the test changes. */
+async function withService(
+  run: (scene: { url: string; answers: Answers; asked: string[] }) => Promise<void>,
+): Promise<void> {
+  const scene = { url: "", answers: {} as Answers, asked: [] as string[] };
+  await using listener = listen("127.0.0.1", 0, async (request) => {
+    const { pathname } = new URL(request.url);
+    scene.asked.push(pathname);
+    const answer = scene.answers[pathname] === undefined
+      ? [404, ""] as const
+      : scene.answers[pathname];
+    if (answer === null) {
+      return new Response(new ReadableStream({ pull: (body) => body.error(new Error("reset")) }));
+    }
+    const [status, text] = typeof answer === "string" || answer instanceof Promise
+      ? [200, await answer]
+      : answer;
+    return new Response(text, { status });
+  });
+  scene.url = listener.url;
+  await run(scene);
+}
+
+const WELL: Answers = {
+  "/health": '{"status":"healthy"}',
+  "/ready": "{}",
+  "/metrics": "up 1\n",
+};
+const GOOD = {
+  presence: "answers",
+  lastAnswerMs: new FakeClock().now(),
+  lastAwayMs: -Infinity,
+  reason: "",
+  health: "healthy",
+  isHealthy: true,
+  isReady: true,
+  complaints: [],
+};
+
+/** The state of a service, as soon as it has this presence. */
+const becomes = (watch: ServiceWatch, presence: Presence) =>
+  eventually(`it is "${presence}"`, () => {
+    const state = watch.state.value;
+    return state.presence === presence ? state : undefined;
+  });
+
+const CASES: [what: string, answers: Answers, expected: Partial<ServiceState>][] = [
+  ["all is well", {}, {}],
+  ["health is one word", { "/health": " OK\n" }, { health: "OK" }],
+  ["health has no word", { "/health": "{}" }, { health: "" }],
+  ["it is degraded", { "/health": '{"status":"degraded"}' }, {
+    health: "degraded",
+    isHealthy: false,
+  }],
+  ["it has failed", { "/health": '{"status":"failed","reason":"disk full"}' }, {
+    health: "failed",
+    isHealthy: false,
+    complaints: ["disk full"],
+  }],
+  ["health is 503", { "/health": [503, '{"status":"ok","error":"no store"}'] }, {
+    health: "ok",
+    isHealthy: false,
+    complaints: ["no store"],
+  }],
+  ["health is broken JSON", { "/health": "{" }, { health: "unreadable" }],
+  ["it is not ready", { "/ready": [503, '{"problems":["no node","no key"]}'] }, {
+    isReady: false,
+    complaints: ["no node", "no key"],
+  }],
+  ["health and readiness name the same problem", {
+    "/health": '{"status":"failed","reason":"disk full"}',
+    "/ready": [503, '{"problems":["disk full","no node"]}'],
+  }, { health: "failed", isHealthy: false, isReady: false, complaints: ["disk full", "no node"] }],
+  ["it is not ready, in a word", { "/ready": [503, "Shutting down"] }, {
+    isReady: false,
+    complaints: ["Shutting down"],
+  }],
+];
+
+Deno.test("ServiceWatch: health, readiness and complaints are taken from the service's answers", () =>
+  withService(async ({ url, answers, asked }) => {
+    for (const [what, given, expected] of CASES) {
+      Object.assign(answers, WELL, given);
+      const clock = new FakeClock();
+      const watch = new ServiceWatch("bridge", `${url}//`, clock);
+      assert.deepEqual([watch.state.value.presence, watch.state.value.url], ["unknown", url]);
+      watch.poll.start();
+      const { name: _, url: __, history, ...state } = await becomes(watch, "answers");
+      assert.deepEqual(state, { ...GOOD, ...expected }, what);
+      assert.equal(history.latest.sum("up"), 1);
+      watch.poll.stop();
+    }
+    assert.deepEqual(new Set(asked), new Set(["/health", "/ready", "/metrics"]));
+  }));
+
+Deno.test("ServiceWatch: a service that was started again between two answers was away", () =>
+  withService(async ({ url, answers }) => {
+    const clock = new FakeClock();
+    const watch = new ServiceWatch("oracle", url, clock);
+    const awayMsAfter = async (startedS: number) => {
+      Object.assign(answers, WELL, { "/metrics": `process_start_time_seconds ${startedS}\n` });
+      clock.advance(1_000);
+      watch.poll.start();
+      const { lastAwayMs } = await becomes(watch, "answers");
+      watch.forget();
+      return lastAwayMs;
+    };
+    assert.equal(await awayMsAfter(1), -Infinity);
+    assert.equal(await awayMsAfter(1), -Infinity);
+    assert.equal(await awayMsAfter(2), clock.now());
+    const backMs = clock.now();
+    assert.equal(await awayMsAfter(2), backMs);
+  }));
+
+Deno.test("ServiceWatch: asks all but the exchanges for /ready", () =>
+  withService(async ({ url, answers, asked }) => {
+    const { "/ready": _, ...others } = WELL;
+    Object.assign(answers, others);
+    for (const name of ["exchanges", "oracle", "node", "proxy", "solver"] satisfies ServiceName[]) {
+      asked.length = 0;
+      const watch = new ServiceWatch(name, url, new FakeClock());
+      watch.poll.start();
+      const { isReady } = await becomes(watch, "answers");
+      watch.poll.stop();
+      const asksReady = name !== "exchanges";
+      assert.equal(asked.includes("/ready"), asksReady, name);
+      assert.equal(isReady, asksReady ? false : undefined);
+    }
+  }));
+
+Deno.test("ServiceWatch: a service without an answer to /ready only is up, but not ready", () =>
+  withService(async ({ url, answers }) => {
+    Object.assign(answers, WELL, { "/ready": null });
+    const watch = new ServiceWatch("solver", url, new FakeClock());
+    watch.poll.start();
+    const { isReady, complaints } = await becomes(watch, "answers");
+    watch.poll.stop();
+    assert.equal(isReady, false);
+    assert.match(complaints[0] ?? "", /\/ready cannot be reached/);
+  }));
+
+Deno.test("ServiceWatch: after one missing answer the service is asked again at once", () =>
+  withService(async ({ url, answers, asked }) => {
+    Object.assign(answers, WELL, { "/health": null });
+    const watch = new ServiceWatch("node", url, new FakeClock());
+    const seen = new Set<Presence>();
+    watch.state.subscribe((state) => {
+      seen.add(state.presence);
+      if (state.presence === "overdue") {
+        Object.assign(answers, WELL);
+        assert(!isUp(state), "it has never answered");
+      }
+    });
+    watch.poll.start();
+    await becomes(watch, "answers");
+    watch.poll.stop();
+    assert.deepEqual([...seen], ["unknown", "overdue", "answers"]);
+    assert.equal(asked.filter((path) => path === "/health").length, 2);
+  }));
+
+Deno.test("ServiceWatch: a service that does not answer for 1.5 s is overdue, and up until it is away", () =>
+  withService(async ({ url, answers, asked }) => {
+    const late = Promise.withResolvers<string>();
+    Object.assign(answers, WELL);
+    const clock = new FakeClock();
+    const watch = new ServiceWatch("node", url, clock);
+    watch.poll.start();
+    await becomes(watch, "answers");
+    await eventually("the pass is over", () => clock.pending === 1 || undefined);
+    answers["/health"] = late.promise;
+    clock.advance(PASS_MS);
+    const overdue = await becomes(watch, "overdue");
+    assert(isUp(overdue) && !isAway(overdue));
+    late.resolve('{"status":"healthy"}');
+    const { lastAwayMs } = await becomes(watch, "answers");
+    assert.equal(lastAwayMs, -Infinity, "it was not away");
+    assert.equal(asked.filter((path) => path === "/health").length, 2, "it was not asked again");
+    watch.forget();
+    assert.equal(watch.state.value.presence, "unknown");
+    assert(!isUp(watch.state.value));
+  }));
+
+Deno.test("ServiceWatch: a service whose readiness waits for another one is not overdue", () =>
+  withService(async ({ url, answers }) => {
+    const waiting = Promise.withResolvers<string>();
+    Object.assign(answers, WELL, { "/ready": waiting.promise });
+    const watch = new ServiceWatch("solver", url, new FakeClock());
+    const seen = new Set<Presence>();
+    watch.state.subscribe(({ presence }) => void seen.add(presence));
+    watch.poll.start();
+    await waitMs(systemClock, 1_700);
+    waiting.resolve("{}");
+    await becomes(watch, "answers");
+    watch.poll.stop();
+    assert.deepEqual([...seen], ["unknown", "answers"]);
+  }));
+
+Deno.test("ServiceWatch: a service that goes away has a reason, and keeps its last figures and answer", async () => {
+  const clock = new FakeClock();
+  let watch: ServiceWatch | undefined;
+  const isOver = () => clock.pending === 1 || undefined;
+  const next = async (presence: Presence, pauseMs = PASS_MS) => {
+    await eventually("the pass is over", isOver);
+    clock.advance(pauseMs - 1);
+    assert(watch !== undefined && (clock.pending === 1 || pauseMs > PASS_MS));
+    clock.advance(1);
+    const state = await becomes(watch, presence);
+    await eventually("the pass is over", isOver);
+    assert.equal(isAway(watch.state.value), presence !== "answers");
+    return state;
+  };
+  await withService(async ({ url, answers }) => {
+    Object.assign(answers, WELL);
+    watch = new ServiceWatch("oracle", url, clock);
+    watch.poll.start();
+    await becomes(watch, "answers");
+    await next("answers");
+    const { history } = watch.state.value;
+    assert.ok(history.spanMs >= PASS_MS);
+    answers["/metrics"] = [503, "no upstream"];
+    const { reason, ...away } = await next("replaced");
+    assert.match(reason, /\/metrics answered with status 503$/);
+    assert.equal(away.history, history, "its figures are the last that came");
+    assert.equal(away.lastAnswerMs, history.latestMs);
+    const { lastAnswerMs } = await next("replaced", 200_000);
+    assert.equal(lastAnswerMs, history.latestMs, "it was away all the time");
+    const awayMs = clock.now();
+    answers["/metrics"] = "up 1\n";
+    assert.equal((await next("answers")).lastAwayMs, awayMs);
+    answers["/health"] = null;
+    const { lastAwayMs } = await next("forbidden");
+    assert.equal(lastAwayMs, awayMs, "it answers others");
+    answers["/health"] = "fine";
+    await next("answers");
+  });
+  const { reason } = await next("gone");
+  assert.match(reason, /^http:\/\/127\.0\.0\.1:\d+\/\w* cannot be reached: /);
+  watch?.poll.stop();
+  assert.equal(clock.pending, 0);
+});
+
+Deno.test("ServiceWatch: a service is away only if another one answered before it was asked again", () =>
+  withService(async ({ url, answers }) => {
+    Object.assign(answers, WELL);
+    const clock = new FakeClock();
+    let otherAnswerMs = clock.now();
+    const watch = new ServiceWatch("node", url, clock, (sinceMs) => otherAnswerMs > sinceMs);
+    const next = async (presence: Presence) => {
+      await eventually("the pass is over", () => clock.pending === 1 || undefined);
+      clock.advance(PASS_MS);
+      await becomes(watch, presence);
+      await eventually("the pass is over", () => clock.pending === 1 || undefined);
+      return watch.state.value;
+    };
+    watch.poll.start();
+    await becomes(watch, "answers");
+    answers["/metrics"] = [503, "no network"];
+    await next("overdue");
+    assert.equal((await next("overdue")).presence, "overdue", "no other one answers");
+    otherAnswerMs = clock.now();
+    answers["/metrics"] = "up 1\n";
+    assert.equal((await next("answers")).lastAwayMs, -Infinity, "none answered meanwhile");
+    answers["/metrics"] = [503, "no upstream"];
+    assert.equal((await next("overdue")).presence, "overdue", "an answer of before is no sign");
+    otherAnswerMs = clock.now() + 1;
+    assert.equal((await next("replaced")).lastAwayMs, clock.now());
+    watch.poll.stop();
+  }));
+
+Deno.test("Poll: a pass that was stopped changes nothing, and a second start replaces the first", () =>
+  withService(async ({ url, answers }) => {
+    Object.assign(answers, WELL);
+    const clock = new FakeClock();
+    const watch = new ServiceWatch("oracle", url, clock);
+    watch.poll.start();
+    watch.poll.stop();
+    const other = new ServiceWatch("oracle", url, new FakeClock());
+    other.poll.start();
+    await becomes(other, "answers");
+    other.poll.stop();
+    assert.equal(watch.state.value.presence, "unknown");
+    watch.poll.start();
+    watch.poll.start();
+    await becomes(watch, "answers");
+    await eventually("the pass is over", () => clock.pending > 0 || undefined);
+    assert.equal(clock.pending, 1);
+    watch.poll.stop();
+  }));
+
+Deno.test("Poll: an unexpected error in a pass does not end the polling", async () => {
+  const clock = new FakeClock();
+  let passes = 0;
+  const reported: unknown[] = [];
+  const report = (event: PromiseRejectionEvent) => {
+    event.preventDefault();
+    reported.push(event.reason);
+  };
+  addEventListener("unhandledrejection", report);
+  const mistake = new TypeError("a bug");
+  const poll = new Poll(clock, () => ++passes === 1 ? Promise.reject(mistake) : Promise.resolve());
+  poll.start();
+  await eventually("the pass is over", () => reported.length > 0 || undefined);
+  clock.advance(PASS_MS);
+  assert.deepEqual([passes, reported], [2, [mistake]]);
+  await eventually("the pass is over", () => clock.pending === 1 || undefined);
+  poll.stop();
+  removeEventListener("unhandledrejection", report);
+});
+
+Deno.test("ProvidersWatch: lists the sources of each market, or none if the oracle's answer is not valid", () =>
+  withService(async ({ url, answers }) => {
+    const provider = {
+      name: "a",
+      exchange: "A",
+      ready: true,
+      reconnects: 2,
+      lastError: null,
+      lastErrorTime: 5,
+    };
+    const pair = { sourcePrices: { a: "7" }, outliers: [] };
+    const body = {
+      providers: [{ ...provider, streams: { "A/B": { lastTradeAgeMs: 5 } } }],
+      pairSources: { "A/B": { ...pair, price: "7" }, "C/D": pair },
+    };
+    answers["/providers"] = JSON.stringify(body);
+    const clock = new FakeClock();
+    const watch = new ProvidersWatch(`${url}//`, clock);
+    watch.start();
+    const providers = await eventually("the sources", () => watch.providers.value);
+    assert.deepEqual(providers, {
+      ...body,
+      pairSources: {
+        "A/B": { outliers: [], price: 7n, sourcePrices: { a: 7n } },
+        "C/D": { outliers: [], sourcePrices: { a: 7n } },
+      },
+    });
+    for (const wrong of ["{}", "no JSON", JSON.stringify(body).replaceAll('"7"', '"x7"')]) {
+      answers["/providers"] = wrong;
+      await eventually("it is known no more", () => {
+        clock.advance(PASS_MS);
+        return watch.providers.value === undefined || undefined;
+      });
+      answers["/providers"] = JSON.stringify(body);
+      await eventually("it is back", () => {
+        clock.advance(PASS_MS);
+        return watch.providers.value;
+      });
+    }
+    watch.start();
+    assert.equal(watch.providers.value, undefined, "what it knew may be out of date");
+    watch.poll.stop();
+  }));

@@ -1,0 +1,213 @@
+import assert from "node:assert/strict";
+import { MARKETS } from "../../../../lib/client/mod.ts";
+import { signal } from "@preact/signals";
+import { Session } from "../../../../services/console/page/data/session.ts";
+import type { InjectedWallet } from "../../../../services/console/page/data/wallets.ts";
+import { FakeClock } from "../../../support/fake_clock.ts";
+import { eventually } from "../../../support/eventually.ts";
+import { memoryStore } from "../../memory_store.ts";
+import { thesisOf } from "../../offers.ts";
+
+const URL = "http://127.0.0.1:1";
+
+function sessionOf(
+  isDevelopmentChain: boolean,
+  store = memoryStore(),
+  injected = signal<readonly InjectedWallet[]>([]),
+  tabs = new EventTarget(),
+) {
+  const left: number[][] = [];
+  const urls = { solver: URL, bridge: URL, proxy: URL, proxyWs: "ws://127.0.0.1:1" };
+  const session = new Session({
+    config: { version: "1", urls, chainId: 1337, markets: [...MARKETS], isDevelopmentChain },
+    clock: new FakeClock(),
+    serverClock: new FakeClock(),
+    store,
+    tabs,
+    injected,
+    onNews() {},
+    onResolved() {},
+    onLeft: (theses) => left.push(theses.map(({ id }) => id)),
+  });
+  return { session, store, left };
+}
+
+Deno.test("Session: makes no key unless the chain is marked as a development chain", async () => {
+  const { session, store } = sessionOf(false);
+  await assert.rejects(session.useDevelopmentKey(), /for development chains only/);
+  assert.equal(store.texts.size, 0);
+});
+
+Deno.test("Session: a stored development key is not used on another kind of chain", () => {
+  const { session, store } = sessionOf(false);
+  store.setItem("rangemaker.development-key.1337", `0x${"11".repeat(32)}`);
+  session.restore();
+  assert.equal(session.user.value, undefined);
+});
+
+/** A browser wallet that counts prompts and listeners, and emits the test's events. */
+function walletOf(accounts: string[], chainId = 1337) {
+  const listeners = new Map<string, Set<(news: unknown) => void>>();
+  const of = (event: string) => {
+    const found = listeners.get(event) ?? new Set();
+    listeners.set(event, found);
+    return found;
+  };
+  const calls: string[] = [];
+  const provider = {
+    request({ method }: { method: string }) {
+      calls.push(method);
+      if (/^eth_(requestA|a)ccounts$/.test(method)) return Promise.resolve(accounts);
+      if (method === "eth_chainId") return Promise.resolve(`0x${chainId.toString(16)}`);
+      return Promise.reject(new Error(`No method ${method}`));
+    },
+    on: (event: string, listener: () => void) => of(event).add(listener),
+    removeListener: (event: string, listener: () => void) => of(event).delete(listener),
+  };
+  const emit = (event: string, news: unknown) => [...of(event)].forEach((tell) => tell(news));
+  const prompts = () => calls.filter((method) => method === "eth_requestAccounts").length;
+  return { wallet: { id: "org.fox", name: "Fox", provider }, emit, of, calls, prompts };
+}
+
+const settle = () => new Promise((resolve) => setTimeout(resolve));
+
+const ALICE = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
+const BOB = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC";
+
+// Requests to services that are away end after the tests, by their own timeouts.
+const options = { sanitizeOps: false, sanitizeResources: false };
+
+Deno.test(
+  "Session: the development key is made once, and restored after a reload",
+  options,
+  async () => {
+    const { session, store } = sessionOf(true);
+    assert.equal(session.hasKey, false);
+    await session.useDevelopmentKey();
+    const address = session.user.value?.address;
+    assert.deepEqual([session.hasKey, session.user.value?.isDevelopmentKey], [true, true]);
+    const reloaded = sessionOf(true, store).session;
+    reloaded.restore();
+    await eventually("the same account", () => reloaded.user.value);
+    assert.equal(reloaded.user.value?.address, address);
+    const { portfolio } = reloaded.user.value ?? assert.fail();
+    reloaded.restart();
+    assert.notEqual(reloaded.user.value?.portfolio, portfolio, "read again");
+    reloaded.leave();
+    reloaded.restart();
+    assert.equal(reloaded.user.value, undefined);
+  },
+);
+
+Deno.test(
+  "Session: the wallet's account and chain are followed without a prompt, with one listener each",
+  options,
+  async () => {
+    const { session } = sessionOf(false);
+    const { wallet, emit, of, prompts } = walletOf([ALICE.toLowerCase()], 5);
+    const { user } = session;
+    for (let times = 0; times < 3; times++) await session.connect(wallet);
+    await settle();
+    assert.deepEqual(
+      [user.value?.address, user.value?.walletName, user.value?.isDevelopmentKey],
+      [ALICE, "Fox", false],
+    );
+    assert.equal(user.value?.walletChainId.value, 5);
+    emit("chainChanged", "0x539");
+    assert.equal(user.value?.walletChainId.value, 1337);
+    for (const event of ["accountsChanged", "chainChanged", "disconnect"]) {
+      assert.equal(of(event).size, 1, event);
+    }
+    const before = user.value;
+    emit("accountsChanged", [ALICE.toLowerCase()]);
+    emit("disconnect", { code: 1013 });
+    assert.equal(user.value, before, "the same account, and a wallet that reconnects by itself");
+    emit("accountsChanged", [BOB.toLowerCase()]);
+    assert.equal(user.value?.address, BOB, "at once, so that the last event counts");
+    emit("accountsChanged", []);
+    assert.equal(user.value, undefined);
+    assert.equal(of("accountsChanged").size, 0);
+    await session.connect(wallet);
+    emit("disconnect", { code: 4900 });
+    assert.equal(user.value, undefined);
+    assert.equal(prompts(), 4, "one for each press on Connect");
+  },
+);
+
+Deno.test(
+  "Session: a wallet is restored after a reload without a prompt, until the user disconnects",
+  options,
+  async () => {
+    const store = memoryStore();
+    const accounts = [ALICE];
+    const { wallet, prompts, calls } = walletOf(accounts);
+    const first = sessionOf(true, store).session;
+    await first.connect(wallet);
+    const reload = async (meanwhile?: (session: Session) => Promise<void>) => {
+      const injected = signal<readonly InjectedWallet[]>([]);
+      const { session } = sessionOf(true, store, injected);
+      session.restore();
+      injected.value = [{ ...wallet, id: "org.other" }];
+      await settle();
+      assert.equal(session.user.value, undefined, "its wallet has not announced itself");
+      await meanwhile?.(session);
+      injected.value = [...injected.value, wallet];
+      await settle();
+      return session;
+    };
+    const second = await reload();
+    assert.deepEqual([second.user.value?.address, prompts()], [ALICE, 1]);
+    accounts.length = 0;
+    assert.equal((await reload()).user.value, undefined, "it shares no account any more");
+    accounts.push(ALICE);
+    const left = await reload((session) => Promise.resolve(session.leave()));
+    assert.equal(left.user.value, undefined, "its user left meanwhile");
+    await second.connect(wallet);
+    const other = await reload((session) => session.useDevelopmentKey());
+    assert.equal(other.user.value?.isDevelopmentKey, true, "its user chose a key meanwhile");
+    await second.connect(wallet);
+    second.leave();
+    assert.equal(calls.at(-1), "wallet_revokePermissions");
+    assert.equal((await reload()).user.value, undefined);
+  },
+);
+
+Deno.test(
+  "Session: a development key that the user left is not restored after a reload",
+  options,
+  async () => {
+    const { session, store, left } = sessionOf(true);
+    await session.useDevelopmentKey();
+    session.user.value!.portfolio.theses.value = [thesisOf(7)];
+    session.leave();
+    assert.deepEqual(left, [[7]], "with its bets");
+    const reloaded = sessionOf(true, store).session;
+    reloaded.restore();
+    assert.deepEqual([reloaded.user.value, reloaded.hasKey], [undefined, true]);
+  },
+);
+
+Deno.test(
+  "Session: opening or leaving an account in one tab does the same in the others",
+  options,
+  async () => {
+    const store = memoryStore();
+    const tabs = new EventTarget();
+    const first = sessionOf(true, store).session;
+    const other = sessionOf(true, store, undefined, tabs);
+    const stored = (key: string) =>
+      tabs.dispatchEvent(Object.assign(new Event("storage"), { key }));
+    await first.useDevelopmentKey();
+    stored("rangemaker.account");
+    await eventually("the same account", () => other.session.user.value);
+    const { value: user } = other.session.user;
+    stored("rangemaker.account");
+    assert.equal(other.session.user.value, user, "it is kept");
+    first.leave();
+    stored("rangemaker.theme");
+    assert.notEqual(other.session.user.value, undefined);
+    user!.portfolio.theses.value = [thesisOf(7)];
+    for (const _ of ["left", "said once"]) stored("rangemaker.account");
+    assert.deepEqual([other.session.user.value, other.left], [undefined, [[7]]]);
+  },
+);

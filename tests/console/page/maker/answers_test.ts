@@ -1,0 +1,56 @@
+/** The maker's page: the solver's answers. */
+import assert from "node:assert/strict";
+import { parseMetrics } from "../../../../services/console/page/data/metrics.ts";
+import {
+  answersOf,
+  countText,
+  refusedText,
+  startText,
+} from "../../../../services/console/page/maker/answers.ts";
+
+Deno.test("answersOf: successes first, then those at the maker's limits, then refusals by their count since the start, of bets before quotes and estimates", () => {
+  const metrics = parseMetrics(
+    `solver_execute_answers_total{outcome="executed"} 12
+    solver_execute_answers_total{outcome="DURATION_TOO_LONG"} 3
+    solver_execute_answers_total{outcome="PRICE_MOVED"} 50
+    solver_quotes_total{kind="estimate",outcome="EXPOSURE_TOO_LARGE"} 1
+    solver_execute_answers_total{outcome="WINDOW_ENDED"} 0
+    solver_quotes_total{kind="quote",outcome="quoted"} 70
+    solver_quotes_total{kind="estimate",outcome="quoted"} 90
+    solver_quotes_total{kind="estimate",outcome="RATE_LIMITED"} 99
+    solver_quotes_total{kind="quote",outcome="PRICE_STALE"} 8
+    solver_execute_answers_total{outcome="INVALID_REQUEST"} 40
+    solver_quotes_total{kind="quote",outcome="DURATION_TOO_LONG"} 9`.replace(/^ +/gm, ""),
+  );
+  const answers = answersOf(metrics);
+  assert.deepEqual(answers.map(({ outcome, counts }) => [outcome, counts]), [
+    ["executed", [12, 0, 0]],
+    ["quoted", [0, 70, 90]],
+    ["EXPOSURE_TOO_LARGE", [0, 0, 1]],
+    ["PRICE_MOVED", [50, 0, 0]],
+    ["INVALID_REQUEST", [40, 0, 0]],
+    ["DURATION_TOO_LONG", [3, 9, 0]],
+    ["PRICE_STALE", [0, 8, 0]],
+    ["RATE_LIMITED", [0, 0, 99]],
+  ]);
+  assert.equal(
+    refusedText(answers),
+    "53 of 65 signed bets (82\u00a0%) and 17 of 87 quotes (20\u00a0%) refused",
+    "without requests that are no business",
+  );
+  assert.deepEqual(
+    answers.map((answer) => countText(answer, 0, answers).replace("\u00a0", " ")),
+    ["12 (18\u00a0%)", "0", "0", "50 (77\u00a0%)", "40", "3 (4.6\u00a0%)", "0", "0"],
+    "shares of the same 65",
+  );
+  assert.deepEqual(answersOf(parseMetrics("")), []);
+  assert.equal(refusedText([]), "0 of 0 signed bets and 0 of 0 quotes refused");
+});
+
+Deno.test("startText: has the time of the solver's start, if it is known", () => {
+  assert.match(
+    startText(parseMetrics("process_start_time_seconds 1700000007")),
+    /^the solver’s start at \d\d:\d\d:27$/,
+  );
+  assert.equal(startText(parseMetrics("")), "the solver’s start");
+});

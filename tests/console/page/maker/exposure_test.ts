@@ -1,0 +1,282 @@
+import assert from "node:assert/strict";
+import { MARKETS, Markets, type Thesis } from "../../../../lib/client/mod.ts";
+import {
+  decidingPrice,
+  headroomOf,
+  mostAtRisk,
+  type Payoff,
+  payoffOf,
+  profitIfStill,
+  restsOf,
+  riskiestUserOf,
+  timeTexts,
+  waitingBets,
+  waitingText,
+  worstLossOf,
+} from "../../../../services/console/page/maker/exposure.ts";
+import { toNumber } from "../../../../services/console/page/parts/format.ts";
+import { PriceGaps } from "../../../../services/console/page/maker/price_gaps.ts";
+import { seededRandom } from "../../../../lib/random.ts";
+import { OTHER, thesisOf, USER } from "../../offers.ts";
+
+const bet = (id: number, low: number, high: number, fromMs: number, toMs: number) =>
+  thesisOf(id, {
+    ...{ lowerPrice: BigInt(low) * 1_000_000n, upperPrice: BigInt(high) * 1_000_000n },
+    ...{ startTime: fromMs, endTime: toMs, betAmount: 10_000_000n, payout: 25_000_000n },
+  });
+
+Deno.test("payoffOf: the profit at each price, outside all boxes, and at the worst prices", () => {
+  const [wide, narrow] = [bet(1, 100, 112, 0, 24_000), bet(2, 106, 110, 12_000, 24_000)];
+  const profits = ({ outside, steps, worst }: Payoff) => ({
+    outside: toNumber(outside),
+    steps: steps.map(({ price, profit }) => [price, toNumber(profit)]),
+    worst: [toNumber(worst.profit), worst.low, worst.high],
+  });
+  assert.deepEqual(profits(payoffOf([wide, narrow], 0) ?? assert.fail()), {
+    outside: 20,
+    steps: [[100, -5], [106, -30], [110, -5], [112, 20]],
+    worst: [-30, 106, 110],
+  });
+  const beside = bet(3, 112, 120, 0, 24_000);
+  const { worst } = profits(payoffOf([wide, beside], 0) ?? assert.fail());
+  assert.deepEqual(worst, [-30, 112, 112], "both bounds belong to a box");
+});
+
+Deno.test("payoffOf: agrees with the profit if prices stay; bets that ended are won by users, decided ones are left out", () => {
+  const random = seededRandom(62);
+  for (let round = 0; round < 100; round++) {
+    const theses = Array.from({ length: 1 + Math.floor(random() * 30) }, (_, id) => {
+      const low = Math.floor(1_000 * random());
+      return {
+        ...bet(id, low, low + 1 + Math.floor(200 * random() ** 2), 0, Math.floor(9_000 * random())),
+        status: random() < 0.2 ? "won" as const : "open" as const,
+      };
+    });
+    const payoff = payoffOf(theses, 3_000);
+    if (payoff === undefined) continue;
+    const { outside, steps, worst: { profit, low, high } } = payoff;
+    const profitAt = (price: number) => profitIfStill(theses, () => price, 3_000);
+    for (let probe = 0; probe < 20; probe++) {
+      const price = 1_300 * random() - 50;
+      const step = steps.findLast((step) => step.price <= price);
+      assert.equal(step?.profit ?? outside, profitAt(price), `round ${round}`);
+    }
+    for (const price of [low, (low + high) / 2, high]) assert.equal(profitAt(price), profit);
+    assert.equal(profit, steps.map((step) => step.profit).reduce((a, b) => a < b ? a : b));
+  }
+  const ended = bet(1, 1, 2, 0, 1_000);
+  assert.equal(payoffOf([ended], 1_000), undefined);
+  assert.notEqual(payoffOf([ended], 999), undefined);
+});
+
+Deno.test("profitIfStill: boxes around the price are won by their users, all others lost; unknown without a price", () => {
+  const theses = [bet(1, 99, 101, 0, 9), bet(2, 101, 103, 0, 9)];
+  const profits = [98, 99, 100, 101, 102].map((price) => profitIfStill(theses, () => price, 5));
+  assert.deepEqual(profits.map((profit) => Number(profit) / 1e6), [
+    ...[20, -15 + 10, -15 + 10, -15 - 15, 10 - 15],
+  ]);
+  const priceOf = ({ id }: Thesis) => id === 1 ? undefined : 102;
+  assert.equal(profitIfStill(theses, priceOf, 5), undefined);
+  assert.equal(profitIfStill(theses, () => undefined, 9), -30_000_000n, "ended: won by users");
+  assert.equal(profitIfStill([{ ...theses[0]!, status: "won" }], priceOf, 5), 0n, "none is open");
+});
+
+Deno.test("worstLossOf: bets that cannot be lost together are not added", () => {
+  const [one, beside, later] = [
+    bet(1, 1, 2, 0, 9_000),
+    bet(2, 5, 6, 0, 9_000),
+    bet(3, 5, 6, 10_000, 19_000),
+  ];
+  assert.equal(worstLossOf([one, beside]), 15_000_000n);
+  assert.equal(worstLossOf([one, beside, later]), 30_000_000n);
+  assert.equal(worstLossOf([one, { ...later, status: "won" }]), 15_000_000n);
+});
+
+Deno.test("mostAtRisk: the solver's figure, between the open bets alone and with all that are being placed", () => {
+  assert.deepEqual([9n, 10n, 14n, 17n, 18n].map((own) => mostAtRisk(10n, 7n, own)), [
+    ...[10n, 10n, 14n, 17n, 17n],
+  ]);
+  assert.equal(mostAtRisk(10n, 7n), 17n);
+});
+
+Deno.test("restsOf: the most that can still be lost once bets have ended, with bets that wait for prices", () => {
+  const nowMs = 4_000;
+  const restsAt = (theses: Thesis[]) =>
+    restsOf(theses, waitingBets(theses, new Set([7]), nowMs), nowMs);
+  const waiting = { ...bet(1, 1, 2, 0, 1_000), status: "needs_backfill" as const };
+  const soon = bet(2, 1, 2, 0, 64_000);
+  const beside = bet(3, 5, 6, 0, 64_001);
+  const late = bet(4, 5, 6, 0, 3_700_000);
+  const decided = { ...late, id: 5, status: "lost" as const };
+  assert.deepEqual(restsAt([soon, beside, late, decided]).map(({ label }) => label), [
+    ...["Still at risk in 1 min", "Still at risk in 5 min", "Still at risk in 1 h"],
+  ]);
+  const restsIn = (theses: Thesis[]) => restsAt(theses).map(({ rest }) => Number(rest) / 1e6);
+  assert.deepEqual(restsIn([soon, beside, late, decided]), [30, 15, 15]);
+  assert.deepEqual(restsIn([soon]), [0, 0, 0]);
+  assert.deepEqual(restsIn([soon, beside]), [15, 0, 0], "it frees nothing");
+  assert.deepEqual(restsIn([waiting, { ...soon, id: 6 }]), [15, 15, 15]);
+  assert.deepEqual(restsIn([{ ...soon, id: 7 }]), [15, 15, 15], "prices of its window are missing");
+});
+
+Deno.test("restsOf: never rises, though the bound on fewer bets may be less exact", () => {
+  const paying = (one: Thesis, usdc: number) => ({
+    ...one,
+    payout: 10_000_000n + BigInt(usdc) * 1_000_000n,
+  });
+  const theses = [
+    paying(bet(1, 1, 2, 0, 50_000), 1),
+    paying(bet(2, 5, 6, 0, 80_000), 1),
+    paying(bet(3, 7, 8, 60_000, 200_000), 10),
+    paying(bet(4, 9, 10, 100_000, 250_000), 10),
+  ];
+  const all = worstLossOf(theses);
+  assert(worstLossOf(theses.slice(1)) > all);
+  assert.equal(restsOf(theses, new Set(), 0)[0]?.rest, all);
+});
+
+Deno.test("riskiestUserOf: is the user whose open bets together lose most, not the user with the largest bet", () => {
+  const of = (id: number, user: Thesis["user"], payout: bigint) => ({
+    ...bet(id, 1, 2, 0, 9_000),
+    ...{ user, payout },
+  });
+  const many = [of(1, USER, 20_000_000n), of(2, USER, 20_000_000n)];
+  const lost = { ...of(4, OTHER, 90_000_000n), status: "lost" as const };
+  assert.deepEqual(riskiestUserOf([...many, of(3, OTHER, 25_000_000n), lost]), {
+    ...{ user: USER, bets: 2, atRisk: 20_000_000n },
+  });
+  assert.equal(riskiestUserOf([lost]), undefined);
+});
+
+Deno.test("waitingBets: the open bets that have ended, and those with missing prices in their window", () => {
+  const bets = [bet(1, 1, 2, 0, 5_000), bet(2, 1, 2, 0, 6_000), bet(3, 1, 2, 0, 60_000)];
+  const settled = { ...bet(4, 1, 2, 0, 1_000), status: "won" as const };
+  const idsAt = (nowMs: number, ...gaps: number[]) =>
+    [...waitingBets([...bets, settled], new Set(gaps), nowMs)].map(({ id }) => id);
+  assert.deepEqual(idsAt(7_999), [], "they are being settled");
+  assert.deepEqual(idsAt(8_000), [1]);
+  assert.deepEqual(idsAt(9_000, 3, 4), [3, 1, 2]);
+  assert.match(
+    waitingText(waitingBets(bets, new Set([3]), 8_000)),
+    /^▲ 2 bets wait for missing prices, 30\.00 at risk until a backfill\./,
+  );
+});
+
+Deno.test("PriceGaps: finds the bets with a gap in their window, reads no price twice, and sees a backfill", async () => {
+  const [market = assert.fail()] = MARKETS;
+  let missing = [{ from: 20_000, to: 25_000 }];
+  const asked: (readonly [number, number])[] = [];
+  const history = (_: string, from: number, to: number) => {
+    asked.push([from, to]);
+    const found = missing.map((gap) => ({
+      from: Math.max(gap.from, from),
+      to: Math.min(gap.to, to),
+    }));
+    return Promise.resolve({ prices: [], missing: found.filter(({ from, to }) => from < to) });
+  };
+  const gaps = new PriceGaps({ history }, new Markets(MARKETS));
+  const bets = [[10_000, 20_000], [10_000, 90_000], [25_000, 90_000], [15_000, 21_000]].map(
+    ([from = 0, to = 0], id) => ({
+      ...bet(id, 1, 2, from, to),
+      base: market.base,
+      quote: market.quote,
+    }),
+  );
+  const idsAt = async (nowMs: number) => [...await gaps.read(bets, nowMs)];
+  assert.deepEqual(await idsAt(23_000), [], "the newest prices may be on their way");
+  assert.deepEqual(await idsAt(33_000), [1, 3]);
+  assert.deepEqual(await idsAt(34_000), [1, 3]);
+  missing = [];
+  assert.deepEqual(await idsAt(35_000), []);
+  assert.deepEqual(asked, [
+    ...[[10_000, 20_000], [20_000, 30_000]],
+    ...[[20_000, 25_000], [30_000, 31_000]],
+    ...[[20_000, 25_000], [31_000, 32_000]],
+  ]);
+});
+
+Deno.test("decidingPrice: a bet whose window is over shows no present price, which decides nothing", () => {
+  const ends = bet(1, 1, 2, 0, 1_000);
+  assert.deepEqual([999, 1_000].map((nowMs) => decidingPrice(ends, 5, nowMs)), [5, undefined]);
+});
+
+Deno.test("timeTexts: a bet that has not started has both times", () => {
+  const at = (nowMs: number, isWaiting = false) =>
+    timeTexts(bet(1, 1, 2, 60_000, 120_000), isWaiting, nowMs).join();
+  assert.match(at(30_000), /^in 30 s–1\.5 min,\d\d:\d\d:00 – \d\d:\d\d:00$/);
+  assert.match(at(0), /^in 1–2 min,/);
+  assert.match(at(60_000), /^1 min,ends \d/);
+  assert.match(at(120_000), /^being settled,ended \d/);
+  assert.match(at(120_000, true), /^waits for missing prices,ended \d/);
+});
+
+const roomAt = (atRisk: bigint, maxExposure: bigint | null, isWaiting = false) =>
+  headroomOf({
+    ...{ atRisk, maxExposure, isWaiting, minBetAmount: 1_000_000n },
+    account: { balance: 900_000_000n, locked: 100_000_000n },
+  });
+
+Deno.test("headroomOf: the exposure limit is fine up to 80 % used, nearly full above, and full above 95 %", () => {
+  const at = (atRisk: bigint) => {
+    const { style, text, used } = roomAt(atRisk, 100_000_000n);
+    return [style, text, used];
+  };
+  assert.deepEqual(at(80_000_000n), [
+    ...["won", "✓ Fine: 20.00 USDC is free. 80\u00a0% of the limit of 100.00 is used.", 0.8],
+  ]);
+  assert.deepEqual(at(81_000_000n), [
+    "warning",
+    "▲ Nearly full: bets that would risk more than 19.00 USDC are refused. " +
+    "81\u00a0% of the limit of 100.00 is used.",
+    0.81,
+  ]);
+  const [style, text] = at(95_005_001n);
+  assert.equal(style, "lost");
+  assert.match(
+    `${text}`,
+    /^✕ Full: bets that would risk more than 4\.99 USDC are refused/,
+    "cut off",
+  );
+  assert.match(`${at(99_600_000n)[1]}`, /^✕ Full: .*0\.40 USDC .*\. 99\u00a0% of the limit/);
+  assert.match(
+    `${at(120_000_000n)[1]}`,
+    /^✕ Over the limit by 20\.00 USDC: every bet that adds to it is refused\. 120\u00a0%/,
+  );
+  assert.deepEqual(roomAt(0n, 100_000_000n, true), {
+    style: "warning",
+    used: 0,
+    text:
+      "▲ 100.00 USDC is free, but bets wait for prices. 0.0\u00a0% of the limit of 100.00 is used.",
+  });
+});
+
+Deno.test("headroomOf: a limit below the smallest bet gets a warning about its decimals", () => {
+  const { style, text, used } = roomAt(0n, 5_000n);
+  assert.deepEqual([style, used], ["warning", undefined]);
+  assert.match(text, /^▲ The limit is 0\.005 USDC: .* counts 6 decimals/);
+});
+
+Deno.test("headroomOf: the money bounds new bets if it is less than the limit leaves, or without a limit", () => {
+  const room = (locked: bigint, maxExposure: bigint | null) =>
+    headroomOf({
+      ...{ atRisk: 60_000_000n, maxExposure, minBetAmount: 1_000_000n },
+      account: { balance: 100_000_000n - locked, locked },
+    });
+  assert.deepEqual(room(97_000_000n, 500_000_000n), {
+    style: "lost",
+    used: 0.97,
+    text: "✕ Full: bets that would risk more than 3.00 USDC are refused. " +
+      "97\u00a0% of your money is in open bets.",
+  });
+  assert.match(
+    room(97_000_000n, 61_000_000n).text,
+    / 1\.00 USDC .* of the limit of 61\.00 is used/,
+  );
+  assert.deepEqual(room(40_000_000n, null), {
+    style: "won",
+    used: 0.4,
+    text: "✓ Fine: 60.00 USDC is free. 40\u00a0% of your money is in open bets. " +
+      "No limit is set (`--max-exposure`).",
+  });
+  assert.match(roomAt(120_000_001n, 100_000_000n).text, /^✕ Over the limit by 20\.01 USDC/);
+});

@@ -1,0 +1,199 @@
+/** What the maker's page knows of its solver, while it answers and while it does not. */
+import assert from "node:assert/strict";
+import { signal } from "@preact/signals";
+import { MARKETS, Markets, RangemakerError, type Thesis } from "../../../../lib/client/mod.ts";
+import { listen } from "../../../../lib/http/listener.ts";
+import {
+  activityOf,
+  MakerWatch,
+  termsOf,
+} from "../../../../services/console/page/maker/maker_watch.ts";
+import { eventually } from "../../../support/eventually.ts";
+import { FakeClock } from "../../../support/fake_clock.ts";
+import { OTHER, thesisOf } from "../../offers.ts";
+
+const PASS_MS = 1_500;
+
+/** The page's model, as far as a watch uses it. */
+const modelOf = (client: object) => ({
+  client: {
+    history: (_: string, from: number, to: number) =>
+      Promise.resolve({ prices: [], missing: from < to ? [{ from, to }] : [] }),
+    ...client,
+  } as never,
+  markets: new Markets(MARKETS),
+  serverClock: { now: () => 90_000 },
+  maker: { isAway: signal(false) },
+  feed: { isAway: signal(false) },
+});
+
+const INFO = { address: OTHER, pricing: "barrier", dryRun: false };
+
+Deno.test("MakerWatch: a pass reads all figures; while the solver is away, the old figures keep their time", async () => {
+  const exposure = { executing: "7", exposure: "9", maxExposure: "100", complete: true };
+  let isAway = false;
+  const asked: (string | null)[] = [];
+  const pages = [["0x1", 0.5, "9"], ["0x2", 0.25, null], ["0x2", 0.25, null]] as const;
+  const predictions = () => {
+    const [quoteHash, probability, nextCursor] = pages[asked.length - 1] ?? [];
+    if (probability === undefined) return new Response("no database", { status: 503 });
+    return Response.json({ predictions: [{ quoteHash, probability }], nextCursor });
+  };
+  await using solver = listen("127.0.0.1", 0, (request) => {
+    if (isAway) return new Response("no upstream", { status: 502 });
+    const { pathname, searchParams } = new URL(request.url);
+    if (pathname === "/predictions") {
+      asked.push(searchParams.get("cursor"));
+      return predictions();
+    }
+    return pathname === "/metrics" ? new Response("up 1\n") : Response.json(exposure);
+  });
+  const clock = new FakeClock();
+  const [{ base, quote } = assert.fail()] = MARKETS;
+  const theses: Thesis[] = [thesisOf(1, { base, quote, endTime: 900_000 })];
+  let closed = 0;
+  let genesis = "0x1";
+  let connection = "live";
+  const client = {
+    account: () => Promise.resolve({ balance: 5n, locked: 3n }),
+    genesisHash: () => Promise.resolve(genesis),
+    solverInfo: () =>
+      isAway ? Promise.reject(new RangemakerError("AWAY", "away")) : Promise.resolve(INFO),
+    theses: () => assert.fail("its address is known"),
+    watch: () =>
+      Promise.resolve({
+        theses: [...theses],
+        get state() {
+          return connection;
+        },
+        close: () => closed++,
+      }),
+  };
+  const model = modelOf(client);
+  const watch = new MakerWatch(model, `${solver.url}/`, clock);
+  const next = async () => {
+    const before = watch.state.value;
+    await eventually("the pass is over", () => clock.pending === 1 || undefined);
+    clock.advance(PASS_MS);
+    return await eventually("the next state", () => {
+      const state = watch.state.value;
+      return state === before ? undefined : state;
+    });
+  };
+  watch.start();
+  const first = await eventually("the first state", () => watch.state.value);
+  assert.deepEqual([first.theses, first.account.balance], [theses, 5n]);
+  assert.deepEqual([first.solver?.executing, first.solver?.maxExposure], [7n, 100n]);
+  assert.deepEqual([...first.gaps], [1], "prices of its window are missing");
+  assert.equal(first.solver?.metrics.sum("up"), 1);
+  assert.equal(watch.solverProblem.value, undefined);
+  const probabilities = [["0x1", 0.5], ["0x2", 0.25]];
+  assert.deepEqual([...first.solver?.probabilities ?? []], probabilities);
+  const same = await next();
+  assert.equal(same.solver?.probabilities, first.solver?.probabilities);
+  assert.deepEqual(asked, ["0", "9", "9"], "the newest page may have grown");
+
+  isAway = true;
+  const later = await next();
+  assert.equal(watch.solverProblem.value, "the solver cannot be reached");
+  assert.equal(model.maker.isAway.value, true, "the header agrees");
+  assert.equal(watch.problem.value, undefined, "the node answers");
+  model.feed.isAway.value = true;
+  assert.equal(watch.problem.value, "no prices arrive", "the header agrees");
+  model.feed.isAway.value = false;
+  assert.equal(later.solver, same.solver, "with the time at which it was read");
+  assert.equal(later.readAtMs, same.readAtMs + PASS_MS);
+  assert.deepEqual([same.placing, later.placing], [7n, 7n]);
+  for (let pass = 2; pass <= 4; pass++) assert.equal((await next()).placing, 7n, "for 6 s");
+  connection = "reconnecting";
+  assert.equal((await next()).placing, 7n, "the bets on the chain are not known either");
+  connection = "live";
+  assert.equal((await next()).placing, 0n, "they are on the chain, or were not placed");
+
+  isAway = false;
+  exposure.executing = "0";
+  genesis = "0x2";
+  const back = await next();
+  assert.equal(model.maker.isAway.value, false);
+  assert.deepEqual([back.solver?.executing, closed], [0n, 1], "another chain has other bets");
+  assert.equal(asked.at(-1), "0", "it may have another database");
+  assert.equal(watch.solverProblem.value, undefined, "without its database it has other figures");
+  assert.equal(watch.solverProblem.value, undefined);
+  watch.stop();
+  assert.equal(closed, 2);
+});
+
+Deno.test("MakerWatch: while the balance cannot be read, one watch stays open", async () => {
+  await using solver = listen("127.0.0.1", 0, () => new Response("", { status: 502 }));
+  const clock = new FakeClock();
+  let opened = 0;
+  let asked = 0;
+  const client = {
+    account: () =>
+      ++asked < 3
+        ? Promise.reject(new RangemakerError("RATE_LIMITED", "slower"))
+        : Promise.resolve({ balance: 5n, locked: 3n }),
+    genesisHash: () => Promise.resolve("0x1"),
+    theses: () => ({ next: () => Promise.resolve({ value: { theses: [thesisOf(1)] } }) }),
+    watch: () => {
+      opened += 1;
+      return Promise.resolve({ theses: [], state: "live", close() {} });
+    },
+  };
+  const watch = new MakerWatch(modelOf(client), solver.url, clock);
+  watch.start();
+  const state = await eventually("a balance", () => {
+    if (clock.pending === 1) clock.advance(PASS_MS);
+    return watch.state.value;
+  });
+  watch.stop();
+  assert.deepEqual([asked, opened], [3, 1]);
+  assert.equal(state.placing, 0n);
+});
+
+Deno.test("MakerWatch: without the chain, the solver's own figures are known", async () => {
+  const exposure = { executing: "0", exposure: "9", maxExposure: null, complete: true };
+  await using solver = listen("127.0.0.1", 0, (request) => {
+    const { pathname } = new URL(request.url);
+    if (pathname === "/metrics") return new Response("up 1\n");
+    return Response.json(pathname === "/theses" ? exposure : { predictions: [], nextCursor: null });
+  });
+  const client = {
+    genesisHash: () => Promise.reject(new RangemakerError("RPC_-32002", "no node; try again")),
+    solverInfo: () => Promise.resolve(INFO),
+  };
+  const watch = new MakerWatch(modelOf(client), solver.url, new FakeClock());
+  watch.start();
+  const problem = await eventually("the problem", () => watch.problem.value);
+  watch.stop();
+  assert.equal(problem, "the chain cannot be reached");
+  assert.deepEqual([watch.state.value, watch.solver.value?.exposure], [undefined, 9n]);
+});
+
+Deno.test("activityOf: without the price of any market, a solver that needs prices is not quoting", () => {
+  assert.equal(activityOf(["stale", "missing"], "barrier"), "not quoting: no price");
+  assert.equal(activityOf(["stale", "missing"], "mock"), "live, pricing mock");
+  assert.equal(activityOf(["stale", "fresh"], "barrier"), "live, pricing barrier");
+  assert.equal(
+    activityOf(["away", "away"], "barrier"),
+    "live, pricing barrier",
+    "of this page only",
+  );
+});
+
+Deno.test("termsOf: the maker sees which bets its settings allow", () => {
+  const config = {
+    minBetAmount: 1_000_000n,
+    maxBetAmount: 5_000_000_000n,
+    minDuration: 1_000,
+    maxDuration: 86_400_000,
+    basePayoutMultiplier: 2,
+    maxPayoutRatio: 10,
+  };
+  const text = "Takes bets of 1.00 to 5,000.00 USDC, for 1 s to 1 d. Each pays at most × 10";
+  assert.equal(termsOf({ config }), `${text}.`);
+  assert.equal(
+    termsOf({ config, maxRisk: 200_000_000n }),
+    `${text} and risks at most 200.00 USDC.`,
+  );
+});

@@ -1,0 +1,757 @@
+import assert from "node:assert/strict";
+import {
+  FIGURES,
+  MetricsHistory,
+  parseMetrics,
+  worstOf,
+} from "../../../../services/console/page/data/metrics.ts";
+import type {
+  ServiceName,
+  ServiceState,
+} from "../../../../services/console/page/data/service_watch.ts";
+import { PROBLEMS } from "../../../../lib/problems/mod.ts";
+import { formatTime } from "../../../../services/console/page/parts/format.ts";
+import { alertText, countedFor } from "../../../../services/console/page/operator/figures.ts";
+import { isJudged } from "../../../../services/console/page/operator/causes.ts";
+import {
+  deadlineText,
+  type Finding,
+  followingText,
+  isAlarm,
+  isFolded,
+  noProblemText,
+  runbookOf,
+  serviceVerdictOf,
+  START_CHAPTER,
+  startText,
+  verdictOf,
+} from "../../../../services/console/page/operator/finding.ts";
+import {
+  findingsOf,
+  isChecked,
+  processesOf,
+  withRepair,
+} from "../../../../services/console/page/operator/problems.ts";
+
+const readDocument = (name: string) =>
+  Deno.readTextFile(new URL(`../../../../docs/${name}.md`, import.meta.url));
+const runbooks = await readDocument("runbooks");
+const deploying = await readDocument("deploying");
+
+/** A healthy service whose figures were read every 10 s. */
+function stateOf(
+  name: ServiceName,
+  texts: string[],
+  { awayAgoMs = Infinity, ...more }: Partial<ServiceState> & { awayAgoMs?: number } = {},
+): ServiceState {
+  const history = texts.reduce(
+    (history, text, index) => history.with(1 + index * 10_000, parseMetrics(text)),
+    new MetricsHistory(),
+  );
+  const healthy = { isHealthy: true, isReady: true, reason: "", health: "healthy", complaints: [] };
+  const lastAwayMs = history.latestMs - awayAgoMs;
+  const times = { lastAnswerMs: history.latestMs, lastAwayMs };
+  return {
+    name,
+    url: `http://${name}`,
+    presence: "answers",
+    history,
+    ...healthy,
+    ...times,
+    ...more,
+  };
+}
+
+/** A forecast that is off, of this many windows. */
+const calibration = (windows: number) => {
+  const labels = 'market="A/B",horizon_seconds="1"';
+  return `solver_calibration_difference{${labels},predicted="0.5"} -0.08\n` +
+    `solver_calibration_error{${labels},predicted="0.5"} 0.01\n` +
+    `solver_calibration_windows{${labels}} ${windows}`;
+};
+
+const slow = (le: string, count: number) =>
+  `proxy_http_request_duration_seconds_bucket{target="read",${le}} ${count}\n`;
+
+/** The chapter of a problem, and figures that show it, with those before if they are not new. */
+const WRONG: [service: ServiceName, chapter: string, after: string, before?: string][] = [
+  ["proxy", "ProxyUpstreamDisconnected", "proxy_broadcast_upstream_connected 0"],
+  [
+    "proxy",
+    "ProxyReconnecting",
+    "proxy_broadcast_reconnects_total 7",
+    "proxy_broadcast_reconnects_total 1",
+  ],
+  [
+    "proxy",
+    "ProxyUpstreamErrors",
+    'proxy_upstream_errors_total{target="read"} 8',
+    'proxy_upstream_errors_total{target="read"} 1',
+  ],
+  [
+    "proxy",
+    "ProxyClientsLag",
+    'proxy_ws_messages_total{direction="downstream"} 98\nproxy_ws_messages_total{direction="lagged"} 2',
+    'proxy_ws_messages_total{direction="downstream"} 0',
+  ],
+  [
+    "proxy",
+    "ProxySlow",
+    slow('le="1"', 98) + slow('le="2"', 100) + slow('le="+Inf"', 100),
+    slow('le="+Inf"', 0),
+  ],
+  ["oracle", "OraclePairWithoutPrice", 'oracle_sources{pair="A/B"} 3'],
+  [
+    "oracle",
+    "OraclePriceOld",
+    'oracle_sources{pair="A/B"} 4\noracle_price_age_seconds{pair="A/B"} 3.1',
+  ],
+  [
+    "oracle",
+    "OracleFewSources",
+    'oracle_sources{pair="A/B"} 2\noracle_price_age_seconds{pair="A/B"} 1',
+  ],
+  [
+    "oracle",
+    "OracleSourceDeviates",
+    'oracle_source_deviation_ratio{pair="A/B",provider="p"} -0.011',
+  ],
+  ["oracle", "OracleSourceLate", 'oracle_source_lag_seconds{pair="A/B",provider="p"} -1.1'],
+  [
+    "oracle",
+    "OracleFramesUnreadable",
+    'oracle_dropped_frames_total{provider="p",reason="not_json"} 31',
+    'oracle_dropped_frames_total{provider="p",reason="not_json"} 0',
+  ],
+  [
+    "oracle",
+    "OracleProviderSilent",
+    'oracle_trades_total{provider="p"} 5',
+    'oracle_trades_total{provider="p"} 5',
+  ],
+  ["node", "NodeStopped", "node_block_number 5", "node_block_number 5"],
+  [
+    "node",
+    "NodeCheckpointsMissed",
+    "node_checkpoints_missed_total 11",
+    "node_checkpoints_missed_total 0",
+  ],
+  [
+    "node",
+    "NodePullsFail",
+    'node_oracle_pulls_total{outcome="ok"} 94\nnode_oracle_pulls_total{outcome="timeout"} 6\nnode_oracle_late_answers_total 0',
+    'node_oracle_pulls_total{outcome="ok"} 0',
+  ],
+  ["node", "NodePricesMissing", 'node_price_slots_needed{market="A/B"} 1'],
+  ["node", "NodePricesStale", 'node_price_fresh{market="A/B"} 0'],
+  ["node", "NodeNeedsBackfill", "node_theses_without_prices 1"],
+  ["node", "NodeStorageFailed", "node_storage_writable 0"],
+  ["proxy", "ProxyReadNodeOut", 'proxy_read_node_up{node="n"} 0'],
+  ["exchanges", "MemoryHigh", "process_resident_memory_bytes 1000000001"],
+  ["solver", "HealthFailed", 'solver_problem{code="CHAIN_REWOUND"} 1'],
+  [
+    "bridge",
+    "BridgeRefusesDeposits",
+    'bridge_deposit_requests_total{status="200"} 89\nbridge_deposit_requests_total{status="503"} 11',
+  ],
+  ["bridge", "BridgeNotRelayer", "bridge_relayer_permitted 0"],
+  ["bridge", "BridgeDepositsStuck", "bridge_deposits_pending 1", "bridge_deposits_pending 2"],
+  ["bridge", "BridgeDepositsFail", 'bridge_deposits_total{outcome="failed"} 1'],
+  ["bridge", "BridgeRetrying", "bridge_retries_total 7", "bridge_retries_total 0"],
+  ["bridge", "BridgeSignaturesFail", "bridge_signature_failures_total 11"],
+  ["solver", "SolverSignaturesFail", "solver_signature_failures_total 11"],
+  ["solver", "SolverProbabilitiesWrong", calibration(20)],
+  ["solver", "SolverExposureUnknown", "solver_exposure_complete 0"],
+  ["solver", "SolverExposureHigh", "solver_exposure_usdc 81\nsolver_exposure_limit_usdc 100"],
+  ["solver", "SolverExposureFull", "solver_exposure_usdc 96\nsolver_exposure_limit_usdc 100"],
+  ["solver", "SolverBalanceLow", "solver_balance_usdc 9\nsolver_locked_usdc 91"],
+  ["solver", "SolverRefusesBets", 'solver_execute_answers_total{outcome="PRICE_STALE"} 1'],
+  ["solver", "SolverExecutionsFail", 'solver_executions_total{outcome="failed"} 1'],
+  [
+    "solver",
+    "SolverWithoutPrices",
+    'solver_quotes_total{kind="quote",outcome="PRICE_UNAVAILABLE"} 1',
+  ],
+];
+
+/** Makes a node seem alive where its blocks are not tested. */
+const ALIVE = ["node_block_number 1", "node_block_number 2"] as const;
+
+Deno.test("Problems: each figure beyond its bound is reported, with message, first step and chapter", () => {
+  for (const [service, chapter, after, before = ""] of WRONG) {
+    const [first, second] = service === "node" && chapter !== "NodeStopped" ? ALIVE : ["", ""];
+    const state = stateOf(service, [`${before}\n${first}`, `${after}\n${second}`]);
+    const findings = findingsOf([state]);
+    assert.deepEqual(findings.map((finding) => finding.chapter), [chapter]);
+    for (const { text, firstStep, severity, effect } of findings) {
+      assert.match(text, /^[\dA-Zp][^{}]+$/, chapter);
+      assert.match(firstStep, /\.$/);
+      assert(severity === "warning" || effect !== undefined, `${chapter}: what do users notice?`);
+    }
+  }
+});
+
+/** The page notices the first itself, and the second has a test of its own. */
+const OTHERS = ["ServiceDown", "ServiceRestarting"];
+
+Deno.test("Problems: every problem in lib/problems is tested here", () => {
+  const reported = new Set([...WRONG.map(([, chapter]) => chapter), ...OTHERS]);
+  assert.deepEqual(PROBLEMS.map(({ name }) => name).filter((name) => !reported.has(name)), []);
+});
+
+Deno.test("Problems: a service that has started three times again in 15 minutes is reported until then", () => {
+  const found = (...startedS: number[]) =>
+    findingsOf([stateOf("oracle", startedS.map((s) => `process_start_time_seconds ${s}`))])
+      .map(({ chapter, text, cause }) => [chapter, text, cause]);
+  const text = "It has started again 3 times in 15 minutes";
+  assert.deepEqual(found(1, 1, 2, 3, 4, 4), [["ServiceRestarting", text, undefined]]);
+  assert.deepEqual(found(1, 2, 2, 3), []);
+  const since = (count: number) => found(1, 2, 3, ...Array(count).fill(4)).map(([name]) => name);
+  assert.deepEqual(since(88), ["ServiceRestarting"]);
+  assert.deepEqual(since(89), []);
+});
+
+Deno.test("Problems: memory of a process is reported once, for its first service", () => {
+  const inProcess = (startedAtS: number) => [
+    `process_start_time_seconds ${startedAtS}\nprocess_resident_memory_bytes 2e9`,
+  ];
+  const states = (["oracle", "bridge", "solver"] as const).map((name, index) =>
+    stateOf(name, inProcess(index < 2 ? 7 : 8), { url: "http://127.0.0.1:1" })
+  );
+  const found = findingsOf(states).map(({ service, chapter }) => [service, chapter]);
+  assert.deepEqual(found, [["oracle", "MemoryHigh"], ["solver", "MemoryHigh"]]);
+  const [oracle, bridge, solver] = states;
+  assert.deepEqual(processesOf(states), [[oracle, bridge], [solver]]);
+  const elsewhere = { ...stateOf("bridge", inProcess(7)), url: "http://10.0.0.9:1" };
+  assert.equal(processesOf([...states, elsewhere]).length, 3);
+});
+
+Deno.test("Problems: down, unhealthy and unready services have a reason; critical problems and causes come first", () => {
+  const problems = findingsOf([
+    stateOf("proxy", ["", "proxy_broadcast_reconnects_total 9"]),
+    stateOf("oracle", [], { presence: "hangs", reason: "It cannot be reached" }),
+    stateOf("solver", [], { isReady: false, complaints: ["The store is read-only"] }),
+    stateOf("bridge", [], { isHealthy: false, health: "failed" }),
+  ]);
+  assert.deepEqual(problems.map(({ service, chapter, cause }) => [service, chapter, cause]), [
+    ["oracle", "ServiceDown", undefined],
+    ["bridge", "Health and readiness", undefined],
+    ["solver", "Health and readiness", "oracle"],
+    ["proxy", "ProxyReconnecting", "oracle"],
+  ]);
+  assert.match(problems[0]?.effect ?? "", /no new bets/);
+  assert.deepEqual(problems[0]?.details, ["It cannot be reached"]);
+  assert.equal(problems[1]?.text, "Its health is failed");
+  assert.match(problems[1]?.firstStep ?? "", /^Fix what it names in its log: /);
+  assert.match(problems[2]?.firstStep ?? "", /^Fix what it names here or in its log: /);
+  assert.equal(problems[2]?.text, "It is not ready");
+  assert.deepEqual(problems[2]?.details, ["The store is read-only"]);
+  assert(problems.every(({ severity, effect }) => severity === "warning" || effect !== undefined));
+  assert.equal(
+    runbookOf({ chapter: "Health and readiness", service: "node" }),
+    "/runbook/Health%20and%20readiness?service=node",
+  );
+  assert.deepEqual(Object.values(problems[0]?.commandsByWay ?? {}), [
+    "docker compose restart oracle",
+    "systemctl restart rangemaker-one@oracle",
+    "ps -eo pid,stat,pcpu,etime,args | grep '[m]ain.ts oracle'",
+  ], "without its process id, no command ends a process");
+  assert(runbooks.includes("$ ps -eo pid,stat,pcpu,etime,args | grep '[m]ain.ts <service>'\n"));
+  assert(deploying.includes(`\n## ${START_CHAPTER}\n`));
+  const [known] = findingsOf([stateOf("oracle", ["process_id 77"], { presence: "hangs" })]);
+  assert.deepEqual(
+    Object.values(known?.commandsByWay ?? {}).map((command) => command.split(" ", 2).join(" ")),
+    ["kill -CONT", "docker compose", "systemctl restart", "kill -KILL"],
+  );
+  assert.match(known?.firstStep ?? "", /^If it was only stopped, continue it\. /);
+  assert(known !== undefined);
+  assert.equal(runbookOf(known), "/runbook/ServiceDown?service=oracle&pid=77");
+  for (const name of ["exchanges", "oracle", "node", "proxy", "bridge", "solver"] as const) {
+    const [gone] = findingsOf([stateOf(name, ["process_id 77"], { presence: "gone" })]);
+    assert.deepEqual(Object.keys(gone?.commandsByWay ?? {}), ["In containers", "Under systemd"]);
+    assert.equal(gone?.pid, undefined, "nothing to kill");
+    assert.equal(
+      /continues/.test(gone?.firstStep ?? ""),
+      name !== "exchanges",
+      "its trades are lost",
+    );
+  }
+  const [forbidden] = findingsOf([stateOf("node", [], { presence: "forbidden" })]);
+  assert.match(forbidden?.firstStep ?? "", /--cors-origins/);
+});
+
+/** A finding of 1 s after the epoch, if it has no start of its own. */
+const started = (finding: Finding, isJudged = true) => ({
+  sinceMs: 1_000,
+  mayBeOlder: false,
+  isJudged,
+  ...finding,
+});
+
+/** The services with a problem, each with the cause in brackets, in the order of the list. */
+const listOf = (...states: ServiceState[]) =>
+  findingsOf(states).map(({ service, cause }) => cause ? `${service} (${cause})` : service)
+    .join(", ");
+
+const nodeWith = (...figures: string[]) =>
+  stateOf("node", ALIVE.map((text) => [text, ...figures].join("\n")));
+const MISSING = nodeWith('node_price_slots_needed{market="A/B"} 3');
+const FULL_DISK = nodeWith("node_storage_writable 0");
+/** A warning that counts events of 10 minutes. */
+const SKIPPED = ALIVE.map((text, index) => `${text}\nnode_checkpoints_missed_total ${139 * index}`);
+
+const hanging = (name: ServiceName) => stateOf(name, [], { presence: "hangs" });
+const backFor = (name: ServiceName, awayAgoMs: number) => stateOf(name, [], { awayAgoMs });
+const UNREADY = stateOf("solver", [], { isReady: false });
+
+const CAUSES: [what: string, states: ServiceState[], expected: string][] = [
+  ["all are healthy", [nodeWith()], ""],
+  ["not every service was asked", [UNREADY, stateOf("oracle", [], { presence: "unknown" })], ""],
+  ["the first answer of one is overdue", [
+    UNREADY,
+    stateOf("oracle", [], { presence: "overdue" }),
+  ], "oracle, solver (oracle)"],
+  ["a needed service hangs", [hanging("node"), UNREADY], "node, solver (node)"],
+  [
+    "a needed service was away until 20 s ago",
+    [backFor("oracle", 20_000), UNREADY],
+    "solver (oracle)",
+  ],
+  ["a needed service has been back for longer", [backFor("oracle", 20_001), UNREADY], "solver"],
+  ["a service that is away comes before its consequences and other problems", [
+    nodeWith("node_theses_without_prices 1"),
+    hanging("proxy"),
+    stateOf("solver", ["", "solver_exposure_complete 0"], { isReady: false }),
+  ], "proxy, node, solver (proxy), solver (proxy)"],
+  [
+    "all but the bridge need the exchanges",
+    [
+      hanging("exchanges"),
+      ...(["oracle", "node", "proxy", "bridge", "solver"] as const)
+        .map((name) => stateOf(name, [], { isReady: false })),
+    ],
+    "exchanges, bridge, oracle (exchanges), node (exchanges), proxy (exchanges), solver (exchanges)",
+  ],
+  ["nothing explains that a service is away", [hanging("node"), hanging("solver")], "node, solver"],
+  ["a service that does not allow the page to read it works for others", [
+    stateOf("node", [], { presence: "forbidden" }),
+    UNREADY,
+  ], "node, solver"],
+  ["missing prices come before services that are away, unless one of these is the cause", [
+    MISSING,
+    hanging("bridge"),
+  ], "node, bridge"],
+  ["missing prices, and their cause", [MISSING, hanging("oracle")], "oracle, node (oracle)"],
+  ["missing prices stay missing when their cause is back", [MISSING, backFor("oracle", 1)], "node"],
+  [
+    "nothing explains another chain",
+    [backFor("node", 1), stateOf("bridge", ['bridge_problem{code="CHAIN_MISMATCH"} 1'])],
+    "bridge",
+  ],
+  ["a needed service cannot store anything", [
+    FULL_DISK,
+    stateOf("bridge", [], { isReady: false }),
+    UNREADY,
+  ], "node, bridge (node), solver (node)"],
+  ["the first of several that fail is the cause; without prices, proxy and bridge work", [
+    stateOf("oracle", ['oracle_sources{pair="A/B"} 0']),
+    nodeWith('node_price_fresh{market="A/B"} 0'),
+    ...(["proxy", "bridge", "solver"] as const).map((name) =>
+      stateOf(name, [], { isReady: false })
+    ),
+  ], "oracle, proxy, bridge, node (oracle), solver (oracle), oracle (oracle)"],
+  ["a service that works with a problem explains nothing", [
+    stateOf(
+      "proxy",
+      ALIVE.map((_, index) => `proxy_upstream_errors_total{target="read"} ${99 * index}`),
+    ),
+    UNREADY,
+  ], "proxy, solver"],
+  ["a full disk explains that no block is sealed", [
+    stateOf("node", [
+      "node_block_number 1\nnode_storage_writable 1",
+      "node_block_number 1\nnode_storage_writable 0",
+    ]),
+  ], "node, node (node)"],
+  ["the other problems of a service without its read node follow from that", [
+    stateOf(
+      "proxy",
+      ALIVE.map((_, index) =>
+        `proxy_broadcast_upstream_connected 0\nproxy_read_node_up{node="n"} 0\n` +
+        `proxy_upstream_errors_total{target="read"} ${99 * index}`
+      ),
+    ),
+    UNREADY,
+  ], "proxy, proxy (proxy), solver (proxy), proxy (proxy)"],
+  ["a full exposure has no other cause than an outage", [
+    FULL_DISK,
+    stateOf("solver", ["solver_exposure_usdc 99000000\nsolver_exposure_limit_usdc 99000000"]),
+  ], "node, solver"],
+  ["nothing explains a full disk", [hanging("oracle"), FULL_DISK], "oracle, node"],
+  [
+    "nothing explains wrong forecasts",
+    [hanging("exchanges"), stateOf("solver", [calibration(20)])],
+    "exchanges, solver",
+  ],
+  ["forecasts of under 20 windows are not judged", [stateOf("solver", [calibration(19)])], ""],
+  ["a warning counts what happened while its service was away", [
+    backFor("oracle", 60_000),
+    stateOf("node", SKIPPED, { awayAgoMs: 590_000 }),
+  ], "node (node)"],
+  ["a service was not away while its warning was counted", [
+    stateOf("node", SKIPPED, { awayAgoMs: 600_001 }),
+  ], "node"],
+  ["a later outage of another service does not change that", [
+    hanging("exchanges"),
+    stateOf("node", SKIPPED, { awayAgoMs: 590_000 }),
+  ], "exchanges, node (node)"],
+  ["a service that is back may take 20 s", [
+    stateOf("bridge", [], { isHealthy: false, awayAgoMs: 20_000 }),
+  ], "bridge (bridge)"],
+  ["what is wrong now comes before an absence that is over", [
+    hanging("node"),
+    stateOf("solver", [], { isReady: false, awayAgoMs: 1 }),
+  ], "node, solver (node)"],
+  [
+    "nothing excuses a late source",
+    [backFor("exchanges", 1), stateOf("oracle", ['oracle_source_lag_seconds{pair="A/B"} 2'])],
+    "oracle",
+  ],
+  [
+    "it has had time since",
+    [stateOf("bridge", [], { isHealthy: false, awayAgoMs: 20_001 })],
+    "bridge",
+  ],
+  ["a node that is back needs the missing prices", [{
+    ...MISSING,
+    lastAwayMs: MISSING.lastAnswerMs!,
+  }], "node"],
+];
+
+for (const [what, states, expected] of CAUSES) {
+  Deno.test(`Problems: causes are told from consequences: ${what}`, () => {
+    assert.equal(listOf(...states), expected);
+  });
+}
+
+Deno.test("Problems: consequences of an outage that is over are not critical, and their text says when they end", () => {
+  const few = stateOf("proxy", ["", "proxy_broadcast_reconnects_total 9"]);
+  const textOf = (oracle: ServiceState) => {
+    const states = [oracle, UNREADY, few];
+    return followingText(findingsOf(states), states);
+  };
+  assert.equal(
+    textOf(hanging("oracle")),
+    "2 more problems (1 critical), probably because oracle does not answer",
+  );
+  assert.equal(
+    textOf(stateOf("oracle", [], { isReady: false })),
+    "1 more problem (1 critical), probably because oracle does not work",
+  );
+  assert.equal(
+    textOf(backFor("oracle", 20_000)),
+    "2 problems, probably because oracle was away or did not work: this should end within 10 min",
+  );
+  assert.match(
+    textOf({ ...backFor("oracle", 1), presence: "forbidden" }),
+    /because oracle was away/,
+  );
+  const back = [{ ...MISSING, lastAwayMs: MISSING.history.latestMs }, UNREADY];
+  assert.match(followingText(findingsOf(back), back), /because node was away or did not work/);
+});
+
+Deno.test("Problems: after a start, the first step is to wait, then the problem's own; a counter only needs time", () => {
+  const [started] = findingsOf([stateOf("bridge", [], { isHealthy: false, awayAgoMs: 1 })]);
+  assert.match(
+    started?.firstStep ?? "",
+    /^Wait 20 s, .* If this stays: Fix what it names in its log/,
+  );
+  const [counting] = findingsOf([stateOf("node", SKIPPED, { awayAgoMs: 60_000 })]);
+  assert.match(counting?.firstStep ?? "", /^Nothing, unless it grows/);
+});
+
+Deno.test("Problems: what a service lacks since its start is in sight, what it has counted is not", () => {
+  const foldedOf = (state: ServiceState) => findingsOf([state]).map(isFolded);
+  assert.deepEqual(foldedOf(stateOf("solver", [], { isReady: false, awayAgoMs: 1 })), [false]);
+  assert.deepEqual(foldedOf(stateOf("node", SKIPPED, { awayAgoMs: 1 })), [true]);
+});
+
+Deno.test("Problems: what a failure has left is a warning for 20 s after its end", () => {
+  const failing = stateOf(
+    "solver",
+    ["", 'solver_executions_total{outcome="failed"} 9'],
+  );
+  const [ended] = findingsOf([FULL_DISK]);
+  assert(ended !== undefined);
+  const causes = (...past: Finding[]) =>
+    findingsOf([nodeWith(), failing], { ended: past }).map((
+      { severity, cause },
+    ) => [severity, cause]);
+  assert.deepEqual(causes(ended), [["warning", "node"]]);
+  assert.deepEqual(causes({ ...ended, severity: "warning" }), [["critical", undefined]]);
+  assert.deepEqual(causes({ ...ended, service: "bridge" }), [["critical", undefined]]);
+});
+
+Deno.test("Problems: what follows is below its cause, unless its time is running out", () => {
+  const states = [hanging("oracle"), MISSING, UNREADY];
+  const found = findingsOf(states);
+  assert.deepEqual(found.map(isFolded), [false, true, true]);
+  const urgent = found.map((one) => one.service === "node" ? { ...one, deadlinesMs: [1] } : one);
+  assert.deepEqual(urgent.map(isFolded), [false, false, true]);
+  assert.match(followingText(urgent, states), /^1 more problem \(1 critical\), probably because/);
+});
+
+Deno.test("Problems: a service that answers late is a warning, without a notification", () => {
+  const late = stateOf("oracle", [], { presence: "overdue" });
+  const [overdue] = findingsOf([late]);
+  assert(overdue !== undefined && !isAlarm(overdue));
+  assert.deepEqual(serviceVerdictOf(late, [started(overdue)]), ["warning", "▲ no answer yet"]);
+  assert(findingsOf([hanging("oracle")]).every(isAlarm));
+});
+
+Deno.test("Problems: until each needed service has answered since, one that hangs may be the cause", () => {
+  const nodeAt = (lastAnswerMs: number, presence: ServiceState["presence"] = "answers") =>
+    stateOf("node", ALIVE.map(String), { lastAnswerMs, presence });
+  const judgedWith = (...states: ServiceState[]) => {
+    const all = [...states, stateOf("proxy", [], { isReady: false })];
+    return findingsOf(all).filter(({ service }) => service === "proxy")
+      .map((one) => isJudged(started(one), all));
+  };
+  assert.deepEqual(judgedWith(nodeAt(1_000)), [false]);
+  assert.deepEqual(judgedWith(nodeAt(1_001)), [true]);
+  assert.deepEqual(judgedWith(nodeAt(999), stateOf("bridge", [])), [false]);
+  assert.deepEqual(judgedWith(nodeAt(1_000, "overdue")), [true], "the node is the cause");
+  assert.deepEqual(judgedWith(nodeAt(1_000, "forbidden")), [true], "nothing is known of it");
+  const later = stateOf("solver", [], { lastAnswerMs: 0 });
+  assert.deepEqual(judgedWith(nodeAt(1_001), later), [true], "the proxy does not need it");
+  const [root] = findingsOf([FULL_DISK]);
+  assert(root !== undefined && isJudged(started(root), [stateOf("oracle", []), FULL_DISK]));
+});
+
+Deno.test("Problems: a service is not called bad before its problem is judged, nor for that of another", () => {
+  const states = [nodeWith(), UNREADY];
+  const [own] = findingsOf(states);
+  assert(own !== undefined);
+  const verdictWith = (more: Partial<Finding>, isJudged = true) =>
+    serviceVerdictOf(UNREADY, [started({ ...own, ...more }, isJudged)])[1];
+  assert.equal(verdictWith({}, false), "… asking");
+  assert.equal(verdictWith({}), "✕ has a problem");
+  assert.equal(verdictWith({ cause: "node" }), "▲ probably because of node");
+  assert.equal(verdictWith({ cause: "solver" }), "▲ was away");
+  assert.equal(verdictWith({ severity: "warning" }), "▲ has a warning");
+  const away = (presence: ServiceState["presence"]) =>
+    serviceVerdictOf({ ...UNREADY, presence }, [])[1];
+  assert.equal(away("gone"), "✕ does not answer");
+  assert.equal(away("forbidden"), "✕ does not allow this page to read it");
+});
+
+Deno.test("Problems: effects of two services that are away do not contradict", () => {
+  const effects = findingsOf([hanging("node"), hanging("solver")]).map(({ effect = "" }) => effect);
+  assert.match(effects[0] ?? "", /no settlements/);
+  assert(!/are settled/.test(effects[1] ?? ""));
+});
+
+Deno.test("Problems: an end is seen only of a service that answers, and whose rates are known", () => {
+  const seen = (seconds: number, more: Partial<ServiceState> = {}) => {
+    const state = stateOf("node", Array(1 + seconds / 10).fill(ALIVE[0]), more);
+    return ["ServiceDown", "NodeStopped"]
+      .map((chapter) => isChecked({ service: "node", chapter }, [stateOf("proxy", []), state]));
+  };
+  assert.deepEqual(seen(0), [true, false]);
+  assert.deepEqual(seen(10), [true, true]);
+  for (const presence of ["unknown", "overdue", "hangs", "forbidden"] as const) {
+    assert.deepEqual(seen(20, { presence }), [false, false]);
+  }
+});
+
+Deno.test("Problems: figures of a service that has not answered since it is watched again are not used", () => {
+  const since = (lastAnswerMs: number | undefined) =>
+    listOf({ ...FULL_DISK, presence: "overdue", lastAnswerMs });
+  assert.deepEqual([since(1), since(undefined)], ["node, node", "node"]);
+});
+
+Deno.test("Problems: the start is the last answer of a service that is away", () => {
+  const [away] = findingsOf([stateOf("node", [], { presence: "hangs", lastAnswerMs: 1_000 })]);
+  assert(away?.sinceMs === 1_000);
+  const found = started(away);
+  const time = formatTime(1_000);
+  assert.equal(startText(found), `last answer ${time}`);
+  assert.equal(startText({ ...found, mayBeOlder: true }), `seen since ${time}, may be older`);
+  assert.equal(startText({ ...found, chapter: "NodeStopped" }), `since ${time}`);
+});
+
+Deno.test("Problems: refused bets are the share of the alert's window, by code, with the steps for them", () => {
+  const answers = (accepted: number, full: number, stale = 0) =>
+    `solver_execute_answers_total{outcome="accepted"} ${accepted}\n` +
+    `solver_execute_answers_total{outcome="EXPOSURE_TOO_LARGE"} ${full}\n` +
+    `solver_execute_answers_total{outcome="PRICE_STALE"} ${stale}`;
+  const refusedAfter = (...texts: string[]) => findingsOf([stateOf("solver", texts)]);
+  const texts = [answers(0, 0), answers(60, 0), answers(60, 5), answers(60, 20)];
+  const [refused] = refusedAfter(...texts);
+  assert.match(refused?.text ?? "", /^It refuses 25\s% of the signed bets/);
+  assert.deepEqual(refused?.details, ["EXPOSURE_TOO_LARGE: 20 in the last 30 s"]);
+  assert.match(refused?.firstStep ?? "", /^`EXPOSURE_TOO_LARGE`: wait .* raise `--max-exposure`\./);
+  const later = Array.from({ length: 29 }, () => answers(60, 20));
+  assert.equal(refusedAfter(...texts, ...later).length, 1, "the alert fires for as long");
+  assert.deepEqual(refusedAfter(...texts, ...later, ...later.slice(0, 2)), []);
+  const [both] = refusedAfter(answers(0, 0), answers(0, 185, 1));
+  assert.equal(both?.details[1], "PRICE_STALE: 1 in the last 10 s");
+});
+
+Deno.test("Problems: quotes without a price are normal while the solver starts", () => {
+  const quotes = 'solver_quotes_total{kind="quote",outcome="VOLATILITY_UNAVAILABLE"}';
+  const foundAfter = (seconds: number) => {
+    const started = `process_start_time_seconds ${10 - seconds}`;
+    return findingsOf([stateOf("solver", [`${quotes} 0\n${started}`, `${quotes} 9\n${started}`])])
+      .map(({ chapter }) => chapter);
+  };
+  assert.deepEqual([foundAfter(89), foundAfter(91)], [[], ["SolverWithoutPrices"]]);
+});
+
+Deno.test("Problems: the verdict counts consequences, too, and names the services", () => {
+  const [critical] = findingsOf([stateOf("node", [], { presence: "hangs" })]);
+  assert(critical !== undefined);
+  const warning = { ...critical, severity: "warning" } as const;
+  const following = { ...critical, cause: "node" } as const;
+  const cases = [
+    [[warning], ["warning", "▲ 1 warning: node."]],
+    [[critical, critical, warning, following], [
+      "lost",
+      "✕ 3 critical problems, ▲ 1 warning: node.",
+    ]],
+    [[warning, following], ["lost", "✕ 1 critical problem, ▲ 1 warning: node."]],
+  ] as const;
+  for (const [findings, expected] of cases) assert.deepEqual(verdictOf(findings), expected);
+});
+
+Deno.test("Problems: a counter has the window of its alert, or says how long it was counted", () => {
+  const textOf = (more = "") =>
+    findingsOf([stateOf("node", SKIPPED.map((text) => text + more))])[0]?.text;
+  assert.equal(textOf(), "It has skipped at least 139 checkpoints in 10 minutes");
+  assert.equal(
+    textOf("\nprocess_start_time_seconds 0"),
+    "It has skipped 139 checkpoints in 10 minutes",
+  );
+  const missed = PROBLEMS.find(({ name }) => name === "NodeCheckpointsMissed");
+  assert(missed !== undefined);
+  assert.equal(alertText(missed).replaceAll("\u00a0", " "), "alert above 10 in 10 min");
+  assert.equal(countedFor(missed, stateOf("node", SKIPPED).history), 10_000);
+  // After an outage it is reported for as long as its alert fires.
+  const node = stateOf("node", SKIPPED, { awayAgoMs: 300_000 });
+  const [finding] = findingsOf([node]);
+  assert.match(finding?.firstStep ?? "", /^Nothing, unless it grows/);
+  assert.equal(
+    followingText(findingsOf([node]), [node]),
+    "1 problem, probably because node was away or did not work: this should end within 10 min",
+  );
+});
+
+Deno.test("Problems: an outage changes nothing of a problem that is older", () => {
+  const [own] = findingsOf([stateOf("node", SKIPPED)]);
+  const back = [stateOf("node", SKIPPED, { awayAgoMs: 1 })];
+  assert.equal(findingsOf(back)[0]?.cause, "node");
+  assert.deepEqual(findingsOf(back, { isOlder: ({ chapter }) => chapter === own?.chapter }), [own]);
+});
+
+Deno.test("Problems: bad health that a figure explains is reported once, with the service's own words", () => {
+  const failed = { isHealthy: false, health: "unhealthy", complaints: ["no source"] };
+  const withHealth = (figures: string) =>
+    findingsOf([stateOf("oracle", [figures], failed)]).map(({ text, details }) => [text, details]);
+  assert.deepEqual(withHealth('oracle_sources{pair="A/B"} 3'), [
+    ["No price of A/B: too few sources, or a jump that only one source has made", ["no source"]],
+  ]);
+  const own = ["Its health is unhealthy", ["no source"]];
+  assert.deepEqual(withHealth(""), [own]);
+  const few = 'oracle_sources{pair="A/B"} 2\noracle_price_age_seconds{pair="A/B"} 1';
+  assert.deepEqual(
+    withHealth(few),
+    [own, ["2 sources are left for A/B", []]],
+    "a warning is no reason",
+  );
+  const full = "solver_exposure_usdc 99000000\nsolver_exposure_limit_usdc 99000000";
+  const unready = { isReady: false, complaints: ["no prices"] };
+  assert.deepEqual(
+    findingsOf([stateOf("solver", [full], unready)]).map(({ text }) => text)[0],
+    "It is not ready",
+    "a full exposure is no reason",
+  );
+});
+
+Deno.test("Problems: the worst value is the highest or the lowest, depending on the comparison", () => {
+  const samples = [3, 1, 2].map((value) => ({ labels: {}, value }));
+  const worst = ([">", "<", "=="] as const).map((op) => worstOf({ op, limit: 0 }, samples));
+  assert.deepEqual(worst, [3, 1, 1]);
+  assert.equal(worstOf({ op: ">", limit: 0 }, []), undefined);
+  assert.equal(
+    worstOf({ op: ">", limit: 1 }, [{ labels: {}, value: -1 }]),
+    0,
+    "far from its bound",
+  );
+});
+
+Deno.test("Problems: one problem of several markets is one line, with the worst value", () => {
+  const old = 'oracle_price_age_seconds{pair="A/B"} 3.1\noracle_price_age_seconds{pair="C/D"} 7';
+  const sources = 'oracle_sources{pair="A/B"} 4\noracle_sources{pair="C/D"} 4';
+  const problems = findingsOf([stateOf("oracle", [`${old}\n${sources}`, `${old}\n${sources}`])]);
+  assert.equal(problems.length, 1);
+  assert.match(problems[0]?.text ?? "", /A\/B, C\/D.*7\.0 s/);
+  const [one] = findingsOf([stateOf("oracle", ['oracle_price_age_seconds{pair="C/D"} 7'])]);
+  assert((one?.extent ?? NaN) < (problems[0]?.extent ?? NaN), "two markets are worse than one");
+});
+
+Deno.test("Problems: without problems, the page names the services that it does not watch", () => {
+  assert.equal(noProblemText(["solver", "oracle", "node"]), "✓ All services work.");
+  assert.match(
+    noProblemText(["solver", "oracle"]),
+    /The services below work\. .* --node-url\.$/,
+  );
+  assert.match(
+    noProblemText(["solver"]),
+    / --oracle-url and --node-url\.$/,
+  );
+});
+
+Deno.test("Problems: two bounds of one figure are shown as one figure", () => {
+  const limits = FIGURES.filter(({ title }) => /limit/.test(title ?? "")).map(({ bound }) =>
+    bound.limit
+  );
+  assert.deepEqual(limits, [0.8]);
+  assert(FIGURES.length > 25);
+});
+
+Deno.test("Problems: commands are shown only after the gaps have been read", () => {
+  const node = stateOf("node", ALIVE.map((text) => `${text}\nnode_theses_without_prices 1`));
+  const [finding] = findingsOf([node]);
+  assert(finding !== undefined);
+  const reading = withRepair(finding, new Map());
+  assert.match(reading.firstStep, /^Reading the gaps, .* start it first\.$/);
+  assert.equal(reading.commands, undefined);
+  const repair = { firstStep: "Run:", commands: ["a"], sinceMs: 5, harm: "1 bet" };
+  assert.deepEqual(withRepair(finding, new Map([["NodeNeedsBackfill", repair]])), {
+    ...finding,
+    ...repair,
+  });
+  const other = { ...finding, chapter: "NodeStopped" };
+  assert.equal(withRepair(other, new Map()), other);
+});
+
+Deno.test("Problems: while the node is away, the bets that were open before have their deadline", () => {
+  const ends = [4_000, 60_000, 90_000];
+  const [away] = findingsOf([stateOf("node", [], { presence: "hangs" }), stateOf("bridge", [])])
+    .map((one) => withRepair(one, new Map(), ends));
+  assert.deepEqual(away?.deadlinesMs, ends);
+  const [other] = findingsOf([stateOf("bridge", [], { presence: "hangs" })])
+    .map((one) => withRepair(one, new Map(), ends));
+  assert.equal(other?.deadlinesMs, undefined, "bets do not need it");
+  assert.deepEqual(deadlineText(ends, 10_000), {
+    left: "50 s",
+    bets: `the next of 2 bets ends at ${formatTime(60_000)}, and 1 bet that ended waits for it`,
+  });
+  assert.equal(deadlineText([25_000], 0)?.bets, `the bet ends at ${formatTime(25_000)}`);
+  assert.equal(
+    deadlineText(ends, 60_000)?.bets,
+    `the bet ends at ${formatTime(90_000)}, and 2 bets that ended wait for it`,
+  );
+  assert.deepEqual(deadlineText(ends, 90_000), { bets: "3 bets that ended wait" });
+  assert.equal(deadlineText([], 90_000), undefined);
+});

@@ -1,0 +1,180 @@
+import assert from "node:assert/strict";
+import {
+  BoxDrag,
+  grabArea,
+  gripAt,
+  isOnHandle,
+  nudged,
+  strokeOf,
+} from "../../../../services/console/page/trade/box_drag.ts";
+import { scalesOf } from "../../../../services/console/page/trade/chart_scales.ts";
+import { draftOf } from "../../../../services/console/page/trade/draft.ts";
+
+const NOW_MS = 1_000_000;
+const scales = scalesOf({ width: 1_074, height: 532 }, {
+  nowMs: NOW_MS,
+  spanMs: 100_000,
+  low: 100,
+  high: 200,
+});
+
+/** Where a time from now and a price are on the chart. */
+const at = (ms: number, price: number) => [scales.x(NOW_MS + ms), scales.y(price)] as const;
+
+const before = draftOf({ fromMs: 10_000, toMs: 20_000, low: 140, high: 160 });
+
+Deno.test("BoxDrag: a drag on free ground draws a new box", () => {
+  for (const [ms, price] of [[5_000, 150], [15_000, 130], [15_000, 170], [25_000, 150]] as const) {
+    assert.deepEqual(gripAt(scales, before, ...at(ms, price), "mouse"), { kind: "new" });
+  }
+  const grip = gripAt(scales, before, ...at(25_000, 150), "mouse");
+  const drag = new BoxDrag(grip, before, scales, ...at(25_000, 150));
+  assert.deepEqual(
+    drag.to(scales, ...at(30_000, 170)),
+    draftOf({ fromMs: 25_000, toMs: 30_000, low: 150, high: 170 }),
+  );
+});
+
+Deno.test("BoxDrag: a drag that begins in the past makes a box that starts as soon as it can", () => {
+  const drag = new BoxDrag({ kind: "new" }, undefined, scales, ...at(-9_000, 150));
+  assert.equal(drag.to(scales, ...at(15_000, 170))?.startsInMs, 8_000);
+});
+
+Deno.test("BoxDrag: a drag inside the box moves it, not beyond the earliest start", () => {
+  const grip = gripAt(scales, before, ...at(15_000, 150), "mouse");
+  assert.equal(grip.kind, "move");
+  const drag = new BoxDrag(grip, before, scales, ...at(15_000, 150));
+  assert.deepEqual(
+    drag.to(scales, ...at(17_000, 155)),
+    draftOf({ fromMs: 12_000, toMs: 22_000, low: 145, high: 165 }),
+  );
+  assert.deepEqual(
+    drag.to(scales, ...at(-5_000, 150)),
+    draftOf({ fromMs: 8_000, toMs: 18_000, low: 140, high: 160 }),
+  );
+});
+
+Deno.test("BoxDrag: a drag of a side or corner resizes the box", () => {
+  const corner = gripAt(scales, before, ...at(20_000, 160), "mouse");
+  assert.deepEqual(corner, { kind: "sides", horizontal: "to", vertical: "high" });
+  const drag = new BoxDrag(corner, before, scales, ...at(20_000, 160));
+  assert.deepEqual(
+    drag.to(scales, ...at(26_000, 180)),
+    draftOf({ fromMs: 10_000, toMs: 26_000, low: 140, high: 180 }),
+  );
+  const box = { fromMs: 10_000, toMs: 20_000, low: 140, high: 160 };
+  const sides = [
+    [[15_000, 140], { vertical: "low" }, { low: 145 }],
+    [[15_000, 160], { vertical: "high" }, { high: 165 }],
+    [[10_000, 150], { horizontal: "from" }, { fromMs: 12_000 }],
+    [[20_000, 150], { horizontal: "to" }, { toMs: 22_000 }],
+  ] as const;
+  for (const [[ms, price], side, changed] of sides) {
+    const grip = gripAt(scales, before, ...at(ms, price), "mouse");
+    assert.deepEqual(grip, { kind: "sides", ...side });
+    const drag = new BoxDrag(grip, before, scales, ...at(ms, price));
+    const to = drag.to(scales, ...at(ms + 2_000, price + 5));
+    assert.deepEqual(to, draftOf({ ...box, ...changed }));
+  }
+});
+
+Deno.test("BoxDrag: a side that is dragged beyond the opposite one stops there", () => {
+  const box = { fromMs: 10_000, toMs: 20_000, low: 140, high: 160 };
+  const sides = [
+    [[15_000, 140], [15_000, 190], { low: 159.999 }],
+    [[15_000, 160], [15_000, 110], { high: 140.001 }],
+    [[10_000, 150], [35_000, 150], { fromMs: 19_000 }],
+    [[20_000, 150], [1_000, 150], { toMs: 11_000 }],
+  ] as const;
+  for (const [[ms, price], [beyondMs, beyond], changed] of sides) {
+    const grip = gripAt(scales, before, ...at(ms, price), "mouse");
+    const drag = new BoxDrag(grip, before, scales, ...at(ms, price));
+    assert.deepEqual(drag.to(scales, ...at(beyondMs, beyond)), draftOf({ ...box, ...changed }));
+  }
+});
+
+Deno.test("BoxDrag: a drag beyond the chart stops at its edge", () => {
+  const drag = new BoxDrag({ kind: "new" }, undefined, scales, ...at(5_000, 150));
+  const draft = drag.to(scales, 5_000, -500);
+  assert.equal(draft?.upperPrice, 200_000_000n);
+  assert.equal(draft?.durationMs, 34_000, "42 % of the time shown lies ahead");
+});
+
+Deno.test("BoxDrag: without a box, every drag draws a new one", () => {
+  assert.deepEqual(gripAt(scales, undefined, ...at(15_000, 150), "mouse"), { kind: "new" });
+});
+
+const small = draftOf({ fromMs: 20_000, toMs: 21_000, low: 150, high: 150.5 });
+
+Deno.test("gripAt: a box that looks small is grabbed by its middle and, beside it, by its sides", () => {
+  assert(small);
+  const [x, y] = at(20_500, 150.25);
+  assert.equal(gripAt(scales, small, x, y, "mouse").kind, "move");
+  const { left, right, top, bottom } = grabArea(scales, small, 8);
+  assert.deepEqual([Math.round(right - left), Math.round(bottom - top)], [24, 24]);
+  assert.deepEqual(gripAt(scales, small, right, y, "mouse"), { kind: "sides", horizontal: "to" });
+  assert.deepEqual(gripAt(scales, small, x, top, "mouse"), { kind: "sides", vertical: "high" });
+  const drag = new BoxDrag({ kind: "sides", horizontal: "to" }, small, scales, right, y);
+  assert.deepEqual(drag.to(scales, right, y), small, "a side does not jump to the pointer");
+});
+
+Deno.test("gripAt: a finger near a box grabs its nearest side, within 40 pixels outside too", () => {
+  const [right, top] = at(20_000, 160);
+  const grip = (x: number, y: number) => gripAt(scales, before, x, y, "touch");
+  const corner = { kind: "sides", horizontal: "to", vertical: "high" };
+  assert.deepEqual(grip(right + 39, top - 39), corner);
+  assert.deepEqual(grip(right + 39, at(0, 150)[1]), { kind: "sides", horizontal: "to" });
+  assert.deepEqual(grip(right + 41, top), { kind: "new" });
+});
+
+Deno.test("isOnHandle: a finger on a corner's handle pulls it at once, 14 pixels around", () => {
+  const corners = [10_000, 20_000].flatMap((ms) => [140, 160].map((price) => at(ms, price)));
+  assert(before);
+  for (const [x, y] of corners) {
+    assert.deepEqual(
+      [[0, 0], [14, 0], [-9, 10], [0, 15], [11, 11]].map(([dx = 0, dy = 0]): boolean =>
+        isOnHandle(scales, before, x + dx, y + dy)
+      ),
+      [true, true, true, false, false],
+    );
+  }
+});
+
+Deno.test("strokeOf: a quick, nearly vertical move of a finger scrolls the page", () => {
+  const starts = [
+    [5, -16, 30, "scroll"],
+    [0, 16, 199, "scroll"],
+    [10, 16, 30, "quick"],
+    [0, 16, 200, "rested"],
+  ] as const;
+  for (const [x, y, ms, expected] of starts) assert.equal(strokeOf(x, y, ms), expected);
+});
+
+Deno.test("nudged: arrow keys move the box, or resize it with Shift, not beyond the earliest start", () => {
+  assert(before);
+  const press = (key: string, shiftKey = false) => nudged(scales, before, { key, shiftKey });
+  // Six pixels of a chart with 1,000 and 500 of them, at least a second.
+  const [ms, price] = [1_000, 1.2];
+  const box = { fromMs: 10_000, toMs: 20_000, low: 140, high: 160 };
+  assert.deepEqual(press("ArrowRight"), draftOf({ ...box, fromMs: 11_000, toMs: 21_000 }));
+  assert.deepEqual(press("ArrowLeft"), draftOf({ ...box, fromMs: 9_000, toMs: 19_000 }));
+  assert.deepEqual(press("ArrowUp"), draftOf({ ...box, low: 140 + price, high: 160 + price }));
+  assert.deepEqual(press("ArrowDown"), draftOf({ ...box, low: 140 - price, high: 160 - price }));
+  assert.deepEqual(press("ArrowRight", true), draftOf({ ...box, toMs: 20_000 + ms }));
+  assert.deepEqual(press("ArrowLeft", true), draftOf({ ...box, toMs: 20_000 - ms }));
+  assert.deepEqual(
+    press("ArrowUp", true),
+    draftOf({ ...box, low: 140 - price, high: 160 + price }),
+  );
+  assert.deepEqual(
+    press("ArrowDown", true),
+    draftOf({ ...box, low: 140 + price, high: 160 - price }),
+  );
+  assert.equal(press("a"), undefined);
+  const soon = draftOf({ ...box, fromMs: 8_100, toMs: 9_100 }) ?? assert.fail();
+  assert.equal(nudged(scales, soon, { key: "ArrowLeft", shiftKey: false })?.startsInMs, 8_000);
+  const view = { nowMs: NOW_MS, spanMs: 600_000, low: 100, high: 200 };
+  const long = scalesOf({ width: 1_074, height: 532 }, view); // six pixels are 3.6 s
+  const moved = nudged(long, before, { key: "ArrowRight", shiftKey: false });
+  assert.equal(moved?.startsInMs, 14_000, "whole seconds");
+});

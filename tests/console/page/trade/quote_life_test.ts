@@ -1,0 +1,36 @@
+import assert from "node:assert/strict";
+import {
+  deadlineText,
+  isOutside,
+  overText,
+  signableMs,
+} from "../../../../services/console/page/trade/quote_life.ts";
+
+const quote = { deadline: 30_000, startTime: 26_000, endTime: 60_000 };
+
+Deno.test("signableMs: a quote expires five seconds before its deadline, or at the start of its window", () => {
+  assert.deepEqual([0, 24_999, 25_000, 3_600_000].map((nowMs) => signableMs(quote, nowMs)), [
+    25_000,
+    1,
+    0,
+    0,
+  ]);
+  assert.equal(overText(quote), "The quote has expired. Nothing was placed or taken.");
+  const sooner = { ...quote, startTime: 25_000 };
+  assert.deepEqual([24_999, 25_000].map((nowMs) => signableMs(sooner, nowMs)), [1, 0]);
+  assert.equal(overText(sooner), "Too late: the window has begun. Nothing was placed or taken.");
+});
+
+Deno.test("deadlineText: the deadline is the start of the window, or the end of the quote if that is sooner", () => {
+  const window = { deadline: 38_000, startTime: 10_000 };
+  assert.equal(deadlineText(window, 8_100), "Sign within 2 s.");
+  assert.equal(deadlineText(window, 9_999), "Sign within 1 s.");
+  assert.equal(deadlineText({ ...window, deadline: 14_000 }, 8_100), "Sign within 1 s.");
+  assert.equal(deadlineText(window, 10_000), overText(window));
+});
+
+Deno.test("isOutside: a price at a side of the box is inside", () => {
+  const box = { lowerPrice: 10n, upperPrice: 12n };
+  const outside = [9n, 10n, 12n, 13n].map((price) => isOutside(box, price));
+  assert.deepEqual(outside, [true, false, false, true]);
+});
