@@ -1,10 +1,5 @@
 import assert from "node:assert/strict";
-import {
-  FIGURES,
-  MetricsHistory,
-  parseMetrics,
-  worstOf,
-} from "../../../../services/console/page/data/metrics.ts";
+import { FIGURES, worstOf } from "../../../../services/console/page/data/metrics.ts";
 import type {
   ServiceName,
   ServiceState,
@@ -12,13 +7,10 @@ import type {
 import { PROBLEMS } from "../../../../lib/problems/mod.ts";
 import { formatTime } from "../../../../services/console/page/parts/format.ts";
 import { alertText, countedFor } from "../../../../services/console/page/operator/figures.ts";
-import { isJudged } from "../../../../services/console/page/operator/causes.ts";
 import {
   deadlineText,
-  type Finding,
   followingText,
   isAlarm,
-  isFolded,
   noProblemText,
   runbookOf,
   serviceVerdictOf,
@@ -32,43 +24,21 @@ import {
   processesOf,
   withRepair,
 } from "../../../../services/console/page/operator/problems.ts";
+import {
+  ALIVE,
+  calibration,
+  FULL_DISK,
+  hanging,
+  listOf,
+  SKIPPED,
+  started,
+  stateOf,
+} from "./states.ts";
 
 const readDocument = (name: string) =>
   Deno.readTextFile(new URL(`../../../../docs/${name}.md`, import.meta.url));
 const runbooks = await readDocument("runbooks");
 const deploying = await readDocument("deploying");
-
-/** A healthy service whose figures were read every 10 s. */
-function stateOf(
-  name: ServiceName,
-  texts: string[],
-  { awayAgoMs = Infinity, ...more }: Partial<ServiceState> & { awayAgoMs?: number } = {},
-): ServiceState {
-  const history = texts.reduce(
-    (history, text, index) => history.with(1 + index * 10_000, parseMetrics(text)),
-    new MetricsHistory(),
-  );
-  const healthy = { isHealthy: true, isReady: true, reason: "", health: "healthy", complaints: [] };
-  const lastAwayMs = history.latestMs - awayAgoMs;
-  const times = { lastAnswerMs: history.latestMs, lastAwayMs };
-  return {
-    name,
-    url: `http://${name}`,
-    presence: "answers",
-    history,
-    ...healthy,
-    ...times,
-    ...more,
-  };
-}
-
-/** A forecast that is off, of this many windows. */
-const calibration = (windows: number) => {
-  const labels = 'market="A/B",horizon_seconds="1"';
-  return `solver_calibration_difference{${labels},predicted="0.5"} -0.08\n` +
-    `solver_calibration_error{${labels},predicted="0.5"} 0.01\n` +
-    `solver_calibration_windows{${labels}} ${windows}`;
-};
 
 const slow = (le: string, count: number) =>
   `proxy_http_request_duration_seconds_bucket{target="read",${le}} ${count}\n`;
@@ -174,8 +144,8 @@ const WRONG: [service: ServiceName, chapter: string, after: string, before?: str
   ],
 ];
 
-/** Makes a node seem alive where its blocks are not tested. */
-const ALIVE = ["node_block_number 1", "node_block_number 2"] as const;
+/** The page notices the first itself, and the second has a test of its own. */
+const OTHERS = ["ServiceDown", "ServiceRestarting"];
 
 Deno.test("Problems: each figure beyond its bound is reported, with message, first step and chapter", () => {
   for (const [service, chapter, after, before = ""] of WRONG) {
@@ -190,9 +160,6 @@ Deno.test("Problems: each figure beyond its bound is reported, with message, fir
     }
   }
 });
-
-/** The page notices the first itself, and the second has a test of its own. */
-const OTHERS = ["ServiceDown", "ServiceRestarting"];
 
 Deno.test("Problems: every problem in lib/problems is tested here", () => {
   const reported = new Set([...WRONG.map(([, chapter]) => chapter), ...OTHERS]);
@@ -280,275 +247,12 @@ Deno.test("Problems: down, unhealthy and unready services have a reason; critica
   assert.match(forbidden?.firstStep ?? "", /--cors-origins/);
 });
 
-/** A finding of 1 s after the epoch, if it has no start of its own. */
-const started = (finding: Finding, isJudged = true) => ({
-  sinceMs: 1_000,
-  mayBeOlder: false,
-  isJudged,
-  ...finding,
-});
-
-/** The services with a problem, each with the cause in brackets, in the order of the list. */
-const listOf = (...states: ServiceState[]) =>
-  findingsOf(states).map(({ service, cause }) => cause ? `${service} (${cause})` : service)
-    .join(", ");
-
-const nodeWith = (...figures: string[]) =>
-  stateOf("node", ALIVE.map((text) => [text, ...figures].join("\n")));
-const MISSING = nodeWith('node_price_slots_needed{market="A/B"} 3');
-const FULL_DISK = nodeWith("node_storage_writable 0");
-/** A warning that counts events of 10 minutes. */
-const SKIPPED = ALIVE.map((text, index) => `${text}\nnode_checkpoints_missed_total ${139 * index}`);
-
-const hanging = (name: ServiceName) => stateOf(name, [], { presence: "hangs" });
-const backFor = (name: ServiceName, awayAgoMs: number) => stateOf(name, [], { awayAgoMs });
-const UNREADY = stateOf("solver", [], { isReady: false });
-
-const CAUSES: [what: string, states: ServiceState[], expected: string][] = [
-  ["all are healthy", [nodeWith()], ""],
-  ["not every service was asked", [UNREADY, stateOf("oracle", [], { presence: "unknown" })], ""],
-  ["the first answer of one is overdue", [
-    UNREADY,
-    stateOf("oracle", [], { presence: "overdue" }),
-  ], "oracle, solver (oracle)"],
-  ["a needed service hangs", [hanging("node"), UNREADY], "node, solver (node)"],
-  [
-    "a needed service was away until 20 s ago",
-    [backFor("oracle", 20_000), UNREADY],
-    "solver (oracle)",
-  ],
-  ["a needed service has been back for longer", [backFor("oracle", 20_001), UNREADY], "solver"],
-  ["a service that is away comes before its consequences and other problems", [
-    nodeWith("node_theses_without_prices 1"),
-    hanging("proxy"),
-    stateOf("solver", ["", "solver_exposure_complete 0"], { isReady: false }),
-  ], "proxy, node, solver (proxy), solver (proxy)"],
-  [
-    "all but the bridge need the exchanges",
-    [
-      hanging("exchanges"),
-      ...(["oracle", "node", "proxy", "bridge", "solver"] as const)
-        .map((name) => stateOf(name, [], { isReady: false })),
-    ],
-    "exchanges, bridge, oracle (exchanges), node (exchanges), proxy (exchanges), solver (exchanges)",
-  ],
-  ["nothing explains that a service is away", [hanging("node"), hanging("solver")], "node, solver"],
-  ["a service that does not allow the page to read it works for others", [
-    stateOf("node", [], { presence: "forbidden" }),
-    UNREADY,
-  ], "node, solver"],
-  ["missing prices come before services that are away, unless one of these is the cause", [
-    MISSING,
-    hanging("bridge"),
-  ], "node, bridge"],
-  ["missing prices, and their cause", [MISSING, hanging("oracle")], "oracle, node (oracle)"],
-  ["missing prices stay missing when their cause is back", [MISSING, backFor("oracle", 1)], "node"],
-  [
-    "nothing explains another chain",
-    [backFor("node", 1), stateOf("bridge", ['bridge_problem{code="CHAIN_MISMATCH"} 1'])],
-    "bridge",
-  ],
-  ["a needed service cannot store anything", [
-    FULL_DISK,
-    stateOf("bridge", [], { isReady: false }),
-    UNREADY,
-  ], "node, bridge (node), solver (node)"],
-  ["the first of several that fail is the cause; without prices, proxy and bridge work", [
-    stateOf("oracle", ['oracle_sources{pair="A/B"} 0']),
-    nodeWith('node_price_fresh{market="A/B"} 0'),
-    ...(["proxy", "bridge", "solver"] as const).map((name) =>
-      stateOf(name, [], { isReady: false })
-    ),
-  ], "oracle, proxy, bridge, node (oracle), solver (oracle), oracle (oracle)"],
-  ["a service that works with a problem explains nothing", [
-    stateOf(
-      "proxy",
-      ALIVE.map((_, index) => `proxy_upstream_errors_total{target="read"} ${99 * index}`),
-    ),
-    UNREADY,
-  ], "proxy, solver"],
-  ["a full disk explains that no block is sealed", [
-    stateOf("node", [
-      "node_block_number 1\nnode_storage_writable 1",
-      "node_block_number 1\nnode_storage_writable 0",
-    ]),
-  ], "node, node (node)"],
-  ["the other problems of a service without its read node follow from that", [
-    stateOf(
-      "proxy",
-      ALIVE.map((_, index) =>
-        `proxy_broadcast_upstream_connected 0\nproxy_read_node_up{node="n"} 0\n` +
-        `proxy_upstream_errors_total{target="read"} ${99 * index}`
-      ),
-    ),
-    UNREADY,
-  ], "proxy, proxy (proxy), solver (proxy), proxy (proxy)"],
-  ["a full exposure has no other cause than an outage", [
-    FULL_DISK,
-    stateOf("solver", ["solver_exposure_usdc 99000000\nsolver_exposure_limit_usdc 99000000"]),
-  ], "node, solver"],
-  ["nothing explains a full disk", [hanging("oracle"), FULL_DISK], "oracle, node"],
-  [
-    "nothing explains wrong forecasts",
-    [hanging("exchanges"), stateOf("solver", [calibration(20)])],
-    "exchanges, solver",
-  ],
-  ["forecasts of under 20 windows are not judged", [stateOf("solver", [calibration(19)])], ""],
-  ["a warning counts what happened while its service was away", [
-    backFor("oracle", 60_000),
-    stateOf("node", SKIPPED, { awayAgoMs: 590_000 }),
-  ], "node (node)"],
-  ["a service was not away while its warning was counted", [
-    stateOf("node", SKIPPED, { awayAgoMs: 600_001 }),
-  ], "node"],
-  ["a later outage of another service does not change that", [
-    hanging("exchanges"),
-    stateOf("node", SKIPPED, { awayAgoMs: 590_000 }),
-  ], "exchanges, node (node)"],
-  ["a service that is back may take 20 s", [
-    stateOf("bridge", [], { isHealthy: false, awayAgoMs: 20_000 }),
-  ], "bridge (bridge)"],
-  ["what is wrong now comes before an absence that is over", [
-    hanging("node"),
-    stateOf("solver", [], { isReady: false, awayAgoMs: 1 }),
-  ], "node, solver (node)"],
-  [
-    "nothing excuses a late source",
-    [backFor("exchanges", 1), stateOf("oracle", ['oracle_source_lag_seconds{pair="A/B"} 2'])],
-    "oracle",
-  ],
-  [
-    "it has had time since",
-    [stateOf("bridge", [], { isHealthy: false, awayAgoMs: 20_001 })],
-    "bridge",
-  ],
-  ["a node that is back needs the missing prices", [{
-    ...MISSING,
-    lastAwayMs: MISSING.lastAnswerMs!,
-  }], "node"],
-];
-
-for (const [what, states, expected] of CAUSES) {
-  Deno.test(`Problems: causes are told from consequences: ${what}`, () => {
-    assert.equal(listOf(...states), expected);
-  });
-}
-
-Deno.test("Problems: consequences of an outage that is over are not critical, and their text says when they end", () => {
-  const few = stateOf("proxy", ["", "proxy_broadcast_reconnects_total 9"]);
-  const textOf = (oracle: ServiceState) => {
-    const states = [oracle, UNREADY, few];
-    return followingText(findingsOf(states), states);
-  };
-  assert.equal(
-    textOf(hanging("oracle")),
-    "2 more problems (1 critical), probably because oracle does not answer",
-  );
-  assert.equal(
-    textOf(stateOf("oracle", [], { isReady: false })),
-    "1 more problem (1 critical), probably because oracle does not work",
-  );
-  assert.equal(
-    textOf(backFor("oracle", 20_000)),
-    "2 problems, probably because oracle was away or did not work: this should end within 10 min",
-  );
-  assert.match(
-    textOf({ ...backFor("oracle", 1), presence: "forbidden" }),
-    /because oracle was away/,
-  );
-  const back = [{ ...MISSING, lastAwayMs: MISSING.history.latestMs }, UNREADY];
-  assert.match(followingText(findingsOf(back), back), /because node was away or did not work/);
-});
-
-Deno.test("Problems: after a start, the first step is to wait, then the problem's own; a counter only needs time", () => {
-  const [started] = findingsOf([stateOf("bridge", [], { isHealthy: false, awayAgoMs: 1 })]);
-  assert.match(
-    started?.firstStep ?? "",
-    /^Wait 20 s, .* If this stays: Fix what it names in its log/,
-  );
-  const [counting] = findingsOf([stateOf("node", SKIPPED, { awayAgoMs: 60_000 })]);
-  assert.match(counting?.firstStep ?? "", /^Nothing, unless it grows/);
-});
-
-Deno.test("Problems: what a service lacks since its start is in sight, what it has counted is not", () => {
-  const foldedOf = (state: ServiceState) => findingsOf([state]).map(isFolded);
-  assert.deepEqual(foldedOf(stateOf("solver", [], { isReady: false, awayAgoMs: 1 })), [false]);
-  assert.deepEqual(foldedOf(stateOf("node", SKIPPED, { awayAgoMs: 1 })), [true]);
-});
-
-Deno.test("Problems: what a failure has left is a warning for 20 s after its end", () => {
-  const failing = stateOf(
-    "solver",
-    ["", 'solver_executions_total{outcome="failed"} 9'],
-  );
-  const [ended] = findingsOf([FULL_DISK]);
-  assert(ended !== undefined);
-  const causes = (...past: Finding[]) =>
-    findingsOf([nodeWith(), failing], { ended: past }).map((
-      { severity, cause },
-    ) => [severity, cause]);
-  assert.deepEqual(causes(ended), [["warning", "node"]]);
-  assert.deepEqual(causes({ ...ended, severity: "warning" }), [["critical", undefined]]);
-  assert.deepEqual(causes({ ...ended, service: "bridge" }), [["critical", undefined]]);
-});
-
-Deno.test("Problems: what follows is below its cause, unless its time is running out", () => {
-  const states = [hanging("oracle"), MISSING, UNREADY];
-  const found = findingsOf(states);
-  assert.deepEqual(found.map(isFolded), [false, true, true]);
-  const urgent = found.map((one) => one.service === "node" ? { ...one, deadlinesMs: [1] } : one);
-  assert.deepEqual(urgent.map(isFolded), [false, false, true]);
-  assert.match(followingText(urgent, states), /^1 more problem \(1 critical\), probably because/);
-});
-
 Deno.test("Problems: a service that answers late is a warning, without a notification", () => {
   const late = stateOf("oracle", [], { presence: "overdue" });
   const [overdue] = findingsOf([late]);
   assert(overdue !== undefined && !isAlarm(overdue));
   assert.deepEqual(serviceVerdictOf(late, [started(overdue)]), ["warning", "▲ no answer yet"]);
   assert(findingsOf([hanging("oracle")]).every(isAlarm));
-});
-
-Deno.test("Problems: until each needed service has answered since, one that hangs may be the cause", () => {
-  const nodeAt = (lastAnswerMs: number, presence: ServiceState["presence"] = "answers") =>
-    stateOf("node", ALIVE.map(String), { lastAnswerMs, presence });
-  const judgedWith = (...states: ServiceState[]) => {
-    const all = [...states, stateOf("proxy", [], { isReady: false })];
-    return findingsOf(all).filter(({ service }) => service === "proxy")
-      .map((one) => isJudged(started(one), all));
-  };
-  assert.deepEqual(judgedWith(nodeAt(1_000)), [false]);
-  assert.deepEqual(judgedWith(nodeAt(1_001)), [true]);
-  assert.deepEqual(judgedWith(nodeAt(999), stateOf("bridge", [])), [false]);
-  assert.deepEqual(judgedWith(nodeAt(1_000, "overdue")), [true], "the node is the cause");
-  assert.deepEqual(judgedWith(nodeAt(1_000, "forbidden")), [true], "nothing is known of it");
-  const later = stateOf("solver", [], { lastAnswerMs: 0 });
-  assert.deepEqual(judgedWith(nodeAt(1_001), later), [true], "the proxy does not need it");
-  const [root] = findingsOf([FULL_DISK]);
-  assert(root !== undefined && isJudged(started(root), [stateOf("oracle", []), FULL_DISK]));
-});
-
-Deno.test("Problems: a service is not called bad before its problem is judged, nor for that of another", () => {
-  const states = [nodeWith(), UNREADY];
-  const [own] = findingsOf(states);
-  assert(own !== undefined);
-  const verdictWith = (more: Partial<Finding>, isJudged = true) =>
-    serviceVerdictOf(UNREADY, [started({ ...own, ...more }, isJudged)])[1];
-  assert.equal(verdictWith({}, false), "… asking");
-  assert.equal(verdictWith({}), "✕ has a problem");
-  assert.equal(verdictWith({ cause: "node" }), "▲ probably because of node");
-  assert.equal(verdictWith({ cause: "solver" }), "▲ was away");
-  assert.equal(verdictWith({ severity: "warning" }), "▲ has a warning");
-  const away = (presence: ServiceState["presence"]) =>
-    serviceVerdictOf({ ...UNREADY, presence }, [])[1];
-  assert.equal(away("gone"), "✕ does not answer");
-  assert.equal(away("forbidden"), "✕ does not allow this page to read it");
-});
-
-Deno.test("Problems: effects of two services that are away do not contradict", () => {
-  const effects = findingsOf([hanging("node"), hanging("solver")]).map(({ effect = "" }) => effect);
-  assert.match(effects[0] ?? "", /no settlements/);
-  assert(!/are settled/.test(effects[1] ?? ""));
 });
 
 Deno.test("Problems: an end is seen only of a service that answers, and whose rates are known", () => {
@@ -644,13 +348,6 @@ Deno.test("Problems: a counter has the window of its alert, or says how long it 
     followingText(findingsOf([node]), [node]),
     "1 problem, probably because node was away or did not work: this should end within 10 min",
   );
-});
-
-Deno.test("Problems: an outage changes nothing of a problem that is older", () => {
-  const [own] = findingsOf([stateOf("node", SKIPPED)]);
-  const back = [stateOf("node", SKIPPED, { awayAgoMs: 1 })];
-  assert.equal(findingsOf(back)[0]?.cause, "node");
-  assert.deepEqual(findingsOf(back, { isOlder: ({ chapter }) => chapter === own?.chapter }), [own]);
 });
 
 Deno.test("Problems: bad health that a figure explains is reported once, with the service's own words", () => {

@@ -1,0 +1,232 @@
+/** New quotes: within the tolerance they are signed at once, beyond it the user decides. */
+import assert from "node:assert/strict";
+import { ExecutionError, type Offer } from "../../../../lib/client/mod.ts";
+import { formatCents, formatTime } from "../../../../services/console/page/parts/format.ts";
+import { offerOf, OTHER, SIGNATURE, USER } from "../../offers.ts";
+import { moving, quoteOf, scene, settle, stageOf, TOO_LATE } from "./bet_slip_scene.ts";
+
+Deno.test("BetSlip: a payout that moved within the tolerance is signed again at once, for the same window", async () => {
+  for (const payout of [10_200_000n, 12_000_000n, 13_800_000n]) {
+    const { slip, clock, quoted, signed, said, removed, pending } = moving(2, [
+      12_000_000n,
+      payout,
+    ]);
+    await slip.quote();
+    clock.jump(1_000); // the quote is read
+    await slip.sign();
+    const stage = stageOf(slip);
+    assert(stage.name === "placed");
+    assert.equal(stage.offer.quote.payout, payout);
+    assert.deepEqual([quoted.length, signed.length], [3, 3]);
+    assert.equal(
+      new Set(quoted.map(({ startTime, endTime }) => `${startTime} ${endTime}`)).size,
+      1,
+    );
+    const hasMoved = payout !== 12_000_000n;
+    const pays = `it pays ${formatCents(payout)} USDC`;
+    assert.deepEqual(
+      said.slice(1),
+      hasMoved
+        ? [`(You signed for 12.00 USDC; the odds changed as you did: ${pays}, chance 48.0 %.)`]
+        : [],
+    );
+    // It stays with the bet.
+    assert.equal(stage.signedFirst, hasMoved ? signed[0] : undefined);
+    assert.deepEqual(
+      removed.map((text) => `(${text})`),
+      [said[0]],
+      "the quote is not on offer any more",
+    );
+    assert.deepEqual(pending.of(USER), []);
+  }
+});
+
+Deno.test("BetSlip: payouts within the tolerance are signed until the bet is placed", async () => {
+  const payouts = [120n, 121n, 119n, 118n, 122n, 123n].map((payout) => payout * 100_000n);
+  const { slip, signed } = moving(5, payouts);
+  await slip.quote();
+  await slip.sign();
+  const stage = stageOf(slip);
+  assert(stage.name === "placed");
+  assert.deepEqual([stage.offer.quote.payout, signed.length], [12_300_000n, 6]);
+});
+
+Deno.test("BetSlip: once its window has begun, the user decides on another quote, and hears what helps", async () => {
+  for (const takesMs of [2_000, 9_000]) { // an answer is overdue after 6 s
+    const result = scene({
+      async execute() {
+        result.clock.advance(takesMs);
+        await settle();
+        const details = { usedUp: true };
+        throw new ExecutionError("PRICE_MOVED", "It moved", { details, retry: "new_quote" });
+      },
+    });
+    const { slip, said } = result;
+    await slip.quote();
+    await slip.sign();
+    const stage = stageOf(slip);
+    assert(stage.name === "quoted");
+    const why = takesMs < 6_000
+      ? "the odds changed faster than your bet got through. Taller, longer or later boxes are easier"
+      : "no answer came before its window began.";
+    assert(stage.refusal?.startsWith(`Not placed, nothing taken: ${why}`), stage.refusal);
+    assert(said.at(-1)?.includes(stage.refusal ?? "?"), said.at(-1));
+  }
+});
+
+Deno.test("BetSlip: beyond the tolerance, in either direction, the user decides", async () => {
+  const cases = [
+    { tolerance: 5, payouts: [12_000_000n, 11_399_999n], signatures: 1, percent: 5.1 },
+    { tolerance: 5, payouts: [12_000_000n, 12_600_001n], signatures: 1, percent: 5.1 },
+    {
+      tolerance: 10,
+      payouts: [12_000_000n, 11_500_000n, 11_000_000n, 10_700_000n],
+      signatures: 3,
+      percent: 10.9,
+    },
+    {
+      tolerance: 10,
+      payouts: [12_000_000n, 12_500_000n, 13_000_000n, 13_300_000n],
+      signatures: 3,
+      percent: 10.9,
+    },
+    { tolerance: 0, payouts: [12_000_000n, 11_999_999n], signatures: 1, percent: 0.1 },
+    { tolerance: 50, payouts: [12_000_000n, 9_999_999n], signatures: 1, percent: undefined }, // less than the stake
+  ];
+  for (const { tolerance, payouts, signatures, percent } of cases) {
+    const { slip, signed, said, open } = moving(99, payouts);
+    slip.setTolerance(tolerance);
+    assert.equal(open().tolerancePercent.value, tolerance, "kept in the browser");
+    await slip.quote();
+    await slip.sign();
+    const stage = stageOf(slip);
+    assert(stage.name === "quoted");
+    assert.equal(signed.length, signatures);
+    const heard = { payout: signed[0]?.quote.payout, isQuote: true };
+    assert.deepEqual(stage.before, heard);
+    assert.notEqual(stage.offer.quoteHash, signed.at(-1)?.quoteHash);
+    const from = formatTime(stage.offer.quote.startTime);
+    const pays = `New quote: sign within 8 s. It pays ${
+      formatCents(stage.offer.quote.payout)
+    } USDC. `;
+    const change = percent === undefined
+      ? "it would now pay less than you bet. "
+      : `the payout changed by ${percent} %, and you accept ${tolerance} %. `;
+    const why = `Not placed, nothing taken: ${change}`;
+    const advice = (payouts.at(-1) ?? 0n) > 12_000_000n
+      ? "A better payout means a smaller chance, so you sign again. "
+      : "Taller, longer or later boxes are easier to place. ";
+    const text = `(${pays}${why}${advice}New quote, from ${from}.`;
+    assert(said.at(-1)?.startsWith(text), said.at(-1));
+    const isMuch = Math.abs(Number(stage.offer.quote.payout) / 12_000_000 - 1) >= 0.01;
+    const than = / % (less|more) than the 12\.00 USDC that you signed for\.\)$/;
+    assert.equal(than.test(said.at(-1) ?? ""), isMuch, said.at(-1));
+    assert.equal(said.length, 2);
+  }
+});
+
+Deno.test("BetSlip: a maker that refuses each of its own quotes is not asked for ever", async () => {
+  const { slip, signed } = moving(99, [12_000_000n]);
+  await slip.quote();
+  await slip.sign();
+  const stage = stageOf(slip);
+  assert(stage.name === "quoted");
+  assert.match(stage.refusal ?? "", /the odds changed faster than your bet got through\. Taller/);
+  assert.equal(signed.length, 31);
+});
+
+Deno.test("BetSlip: a finger that hammers signs nothing until it has rested for a second", async () => {
+  const { slip, clock, said } = scene();
+  slip.edit({ startsIn: "60 s" });
+  await slip.quote();
+  clock.advance(300);
+  for (let press = 0; press < 14; press++) {
+    slip.press();
+    clock.advance(900);
+  }
+  assert.equal(stageOf(slip).name, "quoted");
+  assert.equal(said.at(-1), "The quote is new: press again to sign it.");
+  clock.advance(100);
+  assert.equal(slip.lock.isLocked.value, false);
+  slip.press({ isHeld: true }); // a key that has been held since before
+  assert.equal(stageOf(slip).name, "quoted");
+  slip.press();
+  assert.equal(stageOf(slip).name, "signing");
+});
+
+Deno.test("BetSlip: a press 0.4 s after a quote appears signs it", async () => {
+  const { slip, clock } = scene();
+  await slip.quote();
+  clock.advance(400);
+  slip.press();
+  assert.equal(stageOf(slip).name, "signing");
+});
+
+Deno.test("BetSlip: nothing is signed again if the account has changed", async () => {
+  const left = moving(1, [12_000_000n]);
+  await left.slip.quote();
+  const placed = left.slip.sign();
+  left.user.value = left.userOf(OTHER);
+  await placed;
+  assert.deepEqual([stageOf(left.slip), left.signed.length], [{ name: "draft" }, 1]);
+});
+
+Deno.test("BetSlip: after a refusal, the window of the new quote starts as far ahead as the first one's did", async () => {
+  for (const begun of [false, true]) {
+    let payout = 12_000_000n; // below the tolerance with each quote
+    const announced: boolean[] = [];
+    const { slip, clock, said } = scene({
+      quote(bet) {
+        const stage = stageOf(slip);
+        if (stage.name === "signing") announced.push(stage.isAgain);
+        return Promise.resolve(offerOf(7, { ...quoteOf(bet).quote, payout: payout-- }));
+      },
+      execute() {
+        clock.jump(begun ? 1_000 : 500); // on its way
+        return Promise.reject(
+          new ExecutionError("PRICE_IMPROVED", "It moved", { retry: "new_quote" }),
+        );
+      },
+    });
+    slip.setTolerance(0);
+    await slip.quote();
+    clock.jump(7_000); // the quote is read
+    await slip.sign();
+    const stage = stageOf(slip);
+    assert(stage.name === "quoted");
+    assert.equal(announced[0], !begun, "one more signature was announced only if it may follow");
+    assert.equal(stage.offer.quote.startTime, clock.now() + 8_000);
+    const why = begun
+      ? "the odds changed faster than your bet got through"
+      : "the payout changed by 0.1 %, and you accept 0 %";
+    assert(said.at(-1)?.includes(`Not placed, nothing taken: ${why}. `));
+  }
+});
+
+Deno.test("BetSlip: once its window has begun, a quote is neither signed nor sent", async () => {
+  let signed = 0;
+  const { slip, clock, said } = scene({ sign: () => (signed++, Promise.resolve(SIGNATURE)) });
+  await slip.quote();
+  clock.advance(8_000);
+  assert.deepEqual(said.slice(1), [TOO_LATE]);
+  await slip.sign();
+  assert.deepEqual([stageOf(slip).name, signed], ["quoted", 0]);
+});
+
+Deno.test("BetSlip: if the chain is reset while a new quote is asked for, the user decides on it", async () => {
+  let asked = 0;
+  const signed: Offer[] = [];
+  const result = scene({
+    quote(bet) {
+      asked += 1;
+      if (asked === 2) result.user.value = result.userOf(USER); // as the session does
+      return Promise.resolve(quoteOf(bet));
+    },
+    sign: (offer) => (signed.push(offer), Promise.resolve(SIGNATURE)),
+    execute: () =>
+      Promise.reject(new ExecutionError("PRICE_MOVED", "It moved", { retry: "new_quote" })),
+  });
+  await result.slip.quote();
+  await result.slip.sign();
+  assert.deepEqual([stageOf(result.slip).name, asked, signed.length], ["quoted", 3, 1]);
+});

@@ -1,0 +1,134 @@
+/** A slip with a client that the test answers for, and everything else that a bet needs. */
+import { signal } from "@preact/signals";
+import {
+  type Address,
+  type Bet,
+  type Estimate,
+  ExecutionError,
+  type Offer,
+  type RangemakerClient,
+} from "../../../../lib/client/mod.ts";
+import { BetKeeper } from "../../../../services/console/page/data/bet_keeper.ts";
+import { Estimator } from "../../../../services/console/page/data/estimator.ts";
+import { PendingBets } from "../../../../services/console/page/data/pending_bets.ts";
+import type { User } from "../../../../services/console/page/data/session.ts";
+import { BetSlip } from "../../../../services/console/page/trade/bet_slip.ts";
+import type { Obstacle } from "../../../../services/console/page/trade/next_step.ts";
+import type { Stage } from "../../../../services/console/page/trade/stage.ts";
+import { DraftStore } from "../../../../services/console/page/trade/draft_store.ts";
+import { FakeClock } from "../../../support/fake_clock.ts";
+import { memoryStore } from "../../memory_store.ts";
+import { hashOf, offerOf, SIGNATURE, USER } from "../../offers.ts";
+
+type Client = Pick<RangemakerClient, "quote" | "sign" | "execute">;
+
+export function quoteOf({ symbol: _, deadline = 0, ...terms }: Bet): Offer {
+  return offerOf(7, { ...terms, deadline, payout: 12_000_000n });
+}
+
+/** The bet of the scene's fields at its start. */
+export const BET: Bet = {
+  symbol: "ETH/USDT",
+  lowerPrice: 2_990_000_000n,
+  upperPrice: 3_010_000_000n,
+  betAmount: 10_000_000n,
+  startTime: 1_008_000,
+  endTime: 1_023_000,
+  deadline: 1_030_000,
+};
+
+export function scene(
+  client: Partial<Client> = {},
+  estimate: (bet: Bet) => Promise<Estimate> = () => new Promise(() => {}),
+) {
+  const clock = new FakeClock(1_000_000);
+  const store = memoryStore();
+  const pending = new PendingBets(store);
+  const said: string[] = [];
+  const removed: string[] = [];
+  const chain = { isKnown: false };
+  const obstacle: { now: Obstacle | undefined } = { now: undefined };
+  const answers: Client = {
+    quote: (bet) => Promise.resolve(quoteOf(bet)),
+    sign: () => Promise.resolve(SIGNATURE),
+    execute: () => Promise.resolve({ thesisId: 7, txHash: hashOf(7) }),
+    ...client,
+  };
+  const userOf = (address: Address): User => {
+    const bets = new BetKeeper({
+      client: answers,
+      user: address,
+      pending,
+      clock,
+      serverClock: clock,
+      hasAllTheses: () => chain.isKnown,
+      onResolved() {},
+    });
+    const portfolio = { refresh: () => Promise.resolve(), bets };
+    // The slip uses these parts of a user alone.
+    const walletChainId = signal(undefined);
+    return { address, client: answers, portfolio, walletChainId } as unknown as User;
+  };
+  const user = signal<User | undefined>(userOf(USER));
+  const open = () =>
+    new BetSlip("ETH/USDT", {
+      session: { user },
+      estimator: new Estimator({ estimate, clock }),
+      serverClock: clock,
+      clock,
+      drafts: new DraftStore(store, clock),
+      maker: { info: signal(undefined) },
+      obstacle: () => obstacle.now,
+      announce(text, { isSpoken = false } = {}) {
+        said.push(isSpoken ? `(${text})` : text);
+        return () => removed.push(text);
+      },
+    });
+  const slip = open();
+  const untouched = slip.fields.value;
+  slip.edit({ lower: "2990", upper: "3010", startsIn: "8", lasts: "15", amount: "10" });
+  return {
+    clock,
+    pending,
+    said,
+    removed,
+    slip,
+    open,
+    user,
+    userOf,
+    chain,
+    obstacle,
+    untouched,
+  };
+}
+
+export const TOO_LATE =
+  "(Too late: the window has begun. Nothing was placed or taken. Enter asks for a new quote.)";
+
+export const settle = () => new Promise((resolve) => setTimeout(resolve));
+
+/** The current stage, whose type earlier assertions do not narrow. */
+export const stageOf = (slip: BetSlip): Stage => slip.stage.value;
+
+/** A solver that refuses the first signatures as the price moved; payouts of its quotes. */
+export function moving(refusals: number, payouts: readonly bigint[]) {
+  const quoted: Bet[] = [];
+  const signed: Offer[] = [];
+  const result = scene({
+    quote(bet) {
+      const payout = payouts[quoted.length] ?? payouts.at(-1) ?? 0n;
+      quoted.push(bet);
+      const offer = offerOf(quoted.length, { ...quoteOf(bet).quote, payout });
+      return Promise.resolve({ ...offer, probability: 0.48 });
+    },
+    sign: (offer) => (signed.push(offer), Promise.resolve(SIGNATURE)),
+    execute({ quote }) {
+      const code = quote.payout < payouts[0]! ? "PRICE_MOVED" : "PRICE_IMPROVED";
+      if (signed.length <= refusals) {
+        return Promise.reject(new ExecutionError(code, "It moved", { retry: "new_quote" }));
+      }
+      return Promise.resolve({ thesisId: 7, txHash: hashOf(7) });
+    },
+  });
+  return { ...result, quoted, signed };
+}
