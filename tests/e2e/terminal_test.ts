@@ -20,8 +20,8 @@ interface Shown {
   hasColors: boolean;
 }
 
-// Its report has lines of all levels.
-const doctor = `${deno} doctor node --oracle-url http://127.0.0.1:9 --port 0`;
+// Its report has lines of all levels, and ends at once.
+const doctor = `${deno} doctor bridge --rpc-url http://127.0.0.1:9 --port 0 --database :memory:`;
 const results: Record<string, Shown> = {
   "results on a terminal have colours": { line: doctor, hasColors: true },
   "results have no colours with NO_COLOR": {

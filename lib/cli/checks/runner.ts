@@ -1,6 +1,7 @@
 /** Runs checks side by side, and prints their results. */
 import type { Clock } from "../../clock.ts";
 import { messageOf } from "../../errors.ts";
+import { NetworkError } from "../../net/http_request.ts";
 import { redact } from "../../redact.ts";
 import { type CheckOutcome, failure, type Level, type ServiceCheck, warning } from "./check.ts";
 
@@ -97,17 +98,19 @@ async function runInTime(
   try {
     return await Promise.race([check.run(), late.promise]);
   } catch (thrown) {
-    const text = messageOf(thrown);
-    const isDenied = thrown instanceof Deno.errors.NotCapable;
-    return failure(
-      text,
-      isDenied
-        ? "Grant the permissions that the permissions check lists"
-        : "Fix the problem in the message",
-    );
+    return failure(messageOf(thrown), remedyFor(thrown));
   } finally {
     cancel();
   }
+}
+
+/** What helps against an error that a check does not explain itself. */
+function remedyFor(thrown: unknown): string {
+  if (thrown instanceof Deno.errors.NotCapable) {
+    return "Grant the permissions that the permissions check lists";
+  }
+  if (thrown instanceof NetworkError) return "Start that service, or correct its URL";
+  return "Fix the problem in the message";
 }
 
 const COLORS: Readonly<Record<Level, number>> = { ok: 32, warn: 33, fail: 31 };
