@@ -150,7 +150,8 @@ export class SolverMetrics {
   /** Measures the duration and the outcome of a hedge. */
   timeHedge(hedge: Hedge): Hedge {
     return {
-      ...hedge,
+      expectedMs: hedge.expectedMs,
+      isSimulated: hedge.isSimulated,
       cover: async (quoteHash, quote) => {
         const startedMs = performance.now();
         let outcome = "hedged";

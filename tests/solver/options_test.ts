@@ -297,12 +297,25 @@ async function startWithClock(start: Start): Promise<void> {
 
 async function startWithHedge(start: Start): Promise<void> {
   const late = Promise.withResolvers<Response>();
-  const hedge = listen("127.0.0.1", 0, () => late.promise);
+  let requests = 0;
+  const hedge = listen("127.0.0.1", 0, () => (requests += 1, late.promise));
   const inTimeByDefault = setTimeout(() => late.resolve(Response.json({ hedged: true })), 1_000);
-  await start({ hedgeUrl: hedge.url, hedgeTimeoutMs: 100 }, async (url) => {
-    const answer = await post(`${url}/execute`, await execution(url));
-    const isHedged = () => assert.match(String(answer.body.error), /service did not answer/);
-    return { hedgeUrl: isHedged, hedgeTimeoutMs: isHedged };
+  const values = { hedgeUrl: hedge.url, hedgeTimeoutMs: 100, hedgeDelayMs: 7_000 };
+  await start(values, async (url) => {
+    const execute = async (body: unknown) =>
+      String((await post(`${url}/execute`, body)).body.error);
+    const tooLate = await execute(await execution(url, { deadline: Date.now() + 6_000 }));
+    const requestsTooLate = requests;
+    const unanswered = await execute(await execution(url));
+    const isHedged = () => assert.match(unanswered, /service did not answer/);
+    return {
+      hedgeUrl: isHedged,
+      hedgeTimeoutMs: isHedged,
+      hedgeDelayMs() {
+        assert.match(tooLate, /an execution takes [78]\d{3} ms/);
+        assert.equal(requestsTooLate, 0, "nothing is hedged that would be refused");
+      },
+    };
   });
   clearTimeout(inTimeByDefault);
   late.resolve(new Response());

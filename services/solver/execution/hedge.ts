@@ -14,7 +14,7 @@ export interface Hedge {
   /** Usual duration of {@link cover} in milliseconds: a quote must live that long. */
   readonly expectedMs: number;
   /** It covers nothing, so there is nothing to undo. */
-  readonly isSimulated?: true;
+  readonly isSimulated: boolean;
   /**
    * Resolves when the risk of a quote is covered. Idempotent by the quote hash: it is called again
    * after a crash.
@@ -64,14 +64,13 @@ interface HttpHedgeOptions {
  * execution may be sent again, with the same `Idempotency-Key`: the quote hash.
  */
 export class HttpHedge implements Hedge {
+  readonly expectedMs: number;
+  readonly isSimulated = false;
   readonly #options: HttpHedgeOptions;
 
   constructor(options: HttpHedgeOptions) {
     this.#options = options;
-  }
-
-  get expectedMs(): number {
-    return this.#options.expectedMs;
+    this.expectedMs = options.expectedMs;
   }
 
   /**

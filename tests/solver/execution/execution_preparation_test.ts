@@ -46,7 +46,11 @@ async function execute(...refusals: (PricingRefusal | undefined)[]): Promise<Fou
       if (code !== undefined) throw new PricingRefusedError(code, `It is ${code}`);
     },
   };
-  const hedge: Hedge = { expectedMs: 0, cover: () => Promise.resolve(step("hedge")) };
+  const hedge: Hedge = {
+    expectedMs: 0,
+    isSimulated: false,
+    cover: () => Promise.resolve(step("hedge")),
+  };
   const rechecks: string[] = [];
   const found: Found[] = [];
   await withLogs("info", (records) =>
@@ -109,7 +113,7 @@ Deno.test("Recheck: without a price after the hedge the outcome is open, and the
 Deno.test("Recheck: after a restart, an execution is held only for the remaining time", async () => {
   const clock = new FakeClock();
   const strategy = { holdMs: () => HOLD_MS, recheck() {} };
-  const hedge: Hedge = { expectedMs: 0, cover: () => Promise.resolve() };
+  const hedge: Hedge = { expectedMs: 0, isSimulated: false, cover: () => Promise.resolve() };
   await withExecutor(
     hedge,
     async ({ preparation, store }) => {
@@ -132,6 +136,7 @@ Deno.test("ExecutionPreparation: an execution whose hedge was refused reports no
   withLogs("info", (records) =>
     withExecutor({
       expectedMs: 0,
+      isSimulated: false,
       cover: () => Promise.reject(new RangemakerError("HEDGE_REFUSED", "no")),
     }, async ({ preparation, store, clock }) => {
       const { intent } = await store.insert(recorded(clock));
@@ -194,6 +199,7 @@ Deno.test("ExecutionPreparation: an unfinished execution is checked again before
   const hedged: string[] = [];
   const counting: Hedge = {
     expectedMs: 0,
+    isSimulated: false,
     cover: (quoteHash) => Promise.resolve(void hedged.push(quoteHash)),
   };
   const clock = new FakeClock();

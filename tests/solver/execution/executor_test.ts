@@ -26,7 +26,11 @@ import { noHedge, recorded, signed, withExecutor } from "./support.ts";
 for (const [hedgeMs, isInTime] of [[1_000, true], [1_001, false]] as const) {
   Deno.test(`Executor: with a hedge of ${hedgeMs} ms a quote of 1000 ms is ${isInTime ? "committed" : "refused"}`, async () => {
     const clock = new FakeClock();
-    const slow: Hedge = { expectedMs: 0, cover: () => Promise.resolve(clock.jump(hedgeMs)) };
+    const slow: Hedge = {
+      expectedMs: 0,
+      isSimulated: false,
+      cover: () => Promise.resolve(clock.jump(hedgeMs)),
+    };
     await withExecutor(slow, async ({ executor, exposure, sent }) => {
       const { execution } = signed(clock);
       for (let attempt = 0; attempt < 2; attempt++) {
@@ -44,6 +48,7 @@ Deno.test("Executor: the risk is reserved before the hedge, and kept for the the
   let book: ExposureBook | undefined;
   const watching: Hedge = {
     expectedMs: 0,
+    isSimulated: false,
     cover() {
       seen.push(book?.total ?? -1n);
       return Promise.resolve();
@@ -57,7 +62,11 @@ Deno.test("Executor: the risk is reserved before the hedge, and kept for the the
 });
 
 Deno.test("Executor: a failed check releases the risk and records nothing", async () => {
-  const never: Hedge = { expectedMs: 0, cover: () => assert.fail("Nothing is hedged") };
+  const never: Hedge = {
+    expectedMs: 0,
+    isSimulated: false,
+    cover: () => assert.fail("Nothing is hedged"),
+  };
   await withExecutor(never, async ({ executor, exposure, clock, store }) => {
     const { execution, quoteHash } = signed(clock, { payout: 151n });
     await assert.rejects(executor.execute(execution), { code: "RISK_TOO_LARGE" });
@@ -88,6 +97,7 @@ Deno.test("Executor: an unfinished execution of an earlier run is updated in the
   const order: string[] = [];
   const noting: Hedge = {
     expectedMs: 0,
+    isSimulated: false,
     cover() {
       order.push("hedged");
       return Promise.resolve();
@@ -136,6 +146,7 @@ Deno.test("Executor: nothing is recorded while the node has another chain", () =
 Deno.test("Executor: after an error of the hedge that may pass, the outcome is unknown and the risk stays reserved", () => {
   const busy: Hedge = {
     expectedMs: 0,
+    isSimulated: false,
     cover: () => Promise.reject(new RangemakerError("BUSY", "Too busy", { retry: "later" })),
   };
   return withExecutor(busy, async ({ executor, exposure, clock, store }) => {
@@ -150,7 +161,7 @@ Deno.test("Executor: after an error of the hedge that may pass, the outcome is u
 
 Deno.test("Executor: a bug in the hedge is reported as an internal error", () => {
   const bug = new TypeError("A bug");
-  const broken: Hedge = { expectedMs: 0, cover: () => Promise.reject(bug) };
+  const broken: Hedge = { expectedMs: 0, isSimulated: false, cover: () => Promise.reject(bug) };
   return withExecutor(broken, async ({ executor, exposure, clock, store }) => {
     const { execution, quoteHash } = signed(clock);
     await assert.rejects(executor.execute(execution), (thrown) => thrown === bug);
@@ -257,6 +268,7 @@ Deno.test("Executor: the exposure warning does not count a refused hedge, and no
   const reports: string[] = [];
   const hedge: Hedge = {
     expectedMs: 0,
+    isSimulated: false,
     cover: () => Promise.reject(new RangemakerError("HEDGE_REFUSED", "No cover")),
   };
   await withExecutor(

@@ -49,7 +49,7 @@ export function recorded(clock: FakeClock): NewIntent {
 }
 
 /** Hedges at once. */
-export const noHedge: Hedge = { expectedMs: 0, cover: () => Promise.resolve() };
+export const noHedge: Hedge = { expectedMs: 0, isSimulated: false, cover: () => Promise.resolve() };
 
 interface Overrides {
   clock?: FakeClock;
