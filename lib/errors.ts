@@ -25,7 +25,8 @@ export interface RangemakerErrorOptions extends ErrorOptions {
  *
  * `code` is for programs and comes from a finite list, `message` is one sentence a person can act
  * on, `details` are the facts behind it. Domain code knows no protocol: tables next to each
- * protocol map codes to its statuses (`errors.ts` of a service, `services/node/rpc/`).
+ * protocol map codes to its statuses (`ErrorAnswers` of a service, `services/node/rpc/`). What
+ * they say of a retry is what callers get; `retry` here is for code that decides by it.
  */
 export class RangemakerError extends Error {
   readonly code: string;

@@ -37,8 +37,7 @@ export const STORES: readonly Problem[] = [
     afterS: 15,
     message: "Its health has failed: {code}",
     isRootCause: true,
-    firstStep:
-      "Do what its reason says, which `GET /health` has, too: the runbook explains the code.",
+    firstStep: "Follow the reason in `GET /health`; the runbook explains its code.",
   },
 ];
 
@@ -72,7 +71,7 @@ export const BRIDGE: readonly Problem[] = [
     measure: lowestOverTime("bridge_deposits_pending", "5m"),
     bound: { op: ">", limit: 0 },
     severity: "critical",
-    message: "There were pending deposits all the time for 5 minutes",
+    message: "Deposits have been pending for 5 minutes without a break",
     effect: "users wait for money that they have deposited",
     firstStep: "`GET /ready` of the bridge shows what is missing.",
   },
@@ -93,7 +92,7 @@ export const BRIDGE: readonly Problem[] = [
     bound: { op: ">", limit: 0.1 },
     severity: "warning",
     afterS: 120,
-    message: "It sends deposits again and again: the node does not answer",
+    message: "It keeps resending deposits: the node does not answer",
     firstStep: "Look at the node; nothing is lost.",
   },
   {

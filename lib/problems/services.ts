@@ -20,7 +20,7 @@ export const SERVICE_DOWN = {
   message: "It does not answer",
   firstStep: "Start it again: it continues where it stopped.",
   commandsByWay: {
-    "From a terminal, if it was stopped": "kill -CONT {pid}",
+    "From a terminal, if it is suspended": "kill -CONT {pid}",
     "In containers": "docker compose restart {service}",
     "Under systemd": "systemctl restart rangemaker-one@{service}",
     "From a terminal, if it hangs (then start it there again)": "kill -KILL {pid}",
@@ -34,11 +34,11 @@ export const SERVICE_PROBLEMS: readonly Problem[] = [
     measure: changes("process_start_time_seconds", "15m"),
     bound: { op: ">", limit: 2 },
     severity: "warning",
-    message: "It has started again {value} times in 15 minutes",
+    message: "It has restarted {value} times in 15 minutes",
     isRootCause: true,
     firstStep:
-      "Unless somebody restarts it by hand, read its last log line before each start: it ends again " +
-      "and again.",
+      "Unless somebody restarts it by hand, it keeps exiting: read the last log line before each " +
+      "restart.",
   },
   {
     name: "MemoryHigh",
@@ -187,7 +187,8 @@ export const ORACLE: readonly Problem[] = [
     unit: "seconds",
     severity: "warning",
     afterS: 60,
-    message: "Times of trades of {provider} in {pair} are {value} off: late, or a wrong clock",
+    message:
+      "Trade times from {provider} in {pair} are off by {value}: late delivery, or a wrong clock",
     firstStep:
       "If all sources are affected, compare this machine's clock and network; else remove " +
       "the source with `--providers` until it is right again.",

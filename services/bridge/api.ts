@@ -52,7 +52,7 @@ export function createBridgeApi(api: BridgeApiOptions): Hono {
     "/deposit",
     async (c, next) => {
       await next();
-      metrics.answered(c.res.status);
+      metrics.countAnswer(c.res.status);
     },
     limiter,
     acceptJson(api.corsOrigins),

@@ -56,8 +56,8 @@ export function decodePayload(text: string): DepositPayload {
 }
 
 /**
- * Whether an earlier transaction has credited a deposit: its external hash is of user, amount and
- * nonce, so it was the same deposit.
+ * Whether an earlier transaction has credited a deposit: its external hash is computed from user,
+ * amount and nonce, so it was the same deposit.
  */
 export function isCreditedBefore({ error }: Receipt): boolean {
   return error?.code === "DEPOSIT_ALREADY_PROCESSED";

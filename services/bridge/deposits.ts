@@ -35,14 +35,17 @@ export const depositViewSchema = z.object({
   state: z.enum(INTENT_STATES)
     .describe("`accepted` and `submitted` may still change, the others are final"),
   txHash: z.nullable(hash32Schema).describe("The deposit transaction, once it is signed"),
-  externalTxHash: described(hash32Schema, "Of user, amount and nonce: the node credits it once"),
+  externalTxHash: described(
+    hash32Schema,
+    "Hash of user, amount and nonce; the node credits each hash once",
+  ),
   reason: z.object({
     code: z.string(),
     message: z.string(),
     details: z.record(z.string(), z.unknown()).optional(),
   }).optional().describe(
-    "Why it failed. A `committed` one has `DEPOSIT_ALREADY_PROCESSED` if an earlier transaction " +
-      "than `txHash` has credited it",
+    "Why it failed. A `committed` one has `DEPOSIT_ALREADY_PROCESSED` if a transaction " +
+      "before `txHash` has credited it",
   ),
   createdAt: timestampSchema,
   updatedAt: timestampSchema,

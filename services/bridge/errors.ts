@@ -16,8 +16,8 @@ export const bridgeError = createErrors({
   NOT_FOUND: ({ user, nonce }: { user: Address; nonce: bigint }) =>
     `No deposit of ${user} has nonce ${nonce}: GET /deposits/${user} lists the user's deposits`,
   PERMISSION_DENIED: ({ relayer, url }: { relayer: Address; url: string }) =>
-    `Core node at ${url} does not give ${relayer} the relayer permission: nothing was recorded, ` +
-    "send the same request again later",
+    `Core node at ${url} does not grant ${relayer} the relayer permission: nothing was recorded; ` +
+    "the same request works once the operator has granted it",
   /** Describes the first deposit with this nonce, since its answer may have been lost. */
   NONCE_USED: (
     { user, nonce, amount, state, txHash, reason }: {

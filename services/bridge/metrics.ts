@@ -55,23 +55,23 @@ export class BridgeMetrics {
   }
 
   /** Counts an answer to `POST /deposit`. */
-  answered(status: number): void {
+  countAnswer(status: number): void {
     this.#requests.inc({ status });
     if (status === 401) this.#signatureFailures.inc();
   }
 
   /** Sets whether the bridge has the relayer permission, as the node has answered. */
-  permitted(isRelayer: boolean): void {
+  setRelayerPermitted(isRelayer: boolean): void {
     this.#isRelayer.set(Number(isRelayer));
   }
 
   /** Counts an attempt that ended without an answer. */
-  retried(): void {
+  countRetry(): void {
     this.#retries.inc();
   }
 
   /** Counts a deposit that reached its final state. */
-  finished({ state, createdAtMs, updatedAtMs }: Intent): void {
+  countFinished({ state, createdAtMs, updatedAtMs }: Intent): void {
     this.#deposits.inc({ outcome: state });
     if (state === "committed") this.#timeToCommit.observe((updatedAtMs - createdAtMs) / 1000);
   }

@@ -22,7 +22,7 @@ import { depositLog, logStart } from "./deposit_log.ts";
 import { BridgeMetrics } from "./metrics.ts";
 import { operations } from "./operations.ts";
 import { type BridgeOptions, bridgeSigner, options } from "./options.ts";
-import { RelayerPermission } from "./readiness.ts";
+import { BridgeReadiness } from "./readiness.ts";
 
 export { type BridgeOptions, options };
 
@@ -59,17 +59,17 @@ async function startParts(
   opened.defer(() => intents.stop());
   const limiter = new RequestLimiter(options, registry);
   opened.defer(() => limiter.stop());
-  const permission = new RelayerPermission(clock, {
+  const readiness = new BridgeReadiness(clock, {
     node,
     problem: intents.problem,
     relayer: bridge,
     chainId,
-    onPermission: (isGiven) => metrics.permitted(isGiven),
+    onPermission: (isRelayer) => metrics.setRelayerPermitted(isRelayer),
   });
-  opened.defer(() => permission.stop());
+  opened.defer(() => readiness.stop());
   const depositor = new Depositor({
     intents,
-    permissionProblem: () => permission.problem(),
+    permissionProblem: () => readiness.permissionProblem(),
     transactions,
     chainId,
     clock,
@@ -80,7 +80,7 @@ async function startParts(
     store,
     metrics,
     limiter: limiter.handle,
-    checkReadiness: permission.readiness,
+    checkReadiness: readiness.check,
     corsOrigins: options.corsOrigins,
     bridge,
     rpcUrl,
@@ -96,12 +96,12 @@ async function startParts(
     close: () => opened.disposeAsync(),
   });
   intents.start();
-  permission.start();
+  readiness.start();
   const report = Promise.all([
-    permission.readiness(),
+    readiness.check(),
     node.getAccount(bridge).catch(() => undefined), // the readiness has the reason
   ]).then(([{ problems }, account]) => logStart(options, bridge, account, problems));
-  opened.defer(() => report);
+  opened.defer(() => report); // a stop waits until the start is logged
   return service;
 }
 
@@ -139,9 +139,9 @@ function createIntents(
   const handler: IntentHandler = {
     termsOf: (intent) => depositTermsOf(intent, chainId),
     isDoneBefore: isCreditedBefore,
-    onRetry: () => metrics.retried(),
+    onRetry: () => metrics.countRetry(),
     onFinishedByUs(intent) {
-      metrics.finished(intent);
+      metrics.countFinished(intent);
       depositLog.finished(intent);
     },
   };

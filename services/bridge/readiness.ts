@@ -58,32 +58,32 @@ export function checkReadiness(options: ReadinessOptions): Promise<Readiness> {
       onPermission(isRelayer);
       if (isRelayer) return undefined;
       const url = redactUrls(node.url);
-      return `Core node at ${url} does not give ${relayer} the relayer permission: deposits will fail`;
+      return `Core node at ${url} does not grant ${relayer} the relayer permission: deposits will fail`;
     },
   });
 }
 
-/** Follows whether the node gives the bridge's account the relayer permission. */
-export class RelayerPermission {
+/** Whether the bridge can work, and whether it refuses deposits because it is no relayer. */
+export class BridgeReadiness {
   /** {@link checkReadiness}, cached: each check also sees the permission. */
-  readonly readiness: () => Promise<Readiness>;
+  readonly check: () => Promise<Readiness>;
   readonly #refusal: RangemakerError;
   readonly #polls: PollingLoop;
   /** Until the node says otherwise. */
-  #isGiven = true;
+  #isRelayer = true;
 
   constructor(clock: Clock, options: ReadinessOptions) {
     const { node, relayer } = options;
-    const onPermission = (isGiven: boolean) => {
-      this.#isGiven = isGiven;
-      options.onPermission(isGiven);
+    const onPermission = (isRelayer: boolean) => {
+      this.#isRelayer = isRelayer;
+      options.onPermission(isRelayer);
     };
     const check = () => checkReadiness({ ...options, onPermission });
-    this.readiness = createCachedCall(check, NODE_ANSWER_MS, clock);
+    this.check = createCachedCall(check, NODE_ANSWER_MS, clock);
     this.#refusal = bridgeError("PERMISSION_DENIED", { relayer, url: redactUrls(node.url) });
     this.#polls = new PollingLoop({
       clock,
-      poll: async () => void await this.readiness(),
+      poll: async () => void await this.check(),
       intervalMs: PERMISSION_INTERVAL_MS,
       onFailure() {}, // it never fails
     });
@@ -98,8 +98,8 @@ export class RelayerPermission {
   }
 
   /** Why deposits are refused now. Asks the node again while they are. */
-  async problem(): Promise<RangemakerError | undefined> {
-    if (!this.#isGiven) await this.readiness();
-    return this.#isGiven ? undefined : this.#refusal;
+  async permissionProblem(): Promise<RangemakerError | undefined> {
+    if (!this.#isRelayer) await this.check();
+    return this.#isRelayer ? undefined : this.#refusal;
   }
 }

@@ -30,7 +30,7 @@ export const run = createRepairCommand({
   async repair({ node, transactions, clock }, intent, { chainId, dryRun }) {
     const { user, amount, nonce } = decodePayload(intent.payload);
     const deposit = `${usdcText(amount)} for ${user}, nonce ${nonce}`;
-    // Its user has signed no crediting after the deadline, unless it was credited before.
+    // The user's signature allows no credit after the deadline: a late deposit is looked up, not sent.
     const isLate = !isFinal(intent.state) && clock.now() > intent.expiresAtMs;
     if (dryRun || isLate) {
       if (await isDepositOnChain({ node, transactions }, intent, chainId)) return "present";

@@ -73,7 +73,7 @@ export function createTrading(options: SolverOptions, parts: SolverParts) {
     node,
     requireChain: () => guard.requireChain(),
     clock,
-    onOutcome: (probability, thesis) => metrics.betSettled(probability, thesis),
+    onOutcome: (probability, thesis) => metrics.countSettledBet(probability, thesis),
   });
   const hedge = createHedge(options, clock, metrics);
   const checks = new PreTradeChecks({
@@ -92,7 +92,7 @@ export function createTrading(options: SolverOptions, parts: SolverParts) {
     quoteSigner,
     chainId,
     clock,
-    onRecheck: metrics.rechecked,
+    onRecheck: metrics.countRecheck,
   });
   const intents = new IntentService({
     resources: parts,
@@ -124,11 +124,11 @@ function intentHandler(
     termsOf: (intent) => preparation.termsOf(intent),
     beforeSigning: (intent) => preparation.prepare(intent),
     onFinishedByUs(intent) {
-      metrics.executionFinished(intent);
+      metrics.countExecution(intent);
       solverLog.finished(intent);
       const quote = findQuote(intent.payload);
       if (quote === undefined) return;
-      if (intent.state === "committed") metrics.betCommitted(quote);
+      if (intent.state === "committed") metrics.countCommittedBet(quote);
       else preparation.onFailed(intent, quote);
     },
     onFinished: (intent) => reservations.onExecutionFinished(intent),

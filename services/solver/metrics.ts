@@ -37,7 +37,7 @@ export class SolverMetrics {
     const { counter, histogram } = metricsIn(registry);
     this.#quotes = counter(
       "solver_quotes_total",
-      "Answers to POST /quote and /estimate, by kind, and by code of the refusal or quoted.",
+      "Answers to POST /quote and /estimate, by kind and outcome: quoted, or the code of the refusal.",
       "kind",
       "outcome",
     );
@@ -122,24 +122,24 @@ export class SolverMetrics {
   };
 
   /** Counts an execution that reached its final state. */
-  executionFinished({ state, failure }: Pick<Intent, "state" | "failure">): void {
+  countExecution({ state, failure }: Pick<Intent, "state" | "failure">): void {
     const isRefused = failure !== null && isPricingRefusal(failure.code);
     this.#executions.inc({ outcome: isRefused ? "refused" : state });
   }
 
   /** Counts a recheck of a recorded execution. */
-  readonly rechecked = (after: "hold" | "hedge", outcome: string): void => {
+  readonly countRecheck = (after: "hold" | "hedge", outcome: string): void => {
     this.#rechecks.inc({ after, outcome });
   };
 
   /** Counts the stake of a committed bet. */
-  betCommitted({ base, quote, betAmount }: MarketPair & Pick<Bet, "betAmount">): void {
+  countCommittedBet({ base, quote, betAmount }: MarketPair & Pick<Bet, "betAmount">): void {
     const market = this.#markets.find(base, quote)?.symbol ?? "unknown";
     this.#bets.inc({ market }, Number(betAmount) / USDC_UNITS);
   }
 
-  /** Counts a settled bet and what its quoted probability let expect. */
-  betSettled(probability: number, { status, betAmount, payout }: Thesis): void {
+  /** Counts a settled bet and the payout expected from its quoted probability. */
+  countSettledBet(probability: number, { status, betAmount, payout }: Thesis): void {
     const held = status === "won";
     const paid = Number(payout) / USDC_UNITS;
     this.#settled.inc({ part: "stakes" }, Number(betAmount) / USDC_UNITS);

@@ -112,7 +112,7 @@ async function startParts(
   follower.start();
   pricing.start();
   const report = logStart(options, account, solver);
-  opened.defer(() => report);
+  opened.defer(() => report); // a stop waits until the start is logged
   return service;
 }
 

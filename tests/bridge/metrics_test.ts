@@ -41,7 +41,7 @@ Deno.test("Bridge metrics: outcomes, answers, time to commit, retries, pending a
 Deno.test("Bridge metrics: a store that cannot be read leaves the other figures readable", async () => {
   const registry = createRegistry();
   const metrics = new BridgeMetrics(registry, () => Promise.reject(new StoreError("Away")));
-  metrics.retried();
+  metrics.countRetry();
   const text = await registry.metrics();
   assert.match(text, /^bridge_deposits_pending Nan$/mi);
   assert.match(text, /^bridge_retries_total 1$/m);

@@ -120,7 +120,7 @@ Deno.test("Bridge: without the relayer permission it refuses before the nonce is
       const request = signedRequest();
       const { status, body } = await post(`${url}/deposit`, request);
       assert.deepEqual([status, body.code], [503, "PERMISSION_DENIED"]);
-      assert.match(String(body.error), /does not give 0x\w+ the relayer permission: nothing/);
+      assert.match(String(body.error), /does not grant 0x\w+ the relayer permission: nothing/);
       const recorded = await (await fetch(`${url}/deposits/${user.address}/1`)).json();
       assert.equal(recorded.code, "NOT_FOUND");
       assert.equal(node.received.length, 0);

@@ -46,7 +46,7 @@ const cases: Case[] = [
   ["the read port of a node", ports(readPort), ["node"], [/accepts no transactions/]],
   ["a node with another chain", ports({}, otherChain), ["node"], [/^Another chain$/]],
   ["a node that can store nothing", ports(frozen), ["node"], [/can store nothing/]],
-  ["no permission", ports(noRelayer), ["relayer"], [/not give 0x\w{40} the relayer permission/]],
+  ["no permission", ports(noRelayer), ["relayer"], [/not grant 0x\w{40} the relayer permission/]],
   ["a store that fails", ports({}, new StoreError("Full")), ["store"], [/^Full$/]],
   ["another chain and id", ports(otherId, otherChain), ["node"], [/expected 1337$/]],
   [

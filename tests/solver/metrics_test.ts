@@ -74,7 +74,7 @@ Deno.test("Solver metrics: an execution whose price moved is counted as refused,
   const metrics = new SolverMetrics(registry, SPEC_MARKETS);
   const codes = ["PRICE_MOVED", "PRICE_IMPROVED", "HEDGE_REFUSED"];
   for (const code of codes) {
-    metrics.executionFinished({ state: "failed", failure: { code, message: "" } });
+    metrics.countExecution({ state: "failed", failure: { code, message: "" } });
   }
   const text = await registry.metrics();
   assert.match(text, /^solver_executions_total\{outcome="refused"\} 2$/m);
@@ -128,7 +128,7 @@ Deno.test("Solver metrics: settled bets are counted beside what their probabilit
   const amounts = { betAmount: 2_000_000n, payout: 10_000_000n };
   for (const probability of [0.05, 0.61, 0.69, 1]) {
     const status = probability < 0.65 ? "won" : "lost";
-    metrics.betSettled(probability, thesisOf(1, { status, ...amounts }));
+    metrics.countSettledBet(probability, thesisOf(1, { status, ...amounts }));
   }
   const text = await registry.metrics();
   for (

@@ -238,7 +238,7 @@ function effectsOnRefusals(ask: Ask, answered: Ask): Effects {
     markets: () =>
       isRefused(ask({ base: SPEC_MARKETS.bySymbol("BTC/USDT")?.base }), /UNSUPPORTED_PAIR/),
     maxPriceAgeMs: () =>
-      isRefused(answered({ base: other.base }), /PRICE_UNAVAILABLE.* above 3000 ms/),
+      isRefused(answered({ base: other.base }), /PRICE_UNAVAILABLE.* over the limit of 3000 ms/),
     minDurationMs: () =>
       isRefused(answered({ ...from(nowMs), endTime: nowMs + 4_000 }), /below 5000 ms/),
     minWidthTicks: () => {

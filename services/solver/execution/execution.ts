@@ -92,7 +92,7 @@ export function transactionTermsOf({ quote, userSignature }: Execution): Transac
 /**
  * What a node has of a committed bet: its thesis, or why there is none. `pruned`: it ended so long
  * ago that the node may have deleted it. `missing`: every node of its chain must have it.
- * `rewound`: the chain went back, since another bet has its id, or the newest bet an older one.
+ * `rewound`: the chain went back: another bet has this id, or the newest bet has a lower one.
  */
 type FoundThesis = Thesis | "pruned" | "missing" | "rewound";
 

@@ -69,10 +69,11 @@ const LEAD_MOVES = Array.from({ length: 81 }, (_, index) => {
 });
 
 /**
- * Whether a box must be held: to see prices `holdMs` early is worth more than
- * {@link LEAD_GAIN_MAX} per bet. Such a user bets if the box is worth more than it costs after the lead. How much more depends on the
- * distance to the bounds, in deviations of the price over the lead: near a bound the probability
- * rises and falls with the price, in the middle every move lowers it, and far from both it stays.
+ * Whether a box must be held: whether seeing prices `holdMs` early is worth more than
+ * {@link LEAD_GAIN_MAX} per bet. Such a user bets only if the box, after the lead, is worth more
+ * than it costs. How much more depends on the distance to the bounds, in deviations of the price
+ * over the lead: near a bound the probability rises and falls with the price, in the middle every
+ * move lowers it, and far from both it stays.
  *
  * @param worth Present value of a bet of 1: probability times payout over bet.
  */

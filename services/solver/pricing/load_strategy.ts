@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { messageOf, RangemakerError } from "../../../lib/errors.ts";
+import { usdcText } from "../../../lib/protocol/price.ts";
 import type { PricingStrategy, StrategyContext, StrategyFactory } from "./strategy.ts";
 
 /** The file of a strategy cannot be used; the message has its name and the reason. */
@@ -67,7 +68,9 @@ function createChecked(
       if (price.payout > bet.betAmount) return price;
       return context.refuse(
         "PAYOUT_TOO_LOW",
-        `Bet ${bet.betAmount} would not pay more than itself: choose another range or window`,
+        `A bet of ${
+          usdcText(bet.betAmount)
+        } would pay no more than its stake: choose another range or window`,
       );
     },
     holdMs: (bet, payout) => checked.holdMs?.(bet, payout) ?? 0,

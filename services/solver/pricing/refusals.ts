@@ -15,10 +15,12 @@ const TEXTS = {
   ) => {
     if (ageMs === null) return `No price of ${symbol} is known yet: try again in a few seconds`;
     if (ageMs < -FUTURE_PRICE_MAX_MS) {
-      return `Price of ${symbol} is of ${-ageMs} ms from now: the clock of the solver is behind ` +
-        "that of the core node, and prices wait until both are synchronised (NTP)";
+      return `Price of ${symbol} is dated ${-ageMs} ms in the future: the solver's clock is behind ` +
+        "the core node's; synchronise both (NTP)";
     }
-    const why = isStale ? " and reported stale by the core node" : `, above ${maxPriceAgeMs} ms`;
+    const why = isStale
+      ? " and reported stale by the core node"
+      : `, over the limit of ${maxPriceAgeMs} ms`;
     return `Price of ${symbol} is ${Math.max(0, ageMs)} ms old${why}: ` +
       "try again when there is a newer one";
   },
@@ -28,7 +30,7 @@ const TEXTS = {
     d.lagMs === null
       ? `Price history of ${d.symbol} is ${d.missingMs} ms too short for a volatility ` +
         "(--volatility-history-ms): try again after that time"
-      : `Price history of ${d.symbol} is read up to ${d.lagMs} ms ago, above ${d.maxLagMs} ms: ` +
+      : `Price history of ${d.symbol} ends ${d.lagMs} ms ago, over the limit of ${d.maxLagMs} ms: ` +
         "try again in a few seconds",
   HISTORY_UNAVAILABLE: ({ from, to }: { from: number; to: number }) =>
     `Window has begun, and its prices from ${from} to ${to} are not known: ` +
@@ -49,7 +51,9 @@ const TEXTS = {
   PAYOUT_TOO_LOW: (d: { betAmount: bigint; probability: number; margin: number }) => {
     // With a lower probability, only rounding down to the smallest unit takes the winnings.
     const isRounded = d.probability < 1 - d.margin;
-    return `Bet of ${usdcText(d.betAmount)} would not pay more than itself: the user wins with ` +
+    return `A bet of ${
+      usdcText(d.betAmount)
+    } would pay no more than its stake: the user wins with ` +
       `a probability of ${(Math.floor(d.probability * 1e4) / 1e4).toFixed(4)} and the margin is ` +
       `${d.margin}; choose a narrower range` +
       (isRounded ? ", a longer window or a larger bet" : " or a longer window");

@@ -74,7 +74,8 @@ export class PreTradeChecks {
   /** @throws {RangemakerError} `DEADLINE_PASSED` if the deadline is less than `neededMs` away. */
   requireTimeLeft({ deadline }: UnsignedQuote, neededMs: number): void {
     const leftMs = deadline - this.#options.clock.now();
-    if (leftMs < Math.max(0, neededMs)) {
+    const isInTime = leftMs >= Math.max(0, neededMs); // false also if a time is NaN
+    if (!isInTime) {
       throw solverError("DEADLINE_PASSED", { deadline, leftMs, neededMs });
     }
   }

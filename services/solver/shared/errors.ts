@@ -24,9 +24,9 @@ const TEXTS = {
     maxStartBehindMs: number;
   }) =>
     d.startsInMs > 0
-      ? `Window starts ${d.startsInMs} ms from now, at most ${d.maxStartAheadMs} ms are allowed ` +
+      ? `Window starts ${d.startsInMs} ms from now; at most ${d.maxStartAheadMs} ms are allowed ` +
         "(--max-start-ahead-ms): choose an earlier start"
-      : `Window started ${-d.startsInMs} ms ago, at most ${d.maxStartBehindMs} ms are allowed ` +
+      : `Window started ${-d.startsInMs} ms ago; at most ${d.maxStartBehindMs} ms are allowed ` +
         "(--max-start-behind-ms): choose a later start",
   DEADLINE_PASSED: (d: { deadline: number; leftMs: number; neededMs: number }) =>
     d.leftMs < 0

@@ -46,7 +46,7 @@ export const solverLog = {
         dryRun,
         balance: balance === null ? "an unknown balance" : usdcText(balance),
         maxRisk: usdcText(maxRisk),
-        maxExposure: maxExposure === undefined ? "without bound" : usdcText(maxExposure),
+        maxExposure: maxExposure === undefined ? "any amount" : usdcText(maxExposure),
         rpcUrl: redactUrls(start.rpcUrl),
         database: redactUrls(start.database),
       },
@@ -56,7 +56,7 @@ export const solverLog = {
   /** The default follows the specification; it is not a price. */
   mockPricing(): void {
     log.warn(
-      "--pricing mock pays 5 to 10 % for any range, also for one that cannot be left: use it for tests " +
+      "--pricing mock pays 5 to 10 % for any range, even one that the price cannot leave: use it for tests " +
         "only, and --pricing barrier with real money",
       { event: "mock_pricing" },
     );

@@ -187,11 +187,14 @@ Deno.test("Barrier: PRICE_UNAVAILABLE without a price, or with one that is old, 
   const { bet } = barrier();
   const cases: [MarketView["spot"], RegExp][] = [
     [undefined, /No price of ETH\/USDT/],
-    [{ price: SPOT, lastUpdateMs: bet.startTime - 2_001, fresh: true }, /2001 ms old, above 2000/],
+    [
+      { price: SPOT, lastUpdateMs: bet.startTime - 2_001, fresh: true },
+      /2001 ms old, over the limit of 2000/,
+    ],
     [{ price: SPOT, lastUpdateMs: bet.startTime, fresh: false }, /stale by the core node/],
     [
       { price: SPOT, lastUpdateMs: bet.startTime + 2_001, fresh: true },
-      /2001 ms from now: the clock/,
+      /2001 ms in the future: the solver/,
     ],
   ];
   for (const [spot, words] of cases) {

@@ -170,7 +170,7 @@ Deno.test("Problems: a service that has started three times again in 15 minutes 
   const found = (...startedS: number[]) =>
     findingsOf([stateOf("oracle", startedS.map((s) => `process_start_time_seconds ${s}`))])
       .map(({ chapter, text, cause }) => [chapter, text, cause]);
-  const text = "It has started again 3 times in 15 minutes";
+  const text = "It has restarted 3 times in 15 minutes";
   assert.deepEqual(found(1, 1, 2, 3, 4, 4), [["ServiceRestarting", text, undefined]]);
   assert.deepEqual(found(1, 2, 2, 3), []);
   const since = (count: number) => found(1, 2, 3, ...Array(count).fill(4)).map(([name]) => name);
