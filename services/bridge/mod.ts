@@ -51,7 +51,15 @@ async function startParts(
   const bridge = signer.address;
   const registry = createRegistry();
   const name = "bridge";
-  const resources = await openIntentResources({ ...options, name, signer, bindsKey: false, clock });
+  const resources = await openIntentResources({
+    name,
+    database: options.database,
+    rpcUrl: options.rpcUrl,
+    chainId,
+    signer,
+    bindsKey: false,
+    clock,
+  });
   const { store, shortTimeoutNode: node, transactions } = resources;
   opened.defer(() => store.close());
   const metrics = new BridgeMetrics(registry, () => store.countUnfinished());
@@ -87,8 +95,10 @@ async function startParts(
     chainId,
   });
   const service = startService({
-    ...options,
     name,
+    host: options.host,
+    allowedHosts: options.allowedHosts,
+    port: options.port,
     app,
     health: healthRoute(intents, node, bridge, clock),
     registry,
@@ -131,10 +141,14 @@ function createIntents(
   metrics: BridgeMetrics,
   registry: Registry,
 ): IntentService {
+  const { store, shortTimeoutNode, clock, log } = resources;
   const guard = new ChainGuard({
-    ...resources,
-    node: resources.shortTimeoutNode,
+    store,
+    node: shortTimeoutNode,
     isOnChain: (intent) => isDepositOnChain(resources, intent, chainId),
+    chainId,
+    clock,
+    log,
   });
   const handler: IntentHandler = {
     termsOf: (intent) => depositTermsOf(intent, chainId),

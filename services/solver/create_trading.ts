@@ -40,6 +40,7 @@ export function createTrading(options: SolverOptions, parts: SolverParts) {
   const { store, node, shortTimeoutNode, clock, log, chainId } = parts;
   const { signer, markets, exposure, metrics, registry } = parts;
   const { strategy, marketData } = parts.pricing;
+  const { maxStartAheadMs, maxStartBehindMs, maxDeadlineMs } = options;
   const quoteSigner = new QuoteSigner(signer);
   const exposureLimit = new ExposureLimit({
     book: exposure,
@@ -54,7 +55,7 @@ export function createTrading(options: SolverOptions, parts: SolverParts) {
     markets,
     exposureLimit,
     // Prices that are made up are the same at any time.
-    timeBounds: marketData === undefined ? undefined : options,
+    timeBounds: marketData && { maxStartAheadMs, maxStartBehindMs, maxDeadlineMs },
   });
   const guard = new ChainGuard({
     store,

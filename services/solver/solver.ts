@@ -55,8 +55,16 @@ async function openParts(
   const markets = await readMarkets(options.markets);
   const metrics = new SolverMetrics(registry, markets);
   const signer = await openLocalSigner(options, optionLabel(optionTable.privateKey));
-  const bindsKey = !options.dryRun;
-  const resources = await openIntentResources({ ...options, name: NAME, signer, bindsKey, clock });
+  const { database, rpcUrl, chainId } = options;
+  const resources = await openIntentResources({
+    name: NAME,
+    database,
+    rpcUrl,
+    chainId,
+    signer,
+    bindsKey: !options.dryRun,
+    clock,
+  });
   const { store, shortTimeoutNode } = resources;
   opened.defer(() => store.close());
 
@@ -96,12 +104,14 @@ async function startParts(
   opened.defer(() => follower.stop());
   const limiter = new RequestLimiter(options, registry);
   opened.defer(() => limiter.stop());
-  const app = createApi(options, { ...parts, ...trading, limiter });
+  const app = createApi(options, parts, trading, limiter);
 
   if (!dryRun) await store.refreshReservations(exposure);
   const service = startService({
-    ...options,
     name: NAME,
+    host: options.host,
+    allowedHosts: options.allowedHosts,
+    port: options.port,
     app,
     health: healthRoute(intents, solver, dryRun),
     registry,
@@ -119,19 +129,44 @@ async function startParts(
 /** The API, with what it needs from options and parts. */
 function createApi(
   options: SolverOptions,
-  parts: SolverParts & ReturnType<typeof createTrading> & { limiter: RequestLimiter },
+  parts: SolverParts,
+  { quoter, executor, intents }: ReturnType<typeof createTrading>,
+  limiter: RequestLimiter,
 ) {
-  const { account, clock, pricing: { marketData } } = parts;
-  const node = parts.shortTimeoutNode;
-  const readiness = () => checkReadiness({ ...options, ...parts, node, marketData });
+  const { store, exposure, account, metrics, markets, clock, chainId } = parts;
+  const { corsOrigins, dryRun, maxRisk, multiplier, maxPriceAgeMs, wsUrl } = options;
+  const { marketData } = parts.pricing;
+  const readiness = () =>
+    checkReadiness({
+      intents,
+      node: parts.shortTimeoutNode,
+      account,
+      exposure,
+      marketData,
+      maxPriceAgeMs,
+      clock,
+      chainId,
+      wsUrl,
+      dryRun,
+    });
   return createSolverApi({
-    ...options,
-    ...parts,
-    solver: parts.signer.address,
-    limiter: parts.limiter.handle,
+    quoter,
+    executor,
+    exposure,
+    store,
+    metrics,
+    limiter: limiter.handle,
     ownBalance: () => account.lastKnown(),
     checkReadiness: createCachedCall(readiness, NODE_ANSWER_MS, clock),
     calibration: () => marketData?.calibration(),
+    solver: parts.signer.address,
+    chainId,
+    corsOrigins,
+    dryRun,
+    maxRisk,
+    multiplier,
+    clock,
+    markets,
   });
 }
 

@@ -18,42 +18,58 @@ const SETTLE_MS = 3_000;
 const HISTORY_PAGES_MAX = 16;
 
 /** Keeps a {@link MarketData} up to date: reads the node's whole history, then its additions. */
-export function createHistoryReader(
-  node: Pick<CoreClient, "getPriceHistory">,
-  marketData: MarketData,
-  clock: Clock,
-): PollingLoop {
-  const log = serviceLog("solver");
+export class HistoryReader {
+  readonly #node: Pick<CoreClient, "getPriceHistory">;
+  readonly #marketData: MarketData;
+  readonly #clock: Clock;
+  readonly #polls: PollingLoop;
   /** The first unknown slot of each market. */
-  const nextFromMs = new Map<Market, number>();
-  const readMarket = async (market: Market, signal: AbortSignal): Promise<void> => {
+  readonly #nextFromMs = new Map<Market, number>();
+
+  constructor(node: Pick<CoreClient, "getPriceHistory">, marketData: MarketData, clock: Clock) {
+    this.#node = node;
+    this.#marketData = marketData;
+    this.#clock = clock;
+    const log = serviceLog("solver");
+    this.#polls = new PollingLoop({
+      clock,
+      intervalMs: HISTORY_INTERVAL_MS,
+      poll: async (signal) => {
+        for (const market of marketData.markets) await this.#readMarket(market, signal);
+      },
+      // A warning is enough: missing prices also show as refused quotes.
+      onFailure: ({ message }) =>
+        log.warn("Price history cannot be read: {reason}", { reason: message }),
+      onRecovery: () => log.info("Price history can be read again"),
+    });
+  }
+
+  start(): void {
+    this.#polls.start();
+  }
+
+  /** Resolves when no read runs any more. */
+  stop(): Promise<void> {
+    return this.#polls.stop();
+  }
+
+  async #readMarket(market: Market, signal: AbortSignal): Promise<void> {
     const { base, quote } = market;
-    const to = Math.floor(clock.now() / SLOT_MS) * SLOT_MS;
-    const known = marketData.stateOf(market);
+    const to = Math.floor(this.#clock.now() / SLOT_MS) * SLOT_MS;
+    const known = this.#marketData.stateOf(market);
     const firstMs = Math.max(0, to - RING_SLOTS_DEFAULT * SLOT_MS);
-    let from = nextFromMs.get(market) ?? 0;
+    let from = this.#nextFromMs.get(market) ?? 0;
     // The clock was ahead at the last read: nothing after the newest price was read.
     if (from > to) from = Math.min(to, known.truncateToNewest());
     // Older prices are not available: their empty pages would use up the pages of this read.
     from = Math.max(firstMs, from);
     let newestMs = from - SLOT_MS;
-    const read = (cursor?: string) => node.getPriceHistory({ base, quote, from, to, cursor });
+    const read = (cursor?: string) => this.#node.getPriceHistory({ base, quote, from, to, cursor });
     for await (const { prices } of pagesOf(read, HISTORY_PAGES_MAX)) {
       newestMs = prices.at(-1)?.time ?? newestMs;
       known.addHistory(prices, newestMs + SLOT_MS);
       if (signal.aborted) return;
     }
-    nextFromMs.set(market, Math.max(newestMs + SLOT_MS, to - SETTLE_MS));
-  };
-  return new PollingLoop({
-    clock,
-    intervalMs: HISTORY_INTERVAL_MS,
-    async poll(signal) {
-      for (const market of marketData.markets) await readMarket(market, signal);
-    },
-    // A warning is enough: missing prices also show as refused quotes.
-    onFailure: ({ message }) =>
-      log.warn("Price history cannot be read: {reason}", { reason: message }),
-    onRecovery: () => log.info("Price history can be read again"),
-  });
+    this.#nextFromMs.set(market, Math.max(newestMs + SLOT_MS, to - SETTLE_MS));
+  }
 }

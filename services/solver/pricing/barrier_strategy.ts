@@ -21,7 +21,7 @@ import {
 } from "./strategy.ts";
 import type { VolatilityForecast } from "./volatility_forecast.ts";
 
-export interface BarrierOptions extends Charges, Pick<StrategyContext, "clock" | "market"> {
+export interface BarrierStrategyOptions extends Charges, Pick<StrategyContext, "clock" | "market"> {
   /** Without it, the book has no effect on prices. */
   skew?: SkewOptions;
   /** Highest age of a price for quotes, in milliseconds. */
@@ -48,9 +48,9 @@ interface Valuation extends BoxPrice {
 /** Prices a box as a double no-touch option on the oracle's prices. */
 export class BarrierStrategy implements PricingStrategy {
   readonly name = "barrier";
-  readonly #options: BarrierOptions;
+  readonly #options: BarrierStrategyOptions;
 
-  constructor(options: BarrierOptions) {
+  constructor(options: BarrierStrategyOptions) {
     this.#options = options;
   }
 
@@ -83,8 +83,8 @@ export class BarrierStrategy implements PricingStrategy {
     const { maxPriceAgeMs, userLeadMs } = this.#options;
     try {
       const { box, model, holdMs, probability } = this.#value(bet);
-      const worth = probability * Number(payout) / Number(bet.betAmount);
-      return needsHold(box, model, holdMs, worth) ? holdMs : 0;
+      const valuePerBet = probability * Number(payout) / Number(bet.betAmount);
+      return needsHold(box, model, holdMs, valuePerBet) ? holdMs : 0;
     } catch (thrown) {
       if (thrown instanceof PricingRefusedError) return userLeadMs + maxPriceAgeMs;
       throw thrown;

@@ -46,8 +46,8 @@ export function priceBox(
 ): BoxPrice {
   const noTouch = mixedNoTouch(box, model);
   const probability = noTouch(box.endMs);
-  const worth = probability * payoutRatio(probability, margin);
-  if (!needsHold(box, model, holdMs, worth)) {
+  const valuePerBet = probability * payoutRatio(probability, margin);
+  if (!needsHold(box, model, holdMs, valuePerBet)) {
     return { probability, chargedProbability: probability };
   }
   const holdEndMs = box.nowMs + holdMs;
@@ -75,13 +75,13 @@ const LEAD_MOVES = Array.from({ length: 81 }, (_, index) => {
  * over the lead: near a bound the probability rises and falls with the price, in the middle every
  * move lowers it, and far from both it stays.
  *
- * @param worth Present value of a bet of 1: probability times payout over bet.
+ * @param valuePerBet Present value of a bet of 1: probability times payout over bet.
  */
 export function needsHold(
   box: BoxToPrice,
   model: MarketModel,
   holdMs: number,
-  worth: number,
+  valuePerBet: number,
 ): boolean {
   if (holdMs <= 0) return false;
   const later = priceChecksOf({ ...box, nowMs: box.nowMs + holdMs });
@@ -95,29 +95,30 @@ export function needsHold(
     return noTouchAtChecks(moved, { volatility, stillShare, startFactor });
   };
   const [low, high] = [probabilityAfter(-sampledMove), probabilityAfter(sampledMove)];
-  return meanGainOfBettors({ low, middle: probabilityAfter(0), high }, worth) > LEAD_GAIN_MAX;
+  return meanGainOfBettors({ low, middle: probabilityAfter(0), high }, valuePerBet) > LEAD_GAIN_MAX;
 }
 
 /**
  * The mean gain per bet of those who bet only if the price has moved in their favour.
  *
  * After a move of d deviations the probability is close to p(d) = middle + slope d + bend d². Its
- * mean over d ~ N(0, 1) is middle + bend: the probability now, at which a bet of 1 is `worth`.
+ * mean over d ~ N(0, 1) is middle + bend: the probability now, at which a bet of 1 has
+ * `valuePerBet`.
  *
  * @param probabilities After moves of {@link SAMPLED_DEVIATIONS} down, none, and up.
  */
 function meanGainOfBettors(
   { low, middle, high }: { low: number; middle: number; high: number },
-  worth: number,
+  valuePerBet: number,
 ): number {
   const slope = (high - low) / (2 * SAMPLED_DEVIATIONS);
   const bend = (high + low - 2 * middle) / (2 * SAMPLED_DEVIATIONS ** 2);
-  const worthPerProbability = worth / (middle + bend);
+  const valuePerProbability = valuePerBet / (middle + bend);
   let gains = 0;
   let bets = 0;
   for (const { deviations, weight } of LEAD_MOVES) {
     const probability = middle + (slope + bend * deviations) * deviations;
-    const gain = worthPerProbability * probability - 1;
+    const gain = valuePerProbability * probability - 1;
     if (gain <= 0) continue;
     gains += weight * gain;
     bets += weight;

@@ -84,62 +84,77 @@ export function noTouchAtChecks(checks: Checks, motion: PriceMotion): number {
 }
 
 /**
- * {@link noTouchAtChecks} of the first check and some of the steps after it. A recursion over all
- * steps also yields the results of fewer steps, so ask for the most steps first.
+ * {@link noTouchAtChecks} of the first check and some of the steps after it. For speed, ask for the
+ * most steps first: their recursion also has the results of fewer steps.
  */
 export function noTouchUpTo(checks: Checks, motion: PriceMotion): (steps: number) => number {
   const { toLower, toUpper, waitMs } = checks;
-  const begun = waitMs < SLOT_MS;
-  if (begun && (toLower < 0 || toUpper < 0)) return () => 0;
-  const still = clampedStillShare(motion.stillShare ?? 0);
+  const hasBegun = waitMs < SLOT_MS;
+  if (hasBegun && (toLower < 0 || toUpper < 0)) return () => 0;
+  const stillShare = clampedStillShare(motion.stillShare ?? 0);
   const perMs = motion.volatility * motion.volatility / YEAR_MS;
-  const waitVariance = perMs * waitMs * (begun ? 1 : (motion.startFactor ?? 1) ** 2);
+  const waitVariance = perMs * waitMs * (hasBegun ? 1 : (motion.startFactor ?? 1) ** 2);
   // Rarer moves are larger, so that the variance over time stays the same.
-  const stepVariance = perMs * SLOT_MS / (1 - still);
-  const stepDeviation = Math.sqrt(stepVariance);
-  const noTouchAfter = begun
-    // The rest of the current slot may contain a move as well.
-    ? (count: number) => {
-      const variance = stepVariance * count + waitVariance;
-      return noTouchProbability({
-        toLower: shiftedDistance(toLower, stepDeviation),
-        toUpper: shiftedDistance(toUpper, stepDeviation),
-        variance,
-        // The logarithm of a price without a trend falls by half the variance.
-        drift: -variance / 2,
-      });
-    }
-    : (count: number) => {
-      const variance = stepVariance * count;
-      return forwardNoTouchProbability({
-        toLower,
-        toUpper,
-        variance,
-        drift: -variance / 2,
-        startVariance: waitVariance,
-        startDrift: -waitVariance / 2,
-        stepDeviation,
-      });
-    };
+  const stepVariance = perMs * SLOT_MS / (1 - stillShare);
+  const noTouchAfter = hasBegun
+    ? (moves: number) => noTouchOfBegun(checks, waitVariance, stepVariance, moves)
+    : (moves: number) => noTouchOfFuture(checks, waitVariance, stepVariance, moves);
   let recursion: Recursion | undefined;
   return (steps) => {
-    const moves = steps * (1 - still);
+    const moves = steps * (1 - stillShare);
     if (moves <= EXACT_MOVES_MAX) {
       if (recursion === undefined || recursion.steps < steps) {
-        recursion = recursionOf({ ...checks, steps }, waitVariance, stepVariance, still);
+        recursion = recursionOf({ ...checks, steps }, waitVariance, stepVariance, stillShare);
       }
-      const exact = afterSteps(recursion, steps, still);
+      const exact = afterSteps(recursion, steps, stillShare);
       if (exact !== undefined) return exact;
     }
-    // The number of moves n is binomial, with mean m = `moves` and variance m · still. Near a
-    // barrier, survival falls like n^-1/2, whose mean is about (m - 0.75 still)^-1/2. The code
-    // subtracts a whole `still`: with so many moves, a quarter of one makes no difference.
-    if (moves > COUNTED_MOVES_MAX || still === 0) return noTouchAfter(moves - still);
+    // The number of moves is binomial, with mean `moves` and variance `moves * stillShare`. With
+    // many moves one count stands for all: the mean less `stillShare`. Exact would be 0.75 of it,
+    // since near a barrier survival falls like count^-1/2; the rest makes no difference.
+    if (moves > COUNTED_MOVES_MAX || stillShare === 0) return noTouchAfter(moves - stillShare);
     // Otherwise three counts have its mean and variance.
-    const reach = OUTER_DEVIATIONS * Math.sqrt(moves * still);
+    const reach = OUTER_DEVIATIONS * Math.sqrt(moves * stillShare);
     return CENTRE_WEIGHT * noTouchAfter(moves) +
       OUTER_WEIGHT * (noTouchAfter(Math.max(0, moves - reach)) + noTouchAfter(moves + reach));
   };
+}
+
+/** Survival of a window that has begun: the rest of the current slot may contain a move as well. */
+function noTouchOfBegun(
+  { toLower, toUpper }: Checks,
+  waitVariance: number,
+  stepVariance: number,
+  moves: number,
+): number {
+  const stepDeviation = Math.sqrt(stepVariance);
+  const variance = stepVariance * moves + waitVariance;
+  return noTouchProbability({
+    toLower: shiftedDistance(toLower, stepDeviation),
+    toUpper: shiftedDistance(toUpper, stepDeviation),
+    variance,
+    // The logarithm of a price without a trend falls by half the variance.
+    drift: -variance / 2,
+  });
+}
+
+/** Survival of a window that begins after the wait, wherever the price is then. */
+function noTouchOfFuture(
+  { toLower, toUpper }: Checks,
+  waitVariance: number,
+  stepVariance: number,
+  moves: number,
+): number {
+  const variance = stepVariance * moves;
+  return forwardNoTouchProbability({
+    toLower,
+    toUpper,
+    variance,
+    drift: -variance / 2,
+    startVariance: waitVariance,
+    startDrift: -waitVariance / 2,
+    stepDeviation: Math.sqrt(stepVariance),
+  });
 }
 
 function clampedStillShare(probability: number): number {
@@ -160,14 +175,14 @@ function recursionOf(
   { toLower, toUpper, waitMs, steps }: Checks,
   firstVariance: number,
   stepVariance: number,
-  still: number,
+  stillShare: number,
 ): Recursion {
-  const begun = waitMs < SLOT_MS;
-  const extraSteps = still > 0 && begun && waitMs > 0 ? 1 : 0;
+  const hasBegun = waitMs < SLOT_MS;
+  const extraSteps = stillShare > 0 && hasBegun && waitMs > 0 ? 1 : 0;
   const chances = steps + extraSteps;
-  const variance = still > 0 && begun ? 0 : firstVariance;
-  const expected = chances * (1 - still);
-  const moves = movesMax(chances, still);
+  const variance = stillShare > 0 && hasBegun ? 0 : firstVariance;
+  const expected = chances * (1 - stillShare);
+  const moves = movesMax(chances, stillShare);
   // A bound out of reach is moved to the reach, so that fewer nodes are needed.
   const reach = variance > 0 ? Infinity : reachOfMoves(expected) * Math.sqrt(stepVariance);
   if (toLower >= reach && toUpper >= reach) return { steps, extraSteps, byMoves: "certain" };
@@ -181,27 +196,27 @@ function recursionOf(
 }
 
 /** The probability of more moves than this is below 1e-9. */
-function movesMax(chances: number, still: number): number {
-  const expected = chances * (1 - still);
-  return Math.min(chances, Math.ceil(expected + 6 * Math.sqrt(expected * still) + 5));
+function movesMax(chances: number, stillShare: number): number {
+  const expected = chances * (1 - stillShare);
+  return Math.min(chances, Math.ceil(expected + 6 * Math.sqrt(expected * stillShare) + 5));
 }
 
 /** Survival averaged over the number of steps that are moves. */
 function afterSteps(
   { byMoves, extraSteps }: Recursion,
   steps: number,
-  still: number,
+  stillShare: number,
 ): number | undefined {
   if (byMoves === undefined) return undefined;
   if (byMoves === "certain") return 1;
-  if (still === 0) return byMoves[steps];
+  if (stillShare === 0) return byMoves[steps];
   const chances = steps + extraSteps;
   // Binomial weights as logarithms: with many steps, that of no move is below the smallest double.
-  let log = chances * Math.log(still);
+  let log = chances * Math.log(stillShare);
   let sum = 0;
-  for (let count = 0; count <= movesMax(chances, still); count++) {
+  for (let count = 0; count <= movesMax(chances, stillShare); count++) {
     sum += Math.exp(log) * byMoves[count]!; // one per number of moves
-    log += Math.log((chances - count) / (count + 1) * (1 - still) / still);
+    log += Math.log((chances - count) / (count + 1) * (1 - stillShare) / stillShare);
   }
   return Math.min(1, sum);
 }

@@ -55,7 +55,7 @@ export class RangeMemory {
    * @param fast A memory shorter than any here, if there is one.
    * @returns Undefined without data.
    */
-  logOver(horizonMs: number, fast?: DecayedRange): number | undefined {
+  logRangeOver(horizonMs: number, fast?: DecayedRange): number | undefined {
     let logs = 0;
     let weights = 0;
     const memories: DecayedRange[] = this.#means.map(({ mean = 0, halfLifeMs }) => ({

@@ -133,7 +133,7 @@ export class Season {
   }
 
   /** Mean square of {@link factorAt} over a window: the factor of its variance. */
-  squareOver(fromMs: number, toMs: number): number {
+  meanSquareFactor(fromMs: number, toMs: number): number {
     // Minutes hardly matter to windows of many.
     const byMinute = toMs - fromMs <= HOUR_MS;
     const cellMs = byMinute ? MINUTE_MS : HOUR_MS;

@@ -142,7 +142,7 @@ export class MarketVolatility implements VolatilityForecaster {
       if (timeMs !== this.#slotMs + SLOT_MS) outcomes.discardOpen();
       outcomes.observe(bar);
       const moves = this.#movesPerMinute * outcomes.horizonMs / CANDLE_MS;
-      if (moves >= SLOT_WINDOW_MOVES_MIN) this.#begin(index, timeMs, SLOT_MS, value);
+      if (moves >= SLOT_WINDOW_MOVES_MIN) this.#beginWindowIfDue(index, timeMs, SLOT_MS, value);
     }
     this.#slotMs = timeMs;
   }
@@ -228,12 +228,12 @@ export class MarketVolatility implements VolatilityForecaster {
       if (index < MINUTE_INDEX) return;
       if (before === undefined) outcomes.discardOpen();
       outcomes.observe({ endMs, high, low, close });
-      this.#begin(index, endMs, durationMs, close);
+      this.#beginWindowIfDue(index, endMs, durationMs, close);
     });
   }
 
   /** Begins a window if a step has begun since the previous price. */
-  #begin(index: number, nowMs: number, elapsedMs: number, price: number): void {
+  #beginWindowIfDue(index: number, nowMs: number, elapsedMs: number, price: number): void {
     const outcomes = this.#outcomes[index]!; // one of the horizons
     const step = (timeMs: number) => Math.floor(timeMs / outcomes.stepMs);
     if (step(nowMs) === step(nowMs - elapsedMs)) return;
@@ -257,9 +257,9 @@ export class MarketVolatility implements VolatilityForecaster {
       mean: recent.mean / this.#season.factorAt(nowMs),
       moves: this.#movesPerMinute * recent.halfLifeMs / Math.LN2 / CANDLE_MS,
     };
-    const perMinute = this.#memory.logOver(horizonMs, fast);
+    const perMinute = this.#memory.logRangeOver(horizonMs, fast);
     if (perMinute === undefined) return undefined;
-    const square = this.#season.squareOver(nowMs, nowMs + horizonMs);
+    const square = this.#season.meanSquareFactor(nowMs, nowMs + horizonMs);
     return perMinute + Math.log(square * horizonMs / CANDLE_MS) / 2;
   }
 

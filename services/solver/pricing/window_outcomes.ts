@@ -33,7 +33,7 @@ const END_SHARE = 0.5845;
 const WINDOWS_PER_FIT = 20;
 
 /** Open windows that overlap. */
-const OVERLAP = 8;
+const OVERLAPPING_WINDOWS = 8;
 
 /** The forecast's probabilities of the hypothetical boxes that are counted. */
 const CHECKED_PROBABILITIES = [0.25, 0.5, 0.75] as const;
@@ -55,7 +55,7 @@ export const outcomesStateSchema = z.object({
     deviation: z.number().positive(),
     moves: z.number().positive(),
     bounds: z.array(z.number()).length(CHECKED_PROBABILITIES.length),
-  })).max(OVERLAP),
+  })).max(OVERLAPPING_WINDOWS),
 });
 
 type State = z.output<typeof outcomesStateSchema>;
@@ -98,7 +98,7 @@ export class WindowOutcomes {
   /** @param unitMs Length of the bars that windows are made of. */
   constructor(horizonMs: number, unitMs: number, state?: State) {
     this.horizonMs = horizonMs;
-    this.stepMs = Math.max(unitMs, Math.ceil(horizonMs / OVERLAP / unitMs) * unitMs);
+    this.stepMs = Math.max(unitMs, Math.ceil(horizonMs / OVERLAPPING_WINDOWS / unitMs) * unitMs);
     this.#state = structuredClone(state) ?? {
       counts: new Array<number>(BINS).fill(0),
       windows: 0,
@@ -225,9 +225,12 @@ export class WindowOutcomes {
     });
     const quantile = (share: number) => {
       let left = share * (windows + PRIOR_WINDOWS);
-      const bin = weights.findIndex((weight) => (left -= weight) <= 0);
-      // `left` is minus the weight of this bin above the quantile.
-      return LOWEST + (bin + 0.5 + left / weights[bin]!) * BIN; // the weights add up to more
+      for (const [bin, weight] of weights.entries()) {
+        // The lower edge of the bin, and the share of the bin below the quantile.
+        if (left <= weight) return LOWEST + (bin - 0.5 + left / weight) * BIN;
+        left -= weight;
+      }
+      throw new TypeError("The weights add up to less than the share");
     };
     return deviationFrom(quantile(0.1), quantile(0.5), quantile(0.9));
   }

@@ -142,7 +142,7 @@ export class HarModel extends ModelMaker {
       (sum, feature, index) => sum + feature * (weights?.[index] ?? 1 / features.length),
       0,
     );
-    const factor = this.#season.squareOver(nowMs, Math.max(nowMs + 1, box.endMs));
+    const factor = this.#season.meanSquareFactor(nowMs, Math.max(nowMs + 1, box.endMs));
     const volatility = Math.sqrt(Math.exp(log) * factor * YEAR_MS);
     const checks = priceChecksOf(boxOf(box, this.#spot, nowMs));
     if (checks === undefined) return 1;

@@ -3,7 +3,7 @@ import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import type { HistoryPage } from "../../../lib/protocol/methods/reads.ts";
 import { setImmediate } from "node:timers/promises";
 import { type HistoryQuery, NodeUnreachableError } from "../../../lib/net/core_reader.ts";
-import { createHistoryReader } from "../../../services/solver/market/history_reader.ts";
+import { HistoryReader } from "../../../services/solver/market/history_reader.ts";
 import { MarketData } from "../../../services/solver/market/market_data.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
@@ -43,7 +43,7 @@ class FakeHistory {
 function reader(node: FakeHistory, clock = new FakeClock()) {
   const marketData = new MarketData({ floor: 0.1, minHistoryMs: 60_000 }, SPEC_MARKETS);
   const prices = marketData.stateOf(market);
-  return { reader: createHistoryReader(node, marketData, clock), clock, prices };
+  return { reader: new HistoryReader(node, marketData, clock), clock, prices };
 }
 
 /** Lets everything that is ready happen. */

@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import type { Retry } from "../../../lib/errors.ts";
 import { PriceRing } from "../../../lib/prices/price_ring.ts";
 import {
-  type BarrierOptions,
   BarrierStrategy,
+  type BarrierStrategyOptions,
 } from "../../../services/solver/pricing/barrier_strategy.ts";
 import { type MarketView, PricingRefusedError } from "../../../services/solver/pricing/strategy.ts";
 import { forecastOf } from "../../../services/solver/pricing/volatility_forecast.ts";
@@ -18,7 +18,7 @@ export const SPOT = 3_000_000_000n;
 /** A strategy on a market that the test makes, with a minute of unmoved history behind it. */
 export function barrier(
   overrides: Partial<MarketView> = {},
-  options: Partial<BarrierOptions> = {},
+  options: Partial<BarrierStrategyOptions> = {},
 ) {
   const clock = new FakeClock();
   const nowMs = clock.now();

@@ -62,7 +62,8 @@ Deno.test("Season: the mean square over a window weights each minute by its time
   const season = new Season();
   addMinutes(season, Array.from({ length: 3 * 1_440 }, (_, minute) => 1 + minute % 60));
   const square = (minute: number) => season.factorAt(minute * MINUTE_MS) ** 2;
-  const over = (from: number, to: number) => season.squareOver(from * MINUTE_MS, to * MINUTE_MS);
+  const over = (from: number, to: number) =>
+    season.meanSquareFactor(from * MINUTE_MS, to * MINUTE_MS);
   assertWithinShare(over(2.25, 2.75), square(2), 1e-9, "within a minute");
   assertWithinShare(
     over(2.5, 4.25),
@@ -109,7 +110,7 @@ Deno.test("Season: after a gap a whole cycle is needed, and a still price has no
   const still = new Season();
   addMinutes(still, new Array(1_600).fill(0));
   assert.equal(still.factorAt(0), 1);
-  assert.equal(still.squareOver(0, 10 * HOUR_MS), 1);
+  assert.equal(still.meanSquareFactor(0, 10 * HOUR_MS), 1);
 });
 
 Deno.test("Season: a restored state continues in the same way", () => {

@@ -337,10 +337,15 @@ Deno.test("Volatility: the mean of the last minute is weighted by its number of 
   const memory = new RangeMemory();
   for (let minute = 0; minute < 60; minute++) memory.add(60_000, 0.001, 1);
   const raisedBy = (moves: number) =>
-    memory.logOver(60_000, { mean: 0.002, halfLifeMs: 60_000, moves })! - memory.logOver(60_000)!;
+    memory.logRangeOver(60_000, { mean: 0.002, halfLifeMs: 60_000, moves })! -
+    memory.logRangeOver(60_000)!;
   assert.ok(raisedBy(10) < 0.1 && raisedBy(10) > 0, `${raisedBy(10)}`);
   assert.ok(raisedBy(900) > 0.25 && raisedBy(900) < Math.LN2, `${raisedBy(900)}`);
-  const alone = new RangeMemory().logOver(60_000, { mean: 0.002, halfLifeMs: 60_000, moves: 10 });
+  const alone = new RangeMemory().logRangeOver(60_000, {
+    mean: 0.002,
+    halfLifeMs: 60_000,
+    moves: 10,
+  });
   assert.equal(alone?.toFixed(9), Math.log(0.002).toFixed(9), "without others nothing is withheld");
 });
 
