@@ -128,6 +128,7 @@ const keystoreSchema = z.object({
  * @throws {KeystoreError} If the file is not a keystore, or the password is wrong.
  */
 export async function openKeystore(path: string, password: string): Promise<Hex> {
+  // Some writers use `Crypto` and upper-case hex; nothing in a keystore depends on case.
   const text = (await readText(path)).toLowerCase();
   if (!keystoreSchema.safeParse(tryParseJson(text)).success) {
     throw new KeystoreError(`File ${path} is not a keystore: expected JSON of version 3`);

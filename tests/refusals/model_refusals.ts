@@ -19,7 +19,7 @@ function betsRefused(now: number): [body: unknown, expected: Expected][] {
   return [
     [around(1e6, far), says("400 OUTSIDE_RANGE", "Price 3000", "choose a range around it")],
     [around(1), says("400 RANGE_TOO_NARROW", "Range of 0.000002", "choose a wider one")],
-    [around(2e9), says("400 PAYOUT_TOO_LOW", "Bet of 10 USDC", "choose a narrower range")],
+    [around(2e9), says("400 PAYOUT_TOO_LOW", "bet of 10 USDC", "choose a narrower range")],
     [around(1e6, { endTime: now + 1_500 }), says("400 DURATION_TOO_SHORT", "ms", "longer window")],
     [around(1e6, ended), says("400 WINDOW_ENDED", "ms ago", "later")],
     [around(1e6, late), says("400 INVALID_TIME_RANGE", "at most 86400000 ms", "an earlier start")],
