@@ -6,7 +6,7 @@ import { post, seriesIn } from "../support/http_answers.ts";
 import { ConnectionLost } from "../support/fake_node.ts";
 import { signedRequest, withBridge } from "./support.ts";
 
-Deno.test("Bridge metrics: outcomes, answers, time to commit, retries, pending and signatures", () =>
+Deno.test("BridgeMetrics: outcomes, answers, time to commit, retries, pending and signatures", () =>
   withBridge(async ({ url }, node) => {
     await post(`${url}/deposit`, signedRequest());
     await post(`${url}/deposit`, signedRequest());
@@ -38,7 +38,7 @@ Deno.test("Bridge metrics: outcomes, answers, time to commit, retries, pending a
     assert.ok(seriesIn(page, "bridge_retries_total") >= 1);
   }));
 
-Deno.test("Bridge metrics: a store that cannot be read leaves the other figures readable", async () => {
+Deno.test("BridgeMetrics: a store that cannot be read leaves the other figures readable", async () => {
   const registry = createRegistry();
   const metrics = new BridgeMetrics(registry, () => Promise.reject(new StoreError("Away")));
   metrics.countRetry();

@@ -116,7 +116,7 @@ const [line = ""] = /^rangemaker\(\) .*$/m.exec(reference) ?? assert.fail("No fu
 const checkout = line.replaceAll("~/rangemaker/", root)
   .replace(/\bdeno\b/, `'${Deno.execPath()}'`);
 
-Deno.test("docs/reference.md, rangemaker(): works from any folder for --version, --help and a command's --help", async () => {
+Deno.test("rangemaker(), the shell function of docs/reference.md: works from any folder for --version, --help and a command's --help", async () => {
   const calls = "rangemaker --version && rangemaker --help && rangemaker node --help";
   const { code, stdout, stderr } = await new Deno.Command("sh", {
     // Tests are started by a task, this is not.
@@ -131,7 +131,7 @@ Deno.test("docs/reference.md, rangemaker(): works from any folder for --version,
   assert.match(text, /^Usage: rangemaker node /m);
 });
 
-Deno.test("docs/reference.md, rangemaker(): starts the console from any folder", async () => {
+Deno.test("rangemaker(), the shell function of docs/reference.md: starts the console from any folder", async () => {
   const [, body = ""] = /\{ (.*) "\$@"; \}$/.exec(checkout) ?? assert.fail(checkout);
   const args = ["-c", `exec ${body} console --port 0`];
   const program = new Program([], {}, { command: "sh", args, cwd: "/" });

@@ -16,7 +16,7 @@ function assertNoKeys(text: string): void {
   }
 }
 
-Deno.test("demo --tape --keep: plays one bet in six steps on recorded trades, warns about development keys, prints the URLs, each answers, ends at a signal", async () => {
+Deno.test("demo --tape --keep: plays one bet on recorded trades, prints its six steps and the URLs, and stays until a signal", async () => {
   const rows = Array.from({ length: 300 }, (_, index) => {
     // The simulation starts elsewhere than at 1,600.
     return `${1_700_000_000_000 + 100 * index},${index},buy,${1_600 + Math.sin(index) / 10},1`;

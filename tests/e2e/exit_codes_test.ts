@@ -49,7 +49,7 @@ Deno.test("Exit code 0: a service stops despite a pending request, and two signa
   request.close();
 });
 
-Deno.test("Exit code 0: a copy of the signal arrives after the service has stopped", async () => {
+Deno.test("Exit code 0: after its stop, a service waits 0.2 s for a second copy of the signal", async () => {
   const program = new Program(["exchanges", "--port", "0"]);
   await program.until(({ stderr }) => stderr.includes("Listening on"));
   const signalledMs = performance.now();

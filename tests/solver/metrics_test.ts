@@ -14,7 +14,7 @@ import {
   withSolver,
 } from "./support.ts";
 
-Deno.test("Solver metrics: quotes, refusals, executions, hedges, exposure and signature failures", () =>
+Deno.test("SolverMetrics: quotes, refusals, executions, hedges, exposure and signature failures", () =>
   withSolver(async ({ url }, node) => {
     await askQuote(url);
     await post(`${url}/estimate`, quoteRequest());
@@ -48,7 +48,7 @@ Deno.test("Solver metrics: quotes, refusals, executions, hedges, exposure and si
     assert.equal(seriesIn(page, "solver_exposure_usdc"), Number(risk) / 1e6);
   }));
 
-Deno.test("Solver metrics: the exposure limit is --max-exposure, and absent without it", async () => {
+Deno.test("SolverMetrics: the exposure limit is --max-exposure, and absent without it", async () => {
   const limitOf = async (max: bigint | undefined) => {
     const registry = createRegistry();
     reportExposure(registry, new ExposureBook(max, () => assert.fail()));
@@ -58,7 +58,7 @@ Deno.test("Solver metrics: the exposure limit is --max-exposure, and absent with
   assert.equal(await limitOf(undefined), undefined);
 });
 
-Deno.test("Solver metrics: the exposure is that of the limit, so bets that exclude each other are not added", async () => {
+Deno.test("SolverMetrics: the exposure is that of the limit, so bets that exclude each other are not added", async () => {
   const registry = createRegistry();
   const book = completeBook();
   for (const id of [1, 2]) {
@@ -69,7 +69,7 @@ Deno.test("Solver metrics: the exposure is that of the limit, so bets that exclu
   assert.match(await registry.metrics(), /^solver_exposure_usdc 0\.00001$/m);
 });
 
-Deno.test("Solver metrics: an execution whose price moved is counted as refused, not as failed", async () => {
+Deno.test("SolverMetrics: an execution whose price moved is counted as refused, not as failed", async () => {
   const registry = createRegistry();
   const metrics = new SolverMetrics(registry, SPEC_MARKETS);
   const codes = ["PRICE_MOVED", "PRICE_IMPROVED", "HEDGE_REFUSED"];
@@ -81,7 +81,7 @@ Deno.test("Solver metrics: an execution whose price moved is counted as refused,
   assert.match(text, /^solver_executions_total\{outcome="failed"\} 1$/m);
 });
 
-Deno.test("Solver metrics: the account is read at each scrape, and absent while unknown", async () => {
+Deno.test("SolverMetrics: the account is read at each scrape, and absent while unknown", async () => {
   const registry = createRegistry();
   let account: Promise<{ balance: bigint; locked: bigint }> = Promise.reject(new Error("away"));
   const lastRead = reportAccount(registry, () => account);
@@ -102,7 +102,7 @@ Deno.test("Solver metrics: the account is read at each scrape, and absent while 
   assert.deepEqual(await scrape(), [undefined, undefined]);
 });
 
-Deno.test("Solver metrics: the calibration is read at each scrape, by market, length and probability", async () => {
+Deno.test("SolverMetrics: the calibration is read at each scrape, by market, length and probability", async () => {
   const registry = createRegistry();
   let windows = 3;
   reportCalibration(registry, () => [{
@@ -122,7 +122,7 @@ Deno.test("Solver metrics: the calibration is read at each scrape, by market, le
   assert.equal(seriesIn(page, `solver_calibration_windows{${horizon}}`), 4);
 });
 
-Deno.test("Solver metrics: settled bets are counted beside what their probabilities let expect", async () => {
+Deno.test("SolverMetrics: settled payouts are counted beside those expected from the quoted probabilities", async () => {
   const registry = createRegistry();
   const metrics = new SolverMetrics(registry, SPEC_MARKETS);
   const amounts = { betAmount: 2_000_000n, payout: 10_000_000n };

@@ -5,7 +5,7 @@ import { OwnAccount } from "../../services/solver/own_account.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { solver } from "./support.ts";
 
-Deno.test("Own account: while the node is away, the last balance is kept with its time", async () => {
+Deno.test("OwnAccount: while the node is away, the last balance is kept with its time", async () => {
   const clock = new FakeClock(5_000);
   let balance: bigint | undefined;
   const node = {

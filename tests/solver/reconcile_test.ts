@@ -140,7 +140,7 @@ Deno.test("solver reconcile: ends a bet that ended long ago, unless its settleme
   }
 });
 
-Deno.test("solver reconcile: ends a bet whose settlement is known, if the chain never came to its id", async () => {
+Deno.test("solver reconcile: ends even a settled bet if the newest id of the restored chain is lower than its id", async () => {
   assert.match(await reconcileLater(0), /\n3 gone, 0 already present, 0 failed$/);
 });
 

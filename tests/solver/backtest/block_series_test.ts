@@ -8,7 +8,7 @@ function seriesOf(days: readonly (readonly number[])[]): BlockSeries {
   return series;
 }
 
-Deno.test("Block series: the mean is over values, its error over days", () => {
+Deno.test("Block series: the mean weighs all values equally, its standard error comes from the sums of days", () => {
   // Residuals of the days against the mean of 2: -2, 0, 2.
   const { mean, error, count } = seriesOf([[1, 1], [2, 2], [3, 3]]).mean();
   assert.deepEqual([mean, count], [2, 6]);

@@ -55,7 +55,7 @@ Deno.test("Report: the gain from each user, and how much of it was expected", ()
   close(informed?.gain.mean, -0.8);
 });
 
-Deno.test("Report: differences of scores and calibrations have their errors", () => {
+Deno.test("Report: scoresAbove is the mean difference of scores, calibrationError has the share due to chance", () => {
   const report = reportOn(results(), plan);
   const [row] = report.scoresAbove("own");
   // (.36 + 3 · .16) / 4 and (.16 + 3 · .36) / 4.

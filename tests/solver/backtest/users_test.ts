@@ -172,7 +172,7 @@ Deno.test("Backtest: a box that is lost before its recheck is not executed", asy
   assert.equal(maker.settled[0]?.endMs, QUOTED_MS + 3_100);
 });
 
-Deno.test("Tape market: strategies see the price with the configured age", () => {
+Deno.test("TapeMarket: strategies see the price with the configured age", () => {
   const market = new TapeMarket(new MarketVolatility({ floor: 0.1, minHistoryMs: 0 }), 200);
   const seen = [0, 100, 200, 300].map((timeMs) => {
     market.observe({ timeMs, price: PRICE + timeMs });

@@ -76,7 +76,7 @@ async function execute(...refusals: (PricingRefusal | undefined)[]): Promise<Fou
   return found[0] ?? assert.fail("It was executed");
 }
 
-Deno.test("Recheck: an execution is held, rechecked, hedged, rechecked and sent", async () => {
+Deno.test("ExecutionPreparation: an execution is held, rechecked, hedged, rechecked and sent", async () => {
   const { answer, steps, rechecks, sent, risk } = await execute();
   assert.deepEqual([answer, sent, risk], ["committed", 1, 10n]);
   assert.deepEqual(steps, [
@@ -88,7 +88,7 @@ Deno.test("Recheck: an execution is held, rechecked, hedged, rechecked and sent"
   assert.deepEqual(rechecks, ["hold: passed", "hedge: passed"]);
 });
 
-Deno.test("Recheck: if the price moved during the hold, the execution ends before the hedge", async () => {
+Deno.test("ExecutionPreparation: if the price moved during the hold, the execution ends before the hedge", async () => {
   const { answer, steps, rechecks, logged, sent, risk } = await execute(undefined, "PRICE_MOVED");
   assert.deepEqual([answer, sent, risk], ["It is PRICE_MOVED", 0, 0n]);
   assert.deepEqual(steps, ["first check at 0", "recheck at 300"]);
@@ -96,21 +96,21 @@ Deno.test("Recheck: if the price moved during the hold, the execution ends befor
   assert.deepEqual(logged, ["execution_accepted"]);
 });
 
-Deno.test("Recheck: if the price moved during the hedge, nothing is submitted and the unused hedge is logged", async () => {
+Deno.test("ExecutionPreparation: if the price moved during the hedge, nothing is submitted and the unused hedge is logged", async () => {
   const found = await execute(undefined, undefined, "PRICE_IMPROVED");
   assert.deepEqual([found.answer, found.sent, found.risk], ["It is PRICE_IMPROVED", 0, 0n]);
   assert.deepEqual(found.rechecks, ["hold: passed", "hedge: PRICE_IMPROVED"]);
   assert.deepEqual(found.logged, ["execution_accepted", "execution_hedged", "hedge_unused"]);
 });
 
-Deno.test("Recheck: without a price after the hedge the outcome is open, and the risk stays reserved", async () => {
+Deno.test("ExecutionPreparation: without a price after the hedge the outcome is open, and the risk stays reserved", async () => {
   const found = await execute(undefined, undefined, "PRICE_UNAVAILABLE");
   assert.match(found.answer, /outcome|unknown/i);
   assert.deepEqual([found.sent, found.risk], [0, 10n]);
   assert.deepEqual(found.logged.includes("hedge_unused"), false);
 });
 
-Deno.test("Recheck: after a restart, an execution is held only for the remaining time", async () => {
+Deno.test("ExecutionPreparation: after a restart, an execution is held only for the remaining time", async () => {
   const clock = new FakeClock();
   const strategy = { holdMs: () => HOLD_MS, recheck() {} };
   const hedge: Hedge = { expectedMs: 0, isSimulated: false, cover: () => Promise.resolve() };

@@ -51,7 +51,7 @@ function settled(): Promise<void> {
   return setImmediate();
 }
 
-Deno.test("History: the first read gets the node's whole history, page by page", async () => {
+Deno.test("HistoryReader: the first read gets the node's whole history, page by page", async () => {
   const node = new FakeHistory();
   const { reader: history, clock, prices } = reader(node);
   const nowMs = clock.now();
@@ -69,7 +69,7 @@ Deno.test("History: the first read gets the node's whole history, page by page",
   await history.stop();
 });
 
-Deno.test("History: later reads get new slots, and slots that are recorded late", async () => {
+Deno.test("HistoryReader: later reads get new slots, and slots that are recorded late", async () => {
   const node = new FakeHistory();
   const { reader: history, clock, prices } = reader(node);
   const nowMs = clock.now();
@@ -94,7 +94,7 @@ Deno.test("History: later reads get new slots, and slots that are recorded late"
   await history.stop();
 });
 
-Deno.test("History: after the clock was ahead, it reads on from the newest price", async () => {
+Deno.test("HistoryReader: after the clock was ahead, it reads on from the newest price", async () => {
   const node = new FakeHistory();
   const { reader: history, clock, prices } = reader(node);
   const nowMs = clock.now();
@@ -113,7 +113,7 @@ Deno.test("History: after the clock was ahead, it reads on from the newest price
   await history.stop();
 });
 
-Deno.test("History: after an outage of 5 h, it reads everything that the node still has", async () => {
+Deno.test("HistoryReader: after an outage of 5 h, it reads everything that the node still has", async () => {
   const node = new FakeHistory();
   const { reader: history, clock, prices } = reader(node);
   history.start();
@@ -133,7 +133,7 @@ Deno.test("History: after an outage of 5 h, it reads everything that the node st
   await history.stop();
 });
 
-Deno.test("History: an unreachable node is logged once and retried, and no price is lost", () =>
+Deno.test("HistoryReader: an unreachable node is logged once and retried, and no price is lost", () =>
   withLogs("info", async (records) => {
     const node = new FakeHistory();
     const { reader: history, clock, prices } = reader(node);
@@ -156,7 +156,7 @@ Deno.test("History: an unreachable node is logged once and retried, and no price
     assert.equal(clock.pending, 0);
   }));
 
-Deno.test("History: a read has at most 16 pages, and none after a stop", async () => {
+Deno.test("HistoryReader: a read has at most 16 pages, and none after a stop", async () => {
   const node = new FakeHistory();
   const { reader: history } = reader(node);
   node.endless = true;
@@ -169,7 +169,7 @@ Deno.test("History: a read has at most 16 pages, and none after a stop", async (
   assert.equal(node.queries.length, 1);
 });
 
-Deno.test("History: with a clock near 0, it reads from 0", async () => {
+Deno.test("HistoryReader: with a clock near 0, it reads from 0", async () => {
   const node = new FakeHistory();
   const { reader: history, prices } = reader(node, new FakeClock(1_234));
   history.start();

@@ -9,7 +9,7 @@ const { base, quote, symbol } = market;
 const entry = { base, quote, decimals: 6 as const, ageMs: 0, state: "fresh" as const };
 const price = { ...entry, price: 7n, lastUpdate: 1_500 };
 
-Deno.test("Market data: each price is assigned to its market, and a time in the future becomes now", () => {
+Deno.test("MarketData: each price is assigned to its market, and a time in the future becomes now", () => {
   const marketData = new MarketData(settings, SPEC_MARKETS);
   const stale = { ...price, state: "stale" as const };
   marketData.setSpots({ [symbol]: stale, "DOGE/USDT": { ...price, price: 1n } }, 1_000);
@@ -33,7 +33,7 @@ Deno.test("Market data: each price is assigned to its market, and a time in the 
   assert.deepEqual(withoutPrice(2_501), MARKETS.map(({ symbol }) => symbol), "it is too old");
 });
 
-Deno.test("Market data: has the given markets, and the given volatilities", () => {
+Deno.test("MarketData: has the given markets, and the given volatilities", () => {
   const [one, two] = MARKETS as [typeof market, typeof market];
   const volatility = new MarketVolatility(settings);
   const marketData = new MarketData(
@@ -47,7 +47,7 @@ Deno.test("Market data: has the given markets, and the given volatilities", () =
   assert.throws(() => marketData.stateOf({ ...one, base: user.address }), TypeError);
 });
 
-Deno.test("Market data: the calibration contains each market's horizons that have windows", () => {
+Deno.test("MarketData: the calibration contains each market's horizons that have windows", () => {
   const marketData = new MarketData(settings, SPEC_MARKETS);
   const { volatility } = marketData.stateOf(market);
   for (let minute = 0; minute < 6; minute++) {
@@ -65,7 +65,7 @@ Deno.test("Market data: the calibration contains each market's horizons that hav
   }
 });
 
-Deno.test("Market data: prices that are 0, between slots or repeated are ignored", () => {
+Deno.test("MarketData: prices that are 0, between slots or repeated are ignored", () => {
   const marketData = new MarketData(settings, SPEC_MARKETS);
   const prices = marketData.stateOf(market);
   assert.equal(prices.historyEndMs, 0);
@@ -83,7 +83,7 @@ Deno.test("Market data: prices that are 0, between slots or repeated are ignored
   assert.equal(prices.spot, undefined);
 });
 
-Deno.test("Market data: recorded prices update volatility and stillness", () => {
+Deno.test("MarketData: recorded prices update volatility and stillness", () => {
   const prices = new MarketData(settings, SPEC_MARKETS).stateOf(market);
   const before = prices.stillness.share;
   const slots = Array.from({ length: 1_200 }, (_, slot) => ({ time: slot * 100, price: 5_000n }));
@@ -92,7 +92,7 @@ Deno.test("Market data: recorded prices update volatility and stillness", () => 
   assert.ok(prices.volatility.historyMs >= 60_000);
 });
 
-Deno.test("Market data: a price over 2 s ahead of the clock is not fresh: the clock is behind", () => {
+Deno.test("MarketData: a price over 2 s ahead of the clock is not fresh: the clock is behind", () => {
   const known = new MarketData(settings, SPEC_MARKETS).stateOf(market);
   known.setSpot({ ...price, lastUpdate: 12_000 }, 10_000);
   assert.deepEqual(known.spot, { price: 7n, lastUpdateMs: 10_000, fresh: true });

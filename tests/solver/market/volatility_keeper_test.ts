@@ -59,7 +59,7 @@ function memoryStore(): Promise<IntentStore> {
   return openIntentStore(":memory:", "solver");
 }
 
-Deno.test("Volatility keeper: the volatility survives a restart", async () => {
+Deno.test("VolatilityKeeper: the volatility survives a restart", async () => {
   const store = await memoryStore();
   const first = await run(store);
   await first.keeper.start(first.marketData);
@@ -72,7 +72,7 @@ Deno.test("Volatility keeper: the volatility survives a restart", async () => {
   await store.close();
 });
 
-Deno.test("Volatility keeper: saves every minute, so a killed process loses a minute", async () => {
+Deno.test("VolatilityKeeper: saves every minute, so a killed process loses a minute", async () => {
   const store = await memoryStore();
   const { clock, ...first } = await run(store);
   await first.keeper.start(first.marketData);
@@ -89,7 +89,7 @@ Deno.test("Volatility keeper: saves every minute, so a killed process loses a mi
   await store.close();
 });
 
-Deno.test("Volatility keeper: a dry run uses the saved state, and saves nothing", async () => {
+Deno.test("VolatilityKeeper: a dry run uses the saved state, and saves nothing", async () => {
   const store = await memoryStore();
   const first = await run(store);
   await first.keeper.start(first.marketData);
@@ -107,7 +107,7 @@ Deno.test("Volatility keeper: a dry run uses the saved state, and saves nothing"
   await store.close();
 });
 
-Deno.test("Volatility keeper: a state older than a week, or over a minute from the future, is ignored", async () => {
+Deno.test("VolatilityKeeper: a state older than a week, or over a minute from the future, is ignored", async () => {
   const store = await memoryStore();
   const first = await run(store);
   await first.keeper.start(first.marketData);
@@ -131,7 +131,7 @@ Deno.test("Volatility keeper: a state older than a week, or over a minute from t
   await store.close();
 });
 
-Deno.test("Volatility keeper: without prices or before its start, it saves and logs nothing", () =>
+Deno.test("VolatilityKeeper: without prices or before its start, it saves and logs nothing", () =>
   withLogs("info", async (records) => {
     const store = await memoryStore();
     await (await run(store)).keeper.stop();
@@ -177,7 +177,7 @@ const spoiled: [name: string, spoil: (good: string) => string, logs: RegExp | un
 ];
 
 for (const [name, spoil, logs] of spoiled) {
-  Deno.test(`Volatility keeper: starts without history from a saved state with ${name}`, async () => {
+  Deno.test(`VolatilityKeeper: starts without history from a saved state with ${name}`, async () => {
     const value = spoil(await goodState());
     const savedValue = () => Promise.resolve({ value, savedAtMs: 0 });
     await withLogs("info", async (records) => {
@@ -193,7 +193,7 @@ for (const [name, spoil, logs] of spoiled) {
   });
 }
 
-Deno.test("Volatility keeper: if the store fails, it starts without history and logs that once", async () => {
+Deno.test("VolatilityKeeper: if the store fails, it starts without history and logs that once", async () => {
   const failing = {
     savedValue: () => Promise.reject(new StoreError("Database is away")),
     saveValue: (): Promise<void> => failing.savedValue(),
@@ -222,7 +222,7 @@ Deno.test("Volatility keeper: if the store fails, it starts without history and 
   });
 });
 
-Deno.test("Volatility keeper: reads a week of candles at the first start, and later only missing ones", async () => {
+Deno.test("VolatilityKeeper: reads a week of candles at the first start, and later only missing ones", async () => {
   const exchange = startFakeCandles();
   const store = await memoryStore();
   const first = await run(store, { historyUrl: exchange.url });
@@ -248,7 +248,7 @@ Deno.test("Volatility keeper: reads a week of candles at the first start, and la
   await exchange.stop();
 });
 
-Deno.test("Volatility keeper: candles that cannot be read are logged in one line, with the reason", async () => {
+Deno.test("VolatilityKeeper: candles that cannot be read are logged in one line, with the reason", async () => {
   const exchange = startFakeCandles();
   exchange.failures = SPEC_MARKETS.list.map(() => new Response("no", { status: 403 }));
   await withLogs("info", async (records) => {
@@ -275,7 +275,7 @@ const slow: [name: string, answer: (later: Promise<Response>) => Response | Prom
 ];
 
 for (const [name, answer] of slow) {
-  Deno.test(`Volatility keeper: an exchange that ${name} delays a start by 15 s, and a stop not at all`, async () => {
+  Deno.test(`VolatilityKeeper: an exchange that ${name} delays a start by 15 s, and a stop not at all`, async () => {
     for (const stops of [false, true]) {
       const exchange = startFakeCandles();
       const { promise, resolve } = Promise.withResolvers<Response>();

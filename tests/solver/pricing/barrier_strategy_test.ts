@@ -14,7 +14,7 @@ import type { Bet } from "../../../lib/protocol/bet.ts";
 import { bookSkew } from "../../../services/solver/pricing/barrier_strategy.ts";
 import { market, quoteHashOf, solver, user } from "../support.ts";
 
-Deno.test("Barrier: the payout is the bet less the margin, divided by the charged probability", () => {
+Deno.test("BarrierStrategy: the payout is the bet less the margin, divided by the charged probability", () => {
   const { strategy, bet, view } = barrier({}, { userLeadMs: 1_000 });
   view.spot.price = SPOT + 5_000_000n;
   const { payout, details } = strategy.price(bet);
@@ -37,7 +37,7 @@ Deno.test("Barrier: the payout is the bet less the margin, divided by the charge
   );
 });
 
-Deno.test("Barrier: a later window is likelier to be won if prices end nearer to their start", () => {
+Deno.test("BarrierStrategy: a later window is likelier to be won if prices end nearer to their start", () => {
   const worthOf = (endToRangeRatio: number, aheadMs: number) => {
     const forecast = () => ({ ...forecastOf(0.6, 0.3), endToRangeRatio });
     const { strategy, bet } = barrier({ volatility: { forecast } });
@@ -49,7 +49,7 @@ Deno.test("Barrier: a later window is likelier to be won if prices end nearer to
   assert.ok(ratio > 1.15 && ratio < 1.25, `${ratio}`);
 });
 
-Deno.test("Barrier: PAYOUT_TOO_LOW for a bet that cannot be lost; the multiplier is capped at ten", () => {
+Deno.test("BarrierStrategy: PAYOUT_TOO_LOW for a bet that cannot be lost; the multiplier is capped at ten", () => {
   const { strategy, bet } = barrier();
   const safe = { ...bet, lowerPrice: 1n, upperPrice: UINT64_MAX };
   assertRefused(() => strategy.price(safe), "PAYOUT_TOO_LOW", "never", /probability of 0\.9999/);
@@ -62,7 +62,7 @@ Deno.test("Barrier: PAYOUT_TOO_LOW for a bet that cannot be lost; the multiplier
   assert.equal(strategy.price(hopeless).payout, bet.betAmount * 10n);
 });
 
-Deno.test("Barrier: PAYOUT_TOO_LOW advises a larger bet only if rounding takes the winnings", () => {
+Deno.test("BarrierStrategy: PAYOUT_TOO_LOW advises a larger bet only if rounding takes the winnings", () => {
   const { strategy, bet } = barrier();
   const safe = { ...bet, lowerPrice: 1n, upperPrice: UINT64_MAX };
   const advice = (message: string) => new RegExp(`; choose a narrower range${message}$`);
@@ -83,7 +83,7 @@ Deno.test("Barrier: PAYOUT_TOO_LOW advises a larger bet only if rounding takes t
   assert.ok(strategy.price({ ...small, betAmount: 1_000_000n }).payout > 1_000_000n);
 });
 
-Deno.test("Barrier: a payout is above the bet and within the limit, or the quote is refused", () => {
+Deno.test("BarrierStrategy: a payout is above the bet and within the limit, or the quote is refused", () => {
   fc.assert(fc.property(
     fc.bigInt({ min: 1n, max: 1_000_000_000_000n }),
     fc.double({ min: 0, max: 1, noNaN: true }),
@@ -97,7 +97,7 @@ Deno.test("Barrier: a payout is above the bet and within the limit, or the quote
   ));
 });
 
-Deno.test("Barrier: near a bound, an execution is held for the user's lead plus the price's age", () => {
+Deno.test("BarrierStrategy: near a bound, an execution is held for the user's lead plus the price's age", () => {
   const { strategy, bet, view } = barrier({}, { userLeadMs: 700 });
   const near = { ...bet, upperPrice: SPOT + 300_000n };
   const { payout } = strategy.price(near);
@@ -106,7 +106,7 @@ Deno.test("Barrier: near a bound, an execution is held for the user's lead plus 
   assert.equal(strategy.holdMs(near, payout), 1_000);
 });
 
-Deno.test("Barrier: mid-box bets are held only if the payout makes a lead profitable", () => {
+Deno.test("BarrierStrategy: mid-box bets are held only if the payout makes a lead profitable", () => {
   const { strategy, bet } = barrier({}, { userLeadMs: 1_000 });
   const { payout, details } = strategy.price(bet);
   assert.equal(details.chargedProbability, details.probability);
@@ -114,12 +114,12 @@ Deno.test("Barrier: mid-box bets are held only if the payout makes a lead profit
   assert.equal(strategy.holdMs(bet, payout * 108n / 100n), 1_000);
 });
 
-Deno.test("Barrier: without a price, an execution is held for the lead plus the maximum price age", () => {
+Deno.test("BarrierStrategy: without a price, an execution is held for the lead plus the maximum price age", () => {
   const { strategy, bet } = barrier({ spot: undefined }, { userLeadMs: 700 });
   assert.equal(strategy.holdMs(bet, 2n * bet.betAmount), 2_700);
 });
 
-Deno.test("Barrier: the recheck after the hold prices the rest of the box, without a charge", () => {
+Deno.test("BarrierStrategy: the recheck after the hold prices the rest of the box, without a charge", () => {
   const { strategy, bet, view, clock, ring } = barrier({}, { userLeadMs: 1_000 });
   const near = { ...bet, upperPrice: SPOT + 300_000n, endTime: bet.startTime + 20_000 };
   const { payout, details } = strategy.price(near);
@@ -143,7 +143,7 @@ Deno.test("Barrier: the recheck after the hold prices the rest of the box, witho
   );
 });
 
-Deno.test("Barrier: the charge is higher for an older price and for a shorter box", () => {
+Deno.test("BarrierStrategy: the charge is higher for an older price and for a shorter box", () => {
   const chargeOf = (ageMs: number, durationMs: number) => {
     const { strategy, bet, view } = barrier({}, { userLeadMs: 100 });
     view.spot = { price: SPOT + 1_000_000n, lastUpdateMs: bet.startTime - ageMs, fresh: true };
@@ -162,7 +162,7 @@ Deno.test("Barrier: the charge is higher for an older price and for a shorter bo
   assert.ok(chargeOf(100, 60_000) > chargeOf(100, 600_000));
 });
 
-Deno.test("Barrier: a price that is still in most slots stays inside more often, and pays less", () => {
+Deno.test("BarrierStrategy: a price that is still in most slots stays inside more often, and pays less", () => {
   const near = { lowerPrice: SPOT, upperPrice: SPOT + 3_000_000n };
   const moving = barrier();
   const stillness = barrier({ stillness: { share: 0.9, tick: 10_000n } });
@@ -173,7 +173,7 @@ Deno.test("Barrier: a price that is still in most slots stays inside more often,
   assert.equal(stand.details.stillShare, 0.9);
 });
 
-Deno.test("Barrier: RANGE_TOO_NARROW and DURATION_TOO_SHORT below its own minimum, naming the option", () => {
+Deno.test("BarrierStrategy: RANGE_TOO_NARROW and DURATION_TOO_SHORT below its own minimum, naming the option", () => {
   const { strategy, bet } = barrier({}, { minDurationMs: 5_000 });
   const narrow = { ...bet, lowerPrice: SPOT, upperPrice: SPOT + 39_999n };
   assertRefused(() => strategy.price(narrow), "RANGE_TOO_NARROW", "never", /--min-width-ticks/);
@@ -183,7 +183,7 @@ Deno.test("Barrier: RANGE_TOO_NARROW and DURATION_TOO_SHORT below its own minimu
   assert.ok(unknown.strategy.price(narrow).payout > 0n);
 });
 
-Deno.test("Barrier: PRICE_UNAVAILABLE without a price, or with one that is old, stale, or ahead of the clock", () => {
+Deno.test("BarrierStrategy: PRICE_UNAVAILABLE without a price, or with one that is old, stale, or ahead of the clock", () => {
   const { bet } = barrier();
   const cases: [MarketView["spot"], RegExp][] = [
     [undefined, /No price of ETH\/USDT/],
@@ -205,7 +205,7 @@ Deno.test("Barrier: PRICE_UNAVAILABLE without a price, or with one that is old, 
   assert.ok(barrier({ spot: old }).strategy.price(bet).payout > 0n);
 });
 
-Deno.test("Barrier: VOLATILITY_UNAVAILABLE with too little history, or an outdated one", () => {
+Deno.test("BarrierStrategy: VOLATILITY_UNAVAILABLE with too little history, or an outdated one", () => {
   const volatility = new MarketVolatility({ floor: 0.1, minHistoryMs: 1_999.5 });
   const { strategy, bet } = barrier({ volatility });
   const words = /history of ETH\/USDT is 2000 ms too short/;
@@ -215,7 +215,7 @@ Deno.test("Barrier: VOLATILITY_UNAVAILABLE with too little history, or an outdat
   assert.ok(barrier({ historyEndMs: bet.startTime - 10_000 }).strategy.price(bet).payout > 0n);
 });
 
-Deno.test("Barrier: OUTSIDE_RANGE for a spot outside, before and after the start; bounds are inside", () => {
+Deno.test("BarrierStrategy: OUTSIDE_RANGE for a spot outside, before and after the start; bounds are inside", () => {
   const { strategy, bet } = barrier();
   for (const startTime of [bet.startTime, bet.startTime + 5_000]) {
     for (const [lowerPrice, upperPrice] of [[SPOT + 1n, SPOT + 9n], [1n, SPOT - 1n]] as const) {
@@ -232,7 +232,7 @@ Deno.test("Barrier: OUTSIDE_RANGE for a spot outside, before and after the start
   assert.ok(strategy.price({ ...bet, upperPrice: SPOT }).payout > 0n);
 });
 
-Deno.test("Barrier: a window that has begun is priced until a price was outside", () => {
+Deno.test("BarrierStrategy: a window that has begun is priced until a price was outside", () => {
   const { strategy, bet } = barrier();
   const begun = { ...bet, startTime: bet.startTime - 30_000 };
   assert.ok(strategy.price(begun).payout > 0n);
@@ -249,20 +249,20 @@ Deno.test("Barrier: a window that has begun is priced until a price was outside"
   assert.ok(broken.strategy.price({ ...begun, startTime: nowMs - 10_000 }).payout > 0n);
 });
 
-Deno.test("Barrier: HISTORY_UNAVAILABLE if prices of a begun window are missing", () => {
+Deno.test("BarrierStrategy: HISTORY_UNAVAILABLE if prices of a begun window are missing", () => {
   const { strategy, bet } = barrier();
   const long = { ...bet, startTime: bet.startTime - 61_000 };
   const gap = new RegExp(`${bet.startTime - 61_000} to ${bet.startTime - 60_000}`);
   assertRefused(() => strategy.price(long), "HISTORY_UNAVAILABLE", "later", gap);
 });
 
-Deno.test("Barrier: WINDOW_ENDED after the end of the window", () => {
+Deno.test("BarrierStrategy: WINDOW_ENDED after the end of the window", () => {
   const { strategy, bet, clock } = barrier();
   clock.advance(150_000);
   assertRefused(() => strategy.price(bet), "WINDOW_ENDED", "never", /0 ms ago/);
 });
 
-Deno.test("Barrier: the recheck refuses a quote with less than half of the margin left", () => {
+Deno.test("BarrierStrategy: the recheck refuses a quote with less than half of the margin left", () => {
   const { strategy, bet, clock, view, ring } = barrier();
   const { payout } = strategy.price(bet);
   assert.ok(payout > bet.betAmount);
@@ -291,7 +291,7 @@ Deno.test("Barrier: the recheck refuses a quote with less than half of the margi
   );
 });
 
-Deno.test("Barrier: the recheck refuses a quote that a new one exceeds, so the user gets the better price", () => {
+Deno.test("BarrierStrategy: the recheck refuses a quote that a new one exceeds, so the user gets the better price", () => {
   const { strategy, bet, view } = barrier();
   const { payout } = strategy.price(bet);
   view.spot.price = SPOT + 4_000_000n;
@@ -328,7 +328,7 @@ function skewed() {
   return { ...made, book, hold };
 }
 
-Deno.test("Barrier: each further bet on a box pays less, until the skew reaches its share", () => {
+Deno.test("BarrierStrategy: each further bet on a box pays less, until the skew reaches its share", () => {
   const { strategy, bet, hold } = skewed();
   const full = barrier().strategy.price(bet).payout;
   let before = full + 1n;
@@ -345,7 +345,7 @@ Deno.test("Barrier: each further bet on a box pays less, until the skew reaches 
   assert.equal(skew, 0.5, "a full book withholds no more than the share");
 });
 
-Deno.test("Barrier: open bets without a common price, time or market do not change the payout", () => {
+Deno.test("BarrierStrategy: open bets without a common price, time or market do not change the payout", () => {
   const { strategy, bet, hold } = skewed();
   const above = { ...bet, lowerPrice: bet.lowerPrice + 5_000_000n };
   const alone = strategy.price(above);
@@ -356,7 +356,7 @@ Deno.test("Barrier: open bets without a common price, time or market do not chan
   assert.equal(alone.details.skew, 0);
 });
 
-Deno.test("Barrier: an arriving bet is checked against the bets in the book, a recorded one not against later ones", () => {
+Deno.test("BarrierStrategy: a new bet counts all bets in the book, a recorded bet only those before it", () => {
   const { strategy, bet, hold } = skewed();
   const { payout } = strategy.price(bet);
   strategy.recheck(bet, payout, { isRecorded: false });
@@ -370,7 +370,7 @@ Deno.test("Barrier: an arriving bet is checked against the bets in the book, a r
   strategy.recheck(bet, payout, { isRecorded: true }); // as one of the four
 });
 
-Deno.test("Barrier: a bet quoted beside another is refused once the other has settled, as a new quote pays more", () => {
+Deno.test("BarrierStrategy: a bet quoted beside another is refused once the other has settled, as a new quote pays more", () => {
   const { strategy, bet, hold, book } = skewed();
   const large = { ...bet, betAmount: 200_000_000n };
   const other = hold(large, strategy.price(large).payout);

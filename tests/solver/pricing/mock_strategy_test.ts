@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { MockStrategy } from "../../../services/solver/pricing/mock_strategy.ts";
 
-Deno.test("Mock: quote solver spec, payout rule: 1.05 to 1.10 times the bet if an integer is in that range", () => {
+Deno.test("MockStrategy: quote solver spec, payout rule: 1.05 to 1.10 times the bet if an integer is in that range", () => {
   fc.assert(fc.property(
     fc.bigInt({ min: 1n, max: 1_000_000_000_000n }),
     fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
@@ -16,7 +16,7 @@ Deno.test("Mock: quote solver spec, payout rule: 1.05 to 1.10 times the bet if a
   ));
 });
 
-Deno.test("Mock: the random number selects the payout between both ends", () => {
+Deno.test("MockStrategy: the random number selects the payout between both ends", () => {
   const payoutAt = (r: number) => new MockStrategy(() => r).price({ betAmount: 1_000_000n }).payout;
   assert.equal(payoutAt(0), 1_050_000n);
   assert.equal(payoutAt(0.5), 1_075_000n);

@@ -101,12 +101,15 @@ Deno.test("Season: learns only from cycles in which no hour lacks most of its pr
   }
 });
 
-Deno.test("Season: after a gap a whole cycle is needed, and a still price has no season", () => {
+Deno.test("Season: a gap restarts the learning: no season until a whole cycle is known", () => {
   const gap = new Season();
   const ranges = Array.from({ length: 23 * 60 }, (_, minute) => 1 + Math.floor(minute / 60));
   addMinutes(gap, ranges);
   addMinutes(gap, ranges, 48 * HOUR_MS);
   assert.ok(gap.toJSON().day.ratios.every((ratio) => ratio === 1));
+});
+
+Deno.test("Season: a price that never moves has no season", () => {
   const still = new Season();
   addMinutes(still, new Array(1_600).fill(0));
   assert.equal(still.factorAt(0), 1);

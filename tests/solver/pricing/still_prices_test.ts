@@ -24,7 +24,7 @@ function withTick(): StillPrices {
   return stillness;
 }
 
-Deno.test("Still prices: the share is that of slots without a move", () => {
+Deno.test("StillPrices: the share is that of slots without a move", () => {
   assert.equal(new StillPrices().share, 0);
   assert.equal(new StillPrices().tick, undefined);
   const stillness = withTick();
@@ -32,7 +32,7 @@ Deno.test("Still prices: the share is that of slots without a move", () => {
   assert.ok(Math.abs(stillness.share - 0.75) < 0.02, `${stillness.share}`);
 });
 
-Deno.test("Still prices: bounces between bid and ask are no moves, slow drift is", () => {
+Deno.test("StillPrices: a bid-ask bounce counts as still, a slow drift as a move", () => {
   const bouncing = withTick();
   feed(bouncing, 2, 15_000, (_price, slot) => slot % 2 === 0 ? 1_000_000n : 1_000_010n);
   assert.ok(bouncing.share > 0.99, `${bouncing.share}`);
@@ -42,7 +42,7 @@ Deno.test("Still prices: bounces between bid and ask are no moves, slow drift is
   assert.ok(Math.abs(creeping.share - 2 / 3) < 0.02, `${creeping.share}`);
 });
 
-Deno.test("Still prices: a slot of five minutes ago counts half as much as a new one", () => {
+Deno.test("StillPrices: a slot of five minutes ago counts half as much as a new one", () => {
   const stillness = withTick();
   feed(stillness, 2, 36_000, (price) => price + 15n);
   assert.ok(stillness.share < 0.01);
@@ -55,7 +55,7 @@ function addFrom(stillness: StillPrices, slot: number, ...prices: bigint[]): voi
   for (const [index, price] of prices.entries()) stillness.add(slot + index, price);
 }
 
-Deno.test("Still prices: the tick is the smallest move, up or down, of this half hour and the one before", () => {
+Deno.test("StillPrices: the tick is the smallest move, up or down, of this half hour and the one before", () => {
   const stillness = new StillPrices();
   addFrom(stillness, 2, 100n);
   assert.equal(stillness.tick, undefined, "the first price is no move");
@@ -75,7 +75,7 @@ Deno.test("Still prices: the tick is the smallest move, up or down, of this half
   assert.equal(stillness.tick, 15n);
 });
 
-Deno.test("Still prices: a slot after a missing one is ignored, and a fall is a move", () => {
+Deno.test("StillPrices: a slot after a missing one is ignored, and a fall is a move", () => {
   const stillness = new StillPrices();
   for (const slot of [0, 2, 7]) stillness.add(slot, 500n);
   assert.equal(stillness.share, 0);

@@ -54,7 +54,7 @@ function feed(outcomes: WindowOutcomes, random: () => number, path: Path): void 
   }
 }
 
-Deno.test("Window outcomes: the deviation of the windows is learned, whatever the base forecast", () => {
+Deno.test("WindowOutcomes: the deviation of the windows is learned, whatever the base forecast", () => {
   const random = seededRandom(1);
   for (const factor of [0.6, 1, 1.7]) {
     const outcomes = new WindowOutcomes(4 * MINUTE_MS, MINUTE_MS);
@@ -70,7 +70,7 @@ Deno.test("Window outcomes: the deviation of the windows is learned, whatever th
   }
 });
 
-Deno.test("Window outcomes: boxes of few moves are won as often as priced", () => {
+Deno.test("WindowOutcomes: boxes of few moves are won as often as priced", () => {
   const minute = { waitMs: 0, steps: CHECKS - 1 };
   for (const steps of [6, 30, 400]) {
     const outcomes = new WindowOutcomes(MINUTE_MS, MINUTE_MS);
@@ -96,7 +96,7 @@ Deno.test("Window outcomes: boxes of few moves are won as often as priced", () =
   }
 });
 
-Deno.test("Window outcomes: unseen changes of volatility make the deviation less certain", () => {
+Deno.test("WindowOutcomes: unseen changes of volatility make the deviation less certain", () => {
   const random = seededRandom(1);
   const outcomes = new WindowOutcomes(4 * MINUTE_MS, MINUTE_MS);
   const deviation = () => 1e-3 * Math.exp(0.6 * gaussian(random));
@@ -107,7 +107,7 @@ Deno.test("Window outcomes: unseen changes of volatility make the deviation less
   }
 });
 
-Deno.test("Window outcomes: boxes forecast at 50 % are won half of the time", () => {
+Deno.test("WindowOutcomes: boxes forecast at 50 % are won half of the time", () => {
   const random = seededRandom(1);
   const outcomes = new WindowOutcomes(4 * MINUTE_MS, MINUTE_MS);
   feed(outcomes, random, { minutes: 16_000, deviation: () => 1.3e-3, windowMinutes: 1 });
@@ -123,7 +123,7 @@ Deno.test("Window outcomes: boxes forecast at 50 % are won half of the time", ()
   }
 });
 
-Deno.test("Window outcomes: the end of windows is learned independent of their range", () => {
+Deno.test("WindowOutcomes: bid-ask bounce lowers the learned ratio of window ends to window ranges", () => {
   const factorOf = (bounce: number) => {
     const outcomes = new WindowOutcomes(4 * MINUTE_MS, MINUTE_MS);
     feed(outcomes, seededRandom(1), {
@@ -140,7 +140,7 @@ Deno.test("Window outcomes: the end of windows is learned independent of their r
   assert.ok(bouncing < plain - 0.05, `${bouncing}`);
 });
 
-Deno.test("Window outcomes: without windows the prior is used; a gap drops open windows", () => {
+Deno.test("WindowOutcomes: without windows the prior is used; a gap drops open windows", () => {
   const outcomes = new WindowOutcomes(MINUTE_MS, MINUTE_MS);
   assert.throws(() => outcomes.begin(0, 1, 0, EXPECTED), TypeError);
   const { median, lowerVariance, upperVariance } = outcomes.deviation(PRIOR);
@@ -151,7 +151,7 @@ Deno.test("Window outcomes: without windows the prior is used; a gap drops open 
   assert.deepEqual(outcomes.calibration, { horizonMs: MINUTE_MS, windows: 0, boxes: [] });
 });
 
-Deno.test("Window outcomes: a still price and a jump stay within the histogram", () => {
+Deno.test("WindowOutcomes: a still price and a jump stay within the histogram", () => {
   const outcomes = new WindowOutcomes(MINUTE_MS, MINUTE_MS);
   for (const [minute, high] of [[0, 100], [1, 1e9]] as const) {
     outcomes.deviation(PRIOR);

@@ -8,7 +8,7 @@ import { ExposureLimit } from "../../../services/solver/risk/exposure_limit.ts";
 import { withSeed } from "../../support/random.ts";
 import { completeBook, plenty, quoteHashOf, stakeOf, thesisOf } from "../support.ts";
 
-Deno.test("Exposure: a risk is counted once, from before its hedge until its settlement", () => {
+Deno.test("ExposureBook: a risk is counted once, from before its hedge until its settlement", () => {
   const book = completeBook();
   book.reserve(quoteHashOf(1), stakeOf(10n));
   book.reserve(quoteHashOf(1), stakeOf(10n));
@@ -27,7 +27,7 @@ Deno.test("Exposure: a risk is counted once, from before its hedge until its set
   assert.equal(book.thesisOf(quoteHashOf(1)), undefined);
 });
 
-Deno.test("Exposure: of bets that exclude each other the larger one counts, until there are too many to compare", () => {
+Deno.test("ExposureBook: of bets that users cannot both win, only the larger counts; above 10,000 bets all are added", () => {
   const boxOf = (id: number, lowerPrice: bigint, risk: bigint) => {
     const upperPrice = lowerPrice + 9n;
     return thesisOf(id, { lowerPrice, upperPrice, endTime: 1_000, payout: 100n + risk });
@@ -43,7 +43,7 @@ Deno.test("Exposure: of bets that exclude each other the larger one counts, unti
   assert.equal(book.exposure, book.total);
 });
 
-Deno.test("Exposure: a bet of any solver is counted once, from the database or the node", () => {
+Deno.test("ExposureBook: a bet of any solver is counted once, from the database or the node", () => {
   const decode = (payload: string) => thesisOf(Number(payload));
   const book = new ExposureBook(undefined, decode);
   book.beginReading();
@@ -61,7 +61,7 @@ Deno.test("Exposure: a bet of any solver is counted once, from the database or t
   assert.equal(book.total, 40n);
 });
 
-Deno.test("Exposure: a reading drops bets whose settlement was missed, and keeps bets reported meanwhile", () => {
+Deno.test("ExposureBook: a reading drops bets whose settlement was missed, and keeps bets reported meanwhile", () => {
   const book = completeBook(undefined, [thesisOf(1), thesisOf(2), thesisOf(3)]);
   book.invalidate();
   book.reserve(quoteHashOf(5), stakeOf(10n));
@@ -74,7 +74,7 @@ Deno.test("Exposure: a reading drops bets whose settlement was missed, and keeps
   assert.equal(book.total, 40n, "three open, and one reserved");
 });
 
-Deno.test("Exposure: a reserved thesis is counted even if the node's list lacks it", () => {
+Deno.test("ExposureBook: a reserved thesis is counted even if the node's list lacks it", () => {
   const book = completeBook(undefined, [thesisOf(1)]);
   book.reserve(quoteHashOf(1), stakeOf(10n));
   book.beginReading();
@@ -84,14 +84,14 @@ Deno.test("Exposure: a reserved thesis is counted even if the node's list lacks 
   assert.equal(book.total, 0n);
 });
 
-Deno.test("Exposure: theses are listed by id", () => {
+Deno.test("ExposureBook: theses are listed by id", () => {
   const book = completeBook(undefined, [thesisOf(7)]);
   book.apply(thesisOf(9));
   book.apply(thesisOf(2));
   assert.deepEqual(book.theses.map(({ id }) => id), [2, 7, 9]);
 });
 
-Deno.test("Exposure: a reading that a lost connection interrupted cannot end", () => {
+Deno.test("ExposureBook: endReading throws if the connection was lost since beginReading", () => {
   const book = new ExposureBook(undefined, decodeBet);
   book.beginReading();
   book.invalidate();
@@ -99,7 +99,7 @@ Deno.test("Exposure: a reading that a lost connection interrupted cannot end", (
   assert.deepEqual([book.isComplete, book.total], [false, 0n]);
 });
 
-Deno.test("Exposure: a bet adds its correlated risk once, from its reservation until its settlement", () => {
+Deno.test("ExposureBook: a bet adds its correlated risk once, from its reservation until its settlement", () => {
   const book = completeBook();
   const bet = thesisOf(1);
   const correlated = () => book.correlatedRisk(bet, 0);
@@ -234,7 +234,7 @@ class World {
   }
 }
 
-Deno.test("Exposure: random concurrent executions and lost connections agree with a naive sum", () =>
+Deno.test("ExposureBook: random concurrent executions and lost connections agree with a naive sum", () =>
   withSeed((random) => {
     for (let run = 0; run < 200; run++) {
       const world = new World(random);

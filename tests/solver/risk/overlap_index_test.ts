@@ -50,7 +50,7 @@ const anyBox = fc.tuple(
   fc.integer({ min: 1, max: 30 }),
 ).map((numbers) => box(...numbers));
 
-Deno.test("OverlapIndex: random additions and deletions agree with a count of prices and times", () => {
+Deno.test("OverlapIndex: after random additions and deletions, the risk equals a brute-force count", () => {
   const bet = fc.option(anyBox, { nil: undefined, freq: 2 });
   const step = fc.record({ key: fc.nat(12), bet });
   fc.assert(

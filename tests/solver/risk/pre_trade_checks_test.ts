@@ -54,7 +54,7 @@ function checks(
   });
 }
 
-Deno.test("Pre-trade checks: a bet at every limit is accepted, and its balances are returned", async () => {
+Deno.test("PreTradeChecks: a bet at every limit is accepted, and its balances are returned", async () => {
   assert.deepEqual(await checks().checkAndReadBalances(quote), { user: 100n, solver: 50n });
 });
 
@@ -64,7 +64,7 @@ const moved = {
   },
 };
 
-Deno.test("Pre-trade checks: a bet just over one limit is refused, with its figures", async () => {
+Deno.test("PreTradeChecks: a bet just over one limit is refused, with its figures", async () => {
   const cases: [PreTradeChecks, code: string, details: object][] = [
     [checks({ hedgeMs: 51 }), "DEADLINE_PASSED", {
       deadline: nowMs + 50,
@@ -87,7 +87,7 @@ Deno.test("Pre-trade checks: a bet just over one limit is refused, with its figu
   }
 });
 
-Deno.test("Pre-trade checks: a deadline in the present is accepted, a past one is refused", () => {
+Deno.test("PreTradeChecks: a deadline in the present is accepted, a past one is refused", () => {
   const late = { ...quote, deadline: nowMs };
   checks().requireTimeLeft(late, 0);
   const code = { code: "DEADLINE_PASSED" };
@@ -95,7 +95,7 @@ Deno.test("Pre-trade checks: a deadline in the present is accepted, a past one i
   assert.throws(() => checks().requireTimeLeft({ ...quote, deadline: nowMs - 1 }, 0), code);
 });
 
-Deno.test("Pre-trade checks: the recheck after the recording checks price, deadline and risk", async () => {
+Deno.test("PreTradeChecks: the recheck after the recording checks price, deadline and risk", async () => {
   const seen: unknown[] = [];
   const strategy = {
     recheck: (...call: Parameters<PricingStrategy["recheck"]>) => void seen.push(call),
@@ -112,7 +112,7 @@ Deno.test("Pre-trade checks: the recheck after the recording checks price, deadl
   checks({ hedgeMs: 51 }).recheck(quote, { isHedged: true });
 });
 
-Deno.test("Pre-trade checks: the deadline has to leave time for hold and hedge", async () => {
+Deno.test("PreTradeChecks: the deadline has to leave time for hold and hedge", async () => {
   for (const [holdMs, isInTime] of [[30, true], [31, false]] as const) {
     const strategy = { recheck() {}, holdMs: () => holdMs };
     const look = checks({ strategy, hedgeMs: 20 }).checkAndReadBalances(quote);
@@ -121,7 +121,7 @@ Deno.test("Pre-trade checks: the deadline has to leave time for hold and hedge",
   }
 });
 
-Deno.test("Pre-trade checks: a market without a price and an unknown pair are refused as stale", async () => {
+Deno.test("PreTradeChecks: a market without a price and an unknown pair are refused as stale", async () => {
   const account = { address: solver.address, balance: 500n, locked: 0n, permissions: [] };
   const node = {
     getPrices: () => Promise.resolve({}),

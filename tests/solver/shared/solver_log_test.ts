@@ -124,7 +124,7 @@ const cases: readonly [
 ];
 
 for (const [name, log, level, properties] of cases) {
-  Deno.test(`Business log: the line of a ${name} has its amounts and identifiers`, () =>
+  Deno.test(`solverLog: the line of a ${name} has its amounts and identifiers`, () =>
     withLogs("debug", (records) => {
       log();
       const [record] = records;
@@ -134,7 +134,7 @@ for (const [name, log, level, properties] of cases) {
     }));
 }
 
-Deno.test("Business log: the line at start shows no password of a URL", () =>
+Deno.test("solverLog: the line at start shows no password of a URL", () =>
   withLogs("info", (records) => {
     const [rpcUrl, database] = ["http://user:SECRET@node", "postgres://user:SECRET@host/name"];
     const start = withDefaults(options, { rpcUrl, database });
@@ -144,7 +144,7 @@ Deno.test("Business log: the line at start shows no password of a URL", () =>
     return Promise.resolve();
   }));
 
-Deno.test("Business log: an exposure above its limit is not called near", () =>
+Deno.test("solverLog: an exposure above its limit is not called near", () =>
   withLogs("warning", (records) => {
     for (const exposure of [10n, 11n]) solverLog.exposure(true, exposure, 10n);
     const words = records.map(({ message }) => /near|above/.exec(message.join(""))?.[0]);
