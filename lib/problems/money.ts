@@ -13,7 +13,7 @@ import {
   shareOfRate,
   union,
 } from "./measure.ts";
-import { isFalse, type Problem } from "./problem.ts";
+import { type Problem, whenFalse } from "./problem.ts";
 
 const signaturesFail = (counter: string, requests: string) => ({
   title: "Invalid signatures, a second",
@@ -56,7 +56,7 @@ export const BRIDGE: readonly Problem[] = [
   {
     name: "BridgeNotRelayer",
     title: "Has the relayer permission",
-    ...isFalse("bridge_relayer_permitted"),
+    ...whenFalse("bridge_relayer_permitted"),
     severity: "critical",
     afterS: 15,
     message: "Its account lacks the relayer permission: the node refuses its deposits",
@@ -220,7 +220,7 @@ export const SOLVER: readonly Problem[] = [
   {
     name: "SolverExposureUnknown",
     title: "Knows its open bets",
-    ...isFalse("solver_exposure_complete"),
+    ...whenFalse("solver_exposure_complete"),
     severity: "warning",
     afterS: 60,
     message: "It does not know all its open theses",

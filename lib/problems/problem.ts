@@ -41,8 +41,8 @@ export interface Problem {
   commandsByWay?: Readonly<Record<string, string>>;
 }
 
-/** A gauge that is 1 for yes and 0 for no, and should be 1. */
-export function isFalse(metric: string): Pick<Problem, "measure" | "bound" | "isFlag"> {
+/** What a problem measures: a gauge that should be 1, for yes, and is 0. */
+export function whenFalse(metric: string): Pick<Problem, "measure" | "bound" | "isFlag"> {
   return { measure: gauge(metric), bound: { op: "==", limit: 0 }, isFlag: true };
 }
 

@@ -9,7 +9,7 @@ import {
   rate,
   ratio,
 } from "./measure.ts";
-import { isFalse, type Problem } from "./problem.ts";
+import { type Problem, whenFalse } from "./problem.ts";
 
 export const SERVICE_DOWN = {
   name: "ServiceDown",
@@ -57,7 +57,7 @@ export const PROXY: readonly Problem[] = [
   {
     name: "ProxyUpstreamDisconnected",
     title: "Connected to the read node",
-    ...isFalse("proxy_broadcast_upstream_connected"),
+    ...whenFalse("proxy_broadcast_upstream_connected"),
     severity: "critical",
     afterS: 30,
     message: "It has no WebSocket to the read node: clients get no notifications",
@@ -77,7 +77,7 @@ export const PROXY: readonly Problem[] = [
   {
     name: "ProxyReadNodeOut",
     title: "Read nodes are in use",
-    ...isFalse("proxy_read_node_up"),
+    ...whenFalse("proxy_read_node_up"),
     severity: "warning",
     afterS: 120,
     message: "It does not use its read node {node}",
@@ -262,7 +262,7 @@ export const NODE: readonly Problem[] = [
   {
     name: "NodePricesStale",
     title: "Prices are fresh",
-    ...isFalse("node_price_fresh"),
+    ...whenFalse("node_price_fresh"),
     severity: "critical",
     afterS: 15,
     message: "No fresh price of {market}: it accepts no bets there",
@@ -295,7 +295,7 @@ export const NODE: readonly Problem[] = [
   {
     name: "NodeStorageFailed",
     title: "Storage is writable",
-    ...isFalse("node_storage_writable"),
+    ...whenFalse("node_storage_writable"),
     severity: "critical",
     message: "It can store nothing: no deposit, no bet, no settlement",
     isRootCause: true,

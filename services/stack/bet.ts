@@ -162,7 +162,7 @@ async function askForQuote(
   const deadlineMs = clock.now() + STEP_TIMEOUT_MS;
   for (;;) {
     try {
-      const { bet, payout } = await findBet(client, clock);
+      const { bet, payout } = await chooseBet(client, clock);
       return { ...await client.quote(bet), estimatedPayout: payout };
     } catch (thrown) {
       const mayChange = isRangemakerError(thrown, "PAYOUT_TOO_LOW") || mayRetry(thrown);
@@ -176,7 +176,7 @@ async function askForQuote(
  * Finds the widest range that pays well. It asks for estimates of ever narrower ranges, which pay
  * more. If none pays well, it returns the narrowest range that the solver prices.
  */
-async function findBet(
+async function chooseBet(
   client: RangemakerClient,
   clock: Clock,
 ): Promise<{ bet: Bet; payout: bigint }> {

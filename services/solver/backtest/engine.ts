@@ -144,21 +144,21 @@ class Run {
     if (nowMs < this.#dueMs) return;
     this.#dueMs = Infinity;
     for (const trial of this.#undecided) {
-      const asked = trial.undecided;
+      const asked = trial.pendingDecisions;
       // A decision may add a further one.
-      trial.undecided = [];
+      trial.pendingDecisions = [];
       for (const { dueMs: askMs, decide } of asked) {
         const dueMs = nowMs < askMs ? askMs : decide(nowMs);
-        if (dueMs !== undefined) trial.undecided.push({ dueMs, decide });
+        if (dueMs !== undefined) trial.pendingDecisions.push({ dueMs, decide });
       }
       this.#trackUndecided(trial);
     }
   }
 
   #trackUndecided(trial: Trial): void {
-    if (trial.undecided.length === 0) this.#undecided.delete(trial);
+    if (trial.pendingDecisions.length === 0) this.#undecided.delete(trial);
     else this.#undecided.add(trial);
-    for (const { dueMs } of trial.undecided) this.#dueMs = Math.min(this.#dueMs, dueMs);
+    for (const { dueMs } of trial.pendingDecisions) this.#dueMs = Math.min(this.#dueMs, dueMs);
   }
 
   #quote({ timeMs: nowMs, price }: SlotPrice): void {
@@ -188,7 +188,7 @@ class Run {
       quotedMs: nowMs,
       quotes: this.participants.makers.map((maker) => maker.quote(box, kind, nowMs)),
       bets: [],
-      undecided: [],
+      pendingDecisions: [],
       isBroken: false,
     };
     if (nowMs >= this.plan.reportFromMs) {

@@ -41,7 +41,7 @@ export interface Trial {
   quotes: (TrialQuote | undefined)[];
   bets: TrialBet[];
   /** Pending decisions of users and makers. */
-  undecided: {
+  pendingDecisions: {
     dueMs: number;
     /** @returns When to ask again; undefined once it is decided. */
     decide(nowMs: number): number | undefined;

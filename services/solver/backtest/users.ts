@@ -63,7 +63,7 @@ function holdAndRecheck(
     waiting.forEach(bet);
     return undefined;
   };
-  trial.undecided.push({ dueMs: acceptedMs + holdMs, decide: recheck });
+  trial.pendingDecisions.push({ dueMs: acceptedMs + holdMs, decide: recheck });
   return bet;
 }
 
@@ -87,7 +87,7 @@ export function letUsersBet(
       if (informed(probability(nowMs), ratio)) bet(USERS.earlier);
       return undefined;
     };
-    trial.undecided.push({ dueMs: trial.quotedMs + leadMs, decide: decideAhead });
+    trial.pendingDecisions.push({ dueMs: trial.quotedMs + leadMs, decide: decideAhead });
   }
   if (waitMs > 0) {
     const checkEveryMs = Math.ceil(waitMs / PRICE_CHECKS / SLOT_MS) * SLOT_MS;
@@ -100,7 +100,7 @@ export function letUsersBet(
       holdAndRecheck(trial, quoted, ratio, nowMs)(USERS.patient);
       return undefined;
     };
-    trial.undecided.push({ dueMs: trial.quotedMs + checkEveryMs, decide: decideOrWait });
+    trial.pendingDecisions.push({ dueMs: trial.quotedMs + checkEveryMs, decide: decideOrWait });
   }
 }
 

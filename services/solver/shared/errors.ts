@@ -47,23 +47,23 @@ const TEXTS = {
     reserved: bigint;
     missing: bigint;
   }) => {
-    const [balance, missing, bet] = [d.balance, d.missing, d.betAmount].map(usdcText);
     const and = d.reserved === 0n ? "" : ` and ${usdcText(d.reserved)} in executions under way`;
-    return `Balance of ${balance} of user ${d.user} is ${missing} short of the bet of ${bet}${and}: ` +
+    return `Balance of ${usdcText(d.balance)} of user ${d.user} is ${
+      usdcText(d.missing)
+    } short of ` +
+      `the bet of ${usdcText(d.betAmount)}${and}: ` +
       "deposit first; the quote stays valid until its deadline";
   },
-  BALANCE_TOO_LOW: (d: { balance: bigint; needed: bigint; missing: bigint }) => {
-    const [balance, missing, needed] = [d.balance, d.missing, d.needed].map(usdcText);
-    return `Solver balance of ${balance} is ${missing} short of the ${needed} at risk in executions ` +
-      "under way: bet less, or try again when they have ended";
-  },
+  BALANCE_TOO_LOW: (d: { balance: bigint; needed: bigint; missing: bigint }) =>
+    `Solver balance of ${usdcText(d.balance)} is ${usdcText(d.missing)} short of the ` +
+    `${
+      usdcText(d.needed)
+    } at risk in executions under way: bet less, or try again when they have ended`,
   EXPOSURE_UNKNOWN: () =>
     "Exposure is unknown: the open theses have not been loaded from the core node yet; retry",
-  EXPOSURE_TOO_LARGE: (d: { exposure: bigint; maxExposure: bigint; risk: bigint }) => {
-    const [exposure, max, risk] = [d.exposure, d.maxExposure, d.risk].map(usdcText);
-    return `Exposure would be ${exposure}, above --max-exposure ${max}: this bet may lose ${risk}; ` +
-      "bet less, or wait for settlements";
-  },
+  EXPOSURE_TOO_LARGE: (d: { exposure: bigint; maxExposure: bigint; risk: bigint }) =>
+    `Exposure would be ${usdcText(d.exposure)}, above --max-exposure ${usdcText(d.maxExposure)}: ` +
+    `this bet may lose ${usdcText(d.risk)}; bet less, or wait for settlements`,
   DRY_RUN: () => "Execution is not available in dry-run mode: start the solver without --dry-run",
   HEDGE_REFUSED: ({ reason }: { reason: string }) =>
     `Execution was not hedged: ${reason}; request a new quote`,

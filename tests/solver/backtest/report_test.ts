@@ -25,7 +25,7 @@ function trialOf(day: number, held: boolean, users: readonly string[]): Trial {
       { probability: 0.6, ratio: 1 / 0.6 },
     ],
     bets: users.map((user) => ({ user, maker: 0, probability: 0.4 })),
-    undecided: [],
+    pendingDecisions: [],
     isBroken: !held,
   };
 }
