@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { createRegistry } from "../../../lib/http/metrics.ts";
 import { messageOf, RangemakerError } from "../../../lib/errors.ts";
 import { IntentRefusedError } from "../../../lib/intents/errors.ts";
 import type { Intent } from "../../../lib/intents/intent.ts";
@@ -7,7 +6,6 @@ import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import { hash32Schema } from "../../../lib/protocol/scalars.ts";
 import { decodeExecution, encodeExecution } from "../../../services/solver/execution/execution.ts";
 import { type Hedge, SimulatedHedge } from "../../../services/solver/execution/hedge.ts";
-import { SolverMetrics } from "../../../services/solver/metrics.ts";
 import {
   type PricingRefusal,
   PricingRefusedError,
@@ -149,9 +147,7 @@ Deno.test("ExecutionPreparation: without a hedging service no hedge is reported 
   withLogs("info", (records) => {
     const clock = new FakeClock();
     const strategy = { holdMs: () => 0, recheck() {} };
-    const hedge = new SolverMetrics(createRegistry(), SPEC_MARKETS).timeHedge(
-      new SimulatedHedge(clock, 0),
-    );
+    const hedge = new SimulatedHedge(clock, 0);
     return withExecutor(hedge, async ({ preparation, store }) => {
       const { intent } = await store.insert(recorded(clock));
       const prepared = preparation.prepare(intent);

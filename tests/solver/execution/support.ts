@@ -1,3 +1,4 @@
+import { createRegistry } from "../../../lib/http/metrics.ts";
 import { onlyChain } from "../../support/intents.ts";
 import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import type { NewIntent } from "../../../lib/intents/intent.ts";
@@ -15,6 +16,7 @@ import {
 import { Executor, type ExecutorOptions } from "../../../services/solver/execution/executor.ts";
 import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
 import type { Hedge } from "../../../services/solver/execution/hedge.ts";
+import { SolverMetrics } from "../../../services/solver/metrics.ts";
 import { ReservationReleaser } from "../../../services/solver/execution/reservation_releaser.ts";
 import {
   ExposureLimit,
@@ -58,8 +60,12 @@ interface Overrides {
   strategy?: PreTradeChecksOptions["strategy"];
 }
 
-/** An executor on a store in memory, a healthy node and a hedge that the test controls. */
-function createExecutor(hedge: Hedge, overrides: Overrides) {
+/**
+ * An executor on a store in memory, a healthy node and a hedge that the test controls, measured as
+ * in service.
+ */
+function createExecutor(given: Hedge, overrides: Overrides) {
+  const hedge = new SolverMetrics(createRegistry(), SPEC_MARKETS).timeHedge(given);
   const { clock = new FakeClock(), exposure = new ExposureBook(undefined, decodeBet) } = overrides;
   const { onNear, strategy = new MockStrategy(() => 0) } = overrides;
   const store = new IntentStore(SqliteDriver.open(":memory:"), "test");
