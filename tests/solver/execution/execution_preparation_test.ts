@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { messageOf, RangemakerError } from "../../../lib/errors.ts";
 import { IntentRefusedError } from "../../../lib/intents/errors.ts";
 import type { Intent } from "../../../lib/intents/intent.ts";
-import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import { hash32Schema } from "../../../lib/protocol/scalars.ts";
 import { decodeExecution, encodeExecution } from "../../../services/solver/execution/execution.ts";
 import { type Hedge, SimulatedHedge } from "../../../services/solver/execution/hedge.ts";
