@@ -37,13 +37,13 @@ export function startBridge(
   options: BridgeOptions,
   clock: Clock = systemClock,
 ): Promise<RunningService> {
-  return startOrClose((opened) => startParts(options, clock, opened));
+  return startOrClose((cleanup) => startParts(options, clock, cleanup));
 }
 
 async function startParts(
   options: BridgeOptions,
   clock: Clock,
-  opened: AsyncDisposableStack,
+  cleanup: AsyncDisposableStack,
 ): Promise<RunningService> {
   const { chainId } = options;
   const rpcUrl = redactUrls(options.rpcUrl);
@@ -53,12 +53,12 @@ async function startParts(
   const name = "bridge";
   const resources = await openIntentResources({ ...options, name, signer, bindsKey: false, clock });
   const { store, shortTimeoutNode: node, transactions } = resources;
-  opened.defer(() => store.close());
+  cleanup.defer(() => store.close());
   const metrics = new BridgeMetrics(registry, () => store.countUnfinished());
   const intents = createIntents(options, resources, metrics, registry);
-  opened.defer(() => intents.stop());
+  cleanup.defer(() => intents.stop());
   const limiter = new RequestLimiter(options, registry);
-  opened.defer(() => limiter.stop());
+  cleanup.defer(() => limiter.stop());
   const permission = new RelayerPermission(clock, {
     node,
     problem: intents.problem,
@@ -66,7 +66,7 @@ async function startParts(
     chainId,
     onPermission: (isGiven) => metrics.permitted(isGiven),
   });
-  opened.defer(() => permission.stop());
+  cleanup.defer(() => permission.stop());
   const depositor = new Depositor({
     intents,
     permissionProblem: () => permission.problem(),
@@ -93,7 +93,7 @@ async function startParts(
     health: healthRoute(intents, node, bridge, clock),
     registry,
     drain: intents.stopSubmitting,
-    close: () => opened.disposeAsync(),
+    close: () => cleanup.disposeAsync(),
   });
   intents.start();
   permission.start();
@@ -101,7 +101,8 @@ async function startParts(
     permission.readiness(),
     node.getAccount(bridge).catch(() => undefined), // the readiness has the reason
   ]).then(([{ problems }, account]) => logStart(options, bridge, account, problems));
-  opened.defer(() => report);
+  // A stop waits until the start is logged.
+  cleanup.defer(() => report);
   return service;
 }
 

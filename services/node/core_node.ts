@@ -93,9 +93,9 @@ export class CoreNode {
         return this.#queue.pausedDuring(() => this.#oracle.poll());
       },
       seal: (dueMs, lateMs) => this.#seal(dueMs, lateMs),
-      missed: (fromMs, toMs) => this.#reportMissed(fromMs, toMs),
-      clockBehind: (byMs) => this.#clockBehind(byMs),
-      clockAhead: (byMs) => this.#clockAhead(byMs),
+      onMissed: (fromMs, toMs) => this.#reportMissed(fromMs, toMs),
+      onClockBehind: (byMs) => this.#onClockBehind(byMs),
+      onClockAhead: (byMs) => this.#onClockAhead(byMs),
     });
     const isWritable = () => storage.records.commits.failure === undefined;
     this.dispatcher = new Dispatcher({
@@ -105,7 +105,7 @@ export class CoreNode {
       ),
       observe: (method, outcome) => this.metrics.calls.inc({ method, outcome }),
       queue: this.#queue,
-      beforeAnswer: () => storage.records.commits.committed(),
+      beforeAnswer: () => storage.records.commits.whenCommitted(),
     });
     this.clients = new Clients({
       dispatcher: this.dispatcher,
@@ -188,7 +188,7 @@ export class CoreNode {
   }
 
   /** Logged once: there is no checkpoint until the clock has passed the newest block. */
-  #clockBehind(byMs: number): void {
+  #onClockBehind(byMs: number): void {
     this.chain.oraclePrices.clamp(this.#clock.now());
     if (!this.#clockBehindLog.begins()) return;
     this.#log.warn(
@@ -198,7 +198,7 @@ export class CoreNode {
   }
 
   /** Logged once. The next log line reports the missed checkpoints. */
-  #clockAhead(byMs: number): void {
+  #onClockAhead(byMs: number): void {
     if (this.#clockAheadMs === undefined) {
       this.#log.warn(
         "The clock was set forward by {byMs} ms: no block, bet or settlement until it is set back or {waitMs} ms have passed",

@@ -35,14 +35,14 @@ export function startNode(
   clock: Clock = systemClock,
   monotonic: Clock = monotonicClock,
 ): Promise<RunningNode> {
-  return startOrClose((opened) => startParts(nodeOptions, clock, monotonic, opened));
+  return startOrClose((cleanup) => startParts(nodeOptions, clock, monotonic, cleanup));
 }
 
 async function startParts(
   nodeOptions: NodeOptions,
   clock: Clock,
   monotonic: Clock,
-  opened: AsyncDisposableStack,
+  cleanup: AsyncDisposableStack,
 ): Promise<RunningNode> {
   const settings = resolveSettings(nodeOptions, await readMarkets(nodeOptions.markets));
   const { host, port, readPort, allowedHosts, corsOrigins = [] } = settings;
@@ -52,11 +52,11 @@ async function startParts(
   const nodeClock = clock instanceof ShiftedClock ? clock : new ShiftedClock(clock);
   const storage = openStorage(settings, dataDir, nodeClock);
   let started: CoreNode | undefined;
-  opened.defer(() => storage.close(started?.chain.head));
+  cleanup.defer(() => storage.close(started?.chain.head));
   const node = started = new CoreNode(settings, storage, nodeClock, monotonic);
   const cors = new Cors(corsOrigins);
   const services: RunningService[] = [];
-  opened.defer(async () => void await Promise.all(services.map((service) => service.stop())));
+  cleanup.defer(async () => void await Promise.all(services.map((service) => service.stop())));
   const listen = (name: string, port: number, isReadOnly: boolean) => {
     const app = createNodeApi(node.dispatcher, isReadOnly, corsOrigins);
     app.get("/ready", () => node.readiness());
@@ -81,10 +81,10 @@ async function startParts(
   };
   const url = listen("node", port, false);
   const readUrl = listen("read-node", readPort, true);
-  opened.defer(() => node.stop());
+  cleanup.defer(() => node.stop());
   node.start();
   let stopping: Promise<void> | undefined;
-  const stop = () => stopping ??= opened.disposeAsync();
+  const stop = () => stopping ??= cleanup.disposeAsync();
   const urls = { url, wsUrl: webSocketUrlOf(url), readUrl, readWsUrl: webSocketUrlOf(readUrl) };
   return { ...urls, stop, [Symbol.asyncDispose]: stop };
 }

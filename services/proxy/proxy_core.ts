@@ -95,8 +95,8 @@ export class ProxyCore {
       slowClients: options.slowClients,
       events: {
         ...events,
-        received() {
-          events.received();
+        onReceived() {
+          events.onReceived();
           // A read that follows a notification must not share the answer to an older read.
           inFlight.clear();
         },

@@ -68,19 +68,19 @@ export class UpstreamNodes {
       socket: socketSettings(options, clock),
       metrics,
       events: {
-        opened: (node) => this.#onOpened(node),
-        lost: (node, reason) => this.#onLost(node, reason),
+        onOpened: (node) => this.#onOpened(node),
+        onLost: (node, reason) => this.#onLost(node, reason),
         // A socket that was closed because of a client says nothing about the node.
-        refused: () => this.#hub?.upstreamRefused(clock.now()),
-        leaderChanged: () => this.#hub?.upstreamClosed(),
-        received: (text) => this.#hub?.receive(text) ?? true,
+        onRejected: () => this.#hub?.upstreamRejected(clock.now()),
+        onLeaderChanged: () => this.#hub?.upstreamClosed(),
+        onReceived: (text) => this.#hub?.receive(text) ?? true,
       },
     });
     this.#probeRounds = new ProbeRounds({
       nodes: readNodes,
       clock,
       silenceMs: options.headSilenceMs,
-      followed: () => this.#hub?.followsHeads ? this.#upstream.node : undefined,
+      followedNode: () => this.#hub?.followsHeads ? this.#upstream.node : undefined,
       probe: (node) => read.probe(node),
       drop: (reason) => this.#upstream.connection.drop(reason),
     });

@@ -82,8 +82,8 @@ export class ChainRecords {
     if (!options.isDurable) db.exec("BEGIN");
     this.commits = new GroupCommit(db, options.isDurable, {
       write: () => this.#write(),
-      committed: () => options.onCommit?.(this.#state.sequence),
-      rolledBack: () => {
+      onCommitted: () => options.onCommit?.(this.#state.sequence),
+      onRolledBack: () => {
         this.#reload();
         this.onRollback();
       },

@@ -10,7 +10,7 @@ interface SubscriptionTableOptions {
   /** Makes the public id of a subscription whose id at the node is taken. */
   random: RandomSource;
   /** How long the node may take to answer a subscribe. */
-  askTimeoutMs: number;
+  subscribeTimeoutMs: number;
   /** Most subscriptions at the node, not counting the shared feeds. */
   maxSubscriptions: number;
   /** Ends a subscription, so that another caller gets its slot. */
@@ -57,12 +57,12 @@ export class SubscriptionTable {
   }
 
   /** Entries of every map, for tests of leaks. */
-  get size(): { subscriptions: number; upstreamIds: number; publicIds: number; asks: number } {
+  get size(): { subscriptions: number; upstreamIds: number; publicIds: number; requests: number } {
     return {
       subscriptions: [...this.subscriptions()].length,
       upstreamIds: this.#byUpstreamId.size,
       publicIds: this.#publicIds.size,
-      asks: this.calls.pending,
+      requests: this.calls.pending,
     };
   }
 
@@ -82,8 +82,8 @@ export class SubscriptionTable {
     if (shared !== undefined) return shared;
     const { key, thesisFilter } = request;
     // May end another subscription, and with it the one to all theses.
-    const refused = this.#limits.makeRoom(request, client, { copies: equal.length, nowMs });
-    if (refused !== undefined) return refused;
+    const rejectedByNode = this.#limits.makeRoom(request, client, { copies: equal.length, nowMs });
+    if (rejectedByNode !== undefined) return rejectedByNode;
     const subscription = thesisFilter === undefined
       ? new HubSubscription(request, client)
       : this.#filtered(request, client, thesisFilter);
@@ -118,7 +118,7 @@ export class SubscriptionTable {
   }
 
   /** Requests a subscription from the node, unless it is already requested or granted. */
-  ask({ atNode }: HubSubscription, nowMs: number): void {
+  requestAtNode({ atNode }: HubSubscription, nowMs: number): void {
     if (atNode.state.is === "notRequested") this.calls.subscribe(atNode, nowMs);
   }
 
@@ -140,7 +140,7 @@ export class SubscriptionTable {
 
   /** The connection is open: every subscription is requested again. */
   opened(nowMs: number): void {
-    for (const subscription of this.subscriptions()) this.ask(subscription, nowMs);
+    for (const subscription of this.subscriptions()) this.requestAtNode(subscription, nowMs);
   }
 
   /**
@@ -188,8 +188,9 @@ export class SubscriptionTable {
 
   /** Gives up requests that the node did not answer in time, and repeats those still needed. */
   sweep(nowMs: number): void {
-    for (const late of this.calls.giveUp(nowMs - this.#options.askTimeoutMs)) this.retire(late);
-    for (const subscription of this.subscriptions()) this.ask(subscription, nowMs);
+    const sentBeforeMs = nowMs - this.#options.subscribeTimeoutMs;
+    for (const late of this.calls.giveUp(sentBeforeMs)) this.retire(late);
+    for (const subscription of this.subscriptions()) this.requestAtNode(subscription, nowMs);
     this.calls.endUnknown((id) => this.#byUpstreamId.has(id));
   }
 

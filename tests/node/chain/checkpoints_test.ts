@@ -22,9 +22,9 @@ function startLoop(
       return Promise.resolve(pull(clock));
     },
     seal: (dueMs, lateMs) => seals.push([dueMs, lateMs]),
-    missed: (fromMs, toMs) => missed.push([fromMs, toMs]),
-    clockBehind: (byMs) => behind.push(byMs),
-    clockAhead: (byMs) => ahead.push(byMs),
+    onMissed: (fromMs, toMs) => missed.push([fromMs, toMs]),
+    onClockBehind: (byMs) => behind.push(byMs),
+    onClockAhead: (byMs) => ahead.push(byMs),
   });
   loop.start(lastMs);
   return { clock, loop, seals, missed, behind, ahead, pulls: () => pulls };
@@ -243,9 +243,9 @@ Deno.test("CheckpointLoop: a timer that fires early makes no early checkpoint", 
   const loop = new CheckpointLoop(early, early, {
     pull: () => Promise.resolve(),
     seal: () => void seals.push(clock.now()),
-    missed: () => assert.fail("none is late"),
-    clockBehind: () => assert.fail("the clock was not set"),
-    clockAhead: () => assert.fail("the clock was not set"),
+    onMissed: () => assert.fail("none is late"),
+    onClockBehind: () => assert.fail("the clock was not set"),
+    onClockAhead: () => assert.fail("the clock was not set"),
   });
   loop.start();
   clock.advance(69);

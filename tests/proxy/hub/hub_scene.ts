@@ -9,11 +9,11 @@ import type {
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 
 export const NO_EVENTS: HubEvents = {
-  received() {},
-  sent() {},
-  lagged() {},
-  subscribed() {},
-  refused() {},
+  onReceived() {},
+  onSent() {},
+  onLagged() {},
+  onSubscribed() {},
+  onRefused() {},
   acceptsHead: () => true,
 };
 

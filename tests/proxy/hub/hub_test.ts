@@ -24,10 +24,10 @@ class Scene extends HubScene {
       slowClients,
       events: {
         ...NO_EVENTS,
-        received: () => this.received += 1,
-        subscribed: (total) => this.subscribed = total,
-        lagged: (count) => this.lagged += count,
-        sent: (count) => {
+        onReceived: () => this.received += 1,
+        onSubscribed: (total) => this.subscribed = total,
+        onLagged: (count) => this.lagged += count,
+        onSent: (count) => {
           this.sent += count;
           this.sentReports += 1;
         },
@@ -379,7 +379,7 @@ Deno.test("Hub: when the node closes the socket on a subscribe, only pending sub
   scene.answer({ result: "0x1" });
   await granted;
   const suspects = ["a", "b"].map((topic) => scene.subscribe(scene.client(), topic));
-  scene.hub.upstreamRefused(scene.nowMs);
+  scene.hub.upstreamRejected(scene.nowMs);
   for (const outcome of await Promise.all(suspects)) {
     assert.match(JSON.stringify(outcome), /closed its connection/);
   }
@@ -390,7 +390,7 @@ Deno.test("Hub: when the node closes the socket on a subscribe, only pending sub
   // One of two may have been innocent, so both may be asked for again. Alone, it is remembered.
   void scene.subscribe(scene.client(), "a");
   assert.equal(scene.asked.length, 1);
-  scene.hub.upstreamRefused(scene.nowMs);
+  scene.hub.upstreamRejected(scene.nowMs);
   scene.hub.upstreamOpened(scene.nowMs);
   scene.asked.length = 0;
   assert.match(JSON.stringify(await scene.subscribe(scene.client(), "a")), /closed its connection/);
@@ -433,7 +433,7 @@ Deno.test("Hub: the client gets the node's error, or an error if the node's answ
       subscriptions: 0,
       upstreamIds: 0,
       publicIds: 0,
-      asks: 0,
+      requests: 0,
     });
   }
 });
@@ -448,7 +448,7 @@ Deno.test("Hub: when the node closes the socket, granted and expired subscribes 
   scene.asked.length = 0;
   await scene.leaveUnanswered(1);
   for (let times = 0; times < 3; times += 1) {
-    scene.hub.upstreamRefused(scene.nowMs);
+    scene.hub.upstreamRejected(scene.nowMs);
     scene.asked.length = 0;
     scene.hub.upstreamOpened(scene.nowMs);
     assert.deepEqual(scene.asked.map(({ params }) => params), [["granted"]]);
@@ -465,7 +465,7 @@ Deno.test("Hub: remembers the newest 256 subscribes on which the node closed the
     if (scene.asked.length === 0) {
       return /closed its connection/.test(JSON.stringify(await outcome));
     }
-    scene.hub.upstreamRefused(scene.nowMs);
+    scene.hub.upstreamRejected(scene.nowMs);
     scene.hub.upstreamOpened(scene.nowMs);
     scene.asked.length = 0;
     return false;

@@ -24,7 +24,7 @@ class Crowd extends HubScene {
     super({
       random: seededRandom(1),
       maxSubscriptions: PLACES,
-      events: { ...NO_EVENTS, refused: (limit) => this.refused.push(limit) },
+      events: { ...NO_EVENTS, onRefused: (limit) => this.refused.push(limit) },
     });
   }
 
@@ -119,7 +119,7 @@ class SmallHub extends HubScene {
     super({
       random: seededRandom(1),
       maxSubscriptions,
-      events: { ...NO_EVENTS, refused: (limit) => this.refused.push(limit) },
+      events: { ...NO_EVENTS, onRefused: (limit) => this.refused.push(limit) },
     });
   }
 

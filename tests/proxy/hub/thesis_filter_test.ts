@@ -90,7 +90,7 @@ class Scene extends HubScene<[string, Filter?]> {
 
   /** The node closes the socket because of a request. */
   refuse(): void {
-    this.#reopen(() => this.hub.upstreamRefused(0));
+    this.#reopen(() => this.hub.upstreamRejected(0));
   }
 
   #reopen(close: () => void): void {
@@ -139,8 +139,8 @@ Deno.test("Thesis filters: random clients get the theses that match their filter
     for (const client of clients) scene.hub.disconnect(client);
     scene.answer();
     assert.equal(scene.granted.size, 0);
-    const nothing = { subscriptions: 0, upstreamIds: 0, publicIds: 0, asks: 0 };
-    assert.deepEqual({ ...scene.hub.table.size, asks: 0 }, nothing);
+    const nothing = { subscriptions: 0, upstreamIds: 0, publicIds: 0, requests: 0 };
+    assert.deepEqual({ ...scene.hub.table.size, requests: 0 }, nothing);
   }));
 
 Deno.test("Thesis filters: 1,025 clients with different filters share one subscription at the node", async () => {
