@@ -60,7 +60,7 @@ export interface IntentHandler {
    * Whether a failed receipt says that an earlier transaction, which the store has lost, did what
    * the intent asks for.
    */
-  isDoneBefore?(receipt: Receipt): boolean;
+  wasDoneBefore?(receipt: Receipt): boolean;
   /** Called after each attempt that got no answer. */
   onRetry?(intent: Intent): void;
   /** Called after this process has set a final state. */
@@ -299,7 +299,7 @@ export class Submitter {
     const { guard, handler } = this.#options;
     guard.clocks.agree();
     return await this.#finish(intent, {
-      state: handler.isDoneBefore?.(receipt) ? "committed" : receipt.status,
+      state: handler.wasDoneBefore?.(receipt) ? "committed" : receipt.status,
       receipt: JSON.stringify(receipt),
       failure: receipt.error ?? null,
     });

@@ -17,7 +17,7 @@ import { createRegistry } from "../../lib/http/metrics.ts";
 import { documentedHandler } from "../../lib/http/openapi.ts";
 import { type RunningService, startOrClose, startService } from "../../lib/http/service.ts";
 import { createBridgeApi } from "./api.ts";
-import { Depositor, depositTermsOf, isCreditedBefore, isDepositOnChain } from "./depositor.ts";
+import { Depositor, depositTermsOf, isDepositOnChain, wasCreditedBefore } from "./depositor.ts";
 import { depositLog, logStart } from "./deposit_log.ts";
 import { BridgeMetrics } from "./metrics.ts";
 import { operations } from "./operations.ts";
@@ -139,7 +139,7 @@ function createIntents(
   });
   const handler: IntentHandler = {
     termsOf: (intent) => depositTermsOf(intent, chainId),
-    isDoneBefore: isCreditedBefore,
+    wasDoneBefore: wasCreditedBefore,
     onRetry: () => metrics.retried(),
     onFinishedByUs(intent) {
       metrics.finished(intent);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { MARKETS } from "../../lib/protocol/markets.ts";
 import { Registry } from "prom-client";
 import { createOracleMetrics, registerSourceMetrics } from "../../services/oracle/metrics.ts";
-import { Oracle } from "../../services/oracle/oracle.ts";
+import { PriceOracle } from "../../services/oracle/price_oracle.ts";
 import { PROVIDERS } from "../../services/oracle/providers/mod.ts";
 import { checkReadiness, healthBody, providersBody } from "../../services/oracle/status.ts";
 import { FakeClock } from "../support/fake_clock.ts";
@@ -18,7 +18,7 @@ function setUp(
   const clock = new FakeClock();
   const network = new FakeNetwork();
   const registry = new Registry();
-  const oracle = new Oracle({
+  const oracle = new PriceOracle({
     providers: names.map((name) => ({ provider: PROVIDERS[name], url: PROVIDERS[name].url })),
     markets: MARKETS,
     board: { aggregation: "median", minSources, maxSourceAgeMs },

@@ -108,7 +108,7 @@ Deno.test("Proxy: reconnects to a read node whose chain grows without announced 
       assert.equal(await pass(1, false), 0);
       node.notify(["newHeads"], { number: "0x1" });
       await subscriber.frame(({ method }) => method === "eth_subscription");
-      clock.set(-HOUR_MS);
+      clock.setBy(-HOUR_MS);
       assert.equal(await pass(1, false), 0, "it has announced one, so nobody asks");
       head = 2;
       assert.equal(await pass(1, true), 1);
@@ -200,7 +200,7 @@ Deno.test("Proxy: without the read node, a subscribe fails with -32002 after --s
     await eventually("its end", () => !proxy.nodes.isConnected || undefined);
     const subscriber = client();
     subscriber.ask(call(1, "eth_subscribe", ["newHeads"]));
-    clock.set(-HOUR_MS); // the computer's time plays no part
+    clock.setBy(-HOUR_MS); // the computer's time plays no part
     clock.advance(1_000);
     assert.deepEqual(subscriber.frames, []);
     clock.advance(1_000);
@@ -263,7 +263,7 @@ Deno.test("Proxy: after the clock was set back, bytes that were sent do not coun
       clock.advance(20);
       assert.equal(other.frames.length, 2, "the queues of all are full");
       slow.bufferedBytes = 0;
-      clock.set(-HOUR_MS);
+      clock.setBy(-HOUR_MS);
       clock.advance(20);
       assert.equal(other.frames[2]?.params?.result, "news");
     },
@@ -278,7 +278,7 @@ Deno.test("Proxy: after the clock was set back, a dead read node is asked again 
   await withProxy(async ({ clock, proxy: { nodes: { readNodes } } }) => {
     await eventually("the other one is dead", () => readNodes.isDead(1) || undefined);
     assert(!readNodes.isDue(1));
-    clock.set(-HOUR_MS);
+    clock.setBy(-HOUR_MS);
     clock.advance(10_000);
     assert(readNodes.isDue(1));
   }, { readNodeUrl });

@@ -13,7 +13,7 @@ import {
 } from "../shared/envelopes.ts";
 import { failureText, ProxyError } from "../shared/failures.ts";
 import type { InFlightReads } from "./in_flight_reads.ts";
-import type { MethodKinds } from "./methods.ts";
+import type { MethodKinds } from "./method_kinds.ts";
 import type { NodePort } from "../node/http_pool.ts";
 import { answerForClient, failureForClient, routeOf } from "./read_route.ts";
 import type { ReadNodes } from "../node/read_nodes.ts";
@@ -52,7 +52,7 @@ const OVER_WS_LENGTH_MAX = 16 * 1024;
  * Sends each call of a message to its node and joins the answers in the caller's order.
  *
  * A read comes from `clients/rpc_endpoint.ts` (HTTP) or `clients/ws_client.ts` (WebSocket). It
- * is parsed (`message.ts`), classified (`methods.ts`) and given a node (`read_route.ts`), then goes
+ * is parsed (`message.ts`), classified (`method_kinds.ts`) and given a node (`read_route.ts`), then goes
  * over `read_socket/read_socket.ts`, or over HTTP by `node/read_pool.ts` and `node/http_pool.ts`.
  */
 export class Router {

@@ -17,7 +17,7 @@ import {
   type HubSubscription,
   type SubscribeOutcome,
 } from "./subscriptions.ts";
-import { type NodeFrame, parseNodeFrame, withPublicId } from "./notifications.ts";
+import { type NodeFrame, tryParseNodeFrame, withPublicId } from "./notifications.ts";
 import { filtersOf, NEW_HEADS_KEY, type SubscriptionRequest } from "./subscription_request.ts";
 
 /** Events for metrics and the head watch. */
@@ -159,7 +159,7 @@ export class Hub {
 
   /** Handles an answer or a notification of the node. @returns False if it is malformed. */
   receive(text: string): boolean {
-    const frame = parseNodeFrame(text);
+    const frame = tryParseNodeFrame(text);
     if (frame === undefined) return false;
     this.#options.events.onReceived();
     if (typeof frame.id === "number") this.#onAnswer(frame.id, text);

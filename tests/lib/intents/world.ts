@@ -61,7 +61,7 @@ export class World implements AsyncDisposable {
       transactions: { sign: async () => await this.sign(), requireOwn: () => this.verify() },
       handler: {
         termsOf: () => TERMS,
-        isDoneBefore: (receipt) => this.isDoneBefore(receipt),
+        wasDoneBefore: (receipt) => this.isDoneBefore(receipt),
         onRetry: (intent) => this.#report("retry", intent),
         onFinishedByUs: (intent) => this.#report("final", intent),
         onFinished: ({ state }) => this.ended.push(state),

@@ -7,7 +7,7 @@ import { z } from "zod";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import { MARKETS } from "../../../lib/protocol/markets.ts";
 import { nodeMethods } from "../../../lib/protocol/methods/all.ts";
-import { openRpcDocument } from "../../../services/node/rpc/open_rpc.ts";
+import { createOpenRpcDocument } from "../../../services/node/rpc/open_rpc.ts";
 import { actors } from "../support/actors.ts";
 import { resultOf } from "../../support/http_answers.ts";
 import { withNode } from "../support/running_node.ts";
@@ -15,7 +15,9 @@ import { withNode } from "../support/running_node.ts";
 /** The document of a node without development methods. */
 function nodeDocument() {
   const definitions = Object.entries(nodeMethods);
-  return openRpcDocument(new Map(definitions.map(([name, definition]) => [name, { definition }])));
+  return createOpenRpcDocument(
+    new Map(definitions.map(([name, definition]) => [name, { definition }])),
+  );
 }
 
 /** Compiles the result schema of a method, with the document's named schemas. */
@@ -97,7 +99,7 @@ Deno.test("OpenRPC: a development node's document has the development methods, o
     const [document, onReadPort] = await Promise.all(documents);
     assert.deepEqual(onReadPort, document);
     requireStandard(document);
-    const { methods }: ReturnType<typeof openRpcDocument> = document;
+    const { methods }: ReturnType<typeof createOpenRpcDocument> = document;
     assert.equal(methods.length, nodeDocument().methods.length + DEV_CALLS.length);
     for (const [method, params, names] of DEV_CALLS) {
       const described = methods.find(({ name }) => name === method) ?? assert.fail(method);

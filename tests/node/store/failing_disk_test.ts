@@ -11,8 +11,8 @@ import { BLOCKS_RESERVED } from "../../../services/node/store/chain_records.ts";
 import { Database, StorageError } from "../../../services/node/store/database.ts";
 import { LockFile } from "../../../services/node/store/lock_file.ts";
 import {
+  CHECKPOINTS_PER_SAVE,
   openStorage,
-  SAVE_CHECKPOINTS,
   type Storage,
 } from "../../../services/node/store/storage.ts";
 import { hashKey } from "../../../services/node/store/schema.ts";
@@ -58,7 +58,7 @@ class Node {
 
   /** Checkpoints of a second, with fresh prices. */
   second(price?: bigint): void {
-    for (let made = 0; made < SAVE_CHECKPOINTS; made++) this.checkpoint(price);
+    for (let made = 0; made < CHECKPOINTS_PER_SAVE; made++) this.checkpoint(price);
   }
 
   checkpoint(price?: bigint): void {
@@ -250,7 +250,7 @@ Deno.test("Chain: a settlement whose commit failed is announced after it is stor
     assert.equal(chain.state.ledger.thesis(1)?.status, "open");
     assert.equal(heads.at(-1), chain.head.number);
     disk.failCommits(false);
-    disk.run(2 * SAVE_CHECKPOINTS);
+    disk.run(2 * CHECKPOINTS_PER_SAVE);
     assert.deepEqual(theses.map(({ status }) => status), ["open", "won"]);
     const [first = 0] = heads;
     assert.deepEqual(heads, heads.map((_, index) => first + index), "no block is left out");
@@ -351,7 +351,7 @@ Deno.test("Chain: a change that is stored is announced, even if the lock file ca
     } finally {
       prototype.write = write;
     }
-    disk.run(SAVE_CHECKPOINTS);
+    disk.run(CHECKPOINTS_PER_SAVE);
     disk.deposit(2);
     disk.run(1);
     assert.equal(disk.receipts.length, 2);

@@ -62,7 +62,7 @@ class Scene extends HubScene<[string, Filter?]> {
 
   /** The node answers everything that it was asked. */
   answer(error?: object): void {
-    for (const { id, method, params } of this.asked.splice(0)) {
+    for (const { id, method, params } of this.requests.splice(0)) {
       if (method === "eth_unsubscribe") {
         this.granted.delete(params[0]);
         continue;
@@ -95,7 +95,7 @@ class Scene extends HubScene<[string, Filter?]> {
 
   #reopen(close: () => void): void {
     this.granted.clear();
-    this.asked.length = 0;
+    this.requests.length = 0;
     close();
     this.hub.upstreamOpened(0);
   }

@@ -12,7 +12,7 @@ const HEAD_KEPT_ROUNDS = 30;
 /** Nodes of a chain with a block a second. */
 function scene(count: number) {
   const clock = new FakeClock();
-  clock.set(3_600_000); // a clock for durations does not show the Unix time
+  clock.setBy(3_600_000); // a clock for durations does not show the Unix time
   const moves: [leader: number, reason: string][] = [];
   const changes: [node: number, isOut: boolean][] = [];
   const nodes = new ReadNodes({

@@ -22,7 +22,7 @@ interface PriceOracleOptions {
 }
 
 /** Connects the providers to the price board, and expires prices that are too old. */
-export class Oracle {
+export class PriceOracle {
   readonly board: PriceBoard;
   readonly connections: readonly ProviderConnection[];
   readonly #clock: Clock;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { allMethods } from "../../../lib/protocol/methods/all.ts";
 import type { MethodDefinition } from "../../../lib/protocol/methods/definition.ts";
-import { MethodKinds, subscriptionMethod } from "../../../services/proxy/calls/methods.ts";
+import { MethodKinds, subscriptionMethod } from "../../../services/proxy/calls/method_kinds.ts";
 
 const nodeMethods = Object.entries<MethodDefinition>(allMethods);
 const namesOf = (access: MethodDefinition["access"]) =>
