@@ -38,6 +38,14 @@ export function startNode(
   return startOrClose((cleanup) => startParts(nodeOptions, clock, monotonic, cleanup));
 }
 
+/** One of the node's two ports. */
+interface ListeningPort {
+  name: string;
+  port: number;
+  portFlag: string;
+  isReadOnly: boolean;
+}
+
 async function startParts(
   nodeOptions: NodeOptions,
   clock: Clock,
@@ -52,20 +60,19 @@ async function startParts(
   const nodeClock = clock instanceof ShiftedClock ? clock : new ShiftedClock(clock);
   const storage = openStorage(settings, dataDir, nodeClock);
   let started: CoreNode | undefined;
+  // Also if the node cannot be created.
   cleanup.defer(() => storage.close(started?.chain.head));
   const node = started = new CoreNode(settings, storage, nodeClock, monotonic);
   const cors = new Cors(corsOrigins);
   const services: RunningService[] = [];
   cleanup.defer(async () => void await Promise.all(services.map((service) => service.stop())));
-  const listen = (name: string, port: number, isReadOnly: boolean) => {
+  const listen = ({ isReadOnly, ...own }: ListeningPort) => {
     const app = createNodeApi(node.dispatcher, isReadOnly, corsOrigins);
     app.get("/ready", () => node.readiness());
     const service = startService({
-      name,
+      ...own,
       host,
       allowedHosts,
-      port,
-      portFlag: isReadOnly ? "--read-port" : "--port",
       app,
       health: () => node.health(),
       registry: node.metrics.registry,
@@ -79,8 +86,9 @@ async function startParts(
     services.push(service);
     return service.url;
   };
-  const url = listen("node", port, false);
-  const readUrl = listen("read-node", readPort, true);
+  const url = listen({ name: "node", port, portFlag: "--port", isReadOnly: false });
+  const read = { name: "read-node", port: readPort, portFlag: "--read-port", isReadOnly: true };
+  const readUrl = listen(read);
   cleanup.defer(() => node.stop());
   node.start();
   let stopping: Promise<void> | undefined;

@@ -149,7 +149,7 @@ export class Hub {
 
   /** The node closed the connection because of what it was sent. */
   upstreamRejected(nowMs: number): void {
-    for (const suspect of this.table.refused(nowMs)) {
+    for (const suspect of this.table.rejectedByNode(nowMs)) {
       for (const subscription of [...suspect.withFiltered()]) {
         this.#answerWaiters(subscription, REFUSAL_ERRORS.socket_closed);
         this.table.retire(subscription);

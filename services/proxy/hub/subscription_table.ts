@@ -82,8 +82,8 @@ export class SubscriptionTable {
     if (shared !== undefined) return shared;
     const { key, thesisFilter } = request;
     // May end another subscription, and with it the one to all theses.
-    const rejectedByNode = this.#limits.makeRoom(request, client, { copies: equal.length, nowMs });
-    if (rejectedByNode !== undefined) return rejectedByNode;
+    const refused = this.#limits.makeRoom(request, client, { copies: equal.length, nowMs });
+    if (refused !== undefined) return refused;
     const subscription = thesisFilter === undefined
       ? new HubSubscription(request, client)
       : this.#filtered(request, client, thesisFilter);
@@ -149,7 +149,7 @@ export class SubscriptionTable {
    * @returns Subscriptions that are not requested again: the node had never granted them, and they
    *   were requested when it closed the connection.
    */
-  refused(nowMs: number): HubSubscription[] {
+  rejectedByNode(nowMs: number): HubSubscription[] {
     const suspects = this.calls.neverGranted;
     const [only] = suspects;
     // If there are several, it is unknown which one is the cause: clients may subscribe again.

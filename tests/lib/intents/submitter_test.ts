@@ -209,7 +209,7 @@ Deno.test("Submitter: verifies intents from the store before sending, but not ne
 Deno.test("Submitter: an intent that was done before is committed, with the receipt's reason", () =>
   withWorld(async (world) => {
     const error = { code: "DEPOSIT_ALREADY_PROCESSED" as const, message: "Used before" };
-    world.isDoneBefore = (receipt) => receipt.error?.code === error.code;
+    world.wasDoneBefore = (receipt) => receipt.error?.code === error.code;
     world.node.onSend = (tx) => ({ ...world.node.commit(tx), status: "failed", error });
     const { state, failure } = await world.submitter.submit(await world.record());
     assert.deepEqual([state, failure], ["committed", error]);

@@ -358,7 +358,7 @@ const NEW_HEADS = { namespace: "eth", paramsText: '["newHeads"]', key: NEW_HEADS
 
 Deno.test("Hub: a subscribe over the limit is refused without reaching the node", async () => {
   const refused: string[] = [];
-  const events = { ...NO_EVENTS, refused: (limit: string) => refused.push(limit) };
+  const events = { ...NO_EVENTS, onRefused: (limit: string) => refused.push(limit) };
   const scene = new NodeScene({ maxSubscriptions: 2, events });
   scene.hub.subscribe(scene.client(), NEW_HEADS, 0, () => {});
   scene.answer({ result: "0x0" }); // a feed without parameters is not counted

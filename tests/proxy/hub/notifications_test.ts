@@ -67,7 +67,7 @@ Deno.test("FrameJoiner: equal lists share the bytes", () => {
   assert.deepEqual(received(new FrameJoiner().join([])), []);
 });
 
-Deno.test("parseNodeFrame: undefined unless the text is a JSON object", () => {
+Deno.test("tryParseNodeFrame: undefined unless the text is a JSON object", () => {
   assert.deepEqual(tryParseNodeFrame('{"id":1}'), { id: 1 });
   for (const text of ["", "no JSON", "7", "null", '"text"']) {
     assert.equal(tryParseNodeFrame(text), undefined, text);
