@@ -210,7 +210,9 @@ export class CoreNode {
 
   #reportMissed(fromMs: number, toMs: number): void {
     this.metrics.checkpointsMissed.inc((toMs - fromMs) / CHECKPOINT_MS);
-    const cause = this.#clockAheadMs === undefined ? "Process was blocked" : "The clock was set";
+    const cause = this.#clockAheadMs === undefined
+      ? "Process was blocked"
+      : "The clock was set forward";
     this.#log.warn("{cause}: missed {missedMs} ms of checkpoints from {from}", {
       cause,
       missedMs: toMs - fromMs,
@@ -226,7 +228,7 @@ export class CoreNode {
     });
     const others = ids.length > named.length ? ` and ${ids.length - named.length} more` : "";
     this.#log.warn(
-      "Theses have ended without all prices: {theses}; rangemaker backfill --thesis <id> fills them in",
+      "Theses have ended with prices missing: {theses}; rangemaker backfill --thesis <id> fills them in",
       { event: "needs_backfill", theses: named.join(", ") + others },
     );
   }

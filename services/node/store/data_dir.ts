@@ -198,7 +198,7 @@ function beginRun(db: Database, lock: LockFile): number {
   return run;
 }
 
-/** SQLite gives its log the mode of the database. */
+/** Creates the file, readable by its owner only. SQLite gives its log the same mode. */
 function createDatabaseFile(dir: string, path: string): void {
   if (statOf(path) !== undefined) return;
   try {

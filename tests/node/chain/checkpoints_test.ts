@@ -109,7 +109,7 @@ Deno.test("Node: with the clock set forward it is degraded and waits; set back, 
         ),
         [
           "The clock was set forward by 3600000 ms: no",
-          "The clock was set: missed 3000 ms of checkpoints",
+          "The clock was set forward: missed 3000 ms of checkpoints",
         ],
       );
     })));
