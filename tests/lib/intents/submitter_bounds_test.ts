@@ -165,7 +165,7 @@ Deno.test("Submitter: a failed receipt is final, with code, message and details 
     assert.deepEqual(await world.store.find("k"), finished);
   }));
 
-Deno.test("Submitter: a node that answers the check of the chain ends its outage, even if signing has to wait", () =>
+Deno.test("Submitter: the node counts as back once it answers the chain check, even if the hedge before signing fails", () =>
   withWorld(async (world) => {
     world.node.onSend = rejectsAsAway;
     await assert.rejects(world.submitter.submit(await world.record()), OutcomeUnknownError);

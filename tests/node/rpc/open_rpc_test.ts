@@ -41,11 +41,11 @@ function requireStandard(document: unknown): void {
   assert(check(document), JSON.stringify(check.errors));
 }
 
-Deno.test("OpenRPC: the document fits the standard's own schema", () => {
+Deno.test("createOpenRpcDocument: the document fits the standard's own schema", () => {
   requireStandard(JSON.parse(JSON.stringify(nodeDocument())));
 });
 
-Deno.test("OpenRPC: the document has every method of the node, each parameter with its name", () => {
+Deno.test("createOpenRpcDocument: the document has every method of the node, each parameter with its name", () => {
   const { methods } = nodeDocument();
   assert.deepEqual(methods.map(({ name }) => name), Object.keys(nodeMethods));
   for (const { name, params } of methods) {
@@ -54,7 +54,7 @@ Deno.test("OpenRPC: the document has every method of the node, each parameter wi
   }
 });
 
-Deno.test("OpenRPC: a node answers each read as described, including rpc.discover", () =>
+Deno.test("createOpenRpcDocument: a node answers each read as described, including rpc.discover", () =>
   withNode(async ({ node }) => {
     const { base, quote } = MARKETS[0]!; // there are three
     const now = Date.now();
@@ -93,7 +93,7 @@ const DEV_CALLS: [method: string, params: unknown[], names: string[]][] = [
   ["core_advance", [{ ms: 1_000 }], ["jump"]],
 ];
 
-Deno.test("OpenRPC: a development node's document has the development methods, on both ports", () =>
+Deno.test("createOpenRpcDocument: a development node's document has the development methods, on both ports", () =>
   withNode(async ({ node }) => {
     const documents = [node.url, node.readUrl].map((url) => resultOf(url, "rpc.discover"));
     const [document, onReadPort] = await Promise.all(documents);

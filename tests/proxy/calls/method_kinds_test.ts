@@ -69,7 +69,7 @@ Deno.test("MethodKinds: a method is cached although callers invented thousands o
   assert.strictEqual(table.kindOf("eth_call"), table.kindOf("eth_call"));
 });
 
-Deno.test("Subscription methods of any namespace are recognised", () => {
+Deno.test("subscriptionMethod: recognises those of any namespace", () => {
   assert.deepEqual(subscriptionMethod("eth_subscribe"), { namespace: "eth", verb: "subscribe" });
   const ended = { namespace: "core", verb: "unsubscribe" };
   assert.deepEqual(subscriptionMethod("core_unsubscribe"), ended);

@@ -438,7 +438,7 @@ Deno.test("Hub: the client gets the node's error, or an error if the node's answ
   }
 });
 
-Deno.test("Hub: when the node closes the socket, granted and expired subscribes do not fail", async () => {
+Deno.test("Hub: a subscription that the node granted once is renewed, however often the node closes the socket", async () => {
   const scene = new NodeScene();
   const client = scene.client();
   const granted = scene.subscribe(client, "granted");
