@@ -116,7 +116,7 @@ function isSpace(code: number): boolean {
   return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
 }
 
-/** The position behind the value that begins at `start`. */
+/** The position just after the value that begins at `start`. */
 function endOfValue(text: string, start: number): number {
   const first = text.charCodeAt(start);
   if (first === QUOTE) return endOfString(text, start);
@@ -144,7 +144,7 @@ function endOfNested(text: string, start: number): number {
   return text.length;
 }
 
-/** The position behind a string that starts at `start`. `indexOf` is fast for long strings. */
+/** The position just after a string that starts at `start`. `indexOf` is fast for long strings. */
 function endOfString(text: string, start: number): number {
   let quote = text.indexOf('"', start + 1);
   while (quote !== -1 && isEscaped(text, quote)) quote = text.indexOf('"', quote + 1);

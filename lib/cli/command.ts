@@ -163,25 +163,8 @@ export function createCommand<T extends OptionTable, L = void>(
     config: configOption,
     ...logging,
   });
-  const start = async (argv: readonly string[], context: ReportingContext): Promise<number> => {
-    const values = parseOptions(definition, options, argv, context.env);
-    if (definition.run === undefined) {
-      const names = listedWithOr(Object.keys(subcommands));
-      throw new UsageError(`Missing command: expected ${names}`);
-    }
-    requireKnownVariables(context.variables(), definition, options);
-    // Code that is loaded later, such as a strategy, must not find secrets in the environment.
-    secretVariables(options).forEach(context.deleteVariable);
-    // Parsed by the logging rows of the table; the generic type hides their types.
-    const { jsonLogs, logLevel } = values as Omit<LoggingOptions, "color">;
-    context.reportsJson = jsonLogs;
-    await configureLogging({ jsonLogs, logLevel, color: context.color });
-    // Without a loader, L is void.
-    const loaded = await definition.load?.() as L;
-    restrictFileAccess(definition.name, options, values);
-    return await definition.run(values, context, loaded);
-  };
-  const run = (argv: readonly string[], program: CommandContext): Promise<number> => {
+  const command = { ...definition, options };
+  const runOrSubcommand = (argv: readonly string[], program: CommandContext): Promise<number> => {
     const context = reportingContext(definition.name, program);
     // Until the options are parsed: they may be what is wrong.
     context.reportsJson = argv.includes("--json-logs") ||
@@ -190,11 +173,35 @@ export function createCommand<T extends OptionTable, L = void>(
       const [first = "-", ...rest] = argv;
       // A command with subcommands takes no other arguments, so any word must be a subcommand.
       const isWord = Object.keys(subcommands).length > 0 && !first.startsWith("-");
-      if (!isWord) return await start(argv, context);
+      if (!isWord) return await parseAndRun<T, L>(command, argv, context);
       return await (await loadCommand(subcommands, first))(rest, program);
     });
   };
-  return Object.assign(run, { definition: { ...definition, options }, subcommands });
+  return Object.assign(runOrSubcommand, { definition: command, subcommands });
+}
+
+async function parseAndRun<T extends OptionTable, L>(
+  command: Command<T & typeof loggingOptions, L>,
+  argv: readonly string[],
+  context: ReportingContext,
+): Promise<number> {
+  const { name, options, subcommands = {} } = command;
+  const values = parseOptions(command, options, argv, context.env);
+  if (command.run === undefined) {
+    const names = listedWithOr(Object.keys(subcommands));
+    throw new UsageError(`Missing command: expected ${names}`);
+  }
+  requireKnownVariables(context.variables(), command, options);
+  // Code that is loaded later, such as a strategy, must not find secrets in the environment.
+  secretVariables(options).forEach(context.deleteVariable);
+  // Parsed by the logging rows of the table; the generic type hides their types.
+  const { jsonLogs, logLevel } = values as Omit<LoggingOptions, "color">;
+  context.reportsJson = jsonLogs;
+  await configureLogging({ jsonLogs, logLevel, color: context.color });
+  // Without a loader, L is void.
+  const loaded = await command.load?.() as L;
+  restrictFileAccess(name, options, values);
+  return await command.run(values, context, loaded);
 }
 
 interface ReportingContext extends CommandContext {
@@ -241,15 +248,11 @@ export async function reportErrors(
       const [what = ""] = thrown.message.split(", run again");
       // Deno opens paths such as /proc and /dev for --allow-all only.
       const [, path] = NEEDS_ALL_ACCESS.exec(thrown.message) ?? [];
-      if (path !== undefined) {
-        context.printError(
-          `Cannot use ${path}: paths of the system, such as those in /proc, /sys and /dev, are closed ` +
-            "to this program; choose another path",
-        );
-        return ExitCode.failed;
-      }
       context.printError(
-        `${what}, which this process lacks: use another file or address, or deno task ${name}`,
+        path === undefined
+          ? `${what}, which this process lacks: use another file or address, or deno task ${name}`
+          : `Cannot use ${path}: paths of the system, such as those in /proc, /sys and /dev, are closed ` +
+            "to this program; choose another path",
       );
       return ExitCode.failed;
     }

@@ -65,7 +65,7 @@ export function acceptJson(
     requireJson(c.req.raw.headers);
     const bytes = announcedBytes(c.req.raw.headers);
     // Hono reads a chunked body itself.
-    if (bytes === undefined) return await readingBody(() => limit(c, next));
+    if (bytes === undefined) return await withBodyErrors(() => limit(c, next));
     // Hono would open the body as a stream first, which makes reading it slower.
     return bytes > BODY_BYTES_MAX ? refuse() : await next();
   };
@@ -97,7 +97,7 @@ function announcedBytes(headers: Headers): number | undefined {
  *
  * @throws {RangemakerError} `INVALID_REQUEST` if the body cannot be read.
  */
-export async function readingBody<T>(read: () => Promise<T>): Promise<T> {
+export async function withBodyErrors<T>(read: () => Promise<T>): Promise<T> {
   try {
     return await read();
   } catch (cause) {
@@ -115,7 +115,7 @@ export async function readBody<S extends z.core.$ZodType>(
   c: Context,
   schema: S,
 ): Promise<z.output<S>> {
-  const text = await readingBody(() => c.req.text());
+  const text = await withBodyErrors(() => c.req.text());
   let value: unknown;
   try {
     value = JSON.parse(text);

@@ -49,13 +49,13 @@ interface ServiceDefinition {
  * @param start Adds each opened part to the stack, which the returned service closes when it stops.
  */
 export async function startOrClose<T>(
-  start: (opened: AsyncDisposableStack) => Promise<T>,
+  start: (cleanup: AsyncDisposableStack) => Promise<T>,
 ): Promise<T> {
-  const opened = new AsyncDisposableStack();
+  const cleanup = new AsyncDisposableStack();
   try {
-    return await start(opened);
+    return await start(cleanup);
   } catch (thrown) {
-    await opened.disposeAsync();
+    await cleanup.disposeAsync();
     throw thrown;
   }
 }

@@ -35,7 +35,7 @@ import { timestampOf, type TransactionBuilder, type TransactionTerms } from "./t
 const CLOCK_SKEW_MS = 10_000;
 
 /** A transaction signed longer ago than this, or this far in the future, is signed again. */
-const RESIGN_AFTER_MS = TIMESTAMP_DRIFT_MAX_MS - CLOCK_SKEW_MS;
+const SIGN_AGAIN_AFTER_MS = TIMESTAMP_DRIFT_MAX_MS - CLOCK_SKEW_MS;
 
 /** The node's reason to refuse a transaction because of its timestamp alone. */
 const refusedTimestampSchema = z.object({ code: z.literal("TIMESTAMP_OUT_OF_RANGE") });
@@ -60,7 +60,7 @@ export interface IntentHandler {
    * Whether a failed receipt says that an earlier transaction, which the store has lost, did what
    * the intent asks for.
    */
-  isDoneBefore?(receipt: Receipt): boolean;
+  wasDoneBefore?(receipt: Receipt): boolean;
   /** Called after each attempt that got no answer. */
   onRetry?(intent: Intent): void;
   /** Called after this process has set a final state. */
@@ -259,17 +259,17 @@ export class Submitter {
       case "missing":
         return await this.#failIfTooLate(intent);
       case "refused":
-        return await this.#resignOrFail(intent, answer.error);
+        return await this.#signAgainOrFail(intent, answer.error);
       case "unknown":
         throw new OutcomeUnknownError(transactionOf(intent).txHash, answer.cause);
     }
   }
 
   /** Signs a refused transaction again if its time is the reason; otherwise fails its intent. */
-  async #resignOrFail(intent: Intent, error: RpcError): Promise<Intent> {
+  async #signAgainOrFail(intent: Intent, error: RpcError): Promise<Intent> {
     const { text, txHash } = transactionOf(intent);
     const offMs = Math.abs(this.#options.clock.now() - timestampOf(text));
-    if (offMs > RESIGN_AFTER_MS) {
+    if (offMs > SIGN_AGAIN_AFTER_MS) {
       // The new transaction has the present time, so this happens once.
       const renewed = await this.#sign(intent);
       return isFinal(renewed.state) ? renewed : await this.#send(renewed);
@@ -299,7 +299,7 @@ export class Submitter {
     const { guard, handler } = this.#options;
     guard.clocks.agree();
     return await this.#finish(intent, {
-      state: handler.isDoneBefore?.(receipt) ? "committed" : receipt.status,
+      state: handler.wasDoneBefore?.(receipt) ? "committed" : receipt.status,
       receipt: JSON.stringify(receipt),
       failure: receipt.error ?? null,
     });

@@ -60,7 +60,7 @@ export interface HistoryQuery {
 }
 
 /** Address of a core node, and how long to wait for it. */
-interface CoreClientOptions {
+interface CoreReaderOptions {
   /** HTTP JSON-RPC URL. */
   url: string;
   timeoutMs?: number;
@@ -78,7 +78,7 @@ export class CoreReader {
   readonly #timeoutMs: number;
   #lastId = 0;
 
-  constructor(options: CoreClientOptions) {
+  constructor(options: CoreReaderOptions) {
     this.url = options.url;
     this.#timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
   }

@@ -6,7 +6,7 @@ import type { Backoff } from "../timing/backoff.ts";
 import { PollingLoop } from "../timing/polling_loop.ts";
 import { ReconnectingSocket, type SocketLike } from "./reconnecting_socket.ts";
 
-/** One thing to subscribe to; made by {@link subscription}. */
+/** One thing to subscribe to; made by {@link createSubscription}. */
 interface RpcSubscription {
   /** Parameters of `eth_subscribe`, such as `["theses", { user }]`. */
   readonly params: readonly unknown[];

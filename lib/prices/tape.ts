@@ -61,7 +61,7 @@ export function parseTape(text: string): TapeRow[] {
   }
   const rows: TapeRow[] = [];
   for (const [index, line] of lines.entries()) {
-    const row = parseRow(line);
+    const row = tryParseRow(line);
     const before = rows.at(-1);
     const isLater = row === undefined || before === undefined || row.timeMs >= before.timeMs;
     if (row === undefined || !isLater) {
@@ -82,7 +82,7 @@ export function parseTape(text: string): TapeRow[] {
 
 const ROW_PATTERN = /^(\d{1,15}),\d{1,20},(buy|sell),([^,]+),(\d{1,30}(?:\.\d{1,30})?)$/;
 
-function parseRow(line: string): TapeRow | undefined {
+function tryParseRow(line: string): TapeRow | undefined {
   const [, time, side, digits = "", amount = ""] = ROW_PATTERN.exec(line) ?? [];
   const price = parsePrice(digits);
   if (price === undefined) return undefined;

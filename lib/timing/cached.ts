@@ -4,8 +4,8 @@ import type { Clock } from "../clock.ts";
 export type Cached<T> = (() => Promise<T>) & { clear(): void };
 
 /**
- * Caches a result, failures included, until its request began `forMs` ago. Callers share a pending
- * request however long it takes: only then is a result older than `forMs`.
+ * Caches a result or a failure for `forMs`, counted from when its request began. Callers share a
+ * pending request however long it takes: only then is a result older than `forMs`.
  */
 export function createCachedCall<T>(
   load: () => Promise<T>,

@@ -59,7 +59,7 @@ export function decodePayload(text: string): DepositPayload {
  * Whether an earlier transaction has credited a deposit: its external hash is computed from user,
  * amount and nonce, so it was the same deposit.
  */
-export function isCreditedBefore({ error }: Receipt): boolean {
+export function wasCreditedBefore({ error }: Receipt): boolean {
   return error?.code === "DEPOSIT_ALREADY_PROCESSED";
 }
 
@@ -81,7 +81,7 @@ export async function isDepositOnChain(
   const { text } = await transactions.sign(depositTermsOf(intent, chainId));
   const receipt = await node.simulateTransactionText(text);
   if (receipt.status === "committed") return false;
-  if (isCreditedBefore(receipt)) return true;
+  if (wasCreditedBefore(receipt)) return true;
   const { code = "TRANSACTION_FAILED", message = "no reason given" } = receipt.error ?? {};
   throw new RangemakerError(
     code,

@@ -17,7 +17,7 @@ import { createRegistry } from "../../lib/http/metrics.ts";
 import { documentedHandler } from "../../lib/http/openapi.ts";
 import { type RunningService, startOrClose, startService } from "../../lib/http/service.ts";
 import { createBridgeApi } from "./api.ts";
-import { Depositor, depositTermsOf, isCreditedBefore, isDepositOnChain } from "./depositor.ts";
+import { Depositor, depositTermsOf, isDepositOnChain, wasCreditedBefore } from "./depositor.ts";
 import { depositLog, logStart } from "./deposit_log.ts";
 import { BridgeMetrics } from "./metrics.ts";
 import { operations } from "./operations.ts";
@@ -37,13 +37,13 @@ export function startBridge(
   options: BridgeOptions,
   clock: Clock = systemClock,
 ): Promise<RunningService> {
-  return startOrClose((opened) => startParts(options, clock, opened));
+  return startOrClose((cleanup) => startParts(options, clock, cleanup));
 }
 
 async function startParts(
   options: BridgeOptions,
   clock: Clock,
-  opened: AsyncDisposableStack,
+  cleanup: AsyncDisposableStack,
 ): Promise<RunningService> {
   const { chainId } = options;
   const rpcUrl = redactUrls(options.rpcUrl);
@@ -61,12 +61,12 @@ async function startParts(
     clock,
   });
   const { store, shortTimeoutNode: node, transactions } = resources;
-  opened.defer(() => store.close());
+  cleanup.defer(() => store.close());
   const metrics = new BridgeMetrics(registry, () => store.countUnfinished());
   const intents = createIntents(options, resources, metrics, registry);
-  opened.defer(() => intents.stop());
+  cleanup.defer(() => intents.stop());
   const limiter = new RequestLimiter(options, registry);
-  opened.defer(() => limiter.stop());
+  cleanup.defer(() => limiter.stop());
   const readiness = new BridgeReadiness(clock, {
     node,
     problem: intents.problem,
@@ -74,7 +74,7 @@ async function startParts(
     chainId,
     onPermission: (isRelayer) => metrics.setRelayerPermitted(isRelayer),
   });
-  opened.defer(() => readiness.stop());
+  cleanup.defer(() => readiness.stop());
   const depositor = new Depositor({
     intents,
     permissionProblem: () => readiness.permissionProblem(),
@@ -103,7 +103,7 @@ async function startParts(
     health: healthRoute(intents, node, bridge, clock),
     registry,
     drain: intents.stopSubmitting,
-    close: () => opened.disposeAsync(),
+    close: () => cleanup.disposeAsync(),
   });
   intents.start();
   readiness.start();
@@ -111,7 +111,8 @@ async function startParts(
     readiness.check(),
     node.getAccount(bridge).catch(() => undefined), // the readiness has the reason
   ]).then(([{ problems }, account]) => logStart(options, bridge, account, problems));
-  opened.defer(() => report); // a stop waits until the start is logged
+  // A stop waits until the start is logged.
+  cleanup.defer(() => report);
   return service;
 }
 
@@ -152,7 +153,7 @@ function createIntents(
   });
   const handler: IntentHandler = {
     termsOf: (intent) => depositTermsOf(intent, chainId),
-    isDoneBefore: isCreditedBefore,
+    wasDoneBefore: wasCreditedBefore,
     onRetry: () => metrics.countRetry(),
     onFinishedByUs(intent) {
       metrics.countFinished(intent);

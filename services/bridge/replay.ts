@@ -3,7 +3,7 @@ import { createRepairCommand } from "../../lib/intents/repair_command.ts";
 import { RangemakerError } from "../../lib/errors.ts";
 import { isFinal } from "../../lib/intents/intent.ts";
 import { usdcText } from "../../lib/protocol/price.ts";
-import { decodePayload, depositTermsOf, isCreditedBefore, isDepositOnChain } from "./depositor.ts";
+import { decodePayload, depositTermsOf, isDepositOnChain, wasCreditedBefore } from "./depositor.ts";
 import { options } from "./options.ts";
 
 /**
@@ -39,7 +39,7 @@ export const run = createRepairCommand({
     }
     const transaction = await transactions.sign(depositTermsOf(intent, chainId));
     const receipt = await node.sendTransactionText(transaction.text);
-    if (isCreditedBefore(receipt)) return "present";
+    if (wasCreditedBefore(receipt)) return "present";
     const { status: state, error } = receipt;
     if (state === "failed") throw new RangemakerError(`${error?.code}`, `${error?.message}`);
     return {

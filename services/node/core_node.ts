@@ -93,9 +93,9 @@ export class CoreNode {
         return this.#queue.pausedDuring(() => this.#oracle.poll());
       },
       seal: (dueMs, lateMs) => this.#seal(dueMs, lateMs),
-      missed: (fromMs, toMs) => this.#reportMissed(fromMs, toMs),
-      clockBehind: (byMs) => this.#clockBehind(byMs),
-      clockAhead: (byMs) => this.#clockAhead(byMs),
+      onMissed: (fromMs, toMs) => this.#reportMissed(fromMs, toMs),
+      onClockBehind: (byMs) => this.#onClockBehind(byMs),
+      onClockAhead: (byMs) => this.#onClockAhead(byMs),
     });
     const isWritable = () => storage.records.commits.failure === undefined;
     this.dispatcher = new Dispatcher({
@@ -105,7 +105,7 @@ export class CoreNode {
       ),
       observe: (method, outcome) => this.metrics.calls.inc({ method, outcome }),
       queue: this.#queue,
-      beforeAnswer: () => storage.records.commits.committed(),
+      beforeAnswer: () => storage.records.commits.whenCommitted(),
     });
     this.clients = new Clients({
       dispatcher: this.dispatcher,
@@ -188,7 +188,7 @@ export class CoreNode {
   }
 
   /** Logged once: there is no checkpoint until the clock has passed the newest block. */
-  #clockBehind(byMs: number): void {
+  #onClockBehind(byMs: number): void {
     this.chain.oraclePrices.clamp(this.#clock.now());
     if (!this.#clockBehindLog.begins()) return;
     this.#log.warn(
@@ -198,7 +198,7 @@ export class CoreNode {
   }
 
   /** Logged once. The next log line reports the missed checkpoints. */
-  #clockAhead(byMs: number): void {
+  #onClockAhead(byMs: number): void {
     if (this.#clockAheadMs === undefined) {
       this.#log.warn(
         "The clock was set forward by {byMs} ms: no block, bet or settlement until it is set back or {waitMs} ms have passed",
@@ -210,7 +210,9 @@ export class CoreNode {
 
   #reportMissed(fromMs: number, toMs: number): void {
     this.metrics.checkpointsMissed.inc((toMs - fromMs) / CHECKPOINT_MS);
-    const cause = this.#clockAheadMs === undefined ? "Process was blocked" : "The clock was set";
+    const cause = this.#clockAheadMs === undefined
+      ? "Process was blocked"
+      : "The clock was set forward";
     this.#log.warn("{cause}: missed {missedMs} ms of checkpoints from {from}", {
       cause,
       missedMs: toMs - fromMs,
@@ -226,7 +228,7 @@ export class CoreNode {
     });
     const others = ids.length > named.length ? ` and ${ids.length - named.length} more` : "";
     this.#log.warn(
-      "Theses have ended without all prices: {theses}; rangemaker backfill --thesis <id> fills them in",
+      "Theses have ended with prices missing: {theses}; rangemaker backfill --thesis <id> fills them in",
       { event: "needs_backfill", theses: named.join(", ") + others },
     );
   }

@@ -35,14 +35,22 @@ export function startNode(
   clock: Clock = systemClock,
   monotonic: Clock = monotonicClock,
 ): Promise<RunningNode> {
-  return startOrClose((opened) => startParts(nodeOptions, clock, monotonic, opened));
+  return startOrClose((cleanup) => startParts(nodeOptions, clock, monotonic, cleanup));
+}
+
+/** One of the node's two ports. */
+interface ListeningPort {
+  name: string;
+  port: number;
+  portFlag: string;
+  isReadOnly: boolean;
 }
 
 async function startParts(
   nodeOptions: NodeOptions,
   clock: Clock,
   monotonic: Clock,
-  opened: AsyncDisposableStack,
+  cleanup: AsyncDisposableStack,
 ): Promise<RunningNode> {
   const settings = resolveSettings(nodeOptions, await readMarkets(nodeOptions.markets));
   const { host, port, readPort, allowedHosts, corsOrigins = [] } = settings;
@@ -52,20 +60,19 @@ async function startParts(
   const nodeClock = clock instanceof ShiftedClock ? clock : new ShiftedClock(clock);
   const storage = openStorage(settings, dataDir, nodeClock);
   let started: CoreNode | undefined;
-  opened.defer(() => storage.close(started?.chain.head));
+  // Also if the node cannot be created.
+  cleanup.defer(() => storage.close(started?.chain.head));
   const node = started = new CoreNode(settings, storage, nodeClock, monotonic);
   const cors = new Cors(corsOrigins);
   const services: RunningService[] = [];
-  opened.defer(async () => void await Promise.all(services.map((service) => service.stop())));
-  const listen = (name: string, port: number, isReadOnly: boolean) => {
+  cleanup.defer(async () => void await Promise.all(services.map((service) => service.stop())));
+  const listen = ({ isReadOnly, ...own }: ListeningPort) => {
     const app = createNodeApi(node.dispatcher, isReadOnly, corsOrigins);
     app.get("/ready", () => node.readiness());
     const service = startService({
-      name,
+      ...own,
       host,
       allowedHosts,
-      port,
-      portFlag: isReadOnly ? "--read-port" : "--port",
       app,
       health: () => node.health(),
       registry: node.metrics.registry,
@@ -79,12 +86,13 @@ async function startParts(
     services.push(service);
     return service.url;
   };
-  const url = listen("node", port, false);
-  const readUrl = listen("read-node", readPort, true);
-  opened.defer(() => node.stop());
+  const url = listen({ name: "node", port, portFlag: "--port", isReadOnly: false });
+  const read = { name: "read-node", port: readPort, portFlag: "--read-port", isReadOnly: true };
+  const readUrl = listen(read);
+  cleanup.defer(() => node.stop());
   node.start();
   let stopping: Promise<void> | undefined;
-  const stop = () => stopping ??= opened.disposeAsync();
+  const stop = () => stopping ??= cleanup.disposeAsync();
   const urls = { url, wsUrl: webSocketUrlOf(url), readUrl, readWsUrl: webSocketUrlOf(readUrl) };
   return { ...urls, stop, [Symbol.asyncDispose]: stop };
 }

@@ -23,7 +23,7 @@ export interface PriceRules {
   minSources: number;
   /** A source confirmed longer ago than this is not fresh, in milliseconds. */
   maxSourceAgeMs: number;
-  /** Called when a price is withheld, because only one source has made its jump. */
+  /** Called when a price is withheld, see {@link AggregatePrice.isWithheld}. */
   onWithheld?: (symbol: string, price: bigint, sources: readonly ProviderName[]) => void;
 }
 
@@ -74,7 +74,7 @@ export class AggregatePrice {
     return this.#entry;
   }
 
-  /** Whether there is no price because only one source has made its jump. */
+  /** Whether there is no price because it jumped while sources are missing: see {@link JumpGuard}. */
   get isWithheld(): boolean {
     return this.#isWithheld;
   }

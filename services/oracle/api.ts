@@ -5,11 +5,11 @@ import { documentedHandler, jsonHandler, serveDocument } from "../../lib/http/op
 import type { OracleMetrics } from "./metrics.ts";
 import { readyHandler } from "../../lib/http/readiness.ts";
 import { description, operations } from "./operations.ts";
-import type { Oracle } from "./oracle.ts";
+import type { PriceOracle } from "./price_oracle.ts";
 import { checkReadiness, healthBody, providersBody } from "./status.ts";
 
 interface OracleApiOptions {
-  oracle: Oracle;
+  oracle: PriceOracle;
   clock: Clock;
   metrics: OracleMetrics;
   startedAtMs: number;

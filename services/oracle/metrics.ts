@@ -85,7 +85,7 @@ export function registerSourceMetrics(
   );
   scrapedGauges(
     "oracle_price_withheld",
-    "1 while a market has no price because only one source has made its jump, otherwise 0.",
+    "1 while a price is withheld: it jumped while sources are missing, and no second one confirms it.",
     ["pair"],
     () => symbols.map((pair) => [{ pair }, Number(board.isWithheld(pair))]),
   );

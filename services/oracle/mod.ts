@@ -13,7 +13,7 @@ import {
   type OracleOptions,
   requireSources,
 } from "./options.ts";
-import { Oracle } from "./oracle.ts";
+import { PriceOracle } from "./price_oracle.ts";
 
 export { MIN_SOURCES_SAFE, options, type OracleOptions };
 
@@ -33,7 +33,7 @@ export async function startOracle(options: OracleOptions): Promise<RunningServic
   const startedAtMs = clock.now();
   const registry = createRegistry();
   const metrics = createOracleMetrics(registry);
-  const oracle = new Oracle({
+  const oracle = new PriceOracle({
     providers: endpoints(options),
     markets: markets.list,
     board: { aggregation, minSources, maxSourceAgeMs },

@@ -45,7 +45,7 @@ export class PriceBoard {
     return this.#bySymbol.get(symbol)?.sources ?? [];
   }
 
-  /** Whether a market has no price because only one source has made its jump. */
+  /** Whether a market has no price because it jumped while sources are missing. */
   isWithheld(symbol: string): boolean {
     return this.#bySymbol.get(symbol)?.isWithheld ?? false;
   }

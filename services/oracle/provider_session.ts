@@ -34,7 +34,7 @@ export interface SessionHandlers {
   onFrameDropped?(reason: DropReason): void;
 }
 
-interface SessionOptions {
+interface ProviderSessionOptions {
   provider: Provider;
   markets: readonly Market[];
   clock: Clock;
@@ -63,7 +63,7 @@ const SILENCES_MAX = 3;
  * remedy, which its owner applies.
  */
 export class ProviderSession {
-  readonly #options: SessionOptions;
+  readonly #options: ProviderSessionOptions;
   readonly #streams: Map<string, MarketStream>;
   readonly #timers: Timers;
   /** When the connection opened, Unix milliseconds. */
@@ -73,7 +73,7 @@ export class ProviderSession {
   #hasEnded = false;
   #refusedFor: string | undefined;
 
-  constructor(options: SessionOptions) {
+  constructor(options: ProviderSessionOptions) {
     this.#options = options;
     const { provider, markets, clock } = options;
     this.#timers = new Timers(clock);

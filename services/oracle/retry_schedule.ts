@@ -48,10 +48,10 @@ export class RetrySchedule {
 
   /** Counts an event for the next wait and for the exchange's limit. */
   count(event: LimitedEvent): void {
-    const { of, refillMs } = this.#rule.limit;
+    const { limit } = this.#rule;
     const nowMs = this.#clock.now();
     if (event === "connections") this.#attemptAtMs = nowMs;
-    if (event === of) this.#fullAtMs = Math.max(this.#fullAtMs, nowMs) + refillMs;
+    if (event === limit.event) this.#fullAtMs = Math.max(this.#fullAtMs, nowMs) + limit.refillMs;
   }
 
   /** Returns to the first wait, because the exchange works. The limit stays in force. */

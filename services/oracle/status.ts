@@ -4,7 +4,7 @@ import { findProblems } from "../../lib/http/readiness.ts";
 import { EXCHANGE_OF, PROVIDER_NAMES } from "../../lib/protocol/providers.ts";
 import { described, timestampSchema, uint64Schema } from "../../lib/protocol/scalars.ts";
 import { deviations, OUTLIER_BASIS_POINTS } from "./aggregation.ts";
-import type { Oracle } from "./oracle.ts";
+import type { PriceOracle } from "./price_oracle.ts";
 import type { PriceBoard } from "./price_board.ts";
 import type { ProviderConnection } from "./provider_connection.ts";
 
@@ -110,7 +110,7 @@ function pairSource(board: PriceBoard, symbol: string): z.input<typeof pairSourc
 }
 
 export function providersBody(
-  { board, connections }: Oracle,
+  { board, connections }: PriceOracle,
   clock: Clock,
 ): z.input<typeof providersSchema> {
   return {
@@ -123,7 +123,7 @@ export function providersBody(
 
 /** The body of `GET /health`: unhealthy without any price, degraded while some market has none. */
 export function healthBody(
-  { board, connections }: Oracle,
+  { board, connections }: PriceOracle,
   clock: Clock,
   startedAtMs: number,
 ): z.input<typeof healthSchema> {
@@ -146,7 +146,7 @@ export function healthBody(
 
 /** The answer of `GET /ready`: the markets without a price, and the providers that have failed. */
 export function checkReadiness(
-  { board, connections }: Oracle,
+  { board, connections }: PriceOracle,
   minSources: number,
 ): Promise<z.output<typeof readinessSchema>> {
   const missing = board.symbols.filter((symbol) => board.entry(symbol) === undefined)

@@ -4,7 +4,7 @@ import { handleErrors, handshakeExpected, sendFailure } from "../../lib/http/jso
 import type { Cors } from "../../lib/http/cors.ts";
 import type { ProxyMetrics } from "./shared/metrics.ts";
 
-interface ApiOptions {
+interface ProxyApiOptions {
   cors: Cors;
   metrics: ProxyMetrics;
   /** The reason why the proxy is not ready; undefined if it is. */
@@ -15,7 +15,7 @@ interface ApiOptions {
  * The routes other than `POST /` and WebSockets (specification, "Endpoints"); `/health` and
  * `/metrics` are common to all services.
  */
-export function createProxyApi({ cors, metrics, notReadyReason }: ApiOptions): Hono {
+export function createProxyApi({ cors, metrics, notReadyReason }: ProxyApiOptions): Hono {
   const app = new Hono();
   app.use(async (c, next) => {
     const startedAtMs = performance.now();

@@ -37,15 +37,15 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
       `--reconnect-initial-ms must not be over --reconnect-max-ms: received ${reconnectInitialMs} and ${reconnectMaxMs}`,
     );
   }
-  return await startOrClose((opened) => start(options, opened));
+  return await startOrClose((cleanup) => start(options, cleanup));
 }
 
-async function start(options: ProxyOptions, opened: AsyncDisposableStack): Promise<RunningProxy> {
+async function start(options: ProxyOptions, cleanup: AsyncDisposableStack): Promise<RunningProxy> {
   const { host, allowedHosts, reusePort, metricsPort } = options;
   const registry = createRegistry();
   const metrics = new ProxyMetrics(registry);
   const core = new ProxyCore(options, metrics);
-  opened.defer(() => core.stop());
+  cleanup.defer(() => core.stop());
   core.start();
   const { nodes, clients, endpoint, cors } = core;
   let isStopping = false;
@@ -64,9 +64,9 @@ async function start(options: ProxyOptions, opened: AsyncDisposableStack): Promi
       portFlag: "--metrics-port",
       allowedHosts,
     });
-  opened.defer(() => metricsListener?.stop());
+  cleanup.defer(() => metricsListener?.stop());
   const wsListener = await listenForWebSockets(options, clients, metrics);
-  opened.defer(() => wsListener?.stop());
+  cleanup.defer(() => wsListener?.stop());
   const service = startService({
     name: "proxy",
     host,
@@ -83,7 +83,7 @@ async function start(options: ProxyOptions, opened: AsyncDisposableStack): Promi
       isStopping = true;
       await clients.closeAll();
     },
-    close: () => opened.disposeAsync(),
+    close: () => cleanup.disposeAsync(),
   });
   const wsUrl = `${webSocketUrlOf(service.url)}/ws`;
   return {

@@ -3,7 +3,7 @@ import { type CallerAddress, callerAddress } from "../../lib/http/caller_address
 import { RequestLimiter } from "../../lib/http/limiter.ts";
 import { AddressCounts, ByteBudget, SHARE_PER_PEER } from "./shared/limits.ts";
 import { InFlightReads } from "./calls/in_flight_reads.ts";
-import { MethodKinds } from "./calls/methods.ts";
+import { MethodKinds } from "./calls/method_kinds.ts";
 import { Router } from "./calls/router.ts";
 import { Cors } from "../../lib/http/cors.ts";
 import { RpcEndpoint } from "./clients/rpc_endpoint.ts";
@@ -47,8 +47,8 @@ export class ProxyCore {
     this.#delivery = new DeliveryLoop(this.hub, clock);
     const router = this.router = new Router({
       methods: new MethodKinds(options.writeMethods, options.httpMethods),
-      nodes: { write: nodes.write, read: nodes.read },
-      plainReads: nodes.plainReads,
+      nodes: { write: nodes.writePool, read: nodes.readPool },
+      plainReads: nodes.plainReadPath,
       readNodes: nodes.readNodes,
       inFlight,
       maxBatch: options.maxBatch,
@@ -95,8 +95,8 @@ export class ProxyCore {
       slowClients: options.slowClients,
       events: {
         ...events,
-        received() {
-          events.received();
+        onReceived() {
+          events.onReceived();
           // A read that follows a notification must not share the answer to an older read.
           inFlight.clear();
         },

@@ -30,12 +30,12 @@ interface UpstreamNodesOptions {
 
 /** The proxy's connections to its nodes: HTTP to each, and sockets to the leading read node. */
 export class UpstreamNodes {
-  readonly write: HttpPool;
-  readonly read: ReadPool;
-  readonly plainReads: Pick<ReadPool, "ask">;
+  readonly writePool: HttpPool;
+  readonly readPool: ReadPool;
+  readonly plainReadPath: Pick<ReadPool, "ask">;
   readonly readNodes: ReadNodes;
   readonly #readSocket: ReadSocket | undefined;
-  readonly #upstream: SubscriptionSocket;
+  readonly #subscriptionSocket: SubscriptionSocket;
   readonly #probeRounds: ProbeRounds;
   readonly #clock: Clock;
   #hub: Hub | undefined;
@@ -45,7 +45,7 @@ export class UpstreamNodes {
     const { urls, wsUrls, names } = readNodeUrls(options);
     const { upstreamTimeoutMs: timeoutMs } = options;
     const http = { timeoutMs, clock, budget, metrics };
-    this.write = new HttpPool({ target: "write", url: new URL(options.writeNodeUrl), ...http });
+    this.writePool = new HttpPool({ target: "write", url: new URL(options.writeNodeUrl), ...http });
     const readNodes = this.readNodes = new ReadNodes({
       names,
       maxLag: options.readNodeMaxLag,
@@ -60,29 +60,29 @@ export class UpstreamNodes {
       },
     });
     registerNodeMetrics(metrics.registry, readNodes);
-    const read = this.read = new ReadPool({ urls, nodes: readNodes, ...http });
+    const read = this.readPool = new ReadPool({ urls, nodes: readNodes, ...http });
     const leader = () => readNodes.leader;
-    this.#upstream = new SubscriptionSocket({
+    this.#subscriptionSocket = new SubscriptionSocket({
       urls: wsUrls,
       leader,
       socket: socketSettings(options, clock),
       metrics,
       events: {
-        opened: (node) => this.#onOpened(node),
-        lost: (node, reason) => this.#onLost(node, reason),
+        onOpened: (node) => this.#onOpened(node),
+        onLost: (node, reason) => this.#onLost(node, reason),
         // A socket that was closed because of a client says nothing about the node.
-        refused: () => this.#hub?.upstreamRefused(clock.now()),
-        leaderChanged: () => this.#hub?.upstreamClosed(),
-        received: (text) => this.#hub?.receive(text) ?? true,
+        onRejected: () => this.#hub?.upstreamRejected(clock.now()),
+        onLeaderChanged: () => this.#hub?.upstreamClosed(),
+        onReceived: (text) => this.#hub?.receive(text) ?? true,
       },
     });
     this.#probeRounds = new ProbeRounds({
       nodes: readNodes,
       clock,
       silenceMs: options.headSilenceMs,
-      followed: () => this.#hub?.followsHeads ? this.#upstream.node : undefined,
+      followedNode: () => this.#hub?.followsHeads ? this.#subscriptionSocket.node : undefined,
       probe: (node) => read.probe(node),
-      drop: (reason) => this.#upstream.connection.drop(reason),
+      drop: (reason) => this.#subscriptionSocket.connection.drop(reason),
     });
     this.#readSocket = options.reads === "http" ? undefined : new ReadSocket({
       names,
@@ -93,7 +93,7 @@ export class UpstreamNodes {
       timeoutMs,
       metrics,
     });
-    this.plainReads = this.#readSocket ?? read;
+    this.plainReadPath = this.#readSocket ?? read;
   }
 
   /** Whether the socket for subscriptions is open, or any read node responds. */
@@ -103,7 +103,7 @@ export class UpstreamNodes {
 
   /** Whether the socket for subscriptions is open. */
   get isConnected(): boolean {
-    return this.#upstream.connection.isConnected;
+    return this.#subscriptionSocket.connection.isConnected;
   }
 
   get hasSeveral(): boolean {
@@ -112,29 +112,29 @@ export class UpstreamNodes {
 
   /** The socket for subscriptions, to the leading read node. */
   get subscriptions(): UpstreamPort {
-    return this.#upstream.connection;
+    return this.#subscriptionSocket.connection;
   }
 
   /** The node announced a block. @returns False to keep it from clients. */
   acceptsHead(block: unknown): boolean {
     const head = headOf(block);
     this.#probeRounds.announced(head);
-    return head === undefined || this.readNodes.onHead(this.#upstream.node, head);
+    return head === undefined || this.readNodes.onHead(this.#subscriptionSocket.node, head);
   }
 
   /** Connects to the nodes. @param hub Gets what the leading read node sends. */
   start(hub: Hub): void {
     this.#hub = hub;
-    this.#upstream.connection.start();
+    this.#subscriptionSocket.connection.start();
     this.#probeRounds.start();
   }
 
   stop(): void {
     this.#readSocket?.stop();
-    this.#upstream.connection.stop();
+    this.#subscriptionSocket.connection.stop();
     this.#probeRounds.stop();
-    this.read.stop();
-    this.write.stop();
+    this.readPool.stop();
+    this.writePool.stop();
   }
 
   #onOpened(node: number): void {
@@ -152,7 +152,7 @@ export class UpstreamNodes {
 
   #onLeaderChanged(node: string, reason: string): void {
     log.warn("Read node {node} is now the leader: {reason}", { node, reason });
-    this.#upstream.followLeader();
+    this.#subscriptionSocket.followLeader();
     this.#readSocket?.followLeader();
   }
 }

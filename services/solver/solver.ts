@@ -42,14 +42,14 @@ export function startSolver(
   options: SolverOptions,
   clock: Clock = systemClock,
 ): Promise<RunningService> {
-  return startOrClose((opened) => startParts(options, clock, opened));
+  return startOrClose((cleanup) => startParts(options, clock, cleanup));
 }
 
-/** Opens what everything else is created from. @param opened Gets each part that must be stopped. */
+/** Opens what everything else is created from. @param cleanup Gets each part that must be stopped. */
 async function openParts(
   options: SolverOptions,
   clock: Clock,
-  opened: AsyncDisposableStack,
+  cleanup: AsyncDisposableStack,
 ): Promise<SolverParts> {
   const registry = createRegistry();
   const markets = await readMarkets(options.markets);
@@ -66,14 +66,14 @@ async function openParts(
     clock,
   });
   const { store, shortTimeoutNode } = resources;
-  opened.defer(() => store.close());
+  cleanup.defer(() => store.close());
 
   const exposure = new ExposureBook(options.maxExposure, decodeBet);
   reportExposure(registry, exposure);
   const account = new OwnAccount(shortTimeoutNode, signer.address, clock);
-  opened.defer(reportAccount(registry, account.read));
+  cleanup.defer(reportAccount(registry, account.read));
   const pricing = await openPricing(options, { ...resources, markets, exposure });
-  opened.defer(() => pricing.stop());
+  cleanup.defer(() => pricing.stop());
   reportCalibration(registry, () => pricing.marketData?.calibration() ?? []);
   return { ...resources, registry, markets, metrics, signer, exposure, account, pricing };
 }
@@ -81,15 +81,15 @@ async function openParts(
 async function startParts(
   options: SolverOptions,
   clock: Clock,
-  opened: AsyncDisposableStack,
+  cleanup: AsyncDisposableStack,
 ): Promise<RunningService> {
   const { dryRun, wsUrl } = options;
-  const parts = await openParts(options, clock, opened);
+  const parts = await openParts(options, clock, cleanup);
   const trading = createTrading(options, parts);
   const { registry, store, exposure, account, pricing } = parts;
   const { intents } = trading;
   const solver = parts.signer.address;
-  opened.defer(() => intents.stop());
+  cleanup.defer(() => intents.stop());
   const follower = createNodeFollower({
     wsUrl,
     chainId: parts.chainId,
@@ -101,9 +101,9 @@ async function startParts(
     reservations: dryRun ? undefined : trading.reservations,
     marketData: pricing.marketData,
   });
-  opened.defer(() => follower.stop());
+  cleanup.defer(() => follower.stop());
   const limiter = new RequestLimiter(options, registry);
-  opened.defer(() => limiter.stop());
+  cleanup.defer(() => limiter.stop());
   const app = createApi(options, parts, trading, limiter);
 
   if (!dryRun) await store.refreshReservations(exposure);
@@ -116,13 +116,14 @@ async function startParts(
     health: healthRoute(intents, solver, dryRun),
     registry,
     drain: intents.stopSubmitting,
-    close: () => opened.disposeAsync(),
+    close: () => cleanup.disposeAsync(),
   });
   if (!dryRun) intents.start();
   follower.start();
   pricing.start();
   const report = logStart(options, account, solver);
-  opened.defer(() => report); // a stop waits until the start is logged
+  // A stop waits until the start is logged.
+  cleanup.defer(() => report);
   return service;
 }
 

@@ -103,14 +103,14 @@ export async function startStack(options: StackOptions): Promise<RunningStack> {
     options.host ?? DEFAULT_HOST,
     options.live ? others : { exchanges, ...others },
   );
-  return await startOrClose(async (opened) => {
-    const consolePart = await startStackConsole(options, opened);
+  return await startOrClose(async (cleanup) => {
+    const consolePart = await startStackConsole(options, cleanup);
     const urls = {
       ...consolePart?.urls,
-      ...await startAll(options, opened, originsOf(consolePart?.urls.console)),
+      ...await startAll(options, cleanup, originsOf(consolePart?.urls.console)),
     };
     await consolePart?.connect(urls);
-    const stop = () => opened.disposeAsync();
+    const stop = () => cleanup.disposeAsync();
     return { urls, stop, [Symbol.asyncDispose]: stop };
   });
 }
@@ -128,12 +128,12 @@ async function requireFiles({ markets, tape, pricing }: StackOptions): Promise<v
 /** Starts the console, which gets the URLs of the services once they run. */
 async function startStackConsole(
   { ports, host = DEFAULT_HOST, allowedHosts, page, markets }: StackOptions,
-  opened: AsyncDisposableStack,
+  cleanup: AsyncDisposableStack,
 ): Promise<{ urls: { console: string }; connect(urls: StackUrls): Promise<void> } | undefined> {
   if (ports.console === undefined) return undefined;
   const common = { host, allowedHosts, markets, port: ports.console, developmentChain: true };
   let config: Awaited<ReturnType<typeof configOf>> | undefined;
-  const { url } = opened.use(
+  const { url } = cleanup.use(
     await startConsole(
       withDefaults(consoleOptions, common),
       page ?? await loadPage(),
@@ -166,7 +166,7 @@ function originsOf(consoleUrl: string | undefined): string[] {
 
 async function startAll(
   options: StackOptions,
-  opened: AsyncDisposableStack,
+  cleanup: AsyncDisposableStack,
   consoleOrigins: string[],
 ): Promise<StackUrls> {
   const { ports, live = false, dataDir, markets, pricing } = options;
@@ -178,7 +178,7 @@ async function startAll(
     dataDir === undefined ? ":memory:" : join(dataDir, `${service}.sqlite`);
   // Node, bridge and solver share one clock that can be moved. Prices still have the real time.
   const clock = new ShiftedClock(systemClock);
-  const { exchanges, oracle } = await startPrices(options, opened, { ...listen, ...readers });
+  const { exchanges, oracle } = await startPrices(options, cleanup, { ...listen, ...readers });
   const nodeValues = withDefaults(nodeOptions, {
     ...listen,
     ...readers,
@@ -191,8 +191,8 @@ async function startAll(
     dev: true,
     ringBufferSize: RING_SLOTS,
   });
-  const node = opened.use(await startNode(nodeValues, clock));
-  const proxy = opened.use(
+  const node = cleanup.use(await startNode(nodeValues, clock));
+  const proxy = cleanup.use(
     await startProxy(withDefaults(proxyOptions, {
       ...listen,
       ...users,
@@ -209,7 +209,7 @@ async function startAll(
     privateKey: new LocalSigner(DEV_ACCOUNTS.relayer.privateKey),
     database: databaseOf("bridge"),
   });
-  const bridge = opened.use(await startBridge(bridgeValues, clock));
+  const bridge = cleanup.use(await startBridge(bridgeValues, clock));
   const solverValues = withDefaults(solverOptions, {
     ...pricing,
     ...listen,
@@ -223,7 +223,7 @@ async function startAll(
     ...(live && { historyUrl: EXCHANGE_HISTORY_URL }),
     database: databaseOf("solver"),
   });
-  const solver = opened.use(await startSolver(solverValues, clock));
+  const solver = cleanup.use(await startSolver(solverValues, clock));
   return {
     ...(exchanges && { exchanges: exchanges.url }),
     oracle: oracle.url,
@@ -239,16 +239,16 @@ async function startAll(
 /** Starts the oracle, and the simulated exchanges unless the prices are live. */
 async function startPrices(
   { ports, seed, tape, live = false, markets }: StackOptions,
-  opened: AsyncDisposableStack,
+  cleanup: AsyncDisposableStack,
   listen: Partial<Pick<OracleOptions, "host" | "allowedHosts" | "corsOrigins">>,
 ) {
   const common = { ...listen, markets };
-  const exchanges = live ? undefined : opened.use(
+  const exchanges = live ? undefined : cleanup.use(
     await startExchanges(
       withDefaults(exchangesOptions, { ...common, port: ports.exchanges, seed, tape }),
     ),
   );
-  const oracle = opened.use(
+  const oracle = cleanup.use(
     await startOracle(withDefaults(oracleOptions, {
       ...common,
       port: ports.oracle,

@@ -140,9 +140,9 @@ async function benchSettlement(where: "memory" | "disk"): Promise<void> {
       storage.afterCheckpoint(chain.checkpoint(dueMs));
       settleRest();
     },
-    missed() {},
-    clockBehind() {},
-    clockAhead() {},
+    onMissed() {},
+    onClockBehind() {},
+    onClockAhead() {},
   });
   let isSettling = false;
   const settleRest = async () => {

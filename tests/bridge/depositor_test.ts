@@ -10,7 +10,7 @@ import { TransactionBuilder } from "../../lib/intents/transactions.ts";
 import { Depositor, depositTermsOf, isDepositOnChain } from "../../services/bridge/depositor.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { COMMITTED } from "../support/intents.ts";
-import { fails } from "../support/scripted_node.ts";
+import { rejectsWith } from "../support/scripted_node.ts";
 import { toWire } from "../../lib/json.ts";
 import { CHAIN_ID, relayer, signedRequest, user } from "./support.ts";
 
@@ -167,10 +167,10 @@ Deno.test("Depositor: on another chain it records nothing, and reports the refus
   withDepositor(async (world) => {
     const { depositor, clock, store, refused } = world;
     const good = request(clock.now() + 1_000, 7n);
-    world.requireChain = fails(new RangemakerError("CHAIN_MISMATCH", "Another chain"));
+    world.requireChain = rejectsWith(new RangemakerError("CHAIN_MISMATCH", "Another chain"));
     await assert.rejects(depositor.deposit(good), { code: "CHAIN_MISMATCH" });
     const mistake = new TypeError("test");
-    world.requireChain = fails(mistake);
+    world.requireChain = rejectsWith(mistake);
     await assert.rejects(depositor.deposit(good), mistake);
     assert.deepEqual(refused, [[7n, "CHAIN_MISMATCH"]]);
     assert.deepEqual(await store.listByUser(good.user, { limit: 9 }), []);

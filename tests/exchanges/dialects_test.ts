@@ -18,7 +18,7 @@ for (const dialect of DIALECTS) {
   const provider = PROVIDERS[dialect.provider];
   const symbol = exchangeSymbol({ symbol: "ETH/USDT" }, dialect.provider);
 
-  Deno.test(`Dialect ${dialect.provider}: the provider reads all of its frames`, () => {
+  Deno.test(`DIALECTS, ${dialect.provider}: the provider reads all of its frames`, () => {
     assert.deepEqual(provider.parse(dialect.trade(symbol, { ...trade, provider: provider.name })), {
       kind: "trades",
       trades: [{
@@ -45,7 +45,7 @@ for (const dialect of DIALECTS) {
     }
   });
 
-  Deno.test(`Dialect ${dialect.provider}: reads the provider's subscribe and ping frames`, () => {
+  Deno.test(`DIALECTS, ${dialect.provider}: reads the provider's subscribe and ping frames`, () => {
     for (const frame of provider.subscribeFrames([symbol])) {
       const read = dialect.read(frame);
       assert(read.kind === "subscribe");
@@ -58,7 +58,7 @@ for (const dialect of DIALECTS) {
     }
   });
 
-  Deno.test(`Dialect ${dialect.provider}: rejects invalid frames`, () => {
+  Deno.test(`DIALECTS, ${dialect.provider}: rejects invalid frames`, () => {
     for (const frame of ["", "{", "null", "[1]", "{}", '{"op":"subscribe","args":[]}']) {
       assert.equal(dialect.read(frame).kind, "invalid", frame);
     }

@@ -12,14 +12,14 @@ import {
 const jsonText = fc.tuple(fc.json({ maxDepth: 4 }), fc.constantFrom(0, 1, 2, "\t", "\r\n "))
   .map(([text, indent]) => JSON.stringify(JSON.parse(text), null, indent));
 
-Deno.test("JSON text: arrayElements returns each element as written", () => {
+Deno.test("arrayElements: returns each element as written", () => {
   fc.assert(fc.property(fc.array(jsonText), fc.constantFrom("", " ", "\n\t"), (texts, space) => {
     const array = `${space}[${space}${texts.join(`${space},${space}`)}${space}]${space}`;
     assert.deepEqual(arrayElements(array), texts);
   }));
 });
 
-Deno.test("JSON text: returns each member of an object as written", () => {
+Deno.test("memberText: returns each member as written", () => {
   const members = fc.dictionary(fc.string(), jsonText, { maxKeys: 6 });
   fc.assert(fc.property(members, fc.constantFrom("", " ", "\n"), (dictionary, space) => {
     const parts = Object.entries(dictionary).map(([key, text]) =>
@@ -34,7 +34,7 @@ Deno.test("JSON text: returns each member of an object as written", () => {
   }));
 });
 
-Deno.test("JSON text: keeps text that parsing would change", () => {
+Deno.test("memberText, replaceMember: keep text that parsing would change", () => {
   const text = '{ "id" : 12345678901234567890, "n":1.0e3, "s":"\\u0041\\/" }';
   assert.equal(memberText(text, "id"), "12345678901234567890");
   assert.equal(memberText(text, "n"), "1.0e3");
@@ -44,12 +44,12 @@ Deno.test("JSON text: keeps text that parsing would change", () => {
   );
 });
 
-Deno.test("JSON text: of members with the same name the last is used, escaped names included", () => {
+Deno.test("memberText: of members with the same name the last is used, escaped names included", () => {
   assert.equal(memberText('{"id":1,"id":2}', "id"), "2");
   assert.equal(memberText('{"i\\u0064":3}', "id"), "3");
 });
 
-Deno.test("JSON text: every function ends on invalid JSON", () => {
+Deno.test("arrayElements, memberSpan: end on invalid JSON", () => {
   const letters = fc.constantFrom('"', "{", "}", "[", "]", ",", ":", "\\", "a", "x", " ");
   const scraps = fc.tuple(fc.constantFrom("", "{", '{"'), fc.array(letters))
     .map(([start, rest]) => start + rest.join(""));

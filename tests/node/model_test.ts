@@ -9,7 +9,7 @@ import type {
 } from "../../lib/protocol/transaction.ts";
 import type { Chain } from "../../services/node/chain/chain.ts";
 import { SettlementError } from "../../services/node/chain/errors.ts";
-import { SAVE_CHECKPOINTS } from "../../services/node/store/storage.ts";
+import { CHECKPOINTS_PER_SAVE } from "../../services/node/store/storage.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { withSeed } from "../support/random.ts";
 import {
@@ -119,7 +119,7 @@ class Twins {
       this.disk.checkpoint();
       this.naive.checkpoint(this.#recordedMs);
       this.#checkpoints += 1;
-      if (this.#checkpoints % SAVE_CHECKPOINTS === 0) this.#storedMs = this.#recordedMs;
+      if (this.#checkpoints % CHECKPOINTS_PER_SAVE === 0) this.#storedMs = this.#recordedMs;
     }
   }
 

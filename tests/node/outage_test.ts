@@ -146,7 +146,7 @@ Deno.test("Node: logs each thesis that has ended without all prices once, a line
         .map(({ message }) => message.join(""));
       const ten = Array.from({ length: 10 }, (_, index) => `${index + 1} (9 slots)`).join(", ");
       assert.deepEqual(lines, [
-        `Theses have ended without all prices: ${ten} and 2 more; ` +
+        `Theses have ended with prices missing: ${ten} and 2 more; ` +
         "rangemaker backfill --thesis <id> fills them in",
       ]);
     })));

@@ -51,7 +51,7 @@ Deno.test("price oracle spec, Write node [oracle] settings: keys and defaults", 
   assert.deepEqual(oracleOf(given), [1_024, 5_000, "https://oracle.example", 20]);
 });
 
-Deno.test("Settings: chain, theses and genesis come from the file", () => {
+Deno.test("resolveSettings: chain, theses and genesis come from the file", () => {
   const settings = fromFile(
     `chain_id = 7
      [node]
@@ -75,7 +75,7 @@ Deno.test("Settings: chain, theses and genesis come from the file", () => {
   );
 });
 
-Deno.test("Settings: options override the file, key by key", () => {
+Deno.test("resolveSettings: options override the file, key by key", () => {
   const settings = fromFile(
     `chain_id = 7
      [oracle]
@@ -97,7 +97,7 @@ Deno.test("Settings: options override the file, key by key", () => {
   assert.deepEqual(settings.balances, new Map([[user, 2n]]));
 });
 
-Deno.test("Settings: the genesis has the development accounts unless a part of it is set", () => {
+Deno.test("resolveSettings: the genesis has the development accounts unless a part of it is set", () => {
   const genesisOf = (given: Partial<NodeOptions>) => {
     const { permissions, balances, isDevGenesis } = resolveSettings(
       { ...fromFlags(), ...given },
@@ -127,7 +127,7 @@ for (
     ["oracle = 1", "oracle: Expected a section"],
   ] as const
 ) {
-  Deno.test(`Settings: ${JSON.stringify(text)} is refused in one line`, () => {
+  Deno.test(`resolveSettings: ${JSON.stringify(text)} is refused in one line`, () => {
     assert.throws(() => fromFile(text), {
       name: "UsageError",
       message: new RegExp(`^Invalid settings file \\S+: ${message}$`),
@@ -151,7 +151,7 @@ for (
     ],
   ] as const
 ) {
-  Deno.test(`Settings: the value in ${JSON.stringify(text)} is refused with its position`, () => {
+  Deno.test(`resolveSettings: the value in ${JSON.stringify(text)} is refused with its position`, () => {
     assert.throws(() => fromFile(text), {
       name: "UsageError",
       message: new RegExp(`^Invalid ${message}`),
@@ -159,14 +159,14 @@ for (
   });
 }
 
-Deno.test("Settings: broken TOML is refused with line and column, in one line", () => {
+Deno.test("resolveSettings: broken TOML is refused with line and column, in one line", () => {
   assert.throws(() => fromFile("[oracle]\nmax_stale_ms = "), {
     name: "UsageError",
     message: /^Invalid settings file \S+: line 2, column \d+: .+$/,
   });
 });
 
-Deno.test("Settings: a file that does not exist is refused", () => {
+Deno.test("resolveSettings: a file that does not exist is refused", () => {
   assert.throws(() => fromFlags("--config", "no-such-file.toml"), {
     name: "UsageError",
     message: /^Settings file no-such-file\.toml cannot be read: /,

@@ -17,7 +17,7 @@ function parse(argv: string[], env: Record<string, string> = {}) {
   return parseOptions(text, options, argv, (name) => env[name]);
 }
 
-Deno.test("Oracle options: providers are accepted by either name, without duplicates, in the order of the spec", () => {
+Deno.test("providersSchema: providers are accepted by either name, without duplicates, in the order of the spec", () => {
   assert.deepEqual(parse(["-p", "okx, provider_a,OKX"]).providers, ["provider_a", "provider_d"]);
   const { providerUrls } = parse([], {
     RANGEMAKER_ORACLE_PROVIDER_URL:

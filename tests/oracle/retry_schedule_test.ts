@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { RetrySchedule } from "../../services/oracle/retry_schedule.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 
-const limit = { of: "connections", burst: 3, refillMs: 10_000 } as const;
+const limit = { event: "connections", burst: 3, refillMs: 10_000 } as const;
 
 function setUp() {
   const clock = new FakeClock();

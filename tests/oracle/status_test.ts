@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { MARKETS } from "../../lib/protocol/markets.ts";
 import { Registry } from "prom-client";
 import { createOracleMetrics, registerSourceMetrics } from "../../services/oracle/metrics.ts";
-import { Oracle } from "../../services/oracle/oracle.ts";
+import { PriceOracle } from "../../services/oracle/price_oracle.ts";
 import { PROVIDERS } from "../../services/oracle/providers/mod.ts";
 import { checkReadiness, healthBody, providersBody } from "../../services/oracle/status.ts";
 import { FakeClock } from "../support/fake_clock.ts";
@@ -18,7 +18,7 @@ function setUp(
   const clock = new FakeClock();
   const network = new FakeNetwork();
   const registry = new Registry();
-  const oracle = new Oracle({
+  const oracle = new PriceOracle({
     providers: names.map((name) => ({ provider: PROVIDERS[name], url: PROVIDERS[name].url })),
     markets: MARKETS,
     board: { aggregation: "median", minSources, maxSourceAgeMs },
@@ -137,7 +137,7 @@ Deno.test("providersBody: a source over 100 basis points off the median of three
   oracle.stop();
 });
 
-Deno.test("Oracle: a quiet source that contributes again is removed 30 s after its trade, without a frame", () => {
+Deno.test("PriceOracle: a quiet source that contributes again is removed 30 s after its trade, without a frame", () => {
   const { clock, network, oracle } = setUp(["provider_c"], 2_500);
   network.newest.open();
   network.newest.deliver(
@@ -164,7 +164,7 @@ Deno.test("Oracle: a quiet source that contributes again is removed 30 s after i
   assert.equal(clock.pending, 0);
 });
 
-Deno.test("Oracle metrics: count trades, faults and frames, and report ages, sources and times", async () => {
+Deno.test("createOracleMetrics: count trades, faults and frames, and report ages, sources and times", async () => {
   const { clock, network, registry, oracle } = setUp(["provider_a"]);
   registerSourceMetrics(registry, oracle, clock);
   network.newest.fail("refused");
@@ -208,7 +208,7 @@ Deno.test("Oracle metrics: count trades, faults and frames, and report ages, sou
   oracle.stop();
 });
 
-Deno.test("Oracle: an expired price that is confirmed expires again", () => {
+Deno.test("PriceOracle: an expired price that is confirmed expires again", () => {
   const { clock, oracle, binance: coinbase } = setUp(["provider_b"], 1_000);
   coinbase.open();
   const time = new Date(clock.now()).toISOString();

@@ -83,7 +83,7 @@ function blockAnswer(text: string, number: number): Response {
   return Response.json({ jsonrpc: "2.0", id: JSON.parse(text).id, result });
 }
 
-Deno.test("Proxy: reconnects to a read node whose chain grows without announced heads, also after the clock was set back", () => {
+Deno.test("ProxyCore: reconnects to a read node whose chain grows without announced heads, also after the clock was set back", () => {
   const SILENCE_MS = 2 * ROUND_MS;
   let head = 1;
   const answer = (text: string) => blockAnswer(text, head);
@@ -108,7 +108,7 @@ Deno.test("Proxy: reconnects to a read node whose chain grows without announced 
       assert.equal(await pass(1, false), 0);
       node.notify(["newHeads"], { number: "0x1" });
       await subscriber.frame(({ method }) => method === "eth_subscription");
-      clock.set(-HOUR_MS);
+      clock.setBy(-HOUR_MS);
       assert.equal(await pass(1, false), 0, "it has announced one, so nobody asks");
       head = 2;
       assert.equal(await pass(1, true), 1);
@@ -128,7 +128,7 @@ Deno.test("Proxy: reconnects to a read node whose chain grows without announced 
   );
 });
 
-Deno.test("Proxy: a read after a notification does not share the answer to a read before it", () => {
+Deno.test("ProxyCore: a read after a notification does not share the answer to a read before it", () => {
   const gates: PromiseWithResolvers<void>[] = [];
   const answer = async (text: string) => {
     const { id, method } = JSON.parse(text);
@@ -163,7 +163,7 @@ Deno.test("Proxy: a read after a notification does not share the answer to a rea
   );
 });
 
-Deno.test("Proxy: a client that was behind gets missed notifications, even if the node is silent meanwhile", () => {
+Deno.test("ProxyCore: a client that was behind gets missed notifications, even if the node is silent meanwhile", () => {
   const { promise: held, resolve: release } = Promise.withResolvers<void>();
   const answer = async (text: string) => {
     await held;
@@ -194,20 +194,20 @@ Deno.test("Proxy: a client that was behind gets missed notifications, even if th
   );
 });
 
-Deno.test("Proxy: without the read node, a subscribe fails with -32002 after --subscribe-timeout-ms", () =>
+Deno.test("ProxyCore: without the read node, a subscribe fails with -32002 after --subscribe-timeout-ms", () =>
   withProxy(async ({ clock, node, proxy, client }) => {
     await node.stop();
     await eventually("its end", () => !proxy.nodes.isConnected || undefined);
     const subscriber = client();
     subscriber.ask(call(1, "eth_subscribe", ["newHeads"]));
-    clock.set(-HOUR_MS); // the computer's time plays no part
+    clock.setBy(-HOUR_MS); // the computer's time plays no part
     clock.advance(1_000);
     assert.deepEqual(subscriber.frames, []);
     clock.advance(1_000);
     assert.equal((await subscriber.frame(({ id }) => id === 1)).error?.code, -32002);
   }, { subscribeTimeoutMs: 1_500 }));
 
-Deno.test("Proxy: on a stop, reads on the socket are answered", () => {
+Deno.test("ProxyCore: on a stop, reads on the socket are answered", () => {
   const never = new Promise<Response>(() => {});
   const answer = (text: string) => {
     const { id, method } = JSON.parse(text);
@@ -233,7 +233,7 @@ Deno.test("Proxy: on a stop, reads on the socket are answered", () => {
   );
 });
 
-Deno.test("Proxy: after the clock was set back, bytes that were sent do not count as unsent", () => {
+Deno.test("ProxyCore: after the clock was set back, bytes that were sent do not count as unsent", () => {
   const BUDGET = 1024 * 1024;
   const [large, small] = [BUDGET / 2 - 10_000, 20_000].map((length) => "x".repeat(length));
   const answer = (text: string) => {
@@ -263,7 +263,7 @@ Deno.test("Proxy: after the clock was set back, bytes that were sent do not coun
       clock.advance(20);
       assert.equal(other.frames.length, 2, "the queues of all are full");
       slow.bufferedBytes = 0;
-      clock.set(-HOUR_MS);
+      clock.setBy(-HOUR_MS);
       clock.advance(20);
       assert.equal(other.frames[2]?.params?.result, "news");
     },
@@ -272,13 +272,13 @@ Deno.test("Proxy: after the clock was set back, bytes that were sent do not coun
   );
 });
 
-Deno.test("Proxy: after the clock was set back, a dead read node is asked again within 10 s", async () => {
+Deno.test("ProxyCore: after the clock was set back, a dead read node is asked again within 10 s", async () => {
   const living = new EchoNode({ answer: (text) => blockAnswer(text, 1) });
   const readNodeUrl = `${living.url},http://127.0.0.1:${freePort()}`;
   await withProxy(async ({ clock, proxy: { nodes: { readNodes } } }) => {
     await eventually("the other one is dead", () => readNodes.isDead(1) || undefined);
     assert(!readNodes.isDue(1));
-    clock.set(-HOUR_MS);
+    clock.setBy(-HOUR_MS);
     clock.advance(10_000);
     assert(readNodes.isDue(1));
   }, { readNodeUrl });

@@ -121,7 +121,7 @@ Deno.test("Several read nodes: if the hub's node is gone, clients keep their ids
     assert.deepEqual(numbers(), expected);
   }));
 
-Deno.test("Several read nodes: a node that closes with 1013, or is over --read-node-max-lag behind, is removed for a time", () =>
+Deno.test("Several read nodes: a node is removed for a while if it closes with 1013 or lags over --read-node-max-lag", () =>
   withNodes(async ({ url, wsUrl, nodes: [first, ...others], metric }) => {
     assert(first);
     const of = ({ node }: ChainNode, name: string) =>

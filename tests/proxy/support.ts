@@ -3,7 +3,7 @@ import { withDefaults } from "../../lib/cli/options.ts";
 import { options, type ProxyOptions, startProxy } from "../../services/proxy/mod.ts";
 import { ByteBudget } from "../../services/proxy/shared/limits.ts";
 import { InFlightReads } from "../../services/proxy/calls/in_flight_reads.ts";
-import { MethodKinds } from "../../services/proxy/calls/methods.ts";
+import { MethodKinds } from "../../services/proxy/calls/method_kinds.ts";
 import { Router, type RouterOptions } from "../../services/proxy/calls/router.ts";
 import { ProxyMetrics } from "../../services/proxy/shared/metrics.ts";
 import { askOverHttp } from "../../services/proxy/node/read_pool.ts";

@@ -34,7 +34,7 @@ import {
   depositKey,
   Depositor,
   depositTermsOf,
-  isCreditedBefore,
+  wasCreditedBefore,
 } from "../../services/bridge/depositor.ts";
 import { signedRequest } from "../bridge/support.ts";
 import { FakeClock } from "../support/fake_clock.ts";
@@ -159,7 +159,7 @@ class Bridge {
       transactions,
       handler: {
         termsOf: (intent) => depositTermsOf(intent, CHAIN_ID),
-        isDoneBefore: isCreditedBefore,
+        wasDoneBefore: wasCreditedBefore,
       },
     });
     this.depositor = new Depositor({

@@ -94,7 +94,7 @@ class HubWorld {
         },
         drop: () => this.#drop(),
       },
-      events: { ...NO_EVENTS, lagged: (count) => this.#lagged += count },
+      events: { ...NO_EVENTS, onLagged: (count) => this.#lagged += count },
     });
   }
 

@@ -10,7 +10,7 @@ import { Simulation } from "../../services/exchanges/simulation.ts";
 import { Exchange } from "../../services/exchanges/exchange.ts";
 import { FAULTS } from "../../services/oracle/provider_session.ts";
 import { createOracleMetrics, type OracleMetrics } from "../../services/oracle/metrics.ts";
-import { Oracle } from "../../services/oracle/oracle.ts";
+import { PriceOracle } from "../../services/oracle/price_oracle.ts";
 import { PROVIDERS } from "../../services/oracle/providers/mod.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { withSeed } from "../support/random.ts";
@@ -74,8 +74,8 @@ function createOracle(
   random: RandomSource,
   wire: Wire,
   metrics: OracleMetrics,
-): Oracle {
-  return new Oracle({
+): PriceOracle {
+  return new PriceOracle({
     providers: PROVIDER_NAMES.map((name, index) => ({
       provider: {
         ...PROVIDERS[name],

@@ -105,7 +105,7 @@ class ReadNodesWorld {
       upstream: { send: (text) => this.#toNode(text), drop: () => assert.fail("Not dropped") },
       events: {
         ...NO_EVENTS,
-        lagged: (count) => this.#missed += count,
+        onLagged: (count) => this.#missed += count,
         acceptsHead: (block) => {
           const head = headOf(block);
           return !head || this.#decision.onHead(this.#socketTo ?? -1, head);

@@ -76,7 +76,7 @@ export class ReadersWorld {
       subscribeTimeoutMs: 1_000,
       slowClients: "lag",
       upstream: { send: (text) => this.#grant(text), drop: () => assert.fail("Not dropped") },
-      events: { ...NO_EVENTS, lagged: (count) => this.#lagged += count },
+      events: { ...NO_EVENTS, onLagged: (count) => this.#lagged += count },
     });
     this.#hub.upstreamOpened(0);
     const buffers = new ClientBuffers(this.#budget, this.#clock, () => assert.fail("No refusal"));

@@ -11,7 +11,7 @@ export class FakeClock implements Clock {
   #nowMs: number;
   #setByMs = 0;
   #timers: Timer[] = [];
-  /** The same clock for durations: {@link set} does not change it. */
+  /** The same clock for durations: {@link setBy} does not change it. */
   readonly monotonic: Clock = {
     now: () => this.#nowMs,
     after: (delayMs, task) => this.after(delayMs, task),
@@ -58,7 +58,7 @@ export class FakeClock implements Clock {
   }
 
   /** Sets the clock forward, or back by a negative number: no time passes. */
-  set(byMs: number): void {
+  setBy(byMs: number): void {
     this.#setByMs += byMs;
   }
 

@@ -88,11 +88,11 @@ export class ScriptedNode {
 }
 
 /** Answers every question with an error. */
-export function fails(error: Error): () => Promise<never> {
+export function rejectsWith(error: Error): () => Promise<never> {
   return () => Promise.reject(error);
 }
 
 const UNREACHABLE = new NodeUnreachableError("http://node", "test");
 
 /** The answer of a node that cannot be reached. */
-export const away = fails(UNREACHABLE);
+export const rejectsAsAway = rejectsWith(UNREACHABLE);

@@ -23,11 +23,11 @@ interface CheckpointHandlers {
   /** Makes the checkpoint that was due at `dueMs`, `lateMs` ago. */
   seal(dueMs: number, lateMs: number): void;
   /** Checkpoints due in `[fromMs, toMs)` are skipped. */
-  missed(fromMs: number, toMs: number): void;
+  onMissed(fromMs: number, toMs: number): void;
   /** The clock was set back and is this far behind the next checkpoint. Called every second. */
-  clockBehind(byMs: number): void;
+  onClockBehind(byMs: number): void;
   /** The clock was set forward by this much. Called every 100 ms until accepted or undone. */
-  clockAhead(byMs: number): void;
+  onClockAhead(byMs: number): void;
 }
 
 /** Triggers a checkpoint at every multiple of 100 ms, so that delays do not add up. */
@@ -82,7 +82,7 @@ export class CheckpointLoop {
 
   #schedule(): void {
     const waitMs = Math.max(0, this.#nextMs - this.#clock.now());
-    if (waitMs > CHECKPOINT_LATE_MAX_MS) this.#handlers.clockBehind(waitMs);
+    if (waitMs > CHECKPOINT_LATE_MAX_MS) this.#handlers.onClockBehind(waitMs);
     // Checked every second: a clock that was set back may be set forward again.
     this.#runAfter(Math.min(waitMs, CHECKPOINT_LATE_MAX_MS));
   }
@@ -119,7 +119,7 @@ export class CheckpointLoop {
     const nowMs = this.#monotonic.now();
     this.#aheadSinceMs ??= nowMs;
     if (nowMs - this.#aheadSinceMs >= CLOCK_AHEAD_WAIT_MS) return false;
-    this.#handlers.clockAhead(Math.round(aheadMs)); // the monotonic clock has fractions
+    this.#handlers.onClockAhead(Math.round(aheadMs)); // the monotonic clock has fractions
     return true;
   }
 
@@ -129,7 +129,7 @@ export class CheckpointLoop {
 
   #skipMissed(): void {
     const currentMs = Math.floor(this.#clock.now() / CHECKPOINT_MS) * CHECKPOINT_MS;
-    this.#handlers.missed(this.#nextMs, currentMs);
+    this.#handlers.onMissed(this.#nextMs, currentMs);
     this.#nextMs = currentMs;
   }
 }

@@ -1,7 +1,7 @@
 import { type Context, Hono, type MiddlewareHandler } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { Cors } from "../../../lib/http/cors.ts";
-import { allowReadsFrom, handleErrors, readingBody } from "../../../lib/http/json_api.ts";
+import { allowReadsFrom, handleErrors, withBodyErrors } from "../../../lib/http/json_api.ts";
 import { RpcCode, rpcFailure } from "../../../lib/protocol/jsonrpc.ts";
 import { callerGroups, FORWARDED_FOR } from "./caller_groups.ts";
 import type { Dispatcher } from "./dispatcher.ts";
@@ -53,7 +53,7 @@ export function createNodeApi(
       ),
   });
   // It reads a chunked body itself.
-  const limited: MiddlewareHandler = (c, next) => readingBody(() => limit(c, next));
+  const limited: MiddlewareHandler = (c, next) => withBodyErrors(() => limit(c, next));
   app.post("/", limited, async (c: Context) => {
     const refused = refuseCrossOrigin(c.req.raw, cors);
     if (refused !== undefined) return refused;
@@ -62,7 +62,7 @@ export function createNodeApi(
     // Read now: headers cannot be read once the caller has hung up.
     const forwardedFor = c.req.raw.headers.get(FORWARDED_FOR);
     const groups = () => callerGroups(forwardedFor, remote);
-    const body = await readingBody(() => c.req.text());
+    const body = await withBodyErrors(() => c.req.text());
     const { text, isMalformed } = await dispatcher.handle(body, { isReadOnly, groups });
     if (text === undefined) return c.body(null, 204);
     return c.body(text, isMalformed ? 400 : 200, { "content-type": "application/json" });

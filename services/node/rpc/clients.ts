@@ -153,8 +153,7 @@ class SocketRequests {
     const refusal = this.#refusalOf(text);
     if (refusal !== undefined) return this.#refuse(text, refusal);
     const { socket, client, send } = this.#options;
-    const newIds: string[] = [];
-    const answer = await this.#answer(text, newIds);
+    const { answer, newIds } = await this.#answer(text);
     const isShort = answer.length <= SHORT_ANSWER_CHARS;
     const waiting = socket.bufferedAmount + answer.length;
     if (isShort || waiting <= UNSENT_PER_CLIENT_MAX - NOTIFICATION_BYTES) {
@@ -179,16 +178,17 @@ class SocketRequests {
     this.#options.send(JSON.stringify(failure));
   }
 
-  /** @param newIds Gets the ids of the subscriptions that the request makes. */
-  async #answer(text: string, newIds: string[]): Promise<string> {
+  /** @returns The answer, and the ids of the subscriptions that the request makes. */
+  async #answer(text: string): Promise<{ answer: string; newIds: string[] }> {
     const { dispatcher, caller, client } = this.#options;
+    const newIds: string[] = [];
     this.#open += 1;
     try {
       const { text: answer = "" } = await dispatcher.handle(text, {
         ...caller,
         client: recordingIds(client, newIds),
       });
-      return answer;
+      return { answer, newIds };
     } finally {
       this.#open -= 1;
     }

@@ -11,7 +11,7 @@ import { toEthereumBlock } from "../chain/block.ts";
 import type { Chain } from "../chain/chain.ts";
 import type { OraclePoller } from "../oracle/oracle_poller.ts";
 import { bindMethods, type Handlers, invalidParams, type Method } from "./method.ts";
-import { openRpcDocument } from "./open_rpc.ts";
+import { createOpenRpcDocument } from "./open_rpc.ts";
 import { pageOfPrices, pageOfTheses, type PricesQuery } from "./query_pages.ts";
 import type { SubscribingCaller } from "./subscriptions.ts";
 
@@ -33,14 +33,14 @@ export function methodsOf(
   context: MethodContext,
   others: readonly [name: string, method: Method][] = [],
 ): ReadonlyMap<string, Method> {
-  let document: ReturnType<typeof openRpcDocument> | undefined;
+  let document: ReturnType<typeof createOpenRpcDocument> | undefined;
   const methods: ReadonlyMap<string, Method> = new Map([
     ...bindMethods(nodeMethods, {
       ...transactionHandlers(context),
       ...readHandlers(context),
       ...ethereumHandlers(context),
       // Built on the first request, because it takes long.
-      "rpc.discover": () => document ??= openRpcDocument(methods),
+      "rpc.discover": () => document ??= createOpenRpcDocument(methods),
     }),
     ...others,
   ]);

@@ -37,7 +37,7 @@ function describe(name: string, definition: MethodDefinition, components: Compon
 }
 
 /** The document that `rpc.discover` answers with; methods without a definition are left out. */
-export function openRpcDocument(methods: ReadonlyMap<string, Pick<Method, "definition">>) {
+export function createOpenRpcDocument(methods: ReadonlyMap<string, Pick<Method, "definition">>) {
   const schemas: Components = {};
   return {
     openrpc: "1.3.2",

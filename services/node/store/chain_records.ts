@@ -7,11 +7,11 @@ import { GroupCommit } from "./group_commit.ts";
 import {
   backfilledKey,
   CLOSED_AT,
+  createMeta,
+  createTables,
   FIRST_SEQUENCE,
   type Funds,
   type HeadRow,
-  openMeta,
-  openTables,
   quoteKey,
   type StoredState,
   type StoredThesis,
@@ -61,7 +61,7 @@ export class ChainRecords {
   readonly commits: GroupCommit;
   readonly #db: Database;
   readonly #options: RecordsOptions;
-  readonly #meta: ReturnType<typeof openMeta>;
+  readonly #meta: ReturnType<typeof createMeta>;
   #prices: StoredPrices;
   #state!: StoredState;
   #tables!: Tables;
@@ -72,7 +72,7 @@ export class ChainRecords {
   constructor(db: Database, options: RecordsOptions) {
     this.#db = db;
     this.#options = options;
-    this.#meta = openMeta(db);
+    this.#meta = createMeta(db);
     this.#reload();
     this.#prices = this.#readPrices();
     this.createdAtMs = this.#meta.chain.get()?.createdAtMs ?? 0;
@@ -82,8 +82,8 @@ export class ChainRecords {
     if (!options.isDurable) db.exec("BEGIN");
     this.commits = new GroupCommit(db, options.isDurable, {
       write: () => this.#write(),
-      committed: () => options.onCommit?.(this.#state.sequence),
-      rolledBack: () => {
+      onCommitted: () => options.onCommit?.(this.#state.sequence),
+      onRolledBack: () => {
         this.#reload();
         this.onRollback();
       },
@@ -243,7 +243,7 @@ export class ChainRecords {
     const state = this.#meta.state.get();
     if (state === undefined) throw new StorageError("The database has no chain");
     this.#state = state;
-    this.#tables = openTables(this.#db, state.totals);
+    this.#tables = createTables(this.#db, state.totals);
     this.#accounts = new Accounts(this.#tables.accounts);
   }
 

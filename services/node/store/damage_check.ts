@@ -1,15 +1,15 @@
 import { setImmediate } from "node:timers/promises";
 import { databasePath } from "./data_dir.ts";
 import { damaged, Database } from "./database.ts";
-import { openMeta, openTables } from "./schema.ts";
+import { createMeta, createTables } from "./schema.ts";
 import { Table } from "./table.ts";
 
 /** Checks all rows in short steps. @throws {StorageError} If something is damaged. */
 function* checkRows(db: Database): Generator<void, void> {
   yield* new Table(db, "meta", { encode: String, decode: String }).check();
-  const state = openMeta(db).state.get();
+  const state = createMeta(db).state.get();
   if (state === undefined) throw damaged("no state");
-  for (const table of Object.values(openTables(db, state.totals))) yield* table.check();
+  for (const table of Object.values(createTables(db, state.totals))) yield* table.check();
 }
 
 /** Checks all rows, pages and indexes. @throws {StorageError} If something is damaged. */

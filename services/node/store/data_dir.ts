@@ -3,7 +3,7 @@ import { messageOf } from "../../../lib/errors.ts";
 import { folderProblem, statOf } from "../../../lib/files.ts";
 import { Database, DataDirError, PRIVATE_FILE } from "./database.ts";
 import { LockFile, type LockRecord } from "./lock_file.ts";
-import { APPLICATION_ID, type ChainIdentity, createChain, openMeta } from "./schema.ts";
+import { APPLICATION_ID, type ChainIdentity, createChain, createMeta } from "./schema.ts";
 
 /** In the header of a database by `node backup`: bytes 60 to 63, SQLite's `user_version`. */
 export const BACKUP_RUN = 1;
@@ -148,7 +148,7 @@ function requireMatchingChain(
   const hadIndex = statOf(`${path}-shm`) !== undefined;
   const db = new Database(path, { readOnly: true });
   try {
-    const meta = openMeta(db);
+    const meta = createMeta(db);
     const chain = meta.chain.get();
     const sequence = meta.state.get()?.sequence ?? 0;
     if (chain === undefined) throw new DataDirError(`${path} is damaged: restore a backup`);
@@ -190,7 +190,7 @@ function beginRun(db: Database, lock: LockFile): number {
   const { user_version: last } = db.get("PRAGMA user_version") ?? {};
   const random = crypto.getRandomValues(new Uint32Array(1))[0]!; // it has one element
   const run = BACKUP_RUN + 1 + random % (2 ** 31 - BACKUP_RUN - 1);
-  const { sequence = 0 } = openMeta(db).state.get() ?? {};
+  const { sequence = 0 } = createMeta(db).state.get() ?? {};
   lock.write({ runs: [Number(last), run], sequence });
   lock.sync();
   db.exec(`PRAGMA user_version = ${run}`);
@@ -198,7 +198,7 @@ function beginRun(db: Database, lock: LockFile): number {
   return run;
 }
 
-/** SQLite gives its log the mode of the database. */
+/** Creates the file, readable by its owner only. SQLite gives its log the same mode. */
 function createDatabaseFile(dir: string, path: string): void {
   if (statOf(path) !== undefined) return;
   try {

@@ -14,9 +14,9 @@ interface CommitHooks {
    *
    * @throws {StorageError} If the commit must not count as stored.
    */
-  committed(): void;
+  onCommitted(): void;
   /** Called after the database was rolled back. */
-  rolledBack(): void;
+  onRolledBack(): void;
 }
 
 /**
@@ -78,12 +78,12 @@ export class GroupCommit {
   }
 
   /** Resolves when all changes made so far are committed. @throws {StorageError} If that failed. */
-  async committed(): Promise<void> {
+  async whenCommitted(): Promise<void> {
     if (!this.#isOpen || !this.#isDurable) return;
     await (this.#waiting ??= Promise.withResolvers()).promise;
   }
 
-  /** Commits now. Does not throw: a failure rejects {@link committed}. */
+  /** Commits now. Does not throw: a failure rejects {@link whenCommitted}. */
   commit(): void {
     if (!this.#isOpen) return;
     try {
@@ -139,7 +139,7 @@ export class GroupCommit {
   #write(): void {
     this.#hooks.write();
     if (this.#isDurable) this.#db.exec("COMMIT");
-    this.#hooks.committed();
+    this.#hooks.onCommitted();
   }
 
   #finish(): void {
@@ -153,7 +153,7 @@ export class GroupCommit {
     try {
       if (!this.#isDurable) throw failure;
       this.#db.rollBack();
-      this.#hooks.rolledBack();
+      this.#hooks.onRolledBack();
     } catch (thrown) {
       // The state in memory cannot be reset to the stored one, so it cannot be used any more.
       this.#failure = new StorageError(messageOf(thrown), { cause: thrown, isFinal: true });

@@ -73,9 +73,9 @@ export function createChain(
   db.exec("BEGIN IMMEDIATE");
   db.exec(SCHEMA);
   db.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
-  const { accounts } = openTables(db, state.totals);
+  const { accounts } = createTables(db, state.totals);
   for (const [address, balance] of funds) accounts.add(address, { balance, locked: 0n });
-  const meta = openMeta(db);
+  const meta = createMeta(db);
   meta.chain.put({ chainId, createdAtMs: nowMs, balances: Object.fromEntries(funds) });
   meta.state.put(state);
   db.exec("COMMIT");
@@ -95,10 +95,10 @@ const TABLE_NAMES = [
 type Totals = Record<typeof TABLE_NAMES[number], TableTotals>;
 
 /** The tables with totals. */
-export type Tables = ReturnType<typeof openTables>;
+export type Tables = ReturnType<typeof createTables>;
 
 /** @param totals Kept up to date. */
-export function openTables(db: Database, totals: Totals) {
+export function createTables(db: Database, totals: Totals) {
   const table = <V>(name: keyof Totals, codec: Codec<V>) =>
     new Table(db, name, codec, totals[name]);
   return {
@@ -120,7 +120,7 @@ export function openTables(db: Database, totals: Totals) {
 }
 
 /** The table of single values, which has no totals. */
-export function openMeta(db: Database) {
+export function createMeta(db: Database) {
   const single = <V>(key: string, codec: Codec<V>) => {
     const table = new Table(db, "meta", codec);
     return {

@@ -15,7 +15,7 @@ import { LockFile } from "./lock_file.ts";
 import { type ChainIdentity, createChain, type HeadRow, type PermissionLists } from "./schema.ts";
 
 /** Number of checkpoints between two writes of prices and the head: once a second. */
-export const SAVE_CHECKPOINTS = 10;
+export const CHECKPOINTS_PER_SAVE = 10;
 
 /** Commits between two copies of the log to the database: few, so that no copy takes long. */
 const COMMITS_PER_COPY = 5;
@@ -131,7 +131,7 @@ class DiskStorage implements Storage {
   afterCheckpoint(head: HeadRow): void {
     this.#checkpoints += 1;
     this.records.dropBefore(this.#clock.now() - this.#retainMs);
-    if (this.#checkpoints % SAVE_CHECKPOINTS === 0) this.records.saveHead(head);
+    if (this.#checkpoints % CHECKPOINTS_PER_SAVE === 0) this.records.saveHead(head);
     this.#copyLog();
     this.#logChange();
   }

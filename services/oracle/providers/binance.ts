@@ -54,7 +54,7 @@ export const binance: Provider = {
   retry: {
     initialMs: 500,
     maxMs: 2_000,
-    limit: { of: "connections", burst: 90, refillMs: 1_500 },
+    limit: { event: "connections", burst: 90, refillMs: 1_500 },
   },
   // Binance closes every connection after 24 h.
   lifetimeMs: 23 * HOUR_MS,

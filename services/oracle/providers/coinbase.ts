@@ -67,6 +67,6 @@ export const coinbase: Provider = {
   retry: {
     initialMs: 500,
     maxMs: 2_000,
-    limit: { of: "connections", burst: 90, refillMs: 1_500 },
+    limit: { event: "connections", burst: 90, refillMs: 1_500 },
   },
 };

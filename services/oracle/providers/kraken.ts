@@ -86,6 +86,6 @@ export const kraken: Provider = {
   retry: {
     initialMs: 2_000,
     maxMs: 2_000,
-    limit: { of: "connections", burst: 80, refillMs: 9_000 },
+    limit: { event: "connections", burst: 80, refillMs: 9_000 },
   },
 };

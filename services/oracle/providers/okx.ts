@@ -60,6 +60,6 @@ export const okx: Provider = {
   retry: {
     initialMs: 500,
     maxMs: 2_000,
-    limit: { of: "subscriptions", burst: 110, refillMs: 10_000 },
+    limit: { event: "subscriptions", burst: 110, refillMs: 10_000 },
   },
 };

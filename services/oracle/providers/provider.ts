@@ -59,7 +59,7 @@ export interface RetryRule {
    * The exchange's limit as a token bucket: `burst` at once, then one per `refillMs`. So each
    * window in which the exchange counts has at most `burst` events, plus one per `refillMs`.
    */
-  limit: { of: LimitedEvent; burst: number; refillMs: number };
+  limit: { event: LimitedEvent; burst: number; refillMs: number };
 }
 
 /** The unit of an exchange's limit: attempts to connect, or subscriptions on open connections. */

@@ -29,7 +29,7 @@ export function splitBatchReply(
   return calls.map(({ id }, index) => {
     if (id === undefined) return undefined;
     const answer = readAnswer({ status, body: answers[index] ?? "" }, firstId + index);
-    return answer?.id ? withCallerId(answer, id) : missing(id, target);
+    return answer?.id ? withCallerId(answer, id) : missingAnswerText(id, target);
   });
 }
 
@@ -64,7 +64,7 @@ function sharedError(value: unknown, text: string): string | undefined {
   return error && answerText(undefined, "error", error);
 }
 
-function missing(id: string, target: Target): string {
+function missingAnswerText(id: string, target: Target): string {
   const message = `The ${target} node did not answer this call of the batch: send it alone`;
   return failureText(id, { rpcCode: RpcCode.internalError, message });
 }

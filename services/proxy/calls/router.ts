@@ -13,7 +13,7 @@ import {
 } from "../shared/envelopes.ts";
 import { failureText, ProxyError } from "../shared/failures.ts";
 import type { InFlightReads } from "./in_flight_reads.ts";
-import type { MethodKinds } from "./methods.ts";
+import type { MethodKinds } from "./method_kinds.ts";
 import type { NodePort } from "../node/http_pool.ts";
 import { answerForClient, failureForClient, routeOf } from "./read_route.ts";
 import type { ReadNodes } from "../node/read_nodes.ts";
@@ -52,7 +52,7 @@ const OVER_WS_LENGTH_MAX = 16 * 1024;
  * Sends each call of a message to its node and joins the answers in the caller's order.
  *
  * A read comes from `clients/rpc_endpoint.ts` (HTTP) or `clients/ws_client.ts` (WebSocket). It
- * is parsed (`message.ts`), classified (`methods.ts`) and given a node (`read_route.ts`), then goes
+ * is parsed (`message.ts`), classified (`method_kinds.ts`) and given a node (`read_route.ts`), then goes
  * over `read_socket/read_socket.ts`, or over HTTP by `node/read_pool.ts` and `node/http_pool.ts`.
  */
 export class Router {
@@ -142,44 +142,38 @@ export class Router {
     caller: CallerAddress,
     subscribe?: Subscribe,
   ): Promise<RoutedAnswer> {
-    const answers: (string | undefined)[] = new Array(batch.length);
-    const { batches, targets, subscribing } = this.#startBatch(batch, answers, subscribe);
+    const { answers, batches, targets, subscribing } = this.#startBatch(batch, subscribe);
+    const subscribed = subscribing.map(async ({ index, call, answer }) => {
+      const text = await answer;
+      if (call.id !== undefined) answers[index] = text;
+    });
     const sending = batches.map(async (sent) => {
       const texts = await this.#sendBatch(sent, caller);
       for (const [position, { index }] of sent.calls.entries()) answers[index] = texts[position];
     });
-    await Promise.all([...subscribing, ...sending]);
+    await Promise.all([...subscribed, ...sending]);
     const target = targets.size > 1 ? "mixed" : [...targets][0] ?? "proxy";
     const texts = answers.filter((text) => text !== undefined);
     if (texts.length === 0) return { status: 204, body: null, target };
     return { status: 200, body: `[${texts.join(",")}]`, target };
   }
 
-  /**
-   * Starts the subscription calls of a batch, and sorts the others by node.
-   *
-   * @param answers Gets the answers of calls that fail here, and of subscription calls.
-   */
-  #startBatch(
-    batch: readonly (Call | MessageError)[],
-    answers: (string | undefined)[],
-    subscribe?: Subscribe,
-  ): { batches: NodeBatch[]; targets: Set<Target>; subscribing: Promise<void>[] } {
+  /** Answers what fails at once, starts the subscription calls, and sorts the others by node. */
+  #startBatch(batch: readonly (Call | MessageError)[], subscribe?: Subscribe): StartedBatch {
     const { metrics, methods, readNodes } = this.#options;
+    const answers: (string | undefined)[] = new Array(batch.length);
     const batches = new Map<string, NodeBatch>();
     const targets = new Set<Target>();
-    const subscribing: Promise<void>[] = [];
+    const subscribing: StartedBatch["subscribing"] = [];
     for (const [index, item] of batch.entries()) {
       if (item instanceof MessageError) {
         answers[index] = failureText(item.id, item);
         continue;
       }
       metrics.countCall(item.method);
-      const subscription = subscribe?.(item);
-      if (subscription !== undefined) {
-        subscribing.push(subscription.then((text) => {
-          if (item.id !== undefined) answers[index] = text;
-        }));
+      const answer = subscribe?.(item);
+      if (answer !== undefined) {
+        subscribing.push({ index, call: item, answer });
         continue;
       }
       const { target } = methods.kindOf(item.method);
@@ -195,7 +189,7 @@ export class Router {
         if (item.id !== undefined) answers[index] = failureText(item.id, thrown);
       }
     }
-    return { batches: [...batches.values()], targets, subscribing };
+    return { answers, batches: [...batches.values()], targets, subscribing };
   }
 
   /** One node's answers to its calls of a batch, in their order; undefined for a notification. */
@@ -228,6 +222,14 @@ export class Router {
       if (!isPlain) this.#options.inFlight.clear();
     }
   }
+}
+
+interface StartedBatch {
+  /** By position in the batch; undefined for calls without an answer yet. */
+  answers: (string | undefined)[];
+  batches: NodeBatch[];
+  targets: Set<Target>;
+  subscribing: { index: number; call: Call; answer: Promise<string> }[];
 }
 
 /** The calls of a batch that go to one node. */

@@ -105,9 +105,10 @@ export class ClientQueue implements ClientSink {
   }
 
   writableBytes(wanted: number): number {
-    const free = QUEUED_BYTES_MAX - this.#unsentWithin(QUEUED_BYTES_MAX - wanted);
+    const unsent = this.#unsentWithin(QUEUED_BYTES_MAX - wanted);
+    const free = QUEUED_BYTES_MAX - unsent;
     if (free <= 0) return free;
-    const guaranteed = GUARANTEED_BYTES - (QUEUED_BYTES_MAX - free);
+    const guaranteed = GUARANTEED_BYTES - unsent;
     const shared = this.#buffers.writableBytes(Math.min(wanted, free));
     return Math.min(free, Math.max(guaranteed, shared));
   }

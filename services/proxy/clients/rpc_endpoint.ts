@@ -44,7 +44,7 @@ export interface RpcEndpointOptions {
 
 /**
  * `POST /`: a message in, its answer out. It is separate from the other routes because it is the
- * hot path: middleware that rewrites headers or streams the body would be slower than the rest.
+ * hot path: middleware that rewrites headers or streams the body would cost more than all the rest.
  */
 export class RpcEndpoint {
   readonly #options: RpcEndpointOptions;

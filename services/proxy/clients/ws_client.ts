@@ -16,7 +16,7 @@ import { memberText } from "../../../lib/json_text.ts";
 import type { Limit, ProxyMetrics } from "../shared/metrics.ts";
 import type { Call } from "../calls/message.ts";
 import { answerText, failureText, limitExceeded, type ProxyError } from "../shared/failures.ts";
-import { subscriptionMethod } from "../calls/methods.ts";
+import { subscriptionMethod } from "../calls/method_kinds.ts";
 import type { Router } from "../calls/router.ts";
 
 interface AnswerSink extends ClientSink {

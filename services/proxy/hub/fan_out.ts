@@ -6,9 +6,9 @@ import { OutgoingMessage } from "./notifications.ts";
 const SEARCHES_PER_RING = 8;
 
 export interface FanOutEvents {
-  sent(count: number): void;
+  onSent(count: number): void;
   /** A client that was too slow missed `count` notifications. */
-  lagged(count: number): void;
+  onLagged(count: number): void;
 }
 
 interface FanOutOptions {
@@ -146,7 +146,7 @@ export class FanOut {
     if (client.cursor === undefined) return 0;
     const missed = client.cursor < this.#ring.start ? client.skipMissed() : 0;
     if (missed > 0) {
-      this.#options.events.lagged(missed);
+      this.#options.events.onLagged(missed);
       if (!this.#options.keepsSlowClients) {
         this.#options.onTooSlow(client, missed);
         return 0;
@@ -159,6 +159,6 @@ export class FanOut {
   }
 
   #countSent(count: number): void {
-    if (count > 0) this.#options.events.sent(count);
+    if (count > 0) this.#options.events.onSent(count);
   }
 }

@@ -2,7 +2,12 @@ import type { RandomSource } from "../../../lib/random.ts";
 import type { Limit } from "../shared/metrics.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import { FanOut, type FanOutEvents } from "./fan_out.ts";
-import { EVICTED_REASON, NOT_RENEWED_REASON, REFUSED, UNREACHABLE } from "./subscription_limits.ts";
+import {
+  EVICTED_REASON,
+  NOT_RENEWED_REASON,
+  REFUSAL_ERRORS,
+  UNREACHABLE,
+} from "./subscription_limits.ts";
 import type { UpstreamPort } from "./subscribe_calls.ts";
 import { SubscriptionTable } from "./subscription_table.ts";
 import {
@@ -12,14 +17,14 @@ import {
   type HubSubscription,
   type SubscribeOutcome,
 } from "./subscriptions.ts";
-import { type NodeFrame, parseNodeFrame, withPublicId } from "./notifications.ts";
+import { type NodeFrame, tryParseNodeFrame, withPublicId } from "./notifications.ts";
 import { filtersOf, NEW_HEADS_KEY, type SubscriptionRequest } from "./subscription_request.ts";
 
 /** Events for metrics and the head watch. */
 export interface HubEvents extends FanOutEvents {
-  received(): void;
-  subscribed(total: number): void;
-  refused(limit: Limit): void;
+  onReceived(): void;
+  onSubscribed(total: number): void;
+  onRefused(limit: Limit): void;
   /** The node announced a block. @returns False to keep it from clients. */
   acceptsHead(block: unknown): boolean;
 }
@@ -66,11 +71,11 @@ export class Hub {
       onTooSlow: (client, missed) => this.#close(client, `Too slow: ${missed} messages missed`),
       events: options.events,
     });
-    const { upstream, random, subscribeTimeoutMs: askTimeoutMs, maxSubscriptions } = options;
+    const { upstream, random, subscribeTimeoutMs, maxSubscriptions } = options;
     this.table = new SubscriptionTable({
       upstream,
       random,
-      askTimeoutMs,
+      subscribeTimeoutMs,
       maxSubscriptions,
       evict: (subscription) => this.#evict(subscription),
     });
@@ -108,21 +113,16 @@ export class Hub {
   ): void {
     // The hub closed this client; its last messages still arrive.
     if (!this.#clients.has(client)) return answer(UNREACHABLE);
-    const subscription = this.table.obtain(request, client, nowMs);
-    if (typeof subscription === "string") {
-      this.#options.events.refused(subscription);
-      return answer(REFUSED[subscription]);
+    const obtained = this.table.obtain(request, client, nowMs);
+    if (typeof obtained === "string") {
+      this.#options.events.onRefused(obtained);
+      return answer(REFUSAL_ERRORS[obtained]);
     }
-    if (subscription.isLive) {
-      answer(this.#join(client, subscription));
-      return;
-    }
-    subscription.waiters.set(client, {
-      deadlineMs: nowMs + this.#options.subscribeTimeoutMs,
-      answer,
-    });
-    client.pendingSubscriptions.add(subscription);
-    this.table.ask(subscription, nowMs);
+    if (obtained.isLive) return answer(this.#join(client, obtained));
+    const deadlineMs = nowMs + this.#options.subscribeTimeoutMs;
+    obtained.waiters.set(client, { deadlineMs, answer });
+    client.pendingSubscriptions.add(obtained);
+    this.table.requestAtNode(obtained, nowMs);
   }
 
   /** Ends a subscription. @returns False if the id is not one of the client's. */
@@ -148,10 +148,10 @@ export class Hub {
   }
 
   /** The node closed the connection because of what it was sent. */
-  upstreamRefused(nowMs: number): void {
-    for (const suspect of this.table.refused(nowMs)) {
+  upstreamRejected(nowMs: number): void {
+    for (const suspect of this.table.rejectedByNode(nowMs)) {
       for (const subscription of [...suspect.withFiltered()]) {
-        this.#answerWaiters(subscription, REFUSED.socket_closed);
+        this.#answerWaiters(subscription, REFUSAL_ERRORS.socket_closed);
         this.table.retire(subscription);
       }
     }
@@ -159,9 +159,9 @@ export class Hub {
 
   /** Handles an answer or a notification of the node. @returns False if it is malformed. */
   receive(text: string): boolean {
-    const frame = parseNodeFrame(text);
+    const frame = tryParseNodeFrame(text);
     if (frame === undefined) return false;
-    this.#options.events.received();
+    this.#options.events.onReceived();
     if (typeof frame.id === "number") this.#onAnswer(frame.id, text);
     else if (typeof frame.method === "string") return this.#onNotification(frame, text);
     return true;
@@ -205,7 +205,7 @@ export class Hub {
   /** Closes the clients of a subscription: another caller gets its slot. */
   #evict(subscription: HubSubscription): void {
     for (const client of subscription.clients) {
-      this.#options.events.refused("subscription_displaced");
+      this.#options.events.onRefused("subscription_displaced");
       this.#close(client, EVICTED_REASON);
     }
     // Clients that only waited for it did not retire it when they were closed.
@@ -243,7 +243,7 @@ export class Hub {
 
   #leave(client: HubClient, subscription: HubSubscription): void {
     const missed = client.leave(subscription);
-    if (missed > 0) this.#options.events.lagged(missed);
+    if (missed > 0) this.#options.events.onLagged(missed);
     subscription.members.delete(client);
     this.#count(-1);
     this.table.retire(subscription);
@@ -277,6 +277,6 @@ export class Hub {
 
   #count(change: 1 | -1): void {
     this.#subscriptions += change;
-    this.#options.events.subscribed(this.#subscriptions);
+    this.#options.events.onSubscribed(this.#subscriptions);
   }
 }

@@ -70,7 +70,7 @@ export interface NodeFrame {
 }
 
 /** Reads a frame. @returns Undefined if it is not a JSON object. */
-export function parseNodeFrame(text: string): NodeFrame | undefined {
+export function tryParseNodeFrame(text: string): NodeFrame | undefined {
   const value = tryParseJson(text);
   return typeof value === "object" && value !== null ? value : undefined;
 }

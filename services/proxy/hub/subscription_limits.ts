@@ -26,7 +26,7 @@ type QuotaReached = "upstream_subscriptions" | "upstream_subscriptions_per_addre
 
 export type SubscriptionRefusal = QuotaReached | "equal_subscriptions" | "socket_closed";
 
-export const REFUSED: Record<SubscriptionRefusal, SubscribeError> = {
+export const REFUSAL_ERRORS: Record<SubscriptionRefusal, SubscribeError> = {
   upstream_subscriptions: subscribeError(
     RpcCode.limitExceeded,
     "Too many different subscriptions: try again later",
@@ -92,8 +92,8 @@ export class SubscriptionLimits {
     { copies, nowMs }: { copies: number; nowMs: number },
   ): SubscriptionRefusal | undefined {
     const { key, thesisFilter } = request;
-    const askedKey = thesisFilter === undefined ? key : ALL_THESES.key;
-    if ((this.#refusedUntilMs.get(askedKey) ?? -Infinity) > nowMs) return "socket_closed";
+    const keyAtNode = thesisFilter === undefined ? key : ALL_THESES.key;
+    if ((this.#refusedUntilMs.get(keyAtNode) ?? -Infinity) > nowMs) return "socket_closed";
     if (copies >= COPIES_MAX) return "equal_subscriptions";
     return this.slotsOf(request)?.makeRoom(client);
   }

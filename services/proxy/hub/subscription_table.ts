@@ -10,7 +10,7 @@ interface SubscriptionTableOptions {
   /** Makes the public id of a subscription whose id at the node is taken. */
   random: RandomSource;
   /** How long the node may take to answer a subscribe. */
-  askTimeoutMs: number;
+  subscribeTimeoutMs: number;
   /** Most subscriptions at the node, not counting the shared feeds. */
   maxSubscriptions: number;
   /** Ends a subscription, so that another caller gets its slot. */
@@ -57,12 +57,12 @@ export class SubscriptionTable {
   }
 
   /** Entries of every map, for tests of leaks. */
-  get size(): { subscriptions: number; upstreamIds: number; publicIds: number; asks: number } {
+  get size(): { subscriptions: number; upstreamIds: number; publicIds: number; requests: number } {
     return {
       subscriptions: [...this.subscriptions()].length,
       upstreamIds: this.#byUpstreamId.size,
       publicIds: this.#publicIds.size,
-      asks: this.calls.pending,
+      requests: this.calls.pending,
     };
   }
 
@@ -118,7 +118,7 @@ export class SubscriptionTable {
   }
 
   /** Requests a subscription from the node, unless it is already requested or granted. */
-  ask({ atNode }: HubSubscription, nowMs: number): void {
+  requestAtNode({ atNode }: HubSubscription, nowMs: number): void {
     if (atNode.state.is === "notRequested") this.calls.subscribe(atNode, nowMs);
   }
 
@@ -140,7 +140,7 @@ export class SubscriptionTable {
 
   /** The connection is open: every subscription is requested again. */
   opened(nowMs: number): void {
-    for (const subscription of this.subscriptions()) this.ask(subscription, nowMs);
+    for (const subscription of this.subscriptions()) this.requestAtNode(subscription, nowMs);
   }
 
   /**
@@ -149,7 +149,7 @@ export class SubscriptionTable {
    * @returns Subscriptions that are not requested again: the node had never granted them, and they
    *   were requested when it closed the connection.
    */
-  refused(nowMs: number): HubSubscription[] {
+  rejectedByNode(nowMs: number): HubSubscription[] {
     const suspects = this.calls.neverGranted;
     const [only] = suspects;
     // If there are several, it is unknown which one is the cause: clients may subscribe again.
@@ -188,8 +188,9 @@ export class SubscriptionTable {
 
   /** Gives up requests that the node did not answer in time, and repeats those still needed. */
   sweep(nowMs: number): void {
-    for (const late of this.calls.giveUp(nowMs - this.#options.askTimeoutMs)) this.retire(late);
-    for (const subscription of this.subscriptions()) this.ask(subscription, nowMs);
+    const sentBeforeMs = nowMs - this.#options.subscribeTimeoutMs;
+    for (const late of this.calls.giveUp(sentBeforeMs)) this.retire(late);
+    for (const subscription of this.subscriptions()) this.requestAtNode(subscription, nowMs);
     this.calls.endUnknown((id) => this.#byUpstreamId.has(id));
   }
 

@@ -128,7 +128,7 @@ export class HttpPool implements NodePort {
   async #ask(text: string, options: PostOptions, nowMs: number): Promise<NodeReply> {
     if (!options.isPlain) return await this.#send(text, options, nowMs);
     try {
-      return await this.#send(text, options, nowMs, this.#idle);
+      return await this.#send(text, options, nowMs, { mayReuse: true });
     } catch (thrown) {
       if (!(thrown instanceof ConnectionError && thrown.isStale)) throw thrown;
       return await this.#send(text, options, this.#options.clock.now());
@@ -140,7 +140,7 @@ export class HttpPool implements NodePort {
     text: string,
     { forwardedFor, isPlain = false, isAnswer }: PostOptions,
     nowMs: number,
-    reusable: HttpConnection[] = [],
+    { mayReuse = false } = {},
   ): Promise<NodeReply> {
     if (this.#isStopped) {
       throw new ConnectionError("connecting", new Error("The proxy is stopping"));
@@ -150,7 +150,8 @@ export class HttpPool implements NodePort {
       throw new ConnectionError("connecting", busy);
     }
     const { url, budget } = this.#options;
-    const connection = reusable.pop() ?? new HttpConnection(url, budget);
+    const reused = mayReuse ? this.#idle.pop() : undefined;
+    const connection = reused ?? new HttpConnection(url, budget);
     const deadline = this.#open.add(connection, nowMs);
     let isReusable = false;
     try {

@@ -11,7 +11,7 @@ interface ProbeRoundsOptions {
   /** How long `newHeads` may be silent, in milliseconds. */
   silenceMs: number;
   /** The node whose `newHeads` the hub follows; undefined while it has no such subscription. */
-  followed: () => number | undefined;
+  followedNode: () => number | undefined;
   /** Asks a node for its head and reports the outcome; never rejects. */
   probe: (node: number) => Promise<Head | undefined>;
   /** Replaces the connection to the followed node. */
@@ -67,8 +67,8 @@ export class ProbeRounds {
 
   /** The node that should announce heads and does not. */
   get #silentNode(): number | undefined {
-    const { silenceMs, followed } = this.#options;
-    return this.#silentMs >= silenceMs ? followed() : undefined;
+    const { silenceMs, followedNode } = this.#options;
+    return this.#silentMs >= silenceMs ? followedNode() : undefined;
   }
 
   #startRound(): void {
@@ -82,7 +82,8 @@ export class ProbeRounds {
       if (this.#isStopped) return;
       if (isGroup) nodes.endRound();
       // The node may have announced a head meanwhile, or the hub may follow another node.
-      const head = silent === this.#silentNode ? heads[due.indexOf(silent ?? NaN)] : undefined;
+      const isStillSilent = silent !== undefined && silent === this.#silentNode;
+      const head = isStillSilent ? heads[due.indexOf(silent)] : undefined;
       if (head !== undefined) this.#dropIfStalled(head);
       const leftMs = Math.max(0, startedAtMs + ROUND_MS - clock.now());
       this.#cancel = clock.after(leftMs, () => this.#startRound());

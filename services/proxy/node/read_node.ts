@@ -13,7 +13,7 @@ const QUANTITY = /^0x[0-9a-fA-F]{1,16}$/;
 
 /** The head in a block, or in the result of a `newHeads` notification; undefined if there is none. */
 export function headOf(block: unknown): Head | undefined {
-  // A schema would be slower than the rest of a notification's handling.
+  // A schema would cost more than all the rest of a notification's handling.
   if (typeof block !== "object" || block === null) return undefined;
   const { number, timestamp }: { number?: unknown; timestamp?: unknown } = block;
   const height = quantity(number);
@@ -47,18 +47,14 @@ export interface Round {
 export class ReadNode {
   readonly name: string;
   readonly index: number;
-  head: Head | undefined;
+  #head: Head | undefined;
   #headAtMs = -Infinity;
-  /** The round that is not over yet. */
-  round: Round = { reads: 0, errors: 0 };
-  /** The answer before, for comparisons: on a fast chain, answers of one round differ in timing. */
-  headLastRound: Head | undefined;
-  /** How long it took to answer its last probe; undefined before the first. */
-  tookMs: number | undefined;
+  #round: Round = { reads: 0, errors: 0 };
+  #headLastRound: Head | undefined;
+  #tookMs: number | undefined;
   /** Probes without an answer, in a row. */
   #failures = 0;
-  /** It refused or closed a connection, or stopped answering probes, and has not recovered. */
-  isDead = false;
+  #isDead = false;
   /** Consecutive rounds after which it should be removed or, while it is removed, added again. */
   #roundsForChange = 0;
   readonly totals = { reads: 0, errors: 0, removals: 0 };
@@ -77,18 +73,42 @@ export class ReadNode {
     this.#retry = new Backoff({ ...RECONNECT_WAIT, random });
   }
 
+  get head(): Head | undefined {
+    return this.#head;
+  }
+
+  /** The round that is not over yet. */
+  get round(): Readonly<Round> {
+    return this.#round;
+  }
+
+  /** The answer before, for comparisons: on a fast chain, answers of one round differ in timing. */
+  get headLastRound(): Head | undefined {
+    return this.#headLastRound;
+  }
+
+  /** How long it took to answer its last probe; undefined before the first. */
+  get tookMs(): number | undefined {
+    return this.#tookMs;
+  }
+
+  /** It refused or closed a connection, or stopped answering probes, and has not recovered. */
+  get isDead(): boolean {
+    return this.#isDead;
+  }
+
   get isRemoved(): boolean {
     return this.#removedFor !== undefined;
   }
 
   /** Whether it is in the read group and responds. */
   get isUp(): boolean {
-    return !this.isRemoved && !this.isDead;
+    return !this.isRemoved && !this.#isDead;
   }
 
   /** Why it is not up; undefined if it is. */
   get reason(): string | undefined {
-    return this.#removedFor ?? (this.isDead ? "it does not answer" : undefined);
+    return this.#removedFor ?? (this.#isDead ? "it does not answer" : undefined);
   }
 
   /** Whether to ask it for its head this round. */
@@ -97,7 +117,7 @@ export class ReadNode {
   }
 
   has(block: number): boolean {
-    return this.head !== undefined && this.head.number >= block;
+    return this.#head !== undefined && this.#head.number >= block;
   }
 
   /** Whether it is up and has a block, if one is given. */
@@ -113,21 +133,21 @@ export class ReadNode {
   }
 
   setHead(head: Head, nowMs: number): void {
-    this.head = head;
+    this.#head = head;
     this.#headAtMs = nowMs;
   }
 
   setDead(isDead: boolean): void {
-    this.isDead = isDead;
+    this.#isDead = isDead;
   }
 
   /** It answered a probe with its newest block. */
   answeredProbe(head: Head, tookMs: number, nowMs: number): void {
     this.setHead(head, nowMs);
-    this.round.head = head;
-    this.tookMs = tookMs;
+    this.#round.head = head;
+    this.#tookMs = tookMs;
     this.#failures = 0;
-    this.isDead = false;
+    this.#isDead = false;
     this.#retry.reset();
     this.#retryAtMs = -Infinity;
   }
@@ -145,7 +165,7 @@ export class ReadNode {
   }
 
   countRead({ isFailed }: { isFailed: boolean }): void {
-    for (const counts of [this.round, this.totals]) {
+    for (const counts of [this.#round, this.totals]) {
       counts.reads += 1;
       if (isFailed) counts.errors += 1;
     }
@@ -159,10 +179,10 @@ export class ReadNode {
   }
 
   endRound(nowMs: number): void {
-    this.headLastRound = this.round.head;
-    this.round = { reads: 0, errors: 0 };
+    this.#headLastRound = this.#round.head;
+    this.#round = { reads: 0, errors: 0 };
     // Forget the head of a silent node, so that reads of its blocks do not wait for it.
-    if (nowMs - this.#headAtMs >= HEAD_KEPT_MS) this.head = undefined;
+    if (nowMs - this.#headAtMs >= HEAD_KEPT_MS) this.#head = undefined;
   }
 }
 

@@ -9,15 +9,15 @@ import type { ProxyMetrics } from "../shared/metrics.ts";
 const log = serviceLog("proxy");
 
 interface SubscriptionSocketEvents {
-  opened(node: number): void;
+  onOpened(node: number): void;
   /** The connection to a node is lost, or could not be opened. */
-  lost(node: number, reason: string): void;
+  onLost(node: number, reason: string): void;
   /** The node closed the connection because of what it was sent. */
-  refused(): void;
+  onRejected(): void;
   /** The connection was closed because another node leads. */
-  leaderChanged(): void;
+  onLeaderChanged(): void;
   /** A frame of the node. @returns False if it is malformed. */
-  received(text: string): boolean;
+  onReceived(text: string): boolean;
 }
 
 /** How a socket is opened, and opened again. */
@@ -66,10 +66,10 @@ export class SubscriptionSocket {
           log.info("Connected to the read node at {url}", { event, url: this.#url });
           if (isBack && wasConnected) metrics.sockets.reconnects.inc();
           wasConnected = true;
-          events.opened(this.#node);
+          events.onOpened(this.#node);
         },
         onText(text) {
-          if (events.received(text)) return;
+          if (events.onReceived(text)) return;
           metrics.upstreamErrors.inc({ target: "read" });
           log.warn(
             "The read node sent a frame that is not JSON-RPC, or a thesis without user and solver",
@@ -77,14 +77,14 @@ export class SubscriptionSocket {
         },
         onLost: (reason, _cause, closeCode) => {
           metrics.sockets.upstreamConnected.set(0);
-          if (this.#isChangingLeader) return events.leaderChanged();
+          if (this.#isChangingLeader) return events.onLeaderChanged();
           metrics.upstreamErrors.inc({ target: "read" });
           if (loss.begins()) {
             const facts = { event: "node_lost", url: this.#url, reason };
             log.warn("No connection to the read node at {url}: {reason}", facts);
           }
-          if (closeCode !== undefined && REFUSAL_CODES.has(closeCode)) events.refused();
-          else events.lost(this.#node, reason);
+          if (closeCode !== undefined && REFUSAL_CODES.has(closeCode)) events.onRejected();
+          else events.onLost(this.#node, reason);
         },
       },
     });

@@ -100,7 +100,7 @@ export interface CallAnswer {
   id: Span | undefined;
 }
 
-/** Whitespace behind a document, such as the line end that Go's encoder writes. */
+/** Whitespace just after a document, such as the line end that Go's encoder writes. */
 const TRAILING_SPACE = /\s*$/;
 
 /**

@@ -170,14 +170,14 @@ export class ProxyMetrics {
   hubEvents() {
     const { received, sent, messages, subscriptions } = this.sockets;
     return {
-      received: () => received.inc(),
-      sent: (count: number) => {
+      onReceived: () => received.inc(),
+      onSent: (count: number) => {
         sent.inc(count);
         messages.inc({ direction: "downstream" }, count);
       },
-      subscribed: (total: number) => subscriptions.set(total),
-      refused: (limit: Limit) => this.countRefusal(limit),
-      lagged: (count: number) => messages.inc({ direction: "lagged" }, count),
+      onSubscribed: (total: number) => subscriptions.set(total),
+      onRefused: (limit: Limit) => this.countRefusal(limit),
+      onLagged: (count: number) => messages.inc({ direction: "lagged" }, count),
     };
   }
 

@@ -42,13 +42,13 @@ const parent = commandThat("parent", () => Promise.resolve(3), {
   child: { summary: "the one below", load: () => Promise.resolve({ run: child }) },
 });
 
-Deno.test("command: the first argument selects a subcommand; with options only, the command itself runs", async () => {
+Deno.test("createCommand: the first argument selects a subcommand; with options only, the command itself runs", async () => {
   assert.equal((await runWith(parent)).code, 3);
   assert.equal((await runWith(parent, "child")).code, 7);
   assert.equal((await runWith(parent, "--log-level", "error")).code, 3);
 });
 
-Deno.test("command: with JSON logs, errors are JSON lines, whether the options are valid or not", async () => {
+Deno.test("createCommand: with JSON logs, errors are JSON lines, whether the options are valid or not", async () => {
   const failing = commandThat(
     "bridge",
     () => Promise.reject(new RangemakerError("STORE_UNAVAILABLE", "Password is wrong")),
@@ -80,12 +80,12 @@ Deno.test("command: with JSON logs, errors are JSON lines, whether the options a
   await Deno.remove(settings);
 });
 
-Deno.test("command: an unknown command without a close name is answered with all names", async () => {
+Deno.test("unknownCommand: a command without a close name is answered with all names", async () => {
   const { errors } = await runWith(parent, "xyz");
   assert.deepEqual(errors, ["Unknown command 'xyz': expected child. See rangemaker parent --help"]);
 });
 
-Deno.test("command: a missing permission is one line, with the task to use", async () => {
+Deno.test("createCommand: a missing permission is one line, with the task to use", async () => {
   const advice = 'Requires write access to "x", run again with the --allow-write flag';
   const { code, errors } = await runWith(
     commandThat("writer", () => Promise.reject(new Deno.errors.NotCapable(advice))),
@@ -97,7 +97,7 @@ Deno.test("command: a missing permission is one line, with the task to use", asy
   ]);
 });
 
-Deno.test("command: under deno task, help and errors show commands as deno task …", async () => {
+Deno.test("createCommand: under deno task, help and errors show commands as deno task …", async () => {
   const task = { INIT_CWD: "/" };
   const { errors } = await runIn(task, parent, "--wrong");
   assert.match(errors.join(), /\. See deno task parent --help$/);
@@ -107,7 +107,7 @@ Deno.test("command: under deno task, help and errors show commands as deno task 
   assert.match(help, /\(deno task parent <command>\)/);
 });
 
-Deno.test("command: an expected error is one line and exit code 1, a bug is thrown", async () => {
+Deno.test("createCommand: an expected error is one line and exit code 1, a bug is thrown", async () => {
   const fails = commandThat("fails", () => Promise.reject(new RangemakerError("X", "It is so")));
   assert.deepEqual(await runWith(fails), { code: 1, lines: [], errors: ["It is so"] });
   const bug = commandThat("bug", () => Promise.reject(new TypeError("oops")));
@@ -139,7 +139,7 @@ Deno.test("createServiceCommand: a signal ends a service that still waits to sta
   assert.deepEqual(errors, [`Not stopped within ${STOP_DEADLINE_MS} ms: open work is cut off`]);
 });
 
-Deno.test("command: keys and passwords leave the environment once they are parsed", async () => {
+Deno.test("createCommand: keys and passwords leave the environment once they are parsed", async () => {
   const env: Record<string, string> = {
     BRIDGE_PRIVATE_KEY: `0x${"11".repeat(32)}`,
     PGPASSWORD: "hunter2",

@@ -113,12 +113,12 @@ Deno.test("requireKnownVariables: ignores variables of other commands and subcom
   assert.throws(() => requireKnownVariables(own, backtest, {}), UsageError);
 });
 
-Deno.test("rangemaker: an unknown RANGEMAKER_ variable ends a command with exit code 2", async () => {
+Deno.test("requireKnownVariables: an unknown RANGEMAKER_ variable ends a command with exit code 2", async () => {
   const { code, stderr } = await runHere(["oracle"], { RANGEMAKER_ORACLE_MIN_SOURCE: "3" });
   assert.equal(code, 2);
   assert.match(stderr, /^Unknown variable RANGEMAKER_ORACLE_MIN_SOURCE: oracle has no such option/);
 });
 
-Deno.test("rangemaker: COMMAND_NAMES lists all commands", () => {
+Deno.test("COMMAND_NAMES: lists all commands", () => {
   assert.deepEqual(Object.keys(commands), [...COMMAND_NAMES]);
 });

@@ -255,7 +255,7 @@ Deno.test("kinds.addresses: commas and spaces separate, an empty text is an empt
   assert(!kinds.addresses.schema.safeParse("0x12").success);
 });
 
-Deno.test("--log-level: warn is short for warning, in the variable too", () => {
+Deno.test("loggingOptions: warn is short for warning, in the variable too", () => {
   const read = (argv: string[], env: Record<string, string> = {}) =>
     parseOptions(text, loggingOptions, argv, (name) => env[name]).logLevel;
   assert.equal(read(["--log-level", "warn"]), "warning");

@@ -35,7 +35,7 @@ Deno.test("callerAddress: is the last entry of X-Forwarded-For of a trusted peer
   }
 });
 
-Deno.test("Caller address: a long X-Forwarded-For is cut to the nearest hops", () => {
+Deno.test("callerAddress: a long X-Forwarded-For is cut to the nearest hops", () => {
   const long = "203.0.113.1, ".repeat(1_000) + "198.51.100.7";
   const { display, forwardedFor, key } = addressOf(long, true);
   assert(forwardedFor.length <= 800 + PEER.length + 2);
@@ -46,7 +46,7 @@ Deno.test("Caller address: a long X-Forwarded-For is cut to the nearest hops", (
   assert(addressOf(`${"x".repeat(700)}, 198.51.100.7`, true).display.length <= 64);
 });
 
-Deno.test("Address key: all spellings of an IPv6 /64 are one caller", () => {
+Deno.test("limitKeys: all spellings of an IPv6 /64 are one caller", () => {
   const rows: [text: string, key: string][] = [
     ["192.0.2.1", "192.0.2.1"],
     ["192.0.2.1:4711", "192.0.2.1"],
@@ -67,7 +67,7 @@ Deno.test("Address key: all spellings of an IPv6 /64 are one caller", () => {
   for (const [text, key] of rows) assert.equal(limitKeys(text).key, key, text);
 });
 
-Deno.test("Networks of an address: the /56 and /48 of IPv6, with the forwarding peer; none for IPv4", () => {
+Deno.test("limitKeys: the networks are the /56 and /48 of IPv6, with the forwarding peer; none for IPv4", () => {
   const networks = ["2001:db8:0:1200::/56", "2001:db8:0::/48"];
   for (const text of ["2001:db8:0:12ff::1", "[2001:db8:0:1234::]:443", "2001:db8::1200:0:0:0:1"]) {
     assert.deepEqual(limitKeys(text).networks, networks, text);

@@ -168,14 +168,14 @@ Deno.test("createRetryLoop: an intent that changed exactly a second ago is retri
 Deno.test("createRetryLoop: intents from a time ahead of the clock are retried, also after a failed first pass", () =>
   withRetries(async (world) => {
     await world.recordAll("before the start");
-    world.clock.set(-60_000);
+    world.clock.setBy(-60_000);
     const works = world.store.listUnfinished.bind(world.store);
     world.store.listUnfinished = () => Promise.reject(new StoreError("Database failed: locked"));
     await world.start();
     world.store.listUnfinished = works;
     assert.deepEqual(await world.nextPass(), ["before the start"]);
     await world.recordAll("while it runs");
-    world.clock.set(-60_000);
+    world.clock.setBy(-60_000);
     assert.deepEqual(await world.nextPass(), ["while it runs"]);
   }));
 

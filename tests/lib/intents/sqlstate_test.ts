@@ -12,6 +12,6 @@ const kinds: readonly [kind: string, ...codes: string[]][] = [
 ];
 
 for (const [kind, ...codes] of kinds) {
-  Deno.test(`SQLSTATE: ${codes.join(", ") || "no code"} is of kind ${kind}`, () =>
+  Deno.test(`kindOf: ${codes.join(", ") || "no code"} is of kind ${kind}`, () =>
     codes.forEach((code) => assert.equal(kindOf(code), kind, code)));
 }

@@ -279,7 +279,7 @@ const contract: Record<string, StoreTest> = {
 for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
   for (const [behaviour, test] of Object.entries(contract)) {
     Deno.test({
-      name: `Store on ${name}: ${behaviour}`,
+      name: `IntentStore on ${name}: ${behaviour}`,
       ignore,
       fn: () =>
         withDatabase(async (database) => {
@@ -291,7 +291,7 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
 
   Deno.test({
     name:
-      `Store on ${name}: on a full disk that still has room to update a row, it is not writable`,
+      `IntentStore on ${name}: on a full disk that still has room to update a row, it is not writable`,
     ignore,
     fn: () =>
       withDatabase(async (database) => {
@@ -311,7 +311,8 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
   });
 
   Deno.test({
-    name: `Store on ${name}: several processes that start together migrate an empty database once`,
+    name:
+      `IntentStore on ${name}: several processes that start together migrate an empty database once`,
     ignore,
     fn: () =>
       withDatabase(async (database) => {

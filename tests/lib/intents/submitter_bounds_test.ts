@@ -6,7 +6,7 @@ import { RpcCode, RpcError } from "../../../lib/protocol/jsonrpc.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
 import { OutcomeUnknownError, StoreError } from "../../../lib/intents/errors.ts";
 import { RemoteSignerError } from "../../../lib/net/remote_signer.ts";
-import { away, fails } from "../../support/scripted_node.ts";
+import { rejectsAsAway, rejectsWith } from "../../support/scripted_node.ts";
 import { withWorld } from "./world.ts";
 import { COMMITTED } from "../../support/intents.ts";
 
@@ -67,7 +67,7 @@ Deno.test("Submitter: DEADLINE_PASSED is reported only over 70 s after the trans
 Deno.test("Submitter: a transaction older than the receipts that the node keeps fails with RECEIPT_DROPPED", () =>
   withWorld(async (world) => {
     world.node.onSend = world.node.commitUnanswered;
-    world.node.onLookup = away;
+    world.node.onLookup = rejectsAsAway;
     const intent = await world.record("k", { lifeMs: 1_000 });
     await assert.rejects(world.submitter.submit(intent), OutcomeUnknownError);
     const sent = world.node.sent.length;
@@ -91,12 +91,12 @@ Deno.test("Submitter: a deposit whose receipt the node dropped is signed again o
       const receipt = world.node.commit(tx);
       if (!committed.has(tx.externalTxHash)) {
         committed.add(tx.externalTxHash);
-        return away();
+        return rejectsAsAway();
       }
       const error = { code: "DEPOSIT_ALREADY_PROCESSED", message: "Used before" } as const;
       return { ...receipt, status: "failed", error };
     };
-    world.node.onLookup = away;
+    world.node.onLookup = rejectsAsAway;
     const intent = await world.record("k", { lifeMs: 18_000_000 });
     await assert.rejects(world.submitter.submit(intent), OutcomeUnknownError);
     world.node.sent.length = 0;
@@ -116,7 +116,7 @@ Deno.test("Submitter: if the node is lost during a stop, no further call is made
     const { promise: broken, resolve: breakOff } = Promise.withResolvers<void>();
     world.node.onSend = async () => {
       await broken;
-      return away();
+      return rejectsAsAway();
     };
     const attempt = world.submitter.submit(await world.record());
     const stop = world.submitter.stop();
@@ -141,7 +141,7 @@ for (
   Deno.test(`Submitter: the node's ${code} is final`, () =>
     withWorld(async (world) => {
       const rpcCode = RpcCode[code];
-      world.node.onSend = fails(new RpcError(rpcCode, "Not a transaction"));
+      world.node.onSend = rejectsWith(new RpcError(rpcCode, "Not a transaction"));
       const finished = await world.submitter.submit(await world.record());
       assert.equal(finished.state, "failed");
       assert.deepEqual(finished.failure, {
@@ -165,12 +165,14 @@ Deno.test("Submitter: a failed receipt is final, with code, message and details 
     assert.deepEqual(await world.store.find("k"), finished);
   }));
 
-Deno.test("Submitter: a node that answers the check of the chain ends its outage, even if signing has to wait", () =>
+Deno.test("Submitter: the node counts as back once it answers the chain check, even if the hedge before signing fails", () =>
   withWorld(async (world) => {
-    world.node.onSend = away;
+    world.node.onSend = rejectsAsAway;
     await assert.rejects(world.submitter.submit(await world.record()), OutcomeUnknownError);
     assert.equal(world.submitter.isNodeLost, true);
-    world.sign = fails(new OutcomeUnknownError(null, new Error("the hedging service is away")));
+    world.sign = rejectsWith(
+      new OutcomeUnknownError(null, new Error("the hedging service is away")),
+    );
     const waiting = await world.record("waiting", { signed: false });
     await assert.rejects(world.submitter.submit(waiting), OutcomeUnknownError);
     assert.equal(world.submitter.isNodeLost, false);
@@ -178,7 +180,7 @@ Deno.test("Submitter: a node that answers the check of the chain ends its outage
 
 Deno.test("Submitter: an answered lookup ends the outage of the node, even without a receipt", () =>
   withWorld(async (world) => {
-    world.node.onSend = away;
+    world.node.onSend = rejectsAsAway;
     const intent = await world.record("k", { lifeMs: 1_000 });
     await assert.rejects(world.submitter.submit(intent), OutcomeUnknownError);
     assert.equal(world.submitter.isNodeLost, true);
@@ -197,7 +199,7 @@ for (
   Deno.test(`Submitter: after a ${error.name} the outcome is unknown, and signing is retried`, () =>
     withWorld(async (world) => {
       const { sign } = world;
-      world.sign = fails(error);
+      world.sign = rejectsWith(error);
       const intent = await world.record("k", { signed: false });
       await assert.rejects(world.submitter.submit(intent), OutcomeUnknownError);
       assert.deepEqual(world.events, ["retry accepted"]);
@@ -246,12 +248,12 @@ for (
 ) {
   Deno.test(`Submitter: a node that ${name} gets no transaction until it has the store's chain`, () =>
     withWorld(async (world) => {
-      world.node.onSend = away;
+      world.node.onSend = rejectsAsAway;
       const intent = await world.record();
       if (!isLost) await assert.rejects(world.submitter.submit(intent), OutcomeUnknownError);
       const before = [world.node.sent.length, world.node.asked.receipt];
       world.events.length = 0;
-      world.guard.requireChain = fails(error);
+      world.guard.requireChain = rejectsWith(error);
       await assert.rejects(world.submitter.submit(intent), (thrown) => {
         assert.ok(thrown instanceof OutcomeUnknownError);
         assert.equal(thrown.cause, error);
@@ -266,7 +268,7 @@ for (
       const finished = await world.submitter.submit(intent);
       assert.equal(finished.state, "committed");
       assert.equal(world.submitter.isNodeLost, false);
-      world.guard.requireChain = fails(error);
+      world.guard.requireChain = rejectsWith(error);
       assert.equal(
         await world.submitter.submit(finished),
         finished,
@@ -288,10 +290,10 @@ Deno.test("Submitter: an unexpected error is rethrown", () =>
   withWorld(async (world) => {
     const mistake = new TypeError("test");
     const intent = await world.record();
-    world.guard.requireChain = fails(mistake);
+    world.guard.requireChain = rejectsWith(mistake);
     await assert.rejects(world.submitter.submit(intent), mistake);
     world.guard.requireChain = () => Promise.resolve();
-    world.node.onSend = fails(mistake);
+    world.node.onSend = rejectsWith(mistake);
     await assert.rejects(world.submitter.submit(intent), mistake);
     assert.equal(world.node.sent.length, 1);
     assert.equal(world.node.asked.receipt, 0);
@@ -300,19 +302,19 @@ Deno.test("Submitter: an unexpected error is rethrown", () =>
 
 Deno.test("Submitter: a node that is lost between a refusal and the lookup leaves the outcome unknown", () =>
   withWorld(async (world) => {
-    world.node.onSend = fails(new RpcError(RpcCode.transactionRejected, "Too old"));
-    world.node.onLookup = away;
+    world.node.onSend = rejectsWith(new RpcError(RpcCode.transactionRejected, "Too old"));
+    world.node.onLookup = rejectsAsAway;
     const intent = await world.record();
     await assert.rejects(world.submitter.submit(intent), OutcomeUnknownError);
     assert.equal(world.submitter.isNodeLost, true);
     const mistake = new TypeError("test");
-    world.node.onLookup = fails(mistake);
+    world.node.onLookup = rejectsWith(mistake);
     await assert.rejects(world.submitter.submit(intent), mistake);
   }));
 
 Deno.test("Submitter: a node that refuses the lookup leaves the outcome unknown, before and after the deadline", () =>
   withWorld(async (world) => {
-    const refuse = fails(new RpcError(RpcCode.invalidParams, "Not that hash"));
+    const refuse = rejectsWith(new RpcError(RpcCode.invalidParams, "Not that hash"));
     [world.node.onSend, world.node.onLookup] = [refuse, refuse];
     const intent = await world.record();
     await assert.rejects(world.submitter.submit(intent), OutcomeUnknownError);

@@ -7,7 +7,7 @@ import {
   rowDamaged,
   StoreError,
 } from "../../../lib/intents/errors.ts";
-import { away, fails } from "../../support/scripted_node.ts";
+import { rejectsAsAway, rejectsWith } from "../../support/scripted_node.ts";
 import { withWorld } from "./world.ts";
 import { newIntent } from "../../support/intents.ts";
 import { toWire } from "../../../lib/json.ts";
@@ -48,7 +48,7 @@ Deno.test("Submitter: an intent without a transaction is signed, recorded, then 
 
 Deno.test("Submitter: an intent whose signing is refused fails and is never sent", () =>
   withWorld(async (world) => {
-    world.sign = fails(
+    world.sign = rejectsWith(
       new IntentRefusedError("TOO_LATE", "Too late by 3 ms", { details: { lateMs: 3 } }),
     );
     const finished = await world.submitter.submit(await world.record("k", { signed: false }));
@@ -61,7 +61,7 @@ Deno.test("Submitter: an intent whose signing is refused fails and is never sent
 
 Deno.test("Submitter: without an answer the same transaction is sent until one arrives", () =>
   withWorld(async (world) => {
-    world.node.onSend = away;
+    world.node.onSend = rejectsAsAway;
     const intent = await world.record();
     await assert.rejects(() => world.submitter.submit(intent), OutcomeUnknownError);
     assert.equal((await world.store.find("k"))?.state, "submitted");
@@ -101,7 +101,7 @@ Deno.test("Submitter: a lost answer is looked up at once", () =>
 
 Deno.test("Submitter: after a timeout the node is not called again in the same attempt", () =>
   withWorld(async (world) => {
-    world.node.onSend = fails(TIMEOUT);
+    world.node.onSend = rejectsWith(TIMEOUT);
     const intent = await world.record();
     await assert.rejects(() => world.submitter.submit(intent), OutcomeUnknownError);
     assert.deepEqual([world.node.sent.length, world.node.asked.receipt], [1, 0]);
@@ -112,14 +112,14 @@ Deno.test("Submitter: if a resend is refused, the receipt of the committed trans
     world.node.onSend = (tx) => world.node.commitUnanswered(tx, TIMEOUT);
     const intent = await world.record();
     await assert.rejects(() => world.submitter.submit(intent), OutcomeUnknownError);
-    world.node.onSend = fails(new RpcError(-32003, "Timestamp is too old"));
+    world.node.onSend = rejectsWith(new RpcError(-32003, "Timestamp is too old"));
     assert.equal((await world.submitter.submit(intent)).state, "committed");
   }));
 
 Deno.test("Submitter: temporary errors of the node are retried", () =>
   withWorld(async (world) => {
     for (const code of [-32603, -32002, -32005, -32601]) {
-      world.node.onSend = fails(new RpcError(code, "Later"));
+      world.node.onSend = rejectsWith(new RpcError(code, "Later"));
       const intent = await world.record();
       await assert.rejects(() => world.submitter.submit(intent), OutcomeUnknownError);
       // -32002 means a paused node, or a proxy without one: it is not called again at once.
@@ -209,7 +209,7 @@ Deno.test("Submitter: verifies intents from the store before sending, but not ne
 Deno.test("Submitter: an intent that was done before is committed, with the receipt's reason", () =>
   withWorld(async (world) => {
     const error = { code: "DEPOSIT_ALREADY_PROCESSED" as const, message: "Used before" };
-    world.isDoneBefore = (receipt) => receipt.error?.code === error.code;
+    world.wasDoneBefore = (receipt) => receipt.error?.code === error.code;
     world.node.onSend = (tx) => ({ ...world.node.commit(tx), status: "failed", error });
     const { state, failure } = await world.submitter.submit(await world.record());
     assert.deepEqual([state, failure], ["committed", error]);

@@ -33,7 +33,7 @@ async function has({ store }: World, key: string): Promise<boolean> {
   return await store.find(key) !== undefined;
 }
 
-Deno.test("Upkeep: a finished intent is deleted when both its end and its deadline are over the retention time ago", () =>
+Deno.test("createUpkeepLoop: a finished intent is deleted when both its end and its deadline are over the retention time ago", () =>
   withUpkeep(async (world) => {
     await world.record("short", { lifeMs: 1_000 });
     await world.record("long", { lifeMs: 600_000 });
@@ -52,7 +52,7 @@ Deno.test("Upkeep: a finished intent is deleted when both its end and its deadli
     assert.equal(await has(world, "long"), false);
   }));
 
-Deno.test("Upkeep: unfinished intents and reservations are kept", () =>
+Deno.test("createUpkeepLoop: unfinished intents and reservations are kept", () =>
   withUpkeep(async (world) => {
     await world.record("unfinished", { lifeMs: 0 });
     await world.record("reserved", { lifeMs: 0, reserved: true });
@@ -65,7 +65,7 @@ Deno.test("Upkeep: unfinished intents and reservations are kept", () =>
     assert.equal(await has(world, "reserved"), false);
   }));
 
-Deno.test("Upkeep: many old intents go in small batches over several passes", () =>
+Deno.test("createUpkeepLoop: many old intents go in small batches over several passes", () =>
   withUpkeep(async (world) => {
     const keys = Array.from({ length: 2_500 }, (_, index) => `key ${index}`);
     await Promise.all(keys.map((key) => world.record(key, { signed: false, lifeMs: 0 })));
@@ -84,7 +84,7 @@ Deno.test("Upkeep: many old intents go in small batches over several passes", ()
     assert.equal((await world.store.listByUser("alice", { limit: 3_000 })).length, 0);
   }));
 
-Deno.test("Upkeep: every row is verified in turn, even if it is never read", () =>
+Deno.test("createUpkeepLoop: every row is verified in turn, even if it is never read", () =>
   withUpkeep(async (world) => {
     for (let index = 0; index < 600; index += 1) {
       await world.record(`key ${index}`, { signed: false });
@@ -98,7 +98,7 @@ Deno.test("Upkeep: every row is verified in turn, even if it is never read", () 
     assert.match(world.store.damaged.first?.message ?? "", /^Row key 3 .* its checksum is wrong$/);
   }));
 
-Deno.test("Upkeep: old intents are deleted while rows cannot be read, and rows verified while none can be deleted", () =>
+Deno.test("createUpkeepLoop: old intents are deleted while rows cannot be read, and rows verified while none can be deleted", () =>
   withLogs("warning", (records) =>
     withUpkeep(async (world) => {
       await world.record("old", { lifeMs: 0 });
@@ -129,7 +129,7 @@ Deno.test("DamagedRows: each row is logged once, and at most 1,000 are remembere
     return Promise.resolve();
   }));
 
-Deno.test("Upkeep: a damaged row of another service is left to it, one of no service is an error", () =>
+Deno.test("createUpkeepLoop: a damaged row of another service is left to it, one of no service is an error", () =>
   withLogs("warning", (records) =>
     withUpkeep(async (world) => {
       const other = new IntentStore(world.driver, "other");

@@ -43,7 +43,7 @@ export class World implements AsyncDisposable {
   readonly #waiting: (() => void)[] = [];
   sign: () => SignedTransactionText | Promise<SignedTransactionText> = () => this.signed();
   verify: () => void = () => {};
-  isDoneBefore: (receipt: Receipt) => boolean = () => false;
+  wasDoneBefore: (receipt: Receipt) => boolean = () => false;
   /** What a service finds on the chain without a receipt. */
   onChain = false;
   /** The guard of the submitters. */
@@ -61,7 +61,7 @@ export class World implements AsyncDisposable {
       transactions: { sign: async () => await this.sign(), requireOwn: () => this.verify() },
       handler: {
         termsOf: () => TERMS,
-        isDoneBefore: (receipt) => this.isDoneBefore(receipt),
+        wasDoneBefore: (receipt) => this.wasDoneBefore(receipt),
         onRetry: (intent) => this.#report("retry", intent),
         onFinishedByUs: (intent) => this.#report("final", intent),
         onFinished: ({ state }) => this.ended.push(state),

@@ -19,19 +19,19 @@ async function logged(options: Partial<LoggingOptions>, write: () => void): Prom
 
 const log = serviceLog("sample");
 
-Deno.test("Logging: text shows values without quotes", async () => {
+Deno.test("configureLogging: text shows values without quotes", async () => {
   const [line] = await logged({}, () => log.info("Listening on {url}", { url: "http://x:1" }));
   assert.match(line ?? "", /\[INF\] rangemaker·sample: Listening on http:\/\/x:1$/);
 });
 
-Deno.test("Logging: values cannot add a line or terminal control characters", async () => {
+Deno.test("configureLogging: values cannot add a line or terminal control characters", async () => {
   const path = "/x\n2026-01-01 [ERR] rangemaker: forged \x1b[2J";
   const lines = await logged({}, () => log.info("GET {path}", { path }));
   assert.equal(lines.length, 1);
   assert(!lines[0]?.includes("\n") && !lines[0]?.includes("\x1b"), lines[0]);
 });
 
-Deno.test("Logging: a JSON line has stable fields, and values in its message are not quoted", async () => {
+Deno.test("configureLogging: a JSON line has stable fields, and values in its message are not quoted", async () => {
   const [line] = await logged({ jsonLogs: true }, () => {
     const fields = { event: "thesis_settled", user: "0xabc", thesisId: 7, result: "won" };
     log.info("Thesis {thesisId} of {user} is {result}", fields);
@@ -49,7 +49,7 @@ Deno.test("Logging: a JSON line has stable fields, and values in its message are
   });
 });
 
-Deno.test("Logging: records below the level are not written", async () => {
+Deno.test("configureLogging: records below the level are not written", async () => {
   const lines = await logged({ logLevel: "warning" }, () => {
     log.info("quiet");
     log.error("loud");
@@ -58,7 +58,7 @@ Deno.test("Logging: records below the level are not written", async () => {
 });
 
 for (const options of [{}, { color: true }, { jsonLogs: true }]) {
-  Deno.test(`Logging: passwords and keys of URLs are not written, ${JSON.stringify(options)}`, async () => {
+  Deno.test(`configureLogging: passwords and keys of URLs are not written, ${JSON.stringify(options)}`, async () => {
     const [line = ""] = await logged(options, () => {
       log.warn("No connection to {url}: {reason}", {
         url: "wss://user:SECRET@node.example/v3/SECRET90123456789012?key=SECRET",

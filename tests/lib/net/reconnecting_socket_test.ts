@@ -105,7 +105,7 @@ Deno.test("ReconnectingSocket: after the clock was set back, silence is still no
   const { clock, network, events, socket } = setUp({ silenceMs: 5_000 });
   socket.start();
   network.newest.open();
-  clock.set(-3_600_000);
+  clock.setBy(-3_600_000);
   clock.advance(10_000);
   assert.equal(events.at(-1), "silent: silent for 5000 ms");
   socket.stop();

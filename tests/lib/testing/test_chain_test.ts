@@ -23,7 +23,7 @@ async function bet(chain: TestChain, windowMs = WINDOW_MS, wallet = chain.wallet
   return { client, ...await client.execute(offer) };
 }
 
-Deno.test("Test chain: a test controls prices, time, snapshots and balances", async (t) => {
+Deno.test("startChain: a test controls prices, time, snapshots and balances", async (t) => {
   await using chain = await startChain({ wallets: 2, balance: 50_000_000n });
 
   await t.step("wallets are funded, and the same in every run", async () => {
@@ -129,7 +129,7 @@ Deno.test("Test chain: a test controls prices, time, snapshots and balances", as
   });
 });
 
-Deno.test("Test chain: with pricing barrier, a price that moves before the execution is refused", async () => {
+Deno.test("startChain: with pricing barrier, a price that moves before the execution is refused", async () => {
   await using chain = await startChain({ wallets: 1, pricing: "barrier" });
   const client = new RangemakerClient({ ...chain.options, wallet: chain.wallets[0] });
   const spot = (await client.prices())["ETH/USDT"]?.price ?? assert.fail("No price");
@@ -156,7 +156,7 @@ Deno.test("Test chain: with pricing barrier, a price that moves before the execu
   await assert.rejects(client.execute(offer), hasPriceMoved);
 });
 
-Deno.test("Test chain: an aborted start rejects with CHAIN_NOT_STARTED", async () => {
+Deno.test("startChain: an aborted start rejects with CHAIN_NOT_STARTED", async () => {
   const aborter = new AbortController();
   const starting = startChain({ signal: aborter.signal });
   aborter.abort();

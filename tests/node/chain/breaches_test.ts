@@ -84,48 +84,48 @@ Deno.test("BreachWatch: looks at the theses only when a window begins or a price
 });
 
 function chainWithBet(fromMs: number, toMs: number) {
-  const test = new MemoryChain();
-  test.run(1);
-  const { now: timestamp } = test;
+  const memoryChain = new MemoryChain();
+  memoryChain.run(1);
+  const { now: timestamp } = memoryChain;
   const funds = { timestamp, user: actors.user.address, amount: 5_000_000n };
-  test.chain.submit(deposit({ ...funds, externalTxHash: hashOf(1) }));
+  memoryChain.chain.submit(deposit({ ...funds, externalTxHash: hashOf(1) }));
   const window = { startTime: timestamp + fromMs, endTime: timestamp + toMs };
-  test.chain.submit(rfqSubmit({ timestamp, ...window }));
-  return { test, start: timestamp, thesis: () => test.chain.state.ledger.thesis(1)! };
+  memoryChain.chain.submit(rfqSubmit({ timestamp, ...window }));
+  return { memoryChain, start: timestamp, thesis: () => memoryChain.chain.state.ledger.thesis(1)! };
 }
 
 Deno.test("Chain: a price outside the range settles a thesis as lost at once, and pays the solver", () => {
-  const { test, start, thesis } = chainWithBet(500, 3_600_000);
-  test.run(3, { "ETH/USDT": OUTSIDE }); // before its window
-  test.run(3);
+  const { memoryChain, start, thesis } = chainWithBet(500, 3_600_000);
+  memoryChain.run(3, { "ETH/USDT": OUTSIDE }); // before its window
+  memoryChain.run(3);
   assert.equal(thesis().status, "open");
   const { solver } = actors;
-  const { ledger } = test.chain.state;
+  const { ledger } = memoryChain.chain.state;
   const before = ledger.account(solver.address);
-  test.run(1, { "ETH/USDT": OUTSIDE });
+  memoryChain.run(1, { "ETH/USDT": OUTSIDE });
   const { status, settledAt, breach } = thesis();
-  assert.deepEqual([status, settledAt], ["lost", test.now]);
+  assert.deepEqual([status, settledAt], ["lost", memoryChain.now]);
   assert.deepEqual(breach, { time: start + 700, price: OUTSIDE });
   const after = ledger.account(solver.address);
   assert.equal(after.balance, before.balance + 1_070_000n);
   assert.equal(after.locked, 0n);
   assert.deepEqual(
-    test.theses.map((each) => each.status),
+    memoryChain.theses.map((each) => each.status),
     ["open", "lost"],
     "subscribers are told",
   );
-  assert.equal(test.chain.settle(1).status, "lost");
+  assert.equal(memoryChain.chain.settle(1).status, "lost");
 });
 
 Deno.test("Chain: a backfill that fills a price outside settles an open thesis at once", () => {
-  const { test, start, thesis } = chainWithBet(0, 3_600_000);
-  test.run(3);
-  test.run(2, null);
-  test.holdUp(4_000); // without fresh prices
-  test.run(2);
+  const { memoryChain, start, thesis } = chainWithBet(0, 3_600_000);
+  memoryChain.run(3);
+  memoryChain.run(2, null);
+  memoryChain.holdUp(4_000); // without fresh prices
+  memoryChain.run(2);
   assert.equal(thesis().status, "open");
   const fill = (startTime: number, price: bigint) =>
-    test.chain.submit(backfill({ timestamp: test.now, startTime, prices: [price] }));
+    memoryChain.chain.submit(backfill({ timestamp: memoryChain.now, startTime, prices: [price] }));
   assert.equal(fill(start + 1_000, PRICE).filledSlots, 1);
   assert.equal(thesis().status, "open");
   assert.equal(fill(start + 2_000, OUTSIDE).filledSlots, 1);

@@ -22,9 +22,9 @@ function startLoop(
       return Promise.resolve(pull(clock));
     },
     seal: (dueMs, lateMs) => seals.push([dueMs, lateMs]),
-    missed: (fromMs, toMs) => missed.push([fromMs, toMs]),
-    clockBehind: (byMs) => behind.push(byMs),
-    clockAhead: (byMs) => ahead.push(byMs),
+    onMissed: (fromMs, toMs) => missed.push([fromMs, toMs]),
+    onClockBehind: (byMs) => behind.push(byMs),
+    onClockAhead: (byMs) => ahead.push(byMs),
   });
   loop.start(lastMs);
   return { clock, loop, seals, missed, behind, ahead, pulls: () => pulls };
@@ -91,7 +91,7 @@ async function healthOf(url: string): Promise<{ status: string; error?: string }
 Deno.test("Node: with the clock set forward it is degraded and waits; set back, it continues", () =>
   withLogs("info", (records) =>
     withSteppedNode(async ({ stepped, clock, node }) => {
-      clock.set(3_600_000.326);
+      clock.setBy(3_600_000.326);
       clock.advance(1_000);
       assert.deepEqual(Object.entries(await healthOf(node.url)).slice(0, 3), [
         ["status", "degraded"],
@@ -99,7 +99,7 @@ Deno.test("Node: with the clock set forward it is degraded and waits; set back, 
         ["blockNumber", 1],
       ]);
       clock.advance(2_000);
-      clock.set(-3_600_000.326);
+      clock.setBy(-3_600_000.326);
       await stepped.run(1);
       assert.equal((await healthOf(node.url)).status, "healthy");
       const lines = records.map(({ message }) => message.join(""));
@@ -109,7 +109,7 @@ Deno.test("Node: with the clock set forward it is degraded and waits; set back, 
         ),
         [
           "The clock was set forward by 3600000 ms: no",
-          "The clock was set: missed 3000 ms of checkpoints",
+          "The clock was set forward: missed 3000 ms of checkpoints",
         ],
       );
     })));
@@ -156,11 +156,11 @@ Deno.test("CheckpointLoop: while the clock is behind, it is checked every second
 Deno.test("CheckpointLoop: five seconds with the clock an hour ahead cost five seconds of checkpoints", async () => {
   const { clock, loop, seals, missed, behind, ahead } = startLoop();
   await advance(clock, 80);
-  clock.set(3_600_000);
+  clock.setBy(3_600_000);
   await advance(clock, 5_000);
   assert.equal(seals.length, 1);
   assert.ok(ahead.every((byMs) => byMs === 3_600_000) && ahead.length > 1, `${ahead}`);
-  clock.set(-3_600_000);
+  clock.setBy(-3_600_000);
   await advance(clock, 200);
   assert.deepEqual(missed, [[1_700_000_000_200, 1_700_000_005_200]]);
   assert.deepEqual(seals.slice(1).map(([dueMs]) => dueMs - 1_700_000_000_000), [5_200, 5_300]);
@@ -171,7 +171,7 @@ Deno.test("CheckpointLoop: five seconds with the clock an hour ahead cost five s
 Deno.test(`CheckpointLoop: a clock that stays ahead is followed after ${CLOCK_AHEAD_WAIT_MS} ms`, async () => {
   const { clock, loop, seals, missed } = startLoop();
   await advance(clock, 80);
-  clock.set(3_600_000);
+  clock.setBy(3_600_000);
   await advance(clock, CLOCK_AHEAD_WAIT_MS);
   assert.equal(seals.length, 1);
   await advance(clock, 200);
@@ -185,10 +185,10 @@ Deno.test("CheckpointLoop: waits again each time the clock is set forward", asyn
   const { clock, loop, seals } = startLoop();
   for (const made of [1, 3]) {
     await advance(clock, 150);
-    clock.set(3_600_000);
+    clock.setBy(3_600_000);
     await advance(clock, CLOCK_AHEAD_WAIT_MS - 500);
     assert.equal(seals.length, made);
-    clock.set(-3_600_000);
+    clock.setBy(-3_600_000);
   }
   await loop.stop();
 });
@@ -243,9 +243,9 @@ Deno.test("CheckpointLoop: a timer that fires early makes no early checkpoint", 
   const loop = new CheckpointLoop(early, early, {
     pull: () => Promise.resolve(),
     seal: () => void seals.push(clock.now()),
-    missed: () => assert.fail("none is late"),
-    clockBehind: () => assert.fail("the clock was not set"),
-    clockAhead: () => assert.fail("the clock was not set"),
+    onMissed: () => assert.fail("none is late"),
+    onClockBehind: () => assert.fail("the clock was not set"),
+    onClockAhead: () => assert.fail("the clock was not set"),
   });
   loop.start();
   clock.advance(69);

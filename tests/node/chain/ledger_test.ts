@@ -191,7 +191,7 @@ function taken(tx: RfqSubmit, solverSignature: Hex, userSignature: Hex): RfqSubm
   return signTransaction(unsigned, stranger, CHAIN_ID).tx;
 }
 
-Deno.test("Node: strangers cannot use a solver's quote to itself, whichever signatures they add", () => {
+Deno.test("Ledger: strangers cannot use a solver's quote to itself, whichever signatures they add", () => {
   const chain = chainWithStranger();
   const tx = selfQuote(chain.now);
   const { solverSignature: leaked } = tx;

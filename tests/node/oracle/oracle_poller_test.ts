@@ -35,8 +35,8 @@ function setUp() {
     poller,
     outcomes,
     /** Pulls every 100 ms. @returns What was reported since the last call. */
-    async run(pulls: number, with_: () => PullResult): Promise<string[]> {
-      answer = with_;
+    async run(pulls: number, answerOf: () => PullResult): Promise<string[]> {
+      answer = answerOf;
       for (let done = 0; done < pulls; done++) {
         await poller.poll();
         clock.advance(100);

@@ -33,7 +33,7 @@ async function connectByHand(url: string): Promise<Deno.TcpConn> {
   return connection;
 }
 
-Deno.test("Node: a handshake without its key is a bad request", () =>
+Deno.test("Clients: a handshake without its key is a bad request", () =>
   withNode(async ({ node }) => {
     const [connection, answer] = await handshake(node.url);
     assert.match(answer, /^HTTP\/1\.1 400 /);
@@ -45,7 +45,7 @@ async function slowClients(url: string): Promise<number> {
   return Number(/^node_websocket_slow_clients_total (\d+)$/m.exec(text)?.[1]);
 }
 
-Deno.test("Node: a client that reads nothing is disconnected, and nobody else waits for it", () =>
+Deno.test("Clients: a client that reads nothing is disconnected, and nobody else waits for it", () =>
   withNode(async ({ node }) => {
     const slow = await connectByHand(node.url);
     const subscribe = { jsonrpc: "2.0", id: 1, method: "eth_subscribe", params: ["prices"] };

@@ -7,7 +7,7 @@ import { z } from "zod";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import { MARKETS } from "../../../lib/protocol/markets.ts";
 import { nodeMethods } from "../../../lib/protocol/methods/all.ts";
-import { openRpcDocument } from "../../../services/node/rpc/open_rpc.ts";
+import { createOpenRpcDocument } from "../../../services/node/rpc/open_rpc.ts";
 import { actors } from "../support/actors.ts";
 import { resultOf } from "../../support/http_answers.ts";
 import { withNode } from "../support/running_node.ts";
@@ -15,7 +15,9 @@ import { withNode } from "../support/running_node.ts";
 /** The document of a node without development methods. */
 function nodeDocument() {
   const definitions = Object.entries(nodeMethods);
-  return openRpcDocument(new Map(definitions.map(([name, definition]) => [name, { definition }])));
+  return createOpenRpcDocument(
+    new Map(definitions.map(([name, definition]) => [name, { definition }])),
+  );
 }
 
 /** Compiles the result schema of a method, with the document's named schemas. */
@@ -39,11 +41,11 @@ function requireStandard(document: unknown): void {
   assert(check(document), JSON.stringify(check.errors));
 }
 
-Deno.test("OpenRPC: the document fits the standard's own schema", () => {
+Deno.test("createOpenRpcDocument: the document fits the standard's own schema", () => {
   requireStandard(JSON.parse(JSON.stringify(nodeDocument())));
 });
 
-Deno.test("OpenRPC: the document has every method of the node, each parameter with its name", () => {
+Deno.test("createOpenRpcDocument: the document has every method of the node, each parameter with its name", () => {
   const { methods } = nodeDocument();
   assert.deepEqual(methods.map(({ name }) => name), Object.keys(nodeMethods));
   for (const { name, params } of methods) {
@@ -52,7 +54,7 @@ Deno.test("OpenRPC: the document has every method of the node, each parameter wi
   }
 });
 
-Deno.test("OpenRPC: a node answers each read as described, including rpc.discover", () =>
+Deno.test("createOpenRpcDocument: a node answers each read as described, including rpc.discover", () =>
   withNode(async ({ node }) => {
     const { base, quote } = MARKETS[0]!; // there are three
     const now = Date.now();
@@ -91,13 +93,13 @@ const DEV_CALLS: [method: string, params: unknown[], names: string[]][] = [
   ["core_advance", [{ ms: 1_000 }], ["jump"]],
 ];
 
-Deno.test("OpenRPC: a development node's document has the development methods, on both ports", () =>
+Deno.test("createOpenRpcDocument: a development node's document has the development methods, on both ports", () =>
   withNode(async ({ node }) => {
     const documents = [node.url, node.readUrl].map((url) => resultOf(url, "rpc.discover"));
     const [document, onReadPort] = await Promise.all(documents);
     assert.deepEqual(onReadPort, document);
     requireStandard(document);
-    const { methods }: ReturnType<typeof openRpcDocument> = document;
+    const { methods }: ReturnType<typeof createOpenRpcDocument> = document;
     assert.equal(methods.length, nodeDocument().methods.length + DEV_CALLS.length);
     for (const [method, params, names] of DEV_CALLS) {
       const described = methods.find(({ name }) => name === method) ?? assert.fail(method);

@@ -109,7 +109,7 @@ Deno.test("Data directory: after another program changed the database, nothing i
     other.exec("UPDATE receipts SET crc = 1");
     other.close();
     disk.deposit(2);
-    const answered = disk.storage.records.commits.committed();
+    const answered = disk.storage.records.commits.whenCommitted();
     disk.storage.records.commits.commit();
     await assert.rejects(answered, /Another program has changed .*: restore a backup/);
     assert.equal(disk.receipts.length, 1);
@@ -170,7 +170,7 @@ for (const change of ["removed", "moved", "replaced", "without its log"]) {
       }
       const { commits } = disk.storage.records;
       disk.deposit(2);
-      const answered = commits.committed();
+      const answered = commits.whenCommitted();
       commits.commit();
       await assert.rejects(answered, /was removed, moved or replaced: restart the node/);
       assert.match(commits.failure!.message, /restart the node/);

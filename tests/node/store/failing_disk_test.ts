@@ -11,8 +11,8 @@ import { BLOCKS_RESERVED } from "../../../services/node/store/chain_records.ts";
 import { Database, StorageError } from "../../../services/node/store/database.ts";
 import { LockFile } from "../../../services/node/store/lock_file.ts";
 import {
+  CHECKPOINTS_PER_SAVE,
   openStorage,
-  SAVE_CHECKPOINTS,
   type Storage,
 } from "../../../services/node/store/storage.ts";
 import { hashKey } from "../../../services/node/store/schema.ts";
@@ -58,7 +58,7 @@ class Node {
 
   /** Checkpoints of a second, with fresh prices. */
   second(price?: bigint): void {
-    for (let made = 0; made < SAVE_CHECKPOINTS; made++) this.checkpoint(price);
+    for (let made = 0; made < CHECKPOINTS_PER_SAVE; made++) this.checkpoint(price);
   }
 
   checkpoint(price?: bigint): void {
@@ -137,7 +137,7 @@ async function withNode(test: (node: Node, folder: string) => Promise<void>): Pr
   return lines.filter((line) => !line.startsWith("New chain"));
 }
 
-Deno.test("Node: a deposit is not answered as committed if a query of the same turn fills the disk", async () => {
+Deno.test("CoreNode: a deposit is not answered as committed if a query of the same turn fills the disk", async () => {
   await withNode(async (node) => {
     node.fillDisk(true);
     for (let round = 0; round < 20; round++) {
@@ -198,7 +198,7 @@ Deno.test('Node: on a full disk it refuses writes with one code, reports "failed
   ]);
 });
 
-Deno.test("Node: a thesis that is breached or ends while the disk is full is settled afterwards", async () => {
+Deno.test("CoreNode: a thesis that is breached or ends while the disk is full is settled afterwards", async () => {
   await withNode(async (node) => {
     await node.deposit();
     const timestamp = node.clock.now();
@@ -220,7 +220,7 @@ Deno.test("Node: a thesis that is breached or ends while the disk is full is set
   });
 });
 
-Deno.test("Node: theses that end while the disk is full are all settled later, over several turns", async () => {
+Deno.test("CoreNode: theses that end while the disk is full are all settled later, over several turns", async () => {
   await withNode(async (node) => {
     const count = 2 * SETTLEMENTS_PER_SLICE;
     node.openTheses(count);
@@ -250,14 +250,14 @@ Deno.test("Chain: a settlement whose commit failed is announced after it is stor
     assert.equal(chain.state.ledger.thesis(1)?.status, "open");
     assert.equal(heads.at(-1), chain.head.number);
     disk.failCommits(false);
-    disk.run(2 * SAVE_CHECKPOINTS);
+    disk.run(2 * CHECKPOINTS_PER_SAVE);
     assert.deepEqual(theses.map(({ status }) => status), ["open", "won"]);
     const [first = 0] = heads;
     assert.deepEqual(heads, heads.map((_, index) => first + index), "no block is left out");
     await disk.close();
   }));
 
-Deno.test("Node: theses that end together are settled in slices, but not shortly before a checkpoint", async () => {
+Deno.test("CoreNode: theses that end together are settled in slices, but not shortly before a checkpoint", async () => {
   await withNode(async (node) => {
     const count = 4 * SETTLEMENTS_PER_SLICE + 1;
     node.openTheses(count);
@@ -282,7 +282,7 @@ Deno.test("Node: theses that end together are settled in slices, but not shortly
   });
 });
 
-Deno.test("Node: without a reserved number it announces no block, and continues once numbers are reserved", async () => {
+Deno.test("CoreNode: without a reserved number it announces no block, and continues once numbers are reserved", async () => {
   await withNode(async (node) => {
     await node.depositUntilFull();
     for (let seconds = 0; seconds < 30; seconds++) node.second();
@@ -308,7 +308,7 @@ async function requireRecovery(node: Node, reason: RegExp, setProblem: (on: bool
   assert.equal((await node.health()).status, "healthy");
 }
 
-Deno.test("Node: a database that another program locks fails its health, not the checkpoint that prunes", async () => {
+Deno.test("CoreNode: a database that another program locks fails its health, not the checkpoint that prunes", async () => {
   await withNode(async (node, folder) => {
     node.clock.jump(120_000);
     const other = new Database(`${folder}/chain.sqlite`);
@@ -318,11 +318,11 @@ Deno.test("Node: a database that another program locks fails its health, not the
   });
 });
 
-Deno.test("Node: an error when it reads old rows fails its health, not the checkpoint", async () => {
+Deno.test("CoreNode: an error when it reads old rows fails its health, not the checkpoint", async () => {
   await withNode((node) => requireRecovery(node, /disk I\/O error/, (on) => node.failQueries(on)));
 });
 
-Deno.test("Node: degraded with the clock an hour behind the newest block", async () => {
+Deno.test("CoreNode: degraded with the clock an hour behind the newest block", async () => {
   await withNode(async (node) => {
     node.clock.jump(-3_600_000);
     const { http, status, error } = await node.health();
@@ -351,7 +351,7 @@ Deno.test("Chain: a change that is stored is announced, even if the lock file ca
     } finally {
       prototype.write = write;
     }
-    disk.run(SAVE_CHECKPOINTS);
+    disk.run(CHECKPOINTS_PER_SAVE);
     disk.deposit(2);
     disk.run(1);
     assert.equal(disk.receipts.length, 2);
@@ -375,7 +375,7 @@ Deno.test("Chain: continues after prices that are newer than its head, even if t
     await storage.close(chain.head);
   }));
 
-Deno.test("Node: receipts and reads show a change only after its commit", async () => {
+Deno.test("CoreNode: receipts and reads show a change only after its commit", async () => {
   await withNode(async (node) => {
     const order: string[] = [];
     const { commits } = node.storage.records;
@@ -390,7 +390,7 @@ Deno.test("Node: receipts and reads show a change only after its commit", async 
   });
 });
 
-Deno.test("Node: an error within a change rolls all of it back", async () => {
+Deno.test("CoreNode: an error within a change rolls all of it back", async () => {
   await withNode(async (node) => {
     await node.deposit();
     const { records } = node.storage;

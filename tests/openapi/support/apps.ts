@@ -13,7 +13,7 @@ import { options as exchangesOptions, startExchanges } from "../../../services/e
 import { createOracleApi, healthHandler } from "../../../services/oracle/api.ts";
 import { createOracleMetrics } from "../../../services/oracle/metrics.ts";
 import { options as oracleOptions, startOracle } from "../../../services/oracle/mod.ts";
-import { Oracle } from "../../../services/oracle/oracle.ts";
+import { PriceOracle } from "../../../services/oracle/price_oracle.ts";
 import { createSolverApi } from "../../../services/solver/api.ts";
 import { SolverMetrics } from "../../../services/solver/metrics.ts";
 import { MockStrategy } from "../../../services/solver/pricing/mock_strategy.ts";
@@ -84,7 +84,7 @@ export function bridgeApp(read: () => Promise<never> = unused): Hono {
 /** The oracle's routes and its health. */
 export function oracleApp(): { app: Hono; health: Handler } {
   const metrics = createOracleMetrics(new Registry());
-  const oracle = new Oracle({
+  const oracle = new PriceOracle({
     providers: [],
     markets: MARKETS,
     board: { aggregation: "median", minSources: 1, maxSourceAgeMs: 1_000 },

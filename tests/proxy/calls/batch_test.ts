@@ -8,7 +8,7 @@ const split = (ids: (string | undefined)[], body: string, status = 200) =>
 /** The error code in a text. */
 const codeOf = (text: string | undefined) => JSON.parse(text ?? "null")?.error?.code;
 
-Deno.test("Batch: answers are in the order of the calls, unchanged except for their ids", () => {
+Deno.test("splitBatchReply: answers are in the order of the calls, unchanged except for their ids", () => {
   const answers = ['{"id":12,"result":1.0}', '{ "id":"13", "error":{} }', '{"result":0,"id":10}'];
   assert.deepEqual(split(["1", undefined, '"b"', "2.0"], `[ ${answers.join(" , ")} ]`), [
     '{"result":0,"id":1}',
@@ -18,14 +18,14 @@ Deno.test("Batch: answers are in the order of the calls, unchanged except for th
   ]);
 });
 
-Deno.test("Batch: duplicate answers, and answers to unknown calls, are dropped", () => {
+Deno.test("splitBatchReply: duplicate answers, and answers to unknown calls, are dropped", () => {
   const answers = ['{"id":10,"result":1}', '{"id":10,"result":2}', '{"id":9,"result":3}'];
   const wanted = ['{"id":7,"result":1}', -32603];
   const [first, second] = split(["7", "7"], `[${answers},{"id":12},{"id":1e9},{"id":{}}]`);
   assert.deepEqual([first, codeOf(second)], wanted);
 });
 
-Deno.test("Batch: a call without an answer gets an error under its own id", () => {
+Deno.test("splitBatchReply: a call without an answer gets an error under its own id", () => {
   const [first, second, third] = split(
     ["12345678901234567890", "2", "null"],
     '[{"id":11,"result":0},7,null,{"result":1},{"id":null,"error":{}}]',
@@ -36,7 +36,7 @@ Deno.test("Batch: a call without an answer gets an error under its own id", () =
   assert.equal(codeOf(third), -32603);
 });
 
-Deno.test("Batch: one error for the whole batch answers each call; a single result answers no call", () => {
+Deno.test("splitBatchReply: one error for the whole batch answers each call; a single result answers no call", () => {
   const ids = ["1", undefined, '"b"'];
   const error = '{"code":-32005,"message":"busy","data":1.0}';
   assert.deepEqual(split(ids, `{"jsonrpc":"2.0","id":null,"error":${error}}`, 429), [
@@ -50,7 +50,7 @@ Deno.test("Batch: one error for the whole batch answers each call; a single resu
   }
 });
 
-Deno.test("Batch: a reply that is not JSON is an error, unless all calls are notifications", () => {
+Deno.test("splitBatchReply: a reply that is not JSON is an error, unless all calls are notifications", () => {
   assert.throws(() => split(["1"], "<html>", 503), { status: 502, rpcCode: -32002 });
   assert.deepEqual(split([undefined, undefined], "<html>"), [undefined, undefined]);
   assert.deepEqual(split([undefined], ""), [undefined]);

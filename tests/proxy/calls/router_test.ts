@@ -303,32 +303,40 @@ Deno.test("Router: with several read nodes, each call is sent to its node, alone
   assert.deepEqual(all.map(({ result }) => result), results);
 });
 
-Deno.test("Router: a filter of an unknown or unreachable node is not found; a read of a block that no node has fails", async () => {
+/** The answer while one read node is dead, and the others fail. */
+async function answerWithoutNodes(message: unknown) {
   const readNodes = severalNodes();
   readNodes.onDied(1, "gone");
-  const filter = (id: number, text: string) => call(id, "eth_getFilterChanges", [text]);
-  const block = call(3, "eth_call", [{}, "0x9"]);
-  const away = answerLost("read", "away");
-  const outcomes = (body: unknown) => {
-    const read = JSON.parse(String(body));
-    return [read].flat().map(({ id, error }) => [id, error?.code]);
-  };
-  for (const message of [filter(1, "0x1"), filter(1, "0x700"), block]) {
-    for (const isBatch of [false, true]) {
-      const { posted, ask } = scene({ readNodes });
-      const answer = ask(isBatch ? [message, notification("eth_getLogs")] : message);
-      for (const { answer } of posted) answer.reject(away);
-      const { status, body } = await answer;
-      const isFilter = message !== block;
-      assert.deepEqual(outcomes(body), [[message.id, isFilter ? -32000 : -32002]]);
-      assert.equal(status, isBatch || isFilter ? 200 : 503);
+  const { posted, ask } = scene({ readNodes });
+  const answering = ask(message);
+  for (const { answer } of posted) answer.reject(answerLost("read", "away"));
+  const { status, body } = await answering;
+  const answers = [JSON.parse(String(body))].flat();
+  return { status, errors: answers.map((answer) => answer && [answer.id, answer.error?.code]) };
+}
+
+Deno.test("Router: a filter of an unknown or unreachable node is not found", async () => {
+  for (const id of ["0x1", "0x700"]) {
+    const filter = call(1, "eth_getFilterChanges", [id]);
+    for (const message of [filter, [filter, notification("eth_getLogs")]]) {
+      const wanted = { status: 200, errors: [[1, -32000]] };
+      assert.deepEqual(await answerWithoutNodes(message), wanted);
     }
   }
-  const { ask } = scene({ readNodes });
+});
+
+Deno.test("Router: a read of a block that no node has fails", async () => {
+  const block = call(3, "eth_call", [{}, "0x9"]);
   const { id: _, ...silent } = block;
-  for (const message of [silent, [silent]]) {
-    const { status, body } = await ask(message);
-    assert.deepEqual([status, body], [204, null]);
+  const errors = [[3, -32002]];
+  const rows: [message: unknown, status: number, errors: unknown[]][] = [
+    [block, 503, errors],
+    [[block, notification("eth_getLogs")], 200, errors],
+    [silent, 204, [null]],
+    [[silent], 204, [null]],
+  ];
+  for (const [message, status, errors] of rows) {
+    assert.deepEqual(await answerWithoutNodes(message), { status, errors });
   }
 });
 

@@ -83,7 +83,7 @@ function request(bytes: number, isDeclared: boolean): Request {
   return new Request("http://x/", { method: "POST", body, headers });
 }
 
-Deno.test("Request bodies: a body of the maximum size is read, a byte more is refused with 413", async () => {
+Deno.test("RequestBodies: a body of the maximum size is read, a byte more is refused with 413", async () => {
   for (const isDeclared of [true, false]) {
     const scene = new Scene();
     for (const bytes of [0, 1, RUNTIME_BYTES_MAX, RUNTIME_BYTES_MAX + 1, MAX_BYTES]) {
@@ -95,7 +95,7 @@ Deno.test("Request bodies: a body of the maximum size is read, a byte more is re
   assert.equal(await new Scene().read(new Request("http://x/", { method: "POST" })), "");
 });
 
-Deno.test("Request bodies: bytes use the budget as they arrive, except in declared bodies up to 8 KiB", async () => {
+Deno.test("RequestBodies: bytes use the budget as they arrive, except in declared bodies up to 8 KiB", async () => {
   const scene = new Scene();
   await scene.read(request(RUNTIME_BYTES_MAX, true));
   assert.deepEqual([scene.budget.used, scene.countedBytes], [0, 0]);
@@ -110,7 +110,7 @@ Deno.test("Request bodies: bytes use the budget as they arrive, except in declar
   scene.stop();
 });
 
-Deno.test("Request bodies: without room in the budget a body is refused with 429, at once if its length is declared", async () => {
+Deno.test("RequestBodies: without room in the budget a body is refused with 429, at once if its length is declared", async () => {
   const scene = new Scene(100_000 / LARGE_SHARE);
   const declared = new SlowBody(100_001);
   assert.equal(await scene.refused(declared.request), 429);
@@ -124,7 +124,7 @@ Deno.test("Request bodies: without room in the budget a body is refused with 429
   scene.stop();
 });
 
-Deno.test("Request bodies: the first 64 KiB may take five seconds, the rest needs 128 KiB a second", async () => {
+Deno.test("RequestBodies: the first 64 KiB may take five seconds, the rest needs 128 KiB a second", async () => {
   for (const declared of [100, RUNTIME_BYTES_MAX, FIRST_BYTES, MAX_BYTES, undefined]) {
     const scene = new Scene();
     const body = new SlowBody(declared);

@@ -255,7 +255,7 @@ Deno.test("WsClient: a client over its rate is refused, without an open request"
   assert.equal(open.length, 1);
 });
 
-Deno.test("WsClient: an answer that does not fit becomes an error, or closes the client if that does not fit", async () => {
+Deno.test("WsClient: an answer that does not fit becomes an error; if even the error does not fit, the client is closed", async () => {
   const rows: [message: unknown, admitted: number, id: unknown][] = [
     [call(7, "eth_getLogs"), 500, 7],
     [[call(7, "eth_getLogs")], 500, null],

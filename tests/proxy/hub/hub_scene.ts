@@ -9,11 +9,11 @@ import type {
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 
 export const NO_EVENTS: HubEvents = {
-  received() {},
-  sent() {},
-  lagged() {},
-  subscribed() {},
-  refused() {},
+  onReceived() {},
+  onSent() {},
+  onLagged() {},
+  onSubscribed() {},
+  onRefused() {},
   acceptsHead: () => true,
 };
 
@@ -48,7 +48,7 @@ function topicRequest(topic: string) {
 /** A hub whose node answers when the test asks for it. */
 export class HubScene<Params extends [string, ...unknown[]] = [string]> {
   /** What the node was asked and has not answered. */
-  readonly asked: { id: number; method: string; params: Params }[] = [];
+  readonly requests: { id: number; method: string; params: Params }[] = [];
   /** Why the hub dropped the connection. */
   readonly dropped: string[] = [];
   isConnected = true;
@@ -58,7 +58,7 @@ export class HubScene<Params extends [string, ...unknown[]] = [string]> {
     this.hub = hubWith({
       upstream: {
         send: (text) => {
-          if (this.isConnected) this.asked.push(JSON.parse(text));
+          if (this.isConnected) this.requests.push(JSON.parse(text));
           return this.isConnected;
         },
         drop: (reason) => this.dropped.push(reason),
@@ -73,7 +73,7 @@ export class HubScene<Params extends [string, ...unknown[]] = [string]> {
 
   /** The node grants all that it was asked for, each under its topic as the id. */
   grant(): void {
-    for (const { id, method, params: [result] } of this.asked.splice(0)) {
+    for (const { id, method, params: [result] } of this.requests.splice(0)) {
       if (method === "eth_subscribe") this.reply(id, { result });
     }
   }

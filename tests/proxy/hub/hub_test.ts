@@ -24,10 +24,10 @@ class Scene extends HubScene {
       slowClients,
       events: {
         ...NO_EVENTS,
-        received: () => this.received += 1,
-        subscribed: (total) => this.subscribed = total,
-        lagged: (count) => this.lagged += count,
-        sent: (count) => {
+        onReceived: () => this.received += 1,
+        onSubscribed: (total) => this.subscribed = total,
+        onLagged: (count) => this.lagged += count,
+        onSent: (count) => {
           this.sent += count;
           this.sentReports += 1;
         },
@@ -219,13 +219,13 @@ class NodeScene extends HubScene {
 
   /** The node answers the oldest open request. */
   answer(body: { result: unknown } | { error: object }): void {
-    const { id } = this.asked.shift() ?? assert.fail("The node was asked nothing");
+    const { id } = this.requests.shift() ?? assert.fail("The node was asked nothing");
     assert(this.reply(id, body));
   }
 
   /** What was ended at the node since the last call, which may have been asked for nothing else. */
   ended(): string[] {
-    return this.asked.splice(0).map(({ method, params }) => `${method} ${params}`);
+    return this.requests.splice(0).map(({ method, params }) => `${method} ${params}`);
   }
 
   override notify(subscription: string, result: unknown): boolean {
@@ -237,7 +237,7 @@ class NodeScene extends HubScene {
   reconnect(): void {
     this.isConnected = false;
     this.hub.upstreamClosed();
-    this.asked.length = 0;
+    this.requests.length = 0;
     this.isConnected = true;
     this.hub.upstreamOpened(this.nowMs);
   }
@@ -252,12 +252,12 @@ class NodeScene extends HubScene {
   async leaveUnanswered(count: number): Promise<void> {
     const client = this.client();
     const outcomes = Array.from({ length: count }, (_, n) => this.subscribe(client, `silent ${n}`));
-    assert.equal(this.asked.length, count);
+    assert.equal(this.requests.length, count);
     this.pass(TIMEOUT_MS);
     for (const outcome of await Promise.all(outcomes)) {
       assert.match(JSON.stringify(outcome), /not made in time/);
     }
-    this.asked.length = 0;
+    this.requests.length = 0;
   }
 }
 
@@ -273,12 +273,12 @@ Deno.test("Hub: a subscription granted too late is ended, and then counts as ans
   const scene = new NodeScene();
   const client = scene.client();
   const outcome = scene.subscribe(client, "late");
-  const [late] = scene.asked.splice(0);
+  const [late] = scene.requests.splice(0);
   scene.pass(TIMEOUT_MS);
   assert.match(JSON.stringify(await outcome), /not made in time/);
-  scene.asked.push(late ?? assert.fail("The node was asked nothing"));
+  scene.requests.push(late ?? assert.fail("The node was asked nothing"));
   scene.answer({ result: "0x1" });
-  assert.deepEqual(scene.asked.splice(0).map(({ method, params }) => [method, params]), [
+  assert.deepEqual(scene.requests.splice(0).map(({ method, params }) => [method, params]), [
     ["eth_unsubscribe", ["0x1"]],
   ]);
   await scene.leaveUnanswered(UNANSWERED_MAX);
@@ -298,7 +298,7 @@ Deno.test("Hub: if the node gives one id twice, the second subscribe fails", asy
   ]);
   scene.notify("0x1", "for a");
   assert.deepEqual(scene.got, [{ subscription: "0x1", result: "for a" }]);
-  assert.deepEqual(scene.asked, [], "nothing is ended at the node");
+  assert.deepEqual(scene.requests, [], "nothing is ended at the node");
 });
 
 Deno.test("Hub: if a granted subscription is refused five times, its clients are closed with 1013", async () => {
@@ -328,7 +328,7 @@ Deno.test("Hub: if a granted subscription is refused five times, its clients are
   scene.reconnect();
   refuse(5);
   assert.deepEqual([scene.closed, client.subscriptionCount], [[1013], 0]);
-  assert.deepEqual(scene.asked, [], "and it is asked no more");
+  assert.deepEqual(scene.requests, [], "and it is asked no more");
 });
 
 Deno.test("Hub: unknown ids of an earlier connection are forgotten", () => {
@@ -340,7 +340,7 @@ Deno.test("Hub: unknown ids of an earlier connection are forgotten", () => {
     if (!sweptBefore) scene.pass(1);
     scene.notify("0x1", 2); // another subscription, which has just ended
     scene.pass(1);
-    assert.deepEqual(scene.asked, []);
+    assert.deepEqual(scene.requests, []);
   }
 });
 
@@ -358,7 +358,7 @@ const NEW_HEADS = { namespace: "eth", paramsText: '["newHeads"]', key: NEW_HEADS
 
 Deno.test("Hub: a subscribe over the limit is refused without reaching the node", async () => {
   const refused: string[] = [];
-  const events = { ...NO_EVENTS, refused: (limit: string) => refused.push(limit) };
+  const events = { ...NO_EVENTS, onRefused: (limit: string) => refused.push(limit) };
   const scene = new NodeScene({ maxSubscriptions: 2, events });
   scene.hub.subscribe(scene.client(), NEW_HEADS, 0, () => {});
   scene.answer({ result: "0x0" }); // a feed without parameters is not counted
@@ -370,7 +370,7 @@ Deno.test("Hub: a subscribe over the limit is refused without reaching the node"
   const third = scene.client(address("3"));
   assert.match(JSON.stringify(await scene.subscribe(third, "3")), /-32005/);
   assert.deepEqual(await scene.subscribe(third, "1"), { id: "0x1" }, "a shared one costs nothing");
-  assert.deepEqual([refused, scene.asked], [["upstream_subscriptions"], []]);
+  assert.deepEqual([refused, scene.requests], [["upstream_subscriptions"], []]);
 });
 
 Deno.test("Hub: when the node closes the socket on a subscribe, only pending subscribes fail", async () => {
@@ -379,45 +379,45 @@ Deno.test("Hub: when the node closes the socket on a subscribe, only pending sub
   scene.answer({ result: "0x1" });
   await granted;
   const suspects = ["a", "b"].map((topic) => scene.subscribe(scene.client(), topic));
-  scene.hub.upstreamRefused(scene.nowMs);
+  scene.hub.upstreamRejected(scene.nowMs);
   for (const outcome of await Promise.all(suspects)) {
     assert.match(JSON.stringify(outcome), /closed its connection/);
   }
-  scene.asked.length = 0;
+  scene.requests.length = 0;
   scene.hub.upstreamOpened(scene.nowMs);
-  assert.deepEqual(scene.asked.map(({ params }) => params), [["granted"]]);
+  assert.deepEqual(scene.requests.map(({ params }) => params), [["granted"]]);
   scene.answer({ result: "0x2" });
   // One of two may have been innocent, so both may be asked for again. Alone, it is remembered.
   void scene.subscribe(scene.client(), "a");
-  assert.equal(scene.asked.length, 1);
-  scene.hub.upstreamRefused(scene.nowMs);
+  assert.equal(scene.requests.length, 1);
+  scene.hub.upstreamRejected(scene.nowMs);
   scene.hub.upstreamOpened(scene.nowMs);
-  scene.asked.length = 0;
+  scene.requests.length = 0;
   assert.match(JSON.stringify(await scene.subscribe(scene.client(), "a")), /closed its connection/);
   scene.pass(600_000);
-  scene.asked.length = 0;
+  scene.requests.length = 0;
   void scene.subscribe(scene.client(), "a");
-  assert.deepEqual(scene.asked.map(({ params }) => params), [["a"]], "for ten minutes");
+  assert.deepEqual(scene.requests.map(({ params }) => params), [["a"]], "for ten minutes");
 });
 
 Deno.test("Hub: a client gets at most two ids for equal subscriptions", async () => {
   const scene = new NodeScene();
   const [client, other] = [scene.client(), scene.client(address("b"))];
   const outcomes = [scene.subscribe(client, "a"), scene.subscribe(client, "a")];
-  const [first, second] = scene.asked.splice(0);
+  const [first, second] = scene.requests.splice(0);
   assert(first && second && !scene.hub.table.isLive("a"));
-  scene.asked.push(second);
+  scene.requests.push(second);
   scene.answer({ result: "0x2" });
   assert(scene.hub.table.isLive("a"));
   assert.deepEqual(await scene.subscribe(other, "a"), { id: "0x2" }, "shares the one that is live");
-  scene.asked.push(first);
+  scene.requests.push(first);
   scene.answer({ result: "0x1" });
   assert.deepEqual(await Promise.all(outcomes), [{ id: "0x1" }, { id: "0x2" }]);
   assert.match(JSON.stringify(await scene.subscribe(client, "a")), /2 equal subscriptions/);
   scene.hub.unsubscribe(client, "0x1");
   assert.deepEqual(scene.ended(), ["eth_unsubscribe 0x1"]);
   scene.reconnect();
-  assert.deepEqual(scene.asked.map(({ params }) => params), [["a"]], "the other one remains");
+  assert.deepEqual(scene.requests.map(({ params }) => params), [["a"]], "the other one remains");
   assert.equal(scene.hub.table.isLive("a"), false);
 });
 
@@ -433,41 +433,41 @@ Deno.test("Hub: the client gets the node's error, or an error if the node's answ
       subscriptions: 0,
       upstreamIds: 0,
       publicIds: 0,
-      asks: 0,
+      requests: 0,
     });
   }
 });
 
-Deno.test("Hub: when the node closes the socket, granted and expired subscribes do not fail", async () => {
+Deno.test("Hub: a subscription that the node granted once is renewed, however often the node closes the socket", async () => {
   const scene = new NodeScene();
   const client = scene.client();
   const granted = scene.subscribe(client, "granted");
   scene.answer({ result: "0x1" });
   await granted;
   scene.reconnect();
-  scene.asked.length = 0;
+  scene.requests.length = 0;
   await scene.leaveUnanswered(1);
   for (let times = 0; times < 3; times += 1) {
-    scene.hub.upstreamRefused(scene.nowMs);
-    scene.asked.length = 0;
+    scene.hub.upstreamRejected(scene.nowMs);
+    scene.requests.length = 0;
     scene.hub.upstreamOpened(scene.nowMs);
-    assert.deepEqual(scene.asked.map(({ params }) => params), [["granted"]]);
+    assert.deepEqual(scene.requests.map(({ params }) => params), [["granted"]]);
   }
   assert.deepEqual(scene.closed, []);
   void scene.subscribe(client, "granted");
-  assert.equal(scene.asked.length, 2, "it is not refused from now on");
+  assert.equal(scene.requests.length, 2, "it is not refused from now on");
 });
 
 Deno.test("Hub: remembers the newest 256 subscribes on which the node closed the socket", async () => {
   const scene = new NodeScene();
   const isRefused = async (topic: string) => {
     const outcome = scene.subscribe(scene.client(), topic);
-    if (scene.asked.length === 0) {
+    if (scene.requests.length === 0) {
       return /closed its connection/.test(JSON.stringify(await outcome));
     }
-    scene.hub.upstreamRefused(scene.nowMs);
+    scene.hub.upstreamRejected(scene.nowMs);
     scene.hub.upstreamOpened(scene.nowMs);
-    scene.asked.length = 0;
+    scene.requests.length = 0;
     return false;
   };
   for (let n = 0; n < 256; n += 1) assert.equal(await isRefused(`${n}`), false);

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import {
   FrameJoiner,
   OutgoingMessage,
-  parseNodeFrame,
+  tryParseNodeFrame,
   withPublicId,
 } from "../../../services/proxy/hub/notifications.ts";
 
@@ -67,10 +67,10 @@ Deno.test("FrameJoiner: equal lists share the bytes", () => {
   assert.deepEqual(received(new FrameJoiner().join([])), []);
 });
 
-Deno.test("parseNodeFrame: undefined unless the text is a JSON object", () => {
-  assert.deepEqual(parseNodeFrame('{"id":1}'), { id: 1 });
+Deno.test("tryParseNodeFrame: undefined unless the text is a JSON object", () => {
+  assert.deepEqual(tryParseNodeFrame('{"id":1}'), { id: 1 });
   for (const text of ["", "no JSON", "7", "null", '"text"']) {
-    assert.equal(parseNodeFrame(text), undefined, text);
+    assert.equal(tryParseNodeFrame(text), undefined, text);
   }
 });
 

@@ -24,7 +24,7 @@ class Crowd extends HubScene {
     super({
       random: seededRandom(1),
       maxSubscriptions: PLACES,
-      events: { ...NO_EVENTS, refused: (limit) => this.refused.push(limit) },
+      events: { ...NO_EVENTS, onRefused: (limit) => this.refused.push(limit) },
     });
   }
 
@@ -81,7 +81,7 @@ const attacks: [name: string, attackers: string[], newcomers: number, each: numb
   ["300 IPv6 /64s of one /48", ipv6(300), 100, WANTED],
 ];
 for (const [name, attackers, newcomersMax, each] of attacks) {
-  Deno.test(`Subscription slots: while ${name} subscribe as much as they can, each of ${newcomersMax} newcomers gets ${each}`, async () => {
+  Deno.test(`SubscriptionLimits: while ${name} subscribe as much as they can, each of ${newcomersMax} newcomers gets ${each}`, async () => {
     const crowd = new Crowd();
     const residents = ipv4(30, RESIDENTS);
     for (const address of residents) assert(await crowd.connect(address));
@@ -103,7 +103,7 @@ for (const [name, attackers, newcomersMax, each] of attacks) {
   });
 }
 
-Deno.test("Subscription slots: if every place has another address, a newcomer is refused and nobody is closed", async () => {
+Deno.test("SubscriptionLimits: if every place has another address, a newcomer is refused and nobody is closed", async () => {
   const crowd = new Crowd();
   for (const address of ipv4(10, PLACES)) assert(await crowd.connect(address));
   assert.equal(await crowd.connect("20.0.0.1"), false);
@@ -119,7 +119,7 @@ class SmallHub extends HubScene {
     super({
       random: seededRandom(1),
       maxSubscriptions,
-      events: { ...NO_EVENTS, refused: (limit) => this.refused.push(limit) },
+      events: { ...NO_EVENTS, onRefused: (limit) => this.refused.push(limit) },
     });
   }
 
@@ -143,7 +143,7 @@ class SmallHub extends HubScene {
   }
 }
 
-Deno.test("Subscription slots: a shared subscription is charged to another client after its owner left", () => {
+Deno.test("SubscriptionLimits: a shared subscription is charged to another client after its owner left", () => {
   const scene = new SmallHub();
   const [owner, other] = [scene.client("10.0.0.1"), scene.client("10.0.0.2")];
   for (const client of [owner, other]) {
@@ -159,7 +159,7 @@ Deno.test("Subscription slots: a shared subscription is charged to another clien
   assert.equal(scene.refused.length, 2);
 });
 
-Deno.test("Subscription slots: a newcomer gets a place of the newest client with the most, but no pending one", () => {
+Deno.test("SubscriptionLimits: a newcomer gets a place of the newest client with the most, but no pending one", () => {
   const scene = new SmallHub();
   const clients = scene.fill(8);
   void scene.subscribe(scene.client("20.0.0.1"), "new");
@@ -170,7 +170,7 @@ Deno.test("Subscription slots: a newcomer gets a place of the newest client with
   assert.equal(scene.hub.table.count, 15, "all its places are free");
 });
 
-Deno.test("Subscription slots: a newcomer behind a full load balancer gets a place of another caller behind it", () => {
+Deno.test("SubscriptionLimits: a newcomer behind a full load balancer gets a place of another caller behind it", () => {
   const scene = new SmallHub();
   const clients = scene.fill(6, "192.0.2.9");
   for (const last of ["10.0.1.1", "10.0.1.2"]) {
@@ -184,7 +184,7 @@ Deno.test("Subscription slots: a newcomer behind a full load balancer gets a pla
   assert.deepEqual(scene.closed, [clients[5]]);
 });
 
-Deno.test("Subscription slots: of the clients of one address, the one with the most subscriptions is closed", () => {
+Deno.test("SubscriptionLimits: of the clients of one address, the one with the most subscriptions is closed", () => {
   const scene = new SmallHub(32);
   const [single, several, newest] = [1, 2, 3].map(() => scene.client("10.0.0.1"));
   void scene.subscribe(several!, "a");
@@ -198,7 +198,7 @@ Deno.test("Subscription slots: of the clients of one address, the one with the m
   assert.deepEqual(scene.closed, [several]);
 });
 
-Deno.test("Subscription slots: of the subscriptions of one address, the one with fewer clients is ended", () => {
+Deno.test("SubscriptionLimits: of the subscriptions of one address, the one with fewer clients is ended", () => {
   const scene = new SmallHub(32);
   const [alone, shared] = [1, 2].map(() => scene.client("10.0.0.1"));
   void scene.subscribe(alone!, "a");

@@ -19,18 +19,18 @@ const keyOf = (params: string, namespace?: string) => requestOf(params, namespac
 
 const [USER, SOLVER] = [`0x${"aB".repeat(20)}`, `0x${"Cd".repeat(20)}`];
 
-Deno.test("Subscription key: ignores spacing and the order of members", () => {
+Deno.test("subscriptionRequest: the key ignores spacing and the order of members", () => {
   assert.equal(keyOf('["logs",{"a":1,"b":[2]}]'), keyOf('[ "logs", {"b":[2], "a":1} ]'));
 });
 
-Deno.test("Subscription key: differs for numbers that are equal only after parsing", () => {
+Deno.test("subscriptionRequest: the key differs for numbers that are equal only after parsing", () => {
   assert.notEqual(keyOf('["x",9007199254740993]'), keyOf('["x",9007199254740992]'));
   assert.notEqual(keyOf('["x",{"a":[0.1]}]'), keyOf('["x",{"a":[0.10000000000000001]}]'));
   assert.notEqual(keyOf('["x",1,2]'), keyOf('["x",12]'));
   assert.equal(keyOf('["x",{"a":[7,null]}]'), keyOf('["x",{"a": [7, null]}]'));
 });
 
-Deno.test("Subscription: parameters that the core node ignores are removed", () => {
+Deno.test("subscriptionRequest: parameters that the core node ignores are removed", () => {
   const rows: [params: string[], sent: string][] = [
     [['["newHeads"]', '["newHeads",{}]', '["newHeads",7]'], '["newHeads"]'],
     [['["prices"]', '["prices",null]'], '["prices"]'],
@@ -61,7 +61,7 @@ Deno.test("Subscription: parameters that the core node ignores are removed", () 
   assert.equal(new Set(rows.map(([[params = ""]]) => keyOf(params))).size, rows.length);
 });
 
-Deno.test("Subscription: other parameters are sent as written", () => {
+Deno.test("subscriptionRequest: other parameters are sent as written", () => {
   const rows: [params: string, namespace?: string][] = [
     ['[ "newHeads" ]', "evm"],
     ['[ "newHeads",1,2]'],
@@ -90,7 +90,7 @@ Deno.test("Subscription: other parameters are sent as written", () => {
   assert.deepEqual([paramsText, key], ["[]", keyOf("[]", "evm")]);
 });
 
-Deno.test("Subscription: rejects parameters that are too long or nested too deep", () => {
+Deno.test("subscriptionRequest: rejects parameters that are too long or nested too deep", () => {
   const long = (bytes: number) => JSON.stringify(["é".padEnd(bytes - 5, "x")]);
   const deep = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
   assert.equal(requestOf(long(SUBSCRIPTION_PARAMS_BYTES_MAX)).paramsText.length, 4_095);
@@ -106,7 +106,7 @@ Deno.test("Subscription: rejects parameters that are too long or nested too deep
   }
 });
 
-Deno.test("Subscription: every feed without parameters is shared, none with parameters", () => {
+Deno.test("subscriptionRequest: every feed without parameters is shared, none with parameters", () => {
   const feeds = ["newHeads", "prices", "transactions", "theses", "logs", "newPendingTransactions"];
   for (const feed of [...feeds, "syncing"]) {
     assert(SHARED_FEED_KEYS.has(keyOf(`["${feed}"]`)), feed);

@@ -62,7 +62,7 @@ class Scene extends HubScene<[string, Filter?]> {
 
   /** The node answers everything that it was asked. */
   answer(error?: object): void {
-    for (const { id, method, params } of this.asked.splice(0)) {
+    for (const { id, method, params } of this.requests.splice(0)) {
       if (method === "eth_unsubscribe") {
         this.granted.delete(params[0]);
         continue;
@@ -90,18 +90,18 @@ class Scene extends HubScene<[string, Filter?]> {
 
   /** The node closes the socket because of a request. */
   refuse(): void {
-    this.#reopen(() => this.hub.upstreamRefused(0));
+    this.#reopen(() => this.hub.upstreamRejected(0));
   }
 
   #reopen(close: () => void): void {
     this.granted.clear();
-    this.asked.length = 0;
+    this.requests.length = 0;
     close();
     this.hub.upstreamOpened(0);
   }
 }
 
-Deno.test("Thesis filters: random clients get the theses that match their filter, while the node has no filter", () =>
+Deno.test("Hub, thesis filters: random clients get the theses that match their filter, while the node has no filter", () =>
   withSeed(async (random) => {
     const pick = <T>(items: readonly T[]) => items[Math.floor(random() * items.length)]!;
     const filters: Filter[] = [{}];
@@ -139,11 +139,11 @@ Deno.test("Thesis filters: random clients get the theses that match their filter
     for (const client of clients) scene.hub.disconnect(client);
     scene.answer();
     assert.equal(scene.granted.size, 0);
-    const nothing = { subscriptions: 0, upstreamIds: 0, publicIds: 0, asks: 0 };
-    assert.deepEqual({ ...scene.hub.table.size, asks: 0 }, nothing);
+    const nothing = { subscriptions: 0, upstreamIds: 0, publicIds: 0, requests: 0 };
+    assert.deepEqual({ ...scene.hub.table.size, requests: 0 }, nothing);
   }));
 
-Deno.test("Thesis filters: 1,025 clients with different filters share one subscription at the node", async () => {
+Deno.test("Hub, thesis filters: 1,025 clients with different filters share one subscription at the node", async () => {
   const scene = new Scene();
   const subscribed = Array.from({ length: 1_025 }, (_, n) => {
     return scene.follow(scene.client(), { user: `0x${n.toString(16).padStart(40, "0")}` });
@@ -153,7 +153,7 @@ Deno.test("Thesis filters: 1,025 clients with different filters share one subscr
   assert.deepEqual([scene.granted.size, scene.hub.table.count], [1, 1]);
 });
 
-Deno.test("Thesis filters: at the limit, a client with many filters is closed for a newcomer", async () => {
+Deno.test("Hub, thesis filters: at the limit, a client with many filters is closed for a newcomer", async () => {
   const scene = new Scene();
   const filter = (n: number) => ({ user: `0x${n.toString(16).padStart(40, "0")}` });
   const many = Array.from({ length: 8 }, () => scene.client());
@@ -166,7 +166,7 @@ Deno.test("Thesis filters: at the limit, a client with many filters is closed fo
   assert.deepEqual(scene.closed, ["Too many subscriptions: connect again with fewer"]);
 });
 
-Deno.test("Thesis filters: if the client that is closed for a newcomer had all of them, the shared subscription is made again under an id of its own", async () => {
+Deno.test("Hub, thesis filters: when the only client with filters is closed for a newcomer, the shared subscription is made anew, under a new id", async () => {
   const scene = new Scene();
   const filter = (n: number) => ({ user: `0x${n.toString(16).padStart(40, "0")}` });
   const owners = Array.from({ length: 8 }, () => scene.client());
@@ -186,7 +186,7 @@ Deno.test("Thesis filters: if the client that is closed for a newcomer had all o
   assert.deepEqual({ subscriptions, publicIds }, { subscriptions: 2, publicIds: 2 });
 });
 
-Deno.test("Thesis filters: if the node refuses or closes the socket, every client gets that answer", async () => {
+Deno.test("Hub, thesis filters: if the node refuses or closes the socket, every client gets that answer", async () => {
   const error = { code: -32602, message: "No such subscription" };
   for (const outcome of ["refused", "closed"] as const) {
     const scene = new Scene();
@@ -208,7 +208,7 @@ Deno.test("Thesis filters: if the node refuses or closes the socket, every clien
   }
 });
 
-Deno.test("Thesis filters: a thesis without user or solver is counted as an error of the node", async () => {
+Deno.test("Hub, thesis filters: a thesis without user or solver is counted as an error of the node", async () => {
   for (const thesis of [{ user: "alice", solver: BOB }, { user: ALICE }, { solver: BOB }, {}]) {
     const scene = new Scene();
     const client = scene.client();

@@ -30,7 +30,7 @@ class Scene {
       nodes: this.nodes,
       clock: this.clock,
       silenceMs: SILENCE_MS,
-      followed: () => this.isFollowed ? 0 : undefined,
+      followedNode: () => this.isFollowed ? 0 : undefined,
       probe: (node) => this.#probe(node),
       drop: (reason) => this.dropped.push(reason),
     });

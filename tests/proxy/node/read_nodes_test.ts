@@ -12,7 +12,7 @@ const HEAD_KEPT_ROUNDS = 30;
 /** Nodes of a chain with a block a second. */
 function scene(count: number) {
   const clock = new FakeClock();
-  clock.set(3_600_000); // a clock for durations does not show the Unix time
+  clock.setBy(3_600_000); // a clock for durations does not show the Unix time
   const moves: [leader: number, reason: string][] = [];
   const changes: [node: number, isOut: boolean][] = [];
   const nodes = new ReadNodes({
@@ -158,7 +158,7 @@ Deno.test("ReadNodes: the reported state of a node", () => {
   assert.throws(() => nodes.isDead(2), RangeError);
 });
 
-Deno.test("ReadNodes: a head far above those of all others is not shown; if the others are silent for a round, it is", () => {
+Deno.test("ReadNodes: a head far above all others is shown only while the others have been silent for a round", () => {
   const { nodes, play, head } = scene(3);
   const isShown = () => nodes.onHead(0, { number: head() + 65, timestampS: 0 });
   play(5, [0, 0, 0]);
@@ -210,7 +210,7 @@ Deno.test("ReadNodes: the waits between failed probes start over only after an a
   assert.equal(waitMs(), 500);
 });
 
-Deno.test("ReadNodes: lagging rounds are counted only in a row", () => {
+Deno.test("ReadNodes: a round without lag restarts the count of lagging rounds", () => {
   const { play, changes } = scene(3);
   play(1, [0, 0, 0]);
   for (let times = 0; times < 4; times += 1) {

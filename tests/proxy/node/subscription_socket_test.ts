@@ -35,11 +35,11 @@ class Scene {
     },
     metrics: this.#metrics,
     events: {
-      opened: (node) => this.happened.push(["opened", node]),
-      lost: (node) => this.happened.push(["lost", node]),
-      refused: () => this.happened.push(["refused"]),
-      leaderChanged: () => this.happened.push(["moved"]),
-      received: (text) => this.frames.push(text) > 0 && text.startsWith("{"),
+      onOpened: (node) => this.happened.push(["opened", node]),
+      onLost: (node) => this.happened.push(["lost", node]),
+      onRejected: () => this.happened.push(["refused"]),
+      onLeaderChanged: () => this.happened.push(["moved"]),
+      onReceived: (text) => this.frames.push(text) > 0 && text.startsWith("{"),
     },
   });
 

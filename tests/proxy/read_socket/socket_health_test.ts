@@ -38,7 +38,7 @@ Deno.test("SocketHealth: a check that fails over HTTP says nothing, and the coun
   assert.equal(scene.pauses, 1);
 });
 
-Deno.test("SocketHealth: after a fast check, ten slow ones in a row are needed again", async () => {
+Deno.test("SocketHealth: one fast check restarts the count of ten slow ones", async () => {
   const scene = new Scene();
   await scene.slowChecks(9);
   await scene.check(5);

@@ -13,7 +13,7 @@ function envelopeOf(text: string) {
   return readEnvelope(text, JSON.parse(text).method);
 }
 
-Deno.test("Envelope: every spelling of a call is read alike", () => {
+Deno.test("readEnvelope: every spelling of a call is read alike", () => {
   const usual = '{"jsonrpc":"2.0","id":12,"method":"eth_call","params":[{"id":1},"}"]}';
   const others = [
     ' {"jsonrpc":"2.0","id":12,"method":"eth_call","params":[{"id":1},"}"]}',
@@ -30,7 +30,7 @@ Deno.test("Envelope: every spelling of a call is read alike", () => {
   assert.deepEqual(envelopeOf('{"jsonrpc":"2.0","method":"a"}'), { id: undefined, ...bare });
 });
 
-Deno.test("Envelope: keeps the text of an id", () => {
+Deno.test("readEnvelope: keeps the text of an id", () => {
   for (const id of ["1.0", "1e2", "-0", "12345678901234567890", '"a\\u0062"', "null", '""']) {
     assert.equal(envelopeOf(`{"jsonrpc":"2.0","id":${id},"method":"a"}`).id, id);
   }
@@ -53,7 +53,7 @@ const ambiguous: Record<string, string> = {
   "jsonrpc with a long s": `${start},"j\u017fonrpc":"2.0"}`,
 };
 for (const [name, text] of Object.entries(ambiguous)) {
-  Deno.test(`Envelope: a call with ${name} is refused with -32600 under its id`, () => {
+  Deno.test(`readMessage: a call with ${name} is refused with -32600 under its id`, () => {
     const error = { status: 400, rpcCode: -32600, message: /^Invalid request: / };
     assert.throws(() => readMessage(text, 1), error);
     const batch = readMessage(`[${text},{"jsonrpc":"2.0","id":3,"method":"a"}]`, 2);
@@ -62,7 +62,7 @@ for (const [name, text] of Object.entries(ambiguous)) {
   });
 }
 
-Deno.test("Envelope: whatever members are added, a node parses the same method and parameters as the proxy", () => {
+Deno.test("readMessage: whatever members are added, a node parses the same method and parameters as the proxy", () => {
   const names = fc.constantFrom("id", "ID", "method", "Method", "params", "jsonrpc", "x", "\u017f");
   const member = fc.tuple(names, fc.json({ maxDepth: 2 }));
   fc.assert(fc.property(fc.array(member), fc.array(member), (before, after) => {
@@ -82,7 +82,7 @@ Deno.test("Envelope: whatever members are added, a node parses the same method a
   }));
 });
 
-Deno.test("Node answers: an answer gets the caller's id, and every other byte stays", () => {
+Deno.test("withCallerId: an answer gets the caller's id, and every other byte stays", () => {
   const rows: [answer: string, shown: string][] = [
     ['{"jsonrpc":"2.0","id":12,"result":1.0}', '{"jsonrpc":"2.0","id":"x","result":1.0}'],
     ['{"jsonrpc":"2.0","id":12}\n', '{"jsonrpc":"2.0","id":"x"}\n'],
@@ -100,7 +100,7 @@ Deno.test("Node answers: an answer gets the caller's id, and every other byte st
   }
 });
 
-Deno.test("Node answers: rejects an answer under another id", () => {
+Deno.test("readAnswer: rejects an answer under another id", () => {
   for (
     const body of [
       '{"jsonrpc":"2.0","id":123,"result":1}',

@@ -9,7 +9,7 @@ function from(header: string | undefined, remote = REMOTE) {
   return callerAddress(headers, remote, true);
 }
 
-Deno.test("Address counts: each address has its limit, and so has the peer that forwards addresses", () => {
+Deno.test("AddressCounts: each address has its limit, and so has the peer that forwards addresses", () => {
   const counts = new AddressCounts(2, 3);
   const behind = (n: number) => from(`198.51.100.${n}`);
   const direct = from(undefined);
@@ -24,7 +24,7 @@ Deno.test("Address counts: each address has its limit, and so has the peer that 
   assert(!counts.canAdd(behind(4)));
 });
 
-Deno.test("Address counts: a few addresses behind a peer cannot use up all its places", () => {
+Deno.test("AddressCounts: a few addresses behind a peer cannot use up all its places", () => {
   const counts = new AddressCounts(256, 921);
   const behind = (n: number) => from(`198.51.100.${n}`);
   const taken = [1, 2, 3, 4, 5].map((n) => {
@@ -36,7 +36,7 @@ Deno.test("Address counts: a few addresses behind a peer cannot use up all its p
   assert(counts.tryAdd(behind(6)));
 });
 
-Deno.test("Address counts: a forged address does not use up the limit of the real one", () => {
+Deno.test("AddressCounts: a forged address does not use up the limit of the real one", () => {
   const counts = new AddressCounts(2, 100);
   const forger = from("198.51.100.7");
   assert.deepEqual([1, 2, 3].map(() => counts.tryAdd(forger)), [true, true, false]);
@@ -45,7 +45,7 @@ Deno.test("Address counts: a forged address does not use up the limit of the rea
   assert(counts.tryAdd(from("198.51.100.7", "192.0.2.99")), "by another peer");
 });
 
-Deno.test("Address counts: an IPv6 /56 has twice the limit of a /64, a /48 four times", () => {
+Deno.test("AddressCounts: an IPv6 /56 has twice the limit of a /64, a /48 four times", () => {
   for (const direct of [true, false]) {
     const counts = new AddressCounts(2, 1_000);
     const add = (...networks: string[]) =>
@@ -64,7 +64,7 @@ Deno.test("Address counts: an IPv6 /56 has twice the limit of a /64, a /48 four 
   }
 });
 
-Deno.test("Address counts: the load of an address is the highest of its networks", () => {
+Deno.test("AddressCounts: the load of an address is the highest of its networks", () => {
   const counts = new AddressCounts(100, 100);
   const at = (network: string) => from(undefined, `2001:db8:0:${network}::1`);
   assert.deepEqual([counts.load(at("0")), counts.load(at("0"), 1)], [0, 1]);

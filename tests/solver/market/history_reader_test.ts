@@ -99,12 +99,12 @@ Deno.test("HistoryReader: after the clock was ahead, it reads on from the newest
   const { reader: history, clock, prices } = reader(node);
   const nowMs = clock.now();
   node.slots.set(nowMs - 100, 5n);
-  clock.set(3_600_000);
+  clock.setBy(3_600_000);
   history.start();
   await settled();
   clock.advance(1_000); // the second read asks from a time that never was
   await settled();
-  clock.set(-3_600_000);
+  clock.setBy(-3_600_000);
   node.slots.set(nowMs + 1_500, 6n);
   clock.advance(1_000);
   await settled();

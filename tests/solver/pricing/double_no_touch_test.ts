@@ -6,7 +6,7 @@ import {
   noTouchProbability,
 } from "../../../services/solver/pricing/double_no_touch.ts";
 import { corridorOf, type Option, worth } from "./reference.ts";
-import { assertWithin } from "../../support/near.ts";
+import { assertWithin } from "../../support/assert_within.ts";
 
 const haug = { spot: 100, years: 0.25, cash: 10, rate: 0.05, dividend: 0.02 };
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { gaussLegendre, integrate } from "../../../services/solver/pricing/quadrature.ts";
 import { normalBelow, normalBetween } from "../../../services/solver/pricing/normal.ts";
-import { assertWithinShare } from "../../support/near.ts";
+import { assertWithinShare } from "../../support/assert_within.ts";
 
 Deno.test("Gauss and Legendre: n points integrate every polynomial below degree 2n", () => {
   for (const count of [1, 2, 3, 8, 20, 33]) {

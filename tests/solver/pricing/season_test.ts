@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { seededRandom } from "../../../lib/random.ts";
 import { Season, seasonStateSchema } from "../../../services/solver/pricing/season.ts";
 import { HOUR_MS, MINUTE_MS } from "../../../lib/time.ts";
-import { assertWithinShare } from "../../support/near.ts";
+import { assertWithinShare } from "../../support/assert_within.ts";
 
 /**
  * The factors of a cycle from the mean ranges of consecutive cells, the first at its start;

@@ -9,7 +9,7 @@ import {
 } from "../../../services/solver/pricing/volatility.ts";
 import { HOUR_MS, MINUTE_MS, YEAR_MS } from "../../../lib/time.ts";
 import { SIMULATED_MARKETS, simulatedCandles } from "./simulated_markets.ts";
-import { assertWithinShare } from "../../support/near.ts";
+import { assertWithinShare } from "../../support/assert_within.ts";
 
 const START_MS = 1_699_920_000_000;
 const settings = { floor: 0.01, minHistoryMs: 60_000 };

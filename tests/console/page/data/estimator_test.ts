@@ -79,7 +79,7 @@ Deno.test("Estimator: after the clock was set back, the next request still waits
   estimator.ask(betOf(1n));
   requests[0]?.answer.resolve(estimateOf(1n));
   await settle();
-  clock.set(-3_600_000);
+  clock.setBy(-3_600_000);
   estimator.ask(betOf(2n));
   clock.advance(120);
   assert.equal(requests.length, 2);

@@ -22,7 +22,7 @@ interface PriceOracleOptions {
 }
 
 /** Connects the providers to the price board, and expires prices that are too old. */
-export class Oracle {
+export class PriceOracle {
   readonly board: PriceBoard;
   readonly connections: readonly ProviderConnection[];
   readonly #clock: Clock;
@@ -96,7 +96,7 @@ export class Oracle {
 
 function warnOfJump(pair: string, price: bigint, sources: readonly ProviderName[]): void {
   serviceLog("oracle").warn(
-    "Price of {pair} withheld: it jumped to {price} with only {sources}; waiting for another source",
+    "Price of {pair} withheld: it jumped to {price} while only {sources} contribute; waiting for a second source to confirm it",
     { event: "price_withheld", pair, price: formatPrice(price), sources: sources.join(", ") },
   );
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { allMethods } from "../../../lib/protocol/methods/all.ts";
 import type { MethodDefinition } from "../../../lib/protocol/methods/definition.ts";
-import { MethodKinds, subscriptionMethod } from "../../../services/proxy/calls/methods.ts";
+import { MethodKinds, subscriptionMethod } from "../../../services/proxy/calls/method_kinds.ts";
 
 const nodeMethods = Object.entries<MethodDefinition>(allMethods);
 const namesOf = (access: MethodDefinition["access"]) =>
@@ -69,7 +69,7 @@ Deno.test("MethodKinds: a method is cached although callers invented thousands o
   assert.strictEqual(table.kindOf("eth_call"), table.kindOf("eth_call"));
 });
 
-Deno.test("Subscription methods of any namespace are recognised", () => {
+Deno.test("subscriptionMethod: recognises those of any namespace", () => {
   assert.deepEqual(subscriptionMethod("eth_subscribe"), { namespace: "eth", verb: "subscribe" });
   const ended = { namespace: "core", verb: "unsubscribe" };
   assert.deepEqual(subscriptionMethod("core_unsubscribe"), ended);
