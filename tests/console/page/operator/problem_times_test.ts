@@ -101,10 +101,10 @@ Deno.test("Problem times: the services' own start counts; without it, the first 
 });
 
 Deno.test("Problem times: an ended problem has its worst text", () => {
-  const looks = [3, 9, 9, 1].map((extent, at) =>
-    [1_000 * at, findingOf("node", { text: `${extent} at ${at}`, extent })] as const
+  const looks = [3, 9, 9, 1].map((excess, at) =>
+    [1_000 * at, findingOf("node", { text: `${excess} at ${at}`, excess })] as const
   );
-  const warning = findingOf("node", { text: "a warning", extent: 99, severity: "warning" });
+  const warning = findingOf("node", { text: "a warning", excess: 99, severity: "warning" });
   const { ended } = afterLooks([...looks, [8_000, warning], [9_000]]);
   assert.deepEqual(ended.map(({ worst }) => worst.text), ["9 at 1"]);
 });

@@ -393,7 +393,7 @@ Deno.test("Problems: one problem of several markets is one line, with the worst 
   assert.equal(problems.length, 1);
   assert.match(problems[0]?.text ?? "", /A\/B, C\/D.*7\.0 s/);
   const [one] = findingsOf([stateOf("oracle", ['oracle_price_age_seconds{pair="C/D"} 7'])]);
-  assert((one?.extent ?? NaN) < (problems[0]?.extent ?? NaN), "two markets are worse than one");
+  assert((one?.excess ?? NaN) < (problems[0]?.excess ?? NaN), "two markets are worse than one");
 });
 
 Deno.test("Problems: without problems, the page names the services that it does not watch", () => {
