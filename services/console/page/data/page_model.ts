@@ -7,7 +7,7 @@ import { Poll } from "./http.ts";
 import type { BetNews } from "./portfolio.ts";
 import { LiveBreaches, outcomeText, stillOpenText } from "./live_breaches.ts";
 import { MakerStatus } from "./maker_status.ts";
-import { type Announce, type Message, openMessages } from "./messages.ts";
+import { type Announce, createMessages, type Message } from "./messages.ts";
 import { notify } from "./notify.ts";
 import { type MarketState, PriceFeed } from "./price_feed.ts";
 import { ServerClock } from "./server_clock.ts";
@@ -49,7 +49,7 @@ export class PageModel {
     this.markets = new Markets(config.markets);
     this.client = new RangemakerClient({ urls, chainId, markets: config.markets });
     this.isSimulated = urls.exchanges !== undefined;
-    const { messages, announce, hide, hideSeen } = openMessages(clock);
+    const { messages, announce, hide, hideSeen } = createMessages(clock);
     this.messages = messages;
     this.announce = announce;
     this.hideMessages = hide;

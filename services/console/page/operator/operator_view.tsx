@@ -32,7 +32,7 @@ import { Sources } from "./sources_card.tsx";
 import { betRepair, betsOf, gapOf, marketRepair, OPEN_BETS_MAX, type Repair } from "./repairs.ts";
 
 /** The operator's view. It watches the services while it is open, in a hidden tab too. */
-export function openOperatorView(model: PageModel): View {
+export function createOperatorView(model: PageModel): View {
   const watch = watchServices(model);
   const Body = () => <OperatorView model={model} watch={watch} />;
   return { id: "operator", label: "Operator", Body };
