@@ -52,7 +52,7 @@ export function answersOf(metrics: Metrics): AnswerCount[] {
 }
 
 /** Refusals of requests that are no business: they are not counted in the percentages. */
-const NO_BUSINESS: ReadonlySet<string> = new Set([
+const NOT_COUNTED: ReadonlySet<string> = new Set([
   "INVALID_REQUEST",
   "INVALID_SIGNATURE",
   "RATE_LIMITED",
@@ -60,7 +60,7 @@ const NO_BUSINESS: ReadonlySet<string> = new Set([
 
 /** How many requests of a kind had one of some answers, without those that are no business. */
 const totalOf = (answers: readonly AnswerCount[], request: number) =>
-  answers.filter(({ outcome }) => !NO_BUSINESS.has(outcome))
+  answers.filter(({ outcome }) => !NOT_COUNTED.has(outcome))
     .reduce((sum, { counts }) => sum + (counts[request] ?? 0), 0);
 
 /** How many requests of a kind had an answer, with its share of all. */
@@ -71,7 +71,7 @@ export function countText(
 ): string {
   const count = counts[request] ?? 0;
   const text = count.toLocaleString("en-US");
-  if (count === 0 || NO_BUSINESS.has(outcome)) return text;
+  if (count === 0 || NOT_COUNTED.has(outcome)) return text;
   return `${text}\u00a0(${formatShare(count / totalOf(all, request))})`;
 }
 

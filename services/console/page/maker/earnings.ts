@@ -12,7 +12,13 @@ import {
   fromNumber,
   toNumber,
 } from "../parts/format.ts";
-import { COUNT_MIN, deviationOf, OVERLAP, payoutOf, type PredictedBet } from "./calibration.ts";
+import {
+  COUNT_MIN,
+  deviationOf,
+  OVERLAP_TEXT,
+  payoutOf,
+  type PredictedBet,
+} from "./calibration.ts";
 import { lateBets } from "./exposure.ts";
 
 /** Quoted probabilities by quote hash, as far as the solver keeps them. */
@@ -148,7 +154,7 @@ export const COMPARED_NOTE =
   "Window over: the profit on bets with a quoted probability whose window is over. Expected: what they " +
   "should have brought. A period has the bets decided in it, and compares those whose window ended in " +
   "it. s.e.: standard errors. Chance alone " +
-  `stays within 2 in 95 % of cases, and almost always within ${ERRORS_MAX} (▲ marks more). ${OVERLAP}`;
+  `stays within 2 in 95 % of cases, and almost always within ${ERRORS_MAX} (▲ marks more). ${OVERLAP_TEXT}`;
 
 /** What the settled bets brought. */
 export function earnedText({ settled, profit, stakes, early }: Earnings): string {

@@ -117,21 +117,25 @@ export function timeTexts(
 export const decidingPrice = ({ endTime }: Thesis, price: number | undefined, nowMs: number) =>
   nowMs < endTime ? price : undefined;
 
-/** Spans after which the rest of the risk is shown. */
+/** Spans after which the remaining risk is shown. */
 const SPANS_MS = [60_000, 300_000, HOUR_MS];
 
 /**
  * The most that the open bets can still lose after some spans: those that end later, and those that
  * wait for prices.
  */
-export function restsOf(theses: readonly Thesis[], waiting: ReadonlySet<Thesis>, nowMs: number) {
-  let rest = worstLossOf(theses);
+export function remainingRisksOf(
+  theses: readonly Thesis[],
+  waiting: ReadonlySet<Thesis>,
+  nowMs: number,
+) {
+  let risk = worstLossOf(theses);
   return SPANS_MS.map((spanMs) => {
     const stays = (bet: Thesis) => bet.endTime > nowMs + spanMs || waiting.has(bet);
     const loss = worstLossOf(theses.filter(stays));
     // The bound on fewer bets may be less exact.
-    if (loss < rest) rest = loss;
-    return { label: `Still at risk in ${labelOf(spanMs)}`, rest };
+    if (loss < risk) risk = loss;
+    return { label: `Still at risk in ${labelOf(spanMs)}`, risk };
   });
 }
 

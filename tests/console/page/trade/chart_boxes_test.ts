@@ -10,7 +10,7 @@ import {
   groupsOf,
   isWaiting,
   nextToEnd,
-  openText,
+  openBetsText,
   runText,
   stateOfBet,
   whereabouts,
@@ -119,12 +119,12 @@ Deno.test("nextToEnd: the open bet that ends first, without decided and ended be
   assert.equal(nextToEnd(bets, 9_000), undefined);
 });
 
-Deno.test("openText: several open bets are counted, with the one that ends next", () => {
+Deno.test("openBetsText: several open bets are counted, with the one that ends next", () => {
   const bets = [thesisOf(1, { endTime: 9_000 }), thesisOf(2, { endTime: 8_000 })];
   const won = thesisOf(3, { status: "won", endTime: 7_000 });
-  assert.equal(openText([won], 3_000), undefined);
-  assert.equal(openText([won, bets[0]!], 3_000), countdownOf(bets[0]!, 3_000));
-  assert.equal(openText([won, ...bets], 3_001), "2 open bets: bet 2 ends next, in 5 s");
+  assert.equal(openBetsText([won], 3_000), undefined);
+  assert.equal(openBetsText([won, bets[0]!], 3_000), countdownOf(bets[0]!, 3_000));
+  assert.equal(openBetsText([won, ...bets], 3_001), "2 open bets: bet 2 ends next, in 5 s");
 });
 
 Deno.test("countdownOf: counts to the start of a bet, then to its end, in full seconds", () => {
