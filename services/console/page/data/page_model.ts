@@ -104,7 +104,7 @@ export class PageModel {
     if (news === "found") {
       this.announce(placedText(id, thesis, this.serverClock.now()));
     } else if (news === "started") {
-      const text = `Bet ${id} runs now, for ${durationText(endTime - startTime)}.`;
+      const text = `Bet ${id} has started and runs for ${durationText(endTime - startTime)}.`;
       this.announce(text, { isSpoken: true }); // the chart shows it
     } else {
       this.announce(outcomeText(thesis), { isSpoken: isOutcomeSeen(this.#document, thesis) });
@@ -118,7 +118,7 @@ export class PageModel {
       this.announce(text, { isSpoken: !isChecking });
     } else if (outcome.name !== "refused") { // of which the bet slip shows the reason
       const from = formatTime(quote.startTime);
-      this.announce(`No bet was placed on the box from ${from}, nothing was taken.`);
+      this.announce(`No bet was placed on the box from ${from}; no money was taken.`);
     }
   }
 

@@ -163,8 +163,8 @@ export function earnedText({ settled, profit, stakes, early }: Earnings): string
   return `You ${profit < 0n ? "lost" : "earned"} ${amount} USDC on ${
     counted(settled, "bet")
   }, ${share} of the ${formatCents(stakes)} that was bet.` +
-    (early === 0n ? "" : ` That has ${formatProfit(early)} on bets ` +
-      "whose window still runs: those that users win come later.");
+    (early === 0n ? "" : ` That includes ${formatProfit(early)} on bets ` +
+      "whose window is still running; bets that users win are settled later.");
 }
 
 /** The settled bets that can be compared with their forecasts, and the verdict. */

@@ -14,7 +14,7 @@ import {
 } from "../parts/format.ts";
 import { labelOf } from "../trade/chart_spans.ts";
 
-/** What the open bets of one market bring, by the price to which it moves now and at which it stays. */
+/** Profit on one market's open bets if its price moves to a given price now and stays there. */
 export interface Payoff {
   /** At prices outside all boxes. */
   outside: bigint;

@@ -169,7 +169,8 @@ export const isJudged = (
   );
 
 /** Before the step for a problem that a start may have, and a wrong option, too. */
-const STEP_AFTER_START = "Wait 20 s, as it has just started. If this stays:";
+const STEP_AFTER_START = "It has just started: wait 20 s. If the problem remains:";
 
 /** Only time ends what has been counted while the service was away. */
-const STEP_AFTER_ABSENCE = "Nothing, unless it grows: it is of the time that the service was away.";
+const STEP_AFTER_ABSENCE =
+  "Nothing, unless the number grows: it was counted while the service was away.";

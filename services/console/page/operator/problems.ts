@@ -183,7 +183,7 @@ function healthOf(state: ServiceState): Finding | undefined {
     effect: SERVICES[service].effect,
     text: isHealthy ? "It is not ready" : `Its health is ${health || "bad"}`,
     details,
-    firstStep: `Fix what it names ${named}: then it goes on by itself.`,
+    firstStep: `Fix what it reports ${named}; it then recovers by itself.`,
   };
 }
 
@@ -211,7 +211,7 @@ function absenceOf(state: ServiceState): Finding {
     const firstStep = `Start it with --cors-origins ${globalThis.location?.origin}.`;
     return { ...found, severity: "warning", text, effect, firstStep };
   }
-  // A process that is gone cannot be continued or killed.
+  // A process that is gone cannot be resumed or killed.
   const pid = presence === "gone" ? undefined : history.latest.sum("process_id");
   const search = pid === undefined && presence !== "gone" && { [SEARCH]: PS };
   const commands = Object.entries({ ...SERVICE_DOWN.commandsByWay, ...search })
@@ -229,13 +229,13 @@ const SEARCH = "From a terminal, to find its process (then see the runbook)";
 /** Lists the processes of a service, as in the runbook: a pattern may fit those of another stack. */
 const PS = "ps -eo pid,stat,pcpu,etime,args | grep '[m]ain.ts {service}'";
 
-/** Simulated exchanges lose their trades when they end, and backfills read them. */
+/** Simulated exchanges lose their trades when they exit, and backfills need them. */
 function firstStepOf({ name, presence }: ServiceState): string {
   if (name !== "exchanges" && presence === "hangs") {
-    return "If it was only stopped, continue it. If not, start it again: it goes on where it stopped.";
+    return "If the process is suspended, resume it. Otherwise restart it; it continues where it left off.";
   }
   if (name !== "exchanges") return SERVICE_DOWN.firstStep;
   if (presence === "gone") return "Start it again.";
-  return "If it was only stopped, continue it: when it ends it loses its trades, which backfills " +
-    "read. If it has ended, start it again.";
+  return "If it is suspended, resume it: a restart loses its trades, which backfills need. If it has " +
+    "exited, start it again.";
 }

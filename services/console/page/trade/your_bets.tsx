@@ -82,9 +82,8 @@ export function YourBets(props: YourBetsProps) {
               />
             </div>
             <BetTable {...props} rows={rows} nowMs={nowMs} />
-            {rows.length === 0 && (
-              <p class="note">None of your bets is {filter.value.toLowerCase()}.</p>
-            )}
+            {rows.length === 0 && <p class="note">You have no {filter.value.toLowerCase()} bets.
+            </p>}
             {pages > 1 && <Pager page={page} pages={pages} wanted={wanted} />}
           </>
         )}

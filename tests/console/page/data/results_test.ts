@@ -167,7 +167,7 @@ Deno.test("comparedText: the profit beside the expected one, their difference in
   const early = comparedBets(1, 4, (id) => ({ endTime: 100_000 + id }));
   assert.match(
     earnedText(early),
-    /^You earned 20\.00 .* That has \+30\.00 on bets whose window still runs: those that users win/,
+    /^You earned 20\.00 .* That includes \+30\.00 on bets whose window is still running; bets that users win/,
   );
   const parts = [betOf(1, "lost", { endTime: 9_000 }), betOf(2, "lost", { endTime: 500_000 })];
   const partly = earningsOf(parts, {

@@ -184,10 +184,10 @@ Deno.test("Causes: after a start, the first step is to wait, then the problem's 
   const [started] = findingsOf([stateOf("bridge", [], { isHealthy: false, awayAgoMs: 1 })]);
   assert.match(
     started?.firstStep ?? "",
-    /^Wait 20 s, .* If this stays: Fix what it names in its log/,
+    /wait 20 s\. If the problem remains: Fix what it reports in its log/,
   );
   const [counting] = findingsOf([stateOf("node", SKIPPED, { awayAgoMs: 60_000 })]);
-  assert.match(counting?.firstStep ?? "", /^Nothing, unless it grows/);
+  assert.match(counting?.firstStep ?? "", /^Nothing, unless the number grows/);
 });
 
 Deno.test("Causes: what a service lacks since its start is in sight, what it has counted is not", () => {

@@ -58,7 +58,7 @@ Deno.test("Operator: counts per minute are unknown until a service was watched f
 });
 
 Deno.test("Operator: figures have one verdict, which does not contradict that of their service", () => {
-  const since = `, read since ${formatTime(7)}`;
+  const since = `, watched since ${formatTime(7)}`;
   assert.equal(figuresText(5, 3, false, 7), `5 figures, 3 beyond their bounds${since}`);
   assert.equal(figuresText(5, 1, false, 7), `5 figures, 1 beyond its bound${since}`);
   assert.equal(figuresText(5, 0, true, 7), `5 figures, all within their bounds${since}`);

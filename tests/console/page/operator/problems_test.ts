@@ -209,8 +209,8 @@ Deno.test("Problems: down, unhealthy and unready services have a reason; critica
   assert.match(problems[0]?.effect ?? "", /no new bets/);
   assert.deepEqual(problems[0]?.details, ["It cannot be reached"]);
   assert.equal(problems[1]?.text, "Its health is failed");
-  assert.match(problems[1]?.firstStep ?? "", /^Fix what it names in its log: /);
-  assert.match(problems[2]?.firstStep ?? "", /^Fix what it names here or in its log: /);
+  assert.match(problems[1]?.firstStep ?? "", /^Fix what it reports in its log; /);
+  assert.match(problems[2]?.firstStep ?? "", /^Fix what it reports here or in its log; /);
   assert.equal(problems[2]?.text, "It is not ready");
   assert.deepEqual(problems[2]?.details, ["The store is read-only"]);
   assert(problems.every(({ severity, effect }) => severity === "warning" || effect !== undefined));
@@ -230,7 +230,7 @@ Deno.test("Problems: down, unhealthy and unready services have a reason; critica
     Object.values(known?.commandsByWay ?? {}).map((command) => command.split(" ", 2).join(" ")),
     ["kill -CONT", "docker compose", "systemctl restart", "kill -KILL"],
   );
-  assert.match(known?.firstStep ?? "", /^If it was only stopped, continue it\. /);
+  assert.match(known?.firstStep ?? "", /^If the process is suspended, resume it\. /);
   assert(known !== undefined);
   assert.equal(runbookOf(known), "/runbook/ServiceDown?service=oracle&pid=77");
   for (const name of ["exchanges", "oracle", "node", "proxy", "bridge", "solver"] as const) {
@@ -343,7 +343,7 @@ Deno.test("Problems: a counter has the window of its alert, or says how long it 
   // After an outage it is reported for as long as its alert fires.
   const node = stateOf("node", SKIPPED, { awayAgoMs: 300_000 });
   const [finding] = findingsOf([node]);
-  assert.match(finding?.firstStep ?? "", /^Nothing, unless it grows/);
+  assert.match(finding?.firstStep ?? "", /^Nothing, unless the number grows/);
   assert.equal(
     followingText(findingsOf([node]), [node]),
     "1 problem, probably because node was away or did not work: this should end within 10 min",

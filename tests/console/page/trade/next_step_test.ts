@@ -322,7 +322,7 @@ Deno.test("quoteStepOf: an expired quote can be renewed", () => {
 Deno.test("quoteStepOf: while an answer is missing, it says until when at most", () => {
   const stage = { name: "sending" as const, offer, first: offer };
   const { note } = quoteStepOf({ ...QUOTED, stage, onItsWay: { isChecking: true } }, 0);
-  assert(note?.endsWith(`we will know by ${formatTime(35_000)}. Nothing to do.`), note);
+  assert(note?.endsWith(`we will know by ${formatTime(35_000)}. You need not do anything.`), note);
 });
 
 Deno.test("quoteStepOf: without a connection, or while a bet is being placed, nothing can be signed", () => {
