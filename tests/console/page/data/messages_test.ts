@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createMessages } from "../../../../services/console/page/data/messages.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 
-Deno.test("Messages: each is shown for 8 s, and a repeated text is announced once", () => {
+Deno.test("createMessages: each message is shown for 8 s, and a repeated text is announced once", () => {
   const clock = new FakeClock();
   const { messages, announce } = createMessages(clock);
   const texts = () => messages.value.map(({ text, isSpoken }) => isSpoken ? `(${text})` : text);
@@ -28,7 +28,7 @@ Deno.test("Messages: each is shown for 8 s, and a repeated text is announced onc
   assert.deepEqual(texts(), []);
 });
 
-Deno.test("Messages: a text that is repeated later is announced again", () => {
+Deno.test("createMessages: a text that is repeated later is announced again", () => {
   const clock = new FakeClock();
   const { messages, announce } = createMessages(clock);
   announce("the price is outside", { isSpoken: true });
@@ -44,7 +44,7 @@ Deno.test("Messages: a text that is repeated later is announced again", () => {
   assert.notEqual(messages.value[0]?.id, second?.id, "a key is always answered");
 });
 
-Deno.test("Messages: closing a message hides it, and leaves the text for screen readers", () => {
+Deno.test("createMessages: closing a message hides it, and leaves the text for screen readers", () => {
   const { messages, announce, hide } = createMessages(new FakeClock());
   announce("a");
   announce("b", { isSpoken: true });
@@ -52,7 +52,7 @@ Deno.test("Messages: closing a message hides it, and leaves the text for screen 
   assert.deepEqual(messages.value.map(({ text }) => text), ["b"]);
 });
 
-Deno.test("Messages: a press hides messages that were shown for 1.5 s; spoken ones stay", () => {
+Deno.test("createMessages: a press hides messages that were shown for 1.5 s; spoken ones stay", () => {
   const clock = new FakeClock();
   const { messages, announce, hideSeen } = createMessages(clock);
   announce("old");

@@ -8,7 +8,7 @@ import {
   startText,
 } from "../../../../services/console/page/maker/answers.ts";
 
-Deno.test("answersOf: successes first, then those at the maker's limits, then refusals by their count since the start, of bets before quotes and estimates", () => {
+Deno.test("answersOf: lists successes, then refusals at the maker's limits, then other refusals by count", () => {
   const metrics = parseMetrics(
     `solver_execute_answers_total{outcome="executed"} 12
     solver_execute_answers_total{outcome="DURATION_TOO_LONG"} 3

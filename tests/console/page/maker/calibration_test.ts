@@ -25,7 +25,7 @@ const horizon = (horizonMs: number, windows: number, held = 0.6) => ({
   boxes: [{ predicted: 0.5, held, error: 0.05 }],
 });
 
-Deno.test("forecastsOf: the bets by quarters of probability, then each horizon of each market; first those that are off, and none of few", () => {
+Deno.test("forecastsOf: groups bets by probability and boxes by market and horizon; those that are off come first, small groups are left out", () => {
   const bets = [
     ...Array.from({ length: 20 }, (_, id) => betOf(id, 0.5 + id / 80, id < 15 ? "won" : "lost")),
     ...Array.from({ length: 20 }, (_, id) => betOf(id, id === 0 ? 1 : 0.75, "won")),

@@ -99,7 +99,7 @@ Deno.test("mostAtRisk: the solver's figure, between the open bets alone and with
   assert.equal(mostAtRisk(10n, 7n), 17n);
 });
 
-Deno.test("remainingRisksOf: the most that can still be lost once bets have ended, with bets that wait for prices", () => {
+Deno.test("remainingRisksOf: what may still be lost in 1 min, 5 min and 1 h, with bets that wait for prices", () => {
   const nowMs = 4_000;
   const risksAt = (theses: Thesis[]) =>
     remainingRisksOf(theses, waitingBets(theses, new Set([7]), nowMs), nowMs);
@@ -162,7 +162,7 @@ Deno.test("waitingBets: the open bets that have ended, and those with missing pr
   );
 });
 
-Deno.test("PriceGaps: finds the bets with a gap in their window, reads no price twice, and sees a backfill", async () => {
+Deno.test("PriceGaps: finds the bets with a gap in their window until it is filled, and reads no price twice", async () => {
   const [market = assert.fail()] = MARKETS;
   let missing = [{ from: 20_000, to: 25_000 }];
   const asked: (readonly [number, number])[] = [];
@@ -256,7 +256,7 @@ Deno.test("headroomOf: a limit below the smallest bet gets a warning about its d
   assert.match(text, /^▲ The limit is 0\.005 USDC: .* counts 6 decimals/);
 });
 
-Deno.test("headroomOf: the money bounds new bets if it is less than the limit leaves, or without a limit", () => {
+Deno.test("headroomOf: the balance bounds new bets if it is below what the limit leaves, or if there is no limit", () => {
   const room = (locked: bigint, maxExposure: bigint | null) =>
     headroomOf({
       ...{ atRisk: 60_000_000n, maxExposure, minBetAmount: 1_000_000n },
