@@ -51,7 +51,7 @@ export function answersOf(metrics: Metrics): AnswerCount[] {
     .sort((a, b) => rankOf(a) - rankOf(b) || differenceOf(a, b));
 }
 
-/** Refusals of requests that say nothing about the offer: they are not counted in the percentages. */
+/** Refusals of requests that say nothing about the offer: no percentage contains them. */
 const NOT_COUNTED: ReadonlySet<string> = new Set([
   "INVALID_REQUEST",
   "INVALID_SIGNATURE",
@@ -106,8 +106,8 @@ export const REFUSAL_TEXTS: Readonly<Record<string, string>> = {
   PAYOUT_TOO_LOW:
     "The box is so likely to hold that, after your margin, it pays no more than the stake.",
   PRICE_MOVED:
-    "The price moved in the user’s favour after the quote: you would have earned less than half of your " +
-    "margin. Normal in fast markets, and near the bounds of short boxes.",
+    "The price moved in the user’s favour after the quote: you would have earned less than half of " +
+    "your margin. Normal in fast markets, and near the bounds of short boxes.",
   PRICE_IMPROVED:
     "The price moved against the user after the quote: a new quote pays more, and users may ask for " +
     "it. Normal in fast markets.",

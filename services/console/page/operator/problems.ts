@@ -232,10 +232,11 @@ const PS = "ps -eo pid,stat,pcpu,etime,args | grep '[m]ain.ts {service}'";
 /** Simulated exchanges lose their trades when they exit, and backfills need them. */
 function firstStepOf({ name, presence }: ServiceState): string {
   if (name !== "exchanges" && presence === "hangs") {
-    return "If the process is suspended, resume it. Otherwise restart it; it continues where it left off.";
+    return "If the process is suspended, resume it. Otherwise restart it; it continues where it " +
+      "left off.";
   }
   if (name !== "exchanges") return SERVICE_DOWN.firstStep;
   if (presence === "gone") return "Start it again.";
-  return "If it is suspended, resume it: a restart loses its trades, which backfills need. If it has " +
-    "exited, start it again.";
+  return "If it is suspended, resume it: a restart loses its trades, which backfills need. If it " +
+    "has exited, start it again.";
 }

@@ -1,4 +1,4 @@
-/** What the operator's view shows: the services, their problems, and the commands for missing prices. */
+/** What the operator's view shows: services, problems, and commands for missing prices. */
 import {
   computed,
   effect,
