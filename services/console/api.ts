@@ -7,7 +7,7 @@ import type { PageFile, PageFiles } from "./page_files.ts";
 import { runbookPage } from "./runbook.ts";
 
 /** Dependencies of the routes. */
-interface ConsoleApi {
+interface ConsoleApiOptions {
   page: PageFiles;
   /** Returns undefined until the URLs of the services are known. */
   config: () => PageConfig | undefined;
@@ -24,7 +24,7 @@ const SAFE_HEADERS = {
 };
 
 /** Routes of the console: files, and the URLs of the services. */
-export function createConsoleApi({ page, config }: ConsoleApi): Hono {
+export function createConsoleApi({ page, config }: ConsoleApiOptions): Hono {
   const app = new Hono();
   app.use(async (c, next) => {
     await next();

@@ -25,5 +25,5 @@ export const pageConfigSchema = z.object({
   isDevelopmentChain: z.boolean(),
 });
 
-/** URLs of the services, as browsers reach them. */
+/** What the page has to know before its first request. */
 export type PageConfig = z.output<typeof pageConfigSchema>;

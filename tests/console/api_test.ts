@@ -89,6 +89,15 @@ Deno.test("Console: /config.json has the URLs of the services, or is 503 while t
   assert.equal((await early.request("/")).status, 200);
 });
 
+Deno.test("Console: paths can be appended to the URLs of the configuration", async () => {
+  const [solverUrl, oracleUrl] = ["https://solver.example/", "https://a.example/oracle//"];
+  const { urls } = await configOf(withDefaults(options, { solverUrl, oracleUrl }));
+  assert.deepEqual([urls.solver, urls.oracle], [
+    "https://solver.example",
+    "https://a.example/oracle",
+  ]);
+});
+
 Deno.test("Console: the proxy's WebSocket URL is derived from its HTTP URL unless it is given", async () => {
   assert.equal(config.urls.proxyWs, "wss://rpc.example/v1/ws");
   const other = withDefaults(options, { proxyWsUrl: "wss://ws.example" });

@@ -136,7 +136,7 @@ Deno.test({
       }
       await visitor.sees(/healthy, ready/);
       await visitor.sees(/Prices a minute\s+[1-9]/);
-      await visitor.sees(/figures, all within their bounds, read since \d\d:\d\d:\d\d/);
+      await visitor.sees(/figures, all within their bounds, watched since \d\d:\d\d:\d\d/);
       await showsTrends(visitor);
       await visitor.sees(/ETH\/USDT[\s\S]*Oracle[\s\S]*ms\sold/);
       assert.equal((await visitor.page.$$("tr.source")).length, 4);
@@ -165,7 +165,7 @@ async function showsTrends({ page }: Visitor): Promise<void> {
   const solver = await page.waitForSelector('[data-service="solver"]:has(summary)');
   const root = await solver?.$("summary") ?? assert.fail();
   const spoken = await page.accessibility.snapshot({ root });
-  assert.match(`${spoken?.name}`, /^solver: \d figures, .*read since [\d:]+$/);
+  assert.match(`${spoken?.name}`, /^solver: \d figures, .*watched since [\d:]+$/);
   assert.equal(spoken?.description, undefined);
   await page.$$eval(".services summary", (all) => all.forEach((summary) => summary.click()));
   // Pictures have more to show.

@@ -201,7 +201,7 @@ Deno.test(
     );
     assert.equal(tabsWidth, tabsShown, "no view is cut");
     await visitor.hears(
-      /^The same bet of 10\.00 USDC on ETH\/USDT, around the price of now: .*starts in \d+ s/,
+      /^The same bet of 10\.00 USDC on ETH\/USDT, around the current price: .*starts in \d+ s/,
     );
     await visitor.focusIsOn("Get a quote");
     const copy = await page.waitForSelector("button::-p-text(Copy link)");

@@ -101,10 +101,10 @@ browserTest(
     await status(/live, pricing/); // spoken, like the outage
 
     await services.stop("oracle");
-    await visitor.sees(/moves now and stays: at worst .*\. The price of now is missing/);
+    await visitor.sees(/moves now and stays: at worst .*\. The current price is missing/);
     await visitor.sees(/If prices stay as now\s+–/);
     await services.start("oracle");
-    await visitor.seesNo(/The price of now is missing/);
+    await visitor.seesNo(/The current price is missing/);
 
     await services.stop("proxy");
     await visitor.sees(/, the bets are of [\d:]+\..*Trying again/);

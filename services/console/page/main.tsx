@@ -6,7 +6,7 @@ import { PageModel } from "./data/page_model.ts";
 import { Shell } from "./shell.tsx";
 import { followTheme } from "./parts/theme.ts";
 import { viewOnDemand } from "./parts/view.tsx";
-import { openTradeView } from "./trade/trade_view.tsx";
+import { createTradeView } from "./trade/trade_view.tsx";
 
 /** Retry delay for `/config.json`: short, because a starting stack is ready within a second. */
 const RETRY_MS = 300;
@@ -39,16 +39,16 @@ if (root !== null) {
   const model = new PageModel(config, globalThis.window);
   root.replaceChildren();
   const views = [
-    openTradeView(model),
+    createTradeView(model),
     viewOnDemand(
       "maker",
       "Maker",
-      async () => (await import("./maker/maker_view.tsx")).openMakerView(model),
+      async () => (await import("./maker/maker_view.tsx")).createMakerView(model),
     ),
     viewOnDemand(
       "operator",
       "Operator",
-      async () => (await import("./operator/operator_view.tsx")).openOperatorView(model),
+      async () => (await import("./operator/operator_view.tsx")).createOperatorView(model),
     ),
   ];
   render(<Shell model={model} views={views} />, root);

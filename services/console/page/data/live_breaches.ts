@@ -1,6 +1,13 @@
 import { signal } from "@preact/signals";
 import { isUnsettled, SLOT_MS, type Thesis } from "@rangemaker/client";
-import { counted, formatAmount, formatDigits, shownDigits, toNumber } from "../parts/format.ts";
+import {
+  counted,
+  formatAmount,
+  formatDigits,
+  fromNumber,
+  shownDigits,
+  toNumber,
+} from "../parts/format.ts";
 import type { PriceSeries } from "./price_series.ts";
 
 /** The page's prices may be a slot off, so prices this close to a window's edges prove nothing. */
@@ -25,7 +32,7 @@ export function firstOutside(
   for (let index = series.indexAt(fromMs); index < endIndex; index++) {
     const price = prices[index]!; // below the length of both arrays
     if (price >= lower && price <= upper) continue;
-    return { time: times[index]!, price: BigInt(Math.round(price * 1e6)) };
+    return { time: times[index]!, price: fromNumber(price) };
   }
   return undefined;
 }

@@ -30,7 +30,7 @@ const SEEN_MS = 1_500;
 const REPEAT_MS = 1_000;
 
 /** The recent messages, and the function that adds one. A text that repeats the last one replaces it. */
-export function openMessages(
+export function createMessages(
   clock: Clock,
 ): {
   messages: ReadonlySignal<readonly Message[]>;

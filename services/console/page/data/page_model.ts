@@ -7,7 +7,7 @@ import { Poll } from "./http.ts";
 import type { BetNews } from "./portfolio.ts";
 import { LiveBreaches, outcomeText, stillOpenText } from "./live_breaches.ts";
 import { MakerStatus } from "./maker_status.ts";
-import { type Announce, type Message, openMessages } from "./messages.ts";
+import { type Announce, createMessages, type Message } from "./messages.ts";
 import { notify } from "./notify.ts";
 import { type MarketState, PriceFeed } from "./price_feed.ts";
 import { ServerClock } from "./server_clock.ts";
@@ -49,7 +49,7 @@ export class PageModel {
     this.markets = new Markets(config.markets);
     this.client = new RangemakerClient({ urls, chainId, markets: config.markets });
     this.isSimulated = urls.exchanges !== undefined;
-    const { messages, announce, hide, hideSeen } = openMessages(clock);
+    const { messages, announce, hide, hideSeen } = createMessages(clock);
     this.messages = messages;
     this.announce = announce;
     this.hideMessages = hide;
@@ -104,7 +104,7 @@ export class PageModel {
     if (news === "found") {
       this.announce(placedText(id, thesis, this.serverClock.now()));
     } else if (news === "started") {
-      const text = `Bet ${id} runs now, for ${durationText(endTime - startTime)}.`;
+      const text = `Bet ${id} has started and runs for ${durationText(endTime - startTime)}.`;
       this.announce(text, { isSpoken: true }); // the chart shows it
     } else {
       this.announce(outcomeText(thesis), { isSpoken: isOutcomeSeen(this.#document, thesis) });
@@ -118,7 +118,7 @@ export class PageModel {
       this.announce(text, { isSpoken: !isChecking });
     } else if (outcome.name !== "refused") { // of which the bet slip shows the reason
       const from = formatTime(quote.startTime);
-      this.announce(`No bet was placed on the box from ${from}, nothing was taken.`);
+      this.announce(`No bet was placed on the box from ${from}; no money was taken.`);
     }
   }
 

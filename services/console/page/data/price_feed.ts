@@ -54,14 +54,10 @@ export class PriceFeed {
   readonly latest: Signal<Readonly<Record<string, NodePrice>>> = signal(NOT_RECEIVED);
   /** Whether prices arrive. */
   readonly isLive: Signal<boolean> = signal(false);
-  /** Prices have stopped arriving, for example because the node hangs. */
-  readonly #isSilent: Signal<boolean> = signal(false);
-  #cancelSilence: CancelTimer = () => {};
   /** Why no prices arrive; undefined while they do, and during the first connection attempt. */
   readonly problem: Signal<string | undefined> = signal(undefined);
   /** The device has lost its network. Later prices disprove it: services may be on this device. */
   readonly isOffline: Signal<boolean> = signal(false);
-  #offlineAtMs = 0;
   /** The connection is lost: here or at the service, which a page cannot always tell apart. */
   readonly isAway = computed(() =>
     this.isOffline.value || this.#isSilent.value ||
@@ -69,6 +65,10 @@ export class PriceFeed {
   );
   /** Markets whose history was requested: either it has been loaded, or it cannot be. */
   readonly loaded: Signal<ReadonlySet<string>> = signal(new Set());
+  /** Prices have stopped arriving, for example because the node hangs. */
+  readonly #isSilent: Signal<boolean> = signal(false);
+  #cancelSilence: CancelTimer = () => {};
+  #offlineAtMs = 0;
   readonly #options: PriceFeedOptions;
   readonly #series: ReadonlyMap<string, PriceSeries>;
   /** Computed once per market, so that users of a state are not updated with each price. */

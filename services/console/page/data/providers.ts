@@ -42,9 +42,8 @@ export class ProvidersWatch {
   readonly poll: Poll;
 
   constructor(oracleUrl: string, clock: Clock) {
-    const url = `${oracleUrl.replace(/\/+$/, "")}/providers`;
     this.poll = new Poll(clock, async (signal) => {
-      const providers = await get(url, signal)
+      const providers = await get(`${oracleUrl}/providers`, signal)
         .then(({ text }) => providersSchema.parse(JSON.parse(text)))
         .catch(() => undefined); // the view shows that the oracle does not answer
       if (!signal.aborted) this.providers.value = providers;

@@ -126,23 +126,38 @@ export class ServiceWatch {
     this.state.value = unknownOf(this.state.value);
   }
 
-  async #read(signal: AbortSignal, attempt = this.#isExpected ? 1 : 2): Promise<void> {
+  async #read(signal: AbortSignal): Promise<void> {
+    // One missed answer of a service that was fine proves nothing.
+    if (this.#isExpected && await this.#tryAsk(signal) === undefined) return;
+    let absence = await this.#findAbsence(signal);
+    // It may be answered because the network has just come back.
+    if (absence?.presence === "forbidden") absence = await this.#findAbsence(signal);
+    if (absence !== undefined) this.state.value = { ...this.state.value, ...absence };
+  }
+
+  /** Asks once more. Undefined if it answers, is not to blame, or is not watched any more. */
+  async #findAbsence(signal: AbortSignal): Promise<Partial<ServiceState> | undefined> {
     const isBlamed = this.#isAnyAnswered(this.#missedMs);
+    const error = await this.#tryAsk(signal);
+    if (error === undefined) return undefined;
+    const presence = await this.#presenceAfter(error, signal);
+    if (signal.aborted) return undefined;
+    const { message: reason } = error;
+    if (presence === "forbidden") return { presence, reason };
+    return isBlamed ? { presence, reason, lastAwayMs: this.#clock.now() } : undefined;
+  }
+
+  /** Asks it. Returns why it did not answer; undefined if it did, or is not watched any more. */
+  async #tryAsk(signal: AbortSignal): Promise<NoAnswerError | undefined> {
     try {
       await this.#ask(signal);
     } catch (thrown) {
       if (!(thrown instanceof NoAnswerError)) throw thrown;
-      if (signal.aborted) return;
+      if (signal.aborted) return undefined;
       this.#missAnswer(signal);
-      if (attempt === 1) return await this.#read(signal, 2);
-      const presence = await this.#presenceAfter(thrown, signal);
-      if (signal.aborted) return;
-      // It may be answered because the network has just come back.
-      if (presence === "forbidden" && attempt === 2) return await this.#read(signal, 3);
-      if (presence !== "forbidden" && !isBlamed) return;
-      const lastAwayMs = presence === "forbidden" ? {} : { lastAwayMs: this.#clock.now() };
-      this.state.value = { ...this.state.value, presence, reason: thrown.message, ...lastAwayMs };
+      return thrown;
     }
+    return undefined;
   }
 
   /** Whether nothing is wrong with it yet. */

@@ -75,7 +75,7 @@ export class Session {
       if (Reflect.get(event, "key") !== LAST_ACCOUNT_KEY) return;
       const user = this.user.peek();
       if (options.store.getItem(LAST_ACCOUNT_KEY) !== "") return user ?? this.restore();
-      this.#exit();
+      this.#signOut();
       if (user !== undefined) options.onLeft(user.portfolio.theses.peek());
     });
   }
@@ -107,7 +107,7 @@ export class Session {
       if (wallet === undefined || isFound) return;
       isFound = true;
       void sharedAccounts(wallet.provider).then(([address]) => {
-        if (address !== undefined && !signal.aborted) this.#open(wallet, address);
+        if (address !== undefined && !signal.aborted) this.#useWallet(wallet, address);
       });
     });
     signal.addEventListener("abort", stop);
@@ -122,7 +122,7 @@ export class Session {
     if (this.user.peek() !== undefined) return; // a wallet has connected meanwhile
     store.setItem(LAST_ACCOUNT_KEY, DEVELOPMENT_KEY);
     const walletName = "Test key in this browser";
-    this.#enter(account, { address: account.address, walletName, isDevelopmentKey: true });
+    this.#signIn(account, { address: account.address, walletName, isDevelopmentKey: true });
   }
 
   /**
@@ -131,7 +131,7 @@ export class Session {
    * @throws {WalletError} If it shares no account.
    */
   async connect(wallet: InjectedWallet): Promise<void> {
-    this.#open(wallet, await this.#clientOf(wallet.provider).address());
+    this.#useWallet(wallet, await this.#clientOf(wallet.provider).address());
     this.#options.store.setItem(LAST_ACCOUNT_KEY, wallet.id);
   }
 
@@ -139,7 +139,7 @@ export class Session {
   leave(): void {
     if (this.#wallet !== undefined) revokeAccounts(this.#wallet.provider);
     const theses = this.user.peek()?.portfolio.theses.peek() ?? [];
-    this.#exit();
+    this.#signOut();
     this.#options.store.setItem(LAST_ACCOUNT_KEY, "");
     this.#options.onLeft(theses);
   }
@@ -152,11 +152,11 @@ export class Session {
     this.user.value = { ...user, portfolio: this.#portfolioOf(user.client, user.address) };
   }
 
-  #open(wallet: InjectedWallet, address: Address): void {
+  #useWallet(wallet: InjectedWallet, address: Address): void {
     const { provider } = wallet;
     const request: typeof provider.request = (call) => provider.request(call);
     const signer = { request, account: { address } };
-    const user = this.#enter(signer, {
+    const user = this.#signIn(signer, {
       address,
       walletName: wallet.name,
       isDevelopmentKey: false,
@@ -164,15 +164,15 @@ export class Session {
     this.#wallet = wallet;
     followWallet(provider, {
       onAccounts: ([next]) => {
-        if (next === undefined) this.#exit();
-        else if (next !== address) this.#open(wallet, next);
+        if (next === undefined) this.#signOut();
+        else if (next !== address) this.#useWallet(wallet, next);
       },
       onChain: (chainId) => user.walletChainId.value = chainId,
     }, this.#following.signal);
     void chainOf(provider).then((chainId) => user.walletChainId.value ??= chainId);
   }
 
-  #exit(): void {
+  #signOut(): void {
     this.#restoring.abort();
     this.#following.abort();
     this.#wallet = undefined;
@@ -180,8 +180,8 @@ export class Session {
     this.user.value = undefined;
   }
 
-  #enter(wallet: Wallet, who: Pick<User, "address" | "walletName" | "isDevelopmentKey">): User {
-    this.#exit();
+  #signIn(wallet: Wallet, who: Pick<User, "address" | "walletName" | "isDevelopmentKey">): User {
+    this.#signOut();
     this.#following = new AbortController();
     const client = this.#clientOf(wallet);
     const portfolio = this.#portfolioOf(client, who.address);

@@ -28,8 +28,8 @@ const AT_LIMITS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * All answers since the solver's start: successes, then refusals that the maker can end, then the most
- * frequent, to bets first.
+ * All answers since the solver's start: successes, then refusals that the maker can end, then the
+ * others by count; counts of bets decide before those of quotes.
  */
 export function answersOf(metrics: Metrics): AnswerCount[] {
   const answers = new Map<string, number[]>();
@@ -51,16 +51,16 @@ export function answersOf(metrics: Metrics): AnswerCount[] {
     .sort((a, b) => rankOf(a) - rankOf(b) || differenceOf(a, b));
 }
 
-/** Refusals of requests that are no business: they are not counted in the percentages. */
-const NO_BUSINESS: ReadonlySet<string> = new Set([
+/** Refusals of requests that say nothing about the offer: no percentage contains them. */
+const NOT_COUNTED: ReadonlySet<string> = new Set([
   "INVALID_REQUEST",
   "INVALID_SIGNATURE",
   "RATE_LIMITED",
 ]);
 
-/** How many requests of a kind had one of some answers, without those that are no business. */
+/** How many requests of a kind had one of some answers, without {@link NOT_COUNTED}. */
 const totalOf = (answers: readonly AnswerCount[], request: number) =>
-  answers.filter(({ outcome }) => !NO_BUSINESS.has(outcome))
+  answers.filter(({ outcome }) => !NOT_COUNTED.has(outcome))
     .reduce((sum, { counts }) => sum + (counts[request] ?? 0), 0);
 
 /** How many requests of a kind had an answer, with its share of all. */
@@ -71,7 +71,7 @@ export function countText(
 ): string {
   const count = counts[request] ?? 0;
   const text = count.toLocaleString("en-US");
-  if (count === 0 || NO_BUSINESS.has(outcome)) return text;
+  if (count === 0 || NOT_COUNTED.has(outcome)) return text;
   return `${text}\u00a0(${formatShare(count / totalOf(all, request))})`;
 }
 
@@ -102,11 +102,12 @@ export function startText(metrics: Metrics): string {
 export const REFUSAL_TEXTS: Readonly<Record<string, string>> = {
   OUTSIDE_RANGE: "The price was outside the box when it was asked for, or when the bet was signed.",
   RANGE_BROKEN: "The price had left the box before the bet was placed.",
-  RANGE_TOO_NARROW: "Its prices are too near each other for the model.",
-  PAYOUT_TOO_LOW: "So likely to hold that, less your margin, it pays no more than the stake.",
+  RANGE_TOO_NARROW: "Its bounds are too close together for the model.",
+  PAYOUT_TOO_LOW:
+    "The box is so likely to hold that, after your margin, it pays no more than the stake.",
   PRICE_MOVED:
-    "The price moved for the user after the quote: you would have earned less than half of your " +
-    "margin. Normal in fast markets, and near the bounds of short boxes.",
+    "The price moved in the user’s favour after the quote: you would have earned less than half of " +
+    "your margin. Normal in fast markets, and near the bounds of short boxes.",
   PRICE_IMPROVED:
     "The price moved against the user after the quote: a new quote pays more, and users may ask for " +
     "it. Normal in fast markets.",
@@ -123,7 +124,7 @@ export const REFUSAL_TEXTS: Readonly<Record<string, string>> = {
   BALANCE_TOO_LOW: "Your balance did not cover the payout less the stake: deposit.",
   INSUFFICIENT_BALANCE: "The user’s balance did not cover the stake.",
   INVALID_REQUEST:
-    "A wrong field, or beyond a bound of yours such as `--max-deadline-ms`. Not counted in the " +
+    "A field was wrong, or beyond one of your limits such as `--max-deadline-ms`. Not counted in the " +
     "percentages.",
   INVALID_SIGNATURE: "The user’s signature does not fit the quote. Not counted in the percentages.",
   DEADLINE_PASSED: "The user signed too late.",

@@ -1,7 +1,7 @@
 /** Compares predicted probabilities with what happened, for bets and for hypothetical boxes, by one rule. */
 import type { SolverInfo, Thesis } from "@rangemaker/client";
 import { CALIBRATION } from "../../../../lib/problems/mod.ts";
-import { counted, toNumber } from "../parts/format.ts";
+import { clamp, counted, toNumber } from "../parts/format.ts";
 import { labelOf } from "../trade/chart_spans.ts";
 
 /** A decided bet with the probability that was quoted for it. */
@@ -13,9 +13,9 @@ export interface PredictedBet {
 /** A predicted probability, and the share of these boxes that the price did not leave. */
 export interface Forecast {
   /** The bets of some probabilities, or a market with the length of its windows. */
-  of: string;
+  label: string;
   /** Whether they are bets, not hypothetical boxes. */
-  areBets: boolean;
+  isOfBets: boolean;
   predicted: number;
   held: number;
   /** Number of bets or windows with this prediction. */
@@ -28,7 +28,7 @@ export interface Forecast {
 }
 
 /** A forecast before it is judged. */
-interface Counted extends Omit<Forecast, "low" | "high" | "isOff"> {
+interface UnjudgedForecast extends Omit<Forecast, "low" | "high" | "isOff"> {
   /** Standard error of `held` if the prediction is right. */
   error: number;
 }
@@ -40,13 +40,14 @@ export const COUNT_MIN = CALIBRATION.countMin;
 const CONFIDENCE = 0.99;
 
 /** How bets are treated that are not independent. */
-export const OVERLAP = "Overlapping bets of a market count as ending alike.";
+export const OVERLAP_TEXT = "Overlapping bets of a market count as ending alike.";
 
 /** The rule by which bets and forecasts are judged. */
-export const RULE = "Held: the price did not leave the box. If all forecasts are right, all bars " +
+export const RULE_TEXT =
+  "Held: the price did not leave the box. If all forecasts are right, all bars " +
   `meet the dashed line in ${
     100 * CONFIDENCE
-  } % of cases; ▲ marks those that miss it. ${OVERLAP} ` +
+  } % of cases; ▲ marks those that miss it. ${OVERLAP_TEXT} ` +
   "Hypothetical boxes show the model without `--volatility-floor`.";
 
 /** How many standard errors a normal value differs in this share of cases (Abramowitz and Stegun 26.2.23). */
@@ -60,17 +61,17 @@ function standardErrorsFor(share: number): number {
  * Judges one of some forecasts, by the band of Wilson's score interval with a correction for whole
  * counts, so that all bands together contain the true shares.
  */
-export function judge({ error, ...counted }: Counted, forecasts: number): Forecast {
-  const { predicted, held } = counted;
+export function judge({ error, ...forecast }: UnjudgedForecast, forecasts: number): Forecast {
+  const { predicted, held } = forecast;
   // One over the number of independent bets that have this error.
   const one = error === 0 ? 0 : error ** 2 / (predicted * (1 - predicted));
   const weight = standardErrorsFor((1 - CONFIDENCE) / forecasts) ** 2 * one;
   const [low = 0, high = 1] = [-1, 1].map((side) => {
-    const end = Math.min(1, Math.max(0, held + side * one / 2));
+    const end = clamp(held + side * one / 2, 0, 1);
     const reach = Math.sqrt(weight * end * (1 - end) + weight ** 2 / 4);
     return (end + weight / 2 + side * reach) / (1 + weight);
   });
-  return { ...counted, low, high, isOff: predicted < low || predicted > high };
+  return { ...forecast, low, high, isOff: predicted < low || predicted > high };
 }
 
 type Markets = NonNullable<SolverInfo["calibration"]>;
@@ -92,8 +93,8 @@ export function forecastsOf(predicted: readonly PredictedBet[], markets: Markets
       bets.reduce((sum, bet) => sum + part(bet), 0) / bets.length;
     const [from, to] = [range, range + 1].map((end) => 100 * end / RANGES);
     return {
-      of: `Your bets, ${from}–${to} %`,
-      areBets: true,
+      label: `Your bets, ${from}–${to} %`,
+      isOfBets: true,
       predicted: shareOf(({ probability }) => probability),
       held: shareOf(({ thesis }) => Number(thesis.status === "won")),
       error: deviationOf(bets, () => 1) / bets.length,
@@ -103,14 +104,16 @@ export function forecastsOf(predicted: readonly PredictedBet[], markets: Markets
   const ofMarkets = markets.flatMap(({ symbol, horizons }) =>
     horizons.flatMap(({ horizonMs, windows, boxes }) =>
       boxes.map((box) => ({
-        of: `${symbol}, ${labelOf(horizonMs)}`,
-        areBets: false,
+        label: `${symbol}, ${labelOf(horizonMs)}`,
+        isOfBets: false,
         ...box,
         count: windows,
       }))
     )
   );
-  const known: Counted[] = [...ofBets, ...ofMarkets].filter(({ count }) => count >= COUNT_MIN);
+  const known: UnjudgedForecast[] = [...ofBets, ...ofMarkets].filter(({ count }) =>
+    count >= COUNT_MIN
+  );
   return known.map((one) => judge(one, known.length))
     .sort((a, b) => Number(b.isOff) - Number(a.isOff));
 }

@@ -2,7 +2,13 @@ import type { SolverInfo } from "@rangemaker/client";
 import { Card, Words } from "../parts/parts.tsx";
 import { formatShare } from "../parts/format.ts";
 import { Table } from "../parts/table.tsx";
-import { type Forecast, forecastsOf, type PredictedBet, RULE, verdictOf } from "./calibration.ts";
+import {
+  type Forecast,
+  forecastsOf,
+  type PredictedBet,
+  RULE_TEXT,
+  verdictOf,
+} from "./calibration.ts";
 import { Plot } from "../parts/plot.tsx";
 
 interface CalibrationProps {
@@ -31,9 +37,9 @@ export function Calibration({ predicted, markets }: CalibrationProps) {
               isCards
               rows={forecasts}
               first={6}
-              keyOf={({ of, predicted }) => `${of} ${predicted}`}
+              keyOf={({ label, predicted }) => `${label} ${predicted}`}
               columns={[
-                { name: "Boxes", text: ({ of }) => of },
+                { name: "Boxes", text: ({ label }) => label },
                 { name: "Predicted", number: ({ predicted }) => formatShare(predicted) },
                 {
                   name: "Held",
@@ -54,7 +60,7 @@ export function Calibration({ predicted, markets }: CalibrationProps) {
       )}
       {!isBlind && (
         <p class="note">
-          <Words text={RULE} />
+          <Words text={RULE_TEXT} />
         </p>
       )}
     </Card>
@@ -88,16 +94,18 @@ function CalibrationPlot({ forecasts }: { forecasts: readonly Forecast[] }) {
         yTicks={TICKS.map(({ share, text }) => ({ at: toY(share), text }))}
       >
         <path class="mark" d={`M${toX(0)} ${toY(0)} L${toX(1)} ${toY(1)}`} />
-        {forecasts.toReversed().map(({ of, areBets, predicted, held, count, low, high, isOff }) => (
+        {forecasts.toReversed().map((
+          { label, isOfBets, predicted, held, count, low, high, isOff },
+        ) => (
           <g
-            key={`${of} ${predicted}`}
-            class={`band ${isOff ? "warning" : areBets ? "open" : ""}`}
+            key={`${label} ${predicted}`}
+            class={`band ${isOff ? "warning" : isOfBets ? "open" : ""}`}
           >
-            <title>{`${of}: ${formatShare(held)} held, ${bandText(low, high)}`}</title>
+            <title>{`${label}: ${formatShare(held)} held, ${bandText(low, high)}`}</title>
             <path d={`M${toX(predicted)} ${toY(low)} V${toY(high)}`} />
             <path
               d={`M${toX(predicted)} ${toY(held)} h0`}
-              stroke-linecap={areBets ? "square" : "round"}
+              stroke-linecap={isOfBets ? "square" : "round"}
               style={{ strokeWidth: 4 + 4 * Math.sqrt(count / most) }}
             />
           </g>

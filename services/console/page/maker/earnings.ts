@@ -12,7 +12,13 @@ import {
   fromNumber,
   toNumber,
 } from "../parts/format.ts";
-import { COUNT_MIN, deviationOf, OVERLAP, payoutOf, type PredictedBet } from "./calibration.ts";
+import {
+  COUNT_MIN,
+  deviationOf,
+  OVERLAP_TEXT,
+  payoutOf,
+  type PredictedBet,
+} from "./calibration.ts";
 import { lateBets } from "./exposure.ts";
 
 /** Quoted probabilities by quote hash, as far as the solver keeps them. */
@@ -148,7 +154,7 @@ export const COMPARED_NOTE =
   "Window over: the profit on bets with a quoted probability whose window is over. Expected: what they " +
   "should have brought. A period has the bets decided in it, and compares those whose window ended in " +
   "it. s.e.: standard errors. Chance alone " +
-  `stays within 2 in 95 % of cases, and almost always within ${ERRORS_MAX} (▲ marks more). ${OVERLAP}`;
+  `stays within 2 in 95 % of cases, and almost always within ${ERRORS_MAX} (▲ marks more). ${OVERLAP_TEXT}`;
 
 /** What the settled bets brought. */
 export function earnedText({ settled, profit, stakes, early }: Earnings): string {
@@ -157,8 +163,8 @@ export function earnedText({ settled, profit, stakes, early }: Earnings): string
   return `You ${profit < 0n ? "lost" : "earned"} ${amount} USDC on ${
     counted(settled, "bet")
   }, ${share} of the ${formatCents(stakes)} that was bet.` +
-    (early === 0n ? "" : ` That has ${formatProfit(early)} on bets ` +
-      "whose window still runs: those that users win come later.");
+    (early === 0n ? "" : ` That includes ${formatProfit(early)} on bets ` +
+      "whose window is still running; bets that users win are settled later.");
 }
 
 /** The settled bets that can be compared with their forecasts, and the verdict. */

@@ -14,7 +14,7 @@ import {
 } from "../parts/format.ts";
 import { labelOf } from "../trade/chart_spans.ts";
 
-/** What the open bets of one market bring, by the price to which it moves now and at which it stays. */
+/** Profit on one market's open bets if its price moves to a given price now and stays there. */
 export interface Payoff {
   /** At prices outside all boxes. */
   outside: bigint;
@@ -117,21 +117,25 @@ export function timeTexts(
 export const decidingPrice = ({ endTime }: Thesis, price: number | undefined, nowMs: number) =>
   nowMs < endTime ? price : undefined;
 
-/** Spans after which the rest of the risk is shown. */
+/** Spans after which the remaining risk is shown. */
 const SPANS_MS = [60_000, 300_000, HOUR_MS];
 
 /**
  * The most that the open bets can still lose after some spans: those that end later, and those that
  * wait for prices.
  */
-export function restsOf(theses: readonly Thesis[], waiting: ReadonlySet<Thesis>, nowMs: number) {
-  let rest = worstLossOf(theses);
+export function remainingRisksOf(
+  theses: readonly Thesis[],
+  waiting: ReadonlySet<Thesis>,
+  nowMs: number,
+) {
+  let risk = worstLossOf(theses);
   return SPANS_MS.map((spanMs) => {
     const stays = (bet: Thesis) => bet.endTime > nowMs + spanMs || waiting.has(bet);
     const loss = worstLossOf(theses.filter(stays));
     // The bound on fewer bets may be less exact.
-    if (loss < rest) rest = loss;
-    return { label: `Still at risk in ${labelOf(spanMs)}`, rest };
+    if (loss < risk) risk = loss;
+    return { label: `Still at risk in ${labelOf(spanMs)}`, risk };
   });
 }
 

@@ -69,7 +69,7 @@ function PayoffChart({ model, theses, nowMs, symbol }: ExposureProps & { symbol:
     <figure class="part">
       <figcaption>
         Profit if {symbol} moves now and stays: {text}. {price === undefined
-          ? "The price of now is missing."
+          ? "The current price is missing."
           : `Dashed: its price, ${formatQuotePrice(price)}.`}
       </figcaption>
       <ProfitPlot

@@ -23,7 +23,7 @@ import { startOf } from "./answers.ts";
 import { Risk, SolverRisk } from "./risk_card.tsx";
 
 /** The maker's view: the money, risk and results of the solver. It polls only while it is shown. */
-export function openMakerView(model: PageModel): View {
+export function createMakerView(model: PageModel): View {
   const { solver } = model.config.urls;
   const watch = new MakerWatch(model, solver, systemClock);
   const Body = () => <MakerView model={model} watch={watch} />;

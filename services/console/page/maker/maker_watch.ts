@@ -119,7 +119,7 @@ export class MakerWatch {
     this.#model = model;
     this.#client = model.client;
     this.#gaps = new PriceGaps(model.client, model.markets);
-    this.#solverUrl = solverUrl.replace(/\/+$/, "");
+    this.#solverUrl = solverUrl;
     this.#clock = clock;
     this.#poll = new Poll(clock, (signal) => this.#read(signal));
   }

@@ -3,7 +3,14 @@ import type { Thesis } from "@rangemaker/client";
 import { riskOf } from "../../../../lib/protocol/bet.ts";
 import { isDecided } from "../data/live_breaches.ts";
 import type { PageModel } from "../data/page_model.ts";
-import { formatAmount, formatLoss, formatRange, shortAddress, toNumber } from "../parts/format.ts";
+import {
+  clamp,
+  formatAmount,
+  formatLoss,
+  formatRange,
+  shortAddress,
+  toNumber,
+} from "../parts/format.ts";
 import { type Sort, Table } from "../parts/table.tsx";
 import { multiplierOf } from "../trade/odds.ts";
 import { useNow } from "../parts/use_now.ts";
@@ -103,7 +110,7 @@ export function OpenBets({ model, theses, waiting }: OpenBetsProps) {
 /** The price's position in the range, with space beside the box for prices outside. */
 function Gauge({ price, thesis }: { price: number; thesis: Thesis }) {
   const [low, high] = [toNumber(thesis.lowerPrice), toNumber(thesis.upperPrice)];
-  const x = Math.min(99, Math.max(1, 4 + 92 * (price - low) / (high - low)));
+  const x = clamp(4 + 92 * (price - low) / (high - low), 1, 99);
   return (
     <svg class="gauge" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
       <rect x="4" y="2" width="92" height="6" />

@@ -4,10 +4,11 @@ import { DAY_MS } from "../../../../lib/time.ts";
 import { Card } from "../parts/parts.tsx";
 import type { PageModel } from "../data/page_model.ts";
 import { isDecided } from "../data/live_breaches.ts";
+import { makerGainOf } from "../data/results.ts";
 import { formatDay, formatProfit, formatTime } from "../parts/format.ts";
+import { download } from "../parts/download.ts";
 import { Table } from "../parts/table.tsx";
-import { makerCsv } from "../trade/history.ts";
-import { download } from "../trade/your_bets.tsx";
+import { betsCsv } from "../trade/bet_list.ts";
 import {
   COMPARED_NOTE,
   earnedText,
@@ -47,7 +48,7 @@ export function ResultsCard(props: ResultsProps) {
     ],
   );
   const [all] = rows;
-  const csv = () => download(makerCsv(theses, model.markets, probabilities));
+  const csv = () => download(betsCsv(theses, model.markets, makerGainOf, probabilities));
   return (
     <Card
       title="Results"

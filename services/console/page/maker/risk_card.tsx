@@ -18,7 +18,7 @@ import {
   mostAtRisk,
   openOf,
   profitIfStill,
-  restsOf,
+  remainingRisksOf,
   riskiestUserOf,
   waitingText,
   worstLossOf,
@@ -57,8 +57,8 @@ export function Risk({ model, state, theses, waiting, isOld, asOfMs, nowMs }: Ri
   // A word joiner prevents a line break within the address.
   const who = user ? shortAddress(user.user).replace("…", "…\u2060") : "one user";
   const facts: [string, string][] = [
-    ...restsOf(theses, waiting, nowMs)
-      .map(({ label, rest }): [string, string] => [label, formatLoss(rest)]),
+    ...remainingRisksOf(theses, waiting, nowMs)
+      .map(({ label, risk }): [string, string] => [label, formatLoss(risk)]),
     ["Last bet ends", lastMs > 0 ? `in ${labelOf(lastMs)}` : "–"],
     [`Most from ${who}`, user ? `${formatLoss(user.atRisk)} in ${counted(user.bets, "bet")}` : "–"],
     [

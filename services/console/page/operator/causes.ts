@@ -37,7 +37,7 @@ export const NEEDS_BACKFILL = "NodeNeedsBackfill";
 export const TO_BACKFILL: ReadonlySet<string> = new Set([PRICES_MISSING, NEEDS_BACKFILL]);
 
 /** Critical problems of a service that may be healthy and ready: they explain nothing but themselves. */
-export const BESIDE_HEALTH: ReadonlySet<string> = new Set([
+export const NOT_IN_HEALTH: ReadonlySet<string> = new Set([
   ...TO_BACKFILL,
   "BridgeRefusesDeposits",
   "BridgeDepositsFail",
@@ -73,10 +73,10 @@ interface Context {
  */
 export function withCause(finding: Finding, context: Context): Finding {
   if (!hasCauses(finding)) return finding;
-  const present = presentCause(finding, context);
-  const past = pastCause(finding, context);
+  const causes = [presentCause(finding, context), pastCause(finding, context)];
   // What has been counted over minutes may contain an absence that is over.
-  return (finding.countedMs === undefined ? present ?? past : past ?? present) ?? finding;
+  if (finding.alertWindowMs !== undefined) causes.reverse();
+  return causes.find((found) => found !== undefined) ?? finding;
 }
 
 /** The finding with a cause that lasts; undefined if there is none. */
@@ -85,13 +85,13 @@ function presentCause(
   { services, before }: Context,
 ): Finding | undefined {
   const { service, chapter } = finding;
-  if (before.some((other) => isFollowed(other, finding) && isAlarm(other))) {
-    return { ...finding, cause: service, causeFails: true };
+  if (before.some((other) => isExplainedBy(finding, other) && isAlarm(other))) {
+    return { ...finding, cause: service, isCauseFailing: true };
   }
   const silent = services.find((other) => isNeeded(finding, other.name) && isSilent(other));
   if (silent !== undefined) return { ...finding, cause: silent.name };
   const failing = TO_BACKFILL.has(chapter) ? undefined : failureIn(before, service);
-  return failing && { ...finding, cause: failing, causeFails: true };
+  return failing && { ...finding, cause: failing, isCauseFailing: true };
 }
 
 /**
@@ -104,22 +104,22 @@ function pastCause(
   finding: Finding,
   { services, ended }: Context,
 ): Finding | undefined {
-  const { service, chapter, countedMs } = finding;
+  const { service, chapter, alertWindowMs } = finding;
   if (TO_BACKFILL.has(chapter)) return undefined;
-  const measuredMs = Math.max(BACK_MS, isCritical(finding) ? 0 : countedMs ?? 0);
+  const measuredMs = Math.max(BACK_MS, isCritical(finding) ? 0 : alertWindowMs ?? 0);
   const wasAway = ({ history, lastAwayMs }: ServiceState) =>
     history.latestMs - lastAwayMs <= measuredMs;
   const warning = { ...finding, severity: "warning" } as const;
   const own = services.find(({ name }) => name === service);
   if (own !== undefined && wasAway(own)) {
-    const firstStep = countedMs === undefined
+    const firstStep = alertWindowMs === undefined
       ? `${STEP_AFTER_START} ${finding.firstStep}`
       : STEP_AFTER_ABSENCE;
     return { ...warning, cause: service, firstStep };
   }
   const away = services.find((other) => isNeeded(finding, other.name) && wasAway(other));
   if (away !== undefined) return { ...warning, cause: away.name };
-  if (ended.some((other) => isFollowed(other, finding))) return { ...warning, cause: service };
+  if (ended.some((other) => isExplainedBy(finding, other))) return { ...warning, cause: service };
   const failed = failureIn(ended, service);
   return failed && { ...warning, cause: failed };
 }
@@ -127,9 +127,9 @@ function pastCause(
 const isNeeded = ({ service }: Finding, name: ServiceName) =>
   SERVICES[service].needs.includes(name);
 
-/** Whether a problem of the same service explains another one. */
-const isFollowed = (one: Finding, { service, follows }: Finding) =>
-  one.service === service && one.chapter === follows;
+/** Whether another problem of the same service explains a finding. */
+const isExplainedBy = ({ service, explainedBy }: Finding, other: Finding) =>
+  other.service === service && other.chapter === explainedBy;
 
 /** The first service that another one needs and that has a problem with which that cannot work. */
 const failureIn = (problems: readonly Finding[], service: ServiceName): ServiceName | undefined =>
@@ -139,7 +139,7 @@ const failureIn = (problems: readonly Finding[], service: ServiceName): ServiceN
 
 /** Whether a service cannot work with this problem of one that it needs. */
 function isFailureFor(service: ServiceName, problem: Finding): boolean {
-  if (!isAlarm(problem) || isAbsence(problem) || BESIDE_HEALTH.has(problem.chapter)) {
+  if (!isAlarm(problem) || isAbsence(problem) || NOT_IN_HEALTH.has(problem.chapter)) {
     return false;
   }
   const isOfPrices = problem.chapter === "NodePricesStale" ||
@@ -169,7 +169,8 @@ export const isJudged = (
   );
 
 /** Before the step for a problem that a start may have, and a wrong option, too. */
-const STEP_AFTER_START = "Wait 20 s, as it has just started. If this stays:";
+const STEP_AFTER_START = "It has just started: wait 20 s. If the problem remains:";
 
 /** Only time ends what has been counted while the service was away. */
-const STEP_AFTER_ABSENCE = "Nothing, unless it grows: it is of the time that the service was away.";
+const STEP_AFTER_ABSENCE =
+  "Nothing, unless the number grows: it was counted while the service was away.";

@@ -49,12 +49,12 @@ export function isWarmingUp({ warmUpS }: Problem, { latest, latestMs }: MetricsH
     latestMs < 1_000 * (startedAtS + warmUpS);
 }
 
-/** How many figures a service has, how many are beyond their bounds, and since when they are read. */
+/** How many figures a service has, how many are beyond their bounds, and the start of the watch. */
 export function figuresText(all: number, bad: number, isHealthy: boolean, sinceMs: number): string {
   const bounds = bad === 1 ? "its bound" : "their bounds";
   const good = isHealthy ? `, all within ${bounds}` : ""; // else something else is wrong
   const verdict = bad > 0 ? `, ${bad} beyond ${bounds}` : good;
-  return `${counted(all, "figure")}${verdict}, read since ${formatTime(sinceMs)}`;
+  return `${counted(all, "figure")}${verdict}, watched since ${formatTime(sinceMs)}`;
 }
 
 /** The text of an alert's bound. */

@@ -24,13 +24,13 @@ export interface Finding extends Partial<Repair> {
   /** The likely cause: a needed service that fails or was away, or the service itself. */
   cause?: ServiceName | undefined;
   /** Whether the cause answers, but does not work. */
-  causeFails?: boolean;
+  isCauseFailing?: boolean;
   /** Chapter of the problem of the same service that explains this one. */
-  follows?: string;
+  explainedBy?: string;
   /** The window of the alert, if it counts events. */
-  countedMs?: number;
+  alertWindowMs?: number;
   /** How far it exceeds its bound, over all markets or exchanges. */
-  extent?: number | undefined;
+  excess?: number | undefined;
 }
 
 /** A problem with its start. */
@@ -105,10 +105,10 @@ export function runbookOf(
  * what a service lacks since its own start, which may never come.
  */
 export const isFolded = (
-  { service, cause, causeFails, countedMs, deadlinesMs = [] }: Finding,
+  { service, cause, isCauseFailing, alertWindowMs, deadlinesMs = [] }: Finding,
 ) =>
   cause !== undefined && deadlinesMs.length === 0 &&
-  (cause !== service || causeFails === true || countedMs !== undefined);
+  (cause !== service || isCauseFailing === true || alertWindowMs !== undefined);
 
 /** Such as `3 more problems (2 critical), probably because node does not answer`. */
 export function followingText(
@@ -122,8 +122,8 @@ export function followingText(
     const state = states.find((one) => one.name === name);
     if (state === undefined || isSilent(state)) return `${name} does not answer`;
     const own = following.filter(({ cause }) => cause === name);
-    if (own.some(({ causeFails }) => causeFails)) return `${name} does not work`;
-    const counted = own.flatMap(({ countedMs }) => countedMs ?? []);
+    if (own.some(({ isCauseFailing }) => isCauseFailing)) return `${name} does not work`;
+    const counted = own.flatMap(({ alertWindowMs }) => alertWindowMs ?? []);
     const end = counted.length === 0 ? "a minute" : durationText(Math.max(...counted));
     return `${name} was away or did not work: this should end within ${end}`;
   });

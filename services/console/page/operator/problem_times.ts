@@ -87,7 +87,7 @@ export const pastOf = (seen: SeenProblems, nowMs: number) => ({
 
 const isWorse = (one: Finding, other: Finding) =>
   one.severity === other.severity
-    ? (one.extent ?? 0) > (other.extent ?? 0)
+    ? (one.excess ?? 0) > (other.excess ?? 0)
     : one.severity === "critical";
 
 /** Whether it is listed when it has ended: no consequence, no late answer, and not too short. */

@@ -9,7 +9,7 @@ import {
 import { worstOf } from "../data/metrics.ts";
 import { isUp, type ServiceState } from "../data/service_watch.ts";
 import { durationText } from "../parts/format.ts";
-import { BESIDE_HEALTH, PRICES_MISSING, SERVICES, TO_BACKFILL, withCause } from "./causes.ts";
+import { NOT_IN_HEALTH, PRICES_MISSING, SERVICES, TO_BACKFILL, withCause } from "./causes.ts";
 import { countedFor, formatValue, isProcessProblem, isWarmingUp } from "./figures.ts";
 import { type Finding, isAbsence, isCritical } from "./finding.ts";
 import type { Repair } from "./repairs.ts";
@@ -48,7 +48,9 @@ export function findingsOf(
   const found: Finding[] = [];
   for (const state of services) {
     const own = ownOf(state, firsts.has(state))
-      .toSorted((a, b) => Number(a.follows !== undefined) - Number(b.follows !== undefined));
+      .toSorted((a, b) =>
+        Number(a.explainedBy !== undefined) - Number(b.explainedBy !== undefined)
+      );
     for (const one of own) {
       found.push(isOlder(one) ? one : withCause(one, { services, before: found, ended }));
     }
@@ -79,7 +81,7 @@ function ownOf(state: ServiceState, isFirstOfProcess: boolean): Finding[] {
     .map((problem) => measuredOf(problem, state));
   const health = healthOf(state);
   if (health === undefined) return measured;
-  const reason = measured.find((one) => isCritical(one) && !BESIDE_HEALTH.has(one.chapter));
+  const reason = measured.find((one) => isCritical(one) && !NOT_IN_HEALTH.has(one.chapter));
   if (health.chapter !== HEALTH || reason === undefined) return [health, ...measured];
   // A figure that explains the bad health is more informative.
   const explained = { ...reason, details: [...reason.details, ...health.details] };
@@ -101,8 +103,8 @@ function measuredOf(problem: Problem, { name: service, history }: ServiceState):
   const span = durationText(history.over(breakdown?.counter?.windowMs ?? 0).spanMs);
   const details = breakdown?.read(history).filter(({ value }) => value > 0)
     .map(({ labels, value }) => `${Object.values(labels).join(" ")}: ${value} in the last ${span}`);
-  const extent = samples.reduce((sum, { value }) => sum + 1 + Math.abs(value - bound.limit), 0);
-  const countedMs = problem.measure.counter?.windowMs;
+  const excess = samples.reduce((sum, { value }) => sum + 1 + Math.abs(value - bound.limit), 0);
+  const alertWindowMs = problem.measure.counter?.windowMs;
   return {
     service,
     severity,
@@ -110,10 +112,10 @@ function measuredOf(problem: Problem, { name: service, history }: ServiceState):
     details: details ?? [],
     firstStep,
     chapter,
-    extent,
+    excess,
     ...(effect && { effect }),
-    ...(follows && { follows }),
-    ...(countedMs && { countedMs }),
+    ...(follows && { explainedBy: follows }),
+    ...(alertWindowMs && { alertWindowMs }),
   };
 }
 
@@ -181,7 +183,7 @@ function healthOf(state: ServiceState): Finding | undefined {
     effect: SERVICES[service].effect,
     text: isHealthy ? "It is not ready" : `Its health is ${health || "bad"}`,
     details,
-    firstStep: `Fix what it names ${named}: then it goes on by itself.`,
+    firstStep: `Fix what it reports ${named}; it then recovers by itself.`,
   };
 }
 
@@ -209,7 +211,7 @@ function absenceOf(state: ServiceState): Finding {
     const firstStep = `Start it with --cors-origins ${globalThis.location?.origin}.`;
     return { ...found, severity: "warning", text, effect, firstStep };
   }
-  // A process that is gone cannot be continued or killed.
+  // A process that is gone cannot be resumed or killed.
   const pid = presence === "gone" ? undefined : history.latest.sum("process_id");
   const search = pid === undefined && presence !== "gone" && { [SEARCH]: PS };
   const commands = Object.entries({ ...SERVICE_DOWN.commandsByWay, ...search })
@@ -227,13 +229,14 @@ const SEARCH = "From a terminal, to find its process (then see the runbook)";
 /** Lists the processes of a service, as in the runbook: a pattern may fit those of another stack. */
 const PS = "ps -eo pid,stat,pcpu,etime,args | grep '[m]ain.ts {service}'";
 
-/** Simulated exchanges lose their trades when they end, and backfills read them. */
+/** Simulated exchanges lose their trades when they exit, and backfills need them. */
 function firstStepOf({ name, presence }: ServiceState): string {
   if (name !== "exchanges" && presence === "hangs") {
-    return "If it was only stopped, continue it. If not, start it again: it goes on where it stopped.";
+    return "If the process is suspended, resume it. Otherwise restart it; it continues where it " +
+      "left off.";
   }
   if (name !== "exchanges") return SERVICE_DOWN.firstStep;
   if (presence === "gone") return "Start it again.";
-  return "If it was only stopped, continue it: when it ends it loses its trades, which backfills " +
-    "read. If it has ended, start it again.";
+  return "If it is suspended, resume it: a restart loses its trades, which backfills need. If it " +
+    "has exited, start it again.";
 }

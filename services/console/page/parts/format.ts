@@ -47,7 +47,7 @@ export function formatProfit(amount: bigint): string {
 
 /** Digits after the point for a price of this size: six digits in total. */
 export function decimalsOf(price: number): number {
-  return Math.min(6, Math.max(0, 5 - Math.floor(Math.log10(Math.max(price, 1e-6)))));
+  return clamp(5 - Math.floor(Math.log10(Math.max(price, 1e-6))), 0, 6);
 }
 
 /** Digits after the point that are shown of a price: more than four below 0.1. */
@@ -121,9 +121,14 @@ export function toNumber(price: bigint): number {
   return Number(price) / 1e6;
 }
 
-/** An amount in USDC with 6 decimals. */
-export function fromNumber(usdc: number): bigint {
-  return BigInt(Math.round(usdc * 1e6));
+/** A price or an amount with 6 decimals. */
+export function fromNumber(price: number): bigint {
+  return BigInt(Math.round(price * 1e6));
+}
+
+/** The nearest value within bounds; if these exclude each other, the lower one. */
+export function clamp(value: number, min: number, max: number): number {
+  return Math.max(min, Math.min(max, value));
 }
 
 /** A share such as 0.0123 as text that does not break. */

@@ -2,7 +2,7 @@ import { scaleLinear } from "d3-scale";
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren, TargetedPointerEvent } from "preact";
 import { useRef } from "preact/hooks";
-import { formatProfit, fromNumber, toNumber } from "./format.ts";
+import { clamp, formatProfit, fromNumber, toNumber } from "./format.ts";
 
 /** A profit in USDC with 6 decimals, from a position in percent of the width on. */
 export interface Step {
@@ -37,7 +37,7 @@ export function Plot({ label, xTicks, yTicks, children, readAt }: PlotProps) {
   const clear = () => position.value = undefined;
   const readPointer = ({ clientX, currentTarget }: TargetedPointerEvent<SVGSVGElement>) => {
     const { left, width } = currentTarget.getBoundingClientRect();
-    position.value = Math.min(100, Math.max(0, 100 * (clientX - left) / width));
+    position.value = clamp(100 * (clientX - left) / width, 0, 100);
   };
   return (
     <div class="plot">

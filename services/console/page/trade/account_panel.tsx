@@ -4,7 +4,7 @@ import type { PageModel } from "../data/page_model.ts";
 import type { User } from "../data/session.ts";
 import { formatUsdc, shortAddress } from "../parts/format.ts";
 import { explain, explainDeposit } from "../data/explain.ts";
-import { numberError, parseDecimal } from "./input.ts";
+import { numberError, tryParseDecimal } from "./input.ts";
 import { chainObstacle } from "./next_step.ts";
 import { switchChain } from "./situation.ts";
 
@@ -27,7 +27,7 @@ function KeyChoice({ model }: { model: PageModel }) {
     model.announce("Opening your account …", { isSpoken: true });
     session.useDevelopmentKey().then(
       () => model.announce("Your test account is open.", { isSpoken: true }),
-      () => problem.value = "The page could not load what makes the account: try again.",
+      () => problem.value = "The page could not load the code that creates the account. Try again.",
     ).finally(() => isOpening.value = false);
   };
   const connect = (wallet: typeof wallets[number]) => {
@@ -115,7 +115,7 @@ function Deposit({ model, user, isFirst }: { model: PageModel; user: User; isFir
   const deposit = async (event: Event) => {
     event.preventDefault();
     if (isBusy.value) return;
-    const units = parseDecimal(amount.value);
+    const units = tryParseDecimal(amount.value);
     if (units === undefined) {
       problem.value = `${numberError(amount.value, "an amount", "of at least 0.000001")}.`;
       return void model.announce(problem.value, { isSpoken: true, isAnswer: true });

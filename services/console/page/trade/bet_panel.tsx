@@ -4,7 +4,7 @@ import type { BetSlip } from "./bet_slip.ts";
 import { askQuote, repeatBet } from "./box_actions.ts";
 import { linkTo } from "./box_link.ts";
 import { amountText, type DraftFields, errorText, isUnreached, LABELS } from "./draft.ts";
-import { parseDuration, unitOf } from "./input.ts";
+import { tryParseDuration, unitOf } from "./input.ts";
 import { fieldErrorsOf } from "./next_step.ts";
 import { QuoteButton } from "./quote_button.tsx";
 import { LiveQuote, PlacedBet } from "./quote_panel.tsx";
@@ -105,7 +105,7 @@ function Field({ model, slip, name, error }: FieldProps) {
   const leave = () => {
     const isSaid = obstacleNow(model, slip)?.field === name; // the slip says the first error
     if (isWrong && !isSaid) model.announce(errorText(name, error), { isSpoken: true });
-    const ms = isDuration ? parseDuration(slip.fields.value[name]) : undefined;
+    const ms = isDuration ? tryParseDuration(slip.fields.value[name]) : undefined;
     if (ms !== undefined && /^[\d.,:\s]+$/.test(slip.fields.value[name])) {
       slip.fields.value = { ...slip.fields.value, [name]: durationText(ms) };
     }

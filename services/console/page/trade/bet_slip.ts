@@ -18,7 +18,7 @@ import { notPlacedText, seenPayout, type Stage } from "./stage.ts";
 /** Interval at which an estimate is updated, because the price moves. */
 const REFRESH_MS = 1_000;
 
-export interface BetSlipOptions extends SlipVoiceOptions {
+interface BetSlipOptions extends SlipVoiceOptions {
   session: Pick<Session, "user">;
   estimator: Estimator;
   drafts: DraftStore;

@@ -42,7 +42,7 @@ export function repeatBet(model: PageModel, slip: BetSlip, bet: Thesis): void {
   slip.edit(repeatedDraft(bet, price, timesOf(slip.fields.value).startsInMs));
   showChart();
   const amount = formatAmount(bet.betAmount);
-  const name = `The same bet of ${amount} USDC on ${symbol}, around the price of now`;
+  const name = `The same bet of ${amount} USDC on ${symbol}, around the current price`;
   announceBox(model, slip, name);
 }
 

@@ -1,5 +1,5 @@
 /** Turns a drag on the chart into a box: a new one, or the drawn one moved or resized. */
-import { decimalsOf, toNumber } from "../parts/format.ts";
+import { clamp, decimalsOf, toNumber } from "../parts/format.ts";
 import type { Scales } from "./chart_scales.ts";
 import { type Corners, type Draft, draftOf, DURATION_MIN_MS, START_MIN_MS } from "./draft.ts";
 
@@ -106,7 +106,6 @@ export class BoxDrag {
   /** The box for a position of the pointer; undefined while it is too small. */
   to(scales: Scales, atX: number, atY: number): Draft | undefined {
     const { left, right, top, bottom } = scales.plot;
-    const clamp = (value: number, min: number, max: number) => Math.min(max, Math.max(min, value));
     const point = pointAt(scales, clamp(atX, left, right), clamp(atY, top, bottom));
     return draftOf(this.#corners(point));
   }

@@ -5,7 +5,7 @@ import { EMPTY_FIELDS } from "./suggested_draft.ts";
 import { fieldsSchema } from "./draft_store.ts";
 
 /** A linked box. It never contains an amount: the reader decides how much to bet. */
-export interface LinkedBox {
+interface LinkedBox {
   symbol: string;
   fields: Omit<DraftFields, "amount">;
 }

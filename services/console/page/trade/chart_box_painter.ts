@@ -1,4 +1,5 @@
 /** Draws boxes on the chart. */
+import { clamp } from "../parts/format.ts";
 import { grabArea, REACH } from "./box_drag.ts";
 import {
   type BoxGroup,
@@ -173,10 +174,10 @@ function freeAreaFor(
   if (breach && breach.price > high) edges.reverse();
   for (const side of ["left", "right"] as const) {
     for (const edge of edges) {
-      const level = Math.min(plot.bottom - 11, Math.max(HIGHEST, edge));
+      const level = clamp(edge, HIGHEST, plot.bottom - 11);
       const areaOfWidth = (width: number) => {
         const start = side === "left" ? left : right - width;
-        return labelArea(Math.max(2, Math.min(start, plot.right - width)), width, level);
+        return labelArea(clamp(start, 2, plot.right - width), width, level);
       };
       // Beside a bound that is not on the chart, it would be taken for that of another bet.
       if (left <= plot.left && right >= plot.right && level !== edge) continue;

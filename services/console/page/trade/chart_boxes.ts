@@ -65,7 +65,7 @@ export function nextToEnd(theses: readonly Thesis[], nowMs: number): Thesis | un
 }
 
 /** The countdown of the only open bet; the number of several, and which one ends next. */
-export function openText(theses: readonly Thesis[], nowMs: number): string | undefined {
+export function openBetsText(theses: readonly Thesis[], nowMs: number): string | undefined {
   const next = nextToEnd(theses, nowMs);
   if (next === undefined) return undefined;
   const { length } = theses.filter((thesis) => !isDecided(thesis));

@@ -3,7 +3,7 @@ import type { Market } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import { useNow } from "../parts/use_now.ts";
 import { clearBox, undo } from "./box_actions.ts";
-import { openText } from "./chart_boxes.ts";
+import { openBetsText } from "./chart_boxes.ts";
 import { betsOf, type ChartSource, contentOf } from "./chart_content.ts";
 import { CHART_KEYS, zoomBy } from "./chart_keys.ts";
 import { ChartPointer } from "./chart_pointer.ts";
@@ -48,7 +48,7 @@ export function ChartCard(props: ChartSource) {
 /** Why there is no live price, or whose prices these are; and the open bets. */
 function Legend({ model, market }: { model: PageModel; market: Market }) {
   const nowMs = useNow(model.serverClock, 500);
-  const text = openText(betsOf(model, market), nowMs);
+  const text = openBetsText(betsOf(model, market), nowMs);
   const state = model.stateOf(market.symbol);
   const isLive = state === "fresh";
   return (

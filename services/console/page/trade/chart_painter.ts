@@ -1,6 +1,6 @@
 /** Draws one frame of the chart. */
 import { DAY_MS } from "../../../../lib/time.ts";
-import { formatDay, formatQuotePrice, formatTime } from "../parts/format.ts";
+import { clamp, formatDay, formatQuotePrice, formatTime } from "../parts/format.ts";
 import {
   colorOf,
   labelArea,
@@ -164,7 +164,7 @@ function paintProbe(frame: Frame): void {
   strokeLine(context, [at, plot.top], [at, plot.bottom], [2, 3]);
   strokeLine(context, [plot.left, level], [plot.right, level], [2, 3]);
   const width = widthOf(frame, text);
-  const left = Math.max(2, Math.min(at + 10, plot.right - width - 2));
+  const left = clamp(at + 10, 2, plot.right - width - 2);
   const above = level - 16 > plot.top + 10 ? level - 16 : level + 20;
   const look = { ground: palette.ink, ink: palette.surface };
   paintLabel(frame, text, labelArea(left, width, above), look);
@@ -215,7 +215,7 @@ function tagsOf(frame: Frame): Tag[] {
   for (const [index, tag] of tags.entries()) {
     const lowest = plot.bottom - TAG_HEIGHT * (tags.length - 1 - index);
     const highest = plot.top + TAG_INSET + TAG_HEIGHT * index; // whole
-    tag.level = Math.min(lowest, Math.max(highest, tag.level));
+    tag.level = clamp(tag.level, highest, lowest);
   }
   return tags;
 }

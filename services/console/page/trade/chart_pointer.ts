@@ -11,7 +11,7 @@ import { fieldsOf } from "./draft.ts";
 import type { LiveChart } from "./live_chart.ts";
 import { Pinch } from "./pinch.ts";
 
-export interface PointerTarget extends ChartSource {
+interface PointerTarget extends ChartSource {
   chart: LiveChart;
   probe: ChartProbe;
   /** A drag has ended. */

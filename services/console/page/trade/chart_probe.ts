@@ -7,7 +7,7 @@ import type { Point, PriceSeries } from "../data/price_series.ts";
 import { durationText, formatQuotePrice, formatTime } from "../parts/format.ts";
 import type { BetSlip } from "./bet_slip.ts";
 import { betFromDraft, type Draft, draftOf } from "./draft.ts";
-import { parseDecimal } from "./input.ts";
+import { tryParseDecimal } from "./input.ts";
 import { multiplierOf } from "./odds.ts";
 
 /** A box suggested at the pointer lasts one part in this many of the shown future. */
@@ -16,7 +16,7 @@ const FUTURE_PARTS = 4;
 /** The stake if the user has entered none: 10 USDC. */
 const STAKE = 10_000_000n;
 
-export interface ProbeOptions {
+interface ProbeOptions {
   model: {
     client: Pick<RangemakerClient, "estimate">;
     feed: { seriesOf(symbol: string): PriceSeries };
@@ -76,7 +76,7 @@ export class ChartProbe {
     if (!isFresh || spot === undefined || place.time < nowMs) return undefined;
     const draft = draftAt(place, nowMs, { futureMs: endMs - nowMs, spot });
     return draft &&
-      betFromDraft(symbol, draft, parseDecimal(slip.fields.peek().amount) ?? STAKE, nowMs);
+      betFromDraft(symbol, draft, tryParseDecimal(slip.fields.peek().amount) ?? STAKE, nowMs);
   }
 }
 

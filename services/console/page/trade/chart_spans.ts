@@ -1,6 +1,7 @@
 /** How much time the chart shows, past and future together. */
 
 import { DAY_MS, HOUR_MS } from "../../../../lib/time.ts";
+import { clamp } from "../parts/format.ts";
 import type { Draft } from "./draft.ts";
 
 /** Shortest span: the shortest box fills a tenth of it. */
@@ -14,7 +15,7 @@ export const ZOOM_STEP = 2;
 
 /** A span times a factor, within the bounds. */
 export function zoomed(spanMs: number, factor: number): number {
-  return Math.min(SPAN_MAX_MS, Math.max(SPAN_MIN_MS, spanMs * factor));
+  return clamp(spanMs * factor, SPAN_MIN_MS, SPAN_MAX_MS);
 }
 
 /** Spans that fit a box are rounded up to half a minute. */
@@ -55,7 +56,7 @@ export function labelOf(spanMs: number): string {
 const UNITS = [["s", 1_000], ["min", 60_000], ["h", HOUR_MS], ["d", DAY_MS]] as const;
 
 /** A wheel event of the browser. */
-export interface WheelTurn {
+interface WheelTurn {
   deltaY: number;
   /** 0 for pixels, 1 for lines, 2 for pages. */
   deltaMode: number;

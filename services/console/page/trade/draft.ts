@@ -6,13 +6,14 @@ import { DAY_MS } from "../../../../lib/time.ts";
 import { type Bet, formatUnits, parsePrice, type SolverInfo } from "@rangemaker/client";
 import {
   CENT,
+  clamp,
   decimalsOf,
   durationText,
   formatRange,
   shownDigits,
   toNumber,
 } from "../parts/format.ts";
-import { numberError, parseDecimal, parseDuration } from "./input.ts";
+import { numberError, tryParseDecimal, tryParseDuration } from "./input.ts";
 
 /** A box before it is quoted: prices with 6 decimals, times in milliseconds. */
 export interface Draft {
@@ -46,7 +47,7 @@ export interface Corners {
 
 /** The draft of a drawn box, with rounded values; undefined if it is too small to be intended. */
 export function draftOf({ fromMs, toMs, low, high }: Corners): Draft | undefined {
-  const round = (ms: number) => parseDuration(durationText(ms)) ?? 0;
+  const round = (ms: number) => tryParseDuration(durationText(ms)) ?? 0;
   const startMs = Math.max(START_MIN_MS, Math.min(fromMs, toMs));
   const endMs = Math.max(fromMs, toMs);
   const digits = decimalsOf(Math.max(low, high));
@@ -60,7 +61,7 @@ export function draftOf({ fromMs, toMs, low, high }: Corners): Draft | undefined
     lowerPrice,
     upperPrice,
     startsInMs: round(startMs),
-    durationMs: Math.min(Math.max(round(endMs - startMs), DURATION_MIN_MS), DURATION_MAX_MS),
+    durationMs: clamp(round(endMs - startMs), DURATION_MIN_MS, DURATION_MAX_MS),
   };
 }
 
@@ -151,7 +152,7 @@ export function parseFields(fields: DraftFields, maker?: DurationBounds): Parsed
     minText: string,
     min = 1n,
   ): bigint => {
-    const parsed = parseDecimal(fields[name]);
+    const parsed = tryParseDecimal(fields[name]);
     if (parsed !== undefined && parsed >= min) return parsed;
     errors[name] = numberError(fields[name], noun, minText, min);
     return 0n;
@@ -185,7 +186,7 @@ export function durationOf(
   minMs: number,
   maxMs = DURATION_MAX_MS,
 ): number | undefined {
-  const ms = parseDuration(text);
+  const ms = tryParseDuration(text);
   return ms !== undefined && ms >= minMs && ms <= maxMs ? ms : undefined;
 }
 

@@ -1,6 +1,7 @@
 /** Parses numbers and durations as users type them. */
 import { DAY_MS, HOUR_MS } from "../../../../lib/time.ts";
 import { parsePrice } from "@rangemaker/client";
+import { toNumber } from "../parts/format.ts";
 
 /** A number whose thousands may be separated by commas, such as `1,234.50`. */
 const WITH_POINT = /^(?:\d+|[1-9]\d{0,2}(?:,\d{3})+)(?:\.\d{1,6})?$/;
@@ -14,7 +15,7 @@ const AMBIGUOUS = /^[1-9]\d{0,2},\d{3}$/;
 const withoutSpaces = (text: string) => text.replace(/[\s'’]/g, "");
 
 /** A number above 0 with at most 6 decimals, in millionths; undefined if the text is not one. */
-export function parseDecimal(text: string): bigint | undefined {
+export function tryParseDecimal(text: string): bigint | undefined {
   const plain = withoutSpaces(text);
   if (AMBIGUOUS.test(plain)) return undefined;
   if (WITH_POINT.test(plain)) return parsePrice(plain.replaceAll(",", ""));
@@ -22,7 +23,7 @@ export function parseDecimal(text: string): bigint | undefined {
   return parsePrice(plain.replaceAll(".", "").replace(",", "."));
 }
 
-/** The largest number that {@link parseDecimal} accepts. */
+/** The largest number that {@link tryParseDecimal} accepts. */
 const LARGEST = 18_446_744_073_709;
 
 /**
@@ -40,7 +41,7 @@ export function numberError(text: string, noun: string, minText: string, min = 1
     return `Write ${whole} or ${decimal}: “${plain}” can mean both`;
   }
   const value = Number(text.replace(",", "."));
-  if (value * 1e6 < Number(min)) return `Enter ${noun} ${minText}`;
+  if (value < toNumber(min)) return `Enter ${noun} ${minText}`;
   if (value > LARGEST) return `Enter ${noun} of at most ${LARGEST.toLocaleString("en-US")}`;
   return "Enter a number such as 10.50, with 6 decimals at most";
 }
@@ -59,7 +60,7 @@ export function unitOf(text: string): "s" | undefined {
 }
 
 /** Milliseconds of a duration such as `15 s`, `1,5 h`, `2 min 5 s`, or `15`, which are seconds. */
-export function parseDuration(text: string): number | undefined {
+export function tryParseDuration(text: string): number | undefined {
   const parts = [...text.matchAll(/\s*(\d{1,6}(?:[.,]\d{1,3})?)\s*([a-z]*)\s*/gi)];
   if (parts.length === 0 || parts.map(([part]) => part).join("") !== text) return undefined;
   let sum = 0;

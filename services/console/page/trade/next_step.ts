@@ -236,7 +236,7 @@ export interface QuoteSituation {
   price: bigint | undefined;
 }
 
-export interface QuoteStep {
+interface QuoteStep {
   button: string;
   note?: string;
   /** By when to sign: never cut off, unlike a long note. */

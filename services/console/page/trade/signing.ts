@@ -36,7 +36,7 @@ function beyondText(quote: Quote, first: Quote, tolerancePercent: number): strin
   return `${NOTHING}${why} ${quote.payout > first.payout ? BETTER : ADVICE}`;
 }
 
-export interface SigningOptions extends Pick<SlipVoiceOptions, "serverClock"> {
+interface SigningOptions extends Pick<SlipVoiceOptions, "serverClock"> {
   user: User;
   symbol: string;
   /** By how much a payout may differ from the first one, in percent. */

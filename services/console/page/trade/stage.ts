@@ -43,7 +43,7 @@ export type LiveStage = Exclude<Extract<Stage, { offer: Offer }>, PlacedStage>;
 export function notPlacedText({ text }: Explanation, startMs?: number): string {
   const nothing = startMs === undefined
     ? "No quote was made."
-    : `No bet was placed on the box from ${formatTime(startMs)}, nothing was taken.`;
+    : `No bet was placed on the box from ${formatTime(startMs)}; no money was taken.`;
   return `${nothing} ${text}`;
 }
 

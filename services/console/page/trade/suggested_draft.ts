@@ -1,6 +1,6 @@
 /** The box that is suggested around the present price, and an earlier one that is repeated there. */
 import type { Bet } from "@rangemaker/client";
-import { durationText } from "../parts/format.ts";
+import { clamp, durationText } from "../parts/format.ts";
 import {
   amountText,
   type Draft,
@@ -54,7 +54,7 @@ function halfHeightOf(aheadMs: number, move?: number): number {
   const wanted = move === undefined
     ? HALF_HEIGHT
     : HALF_HEIGHT_DEVIATIONS * move * Math.sqrt(aheadMs / 1_000);
-  return Math.min(HALF_HEIGHT_MAX, Math.max(HALF_HEIGHT_MIN, wanted));
+  return clamp(wanted, HALF_HEIGHT_MIN, HALF_HEIGHT_MAX);
 }
 
 /** When the window of a box begins, and how long it is. */

@@ -27,7 +27,7 @@ import { YourBets } from "./your_bets.tsx";
 const FIRST_MARKET = "ETH/USDT";
 
 /** The trade view. Its bet slip is kept when the user opens another view. */
-export function openTradeView(model: PageModel): View {
+export function createTradeView(model: PageModel): View {
   const { client, session, serverClock, announce, markets, maker, feed } = model;
   const drafts = new DraftStore(localStorage, systemClock);
   const first = [drafts.symbol, FIRST_MARKET].find((symbol) => markets.bySymbol(symbol)) ??

@@ -1,7 +1,7 @@
 import { type Signal, useSignal } from "@preact/signals";
 import type { Thesis } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
-import { crossingText, isDecided } from "../data/live_breaches.ts";
+import { crossingText, gainOf, isDecided } from "../data/live_breaches.ts";
 import { resultsOf } from "../data/results.ts";
 import { DAY_MS } from "../../../../lib/time.ts";
 import {
@@ -15,12 +15,13 @@ import {
   formatTime,
   shortAddress,
 } from "../parts/format.ts";
+import { download } from "../parts/download.ts";
 import { NotifyButton } from "../parts/notify_button.tsx";
 import { type Column, Table } from "../parts/table.tsx";
 import { useNow } from "../parts/use_now.ts";
 import { Signed } from "../parts/parts.tsx";
 import { runText, stateOfBet } from "./chart_boxes.ts";
-import { FILTERS, pageOf, userCsv } from "./history.ts";
+import { betsCsv, FILTERS, pageOf } from "./bet_list.ts";
 
 /** Interval at which the list is drawn while a bet is open, and while none is. */
 const [STEP_MS, SETTLED_STEP_MS] = [500, 60_000];
@@ -46,7 +47,7 @@ export function YourBets(props: YourBetsProps) {
   const shown = theses.filter(FILTERS[filter.value]);
   const { page, pages, rows } = pageOf(shown, wanted.value);
   const save = () => {
-    download(userCsv(shown, model.markets));
+    download(betsCsv(shown, model.markets, gainOf));
     model.announce(`bets.csv was downloaded, with ${counted(shown.length, "bet")}.`);
   };
   return (
@@ -81,9 +82,8 @@ export function YourBets(props: YourBetsProps) {
               />
             </div>
             <BetTable {...props} rows={rows} nowMs={nowMs} />
-            {rows.length === 0 && (
-              <p class="note">None of your bets is {filter.value.toLowerCase()}.</p>
-            )}
+            {rows.length === 0 && <p class="note">You have no {filter.value.toLowerCase()} bets.
+            </p>}
             {pages > 1 && <Pager page={page} pages={pages} wanted={wanted} />}
           </>
         )}
@@ -218,15 +218,6 @@ function Pager({ page, pages, wanted }: PagerProps) {
       </button>
     </div>
   );
-}
-
-/** Downloads text as a file of bets. */
-export function download(text: string): void {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
-  link.download = "bets.csv";
-  link.click();
-  URL.revokeObjectURL(link.href);
 }
 
 /** When a bet runs, and for how long. The date is shown if the start is over 12 hours away. */

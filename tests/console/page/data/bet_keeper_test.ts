@@ -156,7 +156,7 @@ Deno.test("BetKeeper: after a lost answer, only a refusal that uses up the quote
   assert.deepEqual([sent(), stored()], [3, 0]);
 });
 
-Deno.test("BetKeeper: the pauses grow to 4 s", async () => {
+Deno.test("BetKeeper: the pauses between requests grow to 4 s", async () => {
   const { open, sent, pass, chain } = scene(...Array(20).fill(LOST));
   chain.isKnown = false;
   void open().send(bet);
@@ -316,7 +316,7 @@ Deno.test("BetKeeper: if the tab of a bet is gone, another tab sends the bet aft
   assert.deepEqual(there.unresolved.value, []);
 });
 
-Deno.test("BetKeeper: a refusal to another tab does not end a bet whose first request has no answer", async () => {
+Deno.test("BetKeeper: while this tab's request is unanswered, a refusal that another tab got does not end the bet", async () => {
   const { open, pass, outcomes, stored } = scene("hangs", REFUSED, REFUSED);
   const [here, there] = [open(), open()];
   void here.send(bet);

@@ -121,7 +121,7 @@ Deno.test("stillOpenText: counts the open bets", () => {
   assert.equal(stillOpenText(numbered), " 3 open bets go on.");
 });
 
-Deno.test("A bet with a breach is decided before the node settles it: in its box, its row and the maker's results", () => {
+Deno.test("isDecided: a bet with a breach is decided before the node settles it, in its box, its row and the maker's results", () => {
   const left = { ...open, breach: { time: 1_500, price: 9n } };
   assert.deepEqual([isDecided(open), isDecided(left)], [false, true]);
   assert.match(stateOfBet(left, 0).text, /^✕ left the box at \d\d:\d\d:01$/);

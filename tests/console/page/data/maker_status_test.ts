@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { RangemakerError } from "../../../../lib/errors.ts";
 import { MakerStatus } from "../../../../services/console/page/data/maker_status.ts";
 
-Deno.test("Maker: a request without an answer means away; an answer or a refusal does not", () => {
+Deno.test("MakerStatus: a request without an answer means away, a refusal does not", () => {
   const maker = new MakerStatus();
   maker.report(new RangemakerError("SERVICE_TIMEOUT", "the solver does not answer"));
   assert.equal(maker.isAway.value, true);

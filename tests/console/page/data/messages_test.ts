@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { openMessages } from "../../../../services/console/page/data/messages.ts";
+import { createMessages } from "../../../../services/console/page/data/messages.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 
-Deno.test("Messages: each is shown for 8 s, and a repeated text is announced once", () => {
+Deno.test("createMessages: each message is shown for 8 s, and a repeated text is announced once", () => {
   const clock = new FakeClock();
-  const { messages, announce } = openMessages(clock);
+  const { messages, announce } = createMessages(clock);
   const texts = () => messages.value.map(({ text, isSpoken }) => isSpoken ? `(${text})` : text);
   announce("a");
   clock.advance(5_000);
@@ -28,9 +28,9 @@ Deno.test("Messages: each is shown for 8 s, and a repeated text is announced onc
   assert.deepEqual(texts(), []);
 });
 
-Deno.test("Messages: a text that is repeated later is announced again", () => {
+Deno.test("createMessages: a text that is repeated later is announced again", () => {
   const clock = new FakeClock();
-  const { messages, announce } = openMessages(clock);
+  const { messages, announce } = createMessages(clock);
   announce("the price is outside", { isSpoken: true });
   const [first] = messages.value;
   clock.advance(1_000);
@@ -44,17 +44,17 @@ Deno.test("Messages: a text that is repeated later is announced again", () => {
   assert.notEqual(messages.value[0]?.id, second?.id, "a key is always answered");
 });
 
-Deno.test("Messages: closing a message hides it, and leaves the text for screen readers", () => {
-  const { messages, announce, hide } = openMessages(new FakeClock());
+Deno.test("createMessages: closing a message hides it, and leaves the text for screen readers", () => {
+  const { messages, announce, hide } = createMessages(new FakeClock());
   announce("a");
   announce("b", { isSpoken: true });
   hide();
   assert.deepEqual(messages.value.map(({ text }) => text), ["b"]);
 });
 
-Deno.test("Messages: a press hides messages that were shown for 1.5 s; spoken ones stay", () => {
+Deno.test("createMessages: a press hides messages that were shown for 1.5 s; spoken ones stay", () => {
   const clock = new FakeClock();
-  const { messages, announce, hideSeen } = openMessages(clock);
+  const { messages, announce, hideSeen } = createMessages(clock);
   announce("old");
   announce("spoken", { isSpoken: true });
   clock.advance(1_500);

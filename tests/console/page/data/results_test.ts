@@ -32,7 +32,7 @@ const THESES = [
   betOf(4, "needs_backfill", { base: SECOND.base, payout: 30n * USDC }),
 ];
 
-Deno.test("Results: the maker gains the stakes of lost bets, and pays the winnings of won bets", () => {
+Deno.test("resultsOf, makerGainOf: the maker gains the stakes of lost bets, and pays the winnings of won bets", () => {
   assert.deepEqual(resultsOf(THESES), {
     ...{ open: 2, atRisk: 35n * USDC, settled: 2, held: 1 },
     ...{ stakes: 50n * USDC, profit: 40n * USDC - 15n * USDC },
@@ -46,7 +46,7 @@ const known = (probabilities: Record<number, number>) =>
     Object.entries(probabilities).map(([id, value]) => [thesisOf(Number(id)).quoteHash, value]),
   );
 
-Deno.test("earningsOf: the realised profit has every settled bet; beside it stand the comparable ones", () => {
+Deno.test("earningsOf: the profit contains all settled bets, the comparison only those that can be compared", () => {
   const theses = [
     betOf(1, "won"),
     betOf(2, "lost"),
@@ -122,7 +122,7 @@ Deno.test("comparableBets: decided bets whose window is over and whose probabili
   assert.deepEqual([1_000, 1_001].map(idsAt), [[2], [1, 2]]);
 });
 
-Deno.test("profitHistory: profit is added up in the order of decisions, at the same time by id; without a settlement time, by the end", () => {
+Deno.test("profitHistory: adds up profit in order of settlement time, or of end without one; ties in order of id", () => {
   const points = profitHistory([
     betOf(4, "lost", { settledAt: 8 }),
     ...[3, 2].map((id) => betOf(id, id === 3 ? "lost" : "won", { endTime: 9 })),
@@ -149,7 +149,7 @@ const comparedBets = (
   return earningsOf(theses, { markets: [], probabilities, nowMs: 100_000 })[0] ?? assert.fail();
 };
 
-Deno.test("comparedText: the profit beside the expected one, their difference in standard errors, and the verdict", () => {
+Deno.test("comparedText: has the profit, the expected one, their difference in standard errors, and the verdict", () => {
   const textOf = (...bets: Parameters<typeof comparedBets>) => comparedText(comparedBets(...bets));
   // Each bet deviates by 10 USDC, so one standard error is 10 √40 = 63.2 USDC.
   assert.equal(
@@ -167,7 +167,7 @@ Deno.test("comparedText: the profit beside the expected one, their difference in
   const early = comparedBets(1, 4, (id) => ({ endTime: 100_000 + id }));
   assert.match(
     earnedText(early),
-    /^You earned 20\.00 .* That has \+30\.00 on bets whose window still runs: those that users win/,
+    /^You earned 20\.00 .* That includes \+30\.00 on bets whose window is still running; bets that users win/,
   );
   const parts = [betOf(1, "lost", { endTime: 9_000 }), betOf(2, "lost", { endTime: 500_000 })];
   const partly = earningsOf(parts, {
@@ -196,7 +196,7 @@ Deno.test("comparedText: the profit beside the expected one, their difference in
   assert.match(textOf(1, 40, () => ({ endTime: 100_001 })), /^None can be compared:/);
 });
 
-Deno.test("comparedText: a result that five bets decide gets no verdict", () => {
+Deno.test("comparedText: gives no verdict if five bets decide the result", () => {
   const textAt = (payout: bigint) =>
     comparedText(comparedBets(0, 40, (id) => id < 5 ? { payout: payout * USDC } : {}));
   assert.match(textAt(52n), /▲ More than chance/); // 5 × 26² < 35 × 10²
@@ -210,7 +210,7 @@ Deno.test("earningsOf: the shown expected profit and difference add up to the sh
   assert.equal(expected + difference, profit);
 });
 
-Deno.test("After a gap in the prices, results withhold the verdict while bets wait", () => {
+Deno.test("comparedText: gives no verdict while bets wait for missing prices", () => {
   const settled = Array.from({ length: 20 }, (_, id) => betOf(id, "lost", { startTime: id }));
   const waiting = [30, 31].map((id) => betOf(id, "needs_backfill"));
   const probabilities = known(Object.fromEntries(settled.map(({ id }) => [id, 0.1])));

@@ -346,7 +346,7 @@ Deno.test("ProvidersWatch: lists the sources of each market, or none if the orac
     };
     answers["/providers"] = JSON.stringify(body);
     const clock = new FakeClock();
-    const watch = new ProvidersWatch(`${url}//`, clock);
+    const watch = new ProvidersWatch(url, clock);
     watch.start();
     const providers = await eventually("the sources", () => watch.providers.value);
     assert.deepEqual(providers, {

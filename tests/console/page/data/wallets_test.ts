@@ -25,7 +25,7 @@ function announcement(uuid: string, name: unknown, rdns?: string, from: unknown 
   return new CustomEvent("eip6963:announceProvider", { detail });
 }
 
-Deno.test("Wallets: each announced wallet is listed once, with its newest name", () => {
+Deno.test("watchInjectedWallets: each announced wallet is listed once, with its newest name", () => {
   const page = pageWith();
   let requests = 0;
   page.addEventListener("eip6963:requestProvider", () => requests += 1);
@@ -44,7 +44,7 @@ Deno.test("Wallets: each announced wallet is listed once, with its newest name",
   assert.deepEqual(wallets.value.map(({ id }) => id), ["2", "1", "org.four"]);
 });
 
-Deno.test("Wallets: window.ethereum is listed until a wallet announces itself", () => {
+Deno.test("watchInjectedWallets: window.ethereum is listed until a wallet announces itself", () => {
   const page = pageWith(provider);
   const wallets = watchInjectedWallets(page);
   assert.deepEqual(wallets.value.map(({ name }) => name), ["Browser wallet"]);
@@ -53,7 +53,7 @@ Deno.test("Wallets: window.ethereum is listed until a wallet announces itself", 
   assert.deepEqual(watchInjectedWallets(pageWith("no wallet")).value, []);
 });
 
-Deno.test("Wallets: accounts and chain are read without a prompt; an invalid answer is ignored", async () => {
+Deno.test("sharedAccounts, chainOf: accounts and chain are read without a prompt; an invalid answer is ignored", async () => {
   const asked: unknown[] = [];
   const saying = (answer: unknown) => ({
     request(call: { method: string; params?: unknown }) {
@@ -77,7 +77,7 @@ Deno.test("Wallets: accounts and chain are read without a prompt; an invalid ans
   ]);
 });
 
-Deno.test("Wallets: a disconnect means no accounts; a wallet without events is not followed", () => {
+Deno.test("followWallet: a disconnect means no accounts; a wallet without events is not followed", () => {
   const { signal } = new AbortController();
   const listeners = new Map<string, (news: unknown) => void>();
   const on = (event: string, listener: (news: unknown) => void) => listeners.set(event, listener);
@@ -97,7 +97,7 @@ Deno.test("Wallets: a disconnect means no accounts; a wallet without events is n
   assert.equal(events.at(-1), 0);
 });
 
-Deno.test("Development key: the same key again in this browser, a different key for another chain", async () => {
+Deno.test("makeDevelopmentKey, storedDevelopmentKey: the same key again in this browser, a different key for another chain", async () => {
   const store = memoryStore();
   assert.equal(storedDevelopmentKey(store, 1337), undefined);
   const key = makeDevelopmentKey(store, 1337);

@@ -8,7 +8,7 @@ import {
   startText,
 } from "../../../../services/console/page/maker/answers.ts";
 
-Deno.test("answersOf: successes first, then those at the maker's limits, then refusals by their count since the start, of bets before quotes and estimates", () => {
+Deno.test("answersOf: lists successes, then refusals at the maker's limits, then other refusals by count", () => {
   const metrics = parseMetrics(
     `solver_execute_answers_total{outcome="executed"} 12
     solver_execute_answers_total{outcome="DURATION_TOO_LONG"} 3
@@ -36,7 +36,7 @@ Deno.test("answersOf: successes first, then those at the maker's limits, then re
   assert.equal(
     refusedText(answers),
     "53 of 65 signed bets (82\u00a0%) and 17 of 87 quotes (20\u00a0%) refused",
-    "without requests that are no business",
+    "without requests that say nothing about the offer",
   );
   assert.deepEqual(
     answers.map((answer) => countText(answer, 0, answers).replace("\u00a0", " ")),

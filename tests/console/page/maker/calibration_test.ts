@@ -7,7 +7,7 @@ import {
   judge,
   payoutOf,
   type PredictedBet,
-  RULE,
+  RULE_TEXT,
   verdictOf,
 } from "../../../../services/console/page/maker/calibration.ts";
 import { OTHER, thesisOf, USER } from "../../offers.ts";
@@ -25,7 +25,7 @@ const horizon = (horizonMs: number, windows: number, held = 0.6) => ({
   boxes: [{ predicted: 0.5, held, error: 0.05 }],
 });
 
-Deno.test("forecastsOf: the bets by quarters of probability, then each horizon of each market; first those that are off, and none of few", () => {
+Deno.test("forecastsOf: groups bets by probability and boxes by market and horizon; those that are off come first, small groups are left out", () => {
   const bets = [
     ...Array.from({ length: 20 }, (_, id) => betOf(id, 0.5 + id / 80, id < 15 ? "won" : "lost")),
     ...Array.from({ length: 20 }, (_, id) => betOf(id, id === 0 ? 1 : 0.75, "won")),
@@ -36,8 +36,8 @@ Deno.test("forecastsOf: the bets by quarters of probability, then each horizon o
     { symbol: "C", horizons: [horizon(60_000, 20, 0.9)] },
   ];
   const rounded = forecastsOf(bets, markets).map((
-    { of, predicted, held, count },
-  ) => [of, ...[predicted, held, count].map((value) => Number(value.toFixed(3)))]);
+    { label, predicted, held, count },
+  ) => [label, ...[predicted, held, count].map((value) => Number(value.toFixed(3)))]);
   assert.deepEqual(rounded, [
     ["C, 1 min", 0.5, 0.9, 20],
     ["Your bets, 50–75 %", 0.619, 0.75, 20],
@@ -48,7 +48,7 @@ Deno.test("forecastsOf: the bets by quarters of probability, then each horizon o
   assert.deepEqual(forecastsOf([], []), []);
 });
 
-const boxes = { of: "A/B", areBets: false, predicted: 0.5, count: 20 };
+const boxes = { label: "A/B", isOfBets: false, predicted: 0.5, count: 20 };
 
 /** One of thirty. */
 const judged = (held: number, error = 0.05) => judge({ ...boxes, held, error }, 30);
@@ -57,7 +57,7 @@ Deno.test("judge: a forecast is off if Wilson's band misses it, in 1 % of cases 
   assert.deepEqual([0.26, 0.31, 0.32, 0.68, 0.69, 0.74].map((held) => judged(held).isOff), [
     ...[true, true, false, false, true, true],
   ]);
-  assert.match(RULE, /all bars meet the dashed line in 99 % of cases/);
+  assert.match(RULE_TEXT, /all bars meet the dashed line in 99 % of cases/);
   const bandOf = (held: number, error: number, predicted = 0.5) => {
     const { low, high } = judge({ ...boxes, predicted, held, error }, 1);
     return [low, high].map((share) => Number(share.toFixed(3)));

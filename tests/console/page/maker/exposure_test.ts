@@ -7,7 +7,7 @@ import {
   type Payoff,
   payoffOf,
   profitIfStill,
-  restsOf,
+  remainingRisksOf,
   riskiestUserOf,
   timeTexts,
   waitingBets,
@@ -99,27 +99,27 @@ Deno.test("mostAtRisk: the solver's figure, between the open bets alone and with
   assert.equal(mostAtRisk(10n, 7n), 17n);
 });
 
-Deno.test("restsOf: the most that can still be lost once bets have ended, with bets that wait for prices", () => {
+Deno.test("remainingRisksOf: what may still be lost in 1 min, 5 min and 1 h, with bets that wait for prices", () => {
   const nowMs = 4_000;
-  const restsAt = (theses: Thesis[]) =>
-    restsOf(theses, waitingBets(theses, new Set([7]), nowMs), nowMs);
+  const risksAt = (theses: Thesis[]) =>
+    remainingRisksOf(theses, waitingBets(theses, new Set([7]), nowMs), nowMs);
   const waiting = { ...bet(1, 1, 2, 0, 1_000), status: "needs_backfill" as const };
   const soon = bet(2, 1, 2, 0, 64_000);
   const beside = bet(3, 5, 6, 0, 64_001);
   const late = bet(4, 5, 6, 0, 3_700_000);
   const decided = { ...late, id: 5, status: "lost" as const };
-  assert.deepEqual(restsAt([soon, beside, late, decided]).map(({ label }) => label), [
+  assert.deepEqual(risksAt([soon, beside, late, decided]).map(({ label }) => label), [
     ...["Still at risk in 1 min", "Still at risk in 5 min", "Still at risk in 1 h"],
   ]);
-  const restsIn = (theses: Thesis[]) => restsAt(theses).map(({ rest }) => Number(rest) / 1e6);
-  assert.deepEqual(restsIn([soon, beside, late, decided]), [30, 15, 15]);
-  assert.deepEqual(restsIn([soon]), [0, 0, 0]);
-  assert.deepEqual(restsIn([soon, beside]), [15, 0, 0], "it frees nothing");
-  assert.deepEqual(restsIn([waiting, { ...soon, id: 6 }]), [15, 15, 15]);
-  assert.deepEqual(restsIn([{ ...soon, id: 7 }]), [15, 15, 15], "prices of its window are missing");
+  const risksIn = (theses: Thesis[]) => risksAt(theses).map(({ risk }) => Number(risk) / 1e6);
+  assert.deepEqual(risksIn([soon, beside, late, decided]), [30, 15, 15]);
+  assert.deepEqual(risksIn([soon]), [0, 0, 0]);
+  assert.deepEqual(risksIn([soon, beside]), [15, 0, 0], "it frees nothing");
+  assert.deepEqual(risksIn([waiting, { ...soon, id: 6 }]), [15, 15, 15]);
+  assert.deepEqual(risksIn([{ ...soon, id: 7 }]), [15, 15, 15], "prices of its window are missing");
 });
 
-Deno.test("restsOf: never rises, though the bound on fewer bets may be less exact", () => {
+Deno.test("remainingRisksOf: never rises, though the bound on fewer bets may be less exact", () => {
   const paying = (one: Thesis, usdc: number) => ({
     ...one,
     payout: 10_000_000n + BigInt(usdc) * 1_000_000n,
@@ -132,7 +132,7 @@ Deno.test("restsOf: never rises, though the bound on fewer bets may be less exac
   ];
   const all = worstLossOf(theses);
   assert(worstLossOf(theses.slice(1)) > all);
-  assert.equal(restsOf(theses, new Set(), 0)[0]?.rest, all);
+  assert.equal(remainingRisksOf(theses, new Set(), 0)[0]?.risk, all);
 });
 
 Deno.test("riskiestUserOf: is the user whose open bets together lose most, not the user with the largest bet", () => {
@@ -162,7 +162,7 @@ Deno.test("waitingBets: the open bets that have ended, and those with missing pr
   );
 });
 
-Deno.test("PriceGaps: finds the bets with a gap in their window, reads no price twice, and sees a backfill", async () => {
+Deno.test("PriceGaps: finds the bets with a gap in their window until it is filled, and reads no price twice", async () => {
   const [market = assert.fail()] = MARKETS;
   let missing = [{ from: 20_000, to: 25_000 }];
   const asked: (readonly [number, number])[] = [];
@@ -256,7 +256,7 @@ Deno.test("headroomOf: a limit below the smallest bet gets a warning about its d
   assert.match(text, /^▲ The limit is 0\.005 USDC: .* counts 6 decimals/);
 });
 
-Deno.test("headroomOf: the money bounds new bets if it is less than the limit leaves, or without a limit", () => {
+Deno.test("headroomOf: the balance bounds new bets if it is below what the limit leaves, or if there is no limit", () => {
   const room = (locked: bigint, maxExposure: bigint | null) =>
     headroomOf({
       ...{ atRisk: 60_000_000n, maxExposure, minBetAmount: 1_000_000n },

@@ -70,7 +70,7 @@ Deno.test("MakerWatch: a pass reads all figures; while the solver is away, the o
       }),
   };
   const model = modelOf(client);
-  const watch = new MakerWatch(model, `${solver.url}/`, clock);
+  const watch = new MakerWatch(model, solver.url, clock);
   const next = async () => {
     const before = watch.state.value;
     await eventually("the pass is over", () => clock.pending === 1 || undefined);

@@ -149,12 +149,12 @@ const CAUSES: [what: string, states: ServiceState[], expected: string][] = [
 ];
 
 for (const [what, states, expected] of CAUSES) {
-  Deno.test(`Causes and consequences: ${what}`, () => {
+  Deno.test(`findingsOf, causes: ${what}`, () => {
     assert.equal(listOf(...states), expected);
   });
 }
 
-Deno.test("Causes: consequences of an outage that is over are not critical, and their text says when they end", () => {
+Deno.test("followingText: consequences of an outage that is over are not critical, and have the time of their end", () => {
   const few = stateOf("proxy", ["", "proxy_broadcast_reconnects_total 9"]);
   const textOf = (oracle: ServiceState) => {
     const states = [oracle, UNREADY, few];
@@ -180,23 +180,23 @@ Deno.test("Causes: consequences of an outage that is over are not critical, and 
   assert.match(followingText(findingsOf(back), back), /because node was away or did not work/);
 });
 
-Deno.test("Causes: after a start, the first step is to wait, then the problem's own; a counter only needs time", () => {
+Deno.test("withCause: after a start, the first step is to wait; a number that was counted before needs no step", () => {
   const [started] = findingsOf([stateOf("bridge", [], { isHealthy: false, awayAgoMs: 1 })]);
   assert.match(
     started?.firstStep ?? "",
-    /^Wait 20 s, .* If this stays: Fix what it names in its log/,
+    /wait 20 s\. If the problem remains: Fix what it reports in its log/,
   );
   const [counting] = findingsOf([stateOf("node", SKIPPED, { awayAgoMs: 60_000 })]);
-  assert.match(counting?.firstStep ?? "", /^Nothing, unless it grows/);
+  assert.match(counting?.firstStep ?? "", /^Nothing, unless the number grows/);
 });
 
-Deno.test("Causes: what a service lacks since its start is in sight, what it has counted is not", () => {
+Deno.test("isFolded: after a start, what a service lacks is shown; what it counted before is folded", () => {
   const foldedOf = (state: ServiceState) => findingsOf([state]).map(isFolded);
   assert.deepEqual(foldedOf(stateOf("solver", [], { isReady: false, awayAgoMs: 1 })), [false]);
   assert.deepEqual(foldedOf(stateOf("node", SKIPPED, { awayAgoMs: 1 })), [true]);
 });
 
-Deno.test("Causes: what a failure has left is a warning for 20 s after its end", () => {
+Deno.test("withCause: consequences of a failure are warnings for 20 s after its end", () => {
   const failing = stateOf(
     "solver",
     ["", 'solver_executions_total{outcome="failed"} 9'],
@@ -212,7 +212,7 @@ Deno.test("Causes: what a failure has left is a warning for 20 s after its end",
   assert.deepEqual(causes({ ...ended, service: "bridge" }), [["critical", undefined]]);
 });
 
-Deno.test("Causes: what follows is below its cause, unless its time is running out", () => {
+Deno.test("isFolded: a consequence is folded below its cause, unless its deadline is near", () => {
   const states = [hanging("oracle"), MISSING, UNREADY];
   const found = findingsOf(states);
   assert.deepEqual(found.map(isFolded), [false, true, true]);
@@ -221,7 +221,7 @@ Deno.test("Causes: what follows is below its cause, unless its time is running o
   assert.match(followingText(urgent, states), /^1 more problem \(1 critical\), probably because/);
 });
 
-Deno.test("Causes: until each needed service has answered since, one that hangs may be the cause", () => {
+Deno.test("isJudged: a problem is judged once each needed service has answered since its start", () => {
   const nodeAt = (lastAnswerMs: number, presence: ServiceState["presence"] = "answers") =>
     stateOf("node", ALIVE.map(String), { lastAnswerMs, presence });
   const judgedWith = (...states: ServiceState[]) => {
@@ -240,7 +240,7 @@ Deno.test("Causes: until each needed service has answered since, one that hangs 
   assert(root !== undefined && isJudged(started(root), [stateOf("oracle", []), FULL_DISK]));
 });
 
-Deno.test("Causes: a service is not called bad before its problem is judged, nor for that of another", () => {
+Deno.test("serviceVerdictOf: a service is not called bad before its problem is judged, nor for the problem of another", () => {
   const states = [nodeWith(), UNREADY];
   const [own] = findingsOf(states);
   assert(own !== undefined);
@@ -257,13 +257,13 @@ Deno.test("Causes: a service is not called bad before its problem is judged, nor
   assert.equal(away("forbidden"), "✕ does not allow this page to read it");
 });
 
-Deno.test("Causes: effects of two services that are away do not contradict", () => {
+Deno.test("findingsOf: effects of two services that are away do not contradict", () => {
   const effects = findingsOf([hanging("node"), hanging("solver")]).map(({ effect = "" }) => effect);
   assert.match(effects[0] ?? "", /no settlements/);
   assert(!/are settled/.test(effects[1] ?? ""));
 });
 
-Deno.test("Causes: an outage changes nothing of a problem that is older", () => {
+Deno.test("findingsOf: an outage does not become the cause of an older problem", () => {
   const [own] = findingsOf([stateOf("node", SKIPPED)]);
   const back = [stateOf("node", SKIPPED, { awayAgoMs: 1 })];
   assert.equal(findingsOf(back)[0]?.cause, "node");

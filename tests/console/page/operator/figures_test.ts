@@ -43,13 +43,13 @@ const rows: [ServiceName, before: string[], after: string[], figures: string[]][
 ];
 
 for (const [name, before, after, expected] of rows) {
-  Deno.test(`Operator: the figures of ${name} are its newest values and its counts per minute`, () => {
+  Deno.test(`useOf: the figures of ${name} are its newest values and its counts per minute`, () => {
     const figures = useOf(name, historyOf(before.join("\n"), after.join("\n")));
     assert.deepEqual(figures.map(([, text]) => text), expected);
   });
 }
 
-Deno.test("Operator: counts per minute are unknown until a service was watched for 15 s", () => {
+Deno.test("useOf: counts per minute are unknown until a service was watched for 15 s", () => {
   const trades = parseMetrics("exchanges_trades_total 5");
   const rateAfter = (ms: number) =>
     useOf("exchanges", new MetricsHistory().with(0, trades).with(ms, trades));
@@ -57,15 +57,15 @@ Deno.test("Operator: counts per minute are unknown until a service was watched f
   assert.deepEqual(rateAfter(15_000), [["Trades a minute", "0"]]);
 });
 
-Deno.test("Operator: figures have one verdict, which does not contradict that of their service", () => {
-  const since = `, read since ${formatTime(7)}`;
+Deno.test("figuresText: figures are not called good if their service is not healthy", () => {
+  const since = `, watched since ${formatTime(7)}`;
   assert.equal(figuresText(5, 3, false, 7), `5 figures, 3 beyond their bounds${since}`);
   assert.equal(figuresText(5, 1, false, 7), `5 figures, 1 beyond its bound${since}`);
   assert.equal(figuresText(5, 0, true, 7), `5 figures, all within their bounds${since}`);
   assert.equal(figuresText(5, 0, false, 7), `5 figures${since}`, "it has another problem");
 });
 
-Deno.test("Operator: values are written in their unit, flags as yes and no", () => {
+Deno.test("formatValue, formatShare, formatAge: values are written in their unit, flags as yes and no", () => {
   assert.deepEqual([0.0123, 0.5, -0.0001].map(formatShare), [
     "1.2\u00a0%",
     "50\u00a0%",
@@ -79,7 +79,7 @@ Deno.test("Operator: values are written in their unit, flags as yes and no", () 
   assert.deepEqual([340.4, 2_100].map(formatAge), ["340 ms", "2.1 s"]);
 });
 
-Deno.test("Operator: a source is faulty if it is not connected, or silent in all markets", () => {
+Deno.test("sourceVerdictOf: a source is faulty if it is not connected, or silent in all markets", () => {
   const streamsOf = (...ages: (number | null)[]) =>
     Object.fromEntries(ages.map((lastTradeAgeMs, index) => [`${index}`, { lastTradeAgeMs }]));
   const cases = [

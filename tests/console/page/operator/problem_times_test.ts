@@ -43,7 +43,7 @@ const startOf = ({ chapter }: Finding, { found }: SeenProblems) =>
 const times = (problems: readonly SeenProblem[]) =>
   problems.map(({ service, sinceMs, seenMs }) => [service, sinceMs, seenMs]);
 
-Deno.test("Problem times: a problem keeps its start, and is listed when it has ended, the last one first", () => {
+Deno.test("afterLook: a problem keeps its start, and is listed when it has ended, the last one first", () => {
   const first = afterLooks([[1_000, node], [5_000, node, findingOf("bridge")]]);
   assert.deepEqual(times(first.found), [["node", 1_000, 5_000], ["bridge", 5_000, 5_000]]);
   const bridge = findingOf("bridge");
@@ -55,7 +55,7 @@ Deno.test("Problem times: a problem keeps its start, and is listed when it has e
   assert.equal(startOf(node, again)?.sinceMs, 7_000, "it is another one");
 });
 
-Deno.test("Problem times: while a service cannot be checked, its problems neither end nor begin again", () => {
+Deno.test("afterLook: while a service cannot be checked, its problems neither end nor begin again", () => {
   const before = afterLooks([[1_000, node], [4_000, node]]);
   const meanwhile = afterLooks([[5_000], [900_000]], before, "node");
   assert.deepEqual(meanwhile, { found: [], unchecked: before.found, ended: [] });
@@ -64,7 +64,7 @@ Deno.test("Problem times: while a service cannot be checked, its problems neithe
   assert.deepEqual(times(afterLooks([[901_000]], meanwhile).ended), [["node", 1_000, 4_000]]);
 });
 
-Deno.test("Problem times: a problem that has lasted for 15 s without a cause is older than any later outage", () => {
+Deno.test("hadNoCause: a problem that has lasted for 15 s without a cause is older than any later outage", () => {
   const isOlder = (...looks: Finding[]) =>
     hadNoCause(afterLooks(looks.map((one, at) => [at * 15_000, one])), node);
   assert(isOlder(node, node));
@@ -79,7 +79,7 @@ Deno.test("Problem times: a problem that has lasted for 15 s without a cause is 
   assert(hadNoCause(unchecked, node), "it may have lasted");
 });
 
-Deno.test("Problem times: a problem may explain others until 20 s after its end", () => {
+Deno.test("pastOf: a problem may explain others until 20 s after its end", () => {
   const seen = afterLooks([[1_000, node], [5_000, node], [6_000]]);
   const endedAt = (nowMs: number) => pastOf(seen, nowMs).ended.map(({ service }) => service);
   assert.deepEqual(endedAt(25_000), ["node"]);
@@ -88,7 +88,7 @@ Deno.test("Problem times: a problem may explain others until 20 s after its end"
   assert.deepEqual(justNow.ended.map(({ service }) => service), ["node"]);
 });
 
-Deno.test("Problem times: the services' own start counts; without it, the first look may be late", () => {
+Deno.test("afterLook: a start reported by the service is taken; otherwise the first look, marked as possibly late", () => {
   const first = afterLooks([[9_000, node]], NOTHING, "node");
   const known = ({ found: [one] }: SeenProblems) => [one?.sinceMs, one?.mayBeOlder];
   assert.deepEqual(known(first), [9_000, true]);
@@ -100,16 +100,16 @@ Deno.test("Problem times: the services' own start counts; without it, the first 
   assert.deepEqual(known(afterLooks([[22_000, next]], told)), [3_000, false]);
 });
 
-Deno.test("Problem times: an ended problem has its worst text", () => {
-  const looks = [3, 9, 9, 1].map((extent, at) =>
-    [1_000 * at, findingOf("node", { text: `${extent} at ${at}`, extent })] as const
+Deno.test("afterLook: an ended problem has the text of its worst moment", () => {
+  const looks = [3, 9, 9, 1].map((excess, at) =>
+    [1_000 * at, findingOf("node", { text: `${excess} at ${at}`, excess })] as const
   );
-  const warning = findingOf("node", { text: "a warning", extent: 99, severity: "warning" });
+  const warning = findingOf("node", { text: "a warning", excess: 99, severity: "warning" });
   const { ended } = afterLooks([...looks, [8_000, warning], [9_000]]);
   assert.deepEqual(ended.map(({ worst }) => worst.text), ["9 at 1"]);
 });
 
-Deno.test("Problem times: the list of ended problems has no late answers, no short problems and no consequences", () => {
+Deno.test("afterLook: the list of ended problems has no late answers, no short problems and no consequences", () => {
   const endedWith = (...looks: Finding[]) =>
     afterLooks([...looks.map((one, at) => [9_000 + 3_000 * at, one] as const), [99_000]]).ended
       .length;
@@ -124,7 +124,7 @@ Deno.test("Problem times: the list of ended problems has no late answers, no sho
   assert.deepEqual([endedWith(node, following), endedWith(following, node)], [0, 1]);
 });
 
-Deno.test("Problem times: only the last 20 problems are listed", () => {
+Deno.test("afterLook: only the last 20 problems are listed", () => {
   const looks = Array.from(
     { length: 42 },
     (_, at) =>
@@ -137,7 +137,7 @@ Deno.test("Problem times: only the last 20 problems are listed", () => {
   assert.deepEqual([starts.length, starts[0], starts.at(-1)], [20, 40, 2]);
 });
 
-Deno.test("Problem times: a problem is a new alarm once, when it is critical and has no other cause", () => {
+Deno.test("newAlarmOf: a problem is a new alarm once, when it is critical and has no other cause", () => {
   const warning = { ...node, severity: "warning" } as const;
   const following = { ...node, cause: "oracle" } as const;
   const unjudged = { ...node, text: UNJUDGED };

@@ -147,7 +147,7 @@ const WRONG: [service: ServiceName, chapter: string, after: string, before?: str
 /** The page notices the first itself, and the second has a test of its own. */
 const OTHERS = ["ServiceDown", "ServiceRestarting"];
 
-Deno.test("Problems: each figure beyond its bound is reported, with message, first step and chapter", () => {
+Deno.test("findingsOf: each figure beyond its bound is reported, with message, first step and chapter", () => {
   for (const [service, chapter, after, before = ""] of WRONG) {
     const [first, second] = service === "node" && chapter !== "NodeStopped" ? ALIVE : ["", ""];
     const state = stateOf(service, [`${before}\n${first}`, `${after}\n${second}`]);
@@ -161,12 +161,12 @@ Deno.test("Problems: each figure beyond its bound is reported, with message, fir
   }
 });
 
-Deno.test("Problems: every problem in lib/problems is tested here", () => {
+Deno.test("PROBLEMS: every one is tested here", () => {
   const reported = new Set([...WRONG.map(([, chapter]) => chapter), ...OTHERS]);
   assert.deepEqual(PROBLEMS.map(({ name }) => name).filter((name) => !reported.has(name)), []);
 });
 
-Deno.test("Problems: a service that has started three times again in 15 minutes is reported until then", () => {
+Deno.test("findingsOf: three restarts are reported until 15 minutes have passed", () => {
   const found = (...startedS: number[]) =>
     findingsOf([stateOf("oracle", startedS.map((s) => `process_start_time_seconds ${s}`))])
       .map(({ chapter, text, cause }) => [chapter, text, cause]);
@@ -178,7 +178,7 @@ Deno.test("Problems: a service that has started three times again in 15 minutes 
   assert.deepEqual(since(89), []);
 });
 
-Deno.test("Problems: memory of a process is reported once, for its first service", () => {
+Deno.test("findingsOf: memory of a process is reported once, for its first service", () => {
   const inProcess = (startedAtS: number) => [
     `process_start_time_seconds ${startedAtS}\nprocess_resident_memory_bytes 2e9`,
   ];
@@ -193,7 +193,7 @@ Deno.test("Problems: memory of a process is reported once, for its first service
   assert.equal(processesOf([...states, elsewhere]).length, 3);
 });
 
-Deno.test("Problems: down, unhealthy and unready services have a reason; critical problems and causes come first", () => {
+Deno.test("findingsOf: down, unhealthy and unready services have a reason; critical problems and causes come first", () => {
   const problems = findingsOf([
     stateOf("proxy", ["", "proxy_broadcast_reconnects_total 9"]),
     stateOf("oracle", [], { presence: "hangs", reason: "It cannot be reached" }),
@@ -209,8 +209,8 @@ Deno.test("Problems: down, unhealthy and unready services have a reason; critica
   assert.match(problems[0]?.effect ?? "", /no new bets/);
   assert.deepEqual(problems[0]?.details, ["It cannot be reached"]);
   assert.equal(problems[1]?.text, "Its health is failed");
-  assert.match(problems[1]?.firstStep ?? "", /^Fix what it names in its log: /);
-  assert.match(problems[2]?.firstStep ?? "", /^Fix what it names here or in its log: /);
+  assert.match(problems[1]?.firstStep ?? "", /^Fix what it reports in its log; /);
+  assert.match(problems[2]?.firstStep ?? "", /^Fix what it reports here or in its log; /);
   assert.equal(problems[2]?.text, "It is not ready");
   assert.deepEqual(problems[2]?.details, ["The store is read-only"]);
   assert(problems.every(({ severity, effect }) => severity === "warning" || effect !== undefined));
@@ -230,7 +230,7 @@ Deno.test("Problems: down, unhealthy and unready services have a reason; critica
     Object.values(known?.commandsByWay ?? {}).map((command) => command.split(" ", 2).join(" ")),
     ["kill -CONT", "docker compose", "systemctl restart", "kill -KILL"],
   );
-  assert.match(known?.firstStep ?? "", /^If it was only stopped, continue it\. /);
+  assert.match(known?.firstStep ?? "", /^If the process is suspended, resume it\. /);
   assert(known !== undefined);
   assert.equal(runbookOf(known), "/runbook/ServiceDown?service=oracle&pid=77");
   for (const name of ["exchanges", "oracle", "node", "proxy", "bridge", "solver"] as const) {
@@ -247,7 +247,7 @@ Deno.test("Problems: down, unhealthy and unready services have a reason; critica
   assert.match(forbidden?.firstStep ?? "", /--cors-origins/);
 });
 
-Deno.test("Problems: a service that answers late is a warning, without a notification", () => {
+Deno.test("findingsOf: a service that answers late is a warning, without a notification", () => {
   const late = stateOf("oracle", [], { presence: "overdue" });
   const [overdue] = findingsOf([late]);
   assert(overdue !== undefined && !isAlarm(overdue));
@@ -255,7 +255,7 @@ Deno.test("Problems: a service that answers late is a warning, without a notific
   assert(findingsOf([hanging("oracle")]).every(isAlarm));
 });
 
-Deno.test("Problems: an end is seen only of a service that answers, and whose rates are known", () => {
+Deno.test("isChecked: a problem can end only while its service answers and its rates are known", () => {
   const seen = (seconds: number, more: Partial<ServiceState> = {}) => {
     const state = stateOf("node", Array(1 + seconds / 10).fill(ALIVE[0]), more);
     return ["ServiceDown", "NodeStopped"]
@@ -268,13 +268,13 @@ Deno.test("Problems: an end is seen only of a service that answers, and whose ra
   }
 });
 
-Deno.test("Problems: figures of a service that has not answered since it is watched again are not used", () => {
+Deno.test("findingsOf: figures from before a pause of the watch are not used", () => {
   const since = (lastAnswerMs: number | undefined) =>
     listOf({ ...FULL_DISK, presence: "overdue", lastAnswerMs });
   assert.deepEqual([since(1), since(undefined)], ["node, node", "node"]);
 });
 
-Deno.test("Problems: the start is the last answer of a service that is away", () => {
+Deno.test("startText: an absence began with the last answer", () => {
   const [away] = findingsOf([stateOf("node", [], { presence: "hangs", lastAnswerMs: 1_000 })]);
   assert(away?.sinceMs === 1_000);
   const found = started(away);
@@ -284,7 +284,7 @@ Deno.test("Problems: the start is the last answer of a service that is away", ()
   assert.equal(startText({ ...found, chapter: "NodeStopped" }), `since ${time}`);
 });
 
-Deno.test("Problems: refused bets are the share of the alert's window, by code, with the steps for them", () => {
+Deno.test("findingsOf: refused bets are the share of the alert's window, by code, with the steps for them", () => {
   const answers = (accepted: number, full: number, stale = 0) =>
     `solver_execute_answers_total{outcome="accepted"} ${accepted}\n` +
     `solver_execute_answers_total{outcome="EXPOSURE_TOO_LARGE"} ${full}\n` +
@@ -302,7 +302,7 @@ Deno.test("Problems: refused bets are the share of the alert's window, by code, 
   assert.equal(both?.details[1], "PRICE_STALE: 1 in the last 10 s");
 });
 
-Deno.test("Problems: quotes without a price are normal while the solver starts", () => {
+Deno.test("findingsOf: quotes without a price are normal while the solver starts", () => {
   const quotes = 'solver_quotes_total{kind="quote",outcome="VOLATILITY_UNAVAILABLE"}';
   const foundAfter = (seconds: number) => {
     const started = `process_start_time_seconds ${10 - seconds}`;
@@ -312,7 +312,7 @@ Deno.test("Problems: quotes without a price are normal while the solver starts",
   assert.deepEqual([foundAfter(89), foundAfter(91)], [[], ["SolverWithoutPrices"]]);
 });
 
-Deno.test("Problems: the verdict counts consequences, too, and names the services", () => {
+Deno.test("verdictOf: the verdict counts consequences, too, and names the services", () => {
   const [critical] = findingsOf([stateOf("node", [], { presence: "hangs" })]);
   assert(critical !== undefined);
   const warning = { ...critical, severity: "warning" } as const;
@@ -328,7 +328,7 @@ Deno.test("Problems: the verdict counts consequences, too, and names the service
   for (const [findings, expected] of cases) assert.deepEqual(verdictOf(findings), expected);
 });
 
-Deno.test("Problems: a counter has the window of its alert, or says how long it was counted", () => {
+Deno.test("findingsOf: a number counted for less than the window of its alert is called “at least”", () => {
   const textOf = (more = "") =>
     findingsOf([stateOf("node", SKIPPED.map((text) => text + more))])[0]?.text;
   assert.equal(textOf(), "It has skipped at least 139 checkpoints in 10 minutes");
@@ -343,14 +343,14 @@ Deno.test("Problems: a counter has the window of its alert, or says how long it 
   // After an outage it is reported for as long as its alert fires.
   const node = stateOf("node", SKIPPED, { awayAgoMs: 300_000 });
   const [finding] = findingsOf([node]);
-  assert.match(finding?.firstStep ?? "", /^Nothing, unless it grows/);
+  assert.match(finding?.firstStep ?? "", /^Nothing, unless the number grows/);
   assert.equal(
     followingText(findingsOf([node]), [node]),
     "1 problem, probably because node was away or did not work: this should end within 10 min",
   );
 });
 
-Deno.test("Problems: bad health that a figure explains is reported once, with the service's own words", () => {
+Deno.test("findingsOf: bad health that a figure explains is reported once, with the service's own words", () => {
   const failed = { isHealthy: false, health: "unhealthy", complaints: ["no source"] };
   const withHealth = (figures: string) =>
     findingsOf([stateOf("oracle", [figures], failed)]).map(({ text, details }) => [text, details]);
@@ -374,7 +374,7 @@ Deno.test("Problems: bad health that a figure explains is reported once, with th
   );
 });
 
-Deno.test("Problems: the worst value is the highest or the lowest, depending on the comparison", () => {
+Deno.test("worstOf: the worst value is the highest or the lowest, depending on the comparison", () => {
   const samples = [3, 1, 2].map((value) => ({ labels: {}, value }));
   const worst = ([">", "<", "=="] as const).map((op) => worstOf({ op, limit: 0 }, samples));
   assert.deepEqual(worst, [3, 1, 1]);
@@ -386,17 +386,17 @@ Deno.test("Problems: the worst value is the highest or the lowest, depending on 
   );
 });
 
-Deno.test("Problems: one problem of several markets is one line, with the worst value", () => {
+Deno.test("findingsOf: one problem of several markets is one line, with the worst value", () => {
   const old = 'oracle_price_age_seconds{pair="A/B"} 3.1\noracle_price_age_seconds{pair="C/D"} 7';
   const sources = 'oracle_sources{pair="A/B"} 4\noracle_sources{pair="C/D"} 4';
   const problems = findingsOf([stateOf("oracle", [`${old}\n${sources}`, `${old}\n${sources}`])]);
   assert.equal(problems.length, 1);
   assert.match(problems[0]?.text ?? "", /A\/B, C\/D.*7\.0 s/);
   const [one] = findingsOf([stateOf("oracle", ['oracle_price_age_seconds{pair="C/D"} 7'])]);
-  assert((one?.extent ?? NaN) < (problems[0]?.extent ?? NaN), "two markets are worse than one");
+  assert((one?.excess ?? NaN) < (problems[0]?.excess ?? NaN), "two markets are worse than one");
 });
 
-Deno.test("Problems: without problems, the page names the services that it does not watch", () => {
+Deno.test("noProblemText: without problems, the page names the services that it does not watch", () => {
   assert.equal(noProblemText(["solver", "oracle", "node"]), "✓ All services work.");
   assert.match(
     noProblemText(["solver", "oracle"]),
@@ -408,7 +408,7 @@ Deno.test("Problems: without problems, the page names the services that it does 
   );
 });
 
-Deno.test("Problems: two bounds of one figure are shown as one figure", () => {
+Deno.test("FIGURES: two bounds of one figure are shown as one figure", () => {
   const limits = FIGURES.filter(({ title }) => /limit/.test(title ?? "")).map(({ bound }) =>
     bound.limit
   );
@@ -416,7 +416,7 @@ Deno.test("Problems: two bounds of one figure are shown as one figure", () => {
   assert(FIGURES.length > 25);
 });
 
-Deno.test("Problems: commands are shown only after the gaps have been read", () => {
+Deno.test("withRepair: commands are shown only after the gaps have been read", () => {
   const node = stateOf("node", ALIVE.map((text) => `${text}\nnode_theses_without_prices 1`));
   const [finding] = findingsOf([node]);
   assert(finding !== undefined);
@@ -432,7 +432,7 @@ Deno.test("Problems: commands are shown only after the gaps have been read", () 
   assert.equal(withRepair(other, new Map()), other);
 });
 
-Deno.test("Problems: while the node is away, the bets that were open before have their deadline", () => {
+Deno.test("withRepair, deadlineText: while the node is away, the bets that were open before have their deadline", () => {
   const ends = [4_000, 60_000, 90_000];
   const [away] = findingsOf([stateOf("node", [], { presence: "hangs" }), stateOf("bridge", [])])
     .map((one) => withRepair(one, new Map(), ends));

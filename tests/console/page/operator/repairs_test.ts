@@ -8,7 +8,7 @@ import {
 } from "../../../../services/console/page/operator/repairs.ts";
 import { thesisOf } from "../../offers.ts";
 
-Deno.test("Repairs: missing prices have affected bets, deadlines and a stable backfill command", () => {
+Deno.test("marketRepair: missing prices have affected bets, deadlines and a stable backfill command", () => {
   const user = `0x${"7".repeat(40)}` as const;
   const bets = [
     thesisOf(1, { startTime: 2_000, endTime: 9_000, betAmount: 4_000_000n }),
@@ -55,7 +55,7 @@ Deno.test("Repairs: missing prices have affected bets, deadlines and a stable ba
   assert.equal(marketRepair([{ ...gap, bets: [] }])?.harm, "", "all of them have ended");
 });
 
-Deno.test("Repairs: backfill commands name the waiting bets, five at most", () => {
+Deno.test("betRepair: backfill commands name the waiting bets, five at most", () => {
   const bets = [3, 4, 5, 6, 7, 8].map((id) => thesisOf(id, { endTime: 1_000 * id }));
   const repair = betRepair(bets, { historyUrl: "http://e:1" });
   assert.equal(repair?.commands.length, 5);
@@ -69,7 +69,7 @@ Deno.test("Repairs: backfill commands name the waiting bets, five at most", () =
   assert.equal(betRepair([]), undefined);
 });
 
-Deno.test("Repairs: while the exchanges are away, they come first; the hint says what to do without trades", () => {
+Deno.test("marketRepair, betRepair: while the exchanges are away, they are to be started first; the hint says what to do without trades", () => {
   const bets = [thesisOf(3, { startTime: 1_000, endTime: 3_000 })];
   const gap = { symbol: "A/B", bets, missing: [{ from: 1_000, to: 2_000 }] };
   const repairs = (
@@ -93,7 +93,7 @@ Deno.test("Repairs: while the exchanges are away, they come first; the hint says
   }
 });
 
-Deno.test("Repairs: gaps are searched from the earliest start of a bet until now", async () => {
+Deno.test("gapOf: gaps are searched from the earliest start of a bet until now", async () => {
   const asked: unknown[] = [];
   const client = {
     theses: () => assert.fail(),
@@ -111,7 +111,7 @@ Deno.test("Repairs: gaps are searched from the earliest start of a bet until now
   assert.deepEqual(asked, [["A/B", 3, 9], ["A/B", 2, 9]]);
 });
 
-Deno.test("Repairs: bets are read until there are enough", async () => {
+Deno.test("betsOf: bets are read until there are enough", async () => {
   const pages = [1, 2, 3].map((id) => ({
     theses: [thesisOf(id), thesisOf(10 + id)],
     nextCursor: null,

@@ -117,7 +117,7 @@ Deno.test("BetSlip: a bet from before a reload is shown with its outcome, and it
   assert.equal(slip.draft, undefined);
   assert.match(
     said.join(),
-    /^\(No answer yet\. Your bet was placed once or not at all; [^.]+\. Nothing to do\.\)$/,
+    /^\(No answer yet\. Your bet was placed once or not at all; [^.]+\. You need not do anything\.\)$/,
   );
   slip.edit({ lower: "1", upper: "2" });
   pending.add({ offer: offerOf(9, { lowerPrice, upperPrice }), signature: SIGNATURE });
@@ -146,7 +146,7 @@ Deno.test("BetSlip: a bet that expired while the page was closed is reported as 
   await settle();
   assert.match(
     said.join(),
-    /^\(No answer yet\. Your bet was placed once or not at all; [^.]+\. Nothing to do\.\)$/,
+    /^\(No answer yet\. Your bet was placed once or not at all; [^.]+\. You need not do anything\.\)$/,
   );
   for (let second = 0; second < 12; second++) {
     clock.advance(1_000);
@@ -156,7 +156,7 @@ Deno.test("BetSlip: a bet that expired while the page was closed is reported as 
   assert(stage.name === "draft");
   assert.match(
     stage.failure ?? "",
-    /^No bet was placed on the box from [\d:]+, nothing was taken\. No answer came in time\.$/,
+    /^No bet was placed on the box from [\d:]+; no money was taken\. No answer came in time\.$/,
   );
   assert.equal(said.length, 1);
 });
@@ -173,7 +173,7 @@ Deno.test("BetSlip: a bet that was refused after a reload is shown and spoken as
   assert(stage.name === "draft" && stage.isSigned);
   assert.match(
     stage.failure ?? "",
-    /^No bet was placed on the box from [\d:]+, nothing was taken\. The odds changed, and the maker no longer accepts this bet\. Get a new quote\.$/,
+    /^No bet was placed on the box from [\d:]+; no money was taken\. The odds changed, and the maker no longer accepts this bet\. Get a new quote\.$/,
   );
   assert.equal(said.at(-1), `(${stage.failure})`);
 });
@@ -307,7 +307,7 @@ Deno.test("BetSlip: a refusal is explained, and the box stays", async () => {
   await slip.sign();
   assert.match(
     said.at(-1) ?? "",
-    /^\(No bet was placed on the box from \d\d:\d\d:\d\d, nothing was taken\. Your balance is too small/,
+    /^\(No bet was placed on the box from \d\d:\d\d:\d\d; no money was taken\. Your balance is too small/,
   );
   const stage = stageOf(slip);
   assert(stage.name === "draft");

@@ -6,7 +6,7 @@ const BOX = {
   fields: { lower: "2990,5", upper: "3010", startsIn: "30 s", lasts: "15 s" },
 };
 
-Deno.test("Links: a link restores the same box, without the amount", () => {
+Deno.test("linkTo: a link restores the same box, without the amount", () => {
   const fields = { ...BOX.fields, amount: "900" };
   const link = linkTo("https://page.example/?a=b#maker", { ...BOX, fields });
   assert(link.startsWith("https://page.example/?a=b#trade?symbol=ETH%2FUSDT&"), link);
@@ -14,14 +14,14 @@ Deno.test("Links: a link restores the same box, without the amount", () => {
   assert.deepEqual(linkedBox(new URL(link).hash), BOX);
 });
 
-Deno.test("Links: without a market, or for another view, an address names no box", () => {
+Deno.test("linkedBox: without a market, or for another view, an address names no box", () => {
   const { hash } = new URL(linkTo("http://a/", BOX));
   for (const other of ["", "#trade", "#maker?symbol=A", hash.replace("#trade", "#x")]) {
     assert.equal(linkedBox(other), undefined, other);
   }
 });
 
-Deno.test("Links: a box with missing, long, wrong or swapped values is invalid", () => {
+Deno.test("linkedBox: a box with missing, long, wrong or swapped values is invalid", () => {
   const { fields, symbol } = BOX;
   const { hash } = new URL(linkTo("http://a/", BOX));
   const wrong = [

@@ -10,7 +10,7 @@ import {
   groupsOf,
   isWaiting,
   nextToEnd,
-  openText,
+  openBetsText,
   runText,
   stateOfBet,
   whereabouts,
@@ -32,7 +32,7 @@ const box = (kind: BoxKind, thesisId: number, toMs = NOW_MS): ChartBox => ({
 const TERMS = { lowerPrice: 10_000_000n, upperPrice: 20_500_000n, betAmount: 5_000_000n };
 const SIDES = { low: 10, high: 20.5 };
 
-Deno.test("A box has the sides and times of its draft, quote or bet, and a label with its payout", () => {
+Deno.test("boxOfDraft, boxOfQuote, boxOfThesis: a box has the sides and times of its draft, quote or bet, and a label with its payout", () => {
   const draft = { ...TERMS, startsInMs: 3_000, durationMs: 15_000 };
   const ahead = { fromMs: NOW_MS + 3_000, toMs: NOW_MS + 18_000 };
   assert.deepEqual(boxOfDraft(draft, NOW_MS, "× 2"), {
@@ -119,12 +119,12 @@ Deno.test("nextToEnd: the open bet that ends first, without decided and ended be
   assert.equal(nextToEnd(bets, 9_000), undefined);
 });
 
-Deno.test("openText: several open bets are counted, with the one that ends next", () => {
+Deno.test("openBetsText: several open bets are counted, with the one that ends next", () => {
   const bets = [thesisOf(1, { endTime: 9_000 }), thesisOf(2, { endTime: 8_000 })];
   const won = thesisOf(3, { status: "won", endTime: 7_000 });
-  assert.equal(openText([won], 3_000), undefined);
-  assert.equal(openText([won, bets[0]!], 3_000), countdownOf(bets[0]!, 3_000));
-  assert.equal(openText([won, ...bets], 3_001), "2 open bets: bet 2 ends next, in 5 s");
+  assert.equal(openBetsText([won], 3_000), undefined);
+  assert.equal(openBetsText([won, bets[0]!], 3_000), countdownOf(bets[0]!, 3_000));
+  assert.equal(openBetsText([won, ...bets], 3_001), "2 open bets: bet 2 ends next, in 5 s");
 });
 
 Deno.test("countdownOf: counts to the start of a bet, then to its end, in full seconds", () => {

@@ -71,7 +71,7 @@ function painted(
   return { ...calls, scales };
 }
 
-Deno.test("Chart: boxes of one kind are drawn in one shape, so 200 boxes take as many strokes as 20", () => {
+Deno.test("paint: boxes of one kind are drawn in one shape, so 200 boxes take as many strokes as 20", () => {
   const [few, many] = [callsFor(20, 600), callsFor(200, 600)];
   for (const call of ["fill", "stroke", "clip", "save"]) {
     const [before = 0, after = 0] = [few[call], many[call]];
@@ -85,7 +85,7 @@ Deno.test("Chart: boxes of one kind are drawn in one shape, so 200 boxes take as
   );
 });
 
-Deno.test("Chart: the price line has a few points per pixel at most, however many prices there are", () => {
+Deno.test("paint: the price line has a few points per pixel at most, however many prices there are", () => {
   const { lineTo = 0 } = callsFor(0, 60_000);
   assert(lineTo < 8 * SIZE.width, `${lineTo} points`);
   assert(lineTo > SIZE.width / 4, "it is drawn");
@@ -116,7 +116,7 @@ function tagsOf(price: number | undefined, boxes: readonly ChartBox[]) {
   return tags.map(({ text }) => text);
 }
 
-Deno.test("Chart: tags of the newest price and of both bounds of the user's box never cover each other", () => {
+Deno.test("paint: tags of the newest price and of both bounds of the user's box never cover each other", () => {
   assert.deepEqual(tagsOf(undefined, [OWN]), ["2,990.50", "2,990.00"]);
   for (const price of [2_980.01, 2_989.99, 2_990.01, 2_990.25, 2_990.49, 2_990.51, 3_019.99]) {
     const text = price.toFixed(2).replace(/^./, "$&,");
@@ -128,7 +128,7 @@ Deno.test("Chart: tags of the newest price and of both bounds of the user's box 
   assert.deepEqual(tagsOf(2_979.99, [atTheEdge]), ["2,980.01", "2,980.00", "2,979.99"]);
 });
 
-Deno.test("Chart: the bounds of the highlighted open bet, or of the next one to end, have tags", () => {
+Deno.test("paint: the bounds of the highlighted open bet, or of the next one to end, have tags", () => {
   const open: ChartBox = { ...OWN, kind: "open", low: 2_993.5, high: 2_994, label: "" };
   const boxes: ChartBox[] = [
     { ...open, thesisId: 1, low: 2_991, high: 2_992, toMs: NOW_MS + 2_000 },
@@ -140,7 +140,7 @@ Deno.test("Chart: the bounds of the highlighted open bet, or of the next one to 
   assert.deepEqual(tagsOf(undefined, [chosen, ...boxes]), ["2,996.00", "2,995.00"]);
 });
 
-Deno.test("Chart: a bet that is longer than the chart is not filled, wherever it is", () => {
+Deno.test("paint: a bet that is longer than the chart is not filled, wherever it is", () => {
   const bet: ChartBox = { ...OWN, low: 2_990, high: 3_010, thesisId: 1, label: "long" };
   for (const kind of ["open", "won"] as const) {
     for (const fromMs of [NOW_MS - 50_000, NOW_MS - 5_000]) {
@@ -164,7 +164,7 @@ Deno.test("Chart: a bet that is longer than the chart is not filled, wherever it
   );
 });
 
-Deno.test("Chart: a lost box ends where the price left it, and is not drawn once that is before the chart", () => {
+Deno.test("paint: a lost box ends where the price left it, and is not drawn once that place is left of the chart", () => {
   const lost: ChartBox = { ...OWN, kind: "lost", toMs: NOW_MS + 20_000, thesisId: 1, label: "" };
   const leftAt = (time: number) =>
     painted(new PriceSeries(), [{ ...lost, fromMs: NOW_MS - 50_000, breach: { time, price: 1 } }]);
@@ -174,7 +174,7 @@ Deno.test("Chart: a lost box ends where the price left it, and is not drawn once
   assert.deepEqual(leftAt(NOW_MS - 40_000).filled, []);
 });
 
-Deno.test("Chart: bounds of an open bet that are above or below the chart have tags with arrows, and no label", () => {
+Deno.test("paint: bounds of an open bet that are above or below the chart have tags with arrows, and no label", () => {
   const far: ChartBox = {
     ...OWN,
     kind: "open",
@@ -192,14 +192,14 @@ Deno.test("Chart: bounds of an open bet that are above or below the chart have t
   assert(Number.isNaN(levelOf("far")), "it would seem to be at a bound of another bet");
 });
 
-Deno.test("Chart: a label that is wider than the chart is left out, not cut", () => {
+Deno.test("paint: a label that is wider than the chart is left out, not cut", () => {
   const own: ChartBox = { ...OWN, label: "quote: pays 13.23" };
   const isLabelled = (width: number) =>
     painted(new PriceSeries(), [own], { width }).texts.some(({ text }) => text === own.label);
   assert.deepEqual([isLabelled(400), isLabelled(190)], [true, false]);
 });
 
-Deno.test("Chart: a label whose space is taken moves to the lower edge of its box", () => {
+Deno.test("paint: a label whose space is taken moves to the lower edge of its box", () => {
   const tall: ChartBox = { ...OWN, low: 0, high: 9_000, label: "own", fromMs: NOW_MS + 3_000 };
   const chosen: ChartBox = { ...tall, kind: "open", thesisId: 3, label: "chosen" };
   const { texts, scales: { plot } } = painted(new PriceSeries(), [chosen, tall]);
@@ -208,7 +208,7 @@ Deno.test("Chart: a label whose space is taken moves to the lower edge of its bo
   assert(levelOf("own") < plot.bottom && levelOf("own") > plot.bottom - 40);
 });
 
-Deno.test('Chart: no label covers "now"', () => {
+Deno.test('paint: no label covers "now"', () => {
   const tall: ChartBox = { ...OWN, low: 0, high: 9_000, label: "own" };
   const chosen: ChartBox = { ...tall, kind: "open", thesisId: 3, label: "chosen" };
   const { texts, scales: { plot } } = painted(new PriceSeries(), [chosen, tall]);
@@ -217,7 +217,7 @@ Deno.test('Chart: no label covers "now"', () => {
   assert(own.y < plot.top + 40 || own.x > now.x + 36, JSON.stringify({ own, now }));
 });
 
-Deno.test("Chart: an open box has a label where that covers no other box, or if it is chosen", () => {
+Deno.test("paint: an open box has a label where that covers no other box, or if it is chosen", () => {
   const open: ChartBox = { ...OWN, kind: "open", low: 2_990, high: 3_000, label: "open" };
   const around: ChartBox = { ...open, low: 2_985, high: 3_005, label: "around" };
   const above: ChartBox = { ...open, low: 3_001, high: 3_010, label: "above" };
@@ -231,7 +231,7 @@ Deno.test("Chart: an open box has a label where that covers no other box, or if 
   assert.deepEqual(labelsOf(left, open), ["open", "around"], "at its right end");
 });
 
-Deno.test("Chart: a settled box has a label by the same rule, as long as it is on the chart", () => {
+Deno.test("paint: a settled box, too, has a label where that covers no other box, as long as it is on the chart", () => {
   const won: ChartBox = { ...OWN, kind: "won", low: 2_990, high: 3_000, label: "won" };
   const at = { fromMs: NOW_MS - 30_000, toMs: NOW_MS - 20_000 };
   const labelsOf = (...boxes: ChartBox[]) =>
@@ -246,7 +246,7 @@ Deno.test("Chart: a settled box has a label by the same rule, as long as it is o
   assert.deepEqual(labelsOf(left), [], "it is drawn until the price left it");
 });
 
-Deno.test("Chart: the label of a lost box is not where the price left it, if there is space", () => {
+Deno.test("paint: the label of a lost box is at the edge that the price did not cross, if there is space", () => {
   const levelAt = (price: number) => {
     const breach = { time: NOW_MS - 9_000, price };
     const lost: ChartBox = { ...OWN, kind: "lost", low: 2_990, high: 3_000, breach, label: "lost" };
@@ -257,7 +257,7 @@ Deno.test("Chart: the label of a lost box is not where the price left it, if the
   assert.deepEqual([3_001, 2_989].map(levelAt), ["below", "above"]);
 });
 
-Deno.test("Chart: no label covers the newest price", () => {
+Deno.test("paint: no label covers the newest price", () => {
   const series = new PriceSeries();
   series.merge([{ time: NOW_MS, price: 3_000.9 }]);
   const box: ChartBox = {
@@ -273,7 +273,7 @@ Deno.test("Chart: no label covers the newest price", () => {
   assert(level > scales.y(2_990), "below the box: the price is above it");
 });
 
-Deno.test("Chart: the label of the user's box that is not on the chart yet is at its edge, with an arrow", () => {
+Deno.test("paint: the label of the user's box that is not on the chart yet is at its edge, with an arrow", () => {
   const later = { fromMs: NOW_MS + 50_000, toMs: NOW_MS + 60_000 };
   const labelsOf = (box: ChartBox) =>
     painted(new PriceSeries(), [{ ...box, ...later }]).texts.map(({ text }) => text)
@@ -282,7 +282,7 @@ Deno.test("Chart: the label of the user's box that is not on the chart yet is at
   assert.deepEqual(labelsOf({ ...OWN, kind: "open", thesisId: 1 }), []);
 });
 
-Deno.test("Chart: the invitation to draw is where the suggested box will be, below labels of bets", () => {
+Deno.test("paint: the invitation to draw is where the suggested box will be, below labels of bets", () => {
   const bet: ChartBox = { ...OWN, kind: "lost", label: "lost", fromMs: NOW_MS - 20_000 };
   const hint: ChartBox = { ...OWN, low: 2_985, high: 2_995, label: "Draw" };
   const { texts, rectangles: [drawn], scales } = painted(new PriceSeries(), [bet], { hint });
@@ -292,7 +292,7 @@ Deno.test("Chart: the invitation to draw is where the suggested box will be, bel
   assert.equal(texts.find(({ text }) => text === "Draw")?.widest, 0, "not squeezed into the box");
 });
 
-Deno.test('Chart: the invitation to draw stays above "now", wherever the price is', () => {
+Deno.test('paint: the invitation to draw stays above "now", wherever the price is', () => {
   for (const price of [2_981, 3_000, 3_019]) {
     const series = new PriceSeries();
     series.merge([{ time: NOW_MS, price }]);

@@ -11,8 +11,6 @@ import {
 } from "../../../../services/console/page/trade/chart_scales.ts";
 import { PriceSeries } from "../../../../services/console/page/data/price_series.ts";
 import type { ChartBox } from "../../../../services/console/page/trade/chart_boxes.ts";
-import { DraftStore } from "../../../../services/console/page/trade/draft_store.ts";
-import { memoryStore } from "../../memory_store.ts";
 import {
   SPAN_MAX_MS,
   spanFor,
@@ -135,16 +133,6 @@ Deno.test("isKept: the range stays during a drag, and for a while after it if pr
   assert.equal(isKept(range, 1, [10, 20]), true);
   assert.equal(isKept(range, 0, [15]), false);
   for (const price of [9.9, 20.1]) assert.equal(isKept(range, 1, [15, price]), false);
-});
-
-Deno.test("DraftStore: the time shown survives a reload, for each market, within its bounds", () => {
-  const store = memoryStore();
-  const opened = () => new DraftStore(store, { now: () => 0 });
-  opened().keepSpan("ETH/USDT", 120_000);
-  opened().keepSpan("BTC/USDT", 9e9);
-  opened().keep("ETH/USDT", { lower: "1", upper: "2", startsIn: "3", lasts: "4", amount: "5" });
-  const spans = ["ETH/USDT", "BTC/USDT", "SOL/USDT"].map((symbol) => opened().spanOf(symbol));
-  assert.deepEqual(spans, [120_000, SPAN_MAX_MS, 60_000]);
 });
 
 Deno.test("shownRange: shown prices, the user's own box, and bets on the chart, up to four times the prices", () => {

@@ -192,7 +192,7 @@ Deno.test("suggestedDraft: lies around the price, whatever its size", () => {
   }
 });
 
-Deno.test("timesOf: wrong times are replaced by those of a suggested box", () => {
+Deno.test("timesOf: invalid times become those of the suggested box", () => {
   assert.deepEqual(timesOf(FIELDS), { startsInMs: 8_000, durationMs: 15_000 });
   const wrong = timesOf({ ...FIELDS, startsIn: "abc", lasts: "0.9" });
   assert.deepEqual(wrong, { startsInMs: 20_000, durationMs: 60_000 });

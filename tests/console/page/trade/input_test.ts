@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { durationText } from "../../../../services/console/page/parts/format.ts";
 import {
   numberError,
-  parseDecimal,
-  parseDuration,
+  tryParseDecimal,
+  tryParseDuration,
   unitOf,
 } from "../../../../services/console/page/trade/input.ts";
 
@@ -41,14 +41,14 @@ const numbers: Record<string, bigint | undefined> = {
 };
 
 for (const [text, expected] of Object.entries(numbers)) {
-  Deno.test(`parseDecimal: ${JSON.stringify(text)} is ${expected ?? "no number"}`, () => {
-    assert.equal(parseDecimal(text), expected);
+  Deno.test(`tryParseDecimal: ${JSON.stringify(text)} is ${expected ?? "no number"}`, () => {
+    assert.equal(tryParseDecimal(text), expected);
   });
 }
 
 Deno.test("numberError: a comma before three digits is ambiguous, with both readings", () => {
   for (const text of ["1,234", "10,500", " 100,000 "]) {
-    assert.equal(parseDecimal(text), undefined);
+    assert.equal(tryParseDecimal(text), undefined);
     const plain = text.trim();
     const [whole, decimal] = [plain.replace(",", ""), plain.replace(",", ".")];
     const error = `Write ${whole} or ${decimal}: “${plain}” can mean both`;
@@ -97,14 +97,14 @@ const durations: Record<string, number | undefined> = {
 };
 
 for (const [text, expected] of Object.entries(durations)) {
-  Deno.test(`parseDuration: ${JSON.stringify(text)} is ${expected ?? "no duration"}`, () => {
-    assert.equal(parseDuration(text), expected);
+  Deno.test(`tryParseDuration: ${JSON.stringify(text)} is ${expected ?? "no duration"}`, () => {
+    assert.equal(tryParseDuration(text), expected);
   });
 }
 
 Deno.test("durationText: a duration is read back as the same", () => {
   for (const ms of [0, 100, 15_000, 90_000, 125_000, 300_000, 3_600_000, 5_400_000, 86_400_000]) {
-    assert.equal(parseDuration(durationText(ms)), ms);
+    assert.equal(tryParseDuration(durationText(ms)), ms);
   }
 });
 

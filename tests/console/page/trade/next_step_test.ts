@@ -109,7 +109,7 @@ Deno.test("obstacleOf: undefined for a user with a balance and a priced box", ()
   assert.equal(obstacleOf({ ...READY, ...unknown }), undefined);
 });
 
-Deno.test("obstacleOf: no box is suggested while a time is wrong, since that would replace its text", () => {
+Deno.test("obstacleOf: an invalid time must be corrected before a box is suggested", () => {
   for (const field of ["startsIn", "lasts"] as const) {
     const parsed = parseFields({ ...FIELDS, lower: "", upper: "", [field]: "abc" });
     const found = obstacleOf({ ...READY, isEmpty: true, parsed });
@@ -171,7 +171,7 @@ Deno.test("chainObstacle: undefined with a key or a wallet on the right chain", 
   assert.equal(chainObstacle(2, 1)?.action, "switch");
 });
 
-Deno.test("Next step: a bet with more risk than the maker executes is refused before its quote, with the largest one", () => {
+Deno.test("unpriceableBy: a bet with more risk than the maker executes is refused before its quote, with the largest one", () => {
   const config = { ...READY.limits, basePayoutMultiplier: 1, maxPayoutRatio: 10 };
   const limits = { ...config, minBetAmount: 1n, maxBetAmount: 1_000_000_000_000n };
   const info = { config: { ...limits, minDuration: 1, maxDuration: 2 }, maxRisk: 10_000_000_000n };
@@ -283,14 +283,16 @@ Deno.test("quoteStepOf: a price outside the box is a warning", () => {
   assert.match(early.deadline ?? "", /^The price is outside the box\. .* Sign within 1 s\.$/);
 });
 
-Deno.test("quoteStepOf: all that changed since the last quote is one note; a price outside is told with the deadline", () => {
-  const stage: QuotedStage = {
-    name: "quoted",
-    offer,
-    refusal: REFUSAL,
-    before: { payout: 2n * offer.quote.payout, isQuote: true },
-  };
-  const { look, note, deadline, button } = quoteStepOf({ ...QUOTED, stage }, 0);
+/** A new quote after a refusal, with half of the last payout. */
+const REPLACED: QuotedStage = {
+  name: "quoted",
+  offer,
+  refusal: REFUSAL,
+  before: { payout: 2n * offer.quote.payout, isQuote: true },
+};
+
+Deno.test("quoteStepOf: one note lists every change since the last quote", () => {
+  const { look, note, deadline, button } = quoteStepOf({ ...QUOTED, stage: REPLACED }, 0);
   assert.match(deadline ?? "", /^Sign within 10 s\./, "apart: a long note may be cut off");
   assert.equal(button, "Sign again: 0.00");
   assert.equal(look, "warned", "half of what it paid");
@@ -298,9 +300,12 @@ Deno.test("quoteStepOf: all that changed since the last quote is one note; a pri
     note ?? "",
     /^Not placed\. New quote, .* It pays 50 % less /,
   );
-  const both = quoteStepOf({ ...QUOTED, stage, price: 13n }, 0);
-  assert.match(both.note ?? "", /^Not placed\. /);
-  assert.match(both.deadline ?? "", /^The price is outside the box\. /);
+});
+
+Deno.test("quoteStepOf: a price outside the box is reported together with the deadline", () => {
+  const { note, deadline } = quoteStepOf({ ...QUOTED, stage: REPLACED, price: 13n }, 0);
+  assert.match(note ?? "", /^Not placed\. /);
+  assert.match(deadline ?? "", /^The price is outside the box\. /);
 });
 
 Deno.test("quoteStepOf: a quote above the balance cannot be signed, with a note", () => {
@@ -322,7 +327,7 @@ Deno.test("quoteStepOf: an expired quote can be renewed", () => {
 Deno.test("quoteStepOf: while an answer is missing, it says until when at most", () => {
   const stage = { name: "sending" as const, offer, first: offer };
   const { note } = quoteStepOf({ ...QUOTED, stage, onItsWay: { isChecking: true } }, 0);
-  assert(note?.endsWith(`we will know by ${formatTime(35_000)}. Nothing to do.`), note);
+  assert(note?.endsWith(`we will know by ${formatTime(35_000)}. You need not do anything.`), note);
 });
 
 Deno.test("quoteStepOf: without a connection, or while a bet is being placed, nothing can be signed", () => {

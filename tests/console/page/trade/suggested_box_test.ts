@@ -121,7 +121,7 @@ async function makeAndSign(
   return found;
 }
 
-Deno.test("Suggested boxes: with the default tolerance, most are placed, likely to win and pay well", async () => {
+Deno.test("suggestedDraft: with the default tolerance, most boxes are placed, likely to win and pay well", async () => {
   const { tolerancePercent } = new DraftStore(memoryStore(), new FakeClock());
   for (const symbol of SPEC_MARKETS.symbols) {
     const runsOf = (readMs: typeof READ_MS | typeof HEARD_MS) =>

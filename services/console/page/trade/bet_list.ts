@@ -1,7 +1,7 @@
 /** The list of the user's bets: filters, pages, and a file for spreadsheets. */
 import { formatPrice, type Markets, type Thesis } from "@rangemaker/client";
-import { gainOf, isDecided } from "../data/live_breaches.ts";
-import { makerGainOf } from "../data/results.ts";
+import { isDecided } from "../data/live_breaches.ts";
+import { clamp } from "../parts/format.ts";
 
 /** The filters of the list. */
 export const FILTERS = {
@@ -17,7 +17,7 @@ export const PAGE_ROWS = 25;
 /** One page of a list, and the number of pages. A page beyond the end becomes the last one. */
 export function pageOf<T>(rows: readonly T[], wanted: number) {
   const pages = Math.max(1, Math.ceil(rows.length / PAGE_ROWS));
-  const page = Math.min(Math.max(0, wanted), pages - 1);
+  const page = clamp(wanted, 0, pages - 1);
   return { page, pages, rows: rows.slice(page * PAGE_ROWS, (page + 1) * PAGE_ROWS) };
 }
 
@@ -29,9 +29,9 @@ const COLUMNS =
  * The bets as comma-separated values, oldest first; times in UTC, amounts in USDC.
  *
  * @param gainOf The gain from a decided bet: its user's, or its maker's.
- * @param probabilities Values of a last column.
+ * @param probabilities Values of a last column, by quote hash, as far as the solver keeps them.
  */
-function csvOf(
+export function betsCsv(
   theses: readonly Thesis[],
   markets: Markets,
   gainOf: (thesis: Thesis) => bigint,
@@ -55,18 +55,4 @@ function csvOf(
     ].join();
   });
   return [probabilities ? `${COLUMNS},probability` : COLUMNS, ...rows].join("\r\n") + "\r\n";
-}
-
-/** The user's bets, with the user's gains. */
-export function userCsv(theses: readonly Thesis[], markets: Markets): string {
-  return csvOf(theses, markets, gainOf);
-}
-
-/** @param probabilities Quoted probabilities by quote hash, as far as the solver keeps them. */
-export function makerCsv(
-  theses: readonly Thesis[],
-  markets: Markets,
-  probabilities: ReadonlyMap<string, number>,
-): string {
-  return csvOf(theses, markets, makerGainOf, probabilities);
 }

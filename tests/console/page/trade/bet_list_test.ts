@@ -1,0 +1,68 @@
+import assert from "node:assert/strict";
+import { Markets } from "../../../../lib/client/mod.ts";
+import { gainOf } from "../../../../services/console/page/data/live_breaches.ts";
+import { makerGainOf } from "../../../../services/console/page/data/results.ts";
+import {
+  betsCsv,
+  FILTERS,
+  PAGE_ROWS,
+  pageOf,
+} from "../../../../services/console/page/trade/bet_list.ts";
+import { hashOf, OTHER, thesisOf, USER } from "../../offers.ts";
+
+const breach = { time: 500, price: 3_000_000n };
+const theses = [
+  thesisOf(4, { breach }),
+  thesisOf(3, { status: "lost", breach }),
+  thesisOf(2, { status: "won" }),
+  thesisOf(1),
+];
+
+Deno.test("FILTERS: open, won and lost bets; a bet with a breach is lost", () => {
+  const idsOf = (filter: keyof typeof FILTERS) =>
+    theses.filter(FILTERS[filter]).map(({ id }) => id);
+  assert.deepEqual(idsOf("All"), [4, 3, 2, 1]);
+  assert.deepEqual(idsOf("Open"), [1]);
+  assert.deepEqual(idsOf("Won"), [2]);
+  assert.deepEqual(idsOf("Lost"), [4, 3]);
+});
+
+Deno.test("pageOf: every row is on one page, and a page number out of range is corrected", () => {
+  const rows = Array.from({ length: 2 * PAGE_ROWS + 1 }, (_, index) => index);
+  assert.deepEqual([0, 1, 2].flatMap((page) => pageOf(rows, page).rows), rows);
+  assert.deepEqual(pageOf(rows, 9), { page: 2, pages: 3, rows: rows.slice(-1) });
+  assert.equal(pageOf(rows, -1).page, 0);
+  assert.deepEqual(pageOf([], 0), { page: 0, pages: 1, rows: [] });
+  assert.equal(pageOf(rows.slice(0, PAGE_ROWS), 0).pages, 1);
+});
+
+const markets = new Markets([{ symbol: "A/B", base: OTHER, quote: OTHER }]);
+
+Deno.test("betsCsv: lists all bets, oldest first, with what each pays, paid and brought", () => {
+  const markets = new Markets([{ symbol: "A/B", base: OTHER, quote: OTHER }]);
+  const [head, ...rows] = betsCsv(theses, markets, gainOf).trimEnd().split("\r\n");
+  assert.match(head ?? "", /,stake,payout_if_won,paid,profit,left_at,left_price,user$/);
+  const zero = "1970-01-01T00:00:00.000Z";
+  const terms = `${zero},${zero},1970-01-01T00:00:01.000Z,0.000001,0.000002,0.00001,0.000025`;
+  const left = "0,-0.00001,1970-01-01T00:00:00.500Z,3";
+  const zeros = (text: string) =>
+    text.replace(/(\.\d*?)0+(?=,|$)/g, "$1").replace(/\.(?=,|$)/g, "");
+  assert.deepEqual(
+    rows.map(zeros),
+    [
+      `1,A/B,open,${terms},,,,,${USER}`,
+      `2,A/B,won,${terms},0.000025,0.000015,,,${USER}`,
+      `3,A/B,lost,${terms},${left},${USER}`,
+      `4,A/B,open,${terms},${left},${USER}`,
+    ].map(zeros),
+  );
+  for (const row of rows) assert.equal(row.split(",").length, head?.split(",").length);
+});
+
+Deno.test("betsCsv: for a maker, has the maker's profit and the probability of each bet whose quote the solver keeps", () => {
+  const probabilities = new Map([[hashOf(2), 0.625]]);
+  const [head, open, won] = betsCsv(theses, markets, makerGainOf, probabilities).split("\r\n");
+  assert.match(head ?? "", /,user,probability$/);
+  assert.match(open ?? "", new RegExp(`,${USER},$`));
+  assert.match(won ?? "", new RegExp(`,-0\\.000015,,,${USER},0\\.625$`));
+});
