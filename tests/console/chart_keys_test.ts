@@ -1,7 +1,7 @@
 /** The keys of the chart. */
 import assert from "node:assert/strict";
-import { eventually } from "../../../support/eventually.ts";
-import { pageTest } from "../../shared_page.ts";
+import { eventually } from "../support/eventually.ts";
+import { pageTest } from "./shared_page.ts";
 
 const PHONE = { width: 390, height: 844, isMobile: true, hasTouch: true };
 
