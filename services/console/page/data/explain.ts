@@ -75,7 +75,7 @@ export function explain(thrown: unknown, size?: BetSize): Explanation {
   const { code, message, details, retry } = thrown;
   const room = size && code === "EXPOSURE_TOO_LARGE" ? roomOf(details, size) : undefined;
   const known = TEXTS[code] && TEXTS[code] + (retry === "later" ? " Try again in a moment." : "");
-  return { code, text: known ?? withoutAddress(message), ...room };
+  return { code, text: known ?? withoutUrl(message), ...room };
 }
 
 /** Words for the user about a deposit that failed. */
@@ -114,6 +114,6 @@ export function explainRisk(betAmount: bigint, risk: bigint, maxRisk: bigint): E
 }
 
 /** Removes the called URL at the start of a service's message, which does not help the user. */
-function withoutAddress(message: string): string {
+function withoutUrl(message: string): string {
   return message.replace(/^https?:\S+ answered \d+: (?:[A-Z_]+: )?/, "");
 }

@@ -9,7 +9,7 @@ import { LiveBreaches, outcomeText, stillOpenText } from "./live_breaches.ts";
 import { MakerStatus } from "./maker_status.ts";
 import { type Announce, createMessages, type Message } from "./messages.ts";
 import { notify } from "./notify.ts";
-import { type MarketState, PriceFeed } from "./price_feed.ts";
+import { PriceFeed, type PriceState } from "./price_feed.ts";
 import { ServerClock } from "./server_clock.ts";
 import { Session } from "./session.ts";
 import { watchInjectedWallets } from "./wallets.ts";
@@ -91,7 +91,7 @@ export class PageModel {
   }
 
   /** Whether a market can be bet on. */
-  readonly stateOf = (symbol: string): MarketState => this.feed.stateOf(symbol);
+  readonly stateOf = (symbol: string): PriceState => this.feed.stateOf(symbol);
 
   /** A thesis of any market, with the breach that the page's own prices show. */
   readonly withBreach = (thesis: Thesis): Thesis => {

@@ -28,7 +28,7 @@ export const HISTORY_MAX_MS = POINTS_MAX * SLOT_MS;
 const PAGE_MS = 600_000;
 
 /** Whether a market accepts bets, as far as the page knows. */
-export type MarketState = "fresh" | "stale" | "missing" | "away" | "connecting";
+export type PriceState = "fresh" | "stale" | "missing" | "away" | "connecting";
 
 interface PriceFeedOptions {
   client: Pick<RangemakerClient, "history" | "watchPrices">;
@@ -72,7 +72,7 @@ export class PriceFeed {
   readonly #options: PriceFeedOptions;
   readonly #series: ReadonlyMap<string, PriceSeries>;
   /** Computed once per market, so that users of a state are not updated with each price. */
-  readonly #states: ReadonlyMap<string, ReadonlySignal<MarketState>>;
+  readonly #states: ReadonlyMap<string, ReadonlySignal<PriceState>>;
   /** Start of the loaded history, by market. */
   readonly #loadedFrom = new Map<string, number>();
   /** Aborted when the chain is replaced: what is being loaded belongs to the old one. */
@@ -105,11 +105,11 @@ export class PriceFeed {
   }
 
   /** The state of a market: `fresh`, or why it has no fresh price. */
-  stateOf(symbol: string): MarketState {
+  stateOf(symbol: string): PriceState {
     return this.#states.get(symbol)?.value ?? "missing";
   }
 
-  #readState(symbol: string): MarketState {
+  #readState(symbol: string): PriceState {
     if (this.isAway.value) return "away";
     if (!this.isLive.value || this.latest.value === NOT_RECEIVED) return "connecting";
     return this.latest.value[symbol]?.state ?? "missing";
@@ -131,7 +131,7 @@ export class PriceFeed {
   }
 
   /** Loads history of a market back to a time, as far as the node has it; newest first. */
-  async loadFrom(symbol: string, fromMs: number): Promise<void> {
+  async readFrom(symbol: string, fromMs: number): Promise<void> {
     const { signal } = this.#chain;
     const nowMs = this.#options.serverClock.now();
     const wanted = Math.max(fromMs, nowMs - HISTORY_MAX_MS);

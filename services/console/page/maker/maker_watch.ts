@@ -15,7 +15,7 @@ import { get, LateError, NoAnswerError, Poll } from "../data/http.ts";
 import { type Metrics, parseMetrics } from "../data/metrics.ts";
 import { messageOf } from "../../../../lib/errors.ts";
 import type { MakerStatus } from "../data/maker_status.ts";
-import type { MarketState, PriceFeed } from "../data/price_feed.ts";
+import type { PriceFeed, PriceState } from "../data/price_feed.ts";
 import { durationText, formatAmount, formatUsdc } from "../parts/format.ts";
 import { PriceGaps } from "./price_gaps.ts";
 import { uint64Schema } from "../../../../lib/protocol/scalars.ts";
@@ -162,7 +162,7 @@ export class MakerWatch {
     } catch (thrown) {
       if (signal.aborted) return;
       if (!isRangemakerError(thrown)) throw thrown;
-      this.#problem.value = reasonOf(thrown);
+      this.#problem.value = problemTextOf(thrown);
     }
   }
 
@@ -173,14 +173,18 @@ export class MakerWatch {
     if (watched !== this.#watched) {
       this.#closeWatch();
       this.#gaps = new PriceGaps(this.#client, this.#model.markets);
-      if (this.#watched !== "") [this.#probabilities, this.#cursor] = [new Map(), "0"];
+      if (this.#watched !== "") {
+        this.#probabilities = new Map();
+        this.#cursor = "0";
+      }
     }
     if (this.#watch !== undefined) return this.#watch;
     const watch = await this.#client.watch({}, { solver: address });
     if (signal.aborted) watch.close();
     signal.throwIfAborted();
     // Kept before anything else can fail, so that the next pass does not open another one.
-    [this.#watch, this.#watched] = [watch, watched];
+    this.#watch = watch;
+    this.#watched = watched;
     return watch;
   }
 
@@ -202,9 +206,10 @@ export class MakerWatch {
   async #readSolver(signal: AbortSignal): Promise<SolverFigures | undefined> {
     try {
       // These requests come first, because the client's own call has a longer timeout.
-      const [theses = "", figures = ""] = await Promise.all(
-        ["theses?limit=1", "metrics"].map((path) => this.#get(path, signal)),
-      );
+      const [theses, figures] = await Promise.all([
+        this.#get("theses?limit=1", signal),
+        this.#get("metrics", signal),
+      ]);
       const exposure = exposureSchema.parse(JSON.parse(theses));
       await this.#readPredictions(signal).catch((thrown) => {
         // Without its database, the solver still has its other figures.
@@ -212,11 +217,16 @@ export class MakerWatch {
       });
       const info = await this.#client.solverInfo(signal);
       if (!signal.aborted) this.#report(undefined);
-      const [metrics, probabilities] = [parseMetrics(figures), this.#probabilities];
-      return { ...exposure, info, metrics, probabilities, readAtMs: this.#clock.now() };
+      return {
+        ...exposure,
+        info,
+        metrics: parseMetrics(figures),
+        probabilities: this.#probabilities,
+        readAtMs: this.#clock.now(),
+      };
     } catch (thrown) {
       this.#cursor = "0"; // it may come back with another database
-      if (!signal.aborted) this.#report(reasonOf(thrown));
+      if (!signal.aborted) this.#report(problemTextOf(thrown));
       return undefined;
     }
   }
@@ -244,7 +254,7 @@ export class MakerWatch {
 const PROXY_WITHOUT_NODE = "RPC_-32002";
 
 /** The reason of a failed read, for users. */
-function reasonOf(thrown: unknown): string {
+function problemTextOf(thrown: unknown): string {
   const code = isRangemakerError(thrown) ? thrown.code : "";
   if (code === PROXY_WITHOUT_NODE) return "the chain cannot be reached";
   const who = code.startsWith("NODE_") ? "the chain" : "the solver";
@@ -264,10 +274,10 @@ export function termsOf({ config, maxRisk }: Pick<SolverInfo, "config" | "maxRis
     `× ${maxPayoutRatio}${risk}.`;
 }
 
-const WITHOUT_PRICE: ReadonlySet<MarketState> = new Set(["stale", "missing"]);
+const WITHOUT_PRICE: ReadonlySet<PriceState> = new Set(["stale", "missing"]);
 
 /** Whether the solver can quote: without any market's price, only `mock` does. */
-export function activityOf(markets: readonly MarketState[], pricing: string | undefined): string {
+export function activityOf(markets: readonly PriceState[], pricing: string | undefined): string {
   const isBlind = pricing !== "mock" && markets.every((state) => WITHOUT_PRICE.has(state));
   return isBlind ? "not quoting: no price" : `live, pricing ${pricing}`;
 }

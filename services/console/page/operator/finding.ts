@@ -119,7 +119,7 @@ export function followingText(
   const more = following.length < findings.length ? "more " : "";
   const criticals = following.filter(({ severity }) => severity === "critical").length;
   const reasons = [...new Set(following.flatMap(({ cause }) => cause ?? []))].map((name) => {
-    const state = states.find((one) => one.name === name);
+    const state = states.find((state) => state.name === name);
     if (state === undefined || isSilent(state)) return `${name} does not answer`;
     const own = following.filter(({ cause }) => cause === name);
     if (own.some(({ isCauseFailing }) => isCauseFailing)) return `${name} does not work`;

@@ -43,7 +43,7 @@ export function Findings({ findings: all, states, cutOff, announce }: FindingsPr
   const isKnown = findings.length === all.length &&
     states.every(({ presence }) => presence !== "unknown");
   const following = findings.filter(isFolded);
-  const first = findings.filter((one) => !isFolded(one));
+  const first = findings.filter((finding) => !isFolded(finding));
   const [style, text] = findings.length > 0
     ? verdictOf(findings)
     : isKnown
@@ -130,8 +130,12 @@ function FindingList({ findings, states }: Pick<FindingsProps, "findings" | "sta
   const urls = new Map(states.map(({ name, url }) => [name, url]));
   return (
     <ul>
-      {findings.map((one) => (
-        <FindingItem key={one.service + one.chapter} {...one} url={urls.get(one.service) ?? ""} />
+      {findings.map((finding) => (
+        <FindingItem
+          key={finding.service + finding.chapter}
+          {...finding}
+          url={urls.get(finding.service) ?? ""}
+        />
       ))}
     </ul>
   );

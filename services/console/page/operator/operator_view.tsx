@@ -19,7 +19,7 @@ function OperatorView({ model, watch }: { model: PageModel; watch: ServicesWatch
   const { sources, isOpen } = watch;
   const [states, { found: findings, ended }] = [watch.states.value, watch.seen.value];
   const processes = processesOf(states);
-  const criticals = findings.filter((one) => one.isJudged && isCritical(one)).length;
+  const criticals = findings.filter((finding) => finding.isJudged && isCritical(finding)).length;
   useEffect(() => {
     isOpen.value = true;
     return () => isOpen.value = false;

@@ -26,8 +26,8 @@ export const ENDED_MAX = 20;
 /** Figures that exceed their bounds for a shorter time have no effect. */
 const LISTED_MIN_MS = 3_000;
 
-const isSame = (one: Named) => (other: Named) =>
-  one.service === other.service && one.chapter === other.chapter;
+const isSame = (finding: Named) => (other: Named) =>
+  finding.service === other.service && finding.chapter === other.chapter;
 
 /** What is known of problems at a look at the services. */
 interface Look {
@@ -41,14 +41,14 @@ interface Look {
 }
 
 /** The problems after a look at the services. */
-export function afterLook(
+export function seenAfter(
   { found, unchecked, ended }: SeenProblems,
   findings: readonly Finding[],
   { isChecked, isJudged, mayBeOlder }: Look,
   nowMs: number,
 ): SeenProblems {
   const known = [...found, ...unchecked];
-  const others = known.filter((one) => !findings.some(isSame(one)));
+  const others = known.filter((finding) => !findings.some(isSame(finding)));
   return {
     found: findings.map((finding) => {
       const before = known.find(isSame(finding));
@@ -62,8 +62,8 @@ export function afterLook(
         : finding;
       return { ...started, worst, seenMs: nowMs, isJudged: isJudged(started) };
     }),
-    unchecked: others.filter((one) => !isChecked(one)),
-    ended: [...others.filter((one) => isChecked(one) && isListed(one)), ...ended]
+    unchecked: others.filter((finding) => !isChecked(finding)),
+    ended: [...others.filter((finding) => isChecked(finding) && isListed(finding)), ...ended]
       .slice(0, ENDED_MAX),
   };
 }
@@ -73,9 +73,9 @@ const NOTICED_LATE_MS = 15_000;
 
 /** Whether a problem has lasted without a cause: no later outage is its cause. */
 export const hadNoCause = ({ found, unchecked }: SeenProblems, finding: Named) =>
-  [...found, ...unchecked].some((one) =>
-    isSame(finding)(one) && one.isJudged && one.cause === undefined &&
-    one.seenMs - one.sinceMs >= NOTICED_LATE_MS
+  [...found, ...unchecked].some((other) =>
+    isSame(finding)(other) && other.isJudged && other.cause === undefined &&
+    other.seenMs - other.sinceMs >= NOTICED_LATE_MS
   );
 
 /** What decides about causes now. */
@@ -85,10 +85,10 @@ export const pastOf = (seen: SeenProblems, nowMs: number) => ({
   ended: [...seen.found, ...seen.ended].filter(({ seenMs }) => nowMs - seenMs <= BACK_MS),
 });
 
-const isWorse = (one: Finding, other: Finding) =>
-  one.severity === other.severity
-    ? (one.excess ?? 0) > (other.excess ?? 0)
-    : one.severity === "critical";
+const isWorse = (finding: Finding, other: Finding) =>
+  finding.severity === other.severity
+    ? (finding.excess ?? 0) > (other.excess ?? 0)
+    : finding.severity === "critical";
 
 /** Whether it is listed when it has ended: no consequence, no late answer, and not too short. */
 const isListed = ({ chapter, cause, worst, sinceMs, seenMs }: SeenProblem) =>
@@ -97,8 +97,8 @@ const isListed = ({ chapter, cause, worst, sinceMs, seenMs }: SeenProblem) =>
 
 /** The first alarm that was none at the look before. */
 export const newAlarmOf = (after: SeenProblems, before: SeenProblems) =>
-  after.found.find((one) => {
-    const last = [...before.found, ...before.unchecked].find(isSame(one));
+  after.found.find((finding) => {
+    const last = [...before.found, ...before.unchecked].find(isSame(finding));
     const wasAlarm = last?.isJudged && isCritical(last.worst) && last.cause === undefined;
-    return one.isJudged && isAlarm(one) && !wasAlarm;
+    return finding.isJudged && isAlarm(finding) && !wasAlarm;
   });

@@ -51,8 +51,10 @@ export function findingsOf(
       .toSorted((a, b) =>
         Number(a.explainedBy !== undefined) - Number(b.explainedBy !== undefined)
       );
-    for (const one of own) {
-      found.push(isOlder(one) ? one : withCause(one, { services, before: found, ended }));
+    for (const finding of own) {
+      found.push(
+        isOlder(finding) ? finding : withCause(finding, { services, before: found, ended }),
+      );
     }
   }
   return found.sort((a, b) => rankOf(a) - rankOf(b));
@@ -81,11 +83,13 @@ function ownOf(state: ServiceState, isFirstOfProcess: boolean): Finding[] {
     .map((problem) => measuredOf(problem, state));
   const health = healthOf(state);
   if (health === undefined) return measured;
-  const reason = measured.find((one) => isCritical(one) && !NOT_IN_HEALTH.has(one.chapter));
+  const reason = measured.find((finding) =>
+    isCritical(finding) && !NOT_IN_HEALTH.has(finding.chapter)
+  );
   if (health.chapter !== HEALTH || reason === undefined) return [health, ...measured];
   // A figure that explains the bad health is more informative.
   const explained = { ...reason, details: [...reason.details, ...health.details] };
-  return measured.map((one) => one === reason ? explained : one);
+  return measured.map((finding) => finding === reason ? explained : finding);
 }
 
 /** The finding for a problem that a service has. */

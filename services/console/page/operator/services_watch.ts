@@ -22,7 +22,7 @@ import {
   unknownOf,
 } from "../data/service_watch.ts";
 import { isJudged, NEEDS_BACKFILL, PRICES_MISSING, SERVICES } from "./causes.ts";
-import { afterLook, newAlarmOf, pastOf, type SeenProblems } from "./problem_times.ts";
+import { newAlarmOf, pastOf, seenAfter, type SeenProblems } from "./problem_times.ts";
 import { findingsOf, isChecked, mayBeOlder, withRepair } from "./problems.ts";
 import { betRepair, betsOf, gapOf, marketRepair, OPEN_BETS_MAX, type Repair } from "./repairs.ts";
 
@@ -60,7 +60,7 @@ export function watchServices(model: PageModel) {
   const { repairs, openEndsMs, poll } = watchRepairs(model, states);
   const found = computed(() =>
     findingsOf(states.value, pastOf(seen.peek(), Date.now()))
-      .map((one) => withRepair(one, repairs.value, openEndsMs.value))
+      .map((finding) => withRepair(finding, repairs.value, openEndsMs.value))
   );
   const start = () => {
     for (const watch of watches) watch.poll.start();
@@ -92,10 +92,10 @@ export function watchServices(model: PageModel) {
   });
   effect(() => {
     const before = seen.peek();
-    const after = afterLook(before, found.value, {
-      isChecked: (one) => isChecked(one, states.value),
-      isJudged: (one) => isJudged(one, states.value),
-      mayBeOlder: (one) => mayBeOlder(one, states.value),
+    const after = seenAfter(before, found.value, {
+      isChecked: (finding) => isChecked(finding, states.value),
+      isJudged: (finding) => isJudged(finding, states.value),
+      mayBeOlder: (finding) => mayBeOlder(finding, states.value),
     }, Date.now());
     const alarm = newAlarmOf(after, before);
     if (alarm !== undefined) notify(`${alarm.service}: ${alarm.text}`);
@@ -138,7 +138,7 @@ function watchRepairs(
       [NEEDS_BACKFILL, betRepair(ended, source)],
     ] as const;
     repairs.value = new Map(
-      found.flatMap(([chapter, one]) => one ? [[chapter, one]] : []),
+      found.flatMap(([chapter, repair]) => repair ? [[chapter, repair]] : []),
     );
   };
   // Without the node there are no commands. Its absence is reported separately.

@@ -35,7 +35,7 @@ export function Plot({ label, xTicks, yTicks, children, readAt }: PlotProps) {
   const slider = useRef<HTMLInputElement>(null);
   const read = readAt && position.value;
   const clear = () => position.value = undefined;
-  const readPointer = ({ clientX, currentTarget }: TargetedPointerEvent<SVGSVGElement>) => {
+  const followPointer = ({ clientX, currentTarget }: TargetedPointerEvent<SVGSVGElement>) => {
     const { left, width } = currentTarget.getBoundingClientRect();
     position.value = clamp(100 * (clientX - left) / width, 0, 100);
   };
@@ -47,11 +47,11 @@ export function Plot({ label, xTicks, yTicks, children, readAt }: PlotProps) {
         role="img"
         aria-label={label}
         onPointerDown={(event) => {
-          readPointer(event);
+          followPointer(event);
           slider.current?.focus({ preventScroll: true }); // what is read stays until it loses it
         }}
         onMouseDown={(event) => event.preventDefault()} // it would take the focus away
-        onPointerMove={readPointer}
+        onPointerMove={followPointer}
         onPointerLeave={({ pointerType }) => pointerType === "mouse" && clear()}
         onPointerCancel={clear}
       >

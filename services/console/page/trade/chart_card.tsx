@@ -129,7 +129,7 @@ function Chart(props: ChartSource) {
     return () => ended.abort();
   }, [symbol]);
   useEffect(() => {
-    void model.feed.loadFrom(symbol, model.serverClock.now() - spanMs.value * 0.6);
+    void model.feed.readFrom(symbol, model.serverClock.now() - spanMs.value * 0.6);
   }, [symbol, spanMs.value, model.feed.isLive.value]);
   // A suggested or typed box may end beyond the chart or be hardly seen.
   useEffect(() => fit(), [startsInMs, durationMs]);

@@ -2,7 +2,7 @@
 import { type Signal, signal } from "@preact/signals";
 import { type Bet, type Market, type RangemakerClient, systemClock } from "@rangemaker/client";
 import { Estimator } from "../data/estimator.ts";
-import type { MarketState } from "../data/price_feed.ts";
+import type { PriceState } from "../data/price_feed.ts";
 import type { Point, PriceSeries } from "../data/price_series.ts";
 import { durationText, formatQuotePrice, formatTime } from "../parts/format.ts";
 import type { BetSlip } from "./bet_slip.ts";
@@ -21,7 +21,7 @@ interface ProbeOptions {
     client: Pick<RangemakerClient, "estimate">;
     feed: { seriesOf(symbol: string): PriceSeries };
     serverClock: { now(): number };
-    stateOf(symbol: string): MarketState;
+    stateOf(symbol: string): PriceState;
   };
   slip: Pick<BetSlip, "stage" | "fields">;
   market: Market;

@@ -3,7 +3,7 @@ import type { SolverInfo } from "@rangemaker/client";
 import type { UnresolvedBet } from "../data/bet_keeper.ts";
 import type { EstimateState } from "../data/estimator.ts";
 import { explain, explainRisk, type Explanation } from "../data/explain.ts";
-import type { MarketState } from "../data/price_feed.ts";
+import type { PriceState } from "../data/price_feed.ts";
 import { formatAmount, formatCents } from "../parts/format.ts";
 import {
   type DraftFields,
@@ -27,7 +27,7 @@ import type { LiveStage, QuotedStage } from "./stage.ts";
 
 /** All facts that decide whether a quote can be requested. */
 export interface Situation {
-  market: MarketState;
+  market: PriceState;
   chainId: number;
   /** Undefined before the node has answered. */
   nodeChainId: number | undefined;
@@ -62,7 +62,7 @@ export interface Obstacle {
 }
 
 /** Why a market accepts no bets, in one sentence. The chart shows it. */
-export const MARKET_TEXTS: Readonly<Record<Exclude<MarketState, "fresh">, string>> = {
+export const MARKET_TEXTS: Readonly<Record<Exclude<PriceState, "fresh">, string>> = {
   away: "No connection to the prices: reconnecting. Your open bets go on; new ones wait.",
   connecting: "Connecting to the prices …",
   missing: "There is no price yet. Bets start with the first one.",

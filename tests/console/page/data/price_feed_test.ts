@@ -114,7 +114,7 @@ Deno.test("PriceFeed: away once the browser reports the loss of its network, unl
 Deno.test("PriceFeed: a page that slept for minutes loads the missing prices", async () => {
   const { clock, feed, onState, deliver, run } = setUp();
   onState?.("live");
-  await feed.loadFrom(SYMBOL, START_MS - 5_000);
+  await feed.readFrom(SYMBOL, START_MS - 5_000);
   await run(1_000);
   clock.advance(300_000);
   // The loss is noticed only now.
@@ -132,7 +132,7 @@ Deno.test("PriceFeed: a page that slept for minutes loads the missing prices", a
 Deno.test("PriceFeed: a failed load of prices is retried, at most once a second", async () => {
   const { clock, feed, node, onState, run } = setUp();
   onState?.("live");
-  await feed.loadFrom(SYMBOL, START_MS - 1_000);
+  await feed.readFrom(SYMBOL, START_MS - 1_000);
   await run(500);
   node.away = [SYMBOL];
   node.asked = [];
@@ -152,7 +152,7 @@ Deno.test("PriceFeed: a failed load of prices is retried, at most once a second"
 Deno.test("PriceFeed: a gap is loaded once its prices have been filled in, and given up after 17 minutes", async () => {
   const { clock, feed, node, onState, deliver, run } = setUp();
   onState?.("live");
-  await feed.loadFrom(SYMBOL, START_MS - 1_000);
+  await feed.readFrom(SYMBOL, START_MS - 1_000);
   await run(500);
   const lost = clock.now();
   clock.advance(30_000);
@@ -174,7 +174,7 @@ Deno.test("PriceFeed: a gap is loaded once its prices have been filled in, and g
 Deno.test("PriceFeed: a market whose prices could not be loaded is asked for again", async () => {
   const { clock, feed, node, onState, run } = setUp();
   onState?.("live");
-  for (const symbol of [SYMBOL, OTHER]) await feed.loadFrom(symbol, START_MS - 1_000);
+  for (const symbol of [SYMBOL, OTHER]) await feed.readFrom(symbol, START_MS - 1_000);
   await run(500);
   node.away = [SYMBOL];
   clock.advance(10_000);
@@ -186,7 +186,7 @@ Deno.test("PriceFeed: a market whose prices could not be loaded is asked for aga
 
 Deno.test("PriceFeed: history that could not be loaded is requested again, and only once when loaded", async () => {
   const { clock, feed, node, onState } = setUp();
-  const load = () => feed.loadFrom(SYMBOL, START_MS - 700_000);
+  const load = () => feed.readFrom(SYMBOL, START_MS - 700_000);
   await load();
   assert.deepEqual(node.asked, [], "not connected");
   onState?.("live");
@@ -235,7 +235,7 @@ Deno.test("PriceFeed: reports the state of each market, and when the connection 
 Deno.test("PriceFeed: a pause under a second loads nothing", async () => {
   const { clock, feed, node, onState, run } = setUp();
   onState?.("live");
-  await feed.loadFrom(SYMBOL, START_MS - 1_000);
+  await feed.readFrom(SYMBOL, START_MS - 1_000);
   node.asked = [];
   await run(500);
   clock.advance(800);

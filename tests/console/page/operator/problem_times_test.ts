@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import type { Finding } from "../../../../services/console/page/operator/finding.ts";
 import {
-  afterLook,
   hadNoCause,
   newAlarmOf,
   pastOf,
+  seenAfter,
   type SeenProblem,
   type SeenProblems,
 } from "../../../../services/console/page/operator/problem_times.ts";
@@ -32,7 +32,7 @@ function afterLooks(
   const isJudged = ({ text }: Finding) => text !== UNJUDGED;
   return looks.reduce(
     (seen, [atMs, ...found]) =>
-      afterLook(seen, found, { isChecked, isJudged, mayBeOlder: (one) => !isChecked(one) }, atMs),
+      seenAfter(seen, found, { isChecked, isJudged, mayBeOlder: (one) => !isChecked(one) }, atMs),
     before,
   );
 }
@@ -43,7 +43,7 @@ const startOf = ({ chapter }: Finding, { found }: SeenProblems) =>
 const times = (problems: readonly SeenProblem[]) =>
   problems.map(({ service, sinceMs, seenMs }) => [service, sinceMs, seenMs]);
 
-Deno.test("afterLook: a problem keeps its start, and is listed when it has ended, the last one first", () => {
+Deno.test("seenAfter: a problem keeps its start, and is listed when it has ended, the last one first", () => {
   const first = afterLooks([[1_000, node], [5_000, node, findingOf("bridge")]]);
   assert.deepEqual(times(first.found), [["node", 1_000, 5_000], ["bridge", 5_000, 5_000]]);
   const bridge = findingOf("bridge");
@@ -55,7 +55,7 @@ Deno.test("afterLook: a problem keeps its start, and is listed when it has ended
   assert.equal(startOf(node, again)?.sinceMs, 7_000, "it is another one");
 });
 
-Deno.test("afterLook: while a service cannot be checked, its problems neither end nor begin again", () => {
+Deno.test("seenAfter: while a service cannot be checked, its problems neither end nor begin again", () => {
   const before = afterLooks([[1_000, node], [4_000, node]]);
   const meanwhile = afterLooks([[5_000], [900_000]], before, "node");
   assert.deepEqual(meanwhile, { found: [], unchecked: before.found, ended: [] });
@@ -88,7 +88,7 @@ Deno.test("pastOf: a problem may explain others until 20 s after its end", () =>
   assert.deepEqual(justNow.ended.map(({ service }) => service), ["node"]);
 });
 
-Deno.test("afterLook: a start reported by the service is taken; otherwise the first look, marked as possibly late", () => {
+Deno.test("seenAfter: a start reported by the service is taken; otherwise the first look, marked as possibly late", () => {
   const first = afterLooks([[9_000, node]], NOTHING, "node");
   const known = ({ found: [one] }: SeenProblems) => [one?.sinceMs, one?.mayBeOlder];
   assert.deepEqual(known(first), [9_000, true]);
@@ -100,7 +100,7 @@ Deno.test("afterLook: a start reported by the service is taken; otherwise the fi
   assert.deepEqual(known(afterLooks([[22_000, next]], told)), [3_000, false]);
 });
 
-Deno.test("afterLook: an ended problem has the text of its worst moment", () => {
+Deno.test("seenAfter: an ended problem has the text of its worst moment", () => {
   const looks = [3, 9, 9, 1].map((excess, at) =>
     [1_000 * at, findingOf("node", { text: `${excess} at ${at}`, excess })] as const
   );
@@ -109,7 +109,7 @@ Deno.test("afterLook: an ended problem has the text of its worst moment", () => 
   assert.deepEqual(ended.map(({ worst }) => worst.text), ["9 at 1"]);
 });
 
-Deno.test("afterLook: the list of ended problems has no late answers, no short problems and no consequences", () => {
+Deno.test("seenAfter: the list of ended problems has no late answers, no short problems and no consequences", () => {
   const endedWith = (...looks: Finding[]) =>
     afterLooks([...looks.map((one, at) => [9_000 + 3_000 * at, one] as const), [99_000]]).ended
       .length;
@@ -124,7 +124,7 @@ Deno.test("afterLook: the list of ended problems has no late answers, no short p
   assert.deepEqual([endedWith(node, following), endedWith(following, node)], [0, 1]);
 });
 
-Deno.test("afterLook: only the last 20 problems are listed", () => {
+Deno.test("seenAfter: only the last 20 problems are listed", () => {
   const looks = Array.from(
     { length: 42 },
     (_, at) =>

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { signal } from "@preact/signals";
 import { type Bet, type Estimate, MARKETS } from "../../../../lib/client/mod.ts";
 import { PriceSeries } from "../../../../services/console/page/data/price_series.ts";
-import type { MarketState } from "../../../../services/console/page/data/price_feed.ts";
+import type { PriceState } from "../../../../services/console/page/data/price_feed.ts";
 import { ChartProbe } from "../../../../services/console/page/trade/chart_probe.ts";
 import { EMPTY_FIELDS } from "../../../../services/console/page/trade/suggested_draft.ts";
 import type { Stage } from "../../../../services/console/page/trade/stage.ts";
@@ -11,7 +11,7 @@ import { nextTurn } from "../../../support/eventually.ts";
 const NOW_MS = 1_800_000_000_000;
 const [market] = MARKETS;
 
-function scene({ state = "fresh" as MarketState, amount = "" } = {}) {
+function scene({ state = "fresh" as PriceState, amount = "" } = {}) {
   const series = new PriceSeries();
   series.append(NOW_MS - 1_000, 3_000);
   const asked: Bet[] = [];
