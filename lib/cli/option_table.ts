@@ -50,7 +50,7 @@ export function optionTable<T extends OptionRows>(
   return Object.fromEntries(named); // the same keys, each with its row
 }
 
-export type ValueOf<S extends OptionSpec> = S extends { default: string } | { required: true }
+type ValueOf<S extends OptionSpec> = S extends { default: string } | { required: true }
   ? z.output<S["kind"]["schema"]>
   : z.output<S["kind"]["schema"]> | undefined;
 

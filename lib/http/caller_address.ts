@@ -16,6 +16,9 @@ export interface CallerAddress {
   peerKey: string;
 }
 
+/** The header with the addresses behind a proxy. */
+export const FORWARDED_FOR = "x-forwarded-for";
+
 /** The longest `X-Forwarded-For` that is passed on: twenty IPv6 addresses. */
 const FORWARDED_FOR_LENGTH_MAX = 800;
 
@@ -31,7 +34,7 @@ const ADDRESS_LENGTH_MAX = 64;
  *   If not, the header is dropped.
  */
 export function callerAddress(headers: Headers, remote: string, trusted: boolean): CallerAddress {
-  const header = trusted ? headers.get("x-forwarded-for")?.trim() : undefined;
+  const header = trusted ? headers.get(FORWARDED_FOR)?.trim() : undefined;
   const { key: peerKey, networks } = limitKeys(remote);
   if (header === undefined || header === "") {
     return { display: remote, forwardedFor: remote, key: peerKey, networks, peerKey };

@@ -68,7 +68,6 @@ export class IntentService {
       clock,
       poll: async () => void await this.problem(),
       intervalMs: HEALTH_INTERVAL_MS,
-      onFailure() {},
     });
     this.#upkeep = createUpkeepLoop({ store, retainMs, clock, log });
     const { gauge, scrapedGauge } = metricsIn(registry);

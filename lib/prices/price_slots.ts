@@ -71,6 +71,17 @@ export function appendSpan(spans: TimeSpan[], span: TimeSpan): void {
   else spans.push(span);
 }
 
+/** Joins spans in any order, which may overlap: {@link appendSpan} takes none that do. */
+export function joinSpans(spans: readonly TimeSpan[]): TimeSpan[] {
+  const joined: TimeSpan[] = [];
+  for (const span of spans.toSorted((a, b) => a.from - b.from)) {
+    const last = joined.at(-1);
+    if (last === undefined || span.from > last.to) joined.push({ ...span });
+    else last.to = Math.max(last.to, span.to);
+  }
+  return joined;
+}
+
 /** The number of the slot that starts at a time. @throws {RangeError} If none does. */
 export function slotAt(time: number): number {
   const slot = time / SLOT_MS;

@@ -16,7 +16,7 @@ export interface PollingLoopOptions {
   /** Waits after passes that failed; `intervalMs` if absent. */
   backoff?: Backoff;
   /** Called after a failed pass, unless the one before failed with the same code. */
-  onFailure(error: RangemakerError): void;
+  onFailure?(error: RangemakerError): void;
   /** Called after the first good pass following a failed one. */
   onRecovery?(): void;
 }
@@ -81,7 +81,7 @@ export class PollingLoop {
     } catch (thrown) {
       if (!(thrown instanceof RangemakerError)) throw thrown;
       if (signal.aborted) return false;
-      if (this.#failure.begins(thrown.code)) onFailure(thrown);
+      if (this.#failure.begins(thrown.code)) onFailure?.(thrown);
       return false;
     }
   }

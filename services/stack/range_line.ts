@@ -49,7 +49,6 @@ export async function drawWhile<T>(
       const line = await readLine();
       if (!signal.aborted) progress(line);
     },
-    onFailure: () => {},
   });
   loop.start();
   try {

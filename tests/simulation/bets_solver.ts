@@ -152,7 +152,6 @@ export class BetsSolver {
       clock,
       intervalMs: RECONCILE_MS,
       poll: async (signal) => void await this.#reservations.reconcile(signal).catch(dead),
-      onFailure() {},
     });
     this.#started = store.refreshReservations(book).then(() => {
       this.#retries.start();

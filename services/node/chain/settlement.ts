@@ -1,4 +1,9 @@
-import type { PricePoint, PriceReader, TimeSpan } from "../../../lib/prices/price_slots.ts";
+import {
+  joinSpans,
+  type PricePoint,
+  type PriceReader,
+  type TimeSpan,
+} from "../../../lib/prices/price_slots.ts";
 import { SLOT_MS } from "../../../lib/protocol/constants.ts";
 import type { Box } from "../../../lib/protocol/bet.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
@@ -130,14 +135,4 @@ export class SettlementSchedule {
     }
     return joinSpans(windows);
   }
-}
-
-function joinSpans(spans: TimeSpan[]): TimeSpan[] {
-  const joined: TimeSpan[] = [];
-  for (const span of spans.sort((a, b) => a.from - b.from)) {
-    const last = joined.at(-1);
-    if (last === undefined || span.from > last.to) joined.push({ ...span });
-    else last.to = Math.max(last.to, span.to);
-  }
-  return joined;
 }

@@ -3,7 +3,8 @@ import { bodyLimit } from "hono/body-limit";
 import { Cors } from "../../../lib/http/cors.ts";
 import { allowReadsFrom, handleErrors, withBodyErrors } from "../../../lib/http/json_api.ts";
 import { RpcCode, rpcFailure } from "../../../lib/protocol/jsonrpc.ts";
-import { callerGroups, FORWARDED_FOR } from "./caller_groups.ts";
+import { FORWARDED_FOR } from "../../../lib/http/caller_address.ts";
+import { callerGroups } from "./caller_groups.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 
 /** The largest body of a request: a `BackfillOracle` of 6,000 prices needs a seventh of it. */

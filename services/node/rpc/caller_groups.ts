@@ -3,9 +3,6 @@ import { addressKey } from "../../../lib/http/caller_address.ts";
 /** The last two entries of `X-Forwarded-For`, addresses with ports, fit in this many characters. */
 const END_CHARS = 160;
 
-/** The header with the addresses behind a proxy. */
-export const FORWARDED_FOR = "x-forwarded-for";
-
 /**
  * The groups whose shares a request counts against, the widest first. Without a proxy, the only
  * group is the peer of the connection. Behind a proxy, the groups are all callers that this peer
@@ -17,7 +14,7 @@ export const FORWARDED_FOR = "x-forwarded-for";
  * Example: for `1.1.1.1, 9.9.9.9` from 10.0.0.1, the groups are
  * `via 10.0.0.1`, `9.9.9.9 via 10.0.0.1` and `1.1.1.1 9.9.9.9 via 10.0.0.1`.
  *
- * @param forwardedFor The header {@link FORWARDED_FOR}; null if there is none.
+ * @param forwardedFor The header `X-Forwarded-For`; null if there is none.
  */
 export function callerGroups(forwardedFor: string | null, remote: string): readonly string[] {
   const peer = addressKey(remote);

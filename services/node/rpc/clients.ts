@@ -1,8 +1,10 @@
 import { type Clock, withinMs } from "../../../lib/clock.ts";
+import { FORWARDED_FOR } from "../../../lib/http/caller_address.ts";
 import { upgradeWebSocket, wantsWebSocket } from "../../../lib/http/web_socket.ts";
+import { CloseCode } from "../../../lib/net/close_code.ts";
 import { idAtStart, RpcCode, rpcFailure } from "../../../lib/protocol/jsonrpc.ts";
 import { invalidRequest } from "./api.ts";
-import { callerGroups, FORWARDED_FOR } from "./caller_groups.ts";
+import { callerGroups } from "./caller_groups.ts";
 import type { Caller, Dispatcher } from "./dispatcher.ts";
 import type { Subscriber, SubscribingCaller, Subscriptions } from "./subscriptions.ts";
 
@@ -36,9 +38,6 @@ const OPEN_REQUESTS_MAX = 100;
 
 /** How long clients may take to answer a close frame when the node stops. */
 const CLOSE_WAIT_MS = 1_000;
-
-const CLOSE_RESTARTING = 1012;
-const CLOSE_TRY_LATER = 1013;
 
 interface ClientsOptions {
   dispatcher: Dispatcher;
@@ -86,7 +85,7 @@ export class Clients {
     if (this.#sockets.size === 0) return;
     const { promise: empty, resolve } = Promise.withResolvers<void>();
     this.#onEmpty = resolve;
-    for (const socket of this.#sockets) socket.close(CLOSE_RESTARTING, "Node is stopping");
+    for (const socket of this.#sockets) socket.close(CloseCode.serviceRestart, "Node is stopping");
     await withinMs(empty, CLOSE_WAIT_MS, undefined);
   }
 
@@ -112,7 +111,7 @@ export class Clients {
       if (this.#canReceive(socket)) return socket.send(text);
       onSlowClient();
       client.disconnect();
-      socket.close(CLOSE_TRY_LATER, "Reading too slowly");
+      socket.close(CloseCode.tryAgainLater, "Reading too slowly");
     };
     const client: Subscriber = subscriptions.connect(send);
     const requests = new SocketRequests({ socket, caller, client, dispatcher, send });

@@ -1,5 +1,6 @@
 import type { Clock } from "../../../lib/clock.ts";
-import { type ClientSink, CloseCode } from "../hub/subscriptions.ts";
+import { CloseCode } from "../../../lib/net/close_code.ts";
+import type { ClientSink } from "../hub/subscriptions.ts";
 import type { OutgoingMessage } from "../hub/notifications.ts";
 import { type ByteBudget, SMALL_BYTES } from "../shared/limits.ts";
 

@@ -9,7 +9,8 @@ import {
 } from "../shared/limits.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import type { Hub } from "../hub/hub.ts";
-import { type ClientSink, CloseCode, type HubClient } from "../hub/subscriptions.ts";
+import { CloseCode } from "../../../lib/net/close_code.ts";
+import type { ClientSink, HubClient } from "../hub/subscriptions.ts";
 import { OutgoingMessage } from "../hub/notifications.ts";
 import { SubscriptionParamsError, subscriptionRequest } from "../hub/subscription_request.ts";
 import { memberText } from "../../../lib/json_text.ts";

@@ -10,7 +10,7 @@ import { WsClient, type WsClientOptions } from "./ws_client.ts";
 import { IDLE_TIMEOUT_S, RuntimeSocket } from "./client_sockets.ts";
 import type { Cors } from "../../../lib/http/cors.ts";
 import { failureText, limitExceeded, originRefused, ProxyError } from "../shared/failures.ts";
-import { CloseCode } from "../hub/subscriptions.ts";
+import { CloseCode } from "../../../lib/net/close_code.ts";
 
 const log = serviceLog("proxy");
 
@@ -98,7 +98,7 @@ export class WsClients {
       onText(text) {
         client.receive(text).catch((error: unknown) => {
           log.error("A client's message could not be handled: {error}", { error });
-          socket.close(1011, "Internal error");
+          socket.close(CloseCode.internalError, "Internal error");
         });
       },
       onTooLarge: () => metrics.countRefusal("message_bytes"),

@@ -12,11 +12,11 @@ import type { UpstreamPort } from "./subscribe_calls.ts";
 import { SubscriptionTable } from "./subscription_table.ts";
 import {
   type ClientSink,
-  CloseCode,
   HubClient,
   type HubSubscription,
   type SubscribeOutcome,
 } from "./subscriptions.ts";
+import { CloseCode } from "../../../lib/net/close_code.ts";
 import { type NodeFrame, tryParseNodeFrame, withPublicId } from "./notifications.ts";
 import { filtersOf, NEW_HEADS_KEY, type SubscriptionRequest } from "./subscription_request.ts";
 

@@ -4,9 +4,6 @@ import { ListMap } from "./list_map.ts";
 import type { OutgoingMessage } from "./notifications.ts";
 import type { SubscriptionRequest } from "./subscription_request.ts";
 
-/** Close codes for clients (RFC 6455, section 7.4, and its registry). */
-export const CloseCode = { tooBig: 1009, serviceRestart: 1012, tryAgainLater: 1013 } as const;
-
 /** The outgoing side of a client's connection. */
 export interface ClientSink {
   /**
@@ -162,7 +159,7 @@ interface Waiter {
 }
 
 /** Where the notifications of a subscription come from. */
-export type SubscriptionState =
+type SubscriptionState =
   /** From the node: what it was told on the present connection. */
   | { is: "notRequested" }
   | { is: "requested" }

@@ -1,6 +1,7 @@
 import { Buffer } from "node:buffer";
 import type { Clock } from "../../../lib/clock.ts";
 import { messageOf } from "../../../lib/errors.ts";
+import { FORWARDED_FOR } from "../../../lib/http/caller_address.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import type { ByteBudget } from "../shared/limits.ts";
 import type { NodeReply } from "../shared/envelopes.ts";
@@ -155,7 +156,7 @@ export class HttpPool implements NodePort {
     const deadline = this.#open.add(connection, nowMs);
     let isReusable = false;
     try {
-      const headers = [...this.#headers, "x-forwarded-for", forwardedFor];
+      const headers = [...this.#headers, FORWARDED_FOR, forwardedFor];
       const reply = await connection.send(text, headers, !isPlain);
       if (reply.status === 200 && isAnswer?.(reply.body) === false) {
         // From now on, each answer on this connection would belong to another request.

@@ -11,7 +11,7 @@ const ERRORS = { readsMin: 10, share: 0.5 };
 const OLDER_S = 2;
 
 /** A round in which the node answered its probe. */
-export type RoundReport = Round & { head: Head };
+type RoundReport = Round & { head: Head };
 
 interface Limits {
   /** How many blocks a node may be behind. */

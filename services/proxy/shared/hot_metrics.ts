@@ -64,7 +64,7 @@ export class HotHistogram<L extends string> extends Histogram<L> {
 }
 
 /** A series of a {@link HotCounter}. */
-export interface CounterSeries {
+interface CounterSeries {
   count: number;
 }
 
