@@ -84,6 +84,22 @@ Deno.test("Executor: a quote that somebody else signed is refused, and nothing i
     assert.deepEqual([sent, exposure.total], [[], 0n]);
   }));
 
+Deno.test("Executor: a quote to the solver itself is never a bet, although its signature is both sides'", async () => {
+  const never: Hedge = { expectedMs: 0, cover: () => assert.fail("Nothing is hedged") };
+  await withExecutor(never, async ({ executor, exposure, clock, store, sent }) => {
+    const { execution: { quote }, quoteHash } = signed(clock, { user: solver.address });
+    const execution = { quote, userSignature: quote.signature };
+    await assert.rejects(executor.execute(execution), {
+      code: "INVALID_SIGNATURE",
+      message: /that of the solver itself/,
+    });
+    assert.equal(await store.find(quoteHash), undefined);
+    assert.deepEqual([sent, exposure.total], [[], 0n]);
+    clock.jump(1_001);
+    await assert.rejects(executor.execute(execution), { code: "DEADLINE_PASSED" });
+  });
+});
+
 Deno.test("Executor: an unfinished execution of an earlier run is updated in the store before it continues", () => {
   const order: string[] = [];
   const noting: Hedge = {
