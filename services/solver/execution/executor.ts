@@ -27,8 +27,8 @@ import type { QuoteSigner } from "../quoting/quote_signer.ts";
 export interface ExecutorOptions {
   intents: Pick<IntentService, "store" | "submitOnce" | "requireChain">;
   preparation: Pick<ExecutionPreparation, "onRecorded">;
-  checks: Pick<PreTradeChecks, "checkAndReadBalances" | "requireTimeLeft">;
-  exposureLimit: Pick<ExposureLimit, "admission" | "report">;
+  checks: Pick<PreTradeChecks, "checkAndReadBalances" | "requirePrice" | "requireTimeLeft">;
+  exposureLimit: Pick<ExposureLimit, "admission" | "changes" | "report">;
   /** Releases reservations of theses that have settled. @returns How many. */
   releaseSettled(): Promise<number>;
   quoteSigner: Pick<QuoteSigner, "address" | "require" | "probabilityOf">;
@@ -120,7 +120,11 @@ export class Executor {
     const { quote } = execution;
     await intents.requireChain();
     try {
-      const facts = { balances: await checks.checkAndReadBalances(quote), inFlightBefore };
+      const { changes } = exposureLimit;
+      const balances = await checks.checkAndReadBalances(quote);
+      // Executions that arrive together are all checked before one of them is reserved.
+      const priceCheck = { changes, requirePrice: () => checks.requirePrice(quote) };
+      const facts = { balances, inFlightBefore, priceCheck };
       const insertion = await this.#insert(quoteHash, execution, facts);
       // Otherwise another process has accepted the quote.
       if (insertion.inserted) {

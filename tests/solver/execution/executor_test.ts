@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
-import { RangemakerError } from "../../../lib/errors.ts";
+import { errorCodeOf, RangemakerError } from "../../../lib/errors.ts";
 import { OutcomeUnknownError, StoreError } from "../../../lib/intents/errors.ts";
 import { betOf } from "../../../lib/protocol/bet.ts";
 import { hashTransaction } from "../../../lib/protocol/transaction.ts";
-import type { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
+import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
 import {
+  decodeBet,
   decodeExecution,
   encodeExecution,
   findQuote,
@@ -55,6 +56,31 @@ Deno.test("Executor: the risk is reserved before the hedge, and kept for the the
     assert.deepEqual([seen, exposure.total, exposure.reservedKeys.length], [[10n], 10n, 1]);
   });
 });
+
+for (const order of ["together", "one after another"]) {
+  Deno.test(`Executor: quotes made with an empty book are not all executed at that price if they arrive ${order}`, async () => {
+    const exposure = new ExposureBook(undefined, decodeBet);
+    const strategy = {
+      recheck(_bet: unknown, _payout: bigint, { isRecorded }: { isRecorded: boolean }) {
+        if (!isRecorded && exposure.total > 10n) throw new PricingRefusedError("PRICE_MOVED", "");
+      },
+    };
+    await withExecutor(noHedge, async ({ executor, clock, store }) => {
+      const quotes = [1n, 2n, 3n, 4n].map((lowerPrice) => signed(clock, { lowerPrice }));
+      const answers: Promise<string>[] = [];
+      for (const { execution } of quotes) {
+        const answer = executor.execute(execution).then(({ status }) => status, errorCodeOf);
+        answers.push(answer);
+        if (order !== "together") await answer;
+      }
+      const found = await Promise.all(answers);
+      assert.deepEqual(found, ["committed", "committed", "PRICE_MOVED", "PRICE_MOVED"]);
+      assert.equal(exposure.total, 20n);
+      const states = quotes.map(async ({ quoteHash }) => (await store.get(quoteHash)).state);
+      assert.deepEqual(await Promise.all(states), ["committed", "committed", "failed", "failed"]);
+    }, { exposure, strategy });
+  });
+}
 
 Deno.test("Executor: a failed check releases the risk and records nothing", async () => {
   const never: Hedge = { expectedMs: 0, cover: () => assert.fail("Nothing is hedged") };
