@@ -147,8 +147,9 @@ export class IntentStore implements AsyncDisposable {
     return { intents: this.#readAll(own).intents, last };
   }
 
+  /** The intent that was committed last. */
   async newestCommitted(): Promise<Intent | undefined> {
-    const rows = await this.db.read(INTENT_SQL.newestCommitted, [this.service]);
+    const rows = await this.db.read(INTENT_SQL.newestCommitted, [this.service, this.service]);
     return this.#readAll(rows).intents[0];
   }
 
