@@ -196,6 +196,12 @@ export const INTENT_SQL = {
     WHERE service = ? AND state IN ('committed', 'failed') AND reserved = 0
       AND expires_at_ms < ? AND updated_at_ms < ?
     ORDER BY expires_at_ms LIMIT ?)`,
+  // The same.
+  deleteUnsent: `DELETE FROM intents WHERE sequence IN (
+    SELECT sequence FROM intents
+    WHERE service = ? AND state IN ('committed', 'failed') AND reserved = 0
+      AND expires_at_ms >= ? AND expires_at_ms < ? AND state = 'failed' AND tx_hash IS NULL
+    ORDER BY expires_at_ms LIMIT ?)`,
   // An intent may be committed later than many that were recorded after it.
   newestCommitted: `SELECT ${INTENT_COLUMNS} FROM intents WHERE sequence = coalesce((
       SELECT sequence FROM (

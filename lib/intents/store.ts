@@ -273,6 +273,18 @@ export class IntentStore implements AsyncDisposable {
     return await this.#change(INTENT_SQL.deleteFinished, values);
   }
 
+  /**
+   * Deletes failed intents whose transaction was never signed, due in `[fromMs, beforeMs)`.
+   *
+   * @returns How many, at most `limit`.
+   */
+  async deleteUnsent(
+    { fromMs, beforeMs, limit }: Record<"fromMs" | "beforeMs" | "limit", number>,
+  ): Promise<number> {
+    const values = [this.service, fromMs, beforeMs, limit];
+    return await this.#change(INTENT_SQL.deleteUnsent, values);
+  }
+
   /** Finishes running statements, then disconnects. */
   close(): Promise<void> {
     return this.db.close();
