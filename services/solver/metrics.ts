@@ -149,8 +149,10 @@ export class SolverMetrics {
 
   /** Measures the duration and the outcome of a hedge. */
   timeHedge(hedge: Hedge): Hedge {
+    const { expectedMs, isSimulated } = hedge; // a copy would lack what its class defines
     return {
-      ...hedge,
+      expectedMs,
+      ...(isSimulated && { isSimulated }),
       cover: async (quoteHash, quote) => {
         const startedMs = performance.now();
         let outcome = "hedged";
