@@ -165,6 +165,9 @@ export const UNFINISHED = "state IN ('accepted', 'submitted')";
  */
 export const UNINDEXED_SERVICE = "service || ''";
 
+/** Rows among which the last commit is looked for; before them, it is the last recorded one. */
+const RECENT_ROWS = 200;
+
 const SELECT = `SELECT ${INTENT_COLUMNS} FROM intents WHERE service = ?`;
 
 export const INTENT_SQL = {
@@ -193,8 +196,21 @@ export const INTENT_SQL = {
     WHERE service = ? AND state IN ('committed', 'failed') AND reserved = 0
       AND expires_at_ms < ? AND updated_at_ms < ?
     ORDER BY expires_at_ms LIMIT ?)`,
-  newestCommitted: `SELECT ${INTENT_COLUMNS} FROM intents
-    WHERE ${UNINDEXED_SERVICE} = ? AND state = 'committed' ORDER BY sequence DESC LIMIT 1`,
+  // The same.
+  deleteUnsent: `DELETE FROM intents WHERE sequence IN (
+    SELECT sequence FROM intents
+    WHERE service = ? AND state IN ('committed', 'failed') AND reserved = 0
+      AND expires_at_ms >= ? AND expires_at_ms < ? AND state = 'failed' AND tx_hash IS NULL
+    ORDER BY expires_at_ms LIMIT ?)`,
+  // An intent may be committed later than many that were recorded after it.
+  newestCommitted: `SELECT ${INTENT_COLUMNS} FROM intents WHERE sequence = coalesce((
+      SELECT sequence FROM (
+        SELECT sequence, service, state, updated_at_ms FROM intents
+        ORDER BY sequence DESC LIMIT ${RECENT_ROWS}) AS recent
+      WHERE service = ? AND state = 'committed'
+      ORDER BY updated_at_ms DESC, sequence DESC LIMIT 1), (
+      SELECT sequence FROM intents
+      WHERE ${UNINDEXED_SERVICE} = ? AND state = 'committed' ORDER BY sequence DESC LIMIT 1))`,
   // Of all services: a row with a damaged service name belongs to no service.
   list: `SELECT ${INTENT_COLUMNS}, (SELECT count(*) FROM services
       WHERE services.service = intents.service AND services.service <> ?) AS is_other

@@ -147,8 +147,9 @@ export class IntentStore implements AsyncDisposable {
     return { intents: this.#readAll(own).intents, last };
   }
 
+  /** The intent that was committed last. */
   async newestCommitted(): Promise<Intent | undefined> {
-    const rows = await this.db.read(INTENT_SQL.newestCommitted, [this.service]);
+    const rows = await this.db.read(INTENT_SQL.newestCommitted, [this.service, this.service]);
     return this.#readAll(rows).intents[0];
   }
 
@@ -270,6 +271,18 @@ export class IntentStore implements AsyncDisposable {
   async deleteFinished({ beforeMs, limit }: { beforeMs: number; limit: number }): Promise<number> {
     const values = [this.service, beforeMs, beforeMs, limit];
     return await this.#change(INTENT_SQL.deleteFinished, values);
+  }
+
+  /**
+   * Deletes failed intents whose transaction was never signed, due in `[fromMs, beforeMs)`.
+   *
+   * @returns How many, at most `limit`.
+   */
+  async deleteUnsent(
+    { fromMs, beforeMs, limit }: Record<"fromMs" | "beforeMs" | "limit", number>,
+  ): Promise<number> {
+    const values = [this.service, fromMs, beforeMs, limit];
+    return await this.#change(INTENT_SQL.deleteUnsent, values);
   }
 
   /** Finishes running statements, then disconnects. */

@@ -1,6 +1,7 @@
 import type { Logger } from "@logtape/logtape";
 import type { Clock } from "../clock.ts";
 import { PollingLoop } from "../timing/polling_loop.ts";
+import { RECEIPTS_KEPT_MS_MIN } from "../protocol/constants.ts";
 import { StoreDamagedError } from "./errors.ts";
 import type { IntentStore } from "./store.ts";
 
@@ -13,11 +14,24 @@ const DELETE_BATCH = 200;
 /** Batches of one pass: at most 200 intents a second, twice what 100 bets a second need. */
 const DELETE_BATCHES_MAX = 10;
 
+/**
+ * A refused request is kept this long after its deadline: until then, only its key keeps a copy of
+ * it that arrives late from being carried out. Refusals cost their callers nothing, so they are not
+ * kept longer. Clocks of processes differ by less.
+ */
+const REFUSED_KEPT_MS = RECEIPTS_KEPT_MS_MIN;
+
+/** Refused requests with deadlines in a span of this length are looked for: those of some passes. */
+const REFUSED_SPAN_MS = 120_000;
+
+/** Batches of refused requests of one pass: twice as many as `--rate-limit-total` lets in. */
+const REFUSED_BATCHES_MAX = 100;
+
 /** Rows that one pass verifies. */
 const VERIFY_BATCH = 500;
 
 interface UpkeepOptions {
-  store: Pick<IntentStore, "damaged" | "deleteFinished" | "page">;
+  store: Pick<IntentStore, "damaged" | "deleteFinished" | "deleteUnsent" | "page">;
   /** Finished intents are kept this long after they finished and after their deadline. */
   retainMs: number;
   clock: Clock;
@@ -27,7 +41,8 @@ interface UpkeepOptions {
 /**
  * Verifies the rows of a store, a page in each pass and over again after the last one, and deletes
  * finished intents that are older than `retainMs`. An intent is kept until its deadline is that old
- * as well: until the deadline, only the stored key refuses a replay.
+ * as well: until the deadline, only the stored key refuses a replay. Requests that were refused
+ * before anything was sent are deleted {@link REFUSED_KEPT_MS} after their deadline.
  */
 export function createUpkeepLoop(options: UpkeepOptions): PollingLoop {
   const { store, retainMs, clock, log } = options;
@@ -39,8 +54,14 @@ export function createUpkeepLoop(options: UpkeepOptions): PollingLoop {
       // Each also if the other one fails: a page that cannot be read stops the verification.
       try {
         const beforeMs = clock.now() - retainMs;
+        const limit = DELETE_BATCH;
         for (let batch = 0; batch < DELETE_BATCHES_MAX && !signal.aborted; batch += 1) {
-          if (await store.deleteFinished({ beforeMs, limit: DELETE_BATCH }) < DELETE_BATCH) break;
+          if (await store.deleteFinished({ beforeMs, limit }) < limit) break;
+        }
+        const refusedMs = clock.now() - REFUSED_KEPT_MS;
+        const due = { fromMs: refusedMs - REFUSED_SPAN_MS, beforeMs: refusedMs, limit };
+        for (let batch = 0; batch < REFUSED_BATCHES_MAX && !signal.aborted; batch += 1) {
+          if (await store.deleteUnsent(due) < limit) break;
         }
       } finally {
         verifiedTo = (await store.page(verifiedTo, VERIFY_BATCH)).last;

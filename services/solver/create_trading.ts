@@ -132,7 +132,12 @@ function intentHandler(
       if (intent.state === "committed") metrics.countCommittedBet(quote);
       else preparation.onFailed(intent, quote);
     },
-    onFinished: (intent) => reservations.onExecutionFinished(intent),
+    onFinished(intent) {
+      reservations.onExecutionFinished(intent);
+      if (intent.state === "committed") return;
+      const quote = findQuote(intent.payload);
+      if (quote !== undefined) preparation.onFailedElsewhere(intent, quote);
+    },
   };
 }
 

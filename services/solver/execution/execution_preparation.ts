@@ -32,18 +32,20 @@ export class ExecutionPreparation {
   readonly #options: ExecutionPreparationOptions;
   /** Verified executions by intent, so that each is parsed and verified once. */
   readonly #verified = new WeakMap<Intent, Execution>();
-  /** By quote hash: whether a hedge that was asked for is not yet reported as unused. */
+  /**
+   * By quote hash, of executions that this process has recorded, held or hedged: whether there may
+   * be a hedge that is not yet reported as unused.
+   */
   readonly #hedges = new NewestMap<string, boolean>(HEDGES_MAX);
-  readonly #startedAtMs: number;
 
   constructor(options: ExecutionPreparationOptions) {
     this.#options = options;
-    this.#startedAtMs = options.clock.now();
   }
 
   /** This process has verified an execution, and recorded it as this intent. */
   onRecorded(intent: Intent, execution: Execution): void {
     this.#verified.set(intent, execution);
+    this.#hedges.set(intent.key, false);
   }
 
   /**
@@ -61,7 +63,11 @@ export class ExecutionPreparation {
     const holdMs = checks.holdMs(quote);
     // Clocks of other processes may differ.
     const leftMs = Math.min(holdMs, intent.createdAtMs + holdMs - clock.now());
-    if (leftMs > 0) await waitMs(clock, leftMs);
+    if (leftMs > 0) {
+      await waitMs(clock, leftMs);
+      // Nobody has hedged it before the end of its hold.
+      if (!this.#hedges.has(intent.key)) this.#hedges.set(intent.key, false);
+    }
     await finalUnlessTemporary(() => this.#hedgeBetweenChecks(intent, quote));
   }
 
@@ -88,13 +94,16 @@ export class ExecutionPreparation {
   }
 
   /**
-   * Reports the hedge of an execution that has failed, if there may be one: it was asked for by
-   * this process or, as far as is known, by one before it.
+   * Reports the hedge of an execution that this process has failed, if there may be one: this
+   * process has asked for it, or another one has recorded the execution and may have died since.
    */
-  onFailed({ key, transaction, createdAtMs }: Intent, quote: Quote): void {
-    const isOpen = this.#hedges.get(key) ??
-      (transaction !== null || createdAtMs < this.#startedAtMs);
-    if (isOpen) this.#reportUnused(key, quote);
+  onFailed({ key }: Intent, quote: Quote): void {
+    if (this.#hedges.get(key) ?? true) this.#reportUnused(key, quote);
+  }
+
+  /** Reports the hedge of this process for an execution that another process has failed. */
+  onFailedElsewhere({ key }: Intent, quote: Quote): void {
+    if (this.#hedges.get(key)) this.#reportUnused(key, quote);
   }
 
   #reportUnused(key: string, quote: Quote): void {

@@ -13,7 +13,7 @@ import type { IntentService } from "../../../lib/intents/intent_service.ts";
 import type { SubmitOptions } from "../../../lib/intents/submitter.ts";
 import type { ExecuteResult } from "../../../lib/protocol/answers.ts";
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
-import type { Hex } from "../../../lib/protocol/scalars.ts";
+import type { Address, Hex } from "../../../lib/protocol/scalars.ts";
 import { requireSignerForChain, SignatureError } from "../../../lib/protocol/signature.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
 import { encodeExecution, type Execution, type ExecutionRequest, resultOf } from "./execution.ts";
@@ -27,8 +27,8 @@ import type { QuoteSigner } from "../quoting/quote_signer.ts";
 export interface ExecutorOptions {
   intents: Pick<IntentService, "store" | "submitOnce" | "requireChain">;
   preparation: Pick<ExecutionPreparation, "onRecorded">;
-  checks: Pick<PreTradeChecks, "checkAndReadBalances" | "requireTimeLeft">;
-  exposureLimit: Pick<ExposureLimit, "admission" | "report">;
+  checks: Pick<PreTradeChecks, "checkAndReadBalances" | "requirePrice" | "requireTimeLeft">;
+  exposureLimit: Pick<ExposureLimit, "admission" | "changes" | "report">;
   /** Releases reservations of theses that have settled. @returns How many. */
   releaseSettled(): Promise<number>;
   quoteSigner: Pick<QuoteSigner, "address" | "require" | "probabilityOf">;
@@ -64,12 +64,18 @@ export class Executor {
     return resultOf(await intents.submitOnce(quoteHash, record));
   }
 
-  /** A late quote fails by its deadline, even if the signature is wrong (spec: "POST /execute"). */
+  /**
+   * A late quote fails by its deadline, even if the signature is wrong (spec: "POST /execute").
+   *
+   * Anybody may ask for a quote to the solver's own account. The solver's signature would then be
+   * that of the user, too, and the bet would lock the solver's money on both sides.
+   */
   #requireUserSignature({ quote, userSignature }: Execution): void {
-    const { chainId } = this.#options;
+    const { chainId, quoteSigner } = this.#options;
     const hashFor = (id: number) => hashQuote(quote, id);
     try {
       requireSignerForChain(chainId, "User signature", hashFor, userSignature, quote.user);
+      if (quote.user === quoteSigner.address) throw ownQuote(quote.user);
     } catch (thrown) {
       if (thrown instanceof SignatureError) this.#options.checks.requireTimeLeft(quote, 0);
       throw thrown;
@@ -114,7 +120,11 @@ export class Executor {
     const { quote } = execution;
     await intents.requireChain();
     try {
-      const facts = { balances: await checks.checkAndReadBalances(quote), inFlightBefore };
+      const { changes } = exposureLimit;
+      const balances = await checks.checkAndReadBalances(quote);
+      // Executions that arrive together are all checked before one of them is reserved.
+      const priceCheck = { changes, requirePrice: () => checks.requirePrice(quote) };
+      const facts = { balances, inFlightBefore, priceCheck };
       const insertion = await this.#insert(quoteHash, execution, facts);
       // Otherwise another process has accepted the quote.
       if (insertion.inserted) {
@@ -165,4 +175,11 @@ export class Executor {
       createdAtMs: clock.now(),
     };
   }
+}
+
+function ownQuote(user: Address): SignatureError {
+  return new SignatureError(
+    `User signature is that of the solver itself: a bet of ${user} needs another solver`,
+    { user },
+  );
 }

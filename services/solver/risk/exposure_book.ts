@@ -37,6 +37,7 @@ export class ExposureBook implements ReservationBook {
   /** Computed at the first read after a change. */
   #exposure: bigint | undefined;
   #size = 0;
+  #changes = 0;
   #isComplete = false;
   #reading: Reading | undefined;
 
@@ -63,6 +64,11 @@ export class ExposureBook implements ReservationBook {
   /** Number of bets at risk. */
   get size(): number {
     return this.#size;
+  }
+
+  /** How often a bet was added or removed: another number means that prices may differ. */
+  get changes(): number {
+    return this.#changes;
   }
 
   get betsAtRisk(): BetAtRisk[] {
@@ -174,6 +180,7 @@ export class ExposureBook implements ReservationBook {
     const wasAtRisk = earlier !== undefined && isAtRisk(earlier);
     if (wasAtRisk === isAtRisk(entry)) return;
     this.#exposure = undefined;
+    this.#changes += 1;
     const risk = riskOf(entry.bet);
     this.#size += wasAtRisk ? -1 : 1;
     this.#total += wasAtRisk ? -risk : risk;

@@ -24,6 +24,8 @@ const ESTIMATE_BETS_MAX = 1_000;
 export interface BookSnapshot {
   balances: Balances;
   inFlightBefore: InFlight;
+  /** Checks the price again, if bets were added or removed since {@link ExposureLimit.changes}. */
+  priceCheck?: { changes: number; requirePrice(): void };
 }
 
 /** Balances and `--max-exposure`: decides whether a bet fits beside all others of the solver. */
@@ -35,18 +37,23 @@ export class ExposureLimit {
     this.#options = options;
   }
 
+  /** {@link ExposureBook.changes} so far. */
+  get changes(): number {
+    return this.#options.book.changes;
+  }
+
   /**
    * Decides about a bet in the transaction that reserves it, so that all solvers on one database
    * stay within balances and bound together. Open theses of the chain count in the bound too, since
    * some may come from another database.
    *
-   * The decision throws a RangemakerError: `INSUFFICIENT_BALANCE`, `BALANCE_TOO_LOW`, and with a
-   * bound `EXPOSURE_UNKNOWN` or `EXPOSURE_TOO_LARGE`.
+   * The decision throws a RangemakerError: `INSUFFICIENT_BALANCE`, `BALANCE_TOO_LOW`, a refusal of
+   * the price, and with a bound `EXPOSURE_UNKNOWN` or `EXPOSURE_TOO_LARGE`.
    */
   admission(
     quoteHash: string,
     bet: ReservedBet,
-    { balances, inFlightBefore }: BookSnapshot,
+    { balances, inFlightBefore, priceCheck }: BookSnapshot,
   ): Admission {
     const { book } = this.#options;
     return {
@@ -54,6 +61,7 @@ export class ExposureLimit {
       inFlightBefore,
       decide: (inFlight) => {
         requireBalances(bet, balances, book.reservationsOf(inFlight));
+        if (priceCheck?.changes !== book.changes) priceCheck?.requirePrice();
         if (book.max !== undefined) this.#requireWithinLimit(bet, book.max);
         book.reserve(quoteHash, bet);
       },

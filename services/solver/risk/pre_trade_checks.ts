@@ -36,7 +36,7 @@ export class PreTradeChecks {
    * @throws {RangemakerError} If a check fails or the node cannot be asked.
    */
   async checkAndReadBalances(quote: Quote): Promise<Balances> {
-    const { node, solver, strategy, hedgeMs, markets } = this.#options;
+    const { node, solver, hedgeMs, markets } = this.#options;
     this.requireTimeLeft(quote, this.holdMs(quote) + hedgeMs);
     this.#requireRisk(quote);
     const [prices, solverAccount, userAccount] = await Promise.all([
@@ -49,8 +49,17 @@ export class PreTradeChecks {
     const balances = { user: userAccount.balance, solver: solverAccount.balance };
     requireBalances(quote, balances, []);
     // Its refusal is recorded: not for users without the money.
-    strategy.recheck(quote, quote.payout, { isRecorded: false });
+    this.requirePrice(quote);
     return balances;
+  }
+
+  /**
+   * The recheck of the price before an execution is recorded.
+   *
+   * @throws {RangemakerError} If the price is unknown, or the payout no longer acceptable.
+   */
+  requirePrice(quote: Quote): void {
+    this.#options.strategy.recheck(quote, quote.payout, { isRecorded: false });
   }
 
   /** How long an execution is held before it is rechecked and hedged, in milliseconds. */

@@ -163,6 +163,22 @@ Deno.test("ChainGuard: a node without the newest committed receipt is CHAIN_REWO
     await world.newGuard().requireChain();
   }));
 
+Deno.test("ChainGuard: the newest committed receipt may be of an intent that was recorded before others", () =>
+  withWorld(async (world) => {
+    const slow = await world.record("1");
+    await world.commit("2");
+    world.clock.advance(20_000);
+    const { txHash } = slow.transaction ?? assert.fail("It is signed");
+    const receipt = world.node.addReceipt(txHash);
+    const guard = world.newGuard();
+    guard.onCommitted(await world.finish("1", JSON.stringify(receipt)));
+    world.clock.advance(2_000);
+    await guard.refresh();
+    world.node.receipts.delete(txHash); // a backup from between the two
+    await assert.rejects(guard.refresh(), rewound);
+    await assert.rejects(world.newGuard().requireChain(), rewound);
+  }));
+
 Deno.test("ChainGuard: after a failed refresh, requests fail despite a cached success", () =>
   withWorld(async (world) => {
     const guard = world.newGuard();

@@ -52,6 +52,34 @@ Deno.test("createUpkeepLoop: a finished intent is deleted when both its end and 
     assert.equal(await has(world, "long"), false);
   }));
 
+Deno.test("createUpkeepLoop: a request that was refused before anything was sent is deleted ten minutes after its deadline", () =>
+  withWorld(async (world) => {
+    const upkeep = createUpkeepLoop({ ...world, retainMs: 604_800_000 });
+    const refuse = async (key: string, lifeMs: number) => {
+      const createdAtMs = world.clock.now();
+      const times = { createdAtMs, expiresAtMs: createdAtMs + lifeMs };
+      await world.store.insertFailed(newIntent(key, times), { code: "LATE", message: "Late" });
+    };
+    const keys = Array.from({ length: 2_500 }, (_, index) => `key ${index}`);
+    await Promise.all(keys.map((key) => refuse(key, 30_000)));
+    await refuse("long", 300_000);
+    await world.record("unfinished", { signed: false, lifeMs: 30_000 });
+    const sent = await world.record("sent", { lifeMs: 30_000 });
+    const failure = { code: "DEADLINE_PASSED", message: "Late" };
+    const outcome = { state: "failed", receipt: null, failure } as const;
+    await world.store.finish(sent, outcome, world.clock.now());
+    upkeep.start();
+    await world.clock.untilScheduled();
+    await pass(world, 630_000);
+    assert.equal(await has(world, "key 0"), true, "a copy may still arrive");
+    await pass(world, 10_000);
+    const left = await world.store.listByUser("alice", { limit: 3_000 });
+    assert.deepEqual(left.map(({ key }) => key), ["sent", "unfinished", "long"]);
+    await pass(world, 270_000);
+    assert.equal(await has(world, "long"), false);
+    await upkeep.stop();
+  }));
+
 Deno.test("createUpkeepLoop: unfinished intents and reservations are kept", () =>
   withUpkeep(async (world) => {
     await world.record("unfinished", { lifeMs: 0 });

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { messageOf, RangemakerError } from "../../../lib/errors.ts";
 import { IntentRefusedError } from "../../../lib/intents/errors.ts";
 import type { Intent } from "../../../lib/intents/intent.ts";
-import { hash32Schema } from "../../../lib/protocol/scalars.ts";
 import { decodeExecution, encodeExecution } from "../../../services/solver/execution/execution.ts";
+import { ExecutionPreparation } from "../../../services/solver/execution/execution_preparation.ts";
 import { type Hedge, SimulatedHedge } from "../../../services/solver/execution/hedge.ts";
 import {
   type PricingRefusal,
@@ -167,17 +167,62 @@ Deno.test("ExecutionPreparation: a failed execution that may be hedged is report
         return records.slice(before).map(({ properties: { event } }) => event);
       };
       const { intent } = await store.insert(recorded(clock));
+      preparation.onRecorded(intent, decodeExecution(intent.payload));
       assert.deepEqual(reports(intent), [], "this process has not asked for its hedge");
       await preparation.prepare(intent);
       assert.deepEqual(reports(intent), ["hedge_unused"]);
-      const others: [string, Partial<Intent>][] = [
-        ["signed by another process", { transaction: { txHash: intent.key } as never }],
-        ["recorded before the start", { createdAtMs: intent.createdAtMs - 1 }],
-      ];
-      for (const [index, [name, change]] of others.entries()) {
-        const key = hash32Schema.parse(`0x${String(index).padStart(64, "0")}`);
-        assert.deepEqual(reports({ ...intent, ...change, key }), ["hedge_unused"], name);
-      }
+    })));
+
+for (const [name, wait] of [["before", 1], ["after", -1]] as const) {
+  Deno.test(`ExecutionPreparation: the hedge of a process that died is reported by another one, started ${name} the execution`, () =>
+    withLogs(
+      "info",
+      (records) =>
+        withExecutor(noHedge, async ({ preparation, preparationOptions, store, clock }) => {
+          const other = new ExecutionPreparation(preparationOptions);
+          clock.jump(wait);
+          const { intent } = await store.insert(recorded(clock));
+          const execution = decodeExecution(intent.payload);
+          preparation.onRecorded(intent, execution);
+          await preparation.prepare(intent);
+          clock.jump(2_000);
+          await assert.rejects(other.prepare(intent), { code: "DEADLINE_PASSED" });
+          for (let times = 0; times < 2; times++) other.onFailed(intent, execution.quote);
+          const events = records.map(({ properties: { event } }) => event);
+          assert.deepEqual(events, ["execution_hedged", "hedge_unused"]);
+        }),
+    ));
+}
+
+Deno.test("ExecutionPreparation: an execution of another process that is refused after its hold has no hedge to report", () =>
+  withLogs("info", (records) => {
+    const clock = new FakeClock();
+    const strategy = {
+      holdMs: () => HOLD_MS,
+      recheck() {
+        throw new PricingRefusedError("PRICE_MOVED", "It has moved");
+      },
+    };
+    return withExecutor(noHedge, async ({ preparation, store }) => {
+      const { intent } = await store.insert(recorded(clock));
+      const refused = assert.rejects(preparation.prepare(intent), { code: "PRICE_MOVED" });
+      clock.advance(HOLD_MS);
+      await refused;
+      preparation.onFailed(intent, decodeExecution(intent.payload).quote);
+      assert.deepEqual(records, []);
+    }, { clock, strategy });
+  }));
+
+Deno.test("ExecutionPreparation: a hedge for an execution that another process has failed meanwhile is reported", () =>
+  withLogs("info", (records) =>
+    withExecutor(noHedge, async ({ preparation, store, clock }) => {
+      const { intent } = await store.insert(recorded(clock));
+      const { quote } = decodeExecution(intent.payload);
+      preparation.onFailedElsewhere(intent, quote);
+      await preparation.prepare(intent);
+      for (let times = 0; times < 2; times++) preparation.onFailedElsewhere(intent, quote);
+      const events = records.map(({ properties: { event } }) => event);
+      assert.deepEqual(events, ["execution_hedged", "hedge_unused"]);
     })));
 
 Deno.test("ExecutionPreparation: an execution of another process is reserved before its hedge, and refused after its deadline", async () => {

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
-import { RangemakerError } from "../../../lib/errors.ts";
+import { errorCodeOf, RangemakerError } from "../../../lib/errors.ts";
 import { OutcomeUnknownError, StoreError } from "../../../lib/intents/errors.ts";
 import { betOf } from "../../../lib/protocol/bet.ts";
 import { hashTransaction } from "../../../lib/protocol/transaction.ts";
-import type { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
+import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
 import {
+  decodeBet,
   decodeExecution,
   encodeExecution,
   findQuote,
@@ -61,6 +62,31 @@ Deno.test("Executor: the risk is reserved before the hedge, and kept for the the
   });
 });
 
+for (const order of ["together", "one after another"]) {
+  Deno.test(`Executor: quotes made with an empty book are not all executed at that price if they arrive ${order}`, async () => {
+    const exposure = new ExposureBook(undefined, decodeBet);
+    const strategy = {
+      recheck(_bet: unknown, _payout: bigint, { isRecorded }: { isRecorded: boolean }) {
+        if (!isRecorded && exposure.total > 10n) throw new PricingRefusedError("PRICE_MOVED", "");
+      },
+    };
+    await withExecutor(noHedge, async ({ executor, clock, store }) => {
+      const quotes = [1n, 2n, 3n, 4n].map((lowerPrice) => signed(clock, { lowerPrice }));
+      const answers: Promise<string>[] = [];
+      for (const { execution } of quotes) {
+        const answer = executor.execute(execution).then(({ status }) => status, errorCodeOf);
+        answers.push(answer);
+        if (order !== "together") await answer;
+      }
+      const found = await Promise.all(answers);
+      assert.deepEqual(found, ["committed", "committed", "PRICE_MOVED", "PRICE_MOVED"]);
+      assert.equal(exposure.total, 20n);
+      const states = quotes.map(async ({ quoteHash }) => (await store.get(quoteHash)).state);
+      assert.deepEqual(await Promise.all(states), ["committed", "committed", "failed", "failed"]);
+    }, { exposure, strategy });
+  });
+}
+
 Deno.test("Executor: a failed check releases the risk and records nothing", async () => {
   const never: Hedge = {
     expectedMs: 0,
@@ -92,6 +118,26 @@ Deno.test("Executor: a quote that somebody else signed is refused, and nothing i
     assert.equal(await store.find(quoteHash), undefined);
     assert.deepEqual([sent, exposure.total], [[], 0n]);
   }));
+
+Deno.test("Executor: a quote to the solver itself is never a bet, although its signature is both sides'", async () => {
+  const never: Hedge = {
+    expectedMs: 0,
+    isSimulated: false,
+    cover: () => assert.fail("Nothing is hedged"),
+  };
+  await withExecutor(never, async ({ executor, exposure, clock, store, sent }) => {
+    const { execution: { quote }, quoteHash } = signed(clock, { user: solver.address });
+    const execution = { quote, userSignature: quote.signature };
+    await assert.rejects(executor.execute(execution), {
+      code: "INVALID_SIGNATURE",
+      message: /that of the solver itself/,
+    });
+    assert.equal(await store.find(quoteHash), undefined);
+    assert.deepEqual([sent, exposure.total], [[], 0n]);
+    clock.jump(1_001);
+    await assert.rejects(executor.execute(execution), { code: "DEADLINE_PASSED" });
+  });
+});
 
 Deno.test("Executor: an unfinished execution of an earlier run is updated in the store before it continues", () => {
   const order: string[] = [];

@@ -194,8 +194,10 @@ export class PriceFeed {
     this.#cancelSilence = clock.after(SILENT_MS, () => this.#isSilent.value = true);
     const fresh = Object.entries(prices).filter(([, { state }]) => state === "fresh");
     const [first] = fresh;
-    if (first !== undefined) serverClock.observe(first[1].lastUpdate + first[1].ageMs);
-    const slot = Math.floor(serverClock.now() / SLOT_MS) * SLOT_MS;
+    const sentAtMs = first === undefined ? 0 : first[1].lastUpdate + first[1].ageMs;
+    if (first !== undefined) serverClock.observe(sentAtMs);
+    // When it was sent: a message that arrives late is no price of the slot in which it arrives.
+    const slot = Math.floor(sentAtMs / SLOT_MS) * SLOT_MS;
     for (const [symbol, { price }] of fresh) {
       const series = this.#series.get(symbol);
       const newest = series?.times.at(-1) ?? slot;

@@ -45,8 +45,9 @@ function setUp() {
   });
   feed.start();
   const { onPrices, onState } = handlers.current ?? assert.fail();
-  const deliver = async (state: "fresh" | "stale" = "fresh") => {
-    const lastUpdate = clock.now() - 40;
+  /** @param onTheWayMs How long ago the message was sent. */
+  const deliver = async (state: "fresh" | "stale" = "fresh", onTheWayMs = 0) => {
+    const lastUpdate = clock.now() - 40 - onTheWayMs;
     const price = { base, quote, price: 3_001_000_000n, lastUpdate, ageMs: 40 };
     onPrices({ [SYMBOL]: { ...price, decimals: 6, state } });
     await settled();
@@ -127,6 +128,16 @@ Deno.test("PriceFeed: a page that slept for minutes loads the missing prices", a
   assert.equal(times[0], START_MS - 5_000);
   assert.equal(times.at(-1), clock.now());
   assert.equal(longestGap(times), 100);
+});
+
+Deno.test("PriceFeed: a price that arrives late is one of the slot in which it was sent", async () => {
+  const { clock, feed, onState, deliver } = setUp();
+  onState?.("live");
+  await deliver();
+  clock.advance(2_000);
+  for (const onTheWayMs of [1_500, 800, 0]) await deliver("fresh", onTheWayMs);
+  const sent = [0, 500, 1_200, 2_000].map((afterMs) => START_MS + afterMs);
+  assert.deepEqual(feed.seriesOf(SYMBOL).times, sent);
 });
 
 Deno.test("PriceFeed: a failed load of prices is retried, at most once a second", async () => {
