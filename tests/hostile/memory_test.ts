@@ -1,16 +1,20 @@
 /** Clients that request much and read nothing: the proxy's memory stays bounded. */
 import assert from "node:assert/strict";
 import { eventually } from "../support/eventually.ts";
-import { deafClient, type Scene } from "../proxy/support.ts";
+import { call, deafClient, type Scene } from "../proxy/support.ts";
 import { EchoNode } from "../proxy/echo_node.ts";
 import { readSeries } from "../support/http_answers.ts";
 import { HonestClient } from "./honest_client.ts";
 import { freePort } from "../support/ports.ts";
+import { RpcSocket } from "../support/rpc_socket.ts";
 
 const MIB = 1024 * 1024;
 const BUDGET = 64 * MIB;
 const ANSWER = 8 * MIB;
 const ATTACKERS = 60;
+
+/** Of one client: as many as it may have. */
+const SUBSCRIPTIONS = 100;
 
 /**
  * Memory above that of the idle proxy: the budget, twice more for copies made by the runtime
@@ -100,3 +104,22 @@ for (const clientPort of ["main port", "WebSocket port"] as const) {
       for (const attacker of attackers) attacker.close();
     }));
 }
+
+Deno.test("Hostile: subscriptions sent in messages of 5 MiB do not keep these in memory", () =>
+  withProcess(async (scene) => {
+    const honest = await HonestClient.open(scene);
+    await honest.work();
+    const idleBytes = await memoryOf(scene.pid, "VmRSS");
+    const attacker = await RpcSocket.open(scene.wsUrl);
+    for (let n = 0; n < SUBSCRIPTIONS; n += 1) {
+      const text = JSON.stringify(call(n, "eth_subscribe", ["logs", { n }]));
+      attacker.send(`${" ".repeat(5 * MIB - text.length)}${text}`);
+      const { result } = await attacker.waitFor(({ id }) => id === n);
+      assert.equal(typeof result, "string");
+    }
+    await honest.work();
+    const grownMib = (await memoryOf(scene.pid, "VmRSS") - idleBytes) / MIB;
+    assert(grownMib * MIB <= GROWTH_MAX, `The proxy grew by ${Math.round(grownMib)} MiB`);
+    await attacker.close();
+    await honest.close();
+  }));
