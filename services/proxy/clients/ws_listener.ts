@@ -164,10 +164,11 @@ export class WsListener {
   }
 }
 
-function headersOf(request: IncomingMessage): Headers {
+/** From the lines of the header: `node:http` fails on a name such as `constructor`. */
+function headersOf({ rawHeaders }: IncomingMessage): Headers {
   const headers = new Headers();
-  for (const [name, value] of Object.entries(request.headersDistinct)) {
-    for (const item of value ?? []) headers.append(name, item);
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    headers.append(rawHeaders[at] ?? "", rawHeaders[at + 1] ?? "");
   }
   return headers;
 }
