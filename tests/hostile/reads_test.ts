@@ -1,9 +1,18 @@
 /** Callers who make their reads fail, so that equal reads of others would fail too. */
 import assert from "node:assert/strict";
+import { systemClock, waitMs, withinMs } from "../../lib/clock.ts";
 import { eventually } from "../support/eventually.ts";
-import type { Received } from "../proxy/echo_node.ts";
-import { call, post, type SceneOptions, withProxy } from "../proxy/support.ts";
+import { echoAnswer, type Received } from "../proxy/echo_node.ts";
+import { call, connectReads, post, type SceneOptions, withProxy } from "../proxy/support.ts";
 import { readSeries } from "../support/http_answers.ts";
+import {
+  OPEN_READ_LIMITS,
+  OVERFLOW_READS_MAX,
+  TICK_INTERVAL_MS,
+} from "../../services/proxy/read_socket/read_socket.ts";
+
+/** More than the slots of the socket and the reads that overflow to HTTP. */
+const FORGED = 700;
 
 const READ = call(1, "core_getAccount", ["shared"]);
 
@@ -82,4 +91,31 @@ Deno.test("Hostile: unread HTTP answers count as memory until their caller disco
     const again = await post(url, call(4, "core_getPriceHistory"));
     assert.equal((await again.json()).result.length, 32 * MIB);
   }, { read: { answer }, proxy: { maxBufferedBytes: 64 * MIB } });
+});
+
+Deno.test("Hostile: a peer that forges an address for each slow read leaves turns to others", () => {
+  const { promise, resolve: release } = Promise.withResolvers<void>();
+  const answer = async (text: string) => {
+    if (text.includes("eth_call")) await promise;
+    return echoAnswer(text);
+  };
+  return withProxy(async (scene) => {
+    const { url, read } = scene;
+    await connectReads(scene);
+    const slow = Array.from({ length: FORGED }, async (_, n) => {
+      const from = { "x-forwarded-for": `198.51.${n >> 8}.${n & 255}` };
+      await (await post(url, call(n, "eth_call", [n]), from)).text();
+    });
+    const calls = () => read.requests.filter(({ text }) => text.includes("eth_call")).length;
+    const expected = Math.floor(0.9 * OPEN_READ_LIMITS.slots) +
+      Math.floor(0.9 * OVERFLOW_READS_MAX.all);
+    await eventually("its reads are at the node", () => calls() >= expected || undefined);
+    await waitMs(systemClock, 2 * TICK_INTERVAL_MS); // more of them, if more may be open
+    const honest = post(url, call(1, "core_getAccount"));
+    const status = await withinMs(honest.then((response) => response.status), 5_000, "no answer");
+    release();
+    assert.equal(status, 200);
+    await (await honest).text();
+    await Promise.all(slow);
+  }, { read: { answer } });
 });
