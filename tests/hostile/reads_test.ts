@@ -1,5 +1,8 @@
 /** Callers who make their reads fail, so that equal reads of others would fail too. */
 import assert from "node:assert/strict";
+import { once } from "node:events";
+// @ts-types="@types/ws"
+import { WebSocket as WsClient } from "ws";
 import { systemClock, waitMs, withinMs } from "../../lib/clock.ts";
 import { eventually } from "../support/eventually.ts";
 import { echoAnswer, type Received } from "../proxy/echo_node.ts";
@@ -137,3 +140,43 @@ Deno.test("Hostile: reads that a node refuses without their id do not end the so
     assert.equal(await readSeries(url, "proxy_read_socket_connected"), 1);
   }, { read: { answer } });
 });
+
+for (const kind of ["bodies", "WebSocket messages"] as const) {
+  Deno.test(`Hostile: large ${kind} of one caller leave memory to those of others`, () => {
+    const MIB = 1024 * 1024;
+    const { promise, resolve: release } = Promise.withResolvers<void>();
+    const answer = async (text: string) => {
+      if (text.includes("slow")) await promise;
+      return Response.json({ jsonrpc: "2.0", id: JSON.parse(text).id, result: 1 });
+    };
+    return withProxy(async ({ url, wsUrl }) => {
+      await using attackers = new AsyncDisposableStack();
+      const text = `{"jsonrpc":"2.0","id":1,"method":"eth_call","params":["slow"]${
+        " ".repeat(4 * MIB)
+      }`;
+      for (let n = 0; n < 20; n += 1) {
+        if (kind === "bodies") {
+          const { hostname, port } = new URL(url);
+          const socket = await Deno.connect({ hostname, port: Number(port) });
+          attackers.defer(() => socket.close());
+          const head = "POST / HTTP/1.1\r\nhost: localhost\r\nx-forwarded-for: 198.51.100.1\r\n";
+          const bytes = `${head}content-length: ${text.length + 1}\r\n\r\n${text}`; // one is missing
+          void socket.write(new TextEncoder().encode(bytes)).catch(() => {});
+        } else {
+          const client = new WsClient(wsUrl, { headers: { "x-forwarded-for": "198.51.100.1" } });
+          await once(client, "open");
+          attackers.defer(() => client.terminate());
+          client.send(`${text}}`);
+        }
+      }
+      await eventually("some are refused", async () => {
+        return await readSeries(url, 'proxy_refusals_total{limit="buffered_bytes"}') || undefined;
+      });
+      const padded = `${JSON.stringify(call(2, "core_getAccount"))}${" ".repeat(4 * MIB)}`;
+      const honest = await post(url, padded);
+      const { result } = await honest.json();
+      release();
+      assert.deepEqual([honest.status, result], [200, 1]);
+    }, { read: { answer }, proxy: { maxBufferedBytes: 64 * MIB } });
+  });
+}
