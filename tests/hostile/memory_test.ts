@@ -1,16 +1,22 @@
 /** Clients that request much and read nothing: the proxy's memory stays bounded. */
 import assert from "node:assert/strict";
 import { eventually } from "../support/eventually.ts";
-import { deafClient, type Scene } from "../proxy/support.ts";
+import { call, type DeafClient, deafClient, type Scene } from "../proxy/support.ts";
 import { EchoNode } from "../proxy/echo_node.ts";
 import { readSeries } from "../support/http_answers.ts";
 import { HonestClient } from "./honest_client.ts";
 import { freePort } from "../support/ports.ts";
+import { RpcSocket } from "../support/rpc_socket.ts";
 
 const MIB = 1024 * 1024;
 const BUDGET = 64 * MIB;
 const ANSWER = 8 * MIB;
 const ATTACKERS = 60;
+
+const LATENCIES = 'proxy_upstream_latency_seconds_count{target="read"}';
+
+/** Of one client: as many as it may have. */
+const SUBSCRIPTIONS = 100;
 
 /**
  * Memory above that of the idle proxy: the budget, twice more for copies made by the runtime
@@ -69,28 +75,53 @@ async function withProcess(
   }
 }
 
-for (const clientPort of ["main port", "WebSocket port"] as const) {
-  Deno.test(`Hostile: ${ATTACKERS * ANSWER / MIB} MiB of unread answers use at most the proxy's memory budget (${clientPort})`, () =>
+/** A client that posts one message over HTTP, and reads nothing. */
+async function deafPoster(
+  url: string,
+  header: string,
+): Promise<Pick<DeafClient, "send" | "close">> {
+  const { hostname, port } = new URL(url);
+  const connection = await Deno.connect({ hostname, port: Number(port) });
+  return {
+    async send(message) {
+      const body = JSON.stringify(message);
+      const lines = [
+        "POST / HTTP/1.1",
+        "host: localhost",
+        header,
+        `content-length: ${body.length}`,
+      ];
+      await connection.write(new TextEncoder().encode(`${lines.join("\r\n")}\r\n\r\n${body}`));
+    },
+    close: () => connection.close(),
+  };
+}
+
+for (const way of ["main port", "WebSocket port", "HTTP"] as const) {
+  Deno.test(`Hostile: ${ATTACKERS * ANSWER / MIB} MiB of unread answers use at most the proxy's memory budget (${way})`, () =>
     withProcess(async (scene) => {
       const { url, pid } = scene;
-      const wsUrl = clientPort === "main port" ? scene.wsUrl : scene.wsPortUrl;
+      const wsUrl = way === "WebSocket port" ? scene.wsPortUrl : scene.wsUrl;
       const honest = await HonestClient.open({ ...scene, wsUrl });
       await honest.work();
       const idleBytes = await memoryOf(pid, "VmRSS");
       const attackers = await Promise.all(
         Array.from(
           { length: ATTACKERS },
-          (_, n) => deafClient(wsUrl, `x-forwarded-for: 198.51.100.${n}`),
+          (_, n) => {
+            const header = `x-forwarded-for: 198.51.100.${n}`;
+            return way === "HTTP" ? deafPoster(url, header) : deafClient(wsUrl, header);
+          },
         ),
       );
       for (const [id, attacker] of attackers.entries()) {
+        const before = await readSeries(url, LATENCIES);
         await attacker.send({ jsonrpc: "2.0", id, method: "core_getPriceHistory", params: [id] });
+        // One by one: while they are read from the node, answers count in any case.
+        await eventually("it is answered or refused", async () => {
+          return await readSeries(url, LATENCIES) > before || undefined;
+        });
       }
-      await honest.work();
-      await eventually("all are answered or refused", async () => {
-        const calls = await readSeries(url, 'proxy_upstream_latency_seconds_count{target="read"}');
-        return calls >= ATTACKERS || undefined;
-      });
       await honest.work();
       assert(await readSeries(url, 'proxy_refusals_total{limit="buffered_bytes"}') > 0);
       assert(await readSeries(url, "proxy_buffered_bytes") <= BUDGET);
@@ -100,3 +131,22 @@ for (const clientPort of ["main port", "WebSocket port"] as const) {
       for (const attacker of attackers) attacker.close();
     }));
 }
+
+Deno.test("Hostile: subscriptions sent in messages of 5 MiB do not keep these in memory", () =>
+  withProcess(async (scene) => {
+    const honest = await HonestClient.open(scene);
+    await honest.work();
+    const idleBytes = await memoryOf(scene.pid, "VmRSS");
+    const attacker = await RpcSocket.open(scene.wsUrl);
+    for (let n = 0; n < SUBSCRIPTIONS; n += 1) {
+      const text = JSON.stringify(call(n, "eth_subscribe", ["logs", { n }]));
+      attacker.send(`${" ".repeat(5 * MIB - text.length)}${text}`);
+      const { result } = await attacker.waitFor(({ id }) => id === n);
+      assert.equal(typeof result, "string");
+    }
+    await honest.work();
+    const grownMib = (await memoryOf(scene.pid, "VmRSS") - idleBytes) / MIB;
+    assert(grownMib * MIB <= GROWTH_MAX, `The proxy grew by ${Math.round(grownMib)} MiB`);
+    await attacker.close();
+    await honest.close();
+  }));

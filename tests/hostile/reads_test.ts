@@ -1,9 +1,21 @@
 /** Callers who make their reads fail, so that equal reads of others would fail too. */
 import assert from "node:assert/strict";
+import { once } from "node:events";
+// @ts-types="@types/ws"
+import { WebSocket as WsClient } from "ws";
+import { systemClock, waitMs, withinMs } from "../../lib/clock.ts";
 import { eventually } from "../support/eventually.ts";
-import type { Received } from "../proxy/echo_node.ts";
-import { call, post, type SceneOptions, withProxy } from "../proxy/support.ts";
+import { echoAnswer, type Received } from "../proxy/echo_node.ts";
+import { call, connectReads, post, type SceneOptions, withProxy } from "../proxy/support.ts";
 import { readSeries } from "../support/http_answers.ts";
+import {
+  OPEN_READ_LIMITS,
+  OVERFLOW_READS_MAX,
+  TICK_INTERVAL_MS,
+} from "../../services/proxy/read_socket/read_socket.ts";
+
+/** More than the slots of the socket and the reads that overflow to HTTP. */
+const FORGED = 700;
 
 const READ = call(1, "core_getAccount", ["shared"]);
 
@@ -83,3 +95,88 @@ Deno.test("Hostile: unread HTTP answers count as memory until their caller disco
     assert.equal((await again.json()).result.length, 32 * MIB);
   }, { read: { answer }, proxy: { maxBufferedBytes: 64 * MIB } });
 });
+
+Deno.test("Hostile: a peer that forges an address for each slow read leaves turns to others", () => {
+  const { promise, resolve: release } = Promise.withResolvers<void>();
+  const answer = async (text: string) => {
+    if (text.includes("eth_call")) await promise;
+    return echoAnswer(text);
+  };
+  return withProxy(async (scene) => {
+    const { url, read } = scene;
+    await connectReads(scene);
+    const slow = Array.from({ length: FORGED }, async (_, n) => {
+      const from = { "x-forwarded-for": `198.51.${n >> 8}.${n & 255}` };
+      await (await post(url, call(n, "eth_call", [n]), from)).text();
+    });
+    const calls = () => read.requests.filter(({ text }) => text.includes("eth_call")).length;
+    const expected = Math.floor(0.9 * OPEN_READ_LIMITS.slots) +
+      Math.floor(0.9 * OVERFLOW_READS_MAX.all);
+    await eventually("its reads are at the node", () => calls() >= expected || undefined);
+    await waitMs(systemClock, 2 * TICK_INTERVAL_MS); // more of them, if more may be open
+    const honest = post(url, call(1, "core_getAccount"));
+    const status = await withinMs(honest.then((response) => response.status), 5_000, "no answer");
+    release();
+    assert.equal(status, 200);
+    await (await honest).text();
+    await Promise.all(slow);
+  }, { read: { answer } });
+});
+
+Deno.test("Hostile: reads that a node refuses without their id do not end the socket for reads", () => {
+  const answer = (text: string) => {
+    if (!text.includes("[".repeat(64))) return echoAnswer(text);
+    return Response.json({ jsonrpc: "2.0", id: null, error: { code: -32700, message: "Deep" } });
+  };
+  return withProxy(async (scene) => {
+    const { url } = scene;
+    await connectReads(scene);
+    const deep = `${"[".repeat(64)}${"]".repeat(64)}`;
+    for (let id = 1; id <= 5; id += 1) {
+      const text = `{"jsonrpc":"2.0","id":${id},"method":"eth_call","params":${deep}}`;
+      const refused = await (await post(url, text)).json();
+      assert.deepEqual([refused.id, refused.error.code], [id, -32700]);
+    }
+    assert.equal(await readSeries(url, "proxy_read_socket_connected"), 1);
+  }, { read: { answer } });
+});
+
+for (const kind of ["bodies", "WebSocket messages"] as const) {
+  Deno.test(`Hostile: large ${kind} of one caller leave memory to those of others`, () => {
+    const MIB = 1024 * 1024;
+    const { promise, resolve: release } = Promise.withResolvers<void>();
+    const answer = async (text: string) => {
+      if (text.includes("slow")) await promise;
+      return Response.json({ jsonrpc: "2.0", id: JSON.parse(text).id, result: 1 });
+    };
+    return withProxy(async ({ url, wsUrl }) => {
+      await using attackers = new AsyncDisposableStack();
+      const text = `{"jsonrpc":"2.0","id":1,"method":"eth_call","params":["slow"]${
+        " ".repeat(4 * MIB)
+      }`;
+      for (let n = 0; n < 20; n += 1) {
+        if (kind === "bodies") {
+          const { hostname, port } = new URL(url);
+          const socket = await Deno.connect({ hostname, port: Number(port) });
+          attackers.defer(() => socket.close());
+          const head = "POST / HTTP/1.1\r\nhost: localhost\r\nx-forwarded-for: 198.51.100.1\r\n";
+          const bytes = `${head}content-length: ${text.length + 1}\r\n\r\n${text}`; // one is missing
+          void socket.write(new TextEncoder().encode(bytes)).catch(() => {});
+        } else {
+          const client = new WsClient(wsUrl, { headers: { "x-forwarded-for": "198.51.100.1" } });
+          await once(client, "open");
+          attackers.defer(() => client.terminate());
+          client.send(`${text}}`);
+        }
+      }
+      await eventually("some are refused", async () => {
+        return await readSeries(url, 'proxy_refusals_total{limit="buffered_bytes"}') || undefined;
+      });
+      const padded = `${JSON.stringify(call(2, "core_getAccount"))}${" ".repeat(4 * MIB)}`;
+      const honest = await post(url, padded);
+      const { result } = await honest.json();
+      release();
+      assert.deepEqual([honest.status, result], [200, 1]);
+    }, { read: { answer }, proxy: { maxBufferedBytes: 64 * MIB } });
+  });
+}

@@ -72,7 +72,7 @@ export class OraclePoller {
     });
     return {
       state: this.state(nowMs),
-      serviceUrl: url,
+      serviceUrl: redactUrls(url),
       maxStaleMs: prices.maxStaleMs,
       lastSuccess: this.#lastSuccessMs ?? null,
       lastFailure: this.#lastFailure ?? null,

@@ -2,6 +2,7 @@ import { RangemakerError } from "../../../lib/errors.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import { isTooComplex } from "../../../lib/json_text.ts";
 import {
+  idAtStart,
   idOf,
   parseJson,
   parseRequest,
@@ -89,6 +90,11 @@ export class Dispatcher {
     let request: RpcRequest;
     try {
       requireSimple(text);
+    } catch (thrown) {
+      // Not parsed yet; without its id, the sender of many requests cannot tell which one it was.
+      return { text: failureText(idAtStart(text), thrown), isMalformed: true };
+    }
+    try {
       value = parseJson(text);
       if (Array.isArray(value)) return await this.#handleBatch(value, caller);
       request = parseRequest(value);

@@ -1,4 +1,5 @@
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
+import { isTooComplex } from "../../../lib/json_text.ts";
 import type { ByteBudget } from "../shared/limits.ts";
 import type { ProxyMetrics, Target } from "../shared/metrics.ts";
 import { LargeReplyQueue, splitBatchReply } from "./batch.ts";
@@ -47,6 +48,12 @@ export interface RouterOptions {
 
 /** Longer reads go over HTTP: nodes close the WebSocket of all callers on a large message. */
 const OVER_WS_LENGTH_MAX = 16 * 1024;
+
+/**
+ * More complex reads go over HTTP: nodes refuse them before they have read the id (at depth 64 .NET,
+ * at 128 Rust), and a few errors without an id end the socket of all callers.
+ */
+const OVER_WS_BOUNDS = { depth: 32, parts: 1_000 };
 
 /**
  * Sends each call of a message to its node and joins the answers in the caller's order.
@@ -114,7 +121,7 @@ export class Router {
   #readOf(call: Call, hasLargeAnswer: boolean, caller: CallerAddress): Read {
     const { node, textAfterId } = routeOf(call, this.#options.readNodes);
     const fitsSocket = textAfterId.length <= OVER_WS_LENGTH_MAX && !hasLargeAnswer &&
-      !isFullBlock(call);
+      !isFullBlock(call) && !isTooComplex(textAfterId, OVER_WS_BOUNDS);
     return { textAfterId, node, caller, fitsSocket };
   }
 

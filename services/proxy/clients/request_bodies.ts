@@ -1,6 +1,7 @@
 import type { CancelTimer, Clock } from "../../../lib/clock.ts";
 import { Deadlines } from "../shared/deadlines.ts";
-import type { ByteBudget } from "../shared/limits.ts";
+import type { CallerAddress } from "../../../lib/http/caller_address.ts";
+import type { MessageBytes } from "../shared/limits.ts";
 import type { ProxyMetrics } from "../shared/metrics.ts";
 import { bodyEnded, limitExceeded } from "../shared/failures.ts";
 
@@ -22,14 +23,14 @@ export const RUNTIME_BYTES_MAX = 8 * 1024;
 interface RequestBodiesOptions {
   /** Longer bodies are refused; the limit of `--max-body-bytes`. */
   maxBytes: number;
-  budget: ByteBudget;
+  messageBytes: MessageBytes;
   metrics: Pick<ProxyMetrics, "countRefusal">;
   clock: Clock;
 }
 
 interface RequestBody {
   text: string;
-  /** Bytes that were added to the budget; the owner removes them. */
+  /** Bytes that were counted for the caller; the owner removes them. */
   countedBytes: number;
 }
 
@@ -54,19 +55,20 @@ export class RequestBodies {
   /**
    * Reads a body.
    *
+   * @param address The caller: its bodies together have a share of the memory.
    * @param nowMs The time: asking the clock again takes 0.1 µs.
    * @throws {ProxyError} 408, 413 or 429, all -32005, if it is too slow, too large, or if too many
    *   bytes are in memory; the rest is not read. 400 / -32700 if its caller disconnects.
    */
-  read(request: Request, nowMs: number): Promise<RequestBody> {
-    const { maxBytes, budget } = this.#options;
+  read(request: Request, address: CallerAddress, nowMs: number): Promise<RequestBody> {
+    const { maxBytes, messageBytes } = this.#options;
     const length = request.headers.get("content-length");
     // The server enforces a declared length.
     const bytes = length === null ? 0 : Number(length);
     if (bytes > maxBytes) return Promise.reject(this.#tooLargeError());
     if (length !== null && bytes <= RUNTIME_BYTES_MAX) return this.#readByRuntime(request, nowMs);
-    if (!budget.fitsLarge(bytes)) return Promise.reject(this.#noMemoryError());
-    return this.#readInChunks(request);
+    if (!messageBytes.fits(address, bytes)) return Promise.reject(this.#noMemoryError());
+    return this.#readInChunks(request, address);
   }
 
   stop(): void {
@@ -86,9 +88,9 @@ export class RequestBodies {
     });
   }
 
-  async #readInChunks(request: Request): Promise<RequestBody> {
+  async #readInChunks(request: Request, address: CallerAddress): Promise<RequestBody> {
     if (request.body === null) return { text: "", countedBytes: 0 };
-    const { maxBytes, budget } = this.#options;
+    const { maxBytes, messageBytes } = this.#options;
     const reader = request.body.getReader();
     const chunks: Uint8Array<ArrayBuffer>[] = [];
     let bytes = 0;
@@ -103,13 +105,12 @@ export class RequestBodies {
           return { text: decoder.decode(await new Blob(chunks).bytes()), countedBytes: bytes };
         }
         if (bytes + value.length > maxBytes) throw this.#tooLargeError();
-        if (!budget.fitsLarge(value.length)) throw this.#noMemoryError();
-        budget.add(value.length);
+        if (!messageBytes.tryAdd(address, value.length)) throw this.#noMemoryError();
         bytes += value.length;
         chunks.push(value);
       }
     } catch (thrown) {
-      budget.remove(bytes);
+      messageBytes.remove(address, bytes);
       reader.cancel().catch(() => {}); // the connection may be closed already
       throw thrown;
     } finally {

@@ -6,6 +6,7 @@ import { idAtStart } from "../../../lib/protocol/jsonrpc.ts";
 import {
   type AddressCounts,
   type ByteBudget,
+  type MessageBytes,
   type RateCheck,
   SMALL_BYTES,
 } from "../shared/limits.ts";
@@ -34,8 +35,10 @@ export interface RpcEndpointOptions {
   maxBodyBytes: number;
   addressOf: (headers: Headers, remote: string) => CallerAddress;
   openRequests: AddressCounts;
-  /** Bytes of large bodies and answers in memory. */
+  /** Bytes of large answers in memory. */
   budget: ByteBudget;
+  /** Bytes of large bodies in memory. */
+  messageBytes: MessageBytes;
   /** Not set: no limit. */
   checkRate?: RateCheck;
   /** Measures durations: it must not jump. */
@@ -52,8 +55,8 @@ export class RpcEndpoint {
 
   constructor(options: RpcEndpointOptions) {
     this.#options = options;
-    const { maxBodyBytes: maxBytes, budget, metrics, clock } = options;
-    this.#bodies = new RequestBodies({ maxBytes, budget, metrics, clock });
+    const { maxBodyBytes: maxBytes, messageBytes, metrics, clock } = options;
+    this.#bodies = new RequestBodies({ maxBytes, messageBytes, metrics, clock });
   }
 
   /** Stops the timer of {@link RequestBodies}. */
@@ -68,7 +71,7 @@ export class RpcEndpoint {
   }
 
   async #handle(request: Request, remote: string, served?: ServedRequest): Promise<Response> {
-    const { router, metrics, cors, openRequests, budget, checkRate, clock } = this.#options;
+    const { router, metrics, cors, openRequests, messageBytes, checkRate, clock } = this.#options;
     const startedAtMs = clock.now();
     const origin = request.headers.get("origin");
     const address = this.#options.addressOf(request.headers, remote);
@@ -86,7 +89,7 @@ export class RpcEndpoint {
         metrics.countRefusal("request_rate");
         throw limitExceeded(429, `Too many requests: retry after ${waitS} s`);
       }
-      ({ text, countedBytes } = await this.#bodies.read(request, startedAtMs));
+      ({ text, countedBytes } = await this.#bodies.read(request, address, startedAtMs));
       isOpen = openRequests.tryAdd(address);
       if (!isOpen) {
         metrics.countRefusal("requests_per_address");
@@ -97,7 +100,7 @@ export class RpcEndpoint {
       answer = refusal(thrown, text);
     } finally {
       if (isOpen) openRequests.remove(address);
-      budget.remove(countedBytes);
+      messageBytes.remove(address, countedBytes);
     }
     if ((answer.body?.length ?? 0) > SMALL_BYTES) {
       answer = this.#countUntilRead(answer, text, served);
@@ -114,6 +117,11 @@ export class RpcEndpoint {
     const headers = this.#options.cors.headers(origin);
     if (body === null) return new Response(null, { status: 204, headers });
     if (retryAfterS !== undefined) headers.push(["retry-after", String(retryAfterS)]);
+    if (body.length > SMALL_BYTES) {
+      const bytes = encoder.encode(body);
+      headers.push(["content-type", "application/json"], ["content-length", `${bytes.length}`]);
+      return new Response(inPieces(bytes), { status, headers });
+    }
     if (headers.length === 0) return new Response(body, { status, headers: JSON_HEADERS });
     headers.push(["content-type", "application/json"]);
     return new Response(body, { status, headers });
@@ -136,6 +144,22 @@ export class RpcEndpoint {
     served.completed.then(release, release);
     return answer;
   }
+}
+
+const encoder = new TextEncoder();
+
+/**
+ * A body that the runtime takes in pieces, as its caller reads. It counts one that it gets as a whole
+ * as sent at once, although all of it may still wait in memory.
+ */
+function inPieces(bytes: Uint8Array<ArrayBuffer>): ReadableStream<Uint8Array<ArrayBuffer>> {
+  let sent = 0;
+  return new ReadableStream({
+    pull(controller) {
+      controller.enqueue(bytes.subarray(sent, sent += SMALL_BYTES));
+      if (sent >= bytes.length) controller.close();
+    },
+  }, { highWaterMark: 0 });
 }
 
 /** @param text The request, for its id; empty if it was not read. */

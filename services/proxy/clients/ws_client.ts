@@ -3,7 +3,7 @@ import type { Clock } from "../../../lib/clock.ts";
 import { idAtStart, RpcCode } from "../../../lib/protocol/jsonrpc.ts";
 import {
   type AddressCounts,
-  type ByteBudget,
+  type MessageBytes,
   type RateCheck,
   SMALL_BYTES,
 } from "../shared/limits.ts";
@@ -34,8 +34,8 @@ export interface WsClientOptions {
   address: CallerAddress;
   /** Unanswered requests and messages by caller, also over HTTP; subscriptions do not count. */
   openRequests: AddressCounts;
-  /** Large unanswered messages and unsent bytes, together with all others of the process. */
-  budget: ByteBudget;
+  /** Bytes of large unanswered messages. */
+  messageBytes: MessageBytes;
   maxMessageBytes: number;
   maxSubscriptionsPerClient: number;
   /** Not set: no limit. */
@@ -55,14 +55,14 @@ export class WsClient {
 
   /** Handles one message and sends its answer. */
   async receive(text: string): Promise<void> {
-    const { metrics, maxMessageBytes, sink, openRequests, address, budget } = this.#options;
+    const { metrics, maxMessageBytes, sink, openRequests, address, messageBytes } = this.#options;
     metrics.sockets.messages.inc({ direction: "upstream" });
     if (isLonger(text, maxMessageBytes)) {
       metrics.countRefusal("message_bytes");
       return sink.close(CloseCode.tooBig, `Message is over ${maxMessageBytes} bytes`);
     }
     const bytes = text.length > SMALL_BYTES ? text.length : 0;
-    if (bytes > 0 && !budget.fitsLarge(bytes)) {
+    if (bytes > 0 && !messageBytes.tryAdd(address, bytes)) {
       return this.#refuse(
         text,
         "buffered_bytes",
@@ -70,13 +70,13 @@ export class WsClient {
       );
     }
     if (!openRequests.tryAdd(address)) {
+      messageBytes.remove(address, bytes);
       return this.#refuse(text, "requests_per_address", "Too many open requests from this address");
     }
-    budget.add(bytes);
     try {
       await this.#route(text);
     } finally {
-      budget.remove(bytes);
+      messageBytes.remove(address, bytes);
     }
   }
 

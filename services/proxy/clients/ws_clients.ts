@@ -2,7 +2,7 @@ import { withinMs } from "../../../lib/clock.ts";
 import { upgradeWebSocket, wantsWebSocket } from "../../../lib/http/web_socket.ts";
 import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
-import { AddressCounts, SHARE_PER_PEER } from "../shared/limits.ts";
+import { AddressCounts, type ByteBudget, SHARE_PER_PEER } from "../shared/limits.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import { pathOf } from "../../../lib/http/listener.ts";
 import { ClientBuffers, ClientQueue, type ClientSocket } from "./client_queue.ts";
@@ -18,6 +18,8 @@ const log = serviceLog("proxy");
 interface WsClientsOptions extends Omit<WsClientOptions, "sink" | "address"> {
   cors: Cors;
   addressOf: (headers: Headers, remote: string) => CallerAddress;
+  /** Unsent bytes, together with all others of the process. */
+  budget: ByteBudget;
   maxClients: number;
   maxClientsPerAddress: number;
 }

@@ -1,9 +1,9 @@
 import { Buffer } from "node:buffer";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
+import { type AddressInfo, connect, type Socket } from "node:net";
 // @ts-types="@types/ws"
 import { type ServerOptions, WebSocketServer } from "ws";
-import type { CancelTimer, Clock } from "../../../lib/clock.ts";
+import { type CancelTimer, type Clock, withinMs } from "../../../lib/clock.ts";
 import type { RangemakerError } from "../../../lib/errors.ts";
 import { failureResponse, handshakeExpected } from "../../../lib/http/json_api.ts";
 import { httpError } from "../../../lib/http/error_answers.ts";
@@ -23,6 +23,9 @@ const FRAGMENTS_MAX = 1_024;
 
 /** How long a handshake may take: a phone on a bad network needs three seconds. */
 export const HANDSHAKE_MS = 10_000;
+
+/** Interval at which the listener connects to its own port, and how long the answer may take. */
+const CHECK_MS = 5_000;
 
 /** The largest header of a handshake: the default of nginx. */
 const HEADER_BYTES_MAX = 16 * 1024;
@@ -59,12 +62,18 @@ export class WsListener {
   readonly #pendingPerPeer: AddressCounts;
   readonly #sockets = new Set<WsSocket>();
   readonly #joiner = new FrameJoiner();
+  readonly port: number;
   #cancelPing: CancelTimer | undefined;
+  #cancelCheck: CancelTimer | undefined;
+  #checked: Promise<void> = Promise.resolve();
+  #isStopped = false;
 
   private constructor(options: WsListenerOptions, server: Server) {
     this.#options = options;
     this.#server = server;
-    this.#allowedHosts = new AllowedHosts(this.#address.address, options.allowedHosts);
+    const { address, port } = server.address() as AddressInfo; // it listens on TCP
+    this.port = port;
+    this.#allowedHosts = new AllowedHosts(address, options.allowedHosts);
     const { maxHandshakesPerPeer } = options;
     this.#pendingPerPeer = new AddressCounts(maxHandshakesPerPeer);
     // The types of `ws` lack maxFragments.
@@ -80,6 +89,7 @@ export class WsListener {
     server.on("error", ({ message: reason }) => log.warn("Accepting failed: {reason}", { reason }));
     server.on("upgrade", (request, tcp: Socket, head) => this.#upgrade(request, tcp, head));
     this.#pingLater();
+    this.#checkLater();
     const url = `${webSocketUrlOf(urlOf(options.host, this.port))}/ws`;
     log.info("Listening for WebSockets on {url}", { url });
   }
@@ -97,17 +107,11 @@ export class WsListener {
     return new WsListener(options, server);
   }
 
-  get port(): number {
-    return this.#address.port;
-  }
-
-  get #address(): AddressInfo {
-    return this.#server.address() as AddressInfo; // it listens on TCP
-  }
-
   /** Cuts open connections and stops listening. */
   async stop(): Promise<void> {
+    this.#isStopped = true;
     this.#cancelPing?.();
+    this.#cancelCheck?.();
     for (const [tcp, settle] of this.#pending) {
       settle();
       tcp.destroy();
@@ -116,6 +120,7 @@ export class WsListener {
     for (const socket of this.#sockets) socket.terminate();
     this.#server.closeAllConnections();
     await closed;
+    await this.#checked;
   }
 
   /** Limits the number and duration of connections that are not WebSockets yet. */
@@ -162,12 +167,49 @@ export class WsListener {
       this.#pingLater();
     });
   }
+
+  #checkLater(): void {
+    this.#cancelCheck = this.#options.clock.after(CHECK_MS, () => {
+      this.#checked = this.#check();
+    });
+  }
+
+  /**
+   * Listens again if nobody accepts connections. After a failed accept (EMFILE), the runtime reports
+   * nothing, and accepts no connection any more.
+   */
+  async #check(): Promise<void> {
+    const { host, reusePort = false, clock } = this.#options;
+    const { port } = this;
+    const isAnswered = this.#server.listening && await answers(host, port, clock);
+    if (this.#isStopped) return;
+    if (!isAnswered) {
+      log.error("Port {port} accepts no connections, listening again", { port });
+      this.#server.close();
+      this.#server.listen({ port, host, reusePort });
+    }
+    this.#checkLater();
+  }
 }
 
-function headersOf(request: IncomingMessage): Headers {
+/** Whether a connection is answered in time, or ended; also if none can be made. */
+async function answers(host: string, port: number, clock: Clock): Promise<boolean> {
+  const tcp = connect({ host, port });
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  for (const event of ["data", "error", "close"]) tcp.on(event, () => resolve(true));
+  tcp.write("GET / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+  try {
+    return await withinMs(promise, CHECK_MS, false, clock);
+  } finally {
+    tcp.destroy();
+  }
+}
+
+/** From the lines of the header: `node:http` fails on a name such as `constructor`. */
+function headersOf({ rawHeaders }: IncomingMessage): Headers {
   const headers = new Headers();
-  for (const [name, value] of Object.entries(request.headersDistinct)) {
-    for (const item of value ?? []) headers.append(name, item);
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    headers.append(rawHeaders[at] ?? "", rawHeaders[at + 1] ?? "");
   }
   return headers;
 }

@@ -53,12 +53,14 @@ export function subscriptionRequest(
   namespace: string,
   call: { paramsText?: string; params?: unknown },
 ): SubscriptionRequest {
-  const { paramsText = "[]" } = call;
-  if (Buffer.byteLength(paramsText) > SUBSCRIPTION_PARAMS_BYTES_MAX) {
+  const { paramsText: written = "[]" } = call;
+  if (Buffer.byteLength(written) > SUBSCRIPTION_PARAMS_BYTES_MAX) {
     throw new SubscriptionParamsError(
       `Parameters of a subscription are over ${SUBSCRIPTION_PARAMS_BYTES_MAX} bytes: ask for less`,
     );
   }
+  // A copy: a slice of a message keeps the whole message in memory, for as long as it is kept.
+  const paramsText = Buffer.from(written).toString();
   const params = call.params ?? [];
   const used = namespace === "eth" ? usedParams(params) : undefined;
   if (used === undefined) {

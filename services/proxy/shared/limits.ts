@@ -36,22 +36,23 @@ export class AddressCounts {
     return this.#counts.size;
   }
 
-  /** Counts one more. @returns False if the address, a network or its peer is at its limit. */
-  tryAdd(address: AddressKeys): boolean {
-    if (!this.canAdd(address)) return false;
-    this.add(address);
+  /** Counts more. @returns False if the address, a network or its peer is at its limit. */
+  tryAdd(address: AddressKeys, number = 1): boolean {
+    if (!this.canAdd(address, number)) return false;
+    this.add(address, number);
     return true;
   }
 
-  /** Whether one more stays within the limits and a fair share of what its peer has left. */
-  canAdd(address: AddressKeys): boolean {
-    if (this.isAtOwnLimit(address)) return false;
+  /** Whether more stay within the limits and a fair share of what its peer has left. */
+  canAdd(address: AddressKeys, number = 1): boolean {
+    if (this.isAtOwnLimit(address, number)) return false;
     const { key, peerKey } = address;
-    return key === peerKey || isWithinFairShare(this.#counts.get(key) ?? 0, this.#freeOf(peerKey));
+    const used = (this.#counts.get(key) ?? 0) + number - 1;
+    return key === peerKey || isWithinFairShare(used, this.#freeOf(peerKey));
   }
 
-  isAtOwnLimit(address: AddressKeys): boolean {
-    return this.load(address) >= this.#perAddress;
+  isAtOwnLimit(address: AddressKeys, number = 1): boolean {
+    return this.load(address, number) > this.#perAddress;
   }
 
   /** Whether the addresses behind one peer have reached their common limit. */
@@ -69,15 +70,15 @@ export class AddressCounts {
     return load;
   }
 
-  add(address: AddressKeys): void {
-    this.#change(address, 1);
+  add(address: AddressKeys, number = 1): void {
+    this.#change(address, number);
   }
 
-  remove(address: AddressKeys): void {
-    this.#change(address, -1);
+  remove(address: AddressKeys, number = 1): void {
+    this.#change(address, -number);
   }
 
-  #change({ key, networks, peerKey }: AddressKeys, by: 1 | -1): void {
+  #change({ key, networks, peerKey }: AddressKeys, by: number): void {
     change(this.#counts, key, by);
     for (const network of networks) change(this.#networkCounts, network, by);
     if (key !== peerKey) change(this.#peerCounts, peerKey, by);
@@ -88,7 +89,7 @@ export class AddressCounts {
   }
 }
 
-function change(counts: Map<string, number>, key: string, by: 1 | -1): void {
+function change(counts: Map<string, number>, key: string, by: number): void {
   const number = (counts.get(key) ?? 0) + by;
   if (number > 0) counts.set(key, number);
   else counts.delete(key);
@@ -133,5 +134,40 @@ export class ByteBudget {
   /** Counts bytes as free again. */
   remove(bytes: number): void {
     this.#used -= bytes;
+  }
+}
+
+/** The part of the memory for large messages that one address may use. */
+const MESSAGES_PER_ADDRESS = 0.5;
+
+/** Large messages of callers in memory, until they are answered: a part of the {@link ByteBudget}. */
+export class MessageBytes {
+  readonly #budget: ByteBudget;
+  readonly #perCaller: AddressCounts;
+
+  constructor(budget: ByteBudget) {
+    const max = budget.max * LARGE_SHARE;
+    this.#budget = budget;
+    this.#perCaller = new AddressCounts(max * MESSAGES_PER_ADDRESS, max * SHARE_PER_PEER);
+  }
+
+  /** Whether this many more bytes of a caller fit. */
+  fits(address: AddressKeys, bytes: number): boolean {
+    return this.#budget.fitsLarge(bytes) && this.#perCaller.canAdd(address, bytes);
+  }
+
+  /** Counts bytes, if they fit. @returns False if they do not. */
+  tryAdd(address: AddressKeys, bytes: number): boolean {
+    if (!this.fits(address, bytes)) return false;
+    this.#budget.add(bytes);
+    this.#perCaller.add(address, bytes);
+    return true;
+  }
+
+  /** Counts bytes as free again. */
+  remove(address: AddressKeys, bytes: number): void {
+    if (bytes === 0) return;
+    this.#budget.remove(bytes);
+    this.#perCaller.remove(address, bytes);
   }
 }

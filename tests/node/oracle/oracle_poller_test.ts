@@ -21,7 +21,7 @@ function setUp() {
   const outcomes: string[] = [];
   let answer: () => PullResult = () => AWAY;
   const poller = new OraclePoller({
-    url: "http://oracle",
+    url: "http://operator:password@oracle",
     pull: () => Promise.resolve(answer()),
     prices,
     clock,
@@ -90,7 +90,7 @@ Deno.test("OraclePoller: the status has the age of each price, and the last succ
   const startMs = clock.now();
   const status = () => {
     const { state, markets, serviceUrl, maxStaleMs, ...pulls } = poller.describe(clock.now());
-    assert.deepEqual([serviceUrl, maxStaleMs], ["http://oracle", 3_000]);
+    assert.deepEqual([serviceUrl, maxStaleMs], ["http://…@oracle", 3_000]);
     return { state, eth: markets["ETH/USDT"], ...pulls };
   };
   await run(1, () => AWAY);

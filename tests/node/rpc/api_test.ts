@@ -81,8 +81,8 @@ Deno.test("Node: names from Object.prototype and costly messages get standard er
       [withMembers(5_000), 400, -32005],
     ];
     for (const [body, status, code] of bodies) {
-      const [seenStatus, { error }] = await post(node.url, body);
-      assert.deepEqual([seenStatus, error?.code], [status, code], body.slice(0, 100));
+      const [seenStatus, { id, error }] = await post(node.url, body);
+      assert.deepEqual([seenStatus, id, error?.code], [status, 1, code], body.slice(0, 100));
     }
     assert.equal((await fetch(node.url)).body?.cancel() === undefined, false);
     assert.equal((await call(node.url, "eth_chainId")).result, "0x539");

@@ -379,10 +379,15 @@ Deno.test("Router: plain reads are marked as such, with their node and whether t
   const rest = JSON.stringify(call(1, "eth_call", [""])).length -
     '{"jsonrpc":"2.0","id":1'.length;
   const long = (length: number) => call(1, "eth_call", ["x".repeat(length - rest)]);
+  const nested = (depth: number): unknown => depth === 0 ? 1 : [nested(depth - 1)];
   const rows: [message: unknown, read?: Partial<Read>][] = [
     [call(1, "eth_chainId"), { node: 0, fitsSocket: true }],
     [long(16 * 1_024), { node: 0, fitsSocket: true }],
     [long(16 * 1_024 + 1), { node: 0, fitsSocket: false }],
+    [call(1, "eth_call", [nested(31)]), { node: 0, fitsSocket: true }],
+    [call(1, "eth_call", [nested(32)]), { node: 0, fitsSocket: false }],
+    [call(1, "eth_call", new Array(997).fill([])), { node: 0, fitsSocket: true }],
+    [call(1, "eth_call", new Array(998).fill([])), { node: 0, fitsSocket: false }],
     [call(1, "eth_newFilter")],
     [call(1, "core_sendTransaction")],
     [call(1, "eth_call", [{}, "0x5"]), { node: 0, fitsSocket: true }],

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { ByteBudget, LARGE_SHARE } from "../../../services/proxy/shared/limits.ts";
+import { ByteBudget, LARGE_SHARE, MessageBytes } from "../../../services/proxy/shared/limits.ts";
 import { ProxyError } from "../../../services/proxy/shared/failures.ts";
 import {
   BYTES_PER_S,
@@ -10,6 +10,7 @@ import {
 } from "../../../services/proxy/clients/request_bodies.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { nextTurn } from "../../support/eventually.ts";
+import { address } from "../hub/hub_scene.ts";
 
 const MAX_BYTES = 4 * FIRST_BYTES;
 
@@ -20,19 +21,21 @@ class Scene {
   /** Bytes that the caller of the last body has to remove from the budget. */
   countedBytes = 0;
   readonly #bodies: RequestBodies;
+  #callers = 0;
 
   constructor(budgetBytes = Infinity) {
     this.budget = new ByteBudget(budgetBytes);
     this.#bodies = new RequestBodies({
       maxBytes: MAX_BYTES,
-      budget: this.budget,
+      messageBytes: new MessageBytes(this.budget),
       metrics: { countRefusal: (limit) => this.refusals.push(limit) },
       clock: this.clock,
     });
   }
 
   async read(request: Request): Promise<string> {
-    const { text, countedBytes } = await this.#bodies.read(request, this.clock.now());
+    const caller = address(`192.0.2.${this.#callers += 1}`);
+    const { text, countedBytes } = await this.#bodies.read(request, caller, this.clock.now());
     this.countedBytes = countedBytes;
     return text;
   }
@@ -111,7 +114,7 @@ Deno.test("RequestBodies: bytes use the budget as they arrive, except in declare
 });
 
 Deno.test("RequestBodies: without room in the budget a body is refused with 429, at once if its length is declared", async () => {
-  const scene = new Scene(100_000 / LARGE_SHARE);
+  const scene = new Scene(200_000 / LARGE_SHARE); // half of it for one caller
   const declared = new SlowBody(100_001);
   assert.equal(await scene.refused(declared.request), 429);
   const body = new SlowBody();
@@ -120,7 +123,17 @@ Deno.test("RequestBodies: without room in the budget a body is refused with 429,
   assert.equal(scene.budget.used, 100_000);
   await body.send(1);
   assert.deepEqual([await refused, body.isCancelled, scene.budget.used], [429, true, 0]);
-  assert.deepEqual(scene.refusals, ["buffered_bytes", "buffered_bytes"]);
+  const [first, second, third] = [new SlowBody(), new SlowBody(), new SlowBody()];
+  const outcomes = [first, second].map(({ request }) => scene.refused(request));
+  await first.send(100_000);
+  await second.send(100_000);
+  const last = scene.refused(third.request);
+  await third.send(1);
+  assert.deepEqual([await last, scene.budget.used], [429, 200_000]);
+  await first.send(1);
+  await second.send(1);
+  assert.deepEqual([...await Promise.all(outcomes), scene.budget.used], [429, 429, 0]);
+  assert.deepEqual(scene.refusals, new Array(5).fill("buffered_bytes"));
   scene.stop();
 });
 

@@ -5,6 +5,7 @@ import {
   AddressCounts,
   ByteBudget,
   LARGE_SHARE,
+  MessageBytes,
   SMALL_BYTES,
 } from "../../../services/proxy/shared/limits.ts";
 import type { NodeReply } from "../../../services/proxy/shared/envelopes.ts";
@@ -49,6 +50,7 @@ function scene(overrides: Partial<RpcEndpointOptions> = {}, result = "") {
     addressOf: (_headers, remote) => address(remote),
     openRequests,
     budget,
+    messageBytes: new MessageBytes(budget),
     clock: new FakeClock(),
     ...overrides,
   });

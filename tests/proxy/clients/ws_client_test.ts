@@ -1,6 +1,6 @@
 /** One client on a WebSocket, between a hub and a router whose nodes the test plays. */
 import assert from "node:assert/strict";
-import { AddressCounts, ByteBudget } from "../../../services/proxy/shared/limits.ts";
+import { AddressCounts, ByteBudget, MessageBytes } from "../../../services/proxy/shared/limits.ts";
 import { Registry } from "prom-client";
 import { WsClient } from "../../../services/proxy/clients/ws_client.ts";
 import { ProxyMetrics } from "../../../services/proxy/shared/metrics.ts";
@@ -13,7 +13,7 @@ import { seriesIn } from "../../support/http_answers.ts";
 
 const MAX_MESSAGE_BYTES = 1_024;
 const ADDRESS_MESSAGES_MAX = 300;
-const BUDGET = 400_000;
+const BUDGET = 800_000;
 
 function scene(
   maxMessageBytes = MAX_MESSAGE_BYTES,
@@ -54,7 +54,7 @@ function scene(
     clock,
     metrics,
     address: caller,
-    budget,
+    messageBytes: new MessageBytes(budget),
     checkRate,
     maxMessageBytes,
     maxSubscriptionsPerClient: 2,

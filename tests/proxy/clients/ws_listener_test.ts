@@ -115,6 +115,18 @@ Deno.test("WsListener: passes repeated headers on", () =>
     await eventually("its end", () => accepted[0]?.gone || undefined);
   }));
 
+Deno.test("WsListener: accepts a handshake with a header of any name", () =>
+  withListener(async ({ listener, accepted }) => {
+    for (const name of ["constructor", "__proto__", "toString"]) {
+      const header = handshakeText("http://localhost/ws", WEBSOCKET_KEY, `${name}: x`);
+      const client = rawClient(listener.port, header);
+      await eventually(name, () => accepted.length === 1 || undefined);
+      client.tcp.destroy();
+      await eventually("its end", () => accepted[0]?.gone || undefined);
+      accepted.length = 0;
+    }
+  }));
+
 const HANDSHAKE = handshakeText("http://localhost/ws", WEBSOCKET_KEY);
 
 /** A connection that sends a text, and the bytes that it received until its end. */

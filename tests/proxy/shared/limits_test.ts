@@ -1,6 +1,11 @@
 import assert from "node:assert/strict";
 import { callerAddress } from "../../../lib/http/caller_address.ts";
-import { AddressCounts } from "../../../services/proxy/shared/limits.ts";
+import {
+  AddressCounts,
+  ByteBudget,
+  LARGE_SHARE,
+  MessageBytes,
+} from "../../../services/proxy/shared/limits.ts";
 
 const REMOTE = "192.0.2.1";
 
@@ -74,4 +79,23 @@ Deno.test("AddressCounts: the load of an address is the highest of its networks"
   assert.equal(counts.load(at("0")), 4, "a quarter of 16 in its /48");
   assert.equal(counts.load(at("f00"), 1), 17 / 4);
   assert.equal(counts.load(from(undefined, "192.0.2.9"), 1), 1);
+});
+
+Deno.test("Message bytes: an address has half of the memory, and a peer that forwards addresses nine tenths", () => {
+  const budget = new ByteBudget(1_000 / LARGE_SHARE);
+  const messages = new MessageBytes(budget);
+  const direct = from(undefined);
+  assert.deepEqual([400, 101, 100].map((n) => messages.tryAdd(direct, n)), [true, false, true]);
+  assert.equal(budget.used, 500);
+  messages.remove(direct, 500);
+  messages.remove(direct, 0);
+  const behind = (n: number) => from(`198.51.100.${n}`);
+  const taken = [1, 2, 3].map((n) => {
+    let taken = 0;
+    while (messages.tryAdd(behind(n), 10)) taken += 10;
+    return taken;
+  });
+  assert.deepEqual(taken, [450, 230, 110]);
+  assert(messages.fits(direct, 200), "the rest is for others");
+  assert(!messages.fits(direct, 300), "but no more than there is");
 });
