@@ -5,7 +5,7 @@ import type { Account } from "../protocol/account.ts";
 import { redactUrls } from "../redact.ts";
 import { documentedHandler, type Operation } from "./openapi.ts";
 
-/** `GET /ready` of a service. @param body What {@link findProblems} returns for its checks. */
+/** `GET /ready` of a service. @param body What {@link runReadinessChecks} returns for its checks. */
 export function readyOperation(summary: string, body: z.core.$ZodType): Operation {
   return {
     id: "ready",
@@ -38,7 +38,7 @@ type ProblemFinder = () => string | undefined | void | Promise<string | undefine
  * @returns Whether each check passed, and one sentence per problem. A problem found by several
  *   checks is listed once.
  */
-export async function findProblems<Name extends string>(
+export async function runReadinessChecks<Name extends string>(
   checks: Record<Name, ProblemFinder>,
 ): Promise<Record<Name, boolean> & { ready: boolean; problems: string[] }> {
   const names = Object.keys(checks) as Name[]; // the keys of this very record

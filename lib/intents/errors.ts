@@ -84,10 +84,10 @@ export function asStoreError(cause: unknown): StoreError {
 /** Why a database driver failed. */
 export function describeCause(cause: unknown): string {
   // An error for several addresses of one host has a code and no message.
-  return messageOf(cause) || codeOf(cause) || "no reason given";
+  return messageOf(cause) || driverCodeOf(cause) || "no reason given";
 }
 
 /** The code of a driver's or the system's error, if it has one. */
-export function codeOf(cause: unknown): string {
+export function driverCodeOf(cause: unknown): string {
   return cause instanceof Error && "code" in cause ? String(cause.code) : "";
 }

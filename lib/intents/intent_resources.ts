@@ -6,9 +6,9 @@ import { messageOf } from "../errors.ts";
 import { serviceLog } from "../log/logging.ts";
 import { CoreClient } from "../net/core_client.ts";
 import type { TransactionSigner } from "../protocol/transaction.ts";
-import { codeOf, StoreError } from "./errors.ts";
+import { driverCodeOf, StoreError } from "./errors.ts";
 import { openIntentStore } from "./open_store.ts";
-import { kindOf } from "./sqlstate.ts";
+import { sqlStateKindOf } from "./sqlstate.ts";
 import type { IntentStore } from "./store.ts";
 import { TransactionBuilder } from "./transactions.ts";
 
@@ -38,7 +38,7 @@ export interface IntentResourcesOptions {
    * Whether the database belongs to the key, as that of a solver does: its quotes name its account.
    * A dry run submits nothing. A bridge keeps its database, with the used nonces, for a new key.
    */
-  bindsKey: boolean;
+  storeBelongsToKey: boolean;
   clock: Clock;
 }
 
@@ -65,10 +65,10 @@ export interface IntentResources {
 export async function openIntentResources(
   options: IntentResourcesOptions,
 ): Promise<IntentResources> {
-  const { name, database, rpcUrl: url, signer, chainId, bindsKey, clock } = options;
+  const { name, database, rpcUrl: url, signer, chainId, storeBelongsToKey, clock } = options;
   const store = await openWhenReady(database, name, clock);
   try {
-    if (bindsKey) await requireKey(store, name, signer);
+    if (storeBelongsToKey) await requireKey(store, name, signer);
   } catch (thrown) {
     await store.close();
     throw thrown;
@@ -129,5 +129,5 @@ async function openWhenReady(
 function mayBeStarting(database: string, thrown: unknown): boolean {
   return POSTGRES_URL.test(database) && thrown instanceof StoreError &&
     thrown.cause !== undefined &&
-    ["lost", "starting", "exhausted", "none"].includes(kindOf(codeOf(thrown.cause)));
+    ["lost", "starting", "exhausted", "none"].includes(sqlStateKindOf(driverCodeOf(thrown.cause)));
 }

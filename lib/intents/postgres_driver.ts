@@ -1,5 +1,5 @@
 import { Batches } from "./batches.ts";
-import { asStoreError, codeOf, StoreConnectionLostError, StoreError } from "./errors.ts";
+import { asStoreError, driverCodeOf, StoreConnectionLostError, StoreError } from "./errors.ts";
 import { postgresServers } from "../database/database_url.ts";
 import {
   countOfRow,
@@ -14,7 +14,7 @@ import {
   PostgresServers,
   type PostgresTimeouts,
 } from "./postgres_servers.ts";
-import { kindOf } from "./sqlstate.ts";
+import { sqlStateKindOf } from "./sqlstate.ts";
 
 /** Most statements that are sent together over one connection. */
 const STATEMENTS_TOGETHER_MAX = 20;
@@ -151,7 +151,9 @@ export class PostgresDriver implements SqlDriver {
         return await this.#withConnection((run) => inTransaction(run, () => runMissing(run)));
       } catch (thrown) {
         const cause = thrown instanceof StoreError ? thrown.cause : thrown;
-        if (kindOf(codeOf(cause)) !== "race" || attempt === MIGRATION_ATTEMPTS) throw thrown;
+        if (sqlStateKindOf(driverCodeOf(cause)) !== "race" || attempt === MIGRATION_ATTEMPTS) {
+          throw thrown;
+        }
       }
     }
   }

@@ -5,13 +5,13 @@ import { withinMs } from "../clock.ts";
 import { NOT_SENT, REFUSED_PARAMETER } from "../library_messages.ts";
 import {
   asStoreError,
-  codeOf,
   describeCause,
+  driverCodeOf,
   StoreConnectionLostError,
   StoreError,
 } from "./errors.ts";
 import type { SqlValue } from "./database.ts";
-import { kindOf } from "./sqlstate.ts";
+import { sqlStateKindOf } from "./sqlstate.ts";
 
 /** How long a server may take. */
 export interface PostgresTimeouts {
@@ -213,7 +213,7 @@ export class PostgresConnection {
     } catch (thrown) {
       const error = storeErrorOf(thrown);
       this.isLost ||= error instanceof StoreConnectionLostError ||
-        ["starting", "not_primary"].includes(kindOf(serverCodeOf(thrown)));
+        ["starting", "not_primary"].includes(sqlStateKindOf(serverCodeOf(thrown)));
       throw error;
     }
   }
@@ -274,7 +274,7 @@ async function requireRole(client: pg.ClientBase, host: string, timeoutMs: numbe
 
 /** The code of a server's error; empty for one of the connection. */
 function serverCodeOf(thrown: unknown): string {
-  return thrown instanceof pg.DatabaseError ? codeOf(thrown) : "";
+  return thrown instanceof pg.DatabaseError ? driverCodeOf(thrown) : "";
 }
 
 function storeErrorOf(thrown: unknown): StoreError {
@@ -283,7 +283,7 @@ function storeErrorOf(thrown: unknown): StoreError {
   const isUnsent = code === "" && thrown instanceof Error && NOT_SENT.test(thrown.message);
   if (isUnsent) return new StoreError("Database connection was lost: nothing was sent", thrown);
   // Other errors of the connection may hide a successful answer.
-  return code === "" || kindOf(code) === "lost"
+  return code === "" || sqlStateKindOf(code) === "lost"
     ? new StoreConnectionLostError(thrown)
     : asStoreError(thrown);
 }

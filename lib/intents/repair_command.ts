@@ -56,7 +56,7 @@ interface RepairCommand extends Pick<CommandText, "name" | "description" | "exam
   /** The command's words for a repaired intent, such as `sent again`. */
   repaired: string;
   /** Whether the database belongs to the key of the service. */
-  bindsKey: boolean;
+  storeBelongsToKey: boolean;
   /**
    * Repairs an intent of which the node has no committed receipt: one that is committed, or one that
    * a service was about to finish when its database was replaced. It may run repeatedly.
@@ -124,7 +124,7 @@ async function requireNotEmpty(database: string, service: string): Promise<void>
 }
 
 async function repairAll(
-  { service, options: { privateKey }, bindsKey, repair }: RepairCommand,
+  { service, options: { privateKey }, storeBelongsToKey, repair }: RepairCommand,
   options: OptionsOf<RepairTable> & RemoteKeyOptions,
   { clock, print }: CommandContext,
 ) {
@@ -134,7 +134,7 @@ async function repairAll(
     name: service,
     clock,
     signer,
-    bindsKey,
+    storeBelongsToKey,
   });
   const { store } = resources;
   const counts: Record<Repaired, number> = { present: 0, repaired: 0, failed: 0, unfinished: 0 };

@@ -25,6 +25,6 @@ const KINDS: readonly [codes: RegExp, kind: SqlStateKind][] = [
   [/^[0-9A-Z]{5}$/, "permanent"],
 ];
 
-export function kindOf(code: string): SqlStateKind {
+export function sqlStateKindOf(code: string): SqlStateKind {
   return KINDS.find(([codes]) => codes.test(code))?.[1] ?? "none";
 }

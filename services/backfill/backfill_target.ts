@@ -23,7 +23,7 @@ interface BackfillTarget {
  * @throws {RangemakerError} `UNKNOWN_THESIS`, or `UNSUPPORTED_PAIR` for a market not in `markets`.
  * @throws {RpcError} @throws {NodeUnreachableError}
  */
-export async function findMissingPrices(
+export async function readMissingPrices(
   request: BackfillRequest,
   client: CoreClient,
   markets: Markets,

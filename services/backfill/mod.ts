@@ -18,7 +18,7 @@ import {
 import { optionsFor } from "../../lib/cli/option_names.ts";
 import type { TransactionSigner } from "../../lib/protocol/transaction.ts";
 import { progressBar } from "../../lib/cli/terminal.ts";
-import { type BackfillRequest, findMissingPrices } from "./backfill_target.ts";
+import { type BackfillRequest, readMissingPrices } from "./backfill_target.ts";
 import { Backfiller, type SpanReport } from "./backfiller.ts";
 import { requireSimilarPrice } from "./price_check.ts";
 import { FixedPriceHistory, priceText, TradeHistory } from "./trade_history.ts";
@@ -138,7 +138,7 @@ async function backfill(
   let isStopping = false;
   context.untilSignal().then(() => isStopping = true);
   context.progress("Asking the node for missing slots …");
-  const { market, missing, thesis } = await findMissingPrices(request, client, markets);
+  const { market, missing, thesis } = await readMissingPrices(request, client, markets);
   const { price, anyPrice, historyUrl, maxCarryMs } = options;
   if (price !== undefined && !anyPrice) await requireSimilarPrice(price, market, missing, client);
   const backfiller = new Backfiller({
@@ -160,7 +160,7 @@ async function backfill(
   if (isStopping) context.print("Stopped: run it again to continue");
   if (thesis !== undefined) {
     // Settles it now: the node itself goes on with other theses that lacked these prices.
-    const { thesis: { id, status } = thesis } = await findMissingPrices(request, client, markets);
+    const { thesis: { id, status } = thesis } = await readMissingPrices(request, client, markets);
     context.print(`Thesis ${id}: ${status}`);
   }
   const isComplete = !isStopping &&

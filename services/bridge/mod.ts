@@ -57,7 +57,7 @@ async function startParts(
     rpcUrl: options.rpcUrl,
     chainId,
     signer,
-    bindsKey: false,
+    storeBelongsToKey: false,
     clock,
   });
   const { store, shortTimeoutNode: node, transactions } = resources;

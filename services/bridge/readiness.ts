@@ -2,8 +2,8 @@ import { z } from "zod";
 import type { RangemakerError } from "../../lib/errors.ts";
 import {
   chainProblem,
-  findProblems,
   healthProblem,
+  runReadinessChecks,
   storageProblem,
   writeProblem,
 } from "../../lib/http/readiness.ts";
@@ -47,7 +47,7 @@ export interface ReadinessOptions {
 export function checkReadiness(options: ReadinessOptions): Promise<Readiness> {
   const { node, problem, relayer, chainId, onPermission } = options;
   const account = node.getAccount(relayer);
-  return findProblems({
+  return runReadinessChecks({
     store: () => healthProblem(problem, "store"),
     node: async () =>
       await chainProblem(node, chainId) ?? await writeProblem(node) ??

@@ -26,7 +26,7 @@ export const run = createRepairCommand({
   service: "bridge",
   options,
   repaired: "sent again",
-  bindsKey: false,
+  storeBelongsToKey: false,
   async repair({ node, transactions, clock }, intent, { chainId, dryRun }) {
     const { user, amount, nonce } = decodePayload(intent.payload);
     const deposit = `${usdcText(amount)} for ${user}, nonce ${nonce}`;

@@ -1,5 +1,5 @@
 import type { Clock, ShiftedClock } from "../../lib/clock.ts";
-import { findProblems } from "../../lib/http/readiness.ts";
+import { runReadinessChecks } from "../../lib/http/readiness.ts";
 import { serviceLog } from "../../lib/log/logging.ts";
 import { ProblemTracker } from "../../lib/log/problem_tracker.ts";
 import { toWire } from "../../lib/json.ts";
@@ -139,7 +139,7 @@ export class CoreNode {
 
   /** `GET /ready`: 503 unless the node makes blocks and accepts bets on every market. */
   async readiness(): Promise<Response> {
-    const found = await findProblems({
+    const found = await runReadinessChecks({
       chain: () => this.#problem()?.reason,
       prices: () => this.#oracle.problem(this.#clock.now()),
     });

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { Clock } from "../../lib/clock.ts";
-import { findProblems } from "../../lib/http/readiness.ts";
+import { runReadinessChecks } from "../../lib/http/readiness.ts";
 import { EXCHANGE_OF, PROVIDER_NAMES } from "../../lib/protocol/providers.ts";
 import { described, timestampSchema, uint64Schema } from "../../lib/protocol/scalars.ts";
 import { deviations, OUTLIER_BASIS_POINTS } from "./aggregation.ts";
@@ -157,7 +157,7 @@ export function checkReadiness(
       lastError !== undefined && board.pricesOf(name) < board.symbols.length
     )
     .map(({ name, lastError }) => `${EXCHANGE_OF[name]}: ${lastError}`);
-  return findProblems({
+  return runReadinessChecks({
     prices: () =>
       missing.length === 0 ? undefined : `No price: ${[...missing, ...failed].join("; ")}`,
   });

@@ -2,8 +2,8 @@ import { z } from "zod";
 import type { Clock } from "../../lib/clock.ts";
 import {
   chainProblem,
-  findProblems,
   healthProblem,
+  runReadinessChecks,
   storageProblem,
   writeProblem,
 } from "../../lib/http/readiness.ts";
@@ -52,7 +52,7 @@ export function checkReadiness(options: ReadinessOptions): Promise<Readiness> {
   const { problem, store } = intents;
   // A dry run submits nothing.
   const account = dryRun ? undefined : options.account.read();
-  return findProblems({
+  return runReadinessChecks({
     store: () => dryRun ? store.checkWritable() : healthProblem(problem, "store"),
     async node() {
       const wrongChain = await chainProblem(node, chainId);

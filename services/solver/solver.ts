@@ -62,7 +62,7 @@ async function openParts(
     rpcUrl,
     chainId,
     signer,
-    bindsKey: !options.dryRun,
+    storeBelongsToKey: !options.dryRun,
     clock,
   });
   const { store, shortTimeoutNode } = resources;

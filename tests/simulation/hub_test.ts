@@ -168,7 +168,7 @@ class HubWorld {
       asks: this.#unanswered,
     };
     assert.deepEqual(this.#hub.table.size, expected, "No map holds more than what is in use");
-    assert.equal(this.#hub.behind.size, 0, "Nobody is behind");
+    assert.equal(this.#hub.clientsBehind.size, 0, "Nobody is behind");
   }
 
   // Clients.
@@ -270,7 +270,7 @@ class HubWorld {
   }
 
   #resume(): void {
-    const client = this.#pick([...this.#hub.behind]);
+    const client = this.#pick([...this.#hub.clientsBehind]);
     if (client !== undefined) this.#hub.resume(client);
   }
 
@@ -401,8 +401,8 @@ class HubWorld {
       this.#noteSlow(); // a connection may take less than a flush brings
     }
     this.#hub.flush();
-    while (this.#hub.behind.size > 0) {
-      for (const client of [...this.#hub.behind]) this.#hub.resume(client);
+    while (this.#hub.clientsBehind.size > 0) {
+      for (const client of [...this.#hub.clientsBehind]) this.#hub.resume(client);
     }
   }
 

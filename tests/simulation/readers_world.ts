@@ -95,7 +95,7 @@ export class ReadersWorld {
     this.#hub.flush();
     for (const client of this.#clients) this.#read(client);
     this.#clock.advance(this.#below(STEP_MS));
-    for (const client of [...this.#hub.behind].slice(0, this.#below(2 * CLIENTS))) {
+    for (const client of [...this.#hub.clientsBehind].slice(0, this.#below(2 * CLIENTS))) {
       this.#hub.resume(client);
     }
     this.#checkBudget();
@@ -104,10 +104,10 @@ export class ReadersWorld {
   /** Everybody reads; then the received messages are compared with the broadcast ones. */
   settle(): void {
     let missed = 0;
-    while (this.#hub.behind.size > 0) {
+    while (this.#hub.clientsBehind.size > 0) {
       for (const { socket } of this.#clients) socket.bufferedAmount = 0;
       this.#clock.advance(1_000);
-      for (const client of [...this.#hub.behind]) this.#hub.resume(client);
+      for (const client of [...this.#hub.clientsBehind]) this.#hub.resume(client);
     }
     for (const { reader, got } of this.#clients) {
       assert(got.every((n, at) => at === 0 || n > got[at - 1]!), "In order, and none twice");

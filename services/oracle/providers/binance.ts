@@ -12,7 +12,7 @@ const tradeSchema = z.object({
 
 function tradeFrame(trade: z.output<typeof tradeSchema>) {
   return tradesFrame([
-    { symbol: trade.s, digits: trade.p, exchangeTimeMs: trade.T, sequence: trade.a },
+    { symbol: trade.s, priceText: trade.p, exchangeTimeMs: trade.T, sequence: trade.a },
   ]);
 }
 

@@ -13,7 +13,7 @@ const readers = [
     (ticker) =>
       tradesFrame([{
         symbol: ticker.product_id,
-        digits: ticker.price,
+        priceText: ticker.price,
         exchangeTimeMs: ticker.time,
         sequence: ticker.trade_id,
       }]),

@@ -16,7 +16,7 @@ const readers = [
     ({ data }) =>
       tradesFrame(data.map((trade) => ({
         symbol: trade.symbol,
-        digits: trade.price,
+        priceText: trade.price,
         exchangeTimeMs: trade.timestamp,
         sequence: trade.trade_id,
       }))),

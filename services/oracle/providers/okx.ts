@@ -14,7 +14,7 @@ const readers = [
     ({ data }) =>
       tradesFrame(data.map((ticker) => ({
         symbol: ticker.instId,
-        digits: ticker.last,
+        priceText: ticker.last,
         exchangeTimeMs: ticker.ts,
       }))),
   ),

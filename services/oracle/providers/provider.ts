@@ -104,13 +104,13 @@ export function readFrame(text: string, readers: readonly FrameReader[]): Frame 
 }
 
 /** A trade whose price is still text of the frame. */
-type RawTrade = Omit<ReceivedTrade, "price"> & { digits: string };
+type RawTrade = Omit<ReceivedTrade, "price"> & { priceText: string };
 
 /** Makes a frame of trades. One invalid price drops the whole frame. */
 export function tradesFrame(raw: readonly RawTrade[]): Frame {
   const trades: ReceivedTrade[] = [];
-  for (const { digits, ...trade } of raw) {
-    const price = parsePrice(digits);
+  for (const { priceText, ...trade } of raw) {
+    const price = parsePrice(priceText);
     if (price === undefined) return { kind: "dropped", reason: "bad_price" };
     trades.push({ ...trade, price });
   }

@@ -70,11 +70,11 @@ export class DeliveryLoop {
 
   #resumeSoon(): void {
     const hub = this.#hub;
-    if (this.#isRetrying || hub.behind.size === 0) return;
+    if (this.#isRetrying || hub.clientsBehind.size === 0) return;
     this.#isRetrying = true;
     this.#timers.after(RETRY_EVERY_MS, () => {
       this.#isRetrying = false;
-      const clients = [...hub.behind].slice(0, RETRIED_AT_ONCE);
+      const clients = [...hub.clientsBehind].slice(0, RETRIED_AT_ONCE);
       for (const client of clients) hub.resume(client);
       this.#resumeSoon();
     });

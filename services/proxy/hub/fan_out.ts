@@ -62,7 +62,7 @@ export class FanOut {
   }
 
   /** Clients that are behind; the one that was tried longest ago comes first. */
-  get behind(): ReadonlySet<HubClient> {
+  get clientsBehind(): ReadonlySet<HubClient> {
     return this.#behind;
   }
 

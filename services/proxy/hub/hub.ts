@@ -82,8 +82,8 @@ export class Hub {
   }
 
   /** Clients that are behind, in the order in which {@link resume} is to be called for them. */
-  get behind(): ReadonlySet<HubClient> {
-    return this.#fanOut.behind;
+  get clientsBehind(): ReadonlySet<HubClient> {
+    return this.#fanOut.clientsBehind;
   }
 
   connect(sink: ClientSink, address: CallerAddress): HubClient {

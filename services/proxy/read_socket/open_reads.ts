@@ -4,7 +4,7 @@ import { AddressCounts, SHARE_PER_PEER } from "../shared/limits.ts";
 import type { CallAnswer } from "../shared/envelopes.ts";
 
 /** A read was sent over the socket. */
-export interface OnSocket {
+export interface SentRead {
   at: "socket";
   id: number;
   /** Its answer over HTTP, if it was sent that way too. */
@@ -14,7 +14,7 @@ export interface OnSocket {
 /** A read without an answer. */
 export class OpenRead {
   readonly answer = Promise.withResolvers<CallAnswer>();
-  state: { at: "queue" } | OnSocket = { at: "queue" };
+  state: { at: "queue" } | SentRead = { at: "queue" };
 
   constructor(readonly read: Read, readonly startedAtMs: number) {}
 }

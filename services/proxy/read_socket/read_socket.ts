@@ -8,7 +8,7 @@ import { type CallAnswer, callText, idNumber, idSpan, textAfterIdOf } from "../s
 import { limitExceeded, nodeTimeout } from "../shared/failures.ts";
 import type { Read } from "../node/read_pool.ts";
 import type { SocketSettings } from "../node/subscription_socket.ts";
-import { type OnSocket, OpenRead, OpenReads } from "./open_reads.ts";
+import { OpenRead, OpenReads, type SentRead } from "./open_reads.ts";
 import { PAUSE_MS, SocketHealth } from "./socket_health.ts";
 
 const log = serviceLog("proxy");
@@ -247,7 +247,7 @@ export class ReadSocket {
   }
 
   /** Sends a read over HTTP too. The first answer counts; a failure does not. */
-  async #sendAlsoOverHttp(open: OpenRead, sent: OnSocket): Promise<void> {
+  async #sendAlsoOverHttp(open: OpenRead, sent: SentRead): Promise<void> {
     const http = sent.http = this.#options.overHttp(open.read);
     const answer = await http.catch(() => undefined);
     if (answer === undefined) {

@@ -33,7 +33,7 @@ function openResources(overrides: Partial<IntentResourcesOptions>) {
     name: "bridge",
     database: ":memory:",
     rpcUrl: "http://127.0.0.1:9",
-    bindsKey: true,
+    storeBelongsToKey: true,
     signer,
     chainId: 1337,
     clock: new FakeClock(),
@@ -144,6 +144,6 @@ Deno.test("openIntentResources: a database that belongs to another key is refuse
       );
       return true;
     });
-    await openAndClose({ signer: other, bindsKey: false });
+    await openAndClose({ signer: other, storeBelongsToKey: false });
     await openAndClose({});
   }));

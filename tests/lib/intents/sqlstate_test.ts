@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { kindOf } from "../../../lib/intents/sqlstate.ts";
+import { sqlStateKindOf } from "../../../lib/intents/sqlstate.ts";
 
 const kinds: readonly [kind: string, ...codes: string[]][] = [
   ["lost", "57P01", "57P02", "08000", "08006"],
@@ -12,6 +12,6 @@ const kinds: readonly [kind: string, ...codes: string[]][] = [
 ];
 
 for (const [kind, ...codes] of kinds) {
-  Deno.test(`kindOf: ${codes.join(", ") || "no code"} is of kind ${kind}`, () =>
-    codes.forEach((code) => assert.equal(kindOf(code), kind, code)));
+  Deno.test(`sqlStateKindOf: ${codes.join(", ") || "no code"} is of kind ${kind}`, () =>
+    codes.forEach((code) => assert.equal(sqlStateKindOf(code), kind, code)));
 }

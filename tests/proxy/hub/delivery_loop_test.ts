@@ -7,14 +7,14 @@ import { FakeClock } from "../../support/fake_clock.ts";
 function scene() {
   const hub = {
     flushes: 0,
-    behind: new Set<unknown>(),
+    clientsBehind: new Set<unknown>(),
     resumed: new Array<unknown>(),
     swept: new Array<number>(),
     sweep: (nowMs: number) => hub.swept.push(nowMs),
     flush: () => hub.flushes += 1,
     resume(client: unknown) {
       hub.resumed.push(client);
-      if (hub.behind.delete(client)) hub.behind.add(client);
+      if (hub.clientsBehind.delete(client)) hub.clientsBehind.add(client);
     },
   };
   const clock = new FakeClock();
@@ -46,7 +46,7 @@ Deno.test("DeliveryLoop: sends notifications of consecutive turns together, afte
 
 Deno.test("DeliveryLoop: retries clients that are behind every 5 ms, 512 at a time, until none is left", async () => {
   const { hub, clock, loop } = scene();
-  for (let client = 0; client < 1_000; client += 1) hub.behind.add(client);
+  for (let client = 0; client < 1_000; client += 1) hub.clientsBehind.add(client);
   loop.flushSoon();
   await turn();
   await turn();
@@ -57,7 +57,7 @@ Deno.test("DeliveryLoop: retries clients that are behind every 5 ms, 512 at a ti
   clock.advance(5);
   assert.equal(new Set(hub.resumed).size, 1_000);
   assert.equal(hub.resumed.length, 2 * 512);
-  hub.behind.clear();
+  hub.clientsBehind.clear();
   clock.advance(5);
   assert.equal(clock.pending, 1, "nobody is behind: only the sweep is due");
 });
@@ -67,7 +67,7 @@ Deno.test("DeliveryLoop: ends expired subscribes every second, until it is stopp
   const startMs = clock.now();
   clock.advance(2_500);
   assert.deepEqual(hub.swept, [startMs + 1_000, startMs + 2_000]);
-  hub.behind.add(1);
+  hub.clientsBehind.add(1);
   loop.flushSoon();
   for (let times = 0; times < 2; times += 1) {
     await turn();
