@@ -16,7 +16,7 @@ const { backup, DatabaseSync } = sqlite as typeof sqlite & {
   backup(from: sqlite.DatabaseSync, to: string, options: { rate: number }): Promise<number>;
 };
 
-interface SqliteOptions {
+interface SqliteDatabaseOptions {
   readOnly?: boolean;
   /** The error to throw in place of one of SQLite's. */
   errorOf(cause: unknown): Error;
@@ -45,7 +45,7 @@ function resultCodeOf(cause: unknown): number | undefined {
 export class SqliteDatabase {
   readonly path: string;
   readonly #db: DatabaseSync;
-  readonly #errorOf: SqliteOptions["errorOf"];
+  readonly #errorOf: SqliteDatabaseOptions["errorOf"];
   readonly #statements = new Map<string, StatementSync>();
   /** The files that are open, from {@link watchFiles} on. */
   #files: string | undefined;
@@ -54,7 +54,7 @@ export class SqliteDatabase {
    * Opens a file, or a database in memory. The file must never be opened by other means while it is
    * open here: closing it would release the locks of SQLite.
    */
-  constructor(path: string, { readOnly = false, errorOf }: SqliteOptions) {
+  constructor(path: string, { readOnly = false, errorOf }: SqliteDatabaseOptions) {
     this.path = path;
     this.#errorOf = errorOf;
     // The option exists, but the runtime's types lack it. For `isTransaction`, see above.

@@ -165,7 +165,7 @@ class HubWorld {
       subscriptions: size,
       upstreamIds: size,
       publicIds: size,
-      asks: this.#unanswered,
+      requests: this.#unanswered,
     };
     assert.deepEqual(this.#hub.table.size, expected, "No map holds more than what is in use");
     assert.equal(this.#hub.clientsBehind.size, 0, "Nobody is behind");

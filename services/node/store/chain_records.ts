@@ -29,7 +29,7 @@ const SPACE_TEST_BYTES = 64 * 1024;
 const ROWS_PER_DROP = 50;
 
 /** What may differ at each start. */
-interface RecordsOptions {
+interface ChainRecordsOptions {
   /** Time of the start, Unix milliseconds. */
   nowMs: number;
   markets: Markets;
@@ -60,7 +60,7 @@ export class ChainRecords {
   readonly resumeFrom: ResumePoint | undefined;
   readonly commits: GroupCommit;
   readonly #db: Database;
-  readonly #options: RecordsOptions;
+  readonly #options: ChainRecordsOptions;
   readonly #meta: ReturnType<typeof createMeta>;
   #prices: StoredPrices;
   #state!: StoredState;
@@ -69,7 +69,7 @@ export class ChainRecords {
   #reservedTo: number;
 
   /** @param db Has the tables of a chain. @throws {StorageError} If a row is damaged. */
-  constructor(db: Database, options: RecordsOptions) {
+  constructor(db: Database, options: ChainRecordsOptions) {
     this.#db = db;
     this.#options = options;
     this.#meta = createMeta(db);

@@ -34,7 +34,7 @@ interface SubscriptionSocketOptions {
 }
 
 /** Close codes caused by our messages (RFC 6455, section 7.4.1): 1009 is a message too large. */
-const REFUSAL_CODES: ReadonlySet<number> = new Set([1002, 1003, 1007, 1008, 1009]);
+const REJECTION_CODES: ReadonlySet<number> = new Set([1002, 1003, 1007, 1008, 1009]);
 
 /** The one WebSocket to a read node: to the leader, if there are several. */
 export class SubscriptionSocket {
@@ -83,7 +83,7 @@ export class SubscriptionSocket {
             const facts = { event: "node_lost", url: this.#url, reason };
             log.warn("No connection to the read node at {url}: {reason}", facts);
           }
-          if (closeCode !== undefined && REFUSAL_CODES.has(closeCode)) events.onRejected();
+          if (closeCode !== undefined && REJECTION_CODES.has(closeCode)) events.onRejected();
           else events.onLost(this.#node, reason);
         },
       },
