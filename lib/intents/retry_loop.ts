@@ -20,7 +20,7 @@ const RETRY_INTERVAL_MS = 1_000;
 /** Most intents that are retried at the same time. */
 const RETRIES_AT_ONCE = 50;
 
-type Retrier = Pick<Submitter, "retry" | "isNodeLost">;
+type Retrier = Pick<Submitter, "retry" | "isNodeLost" | "isRunning">;
 
 interface RetryLoopOptions {
   store: Pick<IntentStore, "listUnfinished">;
@@ -89,7 +89,10 @@ class Retries {
     this.#options = options;
   }
 
-  /** Tries each unfinished intent once. @returns Whether there was one. */
+  /**
+   * Tries each unfinished intent once, except those that are running: an execution may be held for
+   * seconds, and the others would wait for it. @returns Whether there was one.
+   */
   async pass(signal: AbortSignal): Promise<boolean> {
     const { store, clock } = this.#options;
     const nowMs = clock.now();
@@ -99,9 +102,10 @@ class Retries {
       const limit = isProbe ? 1 : RETRIES_AT_ONCE;
       const unchangedForMs = RETRY_AFTER_MS;
       const page = await store.listUnfinished({ limit, after, nowMs, unchangedForMs });
-      await Promise.all(page.map((intent) => this.#retry(intent, isProbe)));
+      const waiting = page.filter(({ key }) => !this.#submitter.isRunning(key));
+      await Promise.all(waiting.map((intent) => this.#retry(intent, isProbe)));
       after = page.at(-1)?.sequence ?? after;
-      if (page.length < limit || this.#submitter.isNodeLost) break;
+      if (page.length < limit || waiting.length > 0 && this.#submitter.isNodeLost) break;
     }
     if (after === 0) this.#failing.clear();
     return after > 0;

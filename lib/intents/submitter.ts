@@ -104,6 +104,11 @@ export class Submitter {
     return this.#isNodeLost;
   }
 
+  /** Whether this process is carrying out the intent with a key now. */
+  isRunning(key: string): boolean {
+    return this.#inFlight.has(key);
+  }
+
   /**
    * Tries once to bring an intent to its final state, or joins the attempt that is already running.
    *

@@ -97,13 +97,17 @@ export class ExecutionPreparation {
    * Reports the hedge of an execution that this process has failed, if there may be one: this
    * process has asked for it, or another one has recorded the execution and may have died since.
    */
-  onFailed({ key }: Intent, quote: Quote): void {
+  onFailed(intent: Intent, quote: Quote): void {
+    const { key } = intent;
+    if (isPlacedBefore(intent)) this.#hedges.set(key, false);
     if (this.#hedges.get(key) ?? true) this.#reportUnused(key, quote);
   }
 
   /** Reports the hedge of this process for an execution that another process has failed. */
-  onFailedElsewhere({ key }: Intent, quote: Quote): void {
-    if (this.#hedges.get(key)) this.#reportUnused(key, quote);
+  onFailedElsewhere(intent: Intent, quote: Quote): void {
+    if (this.#hedges.get(intent.key) && !isPlacedBefore(intent)) {
+      this.#reportUnused(intent.key, quote);
+    }
   }
 
   #reportUnused(key: string, quote: Quote): void {
@@ -142,6 +146,14 @@ export class ExecutionPreparation {
     }
     return execution;
   }
+}
+
+/**
+ * Whether an execution has failed because the chain has its bet: another transaction has placed it,
+ * of a solver with another database or an older copy of this one. The bet needs its hedge.
+ */
+function isPlacedBefore({ failure }: Intent): boolean {
+  return failure?.code === "QUOTE_ALREADY_USED";
 }
 
 /** Runs steps of a recorded execution: a failure is final unless a later attempt may succeed. */

@@ -10,8 +10,14 @@ import { World } from "./world.ts";
 class Retries extends World {
   readonly retried: string[] = [];
   isNodeLost = false;
+  /** Keys of intents that are carried out now, and not by the loop. */
+  readonly running = new Set<string>();
   submit = ({ key }: Intent): Promise<Intent> => this.finish(key);
   readonly loop = createRetryLoop(this, { ...this, random: () => 1 });
+
+  isRunning(key: string): boolean {
+    return this.running.has(key);
+  }
 
   retry(intent: Intent): Promise<Intent> {
     this.retried.push(intent.key);
@@ -67,6 +73,24 @@ Deno.test("createRetryLoop: failing intents do not block the others", () =>
     await world.start();
     assert.equal(await world.store.countUnfinished(), 60);
     assert.equal((await world.nextPass()).length, 60);
+  }));
+
+Deno.test("createRetryLoop: no intent waits for others that are being carried out, also while the node is lost", () =>
+  withRetries(async (world) => {
+    const keys = Array.from({ length: 120 }, (_, index) => `key ${index}`);
+    await world.recordAll(...keys, "lost");
+    keys.forEach((key) => world.running.add(key));
+    world.isNodeLost = true;
+    const { submit } = world;
+    world.submit = () => Promise.reject(new Error("away"));
+    await world.start();
+    assert.deepEqual(world.retried, ["lost"]);
+    world.submit = (intent) => {
+      world.isNodeLost = false;
+      return submit(intent);
+    };
+    assert.deepEqual(await world.nextPass(), ["lost"]);
+    assert.equal(await world.store.countUnfinished(), 120);
   }));
 
 Deno.test("createRetryLoop: once the node is lost, a pass ends after the current page", () =>

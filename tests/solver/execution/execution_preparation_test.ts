@@ -213,6 +213,19 @@ Deno.test("ExecutionPreparation: an execution of another process that is refused
     }, { clock, strategy });
   }));
 
+Deno.test("ExecutionPreparation: the hedge of a bet that an earlier transaction has placed is not reported as unused", () =>
+  withLogs("info", (records) =>
+    withExecutor(noHedge, async ({ preparation, store, clock }) => {
+      const { intent } = await store.insert(recorded(clock));
+      const { quote } = decodeExecution(intent.payload);
+      await preparation.prepare(intent);
+      const failure = { code: "QUOTE_ALREADY_USED", message: "Quote has already opened a thesis" };
+      const failed = { ...intent, state: "failed" as const, failure };
+      preparation.onFailed(failed, quote);
+      preparation.onFailedElsewhere(failed, quote);
+      assert.deepEqual(records.map(({ properties: { event } }) => event), ["execution_hedged"]);
+    })));
+
 Deno.test("ExecutionPreparation: a hedge for an execution that another process has failed meanwhile is reported", () =>
   withLogs("info", (records) =>
     withExecutor(noHedge, async ({ preparation, store, clock }) => {
