@@ -77,7 +77,7 @@ export class JumpGuard {
   }
 
   #recordSpread(sources: readonly bigint[], timeMs: number): void {
-    const spread = maxOf(sources) - minOf(sources);
+    const spread = spreadOf(sources);
     if (Math.abs(timeMs - this.#spreadSinceMs) >= SPREAD_WINDOW_MS) {
       this.#spreadBefore = this.#spread;
       this.#spread = spread;
@@ -86,6 +86,17 @@ export class JumpGuard {
       this.#spread = spread;
     }
   }
+}
+
+/**
+ * The distance between the lowest and the highest price. Of three or more, the outermost one does not
+ * count: a source that lies beside all others would widen the bound for the time when it is alone.
+ */
+function spreadOf(prices: readonly bigint[]): bigint {
+  const sorted = prices.toSorted((a, b) => a < b ? -1 : a > b ? 1 : 0);
+  const [lowest, second] = [sorted[0]!, sorted[1] ?? sorted[0]!]; // at least one price
+  const [highest, last] = [sorted.at(-1)!, sorted.at(-2) ?? sorted.at(-1)!];
+  return sorted.length < 3 ? highest - lowest : minOf([last - lowest, highest - second]);
 }
 
 function maxOf(values: readonly bigint[]): bigint {

@@ -1,7 +1,7 @@
 import { type Clock, monotonicClock, systemClock } from "../../lib/clock.ts";
 import { type CallerAddress, callerAddress } from "../../lib/http/caller_address.ts";
 import { RequestLimiter } from "../../lib/http/limiter.ts";
-import { AddressCounts, ByteBudget, MessageBytes, SHARE_PER_PEER } from "./shared/limits.ts";
+import { AddressCounts, ByteBudget, CallerBytes, SHARE_PER_PEER } from "./shared/limits.ts";
 import { InFlightReads } from "./calls/in_flight_reads.ts";
 import { MethodKinds } from "./calls/method_kinds.ts";
 import { Router } from "./calls/router.ts";
@@ -66,8 +66,8 @@ export class ProxyCore {
     const checkRate = limiter && ((address: CallerAddress) => limiter.count(address));
     const addressOf = (headers: Headers, remote: string) =>
       callerAddress(headers, remote, options.trustProxy);
-    const messageBytes = new MessageBytes(budget);
-    const shared = { budget, messageBytes, openRequests, checkRate };
+    const callerBytes = new CallerBytes(budget);
+    const shared = { budget, callerBytes, openRequests, checkRate };
     const forCalls = { router, cors, metrics, clock, addressOf, ...shared };
     this.endpoint = new RpcEndpoint({ ...forCalls, maxBodyBytes });
     this.clients = new WsClients({

@@ -141,6 +141,32 @@ Deno.test("Hostile: reads that a node refuses without their id do not end the so
   }, { read: { answer } });
 });
 
+Deno.test("Hostile: unread HTTP answers of one caller leave memory to those of others", () => {
+  const MIB = 1024 * 1024;
+  const result = "x".repeat(32 * MIB); // more than the system's own buffers for a connection
+  const answer = (text: string) =>
+    Response.json({ jsonrpc: "2.0", id: JSON.parse(text).id, result });
+  return withProxy(async ({ url }) => {
+    const { hostname, port } = new URL(url);
+    await using attackers = new AsyncDisposableStack();
+    for (let n = 1; n <= 4; n += 1) {
+      const body = JSON.stringify(call(n, "core_getPriceHistory"));
+      const deaf = await Deno.connect({ hostname, port: Number(port) });
+      attackers.defer(() => deaf.close());
+      const head = "POST / HTTP/1.1\r\nhost: localhost\r\nx-forwarded-for: 198.51.100.1\r\n";
+      await deaf.write(new TextEncoder().encode(
+        `${head}content-length: ${body.length}\r\n\r\n${body}`,
+      ));
+      await eventually("the node has answered", async () => {
+        const answers = 'proxy_upstream_latency_seconds_count{target="read"}';
+        return await readSeries(url, answers) >= n || undefined;
+      });
+    }
+    const honest = await post(url, call(2, "core_getPriceHistory"));
+    assert.deepEqual([honest.status, (await honest.json()).error], [200, undefined]);
+  }, { read: { answer }, proxy: { maxBufferedBytes: 128 * MIB } });
+});
+
 for (const kind of ["bodies", "WebSocket messages"] as const) {
   Deno.test(`Hostile: large ${kind} of one caller leave memory to those of others`, () => {
     const MIB = 1024 * 1024;

@@ -16,7 +16,7 @@ function guardAfterFour() {
     const prices = dollars.map((each) => BigInt(each) * USD);
     return guard.accepts(median(prices), prices, START + timeMs);
   };
-  assert(accepts(0, 60_000, 59_990, 60_010, 60_000));
+  assert(accepts(0, 59_990, 59_990, 60_010, 60_010));
   return accepts;
 }
 
@@ -86,9 +86,20 @@ Deno.test("JumpGuard: if sources agreed exactly, one may move by 10 basis points
 
 Deno.test("JumpGuard: a wide spread counts for 10 to 20 s", () => {
   const accepts = guardAfterFour();
-  assert(accepts(1, 58_000, 60_000, 60_000, 62_000));
+  assert(accepts(1, 58_000, 58_000, 62_000, 62_000));
   for (const timeMs of [2, 3]) assert(accepts(timeMs, 60_000, 60_000, 60_000, 60_000));
   assert(accepts(4, 70_000));
   for (const timeMs of [10_000, 20_000]) assert(accepts(timeMs, 60_000, 60_000, 60_000, 60_000));
   assert(!accepts(20_001, 60_061));
+});
+
+Deno.test("JumpGuard: one source that lies while all contribute does not widen the bound for itself", () => {
+  for (const lie of [1, 59_000, 61_000, 120_000]) {
+    const accepts = guardAfterFour();
+    for (const timeMs of [1_000, 11_000, 21_000]) {
+      assert(accepts(timeMs, lie, 59_990, 60_010, 60_000), "the median is that of the others");
+    }
+    assert(!accepts(22_000, lie), "it alone is left");
+    assert(!accepts(22_000, lie, 60_000), "one other is left");
+  }
 });

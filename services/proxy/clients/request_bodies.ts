@@ -1,7 +1,7 @@
 import type { CancelTimer, Clock } from "../../../lib/clock.ts";
 import { Deadlines } from "../shared/deadlines.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
-import type { MessageBytes } from "../shared/limits.ts";
+import type { CallerBytes } from "../shared/limits.ts";
 import type { ProxyMetrics } from "../shared/metrics.ts";
 import { bodyEnded, limitExceeded } from "../shared/failures.ts";
 
@@ -23,7 +23,7 @@ export const RUNTIME_BYTES_MAX = 8 * 1024;
 interface RequestBodiesOptions {
   /** Longer bodies are refused; the limit of `--max-body-bytes`. */
   maxBytes: number;
-  messageBytes: MessageBytes;
+  callerBytes: CallerBytes;
   metrics: Pick<ProxyMetrics, "countRefusal">;
   clock: Clock;
 }
@@ -61,13 +61,13 @@ export class RequestBodies {
    *   bytes are in memory; the rest is not read. 400 / -32700 if its caller disconnects.
    */
   read(request: Request, address: CallerAddress, nowMs: number): Promise<RequestBody> {
-    const { maxBytes, messageBytes } = this.#options;
+    const { maxBytes, callerBytes } = this.#options;
     const length = request.headers.get("content-length");
     // The server enforces a declared length.
     const bytes = length === null ? 0 : Number(length);
     if (bytes > maxBytes) return Promise.reject(this.#tooLargeError());
     if (length !== null && bytes <= RUNTIME_BYTES_MAX) return this.#readByRuntime(request, nowMs);
-    if (!messageBytes.fits(address, bytes)) return Promise.reject(this.#noMemoryError());
+    if (!callerBytes.fits(address, bytes)) return Promise.reject(this.#noMemoryError());
     return this.#readInChunks(request, address);
   }
 
@@ -90,7 +90,7 @@ export class RequestBodies {
 
   async #readInChunks(request: Request, address: CallerAddress): Promise<RequestBody> {
     if (request.body === null) return { text: "", countedBytes: 0 };
-    const { maxBytes, messageBytes } = this.#options;
+    const { maxBytes, callerBytes } = this.#options;
     const reader = request.body.getReader();
     const chunks: Uint8Array<ArrayBuffer>[] = [];
     let bytes = 0;
@@ -105,12 +105,12 @@ export class RequestBodies {
           return { text: decoder.decode(await new Blob(chunks).bytes()), countedBytes: bytes };
         }
         if (bytes + value.length > maxBytes) throw this.#tooLargeError();
-        if (!messageBytes.tryAdd(address, value.length)) throw this.#noMemoryError();
+        if (!callerBytes.tryAdd(address, value.length)) throw this.#noMemoryError();
         bytes += value.length;
         chunks.push(value);
       }
     } catch (thrown) {
-      messageBytes.remove(address, bytes);
+      callerBytes.remove(address, bytes);
       reader.cancel().catch(() => {}); // the connection may be closed already
       throw thrown;
     } finally {

@@ -5,8 +5,7 @@ import { serviceLog } from "../../../lib/log/logging.ts";
 import { idAtStart } from "../../../lib/protocol/jsonrpc.ts";
 import {
   type AddressCounts,
-  type ByteBudget,
-  type MessageBytes,
+  type CallerBytes,
   type RateCheck,
   SMALL_BYTES,
 } from "../shared/limits.ts";
@@ -35,10 +34,8 @@ export interface RpcEndpointOptions {
   maxBodyBytes: number;
   addressOf: (headers: Headers, remote: string) => CallerAddress;
   openRequests: AddressCounts;
-  /** Bytes of large answers in memory. */
-  budget: ByteBudget;
-  /** Bytes of large bodies in memory. */
-  messageBytes: MessageBytes;
+  /** Bytes of large bodies and answers in memory. */
+  callerBytes: CallerBytes;
   /** Not set: no limit. */
   checkRate?: RateCheck;
   /** Measures durations: it must not jump. */
@@ -55,8 +52,8 @@ export class RpcEndpoint {
 
   constructor(options: RpcEndpointOptions) {
     this.#options = options;
-    const { maxBodyBytes: maxBytes, messageBytes, metrics, clock } = options;
-    this.#bodies = new RequestBodies({ maxBytes, messageBytes, metrics, clock });
+    const { maxBodyBytes: maxBytes, callerBytes, metrics, clock } = options;
+    this.#bodies = new RequestBodies({ maxBytes, callerBytes, metrics, clock });
   }
 
   /** Stops the timer of {@link RequestBodies}. */
@@ -71,7 +68,7 @@ export class RpcEndpoint {
   }
 
   async #handle(request: Request, remote: string, served?: ServedRequest): Promise<Response> {
-    const { router, metrics, cors, openRequests, messageBytes, checkRate, clock } = this.#options;
+    const { router, metrics, cors, openRequests, callerBytes, checkRate, clock } = this.#options;
     const startedAtMs = clock.now();
     const origin = request.headers.get("origin");
     const address = this.#options.addressOf(request.headers, remote);
@@ -100,10 +97,10 @@ export class RpcEndpoint {
       answer = refusal(thrown, text);
     } finally {
       if (isOpen) openRequests.remove(address);
-      messageBytes.remove(address, countedBytes);
+      callerBytes.remove(address, countedBytes);
     }
     if ((answer.body?.length ?? 0) > SMALL_BYTES) {
-      answer = this.#countUntilRead(answer, text, served);
+      answer = this.#countUntilRead(answer, text, address, served);
     }
     const { status, target } = answer;
     metrics.countHttp("POST", target, status, clock.now() - startedAtMs);
@@ -130,17 +127,22 @@ export class RpcEndpoint {
   /**
    * Counts a large answer until its caller has read it. Refuses that of a read if it does not fit.
    */
-  #countUntilRead(answer: RoutedAnswer, text: string, served?: ServedRequest): RoutedAnswer {
-    const { budget, metrics } = this.#options;
+  #countUntilRead(
+    answer: RoutedAnswer,
+    text: string,
+    address: CallerAddress,
+    served?: ServedRequest,
+  ): RoutedAnswer {
+    const { callerBytes, metrics } = this.#options;
     const bytes = answer.body?.length ?? 0;
     // The answer to a write must not be lost: the caller could not know that the write took effect.
-    if (answer.target === "read" && !budget.fitsLarge(bytes)) {
+    if (answer.target === "read" && !callerBytes.fitsAnswer(address, bytes)) {
       metrics.countRefusal("buffered_bytes");
       return refusal(limitExceeded(429, "The proxy holds too many large answers: try again"), text);
     }
     if (served === undefined) return answer;
-    budget.add(bytes);
-    const release = () => budget.remove(bytes);
+    callerBytes.add(address, bytes);
+    const release = () => callerBytes.remove(address, bytes);
     served.completed.then(release, release);
     return answer;
   }

@@ -138,17 +138,20 @@ export class ByteBudget {
 }
 
 /** The part of the memory for large messages that one address may use. */
-const MESSAGES_PER_ADDRESS = 0.5;
+const LARGE_SHARE_PER_ADDRESS = 0.5;
 
-/** Large messages of callers in memory, until they are answered: a part of the {@link ByteBudget}. */
-export class MessageBytes {
+/**
+ * Large messages in memory by caller, a part of the {@link ByteBudget}: those from callers until they
+ * are answered, and answers over HTTP until they are read.
+ */
+export class CallerBytes {
   readonly #budget: ByteBudget;
   readonly #perCaller: AddressCounts;
 
   constructor(budget: ByteBudget) {
     const max = budget.max * LARGE_SHARE;
     this.#budget = budget;
-    this.#perCaller = new AddressCounts(max * MESSAGES_PER_ADDRESS, max * SHARE_PER_PEER);
+    this.#perCaller = new AddressCounts(max * LARGE_SHARE_PER_ADDRESS, max * SHARE_PER_PEER);
   }
 
   /** Whether this many more bytes of a caller fit. */
@@ -156,12 +159,22 @@ export class MessageBytes {
     return this.#budget.fitsLarge(bytes) && this.#perCaller.canAdd(address, bytes);
   }
 
+  /** Whether an answer fits: one of any length, further ones within the caller's share. */
+  fitsAnswer(address: AddressKeys, bytes: number): boolean {
+    const isFirst = this.#perCaller.load(address) === 0 && !this.#perCaller.isPeerFull(address);
+    return isFirst ? this.#budget.fitsLarge(bytes) : this.fits(address, bytes);
+  }
+
   /** Counts bytes, if they fit. @returns False if they do not. */
   tryAdd(address: AddressKeys, bytes: number): boolean {
     if (!this.fits(address, bytes)) return false;
+    this.add(address, bytes);
+    return true;
+  }
+
+  add(address: AddressKeys, bytes: number): void {
     this.#budget.add(bytes);
     this.#perCaller.add(address, bytes);
-    return true;
   }
 
   /** Counts bytes as free again. */

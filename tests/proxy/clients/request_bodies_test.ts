@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { ByteBudget, LARGE_SHARE, MessageBytes } from "../../../services/proxy/shared/limits.ts";
+import { ByteBudget, CallerBytes, LARGE_SHARE } from "../../../services/proxy/shared/limits.ts";
 import { ProxyError } from "../../../services/proxy/shared/failures.ts";
 import {
   BYTES_PER_S,
@@ -27,7 +27,7 @@ class Scene {
     this.budget = new ByteBudget(budgetBytes);
     this.#bodies = new RequestBodies({
       maxBytes: MAX_BYTES,
-      messageBytes: new MessageBytes(this.budget),
+      callerBytes: new CallerBytes(this.budget),
       metrics: { countRefusal: (limit) => this.refusals.push(limit) },
       clock: this.clock,
     });

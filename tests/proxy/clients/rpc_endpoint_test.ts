@@ -4,8 +4,8 @@ import { Registry } from "prom-client";
 import {
   AddressCounts,
   ByteBudget,
+  CallerBytes,
   LARGE_SHARE,
-  MessageBytes,
   SMALL_BYTES,
 } from "../../../services/proxy/shared/limits.ts";
 import type { NodeReply } from "../../../services/proxy/shared/envelopes.ts";
@@ -27,10 +27,14 @@ const READ = call(1, "eth_getLogs");
 const WRITE = call(1, "core_sendTransaction");
 
 /** An endpoint whose nodes answer with `result`. */
-function scene(overrides: Partial<RpcEndpointOptions> = {}, result = "") {
+function scene(
+  { budget = new ByteBudget(Infinity), ...overrides }:
+    & Partial<RpcEndpointOptions>
+    & { budget?: ByteBudget } = {},
+  result = "",
+) {
   const registry = new Registry();
   const metrics = new ProxyMetrics(registry);
-  const budget = overrides.budget ?? new ByteBudget(Infinity);
   const openRequests = new AddressCounts(1, 1);
   /** Bytes in use while a node answers, for each request. */
   const held: number[] = [];
@@ -49,8 +53,7 @@ function scene(overrides: Partial<RpcEndpointOptions> = {}, result = "") {
     maxBodyBytes: 4 * SMALL_BYTES,
     addressOf: (_headers, remote) => address(remote),
     openRequests,
-    budget,
-    messageBytes: new MessageBytes(budget),
+    callerBytes: new CallerBytes(budget),
     clock: new FakeClock(),
     ...overrides,
   });

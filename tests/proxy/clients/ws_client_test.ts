@@ -1,6 +1,6 @@
 /** One client on a WebSocket, between a hub and a router whose nodes the test plays. */
 import assert from "node:assert/strict";
-import { AddressCounts, ByteBudget, MessageBytes } from "../../../services/proxy/shared/limits.ts";
+import { AddressCounts, ByteBudget, CallerBytes } from "../../../services/proxy/shared/limits.ts";
 import { Registry } from "prom-client";
 import { WsClient } from "../../../services/proxy/clients/ws_client.ts";
 import { ProxyMetrics } from "../../../services/proxy/shared/metrics.ts";
@@ -54,7 +54,7 @@ function scene(
     clock,
     metrics,
     address: caller,
-    messageBytes: new MessageBytes(budget),
+    callerBytes: new CallerBytes(budget),
     checkRate,
     maxMessageBytes,
     maxSubscriptionsPerClient: 2,

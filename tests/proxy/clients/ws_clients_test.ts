@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { AddressCounts, ByteBudget, MessageBytes } from "../../../services/proxy/shared/limits.ts";
+import { AddressCounts, ByteBudget, CallerBytes } from "../../../services/proxy/shared/limits.ts";
 import { setImmediate } from "node:timers";
 import { Registry } from "prom-client";
 import { isHandshake, WsClients } from "../../../services/proxy/clients/ws_clients.ts";
@@ -44,7 +44,7 @@ function scene() {
     clock,
     metrics: new ProxyMetrics(registry),
     budget,
-    messageBytes: new MessageBytes(budget),
+    callerBytes: new CallerBytes(budget),
     maxClients: 3,
     maxClientsPerAddress: 2,
     maxMessageBytes: 1_000,

@@ -3,8 +3,8 @@ import { callerAddress } from "../../../lib/http/caller_address.ts";
 import {
   AddressCounts,
   ByteBudget,
+  CallerBytes,
   LARGE_SHARE,
-  MessageBytes,
 } from "../../../services/proxy/shared/limits.ts";
 
 const REMOTE = "192.0.2.1";
@@ -81,9 +81,9 @@ Deno.test("AddressCounts: the load of an address is the highest of its networks"
   assert.equal(counts.load(from(undefined, "192.0.2.9"), 1), 1);
 });
 
-Deno.test("Message bytes: an address has half of the memory, and a peer that forwards addresses nine tenths", () => {
+Deno.test("Caller bytes: an address has half of the memory, and a peer that forwards addresses nine tenths", () => {
   const budget = new ByteBudget(1_000 / LARGE_SHARE);
-  const messages = new MessageBytes(budget);
+  const messages = new CallerBytes(budget);
   const direct = from(undefined);
   assert.deepEqual([400, 101, 100].map((n) => messages.tryAdd(direct, n)), [true, false, true]);
   assert.equal(budget.used, 500);
