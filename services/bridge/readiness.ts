@@ -85,7 +85,6 @@ export class BridgeReadiness {
       clock,
       poll: async () => void await this.check(),
       intervalMs: PERMISSION_INTERVAL_MS,
-      onFailure() {}, // it never fails
     });
   }
 

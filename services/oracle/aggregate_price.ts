@@ -74,7 +74,7 @@ export class AggregatePrice {
     return this.#entry;
   }
 
-  /** Whether there is no price because it jumped while sources are missing: see {@link JumpGuard}. */
+  /** Whether the price is withheld: it jumped while sources are missing, see {@link JumpGuard}. */
   get isWithheld(): boolean {
     return this.#isWithheld;
   }

@@ -45,7 +45,7 @@ export function startSolver(
   return startOrClose((cleanup) => startParts(options, clock, cleanup));
 }
 
-/** Opens what everything else is created from. @param cleanup Gets each part that must be stopped. */
+/** Opens what everything else is created from. @param cleanup Gets what must be stopped. */
 async function openParts(
   options: SolverOptions,
   clock: Clock,

@@ -59,8 +59,9 @@ const OVER_WS_BOUNDS = { depth: 32, parts: 1_000 };
  * Sends each call of a message to its node and joins the answers in the caller's order.
  *
  * A read comes from `clients/rpc_endpoint.ts` (HTTP) or `clients/ws_client.ts` (WebSocket). It
- * is parsed (`message.ts`), classified (`method_kinds.ts`) and given a node (`read_route.ts`), then goes
- * over `read_socket/read_socket.ts`, or over HTTP by `node/read_pool.ts` and `node/http_pool.ts`.
+ * is parsed (`message.ts`), classified (`method_kinds.ts`) and given a node (`read_route.ts`), then
+ * goes over `read_socket/read_socket.ts`, or over HTTP by `node/read_pool.ts` and
+ * `node/http_pool.ts`.
  */
 export class Router {
   readonly #options: RouterOptions;

@@ -81,7 +81,7 @@ Deno.test("AddressCounts: the load of an address is the highest of its networks"
   assert.equal(counts.load(from(undefined, "192.0.2.9"), 1), 1);
 });
 
-Deno.test("Caller bytes: an address has half of the memory, and a peer that forwards addresses nine tenths", () => {
+Deno.test("CallerBytes: an address has half of the memory, and a peer that forwards addresses nine tenths", () => {
   const budget = new ByteBudget(1_000 / LARGE_SHARE);
   const messages = new CallerBytes(budget);
   const direct = from(undefined);
