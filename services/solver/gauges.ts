@@ -85,6 +85,7 @@ export function reportAccount(
       collect() {
         if (last === undefined) this.remove();
         else this.set(Number(last[part]) / USDC_UNITS);
+        // Without an answer of the node, the gauge has no value.
         reading = read().catch(() => undefined).then((account) => {
           last = account;
         });

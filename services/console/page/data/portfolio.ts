@@ -111,6 +111,7 @@ export class Portfolio {
     this.#cancelRefresh();
     this.#isRefreshSoon = false;
     const number = this.#asked += 1;
+    // Asked again soon; meanwhile the last balance is shown.
     const account = await client.account(user).catch(() => undefined);
     if (this.#closed || number < this.#answered) return; // a newer one was faster
     if (account !== undefined) [this.account.value, this.#answered] = [account, number];
