@@ -60,15 +60,18 @@ export class ExecutionPreparation {
     const { quote } = this.#executionOf(intent);
     // Another process may have recorded the execution.
     exposure.reserve(intent.key, quote);
-    const holdMs = checks.holdMs(quote);
-    // Clocks of other processes may differ.
-    const leftMs = Math.min(holdMs, intent.createdAtMs + holdMs - clock.now());
-    if (leftMs > 0) {
-      await waitMs(clock, leftMs);
-      // Nobody has hedged it before the end of its hold.
-      if (!this.#hedges.has(intent.key)) this.#hedges.set(intent.key, false);
-    }
-    await finalUnlessTemporary(() => this.#hedgeBetweenChecks(intent, quote));
+    await finalUnlessTemporary(async () => {
+      // After the deadline it is refused, even if the strategy fails.
+      const holdMs = clock.now() > quote.deadline ? 0 : checks.holdMs(quote);
+      // Clocks of other processes may differ.
+      const leftMs = Math.min(holdMs, intent.createdAtMs + holdMs - clock.now());
+      if (leftMs > 0) {
+        await waitMs(clock, leftMs);
+        // Nobody has hedged it before the end of its hold.
+        if (!this.#hedges.has(intent.key)) this.#hedges.set(intent.key, false);
+      }
+      await this.#hedgeBetweenChecks(intent, quote);
+    });
   }
 
   /** Rechecks before and after the hedge, since a new price may have arrived. */

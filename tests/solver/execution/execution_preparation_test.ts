@@ -270,3 +270,38 @@ Deno.test("ExecutionPreparation: an unfinished execution is checked again before
     assert.deepEqual([hedged, sent], [[], []]);
   }, { clock });
 });
+
+Deno.test("ExecutionPreparation: an execution whose strategy cannot tell its hold ends by its deadline", async () => {
+  const clock = new FakeClock();
+  const thrown: Error[] = [];
+  const strategy = {
+    holdMs() {
+      throw thrown[0] ?? new TypeError("No window");
+    },
+    recheck() {},
+  };
+  await withExecutor(noHedge, async ({ submitter, store, exposure }) => {
+    const { intent } = await store.insert(recorded(clock));
+    thrown.push(new PricingRefusedError("PRICE_UNAVAILABLE", "No price yet"));
+    await assert.rejects(submitter.submit(intent), { code: "OUTCOME_UNKNOWN" });
+    thrown[0] = new TypeError("No window");
+    await assert.rejects(submitter.submit(intent), TypeError);
+    clock.jump(2_000);
+    assert.equal((await submitter.submit(intent)).failure?.code, "DEADLINE_PASSED");
+    assert.equal(exposure.total, 0n);
+  }, { clock, strategy });
+});
+
+Deno.test("ExecutionPreparation: a refusal of the strategy, asked for the hold, is final", async () => {
+  const clock = new FakeClock();
+  const strategy = {
+    holdMs() {
+      throw new PricingRefusedError("PRICE_MOVED", "It has moved");
+    },
+    recheck() {},
+  };
+  await withExecutor(noHedge, async ({ submitter, store }) => {
+    const { intent } = await store.insert(recorded(clock));
+    assert.equal((await submitter.submit(intent)).failure?.code, "PRICE_MOVED");
+  }, { clock, strategy });
+});

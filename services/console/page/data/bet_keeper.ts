@@ -141,17 +141,22 @@ export class BetKeeper {
     const { offer, signature } = run.bet;
     if (this.#isOver(run)) return this.#resolve(offer.quoteHash, { name: "expired" });
     if (run.isResolvedElsewhere) return this.#later(run, DEADLINE_MARGIN_MS);
-    // Then an earlier request may have placed the bet. While this one is overdue, it is the only one.
-    const mayBePlaced = run.bet.isChecking;
+    // Then an earlier request may have placed the bet. While this one is overdue, it is the only one,
+    // until another tab sends the bet.
+    const isRepeated = run.bet.isChecking;
+    const sentAtMs = clock.now();
+    const mayBePlaced = () =>
+      isRepeated || run.isResolvedElsewhere || clock.now() - sentAtMs >= OTHER_TAB_MS;
     run.cancel = clock.after(OVERDUE_MS, () => this.#markChecking(run));
     const outcome = await client.execute(offer, signature).then(
       ({ thesisId }): BetOutcome => ({ name: "placed", thesisId }),
       (reason: unknown): BetOutcome | undefined =>
-        isOutcomeUnknown(reason) || mayBePlaced && !isUsedUp(reason)
+        isOutcomeUnknown(reason) || mayBePlaced() && !isUsedUp(reason)
           ? undefined
           : { name: "refused", reason },
     );
     if (this.#runs.get(offer.quoteHash) !== run) return; // closed, or resolved by the chain
+    if (outcome === undefined && run.isResolvedElsewhere) return; // the chain has time to show it
     run.cancel();
     if (outcome !== undefined) return this.#resolve(offer.quoteHash, outcome);
     this.#markChecking(run);

@@ -325,3 +325,30 @@ Deno.test("BetKeeper: while this tab's request is unanswered, a refusal that ano
   for (const tab of [here, there]) tab.confirm(thesisOf(7));
   assert.deepEqual(outcomes, ["checked: placed 7", "checked: placed 7"]);
 });
+
+for (const answer of [REFUSED, LOST]) {
+  Deno.test(`BetKeeper: a bet that another tab has placed is not ended by a late ${answer.code} of the first request`, async () => {
+    const late = Promise.withResolvers<Error>();
+    const { open, pass } = scene(late.promise, 7);
+    const [here] = [open(), open()];
+    const outcome = here.send(bet);
+    await pass(8_000); // the other tab has sent it
+    late.resolve(answer);
+    await pass(1_000); // the chain shows it only now
+    here.confirm(thesisOf(7));
+    assert.deepEqual(await outcome, { name: "placed", thesisId: 7 });
+  });
+}
+
+Deno.test("BetKeeper: a first request that is refused after another tab has sent the bet leaves its outcome open", async () => {
+  const late = Promise.withResolvers<Error>();
+  const { open, pass, outcomes } = scene(late.promise, "hangs", REFUSED);
+  const [here] = [open(), open()];
+  const outcome = here.send(bet);
+  await pass(8_000);
+  late.resolve(REFUSED);
+  await pass(1_000);
+  assert.deepEqual([outcomes, here.unresolved.value.length], [[], 1]);
+  here.confirm(thesisOf(7));
+  assert.deepEqual(await outcome, { name: "placed", thesisId: 7 });
+});
