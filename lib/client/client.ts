@@ -1,5 +1,5 @@
 import * as z from "zod/mini";
-import { callJson } from "../net/call_json.ts";
+import { callJson, ServiceError } from "../net/call_json.ts";
 import type { Account } from "../protocol/account.ts";
 import {
   depositAnswerSchema,
@@ -237,12 +237,24 @@ export class RangemakerClient extends ChainReader {
     const body = { quote: quoteToWire(offer.quote), userSignature };
     const { status, txHash, thesisId, error } =
       (await callJson(url, executeAnswerSchema, body)).result;
-    if (status === "committed" && thesisId !== undefined) return { thesisId, txHash };
+    if (status === "committed") {
+      return { thesisId: thesisId ?? await this.#findThesisId(offer), txHash };
+    }
     const message = `The chain refused the bet: ${error?.message ?? "no reason was given"}`;
     throw new ExecutionError(error?.code ?? "TRANSACTION_FAILED", message, {
       details: { ...error?.details, txHash },
       ...(error && { retry: TRANSACTION_ERRORS[error.code] }),
     });
+  }
+
+  /** The thesis of a committed offer: solvers may leave out its id (spec: "POST /execute"). */
+  async #findThesisId({ quoteHash, quote: { user } }: Offer): Promise<number> {
+    const { theses } = await this.context.node.getTheses({ user });
+    const thesis = theses.find((each) => each.quoteHash === quoteHash);
+    if (thesis !== undefined) return thesis.id;
+    const message = "The bet was placed, but neither the solver nor the node names its thesis yet: " +
+      "execute it again, which places nothing twice";
+    throw new ServiceError("INVALID_ANSWER", message, { status: 200, retry: "same" });
   }
 
   /**

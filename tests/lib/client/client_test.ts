@@ -140,13 +140,23 @@ Deno.test("execute: a failed transaction throws with the chain's code, details a
   );
 });
 
-Deno.test("execute: an answer that is not a committed thesis throws TRANSACTION_FAILED", async () => {
-  for (const result of [{ status: "committed" }, { status: "failed", thesisId: 7 }]) {
-    await withClient(
-      executionOf(result),
-      (client) => assert.rejects(client.execute(offer), { code: "TRANSACTION_FAILED" }),
-    );
-  }
+Deno.test("execute: a failed bet without a reason throws TRANSACTION_FAILED", () =>
+  withClient(
+    executionOf({ status: "failed", thesisId: 7 }),
+    (client) => assert.rejects(client.execute(offer), { code: "TRANSACTION_FAILED" }),
+  ));
+
+Deno.test("execute: a committed bet whose answer has no thesis id is found on the chain by its quote hash", async () => {
+  const theses = [thesisOf(8)];
+  const routes = {
+    ...executionOf({ status: "committed" }),
+    core_getTheses: () => ({ theses: theses.map(toWire), nextCursor: null }),
+  };
+  await withClient(routes, async (client) => {
+    await assert.rejects(client.execute(offer), { code: "INVALID_ANSWER", retry: "same" });
+    theses.push(thesisOf(9, { quoteHash: offer.quoteHash }));
+    assert.deepEqual(await client.execute(offer), { thesisId: 9, txHash });
+  });
 });
 
 Deno.test("estimate: returns the payout, with the solver's probability if it has a model", async () => {
