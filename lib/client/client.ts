@@ -252,7 +252,8 @@ export class RangemakerClient extends ChainReader {
     const { theses } = await this.context.node.getTheses({ user });
     const thesis = theses.find((each) => each.quoteHash === quoteHash);
     if (thesis !== undefined) return thesis.id;
-    const message = "The bet was placed, but neither the solver nor the node names its thesis yet: " +
+    const message =
+      "The bet was placed, but neither the solver nor the node names its thesis yet: " +
       "execute it again, which places nothing twice";
     throw new ServiceError("INVALID_ANSWER", message, { status: 200, retry: "same" });
   }

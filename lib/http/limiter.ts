@@ -26,12 +26,17 @@ export interface LimiterSettings {
 /**
  * Counts the requests of one service.
  *
+ * An IPv6 caller may own a network of addresses: a /56 has the rate of two addresses, a /48 that of
+ * four.
+ *
  * With a limit by address and `trustProxy`, the connection's own address is limited as well: a
  * caller that connects directly and forges `X-Forwarded-For` gets half of the total rate at most,
  * or the rate of one address if that is more.
  */
 export class RequestLimiter {
   readonly #byCaller: RateLimiterMemory | undefined;
+  /** Of the networks around an address, in the order of `CallerAddress`. */
+  readonly #byNetwork: readonly (RateLimiterMemory | undefined)[];
   readonly #byConnection: RateLimiterMemory | undefined;
   readonly #total: RateLimiterMemory | undefined;
   readonly #trustProxy: boolean;
@@ -40,6 +45,7 @@ export class RequestLimiter {
   /** @param registry Where `http_rate_limited_total` is registered, if anywhere. */
   constructor({ rateLimit, rateLimitTotal, trustProxy }: LimiterSettings, registry?: Registry) {
     this.#byCaller = limiterOf(rateLimit);
+    this.#byNetwork = [limiterOf(2 * rateLimit), limiterOf(4 * rateLimit)];
     this.#byConnection = limiterOf(connectionRate(rateLimit, rateLimitTotal));
     this.#total = limiterOf(rateLimitTotal);
     this.#trustProxy = trustProxy;
@@ -65,11 +71,15 @@ export class RequestLimiter {
 
   /** Counts a request. @returns Seconds until the next one is accepted, if this one is not. */
   async count(
-    { key, peerKey }: Pick<CallerAddress, "key" | "peerKey">,
+    { key, networks, peerKey }: Pick<CallerAddress, "key" | "networks" | "peerKey">,
   ): Promise<number | undefined> {
     const isForwarded = key !== peerKey;
     // From the narrowest to the widest: a caller over its own limit must not use up a shared one.
-    return await this.#consume("address", this.#byCaller, key) ??
+    let waitSeconds = await this.#consume("address", this.#byCaller, key);
+    for (const [index, network] of networks.entries()) {
+      waitSeconds ??= await this.#consume("address", this.#byNetwork[index], network);
+    }
+    return waitSeconds ??
       (isForwarded ? await this.#consume("connection", this.#byConnection, peerKey) : undefined) ??
       await this.#consume("total", this.#total, "all");
   }
@@ -91,7 +101,9 @@ export class RequestLimiter {
 
   /** Drops all counts and their timers. */
   async stop(): Promise<void> {
-    for (const limiter of [this.#byCaller, this.#byConnection, this.#total]) {
+    for (
+      const limiter of [this.#byCaller, ...this.#byNetwork, this.#byConnection, this.#total]
+    ) {
       for (const { key } of limiter?.dump().storage ?? []) await limiter?.delete(key);
     }
   }

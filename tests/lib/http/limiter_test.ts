@@ -48,6 +48,16 @@ Deno.test("RequestLimiter: the total limit applies to all callers, and one calle
     assert.equal(await passes(() => ask("3.3.3.3"), 50), 0);
   }));
 
+Deno.test("RequestLimiter: an IPv6 /56 gets the rate of two addresses, a /48 that of four", () =>
+  withLimiter({ rateLimit: 1 }, async (ask) => {
+    let turn = 0;
+    const anyOf = (network: string) => () => ask(`${network}${(turn += 1).toString(16)}::1`);
+    assert.equal(await passes(() => ask("2001:db8:1::1"), 10), 3);
+    assert.equal(await passes(anyOf("2001:db8:1:"), 100), 3, "the rest of its /56");
+    assert.equal(await passes(() => ask(`2001:db8:1:${turn += 1}00::1`), 100), 6, "of its /48");
+    assert.equal(await passes(anyOf("2001:db8:2:"), 100), 6, "another one has its own");
+  }));
+
 Deno.test("RequestLimiter: 0 sets no limit", () =>
   withLimiter({}, async (ask) => {
     assert.equal(await passes(() => ask("1.1.1.1"), 500), 500);
@@ -86,7 +96,7 @@ Deno.test("RequestLimiter: refusals are counted by the limit that was exceeded",
     { rateLimit: 1, rateLimitTotal: 2, trustProxy: true },
     registry,
   );
-  const count = (key: string, peerKey = key) => limiter.count({ key, peerKey });
+  const count = (key: string, peerKey = key) => limiter.count({ key, networks: [], peerKey });
   for (let i = 0; i < 5; i += 1) await count("1.1.1.1"); // two over the address's limit
   for (let i = 0; i < 4; i += 1) await count(`2.2.2.${i}`, "9.9.9.9"); // one over the connection's
   for (let i = 0; i < 4; i += 1) await count(`3.3.3.${i}`); // four over the total, three are used
