@@ -214,7 +214,11 @@ export function internalError(): RangemakerError {
 /** The error to send to the caller, or undefined if the fault is our own. */
 function asCallerError(thrown: unknown, answers: ErrorAnswers): RangemakerError | undefined {
   if (thrown instanceof RpcError) {
-    return new RangemakerError("NODE_REFUSED", `Core node refused the call: ${thrown.message}`, {
+    // A busy or paused node, or a proxy without one, may take the same call later.
+    const [code, what] = thrown.retry === "later"
+      ? ["NODE_UNREACHABLE", "cannot take the call now"]
+      : ["NODE_REFUSED", "refused the call"];
+    return new RangemakerError(code, `Core node ${what}: ${thrown.message}`, {
       details: { rpcCode: thrown.rpcCode },
     });
   }

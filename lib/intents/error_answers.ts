@@ -22,7 +22,7 @@ export const INTENT_ERRORS = {
   NODE_REFUSED: {
     status: 503,
     retry: "never",
-    advice: "operators: see whether the node has paused, and compare chain ids and clocks",
+    advice: "operators: compare chain ids and clocks",
   },
   // Whether anything was done is unknown.
   OUTCOME_UNKNOWN: { status: 504, retry: "same" },

@@ -1,4 +1,5 @@
 import type { TransactionErrorCode } from "../../lib/protocol/receipt.ts";
+import { RpcCode } from "../../lib/protocol/jsonrpc.ts";
 import { signedRequest, user, withBridge } from "../bridge/support.ts";
 import { bridgeApp } from "../openapi/support/apps.ts";
 import { post } from "../support/http_answers.ts";
@@ -62,7 +63,11 @@ const FAILED: [refusal: TransactionErrorCode, expected: Expected][] = [
 const AWAY: [change: (node: FakeNode) => void, expected: Expected][] = [
   [
     (node) => node.paused = true,
-    says("503 NODE_REFUSED", "Node has paused", "whether the node has paused"),
+    says("503 NODE_UNREACHABLE", "Node has paused", "try again"),
+  ],
+  [
+    (node) => node.refusesAllWith = RpcCode.invalidParams,
+    says("503 NODE_REFUSED", "Refused by the test", "compare chain ids and clocks"),
   ],
   [(node) => node.down = true, says("503 NODE_UNREACHABLE", "Core node at", "try again")],
   [
@@ -88,7 +93,7 @@ async function refuseWhileAway(refusals: Refusals): Promise<void> {
       });
       await refusals.ask(url, { path, body: signedRequest({ nonce: nonce += 1n }), ...expected });
       if (node.paused) await refusals.expectSoon(url, 503, "/ready");
-      Object.assign(node, { paused: false, down: false });
+      Object.assign(node, { paused: false, down: false, refusesAllWith: undefined });
     }
     await refusals.expectSoon(url, 503, "/health");
   });

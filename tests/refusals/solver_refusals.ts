@@ -1,4 +1,5 @@
 import type { Hono } from "hono";
+import { RpcCode } from "../../lib/protocol/jsonrpc.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { startService } from "../../lib/http/service.ts";
 import {
@@ -187,8 +188,13 @@ const SCENES: ExecutionScene[] = [
     prepare: (node) => node.methods.clear(),
   },
   {
-    expected: says("503 NODE_REFUSED", "Node has paused", "see whether the node has paused"),
+    expected: says("503 NODE_UNREACHABLE", "Node has paused", "try again"),
     change: (node) => node.paused = true,
+    unavailable: "/ready",
+  },
+  {
+    expected: says("503 NODE_REFUSED", "Refused by the test", "compare chain ids and clocks"),
+    change: (node) => node.refusesAllWith = RpcCode.invalidParams,
     unavailable: "/ready",
   },
   {

@@ -38,6 +38,8 @@ export class FakeNode implements AsyncDisposable {
   priceState: "fresh" | "stale" = "fresh";
   /** The node answers every call as if it had paused. */
   paused = false;
+  /** The error code with which it refuses every call, if any. */
+  refusesAllWith: number | undefined;
   /** The node has died: every answer breaks off until it is up again. */
   down = false;
   /** Error of the rules for the next transactions. */
@@ -135,6 +137,9 @@ export class FakeNode implements AsyncDisposable {
     this.calls.set(method, (this.calls.get(method) ?? 0) + 1);
     if (this.down) throw new ConnectionLost("Node is down");
     if (this.paused) throw new RpcError(RpcCode.resourceUnavailable, "Node has paused");
+    if (this.refusesAllWith !== undefined) {
+      throw new RpcError(this.refusesAllWith, "Refused by the test");
+    }
     if (method === "core_sendTransaction") return await this.#send(param);
     if (method === "core_simulateTransaction") return this.#simulate(param);
     if (method === "core_getTransaction") {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { Hono } from "hono";
 import { z } from "zod";
 import { NodeTimeoutError } from "../../../lib/net/core_reader.ts";
+import { RpcCode, RpcError } from "../../../lib/protocol/jsonrpc.ts";
 import { INTENT_ERRORS } from "../../../lib/intents/error_answers.ts";
 import { acceptJson, allowReadsFrom, readBody, useJsonApi } from "../../../lib/http/json_api.ts";
 import { listen } from "../../../lib/http/listener.ts";
@@ -33,6 +34,23 @@ Deno.test("useJsonApi: an expected error is answered with its status, code, mess
     code: "NODE_TIMEOUT",
     retry: "later",
   });
+});
+
+Deno.test("useJsonApi: a call that the node refuses now may succeed later; one that it refuses for good may not", async () => {
+  const app = new Hono();
+  useJsonApi(app, "test", ["*"], INTENT_ERRORS);
+  app.get("/:code", (c) => {
+    throw new RpcError(Number(c.req.param("code")), "Not now");
+  });
+  const answerTo = async (rpcCode: number) => {
+    const { code, retry, details } = await (await app.request(`/${rpcCode}`)).json();
+    return [code, retry, details.rpcCode];
+  };
+  const { limitExceeded, resourceUnavailable, invalidParams } = RpcCode;
+  for (const rpcCode of [limitExceeded, resourceUnavailable]) {
+    assert.deepEqual(await answerTo(rpcCode), ["NODE_UNREACHABLE", "later", rpcCode]);
+  }
+  assert.deepEqual(await answerTo(invalidParams), ["NODE_REFUSED", "never", invalidParams]);
 });
 
 Deno.test("acceptJson: a body over the limit is 413, with and without Content-Length", async () => {
