@@ -60,6 +60,12 @@ export class RuntimeSocket implements ClientSocket {
 /** Errors of `ws` that mean a frame or message over the limits. */
 const TOO_LARGE = /^WS_ERR_(?:UNSUPPORTED_MESSAGE_LENGTH|TOO_MANY_BUFFERED_PARTS)$/;
 
+/**
+ * Most pongs to one client that wait to be sent; further pings are not answered. An unsent pong takes
+ * two bytes on the wire, but hundreds in memory.
+ */
+export const PONGS_WAITING_MAX = 16;
+
 /** A WebSocket of the second port: many messages leave in one write. */
 export class WsSocket implements ClientSocket {
   readonly canTerminate = true;
@@ -67,6 +73,7 @@ export class WsSocket implements ClientSocket {
   readonly #tcp: Socket;
   readonly #joiner: FrameJoiner;
   #isAlive = true;
+  #pongsWaiting = 0;
 
   /** @param joiner Shared by connections that are likely to get the same messages. */
   constructor(socket: WsWebSocket, tcp: Socket, joiner: FrameJoiner) {
@@ -75,7 +82,10 @@ export class WsSocket implements ClientSocket {
     this.#joiner = joiner;
     // Pongs to a client that reads nothing would pile up without a bound.
     socket.on("ping", (data: Buffer) => {
-      if (tcp.writableLength < QUEUED_BYTES_MAX) socket.pong(data);
+      if (tcp.writableLength >= QUEUED_BYTES_MAX) return;
+      if (this.#pongsWaiting >= PONGS_WAITING_MAX) return;
+      this.#pongsWaiting += 1;
+      socket.pong(data, undefined, () => this.#pongsWaiting -= 1);
     });
     socket.on("pong", () => this.#isAlive = true);
   }

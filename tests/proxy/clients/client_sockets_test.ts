@@ -11,6 +11,7 @@ import {
   UNSENT_BYTES_MAX,
 } from "../../../services/proxy/clients/client_queue.ts";
 import {
+  PONGS_WAITING_MAX,
   RuntimeSocket,
   type RuntimeWebSocket,
   WsSocket,
@@ -180,6 +181,18 @@ Deno.test("WsSocket: sends no pong to a peer that does not read, and reports whe
   assert.deepEqual(events, ["drained"]);
 });
 
+Deno.test("WsSocket: few pongs wait to be sent at a time", () => {
+  const { socket } = tcpScene();
+  const ping = (count: number) => {
+    for (let n = 0; n < count; n += 1) socket.emit("ping", Buffer.from(""));
+  };
+  ping(PONGS_WAITING_MAX + 5);
+  assert.equal(socket.pongs.length, PONGS_WAITING_MAX);
+  for (const sent of socket.onPongSent.splice(0, 3)) sent();
+  ping(5);
+  assert.equal(socket.pongs.length, PONGS_WAITING_MAX + 3);
+});
+
 Deno.test("WsSocket: sends several messages in one write, while it is open and its client reads", () => {
   const { socket, tcp, written, wsSocket } = tcpScene();
   const { queue, budget, refusals } = queueOf(wsSocket);
@@ -243,12 +256,14 @@ class FakeWsSocket extends EventEmitter {
   readonly OPEN = 1;
   readyState = 1;
   readonly pongs: string[] = [];
+  readonly onPongSent: (() => void)[] = [];
   readonly closed: number[] = [];
   pings = 0;
   cuts = 0;
 
-  pong(data: Buffer): void {
+  pong(data: Buffer, _mask: undefined, onSent: () => void): void {
     this.pongs.push(data.toString());
+    this.onPongSent.push(onSent);
   }
 
   ping(): void {
