@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { AddressCounts, ByteBudget, CallerBytes } from "../../../services/proxy/shared/limits.ts";
 import { setImmediate } from "node:timers";
 import { Registry } from "prom-client";
+import { ANSWER_BYTES } from "../../../services/proxy/clients/client_queue.ts";
 import { isHandshake, WsClients } from "../../../services/proxy/clients/ws_clients.ts";
 import { ProxyMetrics } from "../../../services/proxy/shared/metrics.ts";
 import { Cors } from "../../../lib/http/cors.ts";
@@ -118,7 +119,7 @@ Deno.test("WsClients: counts a client until it disconnects", async () => {
   assert.equal(await metric('proxy_refusals_total{limit="message_bytes"}'), 1);
   client.events.onDrain();
   assert.deepEqual(resumed, [client]);
-  assert.equal(budget.used, 2, "the bytes of its answer");
+  assert.equal(budget.used, 2 + ANSWER_BYTES, "those of its answer");
   client.events.onClosed();
   assert.deepEqual([...hub.connected], [other]);
   assert.deepEqual([budget.used, await metric("proxy_ws_connections_active")], [0, 1]);
