@@ -183,3 +183,27 @@ Deno.test("Hostile: subscriptions sent in messages of 5 MiB do not keep these in
     await attacker.close();
     await honest.close();
   }));
+
+Deno.test("Hostile: unfinished messages on the WebSocket port use at most the proxy's memory budget", () =>
+  withProcess(async (scene) => {
+    const honest = await HonestClient.open({ ...scene, wsUrl: scene.wsPortUrl });
+    await honest.work();
+    const idleBytes = await memoryOf(scene.pid, "VmRSS");
+    // The first fragment of a message, and not the last.
+    const header = new Uint8Array([0x01, 0x80 | 127, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    new DataView(header.buffer).setBigUint64(2, BigInt(4 * MIB));
+    const part = new Uint8Array(header.length + 4 * MIB);
+    part.set(header);
+    const attackers = await Promise.all(Array.from({ length: 2 * ATTACKERS }, async (_, n) => {
+      const address = `x-forwarded-for: 198.51.100.${n}`;
+      const [attacker] = await handshake(scene.wsPortUrl, WEBSOCKET_KEY, address);
+      await writeAll(attacker, part).catch(() => {}); // it is cut
+      return attacker;
+    }));
+    await honest.work();
+    assert(await readSeries(scene.url, "proxy_buffered_bytes") <= BUDGET);
+    const grownMib = (await memoryOf(scene.pid, "VmHWM") - idleBytes) / MIB;
+    assert(grownMib * MIB <= GROWTH_MAX, `The proxy grew by ${Math.round(grownMib)} MiB`);
+    await honest.close();
+    for (const attacker of attackers) attacker.close();
+  }));

@@ -40,6 +40,8 @@ const REFRESH_EVERY_MS = 10;
 export interface SocketEvents {
   /** A message; a binary one is read as UTF-8. */
   onText(text: string): void;
+  /** The bytes of a message that has not come to its end; only some sockets report them. */
+  onUnfinished(bytes: number): void;
   /** The client's message is too large; the socket is being closed. */
   onTooLarge(): void;
   /** A full queue has emptied; only some sockets report it. */

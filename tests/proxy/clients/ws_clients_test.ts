@@ -125,6 +125,25 @@ Deno.test("WsClients: counts a client until it disconnects", async () => {
   assert.deepEqual([budget.used, await metric("proxy_ws_connections_active")], [0, 1]);
 });
 
+Deno.test("WsClients: unfinished messages over 64 KiB count as memory, and their client is cut without room", async () => {
+  const { adopt, metric, budget } = scene();
+  const [client, other] = [adopt(), adopt()];
+  for (const [bytes, used] of [[65_536, 0], [65_537, 65_537], [300_000, 300_000]] as const) {
+    client.events.onUnfinished(bytes);
+    assert.equal(budget.used, used);
+  }
+  client.events.onUnfinished(0);
+  assert.equal(budget.used, 0);
+  client.events.onUnfinished(200_000);
+  other.events.onUnfinished(600_000);
+  assert.deepEqual([client.isTerminated, other.isTerminated], [false, true]);
+  assert.equal(await metric('proxy_refusals_total{limit="buffered_bytes"}'), 1);
+  other.events.onClosed();
+  assert.equal(budget.used, 200_000);
+  client.events.onClosed();
+  assert.equal(budget.used, 0);
+});
+
 Deno.test("WsClients: an unexpected error closes only its client, with 1011", async () => {
   const { adopt } = scene();
   const [client, other] = [adopt(), adopt()];

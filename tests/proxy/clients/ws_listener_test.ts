@@ -46,6 +46,7 @@ async function withListener(play: (scene: Scene) => Promise<void>): Promise<void
         const entry = { socket, forwardedFor, texts: [] as string[], gone: false };
         socket.listen({
           onText: (text) => entry.texts.push(text),
+          onUnfinished() {},
           onTooLarge() {},
           onDrain() {},
           onClosed: () => entry.gone = true,
