@@ -1,12 +1,13 @@
 /** Clients that request much and read nothing: the proxy's memory stays bounded. */
 import assert from "node:assert/strict";
+import { withinMs } from "../../lib/clock.ts";
 import { eventually } from "../support/eventually.ts";
 import { call, type DeafClient, deafClient, type Scene } from "../proxy/support.ts";
 import { EchoNode } from "../proxy/echo_node.ts";
 import { readSeries } from "../support/http_answers.ts";
 import { HonestClient } from "./honest_client.ts";
 import { freePort } from "../support/ports.ts";
-import { RpcSocket } from "../support/rpc_socket.ts";
+import { handshake, RpcSocket, WEBSOCKET_KEY } from "../support/rpc_socket.ts";
 
 const MIB = 1024 * 1024;
 const BUDGET = 64 * MIB;
@@ -14,6 +15,12 @@ const ANSWER = 8 * MIB;
 const ATTACKERS = 60;
 
 const LATENCIES = 'proxy_upstream_latency_seconds_count{target="read"}';
+
+/** The proxy does not read from a client that it has closed. */
+const UNREAD_MS = 2_000;
+
+/** Far more than the budget has room for. */
+const SHORT_ANSWERS = 700_000;
 
 /** Of one client: as many as it may have. */
 const SUBSCRIPTIONS = 100;
@@ -132,6 +139,32 @@ for (const way of ["main port", "WebSocket port", "HTTP"] as const) {
     }));
 }
 
+Deno.test("Hostile: short unread answers use at most the proxy's memory budget", () =>
+  withProcess(async (scene) => {
+    const honest = await HonestClient.open(scene);
+    await honest.work();
+    const idleBytes = await memoryOf(scene.pid, "VmRSS");
+    const [attacker] = await handshake(scene.wsUrl, WEBSOCKET_KEY);
+    // Its answer has 39 bytes.
+    const text = JSON.stringify(call(1, "eth_unsubscribe", ["0x1"]));
+    const frame = [0x81, 0x80 | text.length, 0, 0, 0, 0, ...new TextEncoder().encode(text)];
+    const frames = new Uint8Array(new Array(1_000).fill(frame).flat());
+    let isOpen = true;
+    for (let sent = 0; isOpen && sent < SHORT_ANSWERS; sent += 1_000) {
+      const written = writeAll(attacker, frames).then(() => true, () => false);
+      isOpen = await withinMs(written, UNREAD_MS, false);
+    }
+    await honest.work();
+    const grownMib = (await memoryOf(scene.pid, "VmHWM") - idleBytes) / MIB;
+    assert(grownMib * MIB <= GROWTH_MAX, `The proxy grew by ${Math.round(grownMib)} MiB`);
+    attacker.close();
+    await honest.close();
+  }));
+
+async function writeAll(connection: Deno.Conn, bytes: Uint8Array): Promise<void> {
+  for (let at = 0; at < bytes.length;) at += await connection.write(bytes.subarray(at));
+}
+
 Deno.test("Hostile: subscriptions sent in messages of 5 MiB do not keep these in memory", () =>
   withProcess(async (scene) => {
     const honest = await HonestClient.open(scene);
@@ -149,4 +182,28 @@ Deno.test("Hostile: subscriptions sent in messages of 5 MiB do not keep these in
     assert(grownMib * MIB <= GROWTH_MAX, `The proxy grew by ${Math.round(grownMib)} MiB`);
     await attacker.close();
     await honest.close();
+  }));
+
+Deno.test("Hostile: unfinished messages on the WebSocket port use at most the proxy's memory budget", () =>
+  withProcess(async (scene) => {
+    const honest = await HonestClient.open({ ...scene, wsUrl: scene.wsPortUrl });
+    await honest.work();
+    const idleBytes = await memoryOf(scene.pid, "VmRSS");
+    // The first fragment of a message, and not the last.
+    const header = new Uint8Array([0x01, 0x80 | 127, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    new DataView(header.buffer).setBigUint64(2, BigInt(4 * MIB));
+    const part = new Uint8Array(header.length + 4 * MIB);
+    part.set(header);
+    const attackers = await Promise.all(Array.from({ length: 2 * ATTACKERS }, async (_, n) => {
+      const address = `x-forwarded-for: 198.51.100.${n}`;
+      const [attacker] = await handshake(scene.wsPortUrl, WEBSOCKET_KEY, address);
+      await writeAll(attacker, part).catch(() => {}); // it is cut
+      return attacker;
+    }));
+    await honest.work();
+    assert(await readSeries(scene.url, "proxy_buffered_bytes") <= BUDGET);
+    const grownMib = (await memoryOf(scene.pid, "VmHWM") - idleBytes) / MIB;
+    assert(grownMib * MIB <= GROWTH_MAX, `The proxy grew by ${Math.round(grownMib)} MiB`);
+    await honest.close();
+    for (const attacker of attackers) attacker.close();
   }));

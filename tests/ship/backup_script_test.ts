@@ -1,14 +1,32 @@
-/** `docs/deployment/backup` with programs that stand in for those of the machine. */
+/**
+ * `docs/deployment/backup`, and the password of `restore`, with programs that stand in for those of
+ * the machine.
+ */
 import assert from "node:assert/strict";
 
-const SCRIPT = new URL("../../docs/deployment/backup", import.meta.url);
+/** Writes a script whose folders are all in one. */
+async function writeScript(folder: string, name: "backup" | "restore"): Promise<string> {
+  const script = `${folder}/${name}.sh`;
+  const text = await Deno.readTextFile(
+    new URL(`../../docs/deployment/${name}`, import.meta.url),
+  );
+  const paths = {
+    "/var/backups/rangemaker": "backups",
+    "/etc/rangemaker": "etc",
+    "/var/lib": "lib",
+  };
+  const moved = Object.entries(paths).reduce(
+    (text, [path, here]) => text.replaceAll(path, `${folder}/${here}`),
+    text,
+  );
+  await Deno.writeTextFile(script, moved);
+  return script;
+}
 
 /** Runs the script at given times, one after the other. @returns The folder of the copies. */
 async function backUpAt(folder: string, times: readonly string[]): Promise<string> {
   const to = `${folder}/backups`;
-  const script = `${folder}/backup`;
-  const text = await Deno.readTextFile(SCRIPT);
-  await Deno.writeTextFile(script, text.replaceAll("/var/backups/rangemaker", to));
+  const script = await writeScript(folder, "backup");
   const programs = {
     date: 'echo "$NOW"',
     rangemaker: 'for last; do :; done; echo "$NOW" > "$last"',
@@ -51,3 +69,40 @@ for (
     }
   });
 }
+
+Deno.test("Backup and restore: a password with escapes is no argument, and is given as it is", async () => {
+  const folder = await Deno.makeTempDir();
+  try {
+    await Deno.mkdir(`${folder}/etc`);
+    const url = "postgres://bridge:p%40s%2Fs%25%C3%A9@db.example/bridge";
+    await Deno.writeTextFile(`${folder}/etc/bridge.database`, `${url}\n`);
+    for (const name of ["pg_dump", "pg_restore", "psql"]) {
+      const body = `echo "$PGPASSWORD ${name} $*" >> ${folder}/calls`;
+      await Deno.writeTextFile(`${folder}/${name}`, `#!/bin/sh\n${body}\n`, { mode: 0o755 });
+    }
+    await Deno.writeTextFile(`${folder}/copy`, "");
+    const env = { PATH: `${folder}:${Deno.env.get("PATH")}` };
+    for (
+      const [name, ...args] of [["backup", "bridge"], [
+        "restore",
+        "bridge",
+        `${folder}/copy`,
+      ]] as const
+    ) {
+      const script = await writeScript(folder, name);
+      const { success, stderr } = await new Deno.Command("sh", { args: [script, ...args], env })
+        .output();
+      assert(success, new TextDecoder().decode(stderr));
+    }
+    const calls = (await Deno.readTextFile(`${folder}/calls`)).split("\n").filter((line) =>
+      line.includes(" -d ")
+    );
+    assert(calls.length >= 4, calls.join("\n"));
+    for (const call of calls) {
+      assert(call.includes("postgres://bridge@db.example/bridge"), call);
+      assert(call.startsWith("p@s/s%é p"), call);
+    }
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+});

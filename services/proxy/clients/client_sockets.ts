@@ -60,6 +60,15 @@ export class RuntimeSocket implements ClientSocket {
 /** Errors of `ws` that mean a frame or message over the limits. */
 const TOO_LARGE = /^WS_ERR_(?:UNSUPPORTED_MESSAGE_LENGTH|TOO_MANY_BUFFERED_PARTS)$/;
 
+/** Bytes of a client's ping or pong besides its data. */
+const CONTROL_FRAME_BYTES = 6;
+
+/**
+ * Most pongs to one client that wait to be sent; further pings are not answered. An unsent pong takes
+ * two bytes on the wire, but hundreds in memory.
+ */
+export const PONGS_WAITING_MAX = 16;
+
 /** A WebSocket of the second port: many messages leave in one write. */
 export class WsSocket implements ClientSocket {
   readonly canTerminate = true;
@@ -67,6 +76,9 @@ export class WsSocket implements ClientSocket {
   readonly #tcp: Socket;
   readonly #joiner: FrameJoiner;
   #isAlive = true;
+  #pongsWaiting = 0;
+  /** Bytes received since the last message, without pings and pongs; a little more, if anything. */
+  #unfinishedBytes = 0;
 
   /** @param joiner Shared by connections that are likely to get the same messages. */
   constructor(socket: WsWebSocket, tcp: Socket, joiner: FrameJoiner) {
@@ -75,14 +87,30 @@ export class WsSocket implements ClientSocket {
     this.#joiner = joiner;
     // Pongs to a client that reads nothing would pile up without a bound.
     socket.on("ping", (data: Buffer) => {
-      if (tcp.writableLength < QUEUED_BYTES_MAX) socket.pong(data);
+      this.#unfinishedBytes -= CONTROL_FRAME_BYTES + data.length;
+      if (tcp.writableLength >= QUEUED_BYTES_MAX) return;
+      if (this.#pongsWaiting >= PONGS_WAITING_MAX) return;
+      this.#pongsWaiting += 1;
+      socket.pong(data, undefined, () => this.#pongsWaiting -= 1);
     });
-    socket.on("pong", () => this.#isAlive = true);
+    socket.on("pong", (data: Buffer) => {
+      this.#unfinishedBytes -= CONTROL_FRAME_BYTES + data.length;
+      this.#isAlive = true;
+    });
   }
 
-  listen({ onText, onTooLarge, onDrain, onClosed }: SocketEvents): void {
+  listen({ onText, onUnfinished, onTooLarge, onDrain, onClosed }: SocketEvents): void {
     // Text and binary messages both arrive as one Buffer.
-    this.#socket.on("message", (data: Buffer) => onText(data.toString()));
+    this.#socket.on("message", (data: Buffer) => {
+      this.#unfinishedBytes = 0;
+      onUnfinished(0);
+      onText(data.toString());
+    });
+    // After `ws` has handled the same bytes.
+    this.#tcp.on("data", (data: Buffer) => {
+      this.#unfinishedBytes += data.length;
+      onUnfinished(this.#unfinishedBytes);
+    });
     this.#socket.on("error", (error) => { // a close event follows
       if ("code" in error && TOO_LARGE.test(String(error.code))) onTooLarge();
     });

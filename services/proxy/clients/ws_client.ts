@@ -23,6 +23,8 @@ import type { Router } from "../calls/router.ts";
 interface AnswerSink extends ClientSink {
   /** Whether an answer of this many bytes may be queued. */
   admitAnswer(bytes: number): boolean;
+  /** Sends an answer that was admitted. */
+  sendAnswer(message: OutgoingMessage): void;
 }
 
 export interface WsClientOptions {
@@ -190,7 +192,7 @@ export class WsClient {
       }
     }
     metrics.sockets.messages.inc({ direction: "downstream" });
-    sink.send([message], message.byteLength);
+    sink.sendAnswer(message);
   }
 }
 

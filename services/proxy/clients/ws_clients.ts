@@ -2,7 +2,7 @@ import { withinMs } from "../../../lib/clock.ts";
 import { upgradeWebSocket, wantsWebSocket } from "../../../lib/http/web_socket.ts";
 import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
-import { AddressCounts, type ByteBudget, SHARE_PER_PEER } from "../shared/limits.ts";
+import { AddressCounts, type ByteBudget, SHARE_PER_PEER, SMALL_BYTES } from "../shared/limits.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import { pathOf } from "../../../lib/http/listener.ts";
 import { ClientBuffers, ClientQueue, type ClientSocket } from "./client_queue.ts";
@@ -96,7 +96,9 @@ export class WsClients {
     this.#perAddress.add(address);
     metrics.sockets.connections.set(this.#sockets.size);
     log.debug("Client {address} connected", { address: display });
+    const countUnfinished = this.#counterOf(socket, address);
     socket.listen({
+      onUnfinished: countUnfinished,
       onText(text) {
         client.receive(text).catch((error: unknown) => {
           log.error("A client's message could not be handled: {error}", { error });
@@ -106,6 +108,7 @@ export class WsClients {
       onTooLarge: () => metrics.countRefusal("message_bytes"),
       onDrain: () => client.resume(),
       onClosed: () => {
+        countUnfinished(0);
         client.end();
         this.#buffers.remove(queue);
         this.#perAddress.remove(address);
@@ -115,6 +118,26 @@ export class WsClients {
         if (this.#sockets.size === 0) this.#onAllClosed?.();
       },
     });
+  }
+
+  /**
+   * Counts the bytes of a client's unfinished message like those of a large one. A client whose bytes
+   * do not fit is cut: it could send more of them at any time.
+   */
+  #counterOf(socket: ClientSocket, address: CallerAddress): (bytes: number) => void {
+    const { callerBytes, metrics } = this.#options;
+    let counted = 0;
+    return (bytes) => {
+      const more = (bytes > SMALL_BYTES ? bytes : 0) - counted;
+      if (more === 0) return;
+      if (more > 0 && !callerBytes.tryAdd(address, more)) {
+        metrics.countRefusal("buffered_bytes");
+        socket.terminate();
+        return;
+      }
+      if (more < 0) callerBytes.remove(address, -more);
+      counted += more;
+    };
   }
 
   /**

@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
 import { ByteBudget } from "../../../services/proxy/shared/limits.ts";
 import {
+  ANSWER_BYTES,
   ClientBuffers,
   ClientQueue,
   GUARANTEED_BYTES,
 } from "../../../services/proxy/clients/client_queue.ts";
+import { OutgoingMessage } from "../../../services/proxy/hub/notifications.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { FakeClientSocket } from "./fake_client_socket.ts";
 
@@ -195,4 +197,31 @@ Deno.test("ClientBuffers: a connection is not terminated for another that would 
     assert.equal(next.answer(6 * MIB + more), more < 0);
     assert.deepEqual(clients.map(({ socket }) => socket.isTerminated), [more < 0, false]);
   }
+});
+
+Deno.test("ClientQueue: each unread answer counts with more than its bytes, until it is read", () => {
+  const { budget, clock, buffers } = scene();
+  const { queue, socket } = new Client(buffers, "a", false);
+  const answer = new OutgoingMessage('"short"');
+  const { byteLength } = answer;
+  const each = byteLength + ANSWER_BYTES;
+  const recount = () => {
+    clock.advance(50);
+    queue.recount(clock.now());
+    assert.equal(queue.unsentUpperBound, budget.used);
+    return budget.used;
+  };
+  for (let n = 1; n <= 10; n += 1) {
+    queue.sendAnswer(answer);
+    socket.bufferedBytes += byteLength;
+    assert.equal(budget.used, n * each);
+  }
+  assert.equal(recount(), 10 * each);
+  socket.bufferedBytes -= 3 * byteLength - 1;
+  assert.equal(recount(), 8 * each - byteLength + 1, "the third one is not read to its end");
+  queue.send([answer], byteLength); // a notification
+  socket.bufferedBytes = byteLength;
+  assert.equal(recount(), byteLength);
+  socket.bufferedBytes = 0;
+  assert.equal(recount(), 0);
 });

@@ -11,6 +11,7 @@ import {
   UNSENT_BYTES_MAX,
 } from "../../../services/proxy/clients/client_queue.ts";
 import {
+  PONGS_WAITING_MAX,
   RuntimeSocket,
   type RuntimeWebSocket,
   WsSocket,
@@ -31,6 +32,7 @@ function queueOf(socket: ClientSocket) {
 function eventsTo(events: string[]): SocketEvents {
   return {
     onText: (text) => events.push(text),
+    onUnfinished: (bytes) => events.push(`${bytes} unfinished`),
     onTooLarge: () => events.push("too large"),
     onDrain: () => events.push("drained"),
     onClosed: () => events.push("closed"),
@@ -180,6 +182,37 @@ Deno.test("WsSocket: sends no pong to a peer that does not read, and reports whe
   assert.deepEqual(events, ["drained"]);
 });
 
+Deno.test("WsSocket: reports how much of an unfinished message has come, without pings and pongs", () => {
+  const { socket, tcp, wsSocket } = tcpScene();
+  const events: string[] = [];
+  wsSocket.listen(eventsTo(events));
+  const receive = (bytes: number) => tcp.emit("data", Buffer.alloc(bytes));
+  receive(100);
+  receive(100);
+  socket.emit("ping", Buffer.from("12"));
+  receive(8);
+  socket.emit("pong", Buffer.from(""));
+  receive(16);
+  socket.emit("message", Buffer.from("whole"));
+  receive(3);
+  assert.deepEqual(events, [
+    ...["100 unfinished", "200 unfinished", "200 unfinished", "210 unfinished"],
+    ...["0 unfinished", "whole", "3 unfinished"],
+  ]);
+});
+
+Deno.test("WsSocket: few pongs wait to be sent at a time", () => {
+  const { socket } = tcpScene();
+  const ping = (count: number) => {
+    for (let n = 0; n < count; n += 1) socket.emit("ping", Buffer.from(""));
+  };
+  ping(PONGS_WAITING_MAX + 5);
+  assert.equal(socket.pongs.length, PONGS_WAITING_MAX);
+  for (const sent of socket.onPongSent.splice(0, 3)) sent();
+  ping(5);
+  assert.equal(socket.pongs.length, PONGS_WAITING_MAX + 3);
+});
+
 Deno.test("WsSocket: sends several messages in one write, while it is open and its client reads", () => {
   const { socket, tcp, written, wsSocket } = tcpScene();
   const { queue, budget, refusals } = queueOf(wsSocket);
@@ -208,7 +241,7 @@ Deno.test("WsSocket: sends several messages in one write, while it is open and i
 Deno.test("WsSocket: disconnects a client that did not answer the previous ping", () => {
   const { socket, wsSocket } = tcpScene();
   wsSocket.ping();
-  socket.emit("pong");
+  socket.emit("pong", Buffer.from(""));
   wsSocket.ping();
   assert.deepEqual([socket.pings, socket.cuts], [2, 0]);
   wsSocket.ping();
@@ -234,7 +267,7 @@ Deno.test("WsSocket: reports messages, frames over the limit, and the close", ()
   socket.emit("error", new Error("another"));
   wsSocket.close(1013, "late");
   socket.emit("close");
-  assert.deepEqual(events, ["€", "too large", "too large", "closed"]);
+  assert.deepEqual(events, ["0 unfinished", "€", "too large", "too large", "closed"]);
   assert.deepEqual(socket.closed, [1013]);
 });
 
@@ -243,12 +276,14 @@ class FakeWsSocket extends EventEmitter {
   readonly OPEN = 1;
   readyState = 1;
   readonly pongs: string[] = [];
+  readonly onPongSent: (() => void)[] = [];
   readonly closed: number[] = [];
   pings = 0;
   cuts = 0;
 
-  pong(data: Buffer): void {
+  pong(data: Buffer, _mask: undefined, onSent: () => void): void {
     this.pongs.push(data.toString());
+    this.onPongSent.push(onSent);
   }
 
   ping(): void {

@@ -13,7 +13,13 @@ export class FakeClientSocket implements ClientSocket {
   readonly frames: RpcMessage[] = [];
   readonly closed: number[] = [];
   /** Plays what happens at the client; set by the proxy. */
-  events: SocketEvents = { onText() {}, onTooLarge() {}, onDrain() {}, onClosed() {} };
+  events: SocketEvents = {
+    onText() {},
+    onUnfinished() {},
+    onTooLarge() {},
+    onDrain() {},
+    onClosed() {},
+  };
 
   constructor(canTerminate = false) {
     this.canTerminate = canTerminate;

@@ -49,6 +49,7 @@ function scene(
       overflowBytes: () => 0,
       admitAnswer: (bytes) => bytes <= admits.bytes,
       send: (messages) => got.push(...messages.map(({ text }) => text)),
+      sendAnswer: ({ text }) => got.push(text),
       close: (code) => closed.push(code),
     },
     clock,

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { AddressCounts, ByteBudget, CallerBytes } from "../../../services/proxy/shared/limits.ts";
 import { setImmediate } from "node:timers";
 import { Registry } from "prom-client";
+import { ANSWER_BYTES } from "../../../services/proxy/clients/client_queue.ts";
 import { isHandshake, WsClients } from "../../../services/proxy/clients/ws_clients.ts";
 import { ProxyMetrics } from "../../../services/proxy/shared/metrics.ts";
 import { Cors } from "../../../lib/http/cors.ts";
@@ -118,10 +119,29 @@ Deno.test("WsClients: counts a client until it disconnects", async () => {
   assert.equal(await metric('proxy_refusals_total{limit="message_bytes"}'), 1);
   client.events.onDrain();
   assert.deepEqual(resumed, [client]);
-  assert.equal(budget.used, 2, "the bytes of its answer");
+  assert.equal(budget.used, 2 + ANSWER_BYTES, "those of its answer");
   client.events.onClosed();
   assert.deepEqual([...hub.connected], [other]);
   assert.deepEqual([budget.used, await metric("proxy_ws_connections_active")], [0, 1]);
+});
+
+Deno.test("WsClients: unfinished messages over 64 KiB count as memory, and their client is cut without room", async () => {
+  const { adopt, metric, budget } = scene();
+  const [client, other] = [adopt(), adopt()];
+  for (const [bytes, used] of [[65_536, 0], [65_537, 65_537], [300_000, 300_000]] as const) {
+    client.events.onUnfinished(bytes);
+    assert.equal(budget.used, used);
+  }
+  client.events.onUnfinished(0);
+  assert.equal(budget.used, 0);
+  client.events.onUnfinished(200_000);
+  other.events.onUnfinished(600_000);
+  assert.deepEqual([client.isTerminated, other.isTerminated], [false, true]);
+  assert.equal(await metric('proxy_refusals_total{limit="buffered_bytes"}'), 1);
+  other.events.onClosed();
+  assert.equal(budget.used, 200_000);
+  client.events.onClosed();
+  assert.equal(budget.used, 0);
 });
 
 Deno.test("WsClients: an unexpected error closes only its client, with 1011", async () => {

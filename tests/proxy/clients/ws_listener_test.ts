@@ -7,6 +7,7 @@ import { WebSocket as WsClient } from "ws";
 import { callerAddress } from "../../../lib/http/caller_address.ts";
 import { OutgoingMessage } from "../../../services/proxy/hub/notifications.ts";
 import type { ClientSocket } from "../../../services/proxy/clients/client_queue.ts";
+import { PONGS_WAITING_MAX } from "../../../services/proxy/clients/client_sockets.ts";
 import { HANDSHAKE_MS, WsListener } from "../../../services/proxy/clients/ws_listener.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -45,6 +46,7 @@ async function withListener(play: (scene: Scene) => Promise<void>): Promise<void
         const entry = { socket, forwardedFor, texts: [] as string[], gone: false };
         socket.listen({
           onText: (text) => entry.texts.push(text),
+          onUnfinished() {},
           onTooLarge() {},
           onDrain() {},
           onClosed: () => entry.gone = true,
@@ -102,6 +104,20 @@ Deno.test("WsListener: a ping is answered once", () =>
     accepted[0]?.socket.write([new OutgoingMessage("last")]);
     await last;
     assert.deepEqual(pongs, ["a"]);
+    client.close();
+    await eventually("its end", () => accepted[0]?.gone || undefined);
+  }));
+
+Deno.test("WsListener: each of many pings is answered to a client that reads", () =>
+  withListener(async ({ url, accepted }) => {
+    const client = new WsClient(url);
+    await once(client, "open");
+    for (let n = 0; n < 3 * PONGS_WAITING_MAX; n += 1) {
+      const data = n % 2 === 0 ? "" : `${n}`;
+      client.ping(data);
+      const [answer] = await once(client, "pong");
+      assert.equal(String(answer), data);
+    }
     client.close();
     await eventually("its end", () => accepted[0]?.gone || undefined);
   }));
