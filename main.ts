@@ -1,4 +1,3 @@
-import config from "./deno.json" with { type: "json" };
 import {
   type CommandContext,
   ExitCode,
@@ -7,6 +6,7 @@ import {
   reportErrors,
 } from "./lib/cli/command.ts";
 import { runProcess } from "./lib/cli/process.ts";
+import config from "./deno.json" with { type: "json" };
 
 /** Every command of the program. Each is loaded on demand. */
 export const commands: ProgramCommands = {

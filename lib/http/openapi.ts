@@ -2,13 +2,13 @@
 import type { Context, Handler, Hono } from "hono";
 import { type DescribeRouteOptions, generateSpecs, resolver, uniqueSymbol } from "hono-openapi";
 import { z } from "zod";
-import config from "../../deno.json" with { type: "json" };
 import {
   COMMON_ERRORS,
   failureAnswersOf,
   HOST_CODES,
   type OperationAnswer,
 } from "./error_answers.ts";
+import config from "../../deno.json" with { type: "json" };
 
 /** Path of the document, the same in every service. */
 const DOCUMENT_PATH = "/openapi.json";

@@ -1,9 +1,9 @@
-import config from "../../deno.json" with { type: "json" };
 import type { Handler, Hono } from "hono";
 import type { Registry } from "prom-client";
 import { listen, type RequestHandler } from "./listener.ts";
 import { serviceLog } from "../log/logging.ts";
 import { aboutOperation, documentedHandler, metricsOperation } from "./openapi.ts";
+import config from "../../deno.json" with { type: "json" };
 
 /** A running service: the result of every `start…` function. */
 export interface RunningService extends AsyncDisposable {

@@ -1,8 +1,8 @@
 import { z } from "zod";
+import type { Logger } from "@logtape/logtape";
 import { type Address, addressSchema, hash32Schema, type Hex } from "../protocol/scalars.ts";
 import { asStoreError, StoreDamagedError, StoreError } from "./errors.ts";
 import { checksum, integerSchema, parseRow, type SqlDriver, type SqlSteps } from "./database.ts";
-import type { Logger } from "@logtape/logtape";
 
 const SQL = {
   // Takes the row's lock until the transaction ends, whether the row is new or not.

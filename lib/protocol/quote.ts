@@ -1,3 +1,4 @@
+import * as z from "zod/mini";
 import {
   addressSchema,
   described,
@@ -7,7 +8,6 @@ import {
   uint64Schema,
 } from "./scalars.ts";
 import { toWire } from "../json.ts";
-import * as z from "zod/mini";
 import { type Bet, betOf, betShape } from "./bet.ts";
 import { type FlatType, flatType } from "./typed_data.ts";
 

@@ -3,9 +3,9 @@
  * JSON into the type used inside, or fails with a message that names the broken rule.
  */
 import * as z from "zod/mini";
-import { NewestMap } from "../newest_map.ts";
 import { keccak_256 } from "@noble/hashes/sha3";
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils";
+import { NewestMap } from "../newest_map.ts";
 
 /** Bytes as hex text. */
 export type Hex = `0x${string}`;

@@ -1,3 +1,4 @@
+import * as z from "zod";
 import {
   type Address,
   addressSchema,
@@ -10,7 +11,6 @@ import {
   uint64Schema,
 } from "./scalars.ts";
 import { toWire } from "../json.ts";
-import * as z from "zod";
 import { BACKFILL_SLOTS_MAX, SLOT_MS } from "./constants.ts";
 import type { LocalSigner } from "./signature.ts";
 import { hashFlat } from "./hashes.ts";

@@ -1,15 +1,15 @@
 import { Hono, type MiddlewareHandler } from "hono";
-import config from "../../deno.json" with { type: "json" };
 import { DEPOSIT_REQUEST_TYPE } from "../../lib/protocol/deposit.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 import { describeTypedData } from "../../lib/protocol/typed_data.ts";
 import { acceptJson, parseInput, readBody, useJsonApi } from "../../lib/http/json_api.ts";
 import { jsonHandler, serveDocument } from "../../lib/http/openapi.ts";
 import { readyHandler } from "../../lib/http/readiness.ts";
+import type { IntentStore } from "../../lib/intents/store.ts";
+import config from "../../deno.json" with { type: "json" };
 import { BRIDGE_ERRORS } from "./errors.ts";
 import type { Depositor } from "./depositor.ts";
 import { findDeposit, listDeposits } from "./deposits.ts";
-import type { IntentStore } from "../../lib/intents/store.ts";
 import type { BridgeMetrics } from "./metrics.ts";
 import { description, operations } from "./operations.ts";
 import type { Readiness } from "./readiness.ts";

@@ -1,10 +1,10 @@
 /** The console: a betting page, served as files. The page reads its data from the services itself. */
-import config from "../../deno.json" with { type: "json" };
 import { createServiceCommand } from "../../lib/cli/command.ts";
 import { readMarkets } from "../../lib/cli/markets_file.ts";
 import { webSocketUrlOf } from "../../lib/http/listener.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";
+import config from "../../deno.json" with { type: "json" };
 import { createConsoleApi } from "./api.ts";
 import { type ConsoleOptions, options } from "./options.ts";
 import type { PageConfig } from "./page_config.ts";

@@ -1,8 +1,8 @@
 /** The page as files in memory: bundled from its sources, or read from a finished bundle. */
 import { promisify } from "node:util";
 import { brotliCompress } from "node:zlib";
-import config from "../../deno.json" with { type: "json" };
 import { messageOf, RangemakerError } from "../../lib/errors.ts";
+import config from "../../deno.json" with { type: "json" };
 
 type Bytes = Uint8Array<ArrayBuffer>;
 

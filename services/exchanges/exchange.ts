@@ -1,7 +1,7 @@
 import type { Clock } from "../../lib/clock.ts";
 import { exchangeSymbol, type Market } from "../../lib/protocol/markets.ts";
-import { ExchangeConnection, type ExchangeState, type Peer } from "./connection.ts";
 import { RateWindow } from "../../lib/rate_window.ts";
+import { ExchangeConnection, type ExchangeState, type Peer } from "./connection.ts";
 import type { Dialect } from "./dialects/dialect.ts";
 import { type ExchangeFault, GAP_EVERY } from "./faults.ts";
 import { type NumberedTrade, type Trade, TradeLog } from "./shared/trades.ts";

@@ -1,5 +1,5 @@
-import { HOUR_MS } from "../../lib/time.ts";
 import { z } from "zod";
+import { HOUR_MS } from "../../lib/time.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { findProvider, type ProviderName } from "../../lib/protocol/providers.ts";
 

@@ -2,8 +2,8 @@ import { z } from "zod";
 import * as kinds from "../../lib/cli/option_kinds.ts";
 import type { OptionsOf } from "../../lib/cli/options.ts";
 import { listenOptions, marketsOption, readerOriginsOption } from "../../lib/cli/shared_options.ts";
-import { EXCHANGE_FAULT_NAMES, plannedFaultSchema } from "./faults.ts";
 import { optionsFor } from "../../lib/cli/option_names.ts";
+import { EXCHANGE_FAULT_NAMES, plannedFaultSchema } from "./faults.ts";
 
 const fault = {
   schema: z.array(plannedFaultSchema),

@@ -1,7 +1,7 @@
 import { PROVIDER_NAMES, type ProviderName } from "../../lib/protocol/providers.ts";
 import { gaussian, type RandomSource } from "../../lib/random.ts";
-import type { Trade, TradeSource } from "./shared/trades.ts";
 import { YEAR_MS } from "../../lib/time.ts";
+import type { Trade, TradeSource } from "./shared/trades.ts";
 
 /** Start price and moves of a market. */
 interface MarketProfile {

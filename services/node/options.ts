@@ -11,8 +11,8 @@ import {
 import type { OptionsOf } from "../../lib/cli/options.ts";
 import { RING_SLOTS_DEFAULT } from "../../lib/prices/price_ring.ts";
 import { RECEIPTS_KEPT_MS_MIN, START_AHEAD_MAX_MS } from "../../lib/protocol/constants.ts";
-import { isServiceUrl } from "./oracle/oracle_client.ts";
 import { optionsFor } from "../../lib/cli/option_names.ts";
+import { isServiceUrl } from "./oracle/oracle_client.ts";
 
 /** The longest timeout of a pull: the pull must end before the next checkpoint. */
 const ORACLE_TIMEOUT_MAX_MS = 90;

@@ -1,5 +1,5 @@
-import { HOUR_MS } from "../../lib/time.ts";
 import { z } from "zod";
+import { HOUR_MS } from "../../lib/time.ts";
 import { findProvider, PROVIDER_NAMES, type ProviderName } from "../../lib/protocol/providers.ts";
 import * as kinds from "../../lib/cli/option_kinds.ts";
 import { type OptionsOf, UsageError } from "../../lib/cli/options.ts";

@@ -9,10 +9,10 @@ import {
   ReconnectingSocket,
   type SocketLike,
 } from "../../lib/net/reconnecting_socket.ts";
+import { BoundedSocket } from "../../lib/net/bounded_socket.ts";
 import { ProviderSession, type SessionFault, type SessionHandlers } from "./provider_session.ts";
 import type { Provider } from "./providers/provider.ts";
 import { RetrySchedule } from "./retry_schedule.ts";
-import { BoundedSocket } from "../../lib/net/bounded_socket.ts";
 
 interface ProviderConnectionHandlers
   extends Pick<SessionHandlers, "onTrade" | "onConfirmed" | "onIdle" | "onFrameDropped"> {

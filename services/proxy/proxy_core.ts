@@ -1,11 +1,11 @@
 import { type Clock, monotonicClock, systemClock } from "../../lib/clock.ts";
 import { type CallerAddress, callerAddress } from "../../lib/http/caller_address.ts";
 import { RequestLimiter } from "../../lib/http/limiter.ts";
+import { Cors } from "../../lib/http/cors.ts";
 import { AddressCounts, ByteBudget, CallerBytes, SHARE_PER_PEER } from "./shared/limits.ts";
 import { InFlightReads } from "./calls/in_flight_reads.ts";
 import { MethodKinds } from "./calls/method_kinds.ts";
 import { Router } from "./calls/router.ts";
-import { Cors } from "../../lib/http/cors.ts";
 import { RpcEndpoint } from "./clients/rpc_endpoint.ts";
 import { WsClients } from "./clients/ws_clients.ts";
 import { DeliveryLoop } from "./hub/delivery_loop.ts";

@@ -14,11 +14,11 @@ import {
 } from "../../lib/http/json_api.ts";
 import { type AnswerOf, jsonHandler, serveDocument } from "../../lib/http/openapi.ts";
 import { readyHandler } from "../../lib/http/readiness.ts";
+import type { IntentStore } from "../../lib/intents/store.ts";
 import { SOLVER_ERRORS } from "./error_answers.ts";
 import { solverError } from "./shared/errors.ts";
 import { estimateToWire } from "./quoting/estimate.ts";
 import type { Executor } from "./execution/executor.ts";
-import type { IntentStore } from "../../lib/intents/store.ts";
 import type { ExposureBook } from "./risk/exposure_book.ts";
 import { LIMITS } from "./shared/limits.ts";
 import type { SolverMetrics } from "./metrics.ts";

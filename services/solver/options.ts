@@ -13,9 +13,9 @@ import {
   rpcUrlOption,
 } from "../../lib/cli/shared_options.ts";
 import { EXCHANGE_HISTORY_URL } from "../../lib/net/exchange_history.ts";
-import { pricingOptions } from "./pricing/options.ts";
 import { optionsFor } from "../../lib/cli/option_names.ts";
 import { DAY_MS } from "../../lib/time.ts";
+import { pricingOptions } from "./pricing/options.ts";
 
 /** Longest simulated hedge; a longer one would outlive most quotes. */
 const HEDGE_DELAY_MS_MAX = 60_000;

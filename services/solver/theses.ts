@@ -1,6 +1,6 @@
+import { z } from "zod";
 import { described, uint256Schema, uint64Schema } from "../../lib/protocol/scalars.ts";
 import { toWire } from "../../lib/json.ts";
-import { z } from "zod";
 import { thesisSchema } from "../../lib/protocol/thesis.ts";
 import { cursorSchema, cutPage, limitSchema, nextCursorSchema } from "../../lib/http/page_query.ts";
 import { riskOf } from "../../lib/protocol/bet.ts";

@@ -1,5 +1,4 @@
 /** What the benchmarks of bridge and solver have in common: a store, callers, and ways in turns. */
-import { onlyChain } from "../support/intents.ts";
 import type { Hono } from "hono";
 import { systemClock } from "../../lib/clock.ts";
 import { listen } from "../../lib/http/listener.ts";
@@ -7,6 +6,7 @@ import { SqliteDriver } from "../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../lib/intents/store.ts";
 import { Submitter, type SubmitterOptions } from "../../lib/intents/submitter.ts";
 import { type FlatType, signingDomain } from "../../lib/protocol/typed_data.ts";
+import { onlyChain } from "../support/intents.ts";
 import type { Job } from "./http_clients.ts";
 import { median } from "./proxy_rivals.ts";
 

@@ -3,22 +3,22 @@
  * and in a signed quote, with a book of open bets on the market. Run with `deno run --allow-env
  * --allow-read tests/bench/pricing_bench.ts [prices] [open bets]`.
  */
-import { decodeBet } from "../../services/solver/execution/execution.ts";
-import { FakeClock } from "../support/fake_clock.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { PriceRing } from "../../lib/prices/price_ring.ts";
 import { MARKETS, SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { LocalSigner } from "../../lib/protocol/signature.ts";
 import { gaussian, seededRandom } from "../../lib/random.ts";
+import type { Bet } from "../../lib/protocol/bet.ts";
+import { YEAR_MS } from "../../lib/time.ts";
+import { decodeBet } from "../../services/solver/execution/execution.ts";
 import { BarrierStrategy } from "../../services/solver/pricing/barrier_strategy.ts";
-import { boxProbability } from "../solver/pricing/reference.ts";
 import { StillPrices } from "../../services/solver/pricing/still_prices.ts";
 import type { PricingStrategy } from "../../services/solver/pricing/strategy.ts";
 import { MarketVolatility } from "../../services/solver/pricing/volatility.ts";
 import { ExposureBook } from "../../services/solver/risk/exposure_book.ts";
 import { Quoter } from "../../services/solver/quoting/quoter.ts";
-import type { Bet } from "../../lib/protocol/bet.ts";
-import { YEAR_MS } from "../../lib/time.ts";
+import { FakeClock } from "../support/fake_clock.ts";
+import { boxProbability } from "../solver/pricing/reference.ts";
 
 const prices = Number(Deno.args[0] ?? 50_000);
 const openBets = Number(Deno.args[1] ?? 1_000);

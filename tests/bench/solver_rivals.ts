@@ -1,8 +1,8 @@
 /** What the solver's benchmark is measured against: the same work with hashes and signatures by viem. */
-import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { Hono } from "hono";
 import { hashTypedData, recoverTypedDataAddress } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
+import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import type { SignedTransactionText } from "../../lib/intents/intent.ts";
 import type { IntentStore } from "../../lib/intents/store.ts";
@@ -14,9 +14,9 @@ import {
   type UnsignedQuote,
 } from "../../lib/protocol/quote.ts";
 import { TRANSACTION_TYPES, transactionToText } from "../../lib/protocol/transaction.ts";
-import { SOLVER_ERRORS } from "../../services/solver/error_answers.ts";
 import { acceptJson, readBody, useJsonApi } from "../../lib/http/json_api.ts";
 import type { TransactionTerms } from "../../lib/intents/transactions.ts";
+import { SOLVER_ERRORS } from "../../services/solver/error_answers.ts";
 import { encodeExecution, resultOf } from "../../services/solver/execution/execution.ts";
 import type { Executor } from "../../services/solver/execution/executor.ts";
 import { MockStrategy } from "../../services/solver/pricing/mock_strategy.ts";

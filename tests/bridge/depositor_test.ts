@@ -7,11 +7,11 @@ import { IntentStore } from "../../lib/intents/store.ts";
 import type { Receipt, TransactionErrorCode } from "../../lib/protocol/receipt.ts";
 import { LocalSigner } from "../../lib/protocol/signature.ts";
 import { TransactionBuilder } from "../../lib/intents/transactions.ts";
+import { toWire } from "../../lib/json.ts";
 import { Depositor, depositTermsOf, isDepositOnChain } from "../../services/bridge/depositor.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { COMMITTED } from "../support/intents.ts";
 import { rejectsWith } from "../support/scripted_node.ts";
-import { toWire } from "../../lib/json.ts";
 import { CHAIN_ID, relayer, signedRequest, user } from "./support.ts";
 
 /** A depositor on a store in memory; the test decides each deposit's outcome. */

@@ -4,8 +4,8 @@ import { hashDepositRequest } from "../../lib/protocol/hashes.ts";
 import type { DepositRequest } from "../../lib/protocol/deposit.ts";
 import { LocalSigner } from "../../lib/protocol/signature.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
-import { type BridgeOptions, options, startBridge } from "../../services/bridge/mod.ts";
 import type { RunningService } from "../../lib/http/service.ts";
+import { type BridgeOptions, options, startBridge } from "../../services/bridge/mod.ts";
 import { FakeNode } from "../support/fake_node.ts";
 
 /** The chain of these tests. */

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
+import { withDefaults } from "../../lib/cli/options.ts";
 import { createConsoleApi } from "../../services/console/api.ts";
 import { configOf, options } from "../../services/console/mod.ts";
 import { loadPage } from "../../services/console/page_files.ts";
-import { withDefaults } from "../../lib/cli/options.ts";
 import deploying from "../../docs/deploying.md" with { type: "text" };
 import operating from "../../docs/operating.md" with { type: "text" };
 import runbooks from "../../docs/runbooks.md" with { type: "text" };

@@ -1,9 +1,9 @@
 /** A strategy of the tests: its probability rises with the width of the box, whatever the market does. */
+import type { Bet } from "../../lib/protocol/bet.ts";
 import {
   PricingRefusedError,
   type StrategyFactory,
 } from "../../services/solver/pricing/strategy.ts";
-import type { Bet } from "../../lib/protocol/bet.ts";
 
 /** A box is refused if its upper bound is this many times its lower one: no price leaves it. */
 const WIDTH_MAX = 8;

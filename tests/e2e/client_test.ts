@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import WebSocket from "ws";
-import config from "../../deno.json" with { type: "json" };
 import { RangemakerClient } from "../../lib/client/mod.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
+import config from "../../deno.json" with { type: "json" };
 import { FREE_PORTS } from "../../services/stack/ports.ts";
 import { STACK_PRICING, startStack } from "../../services/stack/stack.ts";
 import { hasVolatility } from "../ship/support.ts";

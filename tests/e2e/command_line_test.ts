@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import config from "../../deno.json" with { type: "json" };
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
+import config from "../../deno.json" with { type: "json" };
 import { commands as entries } from "../../main.ts";
 import { runHere } from "../support/command_context.ts";
 import { eventually } from "../support/eventually.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { drawWhile, rangeLine } from "../../services/stack/range_line.ts";
 import { NetworkError } from "../../lib/client/mod.ts";
+import { drawWhile, rangeLine } from "../../services/stack/range_line.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 
 const bet = {

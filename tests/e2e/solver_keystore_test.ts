@@ -1,12 +1,12 @@
 /** A solver with a key from a keystore that the program made. */
 import assert from "node:assert/strict";
+import { recoverAddress } from "viem/utils";
+import { hashQuote } from "../../lib/protocol/hashes.ts";
+import { quoteSchema } from "../../lib/protocol/quote.ts";
 import { runProgram } from "../support/process.ts";
 import { kill, startServiceProcess } from "../support/killed_process.ts";
 import { post } from "../support/http_answers.ts";
 import { CHAIN_ID, quoteRequest } from "../solver/support.ts";
-import { hashQuote } from "../../lib/protocol/hashes.ts";
-import { quoteSchema } from "../../lib/protocol/quote.ts";
-import { recoverAddress } from "viem/utils";
 import { withFolder } from "../support/files.ts";
 
 // A keystore is slow to open on purpose.

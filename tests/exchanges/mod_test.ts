@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { withDefaults } from "../../lib/cli/options.ts";
-import { options, startExchanges } from "../../services/exchanges/mod.ts";
 import { TAPE_HEADER, TapeError } from "../../lib/prices/tape.ts";
+import { options, startExchanges } from "../../services/exchanges/mod.ts";
 import { eventually } from "../support/eventually.ts";
 import { withFile } from "../support/files.ts";
 

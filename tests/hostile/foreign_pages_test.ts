@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { withDefaults } from "../../lib/cli/options.ts";
 import { options as proxyOptions, startProxy } from "../../services/proxy/mod.ts";
-import { sendRaw } from "../support/http_answers.ts";
 import { FREE_PORTS } from "../../services/stack/ports.ts";
 import { startStack } from "../../services/stack/stack.ts";
+import { sendRaw } from "../support/http_answers.ts";
 
 Deno.test("Hostile: every service on loopback refuses the host name of a page's own server", async () => {
   await using stack = await startStack({ ports: { ...FREE_PORTS, console: 0 }, seed: 1 });

@@ -4,15 +4,15 @@ import { once } from "node:events";
 // @ts-types="@types/ws"
 import { WebSocket as WsClient } from "ws";
 import { systemClock, waitMs, withinMs } from "../../lib/clock.ts";
-import { eventually } from "../support/eventually.ts";
-import { echoAnswer, type Received } from "../proxy/echo_node.ts";
-import { call, connectReads, post, type SceneOptions, withProxy } from "../proxy/support.ts";
-import { readSeries } from "../support/http_answers.ts";
 import {
   OPEN_READ_LIMITS,
   OVERFLOW_READS_MAX,
   TICK_INTERVAL_MS,
 } from "../../services/proxy/read_socket/read_socket.ts";
+import { eventually } from "../support/eventually.ts";
+import { echoAnswer, type Received } from "../proxy/echo_node.ts";
+import { call, connectReads, post, type SceneOptions, withProxy } from "../proxy/support.ts";
+import { readSeries } from "../support/http_answers.ts";
 
 /** More than the slots of the socket and the reads that overflow to HTTP. */
 const FORGED = 700;

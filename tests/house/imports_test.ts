@@ -214,3 +214,17 @@ Deno.test("Imports: files have no cycle", () => {
 Deno.test("Imports: folders have no cycle, in lib/ and inside each service", () => {
   assert.deepEqual(cyclesOf(edgesBy(folderOf)), []);
 });
+
+Deno.test("Imports: packages come first, then those of lib, then the rest", () => {
+  const places = [...graph.keys()].filter((place) => /\.tsx?$/.test(place));
+  const unsorted = places.filter((place) => {
+    const text = Deno.readTextFileSync(new URL(place, root));
+    const groups = [...text.matchAll(/^(?:import|\} from) [^;(]*?"([^"]+)"[^;]*;$/gm)]
+      .map(([, specifier = ""]) => {
+        if (!specifier.startsWith(".")) return 0;
+        return placeOf(new URL(specifier, root + place).href)?.startsWith("lib/") ? 1 : 2;
+      });
+    return groups.some((group, index) => group < (groups[index - 1] ?? 0));
+  });
+  assert.deepEqual(unsorted, []);
+});

@@ -3,9 +3,9 @@
  * `UPDATE_DOCS=1 deno task test tests/house` rewrites them; `deno fmt` aligns them.
  */
 import assert from "node:assert/strict";
-import config from "../../deno.json" with { type: "json" };
 import { flagsOf, type OptionSpec, type OptionTable } from "../../lib/cli/options.ts";
 import type { CommandEntries } from "../../lib/cli/command.ts";
+import config from "../../deno.json" with { type: "json" };
 import { commands } from "../../main.ts";
 
 const referenceUrl = new URL("../../docs/reference.md", import.meta.url);

@@ -3,13 +3,13 @@
  * the file system; its command keeps the files that the options name (`lib/cli/file_access.ts`).
  */
 import assert from "node:assert/strict";
-import config from "../../deno.json" with { type: "json" };
 import { variablesOf } from "../../lib/cli/option_names.ts";
-import { run as doctor } from "../../services/stack/doctor.ts";
 import { EXCHANGE_HISTORY_URL } from "../../lib/net/exchange_history.ts";
+import type { OptionSpec, OptionTable } from "../../lib/cli/options.ts";
+import config from "../../deno.json" with { type: "json" };
+import { run as doctor } from "../../services/stack/doctor.ts";
 import { PROXY_VARIABLES } from "../../services/oracle/provider_connection.ts";
 import { PROVIDERS } from "../../services/oracle/providers/mod.ts";
-import type { OptionSpec, OptionTable } from "../../lib/cli/options.ts";
 import { OPTION_TABLES } from "./option_tables.ts";
 
 const tasks: Record<string, string> = config.tasks;

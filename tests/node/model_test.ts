@@ -7,6 +7,7 @@ import type {
   RfqSubmit,
   Transaction,
 } from "../../lib/protocol/transaction.ts";
+import type { Address, Hex } from "../../lib/protocol/scalars.ts";
 import type { Chain } from "../../services/node/chain/chain.ts";
 import { SettlementError } from "../../services/node/chain/errors.ts";
 import { CHECKPOINTS_PER_SAVE } from "../../services/node/store/storage.ts";
@@ -22,7 +23,6 @@ import {
 } from "./support/actors.ts";
 import { DiskChain } from "./support/disk_chain.ts";
 import { pricesBody } from "./support/fake_oracle.ts";
-import type { Address, Hex } from "../../lib/protocol/scalars.ts";
 import { GENESIS } from "./support/chain_in_memory.ts";
 
 const RING_SLOTS = 64;

@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { validate } from "@readme/openapi-parser";
 import type { Handler, Hono } from "hono";
-import config from "../../deno.json" with { type: "json" };
 import { jsonHandler } from "../../lib/http/openapi.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { startService } from "../../lib/http/service.ts";
+import config from "../../deno.json" with { type: "json" };
 import { operations as bridgeOperations } from "../../services/bridge/operations.ts";
 import { operations as solverOperations } from "../../services/solver/operations.ts";
 import { relayer } from "../bridge/support.ts";

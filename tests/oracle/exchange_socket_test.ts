@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import config from "../../deno.json" with { type: "json" };
 import { withDefaults } from "../../lib/cli/options.ts";
 import { BoundedSocket } from "../../lib/net/bounded_socket.ts";
+import config from "../../deno.json" with { type: "json" };
 import { options as exchangesOptions, startExchanges } from "../../services/exchanges/mod.ts";
 import { connectToExchange } from "../../services/oracle/provider_connection.ts";
 import { withCertificate } from "../support/certificate.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
+import { MINUTE_MS } from "../../lib/time.ts";
 import { AGGREGATIONS } from "../../services/oracle/aggregation.ts";
 import { JumpGuard } from "../../services/oracle/jump_guard.ts";
-import { MINUTE_MS } from "../../lib/time.ts";
 
 const { median } = AGGREGATIONS;
 

@@ -1,5 +1,5 @@
-import { exchangeSymbol, MARKETS } from "../../lib/protocol/markets.ts";
 import assert from "node:assert/strict";
+import { exchangeSymbol, MARKETS } from "../../lib/protocol/markets.ts";
 import type { ProviderName } from "../../lib/protocol/providers.ts";
 import type { Frame, ReceivedTrade } from "../../services/oracle/providers/provider.ts";
 import { PROVIDERS } from "../../services/oracle/providers/mod.ts";

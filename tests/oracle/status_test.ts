@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
-import { MARKETS } from "../../lib/protocol/markets.ts";
 import { Registry } from "prom-client";
+import { MARKETS } from "../../lib/protocol/markets.ts";
+import type { ProviderName } from "../../lib/protocol/providers.ts";
 import { createOracleMetrics, registerSourceMetrics } from "../../services/oracle/metrics.ts";
 import { PriceOracle } from "../../services/oracle/price_oracle.ts";
 import { PROVIDERS } from "../../services/oracle/providers/mod.ts";
@@ -8,7 +9,6 @@ import { checkReadiness, healthBody, providersBody } from "../../services/oracle
 import { FakeClock } from "../support/fake_clock.ts";
 import { FakeNetwork } from "../support/fake_socket.ts";
 import { aggTrade } from "./frames.ts";
-import type { ProviderName } from "../../lib/protocol/providers.ts";
 
 function setUp(
   names: ProviderName[] = ["provider_a", "provider_d"],

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { options, type ProxyOptions, startProxy } from "../../services/proxy/mod.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
+import { options, type ProxyOptions, startProxy } from "../../services/proxy/mod.ts";
 import {
   assertAllowsPage,
   assertAnswersAsName,

@@ -23,9 +23,9 @@ import { privateKeyToAccount } from "viem/accounts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
 import { options, startProxy } from "../../services/proxy/mod.ts";
+import { options as nodeOptions, type RunningNode, startNode } from "../../services/node/mod.ts";
 import { eventually } from "../support/eventually.ts";
 import { freePort, startAgain } from "../support/ports.ts";
-import { options as nodeOptions, type RunningNode, startNode } from "../../services/node/mod.ts";
 import { RpcSocket } from "../support/rpc_socket.ts";
 
 const RESTARTS = 50;

@@ -7,17 +7,17 @@ import {
   StoreDamagedError,
   StoreError,
 } from "../../lib/intents/errors.ts";
-import { solverApp } from "../openapi/support/apps.ts";
-import { eventually } from "../support/eventually.ts";
 import { hashQuote } from "../../lib/protocol/hashes.ts";
 import { quoteSchema } from "../../lib/protocol/quote.ts";
 import { LocalSigner } from "../../lib/protocol/signature.ts";
 import { listen } from "../../lib/http/listener.ts";
+import type { SolverOptions } from "../../services/solver/mod.ts";
+import { exampleEstimate, exampleQuote } from "../../services/solver/operations.ts";
+import { solverApp } from "../openapi/support/apps.ts";
+import { eventually } from "../support/eventually.ts";
 import { withField } from "../support/http_answers.ts";
 import { ConnectionLost, type FakeNode } from "../support/fake_node.ts";
 import { CHAIN_ID, execution, quoteRequest, solver, user, withSolver } from "../solver/support.ts";
-import type { SolverOptions } from "../../services/solver/mod.ts";
-import { exampleEstimate, exampleQuote } from "../../services/solver/operations.ts";
 import { refuseByModel } from "./model_refusals.ts";
 import { BET_RULES } from "./request_rules.ts";
 import { type Expected, type Refusals, type Refused, says } from "./support.ts";

@@ -3,8 +3,8 @@
  * other commands of this program exist, with their options.
  */
 import assert from "node:assert/strict";
-import config from "../../deno.json" with { type: "json" };
 import { seededRandom } from "../../lib/random.ts";
+import config from "../../deno.json" with { type: "json" };
 import { greetingOf, type RunningStack } from "../../services/stack/stack.ts";
 import { parseCommandLine } from "../house/option_tables.ts";
 import { eventually } from "../support/eventually.ts";

@@ -6,9 +6,9 @@ import { publint } from "publint";
 import { launch } from "puppeteer-core";
 import { privateKeyToAccount } from "viem/accounts";
 import { z } from "zod";
-import config from "../../deno.json" with { type: "json" };
 import type { TypedData } from "../../lib/client/mod.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
+import config from "../../deno.json" with { type: "json" };
 import type { StackUrls } from "../../services/stack/stack.ts";
 import { eventually } from "../support/eventually.ts";
 import {

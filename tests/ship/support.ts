@@ -1,5 +1,6 @@
 import { parse } from "yaml";
 import { z } from "zod";
+import { RangemakerClient } from "../../lib/client/mod.ts";
 import config from "../../deno.json" with { type: "json" };
 import { FREE_PORTS } from "../../services/stack/ports.ts";
 import {
@@ -8,7 +9,6 @@ import {
   type StackUrls,
   startStack,
 } from "../../services/stack/stack.ts";
-import { RangemakerClient } from "../../lib/client/mod.ts";
 import type { SolverOptions } from "../../services/solver/mod.ts";
 import { consolePage } from "../support/console_page.ts";
 import { eventually } from "../support/eventually.ts";

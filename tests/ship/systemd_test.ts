@@ -1,8 +1,8 @@
 /** The units of docs/deployment/systemd, judged by systemd's own tools. */
 import assert from "node:assert/strict";
-import config from "../../deno.json" with { type: "json" };
 import { createKeystore } from "../../lib/cli/keystore.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
+import config from "../../deno.json" with { type: "json" };
 import { withFolder } from "../support/files.ts";
 import { bundledProgram, Program, TEST_KEYSTORE_COST } from "../support/process.ts";
 import { passagesOf } from "./documents.ts";

@@ -1,8 +1,5 @@
-import { pageOfTheses } from "../../services/node/rpc/query_pages.ts";
-import { onlyChain } from "../support/intents.ts";
-import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { getLogger } from "@logtape/logtape";
-import { type FaultPoints, withFaultPoints } from "../support/fault_points.ts";
+import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { StoreError } from "../../lib/intents/errors.ts";
 import { TransactionBuilder } from "../../lib/intents/transactions.ts";
 import { createRetryLoop } from "../../lib/intents/retry_loop.ts";
@@ -14,6 +11,7 @@ import type { UnsignedQuote } from "../../lib/protocol/quote.ts";
 import type { Address, Hex } from "../../lib/protocol/scalars.ts";
 import { LocalSigner } from "../../lib/protocol/signature.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
+import { pageOfTheses } from "../../services/node/rpc/query_pages.ts";
 import { decodeBet, type ExecutionRequest } from "../../services/solver/execution/execution.ts";
 import { ExecutionPreparation } from "../../services/solver/execution/execution_preparation.ts";
 import { Executor } from "../../services/solver/execution/executor.ts";
@@ -26,6 +24,8 @@ import { Quoter } from "../../services/solver/quoting/quoter.ts";
 import { ExposureBook } from "../../services/solver/risk/exposure_book.ts";
 import { ExposureLimit } from "../../services/solver/risk/exposure_limit.ts";
 import { PreTradeChecks } from "../../services/solver/risk/pre_trade_checks.ts";
+import { onlyChain } from "../support/intents.ts";
+import { type FaultPoints, withFaultPoints } from "../support/fault_points.ts";
 import { actors, CHAIN_ID, ETH } from "../node/support/actors.ts";
 import { type BetsWorld, EXPOSURE_MAX } from "./bets_world.ts";
 

@@ -3,7 +3,6 @@
  * `TEST_SCHEDULES` sets the number of schedules.
  */
 import assert from "node:assert/strict";
-import { casesFrom, playSchedules } from "../support/random.ts";
 import type { RandomSource } from "../../lib/random.ts";
 import { RangemakerError } from "../../lib/errors.ts";
 import { hashQuote } from "../../lib/protocol/hashes.ts";
@@ -14,6 +13,7 @@ import { LocalSigner } from "../../lib/protocol/signature.ts";
 import { betOf } from "../../lib/protocol/bet.ts";
 import { isUnsettled } from "../../lib/protocol/thesis.ts";
 import { signTransaction } from "../../lib/protocol/transaction.ts";
+import { casesFrom, playSchedules } from "../support/random.ts";
 import { actors, CHAIN_ID, ETH } from "../node/support/actors.ts";
 import { BetsSolver, loyal } from "./bets_solver.ts";
 import { BetsWorld } from "./bets_world.ts";

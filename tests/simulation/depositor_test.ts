@@ -4,7 +4,6 @@
  * committed deposits are credited once, failed ones are not, and unrecorded ones were never
  * accepted.
  */
-import { onlyChain } from "../support/intents.ts";
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import { getLogger } from "@logtape/logtape";
@@ -12,7 +11,6 @@ import type { RandomSource } from "../../lib/random.ts";
 import { NodeUnreachableError } from "../../lib/net/core_reader.ts";
 import type { PollingLoop } from "../../lib/timing/polling_loop.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
-import { withFaultPoints } from "../support/fault_points.ts";
 import { SqliteDriver } from "../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../lib/intents/store.ts";
 import { createRetryLoop } from "../../lib/intents/retry_loop.ts";
@@ -36,6 +34,8 @@ import {
   depositTermsOf,
   wasCreditedBefore,
 } from "../../services/bridge/depositor.ts";
+import { onlyChain } from "../support/intents.ts";
+import { withFaultPoints } from "../support/fault_points.ts";
 import { signedRequest } from "../bridge/support.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { withSeed } from "../support/random.ts";

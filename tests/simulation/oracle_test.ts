@@ -3,6 +3,7 @@ import { Counter, Registry } from "prom-client";
 import type { RandomSource } from "../../lib/random.ts";
 import { MARKETS } from "../../lib/protocol/markets.ts";
 import { PROVIDER_NAMES } from "../../lib/protocol/providers.ts";
+import { MINUTE_MS } from "../../lib/time.ts";
 import { DIALECTS } from "../../services/exchanges/dialects/mod.ts";
 import { EXCHANGE_FAULT_NAMES, type ExchangeFault } from "../../services/exchanges/faults.ts";
 import { TradePlayer } from "../../services/exchanges/playback.ts";
@@ -15,7 +16,6 @@ import { PROVIDERS } from "../../services/oracle/providers/mod.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { withSeed } from "../support/random.ts";
 import { NaiveModel, Wire } from "./oracle_world.ts";
-import { MINUTE_MS } from "../../lib/time.ts";
 
 const RUN_MS = 60 * MINUTE_MS;
 

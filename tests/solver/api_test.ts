@@ -1,5 +1,12 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
+import { toWire } from "../../lib/json.ts";
+import { hashQuote } from "../../lib/protocol/hashes.ts";
+import { quoteSchema } from "../../lib/protocol/quote.ts";
+import type { Thesis } from "../../lib/protocol/thesis.ts";
+import { solverInfoSchema } from "../../lib/protocol/answers.ts";
+import { MARKETS } from "../../lib/protocol/markets.ts";
+import { DAY_MS } from "../../lib/time.ts";
 import { withLogs } from "../support/recorded_logs.ts";
 import {
   CHAIN_ID,
@@ -14,18 +21,11 @@ import {
   user,
   withSolver,
 } from "./support.ts";
-import { toWire } from "../../lib/json.ts";
-import { hashQuote } from "../../lib/protocol/hashes.ts";
-import { quoteSchema } from "../../lib/protocol/quote.ts";
-import type { Thesis } from "../../lib/protocol/thesis.ts";
 import { post, seriesIn } from "../support/http_answers.ts";
 import { eventually } from "../support/eventually.ts";
 import { withFolder } from "../support/files.ts";
 import { ConnectionLost } from "../support/fake_node.ts";
-import { solverInfoSchema } from "../../lib/protocol/answers.ts";
-import { MARKETS } from "../../lib/protocol/markets.ts";
 import { startFakeCandles } from "./market/fake_candles.ts";
-import { DAY_MS } from "../../lib/time.ts";
 
 Deno.test("Solver: a start with mock pricing logs a warning, except for a dry run", () =>
   withLogs("warning", async (records) => {

@@ -1,11 +1,11 @@
-import { decodeBet } from "../../services/solver/execution/execution.ts";
 import assert from "node:assert/strict";
-import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { setImmediate } from "node:timers/promises";
+import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { NodeUnreachableError } from "../../lib/net/core_reader.ts";
 import { toWire } from "../../lib/json.ts";
+import { decodeBet } from "../../services/solver/execution/execution.ts";
 import { createNodeFollower } from "../../services/solver/node_follower.ts";
 import { MarketData } from "../../services/solver/market/market_data.ts";
 import { ExposureBook } from "../../services/solver/risk/exposure_book.ts";

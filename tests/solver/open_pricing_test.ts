@@ -1,4 +1,3 @@
-import { decodeBet } from "../../services/solver/execution/execution.ts";
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import { withDefaults } from "../../lib/cli/options.ts";
@@ -6,6 +5,7 @@ import { openIntentStore } from "../../lib/intents/open_store.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import type { HistoryQuery } from "../../lib/net/core_reader.ts";
 import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
+import { decodeBet } from "../../services/solver/execution/execution.ts";
 import { openPricing } from "../../services/solver/open_pricing.ts";
 import { options, type SolverOptions } from "../../services/solver/options.ts";
 import { STRATEGIES } from "../../services/solver/pricing/strategy.ts";

@@ -1,7 +1,7 @@
 /** `--pricing ./file.ts`: a strategy of the operator's own. */
 import assert from "node:assert/strict";
-import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { fileURLToPath } from "node:url";
+import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { hashQuote } from "../../lib/protocol/hashes.ts";
 import { quoteSchema } from "../../lib/protocol/quote.ts";
 import { loadStrategy } from "../../services/solver/pricing/load_strategy.ts";

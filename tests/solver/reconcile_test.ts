@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
-import { runHere } from "../support/command_context.ts";
 import { ShiftedClock, systemClock } from "../../lib/clock.ts";
-import { eventually } from "../support/eventually.ts";
-import { post } from "../support/http_answers.ts";
 import { openIntentStore } from "../../lib/intents/open_store.ts";
 import type { IntentStore } from "../../lib/intents/store.ts";
 import { toWire } from "../../lib/json.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
+import { runHere } from "../support/command_context.ts";
+import { eventually } from "../support/eventually.ts";
+import { post } from "../support/http_answers.ts";
 import { insertReserved, newIntent, reservedIntents } from "../support/intents.ts";
 import { withFolder } from "../support/files.ts";
 import { FakeNode } from "../support/fake_node.ts";

@@ -14,14 +14,14 @@ import {
 import { LocalSigner } from "../../lib/protocol/signature.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
 import type { RunningService } from "../../lib/http/service.ts";
-import { options, type SolverOptions, startSolver } from "../../services/solver/mod.ts";
-import { type Answer, post } from "../support/http_answers.ts";
-import { FakeNode } from "../support/fake_node.ts";
 import type { Hex } from "../../lib/protocol/scalars.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
+import { options, type SolverOptions, startSolver } from "../../services/solver/mod.ts";
 import { decodeBet } from "../../services/solver/execution/execution.ts";
 import { ExposureBook } from "../../services/solver/risk/exposure_book.ts";
 import type { BookSnapshot } from "../../services/solver/risk/exposure_limit.ts";
+import { type Answer, post } from "../support/http_answers.ts";
+import { FakeNode } from "../support/fake_node.ts";
 import { eventually } from "../support/eventually.ts";
 
 /** The chain of these tests. */

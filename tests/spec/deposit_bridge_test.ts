@@ -6,8 +6,8 @@ import assert from "node:assert/strict";
 import { hashTypedData } from "viem";
 import { type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
 import { z } from "zod";
-import config from "../../deno.json" with { type: "json" };
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
+import config from "../../deno.json" with { type: "json" };
 import { post } from "../support/http_answers.ts";
 import {
   DEPOSIT_REQUEST_TYPE,

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { setTimeout } from "node:timers/promises";
 import { encryptKeystoreJson, Wallet } from "ethers";
+import { type OptionsOf, type OptionTable, withDefaults } from "../../lib/cli/options.ts";
 import { sendRaw } from "./http_answers.ts";
 import { freePort } from "./ports.ts";
-import { type OptionsOf, type OptionTable, withDefaults } from "../../lib/cli/options.ts";
 
 /**
  * Checks the effects of the options of a service that was started with them.

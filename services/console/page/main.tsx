@@ -1,6 +1,6 @@
-import "./styles.css";
 import { render } from "preact";
 import { messageOf } from "../../../lib/errors.ts";
+import "./styles.css";
 import { pageConfigSchema } from "../page_config.ts";
 import { PageModel } from "./data/page_model.ts";
 import { Shell } from "./shell.tsx";

@@ -1,5 +1,5 @@
-import { HOUR_MS } from "../../../lib/time.ts";
 import { z } from "zod";
+import { HOUR_MS } from "../../../lib/time.ts";
 import { tryParseJson } from "../../../lib/json.ts";
 import { formatPrice } from "../../../lib/protocol/price.ts";
 import type { Dialect } from "./dialect.ts";

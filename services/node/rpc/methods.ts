@@ -1,4 +1,3 @@
-import config from "../../../deno.json" with { type: "json" };
 import type { Clock } from "../../../lib/clock.ts";
 import { RpcCode, RpcError } from "../../../lib/protocol/jsonrpc.ts";
 import { nodeMethods } from "../../../lib/protocol/methods/all.ts";
@@ -7,6 +6,7 @@ import type { readMethods } from "../../../lib/protocol/methods/reads.ts";
 import type { transactionMethods } from "../../../lib/protocol/methods/transactions.ts";
 import { toQuantity } from "../../../lib/protocol/scalars.ts";
 import { toWire } from "../../../lib/json.ts";
+import config from "../../../deno.json" with { type: "json" };
 import { toEthereumBlock } from "../chain/block.ts";
 import type { Chain } from "../chain/chain.ts";
 import type { OraclePoller } from "../oracle/oracle_poller.ts";

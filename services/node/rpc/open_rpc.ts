@@ -1,8 +1,8 @@
 /** The OpenRPC document of the node, from the definitions of its methods. */
 import { z } from "zod";
-import config from "../../../deno.json" with { type: "json" };
 import { type JsonSchema, toJsonSchema } from "../../../lib/http/openapi.ts";
 import type { MethodDefinition } from "../../../lib/protocol/methods/definition.ts";
+import config from "../../../deno.json" with { type: "json" };
 import type { Method } from "./method.ts";
 
 /** The schemas of a document that have a name. */

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { type Provider, reader, readFrame, tradesFrame } from "./provider.ts";
 import { HOUR_MS } from "../../../lib/time.ts";
+import { type Provider, reader, readFrame, tradesFrame } from "./provider.ts";
 
 const tradeSchema = z.object({
   e: z.literal("aggTrade"),

@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers";
 import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
-import { type ByteBudget, SMALL_BYTES } from "../shared/limits.ts";
 import { arrayElements, memberText } from "../../../lib/json_text.ts";
+import { type ByteBudget, SMALL_BYTES } from "../shared/limits.ts";
 import type { Target } from "../shared/metrics.ts";
 import type { Call } from "./message.ts";
 import { type NodeReply, readAnswer, withCallerId } from "../shared/envelopes.ts";

@@ -1,6 +1,6 @@
 import type { CancelTimer, Clock } from "../../../lib/clock.ts";
-import { Deadlines } from "../shared/deadlines.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
+import { Deadlines } from "../shared/deadlines.ts";
 import type { CallerBytes } from "../shared/limits.ts";
 import type { ProxyMetrics } from "../shared/metrics.ts";
 import { bodyEnded, limitExceeded } from "../shared/failures.ts";

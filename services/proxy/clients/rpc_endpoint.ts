@@ -3,15 +3,15 @@ import { messageOf } from "../../../lib/errors.ts";
 import { pathOf, type ServedRequest } from "../../../lib/http/listener.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import { idAtStart } from "../../../lib/protocol/jsonrpc.ts";
+import type { CallerAddress } from "../../../lib/http/caller_address.ts";
+import type { Cors } from "../../../lib/http/cors.ts";
 import {
   type AddressCounts,
   type CallerBytes,
   type RateCheck,
   SMALL_BYTES,
 } from "../shared/limits.ts";
-import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import type { ProxyMetrics } from "../shared/metrics.ts";
-import type { Cors } from "../../../lib/http/cors.ts";
 import {
   failureText,
   internalFailure,

@@ -1,19 +1,19 @@
 import { Buffer } from "node:buffer";
 import type { Clock } from "../../../lib/clock.ts";
 import { idAtStart, RpcCode } from "../../../lib/protocol/jsonrpc.ts";
+import type { CallerAddress } from "../../../lib/http/caller_address.ts";
+import { CloseCode } from "../../../lib/net/close_code.ts";
+import { memberText } from "../../../lib/json_text.ts";
 import {
   type AddressCounts,
   type CallerBytes,
   type RateCheck,
   SMALL_BYTES,
 } from "../shared/limits.ts";
-import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import type { Hub } from "../hub/hub.ts";
-import { CloseCode } from "../../../lib/net/close_code.ts";
 import type { ClientSink, HubClient } from "../hub/subscriptions.ts";
 import { OutgoingMessage } from "../hub/notifications.ts";
 import { SubscriptionParamsError, subscriptionRequest } from "../hub/subscription_request.ts";
-import { memberText } from "../../../lib/json_text.ts";
 import type { Limit, ProxyMetrics } from "../shared/metrics.ts";
 import type { Call } from "../calls/message.ts";
 import { answerText, failureText, limitExceeded, type ProxyError } from "../shared/failures.ts";

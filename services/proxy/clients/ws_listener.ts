@@ -10,11 +10,11 @@ import { httpError } from "../../../lib/http/error_answers.ts";
 import { AllowedHosts } from "../../../lib/http/allowed_hosts.ts";
 import { ListenError, urlOf, webSocketUrlOf } from "../../../lib/http/listener.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
+import { callerAddress } from "../../../lib/http/caller_address.ts";
 import { AddressCounts } from "../shared/limits.ts";
 import { isWebSocketPath, type WsClients } from "./ws_clients.ts";
 import { IDLE_TIMEOUT_S, WsSocket } from "./client_sockets.ts";
 import { FrameJoiner } from "../hub/notifications.ts";
-import { callerAddress } from "../../../lib/http/caller_address.ts";
 
 const log = serviceLog("proxy");
 

@@ -1,6 +1,7 @@
 import type { RandomSource } from "../../../lib/random.ts";
-import type { Limit } from "../shared/metrics.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
+import { CloseCode } from "../../../lib/net/close_code.ts";
+import type { Limit } from "../shared/metrics.ts";
 import { FanOut, type FanOutEvents } from "./fan_out.ts";
 import {
   EVICTED_REASON,
@@ -16,7 +17,6 @@ import {
   type HubSubscription,
   type SubscribeOutcome,
 } from "./subscriptions.ts";
-import { CloseCode } from "../../../lib/net/close_code.ts";
 import { type NodeFrame, tryParseNodeFrame, withPublicId } from "./notifications.ts";
 import { filtersOf, NEW_HEADS_KEY, type SubscriptionRequest } from "./subscription_request.ts";
 

@@ -4,6 +4,7 @@ import { createCommand, ExitCode } from "../../../lib/cli/command.ts";
 import type { OptionsOf } from "../../../lib/cli/options.ts";
 import { progressBar } from "../../../lib/cli/terminal.ts";
 import { readTape } from "../../../lib/prices/tape.ts";
+import { HOUR_MS } from "../../../lib/time.ts";
 import { BarrierStrategy } from "../pricing/barrier_strategy.ts";
 import { MockStrategy } from "../pricing/mock_strategy.ts";
 import type { StrategyFactory } from "../pricing/strategy.ts";
@@ -17,7 +18,6 @@ import { describeReport } from "./report_text.ts";
 import { type SlotSource, tradeSlots } from "./slots.ts";
 import { StrategyMaker } from "./strategy_maker.ts";
 import { TapeMarket } from "./tape_market.ts";
-import { HOUR_MS } from "../../../lib/time.ts";
 
 export { options };
 

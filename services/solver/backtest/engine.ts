@@ -1,4 +1,5 @@
 import { SLOT_MS } from "../../../lib/protocol/constants.ts";
+import { YEAR_MS } from "../../../lib/time.ts";
 import { BacktestError, type SlotPrice, type SlotSource } from "./slots.ts";
 import type { Maker, Trial, TrialBox, TrialKind } from "./maker.ts";
 import { formatDuration } from "./report_text.ts";
@@ -6,7 +7,6 @@ import { ReturnVolatility } from "./return_volatility.ts";
 import { Results } from "./results.ts";
 import type { TapeMarket } from "./tape_market.ts";
 import { letUsersBet, type QuotedMaker, type UserPlan } from "./users.ts";
-import { YEAR_MS } from "../../../lib/time.ts";
 
 /** The plan of a backtest: which boxes are tried. */
 export interface BacktestPlan extends UserPlan {

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import * as kinds from "../../../lib/cli/option_kinds.ts";
 import { optionTable } from "../../../lib/cli/options.ts";
+import { DAY_MS, HOUR_MS } from "../../../lib/time.ts";
 import { LIMITS } from "../shared/limits.ts";
 import { chargeOptions, pricingOptions, share, volatilityOptions } from "../pricing/options.ts";
-import { DAY_MS, HOUR_MS } from "../../../lib/time.ts";
 
 const LIST_MAX = 20;
 

@@ -1,6 +1,6 @@
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../../lib/time.ts";
 import type { BlockMean } from "./block_series.ts";
 import type { Report } from "./report.ts";
-import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../../lib/time.ts";
 
 /** The report as lines for a person. */
 export function describeReport(report: Report): string[] {

@@ -1,6 +1,6 @@
+import { YEAR_MS } from "../../../lib/time.ts";
 import { DecayedMean } from "../pricing/decayed_mean.ts";
 import type { SlotPrice } from "./slots.ts";
-import { YEAR_MS } from "../../../lib/time.ts";
 
 /** Single slots are mostly noise. */
 const RETURN_MS = 5_000;

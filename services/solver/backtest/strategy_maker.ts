@@ -1,5 +1,6 @@
 import { messageOf, RangemakerError } from "../../../lib/errors.ts";
 import { MARKETS, SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
+import type { Bet } from "../../../lib/protocol/bet.ts";
 import { StrategyError } from "../pricing/load_strategy.ts";
 import {
   PricingRefusedError,
@@ -7,7 +8,6 @@ import {
   strategyContext,
   type StrategyFactory,
 } from "../pricing/strategy.ts";
-import type { Bet } from "../../../lib/protocol/bet.ts";
 import type { Maker, TrialBox, TrialQuote } from "./maker.ts";
 import type { TapeMarket } from "./tape_market.ts";
 

@@ -5,9 +5,9 @@ import { tryParseJson } from "../../../lib/json.ts";
 import { NetworkError, request } from "../../../lib/net/http_request.ts";
 import { type Quote, quoteToWire } from "../../../lib/protocol/quote.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
+import { riskOf } from "../../../lib/protocol/bet.ts";
 import { solverLog } from "../shared/solver_log.ts";
 import { solverError } from "../shared/errors.ts";
-import { riskOf } from "../../../lib/protocol/bet.ts";
 
 /** Covers the solver's risk elsewhere before a thesis is submitted. */
 export interface Hedge {

@@ -7,6 +7,7 @@ import type { ExchangeHistory } from "../../../lib/net/exchange_history.ts";
 import { PollingLoop } from "../../../lib/timing/polling_loop.ts";
 import type { Market, Markets } from "../../../lib/protocol/markets.ts";
 import { describeIssue } from "../../../lib/protocol/describe_input.ts";
+import { DAY_MS } from "../../../lib/time.ts";
 import { CANDLE_MS } from "../pricing/candle.ts";
 import {
   MarketVolatility,
@@ -15,7 +16,6 @@ import {
 } from "../pricing/volatility.ts";
 import { exchangeCandles } from "./exchange_candles.ts";
 import type { MarketData } from "./market_data.ts";
-import { DAY_MS } from "../../../lib/time.ts";
 
 const SAVED_NAME = "volatility";
 

@@ -1,7 +1,7 @@
+import { YEAR_MS } from "../../../lib/time.ts";
 import { LIMITS } from "../shared/limits.ts";
 import { type BoxToPrice, noTouchAtChecks, noTouchUpTo, priceChecksOf } from "./box_probability.ts";
 import type { VolatilityForecast } from "./volatility_forecast.ts";
-import { YEAR_MS } from "../../../lib/time.ts";
 
 /** The charges of the maker. */
 export interface Charges {

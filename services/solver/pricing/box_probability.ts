@@ -1,11 +1,11 @@
 import { slotAtOrAfter } from "../../../lib/prices/price_slots.ts";
 import { SLOT_MS } from "../../../lib/protocol/constants.ts";
+import { YEAR_MS } from "../../../lib/time.ts";
 import { shiftedDistance } from "./barrier_shift.ts";
 import { noTouchByStep } from "./discrete_no_touch.ts";
 import { noTouchProbability } from "./double_no_touch.ts";
 import { forwardNoTouchProbability } from "./forward_start.ts";
 import { CENTRE_WEIGHT, OUTER_DEVIATIONS, OUTER_WEIGHT } from "./quadrature.ts";
-import { YEAR_MS } from "../../../lib/time.ts";
 
 /** A box at one moment, not broken so far, in the numbers that decide its price. */
 export interface BoxToPrice {

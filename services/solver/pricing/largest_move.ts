@@ -8,11 +8,11 @@
  * consistent (Piterbarg, "Mixture of models: a simple recipe for a … hangover?", 2003).
  */
 import { SLOT_MS } from "../../../lib/protocol/constants.ts";
+import { YEAR_MS } from "../../../lib/time.ts";
 import { barrierShift } from "./barrier_shift.ts";
 import { noTouchAtChecks } from "./box_probability.ts";
 import { noTouchProbability } from "./double_no_touch.ts";
 import { CENTRE_WEIGHT, OUTER_DEVIATIONS, OUTER_WEIGHT } from "./quadrature.ts";
-import { YEAR_MS } from "../../../lib/time.ts";
 
 /** The logarithm of an uncertain deviation. */
 export interface LogDeviation {

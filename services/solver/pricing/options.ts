@@ -1,9 +1,9 @@
 import { z } from "zod";
 import * as kinds from "../../../lib/cli/option_kinds.ts";
 import { type OptionSpec, optionTable } from "../../../lib/cli/options.ts";
+import { DAY_MS } from "../../../lib/time.ts";
 import { LIMITS } from "../shared/limits.ts";
 import { isBuiltIn, STRATEGIES } from "./strategy.ts";
-import { DAY_MS } from "../../../lib/time.ts";
 
 /** The highest plausible annualised volatility: a thousand percent. */
 const OPTION_VOLATILITY_MAX = 10;

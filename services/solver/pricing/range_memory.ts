@@ -9,8 +9,8 @@
  * Zumbach, "The RiskMetrics 2006 methodology").
  */
 import { z } from "zod";
-import { DecayedMean, decayedMeanSchema } from "./decayed_mean.ts";
 import { MINUTE_MS } from "../../../lib/time.ts";
+import { DecayedMean, decayedMeanSchema } from "./decayed_mean.ts";
 
 /** Half-lives of the memories, each twelve times the one before: 5 minutes to 72 days. */
 const HALF_LIVES_MS = [5, 60, 720, 8_640, 103_680].map((minutes) => minutes * MINUTE_MS);

@@ -1,7 +1,7 @@
 import { SLOT_MS } from "../../../lib/protocol/constants.ts";
+import { HOUR_MS, MINUTE_MS } from "../../../lib/time.ts";
 import { CandleBuilder, type JoinedCandle, rangeOf, unitRange } from "./candle.ts";
 import { DecayedMean } from "./decayed_mean.ts";
-import { HOUR_MS, MINUTE_MS } from "../../../lib/time.ts";
 
 /** Length of the candles whose ranges are averaged. */
 const SHORT_CANDLE_MS = 5_000;

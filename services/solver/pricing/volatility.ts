@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { SLOT_MS } from "../../../lib/protocol/constants.ts";
+import { YEAR_MS } from "../../../lib/time.ts";
 import { type Candle, CANDLE_MS, CandleBuilder, rangeOf, unitRange } from "./candle.ts";
 import type { LogDeviation } from "./largest_move.ts";
 import { RangeMemory, rangeMemorySchema } from "./range_memory.ts";
@@ -11,7 +12,6 @@ import {
   type VolatilityForecaster,
 } from "./volatility_forecast.ts";
 import { type Calibration, outcomesStateSchema, WindowOutcomes } from "./window_outcomes.ts";
-import { YEAR_MS } from "../../../lib/time.ts";
 
 export interface VolatilityOptions {
   /** Lowest annualised volatility of a forecast: a still price does not prove a low one. */

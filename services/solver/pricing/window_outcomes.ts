@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { SLOT_MS } from "../../../lib/protocol/constants.ts";
+import { DAY_MS, MINUTE_MS } from "../../../lib/time.ts";
 import {
   type CheckedPath,
   deviationFrom,
@@ -8,7 +9,6 @@ import {
   type LogDeviation,
   logOfEquivalentContinuousMove,
 } from "./largest_move.ts";
-import { DAY_MS, MINUTE_MS } from "../../../lib/time.ts";
 
 /** The histogram of logarithms: from -3 to 3 in tenths. */
 const BIN = 0.1;

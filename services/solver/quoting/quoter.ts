@@ -3,11 +3,11 @@ import type { Quote, QuoteRequest } from "../../../lib/protocol/quote.ts";
 import type { Markets } from "../../../lib/protocol/markets.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
 import type { Clock } from "../../../lib/clock.ts";
+import { type Bet, betOf } from "../../../lib/protocol/bet.ts";
 import { solverLog } from "../shared/solver_log.ts";
 import { LIMITS } from "../shared/limits.ts";
 import { requireDeadline, requireRules, requireStart, type TimeBounds } from "./quote_rules.ts";
 import type { QuoteSigner } from "./quote_signer.ts";
-import { type Bet, betOf } from "../../../lib/protocol/bet.ts";
 import type { ExposureLimit } from "../risk/exposure_limit.ts";
 import type { PricedBet, PricingDetails, PricingStrategy } from "../pricing/strategy.ts";
 

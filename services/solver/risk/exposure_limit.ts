@@ -1,8 +1,8 @@
 import { RangemakerError } from "../../../lib/errors.ts";
 import { type BetAtRisk, riskOf } from "../../../lib/protocol/bet.ts";
 import { worstCaseLoss } from "../../../lib/prices/worst_case_loss.ts";
-import { solverError } from "../shared/errors.ts";
 import type { Admission, InFlight } from "../../../lib/intents/intent.ts";
+import { solverError } from "../shared/errors.ts";
 import { type Balances, requireBalances } from "./balances.ts";
 import type { ExposureBook, ReservedBet } from "./exposure_book.ts";
 

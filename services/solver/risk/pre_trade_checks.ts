@@ -4,8 +4,8 @@ import type { Markets } from "../../../lib/protocol/markets.ts";
 import type { NodePrice } from "../../../lib/protocol/price.ts";
 import type { Quote, UnsignedQuote } from "../../../lib/protocol/quote.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
-import { solverError } from "../shared/errors.ts";
 import { riskOf } from "../../../lib/protocol/bet.ts";
+import { solverError } from "../shared/errors.ts";
 import { type Balances, requireBalances } from "./balances.ts";
 import type { PricingStrategy } from "../pricing/strategy.ts";
 

@@ -1,8 +1,8 @@
 import { SLOT_MS } from "../../../lib/protocol/constants.ts";
 import { gaussian, type RandomSource, seededRandom } from "../../../lib/random.ts";
 import type { Candle } from "../../../services/solver/pricing/candle.ts";
-import { CandleMoves } from "./candle_moves.ts";
 import type { SlotPrice, SlotSource } from "../../../services/solver/backtest/slots.ts";
+import { CandleMoves } from "./candle_moves.ts";
 
 /**
  * Shares of slots in which the price moves by more than two ticks (until candles give a better

@@ -1,6 +1,6 @@
+import { DAY_MS } from "../../../lib/time.ts";
 import { type Candle, rangeOf, unitRange } from "../../../services/solver/pricing/candle.ts";
 import { DecayedMean } from "../../../services/solver/pricing/decayed_mean.ts";
-import { DAY_MS } from "../../../lib/time.ts";
 
 /** Memory of ranges and changes. */
 const HALF_LIFE_MS = DAY_MS;

@@ -1,3 +1,4 @@
+import { DAY_MS, HOUR_MS, MINUTE_MS, YEAR_MS } from "../../../lib/time.ts";
 import {
   type BoxToPrice,
   noTouchAtChecks,
@@ -12,7 +13,6 @@ import type { TrialBox, TrialKind, TrialQuote } from "../../../services/solver/b
 import { ModelMaker } from "../../solver/backtest/model_maker.ts";
 import { LogitCalibration } from "./logit_calibration.ts";
 import { SimplexRegression } from "./simplex_regression.ts";
-import { DAY_MS, HOUR_MS, MINUTE_MS, YEAR_MS } from "../../../lib/time.ts";
 
 /** Half-lives of the variances in the forecast: ten minutes, an hour, six hours, a day. */
 const HALF_LIVES_MS = [10 * MINUTE_MS, HOUR_MS, 6 * HOUR_MS, DAY_MS];

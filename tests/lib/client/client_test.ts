@@ -17,13 +17,13 @@ import {
   WatchError,
 } from "../../../lib/client/mod.ts";
 import type { ErrorAnswer } from "../../../lib/http/error_answers.ts";
-import { SOLVER_ERRORS } from "../../../services/solver/error_answers.ts";
 import { systemClock } from "../../../lib/clock.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import { quoteMessage, quoteToWire } from "../../../lib/protocol/quote.ts";
 import { recoverSigner } from "../../../lib/protocol/signature.ts";
 import { toWire } from "../../../lib/json.ts";
+import { SOLVER_ERRORS } from "../../../services/solver/error_answers.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { subscriptionNotice } from "../../support/fake_feed.ts";

@@ -7,10 +7,10 @@ import {
   rowDamaged,
   StoreError,
 } from "../../../lib/intents/errors.ts";
+import { toWire } from "../../../lib/json.ts";
 import { rejectsAsAway, rejectsWith } from "../../support/scripted_node.ts";
 import { withWorld } from "./world.ts";
 import { newIntent } from "../../support/intents.ts";
-import { toWire } from "../../../lib/json.ts";
 
 const TIMEOUT = new NodeTimeoutError("http://node", "core_sendTransaction", 4_000);
 

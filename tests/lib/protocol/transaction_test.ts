@@ -1,6 +1,6 @@
+import assert from "node:assert/strict";
 import { describeIssue } from "../../../lib/protocol/describe_input.ts";
 import { toWire } from "../../../lib/json.ts";
-import assert from "node:assert/strict";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
 import { quoteSchema, quoteToWire } from "../../../lib/protocol/quote.ts";

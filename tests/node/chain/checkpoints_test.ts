@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
+import { CheckpointLoop, CLOCK_AHEAD_WAIT_MS } from "../../../services/node/chain/checkpoints.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
 import { withSteppedNode } from "../support/stepped_node.ts";
-import { CheckpointLoop, CLOCK_AHEAD_WAIT_MS } from "../../../services/node/chain/checkpoints.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { isSettled } from "../../support/eventually.ts";
 

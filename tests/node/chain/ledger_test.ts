@@ -3,13 +3,13 @@ import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import type { Receipt } from "../../../lib/protocol/receipt.ts";
 import type { Address, Hex } from "../../../lib/protocol/scalars.ts";
 import { DAY_MS } from "../../../lib/time.ts";
+import { hashQuote } from "../../../lib/protocol/hashes.ts";
+import { quoteOf, type RfqSubmit, signTransaction } from "../../../lib/protocol/transaction.ts";
 import { type ExecutionContext, Ledger } from "../../../services/node/chain/ledger.ts";
 import { Permissions } from "../../../services/node/chain/permissions.ts";
 import type { VerifiedTransaction } from "../../../services/node/chain/embedded_signatures.ts";
 import { actors, CHAIN_ID, deposit, ETH, hashOf, rfqSubmit } from "../support/actors.ts";
 import { GENESIS, MemoryChain, memoryRecords, SOLVER_BALANCE } from "../support/chain_in_memory.ts";
-import { hashQuote } from "../../../lib/protocol/hashes.ts";
-import { quoteOf, type RfqSubmit, signTransaction } from "../../../lib/protocol/transaction.ts";
 
 const NOW = 1_700_000_000_000;
 const context: ExecutionContext = {

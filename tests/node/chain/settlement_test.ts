@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { PriceRing } from "../../../lib/prices/price_ring.ts";
 import type { TimeSpan } from "../../../lib/prices/price_slots.ts";
+import { MARKETS } from "../../../lib/protocol/markets.ts";
+import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import { SETTLEMENTS_PER_SLICE } from "../../../services/node/chain/state.ts";
 import { PriceHistory } from "../../../services/node/chain/price_history.ts";
 import { decideOutcome, SettlementSchedule } from "../../../services/node/chain/settlement.ts";
-import { MARKETS } from "../../../lib/protocol/markets.ts";
-import type { Thesis } from "../../../lib/protocol/thesis.ts";
+import { Schedule } from "../../../services/node/chain/schedule.ts";
 import { actors, backfill, deposit, hashOf, rfqSubmit } from "../support/actors.ts";
 import { MemoryChain } from "../support/chain_in_memory.ts";
-import { Schedule } from "../../../services/node/chain/schedule.ts";
 import { withSeed } from "../../support/random.ts";
 
 const BTC = MARKETS[0]!;

@@ -2,13 +2,13 @@
 import assert from "node:assert/strict";
 import type { RandomSource } from "../../../lib/random.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
+import { MINUTE_MS } from "../../../lib/time.ts";
 import { SETTLEMENTS_PER_SLICE } from "../../../services/node/chain/state.ts";
 import { DevChain } from "../../../services/node/dev/dev_chain.ts";
 import { StorageError } from "../../../services/node/store/database.ts";
 import { withSeed } from "../../support/random.ts";
 import { actors, backfill, deposit, ETH, hashOf, rfqSubmit } from "../support/actors.ts";
 import { GENESIS, MemoryChain } from "../support/chain_in_memory.ts";
-import { MINUTE_MS } from "../../../lib/time.ts";
 
 const { user, solver } = actors;
 const PRICE = 3_000_000_000n;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { OraclePoller } from "../../../services/node/oracle/oracle_poller.ts";
 import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
+import { OraclePoller } from "../../../services/node/oracle/oracle_poller.ts";
 import { OraclePrices } from "../../../services/node/oracle/oracle_prices.ts";
 import type { PullResult } from "../../../services/node/oracle/oracle_client.ts";
 import { FakeClock } from "../../support/fake_clock.ts";

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { createPublicClient, http, webSocket } from "viem";
+import { listen } from "../../../lib/http/listener.ts";
+import { toWire } from "../../../lib/json.ts";
+import { createNodeApi } from "../../../services/node/rpc/api.ts";
 import { handshake, type RpcMessage, RpcSocket, WEBSOCKET_KEY } from "../../support/rpc_socket.ts";
 import { actors, deposit, ETH, hashOf, rfqSubmit } from "../support/actors.ts";
 import { withNode } from "../support/running_node.ts";
-import { createNodeApi } from "../../../services/node/rpc/api.ts";
-import { listen } from "../../../lib/http/listener.ts";
-import { toWire } from "../../../lib/json.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
 
 const { solver, user } = actors;

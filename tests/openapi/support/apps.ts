@@ -1,5 +1,4 @@
 /** The routes of each service on their own, with nothing behind them. */
-import { decodeBet } from "../../../services/solver/execution/execution.ts";
 import type { Handler, Hono, MiddlewareHandler } from "hono";
 import { Registry } from "prom-client";
 import { withDefaults } from "../../../lib/cli/options.ts";
@@ -7,6 +6,7 @@ import { systemClock } from "../../../lib/clock.ts";
 import type { RunningService } from "../../../lib/http/service.ts";
 import type { Intent } from "../../../lib/intents/intent.ts";
 import { MARKETS, SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
+import { decodeBet } from "../../../services/solver/execution/execution.ts";
 import { createBridgeApi } from "../../../services/bridge/api.ts";
 import { BridgeMetrics } from "../../../services/bridge/metrics.ts";
 import { options as exchangesOptions, startExchanges } from "../../../services/exchanges/mod.ts";

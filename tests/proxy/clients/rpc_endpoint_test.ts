@@ -1,6 +1,7 @@
 /** `POST /` before a router whose nodes the test plays. */
 import assert from "node:assert/strict";
 import { Registry } from "prom-client";
+import { Cors } from "../../../lib/http/cors.ts";
 import {
   AddressCounts,
   ByteBudget,
@@ -10,7 +11,6 @@ import {
 } from "../../../services/proxy/shared/limits.ts";
 import type { NodeReply } from "../../../services/proxy/shared/envelopes.ts";
 import { ProxyMetrics } from "../../../services/proxy/shared/metrics.ts";
-import { Cors } from "../../../lib/http/cors.ts";
 import { RUNTIME_BYTES_MAX } from "../../../services/proxy/clients/request_bodies.ts";
 import {
   RpcEndpoint,

@@ -1,7 +1,7 @@
 /** One client on a WebSocket, between a hub and a router whose nodes the test plays. */
 import assert from "node:assert/strict";
-import { AddressCounts, ByteBudget, CallerBytes } from "../../../services/proxy/shared/limits.ts";
 import { Registry } from "prom-client";
+import { AddressCounts, ByteBudget, CallerBytes } from "../../../services/proxy/shared/limits.ts";
 import { WsClient } from "../../../services/proxy/clients/ws_client.ts";
 import { ProxyMetrics } from "../../../services/proxy/shared/metrics.ts";
 import type { NodeReply } from "../../../services/proxy/shared/envelopes.ts";

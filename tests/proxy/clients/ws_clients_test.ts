@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { AddressCounts, ByteBudget, CallerBytes } from "../../../services/proxy/shared/limits.ts";
 import { setImmediate } from "node:timers";
 import { Registry } from "prom-client";
+import { Cors } from "../../../lib/http/cors.ts";
+import { AddressCounts, ByteBudget, CallerBytes } from "../../../services/proxy/shared/limits.ts";
 import { ANSWER_BYTES } from "../../../services/proxy/clients/client_queue.ts";
 import { isHandshake, WsClients } from "../../../services/proxy/clients/ws_clients.ts";
 import { ProxyMetrics } from "../../../services/proxy/shared/metrics.ts";
-import { Cors } from "../../../lib/http/cors.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { address } from "../hub/hub_scene.ts";

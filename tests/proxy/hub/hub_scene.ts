@@ -1,12 +1,12 @@
 /** A hub between clients and a node that a test plays. */
-import { subscriptionNotice } from "../../support/fake_feed.ts";
+import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import { Hub, type HubEvents, type HubOptions } from "../../../services/proxy/hub/hub.ts";
 import type {
   ClientSink,
   HubClient,
   SubscribeOutcome,
 } from "../../../services/proxy/hub/subscriptions.ts";
-import type { CallerAddress } from "../../../lib/http/caller_address.ts";
+import { subscriptionNotice } from "../../support/fake_feed.ts";
 
 export const NO_EVENTS: HubEvents = {
   onReceived() {},

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import type { HubClient } from "../../../services/proxy/hub/subscriptions.ts";
-import { address, HubScene, NO_EVENTS, OPEN_SINK } from "./hub_scene.ts";
 import type { OutgoingMessage } from "../../../services/proxy/hub/notifications.ts";
-import { subscriptionNotice } from "../../support/fake_feed.ts";
 import type { HubOptions } from "../../../services/proxy/hub/hub.ts";
 import { NEW_HEADS_KEY } from "../../../services/proxy/hub/subscription_request.ts";
+import { address, HubScene, NO_EVENTS, OPEN_SINK } from "./hub_scene.ts";
+import { subscriptionNotice } from "../../support/fake_feed.ts";
 
 const CAPACITY = 4;
 

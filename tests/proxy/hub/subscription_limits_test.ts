@@ -1,9 +1,9 @@
 /** Callers that subscribe as much as they can, beside newcomers and existing clients. */
 import assert from "node:assert/strict";
-import { options } from "../../../services/proxy/options.ts";
 import { callerAddress } from "../../../lib/http/caller_address.ts";
-import type { HubClient } from "../../../services/proxy/hub/subscriptions.ts";
 import { seededRandom } from "../../../lib/random.ts";
+import { options } from "../../../services/proxy/options.ts";
+import type { HubClient } from "../../../services/proxy/hub/subscriptions.ts";
 import { HubScene, NO_EVENTS, OPEN_SINK } from "./hub_scene.ts";
 
 /** As by default. */

@@ -4,6 +4,11 @@ import type { IncomingMessage } from "node:http";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { Registry } from "prom-client";
 import type { FailureStage } from "../../../services/proxy/node/http_connection.ts";
+import { ByteBudget, SMALL_BYTES } from "../../../services/proxy/shared/limits.ts";
+import { HTTP_CONNECTIONS_MAX, type PostOptions } from "../../../services/proxy/node/http_pool.ts";
+import { ProxyMetrics } from "../../../services/proxy/shared/metrics.ts";
+import { askOverHttp } from "../../../services/proxy/node/read_pool.ts";
+import { withCallerId } from "../../../services/proxy/shared/envelopes.ts";
 import { eventually } from "../../support/eventually.ts";
 import {
   type Asked,
@@ -16,14 +21,9 @@ import {
   Server,
   TIMEOUT_MS,
 } from "./http_pool_scene.ts";
-import { ByteBudget, SMALL_BYTES } from "../../../services/proxy/shared/limits.ts";
-import { HTTP_CONNECTIONS_MAX, type PostOptions } from "../../../services/proxy/node/http_pool.ts";
-import { ProxyMetrics } from "../../../services/proxy/shared/metrics.ts";
-import { askOverHttp } from "../../../services/proxy/node/read_pool.ts";
 import { address } from "../hub/hub_scene.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { freePort } from "../../support/ports.ts";
-import { withCallerId } from "../../../services/proxy/shared/envelopes.ts";
 import { seriesIn } from "../../support/http_answers.ts";
 
 Deno.test("HttpPool: sends a valid request and returns the answer", () => {

@@ -1,9 +1,9 @@
 /** Reads over a socket to nodes of the kinds that there are, with the time in the test's hands. */
 import assert from "node:assert/strict";
 import { Registry } from "prom-client";
-import { ProxyMetrics } from "../../../services/proxy/shared/metrics.ts";
 import { Backoff } from "../../../lib/timing/backoff.ts";
 import { BoundedSocket } from "../../../lib/net/bounded_socket.ts";
+import { ProxyMetrics } from "../../../services/proxy/shared/metrics.ts";
 import {
   ALSO_OVER_HTTP_AFTER_MS,
   OPEN_READ_LIMITS,

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { type RandomSource, seededRandom } from "../../../lib/random.ts";
+import { HOUR_MS } from "../../../lib/time.ts";
 import { type SlotSource, tradeSlots } from "../../../services/solver/backtest/slots.ts";
 import { reportOn } from "../../../services/solver/backtest/report.ts";
 import type { Results } from "../../../services/solver/backtest/results.ts";
 import { USERS } from "../../../services/solver/backtest/users.ts";
 import { MAKERS, plan, runMakers, simulatedTape } from "./support.ts";
-import { HOUR_MS } from "../../../lib/time.ts";
 
 const VOLATILITY = 0.6;
 function simulated(random: RandomSource, hours: number): SlotSource {

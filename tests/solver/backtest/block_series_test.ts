@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { BlockSeries } from "../../../services/solver/backtest/block_series.ts";
 import { DAY_MS } from "../../../lib/time.ts";
+import { BlockSeries } from "../../../services/solver/backtest/block_series.ts";
 
 function seriesOf(days: readonly (readonly number[])[]): BlockSeries {
   const series = new BlockSeries(DAY_MS);

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { gaussian, seededRandom } from "../../../lib/random.ts";
-import { bridgedSlots } from "../../bench/pricing/candle_bridge.ts";
 import type { SlotSource } from "../../../services/solver/backtest/slots.ts";
 import type { Candle } from "../../../services/solver/pricing/candle.ts";
+import { bridgedSlots } from "../../bench/pricing/candle_bridge.ts";
 
 const CANDLE_MS = 60_000;
 const TICK = 10_000;

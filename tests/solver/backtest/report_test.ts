@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
+import { DAY_MS } from "../../../lib/time.ts";
 import type { Trial } from "../../../services/solver/backtest/maker.ts";
 import { reportOn } from "../../../services/solver/backtest/report.ts";
 import { Results } from "../../../services/solver/backtest/results.ts";
 import { USERS } from "../../../services/solver/backtest/users.ts";
-import { DAY_MS } from "../../../lib/time.ts";
 
 const kind = { durationMs: 60_000, width: 1 };
 const plan = {

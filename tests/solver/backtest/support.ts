@@ -1,5 +1,6 @@
 import { gaussian, type RandomSource } from "../../../lib/random.ts";
 import type { TapeRow } from "../../../lib/prices/tape.ts";
+import { DAY_MS, YEAR_MS } from "../../../lib/time.ts";
 import type { SlotPrice, SlotSource } from "../../../services/solver/backtest/slots.ts";
 import { type BacktestPlan, runBacktest } from "../../../services/solver/backtest/engine.ts";
 import type { Maker, TrialBox, TrialKind } from "../../../services/solver/backtest/maker.ts";
@@ -16,7 +17,6 @@ import { MarketVolatility } from "../../../services/solver/pricing/volatility.ts
 import { MockStrategy } from "../../../services/solver/pricing/mock_strategy.ts";
 import { ModelMaker } from "./model_maker.ts";
 import { boxProbability } from "../pricing/reference.ts";
-import { DAY_MS, YEAR_MS } from "../../../lib/time.ts";
 
 /** A midnight. */
 export const START_MS = 1_699_920_000_000;

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { YEAR_MS } from "../../../lib/time.ts";
 import { runBacktest } from "../../../services/solver/backtest/engine.ts";
 import type { Maker, TrialBox, TrialQuote } from "../../../services/solver/backtest/maker.ts";
 import type { Results } from "../../../services/solver/backtest/results.ts";
@@ -8,7 +9,6 @@ import { TapeMarket } from "../../../services/solver/backtest/tape_market.ts";
 import { MarketVolatility } from "../../../services/solver/pricing/volatility.ts";
 import { USERS } from "../../../services/solver/backtest/users.ts";
 import { plan } from "./support.ts";
-import { YEAR_MS } from "../../../lib/time.ts";
 
 const PRICE = 1_000_000_000;
 const QUOTED_MS = 200_000;

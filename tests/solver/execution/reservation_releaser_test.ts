@@ -9,10 +9,10 @@ import {
   type ReservationReleaserOptions,
 } from "../../../services/solver/execution/reservation_releaser.ts";
 import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
+import { decodeBet } from "../../../services/solver/execution/execution.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { eventually } from "../../support/eventually.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
-import { decodeBet } from "../../../services/solver/execution/execution.ts";
 import { quoteHashOf, thesisOf } from "../support.ts";
 import { insertReserved, reservedIntents } from "../../support/intents.ts";
 

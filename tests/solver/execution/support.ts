@@ -1,5 +1,4 @@
 import { createRegistry } from "../../../lib/http/metrics.ts";
-import { onlyChain } from "../../support/intents.ts";
 import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import type { NewIntent } from "../../../lib/intents/intent.ts";
 import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
@@ -28,6 +27,7 @@ import {
 } from "../../../services/solver/risk/pre_trade_checks.ts";
 import { MockStrategy } from "../../../services/solver/pricing/mock_strategy.ts";
 import { QuoteSigner } from "../../../services/solver/quoting/quote_signer.ts";
+import { onlyChain } from "../../support/intents.ts";
 import { ScriptedNode } from "../../support/scripted_node.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { CHAIN_ID, market, signedExecution, solver, termsAt, user } from "../support.ts";

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import type { z } from "zod";
 import { type ExchangeHistory, ExchangeHistoryError } from "../../../lib/net/exchange_history.ts";
+import { MINUTE_MS } from "../../../lib/time.ts";
 import {
   candlePageSchema,
   exchangeCandles,
 } from "../../../services/solver/market/exchange_candles.ts";
 import { market } from "../support.ts";
-import { MINUTE_MS } from "../../../lib/time.ts";
 
 const from = 1_000 * MINUTE_MS;
 

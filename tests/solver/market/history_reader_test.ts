@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
+import { setImmediate } from "node:timers/promises";
 import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import type { HistoryPage } from "../../../lib/protocol/methods/reads.ts";
-import { setImmediate } from "node:timers/promises";
 import { type HistoryQuery, NodeUnreachableError } from "../../../lib/net/core_reader.ts";
 import { HistoryReader } from "../../../services/solver/market/history_reader.ts";
 import { MarketData } from "../../../services/solver/market/market_data.ts";

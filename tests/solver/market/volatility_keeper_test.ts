@@ -6,6 +6,7 @@ import type { ServiceRecords } from "../../../lib/intents/service_records.ts";
 import type { IntentStore } from "../../../lib/intents/store.ts";
 import { ExchangeHistory } from "../../../lib/net/exchange_history.ts";
 import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
+import { DAY_MS, MINUTE_MS } from "../../../lib/time.ts";
 import { MarketData } from "../../../services/solver/market/market_data.ts";
 import { VolatilityKeeper } from "../../../services/solver/market/volatility_keeper.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -13,7 +14,6 @@ import { FakeClock } from "../../support/fake_clock.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
 import { market } from "../support.ts";
 import { startFakeCandles } from "./fake_candles.ts";
-import { DAY_MS, MINUTE_MS } from "../../../lib/time.ts";
 
 const settings = { floor: 0.01, minHistoryMs: 60_000 };
 

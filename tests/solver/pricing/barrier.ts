@@ -2,13 +2,13 @@
 import assert from "node:assert/strict";
 import type { Retry } from "../../../lib/errors.ts";
 import { PriceRing } from "../../../lib/prices/price_ring.ts";
+import type { Bet } from "../../../lib/protocol/bet.ts";
 import {
   BarrierStrategy,
   type BarrierStrategyOptions,
 } from "../../../services/solver/pricing/barrier_strategy.ts";
 import { type MarketView, PricingRefusedError } from "../../../services/solver/pricing/strategy.ts";
 import { forecastOf } from "../../../services/solver/pricing/volatility_forecast.ts";
-import type { Bet } from "../../../lib/protocol/bet.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { market } from "../support.ts";
 

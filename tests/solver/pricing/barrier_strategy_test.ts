@@ -3,15 +3,15 @@ import fc from "fast-check";
 import { PriceRing } from "../../../lib/prices/price_ring.ts";
 import { formatUnits } from "../../../lib/protocol/price.ts";
 import { UINT64_MAX } from "../../../lib/protocol/scalars.ts";
+import type { Bet } from "../../../lib/protocol/bet.ts";
 import { payoutFor } from "../../../services/solver/pricing/box_price.ts";
 import { type MarketView, PricingRefusedError } from "../../../services/solver/pricing/strategy.ts";
 import { MarketVolatility } from "../../../services/solver/pricing/volatility.ts";
 import { forecastOf } from "../../../services/solver/pricing/volatility_forecast.ts";
-import { assertRefused, barrier, SPOT } from "./barrier.ts";
 import { decodeBet } from "../../../services/solver/execution/execution.ts";
 import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
-import type { Bet } from "../../../lib/protocol/bet.ts";
 import { bookSkew } from "../../../services/solver/pricing/barrier_strategy.ts";
+import { assertRefused, barrier, SPOT } from "./barrier.ts";
 import { market, quoteHashOf, solver, user } from "../support.ts";
 
 Deno.test("BarrierStrategy: the payout is the bet less the margin, divided by the charged probability", () => {

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { needsHold, priceBox } from "../../../services/solver/pricing/box_price.ts";
-import { boxProbability } from "./reference.ts";
-import { forecastOf } from "../../../services/solver/pricing/volatility_forecast.ts";
 import { YEAR_MS } from "../../../lib/time.ts";
+import { needsHold, priceBox } from "../../../services/solver/pricing/box_price.ts";
+import { forecastOf } from "../../../services/solver/pricing/volatility_forecast.ts";
+import { boxProbability } from "./reference.ts";
 import { findFreeBet, SCENARIOS } from "./no_free_bet.ts";
 
 const NOW_MS = 1_700_000_000_000;

@@ -1,16 +1,16 @@
-import { boxProbability } from "./reference.ts";
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { gaussian, seededRandom } from "../../../lib/random.ts";
 import { UINT64_MAX } from "../../../lib/protocol/scalars.ts";
+import { YEAR_MS } from "../../../lib/time.ts";
 import {
   type BoxToPrice,
   noTouchAtChecks,
   priceChecksOf,
   type PriceMotion,
 } from "../../../services/solver/pricing/box_probability.ts";
+import { boxProbability } from "./reference.ts";
 import { latticeProbability } from "./no_free_bet.ts";
-import { YEAR_MS } from "../../../lib/time.ts";
 
 type BoxView = BoxToPrice & PriceMotion;
 

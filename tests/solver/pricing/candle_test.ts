@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { gaussian, seededRandom } from "../../../lib/random.ts";
-import { CandleBuilder, unitRange } from "../../../services/solver/pricing/candle.ts";
 import { MINUTE_MS } from "../../../lib/time.ts";
+import { CandleBuilder, unitRange } from "../../../services/solver/pricing/candle.ts";
 
 Deno.test("Candle: prices of a minute are one candle, complete with the first price of the next", () => {
   const builder = new CandleBuilder();

@@ -2,14 +2,14 @@
 import assert from "node:assert/strict";
 import { PriceRing } from "../../../lib/prices/price_ring.ts";
 import { gaussian, type RandomSource, seededRandom } from "../../../lib/random.ts";
+import { SLOT_MS } from "../../../lib/protocol/constants.ts";
+import { YEAR_MS } from "../../../lib/time.ts";
 import { BarrierStrategy } from "../../../services/solver/pricing/barrier_strategy.ts";
 import { noTouchAtChecks } from "../../../services/solver/pricing/box_probability.ts";
 import { PricingRefusedError } from "../../../services/solver/pricing/strategy.ts";
 import { forecastOf } from "../../../services/solver/pricing/volatility_forecast.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { market } from "../support.ts";
-import { SLOT_MS } from "../../../lib/protocol/constants.ts";
-import { YEAR_MS } from "../../../lib/time.ts";
 
 const SPOT = 1_000_000_000_000;
 const VOLATILITY = 0.6;

@@ -4,12 +4,12 @@
  * is the continuous formula with a constant shift, which is good to 0.05/n there.
  */
 import fc from "fast-check";
+import { SLOT_MS } from "../../../lib/protocol/constants.ts";
+import { YEAR_MS } from "../../../lib/time.ts";
 import { barrierShift } from "../../../services/solver/pricing/barrier_shift.ts";
 import { noTouchProbability } from "../../../services/solver/pricing/double_no_touch.ts";
 import { payoutFor, priceBox } from "../../../services/solver/pricing/box_price.ts";
 import { forecastOf } from "../../../services/solver/pricing/volatility_forecast.ts";
-import { SLOT_MS } from "../../../lib/protocol/constants.ts";
-import { YEAR_MS } from "../../../lib/time.ts";
 
 const NOW_MS = 1_700_000_000_000;
 const SPOT = 10n ** 15n;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { seededRandom } from "../../../lib/random.ts";
-import { Season, seasonStateSchema } from "../../../services/solver/pricing/season.ts";
 import { HOUR_MS, MINUTE_MS } from "../../../lib/time.ts";
+import { Season, seasonStateSchema } from "../../../services/solver/pricing/season.ts";
 import { assertWithinShare } from "../../support/assert_within.ts";
 
 /**

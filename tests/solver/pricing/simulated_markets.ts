@@ -1,7 +1,7 @@
 /** Candles of simulated markets, of kinds that no constant of the model was chosen for. */
 import { gaussian, type RandomSource } from "../../../lib/random.ts";
-import { type Candle, CANDLE_MS } from "../../../services/solver/pricing/candle.ts";
 import { YEAR_MS } from "../../../lib/time.ts";
+import { type Candle, CANDLE_MS } from "../../../services/solver/pricing/candle.ts";
 
 const MINUTE_DEVIATION = 0.6 * Math.sqrt(CANDLE_MS / YEAR_MS);
 const START_PRICE = 1e9;

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { gaussian, type RandomSource, seededRandom } from "../../../lib/random.ts";
+import { HOUR_MS, MINUTE_MS, YEAR_MS } from "../../../lib/time.ts";
 import { type Candle, CANDLE_MS } from "../../../services/solver/pricing/candle.ts";
 import { StillPrices } from "../../../services/solver/pricing/still_prices.ts";
 import { RangeMemory } from "../../../services/solver/pricing/range_memory.ts";
@@ -7,7 +8,6 @@ import {
   MarketVolatility,
   volatilityStateSchema,
 } from "../../../services/solver/pricing/volatility.ts";
-import { HOUR_MS, MINUTE_MS, YEAR_MS } from "../../../lib/time.ts";
 import { SIMULATED_MARKETS, simulatedCandles } from "./simulated_markets.ts";
 import { assertWithinShare } from "../../support/assert_within.ts";
 

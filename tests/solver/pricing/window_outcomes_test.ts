@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { gaussian, seededRandom } from "../../../lib/random.ts";
+import { MINUTE_MS, YEAR_MS } from "../../../lib/time.ts";
 import { noTouchAtChecks } from "../../../services/solver/pricing/box_probability.ts";
 import type { LogDeviation } from "../../../services/solver/pricing/largest_move.ts";
 import { forecastOf } from "../../../services/solver/pricing/volatility_forecast.ts";
 import { WindowOutcomes } from "../../../services/solver/pricing/window_outcomes.ts";
-import { MINUTE_MS, YEAR_MS } from "../../../lib/time.ts";
 
 const PRIOR: LogDeviation = { median: -0.43, lowerVariance: 0.1, upperVariance: 0.1 };
 const CHECKS = 600;

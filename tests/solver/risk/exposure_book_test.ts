@@ -1,8 +1,8 @@
-import { decodeBet } from "../../../services/solver/execution/execution.ts";
 import assert from "node:assert/strict";
 import type { RandomSource } from "../../../lib/random.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
+import { decodeBet } from "../../../services/solver/execution/execution.ts";
 import { ExposureBook, READ_BETS_MAX } from "../../../services/solver/risk/exposure_book.ts";
 import { ExposureLimit } from "../../../services/solver/risk/exposure_limit.ts";
 import { withSeed } from "../../support/random.ts";

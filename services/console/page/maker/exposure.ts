@@ -1,6 +1,6 @@
 /** Possible losses on open bets: by price and user, later, and within the limit. */
-import { HOUR_MS } from "../../../../lib/time.ts";
 import { formatUnits, type Thesis } from "@rangemaker/client";
+import { HOUR_MS } from "../../../../lib/time.ts";
 import { worstCaseLoss } from "../../../../lib/prices/worst_case_loss.ts";
 import { PROBLEMS } from "../../../../lib/problems/mod.ts";
 import { isDecided } from "../data/live_breaches.ts";

@@ -11,14 +11,14 @@ import {
   type ThesisWatch,
 } from "@rangemaker/client";
 import * as z from "zod";
+import { messageOf } from "../../../../lib/errors.ts";
+import { uint64Schema } from "../../../../lib/protocol/scalars.ts";
 import { get, LateError, NoAnswerError, Poll } from "../data/http.ts";
 import { type Metrics, parseMetrics } from "../data/metrics.ts";
-import { messageOf } from "../../../../lib/errors.ts";
 import type { MakerStatus } from "../data/maker_status.ts";
 import type { PriceFeed, PriceState } from "../data/price_feed.ts";
 import { durationText, formatAmount, formatUsdc } from "../parts/format.ts";
 import { PriceGaps } from "./price_gaps.ts";
-import { uint64Schema } from "../../../../lib/protocol/scalars.ts";
 
 /** The known state of the solver and its bets, read in one pass, so figures are consistent. */
 export interface MakerState {

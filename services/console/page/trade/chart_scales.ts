@@ -1,6 +1,6 @@
 /** Positions of times and prices on the chart. */
-import { HOUR_MS } from "../../../../lib/time.ts";
 import { type ScaleLinear, scaleLinear } from "d3-scale";
+import { HOUR_MS } from "../../../../lib/time.ts";
 import type { PriceSeries } from "../data/price_series.ts";
 import { type ChartBox, endOf, isLong } from "./chart_boxes.ts";
 

@@ -2,8 +2,8 @@
  * The box that the user draws. Its times count from now, so it keeps its place on the chart until
  * it is quoted.
  */
-import { DAY_MS } from "../../../../lib/time.ts";
 import { type Bet, formatUnits, parsePrice, type SolverInfo } from "@rangemaker/client";
+import { DAY_MS } from "../../../../lib/time.ts";
 import {
   CENT,
   clamp,

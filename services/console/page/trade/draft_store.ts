@@ -1,7 +1,7 @@
 /** Stores drafts and the time shown by market, and the tolerance. */
-import { HOUR_MS } from "../../../../lib/time.ts";
 import * as z from "zod";
 import type { Clock } from "@rangemaker/client";
+import { HOUR_MS } from "../../../../lib/time.ts";
 import { tryParseJson } from "../../../../lib/json.ts";
 import type { TextStore } from "../data/wallets.ts";
 import { zoomed } from "./chart_spans.ts";

@@ -1,6 +1,6 @@
 /** Parses numbers and durations as users type them. */
-import { DAY_MS, HOUR_MS } from "../../../../lib/time.ts";
 import { parsePrice } from "@rangemaker/client";
+import { DAY_MS, HOUR_MS } from "../../../../lib/time.ts";
 import { toNumber } from "../parts/format.ts";
 
 /** A number whose thousands may be separated by commas, such as `1,234.50`. */

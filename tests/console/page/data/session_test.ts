@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { MARKETS } from "../../../../lib/client/mod.ts";
 import { signal } from "@preact/signals";
+import { MARKETS } from "../../../../lib/client/mod.ts";
 import { Session } from "../../../../services/console/page/data/session.ts";
 import type { InjectedWallet } from "../../../../services/console/page/data/wallets.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { MARKETS, Markets, type Thesis } from "../../../../lib/client/mod.ts";
+import { seededRandom } from "../../../../lib/random.ts";
 import {
   decidingPrice,
   headroomOf,
@@ -16,7 +17,6 @@ import {
 } from "../../../../services/console/page/maker/exposure.ts";
 import { toNumber } from "../../../../services/console/page/parts/format.ts";
 import { PriceGaps } from "../../../../services/console/page/maker/price_gaps.ts";
-import { seededRandom } from "../../../../lib/random.ts";
 import { OTHER, thesisOf, USER } from "../../offers.ts";
 
 const bet = (id: number, low: number, high: number, fromMs: number, toMs: number) =>

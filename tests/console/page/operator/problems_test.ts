@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
+import { PROBLEMS } from "../../../../lib/problems/mod.ts";
 import { FIGURES, worstOf } from "../../../../services/console/page/data/metrics.ts";
 import type {
   ServiceName,
   ServiceState,
 } from "../../../../services/console/page/data/service_watch.ts";
-import { PROBLEMS } from "../../../../lib/problems/mod.ts";
 import { formatTime } from "../../../../services/console/page/parts/format.ts";
 import { alertText, countedFor } from "../../../../services/console/page/operator/figures.ts";
 import {

@@ -9,10 +9,10 @@ import {
   spokenText,
   unpriceableBy,
 } from "../../../../services/console/page/trade/next_step.ts";
-import { offerOf, SIGNATURE } from "../../offers.ts";
 import { formatTime } from "../../../../services/console/page/parts/format.ts";
 import { parseFields } from "../../../../services/console/page/trade/draft.ts";
 import type { QuotedStage } from "../../../../services/console/page/trade/stage.ts";
+import { offerOf, SIGNATURE } from "../../offers.ts";
 
 const FIELDS = { lower: "1", upper: "2", startsIn: "8", lasts: "15", amount: "10" };
 
