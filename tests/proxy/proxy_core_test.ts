@@ -61,9 +61,10 @@ async function withProxy(
     clock.monotonic,
     clock,
   );
+  let clients = 0;
   const client = () => {
     const client = new Client();
-    proxy.clients.serve(client, address());
+    proxy.clients.serve(client, address(`192.0.2.${clients += 1}`));
     return client;
   };
   proxy.start();

@@ -4,7 +4,7 @@ import type { ClientSink } from "../hub/subscriptions.ts";
 import type { OutgoingMessage } from "../hub/notifications.ts";
 import { type ByteBudget, SMALL_BYTES } from "../shared/limits.ts";
 
-/** The part of the budget that all notifications may use, or large answers to one address. */
+/** The part of the budget that all notifications may use, or the unsent bytes of one address. */
 const SHARE_MAX = 0.5;
 
 /**
@@ -82,6 +82,8 @@ export interface ClientSocket {
 export class ClientQueue implements ClientSink {
   readonly socket: ClientSocket;
   readonly addressKey: string;
+  /** Counts the unsent bytes of all queues of its address. */
+  readonly ofAddress: AddressBytes;
   readonly #buffers: ClientBuffers;
   /** Bytes that wait, and {@link ANSWER_BYTES} for each answer. */
   #unsent = 0;
@@ -97,7 +99,7 @@ export class ClientQueue implements ClientSink {
     this.socket = socket;
     this.addressKey = addressKey;
     this.#buffers = buffers;
-    buffers.add(this);
+    this.ofAddress = buffers.add(this);
   }
 
   /** Unsent bytes: those of the last recount, and all that were queued since. */
@@ -128,6 +130,7 @@ export class ClientQueue implements ClientSink {
 
   #add(bytes: number): void {
     this.#unsent += bytes;
+    this.ofAddress.unsent += bytes;
     this.#buffers.budget.add(bytes);
   }
 
@@ -181,6 +184,12 @@ export class ClientQueue implements ClientSink {
   }
 }
 
+/** Unsent bytes of one address. */
+interface AddressBytes {
+  unsent: number;
+  queues: number;
+}
+
 /**
  * Unsent bytes of all clients, bounded together. If the next answer does not fit, the connection
  * with the most unsent bytes is terminated. If that is the answer's own connection, the answer is
@@ -191,6 +200,7 @@ export class ClientBuffers {
   readonly onRefusal: () => void;
   readonly #clock: Clock;
   readonly #queues = new Set<ClientQueue>();
+  readonly #addresses = new Map<string, AddressBytes>();
   #refreshedAtMs = -Infinity;
 
   /**
@@ -207,19 +217,28 @@ export class ClientBuffers {
     return this.#clock.now();
   }
 
-  add(queue: ClientQueue): void {
+  /** Counts a queue from now on. @returns The count of its address. */
+  add(queue: ClientQueue): AddressBytes {
     this.#queues.add(queue);
+    const ofAddress = this.#addresses.get(queue.addressKey) ?? { unsent: 0, queues: 0 };
+    ofAddress.queues += 1;
+    this.#addresses.set(queue.addressKey, ofAddress);
+    return ofAddress;
   }
 
   /** Removes a queue whose socket has ended, and its unsent bytes from the budget. */
   remove(queue: ClientQueue): void {
     this.count(queue, -queue.unsentUpperBound);
-    this.#queues.delete(queue);
+    if (!this.#queues.delete(queue)) return;
+    queue.ofAddress.queues -= 1;
+    if (queue.ofAddress.queues === 0) this.#addresses.delete(queue.addressKey);
   }
 
   /** Counts a change of the unsent bytes of a queue, unless it was removed. */
   count(queue: ClientQueue, bytes: number): void {
-    if (this.#queues.has(queue)) this.budget.add(bytes);
+    if (!this.#queues.has(queue)) return;
+    queue.ofAddress.unsent += bytes;
+    this.budget.add(bytes);
   }
 
   /** Bytes of notifications that all clients together may still queue; may be below 0. */
@@ -236,16 +255,12 @@ export class ClientBuffers {
     return isAdmitted;
   }
 
-  /** Whether an address stays within its share with this answer; short answers always fit. */
-  #fitsAddressShare({ addressKey }: ClientQueue, bytes: number): boolean {
-    const fits = () => {
-      let unsent = bytes;
-      for (const queue of this.#queues) {
-        if (queue.addressKey === addressKey) unsent += queue.unsentUpperBound;
-      }
-      return unsent <= this.budget.max * SHARE_MAX;
-    };
-    return bytes <= SMALL_BYTES || this.#fitsAfterRefresh(fits);
+  /** Whether an address stays within its share with this answer, or its client reads its answers. */
+  #fitsAddressShare(queue: ClientQueue, bytes: number): boolean {
+    return this.#fitsAfterRefresh(() =>
+      queue.ofAddress.unsent + bytes <= this.budget.max * SHARE_MAX ||
+      queue.unsentUpperBound + bytes <= GUARANTEED_BYTES
+    );
   }
 
   /**

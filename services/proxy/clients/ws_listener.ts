@@ -66,6 +66,8 @@ export class WsListener {
   #cancelPing: CancelTimer | undefined;
   #cancelCheck: CancelTimer | undefined;
   #checked: Promise<void> = Promise.resolve();
+  /** How many connections were accepted. */
+  #accepted = 0;
   #isStopped = false;
 
   private constructor(options: WsListenerOptions, server: Server) {
@@ -125,6 +127,7 @@ export class WsListener {
 
   /** Limits the number and duration of connections that are not WebSockets yet. */
   #onConnected(tcp: Socket): void {
+    this.#accepted += 1;
     const peer = callerAddress(new Headers(), tcp.remoteAddress ?? "", false);
     if (!this.#pendingPerPeer.tryAdd(peer)) {
       this.#options.onRefusal?.();
@@ -181,9 +184,11 @@ export class WsListener {
   async #check(): Promise<void> {
     const { host, reusePort = false, clock } = this.#options;
     const { port } = this;
+    const before = this.#accepted;
     const isAnswered = this.#server.listening && await answers(host, port, clock);
     if (this.#isStopped) return;
-    if (!isAnswered) {
+    // A machine may not let it connect to itself.
+    if (!isAnswered && this.#accepted === before) {
       log.error("Port {port} accepts no connections, listening again", { port });
       this.#server.close();
       this.#server.listen({ port, host, reusePort });

@@ -137,10 +137,16 @@ export class ReadNodes {
   /** Counts a read. It failed if the node returned an internal error or dropped the request. */
   countRead(index: number, outcome: { isFailed: boolean }): void {
     this.#at(index).countRead(outcome);
+    if (!outcome.isFailed) this.#onAnswered(index);
   }
 
-  /** A node has accepted a connection. With several nodes, only probes show that a node is back. */
+  /** A node has accepted a connection. */
   onConnected(index: number): void {
+    this.#onAnswered(index);
+  }
+
+  /** A node responds. With several nodes, only probes show that a node is back. */
+  #onAnswered(index: number): void {
     if (this.#nodes.length === 1) this.#at(index).setDead(false);
   }
 

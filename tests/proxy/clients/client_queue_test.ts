@@ -82,7 +82,17 @@ Deno.test("ClientBuffers: one address can use half of the budget for large answe
   assert.deepEqual(admitted, [true, true, true, true, false]);
   assert(new Client(buffers, "other", true).answer(2 * MIB));
   assert(!new Client(buffers, "one", true).answer(64 * 1024 + 1));
-  assert(new Client(buffers, "one", true).answer(64 * 1024), "short ones always pass");
+  assert(new Client(buffers, "one", true).answer(GUARANTEED_BYTES), "short ones always pass");
+});
+
+Deno.test("ClientBuffers: short answers that one address does not read leave room for large ones of others", () => {
+  const { budget, buffers } = scene();
+  const deaf = Array.from({ length: 3 }, () => new Client(buffers, "one", false));
+  for (const client of deaf) while (client.answer(1_000)) assert(budget.used <= MAX);
+  assert(budget.used <= MAX / 2 + deaf.length * GUARANTEED_BYTES);
+  assert(new Client(buffers, "other", false).answer(2 * MIB));
+  for (const { queue } of deaf) buffers.remove(queue);
+  assert(new Client(buffers, "one", false).answer(2 * MIB), "its share is free again");
 });
 
 Deno.test("ClientBuffers: bytes are free again after they were sent, or after the connection ended", () => {

@@ -184,13 +184,18 @@ Deno.test("ReadNodes: heads announced again by another node are not shown to cli
   assert.deepEqual(shown(0, 3, 4), [3, 4], "its chain is another one");
 });
 
-Deno.test("ReadNodes: a single node serves every block, and is alive once it accepts a connection", () => {
+Deno.test("ReadNodes: a single node serves every block, and is alive once it accepts a connection or answers a read", () => {
   const { nodes } = scene(1);
   nodes.onHead(0, { number: 7, timestampS: 1 });
   nodes.onDied(0, "gone");
   assert.deepEqual([nodes.nodeForBlock(5), nodes.nodeForBlock(9)], [0, 0]);
   assert.equal(nodes.isAnyAlive, false);
   nodes.onConnected(0);
+  assert(nodes.isAnyAlive);
+  nodes.onDied(0, "its HTTP port is away");
+  nodes.countRead(0, { isFailed: true });
+  assert.equal(nodes.isAnyAlive, false);
+  nodes.countRead(0, { isFailed: false });
   assert(nodes.isAnyAlive);
 });
 
