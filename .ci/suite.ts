@@ -20,7 +20,7 @@ const LONG = [
   /^tests\/ship\/(client_examples|prometheus|python|tutorial)_/,
   /^tests\/console\/(chart_keys|keyboard|motion|moving_price|offline|page_layout|phone|trade)_test/,
   /^tests\/console\/one_intention_test/,
-  /^tests\/e2e\/(client|restore)_/,
+  /^tests\/e2e\/(client|markets|restore)_/,
   /^tests\/ship\/package_/,
   /^tests\/(bridge|solver)\/killed_process_test/,
   /^tests\/console\/board_test/,
