@@ -238,7 +238,7 @@ export class RangemakerClient extends ChainReader {
     const { status, txHash, thesisId, error } =
       (await callJson(url, executeAnswerSchema, body)).result;
     if (status === "committed") {
-      return { thesisId: thesisId ?? await this.#findThesisId(offer), txHash };
+      return { thesisId: thesisId ?? await this.#thesisIdOf(txHash), txHash };
     }
     const message = `The chain refused the bet: ${error?.message ?? "no reason was given"}`;
     throw new ExecutionError(error?.code ?? "TRANSACTION_FAILED", message, {
@@ -247,11 +247,10 @@ export class RangemakerClient extends ChainReader {
     });
   }
 
-  /** The thesis of a committed offer: solvers may leave out its id (spec: "POST /execute"). */
-  async #findThesisId({ quoteHash, quote: { user } }: Offer): Promise<number> {
-    const { theses } = await this.context.node.getTheses({ user });
-    const thesis = theses.find((each) => each.quoteHash === quoteHash);
-    if (thesis !== undefined) return thesis.id;
+  /** The thesis of a committed bet: solvers may leave out its id (spec: quote solver, "Execute result"). */
+  async #thesisIdOf(txHash: Hex): Promise<number> {
+    const receipt = await this.context.node.getTransaction(txHash);
+    if (receipt?.thesisId !== undefined) return receipt.thesisId;
     const message =
       "The bet was placed, but neither the solver nor the node names its thesis yet: " +
       "execute it again, which places nothing twice";

@@ -49,11 +49,6 @@ export class CoreClient extends CoreReader {
     return true;
   }
 
-  /** The receipt of a transaction, or null if the node does not know it. */
-  getTransaction(hash: Hex): Promise<Receipt | null> {
-    return this.call(transactionMethods, "core_getTransaction", { hash });
-  }
-
   /** The receipt that a transaction's JSON text would get if it were submitted now. */
   simulateTransactionText(text: string): Promise<Receipt> {
     return this.call(transactionMethods, "core_simulateTransaction", {

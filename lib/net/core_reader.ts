@@ -5,6 +5,7 @@ import { parseResponse, RpcCode, RpcError } from "../protocol/jsonrpc.ts";
 import type { MethodTable, ParamsWire } from "../protocol/methods/definition.ts";
 import { type HistoryPage, readMethods, type ThesesPage } from "../protocol/methods/reads.ts";
 import type { NodePrice } from "../protocol/price.ts";
+import { type Receipt, receiptSchema } from "../protocol/receipt.ts";
 import { type Address, hash32Schema, type Hex, quantitySchema } from "../protocol/scalars.ts";
 import type { Thesis, ThesisStatus } from "../protocol/thesis.ts";
 import { gatewayReason, NetworkError, request, unreachableReason } from "./http_request.ts";
@@ -95,6 +96,11 @@ export class CoreReader {
   /** A page of theses, oldest first. */
   getTheses(filter: ThesisFilter): Promise<ThesesPage> {
     return this.call(readMethods, "core_getTheses", { filter });
+  }
+
+  /** The receipt of a transaction, or null if the node does not know it. */
+  getTransaction(hash: Hex): Promise<Receipt | null> {
+    return this.ask("core_getTransaction", [hash], z.nullable(receiptSchema));
   }
 
   /** Prices by symbol, each with its age and whether bets on it are accepted. */

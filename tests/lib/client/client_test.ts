@@ -146,16 +146,21 @@ Deno.test("execute: a failed bet without a reason throws TRANSACTION_FAILED", ()
     (client) => assert.rejects(client.execute(offer), { code: "TRANSACTION_FAILED" }),
   ));
 
-Deno.test("execute: a committed bet whose answer has no thesis id is found on the chain by its quote hash", async () => {
-  const theses = [thesisOf(8)];
+Deno.test("execute: a committed bet whose answer has no thesis id gets it from the receipt of its transaction", async () => {
+  let receipt: Record<string, unknown> | null = null;
+  const asked: unknown[] = [];
   const routes = {
     ...executionOf({ status: "committed" }),
-    core_getTheses: () => ({ theses: theses.map(toWire), nextCursor: null }),
+    core_getTransaction: ({ params }: Record<string, unknown>) => (asked.push(params), receipt),
   };
   await withClient(routes, async (client) => {
-    await assert.rejects(client.execute(offer), { code: "INVALID_ANSWER", retry: "same" });
-    theses.push(thesisOf(9, { quoteHash: offer.quoteHash }));
+    for (const unknown of [null, { txHash, blockNumber: 3, status: "committed" }]) {
+      receipt = unknown;
+      await assert.rejects(client.execute(offer), { code: "INVALID_ANSWER", retry: "same" });
+    }
+    receipt = { txHash, blockNumber: 3, status: "committed", thesisId: 9 };
     assert.deepEqual(await client.execute(offer), { thesisId: 9, txHash });
+    assert.deepEqual(asked.at(-1), [txHash]);
   });
 });
 
