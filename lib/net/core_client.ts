@@ -3,7 +3,7 @@ import { parseResponse, RpcCode, RpcError } from "../protocol/jsonrpc.ts";
 import { spanSchema } from "../protocol/methods/reads.ts";
 import { transactionMethods } from "../protocol/methods/transactions.ts";
 import type { Receipt } from "../protocol/receipt.ts";
-import { type Hex, quantitySchema, timestampSchema } from "../protocol/scalars.ts";
+import { quantitySchema, timestampSchema } from "../protocol/scalars.ts";
 import { toWire } from "../json.ts";
 import type { Thesis } from "../protocol/thesis.ts";
 import type { Transaction } from "../protocol/transaction.ts";
