@@ -30,7 +30,10 @@ export type WatchContext = Pick<Context, "clock" | "connect" | "random"> & {
   readonly urls: Pick<ClientUrls, "proxyWs">;
 };
 
-/** @throws {InputError} If an option does not fit. @throws {WalletError} `UNSUPPORTED_WALLET` */
+/**
+ * @throws {InputError} If an option does not fit.
+ * @throws {WalletError} `UNSUPPORTED_WALLET`
+ */
 export function createContext(options: ClientOptions): Context {
   requireObject("options", options, "Expected an object with urls and chainId");
   const { urls, connect, markets, wallet } = options;
@@ -119,7 +122,7 @@ const URL_SCHEMES = {
   proxyWs: ["ws", "wss", "http", "https"],
 } as const satisfies Record<keyof ClientUrls, readonly string[]>;
 
-/** The URLs without slashes at their end. @throws {InputError} If one does not fit. */
+/** The URLs; those that get a path, without slashes at their end. @throws {InputError} If one does not fit. */
 function baseUrls(urls: ClientUrls): ClientUrls {
   const names = Object.keys(URL_SCHEMES);
   requireObject("urls", urls, `Expected an object with ${names.join(", ")}`);

@@ -42,7 +42,7 @@ interface ChainGuardOptions {
   log: Logger;
 }
 
-/** The node has another chain than the store, so nothing is submitted. */
+/** The node has another chain than the store, or an older state of it: nothing is submitted. */
 export class WrongChainError extends RangemakerError {
   constructor(
     code: "CHAIN_MISMATCH" | "CHAIN_REWOUND",

@@ -15,7 +15,7 @@ export const otherSchema = z.object({ is_other: integerSchema });
 
 const stateSchema = z.enum(INTENT_STATES);
 
-/** `SELECT … AS keys, … AS newest, … AS state`. */
+/** `SELECT … AS keys, … AS newestSequence, … AS state`. */
 export const stateAndKeysSchema = keysSchema.extend({
   newestSequence: integerSchema.nullable(),
   state: stateSchema.nullable(),

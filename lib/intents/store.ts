@@ -36,7 +36,7 @@ import {
 } from "./intent_rows.ts";
 import { ReservationTable } from "./reservation_table.ts";
 
-/** Default `before` bound: no upper limit. */
+/** Stands for no upper bound. */
 const NO_BOUND = Number.MAX_SAFE_INTEGER;
 
 /**
@@ -264,7 +264,8 @@ export class IntentStore implements AsyncDisposable {
   }
 
   /**
-   * Deletes finished intents without a reservation, last changed and due before `beforeMs`.
+   * Deletes finished intents without a reservation whose last change and deadline are both before
+   * `beforeMs`.
    *
    * @returns How many, at most `limit`.
    */

@@ -86,7 +86,7 @@ export interface SubmitOptions {
 
 /**
  * Brings intents to a final state: the transaction is durable before it is first sent, a retry
- * sends the same transaction, and the receipt is durable before anyone sees it.
+ * sends the same transaction until the node refuses it for its age, and the receipt is durable before anyone sees it.
  */
 export class Submitter {
   readonly #options: SubmitterOptions;
@@ -120,8 +120,8 @@ export class Submitter {
   }
 
   /**
-   * Like {@link submit}, for an intent that `record` records or finds. Joins also what is running
-   * since the same key was recorded here.
+   * Like {@link submit}, for an intent that `record` finds or creates. A second call with the same
+   * key joins the first, `record` included.
    */
   submitOnce(
     key: string,

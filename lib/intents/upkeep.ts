@@ -21,7 +21,10 @@ const DELETE_BATCHES_MAX = 10;
  */
 const REFUSED_KEPT_MS = RECEIPTS_KEPT_MS_MIN;
 
-/** Refused requests with deadlines in a span of this length are looked for: those of some passes. */
+/**
+ * How far back a pass looks for refused requests, by deadline: twelve passes, in case some fail. What
+ * a longer outage leaves is deleted after `retainMs`.
+ */
 const REFUSED_SPAN_MS = 120_000;
 
 /** Batches of refused requests of one pass: twice as many as `--rate-limit-total` lets in. */

@@ -21,7 +21,8 @@ interface BackfillTarget {
  * lists the missing spans.
  *
  * @throws {RangemakerError} `UNKNOWN_THESIS`, or `UNSUPPORTED_PAIR` for a market not in `markets`.
- * @throws {RpcError} @throws {NodeUnreachableError}
+ * @throws {RpcError} If the node refuses a call.
+ * @throws {NodeUnreachableError} If it does not answer.
  */
 export async function readMissingPrices(
   request: BackfillRequest,

@@ -44,7 +44,9 @@ export class Backfiller {
 
   /**
    * @param spans Aligned to slots of 100 ms.
-   * @throws {ExchangeHistoryError} @throws {RangemakerError} @throws {NodeUnreachableError}
+   * @throws {ExchangeHistoryError} If the exchange has no trades for them.
+   * @throws {RangemakerError} If the node refuses them.
+   * @throws {NodeUnreachableError} If the node does not answer.
    */
   async fill(market: Market, spans: readonly TimeSpan[]): Promise<SpanReport[]> {
     const totalSlots = spans.reduce((sum, span) => sum + slotsIn(span), 0);

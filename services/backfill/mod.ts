@@ -92,7 +92,12 @@ export const options = optionsFor("backfill", {
 
 export type BackfillOptions = OptionsOf<typeof options>;
 
-/** The admin's key. @throws {UsageError} Without one. @throws {KeystoreError} If unreadable. */
+/**
+ * The admin's key.
+ *
+ * @throws {UsageError} Without one.
+ * @throws {KeystoreError} If it cannot be read.
+ */
 export function adminSigner(
   keyOptions: Pick<BackfillOptions, keyof RemoteKeyOptions>,
 ): Promise<TransactionSigner> {

@@ -42,7 +42,12 @@ export const options = optionsFor("bridge", {
 
 export type BridgeOptions = OptionsOf<typeof options>;
 
-/** The bridge's key. @throws {UsageError} Without one. @throws {KeystoreError} If unreadable. */
+/**
+ * The bridge's key.
+ *
+ * @throws {UsageError} Without one.
+ * @throws {KeystoreError} If it cannot be read.
+ */
 export function bridgeSigner(
   keyOptions: Pick<BridgeOptions, keyof RemoteKeyOptions>,
 ): Promise<TransactionSigner> {

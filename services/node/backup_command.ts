@@ -34,8 +34,8 @@ export const run = createCommand({
 });
 
 /**
- * @throws {DataDirError} If there is no chain, or it cannot be copied. @throws {StorageError} If it
- *   is damaged.
+ * @throws {DataDirError} If there is no chain, or it cannot be copied.
+ * @throws {StorageError} If it is damaged.
  */
 async function backUp(dir: string, to: string): Promise<void> {
   const draft = `${to}.draft`;

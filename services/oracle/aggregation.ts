@@ -12,7 +12,7 @@ export type Aggregation = keyof typeof AGGREGATIONS;
  * @param prices At least one price, none negative.
  */
 function median(prices: readonly bigint[]): bigint {
-  const sorted = prices.toSorted((a, b) => a < b ? -1 : a > b ? 1 : 0);
+  const sorted = ascending(prices);
   const high = sorted[sorted.length >> 1]!; // at least one price
   if (sorted.length % 2 === 1) return high;
   const low = sorted[(sorted.length >> 1) - 1]!; // at least two
@@ -47,4 +47,9 @@ export function deviations(
     // A float is precise enough for this ratio, which is only displayed.
     Number((price - middle) * 1_000_000n / middle) / 100,
   ]));
+}
+
+/** The prices, lowest first. */
+export function ascending(prices: readonly bigint[]): bigint[] {
+  return prices.toSorted((a, b) => a < b ? -1 : a > b ? 1 : 0);
 }

@@ -1,3 +1,5 @@
+import { ascending } from "./aggregation.ts";
+
 /** A second source must agree to moves over this many times the recent spread of the sources. */
 const SPREADS_MAX = 4n;
 
@@ -89,14 +91,15 @@ export class JumpGuard {
 }
 
 /**
- * The distance between the lowest and the highest price. Of three or more, the outermost one does not
- * count: a source that lies beside all others would widen the bound for the time when it is alone.
+ * The distance between the lowest and the highest price. Of three or more, without the outermost: or
+ * a source could lie first, to widen the bound, and lie more once it is alone.
  */
 function spreadOf(prices: readonly bigint[]): bigint {
-  const sorted = prices.toSorted((a, b) => a < b ? -1 : a > b ? 1 : 0);
-  const [lowest, second] = [sorted[0]!, sorted[1] ?? sorted[0]!]; // at least one price
-  const [highest, last] = [sorted.at(-1)!, sorted.at(-2) ?? sorted.at(-1)!];
-  return sorted.length < 3 ? highest - lowest : minOf([last - lowest, highest - second]);
+  const sorted = ascending(prices);
+  const [lowest, secondLowest] = [sorted[0]!, sorted[1] ?? sorted[0]!]; // at least one price
+  const [highest, secondHighest] = [sorted.at(-1)!, sorted.at(-2) ?? sorted.at(-1)!];
+  if (sorted.length < 3) return highest - lowest;
+  return minOf([secondHighest - lowest, highest - secondLowest]);
 }
 
 function maxOf(values: readonly bigint[]): bigint {

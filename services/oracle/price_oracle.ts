@@ -17,7 +17,7 @@ interface PriceOracleOptions {
   clock: Clock;
   random: RandomSource;
   metrics: OracleMetrics;
-  /** Opens a socket; the platform's by default. */
+  /** Opens a socket; `connectToExchange` by default. */
   connect?: (url: string) => SocketLike;
 }
 

@@ -12,7 +12,7 @@ interface ProxyApiOptions {
 }
 
 /**
- * The routes other than `POST /` and WebSockets (specification, "Endpoints"); `/health` and
+ * The routes other than `POST /` and WebSockets (spec: RPC proxy, "Endpoints"); `/health` and
  * `/metrics` are common to all services.
  */
 export function createProxyApi({ cors, metrics, notReadyReason }: ProxyApiOptions): Hono {

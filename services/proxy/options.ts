@@ -11,7 +11,7 @@ import {
 import { optionsFor } from "../../lib/cli/option_names.ts";
 import { webSocketUrlOf } from "../../lib/http/listener.ts";
 
-/** The option table of `rangemaker proxy` (specification, "Proxy configuration"). */
+/** The option table of `rangemaker proxy` (spec: RPC proxy, "Proxy configuration"). */
 export const options = optionsFor("proxy", {
   port: {
     kind: kinds.port,

@@ -54,7 +54,7 @@ export function createTrading(options: SolverOptions, parts: SolverParts) {
     clock,
     markets,
     exposureLimit,
-    // Prices that are made up are the same at any time.
+    // `mock` looks at no price, so it needs no bounds on time.
     timeBounds: marketData && { maxStartAheadMs, maxStartBehindMs, maxDeadlineMs },
   });
   const guard = new ChainGuard({

@@ -32,8 +32,8 @@ const NAME = "solver";
 /**
  * Starts the solver, and finishes the executions that its last run left unfinished.
  *
- * @throws {UsageError} If there is no key to sign with. @throws {KeystoreError} If it cannot be
- *   read.
+ * @throws {UsageError} If there is no key to sign with.
+ * @throws {KeystoreError} If it cannot be read.
  * @throws {StoreError} If the database cannot be used.
  * @throws {StrategyError} If the pricing strategy cannot be used.
  * @throws {ListenError} If the port cannot be listened on.

@@ -93,7 +93,9 @@ export interface RunningStack extends AsyncDisposable {
  * Starts every service. Services reach each other over real sockets only. If one cannot start, the
  * services that run already are stopped, and its error is thrown.
  *
- * @throws {UsageError} @throws {TapeError} @throws {StrategyError} If a file cannot be used.
+ * @throws {UsageError} If the markets or settings cannot be used.
+ * @throws {TapeError} If the tape cannot be read.
+ * @throws {StrategyError} If the strategy cannot be loaded.
  * @throws {RangemakerError} If ports are taken.
  */
 export async function startStack(options: StackOptions): Promise<RunningStack> {

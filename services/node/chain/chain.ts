@@ -108,11 +108,11 @@ export class Chain {
 
   /**
    * Applies a transaction; the next checkpoint seals its block. Idempotent: submitting it again
-   * returns the first receipt.
+   * returns the first receipt. If it throws, nothing is recorded.
    *
-   * @throws {SignatureError} If `from` did not sign it. @throws {RejectedTransactionError} If its
-   * timestamp is too far off. @throws {StorageError} If nothing can be written. Nothing is recorded
-   * then.
+   * @throws {SignatureError} If `from` did not sign it.
+   * @throws {RejectedTransactionError} If its timestamp is too far off.
+   * @throws {StorageError} If nothing can be written.
    */
   submit(tx: Transaction): Receipt {
     const { receipt, quoteHash, isKnown } = this.#evaluate(tx);
@@ -186,8 +186,10 @@ export class Chain {
   /**
    * Attempts to settle a thesis on request. Returns a settled thesis unchanged.
    *
-   * @throws {UnknownThesisError} @throws {SettlementError} If prices are missing, or it has not
-   *   ended and no recorded price is outside its range. @throws {StorageError}
+   * @throws {UnknownThesisError} If there is no such thesis.
+   * @throws {SettlementError} If prices are missing, or it has not ended and no recorded price is
+   *   outside its range.
+   * @throws {StorageError} If nothing can be written.
    */
   settle(id: number): Thesis {
     const thesis = this.thesis(id);

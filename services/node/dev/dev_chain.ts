@@ -111,7 +111,8 @@ export class DevChain {
   /**
    * Restores ledger, blocks, prices and clock from a snapshot, which can be used again.
    *
-   * @throws {UnknownSnapshotError} @throws {DevelopmentOnlyError} If the chain is on disk.
+   * @throws {UnknownSnapshotError} If there is no such snapshot.
+   * @throws {DevelopmentOnlyError} If the chain is on disk.
    */
   revert(id: number): Moment {
     const { chain, clock } = this.#options;

@@ -212,7 +212,8 @@ function createDatabaseFile(dir: string, path: string): void {
  * Inspects a data directory without changing it.
  *
  * @returns Its size, and whether a running node has it open; undefined without a chain.
- * @throws {DataDirError} @throws {StorageError} If it cannot be used.
+ * @throws {DataDirError} If it is not that of a chain, or is in use.
+ * @throws {StorageError} If it cannot be read or written.
  */
 export function inspectDataDir(
   dir: string,

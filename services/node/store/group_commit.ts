@@ -48,7 +48,12 @@ export class GroupCommit {
     return this.#failure;
   }
 
-  /** Makes all changes of `run`, or none. @throws {StorageError} @throws Any error of `run`. */
+  /**
+   * Makes all changes of `run`, or none.
+   *
+   * @throws {StorageError} If they cannot be stored.
+   * @throws Any error of `run`.
+   */
   change<T>(run: () => T): T {
     if (this.#failure !== undefined) throw this.#failure;
     try {
@@ -62,7 +67,7 @@ export class GroupCommit {
     }
   }
 
-  /** Makes all changes of `run`, or none. Does not throw: see {@link failure}. */
+  /** Makes all changes of `run`, or none. A failure to store is not thrown: see {@link failure}. */
   tryChange(run: () => void): void {
     try {
       this.change(run);

@@ -46,7 +46,7 @@ export interface HubOptions {
 }
 
 /**
- * Shares one connection to the node among all clients (specification, "Subscription lifecycle in
+ * Shares one connection to the node among all clients (spec: RPC proxy, "Subscription lifecycle in
  * the hub"). It uses no socket and no clock: its owner reports events with their time, and it calls
  * `send`.
  *
@@ -98,7 +98,7 @@ export class Hub {
     this.#fanOut.remove(client);
     for (const subscription of [...client.subscriptions()]) this.#leave(client, subscription);
     client.cursor = undefined;
-    // One that only this client waited for ends with the node's answer, or at the next sweep.
+    // A subscription that nobody else waits for ends when the node answers, or at the next sweep.
     for (const subscription of [...client.pendingSubscriptions]) {
       this.#answerWaiter(subscription, client, UNREACHABLE);
     }

@@ -33,10 +33,10 @@ export class ExecutionPreparation {
   /** Verified executions by intent, so that each is parsed and verified once. */
   readonly #verified = new WeakMap<Intent, Execution>();
   /**
-   * By quote hash, of executions that this process has recorded, held or hedged: whether there may
-   * be a hedge that is not yet reported as unused.
+   * By quote hash. `none`: there is nothing to undo. `possible`: there may be a hedge that is not yet
+   * reported as unused. Absent: another process has recorded the execution, and may have hedged it.
    */
-  readonly #hedges = new NewestMap<string, boolean>(HEDGES_MAX);
+  readonly #hedges = new NewestMap<string, "none" | "possible">(HEDGES_MAX);
 
   constructor(options: ExecutionPreparationOptions) {
     this.#options = options;
@@ -45,7 +45,7 @@ export class ExecutionPreparation {
   /** This process has verified an execution, and recorded it as this intent. */
   onRecorded(intent: Intent, execution: Execution): void {
     this.#verified.set(intent, execution);
-    this.#hedges.set(intent.key, false);
+    this.#hedges.set(intent.key, "none");
   }
 
   /**
@@ -68,7 +68,7 @@ export class ExecutionPreparation {
       if (leftMs > 0) {
         await waitMs(clock, leftMs);
         // Nobody has hedged it before the end of its hold.
-        if (!this.#hedges.has(intent.key)) this.#hedges.set(intent.key, false);
+        if (!this.#hedges.has(intent.key)) this.#hedges.set(intent.key, "none");
       }
       await this.#hedgeBetweenChecks(intent, quote);
     });
@@ -77,12 +77,12 @@ export class ExecutionPreparation {
   /** Rechecks before and after the hedge, since a new price may have arrived. */
   async #hedgeBetweenChecks({ key }: Intent, quote: Quote): Promise<void> {
     this.#recheck(quote, "hold");
-    this.#hedges.set(key, true); // an answer that is lost may have been a hedge
+    this.#hedges.set(key, "possible"); // an answer that is lost may have been a hedge
     try {
       await this.#options.hedge.cover(hash32Schema.parse(key), quote);
     } catch (thrown) {
       if (thrown instanceof RangemakerError && thrown.retry !== "later") {
-        this.#hedges.set(key, false);
+        this.#hedges.set(key, "none");
       }
       throw thrown;
     }
@@ -102,19 +102,19 @@ export class ExecutionPreparation {
    */
   onFailed(intent: Intent, quote: Quote): void {
     const { key } = intent;
-    if (isPlacedBefore(intent)) this.#hedges.set(key, false);
-    if (this.#hedges.get(key) ?? true) this.#reportUnused(key, quote);
+    if (isPlacedBefore(intent)) this.#hedges.set(key, "none");
+    if (this.#hedges.get(key) !== "none") this.#reportUnused(key, quote);
   }
 
   /** Reports the hedge of this process for an execution that another process has failed. */
   onFailedElsewhere(intent: Intent, quote: Quote): void {
-    if (this.#hedges.get(intent.key) && !isPlacedBefore(intent)) {
+    if (this.#hedges.get(intent.key) === "possible" && !isPlacedBefore(intent)) {
       this.#reportUnused(intent.key, quote);
     }
   }
 
   #reportUnused(key: string, quote: Quote): void {
-    this.#hedges.set(key, false);
+    this.#hedges.set(key, "none");
     if (!this.#options.hedge.isSimulated) solverLog.hedgeUnused(key, quote);
   }
 

@@ -65,10 +65,10 @@ export class Executor {
   }
 
   /**
-   * A late quote fails by its deadline, even if the signature is wrong (spec: "POST /execute").
-   *
-   * Anybody may ask for a quote to the solver's own account. The solver's signature would then be
-   * that of the user, too, and the bet would lock the solver's money on both sides.
+   * Requires the user's signature, and a user who is not the solver itself: anybody may ask for such
+   * a quote, the solver's signature would count as the user's too, and the bet would lock its money
+   * on both sides. After the deadline, the error is that of the deadline (spec: quote solver,
+   * "POST /execute").
    */
   #requireUserSignature({ quote, userSignature }: Execution): void {
     const { chainId, quoteSigner } = this.#options;

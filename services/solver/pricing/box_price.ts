@@ -126,7 +126,7 @@ function meanGainOfBettors(
   return bets === 0 ? 0 : gains / bets;
 }
 
-/** Probability that a box is not broken until a time. Ask for the end of the box first. */
+/** Probability that a box is not broken until a time. For speed, ask for the end of the box first. */
 function mixedNoTouch(
   box: BoxToPrice,
   { forecast, stillShare, startFactor }: MarketModel,

@@ -17,7 +17,10 @@ export interface ExposureLimitOptions {
 /** When the warning is raised, and below what it is cleared, in percent of the limit. */
 const WARNING_PERCENT = { raiseAt: 80n, clearBelow: 70n };
 
-/** With more bets at risk, an estimate is not compared with the limit: anybody may ask for one. */
+/**
+ * With more bets at risk, an estimate is not compared with the limit: that would cost milliseconds,
+ * and anybody may ask.
+ */
 const ESTIMATE_BETS_MAX = 1_000;
 
 /** Balances of both sides, and the intents under way before the node was asked. */

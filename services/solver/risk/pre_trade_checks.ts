@@ -48,7 +48,7 @@ export class PreTradeChecks {
     requireFreshPrice(market?.symbol ?? "this pair", market && prices[market.symbol]);
     const balances = { user: userAccount.balance, solver: solverAccount.balance };
     requireBalances(quote, balances, []);
-    // Its refusal is recorded: not for users without the money.
+    // Last: its refusal is recorded, and callers without money must not be able to fill the database.
     this.requirePrice(quote);
     return balances;
   }

@@ -141,8 +141,8 @@ export class BetKeeper {
     const { offer, signature } = run.bet;
     if (this.#isOver(run)) return this.#resolve(offer.quoteHash, { name: "expired" });
     if (run.isResolvedElsewhere) return this.#later(run, DEADLINE_MARGIN_MS);
-    // Then an earlier request may have placed the bet. While this one is overdue, it is the only one,
-    // until another tab sends the bet.
+    // In doubt since an earlier request, which may have placed the bet. Within this request, doubt
+    // comes only from another tab, which sends after OTHER_TAB_MS.
     const isRepeated = run.bet.isChecking;
     const sentAtMs = clock.now();
     const mayBePlaced = () =>

@@ -97,8 +97,8 @@ function presentCause(
 /**
  * The finding with a cause that is over; undefined if there is none.
  *
- * Figures are of the last 20 s, and warnings that count events of the window of their alert. What is
- * left of an outage ends by itself, so it is a warning.
+ * A figure contains an outage for {@link BACK_MS} after its end, and a warning that counts events, for
+ * the window of its alert. What is left of an outage ends by itself, so it is a warning.
  */
 function pastCause(
   finding: Finding,

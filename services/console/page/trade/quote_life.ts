@@ -54,8 +54,8 @@ const UNREAD_MS = 400;
 const REST_MS = 1_000;
 
 /**
- * Keeps presses for something else from signing a quote, or from changing the box in place of asking
- * for one: a second click on the button that was at the same place, or a finger that hammers.
+ * Ignores presses that were not meant for the button as it is now: the second click of a double click
+ * on the button before it, or a finger that hammers.
  */
 export class PressLock {
   readonly isLocked: Signal<boolean> = signal(false);

@@ -10,6 +10,7 @@ import { PendingBets } from "../../../../services/console/page/data/pending_bets
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { memoryStore } from "../../memory_store.ts";
 import { hashOf, offerOf, OTHER, SIGNATURE, thesisOf, USER } from "../../offers.ts";
+import { nextTurn } from "../../../support/eventually.ts";
 
 const LOST = new NetworkError("SERVICE_TIMEOUT", "no answer");
 const REFUSED = new ServiceError("PRICE_MOVED", "moved", { status: 400 });
@@ -66,7 +67,7 @@ function scene(...answers: Answer[]) {
   const pass = async (ms: number) => {
     for (let left = ms; left > 0; left -= 250) {
       clock.advance(Math.min(left, 250));
-      await settle();
+      await nextTurn();
     }
   };
   /** Another tab has written the same again. */
@@ -78,8 +79,6 @@ function scene(...answers: Answer[]) {
   const stored = () => new PendingBets(store).of(USER).length;
   return { open, pass, outcomes, chain, stored, sent: () => sent, store, clock, touch };
 }
-
-const settle = () => new Promise((resolve) => setTimeout(resolve));
 
 function textOf(outcome: BetOutcome): string {
   return outcome.name === "placed" ? `placed ${outcome.thesisId}` : outcome.name;
@@ -121,7 +120,7 @@ Deno.test("BetKeeper: after a lost answer, the same bet is sent again until it i
   const { open, sent, pass, outcomes } = scene(LOST, LOST, 5);
   const keeper = open();
   const outcome = keeper.send(bet);
-  await settle();
+  await nextTurn();
   assert.deepEqual(keeper.unresolved.value, [{ ...bet, isChecking: true }]);
   await pass(499);
   assert.equal(sent(), 1);
@@ -147,7 +146,7 @@ Deno.test("BetKeeper: after a lost answer, only a refusal that uses up the quote
   const usedUp = new ServiceError("PRICE_MOVED", "no", { status: 400, details: { usedUp: true } });
   const { open, sent, pass, stored } = scene(LOST, REFUSED, usedUp, 4);
   const outcome = open().send(bet);
-  await settle();
+  await nextTurn();
   await pass(500);
   assert.deepEqual([sent(), stored()], [2, 1], "the first request may still arrive");
   await pass(1_000);
@@ -199,7 +198,7 @@ Deno.test("BetKeeper: QUOTE_ALREADY_USED is ignored until the chain shows the be
   );
   const keeper = open();
   void keeper.send(bet);
-  await settle();
+  await nextTurn();
   assert.deepEqual(outcomes, []);
   keeper.confirm(thesisOf(7));
   assert.deepEqual(outcomes, ["checked: placed 7"]);
@@ -258,7 +257,7 @@ Deno.test("BetKeeper: each account has its own bets, and a closed keeper sends n
   const { open, pass, sent, stored } = scene(LOST, 5);
   const keeper = open();
   void keeper.send(bet);
-  await settle();
+  await nextTurn();
   keeper.close();
   const other = open(OTHER);
   await pass(60_000);

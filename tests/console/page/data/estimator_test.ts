@@ -3,6 +3,7 @@ import type { Bet, Estimate } from "../../../../lib/client/mod.ts";
 import { Estimator } from "../../../../services/console/page/data/estimator.ts";
 import { explain } from "../../../../services/console/page/data/explain.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
+import { nextTurn } from "../../../support/eventually.ts";
 
 interface Request {
   bet: Bet;
@@ -41,19 +42,16 @@ const estimateOf = (betAmount: bigint): Estimate => ({
   solverCollateral: betAmount,
 });
 
-/** Lets promises that have settled run. */
-const settle = () => new Promise((resolve) => setTimeout(resolve));
-
 Deno.test("Estimator: sends one request at a time, and then one for the newest bet", async () => {
   const { clock, requests, estimator } = scene();
   for (const amount of [1n, 2n, 3n]) estimator.ask(betOf(amount));
   assert.deepEqual(requests.map(({ bet }) => bet.betAmount), [1n]);
   requests[0]?.answer.resolve(estimateOf(1n));
-  await settle();
+  await nextTurn();
   clock.advance(120);
   assert.deepEqual(requests.map(({ bet }) => bet.betAmount), [1n, 3n]);
   requests[1]?.answer.resolve(estimateOf(3n));
-  await settle();
+  await nextTurn();
   const state = estimator.state.value;
   assert(state !== undefined && "estimate" in state);
   assert.equal(state.estimate.payout, 6n);
@@ -63,14 +61,14 @@ Deno.test("Estimator: requests are at least 120 ms apart", async () => {
   const { clock, requests, estimator } = scene();
   estimator.ask(betOf(1n));
   requests[0]?.answer.resolve(estimateOf(1n));
-  await settle();
+  await nextTurn();
   estimator.ask(betOf(2n));
   clock.advance(119);
   assert.equal(requests.length, 1);
   clock.advance(1);
   assert.equal(requests.length, 2);
   estimator.clear();
-  await settle();
+  await nextTurn();
 });
 
 Deno.test("Estimator: after the clock was set back, the next request still waits 120 ms at most", async () => {
@@ -78,13 +76,13 @@ Deno.test("Estimator: after the clock was set back, the next request still waits
   clock.advance(3_600_000);
   estimator.ask(betOf(1n));
   requests[0]?.answer.resolve(estimateOf(1n));
-  await settle();
+  await nextTurn();
   clock.setBy(-3_600_000);
   estimator.ask(betOf(2n));
   clock.advance(120);
   assert.equal(requests.length, 2);
   estimator.clear();
-  await settle();
+  await nextTurn();
 });
 
 Deno.test("Estimator: clear aborts a pending request, and its answer is never shown", async () => {
@@ -93,7 +91,7 @@ Deno.test("Estimator: clear aborts a pending request, and its answer is never sh
   estimator.clear();
   assert.equal(requests[0]?.signal.aborted, true);
   requests[0]?.answer.resolve(estimateOf(1n));
-  await settle();
+  await nextTurn();
   assert.equal(estimator.state.value, undefined);
 });
 
@@ -101,14 +99,14 @@ Deno.test("Estimator: a refusal becomes the state, and a request without an answ
   const { clock, requests, estimator } = scene();
   estimator.ask(betOf(1n));
   clock.advance(3_000);
-  await settle();
+  await nextTurn();
   const state = estimator.state.value;
   assert(state !== undefined && "failure" in state);
   assert.equal(explain(state.failure).code, "SERVICE_TIMEOUT");
   estimator.ask(betOf(2n));
   clock.advance(120);
   requests[1]?.answer.reject(new Error("no"));
-  await settle();
+  await nextTurn();
   assert.deepEqual(estimator.state.value, { failure: new Error("no"), bet: betOf(2n) });
 });
 

@@ -15,6 +15,7 @@ import { Portfolio } from "../../../../services/console/page/data/portfolio.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { memoryStore } from "../../memory_store.ts";
 import { hashOf, offerOf, SIGNATURE, thesisOf, USER } from "../../offers.ts";
+import { nextTurn } from "../../../support/eventually.ts";
 
 const offer = offerOf(7);
 
@@ -92,11 +93,9 @@ function scene(failure?: Error) {
   return { pending, client, portfolio, news, clock };
 }
 
-const settle = () => new Promise((resolve) => setTimeout(resolve));
-
 Deno.test("Portfolio: a bet whose answer was lost is sent again at the start, as it was", async () => {
   const { client, pending, portfolio } = scene();
-  await settle();
+  await nextTurn();
   assert.deepEqual(client.executed, [offer]);
   assert.deepEqual(pending.of(USER), []);
   portfolio.close();
@@ -104,12 +103,12 @@ Deno.test("Portfolio: a bet whose answer was lost is sent again at the start, as
 
 Deno.test("Portfolio: a bet past its deadline is sent again until the chain can be read, then it expires", async () => {
   const { client, pending, portfolio, clock } = scene(new NetworkError("SERVICE_TIMEOUT", "late"));
-  await settle();
+  await nextTurn();
   clock.advance(500);
-  await settle();
+  await nextTurn();
   client.opened = { state: "live", close() {} };
   clock.advance(500);
-  await settle();
+  await nextTurn();
   assert.deepEqual(pending.of(USER).map(({ offer }) => offer), [offer]);
   clock.advance(1_000);
   assert.deepEqual([client.executed, pending.of(USER)], [[offer, offer], []]);
@@ -118,7 +117,7 @@ Deno.test("Portfolio: a bet past its deadline is sent again until the chain can 
 
 Deno.test("Portfolio: outcomes are reported for bets that were seen open, not for past bets", async () => {
   const { client, portfolio, news } = scene();
-  await settle();
+  await nextTurn();
   for (const [id, status] of [[2, "lost"], [3, "won"]] as const) {
     client.onThesis?.(thesisOf(id, { status: "open" }));
     client.onThesis?.(thesisOf(id, { status }));
@@ -134,7 +133,7 @@ Deno.test("Portfolio: outcomes are reported for bets that were seen open, not fo
 
 Deno.test("Portfolio: the start of a window is reported once; a bet from just before the page was loaded, too", async () => {
   const { client, portfolio, news, clock } = scene();
-  await settle();
+  await nextTurn();
   const startTime = clock.now() + 5_000;
   const before = { startTime, createdAt: clock.now() - 1_000 };
   client.onThesis?.(thesisOf(1, { startTime, createdAt: clock.now() - 60_000 }));
@@ -151,7 +150,7 @@ Deno.test("Portfolio: the start of a window is reported once; a bet from just be
 
 Deno.test("Portfolio: a bet that was pending is reported by its outcome alone", async () => {
   const { client, portfolio, news, clock } = scene(new NetworkError("SERVICE_TIMEOUT", "late"));
-  await settle();
+  await nextTurn();
   client.onThesis?.(thesisOf(7, { startTime: clock.now() + 1_000, createdAt: clock.now() - 1 }));
   assert.deepEqual(news, []);
   portfolio.close();
@@ -160,20 +159,20 @@ Deno.test("Portfolio: a bet that was pending is reported by its outcome alone", 
 Deno.test("Portfolio: follows the bets again after a failure, and reads the balance every 10 s until it is closed", async () => {
   const { client, portfolio, clock } = scene();
   let closed = 0;
-  await settle();
+  await nextTurn();
   assert.equal(portfolio.account.value?.balance, 7n);
   client.opened = { close: () => closed += 1 };
   clock.advance(999);
   assert.equal(client.watched, 1);
   clock.advance(1);
   assert.equal(client.watched, 2);
-  await settle();
+  await nextTurn();
   const { reads } = client;
   clock.advance(9_999); // after the read that followed the placed bet
   assert.equal(client.reads, reads);
   clock.advance(1);
   assert.equal(client.reads, reads + 1);
-  await settle();
+  await nextTurn();
   client.onState?.("connecting");
   assert.deepEqual([portfolio.problem.value, client.reads], ["reconnecting", reads + 1]);
   client.onState?.("live");
@@ -184,20 +183,20 @@ Deno.test("Portfolio: follows the bets again after a failure, and reads the bala
   clock.advance(1);
   assert.equal(client.reads, reads + 3, "bets change the balance, which is read once");
   client.onThesis?.(thesisOf(1, { status: "won" }));
-  await settle();
+  await nextTurn();
   clock.advance(100);
   assert.equal(client.reads, reads + 4, "the answer to an earlier read does not delay the next");
   client.isAway = true;
   await portfolio.refresh();
   assert.equal(portfolio.account.value?.balance, 7n, "the last one stays");
   portfolio.close();
-  await settle();
+  await nextTurn();
   assert.deepEqual([closed, clock.pending], [1, 0]);
 });
 
 Deno.test("Portfolio: a balance that arrives after a newer one is ignored", async () => {
   const { client, portfolio } = scene();
-  await settle();
+  await nextTurn();
   const slow = Promise.withResolvers<bigint>();
   client.balance = slow.promise;
   const older = portfolio.refresh();
@@ -214,10 +213,10 @@ Deno.test("Portfolio: a watch that opens after the close is closed, and one that
     const { client, portfolio, clock } = scene();
     let closed = 0;
     client.opened = opens ? { close: () => closed += 1 } : undefined;
-    await settle();
+    await nextTurn();
     clock.advance(1_000);
     portfolio.close();
-    await settle();
+    await nextTurn();
     const { watched } = client;
     clock.advance(60_000);
     assert.deepEqual([closed, client.watched, clock.pending], [opens ? 1 : 0, watched, 0]);
@@ -250,12 +249,12 @@ Deno.test("Portfolio: a deposit without an answer is repeated with its nonce, un
 
 Deno.test("Portfolio: the balance is read soon after a bet is placed, and each second until that works", async () => {
   const { client, portfolio, clock } = scene();
-  await settle(); // the pending bet is placed
+  await nextTurn(); // the pending bet is placed
   const { reads } = client;
   client.isAway = true;
   clock.advance(100);
   assert.equal(client.reads, reads + 1);
-  await settle();
+  await nextTurn();
   clock.advance(1_000);
   assert.equal(client.reads, reads + 2);
   portfolio.close();

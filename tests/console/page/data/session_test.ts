@@ -4,7 +4,7 @@ import { MARKETS } from "../../../../lib/client/mod.ts";
 import { Session } from "../../../../services/console/page/data/session.ts";
 import type { InjectedWallet } from "../../../../services/console/page/data/wallets.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
-import { eventually } from "../../../support/eventually.ts";
+import { eventually, nextTurn } from "../../../support/eventually.ts";
 import { memoryStore } from "../../memory_store.ts";
 import { thesisOf } from "../../offers.ts";
 
@@ -69,8 +69,6 @@ function walletOf(accounts: string[], chainId = 1337) {
   return { wallet: { id: "org.fox", name: "Fox", provider }, emit, of, calls, prompts };
 }
 
-const settle = () => new Promise((resolve) => setTimeout(resolve));
-
 const ALICE = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
 const BOB = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC";
 
@@ -107,7 +105,7 @@ Deno.test(
     const { wallet, emit, of, prompts } = walletOf([ALICE.toLowerCase()], 5);
     const { user } = session;
     for (let times = 0; times < 3; times++) await session.connect(wallet);
-    await settle();
+    await nextTurn();
     assert.deepEqual(
       [user.value?.address, user.value?.walletName, user.value?.isDevelopmentKey],
       [ALICE, "Fox", false],
@@ -148,11 +146,11 @@ Deno.test(
       const { session } = sessionOf(true, store, injected);
       session.restore();
       injected.value = [{ ...wallet, id: "org.other" }];
-      await settle();
+      await nextTurn();
       assert.equal(session.user.value, undefined, "its wallet has not announced itself");
       await meanwhile?.(session);
       injected.value = [...injected.value, wallet];
-      await settle();
+      await nextTurn();
       return session;
     };
     const second = await reload();

@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { NetworkError } from "../../../../lib/client/mod.ts";
 import type { EstimateState } from "../../../../services/console/page/data/estimator.ts";
-import { BET, scene, settle, stageOf, TOO_LATE } from "./bet_slip_scene.ts";
+import { BET, scene, stageOf, TOO_LATE } from "./bet_slip_scene.ts";
+import { nextTurn } from "../../../support/eventually.ts";
 
 Deno.test("BetSlip: a payout is announced once the box has been still for a second", async () => {
   const { slip, clock, said } = scene();
@@ -18,7 +19,7 @@ Deno.test("BetSlip: a payout is announced once the box has been still for a seco
   assert.deepEqual(said, [], "it is of the box before");
   state.value = { estimate, bet: { ...BET, lowerPrice: 2_991_000_000n } } as EstimateState;
   clock.advance(1_000);
-  await settle();
+  await nextTurn();
   assert.deepEqual(said, [
     "(Your box pays 16.80 USDC (× 1.68), chance 56.0 %, break-even 59.5 %.)",
   ]);

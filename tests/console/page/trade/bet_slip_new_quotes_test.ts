@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { ExecutionError, type Offer } from "../../../../lib/client/mod.ts";
 import { formatCents, formatTime } from "../../../../services/console/page/parts/format.ts";
 import { offerOf, OTHER, SIGNATURE, USER } from "../../offers.ts";
-import { moving, quoteOf, scene, settle, stageOf, TOO_LATE } from "./bet_slip_scene.ts";
+import { moving, quoteOf, scene, stageOf, TOO_LATE } from "./bet_slip_scene.ts";
+import { nextTurn } from "../../../support/eventually.ts";
 
 Deno.test("BetSlip: a payout that moved within the tolerance is signed again at once, for the same window", async () => {
   for (const payout of [10_200_000n, 12_000_000n, 13_800_000n]) {
@@ -56,7 +57,7 @@ Deno.test("BetSlip: once its window has begun, the user decides on another quote
     const result = scene({
       async execute() {
         result.clock.advance(takesMs);
-        await settle();
+        await nextTurn();
         const details = { usedUp: true };
         throw new ExecutionError("PRICE_MOVED", "It moved", { details, retry: "new_quote" });
       },

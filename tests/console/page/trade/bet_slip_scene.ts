@@ -105,8 +105,6 @@ export function scene(
 export const TOO_LATE =
   "(Too late: the window has begun. Nothing was placed or taken. Enter asks for a new quote.)";
 
-export const settle = () => new Promise((resolve) => setTimeout(resolve));
-
 /** The current stage, whose type earlier assertions do not narrow. */
 export const stageOf = (slip: BetSlip): Stage => slip.stage.value;
 

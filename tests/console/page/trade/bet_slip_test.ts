@@ -12,7 +12,8 @@ import { changesOf, isWorse } from "../../../../services/console/page/trade/odds
 import type { QuotedStage } from "../../../../services/console/page/trade/stage.ts";
 import { QUOTE_LIFE_MS } from "../../../../services/console/page/trade/draft.ts";
 import { hashOf, offerOf, OTHER, SIGNATURE, thesisOf, USER } from "../../offers.ts";
-import { BET, moving, quoteOf, scene, settle, stageOf, TOO_LATE } from "./bet_slip_scene.ts";
+import { BET, moving, quoteOf, scene, stageOf, TOO_LATE } from "./bet_slip_scene.ts";
+import { nextTurn } from "../../../support/eventually.ts";
 
 const ESTIMATE: Estimate = {
   betAmount: 10n,
@@ -112,7 +113,7 @@ Deno.test("BetSlip: a bet from before a reload is shown with its outcome, and it
   pending.add({ offer, signature: SIGNATURE });
   bets.start();
   bets.confirm(thesisOf(8));
-  await settle();
+  await nextTurn();
   assert.deepEqual(stageOf(slip), { name: "placed", thesisId: 8, offer });
   assert.equal(slip.draft, undefined);
   assert.match(
@@ -132,7 +133,7 @@ Deno.test("BetSlip: if another tab places the same box, the box is cleared and t
   const { lowerPrice, upperPrice } = slip.draft ?? assert.fail();
   void bets.send({ offer: offerOf(8, { lowerPrice, upperPrice }), signature: SIGNATURE });
   bets.confirm(thesisOf(8));
-  await settle();
+  await nextTurn();
   assert.deepEqual([stageOf(slip), slip.draft], [{ name: "draft" }, undefined]);
 });
 
@@ -143,14 +144,14 @@ Deno.test("BetSlip: a bet that expired while the page was closed is reported as 
   chain.isKnown = true;
   const { bets } = user.value?.portfolio ?? assert.fail();
   void bets.send({ offer: offerOf(8, { deadline: clock.now() + 1_000 }), signature: SIGNATURE });
-  await settle();
+  await nextTurn();
   assert.match(
     said.join(),
     /^\(No answer yet\. Your bet was placed once or not at all; [^.]+\. You need not do anything\.\)$/,
   );
   for (let second = 0; second < 12; second++) {
     clock.advance(1_000);
-    await settle();
+    await nextTurn();
   }
   const stage = stageOf(slip);
   assert(stage.name === "draft");
@@ -168,7 +169,7 @@ Deno.test("BetSlip: a bet that was refused after a reload is shown and spoken as
   const { bets } = user.value?.portfolio ?? assert.fail();
   pending.add({ offer: offerOf(8), signature: SIGNATURE });
   bets.start();
-  await settle();
+  await nextTurn();
   const stage = stageOf(slip);
   assert(stage.name === "draft" && stage.isSigned);
   assert.match(
@@ -181,9 +182,9 @@ Deno.test("BetSlip: a bet that was refused after a reload is shown and spoken as
 Deno.test("BetSlip: a box is estimated every second, while it is valid and not quoted", async () => {
   const asked: Bet[] = [];
   const { slip, clock } = scene({}, (bet) => (asked.push(bet), Promise.resolve(ESTIMATE)));
-  await settle();
+  await nextTurn();
   clock.advance(1_000);
-  await settle();
+  await nextTurn();
   assert.deepEqual(asked.map(({ startTime }) => startTime), [1_008_000, 1_009_000]);
   assert.deepEqual(slip.estimator.state.value, { estimate: ESTIMATE, bet: asked[1] });
   await slip.quote();
@@ -193,7 +194,7 @@ Deno.test("BetSlip: a box is estimated every second, while it is valid and not q
   clock.advance(10_000);
   assert.equal(asked.length, 2);
   slip.back();
-  await settle();
+  await nextTurn();
   slip.edit({ upper: "3011" });
   assert.notEqual(slip.estimator.state.value, undefined, "the last one is shown until the next");
   slip.edit({ upper: "0" });
@@ -245,7 +246,7 @@ Deno.test("BetSlip: a bet that the chain lacks after its deadline was not placed
   await slip.quote();
   const placed = slip.sign();
   for (let seconds = 0; seconds < 40; seconds++) {
-    await settle();
+    await nextTurn();
     clock.advance(1_000);
   }
   await placed;
@@ -324,7 +325,7 @@ Deno.test("BetSlip: while the outcome of a signed bet is unknown, nothing is cha
   });
   await slip.quote();
   void slip.sign();
-  await settle();
+  await nextTurn();
   assert.deepEqual(pending.of(USER).map(({ signature }) => signature), [SIGNATURE]);
   const { stage, fields, symbol } = slip;
   const before = [stage.value, fields.value, symbol.value];
