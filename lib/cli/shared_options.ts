@@ -6,7 +6,7 @@ import { type OptionSpec, optionTable } from "./option_table.ts";
 import { DAY_MS } from "../time.ts";
 
 /** A request that arrives just before its deadline must finish long before its key is deleted. */
-const RETAIN_MS_MIN = 60_000;
+const RETAIN_MIN_MS = 60_000;
 
 /** The settings file, which every command takes. */
 export const configOption = {
@@ -168,7 +168,7 @@ export function databaseOption(defaultPath: string) {
 /** How long a service keeps finished intents. */
 export const retainOption = {
   flags: "--retain",
-  kind: kinds.duration(RETAIN_MS_MIN),
+  kind: kinds.duration(RETAIN_MIN_MS),
   description: "how long finished intents are kept, after their end and after their deadline",
   default: String(7 * DAY_MS),
 } satisfies OptionSpec;

@@ -32,7 +32,7 @@ import {
   requireOffer,
   requireThesisId,
 } from "./input.ts";
-import { checkOffer, checkRequested, type Offer, quoteTypedData } from "./offer.ts";
+import { type Offer, quoteTypedData, requireGenuine, requireRequested } from "./offer.ts";
 import { openWatch, type ThesisWatch, waitForThesis, type WatchHandlers } from "./theses.ts";
 import { typedDataOf } from "../protocol/typed_data.ts";
 import type { ChainDescription } from "./wallet.ts";
@@ -184,9 +184,9 @@ export class RangemakerClient extends ChainReader {
       this.context.solver ?? callJson(`${url}/health`, identitySchema).then(({ solver }) => solver),
       isRightChain,
     ]);
-    checkRequested(quote, request);
+    requireRequested(quote, request);
     try {
-      checkOffer({ quote, quoteHash }, chainId, solver);
+      requireGenuine({ quote, quoteHash }, chainId, solver);
     } catch (thrown) {
       // A quote for another chain has another hash: check the solver's chain first.
       if (isRangemakerError(thrown, "QUOTE_HASH_MISMATCH")) {
@@ -217,7 +217,7 @@ export class RangemakerClient extends ChainReader {
     const { chainId, solver = quote.solver } = this.context;
     const wallet = requireWallet(this.context);
     await requireNodeChain(this.context);
-    checkOffer(offer, chainId, solver);
+    requireGenuine(offer, chainId, solver);
     return await wallet.sign(quote.user, quoteTypedData(quote, chainId));
   }
 

@@ -71,7 +71,7 @@ export function quoteTypedData(quote: Quote, chainId: number): TypedData {
  *
  * @throws {QuoteError} `QUOTE_TERMS_MISMATCH`
  */
-export function checkRequested(quote: Quote, request: Record<string, unknown>): void {
+export function requireRequested(quote: Quote, request: Record<string, unknown>): void {
   const offered = quoteMessage(quote);
   for (const [field, asked] of Object.entries(request)) {
     const [expected, actual] = [String(asked), String(offered[field])];
@@ -88,7 +88,7 @@ export function checkRequested(quote: Quote, request: Record<string, unknown>): 
  * @param solver The required signer.
  * @throws {QuoteError} `QUOTE_HASH_MISMATCH` or `QUOTE_SIGNER_MISMATCH`
  */
-export function checkOffer(offer: Offer, chainId: number, solver: Address): void {
+export function requireGenuine(offer: Offer, chainId: number, solver: Address): void {
   const { quote, quoteHash: claimedHash } = offer;
   const quoteHash = hashTypedData(quoteTypedData(quote, chainId));
   if (claimedHash !== quoteHash) {

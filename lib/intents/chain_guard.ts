@@ -29,7 +29,7 @@ const READ_NODE_LAG_BLOCKS = 50;
 const READ_NODE_LAG_MS = 2_000;
 
 interface ChainGuardOptions {
-  store: Pick<IntentStore, "checkWritable" | "find" | "records" | "newestCommitted">;
+  store: Pick<IntentStore, "requireWritable" | "find" | "records" | "newestCommitted">;
   node: Pick<
     CoreClient,
     "url" | "chainId" | "genesisHash" | "getHead" | "getTransaction" | "allowsReverts"
@@ -104,7 +104,7 @@ export class ChainGuard {
    */
   async refresh(): Promise<void> {
     const { store } = this.#options;
-    await store.checkWritable();
+    await store.requireWritable();
     this.#record = undefined;
     this.#check.clear();
     const record = await store.records.update({ highestBlock: await this.#check() });

@@ -122,7 +122,7 @@ export class IntentStore implements AsyncDisposable {
    * Checks that the store accepts writes: records an intent and removes it, in one transaction. A
    * read does not notice a missing standby, nor an update a disk without room for a new row.
    */
-  async checkWritable(): Promise<void> {
+  async requireWritable(): Promise<void> {
     const probe = probeStatements(this.service);
     await this.db.transaction(function* (): SqlSteps<void> {
       yield probe;

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Clock } from "../clock.ts";
 import { messageOf, RangemakerError } from "../errors.ts";
-import { RECEIPTS_KEPT_MS_MIN, TIMESTAMP_DRIFT_MAX_MS } from "../protocol/constants.ts";
+import { RECEIPTS_KEPT_MIN_MS, TIMESTAMP_DRIFT_MAX_MS } from "../protocol/constants.ts";
 import type { RpcError } from "../protocol/jsonrpc.ts";
 import type { Receipt } from "../protocol/receipt.ts";
 import type { ChainGuard } from "./chain_guard.ts";
@@ -293,7 +293,7 @@ export class Submitter {
     if (ageMs <= TIMESTAMP_DRIFT_MAX_MS + CLOCK_SKEW_MS) {
       throw new OutcomeUnknownError(txHash, "the deadline passed before the node answered");
     }
-    if (ageMs > RECEIPTS_KEPT_MS_MIN) {
+    if (ageMs > RECEIPTS_KEPT_MIN_MS) {
       return await this.#fail(intent, submissionFailure("RECEIPT_DROPPED", { txHash, ageMs }));
     }
     const { expiresAtMs: deadline } = intent;

@@ -1,7 +1,7 @@
 import type { Logger } from "@logtape/logtape";
 import type { Clock } from "../clock.ts";
 import { PollingLoop } from "../timing/polling_loop.ts";
-import { RECEIPTS_KEPT_MS_MIN } from "../protocol/constants.ts";
+import { RECEIPTS_KEPT_MIN_MS } from "../protocol/constants.ts";
 import { StoreDamagedError } from "./errors.ts";
 import type { IntentStore } from "./store.ts";
 
@@ -19,7 +19,7 @@ const DELETE_BATCHES_MAX = 10;
  * it that arrives late from being carried out. Refusals cost their callers nothing, so they are not
  * kept longer. Clocks of processes differ by less.
  */
-const REFUSED_KEPT_MS = RECEIPTS_KEPT_MS_MIN;
+const REFUSED_KEPT_MS = RECEIPTS_KEPT_MIN_MS;
 
 /**
  * How far back a pass looks for refused requests, by deadline: twelve passes, in case some fail. What

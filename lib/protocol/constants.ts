@@ -11,7 +11,7 @@ export const TIMESTAMP_DRIFT_MAX_MS = 60_000;
  * Every node keeps receipts and settled theses for at least this long: more than twice the time by
  * which a timestamp may be off.
  */
-export const RECEIPTS_KEPT_MS_MIN = 600_000;
+export const RECEIPTS_KEPT_MIN_MS = 600_000;
 
 /** The longest window of a thesis, in milliseconds (spec: quote solver, `maxDuration`). */
 export const THESIS_DURATION_MAX_MS = DAY_MS;

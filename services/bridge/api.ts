@@ -9,7 +9,7 @@ import type { IntentStore } from "../../lib/intents/store.ts";
 import config from "../../deno.json" with { type: "json" };
 import { BRIDGE_ERRORS } from "./errors.ts";
 import type { Depositor } from "./depositor.ts";
-import { findDeposit, listDeposits } from "./deposits.ts";
+import { listDeposits, readDeposit } from "./deposits.ts";
 import type { BridgeMetrics } from "./metrics.ts";
 import { description, operations } from "./operations.ts";
 import type { Readiness } from "./readiness.ts";
@@ -76,7 +76,7 @@ export function createBridgeApi(api: BridgeApiOptions): Hono {
     limiter,
     jsonHandler(operations.depositByNonce, async (c) => {
       const path = parseInput(c.req.param(), operations.depositByNonce.path);
-      return { success: true as const, deposit: await findDeposit(store, path) };
+      return { success: true as const, deposit: await readDeposit(store, path) };
     }),
   );
   return app;

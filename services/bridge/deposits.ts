@@ -54,7 +54,7 @@ export const depositViewSchema = z.object({
 type DepositView = z.input<typeof depositViewSchema>;
 
 /** One deposit. @throws A RangemakerError: `NOT_FOUND` if there is none. */
-export async function findDeposit(
+export async function readDeposit(
   store: Pick<IntentStore, "find">,
   { user, nonce }: z.output<typeof depositPathSchema>,
 ): Promise<DepositView> {

@@ -37,10 +37,10 @@ export function startBridge(
   options: BridgeOptions,
   clock: Clock = systemClock,
 ): Promise<RunningService> {
-  return startOrClose((cleanup) => startParts(options, clock, cleanup));
+  return startOrClose((cleanup) => startWith(options, clock, cleanup));
 }
 
-async function startParts(
+async function startWith(
   options: BridgeOptions,
   clock: Clock,
   cleanup: AsyncDisposableStack,

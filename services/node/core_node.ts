@@ -78,7 +78,7 @@ export class CoreNode {
     }
     const { oracleUrl: serviceUrl, oracleTimeoutMs } = settings;
     this.#oracleClient = new OracleClient(serviceUrl, oracleTimeoutMs, clock);
-    this.#oracle = this.#newPoller(oracleUrl(serviceUrl), oraclePrices);
+    this.#oracle = this.#createPoller(oracleUrl(serviceUrl), oraclePrices);
     const chain = this.chain = new Chain({
       ...settings,
       clock,
@@ -243,7 +243,7 @@ export class CoreNode {
     });
   }
 
-  #newPoller(url: string, prices: OraclePrices): OraclePoller {
+  #createPoller(url: string, prices: OraclePrices): OraclePoller {
     return new OraclePoller({
       url,
       pull: (onLate) => this.#oracleClient.pull(onLate),

@@ -37,7 +37,7 @@ export function startNode(
   clock: Clock = systemClock,
   monotonic: Clock = monotonicClock,
 ): Promise<RunningNode> {
-  return startOrClose((cleanup) => startParts(nodeOptions, clock, monotonic, cleanup));
+  return startOrClose((cleanup) => startWith(nodeOptions, clock, monotonic, cleanup));
 }
 
 /** One of the node's two ports. */
@@ -48,7 +48,7 @@ interface ListeningPort {
   isReadOnly: boolean;
 }
 
-async function startParts(
+async function startWith(
   nodeOptions: NodeOptions,
   clock: Clock,
   monotonic: Clock,

@@ -10,7 +10,7 @@ import {
 } from "../../lib/cli/shared_options.ts";
 import type { OptionsOf } from "../../lib/cli/options.ts";
 import { RING_SLOTS_DEFAULT } from "../../lib/prices/price_ring.ts";
-import { RECEIPTS_KEPT_MS_MIN, START_AHEAD_MAX_MS } from "../../lib/protocol/constants.ts";
+import { RECEIPTS_KEPT_MIN_MS, START_AHEAD_MAX_MS } from "../../lib/protocol/constants.ts";
 import { optionsFor } from "../../lib/cli/option_names.ts";
 import { isServiceUrl } from "./oracle/oracle_client.ts";
 
@@ -134,7 +134,7 @@ export const options = optionsFor("node", {
   },
   retain: {
     ...retainOption,
-    kind: kinds.duration(RECEIPTS_KEPT_MS_MIN),
+    kind: kinds.duration(RECEIPTS_KEPT_MIN_MS),
     description: "how long settled theses and receipts can be read; always with :memory:",
   },
   dev: {

@@ -31,7 +31,7 @@ export interface PriceRules {
  * A heartbeat keeps the last trade valid until the trade is this old, in milliseconds. With few
  * orders, a live exchange often has no trade for 15 s, and sometimes for minutes.
  */
-const QUIET_SOURCE_MS_MAX = 30_000;
+const QUIET_SOURCE_MAX_MS = 30_000;
 
 /**
  * One market: its sources, and the aggregate of their prices.
@@ -95,7 +95,7 @@ export class AggregatePrice {
   /** Records that a provider's price is still its newest. @returns Whether the entry changed. */
   confirm(provider: ProviderName, timeMs: number): boolean {
     const known = this.#find(provider);
-    if (known === undefined || timeMs - known.receivedAtMs > QUIET_SOURCE_MS_MAX) return false;
+    if (known === undefined || timeMs - known.receivedAtMs > QUIET_SOURCE_MAX_MS) return false;
     known.confirmedAtMs = known.aliveAtMs = timeMs;
     return this.refresh(timeMs);
   }
@@ -129,17 +129,17 @@ export class AggregatePrice {
     const fresh = this.#known.filter((source) => !this.#isStale(source, timeMs));
     const quiet = this.#quietSources(timeMs);
     // Always fewer than the fresh ones.
-    const quietSourcesKept = quiet.toSorted((a, b) => b.receivedAtMs - a.receivedAtMs)
+    const contributingQuiet = quiet.toSorted((a, b) => b.receivedAtMs - a.receivedAtMs)
       .slice(0, Math.max(0, fresh.length - 1));
     this.#contributing = this.#known.filter((source) =>
-      fresh.includes(source) || quietSourcesKept.includes(source)
+      fresh.includes(source) || contributingQuiet.includes(source)
     );
     this.#byConfirmation = this.#contributing.toSorted((a, b) => a.confirmedAtMs - b.confirmedAtMs);
     const { maxSourceAgeMs } = this.#rules;
     this.#dueAtMs = 1 + Math.min(
       ...fresh.map((source) => source.confirmedAtMs + maxSourceAgeMs),
       ...quiet.map(({ aliveAtMs, receivedAtMs }) =>
-        Math.min(aliveAtMs + maxSourceAgeMs, receivedAtMs + QUIET_SOURCE_MS_MAX)
+        Math.min(aliveAtMs + maxSourceAgeMs, receivedAtMs + QUIET_SOURCE_MAX_MS)
       ),
     );
     this.#entry = this.#aggregate();
@@ -159,7 +159,7 @@ export class AggregatePrice {
     if (aggregation === "average") return [];
     return this.#known.filter((source) =>
       this.#isStale(source, timeMs) && timeMs - source.aliveAtMs <= maxSourceAgeMs &&
-      timeMs - source.receivedAtMs <= QUIET_SOURCE_MS_MAX
+      timeMs - source.receivedAtMs <= QUIET_SOURCE_MAX_MS
     );
   }
 

@@ -50,7 +50,7 @@ export class PriceBoard {
     return this.#bySymbol.get(symbol)?.isWithheld ?? false;
   }
 
-  pricesOf(provider: ProviderName): number {
+  countOf(provider: ProviderName): number {
     return this.#markets.filter((market) =>
       market.sources.some((source) => source.provider === provider)
     )

@@ -71,7 +71,7 @@ export class ProviderSession {
   #lastFrameAtMs: number;
   #isSubscribed = false;
   #hasEnded = false;
-  #refusedFor: string | undefined;
+  #refusalReason: string | undefined;
 
   constructor(options: ProviderSessionOptions) {
     this.#options = options;
@@ -163,7 +163,7 @@ export class ProviderSession {
   }
 
   #onRefused(symbols: readonly string[], reason: string): void {
-    this.#refusedFor = reason;
+    this.#refusalReason = reason;
     for (const symbol of symbols) this.#streams.get(symbol)?.refuse();
     this.#reportFault("refused", "log", reason);
     this.#concludeIfAnswered();
@@ -185,12 +185,12 @@ export class ProviderSession {
   #conclude(): void {
     if (this.#isSubscribed) return;
     const missing = this.streams.filter((stream) => !stream.isAcknowledged);
-    const isSomeAcknowledged = missing.length < this.#streams.size;
-    this.#isSubscribed = isSomeAcknowledged;
+    const isAnyAcknowledged = missing.length < this.#streams.size;
+    this.#isSubscribed = isAnyAcknowledged;
     if (missing.length > 0) {
       const names = missing.map((stream) => stream.market).join(", ");
-      const detail = `${names}: ${this.#refusedFor ?? `no answer in ${ACKNOWLEDGE_MS} ms`}`;
-      if (!isSomeAcknowledged) return this.#reportFault("not_acknowledged", "drop", detail);
+      const detail = `${names}: ${this.#refusalReason ?? `no answer in ${ACKNOWLEDGE_MS} ms`}`;
+      if (!isAnyAcknowledged) return this.#reportFault("not_acknowledged", "drop", detail);
       this.#reportFault("not_acknowledged", "log", detail);
       this.#timers.after(RETRY_REFUSED_MS, () => this.#requestMissing());
     }

@@ -78,7 +78,7 @@ function providerStatus(
   return {
     name,
     ready: session?.isSubscribed ?? false,
-    prices: board.pricesOf(name),
+    prices: board.countOf(name),
     exchange: EXCHANGE_OF[name],
     connectionAgeMs: ageMs(session?.openedAtMs),
     lastFrameAgeMs: ageMs(session?.lastFrameAtMs),
@@ -154,7 +154,7 @@ export function checkReadiness(
   // The last error of a provider with all prices is over.
   const failed = connections
     .filter(({ name, lastError }) =>
-      lastError !== undefined && board.pricesOf(name) < board.symbols.length
+      lastError !== undefined && board.countOf(name) < board.symbols.length
     )
     .map(({ name, lastError }) => `${EXCHANGE_OF[name]}: ${lastError}`);
   return runReadinessChecks({

@@ -9,7 +9,7 @@ import { NODE_ANSWER_MS } from "../../lib/net/core_reader.ts";
 import type { Markets } from "../../lib/protocol/markets.ts";
 import type { LocalSigner } from "../../lib/protocol/signature.ts";
 import type { Pricing } from "./open_pricing.ts";
-import { findQuote, findThesis } from "./execution/execution.ts";
+import { findQuote, lookUpThesis } from "./execution/execution.ts";
 import { ExecutionPreparation } from "./execution/execution_preparation.ts";
 import { Executor } from "./execution/executor.ts";
 import { type Hedge, HttpHedge, SimulatedHedge } from "./execution/hedge.ts";
@@ -61,7 +61,7 @@ export function createTrading(options: SolverOptions, parts: SolverParts) {
     store,
     node: shortTimeoutNode,
     async isOnChain(intent) {
-      const found = await findThesis(node, intent, clock.now());
+      const found = await lookUpThesis(node, intent, clock.now());
       return found !== "missing" && found !== "rewound";
     },
     chainId,

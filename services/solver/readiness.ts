@@ -31,7 +31,7 @@ export const readinessSchema = z.object({
 export type Readiness = z.output<typeof readinessSchema>;
 
 export interface ReadinessOptions {
-  intents: Pick<IntentService, "problem"> & { store: Pick<IntentStore, "checkWritable"> };
+  intents: Pick<IntentService, "problem"> & { store: Pick<IntentStore, "requireWritable"> };
   node: Pick<CoreClient, "url" | "chainId" | "acceptsTransactions">;
   account: Pick<OwnAccount, "read">;
   exposure: Pick<ExposureBook, "isComplete">;
@@ -53,7 +53,7 @@ export function checkReadiness(options: ReadinessOptions): Promise<Readiness> {
   // A dry run submits nothing.
   const account = dryRun ? undefined : options.account.read();
   return runReadinessChecks({
-    store: () => dryRun ? store.checkWritable() : healthProblem(problem, "store"),
+    store: () => dryRun ? store.requireWritable() : healthProblem(problem, "store"),
     async node() {
       const wrongChain = await chainProblem(node, chainId);
       if (wrongChain !== undefined || account === undefined) return wrongChain;

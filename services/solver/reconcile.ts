@@ -4,7 +4,7 @@ import { isFinal } from "../../lib/intents/intent.ts";
 import { formatUnits, usdcText } from "../../lib/protocol/price.ts";
 import { receiptSchema } from "../../lib/protocol/receipt.ts";
 import { options } from "./options.ts";
-import { decodeExecution, findThesis } from "./execution/execution.ts";
+import { decodeExecution, lookUpThesis } from "./execution/execution.ts";
 
 /** The `solver reconcile` subcommand: ends such bets, and releases their reservations. */
 export const run = createRepairCommand({
@@ -21,7 +21,7 @@ export const run = createRepairCommand({
       const bet = `${usdcText(betAmount)} of ${user}, quote ${intent.key}`;
       return { line: `Unfinished: ${bet}: undo its hedge, if this database was replaced` };
     }
-    const found = await findThesis(node, intent, clock.now());
+    const found = await lookUpThesis(node, intent, clock.now());
     // The restored node lacks it, unless this solver knows that it was settled or pruned before.
     if (typeof found !== "string" || (found === "pruned" && !intent.reserved)) return "present";
     const { thesisId } = receiptSchema.parse(JSON.parse(intent.receipt ?? "null"));

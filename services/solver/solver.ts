@@ -42,7 +42,7 @@ export function startSolver(
   options: SolverOptions,
   clock: Clock = systemClock,
 ): Promise<RunningService> {
-  return startOrClose((cleanup) => startParts(options, clock, cleanup));
+  return startOrClose((cleanup) => startWith(options, clock, cleanup));
 }
 
 /** Opens what everything else is created from. @param cleanup Gets what must be stopped. */
@@ -78,7 +78,7 @@ async function openParts(
   return { ...resources, registry, markets, metrics, signer, exposure, account, pricing };
 }
 
-async function startParts(
+async function startWith(
   options: SolverOptions,
   clock: Clock,
   cleanup: AsyncDisposableStack,

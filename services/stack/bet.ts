@@ -34,7 +34,7 @@ const BET = 100_000_000n;
 /** Time that the price has to stay in the range for the user to win, in ms. */
 const WINDOW_MS = 3_000;
 /** From the quote to the start of the window: time to sign and to execute. */
-const LEAD_MS = 1_000;
+const STARTS_IN_MS = 1_000;
 /** The widest range that is tried reaches this part of the price, half a percent, to each side. */
 const WIDEST_DIVISOR = 200n;
 const NARROWEST_DIVISOR = 21_000n;
@@ -184,7 +184,7 @@ async function chooseBet(
   let refused: unknown;
   for (let divisor = WIDEST_DIVISOR; divisor <= NARROWEST_DIVISOR; divisor = divisor * 4n / 3n) {
     const { price = 0n } = (await client.prices())[SYMBOL] ?? {};
-    const startTime = clock.now() + LEAD_MS;
+    const startTime = clock.now() + STARTS_IN_MS;
     const half = price / divisor;
     const bet = {
       symbol: SYMBOL,

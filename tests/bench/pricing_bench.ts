@@ -130,7 +130,7 @@ const user = new LocalSigner(`0x${"11".repeat(32)}`).address;
 const quoterOf = (strategy: PricingStrategy) =>
   new Quoter({
     markets: SPEC_MARKETS,
-    exposureLimit: { checkEstimate() {} },
+    exposureLimit: { requireEstimateFits() {} },
     strategy,
     signer,
     chainId: 1337,

@@ -74,7 +74,7 @@ function ownApp(execute: Pick<Executor, "execute">): Hono {
     markets: SPEC_MARKETS,
     quoter: new Quoter({
       markets: SPEC_MARKETS,
-      exposureLimit: { checkEstimate() {} },
+      exposureLimit: { requireEstimateFits() {} },
       strategy,
       signer,
       chainId: CHAIN_ID,

@@ -42,7 +42,7 @@ Deno.test("PriceBoard: the answer has the form of the specification (oracle spec
 Deno.test("PriceBoard: removeProvider removes all prices of a provider", () => {
   const prices = board();
   for (const { symbol } of MARKETS) prices.update("provider_a", symbol, 5n, T);
-  assert.equal(prices.pricesOf("provider_a"), 3);
+  assert.equal(prices.countOf("provider_a"), 3);
   assert.deepEqual(Object.keys(served(prices).prices), MARKETS.map(({ symbol }) => symbol));
   prices.removeProvider("provider_b", T);
   assert.equal(prices.pairsWithPrices, 3);

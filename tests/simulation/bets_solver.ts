@@ -72,7 +72,7 @@ export class BetsSolver {
     const quoteSigner = new QuoteSigner(signer);
     this.quoter = new Quoter({
       markets: SPEC_MARKETS,
-      exposureLimit: { checkEstimate() {} },
+      exposureLimit: { requireEstimateFits() {} },
       strategy,
       signer: quoteSigner,
       chainId: CHAIN_ID,

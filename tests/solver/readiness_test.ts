@@ -24,7 +24,7 @@ function account(changes: Partial<Account> = {}): ReadinessOptions["account"] {
 
 /** Records what is written, and has this problem. */
 function intents(problem?: RangemakerError): ReadinessOptions["intents"] {
-  const store = { checkWritable: () => Promise.resolve() };
+  const store = { requireWritable: () => Promise.resolve() };
   return { problem: () => Promise.resolve(problem), store };
 }
 
@@ -59,7 +59,7 @@ const MISSING: [string, Partial<ReadinessOptions>, RegExp][] = [
     {
       intents: {
         ...intents(),
-        store: { checkWritable: () => Promise.reject(new Error("Full")) },
+        store: { requireWritable: () => Promise.reject(new Error("Full")) },
       },
       dryRun: true,
     },

@@ -11,7 +11,7 @@ import type { Block } from "./block.ts";
 import { BlockLog, type BlockLogPosition } from "./block_log.ts";
 import { CHECKPOINT_LATE_MAX_MS } from "./checkpoints.ts";
 import { RejectedTransactionError, SettlementError, UnknownThesisError } from "./errors.ts";
-import type { ExecutionContext, ThesisLimits } from "./ledger.ts";
+import type { EvaluationContext, ThesisLimits } from "./ledger.ts";
 import type { OraclePrices } from "../oracle/oracle_prices.ts";
 import type { ChainRecords } from "../store/chain_records.ts";
 import type { PermissionLists } from "../store/schema.ts";
@@ -277,7 +277,7 @@ export class Chain {
     return { receipt, quoteHash: verified.quoteHash, isKnown: false };
   }
 
-  #context(): ExecutionContext {
+  #context(): EvaluationContext {
     // Quotes of deleted theses have expired and must stay expired if the clock is set back.
     const nowMs = Math.max(this.#clock.now(), this.#records.state.droppedBeforeMs);
     const isBehind = this.head.timestampMs - nowMs > CHECKPOINT_LATE_MAX_MS;

@@ -28,7 +28,7 @@ export interface ThesisLimits {
 }
 
 /** The context in which a transaction is evaluated. */
-export interface ExecutionContext {
+export interface EvaluationContext {
   /** Number of the block that the next checkpoint seals. */
   blockNumber: number;
   /** Unix milliseconds. */
@@ -142,7 +142,7 @@ export class Ledger {
   }
 
   /** The receipt that a new transaction would get now. */
-  evaluate(verified: VerifiedTransaction, context: ExecutionContext): Receipt {
+  evaluate(verified: VerifiedTransaction, context: EvaluationContext): Receipt {
     const { tx, txHash } = verified;
     const { blockNumber } = context;
     const error = this.#refusalOf(verified, context);
@@ -193,7 +193,7 @@ export class Ledger {
     return this.#records.tables.theses.select(end, ...values).map(([, { thesis }]) => thesis);
   }
 
-  #refusalOf(verified: VerifiedTransaction, context: ExecutionContext): Refusal | undefined {
+  #refusalOf(verified: VerifiedTransaction, context: EvaluationContext): Refusal | undefined {
     if (verified.refusal !== undefined) return verified.refusal;
     const { tx } = verified;
     switch (tx.type) {
@@ -219,7 +219,7 @@ export class Ledger {
   #rfqRefusal(
     tx: RfqSubmit,
     quoteHash: Hex | undefined,
-    context: ExecutionContext,
+    context: EvaluationContext,
   ): Refusal | undefined {
     const { base, quote, lowerPrice, upperPrice, betAmount, deadline } = tx;
     const { nowMs: now, limits: { minBetAmount, maxStartAheadMs } } = context;
@@ -244,7 +244,7 @@ export class Ledger {
     }
   }
 
-  #backfillRefusal(tx: BackfillOracle, context: ExecutionContext): Refusal | undefined {
+  #backfillRefusal(tx: BackfillOracle, context: EvaluationContext): Refusal | undefined {
     const { from: address, base, quote } = tx;
     if (!this.#permissions.has("admin", address)) {
       return refuse("PERMISSION_DENIED", { address, permission: "admin" });

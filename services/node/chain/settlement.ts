@@ -101,18 +101,18 @@ export class SettlementSchedule {
       JSON.stringify(known) !== JSON.stringify(outcome.missing);
   }
 
-  /** Retries a thesis at the next checkpoint. */
-  retry(id: number): void {
+  /** Makes a thesis due at the next checkpoint. */
+  makeDue(id: number): void {
     this.#attempts.add(0, id);
   }
 
-  /** Retries the theses that need prices of this market in this span. */
-  retryWhere(base: Address, quote: Address, span: TimeSpan): void {
+  /** Makes the theses due that need prices of this market in this span. */
+  makeDueWhere(base: Address, quote: Address, span: TimeSpan): void {
     for (const [id, { thesis, missing }] of this.#unsettled) {
       const needed = missing ?? [{ from: thesis.startTime, to: thesis.endTime }];
       const needsPrices = thesis.base === base && thesis.quote === quote &&
         needed.some((gap) => gap.from < span.to && gap.to > span.from);
-      if (needsPrices) this.retry(id);
+      if (needsPrices) this.makeDue(id);
     }
   }
 

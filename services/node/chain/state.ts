@@ -47,7 +47,7 @@ export class ChainState {
     for (const { thesis } of this.ledger.unsettled.values()) {
       this.#watch(thesis);
       // A price recorded before a rollback may have broken it.
-      this.settlements.retry(thesis.id);
+      this.settlements.makeDue(thesis.id);
     }
   }
 
@@ -96,7 +96,7 @@ export class ChainState {
     if (price === undefined) return ring?.skipTo(time);
     ring?.append(time, price);
     for (const { id } of this.#breaches.get(market)?.removeBroken(time, price) ?? []) {
-      this.settlements.retry(id);
+      this.settlements.makeDue(id);
     }
   }
 
@@ -136,7 +136,7 @@ export class ChainState {
       if (isFilled(time)) pages.add(backfilled.put(time, price));
     }
     for (const page of pages) this.#records.saveBackfilled(symbol, page, backfilled.page(page));
-    this.settlements.retryWhere(tx.base, tx.quote, { from: first.from, to: last.to });
+    this.settlements.makeDueWhere(tx.base, tx.quote, { from: first.from, to: last.to });
   }
 
   /** Deletes backfilled prices that are older than the ring and that no open thesis needs. */

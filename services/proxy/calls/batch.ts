@@ -4,7 +4,7 @@ import { arrayElements, memberText } from "../../../lib/json_text.ts";
 import { type ByteBudget, SMALL_BYTES } from "../shared/limits.ts";
 import type { Target } from "../shared/metrics.ts";
 import type { Call } from "./message.ts";
-import { type NodeReply, readAnswer, withCallerId } from "../shared/envelopes.ts";
+import { type NodeReply, tryParseAnswer, withCallerId } from "../shared/envelopes.ts";
 import { answerLost, answerText, failureText } from "../shared/failures.ts";
 
 /**
@@ -28,7 +28,7 @@ export function splitBatchReply(
     : calls.map(() => sharedError(value, body) ?? "");
   return calls.map(({ id }, index) => {
     if (id === undefined) return undefined;
-    const answer = readAnswer({ status, body: answers[index] ?? "" }, firstId + index);
+    const answer = tryParseAnswer({ status, body: answers[index] ?? "" }, firstId + index);
     return answer?.id ? withCallerId(answer, id) : missingAnswerText(id, target);
   });
 }

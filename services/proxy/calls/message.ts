@@ -10,7 +10,7 @@ import {
   type RpcRequest,
 } from "../../../lib/protocol/jsonrpc.ts";
 import { SMALL_BYTES } from "../shared/limits.ts";
-import { type Envelope, readEnvelope } from "../shared/envelopes.ts";
+import { type Envelope, parseEnvelope } from "../shared/envelopes.ts";
 import { badRequest, limitExceeded, ProxyError } from "../shared/failures.ts";
 
 /** Complexity limit of a message over {@link SMALL_BYTES}: 1,000 calls use half of it. */
@@ -39,7 +39,7 @@ export type Message = Call | (Call | MessageError)[];
  *
  * @throws {MessageError} -32700, -32600 (an empty batch too), or -32005 for a batch over the limit.
  */
-export function readMessage(text: string, maxBatch: number): Message {
+export function parseMessage(text: string, maxBatch: number): Message {
   if (text.length > SMALL_BYTES && isTooComplex(text, MESSAGE_BOUNDS)) {
     const { depth, parts } = MESSAGE_BOUNDS;
     const message = `Message has over ${parts} members or is nested over ${depth} levels deep: ` +
@@ -53,10 +53,10 @@ export function readMessage(text: string, maxBatch: number): Message {
     if (!(cause instanceof RpcError)) throw cause;
     throw new MessageError("null", badRequest(cause));
   }
-  return Array.isArray(value) ? readBatch(value, text, maxBatch) : readCall(value, text);
+  return Array.isArray(value) ? parseBatch(value, text, maxBatch) : parseCall(value, text);
 }
 
-function readBatch(values: unknown[], text: string, maxBatch: number): (Call | MessageError)[] {
+function parseBatch(values: unknown[], text: string, maxBatch: number): (Call | MessageError)[] {
   if (values.length === 0) {
     const message = "Invalid request: Batch is empty: send one call or more";
     throw new MessageError("null", badRequest(new RpcError(RpcCode.invalidRequest, message)));
@@ -69,7 +69,7 @@ function readBatch(values: unknown[], text: string, maxBatch: number): (Call | M
   const texts = arrayElements(text);
   return values.map((value, index) => {
     try {
-      return readCall(value, texts[index] ?? "");
+      return parseCall(value, texts[index] ?? "");
     } catch (thrown) {
       if (thrown instanceof MessageError) return thrown;
       throw thrown;
@@ -77,10 +77,10 @@ function readBatch(values: unknown[], text: string, maxBatch: number): (Call | M
   });
 }
 
-function readCall(value: unknown, text: string): Call {
+function parseCall(value: unknown, text: string): Call {
   try {
     const { method, params } = parseRequest(value);
-    const envelope = readEnvelope(text, method);
+    const envelope = parseEnvelope(text, method);
     // Written out: spreading the envelope would take longer than reading it.
     const { paramsText, textAfterId } = envelope;
     return { id: envelope.id, method, params, paramsText, textAfterId };

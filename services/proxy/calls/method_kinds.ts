@@ -74,7 +74,7 @@ export class MethodKinds {
 }
 
 /** Reads a subscription method of any namespace; undefined for all other methods. */
-export function subscriptionMethod(method: string): SubscriptionMethod | undefined {
+export function tryParseSubscriptionMethod(method: string): SubscriptionMethod | undefined {
   const match = SUBSCRIPTION.exec(method);
   if (match?.[1] === undefined) return undefined;
   return { namespace: match[1], verb: match[2] === "subscribe" ? "subscribe" : "unsubscribe" };

@@ -3,7 +3,7 @@ import { isTooComplex } from "../../../lib/json_text.ts";
 import type { ByteBudget } from "../shared/limits.ts";
 import type { ProxyMetrics, Target } from "../shared/metrics.ts";
 import { LargeReplyQueue, splitBatchReply } from "./batch.ts";
-import { type Call, type Message, MessageError, readMessage } from "./message.ts";
+import { type Call, type Message, MessageError, parseMessage } from "./message.ts";
 import {
   type CallAnswer,
   callText,
@@ -82,7 +82,7 @@ export class Router {
   answer(text: string, caller: CallerAddress, subscribe?: Subscribe): Promise<RoutedAnswer> {
     let message: Message;
     try {
-      message = readMessage(text, this.#options.maxBatch);
+      message = parseMessage(text, this.#options.maxBatch);
     } catch (thrown) {
       if (!(thrown instanceof MessageError)) throw thrown;
       const body = failureText(thrown.id, thrown);

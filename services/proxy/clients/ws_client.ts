@@ -17,7 +17,7 @@ import { SubscriptionParamsError, subscriptionRequest } from "../hub/subscriptio
 import type { Limit, ProxyMetrics } from "../shared/metrics.ts";
 import type { Call } from "../calls/message.ts";
 import { answerText, failureText, limitExceeded, type ProxyError } from "../shared/failures.ts";
-import { subscriptionMethod } from "../calls/method_kinds.ts";
+import { tryParseSubscriptionMethod } from "../calls/method_kinds.ts";
 import type { Router } from "../calls/router.ts";
 
 interface AnswerSink extends ClientSink {
@@ -138,7 +138,7 @@ export class WsClient {
 
   /** The answer to a subscription call; undefined for any other call. */
   #subscription(call: Call, onSubscribed: () => void): Promise<string> | undefined {
-    const method = subscriptionMethod(call.method);
+    const method = tryParseSubscriptionMethod(call.method);
     if (method === undefined) return undefined;
     if (method.verb === "unsubscribe") return Promise.resolve(this.#unsubscribe(call));
     const { hub, clock, maxSubscriptionsPerClient, metrics } = this.#options;

@@ -7,9 +7,9 @@ import {
   callText,
   type NodeReply,
   randomFirstId,
-  readAnswer,
   requireAnswer,
   textAfterIdOf,
+  tryParseAnswer,
 } from "../shared/envelopes.ts";
 import { ProxyError } from "../shared/failures.ts";
 import type { ReadNodes } from "./read_nodes.ts";
@@ -144,7 +144,7 @@ export async function askOverHttp(
   { textAfterId, node, caller: { forwardedFor } }: Read,
   id: number,
 ): Promise<CallAnswer> {
-  const isAnswer = (body: string) => readAnswer({ status: 200, body }, id) !== undefined;
+  const isAnswer = (body: string) => tryParseAnswer({ status: 200, body }, id) !== undefined;
   const options = { forwardedFor, node, isPlain: true, isAnswer };
   return requireAnswer(id, await nodes.post(callText(textAfterId, id), options), "read");
 }

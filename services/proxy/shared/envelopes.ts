@@ -33,7 +33,7 @@ export interface Envelope {
 }
 
 /** Reads the envelope of a valid request. @throws {RpcError} -32600 if it is ambiguous. */
-export function readEnvelope(text: string, method: string): Envelope {
+export function parseEnvelope(text: string, method: string): Envelope {
   const values: Partial<Record<Member, string>> = {};
   visitMembers(text, (name, value) => {
     const member = memberOf(text, name);
@@ -109,7 +109,7 @@ const TRAILING_SPACE = /\s*$/;
  * @returns Undefined if it is the answer to another call. An answer without an id, or with null, is
  *   an error about this call.
  */
-export function readAnswer(
+export function tryParseAnswer(
   { status, body: text }: NodeReply,
   ownId: number,
 ): CallAnswer | undefined {
@@ -131,7 +131,7 @@ export function requireAnswer(id: number, reply: NodeReply, target: Target): Cal
   if (!/^\s*[{[]/.test(reply.body)) {
     throw answerLost(target, `HTTP status ${reply.status} without a JSON body`);
   }
-  const answer = readAnswer(reply, id);
+  const answer = tryParseAnswer(reply, id);
   if (answer !== undefined) return answer;
   if (target === "read") throw answerLost(target, "it answered another call");
   return { status: reply.status, text: reply.body, id: undefined };

@@ -5,7 +5,7 @@ import type { CoreClient } from "../../../lib/net/core_client.ts";
 import type { ExecuteResult } from "../../../lib/protocol/answers.ts";
 import { quoteSchema, quoteToWire, receivedQuoteSchema } from "../../../lib/protocol/quote.ts";
 import type { TransactionTerms } from "../../../lib/intents/transactions.ts";
-import { RECEIPTS_KEPT_MS_MIN } from "../../../lib/protocol/constants.ts";
+import { RECEIPTS_KEPT_MIN_MS } from "../../../lib/protocol/constants.ts";
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
 import { receiptSchema } from "../../../lib/protocol/receipt.ts";
 import { described, signatureSchema } from "../../../lib/protocol/scalars.ts";
@@ -64,12 +64,12 @@ export function decodeBet(payload: string): ReservedBet {
  */
 export function verifiedExecution(
   { key, user, payload, expiresAtMs }: Intent,
-  quoteSigner: Pick<QuoteSigner, "require">,
+  quoteSigner: Pick<QuoteSigner, "requireOwn">,
   chainId: number,
 ): Execution {
   const { quote, userSignature } = decodeExecution(payload);
   const quoteHash = hashQuote(quote, chainId);
-  quoteSigner.require(quoteHash, quote.signature);
+  quoteSigner.requireOwn(quoteHash, quote.signature);
   requireSigner("User signature", quoteHash, userSignature, quote.user);
   if (key !== quoteHash || user !== quote.user || expiresAtMs !== quote.deadline) {
     throw rowDamaged(key, "its columns do not belong to the signed quote");
@@ -97,7 +97,7 @@ export function transactionTermsOf({ quote, userSignature }: Execution): Transac
 type FoundThesis = Thesis | "pruned" | "missing" | "rewound";
 
 /** Looks for the thesis of a committed execution. */
-export async function findThesis(
+export async function lookUpThesis(
   node: Pick<CoreClient, "getThesis" | "getTheses">,
   { key, payload, receipt }: Intent,
   nowMs: number,
@@ -106,7 +106,7 @@ export async function findThesis(
   const thesis = thesisId === undefined ? null : await node.getThesis(thesisId);
   if (thesis !== null) return thesis.quoteHash === key ? thesis : "rewound";
   const { endTime } = decodeExecution(payload).quote;
-  if (thesisId === undefined || nowMs <= endTime + RECEIPTS_KEPT_MS_MIN) return "missing";
+  if (thesisId === undefined || nowMs <= endTime + RECEIPTS_KEPT_MIN_MS) return "missing";
   // Another implementation of the node may not say how far the chain is.
   const { lastId = thesisId } = await node.getTheses({ cursor: `${thesisId}`, limit: 1 });
   return lastId < thesisId ? "rewound" : "pruned";

@@ -17,7 +17,7 @@ export interface ExecutionPreparationOptions {
   checks: Pick<PreTradeChecks, "holdMs" | "recheck">;
   exposure: ExposureBook;
   hedge: Hedge;
-  quoteSigner: Pick<QuoteSigner, "require">;
+  quoteSigner: Pick<QuoteSigner, "requireOwn">;
   chainId: number;
   clock: Clock;
   /** Reports each recheck of a recorded execution: the code of a refusal, or `passed`. */

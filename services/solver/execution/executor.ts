@@ -27,11 +27,11 @@ import type { QuoteSigner } from "../quoting/quote_signer.ts";
 export interface ExecutorOptions {
   intents: Pick<IntentService, "store" | "submitOnce" | "requireChain">;
   preparation: Pick<ExecutionPreparation, "onRecorded">;
-  checks: Pick<PreTradeChecks, "checkAndReadBalances" | "requirePrice" | "requireTimeLeft">;
+  checks: Pick<PreTradeChecks, "requirePlaceable" | "requirePrice" | "requireTimeLeft">;
   exposureLimit: Pick<ExposureLimit, "admission" | "changes" | "report">;
   /** Releases reservations of theses that have settled. @returns How many. */
   releaseSettled(): Promise<number>;
-  quoteSigner: Pick<QuoteSigner, "address" | "require" | "probabilityOf">;
+  quoteSigner: Pick<QuoteSigner, "address" | "requireOwn" | "probabilityOf">;
   chainId: number;
   clock: Clock;
 }
@@ -58,7 +58,7 @@ export class Executor {
     const quote = { ...request.quote, solver: request.quote.solver ?? quoteSigner.address };
     const execution = { quote, userSignature };
     const quoteHash = hashQuote(quote, chainId);
-    quoteSigner.require(quoteHash, quote.signature);
+    quoteSigner.requireOwn(quoteHash, quote.signature);
     this.#requireUserSignature(execution);
     const record = () => this.#findOrRecord(quoteHash, execution);
     return resultOf(await intents.submitOnce(quoteHash, record));
@@ -121,7 +121,7 @@ export class Executor {
     await intents.requireChain();
     try {
       const { changes } = exposureLimit;
-      const balances = await checks.checkAndReadBalances(quote);
+      const balances = await checks.requirePlaceable(quote);
       // Executions that arrive together are all checked before one of them is reserved.
       const priceCheck = { changes, requirePrice: () => checks.requirePrice(quote) };
       const facts = { balances, inFlightBefore, priceCheck };

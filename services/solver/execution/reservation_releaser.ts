@@ -9,7 +9,7 @@ import type { CoreClient } from "../../../lib/net/core_client.ts";
 import { isUnsettled, type Thesis } from "../../../lib/protocol/thesis.ts";
 import type { ExposureBook } from "../risk/exposure_book.ts";
 import { solverLog } from "../shared/solver_log.ts";
-import { decodeExecution, findThesis } from "./execution.ts";
+import { decodeExecution, lookUpThesis } from "./execution.ts";
 
 export interface ReservationReleaserOptions {
   store: Pick<IntentStore, "find" | "refreshReservations" | "release">;
@@ -68,7 +68,7 @@ export class ReservationReleaser {
       if (known !== undefined && isUnsettled(known.status)) continue;
       const intent = await this.#find(quoteHash);
       if (intent?.state !== "committed") continue;
-      const found = await findThesis(node, intent, clock.now());
+      const found = await lookUpThesis(node, intent, clock.now());
       const thesis = typeof found === "string" ? undefined : found;
       if (found === "missing" || (thesis && isUnsettled(thesis.status))) continue;
       if (await this.#release(quoteHash, thesis)) released += 1;

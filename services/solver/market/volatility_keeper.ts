@@ -29,7 +29,7 @@ const CLOCK_LAG_MAX_MS = 60_000;
 const PAST_MAX_MS = 7 * DAY_MS;
 
 /** How long the first quote may wait for past candles. */
-const FILL_MS_MAX = 15_000;
+const FILL_MAX_MS = 15_000;
 
 /** A forecast above this cannot be real: 10,000 % a year. */
 const FORECAST_VOLATILITY_MAX = 100;
@@ -109,7 +109,7 @@ export class VolatilityKeeper {
     this.#marketData = marketData;
     const { history, clock } = this.#options;
     if (history !== undefined) {
-      const cancel = clock.after(FILL_MS_MAX, () => this.#filling.abort());
+      const cancel = clock.after(FILL_MAX_MS, () => this.#filling.abort());
       await this.#fill(marketData, history);
       cancel();
     }

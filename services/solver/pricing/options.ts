@@ -9,7 +9,7 @@ import { isBuiltIn, STRATEGIES } from "./strategy.ts";
 const OPTION_VOLATILITY_MAX = 10;
 
 /** The longest history that quotes wait for: a day. */
-const HISTORY_MS_MAX = DAY_MS;
+const HISTORY_MAX_MS = DAY_MS;
 
 const VOLATILITY_RULE = `Expected a volatility above 0 and up to ${OPTION_VOLATILITY_MAX}`;
 
@@ -77,7 +77,7 @@ export const volatilityOptions = optionTable({
   },
   volatilityHistoryMs: {
     description: "barrier: price history needed before the first quote",
-    kind: kinds.duration(1_000, HISTORY_MS_MAX),
+    kind: kinds.duration(1_000, HISTORY_MAX_MS),
     default: "60000",
   },
 });

@@ -63,7 +63,7 @@ const EARLY_MS = 300_000;
 const EARLY_RAISE_MAX = 1.5;
 
 /** Shortest horizon: shorter ones are forecast like this one, since checks are 100 ms apart. */
-const HORIZON_MS_MIN = 1_000;
+const HORIZON_MIN_MS = 1_000;
 
 /** State of a {@link MarketVolatility}; a change of meaning gets a new version. */
 export const volatilityStateSchema = z.object({
@@ -175,7 +175,7 @@ export class MarketVolatility implements VolatilityForecaster {
   forecast(nowMs: number, endMs: number): VolatilityForecast | undefined {
     const { historyMs } = this;
     if (historyMs === 0 || historyMs < this.#options.minHistoryMs) return undefined;
-    const horizonMs = Math.max(HORIZON_MS_MIN, endMs - nowMs);
+    const horizonMs = Math.max(HORIZON_MIN_MS, endMs - nowMs);
     const missing = SPREAD_PER_MISSING_HISTORY * Math.max(0, Math.log(horizonMs / historyMs));
     const { median, lowerVariance, upperVariance, endToRangeRatio } = this.#learnedCorrection(
       horizonMs,

@@ -48,7 +48,7 @@ export class QuoteSigner {
    *
    * @throws {SignatureError} If it did not.
    */
-  require(quoteHash: Hex, signature: Hex): void {
+  requireOwn(quoteHash: Hex, signature: Hex): void {
     if (this.#cached.get(quoteHash)?.signature === signature) return;
     requireSigner("Quote signature", quoteHash, signature, this.#signer.address);
   }

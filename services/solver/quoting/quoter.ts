@@ -17,7 +17,7 @@ export interface QuoterOptions {
   chainId: number;
   clock: Clock;
   markets: Markets;
-  exposureLimit: Pick<ExposureLimit, "checkEstimate">;
+  exposureLimit: Pick<ExposureLimit, "requireEstimateFits">;
   /** Bounds on the times of a quote; undefined for the rules of the specification alone. */
   timeBounds: TimeBounds | undefined;
 }
@@ -92,7 +92,7 @@ export class Quoter {
     const { exposureLimit } = this.#options;
     this.#requireBet(bet);
     const { payout, details: pricing } = this.#price(bet);
-    exposureLimit.checkEstimate({ ...bet, payout });
+    exposureLimit.requireEstimateFits({ ...bet, payout });
     return { betAmount: bet.betAmount, payout, pricing };
   }
 

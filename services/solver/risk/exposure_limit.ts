@@ -77,7 +77,7 @@ export class ExposureLimit {
    *
    * @throws {RangemakerError} `EXPOSURE_TOO_LARGE`.
    */
-  checkEstimate(bet: BetAtRisk): void {
+  requireEstimateFits(bet: BetAtRisk): void {
     const { book } = this.#options;
     const isComparable = book.isComplete && book.size <= ESTIMATE_BETS_MAX;
     if (book.max !== undefined && isComparable) this.#requireWithinLimit(bet, book.max);

@@ -35,7 +35,7 @@ export class PreTradeChecks {
    * @returns The balances.
    * @throws {RangemakerError} If a check fails or the node cannot be asked.
    */
-  async checkAndReadBalances(quote: Quote): Promise<Balances> {
+  async requirePlaceable(quote: Quote): Promise<Balances> {
     const { node, solver, hedgeMs, markets } = this.#options;
     this.requireTimeLeft(quote, this.holdMs(quote) + hedgeMs);
     this.#requireRisk(quote);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { offerFromJson, offerToJson, QuoteError } from "../../../lib/client/mod.ts";
-import { checkOffer, checkRequested } from "../../../lib/client/offer.ts";
+import { requireGenuine, requireRequested } from "../../../lib/client/offer.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
 import type { Quote, UnsignedQuote } from "../../../lib/protocol/quote.ts";
@@ -15,10 +15,10 @@ function signed(terms: UnsignedQuote, signer: LocalSigner = solver): Quote {
 
 function check(quote: Quote, overrides: { claimedHash?: `0x${string}`; chainId?: number } = {}) {
   const { solver: _, payout: __, ...request } = terms;
-  checkRequested(quote, request);
+  requireRequested(quote, request);
   const { chainId = CHAIN_ID, claimedHash = hashQuote(quote, CHAIN_ID) } = overrides;
   const offer = { quote, quoteHash: claimedHash };
-  checkOffer(offer, chainId, solver.address);
+  requireGenuine(offer, chainId, solver.address);
   return offer;
 }
 
@@ -28,7 +28,7 @@ function refuses(code: string, field?: string) {
   };
 }
 
-Deno.test("checkOffer: accepts a quote with the requested terms and the solver's signature", () => {
+Deno.test("requireGenuine: accepts a quote with the requested terms and the solver's signature", () => {
   const quote = signed(terms);
   assert.deepEqual(check(quote), { quote, quoteHash: hashQuote(terms, CHAIN_ID) });
 });
@@ -47,7 +47,7 @@ const CHANGES: Partial<UnsignedQuote>[] = [
 
 for (const change of CHANGES) {
   const [field] = Object.keys(change);
-  Deno.test(`checkRequested: a quote with another ${field} is refused, though the solver signed it`, () => {
+  Deno.test(`requireRequested: a quote with another ${field} is refused, though the solver signed it`, () => {
     assert.throws(
       () => check(signed({ ...terms, ...change })),
       refuses("QUOTE_TERMS_MISMATCH", field),
@@ -55,7 +55,7 @@ for (const change of CHANGES) {
   });
 }
 
-Deno.test("checkOffer: refuses a signature by another key, an invalid signature and another solver", () => {
+Deno.test("requireGenuine: refuses a signature by another key, an invalid signature and another solver", () => {
   const stranger = new LocalSigner(DEV_ACCOUNTS.admin.privateKey);
   for (
     const quote of [

@@ -72,14 +72,14 @@ function withService(test: (world: World) => Promise<void>): Promise<void> {
 Deno.test("IntentService: health fails on a full disk, which is logged once", () =>
   withService(async ({ service, clock, records }) => {
     assert.equal(await service.problem(), undefined);
-    const { checkWritable } = service.store;
+    const { requireWritable } = service.store;
     const full = new StoreError("Database failed: database or disk is full");
-    service.store.checkWritable = () => Promise.reject(full);
+    service.store.requireWritable = () => Promise.reject(full);
     for (let turn = 0; turn < 3; turn += 1) {
       clock.advance(1_000);
       assert.equal(await service.problem(), full);
     }
-    service.store.checkWritable = checkWritable;
+    service.store.requireWritable = requireWritable;
     clock.advance(1_000);
     assert.equal(await service.problem(), undefined);
     assert.deepEqual(eventsOf(records), ["STORE_UNAVAILABLE", "submitting_works"]);
@@ -103,13 +103,13 @@ Deno.test("IntentService: a problem is in the metrics until it ends, even if its
       await service.problem();
       return (await registry.metrics()).match(/(?<=^bridge_problem\{.*code=")\w+(?=".* 1$)/gm);
     };
-    const { checkWritable } = service.store;
+    const { requireWritable } = service.store;
     for (const code of ["STORE_UNAVAILABLE", "NEW_PROBLEM"]) {
       const problem = new StoreError("test", undefined, code);
-      service.store.checkWritable = () => Promise.reject(problem);
+      service.store.requireWritable = () => Promise.reject(problem);
       assert.deepEqual(await shown(), [code]);
     }
-    service.store.checkWritable = checkWritable;
+    service.store.requireWritable = requireWritable;
     assert.equal(await shown(), null);
   }));
 
@@ -118,7 +118,7 @@ Deno.test("IntentService: a failure is logged without a health request, and the 
     service.start();
     await Promise.all([service.problem(), service.problem()]);
     let checks = 0;
-    service.store.checkWritable = () => {
+    service.store.requireWritable = () => {
       checks += 1;
       return Promise.reject(new StoreError("disk I/O error"));
     };

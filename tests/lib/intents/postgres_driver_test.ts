@@ -217,14 +217,14 @@ testStore(
   (url) => `${url}&options=${encodeURIComponent("-c synchronous_commit=off")}`,
 );
 
-testStore("checkWritable fails on a server that has become read-only", async (store, admin) => {
-  await store.checkWritable();
+testStore("requireWritable fails on a server that has become read-only", async (store, admin) => {
+  await store.requireWritable();
   // Makes the session of the insert read-only from then on, like a demoted primary.
   await onInsert(admin, "PERFORM set_config('default_transaction_read_only', 'on', false)");
   await store.insert(intent);
-  await assert.rejects(() => store.checkWritable(), /read-only transaction$/);
+  await assert.rejects(() => store.requireWritable(), /read-only transaction$/);
   // On another connection: the one before might lead to a standby.
-  await store.checkWritable();
+  await store.requireWritable();
 });
 
 testStore("a close waits for the running statements", async (store, admin) => {

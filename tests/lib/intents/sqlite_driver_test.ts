@@ -38,7 +38,7 @@ Deno.test("SqliteDriver: a write fails while the file is locked and works afterw
         () => store.insert(newIntent("a")),
         /Database failed: database is locked/,
       );
-      await assert.rejects(() => store.checkWritable(), StoreError);
+      await assert.rejects(() => store.requireWritable(), StoreError);
       assert.equal(await store.find("a"), undefined, "reading needs no lock");
       other.exec("ROLLBACK");
       assert.equal((await store.insert(newIntent("a"))).inserted, true);

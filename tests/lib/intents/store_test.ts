@@ -239,7 +239,7 @@ const contract: Record<string, StoreTest> = {
     ) {
       await assert.rejects(update, new StoreError("No intent has the key none"));
     }
-    await store.checkWritable();
+    await store.requireWritable();
     assert.equal(await store.countUnfinished(), 0);
   },
 
@@ -271,7 +271,7 @@ const contract: Record<string, StoreTest> = {
     await store.close();
     await assert.rejects(() => store.insert(newIntent("a")), StoreError);
     await assert.rejects(() => store.find("a"), StoreError);
-    await assert.rejects(() => store.checkWritable(), StoreError);
+    await assert.rejects(() => store.requireWritable(), StoreError);
     await store.close();
   },
 };
@@ -300,11 +300,11 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
           ? await PostgresDriver.open(database)
           : SqliteDriver.open(database);
         await using store = new IntentStore(driver, "test");
-        await store.checkWritable();
+        await store.requireWritable();
         await driver.write(isPostgres ? NO_ROOM.postgres : NO_ROOM.sqlite, []);
-        await assert.rejects(store.checkWritable(), { code: "STORE_UNAVAILABLE" });
+        await assert.rejects(store.requireWritable(), { code: "STORE_UNAVAILABLE" });
         await driver.write(isPostgres ? ROOM.postgres : ROOM.sqlite, []);
-        await store.checkWritable();
+        await store.requireWritable();
         assert.equal(await store.find("a"), undefined);
         assert.equal((await store.insert(newIntent("a"))).inserted, true);
       }),

@@ -5,14 +5,14 @@ import type { Address, Hex } from "../../../lib/protocol/scalars.ts";
 import { DAY_MS } from "../../../lib/time.ts";
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
 import { quoteOf, type RfqSubmit, signTransaction } from "../../../lib/protocol/transaction.ts";
-import { type ExecutionContext, Ledger } from "../../../services/node/chain/ledger.ts";
+import { type EvaluationContext, Ledger } from "../../../services/node/chain/ledger.ts";
 import { Permissions } from "../../../services/node/chain/permissions.ts";
 import type { VerifiedTransaction } from "../../../services/node/chain/embedded_signatures.ts";
 import { actors, CHAIN_ID, deposit, ETH, hashOf, rfqSubmit } from "../support/actors.ts";
 import { GENESIS, MemoryChain, memoryRecords, SOLVER_BALANCE } from "../support/chain_in_memory.ts";
 
 const NOW = 1_700_000_000_000;
-const context: ExecutionContext = {
+const context: EvaluationContext = {
   blockNumber: 1,
   nowMs: NOW,
   marketOf: ({ base, quote }) => SPEC_MARKETS.find(base, quote),

@@ -123,7 +123,7 @@ Deno.test("SettlementSchedule: a backfill retries the theses of its market that 
   for (const [index, thesis] of theses.slice(0, 6).entries()) {
     unsettled.set(thesis.id, { thesis, missing: [gaps[index] ?? span(200, 300)] });
   }
-  schedule.retryWhere(ETH.base, ETH.quote, span(200, 400));
+  schedule.makeDueWhere(ETH.base, ETH.quote, span(200, 400));
   const retried = schedule.removeDue(START, 9).map(({ id }) => id);
   assert.deepEqual(retried, [2, 3, 7], "and one that was not attempted yet");
 });

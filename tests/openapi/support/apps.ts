@@ -37,7 +37,7 @@ export function solverApp(
     markets: SPEC_MARKETS,
     quoter: new Quoter({
       markets: SPEC_MARKETS,
-      exposureLimit: { checkEstimate() {} },
+      exposureLimit: { requireEstimateFits() {} },
       strategy,
       signer: solver,
       chainId: CHAIN_ID,

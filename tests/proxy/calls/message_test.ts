@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { SMALL_BYTES } from "../../../services/proxy/shared/limits.ts";
-import { type Call, MessageError, readMessage } from "../../../services/proxy/calls/message.ts";
+import { type Call, MessageError, parseMessage } from "../../../services/proxy/calls/message.ts";
 
 const LARGE = 1024 * 1024;
 
@@ -10,19 +10,19 @@ const costly: Record<string, string> = {
   "many keys": `{${Array.from({ length: 60_000 }, (_, key) => `"${key}":0`).join()}}`,
 };
 for (const [name, text] of Object.entries(costly)) {
-  Deno.test(`readMessage: a large message of ${name} is refused before parsing`, () => {
-    assert.throws(() => readMessage(text, 1_000), { rpcCode: -32005, message: /nested over 64/ });
+  Deno.test(`parseMessage: a large message of ${name} is refused before parsing`, () => {
+    assert.throws(() => parseMessage(text, 1_000), { rpcCode: -32005, message: /nested over 64/ });
   });
 }
 
-Deno.test("readMessage: a large message of numbers, and of text with brackets, is accepted", () => {
+Deno.test("parseMessage: a large message of numbers, and of text with brackets, is accepted", () => {
   const params = [Array.from({ length: 200_000 }, (_, n) => n), '[{":\\"'.repeat(60_000)];
   const text = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "eth_call", params });
-  const message = readMessage(text, 1);
+  const message = parseMessage(text, 1);
   assert.deepEqual(Array.isArray(message) ? undefined : message.params, params);
 });
 
-Deno.test("readMessage: accepts every kind of id and params, and rejects the id 1e999", () => {
+Deno.test("parseMessage: accepts every kind of id and params, and rejects the id 1e999", () => {
   const method = "eth_call";
   const valid: { id?: unknown; method: string; params?: unknown; more?: number }[] = [
     { method },
@@ -33,20 +33,20 @@ Deno.test("readMessage: accepts every kind of id and params, and rejects the id 
   ];
   for (const each of valid) {
     const text = ` ${JSON.stringify({ jsonrpc: "2.0", ...each })}`;
-    const { method, params } = readMessage(text, 1) as Call;
+    const { method, params } = parseMessage(text, 1) as Call;
     assert.deepEqual({ method, params }, { method: each.method, params: each.params });
   }
-  assert.throws(() => readMessage('{"jsonrpc":"2.0","id":1e999,"method":"a"}', 1), MessageError);
+  assert.throws(() => parseMessage('{"jsonrpc":"2.0","id":1e999,"method":"a"}', 1), MessageError);
 });
 
-Deno.test("readMessage: a costly message is refused under its id if the id is at its start", () => {
+Deno.test("parseMessage: a costly message is refused under its id if the id is at its start", () => {
   const idOf = (start: string, bytes = SMALL_BYTES + 1) => {
     const depth = 100;
     const [open, close] = ["[".repeat(depth), "]".repeat(depth)];
     const rest = `"method":"a","params":[${open}${close}`;
     const text = `${start}${rest}${" ".repeat(bytes - start.length - rest.length - 2)}]}`;
     try {
-      return readMessage(text, 1).constructor.name;
+      return parseMessage(text, 1).constructor.name;
     } catch (thrown) {
       assert(thrown instanceof MessageError);
       assert.deepEqual([thrown.status, thrown.rpcCode], [413, -32005]);

@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
 import { allMethods } from "../../../lib/protocol/methods/all.ts";
 import type { MethodDefinition } from "../../../lib/protocol/methods/definition.ts";
-import { MethodKinds, subscriptionMethod } from "../../../services/proxy/calls/method_kinds.ts";
+import {
+  MethodKinds,
+  tryParseSubscriptionMethod,
+} from "../../../services/proxy/calls/method_kinds.ts";
 
 const nodeMethods = Object.entries<MethodDefinition>(allMethods);
 const namesOf = (access: MethodDefinition["access"]) =>
@@ -69,13 +72,16 @@ Deno.test("MethodKinds: a method is cached although callers invented thousands o
   assert.strictEqual(table.kindOf("eth_call"), table.kindOf("eth_call"));
 });
 
-Deno.test("subscriptionMethod: recognises those of any namespace", () => {
-  assert.deepEqual(subscriptionMethod("eth_subscribe"), { namespace: "eth", verb: "subscribe" });
+Deno.test("tryParseSubscriptionMethod: recognises those of any namespace", () => {
+  assert.deepEqual(tryParseSubscriptionMethod("eth_subscribe"), {
+    namespace: "eth",
+    verb: "subscribe",
+  });
   const ended = { namespace: "core", verb: "unsubscribe" };
-  assert.deepEqual(subscriptionMethod("core_unsubscribe"), ended);
+  assert.deepEqual(tryParseSubscriptionMethod("core_unsubscribe"), ended);
   const others =
     "eth_subscription subscribe _subscribe a_b_subscribe eth_resubscribe eth_subscribed";
   for (const method of words(others)) {
-    assert.equal(subscriptionMethod(method), undefined, method);
+    assert.equal(tryParseSubscriptionMethod(method), undefined, method);
   }
 });

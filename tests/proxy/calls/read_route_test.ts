@@ -4,7 +4,7 @@ import {
   nodeTimeout,
   type ProxyError,
 } from "../../../services/proxy/shared/failures.ts";
-import { type Call, readMessage } from "../../../services/proxy/calls/message.ts";
+import { type Call, parseMessage } from "../../../services/proxy/calls/message.ts";
 import {
   answerForClient,
   failureForClient,
@@ -21,7 +21,7 @@ function scene() {
 }
 
 function callOf(method: string, params: unknown = []) {
-  const message = readMessage(JSON.stringify({ ...call(1, method), params }), 1);
+  const message = parseMessage(JSON.stringify({ ...call(1, method), params }), 1);
   assert(!Array.isArray(message));
   return message;
 }

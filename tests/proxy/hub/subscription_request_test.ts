@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readMessage } from "../../../services/proxy/calls/message.ts";
+import { parseMessage } from "../../../services/proxy/calls/message.ts";
 import {
   NEW_HEADS_KEY,
   SHARED_FEED_KEYS,
@@ -10,7 +10,7 @@ import {
 
 function requestOf(params: string, namespace = "eth") {
   const text = `{"jsonrpc":"2.0","id":1,"method":"${namespace}_subscribe","params":${params}}`;
-  const message = readMessage(text, 1);
+  const message = parseMessage(text, 1);
   assert(!Array.isArray(message));
   return subscriptionRequest(namespace, message);
 }
@@ -84,7 +84,7 @@ Deno.test("subscriptionRequest: other parameters are sent as written", () => {
   }
   assert.equal(new Set(rows.map((row) => keyOf(...row))).size, rows.length, "all are different");
   assert.notEqual(keyOf('["newHeads"]', "evm"), keyOf('["newHeads"]', "eth"));
-  const message = readMessage('{"jsonrpc":"2.0","id":1,"method":"evm_subscribe"}', 1);
+  const message = parseMessage('{"jsonrpc":"2.0","id":1,"method":"evm_subscribe"}', 1);
   assert(!Array.isArray(message));
   const { paramsText, key } = subscriptionRequest("evm", message);
   assert.deepEqual([paramsText, key], ["[]", keyOf("[]", "evm")]);

@@ -2,18 +2,18 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import {
   callText,
-  readAnswer,
-  readEnvelope,
+  parseEnvelope,
+  tryParseAnswer,
   withCallerId,
 } from "../../../services/proxy/shared/envelopes.ts";
-import { MessageError, readMessage } from "../../../services/proxy/calls/message.ts";
+import { MessageError, parseMessage } from "../../../services/proxy/calls/message.ts";
 
 /** The envelope of a call. */
 function envelopeOf(text: string) {
-  return readEnvelope(text, JSON.parse(text).method);
+  return parseEnvelope(text, JSON.parse(text).method);
 }
 
-Deno.test("readEnvelope: every spelling of a call is read alike", () => {
+Deno.test("parseEnvelope: every spelling of a call is read alike", () => {
   const usual = '{"jsonrpc":"2.0","id":12,"method":"eth_call","params":[{"id":1},"}"]}';
   const others = [
     ' {"jsonrpc":"2.0","id":12,"method":"eth_call","params":[{"id":1},"}"]}',
@@ -30,7 +30,7 @@ Deno.test("readEnvelope: every spelling of a call is read alike", () => {
   assert.deepEqual(envelopeOf('{"jsonrpc":"2.0","method":"a"}'), { id: undefined, ...bare });
 });
 
-Deno.test("readEnvelope: keeps the text of an id", () => {
+Deno.test("parseEnvelope: keeps the text of an id", () => {
   for (const id of ["1.0", "1e2", "-0", "12345678901234567890", '"a\\u0062"', "null", '""']) {
     assert.equal(envelopeOf(`{"jsonrpc":"2.0","id":${id},"method":"a"}`).id, id);
   }
@@ -53,16 +53,16 @@ const ambiguous: Record<string, string> = {
   "jsonrpc with a long s": `${start},"j\u017fonrpc":"2.0"}`,
 };
 for (const [name, text] of Object.entries(ambiguous)) {
-  Deno.test(`readMessage: a call with ${name} is refused with -32600 under its id`, () => {
+  Deno.test(`parseMessage: a call with ${name} is refused with -32600 under its id`, () => {
     const error = { status: 400, rpcCode: -32600, message: /^Invalid request: / };
-    assert.throws(() => readMessage(text, 1), error);
-    const batch = readMessage(`[${text},{"jsonrpc":"2.0","id":3,"method":"a"}]`, 2);
+    assert.throws(() => parseMessage(text, 1), error);
+    const batch = parseMessage(`[${text},{"jsonrpc":"2.0","id":3,"method":"a"}]`, 2);
     assert(Array.isArray(batch));
     assert.deepEqual(batch.map((call) => call instanceof MessageError), [true, false]);
   });
 }
 
-Deno.test("readMessage: whatever members are added, a node parses the same method and parameters as the proxy", () => {
+Deno.test("parseMessage: whatever members are added, a node parses the same method and parameters as the proxy", () => {
   const names = fc.constantFrom("id", "ID", "method", "Method", "params", "jsonrpc", "x", "\u017f");
   const member = fc.tuple(names, fc.json({ maxDepth: 2 }));
   fc.assert(fc.property(fc.array(member), fc.array(member), (before, after) => {
@@ -72,7 +72,7 @@ Deno.test("readMessage: whatever members are added, a node parses the same metho
     const text = `{${[...write(before), ...own, ...write(after)].join()}}`;
     let call;
     try {
-      call = readMessage(text, 1);
+      call = parseMessage(text, 1);
     } catch {
       return; // refused
     }
@@ -95,12 +95,12 @@ Deno.test("withCallerId: an answer gets the caller's id, and every other byte st
     ["[1]", "[1]"],
   ];
   for (const [body, shown] of rows) {
-    const answer = readAnswer({ status: 200, body }, 12);
+    const answer = tryParseAnswer({ status: 200, body }, 12);
     assert.equal(answer && withCallerId(answer, '"x"'), shown, body);
   }
 });
 
-Deno.test("readAnswer: rejects an answer under another id", () => {
+Deno.test("tryParseAnswer: rejects an answer under another id", () => {
   for (
     const body of [
       '{"jsonrpc":"2.0","id":123,"result":1}',
@@ -110,6 +110,6 @@ Deno.test("readAnswer: rejects an answer under another id", () => {
       '{"jsonrpc":"2.0","id":12.5,"result":1}',
     ]
   ) {
-    assert.equal(readAnswer({ status: 200, body }, 12), undefined, body);
+    assert.equal(tryParseAnswer({ status: 200, body }, 12), undefined, body);
   }
 });

@@ -62,7 +62,7 @@ Deno.test("QuoteSigner: accepts the same signatures with and without the cache",
         if (signsFirst) assert.equal(quotes.sign(digest), solver.sign(digest));
         const signature = forms[form]?.(solver.sign(digest), digest) ?? assert.fail(form);
         assert.equal(
-          refusalOf(() => quotes.require(digest, signature)),
+          refusalOf(() => quotes.requireOwn(digest, signature)),
           refusalOf(() => requireSigner("Quote signature", digest, signature, solver.address)),
         );
       }
@@ -78,7 +78,7 @@ Deno.test("QuoteSigner: caches the newest signatures up to its limit, each for i
   const newest = 20_001;
   const signatures = Array.from({ length: newest }, (_, index) => quotes.sign(digestOf(index + 1)));
   const isAccepted = (n: number, signature: Hex | undefined) =>
-    refusalOf(() => quotes.require(digestOf(n), signature ?? assert.fail())) === undefined;
+    refusalOf(() => quotes.requireOwn(digestOf(n), signature ?? assert.fail())) === undefined;
   assert.equal(isAccepted(1, signatures[0]), false);
   assert.equal(isAccepted(2, signatures[1]), true);
   assert.equal(isAccepted(newest, signatures[newest - 1]), true);

@@ -17,7 +17,7 @@ const details = { probability: 0.5 } as PricingDetails; // handed through as it 
 function quoterOf(overrides: Partial<QuoterOptions> = {}, payout = 130n) {
   return new Quoter({
     markets: SPEC_MARKETS,
-    exposureLimit: { checkEstimate() {} },
+    exposureLimit: { requireEstimateFits() {} },
     strategy: { name: "fixed", price: () => ({ payout, details }) },
     signer: solver,
     chainId: CHAIN_ID,

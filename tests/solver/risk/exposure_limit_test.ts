@@ -56,19 +56,19 @@ Deno.test("ExposureLimit: the limit is exact, and a refusal has its figures", ()
 
 Deno.test("ExposureLimit: an estimate that would not fit now is refused, and reserves nothing", () => {
   const { limit, book } = limitOf(25n, [thesisOf(1)]);
-  for (let n = 0; n < 3; n++) limit.checkEstimate(betOf(15n));
-  refused(() => limit.checkEstimate(betOf(16n)), "EXPOSURE_TOO_LARGE", { exposure: "26" });
+  for (let n = 0; n < 3; n++) limit.requireEstimateFits(betOf(15n));
+  refused(() => limit.requireEstimateFits(betOf(16n)), "EXPOSURE_TOO_LARGE", { exposure: "26" });
   book.invalidate();
-  limit.checkEstimate(betOf(16n)); // which bets are open is unknown: the execution decides
+  limit.requireEstimateFits(betOf(16n)); // which bets are open is unknown: the execution decides
   assert.equal(book.total, 10n);
 });
 
 Deno.test("ExposureLimit: among over a thousand bets, an estimate is not compared with each", () => {
   const many = Array.from({ length: 1_000 }, (_, id) => thesisOf(1 + id));
   const { limit, book } = limitOf(25n, many);
-  refused(() => limit.checkEstimate(betOf(1n)), "EXPOSURE_TOO_LARGE");
+  refused(() => limit.requireEstimateFits(betOf(1n)), "EXPOSURE_TOO_LARGE");
   book.apply(thesisOf(1_001));
-  limit.checkEstimate(betOf(1n));
+  limit.requireEstimateFits(betOf(1n));
 });
 
 Deno.test("ExposureLimit: refuses every bet until all open theses are known", () => {

@@ -55,7 +55,7 @@ function checks(
 }
 
 Deno.test("PreTradeChecks: a bet at every limit is accepted, and its balances are returned", async () => {
-  assert.deepEqual(await checks().checkAndReadBalances(quote), { user: 100n, solver: 50n });
+  assert.deepEqual(await checks().requirePlaceable(quote), { user: 100n, solver: 50n });
 });
 
 const moved = {
@@ -83,7 +83,7 @@ Deno.test("PreTradeChecks: a bet just over one limit is refused, with its figure
     }],
   ];
   for (const [failing, code, details] of cases) {
-    await assert.rejects(failing.checkAndReadBalances(quote), { code, details });
+    await assert.rejects(failing.requirePlaceable(quote), { code, details });
   }
 });
 
@@ -100,7 +100,7 @@ Deno.test("PreTradeChecks: the recheck after the recording checks price, deadlin
   const strategy = {
     recheck: (...call: Parameters<PricingStrategy["recheck"]>) => void seen.push(call),
   };
-  await checks({ strategy }).checkAndReadBalances(quote);
+  await checks({ strategy }).requirePlaceable(quote);
   checks({ strategy }).recheck(quote, { isHedged: false });
   assert.deepEqual(seen, [
     [quote, 150n, { isRecorded: false }],
@@ -115,7 +115,7 @@ Deno.test("PreTradeChecks: the recheck after the recording checks price, deadlin
 Deno.test("PreTradeChecks: the deadline has to leave time for hold and hedge", async () => {
   for (const [holdMs, isInTime] of [[30, true], [31, false]] as const) {
     const strategy = { recheck() {}, holdMs: () => holdMs };
-    const look = checks({ strategy, hedgeMs: 20 }).checkAndReadBalances(quote);
+    const look = checks({ strategy, hedgeMs: 20 }).requirePlaceable(quote);
     if (isInTime) await look;
     else await assert.rejects(look, { code: "DEADLINE_PASSED", message: /takes 51 ms/ });
   }
@@ -129,6 +129,6 @@ Deno.test("PreTradeChecks: a market without a price and an unknown pair are refu
   };
   const unknown = { ...quote, base: solver.address };
   for (const bet of [quote, unknown]) {
-    await assert.rejects(checks({ node }).checkAndReadBalances(bet), { code: "PRICE_STALE" });
+    await assert.rejects(checks({ node }).requirePlaceable(bet), { code: "PRICE_STALE" });
   }
 });

@@ -13,9 +13,9 @@ import { type BetNews, Portfolio } from "./portfolio.ts";
 import {
   accountOf,
   chainOf,
+  createDevelopmentKey,
   followWallet,
   type InjectedWallet,
-  makeDevelopmentKey,
   revokeAccounts,
   sharedAccounts,
   storedDevelopmentKey,
@@ -117,7 +117,7 @@ export class Session {
   async useDevelopmentKey(): Promise<void> {
     if (!this.mayMakeKeys) throw new TypeError("Keys are made for development chains only");
     const { store, config } = this.#options;
-    const key = this.#key ?? makeDevelopmentKey(store, config.chainId);
+    const key = this.#key ?? createDevelopmentKey(store, config.chainId);
     const account = await accountOf(key);
     if (this.user.peek() !== undefined) return; // a wallet has connected meanwhile
     store.setItem(LAST_ACCOUNT_KEY, DEVELOPMENT_KEY);

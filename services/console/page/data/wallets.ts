@@ -117,7 +117,7 @@ export function storedDevelopmentKey(store: TextStore, chainId: number): Key | u
 }
 
 /** Makes a development key and stores it in this browser: for development chains only. */
-export function makeDevelopmentKey(store: TextStore, chainId: number): Key {
+export function createDevelopmentKey(store: TextStore, chainId: number): Key {
   const bytes = [...crypto.getRandomValues(new Uint8Array(32))];
   const key: Key = `0x${bytes.map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
   store.setItem(storageKeyOf(chainId), key);

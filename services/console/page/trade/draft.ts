@@ -210,6 +210,7 @@ export function isSameBet(one: Bet, other: Bet): boolean {
   // Starts and deadlines of drafts both count from now.
   const partsOf = ({ symbol, lowerPrice, upperPrice, betAmount, startTime, endTime }: Bet) =>
     [symbol, lowerPrice, upperPrice, betAmount, endTime - startTime].join();
-  const leadOf = ({ startTime, deadline = 0 }: Bet) => startTime - deadline;
-  return partsOf(one) === partsOf(other) && Math.abs(leadOf(one) - leadOf(other)) <= 1;
+  const startAfterDeadlineMs = ({ startTime, deadline = 0 }: Bet) => startTime - deadline;
+  return partsOf(one) === partsOf(other) &&
+    Math.abs(startAfterDeadlineMs(one) - startAfterDeadlineMs(other)) <= 1;
 }

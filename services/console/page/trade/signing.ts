@@ -94,8 +94,8 @@ export async function* signingStages(
       continue;
     }
     const beyond = next && beyondText(next.quote, first.quote, tolerancePercent);
-    const firstLeadMs = startTime - (deadline - QUOTE_LIFE_MS);
-    const later = await quoteIn(Math.max(0, firstLeadMs));
+    const firstStartsInMs = startTime - (deadline - QUOTE_LIFE_MS);
+    const later = await quoteIn(Math.max(0, firstStartsInMs));
     return yield { ...stage, offer: later, before, refusal: beyond ?? refusal };
   }
 }

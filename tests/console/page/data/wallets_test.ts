@@ -3,8 +3,8 @@ import { Wallet } from "ethers";
 import {
   accountOf,
   chainOf,
+  createDevelopmentKey,
   followWallet,
-  makeDevelopmentKey,
   revokeAccounts,
   sharedAccounts,
   storedDevelopmentKey,
@@ -97,10 +97,10 @@ Deno.test("followWallet: a disconnect means no accounts; a wallet without events
   assert.equal(events.at(-1), 0);
 });
 
-Deno.test("makeDevelopmentKey, storedDevelopmentKey: the same key again in this browser, a different key for another chain", async () => {
+Deno.test("createDevelopmentKey, storedDevelopmentKey: the same key again in this browser, a different key for another chain", async () => {
   const store = memoryStore();
   assert.equal(storedDevelopmentKey(store, 1337), undefined);
-  const key = makeDevelopmentKey(store, 1337);
+  const key = createDevelopmentKey(store, 1337);
   assert.equal(storedDevelopmentKey(store, 1337), key);
   assert.equal((await accountOf(key)).address, new Wallet(key).address);
   assert.equal(storedDevelopmentKey(store, 1), undefined);
