@@ -8,7 +8,7 @@ import { RpcError } from "../protocol/jsonrpc.ts";
 import type { Hex } from "../protocol/scalars.ts";
 import { redactUrls } from "../redact.ts";
 import { ClockComparison } from "./clock_comparison.ts";
-import { CommitWitness } from "./commit_witness.ts";
+import { CommitWitness, type CommitWitnessOptions } from "./commit_witness.ts";
 import type { Intent } from "./intent.ts";
 import type { ServiceRecord } from "./service_records.ts";
 import type { IntentStore } from "./store.ts";
@@ -28,14 +28,12 @@ const READ_NODE_LAG_BLOCKS = 50;
 /** A read node may know a receipt this much later than the write node. */
 const READ_NODE_LAG_MS = 2_000;
 
-interface ChainGuardOptions {
+interface ChainGuardOptions extends CommitWitnessOptions {
   store: Pick<IntentStore, "requireWritable" | "find" | "records" | "newestCommitted">;
   node: Pick<
     CoreClient,
     "url" | "chainId" | "genesisHash" | "getHead" | "getTransaction" | "allowsReverts"
   >;
-  /** Whether the chain has the effect of a committed intent whose receipt the node lacks. */
-  isOnChain(intent: Intent): Promise<boolean>;
   /** The chain id that this service signs for. */
   chainId: number;
   clock: Clock;

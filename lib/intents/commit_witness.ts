@@ -2,7 +2,7 @@ import type { CoreClient } from "../net/core_client.ts";
 import type { Intent } from "./intent.ts";
 import type { IntentStore } from "./store.ts";
 
-interface CommitWitnessOptions {
+export interface CommitWitnessOptions {
   store: Pick<IntentStore, "find">;
   node: Pick<CoreClient, "getTransaction">;
   /** Whether the chain has the effect of a committed intent whose receipt the node lacks. */

@@ -102,26 +102,33 @@ export class ReservationTable {
     ];
     this.#addAll(rows, book);
     const inFlight = parseRow(keysSchema, row).keys;
-    const results: InsertResults = new Map();
-    yield* this.#decide(batch, inFlight, results);
-    const refused = [...results].filter(([, result]) => "error" in result);
-    if (refused.length > 0) {
-      // Other processes may have released reservations: read those releases and decide once more.
-      yield* this.#refresh(book);
-      yield* this.#decide(refused.map(([insertion]) => insertion), inFlight, results);
-    }
-    yield* this.#findRecorded(batch, results);
+    const atFirst = yield* this.#decide(batch, inFlight);
+    const refused = [...atFirst].filter(([, result]) => "error" in result)
+      .map(([insertion]) => insertion);
+    // Other processes may have released reservations: read those releases and decide once more.
+    if (refused.length > 0) yield* this.#refresh(book);
+    const again = yield* this.#decide(refused, inFlight);
+    const decided: InsertResults = new Map([...atFirst, ...again]);
+    const recorded = yield* this.#findRecorded(batch.filter((insertion) => {
+      const result = decided.get(insertion);
+      return result === undefined || "error" in result;
+    }));
     return batch.map((insertion) =>
-      results.get(insertion) ?? { error: new StoreError(INTENT_MISSING) }
+      recorded.get(insertion) ?? decided.get(insertion) ??
+        { error: new StoreError(INTENT_MISSING) }
     );
   }
 
-  /** Decides about intents in order, counting those accepted before, and inserts them. */
+  /**
+   * Decides about intents in order, counting those accepted before, and inserts them.
+   *
+   * @returns Nothing for those whose keys are taken.
+   */
   *#decide(
     insertions: readonly AdmittedInsertion[],
     inFlight: Set<string>,
-    results: InsertResults,
-  ): SqlSteps<void> {
+  ): SqlSteps<InsertResults> {
+    const results: InsertResults = new Map();
     const accepted: AdmittedInsertion[] = [];
     for (const insertion of insertions) {
       const { intent: { key }, admission } = insertion;
@@ -148,6 +155,7 @@ export class ReservationTable {
       this.#newest = Math.max(this.#newest, sequence);
       results.set(insertion, { inserted: true, intent: acceptedIntent(intent, sequence, true) });
     }
+    return results;
   }
 
   *#refresh(book: ReservationBook): SqlSteps<void> {
@@ -173,11 +181,8 @@ export class ReservationTable {
   }
 
   /** Answers taken keys with their intents, even if another reservation would not fit. */
-  *#findRecorded(
-    batch: readonly AdmittedInsertion[],
-    results: InsertResults,
-  ): SqlSteps<void> {
-    const others = batch.filter((insertion) => !("inserted" in (results.get(insertion) ?? {})));
+  *#findRecorded(others: readonly AdmittedInsertion[]): SqlSteps<InsertResults> {
+    const results: InsertResults = new Map();
     const found = yield others.map(({ intent: { key } }) => ({
       sql: INTENT_SQL.find,
       values: [this.#service, key],
@@ -190,5 +195,6 @@ export class ReservationTable {
       const isDamaged = intent instanceof StoreDamagedError;
       results.set(insertion, isDamaged ? { error: intent } : { inserted: false, intent });
     }
+    return results;
   }
 }

@@ -14,7 +14,7 @@ import { gatewayReason, NetworkError, request, unreachableReason } from "./http_
  * How long an answer of the node is cached on routes without a rate limit, such as health checks:
  * it bounds the load on the node, and how long callers may see a node that is unreachable.
  */
-export const NODE_ANSWER_MS = 1_000;
+export const NODE_ANSWER_CACHED_MS = 1_000;
 
 /** Default timeout of a call. */
 const DEFAULT_TIMEOUT_MS = 5_000;

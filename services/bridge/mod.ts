@@ -8,7 +8,7 @@ import { IntentService, problemFields } from "../../lib/intents/intent_service.t
 import type { IntentHandler } from "../../lib/intents/submitter.ts";
 import { redactUrls } from "../../lib/redact.ts";
 import { createCachedCall } from "../../lib/timing/cached.ts";
-import { NODE_ANSWER_MS } from "../../lib/net/core_reader.ts";
+import { NODE_ANSWER_CACHED_MS } from "../../lib/net/core_reader.ts";
 import type { CoreClient } from "../../lib/net/core_client.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 import { createServiceCommand } from "../../lib/cli/command.ts";
@@ -124,7 +124,7 @@ function healthRoute(
 ) {
   const nodeAnswers = createCachedCall(
     () => node.chainId().then(() => true, () => false),
-    NODE_ANSWER_MS,
+    NODE_ANSWER_CACHED_MS,
     clock,
   );
   return documentedHandler(operations.health, async (c: Context) => {

@@ -9,7 +9,7 @@ import {
 } from "../../lib/http/readiness.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { createCachedCall } from "../../lib/timing/cached.ts";
-import { NODE_ANSWER_MS } from "../../lib/net/core_reader.ts";
+import { NODE_ANSWER_CACHED_MS } from "../../lib/net/core_reader.ts";
 import type { CoreClient } from "../../lib/net/core_client.ts";
 import { PollingLoop } from "../../lib/timing/polling_loop.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
@@ -79,7 +79,7 @@ export class BridgeReadiness {
       options.onPermission(isRelayer);
     };
     const check = () => checkReadiness({ ...options, onPermission });
-    this.check = createCachedCall(check, NODE_ANSWER_MS, clock);
+    this.check = createCachedCall(check, NODE_ANSWER_CACHED_MS, clock);
     this.#refusal = bridgeError("PERMISSION_DENIED", { relayer, url: redactUrls(node.url) });
     this.#polls = new PollingLoop({
       clock,

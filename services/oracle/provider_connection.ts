@@ -173,21 +173,21 @@ export class ProviderConnection {
    */
   #report(fault: SessionFault, detail: string, lossReason?: string): void {
     const provider = this.name;
-    this.#lastError = `${fault}: ${detail}`;
-    this.#lastErrorAtMs = this.#options.clock.now();
-    this.#options.handlers.onFault?.(fault);
     const nowMs = this.#options.clock.now();
-    const isRepeated = nowMs - (this.#loggedAtMs.get(fault) ?? -Infinity) < LOG_EVERY_MS;
-    if (lossReason !== undefined && this.#loss.begins()) {
-      this.#loggedAtMs.set(fault, nowMs);
+    this.#lastError = `${fault}: ${detail}`;
+    this.#lastErrorAtMs = nowMs;
+    this.#options.handlers.onFault?.(fault);
+    const isLoss = lossReason !== undefined && this.#loss.begins();
+    const loggedAgoMs = nowMs - (this.#loggedAtMs.get(fault) ?? -Infinity);
+    if (!isLoss && loggedAgoMs < LOG_EVERY_MS) return;
+    this.#loggedAtMs.set(fault, nowMs);
+    if (isLoss) {
       const facts = { event: "provider_lost", provider, fault, reason: lossReason };
       this.#log.warn("{provider} disconnected: {reason}", facts);
-      return;
+    } else {
+      const facts = { event: "provider_fault", provider, fault, detail };
+      this.#log.warn("{provider} {fault}: {detail}", facts);
     }
-    if (isRepeated) return;
-    this.#loggedAtMs.set(fault, nowMs);
-    const facts = { event: "provider_fault", provider, fault, detail };
-    this.#log.warn("{provider} {fault}: {detail}", facts);
   }
 }
 

@@ -5,7 +5,7 @@ import { ChainGuard } from "../../lib/intents/chain_guard.ts";
 import { IntentService } from "../../lib/intents/intent_service.ts";
 import type { IntentHandler } from "../../lib/intents/submitter.ts";
 import { createCachedCall } from "../../lib/timing/cached.ts";
-import { NODE_ANSWER_MS } from "../../lib/net/core_reader.ts";
+import { NODE_ANSWER_CACHED_MS } from "../../lib/net/core_reader.ts";
 import type { Markets } from "../../lib/protocol/markets.ts";
 import type { LocalSigner } from "../../lib/protocol/signature.ts";
 import type { Pricing } from "./open_pricing.ts";
@@ -35,8 +35,20 @@ export interface SolverParts extends IntentResources {
   registry: Registry;
 }
 
+/** What quotes bets, and what executes the signed ones. */
+export interface Trading {
+  /** Prices and signs quotes. */
+  quoter: Quoter;
+  /** Checks executions, reserves their risk, and answers with their results. */
+  executor: Executor;
+  /** Stores executions, gets each hedged and signed, and sends it until its end is known. */
+  intents: IntentService;
+  /** Releases what executions reserved, once their theses have settled. */
+  reservations: ReservationReleaser;
+}
+
 /** Creates what quotes bets, and what checks, reserves, hedges and submits the signed ones. */
-export function createTrading(options: SolverOptions, parts: SolverParts) {
+export function createTrading(options: SolverOptions, parts: SolverParts): Trading {
   const { store, node, shortTimeoutNode, clock, log, chainId } = parts;
   const { signer, markets, exposure, metrics, registry } = parts;
   const { strategy, marketData } = parts.pricing;
@@ -107,7 +119,7 @@ export function createTrading(options: SolverOptions, parts: SolverParts) {
     preparation,
     checks,
     exposureLimit,
-    releaseSettled: createCachedCall(() => reservations.reconcile(), NODE_ANSWER_MS, clock),
+    releaseSettled: createCachedCall(() => reservations.reconcile(), NODE_ANSWER_CACHED_MS, clock),
     quoteSigner,
     chainId,
     clock,

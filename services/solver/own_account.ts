@@ -1,6 +1,6 @@
 import type { Clock } from "../../lib/clock.ts";
 import { createCachedCall } from "../../lib/timing/cached.ts";
-import { NODE_ANSWER_MS } from "../../lib/net/core_reader.ts";
+import { NODE_ANSWER_CACHED_MS } from "../../lib/net/core_reader.ts";
 import type { CoreClient } from "../../lib/net/core_client.ts";
 import type { Account } from "../../lib/protocol/account.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
@@ -24,7 +24,7 @@ export class OwnAccount {
         this.#known = { balance: account.balance, readAtMs: clock.now() };
         return account;
       },
-      NODE_ANSWER_MS,
+      NODE_ANSWER_CACHED_MS,
       clock,
     );
   }

@@ -11,11 +11,11 @@ import { type RunningService, startOrClose, startService } from "../../lib/http/
 import { openIntentResources } from "../../lib/intents/intent_resources.ts";
 import { type IntentService, problemFields } from "../../lib/intents/intent_service.ts";
 import { createCachedCall } from "../../lib/timing/cached.ts";
-import { NODE_ANSWER_MS } from "../../lib/net/core_reader.ts";
+import { NODE_ANSWER_CACHED_MS } from "../../lib/net/core_reader.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 import { createSolverApi } from "./api.ts";
 import { openPricing } from "./open_pricing.ts";
-import { createTrading, type SolverParts } from "./create_trading.ts";
+import { createTrading, type SolverParts, type Trading } from "./create_trading.ts";
 import { solverLog } from "./shared/solver_log.ts";
 import { decodeBet } from "./execution/execution.ts";
 import { createNodeFollower } from "./node_follower.ts";
@@ -131,7 +131,7 @@ async function startWith(
 function createApi(
   options: SolverOptions,
   parts: SolverParts,
-  { quoter, executor, intents }: ReturnType<typeof createTrading>,
+  { quoter, executor, intents }: Trading,
   limiter: RequestLimiter,
 ) {
   const { store, exposure, account, metrics, markets, clock, chainId } = parts;
@@ -158,7 +158,7 @@ function createApi(
     metrics,
     limiter: limiter.handle,
     ownBalance: () => account.lastKnown(),
-    checkReadiness: createCachedCall(readiness, NODE_ANSWER_MS, clock),
+    checkReadiness: createCachedCall(readiness, NODE_ANSWER_CACHED_MS, clock),
     calibration: () => marketData?.calibration(),
     solver: parts.signer.address,
     chainId,

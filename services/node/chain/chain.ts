@@ -93,7 +93,7 @@ export class Chain {
       reservedTo: () => options.records.reservedTo,
     });
     // Memory returns to the stored state: changes that were not committed are lost.
-    options.records.onRollback = () => this.#state = this.#load();
+    options.records.onRollback(() => this.#state = this.#load());
   }
 
   /** Ledger, price histories and unsettled theses. {@link restore} replaces it. */

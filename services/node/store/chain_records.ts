@@ -53,8 +53,6 @@ export interface ResumePoint {
  * rings are in memory; each commit writes the changed accounts and the counters.
  */
 export class ChainRecords {
-  /** Called after a rollback: reload all state that was made from these records. */
-  onRollback = () => {};
   readonly createdAtMs: number;
   /** Where the chain continues; undefined for one that was created just now. */
   readonly resumeFrom: ResumePoint | undefined;
@@ -67,6 +65,7 @@ export class ChainRecords {
   #tables!: Tables;
   #accounts!: Accounts;
   #reservedTo: number;
+  #onRollback = () => {};
 
   /** @param db Has the tables of a chain. @throws {StorageError} If a row is damaged. */
   constructor(db: Database, options: ChainRecordsOptions) {
@@ -85,7 +84,7 @@ export class ChainRecords {
       onCommitted: () => options.onCommit?.(this.#state.sequence),
       onRolledBack: () => {
         this.#reload();
-        this.onRollback();
+        this.#onRollback();
       },
     });
   }
@@ -105,6 +104,11 @@ export class ChainRecords {
 
   get prices(): StoredPrices {
     return this.#prices;
+  }
+
+  /** Sets what is called after a rollback: it reloads all state that was made from these records. */
+  onRollback(reload: () => void): void {
+    this.#onRollback = reload;
   }
 
   /** No block above this number may be announced yet. */

@@ -35,7 +35,7 @@ export interface User {
   portfolio: Portfolio;
 }
 
-export interface SessionOptions {
+interface SessionOptions {
   config: PageConfig;
   clock: Clock;
   serverClock: Pick<Clock, "now">;
