@@ -4,7 +4,10 @@ import type { Market, Markets } from "../protocol/markets.ts";
 import { InputError } from "./errors.ts";
 import { requireAmount, requireObject, requireTime } from "./input.ts";
 
-/** A bet to ask for: prices and amount with 6 decimals, times in Unix milliseconds. */
+/**
+ * A bet to ask for: prices and amount with 6 decimals, times in Unix milliseconds. It names its
+ * market by the symbol; on the wire, a bet has the addresses.
+ */
 export interface Bet {
   /** Such as `ETH/USDT`. */
   symbol: string;

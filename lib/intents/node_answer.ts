@@ -5,10 +5,7 @@ import type { Receipt } from "../protocol/receipt.ts";
 import type { SignedTransactionText } from "./intent.ts";
 
 /** The part of a core node that a submitter needs. */
-export type SubmissionNode = Pick<
-  CoreClient,
-  "url" | "sendTransactionText" | "getTransaction" | "getHead"
->;
+export type SubmissionNode = Pick<CoreClient, "sendTransactionText" | "getTransaction">;
 
 /** What a node said when it was sent a transaction, or asked for its receipt. */
 export type NodeAnswer =

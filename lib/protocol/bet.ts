@@ -25,7 +25,7 @@ export const betShape = {
 
 const betSchema = z.object(betShape);
 
-/** What a user asks for: everything that its price depends on. */
+/** What a user asks for: everything that its price depends on. The client names it by symbol. */
 export type Bet = z.output<typeof betSchema>;
 
 /** What is drawn: a price range times a time window. */

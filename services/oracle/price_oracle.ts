@@ -21,7 +21,13 @@ interface PriceOracleOptions {
   connect?: (url: string) => SocketLike;
 }
 
-/** Connects the providers to the price board, and expires prices that are too old. */
+/**
+ * Connects the providers to the price board, and expires prices that are too old.
+ *
+ * A trade goes from the exchange's socket (`ProviderConnection`) to the provider's session, which
+ * parses its frame, and to the board: the market's aggregate takes its price, and the next
+ * `GET /prices` gets the board's body.
+ */
 export class PriceOracle {
   readonly board: PriceBoard;
   readonly connections: readonly ProviderConnection[];

@@ -41,8 +41,6 @@ const instantNode: SubmissionNode = {
     return Promise.resolve({ txHash, status: "committed", blockNumber: 1 });
   },
   getTransaction: () => Promise.resolve(null),
-  url: "http://node",
-  getHead: () => Promise.resolve({ number: 1, timestampMs: Date.now() }),
 };
 
 type Path = (store: IntentStore, submitter: Submitter) => Pick<Depositor, "deposit">;

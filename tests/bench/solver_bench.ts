@@ -57,8 +57,6 @@ const instantNode = {
     return Promise.resolve({ txHash, status: "committed" as const, blockNumber: 1, thesisId: 1 });
   },
   getTransaction: () => Promise.resolve(null),
-  url: "http://node",
-  getHead: () => Promise.resolve({ number: 1, timestampMs: Date.now() }),
   getPrices() {
     const { base, quote, symbol } = market;
     const price = { base, quote, price: 1n, decimals: 6 as const, lastUpdate: 0, ageMs: 0 };

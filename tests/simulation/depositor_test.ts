@@ -80,10 +80,6 @@ class World implements SubmissionNode {
 
   readonly url = "http://node";
 
-  getHead() {
-    return this.#call(() => ({ number: 1, timestampMs: this.#clock.now() }));
-  }
-
   probe(): Promise<void> {
     return this.#call(() => {});
   }

@@ -57,6 +57,10 @@ type RecordedPrice = (market: Market, dueMs: number) => bigint | undefined;
 /**
  * The core node's state machine: transactions, checkpoints and settlement. Each change is checked
  * and applied synchronously, so no other code sees half a change, and announced once committed.
+ *
+ * A transaction is evaluated against the state, changes it and the records, and has its receipt
+ * once the records are committed. A checkpoint records one price per market, decides the theses that
+ * it breaks, settles those that have ended, and seals a block.
  */
 export class Chain {
   readonly chainId: number;

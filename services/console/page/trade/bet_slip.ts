@@ -27,7 +27,13 @@ interface BetSlipOptions extends SlipVoiceOptions {
   obstacle(): Obstacle | undefined;
 }
 
-/** The bet that the user is making: drawn, estimated, quoted, signed, sent. */
+/**
+ * The bet that the user is making: drawn, estimated, quoted, signed, sent.
+ *
+ * A draft has an estimate (`Estimator`) until its user asks for a quote; the quote is signed
+ * (`signing.ts`), and the signed bet belongs to the `BetKeeper`, which sends it until its outcome is
+ * known. Then it is a thesis in the `Portfolio`.
+ */
 export class BetSlip {
   readonly symbol: Signal<string>;
   readonly fields: Signal<DraftFields>;
