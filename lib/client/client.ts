@@ -10,6 +10,7 @@ import {
   solverInfoSchema,
 } from "../protocol/answers.ts";
 import { DEPOSIT_REQUEST_TYPE, randomNonce } from "../protocol/deposit.ts";
+import { THESES_PAGE_MAX } from "../protocol/methods/reads.ts";
 import { quoteToWire } from "../protocol/quote.ts";
 import { TRANSACTION_ERRORS } from "../protocol/receipt.ts";
 import { type Address, hash32Schema, type Hex } from "../protocol/scalars.ts";
@@ -249,9 +250,10 @@ export class RangemakerClient extends ChainReader {
 
   /** The thesis of a committed offer: solvers may leave out its id (spec: "POST /execute"). */
   async #findThesisId({ quoteHash, quote: { user } }: Offer): Promise<number> {
-    const { theses } = await this.context.node.getTheses({ user });
-    const thesis = theses.find((each) => each.quoteHash === quoteHash);
-    if (thesis !== undefined) return thesis.id;
+    for await (const { theses } of this.theses({ user, limit: THESES_PAGE_MAX })) {
+      const thesis = theses.find((each) => each.quoteHash === quoteHash);
+      if (thesis !== undefined) return thesis.id;
+    }
     const message =
       "The bet was placed, but neither the solver nor the node names its thesis yet: " +
       "execute it again, which places nothing twice";

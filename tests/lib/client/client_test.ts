@@ -159,6 +159,24 @@ Deno.test("execute: a committed bet whose answer has no thesis id is found on th
   });
 });
 
+Deno.test("execute: a committed bet without a thesis id is found behind the pages of the chain's earlier bets", async () => {
+  const pages = [
+    { theses: [thesisOf(8)], nextCursor: "1000" },
+    { theses: [], nextCursor: "2000" },
+    { theses: [thesisOf(2_001, { quoteHash: offer.quoteHash })], nextCursor: null },
+  ];
+  const routes: Routes = {
+    ...executionOf({ status: "committed" }),
+    core_getTheses({ params }) {
+      const [{ cursor }] = z.tuple([z.object({ cursor: z.string().default("0") })]).parse(params);
+      return toWire(pages[Number(cursor) / 1_000]);
+    },
+  };
+  await withClient(routes, async (client) => {
+    assert.deepEqual(await client.execute(offer), { thesisId: 2_001, txHash });
+  });
+});
+
 Deno.test("estimate: returns the payout, with the solver's probability if it has a model", async () => {
   const estimate = { betAmount: "5", payout: "9", multiplier: "1.8000", solverCollateral: "4" };
   const read = { betAmount: 5n, payout: 9n, multiplier: "1.8000", solverCollateral: 4n };
