@@ -250,14 +250,19 @@ export class RangemakerClient extends ChainReader {
 
   /** The thesis of a committed offer: solvers may leave out its id (spec: "POST /execute"). */
   async #findThesisId({ quoteHash, quote: { user } }: Offer): Promise<number> {
-    for await (const { theses } of this.theses({ user, limit: THESES_PAGE_MAX })) {
-      const thesis = theses.find((each) => each.quoteHash === quoteHash);
-      if (thesis !== undefined) return thesis.id;
+    let cause: unknown;
+    try {
+      for await (const { theses } of this.theses({ user, limit: THESES_PAGE_MAX })) {
+        const thesis = theses.find((each) => each.quoteHash === quoteHash);
+        if (thesis !== undefined) return thesis.id;
+      }
+    } catch (thrown) {
+      cause = thrown; // as it is, it would say that nothing was placed
     }
     const message =
       "The bet was placed, but neither the solver nor the node names its thesis yet: " +
       "execute it again, which places nothing twice";
-    throw new ServiceError("INVALID_ANSWER", message, { status: 200, retry: "same" });
+    throw new ServiceError("INVALID_ANSWER", message, { status: 200, retry: "same", cause });
   }
 
   /**

@@ -177,6 +177,18 @@ Deno.test("execute: a committed bet without a thesis id is found behind the page
   });
 });
 
+Deno.test("execute: a committed bet whose thesis cannot be read counts as perhaps placed, not as refused", async () => {
+  const answers = [() => "not a page", () => assert.fail("the node is away")];
+  for (const core_getTheses of answers) {
+    const routes = { ...executionOf({ status: "committed" }), core_getTheses };
+    await withClient(routes, (client) =>
+      assert.rejects(client.execute(offer), (thrown) => {
+        assert(isRangemakerError(thrown, "INVALID_ANSWER"));
+        return isOutcomeUnknown(thrown) && thrown.cause !== undefined;
+      }));
+  }
+});
+
 Deno.test("estimate: returns the payout, with the solver's probability if it has a model", async () => {
   const estimate = { betAmount: "5", payout: "9", multiplier: "1.8000", solverCollateral: "4" };
   const read = { betAmount: 5n, payout: 9n, multiplier: "1.8000", solverCollateral: 4n };
