@@ -32,6 +32,7 @@ import {
   requireNonce,
   requireOffer,
   requireThesisId,
+  requireTimeout,
 } from "./input.ts";
 import { checkOffer, checkRequested, type Offer, quoteTypedData } from "./offer.ts";
 import { openWatch, type ThesisWatch, waitForThesis, type WatchHandlers } from "./theses.ts";
@@ -303,6 +304,7 @@ export class RangemakerClient extends ChainReader {
    */
   async settled(thesisId: number, timeoutMs: number): Promise<Thesis> {
     requireThesisId("thesisId", thesisId);
+    requireTimeout(timeoutMs);
     const known = await waitForThesis(this.context, thesisId, timeoutMs);
     if (!isUnsettled(known.status)) return known;
     const watch = await openWatch(this.context, {}, { user: known.user }, timeoutMs);

@@ -6,6 +6,7 @@ import type { Address } from "../protocol/scalars.ts";
 import { isUnsettled, type Thesis, thesisSchema } from "../protocol/thesis.ts";
 import { type Context, requireWebSocket, type WatchContext } from "./context.ts";
 import { WatchError } from "./errors.ts";
+import { requireTimeout } from "./input.ts";
 
 /** `connecting`: what is known may be out of date. `live`: changes arrive as they happen. */
 export type WatchState = "connecting" | "live" | "closed";
@@ -146,12 +147,13 @@ export class ThesisWatch {
    * const next = await watch.until(({ status }) => status === "won", 60_000);
    * ```
    */
-  until(matches: (thesis: Thesis) => boolean, timeoutMs: number): Promise<Thesis> {
-    if (this.#state === "closed") return Promise.reject(closedError());
+  async until(matches: (thesis: Thesis) => boolean, timeoutMs: number): Promise<Thesis> {
+    requireTimeout(timeoutMs);
+    if (this.#state === "closed") throw closedError();
     for (const { thesis } of this.#newest.values()) {
-      if (matches(thesis)) return Promise.resolve(thesis);
+      if (matches(thesis)) return thesis;
     }
-    return this.#wait(
+    return await this.#wait(
       (changed) => changed && matches(changed) ? changed : undefined,
       timeoutMs,
       () => {
