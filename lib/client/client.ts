@@ -270,7 +270,7 @@ export class RangemakerClient extends ChainReader {
    * Theses as they change, reconnecting after every loss. Close it after use.
    *
    * @param party The user of the theses, by default the wallet's account; or their solver.
-   * @throws {WatchError} `NOT_CONNECTED` after 10 s.
+   * @throws {WatchError} `NOT_CONNECTED` after 10 s without another page of theses.
    * @example
    * ```ts
    * const watch = await client.watch({ onThesis: ({ id, status }) => console.log(id, status) });

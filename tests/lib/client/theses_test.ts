@@ -253,6 +253,32 @@ Deno.test("ThesisWatch: the error of a watch that did not open says that the nod
   watch.close();
 });
 
+Deno.test("ThesisWatch: opens however many pages there are, unless none arrives in time", async () => {
+  for (const pages of [4, 2]) {
+    const { clock, node, watch, accept } = setUp();
+    node.theses = [1, 2, 3, 4].map((id) => thesis(id, "open"));
+    node.pageSize = 1;
+    let gate = Promise.withResolvers<void>();
+    node.gate = gate.promise;
+    const opened = watch.open(5_000).then(() => "live", ({ code }) => code);
+    await accept();
+    for (let page = 0; page < pages; page++) {
+      clock.advance(4_000);
+      const { resolve } = gate;
+      gate = Promise.withResolvers();
+      node.gate = gate.promise;
+      resolve();
+      await nextTurn();
+    }
+    for (let waited = 0; waited < 2; waited++) {
+      clock.advance(5_000);
+      await nextTurn();
+    }
+    assert.equal(await opened, pages === 4 ? "live" : "NOT_CONNECTED");
+    watch.close();
+  }
+});
+
 Deno.test("ThesisWatch: until rejects at its deadline, when the watch is closed, and at once after that", async () => {
   const { clock, watch } = setUp();
   const late = assert.rejects(watch.until(is(1, "won"), 1_000), { code: "WATCH_TIMEOUT" });
