@@ -3,6 +3,7 @@ import { dirname } from "node:path";
 import { createCommand, ExitCode } from "../../lib/cli/command.ts";
 import * as kinds from "../../lib/cli/option_kinds.ts";
 import { optionTable } from "../../lib/cli/options.ts";
+import { messageOf, RangemakerError } from "../../lib/errors.ts";
 import { statOf } from "../../lib/files.ts";
 import { options as nodeOptions } from "./options.ts";
 import {
@@ -63,6 +64,9 @@ async function backUp(dir: string, to: string): Promise<void> {
     await writeBackup(databasePath(dir), draft);
     Deno.renameSync(draft, to);
     syncFolder(dirname(to));
+  } catch (cause) {
+    if (cause instanceof RangemakerError || cause instanceof Deno.errors.NotCapable) throw cause;
+    throw new DataDirError(`${to} cannot be written: ${messageOf(cause)}`, cause);
   } finally {
     restoreLog();
     lock?.close();

@@ -160,6 +160,8 @@ Deno.test("node backup: works while the node is stopped, and refuses a directory
     const restored = new DiskChain(`${folder}/other`, disk.clock);
     assert.deepEqual(restored.view(txs), before);
     await restored.close();
+    const misplaced = await backUpHere(dir, "none/b");
+    assert.match(misplaced.stderr, /none\/b cannot be written: No such file or directory/);
     assert.match((await backUpHere(`${folder}/none`, "b")).stderr, /does not exist/);
     Deno.mkdirSync(`${folder}/empty`);
     assert.match((await backUpHere(`${folder}/empty`, "b")).stderr, /contains no chain yet/);
