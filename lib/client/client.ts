@@ -2,12 +2,12 @@ import * as z from "zod/mini";
 import { callJson, ServiceError } from "../net/call_json.ts";
 import type { Account } from "../protocol/account.ts";
 import {
+  anySolverInfoSchema,
   depositAnswerSchema,
   executeAnswerSchema,
   quoteAnswerSchema,
   solverHealthSchema,
   type SolverInfo,
-  solverInfoSchema,
 } from "../protocol/answers.ts";
 import { DEPOSIT_REQUEST_TYPE, randomNonce } from "../protocol/deposit.ts";
 import { THESES_PAGE_MAX } from "../protocol/methods/reads.ts";
@@ -142,7 +142,7 @@ export class RangemakerClient extends ChainReader {
    * ```
    */
   async solverInfo(signal?: AbortSignal): Promise<SolverInfo> {
-    return await callJson(`${this.context.urls.solver}/info`, solverInfoSchema, undefined, {
+    return await callJson(`${this.context.urls.solver}/info`, anySolverInfoSchema, undefined, {
       signal,
     });
   }

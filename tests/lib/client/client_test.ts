@@ -492,6 +492,11 @@ Deno.test("genesisHash, solverInfo: return the chain's genesis hash and the solv
     const { balance, config: { maxBetAmount } } = await client.solverInfo();
     assert.deepEqual([balance, maxBetAmount], [5n, 9n]);
   });
+  // The fields of the specification alone.
+  const ofSpec = { address: solver.address, balance: "5", dryRun: false, config };
+  await withClient({ "/solver/info": () => ofSpec }, async (client) => {
+    assert.equal((await client.solverInfo()).balance, 5n);
+  });
 });
 
 Deno.test("A client without a wallet can read, and refuses to sign with WALLET_REQUIRED", () => {
