@@ -75,6 +75,8 @@ export class ThesisWatch {
   #forgetAbove = SETTLED_KEPT * 2; // with more than this, older settled theses are forgotten
   /** Highest id that was forgotten. */
   #forgottenTo = 0;
+  /** Id of the chain's newest thesis at the last read; undefined if the node does not report it. */
+  #readTo: number | undefined;
   readonly #waiters = new Set<Waiter>();
   #state: WatchState = "connecting";
   #lastFailure = "no answer";
@@ -217,18 +219,25 @@ export class ThesisWatch {
 
   /**
    * The first read after a connect reads all theses; later reads take the open ones, those that
-   * were unsettled, and those after the last known one, which may be settled already.
+   * were unsettled, and those after the newest one of the chain at the read before, which may be
+   * settled already. They begin at the oldest one that can have changed: reading all of a long chain
+   * again for every watch would keep the node busy.
    */
   async #read(signal: AbortSignal): Promise<void> {
     const { node } = this.#context;
     if (this.#state !== "live") return void await this.#readPages({}, signal);
     const known = this.theses;
-    const found = await this.#readPages({ status: "open" }, signal);
+    const readTo = this.#readTo;
+    const oldest = known.find(({ status }) => status === "open");
+    const open = readTo === undefined
+      ? { cursor: undefined }
+      : oldest && { cursor: `${oldest.id - 1}` };
+    const found = open && await this.#readPages({ status: "open", ...open }, signal);
     if (signal.aborted) return;
-    await this.#readPages({ cursor: known.at(-1)?.id.toString() }, signal);
+    await this.#readPages({ cursor: (readTo ?? known.at(-1)?.id)?.toString() }, signal);
     for (const { id, status } of known) {
       if (signal.aborted) return;
-      if (found.has(id) || !isUnsettled(status)) continue;
+      if (found?.has(id) || !isUnsettled(status)) continue;
       const thesis = await node.getThesis(id);
       if (thesis !== null && !signal.aborted) this.#onRead(thesis);
     }
@@ -241,8 +250,9 @@ export class ThesisWatch {
     const party = { ...this.#party, ...filter, limit: THESES_PER_PAGE };
     const read = (cursor = filter.cursor) => node.getTheses({ ...party, cursor });
     let pages = 0;
-    for await (const { theses } of pagesOf(read)) {
+    for await (const { theses, nextCursor, lastId } of pagesOf(read)) {
       if (signal.aborted) break;
+      if (nextCursor === null && filter.status === undefined) this.#readTo = lastId;
       this.#mostPages = Math.max(this.#mostPages, pages += 1);
       for (const thesis of theses) {
         found.add(thesis.id);

@@ -20,10 +20,13 @@ class FakeTheses {
   isAway = false;
   /** What was read, as the filter of all or as the id of a single one. */
   readonly reads: unknown[] = [];
+  /** Where each read of several began. */
+  readonly cursors: (string | undefined)[] = [];
   gate: Promise<void> = Promise.resolve();
 
   async getTheses({ cursor, ...filter }: ThesisFilter) {
     this.reads.push(filter);
+    this.cursors.push(cursor);
     const { status } = filter;
     const fitting = this.theses.filter((thesis) =>
       status === undefined || thesis.status === status
@@ -33,7 +36,8 @@ class FakeTheses {
     if (this.isAway) throw new NodeUnreachableError("http://node", "away");
     const theses = rest.slice(0, this.pageSize);
     const isLast = theses.length === rest.length;
-    return { theses, nextCursor: isLast ? null : String(theses.at(-1)?.id) };
+    const lastId = this.theses.at(-1)?.id ?? 0;
+    return { theses, nextCursor: isLast ? null : String(theses.at(-1)?.id), lastId };
   }
 
   getThesis(id: number) {
@@ -61,7 +65,9 @@ function setUp(handlers: WatchHandlers = {}) {
   const publish = (thesis: Thesis) => {
     network.newest.deliver(subscriptionNotice("0xab", toWire(thesis)));
   };
-  return { clock, network, node, events, watch, accept, publish };
+  /** Answers the heartbeat. */
+  const beat = () => network.newest.deliver('{"jsonrpc":"2.0","id":0,"result":"0x539"}');
+  return { clock, network, node, events, watch, accept, publish, beat };
 }
 
 const is = (id: number, ...statuses: ThesisStatus[]) => (thesis: Thesis) =>
@@ -233,6 +239,28 @@ Deno.test("ThesisWatch: every 30 s it reads open theses, new ones, and the outco
   assert.deepEqual(node.reads, [all, { ...all, status: "open" }, all, 2]);
   assert.deepEqual(events.slice(4), ["4 open", "5 lost", "6 won", "2 lost"]);
   watch.close();
+});
+
+Deno.test("ThesisWatch: every 30 s it reads from its oldest open thesis on, and what is new: the chain before may be long", async () => {
+  const cases = [["open", [undefined, "2", "4"]], ["won", [undefined, "4"]]] as const;
+  for (const [status, cursors] of cases) {
+    const { clock, node, events, watch, accept, publish, beat } = setUp();
+    node.theses = [thesis(1, "won"), thesis(2, "needs_backfill"), thesis(3, status)];
+    node.theses.push(thesis(4, "lost"));
+    const opened = watch.open(5_000);
+    await accept();
+    await opened;
+    node.theses.push(thesis(5, "lost"), thesis(6, "won"));
+    publish(thesis(6, "won")); // those of 5 were lost
+    clock.advance(20_000);
+    beat();
+    clock.advance(10_000);
+    await nextTurn();
+    assert.deepEqual(node.cursors, cursors);
+    assert.equal(node.reads.at(-1), 2);
+    assert.deepEqual(events.slice(-2), ["6 won", "5 lost"]);
+    watch.close();
+  }
 });
 
 Deno.test("ThesisWatch: the error of a watch that did not open says that the node is away", async () => {
