@@ -2,12 +2,12 @@ import * as z from "zod/mini";
 import { callJson, ServiceError } from "../net/call_json.ts";
 import type { Account } from "../protocol/account.ts";
 import {
+  anySolverInfoSchema,
   depositAnswerSchema,
   executeAnswerSchema,
   quoteAnswerSchema,
   solverHealthSchema,
   type SolverInfo,
-  solverInfoSchema,
 } from "../protocol/answers.ts";
 import { DEPOSIT_REQUEST_TYPE, randomNonce } from "../protocol/deposit.ts";
 import { quoteToWire } from "../protocol/quote.ts";
@@ -31,6 +31,7 @@ import {
   requireNonce,
   requireOffer,
   requireThesisId,
+  requireTimeout,
 } from "./input.ts";
 import { type Offer, quoteTypedData, requireGenuine, requireRequested } from "./offer.ts";
 import { openWatch, type ThesisWatch, waitForThesis, type WatchHandlers } from "./theses.ts";
@@ -140,7 +141,7 @@ export class RangemakerClient extends ChainReader {
    * ```
    */
   async solverInfo(signal?: AbortSignal): Promise<SolverInfo> {
-    return await callJson(`${this.context.urls.solver}/info`, solverInfoSchema, undefined, {
+    return await callJson(`${this.context.urls.solver}/info`, anySolverInfoSchema, undefined, {
       signal,
     });
   }
@@ -247,21 +248,29 @@ export class RangemakerClient extends ChainReader {
     });
   }
 
-  /** The thesis of a committed bet: solvers may leave out its id (spec: quote solver, "Execute result"). */
+  /**
+   * The thesis of a committed bet, from its receipt: solvers may leave out the id (spec: quote solver,
+   * "Execute result").
+   */
   async #thesisIdOf(txHash: Hex): Promise<number> {
-    const receipt = await this.context.node.getTransaction(txHash);
-    if (receipt?.thesisId !== undefined) return receipt.thesisId;
+    let cause: unknown;
+    try {
+      const receipt = await this.context.node.getTransaction(txHash);
+      if (receipt?.thesisId !== undefined) return receipt.thesisId;
+    } catch (thrown) {
+      cause = thrown; // as it is, it would say that nothing was placed
+    }
     const message =
       "The bet was placed, but neither the solver nor the node names its thesis yet: " +
       "execute it again, which places nothing twice";
-    throw new ServiceError("INVALID_ANSWER", message, { status: 200, retry: "same" });
+    throw new ServiceError("INVALID_ANSWER", message, { status: 200, retry: "same", cause });
   }
 
   /**
    * Theses as they change, reconnecting after every loss. Close it after use.
    *
    * @param party The user of the theses, by default the wallet's account; or their solver.
-   * @throws {WatchError} `NOT_CONNECTED` after 10 s.
+   * @throws {WatchError} `NOT_CONNECTED` after 10 s without another page of theses.
    * @example
    * ```ts
    * const watch = await client.watch({ onThesis: ({ id, status }) => console.log(id, status) });
@@ -295,6 +304,7 @@ export class RangemakerClient extends ChainReader {
    */
   async settled(thesisId: number, timeoutMs: number): Promise<Thesis> {
     requireThesisId("thesisId", thesisId);
+    requireTimeout(timeoutMs);
     const known = await waitForThesis(this.context, thesisId, timeoutMs);
     if (!isUnsettled(known.status)) return known;
     const watch = await openWatch(this.context, {}, { user: known.user }, timeoutMs);

@@ -26,6 +26,15 @@ export function requireTime(field: string, value: unknown): void {
   throw wrongInput(field, "Expected Unix milliseconds as a whole number", value);
 }
 
+/** The longest time that timers of every runtime can wait; they end at once after a longer one. */
+const TIMEOUT_MAX_MS = 2 ** 31 - 1;
+
+/** How long to wait, in milliseconds. */
+export function requireTimeout(value: unknown): void {
+  if (typeof value === "number" && value >= 0 && value <= TIMEOUT_MAX_MS) return;
+  throw wrongInput("timeoutMs", `Expected milliseconds from 0 to ${TIMEOUT_MAX_MS}`, value);
+}
+
 /** The id of a thesis. */
 export function requireThesisId(field: string, value: unknown): void {
   if (Number.isSafeInteger(value) && Number(value) > 0) return;

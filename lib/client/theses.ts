@@ -6,6 +6,7 @@ import type { Address } from "../protocol/scalars.ts";
 import { isUnsettled, type Thesis, thesisSchema } from "../protocol/thesis.ts";
 import { type Context, requireWebSocket, type WatchContext } from "./context.ts";
 import { WatchError } from "./errors.ts";
+import { requireTimeout } from "./input.ts";
 
 /** `connecting`: what is known may be out of date. `live`: changes arrive as they happen. */
 export type WatchState = "connecting" | "live" | "closed";
@@ -74,9 +75,13 @@ export class ThesisWatch {
   #forgetAbove = SETTLED_KEPT * 2; // with more than this, older settled theses are forgotten
   /** Highest id that was forgotten. */
   #forgottenTo = 0;
+  /** Id of the chain's newest thesis at the last read; undefined if the node does not report it. */
+  #readTo: number | undefined;
   readonly #waiters = new Set<Waiter>();
   #state: WatchState = "connecting";
   #lastFailure = "no answer";
+  /** The most pages that were read at once: what is read again after a loss is no progress. */
+  #mostPages = 0;
 
   constructor(context: ThesisWatchContext, handlers: WatchHandlers, party: ThesisParty) {
     const { urls, clock, random, connect } = context;
@@ -126,15 +131,24 @@ export class ThesisWatch {
   /**
    * Connects; resolves when the watch is live for the first time.
    *
-   * @throws {WatchError} `NOT_CONNECTED` after `timeoutMs`, with the reason; the watch goes on.
+   * @throws {WatchError} `NOT_CONNECTED` after `timeoutMs` without another page of theses, with the
+   *   reason; the watch goes on.
    */
   async open(timeoutMs: number): Promise<void> {
     this.#subscriber.start();
-    await this.#wait(() => this.#state === "live" || undefined, timeoutMs, () => {
-      const { proxyWs } = this.#context.urls;
-      const message = `No subscription at ${proxyWs} within ${timeoutMs} ms: ${this.#lastFailure}`;
-      return new WatchError("NOT_CONNECTED", message, { timeoutMs });
-    });
+    const pagesBefore = this.#mostPages;
+    try {
+      await this.#wait(() => this.#state === "live" || undefined, timeoutMs, () => {
+        const { proxyWs } = this.#context.urls;
+        const message =
+          `No subscription at ${proxyWs} within ${timeoutMs} ms: ${this.#lastFailure}`;
+        return new WatchError("NOT_CONNECTED", message, { timeoutMs });
+      });
+    } catch (thrown) {
+      // A long chain takes long to read: a page has the matches of 1,000 theses.
+      if (this.#state === "closed" || this.#mostPages === pagesBefore) throw thrown;
+      await this.open(timeoutMs);
+    }
   }
 
   /**
@@ -146,12 +160,13 @@ export class ThesisWatch {
    * const next = await watch.until(({ status }) => status === "won", 60_000);
    * ```
    */
-  until(matches: (thesis: Thesis) => boolean, timeoutMs: number): Promise<Thesis> {
-    if (this.#state === "closed") return Promise.reject(closedError());
+  async until(matches: (thesis: Thesis) => boolean, timeoutMs: number): Promise<Thesis> {
+    requireTimeout(timeoutMs);
+    if (this.#state === "closed") throw closedError();
     for (const { thesis } of this.#newest.values()) {
-      if (matches(thesis)) return Promise.resolve(thesis);
+      if (matches(thesis)) return thesis;
     }
-    return this.#wait(
+    return await this.#wait(
       (changed) => changed && matches(changed) ? changed : undefined,
       timeoutMs,
       () => {
@@ -204,18 +219,25 @@ export class ThesisWatch {
 
   /**
    * The first read after a connect reads all theses; later reads take the open ones, those that
-   * were unsettled, and those after the last known one, which may be settled already.
+   * were unsettled, and those after the newest one of the chain at the read before, which may be
+   * settled already. They begin at the oldest one that can have changed: reading all of a long chain
+   * again for every watch would keep the node busy.
    */
   async #read(signal: AbortSignal): Promise<void> {
     const { node } = this.#context;
     if (this.#state !== "live") return void await this.#readPages({}, signal);
     const known = this.theses;
-    const found = await this.#readPages({ status: "open" }, signal);
+    const readTo = this.#readTo;
+    const oldest = known.find(({ status }) => status === "open");
+    const open = readTo === undefined
+      ? { cursor: undefined }
+      : oldest && { cursor: `${oldest.id - 1}` };
+    const found = open && await this.#readPages({ status: "open", ...open }, signal);
     if (signal.aborted) return;
-    await this.#readPages({ cursor: known.at(-1)?.id.toString() }, signal);
+    await this.#readPages({ cursor: (readTo ?? known.at(-1)?.id)?.toString() }, signal);
     for (const { id, status } of known) {
       if (signal.aborted) return;
-      if (found.has(id) || !isUnsettled(status)) continue;
+      if (found?.has(id) || !isUnsettled(status)) continue;
       const thesis = await node.getThesis(id);
       if (thesis !== null && !signal.aborted) this.#onRead(thesis);
     }
@@ -227,8 +249,11 @@ export class ThesisWatch {
     const found = new Set<number>();
     const party = { ...this.#party, ...filter, limit: THESES_PER_PAGE };
     const read = (cursor = filter.cursor) => node.getTheses({ ...party, cursor });
-    for await (const { theses } of pagesOf(read)) {
+    let pages = 0;
+    for await (const { theses, nextCursor, lastId } of pagesOf(read)) {
       if (signal.aborted) break;
+      if (nextCursor === null && filter.status === undefined) this.#readTo = lastId;
+      this.#mostPages = Math.max(this.#mostPages, pages += 1);
       for (const thesis of theses) {
         found.add(thesis.id);
         this.#onRead(thesis);
@@ -282,7 +307,11 @@ export class ThesisWatch {
 
 const closedError = () => new WatchError("WATCH_CLOSED", "The watch was closed");
 
-/** Opens a watch of a party's theses. @throws {WatchError} `NOT_CONNECTED` after 10 s at most. */
+/**
+ * Opens a watch of a party's theses.
+ *
+ * @throws {WatchError} `NOT_CONNECTED` after 10 s at most without another page of theses.
+ */
 export async function openWatch(
   context: Context,
   handlers: WatchHandlers,

@@ -96,11 +96,17 @@ export const solverInfoSchema = z.object({
   }),
 });
 
+/** `GET /info` of any solver: the specification has fewer fields than ours answers. */
+export const anySolverInfoSchema = z.partial(solverInfoSchema, {
+  balanceTime: true,
+  pricing: true,
+});
+
 /**
  * The solver's answer about itself: its account, mode and bounds. `config.minDuration` and
  * `config.maxDuration` are milliseconds; amounts are USDC with 6 decimals.
  */
-export type SolverInfo = z.output<typeof solverInfoSchema>;
+export type SolverInfo = z.output<typeof anySolverInfoSchema>;
 
 /** Answer of `POST /quote`. */
 export const quoteAnswerSchema = z.object({ success: z.literal(true), quote: quoteSchema });

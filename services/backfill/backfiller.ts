@@ -27,7 +27,10 @@ export interface SpanReport {
   filledSlots: number;
   /** Slots without a trade: they stay missing. */
   slotsWithoutTrade: number;
-  /** Slots that the node refused: too old for the ring, and needed by no open thesis. */
+  /**
+   * Slots that the node refused: too old for the ring and needed by no open thesis, or recorded. The
+   * last of many missing spans also covers recorded slots.
+   */
   slotsRefused: number;
 }
 

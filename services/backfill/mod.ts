@@ -163,13 +163,15 @@ async function backfill(
   for (const report of reports) context.print(lineOf(market, report));
   if (reports.length === 0) context.print(`${market.symbol}: nothing is missing`);
   if (isStopping) context.print("Stopped: run it again to continue");
+  let isFilled = reports.every((report) => report.slotsWithoutTrade + report.slotsRefused === 0);
   if (thesis !== undefined) {
     // Settles it now: the node itself goes on with other theses that lacked these prices.
-    const { thesis: { id, status } = thesis } = await readMissingPrices(request, client, markets);
+    const now = await readMissingPrices(request, client, markets);
+    const { id, status } = now.thesis ?? thesis;
     context.print(`Thesis ${id}: ${status}`);
+    isFilled ||= now.missing.length === 0;
   }
-  const isComplete = !isStopping &&
-    reports.every(({ slotsWithoutTrade, slotsRefused }) => slotsWithoutTrade + slotsRefused === 0);
+  const isComplete = !isStopping && isFilled;
   return isComplete ? ExitCode.ok : ExitCode.failed;
 }
 
@@ -200,7 +202,8 @@ function lineOf({ symbol }: Market, report: SpanReport): string {
     `${report.filledSlots} ${report.filledSlots === 1 ? "slot" : "slots"} filled`,
     `${report.slotsWithoutTrade} without a trade`,
     ...(report.slotsRefused === 0 ? [] : [
-      `${report.slotsRefused} not accepted: too old for the ring, and no open thesis needs them`,
+      `${report.slotsRefused} not accepted: too old for the ring and needed by no open thesis, ` +
+      "or not missing",
     ]),
   ];
   return `${symbol} ${from} to ${to}: ${results.join(", ")}`;

@@ -3,9 +3,16 @@ import { dirname } from "node:path";
 import { createCommand, ExitCode } from "../../lib/cli/command.ts";
 import * as kinds from "../../lib/cli/option_kinds.ts";
 import { optionTable } from "../../lib/cli/options.ts";
+import { messageOf, RangemakerError } from "../../lib/errors.ts";
 import { statOf } from "../../lib/files.ts";
 import { options as nodeOptions } from "./options.ts";
-import { BACKUP_RUN, databasePath, inspectFiles, syncFolder } from "./store/data_dir.ts";
+import {
+  BACKUP_RUN,
+  databasePath,
+  inspectFiles,
+  renameReplacedLog,
+  syncFolder,
+} from "./store/data_dir.ts";
 import { Database, DataDirError, PRIVATE_FILE } from "./store/database.ts";
 import { LockFile } from "./store/lock_file.ts";
 import { requireUndamaged } from "./store/damage_check.ts";
@@ -46,17 +53,22 @@ async function backUp(dir: string, to: string): Promise<void> {
   }
   if (statOf(dir) === undefined) throw new DataDirError(`${dir} does not exist`);
   const isRunning = LockFile.isLocked(dir);
-  if (!isRunning && inspectFiles(dir, LockFile.read(dir)) === "nothing") {
-    throw new DataDirError(`${dir} contains no chain yet`);
-  }
+  const found = isRunning ? "chain" : inspectFiles(dir, LockFile.read(dir));
+  if (found === "nothing") throw new DataDirError(`${dir} contains no chain yet`);
   // If no node runs, none may start meanwhile: the copy reads the files that a stopped or killed
   // node left.
   const lock = isRunning ? undefined : LockFile.lock(dir);
+  // A restored backup must not be opened with the log of the chain that it has replaced.
+  const restoreLog = found === "backup" ? renameReplacedLog(dir) : () => {};
   try {
     await writeBackup(databasePath(dir), draft);
     Deno.renameSync(draft, to);
     syncFolder(dirname(to));
+  } catch (cause) {
+    if (cause instanceof RangemakerError || cause instanceof Deno.errors.NotCapable) throw cause;
+    throw new DataDirError(`${to} cannot be written: ${messageOf(cause)}`, cause);
   } finally {
+    restoreLog();
     lock?.close();
   }
 }

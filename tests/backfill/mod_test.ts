@@ -197,6 +197,28 @@ Deno.test("rangemaker backfill: fills the missing prices of a thesis, which is t
     await history.stop();
   }, SHORT_LIVED));
 
+Deno.test("rangemaker backfill: succeeds when nothing is missing any more, also after more gaps than the node lists", () =>
+  withSteppedNode(async (scene) => {
+    const { client, clock, node, oracle, stepped } = scene;
+    const [user, timestamp, slots] = [actors.user.address, stepped.now, 600];
+    const money = { timestamp, user, amount: 100_000_000n, externalTxHash: hashOf(1) };
+    await client.sendTransaction(deposit(money));
+    const bet = { betAmount: 100_000n, payout: 107_000n, endTime: timestamp + 100 * slots };
+    await client.sendTransaction(rfqSubmit({ timestamp, ...bet }));
+    const healthy = oracle.answer;
+    for (let slot = 0; slot < slots; slot += 2) {
+      oracle.answer = () => new Response("", { status: 503 });
+      await stepped.run(1);
+      oracle.answer = healthy;
+      await stepped.run(1);
+    }
+    const args = ["--rpc-url", node.url, "--price", "3000.25", "--thesis", "1"];
+    const { code, lines } = await runBackfill(clock, ...args);
+    assert.equal(lines.at(-1), "Thesis 1: won");
+    assert.match(lines.at(-2)!, /, \d+ not accepted: .*, or not missing$/);
+    assert.equal(code, 0);
+  }, { maxStaleMs: 50 }));
+
 Deno.test("rangemaker backfill: the thesis is settled at once, although hundreds lacked the same prices", () =>
   withSteppedNode(async (scene) => {
     const count = 2 * SETTLEMENTS_PER_SLICE;

@@ -23,9 +23,9 @@ export function pageOfTheses(
   const page: Thesis[] = [];
   const from = Math.max(Number(query.cursor ?? 0) + 1, ledger.firstThesisId);
   const end = Math.min(lastId + 1, from + THESES_PAGE_MAX);
-  for (const thesis of ledger.thesesBetween(from, end)) {
-    if (!matches(thesis, query)) continue;
-    if (page.length === query.limit) {
+  const { user, solver, status, limit } = query;
+  for (const thesis of ledger.thesesBetween(from, end, { user, solver, status }, limit + 1)) {
+    if (page.length === limit) {
       return { theses: page, nextCursor: page.at(-1)!.id.toString(), lastId }; // a limit is at least 1
     }
     page.push(thesis);
@@ -34,12 +34,6 @@ export function pageOfTheses(
 }
 
 type Theses = Pick<Ledger, "firstThesisId" | "lastThesisId" | "thesesBetween">;
-
-function matches(thesis: Thesis, { user, solver, status }: ThesesQuery): boolean {
-  return (user === undefined || thesis.user === user) &&
-    (solver === undefined || thesis.solver === solver) &&
-    (status === undefined || thesis.status === status);
-}
 
 /** Selects recorded prices of a market in `[from, to)`, Unix milliseconds. */
 export type PricesQuery = ParamsOf<typeof readMethods.core_getPriceHistory>["query"];

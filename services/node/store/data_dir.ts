@@ -122,7 +122,7 @@ function readHeader(path: string): { run: number; applicationId: number } | unde
  *
  * @returns Undoes it.
  */
-function renameReplacedLog(dir: string): () => void {
+export function renameReplacedLog(dir: string): () => void {
   const log = `${databasePath(dir)}-wal`;
   if ((statOf(log)?.size ?? 0) === 0) return () => {};
   let renamed = `${log}.replaced`;

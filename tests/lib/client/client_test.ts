@@ -164,6 +164,18 @@ Deno.test("execute: a committed bet whose answer has no thesis id gets it from t
   });
 });
 
+Deno.test("execute: a committed bet whose thesis cannot be read counts as perhaps placed, not as refused", async () => {
+  const answers = [() => "not a receipt", () => assert.fail("the node is away")];
+  for (const core_getTransaction of answers) {
+    const routes = { ...executionOf({ status: "committed" }), core_getTransaction };
+    await withClient(routes, (client) =>
+      assert.rejects(client.execute(offer), (thrown) => {
+        assert(isRangemakerError(thrown, "INVALID_ANSWER"));
+        return isOutcomeUnknown(thrown) && thrown.cause !== undefined;
+      }));
+  }
+});
+
 Deno.test("estimate: returns the payout, with the solver's probability if it has a model", async () => {
   const estimate = { betAmount: "5", payout: "9", multiplier: "1.8000", solverCollateral: "4" };
   const read = { betAmount: 5n, payout: 9n, multiplier: "1.8000", solverCollateral: 4n };
@@ -466,6 +478,11 @@ Deno.test("genesisHash, solverInfo: return the chain's genesis hash and the solv
     assert.equal(await client.genesisHash(), txHash);
     const { balance, config: { maxBetAmount } } = await client.solverInfo();
     assert.deepEqual([balance, maxBetAmount], [5n, 9n]);
+  });
+  // The fields of the specification alone.
+  const ofSpec = { address: solver.address, balance: "5", dryRun: false, config };
+  await withClient({ "/solver/info": () => ofSpec }, async (client) => {
+    assert.equal((await client.solverInfo()).balance, 5n);
   });
 });
 

@@ -57,6 +57,14 @@ const WRONG: [field: string, message: RegExp, calls: Call[]][] = [
   ["thesisId", /a number from 1 on: received nothing$/, [
     (client) => client.settled(untyped(undefined), 1_000),
   ]],
+  ["timeoutMs", /: Expected milliseconds from 0 to 2147483647: received the number Infinity$/, [
+    (client) => client.settled(7, Infinity),
+  ]],
+  ["timeoutMs", /: Expected milliseconds from 0 to 2147483647: received /, [
+    (client) => client.settled(7, 2 ** 31),
+    (client) => client.settled(7, Number.NaN),
+    (client) => client.settled(7, untyped(undefined)),
+  ]],
   ["offer", /^offer: Expected the result of quote or offerFromJson: received an object$/, [
     (client) => client.execute(untyped(Promise.resolve())),
     (client) => client.execute(untyped({ quote: { betAmount: "1000000" } }), "0x12"),

@@ -20,10 +20,13 @@ class FakeTheses {
   isAway = false;
   /** What was read, as the filter of all or as the id of a single one. */
   readonly reads: unknown[] = [];
+  /** Where each read of several began. */
+  readonly cursors: (string | undefined)[] = [];
   gate: Promise<void> = Promise.resolve();
 
   async getTheses({ cursor, ...filter }: ThesisFilter) {
     this.reads.push(filter);
+    this.cursors.push(cursor);
     const { status } = filter;
     const fitting = this.theses.filter((thesis) =>
       status === undefined || thesis.status === status
@@ -33,7 +36,8 @@ class FakeTheses {
     if (this.isAway) throw new NodeUnreachableError("http://node", "away");
     const theses = rest.slice(0, this.pageSize);
     const isLast = theses.length === rest.length;
-    return { theses, nextCursor: isLast ? null : String(theses.at(-1)?.id) };
+    const lastId = this.theses.at(-1)?.id ?? 0;
+    return { theses, nextCursor: isLast ? null : String(theses.at(-1)?.id), lastId };
   }
 
   getThesis(id: number) {
@@ -61,7 +65,9 @@ function setUp(handlers: WatchHandlers = {}) {
   const publish = (thesis: Thesis) => {
     network.newest.deliver(subscriptionNotice("0xab", toWire(thesis)));
   };
-  return { clock, network, node, events, watch, accept, publish };
+  /** Answers the heartbeat. */
+  const beat = () => network.newest.deliver('{"jsonrpc":"2.0","id":0,"result":"0x539"}');
+  return { clock, network, node, events, watch, accept, publish, beat };
 }
 
 const is = (id: number, ...statuses: ThesisStatus[]) => (thesis: Thesis) =>
@@ -235,6 +241,28 @@ Deno.test("ThesisWatch: every 30 s it reads open theses, new ones, and the outco
   watch.close();
 });
 
+Deno.test("ThesisWatch: every 30 s it reads from its oldest open thesis on, and what is new: the chain before may be long", async () => {
+  const cases = [["open", [undefined, "2", "4"]], ["won", [undefined, "4"]]] as const;
+  for (const [status, cursors] of cases) {
+    const { clock, node, events, watch, accept, publish, beat } = setUp();
+    node.theses = [thesis(1, "won"), thesis(2, "needs_backfill"), thesis(3, status)];
+    node.theses.push(thesis(4, "lost"));
+    const opened = watch.open(5_000);
+    await accept();
+    await opened;
+    node.theses.push(thesis(5, "lost"), thesis(6, "won"));
+    publish(thesis(6, "won")); // those of 5 were lost
+    clock.advance(20_000);
+    beat();
+    clock.advance(10_000);
+    await nextTurn();
+    assert.deepEqual(node.cursors, cursors);
+    assert.equal(node.reads.at(-1), 2);
+    assert.deepEqual(events.slice(-2), ["6 won", "5 lost"]);
+    watch.close();
+  }
+});
+
 Deno.test("ThesisWatch: the error of a watch that did not open says that the node is away", async () => {
   const { clock, node, watch, accept } = setUp({ onThesis: undefined, onState: undefined });
   node.isAway = true;
@@ -251,6 +279,32 @@ Deno.test("ThesisWatch: the error of a watch that did not open says that the nod
   await nextTurn();
   assert.equal(watch.state, "live", "it went on, though nobody listens");
   watch.close();
+});
+
+Deno.test("ThesisWatch: opens however many pages there are, unless none arrives in time", async () => {
+  for (const pages of [4, 2]) {
+    const { clock, node, watch, accept } = setUp();
+    node.theses = [1, 2, 3, 4].map((id) => thesis(id, "open"));
+    node.pageSize = 1;
+    let gate = Promise.withResolvers<void>();
+    node.gate = gate.promise;
+    const opened = watch.open(5_000).then(() => "live", ({ code }) => code);
+    await accept();
+    for (let page = 0; page < pages; page++) {
+      clock.advance(4_000);
+      const { resolve } = gate;
+      gate = Promise.withResolvers();
+      node.gate = gate.promise;
+      resolve();
+      await nextTurn();
+    }
+    for (let waited = 0; waited < 2; waited++) {
+      clock.advance(5_000);
+      await nextTurn();
+    }
+    assert.equal(await opened, pages === 4 ? "live" : "NOT_CONNECTED");
+    watch.close();
+  }
 });
 
 Deno.test("ThesisWatch: until rejects at its deadline, when the watch is closed, and at once after that", async () => {

@@ -9,6 +9,9 @@ import type { Method } from "../../../services/node/rpc/method.ts";
 import { pageOfPrices, pageOfTheses } from "../../../services/node/rpc/query_pages.ts";
 import { SerialQueue } from "../../../services/node/rpc/serial_queue.ts";
 import { actors } from "../support/actors.ts";
+import { DiskChain } from "../support/disk_chain.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+import { withFolder } from "../../support/files.ts";
 
 /** Bounds that `docs/protocol.md` states, under "Limits". */
 const CALLS_PER_BATCH_MAX = 100;
@@ -159,8 +162,10 @@ function ledgerOf(theses: readonly Partial<Thesis>[]) {
   return {
     firstThesisId: theses[0]!.id!,
     lastThesisId: theses.at(-1)!.id!,
-    thesesBetween: (fromId: number, toId: number) =>
-      theses.filter(({ id = 0 }) => id >= fromId && id < toId) as Thesis[], // what a page needs
+    thesesBetween: (fromId: number, toId: number, { user }: Partial<Thesis>, max: number) =>
+      theses.filter((thesis) => user === undefined || thesis.user === user)
+        .filter(({ id = 0 }) => id >= fromId && id < toId)
+        .slice(0, max) as Thesis[], // what a page needs
   };
 }
 
@@ -189,6 +194,38 @@ Deno.test("pageOfTheses: a filter that matches little is answered page by page",
     assert.deepEqual(pages, [...Array(empty).fill([]), [total]]);
   }
 });
+
+Deno.test("pageOfTheses: only the theses of the page are parsed, and all filters count", () =>
+  withFolder(async (folder) => {
+    const disk = new DiskChain(`${folder}/node`, new FakeClock());
+    disk.run(1);
+    for (let number = 0; number < 1_000; number++) {
+      for (let more = 0; number % 200 === 0 && more < 60; more++) disk.deposit(number + more);
+      disk.bet(500, number);
+      if (number % 50 === 49) {
+        disk.run(3, number < 900 ? 9_000_000_000n : undefined);
+        disk.run(4);
+      }
+    }
+    const { ledger } = disk.chain.state;
+    const [user, solver] = [actors.user.address, actors.solver.address];
+    const idsOf = (query: Partial<Parameters<typeof pageOfTheses>[1]>) =>
+      pageOfTheses(ledger, { limit: 1_000, ...query }).theses.map(({ id }) => id);
+    const [won, lost] = [idsOf({ status: "won" }), idsOf({ status: "lost", user, solver })];
+    assert.deepEqual([won[0], lost[0], won.length + lost.length], [901, 1, 1_000]);
+    assert.deepEqual(idsOf({ user: solver }), []);
+    assert.deepEqual(idsOf({ user, cursor: "5", limit: 2 }), [6, 7]);
+    const timeOf = (query: Parameters<typeof idsOf>[0]) =>
+      Math.min(...Array.from({ length: 9 }, () => {
+        const startMs = performance.now();
+        idsOf(query);
+        return performance.now() - startMs;
+      }));
+    const full = timeOf({});
+    assert(timeOf({ user: solver }) < full / 3, "parsing a row takes longer than filtering it");
+    assert(timeOf({ limit: 10 }) < full / 3);
+    await disk.close();
+  }));
 
 Deno.test("pageOfTheses: the first page starts at the oldest thesis that was not deleted", () => {
   const { theses, nextCursor, lastId } = pageOfTheses(ledgerOf(thesesOf(201, 1_100)), {

@@ -117,6 +117,33 @@ Deno.test("node backup: a second restore does not overwrite the log that the fir
     assert.deepEqual(logs.map((path) => Deno.readTextFileSync(path)), ["first", "second"]);
   }));
 
+Deno.test("node backup: copies a restored backup before its first start, without the log of what it replaced", () =>
+  withFolder(async (folder) => {
+    const [killed, to, copy] = [`${folder}/killed`, `${folder}/backup.sqlite`, `${folder}/copy`];
+    const disk = new DiskChain(`${folder}/node`, new FakeClock());
+    const txs = addHistory(disk);
+    const before = disk.view(txs);
+    disk.kill(`${folder}/earlier`);
+    await runHere(["node", "backup", "--data-dir", `${folder}/earlier`, "--to", to]);
+    disk.run(20);
+    for (let number = 50; number < 60; number++) disk.deposit(number);
+    disk.kill(killed); // with a log
+    await disk.close();
+
+    Deno.copyFileSync(to, `${killed}/chain.sqlite`);
+    const { code, stderr } = await runHere(["node", "backup", "--data-dir", killed, "--to", copy]);
+    assert.equal(code, 0, stderr);
+    const restored = new DiskChain(killed, disk.clock);
+    assert.deepEqual(restored.view(txs), before);
+    await restored.close();
+    assert.ok(Deno.statSync(`${killed}/chain.sqlite-wal.replaced`).size > 0, "its log is kept");
+    Deno.mkdirSync(`${folder}/other`);
+    Deno.copyFileSync(copy, `${folder}/other/chain.sqlite`);
+    const copied = new DiskChain(`${folder}/other`, disk.clock);
+    assert.deepEqual(copied.view(txs), before);
+    await copied.close();
+  }));
+
 Deno.test("node backup: works while the node is stopped, and refuses a directory without a chain", () =>
   withFolder(async (folder) => {
     const dir = `${folder}/node`;
@@ -133,6 +160,8 @@ Deno.test("node backup: works while the node is stopped, and refuses a directory
     const restored = new DiskChain(`${folder}/other`, disk.clock);
     assert.deepEqual(restored.view(txs), before);
     await restored.close();
+    const misplaced = await backUpHere(dir, "none/b");
+    assert.match(misplaced.stderr, /none\/b cannot be written: No such file or directory/);
     assert.match((await backUpHere(`${folder}/none`, "b")).stderr, /does not exist/);
     Deno.mkdirSync(`${folder}/empty`);
     assert.match((await backUpHere(`${folder}/empty`, "b")).stderr, /contains no chain yet/);

@@ -55,8 +55,8 @@ export class Portfolio {
   /** Numbers of the last request for the balance, and of the last one with an answer. */
   #asked = 0;
   #answered = 0;
-  /** The last deposit without an answer. */
-  #lostDeposit: { amount: bigint; nonce: bigint } | undefined;
+  /** The nonces of deposits without an answer, by amount. */
+  readonly #lostDeposits = new Map<bigint, bigint>();
 
   constructor(options: PortfolioOptions) {
     this.#options = options;
@@ -89,20 +89,20 @@ export class Portfolio {
 
   /** Deposits USDC. After a lost answer, the same amount again repeats the deposit: it is made once. */
   async deposit(amount: bigint): Promise<void> {
-    const lost = this.#lostDeposit;
-    const nonce = lost?.amount === amount ? lost.nonce : randomNonce();
+    const lost = this.#lostDeposits;
+    const nonce = lost.get(amount) ?? randomNonce();
     try {
       await this.#options.client.deposit(amount, nonce);
     } catch (thrown) {
       const isUsed = isRangemakerError(thrown) && thrown.code === "NONCE_USED";
       const state = isUsed ? thrown.details.state : undefined;
-      if (isOutcomeUnknown(thrown)) this.#lostDeposit = { amount, nonce };
-      else if (state === "failed") this.#lostDeposit = undefined;
+      if (isOutcomeUnknown(thrown)) lost.set(amount, nonce);
+      else if (state === "failed") lost.delete(amount);
       if (state !== "committed") throw thrown;
     } finally {
       void this.refresh();
     }
-    this.#lostDeposit = undefined;
+    lost.delete(amount);
   }
 
   /** Reads the balance. */

@@ -9,6 +9,9 @@ interface Checked {
   missing: PriceHistory["missing"];
 }
 
+/** Gaps that are nearer to each other are read at once: a busy node may lack every second price. */
+const APART_MS = 60_000;
+
 /** Finds the spans without prices in the windows of open bets, which wait for a backfill. */
 export class PriceGaps {
   readonly #client: Pick<RangemakerClient, "history">;
@@ -43,7 +46,10 @@ export class PriceGaps {
     const known = this.#checked.get(symbol);
     const spans = known === undefined || fromMs < known.fromMs
       ? [{ from: fromMs, to: toMs }]
-      : [...known.missing.filter(({ to }) => to > fromMs), { from: known.toMs, to: toMs }];
+      : [...joinNear(known.missing.filter(({ to }) => to > fromMs)), {
+        from: known.toMs,
+        to: toMs,
+      }];
     const missing: Checked["missing"] = [];
     for (const { from, to } of spans.filter(({ from, to }) => from < to)) {
       missing.push(...(await this.#client.history(symbol, from, to)).missing);
@@ -51,4 +57,15 @@ export class PriceGaps {
     this.#checked.set(symbol, { fromMs, toMs, missing });
     return missing;
   }
+}
+
+/** Joins spans, which are in order of time, where the next one is near. */
+function joinNear(spans: Checked["missing"]): Checked["missing"] {
+  const joined: Checked["missing"] = [];
+  for (const span of spans) {
+    const last = joined.at(-1);
+    if (last !== undefined && span.from - last.to < APART_MS) last.to = span.to;
+    else joined.push({ ...span });
+  }
+  return joined;
 }

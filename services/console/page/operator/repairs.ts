@@ -180,12 +180,13 @@ export async function gapOf(
 ): Promise<MarketGap> {
   const from = Math.min(nowMs, ...bets.map(({ startTime }) => startTime));
   const { missing, prices } = await client.history(symbol, from, nowMs);
+  let next = 0; // both are in order of time, and there may be ten thousands of each
   return {
     symbol,
     bets: bets.filter(({ status }) => status === "open"),
-    missing: missing.map((span) => ({
-      ...span,
-      priceBefore: prices.findLast(({ time }) => time < span.from)?.price,
-    })),
+    missing: missing.map((span) => {
+      while ((prices[next]?.time ?? Infinity) < span.from) next += 1;
+      return { ...span, priceBefore: prices[next - 1]?.price };
+    }),
   };
 }

@@ -238,6 +238,7 @@ Deno.test("Portfolio: a deposit without an answer is repeated with its nonce, un
   const first = await nonceOf(5n, lost);
   assert.notEqual(await nonceOf(6n), first, "another amount is another deposit");
   const second = await nonceOf(5n, lost);
+  assert.equal(second, first, "the other one does not make this one arrive twice");
   assert.equal(await nonceOf(5n, used("submitted")), second);
   assert.equal(await nonceOf(5n, used("committed"), false), second, "it has arrived");
   const third = await nonceOf(5n, lost);

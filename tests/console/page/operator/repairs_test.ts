@@ -93,6 +93,25 @@ Deno.test("marketRepair, betRepair: while the exchanges are away, they are to be
   }
 });
 
+Deno.test("gapOf: the last price before each of many gaps is found in one pass", async () => {
+  const [count, asked] = [2_000, { times: 0 }];
+  const prices = Array.from({ length: count }, (_, index) => ({
+    get time() {
+      asked.times += 1;
+      return 200 * index;
+    },
+    price: BigInt(index),
+  }));
+  const missing = prices.map((_, index) => ({ from: 200 * index + 100, to: 200 * index + 200 }));
+  const client = {
+    theses: () => assert.fail(),
+    history: () => Promise.resolve({ prices, missing }),
+  };
+  const found = await gapOf(client, "A/B", [], 200 * count);
+  assert.deepEqual(found.missing.map(({ priceBefore }) => priceBefore), prices.map((p) => p.price));
+  assert(asked.times < 10 * count, `${asked.times} looks`);
+});
+
 Deno.test("gapOf: gaps are searched from the earliest start of a bet until now", async () => {
   const asked: unknown[] = [];
   const client = {

@@ -1,0 +1,33 @@
+import assert from "node:assert/strict";
+import { type PriceHistory, SLOT_MS } from "../../../../lib/client/mod.ts";
+import { SPEC_MARKETS } from "../../../../lib/protocol/markets.ts";
+import { PriceGaps } from "../../../../services/console/page/maker/price_gaps.ts";
+import { thesisOf } from "../../offers.ts";
+
+Deno.test("PriceGaps: many gaps are read again in few requests, and only those that are filled end", async () => {
+  let requests = 0;
+  let isMissing = (time: number) => time % (2 * SLOT_MS) === 0;
+  const client = {
+    history(_symbol: string, from: number, to: number): Promise<PriceHistory> {
+      requests += 1;
+      const missing: PriceHistory["missing"] = [];
+      for (let time = from; time < to; time += SLOT_MS) {
+        if (isMissing(time)) missing.push({ from: time, to: time + SLOT_MS });
+      }
+      return Promise.resolve({ prices: [], missing });
+    },
+  };
+  const { base, quote } = SPEC_MARKETS.list[0]!; // it has three
+  const bets = [[0, 600_000], [600_000, 1_200_000]].map(([startTime, endTime], index) =>
+    thesisOf(index + 1, { base, quote, startTime, endTime, status: "open" })
+  );
+  const gaps = new PriceGaps(client, SPEC_MARKETS);
+  assert.deepEqual(await gaps.read(bets, 900_000), new Set([1, 2]));
+  requests = 0;
+  assert.deepEqual(await gaps.read(bets, 901_000), new Set([1, 2]));
+  assert(requests < 20, `${requests} requests`);
+  isMissing = (time) => time === 700_000;
+  assert.deepEqual(await gaps.read(bets, 902_000), new Set([2]));
+  isMissing = () => false;
+  assert.deepEqual(await gaps.read(bets, 903_000), new Set());
+});
