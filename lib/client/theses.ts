@@ -255,6 +255,7 @@ export class ThesisWatch {
       if (nextCursor === null && filter.status === undefined) this.#readTo = lastId;
       this.#mostPages = Math.max(this.#mostPages, pages += 1);
       for (const thesis of theses) {
+        if (signal.aborted) break; // a handler may close the watch
         found.add(thesis.id);
         this.#onRead(thesis);
       }

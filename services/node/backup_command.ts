@@ -53,8 +53,13 @@ async function backUp(dir: string, to: string): Promise<void> {
   }
   if (statOf(dir) === undefined) throw new DataDirError(`${dir} does not exist`);
   const isRunning = LockFile.isLocked(dir);
-  const found = isRunning ? "chain" : inspectFiles(dir, LockFile.read(dir));
+  const found = inspectFiles(dir, LockFile.read(dir));
   if (found === "nothing") throw new DataDirError(`${dir} contains no chain yet`);
+  if (isRunning && found === "backup") {
+    throw new DataDirError(
+      `A node still runs on the chain that the backup in ${dir} has replaced: stop it first`,
+    );
+  }
   // If no node runs, none may start meanwhile: the copy reads the files that a stopped or killed
   // node left.
   const lock = isRunning ? undefined : LockFile.lock(dir);

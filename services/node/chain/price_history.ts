@@ -29,6 +29,18 @@ export class BackfilledPrices implements PriceReader {
     return this.#pages.size;
   }
 
+  /** The time of its pages, from the first to the last; undefined if there are none. */
+  get span(): TimeSpan | undefined {
+    if (this.#pages.size === 0) return undefined;
+    let [first, last] = [Infinity, -Infinity];
+    for (const number of this.#pages.keys()) {
+      if (number < first) first = number;
+      if (number > last) last = number;
+    }
+    const pageMs = PAGE_SLOTS * SLOT_MS;
+    return { from: first * pageMs, to: (last + 1) * pageMs };
+  }
+
   /** Whether the price of this slot can be stored. */
   canStore(time: number): boolean {
     return this.#pages.size < BACKFILLED_PAGES_MAX || this.#pages.has(pageOf(slotAtOrAfter(time)));
@@ -109,6 +121,17 @@ export class PriceHistory implements PriceReader {
 
   constructor(ring: PriceRing) {
     this.ring = ring;
+  }
+
+  /** All prices are in this time. */
+  get span(): TimeSpan {
+    const { oldestMs, newestMs = oldestMs - SLOT_MS } = this.ring;
+    const { from, to } = this.backfilled.span ?? { from: Infinity, to: 0 };
+    const isEmpty = newestMs < oldestMs;
+    return {
+      from: isEmpty ? from : Math.min(from, oldestMs),
+      to: Math.max(to, newestMs + SLOT_MS),
+    };
   }
 
   at(time: number): bigint | undefined {

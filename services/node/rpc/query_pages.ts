@@ -1,4 +1,9 @@
-import { type PricePoint, slotAtOrAfter, type TimeSpan } from "../../../lib/prices/price_slots.ts";
+import {
+  appendSpan,
+  type PricePoint,
+  slotAtOrAfter,
+  type TimeSpan,
+} from "../../../lib/prices/price_slots.ts";
 import { SLOT_MS } from "../../../lib/protocol/constants.ts";
 import type { ParamsOf } from "../../../lib/protocol/methods/definition.ts";
 import { type readMethods, THESES_PAGE_MAX } from "../../../lib/protocol/methods/reads.ts";
@@ -43,13 +48,28 @@ export function pageOfPrices(
   history: PriceHistory,
   query: Omit<PricesQuery, "base" | "quote">,
 ): { prices: PricePoint[]; missing: TimeSpan[]; nextCursor: string | null } {
+  const { span } = history;
+  const end = slotAtOrAfter(query.to) * SLOT_MS;
   const from = slotAtOrAfter(Number(query.cursor ?? query.from)) * SLOT_MS;
-  const to = Math.min(query.to, from + query.limit * SLOT_MS);
+  // Before and after all prices, any time fits on one page.
+  const first = Math.max(from, Math.min(span.from, end));
+  const last = first + query.limit * SLOT_MS;
+  const to = last < span.to ? Math.min(end, last) : end;
+  const stop = Math.max(first, Math.min(to, last, span.to));
   const prices: PricePoint[] = [];
-  for (let time = from; time < to; time += SLOT_MS) {
+  for (let time = first; time < stop; time += SLOT_MS) {
     const price = history.at(time);
     if (price !== undefined) prices.push({ time, price });
   }
-  const { missing } = history.checkRange(from, to);
-  return { prices, missing, nextCursor: to < query.to ? to.toString() : null };
+  const missing: TimeSpan[] = [];
+  for (
+    const gap of [
+      { from, to: first },
+      ...history.checkRange(first, stop).missing,
+      { from: stop, to },
+    ]
+  ) {
+    if (gap.from < gap.to) appendSpan(missing, gap);
+  }
+  return { prices, missing, nextCursor: to < end ? to.toString() : null };
 }

@@ -210,6 +210,21 @@ Deno.test("ThesisWatch: a thesis of a chain that was restored while disconnected
   watch.close();
 });
 
+Deno.test("ThesisWatch: reports nothing more once it is closed, also by its own handler", async () => {
+  const reported: number[] = [];
+  const { node, watch, accept } = setUp({
+    onThesis({ id }) {
+      reported.push(id);
+      watch.close();
+    },
+  });
+  node.theses = [thesis(1, "open"), thesis(2, "open"), thesis(3, "open")];
+  const opened = assert.rejects(watch.open(5_000), { code: "WATCH_CLOSED" });
+  await accept();
+  await opened;
+  assert.deepEqual(reported, [1]);
+});
+
 Deno.test("ThesisWatch: the same id with another quote hash is a thesis of a new chain", async () => {
   const { watch, accept, publish, events } = setUp();
   const opened = watch.open(5_000);

@@ -1,6 +1,8 @@
 /** A batch of costly reads takes turns with all other callers, and its answer is bounded. */
 import assert from "node:assert/strict";
 import { PriceRing } from "../../../lib/prices/price_ring.ts";
+import { appendSpan, type TimeSpan } from "../../../lib/prices/price_slots.ts";
+import { seededRandom } from "../../../lib/random.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import { toWire } from "../../../lib/json.ts";
 import { PriceHistory } from "../../../services/node/chain/price_history.ts";
@@ -174,6 +176,51 @@ function thesesOf(from: number, to: number): Thesis[] {
   const user = actors.user.address;
   return Array.from({ length: to - from + 1 }, (_, at) => ({ id: from + at, user }) as Thesis);
 }
+
+Deno.test("pageOfPrices: any time without prices fits on one page, and all pages have every slot once", () => {
+  const random = seededRandom(7);
+  const upTo = (max: number) => Math.floor(random() * max);
+  for (let round = 0; round < 300; round++) {
+    const history = new PriceHistory(new PriceRing(16));
+    const slots = upTo(60);
+    for (let slot = 1_000; slot < 1_000 + slots; slot++) {
+      if (random() < 0.7) history.ring.append(slot * 100, BigInt(slot));
+    }
+    for (let count = upTo(3); count > 0; count--) {
+      const slot = 700 + upTo(350);
+      if (history.ring.at(slot * 100) === undefined) history.backfilled.put(slot * 100, 1n);
+    }
+    const [from, to] = [60_000 + upTo(50_000), 60_000 + upTo(50_000)];
+    const [prices, missing]: [number[], TimeSpan[]] = [[], []];
+    let cursor: string | undefined;
+    do {
+      const page = pageOfPrices(history, { from, to, limit: 1 + upTo(9), cursor });
+      prices.push(...page.prices.map(({ time }) => time));
+      for (const gap of page.missing) appendSpan(missing, gap);
+      cursor = page.nextCursor ?? undefined;
+    } while (cursor !== undefined);
+    const expected: [number[], TimeSpan[]] = [[], []];
+    for (let time = Math.ceil(from / 100) * 100; time < to; time += 100) {
+      if (history.at(time) !== undefined) expected[0].push(time);
+      else appendSpan(expected[1], { from: time, to: time + 100 });
+    }
+    assert.deepEqual([prices, missing], expected);
+  }
+  const history = new PriceHistory(new PriceRing(16));
+  const pagesOf = () => {
+    const query = { from: 0, to: 1_800_000_000_000, limit: 6_000 };
+    let [pages, cursor]: [number, string | null | undefined] = [0, undefined];
+    for (; cursor !== null && pages < 10; pages++) {
+      cursor = pageOfPrices(history, { ...query, cursor: cursor ?? undefined }).nextCursor;
+    }
+    return pages;
+  };
+  assert.equal(pagesOf(), 1);
+  history.ring.append(1_700_000_000_000, 5n);
+  assert.equal(pagesOf(), 1);
+  history.backfilled.put(1_699_999_000_000, 5n);
+  assert(pagesOf() < 5);
+});
 
 Deno.test("pageOfTheses: a filter that matches little is answered page by page", () => {
   const { stranger } = actors;

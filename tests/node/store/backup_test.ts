@@ -144,6 +144,28 @@ Deno.test("node backup: copies a restored backup before its first start, without
     await copied.close();
   }));
 
+Deno.test("node backup: refuses a restored backup while the node still runs on what it replaced", () =>
+  withFolder(async (folder) => {
+    const [dir, to] = [`${folder}/node`, `${folder}/backup.sqlite`];
+    const disk = new DiskChain(dir, new FakeClock());
+    const txs = addHistory(disk);
+    const before = disk.view(txs);
+    const { code, output } = await whileRunning(disk, backUp(dir, to));
+    assert.equal(code, 0, output);
+    for (let number = 50; number < 60; number++) disk.deposit(number);
+    disk.storage.records.commits.commit();
+
+    Deno.copyFileSync(to, `${folder}/restored.sqlite`);
+    Deno.renameSync(`${folder}/restored.sqlite`, `${dir}/chain.sqlite`);
+    const refused = await backUp(dir, `${folder}/copy`);
+    assert.match(refused.output, /A node still runs .*: stop it first/);
+    assert.equal(refused.code, 1);
+    await assert.rejects(disk.close(), /restart the node/);
+    const restored = new DiskChain(dir, disk.clock);
+    assert.deepEqual(restored.view(txs), before);
+    await restored.close();
+  }));
+
 Deno.test("node backup: works while the node is stopped, and refuses a directory without a chain", () =>
   withFolder(async (folder) => {
     const dir = `${folder}/node`;
