@@ -1,5 +1,6 @@
 import type { PriceRing } from "../../../lib/prices/price_ring.ts";
 import {
+  overlap,
   type PricePoint,
   type PriceRange,
   type PriceReader,
@@ -89,8 +90,8 @@ export class BackfilledPrices implements PriceReader {
   keepOnly(spans: readonly TimeSpan[]): number[] {
     const pageMs = PAGE_SLOTS * SLOT_MS;
     const deleted = [...this.#pages.keys()].filter((number) => {
-      const fromMs = number * pageMs;
-      return !spans.some((span) => span.from < fromMs + pageMs && span.to > fromMs);
+      const page = { from: number * pageMs, to: (number + 1) * pageMs };
+      return !spans.some((span) => overlap(span, page));
     });
     for (const number of deleted) this.#pages.delete(number);
     return deleted;

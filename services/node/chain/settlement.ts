@@ -1,5 +1,6 @@
 import {
   joinSpans,
+  overlap,
   type PricePoint,
   type PriceReader,
   type TimeSpan,
@@ -111,7 +112,7 @@ export class SettlementSchedule {
     for (const [id, { thesis, missing }] of this.#unsettled) {
       const needed = missing ?? [{ from: thesis.startTime, to: thesis.endTime }];
       const needsPrices = thesis.base === base && thesis.quote === quote &&
-        needed.some((gap) => gap.from < span.to && gap.to > span.from);
+        needed.some((gap) => overlap(gap, span));
       if (needsPrices) this.makeDue(id);
     }
   }

@@ -1,4 +1,5 @@
 import type { Markets, PriceHistory, RangemakerClient, Thesis } from "@rangemaker/client";
+import { joinSpans, overlap } from "../../../../lib/prices/price_slots.ts";
 import { HISTORY_MAX_MS } from "../data/price_feed.ts";
 import { openOf, SETTLE_MS } from "./exposure.ts";
 
@@ -34,7 +35,8 @@ export class PriceGaps {
       if (symbol === undefined) continue;
       const missing = await this.#check(symbol, bets, nowMs - SETTLE_MS);
       for (const { id, startTime, endTime } of bets) {
-        if (missing.some(({ from, to }) => from < endTime && to > startTime)) waiting.add(id);
+        const window = { from: startTime, to: endTime };
+        if (missing.some((span) => overlap(span, window))) waiting.add(id);
       }
     }
     return waiting;
@@ -46,7 +48,7 @@ export class PriceGaps {
     const known = this.#checked.get(symbol);
     const spans = known === undefined || fromMs < known.fromMs
       ? [{ from: fromMs, to: toMs }]
-      : [...joinNear(known.missing.filter(({ to }) => to > fromMs)), {
+      : [...joinSpans(known.missing.filter(({ to }) => to > fromMs), APART_MS), {
         from: known.toMs,
         to: toMs,
       }];
@@ -57,15 +59,4 @@ export class PriceGaps {
     this.#checked.set(symbol, { fromMs, toMs, missing });
     return missing;
   }
-}
-
-/** Joins spans, which are in order of time, where the next one is near. */
-function joinNear(spans: Checked["missing"]): Checked["missing"] {
-  const joined: Checked["missing"] = [];
-  for (const span of spans) {
-    const last = joined.at(-1);
-    if (last !== undefined && span.from - last.to < APART_MS) last.to = span.to;
-    else joined.push({ ...span });
-  }
-  return joined;
 }

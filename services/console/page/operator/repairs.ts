@@ -1,5 +1,6 @@
 /** Commands that backfill the prices that bets need. */
 import { formatUnits, type RangemakerClient, type Thesis } from "@rangemaker/client";
+import { joinSpans, overlap } from "../../../../lib/prices/price_slots.ts";
 import { counted, formatAmount } from "../parts/format.ts";
 
 /** How an operator fixes a problem, and whom the problem affects. */
@@ -58,17 +59,6 @@ const HINT =
 
 const WITH_PRICE = "run them with --price.";
 
-/** Joins spans that are near each other. */
-function gapsOf(missing: readonly MissingSpan[], apartMs: number): MissingSpan[] {
-  const gaps: MissingSpan[] = [];
-  for (const span of missing) {
-    const last = gaps.at(-1);
-    if (last === undefined || span.from - last.to > apartMs) gaps.push({ ...span });
-    else last.to = span.to;
-  }
-  return gaps;
-}
-
 /** The options that name a gap. */
 const optionsOf = (symbol: string, gap: MissingSpan) => {
   const [from, to] = [gap.from, gap.to].map((ms) => new Date(ms).toISOString());
@@ -77,20 +67,20 @@ const optionsOf = (symbol: string, gap: MissingSpan) => {
 
 /** The commands that give each gap the last price before it. */
 const lastResortOf = ({ symbol, missing }: MarketGap) =>
-  gapsOf(missing, PRICE_FRESH_MS).flatMap((gap) =>
+  joinSpans(missing, PRICE_FRESH_MS).flatMap((gap) =>
     gap.priceBefore === undefined
       ? []
       : `${BACKFILL} ${optionsOf(symbol, gap)} --price ${formatUnits(gap.priceBefore)}`
   );
 
-/** The simulated exchanges, whose trades the commands read. */
+/** Where the commands read trades: the stand-ins at `historyUrl`, otherwise the real exchange. */
 export interface TradeSource {
   historyUrl?: string | undefined;
   isAway?: boolean;
 }
 
 const stepOf = (step: string, { isAway = false }: TradeSource) =>
-  (isAway ? "Make exchanges answer first: the commands read its trades. " : "") + step;
+  (isAway ? "Start the service `exchanges` first: the commands read its trades. " : "") + step;
 
 const BACKFILL = "deno task -q backfill";
 
@@ -116,10 +106,12 @@ export function marketRepair(
   if (spans.length === 0) return undefined;
   const lastResort = gaps.flatMap(lastResortOf).slice(0, LAST_RESORT_MAX);
   const commands = gaps.flatMap(({ symbol, missing }) =>
-    gapsOf(missing, GAP_APART_MS).map((gap) => commandOf(optionsOf(symbol, gap), source))
+    joinSpans(missing, GAP_APART_MS).map((gap) => commandOf(optionsOf(symbol, gap), source))
   );
-  const bets = gaps.flatMap(({ bets, missing }) =>
-    bets.filter((bet) => missing.some(({ from, to }) => from <= bet.endTime && to >= bet.startTime))
+  const bets = gaps.flatMap(({ bets: all, missing }) =>
+    all.filter(({ startTime: from, endTime: to }) =>
+      missing.some((span) => overlap(span, { from, to }))
+    )
   );
   return {
     firstStep: stepOf(

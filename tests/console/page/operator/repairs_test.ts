@@ -12,9 +12,9 @@ Deno.test("marketRepair: missing prices have affected bets, deadlines and a stab
   const user = `0x${"7".repeat(40)}` as const;
   const bets = [
     thesisOf(1, { startTime: 2_000, endTime: 9_000, betAmount: 4_000_000n }),
-    thesisOf(2, { startTime: 5_000, endTime: 7_000, betAmount: 6_500_000n, user }),
-    thesisOf(3, { startTime: 5_001, endTime: 6_000 }), // has all its prices
-    thesisOf(4, { startTime: 1_000, endTime: 2_499 }),
+    thesisOf(2, { startTime: 4_999, endTime: 7_000, betAmount: 6_500_000n, user }),
+    thesisOf(3, { startTime: 5_000, endTime: 6_000 }), // has all its prices
+    thesisOf(4, { startTime: 1_000, endTime: 2_500 }),
   ];
   const missing = [
     { from: 2_500, to: 2_600, priceBefore: 2_998_410_000n },
@@ -78,7 +78,7 @@ Deno.test("marketRepair, betRepair: while the exchanges are away, they are to be
   for (const repair of repairs(true)) {
     assert.match(
       repair?.firstStep ?? "",
-      /^Make exchanges answer first: the commands read its trades\. /,
+      /^Start the service `exchanges` first: the commands read its trades\. /,
     );
   }
   for (const repair of repairs(false)) {
