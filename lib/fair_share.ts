@@ -30,7 +30,7 @@ export class FairQueue<T> {
     const free = max - this.#size;
     if (name === undefined) return free > 0;
     const group = this.#groups.get(name) ?? new FairQueue();
-    // How many more places the group may have: the most x with own + x < free - x.
+    // How many more places the group may have: the most x with group.size + x < free - x.
     const more = (free - group.size) / 2;
     return isWithinFairShare(group.size, free) && group.canAdd(rest, group.size + more);
   }

@@ -239,7 +239,7 @@ export class RangemakerClient extends ChainReader {
     const { status, txHash, thesisId, error } =
       (await callJson(url, executeAnswerSchema, body)).result;
     if (status === "committed") {
-      return { thesisId: thesisId ?? await this.#thesisIdOf(txHash), txHash };
+      return { thesisId: thesisId ?? await this.#readThesisId(txHash), txHash };
     }
     const message = `The chain refused the bet: ${error?.message ?? "no reason was given"}`;
     throw new ExecutionError(error?.code ?? "TRANSACTION_FAILED", message, {
@@ -252,7 +252,7 @@ export class RangemakerClient extends ChainReader {
    * The thesis of a committed bet, from its receipt: solvers may leave out the id (spec: quote solver,
    * "Execute result").
    */
-  async #thesisIdOf(txHash: Hex): Promise<number> {
+  async #readThesisId(txHash: Hex): Promise<number> {
     let cause: unknown;
     try {
       const receipt = await this.context.node.getTransaction(txHash);

@@ -5,7 +5,7 @@ import { serviceLog } from "../log/logging.ts";
 import { aboutOperation, documentedHandler, metricsOperation } from "./openapi.ts";
 import config from "../../deno.json" with { type: "json" };
 
-/** A running service: the result of every `start…` function. */
+/** A running service; the `start…` function of a service returns one, perhaps with more members. */
 export interface RunningService extends AsyncDisposable {
   /** Base URL without a trailing slash. */
   readonly url: string;

@@ -196,7 +196,7 @@ export async function requireSameChain(
 }
 
 /** Number of a node's newest block; 0 if it does not report it. */
-export async function newestBlockOf(node: Pick<CoreClient, "getHead">): Promise<number> {
+export async function readNewestBlock(node: Pick<CoreClient, "getHead">): Promise<number> {
   return (await nullIfUnsupported(node.getHead()))?.number ?? 0;
 }
 

@@ -9,7 +9,7 @@ export const INTENT_STATES = ["accepted", "submitted", "committed", "failed"] as
 
 export type IntentState = (typeof INTENT_STATES)[number];
 
-/** A signed transaction as it is stored; each attempt sends this one. */
+/** A signed transaction as it is stored; attempts send it until the node refuses it for its age. */
 export interface SignedTransactionText {
   txHash: Hex;
   /** The transaction as JSON. */

@@ -54,7 +54,7 @@ export function createUpkeepLoop(options: UpkeepOptions): PollingLoop {
     clock,
     intervalMs: UPKEEP_INTERVAL_MS,
     async poll(signal) {
-      // Each also if the other one fails: a page that cannot be read stops the verification.
+      // Rows are verified even if the deletions fail.
       try {
         const beforeMs = clock.now() - retainMs;
         const limit = DELETE_BATCH;

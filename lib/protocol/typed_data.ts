@@ -50,7 +50,7 @@ export function signingDomain(chainId: number): { name: string; version: string;
 }
 
 /** The description of a type in the shape of the bridge's `GET /typed-data`. */
-export function describeTypedData(type: FlatType, chainId: number): TypedDataDescription {
+export function typedDataDescriptionOf(type: FlatType, chainId: number): TypedDataDescription {
   return {
     domain: signingDomain(chainId),
     types: { [type.primaryType]: type.fields.map((field) => ({ ...field })) },
@@ -67,7 +67,7 @@ export function typedDataOf(
   chainId: number,
   message: Readonly<Record<string, unknown>>,
 ): TypedData {
-  const description = describeTypedData(type, chainId);
+  const description = typedDataDescriptionOf(type, chainId);
   const domainFields = DOMAIN_TYPE.fields.map((field) => ({ ...field }));
   const fields = Object.entries(toWire(message));
   return {

@@ -59,7 +59,7 @@ export class Backfiller {
       const report = { span, filledSlots: 0, slotsWithoutTrade: 0, slotsRefused: 0 };
       for (const batch of batchesOf(span)) {
         if (this.#options.isStopping()) return [...reports, report];
-        const runs = await this.#runsOf(market, batch);
+        const runs = await this.#readRuns(market, batch);
         report.slotsWithoutTrade += slotsIn(batch);
         for (const run of runs) {
           const filledSlots = await this.#submit(market, run);
@@ -75,7 +75,7 @@ export class Backfiller {
     return reports;
   }
 
-  #runsOf(market: Market, batch: TimeSpan): Promise<SlotRun[]> {
+  #readRuns(market: Market, batch: TimeSpan): Promise<SlotRun[]> {
     const { history, maxCarryMs } = this.#options;
     const from = Math.max(0, batch.from - maxCarryMs);
     return slotPrices(

@@ -1,7 +1,7 @@
 import { Hono, type MiddlewareHandler } from "hono";
 import { DEPOSIT_REQUEST_TYPE } from "../../lib/protocol/deposit.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
-import { describeTypedData } from "../../lib/protocol/typed_data.ts";
+import { typedDataDescriptionOf } from "../../lib/protocol/typed_data.ts";
 import { acceptJson, parseInput, readBody, useJsonApi } from "../../lib/http/json_api.ts";
 import { jsonHandler, serveDocument } from "../../lib/http/openapi.ts";
 import { readyHandler } from "../../lib/http/readiness.ts";
@@ -9,7 +9,7 @@ import type { IntentStore } from "../../lib/intents/store.ts";
 import config from "../../deno.json" with { type: "json" };
 import { BRIDGE_ERRORS } from "./errors.ts";
 import type { Depositor } from "./depositor.ts";
-import { listDeposits, readDeposit } from "./deposits.ts";
+import { viewDeposit, viewDeposits } from "./deposits.ts";
 import type { BridgeMetrics } from "./metrics.ts";
 import { description, operations } from "./operations.ts";
 import type { Readiness } from "./readiness.ts";
@@ -45,7 +45,7 @@ export function createBridgeApi(api: BridgeApiOptions): Hono {
   );
   app.get(
     "/typed-data",
-    jsonHandler(operations.typedData, () => describeTypedData(DEPOSIT_REQUEST_TYPE, chainId)),
+    jsonHandler(operations.typedData, () => typedDataDescriptionOf(DEPOSIT_REQUEST_TYPE, chainId)),
   );
   app.get("/ready", readyHandler(operations.ready, api.checkReadiness));
   app.post(
@@ -67,7 +67,7 @@ export function createBridgeApi(api: BridgeApiOptions): Hono {
     jsonHandler(operations.deposits, async (c) => {
       const query = parseInput(c.req.query(), operations.deposits.query);
       const path = parseInput(c.req.param(), operations.deposits.path);
-      const page = await listDeposits(store, path, query);
+      const page = await viewDeposits(store, path, query);
       return { success: true as const, ...page };
     }),
   );
@@ -76,7 +76,7 @@ export function createBridgeApi(api: BridgeApiOptions): Hono {
     limiter,
     jsonHandler(operations.depositByNonce, async (c) => {
       const path = parseInput(c.req.param(), operations.depositByNonce.path);
-      return { success: true as const, deposit: await readDeposit(store, path) };
+      return { success: true as const, deposit: await viewDeposit(store, path) };
     }),
   );
   return app;

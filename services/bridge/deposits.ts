@@ -54,7 +54,7 @@ export const depositViewSchema = z.object({
 type DepositView = z.input<typeof depositViewSchema>;
 
 /** One deposit. @throws A RangemakerError: `NOT_FOUND` if there is none. */
-export async function readDeposit(
+export async function viewDeposit(
   store: Pick<IntentStore, "find">,
   { user, nonce }: z.output<typeof depositPathSchema>,
 ): Promise<DepositView> {
@@ -64,7 +64,7 @@ export async function readDeposit(
 }
 
 /** A page of a user's deposits, newest first. */
-export async function listDeposits(
+export async function viewDeposits(
   store: Pick<IntentStore, "listByUser">,
   { user }: z.output<typeof userPathSchema>,
   { limit, cursor }: z.output<typeof depositsQuerySchema>,

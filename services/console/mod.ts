@@ -17,7 +17,7 @@ export { loadPage, type PageFiles };
  * Starts the console.
  *
  * @param page The files to serve.
- * @param pageConfig Returns the result of {@link configOf}; undefined while it is unknown.
+ * @param pageConfig Returns the result of {@link readConfig}; undefined while it is unknown.
  * @throws {ListenError} If the port is taken.
  */
 export function startConsole(
@@ -42,7 +42,7 @@ export function startConsole(
  *
  * @throws {UsageError} If the file of the markets cannot be read or is invalid.
  */
-export async function configOf(options: ConsoleOptions): Promise<PageConfig> {
+export async function readConfig(options: ConsoleOptions): Promise<PageConfig> {
   const { list } = await readMarkets(options.markets);
   const { solverUrl, bridgeUrl, proxyUrl, proxyWsUrl, oracleUrl, nodeUrl, exchangesUrl } = options;
   return {
@@ -83,6 +83,6 @@ export const run = createServiceCommand({
   ],
   load: loadPage,
 }, async (options, page) => {
-  const config = await configOf(options);
+  const config = await readConfig(options);
   return startConsole(options, page, () => config);
 });

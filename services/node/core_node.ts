@@ -84,7 +84,7 @@ export class CoreNode {
       clock,
       oraclePrices,
       records: storage.records,
-      events: this.#chainEvents(subscriptions, oraclePrices),
+      events: this.#createChainEvents(subscriptions, oraclePrices),
     });
     this.#checkpoints = new CheckpointLoop(clock, monotonic, {
       // Commit first, then pause the queue: nothing slow may delay reading the oracle's answer.
@@ -101,7 +101,7 @@ export class CoreNode {
     this.dispatcher = new Dispatcher({
       methods: methodsOf(
         { chain, clock, oracle: this.#oracle, isWritable },
-        devMethods(settings.dev ? this.#devChain(clock) : undefined),
+        devMethods(settings.dev ? this.#createDevChain(clock) : undefined),
       ),
       observe: (method, outcome) => this.metrics.calls.inc({ method, outcome }),
       queue: this.#queue,
@@ -233,7 +233,7 @@ export class CoreNode {
     );
   }
 
-  #devChain(clock: ShiftedClock): DevChain {
+  #createDevChain(clock: ShiftedClock): DevChain {
     return new DevChain({
       chain: this.chain,
       clock,
@@ -266,7 +266,7 @@ export class CoreNode {
     });
   }
 
-  #chainEvents(subscriptions: Subscriptions, oraclePrices: OraclePrices): ChainEvents {
+  #createChainEvents(subscriptions: Subscriptions, oraclePrices: OraclePrices): ChainEvents {
     const { metrics } = this;
     return {
       onHead: (block) => {

@@ -6,7 +6,7 @@ import { readyHandler } from "../../lib/http/readiness.ts";
 import type { OracleMetrics } from "./metrics.ts";
 import { description, operations } from "./operations.ts";
 import type { PriceOracle } from "./price_oracle.ts";
-import { checkReadiness, healthBody, providersBody } from "./status.ts";
+import { checkReadiness, viewHealth, viewProviders } from "./status.ts";
 
 interface OracleApiOptions {
   oracle: PriceOracle;
@@ -35,7 +35,7 @@ export function createOracleApi(
   });
   const providers = jsonHandler(operations.providers, () => {
     const end = metrics.requestSeconds.startTimer({ path: "/providers" });
-    const body = providersBody(oracle, clock);
+    const body = viewProviders(oracle, clock);
     end();
     return body;
   });
@@ -49,7 +49,7 @@ export function createOracleApi(
 /** The handler of `GET /health`: 503 while no market has a price. */
 export function healthHandler({ oracle, clock, startedAtMs }: OracleApiOptions): Handler {
   return documentedHandler(operations.health, (c) => {
-    const body = healthBody(oracle, clock, startedAtMs);
+    const body = viewHealth(oracle, clock, startedAtMs);
     return c.json(body, body.status === "unhealthy" ? 503 : 200);
   });
 }

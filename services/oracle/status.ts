@@ -109,7 +109,7 @@ function pairSource(board: PriceBoard, symbol: string): z.input<typeof pairSourc
   };
 }
 
-export function providersBody(
+export function viewProviders(
   { board, connections }: PriceOracle,
   clock: Clock,
 ): z.input<typeof providersSchema> {
@@ -122,7 +122,7 @@ export function providersBody(
 }
 
 /** The body of `GET /health`: unhealthy without any price, degraded while some market has none. */
-export function healthBody(
+export function viewHealth(
   { board, connections }: PriceOracle,
   clock: Clock,
   startedAtMs: number,

@@ -4,7 +4,7 @@ import type { MarketCalibration } from "../../lib/protocol/answers.ts";
 import { type Markets, PRICE_DECIMALS } from "../../lib/protocol/markets.ts";
 import { QUOTE_TYPE, quoteToWire } from "../../lib/protocol/quote.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
-import { describeTypedData } from "../../lib/protocol/typed_data.ts";
+import { typedDataDescriptionOf } from "../../lib/protocol/typed_data.ts";
 import {
   acceptJson,
   parseInput,
@@ -67,15 +67,15 @@ export function createSolverApi(api: SolverApiOptions): Hono {
   const app = new Hono();
   useJsonApi(app, "solver", api.corsOrigins, SOLVER_ERRORS);
   serveDocument(app, description);
-  app.get("/info", jsonHandler(operations.info, () => infoOf(api)));
+  app.get("/info", jsonHandler(operations.info, () => viewInfo(api)));
   app.get("/ready", readyHandler(operations.ready, api.checkReadiness));
   app.get(
     "/pairs",
-    jsonHandler(operations.pairs, () => ({ pairs: pairsOf(api.markets) })),
+    jsonHandler(operations.pairs, () => ({ pairs: viewPairs(api.markets) })),
   );
   app.get(
     "/typed-data",
-    jsonHandler(operations.typedData, () => describeTypedData(QUOTE_TYPE, chainId)),
+    jsonHandler(operations.typedData, () => typedDataDescriptionOf(QUOTE_TYPE, chainId)),
   );
   app.get(
     "/theses",
@@ -135,7 +135,7 @@ export function createSolverApi(api: SolverApiOptions): Hono {
   return app;
 }
 
-async function infoOf(api: SolverApiOptions): Promise<AnswerOf<typeof operations.info>> {
+async function viewInfo(api: SolverApiOptions): Promise<AnswerOf<typeof operations.info>> {
   const { quoter, solver, dryRun, maxRisk, multiplier } = api;
   const { balance, readAtMs } = await api.ownBalance();
   return {
@@ -150,7 +150,7 @@ async function infoOf(api: SolverApiOptions): Promise<AnswerOf<typeof operations
   };
 }
 
-function pairsOf({ list }: Markets): AnswerOf<typeof operations.pairs>["pairs"] {
+function viewPairs({ list }: Markets): AnswerOf<typeof operations.pairs>["pairs"] {
   return list.map(({ symbol, base, quote }) => ({ symbol, base, quote, decimals: PRICE_DECIMALS }));
 }
 

@@ -6,7 +6,7 @@ import { USDC_UNITS } from "./metrics.ts";
 import type { ExposureBook } from "./risk/exposure_book.ts";
 
 /** Reports the exposure and its limit on every scrape. */
-export function reportExposure(registry: Registry, exposure: ExposureBook): void {
+export function registerExposure(registry: Registry, exposure: ExposureBook): void {
   const { scrapedGauge } = metricsIn(registry);
   scrapedGauge(
     "solver_exposure_usdc",
@@ -28,7 +28,7 @@ export function reportExposure(registry: Registry, exposure: ExposureBook): void
 }
 
 /** Reports the calibration of the probabilities on every scrape, measured on hypothetical boxes. */
-export function reportCalibration(
+export function registerCalibration(
   registry: Registry,
   read: () => readonly MarketCalibration[],
 ): void {
@@ -71,7 +71,7 @@ export function reportCalibration(
  *
  * @returns Waits until no scrape is still reading the account.
  */
-export function reportAccount(
+export function registerAccount(
   registry: Registry,
   read: () => Promise<Pick<Account, "balance" | "locked">>,
 ): () => Promise<void> {

@@ -59,7 +59,7 @@ const pricing = pricingDetailsSchema.optional();
 
 const PRICING = Object.keys(PRICING_REFUSALS) as PricingRefusal[]; // its keys are all known
 
-/** A quote's price may change only after it was made. */
+/** Without PRICE_MOVED and PRICE_IMPROVED, which only a recheck gives. */
 const QUOTE_CODES = [
   ...BODY_CODES,
   ...QUOTE_RULES,

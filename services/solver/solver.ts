@@ -1,4 +1,4 @@
-/** Creates each part of the solver once, in order, with what it needs. */
+/** Opens what the solver is made of, starts it and stops it; `create_trading.ts` creates what trades. */
 import type { Context } from "hono";
 import { openLocalSigner } from "../../lib/cli/keystore.ts";
 import { readMarkets } from "../../lib/cli/markets_file.ts";
@@ -19,7 +19,7 @@ import { createTrading, type SolverParts, type Trading } from "./create_trading.
 import { solverLog } from "./shared/solver_log.ts";
 import { decodeBet } from "./execution/execution.ts";
 import { createNodeFollower } from "./node_follower.ts";
-import { reportAccount, reportCalibration, reportExposure } from "./gauges.ts";
+import { registerAccount, registerCalibration, registerExposure } from "./gauges.ts";
 import { SolverMetrics } from "./metrics.ts";
 import { operations } from "./operations.ts";
 import { options as optionTable, type SolverOptions } from "./options.ts";
@@ -69,12 +69,12 @@ async function openParts(
   cleanup.defer(() => store.close());
 
   const exposure = new ExposureBook(options.maxExposure, decodeBet);
-  reportExposure(registry, exposure);
+  registerExposure(registry, exposure);
   const account = new OwnAccount(shortTimeoutNode, signer.address, clock);
-  cleanup.defer(reportAccount(registry, account.read));
+  cleanup.defer(registerAccount(registry, account.read));
   const pricing = await openPricing(options, { ...resources, markets, exposure });
   cleanup.defer(() => pricing.stop());
-  reportCalibration(registry, () => pricing.marketData?.calibration() ?? []);
+  registerCalibration(registry, () => pricing.marketData?.calibration() ?? []);
   return { ...resources, registry, markets, metrics, signer, exposure, account, pricing };
 }
 

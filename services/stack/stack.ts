@@ -10,10 +10,10 @@ import { startOrClose } from "../../lib/http/service.ts";
 import { readTape } from "../../lib/prices/tape.ts";
 import { options as bridgeOptions, startBridge } from "../bridge/mod.ts";
 import {
-  configOf,
   loadPage,
   options as consoleOptions,
   type PageFiles,
+  readConfig,
   startConsole,
 } from "../console/mod.ts";
 import { options as exchangesOptions, startExchanges } from "../exchanges/mod.ts";
@@ -134,7 +134,7 @@ async function startStackConsole(
 ): Promise<{ urls: { console: string }; connect(urls: StackUrls): Promise<void> } | undefined> {
   if (ports.console === undefined) return undefined;
   const common = { host, allowedHosts, markets, port: ports.console, developmentChain: true };
-  let config: Awaited<ReturnType<typeof configOf>> | undefined;
+  let config: Awaited<ReturnType<typeof readConfig>> | undefined;
   const { url } = cleanup.use(
     await startConsole(
       withDefaults(consoleOptions, common),
@@ -145,7 +145,7 @@ async function startStackConsole(
   return {
     urls: { console: url },
     async connect({ solver, bridge, proxy, proxyWs, oracle, node, exchanges }) {
-      config = await configOf(withDefaults(consoleOptions, {
+      config = await readConfig(withDefaults(consoleOptions, {
         ...common,
         solverUrl: solver,
         bridgeUrl: bridge,

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { withDefaults } from "../../lib/cli/options.ts";
 import { createConsoleApi } from "../../services/console/api.ts";
-import { configOf, options } from "../../services/console/mod.ts";
+import { options, readConfig } from "../../services/console/mod.ts";
 import { loadPage } from "../../services/console/page_files.ts";
 import deploying from "../../docs/deploying.md" with { type: "text" };
 import operating from "../../docs/operating.md" with { type: "text" };
@@ -9,7 +9,7 @@ import runbooks from "../../docs/runbooks.md" with { type: "text" };
 import { eventually } from "../support/eventually.ts";
 
 const page = await loadPage();
-const config = await configOf(withDefaults(options, { proxyUrl: "https://rpc.example/v1" }));
+const config = await readConfig(withDefaults(options, { proxyUrl: "https://rpc.example/v1" }));
 const app = createConsoleApi({ page, config: () => config });
 
 Deno.test("Console: the page may load its own files and call the configured services, nothing else", async () => {
@@ -91,7 +91,7 @@ Deno.test("Console: /config.json has the URLs of the services, or is 503 while t
 
 Deno.test("Console: paths can be appended to the URLs of the configuration", async () => {
   const [solverUrl, oracleUrl] = ["https://solver.example/", "https://a.example/oracle//"];
-  const { urls } = await configOf(withDefaults(options, { solverUrl, oracleUrl }));
+  const { urls } = await readConfig(withDefaults(options, { solverUrl, oracleUrl }));
   assert.deepEqual([urls.solver, urls.oracle], [
     "https://solver.example",
     "https://a.example/oracle",
@@ -101,9 +101,9 @@ Deno.test("Console: paths can be appended to the URLs of the configuration", asy
 Deno.test("Console: the proxy's WebSocket URL is derived from its HTTP URL unless it is given", async () => {
   assert.equal(config.urls.proxyWs, "wss://rpc.example/v1/ws");
   const other = withDefaults(options, { proxyWsUrl: "wss://ws.example" });
-  assert.equal((await configOf(other)).urls.proxyWs, "wss://ws.example");
+  assert.equal((await readConfig(other)).urls.proxyWs, "wss://ws.example");
   const capital = withDefaults(options, { proxyUrl: "HTTP://rpc.example/" });
-  assert.equal((await configOf(capital)).urls.proxyWs, "ws://rpc.example/ws");
+  assert.equal((await readConfig(capital)).urls.proxyWs, "ws://rpc.example/ws");
 });
 
 Deno.test("Console: each chapter of the runbook is a page with title, styles and working links", async () => {

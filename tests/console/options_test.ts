@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
-import { configOf, options, startConsole } from "../../services/console/mod.ts";
+import { options, readConfig, startConsole } from "../../services/console/mod.ts";
 import { assertAnswersAsName, everyOption, NAME } from "../support/every_option.ts";
 import { marketsToml, withMarketsFile } from "../support/files.ts";
 import { freePort } from "../support/ports.ts";
@@ -26,7 +26,7 @@ Deno.test(
         developmentChain: true,
       };
       const values = withDefaults(options, given);
-      const config = await configOf(values);
+      const config = await readConfig(values);
       const { url, stop } = startConsole(values, new Map(), () => config);
       try {
         const { urls, chainId, isDevelopmentChain, ...shown } =

@@ -3,7 +3,7 @@ import type { RunningService } from "../../lib/http/service.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { LocalSigner } from "../../lib/protocol/signature.ts";
 import { options as bridgeOptions, startBridge } from "../../services/bridge/mod.ts";
-import { configOf, options as consoleOptions, startConsole } from "../../services/console/mod.ts";
+import { options as consoleOptions, readConfig, startConsole } from "../../services/console/mod.ts";
 import { options as exchangesOptions, startExchanges } from "../../services/exchanges/mod.ts";
 import { options as nodeOptions, startNode } from "../../services/node/mod.ts";
 import { options as oracleOptions, startOracle } from "../../services/oracle/mod.ts";
@@ -134,7 +134,7 @@ export class TestServices {
           oracleUrl: this.urlOf("oracle"),
           nodeUrl: this.urlOf("node"),
         });
-        const config = await configOf(options);
+        const config = await readConfig(options);
         return startConsole(options, await consolePage(), () => config);
       }
     }

@@ -5,7 +5,7 @@ import type { ProviderName } from "../../lib/protocol/providers.ts";
 import { createOracleMetrics, registerSourceMetrics } from "../../services/oracle/metrics.ts";
 import { PriceOracle } from "../../services/oracle/price_oracle.ts";
 import { PROVIDERS } from "../../services/oracle/providers/mod.ts";
-import { checkReadiness, healthBody, providersBody } from "../../services/oracle/status.ts";
+import { checkReadiness, viewHealth, viewProviders } from "../../services/oracle/status.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { FakeNetwork } from "../support/fake_socket.ts";
 import { aggTrade } from "./frames.ts";
@@ -35,10 +35,10 @@ function setUp(
 /** The first trade of a market. */
 const trade = (symbol: string, timeMs: number) => aggTrade(1, timeMs, "5", symbol);
 
-Deno.test("healthBody: the status depends on how many pairs have a price (oracle spec, GET /health)", () => {
+Deno.test("viewHealth: the status depends on how many pairs have a price (oracle spec, GET /health)", () => {
   const { clock, oracle, binance } = setUp();
   const startedAtMs = clock.now();
-  const health = () => healthBody(oracle, clock, startedAtMs);
+  const health = () => viewHealth(oracle, clock, startedAtMs);
   clock.advance(2_400);
   assert.deepEqual(
     { ...health(), providers: [] },
@@ -62,7 +62,7 @@ Deno.test("healthBody: the status depends on how many pairs have a price (oracle
   oracle.stop();
 });
 
-Deno.test("providersBody: keeps the ages of connection, subscription and last trade apart (oracle spec, Provider status)", () => {
+Deno.test("viewProviders: keeps the ages of connection, subscription and last trade apart (oracle spec, Provider status)", () => {
   const { clock, oracle, binance, okx } = setUp();
   binance.open();
   clock.advance(100);
@@ -73,7 +73,7 @@ Deno.test("providersBody: keeps the ages of connection, subscription and last tr
   binance.deliver("{");
   okx.fail("refused");
   clock.advance(50);
-  const { providers, pairSources } = providersBody(oracle, clock);
+  const { providers, pairSources } = viewProviders(oracle, clock);
   assert.deepEqual(JSON.parse(JSON.stringify(providers)), [
     {
       name: "provider_a",
@@ -110,13 +110,13 @@ Deno.test("providersBody: keeps the ages of connection, subscription and last tr
   oracle.stop();
 });
 
-Deno.test("providersBody: a source over 100 basis points off the median of three is reported as an outlier", () => {
+Deno.test("viewProviders: a source over 100 basis points off the median of three is reported as an outlier", () => {
   const { clock, oracle } = setUp();
   const price = (text: string) => BigInt(text) * 1_000_000n;
   oracle.board.update("provider_a", "BTC/USDT", price("60000"), clock.now());
   oracle.board.update("provider_b", "BTC/USDT", price("60006"), clock.now());
   oracle.board.update("provider_c", "BTC/USDT", price("6000"), clock.now());
-  assert.deepEqual(providersBody(oracle, clock).pairSources["BTC/USDT"], {
+  assert.deepEqual(viewProviders(oracle, clock).pairSources["BTC/USDT"], {
     sources: ["provider_a", "provider_b", "provider_c"],
     price: "60000000000",
     sourcePrices: {
@@ -132,7 +132,7 @@ Deno.test("providersBody: a source over 100 basis points off the median of three
   ) {
     oracle.board.update("provider_b", "BTC/USDT", price("60000"), clock.now());
     oracle.board.update("provider_c", "BTC/USDT", price(String(text)), clock.now());
-    assert.deepEqual(providersBody(oracle, clock).pairSources["BTC/USDT"]?.outliers, outliers);
+    assert.deepEqual(viewProviders(oracle, clock).pairSources["BTC/USDT"]?.outliers, outliers);
   }
   oracle.stop();
 });
@@ -214,7 +214,7 @@ Deno.test("PriceOracle: an expired price that is confirmed expires again", () =>
   const time = new Date(clock.now()).toISOString();
   const ticker = { type: "ticker", product_id: "BTC-USDT", price: "5", trade_id: 9, time };
   coinbase.deliver(JSON.stringify(ticker));
-  const hasPrice = () => healthBody(oracle, clock, 0).pairsWithPrices === 1;
+  const hasPrice = () => viewHealth(oracle, clock, 0).pairsWithPrices === 1;
   clock.advance(2_000);
   assert.equal(hasPrice(), false);
   coinbase.deliver('{"type":"heartbeat","product_id":"BTC-USDT","last_trade_id":9}');

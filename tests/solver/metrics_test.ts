@@ -1,7 +1,11 @@
 import assert from "node:assert/strict";
 import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
-import { reportAccount, reportCalibration, reportExposure } from "../../services/solver/gauges.ts";
+import {
+  registerAccount,
+  registerCalibration,
+  registerExposure,
+} from "../../services/solver/gauges.ts";
 import { SolverMetrics } from "../../services/solver/metrics.ts";
 import { ExposureBook } from "../../services/solver/risk/exposure_book.ts";
 import { post, seriesIn } from "../support/http_answers.ts";
@@ -51,7 +55,7 @@ Deno.test("SolverMetrics: quotes, refusals, executions, hedges, exposure and sig
 Deno.test("SolverMetrics: the exposure limit is --max-exposure, and absent without it", async () => {
   const limitOf = async (max: bigint | undefined) => {
     const registry = createRegistry();
-    reportExposure(registry, new ExposureBook(max, () => assert.fail()));
+    registerExposure(registry, new ExposureBook(max, () => assert.fail()));
     return /^solver_exposure_limit_usdc (.*)$/m.exec(await registry.metrics())?.[1];
   };
   assert.equal(await limitOf(2_500_000n), "2.5");
@@ -65,7 +69,7 @@ Deno.test("SolverMetrics: the exposure is that of the limit, so bets that exclud
     const upperPrice = BigInt(10 * id);
     book.apply(thesisOf(id, { lowerPrice: upperPrice - 5n, upperPrice, endTime: 1_000 }));
   }
-  reportExposure(registry, book);
+  registerExposure(registry, book);
   assert.match(await registry.metrics(), /^solver_exposure_usdc 0\.00001$/m);
 });
 
@@ -84,7 +88,7 @@ Deno.test("SolverMetrics: an execution whose price moved is counted as refused, 
 Deno.test("SolverMetrics: the account is read at each scrape, and absent while unknown", async () => {
   const registry = createRegistry();
   let account: Promise<{ balance: bigint; locked: bigint }> = Promise.reject(new Error("away"));
-  const lastRead = reportAccount(registry, () => account);
+  const lastRead = registerAccount(registry, () => account);
   const scrape = async () => {
     const text = await registry.metrics();
     await lastRead();
@@ -105,7 +109,7 @@ Deno.test("SolverMetrics: the account is read at each scrape, and absent while u
 Deno.test("SolverMetrics: the calibration is read at each scrape, by market, length and probability", async () => {
   const registry = createRegistry();
   let windows = 3;
-  reportCalibration(registry, () => [{
+  registerCalibration(registry, () => [{
     symbol: "ETH/USDT",
     horizons: [
       { horizonMs: 60_000, windows, boxes: [{ predicted: 0.25, held: 0.5, error: 0.125 }] },

@@ -19,7 +19,7 @@ import type { Thesis } from "../../lib/protocol/thesis.ts";
 import { options, type SolverOptions, startSolver } from "../../services/solver/mod.ts";
 import { decodeBet } from "../../services/solver/execution/execution.ts";
 import { ExposureBook } from "../../services/solver/risk/exposure_book.ts";
-import type { BookSnapshot } from "../../services/solver/risk/exposure_limit.ts";
+import type { AdmissionFacts } from "../../services/solver/risk/exposure_limit.ts";
 import { type Answer, post } from "../support/http_answers.ts";
 import { FakeNode } from "../support/fake_node.ts";
 import { eventually } from "../support/eventually.ts";
@@ -188,7 +188,7 @@ export function stakeOf(risk: bigint): UnsignedQuote {
 }
 
 /** Both sides have more than any bet needs, and nothing was under way. */
-export const plenty: BookSnapshot = {
+export const plenty: AdmissionFacts = {
   balances: { user: 10n ** 18n, solver: 10n ** 18n },
   inFlightBefore: { keys: new Set(), newestSequence: 0 },
 };

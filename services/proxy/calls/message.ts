@@ -37,7 +37,8 @@ export type Message = Call | (Call | MessageError)[];
 /**
  * Reads a message: one call or a batch of them, in which some may be invalid.
  *
- * @throws {MessageError} -32700, -32600 (an empty batch too), or -32005 for a batch over the limit.
+ * @throws {MessageError} -32700, -32600 (an empty batch too), or -32005 for a batch over the
+ *   limit, or a message that is too complex.
  */
 export function parseMessage(text: string, maxBatch: number): Message {
   if (text.length > SMALL_BYTES && isTooComplex(text, MESSAGE_BOUNDS)) {

@@ -67,7 +67,7 @@ export class ExecutionPreparation {
       const leftMs = Math.min(holdMs, intent.createdAtMs + holdMs - clock.now());
       if (leftMs > 0) {
         await waitMs(clock, leftMs);
-        // Nobody has hedged it before the end of its hold.
+        // Until now it was held, and every process hedges only after the hold: there is no hedge yet.
         if (!this.#hedges.has(intent.key)) this.#hedges.set(intent.key, "none");
       }
       await this.#hedgeBetweenChecks(intent, quote);
@@ -81,17 +81,14 @@ export class ExecutionPreparation {
     try {
       await this.#options.hedge.cover(hash32Schema.parse(key), quote);
     } catch (thrown) {
-      if (thrown instanceof RangemakerError && thrown.retry !== "later") {
-        this.#hedges.set(key, "none");
-      }
+      if (isFinal(thrown)) this.#hedges.set(key, "none");
       throw thrown;
     }
     solverLog.hedged(key, quote);
     try {
       this.#recheck(quote, "hedge");
     } catch (thrown) {
-      const isRefused = thrown instanceof RangemakerError && thrown.retry !== "later";
-      if (isRefused) this.#reportUnused(key, quote);
+      if (isFinal(thrown)) this.#reportUnused(key, quote);
       throw thrown;
     }
   }
@@ -159,13 +156,18 @@ function isPlacedBefore({ failure }: Intent): boolean {
   return failure?.code === "QUOTE_ALREADY_USED";
 }
 
+/** Whether a failure ends an execution: no later attempt can succeed. */
+function isFinal(thrown: unknown): thrown is RangemakerError {
+  return thrown instanceof RangemakerError && thrown.retry !== "later";
+}
+
 /** Runs steps of a recorded execution: a failure is final unless a later attempt may succeed. */
 async function finalUnlessTemporary(steps: () => Promise<void>): Promise<void> {
   try {
     await steps();
   } catch (thrown) {
     if (!(thrown instanceof RangemakerError)) throw thrown;
-    if (thrown.retry === "later") throw new OutcomeUnknownError(null, thrown);
+    if (!isFinal(thrown)) throw new OutcomeUnknownError(null, thrown);
     const { code, message, details } = thrown;
     throw new IntentRefusedError(code, message, { cause: thrown, details });
   }

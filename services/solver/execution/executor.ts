@@ -20,7 +20,7 @@ import { encodeExecution, type Execution, type ExecutionRequest, resultOf } from
 import type { ExecutionPreparation } from "./execution_preparation.ts";
 import { solverLog } from "../shared/solver_log.ts";
 import { PricingRefusedError } from "../pricing/strategy.ts";
-import type { BookSnapshot, ExposureLimit } from "../risk/exposure_limit.ts";
+import type { AdmissionFacts, ExposureLimit } from "../risk/exposure_limit.ts";
 import type { PreTradeChecks } from "../risk/pre_trade_checks.ts";
 import type { QuoteSigner } from "../quoting/quote_signer.ts";
 
@@ -120,10 +120,11 @@ export class Executor {
     const { quote } = execution;
     await intents.requireChain();
     try {
-      const { changes } = exposureLimit;
+      // Read before the price is checked: executions that arrive together are all checked before one
+      // of them is reserved, so the book may change meanwhile.
+      const changesBefore = exposureLimit.changes;
       const balances = await checks.requirePlaceable(quote);
-      // Executions that arrive together are all checked before one of them is reserved.
-      const priceCheck = { changes, requirePrice: () => checks.requirePrice(quote) };
+      const priceCheck = { changesBefore, requirePrice: () => checks.requirePrice(quote) };
       const facts = { balances, inFlightBefore, priceCheck };
       const insertion = await this.#insert(quoteHash, execution, facts);
       // Otherwise another process has accepted the quote.
@@ -143,7 +144,7 @@ export class Executor {
     }
   }
 
-  async #insert(quoteHash: Hex, execution: Execution, facts: BookSnapshot): Promise<Insertion> {
+  async #insert(quoteHash: Hex, execution: Execution, facts: AdmissionFacts): Promise<Insertion> {
     const { intents, exposureLimit, releaseSettled } = this.#options;
     const admission = exposureLimit.admission(quoteHash, execution.quote, facts);
     const insert = () => intents.store.insert(this.#intentOf(quoteHash, execution), admission);

@@ -23,12 +23,13 @@ const WARNING_PERCENT = { raiseAt: 80n, clearBelow: 70n };
  */
 const ESTIMATE_BETS_MAX = 1_000;
 
-/** Balances of both sides, and the intents under way before the node was asked. */
-export interface BookSnapshot {
+/** What was known before the transaction that decides about a bet. */
+export interface AdmissionFacts {
   balances: Balances;
+  /** The intents under way before the node was asked for the balances. */
   inFlightBefore: InFlight;
-  /** Checks the price again, if bets were added or removed since {@link ExposureLimit.changes}. */
-  priceCheck?: { changes: number; requirePrice(): void };
+  /** Checks the price again, if {@link ExposureLimit.changes} is no longer `changesBefore`. */
+  priceCheck?: { changesBefore: number; requirePrice(): void };
 }
 
 /** Balances and `--max-exposure`: decides whether a bet fits beside all others of the solver. */
@@ -56,7 +57,7 @@ export class ExposureLimit {
   admission(
     quoteHash: string,
     bet: ReservedBet,
-    { balances, inFlightBefore, priceCheck }: BookSnapshot,
+    { balances, inFlightBefore, priceCheck }: AdmissionFacts,
   ): Admission {
     const { book } = this.#options;
     return {
@@ -64,7 +65,8 @@ export class ExposureLimit {
       inFlightBefore,
       decide: (inFlight) => {
         requireBalances(bet, balances, book.reservationsOf(inFlight));
-        if (priceCheck?.changes !== book.changes) priceCheck?.requirePrice();
+        const hasBookChanged = priceCheck?.changesBefore !== book.changes;
+        if (hasBookChanged) priceCheck?.requirePrice();
         if (book.max !== undefined) this.#requireWithinLimit(bet, book.max);
         book.reserve(quoteHash, bet);
       },

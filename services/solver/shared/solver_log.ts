@@ -109,7 +109,7 @@ export const solverLog = {
     });
   },
 
-  /** Refused before anything was recorded. */
+  /** Refused before it was accepted. A final refusal for its price is recorded all the same. */
   refused(quoteHash: Hex, quote: UnsignedQuote, { code, message }: RangemakerError): void {
     log.info("Execution for {user} refused, {code}: {reason}", {
       event: "execution_refused",

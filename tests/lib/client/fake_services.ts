@@ -2,7 +2,7 @@ import type { ClientUrls } from "../../../lib/client/mod.ts";
 import { listen } from "../../../lib/http/listener.ts";
 import { DEPOSIT_REQUEST_TYPE } from "../../../lib/protocol/deposit.ts";
 import { QUOTE_TYPE } from "../../../lib/protocol/quote.ts";
-import { describeTypedData } from "../../../lib/protocol/typed_data.ts";
+import { typedDataDescriptionOf } from "../../../lib/protocol/typed_data.ts";
 import { MARKETS } from "../../../lib/protocol/markets.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
@@ -31,8 +31,8 @@ export async function withServices(
   test: (urls: ClientUrls) => Promise<void>,
 ): Promise<void> {
   const all: Routes = {
-    "/solver/typed-data": () => describeTypedData(QUOTE_TYPE, claims.solver),
-    "/bridge/typed-data": () => describeTypedData(DEPOSIT_REQUEST_TYPE, claims.bridge),
+    "/solver/typed-data": () => typedDataDescriptionOf(QUOTE_TYPE, claims.solver),
+    "/bridge/typed-data": () => typedDataDescriptionOf(DEPOSIT_REQUEST_TYPE, claims.bridge),
     eth_chainId: () => `0x${claims.node.toString(16)}`,
     ...routes,
   };

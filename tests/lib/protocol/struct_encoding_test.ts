@@ -6,10 +6,10 @@ import { hashFlat } from "../../../lib/protocol/hashes.ts";
 import { keccak256 } from "../../../lib/protocol/keccak.ts";
 import { UINT256_MAX, UINT64_MAX } from "../../../lib/protocol/scalars.ts";
 import {
-  describeTypedData,
   DOMAIN_TYPE,
   flatType,
   signingDomain,
+  typedDataDescriptionOf,
   typedDataSchema,
 } from "../../../lib/protocol/typed_data.ts";
 
@@ -116,8 +116,8 @@ Deno.test("flatType: reads names and types from a type string", () => {
   ]);
 });
 
-Deno.test("describeTypedData: describes domain, types and primary type for a wallet", () => {
-  const description = describeTypedData(type, 5);
+Deno.test("typedDataDescriptionOf: describes domain, types and primary type for a wallet", () => {
+  const description = typedDataDescriptionOf(type, 5);
   assert.deepEqual(description, {
     domain: { name: "Core", version: "1", chainId: 5 },
     types: { "Core:Pair": fields },

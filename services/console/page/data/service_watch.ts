@@ -170,7 +170,7 @@ export class ServiceWatch {
   async #ask(signal: AbortSignal): Promise<void> {
     const { url, name } = this.state.value;
     // It may wait for another service, which is no fault of this one.
-    const ready = WITH_READY.has(name) ? readinessOf(url, signal) : undefined;
+    const ready = WITH_READY.has(name) ? readReadiness(url, signal) : undefined;
     const overdue = setTimeout(() => this.#missAnswer(signal), OVERDUE_MS);
     const [metrics, health] = await Promise.all([
       get(`${url}/metrics`, signal),
@@ -224,7 +224,7 @@ export class ServiceWatch {
 }
 
 /** Never fails: a service that answers other requests may wait, for example for the node. */
-function readinessOf(url: string, signal: AbortSignal): Promise<HttpAnswer> {
+function readReadiness(url: string, signal: AbortSignal): Promise<HttpAnswer> {
   return get(`${url}/ready`, signal).catch((thrown) => {
     if (!(thrown instanceof NoAnswerError)) throw thrown;
     return { status: 503, text: thrown.message };

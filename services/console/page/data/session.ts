@@ -11,11 +11,11 @@ import type { BetOutcome, UnresolvedBet } from "./bet_keeper.ts";
 import { PendingBets } from "./pending_bets.ts";
 import { type BetNews, Portfolio } from "./portfolio.ts";
 import {
-  accountOf,
-  chainOf,
   createDevelopmentKey,
   followWallet,
   type InjectedWallet,
+  loadAccount,
+  readChainId,
   revokeAccounts,
   sharedAccounts,
   storedDevelopmentKey,
@@ -118,7 +118,7 @@ export class Session {
     if (!this.mayMakeKeys) throw new TypeError("Keys are made for development chains only");
     const { store, config } = this.#options;
     const key = this.#key ?? createDevelopmentKey(store, config.chainId);
-    const account = await accountOf(key);
+    const account = await loadAccount(key);
     if (this.user.peek() !== undefined) return; // a wallet has connected meanwhile
     store.setItem(LAST_ACCOUNT_KEY, DEVELOPMENT_KEY);
     const walletName = "Test key in this browser";
@@ -169,7 +169,7 @@ export class Session {
       },
       onChain: (chainId) => user.walletChainId.value = chainId,
     }, this.#following.signal);
-    void chainOf(provider).then((chainId) => user.walletChainId.value ??= chainId);
+    void readChainId(provider).then((chainId) => user.walletChainId.value ??= chainId);
   }
 
   #signOut(): void {

@@ -91,7 +91,7 @@ export async function sharedAccounts(provider: ProviderWallet): Promise<readonly
 }
 
 /** The chain that a wallet is on; undefined if it does not report it. */
-export async function chainOf(provider: ProviderWallet): Promise<number | undefined> {
+export async function readChainId(provider: ProviderWallet): Promise<number | undefined> {
   const answer = await provider.request({ method: "eth_chainId" }).catch(() => undefined);
   return chainSchema.safeParse(answer).data;
 }
@@ -125,7 +125,7 @@ export function createDevelopmentKey(store: TextStore, chainId: number): Key {
 }
 
 /** The account of a key. The code for it is loaded only when it is needed. */
-export async function accountOf(key: Key): Promise<AccountWallet> {
+export async function loadAccount(key: Key): Promise<AccountWallet> {
   const { privateKeyToAccount } = await import("viem/accounts");
   return privateKeyToAccount(key);
 }

@@ -147,7 +147,7 @@ export class MakerWatch {
       // If the solver does not answer, use the one of the chain's first bet: most chains have one.
       const address = answer?.info.address ?? this.state.value?.address ??
         await this.#firstSolver();
-      const watch = await this.#watchOf(address, signal);
+      const watch = await this.#openWatch(address, signal);
       const account = await this.#client.account(address);
       signal.throwIfAborted();
       const { theses } = watch;
@@ -167,7 +167,7 @@ export class MakerWatch {
   }
 
   /** The watch of a solver's bets: a new one for another solver or another chain. */
-  async #watchOf(address: Address, signal: AbortSignal): Promise<ThesisWatch> {
+  async #openWatch(address: Address, signal: AbortSignal): Promise<ThesisWatch> {
     const watched = `${address} ${await this.#client.genesisHash()}`;
     signal.throwIfAborted();
     if (watched !== this.#watched) {

@@ -59,7 +59,10 @@ export const BACK_MS = RECENT_MS + 5_000;
 
 interface Context {
   services: readonly ServiceState[];
-  /** The other findings of its service and of those that it needs. */
+  /**
+   * The findings so far: of the services before it in {@link SERVICES}, and of its own those that
+   * explain others.
+   */
   before: readonly Finding[];
   /** Problems that have just ended: figures still contain them. */
   ended: readonly Finding[];

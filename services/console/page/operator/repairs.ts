@@ -150,7 +150,7 @@ export const OPEN_BETS_MAX = 1_000;
 type Reader = Pick<RangemakerClient, "theses" | "history">;
 
 /** Reads the bets of a state until there are at least `enough`. */
-export async function betsOf(
+export async function readBets(
   client: Reader,
   status: Thesis["status"],
   enough = Infinity,
@@ -164,7 +164,7 @@ export async function betsOf(
 }
 
 /** Reads the spans without prices within the windows of a market's open and ended bets. */
-export async function gapOf(
+export async function readGap(
   client: Reader,
   symbol: string,
   bets: readonly Thesis[],

@@ -24,7 +24,14 @@ import {
 import { isJudged, NEEDS_BACKFILL, PRICES_MISSING, SERVICES } from "./causes.ts";
 import { newAlarmOf, pastOf, seenAfter, type SeenProblems } from "./problem_times.ts";
 import { findingsOf, isChecked, mayBeOlder, withRepair } from "./problems.ts";
-import { betRepair, betsOf, gapOf, marketRepair, OPEN_BETS_MAX, type Repair } from "./repairs.ts";
+import {
+  betRepair,
+  marketRepair,
+  OPEN_BETS_MAX,
+  readBets,
+  readGap,
+  type Repair,
+} from "./repairs.ts";
 
 /** Watches the services and finds their problems while `isOpen` is true. */
 export function watchServices(model: PageModel) {
@@ -122,13 +129,13 @@ function watchRepairs(
     const latest = node && isUp(node) ? node.history.latest : undefined;
     const needed = latest?.of("node_price_slots_needed").filter(({ value }) => value > 0) ?? [];
     const waiting = latest?.sum("node_theses_without_prices") ?? 0;
-    const open = await betsOf(client, "open", needed.length === 0 ? OPEN_BETS_MAX : Infinity);
+    const open = await readBets(client, "open", needed.length === 0 ? OPEN_BETS_MAX : Infinity);
     openEndsMs.value = open.length < OPEN_BETS_MAX ? open.map(({ endTime }) => endTime) : [];
-    const ended = waiting === 0 ? [] : await betsOf(client, "needs_backfill");
+    const ended = waiting === 0 ? [] : await readBets(client, "needs_backfill");
     const symbolOf = ({ base, quote }: Thesis) => markets.find(base, quote)?.symbol ?? "";
     const gaps = await Promise.all(needed.map(({ labels: { market = "" } }) => {
       const bets = [...open, ...ended].filter((bet) => symbolOf(bet) === market);
-      return gapOf(client, market, bets, Date.now());
+      return readGap(client, market, bets, Date.now());
     }));
     const exchanges = states.value.find(({ name }) => name === "exchanges");
     const isAsleep = exchanges !== undefined && isAway(exchanges);

@@ -28,7 +28,7 @@ export function zoomBy({ model, spanMs }: Pick<ChartSource, "model" | "spanMs">,
 }
 
 /** Actions of keys on the chart, besides the keys that move the box. */
-export function keysOf(source: ChartSource): Record<string, () => void> {
+export function keyActionsOf(source: ChartSource): Record<string, () => void> {
   const { model, slip, market } = source;
   const answer = (text: string) => model.announce(text, { isSpoken: true, isAnswer: true });
   const clear = () => {

@@ -3,7 +3,7 @@ import { type CancelTimer, systemClock } from "@rangemaker/client";
 import { announceBox, suggestBox } from "./box_actions.ts";
 import { BoxDrag, type Grip, gripAt, isOnHandle, nudged, strokeOf } from "./box_drag.ts";
 import { type ChartSource, isLocked, ownBetAt } from "./chart_content.ts";
-import { keysOf } from "./chart_keys.ts";
+import { keyActionsOf } from "./chart_keys.ts";
 import type { ChartProbe } from "./chart_probe.ts";
 import { isInside, type Scales } from "./chart_scales.ts";
 import { wheelFactor, zoomed } from "./chart_spans.ts";
@@ -68,7 +68,7 @@ export class ChartPointer {
   constructor(element: HTMLElement, target: PointerTarget, signal: AbortSignal) {
     this.#element = element;
     this.#target = target;
-    this.#keys = keysOf(target);
+    this.#keys = keyActionsOf(target);
     // Not passive, so that the handlers can prevent scrolling while the chart zooms.
     const on = <Type extends keyof HTMLElementEventMap>(
       type: Type,

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { Wallet } from "ethers";
 import {
-  accountOf,
-  chainOf,
   createDevelopmentKey,
   followWallet,
+  loadAccount,
+  readChainId,
   revokeAccounts,
   sharedAccounts,
   storedDevelopmentKey,
@@ -53,7 +53,7 @@ Deno.test("watchInjectedWallets: window.ethereum is listed until a wallet announ
   assert.deepEqual(watchInjectedWallets(pageWith("no wallet")).value, []);
 });
 
-Deno.test("sharedAccounts, chainOf: accounts and chain are read without a prompt; an invalid answer is ignored", async () => {
+Deno.test("sharedAccounts, readChainId: accounts and chain are read without a prompt; an invalid answer is ignored", async () => {
   const asked: unknown[] = [];
   const saying = (answer: unknown) => ({
     request(call: { method: string; params?: unknown }) {
@@ -65,9 +65,9 @@ Deno.test("sharedAccounts, chainOf: accounts and chain are read without a prompt
   for (const wrong of [new Error("locked"), "me", [USER, 5], [`${USER}0`], [`0${USER}`]]) {
     assert.deepEqual(await sharedAccounts(saying(wrong)), []);
   }
-  assert.equal(await chainOf(saying("0x539")), 1337);
+  assert.equal(await readChainId(saying("0x539")), 1337);
   for (const wrong of [new Error("locked"), "me", "0x0", 1.5, null]) {
-    assert.equal(await chainOf(saying(wrong)), undefined);
+    assert.equal(await readChainId(saying(wrong)), undefined);
   }
   revokeAccounts(saying(new Error("not supported")));
   assert.deepEqual([asked[0], asked[6], asked.at(-1)], [
@@ -102,7 +102,7 @@ Deno.test("createDevelopmentKey, storedDevelopmentKey: the same key again in thi
   assert.equal(storedDevelopmentKey(store, 1337), undefined);
   const key = createDevelopmentKey(store, 1337);
   assert.equal(storedDevelopmentKey(store, 1337), key);
-  assert.equal((await accountOf(key)).address, new Wallet(key).address);
+  assert.equal((await loadAccount(key)).address, new Wallet(key).address);
   assert.equal(storedDevelopmentKey(store, 1), undefined);
   store.setItem("rangemaker.development-key.1", "broken");
   assert.equal(storedDevelopmentKey(store, 1), undefined);

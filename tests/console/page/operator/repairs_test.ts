@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import {
   betRepair,
-  betsOf,
-  gapOf,
   marketRepair,
+  readBets,
+  readGap,
 } from "../../../../services/console/page/operator/repairs.ts";
 import { thesisOf } from "../../offers.ts";
 
@@ -93,7 +93,7 @@ Deno.test("marketRepair, betRepair: while the exchanges are away, they are to be
   }
 });
 
-Deno.test("gapOf: the last price before each of many gaps is found in one pass", async () => {
+Deno.test("readGap: the last price before each of many gaps is found in one pass", async () => {
   const [count, asked] = [2_000, { times: 0 }];
   const prices = Array.from({ length: count }, (_, index) => ({
     get time() {
@@ -107,12 +107,12 @@ Deno.test("gapOf: the last price before each of many gaps is found in one pass",
     theses: () => assert.fail(),
     history: () => Promise.resolve({ prices, missing }),
   };
-  const found = await gapOf(client, "A/B", [], 200 * count);
+  const found = await readGap(client, "A/B", [], 200 * count);
   assert.deepEqual(found.missing.map(({ priceBefore }) => priceBefore), prices.map((p) => p.price));
   assert(asked.times < 10 * count, `${asked.times} looks`);
 });
 
-Deno.test("gapOf: gaps are searched from the earliest start of a bet until now", async () => {
+Deno.test("readGap: gaps are searched from the earliest start of a bet until now", async () => {
   const asked: unknown[] = [];
   const client = {
     theses: () => assert.fail(),
@@ -123,14 +123,14 @@ Deno.test("gapOf: gaps are searched from the earliest start of a bet until now",
     },
   };
   const open = [thesisOf(1, { startTime: 5 }), thesisOf(2, { startTime: 3 })];
-  const { missing } = await gapOf(client, "A/B", open, 9);
+  const { missing } = await readGap(client, "A/B", open, 9);
   assert.deepEqual(missing, [{ from: 1, to: 2, priceBefore: 10n }]);
   const ended = thesisOf(3, { startTime: 2, status: "needs_backfill" });
-  assert.deepEqual((await gapOf(client, "A/B", [...open, ended], 9)).bets, open);
+  assert.deepEqual((await readGap(client, "A/B", [...open, ended], 9)).bets, open);
   assert.deepEqual(asked, [["A/B", 3, 9], ["A/B", 2, 9]]);
 });
 
-Deno.test("betsOf: bets are read until there are enough", async () => {
+Deno.test("readBets: bets are read until there are enough", async () => {
   const pages = [1, 2, 3].map((id) => ({
     theses: [thesisOf(id), thesisOf(10 + id)],
     nextCursor: null,
@@ -142,6 +142,6 @@ Deno.test("betsOf: bets are read until there are enough", async () => {
     },
     history: () => assert.fail(),
   };
-  const read = async (enough?: number) => (await betsOf(client, "open", enough)).length;
+  const read = async (enough?: number) => (await readBets(client, "open", enough)).length;
   assert.deepEqual([await read(), await read(4), await read(3)], [6, 4, 4]);
 });
