@@ -1,4 +1,5 @@
 import * as z from "zod/mini";
+import { toWire } from "../json.ts";
 import { callJson, ServiceError } from "../net/call_json.ts";
 import type { Account } from "../protocol/account.ts";
 import {
@@ -126,7 +127,7 @@ export class RangemakerClient extends ChainReader {
     const deadline = clock.now() + REQUEST_LIFE_MS;
     const message = { user, amount, nonce, deadline: BigInt(deadline) };
     const signature = await wallet.sign(user, typedDataOf(DEPOSIT_REQUEST_TYPE, chainId, message));
-    const body = { user, amount: `${amount}`, nonce: `${nonce}`, deadline, signature };
+    const body = toWire({ user, amount, nonce, deadline, signature });
     return (await callJson(`${urls.bridge}/deposit`, depositAnswerSchema, body)).txHash;
   }
 

@@ -6,7 +6,7 @@ import type { Account } from "../../lib/protocol/account.ts";
 import { usdcText } from "../../lib/protocol/price.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 import { redactUrls } from "../../lib/redact.ts";
-import { decodePayload } from "./depositor.ts";
+import { decodeDeposit } from "./depositor.ts";
 import type { BridgeOptions } from "./options.ts";
 
 const log = serviceLog("bridge");
@@ -70,7 +70,7 @@ export const depositLog = {
   /** An intent has reached its final state. */
   finished({ user, state, payload, transaction, failure }: Intent): void {
     const isDamaged = failure?.code === "STORE_DAMAGED";
-    const deposit = isDamaged ? undefined : decodePayload(payload);
+    const deposit = isDamaged ? undefined : decodeDeposit(payload);
     const facts = { ...(deposit ? fieldsOf(deposit) : { user }), txHash: transaction?.txHash };
     if (state === "committed" && deposit !== undefined) {
       log.info("Deposit committed: {usdc} for {user}", {

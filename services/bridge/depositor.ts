@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { toWire } from "../../lib/json.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { rowDamaged } from "../../lib/intents/errors.ts";
 import type { Intent } from "../../lib/intents/intent.ts";
@@ -42,16 +43,11 @@ const payloadSchema = z.object({ ...depositRequestSchema.shape, externalTxHash: 
 /** The request as it is stored, with the external hash of its transaction. */
 type DepositPayload = z.output<typeof payloadSchema>;
 
-export function encodePayload(request: DepositRequest, externalTxHash: Hex): string {
-  return JSON.stringify({
-    ...request,
-    amount: request.amount.toString(),
-    nonce: request.nonce.toString(),
-    externalTxHash,
-  });
+export function encodeDeposit(request: DepositRequest, externalTxHash: Hex): string {
+  return JSON.stringify(toWire({ ...request, externalTxHash }));
 }
 
-export function decodePayload(text: string): DepositPayload {
+export function decodeDeposit(text: string): DepositPayload {
   return payloadSchema.parse(JSON.parse(text));
 }
 
@@ -99,7 +95,7 @@ export function depositTermsOf(
   { key, user, payload, expiresAtMs }: Intent,
   chainId: number,
 ): TransactionTerms {
-  const { externalTxHash, ...request } = decodePayload(payload);
+  const { externalTxHash, ...request } = decodeDeposit(payload);
   const digest = hashDepositRequest(request, chainId);
   requireSigner("Deposit signature", digest, request.signature, request.user);
   const isConsistent = externalHashOf(request, chainId) === externalTxHash &&
@@ -165,7 +161,7 @@ export class Depositor {
     const { inserted, intent } = await intents.store.insert({
       key: depositKey(request.user, request.nonce),
       user: request.user,
-      payload: encodePayload(request, externalTxHash),
+      payload: encodeDeposit(request, externalTxHash),
       transaction: await transactions.sign(depositTerms(request, externalTxHash)),
       expiresAtMs: request.deadline,
       createdAtMs: clock.now(),
@@ -180,7 +176,7 @@ function nonceUsed({ user, nonce }: DepositRequest, intent: Intent): RangemakerE
   return bridgeError("NONCE_USED", {
     user,
     nonce,
-    amount: decodePayload(intent.payload).amount,
+    amount: decodeDeposit(intent.payload).amount,
     state,
     txHash: transaction?.txHash ?? null,
     reason,

@@ -10,7 +10,7 @@ import {
   uint256Schema,
 } from "../../lib/protocol/scalars.ts";
 import { cursorSchema, cutPage, limitSchema } from "../../lib/http/page_query.ts";
-import { decodePayload, depositKey } from "./depositor.ts";
+import { decodeDeposit, depositKey } from "./depositor.ts";
 import { bridgeError } from "./errors.ts";
 
 /** Most deposits per page, and the default. */
@@ -75,7 +75,7 @@ export async function viewDeposits(
 }
 
 function toDepositView(intent: Intent): DepositView {
-  const { user, amount, nonce, deadline, externalTxHash } = decodePayload(intent.payload);
+  const { user, amount, nonce, deadline, externalTxHash } = decodeDeposit(intent.payload);
   return {
     user,
     amount: amount.toString(),

@@ -3,7 +3,7 @@ import { createRepairCommand } from "../../lib/intents/repair_command.ts";
 import { RangemakerError } from "../../lib/errors.ts";
 import { isFinal } from "../../lib/intents/intent.ts";
 import { usdcText } from "../../lib/protocol/price.ts";
-import { decodePayload, depositTermsOf, isDepositOnChain, wasCreditedBefore } from "./depositor.ts";
+import { decodeDeposit, depositTermsOf, isDepositOnChain, wasCreditedBefore } from "./depositor.ts";
 import { options } from "./options.ts";
 
 /**
@@ -28,7 +28,7 @@ export const run = createRepairCommand({
   repaired: "sent again",
   storeBelongsToKey: false,
   async repair({ node, transactions, clock }, intent, { chainId, dryRun }) {
-    const { user, amount, nonce } = decodePayload(intent.payload);
+    const { user, amount, nonce } = decodeDeposit(intent.payload);
     const deposit = `${usdcText(amount)} for ${user}, nonce ${nonce}`;
     // The user's signature allows no credit after the deadline: a late deposit is looked up, not sent.
     const isLate = !isFinal(intent.state) && clock.now() > intent.expiresAtMs;

@@ -4,6 +4,7 @@ import { openLocalSigner } from "../../lib/cli/keystore.ts";
 import * as kinds from "../../lib/cli/option_kinds.ts";
 import { optionLabel, optionTable } from "../../lib/cli/options.ts";
 import { REQUEST_LIFE_MS } from "../../lib/client/bet.ts";
+import { toWire } from "../../lib/json.ts";
 import { callJson, ServiceError } from "../../lib/net/call_json.ts";
 import { depositAnswerSchema } from "../../lib/protocol/answers.ts";
 import { randomNonce } from "../../lib/protocol/deposit.ts";
@@ -48,7 +49,7 @@ export const run = createCommand({
     const deadline = clock.now() + REQUEST_LIFE_MS;
     const request = { user: signer.address, amount, nonce, deadline };
     const signature = signer.sign(hashDepositRequest(request, chainId));
-    const body = { ...request, amount: `${amount}`, nonce: `${nonce}`, signature };
+    const body = toWire({ ...request, signature });
     const url = new URL("deposit", bridgeUrl.endsWith("/") ? bridgeUrl : `${bridgeUrl}/`);
     print(`To repeat this deposit, which is made once only: --nonce ${nonce}`);
     try {

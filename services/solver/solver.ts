@@ -71,7 +71,8 @@ async function openParts(
   const exposure = new ExposureBook(options.maxExposure, decodeBet);
   registerExposure(registry, exposure);
   const account = new OwnAccount(shortTimeoutNode, signer.address, clock);
-  cleanup.defer(registerAccount(registry, account.read));
+  const lastRead = registerAccount(registry, account.read);
+  cleanup.defer(lastRead);
   const pricing = await openPricing(options, { ...resources, markets, exposure });
   cleanup.defer(() => pricing.stop());
   registerCalibration(registry, () => pricing.marketData?.calibration() ?? []);

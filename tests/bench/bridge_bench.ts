@@ -26,7 +26,7 @@ import {
 } from "../../lib/protocol/transaction.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { createBridgeApi } from "../../services/bridge/api.ts";
-import { depositKey, Depositor, encodePayload } from "../../services/bridge/depositor.ts";
+import { depositKey, Depositor, encodeDeposit } from "../../services/bridge/depositor.ts";
 import { BridgeMetrics } from "../../services/bridge/metrics.ts";
 import { CHAIN_ID, compare, definitionOf, type Figures, post, withStore } from "./driver.ts";
 
@@ -76,7 +76,7 @@ const onViem: Path = (store, submitter) => ({
     const { intent } = await store.insert({
       key: depositKey(request.user, request.nonce),
       user: request.user,
-      payload: encodePayload(request, externalTxHash),
+      payload: encodeDeposit(request, externalTxHash),
       transaction: await signOnViem(request, externalTxHash),
       expiresAtMs: request.deadline,
       createdAtMs: Date.now(),

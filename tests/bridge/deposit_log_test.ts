@@ -8,7 +8,7 @@ import { RangemakerError } from "../../lib/errors.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
 import { depositLog, logStart } from "../../services/bridge/deposit_log.ts";
 import { options } from "../../services/bridge/options.ts";
-import { depositKey, encodePayload } from "../../services/bridge/depositor.ts";
+import { depositKey, encodeDeposit } from "../../services/bridge/depositor.ts";
 import { withLogs } from "../support/recorded_logs.ts";
 import { relayer, signedRequest } from "./support.ts";
 
@@ -22,7 +22,7 @@ Deno.test("depositLog: the end of a deposit is a line with its fields, and so is
     const txHash = `0x${"1".repeat(64)}` as const;
     const failure = { code: "PERMISSION_DENIED", message: "no relayer" };
     const endOf = async (nonce: bigint, transaction: typeof signed | null, end: IntentOutcome) => {
-      const payload = encodePayload(request, `0x${"2".repeat(64)}`);
+      const payload = encodeDeposit(request, `0x${"2".repeat(64)}`);
       const times = { expiresAtMs: 5, createdAtMs: 1 };
       const key = depositKey(user, nonce);
       const { intent } = await store.insert({ key, user, payload, transaction, ...times });

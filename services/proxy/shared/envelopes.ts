@@ -1,8 +1,8 @@
 /**
  * The envelopes of calls and answers: everything except a method's own parameters and its result.
- * The proxy rewrites that of a call for the node, because nodes disagree about members that are
+ * The proxy writes the envelope of a call anew, because nodes disagree about members that are
  * repeated or written in another case: Go's JSON reads `Method` as `method`, and uses the last of
- * several. Of an answer it replaces the id.
+ * several. In an answer it replaces only the id.
  */
 import { memberSpan, type Span, visitMembers } from "../../../lib/json_text.ts";
 import { tryParseJson } from "../../../lib/json.ts";

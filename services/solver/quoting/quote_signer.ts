@@ -6,10 +6,10 @@ import { type LocalSigner, requireSigner } from "../../../lib/protocol/signature
 const CACHED_MAX = 20_000;
 
 /**
- * Signs quotes and verifies them later. Most executions follow their quote at once, and recovering
- * the signer is a fifth of the work of an execution, so the newest signatures are cached. The
- * signer of any other signature (of an earlier run, or of another solver with the same key) is
- * recovered, with the same result.
+ * Signs quotes and verifies them later, and remembers signature and probability of the newest. Most
+ * executions follow their quote at once, and recovering the signer is a fifth of the work of an
+ * execution, so the newest signatures are cached. The signer of any other signature (of an earlier
+ * run, or of another solver with the same key) is recovered, with the same result.
  */
 export class QuoteSigner {
   readonly #signer: Pick<LocalSigner, "address" | "sign">;

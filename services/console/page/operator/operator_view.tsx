@@ -5,17 +5,17 @@ import { isCritical } from "./finding.ts";
 import { Ended, Findings } from "./findings_card.tsx";
 import { processesOf } from "./problems.ts";
 import { ServiceCard } from "./service_card.tsx";
-import { type ServicesWatch, watchServices } from "./services_watch.ts";
+import { type OperatorWatch, watchOperator } from "./operator_watch.ts";
 import { Sources } from "./sources_card.tsx";
 
 /** The operator's view. It watches the services while it is open, in a hidden tab too. */
 export function createOperatorView(model: PageModel): View {
-  const watch = watchServices(model);
+  const watch = watchOperator(model);
   const Body = () => <OperatorView model={model} watch={watch} />;
   return { id: "operator", label: "Operator", Body };
 }
 
-function OperatorView({ model, watch }: { model: PageModel; watch: ServicesWatch }) {
+function OperatorView({ model, watch }: { model: PageModel; watch: OperatorWatch }) {
   const { sources, isOpen } = watch;
   const [states, { found: findings, ended }] = [watch.states.value, watch.seen.value];
   const processes = processesOf(states);

@@ -34,7 +34,7 @@ import {
 } from "./repairs.ts";
 
 /** Watches the services and finds their problems while `isOpen` is true. */
-export function watchServices(model: PageModel) {
+export function watchOperator(model: PageModel) {
   const { urls } = model.config;
   const isAnyAnswered = (sinceMs: number) =>
     watches.some(({ state: { value: { presence, lastAnswerMs = 0 } } }) =>
@@ -111,7 +111,7 @@ export function watchServices(model: PageModel) {
   return { states, sources, seen, isOpen, cutOff };
 }
 
-export type ServicesWatch = ReturnType<typeof watchServices>;
+export type OperatorWatch = ReturnType<typeof watchOperator>;
 
 /** Pause between searches for missing prices. */
 const REPAIRS_PAUSE_MS = 3_000;
