@@ -122,7 +122,11 @@ const URL_SCHEMES = {
   proxyWs: ["ws", "wss", "http", "https"],
 } as const satisfies Record<keyof ClientUrls, readonly string[]>;
 
-/** The URLs; those that get a path, without slashes at their end. @throws {InputError} If one does not fit. */
+/**
+ * The URLs; those that get a path, without slashes at their end.
+ *
+ * @throws {InputError} If one does not fit.
+ */
 function baseUrls(urls: ClientUrls): ClientUrls {
   const names = Object.keys(URL_SCHEMES);
   requireObject("urls", urls, `Expected an object with ${names.join(", ")}`);

@@ -1,7 +1,7 @@
 /**
  * Digests and signers of EIP-712 typed data. They are computed in JavaScript, which runs in every
- * browser, and independently of the services' code (`lib/protocol/hashes.ts`, `signature.ts`), so that a mistake
- * in either is detected.
+ * browser, and independently of the services' code (`lib/protocol/hashes.ts`, `signature.ts`), so
+ * that a mistake in either is detected.
  */
 import { keccak_256 } from "@noble/hashes/sha3";
 import { bytesToHex, concatBytes, hexToBytes, utf8ToBytes } from "@noble/hashes/utils";

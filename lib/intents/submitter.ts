@@ -86,7 +86,8 @@ export interface SubmitOptions {
 
 /**
  * Brings intents to a final state: the transaction is durable before it is first sent, a retry
- * sends the same transaction until the node refuses it for its age, and the receipt is durable before anyone sees it.
+ * sends the same transaction until the node refuses it for its age, and the receipt is durable
+ * before anyone sees it.
  */
 export class Submitter {
   readonly #options: SubmitterOptions;

@@ -1,4 +1,7 @@
-/** Opens what the solver is made of, starts it and stops it; `create_trading.ts` creates what trades. */
+/**
+ * Opens what the solver is made of, starts it and stops it; `create_trading.ts` creates what
+ * trades.
+ */
 import type { Context } from "hono";
 import { openLocalSigner } from "../../lib/cli/keystore.ts";
 import { readMarkets } from "../../lib/cli/markets_file.ts";

@@ -107,7 +107,10 @@ const traceSchema = z.object({
 /** What runs scripts on the main thread. */
 const SCRIPT = /^(FireAnimationFrame|EventDispatch|FunctionCall|TimerFire|RunMicrotasks)$/;
 
-/** A frame: milliseconds since the one before, and what scripts and the whole main thread took of it. */
+/**
+ * A frame: milliseconds since the one before, and what scripts and the whole main thread took of
+ * it.
+ */
 interface FrameCost {
   intervalMs: number;
   scriptMs: number;

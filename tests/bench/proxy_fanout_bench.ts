@@ -18,7 +18,10 @@ import { locateBun, median, output, type Rival, start, startOwnProxy } from "./p
 const CLIENTS = 1_000;
 const IDLE_CLIENTS = 5_000;
 const ROUND_S = 2;
-/** What the loss of clients that read is measured with: clients, messages a burst, time between, bursts. */
+/**
+ * What the loss of clients that read is measured with: clients, messages a burst, time between,
+ * bursts.
+ */
 const BURSTS = [
   { what: "1 client, 6 MB/s", clients: 1, perBurst: 1_000, everyMs: 100, bursts: 30 },
   { what: "1 client, 30 MB/s", clients: 1, perBurst: 5_000, everyMs: 100, bursts: 30 },

@@ -1,4 +1,7 @@
-/** What the solver's benchmark is measured against: the same work with hashes and signatures by viem. */
+/**
+ * What the solver's benchmark is measured against: the same work with hashes and signatures by
+ * viem.
+ */
 import { Hono } from "hono";
 import { hashTypedData, recoverTypedDataAddress } from "viem";
 import { privateKeyToAccount } from "viem/accounts";

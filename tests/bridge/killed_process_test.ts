@@ -1,4 +1,7 @@
-/** Kills the bridge at every statement that uses store or network: at most one credit, reported truly. */
+/**
+ * Kills the bridge at every statement that uses store or network: at most one credit, reported
+ * truly.
+ */
 import assert from "node:assert/strict";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import {

@@ -183,7 +183,10 @@ async function showsTrends({ page }: Visitor): Promise<void> {
   );
 }
 
-/** On the narrowest page, prices of the markets are side by side, and below each other in large text. */
+/**
+ * On the narrowest page, prices of the markets are side by side, and below each other in large
+ * text.
+ */
 async function assertSourcesFitPhones({ page }: Visitor): Promise<void> {
   const rowsOf = async (textSize: string) => {
     await page.$eval("html", (html, size) => html.style.setProperty("font-size", size), textSize);
@@ -224,7 +227,10 @@ async function resultsFit({ page }: Visitor): Promise<void> {
   await page.setViewport(size);
 }
 
-/** By keyboard and under the pointer, a chart shows the profit at a price, the first outside all boxes. */
+/**
+ * By keyboard and under the pointer, a chart shows the profit at a price, the first outside all
+ * boxes.
+ */
 async function readsProfit({ page }: Visitor, outside: string): Promise<void> {
   const [, map] = await page.$$('figure:has(.heat) input[type="range"]');
   const atPrice = await map?.evaluate(({ ariaValueText }) => ariaValueText);
@@ -273,7 +279,10 @@ async function readsProfit({ page }: Visitor, outside: string): Promise<void> {
   await readsAt(60, "released by a finger");
 }
 
-/** Of the forecasts that the solver reports, one is wrong: it is marked in the table and the drawing. */
+/**
+ * Of the forecasts that the solver reports, one is wrong: it is marked in the table and the
+ * drawing.
+ */
 async function drawsForecasts(visitor: Visitor): Promise<void> {
   const { page } = visitor;
   const held = [[0.27, 0.72, 0.76], [0.22, 0.47, 0.74], [0.26, 0.53, 0.79]];

@@ -1,4 +1,7 @@
-/** A strategy of the tests: its probability rises with the width of the box, whatever the market does. */
+/**
+ * A strategy of the tests: its probability rises with the width of the box, whatever the market
+ * does.
+ */
 import type { Bet } from "../../lib/protocol/bet.ts";
 import {
   PricingRefusedError,

@@ -405,7 +405,10 @@ Deno.test(
     },
   ),
 );
-/** Presses Tab until the focus is on a button of this text or a field of this name, if it is not yet. */
+/**
+ * Presses Tab until the focus is on a button of this text or a field of this name, if it is not
+ * yet.
+ */
 async function tabTo({ page }: Visitor, name: string): Promise<void> {
   for (let pressed = 0; pressed < 60; pressed++) {
     const focused = await page.$eval(

@@ -24,7 +24,10 @@ Deno.test("RangemakerClient: watches over a WebSocket from the option connect, a
 
 const root = new URL("../../", import.meta.url).pathname;
 
-/** How the example can be run, by README.md and docs/client.md: which flags, in what folder, and what it imports. */
+/**
+ * How the example can be run, by README.md and docs/client.md: which flags, in what folder, and
+ * what it imports.
+ */
 const WAYS: Record<string, (folder: string) => { flags: string[]; cwd: string; client: string }> = {
   "in a directory of the checkout": () => ({
     flags: [],

@@ -1,6 +1,6 @@
 /**
- * The runbooks of docs/operating.md and docs/runbooks.md: a shell runs their commands against services in separate
- * processes. The test simulates systemd and the clock of the machine.
+ * The runbooks of docs/operating.md and docs/runbooks.md: a shell runs their commands against
+ * services in separate processes. The test simulates systemd and the clock of the machine.
  */
 import assert from "node:assert/strict";
 import postgres from "postgres";
@@ -377,7 +377,10 @@ ${key("admin")}
     return stderr.trim().split("\n").findLast((line) => line.includes(text)) ?? "";
   }
 
-  /** Sets clocks an hour back with SIGUSR1, right with SIGUSR2. The shell is on the bridge's machine. */
+  /**
+   * Sets clocks an hour back with SIGUSR1, right with SIGUSR2. The shell is on the bridge's
+   * machine.
+   */
   async setClock(
     signal: "SIGUSR1" | "SIGUSR2",
     names: readonly Name[] = NAMES,

@@ -59,7 +59,11 @@ export class Shell {
     return text.trim();
   }
 
-  /** Starts `deno task <service>` with its options, and waits until it listens. @param key Replaces `0x…`. */
+  /**
+   * Starts `deno task <service>` with its options, and waits until it listens.
+   *
+   * @param key Replaces `0x…`.
+   */
   async start(command: string, key?: string): Promise<void> {
     const [, variable, name = "", rest = ""] =
       /^(?:(\w+)=0x… )?deno task (\w+) ?(.*)$/.exec(command) ?? assert.fail(command);

@@ -1,4 +1,7 @@
-/** The solver is killed at every statement that touches store, node or hedge: a quote has one outcome. */
+/**
+ * The solver is killed at every statement that touches store, node or hedge: a quote has one
+ * outcome.
+ */
 import assert from "node:assert/strict";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import {

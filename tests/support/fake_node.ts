@@ -54,7 +54,10 @@ export class FakeNode implements AsyncDisposable {
   blockNumber = 1;
   /** How far its clock is ahead. */
   aheadMs = 0;
-  /** Answers of methods that this node does not have by itself, by name; they get the first parameter. */
+  /**
+   * Answers of methods that this node does not have by itself, by name; they get the first
+   * parameter.
+   */
   readonly methods = new Map<string, (param: unknown) => unknown>();
   /** Its WebSocket side. */
   readonly feed = new FakeFeed();

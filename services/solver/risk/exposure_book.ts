@@ -5,7 +5,10 @@ import type { Address } from "../../../lib/protocol/scalars.ts";
 import { isUnsettled, type Thesis } from "../../../lib/protocol/thesis.ts";
 import { OverlapIndex } from "./overlap_index.ts";
 
-/** With more bets at risk, the worst case is not computed for a reader: 10,000 bets take up to 18 ms. */
+/**
+ * With more bets at risk, the worst case is not computed for a reader: 10,000 bets take up to 18
+ * ms.
+ */
 export const READ_BETS_MAX = 10_000;
 
 /** A bet with its two sides. */

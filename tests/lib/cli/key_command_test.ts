@@ -5,7 +5,10 @@ import { openLocalSigner } from "../../../lib/cli/keystore.ts";
 import { recordedContext } from "../../support/command_context.ts";
 import { withFolder } from "../../support/files.ts";
 
-/** A keystore of full cost takes a second; under coverage ten. tests/e2e/solver_keystore_test.ts has one. */
+/**
+ * A keystore of full cost takes a second; under coverage ten. tests/e2e/solver_keystore_test.ts has
+ * one.
+ */
 const run = keyCommand(1_024);
 
 /** Runs `key` with a person's answers to its prompts. */

@@ -104,7 +104,10 @@ Deno.test("createRetryLoop: once the node is lost, a pass ends after the current
     assert.equal(world.retried.length, 50);
   }));
 
-/** Runs a test with a function that says how many lines of each level were logged since its last call. */
+/**
+ * Runs a test with a function that says how many lines of each level were logged since its last
+ * call.
+ */
 function withLevels(
   test: (world: Retries, levels: () => Record<string, number>) => Promise<void>,
 ) {

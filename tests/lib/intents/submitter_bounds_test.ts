@@ -1,4 +1,7 @@
-/** The submitter at its bounds: deadlines and ages to the millisecond, races, and the end of its work. */
+/**
+ * The submitter at its bounds: deadlines and ages to the millisecond, races, and the end of its
+ * work.
+ */
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import { NodeTimeoutError, NodeUnreachableError } from "../../../lib/net/core_reader.ts";

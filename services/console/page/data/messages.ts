@@ -29,7 +29,10 @@ const SEEN_MS = 1_500;
 /** A text that repeats the last one within this time is not read again. */
 const REPEAT_MS = 1_000;
 
-/** The recent messages, and the function that adds one. A text that repeats the last one replaces it. */
+/**
+ * The recent messages, and the function that adds one. A text that repeats the last one replaces
+ * it.
+ */
 export function createMessages(
   clock: Clock,
 ): {

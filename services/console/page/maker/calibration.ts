@@ -1,4 +1,7 @@
-/** Compares predicted probabilities with what happened, for bets and for hypothetical boxes, by one rule. */
+/**
+ * Compares predicted probabilities with what happened, for bets and for hypothetical boxes, by one
+ * rule.
+ */
 import type { SolverInfo, Thesis } from "@rangemaker/client";
 import { CALIBRATION } from "../../../../lib/problems/mod.ts";
 import { clamp, counted, toNumber } from "../parts/format.ts";
@@ -50,7 +53,10 @@ export const RULE_TEXT =
   } % of cases; ▲ marks those that miss it. ${OVERLAP_TEXT} ` +
   "Hypothetical boxes show the model without `--volatility-floor`.";
 
-/** How many standard errors a normal value differs in this share of cases (Abramowitz and Stegun 26.2.23). */
+/**
+ * How many standard errors a normal value differs in this share of cases (Abramowitz and Stegun
+ * 26.2.23).
+ */
 function standardErrorsFor(share: number): number {
   const t = Math.sqrt(-2 * Math.log(share / 2));
   return t - (2.515517 + 0.802853 * t + 0.010328 * t ** 2) /

@@ -24,7 +24,10 @@ export interface Payoff {
   worst: { profit: bigint; low: number; high: number };
 }
 
-/** The profit on the open bets of one market at each price; undefined without bets that a price decides. */
+/**
+ * The profit on the open bets of one market at each price; undefined without bets that a price
+ * decides.
+ */
 export function payoffOf(theses: readonly Thesis[], nowMs: number): Payoff | undefined {
   const open = openOf(theses);
   const edges = open.filter(({ endTime }) => endTime > nowMs)

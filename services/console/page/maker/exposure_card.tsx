@@ -95,7 +95,10 @@ interface HeatMapProps {
   toX: ScaleLinear<number, number>;
 }
 
-/** The boxes of the open bets over price and time, darker where more is lost. Near times take more space. */
+/**
+ * The boxes of the open bets over price and time, darker where more is lost. Near times take more
+ * space.
+ */
 function HeatMap({ theses, nowMs, toX }: HeatMapProps) {
   const bets = openOf(theses).filter(({ endTime }) => endTime > nowMs);
   const lastMs = Math.max(...bets.map(({ endTime }) => endTime)) - nowMs;

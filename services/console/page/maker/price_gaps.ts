@@ -24,7 +24,11 @@ export class PriceGaps {
     this.#markets = markets;
   }
 
-  /** Reads the newest prices, and again those that were missing. @returns Ids of the bets that lack any. */
+  /**
+   * Reads the newest prices, and again those that were missing.
+   *
+   * @returns Ids of the bets that lack any.
+   */
   async read(theses: readonly Thesis[], nowMs: number): Promise<ReadonlySet<number>> {
     const byMarket = Map.groupBy(
       openOf(theses),

@@ -131,7 +131,10 @@ function EarningsTable({ rows }: { rows: readonly Earnings[] }) {
   );
 }
 
-/** Profit and loss after each bet whose window is over, as equal steps: times without bets take no space. */
+/**
+ * Profit and loss after each bet whose window is over, as equal steps: times without bets take no
+ * space.
+ */
 function ProfitChart({ theses, nowMs }: { theses: readonly Thesis[]; nowMs: number }) {
   const points = profitHistory(theses);
   if (points.length === 0) return null;

@@ -116,7 +116,10 @@ interface LimitProps {
   isWaiting?: boolean;
 }
 
-/** The used part of the limit. If the solver or the chain does not answer, only a warning, with its time. */
+/**
+ * The used part of the limit. If the solver or the chain does not answer, only a warning, with its
+ * time.
+ */
 function Limit({ all, solver, account, isOld, isWaiting = false }: LimitProps) {
   const { maxExposure, info: { config: { minBetAmount } } } = solver;
   const known = account &&

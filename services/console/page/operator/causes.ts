@@ -36,7 +36,10 @@ export const NEEDS_BACKFILL = "NodeNeedsBackfill";
 /** These problems last until an operator runs the backfill commands that the view shows. */
 export const TO_BACKFILL: ReadonlySet<string> = new Set([PRICES_MISSING, NEEDS_BACKFILL]);
 
-/** Critical problems of a service that may be healthy and ready: they explain nothing but themselves. */
+/**
+ * Critical problems of a service that may be healthy and ready: they explain nothing but
+ * themselves.
+ */
 export const NOT_IN_HEALTH: ReadonlySet<string> = new Set([
   ...TO_BACKFILL,
   "BridgeRefusesDeposits",

@@ -58,7 +58,10 @@ export function noProblemText(watched: readonly ServiceName[]): string {
   return `✓ The services below work. To watch all, start the console with ${options}.`;
 }
 
-/** How much is wrong with its consequences, as a class and a text; only for lists that are not empty. */
+/**
+ * How much is wrong with its consequences, as a class and a text; only for lists that are not
+ * empty.
+ */
 export function verdictOf(findings: readonly Finding[]): [style: string, text: string] {
   const criticals = findings.filter(isCritical).length;
   const warnings = findings.length - criticals;

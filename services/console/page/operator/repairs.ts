@@ -40,7 +40,10 @@ interface MissingSpan {
 /** Spans that are nearer to each other have one command. */
 const GAP_APART_MS = 30_000;
 
-/** Shorter spans with prices do not end a gap for {@link Repair.lastResort}: nodes use prices this long. */
+/**
+ * Shorter spans with prices do not end a gap for {@link Repair.lastResort}: nodes use prices this
+ * long.
+ */
 const PRICE_FRESH_MS = 3_000;
 
 /** Most commands of the last resort; the others follow once these gaps are filled. */

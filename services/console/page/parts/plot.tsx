@@ -29,7 +29,10 @@ interface PlotProps {
   readAt?(at: number): string;
 }
 
-/** A drawing over a grid, which is labelled at the right and below, and is read at the pointer or with keys. */
+/**
+ * A drawing over a grid, which is labelled at the right and below, and is read at the pointer or
+ * with keys.
+ */
 export function Plot({ label, xTicks, yTicks, children, readAt }: PlotProps) {
   const position = useSignal<number | undefined>(undefined);
   const slider = useRef<HTMLInputElement>(null);

@@ -33,7 +33,10 @@ export function colorOf(kind: BoxKind, palette: Palette): string {
   return kind === "waiting" ? palette["ink-soft"] : palette[kind];
 }
 
-/** Whether only the bounds of a bet are drawn: one that is longer than the chart would tint all of it. */
+/**
+ * Whether only the bounds of a bet are drawn: one that is longer than the chart would tint all of
+ * it.
+ */
 const isBounds = ({ spanMs }: Frame, box: ChartBox) => !isOwn(box) && isLong(box, spanMs);
 
 /**

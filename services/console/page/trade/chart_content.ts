@@ -44,7 +44,10 @@ function boxesOf(model: PageModel, market: Market, nowMs: number): ChartBox[] {
   return betsOf(model, market).map((bet) => boxOfThesis(bet, nowMs, isAway)).reverse();
 }
 
-/** Content of the chart at each frame. Bets' boxes are updated when bets or prices change, or none arrive. */
+/**
+ * Content of the chart at each frame. Bets' boxes are updated when bets or prices change, or none
+ * arrive.
+ */
 export function contentOf(
   { model, slip, market, spanMs, chosen }: ChartSource,
   probe: ChartProbe,
