@@ -70,7 +70,7 @@ for (
   });
 }
 
-Deno.test("Backup and restore: a password with escapes is no argument, and is given as it is", async () => {
+Deno.test("Backup and restore: a password with escapes is decoded, and passed in the environment instead of an argument", async () => {
   const folder = await Deno.makeTempDir();
   try {
     await Deno.mkdir(`${folder}/etc`);

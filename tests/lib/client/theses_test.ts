@@ -256,7 +256,7 @@ Deno.test("ThesisWatch: every 30 s it reads open theses, new ones, and the outco
   watch.close();
 });
 
-Deno.test("ThesisWatch: every 30 s it reads from its oldest open thesis on, and what is new: the chain before may be long", async () => {
+Deno.test("ThesisWatch: every 30 s it reads what can have changed: from its oldest open thesis on", async () => {
   const cases = [["open", [undefined, "2", "4"]], ["won", [undefined, "4"]]] as const;
   for (const [status, cursors] of cases) {
     const { clock, node, events, watch, accept, publish, beat } = setUp();

@@ -177,7 +177,7 @@ function thesesOf(from: number, to: number): Thesis[] {
   return Array.from({ length: to - from + 1 }, (_, at) => ({ id: from + at, user }) as Thesis);
 }
 
-Deno.test("pageOfPrices: any time without prices fits on one page, and all pages have every slot once", () => {
+Deno.test("pageOfPrices: a time without prices fits on one page, and the pages together have each slot exactly one time", () => {
   const random = seededRandom(7);
   const upTo = (max: number) => Math.floor(random() * max);
   for (let round = 0; round < 300; round++) {

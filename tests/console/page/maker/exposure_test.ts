@@ -256,7 +256,7 @@ Deno.test("headroomOf: a limit below the smallest bet gets a warning about its d
   assert.match(text, /^▲ The limit is 0\.005 USDC: .* counts 6 decimals/);
 });
 
-Deno.test("headroomOf: the balance bounds new bets if it is below what the limit leaves, or if there is no limit", () => {
+Deno.test("headroomOf: without a limit, or with less money than it leaves, the balance bounds new bets", () => {
   const room = (locked: bigint, maxExposure: bigint | null) =>
     headroomOf({
       ...{ atRisk: 60_000_000n, maxExposure, minBetAmount: 1_000_000n },
