@@ -65,8 +65,9 @@ export class ExposureLimit {
       inFlightBefore,
       decide: (inFlight) => {
         requireBalances(bet, balances, book.reservationsOf(inFlight));
-        const hasBookChanged = priceCheck?.changesBefore !== book.changes;
-        if (hasBookChanged) priceCheck?.requirePrice();
+        if (priceCheck !== undefined && priceCheck.changesBefore !== book.changes) {
+          priceCheck.requirePrice();
+        }
         if (book.max !== undefined) this.#requireWithinLimit(bet, book.max);
         book.reserve(quoteHash, bet);
       },
