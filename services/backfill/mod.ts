@@ -151,7 +151,7 @@ async function backfill(
     signer,
     chainId: options.chainId,
     history: price === undefined
-      ? new TradeHistory(new ExchangeHistory(historyUrl, clock))
+      ? new TradeHistory(new ExchangeHistory(historyUrl, clock), clock)
       : new FixedPriceHistory(price),
     clock,
     maxCarryMs: price === undefined ? maxCarryMs : 0,

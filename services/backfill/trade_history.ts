@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { type Clock, waitMs } from "../../lib/clock.ts";
 import { type ExchangeHistory, ExchangeHistoryError } from "../../lib/net/exchange_history.ts";
 import type { TimeSpan } from "../../lib/prices/price_slots.ts";
 import { SLOT_MS } from "../../lib/protocol/constants.ts";
@@ -18,6 +19,9 @@ const PAGE_TRADES = 1_000;
 /** Pages per span: a million trades, far more than ten minutes have. */
 const TRADE_PAGES_MAX = 1_000;
 
+/** The exchange may list a trade this late: an earlier answer can lack the last ones of a span. */
+export const HISTORY_LAG_MS = 3_000;
+
 /** A price as decimal text. The value has 6 decimals. */
 export const priceText = z.string().transform((text, context) => {
   const price = parsePrice(text);
@@ -36,18 +40,24 @@ const pageSchema = z.array(z.object({
 /** Trades from Binance's `GET /api/v3/aggTrades`, or an endpoint with the same API. */
 export class TradeHistory {
   readonly #history: Pick<ExchangeHistory, "page">;
+  readonly #clock: Clock;
 
-  constructor(history: Pick<ExchangeHistory, "page">) {
+  constructor(history: Pick<ExchangeHistory, "page">, clock: Clock) {
     this.#history = history;
+    this.#clock = clock;
   }
 
   /**
-   * Trades of a market in a time span, in order.
+   * Trades of a market in a time span, in order. If the span has just ended, waits until all of its
+   * trades can be read: a slot keeps the first price that it gets.
    *
    * @param symbol The market as its exchange names it.
    * @throws {ExchangeHistoryError} If the endpoint refuses, or every attempt fails.
    */
   async *trades(symbol: string, { from, to }: TimeSpan): AsyncGenerator<PastTrade> {
+    // The time of a development chain can be far ahead: no trade will ever come from there.
+    const untilListedMs = Math.min(to + HISTORY_LAG_MS - this.#clock.now(), HISTORY_LAG_MS);
+    if (untilListedMs > 0) await waitMs(this.#clock, untilListedMs);
     const range = { startTime: from.toString(), endTime: (to - 1).toString() };
     let page = await this.#page({ symbol, ...range });
     for (let pages = 1; page.length > 0; pages++) {

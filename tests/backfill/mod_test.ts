@@ -7,7 +7,7 @@ import type { Transaction } from "../../lib/protocol/transaction.ts";
 import { Backfiller } from "../../services/backfill/backfiller.ts";
 import { run } from "../../services/backfill/mod.ts";
 import { SETTLEMENTS_PER_SLICE } from "../../services/node/chain/state.ts";
-import type { PastTrade } from "../../services/backfill/trade_history.ts";
+import { HISTORY_LAG_MS, type PastTrade } from "../../services/backfill/trade_history.ts";
 import { recordedContext } from "../support/command_context.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { withMarketsFile } from "../support/files.ts";
@@ -93,7 +93,10 @@ async function runBackfillAs(keyByte: string, clock: Clock, ...argv: string[]) {
 /** The price of one checkpoint carries over to the next, and no farther. */
 const SHORT_LIVED = { maxStaleMs: 100 };
 
-/** Theses of 1.5 s that lack all prices but those of their first two slots. */
+/**
+ * Theses of 1.5 s that lack all prices but those of their first two slots, and have ended so long ago
+ * that the exchange lists all trades.
+ */
 async function lackingThesis(
   { stepped, client, oracle }: SteppedParts,
   count = 1,
@@ -109,7 +112,7 @@ async function lackingThesis(
     assert.equal(receipt.status, "committed");
   }
   oracle.answer = () => new Response("", { status: 503 });
-  await stepped.run(15);
+  await stepped.run(15 + HISTORY_LAG_MS / 100);
   assert.equal((await client.getThesis(1))?.status, "needs_backfill");
   return window;
 }

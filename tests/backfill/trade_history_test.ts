@@ -4,7 +4,11 @@ import { withDefaults } from "../../lib/cli/options.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { ExchangeHistory } from "../../lib/net/exchange_history.ts";
 import { slotPrices } from "../../services/backfill/backfiller.ts";
-import { type PastTrade, TradeHistory } from "../../services/backfill/trade_history.ts";
+import {
+  HISTORY_LAG_MS,
+  type PastTrade,
+  TradeHistory,
+} from "../../services/backfill/trade_history.ts";
 import { options, startExchanges } from "../../services/exchanges/mod.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
@@ -61,8 +65,9 @@ Deno.test("slotPrices: agrees with looking up every slot by itself", () =>
 Deno.test("TradeHistory: pages by fromId and stops at the end of the span", async () => {
   const trades = Array.from({ length: 2 * PAGE_TRADES + 10 }, (_, index) => trade(index, 7n));
   const history = startFakeHistory(trades);
-  const source = new TradeHistory(new ExchangeHistory(`${history.url}/`, new FakeClock()));
   const span = { from: START + 5, to: START + 2 * PAGE_TRADES };
+  const clock = new FakeClock(span.to + HISTORY_LAG_MS);
+  const source = new TradeHistory(new ExchangeHistory(`${history.url}/`, clock), clock);
   assert.deepEqual(
     await collect(source.trades("ETHUSDT", span)),
     trades.slice(5, 2 * PAGE_TRADES),
@@ -79,6 +84,24 @@ Deno.test("TradeHistory: pages by fromId and stops at the end of the span", asyn
   await history.stop();
 });
 
+Deno.test("TradeHistory: reads a span that has just ended when the exchange lists its last trades", async () => {
+  const history = startFakeHistory([trade(0, 7n)]);
+  const span = { from: START, to: START + 1_000 };
+  for (const aheadMs of [0, 3_600_000]) {
+    const clock = new FakeClock(span.to - aheadMs);
+    const source = new TradeHistory(new ExchangeHistory(history.url, clock), clock);
+    const trades = collect(source.trades("ETHUSDT", span));
+    await clock.untilScheduled();
+    clock.advance(HISTORY_LAG_MS - 1);
+    assert.deepEqual([history.queries.length, clock.pending], [0, 1]);
+    history.trades = [trade(0, 7n), trade(999, 8n)];
+    clock.advance(1);
+    assert.deepEqual(await trades, history.trades);
+    history.queries.length = 0;
+  }
+  await history.stop();
+});
+
 Deno.test("TradeHistory: a span with over a million trades fails", async () => {
   const page = Array.from({ length: PAGE_TRADES }, (_, a) => ({ a, p: 7n, T: START }));
   let pages = 0;
@@ -86,7 +109,7 @@ Deno.test("TradeHistory: a span with over a million trades fails", async () => {
     // This page has the form that the schema of trades returns.
     page: <S extends z.core.$ZodType>() => (pages += 1, Promise.resolve(page as z.output<S>)),
   };
-  const source = new TradeHistory(endless);
+  const source = new TradeHistory(endless, new FakeClock(START + 100 + HISTORY_LAG_MS));
   let count = 0;
   const read = async () => {
     for await (const { time } of source.trades("ETHUSDT", { from: START, to: START + 100 })) {
@@ -100,7 +123,9 @@ Deno.test("TradeHistory: a span with over a million trades fails", async () => {
 Deno.test("TradeHistory: reads the trades of the simulated exchange", async () => {
   const startMs = Math.floor(Date.now() / 100) * 100;
   await using exchanges = await startExchanges(withDefaults(options, { port: 0, seed: 7 }));
-  const history = new TradeHistory(new ExchangeHistory(exchanges.url, systemClock));
+  // Its trades can be read at once.
+  const clock = new FakeClock(startMs + 60_000 + HISTORY_LAG_MS);
+  const history = new TradeHistory(new ExchangeHistory(exchanges.url, systemClock), clock);
   const span = { from: startMs, to: startMs + 60_000 };
   const trades = await eventually("some trades", async () => {
     const found: PastTrade[] = [];
