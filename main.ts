@@ -11,27 +11,27 @@ import config from "./deno.json" with { type: "json" };
 /** Every command of the program. Each is loaded on demand. */
 export const commands: ProgramCommands = {
   demo: {
-    summary: "play one whole bet against a fresh stack, then exit",
+    summary: "plays one whole bet against a fresh stack, then exits",
     load: () => import("./services/stack/demo.ts"),
   },
   stack: {
-    summary: "run all services in one process",
+    summary: "all services in one process (the bridge on port 3001)",
     load: () => import("./services/stack/mod.ts"),
   },
   solver: {
-    summary: "market maker: signs quotes, submits theses",
+    summary: "market maker: signs quotes, executes them by submitting the bet to the node",
     load: () => import("./services/solver/mod.ts"),
   },
   bridge: {
-    summary: "turns signed deposit requests into deposit transactions",
+    summary: "turns a signed deposit request into one deposit transaction, exactly once",
     load: () => import("./services/bridge/mod.ts"),
   },
   proxy: {
-    summary: "routes JSON-RPC, fans one upstream WebSocket out to many clients",
+    summary: "routes JSON-RPC to a write node and read nodes, fans one WebSocket out to many",
     load: () => import("./services/proxy/mod.ts"),
   },
   oracle: {
-    summary: "one trusted price per market from four exchanges",
+    summary: "one trusted price per market from four exchanges, in under 10 ms",
     load: () => import("./services/oracle/mod.ts"),
   },
   node: {
@@ -39,7 +39,7 @@ export const commands: ProgramCommands = {
     load: () => import("./services/node/mod.ts"),
   },
   backfill: {
-    summary: "fills price history that the node missed, from an exchange's trades",
+    summary: "fills prices that the node missed, from an exchange, so that bets can settle",
     load: () => import("./services/backfill/mod.ts"),
   },
   console: {
@@ -47,12 +47,11 @@ export const commands: ProgramCommands = {
     load: () => import("./services/console/mod.ts"),
   },
   exchanges: {
-    summary: "simulated exchanges with the wire formats of the real ones",
+    summary: "stand-ins for the four exchanges, in their own wire formats, with faults",
     load: () => import("./services/exchanges/mod.ts"),
   },
   doctor: {
-    summary:
-      "checks what services are configured to use, starts each, and shows how to fix problems",
+    summary: "checks what services are set to use, and whether each starts and gets ready",
     load: () => import("./services/stack/doctor.ts"),
   },
   key: {

@@ -10,6 +10,7 @@ import { commands } from "../../main.ts";
 
 const referenceUrl = new URL("../../docs/reference.md", import.meta.url);
 const contributingUrl = new URL("../../CONTRIBUTING.md", import.meta.url);
+const readmeUrl = new URL("../../README.md", import.meta.url);
 
 /** Options that the reference lists once for all services. */
 const COMMON = /^--(host|allowed-hosts|chain-id|config|json-logs|log-level|check)\b/;
@@ -49,6 +50,13 @@ Deno.test("CONTRIBUTING: names every dependency", () => {
   const unnamed = Object.entries(config.imports)
     .filter(([name, target]) => target.startsWith("npm:") && !section.includes(`\`${name}\``));
   assert.deepEqual(unnamed, []);
+});
+
+Deno.test("README: describes every command as --help does", () => {
+  const rows = Deno.readTextFileSync(readmeUrl).matchAll(/^\| `(\w+)` +\| (.*?) +\|.*\|$/gm);
+  const described = new Map([...rows].map(([, name, summary]) => [name, summary]));
+  const expected = Object.entries(commands).map(([name, { summary }]) => [name, summary]);
+  assert.deepEqual(Object.fromEntries(described), Object.fromEntries(expected));
 });
 
 /** The option tables of these commands and of all below them that have options of their own. */
