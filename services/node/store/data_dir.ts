@@ -221,7 +221,8 @@ export function inspectDataDir(
 ): { isLocked: boolean; bytes: number } | undefined {
   const problem = folderProblem(dir);
   if (problem !== undefined) throw new DataDirError(problem);
-  const isLocked = LockFile.isLocked(dir);
+  using shared = LockFile.share(dir);
+  const isLocked = shared === undefined;
   // The files of a database that this process has open must not be opened in any other way.
   if (!isLocked) {
     const record = LockFile.read(dir);

@@ -21,7 +21,7 @@ const LOCK_RECORD_BYTES = 128;
  * The file `lock` of a data directory. It is locked while a node runs; the system releases the lock
  * when the process ends. It also contains a record of the last commit.
  */
-export class LockFile {
+export class LockFile implements Disposable {
   readonly #file: Deno.FsFile;
 
   private constructor(file: Deno.FsFile) {
@@ -41,17 +41,27 @@ export class LockFile {
     }
     if (file.tryLockSync(true)) return new LockFile(file);
     file.close();
-    throw new DataDirError(`Another node has ${dir} open: stop it first`);
+    throw new DataDirError(`Another process has ${dir} open: stop it first`);
   }
 
-  /** Whether a process has the directory locked. */
+  /** Whether a node has the directory locked. */
   static isLocked(dir: string): boolean {
-    if (statOf(`${dir}/lock`) === undefined) return false;
-    using file = Deno.openSync(`${dir}/lock`);
-    // A shared lock: concurrent inspections must not be reported as a running node.
-    const isFree = file.tryLockSync(false);
-    if (isFree) file.unlockSync();
-    return !isFree;
+    using shared = LockFile.share(dir);
+    return shared === undefined;
+  }
+
+  /**
+   * Keeps nodes from starting on a directory whose files are being inspected. Several inspections may
+   * run at once.
+   *
+   * @returns Released when it is disposed of; undefined if a node has the directory locked.
+   */
+  static share(dir: string): Disposable | undefined {
+    if (statOf(`${dir}/lock`) === undefined) return { [Symbol.dispose]() {} };
+    const file = Deno.openSync(`${dir}/lock`);
+    if (file.tryLockSync(false)) return new LockFile(file);
+    file.close();
+    return undefined;
   }
 
   /** The record of a directory's lock file; undefined if unreadable, as after a power loss. */
@@ -72,6 +82,10 @@ export class LockFile {
   /** Makes the record survive a power loss. */
   sync(): void {
     this.#file.syncDataSync();
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
   }
 
   close(): void {

@@ -195,9 +195,25 @@ Deno.test("LockFile: a second lock is refused until the first is closed", () =>
   withFolder((folder) => {
     const first = LockFile.lock(folder);
     assert.throws(() => LockFile.lock(folder), {
-      message: `Another node has ${folder} open: stop it first`,
+      message: `Another process has ${folder} open: stop it first`,
     });
     first.close();
+    LockFile.lock(folder).close();
+    return Promise.resolve();
+  }));
+
+Deno.test("LockFile: no node starts while files are inspected, and no inspection while a node runs", () =>
+  withFolder((folder) => {
+    const node = LockFile.lock(folder);
+    assert.equal(LockFile.share(folder), undefined);
+    assert(LockFile.isLocked(folder));
+    node.close();
+    {
+      using _first = LockFile.share(folder) ?? assert.fail();
+      using _second = LockFile.share(folder) ?? assert.fail();
+      assert(!LockFile.isLocked(folder));
+      assert.throws(() => LockFile.lock(folder), /Another process/);
+    }
     LockFile.lock(folder).close();
     return Promise.resolve();
   }));

@@ -228,7 +228,7 @@ Deno.test("Data directory: refuses a second node and another genesis; another ri
   withFolder(async (directory) => {
     const options = testOptions({ oracleUrl, dataDir: directory });
     const first = await startNode(options);
-    await assert.rejects(() => startNode(options), /Another node has .* open: stop it first/);
+    await assert.rejects(() => startNode(options), /Another process has .* open: stop it first/);
     await first.stop();
     const others = [{ chainId: 7 }, { balances: new Map([[user.address, 1n]]) }];
     for (const other of others) {
