@@ -6,9 +6,9 @@ import { type Market, type MarketPair, Markets } from "../../../lib/protocol/mar
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import type { BackfillOracle } from "../../../lib/protocol/transaction.ts";
 import type { ChainRecords } from "../store/chain_records.ts";
+import type { PermissionLists } from "../store/schema.ts";
 import { BreachWatch } from "./breaches.ts";
 import { type AppliedTransaction, Ledger } from "./ledger.ts";
-import type { Permissions } from "./permissions.ts";
 import { PriceHistory } from "./price_history.ts";
 import { isFinalAt, type Outcome, SettlementSchedule } from "./settlement.ts";
 
@@ -30,7 +30,7 @@ export class ChainState {
   readonly #records: ChainRecords;
   readonly #breaches: ReadonlyMap<Market, BreachWatch>;
 
-  constructor(records: ChainRecords, permissions: Permissions) {
+  constructor(records: ChainRecords, permissions: PermissionLists) {
     const { rings } = records.prices;
     this.#records = records;
     this.ledger = new Ledger(records, permissions);

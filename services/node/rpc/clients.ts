@@ -3,8 +3,7 @@ import { FORWARDED_FOR } from "../../../lib/http/caller_address.ts";
 import { upgradeWebSocket, wantsWebSocket } from "../../../lib/http/web_socket.ts";
 import { CloseCode } from "../../../lib/net/close_code.ts";
 import { idAtStart, RpcCode, rpcFailure } from "../../../lib/protocol/jsonrpc.ts";
-import { invalidRequest } from "./api.ts";
-import { callerGroups } from "./caller_groups.ts";
+import { callerGroups, invalidRequest } from "./api.ts";
 import type { Caller, Dispatcher } from "./dispatcher.ts";
 import type { Subscriber, SubscribingCaller, Subscriptions } from "./subscriptions.ts";
 

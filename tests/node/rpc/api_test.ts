@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { createPublicClient, http, webSocket } from "viem";
 import { listen } from "../../../lib/http/listener.ts";
 import { toWire } from "../../../lib/json.ts";
-import { createNodeApi } from "../../../services/node/rpc/api.ts";
+import { callerGroups, createNodeApi } from "../../../services/node/rpc/api.ts";
 import { handshake, type RpcMessage, RpcSocket, WEBSOCKET_KEY } from "../../support/rpc_socket.ts";
-import { actors, deposit, ETH, hashOf, rfqSubmit } from "../support/actors.ts";
+import { actors, deposit, hashOf, rfqSubmit } from "../support/actors.ts";
 import { withNode } from "../support/running_node.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
 
@@ -149,26 +149,6 @@ Deno.test("Node: a request without an id is executed without an answer", () =>
     assert.equal((await client.getAccount(user.address)).balance, 5_000_000n);
   }));
 
-Deno.test("Node: eth_subscribe answers with the id before the first notification", () =>
-  withNode(async ({ node }) => {
-    await using socket = await RpcSocket.open(node.wsUrl);
-    const ids = [
-      await socket.subscribe("newHeads"),
-      await socket.subscribe("newHeads"),
-      await socket.subscribe("prices"),
-    ];
-    assert.equal(new Set(ids).size, 3);
-    for (const id of ids) {
-      assert.match(id, /^0x[1-9a-f][0-9a-f]{0,31}$/);
-      await socket.waitFor(({ params }) => params?.subscription === id);
-      const answer = socket.messages.findIndex(({ result }) => result === id);
-      const first = socket.messages.findIndex(({ params }) => params?.subscription === id);
-      assert.ok(answer < first);
-    }
-    const heads = socket.notifications(ids[0]!);
-    assert.match(String(heads[0]?.number), /^0x[0-9a-f]+$/);
-  }));
-
 Deno.test("Node: a binary frame is read as text, and broken frames are answered", () =>
   withNode(async ({ node }) => {
     await using socket = await RpcSocket.open(node.wsUrl);
@@ -218,21 +198,6 @@ Deno.test("Node: core_getTheses filters by each field of its query, in pages by 
     assert.deepEqual((await client.getTheses({ solver: user.address })).theses, []);
     assert.deepEqual((await client.getTheses({ user: solver.address })).theses, []);
     assert.equal((await client.getTheses({})).theses.length, 5);
-  }));
-
-Deno.test("Node: core_getPriceHistory returns prices and missing spans, in pages", () =>
-  withNode(async ({ node, client }) => {
-    const { lastUpdate } = (await client.getPrices())["ETH/USDT"]!;
-    const to = Math.floor(lastUpdate / 100) * 100 + 100;
-    const query = { base: ETH.base, quote: ETH.quote, from: to - 100_000, to, limit: 999 };
-    const first = Object((await call(node.url, "core_getPriceHistory", [query])).result);
-    assert.equal(first.missing[0].from, to - 100_000);
-    assert.equal(first.nextCursor, String(to - 100));
-    const rest = { ...query, cursor: first.nextCursor };
-    const last = Object((await call(node.url, "core_getPriceHistory", [rest])).result);
-    assert.deepEqual([last.prices.length + last.missing.length, last.nextCursor], [1, null]);
-    const known = [...first.prices, ...last.prices];
-    assert.deepEqual(known.at(-1)?.price, "3000000000");
   }));
 
 Deno.test("Node: metrics count checkpoints, pulls, transactions and calls", () =>
@@ -295,4 +260,31 @@ Deno.test("Node: on shutdown, sockets are closed with 1012 so that clients recon
     closed = (await RpcSocket.open(node.wsUrl)).closed;
   });
   assert.equal((await closed)?.code, 1012);
+});
+
+const PROXY = "192.0.2.2";
+const VIA_PROXY = `via ${PROXY}`;
+
+Deno.test("callerGroups: returns the peer or, behind a proxy, the proxy and the last two addresses", () => {
+  const rows: [header: string | null, path: string[]][] = [
+    [null, [PROXY]],
+    ["198.51.100.1", [VIA_PROXY, `198.51.100.1 ${VIA_PROXY}`]],
+    // A load balancer in front of the proxy reports its client; the client's own header is ignored.
+    ["forged, 198.51.100.1, 192.0.2.3", [
+      VIA_PROXY,
+      `192.0.2.3 ${VIA_PROXY}`,
+      `198.51.100.1 192.0.2.3 ${VIA_PROXY}`,
+    ]],
+    ["2001:db8::1:2:3:4", [VIA_PROXY, `2001:db8:0:0::/64 ${VIA_PROXY}`]],
+    ["", [VIA_PROXY, `unknown ${VIA_PROXY}`]],
+    ["x".repeat(5_000), [VIA_PROXY, `unknown ${VIA_PROXY}`]],
+    [`${"x".repeat(5_000)}, 198.51.100.1`, [
+      VIA_PROXY,
+      `198.51.100.1 ${VIA_PROXY}`,
+      `unknown 198.51.100.1 ${VIA_PROXY}`,
+    ]],
+  ];
+  for (const [header, path] of rows) {
+    assert.deepEqual(callerGroups(header, PROXY), path, header ?? "no header");
+  }
 });

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { type Clock, systemClock } from "../../../lib/clock.ts";
 import { LockFile } from "../../../services/node/store/lock_file.ts";
 import { APPLICATION_ID } from "../../../services/node/store/schema.ts";
-import { checkInBackground } from "../../../services/node/store/damage_check.ts";
+import { checkInBackground } from "../../../services/node/store/data_dir.ts";
 import { Database, StorageError } from "../../../services/node/store/database.ts";
 import { startNode } from "../../../services/node/mod.ts";
 import { FakeClock } from "../../support/fake_clock.ts";

@@ -6,7 +6,7 @@ import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import { toWire } from "../../../lib/json.ts";
 import { CoreNode, SETTLEMENT_MS } from "../../../services/node/core_node.ts";
 import { SETTLEMENTS_PER_SLICE } from "../../../services/node/chain/state.ts";
-import { resolveSettings } from "../../../services/node/settings.ts";
+import { resolveSettings } from "../../../services/node/options.ts";
 import { BLOCKS_RESERVED } from "../../../services/node/store/chain_records.ts";
 import { Database, StorageError } from "../../../services/node/store/database.ts";
 import { LockFile } from "../../../services/node/store/lock_file.ts";

@@ -11,7 +11,15 @@ import { ChainRecords } from "../../../services/node/store/chain_records.ts";
 import { Database } from "../../../services/node/store/database.ts";
 import { createChain, type PermissionLists } from "../../../services/node/store/schema.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
-import { actors, CHAIN_ID } from "./actors.ts";
+import {
+  actors,
+  backfill,
+  CHAIN_ID,
+  deposit,
+  hashOf,
+  type QuoteFields,
+  rfqSubmit,
+} from "./actors.ts";
 import { pricesBody } from "./fake_oracle.ts";
 
 /** What the solver of these tests owns at genesis. */
@@ -29,16 +37,16 @@ export const GENESIS: Genesis = {
   admins: [actors.admin.address],
 };
 
-/** Options of {@link memoryRecords}. */
-export interface MemoryOptions {
+interface MemoryOptions {
   genesis?: Genesis;
   ringSlots?: number;
-  nowMs?: number;
+  maxStaleMs?: number;
+  maxStartAheadMs?: number;
+  minBet?: bigint;
 }
 
-/** The records of a chain in memory. */
-export function memoryRecords(options: MemoryOptions = {}): ChainRecords {
-  const { genesis = GENESIS, ringSlots = 1_024, nowMs = 0 } = options;
+function memoryRecords(nowMs: number, options: MemoryOptions): ChainRecords {
+  const { genesis = GENESIS, ringSlots = 1_024 } = options;
   const db = new Database(undefined);
   createChain(db, { chainId: CHAIN_ID, balances: genesis.balances }, nowMs);
   return new ChainRecords(db, { nowMs, markets: SPEC_MARKETS, ringSlots, isDurable: false });
@@ -56,14 +64,8 @@ export class MemoryChain {
   readonly missing: Market[] = [];
   readonly chain: Chain;
 
-  constructor(
-    options: MemoryOptions & {
-      maxStaleMs?: number;
-      maxStartAheadMs?: number;
-      minBet?: bigint;
-    } = {},
-  ) {
-    this.records = memoryRecords({ nowMs: this.clock.now(), ...options });
+  constructor(options: MemoryOptions = {}) {
+    this.records = memoryRecords(this.clock.now(), options);
     this.chain = new Chain({
       chainId: CHAIN_ID,
       maxStartAheadMs: options.maxStartAheadMs ?? START_AHEAD_MAX_MS,
@@ -79,6 +81,36 @@ export class MemoryChain {
         onMissingPrice: (market) => this.missing.push(market),
       },
     });
+  }
+
+  /** A chain with fresh prices on which the user has money. */
+  static funded(options: MemoryOptions = {}, amount = 5_000_000n): MemoryChain {
+    const test = new MemoryChain(options);
+    test.run(1);
+    test.deposit(1, amount);
+    return test;
+  }
+
+  /** The states of all theses, by id. */
+  get statuses(): string[] {
+    return this.chain.state.ledger.theses.map(({ status }) => status);
+  }
+
+  /** Deposits for the user, with this external hash. */
+  deposit(number = 1, amount = 5_000_000n): Receipt {
+    const fields = { timestamp: this.now, user: actors.user.address, amount };
+    return this.chain.submit(deposit({ ...fields, externalTxHash: hashOf(number) }));
+  }
+
+  /** Submits a bet: from now for a second, by default. */
+  bet(fields: Partial<QuoteFields> = {}): Receipt {
+    return this.chain.submit(rfqSubmit({ timestamp: this.now, ...fields }));
+  }
+
+  /** Backfills the slots of ETH/USDT in `[from, to)` with one price. */
+  fill(from: number, to: number, price = 3_000_000_000n): Receipt {
+    const prices = Array<bigint>((to - from) / 100).fill(price);
+    return this.chain.submit(backfill({ timestamp: this.now, startTime: from, prices }));
   }
 
   /** Rows and checksums of all tables except the accounts: equal if nothing was recorded. */
