@@ -2,9 +2,9 @@ import type { Clock } from "../../lib/clock.ts";
 import { exchangeSymbol, type Market } from "../../lib/protocol/markets.ts";
 import { RateWindow } from "../../lib/rate_window.ts";
 import { ExchangeConnection, type ExchangeState, type Peer } from "./connection.ts";
-import type { Dialect } from "./dialects/dialect.ts";
+import type { Dialect, NumberedTrade, Trade } from "./dialects/dialect.ts";
 import { type ExchangeFault, GAP_EVERY } from "./faults.ts";
-import { type NumberedTrade, type Trade, TradeLog } from "./shared/trades.ts";
+import { TradeLog } from "./trade_log.ts";
 
 /** Most open connections, of all clients together: a stand-in serves a handful. */
 const CONNECTIONS_MAX = 1_000;

@@ -9,15 +9,14 @@ import { webSocketUrlOf } from "../../lib/http/listener.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";
 import { readTape } from "../../lib/prices/tape.ts";
-import { createExchangesApi } from "./api.ts";
+import { createExchangesApi, upgradeToExchange } from "./api.ts";
+import type { Trade } from "./dialects/dialect.ts";
 import { DIALECTS } from "./dialects/mod.ts";
 import { type ExchangeFault, scheduleFaults } from "./faults.ts";
 import { createExchangesMetrics } from "./metrics.ts";
 import { type ExchangesOptions, options } from "./options.ts";
-import { Tape, TradePlayer } from "./playback.ts";
+import { Tape, TradePlayer, type TradeSource } from "./playback.ts";
 import { Simulation } from "./simulation.ts";
-import { upgradeToExchange } from "./sockets.ts";
-import type { Trade, TradeSource } from "./shared/trades.ts";
 import { Exchange } from "./exchange.ts";
 
 export { type ExchangesOptions, options };

@@ -1,7 +1,12 @@
 import type { CancelTimer, Clock } from "../../lib/clock.ts";
 import { spanMs, type TapeRow } from "../../lib/prices/tape.ts";
 import { PROVIDER_NAMES } from "../../lib/protocol/providers.ts";
-import type { Trade, TradeSource } from "./shared/trades.ts";
+import type { Trade } from "./dialects/dialect.ts";
+
+/** An endless sequence of trades, in order of time. */
+export interface TradeSource {
+  next(): Trade;
+}
 
 /**
  * A recording as a source of trades. It plays in a loop from `startMs` on, at its original speed,

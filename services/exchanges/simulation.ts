@@ -1,7 +1,8 @@
 import { PROVIDER_NAMES, type ProviderName } from "../../lib/protocol/providers.ts";
 import { gaussian, type RandomSource } from "../../lib/random.ts";
 import { YEAR_MS } from "../../lib/time.ts";
-import type { Trade, TradeSource } from "./shared/trades.ts";
+import type { Trade } from "./dialects/dialect.ts";
+import type { TradeSource } from "./playback.ts";
 
 /** Start price and moves of a market. */
 interface MarketProfile {

@@ -30,8 +30,6 @@ interface ProviderConnectionOptions {
   clock: Clock;
   random: RandomSource;
   handlers: ProviderConnectionHandlers;
-  /** An attempt that is not open after this time has failed; 2.5 s by default. */
-  connectTimeoutMs?: number;
   /** Opens a socket; {@link connectToExchange} by default. */
   connect?: (url: string) => SocketLike;
 }
@@ -39,6 +37,7 @@ interface ProviderConnectionOptions {
 /** The backoff is reset once a connection has been subscribed without a fault for this long. */
 const PROVIDER_HEALTHY_AFTER_MS = 30_000;
 
+/** An attempt that is not open after this time has failed. */
 const PROVIDER_CONNECT_TIMEOUT_MS = 2_500;
 
 /** Each kind of fault is logged at most this often, in milliseconds; every fault is counted. */
@@ -61,14 +60,13 @@ export class ProviderConnection {
   constructor(options: ProviderConnectionOptions) {
     this.#options = options;
     const { provider: { retry, liveness }, url, clock, random } = options;
-    const { connect = connectToExchange, connectTimeoutMs = PROVIDER_CONNECT_TIMEOUT_MS } = options;
     this.#schedule = new RetrySchedule({ rule: retry, clock, random });
     this.#socket = new ReconnectingSocket({
       url,
       clock,
-      connect,
+      connect: options.connect ?? connectToExchange,
       backoff: this.#schedule,
-      connectTimeoutMs,
+      connectTimeoutMs: PROVIDER_CONNECT_TIMEOUT_MS,
       silenceMs: liveness.silenceMs,
       healthyAfterMs: Infinity,
       handlers: {

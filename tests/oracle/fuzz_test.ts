@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import type { RandomSource } from "../../lib/random.ts";
 import { exchangeSymbol } from "../../lib/protocol/markets.ts";
-import type { NumberedTrade } from "../../services/exchanges/shared/trades.ts";
+import type { NumberedTrade } from "../../services/exchanges/dialects/dialect.ts";
 import { DIALECTS } from "../../services/exchanges/dialects/mod.ts";
 import type { Dialect } from "../../services/exchanges/dialects/dialect.ts";
 import { PROVIDERS } from "../../services/oracle/providers/mod.ts";

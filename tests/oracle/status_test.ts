@@ -148,7 +148,8 @@ Deno.test("PriceOracle: a quiet source that contributes again is removed 30 s af
     clock.advance(1_000);
     network.newest.deliver('{"channel":"status","data":[{"system":"online"}]}');
   }
-  const sources = () => oracle.board.sources("BTC/USDT").map(({ provider }) => provider);
+  const sources = () =>
+    oracle.board.markets.get("BTC/USDT")?.sources.map(({ provider }) => provider);
   for (const provider of ["provider_a", "provider_b"] as const) {
     oracle.board.update(provider, "BTC/USDT", 5_000_000n, clock.now());
   }
