@@ -18,9 +18,8 @@ import {
 import { optionsFor } from "../../lib/cli/option_names.ts";
 import type { TransactionSigner } from "../../lib/protocol/transaction.ts";
 import { progressBar } from "../../lib/cli/terminal.ts";
-import { type BackfillRequest, readMissingPrices } from "./backfill_target.ts";
 import { Backfiller, type SpanReport } from "./backfiller.ts";
-import { requireSimilarPrice } from "./price_check.ts";
+import { type BackfillRequest, readMissingPrices, requireSimilarPrice } from "./recorded_prices.ts";
 import { FixedPriceHistory, priceText, TradeHistory } from "./trade_history.ts";
 
 /** The longest span that one run fills: as long as the longest thesis. */
