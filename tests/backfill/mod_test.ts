@@ -98,10 +98,8 @@ async function lackingThesis(
   { stepped, client, oracle }: SteppedParts,
   count = 1,
 ): Promise<TimeSpan> {
-  const user = actors.user.address;
   const timestamp = stepped.now;
-  const fields = { timestamp, user, amount: 100_000_000n, externalTxHash: hashOf(1) };
-  await client.sendTransaction(deposit(fields));
+  await client.sendTransaction(deposit({ timestamp, amount: 100_000_000n }));
   const window = { from: timestamp, to: timestamp + 1_500 };
   for (let index = 0; index < count; index++) {
     const bet = { betAmount: 100_000n, payout: 107_000n + BigInt(index), endTime: window.to };
@@ -200,9 +198,8 @@ Deno.test("rangemaker backfill: fills the missing prices of a thesis, which is t
 Deno.test("rangemaker backfill: succeeds when nothing is missing any more, also after more gaps than the node lists", () =>
   withSteppedNode(async (scene) => {
     const { client, clock, node, oracle, stepped } = scene;
-    const [user, timestamp, slots] = [actors.user.address, stepped.now, 600];
-    const money = { timestamp, user, amount: 100_000_000n, externalTxHash: hashOf(1) };
-    await client.sendTransaction(deposit(money));
+    const [timestamp, slots] = [stepped.now, 600];
+    await client.sendTransaction(deposit({ timestamp }));
     const bet = { betAmount: 100_000n, payout: 107_000n, endTime: timestamp + 100 * slots };
     await client.sendTransaction(rfqSubmit({ timestamp, ...bet }));
     const healthy = oracle.answer;

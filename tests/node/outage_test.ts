@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { MARKETS } from "../../lib/protocol/markets.ts";
 import { SettlementError } from "../../services/node/chain/errors.ts";
 import { withLogs } from "../support/recorded_logs.ts";
-import { actors, deposit, ETH, hashOf, rfqSubmit } from "./support/actors.ts";
+import { deposit, ETH, rfqSubmit } from "./support/actors.ts";
 import { pricesBody } from "./support/fake_oracle.ts";
 import { MemoryChain } from "./support/chain_in_memory.ts";
 import { withSteppedNode } from "./support/stepped_node.ts";
@@ -105,8 +105,7 @@ Deno.test("Node: logs each thesis that has ended without all prices once, a line
   withLogs("warning", (records) =>
     withSteppedNode(async ({ stepped, client, clock }) => {
       const timestamp = stepped.now;
-      const funds = { user: actors.user.address, amount: 50_000_000n, externalTxHash: hashOf(1) };
-      await client.sendTransaction(deposit({ timestamp, ...funds }));
+      await client.sendTransaction(deposit({ timestamp, amount: 50_000_000n }));
       for (let count = 0n; count < 12n; count++) {
         await client.sendTransaction(rfqSubmit({ timestamp, payout: 1_070_000n + count }));
       }

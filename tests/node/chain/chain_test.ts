@@ -14,11 +14,6 @@ import { MemoryChain, SOLVER_BALANCE } from "../support/chain_in_memory.ts";
 
 const { user, solver, stranger } = actors;
 
-function depositAt(test: MemoryChain, number = 1) {
-  const externalTxHash = hashOf(number);
-  return deposit({ timestamp: test.now, user: user.address, amount: 5_000_000n, externalTxHash });
-}
-
 function balancesOf(test: MemoryChain) {
   const of = (address: typeof user.address) => {
     const { balance, locked } = test.chain.state.ledger.account(address);
@@ -46,7 +41,7 @@ Deno.test("Chain: a deposit credits its user once, in the block that the next ch
 
 Deno.test("Chain: a repeated transaction returns its first receipt, however late", () => {
   const test = new MemoryChain();
-  const tx = depositAt(test);
+  const tx = deposit({ timestamp: test.now });
   const receipt = test.chain.submit(tx);
   test.holdUp(3_600_000);
   assert.deepEqual(test.chain.submit(tx), receipt);
@@ -72,8 +67,7 @@ Deno.test("Chain: a transaction whose receipt may be deleted is refused, though 
   test.travelClock.shift(test.records.state.droppedBeforeMs + 60_000 - test.now);
   const { now: timestamp } = test;
   assert.equal(test.deposit(2).status, "committed");
-  const earlier = { timestamp: timestamp - 1, user: user.address, amount: 1n };
-  const tx = deposit({ ...earlier, externalTxHash: hashOf(3) });
+  const tx = deposit({ timestamp: timestamp - 1, externalTxHash: hashOf(3) });
   assert.throws(() => test.chain.submit(tx), {
     code: "TIMESTAMP_OUT_OF_RANGE",
     details: { timestamp: timestamp - 1, offMs: 1 },
@@ -82,7 +76,7 @@ Deno.test("Chain: a transaction whose receipt may be deleted is refused, though 
 
 Deno.test("Chain: a transaction with an invalid signature is not recorded", () => {
   const test = new MemoryChain();
-  const tx = depositAt(test);
+  const tx = deposit({ timestamp: test.now });
   const forged = { ...tx, amount: 6_000_000n };
   assert.throws(() => test.chain.submit(forged), SignatureError);
   assert.throws(() => test.chain.submit({ ...tx, signature: "0x00" }), /1 bytes: expected 65/);
@@ -92,13 +86,13 @@ Deno.test("Chain: a transaction with an invalid signature is not recorded", () =
 Deno.test("Chain: a timestamp may differ from the node's clock by at most 60 s", () => {
   for (const offMs of [-60_000, 60_000]) {
     const test = new MemoryChain();
-    const tx = depositAt(test);
+    const tx = deposit({ timestamp: test.now });
     test.holdUp(offMs);
     assert.equal(test.chain.submit(tx).status, "committed");
   }
   for (const offMs of [-60_001, 60_001]) {
     const test = new MemoryChain();
-    const tx = depositAt(test);
+    const tx = deposit({ timestamp: test.now });
     test.holdUp(offMs);
     assert.throws(() => test.chain.submit(tx), RejectedTransactionError);
     assert.throws(() => test.chain.simulate(tx), RejectedTransactionError);
@@ -235,8 +229,7 @@ Deno.test("Chain: transactions without permission are answered, but not recorded
   const test = new MemoryChain();
   test.run(3);
   const { now: timestamp, recorded } = test;
-  const credit = { timestamp, user: user.address, amount: 1n, externalTxHash: hashOf(1) };
-  for (const tx of [strangersBackfill(test, 0), deposit({ ...credit, by: stranger })]) {
+  for (const tx of [strangersBackfill(test, 0), deposit({ timestamp, by: stranger })]) {
     const receipt = test.chain.submit(tx);
     assert.equal(receipt.error?.code, "PERMISSION_DENIED");
     assert.equal(test.chain.submit(tx), receipt, "the first receipt again");

@@ -3,7 +3,7 @@ import type { Hex } from "../../../lib/protocol/scalars.ts";
 import { DAY_MS } from "../../../lib/time.ts";
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
 import { quoteOf, type RfqSubmit, signTransaction } from "../../../lib/protocol/transaction.ts";
-import { actors, backfill, CHAIN_ID, deposit, ETH, hashOf, rfqSubmit } from "../support/actors.ts";
+import { actors, backfill, CHAIN_ID, deposit, ETH, rfqSubmit } from "../support/actors.ts";
 import { MemoryChain, SOLVER_BALANCE } from "../support/chain_in_memory.ts";
 
 const { user, solver, relayer, admin, stranger } = actors;
@@ -11,13 +11,12 @@ const { user, solver, relayer, admin, stranger } = actors;
 Deno.test("Ledger: a failed transaction is recorded only if its sender has the permission or a balance", () => {
   const test = new MemoryChain();
   const { now: timestamp, chain: { state: { ledger } } } = test;
-  const credit = { timestamp, user: user.address, amount: 1n, externalTxHash: hashOf(1) };
   const recordedOf = (tx: Parameters<typeof ledger.recordsFailureOf>[0]) =>
     Object.entries({ user, solver, relayer, admin, stranger })
       .filter(([, { address: from }]) => ledger.recordsFailureOf({ ...tx, from }))
       .map(([name]) => name);
   const bet = rfqSubmit({ timestamp });
-  assert.deepEqual(recordedOf(deposit(credit)), ["relayer"]);
+  assert.deepEqual(recordedOf(deposit({ timestamp })), ["relayer"]);
   assert.deepEqual(recordedOf(backfill({ timestamp, startTime: 0, prices: [1n] })), ["admin"]);
   assert.deepEqual(recordedOf(bet), ["solver"]);
   test.deposit();
@@ -85,7 +84,7 @@ function taken(tx: RfqSubmit, solverSignature: Hex, userSignature: Hex): RfqSubm
 Deno.test("Ledger: strangers cannot use a solver's quote to itself, whichever signatures they add", () => {
   const chain = new MemoryChain();
   chain.run(1);
-  const funds = { user: stranger.address, amount: 900_000_000n, externalTxHash: hashOf(1) };
+  const funds = { user: stranger.address, amount: 900_000_000n };
   chain.chain.submit(deposit({ timestamp: chain.now, ...funds }));
   const tx = selfQuote(chain.now);
   const { solverSignature: leaked } = tx;

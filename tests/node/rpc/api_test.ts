@@ -4,7 +4,7 @@ import { listen } from "../../../lib/http/listener.ts";
 import { toWire } from "../../../lib/json.ts";
 import { callerGroups, createNodeApi } from "../../../services/node/rpc/api.ts";
 import { handshake, type RpcMessage, RpcSocket, WEBSOCKET_KEY } from "../../support/rpc_socket.ts";
-import { actors, deposit, hashOf, rfqSubmit } from "../support/actors.ts";
+import { actors, deposit, rfqSubmit } from "../support/actors.ts";
 import { withNode } from "../support/running_node.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
 
@@ -21,14 +21,9 @@ async function call(url: string, method: string, params: unknown = []): Promise<
   return answer;
 }
 
-function depositNow(number = 1) {
-  const fields = { timestamp: Date.now(), user: user.address, amount: 5_000_000n };
-  return deposit({ ...fields, externalTxHash: hashOf(number) });
-}
-
 Deno.test("Node: the read port serves the same state, and refuses write methods", () =>
   withNode(async ({ node, client }) => {
-    const tx = toWire(depositNow());
+    const tx = toWire(deposit({ timestamp: Date.now() }));
     for (const method of ["core_sendTransaction", "core_settleThesis"]) {
       const { error } = await call(node.readUrl, method, [tx]);
       assert.equal(error?.code, -32601);
@@ -36,7 +31,7 @@ Deno.test("Node: the read port serves the same state, and refuses write methods"
     await using socket = await RpcSocket.open(node.readWsUrl);
     assert.equal((await socket.call("core_sendTransaction", [tx])).error?.code, -32601);
     const transactions = await socket.subscribe("transactions");
-    const receipt = await client.sendTransaction(depositNow());
+    const receipt = await client.sendTransaction(deposit({ timestamp: Date.now() }));
     await socket.waitFor(({ params }) => params?.subscription === transactions);
     assert.deepEqual(socket.notifications(transactions), [{ ...receipt }]);
     const seen = await call(node.readUrl, "core_getTransaction", [receipt.txHash]);
@@ -142,7 +137,7 @@ Deno.test("Node: a request without an id is executed without an answer", () =>
   withNode(async ({ node, client }) => {
     await using socket = await RpcSocket.open(node.wsUrl);
     socket.send('{"jsonrpc":"2.0","method":"net_version"}');
-    const params = [toWire(depositNow())];
+    const params = [toWire(deposit({ timestamp: Date.now() }))];
     socket.send(JSON.stringify({ jsonrpc: "2.0", method: "core_sendTransaction", params }));
     assert.equal((await socket.call("eth_chainId")).result, "0x539");
     assert.equal(socket.messages.length, 1);
@@ -178,7 +173,7 @@ Deno.test("Node: a frame that is too long gets an error under its id, and the so
 
 Deno.test("Node: core_getTheses filters by each field of its query, in pages by cursor", () =>
   withNode(async ({ client }) => {
-    await client.sendTransaction(depositNow());
+    await client.sendTransaction(deposit({ timestamp: Date.now() }));
     for (let opened = 0; opened < 5; opened++) {
       const fields = { timestamp: Date.now(), upperPrice: 4_000_000_000n + BigInt(opened) };
       await client.sendTransaction(rfqSubmit({ ...fields, betAmount: 10_000n, payout: 10_001n }));
@@ -202,7 +197,7 @@ Deno.test("Node: core_getTheses filters by each field of its query, in pages by 
 
 Deno.test("Node: metrics count checkpoints, pulls, transactions and calls", () =>
   withNode(async ({ node, client }) => {
-    await client.sendTransaction(depositNow());
+    await client.sendTransaction(deposit({ timestamp: Date.now() }));
     await call(node.url, "a-name-that-must-not-become-a-label");
     await call(node.url, "core_settleThesis", [1]);
     const text = await (await fetch(`${node.url}/metrics`)).text();

@@ -11,7 +11,7 @@ import { marketsToml, withFolder, withMarketsFile } from "../../support/files.ts
 import { addHistory, DiskChain } from "../support/disk_chain.ts";
 import { withSeed } from "../../support/random.ts";
 import { damageMany } from "../damage.ts";
-import { actors, backfill, deposit, ETH, hashOf, rfqSubmit } from "../support/actors.ts";
+import { backfill, deposit, ETH, rfqSubmit } from "../support/actors.ts";
 import { testOptions } from "../support/running_node.ts";
 import { withSteppedNode } from "../support/stepped_node.ts";
 
@@ -234,11 +234,10 @@ const ETH_ONLY = `[[market]]\nsymbol = "ETH/USDT"\nbase = "${ETH.base}"\nquote =
 Deno.test("Node --data-dir: a market can be removed only if it has no open thesis", () =>
   withFolder(async (dataDir) => {
     const clock = new FakeClock();
-    const funds = { user: actors.user.address, amount: 5_000_000n, externalTxHash: hashOf(1) };
     await withSteppedNode(
       async ({ client, stepped }) => {
         const timestamp = stepped.now;
-        await client.sendTransaction(deposit({ timestamp, ...funds }));
+        await client.sendTransaction(deposit({ timestamp }));
         const receipt = await client.sendTransaction(rfqSubmit({ timestamp }));
         assert.equal(receipt.status, "committed");
         const filled = backfill({ timestamp, startTime: timestamp - 1_000, prices: [1n] });

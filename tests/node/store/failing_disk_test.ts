@@ -89,8 +89,7 @@ class Node {
   async deposit() {
     const timestamp = this.clock.now();
     const externalTxHash = hashOf(this.#deposits += 1);
-    const fields = { timestamp, user: actors.user.address, amount: 5_000_000n, externalTxHash };
-    return await this.call("core_sendTransaction", toWire(deposit(fields)));
+    return await this.call("core_sendTransaction", toWire(deposit({ timestamp, externalTxHash })));
   }
 
   /** Deposits until the disk is full. @returns How many were committed, and the answer of the last. */

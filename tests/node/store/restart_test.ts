@@ -27,8 +27,7 @@ const ETH_PAIR = { base: ETH.base, quote: ETH.quote };
 const KILLS = Number(Deno.env.get("KILLS") ?? 4);
 
 function depositAt(timestamp: number, number: number): Deposit {
-  const fields = { timestamp, user: user.address, amount: 5_000_000n };
-  return deposit({ ...fields, externalTxHash: hashOf(number) });
+  return deposit({ timestamp, externalTxHash: hashOf(number) });
 }
 
 function processArgs(dataDir: string, url = oracleUrl): string[] {
@@ -263,10 +262,9 @@ Deno.test("Data directory: permissions are applied at every start, and changes a
     const logged = await logOf(async () => {
       const disk = new DiskChain(path, clock, { relayers });
       const timestamp = clock.now();
-      const fields = { timestamp, user: user.address, amount: 1n };
-      const byOld = deposit({ ...fields, externalTxHash: hashOf(2) });
+      const byOld = depositAt(timestamp, 2);
       assert.equal(disk.chain.submit(byOld).error?.code, "PERMISSION_DENIED");
-      disk.submit(deposit({ ...fields, externalTxHash: hashOf(2), by: actors.stranger }));
+      disk.submit(deposit({ timestamp, externalTxHash: hashOf(2), by: actors.stranger }));
       const { ledger } = disk.chain.state;
       assert.deepEqual(ledger.account(relayers[0]!).permissions, ["relayer"]);
       assert.deepEqual(ledger.account(actors.relayer.address).permissions, []);

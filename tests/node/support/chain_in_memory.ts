@@ -98,8 +98,8 @@ export class MemoryChain {
 
   /** Deposits for the user, with this external hash. */
   deposit(number = 1, amount = 5_000_000n): Receipt {
-    const fields = { timestamp: this.now, user: actors.user.address, amount };
-    return this.chain.submit(deposit({ ...fields, externalTxHash: hashOf(number) }));
+    const externalTxHash = hashOf(number);
+    return this.chain.submit(deposit({ timestamp: this.now, amount, externalTxHash }));
   }
 
   /** Submits a bet: from now for a second, by default. */

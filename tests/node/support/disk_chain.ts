@@ -74,9 +74,9 @@ export class DiskChain {
   }
 
   deposit(number: number): Transaction {
-    const timestamp = this.clock.now();
-    const fields = { timestamp, user: user.address, amount: 5_000_000n };
-    return this.submit(deposit({ ...fields, externalTxHash: hashOf(number) }));
+    return this.submit(
+      deposit({ timestamp: this.clock.now(), externalTxHash: hashOf(number) }),
+    );
   }
 
   bet(durationMs: number, number = 0): Transaction {
