@@ -20,7 +20,7 @@ import type { TransactionSigner } from "../../lib/protocol/transaction.ts";
 import { progressBar } from "../../lib/cli/terminal.ts";
 import { Backfiller, type SpanReport } from "./backfiller.ts";
 import { type BackfillRequest, readMissingPrices, requireSimilarPrice } from "./recorded_prices.ts";
-import { FixedPriceHistory, priceText, TradeHistory } from "./trade_history.ts";
+import { fixedPriceHistory, priceText, TradeHistory } from "./trade_history.ts";
 
 /** The longest span that one run fills: as long as the longest thesis. */
 const SPAN_MAX_MS = THESIS_DURATION_MAX_MS;
@@ -151,7 +151,7 @@ async function backfill(
     chainId: options.chainId,
     history: price === undefined
       ? new TradeHistory(new ExchangeHistory(historyUrl, clock))
-      : new FixedPriceHistory(price),
+      : fixedPriceHistory(price),
     clock,
     maxCarryMs: price === undefined ? maxCarryMs : 0,
     isStopping: () => isStopping,

@@ -73,15 +73,10 @@ export class TradeHistory {
 }
 
 /** A history in which every slot has a trade at the price that an admin has fixed. */
-export class FixedPriceHistory {
-  readonly #price: bigint;
-
-  /** @param price With 6 decimals. */
-  constructor(price: bigint) {
-    this.#price = price;
-  }
-
-  async *trades(_symbol: string, { from, to }: TimeSpan): AsyncGenerator<PastTrade> {
-    for (let time = from; time < to; time += SLOT_MS) yield { time, price: this.#price };
-  }
+export function fixedPriceHistory(price: bigint): Pick<TradeHistory, "trades"> {
+  return {
+    async *trades(_symbol, { from, to }) {
+      for (let time = from; time < to; time += SLOT_MS) yield { time, price };
+    },
+  };
 }

@@ -6,7 +6,7 @@ import { type Aggregation, AGGREGATIONS } from "./aggregation.ts";
 import { JumpGuard } from "./jump_guard.ts";
 
 /** The last price of one provider in one market; times are Unix milliseconds. */
-export interface SourcePrice {
+interface SourcePrice {
   provider: ProviderName;
   /** Integer with 6 decimals. */
   price: bigint;
@@ -58,10 +58,6 @@ export class AggregatePrice {
   constructor(market: Market, rules: PriceRules) {
     this.#market = market;
     this.#rules = rules;
-  }
-
-  get symbol(): string {
-    return this.#market.symbol;
   }
 
   /** The contributing sources, in the order of the spec's providers. */
@@ -172,7 +168,7 @@ export class AggregatePrice {
     const sources = this.#contributing.map((source) => source.provider);
     if (!this.#guard.accepts(price, prices, this.#byConfirmation.at(-1)?.confirmedAtMs ?? 0)) {
       this.#isWithheld = true;
-      if (!wasWithheld) this.#rules.onWithheld?.(this.symbol, price, sources);
+      if (!wasWithheld) this.#rules.onWithheld?.(this.#market.symbol, price, sources);
       return undefined;
     }
     const { base, quote } = this.#market;

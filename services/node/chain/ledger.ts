@@ -51,7 +51,7 @@ export interface EvaluationContext {
 export type ThesisFilter = { [Name in "user" | "solver" | "status"]?: Thesis[Name] | undefined };
 
 /** A transaction that was signed by its sender, with its hashes. */
-export interface VerifiedTransaction {
+interface VerifiedTransaction {
   tx: Transaction;
   txHash: Hex;
   /** Only for an `RfqSubmit`. */

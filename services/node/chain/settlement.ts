@@ -97,11 +97,6 @@ export class SettlementSchedule {
     this.#attempts.push({ dueMs: endTime, id });
   }
 
-  /** Attempts to settle the thesis with the prices known now. */
-  attempt(thesis: Thesis, prices: PriceReader): Outcome {
-    return decideOutcome(prices, thesis, this.#unsettled.get(thesis.id)?.missing);
-  }
-
   /** Whether an outcome differs from that of the last attempt. */
   isNewOutcome({ id }: Thesis, outcome: Outcome): boolean {
     const known = this.#unsettled.get(id)?.missing;

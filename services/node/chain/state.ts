@@ -10,7 +10,7 @@ import type { PermissionLists } from "../store/schema.ts";
 import { BreachWatch } from "./breaches.ts";
 import { type AppliedTransaction, Ledger } from "./ledger.ts";
 import { PriceHistory } from "./price_history.ts";
-import { isFinalAt, type Outcome, SettlementSchedule } from "./settlement.ts";
+import { decideOutcome, isFinalAt, type Outcome, SettlementSchedule } from "./settlement.ts";
 
 /** Longest slice of settlement: a checkpoint must not wait for all theses that end together. */
 const SETTLEMENT_SLICE_MS = 3;
@@ -102,7 +102,8 @@ export class ChainState {
 
   /** Attempts to settle the thesis with the prices known now. */
   attempt(thesis: Thesis): Outcome {
-    return this.settlements.attempt(thesis, this.historyOf(thesis));
+    const { missing } = this.ledger.unsettled.get(thesis.id) ?? {};
+    return decideOutcome(this.historyOf(thesis), thesis, missing);
   }
 
   /** The first recorded price in the window of a thesis that is outside its range. */
