@@ -121,13 +121,12 @@ async function createSources(
     );
   }
   const rows = tape === undefined ? undefined : await readTape(tape);
-  const simulation = new Simulation({
-    markets: symbols.filter((symbol) => rows === undefined || symbol !== tapeMarket),
-    random: seededRandom(seed),
-    startMs,
-    tradesPerSecond: rate,
-  });
-  return rows === undefined ? [simulation] : [simulation, new Tape(rows, tapeMarket, startMs)];
+  const markets = symbols.filter((symbol) => rows === undefined || symbol !== tapeMarket);
+  const simulation = { markets, random: seededRandom(seed), startMs, tradesPerSecond: rate };
+  return [
+    ...markets.length === 0 ? [] : [new Simulation(simulation)],
+    ...rows === undefined ? [] : [new Tape(rows, tapeMarket, startMs)],
+  ];
 }
 
 function urlsOf(exchanges: readonly Exchange[], url: string): Record<ProviderName, string> {

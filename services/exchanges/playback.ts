@@ -52,13 +52,11 @@ export class TradePlayer {
   readonly #upcoming: { source: TradeSource; trade: Trade }[];
   #cancelTimer: CancelTimer | undefined;
 
+  /** @param sources One at least. */
   constructor(sources: readonly TradeSource[], clock: Clock, deliver: (trade: Trade) => void) {
     this.#clock = clock;
     this.#deliver = deliver;
     this.#upcoming = sources.map((source) => ({ source, trade: source.next() }));
-    if (this.#upcoming.length === 0) {
-      throw new RangeError("TradePlayer needs a source: received none");
-    }
   }
 
   /** Plays due trades, and schedules the next run. */

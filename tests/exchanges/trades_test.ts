@@ -111,11 +111,6 @@ Deno.test("Simulation: prices of the exchanges differ by less than 2 %", () => {
   assert(new Set(newest.values()).size > 1);
 });
 
-Deno.test("Simulation: refuses to start without a market", () => {
-  const options = { markets: [], random: seededRandom(1), startMs: 0, tradesPerSecond: 1 };
-  assert.throws(() => new Simulation(options), /needs a market/);
-});
-
 /** A source with a trade every few milliseconds. */
 function every(ms: number, startMs: number, market: string): TradeSource {
   let timeMs = startMs;
