@@ -17,7 +17,6 @@ const PROFILES: Readonly<Record<string, MarketProfile>> = {
   "SOL/USDT": { startPrice: 150, volatility: 0.9 },
 };
 
-/** Used for a market that is not in the table. */
 const DEFAULT_PROFILE: MarketProfile = { startPrice: 100, volatility: 0.6 };
 
 /** Mean time between two jumps of a market. */

@@ -14,12 +14,10 @@ export class TradeLog {
     this.#capacity = capacity;
   }
 
-  /** The newest trade, or undefined before the first. */
   get newest(): NumberedTrade | undefined {
     return this.#trades.at(-1);
   }
 
-  /** Adds a trade with the next number. */
   append(trade: Omit<NumberedTrade, "id">): NumberedTrade {
     const numbered = { ...trade, id: ++this.#lastId };
     this.#trades.push(numbered);

@@ -65,7 +65,6 @@ export class AggregatePrice {
     return this.#contributing;
   }
 
-  /** The valid price, or undefined. */
   get entry(): PriceEntry | undefined {
     return this.#entry;
   }

@@ -97,12 +97,10 @@ export class ProviderConnection {
     return this.#lastError;
   }
 
-  /** When the last fault happened, Unix milliseconds. */
   get lastErrorAtMs(): number | undefined {
     return this.#lastErrorAtMs;
   }
 
-  /** Connects, and reconnects after every loss. */
   start(): void {
     this.#socket.start();
   }

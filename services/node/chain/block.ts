@@ -124,12 +124,10 @@ export class BlockLog {
     this.#blocks.set(this.#head.number, this.#head);
   }
 
-  /** The newest sealed block. */
   get head(): Block {
     return this.#head;
   }
 
-  /** Number of the block that is sealed next. */
   get nextNumber(): number {
     return this.#head.number + 1;
   }
@@ -143,7 +141,6 @@ export class BlockLog {
     return number === 0 ? this.#genesis : this.#blocks.get(number);
   }
 
-  /** Adds a transaction to the next block. */
   add(txHash: Hex): void {
     this.#pending.push(txHash);
   }

@@ -64,7 +64,6 @@ export class Chain {
   readonly chainId: number;
   readonly oraclePrices: OraclePrices;
   readonly blocks: BlockLog;
-  /** Bounds of new theses. */
   readonly limits: ThesisLimits;
   readonly #clock: Clock;
   readonly #records: ChainRecords;
@@ -102,7 +101,6 @@ export class Chain {
     return this.#state;
   }
 
-  /** The newest sealed block. */
   get head(): Block {
     return this.blocks.head;
   }
@@ -122,7 +120,6 @@ export class Chain {
     return this.#commit(tx, receipt, quoteHash);
   }
 
-  /** The receipt of a transaction; undefined if it is not known. */
   receipt(txHash: Hex): Receipt | undefined {
     return this.state.ledger.receipt(txHash) ?? this.#unrecordedFailures.get(txHash);
   }

@@ -59,7 +59,6 @@ export class Clients {
     this.#options = options;
   }
 
-  /** Clients connected now. */
   get count(): number {
     return this.#sockets.size;
   }

@@ -33,7 +33,6 @@ function nextTurnOfLoop(task: () => void): () => void {
   return () => clearImmediate(immediate);
 }
 
-/** An event that is being sent. */
 interface PendingEvent {
   result: string;
   kind: SubscriptionKind;
@@ -84,7 +83,6 @@ export class Subscriptions {
     return this.#of(kind).size;
   }
 
-  /** Adds a client. */
   connect(send: Send): Subscriber {
     return new Subscriber(send, this.#newId, (kind) => this.#of(kind));
   }
@@ -163,7 +161,6 @@ export class Subscriptions {
 export type SubscribingCaller = Pick<Subscriber, "subscribe" | "unsubscribe">;
 
 export class Subscriber {
-  /** Sends to the client. */
   readonly send: Send;
   readonly #newId: () => string;
   readonly #of: (kind: SubscriptionKind) => Map<string, Subscription>;
