@@ -8,7 +8,7 @@ import { DevChain } from "../../services/node/dev_chain.ts";
 import { StorageError } from "../../services/node/store/database.ts";
 import { withSeed } from "../support/random.ts";
 import { actors, deposit, ETH, hashOf } from "./support/actors.ts";
-import { GENESIS, MemoryChain } from "./support/chain_in_memory.ts";
+import { MemoryChain } from "./support/chains.ts";
 
 const { user, solver } = actors;
 const PRICE = 3_000_000_000n;
@@ -16,7 +16,7 @@ const OUTSIDE = 3_300_000_000n;
 
 /** A development chain with prices and a funded user. */
 function startChain(options: ConstructorParameters<typeof MemoryChain>[0] = {}) {
-  const test = MemoryChain.funded({ ringSlots: 16_384, ...options }, 50_000_000n);
+  const test = MemoryChain.funded({ ringBufferSize: 16_384, ...options }, 50_000_000n);
   const continued: number[] = [];
   let deposits = 1_000;
   const dev = new DevChain({
@@ -61,7 +61,7 @@ function fingerprint({ chain, now }: MemoryChain) {
 
 Deno.test("DevChain: the faucet is a deposit, so the total stays consistent", () => {
   const relayers = [DEV_ACCOUNTS.relayer.address, actors.relayer.address];
-  const { test, dev } = startChain({ genesis: { ...GENESIS, relayers } });
+  const { test, dev } = startChain({ relayers });
   const { ledger } = test.chain.state;
   const { issued } = ledger;
   for (const amount of [5n, 7n]) {
@@ -127,7 +127,7 @@ Deno.test("DevChain: advancing by less than a slot makes no block", () => {
 });
 
 Deno.test("DevChain: advancing beyond the ring settles a thesis on the way", () => {
-  const { test, dev } = startChain({ ringSlots: 1_024 });
+  const { test, dev } = startChain({ ringBufferSize: 1_024 });
   const id = openThesis(test, MINUTE_MS);
   dev.advance(60 * MINUTE_MS, new Map());
   assert.equal(statusOf(test, id), "won");

@@ -4,7 +4,7 @@ import { SettlementError } from "../../services/node/chain/errors.ts";
 import { withLogs } from "../support/recorded_logs.ts";
 import { deposit, ETH, rfqSubmit } from "./support/actors.ts";
 import { pricesBody } from "./support/fake_oracle.ts";
-import { MemoryChain } from "./support/chain_in_memory.ts";
+import { MemoryChain } from "./support/chains.ts";
 import { withSteppedNode } from "./support/stepped_node.ts";
 
 /** The spans that a requested settlement reports as missing. */
@@ -50,7 +50,7 @@ Deno.test("Outage: slots after the newest checkpoint cannot be filled", () => {
 });
 
 Deno.test("Outage: after a whole ring without prices, the whole window is missing", () => {
-  const test = MemoryChain.funded({ ringSlots: 64 });
+  const test = MemoryChain.funded({ ringBufferSize: 64 });
   const start = test.now;
   test.bet({ endTime: start + 5_000 });
   test.run(10);
@@ -60,7 +60,7 @@ Deno.test("Outage: after a whole ring without prices, the whole window is missin
 });
 
 Deno.test("Outage: a thesis longer than the ring is settled after a backfill of older slots", () => {
-  const test = MemoryChain.funded({ ringSlots: 64 });
+  const test = MemoryChain.funded({ ringBufferSize: 64 });
   const start = test.now;
   test.bet({ endTime: start + 10_000 });
   test.run(100);

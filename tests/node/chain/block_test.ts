@@ -7,7 +7,7 @@ import {
 } from "../../../services/node/chain/block.ts";
 import type { ResumePoint } from "../../../services/node/store/chain_records.ts";
 import { hashOf } from "../support/actors.ts";
-import { MemoryChain } from "../support/chain_in_memory.ts";
+import { MemoryChain } from "../support/chains.ts";
 
 Deno.test("Chain: each block has the hash of its parent, and old blocks are dropped", () => {
   const test = new MemoryChain();

@@ -3,7 +3,7 @@ import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import { BreachWatch } from "../../../services/node/chain/breaches.ts";
 import { withSeed } from "../../support/random.ts";
 import { actors } from "../support/actors.ts";
-import { MemoryChain } from "../support/chain_in_memory.ts";
+import { MemoryChain } from "../support/chains.ts";
 
 const OUTSIDE = 3_300_000_000n;
 const START = 1_700_000_000_000;

@@ -10,7 +10,7 @@ import {
   type QuoteFields,
   rfqSubmit,
 } from "../support/actors.ts";
-import { MemoryChain, SOLVER_BALANCE } from "../support/chain_in_memory.ts";
+import { MemoryChain, SOLVER_BALANCE } from "../support/chains.ts";
 
 const { user, solver, stranger } = actors;
 

@@ -4,7 +4,7 @@ import { DAY_MS } from "../../../lib/time.ts";
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
 import { quoteOf, type RfqSubmit, signTransaction } from "../../../lib/protocol/transaction.ts";
 import { actors, backfill, CHAIN_ID, deposit, ETH, rfqSubmit } from "../support/actors.ts";
-import { MemoryChain, SOLVER_BALANCE } from "../support/chain_in_memory.ts";
+import { MemoryChain, SOLVER_BALANCE } from "../support/chains.ts";
 
 const { user, solver, relayer, admin, stranger } = actors;
 

@@ -7,7 +7,7 @@ import { SETTLEMENTS_PER_SLICE } from "../../../services/node/chain/state.ts";
 import { PriceHistory } from "../../../services/node/chain/price_history.ts";
 import { decideOutcome, SettlementSchedule } from "../../../services/node/chain/settlement.ts";
 import { backfill, hashOf, rfqSubmit } from "../support/actors.ts";
-import { MemoryChain } from "../support/chain_in_memory.ts";
+import { MemoryChain } from "../support/chains.ts";
 
 const BTC = MARKETS[0]!;
 const ETH = MARKETS[1]!;
@@ -175,7 +175,7 @@ Deno.test("Chain: freshness of prices is checked at the transaction's time, not 
 
 /** A chain with money, a ring of 64 slots, and these windows of theses from now on. */
 function chainWithTheses(...windowsMs: [fromMs: number, toMs: number][]) {
-  const test = MemoryChain.funded({ ringSlots: 64, maxStaleMs: 0 }, 50_000_000n);
+  const test = MemoryChain.funded({ ringBufferSize: 64, maxStaleMs: 0 }, 50_000_000n);
   const start = test.now;
   for (const [fromMs, toMs] of windowsMs) {
     test.bet({ startTime: start + fromMs, endTime: start + toMs });

@@ -6,7 +6,7 @@ import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import { PriceHistory } from "../../../services/node/chain/price_history.ts";
 import { pageOfPrices, pageOfTheses } from "../../../services/node/rpc/query_pages.ts";
 import { actors } from "../support/actors.ts";
-import { DiskChain } from "../support/disk_chain.ts";
+import { DiskChain } from "../support/chains.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { withFolder } from "../../support/files.ts";
 

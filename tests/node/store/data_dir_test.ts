@@ -8,7 +8,7 @@ import { Database, StorageError } from "../../../services/node/store/database.ts
 import { startNode } from "../../../services/node/mod.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { marketsToml, withFolder, withMarketsFile } from "../../support/files.ts";
-import { addHistory, DiskChain } from "../support/disk_chain.ts";
+import { addHistory, DiskChain } from "../support/chains.ts";
 import { withSeed } from "../../support/random.ts";
 import { damageMany } from "../damage.ts";
 import { backfill, deposit, ETH, rfqSubmit } from "../support/actors.ts";

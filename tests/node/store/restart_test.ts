@@ -13,7 +13,7 @@ import { withSeed } from "../../support/random.ts";
 import { RpcSocket } from "../../support/rpc_socket.ts";
 import { withFolder } from "../../support/files.ts";
 import { actors, deposit, ETH, hashOf, rfqSubmit } from "../support/actors.ts";
-import { addHistory, DiskChain } from "../support/disk_chain.ts";
+import { addHistory, DiskChain } from "../support/chains.ts";
 import { startFakeOracle } from "../support/fake_oracle.ts";
 import { logOf } from "../../support/recorded_logs.ts";
 import { NodeProcess, testOptions } from "../support/running_node.ts";
