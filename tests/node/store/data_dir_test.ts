@@ -191,17 +191,6 @@ const STARTER = `data:text/javascript,
   postMessage("ended");
 `;
 
-Deno.test("LockFile: a second lock is refused until the first is closed", () =>
-  withFolder((folder) => {
-    const first = LockFile.lock(folder);
-    assert.throws(() => LockFile.lock(folder), {
-      message: `Another node has ${folder} open: stop it first`,
-    });
-    first.close();
-    LockFile.lock(folder).close();
-    return Promise.resolve();
-  }));
-
 // A program that is being started has a copy of every open file for a moment.
 Deno.test("LockFile: a closed lock is free at once, even while other threads start programs", () =>
   withFolder(async (folder) => {

@@ -17,7 +17,7 @@ import { addHistory, DiskChain } from "../support/chains.ts";
 import { startFakeOracle } from "../support/fake_oracle.ts";
 import { logOf } from "../../support/recorded_logs.ts";
 import { NodeProcess, testOptions } from "../support/running_node.ts";
-import { SteppedNode, withSteppedNode } from "../support/stepped_node.ts";
+import { SteppedNode } from "../support/stepped_node.ts";
 
 const { user } = actors;
 const oracleUrl = "http://127.0.0.1:9";
@@ -210,17 +210,6 @@ Deno.test("Data directory: a bet survives kill -9, and lacks the prices of the t
     await socket.close();
     await second.stop();
     await oracle.stop();
-  }));
-
-Deno.test("Node: while its process is suspended no prices are recorded, and then it continues", () =>
-  withSteppedNode(async ({ stepped, client, clock }) => {
-    const from = stepped.now;
-    clock.jump(1_500);
-    await stepped.run(5);
-    const page = await client.getPriceHistory({ ...ETH_PAIR, from, to: stepped.now + 100 });
-    assert.deepEqual(page.missing, [{ from: from + 100, to: from + 1_500 }]);
-    const times = page.prices.map(({ time }) => time - from);
-    assert.deepEqual(times, [0, 1_500, 1_600, 1_700, 1_800, 1_900, 2_000]);
   }));
 
 Deno.test("Data directory: refuses a second node and another genesis; another ring keeps the prices", () =>
