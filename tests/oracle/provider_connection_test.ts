@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { MARKETS } from "../../lib/protocol/markets.ts";
-import { ProviderConnection } from "../../services/oracle/provider_connection.ts";
-import { RetrySchedule } from "../../services/oracle/retry_schedule.ts";
+import { ProviderConnection, RetrySchedule } from "../../services/oracle/provider_connection.ts";
 import type { Provider } from "../../services/oracle/providers/provider.ts";
 import { binance } from "../../services/oracle/providers/binance.ts";
 import { kraken } from "../../services/oracle/providers/kraken.ts";
