@@ -20,7 +20,7 @@ import type { TransactionSigner } from "../../lib/protocol/transaction.ts";
 import { progressBar } from "../../lib/cli/terminal.ts";
 import { Backfiller, type SpanReport } from "./backfiller.ts";
 import { type BackfillRequest, readMissingPrices, requireSimilarPrice } from "./recorded_prices.ts";
-import { fixedPriceHistory, priceText, TradeHistory } from "./trade_history.ts";
+import { exchangeTrades, fixedPriceTrades, priceText } from "./trade_history.ts";
 
 /** The longest span that one run fills: as long as the longest thesis. */
 const SPAN_MAX_MS = THESIS_DURATION_MAX_MS;
@@ -149,9 +149,9 @@ async function backfill(
     client,
     signer,
     chainId: options.chainId,
-    history: price === undefined
-      ? new TradeHistory(new ExchangeHistory(historyUrl, clock))
-      : fixedPriceHistory(price),
+    trades: price === undefined
+      ? exchangeTrades(new ExchangeHistory(historyUrl, clock))
+      : fixedPriceTrades(price),
     clock,
     maxCarryMs: price === undefined ? maxCarryMs : 0,
     isStopping: () => isStopping,

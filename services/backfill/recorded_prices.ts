@@ -128,11 +128,8 @@ async function recordedPrices(
   span: TimeSpan,
   client: CoreClient,
 ): Promise<bigint[]> {
-  const found: bigint[] = [];
-  for await (const { prices } of readPages(market, span, client)) {
-    found.push(...prices.map(({ price }) => price));
-  }
-  return found;
+  const pages = await Array.fromAsync(readPages(market, span, client));
+  return pages.flatMap(({ prices }) => prices.map(({ price }) => price));
 }
 
 function readPages({ base, quote }: Market, { from, to }: TimeSpan, client: CoreClient) {

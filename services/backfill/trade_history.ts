@@ -33,23 +33,25 @@ const pageSchema = z.array(z.object({
   T: z.number().int(),
 }));
 
-/** Trades from Binance's `GET /api/v3/aggTrades`, or an endpoint with the same API. */
-export class TradeHistory {
-  readonly #history: Pick<ExchangeHistory, "page">;
+/**
+ * The trades of a market in a time span, in order.
+ *
+ * @param symbol The market as its exchange names it.
+ */
+export type TradeSource = (symbol: string, span: TimeSpan) => AsyncIterable<PastTrade>;
 
-  constructor(history: Pick<ExchangeHistory, "page">) {
-    this.#history = history;
-  }
-
-  /**
-   * Trades of a market in a time span, in order.
-   *
-   * @param symbol The market as its exchange names it.
-   * @throws {ExchangeHistoryError} If the endpoint refuses, or every attempt fails.
-   */
-  async *trades(symbol: string, { from, to }: TimeSpan): AsyncGenerator<PastTrade> {
+/**
+ * Trades from Binance's `GET /api/v3/aggTrades`, or an endpoint with the same API.
+ *
+ * @throws {ExchangeHistoryError} While they are read: the endpoint refuses, or every attempt fails.
+ */
+export function exchangeTrades(history: Pick<ExchangeHistory, "page">): TradeSource {
+  const limit = PAGE_TRADES.toString();
+  const readPage = (query: Record<string, string>) =>
+    history.page("/api/v3/aggTrades", { ...query, limit }, pageSchema);
+  return async function* (symbol, { from, to }) {
     const range = { startTime: from.toString(), endTime: (to - 1).toString() };
-    let page = await this.#page({ symbol, ...range });
+    let page = await readPage({ symbol, ...range });
     for (let pages = 1; page.length > 0; pages++) {
       for (const { p: price, T: time } of page) {
         if (time >= to) return;
@@ -62,21 +64,14 @@ export class TradeHistory {
         );
       }
       const nextId = page.at(-1)!.a + 1; // the page is not empty
-      page = await this.#page({ symbol, fromId: nextId.toString() });
+      page = await readPage({ symbol, fromId: nextId.toString() });
     }
-  }
-
-  #page(query: Record<string, string>) {
-    const limit = PAGE_TRADES.toString();
-    return this.#history.page("/api/v3/aggTrades", { ...query, limit }, pageSchema);
-  }
+  };
 }
 
-/** A history in which every slot has a trade at the price that an admin has fixed. */
-export function fixedPriceHistory(price: bigint): Pick<TradeHistory, "trades"> {
-  return {
-    async *trades(_symbol, { from, to }) {
-      for (let time = from; time < to; time += SLOT_MS) yield { time, price };
-    },
+/** In every slot a trade at the price that an admin has fixed. */
+export function fixedPriceTrades(price: bigint): TradeSource {
+  return async function* (_symbol, { from, to }) {
+    for (let time = from; time < to; time += SLOT_MS) yield { time, price };
   };
 }

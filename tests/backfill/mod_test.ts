@@ -37,11 +37,9 @@ function fakeBackfiller(trades: PastTrade[], stopAfter = Infinity) {
     },
     signer: actors.admin,
     chainId: CHAIN_ID,
-    history: {
-      trades(_symbol, span) {
-        asked.push(span);
-        return from(trades.filter(({ time }) => time >= span.from && time < span.to));
-      },
+    trades(_symbol, span) {
+      asked.push(span);
+      return from(trades.filter(({ time }) => time >= span.from && time < span.to));
     },
     clock: new FakeClock(),
     maxCarryMs: 3_000,

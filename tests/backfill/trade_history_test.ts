@@ -2,18 +2,12 @@ import assert from "node:assert/strict";
 import type { z } from "zod";
 import { ExchangeHistory } from "../../lib/net/exchange_history.ts";
 import { slotPrices } from "../../services/backfill/backfiller.ts";
-import { type PastTrade, TradeHistory } from "../../services/backfill/trade_history.ts";
+import { exchangeTrades, type PastTrade } from "../../services/backfill/trade_history.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { withSeed } from "../support/random.ts";
 import { from, START, startFakeHistory, trade } from "./fake_history.ts";
 
 const PAGE_TRADES = 1_000;
-
-async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
-  const all: T[] = [];
-  for await (const item of items) all.push(item);
-  return all;
-}
 
 Deno.test("slotPrices: agrees with looking up every slot by itself", () =>
   withSeed(async (random) => {
@@ -37,13 +31,13 @@ Deno.test("slotPrices: agrees with looking up every slot by itself", () =>
     }
   }));
 
-Deno.test("TradeHistory: pages by fromId and stops at the end of the span", async () => {
+Deno.test("exchangeTrades: pages by fromId and stops at the end of the span", async () => {
   const trades = Array.from({ length: 2 * PAGE_TRADES + 10 }, (_, index) => trade(index, 7n));
   const history = startFakeHistory(trades);
-  const source = new TradeHistory(new ExchangeHistory(`${history.url}/`, new FakeClock()));
+  const read = exchangeTrades(new ExchangeHistory(`${history.url}/`, new FakeClock()));
   const span = { from: START + 5, to: START + 2 * PAGE_TRADES };
   assert.deepEqual(
-    await collect(source.trades("ETHUSDT", span)),
+    await Array.fromAsync(read("ETHUSDT", span)),
     trades.slice(5, 2 * PAGE_TRADES),
   );
   assert.deepEqual(history.queries.map((query) => Object.fromEntries(query)), [
@@ -58,19 +52,17 @@ Deno.test("TradeHistory: pages by fromId and stops at the end of the span", asyn
   await history.stop();
 });
 
-Deno.test("TradeHistory: a span with over a million trades fails", async () => {
+Deno.test("exchangeTrades: a span with over a million trades fails", async () => {
   const page = Array.from({ length: PAGE_TRADES }, (_, a) => ({ a, p: 7n, T: START }));
   let pages = 0;
   const endless = {
     // This page has the form that the schema of trades returns.
     page: <S extends z.core.$ZodType>() => (pages += 1, Promise.resolve(page as z.output<S>)),
   };
-  const source = new TradeHistory(endless);
+  const trades = exchangeTrades(endless)("ETHUSDT", { from: START, to: START + 100 });
   let count = 0;
   const read = async () => {
-    for await (const { time } of source.trades("ETHUSDT", { from: START, to: START + 100 })) {
-      if (time === START) count += 1;
-    }
+    for await (const { time } of trades) if (time === START) count += 1;
   };
   await assert.rejects(read, /over 1000000 trades in one span/);
   assert.deepEqual([count, pages], [1_000_000, 1_000]);

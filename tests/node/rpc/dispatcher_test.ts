@@ -5,6 +5,7 @@ import { Dispatcher, rpcErrorBody } from "../../../services/node/rpc/dispatcher.
 import type { Method } from "../../../services/node/rpc/method.ts";
 import { SerialQueue } from "../../../services/node/rpc/serial_queue.ts";
 import { StorageError } from "../../../services/node/store/database.ts";
+import { nextTurn } from "../../support/eventually.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
 
 /** Bounds that `docs/protocol.md` states, under "Limits". */
@@ -29,18 +30,13 @@ function setUp(methods: Record<string, Method>) {
   const handle = (text: string) => dispatcher.handle(text, { isReadOnly: false, groups });
   /** Runs turns until none is scheduled. */
   const runAll = async () => {
-    await settle();
+    await nextTurn();
     for (let turn = scheduled.shift(); turn !== undefined; turn = scheduled.shift()) {
       turn();
-      await settle();
+      await nextTurn();
     }
   };
   return { handle, queue, scheduled, batchOf, runAll };
-}
-
-/** Lets everything that waits for a resolved promise continue. */
-async function settle(): Promise<void> {
-  for (let step = 0; step < 20; step++) await Promise.resolve();
 }
 
 Deno.test("Dispatcher: if the node is busy, a whole batch is refused after one turn", async () => {
@@ -51,7 +47,7 @@ Deno.test("Dispatcher: if the node is busy, a whole batch is refused after one t
   }
   let isDone = false;
   const answer = handle(batchOf("cheap", CALLS_PER_BATCH_MAX)).finally(() => isDone = true);
-  await settle();
+  await nextTurn();
   assert.equal(isDone, false);
   for (const turn of scheduled.splice(0)) turn();
   const answers: { error: { data: { code: string } } }[] = JSON.parse((await answer).text ?? "");
@@ -77,7 +73,7 @@ for (const [name, item] of Object.entries(ITEMS)) {
     let isDone = false;
     const answer = handle(batch).finally(() => isDone = true);
     for (let turn = 0; turn < CALLS_PER_BATCH_MAX; turn++) {
-      await settle();
+      await nextTurn();
       assert.deepEqual([scheduled.length, isDone], [1, false], `turn ${turn}`);
       assert.ok(calls <= turn);
       scheduled.shift()!();
