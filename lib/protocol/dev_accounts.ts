@@ -1,11 +1,5 @@
 import type { Address, Hex } from "./scalars.ts";
 
-/** An account with a public key pair. */
-interface DevAccount {
-  address: Address;
-  privateKey: Hex;
-}
-
 /**
  * The first accounts of the mnemonic `test test … junk` that Hardhat and Anvil use. Their private
  * keys are public: for development chains only, since anyone can take their money.
@@ -23,4 +17,4 @@ export const DEV_ACCOUNTS = {
     address: "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC",
     privateKey: "0x5de4111afa1a4b94908f83103eb1f1706367c2e68ca870fc3fb9a804cdab365a",
   },
-} as const satisfies Record<string, DevAccount>;
+} as const satisfies Record<string, { address: Address; privateKey: Hex }>;

@@ -6,13 +6,13 @@ import { slotAtOrAfter, type TimeSpan } from "../../lib/prices/price_slots.ts";
 import { exchangeSymbol, type Market } from "../../lib/protocol/markets.ts";
 import { BACKFILL_SLOTS_MAX, SLOT_MS } from "../../lib/protocol/constants.ts";
 import { signTransactionBy, type TransactionSigner } from "../../lib/protocol/transaction.ts";
-import type { PastTrade, TradeHistory } from "./trade_history.ts";
+import type { PastTrade, TradeSource } from "./trade_history.ts";
 
 interface BackfillerOptions {
   client: Pick<CoreClient, "sendTransaction">;
   signer: TransactionSigner;
   chainId: number;
-  history: Pick<TradeHistory, "trades">;
+  trades: TradeSource;
   clock: Clock;
   /** How long a trade provides the price of the slots after it, in milliseconds. */
   maxCarryMs: number;
@@ -76,13 +76,10 @@ export class Backfiller {
   }
 
   #readRuns(market: Market, batch: TimeSpan): Promise<SlotRun[]> {
-    const { history, maxCarryMs } = this.#options;
+    const { trades, maxCarryMs } = this.#options;
+    const symbol = exchangeSymbol(market, EXCHANGE_HISTORY_PROVIDER);
     const from = Math.max(0, batch.from - maxCarryMs);
-    return slotPrices(
-      history.trades(exchangeSymbol(market, EXCHANGE_HISTORY_PROVIDER), { from, to: batch.to }),
-      batch,
-      maxCarryMs,
-    );
+    return slotPrices(trades(symbol, { from, to: batch.to }), batch, maxCarryMs);
   }
 
   /** @returns Number of filled slots. */

@@ -18,10 +18,9 @@ import {
 import { optionsFor } from "../../lib/cli/option_names.ts";
 import type { TransactionSigner } from "../../lib/protocol/transaction.ts";
 import { progressBar } from "../../lib/cli/terminal.ts";
-import { type BackfillRequest, readMissingPrices } from "./backfill_target.ts";
 import { Backfiller, type SpanReport } from "./backfiller.ts";
-import { requireSimilarPrice } from "./price_check.ts";
-import { FixedPriceHistory, priceText, TradeHistory } from "./trade_history.ts";
+import { type BackfillRequest, readMissingPrices, requireSimilarPrice } from "./recorded_prices.ts";
+import { exchangeTrades, fixedPriceTrades, priceText } from "./trade_history.ts";
 
 /** The longest span that one run fills: as long as the longest thesis. */
 const SPAN_MAX_MS = THESIS_DURATION_MAX_MS;
@@ -150,9 +149,9 @@ async function backfill(
     client,
     signer,
     chainId: options.chainId,
-    history: price === undefined
-      ? new TradeHistory(new ExchangeHistory(historyUrl, clock), clock)
-      : new FixedPriceHistory(price),
+    trades: price === undefined
+      ? exchangeTrades(new ExchangeHistory(historyUrl, clock), clock)
+      : fixedPriceTrades(price),
     clock,
     maxCarryMs: price === undefined ? maxCarryMs : 0,
     isStopping: () => isStopping,

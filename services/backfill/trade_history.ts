@@ -37,29 +37,32 @@ const pageSchema = z.array(z.object({
   T: z.number().int(),
 }));
 
-/** Trades from Binance's `GET /api/v3/aggTrades`, or an endpoint with the same API. */
-export class TradeHistory {
-  readonly #history: Pick<ExchangeHistory, "page">;
-  readonly #clock: Clock;
+/**
+ * The trades of a market in a time span, in order.
+ *
+ * @param symbol The market as its exchange names it.
+ */
+export type TradeSource = (symbol: string, span: TimeSpan) => AsyncIterable<PastTrade>;
 
-  constructor(history: Pick<ExchangeHistory, "page">, clock: Clock) {
-    this.#history = history;
-    this.#clock = clock;
-  }
-
-  /**
-   * Trades of a market in a time span, in order. If the span has just ended, waits until all of its
-   * trades can be read: a slot keeps the first price that it gets.
-   *
-   * @param symbol The market as its exchange names it.
-   * @throws {ExchangeHistoryError} If the endpoint refuses, or every attempt fails.
-   */
-  async *trades(symbol: string, { from, to }: TimeSpan): AsyncGenerator<PastTrade> {
+/**
+ * Trades from Binance's `GET /api/v3/aggTrades`, or an endpoint with the same API. A span that has
+ * just ended is read when all of its trades can be: a slot keeps the first price that it gets.
+ *
+ * @throws {ExchangeHistoryError} While they are read: the endpoint refuses, or every attempt fails.
+ */
+export function exchangeTrades(
+  history: Pick<ExchangeHistory, "page">,
+  clock: Clock,
+): TradeSource {
+  const limit = PAGE_TRADES.toString();
+  const readPage = (query: Record<string, string>) =>
+    history.page("/api/v3/aggTrades", { ...query, limit }, pageSchema);
+  return async function* (symbol, { from, to }) {
     // The time of a development chain can be far ahead: no trade will ever come from there.
-    const untilListedMs = Math.min(to + HISTORY_LAG_MS - this.#clock.now(), HISTORY_LAG_MS);
-    if (untilListedMs > 0) await waitMs(this.#clock, untilListedMs);
+    const untilListedMs = Math.min(to + HISTORY_LAG_MS - clock.now(), HISTORY_LAG_MS);
+    if (untilListedMs > 0) await waitMs(clock, untilListedMs);
     const range = { startTime: from.toString(), endTime: (to - 1).toString() };
-    let page = await this.#page({ symbol, ...range });
+    let page = await readPage({ symbol, ...range });
     for (let pages = 1; page.length > 0; pages++) {
       for (const { p: price, T: time } of page) {
         if (time >= to) return;
@@ -72,26 +75,14 @@ export class TradeHistory {
         );
       }
       const nextId = page.at(-1)!.a + 1; // the page is not empty
-      page = await this.#page({ symbol, fromId: nextId.toString() });
+      page = await readPage({ symbol, fromId: nextId.toString() });
     }
-  }
-
-  #page(query: Record<string, string>) {
-    const limit = PAGE_TRADES.toString();
-    return this.#history.page("/api/v3/aggTrades", { ...query, limit }, pageSchema);
-  }
+  };
 }
 
-/** A history in which every slot has a trade at the price that an admin has fixed. */
-export class FixedPriceHistory {
-  readonly #price: bigint;
-
-  /** @param price With 6 decimals. */
-  constructor(price: bigint) {
-    this.#price = price;
-  }
-
-  async *trades(_symbol: string, { from, to }: TimeSpan): AsyncGenerator<PastTrade> {
-    for (let time = from; time < to; time += SLOT_MS) yield { time, price: this.#price };
-  }
+/** In every slot a trade at the price that an admin has fixed. */
+export function fixedPriceTrades(price: bigint): TradeSource {
+  return async function* (_symbol, { from, to }) {
+    for (let time = from; time < to; time += SLOT_MS) yield { time, price };
+  };
 }

@@ -1,8 +1,8 @@
 import { type Clock, Timers } from "../../lib/clock.ts";
 import { RateWindow } from "../../lib/rate_window.ts";
-import type { ClientFrame, Dialect } from "./dialects/dialect.ts";
+import type { ClientFrame, Dialect, NumberedTrade } from "./dialects/dialect.ts";
 import { type ExchangeFault, SHUTDOWN_NOTICE_MS, SLOW_MS, WRONG_CLOCK_MS } from "./faults.ts";
-import type { NumberedTrade, TradeLog } from "./shared/trades.ts";
+import type { TradeLog } from "./trade_log.ts";
 
 export interface Peer {
   send(text: string): void;

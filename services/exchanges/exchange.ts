@@ -2,9 +2,9 @@ import type { Clock } from "../../lib/clock.ts";
 import { exchangeSymbol, type Market } from "../../lib/protocol/markets.ts";
 import { RateWindow } from "../../lib/rate_window.ts";
 import { ExchangeConnection, type ExchangeState, type Peer } from "./connection.ts";
-import type { Dialect } from "./dialects/dialect.ts";
+import type { Dialect, Trade } from "./dialects/dialect.ts";
 import { type ExchangeFault, GAP_EVERY } from "./faults.ts";
-import { type NumberedTrade, type Trade, TradeLog } from "./shared/trades.ts";
+import { TradeLog } from "./trade_log.ts";
 
 /** Most open connections, of all clients together: a stand-in serves a handful. */
 const CONNECTIONS_MAX = 1_000;
@@ -84,15 +84,12 @@ export class Exchange implements ExchangeState {
   }
 
   /** Records a trade and publishes it to subscribers. */
-  trade(trade: Trade): NumberedTrade | undefined {
+  trade(trade: Trade): void {
     const symbol = this.#symbols.get(trade.market) ?? "";
     const numbered = this.#logs.get(symbol)?.append(trade);
-    if (numbered === undefined) return undefined;
-    if (this.hasFault("mute") || (this.hasFault("gap") && numbered.id % GAP_EVERY === 0)) {
-      return numbered;
-    }
+    if (numbered === undefined || this.hasFault("mute")) return;
+    if (this.hasFault("gap") && numbered.id % GAP_EVERY === 0) return;
     for (const connection of [...this.#connections]) connection.publish(symbol, numbered);
-    return numbered;
   }
 
   stop(): void {

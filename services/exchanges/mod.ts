@@ -6,18 +6,16 @@ import { createServiceCommand } from "../../lib/cli/command.ts";
 import { readMarkets } from "../../lib/cli/markets_file.ts";
 import { UsageError } from "../../lib/cli/options.ts";
 import { webSocketUrlOf } from "../../lib/http/listener.ts";
-import { createRegistry } from "../../lib/http/metrics.ts";
+import { createRegistry, metricsIn } from "../../lib/http/metrics.ts";
 import { type RunningService, startService } from "../../lib/http/service.ts";
 import { readTape } from "../../lib/prices/tape.ts";
-import { createExchangesApi } from "./api.ts";
+import { createExchangesApi, upgradeToExchange } from "./api.ts";
+import type { Trade } from "./dialects/dialect.ts";
 import { DIALECTS } from "./dialects/mod.ts";
 import { type ExchangeFault, scheduleFaults } from "./faults.ts";
-import { createExchangesMetrics } from "./metrics.ts";
 import { type ExchangesOptions, options } from "./options.ts";
-import { Tape, TradePlayer } from "./playback.ts";
+import { Tape, TradePlayer, type TradeSource } from "./playback.ts";
 import { Simulation } from "./simulation.ts";
-import { upgradeToExchange } from "./sockets.ts";
-import type { Trade, TradeSource } from "./shared/trades.ts";
 import { Exchange } from "./exchange.ts";
 
 export { type ExchangesOptions, options };
@@ -60,14 +58,25 @@ export async function startExchanges(options: ExchangesOptions): Promise<Running
     })
   );
   const byProvider = new Map(exchanges.map((exchange) => [exchange.dialect.provider, exchange]));
-  const metrics = createExchangesMetrics(registry, exchanges);
+  const { counter, scrapedGauges } = metricsIn(registry);
+  scrapedGauges(
+    "exchanges_connections",
+    "Open connections, by provider.",
+    ["provider"],
+    () => exchanges.map(({ dialect: { provider }, connections }) => [{ provider }, connections]),
+  );
+  const trades = counter(
+    "exchanges_trades_total",
+    "Trades that happened, by provider.",
+    "provider",
+  );
   const pins = new Map<string, bigint>();
   const play = (trade: Trade) => {
     byProvider.get(trade.provider)?.trade({
       ...trade,
       price: pins.get(trade.market) ?? trade.price,
     });
-    metrics.trades.inc({ provider: trade.provider });
+    trades.inc({ provider: trade.provider });
   };
   const player = new TradePlayer(sources, clock, play);
   let cancelFaults = () => {};
@@ -122,13 +131,12 @@ async function createSources(
     );
   }
   const rows = tape === undefined ? undefined : await readTape(tape);
-  const simulation = new Simulation({
-    markets: symbols.filter((symbol) => rows === undefined || symbol !== tapeMarket),
-    random: seededRandom(seed),
-    startMs,
-    tradesPerSecond: rate,
-  });
-  return rows === undefined ? [simulation] : [simulation, new Tape(rows, tapeMarket, startMs)];
+  const markets = symbols.filter((symbol) => rows === undefined || symbol !== tapeMarket);
+  const simulation = { markets, random: seededRandom(seed), startMs, tradesPerSecond: rate };
+  return [
+    ...markets.length === 0 ? [] : [new Simulation(simulation)],
+    ...rows === undefined ? [] : [new Tape(rows, tapeMarket, startMs)],
+  ];
 }
 
 function urlsOf(exchanges: readonly Exchange[], url: string): Record<ProviderName, string> {

@@ -1,7 +1,12 @@
 import type { CancelTimer, Clock } from "../../lib/clock.ts";
 import { spanMs, type TapeRow } from "../../lib/prices/tape.ts";
 import { PROVIDER_NAMES } from "../../lib/protocol/providers.ts";
-import type { Trade, TradeSource } from "./shared/trades.ts";
+import type { Trade } from "./dialects/dialect.ts";
+
+/** An endless sequence of trades, in order of time. */
+export interface TradeSource {
+  next(): Trade;
+}
 
 /**
  * A recording as a source of trades. It plays in a loop from `startMs` on, at its original speed,
@@ -47,13 +52,11 @@ export class TradePlayer {
   readonly #upcoming: { source: TradeSource; trade: Trade }[];
   #cancelTimer: CancelTimer | undefined;
 
+  /** @param sources One at least. */
   constructor(sources: readonly TradeSource[], clock: Clock, deliver: (trade: Trade) => void) {
     this.#clock = clock;
     this.#deliver = deliver;
     this.#upcoming = sources.map((source) => ({ source, trade: source.next() }));
-    if (this.#upcoming.length === 0) {
-      throw new RangeError("TradePlayer needs a source: received none");
-    }
   }
 
   /** Plays due trades, and schedules the next run. */

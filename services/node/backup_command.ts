@@ -11,11 +11,11 @@ import {
   databasePath,
   inspectFiles,
   renameReplacedLog,
+  requireUndamaged,
   syncFolder,
 } from "./store/data_dir.ts";
 import { Database, DataDirError, PRIVATE_FILE } from "./store/database.ts";
 import { LockFile } from "./store/lock_file.ts";
-import { requireUndamaged } from "./store/damage_check.ts";
 
 export const options = optionTable({
   dataDir: { ...nodeOptions.dataDir, description: "directory of the chain" },

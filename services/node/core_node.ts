@@ -11,8 +11,7 @@ import {
   CheckpointLoop,
   CLOCK_AHEAD_WAIT_MS,
 } from "./chain/checkpoints.ts";
-import { DevChain } from "./dev/dev_chain.ts";
-import { devMethods } from "./dev/methods.ts";
+import { DevChain, devMethods } from "./dev_chain.ts";
 import { createNodeMetrics, type NodeMetrics, registerNodeGauges } from "./metrics.ts";
 import { OraclePoller } from "./oracle/oracle_poller.ts";
 import { OraclePrices } from "./oracle/oracle_prices.ts";
@@ -22,7 +21,7 @@ import { Dispatcher } from "./rpc/dispatcher.ts";
 import { methodsOf } from "./rpc/methods.ts";
 import { NodeBusyError, SerialQueue } from "./rpc/serial_queue.ts";
 import { Subscriptions } from "./rpc/subscriptions.ts";
-import type { NodeSettings } from "./settings.ts";
+import type { NodeSettings } from "./options.ts";
 import type { Storage } from "./store/storage.ts";
 
 /**

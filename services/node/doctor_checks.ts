@@ -10,8 +10,7 @@ import { optionLabel } from "../../lib/cli/options.ts";
 import { messageOf, RangemakerError } from "../../lib/errors.ts";
 import { IN_MEMORY } from "../../lib/database/database_url.ts";
 import { startNode } from "./mod.ts";
-import { options } from "./options.ts";
-import { type NodeSettings, resolveSettings } from "./settings.ts";
+import { type NodeSettings, options, resolveSettings } from "./options.ts";
 import { inspectDataDir } from "./store/data_dir.ts";
 
 /** What `rangemaker doctor` checks of the node besides its options. */

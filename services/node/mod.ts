@@ -7,8 +7,7 @@ import { requireFreePort, webSocketUrlOf } from "../../lib/http/listener.ts";
 import { type RunningService, startOrClose, startService } from "../../lib/http/service.ts";
 import { createNodeApi, refuseCrossOrigin } from "./rpc/api.ts";
 import { CoreNode } from "./core_node.ts";
-import { type NodeOptions, options } from "./options.ts";
-import { resolveSettings } from "./settings.ts";
+import { type NodeOptions, options, resolveSettings } from "./options.ts";
 import { openStorage } from "./store/storage.ts";
 
 export { options };

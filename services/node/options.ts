@@ -1,5 +1,7 @@
 import { z } from "zod";
 import { type Address, addressSchema, uint64Schema } from "../../lib/protocol/scalars.ts";
+import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
+import type { Markets } from "../../lib/protocol/markets.ts";
 import * as kinds from "../../lib/cli/option_kinds.ts";
 import {
   chainIdOption,
@@ -13,6 +15,7 @@ import { RING_SLOTS_DEFAULT } from "../../lib/prices/price_ring.ts";
 import { RECEIPTS_KEPT_MIN_MS, START_AHEAD_MAX_MS } from "../../lib/protocol/constants.ts";
 import { optionsFor } from "../../lib/cli/option_names.ts";
 import { isServiceUrl } from "./oracle/oracle_client.ts";
+import type { PermissionLists } from "./store/schema.ts";
 
 /** The longest timeout of a pull: the pull must end before the next checkpoint. */
 const ORACLE_TIMEOUT_MAX_MS = 90;
@@ -147,3 +150,32 @@ export const options = optionsFor("node", {
 });
 
 export type NodeOptions = OptionsOf<typeof options>;
+
+/** Options of a node with their defaults resolved: the markets of its file, and the genesis. */
+export interface NodeSettings extends Omit<NodeOptions, "markets" | "relayers" | "admins"> {
+  markets: Markets;
+  /** Apply at every start, also to an existing chain. */
+  permissions: PermissionLists;
+  /** No permissions and balances were given, so those of {@link DEV_ACCOUNTS} are used. */
+  isDevGenesis: boolean;
+}
+
+/** Permissions and balances if none are given; the solver has 1,000,000 USDC. */
+const DEV_GENESIS = {
+  permissions: {
+    relayers: [DEV_ACCOUNTS.relayer.address],
+    admins: [DEV_ACCOUNTS.admin.address],
+  },
+  balances: new Map([[DEV_ACCOUNTS.solver.address, 1_000_000_000_000n]]),
+};
+
+export function resolveSettings(
+  { relayers, admins, ...others }: NodeOptions,
+  markets: Markets,
+): NodeSettings {
+  const isDevGenesis = relayers === undefined && admins === undefined &&
+    others.balances === undefined;
+  const permissions = { relayers: relayers ?? [], admins: admins ?? [] };
+  const genesis = isDevGenesis ? DEV_GENESIS : { permissions };
+  return { ...others, markets, ...genesis, isDevGenesis };
+}

@@ -6,7 +6,7 @@ import { type Aggregation, AGGREGATIONS } from "./aggregation.ts";
 import { JumpGuard } from "./jump_guard.ts";
 
 /** The last price of one provider in one market; times are Unix milliseconds. */
-export interface SourcePrice {
+interface SourcePrice {
   provider: ProviderName;
   /** Integer with 6 decimals. */
   price: bigint;
@@ -60,16 +60,11 @@ export class AggregatePrice {
     this.#rules = rules;
   }
 
-  get symbol(): string {
-    return this.#market.symbol;
-  }
-
   /** The contributing sources, in the order of the spec's providers. */
   get sources(): readonly SourcePrice[] {
     return this.#contributing;
   }
 
-  /** The valid price, or undefined. */
   get entry(): PriceEntry | undefined {
     return this.#entry;
   }
@@ -172,7 +167,7 @@ export class AggregatePrice {
     const sources = this.#contributing.map((source) => source.provider);
     if (!this.#guard.accepts(price, prices, this.#byConfirmation.at(-1)?.confirmedAtMs ?? 0)) {
       this.#isWithheld = true;
-      if (!wasWithheld) this.#rules.onWithheld?.(this.symbol, price, sources);
+      if (!wasWithheld) this.#rules.onWithheld?.(this.#market.symbol, price, sources);
       return undefined;
     }
     const { base, quote } = this.#market;

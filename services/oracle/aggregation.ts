@@ -49,7 +49,6 @@ export function deviations(
   ]));
 }
 
-/** The prices, lowest first. */
 export function ascending(prices: readonly bigint[]): bigint[] {
   return prices.toSorted((a, b) => a < b ? -1 : a > b ? 1 : 0);
 }

@@ -65,37 +65,40 @@ export function registerSourceMetrics(
   clock: Clock,
 ): void {
   const { scrapedGauges } = metricsIn(registry);
-  const { symbols } = board;
   scrapedGauges(
     "oracle_sources",
     "Sources that contribute to a market.",
     ["pair"],
-    () => symbols.map((pair) => [{ pair }, board.sources(pair).length]),
+    function* () {
+      for (const [pair, { sources }] of board.markets) yield [{ pair }, sources.length];
+    },
   );
   scrapedGauges(
     "oracle_price_age_seconds",
     "Age of a market's lastUpdate; no value without a valid price.",
     ["pair"],
-    () =>
-      symbols.flatMap((pair) => {
-        const entry = board.entry(pair);
-        if (entry === undefined) return [];
-        return [[{ pair }, Math.max(0, clock.now() - entry.lastUpdate) / 1000]];
-      }),
+    function* () {
+      for (const [pair, { entry }] of board.markets) {
+        if (entry === undefined) continue;
+        yield [{ pair }, Math.max(0, clock.now() - entry.lastUpdate) / 1000];
+      }
+    },
   );
   scrapedGauges(
     "oracle_price_withheld",
     "1 while a price is withheld: it jumped while sources are missing, and no second one confirms it.",
     ["pair"],
-    () => symbols.map((pair) => [{ pair }, Number(board.isWithheld(pair))]),
+    function* () {
+      for (const [pair, { isWithheld }] of board.markets) yield [{ pair }, Number(isWithheld)];
+    },
   );
   scrapedGauges(
     "oracle_source_deviation_ratio",
     "Distance of a source from the median of three or more, as a fraction of the median.",
     ["pair", "provider"],
     function* () {
-      for (const pair of symbols) {
-        for (const [provider, basisPoints] of deviations(board.sources(pair)) ?? []) {
+      for (const [pair, { sources }] of board.markets) {
+        for (const [provider, basisPoints] of deviations(sources) ?? []) {
           yield [{ pair, provider }, basisPoints / 10_000];
         }
       }

@@ -9,10 +9,10 @@ import {
   ReconnectingSocket,
   type SocketLike,
 } from "../../lib/net/reconnecting_socket.ts";
+import { Backoff } from "../../lib/timing/backoff.ts";
 import { BoundedSocket } from "../../lib/net/bounded_socket.ts";
 import { ProviderSession, type SessionFault, type SessionHandlers } from "./provider_session.ts";
-import type { Provider } from "./providers/provider.ts";
-import { RetrySchedule } from "./retry_schedule.ts";
+import type { LimitedEvent, Provider, RetryRule } from "./providers/provider.ts";
 
 interface ProviderConnectionHandlers
   extends Pick<SessionHandlers, "onTrade" | "onConfirmed" | "onIdle" | "onFrameDropped"> {
@@ -30,8 +30,6 @@ interface ProviderConnectionOptions {
   clock: Clock;
   random: RandomSource;
   handlers: ProviderConnectionHandlers;
-  /** An attempt that is not open after this time has failed; 2.5 s by default. */
-  connectTimeoutMs?: number;
   /** Opens a socket; {@link connectToExchange} by default. */
   connect?: (url: string) => SocketLike;
 }
@@ -39,6 +37,7 @@ interface ProviderConnectionOptions {
 /** The backoff is reset once a connection has been subscribed without a fault for this long. */
 const PROVIDER_HEALTHY_AFTER_MS = 30_000;
 
+/** An attempt that is not open after this time has failed. */
 const PROVIDER_CONNECT_TIMEOUT_MS = 2_500;
 
 /** Each kind of fault is logged at most this often, in milliseconds; every fault is counted. */
@@ -61,14 +60,13 @@ export class ProviderConnection {
   constructor(options: ProviderConnectionOptions) {
     this.#options = options;
     const { provider: { retry, liveness }, url, clock, random } = options;
-    const { connect = connectToExchange, connectTimeoutMs = PROVIDER_CONNECT_TIMEOUT_MS } = options;
     this.#schedule = new RetrySchedule({ rule: retry, clock, random });
     this.#socket = new ReconnectingSocket({
       url,
       clock,
-      connect,
+      connect: options.connect ?? connectToExchange,
       backoff: this.#schedule,
-      connectTimeoutMs,
+      connectTimeoutMs: PROVIDER_CONNECT_TIMEOUT_MS,
       silenceMs: liveness.silenceMs,
       healthyAfterMs: Infinity,
       handlers: {
@@ -99,12 +97,10 @@ export class ProviderConnection {
     return this.#lastError;
   }
 
-  /** When the last fault happened, Unix milliseconds. */
   get lastErrorAtMs(): number | undefined {
     return this.#lastErrorAtMs;
   }
 
-  /** Connects, and reconnects after every loss. */
   start(): void {
     this.#socket.start();
   }
@@ -188,6 +184,63 @@ export class ProviderConnection {
       const facts = { event: "provider_fault", provider, fault, detail };
       this.#log.warn("{provider} {fault}: {detail}", facts);
     }
+  }
+}
+
+/** The shortest wait before jitter shortens it by up to half, in milliseconds. */
+const WAIT_MIN_MS = 500;
+
+interface RetryScheduleOptions {
+  rule: RetryRule;
+  clock: Clock;
+  random: RandomSource;
+}
+
+/**
+ * Decides the waits between connections to one exchange. Waits are short, so that an exchange is
+ * used within seconds of its return, but never exceed its limit of connections.
+ */
+export class RetrySchedule {
+  readonly #rule: RetryRule;
+  readonly #clock: Clock;
+  readonly #random: RandomSource;
+  readonly #backoff: Backoff;
+  #attemptAtMs = 0;
+  /** When the bucket will be full again, Unix milliseconds. */
+  #fullAtMs = 0;
+
+  constructor({ rule, clock, random }: RetryScheduleOptions) {
+    this.#rule = rule;
+    this.#clock = clock;
+    this.#random = random;
+    this.#backoff = new Backoff({ initialMs: rule.initialMs, maxMs: rule.maxMs, random });
+  }
+
+  /**
+   * The next wait, in milliseconds. The time since the last attempt counts: after an attempt that
+   * failed slowly, the wait is short and random, so that not all clients reconnect at once.
+   */
+  nextMs(): number {
+    const { burst, refillMs } = this.#rule.limit;
+    const nowMs = this.#clock.now();
+    const leastWaitMs = Math.round(WAIT_MIN_MS * (1 + this.#random()) / 2);
+    const backoffMs = this.#backoff.nextMs() - Math.max(0, nowMs - this.#attemptAtMs);
+    // Bounded by `refillMs`: after a clock was set back, it would be hours.
+    const limitMs = Math.min(this.#fullAtMs - nowMs - (burst - 1) * refillMs, refillMs);
+    return Math.max(leastWaitMs, backoffMs, limitMs);
+  }
+
+  /** Counts an event for the next wait and for the exchange's limit. */
+  count(event: LimitedEvent): void {
+    const { limit } = this.#rule;
+    const nowMs = this.#clock.now();
+    if (event === "connections") this.#attemptAtMs = nowMs;
+    if (event === limit.event) this.#fullAtMs = Math.max(this.#fullAtMs, nowMs) + limit.refillMs;
+  }
+
+  /** Returns to the first wait, because the exchange works. The limit stays in force. */
+  reset(): void {
+    this.#backoff.reset();
   }
 }
 

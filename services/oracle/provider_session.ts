@@ -66,7 +66,6 @@ export class ProviderSession {
   readonly #options: ProviderSessionOptions;
   readonly #streams: Map<string, MarketStream>;
   readonly #timers: Timers;
-  /** When the connection opened, Unix milliseconds. */
   readonly openedAtMs: number;
   #lastFrameAtMs: number;
   #isSubscribed = false;
@@ -86,7 +85,6 @@ export class ProviderSession {
     );
   }
 
-  /** When the last frame arrived, Unix milliseconds. */
   get lastFrameAtMs(): number {
     return this.#lastFrameAtMs;
   }

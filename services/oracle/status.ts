@@ -5,7 +5,7 @@ import { EXCHANGE_OF, PROVIDER_NAMES } from "../../lib/protocol/providers.ts";
 import { described, timestampSchema, uint64Schema } from "../../lib/protocol/scalars.ts";
 import { deviations, OUTLIER_BASIS_POINTS } from "./aggregation.ts";
 import type { PriceOracle } from "./price_oracle.ts";
-import type { PriceBoard } from "./price_board.ts";
+import type { MarketPrice, PriceBoard } from "./price_board.ts";
 import type { ProviderConnection } from "./provider_connection.ts";
 
 const ageSchema = z.number().nonnegative().nullable()
@@ -93,13 +93,12 @@ function providerStatus(
   };
 }
 
-function pairSource(board: PriceBoard, symbol: string): z.input<typeof pairSourceSchema> {
-  const sources = board.sources(symbol);
+function pairSource({ sources, entry }: MarketPrice): z.input<typeof pairSourceSchema> {
   const distances = deviations(sources);
   return {
     sources: sources.map((source) => source.provider),
     // No price is better than a wrong one.
-    price: board.entry(symbol)?.price.toString(),
+    price: entry?.price.toString(),
     sourcePrices: Object.fromEntries(
       sources.map(({ provider, price }) => [provider, price.toString()]),
     ),
@@ -116,7 +115,7 @@ export function viewProviders(
   return {
     providers: connections.map((one) => providerStatus(one, board, clock.now())),
     pairSources: Object.fromEntries(
-      board.symbols.map((symbol) => [symbol, pairSource(board, symbol)]),
+      Array.from(board.markets, ([symbol, market]) => [symbol, pairSource(market)]),
     ),
   };
 }
@@ -127,8 +126,9 @@ export function viewHealth(
   clock: Clock,
   startedAtMs: number,
 ): z.input<typeof healthSchema> {
-  const totalPairs = board.symbols.length;
-  const { pairsWithPrices } = board;
+  const entries = [...board.markets.values()].flatMap(({ entry }) => entry ?? []);
+  const pairsWithPrices = entries.length;
+  const totalPairs = board.markets.size;
   const status = pairsWithPrices === 0
     ? "unhealthy"
     : pairsWithPrices < totalPairs
@@ -138,7 +138,7 @@ export function viewHealth(
     status,
     uptime: Math.max(0, Math.floor((clock.now() - startedAtMs) / 1000)),
     providers: connections.map((one) => providerStatus(one, board, clock.now())),
-    lastPriceUpdate: board.lastPriceUpdateMs,
+    lastPriceUpdate: Math.max(0, ...entries.map(({ lastUpdate }) => lastUpdate)),
     pairsWithPrices,
     totalPairs,
   };
@@ -149,12 +149,12 @@ export function checkReadiness(
   { board, connections }: PriceOracle,
   minSources: number,
 ): Promise<z.output<typeof readinessSchema>> {
-  const missing = board.symbols.filter((symbol) => board.entry(symbol) === undefined)
-    .map((symbol) => `${symbol} has ${board.sources(symbol).length} of ${minSources} sources`);
+  const missing = [...board.markets].filter(([, { entry }]) => entry === undefined)
+    .map(([symbol, { sources }]) => `${symbol} has ${sources.length} of ${minSources} sources`);
   // The last error of a provider with all prices is over.
   const failed = connections
     .filter(({ name, lastError }) =>
-      lastError !== undefined && board.countOf(name) < board.symbols.length
+      lastError !== undefined && board.countOf(name) < board.markets.size
     )
     .map(({ name, lastError }) => `${EXCHANGE_OF[name]}: ${lastError}`);
   return runReadinessChecks({

@@ -37,11 +37,9 @@ function fakeBackfiller(trades: PastTrade[], stopAfter = Infinity) {
     },
     signer: actors.admin,
     chainId: CHAIN_ID,
-    history: {
-      trades(_symbol, span) {
-        asked.push(span);
-        return from(trades.filter(({ time }) => time >= span.from && time < span.to));
-      },
+    trades(_symbol, span) {
+      asked.push(span);
+      return from(trades.filter(({ time }) => time >= span.from && time < span.to));
     },
     clock: new FakeClock(),
     maxCarryMs: 3_000,
@@ -77,17 +75,17 @@ Deno.test("Backfiller: starts no batch after a stop", async () => {
   assert.deepEqual([sent.length, report?.filledSlots], [1, 6_000]);
 });
 
-/** Runs the command in this process, by the clock of a test. */
-async function runBackfill(clock: Clock, ...argv: string[]) {
-  return await runBackfillAs("a2", clock, ...argv);
-}
-
-/** The same with another key than the admin's. */
-async function runBackfillAs(keyByte: string, clock: Clock, ...argv: string[]) {
+/** Runs the command in this process, by the clock of a test, with the key of this byte. */
+async function runAs(keyByte: string, clock: Clock, ...argv: string[]) {
   const env = { RANGEMAKER_BACKFILL_PRIVATE_KEY: `0x${keyByte.repeat(32)}` };
   const { context, printed: lines, errors } = recordedContext(env, clock);
   const code = await run([...argv, "--log-level", "error"], context);
   return { code, lines, errors };
+}
+
+/** Runs it against a node as its admin. */
+function runBackfill({ node, clock }: SteppedParts, ...argv: string[]) {
+  return runAs("a2", clock, "--rpc-url", node.url, ...argv);
 }
 
 /** The price of one checkpoint carries over to the next, and no farther. */
@@ -101,10 +99,8 @@ async function lackingThesis(
   { stepped, client, oracle }: SteppedParts,
   count = 1,
 ): Promise<TimeSpan> {
-  const user = actors.user.address;
   const timestamp = stepped.now;
-  const fields = { timestamp, user, amount: 100_000_000n, externalTxHash: hashOf(1) };
-  await client.sendTransaction(deposit(fields));
+  await client.sendTransaction(deposit({ timestamp, amount: 100_000_000n }));
   const window = { from: timestamp, to: timestamp + 1_500 };
   for (let index = 0; index < count; index++) {
     const bet = { betAmount: 100_000n, payout: 107_000n + BigInt(index), endTime: window.to };
@@ -119,10 +115,10 @@ async function lackingThesis(
 
 Deno.test("rangemaker backfill: with --price, every missing slot gets that price, and no trades are read", () =>
   withSteppedNode(async (scene) => {
-    const { node, clock, client } = scene;
+    const { client } = scene;
     const { from, to } = await lackingThesis(scene);
-    const args = ["--rpc-url", node.url, "--history-url", "http://127.0.0.1:1", "--thesis", "1"];
-    const { code, lines } = await runBackfill(clock, ...args, "--price", "3000.25");
+    const args = ["--history-url", "http://127.0.0.1:1", "--thesis", "1"];
+    const { code, lines } = await runBackfill(scene, ...args, "--price", "3000.25");
     const at = (timeMs: number) => new Date(timeMs).toISOString();
     assert.deepEqual([code, lines], [0, [
       `ETH/USDT ${at(from + 200)} to ${at(to)}: 13 slots filled, 0 without a trade`,
@@ -132,7 +128,7 @@ Deno.test("rangemaker backfill: with --price, every missing slot gets that price
     const { prices } = await client.getPriceHistory({ base, quote, from: from + 200, to });
     assert.deepEqual(new Set(prices.map(({ price }) => price)), new Set([3_000_250_000n]));
     for (const price of ["0", "-1", "cheap"]) {
-      const wrong = await runBackfill(clock, ...args, `--price=${price}`);
+      const wrong = await runBackfill(scene, ...args, `--price=${price}`);
       assert.equal(wrong.code, 2);
       assert.match(wrong.errors.join(), /Expected a price above 0/);
     }
@@ -140,15 +136,15 @@ Deno.test("rangemaker backfill: with --price, every missing slot gets that price
 
 Deno.test("rangemaker backfill: a --price more than 10 % from a recorded price beside the gap is refused, unless --any-price is given", () =>
   withSteppedNode(async (scene) => {
-    const { node, clock, client, oracle, stepped } = scene;
+    const { client, oracle, stepped } = scene;
     const healthy = oracle.answer;
     const { from, to } = await lackingThesis(scene);
-    const args = ["--rpc-url", node.url, "--thesis", "1"];
+    const args = ["--thesis", "1"];
     const { base, quote } = ETH;
     const before = await client.getPriceHistory({ base, quote, from, to: from + 200 });
     assert.deepEqual(before.prices.map(({ price }) => price), [3_000_000_000n, 3_000_000_000n]);
     for (const price of ["300", "2699.99", "3300.01", "30000"]) {
-      const { code, lines, errors } = await runBackfill(clock, ...args, "--price", price);
+      const { code, lines, errors } = await runBackfill(scene, ...args, "--price", price);
       assert.deepEqual([code, lines], [2, []]);
       const named =
         `^Invalid --price: ${price}\\S* is more than 10 % from 3000\\S*, the last one before`;
@@ -157,42 +153,41 @@ Deno.test("rangemaker backfill: a --price more than 10 % from a recorded price b
     oracle.answer = healthy;
     oracle.prices = { "ETH/USDT": 3_400_000_000n };
     await stepped.run(2);
-    const { code, errors } = await runBackfill(clock, ...args, "--price", "3010");
+    const { code, errors } = await runBackfill(scene, ...args, "--price", "3010");
     assert.equal(code, 2);
     assert.match(errors.join(), /is more than 10 % from 3400\S*, the first one after/);
     assert.equal((await client.getThesis(1))?.status, "needs_backfill");
-    const meant = await runBackfill(clock, ...args, "--price", "3010", "--any-price");
+    const meant = await runBackfill(scene, ...args, "--price", "3010", "--any-price");
     assert.deepEqual([meant.code, meant.lines.length], [0, 2]);
     assert.equal((await client.getPriceHistory({ base, quote, from, to })).missing.length, 0);
   }, SHORT_LIVED));
 
 Deno.test("rangemaker backfill: fills the missing prices of a thesis, which is then settled", () =>
   withSteppedNode(async (scene) => {
-    const { node, clock } = scene;
     const { from } = await lackingThesis(scene);
     const trades = Array.from({ length: 40 }, (_, index) => ({
       time: from - 1_000 + index * 90,
       price: parsePrice("3000.10")!,
     }));
     const history = startFakeHistory(trades.filter(({ time }) => time < from + 600));
-    const args = ["--rpc-url", node.url, "--history-url", history.url, "--thesis", "1"];
+    const args = ["--history-url", history.url, "--thesis", "1"];
     const at = (offsetMs: number) => new Date(from + offsetMs).toISOString();
 
     // The last trade is at 530 ms, and is the price of the slot at 600 ms.
-    const first = await runBackfill(clock, ...args, "--max-carry-ms", "100");
+    const first = await runBackfill(scene, ...args, "--max-carry-ms", "100");
     assert.deepEqual([first.code, first.lines], [1, [
       `ETH/USDT ${at(200)} to ${at(1_500)}: 5 slots filled, 8 without a trade`,
       "Thesis 1: needs_backfill",
     ]]);
 
     history.trades = trades;
-    const second = await runBackfill(clock, ...args, "--max-carry-ms", "100");
+    const second = await runBackfill(scene, ...args, "--max-carry-ms", "100");
     assert.deepEqual([second.code, second.lines], [0, [
       `ETH/USDT ${at(700)} to ${at(1_500)}: 8 slots filled, 0 without a trade`,
       "Thesis 1: won",
     ]]);
 
-    const third = await runBackfill(clock, ...args);
+    const third = await runBackfill(scene, ...args);
     assert.deepEqual([third.code, third.lines], [0, [
       "ETH/USDT: nothing is missing",
       "Thesis 1: won",
@@ -202,10 +197,9 @@ Deno.test("rangemaker backfill: fills the missing prices of a thesis, which is t
 
 Deno.test("rangemaker backfill: succeeds when nothing is missing any more, also after more gaps than the node lists", () =>
   withSteppedNode(async (scene) => {
-    const { client, clock, node, oracle, stepped } = scene;
-    const [user, timestamp, slots] = [actors.user.address, stepped.now, 600];
-    const money = { timestamp, user, amount: 100_000_000n, externalTxHash: hashOf(1) };
-    await client.sendTransaction(deposit(money));
+    const { client, oracle, stepped } = scene;
+    const [timestamp, slots] = [stepped.now, 600];
+    await client.sendTransaction(deposit({ timestamp }));
     const bet = { betAmount: 100_000n, payout: 107_000n, endTime: timestamp + 100 * slots };
     await client.sendTransaction(rfqSubmit({ timestamp, ...bet }));
     const healthy = oracle.answer;
@@ -215,8 +209,8 @@ Deno.test("rangemaker backfill: succeeds when nothing is missing any more, also 
       oracle.answer = healthy;
       await stepped.run(1);
     }
-    const args = ["--rpc-url", node.url, "--price", "3000.25", "--thesis", "1"];
-    const { code, lines } = await runBackfill(clock, ...args);
+    const args = ["--price", "3000.25", "--thesis", "1"];
+    const { code, lines } = await runBackfill(scene, ...args);
     assert.equal(lines.at(-1), "Thesis 1: won");
     assert.match(lines.at(-2)!, /, \d+ not accepted: .*, or not missing$/);
     assert.equal(code, 0);
@@ -226,8 +220,8 @@ Deno.test("rangemaker backfill: the thesis is settled at once, although hundreds
   withSteppedNode(async (scene) => {
     const count = 2 * SETTLEMENTS_PER_SLICE;
     await lackingThesis(scene, count);
-    const args = ["--rpc-url", scene.node.url, "--price", "3000.25", "--thesis", `${count}`];
-    const { lines } = await runBackfill(scene.clock, ...args);
+    const args = ["--price", "3000.25", "--thesis", `${count}`];
+    const { lines } = await runBackfill(scene, ...args);
     assert.equal(lines.at(-1), `Thesis ${count}: won`);
   }, SHORT_LIVED));
 
@@ -235,16 +229,10 @@ Deno.test("rangemaker backfill: fills a stretch of time in a market", () =>
   withSteppedNode(async (scene) => {
     const { from, to } = await lackingThesis(scene);
     const history = startFakeHistory([{ time: from - 10, price: 5n }]);
-    const args = ["--rpc-url", scene.node.url, "--history-url", history.url];
+    const args = ["--history-url", history.url];
     for (const [end, filled] of [[from + 300, "1 slot"], [to, "12 slots"]] as const) {
       const span = ["--from", new Date(from).toISOString(), "--to", `${end}`];
-      const { code, lines } = await runBackfill(
-        scene.clock,
-        ...args,
-        ...span,
-        "--market",
-        "eth/usdt",
-      );
+      const { code, lines } = await runBackfill(scene, ...args, ...span, "--market", "eth/usdt");
       assert.equal(code, 0, lines.join("\n"));
       assert(lines[0]?.endsWith(`: ${filled} filled, 0 without a trade`), lines[0]);
     }
@@ -253,12 +241,12 @@ Deno.test("rangemaker backfill: fills a stretch of time in a market", () =>
   }, SHORT_LIVED));
 
 Deno.test("rangemaker backfill: reports slots that the node did not accept", () =>
-  withSteppedNode(async ({ node, clock }) => {
-    const to = clock.now();
+  withSteppedNode(async (scene) => {
+    const to = scene.stepped.now;
     const history = startFakeHistory([{ time: to - 10_000, price: 5n }]);
-    const args = ["--rpc-url", node.url, "--history-url", history.url, "--market", "ETH/USDT"];
+    const args = ["--history-url", history.url, "--market", "ETH/USDT"];
     const span = ["--from", `${to - 10_000}`, "--to", `${to - 8_000}`];
-    const { code, lines } = await runBackfill(clock, ...args, ...span);
+    const { code, lines } = await runBackfill(scene, ...args, ...span);
     assert.equal(code, 1);
     assert.match(lines[0]!, /: 0 slots filled, 0 without a trade, 20 not accepted: too old/);
     await history.stop();
@@ -267,13 +255,13 @@ Deno.test("rangemaker backfill: reports slots that the node did not accept", () 
 Deno.test("rangemaker backfill: with an unknown thesis or a key without permission it fails and fills nothing", () =>
   withSteppedNode(async (scene) => {
     const { node, clock } = scene;
-    const unknown = await runBackfill(clock, "--rpc-url", node.url, "--thesis", "9");
+    const unknown = await runBackfill(scene, "--thesis", "9");
     assert.equal(unknown.code, 1);
     assert.match(unknown.errors.join(), /no thesis with the id 9/);
     const { from } = await lackingThesis(scene);
     const history = startFakeHistory([{ time: from, price: 5n }]);
-    const args = ["--rpc-url", node.url, "--history-url", history.url, "--thesis", "1"];
-    const stranger = await runBackfillAs("a5", clock, ...args);
+    const args = ["--history-url", history.url, "--thesis", "1"];
+    const stranger = await runAs("a5", clock, "--rpc-url", node.url, ...args);
     assert.equal(stranger.code, 1);
     assert.match(stranger.errors.join(), /PERMISSION_DENIED/);
     assert.equal((await scene.client.getThesis(1))?.status, "needs_backfill");
@@ -286,8 +274,8 @@ Deno.test("rangemaker backfill: a thesis whose market is not in its --markets is
     (markets) =>
       withSteppedNode(async (scene) => {
         await lackingThesis(scene);
-        const args = ["--rpc-url", scene.node.url, "--markets", markets, "--thesis", "1"];
-        const { code, errors } = await runBackfill(scene.clock, ...args);
+        const args = ["--markets", markets, "--thesis", "1"];
+        const { code, errors } = await runBackfill(scene, ...args);
         assert.equal(code, 1);
         assert.match(
           errors.join(),
@@ -309,6 +297,6 @@ const wrongOptions = [
 
 for (const argv of wrongOptions) {
   Deno.test(`rangemaker backfill: ${argv.join(" ") || "no option"} is a usage error`, async () => {
-    assert.equal((await runBackfill(new FakeClock(), ...argv)).code, 2);
+    assert.equal((await runAs("a2", new FakeClock(), ...argv)).code, 2);
   });
 }

@@ -24,7 +24,7 @@ import { SETTLEMENT_MS } from "../../services/node/core_node.ts";
 import { options, startNode } from "../../services/node/mod.ts";
 import { OraclePrices } from "../../services/node/oracle/oracle_prices.ts";
 import type { ChainState } from "../../services/node/chain/state.ts";
-import { resolveSettings } from "../../services/node/settings.ts";
+import { resolveSettings } from "../../services/node/options.ts";
 import { openStorage } from "../../services/node/store/storage.ts";
 import { actors, CHAIN_ID, ETH, hashOf } from "../node/support/actors.ts";
 import { pricesBody, startFakeOracle } from "../node/support/fake_oracle.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { aggTrades } from "../../services/exchanges/api.ts";
-import { TradeLog } from "../../services/exchanges/shared/trades.ts";
+import { TradeLog } from "../../services/exchanges/trade_log.ts";
 
 const log = new TradeLog(10_000);
 for (let second = 1; second <= 1_200; second++) {

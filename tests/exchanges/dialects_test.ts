@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { exchangeSymbol } from "../../lib/protocol/markets.ts";
 import { DIALECTS } from "../../services/exchanges/dialects/mod.ts";
-import type { NumberedTrade } from "../../services/exchanges/shared/trades.ts";
+import type { NumberedTrade } from "../../services/exchanges/dialects/dialect.ts";
 import { PROVIDERS } from "../../services/oracle/providers/mod.ts";
 
 const trade: Omit<NumberedTrade, "provider"> = {

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { withDefaults } from "../../lib/cli/options.ts";
+import { MARKETS } from "../../lib/protocol/markets.ts";
 import { TAPE_HEADER, TapeError } from "../../lib/prices/tape.ts";
 import { options, startExchanges } from "../../services/exchanges/mod.ts";
 import { eventually } from "../support/eventually.ts";
-import { withFile } from "../support/files.ts";
+import { withFile, withMarketsFile } from "../support/files.ts";
 
 /** Runs simulated exchanges on a free port and ends them. */
 async function withExchanges(
@@ -14,32 +15,38 @@ async function withExchanges(
   await run(exchanges);
 }
 
-Deno.test("Exchanges: a tape's trades come over the socket and are in the history", () => {
+Deno.test("Exchanges: a tape of the only market comes over the socket and is in the history", () => {
   const text = `${TAPE_HEADER}\n1000,1,buy,1666.8,1\n1040,2,sell,1666.79,2\n`;
-  return withFile(text, (tape) =>
-    withExchanges({ tape }, async ({ providerUrls, url }) => {
-      assert.match(providerUrls.provider_a, /^ws:\/\/127\.0\.0\.1:\d+\/binance\/stream$/);
-      const socket = new WebSocket(providerUrls.provider_a);
-      const prices = new Set<string>();
-      const closed = new Promise((resolve) => socket.onclose = resolve);
-      socket.onopen = () =>
-        socket.send('{"method":"SUBSCRIBE","params":["ethusdt@aggTrade"],"id":1}');
-      socket.onmessage = ({ data }) => {
-        const frame = JSON.parse(data);
-        if (frame.data !== undefined) prices.add(frame.data.p);
-      };
-      await eventually("both prices", () => prices.size === 2 || undefined);
-      assert.deepEqual([...prices].sort(), ["1666.790000", "1666.800000"]);
-      const response = await fetch(`${url}/api/v3/aggTrades?symbol=ETHUSDT&fromId=1&limit=2`);
-      assert.equal(response.status, 200);
-      const history: { p: string; q: string }[] = await response.json();
-      assert.deepEqual(history.map((trade) => [trade.p, trade.q]), [
-        ["1666.800000", "1"],
-        ["1666.790000", "2"],
-      ]);
-      socket.close();
-      await closed;
-    }));
+  const { base, quote } = MARKETS[1]!; // there are three
+  const market = `[[market]]\nsymbol = "ETH/USDT"\nbase = "${base}"\nquote = "${quote}"\n`;
+  return withMarketsFile(
+    market,
+    (markets) =>
+      withFile(text, (tape) =>
+        withExchanges({ tape, markets }, async ({ providerUrls, url }) => {
+          assert.match(providerUrls.provider_a, /^ws:\/\/127\.0\.0\.1:\d+\/binance\/stream$/);
+          const socket = new WebSocket(providerUrls.provider_a);
+          const prices = new Set<string>();
+          const closed = new Promise((resolve) => socket.onclose = resolve);
+          socket.onopen = () =>
+            socket.send('{"method":"SUBSCRIBE","params":["ethusdt@aggTrade"],"id":1}');
+          socket.onmessage = ({ data }) => {
+            const frame = JSON.parse(data);
+            if (frame.data !== undefined) prices.add(frame.data.p);
+          };
+          await eventually("both prices", () => prices.size === 2 || undefined);
+          assert.deepEqual([...prices].sort(), ["1666.790000", "1666.800000"]);
+          const response = await fetch(`${url}/api/v3/aggTrades?symbol=ETHUSDT&fromId=1&limit=2`);
+          assert.equal(response.status, 200);
+          const history: { p: string; q: string }[] = await response.json();
+          assert.deepEqual(history.map((trade) => [trade.p, trade.q]), [
+            ["1666.800000", "1"],
+            ["1666.790000", "2"],
+          ]);
+          socket.close();
+          await closed;
+        })),
+  );
 });
 
 Deno.test("Exchanges: a client that sends a binary message is closed with 1003", async () => {

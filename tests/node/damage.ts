@@ -7,7 +7,7 @@ import { RangemakerError } from "../../lib/errors.ts";
 import { type RandomSource, seededRandom } from "../../lib/random.ts";
 import type { Transaction } from "../../lib/protocol/transaction.ts";
 import { deposit } from "./support/actors.ts";
-import { addHistory, DiskChain } from "./support/disk_chain.ts";
+import { addHistory, DiskChain } from "./support/chains.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 
 const DATABASE = "chain.sqlite";

@@ -21,9 +21,8 @@ import {
   type QuoteFields,
   rfqSubmit,
 } from "./support/actors.ts";
-import { DiskChain } from "./support/disk_chain.ts";
+import { DiskChain, GENESIS } from "./support/chains.ts";
 import { pricesBody } from "./support/fake_oracle.ts";
-import { GENESIS } from "./support/chain_in_memory.ts";
 
 const RING_SLOTS = 64;
 const MAX_STALE_MS = 500;

@@ -2,11 +2,12 @@
 import assert from "node:assert/strict";
 import type { RandomSource } from "../../lib/random.ts";
 import { exchangeSymbol } from "../../lib/protocol/markets.ts";
-import type { NumberedTrade } from "../../services/exchanges/shared/trades.ts";
+import type { NumberedTrade } from "../../services/exchanges/dialects/dialect.ts";
 import { DIALECTS } from "../../services/exchanges/dialects/mod.ts";
 import type { Dialect } from "../../services/exchanges/dialects/dialect.ts";
 import { PROVIDERS } from "../../services/oracle/providers/mod.ts";
 import { withSeed } from "../support/random.ts";
+import { naivePrice } from "./frames.ts";
 
 /** Five times as many find no other mutant of a parser. */
 const INPUTS = 20_000;
@@ -71,15 +72,6 @@ function pricesIn(text: string): Set<string> {
     if (Number.isFinite(Number(digits))) found.add(digits);
   }
   return found;
-}
-
-/** A decimal number as an integer with 6 decimals, by long division. */
-function naivePrice(digits: string): bigint {
-  const [mantissa = "", exponent = "0"] = digits.toLowerCase().split("e");
-  const [whole = "", fraction = ""] = mantissa.split(".");
-  const value = BigInt(whole + fraction) * 10n ** BigInt(Math.max(0, Number(exponent) + 6));
-  const places = BigInt(fraction.length) - BigInt(Math.min(0, Number(exponent) + 6));
-  return (value * 2n + 10n ** places) / (2n * 10n ** places);
 }
 
 for (const dialect of DIALECTS) {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { MARKETS } from "../../lib/protocol/markets.ts";
-import { ProviderConnection } from "../../services/oracle/provider_connection.ts";
+import { ProviderConnection, RetrySchedule } from "../../services/oracle/provider_connection.ts";
 import type { Provider } from "../../services/oracle/providers/provider.ts";
 import { binance } from "../../services/oracle/providers/binance.ts";
 import { kraken } from "../../services/oracle/providers/kraken.ts";
@@ -68,7 +68,6 @@ Deno.test("ProviderConnection: a closed connection drops its prices at once and 
   assert.equal(network.sockets.length, 2);
   assert.deepEqual(news(), ["reconnect"]);
   assert.equal(connection.reconnects, 1);
-  connection.stop();
 });
 
 /** Lets time pass until the next connection is attempted. @returns How long it took. */
@@ -80,18 +79,17 @@ function waitFor(network: FakeNetwork, clock: FakeClock): number {
 }
 
 Deno.test("ProviderConnection: disconnects an exchange that is silent for as long as its adapter says", () => {
-  const { clock, network, connection, news } = setUp(kraken);
+  const { clock, network, news } = setUp(kraken);
   network.newest.open();
   network.newest.deliver(krakenAnswer("BTC/USDT", true));
   clock.advance(kraken.liveness.silenceMs - 1);
   assert.deepEqual(news(), []);
   clock.advance(1);
   assert.deepEqual([news(), network.newest.closed], [["silent", "drop"], true]);
-  connection.stop();
 });
 
 Deno.test("ProviderConnection: waits double from 500 ms to 2 s, and start over after 30 s without a fault", () => {
-  const { clock, network, connection } = setUp();
+  const { clock, network } = setUp();
   const waits: number[] = [];
   const waitForNext = () => waits.push(waitFor(network, clock));
   const refuse = () => (network.newest.fail("refused"), waitForNext());
@@ -107,11 +105,10 @@ Deno.test("ProviderConnection: waits double from 500 ms to 2 s, and start over a
     refuse();
   }
   assert.deepEqual(waits, [500, 2_000, 500, 1_000]);
-  connection.stop();
 });
 
 Deno.test("ProviderConnection: after a shutdown notice it drops the prices and reconnects at once", () => {
-  const { clock, network, connection, news } = setUp();
+  const { clock, network, news } = setUp();
   const first = network.newest;
   first.open();
   first.deliver(ACK);
@@ -125,23 +122,11 @@ Deno.test("ProviderConnection: after a shutdown notice it drops the prices and r
   network.newest.deliver(ACK);
   network.newest.deliver(tradeFrame(clock, 101));
   assert.deepEqual(news(), ["reconnect", "BTC/USDT 101000000"]);
-  connection.stop();
-});
-
-Deno.test("ProviderConnection: waits grow for an exchange that sends a notice on every connection", () => {
-  const { clock, network, connection } = setUp();
-  const waits = [1, 2, 3].map(() => {
-    network.newest.open();
-    network.newest.deliver(NOTICE);
-    return waitFor(network, clock);
-  });
-  assert.deepEqual(waits, [500, 1_000, 2_000]);
-  connection.stop();
 });
 
 Deno.test("ProviderConnection: every fault is counted, and each kind is logged at most every 5 s", () =>
   withLogs("warning", (records) => {
-    const { clock, network, connection, news } = setUp();
+    const { clock, network, news } = setUp();
     network.newest.open();
     network.newest.deliver(ACK);
     const refuse = () => network.newest.deliver('{"code":2,"msg":"Invalid request"}');
@@ -157,13 +142,12 @@ Deno.test("ProviderConnection: every fault is counted, and each kind is logged a
       ["provider_a", "shutdown_notice"],
     ]);
     assert.equal(records[0]?.properties.detail, "2 Invalid request");
-    connection.stop();
     return Promise.resolve();
   }));
 
 Deno.test("ProviderConnection: the loss and the return of a provider are logged in one line each", () =>
   withLogs("info", (records) => {
-    const { clock, network, connection } = setUp();
+    const { clock, network } = setUp();
     network.newest.open();
     network.newest.deliver(ACK);
     for (let attempt = 0; attempt < 5; attempt++) {
@@ -180,6 +164,48 @@ Deno.test("ProviderConnection: the loss and the return of a provider are logged 
       ["provider_lost", "closed"],
       ["provider_back", undefined],
     ]);
-    connection.stop();
     return Promise.resolve();
   }));
+
+const limit = { event: "connections", burst: 3, refillMs: 10_000 } as const;
+
+function newSchedule() {
+  const clock = new FakeClock();
+  const rule = { initialMs: 1_000, maxMs: 4_000, limit };
+  return { clock, schedule: new RetrySchedule({ rule, clock, random: () => 1 }) };
+}
+
+Deno.test("RetrySchedule: the time of a slow failed attempt is subtracted from the wait", () => {
+  const { clock, schedule } = newSchedule();
+  schedule.count("connections");
+  for (let count = 0; count < 3; count++) schedule.nextMs();
+  clock.advance(2_500);
+  assert.equal(schedule.nextMs(), 1_500);
+  clock.advance(2_500);
+  assert.equal(schedule.nextMs(), 500);
+});
+
+Deno.test("RetrySchedule: time refills the limit, a reset does not", () => {
+  const { clock, schedule } = newSchedule();
+  for (let count = 0; count < 3; count++) schedule.count("connections");
+  schedule.reset();
+  assert.equal(schedule.nextMs(), 10_000);
+  clock.advance(30_000);
+  for (let count = 0; count < 2; count++) schedule.count("connections");
+  schedule.reset();
+  assert.equal(schedule.nextMs(), 1_000);
+});
+
+Deno.test("RetrySchedule: counts only events that the exchange limits", () => {
+  const { schedule } = newSchedule();
+  schedule.count("connections");
+  for (let count = 0; count < 9; count++) schedule.count("subscriptions");
+  assert.equal(schedule.nextMs(), 1_000);
+});
+
+Deno.test("RetrySchedule: a clock that is set back does not stretch a wait", () => {
+  const { clock, schedule } = newSchedule();
+  for (let count = 0; count < 3; count++) schedule.count("connections");
+  clock.jump(-3_600_000);
+  assert.equal(schedule.nextMs(), 10_000);
+});

@@ -110,7 +110,6 @@ Deno.test("ProviderSession: a refused market is reported and requested every fiv
   session.receive(krakenAnswer("ETH/USDT", true));
   assert.deepEqual(pass(RETRY_REFUSED_MS - 1_000), [], "it is acknowledged");
   assert(session.streams.every(({ isAcknowledged }) => isAcknowledged));
-  session.end();
 });
 
 Deno.test("ProviderSession: if all markets are refused, the connection ends", () => {
@@ -133,7 +132,6 @@ Deno.test("ProviderSession: a price is accepted as the acknowledgement of its ma
     "not_acknowledged log: ETH/USDT: no answer in 2500 ms",
     "subscribed",
   ]);
-  session.end();
 });
 
 Deno.test("ProviderSession: a silent market is requested again, and finally the connection ends", () => {
@@ -206,16 +204,6 @@ Deno.test("ProviderSession: Coinbase's heartbeat confirms only the price of the 
   beat(7, "DOGE-USDT");
   beat(8);
   assert.deepEqual(news(), [], "the price of a lost trade is not the one that was passed on");
-  session.end();
-});
-
-Deno.test("ProviderSession: prices are used after a lost trade, and if the numbers start over", () => {
-  const { session, clock, news } = setUp(binance);
-  session.receive(aggTrade(800, clock.now()));
-  session.receive(aggTrade(900, clock.now(), "6"));
-  session.receive(aggTrade(1, clock.now() + 5, "7"));
-  assert.deepEqual(news(), ["BTC/USDT 100000000", "BTC/USDT 6000000", "BTC/USDT 7000000"]);
-  session.end();
 });
 
 Deno.test("ProviderSession: a connection ends shortly before the exchange's limit of 24 hours", () => {
@@ -246,7 +234,6 @@ Deno.test("ProviderSession: sends a ping only after silence, and only to exchang
   assert.deepEqual(sent, []);
   clock.advance(1);
   assert.deepEqual(sent, ["ping"]);
-  session.end();
 });
 
 Deno.test("ProviderSession: frames without a price are dropped with a reason", () => {
@@ -267,5 +254,4 @@ Deno.test("ProviderSession: frames without a price are dropped with a reason", (
     "BTC/USDT 100000000",
     "dropped late",
   ]);
-  session.end();
 });

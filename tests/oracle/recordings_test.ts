@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import type { ProviderName } from "../../lib/protocol/providers.ts";
 import { PROVIDERS } from "../../services/oracle/providers/mod.ts";
 import { MarketStream } from "../../services/oracle/market_stream.ts";
+import { naivePrice } from "./frames.ts";
 
 const folder = new URL("../../../shared/data/", import.meta.url);
 
@@ -26,13 +27,6 @@ function expected(frame: string): [symbol: string, digits: string] | undefined {
   const digits = /"(?:p|price|last)":"([0-9.]+)"/.exec(frame)?.[1];
   const symbol = /"(?:s|product_id|instId)":"([^"]+)"/.exec(frame)?.[1];
   return digits === undefined || symbol === undefined ? undefined : [symbol, digits];
-}
-
-/** Decimal digits as an integer with 6 decimals, the seventh rounded. */
-function micros(digits: string): bigint {
-  const [whole = "", fraction = ""] = digits.split(".");
-  const kept = BigInt(whole + fraction.slice(0, 6).padEnd(6, "0"));
-  return kept + (Number(fraction[6] ?? 0) >= 5 ? 1n : 0n);
 }
 
 for (const [name, file] of recordings) {
@@ -59,7 +53,7 @@ for (const [name, file] of recordings) {
         assert.equal(parsed.trades.length, 1);
         for (const trade of parsed.trades) {
           assert.equal(trade.symbol, symbol);
-          assert.equal(trade.price, micros(digits), frame);
+          assert.equal(trade.price, naivePrice(digits), frame);
           const stream = streams.get(symbol) ?? new MarketStream(symbol);
           streams.set(symbol, stream);
           assert(stream.add(trade, received_ms), `late: ${frame}`);

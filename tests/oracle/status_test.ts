@@ -59,7 +59,6 @@ Deno.test("viewHealth: the status depends on how many pairs have a price (oracle
   assert.equal(health().status, "healthy");
   assert.equal(health().lastPriceUpdate, clock.now());
   assert.equal(health().pairsWithPrices, 3);
-  oracle.stop();
 });
 
 Deno.test("viewProviders: keeps the ages of connection, subscription and last trade apart (oracle spec, Provider status)", () => {
@@ -107,7 +106,6 @@ Deno.test("viewProviders: keeps the ages of connection, subscription and last tr
   assert.deepEqual(pairSources["BTC/USDT"]?.sources, ["provider_a"]);
   assert.equal(pairSources["BTC/USDT"]?.price, "5000000");
   assert.equal(pairSources["ETH/USDT"]?.price, undefined);
-  oracle.stop();
 });
 
 Deno.test("viewProviders: a source over 100 basis points off the median of three is reported as an outlier", () => {
@@ -134,7 +132,6 @@ Deno.test("viewProviders: a source over 100 basis points off the median of three
     oracle.board.update("provider_c", "BTC/USDT", price(String(text)), clock.now());
     assert.deepEqual(viewProviders(oracle, clock).pairSources["BTC/USDT"]?.outliers, outliers);
   }
-  oracle.stop();
 });
 
 Deno.test("PriceOracle: a quiet source that contributes again is removed 30 s after its trade, without a frame", () => {
@@ -148,7 +145,8 @@ Deno.test("PriceOracle: a quiet source that contributes again is removed 30 s af
     clock.advance(1_000);
     network.newest.deliver('{"channel":"status","data":[{"system":"online"}]}');
   }
-  const sources = () => oracle.board.sources("BTC/USDT").map(({ provider }) => provider);
+  const sources = () =>
+    oracle.board.markets.get("BTC/USDT")?.sources.map(({ provider }) => provider);
   for (const provider of ["provider_a", "provider_b"] as const) {
     oracle.board.update(provider, "BTC/USDT", 5_000_000n, clock.now());
   }
@@ -205,7 +203,6 @@ Deno.test("createOracleMetrics: count trades, faults and frames, and report ages
     await registry.metrics(),
     /oracle_source_deviation_ratio\{pair="SOL\/USDT",provider="provider_d"\} -0\.1\n/,
   );
-  oracle.stop();
 });
 
 Deno.test("PriceOracle: an expired price that is confirmed expires again", () => {
@@ -221,7 +218,6 @@ Deno.test("PriceOracle: an expired price that is confirmed expires again", () =>
   assert.equal(hasPrice(), true);
   clock.advance(2_000);
   assert.equal(hasPrice(), false);
-  oracle.stop();
 });
 
 Deno.test("checkReadiness: names the error of a provider only while it lacks prices", async () => {
@@ -238,5 +234,4 @@ Deno.test("checkReadiness: names the error of a provider only while it lacks pri
   again.deliver(trade("SOLUSDT", clock.now()));
   assert.doesNotMatch(await problems(), /binance/);
   assert.match(await problems(), /okx: not_opened: refused$/);
-  oracle.stop();
 });

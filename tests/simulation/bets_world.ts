@@ -20,7 +20,7 @@ import { isUnsettled, type Thesis } from "../../lib/protocol/thesis.ts";
 import { transactionSchema } from "../../lib/protocol/transaction.ts";
 import { decodeExecution } from "../../services/solver/execution/execution.ts";
 import { actors, backfill, deposit, ETH, hashOf } from "../node/support/actors.ts";
-import { GENESIS, MemoryChain } from "../node/support/chain_in_memory.ts";
+import { GENESIS, MemoryChain } from "../node/support/chains.ts";
 
 /** What the solvers may lose together, USDC with 6 decimals. */
 export const EXPOSURE_MAX = 100_000n;
@@ -85,7 +85,7 @@ export class BetsWorld {
   /** @param balances What users have at genesis, beside the solver's. */
   constructor(random: RandomSource, balances: Iterable<[Address, bigint]>) {
     this.chain = new MemoryChain({
-      genesis: { ...GENESIS, balances: new Map([...GENESIS.balances, ...balances]) },
+      balances: new Map([...GENESIS.balances, ...balances]),
     });
     this.random = random;
     this.run(20, true);

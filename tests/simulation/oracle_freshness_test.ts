@@ -173,8 +173,8 @@ function play(random: RandomSource): void {
   let mostSources = 0;
   const check = (nowMs: number) => {
     const expected = served(past, rules, nowMs);
-    const entry = board.entry(SYMBOL);
-    if (board.isWithheld(SYMBOL)) {
+    const { entry, isWithheld } = board.markets.get(SYMBOL) ?? assert.fail("It is a market");
+    if (isWithheld) {
       assert.equal(entry, undefined);
       return assertSuspicious(expected, mostSources, pricesServed);
     }

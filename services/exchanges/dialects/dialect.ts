@@ -1,6 +1,24 @@
 import type { ProviderName } from "../../../lib/protocol/providers.ts";
 import type { RateLimit } from "../../../lib/rate_window.ts";
-import type { NumberedTrade } from "../shared/trades.ts";
+
+export interface Trade {
+  provider: ProviderName;
+  /** Symbol such as `BTC/USDT`. */
+  market: string;
+  /** Unix milliseconds. */
+  timeMs: number;
+  /** Integer with 6 decimals. */
+  price: bigint;
+  /** Decimal text in the base token. */
+  amount: string;
+  /** The taker: the buyer or the seller. */
+  side: "buy" | "sell";
+}
+
+/** A trade with its number in its market at its exchange, counted from 1 without gaps. */
+export interface NumberedTrade extends Trade {
+  id: number;
+}
 
 export type ClientFrame =
   | { kind: "subscribe"; symbols: readonly string[]; id?: unknown }

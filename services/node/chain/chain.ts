@@ -1,24 +1,22 @@
 import type { Clock } from "../../../lib/clock.ts";
 import { NewestMap } from "../../../lib/newest_map.ts";
 import { TIMESTAMP_DRIFT_MAX_MS } from "../../../lib/protocol/constants.ts";
+import { hashQuote } from "../../../lib/protocol/hashes.ts";
 import type { Market } from "../../../lib/protocol/markets.ts";
 import type { Receipt } from "../../../lib/protocol/receipt.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
 import { requireSigner } from "../../../lib/protocol/signature.ts";
 import { isUnsettled, type Thesis } from "../../../lib/protocol/thesis.ts";
-import { hashTransaction, type Transaction } from "../../../lib/protocol/transaction.ts";
-import type { Block } from "./block.ts";
-import { BlockLog, type BlockLogPosition } from "./block_log.ts";
+import { hashTransaction, quoteOf, type Transaction } from "../../../lib/protocol/transaction.ts";
+import { type Block, BlockLog, type BlockLogPosition } from "./block.ts";
 import { CHECKPOINT_LATE_MAX_MS } from "./checkpoints.ts";
 import { RejectedTransactionError, SettlementError, UnknownThesisError } from "./errors.ts";
 import type { EvaluationContext, ThesisLimits } from "./ledger.ts";
 import type { OraclePrices } from "../oracle/oracle_prices.ts";
 import type { ChainRecords } from "../store/chain_records.ts";
 import type { PermissionLists } from "../store/schema.ts";
-import { Permissions } from "./permissions.ts";
 import { isFinalAt } from "./settlement.ts";
 import { ChainState } from "./state.ts";
-import { verifyEmbeddedSignatures } from "./embedded_signatures.ts";
 
 /**
  * Failed transactions that are not recorded (`Ledger.recordsFailureOf`) and kept in memory,
@@ -66,7 +64,6 @@ export class Chain {
   readonly chainId: number;
   readonly oraclePrices: OraclePrices;
   readonly blocks: BlockLog;
-  /** Bounds of new theses. */
   readonly limits: ThesisLimits;
   readonly #clock: Clock;
   readonly #records: ChainRecords;
@@ -83,8 +80,7 @@ export class Chain {
     this.oraclePrices = options.oraclePrices;
     this.#records = options.records;
     this.#commits = options.records.commits;
-    const permissions = new Permissions(options.permissions);
-    this.#load = () => new ChainState(options.records, permissions);
+    this.#load = () => new ChainState(options.records, options.permissions);
     this.#state = this.#load();
     this.#clock = options.clock;
     this.#events = options.events;
@@ -105,7 +101,6 @@ export class Chain {
     return this.#state;
   }
 
-  /** The newest sealed block. */
   get head(): Block {
     return this.blocks.head;
   }
@@ -125,7 +120,6 @@ export class Chain {
     return this.#commit(tx, receipt, quoteHash);
   }
 
-  /** The receipt of a transaction; undefined if it is not known. */
   receipt(txHash: Hex): Receipt | undefined {
     return this.state.ledger.receipt(txHash) ?? this.#unrecordedFailures.get(txHash);
   }
@@ -264,7 +258,7 @@ export class Chain {
     });
   }
 
-  #evaluate(tx: Transaction): { receipt: Receipt; quoteHash?: Hex; isKnown: boolean } {
+  #evaluate(tx: Transaction): { receipt: Receipt; quoteHash?: Hex | undefined; isKnown: boolean } {
     const { ledger } = this.state;
     const txHash = hashTransaction(tx, this.chainId);
     requireSigner("Transaction signature", txHash, tx.signature, tx.from);
@@ -276,9 +270,9 @@ export class Chain {
     if (offMs > TIMESTAMP_DRIFT_MAX_MS || isOld) {
       throw new RejectedTransactionError(tx.timestamp, offMs);
     }
-    const verified = verifyEmbeddedSignatures(tx, txHash, this.chainId);
-    const receipt = ledger.evaluate(verified, this.#context());
-    return { receipt, quoteHash: verified.quoteHash, isKnown: false };
+    const quoteHash = tx.type === "RfqSubmit" ? hashQuote(quoteOf(tx), this.chainId) : undefined;
+    const receipt = ledger.evaluate({ tx, txHash, quoteHash }, this.#context());
+    return { receipt, quoteHash, isKnown: false };
   }
 
   #context(): EvaluationContext {

@@ -1,4 +1,4 @@
-import type { Account } from "../../../lib/protocol/account.ts";
+import type { Account, Permission } from "../../../lib/protocol/account.ts";
 import type { Market, MarketPair } from "../../../lib/protocol/markets.ts";
 import type { Receipt } from "../../../lib/protocol/receipt.ts";
 import type { Address, Hex } from "../../../lib/protocol/scalars.ts";
@@ -13,11 +13,15 @@ import type {
 import type { PricePoint } from "../../../lib/prices/price_slots.ts";
 import { SLOT_MS } from "../../../lib/protocol/constants.ts";
 import type { ChainRecords } from "../store/chain_records.ts";
-import { hashKey, quoteKey, type StoredThesis } from "../store/schema.ts";
-import type { Permissions } from "./permissions.ts";
-import { type Refusal, refuse, stakesOf, windowRefusal } from "./refusals.ts";
+import { hashKey, type PermissionLists, quoteKey, type StoredThesis } from "../store/schema.ts";
+import {
+  quoteSignatureRefusal,
+  type Refusal,
+  refuse,
+  stakesOf,
+  windowRefusal,
+} from "./refusals.ts";
 import type { Outcome } from "./settlement.ts";
-import type { VerifiedTransaction } from "./embedded_signatures.ts";
 
 /** Bounds of new theses. */
 export interface ThesisLimits {
@@ -46,32 +50,37 @@ export interface EvaluationContext {
 /** Values that a thesis must have. */
 export type ThesisFilter = { [Name in "user" | "solver" | "status"]?: Thesis[Name] | undefined };
 
-export interface AppliedTransaction {
-  /** When it was applied, in Unix milliseconds. */
-  atMs: number;
+/** A transaction that was signed by its sender, with its hashes. */
+interface VerifiedTransaction {
   tx: Transaction;
-  receipt: Receipt;
+  txHash: Hex;
   /** Only for an `RfqSubmit`. */
   quoteHash?: Hex | undefined;
+}
+
+export interface AppliedTransaction extends Omit<VerifiedTransaction, "txHash"> {
+  /** When it was applied, in Unix milliseconds. */
+  atMs: number;
+  receipt: Receipt;
 }
 
 /**
  * Balances, permissions, theses and receipts: the state of the chain without its prices.
  *
- * It is synchronous and uses no sockets, clocks or signatures: transactions arrive parsed and
- * verified, together with the context to evaluate them in. Unsettled theses are in memory,
+ * It is synchronous and uses no sockets or clocks: transactions arrive parsed and signed by their
+ * senders, together with the context to evaluate them in. Unsettled theses are in memory,
  * everything else is in the records. Balances plus unsettled theses always equal deposits plus
  * genesis ({@link holdings} and {@link issued}).
  */
 export class Ledger {
   readonly #records: ChainRecords;
-  readonly #permissions: Permissions;
+  readonly #holders: ReadonlyMap<Permission, ReadonlySet<Address>>;
   /** By id. */
   readonly #unsettled: Map<number, StoredThesis>;
 
-  constructor(records: ChainRecords, permissions: Permissions) {
+  constructor(records: ChainRecords, { relayers, admins }: PermissionLists) {
     this.#records = records;
-    this.#permissions = permissions;
+    this.#holders = new Map([["relayer", new Set(relayers)], ["admin", new Set(admins)]]);
     const unsettled = records.unsettledTheses();
     this.#unsettled = new Map(unsettled.map((stored) => [stored.thesis.id, stored]));
   }
@@ -110,7 +119,7 @@ export class Ledger {
 
   /** The account of an address; its balance is 0 if it was never used. */
   account(address: Address): Account {
-    const permissions = this.#permissions.of(address);
+    const permissions = [...this.#holders.keys()].filter((name) => this.#has(name, address));
     return { address, ...this.#records.accounts.get(address), permissions };
   }
 
@@ -148,8 +157,8 @@ export class Ledger {
    * could fill the disk.
    */
   recordsFailureOf(tx: Transaction): boolean {
-    if (tx.type === "Deposit") return this.#permissions.has("relayer", tx.from);
-    if (tx.type === "BackfillOracle") return this.#permissions.has("admin", tx.from);
+    if (tx.type === "Deposit") return this.#has("relayer", tx.from);
+    if (tx.type === "BackfillOracle") return this.#has("admin", tx.from);
     return this.#records.accounts.has(tx.from);
   }
 
@@ -210,14 +219,19 @@ export class Ledger {
     return this.#records.tables.theses.select(end, ...values).map(([, { thesis }]) => thesis);
   }
 
-  #refusalOf(verified: VerifiedTransaction, context: EvaluationContext): Refusal | undefined {
-    if (verified.refusal !== undefined) return verified.refusal;
-    const { tx } = verified;
+  #has(permission: Permission, address: Address): boolean {
+    return this.#holders.get(permission)?.has(address) ?? false;
+  }
+
+  #refusalOf(
+    { tx, quoteHash }: VerifiedTransaction,
+    context: EvaluationContext,
+  ): Refusal | undefined {
     switch (tx.type) {
       case "Deposit":
         return this.#depositRefusal(tx);
       case "RfqSubmit":
-        return this.#rfqRefusal(tx, verified.quoteHash, context);
+        return this.#rfqRefusal(tx, quoteHash!, context); // each has one
       case "BackfillOracle":
         return this.#backfillRefusal(tx, context);
     }
@@ -225,7 +239,7 @@ export class Ledger {
 
   #depositRefusal(tx: Deposit): Refusal | undefined {
     const { from: address, externalTxHash } = tx;
-    if (!this.#permissions.has("relayer", address)) {
+    if (!this.#has("relayer", address)) {
       return refuse("PERMISSION_DENIED", { address, permission: "relayer" });
     }
     if (this.#records.tables.deposits.has(hashKey(externalTxHash))) {
@@ -233,13 +247,11 @@ export class Ledger {
     }
   }
 
-  #rfqRefusal(
-    tx: RfqSubmit,
-    quoteHash: Hex | undefined,
-    context: EvaluationContext,
-  ): Refusal | undefined {
+  #rfqRefusal(tx: RfqSubmit, quoteHash: Hex, context: EvaluationContext): Refusal | undefined {
     const { base, quote, lowerPrice, upperPrice, betAmount, deadline } = tx;
     const { nowMs: now, limits: { minBetAmount, maxStartAheadMs } } = context;
+    const badSignature = quoteSignatureRefusal(tx, quoteHash);
+    if (badSignature !== undefined) return badSignature;
     const market = context.marketOf(tx);
     if (market === undefined) return refuse("UNSUPPORTED_PAIR", { base, quote });
     if (lowerPrice >= upperPrice) return refuse("INVALID_PRICE_RANGE", { lowerPrice, upperPrice });
@@ -247,9 +259,7 @@ export class Ledger {
     if (betAmount < minBetAmount) return refuse("BET_TOO_SMALL", { betAmount, minBetAmount });
     const badWindow = windowRefusal(tx, now, maxStartAheadMs);
     if (badWindow !== undefined) return badWindow;
-    if (
-      quoteHash !== undefined && this.#records.tables.quotes.has(quoteKey(tx.startTime, quoteHash))
-    ) {
+    if (this.#records.tables.quotes.has(quoteKey(tx.startTime, quoteHash))) {
       return refuse("QUOTE_ALREADY_USED", { quoteHash });
     }
     if (!context.isFresh(market)) return refuse("ORACLE_STALE", { symbol: market.symbol });
@@ -263,7 +273,7 @@ export class Ledger {
 
   #backfillRefusal(tx: BackfillOracle, context: EvaluationContext): Refusal | undefined {
     const { from: address, base, quote } = tx;
-    if (!this.#permissions.has("admin", address)) {
+    if (!this.#has("admin", address)) {
       return refuse("PERMISSION_DENIED", { address, permission: "admin" });
     }
     if (context.marketOf(tx) === undefined) return refuse("UNSUPPORTED_PAIR", { base, quote });
@@ -282,7 +292,6 @@ export class Ledger {
   }
 
   #open(tx: RfqSubmit, { receipt, quoteHash, atMs }: AppliedTransaction): Thesis {
-    if (quoteHash === undefined) throw new TypeError("RfqSubmit has no quote hash");
     const { accounts, tables, state } = this.#records;
     for (const [address, amount] of stakesOf(tx)) {
       accounts.add(address, { balance: -amount, locked: amount });
@@ -295,14 +304,14 @@ export class Ledger {
       ...betOf(tx),
       payout,
       createdAt: atMs,
-      quoteHash,
+      quoteHash: quoteHash!, // each has one
       txHash: receipt.txHash,
       status: "open",
     };
     state.lastThesisId = thesis.id;
     this.#unsettled.set(thesis.id, { thesis });
     tables.theses.add(thesis.id, { thesis });
-    tables.quotes.add(quoteKey(thesis.startTime, quoteHash), true);
+    tables.quotes.add(quoteKey(thesis.startTime, thesis.quoteHash), true);
     return thesis;
   }
 }

@@ -1,7 +1,6 @@
 import type { PriceRing } from "../../../lib/prices/price_ring.ts";
 import {
   overlap,
-  type PricePoint,
   type PriceRange,
   type PriceReader,
   type RangeCheck,
@@ -158,16 +157,10 @@ export class PriceHistory implements PriceReader {
     const missing: TimeSpan[] = [];
     for (const gap of inRing.missing) {
       const found = this.backfilled.checkRange(gap.from, gap.to, range);
-      outside = earlier(outside, found.outside);
       missing.push(...found.missing);
+      if (found.outside === undefined) continue;
+      if (outside === undefined || found.outside.time < outside.time) outside = found.outside;
     }
     return { outside, missing };
   }
-}
-
-function earlier(
-  a: PricePoint | undefined,
-  b: PricePoint | undefined,
-): PricePoint | undefined {
-  return a === undefined || (b !== undefined && b.time < a.time) ? b : a;
 }

@@ -7,6 +7,7 @@ import { formatUnits, usdcText } from "../../../lib/protocol/price.ts";
 import type { TransactionErrorCode } from "../../../lib/protocol/receipt.ts";
 import type { Address, Hex } from "../../../lib/protocol/scalars.ts";
 import { BET_REFUSAL_TEXTS } from "../../../lib/protocol/bet.ts";
+import { requireSigner, SignatureError } from "../../../lib/protocol/signature.ts";
 import type { RfqSubmit } from "../../../lib/protocol/transaction.ts";
 import { type PricePoint, slotAtOrAfter } from "../../../lib/prices/price_slots.ts";
 
@@ -61,6 +62,19 @@ export function refuse<Code extends keyof typeof TEXTS>(
 ): Refusal {
   const { message, details } = refusal(code, ...facts);
   return { code, message, details };
+}
+
+/** The reason why the signatures inside a transaction are not those of solver and user. */
+export function quoteSignatureRefusal(tx: RfqSubmit, quoteHash: Hex): Refusal | undefined {
+  let code: Refusal["code"] = "QUOTE_SIGNER_MISMATCH";
+  try {
+    requireSigner("Solver signature", quoteHash, tx.solverSignature, tx.from);
+    code = "USER_SIGNATURE_INVALID";
+    requireSigner("User signature", quoteHash, tx.userSignature, tx.user);
+  } catch (thrown) {
+    if (!(thrown instanceof SignatureError)) throw thrown;
+    return { code, message: thrown.message, details: thrown.details };
+  }
 }
 
 /** The stake of each side of a thesis; one entry if user and solver are the same. */

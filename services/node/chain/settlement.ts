@@ -1,3 +1,4 @@
+import TinyQueue from "tinyqueue";
 import {
   joinSpans,
   overlap,
@@ -10,7 +11,6 @@ import type { Box } from "../../../lib/protocol/bet.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import type { StoredThesis } from "../store/schema.ts";
-import { Schedule } from "./schedule.ts";
 
 /**
  * Most missing spans that one attempt reports. The last span joins all further ones, and the next
@@ -59,11 +59,18 @@ function joinTail(spans: TimeSpan[]): TimeSpan[] {
   return [...head, { from: tail[0]!.from, to: tail.at(-1)!.to }]; // the tail has at least two spans
 }
 
+/** The next attempt to settle a thesis. */
+interface Attempt {
+  /** Unix milliseconds; 0 for at once. */
+  dueMs: number;
+  id: number;
+}
+
 /** Schedules settlement attempts: at the end of a thesis, or when a price breaks its range. */
 export class SettlementSchedule {
   readonly #unsettled: ReadonlyMap<number, StoredThesis>;
-  /** Ids of theses by the time of their next attempt. */
-  readonly #attempts = new Schedule<number>();
+  /** By time, then by id. */
+  readonly #attempts = new TinyQueue<Attempt>([], (a, b) => a.dueMs - b.dueMs || a.id - b.id);
 
   /** @param unsettled The unsettled theses by id, kept up to date by the ledger. */
   constructor(unsettled: ReadonlyMap<number, StoredThesis>) {
@@ -87,12 +94,7 @@ export class SettlementSchedule {
 
   /** Schedules the attempt at the end of an unsettled thesis. */
   add({ id, endTime }: Thesis): void {
-    this.#attempts.add(endTime, id);
-  }
-
-  /** Attempts to settle the thesis with the prices known now. */
-  attempt(thesis: Thesis, prices: PriceReader): Outcome {
-    return decideOutcome(prices, thesis, this.#unsettled.get(thesis.id)?.missing);
+    this.#attempts.push({ dueMs: endTime, id });
   }
 
   /** Whether an outcome differs from that of the last attempt. */
@@ -104,7 +106,7 @@ export class SettlementSchedule {
 
   /** Makes a thesis due at the next checkpoint. */
   makeDue(id: number): void {
-    this.#attempts.add(0, id);
+    this.#attempts.push({ dueMs: 0, id });
   }
 
   /** Makes the theses due that need prices of this market in this span. */
@@ -118,12 +120,13 @@ export class SettlementSchedule {
   }
 
   isDue(nowMs: number): boolean {
-    return this.#attempts.isDue(nowMs);
+    return (this.#attempts.peek()?.dueMs ?? Infinity) <= nowMs;
   }
 
   /** Removes and returns theses whose attempt is due, at most `max`. */
   removeDue(nowMs: number, max: number): Thesis[] {
-    const ids = new Set(this.#attempts.removeDue(nowMs, max));
+    const ids = new Set<number>();
+    while (ids.size < max && this.isDue(nowMs)) ids.add(this.#attempts.pop()!.id); // one is due
     return [...ids].flatMap((id) => this.#unsettled.get(id)?.thesis ?? []);
   }
 

@@ -6,11 +6,11 @@ import { type Market, type MarketPair, Markets } from "../../../lib/protocol/mar
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import type { BackfillOracle } from "../../../lib/protocol/transaction.ts";
 import type { ChainRecords } from "../store/chain_records.ts";
+import type { PermissionLists } from "../store/schema.ts";
 import { BreachWatch } from "./breaches.ts";
 import { type AppliedTransaction, Ledger } from "./ledger.ts";
-import type { Permissions } from "./permissions.ts";
 import { PriceHistory } from "./price_history.ts";
-import { isFinalAt, type Outcome, SettlementSchedule } from "./settlement.ts";
+import { decideOutcome, isFinalAt, type Outcome, SettlementSchedule } from "./settlement.ts";
 
 /** Longest slice of settlement: a checkpoint must not wait for all theses that end together. */
 const SETTLEMENT_SLICE_MS = 3;
@@ -30,7 +30,7 @@ export class ChainState {
   readonly #records: ChainRecords;
   readonly #breaches: ReadonlyMap<Market, BreachWatch>;
 
-  constructor(records: ChainRecords, permissions: Permissions) {
+  constructor(records: ChainRecords, permissions: PermissionLists) {
     const { rings } = records.prices;
     this.#records = records;
     this.ledger = new Ledger(records, permissions);
@@ -102,7 +102,8 @@ export class ChainState {
 
   /** Attempts to settle the thesis with the prices known now. */
   attempt(thesis: Thesis): Outcome {
-    return this.settlements.attempt(thesis, this.historyOf(thesis));
+    const { missing } = this.ledger.unsettled.get(thesis.id) ?? {};
+    return decideOutcome(this.historyOf(thesis), thesis, missing);
   }
 
   /** The first recorded price in the window of a thesis that is outside its range. */

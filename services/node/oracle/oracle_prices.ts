@@ -46,7 +46,6 @@ export class OraclePrices {
     }).length;
   }
 
-  /** The price of a market if it is fresh at the given time. */
   freshPrice(market: Market, atMs: number): bigint | undefined {
     const known = this.#known.get(market);
     return known !== undefined && atMs - known.lastUpdate <= this.maxStaleMs

@@ -3,8 +3,7 @@ import { FORWARDED_FOR } from "../../../lib/http/caller_address.ts";
 import { upgradeWebSocket, wantsWebSocket } from "../../../lib/http/web_socket.ts";
 import { CloseCode } from "../../../lib/net/close_code.ts";
 import { idAtStart, RpcCode, rpcFailure } from "../../../lib/protocol/jsonrpc.ts";
-import { invalidRequest } from "./api.ts";
-import { callerGroups } from "./caller_groups.ts";
+import { callerGroups, invalidRequest } from "./api.ts";
 import type { Caller, Dispatcher } from "./dispatcher.ts";
 import type { Subscriber, SubscribingCaller, Subscriptions } from "./subscriptions.ts";
 
@@ -60,7 +59,6 @@ export class Clients {
     this.#options = options;
   }
 
-  /** Clients connected now. */
   get count(): number {
     return this.#sockets.size;
   }
@@ -114,10 +112,10 @@ export class Clients {
       socket.close(CloseCode.tryAgainLater, "Reading too slowly");
     };
     const client: Subscriber = subscriptions.connect(send);
-    const requests = new SocketRequests({ socket, caller, client, dispatcher, send });
+    const receive = createReceiver({ socket, caller, client, dispatcher, send });
     socket.binaryType = "arraybuffer";
     this.#sockets.add(socket);
-    socket.onmessage = ({ data }) => void requests.receive(textOfFrame(data));
+    socket.onmessage = ({ data }) => void receive(textOfFrame(data));
     const onClosed = () => {
       this.#sockets.delete(socket);
       this.#bursts.delete(socket);
@@ -130,7 +128,7 @@ export class Clients {
   }
 }
 
-interface SocketRequestsOptions {
+interface Connection {
   socket: WebSocket;
   caller: Caller;
   client: Subscriber;
@@ -138,60 +136,35 @@ interface SocketRequestsOptions {
   send(text: string): void;
 }
 
-/** The requests of one connection: answers them, and refuses those beyond its limits. */
-class SocketRequests {
-  readonly #options: SocketRequestsOptions;
-  /** Requests without an answer. */
-  #open = 0;
-
-  constructor(options: SocketRequestsOptions) {
-    this.#options = options;
-  }
-
-  async receive(text: string): Promise<void> {
-    const refusal = this.#refusalOf(text);
-    if (refusal !== undefined) return this.#refuse(text, refusal);
-    const { socket, client, send } = this.#options;
-    const { answer, newIds } = await this.#answer(text);
+/** Answers the requests of one connection, and refuses those beyond its limits. */
+function createReceiver({ socket, caller, client, dispatcher, send }: Connection) {
+  let openRequests = 0;
+  const refuse = (text: string, message: string) =>
+    send(JSON.stringify(rpcFailure(idAtStart(text), RpcCode.limitExceeded, message)));
+  return async (text: string): Promise<void> => {
+    if (text.length > REQUEST_CHARS_MAX) {
+      const received = `received ${text.length}; send less at once`;
+      return refuse(text, `Requests may have ${REQUEST_CHARS_MAX} characters: ${received}`);
+    }
+    if (openRequests >= OPEN_REQUESTS_MAX) {
+      return refuse(text, `${OPEN_REQUESTS_MAX} requests of this connection wait: try again later`);
+    }
+    const newIds: string[] = [];
+    openRequests += 1;
+    const { text: answer = "" } = await dispatcher.handle(text, {
+      ...caller,
+      client: recordingIds(client, newIds),
+    }).finally(() => openRequests -= 1);
     const isShort = answer.length <= SHORT_ANSWER_CHARS;
     const waiting = socket.bufferedAmount + answer.length;
     if (isShort || waiting <= UNSENT_PER_CLIENT_MAX - NOTIFICATION_BYTES) {
       if (answer !== "") send(answer);
       client.activate(newIds);
     } else {
-      this.#refuse(text, `${socket.bufferedAmount} bytes wait to be read: read them and try again`);
+      refuse(text, `${socket.bufferedAmount} bytes wait to be read: read them and try again`);
       for (const id of newIds) client.unsubscribe(id); // the client never learns it
     }
-  }
-
-  #refusalOf({ length }: string): string | undefined {
-    if (length > REQUEST_CHARS_MAX) {
-      return `Requests may have ${REQUEST_CHARS_MAX} characters: received ${length}; send less at once`;
-    }
-    if (this.#open < OPEN_REQUESTS_MAX) return undefined;
-    return `${OPEN_REQUESTS_MAX} requests of this connection wait: try again later`;
-  }
-
-  #refuse(text: string, message: string): void {
-    const failure = rpcFailure(idAtStart(text), RpcCode.limitExceeded, message);
-    this.#options.send(JSON.stringify(failure));
-  }
-
-  /** @returns The answer, and the ids of the subscriptions that the request makes. */
-  async #answer(text: string): Promise<{ answer: string; newIds: string[] }> {
-    const { dispatcher, caller, client } = this.#options;
-    const newIds: string[] = [];
-    this.#open += 1;
-    try {
-      const { text: answer = "" } = await dispatcher.handle(text, {
-        ...caller,
-        client: recordingIds(client, newIds),
-      });
-      return { answer, newIds };
-    } finally {
-      this.#open -= 1;
-    }
-  }
+  };
 }
 
 /** Adds the ids of the subscriptions that a message makes to a list. */

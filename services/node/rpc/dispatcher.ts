@@ -19,7 +19,6 @@ import type { Method } from "./method.ts";
 import { NodeBusyError, type SerialQueue } from "./serial_queue.ts";
 import type { SubscribingCaller } from "./subscriptions.ts";
 
-/** Most calls in one batch. */
 const CALLS_PER_BATCH_MAX = 100;
 
 /**
@@ -45,9 +44,7 @@ export interface Caller {
   groups(): readonly string[];
   /** Its subscriptions; undefined over HTTP. */
   client?: SubscribingCaller;
-  /** Write methods are refused. */
   isReadOnly: boolean;
-  /** The batch that contains the call. */
   batch?: Batch;
 }
 
@@ -84,7 +81,6 @@ export class Dispatcher {
     this.#options = options;
   }
 
-  /** Answers one body or frame. */
   async handle(text: string, caller: Caller): Promise<RpcAnswer> {
     let value: unknown;
     let request: RpcRequest;

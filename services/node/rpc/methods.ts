@@ -1,9 +1,6 @@
 import type { Clock } from "../../../lib/clock.ts";
 import { RpcCode, RpcError } from "../../../lib/protocol/jsonrpc.ts";
 import { nodeMethods } from "../../../lib/protocol/methods/all.ts";
-import type { ethereumMethods } from "../../../lib/protocol/methods/ethereum.ts";
-import type { readMethods } from "../../../lib/protocol/methods/reads.ts";
-import type { transactionMethods } from "../../../lib/protocol/methods/transactions.ts";
 import { toQuantity } from "../../../lib/protocol/scalars.ts";
 import { toWire } from "../../../lib/json.ts";
 import config from "../../../deno.json" with { type: "json" };
@@ -30,36 +27,15 @@ interface MethodContext {
  * @param others Further methods; `rpc.discover` lists those that have a definition.
  */
 export function methodsOf(
-  context: MethodContext,
+  { chain, clock, oracle, isWritable }: MethodContext,
   others: readonly [name: string, method: Method][] = [],
 ): ReadonlyMap<string, Method> {
   let document: ReturnType<typeof createOpenRpcDocument> | undefined;
-  const methods: ReadonlyMap<string, Method> = new Map([
-    ...bindMethods(nodeMethods, {
-      ...transactionHandlers(context),
-      ...readHandlers(context),
-      ...ethereumHandlers(context),
-      // Built on the first request, because it takes long.
-      "rpc.discover": () => document ??= createOpenRpcDocument(methods),
-    }),
-    ...others,
-  ]);
-  return methods;
-}
-
-function transactionHandlers({ chain }: MethodContext): Handlers<typeof transactionMethods> {
-  return {
+  const handlers: Handlers<typeof nodeMethods> = {
     core_sendTransaction: ({ transaction }) => chain.submit(transaction),
     core_settleThesis: ({ id }) => toWire(chain.settle(id)),
     core_simulateTransaction: ({ transaction }) => chain.simulate(transaction),
     core_getTransaction: ({ hash }) => chain.receipt(hash) ?? null,
-  };
-}
-
-function readHandlers(
-  { chain, clock, oracle, isWritable }: MethodContext,
-): Handlers<typeof readMethods> {
-  return {
     core_getAccount: ({ address }) =>
       toWire({ ...chain.state.ledger.account(address), ...(!isWritable() && { frozen: true }) }),
     core_getThesis: ({ id }) => toWire(chain.thesis(id) ?? null),
@@ -68,13 +44,6 @@ function readHandlers(
     core_getPriceHistory: ({ query }) => toWire(pricesPage(chain, query)),
     core_getLimits: () => toWire(chain.limits),
     core_getOracleStatus: () => oracle.describe(clock.now()),
-  };
-}
-
-function ethereumHandlers(
-  { chain }: MethodContext,
-): Omit<Handlers<typeof ethereumMethods>, "rpc.discover"> {
-  return {
     eth_chainId: () => toQuantity(chain.chainId),
     net_version: () => chain.chainId.toString(),
     web3_clientVersion: () => `rangemaker/${config.version}`,
@@ -89,7 +58,11 @@ function ethereumHandlers(
     },
     eth_subscribe: ({ kind, filter }, client) => requireWebSocket(client).subscribe(kind, filter),
     eth_unsubscribe: ({ id }, client) => requireWebSocket(client).unsubscribe(id),
+    // Built on the first request, because it takes long.
+    "rpc.discover": () => document ??= createOpenRpcDocument(methods),
   };
+  const methods = new Map([...bindMethods(nodeMethods, handlers), ...others]);
+  return methods;
 }
 
 function pricesPage(chain: Chain, query: PricesQuery) {

@@ -33,7 +33,6 @@ function nextTurnOfLoop(task: () => void): () => void {
   return () => clearImmediate(immediate);
 }
 
-/** An event that is being sent. */
 interface PendingEvent {
   result: string;
   kind: SubscriptionKind;
@@ -84,7 +83,6 @@ export class Subscriptions {
     return this.#of(kind).size;
   }
 
-  /** Adds a client. */
   connect(send: Send): Subscriber {
     return new Subscriber(send, this.#newId, (kind) => this.#of(kind));
   }
@@ -155,9 +153,7 @@ export class Subscriptions {
   }
 
   #of(kind: SubscriptionKind): Map<string, Subscription> {
-    const subscriptions = this.#byKind.get(kind);
-    if (subscriptions === undefined) throw new TypeError(`No subscriptions of kind ${kind}`);
-    return subscriptions;
+    return this.#byKind.get(kind)!; // each kind has a map
   }
 }
 
@@ -165,7 +161,6 @@ export class Subscriptions {
 export type SubscribingCaller = Pick<Subscriber, "subscribe" | "unsubscribe">;
 
 export class Subscriber {
-  /** Sends to the client. */
   readonly send: Send;
   readonly #newId: () => string;
   readonly #of: (kind: SubscriptionKind) => Map<string, Subscription>;

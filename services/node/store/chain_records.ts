@@ -301,7 +301,6 @@ export class Accounts {
     this.#changed.add(address);
   }
 
-  /** Writes the changed rows. */
   write(): void {
     for (const address of this.#changed) this.#table.put(address, this.get(address));
     this.#changed.clear();

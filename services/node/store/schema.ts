@@ -94,7 +94,6 @@ const TABLE_NAMES = [
 
 type Totals = Record<typeof TABLE_NAMES[number], TableTotals>;
 
-/** The tables with totals. */
 export type Tables = ReturnType<typeof createTables>;
 
 /** @param totals Kept up to date. */

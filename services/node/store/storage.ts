@@ -8,8 +8,13 @@ import { serviceLog } from "../../../lib/log/logging.ts";
 import { ProblemTracker } from "../../../lib/log/problem_tracker.ts";
 import type { Markets } from "../../../lib/protocol/markets.ts";
 import { ChainRecords } from "./chain_records.ts";
-import { checkInBackground, requireUndamaged } from "./damage_check.ts";
-import { bytesOf, databasePath, openDatabase } from "./data_dir.ts";
+import {
+  bytesOf,
+  checkInBackground,
+  databasePath,
+  openDatabase,
+  requireUndamaged,
+} from "./data_dir.ts";
 import { Database, DataDirError } from "./database.ts";
 import { LockFile } from "./lock_file.ts";
 import { type ChainIdentity, createChain, type HeadRow, type PermissionLists } from "./schema.ts";

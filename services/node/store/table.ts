@@ -82,7 +82,6 @@ export class Table<V> {
     this.#count(0, crc - Number(before.crc));
   }
 
-  /** Deletes a row if it exists. */
   delete(key: SqliteValue): void {
     const deleted = this.#db.get(this.#delete, key);
     if (deleted !== undefined) this.#count(-1, -Number(deleted.crc));

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { binance } from "./binance.ts";
 import { isoTimeSchema, type Provider, reader, readFrame, tradesFrame } from "./provider.ts";
 
 const readers = [
@@ -64,9 +65,5 @@ export const coinbase: Provider = {
   // Coinbase sends one heartbeat a second for each product.
   liveness: { silenceMs: 5_000, streamSilenceMs: 300_000 },
   // Coinbase publishes no limit of connections: the same as for Binance.
-  retry: {
-    initialMs: 500,
-    maxMs: 2_000,
-    limit: { event: "connections", burst: 90, refillMs: 1_500 },
-  },
+  retry: binance.retry,
 };

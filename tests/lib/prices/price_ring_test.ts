@@ -165,19 +165,3 @@ Deno.test("PriceRing: contains the newest slots, whether they have a price or no
   ring.skipTo(2_900);
   assert.equal(ring.newestMs, 3_000);
 });
-
-Deno.test("PriceRing: the example of the docstring gives the stated result", async () => {
-  const source = await Deno.readTextFile(
-    new URL("../../../lib/prices/price_ring.ts", import.meta.url),
-  );
-  const [, block] = /```ts\n([\s\S]*?) \* ```/.exec(source) ?? [];
-  const lines = block!.trimEnd().split("\n").map((line) => line.replace(/^ \* ?/, ""));
-  const expected = lines.pop()!.replace(/^\/\/ /, "");
-  const call = lines.pop()!;
-  const run = new Function(
-    "PriceRing",
-    `${lines.join("\n")}\nreturn [${call.replace(/;$/, ",")} ${expected}];`,
-  );
-  const [found, said] = run(PriceRing);
-  assert.deepEqual({ ...found }, said);
-});

@@ -1,9 +1,13 @@
 import assert from "node:assert/strict";
-import { genesisBlock, sealBlock, toEthereumBlock } from "../../../services/node/chain/block.ts";
-import { BlockLog } from "../../../services/node/chain/block_log.ts";
+import {
+  BlockLog,
+  genesisBlock,
+  sealBlock,
+  toEthereumBlock,
+} from "../../../services/node/chain/block.ts";
 import type { ResumePoint } from "../../../services/node/store/chain_records.ts";
-import { actors, deposit, hashOf } from "../support/actors.ts";
-import { MemoryChain } from "../support/chain_in_memory.ts";
+import { hashOf } from "../support/actors.ts";
+import { MemoryChain } from "../support/chains.ts";
 
 Deno.test("Chain: each block has the hash of its parent, and old blocks are dropped", () => {
   const test = new MemoryChain();
@@ -21,8 +25,7 @@ Deno.test("Chain: each block has the hash of its parent, and old blocks are drop
 Deno.test("Chain: a block contains each transaction since the previous block once", () => {
   const test = new MemoryChain();
   const hashes = [1, 2, 3].map((number) => {
-    const fields = { timestamp: test.now, user: actors.user.address, amount: 1n };
-    const { txHash } = test.chain.submit(deposit({ ...fields, externalTxHash: hashOf(number) }));
+    const { txHash } = test.deposit(number);
     if (number !== 1) test.run(1);
     return txHash;
   });

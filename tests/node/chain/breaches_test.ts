@@ -2,10 +2,9 @@ import assert from "node:assert/strict";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import { BreachWatch } from "../../../services/node/chain/breaches.ts";
 import { withSeed } from "../../support/random.ts";
-import { actors, backfill, deposit, hashOf, rfqSubmit } from "../support/actors.ts";
-import { MemoryChain } from "../support/chain_in_memory.ts";
+import { actors } from "../support/actors.ts";
+import { MemoryChain } from "../support/chains.ts";
 
-const PRICE = 3_000_000_000n;
 const OUTSIDE = 3_300_000_000n;
 const START = 1_700_000_000_000;
 
@@ -84,14 +83,10 @@ Deno.test("BreachWatch: looks at the theses only when a window begins or a price
 });
 
 function chainWithBet(fromMs: number, toMs: number) {
-  const memoryChain = new MemoryChain();
-  memoryChain.run(1);
-  const { now: timestamp } = memoryChain;
-  const funds = { timestamp, user: actors.user.address, amount: 5_000_000n };
-  memoryChain.chain.submit(deposit({ ...funds, externalTxHash: hashOf(1) }));
-  const window = { startTime: timestamp + fromMs, endTime: timestamp + toMs };
-  memoryChain.chain.submit(rfqSubmit({ timestamp, ...window }));
-  return { memoryChain, start: timestamp, thesis: () => memoryChain.chain.state.ledger.thesis(1)! };
+  const memoryChain = MemoryChain.funded();
+  const { now: start } = memoryChain;
+  memoryChain.bet({ startTime: start + fromMs, endTime: start + toMs });
+  return { memoryChain, start, thesis: () => memoryChain.chain.state.ledger.thesis(1)! };
 }
 
 Deno.test("Chain: a price outside the range settles a thesis as lost at once, and pays the solver", () => {
@@ -124,10 +119,8 @@ Deno.test("Chain: a backfill that fills a price outside settles an open thesis a
   memoryChain.holdUp(4_000); // without fresh prices
   memoryChain.run(2);
   assert.equal(thesis().status, "open");
-  const fill = (startTime: number, price: bigint) =>
-    memoryChain.chain.submit(backfill({ timestamp: memoryChain.now, startTime, prices: [price] }));
-  assert.equal(fill(start + 1_000, PRICE).filledSlots, 1);
+  assert.equal(memoryChain.fill(start + 1_000, start + 1_100).filledSlots, 1);
   assert.equal(thesis().status, "open");
-  assert.equal(fill(start + 2_000, OUTSIDE).filledSlots, 1);
+  assert.equal(memoryChain.fill(start + 2_000, start + 2_100, OUTSIDE).filledSlots, 1);
   assert.deepEqual(thesis().breach, { time: start + 2_000, price: OUTSIDE });
 });

@@ -39,25 +39,23 @@ async function advance(clock: FakeClock, byMs: number, stepMs = 10): Promise<voi
 }
 
 Deno.test("price oracle spec, Limits: a checkpoint every 100 ms, the hundredth 9.9 s after the first", async () => {
-  const { clock, loop, seals, pulls } = startLoop();
+  const { clock, seals, pulls } = startLoop();
   await advance(clock, 10_000);
   assert.equal(seals.length, 100);
   assert.equal(pulls(), 100);
   assert.equal(seals[0]?.[0], 1_700_000_000_100);
   assert.equal(seals[99]?.[0], 1_700_000_000_100 + 9_900);
-  await loop.stop();
 });
 
 Deno.test("CheckpointLoop: delays of single checkpoints do not accumulate", async () => {
-  const { clock, loop, seals } = startLoop((clock) => clock.jump(7));
+  const { clock, seals } = startLoop((clock) => clock.jump(7));
   await advance(clock, 2_000);
   assert.deepEqual(seals.map(([dueMs]) => dueMs), seals.map((_, i) => 1_700_000_000_100 + i * 100));
   assert.ok(seals.every(([, lateMs]) => lateMs < 20), `late by ${seals.map(([, late]) => late)}`);
-  await loop.stop();
 });
 
 Deno.test("CheckpointLoop: after a short delay the checkpoints are made up, without pulling prices", async () => {
-  const { clock, loop, seals, missed, pulls } = startLoop();
+  const { clock, seals, missed, pulls } = startLoop();
   await advance(clock, 80);
   clock.jump(550);
   await advance(clock, 60);
@@ -70,17 +68,15 @@ Deno.test("CheckpointLoop: after a short delay the checkpoints are made up, with
   ]);
   assert.deepEqual(missed, []);
   assert.ok(pulls() < seals.length, "the late ones did not pull");
-  await loop.stop();
 });
 
 Deno.test("CheckpointLoop: after a long delay missed checkpoints are skipped", async () => {
-  const { clock, loop, seals, missed } = startLoop();
+  const { clock, seals, missed } = startLoop();
   await advance(clock, 80);
   clock.jump(4_200);
   await advance(clock, 100);
   assert.deepEqual(missed, [[1_700_000_000_200, 1_700_000_004_300]]);
   assert.equal(seals[1]?.[0], 1_700_000_004_300);
-  await loop.stop();
 });
 
 /** The answer of a node's `GET /health`. */
@@ -126,35 +122,32 @@ Deno.test("CheckpointLoop: makes no checkpoint after it was stopped", async () =
 
 Deno.test("CheckpointLoop: after a restart with the clock set back, it waits for the time of the last checkpoint", async () => {
   const lastMs = 1_700_000_005_000;
-  const { clock, loop, seals, missed, behind } = startLoop(() => {}, lastMs);
+  const { clock, seals, missed, behind } = startLoop(() => {}, lastMs);
   assert.deepEqual(behind, [5_070]);
   await advance(clock, 5_060);
   assert.equal(seals.length, 0);
   await advance(clock, 110);
   assert.deepEqual(seals.map(([dueMs]) => dueMs), [lastMs + 100, lastMs + 200]);
   assert.deepEqual(missed, []);
-  await loop.stop();
 });
 
 Deno.test("CheckpointLoop: after a restart, the time in between is not made up", async () => {
-  const { clock, loop, seals, missed, behind } = startLoop(() => {}, 1_699_999_000_000);
+  const { clock, seals, missed, behind } = startLoop(() => {}, 1_699_999_000_000);
   await advance(clock, 70);
   assert.deepEqual([seals, missed, behind], [[[1_700_000_000_100, 0]], [], []]);
-  await loop.stop();
 });
 
 Deno.test("CheckpointLoop: while the clock is behind, it is checked every second", async () => {
-  const { clock, loop, seals, behind } = startLoop(() => {}, 1_700_003_600_000);
+  const { clock, seals, behind } = startLoop(() => {}, 1_700_003_600_000);
   await advance(clock, 2_500);
   assert.deepEqual([seals.length, behind.length], [0, 3]);
   clock.jump(3_600_000);
   await advance(clock, 1_000);
   assert.ok(seals.length > 0);
-  await loop.stop();
 });
 
 Deno.test("CheckpointLoop: five seconds with the clock an hour ahead cost five seconds of checkpoints", async () => {
-  const { clock, loop, seals, missed, behind, ahead } = startLoop();
+  const { clock, seals, missed, behind, ahead } = startLoop();
   await advance(clock, 80);
   clock.setBy(3_600_000);
   await advance(clock, 5_000);
@@ -165,11 +158,10 @@ Deno.test("CheckpointLoop: five seconds with the clock an hour ahead cost five s
   assert.deepEqual(missed, [[1_700_000_000_200, 1_700_000_005_200]]);
   assert.deepEqual(seals.slice(1).map(([dueMs]) => dueMs - 1_700_000_000_000), [5_200, 5_300]);
   assert.deepEqual(behind, []);
-  await loop.stop();
 });
 
 Deno.test(`CheckpointLoop: a clock that stays ahead is followed after ${CLOCK_AHEAD_WAIT_MS} ms`, async () => {
-  const { clock, loop, seals, missed } = startLoop();
+  const { clock, seals, missed } = startLoop();
   await advance(clock, 80);
   clock.setBy(3_600_000);
   await advance(clock, CLOCK_AHEAD_WAIT_MS);
@@ -178,11 +170,10 @@ Deno.test(`CheckpointLoop: a clock that stays ahead is followed after ${CLOCK_AH
   const first = 1_700_000_000_200 + 3_600_000 + CLOCK_AHEAD_WAIT_MS;
   assert.deepEqual(missed, [[1_700_000_000_200, first]]);
   assert.deepEqual(seals.slice(1).map(([dueMs]) => dueMs), [first, first + 100]);
-  await loop.stop();
 });
 
 Deno.test("CheckpointLoop: waits again each time the clock is set forward", async () => {
-  const { clock, loop, seals } = startLoop();
+  const { clock, seals } = startLoop();
   for (const made of [1, 3]) {
     await advance(clock, 150);
     clock.setBy(3_600_000);
@@ -190,7 +181,6 @@ Deno.test("CheckpointLoop: waits again each time the clock is set forward", asyn
     assert.equal(seals.length, made);
     clock.setBy(-3_600_000);
   }
-  await loop.stop();
 });
 
 Deno.test("CheckpointLoop: stop waits for the current checkpoint, the last one", async () => {
@@ -221,13 +211,12 @@ Deno.test("CheckpointLoop: continueAfter continues at the new time, unless stopp
 
 for (const [overMs, made] of [[0, "made"], [1, "given up"]] as const) {
   Deno.test(`CheckpointLoop: a checkpoint that is ${1_000 + overMs} ms late is ${made}`, async () => {
-    const { clock, loop, seals, missed } = startLoop();
+    const { clock, seals, missed } = startLoop();
     clock.jump(1_070 + overMs);
     await advance(clock, 10, 0);
     const first = made === "made" ? 1_700_000_000_100 : 1_700_000_001_100;
     assert.equal(seals[0]?.[0], first);
     assert.equal(missed.length, overMs);
-    await loop.stop();
   });
 }
 
@@ -253,5 +242,4 @@ Deno.test("CheckpointLoop: a timer that fires early makes no early checkpoint", 
   assert.equal(seals.length, 0);
   await advance(clock, 10, 1);
   assert.deepEqual(seals, [1_700_000_000_100]);
-  await loop.stop();
 });

@@ -1,183 +1,73 @@
 import assert from "node:assert/strict";
-import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
-import type { Receipt } from "../../../lib/protocol/receipt.ts";
-import type { Address, Hex } from "../../../lib/protocol/scalars.ts";
+import type { Hex } from "../../../lib/protocol/scalars.ts";
 import { DAY_MS } from "../../../lib/time.ts";
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
 import { quoteOf, type RfqSubmit, signTransaction } from "../../../lib/protocol/transaction.ts";
-import { type EvaluationContext, Ledger } from "../../../services/node/chain/ledger.ts";
-import { Permissions } from "../../../services/node/chain/permissions.ts";
-import type { VerifiedTransaction } from "../../../services/node/chain/embedded_signatures.ts";
-import { actors, CHAIN_ID, deposit, ETH, hashOf, rfqSubmit } from "../support/actors.ts";
-import { GENESIS, MemoryChain, memoryRecords, SOLVER_BALANCE } from "../support/chain_in_memory.ts";
+import { actors, backfill, CHAIN_ID, deposit, ETH, rfqSubmit } from "../support/actors.ts";
+import { MemoryChain, SOLVER_BALANCE } from "../support/chains.ts";
 
-const NOW = 1_700_000_000_000;
-const context: EvaluationContext = {
-  blockNumber: 1,
-  nowMs: NOW,
-  marketOf: ({ base, quote }) => SPEC_MARKETS.find(base, quote),
-  isFresh: () => true,
-  limits: { maxStartAheadMs: DAY_MS, minBetAmount: 0n },
-  breachOf: () => undefined,
-  newestSlotMs: NOW,
-};
-function newLedger(): Ledger {
-  const balances = new Map([[actors.solver.address, 10_000n]]);
-  return new Ledger(memoryRecords({ genesis: { ...GENESIS, balances } }), new Permissions(GENESIS));
-}
-
-/** Judges and applies a transaction, as the chain does. */
-function execute(ledger: Ledger, verified: VerifiedTransaction): Receipt {
-  const earlier = ledger.receipt(verified.txHash);
-  if (earlier !== undefined) return earlier;
-  const receipt = ledger.evaluate(verified, context);
-  const { tx, quoteHash } = verified;
-  if (receipt.status === "failed") ledger.record(receipt, NOW);
-  else ledger.apply({ atMs: NOW, tx, receipt, quoteHash });
-  return receipt;
-}
-
-function verifiedDeposit(number: number, user: Address, amount: bigint): VerifiedTransaction {
-  const externalTxHash = hashOf(number);
-  return {
-    txHash: hashOf(1_000_000 + number),
-    tx: {
-      type: "Deposit",
-      timestamp: NOW,
-      from: actors.relayer.address,
-      signature: "0x",
-      user,
-      amount,
-      externalTxHash,
-    },
-  };
-}
-
-function verifiedRfq(
-  number: number,
-  parties: { user: Address; solver: Address },
-  amounts: { betAmount: bigint; payout: bigint },
-): VerifiedTransaction {
-  return {
-    txHash: hashOf(2_000_000 + number),
-    quoteHash: hashOf(number),
-    tx: {
-      type: "RfqSubmit",
-      timestamp: NOW,
-      from: parties.solver,
-      signature: "0x",
-      user: parties.user,
-      thesisType: "box",
-      base: ETH.base,
-      quote: ETH.quote,
-      lowerPrice: 1n,
-      upperPrice: 2n,
-      ...amounts,
-      startTime: NOW,
-      endTime: NOW + 1_000,
-      deadline: NOW,
-      solverSignature: "0x",
-      userSignature: "0x",
-    },
-  };
-}
-
-/** A backfill of two slots, the second of which is the newest. */
-function verifiedBackfill(from: Address, change: { base?: Address } = {}): VerifiedTransaction {
-  return {
-    txHash: hashOf(3_000_000),
-    tx: {
-      type: "BackfillOracle",
-      timestamp: NOW,
-      from,
-      signature: "0x",
-      base: ETH.base,
-      quote: ETH.quote,
-      startTime: NOW - 100,
-      prices: [1n, 2n],
-      ...change,
-    },
-  };
-}
+const { user, solver, relayer, admin, stranger } = actors;
 
 Deno.test("Ledger: a failed transaction is recorded only if its sender has the permission or a balance", () => {
-  const ledger = newLedger();
-  const { user, solver, relayer, admin, stranger } = actors;
-  const from = ({ tx }: VerifiedTransaction, { address }: { address: Address }) => ({
-    ...tx,
-    from: address,
-  });
-  const deposit = verifiedDeposit(1, user.address, 1n);
-  const backfill = verifiedBackfill(admin.address);
-  const parties = { user: user.address, solver: solver.address };
-  const bet = verifiedRfq(1, parties, { betAmount: 1n, payout: 2n });
-  const recordedOf = (verified: VerifiedTransaction) =>
+  const test = new MemoryChain();
+  const { now: timestamp, chain: { state: { ledger } } } = test;
+  const recordedOf = (tx: Parameters<typeof ledger.recordsFailureOf>[0]) =>
     Object.entries({ user, solver, relayer, admin, stranger })
-      .filter(([, signer]) => ledger.recordsFailureOf(from(verified, signer)))
+      .filter(([, { address: from }]) => ledger.recordsFailureOf({ ...tx, from }))
       .map(([name]) => name);
-  assert.deepEqual(recordedOf(deposit), ["relayer"]);
-  assert.deepEqual(recordedOf(backfill), ["admin"]);
+  const bet = rfqSubmit({ timestamp });
+  assert.deepEqual(recordedOf(deposit({ timestamp })), ["relayer"]);
+  assert.deepEqual(recordedOf(backfill({ timestamp, startTime: 0, prices: [1n] })), ["admin"]);
   assert.deepEqual(recordedOf(bet), ["solver"]);
-  execute(ledger, deposit);
+  test.deposit();
   assert.deepEqual(recordedOf(bet), ["user", "solver"]);
 });
 
 Deno.test("Ledger: an admin may fill slots of a market up to the newest checkpoint", () => {
-  const ledger = newLedger();
-  const { address } = actors.admin;
-  const codeOf = (verified: VerifiedTransaction, newestSlotMs: number) =>
-    ledger.evaluate(verified, { ...context, newestSlotMs }).error?.code;
-  assert.equal(codeOf(verifiedBackfill(address), NOW), undefined);
-  assert.equal(codeOf(verifiedBackfill(address), NOW - 1), "INVALID_TIME_RANGE");
-  assert.equal(codeOf(verifiedBackfill(actors.relayer.address), NOW), "PERMISSION_DENIED");
-  const elsewhere = verifiedBackfill(address, { base: address });
-  assert.equal(codeOf(elsewhere, NOW), "UNSUPPORTED_PAIR");
+  const test = new MemoryChain();
+  test.run(1);
+  const { now: timestamp } = test;
+  const codeOf = (fields: Partial<Parameters<typeof backfill>[0]>) =>
+    test.chain.simulate(
+      backfill({ timestamp, startTime: timestamp - 100, prices: [1n, 2n], ...fields }),
+    ).error?.code;
+  assert.equal(codeOf({}), undefined);
+  assert.equal(codeOf({ startTime: timestamp }), "INVALID_TIME_RANGE");
+  assert.equal(codeOf({ by: relayer }), "PERMISSION_DENIED");
+  assert.equal(codeOf({ base: ETH.quote }), "UNSUPPORTED_PAIR");
 });
 
 Deno.test("Ledger: a thesis can be settled only once", () => {
-  const ledger = newLedger();
-  execute(ledger, verifiedDeposit(1, actors.user.address, 100n));
-  const parties = { user: actors.user.address, solver: actors.solver.address };
-  execute(ledger, verifiedRfq(1, parties, { betAmount: 100n, payout: 110n }));
-  ledger.applyOutcome(1, { status: "won" }, NOW);
-  assert.throws(() => ledger.applyOutcome(1, { status: "won" }, NOW), RangeError);
-  assert.throws(() => ledger.applyOutcome(2, { status: "won" }, NOW), RangeError);
-  assert.equal(ledger.account(actors.user.address).balance, 110n);
+  const test = MemoryChain.funded();
+  const { now, chain: { state: { ledger } } } = test;
+  test.bet();
+  ledger.applyOutcome(1, { status: "won" }, now);
+  assert.throws(() => ledger.applyOutcome(1, { status: "won" }, now), RangeError);
+  assert.throws(() => ledger.applyOutcome(2, { status: "won" }, now), RangeError);
+  assert.equal(ledger.account(user.address).balance, 5_070_000n);
 });
 
-/** What a bet on this window gets. */
-function codeOfWindow(startTime: number, endTime: number): string | undefined {
-  const ledger = newLedger();
-  execute(ledger, verifiedDeposit(1, actors.user.address, 100n));
-  const parties = { user: actors.user.address, solver: actors.solver.address };
-  const bet = verifiedRfq(1, parties, { betAmount: 1n, payout: 2n });
-  assert.ok(bet.tx.type === "RfqSubmit");
-  return execute(ledger, { ...bet, tx: { ...bet.tx, startTime, endTime } }).error?.code;
-}
-
 Deno.test("Ledger: a thesis lasts at most 24 hours, needs a slot, and ends in the future", () => {
-  assert.equal(codeOfWindow(NOW, NOW + DAY_MS), undefined);
-  assert.equal(codeOfWindow(NOW, NOW + DAY_MS + 1), "INVALID_TIME_RANGE");
-  assert.equal(codeOfWindow(NOW + 1, NOW + 1 + DAY_MS), undefined);
-  assert.equal(codeOfWindow(NOW, NOW + 1), undefined, "the slot at its start");
-  assert.equal(codeOfWindow(NOW + 1, NOW + 100), "INVALID_TIME_RANGE");
-  assert.equal(codeOfWindow(NOW + 1, NOW + 101), undefined);
-  assert.equal(codeOfWindow(NOW - 100, NOW), "INVALID_TIME_RANGE");
-  assert.equal(codeOfWindow(NOW - 100, NOW + 1), undefined);
+  const test = MemoryChain.funded();
+  const { now: timestamp } = test;
+  const windows: [fromMs: number, toMs: number, code?: string][] = [
+    [0, DAY_MS],
+    [0, DAY_MS + 1, "INVALID_TIME_RANGE"],
+    [1, 1 + DAY_MS],
+    [0, 1], // the slot at its start
+    [1, 100, "INVALID_TIME_RANGE"],
+    [1, 101],
+    [-100, 0, "INVALID_TIME_RANGE"],
+    [-100, 1],
+  ];
+  for (const [fromMs, toMs, code] of windows) {
+    const window = { startTime: timestamp + fromMs, endTime: timestamp + toMs };
+    const { error } = test.chain.simulate(rfqSubmit({ timestamp, ...window }));
+    assert.equal(error?.code, code, `from ${fromMs} to ${toMs}`);
+  }
 });
 
 // A solver that is asked to quote a bet to itself signs nothing that a stranger could use.
-
-const { solver, stranger } = actors;
-
-/** A chain on which the stranger has money. */
-function chainWithStranger(): MemoryChain {
-  const chain = new MemoryChain();
-  chain.run(1);
-  const funds = { user: stranger.address, amount: 900_000_000n, externalTxHash: hashOf(1) };
-  chain.chain.submit(deposit({ timestamp: chain.now, ...funds }));
-  return chain;
-}
 
 /** The bet that the solver signs as the user of its own quote, at terms a stranger would choose. */
 function selfQuote(timestamp: number): RfqSubmit {
@@ -192,7 +82,10 @@ function taken(tx: RfqSubmit, solverSignature: Hex, userSignature: Hex): RfqSubm
 }
 
 Deno.test("Ledger: strangers cannot use a solver's quote to itself, whichever signatures they add", () => {
-  const chain = chainWithStranger();
+  const chain = new MemoryChain();
+  chain.run(1);
+  const funds = { user: stranger.address, amount: 900_000_000n };
+  chain.chain.submit(deposit({ timestamp: chain.now, ...funds }));
   const tx = selfQuote(chain.now);
   const { solverSignature: leaked } = tx;
   assert.equal(leaked, tx.userSignature, "it is both sides' signature");

@@ -6,10 +6,8 @@ import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import { SETTLEMENTS_PER_SLICE } from "../../../services/node/chain/state.ts";
 import { PriceHistory } from "../../../services/node/chain/price_history.ts";
 import { decideOutcome, SettlementSchedule } from "../../../services/node/chain/settlement.ts";
-import { Schedule } from "../../../services/node/chain/schedule.ts";
-import { actors, backfill, deposit, hashOf, rfqSubmit } from "../support/actors.ts";
-import { MemoryChain } from "../support/chain_in_memory.ts";
-import { withSeed } from "../../support/random.ts";
+import { backfill, hashOf, rfqSubmit } from "../support/actors.ts";
+import { MemoryChain } from "../support/chains.ts";
 
 const BTC = MARKETS[0]!;
 const ETH = MARKETS[1]!;
@@ -155,14 +153,11 @@ Deno.test("Chain: a checkpoint settles some of many theses, and settleDue the re
 });
 
 Deno.test("Chain: a thesis has the times of its opening and settlement, besides those of its window", () => {
-  const test = new MemoryChain();
-  test.run(1);
-  const funds = { timestamp: test.now, user: actors.user.address, amount: 5_000_000n };
-  test.chain.submit(deposit({ ...funds, externalTxHash: hashOf(1) }));
+  const test = MemoryChain.funded();
   const window = { startTime: test.now + 100, endTime: test.now + 5_050 };
   const openedMs = test.now;
-  test.chain.submit(rfqSubmit({ timestamp: test.now, ...window }));
-  test.chain.submit(rfqSubmit({ timestamp: test.now, ...window, lowerPrice: 1n }));
+  test.bet(window);
+  test.bet({ ...window, lowerPrice: 1n });
   test.run(2, { "ETH/USDT": 2n });
   test.run(49);
   const times = test.chain.state.ledger.theses.map(({ createdAt, settledAt }) => [
@@ -173,51 +168,39 @@ Deno.test("Chain: a thesis has the times of its opening and settlement, besides 
 });
 
 Deno.test("Chain: freshness of prices is checked at the transaction's time, not at that of the head", () => {
-  const test = new MemoryChain({ maxStaleMs: 50 });
-  test.run(1);
-  const funds = { timestamp: test.now, user: actors.user.address, amount: 5_000_000n };
-  test.chain.submit(deposit({ ...funds, externalTxHash: hashOf(1) }));
+  const test = MemoryChain.funded({ maxStaleMs: 50 });
   test.clock.jump(51);
-  const late = test.chain.submit(rfqSubmit({ timestamp: test.now }));
-  assert.equal(late.error?.code, "ORACLE_STALE");
+  assert.equal(test.bet().error?.code, "ORACLE_STALE");
 });
 
 /** A chain with money, a ring of 64 slots, and these windows of theses from now on. */
 function chainWithTheses(...windowsMs: [fromMs: number, toMs: number][]) {
-  const test = new MemoryChain({ ringSlots: 64, maxStaleMs: 0 });
-  test.run(1);
-  const funds = { timestamp: test.now, user: actors.user.address, amount: 50_000_000n };
-  test.chain.submit(deposit({ ...funds, externalTxHash: hashOf(1) }));
+  const test = MemoryChain.funded({ ringBufferSize: 64, maxStaleMs: 0 }, 50_000_000n);
   const start = test.now;
   for (const [fromMs, toMs] of windowsMs) {
-    const window = { startTime: start + fromMs, endTime: start + toMs };
-    test.chain.submit(rfqSubmit({ timestamp: start, ...window }));
+    test.bet({ startTime: start + fromMs, endTime: start + toMs });
   }
-  const fill = (fromMs: number, toMs: number) => {
-    const prices = Array<bigint>((toMs - fromMs) / 100).fill(3_000_000_000n);
-    const tx = backfill({ timestamp: test.now, startTime: start + fromMs, prices });
-    return test.chain.submit(tx).filledSlots;
-  };
-  const statuses = () => test.chain.state.ledger.theses.map(({ status }) => status);
-  return { test, fill, statuses };
+  const fill = (fromMs: number, toMs: number) =>
+    test.fill(start + fromMs, start + toMs).filledSlots;
+  return { test, fill };
 }
 
 Deno.test("Chain: a backfill of several gaps settles each thesis that lacked one of them", () => {
-  const { test, fill, statuses } = chainWithTheses([0, 1_000], [1_000, 2_000]);
+  const { test, fill } = chainWithTheses([0, 1_000], [1_000, 2_000]);
   for (let second = 0; second < 2; second++) {
     test.run(4);
     test.run(2, null);
     test.run(4);
   }
-  assert.deepEqual(statuses(), ["needs_backfill", "needs_backfill"]);
+  assert.deepEqual(test.statuses, ["needs_backfill", "needs_backfill"]);
   assert.equal(fill(0, 2_000), 4);
-  assert.deepEqual(statuses(), ["won", "won"]);
+  assert.deepEqual(test.statuses, ["won", "won"]);
 });
 
 Deno.test("ChainState: a slot without a price is needed until it is filled or its windows are settled", () => {
   const needed = (test: MemoryChain) =>
     [...test.chain.state.neededSlots(test.now)].reduce((sum, [, slots]) => sum + slots, 0);
-  const { test, fill, statuses } = chainWithTheses([0, 1_000]);
+  const { test, fill } = chainWithTheses([0, 1_000]);
   test.run(4);
   assert.equal(needed(test), 0, "the rest of the window is to come");
   test.run(2, null);
@@ -226,7 +209,7 @@ Deno.test("ChainState: a slot without a price is needed until it is filled or it
   assert.equal(needed(test), 2);
   fill(0, 1_000);
   assert.equal(needed(test), 0);
-  assert.deepEqual(statuses(), ["won"]);
+  assert.deepEqual(test.statuses, ["won"]);
   test.run(5, null);
   assert.equal(needed(test), 0, "nobody bet on these");
 });
@@ -242,13 +225,13 @@ Deno.test("ChainState: fill writes only the given spans", () => {
 });
 
 Deno.test("Chain: backfilled pages are kept for the longest thesis, then deleted within 60 s", () => {
-  const { test, fill, statuses } = chainWithTheses([0, 20_000], [1_000, 2_000]);
+  const { test, fill } = chainWithTheses([0, 20_000], [1_000, 2_000]);
   test.run(10);
   test.run(2, null); // The short one lacks these, and so is not settled either.
   test.run(188);
-  assert.deepEqual(statuses(), ["needs_backfill", "needs_backfill"]);
+  assert.deepEqual(test.statuses, ["needs_backfill", "needs_backfill"]);
   assert.equal(fill(0, 13_700), 137);
-  assert.deepEqual(statuses(), ["won", "won"]);
+  assert.deepEqual(test.statuses, ["won", "won"]);
 
   const pages = () =>
     [...test.chain.state.histories.values()].reduce((sum, { backfilled }) => {
@@ -261,9 +244,9 @@ Deno.test("Chain: backfilled pages are kept for the longest thesis, then deleted
 });
 
 Deno.test("Chain: a thesis that lacks prices is recorded once, however often its settlement is requested", () => {
-  const { test, fill, statuses } = chainWithTheses([0, 300]);
+  const { test, fill } = chainWithTheses([0, 300]);
   test.run(3, null);
-  assert.deepEqual(statuses(), ["needs_backfill"]);
+  assert.deepEqual(test.statuses, ["needs_backfill"]);
   const { recorded } = test;
   const details = { missing: [{ from: test.now - 200, to: test.now }] };
   for (let asked = 0; asked < 3; asked++) {
@@ -274,7 +257,7 @@ Deno.test("Chain: a thesis that lacks prices is recorded once, however often its
   test.run(1);
   assert.equal(test.recorded, recorded);
   assert.equal(fill(0, 300), 2);
-  assert.deepEqual(statuses(), ["won"]);
+  assert.deepEqual(test.statuses, ["won"]);
 });
 
 Deno.test("Chain: a thesis settled on request while the clock is behind is settled after its end", () => {
@@ -313,7 +296,7 @@ Deno.test("Chain: theses due at the same time are settled by end, then by id", (
 });
 
 Deno.test("Chain: a thesis whose missing prices were partly filled is stored without a notification", () => {
-  const { test, fill, statuses } = chainWithTheses([0, 1_000]);
+  const { test, fill } = chainWithTheses([0, 1_000]);
   test.run(2);
   test.run(1, null);
   test.run(2);
@@ -321,41 +304,18 @@ Deno.test("Chain: a thesis whose missing prices were partly filled is stored wit
   test.run(4);
   assert.equal(fill(0, 400), 1);
   test.reload();
-  assert.deepEqual(statuses(), ["needs_backfill"]);
+  assert.deepEqual(test.statuses, ["needs_backfill"]);
   assert.deepEqual(test.theses.map(({ status }) => status), ["open", "needs_backfill"]);
   assert.equal(fill(400, 1_000), 1, "what is missing still was recorded");
 });
 
 Deno.test("Chain: with the clock too far behind the head, no price is fresh", () => {
   const codeBehind = (behindMs: number) => {
-    const test = new MemoryChain();
+    const test = MemoryChain.funded();
     test.run(20);
-    const funds = { timestamp: test.now, user: actors.user.address, amount: 5_000_000n };
-    test.chain.submit(deposit({ ...funds, externalTxHash: hashOf(1) }));
     test.holdUp(-behindMs);
-    return test.chain.submit(rfqSubmit({ timestamp: test.now })).error?.code;
+    return test.bet().error?.code;
   };
   assert.equal(codeBehind(1_000), undefined);
   assert.equal(codeBehind(1_001), "ORACLE_STALE");
 });
-
-Deno.test("Schedule: after random additions, due items come in the order of a sorted list", () =>
-  withSeed((random) => {
-    const below = (bound: number) => Math.floor(random() * bound);
-    const schedule = new Schedule<number>();
-    let items: { time: number; item: number }[] = [];
-    let added = 0;
-    for (let step = 0; step < 2_000; step++) {
-      for (let more = below(4); more > 0; more--) {
-        const time = step + below(20) - 5;
-        schedule.add(time, added += 1);
-        items.push({ time, item: added });
-      }
-      items.sort((a, b) => a.time - b.time || a.item - b.item);
-      const max = below(5) || Infinity;
-      assert.equal(schedule.isDue(step), items.some(({ time }) => time <= step));
-      const due = items.filter(({ time }) => time <= step).slice(0, max);
-      assert.deepEqual(schedule.removeDue(step, max), due.map(({ item }) => item));
-      items = items.filter((each) => !due.includes(each));
-    }
-  }));

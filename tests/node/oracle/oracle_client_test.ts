@@ -20,13 +20,6 @@ Deno.test("price oracle spec, service_url: the scheme may be left out", () => {
   }
 });
 
-Deno.test("OracleClient: returns the body of GET /prices", async () => {
-  await using oracle = startFakeOracle();
-  const body = pricesBody(1);
-  oracle.answer = () => Response.json(body);
-  assert.deepEqual(await new OracleClient(oracle.url, 900, systemClock).pull(), { body });
-});
-
 Deno.test("OracleClient: an answer after the timeout is passed on as a late answer", async () => {
   const oracle = startFakeOracle();
   const clock = new FakeClock();

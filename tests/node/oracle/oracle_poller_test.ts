@@ -5,7 +5,7 @@ import { OraclePrices } from "../../../services/node/oracle/oracle_prices.ts";
 import type { PullResult } from "../../../services/node/oracle/oracle_client.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { pricesBody } from "../support/fake_oracle.ts";
-import { actors, deposit, ETH, hashOf, rfqSubmit } from "../support/actors.ts";
+import { deposit, ETH, rfqSubmit } from "../support/actors.ts";
 import { withSteppedNode } from "../support/stepped_node.ts";
 import { eventually } from "../../support/eventually.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
@@ -150,14 +150,7 @@ Deno.test("OraclePoller: a late answer that is older than the known price, or in
 Deno.test("Node: a late answer is recorded by the next checkpoint, which settles the bet", () =>
   withSteppedNode(async ({ stepped, clock, oracle, client, node }) => {
     const timestamp = clock.now();
-    await client.sendTransaction(
-      deposit({
-        timestamp,
-        user: actors.user.address,
-        amount: 5_000_000n,
-        externalTxHash: hashOf(1),
-      }),
-    );
+    await client.sendTransaction(deposit({ timestamp }));
     const { thesisId } = await client.sendTransaction(
       rfqSubmit({ timestamp, endTime: timestamp + 4_000 }),
     );

@@ -6,9 +6,15 @@ import { pricesBody } from "../support/fake_oracle.ts";
 
 const NOW = 1_700_000_000_000;
 
+/** Prices of which one pull is known, by default from now. */
+function pulled(ethPrice = 7n, lastUpdate = NOW): OraclePrices {
+  const prices = new OraclePrices(3_000, SPEC_MARKETS);
+  prices.update(pricesBody(lastUpdate, { "ETH/USDT": ethPrice }), NOW);
+  return prices;
+}
+
 Deno.test("OraclePrices: the age is measured from the price's lastUpdate, not from the pull", () => {
-  const latest = new OraclePrices(3_000, SPEC_MARKETS);
-  latest.update(pricesBody(NOW - 2_999), NOW);
+  const latest = pulled(7n, NOW - 2_999);
   assert.equal(latest.view(NOW)["ETH/USDT"]?.ageMs, 2_999);
   assert.equal(latest.isFresh(ETH, NOW + 1), true);
   latest.update(pricesBody(NOW - 2_999), NOW + 1);
@@ -18,8 +24,7 @@ Deno.test("OraclePrices: the age is measured from the price's lastUpdate, not fr
 });
 
 Deno.test("OraclePrices: when the chain's clock moves, old and new prices move with it", () => {
-  const latest = new OraclePrices(3_000, SPEC_MARKETS);
-  latest.update(pricesBody(NOW - 100, { "ETH/USDT": 7n }), NOW);
+  const latest = pulled(7n, NOW - 100);
   const later = NOW + 60_000;
   latest.shift(60_000);
   assert.equal(latest.view(later)["ETH/USDT"]?.ageMs, 100);
@@ -43,8 +48,7 @@ Deno.test("OraclePrices: a lastUpdate in the future is replaced by now, once", (
 });
 
 Deno.test("OraclePrices: with the clock set back by an hour, newer prices still replace older ones", () => {
-  const latest = new OraclePrices(3_000, SPEC_MARKETS);
-  latest.update(pricesBody(NOW, { "ETH/USDT": 7n }), NOW);
+  const latest = pulled();
   const back = NOW - 3_600_000;
   for (let ms = 100; ms <= 25_000; ms += 100) {
     const body = pricesBody(NOW + ms, { "ETH/USDT": BigInt(ms) });
@@ -54,8 +58,7 @@ Deno.test("OraclePrices: with the clock set back by an hour, newer prices still 
 });
 
 Deno.test("OraclePrices: with the clock set back by an hour, a price that stays the same becomes stale", () => {
-  const latest = new OraclePrices(3_000, SPEC_MARKETS);
-  latest.update(pricesBody(NOW), NOW);
+  const latest = pulled();
   const back = NOW - 3_600_000;
   latest.update(pricesBody(NOW), back);
   assert.equal(latest.view(back + 3_000)["ETH/USDT"]?.ageMs, 3_000);
@@ -64,16 +67,14 @@ Deno.test("OraclePrices: with the clock set back by an hour, a price that stays 
 });
 
 Deno.test("OraclePrices: with the clock set back, an older late answer does not replace a newer price", () => {
-  const latest = new OraclePrices(3_000, SPEC_MARKETS);
-  latest.update(pricesBody(NOW, { "ETH/USDT": 7n }), NOW);
+  const latest = pulled();
   const back = NOW - 3_600_000;
   latest.update(pricesBody(NOW - 1, { "ETH/USDT": 8n }), back + 100, true);
   assert.equal(latest.freshPrice(ETH, back + 100), 7n);
 });
 
 Deno.test("OraclePrices: an older price does not replace a newer one", () => {
-  const latest = new OraclePrices(3_000, SPEC_MARKETS);
-  latest.update(pricesBody(NOW, { "ETH/USDT": 7n }), NOW);
+  const latest = pulled();
   latest.update(pricesBody(NOW - 1, { "ETH/USDT": 8n }), NOW);
   assert.equal(latest.freshPrice(ETH, NOW), 7n);
 });
@@ -102,20 +103,16 @@ for (const [what, change] of badEntries) {
 }
 
 Deno.test("OraclePrices: a body without prices is refused, and known prices stay", () => {
-  const latest = new OraclePrices(3_000, SPEC_MARKETS);
-  latest.update(pricesBody(NOW), NOW);
+  const latest = pulled();
   for (const body of [null, 1, [], {}, { prices: [] }, { prices: "none" }]) {
     assert.throws(() => latest.update(body, NOW), { name: "ZodError" }, JSON.stringify(body));
   }
   assert.equal(latest.isFresh(ETH, NOW), true);
 });
 
-Deno.test("OraclePrices: a market without a price so far is missing in the view", () => {
-  assert.deepEqual(new OraclePrices(3_000, SPEC_MARKETS).view(NOW), {});
-});
-
-Deno.test("OraclePrices: the view is in the markets' order, whichever market has a price first", () => {
+Deno.test("OraclePrices: the view has the markets with a price, in their order", () => {
   const prices = new OraclePrices(3_000, SPEC_MARKETS);
+  assert.deepEqual(prices.view(NOW), {});
   for (const symbol of SPEC_MARKETS.symbols.toReversed()) {
     const body = pricesBody(NOW);
     prices.update({ prices: { [symbol]: body.prices[symbol] } }, NOW);
@@ -124,8 +121,7 @@ Deno.test("OraclePrices: the view is in the markets' order, whichever market has
 });
 
 Deno.test("OraclePrices: a different price with the same lastUpdate is accepted, at the same age", () => {
-  const prices = new OraclePrices(3_000, SPEC_MARKETS);
-  prices.update(pricesBody(NOW, { "ETH/USDT": 7n }), NOW);
+  const prices = pulled();
   const outcome = prices.update(pricesBody(NOW, { "ETH/USDT": 8n }), NOW + 100);
   assert.equal(outcome, 0);
   assert.equal(prices.freshPrice(ETH, NOW + 3_000), 8n);

@@ -5,7 +5,7 @@ import {
   SENDS_WAITING_MAX,
   Subscriptions,
 } from "../../../services/node/rpc/subscriptions.ts";
-import { actors, deposit, hashOf, rfqSubmit } from "../support/actors.ts";
+import { actors, deposit, rfqSubmit } from "../support/actors.ts";
 import { RpcSocket } from "../../support/rpc_socket.ts";
 import { withSteppedNode } from "../support/stepped_node.ts";
 
@@ -166,8 +166,7 @@ Deno.test("Node: a theses subscription sends what matches its filter", () =>
       await socket.subscribe("theses", { solver: solver.address }),
     ];
     const timestamp = stepped.now;
-    const funds = { user: user.address, amount: 5_000_000n, externalTxHash: hashOf(1) };
-    await client.sendTransaction(deposit({ timestamp, ...funds }));
+    await client.sendTransaction(deposit({ timestamp }));
     await client.sendTransaction(rfqSubmit({ timestamp }));
     await socket.waitFor(({ params }) => params?.subscription === bySolver);
     const counts = [wrongUser, all, mine, wrongSolver, bySolver].map((id) =>

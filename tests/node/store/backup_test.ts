@@ -8,9 +8,8 @@ import { bundledProgram, Program } from "../../support/process.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { withFolder } from "../../support/files.ts";
 import { actors, hashOf } from "../support/actors.ts";
-import { addHistory, DiskChain } from "../support/disk_chain.ts";
+import { addHistory, DiskChain, GENESIS } from "../support/chains.ts";
 import { logOf } from "../../support/recorded_logs.ts";
-import { GENESIS } from "../support/chain_in_memory.ts";
 
 const { relayer, user } = actors;
 const [, flags = ""] = /^deno run (.*) main\.ts node$/.exec(config.tasks.node) ?? [];

@@ -3,15 +3,15 @@ import assert from "node:assert/strict";
 import { type Clock, systemClock } from "../../../lib/clock.ts";
 import { LockFile } from "../../../services/node/store/lock_file.ts";
 import { APPLICATION_ID } from "../../../services/node/store/schema.ts";
-import { checkInBackground } from "../../../services/node/store/damage_check.ts";
+import { checkInBackground } from "../../../services/node/store/data_dir.ts";
 import { Database, StorageError } from "../../../services/node/store/database.ts";
 import { startNode } from "../../../services/node/mod.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { marketsToml, withFolder, withMarketsFile } from "../../support/files.ts";
-import { addHistory, DiskChain } from "../support/disk_chain.ts";
+import { addHistory, DiskChain } from "../support/chains.ts";
 import { withSeed } from "../../support/random.ts";
 import { damageMany } from "../damage.ts";
-import { actors, backfill, deposit, ETH, hashOf, rfqSubmit } from "../support/actors.ts";
+import { backfill, deposit, ETH, rfqSubmit } from "../support/actors.ts";
 import { testOptions } from "../support/running_node.ts";
 import { withSteppedNode } from "../support/stepped_node.ts";
 
@@ -191,17 +191,6 @@ const STARTER = `data:text/javascript,
   postMessage("ended");
 `;
 
-Deno.test("LockFile: a second lock is refused until the first is closed", () =>
-  withFolder((folder) => {
-    const first = LockFile.lock(folder);
-    assert.throws(() => LockFile.lock(folder), {
-      message: `Another process has ${folder} open: stop it first`,
-    });
-    first.close();
-    LockFile.lock(folder).close();
-    return Promise.resolve();
-  }));
-
 Deno.test("LockFile: no node starts while files are inspected, and no inspection while a node runs", () =>
   withFolder((folder) => {
     const node = LockFile.lock(folder);
@@ -250,11 +239,10 @@ const ETH_ONLY = `[[market]]\nsymbol = "ETH/USDT"\nbase = "${ETH.base}"\nquote =
 Deno.test("Node --data-dir: a market can be removed only if it has no open thesis", () =>
   withFolder(async (dataDir) => {
     const clock = new FakeClock();
-    const funds = { user: actors.user.address, amount: 5_000_000n, externalTxHash: hashOf(1) };
     await withSteppedNode(
       async ({ client, stepped }) => {
         const timestamp = stepped.now;
-        await client.sendTransaction(deposit({ timestamp, ...funds }));
+        await client.sendTransaction(deposit({ timestamp }));
         const receipt = await client.sendTransaction(rfqSubmit({ timestamp }));
         assert.equal(receipt.status, "committed");
         const filled = backfill({ timestamp, startTime: timestamp - 1_000, prices: [1n] });

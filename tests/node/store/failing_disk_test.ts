@@ -6,7 +6,7 @@ import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import { toWire } from "../../../lib/json.ts";
 import { CoreNode, SETTLEMENT_MS } from "../../../services/node/core_node.ts";
 import { SETTLEMENTS_PER_SLICE } from "../../../services/node/chain/state.ts";
-import { resolveSettings } from "../../../services/node/settings.ts";
+import { resolveSettings } from "../../../services/node/options.ts";
 import { BLOCKS_RESERVED } from "../../../services/node/store/chain_records.ts";
 import { Database, StorageError } from "../../../services/node/store/database.ts";
 import { LockFile } from "../../../services/node/store/lock_file.ts";
@@ -20,7 +20,7 @@ import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { withFolder } from "../../support/files.ts";
 import { actors, deposit, hashOf, rfqSubmit } from "../support/actors.ts";
-import { DiskChain } from "../support/disk_chain.ts";
+import { DiskChain } from "../support/chains.ts";
 import { pricesBody } from "../support/fake_oracle.ts";
 import { logOf } from "../../support/recorded_logs.ts";
 import { testOptions } from "../support/running_node.ts";
@@ -89,8 +89,7 @@ class Node {
   async deposit() {
     const timestamp = this.clock.now();
     const externalTxHash = hashOf(this.#deposits += 1);
-    const fields = { timestamp, user: actors.user.address, amount: 5_000_000n, externalTxHash };
-    return await this.call("core_sendTransaction", toWire(deposit(fields)));
+    return await this.call("core_sendTransaction", toWire(deposit({ timestamp, externalTxHash })));
   }
 
   /** Deposits until the disk is full. @returns How many were committed, and the answer of the last. */
@@ -246,14 +245,15 @@ Deno.test("Chain: a settlement whose commit failed is announced after it is stor
     disk.run(2);
     disk.failCommits(true);
     disk.run(1);
-    const { chain, heads, theses } = disk;
+    const { chain, theses } = disk;
+    const heads = () => disk.heads.map(({ number }) => number);
     assert.equal(chain.state.ledger.thesis(1)?.status, "open");
-    assert.equal(heads.at(-1), chain.head.number);
+    assert.equal(heads().at(-1), chain.head.number);
     disk.failCommits(false);
     disk.run(2 * CHECKPOINTS_PER_SAVE);
     assert.deepEqual(theses.map(({ status }) => status), ["open", "won"]);
-    const [first = 0] = heads;
-    assert.deepEqual(heads, heads.map((_, index) => first + index), "no block is left out");
+    const [first = 0] = heads();
+    assert.deepEqual(heads(), heads().map((_, index) => first + index), "no block is left out");
     await disk.close();
   }));
 

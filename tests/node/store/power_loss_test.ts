@@ -7,7 +7,7 @@ import type { RandomSource } from "../../../lib/random.ts";
 import { withSeed } from "../../support/random.ts";
 import { withFolder } from "../../support/files.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
-import { DiskChain } from "../support/disk_chain.ts";
+import { DiskChain } from "../support/chains.ts";
 
 const SECTOR_BYTES = 512;
 const DEPOSITS = 25;

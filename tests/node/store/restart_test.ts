@@ -13,11 +13,11 @@ import { withSeed } from "../../support/random.ts";
 import { RpcSocket } from "../../support/rpc_socket.ts";
 import { withFolder } from "../../support/files.ts";
 import { actors, deposit, ETH, hashOf, rfqSubmit } from "../support/actors.ts";
-import { addHistory, DiskChain } from "../support/disk_chain.ts";
+import { addHistory, DiskChain } from "../support/chains.ts";
 import { startFakeOracle } from "../support/fake_oracle.ts";
 import { logOf } from "../../support/recorded_logs.ts";
 import { NodeProcess, testOptions } from "../support/running_node.ts";
-import { SteppedNode, withSteppedNode } from "../support/stepped_node.ts";
+import { SteppedNode } from "../support/stepped_node.ts";
 
 const { user } = actors;
 const oracleUrl = "http://127.0.0.1:9";
@@ -27,8 +27,7 @@ const ETH_PAIR = { base: ETH.base, quote: ETH.quote };
 const KILLS = Number(Deno.env.get("KILLS") ?? 4);
 
 function depositAt(timestamp: number, number: number): Deposit {
-  const fields = { timestamp, user: user.address, amount: 5_000_000n };
-  return deposit({ ...fields, externalTxHash: hashOf(number) });
+  return deposit({ timestamp, externalTxHash: hashOf(number) });
 }
 
 function processArgs(dataDir: string, url = oracleUrl): string[] {
@@ -213,17 +212,6 @@ Deno.test("Data directory: a bet survives kill -9, and lacks the prices of the t
     await oracle.stop();
   }));
 
-Deno.test("Node: while its process is suspended no prices are recorded, and then it continues", () =>
-  withSteppedNode(async ({ stepped, client, clock }) => {
-    const from = stepped.now;
-    clock.jump(1_500);
-    await stepped.run(5);
-    const page = await client.getPriceHistory({ ...ETH_PAIR, from, to: stepped.now + 100 });
-    assert.deepEqual(page.missing, [{ from: from + 100, to: from + 1_500 }]);
-    const times = page.prices.map(({ time }) => time - from);
-    assert.deepEqual(times, [0, 1_500, 1_600, 1_700, 1_800, 1_900, 2_000]);
-  }));
-
 Deno.test("Data directory: refuses a second node and another genesis; another ring keeps the prices", () =>
   withFolder(async (directory) => {
     const options = testOptions({ oracleUrl, dataDir: directory });
@@ -263,10 +251,9 @@ Deno.test("Data directory: permissions are applied at every start, and changes a
     const logged = await logOf(async () => {
       const disk = new DiskChain(path, clock, { relayers });
       const timestamp = clock.now();
-      const fields = { timestamp, user: user.address, amount: 1n };
-      const byOld = deposit({ ...fields, externalTxHash: hashOf(2) });
+      const byOld = depositAt(timestamp, 2);
       assert.equal(disk.chain.submit(byOld).error?.code, "PERMISSION_DENIED");
-      disk.submit(deposit({ ...fields, externalTxHash: hashOf(2), by: actors.stranger }));
+      disk.submit(deposit({ timestamp, externalTxHash: hashOf(2), by: actors.stranger }));
       const { ledger } = disk.chain.state;
       assert.deepEqual(ledger.account(relayers[0]!).permissions, ["relayer"]);
       assert.deepEqual(ledger.account(actors.relayer.address).permissions, []);

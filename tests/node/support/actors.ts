@@ -1,6 +1,6 @@
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
 import { MARKETS } from "../../../lib/protocol/markets.ts";
-import type { Address, Hex } from "../../../lib/protocol/scalars.ts";
+import type { Hex } from "../../../lib/protocol/scalars.ts";
 import { LocalSigner } from "../../../lib/protocol/signature.ts";
 import {
   type BackfillOracle,
@@ -34,18 +34,22 @@ export function hashOf(number: number): Hex {
   return `0x${number.toString(16).padStart(64, "0")}`;
 }
 
-/** A signed `Deposit`. */
+/** A signed `Deposit`: by default the first one, 5 USDC for the user. */
 export function deposit(
-  fields: {
-    timestamp: number;
-    user: Address;
-    amount: bigint;
-    externalTxHash: Hex;
-    by?: LocalSigner;
-  },
+  { timestamp, by = actors.relayer, ...rest }:
+    & { timestamp: number; by?: LocalSigner }
+    & Partial<Pick<Deposit, "user" | "amount" | "externalTxHash">>,
 ): Deposit {
-  const { by = actors.relayer, ...rest } = fields;
-  return signTransaction({ type: "Deposit", from: by.address, ...rest }, by, CHAIN_ID).tx;
+  const unsigned = {
+    type: "Deposit" as const,
+    timestamp,
+    from: by.address,
+    user: actors.user.address,
+    amount: 5_000_000n,
+    externalTxHash: hashOf(1),
+    ...rest,
+  };
+  return signTransaction(unsigned, by, CHAIN_ID).tx;
 }
 
 /** Fields of a quote that a test sets; by default a box of ±5 % around 3,000 for 1 USDC. */

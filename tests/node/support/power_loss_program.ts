@@ -1,6 +1,6 @@
 /** A chain in a directory that accepts deposits, and prints when each is committed. */
 import { FakeClock } from "../../support/fake_clock.ts";
-import { DiskChain } from "./disk_chain.ts";
+import { DiskChain } from "./chains.ts";
 
 const [path, deposits] = Deno.args as [string, string]; // as the test gives them
 const disk = new DiskChain(path, new FakeClock());

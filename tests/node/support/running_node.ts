@@ -8,10 +8,9 @@ import {
   type RunningNode,
   startNode,
 } from "../../../services/node/mod.ts";
-import { actors } from "./actors.ts";
 import { startFakeOracle } from "./fake_oracle.ts";
 import { RpcSocket } from "../../support/rpc_socket.ts";
-import { SOLVER_BALANCE } from "./chain_in_memory.ts";
+import { GENESIS } from "./chains.ts";
 import { Program } from "../../support/process.ts";
 
 /** A node over real HTTP with an oracle of its own. */
@@ -28,9 +27,7 @@ export function testOptions(given: Partial<NodeOptions>): NodeOptions {
     readPort: 0,
     dataDir: ":memory:",
     oracleTimeoutMs: 90,
-    relayers: [actors.relayer.address],
-    admins: [actors.admin.address],
-    balances: new Map([[actors.solver.address, SOLVER_BALANCE]]),
+    ...GENESIS,
     ...given,
   });
 }

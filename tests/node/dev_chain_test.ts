@@ -1,14 +1,14 @@
 /** Money from nowhere, snapshots and time travel of a development chain, without a network. */
 import assert from "node:assert/strict";
-import type { RandomSource } from "../../../lib/random.ts";
-import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
-import { MINUTE_MS } from "../../../lib/time.ts";
-import { SETTLEMENTS_PER_SLICE } from "../../../services/node/chain/state.ts";
-import { DevChain } from "../../../services/node/dev/dev_chain.ts";
-import { StorageError } from "../../../services/node/store/database.ts";
-import { withSeed } from "../../support/random.ts";
-import { actors, backfill, deposit, ETH, hashOf, rfqSubmit } from "../support/actors.ts";
-import { GENESIS, MemoryChain } from "../support/chain_in_memory.ts";
+import type { RandomSource } from "../../lib/random.ts";
+import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
+import { MINUTE_MS } from "../../lib/time.ts";
+import { SETTLEMENTS_PER_SLICE } from "../../services/node/chain/state.ts";
+import { DevChain } from "../../services/node/dev_chain.ts";
+import { StorageError } from "../../services/node/store/database.ts";
+import { withSeed } from "../support/random.ts";
+import { actors, deposit, ETH, hashOf } from "./support/actors.ts";
+import { MemoryChain } from "./support/chains.ts";
 
 const { user, solver } = actors;
 const PRICE = 3_000_000_000n;
@@ -16,7 +16,7 @@ const OUTSIDE = 3_300_000_000n;
 
 /** A development chain with prices and a funded user. */
 function startChain(options: ConstructorParameters<typeof MemoryChain>[0] = {}) {
-  const test = new MemoryChain({ ringSlots: 16_384, ...options });
+  const test = MemoryChain.funded({ ringBufferSize: 16_384, ...options }, 50_000_000n);
   const continued: number[] = [];
   let deposits = 1_000;
   const dev = new DevChain({
@@ -26,16 +26,11 @@ function startChain(options: ConstructorParameters<typeof MemoryChain>[0] = {}) 
     continueAfter: (headMs) => void continued.push(headMs),
     randomHash: () => hashOf(deposits += 1),
   });
-  test.run(1);
-  const funds = { user: user.address, amount: 50_000_000n, externalTxHash: hashOf(1) };
-  test.chain.submit(deposit({ timestamp: test.now, ...funds }));
   return { test, dev, continued };
 }
 
 function openThesis(test: MemoryChain, durationMs: number, upperPrice = 3_150_000_000n): number {
-  const { now: timestamp } = test;
-  const bet = rfqSubmit({ timestamp, endTime: timestamp + durationMs, upperPrice });
-  const receipt = test.chain.submit(bet);
+  const receipt = test.bet({ endTime: test.now + durationMs, upperPrice });
   assert.equal(receipt.status, "committed", receipt.error?.message);
   return receipt.thesisId!;
 }
@@ -66,7 +61,7 @@ function fingerprint({ chain, now }: MemoryChain) {
 
 Deno.test("DevChain: the faucet is a deposit, so the total stays consistent", () => {
   const relayers = [DEV_ACCOUNTS.relayer.address, actors.relayer.address];
-  const { test, dev } = startChain({ genesis: { ...GENESIS, relayers } });
+  const { test, dev } = startChain({ relayers });
   const { ledger } = test.chain.state;
   const { issued } = ledger;
   for (const amount of [5n, 7n]) {
@@ -115,12 +110,10 @@ Deno.test("DevChain: advancing settles all theses that are due, over several che
   for (let index = 0; index < count; index++) {
     const window = { startTime: startTime + index % 7, endTime: startTime + MINUTE_MS };
     const bet = { betAmount: 40_000n, payout: 40_001n + BigInt(index), ...window };
-    const receipt = test.chain.submit(rfqSubmit({ timestamp: test.now, ...bet }));
-    assert.equal(receipt.status, "committed", receipt.error?.message);
+    assert.equal(test.bet(bet).status, "committed");
   }
   dev.advance(MINUTE_MS, new Map());
-  const { theses } = test.chain.state.ledger;
-  assert.deepEqual([theses.length, theses.filter(({ status }) => status !== "won")], [count, []]);
+  assert.deepEqual(test.statuses, Array(count).fill("won"));
 });
 
 Deno.test("DevChain: advancing by less than a slot makes no block", () => {
@@ -134,7 +127,7 @@ Deno.test("DevChain: advancing by less than a slot makes no block", () => {
 });
 
 Deno.test("DevChain: advancing beyond the ring settles a thesis on the way", () => {
-  const { test, dev } = startChain({ ringSlots: 1_024 });
+  const { test, dev } = startChain({ ringBufferSize: 1_024 });
   const id = openThesis(test, MINUTE_MS);
   dev.advance(60 * MINUTE_MS, new Map());
   assert.equal(statusOf(test, id), "won");
@@ -221,23 +214,12 @@ Deno.test("DevChain: a revert restores clock, prices, blocks and ledger, and rep
 
 Deno.test("DevChain: after a revert, quotes and nonces used since the snapshot can be used again", () => {
   const { test, dev } = startChain();
-  const poor = rfqSubmit({ timestamp: test.now, betAmount: 60_000_000n, payout: 60_000_001n });
-  const earlier = test.chain.submit(poor);
+  const earlier = test.bet({ betAmount: 60_000_000n, payout: 60_000_001n });
   assert.equal(earlier.status, "failed");
   const snapshot = dev.snapshot();
-  const tx = deposit({
-    timestamp: test.now,
-    user: user.address,
-    amount: 3n,
-    externalTxHash: hashOf(9),
-  });
-  const refused = deposit({
-    timestamp: test.now,
-    user: user.address,
-    amount: 3n,
-    externalTxHash: hashOf(10),
-    by: actors.stranger,
-  });
+  const credit = { timestamp: test.now, user: user.address, amount: 3n };
+  const tx = deposit({ ...credit, externalTxHash: hashOf(9) });
+  const refused = deposit({ ...credit, externalTxHash: hashOf(10), by: actors.stranger });
   const [first, failed] = [test.chain.submit(tx), test.chain.submit(refused)];
   dev.revert(snapshot);
   assert.equal(test.chain.receipt(first.txHash), undefined);
@@ -284,14 +266,14 @@ function act({ test, dev }: ReturnType<typeof startChain>, random: RandomSource)
   if (choice === 1) test.run(Math.ceil(random() * 40), random() < 0.5 ? null : undefined);
   if (choice === 2) {
     const endTime = timestamp + 100 * Math.ceil(random() * 600);
-    test.chain.submit(rfqSubmit({ timestamp, endTime, deadline: timestamp + MINUTE_MS }));
+    test.bet({ endTime });
   }
   if (choice === 3) {
     dev.advance(100, new Map([[ETH, [random() < 0.3 ? OUTSIDE : PRICE]]]));
   }
   if (choice === 4) {
     const startTime = test.chain.head.timestampMs - 100 * Math.ceil(random() * 60);
-    test.chain.submit(backfill({ timestamp, startTime, prices: [PRICE] }));
+    test.fill(startTime, startTime + 100);
   }
 }
 

@@ -1,28 +1,4 @@
-import type { ProviderName } from "../../../lib/protocol/providers.ts";
-
-export interface Trade {
-  provider: ProviderName;
-  /** Symbol such as `BTC/USDT`. */
-  market: string;
-  /** Unix milliseconds. */
-  timeMs: number;
-  /** Integer with 6 decimals. */
-  price: bigint;
-  /** Decimal text in the base token. */
-  amount: string;
-  /** The taker: the buyer or the seller. */
-  side: "buy" | "sell";
-}
-
-/** A trade with its number in its market at its exchange, counted from 1 without gaps. */
-export interface NumberedTrade extends Trade {
-  id: number;
-}
-
-/** An endless sequence of trades, in order of time. */
-export interface TradeSource {
-  next(): Trade;
-}
+import type { NumberedTrade } from "./dialects/dialect.ts";
 
 /**
  * The last trades of one market, for the history endpoints. Numbers rise by one, so a trade is
@@ -38,12 +14,10 @@ export class TradeLog {
     this.#capacity = capacity;
   }
 
-  /** The newest trade, or undefined before the first. */
   get newest(): NumberedTrade | undefined {
     return this.#trades.at(-1);
   }
 
-  /** Adds a trade with the next number. */
   append(trade: Omit<NumberedTrade, "id">): NumberedTrade {
     const numbered = { ...trade, id: ++this.#lastId };
     this.#trades.push(numbered);

@@ -1,16 +1,18 @@
-import { RangemakerError } from "../../../lib/errors.ts";
-import type { ShiftedClock } from "../../../lib/clock.ts";
-import { SLOT_MS } from "../../../lib/protocol/constants.ts";
-import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
-import type { Market } from "../../../lib/protocol/markets.ts";
-import type { Receipt } from "../../../lib/protocol/receipt.ts";
-import type { Address, Hex } from "../../../lib/protocol/scalars.ts";
-import { LocalSigner } from "../../../lib/protocol/signature.ts";
-import { signTransaction } from "../../../lib/protocol/transaction.ts";
-import { NewestMap } from "../../../lib/newest_map.ts";
-import type { BlockLogPosition } from "../chain/block_log.ts";
-import type { Chain } from "../chain/chain.ts";
-import type { ChainRecords } from "../store/chain_records.ts";
+import { RangemakerError } from "../../lib/errors.ts";
+import type { ShiftedClock } from "../../lib/clock.ts";
+import { SLOT_MS } from "../../lib/protocol/constants.ts";
+import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
+import type { Market } from "../../lib/protocol/markets.ts";
+import { developmentMethods } from "../../lib/protocol/methods/development.ts";
+import type { Receipt } from "../../lib/protocol/receipt.ts";
+import type { Address, Hex } from "../../lib/protocol/scalars.ts";
+import { LocalSigner } from "../../lib/protocol/signature.ts";
+import { signTransaction } from "../../lib/protocol/transaction.ts";
+import { NewestMap } from "../../lib/newest_map.ts";
+import type { BlockLogPosition } from "./chain/block.ts";
+import type { Chain } from "./chain/chain.ts";
+import { bindMethods, invalidParams, type Method } from "./rpc/method.ts";
+import type { ChainRecords } from "./store/chain_records.ts";
 
 /**
  * Most snapshots that are kept; the oldest is deleted first. Its savepoint stays until a revert to
@@ -19,7 +21,7 @@ import type { ChainRecords } from "../store/chain_records.ts";
 const SNAPSHOTS_MAX = 16;
 
 /** The method exists on development chains only, or only on those in memory. */
-export class DevelopmentOnlyError extends RangemakerError {
+class DevelopmentOnlyError extends RangemakerError {
   constructor(message: string) {
     super("DEVELOPMENT_ONLY", message);
   }
@@ -55,7 +57,7 @@ interface Moment {
 }
 
 /** Prices of a market during {@link DevChain.advance}, each for an equal part of the time. */
-export type PricePaths = ReadonlyMap<Market, readonly bigint[]>;
+type PricePaths = ReadonlyMap<Market, readonly bigint[]>;
 
 /** Features of a development chain only: free money, snapshots and time travel. */
 export class DevChain {
@@ -179,4 +181,38 @@ export class DevChain {
 
 function nameOf(snapshot: number): string {
   return `snapshot_${snapshot}`;
+}
+
+/**
+ * The methods of a development chain (docs/protocol.md, "Development methods of the node"). If off, their error says how to enable them. */
+export function devMethods(dev: DevChain | undefined): [name: string, method: Method][] {
+  if (dev === undefined) return Object.keys(developmentMethods).map(disabledMethod);
+  const methods = bindMethods(developmentMethods, {
+    core_faucet: ({ address, amount }) => dev.faucet(address, amount),
+    core_snapshot: () => dev.snapshot(),
+    core_revert: ({ id }) => dev.revert(id),
+    core_advance: ({ jump: { ms, prices } }) => dev.advance(ms, pathsOf(prices, dev.markets)),
+  });
+  if (dev.isInMemory) return methods;
+  // On a chain on disk, only the faucet works, so no other method is listed.
+  return methods.map(([name, { definition, ...method }]) =>
+    name === "core_faucet" ? [name, { definition, ...method }] : [name, method]
+  );
+}
+
+function disabledMethod(name: string): [name: string, method: Method] {
+  const call = () => {
+    throw new DevelopmentOnlyError(`${name} is off: start the node with --dev to use it`);
+  };
+  return [name, { access: "write", isCostly: true, call }];
+}
+
+function pathsOf(prices: Record<string, bigint[]>, markets: readonly Market[]): PricePaths {
+  const paths = Object.entries(prices).map(([symbol, path]) => {
+    const market = markets.find((market) => market.symbol === symbol);
+    if (market !== undefined) return [market, path] as const;
+    const known = markets.map((market) => market.symbol).join(", ");
+    throw invalidParams(`no market has the symbol ${symbol}: there are ${known}`);
+  });
+  return new Map(paths);
 }

@@ -1,11 +1,11 @@
 /** The development methods over JSON-RPC: availability, parameters and effects. */
 import assert from "node:assert/strict";
-import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
-import { FakeClock } from "../../support/fake_clock.ts";
-import { actors } from "../support/actors.ts";
-import { RpcSocket } from "../../support/rpc_socket.ts";
-import { withSteppedNode } from "../support/stepped_node.ts";
-import { withFolder } from "../../support/files.ts";
+import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
+import { FakeClock } from "../support/fake_clock.ts";
+import { actors } from "./support/actors.ts";
+import { RpcSocket } from "../support/rpc_socket.ts";
+import { withSteppedNode } from "./support/stepped_node.ts";
+import { withFolder } from "../support/files.ts";
 
 const user = actors.user.address;
 const DEV_METHODS = ["core_faucet", "core_snapshot", "core_revert", "core_advance"];

@@ -1,9 +1,12 @@
+/** What the node has recorded: which prices are missing, and which are beside a gap. */
 import { type CoreClient, missingSpansOf } from "../../lib/net/core_client.ts";
 import { pagesOf } from "../../lib/net/core_reader.ts";
+import { UsageError } from "../../lib/cli/options.ts";
 import { RangemakerError } from "../../lib/errors.ts";
 import { appendSpan, slotAtOrAfter, type TimeSpan } from "../../lib/prices/price_slots.ts";
-import { SLOT_MS } from "../../lib/protocol/constants.ts";
+import { BACKFILL_SLOTS_MAX, SLOT_MS } from "../../lib/protocol/constants.ts";
 import type { Market, Markets } from "../../lib/protocol/markets.ts";
+import { formatUnits } from "../../lib/protocol/price.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
 
 /** The prices to fill: all missing prices of a thesis, or of a market in a time span. */
@@ -65,7 +68,7 @@ async function missingOfThesis(
 
 /** Spans without a price, up to the newest block. */
 async function missingSpans(
-  { base, quote }: Market,
+  market: Market,
   span: TimeSpan,
   client: CoreClient,
 ): Promise<TimeSpan[]> {
@@ -74,9 +77,61 @@ async function missingSpans(
   const to = Math.min(slotAtOrAfter(span.to) * SLOT_MS, timestampMs + SLOT_MS);
   const missing: TimeSpan[] = [];
   if (from >= to) return missing;
-  const read = (cursor?: string) => client.getPriceHistory({ base, quote, from, to, cursor });
-  for await (const page of pagesOf(read)) {
+  for await (const page of readPages(market, { from, to }, client)) {
     for (const gap of page.missing) appendSpan(missing, gap);
   }
   return missing;
+}
+
+/** How far a price may be from the recorded ones, in percent. */
+const DISTANCE_MAX_PERCENT = 10n;
+
+/** How far from a gap recorded prices are read. */
+const READ_MS = BACKFILL_SLOTS_MAX * SLOT_MS;
+
+/**
+ * Compares a price with the last recorded one before each gap and the first one after it, as far as
+ * they are known: a filled price is final.
+ *
+ * @throws {UsageError} If it is more than 10 % from one of them.
+ */
+export async function requireSimilarPrice(
+  price: bigint,
+  market: Market,
+  gaps: readonly TimeSpan[],
+  client: CoreClient,
+): Promise<void> {
+  for (const { from, to } of gaps) {
+    const before = { from: Math.max(0, from - READ_MS), to: from };
+    const after = { from: to, to: to + READ_MS };
+    const last = (await recordedPrices(market, before, client)).at(-1);
+    const [first] = await recordedPrices(market, after, client);
+    const gap = `the gap from ${new Date(from).toISOString()}`;
+    requireSimilar(price, last, `the last one before ${gap}`);
+    requireSimilar(price, first, `the first one after ${gap}`);
+  }
+}
+
+function requireSimilar(price: bigint, recorded: bigint | undefined, which: string): void {
+  if (recorded === undefined) return;
+  const distance = price > recorded ? price - recorded : recorded - price;
+  if (distance * 100n <= recorded * DISTANCE_MAX_PERCENT) return;
+  throw new UsageError(
+    `Invalid --price: ${formatUnits(price)} is more than ${DISTANCE_MAX_PERCENT} % from ` +
+      `${formatUnits(recorded)}, ${which}. A filled price is final and decides bets: ` +
+      "correct it, or add --any-price if it is right",
+  );
+}
+
+async function recordedPrices(
+  market: Market,
+  span: TimeSpan,
+  client: CoreClient,
+): Promise<bigint[]> {
+  const pages = await Array.fromAsync(readPages(market, span, client));
+  return pages.flatMap(({ prices }) => prices.map(({ price }) => price));
+}
+
+function readPages({ base, quote }: Market, { from, to }: TimeSpan, client: CoreClient) {
+  return pagesOf((cursor) => client.getPriceHistory({ base, quote, from, to, cursor }));
 }

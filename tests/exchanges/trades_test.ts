@@ -1,30 +1,22 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { parseTape, TAPE_HEADER } from "../../../lib/prices/tape.ts";
-import { seededRandom } from "../../../lib/random.ts";
-import { Tape } from "../../../services/exchanges/playback.ts";
-import { Simulation } from "../../../services/exchanges/simulation.ts";
-import {
-  type NumberedTrade,
-  type Trade,
-  TradeLog,
-} from "../../../services/exchanges/shared/trades.ts";
+import { parseTape, TAPE_HEADER } from "../../lib/prices/tape.ts";
+import { seededRandom } from "../../lib/random.ts";
+import type { Trade } from "../../services/exchanges/dialects/dialect.ts";
+import { Tape, TradePlayer, type TradeSource } from "../../services/exchanges/playback.ts";
+import { Simulation } from "../../services/exchanges/simulation.ts";
+import { TradeLog } from "../../services/exchanges/trade_log.ts";
+import { FakeClock } from "../support/fake_clock.ts";
 
-function append(log: TradeLog, timeMs: number): NumberedTrade {
-  return log.append({
-    provider: "provider_a",
-    market: "BTC/USDT",
-    timeMs,
-    price: 1n,
-    amount: "1",
-    side: "buy",
-  });
+/** A trade of BTC/USDT at a time. */
+function tradeAt(timeMs: number, market = "BTC/USDT"): Trade {
+  return { provider: "provider_a", market, timeMs, price: 1n, amount: "1", side: "buy" };
 }
 
 Deno.test("TradeLog: numbers trades from 1 and keeps the newest", () => {
   const log = new TradeLog(3);
   assert.deepEqual(log.fromId(1, 10), []);
-  for (let timeMs = 10; timeMs <= 60; timeMs += 10) append(log, timeMs);
+  for (let timeMs = 10; timeMs <= 60; timeMs += 10) log.append(tradeAt(timeMs));
   assert.equal(log.newest?.id, 6);
   assert.deepEqual(log.fromId(1, 10).map((trade) => trade.id), [4, 5, 6]);
   assert.deepEqual(log.fromId(7, 10), []);
@@ -37,7 +29,7 @@ Deno.test("TradeLog: finds the same trades as a naive list", () => {
     fc.property(gaps, bound, bound, fc.integer({ min: 1, max: 20 }), (gaps, a, b, limit) => {
       const log = new TradeLog(1_000);
       let timeMs = 0;
-      const all = gaps.map((gap) => append(log, timeMs += gap));
+      const all = gaps.map((gap) => log.append(tradeAt(timeMs += gap)));
       assert.deepEqual(
         log.between(a, b, limit),
         all.filter((trade) => trade.timeMs >= a && trade.timeMs <= b).slice(0, limit),
@@ -119,7 +111,39 @@ Deno.test("Simulation: prices of the exchanges differ by less than 2 %", () => {
   assert(new Set(newest.values()).size > 1);
 });
 
-Deno.test("Simulation: refuses to start without a market", () => {
-  const options = { markets: [], random: seededRandom(1), startMs: 0, tradesPerSecond: 1 };
-  assert.throws(() => new Simulation(options), /needs a market/);
+/** A source with a trade every few milliseconds. */
+function every(ms: number, startMs: number, market: string): TradeSource {
+  let timeMs = startMs;
+  return { next: () => tradeAt(timeMs += ms, market) };
+}
+
+function startPlayer(periods: number[]) {
+  const clock = new FakeClock(0);
+  const played: string[] = [];
+  const sources = periods.map((ms) => every(ms, 0, String(ms)));
+  const player = new TradePlayer(sources, clock, (trade) => {
+    played.push(`${trade.market}@${trade.timeMs}`);
+  });
+  player.start();
+  return { clock, player, played };
+}
+
+Deno.test("TradePlayer: plays the trades of all sources when their time comes, in order", () => {
+  const { clock, player, played } = startPlayer([30, 50]);
+  clock.advance(29);
+  assert.deepEqual(played, []);
+  clock.advance(71);
+  assert.deepEqual(played, ["30@30", "50@50", "30@60", "30@90", "50@100"]);
+  player.stop();
+  clock.advance(1_000);
+  assert.equal(played.length, 5);
+});
+
+Deno.test("TradePlayer: skips trades that were due over two seconds ago", () => {
+  const { clock, player, played } = startPlayer([1_000]);
+  clock.jump(3_600_000);
+  clock.advance(0);
+  const earliestMs = 3_600_000 - 2_000;
+  assert.deepEqual(played, [earliestMs, earliestMs + 1_000, 3_600_000].map((ms) => `1000@${ms}`));
+  player.stop();
 });
