@@ -155,7 +155,8 @@ export class IntentStore implements AsyncDisposable {
 
   /** Releases the reservation of a finished intent. @returns Whether it had one. */
   async release(key: string): Promise<boolean> {
-    const intent = await this.find(key);
+    const [row] = await this.db.read(INTENT_SQL.find, [this.service, key]);
+    const intent = row === undefined ? undefined : this.#read(row);
     if (intent === undefined || !intent.reserved || !isFinal(intent.state)) return false;
     const next = { ...intent, reserved: false };
     return await this.#replace(`reserved = 1 AND NOT (${UNFINISHED})`, intent, next);
