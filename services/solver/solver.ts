@@ -145,7 +145,8 @@ function createApi(
 /** Logs the start, with the balance if the node answers. */
 async function logStart(options: SolverOptions, account: OwnAccount, solver: Address) {
   const { balance, readAtMs } = await account.lastKnown();
-  solverLog.started(options, solver, readAtMs === null ? undefined : balance);
+  const known = readAtMs === null ? null : balance;
+  solverLog.started({ ...options, address: solver, balance: known });
   if (!options.dryRun && options.pricing === "mock") solverLog.mockPricing();
 }
 

@@ -8,7 +8,6 @@ import type { Address, Hex } from "../../../lib/protocol/scalars.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import { redactUrls } from "../../../lib/redact.ts";
 import { riskOf } from "../../../lib/protocol/bet.ts";
-import type { SolverOptions } from "../options.ts";
 
 const log = serviceLog("solver");
 
@@ -19,14 +18,23 @@ function fieldsOf(quoteHash: string, { user, betAmount, payout }: LoggedBet) {
   return { user, quoteHash, betAmount: betAmount.toString(), payout: payout.toString() };
 }
 
+/** What the first line names; the balance is null while the node does not answer. */
+interface LoggedStart {
+  address: Address;
+  balance: bigint | null;
+  pricing: string;
+  maxRisk: bigint;
+  maxExposure: bigint | undefined;
+  chainId: number;
+  rpcUrl: string;
+  database: string;
+  dryRun: boolean;
+}
+
 /** The log line of each event of a bet (docs/reference.md, "Log events"). */
 export const solverLog = {
-  /** @param balance The solver's own; undefined if the node does not answer. */
-  started(
-    { pricing, chainId, dryRun, maxRisk, maxExposure, rpcUrl, database }: SolverOptions,
-    address: Address,
-    balance: bigint | undefined,
-  ): void {
+  started(start: LoggedStart): void {
+    const { address, pricing, chainId, dryRun, balance, maxRisk, maxExposure } = start;
     log.info(
       "Solver {address} has {balance}, prices by {pricing}, risks at most {maxRisk} on one thesis and " +
         "{maxExposure} in total, signs for chain {chainId}, with the node at {rpcUrl} and database {database}",
@@ -36,11 +44,11 @@ export const solverLog = {
         pricing,
         chainId,
         dryRun,
-        balance: balance === undefined ? "an unknown balance" : usdcText(balance),
+        balance: balance === null ? "an unknown balance" : usdcText(balance),
         maxRisk: usdcText(maxRisk),
         maxExposure: maxExposure === undefined ? "any amount" : usdcText(maxExposure),
-        rpcUrl: redactUrls(rpcUrl),
-        database: redactUrls(database),
+        rpcUrl: redactUrls(start.rpcUrl),
+        database: redactUrls(start.database),
       },
     );
   },

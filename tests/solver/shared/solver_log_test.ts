@@ -88,7 +88,7 @@ Deno.test("solverLog: the line at start shows no password of a URL", () =>
   withLogs("info", (records) => {
     const [rpcUrl, database] = ["http://user:SECRET@node", "postgres://user:SECRET@host/name"];
     const start = withDefaults(options, { rpcUrl, database });
-    solverLog.started(start, user.address, 1n);
+    solverLog.started({ ...start, address: user.address, balance: 1n });
     assert.equal(records[0]?.properties.event, "started");
     assert.doesNotMatch(Deno.inspect(records), /SECRET/);
     return Promise.resolve();
