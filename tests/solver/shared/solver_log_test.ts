@@ -44,6 +44,11 @@ const cases: readonly Case[] = [
   ["quoted", () => solverLog.quoted(quoteHash, terms), { ...bet, ...amounts }, "debug"],
   ["execution_accepted", () => solverLog.accepted(quoteHash, terms), { ...bet, ...amounts }],
   ["execution_hedged", () => solverLog.hedged(quoteHash, terms), { ...bet, risk: "0.00001 USDC" }],
+  ["execution_hedged", () => solverLog.hedged(quoteHash, { ...terms, payout: 100n }), {
+    ...bet,
+    payout: "100",
+    risk: "0 USDC",
+  }],
   ["execution_refused", () => solverLog.refused(quoteHash, terms, busy), {
     ...bet,
     code: "BUSY",
