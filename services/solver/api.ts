@@ -17,13 +17,12 @@ import { readyHandler } from "../../lib/http/readiness.ts";
 import type { IntentStore } from "../../lib/intents/store.ts";
 import { SOLVER_ERRORS } from "./error_answers.ts";
 import { solverError } from "./shared/errors.ts";
-import { estimateToWire } from "./quoting/estimate.ts";
+import { estimateToWire, type Quoter } from "./quoting/quoter.ts";
 import type { Executor } from "./execution/executor.ts";
 import type { ExposureBook } from "./risk/exposure_book.ts";
 import { LIMITS } from "./shared/limits.ts";
 import type { SolverMetrics } from "./metrics.ts";
 import { description, operations } from "./operations.ts";
-import type { Quoter } from "./quoting/quoter.ts";
 import type { LastBalance } from "./own_account.ts";
 import type { Readiness } from "./readiness.ts";
 import { viewPredictions } from "./predictions.ts";
@@ -135,6 +134,7 @@ export function createSolverApi(api: SolverApiOptions): Hono {
   return app;
 }
 
+/** Answer of `GET /info` (spec: quote solver, "GET /info"). */
 async function viewInfo(api: SolverApiOptions): Promise<AnswerOf<typeof operations.info>> {
   const { quoter, solver, dryRun, maxRisk, multiplier } = api;
   const { balance, readAtMs } = await api.ownBalance();
@@ -146,25 +146,17 @@ async function viewInfo(api: SolverApiOptions): Promise<AnswerOf<typeof operatio
     maxRisk: maxRisk.toString(),
     pricing: quoter.strategyName,
     calibration: api.calibration(),
-    config: configOf(multiplier, quoter.minBetAmount),
+    config: {
+      basePayoutMultiplier: multiplier,
+      maxPayoutRatio: Number(LIMITS.maxPayoutRatio),
+      minBetAmount: quoter.minBetAmount.toString(),
+      maxBetAmount: LIMITS.maxBetAmount.toString(),
+      minDuration: LIMITS.minDurationMs,
+      maxDuration: LIMITS.maxDurationMs,
+    },
   };
 }
 
 function viewPairs({ list }: Markets): AnswerOf<typeof operations.pairs>["pairs"] {
   return list.map(({ symbol, base, quote }) => ({ symbol, base, quote, decimals: PRICE_DECIMALS }));
-}
-
-/** `config` of `GET /info` (spec: quote solver, "GET /info"). */
-function configOf(
-  basePayoutMultiplier: number,
-  minBetAmount: bigint,
-): AnswerOf<typeof operations.info>["config"] {
-  return {
-    basePayoutMultiplier,
-    maxPayoutRatio: Number(LIMITS.maxPayoutRatio),
-    minBetAmount: minBetAmount.toString(),
-    maxBetAmount: LIMITS.maxBetAmount.toString(),
-    minDuration: LIMITS.minDurationMs,
-    maxDuration: LIMITS.maxDurationMs,
-  };
 }

@@ -1,15 +1,45 @@
 import { messageOf, RangemakerError } from "../../../lib/errors.ts";
 import { MARKETS, SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import type { Bet } from "../../../lib/protocol/bet.ts";
+import { MarketState } from "../market/market_data.ts";
 import { StrategyError } from "../pricing/load_strategy.ts";
 import {
+  type MarketView,
   PricingRefusedError,
   type PricingStrategy,
   strategyContext,
   type StrategyFactory,
 } from "../pricing/strategy.ts";
+import type { MarketVolatility } from "../pricing/volatility.ts";
 import type { Maker, TrialBox, TrialQuote } from "./maker.ts";
-import type { TapeMarket } from "./tape_market.ts";
+import type { SlotPrice } from "./slots.ts";
+
+/** A strategy's view of one market, fed slot by slot as in production. */
+export class TapeMarket extends MarketState {
+  readonly #priceAgeMs: number;
+  /** Prices that are old enough to be seen. */
+  #visible: MarketView["spot"];
+  #delayed: NonNullable<MarketView["spot"]>[] = [];
+
+  /** @param priceAgeMs Age of the spot that strategies see, in milliseconds. */
+  constructor(volatility: MarketVolatility, priceAgeMs = 0) {
+    super(MARKETS[0]!.symbol, volatility); // there are three
+    this.#priceAgeMs = priceAgeMs;
+  }
+
+  observe({ timeMs, price }: SlotPrice): void {
+    const value = BigInt(price);
+    this.#delayed.push({ price: value, lastUpdateMs: timeMs, fresh: true });
+    while (this.#delayed[0] && this.#delayed[0].lastUpdateMs <= timeMs - this.#priceAgeMs) {
+      this.#visible = this.#delayed.shift();
+    }
+    this.addHistory([{ time: timeMs, price: value }], timeMs);
+  }
+
+  override get spot(): MarketView["spot"] {
+    return this.#visible;
+  }
+}
 
 /** The bet on each box: 1 USDC. */
 const BET = 1_000_000n;
@@ -30,7 +60,7 @@ export class StrategyMaker implements Maker {
   constructor(create: StrategyFactory, market: TapeMarket, path?: string) {
     this.#path = path;
     this.#strategy = create(strategyContext({
-      clock: { now: () => market.nowMs },
+      clock: { now: () => market.historyEndMs },
       marketView: () => market,
       markets: SPEC_MARKETS,
     }));

@@ -30,7 +30,16 @@ import { QuoteSigner } from "../../../services/solver/quoting/quote_signer.ts";
 import { onlyChain } from "../../support/intents.ts";
 import { ScriptedNode } from "../../support/scripted_node.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
-import { CHAIN_ID, market, signedExecution, solver, termsAt, user } from "../support.ts";
+import {
+  accountOf,
+  CHAIN_ID,
+  market,
+  nodePrice,
+  signedExecution,
+  solver,
+  termsAt,
+  user,
+} from "../support.ts";
 
 /** A quote of one second, signed by both sides. */
 export function signed(clock: FakeClock, overrides: Partial<UnsignedQuote> = {}) {
@@ -50,10 +59,12 @@ export function recorded(clock: FakeClock): NewIntent {
   };
 }
 
-/** Hedges at once. */
-export const noHedge: Hedge = { expectedMs: 0, isSimulated: false, cover: () => Promise.resolve() };
+/** A hedging service that answers at once. */
+export function hedgeOf(cover: Hedge["cover"] = () => Promise.resolve()): Hedge {
+  return { expectedMs: 0, isSimulated: false, cover };
+}
 
-interface Overrides {
+export interface Overrides {
   clock?: FakeClock;
   exposure?: ExposureBook;
   onNear?: ExposureLimitOptions["onNear"];
@@ -73,14 +84,8 @@ function createExecutor(given: Hedge, overrides: Overrides) {
   /** What the next look for settled theses releases. */
   const released: string[] = [];
   const node = {
-    getPrices: () => {
-      const { base, quote, symbol } = market;
-      const price = { base, quote, price: 1n, decimals: 6 as const, lastUpdate: 0, ageMs: 0 };
-      return Promise.resolve({ [symbol]: { ...price, state: "fresh" as const } });
-    },
-    getAccount: (address: Address) => {
-      return Promise.resolve({ address, balance: 1_000n, locked: 0n, permissions: [] });
-    },
+    getPrices: () => Promise.resolve({ [market.symbol]: nodePrice() }),
+    getAccount: (address: Address) => Promise.resolve(accountOf(address, 1_000n)),
   };
   const checks = new PreTradeChecks({
     markets: SPEC_MARKETS,
@@ -159,9 +164,11 @@ function createExecutor(given: Hedge, overrides: Overrides) {
   };
 }
 
+export type Scene = ReturnType<typeof createExecutor>;
+
 export async function withExecutor(
   hedge: Hedge,
-  test: (scene: ReturnType<typeof createExecutor>) => Promise<void>,
+  test: (scene: Scene) => Promise<void>,
   overrides: Overrides = {},
 ): Promise<void> {
   const scene = createExecutor(hedge, overrides);
