@@ -23,6 +23,9 @@ export function createRegistry(): Registry {
   return registry;
 }
 
+/** The value of one series at a scrape. */
+type Sample<L extends string> = [labels: LabelValues<L>, value: number];
+
 /** Declares metrics in a registry, one a call. */
 export function metricsIn(registry: Registry) {
   const registers = [registry];
@@ -53,7 +56,7 @@ export function metricsIn(registry: Registry) {
       name: string,
       help: string,
       labelNames: L[],
-      read: () => Iterable<[labels: LabelValues<L>, value: number]>,
+      read: () => Iterable<Sample<L>>,
     ) =>
       new Gauge({
         name,
@@ -63,6 +66,23 @@ export function metricsIn(registry: Registry) {
         collect() {
           this.reset();
           for (const [labels, value] of read()) this.set(labels, value);
+        },
+      }),
+    /** The same for values that only grow. */
+    scrapedCounters: <L extends string>(
+      name: string,
+      help: string,
+      labelNames: L[],
+      read: () => Iterable<Sample<L>>,
+    ) =>
+      new Counter({
+        name,
+        help,
+        labelNames,
+        registers,
+        collect() {
+          this.reset();
+          for (const [labels, value] of read()) this.inc(labels, value);
         },
       }),
   };

@@ -1,5 +1,5 @@
 import type { Clock } from "../../../lib/clock.ts";
-import { CloseCode } from "../../../lib/net/close_code.ts";
+import { CloseCode } from "../../../lib/http/web_socket.ts";
 import type { ClientSink } from "../hub/subscriptions.ts";
 import type { OutgoingMessage } from "../hub/notifications.ts";
 import { type ByteBudget, SMALL_BYTES } from "../shared/limits.ts";

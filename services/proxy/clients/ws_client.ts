@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import type { Clock } from "../../../lib/clock.ts";
 import { idAtStart, RpcCode } from "../../../lib/protocol/jsonrpc.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
-import { CloseCode } from "../../../lib/net/close_code.ts";
+import { CloseCode } from "../../../lib/http/web_socket.ts";
 import { memberText } from "../../../lib/json_text.ts";
 import {
   type AddressCounts,

@@ -1,6 +1,6 @@
 import type { RandomSource } from "../../../lib/random.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
-import { CloseCode } from "../../../lib/net/close_code.ts";
+import { CloseCode } from "../../../lib/http/web_socket.ts";
 import type { Limit } from "../shared/metrics.ts";
 import { FanOut, type FanOutEvents } from "./fan_out.ts";
 import {

@@ -1,6 +1,5 @@
 import type { RandomSource } from "../../../lib/random.ts";
-import { ListMap } from "./list_map.ts";
-import { type HubClient, HubSubscription } from "./subscriptions.ts";
+import { type HubClient, HubSubscription, ListMap } from "./subscriptions.ts";
 import { internalErrorText, SubscribeCalls, type UpstreamPort } from "./subscribe_calls.ts";
 import { SubscriptionLimits, type SubscriptionRefusal } from "./subscription_limits.ts";
 import { ALL_THESES, type SubscriptionRequest } from "./subscription_request.ts";

@@ -1,6 +1,5 @@
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import type { BroadcastRing } from "./broadcast_ring.ts";
-import { ListMap } from "./list_map.ts";
 import type { OutgoingMessage } from "./notifications.ts";
 import type { SubscriptionRequest } from "./subscription_request.ts";
 
@@ -232,5 +231,32 @@ export class HubSubscription {
   /** Whether nobody uses this subscription or waits for it. */
   get isIdle(): boolean {
     return this.userCount === 0 && this.filtered.isEmpty;
+  }
+}
+
+/** Values by a key that several of them may share. */
+export class ListMap<T> {
+  readonly #lists = new Map<string, readonly T[]>();
+
+  get isEmpty(): boolean {
+    return this.#lists.size === 0;
+  }
+
+  *all(): IterableIterator<T> {
+    for (const list of this.#lists.values()) yield* list;
+  }
+
+  of(key: string): readonly T[] {
+    return this.#lists.get(key) ?? [];
+  }
+
+  add(key: string, value: T): void {
+    this.#lists.set(key, [...this.of(key), value]);
+  }
+
+  delete(key: string, value: T): void {
+    const others = this.of(key).filter((other) => other !== value);
+    if (others.length === 0) this.#lists.delete(key);
+    else this.#lists.set(key, others);
   }
 }

@@ -62,7 +62,7 @@ export class ReadNodes {
   }
 
   /** All nodes, for people and metrics. */
-  get states(): readonly ReadNode[] {
+  get states(): readonly Readonly<ReadNode>[] {
     return this.#nodes;
   }
 
@@ -147,13 +147,13 @@ export class ReadNodes {
 
   /** A node responds. With several nodes, only probes show that a node is back. */
   #onAnswered(index: number): void {
-    if (this.#nodes.length === 1) this.#at(index).setDead(false);
+    if (this.#nodes.length === 1) this.#at(index).isDead = false;
   }
 
   /** Marks a node dead: it refused or closed a connection, or stopped answering. */
   onDied(index: number, reason: string): void {
     const node = this.#at(index);
-    node.setDead(true);
+    node.isDead = true;
     this.#remove(node, reason);
     if (index === this.#leader) this.#replaceLeader(reason);
   }
