@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { withinMs } from "../../lib/clock.ts";
 import { eventually } from "../support/eventually.ts";
-import { call, type DeafClient, deafClient, type Scene } from "../proxy/support.ts";
+import { call, deafClient, postUnread, type Scene, writeAll } from "../proxy/support.ts";
 import { EchoNode } from "../proxy/echo_node.ts";
 import { readSeries } from "../support/http_answers.ts";
 import { HonestClient } from "./honest_client.ts";
@@ -82,28 +82,6 @@ async function withProcess(
   }
 }
 
-/** A client that posts one message over HTTP, and reads nothing. */
-async function deafPoster(
-  url: string,
-  header: string,
-): Promise<Pick<DeafClient, "send" | "close">> {
-  const { hostname, port } = new URL(url);
-  const connection = await Deno.connect({ hostname, port: Number(port) });
-  return {
-    async send(message) {
-      const body = JSON.stringify(message);
-      const lines = [
-        "POST / HTTP/1.1",
-        "host: localhost",
-        header,
-        `content-length: ${body.length}`,
-      ];
-      await connection.write(new TextEncoder().encode(`${lines.join("\r\n")}\r\n\r\n${body}`));
-    },
-    close: () => connection.close(),
-  };
-}
-
 for (const way of ["main port", "WebSocket port", "HTTP"] as const) {
   Deno.test(`Hostile: ${ATTACKERS * ANSWER / MIB} MiB of unread answers use at most the proxy's memory budget (${way})`, () =>
     withProcess(async (scene) => {
@@ -112,18 +90,17 @@ for (const way of ["main port", "WebSocket port", "HTTP"] as const) {
       const honest = await HonestClient.open({ ...scene, wsUrl });
       await honest.work();
       const idleBytes = await memoryOf(pid, "VmRSS");
-      const attackers = await Promise.all(
-        Array.from(
-          { length: ATTACKERS },
-          (_, n) => {
-            const header = `x-forwarded-for: 198.51.100.${n}`;
-            return way === "HTTP" ? deafPoster(url, header) : deafClient(wsUrl, header);
-          },
-        ),
-      );
-      for (const [id, attacker] of attackers.entries()) {
+      const attackers: { close(): void }[] = [];
+      for (let id = 0; id < ATTACKERS; id += 1) {
         const before = await readSeries(url, LATENCIES);
-        await attacker.send({ jsonrpc: "2.0", id, method: "core_getPriceHistory", params: [id] });
+        const [from, message] = [`198.51.100.${id}`, call(id, "core_getPriceHistory", [id])];
+        if (way === "HTTP") {
+          attackers.push(await postUnread(url, JSON.stringify(message), { from }));
+        } else {
+          const client = await deafClient(wsUrl, `x-forwarded-for: ${from}`);
+          attackers.push(client);
+          await client.send(message);
+        }
         // One by one: while they are read from the node, answers count in any case.
         await eventually("it is answered or refused", async () => {
           return await readSeries(url, LATENCIES) > before || undefined;
@@ -160,10 +137,6 @@ Deno.test("Hostile: short unread answers use at most the proxy's memory budget",
     attacker.close();
     await honest.close();
   }));
-
-async function writeAll(connection: Deno.Conn, bytes: Uint8Array): Promise<void> {
-  for (let at = 0; at < bytes.length;) at += await connection.write(bytes.subarray(at));
-}
 
 Deno.test("Hostile: subscriptions sent in messages of 5 MiB do not keep these in memory", () =>
   withProcess(async (scene) => {

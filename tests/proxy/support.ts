@@ -115,6 +115,30 @@ export async function post(
   return await fetch(url, { method: "POST", headers, body });
 }
 
+/**
+ * Posts a message on a connection of its own, and reads no answer.
+ *
+ * @param bytes Its declared length, which may be more than is sent.
+ */
+export async function postUnread(
+  url: string,
+  text: string,
+  { from = "198.51.100.1", bytes = text.length } = {},
+): Promise<Deno.TcpConn> {
+  const { hostname, port } = new URL(url);
+  const connection = await Deno.connect({ hostname, port: Number(port) });
+  const head = `POST / HTTP/1.1\r\nhost: localhost\r\nx-forwarded-for: ${from}\r\n`;
+  const request = `${head}content-length: ${bytes}\r\n\r\n${text}`;
+  // A proxy that refuses the message reads no more of it.
+  void writeAll(connection, new TextEncoder().encode(request)).catch(() => {});
+  return connection;
+}
+
+/** Writes bytes as they are. */
+export async function writeAll(connection: Deno.Conn, bytes: Uint8Array): Promise<void> {
+  for (let at = 0; at < bytes.length;) at += await connection.write(bytes.subarray(at));
+}
+
 /** A JSON-RPC call. */
 export function call(id: number, method: string, params: unknown[] = []) {
   return { jsonrpc: "2.0", id, method, params };

@@ -110,15 +110,6 @@ Deno.test("HttpConnection: if an answer is incomplete, the request fails", async
   }
 });
 
-Deno.test("HttpConnection: bytes after an answer are not read as the next answer", () =>
-  play((request) => {
-    const answer = (body: string) => `${OK}content-length: ${body.length}\r\n\r\n${body}`;
-    return { pieces: [request === 1 ? answer("own") + answer("unasked for") : answer("own")] };
-  }, async (pool, node) => {
-    for (let n = 0; n < 3; n += 1) assert.equal((await pool.post("a", READ)).body, "own");
-    assert.equal(node.opened, 2);
-  }));
-
 Deno.test("HttpConnection: an unrequested answer is dropped, and reads get their own answers", () => {
   const answer = (body: string) => `${OK}content-length: ${body.length}\r\n\r\n${body}`;
   const bodyOf = (text: string) => text.slice(text.indexOf("\r\n\r\n") + 4);
