@@ -125,24 +125,6 @@ Deno.test("Hostile: a peer that forges an address for each slow read leaves turn
   }, { read: { answer } });
 });
 
-Deno.test("Hostile: reads that a node refuses without their id do not end the socket for reads", () => {
-  const answer = (text: string) => {
-    if (!text.includes("[".repeat(64))) return echoAnswer(text);
-    return Response.json({ jsonrpc: "2.0", id: null, error: { code: -32700, message: "Deep" } });
-  };
-  return withProxy(async (scene) => {
-    const { url } = scene;
-    await connectReads(scene);
-    const deep = `${"[".repeat(64)}${"]".repeat(64)}`;
-    for (let id = 1; id <= 5; id += 1) {
-      const text = `{"jsonrpc":"2.0","id":${id},"method":"eth_call","params":${deep}}`;
-      const refused = await (await post(url, text)).json();
-      assert.deepEqual([refused.id, refused.error.code], [id, -32700]);
-    }
-    assert.equal(await readSeries(url, "proxy_read_socket_connected"), 1);
-  }, { read: { answer } });
-});
-
 Deno.test("Hostile: unread HTTP answers of one caller leave memory to those of others", () => {
   const MIB = 1024 * 1024;
   const result = "x".repeat(32 * MIB); // more than the system's own buffers for a connection

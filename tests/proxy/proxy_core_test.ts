@@ -4,7 +4,6 @@ import { Registry } from "prom-client";
 import { withDefaults } from "../../lib/cli/options.ts";
 import { options, type ProxyOptions } from "../../services/proxy/options.ts";
 import { ProxyMetrics } from "../../services/proxy/shared/metrics.ts";
-import { QUEUED_BYTES_MAX } from "../../services/proxy/clients/client_queue.ts";
 import { ROUND_MS } from "../../services/proxy/node/probe_rounds.ts";
 import { ProxyCore } from "../../services/proxy/proxy_core.ts";
 import { eventually, nextTurn } from "../support/eventually.ts";
@@ -157,37 +156,6 @@ Deno.test("ProxyCore: a read after a notification does not share the answer to a
         await early.frame(({ id }) => id === 3),
       ].map(({ result }) => result);
       assert.deepEqual(results, [1, 1, 2]);
-    },
-    {},
-    { answer },
-  );
-});
-
-Deno.test("ProxyCore: a client that was behind gets missed notifications, even if the node is silent meanwhile", () => {
-  const { promise: held, resolve: release } = Promise.withResolvers<void>();
-  const answer = async (text: string) => {
-    await held;
-    return Response.json(
-      JSON.parse(text).map(({ id }: { id: number }) => ({ jsonrpc: "2.0", id, result: 0 })),
-    );
-  };
-  return withProxy(
-    async ({ clock, node, client }) => {
-      const [slow, witness] = [client(), client()];
-      witness.ask(call(1, "eth_subscribe", ["newHeads"]));
-      await witness.frame(({ id }) => id === 1);
-      slow.bufferedBytes = QUEUED_BYTES_MAX;
-      slow.ask([call(1, "eth_getLogs"), call(2, "eth_subscribe", ["newHeads"])]);
-      await node.until(() => node.requests.length === 1);
-      node.notify(["newHeads"], "missed");
-      await witness.frame(({ method }) => method === "eth_subscription");
-      release();
-      await slow.frame(Array.isArray);
-      clock.advance(20);
-      assert.equal(slow.frames.length, 1, "its connection takes nothing");
-      slow.bufferedBytes = 0;
-      clock.advance(20);
-      assert.equal(slow.frames[1]?.params?.result, "missed");
     },
     {},
     { answer },

@@ -363,25 +363,6 @@ Deno.test("ReadSocket: an answer over HTTP that comes after that of the socket f
   });
 });
 
-Deno.test("ReadSocket: while a caller has 4,096 waiting reads, another caller waits for only one turn", () => {
-  let answered = 0;
-  const answer = oneAtATime((text) => {
-    answered += 1;
-    return resultOf(text);
-  });
-  return Scene.play(answer, async (scene) => {
-    const { perCaller } = OPEN_READ_LIMITS;
-    const greedy = Array.from({ length: 4_096 }, () => scene.read("eth_call", "greedy"));
-    for (let n = 0; n < 40; n += 1) {
-      const before = answered;
-      assert.equal(await scene.read("eth_call", "honest"), "ws");
-      assert(answered - before <= 2 * perCaller, `${answered - before} were answered before it`);
-    }
-    assert(answered < greedy.length, "The other caller still waits");
-    void Promise.allSettled(greedy);
-  });
-});
-
 Deno.test("ReadSocket: reads beyond the queue limit are refused", () =>
   Scene.play(neverAnswers("eth_slow"), async (scene) => {
     const greedy = Array.from({ length: 5_000 }, () => scene.read("eth_slow", "greedy"));
