@@ -1,7 +1,6 @@
 import type { Clock } from "../../../lib/clock.ts";
 import type { RandomSource } from "../../../lib/random.ts";
-import { type Head, ReadNode } from "./read_node.ts";
-import { faultOf, isFarAbove } from "./read_node_fault.ts";
+import { faultOf, type Head, isFarAbove, ReadNode } from "./read_node.ts";
 
 /** Consecutive failed probes before a node is marked dead; one refused connection is enough. */
 export const FAILURES_MAX = 3;
