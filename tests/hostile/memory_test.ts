@@ -2,7 +2,14 @@
 import assert from "node:assert/strict";
 import { withinMs } from "../../lib/clock.ts";
 import { eventually } from "../support/eventually.ts";
-import { call, deafClient, postUnread, type Scene, writeAll } from "../proxy/support.ts";
+import {
+  call,
+  type ClientPort,
+  deafClient,
+  postUnread,
+  type Scene,
+  writeAll,
+} from "../proxy/support.ts";
 import { EchoNode } from "../proxy/echo_node.ts";
 import { readSeries } from "../support/http_answers.ts";
 import { HonestClient } from "./honest_client.ts";
@@ -38,9 +45,10 @@ async function memoryOf(pid: number, field: "VmRSS" | "VmHWM"): Promise<number> 
   return Number(new RegExp(`^${field}:\\s+(\\d+) kB`, "m").exec(status)?.[1]) * 1024;
 }
 
-/** Plays a scene with a proxy in a separate process, whose memory can be measured. */
+/** A proxy in a process of its own, whose memory can be measured. */
 async function withProcess(
-  play: (scene: Scene & { wsPortUrl: string; pid: number }) => Promise<void>,
+  clientPort: ClientPort,
+  play: (scene: Scene, pid: number) => Promise<void>,
 ): Promise<void> {
   const huge = "x".repeat(ANSWER);
   const read = new EchoNode({
@@ -66,15 +74,9 @@ async function withProcess(
       await answer?.text();
       return answer?.ok || undefined;
     });
-    await play({
-      url,
-      wsUrl: `ws://127.0.0.1:${port}/ws`,
-      wsPortUrl: `ws://127.0.0.1:${wsPort}/ws`,
-      pid: child.pid,
-      read,
-      write: read,
-      stopProxy: () => Promise.resolve(),
-    });
+    const wsUrl = `ws://127.0.0.1:${clientPort === "main port" ? port : wsPort}/ws`;
+    const stopProxy = () => Promise.resolve();
+    await play({ url, wsUrl, read, write: read, stopProxy }, child.pid);
   } finally {
     child.kill("SIGKILL"); // deaf clients would hold up its end
     await child.status;
@@ -82,14 +84,34 @@ async function withProcess(
   }
 }
 
+/**
+ * Plays an attack beside an honest client; the proxy's memory must stay bounded.
+ *
+ * @param attack Returns the attackers, which stay connected while the honest client works.
+ * @param field What is measured: the most memory, or that at the end.
+ */
+function withstands(
+  clientPort: ClientPort,
+  attack: (scene: Scene) => Promise<{ close(): unknown }[]>,
+  field: "VmRSS" | "VmHWM" = "VmHWM",
+): Promise<void> {
+  return withProcess(clientPort, async (scene, pid) => {
+    const honest = await HonestClient.open(scene);
+    await honest.work();
+    const idleBytes = await memoryOf(pid, "VmRSS");
+    const attackers = await attack(scene);
+    await honest.work();
+    assert(await readSeries(scene.url, "proxy_buffered_bytes") <= BUDGET);
+    const grownMib = (await memoryOf(pid, field) - idleBytes) / MIB;
+    assert(grownMib * MIB <= GROWTH_MAX, `The proxy grew by ${Math.round(grownMib)} MiB`);
+    await honest.close();
+    for (const attacker of attackers) await attacker.close();
+  });
+}
+
 for (const way of ["main port", "WebSocket port", "HTTP"] as const) {
   Deno.test(`Hostile: ${ATTACKERS * ANSWER / MIB} MiB of unread answers use at most the proxy's memory budget (${way})`, () =>
-    withProcess(async (scene) => {
-      const { url, pid } = scene;
-      const wsUrl = way === "WebSocket port" ? scene.wsPortUrl : scene.wsUrl;
-      const honest = await HonestClient.open({ ...scene, wsUrl });
-      await honest.work();
-      const idleBytes = await memoryOf(pid, "VmRSS");
+    withstands(way === "HTTP" ? "main port" : way, async ({ url, wsUrl }) => {
       const attackers: { close(): void }[] = [];
       for (let id = 0; id < ATTACKERS; id += 1) {
         const before = await readSeries(url, LATENCIES);
@@ -106,22 +128,14 @@ for (const way of ["main port", "WebSocket port", "HTTP"] as const) {
           return await readSeries(url, LATENCIES) > before || undefined;
         });
       }
-      await honest.work();
       assert(await readSeries(url, 'proxy_refusals_total{limit="buffered_bytes"}') > 0);
-      assert(await readSeries(url, "proxy_buffered_bytes") <= BUDGET);
-      const grownMib = (await memoryOf(pid, "VmHWM") - idleBytes) / MIB;
-      assert(grownMib * MIB <= GROWTH_MAX, `The proxy grew by ${Math.round(grownMib)} MiB`);
-      await honest.close();
-      for (const attacker of attackers) attacker.close();
+      return attackers;
     }));
 }
 
 Deno.test("Hostile: short unread answers use at most the proxy's memory budget", () =>
-  withProcess(async (scene) => {
-    const honest = await HonestClient.open(scene);
-    await honest.work();
-    const idleBytes = await memoryOf(scene.pid, "VmRSS");
-    const [attacker] = await handshake(scene.wsUrl, WEBSOCKET_KEY);
+  withstands("main port", async ({ wsUrl }) => {
+    const [attacker] = await handshake(wsUrl, WEBSOCKET_KEY);
     // Its answer has 39 bytes.
     const text = JSON.stringify(call(1, "eth_unsubscribe", ["0x1"]));
     const frame = [0x81, 0x80 | text.length, 0, 0, 0, 0, ...new TextEncoder().encode(text)];
@@ -131,52 +145,32 @@ Deno.test("Hostile: short unread answers use at most the proxy's memory budget",
       const written = writeAll(attacker, frames).then(() => true, () => false);
       isOpen = await withinMs(written, UNREAD_MS, false);
     }
-    await honest.work();
-    const grownMib = (await memoryOf(scene.pid, "VmHWM") - idleBytes) / MIB;
-    assert(grownMib * MIB <= GROWTH_MAX, `The proxy grew by ${Math.round(grownMib)} MiB`);
-    attacker.close();
-    await honest.close();
+    return [attacker];
   }));
 
 Deno.test("Hostile: subscriptions sent in messages of 5 MiB do not keep these in memory", () =>
-  withProcess(async (scene) => {
-    const honest = await HonestClient.open(scene);
-    await honest.work();
-    const idleBytes = await memoryOf(scene.pid, "VmRSS");
-    const attacker = await RpcSocket.open(scene.wsUrl);
+  withstands("main port", async ({ wsUrl }) => {
+    const attacker = await RpcSocket.open(wsUrl);
     for (let n = 0; n < SUBSCRIPTIONS; n += 1) {
       const text = JSON.stringify(call(n, "eth_subscribe", ["logs", { n }]));
       attacker.send(`${" ".repeat(5 * MIB - text.length)}${text}`);
       const { result } = await attacker.waitFor(({ id }) => id === n);
       assert.equal(typeof result, "string");
     }
-    await honest.work();
-    const grownMib = (await memoryOf(scene.pid, "VmRSS") - idleBytes) / MIB;
-    assert(grownMib * MIB <= GROWTH_MAX, `The proxy grew by ${Math.round(grownMib)} MiB`);
-    await attacker.close();
-    await honest.close();
-  }));
+    return [attacker];
+  }, "VmRSS"));
 
 Deno.test("Hostile: unfinished messages on the WebSocket port use at most the proxy's memory budget", () =>
-  withProcess(async (scene) => {
-    const honest = await HonestClient.open({ ...scene, wsUrl: scene.wsPortUrl });
-    await honest.work();
-    const idleBytes = await memoryOf(scene.pid, "VmRSS");
+  withstands("WebSocket port", ({ wsUrl }) => {
     // The first fragment of a message, and not the last.
     const header = new Uint8Array([0x01, 0x80 | 127, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     new DataView(header.buffer).setBigUint64(2, BigInt(4 * MIB));
     const part = new Uint8Array(header.length + 4 * MIB);
     part.set(header);
-    const attackers = await Promise.all(Array.from({ length: 2 * ATTACKERS }, async (_, n) => {
+    return Promise.all(Array.from({ length: 2 * ATTACKERS }, async (_, n) => {
       const address = `x-forwarded-for: 198.51.100.${n}`;
-      const [attacker] = await handshake(scene.wsPortUrl, WEBSOCKET_KEY, address);
+      const [attacker] = await handshake(wsUrl, WEBSOCKET_KEY, address);
       await writeAll(attacker, part).catch(() => {}); // it is cut
       return attacker;
     }));
-    await honest.work();
-    assert(await readSeries(scene.url, "proxy_buffered_bytes") <= BUDGET);
-    const grownMib = (await memoryOf(scene.pid, "VmHWM") - idleBytes) / MIB;
-    assert(grownMib * MIB <= GROWTH_MAX, `The proxy grew by ${Math.round(grownMib)} MiB`);
-    await honest.close();
-    for (const attacker of attackers) attacker.close();
   }));
