@@ -3,6 +3,7 @@ import { Hono } from "hono";
 import { createRegistry } from "../../../lib/http/metrics.ts";
 import { listen, ListenError } from "../../../lib/http/listener.ts";
 import { startService } from "../../../lib/http/service.ts";
+import { handshake, WEBSOCKET_KEY } from "../../support/rpc_socket.ts";
 
 function definition(app = new Hono()) {
   return {
@@ -45,4 +46,35 @@ Deno.test("startService: drains, then closes, and does so once for several stops
   });
   await Promise.all([service.stop(), service.stop()]);
   assert.deepEqual(order, ["drain", "close"]);
+});
+
+/** Upgrades a request to a WebSocket and fills its peer's window, so that nothing can be sent to it. */
+function flood(request: Request, flooded: (socket: WebSocket) => void): Response {
+  const { socket, response } = Deno.upgradeWebSocket(request);
+  socket.onopen = () => {
+    for (let sent = 0; sent < 64; sent += 1) socket.send("x".repeat(1 << 20));
+    flooded(socket);
+  };
+  return response;
+}
+
+Deno.test({
+  name: "startService: stops in time even if a WebSocket client reads nothing",
+  // The operation that sends the close frame ends with the peer, without an event.
+  sanitizeOps: false,
+  async fn() {
+    const flooded = Promise.withResolvers<WebSocket>();
+    const service = startService({
+      ...definition(),
+      upgrade: (request) => flood(request, flooded.resolve),
+      drain: async () => (await flooded.promise).close(1012),
+    });
+    // A raw peer, since the platform's client would read.
+    const [peer] = await handshake(service.url, WEBSOCKET_KEY);
+    await flooded.promise;
+    const startedMs = performance.now();
+    await service.stop();
+    assert(performance.now() - startedMs < 5_000);
+    peer.close();
+  },
 });
