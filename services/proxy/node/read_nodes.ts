@@ -136,16 +136,11 @@ export class ReadNodes {
   /** Counts a read. It failed if the node returned an internal error or dropped the request. */
   countRead(index: number, outcome: { isFailed: boolean }): void {
     this.#at(index).countRead(outcome);
-    if (!outcome.isFailed) this.#onAnswered(index);
+    if (!outcome.isFailed) this.onConnected(index);
   }
 
-  /** A node has accepted a connection. */
+  /** A node responds: it has accepted a connection. Of several, only probes show that one is back. */
   onConnected(index: number): void {
-    this.#onAnswered(index);
-  }
-
-  /** A node responds. With several nodes, only probes show that a node is back. */
-  #onAnswered(index: number): void {
     if (this.#nodes.length === 1) this.#at(index).isDead = false;
   }
 
