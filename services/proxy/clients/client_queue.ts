@@ -120,7 +120,6 @@ export class ClientQueue implements ClientSink {
     this.socket.write(messages);
   }
 
-  /** Sends an answer that was admitted. */
   sendAnswer(message: OutgoingMessage): void {
     if (!this.socket.isOpen) return;
     this.send([message], message.byteLength);
@@ -184,7 +183,6 @@ export class ClientQueue implements ClientSink {
   }
 }
 
-/** Unsent bytes of one address. */
 interface AddressBytes {
   unsent: number;
   queues: number;

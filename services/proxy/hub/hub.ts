@@ -219,7 +219,6 @@ export class Hub {
     }
   }
 
-  /** Answers one of them, in the same way. */
   #answerWaiter(
     subscription: HubSubscription,
     client: HubClient,

@@ -37,7 +37,6 @@ const HEAD_KEPT_MS = 30_000;
 
 /** What a round of probes has shown about a node. */
 export interface Round {
-  /** Its answer to the probe. */
   head?: Head;
   reads: number;
   /** How many of the reads failed. */
@@ -85,7 +84,6 @@ export class ReadNode {
     return !this.isRemoved && !this.isDead;
   }
 
-  /** Why it is not up; undefined if it is. */
   get reason(): string | undefined {
     return this.#removedFor ?? (this.isDead ? "it does not answer" : undefined);
   }
@@ -116,7 +114,6 @@ export class ReadNode {
     this.#headAtMs = nowMs;
   }
 
-  /** It answered a probe with its newest block. */
   answeredProbe(head: Head, tookMs: number, nowMs: number): void {
     this.setHead(head, nowMs);
     this.round.head = head;

@@ -120,7 +120,6 @@ export class ReadNodes {
     this.#replaceLeader();
   }
 
-  /** A probe was not answered. */
   onProbeFailed(index: number, reason: string): void {
     const failures = this.#at(index).countFailedProbe();
     // A single node is probed only if it is silent; its timing shows in its reads.
