@@ -57,33 +57,21 @@ export function metricsIn(registry: Registry) {
       help: string,
       labelNames: L[],
       read: () => Iterable<Sample<L>>,
-    ) =>
-      new Gauge({
-        name,
-        help,
-        labelNames,
-        registers,
-        collect() {
-          this.reset();
-          for (const [labels, value] of read()) this.set(labels, value);
-        },
-      }),
+    ) => new Gauge({ name, help, labelNames, registers, collect: collectorOf(read) }),
     /** The same for values that only grow. */
     scrapedCounters: <L extends string>(
       name: string,
       help: string,
       labelNames: L[],
       read: () => Iterable<Sample<L>>,
-    ) =>
-      new Counter({
-        name,
-        help,
-        labelNames,
-        registers,
-        collect() {
-          this.reset();
-          for (const [labels, value] of read()) this.inc(labels, value);
-        },
-      }),
+    ) => new Counter({ name, help, labelNames, registers, collect: collectorOf(read) }),
+  };
+}
+
+/** Replaces all values of a metric by those of a read. */
+function collectorOf<L extends string>(read: () => Iterable<Sample<L>>) {
+  return function (this: Gauge<L> | Counter<L>) {
+    this.reset();
+    for (const [labels, value] of read()) this.inc(labels, value);
   };
 }
