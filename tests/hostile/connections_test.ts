@@ -4,7 +4,7 @@ import { eventually } from "../support/eventually.ts";
 import { handshake, WEBSOCKET_KEY } from "../support/rpc_socket.ts";
 import { readSeries, sendRaw } from "../support/http_answers.ts";
 import { echoAnswer } from "../proxy/echo_node.ts";
-import { BOTH_PORTS, call, post, postUnread, withProxy } from "../proxy/support.ts";
+import { BOTH_PORTS, call, frameHeader, post, postUnread, withProxy } from "../proxy/support.ts";
 import { AddressedClient, HonestClient } from "./honest_client.ts";
 
 const LIMIT = 20;
@@ -121,14 +121,6 @@ Deno.test.each(BOTH_PORTS)(
       }
     }),
 );
-
-/** The start of a client's text frame, with a length of eight bytes and a mask of zeros. */
-function frameHeader(length: number): Uint8Array<ArrayBuffer> {
-  const header = new Uint8Array(14);
-  header.set([0x81, 0xff]);
-  new DataView(header.buffer).setBigUint64(2, BigInt(length));
-  return header;
-}
 
 Deno.test("Hostile: a frame over the limit is closed with 1009 as soon as its length is declared", () =>
   withProxy(async (scene) => {

@@ -6,8 +6,10 @@ import {
   call,
   type ClientPort,
   deafClient,
+  frameHeader,
   postUnread,
   type Scene,
+  textFrame,
   writeAll,
 } from "../proxy/support.ts";
 import { EchoNode } from "../proxy/echo_node.ts";
@@ -138,8 +140,7 @@ Deno.test("Hostile: short unread answers use at most the proxy's memory budget",
     const [attacker] = await handshake(wsUrl, WEBSOCKET_KEY);
     // Its answer has 39 bytes.
     const text = JSON.stringify(call(1, "eth_unsubscribe", ["0x1"]));
-    const frame = [0x81, 0x80 | text.length, 0, 0, 0, 0, ...new TextEncoder().encode(text)];
-    const frames = new Uint8Array(new Array(1_000).fill(frame).flat());
+    const frames = new Uint8Array(new Array(1_000).fill([...textFrame(text)]).flat());
     let isOpen = true;
     for (let sent = 0; isOpen && sent < SHORT_ANSWERS; sent += 1_000) {
       const written = writeAll(attacker, frames).then(() => true, () => false);
@@ -162,9 +163,7 @@ Deno.test("Hostile: subscriptions sent in messages of 5 MiB do not keep these in
 
 Deno.test("Hostile: unfinished messages on the WebSocket port use at most the proxy's memory budget", () =>
   withstands("WebSocket port", ({ wsUrl }) => {
-    // The first fragment of a message, and not the last.
-    const header = new Uint8Array([0x01, 0x80 | 127, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
-    new DataView(header.buffer).setBigUint64(2, BigInt(4 * MIB));
+    const header = frameHeader(4 * MIB, 0x01); // the first fragment of a message, and not the last
     const part = new Uint8Array(header.length + 4 * MIB);
     part.set(header);
     return Promise.all(Array.from({ length: 2 * ATTACKERS }, async (_, n) => {

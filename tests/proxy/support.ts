@@ -164,7 +164,7 @@ export async function deafClient(wsUrl: string, header = "x-test: 1"): Promise<D
   const [connection] = await handshake(wsUrl, WEBSOCKET_KEY, header);
   return {
     async send(message) {
-      await connection.write(maskedFrame(JSON.stringify(message)));
+      await connection.write(textFrame(JSON.stringify(message)));
     },
     async readUntil(last) {
       const buffer = new Uint8Array(65_536);
@@ -181,8 +181,20 @@ export async function deafClient(wsUrl: string, header = "x-test: 1"): Promise<D
 }
 
 /** A text frame of a client, masked with zeros; at most 125 bytes of ASCII. */
-function maskedFrame(text: string): Uint8Array<ArrayBuffer> {
+export function textFrame(text: string): Uint8Array<ArrayBuffer> {
   const payload = new TextEncoder().encode(text);
   if (payload.length > 125) throw new RangeError(`Text is too long: ${payload.length} bytes`);
   return new Uint8Array([0x81, 0x80 | payload.length, 0, 0, 0, 0, ...payload]);
+}
+
+/**
+ * The start of a client's text frame, with a length of eight bytes and a mask of zeros.
+ *
+ * @param first 0x81 for a whole message, 0x01 for the first fragment of one.
+ */
+export function frameHeader(length: number, first = 0x81): Uint8Array<ArrayBuffer> {
+  const header = new Uint8Array(14);
+  header.set([first, 0xff]);
+  new DataView(header.buffer).setBigUint64(2, BigInt(length));
+  return header;
 }
