@@ -181,15 +181,7 @@ export class Router {
         if (call.id !== undefined) answers[index] = failureText(call.id, thrown);
       }
     }
-    for (const sent of batches.values()) {
-      answering.push(
-        this.#sendBatch(sent, caller).then((texts) => {
-          for (const [position, { index }] of sent.calls.entries()) {
-            answers[index] = texts[position];
-          }
-        }),
-      );
-    }
+    for (const sent of batches.values()) answering.push(this.#sendBatch(sent, caller, answers));
     await Promise.all(answering);
     const target = targets.size > 1 ? "mixed" : [...targets][0] ?? "proxy";
     const texts = answers.filter((text) => text !== undefined);
@@ -202,32 +194,34 @@ export class Router {
     return target === "read" ? routeOf(call, this.#options.readNodes) : call;
   }
 
-  /** One node's answers to its calls of a batch, in their order; undefined for a notification. */
+  /** Sends a node its calls of a batch, and adds the answers of those with an id. */
   async #sendBatch(
-    { target, node, calls: sent }: NodeBatch,
+    { target, node, calls }: NodeBatch,
     { forwardedFor }: CallerAddress,
-  ): Promise<(string | undefined)[]> {
+    answers: (string | undefined)[],
+  ): Promise<void> {
     const { methods, nodes } = this.#options;
-    const calls = sent.map(({ call }) => call);
-    const isPlain = calls.every(({ method }) => methods.kindOf(method).isPlainRead);
+    const isPlain = calls.every(({ call: { method } }) => methods.kindOf(method).isPlainRead);
     const firstId = this.#lastId + 1;
-    this.#lastId += sent.length;
-    const texts = sent.map(({ call: { id }, textAfterId }, index) =>
-      callText(textAfterId, id === undefined ? undefined : firstId + index)
+    this.#lastId += calls.length;
+    const texts = calls.map(({ call: { id }, textAfterId }, position) =>
+      callText(textAfterId, id === undefined ? undefined : firstId + position)
     );
     try {
       const options = { forwardedFor, isPlain, node };
       const reply = await nodes[target].post(`[${texts.join(",")}]`, options);
       await this.#largeReplyTurn(reply.body.length);
-      return splitBatchReply(calls, firstId, reply, target).map((text, index) => {
-        const call = calls[index];
-        return text && call && answerForClient(call, node, text);
-      });
+      const replies = splitBatchReply(calls.map(({ call }) => call), firstId, reply, target);
+      for (const [position, { index, call }] of calls.entries()) {
+        const text = replies[position];
+        answers[index] = text && answerForClient(call, node, text);
+      }
     } catch (thrown) {
       if (!(thrown instanceof ProxyError)) throw thrown;
-      return calls.map((call) =>
-        call.id === undefined ? undefined : failureText(call.id, failureForClient(call, thrown))
-      );
+      for (const { index, call } of calls) {
+        if (call.id === undefined) continue;
+        answers[index] = failureText(call.id, failureForClient(call, thrown));
+      }
     } finally {
       if (!isPlain) this.#options.inFlight.clear();
     }
