@@ -7,23 +7,6 @@ import { MALFORMED, playRows, type RpcRow } from "../support/malformed_rpc.ts";
 import { handshakeText, RpcSocket, WEBSOCKET_KEY } from "../support/rpc_socket.ts";
 import { BOTH_PORTS, call, connectReads, post, withProxy } from "./support.ts";
 
-Deno.test("Proxy, HTTP: parameters and answers pass through a read socket unchanged, except for the id", () => {
-  const odd =
-    '{ "jsonrpc":"2.0", "id" : 1e2, "method":"eth_call","params":[1.0, "\\u0041"], "x":0}';
-  const answer = '{\n"result": 12345678901234567890.0 , "id":1e2, "jsonrpc":"2.0"}\n';
-  return withProxy(async ({ url, read }) => {
-    await connectReads({ url, read });
-    assert.equal(await (await post(url, odd)).text(), answer);
-    const [{ over, text } = assert.fail()] = read.requests;
-    assert.equal(over, "ws");
-    assert(text.includes(',"method":"eth_call","params":[1.0, "\\u0041"]}'), text);
-  }, {
-    read: {
-      answer: (text) => new Response(answer.replace("1e2", /"id":(\d+)/.exec(text)?.[1] ?? "")),
-    },
-  });
-});
-
 Deno.test("Proxy, HTTP: a read over the WebSocket and a write without a timely answer are 504, and counted", () => {
   // It answers the proxy's own checks.
   const slow = new Set(["eth_blockNumber", "core_sendTransaction"]);
