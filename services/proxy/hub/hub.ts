@@ -190,12 +190,12 @@ export class Hub {
   #onAnswer(requestId: number, text: string): void {
     const answer = this.table.answered(requestId, text);
     if (answer === undefined) return;
-    const { subscription: answered, errorText, isGivenUp } = answer;
+    const { subscription: answered, errorText } = answer;
     const outcome = errorText === undefined ? undefined : { errorText };
     for (const subscription of [...answered.withFiltered()]) {
       this.#answerWaiters(subscription, outcome);
       // Clients must not wait forever for a subscription that the node had granted.
-      if (isGivenUp) {
+      if (answered.isGivenUp) {
         for (const client of [...subscription.members]) this.#close(client, NOT_RENEWED_REASON);
       }
       this.table.retire(subscription);
@@ -235,7 +235,7 @@ export class Hub {
     if (id === undefined) throw new TypeError("A subscription that is live has an id");
     if (subscription.unflushed.length > 0) this.flush(); // a new client gets only later ones
     subscription.members.add(client);
-    client.join(subscription, id);
+    client.join(subscription);
     this.#count(1);
     return { id };
   }
