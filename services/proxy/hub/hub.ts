@@ -23,7 +23,6 @@ import { filtersOf, NEW_HEADS_KEY, type SubscriptionRequest } from "./subscripti
 /** Events for metrics and the head watch. */
 export interface HubEvents extends FanOutEvents {
   onReceived(): void;
-  onSubscribed(total: number): void;
   onRefused(limit: Limit): void;
   /** The node announced a block. @returns False to keep it from clients. */
   acceptsHead(block: unknown): boolean;
@@ -60,7 +59,6 @@ export class Hub {
   readonly table: SubscriptionTable;
   readonly #fanOut: FanOut;
   readonly #clients = new Set<HubClient>();
-  #subscriptions = 0;
 
   constructor(options: HubOptions) {
     this.#options = options;
@@ -236,7 +234,6 @@ export class Hub {
     if (subscription.unflushed.length > 0) this.flush(); // a new client gets only later ones
     subscription.members.add(client);
     client.join(subscription);
-    this.#count(1);
     return { id };
   }
 
@@ -244,7 +241,6 @@ export class Hub {
     const missed = client.leave(subscription);
     if (missed > 0) this.#options.events.onLagged(missed);
     subscription.members.delete(client);
-    this.#count(-1);
     this.table.retire(subscription);
   }
 
@@ -272,10 +268,5 @@ export class Hub {
   #close(client: HubClient, reason: string): void {
     this.disconnect(client);
     client.sink.close(CloseCode.tryAgainLater, reason);
-  }
-
-  #count(change: 1 | -1): void {
-    this.#subscriptions += change;
-    this.#options.events.onSubscribed(this.#subscriptions);
   }
 }

@@ -39,6 +39,13 @@ export class SubscriptionTable {
     return count;
   }
 
+  /** Subscriptions of clients: each of them uses one of the table's. */
+  get memberCount(): number {
+    let count = 0;
+    for (const { members } of this.subscriptions()) count += members.size;
+    return count;
+  }
+
   subscriptions(): IterableIterator<HubSubscription> {
     return this.#byKey.all();
   }

@@ -120,10 +120,6 @@ function socketMetrics(registry: Registry) {
       "proxy_broadcast_reconnects_total",
       "Connections to the read node's WebSocket that were lost and came back.",
     ),
-    subscriptions: gauge(
-      "proxy_broadcast_active_subscriptions",
-      "Subscriptions of clients in the hub.",
-    ),
   };
 }
 
@@ -168,14 +164,13 @@ export class ProxyMetrics {
   }
 
   hubEvents() {
-    const { received, sent, messages, subscriptions } = this.sockets;
+    const { received, sent, messages } = this.sockets;
     return {
       onReceived: () => received.inc(),
       onSent: (count: number) => {
         sent.inc(count);
         messages.inc({ direction: "downstream" }, count);
       },
-      onSubscribed: (total: number) => subscriptions.set(total),
       onRefused: (limit: Limit) => this.countRefusal(limit),
       onLagged: (count: number) => messages.inc({ direction: "lagged" }, count),
     };

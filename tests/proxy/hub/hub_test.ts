@@ -13,8 +13,6 @@ class Scene extends HubScene {
   sent = 0;
   lagged = 0;
   received = 0;
-  /** Subscriptions of all clients, as last reported. */
-  subscribed = 0;
   /** How often the hub reported how many were sent. */
   sentReports = 0;
 
@@ -25,7 +23,6 @@ class Scene extends HubScene {
       events: {
         ...NO_EVENTS,
         onReceived: () => this.received += 1,
-        onSubscribed: (total) => this.subscribed = total,
         onLagged: (count) => this.lagged += count,
         onSent: (count) => {
           this.sent += count;
