@@ -23,6 +23,9 @@ export function createRegistry(): Registry {
   return registry;
 }
 
+/** The value of one series at a scrape. */
+type Sample<L extends string> = [labels: LabelValues<L>, value: number];
+
 /** Declares metrics in a registry, one a call. */
 export function metricsIn(registry: Registry) {
   const registers = [registry];
@@ -53,17 +56,22 @@ export function metricsIn(registry: Registry) {
       name: string,
       help: string,
       labelNames: L[],
-      read: () => Iterable<[labels: LabelValues<L>, value: number]>,
-    ) =>
-      new Gauge({
-        name,
-        help,
-        labelNames,
-        registers,
-        collect() {
-          this.reset();
-          for (const [labels, value] of read()) this.set(labels, value);
-        },
-      }),
+      read: () => Iterable<Sample<L>>,
+    ) => new Gauge({ name, help, labelNames, registers, collect: collectorOf(read) }),
+    /** The same for values that only grow. */
+    scrapedCounters: <L extends string>(
+      name: string,
+      help: string,
+      labelNames: L[],
+      read: () => Iterable<Sample<L>>,
+    ) => new Counter({ name, help, labelNames, registers, collect: collectorOf(read) }),
+  };
+}
+
+/** Replaces all values of a metric by those of a read. */
+function collectorOf<L extends string>(read: () => Iterable<Sample<L>>) {
+  return function (this: Gauge<L> | Counter<L>) {
+    this.reset();
+    for (const [labels, value] of read()) this.inc(labels, value);
   };
 }

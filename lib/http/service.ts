@@ -31,12 +31,13 @@ interface ServiceDefinition {
   /** Answers `GET /health` in place of the default answer. */
   health: Handler;
   registry: Registry;
-  /** Gets requests before the routes: for WebSocket upgrades. Undefined passes the request on. */
-  upgrade?: (request: Request, remote: string) => Response | undefined;
   /**
-   * Gets requests first, for a route that must be fast. Undefined passes the request to the app.
+   * Gets requests before the routes: for WebSockets, and for a route that must be fast. Undefined
+   * passes the request to the app.
    */
-  fastRoute?: (...request: Parameters<RequestHandler>) => Promise<Response> | undefined;
+  beforeRoutes?: (
+    ...request: Parameters<RequestHandler>
+  ) => Response | Promise<Response> | undefined;
   /** Called first on stop: refuse new work, close sockets. */
   drain?: () => void | Promise<void>;
   /** Called last on stop, when no request is open: stop timers, close stores. */
@@ -76,8 +77,7 @@ export function startService(definition: ServiceDefinition): RunningService {
   });
   app.get("/metrics", metrics);
   const handler: RequestHandler = (request, remote, served) =>
-    definition.upgrade?.(request, remote) ?? definition.fastRoute?.(request, remote, served) ??
-      app.fetch(request, { remote });
+    definition.beforeRoutes?.(request, remote, served) ?? app.fetch(request, { remote });
   const listener = listen(definition.host, definition.port, handler, definition);
   log.info(
     listener.isOnEveryInterface ? "Listening on {url}, every interface" : "Listening on {url}",

@@ -1,5 +1,13 @@
 import { messageOf } from "../errors.ts";
 
+/** Close codes of WebSockets (RFC 6455, section 7.4, and its registry). */
+export const CloseCode = {
+  tooBig: 1009,
+  internalError: 1011,
+  serviceRestart: 1012,
+  tryAgainLater: 1013,
+} as const;
+
 /** Whether a request asks to become a WebSocket. */
 export function wantsWebSocket({ headers }: Request): boolean {
   return headers.get("upgrade")?.toLowerCase() === "websocket";

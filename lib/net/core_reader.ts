@@ -16,7 +16,6 @@ import { gatewayReason, NetworkError, request, unreachableReason } from "./http_
  */
 export const NODE_ANSWER_CACHED_MS = 1_000;
 
-/** Default timeout of a call. */
 const DEFAULT_TIMEOUT_MS = 5_000;
 
 /** The node could not be reached, or its answer was lost: whether it acted is unknown. */

@@ -1,7 +1,6 @@
 import { RangemakerError, reasonOf, type Retry } from "../errors.ts";
 import { redactUrls } from "../redact.ts";
 
-/** Default timeout of a request. */
 const REQUEST_TIMEOUT_MS = 10_000;
 
 /** Default limit of an answer's length: a page of a node's price history has 2 MB. */

@@ -69,8 +69,6 @@ export interface RpcSubscriberOptions {
   silenceMs?: number;
   /** Requests a frame at intervals: for subscriptions that may pause for long. */
   heartbeat?: Heartbeat;
-  /** Timeout of connecting, and of the answers to the subscriptions. */
-  connectTimeoutMs?: number;
   /** Opens a socket; the platform's WebSocket by default. */
   connect?: ((url: string) => SocketLike) | undefined;
 }
@@ -107,7 +105,7 @@ export class RpcSubscriber {
   readonly #timers: Timers;
 
   constructor(options: RpcSubscriberOptions) {
-    const { url, clock, backoff, silenceMs, connectTimeoutMs, connect, catchUp } = options;
+    const { url, clock, backoff, silenceMs, connect, catchUp } = options;
     this.#options = options;
     this.#timers = new Timers(clock);
     this.#catchUp = catchUp && new PollingLoop({
@@ -124,7 +122,6 @@ export class RpcSubscriber {
       clock,
       backoff,
       silenceMs,
-      connectTimeoutMs,
       connect,
       handlers: {
         onOpen: () => this.#subscribe(),
@@ -152,10 +149,10 @@ export class RpcSubscriber {
   }
 
   #subscribe(): void {
-    const { subscriptions, connectTimeoutMs = ACCEPT_TIMEOUT_MS } = this.#options;
+    const { subscriptions } = this.#options;
     subscriptions.forEach(({ params }, index) => this.#call(index + 1, "eth_subscribe", params));
-    this.#timers.after(connectTimeoutMs, () => {
-      this.drop(`no answer to a subscription within ${connectTimeoutMs} ms`);
+    this.#timers.after(ACCEPT_TIMEOUT_MS, () => {
+      this.drop(`no answer to a subscription within ${ACCEPT_TIMEOUT_MS} ms`);
     });
   }
 

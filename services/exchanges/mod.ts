@@ -99,7 +99,7 @@ export async function startExchanges(options: ExchangesOptions): Promise<Running
       },
       corsOrigins: options.corsOrigins,
     }),
-    upgrade: (request) => upgradeToExchange(request, exchanges),
+    beforeRoutes: (request) => upgradeToExchange(request, exchanges),
     health: () => Response.json({ status: "healthy" }),
     registry,
     drain() {

@@ -77,7 +77,7 @@ async function startWith(
       app,
       health: () => node.health(),
       registry: node.metrics.registry,
-      upgrade: (request, remote) => {
+      beforeRoutes: (request, remote) => {
         const isSocket = request.headers.has("upgrade");
         const refused = isSocket ? refuseCrossOrigin(request, cors) : undefined;
         return refused ?? node.clients.accept(request, remote, isReadOnly);

@@ -76,9 +76,10 @@ async function start(options: ProxyOptions, cleanup: AsyncDisposableStack): Prom
     app,
     registry,
     health: () => new Response(["OK", ...excludedNodeLines(nodes)].join("\n")),
-    upgrade: (request, remote) =>
-      isHandshake(request) ? clients.accept(request, remote) : undefined,
-    fastRoute: (request, remote, served) => endpoint.handle(request, remote, served),
+    beforeRoutes: (request, remote, served) =>
+      isHandshake(request)
+        ? clients.accept(request, remote)
+        : endpoint.handle(request, remote, served),
     async drain() {
       isStopping = true;
       await clients.closeAll();

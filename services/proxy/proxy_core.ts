@@ -107,6 +107,11 @@ export class ProxyCore {
       onFlushNeeded: () => this.#delivery.flushSoon(),
     });
     metrics.scrapedGauge(
+      "proxy_broadcast_active_subscriptions",
+      "Subscriptions of clients in the hub.",
+      () => hub.table.memberCount,
+    );
+    metrics.scrapedGauge(
       "proxy_upstream_subscriptions",
       "Different subscriptions at the read node; " +
         "--max-upstream-subscriptions limits those with parameters.",

@@ -37,11 +37,9 @@ export class UpstreamNodes {
   readonly #readSocket: ReadSocket | undefined;
   readonly #subscriptionSocket: SubscriptionSocket;
   readonly #probeRounds: ProbeRounds;
-  readonly #clock: Clock;
   #hub: Hub | undefined;
 
   constructor({ options, clock, unixClock, budget, metrics }: UpstreamNodesOptions) {
-    this.#clock = clock;
     const { urls, wsUrls, names } = readNodeUrls(options);
     const { upstreamTimeoutMs: timeoutMs } = options;
     const http = { timeoutMs, clock, budget, metrics };
@@ -68,8 +66,17 @@ export class UpstreamNodes {
       socket: socketSettings(options, clock),
       metrics,
       events: {
-        onOpened: (node) => this.#onOpened(node),
-        onLost: (node, reason) => this.#onLost(node, reason),
+        onOpened: (node) => {
+          readNodes.onConnected(node);
+          this.#probeRounds.reconnected();
+          this.#hub?.upstreamOpened(clock.now());
+        },
+        onLost: (node, reason) => {
+          this.#hub?.upstreamClosed();
+          // With 1013, a node asks clients to use another one. It is removed until its probes show
+          // that it keeps up.
+          readNodes.onDied(node, `its WebSocket is lost: ${reason}`);
+        },
         // A socket that was closed because of a client says nothing about the node.
         onRejected: () => this.#hub?.upstreamRejected(clock.now()),
         onLeaderChanged: () => this.#hub?.upstreamClosed(),
@@ -135,19 +142,6 @@ export class UpstreamNodes {
     this.#probeRounds.stop();
     this.readPool.stop();
     this.writePool.stop();
-  }
-
-  #onOpened(node: number): void {
-    this.readNodes.onConnected(node);
-    this.#probeRounds.reconnected();
-    this.#hub?.upstreamOpened(this.#clock.now());
-  }
-
-  #onLost(node: number, reason: string): void {
-    this.#hub?.upstreamClosed();
-    // With 1013, a node asks clients to use another one. It is removed until its probes show that
-    // it keeps up.
-    this.readNodes.onDied(node, `its WebSocket is lost: ${reason}`);
   }
 
   #onLeaderChanged(node: string, reason: string): void {

@@ -5,6 +5,7 @@ import { options as proxyOptions, startProxy } from "../../services/proxy/mod.ts
 import { FREE_PORTS } from "../../services/stack/ports.ts";
 import { startStack } from "../../services/stack/stack.ts";
 import { sendRaw } from "../support/http_answers.ts";
+import { WEBSOCKET_KEY } from "../support/rpc_socket.ts";
 
 Deno.test("Hostile: every service on loopback refuses the host name of a page's own server", async () => {
   await using stack = await startStack({ ports: { ...FREE_PORTS, console: 0 }, seed: 1 });
@@ -40,14 +41,14 @@ Deno.test("Hostile: every service on loopback refuses the host name of a page's 
     ]);
     assert.equal(own.status, 200, `${service}: ${own.text}`);
   }
-  const handshake = [
-    "Upgrade: websocket",
-    "Connection: Upgrade, close",
-    "Sec-WebSocket-Version: 13",
-  ];
-  const key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==";
+  const handshake = ["Upgrade: websocket", "Connection: Upgrade, close", WEBSOCKET_KEY];
   for (const url of [wsPortUrl ?? "", proxy.url, stack.urls.node, stack.urls.exchanges ?? ""]) {
-    const lines = ["GET /ws HTTP/1.1", "Host: evil.example", ...handshake, key];
+    const lines = [
+      "GET /ws HTTP/1.1",
+      "Host: evil.example",
+      "Sec-WebSocket-Version: 13",
+      ...handshake,
+    ];
     const answer = await sendRaw(url, lines);
     assert.equal(answer.status, 403, `${url}: ${answer.text}`);
   }

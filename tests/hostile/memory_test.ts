@@ -2,7 +2,16 @@
 import assert from "node:assert/strict";
 import { withinMs } from "../../lib/clock.ts";
 import { eventually } from "../support/eventually.ts";
-import { call, type DeafClient, deafClient, type Scene } from "../proxy/support.ts";
+import {
+  call,
+  type ClientPort,
+  deafClient,
+  frameHeader,
+  postUnread,
+  type Scene,
+  textFrame,
+  writeAll,
+} from "../proxy/support.ts";
 import { EchoNode } from "../proxy/echo_node.ts";
 import { readSeries } from "../support/http_answers.ts";
 import { HonestClient } from "./honest_client.ts";
@@ -38,9 +47,10 @@ async function memoryOf(pid: number, field: "VmRSS" | "VmHWM"): Promise<number> 
   return Number(new RegExp(`^${field}:\\s+(\\d+) kB`, "m").exec(status)?.[1]) * 1024;
 }
 
-/** Plays a scene with a proxy in a separate process, whose memory can be measured. */
+/** A proxy in a process of its own, whose memory can be measured. */
 async function withProcess(
-  play: (scene: Scene & { wsPortUrl: string; pid: number }) => Promise<void>,
+  clientPort: ClientPort,
+  play: (scene: Scene, pid: number) => Promise<void>,
 ): Promise<void> {
   const huge = "x".repeat(ANSWER);
   const read = new EchoNode({
@@ -66,15 +76,9 @@ async function withProcess(
       await answer?.text();
       return answer?.ok || undefined;
     });
-    await play({
-      url,
-      wsUrl: `ws://127.0.0.1:${port}/ws`,
-      wsPortUrl: `ws://127.0.0.1:${wsPort}/ws`,
-      pid: child.pid,
-      read,
-      write: read,
-      stopProxy: () => Promise.resolve(),
-    });
+    const wsUrl = `ws://127.0.0.1:${clientPort === "main port" ? port : wsPort}/ws`;
+    const stopProxy = () => Promise.resolve();
+    await play({ url, wsUrl, read, write: read, stopProxy }, child.pid);
   } finally {
     child.kill("SIGKILL"); // deaf clients would hold up its end
     await child.status;
@@ -82,128 +86,90 @@ async function withProcess(
   }
 }
 
-/** A client that posts one message over HTTP, and reads nothing. */
-async function deafPoster(
-  url: string,
-  header: string,
-): Promise<Pick<DeafClient, "send" | "close">> {
-  const { hostname, port } = new URL(url);
-  const connection = await Deno.connect({ hostname, port: Number(port) });
-  return {
-    async send(message) {
-      const body = JSON.stringify(message);
-      const lines = [
-        "POST / HTTP/1.1",
-        "host: localhost",
-        header,
-        `content-length: ${body.length}`,
-      ];
-      await connection.write(new TextEncoder().encode(`${lines.join("\r\n")}\r\n\r\n${body}`));
-    },
-    close: () => connection.close(),
-  };
+/**
+ * Plays an attack beside an honest client; the proxy's memory must stay bounded.
+ *
+ * @param attack Returns the attackers, which stay connected while the honest client works.
+ * @param field What is measured: the most memory, or that at the end.
+ */
+function withstands(
+  clientPort: ClientPort,
+  attack: (scene: Scene) => Promise<{ close(): unknown }[]>,
+  field: "VmRSS" | "VmHWM" = "VmHWM",
+): Promise<void> {
+  return withProcess(clientPort, async (scene, pid) => {
+    const honest = await HonestClient.open(scene);
+    await honest.work();
+    const idleBytes = await memoryOf(pid, "VmRSS");
+    const attackers = await attack(scene);
+    await honest.work();
+    assert(await readSeries(scene.url, "proxy_buffered_bytes") <= BUDGET);
+    const grownMib = (await memoryOf(pid, field) - idleBytes) / MIB;
+    assert(grownMib * MIB <= GROWTH_MAX, `The proxy grew by ${Math.round(grownMib)} MiB`);
+    await honest.close();
+    for (const attacker of attackers) await attacker.close();
+  });
 }
 
 for (const way of ["main port", "WebSocket port", "HTTP"] as const) {
   Deno.test(`Hostile: ${ATTACKERS * ANSWER / MIB} MiB of unread answers use at most the proxy's memory budget (${way})`, () =>
-    withProcess(async (scene) => {
-      const { url, pid } = scene;
-      const wsUrl = way === "WebSocket port" ? scene.wsPortUrl : scene.wsUrl;
-      const honest = await HonestClient.open({ ...scene, wsUrl });
-      await honest.work();
-      const idleBytes = await memoryOf(pid, "VmRSS");
-      const attackers = await Promise.all(
-        Array.from(
-          { length: ATTACKERS },
-          (_, n) => {
-            const header = `x-forwarded-for: 198.51.100.${n}`;
-            return way === "HTTP" ? deafPoster(url, header) : deafClient(wsUrl, header);
-          },
-        ),
-      );
-      for (const [id, attacker] of attackers.entries()) {
+    withstands(way === "HTTP" ? "main port" : way, async ({ url, wsUrl }) => {
+      const attackers: { close(): void }[] = [];
+      for (let id = 0; id < ATTACKERS; id += 1) {
         const before = await readSeries(url, LATENCIES);
-        await attacker.send({ jsonrpc: "2.0", id, method: "core_getPriceHistory", params: [id] });
+        const [from, message] = [`198.51.100.${id}`, call(id, "core_getPriceHistory", [id])];
+        if (way === "HTTP") {
+          attackers.push(await postUnread(url, JSON.stringify(message), { from }));
+        } else {
+          const client = await deafClient(wsUrl, `x-forwarded-for: ${from}`);
+          attackers.push(client);
+          await client.send(message);
+        }
         // One by one: while they are read from the node, answers count in any case.
         await eventually("it is answered or refused", async () => {
           return await readSeries(url, LATENCIES) > before || undefined;
         });
       }
-      await honest.work();
       assert(await readSeries(url, 'proxy_refusals_total{limit="buffered_bytes"}') > 0);
-      assert(await readSeries(url, "proxy_buffered_bytes") <= BUDGET);
-      const grownMib = (await memoryOf(pid, "VmHWM") - idleBytes) / MIB;
-      assert(grownMib * MIB <= GROWTH_MAX, `The proxy grew by ${Math.round(grownMib)} MiB`);
-      await honest.close();
-      for (const attacker of attackers) attacker.close();
+      return attackers;
     }));
 }
 
 Deno.test("Hostile: short unread answers use at most the proxy's memory budget", () =>
-  withProcess(async (scene) => {
-    const honest = await HonestClient.open(scene);
-    await honest.work();
-    const idleBytes = await memoryOf(scene.pid, "VmRSS");
-    const [attacker] = await handshake(scene.wsUrl, WEBSOCKET_KEY);
+  withstands("main port", async ({ wsUrl }) => {
+    const [attacker] = await handshake(wsUrl, WEBSOCKET_KEY);
     // Its answer has 39 bytes.
     const text = JSON.stringify(call(1, "eth_unsubscribe", ["0x1"]));
-    const frame = [0x81, 0x80 | text.length, 0, 0, 0, 0, ...new TextEncoder().encode(text)];
-    const frames = new Uint8Array(new Array(1_000).fill(frame).flat());
+    const frames = new Uint8Array(new Array(1_000).fill([...textFrame(text)]).flat());
     let isOpen = true;
     for (let sent = 0; isOpen && sent < SHORT_ANSWERS; sent += 1_000) {
       const written = writeAll(attacker, frames).then(() => true, () => false);
       isOpen = await withinMs(written, UNREAD_MS, false);
     }
-    await honest.work();
-    const grownMib = (await memoryOf(scene.pid, "VmHWM") - idleBytes) / MIB;
-    assert(grownMib * MIB <= GROWTH_MAX, `The proxy grew by ${Math.round(grownMib)} MiB`);
-    attacker.close();
-    await honest.close();
+    return [attacker];
   }));
 
-async function writeAll(connection: Deno.Conn, bytes: Uint8Array): Promise<void> {
-  for (let at = 0; at < bytes.length;) at += await connection.write(bytes.subarray(at));
-}
-
 Deno.test("Hostile: subscriptions sent in messages of 5 MiB do not keep these in memory", () =>
-  withProcess(async (scene) => {
-    const honest = await HonestClient.open(scene);
-    await honest.work();
-    const idleBytes = await memoryOf(scene.pid, "VmRSS");
-    const attacker = await RpcSocket.open(scene.wsUrl);
+  withstands("main port", async ({ wsUrl }) => {
+    const attacker = await RpcSocket.open(wsUrl);
     for (let n = 0; n < SUBSCRIPTIONS; n += 1) {
       const text = JSON.stringify(call(n, "eth_subscribe", ["logs", { n }]));
       attacker.send(`${" ".repeat(5 * MIB - text.length)}${text}`);
       const { result } = await attacker.waitFor(({ id }) => id === n);
       assert.equal(typeof result, "string");
     }
-    await honest.work();
-    const grownMib = (await memoryOf(scene.pid, "VmRSS") - idleBytes) / MIB;
-    assert(grownMib * MIB <= GROWTH_MAX, `The proxy grew by ${Math.round(grownMib)} MiB`);
-    await attacker.close();
-    await honest.close();
-  }));
+    return [attacker];
+  }, "VmRSS"));
 
 Deno.test("Hostile: unfinished messages on the WebSocket port use at most the proxy's memory budget", () =>
-  withProcess(async (scene) => {
-    const honest = await HonestClient.open({ ...scene, wsUrl: scene.wsPortUrl });
-    await honest.work();
-    const idleBytes = await memoryOf(scene.pid, "VmRSS");
-    // The first fragment of a message, and not the last.
-    const header = new Uint8Array([0x01, 0x80 | 127, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
-    new DataView(header.buffer).setBigUint64(2, BigInt(4 * MIB));
+  withstands("WebSocket port", ({ wsUrl }) => {
+    const header = frameHeader(4 * MIB, 0x01); // the first fragment of a message, and not the last
     const part = new Uint8Array(header.length + 4 * MIB);
     part.set(header);
-    const attackers = await Promise.all(Array.from({ length: 2 * ATTACKERS }, async (_, n) => {
+    return Promise.all(Array.from({ length: 2 * ATTACKERS }, async (_, n) => {
       const address = `x-forwarded-for: 198.51.100.${n}`;
-      const [attacker] = await handshake(scene.wsPortUrl, WEBSOCKET_KEY, address);
+      const [attacker] = await handshake(wsUrl, WEBSOCKET_KEY, address);
       await writeAll(attacker, part).catch(() => {}); // it is cut
       return attacker;
     }));
-    await honest.work();
-    assert(await readSeries(scene.url, "proxy_buffered_bytes") <= BUDGET);
-    const grownMib = (await memoryOf(scene.pid, "VmHWM") - idleBytes) / MIB;
-    assert(grownMib * MIB <= GROWTH_MAX, `The proxy grew by ${Math.round(grownMib)} MiB`);
-    await honest.close();
-    for (const attacker of attackers) attacker.close();
   }));

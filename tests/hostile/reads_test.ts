@@ -11,7 +11,14 @@ import {
 } from "../../services/proxy/read_socket/read_socket.ts";
 import { eventually } from "../support/eventually.ts";
 import { echoAnswer, type Received } from "../proxy/echo_node.ts";
-import { call, connectReads, post, type SceneOptions, withProxy } from "../proxy/support.ts";
+import {
+  call,
+  connectReads,
+  post,
+  postUnread,
+  type SceneOptions,
+  withProxy,
+} from "../proxy/support.ts";
 import { readSeries } from "../support/http_answers.ts";
 
 /** More than the slots of the socket and the reads that overflow to HTTP. */
@@ -73,12 +80,7 @@ Deno.test("Hostile: unread HTTP answers count as memory until their caller disco
     return Response.json({ jsonrpc: "2.0", id, result: value });
   };
   return withProxy(async ({ url }) => {
-    const { hostname, port } = new URL(url);
-    const body = JSON.stringify(call(1, "core_getPriceHistory"));
-    const deaf = await Deno.connect({ hostname, port: Number(port) });
-    await deaf.write(new TextEncoder().encode(
-      `POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
-    ));
+    const deaf = await postUnread(url, JSON.stringify(call(1, "core_getPriceHistory")));
     await eventually("its answer waits", async () => {
       return await readSeries(url, "proxy_buffered_bytes") > 32 * MIB || undefined;
     });
@@ -123,40 +125,15 @@ Deno.test("Hostile: a peer that forges an address for each slow read leaves turn
   }, { read: { answer } });
 });
 
-Deno.test("Hostile: reads that a node refuses without their id do not end the socket for reads", () => {
-  const answer = (text: string) => {
-    if (!text.includes("[".repeat(64))) return echoAnswer(text);
-    return Response.json({ jsonrpc: "2.0", id: null, error: { code: -32700, message: "Deep" } });
-  };
-  return withProxy(async (scene) => {
-    const { url } = scene;
-    await connectReads(scene);
-    const deep = `${"[".repeat(64)}${"]".repeat(64)}`;
-    for (let id = 1; id <= 5; id += 1) {
-      const text = `{"jsonrpc":"2.0","id":${id},"method":"eth_call","params":${deep}}`;
-      const refused = await (await post(url, text)).json();
-      assert.deepEqual([refused.id, refused.error.code], [id, -32700]);
-    }
-    assert.equal(await readSeries(url, "proxy_read_socket_connected"), 1);
-  }, { read: { answer } });
-});
-
 Deno.test("Hostile: unread HTTP answers of one caller leave memory to those of others", () => {
   const MIB = 1024 * 1024;
   const result = "x".repeat(32 * MIB); // more than the system's own buffers for a connection
   const answer = (text: string) =>
     Response.json({ jsonrpc: "2.0", id: JSON.parse(text).id, result });
   return withProxy(async ({ url }) => {
-    const { hostname, port } = new URL(url);
-    await using attackers = new AsyncDisposableStack();
+    using attackers = new DisposableStack();
     for (let n = 1; n <= 4; n += 1) {
-      const body = JSON.stringify(call(n, "core_getPriceHistory"));
-      const deaf = await Deno.connect({ hostname, port: Number(port) });
-      attackers.defer(() => deaf.close());
-      const head = "POST / HTTP/1.1\r\nhost: localhost\r\nx-forwarded-for: 198.51.100.1\r\n";
-      await deaf.write(new TextEncoder().encode(
-        `${head}content-length: ${body.length}\r\n\r\n${body}`,
-      ));
+      attackers.use(await postUnread(url, JSON.stringify(call(n, "core_getPriceHistory"))));
       await eventually("the node has answered", async () => {
         const answers = 'proxy_upstream_latency_seconds_count{target="read"}';
         return await readSeries(url, answers) >= n || undefined;
@@ -176,18 +153,13 @@ for (const kind of ["bodies", "WebSocket messages"] as const) {
       return Response.json({ jsonrpc: "2.0", id: JSON.parse(text).id, result: 1 });
     };
     return withProxy(async ({ url, wsUrl }) => {
-      await using attackers = new AsyncDisposableStack();
+      using attackers = new DisposableStack();
       const text = `{"jsonrpc":"2.0","id":1,"method":"eth_call","params":["slow"]${
         " ".repeat(4 * MIB)
       }`;
       for (let n = 0; n < 20; n += 1) {
         if (kind === "bodies") {
-          const { hostname, port } = new URL(url);
-          const socket = await Deno.connect({ hostname, port: Number(port) });
-          attackers.defer(() => socket.close());
-          const head = "POST / HTTP/1.1\r\nhost: localhost\r\nx-forwarded-for: 198.51.100.1\r\n";
-          const bytes = `${head}content-length: ${text.length + 1}\r\n\r\n${text}`; // one is missing
-          void socket.write(new TextEncoder().encode(bytes)).catch(() => {});
+          attackers.use(await postUnread(url, text, { bytes: text.length + 1 })); // one is missing
         } else {
           const client = new WsClient(wsUrl, { headers: { "x-forwarded-for": "198.51.100.1" } });
           await once(client, "open");

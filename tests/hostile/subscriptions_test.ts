@@ -18,22 +18,6 @@ function address(n: number): string {
   return `0x${n.toString(16).padStart(40, "0")}`;
 }
 
-Deno.test("Hostile: subscribes with megabytes of parameters, or 100,000 levels of them, never reach the node", () =>
-  withProxy(async (scene) => {
-    const honest = await HonestClient.open(scene);
-    const attacker = await RpcSocket.open(scene.wsUrl);
-    const nested = [100_000, 1_500, 17].map((depth) => "[".repeat(depth) + "]".repeat(depth));
-    const attacks = [`["logs","${"x".repeat(1.1 * MIB)}"]`, ...nested];
-    for (const [id, params] of attacks.entries()) {
-      attacker.send(`{"jsonrpc":"2.0","id":${id},"method":"eth_subscribe","params":${params}}`);
-      const { error } = await attacker.waitFor((frame) => frame.id === id);
-      assert.equal(error?.code, -32005, params.slice(0, 99));
-    }
-    await honest.work();
-    assert.deepEqual([scene.read.closedOn, scene.read.calls.length], [[], 1]);
-    await Promise.all([attacker.close(), honest.close()]);
-  }, { read: touchyNode }));
-
 Deno.test("Hostile: a subscription on which the node closes the socket is refused and not requested again", () =>
   withProxy(async (scene) => {
     const { read } = scene;
@@ -64,36 +48,8 @@ async function takeAll(wsUrl: string, addresses: readonly string[], wanted: numb
 /** Addresses of this machine, so that no load balancer is needed to have them. */
 const loopback = (count: number) => Array.from({ length: count }, (_, n) => `127.0.1.${1 + n}`);
 
-Deno.test("Hostile: while 106 addresses of one IPv6 /56 take as many subscriptions as they can, newcomers get theirs", () =>
-  withProxy(async (scene) => {
-    const { read, wsUrl, url } = scene;
-    const attackers = await takeAll(
-      wsUrl,
-      Array.from({ length: 106 }, (_, n) => `2001:db8:0:${n.toString(16)}::1`),
-      100,
-    );
-    assert(read.subscriptions.length <= 2_048);
-    const honest = await HonestClient.open(scene); // subscribes to newHeads, which nobody had
-    for (let n = 0; n < 40; n += 1) {
-      const newcomer = await AddressedClient.open(wsUrl, `203.0.113.${1 + n}`) ??
-        assert.fail();
-      attackers.push(newcomer);
-      const heads = newcomer.call("eth_subscribe", ["logs", { address: address(1_000_000 + n) }]);
-      assert.equal(typeof (await heads).result, "string", `newcomer ${n}`);
-      const theses = newcomer.call("eth_subscribe", ["theses", { user: address(n) }]);
-      assert.equal(typeof (await theses).result, "string", `newcomer ${n}`);
-    }
-    await honest.work();
-    await read.until(() => read.subscriptions.length <= 2_048 + 2);
-    assert.equal(
-      await readSeries(url, "proxy_upstream_subscriptions"),
-      read.subscriptions.length,
-    );
-    await Promise.all([...attackers, honest].map((client) => client.close()));
-  }));
-
 Deno.test("Hostile: viem notices a close in favour of a newcomer, reconnects and subscribes again", () =>
-  withProxy(async ({ wsUrl, read }) => {
+  withProxy(async ({ url, wsUrl, read }) => {
     const transport = webSocket(wsUrl, {
       keepAlive: false,
       reconnect: { delay: 10 },
@@ -117,6 +73,7 @@ Deno.test("Hostile: viem notices a close in favour of a newcomer, reconnects and
     // Of its two subscriptions one is the share of its address now.
     const own = () => read.subscriptions.filter((text) => text.includes("topics"));
     await read.until(() => own().length === 1);
+    assert.equal(await readSeries(url, "proxy_upstream_subscriptions"), read.subscriptions.length);
     read.notify(JSON.parse(own()[0] ?? assert.fail()), "goes on");
     await eventually("it is notified", () => got.length === 1 || undefined);
     await Promise.all([...others, newcomer].map((client) => client?.close()));

@@ -1,19 +1,22 @@
 import assert from "node:assert/strict";
 import { ListenError } from "../../lib/http/listener.ts";
 import { UsageError, withDefaults } from "../../lib/cli/options.ts";
-import { options, startProxy } from "../../services/proxy/mod.ts";
+import { options, type ProxyOptions, startProxy } from "../../services/proxy/mod.ts";
 import { handshake, RpcSocket, WEBSOCKET_KEY } from "../support/rpc_socket.ts";
 import { BOTH_PORTS, call, deafClient, post, withProxy } from "./support.ts";
 import { withCertificate } from "../support/certificate.ts";
 import { hasProgram, Program } from "../support/process.ts";
 import { RawNode } from "./node/http_pool_scene.ts";
 
-Deno.test("Proxy: --reconnect-initial-ms above --reconnect-max-ms is a usage error, an equal value is not", async () => {
-  const overrides = { port: 0, readNodeUrl: "http://127.0.0.1:1", reconnectMaxMs: 10 };
-  const proxyWith = (reconnectInitialMs: number) =>
-    startProxy(withDefaults(options, { ...overrides, reconnectInitialMs }));
-  await assert.rejects(proxyWith(11), UsageError);
-  await (await proxyWith(10)).stop();
+Deno.test("Proxy: options that contradict each other are a usage error", async () => {
+  const [a, b] = ["127.0.0.1:1", "127.0.0.1:2"];
+  const proxyWith = (overrides: Partial<ProxyOptions>) =>
+    startProxy(withDefaults(options, { port: 0, readNodeUrl: `http://${a}`, ...overrides }));
+  const nodes = { readNodeUrl: `http://${a},http://${b}`, readNodeWsUrl: `ws://${a}` };
+  for (const wrong of [{ reconnectInitialMs: 11, reconnectMaxMs: 10 }, nodes]) {
+    await assert.rejects(proxyWith(wrong), UsageError);
+  }
+  await (await proxyWith({ reconnectInitialMs: 10, reconnectMaxMs: 10 })).stop();
 });
 
 Deno.test("Proxy: with --reuse-port several proxies share their ports, each with its own metrics", () =>

@@ -4,12 +4,10 @@ import { Registry } from "prom-client";
 import { withDefaults } from "../../lib/cli/options.ts";
 import { options, type ProxyOptions } from "../../services/proxy/options.ts";
 import { ProxyMetrics } from "../../services/proxy/shared/metrics.ts";
-import { QUEUED_BYTES_MAX } from "../../services/proxy/clients/client_queue.ts";
 import { ROUND_MS } from "../../services/proxy/node/probe_rounds.ts";
 import { ProxyCore } from "../../services/proxy/proxy_core.ts";
 import { eventually, nextTurn } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
-import { freePort } from "../support/ports.ts";
 import { address } from "./hub/hub_scene.ts";
 import { EchoNode, type EchoNodeOptions } from "./echo_node.ts";
 import type { RpcMessage } from "../support/rpc_socket.ts";
@@ -164,37 +162,6 @@ Deno.test("ProxyCore: a read after a notification does not share the answer to a
   );
 });
 
-Deno.test("ProxyCore: a client that was behind gets missed notifications, even if the node is silent meanwhile", () => {
-  const { promise: held, resolve: release } = Promise.withResolvers<void>();
-  const answer = async (text: string) => {
-    await held;
-    return Response.json(
-      JSON.parse(text).map(({ id }: { id: number }) => ({ jsonrpc: "2.0", id, result: 0 })),
-    );
-  };
-  return withProxy(
-    async ({ clock, node, client }) => {
-      const [slow, witness] = [client(), client()];
-      witness.ask(call(1, "eth_subscribe", ["newHeads"]));
-      await witness.frame(({ id }) => id === 1);
-      slow.bufferedBytes = QUEUED_BYTES_MAX;
-      slow.ask([call(1, "eth_getLogs"), call(2, "eth_subscribe", ["newHeads"])]);
-      await node.until(() => node.requests.length === 1);
-      node.notify(["newHeads"], "missed");
-      await witness.frame(({ method }) => method === "eth_subscription");
-      release();
-      await slow.frame(Array.isArray);
-      clock.advance(20);
-      assert.equal(slow.frames.length, 1, "its connection takes nothing");
-      slow.bufferedBytes = 0;
-      clock.advance(20);
-      assert.equal(slow.frames[1]?.params?.result, "missed");
-    },
-    {},
-    { answer },
-  );
-});
-
 Deno.test("ProxyCore: without the read node, a subscribe fails with -32002 after --subscribe-timeout-ms", () =>
   withProxy(async ({ clock, node, proxy, client }) => {
     await node.stop();
@@ -232,56 +199,4 @@ Deno.test("ProxyCore: on a stop, reads on the socket are answered", () => {
     {},
     { answer },
   );
-});
-
-Deno.test("ProxyCore: after the clock was set back, bytes that were sent do not count as unsent", () => {
-  const BUDGET = 1024 * 1024;
-  const [large, small] = [BUDGET / 2 - 10_000, 20_000].map((length) => "x".repeat(length));
-  const answer = (text: string) => {
-    const { id, method } = JSON.parse(text);
-    return Response.json({ jsonrpc: "2.0", id, result: method === "eth_getLogs" ? large : small });
-  };
-  return withProxy(
-    async ({ clock, node, client }) => {
-      const [slow, other, witness] = [client(), client(), client()];
-      for (
-        const [reader, method, bytes] of [[slow, "eth_getLogs", BUDGET / 2], [
-          other,
-          "eth_call",
-          20_000,
-        ]] as const
-      ) {
-        reader.bufferedBytes = bytes;
-        reader.ask(call(1, method));
-        await reader.frame(({ id }) => id === 1);
-      }
-      for (const each of [other, witness]) {
-        each.ask(call(2, "eth_subscribe", ["newHeads"]));
-        await each.frame(({ id }) => id === 2);
-      }
-      node.notify(["newHeads"], "news");
-      await witness.frame(({ method }) => method === "eth_subscription");
-      clock.advance(20);
-      assert.equal(other.frames.length, 2, "the queues of all are full");
-      slow.bufferedBytes = 0;
-      clock.setBy(-HOUR_MS);
-      clock.advance(20);
-      assert.equal(other.frames[2]?.params?.result, "news");
-    },
-    { maxBufferedBytes: BUDGET },
-    { answer },
-  );
-});
-
-Deno.test("ProxyCore: after the clock was set back, a dead read node is asked again within 10 s", async () => {
-  const living = new EchoNode({ answer: (text) => blockAnswer(text, 1) });
-  const readNodeUrl = `${living.url},http://127.0.0.1:${freePort()}`;
-  await withProxy(async ({ clock, proxy: { nodes: { readNodes } } }) => {
-    await eventually("the other one is dead", () => readNodes.isDead(1) || undefined);
-    assert(!readNodes.isDue(1));
-    clock.setBy(-HOUR_MS);
-    clock.advance(10_000);
-    assert(readNodes.isDue(1));
-  }, { readNodeUrl });
-  await living.stop();
 });

@@ -1,6 +1,6 @@
 /** A proxy in front of three read nodes of one chain. */
 import assert from "node:assert/strict";
-import { UsageError, withDefaults } from "../../lib/cli/options.ts";
+import { withDefaults } from "../../lib/cli/options.ts";
 import { options, type ProxyOptions, startProxy } from "../../services/proxy/mod.ts";
 import { eventually } from "../support/eventually.ts";
 import { EchoNode } from "./echo_node.ts";
@@ -167,11 +167,3 @@ Deno.test("Several read nodes: a node that claims 1,000 blocks too many is remov
     await eventually("its head", () => numbers().length === 2 || undefined);
     assert.deepEqual(numbers(), [101, 103]);
   }));
-
-Deno.test("Several read nodes: if one WebSocket URL is set, every node needs one", async () => {
-  const overrides = { port: 0, readNodeUrl: "http://127.0.0.1:1,http://127.0.0.1:2" };
-  await assert.rejects(
-    startProxy(withDefaults(options, { ...overrides, readNodeWsUrl: "ws://127.0.0.1:1" })),
-    UsageError,
-  );
-});

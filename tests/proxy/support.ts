@@ -115,6 +115,30 @@ export async function post(
   return await fetch(url, { method: "POST", headers, body });
 }
 
+/**
+ * Posts a message on a connection of its own, and reads no answer.
+ *
+ * @param bytes Its declared length, which may be more than is sent.
+ */
+export async function postUnread(
+  url: string,
+  text: string,
+  { from = "198.51.100.1", bytes = text.length } = {},
+): Promise<Deno.TcpConn> {
+  const { hostname, port } = new URL(url);
+  const connection = await Deno.connect({ hostname, port: Number(port) });
+  const head = `POST / HTTP/1.1\r\nhost: localhost\r\nx-forwarded-for: ${from}\r\n`;
+  const request = `${head}content-length: ${bytes}\r\n\r\n${text}`;
+  // A proxy that refuses the message reads no more of it.
+  void writeAll(connection, new TextEncoder().encode(request)).catch(() => {});
+  return connection;
+}
+
+/** Writes bytes as they are. */
+export async function writeAll(connection: Deno.Conn, bytes: Uint8Array): Promise<void> {
+  for (let at = 0; at < bytes.length;) at += await connection.write(bytes.subarray(at));
+}
+
 /** A JSON-RPC call. */
 export function call(id: number, method: string, params: unknown[] = []) {
   return { jsonrpc: "2.0", id, method, params };
@@ -140,7 +164,7 @@ export async function deafClient(wsUrl: string, header = "x-test: 1"): Promise<D
   const [connection] = await handshake(wsUrl, WEBSOCKET_KEY, header);
   return {
     async send(message) {
-      await connection.write(maskedFrame(JSON.stringify(message)));
+      await connection.write(textFrame(JSON.stringify(message)));
     },
     async readUntil(last) {
       const buffer = new Uint8Array(65_536);
@@ -157,8 +181,20 @@ export async function deafClient(wsUrl: string, header = "x-test: 1"): Promise<D
 }
 
 /** A text frame of a client, masked with zeros; at most 125 bytes of ASCII. */
-function maskedFrame(text: string): Uint8Array<ArrayBuffer> {
+export function textFrame(text: string): Uint8Array<ArrayBuffer> {
   const payload = new TextEncoder().encode(text);
   if (payload.length > 125) throw new RangeError(`Text is too long: ${payload.length} bytes`);
   return new Uint8Array([0x81, 0x80 | payload.length, 0, 0, 0, 0, ...payload]);
+}
+
+/**
+ * The start of a client's text frame, with a length of eight bytes and a mask of zeros.
+ *
+ * @param first 0x81 for a whole message, 0x01 for the first fragment of one.
+ */
+export function frameHeader(length: number, first = 0x81): Uint8Array<ArrayBuffer> {
+  const header = new Uint8Array(14);
+  header.set([first, 0xff]);
+  new DataView(header.buffer).setBigUint64(2, BigInt(length));
+  return header;
 }

@@ -1,7 +1,6 @@
 import { type Clock, withinMs } from "../../../lib/clock.ts";
 import { FORWARDED_FOR } from "../../../lib/http/caller_address.ts";
-import { upgradeWebSocket, wantsWebSocket } from "../../../lib/http/web_socket.ts";
-import { CloseCode } from "../../../lib/net/close_code.ts";
+import { CloseCode, upgradeWebSocket, wantsWebSocket } from "../../../lib/http/web_socket.ts";
 import { idAtStart, RpcCode, rpcFailure } from "../../../lib/protocol/jsonrpc.ts";
 import { callerGroups, invalidRequest } from "./api.ts";
 import type { Caller, Dispatcher } from "./dispatcher.ts";

@@ -73,22 +73,17 @@ function missingAnswerText(id: string, target: Target): string {
  * Allows one large reply to a batch to be split in each turn of the event loop. Splitting 768 KiB
  * takes 10 ms, and all batches of one caller may be answered at once. Notifications and other
  * callers' reads are served in between.
+ *
+ * @param budget Counts the replies that wait.
+ * @returns Resolves when a reply of this many bytes may be split.
  */
-export class LargeReplyQueue {
-  readonly #budget: ByteBudget;
-  #last: Promise<void> = Promise.resolve();
-
-  /** @param budget Counts the replies that wait. */
-  constructor(budget: ByteBudget) {
-    this.#budget = budget;
-  }
-
-  /** Resolves when a reply of this size may be split. */
-  async waitForTurn(bytes: number): Promise<void> {
+export function largeReplyTurns(budget: ByteBudget): (bytes: number) => Promise<void> {
+  let last = Promise.resolve();
+  return async (bytes) => {
     if (bytes <= SMALL_BYTES) return;
-    this.#budget.add(bytes);
-    this.#last = this.#last.then(() => new Promise((resolve) => setImmediate(resolve)));
-    await this.#last;
-    this.#budget.remove(bytes);
-  }
+    budget.add(bytes);
+    last = last.then(() => new Promise((resolve) => setImmediate(resolve)));
+    await last;
+    budget.remove(bytes);
+  };
 }

@@ -11,7 +11,7 @@ import {
 } from "../../../lib/protocol/jsonrpc.ts";
 import { SMALL_BYTES } from "../shared/limits.ts";
 import { type Envelope, parseEnvelope } from "../shared/envelopes.ts";
-import { badRequest, limitExceeded, ProxyError } from "../shared/failures.ts";
+import { ProxyError } from "../shared/failures.ts";
 
 /** Complexity limit of a message over {@link SMALL_BYTES}: 1,000 calls use half of it. */
 const MESSAGE_BOUNDS = { depth: 64, parts: 16_384 };
@@ -26,8 +26,8 @@ export class MessageError extends ProxyError {
   /** The message's id as it is written if it is valid, else `null`. */
   readonly id: string;
 
-  constructor(id: string, error: ProxyError) {
-    super(error.status, error.rpcCode, error.message, error);
+  constructor(id: string, ...error: ConstructorParameters<typeof ProxyError>) {
+    super(...error);
     this.id = id;
   }
 }
@@ -45,52 +45,44 @@ export function parseMessage(text: string, maxBatch: number): Message {
     const { depth, parts } = MESSAGE_BOUNDS;
     const message = `Message has over ${parts} members or is nested over ${depth} levels deep: ` +
       "send less at once";
-    throw new MessageError(JSON.stringify(idAtStart(text)), limitExceeded(413, message));
+    throw new MessageError(JSON.stringify(idAtStart(text)), 413, RpcCode.limitExceeded, message);
   }
   let value: unknown;
   try {
     value = parseJson(text);
   } catch (cause) {
     if (!(cause instanceof RpcError)) throw cause;
-    throw new MessageError("null", badRequest(cause));
+    throw new MessageError("null", 400, cause.rpcCode, cause.message, cause);
   }
-  return Array.isArray(value) ? parseBatch(value, text, maxBatch) : parseCall(value, text);
+  if (Array.isArray(value)) return parseBatch(value, text, maxBatch);
+  const call = parseCall(value, text);
+  if (call instanceof MessageError) throw call;
+  return call;
 }
 
 function parseBatch(values: unknown[], text: string, maxBatch: number): (Call | MessageError)[] {
   if (values.length === 0) {
     const message = "Invalid request: Batch is empty: send one call or more";
-    throw new MessageError("null", badRequest(new RpcError(RpcCode.invalidRequest, message)));
+    throw new MessageError("null", 400, RpcCode.invalidRequest, message);
   }
   if (values.length > maxBatch) {
     const message =
       `Batch has ${values.length} calls: the limit is ${maxBatch}; send several batches`;
-    throw new MessageError("null", limitExceeded(413, message));
+    throw new MessageError("null", 413, RpcCode.limitExceeded, message);
   }
   const texts = arrayElements(text);
-  return values.map((value, index) => {
-    try {
-      return parseCall(value, texts[index] ?? "");
-    } catch (thrown) {
-      if (thrown instanceof MessageError) return thrown;
-      throw thrown;
-    }
-  });
+  return values.map((value, index) => parseCall(value, texts[index] ?? ""));
 }
 
-function parseCall(value: unknown, text: string): Call {
+function parseCall(value: unknown, text: string): Call | MessageError {
   try {
     const { method, params } = parseRequest(value);
-    const envelope = parseEnvelope(text, method);
+    const { id, paramsText, textAfterId } = parseEnvelope(text, method);
     // Written out: spreading the envelope would take longer than reading it.
-    const { paramsText, textAfterId } = envelope;
-    return { id: envelope.id, method, params, paramsText, textAfterId };
-  } catch (thrown) {
-    throw thrown instanceof RpcError ? invalidRequest(value, text, thrown) : thrown;
+    return { id, method, params, paramsText, textAfterId };
+  } catch (cause) {
+    if (!(cause instanceof RpcError)) throw cause;
+    const id = idOf(value) === null ? undefined : memberText(text, "id");
+    return new MessageError(id ?? "null", 400, cause.rpcCode, cause.message, cause);
   }
-}
-
-function invalidRequest(value: unknown, text: string, error: RpcError): MessageError {
-  const id = idOf(value) === null ? undefined : memberText(text, "id");
-  return new MessageError(id ?? "null", badRequest(error));
 }

@@ -34,7 +34,6 @@ const BLOCK_POSITIONS: ReadonlyMap<string, number> = new Map([
 
 const BLOCK_NUMBER = /^0x[0-9a-fA-F]{1,13}$/;
 
-/** Where a read goes. */
 interface ReadRoute {
   node: number;
   /** The text of the call after its id, as it is sent to that node. */

@@ -2,7 +2,7 @@ import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import { isTooComplex } from "../../../lib/json_text.ts";
 import type { ByteBudget } from "../shared/limits.ts";
 import type { ProxyMetrics, Target } from "../shared/metrics.ts";
-import { LargeReplyQueue, splitBatchReply } from "./batch.ts";
+import { largeReplyTurns, splitBatchReply } from "./batch.ts";
 import { type Call, type Message, MessageError, parseMessage } from "./message.ts";
 import {
   type CallAnswer,
@@ -65,12 +65,13 @@ const OVER_WS_BOUNDS = { depth: 32, parts: 1_000 };
  */
 export class Router {
   readonly #options: RouterOptions;
-  readonly #largeReplies: LargeReplyQueue;
+  /** Resolves when a reply of this many bytes may be split. */
+  readonly #largeReplyTurn: (bytes: number) => Promise<void>;
   #lastId = randomFirstId();
 
   constructor(options: RouterOptions) {
     this.#options = options;
-    this.#largeReplies = new LargeReplyQueue(options.budget);
+    this.#largeReplyTurn = largeReplyTurns(options.budget);
   }
 
   /**
@@ -128,10 +129,8 @@ export class Router {
 
   /** Sends a call that must not be sent twice. */
   async #send(call: Call, target: Target, { forwardedFor }: CallerAddress): Promise<NodeReply> {
-    const { nodes, readNodes, inFlight } = this.#options;
-    const { node, textAfterId } = target === "read"
-      ? routeOf(call, readNodes)
-      : { textAfterId: call.textAfterId };
+    const { nodes, inFlight } = this.#options;
+    const { node, textAfterId } = this.#routeOf(call, target);
     const id = this.#lastId += 1;
     try {
       const text = callText(textAfterId, call.id === undefined ? undefined : id);
@@ -150,100 +149,89 @@ export class Router {
     caller: CallerAddress,
     subscribe?: Subscribe,
   ): Promise<RoutedAnswer> {
-    const { answers, batches, targets, subscribing } = this.#startBatch(batch, subscribe);
-    const subscribed = subscribing.map(async ({ index, call, answer }) => {
-      const text = await answer;
-      if (call.id !== undefined) answers[index] = text;
-    });
-    const sending = batches.map(async (sent) => {
-      const texts = await this.#sendBatch(sent, caller);
-      for (const [position, { index }] of sent.calls.entries()) answers[index] = texts[position];
-    });
-    await Promise.all([...subscribed, ...sending]);
+    const { metrics, methods } = this.#options;
+    /** By position in the batch; undefined for calls without an answer. */
+    const answers: (string | undefined)[] = new Array(batch.length);
+    const answering: Promise<void>[] = [];
+    const batches = new Map<string, NodeBatch>();
+    const targets = new Set<Target>();
+    for (const [index, call] of batch.entries()) {
+      if (call instanceof MessageError) {
+        answers[index] = failureText(call.id, call);
+        continue;
+      }
+      metrics.countCall(call.method);
+      const subscribed = subscribe?.(call);
+      if (subscribed !== undefined) {
+        answering.push(subscribed.then((text) => {
+          if (call.id !== undefined) answers[index] = text;
+        }));
+        continue;
+      }
+      const { target } = methods.kindOf(call.method);
+      targets.add(target);
+      try {
+        const { node, textAfterId } = this.#routeOf(call, target);
+        const key = `${target} ${node}`;
+        const sent = batches.get(key) ?? { target, node, calls: [] };
+        sent.calls.push({ index, call, textAfterId });
+        batches.set(key, sent);
+      } catch (thrown) {
+        if (!(thrown instanceof ProxyError)) throw thrown;
+        if (call.id !== undefined) answers[index] = failureText(call.id, thrown);
+      }
+    }
+    for (const sent of batches.values()) answering.push(this.#sendBatch(sent, caller, answers));
+    await Promise.all(answering);
     const target = targets.size > 1 ? "mixed" : [...targets][0] ?? "proxy";
     const texts = answers.filter((text) => text !== undefined);
     if (texts.length === 0) return { status: 204, body: null, target };
     return { status: 200, body: `[${texts.join(",")}]`, target };
   }
 
-  /** Answers what fails at once, starts the subscription calls, and sorts the others by node. */
-  #startBatch(batch: readonly (Call | MessageError)[], subscribe?: Subscribe): StartedBatch {
-    const { metrics, methods, readNodes } = this.#options;
-    const answers: (string | undefined)[] = new Array(batch.length);
-    const batches = new Map<string, NodeBatch>();
-    const targets = new Set<Target>();
-    const subscribing: StartedBatch["subscribing"] = [];
-    for (const [index, item] of batch.entries()) {
-      if (item instanceof MessageError) {
-        answers[index] = failureText(item.id, item);
-        continue;
-      }
-      metrics.countCall(item.method);
-      const answer = subscribe?.(item);
-      if (answer !== undefined) {
-        subscribing.push({ index, call: item, answer });
-        continue;
-      }
-      const { target } = methods.kindOf(item.method);
-      targets.add(target);
-      try {
-        const route = target === "read" ? routeOf(item, readNodes) : undefined;
-        const key = `${target} ${route?.node ?? ""}`;
-        const sent = batches.get(key) ?? { target, node: route?.node, calls: [] };
-        sent.calls.push({ index, call: item, textAfterId: (route ?? item).textAfterId });
-        batches.set(key, sent);
-      } catch (thrown) {
-        if (!(thrown instanceof ProxyError)) throw thrown;
-        if (item.id !== undefined) answers[index] = failureText(item.id, thrown);
-      }
-    }
-    return { answers, batches: [...batches.values()], targets, subscribing };
+  /** The read node of a call, if it is a read, and the text for it. @throws As {@link routeOf}. */
+  #routeOf(call: Call, target: Target): { node?: number; textAfterId: string } {
+    return target === "read" ? routeOf(call, this.#options.readNodes) : call;
   }
 
-  /** One node's answers to its calls of a batch, in their order; undefined for a notification. */
+  /** Sends a node its calls of a batch, and adds the answers of those with an id. */
   async #sendBatch(
-    { target, node, calls: sent }: NodeBatch,
+    { target, node, calls }: NodeBatch,
     { forwardedFor }: CallerAddress,
-  ): Promise<(string | undefined)[]> {
+    answers: (string | undefined)[],
+  ): Promise<void> {
     const { methods, nodes } = this.#options;
-    const calls = sent.map(({ call }) => call);
-    const isPlain = calls.every(({ method }) => methods.kindOf(method).isPlainRead);
+    const isPlain = calls.every(({ call: { method } }) => methods.kindOf(method).isPlainRead);
     const firstId = this.#lastId + 1;
-    this.#lastId += sent.length;
-    const texts = sent.map(({ call: { id }, textAfterId }, index) =>
-      callText(textAfterId, id === undefined ? undefined : firstId + index)
+    this.#lastId += calls.length;
+    const texts = calls.map(({ call: { id }, textAfterId }, position) =>
+      callText(textAfterId, id === undefined ? undefined : firstId + position)
     );
     try {
       const options = { forwardedFor, isPlain, node };
       const reply = await nodes[target].post(`[${texts.join(",")}]`, options);
-      await this.#largeReplies.waitForTurn(reply.body.length);
-      return splitBatchReply(calls, firstId, reply, target).map((text, index) => {
-        const call = calls[index];
-        return text && call && answerForClient(call, node, text);
-      });
+      await this.#largeReplyTurn(reply.body.length);
+      const replies = splitBatchReply(calls.map(({ call }) => call), firstId, reply, target);
+      for (const [position, { index, call }] of calls.entries()) {
+        const text = replies[position];
+        answers[index] = text && answerForClient(call, node, text);
+      }
     } catch (thrown) {
       if (!(thrown instanceof ProxyError)) throw thrown;
-      return calls.map((call) =>
-        call.id === undefined ? undefined : failureText(call.id, failureForClient(call, thrown))
-      );
+      for (const { index, call } of calls) {
+        if (call.id === undefined) continue;
+        answers[index] = failureText(call.id, failureForClient(call, thrown));
+      }
     } finally {
       if (!isPlain) this.#options.inFlight.clear();
     }
   }
 }
 
-interface StartedBatch {
-  /** By position in the batch; undefined for calls without an answer yet. */
-  answers: (string | undefined)[];
-  batches: NodeBatch[];
-  targets: Set<Target>;
-  subscribing: { index: number; call: Call; answer: Promise<string> }[];
-}
-
 /** The calls of a batch that go to one node. */
 interface NodeBatch {
   target: Target;
-  node: number | undefined;
+  node?: number | undefined;
   calls: { index: number; call: Call; textAfterId: string }[];
 }
 

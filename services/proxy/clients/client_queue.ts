@@ -1,5 +1,5 @@
 import type { Clock } from "../../../lib/clock.ts";
-import { CloseCode } from "../../../lib/net/close_code.ts";
+import { CloseCode } from "../../../lib/http/web_socket.ts";
 import type { ClientSink } from "../hub/subscriptions.ts";
 import type { OutgoingMessage } from "../hub/notifications.ts";
 import { type ByteBudget, SMALL_BYTES } from "../shared/limits.ts";
@@ -120,7 +120,6 @@ export class ClientQueue implements ClientSink {
     this.socket.write(messages);
   }
 
-  /** Sends an answer that was admitted. */
   sendAnswer(message: OutgoingMessage): void {
     if (!this.socket.isOpen) return;
     this.send([message], message.byteLength);
@@ -184,7 +183,6 @@ export class ClientQueue implements ClientSink {
   }
 }
 
-/** Unsent bytes of one address. */
 interface AddressBytes {
   unsent: number;
   queues: number;

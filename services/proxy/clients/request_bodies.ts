@@ -1,4 +1,4 @@
-import type { CancelTimer, Clock } from "../../../lib/clock.ts";
+import { type Clock, withinMs } from "../../../lib/clock.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import { Deadlines } from "../shared/deadlines.ts";
 import type { CallerBytes } from "../shared/limits.ts";
@@ -90,17 +90,21 @@ export class RequestBodies {
 
   async #readInChunks(request: Request, address: CallerAddress): Promise<RequestBody> {
     if (request.body === null) return { text: "", countedBytes: 0 };
-    const { maxBytes, callerBytes } = this.#options;
+    const { maxBytes, callerBytes, clock } = this.#options;
+    const startedAtMs = clock.now();
     const reader = request.body.getReader();
     const chunks: Uint8Array<ArrayBuffer>[] = [];
     let bytes = 0;
-    const watch = this.#watch(() => bytes, () => reader.cancel());
     try {
       for (;;) {
-        const { value, done } = await reader.read().catch((error) => {
+        const leftMs = startedAtMs + allowedMs(bytes) - clock.now();
+        if (leftMs <= 0) throw this.#tooSlowError();
+        const reading = reader.read().catch((error) => {
           throw bodyEnded(error);
         });
-        if (watch.isLate) throw this.#tooSlowError();
+        const read = await withinMs(reading, leftMs, undefined, clock);
+        if (read === undefined) throw this.#tooSlowError();
+        const { value, done } = read;
         if (done) {
           return { text: decoder.decode(await new Blob(chunks).bytes()), countedBytes: bytes };
         }
@@ -113,28 +117,7 @@ export class RequestBodies {
       callerBytes.remove(address, bytes);
       reader.cancel().catch(() => {}); // the connection may be closed already
       throw thrown;
-    } finally {
-      watch.cancel();
     }
-  }
-
-  /** Ends a body that arrives too slowly. */
-  #watch(bytes: () => number, end: () => Promise<void>): { isLate: boolean; cancel: CancelTimer } {
-    const { clock } = this.#options;
-    const startedAtMs = clock.now();
-    let cancelTimer: CancelTimer;
-    const watch = { isLate: false, cancel: () => cancelTimer() };
-    const check = () => {
-      const leftMs = startedAtMs + allowedMs(bytes()) - clock.now();
-      if (leftMs > 0) {
-        cancelTimer = clock.after(leftMs, check);
-        return;
-      }
-      watch.isLate = true;
-      end().catch(() => {}); // the connection is closed already
-    };
-    cancelTimer = clock.after(FIRST_BYTES_MS, check);
-    return watch;
   }
 
   #tooSlowError(): Error {

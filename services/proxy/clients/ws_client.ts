@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import type { Clock } from "../../../lib/clock.ts";
 import { idAtStart, RpcCode } from "../../../lib/protocol/jsonrpc.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
-import { CloseCode } from "../../../lib/net/close_code.ts";
+import { CloseCode } from "../../../lib/http/web_socket.ts";
 import { memberText } from "../../../lib/json_text.ts";
 import {
   type AddressCounts,
@@ -13,10 +13,10 @@ import {
 import type { Hub } from "../hub/hub.ts";
 import type { ClientSink, HubClient } from "../hub/subscriptions.ts";
 import { OutgoingMessage } from "../hub/notifications.ts";
-import { SubscriptionParamsError, subscriptionRequest } from "../hub/subscription_request.ts";
+import { subscriptionRequest } from "../hub/subscription_request.ts";
 import type { Limit, ProxyMetrics } from "../shared/metrics.ts";
 import type { Call } from "../calls/message.ts";
-import { answerText, failureText, limitExceeded, type ProxyError } from "../shared/failures.ts";
+import { answerText, failureText, limitExceeded, ProxyError } from "../shared/failures.ts";
 import { tryParseSubscriptionMethod } from "../calls/method_kinds.ts";
 import type { Router } from "../calls/router.ts";
 
@@ -161,8 +161,8 @@ export class WsClient {
         });
       });
     } catch (thrown) {
-      if (!(thrown instanceof SubscriptionParamsError)) throw thrown;
-      return refuse("subscription_parameters", limitExceeded(413, thrown.message));
+      if (!(thrown instanceof ProxyError)) throw thrown;
+      return refuse("subscription_parameters", thrown);
     }
   }
 

@@ -1,11 +1,10 @@
 import { withinMs } from "../../../lib/clock.ts";
-import { upgradeWebSocket, wantsWebSocket } from "../../../lib/http/web_socket.ts";
+import { CloseCode, upgradeWebSocket, wantsWebSocket } from "../../../lib/http/web_socket.ts";
 import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import { pathOf } from "../../../lib/http/listener.ts";
 import type { Cors } from "../../../lib/http/cors.ts";
-import { CloseCode } from "../../../lib/net/close_code.ts";
 import { AddressCounts, type ByteBudget, SHARE_PER_PEER, SMALL_BYTES } from "../shared/limits.ts";
 import { ClientBuffers, ClientQueue, type ClientSocket } from "./client_queue.ts";
 import { WsClient, type WsClientOptions } from "./ws_client.ts";

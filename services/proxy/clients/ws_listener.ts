@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { type AddressInfo, connect, type Socket } from "node:net";
 // @ts-types="@types/ws"
 import { type ServerOptions, WebSocketServer } from "ws";
-import { type CancelTimer, type Clock, withinMs } from "../../../lib/clock.ts";
+import { type Clock, Timers, withinMs } from "../../../lib/clock.ts";
 import type { RangemakerError } from "../../../lib/errors.ts";
 import { failureResponse, handshakeExpected } from "../../../lib/http/json_api.ts";
 import { httpError } from "../../../lib/http/error_answers.ts";
@@ -63,8 +63,7 @@ export class WsListener {
   readonly #sockets = new Set<WsSocket>();
   readonly #joiner = new FrameJoiner();
   readonly port: number;
-  #cancelPing: CancelTimer | undefined;
-  #cancelCheck: CancelTimer | undefined;
+  readonly #timers: Timers;
   #checked: Promise<void> = Promise.resolve();
   /** How many connections were accepted. */
   #accepted = 0;
@@ -73,6 +72,7 @@ export class WsListener {
   private constructor(options: WsListenerOptions, server: Server) {
     this.#options = options;
     this.#server = server;
+    this.#timers = new Timers(options.clock);
     const { address, port } = server.address() as AddressInfo; // it listens on TCP
     this.port = port;
     this.#allowedHosts = new AllowedHosts(address, options.allowedHosts);
@@ -112,8 +112,7 @@ export class WsListener {
   /** Cuts open connections and stops listening. */
   async stop(): Promise<void> {
     this.#isStopped = true;
-    this.#cancelPing?.();
-    this.#cancelCheck?.();
+    this.#timers.clear();
     for (const [tcp, settle] of this.#pending) {
       settle();
       tcp.destroy();
@@ -165,14 +164,14 @@ export class WsListener {
   }
 
   #pingLater(): void {
-    this.#cancelPing = this.#options.clock.after(IDLE_TIMEOUT_S * 1_000, () => {
+    this.#timers.after(IDLE_TIMEOUT_S * 1_000, () => {
       for (const socket of this.#sockets) socket.ping();
       this.#pingLater();
     });
   }
 
   #checkLater(): void {
-    this.#cancelCheck = this.#options.clock.after(CHECK_MS, () => {
+    this.#timers.after(CHECK_MS, () => {
       this.#checked = this.#check();
     });
   }

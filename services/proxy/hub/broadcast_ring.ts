@@ -8,11 +8,8 @@ export class BroadcastRing<T> {
   #start = 0;
   #end = 0;
 
-  /** @throws {RangeError} If `capacity` is not a whole number of at least 1. */
+  /** @param capacity A whole number of at least 1. */
   constructor(capacity: number) {
-    if (!Number.isSafeInteger(capacity) || capacity < 1) {
-      throw new RangeError(`Ring capacity must be a whole number of at least 1: ${capacity}`);
-    }
     this.#capacity = capacity;
   }
 

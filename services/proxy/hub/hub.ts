@@ -1,6 +1,6 @@
 import type { RandomSource } from "../../../lib/random.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
-import { CloseCode } from "../../../lib/net/close_code.ts";
+import { CloseCode } from "../../../lib/http/web_socket.ts";
 import type { Limit } from "../shared/metrics.ts";
 import { FanOut, type FanOutEvents } from "./fan_out.ts";
 import {
@@ -23,7 +23,6 @@ import { filtersOf, NEW_HEADS_KEY, type SubscriptionRequest } from "./subscripti
 /** Events for metrics and the head watch. */
 export interface HubEvents extends FanOutEvents {
   onReceived(): void;
-  onSubscribed(total: number): void;
   onRefused(limit: Limit): void;
   /** The node announced a block. @returns False to keep it from clients. */
   acceptsHead(block: unknown): boolean;
@@ -60,7 +59,6 @@ export class Hub {
   readonly table: SubscriptionTable;
   readonly #fanOut: FanOut;
   readonly #clients = new Set<HubClient>();
-  #subscriptions = 0;
 
   constructor(options: HubOptions) {
     this.#options = options;
@@ -190,12 +188,12 @@ export class Hub {
   #onAnswer(requestId: number, text: string): void {
     const answer = this.table.answered(requestId, text);
     if (answer === undefined) return;
-    const { subscription: answered, errorText, isGivenUp } = answer;
+    const { subscription: answered, errorText } = answer;
     const outcome = errorText === undefined ? undefined : { errorText };
     for (const subscription of [...answered.withFiltered()]) {
       this.#answerWaiters(subscription, outcome);
       // Clients must not wait forever for a subscription that the node had granted.
-      if (isGivenUp) {
+      if (answered.isGivenUp) {
         for (const client of [...subscription.members]) this.#close(client, NOT_RENEWED_REASON);
       }
       this.table.retire(subscription);
@@ -219,7 +217,6 @@ export class Hub {
     }
   }
 
-  /** Answers one of them, in the same way. */
   #answerWaiter(
     subscription: HubSubscription,
     client: HubClient,
@@ -236,8 +233,7 @@ export class Hub {
     if (id === undefined) throw new TypeError("A subscription that is live has an id");
     if (subscription.unflushed.length > 0) this.flush(); // a new client gets only later ones
     subscription.members.add(client);
-    client.join(subscription, id);
-    this.#count(1);
+    client.join(subscription);
     return { id };
   }
 
@@ -245,7 +241,6 @@ export class Hub {
     const missed = client.leave(subscription);
     if (missed > 0) this.#options.events.onLagged(missed);
     subscription.members.delete(client);
-    this.#count(-1);
     this.table.retire(subscription);
   }
 
@@ -273,10 +268,5 @@ export class Hub {
   #close(client: HubClient, reason: string): void {
     this.disconnect(client);
     client.sink.close(CloseCode.tryAgainLater, reason);
-  }
-
-  #count(change: 1 | -1): void {
-    this.#subscriptions += change;
-    this.#options.events.onSubscribed(this.#subscriptions);
   }
 }

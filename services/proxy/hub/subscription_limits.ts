@@ -27,20 +27,14 @@ type QuotaReached = "upstream_subscriptions" | "upstream_subscriptions_per_addre
 export type SubscriptionRefusal = QuotaReached | "equal_subscriptions" | "socket_closed";
 
 export const REFUSAL_ERRORS: Record<SubscriptionRefusal, SubscribeError> = {
-  upstream_subscriptions: subscribeError(
-    RpcCode.limitExceeded,
-    "Too many different subscriptions: try again later",
-  ),
+  upstream_subscriptions: subscribeError("Too many different subscriptions: try again later"),
   upstream_subscriptions_per_address: subscribeError(
-    RpcCode.limitExceeded,
     "Too many different subscriptions from this address: end one first",
   ),
   equal_subscriptions: subscribeError(
-    RpcCode.limitExceeded,
     `A connection may have ${COPIES_MAX} equal subscriptions: use one of them`,
   ),
   socket_closed: subscribeError(
-    RpcCode.limitExceeded,
     "The read node closed its connection because of this subscription: request less",
   ),
 };
@@ -56,11 +50,11 @@ export const NOT_RENEWED_REASON = "The read node refuses a subscription: connect
 
 /** The error of a subscribe that the node did not answer in time. */
 export const UNREACHABLE = subscribeError(
-  RpcCode.resourceUnavailable,
   "The read node cannot be reached: the subscription was not made in time; try again",
+  RpcCode.resourceUnavailable,
 );
 
-function subscribeError(code: number, message: string): SubscribeError {
+function subscribeError(message: string, code: number = RpcCode.limitExceeded): SubscribeError {
   return { errorText: JSON.stringify({ code, message }) };
 }
 

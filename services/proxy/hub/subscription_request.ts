@@ -1,5 +1,5 @@
 import { Buffer } from "node:buffer";
-import { RangemakerError } from "../../../lib/errors.ts";
+import { limitExceeded } from "../shared/failures.ts";
 
 export interface SubscriptionRequest {
   /** The part before the underscore: `eth` of `eth_subscribe`. */
@@ -38,16 +38,10 @@ export const SHARED_FEED_KEYS: ReadonlySet<string> = new Set([
     .map((kind) => keyOf("eth", [kind])),
 ]);
 
-export class SubscriptionParamsError extends RangemakerError {
-  constructor(message: string) {
-    super("SUBSCRIPTION_PARAMS", message);
-  }
-}
-
 /**
  * Reads the parameters of a subscribe call.
  *
- * @throws {SubscriptionParamsError} If its parameters are too long or nested too deep.
+ * @throws {ProxyError} 413 / -32005 if its parameters are too long or nested too deep.
  */
 export function subscriptionRequest(
   namespace: string,
@@ -55,9 +49,8 @@ export function subscriptionRequest(
 ): SubscriptionRequest {
   const { paramsText: written = "[]" } = call;
   if (Buffer.byteLength(written) > SUBSCRIPTION_PARAMS_BYTES_MAX) {
-    throw new SubscriptionParamsError(
-      `Parameters of a subscription are over ${SUBSCRIPTION_PARAMS_BYTES_MAX} bytes: ask for less`,
-    );
+    const message = `Parameters of a subscription are over ${SUBSCRIPTION_PARAMS_BYTES_MAX} bytes`;
+    throw limitExceeded(413, `${message}: ask for less`);
   }
   // A copy: a slice of a message keeps the whole message in memory, for as long as it is kept.
   const paramsText = Buffer.from(written).toString();
@@ -128,9 +121,8 @@ function canonical(value: unknown, depth: number): string {
   // Undefined members are left out, as in JSON.
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
   if (depth > DEPTH_MAX) {
-    throw new SubscriptionParamsError(
-      `Parameters of a subscription are nested over ${DEPTH_MAX} levels deep: ask for less`,
-    );
+    const message = `Parameters of a subscription are nested over ${DEPTH_MAX} levels deep`;
+    throw limitExceeded(413, `${message}: ask for less`);
   }
   if (Array.isArray(value)) return `[${value.map((item) => canonical(item, depth + 1)).join(",")}]`;
   const members = Object.entries(value).filter(([, item]) => item !== undefined)

@@ -1,6 +1,5 @@
 import type { RandomSource } from "../../../lib/random.ts";
-import { ListMap } from "./list_map.ts";
-import { type HubClient, HubSubscription } from "./subscriptions.ts";
+import { type HubClient, HubSubscription, ListMap } from "./subscriptions.ts";
 import { internalErrorText, SubscribeCalls, type UpstreamPort } from "./subscribe_calls.ts";
 import { SubscriptionLimits, type SubscriptionRefusal } from "./subscription_limits.ts";
 import { ALL_THESES, type SubscriptionRequest } from "./subscription_request.ts";
@@ -15,18 +14,6 @@ interface SubscriptionTableOptions {
   maxSubscriptions: number;
   /** Ends a subscription, so that another caller gets its slot. */
   evict: (subscription: HubSubscription) => void;
-}
-
-/** Refusals in a row after which a subscription is not requested again. */
-const REFUSALS_MAX = 5;
-
-/** What the node's answer to a subscribe means. */
-interface SubscribeResult {
-  subscription: HubSubscription;
-  /** JSON text of the error, if the node refused. */
-  errorText?: string;
-  /** Whether it was refused too often; until then, the next sweep requests it again. */
-  isGivenUp: boolean;
 }
 
 /** The subscriptions at the node, granted or requested, and their ids. */
@@ -49,6 +36,13 @@ export class SubscriptionTable {
   get count(): number {
     let count = 0;
     for (const { state } of this.subscriptions()) if (state.is !== "filtered") count += 1;
+    return count;
+  }
+
+  /** Subscriptions of clients: each of them uses one of the table's. */
+  get memberCount(): number {
+    let count = 0;
+    for (const { members } of this.subscriptions()) count += members.size;
     return count;
   }
 
@@ -170,20 +164,27 @@ export class SubscriptionTable {
     }
   }
 
-  /** Handles an answer of the node to a subscribe. @returns Undefined if nobody waits for it. */
-  answered(requestId: number, text: string): SubscribeResult | undefined {
+  /**
+   * Handles an answer of the node to a subscribe; the next sweep repeats one that was refused.
+   *
+   * @returns The subscription, and the JSON text of the error if the node refused. Undefined if
+   *   nobody waits for the answer.
+   */
+  answered(
+    requestId: number,
+    text: string,
+  ): { subscription: HubSubscription; errorText?: string } | undefined {
     const answer = this.calls.answered(requestId, text);
     if (answer === undefined) return undefined;
     const { subscription } = answer;
     if ("upstreamId" in answer && !this.#byUpstreamId.has(answer.upstreamId)) {
       this.#goLive(subscription, answer.upstreamId);
-      return { subscription, isGivenUp: false };
+      return { subscription };
     }
     subscription.refusals += 1;
-    const errorText = "errorText" in answer
-      ? answer.errorText
-      : internalErrorText("The node gave one id to two subscriptions");
-    return { subscription, errorText, isGivenUp: subscription.refusals >= REFUSALS_MAX };
+    if ("errorText" in answer) return answer;
+    const errorText = internalErrorText("The node gave one id to two subscriptions");
+    return { subscription, errorText };
   }
 
   /** Gives up requests that the node did not answer in time, and repeats those still needed. */

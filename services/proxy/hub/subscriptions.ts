@@ -1,6 +1,5 @@
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import type { BroadcastRing } from "./broadcast_ring.ts";
-import { ListMap } from "./list_map.ts";
 import type { OutgoingMessage } from "./notifications.ts";
 import type { SubscriptionRequest } from "./subscription_request.ts";
 
@@ -36,7 +35,6 @@ export class HubClient {
   readonly address: CallerAddress;
   /** For each subscription, the number of the notification due next; valid only with a cursor. */
   readonly #nextIndex = new Map<HubSubscription, number>();
-  readonly #byId = new Map<string, HubSubscription>();
   /** Subscriptions that the node has not granted yet. */
   readonly pendingSubscriptions = new Set<HubSubscription>();
   /** Ring position from which it reads; undefined while it is up to date. */
@@ -53,25 +51,23 @@ export class HubClient {
     return this.#nextIndex.size + this.pendingSubscriptions.size;
   }
 
-  subscriptions(): IterableIterator<HubSubscription> {
+  subscriptions(): MapIterator<HubSubscription> {
     return this.#nextIndex.keys();
   }
 
   subscriptionOf(id: string): HubSubscription | undefined {
-    return this.#byId.get(id);
+    return this.subscriptions().find(({ publicId }) => publicId === id);
   }
 
   /** Adds a subscription, beginning with its next notification. */
-  join(subscription: HubSubscription, id: string): void {
+  join(subscription: HubSubscription): void {
     this.#nextIndex.set(subscription, subscription.emitted);
-    this.#byId.set(id, subscription);
   }
 
   /** Removes a subscription. @returns How many of its notifications the client missed. */
   leave(subscription: HubSubscription): number {
     const missed = this.cursor === undefined ? 0 : this.#missedOf(subscription);
     this.#nextIndex.delete(subscription);
-    if (subscription.publicId !== undefined) this.#byId.delete(subscription.publicId);
     return missed;
   }
 
@@ -167,6 +163,9 @@ type SubscriptionState =
   /** From the hub: those of another subscription that its filter selects. */
   | { is: "filtered"; source: HubSubscription; filter: string };
 
+/** Refusals in a row after which a subscription is not requested again. */
+const REFUSALS_MAX = 5;
+
 /** One subscription, shared by all clients that requested it. */
 export class HubSubscription {
   readonly request: SubscriptionRequest;
@@ -197,6 +196,11 @@ export class HubSubscription {
     this.request = request;
     this.quotaOwner = quotaOwner;
     this.state = state;
+  }
+
+  /** Whether the node has refused it too often to be asked again. */
+  get isGivenUp(): boolean {
+    return this.refusals >= REFUSALS_MAX;
   }
 
   /** The subscription at the node that brings its notifications. */
@@ -232,5 +236,32 @@ export class HubSubscription {
   /** Whether nobody uses this subscription or waits for it. */
   get isIdle(): boolean {
     return this.userCount === 0 && this.filtered.isEmpty;
+  }
+}
+
+/** Values by a key that several of them may share. */
+export class ListMap<T> {
+  readonly #lists = new Map<string, readonly T[]>();
+
+  get isEmpty(): boolean {
+    return this.#lists.size === 0;
+  }
+
+  *all(): IterableIterator<T> {
+    for (const list of this.#lists.values()) yield* list;
+  }
+
+  of(key: string): readonly T[] {
+    return this.#lists.get(key) ?? [];
+  }
+
+  add(key: string, value: T): void {
+    this.#lists.set(key, [...this.of(key), value]);
+  }
+
+  delete(key: string, value: T): void {
+    const others = this.of(key).filter((other) => other !== value);
+    if (others.length === 0) this.#lists.delete(key);
+    else this.#lists.set(key, others);
   }
 }

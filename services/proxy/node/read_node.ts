@@ -1,4 +1,5 @@
-import { Counter, Gauge, type Registry } from "prom-client";
+import type { Registry } from "prom-client";
+import { metricsIn } from "../../../lib/http/metrics.ts";
 import { Backoff } from "../../../lib/timing/backoff.ts";
 import type { RandomSource } from "../../../lib/random.ts";
 
@@ -36,25 +37,29 @@ const HEAD_KEPT_MS = 30_000;
 
 /** What a round of probes has shown about a node. */
 export interface Round {
-  /** Its answer to the probe. */
   head?: Head;
   reads: number;
   /** How many of the reads failed. */
   errors: number;
 }
 
-/** The known state of one of several read nodes: only its methods change it. */
+/** The known state of one of several read nodes: only `ReadNodes` changes it. */
 export class ReadNode {
   readonly name: string;
+  /** Its place among all read nodes. */
   readonly index: number;
-  #head: Head | undefined;
+  head: Head | undefined;
   #headAtMs = -Infinity;
-  #round: Round = { reads: 0, errors: 0 };
-  #headLastRound: Head | undefined;
-  #tookMs: number | undefined;
+  /** The round that is not over yet. */
+  round: Round = { reads: 0, errors: 0 };
+  /** The answer before, for comparisons: on a fast chain, answers of one round differ in timing. */
+  headLastRound: Head | undefined;
+  /** How long it took to answer its last probe; undefined before the first. */
+  tookMs: number | undefined;
+  /** It refused or closed a connection, or stopped answering probes, and has not recovered. */
+  isDead = false;
   /** Probes without an answer, in a row. */
   #failures = 0;
-  #isDead = false;
   /** Consecutive rounds after which it should be removed or, while it is removed, added again. */
   #roundsForChange = 0;
   readonly totals = { reads: 0, errors: 0, removals: 0 };
@@ -63,38 +68,11 @@ export class ReadNode {
   readonly #retry: Backoff;
   #retryAtMs = -Infinity;
 
-  /**
-   * @param index Its place among all read nodes.
-   * @param random For the waits before it is tried again.
-   */
+  /** @param random For the waits before it is tried again. */
   constructor(name: string, index: number, random: RandomSource) {
     this.name = name;
     this.index = index;
     this.#retry = new Backoff({ ...RECONNECT_WAIT, random });
-  }
-
-  get head(): Head | undefined {
-    return this.#head;
-  }
-
-  /** The round that is not over yet. */
-  get round(): Readonly<Round> {
-    return this.#round;
-  }
-
-  /** The answer before, for comparisons: on a fast chain, answers of one round differ in timing. */
-  get headLastRound(): Head | undefined {
-    return this.#headLastRound;
-  }
-
-  /** How long it took to answer its last probe; undefined before the first. */
-  get tookMs(): number | undefined {
-    return this.#tookMs;
-  }
-
-  /** It refused or closed a connection, or stopped answering probes, and has not recovered. */
-  get isDead(): boolean {
-    return this.#isDead;
   }
 
   get isRemoved(): boolean {
@@ -103,12 +81,11 @@ export class ReadNode {
 
   /** Whether it is in the read group and responds. */
   get isUp(): boolean {
-    return !this.isRemoved && !this.#isDead;
+    return !this.isRemoved && !this.isDead;
   }
 
-  /** Why it is not up; undefined if it is. */
   get reason(): string | undefined {
-    return this.#removedFor ?? (this.#isDead ? "it does not answer" : undefined);
+    return this.#removedFor ?? (this.isDead ? "it does not answer" : undefined);
   }
 
   /** Whether to ask it for its head this round. */
@@ -117,7 +94,7 @@ export class ReadNode {
   }
 
   has(block: number): boolean {
-    return this.#head !== undefined && this.#head.number >= block;
+    return this.head !== undefined && this.head.number >= block;
   }
 
   /** Whether it is up and has a block, if one is given. */
@@ -133,21 +110,16 @@ export class ReadNode {
   }
 
   setHead(head: Head, nowMs: number): void {
-    this.#head = head;
+    this.head = head;
     this.#headAtMs = nowMs;
   }
 
-  setDead(isDead: boolean): void {
-    this.#isDead = isDead;
-  }
-
-  /** It answered a probe with its newest block. */
   answeredProbe(head: Head, tookMs: number, nowMs: number): void {
     this.setHead(head, nowMs);
-    this.#round.head = head;
-    this.#tookMs = tookMs;
+    this.round.head = head;
+    this.tookMs = tookMs;
     this.#failures = 0;
-    this.#isDead = false;
+    this.isDead = false;
     this.#retry.reset();
     this.#retryAtMs = -Infinity;
   }
@@ -165,7 +137,7 @@ export class ReadNode {
   }
 
   countRead({ isFailed }: { isFailed: boolean }): void {
-    for (const counts of [this.#round, this.totals]) {
+    for (const counts of [this.round, this.totals]) {
       counts.reads += 1;
       if (isFailed) counts.errors += 1;
     }
@@ -179,80 +151,125 @@ export class ReadNode {
   }
 
   endRound(nowMs: number): void {
-    this.#headLastRound = this.#round.head;
-    this.#round = { reads: 0, errors: 0 };
+    this.headLastRound = this.round.head;
+    this.round = { reads: 0, errors: 0 };
     // Forget the head of a silent node, so that reads of its blocks do not wait for it.
-    if (nowMs - this.#headAtMs >= HEAD_KEPT_MS) this.#head = undefined;
+    if (nowMs - this.#headAtMs >= HEAD_KEPT_MS) this.head = undefined;
   }
 }
 
-interface NodeMetric {
-  name: string;
-  help: string;
-  value: (node: ReadNode, leads: boolean) => number;
+/** A head is far above others if it is over `blocks`, and over `lags` times the maximum lag, ahead. */
+const FAR_ABOVE = { lags: 10, blocks: 32 };
+
+/** A node has a fault if this share of its reads in a round fail, given enough reads. */
+const ERRORS = { readsMin: 10, share: 0.5 };
+
+/** Of two nodes, the lower one is behind only if its block is older by this many seconds. */
+const OLDER_S = 2;
+
+/** A round in which the node answered its probe. */
+type RoundReport = Round & { head: Head };
+
+interface FaultLimits {
+  /** How many blocks a node may be behind. */
+  maxLag: number;
+  /** Unix milliseconds. */
+  nowMs: number;
 }
 
-const GAUGES: readonly NodeMetric[] = [
-  {
-    name: "proxy_read_node_up",
-    help: "0 while a read node is removed from the read group or does not answer, else 1.",
-    value: ({ isUp }) => isUp ? 1 : 0,
-  },
-  {
-    name: "proxy_read_node_leads",
-    help: "1 for the read node that serves reads and subscriptions, 0 for the others.",
-    value: (_node, leads) => leads ? 1 : 0,
-  },
-  {
-    name: "proxy_read_node_head",
-    help: "Newest block number of each read node, 0 before any is known.",
-    value: ({ head }) => head?.number ?? 0,
-  },
-  {
-    name: "proxy_read_node_probe_seconds",
-    help: "How long each read node takes to answer a probe, 0 before the first; " +
-      "a single one is probed only while it announces no heads.",
-    value: ({ tookMs }) => (tookMs ?? 0) / 1000,
-  },
-];
+/**
+ * Why a node must not serve; undefined if it keeps up.
+ *
+ * @param others Heads of the other nodes that serve. They are those of the previous round: on a
+ *   fast chain, answers of one round differ in timing.
+ */
+export function faultOf(
+  { head, reads, errors }: RoundReport,
+  others: readonly Head[],
+  limits: FaultLimits,
+): string | undefined {
+  if (reads >= ERRORS.readsMin && errors >= reads * ERRORS.share) {
+    return `${errors} of ${reads} reads failed`;
+  }
+  const behind = blocksBehind(head, others, limits.nowMs);
+  if (behind > limits.maxLag) return `it is ${behind} blocks behind`;
+  return isFarAbove(head, others, limits) ? `it is ${-behind} blocks above all others` : undefined;
+}
 
-const COUNTERS: readonly NodeMetric[] = [
-  {
-    name: "proxy_read_node_requests_total",
-    help: "Requests over HTTP to each read node, without probes.",
-    value: ({ totals }) => totals.reads,
-  },
-  {
-    name: "proxy_read_node_errors_total",
-    help:
-      "Requests over HTTP that a read node did not answer; of several, also those with 429 or 5xx.",
-    value: ({ totals }) => totals.errors,
-  },
-  {
-    name: "proxy_read_node_removals_total",
-    help:
-      "How often each of several read nodes was removed from the read group, 0 for a single one.",
-    value: ({ totals }) => totals.removals,
-  },
-];
+/** Whether a head is so far above all others that it is probably wrong. */
+export function isFarAbove(
+  head: Head,
+  others: readonly Head[],
+  { maxLag, nowMs }: FaultLimits,
+): boolean {
+  const limit = Math.max(FAR_ABOVE.blocks, FAR_ABOVE.lags * maxLag);
+  return blocksBehind(head, others, nowMs) < -limit;
+}
+
+/**
+ * How many blocks a head is behind the others; negative if it is above all. Among three nodes or
+ * more, it is compared with the second-highest, so that one node with a far too high head excludes
+ * no other. Of two nodes, either may be right: the higher one is not above, and the lower one is
+ * behind only if its block is also older.
+ */
+function blocksBehind(head: Head, others: readonly Head[], nowMs: number): number {
+  const [highest, second] = [head, ...others].toSorted((a, b) => b.number - a.number);
+  if (highest === undefined || second === undefined) return 0;
+  if (others.length > 1) return second.number - head.number;
+  // A time in the future cannot be right.
+  const isOlder = Math.min(highest.timestampS, nowMs / 1000) - head.timestampS >= OLDER_S;
+  return isOlder ? highest.number - head.number : 0;
+}
 
 /** Registers the metrics of each read node, which are read at every scrape. */
 export function registerNodeMetrics(
   registry: Registry,
-  nodes: { readonly states: readonly ReadNode[]; readonly leader: number },
+  nodes: { readonly states: readonly Readonly<ReadNode>[]; readonly leader: number },
 ): void {
-  const options = ({ name, help, value }: NodeMetric) => ({
-    name,
-    help,
-    labelNames: ["node"] as const,
-    registers: [registry],
-    collect(this: Gauge<"node"> | Counter<"node">) {
-      this.reset();
-      for (const [index, node] of nodes.states.entries()) {
-        this.inc({ node: node.name }, value(node, index === nodes.leader));
-      }
-    },
-  });
-  for (const metric of GAUGES) new Gauge(options(metric));
-  for (const metric of COUNTERS) new Counter(options(metric));
+  const { scrapedGauges, scrapedCounters } = metricsIn(registry);
+  const ofEach = (valueOf: (node: Readonly<ReadNode>) => number) => () =>
+    nodes.states.map((node): [{ node: string }, number] => [{ node: node.name }, valueOf(node)]);
+  scrapedGauges(
+    "proxy_read_node_up",
+    "0 while a read node is removed from the read group or does not answer, else 1.",
+    ["node"],
+    ofEach(({ isUp }) => isUp ? 1 : 0),
+  );
+  scrapedGauges(
+    "proxy_read_node_leads",
+    "1 for the read node that serves reads and subscriptions, 0 for the others.",
+    ["node"],
+    ofEach(({ index }) => index === nodes.leader ? 1 : 0),
+  );
+  scrapedGauges(
+    "proxy_read_node_head",
+    "Newest block number of each read node, 0 before any is known.",
+    ["node"],
+    ofEach(({ head }) => head?.number ?? 0),
+  );
+  scrapedGauges(
+    "proxy_read_node_probe_seconds",
+    "How long each read node takes to answer a probe, 0 before the first; " +
+      "a single one is probed only while it announces no heads.",
+    ["node"],
+    ofEach(({ tookMs }) => (tookMs ?? 0) / 1000),
+  );
+  scrapedCounters(
+    "proxy_read_node_requests_total",
+    "Requests over HTTP to each read node, without probes.",
+    ["node"],
+    ofEach(({ totals }) => totals.reads),
+  );
+  scrapedCounters(
+    "proxy_read_node_errors_total",
+    "Requests over HTTP that a read node did not answer; of several, also those with 429 or 5xx.",
+    ["node"],
+    ofEach(({ totals }) => totals.errors),
+  );
+  scrapedCounters(
+    "proxy_read_node_removals_total",
+    "How often each of several read nodes was removed from the read group, 0 for a single one.",
+    ["node"],
+    ofEach(({ totals }) => totals.removals),
+  );
 }

@@ -1,7 +1,6 @@
 import type { Clock } from "../../../lib/clock.ts";
 import type { RandomSource } from "../../../lib/random.ts";
-import { type Head, ReadNode } from "./read_node.ts";
-import { faultOf, isFarAbove } from "./read_node_fault.ts";
+import { faultOf, type Head, isFarAbove, ReadNode } from "./read_node.ts";
 
 /** Consecutive failed probes before a node is marked dead; one refused connection is enough. */
 export const FAILURES_MAX = 3;
@@ -62,7 +61,7 @@ export class ReadNodes {
   }
 
   /** All nodes, for people and metrics. */
-  get states(): readonly ReadNode[] {
+  get states(): readonly Readonly<ReadNode>[] {
     return this.#nodes;
   }
 
@@ -121,7 +120,6 @@ export class ReadNodes {
     this.#replaceLeader();
   }
 
-  /** A probe was not answered. */
   onProbeFailed(index: number, reason: string): void {
     const failures = this.#at(index).countFailedProbe();
     // A single node is probed only if it is silent; its timing shows in its reads.
@@ -137,23 +135,18 @@ export class ReadNodes {
   /** Counts a read. It failed if the node returned an internal error or dropped the request. */
   countRead(index: number, outcome: { isFailed: boolean }): void {
     this.#at(index).countRead(outcome);
-    if (!outcome.isFailed) this.#onAnswered(index);
+    if (!outcome.isFailed) this.onConnected(index);
   }
 
-  /** A node has accepted a connection. */
+  /** A node responds: it has accepted a connection. Of several, only probes show that one is back. */
   onConnected(index: number): void {
-    this.#onAnswered(index);
-  }
-
-  /** A node responds. With several nodes, only probes show that a node is back. */
-  #onAnswered(index: number): void {
-    if (this.#nodes.length === 1) this.#at(index).setDead(false);
+    if (this.#nodes.length === 1) this.#at(index).isDead = false;
   }
 
   /** Marks a node dead: it refused or closed a connection, or stopped answering. */
   onDied(index: number, reason: string): void {
     const node = this.#at(index);
-    node.setDead(true);
+    node.isDead = true;
     this.#remove(node, reason);
     if (index === this.#leader) this.#replaceLeader(reason);
   }

@@ -77,7 +77,6 @@ export class OpenReads {
     return true;
   }
 
-  /** The open read with an id. */
   get(id: number): OpenRead | undefined {
     const read = this.#slots[id % this.#slots.length];
     return read?.state.at === "socket" && read.state.id === id ? read : undefined;

@@ -52,7 +52,6 @@ interface ReadSocketOptions {
   names: readonly string[];
   urls: readonly string[];
   leader: () => number;
-  /** Sends a read over HTTP instead. */
   overHttp: (read: Read) => Promise<CallAnswer>;
   socket: SocketSettings;
   timeoutMs: number;

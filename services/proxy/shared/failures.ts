@@ -55,14 +55,9 @@ export function limitExceeded(
   return new ProxyError(status, RpcCode.limitExceeded, message, cause);
 }
 
-/** 400: the text is not JSON (-32700) or not a request (-32600). */
-export function badRequest(error: RpcError): ProxyError {
-  return new ProxyError(400, error.rpcCode, error.message, error);
-}
-
 /** 400 / -32700: the caller disconnected in the middle of its body; the answer is only counted. */
 export function bodyEnded(cause: unknown): ProxyError {
-  return badRequest(new RpcError(RpcCode.parseError, "Body ended early", { cause }));
+  return new ProxyError(400, RpcCode.parseError, "Body ended early", cause);
 }
 
 /** 500 / -32603: a defect of the proxy. */

@@ -1,4 +1,5 @@
-import { Counter, Histogram, type LabelValues, type Registry } from "prom-client";
+import { Histogram, type LabelValues, type Registry } from "prom-client";
+import { metricsIn } from "../../../lib/http/metrics.ts";
 
 interface Series<L extends string> {
   labels: LabelValues<L>;
@@ -63,36 +64,34 @@ export class HotHistogram<L extends string> extends Histogram<L> {
   }
 }
 
-/** A series of a {@link HotCounter}. */
+/** A series of {@link hotCounter}. */
 interface CounterSeries {
   count: number;
 }
 
-/** A counter for hot paths: a series is looked up once, and is a plain number until a scrape. */
-export class HotCounter<L extends string> extends Counter<L> {
-  readonly #all: { labels: Record<L, string>; series: CounterSeries }[];
-
-  constructor(registry: Registry, name: string, help: string, ...labelNames: L[]) {
-    const all: { labels: Record<L, string>; series: CounterSeries }[] = [];
-    super({
-      name,
-      help,
-      labelNames,
-      registers: [registry],
-      collect() {
-        this.reset();
-        for (const { labels, series } of all) this.inc(labels, series.count);
-      },
-    });
-    this.#all = all;
-  }
-
-  /** Creates a series, once per combination of labels. */
-  series(labels: Record<L, string>): CounterSeries {
+/**
+ * A counter for hot paths: a series is looked up once, and is a plain number until a scrape.
+ *
+ * @returns Creates a series, once per combination of labels.
+ */
+export function hotCounter<L extends string>(
+  registry: Registry,
+  name: string,
+  help: string,
+  ...labelNames: L[]
+): (labels: LabelValues<L>) => CounterSeries {
+  const all: { labels: LabelValues<L>; series: CounterSeries }[] = [];
+  metricsIn(registry).scrapedCounters(
+    name,
+    help,
+    labelNames,
+    () => all.map(({ labels, series }) => [labels, series.count]),
+  );
+  return (labels) => {
     const series = { count: 0 };
-    this.#all.push({ labels, series });
+    all.push({ labels, series });
     return series;
-  }
+  };
 }
 
 /** Makes a value once per label. Labels are bounded; a lookup by prom-client takes much longer. */

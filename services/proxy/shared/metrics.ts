@@ -1,7 +1,7 @@
 import type { Counter, Registry } from "prom-client";
 import { metricsIn } from "../../../lib/http/metrics.ts";
 import { allMethods } from "../../../lib/protocol/methods/all.ts";
-import { HotCounter, HotHistogram, memoize } from "./hot_metrics.ts";
+import { hotCounter, HotHistogram, memoize } from "./hot_metrics.ts";
 
 /** Further method names are counted as `other`, because callers choose names freely. */
 const UNKNOWN_METHODS_MAX = 180;
@@ -55,7 +55,7 @@ function callMetrics(registry: Registry) {
     const histogram = new HotHistogram(registry, name, help, LATENCY_BUCKETS, "target");
     return memoize((target: string) => histogram.series({ target }));
   };
-  const requests = new HotCounter(
+  const requests = hotCounter(
     registry,
     "proxy_http_requests_total",
     "HTTP requests by method, target (read, write, mixed, or proxy for its own) and status.",
@@ -67,7 +67,7 @@ function callMetrics(registry: Registry) {
     "proxy_http_request_duration_seconds",
     "Duration of JSON-RPC requests over HTTP, by target.",
   );
-  const calls = new HotCounter(
+  const calls = hotCounter(
     registry,
     "proxy_rpc_methods_total",
     "RPC calls by method name, over HTTP and WebSocket.",
@@ -77,11 +77,11 @@ function callMetrics(registry: Registry) {
     // Nested, since one joined key per request would take four times as long.
     requestsOf: memoize((method: string) =>
       memoize((target: string) =>
-        memoize((status: number) => requests.series({ method, target, status: String(status) }))
+        memoize((status: number) => requests({ method, target, status: String(status) }))
       )
     ),
     durationOf,
-    callsOf: memoize((method: string) => calls.series({ method })),
+    callsOf: memoize((method: string) => calls({ method })),
     upstreamLatencyOf: latency(
       "proxy_upstream_latency_seconds",
       "Time until a node answered a call, by target.",
@@ -119,10 +119,6 @@ function socketMetrics(registry: Registry) {
     reconnects: counter(
       "proxy_broadcast_reconnects_total",
       "Connections to the read node's WebSocket that were lost and came back.",
-    ),
-    subscriptions: gauge(
-      "proxy_broadcast_active_subscriptions",
-      "Subscriptions of clients in the hub.",
     ),
   };
 }
@@ -168,14 +164,13 @@ export class ProxyMetrics {
   }
 
   hubEvents() {
-    const { received, sent, messages, subscriptions } = this.sockets;
+    const { received, sent, messages } = this.sockets;
     return {
       onReceived: () => received.inc(),
       onSent: (count: number) => {
         sent.inc(count);
         messages.inc({ direction: "downstream" }, count);
       },
-      onSubscribed: (total: number) => subscriptions.set(total),
       onRefused: (limit: Limit) => this.countRefusal(limit),
       onLagged: (count: number) => messages.inc({ direction: "lagged" }, count),
     };

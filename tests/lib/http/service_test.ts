@@ -66,7 +66,7 @@ Deno.test({
     const flooded = Promise.withResolvers<WebSocket>();
     const service = startService({
       ...definition(),
-      upgrade: (request) => flood(request, flooded.resolve),
+      beforeRoutes: (request) => flood(request, flooded.resolve),
       drain: async () => (await flooded.promise).close(1012),
     });
     // A raw peer, since the platform's client would read.

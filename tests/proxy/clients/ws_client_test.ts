@@ -74,6 +74,12 @@ function scene(
     frames: () => got.map((text): RpcMessage => JSON.parse(text)),
     receive: (message: unknown) => session.receive(JSON.stringify(message)),
     grant: () => scene.grant(),
+    /** Subscribes, which the node grants. */
+    async subscribe(topic: string) {
+      const answered = session.receive(JSON.stringify(call(1, "eth_subscribe", [topic])));
+      scene.grant();
+      await answered;
+    },
     notify(topic: string) {
       scene.notify(topic, topic);
       hub.flush();
@@ -141,10 +147,8 @@ Deno.test("WsClient: two subscriptions in one batch are both notified, after the
 });
 
 Deno.test("WsClient: a subscribe that waits for the node delays no notification of another one", async () => {
-  const { receive, grant, notify, frames } = scene();
-  const first = receive(call(1, "eth_subscribe", ["a"]));
-  grant();
-  await first;
+  const { receive, subscribe, grant, notify, frames } = scene();
+  await subscribe("a");
   const second = receive(call(2, "eth_subscribe", ["b"])); // the node does not answer yet
   notify("a");
   assert.equal(frames().at(-1)?.params?.result, "a");
@@ -156,10 +160,8 @@ Deno.test("WsClient: a subscribe that waits for the node delays no notification 
 });
 
 Deno.test("WsClient: sends nothing after the client disconnected", async () => {
-  const { session, open, receive, grant, notify, got } = scene();
-  const subscribed = receive(call(1, "eth_subscribe", ["a"]));
-  grant();
-  await subscribed;
+  const { session, open, receive, subscribe, notify, got } = scene();
+  await subscribe("a");
   const asked = receive(call(2, "eth_chainId"));
   const before = got.length;
   session.end();
@@ -200,32 +202,25 @@ Deno.test("WsClient: messages of an address share one limit, without pending sub
 
 Deno.test("WsClient: a refusal has the error code of a limit, and is counted under that limit", async () => {
   const text = JSON.stringify(call(1, "eth_subscribe", ["x".repeat(5_000)]));
-  const { session, frames, metric, receive, grant } = scene(10_000);
+  const { session, frames, metric, receive, subscribe } = scene(10_000);
   await session.receive(text);
   assert.deepEqual([frames()[0]?.id, frames()[0]?.error?.code], [1, -32005]);
-  for (const topic of ["a", "b"]) {
-    const subscribed = receive(call(2, "eth_subscribe", [topic]));
-    grant();
-    await subscribed;
-  }
+  for (const topic of ["a", "b"]) await subscribe(topic);
   await receive(call(3, "eth_subscribe", ["c"]));
   assert.deepEqual([frames()[3]?.id, frames()[3]?.error?.code], [3, -32005]);
   assert.equal(await metric('proxy_refusals_total{limit="subscription_parameters"}'), 1);
   assert.equal(await metric('proxy_refusals_total{limit="subscriptions_per_client"}'), 1);
   await receive(call(4, "eth_unsubscribe", ["a"]));
   assert.equal(frames()[4]?.result, true);
-  void receive(call(5, "eth_subscribe", ["c"]));
-  grant();
+  await subscribe("c");
   const large = scene();
   await large.session.receive("x".repeat(MAX_MESSAGE_BYTES + 1));
   assert.equal(await large.metric('proxy_refusals_total{limit="message_bytes"}'), 1);
 });
 
 Deno.test("WsClient: unsubscribe accepts only an id of the client", async () => {
-  const { receive, frames, grant } = scene();
-  const subscribed = receive(call(1, "eth_subscribe", ["a"]));
-  grant();
-  await subscribed;
+  const { receive, subscribe, frames } = scene();
+  await subscribe("a");
   for (const [params, received] of [[[], "nothing"], [[7], "7"], [{ 0: "a" }, "nothing"]]) {
     await receive({ ...call(2, "eth_unsubscribe"), params });
     const { id, error } = frames().at(-1) ?? {};

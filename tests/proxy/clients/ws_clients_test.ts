@@ -1,12 +1,11 @@
 import assert from "node:assert/strict";
-import { setImmediate } from "node:timers";
 import { Registry } from "prom-client";
 import { Cors } from "../../../lib/http/cors.ts";
 import { AddressCounts, ByteBudget, CallerBytes } from "../../../services/proxy/shared/limits.ts";
 import { ANSWER_BYTES } from "../../../services/proxy/clients/client_queue.ts";
 import { isHandshake, WsClients } from "../../../services/proxy/clients/ws_clients.ts";
 import { ProxyMetrics } from "../../../services/proxy/shared/metrics.ts";
-import { eventually } from "../../support/eventually.ts";
+import { eventually, nextTurn } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { address } from "../hub/hub_scene.ts";
 import { FakeClientSocket } from "./fake_client_socket.ts";
@@ -59,8 +58,6 @@ function scene() {
   const metric = async (series: string) => seriesIn(await registry.metrics(), series);
   return { hub, resumed, clock, clients, adopt, metric, budget };
 }
-
-const turn = () => new Promise<void>((resolve) => setImmediate(() => resolve()));
 
 Deno.test("WsClients: a handshake is a GET of /ws or / with an upgrade to WebSocket", () => {
   const rows: [method: string, path: string, upgrade: string | undefined, wanted: boolean][] = [
@@ -152,31 +149,27 @@ Deno.test("WsClients: an unexpected error closes only its client, with 1011", as
   assert.deepEqual([client.closed, other.closed], [[1011], []]);
 });
 
-Deno.test("WsClients: closeAll closes every client with 1012, and returns at once without clients", async () => {
-  const { clients, clock, adopt } = scene();
-  const sockets = [adopt(), adopt()];
-  let isOver = false;
-  const drained = clients.closeAll().then(() => isOver = true);
-  assert.deepEqual(sockets.map(({ closed }) => closed), [[1012], [1012]]);
-  for (const { events } of sockets) {
-    await turn();
-    assert.equal(isOver, false);
-    events.onClosed();
-  }
-  await drained;
-  assert.equal(clock.pending, 0);
-  await clients.closeAll();
-});
+for (const polite of [2, 1]) {
+  Deno.test(`WsClients: closeAll closes clients with 1012 and waits at most a second, while ${polite} of 2 answer`, async () => {
+    const { clients, clock, adopt } = scene();
+    const sockets = [adopt(), adopt()];
+    let isOver = false;
+    const drained = clients.closeAll().then(() => isOver = true);
+    assert.deepEqual(sockets.map(({ closed }) => closed), [[1012], [1012]]);
+    for (const { events } of sockets.slice(0, polite)) {
+      await nextTurn();
+      assert.equal(isOver, false);
+      events.onClosed();
+    }
+    if (polite < sockets.length) {
+      clock.advance(999);
+      await nextTurn();
+      assert.equal(isOver, false);
+      clock.advance(1);
+    }
+    await drained;
+    assert.equal(clock.pending, 0);
+  });
+}
 
-Deno.test("WsClients: closeAll waits at most a second for clients that do not answer the close", async () => {
-  const { clients, clock, adopt } = scene();
-  const [polite] = [adopt(), adopt()];
-  let isOver = false;
-  const drained = clients.closeAll().then(() => isOver = true);
-  polite.events.onClosed();
-  clock.advance(999);
-  await turn();
-  assert.equal(isOver, false);
-  clock.advance(1);
-  await drained;
-});
+Deno.test("WsClients: closeAll returns at once without clients", () => scene().clients.closeAll());

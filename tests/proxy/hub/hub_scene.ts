@@ -12,7 +12,6 @@ export const NO_EVENTS: HubEvents = {
   onReceived() {},
   onSent() {},
   onLagged() {},
-  onSubscribed() {},
   onRefused() {},
   acceptsHead: () => true,
 };

@@ -13,8 +13,6 @@ class Scene extends HubScene {
   sent = 0;
   lagged = 0;
   received = 0;
-  /** Subscriptions of all clients, as last reported. */
-  subscribed = 0;
   /** How often the hub reported how many were sent. */
   sentReports = 0;
 
@@ -25,7 +23,6 @@ class Scene extends HubScene {
       events: {
         ...NO_EVENTS,
         onReceived: () => this.received += 1,
-        onSubscribed: (total) => this.subscribed = total,
         onLagged: (count) => this.lagged += count,
         onSent: (count) => {
           this.sent += count;
@@ -217,6 +214,13 @@ class NodeScene extends HubScene {
     return super.subscribe(client, topic, this.nowMs);
   }
 
+  /** Subscribes, which the node grants. */
+  async grantTo(client: HubClient, topic: string, id = "0x1"): Promise<void> {
+    const outcome = this.subscribe(client, topic);
+    this.answer({ result: id });
+    assert.deepEqual(await outcome, { id });
+  }
+
   /** The node answers the oldest open request. */
   answer(body: { result: unknown } | { error: object }): void {
     const { id } = this.requests.shift() ?? assert.fail("The node was asked nothing");
@@ -304,9 +308,7 @@ Deno.test("Hub: if the node gives one id twice, the second subscribe fails", asy
 Deno.test("Hub: if a granted subscription is refused five times, its clients are closed with 1013", async () => {
   const scene = new NodeScene();
   const client = scene.client();
-  const outcome = scene.subscribe(client, "a");
-  scene.answer({ result: "0x1" });
-  assert.deepEqual(await outcome, { id: "0x1" });
+  await scene.grantTo(client, "a");
   const refuse = (times: number) => {
     for (let n = 0; n < times; n += 1) {
       scene.answer({ error: { code: -32000, message: "not now" } });
@@ -362,11 +364,7 @@ Deno.test("Hub: a subscribe over the limit is refused without reaching the node"
   const scene = new NodeScene({ maxSubscriptions: 2, events });
   scene.hub.subscribe(scene.client(), NEW_HEADS, 0, () => {});
   scene.answer({ result: "0x0" }); // a feed without parameters is not counted
-  for (const n of [1, 2]) {
-    const granted = scene.subscribe(scene.client(address(`${n}`)), `${n}`);
-    scene.answer({ result: `0x${n}` });
-    await granted;
-  }
+  for (const n of [1, 2]) await scene.grantTo(scene.client(address(`${n}`)), `${n}`, `0x${n}`);
   const third = scene.client(address("3"));
   assert.match(JSON.stringify(await scene.subscribe(third, "3")), /-32005/);
   assert.deepEqual(await scene.subscribe(third, "1"), { id: "0x1" }, "a shared one costs nothing");
@@ -375,9 +373,7 @@ Deno.test("Hub: a subscribe over the limit is refused without reaching the node"
 
 Deno.test("Hub: when the node closes the socket on a subscribe, only pending subscribes fail", async () => {
   const scene = new NodeScene();
-  const granted = scene.subscribe(scene.client(), "granted");
-  scene.answer({ result: "0x1" });
-  await granted;
+  await scene.grantTo(scene.client(), "granted");
   const suspects = ["a", "b"].map((topic) => scene.subscribe(scene.client(), topic));
   scene.hub.upstreamRejected(scene.nowMs);
   for (const outcome of await Promise.all(suspects)) {
@@ -441,9 +437,7 @@ Deno.test("Hub: the client gets the node's error, or an error if the node's answ
 Deno.test("Hub: a subscription that the node granted once is renewed, however often the node closes the socket", async () => {
   const scene = new NodeScene();
   const client = scene.client();
-  const granted = scene.subscribe(client, "granted");
-  scene.answer({ result: "0x1" });
-  await granted;
+  await scene.grantTo(client, "granted");
   scene.reconnect();
   scene.requests.length = 0;
   await scene.leaveUnanswered(1);

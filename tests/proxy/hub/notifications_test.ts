@@ -3,7 +3,6 @@ import fc from "fast-check";
 import {
   FrameJoiner,
   OutgoingMessage,
-  tryParseNodeFrame,
   withPublicId,
 } from "../../../services/proxy/hub/notifications.ts";
 
@@ -65,13 +64,6 @@ Deno.test("FrameJoiner: equal lists share the bytes", () => {
   assert.deepEqual(received(joiner.join([b, a])), ["b", "a"]);
   assert.deepEqual(received(joiner.join([b, a, a])), ["b", "a", "a"]);
   assert.deepEqual(received(new FrameJoiner().join([])), []);
-});
-
-Deno.test("tryParseNodeFrame: undefined unless the text is a JSON object", () => {
-  assert.deepEqual(tryParseNodeFrame('{"id":1}'), { id: 1 });
-  for (const text of ["", "no JSON", "7", "null", '"text"']) {
-    assert.equal(tryParseNodeFrame(text), undefined, text);
-  }
 });
 
 Deno.test("withPublicId: changes only the subscription id", () => {

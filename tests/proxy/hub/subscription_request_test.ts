@@ -4,7 +4,6 @@ import {
   NEW_HEADS_KEY,
   SHARED_FEED_KEYS,
   SUBSCRIPTION_PARAMS_BYTES_MAX,
-  SubscriptionParamsError,
   subscriptionRequest,
 } from "../../../services/proxy/hub/subscription_request.ts";
 
@@ -102,7 +101,7 @@ Deno.test("subscriptionRequest: rejects parameters that are too long or nested t
       `[${'{"a":'.repeat(16)}[]${"}".repeat(16)}]`,
     ]
   ) {
-    assert.throws(() => requestOf(params), SubscriptionParamsError, params.slice(0, 99));
+    assert.throws(() => requestOf(params), { status: 413, rpcCode: -32005 }, params.slice(0, 99));
   }
 });
 

@@ -143,16 +143,6 @@ Deno.test("Hub, thesis filters: random clients get the theses that match their f
     assert.deepEqual({ ...scene.hub.table.size, requests: 0 }, nothing);
   }));
 
-Deno.test("Hub, thesis filters: 1,025 clients with different filters share one subscription at the node", async () => {
-  const scene = new Scene();
-  const subscribed = Array.from({ length: 1_025 }, (_, n) => {
-    return scene.follow(scene.client(), { user: `0x${n.toString(16).padStart(40, "0")}` });
-  });
-  scene.answer();
-  for (const outcome of await Promise.all(subscribed)) assert.equal(typeof outcome.id, "string");
-  assert.deepEqual([scene.granted.size, scene.hub.table.count], [1, 1]);
-});
-
 Deno.test("Hub, thesis filters: at the limit, a client with many filters is closed for a newcomer", async () => {
   const scene = new Scene();
   const filter = (n: number) => ({ user: `0x${n.toString(16).padStart(40, "0")}` });

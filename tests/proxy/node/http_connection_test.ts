@@ -30,34 +30,6 @@ async function play(
 const OK = "HTTP/1.1 200 OK\r\n";
 const CHUNKED = `${OK}transfer-encoding: chunked\r\n\r\n`;
 
-Deno.test("HttpConnection: an answer is read completely, for every split into pieces and kind of end", async () => {
-  const answers: [text: string, ends: boolean, opened: number][] = [
-    [`${OK}content-length: 5\r\n\r\nh€o`, false, 1],
-    [`${CHUNKED}3;x=y\r\nh\u00e9\r\n3\r\n€\r\n0\r\ntrailer: x\r\n\r\n`, false, 1],
-    [`HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n${OK}content-length: 1\r\n\r\na`, false, 1],
-    [`${OK}\r\nuntil it closes`, true, 2],
-    ["HTTP/1.0 200 OK\r\ncontent-length: 2\r\n\r\nab", true, 2],
-    [`${OK}connection: close\r\ncontent-length: 2\r\n\r\nab`, true, 2],
-    [`${OK}content-length: 0\r\n\r\n`, false, 1],
-  ];
-  const bodies = ["h€o", "hé€", "a", "until it closes", "ab", "ab", ""];
-  for (const [index, [text, ends, opened]] of answers.entries()) {
-    for (const size of [1, 7, 1_000]) {
-      const bytes = new TextEncoder().encode(text);
-      const pieces = Array.from(
-        { length: Math.ceil(bytes.length / size) },
-        (_, piece) => bytes.subarray(piece * size, piece * size + size),
-      );
-      await play(() => ({ pieces, ends }), async (pool, node) => {
-        for (let n = 0; n < 2; n += 1) {
-          assert.deepEqual(await pool.post("a", READ), { status: 200, body: bodies[index] });
-        }
-        assert.equal(node.opened, opened, text);
-      });
-    }
-  }
-});
-
 Deno.test("HttpConnection: an ambiguous answer, or one that is not HTTP, is refused", async () => {
   const refused: [text: string, why: RegExp][] = [
     ["SSH-2.0-OpenSSH\r\n\r\n", /HTTP/],
@@ -109,15 +81,6 @@ Deno.test("HttpConnection: if an answer is incomplete, the request fails", async
     });
   }
 });
-
-Deno.test("HttpConnection: bytes after an answer are not read as the next answer", () =>
-  play((request) => {
-    const answer = (body: string) => `${OK}content-length: ${body.length}\r\n\r\n${body}`;
-    return { pieces: [request === 1 ? answer("own") + answer("unasked for") : answer("own")] };
-  }, async (pool, node) => {
-    for (let n = 0; n < 3; n += 1) assert.equal((await pool.post("a", READ)).body, "own");
-    assert.equal(node.opened, 2);
-  }));
 
 Deno.test("HttpConnection: an unrequested answer is dropped, and reads get their own answers", () => {
   const answer = (body: string) => `${OK}content-length: ${body.length}\r\n\r\n${body}`;
@@ -187,6 +150,16 @@ Deno.test("HttpConnection: an answer that does not fit into memory is refused, a
     await assert.rejects(pool.post("a", READ), failed("sent", "memory"));
     await eventually("its end", () => node.sockets.size === 0 || undefined);
   }, new ByteBudget(SMALL_BYTES / LARGE_SHARE));
+});
+
+Deno.test("ReplyBody: pieces of every size are joined to one text, and a further body begins anew", () => {
+  const body = new ReplyBody(new ByteBudget(Infinity));
+  const text = Array.from({ length: 5_000 }, (_, n) => `${n}€`).join("");
+  const bytes = new TextEncoder().encode(text);
+  for (const size of [1, 7, 4_096, bytes.length]) {
+    for (let at = 0; at < bytes.length; at += size) body.add(bytes.subarray(at, at + size));
+    assert.equal(body.end(), text, `${size}`);
+  }
 });
 
 Deno.test("ReplyBody: a large body is counted from its declared length, or once it exceeds the small size", () => {

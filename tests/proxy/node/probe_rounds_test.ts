@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { type Head, headOf } from "../../../services/proxy/node/read_node.ts";
+import type { Head } from "../../../services/proxy/node/read_node.ts";
 import { ProbeRounds, ROUND_MS } from "../../../services/proxy/node/probe_rounds.ts";
 import type { ReadNodes } from "../../../services/proxy/node/read_nodes.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -189,17 +189,4 @@ Deno.test("ProbeRounds: after stop nothing is requested, not even after a pendin
   assert.deepEqual(await scene.answer(), [0]);
   await scene.pass(2 * SILENCE_MS);
   assert.deepEqual([scene.asked, scene.clock.pending], [[], 0]);
-});
-
-Deno.test("headOf: reads number and timestamp of a head, undefined for anything else", () => {
-  assert.deepEqual(headOf({ number: "0xA", timestamp: "0x6921a1b3", more: 1 }), {
-    number: 10,
-    timestampS: 0x6921a1b3,
-  });
-  for (const timestamp of [undefined, 7, "now", "0x"]) {
-    assert.deepEqual(headOf({ number: "0x0", timestamp }), { number: 0, timestampS: 0 });
-  }
-  const numbers = [undefined, null, 10, "10", "0x", "0xg", "0x1 ", " 0x1", `0x${"1".repeat(17)}`];
-  for (const number of [...numbers, {}]) assert.equal(headOf({ number }), undefined);
-  for (const block of [undefined, null, "0x1", 7, []]) assert.equal(headOf(block), undefined);
 });

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { callerAddress } from "../../../lib/http/caller_address.ts";
 import { OpenRead, OpenReads } from "../../../services/proxy/read_socket/open_reads.ts";
 import { withSeed } from "../../support/random.ts";
 import { address } from "../hub/hub_scene.ts";
@@ -72,18 +71,6 @@ Deno.test("OpenReads: as many reads of a caller may wait as places are free, so 
     return count;
   };
   assert.deepEqual(["a", "b", "c", "d"].map(waits), [4, 2, 1, 1]);
-});
-
-Deno.test("OpenReads: a /56 may have twice as many open as an address, a /48 four times", () => {
-  const reads = new OpenReads({ slots: 64, perCaller: 2, waitingMax: 0 });
-  const openOf = (networks: number[]) =>
-    networks.flatMap((network) => {
-      const caller = callerAddress(new Headers(), `2001:db8:0:${network.toString(16)}::1`, false);
-      const open = () => new OpenRead({ textAfterId: "", node: 0, caller, fitsSocket: true }, 0);
-      return [open(), open()].filter((read) => reads.tryOpen(read));
-    }).length;
-  assert.equal(openOf([0, 1, 2]), 4);
-  assert.equal(openOf([0x100, 0x200, 0x300]), 4);
 });
 
 Deno.test("OpenReads: a removed or cleared read gets no slot", () => {

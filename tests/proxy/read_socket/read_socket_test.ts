@@ -86,6 +86,14 @@ class Scene {
     return eventually("it is connected", async () => await this.isConnected() || undefined);
   }
 
+  /** Time passes, while another read shows that the node is well otherwise. */
+  async pass(ms: number): Promise<void> {
+    for (let passedMs = 0; passedMs < ms; passedMs += TICK_INTERVAL_MS) {
+      assert.equal(await this.read(), "ws");
+      this.clock.advance(TICK_INTERVAL_MS);
+    }
+  }
+
   static async play(
     answer: (text: string) => Reply,
     play: (scene: Scene) => Promise<void>,
@@ -163,17 +171,11 @@ Deno.test("ReadSocket: a read that is late is sent over HTTP too, once, and ends
       return Promise.reject(new ProxyError(502, -32002, "away"));
     };
     const lost = scene.read("eth_lost");
-    const pass = async (ms: number) => {
-      for (let passed = 0; passed < ms; passed += TICK_INTERVAL_MS) {
-        scene.clock.advance(TICK_INTERVAL_MS);
-        assert.equal(await scene.read(), "ws", "the node is well otherwise");
-      }
-    };
-    await pass(ALSO_OVER_HTTP_AFTER_MS - TICK_INTERVAL_MS);
+    await scene.pass(ALSO_OVER_HTTP_AFTER_MS - TICK_INTERVAL_MS);
     assert.equal(sent, 0);
-    await pass(TICK_INTERVAL_MS);
+    await scene.pass(TICK_INTERVAL_MS);
     assert.equal(sent, 1);
-    await pass(TIMEOUT_MS - ALSO_OVER_HTTP_AFTER_MS);
+    await scene.pass(TIMEOUT_MS - ALSO_OVER_HTTP_AFTER_MS);
     assert.equal(await lost, 504);
     assert.equal(sent, 1);
   }));
@@ -191,10 +193,7 @@ Deno.test("ReadSocket: when the socket closes, a late read is sent over HTTP aga
       return await answer(method);
     };
     const reads = [scene.read("eth_lost"), scene.read("eth_failed")];
-    for (let passed = 0; passed < ALSO_OVER_HTTP_AFTER_MS; passed += TICK_INTERVAL_MS) {
-      assert.equal(await scene.read(), "ws");
-      scene.clock.advance(TICK_INTERVAL_MS);
-    }
+    await scene.pass(ALSO_OVER_HTTP_AFTER_MS);
     assert.deepEqual(sent.toSorted(), ["eth_failed", "eth_lost"]);
     scene.node.dropSockets(1009);
     assert.equal(await reads[1], "http");
@@ -206,10 +205,7 @@ Deno.test("ReadSocket: when the socket closes, a late read is sent over HTTP aga
 Deno.test("ReadSocket: after several lost answers, these and all further reads use HTTP", () =>
   Scene.play(neverAnswers("eth_lost"), async (scene) => {
     const lost = [1, 2, 3].map(() => scene.read("eth_lost"));
-    for (let passed = 0; passed < ALSO_OVER_HTTP_AFTER_MS; passed += TICK_INTERVAL_MS) {
-      assert.equal(await scene.read(), "ws");
-      scene.clock.advance(TICK_INTERVAL_MS);
-    }
+    await scene.pass(ALSO_OVER_HTTP_AFTER_MS);
     assert.deepEqual(await Promise.all(lost), ["http", "http", "http"]);
     assert.equal(await scene.read(), "http");
     scene.clock.advance(PAUSE_MS);
@@ -348,10 +344,7 @@ Deno.test("ReadSocket: an answer over HTTP that comes after that of the socket f
     const { promise: overHttp, resolve: answerOverHttp } = Promise.withResolvers<CallAnswer>();
     scene.overHttp = () => overHttp;
     const read = scene.read("eth_late");
-    for (let passedMs = 0; passedMs < ALSO_OVER_HTTP_AFTER_MS; passedMs += TICK_INTERVAL_MS) {
-      scene.clock.advance(TICK_INTERVAL_MS);
-      assert.equal(await scene.read(), "ws", "the node is well otherwise");
-    }
+    await scene.pass(ALSO_OVER_HTTP_AFTER_MS);
     answerLate();
     assert.equal(await read, "ws");
     answerOverHttp({ status: 200, text: '{"id":1,"result":"http"}', id: { start: 6, end: 7 } });
@@ -360,25 +353,6 @@ Deno.test("ReadSocket: an answer over HTTP that comes after that of the socket f
     for (let count = 0; count < 2 * perCaller; count += 1) void scene.read("eth_slow");
     assert.equal(await scene.read("eth_call", "another"), "ws");
     assert.equal(scene.asked.filter((method) => method === "eth_slow").length, perCaller);
-  });
-});
-
-Deno.test("ReadSocket: while a caller has 4,096 waiting reads, another caller waits for only one turn", () => {
-  let answered = 0;
-  const answer = oneAtATime((text) => {
-    answered += 1;
-    return resultOf(text);
-  });
-  return Scene.play(answer, async (scene) => {
-    const { perCaller } = OPEN_READ_LIMITS;
-    const greedy = Array.from({ length: 4_096 }, () => scene.read("eth_call", "greedy"));
-    for (let n = 0; n < 40; n += 1) {
-      const before = answered;
-      assert.equal(await scene.read("eth_call", "honest"), "ws");
-      assert(answered - before <= 2 * perCaller, `${answered - before} were answered before it`);
-    }
-    assert(answered < greedy.length, "The other caller still waits");
-    void Promise.allSettled(greedy);
   });
 });
 

@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
-import { faultOf } from "../../../services/proxy/node/read_node_fault.ts";
+import { faultOf, headOf } from "../../../services/proxy/node/read_node.ts";
 
 const NOW_S = 1_000;
 
 /** A block, and how long ago it was made. */
 type Age = [number: number, agoS?: number];
 
-const headOf = ([number, agoS = 0]: Age) => ({ number, timestampS: NOW_S - agoS });
+const blockOf = ([number, agoS = 0]: Age) => ({ number, timestampS: NOW_S - agoS });
 
 const faultAt = (own: Age, others: Age[], maxLag = 0, counts = { reads: 0, errors: 0 }) =>
-  faultOf({ head: headOf(own), ...counts }, others.map(headOf), { maxLag, nowMs: NOW_S * 1_000 });
+  faultOf({ head: blockOf(own), ...counts }, others.map(blockOf), { maxLag, nowMs: NOW_S * 1_000 });
 
 Deno.test("faultOf: lag is measured against the second-highest head, or against the other one of two nodes", () => {
   const rows: [own: Age, others: Age[], behind: number][] = [
@@ -55,4 +55,17 @@ Deno.test("faultOf: failing half of ten or more reads is a fault", () => {
     undefined,
     "5 of 10 reads failed",
   ]);
+});
+
+Deno.test("headOf: reads number and timestamp of a head, undefined for anything else", () => {
+  assert.deepEqual(headOf({ number: "0xA", timestamp: "0x6921a1b3", more: 1 }), {
+    number: 10,
+    timestampS: 0x6921a1b3,
+  });
+  for (const timestamp of [undefined, 7, "now", "0x"]) {
+    assert.deepEqual(headOf({ number: "0x0", timestamp }), { number: 0, timestampS: 0 });
+  }
+  const numbers = [undefined, null, 10, "10", "0x", "0xg", "0x1 ", " 0x1", `0x${"1".repeat(17)}`];
+  for (const number of [...numbers, {}]) assert.equal(headOf({ number }), undefined);
+  for (const block of [undefined, null, "0x1", 7, []]) assert.equal(headOf(block), undefined);
 });
