@@ -7,7 +7,7 @@ import { systemClock } from "../../lib/clock.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { seededRandom } from "../../lib/random.ts";
-import { resultsOf } from "../../services/console/page/data/results.ts";
+import { resultsOf } from "../../services/console/page/maker/earnings.ts";
 import { formatCents, formatLoss, formatProfit } from "../../services/console/page/parts/format.ts";
 import { waitForPrices } from "../../services/stack/bet.ts";
 import { FREE_PORTS } from "../../services/stack/ports.ts";
@@ -187,9 +187,10 @@ async function showsTrends({ page }: Visitor): Promise<void> {
  * On the narrowest page, prices of the markets are side by side, and below each other in large
  * text.
  */
-async function assertSourcesFitPhones({ page }: Visitor): Promise<void> {
-  const rowsOf = async (textSize: string) => {
-    await page.$eval("html", (html, size) => html.style.setProperty("font-size", size), textSize);
+async function assertSourcesFitPhones(visitor: Visitor): Promise<void> {
+  const { page } = visitor;
+  const rowsOf = async (textSize: "100%" | "200%") => {
+    await visitor.setTextSize(textSize);
     return await page.$eval('[aria-label="price sources"] tr.source', (row) => {
       const cells = [...row.querySelectorAll("td.number")];
       const tops = new Set(cells.map((cell) => cell.getBoundingClientRect().top));
@@ -231,7 +232,8 @@ async function resultsFit({ page }: Visitor): Promise<void> {
  * By keyboard and under the pointer, a chart shows the profit at a price, the first outside all
  * boxes.
  */
-async function readsProfit({ page }: Visitor, outside: string): Promise<void> {
+async function readsProfit(visitor: Visitor, outside: string): Promise<void> {
+  const { page } = visitor;
   const [, map] = await page.$$('figure:has(.heat) input[type="range"]');
   const atPrice = await map?.evaluate(({ ariaValueText }) => ariaValueText);
   assert.match(`${atPrice}`, /^[\d,.]+: \d+ open bets?, [\d,.]+ until \d+/);
@@ -250,7 +252,7 @@ async function readsProfit({ page }: Visitor, outside: string): Promise<void> {
   const at = (percent: number) =>
     [box.x + box.width * percent / 100, box.y + box.height / 2] as const;
   const readsAt = async (percent: number, how: string) => {
-    await page.evaluate("new Promise((resolve) => requestAnimationFrame(resolve))");
+    await visitor.nextFrame();
     const read = await page.$$eval(
       "figure:has(.heat) .reading",
       ([span]) => Number.parseFloat(`${span?.style.left}`),
@@ -322,11 +324,12 @@ async function drawsForecasts(visitor: Visitor): Promise<void> {
 }
 
 /** The labels of drawings grow with the text, beside each other on the narrowest page too. */
-async function labelsGrow({ page }: Visitor): Promise<void> {
+async function labelsGrow(visitor: Visitor): Promise<void> {
+  const { page } = visitor;
   const size = page.viewport();
   await page.setViewport({ width: 320, height: 640 });
   for (const [textSize, pixels] of [["100%", "13px"], ["200%", "26px"]] as const) {
-    await page.$eval("html", (html, size) => html.style.setProperty("font-size", size), textSize);
+    await visitor.setTextSize(textSize);
     const labels = await page.$$eval(".x-ticks", (axes) =>
       axes.map((axis) => {
         const shown = [...axis.querySelectorAll("span")].filter(({ offsetWidth }) =>
@@ -340,7 +343,7 @@ async function labelsGrow({ page }: Visitor): Promise<void> {
       }));
     assert.deepEqual(labels, Array(3).fill({ size: pixels, isClear: true }));
   }
-  await page.$eval("html", (html) => html.style.removeProperty("font-size"));
+  await visitor.setTextSize("100%");
   await page.setViewport(size);
 }
 

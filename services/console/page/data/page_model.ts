@@ -8,7 +8,6 @@ import type { BetNews } from "./portfolio.ts";
 import { LiveBreaches, outcomeText, stillOpenText } from "./live_breaches.ts";
 import { MakerStatus } from "./maker_status.ts";
 import { type Announce, createMessages, type Message } from "./messages.ts";
-import { notify } from "./notify.ts";
 import { PriceFeed, type PriceState } from "./price_feed.ts";
 import { ServerClock } from "./server_clock.ts";
 import { Session } from "./session.ts";
@@ -153,4 +152,10 @@ function placedText(
     : "has begun";
   return `Bet ${id} is placed: it pays ${formatCents(payout)} USDC if the price stays in the ` +
     `box. The window ${begins}.`;
+}
+
+/** Notifies a user who does not see the page, if the user has allowed that. */
+export function notify(body: string): void {
+  const isAllowed = "Notification" in globalThis && Notification.permission === "granted";
+  if (isAllowed && document.hidden) new Notification("rangemaker", { body, icon: "/icon.svg" });
 }

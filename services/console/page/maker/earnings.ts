@@ -1,9 +1,9 @@
 /** What a maker's bets brought, and whether those that can be compared brought what was expected. */
 import type { Market, Thesis } from "@rangemaker/client";
 import { CALIBRATION } from "../../../../lib/problems/mod.ts";
+import { riskOf } from "../../../../lib/protocol/bet.ts";
 import { DAY_MS, HOUR_MS } from "../../../../lib/time.ts";
-import { isDecided } from "../data/live_breaches.ts";
-import { makerGainOf, type Results, resultsOf } from "../data/results.ts";
+import { gainOf, isDecided } from "../data/live_breaches.ts";
 import {
   counted,
   formatCents,
@@ -20,6 +20,41 @@ import {
   type PredictedBet,
 } from "./calibration.ts";
 import { lateBets } from "./exposure.ts";
+
+/** Results of a set of bets from the maker's side. */
+interface Results {
+  open: number;
+  /** The maker's loss if all open bets are won by their users. */
+  atRisk: bigint;
+  settled: number;
+  /** Number of settled bets that users won, because the price stayed in the box. */
+  held: number;
+  /** Of settled bets. */
+  stakes: bigint;
+  /** Gains minus losses on settled bets. */
+  profit: bigint;
+}
+
+/** The maker's gain from a settled bet. */
+export const makerGainOf = (thesis: Thesis) => isDecided(thesis) ? -gainOf(thesis) : 0n;
+
+/** Sums up bets. */
+export function resultsOf(theses: readonly Thesis[]): Results {
+  const open = theses.filter((thesis) => !isDecided(thesis));
+  const settled = theses.filter(isDecided);
+  return {
+    open: open.length,
+    atRisk: sumOf(open, riskOf),
+    settled: settled.length,
+    held: settled.filter(({ status }) => status === "won").length,
+    stakes: sumOf(settled, ({ betAmount }) => betAmount),
+    profit: sumOf(settled, makerGainOf),
+  };
+}
+
+function sumOf(theses: readonly Thesis[], part: (thesis: Thesis) => bigint): bigint {
+  return theses.reduce((sum, thesis) => sum + part(thesis), 0n);
+}
 
 /** Quoted probabilities by quote hash, as far as the solver keeps them. */
 type Probabilities = ReadonlyMap<string, number>;

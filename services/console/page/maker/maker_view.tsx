@@ -1,10 +1,22 @@
 import { useEffect } from "preact/hooks";
 import { systemClock } from "@rangemaker/client";
-import { Card } from "../parts/parts.tsx";
+import { Card, Words } from "../parts/parts.tsx";
+import type { Metrics } from "../data/metrics.ts";
 import type { PageModel } from "../data/page_model.ts";
-import { formatTime, shortAddress } from "../parts/format.ts";
+import { formatCents, formatTime, fromNumber, shortAddress } from "../parts/format.ts";
+import { Table } from "../parts/table.tsx";
 import type { View } from "../parts/view.tsx";
-import { Answers } from "./answers_card.tsx";
+import {
+  type AnswerCount,
+  answersOf,
+  countText,
+  REFUSAL_TEXTS,
+  refusedText,
+  REQUESTS,
+  startOf,
+  startText,
+  SUCCESSES,
+} from "./answers.ts";
 import { Calibration } from "./calibration_card.tsx";
 import type { PredictedBet } from "./calibration.ts";
 import { comparableBets } from "./earnings.ts";
@@ -19,7 +31,6 @@ import {
 } from "./maker_watch.ts";
 import { OpenBets } from "./open_bets.tsx";
 import { ResultsCard } from "./results_card.tsx";
-import { startOf } from "./answers.ts";
 import { Risk, SolverRisk } from "./risk_card.tsx";
 
 /** The maker's view: the money, risk and results of the solver. It polls only while it is shown. */
@@ -147,5 +158,47 @@ function SolverCards({ solver, predicted }: SolverCardsProps) {
       <Answers metrics={solver.metrics} />
       <Calibration predicted={predicted} markets={solver.info.calibration} />
     </>
+  );
+}
+
+/** The solver's answers by code, each with its share, since its start. */
+function Answers({ metrics }: { metrics: Metrics }) {
+  const rows = answersOf(metrics);
+  const refusedRisk = metrics.sum("solver_refused_risk_usdc_total") ?? 0;
+  return (
+    <Card title="Quotes and refusals">
+      <p>
+        {refusedText(rows)} since {startText(metrics)}. Earlier answers are in Prometheus.
+      </p>
+      <Table
+        of="answers"
+        empty="Nothing was asked yet."
+        first={5}
+        isCards
+        rows={rows}
+        keyOf={({ outcome }) => outcome}
+        columns={[
+          {
+            name: "Answer",
+            text: ({ outcome }) => SUCCESSES.has(outcome) ? `✓ ${outcome}` : <code>{outcome}</code>,
+          },
+          ...REQUESTS.map(({ name }, request) => ({
+            name,
+            number: (row: AnswerCount) => countText(row, request, rows),
+          })),
+          {
+            name: "Meaning",
+            text: ({ outcome }) => (
+              <>
+                <Words text={REFUSAL_TEXTS[outcome] ?? ""} />
+                {outcome === "EXPOSURE_TOO_LARGE" && refusedRisk > 0 &&
+                  ` Such bets had ${formatCents(fromNumber(refusedRisk))} USDC at risk, each ` +
+                    "attempt counted."}
+              </>
+            ),
+          },
+        ]}
+      />
+    </Card>
   );
 }

@@ -9,13 +9,12 @@ import {
 } from "@preact/signals";
 import { isRangemakerError, systemClock, type Thesis } from "@rangemaker/client";
 import { isAnswered, Poll } from "../data/http.ts";
-import { notify } from "../data/notify.ts";
-import type { PageModel } from "../data/page_model.ts";
-import { ProvidersWatch } from "../data/providers.ts";
+import { notify, type PageModel } from "../data/page_model.ts";
 import {
   isAway,
   isSilent,
   isUp,
+  ProvidersWatch,
   type ServiceName,
   type ServiceState,
   ServiceWatch,

@@ -11,8 +11,7 @@ import {
   stillOpenText,
 } from "../../../../services/console/page/data/live_breaches.ts";
 import { PriceSeries } from "../../../../services/console/page/data/price_series.ts";
-import { resultsOf } from "../../../../services/console/page/data/results.ts";
-import { profitHistory } from "../../../../services/console/page/maker/earnings.ts";
+import { profitHistory, resultsOf } from "../../../../services/console/page/maker/earnings.ts";
 import { boxOfThesis, stateOfBet } from "../../../../services/console/page/trade/chart_boxes.ts";
 import { thesisOf } from "../../offers.ts";
 

@@ -1,13 +1,14 @@
 import assert from "node:assert/strict";
 import { MARKETS, type Thesis } from "../../../../lib/client/mod.ts";
 import { DAY_MS } from "../../../../lib/time.ts";
-import { makerGainOf, resultsOf } from "../../../../services/console/page/data/results.ts";
 import {
   comparableBets,
   comparedText,
   earnedText,
   earningsOf,
+  makerGainOf,
   profitHistory,
+  resultsOf,
   resultsText,
 } from "../../../../services/console/page/maker/earnings.ts";
 import { toNumber } from "../../../../services/console/page/parts/format.ts";
