@@ -158,6 +158,29 @@ export class Visitor {
     );
   }
 
+  /** Where the first element of a selector is on the screen. */
+  placeOf(selector: string): Promise<{ left: number; right: number; top: number; bottom: number }> {
+    return this.page.$eval(selector, (part) => {
+      const { left, right, top, bottom } = part.getBoundingClientRect();
+      return { left, right, top, bottom };
+    });
+  }
+
+  /** Waits until the page has been painted again. */
+  async nextFrame(): Promise<void> {
+    await this.page.evaluate("new Promise((resolve) => requestAnimationFrame(resolve))");
+  }
+
+  /** Sets the size of the page's text, as users enlarge it. */
+  async setTextSize(size: "100%" | "200%"): Promise<void> {
+    await this.page.$eval("html", (html, size) => html.style.fontSize = size, size);
+  }
+
+  /** The text in a field of the bet. */
+  valueOf(field: string): Promise<string> {
+    return this.page.$eval(`input[name="${field}"]`, ({ value }) => value);
+  }
+
   /** Those parts, by selector, that are not whole on the screen, or that another one covers. */
   async cutOff(selectors: readonly string[]): Promise<string[]> {
     const isWhole = (selector: string) =>
@@ -232,9 +255,7 @@ export class Visitor {
       const type = fingers.length > down ? "touchStart" : "touchMove";
       await session.send("Input.dispatchTouchEvent", { type, touchPoints, timestamp });
       down = fingers.length;
-      await this.page.evaluate(() =>
-        new Promise((resolve) => Reflect.get(globalThis, "requestAnimationFrame")(resolve))
-      );
+      await this.nextFrame();
     }
     await session.send("Input.dispatchTouchEvent", { type: "touchEnd", touchPoints: [] });
     await session.detach();

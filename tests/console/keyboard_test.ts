@@ -4,8 +4,7 @@ import type { Page } from "puppeteer-core";
 import { pageTest } from "./shared_page.ts";
 
 Deno.test(
-  pageTest("by keyboard, an account is opened; each wrong amount is explained", async (open) => {
-    const visitor = await open();
+  pageTest("by keyboard, an account is opened; each wrong amount is explained", async (visitor) => {
     const { page } = visitor;
     await visitor.sees(/Live/);
     await page.setViewport({ width: 320, height: 640 });
@@ -14,46 +13,26 @@ Deno.test(
     await visitor.sees(/Make a test account/);
     await page.keyboard.press("Enter");
     await visitor.focusIsOn("Take test money");
-    // What is wrong with an amount is said each time.
-    for (
-      const [amount, problem] of [
-        ["1000000000000000", "Enter an amount of at most 18,446,744,073,709."],
-        ["0.0000001", "Enter an amount of at least 0.000001."],
-        ["0", "Enter an amount of at least 0.000001."],
-      ] as const
-    ) {
+    const enter = async (amount: string) => {
       await page.$eval("[aria-describedby=deposit-problem]", (input) => input.select());
       await page.focus("[aria-describedby=deposit-problem]");
       await page.keyboard.type(amount);
-      await page.$$eval(
-        ".messages p",
-        (lines) => lines.forEach((line) => line.setAttribute("data-heard", "")),
-      );
       await page.keyboard.press("Enter");
-      await page.waitForFunction(
-        (problem, messages) => {
-          const newest = messages?.querySelector("p:last-child:not([data-heard])");
-          return newest?.textContent === problem;
-        },
-        {},
-        problem,
-        await page.$(".messages"),
-      );
-    }
-    await page.$eval("[aria-describedby=deposit-problem]", (input) => input.select());
-    await page.keyboard.type("1000");
+    };
+    await enter("0");
+    const problem = "p::-p-text(Enter an amount of at least 0.000001.)";
+    const said = await page.waitForSelector(`.messages ${problem}`);
     await page.keyboard.press("Enter");
+    await page.waitForFunction((said) => !said?.isConnected, {}, said); // said again
+    await enter("1000");
     await visitor.focusIsOn("Suggest a box");
-    const { top, bottom } = await page.$eval(":focus", (part) => {
-      const { top, bottom } = part.getBoundingClientRect();
-      return { top, bottom };
-    });
+    const { top, bottom } = await visitor.placeOf(":focus");
     assert(top >= 0 && bottom <= 640, `${top} to ${bottom} of 640: the focus is seen`);
-    await page.$eval("html", (html) => html.style.setProperty("font-size", "200%"));
+    await visitor.setTextSize("200%");
     await page.focus('nav a[href="#operator"]');
-    const right = await page.$eval(":focus", (tab) => tab.getBoundingClientRect().right);
+    const { right } = await visitor.placeOf(":focus");
     assert(right <= 320, `the focused tab ends at ${right} of 320`);
-    await page.$eval("html", (html) => html.style.removeProperty("font-size"));
+    await visitor.setTextSize("100%");
     await page.setViewport({ width: 1360, height: 900 });
     // The price is part of a button's name, which does not change while it has the focus.
     const market = await page.$('.markets button:has([data-price="ETH/USDT"])');
@@ -61,15 +40,16 @@ Deno.test(
     assert.match(named?.name ?? "", /^ETH\/USDT [23],\d{3}\.\d\d$/);
     await market?.focus();
     await page.waitForSelector('[aria-label^="ETH/USDT 2,"], [aria-label^="ETH/USDT 3,"]');
-    const headings = await page.$$eval("h1, h2", (parts) => parts.map((part) => part.textContent));
+    const headings = await page.$$eval(
+      "h1, h2",
+      (parts) => parts.map((part) => part.textContent),
+    );
     assert.deepEqual(headings, ["Trade", "Market", "3. Draw your box", "Account", "Your bets"]);
-    await visitor.close({ outages: true });
   }),
 );
 
 Deno.test(
-  pageTest("by keyboard, the focus follows the steps of a quote", async (open) => {
-    const visitor = await open();
+  pageTest("by keyboard, the focus follows the steps of a quote", async (visitor) => {
     const { page } = visitor;
     await visitor.enter();
     await visitor.press("Close the message");
@@ -112,13 +92,11 @@ Deno.test(
     await visitor.focusIsOn("Sign and place the bet");
     await page.keyboard.press("Escape");
     await visitor.focusIsOn("Get a quote");
-    await visitor.close({ outages: true });
   }),
 );
 
 Deno.test(
-  pageTest("by keyboard, no early or held key signs a quote", async (open) => {
-    const visitor = await open();
+  pageTest("by keyboard, no early or held key signs a quote", async (visitor) => {
     const { page } = visitor;
     await visitor.enter();
     await visitor.press("Close the message");
@@ -167,115 +145,107 @@ Deno.test(
     await page.focus(".chart .area");
     await page.keyboard.press("m");
     await visitor.hears(/^No box yet: press Enter/);
-    await visitor.close({ outages: true });
   }),
 );
 
 Deno.test(
-  pageTest("in enlarged text, a bet is repeated and no message covers a button", async (open) => {
-    const visitor = await open();
-    const { page } = visitor;
-    await visitor.enter();
-    await visitor.press("Suggest a box");
-    await visitor.press("Get a quote");
-    await visitor.press("Sign and place the bet");
-    await visitor.sees(/is placed/);
-    // In enlarged text, messages and the button are at the same place.
-    await page.setViewport({ width: 320, height: 640 });
-    await page.$eval("html", (html) => html.style.setProperty("font-size", "200%"));
-    await page.focus('[aria-label^="Repeat bet"]');
-    await slowDown(page);
-    await page.keyboard.press("Enter");
-    await page.waitForSelector("[aria-label=Box] button");
-    const [chartBottom = 0, buttonsTop = 0] = await page.$$eval(
-      ".chart, [aria-label=Box]",
-      ([chart, buttons]) => [
-        chart?.getBoundingClientRect().bottom,
-        buttons?.getBoundingClientRect().top,
-      ],
-    );
-    assert(buttonsTop >= chartBottom, "below the chart, where they cover no box");
-    const [tabsWidth, tabsShown] = await page.$eval(
-      ".tabs",
-      ({ scrollWidth, clientWidth }) => [scrollWidth, clientWidth],
-    );
-    assert.equal(tabsWidth, tabsShown, "no view is cut");
-    await visitor.hears(
-      /^The same bet of 10\.00 USDC on ETH\/USDT, around the current price: .*starts in \d+ s/,
-    );
-    await visitor.focusIsOn("Get a quote");
-    const copy = await page.waitForSelector("button::-p-text(Copy link)");
-    await copy?.focus();
-    await page.keyboard.press("Enter");
-    await page.focus("[data-next]");
-    await page.waitForFunction(`(() => {
+  pageTest(
+    "in enlarged text, a bet is repeated and no message covers a button",
+    async (visitor) => {
+      const { page } = visitor;
+      await visitor.enter();
+      await visitor.press("Suggest a box");
+      await visitor.press("Get a quote");
+      await visitor.press("Sign and place the bet");
+      await visitor.sees(/is placed/);
+      // In enlarged text, messages and the button are at the same place.
+      await page.setViewport({ width: 320, height: 640 });
+      await visitor.setTextSize("200%");
+      await page.focus('[aria-label^="Repeat bet"]');
+      await slowDown(page);
+      await page.keyboard.press("Enter");
+      await page.waitForSelector("[aria-label=Box] button");
+      const chart = await visitor.placeOf(".chart");
+      const buttons = await visitor.placeOf("[aria-label=Box]");
+      assert(buttons.top >= chart.bottom, "below the chart, where they cover no box");
+      const [tabsWidth, tabsShown] = await page.$eval(
+        ".tabs",
+        ({ scrollWidth, clientWidth }) => [scrollWidth, clientWidth],
+      );
+      assert.equal(tabsWidth, tabsShown, "no view is cut");
+      await visitor.hears(
+        /^The same bet of 10\.00 USDC on ETH\/USDT, around the current price: .*starts in \d+ s/,
+      );
+      await visitor.focusIsOn("Get a quote");
+      const copy = await page.waitForSelector("button::-p-text(Copy link)");
+      await copy?.focus();
+      await page.keyboard.press("Enter");
+      await page.focus("[data-next]");
+      await page.waitForFunction(`(() => {
     const message = document.querySelector(".messages").getBoundingClientRect();
     const focused = document.activeElement.getBoundingClientRect();
     return message.height > 0 &&
       (focused.bottom <= message.top || focused.top >= message.bottom);
   })()`);
-    await page.$eval("[data-next]", (button) => button.scrollIntoView({ block: "center" }));
-    await page.waitForFunction(`(() => {
+      await page.$eval("[data-next]", (button) => button.scrollIntoView({ block: "center" }));
+      await page.waitForFunction(`(() => {
     const toasts = document.querySelector(".toasts");
     const message = toasts.getBoundingClientRect();
     const button = document.querySelector("[data-next]").getBoundingClientRect();
     return getComputedStyle(toasts).clipPath !== "none" ||
       message.height > 0 && (button.bottom <= message.top || button.top >= message.bottom);
   })()`);
-    await page.focus(".chart .area");
-    await page.keyboard.press("?");
-    await page.waitForFunction(`(() => {
+      await page.focus(".chart .area");
+      await page.keyboard.press("?");
+      await page.waitForFunction(`(() => {
     const { top } = document.querySelector(".keys li").getBoundingClientRect();
     return top > -1 && top < innerHeight / 2;
   })()`);
-    await visitor.close({ outages: true });
-  }),
+    },
+  ),
 );
 
-Deno.test(pageTest("an open bet is read and shown on the chart", async (open) => {
-  const visitor = await open();
-  const { page } = visitor;
-  await visitor.enter();
-  await visitor.press("Suggest a box");
-  await visitor.press("Get a quote");
-  await visitor.press("Sign and place the bet");
-  await visitor.press("Make another bet");
-  // Screen readers get the state of an open bet; the next box needs no pointer in the chart.
-  await page.focus(".chart .area");
-  await page.keyboard.press("p");
-  await visitor.hears(
-    /^ETH\/USDT: [\d,.]+\. Bet \d+: (starts in )?\d+ s( left)?, pays [\d.]+ USDC\. The price is (inside|outside), \d+\.\d\d (above|below) the (upper|lower) edge\.$/,
-  );
-  await page.keyboard.press("Enter");
-  await visitor.hears(/^Suggested box: /);
-  await page.waitForSelector(".chart .area:focus");
-  await page.setViewport({ width: 1280, height: 800 });
-  const [scroll, client] = await page.$eval(
-    ".your-bets .scroller",
-    ({ scrollWidth, clientWidth }) => [scrollWidth, clientWidth],
-  );
-  assert.equal(scroll, client, "the list fits");
-  await page.focus("tbody th button");
-  const [buttonStart = 0, tableStart = 0] = await page.$$eval(
-    ".your-bets .scroller, tbody th button:focus",
-    (parts) => parts.map((part) => part.getBoundingClientRect().left).reverse(),
-  );
-  assert(tableStart <= buttonStart - 4, "the outline of 4 pixels is not cut");
-  await page.keyboard.press("Enter");
-  await visitor.hears(/^Bet \d+ is shown on the chart: pays [\d.]+, ETH\/USDT from /);
-  const notify = await page.waitForSelector("::-p-text(Notify me when a bet ends)");
-  await notify?.focus();
-  await page.keyboard.press("Enter"); // this browser refuses
-  await visitor.hears(/^The browser does not allow notifications/);
-  await visitor.focusIsOn("Notify me when a bet ends");
-  await visitor.close({ outages: true });
-}));
+Deno.test(
+  pageTest("an open bet is read and shown on the chart", async (visitor) => {
+    const { page } = visitor;
+    await visitor.enter();
+    await visitor.press("Suggest a box");
+    await visitor.press("Get a quote");
+    await visitor.press("Sign and place the bet");
+    await visitor.press("Make another bet");
+    // Screen readers get the state of an open bet; the next box needs no pointer in the chart.
+    await page.focus(".chart .area");
+    await page.keyboard.press("p");
+    await visitor.hears(
+      /^ETH\/USDT: [\d,.]+\. Bet \d+: (starts in )?\d+ s( left)?, pays [\d.]+ USDC\. The price is (inside|outside), \d+\.\d\d (above|below) the (upper|lower) edge\.$/,
+    );
+    await page.keyboard.press("Enter");
+    await visitor.hears(/^Suggested box: /);
+    await page.waitForSelector(".chart .area:focus");
+    await page.setViewport({ width: 1280, height: 800 });
+    const [scroll, client] = await page.$eval(
+      ".your-bets .scroller",
+      ({ scrollWidth, clientWidth }) => [scrollWidth, clientWidth],
+    );
+    assert.equal(scroll, client, "the list fits");
+    await page.focus("tbody th button");
+    const table = await visitor.placeOf(".your-bets .scroller");
+    const { left } = await visitor.placeOf("tbody th button:focus");
+    assert(table.left <= left - 4, "the outline of 4 pixels is not cut");
+    await page.keyboard.press("Enter");
+    await visitor.hears(/^Bet \d+ is shown on the chart: pays [\d.]+, ETH\/USDT from /);
+    const notify = await page.waitForSelector("::-p-text(Notify me when a bet ends)");
+    await notify?.focus();
+    await page.keyboard.press("Enter"); // this browser refuses
+    await visitor.hears(/^The browser does not allow notifications/);
+    await visitor.focusIsOn("Notify me when a bet ends");
+  }),
+);
 
 Deno.test(
   pageTest(
     "the focus of a row that is removed stays in the list, until it is left",
-    async (open) => {
-      const visitor = await open();
+    async (visitor) => {
       const { page } = visitor;
       await visitor.enter();
       await visitor.press("Suggest a box");
@@ -287,7 +257,7 @@ Deno.test(
       assert.equal(first, "Your box", "the outcome stays where the quote was");
       await visitor.press("Make another bet");
       await page.waitForSelector(".side > .card:first-child [data-next]::-p-text(Take test money)");
-      assert.equal(await page.$eval("input[name=amount]", ({ value }) => value), "10", "not all");
+      assert.equal(await visitor.valueOf("amount"), "10", "not all");
       await page.waitForSelector('tr [aria-label^="Repeat bet"]');
       const show = (index: number) =>
         page.$$eval(
@@ -316,7 +286,6 @@ Deno.test(
       await show(0);
       await pass();
       assert.equal(await page.evaluate("document.activeElement === document.body"), true);
-      await visitor.close({ outages: true });
     },
   ),
 );
@@ -324,8 +293,7 @@ Deno.test(
 Deno.test(
   pageTest(
     "a disabled button explains why; a view is named, and its page starts at the top",
-    async (open) => {
-      const visitor = await open();
+    async (visitor) => {
       const { page } = visitor;
       await visitor.sees(/Live/);
       await visitor.press("Suggest a box");
@@ -346,7 +314,6 @@ Deno.test(
       await page.goBack();
       await page.waitForFunction(`document.title === "Trade · rangemaker"`);
       await visitor.sees(/Odds\s+×\s\d/);
-      await visitor.close({ outages: true });
     },
   ),
 );
@@ -354,19 +321,18 @@ Deno.test(
 Deno.test(
   pageTest(
     "in large text on a wide screen, the button with the focus is in sight",
-    async (open) => {
-      const visitor = await open((page) => page.setViewport({ width: 1280, height: 720 }));
+    async (visitor) => {
       const { page } = visitor;
       await visitor.enter();
-      await page.$eval("html", (html) => html.style.fontSize = "200%");
+      await visitor.setTextSize("200%");
       await page.focus(".chart .area");
       await page.keyboard.press("Enter");
       await visitor.sees(/Odds\s+×\s\d/);
       await page.keyboard.press("Enter");
       await visitor.focusIsOn("Sign and place the bet");
       assert.deepEqual(await visitor.cutOff(["[data-next]"]), []);
-      await visitor.close({ outages: true });
     },
+    { width: 1280, height: 720 },
   ),
 );
 

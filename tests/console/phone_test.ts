@@ -4,13 +4,12 @@ import type { Page } from "puppeteer-core";
 import { eventually } from "../support/eventually.ts";
 import { seriousViolations } from "./accessibility.ts";
 import type { Place, Visitor } from "./browser.ts";
-import { pageTest } from "./shared_page.ts";
+import { pageTest, PHONE } from "./shared_page.ts";
 
-const PHONE = { width: 390, height: 844, isMobile: true, hasTouch: true };
+const LANDSCAPE = { ...PHONE, width: PHONE.height, height: PHONE.width };
 
 Deno.test(
-  pageTest("on a phone, the thumb always reaches the next step", async (open, claim) => {
-    const visitor = await open((page) => page.setViewport(PHONE));
+  pageTest("on a phone, the thumb always reaches the next step", async (visitor, { claim }) => {
     const { page } = visitor;
     await visitor.sees(/Live/);
     await claim("the account and money are in reach", async () => {
@@ -26,24 +25,27 @@ Deno.test(
         await visitor.sees(then);
       }
     });
-    await claim("a message is beside what can be pressed, also on the lowest screen", async () => {
-      // On the lowest screen, a heading is where messages are.
-      const [heading = 0, bar = 0] = await page.$$eval(
-        ".side h2, .action-bar",
-        ([heading, bar]) => [heading?.getBoundingClientRect().bottom, bar?.clientHeight],
-      );
-      const low = Math.round(heading + bar + 20);
-      for (
-        const [scrollTop, height] of [[0, PHONE.height], [100_000, PHONE.height], [0, low]]
-      ) {
-        await page.setViewport({ ...PHONE, height: height ?? 0 });
-        await page.$eval("html", (html, top) => html.scrollTop = top, scrollTop ?? 0);
-        await eventually(
-          "a message beside what can be pressed",
-          async () => (await coveredByMessage(page)).join() === "" || undefined,
+    await claim(
+      "a message is beside what can be pressed, also on the lowest screen",
+      async () => {
+        // On the lowest screen, a heading is where messages are.
+        const [heading = 0, bar = 0] = await page.$$eval(
+          ".side h2, .action-bar",
+          ([heading, bar]) => [heading?.getBoundingClientRect().bottom, bar?.clientHeight],
         );
-      }
-    });
+        const low = Math.round(heading + bar + 20);
+        for (
+          const [scrollTop, height] of [[0, PHONE.height], [100_000, PHONE.height], [0, low]]
+        ) {
+          await page.setViewport({ ...PHONE, height: height ?? 0 });
+          await page.$eval("html", (html, top) => html.scrollTop = top, scrollTop ?? 0);
+          await eventually(
+            "a message beside what can be pressed",
+            async () => (await coveredByMessage(page)).join() === "" || undefined,
+          );
+        }
+      },
+    );
     await claim("the box is in reach, and shows what it pays", async () => {
       await page.setViewport(PHONE);
       await assertInReach(page, "Suggest a box");
@@ -102,11 +104,14 @@ Deno.test(
       assert(top > -1 && top < PHONE.height / 2, `${top}`);
     });
     await claim("a row draws the box of its bet again", async () => {
-      assert.equal(await page.$eval("input[name=lower]", ({ value }) => value), "");
-      const repeat = await page.$eval(`${row} [aria-label^=Repeat]`, ({ ariaLabel }) => ariaLabel);
+      assert.equal(await visitor.valueOf("lower"), "");
+      const repeat = await page.$eval(
+        `${row} [aria-label^=Repeat]`,
+        ({ ariaLabel }) => ariaLabel,
+      );
       await visitor.press(repeat ?? "");
       await visitor.sees(/Odds\s+×\s\d/);
-      assert.equal(await page.$eval("input[name=lasts]", ({ value }) => value), "1 min");
+      assert.equal(await visitor.valueOf("lasts"), "1 min");
     });
     await claim("what can be pressed in the other views is large enough", async () => {
       for (const view of ["maker", "operator"]) {
@@ -115,17 +120,15 @@ Deno.test(
         assert.deepEqual(await smallTargets(page), [], view);
       }
     });
-    await visitor.close({ outages: true });
-  }),
+  }, PHONE),
 );
 
 Deno.test(
-  pageTest("a swipe scrolls the page, drawing does not; a quote stops drawing", async (open) => {
-    const visitor = await open((page) => page.setViewport(PHONE));
+  pageTest("a swipe scrolls the page, drawing does not; a quote stops drawing", async (visitor) => {
     const { page } = visitor;
     await visitor.sees(/Live/);
     const scrolled = () => page.$eval("html", ({ scrollTop }) => scrollTop);
-    const lower = () => page.$eval("input[name=lower]", ({ value }) => value);
+    const lower = () => visitor.valueOf("lower");
     const scrolls = async (from: Place, to: Place) => {
       // The page keeps scrolling for a moment after the finger is lifted.
       const scrollEnd = page.evaluate(`new Promise((resolve) =>
@@ -143,7 +146,9 @@ Deno.test(
     // A box is not moved by a finger that does not rest first.
     const drawn = await lower();
     await swipe(visitor, [0.56, 0.4], [0.57, 0.7]);
-    await visitor.sees(/Hold for a moment, then draw or resize: a quick vertical stroke scrolls\./);
+    await visitor.sees(
+      /Hold for a moment, then draw or resize: a quick vertical stroke scrolls\./,
+    );
     assert.equal(await lower(), drawn);
     await visitor.press("Clear");
     await swipe(visitor, [0.5, 0.6], [0.7, 0.61]);
@@ -180,7 +185,10 @@ Deno.test(
       const now = await sides();
       return now[0] !== drawnSides[0] ? now : undefined;
     });
-    assert.deepEqual([heightOf(movedSides), movedSides[2]], [heightOf(drawnSides), drawnSides[2]]);
+    assert.deepEqual([heightOf(movedSides), movedSides[2]], [
+      heightOf(drawnSides),
+      drawnSides[2],
+    ]);
     await swipe(visitor, [0.6, 0.35], [0.55, 0.5], 300);
     await eventually("a smaller box", async () => {
       const now = await sides();
@@ -196,56 +204,60 @@ Deno.test(
     await page.$eval("html", (html) => html.scrollTop = 0);
     await swipe(visitor, [0.5, 0.8], [0.75, 0.3]);
     await visitor.sees(/Sign within \d+ s\./);
-    await visitor.close({ outages: true }); // the price may be outside
-  }),
+  }, PHONE),
 );
 
 Deno.test(
-  pageTest("a phone's keyboard hides no next step, and no message hides the zoom", async (open) => {
-    const visitor = await open((page) => page.setViewport(PHONE));
-    const { page } = visitor;
-    await visitor.enter();
-    await visitor.fill("lasts", "25");
-    assert.equal(await visitor.textOf(".field-lasts .unit"), "(s)");
-    for (const [field, text] of [["upper", "8994"], ["lower", "8990"]] as const) {
-      await visitor.fill(field, text);
-    }
-    await page.waitForSelector(".action-bar button::-p-text(Move the box)");
-    await visitor.press("Copy link");
-    await visitor.sees(/The link to this box was copied|does not allow copying/);
-    const message = await page.$(".toasts button");
-    assert(await message?.isVisible(), "a message that can be closed");
-    await page.evaluate(`(() => {
+  pageTest(
+    "a phone's keyboard hides no next step, and no message hides the zoom",
+    async (visitor) => {
+      const { page } = visitor;
+      await visitor.enter();
+      await visitor.fill("lasts", "25");
+      assert.equal(await visitor.textOf(".field-lasts .unit"), "(s)");
+      for (const [field, text] of [["upper", "8994"], ["lower", "8990"]] as const) {
+        await visitor.fill(field, text);
+      }
+      await page.waitForSelector(".action-bar button::-p-text(Move the box)");
+      await visitor.press("Copy link");
+      await visitor.sees(/The link to this box was copied|does not allow copying/);
+      const message = await page.$(".toasts button");
+      assert(await message?.isVisible(), "a message that can be closed");
+      await page.evaluate(`(() => {
   const bottomOf = (part) => document.querySelector(part).getBoundingClientRect().bottom;
   document.documentElement.scrollTop += bottomOf(".legend .choice") - bottomOf(".toasts");
 })()`);
-    await eventually(
-      "the zoom beside the message",
-      async () => (await visitor.cutOff([".legend .choice"])).length === 0 || undefined,
-    );
-    await page.click(".toasts button");
-    await page.setViewport({ ...PHONE, height: 430 });
-    await page.$eval("html", (html) => html.scrollTop = 0);
-    await eventually(
-      "the header and the next step on the screen",
-      async () => {
-        const cut = await visitor.cutOff([".brand", ".connection", ".account-chip", "[data-next]"]);
-        return cut.length === 0 || undefined;
-      },
-    );
-    const heights = await page.$$eval(
-      ".connection, .account-chip strong",
-      (parts) => parts.map((part) => part.getBoundingClientRect().height),
-    );
-    assert(heights.every((height) => height < 30), `one line each: ${heights}`);
-    await visitor.close({ outages: true }); // and a box that is not priced
-  }),
+      await eventually(
+        "the zoom beside the message",
+        async () => (await visitor.cutOff([".legend .choice"])).length === 0 || undefined,
+      );
+      await page.click(".toasts button");
+      await page.setViewport({ ...PHONE, height: 430 });
+      await page.$eval("html", (html) => html.scrollTop = 0);
+      await eventually(
+        "the header and the next step on the screen",
+        async () => {
+          const cut = await visitor.cutOff([
+            ".brand",
+            ".connection",
+            ".account-chip",
+            "[data-next]",
+          ]);
+          return cut.length === 0 || undefined;
+        },
+      );
+      const heights = await page.$$eval(
+        ".connection, .account-chip strong",
+        (parts) => parts.map((part) => part.getBoundingClientRect().height),
+      );
+      assert(heights.every((height) => height < 30), `one line each: ${heights}`);
+    },
+    PHONE,
+  ),
 );
 
 Deno.test(
-  pageTest("a phone in landscape and a tablet show the chart and the box", async (open) => {
-    const size = { width: 844, height: 390, isMobile: true, hasTouch: true };
-    const visitor = await open((page) => page.setViewport(size));
+  pageTest("a phone in landscape and a tablet show the chart and the box", async (visitor) => {
     const { page } = visitor;
     // The column stays at its top when the card of the box becomes its first one.
     await visitor.press("Make a test account");
@@ -269,15 +281,15 @@ Deno.test(
       ({ scrollWidth, clientWidth }) => [scrollWidth, clientWidth],
     );
     assert(wide === shown && shown > 90, `${shown} pixels show the stake`);
-    assert(bottoms.every((bottom) => bottom <= size.height), bottoms.join());
+    assert(bottoms.every((bottom) => bottom <= LANDSCAPE.height), bottoms.join());
     // A box that ends at the edge of the future is still seen when that is a smaller part.
-    await page.setViewport({ ...size, width: 390, height: 844 });
+    await page.setViewport(PHONE);
     const ahead = { startsIn: "10 s", lasts: "20 s", lower: "1000", upper: "9000" };
     for (const [field, text] of Object.entries(ahead)) await visitor.fill(field, text);
     await page.waitForSelector('[aria-label="Time shown: 1 min"]');
-    await page.setViewport(size);
+    await page.setViewport(LANDSCAPE);
     await page.waitForSelector('[aria-label="Time shown: 1.5 min"]');
-    const tablet = { ...size, width: 820, height: 1180 };
+    const tablet = { ...PHONE, width: 820, height: 1180 };
     await page.setViewport(tablet);
     await page.$eval("html", (html) => html.scrollTop = 0);
     await eventually("the button on the screen", async () => {
@@ -287,14 +299,11 @@ Deno.test(
       );
       return bottom <= tablet.height || undefined;
     });
-    await visitor.close({ outages: true });
-  }),
+  }, LANDSCAPE),
 );
 
 Deno.test(
-  pageTest("a phone in landscape shows terms, next step and bets", async (open) => {
-    const size = { width: 844, height: 390, isMobile: true, hasTouch: true };
-    const visitor = await open((page) => page.setViewport(size));
+  pageTest("a phone in landscape shows terms, next step and bets", async (visitor) => {
     const { page } = visitor;
     await visitor.enter();
     await visitor.fill("amount", "20");
@@ -344,8 +353,7 @@ Deno.test(
     assert.equal(await page.$eval(".side", ({ scrollTop }) => scrollTop), 0);
     await page.$eval(".your-bets h2", (bets) => bets.scrollIntoView({ block: "center" }));
     assert.deepEqual(await visitor.cutOff([".your-bets h2", ".chart"]), [], "beside the chart");
-    await visitor.close({ outages: true });
-  }),
+  }, LANDSCAPE),
 );
 
 /** A button is wholly on the screen, high enough for a finger, and nothing is wider than the page. */
