@@ -30,7 +30,7 @@ Deno.test({
   ignore: !hasChromium,
   timeout: 300_000, // with pictures
   async fn() {
-    const stack = await startStack({
+    await using stack = await startStack({
       ports: { ...FREE_PORTS, console: 0 },
       page: await consolePage(),
       seed: 1,
@@ -39,115 +39,110 @@ Deno.test({
         maxExposure: 300_000_000n,
       },
     });
-    const browser = await launchBrowser({ isCalm: true });
+    await using browser = await launchBrowser({ isCalm: true });
     const node = new CoreClient({ url: stack.urls.nodeRead });
     const solver = DEV_ACCOUNTS.solver.address;
-    try {
-      const wallet = privateKeyToAccount(generatePrivateKey());
-      const client = new RangemakerClient({ urls: stack.urls, chainId: 1337, wallet });
-      await waitForPrices(stack.urls, client, systemClock);
-      await client.deposit(1_000_000_000n);
-      await playBets(client);
-      const visitor = await Visitor.open(browser, `${stack.urls.console}#maker`);
+    const wallet = privateKeyToAccount(generatePrivateKey());
+    const client = new RangemakerClient({ urls: stack.urls, chainId: 1337, wallet });
+    await waitForPrices(stack.urls, client, systemClock);
+    await client.deposit(1_000_000_000n);
+    await playBets(client);
+    const visitor = await Visitor.open(browser, `${stack.urls.console}#maker`);
 
-      await visitor.sees(new RegExp(`All\\s.* of ${SHORT}\\s[\\s\\S]*${LONG} open`));
-      const { theses } = await node.getTheses({ solver, limit: 1_000 });
-      const { profit, held } = resultsOf(theses);
-      const exposure = BigInt((await (await fetch(`${stack.urls.solver}/theses`)).json()).exposure);
-      const { balance, locked } = await node.getAccount(solver);
-      const deposits = 1_000_000_000_000n;
-      assert.equal(profit, balance + locked - deposits);
-      const results = '[aria-label="results"] tr[data-row="All"]';
-      assert.equal(
-        await visitor.textOf(`${results} [data-column="Realised"]`),
-        formatProfit(profit),
+    await visitor.sees(new RegExp(`All\\s.* of ${SHORT}\\s[\\s\\S]*${LONG} open`));
+    const { theses } = await node.getTheses({ solver, limit: 1_000 });
+    const { profit, held } = resultsOf(theses);
+    const exposure = BigInt((await (await fetch(`${stack.urls.solver}/theses`)).json()).exposure);
+    const { balance, locked } = await node.getAccount(solver);
+    const deposits = 1_000_000_000_000n;
+    assert.equal(profit, balance + locked - deposits);
+    const results = '[aria-label="results"] tr[data-row="All"]';
+    assert.equal(
+      await visitor.textOf(`${results} [data-column="Realised"]`),
+      formatProfit(profit),
+    );
+    assert.equal(
+      await visitor.textOf(`${results} [data-column="Users won"]`),
+      `${held} of ${SHORT}`,
+    );
+    assert.match(
+      await visitor.textOf(`${results} [data-column="Expected"]`),
+      /^[+−]\d+\.\d\d$/,
+    );
+    assert.match(
+      await visitor.textOf(`${results} [data-column="Difference"]`),
+      /^[+−]\d+\.\d\d \(\d\.\d\ss\.e\.\)$/,
+    );
+    await resultsFit(visitor);
+    assert.equal(await visitor.textOf("[data-maker-balance]"), formatCents(balance));
+    assert.equal(await visitor.textOf("[data-maker-exposure]"), `${formatLoss(exposure)} USDC`);
+    await visitor.sees(new RegExp(`At most, on ${LONG} bets`));
+    const ofMarkets = await visitor.page.$$eval(
+      '[aria-label="Market"] .detail',
+      (details) => details.map((detail) => Number(detail.textContent?.replace("−", ""))),
+    );
+    const sum = ofMarkets.reduce((sum, loss) => sum + loss, 0);
+    assert(Math.abs(sum - Number(exposure) / 1e6) < 0.011 * ofMarkets.length, `${ofMarkets}`);
+    await visitor.sees(
+      /✓ Fine: \d+\.\d\d USDC is free\. [\d.]+\s% of the limit of 300\.00 is used/,
+    );
+    await visitor.sees(
+      /Still at risk in 1 min\s+\d+\.\d\d\s+[\s\S]*Last bet ends\s+in \d/,
+    );
+    await visitor.sees(/Most from 0x\w+…\u2060\w+\s+\d+\.\d\d in \d+ bets/);
+    await showsAll(visitor);
+    const firstIs = (id: number) =>
+      visitor.page.waitForSelector(
+        `[aria-label="open bets"] tbody tr:first-child[data-row="${id}"]`,
       );
-      assert.equal(
-        await visitor.textOf(`${results} [data-column="Users won"]`),
-        `${held} of ${SHORT}`,
-      );
-      assert.match(
-        await visitor.textOf(`${results} [data-column="Expected"]`),
-        /^[+−]\d+\.\d\d$/,
-      );
-      assert.match(
-        await visitor.textOf(`${results} [data-column="Difference"]`),
-        /^[+−]\d+\.\d\d \(\d\.\d\ss\.e\.\)$/,
-      );
-      await resultsFit(visitor);
-      assert.equal(await visitor.textOf("[data-maker-balance]"), formatCents(balance));
-      assert.equal(await visitor.textOf("[data-maker-exposure]"), `${formatLoss(exposure)} USDC`);
-      await visitor.sees(new RegExp(`At most, on ${LONG} bets`));
-      const ofMarkets = await visitor.page.$$eval(
-        '[aria-label="Market"] .detail',
-        (details) => details.map((detail) => Number(detail.textContent?.replace("−", ""))),
-      );
-      const sum = ofMarkets.reduce((sum, loss) => sum + loss, 0);
-      assert(Math.abs(sum - Number(exposure) / 1e6) < 0.011 * ofMarkets.length, `${ofMarkets}`);
-      await visitor.sees(
-        /✓ Fine: \d+\.\d\d USDC is free\. [\d.]+\s% of the limit of 300\.00 is used/,
-      );
-      await visitor.sees(
-        /Still at risk in 1 min\s+\d+\.\d\d\s+[\s\S]*Last bet ends\s+in \d/,
-      );
-      await visitor.sees(/Most from 0x\w+…\u2060\w+\s+\d+\.\d\d in \d+ bets/);
-      await showsAll(visitor);
-      const firstIs = (id: number) =>
-        visitor.page.waitForSelector(
-          `[aria-label="open bets"] tbody tr:first-child[data-row="${id}"]`,
-        );
-      await visitor.press("Time left");
-      await firstIs(SHORT + 1); // the next to end
-      await visitor.press("Time left");
-      await firstIs(SHORT + LONG);
-      await sortsOnPhones(visitor, firstIs);
-      await visitor.press("You may lose");
-      await visitor.sees(/moves now and stays: at worst −\d+\.\d\d USDC, at .* – /);
-      const other = await visitor.page.$eval(
-        '[aria-label="Market"] button[aria-pressed="false"]',
-        (button) => (button.click(), button.textContent?.split(" ")[0]),
-      );
-      await visitor.page.waitForSelector(
-        `svg[aria-label^="${other}, profit by price: at worst −"]`,
-      );
-      const { base } = MARKETS.find(({ symbol }) => symbol === other) ?? assert.fail();
-      const stakes = theses.filter((bet) => bet.status === "open" && bet.base === base)
-        .reduce((sum, { betAmount }) => sum + betAmount, 0n);
-      await readsProfit(visitor, formatProfit(stakes));
-      const drawn = await visitor.page.$$('svg[aria-label*=" over price and time"] rect');
-      assert.notEqual(drawn.length, 0);
-      for (const [outcome, count] of [["executed", SHORT + LONG], ["quoted", SHORT + LONG + 2]]) {
-        assert.match(await visitor.textOf(`tr[data-row="${outcome}"]`), new RegExp(`${count}`));
-      }
-      await visitor.sees(
-        new RegExp(`2 of ${SHORT + LONG + 2} signed bets \\(.* refused since the`),
-      );
-      assert.match(await visitor.textOf('tr[data-row="DURATION_TOO_SHORT"]'), /1/);
-      await visitor.sees(/Such bets had [\d,]+\.\d\d USDC at risk, each attempt counted/);
-      await visitor.sees(/EXPOSURE_TOO_LARGE[\s\S]*DURATION_TOO_SHORT/); // bets come first
-      await drawsForecasts(visitor);
-      await visitor.sees(/moves now and stays: at worst/);
-      await labelsGrow(visitor);
-      await examine(visitor, "maker");
-
-      await visitor.page.$eval('nav a[href="#operator"]', (link) => link.click());
-      for (const name of SERVICES) {
-        await visitor.page.waitForSelector(`[data-service="${name}"][data-up="true"]`);
-      }
-      await visitor.sees(/healthy, ready/);
-      await visitor.sees(/Prices a minute\s+[1-9]/);
-      await visitor.sees(/figures, all within their bounds, watched since \d\d:\d\d:\d\d/);
-      await showsTrends(visitor);
-      await visitor.sees(/ETH\/USDT[\s\S]*Oracle[\s\S]*ms\sold/);
-      assert.equal((await visitor.page.$$("tr.source")).length, 4);
-      await visitor.sees(/provider_a ✓\s+simulated, in the format of binance/);
-      await examine(visitor, "operator");
-      await assertSourcesFitPhones(visitor);
-      await visitor.close();
-    } finally {
-      await browser.close();
-      await stack.stop();
+    await visitor.press("Time left");
+    await firstIs(SHORT + 1); // the next to end
+    await visitor.press("Time left");
+    await firstIs(SHORT + LONG);
+    await sortsOnPhones(visitor, firstIs);
+    await visitor.press("You may lose");
+    await visitor.sees(/moves now and stays: at worst −\d+\.\d\d USDC, at .* – /);
+    const other = await visitor.page.$eval(
+      '[aria-label="Market"] button[aria-pressed="false"]',
+      (button) => (button.click(), button.textContent?.split(" ")[0]),
+    );
+    await visitor.page.waitForSelector(
+      `svg[aria-label^="${other}, profit by price: at worst −"]`,
+    );
+    const { base } = MARKETS.find(({ symbol }) => symbol === other) ?? assert.fail();
+    const stakes = theses.filter((bet) => bet.status === "open" && bet.base === base)
+      .reduce((sum, { betAmount }) => sum + betAmount, 0n);
+    await readsProfit(visitor, formatProfit(stakes));
+    const drawn = await visitor.page.$$('svg[aria-label*=" over price and time"] rect');
+    assert.notEqual(drawn.length, 0);
+    for (const [outcome, count] of [["executed", SHORT + LONG], ["quoted", SHORT + LONG + 2]]) {
+      assert.match(await visitor.textOf(`tr[data-row="${outcome}"]`), new RegExp(`${count}`));
     }
+    await visitor.sees(
+      new RegExp(`2 of ${SHORT + LONG + 2} signed bets \\(.* refused since the`),
+    );
+    assert.match(await visitor.textOf('tr[data-row="DURATION_TOO_SHORT"]'), /1/);
+    await visitor.sees(/Such bets had [\d,]+\.\d\d USDC at risk, each attempt counted/);
+    await visitor.sees(/EXPOSURE_TOO_LARGE[\s\S]*DURATION_TOO_SHORT/); // bets come first
+    await drawsForecasts(visitor);
+    await visitor.sees(/moves now and stays: at worst/);
+    await labelsGrow(visitor);
+    await examine(visitor, "maker");
+
+    await visitor.page.$eval('nav a[href="#operator"]', (link) => link.click());
+    for (const name of SERVICES) {
+      await visitor.page.waitForSelector(`[data-service="${name}"][data-up="true"]`);
+    }
+    await visitor.sees(/healthy, ready/);
+    await visitor.sees(/Prices a minute\s+[1-9]/);
+    await visitor.sees(/figures, all within their bounds, watched since \d\d:\d\d:\d\d/);
+    await showsTrends(visitor);
+    await visitor.sees(/ETH\/USDT[\s\S]*Oracle[\s\S]*ms\sold/);
+    assert.equal((await visitor.page.$$("tr.source")).length, 4);
+    await visitor.sees(/provider_a ✓\s+simulated, in the format of binance/);
+    await examine(visitor, "operator");
+    await assertSourcesFitPhones(visitor);
+    await visitor.close();
   },
 });
 

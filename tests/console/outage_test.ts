@@ -300,19 +300,14 @@ Deno.test({
   ignore: !hasChromium,
   timeout: 300_000,
   async fn(t) {
-    const services = await TestServices.start();
-    const browser = await launchBrowser({ isCalm: true });
-    try {
-      for (const { name, view, test } of tests) {
-        await t.step(name, async () => {
-          const visitor = await Visitor.open(browser, services.urlOf("console") + view);
-          await test(visitor, services);
-          await visitor.close({ outages: true });
-        });
-      }
-    } finally {
-      await browser.close();
-      await services.stopAll();
+    await using services = await TestServices.start();
+    await using browser = await launchBrowser({ isCalm: true });
+    for (const { name, view, test } of tests) {
+      await t.step(name, async () => {
+        const visitor = await Visitor.open(browser, services.urlOf("console") + view);
+        await test(visitor, services);
+        await visitor.close({ outages: true });
+      });
     }
   },
 });

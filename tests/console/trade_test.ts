@@ -39,295 +39,263 @@ function betTest(
 }
 
 Deno.test(
-  betTest(
-    "a box drawn with the mouse is placed and settled, as the node confirms",
-    async (visitor, { stack }) => {
-      await visitor.sees(/Bet that the price stays in the box/);
-      await visitor.sees(/1\. Open an account/);
-      await visitor.sees(/Simulated prices/);
-      await visitor.enter();
-      await visitor.sees(/None yet\./);
-      await visitor.drag(...SOON);
-      await visitor.sees(/You get\s+1\d\.\d\d USDC/);
-      const lower = await visitor.page.$eval("input[name=lower]", (input) => input.value);
-      await visitor.press("Get a quote");
-      const payout = await visitor.page.waitForSelector(".card:has(.deadline) [data-payout]");
-      const offered = await payout?.evaluate((found) => found.getAttribute("data-payout"));
-      await visitor.press("Sign and place the bet");
-      await visitor.sees(/● (starts in \d+ s|\d+ s left)\s+Bet \d+ is placed/);
-      const { id } = await newestBet(visitor, stack);
-      const outcome = await visitor.outcomeOf(id);
-      const bet = await newestBet(visitor, stack);
-      assert.equal(outcome, bet.status);
-      // The card shows it, and a message announces it to screen readers only.
-      assert.match(
-        await visitor.textOf(`[data-outcome="${id}"]`),
-        /^(✓ \+[\d.]+ USDC\s*Bet \d+ won\. [\d.]+ paid out\.|✕ −10\.00 USDC\s*Bet \d+ lost\.)/,
-      );
-      const toasts = await visitor.page.$$eval(
-        ".messages p:not(.spoken)",
-        (lines) => lines.filter(({ textContent }) => /won|lost/.test(textContent ?? "")).length,
-      );
-      assert.equal(toasts, 0);
-      assert.equal(offered, bet.payout.toString());
-      assert.equal(Number(lower), Number(bet.lowerPrice) / 1e6);
-      assert.equal(bet.betAmount, 10_000_000n);
-      const gain = bet.status === "won" ? bet.payout - bet.betAmount : -bet.betAmount;
-      const { balance } = await nodeOf(stack).getAccount(bet.user);
-      assert.equal(balance, 1_000_000_000n + gain);
-      const paid = bet.status === "won" ? "Paid" : "Would have paid";
-      await visitor.sees(new RegExp(`${paid} ${formatAmount(bet.payout)}`));
-      await visitor.sees(new RegExp(`Balance\\s+${formatAmount(balance)} USDC`));
-      await visitor.press("Leave this account");
-      await visitor.sees(/Use your account to see its bets\./);
-    },
-  ),
-);
-
-Deno.test(
-  betTest(
-    "everything works with the keyboard; a lost bet shows where",
-    async (visitor, { stack }) => {
-      const { keyboard } = visitor.page;
-      await visitor.page.waitForSelector("button.primary:not(:disabled)");
-      await tabTo(visitor, "Make a test account");
-      await keyboard.press("Enter");
-      await visitor.sees(/Take test money/);
-      await tabTo(visitor, "Take test money");
-      await keyboard.press("Enter");
-      // The money arrives while something is typed, which keeps the focus.
-      await visitor.page.focus("input[name=upper]");
-      await keyboard.type("9", { delay: 50 });
-      await visitor.sees(/1,000\.00 USDC/);
-      await keyboard.type("000", { delay: 200 });
-      const upper = await visitor.valueOf("upper");
-      assert.equal(upper, "9000");
-      // Far above the price: it is lost at the first price.
-      const answers = { upper: "9000", lower: "8000", startsIn: "9", lasts: "1", amount: "5" };
-      for (const [field, text] of Object.entries(answers)) {
-        await tabTo(visitor, field);
-        await visitor.fill(field, text);
-      }
-      await visitor.sees(/Odds\s+×\s\d/);
-      await tabTo(visitor, "Get a quote");
-      const lasts = await visitor.valueOf("lasts");
-      assert.equal(lasts, "1 s", "a number alone gets its unit");
-      await keyboard.down("Enter");
-      await visitor.sees(/The price is outside the box\. .* Sign within \d+ s\./);
-      await keyboard.down("Enter"); // is held: repeats
-      await keyboard.up("Enter");
-      await visitor.sees(/The price is outside the box\. .* Sign within \d+ s\./);
-      await tabTo(visitor, "Sign and place the bet");
-      await visitor.page.waitForSelector("[data-next]:not([data-unread=true])");
-      await keyboard.press("Enter");
-      await visitor.sees(/Bet \d+ is placed/);
-      const { id } = await newestBet(visitor, stack);
-      assert.equal(await visitor.outcomeOf(id), "lost");
-      await visitor.sees(/✕ lost −5\.00: [23],\d{3}\.\d\d at /);
-      for (const width of [1024, 768]) {
-        await visitor.page.setViewport({ width, height: 768 });
-        const [height = 0, hidden] = await visitor.page.$eval(
-          ".your-bets .scroller",
-          (list) => [list.clientHeight, list.scrollWidth - list.clientWidth],
-        );
-        assert(hidden === 0 && height < 100, `${width}: ${hidden} hidden, ${height} high`);
-      }
-    },
-  ),
-);
-
-let injected: InjectedWallet;
-
-Deno.test(
-  betTest(
-    "a browser wallet signs; a wrong chain and a rejection are reported",
-    async (visitor, { stack }) => {
-      await visitor.press("Connect Testing Wallet");
-      await visitor.press("Take test money");
-      await visitor.sees(/1,000\.00 USDC/);
-      await visitor.drag(...LATER);
-      injected.chainId = 1;
-      await visitor.press("Get a quote");
-      await visitor.press("Sign and place the bet");
-      await visitor.sees(/The wallet is on chain 1; bets are on chain 1337/);
-      await visitor.press("Switch the wallet’s chain");
-      await visitor.sees(/on the right chain now/);
-      injected.rejects = true;
-      await visitor.press("Get a quote");
-      await visitor.press("Sign and place the bet");
-      await visitor.sees(/You rejected the request in the wallet/);
-      injected.rejects = false;
-      await visitor.press("Get a quote");
-      await visitor.press("Sign and place the bet");
-      await visitor.sees(/Bet \d+ is placed/);
-      const { id, user } = await newestBet(visitor, stack);
-      assert.equal(user, injected.address);
-      // Exact once it is settled.
-      await visitor.sees(/^\s*\d+\.\d\d\s*$/, `tr[data-thesis="${id}"] [data-column="Pays"]`);
-    },
-    {
-      async prepare(page) {
-        injected = await injectWallet(page, "Testing Wallet");
-      },
-    },
-  ),
-);
-
-Deno.test(
-  betTest(
-    "amounts above the balance, and wrong ones, are marked at their fields",
-    async (visitor) => {
-      await visitor.enter();
-      await visitor.drag(...LATER);
-      await visitor.sees(/You get\s+[\d.]+ USDC/);
-      await visitor.fill("amount", "5000");
-      await visitor.sees(/Enter at most 1,000\.00 USDC, your balance/);
-      await visitor.page.waitForSelector("button::-p-text(Check “You bet”)");
-      const bar = await visitor.textOf(".action-bar");
-      assert.equal(bar.split("Enter at most").length, 2, "the error is there once");
-      assert.match(bar, /You get–Odds–Chance–/, "it cannot be made");
-      await visitor.page.waitForSelector(
-        'input[name=amount][aria-invalid="true"][aria-describedby="error-amount"]',
-      );
-      await visitor.fill("lower", "x");
-      await visitor.page.waitForSelector("#error-lower", { visible: true });
-      await visitor.page.waitForSelector("#error-amount", { visible: true });
-      await visitor.drag(...LATER);
-      await visitor.press("Bet 50 USDC");
-      assert.equal(await visitor.valueOf("amount"), "50");
-      await visitor.page.$eval(".side details", (part) => part.setAttribute("open", ""));
-      await visitor.page.type(".side details input", "x");
-      await visitor.press("Take test money");
-      await visitor.page.waitForSelector(
-        '.side details input[aria-invalid="true"][aria-describedby="deposit-problem"]',
-      );
-    },
-  ),
-);
-
-Deno.test(
-  betTest(
-    "offline, test money marks no field; a button bets the most that the maker takes",
-    async (visitor) => {
-      const { page } = visitor;
-      await visitor.enter();
-      assert.equal(await visitor.textOf("h1"), "Trade");
-      assert.match(
-        await visitor.textOf(".account-chip"),
-        /^Balance1,000\.00 USDCAccount0x\w{4}…\w{4}$/,
-      );
-      await page.$eval(".side details", (part) => part.setAttribute("open", ""));
-      await page.$eval(".side details input", (input) => {
-        input.focus();
-        input.select();
-      });
-      await page.keyboard.type("500000");
-      await page.setOfflineMode(true);
-      await page.keyboard.press("Enter");
-      await visitor.sees(/The chain does not answer\./);
-      await page.waitForSelector('.side details input[aria-invalid="false"]');
-      await page.setOfflineMode(false);
-      await visitor.sees(/Live/);
-      await visitor.press("Take test money");
-      await visitor.sees(/501,000\.00 USDC/);
-      await visitor.drag(...LATER);
-      await visitor.press("Bet all of your balance");
-      await visitor.sees(/the maker takes no more on this box/);
-      assert.match(await visitor.textOf(".action-bar .terms"), /^You get–Odds–/);
-      await page.locator("[data-next]::-p-text(Bet )").click();
-      const bet = await visitor.valueOf("amount").then(Number);
-      assert(bet > 1_000 && bet < 501_000, `${bet}`);
-    },
-    { fails: true },
-  ),
-);
-
-Deno.test(
-  betTest("a link opens a box, and changes to that box survive a reload", async (visitor) => {
-    const url = visitor.page.url();
-    const fields = { lower: "1234.5", upper: "5678", startsIn: "17 s", lasts: "2 m" };
-    await visitor.page.goto("about:blank"); // the link alone loads no page anew
-    await visitor.page.goto(linkTo(url, { symbol: "BTC/USDT", fields }));
-    await visitor.sees(/A box was opened from a link/);
-    const session = await visitor.page.createCDPSession();
-    const features = [{ name: "forced-colors", value: "active" }];
-    await session.send("Emulation.setEmulatedMedia", { features });
-    const groundOf = (selector: string) =>
-      visitor.page.$eval(
-        selector,
-        (part) => part.computedStyleMap().get("background-color")?.toString(),
-      );
-    const ground = await groundOf(".card"); // the browser gives it to the text of messages
-    assert.equal(await groundOf(".toasts"), ground);
-    await session.send("Emulation.setEmulatedMedia", { features: [] });
-    const read = () =>
-      visitor.page.$$eval(".fields input", (inputs) => inputs.map(({ value }) => value));
-    assert.deepEqual(await read(), Object.values(fields));
-    assert.equal(await visitor.textOf(".field-lower .unit"), "(USDT)");
-    await visitor.fill("upper", "5700");
-    await visitor.page.reload();
-    await visitor.sees(/Live/);
-    assert.deepEqual(await read(), ["1234.5", "5700", "17 s", "2 m"]);
-    const follow = (link: string) =>
-      visitor.page.$eval("nav a", (tab, to) => {
-        tab.setAttribute("href", to);
-        tab.click();
-      }, link.slice(link.indexOf("#")));
-    await follow(linkTo(url, { symbol: "DOGE/USDT", fields }));
-    await visitor.sees(/This link is for DOGE\/USDT, which is not traded here\./);
-    await follow(linkTo(url, { symbol: "ETH/USDT", fields: { ...fields, lower: "9000" } }));
-    await visitor.sees(/This link has no valid box\./);
-    assert.deepEqual(await read(), ["1234.5", "5700", "17 s", "2 m"]);
-    assert.equal(new URL(visitor.page.url()).hash, "#trade");
+  betTest("a box drawn with the mouse is placed and settled", async (visitor, { stack }) => {
+    await visitor.sees(/Bet that the price stays in the box/);
+    await visitor.sees(/1\. Open an account/);
+    await visitor.sees(/Simulated prices/);
+    await visitor.enter();
+    await visitor.sees(/None yet\./);
+    await visitor.drag(...SOON);
+    await visitor.sees(/You get\s+1\d\.\d\d USDC/);
+    const lower = await visitor.page.$eval("input[name=lower]", (input) => input.value);
+    await visitor.press("Get a quote");
+    const payout = await visitor.page.waitForSelector(".card:has(.deadline) [data-payout]");
+    const offered = await payout?.evaluate((found) => found.getAttribute("data-payout"));
+    await visitor.press("Sign and place the bet");
+    await visitor.sees(/● (starts in \d+ s|\d+ s left)\s+Bet \d+ is placed/);
+    const { id } = await newestBet(visitor, stack);
+    const outcome = await visitor.outcomeOf(id);
+    const bet = await newestBet(visitor, stack);
+    assert.equal(outcome, bet.status);
+    // The card shows it, and a message announces it to screen readers only.
+    assert.match(
+      await visitor.textOf(`[data-outcome="${id}"]`),
+      /^(✓ \+[\d.]+ USDC\s*Bet \d+ won\. [\d.]+ paid out\.|✕ −10\.00 USDC\s*Bet \d+ lost\.)/,
+    );
+    const toasts = await visitor.page.$$eval(
+      ".messages p:not(.spoken)",
+      (lines) => lines.filter(({ textContent }) => /won|lost/.test(textContent ?? "")).length,
+    );
+    assert.equal(toasts, 0);
+    assert.equal(offered, bet.payout.toString());
+    assert.equal(Number(lower), Number(bet.lowerPrice) / 1e6);
+    assert.equal(bet.betAmount, 10_000_000n);
+    const gain = bet.status === "won" ? bet.payout - bet.betAmount : -bet.betAmount;
+    const { balance } = await nodeOf(stack).getAccount(bet.user);
+    assert.equal(balance, 1_000_000_000n + gain);
+    const paid = bet.status === "won" ? "Paid" : "Would have paid";
+    await visitor.sees(new RegExp(`${paid} ${formatAmount(bet.payout)}`));
+    await visitor.sees(new RegExp(`Balance\\s+${formatAmount(balance)} USDC`));
+    await visitor.press("Leave this account");
+    await visitor.sees(/Use your account to see its bets\./);
   }),
 );
 
-Deno.test(
-  betTest(
-    "no serious accessibility violation in any theme, size and view; the page fits a phone",
-    async (visitor) => {
-      await visitor.enter();
-      await visitor.press("Suggest a box");
-      await visitor.sees(/Odds\s+×\s\d/);
-      assert.deepEqual(await violationsEverywhere(visitor.page), [], "draft");
-      await visitor.page.setViewport({ width: 1360, height: 900 });
-      await visitor.press("Get a quote");
-      await visitor.sees(/Sign and place the bet/);
-      assert.deepEqual(await violationsEverywhere(visitor.page), [], "quote");
-      await visitor.press("Change the box");
-      await visitor.page.setViewport({
-        width: 320, // what WCAG's "Reflow" asks for
-        height: 640,
-        isMobile: true,
-        hasTouch: true,
-      });
-      await visitor.fill("upper", "123456.78");
-      const cut = await visitor.page.$$eval(
-        "html, .fields input",
-        (elements) =>
-          elements.filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth)
-            .map((element) => element.getAttribute("name") ?? element.tagName),
-      );
-      assert.deepEqual(cut, []);
-      assert.deepEqual(await seriousViolations(visitor.page), [], "phone");
-      await visitor.setTextSize("200%");
-      const stake = await visitor.page.$eval(
-        "input[name=amount]",
-        (field) => field.clientWidth,
-      );
-      assert(stake > 100, `${stake} pixels for the stake in text of twice the size`);
-      const scrolled = await visitor.page.$eval(
-        ".markets",
-        ({ scrollWidth, clientWidth }) => scrollWidth - clientWidth,
-      );
-      assert.equal(scrolled, 0, "no name of a market is cut");
-      // So few lines have room only for the field and the button.
-      const next = await visitor.page.waitForSelector(".next[data-fixed]");
-      const height = await next?.evaluate(({ clientHeight }) => clientHeight) ?? 0;
-      assert(height > 0 && height < 320, `${height} of 640 pixels`);
-    },
-  ),
-);
+Deno.test(betTest("by keyboard alone, a bet is placed, and lost", async (visitor, { stack }) => {
+  const { keyboard } = visitor.page;
+  await visitor.page.waitForSelector("button.primary:not(:disabled)");
+  await tabTo(visitor, "Make a test account");
+  await keyboard.press("Enter");
+  await visitor.sees(/Take test money/);
+  await tabTo(visitor, "Take test money");
+  await keyboard.press("Enter");
+  // The money arrives while something is typed, which keeps the focus.
+  await visitor.page.focus("input[name=upper]");
+  await keyboard.type("9", { delay: 50 });
+  await visitor.sees(/1,000\.00 USDC/);
+  await keyboard.type("000", { delay: 200 });
+  const upper = await visitor.valueOf("upper");
+  assert.equal(upper, "9000");
+  // Far above the price: it is lost at the first price.
+  const answers = { upper: "9000", lower: "8000", startsIn: "9", lasts: "1", amount: "5" };
+  for (const [field, text] of Object.entries(answers)) {
+    await tabTo(visitor, field);
+    await visitor.fill(field, text);
+  }
+  await visitor.sees(/Odds\s+×\s\d/);
+  await tabTo(visitor, "Get a quote");
+  const lasts = await visitor.valueOf("lasts");
+  assert.equal(lasts, "1 s", "a number alone gets its unit");
+  await keyboard.down("Enter");
+  await visitor.sees(/The price is outside the box\. .* Sign within \d+ s\./);
+  await keyboard.down("Enter"); // is held: repeats
+  await keyboard.up("Enter");
+  await visitor.sees(/The price is outside the box\. .* Sign within \d+ s\./);
+  await tabTo(visitor, "Sign and place the bet");
+  await visitor.page.waitForSelector("[data-next]:not([data-unread=true])");
+  await keyboard.press("Enter");
+  await visitor.sees(/Bet \d+ is placed/);
+  const { id } = await newestBet(visitor, stack);
+  assert.equal(await visitor.outcomeOf(id), "lost");
+  await visitor.sees(/✕ lost −5\.00: [23],\d{3}\.\d\d at /);
+  for (const width of [1024, 768]) {
+    await visitor.page.setViewport({ width, height: 768 });
+    const [height = 0, hidden] = await visitor.page.$eval(
+      ".your-bets .scroller",
+      (list) => [list.clientHeight, list.scrollWidth - list.clientWidth],
+    );
+    assert(hidden === 0 && height < 100, `${width}: ${hidden} hidden, ${height} high`);
+  }
+}));
+
+let injected: InjectedWallet;
+
+Deno.test(betTest("a browser wallet signs, or rejects", async (visitor, { stack }) => {
+  await visitor.press("Connect Testing Wallet");
+  await visitor.press("Take test money");
+  await visitor.sees(/1,000\.00 USDC/);
+  await visitor.drag(...LATER);
+  injected.chainId = 1;
+  await visitor.press("Get a quote");
+  await visitor.press("Sign and place the bet");
+  await visitor.sees(/The wallet is on chain 1; bets are on chain 1337/);
+  await visitor.press("Switch the wallet’s chain");
+  await visitor.sees(/on the right chain now/);
+  injected.rejects = true;
+  await visitor.press("Get a quote");
+  await visitor.press("Sign and place the bet");
+  await visitor.sees(/You rejected the request in the wallet/);
+  injected.rejects = false;
+  await visitor.press("Get a quote");
+  await visitor.press("Sign and place the bet");
+  await visitor.sees(/Bet \d+ is placed/);
+  const { id, user } = await newestBet(visitor, stack);
+  assert.equal(user, injected.address);
+  // Exact once it is settled.
+  await visitor.sees(/^\s*\d+\.\d\d\s*$/, `tr[data-thesis="${id}"] [data-column="Pays"]`);
+}, {
+  async prepare(page) {
+    injected = await injectWallet(page, "Testing Wallet");
+  },
+}));
+
+Deno.test(betTest("wrong amounts are marked at their fields", async (visitor) => {
+  await visitor.enter();
+  await visitor.drag(...LATER);
+  await visitor.sees(/You get\s+[\d.]+ USDC/);
+  await visitor.fill("amount", "5000");
+  await visitor.sees(/Enter at most 1,000\.00 USDC, your balance/);
+  await visitor.page.waitForSelector("button::-p-text(Check “You bet”)");
+  const bar = await visitor.textOf(".action-bar");
+  assert.equal(bar.split("Enter at most").length, 2, "the error is there once");
+  assert.match(bar, /You get–Odds–Chance–/, "it cannot be made");
+  await visitor.page.waitForSelector(
+    'input[name=amount][aria-invalid="true"][aria-describedby="error-amount"]',
+  );
+  await visitor.fill("lower", "x");
+  await visitor.page.waitForSelector("#error-lower", { visible: true });
+  await visitor.page.waitForSelector("#error-amount", { visible: true });
+  await visitor.drag(...LATER);
+  await visitor.press("Bet 50 USDC");
+  assert.equal(await visitor.valueOf("amount"), "50");
+  await visitor.page.$eval(".side details", (part) => part.setAttribute("open", ""));
+  await visitor.page.type(".side details input", "x");
+  await visitor.press("Take test money");
+  await visitor.page.waitForSelector(
+    '.side details input[aria-invalid="true"][aria-describedby="deposit-problem"]',
+  );
+}));
+
+Deno.test(betTest("a button bets the most that the maker takes", async (visitor) => {
+  const { page } = visitor;
+  await visitor.enter();
+  assert.equal(await visitor.textOf("h1"), "Trade");
+  assert.match(
+    await visitor.textOf(".account-chip"),
+    /^Balance1,000\.00 USDCAccount0x\w{4}…\w{4}$/,
+  );
+  await page.$eval(".side details", (part) => part.setAttribute("open", ""));
+  await page.$eval(".side details input", (input) => {
+    input.focus();
+    input.select();
+  });
+  await page.keyboard.type("500000");
+  await page.setOfflineMode(true);
+  await page.keyboard.press("Enter");
+  await visitor.sees(/The chain does not answer\./);
+  await page.waitForSelector('.side details input[aria-invalid="false"]');
+  await page.setOfflineMode(false);
+  await visitor.sees(/Live/);
+  await visitor.press("Take test money");
+  await visitor.sees(/501,000\.00 USDC/);
+  await visitor.drag(...LATER);
+  await visitor.press("Bet all of your balance");
+  await visitor.sees(/the maker takes no more on this box/);
+  assert.match(await visitor.textOf(".action-bar .terms"), /^You get–Odds–/);
+  await page.locator("[data-next]::-p-text(Bet )").click();
+  const bet = await visitor.valueOf("amount").then(Number);
+  assert(bet > 1_000 && bet < 501_000, `${bet}`);
+}, { fails: true }));
+
+Deno.test(betTest("a box from a link survives a reload", async (visitor) => {
+  const url = visitor.page.url();
+  const fields = { lower: "1234.5", upper: "5678", startsIn: "17 s", lasts: "2 m" };
+  await visitor.page.goto("about:blank"); // the link alone loads no page anew
+  await visitor.page.goto(linkTo(url, { symbol: "BTC/USDT", fields }));
+  await visitor.sees(/A box was opened from a link/);
+  const session = await visitor.page.createCDPSession();
+  const features = [{ name: "forced-colors", value: "active" }];
+  await session.send("Emulation.setEmulatedMedia", { features });
+  const groundOf = (selector: string) =>
+    visitor.page.$eval(
+      selector,
+      (part) => part.computedStyleMap().get("background-color")?.toString(),
+    );
+  const ground = await groundOf(".card"); // the browser gives it to the text of messages
+  assert.equal(await groundOf(".toasts"), ground);
+  await session.send("Emulation.setEmulatedMedia", { features: [] });
+  const read = () =>
+    visitor.page.$$eval(".fields input", (inputs) => inputs.map(({ value }) => value));
+  assert.deepEqual(await read(), Object.values(fields));
+  assert.equal(await visitor.textOf(".field-lower .unit"), "(USDT)");
+  await visitor.fill("upper", "5700");
+  await visitor.page.reload();
+  await visitor.sees(/Live/);
+  assert.deepEqual(await read(), ["1234.5", "5700", "17 s", "2 m"]);
+  const follow = (link: string) =>
+    visitor.page.$eval("nav a", (tab, to) => {
+      tab.setAttribute("href", to);
+      tab.click();
+    }, link.slice(link.indexOf("#")));
+  await follow(linkTo(url, { symbol: "DOGE/USDT", fields }));
+  await visitor.sees(/This link is for DOGE\/USDT, which is not traded here\./);
+  await follow(linkTo(url, { symbol: "ETH/USDT", fields: { ...fields, lower: "9000" } }));
+  await visitor.sees(/This link has no valid box\./);
+  assert.deepEqual(await read(), ["1234.5", "5700", "17 s", "2 m"]);
+  assert.equal(new URL(visitor.page.url()).hash, "#trade");
+}));
+
+Deno.test(betTest("no accessibility violation in any theme and size", async (visitor) => {
+  await visitor.enter();
+  await visitor.press("Suggest a box");
+  await visitor.sees(/Odds\s+×\s\d/);
+  assert.deepEqual(await violationsEverywhere(visitor.page), [], "draft");
+  await visitor.page.setViewport({ width: 1360, height: 900 });
+  await visitor.press("Get a quote");
+  await visitor.sees(/Sign and place the bet/);
+  assert.deepEqual(await violationsEverywhere(visitor.page), [], "quote");
+  await visitor.press("Change the box");
+  await visitor.page.setViewport({
+    width: 320, // what WCAG's "Reflow" asks for
+    height: 640,
+    isMobile: true,
+    hasTouch: true,
+  });
+  await visitor.fill("upper", "123456.78");
+  const cut = await visitor.page.$$eval(
+    "html, .fields input",
+    (elements) =>
+      elements.filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth)
+        .map((element) => element.getAttribute("name") ?? element.tagName),
+  );
+  assert.deepEqual(cut, []);
+  assert.deepEqual(await seriousViolations(visitor.page), [], "phone");
+  await visitor.setTextSize("200%");
+  const stake = await visitor.page.$eval(
+    "input[name=amount]",
+    (field) => field.clientWidth,
+  );
+  assert(stake > 100, `${stake} pixels for the stake in text of twice the size`);
+  const scrolled = await visitor.page.$eval(
+    ".markets",
+    ({ scrollWidth, clientWidth }) => scrollWidth - clientWidth,
+  );
+  assert.equal(scrolled, 0, "no name of a market is cut");
+  // So few lines have room only for the field and the button.
+  const next = await visitor.page.waitForSelector(".next[data-fixed]");
+  const height = await next?.evaluate(({ clientHeight }) => clientHeight) ?? 0;
+  assert(height > 0 && height < 320, `${height} of 640 pixels`);
+}));
 
 /**
  * Presses Tab until the focus is on a button of this text or a field of this name, if it is not

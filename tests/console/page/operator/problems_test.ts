@@ -43,126 +43,98 @@ const deploying = await readDocument("deploying");
 const slow = (le: string, count: number) =>
   `proxy_http_request_duration_seconds_bucket{target="read",${le}} ${count}\n`;
 
-/** The chapter of a problem, and figures that show it, with those before if they are not new. */
-const WRONG: [service: ServiceName, chapter: string, after: string, before?: string][] = [
-  ["proxy", "ProxyUpstreamDisconnected", "proxy_broadcast_upstream_connected 0"],
-  [
-    "proxy",
-    "ProxyReconnecting",
-    "proxy_broadcast_reconnects_total 7",
-    "proxy_broadcast_reconnects_total 1",
-  ],
-  [
-    "proxy",
-    "ProxyUpstreamErrors",
-    'proxy_upstream_errors_total{target="read"} 8',
-    'proxy_upstream_errors_total{target="read"} 1',
-  ],
-  [
-    "proxy",
-    "ProxyClientsLag",
-    'proxy_ws_messages_total{direction="downstream"} 98\nproxy_ws_messages_total{direction="lagged"} 2',
-    'proxy_ws_messages_total{direction="downstream"} 0',
-  ],
-  [
-    "proxy",
-    "ProxySlow",
-    slow('le="1"', 98) + slow('le="2"', 100) + slow('le="+Inf"', 100),
-    slow('le="+Inf"', 0),
-  ],
-  ["oracle", "OraclePairWithoutPrice", 'oracle_sources{pair="A/B"} 3'],
-  [
-    "oracle",
-    "OraclePriceOld",
-    'oracle_sources{pair="A/B"} 4\noracle_price_age_seconds{pair="A/B"} 3.1',
-  ],
-  [
-    "oracle",
-    "OracleFewSources",
-    'oracle_sources{pair="A/B"} 2\noracle_price_age_seconds{pair="A/B"} 1',
-  ],
-  [
-    "oracle",
-    "OracleSourceDeviates",
-    'oracle_source_deviation_ratio{pair="A/B",provider="p"} -0.011',
-  ],
-  ["oracle", "OracleSourceLate", 'oracle_source_lag_seconds{pair="A/B",provider="p"} -1.1'],
-  [
-    "oracle",
-    "OracleFramesUnreadable",
-    'oracle_dropped_frames_total{provider="p",reason="not_json"} 31',
-    'oracle_dropped_frames_total{provider="p",reason="not_json"} 0',
-  ],
-  [
-    "oracle",
-    "OracleProviderSilent",
-    'oracle_trades_total{provider="p"} 5',
-    'oracle_trades_total{provider="p"} 5',
-  ],
-  ["node", "NodeStopped", "node_block_number 5", "node_block_number 5"],
-  [
-    "node",
-    "NodeCheckpointsMissed",
-    "node_checkpoints_missed_total 11",
-    "node_checkpoints_missed_total 0",
-  ],
-  [
-    "node",
-    "NodePullsFail",
-    'node_oracle_pulls_total{outcome="ok"} 94\nnode_oracle_pulls_total{outcome="timeout"} 6\nnode_oracle_late_answers_total 0',
-    'node_oracle_pulls_total{outcome="ok"} 0',
-  ],
-  ["node", "NodePricesMissing", 'node_price_slots_needed{market="A/B"} 1'],
-  ["node", "NodePricesStale", 'node_price_fresh{market="A/B"} 0'],
-  ["node", "NodeNeedsBackfill", "node_theses_without_prices 1"],
-  ["node", "NodeStorageFailed", "node_storage_writable 0"],
-  ["proxy", "ProxyReadNodeOut", 'proxy_read_node_up{node="n"} 0'],
-  ["exchanges", "MemoryHigh", "process_resident_memory_bytes 1000000001"],
-  ["solver", "HealthFailed", 'solver_problem{code="CHAIN_REWOUND"} 1'],
-  [
-    "bridge",
-    "BridgeRefusesDeposits",
-    'bridge_deposit_requests_total{status="200"} 89\nbridge_deposit_requests_total{status="503"} 11',
-  ],
-  ["bridge", "BridgeNotRelayer", "bridge_relayer_permitted 0"],
-  ["bridge", "BridgeDepositsStuck", "bridge_deposits_pending 1", "bridge_deposits_pending 2"],
-  ["bridge", "BridgeDepositsFail", 'bridge_deposits_total{outcome="failed"} 1'],
-  ["bridge", "BridgeRetrying", "bridge_retries_total 7", "bridge_retries_total 0"],
-  ["bridge", "BridgeSignaturesFail", "bridge_signature_failures_total 11"],
-  ["solver", "SolverSignaturesFail", "solver_signature_failures_total 11"],
-  ["solver", "SolverProbabilitiesWrong", calibration(20)],
-  ["solver", "SolverExposureUnknown", "solver_exposure_complete 0"],
-  ["solver", "SolverExposureHigh", "solver_exposure_usdc 81\nsolver_exposure_limit_usdc 100"],
-  ["solver", "SolverExposureFull", "solver_exposure_usdc 96\nsolver_exposure_limit_usdc 100"],
-  ["solver", "SolverBalanceLow", "solver_balance_usdc 9\nsolver_locked_usdc 91"],
-  ["solver", "SolverRefusesBets", 'solver_execute_answers_total{outcome="PRICE_STALE"} 1'],
-  ["solver", "SolverExecutionsFail", 'solver_executions_total{outcome="failed"} 1'],
-  [
-    "solver",
-    "SolverWithoutPrices",
-    'solver_quotes_total{kind="quote",outcome="PRICE_UNAVAILABLE"} 1',
-  ],
-];
+/** Figures that show the problems of services, with those before if they are not new. */
+const WRONG: Record<ServiceName, Record<string, string | [before: string, after: string]>> = {
+  proxy: {
+    ProxyUpstreamDisconnected: "proxy_broadcast_upstream_connected 0",
+    ProxyReconnecting: ["proxy_broadcast_reconnects_total 1", "proxy_broadcast_reconnects_total 7"],
+    ProxyUpstreamErrors: [
+      'proxy_upstream_errors_total{target="read"} 1',
+      'proxy_upstream_errors_total{target="read"} 8',
+    ],
+    ProxyClientsLag: [
+      'proxy_ws_messages_total{direction="downstream"} 0',
+      'proxy_ws_messages_total{direction="downstream"} 98\nproxy_ws_messages_total{direction="lagged"} 2',
+    ],
+    ProxySlow: [
+      slow('le="+Inf"', 0),
+      slow('le="1"', 98) + slow('le="2"', 100) + slow('le="+Inf"', 100),
+    ],
+    ProxyReadNodeOut: 'proxy_read_node_up{node="n"} 0',
+  },
+  oracle: {
+    OraclePairWithoutPrice: 'oracle_sources{pair="A/B"} 3',
+    OraclePriceOld: 'oracle_sources{pair="A/B"} 4\noracle_price_age_seconds{pair="A/B"} 3.1',
+    OracleFewSources: 'oracle_sources{pair="A/B"} 2\noracle_price_age_seconds{pair="A/B"} 1',
+    OracleSourceDeviates: 'oracle_source_deviation_ratio{pair="A/B",provider="p"} -0.011',
+    OracleSourceLate: 'oracle_source_lag_seconds{pair="A/B",provider="p"} -1.1',
+    OracleFramesUnreadable: [
+      'oracle_dropped_frames_total{provider="p",reason="not_json"} 0',
+      'oracle_dropped_frames_total{provider="p",reason="not_json"} 31',
+    ],
+    OracleProviderSilent: [
+      'oracle_trades_total{provider="p"} 5',
+      'oracle_trades_total{provider="p"} 5',
+    ],
+  },
+  node: {
+    NodeStopped: ["node_block_number 5", "node_block_number 5"],
+    NodeCheckpointsMissed: ["node_checkpoints_missed_total 0", "node_checkpoints_missed_total 11"],
+    NodePullsFail: [
+      'node_oracle_pulls_total{outcome="ok"} 0',
+      'node_oracle_pulls_total{outcome="ok"} 94\nnode_oracle_pulls_total{outcome="timeout"} 6\nnode_oracle_late_answers_total 0',
+    ],
+    NodePricesMissing: 'node_price_slots_needed{market="A/B"} 1',
+    NodePricesStale: 'node_price_fresh{market="A/B"} 0',
+    NodeNeedsBackfill: "node_theses_without_prices 1",
+    NodeStorageFailed: "node_storage_writable 0",
+  },
+  exchanges: { MemoryHigh: "process_resident_memory_bytes 1000000001" },
+  bridge: {
+    BridgeRefusesDeposits:
+      'bridge_deposit_requests_total{status="200"} 89\nbridge_deposit_requests_total{status="503"} 11',
+    BridgeNotRelayer: "bridge_relayer_permitted 0",
+    BridgeDepositsStuck: ["bridge_deposits_pending 2", "bridge_deposits_pending 1"],
+    BridgeDepositsFail: 'bridge_deposits_total{outcome="failed"} 1',
+    BridgeRetrying: ["bridge_retries_total 0", "bridge_retries_total 7"],
+    BridgeSignaturesFail: "bridge_signature_failures_total 11",
+  },
+  solver: {
+    HealthFailed: 'solver_problem{code="CHAIN_REWOUND"} 1',
+    SolverSignaturesFail: "solver_signature_failures_total 11",
+    SolverProbabilitiesWrong: calibration(20),
+    SolverExposureUnknown: "solver_exposure_complete 0",
+    SolverExposureHigh: "solver_exposure_usdc 81\nsolver_exposure_limit_usdc 100",
+    SolverExposureFull: "solver_exposure_usdc 96\nsolver_exposure_limit_usdc 100",
+    SolverBalanceLow: "solver_balance_usdc 9\nsolver_locked_usdc 91",
+    SolverRefusesBets: 'solver_execute_answers_total{outcome="PRICE_STALE"} 1',
+    SolverExecutionsFail: 'solver_executions_total{outcome="failed"} 1',
+    SolverWithoutPrices: 'solver_quotes_total{kind="quote",outcome="PRICE_UNAVAILABLE"} 1',
+  },
+};
 
 /** The page notices the first itself, and the second has a test of its own. */
 const OTHERS = ["ServiceDown", "ServiceRestarting"];
 
 Deno.test("findingsOf: each figure beyond its bound is reported, with message, first step and chapter", () => {
-  for (const [service, chapter, after, before = ""] of WRONG) {
-    const [first, second] = service === "node" && chapter !== "NodeStopped" ? ALIVE : ["", ""];
-    const state = stateOf(service, [`${before}\n${first}`, `${after}\n${second}`]);
-    const findings = findingsOf([state]);
-    assert.deepEqual(findings.map((finding) => finding.chapter), [chapter]);
-    for (const { text, firstStep, severity, effect } of findings) {
-      assert.match(text, /^[\dA-Zp][^{}]+$/, chapter);
-      assert.match(firstStep, /\.$/);
-      assert(severity === "warning" || effect !== undefined, `${chapter}: what do users notice?`);
+  for (const [service, problems] of Object.entries(WRONG) as [ServiceName, typeof WRONG.node][]) {
+    for (const [chapter, figures] of Object.entries(problems)) {
+      const [before, after] = typeof figures === "string" ? ["", figures] : figures;
+      const [first, second] = service === "node" && chapter !== "NodeStopped" ? ALIVE : ["", ""];
+      const state = stateOf(service, [`${before}\n${first}`, `${after}\n${second}`]);
+      const findings = findingsOf([state]);
+      assert.deepEqual(findings.map((finding) => finding.chapter), [chapter]);
+      for (const { text, firstStep, severity, effect } of findings) {
+        assert.match(text, /^[\dA-Zp][^{}]+$/, chapter);
+        assert.match(firstStep, /\.$/);
+        assert(severity === "warning" || effect !== undefined, `${chapter}: what do users notice?`);
+      }
     }
   }
 });
 
 Deno.test("PROBLEMS: every one is tested here", () => {
-  const reported = new Set([...WRONG.map(([, chapter]) => chapter), ...OTHERS]);
+  const reported = new Set([...Object.values(WRONG).flatMap(Object.keys), ...OTHERS]);
   assert.deepEqual(PROBLEMS.map(({ name }) => name).filter((name) => !reported.has(name)), []);
 });
 
