@@ -197,6 +197,39 @@ export class Visitor {
     return selectors.filter((_, index) => !whole[index]);
   }
 
+  /**
+   * What Tab reaches although it, or its label, is off the screen or covered, except the chart.
+   *
+   * @param from Where the focus starts.
+   */
+  async hiddenFocus(from: string, presses: number, { isBack = false } = {}): Promise<string[]> {
+    const hidden: string[] = [];
+    await this.page.focus(from);
+    if (isBack) await this.page.keyboard.down("Shift");
+    for (let pressed = 0; pressed < presses; pressed++) {
+      await this.page.keyboard.press("Tab");
+      // An estimate that arrives now changes the bar's height, and the next frame has room for it.
+      for (let frame = 0; frame < 2; frame++) await this.nextFrame();
+      const found = await this.page.$$eval(
+        ":focus:not(.area)",
+        (parts) =>
+          parts.flatMap((field) => {
+            const label = field.id && field.ownerDocument.querySelector(`label[for=${field.id}]`);
+            return [field, ...(label ? [label] : [])].filter((part) => {
+              const { left, top, bottom } = part.getBoundingClientRect();
+              return [top + 2, bottom - 2].some((y) => {
+                const one = field.ownerDocument.elementFromPoint(left + 8, y);
+                return one === null || !part.contains(one) && !one.contains(part);
+              });
+            }).map((part) => part.outerHTML.slice(0, 80));
+          }),
+      );
+      hidden.push(...found);
+    }
+    if (isBack) await this.page.keyboard.up("Shift");
+    return hidden;
+  }
+
   async #fail(what: string, cause: unknown): Promise<never> {
     const text = await this.page.$eval("body", ({ innerText }) => innerText);
     throw new Error(`${what}\n${text}`, { cause });

@@ -57,7 +57,7 @@ Deno.test(
       await page.waitForSelector('[aria-label="Time shown: 3 min"]');
     });
     await claim("the bar covers nothing that has the focus", async () => {
-      assert.deepEqual(await hiddenFocus(page), []);
+      assert.deepEqual(await visitor.hiddenFocus("header a", 30), []);
     });
     await claim("the quote, what is signed and the next box are in reach", async () => {
       for (
@@ -68,7 +68,14 @@ Deno.test(
         ] as const
       ) {
         await assertInReach(page, action);
-        if (action === "Sign and place the bet") await assertTermsInBar(page);
+        if (action === "Sign and place the bet") {
+          const terms = ".action-bar .terms";
+          await visitor.sees(
+            /^You get\s+[\d.]+ USDC, at least [\d.]+\s+You bet\s+10\.00\s+Odds\s+× [\d.]+\s+Chance\s+[\d.]+\s%\s+Break-even\s+[\d.]+\s%$/,
+            terms,
+          );
+          assert.deepEqual(await visitor.cutOff([terms]), []);
+        }
         assert.deepEqual(await seriousViolations(page), [], action);
         assert.deepEqual(await smallTargets(page), [], action);
         await visitor.press(action);
@@ -260,19 +267,14 @@ Deno.test(pageTest("a phone in landscape and a tablet show chart and box", async
   await visitor.sees(/1,000\.00 USDC/);
   await page.waitForFunction('document.querySelector(".side").scrollTop === 0');
   await page.$eval("html", (html) => html.scrollTop = 0);
-  const bottoms = await page.$$eval(
-    ".chart canvas, .action-bar button.wide",
-    (parts) => parts.map((part) => part.getBoundingClientRect().bottom),
-  );
-  // If the price has left the suggested box meanwhile, there is a button to move it, too.
-  assert(bottoms.length === 2 || bottoms.length === 3, `${bottoms.length} parts`);
+  assert.deepEqual(await visitor.cutOff([".chart canvas", ".action-bar button.wide"]), []);
   await visitor.fill("amount", "1234.56");
   const [wide, shown = 0] = await page.$eval(
     "input[name=amount]",
     ({ scrollWidth, clientWidth }) => [scrollWidth, clientWidth],
   );
   assert(wide === shown && shown > 90, `${shown} pixels show the stake`);
-  assert(bottoms.every((bottom) => bottom <= LANDSCAPE.height), bottoms.join());
+
   // A box that ends at the edge of the future is still seen when that is a smaller part.
   await page.setViewport(PHONE);
   const ahead = { startsIn: "10 s", lasts: "20 s", lower: "1000", upper: "9000" };
@@ -284,11 +286,7 @@ Deno.test(pageTest("a phone in landscape and a tablet show chart and box", async
   await page.setViewport(tablet);
   await page.$eval("html", (html) => html.scrollTop = 0);
   await eventually("the button on the screen", async () => {
-    const bottom = await page.$eval(
-      ".action-bar button.wide",
-      (button) => button.getBoundingClientRect().bottom,
-    );
-    return bottom <= tablet.height || undefined;
+    return (await visitor.cutOff([".action-bar button.wide"])).length === 0 || undefined;
   });
 }, LANDSCAPE));
 
@@ -299,16 +297,8 @@ Deno.test(pageTest("a phone in landscape shows terms, next step and bets", async
   for (const [field, text] of [["upper", "8994"], ["lower", "8990"]] as const) {
     await visitor.fill(field, text);
   }
-  const move = await page.waitForSelector(".action-bar button::-p-text(Move the box)");
-  assert.equal(
-    await move?.evaluate((button) => {
-      const { left, top, width, height } = button.getBoundingClientRect();
-      const at = [left + width / 2, top + height / 2] as const;
-      return button.ownerDocument.elementFromPoint(...at) === button;
-    }),
-    true,
-    "nothing covers the button",
-  );
+  await page.waitForSelector(".action-bar button::-p-text(Move the box)");
+  assert.deepEqual(await visitor.cutOff([".action-bar button.wide"]), []);
   await visitor.press("Move the box to the price");
   await visitor.sees(/You get\s+[\d.]+ USDC, at least [\d.]+\s+Odds\s+×\s[\d.]+/);
   await page.$eval("html", (html) => html.scrollTop = 0);
@@ -355,40 +345,6 @@ async function assertInReach(page: Page, name: string): Promise<void> {
   assert(box.height >= 44, `${name} is ${box.height} high`);
   const width = await page.$eval("html", ({ scrollWidth }) => scrollWidth);
   assert.equal(width, PHONE.width);
-}
-
-/** What is signed is read above the button: payouts, stake, odds and chance. */
-async function assertTermsInBar(page: Page): Promise<void> {
-  const rows = await page.waitForSelector(".action-bar .terms");
-  const { text, top, bottom } = await rows?.evaluate((found) => {
-    const { top, bottom } = found.getBoundingClientRect();
-    return { text: found.innerText, top, bottom };
-  }) ?? assert.fail();
-  assert.match(
-    text,
-    /^You get\s+[\d.]+ USDC, at least [\d.]+\s+You bet\s+10\.00\s+Odds\s+× [\d.]+\s+Chance\s+[\d.]+\s%\s+Break-even\s+[\d.]+\s%$/,
-  );
-  assert(top >= 0 && bottom > top && bottom <= PHONE.height, `${top} to ${bottom}`);
-}
-
-/** Elements that Tab reaches although the bar with the next step, or a message, covers them. */
-async function hiddenFocus(page: Page): Promise<string[]> {
-  const hidden: string[] = [];
-  await page.focus("header a");
-  for (let pressed = 0; pressed < 60; pressed++) {
-    await page.keyboard.press("Tab");
-    const found = await page.evaluate(`(() => {
-      const { activeElement } = document;
-      const bar = document.querySelector(".action-bar");
-      if (activeElement === document.body || activeElement === null) return "end";
-      if (bar.contains(activeElement) || activeElement.classList.contains("area")) return "";
-      const isUnder = activeElement.getBoundingClientRect().bottom > bar.getBoundingClientRect().top;
-      return isUnder ? activeElement.outerHTML.slice(0, 80) : "";
-    })()`);
-    if (found === "end") break;
-    if (found !== "") hidden.push(String(found));
-  }
-  return hidden;
 }
 
 /** Moves a finger over the chart in steps, between shares of its width and height. */

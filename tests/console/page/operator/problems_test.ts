@@ -26,6 +26,7 @@ import {
 } from "../../../../services/console/page/operator/problems.ts";
 import {
   ALIVE,
+  being,
   calibration,
   FULL_DISK,
   hanging,
@@ -215,12 +216,12 @@ Deno.test("findingsOf: down, unhealthy and unready services have a reason; criti
       "its trades are lost",
     );
   }
-  const [forbidden] = findingsOf([stateOf("node", [], { presence: "forbidden" })]);
+  const [forbidden] = findingsOf([being("node", "forbidden")]);
   assert.match(forbidden?.firstStep ?? "", /--cors-origins/);
 });
 
 Deno.test("findingsOf: a service that answers late is a warning, without a notification", () => {
-  const late = stateOf("oracle", [], { presence: "overdue" });
+  const late = being("oracle", "overdue");
   const [overdue] = findingsOf([late]);
   assert(overdue !== undefined && !isAlarm(overdue));
   assert.deepEqual(serviceVerdictOf(late, [started(overdue)]), ["warning", "▲ no answer yet"]);
@@ -285,7 +286,7 @@ Deno.test("findingsOf: quotes without a price are normal while the solver starts
 });
 
 Deno.test("verdictOf: the verdict counts consequences, too, and names the services", () => {
-  const [critical] = findingsOf([stateOf("node", [], { presence: "hangs" })]);
+  const [critical] = findingsOf([hanging("node")]);
   assert(critical !== undefined);
   const warning = { ...critical, severity: "warning" } as const;
   const following = { ...critical, cause: "node" } as const;
@@ -406,10 +407,10 @@ Deno.test("withRepair: commands are shown only after the gaps have been read", (
 
 Deno.test("withRepair, deadlineText: while the node is away, the bets that were open before have their deadline", () => {
   const ends = [4_000, 60_000, 90_000];
-  const [away] = findingsOf([stateOf("node", [], { presence: "hangs" }), stateOf("bridge", [])])
+  const [away] = findingsOf([hanging("node"), stateOf("bridge", [])])
     .map((one) => withRepair(one, new Map(), ends));
   assert.deepEqual(away?.deadlinesMs, ends);
-  const [other] = findingsOf([stateOf("bridge", [], { presence: "hangs" })])
+  const [other] = findingsOf([hanging("bridge")])
     .map((one) => withRepair(one, new Map(), ends));
   assert.equal(other?.deadlinesMs, undefined, "bets do not need it");
   assert.deepEqual(deadlineText(ends, 10_000), {
