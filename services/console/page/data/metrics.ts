@@ -150,7 +150,6 @@ export class MetricsHistory implements Figures {
     return new MetricsHistory(this.#answers.filter(({ atMs }) => atMs >= fromMs));
   }
 
-  /** The newest figures. */
   get latest(): Metrics {
     return this.#answers.at(-1)?.metrics ?? new Metrics(new Map());
   }

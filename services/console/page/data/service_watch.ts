@@ -25,7 +25,6 @@ export type Presence =
   | "answers"
   /** It misses answers. It is away if it misses another one after other services have answered. */
   | "overdue"
-  /** Its answers take too long. */
   | "hangs"
   /** Its machine refuses connections, or cannot be reached: its process is gone. */
   | "gone"
@@ -63,7 +62,6 @@ export interface ServiceState {
   lastAnswerMs: number | undefined;
   /** When it was last away; -Infinity if it never was. */
   lastAwayMs: number;
-  /** Why it is away. */
   reason: string;
   /** The status of its health answer. */
   health: string;

@@ -59,7 +59,6 @@ function sumOf(theses: readonly Thesis[], part: (thesis: Thesis) => bigint): big
 /** Quoted probabilities by quote hash, as far as the solver keeps them. */
 type Probabilities = ReadonlyMap<string, number>;
 
-/** The bets with a known probability. */
 const predictedBets = (theses: readonly Thesis[], probabilities: Probabilities): PredictedBet[] =>
   theses.flatMap((thesis) => {
     const probability = probabilities.get(thesis.quoteHash);

@@ -22,16 +22,10 @@ import type { PredictedBet } from "./calibration.ts";
 import { comparableBets } from "./earnings.ts";
 import { lateBets, openOf, waitingBets } from "./exposure.ts";
 import { Exposure } from "./exposure_card.tsx";
-import {
-  activityOf,
-  type MakerState,
-  MakerWatch,
-  type SolverFigures,
-  termsOf,
-} from "./maker_watch.ts";
+import { activityOf, MakerWatch, type SolverFigures, termsOf } from "./maker_watch.ts";
 import { OpenBets } from "./open_bets.tsx";
 import { ResultsCard } from "./results_card.tsx";
-import { Risk, SolverRisk } from "./risk_card.tsx";
+import { Risk, type RiskProps, SolverRisk } from "./risk_card.tsx";
 
 /** The maker's view: the money, risk and results of the solver. It polls only while it is shown. */
 export function createMakerView(model: PageModel): View {
@@ -99,16 +93,9 @@ function newsOf(watch: MakerWatch): string {
   return news.length > 0 ? `${news.join("; ")}. Trying again.` : "";
 }
 
-interface MakerProps {
-  model: PageModel;
-  state: MakerState;
-  /** Whether the solver or the chain does not answer now. */
-  isOld: boolean;
-  /** When the bets were read, if the chain does not answer now. */
-  asOfMs: number | undefined;
-}
-
-function Maker({ model, state, isOld, asOfMs }: MakerProps) {
+function Maker(
+  { model, state, isOld, asOfMs }: Pick<RiskProps, "model" | "state" | "isOld" | "asOfMs">,
+) {
   const { solver, gaps } = state;
   // A bet is decided as soon as the price leaves its box, before the node reports it.
   const theses = state.theses.map(model.withBreach);
@@ -146,13 +133,9 @@ function Maker({ model, state, isOld, asOfMs }: MakerProps) {
   );
 }
 
-interface SolverCardsProps {
-  solver: SolverFigures;
-  predicted: readonly PredictedBet[] | undefined;
-}
-
-/** What only the solver knows. */
-function SolverCards({ solver, predicted }: SolverCardsProps) {
+function SolverCards(
+  { solver, predicted }: { solver: SolverFigures; predicted: readonly PredictedBet[] | undefined },
+) {
   return (
     <>
       <Answers metrics={solver.metrics} />

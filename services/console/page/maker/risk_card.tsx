@@ -26,7 +26,7 @@ import {
 import type { MakerState, SolverFigures } from "./maker_watch.ts";
 import { freshPrice } from "./open_bets.tsx";
 
-interface RiskProps {
+export interface RiskProps {
   model: PageModel;
   state: MakerState;
   /** The bets of the state, some decided since. */

@@ -49,7 +49,7 @@ export function watchOperator(model: PageModel) {
   const sources = urls.oracle === undefined
     ? undefined
     : new ProvidersWatch(urls.oracle, systemClock);
-  const { isOffline } = model;
+  const { isOffline } = model.feed;
   const latest = computed(() => watches.map(({ state }) => state.value));
   // If nothing answers, nothing is known of the services: it may be this page's own connection.
   const areSilent = computed(() => isOffline.value || latest.value.every(isSilent));

@@ -23,13 +23,8 @@ export function Card({ title, note, children, ...data }: CardProps) {
   );
 }
 
-interface FactProps {
-  label: string;
-  children: ComponentChildren;
-}
-
 /** A term and its value in a list of facts. */
-export function Fact({ label, children }: FactProps) {
+export function Fact({ label, children }: { label: string; children: ComponentChildren }) {
   return (
     <div>
       <dt>{label}</dt>

@@ -217,7 +217,6 @@ function Stakes({ model, slip }: BetPanelProps) {
   );
 }
 
-/** A button that copies a link to the box. */
 function CopyLink({ model, slip }: BetPanelProps) {
   const copyLink = () => {
     const link = linkTo(location.href, { symbol: slip.symbol.value, fields: slip.fields.value });
@@ -233,7 +232,6 @@ function CopyLink({ model, slip }: BetPanelProps) {
   return <button type="button" class="quiet" onClick={copyLink}>Copy link</button>;
 }
 
-/** Choices of {@link Tolerance}, in percent. */
 const TOLERANCES = [0, 2, 5, 10, 15, 20] as const;
 
 function Tolerance({ slip }: { slip: BetSlip }) {

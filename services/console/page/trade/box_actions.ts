@@ -7,6 +7,9 @@ import { repeatedDraft, suggestedDraft, timesOf } from "./suggested_draft.ts";
 import { isFix, spokenText } from "./next_step.ts";
 import { obstacleNow, switchChain } from "./situation.ts";
 
+/** Selector of the focusable part of the chart. */
+export const CHART = ".chart .area";
+
 /** A box around the price for the times in the fields. @param kept A box whose height is kept. */
 export function suggestionOf({ feed }: PageModel, slip: BetSlip, kept?: Draft): Draft | undefined {
   const symbol = slip.symbol.peek();
@@ -55,7 +58,7 @@ export function announceBox({ announce }: PageModel, { draft }: BetSlip, name = 
 export function clearBox({ announce }: PageModel, slip: BetSlip): void {
   slip.clear();
   announce("The box was cleared.", { isSpoken: true });
-  focusChart();
+  document.querySelector<HTMLElement>(CHART)?.focus({ preventScroll: true });
 }
 
 /** Undoes the last change of the box, and announces the result. */
@@ -94,9 +97,4 @@ export function showChart(): void {
 /** Moves the focus to the button of the next step. */
 export function focusNextStep(): void {
   document.querySelector<HTMLElement>(".action-bar [data-next]")?.focus();
-}
-
-/** Moves the focus to the chart. */
-function focusChart(): void {
-  document.querySelector<HTMLElement>(".chart .area")?.focus({ preventScroll: true });
 }

@@ -20,10 +20,7 @@ import { isOld, priceText } from "./situation.ts";
 export function ChartCard(props: ChartSource) {
   const { model, slip, spanMs } = props;
   return (
-    <section
-      class="card"
-      aria-label="Market"
-    >
+    <section class="card" aria-label="Market">
       <h2 class="spoken">Market</h2>
       <MarketChoice model={model} slip={slip} />
       <Chart {...props} />
@@ -52,28 +49,19 @@ function MarketChoice({ model, slip }: Pick<ChartSource, "model" | "slip">) {
   return (
     <div class="markets" role="group" aria-label="Market">
       {model.markets.symbols.map((symbol) => (
-        <MarketButton
-          key={symbol}
-          model={model}
-          slip={slip}
-          symbol={symbol}
-          isChosen={symbol === slip.symbol.value}
-        />
+        <MarketButton key={symbol} model={model} slip={slip} symbol={symbol} />
       ))}
     </div>
   );
-}
-
-interface MarketButtonProps extends Pick<ChartSource, "model" | "slip"> {
-  symbol: string;
-  isChosen: boolean;
 }
 
 /**
  * A price changes ten times a second; only its text is updated. Screen readers would read each
  * change of the focused button's name, so that keeps the price of the moment when it got the focus.
  */
-function MarketButton({ model, slip, symbol, isChosen }: MarketButtonProps) {
+function MarketButton(
+  { model, slip, symbol }: Pick<ChartSource, "model" | "slip"> & { symbol: string },
+) {
   const price = useComputed(() => priceText(model, symbol));
   const name = useSignal<string | undefined>(undefined);
   const old = isOld(model, symbol) ? "old" : undefined;
@@ -81,7 +69,7 @@ function MarketButton({ model, slip, symbol, isChosen }: MarketButtonProps) {
     <button
       type="button"
       class={old}
-      aria-pressed={isChosen}
+      aria-pressed={symbol === slip.symbol.value}
       aria-label={name}
       onFocus={() => name.value = `${symbol} ${price.value} ${old ?? ""}`.trim()}
       onBlur={() => name.value = undefined}
@@ -152,7 +140,6 @@ function BoxButtons({ model, slip }: Pick<ChartSource, "model" | "slip">) {
   );
 }
 
-/** How the chart shows the future. */
 function future(): { share: number; width: number } {
   const width = document.querySelector(".chart")?.clientWidth ?? 0;
   return { share: 1 - pastShare(width), width };

@@ -37,7 +37,6 @@ export function ownBetAt({ model, market }: ChartSource, { time, price }: Point,
   return betAt(boxesOf(model, market, nowMs), time, price);
 }
 
-/** The boxes of bets, oldest first. */
 function boxesOf(model: PageModel, market: Market, nowMs: number): ChartBox[] {
   const isAway = model.feed.isAway.peek();
   return betsOf(model, market).map((bet) => boxOfThesis(bet, nowMs, isAway)).reverse();

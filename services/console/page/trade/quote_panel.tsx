@@ -28,7 +28,6 @@ import {
 import type { LiveStage, PlacedStage } from "./stage.ts";
 
 interface TermsProps {
-  /** The maker's estimate or quote; undefined for none. */
   offered: Priced | undefined;
   /** What the bet pays at least, if the odds change until it is placed. */
   least: bigint | undefined;
@@ -77,14 +76,10 @@ export function Terms({ offered, least, betAmount }: TermsProps) {
 /** Nothing to speak. */
 const NONE = <span aria-hidden="true">–</span>;
 
-interface LiveQuoteProps {
-  model: PageModel;
-  slip: BetSlip;
-  stage: LiveStage;
-}
-
 /** A quote: its terms, its remaining time, and the button that signs it. */
-export function LiveQuote({ model, slip, stage }: LiveQuoteProps) {
+export function LiveQuote(
+  { model, slip, stage }: { model: PageModel; slip: BetSlip; stage: LiveStage },
+) {
   const nowMs = useNow(model.serverClock, 250);
   const { quote, quoteHash, probability } = stage.offer;
   const first = stage.name === "quoted" ? stage.offer : stage.first;
@@ -163,7 +158,6 @@ interface PlacedBetProps {
   model: PageModel;
   slip: BetSlip;
   stage: PlacedStage;
-  /** Draws the box of a bet again. */
   onRepeat(bet: Thesis): void;
 }
 

@@ -11,7 +11,7 @@ import { useNextFocus } from "../parts/hooks.ts";
 import { AccountPanel } from "./account_panel.tsx";
 import { BetPanel } from "./bet_panel.tsx";
 import { BetSlip } from "./bet_slip.ts";
-import { focusNextStep, repeatBet, showChart } from "./box_actions.ts";
+import { CHART, focusNextStep, repeatBet, showChart } from "./box_actions.ts";
 import { DraftStore } from "./draft_store.ts";
 import { linkedBox } from "./box_link.ts";
 import { ChartCard } from "./chart_card.tsx";
@@ -79,7 +79,6 @@ export function createTradeView(model: PageModel): View {
   return { id: "trade", label: "Trade", Body };
 }
 
-/** State of the browser's history entry for a quote. */
 const QUOTE_ENTRY = "quote";
 
 /**
@@ -112,7 +111,6 @@ function followHistory(slip: BetSlip, announce: Announce): void {
 interface TradeViewProps {
   model: PageModel;
   slip: BetSlip;
-  /** How much time the chart shows. */
   spanMs: Signal<number>;
 }
 
@@ -184,9 +182,6 @@ function TradeView({ model, slip, spanMs }: TradeViewProps) {
     </>
   );
 }
-
-/** Selector of the focusable part of the chart. */
-const CHART = ".chart .area";
 
 /** The largest share of the window's height for what stays on the screen. */
 const FIXED_SHARE = 0.55;

@@ -88,14 +88,10 @@ export function YourBets(props: YourBetsProps) {
   );
 }
 
-interface BetFilterProps {
-  model: PageModel;
+function BetFilter({ model, theses, filter }: Pick<YourBetsProps, "model"> & {
   theses: readonly Thesis[];
   filter: Signal<FilterName>;
-}
-
-/** Buttons that choose which bets are listed. */
-function BetFilter({ model, theses, filter }: BetFilterProps) {
+}) {
   const countOf = (name: FilterName) => theses.filter(FILTERS[name]).length;
   const choose = (name: FilterName) => {
     filter.value = name;
@@ -197,13 +193,9 @@ type FilterName = keyof typeof FILTERS;
 /** The choices of bets, with the signs of their states. */
 const SIGNS = [["All", ""], ["Open", "●"], ["Won", "✓"], ["Lost", "✕"]] as const;
 
-interface PagerProps {
-  page: number;
-  pages: number;
-  wanted: Signal<number>;
-}
-
-function Pager({ page, pages, wanted }: PagerProps) {
+function Pager(
+  { page, pages, wanted }: { page: number; pages: number; wanted: Signal<number> },
+) {
   return (
     <div class="row" role="group" aria-label="Pages of bets">
       <button type="button" disabled={page === 0} onClick={() => wanted.value = page - 1}>
