@@ -165,16 +165,6 @@ Deno.test(pageTest("a swipe scrolls the page, and drawing does not", async (visi
   await swipe(visitor, [0.5, 0.8], [0.6, 0.2], 300);
   await eventually("a box", async () => await lower() !== "" || undefined);
   assert.equal(await scrolled(), 0);
-  // From the inside of the box, straight up: after a rest it moves, and the page does not.
-  const before = await lower();
-  await scrolls([0.55, 0.5], [0.55, 0.1]);
-  assert.equal(await lower(), before);
-  await swipe(visitor, [0.55, 0.5], [0.55, 0.3], 300);
-  await eventually(
-    "a higher box",
-    async () => Number(await lower()) > Number(before) || undefined,
-  );
-  assert.equal(await scrolled(), 0);
   // Near a corner, a quick stroke moves the box as it is; after a rest, it resizes it.
   const sides = () =>
     page.$$eval(

@@ -59,12 +59,6 @@ function sumOf(theses: readonly Thesis[], part: (thesis: Thesis) => bigint): big
 /** Quoted probabilities by quote hash, as far as the solver keeps them. */
 type Probabilities = ReadonlyMap<string, number>;
 
-const predictedBets = (theses: readonly Thesis[], probabilities: Probabilities): PredictedBet[] =>
-  theses.flatMap((thesis) => {
-    const probability = probabilities.get(thesis.quoteHash);
-    return probability === undefined ? [] : [{ thesis, probability }];
-  });
-
 /** What bets should bring, USDC. */
 const expectedOf = (bets: readonly PredictedBet[]) =>
   bets.reduce(
@@ -83,7 +77,10 @@ export function comparableBets(
   nowMs: number,
 ): PredictedBet[] {
   const over = theses.filter((thesis) => isDecided(thesis) && thesis.endTime <= nowMs);
-  return predictedBets(over, probabilities);
+  return over.flatMap((thesis) => {
+    const probability = probabilities.get(thesis.quoteHash);
+    return probability === undefined ? [] : [{ thesis, probability }];
+  });
 }
 
 /** The realised results of all bets, or of some. */

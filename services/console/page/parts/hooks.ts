@@ -1,5 +1,5 @@
-import type { RefObject } from "preact";
 import type { Clock } from "@rangemaker/client";
+import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 /** The time of a clock, updated at intervals and when the page becomes visible. */

@@ -255,12 +255,6 @@ Deno.test("serviceVerdictOf: a service is not called bad before its problem is j
   assert.equal(away("forbidden"), "✕ does not allow this page to read it");
 });
 
-Deno.test("findingsOf: effects of two services that are away do not contradict", () => {
-  const effects = findingsOf([hanging("node"), hanging("solver")]).map(({ effect = "" }) => effect);
-  assert.match(effects[0] ?? "", /no settlements/);
-  assert(!/are settled/.test(effects[1] ?? ""));
-});
-
 Deno.test("findingsOf: an outage does not become the cause of an older problem", () => {
   const [own] = findingsOf([stateOf("node", SKIPPED)]);
   const back = [stateOf("node", SKIPPED, { awayAgoMs: 1 })];

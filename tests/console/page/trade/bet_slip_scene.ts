@@ -1,4 +1,5 @@
 /** A slip with a client that the test answers for, and everything else that a bet needs. */
+import assert from "node:assert/strict";
 import { signal } from "@preact/signals";
 import {
   type Address,
@@ -107,6 +108,13 @@ export const TOO_LATE =
 
 /** The current stage, whose type earlier assertions do not narrow. */
 export const stageOf = (slip: BetSlip): Stage => slip.stage.value;
+
+/** The current stage, which has to have this name. */
+export function inStage<Name extends Stage["name"]>(slip: BetSlip, name: Name) {
+  const stage = stageOf(slip);
+  assert.equal(stage.name, name);
+  return stage as Extract<Stage, { name: Name }>; // it has
+}
 
 /** A solver that refuses the first signatures as the price moved; payouts of its quotes. */
 export function moving(refusals: number, payouts: readonly bigint[]) {

@@ -12,7 +12,7 @@ import { changesOf, isWorse } from "../../../../services/console/page/trade/odds
 import type { QuotedStage } from "../../../../services/console/page/trade/stage.ts";
 import { QUOTE_LIFE_MS } from "../../../../services/console/page/trade/draft.ts";
 import { hashOf, offerOf, OTHER, SIGNATURE, thesisOf, USER } from "../../offers.ts";
-import { BET, moving, quoteOf, scene, stageOf, TOO_LATE } from "./bet_slip_scene.ts";
+import { BET, inStage, quoteOf, scene, stageOf, TOO_LATE } from "./bet_slip_scene.ts";
 import { nextTurn } from "../../../support/eventually.ts";
 
 const ESTIMATE: Estimate = {
@@ -27,8 +27,7 @@ Deno.test("BetSlip: a bet is quoted, signed and placed, and the box is cleared f
   await slip.quote();
   assert.equal(stageOf(slip).name, "quoted");
   await slip.sign();
-  const stage = stageOf(slip);
-  assert(stage.name === "placed");
+  const stage = inStage(slip, "placed");
   assert.equal(stage.thesisId, 7);
   assert.equal(slip.draft, undefined);
   assert.equal(slip.fields.value.amount, "10", "the amount stays");
@@ -153,8 +152,7 @@ Deno.test("BetSlip: a bet that expired while the page was closed is reported as 
     clock.advance(1_000);
     await nextTurn();
   }
-  const stage = stageOf(slip);
-  assert(stage.name === "draft");
+  const stage = inStage(slip, "draft");
   assert.match(
     stage.failure ?? "",
     /^No bet was placed on the box from [\d:]+; no money was taken\. No answer came in time\.$/,
@@ -170,8 +168,8 @@ Deno.test("BetSlip: a bet that was refused after a reload is shown and spoken as
   pending.add({ offer: offerOf(8), signature: SIGNATURE });
   bets.start();
   await nextTurn();
-  const stage = stageOf(slip);
-  assert(stage.name === "draft" && stage.isSigned);
+  const stage = inStage(slip, "draft");
+  assert(stage.isSigned);
   assert.match(
     stage.failure ?? "",
     /^No bet was placed on the box from [\d:]+; no money was taken\. The odds changed, and the maker no longer accepts this bet\. Get a new quote\.$/,
@@ -188,8 +186,7 @@ Deno.test("BetSlip: a box is estimated every second, while it is valid and not q
   assert.deepEqual(asked.map(({ startTime }) => startTime), [1_008_000, 1_009_000]);
   assert.deepEqual(slip.estimator.state.value, { estimate: ESTIMATE, bet: asked[1] });
   await slip.quote();
-  const stage = stageOf(slip);
-  assert(stage.name === "quoted");
+  const stage = inStage(slip, "quoted");
   assert.deepEqual(stage.before, { payout: ESTIMATE.payout, isQuote: false });
   clock.advance(10_000);
   assert.equal(asked.length, 2);
@@ -213,8 +210,7 @@ Deno.test("BetSlip: a quote shows its own chance, and is not compared with an es
     slip.estimator.state.value = { estimate: late, bet: { ...BET, ...other } } as EstimateState;
     assert.equal(slip.terms, "");
     await slip.quote();
-    const stage = stageOf(slip);
-    assert(stage.name === "quoted");
+    const stage = inStage(slip, "quoted");
     assert.deepEqual([stage.offer.probability, stage.before], [0.471, undefined]);
     const terms = "pays 12.00 USDC (× 1.20), chance 47.1 %, break-even 83.3 %";
     assert.equal(slip.terms, `The quote ${terms}. Sign within 8 s.`);
@@ -233,8 +229,7 @@ Deno.test("BetSlip: a bet that the chain lacks after its deadline was not placed
     clock.advance(1_000);
   }
   await placed;
-  const stage = stageOf(slip);
-  assert(stage.name === "draft");
+  const stage = inStage(slip, "draft");
   assert.match(stage.failure ?? "", /^No bet was placed on the box from /);
   assert.notEqual(slip.draft, undefined, "the box stays");
 });
@@ -281,8 +276,7 @@ for (const [code, client, reason] of failures) {
     const { slip, pending, said, user } = scene(client);
     await slip.quote();
     await slip.sign();
-    const stage = stageOf(slip);
-    assert(stage.name === "draft");
+    const stage = inStage(slip, "draft");
     assert.match(stage.failure ?? "", reason);
     assert.match(
       said.at(-1) ?? "",
@@ -427,12 +421,4 @@ Deno.test("BetSlip: choosing the same market, or entering a wrong amount, keeps 
   assert.deepEqual(slip.estimator.state.value, { failure: "shown", bet: BET });
   slip.edit({ amount: "abc" });
   assert.deepEqual(slip.draft, draft);
-});
-
-Deno.test("BetSlip: a new quote is locked for a moment, and the box that the user returns to is not", async () => {
-  const { slip } = moving(0, [12_000_000n]);
-  await slip.quote();
-  assert.equal(slip.lock.isLocked.value, true);
-  slip.back();
-  assert.equal(slip.lock.isLocked.value, false);
 });
