@@ -179,45 +179,48 @@ Deno.test("findingsOf: down, unhealthy and unready services have a reason; criti
     ["solver", "Health and readiness", "oracle"],
     ["proxy", "ProxyReconnecting", "oracle"],
   ]);
-  assert.match(problems[0]?.effect ?? "", /no new bets/);
-  assert.deepEqual(problems[0]?.details, ["It cannot be reached"]);
-  assert.equal(problems[1]?.text, "Its health is failed");
-  assert.match(problems[1]?.firstStep ?? "", /^Fix what it reports in its log; /);
-  assert.match(problems[2]?.firstStep ?? "", /^Fix what it reports here or in its log; /);
-  assert.equal(problems[2]?.text, "It is not ready");
-  assert.deepEqual(problems[2]?.details, ["The store is read-only"]);
+  const [oracle, bridge, solver] = problems;
+  assert.match(oracle?.effect ?? "", /no new bets/);
+  assert.deepEqual([oracle?.details, solver?.details], [
+    ["It cannot be reached"],
+    ["The store is read-only"],
+  ]);
+  assert.deepEqual([bridge?.text, solver?.text], ["Its health is failed", "It is not ready"]);
+  assert.match(bridge?.firstStep ?? "", /^Fix what it reports in its log; /);
+  assert.match(solver?.firstStep ?? "", /^Fix what it reports here or in its log; /);
   assert(problems.every(({ severity, effect }) => severity === "warning" || effect !== undefined));
-  assert.equal(
-    runbookOf({ chapter: "Health and readiness", service: "node" }),
-    "/runbook/Health%20and%20readiness?service=node",
-  );
-  assert.deepEqual(Object.values(problems[0]?.commandsByWay ?? {}), [
+});
+
+Deno.test("findingsOf: a service that is away has the commands that help, and its chapters exist", () => {
+  const commandsOf = (presence: ServiceState["presence"], figures: string[] = []) => {
+    const [found = assert.fail()] = findingsOf([stateOf("oracle", figures, { presence })]);
+    return { ...found, commands: Object.values(found.commandsByWay ?? {}) };
+  };
+  assert.deepEqual(commandsOf("hangs").commands, [
     "docker compose restart oracle",
     "systemctl restart rangemaker-one@oracle",
     "ps -eo pid,stat,pcpu,etime,args | grep '[m]ain.ts oracle'",
   ], "without its process id, no command ends a process");
   assert(runbooks.includes("$ ps -eo pid,stat,pcpu,etime,args | grep '[m]ain.ts <service>'\n"));
   assert(deploying.includes(`\n## ${START_CHAPTER}\n`));
-  const [known] = findingsOf([stateOf("oracle", ["process_id 77"], { presence: "hangs" })]);
+  const known = commandsOf("hangs", ["process_id 77"]);
   assert.deepEqual(
-    Object.values(known?.commandsByWay ?? {}).map((command) => command.split(" ", 2).join(" ")),
+    known.commands.map((command) => command.split(" ", 2).join(" ")),
     ["kill -CONT", "docker compose", "systemctl restart", "kill -KILL"],
   );
-  assert.match(known?.firstStep ?? "", /^If the process is suspended, resume it\. /);
-  assert(known !== undefined);
+  assert.match(known.firstStep, /^If the process is suspended, resume it\. /);
   assert.equal(runbookOf(known), "/runbook/ServiceDown?service=oracle&pid=77");
+  const health = { chapter: "Health and readiness", service: "node" } as const;
+  assert.equal(runbookOf(health), "/runbook/Health%20and%20readiness?service=node");
   for (const name of ["exchanges", "oracle", "node", "proxy", "bridge", "solver"] as const) {
-    const [gone] = findingsOf([stateOf(name, ["process_id 77"], { presence: "gone" })]);
-    assert.deepEqual(Object.keys(gone?.commandsByWay ?? {}), ["In containers", "Under systemd"]);
-    assert.equal(gone?.pid, undefined, "nothing to kill");
-    assert.equal(
-      /continues/.test(gone?.firstStep ?? ""),
-      name !== "exchanges",
-      "its trades are lost",
-    );
+    const [gone = assert.fail()] = findingsOf([
+      stateOf(name, ["process_id 77"], { presence: "gone" }),
+    ]);
+    assert.deepEqual(Object.keys(gone.commandsByWay ?? {}), ["In containers", "Under systemd"]);
+    assert.equal(gone.pid, undefined, "nothing to kill");
+    assert.equal(/continues/.test(gone.firstStep), name !== "exchanges", "its trades are lost");
   }
-  const [forbidden] = findingsOf([being("node", "forbidden")]);
-  assert.match(forbidden?.firstStep ?? "", /--cors-origins/);
+  assert.match(commandsOf("forbidden").firstStep, /--cors-origins/);
 });
 
 Deno.test("findingsOf: a service that answers late is a warning, without a notification", () => {

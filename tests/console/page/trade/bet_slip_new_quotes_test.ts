@@ -16,28 +16,18 @@ Deno.test("BetSlip: a payout that moved within the tolerance is signed again at 
     await slip.quote();
     clock.jump(1_000); // the quote is read
     await slip.sign();
-    const stage = inStage(slip, "placed");
-    assert.equal(stage.offer.quote.payout, payout);
-    assert.deepEqual([quoted.length, signed.length], [3, 3]);
-    assert.equal(
-      new Set(quoted.map(({ startTime, endTime }) => `${startTime} ${endTime}`)).size,
-      1,
-    );
+    const { offer, signedFirst } = inStage(slip, "placed");
+    assert.deepEqual([offer.quote.payout, quoted.length, signed.length], [payout, 3, 3]);
+    const windows = quoted.map(({ startTime, endTime }) => `${startTime} ${endTime}`);
+    assert.equal(new Set(windows).size, 1);
+    // Both stay with the bet.
     const hasMoved = payout !== 12_000_000n;
-    const pays = `it pays ${formatCents(payout)} USDC`;
-    assert.deepEqual(
-      said.slice(1),
-      hasMoved
-        ? [`(You signed for 12.00 USDC; the odds changed as you did: ${pays}, chance 48.0 %.)`]
-        : [],
-    );
-    // It stays with the bet.
-    assert.equal(stage.signedFirst, hasMoved ? signed[0] : undefined);
-    assert.deepEqual(
-      removed.map((text) => `(${text})`),
-      [said[0]],
-      "the quote is not on offer any more",
-    );
+    assert.equal(signedFirst, hasMoved ? signed[0] : undefined);
+    const text = `(You signed for 12.00 USDC; the odds changed as you did: it pays ${
+      formatCents(payout)
+    } USDC, chance 48.0 %.)`;
+    assert.deepEqual(said.slice(1), hasMoved ? [text] : []);
+    assert.deepEqual(removed.map((text) => `(${text})`), [said[0]], "not on offer any more");
     assert.deepEqual(pending.of(USER), []);
   }
 });
@@ -64,50 +54,37 @@ Deno.test("BetSlip: once its window has begun, the user decides on another quote
   }
 });
 
-Deno.test("BetSlip: beyond the tolerance, in either direction, the user decides", async () => {
-  const cases = [
-    { tolerance: 5, payouts: [12_000_000n, 11_399_999n], signatures: 1, percent: 5.1 },
-    { tolerance: 5, payouts: [12_000_000n, 12_600_001n], signatures: 1, percent: 5.1 },
-    {
-      tolerance: 10,
-      payouts: [12_000_000n, 11_500_000n, 11_000_000n, 10_700_000n],
-      signatures: 3,
-      percent: 10.9,
-    },
-    {
-      tolerance: 10,
-      payouts: [12_000_000n, 12_500_000n, 13_000_000n, 13_300_000n],
-      signatures: 3,
-      percent: 10.9,
-    },
-    { tolerance: 0, payouts: [12_000_000n, 11_999_999n], signatures: 1, percent: 0.1 },
-    { tolerance: 50, payouts: [12_000_000n, 9_999_999n], signatures: 1, percent: undefined }, // less than the stake
+Deno.test("BetSlip: beyond the tolerance, in either direction, the user decides, and hears by how much", async () => {
+  const [LESS, MORE] = [
+    / Taller, longer or later boxes/,
+    / A better payout means a smaller chance/,
   ];
-  for (const { tolerance, payouts, signatures, percent } of cases) {
+  const cases: [tolerance: number, payouts: bigint[], signatures: number, why: string, RegExp][] = [
+    [5, [12_000_000n, 11_399_999n], 1, "changed by 5.1 %, and you accept 5 %.", LESS],
+    [5, [12_000_000n, 12_600_001n], 1, "changed by 5.1 %, and you accept 5 %.", MORE],
+    [10, [12_000_000n, 11_500_000n, 11_000_000n, 10_700_000n], 3, "changed by 10.9 %, and", LESS],
+    [10, [12_000_000n, 12_500_000n, 13_000_000n, 13_300_000n], 3, "changed by 10.9 %, and", MORE],
+    [0, [12_000_000n, 11_999_999n], 1, "changed by 0.1 %, and you accept 0 %.", LESS],
+    [50, [12_000_000n, 9_999_999n], 1, "it would now pay less than you bet.", LESS],
+  ];
+  for (const [tolerance, payouts, signatures, why, advice] of cases) {
     const { slip, signed, said, open } = moving(99, payouts);
     slip.setTolerance(tolerance);
     assert.equal(open().tolerancePercent.value, tolerance, "kept in the browser");
     await slip.quote();
     await slip.sign();
-    const stage = inStage(slip, "quoted");
+    const { offer, before, refusal = "" } = inStage(slip, "quoted");
     assert.equal(signed.length, signatures);
-    const heard = { payout: signed[0]?.quote.payout, isQuote: true };
-    assert.deepEqual(stage.before, heard);
-    assert.notEqual(stage.offer.quoteHash, signed.at(-1)?.quoteHash);
-    const from = formatTime(stage.offer.quote.startTime);
-    const pays = `New quote: sign within 8 s. It pays ${
-      formatCents(stage.offer.quote.payout)
-    } USDC. `;
-    const change = percent === undefined
-      ? "it would now pay less than you bet. "
-      : `the payout changed by ${percent} %, and you accept ${tolerance} %. `;
-    const why = `Not placed, nothing taken: ${change}`;
-    const advice = (payouts.at(-1) ?? 0n) > 12_000_000n
-      ? "A better payout means a smaller chance, so you sign again. "
-      : "Taller, longer or later boxes are easier to place. ";
-    const text = `(${pays}${why}${advice}New quote, from ${from}.`;
-    assert(said.at(-1)?.startsWith(text), said.at(-1));
-    const isMuch = Math.abs(Number(stage.offer.quote.payout) / 12_000_000 - 1) >= 0.01;
+    assert.deepEqual(before, { payout: signed[0]?.quote.payout, isQuote: true });
+    assert.notEqual(offer.quoteHash, signed.at(-1)?.quoteHash);
+    assert(refusal.startsWith("Not placed, nothing taken: ") && refusal.includes(why), refusal);
+    assert.match(refusal, advice);
+    const from = formatTime(offer.quote.startTime);
+    const pays = `It pays ${
+      formatCents(offer.quote.payout)
+    } USDC. ${refusal} New quote, from ${from}.`;
+    assert(said.at(-1)?.startsWith(`(New quote: sign within 8 s. ${pays}`), said.at(-1));
+    const isMuch = Math.abs(Number(offer.quote.payout) / 12_000_000 - 1) >= 0.01;
     const than = / % (less|more) than the 12\.00 USDC that you signed for\.\)$/;
     assert.equal(than.test(said.at(-1) ?? ""), isMuch, said.at(-1));
     assert.equal(said.length, 2);
