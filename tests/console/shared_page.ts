@@ -1,13 +1,13 @@
-/** One browser, and a stack for each pricing, for all tests of an isolate. */
+/** One browser, and the stacks that are needed, for all tests of an isolate. */
 import assert from "node:assert/strict";
 import { fileURLToPath as fromFileUrl } from "node:url";
 import type { Browser, Page, Viewport } from "puppeteer-core";
 import { RangemakerClient } from "../../lib/client/mod.ts";
-import { systemClock } from "../../lib/clock.ts";
-import { waitForPrices } from "../../services/stack/bet.ts";
 import { FREE_PORTS } from "../../services/stack/ports.ts";
 import { type RunningStack, startStack } from "../../services/stack/stack.ts";
 import { consolePage } from "../support/console_page.ts";
+import { eventually } from "../support/eventually.ts";
+import { marketsToml, withMarketsFile } from "../support/files.ts";
 import { hasChromium, launchBrowser, Visitor } from "./browser.ts";
 
 const DESKTOP = { width: 1360, height: 900 };
@@ -21,31 +21,49 @@ interface Surroundings {
   claim(claim: string, check: () => Promise<void>): Promise<void>;
 }
 
+/** As long as a symbol can be. */
+export const LONG_SYMBOL = "ABCDEFGHIJKLMNOP/QRSTUVWXYZ012345";
+
+const MARKETS = `${marketsToml(20)}
+[[market]]
+symbol = "${LONG_SYMBOL}"
+base = "0x${"12".repeat(20)}"
+quote = "0x${"34".repeat(20)}"
+`;
+
+/**
+ * Stacks with a solver that prices a box around the price by its width, or any box at random, and with
+ * markets of a file.
+ */
+type StackName = "by-width" | "mock" | "own-markets";
+
 interface VisitOptions {
-  /** The solver's pricing: any box at random, or a box around the price by its width. */
-  pricing?: "mock" | "by-width";
+  stack?: StackName;
   /** Whether no request may fail or be refused. */
   isStrict?: boolean;
 }
 
-const stacks: Partial<Record<"mock" | "by-width", RunningStack>> = {};
-const needed = new Set<keyof typeof stacks>();
+const stacks: Partial<Record<StackName, RunningStack>> = {};
+const needed = new Set<StackName>();
 let browser: Browser | undefined;
 
 // They run during every test, so that the sanitizers would report them.
 Deno.test.sanitizer({ ops: false, resources: false });
 Deno.test.beforeAll(async () => {
   if (!hasChromium) return;
-  const page = await consolePage();
-  const strategy = { pricing: fromFileUrl(import.meta.resolve("./strategy.ts")) };
-  for (const name of needed) {
-    const pricing = name === "mock" ? undefined : strategy;
-    const ports = { ...FREE_PORTS, console: 0 };
-    const stack = await startStack({ ports, page, seed: 1, ...(pricing && { pricing }) });
-    stacks[name] = stack;
-    const client = new RangemakerClient({ urls: stack.urls, chainId: 1337 });
-    await waitForPrices(stack.urls, client, systemClock);
-  }
+  const given = { ports: { ...FREE_PORTS, console: 0 }, page: await consolePage(), seed: 1 };
+  const pricing = { pricing: fromFileUrl(import.meta.resolve("./strategy.ts")) };
+  await withMarketsFile(MARKETS, async (markets) => {
+    const options = { "by-width": { pricing }, mock: {}, "own-markets": { markets } };
+    for (const name of needed) {
+      const stack = stacks[name] = await startStack({ ...given, ...options[name] });
+      const client = new RangemakerClient({ urls: stack.urls, chainId: 1337 });
+      await eventually("all prices", async () => {
+        const prices = Object.values(await client.prices());
+        return prices.length > 0 && prices.every(({ state }) => state === "fresh") || undefined;
+      });
+    }
+  });
   browser = await launchBrowser({ isCalm: true });
 });
 Deno.test.afterAll(async () => {
@@ -62,14 +80,14 @@ export function pageTest(
   behaviour: string,
   play: (visitor: Visitor, surroundings: Surroundings) => Promise<void>,
   prepare: Viewport | ((page: Page) => Promise<void>) = DESKTOP,
-  { pricing = "by-width", isStrict = false }: VisitOptions = {},
+  { stack: name = "by-width", isStrict = false }: VisitOptions = {},
 ): Deno.TestDefinition {
-  needed.add(pricing);
+  needed.add(name);
   return {
     name: `Console: ${behaviour}`,
     ignore: !hasChromium,
     async fn(test) {
-      const stack = stacks[pricing]!; // since the first test, as the browser
+      const stack = stacks[name]!; // since the first test, as the browser
       const url = stack.urls.console!; // it has a port
       const prepared = typeof prepare === "function"
         ? prepare

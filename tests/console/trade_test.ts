@@ -35,7 +35,7 @@ function betTest(
   play: Parameters<typeof pageTest>[1],
   { prepare, fails = false }: { prepare?: Parameters<typeof pageTest>[2]; fails?: boolean } = {},
 ): Deno.TestDefinition {
-  return pageTest(behaviour, play, prepare, { pricing: "mock", isStrict: !fails });
+  return pageTest(behaviour, play, prepare, { stack: "mock", isStrict: !fails });
 }
 
 Deno.test(
