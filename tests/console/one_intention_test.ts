@@ -9,7 +9,7 @@ import { Portfolio } from "../../services/console/page/data/portfolio.ts";
 import { waitForPrices } from "../../services/stack/bet.ts";
 import { eventually } from "../support/eventually.ts";
 import { hasChromium, launchBrowser, Visitor } from "./browser.ts";
-import { memoryStore } from "./memory_store.ts";
+import { memoryStore } from "./support.ts";
 import { TestServices } from "./services.ts";
 
 /** The gateway's answer if the service behind it is gone. */

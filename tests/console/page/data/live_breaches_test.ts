@@ -12,7 +12,7 @@ import {
 import { PriceSeries } from "../../../../services/console/page/data/price_series.ts";
 import { profitHistory, resultsOf } from "../../../../services/console/page/maker/earnings.ts";
 import { boxOfThesis, stateOfBet } from "../../../../services/console/page/trade/chart_boxes.ts";
-import { thesisOf } from "../../offers.ts";
+import { thesisOf } from "../../support.ts";
 
 /** Prices of slots of 100 ms from a time on. */
 function seriesOf(fromMs: number, ...prices: number[]): PriceSeries {

@@ -12,7 +12,7 @@ import {
   resultsText,
 } from "../../../../services/console/page/maker/earnings.ts";
 import { toNumber } from "../../../../services/console/page/parts/format.ts";
-import { thesisOf } from "../../offers.ts";
+import { thesisOf } from "../../support.ts";
 
 const [FIRST = assert.fail(), SECOND = assert.fail()] = MARKETS;
 

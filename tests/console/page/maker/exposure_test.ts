@@ -16,7 +16,7 @@ import {
   worstLossOf,
 } from "../../../../services/console/page/maker/exposure.ts";
 import { toNumber } from "../../../../services/console/page/parts/format.ts";
-import { OTHER, thesisOf, USER } from "../../offers.ts";
+import { OTHER, thesisOf, USER } from "../../support.ts";
 
 const bet = (id: number, low: number, high: number, fromMs: number, toMs: number) =>
   thesisOf(id, {

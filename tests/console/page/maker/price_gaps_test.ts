@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { type PriceHistory, SLOT_MS } from "../../../../lib/client/mod.ts";
 import { SPEC_MARKETS } from "../../../../lib/protocol/markets.ts";
 import { PriceGaps } from "../../../../services/console/page/maker/price_gaps.ts";
-import { thesisOf } from "../../offers.ts";
+import { thesisOf } from "../../support.ts";
 
 const { base, quote } = SPEC_MARKETS.list[0]!; // it has three
 

@@ -8,7 +8,7 @@ import {
   PAGE_ROWS,
   pageOf,
 } from "../../../../services/console/page/trade/bet_list.ts";
-import { hashOf, OTHER, thesisOf, USER } from "../../offers.ts";
+import { hashOf, OTHER, thesisOf, USER } from "../../support.ts";
 
 const breach = { time: 500, price: 3_000_000n };
 const theses = [

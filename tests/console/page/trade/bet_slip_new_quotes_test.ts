@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { ExecutionError, type Offer } from "../../../../lib/client/mod.ts";
 import { formatCents, formatTime } from "../../../../services/console/page/parts/format.ts";
 import { QUOTE_LIFE_MS } from "../../../../services/console/page/trade/draft.ts";
-import { offerOf, OTHER, SIGNATURE, USER } from "../../offers.ts";
+import { offerOf, OTHER, SIGNATURE, USER } from "../../support.ts";
 import { inStage, moving, quoteOf, scene, stageOf } from "./bet_slip_scene.ts";
 import { nextTurn } from "../../../support/eventually.ts";
 

@@ -11,7 +11,7 @@ import type { EstimateState } from "../../../../services/console/page/data/estim
 import { changesOf, isWorse } from "../../../../services/console/page/trade/odds.ts";
 import type { QuotedStage } from "../../../../services/console/page/trade/stage.ts";
 import { QUOTE_LIFE_MS } from "../../../../services/console/page/trade/draft.ts";
-import { hashOf, offerOf, OTHER, SIGNATURE, thesisOf, USER } from "../../offers.ts";
+import { hashOf, offerOf, OTHER, SIGNATURE, thesisOf, USER } from "../../support.ts";
 import { BET, inStage, quoteOf, scene, stageOf, TOO_LATE } from "./bet_slip_scene.ts";
 import { nextTurn } from "../../../support/eventually.ts";
 

@@ -15,7 +15,7 @@ import {
   stateOfBet,
   whereabouts,
 } from "../../../../services/console/page/trade/chart_boxes.ts";
-import { offerOf, thesisOf } from "../../offers.ts";
+import { offerOf, thesisOf } from "../../support.ts";
 
 const NOW_MS = 100_000;
 

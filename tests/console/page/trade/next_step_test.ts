@@ -11,7 +11,7 @@ import {
 import { formatTime } from "../../../../services/console/page/parts/format.ts";
 import { parseFields } from "../../../../services/console/page/trade/draft.ts";
 import type { QuotedStage } from "../../../../services/console/page/trade/stage.ts";
-import { offerOf, SIGNATURE } from "../../offers.ts";
+import { offerOf, SIGNATURE } from "../../support.ts";
 
 const FIELDS = { lower: "1", upper: "2", startsIn: "8", lasts: "15", amount: "10" };
 
