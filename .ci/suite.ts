@@ -18,7 +18,7 @@ const LONG = [
   /^tests\/ship\/containers_/,
   /^tests\/console\/(chart|outage)_test/,
   /^tests\/ship\/(client_examples|prometheus|python|tutorial)_/,
-  /^tests\/console\/(chart_keys|keyboard|motion|moving_price|offline|page_layout|phone|trade)_test/,
+  /^tests\/console\/(chart_keys|keyboard|moving_price|page_layout|phone|trade)_test/,
   /^tests\/console\/one_intention_test/,
   /^tests\/e2e\/(client|markets|restore)_/,
   /^tests\/ship\/package_/,

@@ -1,6 +1,7 @@
 /** The page as files in memory: bundled from its sources, or read from a finished bundle. */
 import { promisify } from "node:util";
 import { brotliCompress } from "node:zlib";
+import { getMimeType } from "hono/utils/mime";
 import { messageOf, RangemakerError } from "../../lib/errors.ts";
 import config from "../../deno.json" with { type: "json" };
 
@@ -30,13 +31,6 @@ class PageError extends RangemakerError {
 
 /** Folder of the finished bundle in an image or executable, beside the program. */
 const BUILT_FOLDER = "console_page/";
-
-const MEDIA_TYPES: Readonly<Record<string, string>> = {
-  html: "text/html; charset=utf-8",
-  js: "text/javascript; charset=utf-8",
-  css: "text/css; charset=utf-8",
-  svg: "image/svg+xml",
-};
 
 /** The document. Scripts and styles are files, so that the policy can forbid inline ones. */
 const documentOf = (script: string, styles: string) =>
@@ -157,7 +151,7 @@ async function bundle(): Promise<NamedBytes[]> {
 async function fileOf(name: string, plain: Bytes): Promise<PageFile> {
   const packed = new Blob([plain]).stream().pipeThrough(new CompressionStream("gzip"));
   return {
-    mediaType: MEDIA_TYPES[name.split(".").at(-1) ?? ""] ?? "application/octet-stream",
+    mediaType: getMimeType(name) ?? "application/octet-stream",
     etag: `"${(await digestOf(plain)).slice(0, 16).toHex()}"`,
     isImmutable: /-[A-Z0-9]{8}\.\w+$/.test(name),
     plain,

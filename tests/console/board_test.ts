@@ -7,7 +7,7 @@ import { systemClock } from "../../lib/clock.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { seededRandom } from "../../lib/random.ts";
-import { resultsOf } from "../../services/console/page/data/results.ts";
+import { resultsOf } from "../../services/console/page/maker/earnings.ts";
 import { formatCents, formatLoss, formatProfit } from "../../services/console/page/parts/format.ts";
 import { waitForPrices } from "../../services/stack/bet.ts";
 import { FREE_PORTS } from "../../services/stack/ports.ts";
@@ -30,7 +30,7 @@ Deno.test({
   ignore: !hasChromium,
   timeout: 300_000, // with pictures
   async fn() {
-    const stack = await startStack({
+    await using stack = await startStack({
       ports: { ...FREE_PORTS, console: 0 },
       page: await consolePage(),
       seed: 1,
@@ -39,115 +39,110 @@ Deno.test({
         maxExposure: 300_000_000n,
       },
     });
-    const browser = await launchBrowser({ isCalm: true });
+    await using browser = await launchBrowser({ isCalm: true });
     const node = new CoreClient({ url: stack.urls.nodeRead });
     const solver = DEV_ACCOUNTS.solver.address;
-    try {
-      const wallet = privateKeyToAccount(generatePrivateKey());
-      const client = new RangemakerClient({ urls: stack.urls, chainId: 1337, wallet });
-      await waitForPrices(stack.urls, client, systemClock);
-      await client.deposit(1_000_000_000n);
-      await playBets(client);
-      const visitor = await Visitor.open(browser, `${stack.urls.console}#maker`);
+    const wallet = privateKeyToAccount(generatePrivateKey());
+    const client = new RangemakerClient({ urls: stack.urls, chainId: 1337, wallet });
+    await waitForPrices(stack.urls, client, systemClock);
+    await client.deposit(1_000_000_000n);
+    await playBets(client);
+    const visitor = await Visitor.open(browser, `${stack.urls.console}#maker`);
 
-      await visitor.sees(new RegExp(`All\\s.* of ${SHORT}\\s[\\s\\S]*${LONG} open`));
-      const { theses } = await node.getTheses({ solver, limit: 1_000 });
-      const { profit, held } = resultsOf(theses);
-      const exposure = BigInt((await (await fetch(`${stack.urls.solver}/theses`)).json()).exposure);
-      const { balance, locked } = await node.getAccount(solver);
-      const deposits = 1_000_000_000_000n;
-      assert.equal(profit, balance + locked - deposits);
-      const results = '[aria-label="results"] tr[data-row="All"]';
-      assert.equal(
-        await visitor.textOf(`${results} [data-column="Realised"]`),
-        formatProfit(profit),
+    await visitor.sees(new RegExp(`All\\s.* of ${SHORT}\\s[\\s\\S]*${LONG} open`));
+    const { theses } = await node.getTheses({ solver, limit: 1_000 });
+    const { profit, held } = resultsOf(theses);
+    const exposure = BigInt((await (await fetch(`${stack.urls.solver}/theses`)).json()).exposure);
+    const { balance, locked } = await node.getAccount(solver);
+    const deposits = 1_000_000_000_000n;
+    assert.equal(profit, balance + locked - deposits);
+    const results = '[aria-label="results"] tr[data-row="All"]';
+    assert.equal(
+      await visitor.textOf(`${results} [data-column="Realised"]`),
+      formatProfit(profit),
+    );
+    assert.equal(
+      await visitor.textOf(`${results} [data-column="Users won"]`),
+      `${held} of ${SHORT}`,
+    );
+    assert.match(
+      await visitor.textOf(`${results} [data-column="Expected"]`),
+      /^[+−]\d+\.\d\d$/,
+    );
+    assert.match(
+      await visitor.textOf(`${results} [data-column="Difference"]`),
+      /^[+−]\d+\.\d\d \(\d\.\d\ss\.e\.\)$/,
+    );
+    await resultsFit(visitor);
+    assert.equal(await visitor.textOf("[data-maker-balance]"), formatCents(balance));
+    assert.equal(await visitor.textOf("[data-maker-exposure]"), `${formatLoss(exposure)} USDC`);
+    await visitor.sees(new RegExp(`At most, on ${LONG} bets`));
+    const ofMarkets = await visitor.page.$$eval(
+      '[aria-label="Market"] .detail',
+      (details) => details.map((detail) => Number(detail.textContent?.replace("−", ""))),
+    );
+    const sum = ofMarkets.reduce((sum, loss) => sum + loss, 0);
+    assert(Math.abs(sum - Number(exposure) / 1e6) < 0.011 * ofMarkets.length, `${ofMarkets}`);
+    await visitor.sees(
+      /✓ Fine: \d+\.\d\d USDC is free\. [\d.]+\s% of the limit of 300\.00 is used/,
+    );
+    await visitor.sees(
+      /Still at risk in 1 min\s+\d+\.\d\d\s+[\s\S]*Last bet ends\s+in \d/,
+    );
+    await visitor.sees(/Most from 0x\w+…\u2060\w+\s+\d+\.\d\d in \d+ bets/);
+    await showsAll(visitor);
+    const firstIs = (id: number) =>
+      visitor.page.waitForSelector(
+        `[aria-label="open bets"] tbody tr:first-child[data-row="${id}"]`,
       );
-      assert.equal(
-        await visitor.textOf(`${results} [data-column="Users won"]`),
-        `${held} of ${SHORT}`,
-      );
-      assert.match(
-        await visitor.textOf(`${results} [data-column="Expected"]`),
-        /^[+−]\d+\.\d\d$/,
-      );
-      assert.match(
-        await visitor.textOf(`${results} [data-column="Difference"]`),
-        /^[+−]\d+\.\d\d \(\d\.\d\ss\.e\.\)$/,
-      );
-      await resultsFit(visitor);
-      assert.equal(await visitor.textOf("[data-maker-balance]"), formatCents(balance));
-      assert.equal(await visitor.textOf("[data-maker-exposure]"), `${formatLoss(exposure)} USDC`);
-      await visitor.sees(new RegExp(`At most, on ${LONG} bets`));
-      const ofMarkets = await visitor.page.$$eval(
-        '[aria-label="Market"] .detail',
-        (details) => details.map((detail) => Number(detail.textContent?.replace("−", ""))),
-      );
-      const sum = ofMarkets.reduce((sum, loss) => sum + loss, 0);
-      assert(Math.abs(sum - Number(exposure) / 1e6) < 0.011 * ofMarkets.length, `${ofMarkets}`);
-      await visitor.sees(
-        /✓ Fine: \d+\.\d\d USDC is free\. [\d.]+\s% of the limit of 300\.00 is used/,
-      );
-      await visitor.sees(
-        /Still at risk in 1 min\s+\d+\.\d\d\s+[\s\S]*Last bet ends\s+in \d/,
-      );
-      await visitor.sees(/Most from 0x\w+…\u2060\w+\s+\d+\.\d\d in \d+ bets/);
-      await showsAll(visitor);
-      const firstIs = (id: number) =>
-        visitor.page.waitForSelector(
-          `[aria-label="open bets"] tbody tr:first-child[data-row="${id}"]`,
-        );
-      await visitor.press("Time left");
-      await firstIs(SHORT + 1); // the next to end
-      await visitor.press("Time left");
-      await firstIs(SHORT + LONG);
-      await sortsOnPhones(visitor, firstIs);
-      await visitor.press("You may lose");
-      await visitor.sees(/moves now and stays: at worst −\d+\.\d\d USDC, at .* – /);
-      const other = await visitor.page.$eval(
-        '[aria-label="Market"] button[aria-pressed="false"]',
-        (button) => (button.click(), button.textContent?.split(" ")[0]),
-      );
-      await visitor.page.waitForSelector(
-        `svg[aria-label^="${other}, profit by price: at worst −"]`,
-      );
-      const { base } = MARKETS.find(({ symbol }) => symbol === other) ?? assert.fail();
-      const stakes = theses.filter((bet) => bet.status === "open" && bet.base === base)
-        .reduce((sum, { betAmount }) => sum + betAmount, 0n);
-      await readsProfit(visitor, formatProfit(stakes));
-      const drawn = await visitor.page.$$('svg[aria-label*=" over price and time"] rect');
-      assert.notEqual(drawn.length, 0);
-      for (const [outcome, count] of [["executed", SHORT + LONG], ["quoted", SHORT + LONG + 2]]) {
-        assert.match(await visitor.textOf(`tr[data-row="${outcome}"]`), new RegExp(`${count}`));
-      }
-      await visitor.sees(
-        new RegExp(`2 of ${SHORT + LONG + 2} signed bets \\(.* refused since the`),
-      );
-      assert.match(await visitor.textOf('tr[data-row="DURATION_TOO_SHORT"]'), /1/);
-      await visitor.sees(/Such bets had [\d,]+\.\d\d USDC at risk, each attempt counted/);
-      await visitor.sees(/EXPOSURE_TOO_LARGE[\s\S]*DURATION_TOO_SHORT/); // bets come first
-      await drawsForecasts(visitor);
-      await visitor.sees(/moves now and stays: at worst/);
-      await labelsGrow(visitor);
-      await examine(visitor, "maker");
-
-      await visitor.page.$eval('nav a[href="#operator"]', (link) => link.click());
-      for (const name of SERVICES) {
-        await visitor.page.waitForSelector(`[data-service="${name}"][data-up="true"]`);
-      }
-      await visitor.sees(/healthy, ready/);
-      await visitor.sees(/Prices a minute\s+[1-9]/);
-      await visitor.sees(/figures, all within their bounds, watched since \d\d:\d\d:\d\d/);
-      await showsTrends(visitor);
-      await visitor.sees(/ETH\/USDT[\s\S]*Oracle[\s\S]*ms\sold/);
-      assert.equal((await visitor.page.$$("tr.source")).length, 4);
-      await visitor.sees(/provider_a ✓\s+simulated, in the format of binance/);
-      await examine(visitor, "operator");
-      await assertSourcesFitPhones(visitor);
-      await visitor.close();
-    } finally {
-      await browser.close();
-      await stack.stop();
+    await visitor.press("Time left");
+    await firstIs(SHORT + 1); // the next to end
+    await visitor.press("Time left");
+    await firstIs(SHORT + LONG);
+    await sortsOnPhones(visitor, firstIs);
+    await visitor.press("You may lose");
+    await visitor.sees(/moves now and stays: at worst −\d+\.\d\d USDC, at .* – /);
+    const other = await visitor.page.$eval(
+      '[aria-label="Market"] button[aria-pressed="false"]',
+      (button) => (button.click(), button.textContent?.split(" ")[0]),
+    );
+    await visitor.page.waitForSelector(
+      `svg[aria-label^="${other}, profit by price: at worst −"]`,
+    );
+    const { base } = MARKETS.find(({ symbol }) => symbol === other) ?? assert.fail();
+    const stakes = theses.filter((bet) => bet.status === "open" && bet.base === base)
+      .reduce((sum, { betAmount }) => sum + betAmount, 0n);
+    await readsProfit(visitor, formatProfit(stakes));
+    const drawn = await visitor.page.$$('svg[aria-label*=" over price and time"] rect');
+    assert.notEqual(drawn.length, 0);
+    for (const [outcome, count] of [["executed", SHORT + LONG], ["quoted", SHORT + LONG + 2]]) {
+      assert.match(await visitor.textOf(`tr[data-row="${outcome}"]`), new RegExp(`${count}`));
     }
+    await visitor.sees(
+      new RegExp(`2 of ${SHORT + LONG + 2} signed bets \\(.* refused since the`),
+    );
+    assert.match(await visitor.textOf('tr[data-row="DURATION_TOO_SHORT"]'), /1/);
+    await visitor.sees(/Such bets had [\d,]+\.\d\d USDC at risk, each attempt counted/);
+    await visitor.sees(/EXPOSURE_TOO_LARGE[\s\S]*DURATION_TOO_SHORT/); // bets come first
+    await drawsForecasts(visitor);
+    await visitor.sees(/moves now and stays: at worst/);
+    await labelsGrow(visitor);
+    await examine(visitor, "maker");
+
+    await visitor.page.$eval('nav a[href="#operator"]', (link) => link.click());
+    for (const name of SERVICES) {
+      await visitor.page.waitForSelector(`[data-service="${name}"][data-up="true"]`);
+    }
+    await visitor.sees(/healthy, ready/);
+    await visitor.sees(/Prices a minute\s+[1-9]/);
+    await visitor.sees(/figures, all within their bounds, watched since \d\d:\d\d:\d\d/);
+    await showsTrends(visitor);
+    await visitor.sees(/ETH\/USDT[\s\S]*Oracle[\s\S]*ms\sold/);
+    assert.equal((await visitor.page.$$("tr.source")).length, 4);
+    await visitor.sees(/provider_a ✓\s+simulated, in the format of binance/);
+    await examine(visitor, "operator");
+    await assertSourcesFitPhones(visitor);
+    await visitor.close();
   },
 });
 
@@ -187,9 +182,10 @@ async function showsTrends({ page }: Visitor): Promise<void> {
  * On the narrowest page, prices of the markets are side by side, and below each other in large
  * text.
  */
-async function assertSourcesFitPhones({ page }: Visitor): Promise<void> {
-  const rowsOf = async (textSize: string) => {
-    await page.$eval("html", (html, size) => html.style.setProperty("font-size", size), textSize);
+async function assertSourcesFitPhones(visitor: Visitor): Promise<void> {
+  const { page } = visitor;
+  const rowsOf = async (textSize: "100%" | "200%") => {
+    await visitor.setTextSize(textSize);
     return await page.$eval('[aria-label="price sources"] tr.source', (row) => {
       const cells = [...row.querySelectorAll("td.number")];
       const tops = new Set(cells.map((cell) => cell.getBoundingClientRect().top));
@@ -231,7 +227,8 @@ async function resultsFit({ page }: Visitor): Promise<void> {
  * By keyboard and under the pointer, a chart shows the profit at a price, the first outside all
  * boxes.
  */
-async function readsProfit({ page }: Visitor, outside: string): Promise<void> {
+async function readsProfit(visitor: Visitor, outside: string): Promise<void> {
+  const { page } = visitor;
   const [, map] = await page.$$('figure:has(.heat) input[type="range"]');
   const atPrice = await map?.evaluate(({ ariaValueText }) => ariaValueText);
   assert.match(`${atPrice}`, /^[\d,.]+: \d+ open bets?, [\d,.]+ until \d+/);
@@ -250,7 +247,7 @@ async function readsProfit({ page }: Visitor, outside: string): Promise<void> {
   const at = (percent: number) =>
     [box.x + box.width * percent / 100, box.y + box.height / 2] as const;
   const readsAt = async (percent: number, how: string) => {
-    await page.evaluate("new Promise((resolve) => requestAnimationFrame(resolve))");
+    await visitor.nextFrame();
     const read = await page.$$eval(
       "figure:has(.heat) .reading",
       ([span]) => Number.parseFloat(`${span?.style.left}`),
@@ -322,11 +319,12 @@ async function drawsForecasts(visitor: Visitor): Promise<void> {
 }
 
 /** The labels of drawings grow with the text, beside each other on the narrowest page too. */
-async function labelsGrow({ page }: Visitor): Promise<void> {
+async function labelsGrow(visitor: Visitor): Promise<void> {
+  const { page } = visitor;
   const size = page.viewport();
   await page.setViewport({ width: 320, height: 640 });
   for (const [textSize, pixels] of [["100%", "13px"], ["200%", "26px"]] as const) {
-    await page.$eval("html", (html, size) => html.style.setProperty("font-size", size), textSize);
+    await visitor.setTextSize(textSize);
     const labels = await page.$$eval(".x-ticks", (axes) =>
       axes.map((axis) => {
         const shown = [...axis.querySelectorAll("span")].filter(({ offsetWidth }) =>
@@ -340,7 +338,7 @@ async function labelsGrow({ page }: Visitor): Promise<void> {
       }));
     assert.deepEqual(labels, Array(3).fill({ size: pixels, isClear: true }));
   }
-  await page.$eval("html", (html) => html.style.removeProperty("font-size"));
+  await visitor.setTextSize("100%");
   await page.setViewport(size);
 }
 

@@ -158,6 +158,29 @@ export class Visitor {
     );
   }
 
+  /** Where the first element of a selector is on the screen. */
+  placeOf(selector: string): Promise<{ left: number; right: number; top: number; bottom: number }> {
+    return this.page.$eval(selector, (part) => {
+      const { left, right, top, bottom } = part.getBoundingClientRect();
+      return { left, right, top, bottom };
+    });
+  }
+
+  /** Waits until the page has been painted again. */
+  async nextFrame(): Promise<void> {
+    await this.page.evaluate("new Promise((resolve) => requestAnimationFrame(resolve))");
+  }
+
+  /** Sets the size of the page's text, as users enlarge it. */
+  async setTextSize(size: "100%" | "200%"): Promise<void> {
+    await this.page.$eval("html", (html, size) => html.style.fontSize = size, size);
+  }
+
+  /** The text in a field of the bet. */
+  valueOf(field: string): Promise<string> {
+    return this.page.$eval(`input[name="${field}"]`, ({ value }) => value);
+  }
+
   /** Those parts, by selector, that are not whole on the screen, or that another one covers. */
   async cutOff(selectors: readonly string[]): Promise<string[]> {
     const isWhole = (selector: string) =>
@@ -172,6 +195,39 @@ export class Visitor {
       });
     const whole = await Promise.all(selectors.map(isWhole));
     return selectors.filter((_, index) => !whole[index]);
+  }
+
+  /**
+   * What Tab reaches although it, or its label, is off the screen or covered, except the chart.
+   *
+   * @param from Where the focus starts.
+   */
+  async hiddenFocus(from: string, presses: number, { isBack = false } = {}): Promise<string[]> {
+    const hidden: string[] = [];
+    await this.page.focus(from);
+    if (isBack) await this.page.keyboard.down("Shift");
+    for (let pressed = 0; pressed < presses; pressed++) {
+      await this.page.keyboard.press("Tab");
+      // An estimate that arrives now changes the bar's height, and the next frame has room for it.
+      for (let frame = 0; frame < 2; frame++) await this.nextFrame();
+      const found = await this.page.$$eval(
+        ":focus:not(.area)",
+        (parts) =>
+          parts.flatMap((field) => {
+            const label = field.id && field.ownerDocument.querySelector(`label[for=${field.id}]`);
+            return [field, ...(label ? [label] : [])].filter((part) => {
+              const { left, top, bottom } = part.getBoundingClientRect();
+              return [top + 2, bottom - 2].some((y) => {
+                const one = field.ownerDocument.elementFromPoint(left + 8, y);
+                return one === null || !part.contains(one) && !one.contains(part);
+              });
+            }).map((part) => part.outerHTML.slice(0, 80));
+          }),
+      );
+      hidden.push(...found);
+    }
+    if (isBack) await this.page.keyboard.up("Shift");
+    return hidden;
   }
 
   async #fail(what: string, cause: unknown): Promise<never> {
@@ -232,9 +288,7 @@ export class Visitor {
       const type = fingers.length > down ? "touchStart" : "touchMove";
       await session.send("Input.dispatchTouchEvent", { type, touchPoints, timestamp });
       down = fingers.length;
-      await this.page.evaluate(() =>
-        new Promise((resolve) => Reflect.get(globalThis, "requestAnimationFrame")(resolve))
-      );
+      await this.nextFrame();
     }
     await session.send("Input.dispatchTouchEvent", { type: "touchEnd", touchPoints: [] });
     await session.detach();

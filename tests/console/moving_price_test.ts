@@ -1,130 +1,161 @@
-/** What the page does with a box that the price leaves, or whose payout it changes. */
+/** What the page does as the price leaves a box or changes its payout, and without prices. */
 import assert from "node:assert/strict";
-import { pageTest } from "./shared_page.ts";
+import { pageTest, PHONE } from "./shared_page.ts";
 
-const PHONE = { width: 390, height: 844, isMobile: true, hasTouch: true };
-
-Deno.test(
-  pageTest("buttons move or fit a box that cannot be priced; back drops a quote", async (open) => {
-    const visitor = await open((page) => page.setViewport(PHONE));
-    const { page } = visitor;
-    await visitor.enter();
-    await visitor.press("Suggest a box");
-    await visitor.press("Get a quote");
-    await visitor.sees(/Sign within \d+ s\./);
-    // Refused as it is asked for, and by each estimate after it.
-    await page.goBack();
-    await visitor.sees(/Odds\s+×\s\d/);
-    await page.evaluate(`for (const [name, value] of [["upper", 8994], ["lower", 8990]]) {
+Deno.test(pageTest("a box that cannot be priced is moved or fitted", async (visitor) => {
+  const { page } = visitor;
+  await visitor.enter();
+  await visitor.press("Suggest a box");
+  await visitor.press("Get a quote");
+  await visitor.sees(/Sign within \d+ s\./);
+  // Refused as it is asked for, and by each estimate after it.
+  await page.goBack();
+  await visitor.sees(/Odds\s+×\s\d/);
+  await page.evaluate(`for (const [name, value] of [["upper", 8994], ["lower", 8990]]) {
 const input = document.querySelector("input[name=" + name + "]");
 input.value = value;
 input.dispatchEvent(new Event("input", { bubbles: true }));
 if (name === "lower") input.form.requestSubmit();
 }`);
-    await visitor.sees(/Move the box to the price/);
-    const said = await page.$$eval(
-      ".action-bar p",
-      (parts) => parts.filter(({ textContent }) => textContent?.includes("outside the box")),
+  await visitor.sees(/Move the box to the price/);
+  const said = await page.$$eval(
+    ".action-bar p",
+    (parts) => parts.filter(({ textContent }) => textContent?.includes("outside the box")),
+  );
+  assert.equal(said.length, 1);
+  await visitor.press("Move the box to the price");
+  await visitor.sees(/Odds\s+×\s\d/);
+  await visitor.focusIsOn("Get a quote");
+  const sides = () =>
+    page.$$eval(
+      "input[name=lower], input[name=upper]",
+      (inputs) => inputs.map(({ value }) => Number(value)),
     );
-    assert.equal(said.length, 1);
-    await visitor.press("Move the box to the price");
-    await visitor.sees(/Odds\s+×\s\d/);
-    await visitor.focusIsOn("Get a quote");
-    const sides = () =>
-      page.$$eval(
-        "input[name=lower], input[name=upper]",
-        (inputs) => inputs.map(({ value }) => Number(value)),
-      );
-    const [moved = 0, top = 0] = await sides();
-    assert(moved > 1_000 && moved < 4_000, `${moved}`);
-    assert.equal(Math.round(100 * (top - moved)), 400, "it keeps its height");
-    await visitor.fill("lower", "1000");
-    await visitor.fill("upper", "9000");
-    await visitor.fill("lasts", "30 s");
-    await visitor.press("Fit its height");
-    await visitor.sees(/Odds\s+×\s\d/);
-    await visitor.focusIsOn("Get a quote");
-    const [lower = 0, upper = 0] = await sides();
-    assert(upper - lower > 1 && upper - lower < 60, `${lower} to ${upper}`);
-    assert.equal(await page.$eval("input[name=lasts]", ({ value }) => value), "30 s");
-    await visitor.press("Get a quote");
-    await visitor.sees(/Sign within \d+ s\./);
-    await page.reload();
-    const dropped = /The quote was dropped as the page was loaded again/;
-    await visitor.sees(dropped);
-    await visitor.hears(/^Your box pays [\d.]+ USDC/);
-    const shown = await page.$$eval(
-      ".messages p",
-      (lines) =>
-        lines.filter((line) => line.computedStyleMap().get("clip-path")?.toString() === "none")
-          .map(({ textContent }) => textContent),
-    );
-    assert.match(shown.join(), dropped, "what is only spoken does not replace what is seen");
-    assert.equal(await page.$eval("input[name=upper]", ({ value }) => Number(value)), upper);
-    await visitor.close({ outages: true });
-  }),
-);
+  const [moved = 0, top = 0] = await sides();
+  assert(moved > 1_000 && moved < 4_000, `${moved}`);
+  assert.equal(Math.round(100 * (top - moved)), 400, "it keeps its height");
+  await visitor.fill("lower", "1000");
+  await visitor.fill("upper", "9000");
+  await visitor.fill("lasts", "30 s");
+  await visitor.press("Fit its height");
+  await visitor.sees(/Odds\s+×\s\d/);
+  await visitor.focusIsOn("Get a quote");
+  const [lower = 0, upper = 0] = await sides();
+  assert(upper - lower > 1 && upper - lower < 60, `${lower} to ${upper}`);
+  assert.equal(await visitor.valueOf("lasts"), "30 s");
+  await visitor.press("Get a quote");
+  await visitor.sees(/Sign within \d+ s\./);
+  await page.reload();
+  const dropped = /The quote was dropped as the page was loaded again/;
+  await visitor.sees(dropped);
+  await visitor.hears(/^Your box pays [\d.]+ USDC/);
+  const shown = await page.$$eval(
+    ".messages p",
+    (lines) =>
+      lines.filter((line) => line.computedStyleMap().get("clip-path")?.toString() === "none")
+        .map(({ textContent }) => textContent),
+  );
+  assert.match(shown.join(), dropped, "what is only spoken does not replace what is seen");
+  assert.equal(await visitor.valueOf("upper").then(Number), upper);
+}, PHONE));
 
-Deno.test(
-  pageTest(
-    "a press that was on its way as the price changed the button does nothing",
-    async (open) => {
-      const visitor = await open();
-      const { page } = visitor;
-      await visitor.enter();
-      await visitor.press("Suggest a box");
-      await visitor.sees(/Odds\s+×\s\d/);
-      const box = () =>
-        page.$$eval(".fields input", (inputs) => inputs.map(({ value }) => value).join());
-      const before = await box();
-      await page.evaluate(`new MutationObserver((_, watch) => {
+Deno.test(pageTest("a press meant for the button before it does nothing", async (visitor) => {
+  const { page } = visitor;
+  await visitor.enter();
+  await visitor.press("Suggest a box");
+  await visitor.sees(/Odds\s+×\s\d/);
+  const box = () =>
+    page.$$eval(".fields input", (inputs) => inputs.map(({ value }) => value).join());
+  const before = await box();
+  await page.evaluate(`new MutationObserver((_, watch) => {
       const button = document.querySelector(".action-bar [data-next]");
       if (button?.textContent !== "Move the box to the price") return;
       watch.disconnect();
       button.click();
-    }).observe(document.body, { childList: true, subtree: true, characterData: true })`);
-      await page.setRequestInterception(true);
-      page.on("request", (request) => {
-        if (!request.url().endsWith("/estimate")) return void request.continue();
-        const away = { lowerPrice: "1000000", upperPrice: "2000000" };
-        const bet = { ...JSON.parse(request.postData() ?? "{}"), ...away };
-        void request.continue({ postData: JSON.stringify(bet) });
-      });
-      await visitor.sees(/The price moved, and the button changed: press again\./);
-      assert.equal(await box(), before);
-      await visitor.press("Move the box to the price");
-      await visitor.hears(/^Moved box: /);
-      await visitor.close({ outages: true });
-    },
-  ),
-);
+}).observe(document.body, { childList: true, subtree: true, characterData: true })`);
+  await page.setRequestInterception(true);
+  page.on("request", (request) => {
+    if (!request.url().endsWith("/estimate")) return void request.continue();
+    const away = { lowerPrice: "1000000", upperPrice: "2000000" };
+    const bet = { ...JSON.parse(request.postData() ?? "{}"), ...away };
+    void request.continue({ postData: JSON.stringify(bet) });
+  });
+  await visitor.sees(/The price moved, and the button changed: press again\./);
+  assert.equal(await box(), before);
+  await visitor.press("Move the box to the price");
+  await visitor.hears(/^Moved box: /);
+}));
 
-Deno.test(
-  pageTest("the slip warns of a box whose payout moves by more than is accepted", async (open) => {
-    const visitor = await open((page) => page.setViewport(PHONE));
-    const { page } = visitor;
-    await visitor.enter();
-    // Low enough that the chance depends on its height.
-    await visitor.fill("startsIn", "8 s");
-    await visitor.fill("lasts", "15 s");
-    await visitor.press("Suggest a box");
-    await visitor.sees(/Odds\s+×\s\d/);
-    await visitor.seesNo(/Often refused/);
-    await page.select(".side select", "0"); // each move of the price changes the payout
-    await visitor.sees(
-      /Often refused: the payout changes by more than 0 % while you sign\. Taller, longer or later/,
+Deno.test(pageTest("a box that is often refused has a warning", async (visitor) => {
+  const { page } = visitor;
+  await visitor.enter();
+  // Low enough that the chance depends on its height.
+  await visitor.fill("startsIn", "8 s");
+  await visitor.fill("lasts", "15 s");
+  await visitor.press("Suggest a box");
+  await visitor.sees(/Odds\s+×\s\d/);
+  await visitor.seesNo(/Often refused/);
+  await page.select(".side select", "0"); // each move of the price changes the payout
+  await visitor.sees(
+    /Often refused: the payout changes by more than 0 % while you sign\. Taller, longer or later/,
+  );
+  await page.$eval("html", (html) => html.scrollTop = 0);
+  assert.deepEqual(
+    await visitor.cutOff([".legend .choice"]),
+    [],
+    "the longer bar hides no button",
+  );
+  await page.focus(".chart .area");
+  await page.keyboard.press("p");
+  await visitor.hears(/Your box pays .* Often refused: /);
+  await page.select(".side select", "15");
+  await visitor.seesNo(/Often refused/);
+}, PHONE));
+
+Deno.test(pageTest("offline, the page blames its own connection", async (visitor, { claim }) => {
+  const { page } = visitor;
+  await visitor.sees(/Live/);
+  await visitor.press("Suggest a box");
+  await visitor.sees(/Odds\s+×\s\d/);
+  await claim("the chart alone says why, and that its prices are old", async () => {
+    await page.evaluate(`
+  globalThis.causes = new Set();
+  new MutationObserver(() => causes.add(document.querySelector(".connection").textContent))
+    .observe(document.querySelector("header"), { childList: true, subtree: true, characterData: true })`);
+    const lost = Promise.withResolvers<void>();
+    page.on("requestfailed", (request) => {
+      if (request.url().endsWith("/estimate")) lost.resolve();
+    });
+    await page.setOfflineMode(true);
+    await visitor.sees(/No connection to the prices: reconnecting\. Your open bets go on/);
+    await lost.promise;
+    await visitor.nextFrame();
+    assert.match(
+      await visitor.textOf("form .action-bar"),
+      /^You get–Odds–Chance–Break-even–You bet \(USDC\)1050100Waiting for live prices$/,
+      "no second reason",
     );
-    await page.$eval("html", (html) => html.scrollTop = 0);
-    assert.deepEqual(
-      await visitor.cutOff([".legend .choice"]),
-      [],
-      "the longer bar hides no button",
+    assert.equal(
+      await page.evaluate("[...causes].filter((cause) => cause !== 'Live').join()"),
+      "Not live",
+      "the chart says why",
     );
-    await page.focus(".chart .area");
-    await page.keyboard.press("p");
-    await visitor.hears(/Your box pays .* Often refused: /);
-    await page.select(".side select", "15");
-    await visitor.seesNo(/Often refused/);
-    await visitor.close({ outages: true });
-  }),
-);
+    await visitor.sees(/ETH\/USDT\s+[23],\d{3}\.\d\d\s*old/);
+    await page.setOfflineMode(false);
+    await visitor.sees(/Live/);
+  });
+  await claim("the operator's view blames no service, and lists no outage", async () => {
+    await page.evaluate('location.hash = "#operator"');
+    await visitor.sees(/✓ healthy/);
+    await page.setOfflineMode(true);
+    await visitor.sees(/This page reaches no service\. Check your own connection first\./);
+    await page.evaluate('location.hash = "#maker"'); // whose code was never loaded
+    await visitor.sees(/This view was not loaded/);
+    await page.setOfflineMode(false);
+    await visitor.sees(/What you may lose/);
+    await page.evaluate('location.hash = "#operator"');
+    await visitor.sees(/✓ healthy/);
+    const text = await page.$eval("main", ({ innerText }) => innerText);
+    assert(!/does not answer|not answered/.test(text), text);
+  });
+}));

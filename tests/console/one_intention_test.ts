@@ -9,7 +9,7 @@ import { Portfolio } from "../../services/console/page/data/portfolio.ts";
 import { waitForPrices } from "../../services/stack/bet.ts";
 import { eventually } from "../support/eventually.ts";
 import { hasChromium, launchBrowser, Visitor } from "./browser.ts";
-import { memoryStore } from "./memory_store.ts";
+import { memoryStore } from "./support.ts";
 import { TestServices } from "./services.ts";
 
 /** The gateway's answer if the service behind it is gone. */
@@ -64,23 +64,9 @@ class Gateway {
     this.#held = Promise.withResolvers();
   }
 
-  async stop(): Promise<void> {
+  async [Symbol.asyncDispose](): Promise<void> {
     this.release();
     await this.#server.shutdown();
-  }
-}
-
-async function withServices(
-  test: (services: TestServices, gateway: Gateway) => Promise<void>,
-): Promise<void> {
-  const gateway: Gateway = new Gateway(() => services.urlOf("solver"));
-  const services = new TestServices({ solver: gateway.url });
-  try {
-    await services.startAll();
-    await test(services, gateway);
-  } finally {
-    await services.stopAll();
-    await gateway.stop();
   }
 }
 
@@ -126,7 +112,7 @@ class TestUser {
     this.#portfolio.start();
   }
 
-  async close(): Promise<void> {
+  async [Symbol.asyncDispose](): Promise<void> {
     this.#portfolio?.close();
     await Promise.all(this.client.watches);
   }
@@ -191,102 +177,92 @@ const troubles: Record<
 Deno.test({
   name: "Console: a signed bet is placed once, whatever fails at the solver",
   timeout: 240_000,
-  fn: (t) =>
-    withServices(async (services, gateway) => {
-      const client = new RangemakerClient({ urls: services.urls, chainId: 1337 });
-      await waitForPrices({ oracle: services.urlOf("oracle") }, client, systemClock);
-      for (const [name, happen] of Object.entries(troubles)) {
-        await t.step(name, async () => {
-          const user = new TestUser(services.urls);
-          user.load();
-          try {
-            await user.client.deposit(100_000_000n);
-            gateway.mode = name.includes("after") ? "lose" : "hang";
-            gateway.executions = gateway.lostAnswers = 0;
-            await user.bet(90_000);
-            await happen(services, gateway, user);
-            // On a busy machine prices are stale for seconds, and such a bet is refused.
-            await eventually("an outcome", () => user.resolved[0], 90_000);
-            assert.deepEqual(user.resolved.map(({ name }) => name), ["placed"]);
-            assert.equal(await user.count(), 1);
-          } finally {
-            await user.close();
-          }
-        });
-      }
-      await t.step(
-        "if the solver is away until after the deadline, the page reports that nothing was placed",
-        async () => {
-          const user = new TestUser(services.urls);
-          user.load();
-          try {
-            await user.client.deposit(100_000_000n);
-            gateway.mode = "hang";
-            await user.bet(2_000);
-            await services.stop("solver");
-            gateway.release();
-            await eventually("an outcome", () => user.resolved[0], 20_000);
-            assert.deepEqual(user.resolved, [{ name: "expired" }]);
-            await services.start("solver");
-            user.load();
-            assert.deepEqual([user.bets.unresolved.value, await user.count()], [[], 0]);
-          } finally {
-            await user.close();
-          }
-        },
-      );
-    }),
+  async fn(t) {
+    await using gateway: Gateway = new Gateway(() => services.urlOf("solver"));
+    await using services = await TestServices.start({ solver: gateway.url });
+    const client = new RangemakerClient({ urls: services.urls, chainId: 1337 });
+    await waitForPrices({ oracle: services.urlOf("oracle") }, client, systemClock);
+    for (const [name, happen] of Object.entries(troubles)) {
+      await t.step(name, async () => {
+        await using user = new TestUser(services.urls);
+        user.load();
+        await user.client.deposit(100_000_000n);
+        gateway.mode = name.includes("after") ? "lose" : "hang";
+        gateway.executions = gateway.lostAnswers = 0;
+        await user.bet(90_000);
+        await happen(services, gateway, user);
+        // On a busy machine prices are stale for seconds, and such a bet is refused.
+        await eventually("an outcome", () => user.resolved[0], 90_000);
+        assert.deepEqual(user.resolved.map(({ name }) => name), ["placed"]);
+        assert.equal(await user.count(), 1);
+      });
+    }
+    await t.step(
+      "if the solver is away until after the deadline, the page reports that nothing was placed",
+      async () => {
+        await using user = new TestUser(services.urls);
+        user.load();
+        await user.client.deposit(100_000_000n);
+        gateway.mode = "hang";
+        await user.bet(2_000);
+        await services.stop("solver");
+        gateway.release();
+        await eventually("an outcome", () => user.resolved[0], 20_000);
+        assert.deepEqual(user.resolved, [{ name: "expired" }]);
+        await services.start("solver");
+        user.load();
+        assert.deepEqual([user.bets.unresolved.value, await user.count()], [[], 0]);
+      },
+    );
+  },
 });
 
 Deno.test({
   name: "Console: while an outcome is unknown no tab can place a second bet, also after a reload",
   ignore: !hasChromium,
   timeout: 120_000,
-  fn: () =>
-    withServices(async (services, gateway) => {
-      const browser = await launchBrowser({ isCalm: true });
-      try {
-        const visitor = await Visitor.open(browser, services.urlOf("console"));
-        await visitor.sees(/ETH\/USDT\s+[23],\d{3}\.\d{2}/);
-        await visitor.enter();
-        const other = await visitor.newTab();
-        for (const tab of [visitor, other]) {
-          await tab.press("Suggest a box");
-          await tab.fill("startsIn", "60 s");
-          await tab.sees(/Odds\s+×\s\d/);
-        }
-        await visitor.press("Get a quote");
-        gateway.mode = "hang";
-        await visitor.press("Sign and place the bet");
-        await visitor.sees(/Outcome unknown, checking/);
-        await visitor.sees(/You get\s+[\d.]+ USDC, at least [\d.]+/);
-        await other.sees(/Your other tab is placing a bet/);
-        await other.sees(/Outcome unknown, checking/);
-        await visitor.page.reload();
-        await visitor.sees(/Outcome unknown, checking/);
-        const isBlocked = await visitor.page.$eval(
-          ".action-bar button.wide",
-          (button) => button.getAttribute("aria-disabled"),
-        );
-        assert.equal(isBlocked, "true");
-        await eventually("sent again after the reload", () => gateway.executions >= 2 || undefined);
-        await visitor.sees(/Live/); // the maker answers everything else
-        gateway.release();
-        await visitor.sees(/Bet 1 is placed: it pays /);
-        await other.sees(/Bet 1 is placed/);
-        await visitor.sees(/● .*\s+Bet 1 is placed\./);
-        assert.equal(
-          await visitor.page.$("input[name=lower]"),
-          null,
-          "the box is not offered again",
-        );
-        for (const tab of [visitor, other]) await tab.seesNo(/Outcome unknown/);
-        const client = new RangemakerClient({ urls: services.urls, chainId: 1337 });
-        assert.equal(await client.thesis(2), null, "one bet");
-        await other.page.close();
-        await visitor.close({ outages: true });
-      } finally {
-        await browser.close();
-      }
-    }),
+  async fn() {
+    await using gateway: Gateway = new Gateway(() => services.urlOf("solver"));
+    await using services = await TestServices.start({ solver: gateway.url });
+    await using browser = await launchBrowser({ isCalm: true });
+    const visitor = await Visitor.open(browser, services.urlOf("console"));
+    await visitor.sees(/ETH\/USDT\s+[23],\d{3}\.\d{2}/);
+    await visitor.enter();
+    const other = await visitor.newTab();
+    for (const tab of [visitor, other]) {
+      await tab.press("Suggest a box");
+      await tab.fill("startsIn", "60 s");
+      await tab.sees(/Odds\s+×\s\d/);
+    }
+    await visitor.press("Get a quote");
+    gateway.mode = "hang";
+    await visitor.press("Sign and place the bet");
+    await visitor.sees(/Outcome unknown, checking/);
+    await visitor.sees(/You get\s+[\d.]+ USDC, at least [\d.]+/);
+    await other.sees(/Your other tab is placing a bet/);
+    await other.sees(/Outcome unknown, checking/);
+    await visitor.page.reload();
+    await visitor.sees(/Outcome unknown, checking/);
+    const isBlocked = await visitor.page.$eval(
+      ".action-bar button.wide",
+      (button) => button.getAttribute("aria-disabled"),
+    );
+    assert.equal(isBlocked, "true");
+    await eventually("sent again after the reload", () => gateway.executions >= 2 || undefined);
+    await visitor.sees(/Live/); // the maker answers everything else
+    gateway.release();
+    await visitor.sees(/Bet 1 is placed: it pays /);
+    await other.sees(/Bet 1 is placed/);
+    await visitor.sees(/● .*\s+Bet 1 is placed\./);
+    assert.equal(
+      await visitor.page.$("input[name=lower]"),
+      null,
+      "the box is not offered again",
+    );
+    for (const tab of [visitor, other]) await tab.seesNo(/Outcome unknown/);
+    const client = new RangemakerClient({ urls: services.urls, chainId: 1337 });
+    assert.equal(await client.thesis(2), null, "one bet");
+    await other.page.close();
+    await visitor.close({ outages: true });
+  },
 });

@@ -44,275 +44,250 @@ async function placeBet(services: TestServices, startsInMs = 60_000): Promise<nu
   return startTime;
 }
 
-browserTest(
-  "the maker's view survives outages of solver and proxy, and a chain that was reset",
-  "#maker",
-  async (visitor, services) => {
-    await placeBet(services);
-    await visitor.sees(/In bets being placed\s+–[\s\S]*No bet is settled yet[\s\S]*1 open/);
+browserTest("the maker's view survives outages and resets", "#maker", async (visitor, services) => {
+  await placeBet(services);
+  await visitor.sees(/In bets being placed\s+–[\s\S]*No bet is settled yet[\s\S]*1 open/);
 
-    const exposureOf = () => visitor.textOf("[data-maker-exposure]");
-    const open = Number.parseFloat(await exposureOf());
-    const { page } = visitor;
-    const thesesUrl = `${services.urlOf("solver")}/theses`;
-    const isPlacing = (request: HTTPRequest) =>
-      void (request.url().startsWith(thesesUrl)
-        ? request.respond({
-          headers: { "access-control-allow-origin": "*" },
-          body: JSON.stringify({
-            executing: "7000000",
-            exposure: "1000000000",
-            maxExposure: "300000000",
-            complete: true,
-          }),
-        })
-        : request.continue());
-    await page.setRequestInterception(true);
-    page.on("request", isPlacing);
-    await visitor.sees(/on 1 bet\.[\s\S]*In bets being placed\s+7\.00/);
-    // For some seconds only, which the page itself waits for.
-    const worst = visitor.sees(
-      new RegExp(
-        `solver cannot be reached[\\s\\S]*${(open + 7).toFixed(2)} USDC\\s+At most, on 1 bet\\.` +
-          "[\\s\\S]*In bets being placed\\s+7\\.00",
-      ),
-    );
-    await Promise.all([worst, services.stop("solver")]);
-    await visitor.sees(/In bets being placed\s+–/); // the chain has been read since
-    assert.equal(await exposureOf(), `${open.toFixed(2)} USDC`);
-    const ofBets = (isOld: boolean) =>
-      page.waitForSelector(`[data-old="${isOld}"] [data-maker-exposure]`);
-    await ofBets(false); // the chain has them
-    page.off("request", isPlacing);
-    await page.setRequestInterception(false);
-    const status = (pattern: RegExp) => visitor.sees(pattern, '.board [role="status"]');
-    await status(/the solver cannot be reached, its own figures are of/);
-    await visitor.sees(/The limit was 300\.00 USDC at [\d:]+\./);
-    await visitor.sees(/No bet is settled yet[\s\S]*1 open/);
-    await visitor.page.reload(); // the node has the bets
-    await visitor.sees(/No bet is settled yet[\s\S]*1 open/);
-    await status(/the solver cannot be reached, its limit/);
+  const exposureOf = () => visitor.textOf("[data-maker-exposure]");
+  const open = Number.parseFloat(await exposureOf());
+  const { page } = visitor;
+  const thesesUrl = `${services.urlOf("solver")}/theses`;
+  const isPlacing = (request: HTTPRequest) =>
+    void (request.url().startsWith(thesesUrl)
+      ? request.respond({
+        headers: { "access-control-allow-origin": "*" },
+        body: JSON.stringify({
+          executing: "7000000",
+          exposure: "1000000000",
+          maxExposure: "300000000",
+          complete: true,
+        }),
+      })
+      : request.continue());
+  await page.setRequestInterception(true);
+  page.on("request", isPlacing);
+  await visitor.sees(/on 1 bet\.[\s\S]*In bets being placed\s+7\.00/);
+  // For some seconds only, which the page itself waits for.
+  const worst = visitor.sees(
+    new RegExp(
+      `solver cannot be reached[\\s\\S]*${(open + 7).toFixed(2)} USDC\\s+At most, on 1 bet\\.` +
+        "[\\s\\S]*In bets being placed\\s+7\\.00",
+    ),
+  );
+  await Promise.all([worst, services.stop("solver")]);
+  await visitor.sees(/In bets being placed\s+–/); // the chain has been read since
+  assert.equal(await exposureOf(), `${open.toFixed(2)} USDC`);
+  const ofBets = (isOld: boolean) =>
+    page.waitForSelector(`[data-old="${isOld}"] [data-maker-exposure]`);
+  await ofBets(false); // the chain has them
+  page.off("request", isPlacing);
+  await page.setRequestInterception(false);
+  const status = (pattern: RegExp) => visitor.sees(pattern, '.board [role="status"]');
+  await status(/the solver cannot be reached, its own figures are of/);
+  await visitor.sees(/The limit was 300\.00 USDC at [\d:]+\./);
+  await visitor.sees(/No bet is settled yet[\s\S]*1 open/);
+  await visitor.page.reload(); // the node has the bets
+  await visitor.sees(/No bet is settled yet[\s\S]*1 open/);
+  await status(/the solver cannot be reached, its limit/);
+  await visitor.sees(
+    /on 1 bet, without bets being placed\.[\s\S]*In bets being placed\s+unknown/,
+  );
+  assert.equal(await exposureOf(), `${open.toFixed(2)} USDC`);
+  assert.deepEqual(await violationsEverywhere(visitor.page), []);
+  await services.start("solver");
+  await status(/live, pricing/); // spoken, like the outage
+
+  await services.stop("oracle");
+  await visitor.sees(/moves now and stays: at worst .*\. The current price is missing/);
+  await visitor.sees(/If prices stay as now\s+–/);
+  await services.start("oracle");
+  await visitor.seesNo(/The current price is missing/);
+
+  await services.stop("proxy");
+  await visitor.sees(/, the bets are of [\d:]+\..*Trying again/);
+  await visitor.sees(/Not live/);
+  await visitor.sees(/No bet is settled yet[\s\S]*1 open/);
+  page.on("request", isPlacing);
+  await page.setRequestInterception(true);
+  await visitor.sees(
+    /1,000\.00 USDC\s+At most, on 1 bet at [\d:]+, and as the solver reports since/,
+  );
+  await visitor.sees(/Over the limit by 700\.00 USDC: [\s\S]*is used\. At [\d:]+\./);
+  page.off("request", isPlacing);
+  await page.setRequestInterception(false);
+  await visitor.page.reload();
+  await status(/Only the solver’s own figures are known: the chain cannot be reached/);
+  assert.equal(await exposureOf(), `${open.toFixed(2)} USDC`);
+  await visitor.sees(/as the solver itself reported at [\s\S]*Quotes and refusals/);
+  await ofBets(true);
+  assert.doesNotMatch(await visitor.textOf("main"), /Fine|No limit/, "it cannot know");
+  await services.start("proxy");
+  await visitor.seesNo(/Not live/);
+  await status(/live, pricing/);
+
+  await services.stop("node");
+  await visitor.sees(/, the bets are of [\d:]+/);
+  await services.start("node");
+  await visitor.sees(/No bet is open\.[\s\S]*No bet is settled yet/);
+  await visitor.seesNo(/Not live/);
+  // Their stores are of the chain that is gone.
+  for (const name of ["bridge", "solver"] as const) {
+    await services.stop(name);
+    await services.start(name);
+  }
+  await placeBet(services);
+  await visitor.sees(/No bet is settled yet[\s\S]*1 open/);
+});
+
+browserTest("the operator sees an outage, and its end", "#operator", async (visitor, services) => {
+  const { page } = visitor;
+  const startTime = await placeBet(services, 1_500);
+  const isUp = (name: string, up: boolean) =>
+    page.waitForSelector(`[data-service="${name}"][data-up="${up}"]`);
+  for (const name of ["oracle", "node", "proxy", "bridge", "solver"] as const) {
+    await isUp(name, true);
+    await services.stop(name);
+    await isUp(name, false);
     await visitor.sees(
-      /on 1 bet, without bets being placed\.[\s\S]*In bets being placed\s+unknown/,
+      new RegExp(`✕ Critical\\s+${name}: It does not answer\\s+last answer \\d\\d:`),
     );
-    assert.equal(await exposureOf(), `${open.toFixed(2)} USDC`);
-    assert.deepEqual(await violationsEverywhere(visitor.page), []);
-    await services.start("solver");
-    await status(/live, pricing/); // spoken, like the outage
-
-    await services.stop("oracle");
-    await visitor.sees(/moves now and stays: at worst .*\. The current price is missing/);
-    await visitor.sees(/If prices stay as now\s+–/);
-    await services.start("oracle");
-    await visitor.seesNo(/The current price is missing/);
-
-    await services.stop("proxy");
-    await visitor.sees(/, the bets are of [\d:]+\..*Trying again/);
-    await visitor.sees(/Not live/);
-    await visitor.sees(/No bet is settled yet[\s\S]*1 open/);
-    page.on("request", isPlacing);
-    await page.setRequestInterception(true);
-    await visitor.sees(
-      /1,000\.00 USDC\s+At most, on 1 bet at [\d:]+, and as the solver reports since/,
-    );
-    await visitor.sees(/Over the limit by 700\.00 USDC: [\s\S]*is used\. At [\d:]+\./);
-    page.off("request", isPlacing);
-    await page.setRequestInterception(false);
-    await visitor.page.reload();
-    await status(/Only the solver’s own figures are known: the chain cannot be reached/);
-    assert.equal(await exposureOf(), `${open.toFixed(2)} USDC`);
-    await visitor.sees(/as the solver itself reported at [\s\S]*Quotes and refusals/);
-    await ofBets(true);
-    assert.doesNotMatch(await visitor.textOf("main"), /Fine|No limit/, "it cannot know");
-    await services.start("proxy");
-    await visitor.seesNo(/Not live/);
-    await status(/live, pricing/);
-
-    await services.stop("node");
-    await visitor.sees(/, the bets are of [\d:]+/);
-    await services.start("node");
-    await visitor.sees(/No bet is open\.[\s\S]*No bet is settled yet/);
-    await visitor.seesNo(/Not live/);
-    // Their stores are of the chain that is gone.
-    for (const name of ["bridge", "solver"] as const) {
-      await services.stop(name);
-      await services.start(name);
+    await visitor.sees(/Effect: [a-z]/);
+    assert.match(await page.title(), /^✕ [1-9] · Operator/);
+    if (name === "bridge") await page.focus('.board button[aria-label^="Copy"]');
+    if (name === "solver") {
+      await visitor.sees(/No quotes/);
+      assert.deepEqual(await violationsEverywhere(page), []);
     }
-    await placeBet(services);
-    await visitor.sees(/No bet is settled yet[\s\S]*1 open/);
-  },
-);
-
-browserTest(
-  "the operator's view shows an absent service, and its return",
-  "#operator",
-  async (visitor, services) => {
-    const { page } = visitor;
-    const startTime = await placeBet(services, 1_500);
-    const isUp = (name: string, up: boolean) =>
-      page.waitForSelector(`[data-service="${name}"][data-up="${up}"]`);
-    for (const name of ["oracle", "node", "proxy", "bridge", "solver"] as const) {
-      await isUp(name, true);
-      await services.stop(name);
-      await isUp(name, false);
+    if (name === "node") {
       await visitor.sees(
-        new RegExp(`✕ Critical\\s+${name}: It does not answer\\s+last answer \\d\\d:`),
+        /left to start node and fill in prices: the (bet|next of \d bets) ends at \d\d:/,
       );
-      await visitor.sees(/Effect: [a-z]/);
-      assert.match(await page.title(), /^✕ [1-9] · Operator/);
-      if (name === "bridge") await page.focus('.board button[aria-label^="Copy"]');
-      if (name === "solver") {
-        await visitor.sees(/No quotes/);
-        assert.deepEqual(await violationsEverywhere(page), []);
-      }
-      if (name === "node") {
-        await visitor.sees(
-          /left to start node and fill in prices: the (bet|next of \d bets) ends at \d\d:/,
-        );
-      }
-      // Some prices of the bet are missing.
-      const hasGap = () => systemClock.now() > startTime + 500 || undefined;
-      await eventually("the window of the bet has begun", hasGap);
-      await services.start(name);
-      await isUp(name, true);
-      if (name === "bridge") {
-        const isKept = () =>
-          page.evaluate("document.querySelector('main').contains(document.activeElement)");
-        await eventually(
-          "the focus that went with its button",
-          async () => await isKept() || undefined,
-        );
-      }
-      if (name === "oracle") {
-        await visitor.sees(/\d+ min( \d+ s)? left to fill in prices: the bet ends at/);
-        await visitor.sees(/: 1 bet of 1 user, 5\.00 USDC\./);
-        await visitor.sees(
-          /backfill --market ETH\/USDT --from \d{4}-[\s\S]*--max-carry-ms 60000[\s\S]*Where they find/,
-        );
-      }
-      await visitor.seesNo(new RegExp(`${name}: It does not answer\\s+last answer`));
     }
-    const ended =
-      /Ended while this view was open\s+the last 20 at most[\s\S]*✕ Critical bridge: It does not answer \d\d:\d\d:\d\d – \d\d:/;
-    await visitor.sees(ended);
-    await visitor.sees(/Live/);
-    await page.$eval('nav a[href="#trade"]', (link) => link.click());
-    await eventually("its title", async () => /^Trade/.test(await page.title()) || undefined);
-    const asked: string[] = [];
-    page.on("request", (request) => void asked.push(request.url()));
-    await waitMs(systemClock, 3_000);
-    assert.deepEqual(asked.filter((url) => url.endsWith("/metrics")), [], "behind another view");
-    await page.$eval('nav a[href="#operator"]', (link) => link.click());
-    await isUp("solver", true);
-    await visitor.sees(ended);
-  },
-);
-
-browserTest(
-  "the operator's view blames no service if none answers",
-  "#operator",
-  async (visitor, services) => {
-    const { page } = visitor;
-    const allAre = (up: boolean) => page.waitForSelector(`.services:not(:has([data-up="${!up}"]))`);
-    await visitor.sees(/✓ healthy, ready/);
-    await allAre(true);
-    const titles: string[] = [];
-    await page.exposeFunction("noteTitle", (title: string) => void titles.push(title));
-    await page.evaluate(
-      "new MutationObserver(() => noteTitle(document.title))" +
-        ".observe(document.head, { childList: true, subtree: true, characterData: true })",
-    );
-    const isOwn = (url: string) => url.startsWith(services.urlOf("console"));
-    const fail = (request: HTTPRequest) =>
-      void (isOwn(request.url()) ? request.continue() : request.abort());
-    await page.setRequestInterception(true);
-    page.on("request", fail);
-    await visitor.sees(
-      /✕ This page reaches no service, but its own server answers: all services have/,
-    );
-    await visitor.sees(/To start them:\s+Each service on its own/);
-    await allAre(false);
-    const isBlamed = async () =>
-      /Critical|does not answer|while this view was open/.test(await visitor.textOf("main"));
-    assert(!await isBlamed());
-    page.off("request", fail);
-    await page.setRequestInterception(false);
-    await visitor.seesNo(/reaches no service/);
-    await allAre(true);
-    await visitor.sees(/✓ healthy, ready/);
-    assert(!await isBlamed());
-    assert.deepEqual(titles.filter((title) => title.startsWith("✕")), []);
-  },
-);
-
-browserTest(
-  "the page follows oracle and chain through outages without a reload",
-  "",
-  async (visitor, services) => {
-    const asked: string[] = [];
-    visitor.page.on("request", (request) => void asked.push(request.url()));
-    await visitor.sees(/Live/);
-    await visitor.sees(/ETH\/USDT\s+[23],\d{3}\.\d{2}/);
-
-    await services.stop("oracle");
-    await visitor.sees(/The price is not fresh: no bets until it is/);
-    await services.start("oracle");
-    await visitor.seesNo(/is not fresh/);
-
-    await services.stop("node");
-    await visitor.sees(/No connection to the prices: reconnecting/);
-    await services.start("node");
-    await visitor.sees(/The chain was reset/);
-    await visitor.seesNo(/No connection|is not fresh/);
-    await visitor.sees(/Live/);
-    const forOperators = asked.filter((url) => /\/(metrics|health|ready)$/.test(url));
-    assert.deepEqual(forOperators, [], "a trader's page does not watch the services");
-  },
-);
-
-browserTest(
-  "every view continues by itself after it slept while services restarted",
-  "",
-  async (visitor, services) => {
-    const { page } = visitor;
-    const browser = page.browser();
-    await visitor.sees(/Live/);
-    for (const view of ["trade", "maker", "operator"]) {
-      await page.$eval(`nav a[href="#${view}"]`, (link) => link.click());
-      await visitor.sees(view === "operator" ? /✓ healthy, ready/ : /Live/);
-      await whileAsleep(browser, async () => {
-        for (const name of ["solver", "proxy"] as const) {
-          await services.stop(name);
-          await services.start(name);
-        }
-      });
-      await visitor.seesNo(/Not live|out of date|No connection|is down/);
-      await visitor.sees(/Live/);
+    // Some prices of the bet are missing.
+    const hasGap = () => systemClock.now() > startTime + 500 || undefined;
+    await eventually("the window of the bet has begun", hasGap);
+    await services.start(name);
+    await isUp(name, true);
+    if (name === "bridge") {
+      const isKept = () =>
+        page.evaluate("document.querySelector('main').contains(document.activeElement)");
+      await eventually(
+        "the focus that went with its button",
+        async () => await isKept() || undefined,
+      );
     }
-    // It is live indeed: the next outage is noticed.
-    await services.stop("oracle");
-    await visitor.sees(/Not live/);
-  },
-);
+    if (name === "oracle") {
+      await visitor.sees(/\d+ min( \d+ s)? left to fill in prices: the bet ends at/);
+      await visitor.sees(/: 1 bet of 1 user, 5\.00 USDC\./);
+      await visitor.sees(
+        /backfill --market ETH\/USDT --from \d{4}-[\s\S]*--max-carry-ms 60000[\s\S]*Where they find/,
+      );
+    }
+    await visitor.seesNo(new RegExp(`${name}: It does not answer\\s+last answer`));
+  }
+  const ended =
+    /Ended while this view was open\s+the last 20 at most[\s\S]*✕ Critical bridge: It does not answer \d\d:\d\d:\d\d – \d\d:/;
+  await visitor.sees(ended);
+  await visitor.sees(/Live/);
+  await page.$eval('nav a[href="#trade"]', (link) => link.click());
+  await eventually("its title", async () => /^Trade/.test(await page.title()) || undefined);
+  const asked: string[] = [];
+  page.on("request", (request) => void asked.push(request.url()));
+  await waitMs(systemClock, 3_000);
+  assert.deepEqual(asked.filter((url) => url.endsWith("/metrics")), [], "behind another view");
+  await page.$eval('nav a[href="#operator"]', (link) => link.click());
+  await isUp("solver", true);
+  await visitor.sees(ended);
+});
+
+browserTest("if none answers, no service is blamed", "#operator", async (visitor, services) => {
+  const { page } = visitor;
+  const allAre = (up: boolean) => page.waitForSelector(`.services:not(:has([data-up="${!up}"]))`);
+  await visitor.sees(/✓ healthy, ready/);
+  await allAre(true);
+  const titles: string[] = [];
+  await page.exposeFunction("noteTitle", (title: string) => void titles.push(title));
+  await page.evaluate(
+    "new MutationObserver(() => noteTitle(document.title))" +
+      ".observe(document.head, { childList: true, subtree: true, characterData: true })",
+  );
+  const isOwn = (url: string) => url.startsWith(services.urlOf("console"));
+  const fail = (request: HTTPRequest) =>
+    void (isOwn(request.url()) ? request.continue() : request.abort());
+  await page.setRequestInterception(true);
+  page.on("request", fail);
+  await visitor.sees(
+    /✕ This page reaches no service, but its own server answers: all services have/,
+  );
+  await visitor.sees(/To start them:\s+Each service on its own/);
+  await allAre(false);
+  const isBlamed = async () =>
+    /Critical|does not answer|while this view was open/.test(await visitor.textOf("main"));
+  assert(!await isBlamed());
+  page.off("request", fail);
+  await page.setRequestInterception(false);
+  await visitor.seesNo(/reaches no service/);
+  await allAre(true);
+  await visitor.sees(/✓ healthy, ready/);
+  assert(!await isBlamed());
+  assert.deepEqual(titles.filter((title) => title.startsWith("✕")), []);
+});
+
+browserTest("the page follows oracle and chain", "", async (visitor, services) => {
+  const asked: string[] = [];
+  visitor.page.on("request", (request) => void asked.push(request.url()));
+  await visitor.sees(/Live/);
+  await visitor.sees(/ETH\/USDT\s+[23],\d{3}\.\d{2}/);
+
+  await services.stop("oracle");
+  await visitor.sees(/The price is not fresh: no bets until it is/);
+  await services.start("oracle");
+  await visitor.seesNo(/is not fresh/);
+
+  await services.stop("node");
+  await visitor.sees(/No connection to the prices: reconnecting/);
+  await services.start("node");
+  await visitor.sees(/The chain was reset/);
+  await visitor.seesNo(/No connection|is not fresh/);
+  await visitor.sees(/Live/);
+  const forOperators = asked.filter((url) => /\/(metrics|health|ready)$/.test(url));
+  assert.deepEqual(forOperators, [], "a trader's page does not watch the services");
+});
+
+browserTest("every view continues after it slept", "", async (visitor, services) => {
+  const { page } = visitor;
+  const browser = page.browser();
+  await visitor.sees(/Live/);
+  for (const view of ["trade", "maker", "operator"]) {
+    await page.$eval(`nav a[href="#${view}"]`, (link) => link.click());
+    await visitor.sees(view === "operator" ? /✓ healthy, ready/ : /Live/);
+    await whileAsleep(browser, async () => {
+      for (const name of ["solver", "proxy"] as const) {
+        await services.stop(name);
+        await services.start(name);
+      }
+    });
+    await visitor.seesNo(/Not live|out of date|No connection|is down/);
+    await visitor.sees(/Live/);
+  }
+  // It is live indeed: the next outage is noticed.
+  await services.stop("oracle");
+  await visitor.sees(/Not live/);
+});
 
 Deno.test({
   name: "Console: the page follows services that stop and return",
   ignore: !hasChromium,
   timeout: 300_000,
   async fn(t) {
-    const services = await TestServices.start();
-    const browser = await launchBrowser({ isCalm: true });
-    try {
-      for (const { name, view, test } of tests) {
-        await t.step(name, async () => {
-          const visitor = await Visitor.open(browser, services.urlOf("console") + view);
-          await test(visitor, services);
-          await visitor.close({ outages: true });
-        });
-      }
-    } finally {
-      await browser.close();
-      await services.stopAll();
+    await using services = await TestServices.start();
+    await using browser = await launchBrowser({ isCalm: true });
+    for (const { name, view, test } of tests) {
+      await t.step(name, async () => {
+        const visitor = await Visitor.open(browser, services.urlOf("console") + view);
+        await test(visitor, services);
+        await visitor.close({ outages: true });
+      });
     }
   },
 });

@@ -2,43 +2,37 @@
 import assert from "node:assert/strict";
 import type { Page } from "puppeteer-core";
 import { eventually } from "../support/eventually.ts";
-import { pageTest } from "./shared_page.ts";
+import { pageTest, PHONE } from "./shared_page.ts";
 
-const PHONE = { width: 390, height: 844, isMobile: true, hasTouch: true };
-Deno.test(
-  pageTest("on a wide screen, the button of each step is at the same place", async (open) => {
-    const visitor = await open();
-    const { page } = visitor;
-    await visitor.enter();
-    await visitor.sees(/3\. Draw your box/);
-    const places: string[] = [];
-    for (
-      const [action, then] of [
-        ["Suggest a box", /Odds\s+×\s\d/],
-        ["Get a quote", /Sign within \d+ s/],
-        ["Sign and place the bet", /is placed/],
-        ["Make another bet", /Suggest a box/],
-      ] as const
-    ) {
-      const { top, bottom } = await placeOf(page, ".next [data-next]");
-      places.push(`${top} to ${bottom}`);
-      await visitor.press(action);
-      await visitor.sees(then);
-      const isAbout = await page.$(".side :is(#range, [data-outcome])");
-      if (isAbout === null) continue;
-      const space = Number((await isAbout.boundingBox())?.y) -
-        (await placeOf(page, ".side h2")).bottom;
-      assert(space > 0 && space < 40, `${action}: ${space} below the heading`);
-    }
-    assert.equal(new Set(places).size, 1, places.join());
-    await visitor.close({ outages: true });
-  }),
-);
+Deno.test(pageTest("on a wide screen, the next button keeps its place", async (visitor) => {
+  const { page } = visitor;
+  await visitor.enter();
+  await visitor.sees(/3\. Draw your box/);
+  const places: string[] = [];
+  for (
+    const [action, then] of [
+      ["Suggest a box", /Odds\s+×\s\d/],
+      ["Get a quote", /Sign within \d+ s/],
+      ["Sign and place the bet", /is placed/],
+      ["Make another bet", /Suggest a box/],
+    ] as const
+  ) {
+    const { top, bottom } = await visitor.placeOf(".next [data-next]");
+    places.push(`${top} to ${bottom}`);
+    await visitor.press(action);
+    await visitor.sees(then);
+    const isAbout = await page.$(".side :is(#range, [data-outcome])");
+    if (isAbout === null) continue;
+    const space = Number((await isAbout.boundingBox())?.y) -
+      (await visitor.placeOf(".side h2")).bottom;
+    assert(space > 0 && space < 40, `${action}: ${space} below the heading`);
+  }
+  assert.equal(new Set(places).size, 1, places.join());
+}));
 
-Deno.test(
-  pageTest("on a phone, the page does not move from the box to the next one", async (open) => {
-    for (const [width, height] of [[390, 844], [360, 640]] as const) {
-      const visitor = await open((page) => page.setViewport({ ...PHONE, width, height }));
+for (const [width, height] of [[390, 844], [360, 640]] as const) {
+  Deno.test(
+    pageTest(`on a phone of ${width} x ${height}, the page stays still`, async (visitor) => {
       const { page } = visitor;
       await visitor.enter();
       await visitor.press("Suggest a box");
@@ -53,9 +47,9 @@ Deno.test(
       ) {
         await visitor.press(action);
         await visitor.sees(then);
-        await page.evaluate("new Promise((resolve) => requestAnimationFrame(resolve))");
+        await visitor.nextFrame();
         assert.equal(await page.evaluate("scrollY"), 0, `${width}: ${action}`);
-        const { top, bottom } = await placeOf(page, shown);
+        const { top, bottom } = await visitor.placeOf(shown);
         assert(top > 0 && bottom <= height, `${shown}: ${top} to ${bottom} of ${height}`);
         const isInBar = await page.$eval(
           ".action-bar",
@@ -65,159 +59,148 @@ Deno.test(
         const isShown = await page.$eval(heading, (heading) => heading.checkVisibility());
         assert.equal(isShown, !isInBar, `${width}, ${action}: a card has more than a heading`);
       }
-      await visitor.close({ outages: true });
-    }
-  }),
-);
+    }, { ...PHONE, width, height }),
+  );
+}
 
-Deno.test(
-  pageTest("a phone's page at its end stays there as the balance changes", async (open) => {
-    const visitor = await open((page) => page.setViewport(PHONE));
-    const { page } = visitor;
-    await visitor.enter();
-    await page.waitForSelector(".side details form");
-    const end = "document.documentElement.scrollHeight - innerHeight";
-    await page.evaluate(`scrollTo(0, ${end})`);
-    await page.evaluate('document.querySelector(".side details form").requestSubmit()');
-    await visitor.sees(/2,000\.00 USDC\s/);
-    const [at, left] = [await page.evaluate("scrollY"), await page.evaluate(`${end} - scrollY`)];
-    assert(Number(at) > 0 && Math.abs(Number(left)) < 2, `at ${at}, ${left} from the end`);
-    await visitor.close({ outages: true });
-  }),
-);
+Deno.test(pageTest("a phone's page stays at its end as the balance changes", async (visitor) => {
+  const { page } = visitor;
+  await visitor.enter();
+  await page.waitForSelector(".side details form");
+  const end = "document.documentElement.scrollHeight - innerHeight";
+  await page.evaluate(`scrollTo(0, ${end})`);
+  await page.evaluate('document.querySelector(".side details form").requestSubmit()');
+  await visitor.sees(/2,000\.00 USDC\s/);
+  const [at, left] = [await page.evaluate("scrollY"), await page.evaluate(`${end} - scrollY`)];
+  assert(Number(at) > 0 && Math.abs(Number(left)) < 2, `at ${at}, ${left} from the end`);
+}, PHONE));
 
-Deno.test(
-  pageTest("in large text on a phone, amount, button and signed range are seen", async (open) => {
-    const visitor = await open((page) => page.setViewport(PHONE));
-    const { page } = visitor;
-    await visitor.enter();
-    await page.$eval("html", (html) => html.style.setProperty("font-size", "200%"));
-    await visitor.press("Suggest a box");
-    await visitor.sees(/Odds\s+×\s\d/);
-    await page.$eval("html", (html) => html.scrollTop = 0);
-    await eventually("a low bar", async () => {
-      const { top } = await placeOf(page, "input[name=amount]");
-      const { bottom } = await placeOf(page, "[data-next]");
-      return top > PHONE.height / 2 && bottom <= PHONE.height || undefined;
+Deno.test(pageTest("in large text on a phone, what is signed is seen", async (visitor) => {
+  const { page } = visitor;
+  await visitor.enter();
+  await visitor.setTextSize("200%");
+  await visitor.press("Suggest a box");
+  await visitor.sees(/Odds\s+×\s\d/);
+  await page.$eval("html", (html) => html.scrollTop = 0);
+  await eventually("a low bar", async () => {
+    const { top } = await visitor.placeOf("input[name=amount]");
+    const { bottom } = await visitor.placeOf("[data-next]");
+    return top > PHONE.height / 2 && bottom <= PHONE.height || undefined;
+  });
+  await visitor.press("Get a quote");
+  await visitor.sees(/Sign within \d+ s/);
+  const [range, sign] = [await visitor.placeOf("#range"), await visitor.placeOf("[data-next]")];
+  assert(range.top >= 0 && range.bottom <= sign.top, JSON.stringify({ range, sign }));
+  // What is signed is beside the button, wherever the page is scrolled to.
+  await page.setViewport({ ...PHONE, width: 320, height: 640 });
+  for (const scrollTop of [0, 10_000]) {
+    await page.$eval("html", (html, top) => html.scrollTop = top, scrollTop);
+    await eventually("the sum above the button", async () => {
+      const [sum, sign] = [await visitor.placeOf(".sum"), await visitor.placeOf("[data-next]")];
+      return sum.top > 320 && sum.bottom <= sign.top && sign.bottom <= 640 || undefined;
     });
-    await visitor.press("Get a quote");
-    await visitor.sees(/Sign within \d+ s/);
-    const [range, sign] = [await placeOf(page, "#range"), await placeOf(page, "[data-next]")];
-    assert(range.top >= 0 && range.bottom <= sign.top, JSON.stringify({ range, sign }));
-    // What is signed is beside the button, wherever the page is scrolled to.
-    await page.setViewport({ ...PHONE, width: 320, height: 640 });
-    for (const scrollTop of [0, 10_000]) {
-      await page.$eval("html", (html, top) => html.scrollTop = top, scrollTop);
-      await eventually("the sum above the button", async () => {
-        const [sum, sign] = [await placeOf(page, ".sum"), await placeOf(page, "[data-next]")];
-        return sum.top > 320 && sum.bottom <= sign.top && sign.bottom <= 640 || undefined;
-      });
-    }
-    const payout = await visitor.textOf(".terms [data-payout]");
-    assert.equal(await visitor.textOf(".sum"), `Bet 10.00, get ${payout} USDC`);
-    await visitor.close({ outages: true });
-  }),
-);
+  }
+  const payout = await visitor.textOf(".terms [data-payout]");
+  assert.equal(await visitor.textOf(".sum"), `Bet 10.00, get ${payout} USDC`);
+}, PHONE));
 
-Deno.test(
-  pageTest("on low screens and in large text, each field is seen with its label", async (open) => {
-    const visitor = await open();
-    const { page } = visitor;
-    await visitor.enter();
-    await visitor.press("Suggest a box");
-    for (
-      const [width, height, text] of [
-        [640, 380, "100%"],
-        [844, 390, "100%"],
-        [1280, 757, "200%"],
-        [320, 640, "200%"],
-      ] as const
-    ) {
-      await page.setViewport({ width, height });
-      await page.$eval("html", (html, text) => html.style.setProperty("font-size", text), text);
-      assert.deepEqual(await hiddenFields(page), [], `${width} x ${height}, ${text}`);
-      await visitor.fill("startsIn", "abc");
-      const error = await page.waitForSelector("#error-startsIn");
-      await eventually("the error above the bar", async () => {
-        const seen = await error?.evaluate((found) => found.getBoundingClientRect().bottom);
-        const bar = await placeOf(page, "[data-fixed]");
-        return seen !== undefined && seen <= bar.top || undefined;
-      });
-      await visitor.fill("startsIn", "20 s");
-    }
-    await page.$eval("html", (html) => html.style.removeProperty("font-size"));
-    await page.focus("input[name=upper]");
-    await page.$eval("input[name=upper]", (field) => field.scrollIntoView({ block: "end" }));
-    await page.$eval(".next", (next) => next.style.paddingTop = "60px"); // as a price does
-    await eventually("the field in use above the bar that grew", async () => {
-      const [field, bar] = [await placeOf(page, ":focus"), await placeOf(page, "[data-fixed]")];
-      return field.bottom <= bar.top || undefined;
+Deno.test(pageTest("on low screens, each field is seen with its label", async (visitor) => {
+  const { page } = visitor;
+  await visitor.enter();
+  await visitor.press("Suggest a box");
+  for (
+    const [width, height, text] of [
+      [640, 380, "100%"],
+      [844, 390, "100%"],
+      [1280, 757, "200%"],
+      [320, 640, "200%"],
+    ] as const
+  ) {
+    await page.setViewport({ width, height });
+    await page.$eval("html", (html, text) => html.style.setProperty("font-size", text), text);
+    const hidden = [
+      ...await visitor.hiddenFocus(".side button.quiet", 6),
+      ...await visitor.hiddenFocus("input[name=amount]", 6, { isBack: true }),
+    ];
+    assert.deepEqual(hidden, [], `${width} x ${height}, ${text}`);
+    await visitor.fill("startsIn", "abc");
+    const error = await page.waitForSelector("#error-startsIn");
+    await eventually("the error above the bar", async () => {
+      const seen = await error?.evaluate((found) => found.getBoundingClientRect().bottom);
+      const bar = await visitor.placeOf("[data-fixed]");
+      return seen !== undefined && seen <= bar.top || undefined;
     });
-    await visitor.close({ outages: true });
-  }),
-);
+    await visitor.fill("startsIn", "20 s");
+  }
+  await visitor.setTextSize("100%");
+  await page.focus("input[name=upper]");
+  await page.$eval("input[name=upper]", (field) => field.scrollIntoView({ block: "end" }));
+  await page.$eval(".next", (next) => next.style.paddingTop = "60px"); // as a price does
+  await eventually("the field in use above the bar that grew", async () => {
+    const [field, bar] = [
+      await visitor.placeOf(":focus"),
+      await visitor.placeOf("[data-fixed]"),
+    ];
+    return field.bottom <= bar.top || undefined;
+  });
+}));
 
-Deno.test(
-  pageTest("the list of keys scrolls the chart away; the next key brings it back", async (open) => {
-    const visitor = await open((page) => page.setViewport({ width: 320, height: 640 }));
-    const { page } = visitor;
-    await visitor.sees(/Live/);
-    await page.$eval("html", (html) => html.style.setProperty("font-size", "200%"));
-    await page.focus(".chart .area");
-    await page.keyboard.press("?");
-    await page.waitForSelector(".keys ul", { visible: true });
-    await eventually("the keys instead of the chart", async () => {
-      return (await placeOf(page, ".chart")).bottom < 320 || undefined;
-    });
-    await page.keyboard.press("Enter");
-    const { top, bottom } = await placeOf(page, ".chart");
-    assert(top > -1 && bottom <= 640, `${top} to ${bottom}`);
-    await visitor.close({ outages: true });
-  }),
-);
+Deno.test(pageTest("a key brings the chart back from the list of keys", async (visitor) => {
+  const { page } = visitor;
+  await visitor.sees(/Live/);
+  await visitor.setTextSize("200%");
+  // A finger needs no keys until they are asked for.
+  assert.equal(await page.$eval(".keys", (keys) => keys.checkVisibility()), false);
+  await page.$eval(".chart .area", (area) => area.focus());
+  await page.keyboard.press("?");
+  await page.waitForSelector(".keys ul", { visible: true });
+  await eventually("the keys instead of the chart", async () => {
+    return (await visitor.placeOf(".chart")).bottom < 320 || undefined;
+  });
+  await page.keyboard.press("Enter");
+  const { top, bottom } = await visitor.placeOf(".chart");
+  assert(top > -1 && bottom <= 640, `${top} to ${bottom}`);
+}, { ...PHONE, width: 320, height: 640 }));
 
-Deno.test(
-  pageTest("a drag to the edge leaves the view still; after a quote, a box drags", async (open) => {
-    const visitor = await open((page) => page.setViewport(PHONE));
-    const { page } = visitor;
-    await visitor.enter();
-    await visitor.fill("startsIn", "8 s");
-    await visitor.press("Suggest a box");
-    await visitor.fill("lasts", "10 s"); // as high as for a minute: the price stays inside
-    const startsIn = () => page.$eval("input[name=startsIn]", ({ value }) => value);
-    const secondsShown = async () => {
-      const label = await page.$eval(".choice .span", (span) => span.textContent);
-      return parseFloat(label) * (label.endsWith("min") ? 60 : 1);
-    };
-    // The plot is 272 pixels of 340.
-    const middle = async () => (0.42 + 13 / await secondsShown()) * 272 / 340;
-    const [start, before] = [await middle(), await secondsShown()];
-    const toEdge = Array.from({ length: 30 }, (_, step) => Math.min(0.78, start + step / 60));
-    await visitor.touch(toEdge.map((x) => [[x, 0.5]]), 300);
-    assert.notEqual(await startsIn(), "8 s", "it was dragged");
-    const after = await secondsShown();
-    assert(after <= 2 * before, `${before} s, then ${after} s`);
-    await visitor.press("Undo");
-    assert.equal(await startsIn(), "8 s");
-    await visitor.press("Get a quote");
-    await visitor.sees(/Ask for a new quote/);
-    const grip = await middle();
-    await visitor.touch([0, 0.02, 0.05, 0.1].map((x) => [[grip + x, 0.5]]), 300);
-    await visitor.sees(/Undo/);
-    assert.notEqual(await startsIn(), "8 s", "it was dragged again");
-    await visitor.close();
-  }),
-);
+Deno.test(pageTest("a drag to the edge leaves the view still", async (visitor) => {
+  const { page } = visitor;
+  await visitor.enter();
+  await visitor.fill("startsIn", "8 s");
+  await visitor.press("Suggest a box");
+  await visitor.fill("lasts", "10 s"); // as high as for a minute: the price stays inside
+  const startsIn = () => visitor.valueOf("startsIn");
+  const secondsShown = async () => {
+    const label = await page.$eval(".choice .span", (span) => span.textContent);
+    return parseFloat(label) * (label.endsWith("min") ? 60 : 1);
+  };
+  // The plot is 272 pixels of 340.
+  const middle = async () => (0.42 + 13 / await secondsShown()) * 272 / 340;
+  const [start, before] = [await middle(), await secondsShown()];
+  const toEdge = Array.from({ length: 30 }, (_, step) => Math.min(0.78, start + step / 60));
+  await visitor.touch(toEdge.map((x) => [[x, 0.5]]), 300);
+  assert.notEqual(await startsIn(), "8 s", "it was dragged");
+  const after = await secondsShown();
+  assert(after <= 2 * before, `${before} s, then ${after} s`);
+  await visitor.press("Undo");
+  assert.equal(await startsIn(), "8 s");
+  await visitor.press("Get a quote");
+  await visitor.sees(/Ask for a new quote/);
+  const grip = await middle();
+  await visitor.touch([0, 0.02, 0.05, 0.1].map((x) => [[grip + x, 0.5]]), 300);
+  await visitor.sees(/Undo/);
+  assert.notEqual(await startsIn(), "8 s", "it was dragged again");
+}, PHONE));
 
-Deno.test(pageTest("a wrong field leaves the box on the chart", async (open) => {
-  const visitor = await open(async (page) => {
-    await page.evaluateOnNewDocument(`
+const countInvitations = async (page: Page) => {
+  await page.evaluateOnNewDocument(`
       const { fillText } = CanvasRenderingContext2D.prototype;
       CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {
         if (text === "Tap or draw") globalThis.invitedMs = performance.now();
         return fillText.call(this, text, ...rest);
       }`);
-  });
+};
+
+Deno.test(pageTest("a wrong field leaves the box on the chart", async (visitor) => {
   const { page } = visitor;
   await visitor.sees(/Live/);
   await page.waitForFunction("globalThis.invitedMs > 0");
@@ -227,46 +210,4 @@ Deno.test(pageTest("a wrong field leaves the box on the chart", async (open) => 
   const wrongMs = await page.evaluate("performance.now()");
   await page.waitForFunction("performance.now() > " + (Number(wrongMs) + 1_500)); // frames
   assert(Number(await page.evaluate("invitedMs")) < Number(wrongMs), "no invitation");
-  await visitor.close({ outages: true });
-}));
-
-async function placeOf(page: Page, selector: string): Promise<{ top: number; bottom: number }> {
-  return await page.$eval(selector, (part) => {
-    const { top, bottom } = part.getBoundingClientRect();
-    return { top, bottom };
-  });
-}
-
-/** The fields that are cut off or covered, or whose labels are, when Tab reaches them and then back. */
-async function hiddenFields(page: Page): Promise<string[]> {
-  const hidden: string[] = [];
-  const names = ["lower", "upper", "startsIn", "lasts"];
-  for (const isBack of [false, true]) {
-    await page.focus(isBack ? "input[name=amount]" : ".side button.quiet, footer select");
-    if (isBack) await page.keyboard.down("Shift");
-    for (const _ of [...names, "tolerance", "next"]) {
-      await page.keyboard.press("Tab");
-      // An estimate that arrives now changes the bar's height, and the next frame has room for it.
-      await page.evaluate(
-        "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))",
-      );
-      hidden.push(
-        ...await page.$$eval(":focus", (parts) =>
-          parts.flatMap((field) => {
-            const label = field.id && field.ownerDocument.querySelector(`label[for=${field.id}]`);
-            return [field, ...(label ? [label] : [])].filter((part) => {
-              const { left, top, bottom } = part.getBoundingClientRect();
-              const seen = [top + 2, bottom - 2].map((y) =>
-                field.ownerDocument.elementFromPoint(left + 8, y)
-              );
-              return !seen.every((one) =>
-                one !== null && (part.contains(one) || one.contains(part))
-              );
-            }).map((part) => part.outerHTML.slice(0, 60));
-          })),
-      );
-    }
-    if (isBack) await page.keyboard.up("Shift");
-  }
-  return hidden;
-}
+}, countInvitations));

@@ -4,13 +4,12 @@ import type { Page } from "puppeteer-core";
 import { eventually } from "../support/eventually.ts";
 import { seriousViolations } from "./accessibility.ts";
 import type { Place, Visitor } from "./browser.ts";
-import { pageTest } from "./shared_page.ts";
+import { pageTest, PHONE } from "./shared_page.ts";
 
-const PHONE = { width: 390, height: 844, isMobile: true, hasTouch: true };
+const LANDSCAPE = { ...PHONE, width: PHONE.height, height: PHONE.width };
 
 Deno.test(
-  pageTest("on a phone, the thumb always reaches the next step", async (open, claim) => {
-    const visitor = await open((page) => page.setViewport(PHONE));
+  pageTest("on a phone, the thumb always reaches the next step", async (visitor, { claim }) => {
     const { page } = visitor;
     await visitor.sees(/Live/);
     await claim("the account and money are in reach", async () => {
@@ -26,24 +25,27 @@ Deno.test(
         await visitor.sees(then);
       }
     });
-    await claim("a message is beside what can be pressed, also on the lowest screen", async () => {
-      // On the lowest screen, a heading is where messages are.
-      const [heading = 0, bar = 0] = await page.$$eval(
-        ".side h2, .action-bar",
-        ([heading, bar]) => [heading?.getBoundingClientRect().bottom, bar?.clientHeight],
-      );
-      const low = Math.round(heading + bar + 20);
-      for (
-        const [scrollTop, height] of [[0, PHONE.height], [100_000, PHONE.height], [0, low]]
-      ) {
-        await page.setViewport({ ...PHONE, height: height ?? 0 });
-        await page.$eval("html", (html, top) => html.scrollTop = top, scrollTop ?? 0);
-        await eventually(
-          "a message beside what can be pressed",
-          async () => (await coveredByMessage(page)).join() === "" || undefined,
+    await claim(
+      "a message is beside what can be pressed, also on the lowest screen",
+      async () => {
+        // On the lowest screen, a heading is where messages are.
+        const [heading = 0, bar = 0] = await page.$$eval(
+          ".side h2, .action-bar",
+          ([heading, bar]) => [heading?.getBoundingClientRect().bottom, bar?.clientHeight],
         );
-      }
-    });
+        const low = Math.round(heading + bar + 20);
+        for (
+          const [scrollTop, height] of [[0, PHONE.height], [100_000, PHONE.height], [0, low]]
+        ) {
+          await page.setViewport({ ...PHONE, height: height ?? 0 });
+          await page.$eval("html", (html, top) => html.scrollTop = top, scrollTop ?? 0);
+          await eventually(
+            "a message beside what can be pressed",
+            async () => (await coveredByMessage(page)).join() === "" || undefined,
+          );
+        }
+      },
+    );
     await claim("the box is in reach, and shows what it pays", async () => {
       await page.setViewport(PHONE);
       await assertInReach(page, "Suggest a box");
@@ -55,7 +57,7 @@ Deno.test(
       await page.waitForSelector('[aria-label="Time shown: 3 min"]');
     });
     await claim("the bar covers nothing that has the focus", async () => {
-      assert.deepEqual(await hiddenFocus(page), []);
+      assert.deepEqual(await visitor.hiddenFocus("header a", 30), []);
     });
     await claim("the quote, what is signed and the next box are in reach", async () => {
       for (
@@ -66,7 +68,14 @@ Deno.test(
         ] as const
       ) {
         await assertInReach(page, action);
-        if (action === "Sign and place the bet") await assertTermsInBar(page);
+        if (action === "Sign and place the bet") {
+          const terms = ".action-bar .terms";
+          await visitor.sees(
+            /^You get\s+[\d.]+ USDC, at least [\d.]+\s+You bet\s+10\.00\s+Odds\s+× [\d.]+\s+Chance\s+[\d.]+\s%\s+Break-even\s+[\d.]+\s%$/,
+            terms,
+          );
+          assert.deepEqual(await visitor.cutOff([terms]), []);
+        }
         assert.deepEqual(await seriousViolations(page), [], action);
         assert.deepEqual(await smallTargets(page), [], action);
         await visitor.press(action);
@@ -102,11 +111,14 @@ Deno.test(
       assert(top > -1 && top < PHONE.height / 2, `${top}`);
     });
     await claim("a row draws the box of its bet again", async () => {
-      assert.equal(await page.$eval("input[name=lower]", ({ value }) => value), "");
-      const repeat = await page.$eval(`${row} [aria-label^=Repeat]`, ({ ariaLabel }) => ariaLabel);
+      assert.equal(await visitor.valueOf("lower"), "");
+      const repeat = await page.$eval(
+        `${row} [aria-label^=Repeat]`,
+        ({ ariaLabel }) => ariaLabel,
+      );
       await visitor.press(repeat ?? "");
       await visitor.sees(/Odds\s+×\s\d/);
-      assert.equal(await page.$eval("input[name=lasts]", ({ value }) => value), "1 min");
+      assert.equal(await visitor.valueOf("lasts"), "1 min");
     });
     await claim("what can be pressed in the other views is large enough", async () => {
       for (const view of ["maker", "operator"]) {
@@ -115,238 +127,202 @@ Deno.test(
         assert.deepEqual(await smallTargets(page), [], view);
       }
     });
-    await visitor.close({ outages: true });
-  }),
+  }, PHONE),
 );
 
-Deno.test(
-  pageTest("a swipe scrolls the page, drawing does not; a quote stops drawing", async (open) => {
-    const visitor = await open((page) => page.setViewport(PHONE));
-    const { page } = visitor;
-    await visitor.sees(/Live/);
-    const scrolled = () => page.$eval("html", ({ scrollTop }) => scrollTop);
-    const lower = () => page.$eval("input[name=lower]", ({ value }) => value);
-    const scrolls = async (from: Place, to: Place) => {
-      // The page keeps scrolling for a moment after the finger is lifted.
-      const scrollEnd = page.evaluate(`new Promise((resolve) =>
+Deno.test(pageTest("a swipe scrolls the page, and drawing does not", async (visitor) => {
+  const { page } = visitor;
+  await visitor.sees(/Live/);
+  const scrolled = () => page.$eval("html", ({ scrollTop }) => scrollTop);
+  const lower = () => visitor.valueOf("lower");
+  const scrolls = async (from: Place, to: Place) => {
+    // The page keeps scrolling for a moment after the finger is lifted.
+    const scrollEnd = page.evaluate(`new Promise((resolve) =>
     document.addEventListener("scrollend", () => resolve(true), { once: true }))`);
-      await swipe(visitor, from, to);
-      assert(await scrollEnd && await scrolled() > 50, "the page has scrolled");
-      await page.$eval("html", (html) => html.scrollTop = 0);
-    };
-    await scrolls([0.15, 0.8], [0.2, 0.2]);
-    await scrolls([0.6, 0.8], [0.62, 0.2]); // on the future
-    assert.equal(await lower(), "");
-    await swipe(visitor, [0.5, 0.2], [0.62, 0.8]); // the page is at its top
-    await eventually("a box", async () => await lower() !== "" || undefined);
-    await visitor.seesNo(/a quick vertical stroke scrolls/);
-    // A box is not moved by a finger that does not rest first.
-    const drawn = await lower();
-    await swipe(visitor, [0.56, 0.4], [0.57, 0.7]);
-    await visitor.sees(/Hold for a moment, then draw or resize: a quick vertical stroke scrolls\./);
-    assert.equal(await lower(), drawn);
-    await visitor.press("Clear");
-    await swipe(visitor, [0.5, 0.6], [0.7, 0.61]);
-    assert.equal(await lower(), "", "a sliver is not meant");
-    await visitor.touch([[[0.6, 0.5]]]); // a tap where the chart invites to draw
-    await eventually("a suggested box", async () => await lower() !== "" || undefined);
-    await visitor.press("Clear");
-    await swipe(visitor, [0.5, 0.8], [0.6, 0.2], 300);
-    await eventually("a box", async () => await lower() !== "" || undefined);
-    assert.equal(await scrolled(), 0);
-    // From the inside of the box, straight up: after a rest it moves, and the page does not.
-    const before = await lower();
-    await scrolls([0.55, 0.5], [0.55, 0.1]);
-    assert.equal(await lower(), before);
-    await swipe(visitor, [0.55, 0.5], [0.55, 0.3], 300);
-    await eventually(
-      "a higher box",
-      async () => Number(await lower()) > Number(before) || undefined,
-    );
-    assert.equal(await scrolled(), 0);
-    // Near a corner, a quick stroke moves the box as it is; after a rest, it resizes it.
-    const sides = () =>
-      page.$$eval(
-        "input[name=lower], input[name=upper], input[name=lasts]",
-        (inputs) => inputs.map(({ value }) => parseFloat(value)),
-      );
-    const heightOf = ([low = 0, high = 0]: number[]) => Math.round(100 * (high - low));
-    await visitor.press("Clear");
-    await swipe(visitor, [0.5, 0.7], [0.7, 0.3], 300);
-    await eventually("a box", async () => await lower() !== "" || undefined);
-    const drawnSides = await sides();
-    await swipe(visitor, [0.65, 0.38], [0.57, 0.4]); // beside the handle
-    const movedSides = await eventually("a moved box", async () => {
-      const now = await sides();
-      return now[0] !== drawnSides[0] ? now : undefined;
-    });
-    assert.deepEqual([heightOf(movedSides), movedSides[2]], [heightOf(drawnSides), drawnSides[2]]);
-    await swipe(visitor, [0.6, 0.35], [0.55, 0.5], 300);
-    await eventually("a smaller box", async () => {
-      const now = await sides();
-      return heightOf(now) < heightOf(drawnSides) && now[0] === movedSides[0] || undefined;
-    });
-    await visitor.enter();
-    await visitor.press("Clear");
-    await visitor.fill("startsIn", "20 s");
-    await visitor.fill("lasts", "1 min");
-    await visitor.press("Suggest a box");
-    await visitor.press("Get a quote");
-    await visitor.sees(/Sign within \d+ s\./);
+    await swipe(visitor, from, to);
+    assert(await scrollEnd && await scrolled() > 50, "the page has scrolled");
     await page.$eval("html", (html) => html.scrollTop = 0);
-    await swipe(visitor, [0.5, 0.8], [0.75, 0.3]);
-    await visitor.sees(/Sign within \d+ s\./);
-    await visitor.close({ outages: true }); // the price may be outside
-  }),
-);
+  };
+  await scrolls([0.15, 0.8], [0.2, 0.2]);
+  await scrolls([0.6, 0.8], [0.62, 0.2]); // on the future
+  assert.equal(await lower(), "");
+  await swipe(visitor, [0.5, 0.2], [0.62, 0.8]); // the page is at its top
+  await eventually("a box", async () => await lower() !== "" || undefined);
+  await visitor.seesNo(/a quick vertical stroke scrolls/);
+  // A box is not moved by a finger that does not rest first.
+  const drawn = await lower();
+  await swipe(visitor, [0.56, 0.4], [0.57, 0.7]);
+  await visitor.sees(
+    /Hold for a moment, then draw or resize: a quick vertical stroke scrolls\./,
+  );
+  assert.equal(await lower(), drawn);
+  await visitor.press("Clear");
+  await swipe(visitor, [0.5, 0.6], [0.7, 0.61]);
+  assert.equal(await lower(), "", "a sliver is not meant");
+  await visitor.touch([[[0.6, 0.5]]]); // a tap where the chart invites to draw
+  await eventually("a suggested box", async () => await lower() !== "" || undefined);
+  await visitor.press("Clear");
+  await swipe(visitor, [0.5, 0.8], [0.6, 0.2], 300);
+  await eventually("a box", async () => await lower() !== "" || undefined);
+  assert.equal(await scrolled(), 0);
+  // Near a corner, a quick stroke moves the box as it is; after a rest, it resizes it.
+  const sides = () =>
+    page.$$eval(
+      "input[name=lower], input[name=upper], input[name=lasts]",
+      (inputs) => inputs.map(({ value }) => parseFloat(value)),
+    );
+  const heightOf = ([low = 0, high = 0]: number[]) => Math.round(100 * (high - low));
+  await visitor.press("Clear");
+  await swipe(visitor, [0.5, 0.7], [0.7, 0.3], 300);
+  await eventually("a box", async () => await lower() !== "" || undefined);
+  const drawnSides = await sides();
+  await swipe(visitor, [0.65, 0.38], [0.57, 0.4]); // beside the handle
+  const movedSides = await eventually("a moved box", async () => {
+    const now = await sides();
+    return now[0] !== drawnSides[0] ? now : undefined;
+  });
+  assert.deepEqual([heightOf(movedSides), movedSides[2]], [
+    heightOf(drawnSides),
+    drawnSides[2],
+  ]);
+  await swipe(visitor, [0.6, 0.35], [0.55, 0.5], 300);
+  await eventually("a smaller box", async () => {
+    const now = await sides();
+    return heightOf(now) < heightOf(drawnSides) && now[0] === movedSides[0] || undefined;
+  });
+  await visitor.enter();
+  await visitor.press("Clear");
+  await visitor.fill("startsIn", "20 s");
+  await visitor.fill("lasts", "1 min");
+  await visitor.press("Suggest a box");
+  await visitor.press("Get a quote");
+  await visitor.sees(/Sign within \d+ s\./);
+  await page.$eval("html", (html) => html.scrollTop = 0);
+  await swipe(visitor, [0.5, 0.8], [0.75, 0.3]);
+  await visitor.sees(/Sign within \d+ s\./);
+}, PHONE));
 
-Deno.test(
-  pageTest("a phone's keyboard hides no next step, and no message hides the zoom", async (open) => {
-    const visitor = await open((page) => page.setViewport(PHONE));
-    const { page } = visitor;
-    await visitor.enter();
-    await visitor.fill("lasts", "25");
-    assert.equal(await visitor.textOf(".field-lasts .unit"), "(s)");
-    for (const [field, text] of [["upper", "8994"], ["lower", "8990"]] as const) {
-      await visitor.fill(field, text);
-    }
-    await page.waitForSelector(".action-bar button::-p-text(Move the box)");
-    await visitor.press("Copy link");
-    await visitor.sees(/The link to this box was copied|does not allow copying/);
-    const message = await page.$(".toasts button");
-    assert(await message?.isVisible(), "a message that can be closed");
-    await page.evaluate(`(() => {
+Deno.test(pageTest("a phone's keyboard hides no next step", async (visitor) => {
+  const { page } = visitor;
+  await visitor.enter();
+  await visitor.fill("lasts", "25");
+  assert.equal(await visitor.textOf(".field-lasts .unit"), "(s)");
+  for (const [field, text] of [["upper", "8994"], ["lower", "8990"]] as const) {
+    await visitor.fill(field, text);
+  }
+  await page.waitForSelector(".action-bar button::-p-text(Move the box)");
+  await visitor.press("Copy link");
+  await visitor.sees(/The link to this box was copied|does not allow copying/);
+  const message = await page.$(".toasts button");
+  assert(await message?.isVisible(), "a message that can be closed");
+  await page.evaluate(`(() => {
   const bottomOf = (part) => document.querySelector(part).getBoundingClientRect().bottom;
   document.documentElement.scrollTop += bottomOf(".legend .choice") - bottomOf(".toasts");
 })()`);
-    await eventually(
-      "the zoom beside the message",
-      async () => (await visitor.cutOff([".legend .choice"])).length === 0 || undefined,
-    );
-    await page.click(".toasts button");
-    await page.setViewport({ ...PHONE, height: 430 });
-    await page.$eval("html", (html) => html.scrollTop = 0);
-    await eventually(
-      "the header and the next step on the screen",
-      async () => {
-        const cut = await visitor.cutOff([".brand", ".connection", ".account-chip", "[data-next]"]);
-        return cut.length === 0 || undefined;
-      },
-    );
-    const heights = await page.$$eval(
-      ".connection, .account-chip strong",
-      (parts) => parts.map((part) => part.getBoundingClientRect().height),
-    );
-    assert(heights.every((height) => height < 30), `one line each: ${heights}`);
-    await visitor.close({ outages: true }); // and a box that is not priced
-  }),
-);
+  await eventually(
+    "the zoom beside the message",
+    async () => (await visitor.cutOff([".legend .choice"])).length === 0 || undefined,
+  );
+  await page.click(".toasts button");
+  await page.setViewport({ ...PHONE, height: 430 });
+  await page.$eval("html", (html) => html.scrollTop = 0);
+  await eventually(
+    "the header and the next step on the screen",
+    async () => {
+      const cut = await visitor.cutOff([
+        ".brand",
+        ".connection",
+        ".account-chip",
+        "[data-next]",
+      ]);
+      return cut.length === 0 || undefined;
+    },
+  );
+  const heights = await page.$$eval(
+    ".connection, .account-chip strong",
+    (parts) => parts.map((part) => part.getBoundingClientRect().height),
+  );
+  assert(heights.every((height) => height < 30), `one line each: ${heights}`);
+}, PHONE));
 
-Deno.test(
-  pageTest("a phone in landscape and a tablet show the chart and the box", async (open) => {
-    const size = { width: 844, height: 390, isMobile: true, hasTouch: true };
-    const visitor = await open((page) => page.setViewport(size));
-    const { page } = visitor;
-    // The column stays at its top when the card of the box becomes its first one.
-    await visitor.press("Make a test account");
-    await visitor.sees(/Take test money/);
-    await page.$eval("button[data-next]", (button) => {
-      button.click();
-      button.closest(".side")?.scrollTo(0, 1_000);
-    });
-    await visitor.sees(/1,000\.00 USDC/);
-    await page.waitForFunction('document.querySelector(".side").scrollTop === 0');
-    await page.$eval("html", (html) => html.scrollTop = 0);
-    const bottoms = await page.$$eval(
-      ".chart canvas, .action-bar button.wide",
-      (parts) => parts.map((part) => part.getBoundingClientRect().bottom),
-    );
-    // If the price has left the suggested box meanwhile, there is a button to move it, too.
-    assert(bottoms.length === 2 || bottoms.length === 3, `${bottoms.length} parts`);
-    await visitor.fill("amount", "1234.56");
-    const [wide, shown = 0] = await page.$eval(
-      "input[name=amount]",
-      ({ scrollWidth, clientWidth }) => [scrollWidth, clientWidth],
-    );
-    assert(wide === shown && shown > 90, `${shown} pixels show the stake`);
-    assert(bottoms.every((bottom) => bottom <= size.height), bottoms.join());
-    // A box that ends at the edge of the future is still seen when that is a smaller part.
-    await page.setViewport({ ...size, width: 390, height: 844 });
-    const ahead = { startsIn: "10 s", lasts: "20 s", lower: "1000", upper: "9000" };
-    for (const [field, text] of Object.entries(ahead)) await visitor.fill(field, text);
-    await page.waitForSelector('[aria-label="Time shown: 1 min"]');
-    await page.setViewport(size);
-    await page.waitForSelector('[aria-label="Time shown: 1.5 min"]');
-    const tablet = { ...size, width: 820, height: 1180 };
-    await page.setViewport(tablet);
-    await page.$eval("html", (html) => html.scrollTop = 0);
-    await eventually("the button on the screen", async () => {
-      const bottom = await page.$eval(
-        ".action-bar button.wide",
-        (button) => button.getBoundingClientRect().bottom,
-      );
-      return bottom <= tablet.height || undefined;
-    });
-    await visitor.close({ outages: true });
-  }),
-);
+Deno.test(pageTest("a phone in landscape and a tablet show chart and box", async (visitor) => {
+  const { page } = visitor;
+  // The column stays at its top when the card of the box becomes its first one.
+  await visitor.press("Make a test account");
+  await visitor.sees(/Take test money/);
+  await page.$eval("button[data-next]", (button) => {
+    button.click();
+    button.closest(".side")?.scrollTo(0, 1_000);
+  });
+  await visitor.sees(/1,000\.00 USDC/);
+  await page.waitForFunction('document.querySelector(".side").scrollTop === 0');
+  await page.$eval("html", (html) => html.scrollTop = 0);
+  assert.deepEqual(await visitor.cutOff([".chart canvas", ".action-bar button.wide"]), []);
+  await visitor.fill("amount", "1234.56");
+  const [wide, shown = 0] = await page.$eval(
+    "input[name=amount]",
+    ({ scrollWidth, clientWidth }) => [scrollWidth, clientWidth],
+  );
+  assert(wide === shown && shown > 90, `${shown} pixels show the stake`);
 
-Deno.test(
-  pageTest("a phone in landscape shows terms, next step and bets", async (open) => {
-    const size = { width: 844, height: 390, isMobile: true, hasTouch: true };
-    const visitor = await open((page) => page.setViewport(size));
-    const { page } = visitor;
-    await visitor.enter();
-    await visitor.fill("amount", "20");
-    for (const [field, text] of [["upper", "8994"], ["lower", "8990"]] as const) {
-      await visitor.fill(field, text);
-    }
-    const move = await page.waitForSelector(".action-bar button::-p-text(Move the box)");
-    assert.equal(
-      await move?.evaluate((button) => {
-        const { left, top, width, height } = button.getBoundingClientRect();
-        const at = [left + width / 2, top + height / 2] as const;
-        return button.ownerDocument.elementFromPoint(...at) === button;
-      }),
-      true,
-      "nothing covers the button",
-    );
-    await visitor.press("Move the box to the price");
-    await visitor.sees(/You get\s+[\d.]+ USDC, at least [\d.]+\s+Odds\s+×\s[\d.]+/);
-    await page.$eval("html", (html) => html.scrollTop = 0);
-    const seen = await page.$$eval(
-      ".sum, .stakes, .action-bar button.wide, .legend [aria-label^=Show]",
-      (parts) =>
-        parts.map((part) => part.getBoundingClientRect())
-          .filter(({ top, bottom, height }) => height > 0 && top >= 0 && bottom <= 390)
-          .length,
-    );
-    assert.equal(seen, 5, "sum, stakes, next step and both zoom buttons are on the screen");
-    assert.match(await visitor.textOf(".sum"), /^Get [\d.]+ USDC, chance [\d.]+ %$/);
-    await visitor.press("Get a quote");
-    await visitor.sees(/Sign and place the bet/);
-    // Not by the mouse: the message may end meanwhile.
-    await page.$$eval(".toasts button", (buttons) => buttons.forEach((one) => one.click()));
-    const parts = [".deadline", ".terms", ".side .facts dt", ".side .facts dd", "[data-next]"];
-    assert.deepEqual(await visitor.cutOff(parts), []);
-    const hidden = await page.$eval("#bar-note p", (note) => {
-      note.textContent = "Not placed: the odds changed. This is a new quote, for a window from " +
-        "17:20:33. It pays 15 % less than the estimate of 215.82 USDC: the chance rose.";
-      return note.scrollHeight - note.clientHeight;
-    });
-    assert.equal(hidden, 0, "the whole notice");
-    assert.deepEqual(await visitor.cutOff(["#bar-note p", ".deadline", "[data-next]"]), []);
-    await page.$eval("#bar-note p", (note) => note.textContent = "It pays more. ".repeat(30));
-    assert.deepEqual(await visitor.cutOff([".deadline", "[data-next]"]), [], "a long note");
-    await page.$eval(".side", (side) => side.scrollTop = 200);
-    await visitor.press("Sign and place the bet");
-    await visitor.sees(/is placed/);
-    assert.equal(await page.$eval(".side", ({ scrollTop }) => scrollTop), 0);
-    await page.$eval(".your-bets h2", (bets) => bets.scrollIntoView({ block: "center" }));
-    assert.deepEqual(await visitor.cutOff([".your-bets h2", ".chart"]), [], "beside the chart");
-    await visitor.close({ outages: true });
-  }),
-);
+  // A box that ends at the edge of the future is still seen when that is a smaller part.
+  await page.setViewport(PHONE);
+  const ahead = { startsIn: "10 s", lasts: "20 s", lower: "1000", upper: "9000" };
+  for (const [field, text] of Object.entries(ahead)) await visitor.fill(field, text);
+  await page.waitForSelector('[aria-label="Time shown: 1 min"]');
+  await page.setViewport(LANDSCAPE);
+  await page.waitForSelector('[aria-label="Time shown: 1.5 min"]');
+  const tablet = { ...PHONE, width: 820, height: 1180 };
+  await page.setViewport(tablet);
+  await page.$eval("html", (html) => html.scrollTop = 0);
+  await eventually("the button on the screen", async () => {
+    return (await visitor.cutOff([".action-bar button.wide"])).length === 0 || undefined;
+  });
+}, LANDSCAPE));
+
+Deno.test(pageTest("a phone in landscape shows terms, next step and bets", async (visitor) => {
+  const { page } = visitor;
+  await visitor.enter();
+  await visitor.fill("amount", "20");
+  for (const [field, text] of [["upper", "8994"], ["lower", "8990"]] as const) {
+    await visitor.fill(field, text);
+  }
+  await page.waitForSelector(".action-bar button::-p-text(Move the box)");
+  assert.deepEqual(await visitor.cutOff([".action-bar button.wide"]), []);
+  await visitor.press("Move the box to the price");
+  await visitor.sees(/You get\s+[\d.]+ USDC, at least [\d.]+\s+Odds\s+×\s[\d.]+/);
+  await page.$eval("html", (html) => html.scrollTop = 0);
+  const seen = await page.$$eval(
+    ".sum, .stakes, .action-bar button.wide, .legend [aria-label^=Show]",
+    (parts) =>
+      parts.map((part) => part.getBoundingClientRect())
+        .filter(({ top, bottom, height }) => height > 0 && top >= 0 && bottom <= 390)
+        .length,
+  );
+  assert.equal(seen, 5, "sum, stakes, next step and both zoom buttons are on the screen");
+  assert.match(await visitor.textOf(".sum"), /^Get [\d.]+ USDC, chance [\d.]+ %$/);
+  await visitor.press("Get a quote");
+  await visitor.sees(/Sign and place the bet/);
+  // Not by the mouse: the message may end meanwhile.
+  await page.$$eval(".toasts button", (buttons) => buttons.forEach((one) => one.click()));
+  const parts = [".deadline", ".terms", ".side .facts dt", ".side .facts dd", "[data-next]"];
+  assert.deepEqual(await visitor.cutOff(parts), []);
+  const hidden = await page.$eval("#bar-note p", (note) => {
+    note.textContent = "Not placed: the odds changed. This is a new quote, for a window from " +
+      "17:20:33. It pays 15 % less than the estimate of 215.82 USDC: the chance rose.";
+    return note.scrollHeight - note.clientHeight;
+  });
+  assert.equal(hidden, 0, "the whole notice");
+  assert.deepEqual(await visitor.cutOff(["#bar-note p", ".deadline", "[data-next]"]), []);
+  await page.$eval("#bar-note p", (note) => note.textContent = "It pays more. ".repeat(30));
+  assert.deepEqual(await visitor.cutOff([".deadline", "[data-next]"]), [], "a long note");
+  await page.$eval(".side", (side) => side.scrollTop = 200);
+  await visitor.press("Sign and place the bet");
+  await visitor.sees(/is placed/);
+  assert.equal(await page.$eval(".side", ({ scrollTop }) => scrollTop), 0);
+  await page.$eval(".your-bets h2", (bets) => bets.scrollIntoView({ block: "center" }));
+  assert.deepEqual(await visitor.cutOff([".your-bets h2", ".chart"]), [], "beside the chart");
+}, LANDSCAPE));
 
 /** A button is wholly on the screen, high enough for a finger, and nothing is wider than the page. */
 async function assertInReach(page: Page, name: string): Promise<void> {
@@ -359,40 +335,6 @@ async function assertInReach(page: Page, name: string): Promise<void> {
   assert(box.height >= 44, `${name} is ${box.height} high`);
   const width = await page.$eval("html", ({ scrollWidth }) => scrollWidth);
   assert.equal(width, PHONE.width);
-}
-
-/** What is signed is read above the button: payouts, stake, odds and chance. */
-async function assertTermsInBar(page: Page): Promise<void> {
-  const rows = await page.waitForSelector(".action-bar .terms");
-  const { text, top, bottom } = await rows?.evaluate((found) => {
-    const { top, bottom } = found.getBoundingClientRect();
-    return { text: found.innerText, top, bottom };
-  }) ?? assert.fail();
-  assert.match(
-    text,
-    /^You get\s+[\d.]+ USDC, at least [\d.]+\s+You bet\s+10\.00\s+Odds\s+× [\d.]+\s+Chance\s+[\d.]+\s%\s+Break-even\s+[\d.]+\s%$/,
-  );
-  assert(top >= 0 && bottom > top && bottom <= PHONE.height, `${top} to ${bottom}`);
-}
-
-/** Elements that Tab reaches although the bar with the next step, or a message, covers them. */
-async function hiddenFocus(page: Page): Promise<string[]> {
-  const hidden: string[] = [];
-  await page.focus("header a");
-  for (let pressed = 0; pressed < 60; pressed++) {
-    await page.keyboard.press("Tab");
-    const found = await page.evaluate(`(() => {
-      const { activeElement } = document;
-      const bar = document.querySelector(".action-bar");
-      if (activeElement === document.body || activeElement === null) return "end";
-      if (bar.contains(activeElement) || activeElement.classList.contains("area")) return "";
-      const isUnder = activeElement.getBoundingClientRect().bottom > bar.getBoundingClientRect().top;
-      return isUnder ? activeElement.outerHTML.slice(0, 80) : "";
-    })()`);
-    if (found === "end") break;
-    if (found !== "") hidden.push(String(found));
-  }
-  return hidden;
 }
 
 /** Moves a finger over the chart in steps, between shares of its width and height. */

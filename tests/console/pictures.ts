@@ -115,15 +115,10 @@ async function onPhone(visitor: Visitor): Promise<void> {
 }
 
 const ports = { ...FREE_PORTS, console: 0 };
-const stack = await startStack({ ports, seed: 1, pricing: STACK_PRICING });
-const browser = await launchBrowser();
-try {
-  const url = stack.urls.console ?? "";
-  const visitor = await Visitor.open(browser, url);
-  await onWideScreen(visitor);
-  await visitor.close({ outages: true }); // a narrow box may be refused
-  await onPhone(await Visitor.open(browser, url, (page) => page.setViewport(PHONE)));
-} finally {
-  await browser.close();
-  await stack.stop();
-}
+await using stack = await startStack({ ports, seed: 1, pricing: STACK_PRICING });
+await using browser = await launchBrowser();
+const url = stack.urls.console ?? "";
+const visitor = await Visitor.open(browser, url);
+await onWideScreen(visitor);
+await visitor.close({ outages: true }); // a narrow box may be refused
+await onPhone(await Visitor.open(browser, url, (page) => page.setViewport(PHONE)));

@@ -25,23 +25,21 @@ export class TestServices {
   readonly #publicUrls: { solver?: string };
   #exchanges: Awaited<ReturnType<typeof startExchanges>> | undefined;
 
-  /** @param publicUrls Where users reach a service, if that is not the service itself. */
-  constructor(publicUrls: { solver?: string } = {}) {
+  private constructor(publicUrls: { solver?: string }) {
     this.#publicUrls = publicUrls;
   }
 
-  /** Starts all of them; stop them after use. */
-  static async start(): Promise<TestServices> {
-    const services = new TestServices();
-    await services.startAll();
+  /**
+   * Starts all of them; dispose of them after use.
+   *
+   * @param publicUrls Where users reach a service, if that is not the service itself.
+   */
+  static async start(publicUrls: { solver?: string } = {}): Promise<TestServices> {
+    const services = new TestServices(publicUrls);
+    const options = withDefaults(exchangesOptions, { port: 0, corsOrigins });
+    services.#exchanges = await startExchanges(options);
+    for (const name of NAMES) await services.start(name);
     return services;
-  }
-
-  async startAll(): Promise<void> {
-    this.#exchanges = await startExchanges(
-      withDefaults(exchangesOptions, { port: 0, corsOrigins }),
-    );
-    for (const name of NAMES) await this.start(name);
   }
 
   /** Where a service is, also while it is away. */
@@ -78,7 +76,7 @@ export class TestServices {
     this.#urls.set(name, service.url);
   }
 
-  async stopAll(): Promise<void> {
+  async [Symbol.asyncDispose](): Promise<void> {
     for (const name of NAMES.toReversed()) await this.stop(name);
     await this.#exchanges?.stop();
   }

@@ -1,51 +1,105 @@
-/** One stack, whose prices move little, and one browser for all tests of an isolate. */
+/** One browser, and the stacks that are needed, for all tests of an isolate. */
 import assert from "node:assert/strict";
 import { fileURLToPath as fromFileUrl } from "node:url";
-import type { Browser, Page } from "puppeteer-core";
+import type { Browser, Page, Viewport } from "puppeteer-core";
+import { RangemakerClient } from "../../lib/client/mod.ts";
 import { FREE_PORTS } from "../../services/stack/ports.ts";
 import { type RunningStack, startStack } from "../../services/stack/stack.ts";
 import { consolePage } from "../support/console_page.ts";
+import { eventually } from "../support/eventually.ts";
+import { marketsToml, withMarketsFile } from "../support/files.ts";
 import { hasChromium, launchBrowser, Visitor } from "./browser.ts";
 
-/** Opens the page as another visitor. @param prepare Runs before the page is loaded. */
-export type Open = (prepare?: (page: Page) => Promise<void>) => Promise<Visitor>;
+const DESKTOP = { width: 1360, height: 900 };
+export const PHONE = { width: 390, height: 844, isMobile: true, hasTouch: true };
 
-/** Checks a claim of a test, on the page as the claims before left it. */
-export type Claim = (claim: string, check: () => Promise<void>) => Promise<void>;
+/** What a test has besides its visitor. */
+interface Surroundings {
+  /** The stack behind the page. */
+  stack: RunningStack;
+  /** Checks a claim of the test, on the page as the claims before left it. */
+  claim(claim: string, check: () => Promise<void>): Promise<void>;
+}
 
-let shared: { stack: RunningStack; browser: Browser } | undefined;
+/** As long as a symbol can be. */
+export const LONG_SYMBOL = "ABCDEFGHIJKLMNOP/QRSTUVWXYZ012345";
+
+const MARKETS = `${marketsToml(20)}
+[[market]]
+symbol = "${LONG_SYMBOL}"
+base = "0x${"12".repeat(20)}"
+quote = "0x${"34".repeat(20)}"
+`;
+
+/**
+ * Stacks with a solver that prices a box around the price by its width, or any box at random, and with
+ * markets of a file.
+ */
+type StackName = "by-width" | "mock" | "own-markets";
+
+interface VisitOptions {
+  stack?: StackName;
+  /** Whether no request may fail or be refused. */
+  isStrict?: boolean;
+}
+
+const stacks: Partial<Record<StackName, RunningStack>> = {};
+const needed = new Set<StackName>();
+let browser: Browser | undefined;
 
 // They run during every test, so that the sanitizers would report them.
 Deno.test.sanitizer({ ops: false, resources: false });
 Deno.test.beforeAll(async () => {
   if (!hasChromium) return;
-  const stack = await startStack({
-    ports: { ...FREE_PORTS, console: 0 },
-    page: await consolePage(),
-    seed: 1,
-    pricing: { pricing: fromFileUrl(import.meta.resolve("./strategy.ts")) },
+  const given = { ports: { ...FREE_PORTS, console: 0 }, page: await consolePage(), seed: 1 };
+  const pricing = { pricing: fromFileUrl(import.meta.resolve("./strategy.ts")) };
+  await withMarketsFile(MARKETS, async (markets) => {
+    const options = { "by-width": { pricing }, mock: {}, "own-markets": { markets } };
+    for (const name of needed) {
+      const stack = stacks[name] = await startStack({ ...given, ...options[name] });
+      const client = new RangemakerClient({ urls: stack.urls, chainId: 1337 });
+      await eventually("all prices", async () => {
+        const prices = Object.values(await client.prices());
+        return prices.length > 0 && prices.every(({ state }) => state === "fresh") || undefined;
+      });
+    }
   });
-  shared = { stack, browser: await launchBrowser({ isCalm: true }) };
+  browser = await launchBrowser({ isCalm: true });
 });
 Deno.test.afterAll(async () => {
-  await shared?.browser.close();
-  await shared?.stack.stop();
+  await browser?.close();
+  for (const stack of Object.values(stacks)) await stack.stop();
 });
 
-/** The test of a behaviour of the page. */
+/**
+ * The test of a behaviour of the page. At its end, nothing may have gone wrong in the page.
+ *
+ * @param prepare The size of the screen, or what is done before the page is loaded.
+ */
 export function pageTest(
   behaviour: string,
-  play: (open: Open, claim: Claim) => Promise<void>,
+  play: (visitor: Visitor, surroundings: Surroundings) => Promise<void>,
+  prepare: Viewport | ((page: Page) => Promise<void>) = DESKTOP,
+  { stack: name = "by-width", isStrict = false }: VisitOptions = {},
 ): Deno.TestDefinition {
+  needed.add(name);
   return {
     name: `Console: ${behaviour}`,
     ignore: !hasChromium,
-    fn: (test) => {
-      const { stack: { urls }, browser } = shared!; // since the first test
-      const open: Open = (prepare) => Visitor.open(browser, urls.console!, prepare); // it has a port
-      return play(open, async (claim, check) => {
-        assert(await test.step(claim, check), "the claims after it are not checked");
+    async fn(test) {
+      const stack = stacks[name]!; // since the first test, as the browser
+      const url = stack.urls.console!; // it has a port
+      const prepared = typeof prepare === "function"
+        ? prepare
+        : (page: Page) => page.setViewport(prepare);
+      const visitor = await Visitor.open(browser!, url, prepared);
+      await play(visitor, {
+        stack,
+        async claim(claim, check) {
+          assert(await test.step(claim, check), "the claims after it are not checked");
+        },
       });
+      await visitor.close({ outages: !isStrict });
     },
   };
 }

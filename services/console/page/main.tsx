@@ -1,6 +1,9 @@
 import { render } from "preact";
 import { messageOf } from "../../../lib/errors.ts";
-import "./styles.css";
+import "./theme.css";
+import "./shell.css";
+import "./trade/trade.css";
+import "./board.css";
 import { pageConfigSchema } from "../page_config.ts";
 import { PageModel } from "./data/page_model.ts";
 import { Shell } from "./shell.tsx";

@@ -17,21 +17,21 @@ export function Messages({ model }: { model: PageModel }) {
     const timer = setTimeout(() => isOpen.value = true, REGION_MS);
     return () => clearTimeout(timer);
   }, []);
-  const messages = isOpen.value ? model.messages.value : [];
+  const messages = isOpen.value ? model.messages.list.value : [];
   usePosition(box, messages);
   useEffect(() => {
     const ended = new AbortController();
     document.addEventListener("keydown", (event) => {
-      if (event.key !== "Escape" || !model.messages.peek().some(isVisible)) return;
+      if (event.key !== "Escape" || !model.messages.list.peek().some(isVisible)) return;
       if (document.querySelector("main :active") !== null) return; // it undoes a drag
       event.stopPropagation(); // nothing below the message is closed
-      model.hideMessages();
+      model.messages.hide();
       model.announce("Message closed.", { isSpoken: true });
     }, { capture: true, signal: ended.signal });
     return () => ended.abort();
   }, []);
   const close = () => {
-    model.hideMessages();
+    model.messages.hide();
     document.querySelector("main")?.focus({ preventScroll: true }); // the button disappears
   };
   return (

@@ -83,12 +83,7 @@ function keepFocus(body: HTMLElement): () => void {
   };
 }
 
-interface TabsProps {
-  views: readonly View[];
-  current: View;
-}
-
-function Tabs({ views, current }: TabsProps) {
+function Tabs({ views, current }: { views: readonly View[]; current: View }) {
   return (
     <nav class="tabs" aria-label="Views">
       {views.map((view) => (
@@ -137,7 +132,6 @@ function Connection({ model }: { model: PageModel }) {
   return <span class={`connection ${state}`}>{text}</span>;
 }
 
-/** The choice of a light or dark theme, or that of the system. */
 function ThemeChoice() {
   return (
     <label>

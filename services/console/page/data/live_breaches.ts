@@ -21,7 +21,7 @@ type Breach = NonNullable<Thesis["breach"]>;
  *
  * @param fromMs Earlier prices are known to be inside.
  */
-export function firstOutside(
+function firstOutside(
   { lowerPrice, upperPrice, startTime, endTime }: Box,
   series: PriceSeries,
   fromMs = startTime + EDGE_MS,

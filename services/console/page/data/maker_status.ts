@@ -9,7 +9,6 @@ export class MakerStatus {
   /** The last request to it was not answered. */
   readonly isAway = signal(false);
 
-  /** Asks the solver. */
   async read(ask: () => Promise<SolverInfo>): Promise<void> {
     try {
       this.info.value = await ask();

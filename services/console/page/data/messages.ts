@@ -36,7 +36,7 @@ const REPEAT_MS = 1_000;
 export function createMessages(
   clock: Clock,
 ): {
-  messages: ReadonlySignal<readonly Message[]>;
+  list: ReadonlySignal<readonly Message[]>;
   announce: Announce;
   /** Hides all messages. Screen readers may not have read those that are only spoken. */
   hide(): void;
@@ -68,5 +68,5 @@ export function createMessages(
   };
   const hide = () => hideBefore(Infinity);
   const hideSeen = () => hideBefore(clock.now() - SEEN_MS);
-  return { messages, announce, hide, hideSeen };
+  return { list: messages, announce, hide, hideSeen };
 }

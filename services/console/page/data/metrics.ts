@@ -55,7 +55,8 @@ export function parseMetrics(text: string): Metrics {
   for (const line of text.split("\n")) {
     const [, name, labels = "", number] = SAMPLE.exec(line) ?? [];
     if (name === undefined || number === undefined) continue;
-    const sample = { labels: parseLabels(labels), value: parseValue(number) };
+    const value = Number(number.replace("Inf", "Infinity"));
+    const sample = { labels: parseLabels(labels), value };
     const known = samples.get(name);
     if (known === undefined) samples.set(name, [sample]);
     else known.push(sample);
@@ -68,10 +69,6 @@ function parseLabels(text: string): Record<string, string> {
     [label, value.replace(ESCAPED, (_, letter) => letter === "n" ? "\n" : letter)] as const
   );
   return Object.fromEntries(labels);
-}
-
-function parseValue(text: string): number {
-  return text === "+Inf" ? Infinity : text === "-Inf" ? -Infinity : Number(text);
 }
 
 /** How far back {@link MetricsHistory} looks. */
@@ -150,7 +147,6 @@ export class MetricsHistory implements Figures {
     return new MetricsHistory(this.#answers.filter(({ atMs }) => atMs >= fromMs));
   }
 
-  /** The newest figures. */
   get latest(): Metrics {
     return this.#answers.at(-1)?.metrics ?? new Metrics(new Map());
   }

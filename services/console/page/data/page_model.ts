@@ -1,4 +1,4 @@
-import { type ReadonlySignal, type Signal, signal } from "@preact/signals";
+import { type Signal, signal } from "@preact/signals";
 import { Markets, RangemakerClient, systemClock, type Thesis } from "@rangemaker/client";
 import type { PageConfig } from "../../page_config.ts";
 import { durationText, formatCents, formatTime } from "../parts/format.ts";
@@ -7,8 +7,7 @@ import { Poll } from "./http.ts";
 import type { BetNews } from "./portfolio.ts";
 import { LiveBreaches, outcomeText, stillOpenText } from "./live_breaches.ts";
 import { MakerStatus } from "./maker_status.ts";
-import { type Announce, createMessages, type Message } from "./messages.ts";
-import { notify } from "./notify.ts";
+import { createMessages } from "./messages.ts";
 import { PriceFeed, type PriceState } from "./price_feed.ts";
 import { ServerClock } from "./server_clock.ts";
 import { Session } from "./session.ts";
@@ -25,7 +24,6 @@ export class PageModel {
   readonly serverClock = new ServerClock(systemClock.now);
   readonly markets: Markets;
   readonly feed: PriceFeed;
-  readonly isOffline: ReadonlySignal<boolean>;
   /** The prices are those of stand-ins for the exchanges. */
   readonly isSimulated: boolean;
   readonly maker = new MakerStatus();
@@ -33,14 +31,12 @@ export class PageModel {
   /** The node's chain id, once it has answered. */
   readonly nodeChainId: Signal<number | undefined> = signal(undefined);
   /** The newest events, for screen readers and the message line. */
-  readonly messages: ReadonlySignal<readonly Message[]>;
-  readonly announce: Announce;
-  readonly hideMessages: () => void;
+  readonly messages = createMessages(systemClock);
+  readonly announce = this.messages.announce;
   readonly #document: Document;
   readonly #breaches = new LiveBreaches();
   #genesis: string | undefined;
 
-  /** Connects the page. */
   constructor(config: PageConfig, page: Window) {
     const clock = systemClock;
     const { urls, chainId } = config;
@@ -49,11 +45,7 @@ export class PageModel {
     this.markets = new Markets(config.markets);
     this.client = new RangemakerClient({ urls, chainId, markets: config.markets });
     this.isSimulated = urls.exchanges !== undefined;
-    const { messages, announce, hide, hideSeen } = createMessages(clock);
-    this.messages = messages;
-    this.announce = announce;
-    this.hideMessages = hide;
-    page.addEventListener("pointerdown", hideSeen);
+    page.addEventListener("pointerdown", this.messages.hideSeen);
     this.session = new Session({
       config,
       clock,
@@ -64,7 +56,7 @@ export class PageModel {
       onNews: (thesis, news) => this.#announceNews(thesis, news),
       onResolved: (bet, outcome) => this.#announceOutcome(bet, outcome),
       onLeft: (theses) => {
-        announce(`You have left the account.${stillOpenText(theses.map(this.withBreach))}`);
+        this.announce(`You have left the account.${stillOpenText(theses.map(this.withBreach))}`);
       },
     });
     this.feed = new PriceFeed({
@@ -77,7 +69,6 @@ export class PageModel {
         void this.client.chainId().then((id) => this.nodeChainId.value = id, () => {});
       },
     });
-    this.isOffline = this.feed.isOffline;
     const askMaker = () => this.maker.read(() => this.client.solverInfo());
     const makerPoll = new Poll(clock, askMaker, MAKER_POLL_MS);
     page.addEventListener("offline", () => this.feed.setOnline(false));
@@ -153,4 +144,10 @@ function placedText(
     : "has begun";
   return `Bet ${id} is placed: it pays ${formatCents(payout)} USDC if the price stays in the ` +
     `box. The window ${begins}.`;
+}
+
+/** Notifies a user who does not see the page, if the user has allowed that. */
+export function notify(body: string): void {
+  const isAllowed = "Notification" in globalThis && Notification.permission === "granted";
+  if (isAllowed && document.hidden) new Notification("rangemaker", { body, icon: "/icon.svg" });
 }

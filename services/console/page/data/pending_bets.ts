@@ -39,7 +39,6 @@ export class PendingBets {
     this.#tabs = tabs;
   }
 
-  /** The bets of one user. */
   of(user: Address): PendingBet[] {
     return this.#read().filter(({ offer }) => offer.quote.user === user);
   }

@@ -105,7 +105,6 @@ export class Portfolio {
     lost.delete(amount);
   }
 
-  /** Reads the balance. */
   async refresh(): Promise<void> {
     const { client, user } = this.#options;
     this.#cancelRefresh();

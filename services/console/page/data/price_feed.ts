@@ -52,7 +52,6 @@ const NOT_RECEIVED: Readonly<Record<string, NodePrice>> = {};
 export class PriceFeed {
   /** Newest price of each market, by symbol. */
   readonly latest: Signal<Readonly<Record<string, NodePrice>>> = signal(NOT_RECEIVED);
-  /** Whether prices arrive. */
   readonly isLive: Signal<boolean> = signal(false);
   /** Why no prices arrive; undefined while they do, and during the first connection attempt. */
   readonly problem: Signal<string | undefined> = signal(undefined);

@@ -71,7 +71,6 @@ export class PriceSeries {
     return count < MOVES_MIN ? undefined : Math.sqrt(sum / count);
   }
 
-  /** Deletes all prices. */
   clear(): void {
     this.times = [];
     this.prices = [];

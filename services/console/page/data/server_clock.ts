@@ -32,7 +32,6 @@ export class ServerClock {
     this.#offsetMs = Math.max(...this.#offsets);
   }
 
-  /** The node's time in Unix milliseconds. */
   now(): number {
     return this.#localNow() + this.#offsetMs;
   }

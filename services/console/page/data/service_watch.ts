@@ -2,6 +2,7 @@ import { type Signal, signal } from "@preact/signals";
 import * as z from "zod";
 import type { Clock } from "@rangemaker/client";
 import { tryParseJson } from "../../../../lib/json.ts";
+import { uint64Schema } from "../../../../lib/protocol/scalars.ts";
 import { get, type HttpAnswer, isAnswered, LateError, NoAnswerError, Poll } from "./http.ts";
 import { MetricsHistory, parseMetrics } from "./metrics.ts";
 
@@ -24,7 +25,6 @@ export type Presence =
   | "answers"
   /** It misses answers. It is away if it misses another one after other services have answered. */
   | "overdue"
-  /** Its answers take too long. */
   | "hangs"
   /** Its machine refuses connections, or cannot be reached: its process is gone. */
   | "gone"
@@ -62,7 +62,6 @@ export interface ServiceState {
   lastAnswerMs: number | undefined;
   /** When it was last away; -Infinity if it never was. */
   lastAwayMs: number;
-  /** Why it is away. */
   reason: string;
   /** The status of its health answer. */
   health: string;
@@ -237,4 +236,57 @@ function readStatus(answer: HttpAnswer | undefined): z.output<typeof statusSchem
   if (!text.startsWith("{")) return { status: text.trim() };
   const { data } = statusSchema.safeParse(tryParseJson(text));
   return data ?? { status: "unreadable" }; // shown as it is: probably another program
+}
+
+/** The parts of the oracle's `GET /providers` that are shown. */
+const providersSchema = z.object({
+  providers: z.array(z.object({
+    name: z.string(),
+    exchange: z.string(),
+    ready: z.boolean(),
+    streams: z.record(
+      z.string(),
+      z.object({
+        lastTradeAgeMs: z.number().nullable(),
+        exchangeLagMs: z.number().nullish(),
+      }),
+    ),
+    reconnects: z.number(),
+    lastError: z.string().nullable(),
+    lastErrorTime: z.number().nullish(),
+  })),
+  pairSources: z.record(
+    z.string(),
+    z.object({
+      price: z.optional(uint64Schema),
+      sourcePrices: z.record(z.string(), uint64Schema),
+      deviationBasisPoints: z.record(z.string(), z.number()).optional(),
+      outliers: z.array(z.string()),
+    }),
+  ),
+});
+
+/** The oracle's sources of each market. */
+export type Providers = z.output<typeof providersSchema>;
+
+/** Polls the oracle's sources while its {@link poll} is started. */
+export class ProvidersWatch {
+  /** Undefined until the oracle answers, and while it does not. */
+  readonly providers: Signal<Providers | undefined> = signal(undefined);
+  readonly poll: Poll;
+
+  constructor(oracleUrl: string, clock: Clock) {
+    this.poll = new Poll(clock, async (signal) => {
+      const providers = await get(`${oracleUrl}/providers`, signal)
+        .then(({ text }) => providersSchema.parse(JSON.parse(text)))
+        .catch(() => undefined); // the view shows that the oracle does not answer
+      if (!signal.aborted) this.providers.value = providers;
+    });
+  }
+
+  /** Asks at once, and forgets what may be out of date. */
+  start(): void {
+    this.providers.value = undefined;
+    this.poll.start();
+  }
 }

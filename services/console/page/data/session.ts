@@ -25,7 +25,6 @@ import {
 /** The user who bets. */
 export interface User {
   address: Address;
-  /** The name of the signer, for users. */
   walletName: string;
   /** The key was made in this browser, for development chains. */
   isDevelopmentKey: boolean;

@@ -17,7 +17,6 @@ export interface PredictedBet {
 export interface Forecast {
   /** The bets of some probabilities, or a market with the length of its windows. */
   label: string;
-  /** Whether they are bets, not hypothetical boxes. */
   isOfBets: boolean;
   predicted: number;
   held: number;
@@ -26,11 +25,9 @@ export interface Forecast {
   /** The band in which the true share lies. */
   low: number;
   high: number;
-  /** Whether the prediction is outside the band. */
   isOff: boolean;
 }
 
-/** A forecast before it is judged. */
 interface UnjudgedForecast extends Omit<Forecast, "low" | "high" | "isOff"> {
   /** Standard error of `held` if the prediction is right. */
   error: number;

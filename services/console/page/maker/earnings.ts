@@ -1,9 +1,9 @@
 /** What a maker's bets brought, and whether those that can be compared brought what was expected. */
 import type { Market, Thesis } from "@rangemaker/client";
 import { CALIBRATION } from "../../../../lib/problems/mod.ts";
+import { riskOf } from "../../../../lib/protocol/bet.ts";
 import { DAY_MS, HOUR_MS } from "../../../../lib/time.ts";
-import { isDecided } from "../data/live_breaches.ts";
-import { makerGainOf, type Results, resultsOf } from "../data/results.ts";
+import { gainOf, isDecided } from "../data/live_breaches.ts";
 import {
   counted,
   formatCents,
@@ -21,15 +21,43 @@ import {
 } from "./calibration.ts";
 import { lateBets } from "./exposure.ts";
 
+/** Results of a set of bets from the maker's side. */
+interface Results {
+  open: number;
+  /** The maker's loss if all open bets are won by their users. */
+  atRisk: bigint;
+  settled: number;
+  /** Number of settled bets that users won, because the price stayed in the box. */
+  held: number;
+  /** Of settled bets. */
+  stakes: bigint;
+  /** Gains minus losses on settled bets. */
+  profit: bigint;
+}
+
+/** The maker's gain from a settled bet. */
+export const makerGainOf = (thesis: Thesis) => isDecided(thesis) ? -gainOf(thesis) : 0n;
+
+/** Sums up bets. */
+export function resultsOf(theses: readonly Thesis[]): Results {
+  const open = theses.filter((thesis) => !isDecided(thesis));
+  const settled = theses.filter(isDecided);
+  return {
+    open: open.length,
+    atRisk: sumOf(open, riskOf),
+    settled: settled.length,
+    held: settled.filter(({ status }) => status === "won").length,
+    stakes: sumOf(settled, ({ betAmount }) => betAmount),
+    profit: sumOf(settled, makerGainOf),
+  };
+}
+
+function sumOf(theses: readonly Thesis[], part: (thesis: Thesis) => bigint): bigint {
+  return theses.reduce((sum, thesis) => sum + part(thesis), 0n);
+}
+
 /** Quoted probabilities by quote hash, as far as the solver keeps them. */
 type Probabilities = ReadonlyMap<string, number>;
-
-/** The bets with a known probability. */
-const predictedBets = (theses: readonly Thesis[], probabilities: Probabilities): PredictedBet[] =>
-  theses.flatMap((thesis) => {
-    const probability = probabilities.get(thesis.quoteHash);
-    return probability === undefined ? [] : [{ thesis, probability }];
-  });
 
 /** What bets should bring, USDC. */
 const expectedOf = (bets: readonly PredictedBet[]) =>
@@ -49,7 +77,10 @@ export function comparableBets(
   nowMs: number,
 ): PredictedBet[] {
   const over = theses.filter((thesis) => isDecided(thesis) && thesis.endTime <= nowMs);
-  return predictedBets(over, probabilities);
+  return over.flatMap((thesis) => {
+    const probability = probabilities.get(thesis.quoteHash);
+    return probability === undefined ? [] : [{ thesis, probability }];
+  });
 }
 
 /** The realised results of all bets, or of some. */

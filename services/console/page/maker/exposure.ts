@@ -120,7 +120,6 @@ export function timeTexts(
 export const decidingPrice = ({ endTime }: Thesis, price: number | undefined, nowMs: number) =>
   nowMs < endTime ? price : undefined;
 
-/** Spans after which the remaining risk is shown. */
 const SPANS_MS = [60_000, 300_000, HOUR_MS];
 
 /**
@@ -174,7 +173,6 @@ const [NEARLY_FULL = 1, FULL = 1] = ["SolverExposureHigh", "SolverExposureFull"]
 
 /** What bounds new bets, USDC with 6 decimals. */
 interface Bounds {
-  /** The most that the open bets can lose. */
   atRisk: bigint;
   /** `--max-exposure`; null without one. */
   maxExposure: bigint | null;

@@ -1,6 +1,7 @@
 import { useSignal } from "@preact/signals";
 import type { Thesis } from "@rangemaker/client";
 import { type ScaleLinear, scaleLinear, scaleSqrt } from "d3-scale";
+import { riskOf } from "../../../../lib/protocol/bet.ts";
 import type { PageModel } from "../data/page_model.ts";
 import {
   counted,
@@ -103,8 +104,7 @@ function HeatMap({ theses, nowMs, toX }: HeatMapProps) {
   const bets = openOf(theses).filter(({ endTime }) => endTime > nowMs);
   const lastMs = Math.max(...bets.map(({ endTime }) => endTime)) - nowMs;
   const toY = scaleSqrt([0, lastMs], [0, 100]);
-  const lossOf = ({ payout, betAmount }: Thesis) => payout - betAmount;
-  const most = bets.map(lossOf).reduce((a, b) => a > b ? a : b, 1n);
+  const most = bets.map(riskOf).reduce((a, b) => a > b ? a : b, 1n);
   const readAt = (at: number) => {
     const price = toX.invert(at);
     const here = bets.filter(({ lowerPrice, upperPrice }) =>
@@ -141,7 +141,7 @@ function HeatMap({ theses, nowMs, toX }: HeatMapProps) {
               y={top}
               width={toX(toNumber(bet.upperPrice)) - left}
               height={toY(bet.endTime - nowMs) - top}
-              fill-opacity={0.05 + 0.55 * Number(lossOf(bet)) / Number(most)}
+              fill-opacity={0.05 + 0.55 * Number(riskOf(bet)) / Number(most)}
             >
               <title>
                 {`Bet ${bet.id}, ${formatRange(bet)}, ${timeTexts(bet, false, nowMs)[1]}: ${

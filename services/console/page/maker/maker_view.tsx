@@ -1,26 +1,31 @@
 import { useEffect } from "preact/hooks";
 import { systemClock } from "@rangemaker/client";
-import { Card } from "../parts/parts.tsx";
+import { Card, Words } from "../parts/parts.tsx";
+import type { Metrics } from "../data/metrics.ts";
 import type { PageModel } from "../data/page_model.ts";
-import { formatTime, shortAddress } from "../parts/format.ts";
+import { formatCents, formatTime, fromNumber, shortAddress } from "../parts/format.ts";
+import { Table } from "../parts/table.tsx";
 import type { View } from "../parts/view.tsx";
-import { Answers } from "./answers_card.tsx";
+import {
+  type AnswerCount,
+  answersOf,
+  countText,
+  REFUSAL_TEXTS,
+  refusedText,
+  REQUESTS,
+  startOf,
+  startText,
+  SUCCESSES,
+} from "./answers.ts";
 import { Calibration } from "./calibration_card.tsx";
 import type { PredictedBet } from "./calibration.ts";
 import { comparableBets } from "./earnings.ts";
 import { lateBets, openOf, waitingBets } from "./exposure.ts";
 import { Exposure } from "./exposure_card.tsx";
-import {
-  activityOf,
-  type MakerState,
-  MakerWatch,
-  type SolverFigures,
-  termsOf,
-} from "./maker_watch.ts";
+import { activityOf, MakerWatch, type SolverFigures, termsOf } from "./maker_watch.ts";
 import { OpenBets } from "./open_bets.tsx";
 import { ResultsCard } from "./results_card.tsx";
-import { startOf } from "./answers.ts";
-import { Risk, SolverRisk } from "./risk_card.tsx";
+import { Risk, type RiskProps, SolverRisk } from "./risk_card.tsx";
 
 /** The maker's view: the money, risk and results of the solver. It polls only while it is shown. */
 export function createMakerView(model: PageModel): View {
@@ -88,16 +93,9 @@ function newsOf(watch: MakerWatch): string {
   return news.length > 0 ? `${news.join("; ")}. Trying again.` : "";
 }
 
-interface MakerProps {
-  model: PageModel;
-  state: MakerState;
-  /** Whether the solver or the chain does not answer now. */
-  isOld: boolean;
-  /** When the bets were read, if the chain does not answer now. */
-  asOfMs: number | undefined;
-}
-
-function Maker({ model, state, isOld, asOfMs }: MakerProps) {
+function Maker(
+  { model, state, isOld, asOfMs }: Pick<RiskProps, "model" | "state" | "isOld" | "asOfMs">,
+) {
   const { solver, gaps } = state;
   // A bet is decided as soon as the price leaves its box, before the node reports it.
   const theses = state.theses.map(model.withBreach);
@@ -135,17 +133,55 @@ function Maker({ model, state, isOld, asOfMs }: MakerProps) {
   );
 }
 
-interface SolverCardsProps {
-  solver: SolverFigures;
-  predicted: readonly PredictedBet[] | undefined;
-}
-
-/** What only the solver knows. */
-function SolverCards({ solver, predicted }: SolverCardsProps) {
+function SolverCards(
+  { solver, predicted }: { solver: SolverFigures; predicted: readonly PredictedBet[] | undefined },
+) {
   return (
     <>
       <Answers metrics={solver.metrics} />
       <Calibration predicted={predicted} markets={solver.info.calibration} />
     </>
+  );
+}
+
+/** The solver's answers by code, each with its share, since its start. */
+function Answers({ metrics }: { metrics: Metrics }) {
+  const rows = answersOf(metrics);
+  const refusedRisk = metrics.sum("solver_refused_risk_usdc_total") ?? 0;
+  return (
+    <Card title="Quotes and refusals">
+      <p>
+        {refusedText(rows)} since {startText(metrics)}. Earlier answers are in Prometheus.
+      </p>
+      <Table
+        of="answers"
+        empty="Nothing was asked yet."
+        first={5}
+        isCards
+        rows={rows}
+        keyOf={({ outcome }) => outcome}
+        columns={[
+          {
+            name: "Answer",
+            text: ({ outcome }) => SUCCESSES.has(outcome) ? `✓ ${outcome}` : <code>{outcome}</code>,
+          },
+          ...REQUESTS.map(({ name }, request) => ({
+            name,
+            number: (row: AnswerCount) => countText(row, request, rows),
+          })),
+          {
+            name: "Meaning",
+            text: ({ outcome }) => (
+              <>
+                <Words text={REFUSAL_TEXTS[outcome] ?? ""} />
+                {outcome === "EXPOSURE_TOO_LARGE" && refusedRisk > 0 &&
+                  ` Such bets had ${formatCents(fromNumber(refusedRisk))} USDC at risk, each ` +
+                    "attempt counted."}
+              </>
+            ),
+          },
+        ]}
+      />
+    </Card>
   );
 }

@@ -56,7 +56,6 @@ type MakerClient = Pick<
   "account" | "genesisHash" | "history" | "solverInfo" | "theses" | "watch"
 >;
 
-/** What the watch uses of the page's model. */
 interface MakerModel {
   client: MakerClient;
   markets: Markets;
@@ -102,7 +101,6 @@ export class MakerWatch {
   readonly solverProblem: Signal<string | undefined> = signal(undefined);
   /** The solver's newest figures, also while the chain does not answer. */
   readonly solver: Signal<SolverFigures | undefined> = signal(undefined);
-  readonly #client: MakerClient;
   readonly #model: MakerModel;
   readonly #solverUrl: string;
   readonly #clock: Clock;
@@ -117,7 +115,6 @@ export class MakerWatch {
 
   constructor(model: MakerModel, solverUrl: string, clock: Clock) {
     this.#model = model;
-    this.#client = model.client;
     this.#gaps = new PriceGaps(model.client, model.markets);
     this.#solverUrl = solverUrl;
     this.#clock = clock;
@@ -148,7 +145,7 @@ export class MakerWatch {
       const address = answer?.info.address ?? this.state.value?.address ??
         await this.#firstSolver();
       const watch = await this.#openWatch(address, signal);
-      const account = await this.#client.account(address);
+      const account = await this.#model.client.account(address);
       signal.throwIfAborted();
       const { theses } = watch;
       const gaps = await this.#gaps.read(theses, this.#model.serverClock.now());
@@ -168,18 +165,18 @@ export class MakerWatch {
 
   /** The watch of a solver's bets: a new one for another solver or another chain. */
   async #openWatch(address: Address, signal: AbortSignal): Promise<ThesisWatch> {
-    const watched = `${address} ${await this.#client.genesisHash()}`;
+    const watched = `${address} ${await this.#model.client.genesisHash()}`;
     signal.throwIfAborted();
     if (watched !== this.#watched) {
       this.#closeWatch();
-      this.#gaps = new PriceGaps(this.#client, this.#model.markets);
+      this.#gaps = new PriceGaps(this.#model.client, this.#model.markets);
       if (this.#watched !== "") {
         this.#probabilities = new Map();
         this.#cursor = "0";
       }
     }
     if (this.#watch !== undefined) return this.#watch;
-    const watch = await this.#client.watch({}, { solver: address });
+    const watch = await this.#model.client.watch({}, { solver: address });
     if (signal.aborted) watch.close();
     signal.throwIfAborted();
     // Kept before anything else can fail, so that the next pass does not open another one.
@@ -189,10 +186,10 @@ export class MakerWatch {
   }
 
   async #firstSolver(): Promise<Address> {
-    const { value } = await this.#client.theses({ limit: 1 }).next();
+    const { value } = await this.#model.client.theses({ limit: 1 }).next();
     const solver = value?.theses[0]?.solver;
     // Without bets, only the solver knows its address, so its own error is reported.
-    return solver ?? (await this.#client.solverInfo()).address;
+    return solver ?? (await this.#model.client.solverInfo()).address;
   }
 
   /** @throws {NoAnswerError} Also if a reverse proxy answers in place of the solver. */
@@ -215,7 +212,7 @@ export class MakerWatch {
         // Without its database, the solver still has its other figures.
         if (!(thrown instanceof NoAnswerError)) throw thrown;
       });
-      const info = await this.#client.solverInfo(signal);
+      const info = await this.#model.client.solverInfo(signal);
       if (!signal.aborted) this.#report(undefined);
       return {
         ...exposure,
@@ -253,7 +250,6 @@ export class MakerWatch {
 /** The proxy's answer while its node does not answer. */
 const PROXY_WITHOUT_NODE = "RPC_-32002";
 
-/** The reason of a failed read, for users. */
 function problemTextOf(thrown: unknown): string {
   const code = isRangemakerError(thrown) ? thrown.code : "";
   if (code === PROXY_WITHOUT_NODE) return "the chain cannot be reached";

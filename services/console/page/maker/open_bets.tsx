@@ -13,7 +13,7 @@ import {
 } from "../parts/format.ts";
 import { type Sort, Table } from "../parts/table.tsx";
 import { multiplierOf } from "../trade/odds.ts";
-import { useNow } from "../parts/use_now.ts";
+import { useNow } from "../parts/hooks.ts";
 import { decidingPrice, timeTexts } from "./exposure.ts";
 
 /** The price of a market of now; undefined if it is missing or old. A view is not redrawn with it. */

@@ -3,7 +3,6 @@ import { joinSpans, overlap } from "../../../../lib/prices/price_slots.ts";
 import { HISTORY_MAX_MS } from "../data/price_feed.ts";
 import { openOf, SETTLE_MS } from "./exposure.ts";
 
-/** What is known of the prices of a market. */
 interface Checked {
   fromMs: number;
   toMs: number;

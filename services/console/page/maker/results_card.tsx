@@ -1,12 +1,10 @@
 import type { Thesis } from "@rangemaker/client";
 import { useMemo } from "preact/hooks";
 import { DAY_MS } from "../../../../lib/time.ts";
-import { Card } from "../parts/parts.tsx";
+import { Card, download } from "../parts/parts.tsx";
 import type { PageModel } from "../data/page_model.ts";
 import { isDecided } from "../data/live_breaches.ts";
-import { makerGainOf } from "../data/results.ts";
 import { formatDay, formatProfit, formatTime } from "../parts/format.ts";
-import { download } from "../parts/download.ts";
 import { Table } from "../parts/table.tsx";
 import { betsCsv } from "../trade/bet_list.ts";
 import {
@@ -14,6 +12,7 @@ import {
   earnedText,
   type Earnings,
   earningsOf,
+  makerGainOf,
   profitHistory,
   resultsText,
 } from "./earnings.ts";

@@ -1,7 +1,6 @@
 import type { Account, Thesis } from "@rangemaker/client";
 import { Card, Fact, Words } from "../parts/parts.tsx";
 import type { PageModel } from "../data/page_model.ts";
-import { resultsOf } from "../data/results.ts";
 import {
   counted,
   formatCents,
@@ -13,6 +12,7 @@ import {
 import { labelOf } from "../trade/chart_spans.ts";
 import { runbookOf } from "../operator/finding.ts";
 import { NEEDS_BACKFILL } from "../operator/causes.ts";
+import { resultsOf } from "./earnings.ts";
 import {
   headroomOf,
   mostAtRisk,
@@ -26,7 +26,7 @@ import {
 import type { MakerState, SolverFigures } from "./maker_watch.ts";
 import { freshPrice } from "./open_bets.tsx";
 
-interface RiskProps {
+export interface RiskProps {
   model: PageModel;
   state: MakerState;
   /** The bets of the state, some decided since. */

@@ -7,7 +7,6 @@ import { type Finding, isAbsence, isAlarm, isCritical, type StartedFinding } fro
 interface Service {
   /** The services that it needs, directly or indirectly. */
   needs: readonly ServiceName[];
-  /** What users cannot do while it is away. */
   effect: string;
 }
 
@@ -49,7 +48,6 @@ export const NOT_IN_HEALTH: ReadonlySet<string> = new Set([
   "SolverExposureFull",
 ]);
 
-/** Services that work without prices. */
 const NEED_NO_PRICES: ReadonlySet<ServiceName> = new Set(["proxy", "bridge"]);
 
 /** Problems that no other one explains. */

@@ -1,8 +1,7 @@
 /** The figures of each service that are shown to operators. */
 import { type Problem, PROBLEM_GROUPS } from "../../../../lib/problems/mod.ts";
 import { type MetricsHistory, RECENT_MS } from "../data/metrics.ts";
-import type { ServiceName } from "../data/service_watch.ts";
-import type { Providers } from "../data/providers.ts";
+import type { Providers, ServiceName } from "../data/service_watch.ts";
 import { counted, durationText, formatShare, formatTime } from "../parts/format.ts";
 
 /** Whether a problem belongs to a process, so that only its first service reports it. */

@@ -10,7 +10,6 @@ export interface Finding extends Partial<Repair> {
   severity: Problem["severity"];
   /** A short description. */
   text: string;
-  /** The effect on users. */
   effect?: string;
   /** Messages of the service itself. */
   details: readonly string[];

@@ -1,10 +1,9 @@
 import { useSignal } from "@preact/signals";
 import { systemClock } from "@rangemaker/client";
-import { Card, Words } from "../parts/parts.tsx";
+import { Card, NotifyButton, Words } from "../parts/parts.tsx";
 import type { ServiceState } from "../data/service_watch.ts";
 import { formatTime } from "../parts/format.ts";
-import { NotifyButton } from "../parts/notify_button.tsx";
-import { useNow } from "../parts/use_now.ts";
+import { useNow } from "../parts/hooks.ts";
 import {
   deadlineText,
   type Finding,

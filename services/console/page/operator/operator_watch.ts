@@ -9,13 +9,12 @@ import {
 } from "@preact/signals";
 import { isRangemakerError, systemClock, type Thesis } from "@rangemaker/client";
 import { isAnswered, Poll } from "../data/http.ts";
-import { notify } from "../data/notify.ts";
-import type { PageModel } from "../data/page_model.ts";
-import { ProvidersWatch } from "../data/providers.ts";
+import { notify, type PageModel } from "../data/page_model.ts";
 import {
   isAway,
   isSilent,
   isUp,
+  ProvidersWatch,
   type ServiceName,
   type ServiceState,
   ServiceWatch,
@@ -50,7 +49,7 @@ export function watchOperator(model: PageModel) {
   const sources = urls.oracle === undefined
     ? undefined
     : new ProvidersWatch(urls.oracle, systemClock);
-  const { isOffline } = model;
+  const { isOffline } = model.feed;
   const latest = computed(() => watches.map(({ state }) => state.value));
   // If nothing answers, nothing is known of the services: it may be this page's own connection.
   const areSilent = computed(() => isOffline.value || latest.value.every(isSilent));

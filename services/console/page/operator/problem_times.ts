@@ -8,7 +8,6 @@ type Named = Pick<Finding, "service" | "chapter">;
 export interface SeenProblem extends StartedFinding {
   /** The same problem when it was worst. */
   worst: Finding;
-  /** When it was last found. */
   seenMs: number;
 }
 

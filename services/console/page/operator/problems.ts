@@ -23,11 +23,9 @@ const FIRST_RATES_MS = 2_000;
 /** Chapter for a service that says that it is unhealthy, or not ready. */
 const HEALTH = "Health and readiness";
 
-/** What is known of the time before. */
 interface Past {
   /** Whether a problem is older than an outage, which is then not its cause. */
   isOlder(finding: Finding): boolean;
-  /** Problems that have just ended. */
   ended: readonly Finding[];
 }
 
@@ -92,7 +90,6 @@ function ownOf(state: ServiceState, isFirstOfProcess: boolean): Finding[] {
   return measured.map((finding) => finding === reason ? explained : finding);
 }
 
-/** The finding for a problem that a service has. */
 function measuredOf(problem: Problem, { name: service, history }: ServiceState): Finding {
   const { severity, message, bound, name: chapter, firstStep, breakdown, follows } = problem;
   const effect = problem.effect ?? (isCritical(problem) ? SERVICES[service].effect : undefined);
@@ -191,7 +188,6 @@ function healthOf(state: ServiceState): Finding | undefined {
   };
 }
 
-/** The finding for a service that is away, or late. */
 function absenceOf(state: ServiceState): Finding {
   const { name: service, presence, lastAnswerMs: sinceMs, reason, history } = state;
   const found: Finding = {

@@ -8,11 +8,9 @@ export interface Repair {
   firstStep: string;
   /** Commands to copy. They do not change while the operator reads them. */
   commands: readonly string[];
-  /** Shown after the commands. */
   hint?: string;
   /** One command per gap that fills it with the last price before it, shown after the hint. */
   lastResort?: readonly string[];
-  /** When the problem began. */
   sinceMs: number;
   /** The affected bets, users and money. */
   harm: string;
@@ -62,7 +60,6 @@ const HINT =
 
 const WITH_PRICE = "run them with --price.";
 
-/** The options that name a gap. */
 const optionsOf = (symbol: string, gap: MissingSpan) => {
   const [from, to] = [gap.from, gap.to].map((ms) => new Date(ms).toISOString());
   return `--market ${symbol} --from ${from} --to ${to}`;

@@ -10,7 +10,6 @@ import { serviceVerdictOf, type StartedFinding } from "./finding.ts";
 interface ServiceCardProps {
   state: ServiceState;
   findings: readonly StartedFinding[];
-  /** The services of its process. */
   process: readonly ServiceState[];
 }
 
@@ -70,13 +69,8 @@ export function ServiceCard({ state, findings, process }: ServiceCardProps) {
   );
 }
 
-interface TrendProps {
-  values: readonly number[];
-  limit: number;
-}
-
 /** The last values of a figure, the newest at the right, and dashed, where its alert begins. */
-function Trend({ values, limit }: TrendProps) {
+function Trend({ values, limit }: { values: readonly number[]; limit: number }) {
   const finite = values.filter(Number.isFinite);
   const toY = scaleLinear([Math.min(0, limit, ...finite), Math.max(limit, ...finite)], [18, 2]);
   const points = finite.map((value, index) =>

@@ -1,7 +1,6 @@
 import { SOURCE_LAG_MAX_S } from "../../../../lib/problems/mod.ts";
 import { Card } from "../parts/parts.tsx";
-import type { Providers } from "../data/providers.ts";
-import { isAway, type ServiceState } from "../data/service_watch.ts";
+import { isAway, type Providers, type ServiceState } from "../data/service_watch.ts";
 import { formatQuotePrice, formatTime, toNumber } from "../parts/format.ts";
 import { type Column, Table } from "../parts/table.tsx";
 import { faultText, formatAge, formatPoints, sourceVerdictOf } from "./figures.ts";

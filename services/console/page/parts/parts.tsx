@@ -1,3 +1,4 @@
+import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useId } from "preact/hooks";
 
@@ -22,13 +23,8 @@ export function Card({ title, note, children, ...data }: CardProps) {
   );
 }
 
-interface FactProps {
-  label: string;
-  children: ComponentChildren;
-}
-
 /** A term and its value in a list of facts. */
-export function Fact({ label, children }: FactProps) {
+export function Fact({ label, children }: { label: string; children: ComponentChildren }) {
   return (
     <div>
       <dt>{label}</dt>
@@ -61,4 +57,43 @@ export function Words({ text, url }: { text: string; url?: string }) {
       })}
     </>
   );
+}
+
+interface NotifyButtonProps {
+  label: string;
+  /** Announced once notifications are allowed. */
+  granted: string;
+  /** Shown instead of the button if the browser has denied them. */
+  denied?: string;
+  announce(text: string): void;
+}
+
+/** Asks for permission to notify, only when pressed. */
+export function NotifyButton({ label, granted, denied, announce }: NotifyButtonProps) {
+  const state = useSignal("Notification" in globalThis ? Notification.permission : "denied");
+  if (state.value === "denied" && denied !== undefined) return <span class="note">{denied}</span>;
+  if (state.value !== "default") return null;
+  const ask = async ({ currentTarget: button }: { currentTarget: HTMLButtonElement }) => {
+    const next = button.nextElementSibling ?? button.previousElementSibling;
+    const permission = await Notification.requestPermission();
+    if (permission !== "granted") {
+      return void announce(
+        "The browser does not allow notifications: everything is shown on this page.",
+      );
+    }
+    // The button disappears, so its focus moves on.
+    if (document.activeElement === button && next instanceof HTMLElement) next.focus();
+    state.value = permission;
+    announce(granted);
+  };
+  return <button type="button" onClick={ask}>{label}</button>;
+}
+
+/** Downloads text as a file of bets. */
+export function download(text: string): void {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
+  link.download = "bets.csv";
+  link.click();
+  URL.revokeObjectURL(link.href);
 }

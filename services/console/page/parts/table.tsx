@@ -11,7 +11,6 @@ export type Column<Row> =
 
 /** The order of the rows. */
 export interface Sort {
-  /** Heading of the column to sort by. */
   by: string;
   isDescending: boolean;
 }
@@ -25,7 +24,6 @@ interface TableProps<Row> {
   keyOf(row: Row): string | number;
   /** Attributes of the row's element, besides `data-row`, which is its key. */
   attributesOf?(row: Row): HTMLAttributes<HTMLTableRowElement> & Record<`data-${string}`, unknown>;
-  /** Shown if there are no rows. */
   empty?: string;
   /**
    * If set, each heading is a button that sorts. Rows are sorted already, or their columns have a
@@ -120,13 +118,10 @@ export function Table<Row>(props: TableProps<Row>) {
 
 const compare = (a: number | string, b: number | string) => a < b ? -1 : a > b ? 1 : 0;
 
-interface SortFieldProps<Row> {
-  columns: readonly Column<Row>[];
-  sort: Signal<Sort>;
-}
-
 /** A field that sorts a table without headings, by each column in both orders. */
-function SortField<Row>({ columns, sort }: SortFieldProps<Row>) {
+function SortField<Row>(
+  { columns, sort }: { columns: readonly Column<Row>[]; sort: Signal<Sort> },
+) {
   const orders = columns.flatMap(({ name: by }) =>
     [true, false].map((isDescending): Sort => ({ by, isDescending }))
   );
@@ -148,14 +143,10 @@ function SortField<Row>({ columns, sort }: SortFieldProps<Row>) {
   );
 }
 
-interface SortButtonProps {
-  name: string;
-  isNumber: boolean;
-  sort: Signal<Sort>;
-}
-
 /** Sorts by its column, largest numbers first; a second press reverses the order. */
-function SortButton({ name, isNumber, sort }: SortButtonProps) {
+function SortButton(
+  { name, isNumber, sort }: { name: string; isNumber: boolean; sort: Signal<Sort> },
+) {
   const { by, isDescending } = sort.value;
   const sign = by !== name ? "" : isDescending ? " ↓" : " ↑";
   return (

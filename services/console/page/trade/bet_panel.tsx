@@ -1,14 +1,23 @@
+import type { RenderableProps } from "preact";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import type { PageModel } from "../data/page_model.ts";
-import { durationText } from "../parts/format.ts";
+import { durationText, formatCents } from "../parts/format.ts";
 import type { BetSlip } from "./bet_slip.ts";
 import { askQuote, repeatBet } from "./box_actions.ts";
 import { linkTo } from "./box_link.ts";
-import { amountText, type DraftFields, errorText, isUnreached, LABELS } from "./draft.ts";
+import {
+  amountText,
+  type DraftFields,
+  errorText,
+  isSameBet,
+  isUnreached,
+  LABELS,
+} from "./draft.ts";
 import { tryParseDuration, unitOf } from "./input.ts";
-import { fieldErrorsOf } from "./next_step.ts";
-import { QuoteButton } from "./quote_button.tsx";
-import { LiveQuote, PlacedBet } from "./quote_panel.tsx";
-import { obstacleNow, situationOf } from "./situation.ts";
+import { fieldErrorsOf, isFix } from "./next_step.ts";
+import { refusalWarning, warningOf, withChance } from "./odds.ts";
+import { leastOf, LiveQuote, PlacedBet, Terms } from "./quote_panel.tsx";
+import { estimateNow, obstacleNow, situationOf } from "./situation.ts";
 
 interface BetPanelProps {
   model: PageModel;
@@ -83,6 +92,61 @@ function DraftPanel({ model, slip }: BetPanelProps) {
   );
 }
 
+/** The button for a quote, after the present obstacle, the terms, and the field of the amount. */
+function QuoteButton({ model, slip, children }: RenderableProps<BetPanelProps>) {
+  const stage = slip.stage.value;
+  const isQuoting = stage.name === "quoting";
+  const obstacle = obstacleNow(model, slip);
+  const isFixing = obstacle !== undefined && isFix(obstacle);
+  const bet = slip.estimator.state.value?.bet;
+  const before = useRef({ isFixing, bet });
+  useLayoutEffect(() => {
+    const { isFixing: wasFixing, bet: last } = before.current;
+    before.current = { isFixing, bet };
+    // The price has changed what the button does, and a finger may be on its way.
+    if (isFixing !== wasFixing && bet && last && isSameBet(bet, last)) slip.lock.begin();
+  });
+  const estimate = estimateNow(model, slip);
+  const warning = estimate && warningOf(estimate, model.maker.info.value?.config.maxPayoutRatio);
+  const { value: tolerancePercent } = slip.tolerancePercent;
+  const refusal = estimate && refusalWarning(estimate, tolerancePercent);
+  // The obstacle is also why there is no quote.
+  const failed = stage.name === "draft" && (stage.isSigned || !obstacle?.text) && stage.failure;
+  return (
+    <>
+      <div class="bar-note note" id="bar-note">
+        {failed && <p class="warned">{failed}</p>}
+        {warning && <p class="warned">{warning}</p>}
+        {refusal && <p class="warned">{refusal}</p>}
+        {/* A wrong field has its error below it. */}
+        {obstacle?.text && !obstacle.field && <p>{obstacle.text}</p>}
+      </div>
+      {!slip.isEmpty && (
+        <Terms offered={estimate} least={estimate && leastOf(estimate, tolerancePercent)} />
+      )}
+      <div class="next">
+        {estimate && (
+          <p class="sum" aria-hidden="true">
+            Get {formatCents(estimate.payout)} USDC{withChance(estimate)}
+          </p>
+        )}
+        {children}
+        <button
+          type="submit"
+          class="primary wide"
+          data-next
+          // Not `disabled`, so that the keyboard reaches it and screen readers read the reason.
+          aria-disabled={isQuoting || obstacle !== undefined && !obstacle.action}
+          aria-describedby="bar-note"
+          data-unread={slip.lock.isLocked.value}
+        >
+          {isQuoting ? "Asking the maker …" : obstacle?.button ?? "Get a quote"}
+        </button>
+      </div>
+    </>
+  );
+}
+
 interface FieldProps extends BetPanelProps {
   name: keyof DraftFields;
   error: string | undefined;
@@ -153,7 +217,6 @@ function Stakes({ model, slip }: BetPanelProps) {
   );
 }
 
-/** A button that copies a link to the box. */
 function CopyLink({ model, slip }: BetPanelProps) {
   const copyLink = () => {
     const link = linkTo(location.href, { symbol: slip.symbol.value, fields: slip.fields.value });
@@ -169,7 +232,6 @@ function CopyLink({ model, slip }: BetPanelProps) {
   return <button type="button" class="quiet" onClick={copyLink}>Copy link</button>;
 }
 
-/** Choices of {@link Tolerance}, in percent. */
 const TOLERANCES = [0, 2, 5, 10, 15, 20] as const;
 
 function Tolerance({ slip }: { slip: BetSlip }) {

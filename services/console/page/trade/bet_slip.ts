@@ -47,7 +47,6 @@ export class BetSlip {
   readonly #options: BetSlipOptions;
   #cancelRefresh: CancelTimer = () => {};
   readonly #voice: SlipVoice;
-  /** The parsed values of the fields. */
   readonly parsed = computed(() =>
     parseFields(this.fields.value, this.#options.maker.info.value?.config)
   );
@@ -95,7 +94,6 @@ export class BetSlip {
     return this.parsed.value.draft;
   }
 
-  /** Whether there is no box yet. */
   get isEmpty(): boolean {
     const { lower, upper } = this.fields.value;
     return lower === "" && upper === "";

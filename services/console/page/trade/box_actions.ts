@@ -5,8 +5,10 @@ import type { BetSlip } from "./bet_slip.ts";
 import { amountText, describeDraft, type Draft, fieldsOf } from "./draft.ts";
 import { repeatedDraft, suggestedDraft, timesOf } from "./suggested_draft.ts";
 import { isFix, spokenText } from "./next_step.ts";
-import { focusChart, showChart } from "./focus.ts";
 import { obstacleNow, switchChain } from "./situation.ts";
+
+/** Selector of the focusable part of the chart. */
+export const CHART = ".chart .area";
 
 /** A box around the price for the times in the fields. @param kept A box whose height is kept. */
 export function suggestionOf({ feed }: PageModel, slip: BetSlip, kept?: Draft): Draft | undefined {
@@ -56,7 +58,7 @@ export function announceBox({ announce }: PageModel, { draft }: BetSlip, name = 
 export function clearBox({ announce }: PageModel, slip: BetSlip): void {
   slip.clear();
   announce("The box was cleared.", { isSpoken: true });
-  focusChart();
+  document.querySelector<HTMLElement>(CHART)?.focus({ preventScroll: true });
 }
 
 /** Undoes the last change of the box, and announces the result. */
@@ -81,4 +83,18 @@ export function askQuote(model: PageModel, slip: BetSlip): void {
   const isRead = field !== document.activeElement && field?.ariaInvalid === "true";
   field?.focus();
   if (!isRead) model.announce(spokenText(obstacle), { isSpoken: true, isAnswer: true });
+}
+
+/**
+ * Scrolls the chart into view, because the page may be scrolled to its fields or bets. Does nothing
+ * if an element has keyboard focus, which must stay visible.
+ */
+export function showChart(): void {
+  if (document.activeElement?.matches(":focus-visible")) return;
+  document.querySelector(".chart")?.scrollIntoView({ block: "nearest" });
+}
+
+/** Moves the focus to the button of the next step. */
+export function focusNextStep(): void {
+  document.querySelector<HTMLElement>(".action-bar [data-next]")?.focus();
 }

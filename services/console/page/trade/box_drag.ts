@@ -15,7 +15,6 @@ interface ChartPoint {
   price: number;
 }
 
-/** The position of a pointer in time and price. */
 function pointAt({ x, y, nowMs }: Scales, atX: number, atY: number): ChartPoint {
   return { ms: x.invert(atX) - nowMs, price: y.invert(atY) };
 }
@@ -142,7 +141,6 @@ export class BoxDrag {
 /** Distance by which a press of an arrow key moves a side, in pixels; times in whole seconds. */
 const NUDGE = 6;
 
-/** The used parts of a keyboard event. */
 interface ArrowPress {
   key: string;
   shiftKey: boolean;

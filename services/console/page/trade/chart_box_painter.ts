@@ -20,7 +20,6 @@ const FILLS: Readonly<Record<BoxKind, number>> = {
   lost: 0.08,
 };
 
-/** The weakest outline of a box, among many. */
 const OUTLINE_MIN = 0.25;
 
 /** How much of everything below it a box hides that the user makes or points at. */
@@ -207,7 +206,6 @@ const areaOf = ({ scales: { x, y } }: Frame, box: ChartBox): Area => ({
   bottom: y(box.low),
 });
 
-/** Half the height of a label. */
 const LABEL_HALF = 9;
 
 /** The area of a label whose middle is at this level. */
@@ -218,7 +216,6 @@ export function labelArea(left: number, width: number, level: number): Area {
 /** The middle of a label is this far from the edge of its box. */
 const LABEL_REACH = 11;
 
-/** The highest position of a label. */
 const HIGHEST = 18;
 
 const isOver = (a: Area, b: Area) =>

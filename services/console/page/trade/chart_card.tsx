@@ -1,7 +1,8 @@
+import { useComputed, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { Market } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
-import { useNow } from "../parts/use_now.ts";
+import { useNow } from "../parts/hooks.ts";
 import { clearBox, undo } from "./box_actions.ts";
 import { openBetsText } from "./chart_boxes.ts";
 import { betsOf, type ChartSource, contentOf } from "./chart_content.ts";
@@ -10,18 +11,16 @@ import { ChartPointer } from "./chart_pointer.ts";
 import { ChartProbe } from "./chart_probe.ts";
 import { pastShare } from "./chart_scales.ts";
 import { labelOf, spanFor, spanToSee, ZOOM_STEP } from "./chart_spans.ts";
+import { describeDraft } from "./draft.ts";
 import { LiveChart } from "./live_chart.ts";
-import { MarketChoice } from "./market_choice.tsx";
 import { MARKET_TEXTS } from "./next_step.ts";
+import { isOld, priceText } from "./situation.ts";
 
 /** The chart of a market: its prices, and the user's boxes, which are drawn here. */
 export function ChartCard(props: ChartSource) {
   const { model, slip, spanMs } = props;
   return (
-    <section
-      class="card"
-      aria-label="Market"
-    >
+    <section class="card" aria-label="Market">
       <h2 class="spoken">Market</h2>
       <MarketChoice model={model} slip={slip} />
       <Chart {...props} />
@@ -42,6 +41,48 @@ export function ChartCard(props: ChartSource) {
         </div>
       </div>
     </section>
+  );
+}
+
+/** Buttons that choose the market, with its price. */
+function MarketChoice({ model, slip }: Pick<ChartSource, "model" | "slip">) {
+  return (
+    <div class="markets" role="group" aria-label="Market">
+      {model.markets.symbols.map((symbol) => (
+        <MarketButton key={symbol} model={model} slip={slip} symbol={symbol} />
+      ))}
+    </div>
+  );
+}
+
+/**
+ * A price changes ten times a second; only its text is updated. Screen readers would read each
+ * change of the focused button's name, so that keeps the price of the moment when it got the focus.
+ */
+function MarketButton(
+  { model, slip, symbol }: Pick<ChartSource, "model" | "slip"> & { symbol: string },
+) {
+  const price = useComputed(() => priceText(model, symbol));
+  const name = useSignal<string | undefined>(undefined);
+  const old = isOld(model, symbol) ? "old" : undefined;
+  return (
+    <button
+      type="button"
+      class={old}
+      aria-pressed={symbol === slip.symbol.value}
+      aria-label={name}
+      onFocus={() => name.value = `${symbol} ${price.value} ${old ?? ""}`.trim()}
+      onBlur={() => name.value = undefined}
+      onClick={() => {
+        slip.choose(symbol);
+        const box = slip.draft === undefined ? "no box yet." : describeDraft(slip.draft);
+        model.announce(`${symbol} at ${price.value}: ${box}`, { isSpoken: true });
+      }}
+    >
+      <span>{symbol}</span>
+      <strong data-price={symbol}>{price}</strong>
+      {old && <span class="spoken">{old}</span>}
+    </button>
   );
 }
 
@@ -99,7 +140,6 @@ function BoxButtons({ model, slip }: Pick<ChartSource, "model" | "slip">) {
   );
 }
 
-/** How the chart shows the future. */
 function future(): { share: number; width: number } {
   const width = document.querySelector(".chart")?.clientWidth ?? 0;
   return { share: 1 - pastShare(width), width };

@@ -10,9 +10,8 @@ import { betAt, boxOfDraft, boxOfQuote, boxOfThesis, type ChartBox } from "./cha
 import type { ChartContent } from "./chart_frame.ts";
 import type { ChartProbe } from "./chart_probe.ts";
 import type { Draft } from "./draft.ts";
-import { isOld } from "./price_label.ts";
 import { signableMs } from "./quote_life.ts";
-import { estimateNow } from "./situation.ts";
+import { estimateNow, isOld } from "./situation.ts";
 
 /** Everything that the chart of a market shows and changes. */
 export interface ChartSource {
@@ -38,7 +37,6 @@ export function ownBetAt({ model, market }: ChartSource, { time, price }: Point,
   return betAt(boxesOf(model, market, nowMs), time, price);
 }
 
-/** The boxes of bets, oldest first. */
 function boxesOf(model: PageModel, market: Market, nowMs: number): ChartBox[] {
   const isAway = model.feed.isAway.peek();
   return betsOf(model, market).map((bet) => boxOfThesis(bet, nowMs, isAway)).reverse();

@@ -10,7 +10,6 @@ export interface ChartContent {
   boxes: readonly ChartBox[];
   /** The box that the user is drawing, which is also among the boxes. */
   draft: Draft | undefined;
-  /** Id of the highlighted bet. */
   highlighted: number | undefined;
   /** The position of the pointer, with a text about it. */
   probe: { place: Point; text: string } | undefined;

@@ -1,12 +1,10 @@
-import { announceBox, askQuote, clearBox, suggestBox, undo } from "./box_actions.ts";
+import { announceBox, askQuote, clearBox, focusNextStep, suggestBox, undo } from "./box_actions.ts";
 import { countdownOf, nextToEnd, whereabouts } from "./chart_boxes.ts";
 import { betsOf, type ChartSource } from "./chart_content.ts";
 import { labelOf, ZOOM_STEP, zoomed } from "./chart_spans.ts";
-import { priceText } from "./price_label.ts";
 import { MARKET_TEXTS } from "./next_step.ts";
 import { signableMs } from "./quote_life.ts";
-import { focusNextStep } from "./focus.ts";
-import { obstacleNow } from "./situation.ts";
+import { obstacleNow, priceText } from "./situation.ts";
 
 /** The keys on the chart, for users. */
 export const CHART_KEYS = [

@@ -49,7 +49,6 @@ export function paint(frame: Frame, width: number, height: number): void {
   paintPrices(frame, tags);
 }
 
-/** Paints the background of the future. */
 function paintFuture({ context, scales, palette }: Frame): void {
   const { plot, x, nowMs } = scales;
   const nowX = x(nowMs);
@@ -170,10 +169,8 @@ function paintProbe(frame: Frame): void {
   paintLabel(frame, text, labelArea(left, width, above), look);
 }
 
-/** Width of a price at the axis, in pixels. */
 const PRICE_WIDTH = 60;
 
-/** Height of a tag at the axis. */
 const TAG_HEIGHT = 20;
 
 /** Least distance of the middle of a tag from the top of the plot. */

@@ -14,7 +14,6 @@ import { Pinch } from "./pinch.ts";
 interface PointerTarget extends ChartSource {
   chart: LiveChart;
   probe: ChartProbe;
-  /** A drag has ended. */
   released(): void;
 }
 
@@ -33,7 +32,6 @@ interface Press {
   x: number;
   y: number;
   startedMs: number;
-  /** Whether a finger draws a new box. */
   isSketch: boolean;
   /** A finger began on the handle of a corner, which it pulls without a rest. */
   isOnHandle: boolean;
@@ -291,7 +289,6 @@ function isAtEnd(y: number): boolean {
   return y > 0 ? scrollY <= 0 : scrollY >= scrollHeight - clientHeight - 1;
 }
 
-/** The CSS cursor for the action of a press. */
 function cursorOf(grip: Grip): string {
   if (grip.kind !== "sides") return grip.kind === "move" ? "move" : "crosshair";
   if (grip.vertical === undefined) return "ew-resize";

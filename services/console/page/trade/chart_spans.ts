@@ -55,7 +55,6 @@ export function labelOf(spanMs: number): string {
 
 const UNITS = [["s", 1_000], ["min", 60_000], ["h", HOUR_MS], ["d", DAY_MS]] as const;
 
-/** A wheel event of the browser. */
 interface WheelTurn {
   deltaY: number;
   /** 0 for pixels, 1 for lines, 2 for pages. */

@@ -85,7 +85,6 @@ export class LiveChart {
     next();
   }
 
-  /** The scales of the newest frame. */
   get scales(): Scales | undefined {
     return this.#scales;
   }
@@ -96,7 +95,6 @@ export class LiveChart {
     return { x: x / scale, y: y / scale };
   }
 
-  /** Whether the user is dragging on it. */
   get isHeld(): boolean {
     return this.#frozen?.untilMs === Infinity;
   }

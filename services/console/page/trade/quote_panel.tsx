@@ -10,24 +10,76 @@ import {
   formatGain,
   formatRange,
   formatTime,
+  formatUsdc,
 } from "../parts/format.ts";
-import { useNow } from "../parts/use_now.ts";
+import { useNow } from "../parts/hooks.ts";
 import type { BetSlip } from "./bet_slip.ts";
+import { showChart } from "./box_actions.ts";
 import { runText } from "./chart_boxes.ts";
 import { quoteStepOf } from "./next_step.ts";
-import { repricedText, warningOf } from "./odds.ts";
-import { showChart } from "./focus.ts";
+import {
+  breakEvenOf,
+  chanceText,
+  multiplierOf,
+  type Priced,
+  repricedText,
+  warningOf,
+} from "./odds.ts";
 import type { LiveStage, PlacedStage } from "./stage.ts";
-import { leastOf, Terms } from "./terms.tsx";
 
-interface LiveQuoteProps {
-  model: PageModel;
-  slip: BetSlip;
-  stage: LiveStage;
+interface TermsProps {
+  offered: Priced | undefined;
+  /** What the bet pays at least, if the odds change until it is placed. */
+  least: bigint | undefined;
+  /** Shown once it is no longer in a field. */
+  betAmount?: bigint;
 }
 
+/** The least payout that a change of the odds may leave: a bet never pays less than its stake. */
+export function leastOf(
+  { payout, betAmount }: Pick<Priced, "payout" | "betAmount">,
+  tolerancePercent: number,
+): bigint {
+  const least = payout * BigInt(100 - tolerancePercent) / 100n;
+  return least > betAmount ? least : betAmount;
+}
+
+/** What a bet pays and its chance, at the same place before and while it is signed. */
+export function Terms({ offered, least, betAmount }: TermsProps) {
+  const { probability } = offered ?? {};
+  return (
+    <dl class="terms" id="terms">
+      <Fact label="You get">
+        <strong
+          class={offered && "figure"}
+          title={offered && formatUsdc(offered.payout)}
+          data-payout={offered?.payout.toString()}
+        >
+          {offered ? formatCents(offered.payout) : NONE}
+        </strong>
+        {offered && " "}
+        {offered && (
+          <span class="note">
+            USDC{least !== undefined && least < offered.payout &&
+              `, at least ${formatCents(least)}`}
+          </span>
+        )}
+      </Fact>
+      {betAmount !== undefined && <Fact label="You bet">{formatAmount(betAmount)}</Fact>}
+      <Fact label="Odds">{offered ? multiplierOf(offered) : NONE}</Fact>
+      <Fact label="Chance">{probability === undefined ? NONE : chanceText(probability)}</Fact>
+      <Fact label="Break-even">{offered ? breakEvenOf(offered) : NONE}</Fact>
+    </dl>
+  );
+}
+
+/** Nothing to speak. */
+const NONE = <span aria-hidden="true">–</span>;
+
 /** A quote: its terms, its remaining time, and the button that signs it. */
-export function LiveQuote({ model, slip, stage }: LiveQuoteProps) {
+export function LiveQuote(
+  { model, slip, stage }: { model: PageModel; slip: BetSlip; stage: LiveStage },
+) {
   const nowMs = useNow(model.serverClock, 250);
   const { quote, quoteHash, probability } = stage.offer;
   const first = stage.name === "quoted" ? stage.offer : stage.first;
@@ -106,7 +158,6 @@ interface PlacedBetProps {
   model: PageModel;
   slip: BetSlip;
   stage: PlacedStage;
-  /** Draws the box of a bet again. */
   onRepeat(bet: Thesis): void;
 }
 

@@ -1,5 +1,6 @@
 import { explain } from "../data/explain.ts";
 import type { PageModel } from "../data/page_model.ts";
+import { formatQuotePrice, toNumber } from "../parts/format.ts";
 import type { BetSlip } from "./bet_slip.ts";
 import { firstError } from "./draft.ts";
 import {
@@ -46,6 +47,18 @@ export function estimateNow(model: PageModel, slip: BetSlip) {
   // During a drag, the estimate is a moment behind, so only the amount must match.
   const hasSameStake = state.bet.betAmount === parsed.value.betAmount;
   return hasSameStake && model.stateOf(symbol.value) === "fresh" ? state.estimate : undefined;
+}
+
+/** Whether the newest price is out of date. */
+export function isOld({ stateOf }: PageModel, symbol: string): boolean {
+  const state = stateOf(symbol);
+  return state === "stale" || state === "away";
+}
+
+/** The newest price of a market as text. */
+export function priceText({ feed }: PageModel, symbol: string): string {
+  const price = feed.latest.value[symbol]?.price;
+  return price === undefined ? "–" : formatQuotePrice(toNumber(price));
 }
 
 /** Switches the wallet to the chain of the bets. */

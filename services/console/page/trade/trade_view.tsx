@@ -3,14 +3,15 @@ import type { RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { systemClock, type Thesis } from "@rangemaker/client";
 import { Estimator } from "../data/estimator.ts";
+import type { Announce } from "../data/messages.ts";
 import type { PageModel } from "../data/page_model.ts";
 import { formatRange } from "../parts/format.ts";
 import type { View } from "../parts/view.tsx";
-import { useNextFocus } from "../parts/use_next_focus.ts";
+import { useNextFocus } from "../parts/hooks.ts";
 import { AccountPanel } from "./account_panel.tsx";
 import { BetPanel } from "./bet_panel.tsx";
 import { BetSlip } from "./bet_slip.ts";
-import { repeatBet } from "./box_actions.ts";
+import { CHART, focusNextStep, repeatBet, showChart } from "./box_actions.ts";
 import { DraftStore } from "./draft_store.ts";
 import { linkedBox } from "./box_link.ts";
 import { ChartCard } from "./chart_card.tsx";
@@ -18,8 +19,6 @@ import { stateOfBet } from "./chart_boxes.ts";
 import { pastShare } from "./chart_scales.ts";
 import { spanFor } from "./chart_spans.ts";
 import { estimateBox } from "./odds.ts";
-import { followHistory } from "./quote_history.ts";
-import { focusNextStep, showChart } from "./focus.ts";
 import { obstacleNow } from "./situation.ts";
 import { YourBets } from "./your_bets.tsx";
 
@@ -80,10 +79,38 @@ export function createTradeView(model: PageModel): View {
   return { id: "trade", label: "Trade", Body };
 }
 
+const QUOTE_ENTRY = "quote";
+
+/**
+ * Makes the browser's "back" leave a quote, not the page: adds a history entry while there is one, and
+ * drops the quote when "back" leaves it.
+ */
+function followHistory(slip: BetSlip, announce: Announce): void {
+  // The page opens at the chart, and does not scroll when a quote is left.
+  history.scrollRestoration = "manual";
+  if (history.state === QUOTE_ENTRY) {
+    history.replaceState(null, "");
+    announce("The quote was dropped as the page was loaded again. Your box is still here.");
+  }
+  let hasEntry = false;
+  effect(() => {
+    const { name } = slip.stage.value;
+    const isQuote = name === "quoting" || name === "quoted" || name === "signing";
+    if (isQuote === hasEntry) return;
+    hasEntry = isQuote;
+    if (isQuote) history.pushState(QUOTE_ENTRY, "");
+    else if (history.state === QUOTE_ENTRY) history.back();
+  });
+  addEventListener("popstate", () => {
+    if (!hasEntry || history.state === QUOTE_ENTRY) return;
+    hasEntry = false;
+    slip.back();
+  });
+}
+
 interface TradeViewProps {
   model: PageModel;
   slip: BetSlip;
-  /** How much time the chart shows. */
   spanMs: Signal<number>;
 }
 
@@ -155,9 +182,6 @@ function TradeView({ model, slip, spanMs }: TradeViewProps) {
     </>
   );
 }
-
-/** Selector of the focusable part of the chart. */
-const CHART = ".chart .area";
 
 /** The largest share of the window's height for what stays on the screen. */
 const FIXED_SHARE = 0.55;

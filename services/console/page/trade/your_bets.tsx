@@ -3,7 +3,6 @@ import type { Thesis } from "@rangemaker/client";
 import { DAY_MS } from "../../../../lib/time.ts";
 import type { PageModel } from "../data/page_model.ts";
 import { crossingText, gainOf, isDecided } from "../data/live_breaches.ts";
-import { resultsOf } from "../data/results.ts";
 import {
   counted,
   durationText,
@@ -15,11 +14,9 @@ import {
   formatTime,
   shortAddress,
 } from "../parts/format.ts";
-import { download } from "../parts/download.ts";
-import { NotifyButton } from "../parts/notify_button.tsx";
 import { type Column, Table } from "../parts/table.tsx";
-import { useNow } from "../parts/use_now.ts";
-import { Signed } from "../parts/parts.tsx";
+import { useNow } from "../parts/hooks.ts";
+import { download, NotifyButton, Signed } from "../parts/parts.tsx";
 import { runText, stateOfBet } from "./chart_boxes.ts";
 import { betsCsv, FILTERS, pageOf } from "./bet_list.ts";
 
@@ -43,7 +40,7 @@ export function YourBets(props: YourBetsProps) {
   const nowMs = useNow(model.serverClock, theses.every(isDecided) ? SETTLED_STEP_MS : STEP_MS);
   const filter = useSignal<FilterName>("All");
   const wanted = useSignal(0);
-  const { profit } = resultsOf(theses); // from the maker's side
+  const profit = theses.filter(isDecided).reduce((sum, thesis) => sum + gainOf(thesis), 0n);
   const shown = theses.filter(FILTERS[filter.value]);
   const { page, pages, rows } = pageOf(shown, wanted.value);
   const save = () => {
@@ -57,7 +54,7 @@ export function YourBets(props: YourBetsProps) {
         {isOld && <span class="warned">They may be out of date: reconnecting.</span>}
         {theses.length > 0 && (
           <span>
-            Profit and loss <strong data-profit>{formatGain(-profit)} USDC</strong>
+            Profit and loss <strong data-profit>{formatGain(profit)} USDC</strong>
           </span>
         )}
       </div>
@@ -91,14 +88,10 @@ export function YourBets(props: YourBetsProps) {
   );
 }
 
-interface BetFilterProps {
-  model: PageModel;
+function BetFilter({ model, theses, filter }: Pick<YourBetsProps, "model"> & {
   theses: readonly Thesis[];
   filter: Signal<FilterName>;
-}
-
-/** Buttons that choose which bets are listed. */
-function BetFilter({ model, theses, filter }: BetFilterProps) {
+}) {
   const countOf = (name: FilterName) => theses.filter(FILTERS[name]).length;
   const choose = (name: FilterName) => {
     filter.value = name;
@@ -200,13 +193,9 @@ type FilterName = keyof typeof FILTERS;
 /** The choices of bets, with the signs of their states. */
 const SIGNS = [["All", ""], ["Open", "●"], ["Won", "✓"], ["Lost", "✕"]] as const;
 
-interface PagerProps {
-  page: number;
-  pages: number;
-  wanted: Signal<number>;
-}
-
-function Pager({ page, pages, wanted }: PagerProps) {
+function Pager(
+  { page, pages, wanted }: { page: number; pages: number; wanted: Signal<number> },
+) {
   return (
     <div class="row" role="group" aria-label="Pages of bets">
       <button type="button" disabled={page === 0} onClick={() => wanted.value = page - 1}>

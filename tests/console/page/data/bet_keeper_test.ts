@@ -8,8 +8,8 @@ import {
 } from "../../../../services/console/page/data/bet_keeper.ts";
 import { PendingBets } from "../../../../services/console/page/data/pending_bets.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
-import { memoryStore } from "../../memory_store.ts";
-import { hashOf, offerOf, OTHER, SIGNATURE, thesisOf, USER } from "../../offers.ts";
+import { memoryStore } from "../../support.ts";
+import { hashOf, offerOf, OTHER, SIGNATURE, thesisOf, USER } from "../../support.ts";
 import { nextTurn } from "../../../support/eventually.ts";
 
 const LOST = new NetworkError("SERVICE_TIMEOUT", "no answer");
@@ -80,14 +80,19 @@ function scene(...answers: Answer[]) {
   return { open, pass, outcomes, chain, stored, sent: () => sent, store, clock, touch };
 }
 
+/** The same, after the bet was sent in the first tab. */
+function sending(...answers: Answer[]) {
+  const { open, ...rest } = scene(...answers);
+  const keeper = open();
+  return { open, ...rest, keeper, outcome: keeper.send(bet) };
+}
+
 function textOf(outcome: BetOutcome): string {
   return outcome.name === "placed" ? `placed ${outcome.thesisId}` : outcome.name;
 }
 
 Deno.test("BetKeeper: an answered bet is placed, and no longer stored", async () => {
-  const { open, outcomes, stored } = scene(3);
-  const keeper = open();
-  const outcome = keeper.send(bet);
+  const { outcomes, stored, keeper, outcome } = sending(3);
   assert.equal(keeper.unresolved.value.length, 1);
   assert.equal(stored(), 1, "before it is sent");
   assert.deepEqual(await outcome, { name: "placed", thesisId: 3 });
@@ -105,9 +110,7 @@ Deno.test("BetKeeper: a bet whose first request is refused was not placed", asyn
 
 Deno.test("BetKeeper: a first request that is refused late was not placed either", async () => {
   const late = Promise.withResolvers<Error>();
-  const { open, pass, sent } = scene(late.promise, 4);
-  const keeper = open();
-  const outcome = keeper.send(bet);
+  const { pass, sent, keeper, outcome } = sending(late.promise, 4);
   await pass(7_000);
   assert.equal(keeper.unresolved.value[0]?.isChecking, true, "it is overdue");
   late.resolve(REFUSED);
@@ -117,9 +120,7 @@ Deno.test("BetKeeper: a first request that is refused late was not placed either
 });
 
 Deno.test("BetKeeper: after a lost answer, the same bet is sent again until it is answered", async () => {
-  const { open, sent, pass, outcomes } = scene(LOST, LOST, 5);
-  const keeper = open();
-  const outcome = keeper.send(bet);
+  const { sent, pass, outcomes, keeper, outcome } = sending(LOST, LOST, 5);
   await nextTurn();
   assert.deepEqual(keeper.unresolved.value, [{ ...bet, isChecking: true }]);
   await pass(499);
@@ -144,8 +145,7 @@ Deno.test("BetKeeper: after a failure that leaves the outcome open, the bet is s
 
 Deno.test("BetKeeper: after a lost answer, only a refusal that uses up the quote ends the bet before its deadline", async () => {
   const usedUp = new ServiceError("PRICE_MOVED", "no", { status: 400, details: { usedUp: true } });
-  const { open, sent, pass, stored } = scene(LOST, REFUSED, usedUp, 4);
-  const outcome = open().send(bet);
+  const { sent, pass, stored, outcome } = sending(LOST, REFUSED, usedUp, 4);
   await nextTurn();
   await pass(500);
   assert.deepEqual([sent(), stored()], [2, 1], "the first request may still arrive");
@@ -168,9 +168,7 @@ Deno.test("BetKeeper: the pauses between requests grow to 4 s", async () => {
 });
 
 Deno.test("BetKeeper: an answer that takes 6 s is overdue", async () => {
-  const { open, pass } = scene("hangs");
-  const keeper = open();
-  void keeper.send(bet);
+  const { pass, keeper } = sending("hangs");
   await pass(5_999);
   assert.equal(keeper.unresolved.value[0]?.isChecking, false);
   await pass(1);
@@ -193,11 +191,9 @@ Deno.test("BetKeeper: after a lost answer, refusals are ignored until the chain 
 });
 
 Deno.test("BetKeeper: QUOTE_ALREADY_USED is ignored until the chain shows the bet: an earlier request placed it", async () => {
-  const { open, outcomes } = scene(
+  const { outcomes, keeper } = sending(
     new ExecutionError("QUOTE_ALREADY_USED", "used", { retry: "same" }),
   );
-  const keeper = open();
-  void keeper.send(bet);
   await nextTurn();
   assert.deepEqual(outcomes, []);
   keeper.confirm(thesisOf(7));
@@ -220,8 +216,7 @@ Deno.test("BetKeeper: a bet that the chain lacks after the deadline expires, onc
 });
 
 Deno.test("BetKeeper: a bet without an answer expires only 5 s after its deadline", async () => {
-  const { open, pass, outcomes } = scene(...Array(40).fill(LOST));
-  void open().send(bet);
+  const { pass, outcomes } = sending(...Array(40).fill(LOST));
   await pass(DEADLINE + DEADLINE_MARGIN_MS - 1);
   assert.deepEqual(outcomes, []);
   await pass(4_000);
@@ -254,9 +249,7 @@ Deno.test("BetKeeper: after a reload, a bet that the chain shows is placed at on
 });
 
 Deno.test("BetKeeper: each account has its own bets, and a closed keeper sends nothing", async () => {
-  const { open, pass, sent, stored } = scene(LOST, 5);
-  const keeper = open();
-  void keeper.send(bet);
+  const { open, pass, sent, stored, keeper } = sending(LOST, 5);
   await nextTurn();
   keeper.close();
   const other = open(OTHER);

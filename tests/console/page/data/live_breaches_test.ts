@@ -2,7 +2,6 @@
 import assert from "node:assert/strict";
 import { effect } from "@preact/signals";
 import {
-  firstOutside,
   gainOf,
   isDecided,
   LiveBreaches,
@@ -11,10 +10,9 @@ import {
   stillOpenText,
 } from "../../../../services/console/page/data/live_breaches.ts";
 import { PriceSeries } from "../../../../services/console/page/data/price_series.ts";
-import { resultsOf } from "../../../../services/console/page/data/results.ts";
-import { profitHistory } from "../../../../services/console/page/maker/earnings.ts";
+import { profitHistory, resultsOf } from "../../../../services/console/page/maker/earnings.ts";
 import { boxOfThesis, stateOfBet } from "../../../../services/console/page/trade/chart_boxes.ts";
-import { thesisOf } from "../../offers.ts";
+import { thesisOf } from "../../support.ts";
 
 /** Prices of slots of 100 ms from a time on. */
 function seriesOf(fromMs: number, ...prices: number[]): PriceSeries {
@@ -70,19 +68,6 @@ Deno.test("LiveBreaches: a breach that one reader finds is reported at once to a
   await Promise.resolve();
   assert.deepEqual(seen, [undefined, 1_300]);
   stop();
-});
-
-Deno.test("firstOutside: a price outside the box counts from two slots after the window began, even if the price is back", () => {
-  const prices = { lowerPrice: 10_000_000n, upperPrice: 12_000_000n };
-  const box = { ...prices, startTime: 10_000, endTime: 20_000 };
-  const series = new PriceSeries();
-  series.append(9_900, 13);
-  series.append(10_100, 13);
-  series.append(10_200, 12);
-  assert.equal(firstOutside(box, series), undefined);
-  series.append(10_300, 9.99);
-  series.append(10_400, 11);
-  assert.deepEqual(firstOutside(box, series), { time: 10_300, price: 9_990_000n });
 });
 
 Deno.test("LiveBreaches: settled theses and markets without prices stay unchanged", () => {

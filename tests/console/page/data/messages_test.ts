@@ -4,7 +4,7 @@ import { FakeClock } from "../../../support/fake_clock.ts";
 
 Deno.test("createMessages: each message is shown for 8 s, and a repeated text is announced once", () => {
   const clock = new FakeClock();
-  const { messages, announce } = createMessages(clock);
+  const { list: messages, announce } = createMessages(clock);
   const texts = () => messages.value.map(({ text, isSpoken }) => isSpoken ? `(${text})` : text);
   announce("a");
   clock.advance(5_000);
@@ -30,7 +30,7 @@ Deno.test("createMessages: each message is shown for 8 s, and a repeated text is
 
 Deno.test("createMessages: a text that is repeated later is announced again", () => {
   const clock = new FakeClock();
-  const { messages, announce } = createMessages(clock);
+  const { list: messages, announce } = createMessages(clock);
   announce("the price is outside", { isSpoken: true });
   const [first] = messages.value;
   clock.advance(1_000);
@@ -45,7 +45,7 @@ Deno.test("createMessages: a text that is repeated later is announced again", ()
 });
 
 Deno.test("createMessages: closing a message hides it, and leaves the text for screen readers", () => {
-  const { messages, announce, hide } = createMessages(new FakeClock());
+  const { list: messages, announce, hide } = createMessages(new FakeClock());
   announce("a");
   announce("b", { isSpoken: true });
   hide();
@@ -54,7 +54,7 @@ Deno.test("createMessages: closing a message hides it, and leaves the text for s
 
 Deno.test("createMessages: a press hides messages that were shown for 1.5 s; spoken ones stay", () => {
   const clock = new FakeClock();
-  const { messages, announce, hideSeen } = createMessages(clock);
+  const { list: messages, announce, hideSeen } = createMessages(clock);
   announce("old");
   announce("spoken", { isSpoken: true });
   clock.advance(1_500);

@@ -13,8 +13,8 @@ import {
 import { PendingBets } from "../../../../services/console/page/data/pending_bets.ts";
 import { Portfolio } from "../../../../services/console/page/data/portfolio.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
-import { memoryStore } from "../../memory_store.ts";
-import { hashOf, offerOf, SIGNATURE, thesisOf, USER } from "../../offers.ts";
+import { memoryStore } from "../../support.ts";
+import { hashOf, offerOf, SIGNATURE, thesisOf, USER } from "../../support.ts";
 import { nextTurn } from "../../../support/eventually.ts";
 
 const offer = offerOf(7);

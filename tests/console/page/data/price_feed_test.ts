@@ -182,19 +182,6 @@ Deno.test("PriceFeed: a gap is loaded once its prices have been filled in, and g
   assert.ok(node.asked.length === 11, `${node.asked.length}`);
 });
 
-Deno.test("PriceFeed: a market whose prices could not be loaded is asked for again", async () => {
-  const { clock, feed, node, onState, run } = setUp();
-  onState?.("live");
-  for (const symbol of [SYMBOL, OTHER]) await feed.readFrom(symbol, START_MS - 1_000);
-  await run(500);
-  node.away = [SYMBOL];
-  clock.advance(10_000);
-  await run(500);
-  node.away = [];
-  await run(1_500);
-  assert.equal(longestGap(feed.seriesOf(SYMBOL).times), 100);
-});
-
 Deno.test("PriceFeed: history that could not be loaded is requested again, and only once when loaded", async () => {
   const { clock, feed, node, onState } = setUp();
   const load = () => feed.readFrom(SYMBOL, START_MS - 700_000);

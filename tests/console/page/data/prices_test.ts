@@ -4,16 +4,6 @@ import { PriceSeries } from "../../../../services/console/page/data/price_series
 import { ServerClock } from "../../../../services/console/page/data/server_clock.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 
-Deno.test("ServerClock: follows the message with the shortest delay", () => {
-  let local = 10_000;
-  const clock = new ServerClock(() => local);
-  for (const [sent, arrived] of [[10_400, 10_000], [10_500, 10_020], [10_550, 10_200]] as const) {
-    local = arrived;
-    clock.observe(sent);
-  }
-  assert.equal(clock.now(), 10_680);
-});
-
 Deno.test("ServerClock: follows the node even if the local clock is ahead or was set", () => {
   let local = 100_000;
   const clock = new ServerClock(() => local);

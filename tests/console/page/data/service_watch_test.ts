@@ -3,11 +3,11 @@ import assert from "node:assert/strict";
 import { systemClock, waitMs } from "../../../../lib/clock.ts";
 import { listen } from "../../../../lib/http/listener.ts";
 import { Poll } from "../../../../services/console/page/data/http.ts";
-import { ProvidersWatch } from "../../../../services/console/page/data/providers.ts";
 import {
   isAway,
   isUp,
   type Presence,
+  ProvidersWatch,
   type ServiceName,
   type ServiceState,
   ServiceWatch,

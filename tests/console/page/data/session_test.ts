@@ -5,8 +5,8 @@ import { Session } from "../../../../services/console/page/data/session.ts";
 import type { InjectedWallet } from "../../../../services/console/page/data/wallets.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { eventually, nextTurn } from "../../../support/eventually.ts";
-import { memoryStore } from "../../memory_store.ts";
-import { thesisOf } from "../../offers.ts";
+import { memoryStore } from "../../support.ts";
+import { thesisOf } from "../../support.ts";
 
 const URL = "http://127.0.0.1:1";
 
@@ -73,139 +73,118 @@ const ALICE = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
 const BOB = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC";
 
 // Requests to services that are away end after the tests, by their own timeouts.
-const options = { sanitizeOps: false, sanitizeResources: false };
+Deno.test.sanitizer({ ops: false, resources: false });
 
-Deno.test(
-  "Session: the development key is made once, and restored after a reload",
-  options,
-  async () => {
-    const { session, store } = sessionOf(true);
-    assert.equal(session.hasKey, false);
-    await session.useDevelopmentKey();
-    const address = session.user.value?.address;
-    assert.deepEqual([session.hasKey, session.user.value?.isDevelopmentKey], [true, true]);
-    const reloaded = sessionOf(true, store).session;
-    reloaded.restore();
-    await eventually("the same account", () => reloaded.user.value);
-    assert.equal(reloaded.user.value?.address, address);
-    const { portfolio } = reloaded.user.value ?? assert.fail();
-    reloaded.restart();
-    assert.notEqual(reloaded.user.value?.portfolio, portfolio, "read again");
-    reloaded.leave();
-    reloaded.restart();
-    assert.equal(reloaded.user.value, undefined);
-  },
-);
+Deno.test("Session: the development key is made once, and restored after a reload", async () => {
+  const { session, store } = sessionOf(true);
+  assert.equal(session.hasKey, false);
+  await session.useDevelopmentKey();
+  const address = session.user.value?.address;
+  assert.deepEqual([session.hasKey, session.user.value?.isDevelopmentKey], [true, true]);
+  const reloaded = sessionOf(true, store).session;
+  reloaded.restore();
+  await eventually("the same account", () => reloaded.user.value);
+  assert.equal(reloaded.user.value?.address, address);
+  const { portfolio } = reloaded.user.value ?? assert.fail();
+  reloaded.restart();
+  assert.notEqual(reloaded.user.value?.portfolio, portfolio, "read again");
+  reloaded.leave();
+  reloaded.restart();
+  assert.equal(reloaded.user.value, undefined);
+});
 
-Deno.test(
-  "Session: the wallet's account and chain are followed without a prompt, with one listener each",
-  options,
-  async () => {
-    const { session } = sessionOf(false);
-    const { wallet, emit, of, prompts } = walletOf([ALICE.toLowerCase()], 5);
-    const { user } = session;
-    for (let times = 0; times < 3; times++) await session.connect(wallet);
+Deno.test("Session: the wallet's account and chain are followed without a prompt, with one listener each", async () => {
+  const { session } = sessionOf(false);
+  const { wallet, emit, of, prompts } = walletOf([ALICE.toLowerCase()], 5);
+  const { user } = session;
+  for (let times = 0; times < 3; times++) await session.connect(wallet);
+  await nextTurn();
+  assert.deepEqual(
+    [user.value?.address, user.value?.walletName, user.value?.isDevelopmentKey],
+    [ALICE, "Fox", false],
+  );
+  assert.equal(user.value?.walletChainId.value, 5);
+  emit("chainChanged", "0x539");
+  assert.equal(user.value?.walletChainId.value, 1337);
+  for (const event of ["accountsChanged", "chainChanged", "disconnect"]) {
+    assert.equal(of(event).size, 1, event);
+  }
+  const before = user.value;
+  emit("accountsChanged", [ALICE.toLowerCase()]);
+  emit("disconnect", { code: 1013 });
+  assert.equal(user.value, before, "the same account, and a wallet that reconnects by itself");
+  emit("accountsChanged", [BOB.toLowerCase()]);
+  assert.equal(user.value?.address, BOB, "at once, so that the last event counts");
+  emit("accountsChanged", []);
+  assert.equal(user.value, undefined);
+  assert.equal(of("accountsChanged").size, 0);
+  await session.connect(wallet);
+  emit("disconnect", { code: 4900 });
+  assert.equal(user.value, undefined);
+  assert.equal(prompts(), 4, "one for each press on Connect");
+});
+
+Deno.test("Session: a wallet is restored after a reload without a prompt, until the user disconnects", async () => {
+  const store = memoryStore();
+  const accounts = [ALICE];
+  const { wallet, prompts, calls } = walletOf(accounts);
+  const first = sessionOf(true, store).session;
+  await first.connect(wallet);
+  const reload = async (meanwhile?: (session: Session) => Promise<void>) => {
+    const injected = signal<readonly InjectedWallet[]>([]);
+    const { session } = sessionOf(true, store, injected);
+    session.restore();
+    injected.value = [{ ...wallet, id: "org.other" }];
     await nextTurn();
-    assert.deepEqual(
-      [user.value?.address, user.value?.walletName, user.value?.isDevelopmentKey],
-      [ALICE, "Fox", false],
-    );
-    assert.equal(user.value?.walletChainId.value, 5);
-    emit("chainChanged", "0x539");
-    assert.equal(user.value?.walletChainId.value, 1337);
-    for (const event of ["accountsChanged", "chainChanged", "disconnect"]) {
-      assert.equal(of(event).size, 1, event);
-    }
-    const before = user.value;
-    emit("accountsChanged", [ALICE.toLowerCase()]);
-    emit("disconnect", { code: 1013 });
-    assert.equal(user.value, before, "the same account, and a wallet that reconnects by itself");
-    emit("accountsChanged", [BOB.toLowerCase()]);
-    assert.equal(user.value?.address, BOB, "at once, so that the last event counts");
-    emit("accountsChanged", []);
-    assert.equal(user.value, undefined);
-    assert.equal(of("accountsChanged").size, 0);
-    await session.connect(wallet);
-    emit("disconnect", { code: 4900 });
-    assert.equal(user.value, undefined);
-    assert.equal(prompts(), 4, "one for each press on Connect");
-  },
-);
+    assert.equal(session.user.value, undefined, "its wallet has not announced itself");
+    await meanwhile?.(session);
+    injected.value = [...injected.value, wallet];
+    await nextTurn();
+    return session;
+  };
+  const second = await reload();
+  assert.deepEqual([second.user.value?.address, prompts()], [ALICE, 1]);
+  accounts.length = 0;
+  assert.equal((await reload()).user.value, undefined, "it shares no account any more");
+  accounts.push(ALICE);
+  const left = await reload((session) => Promise.resolve(session.leave()));
+  assert.equal(left.user.value, undefined, "its user left meanwhile");
+  await second.connect(wallet);
+  const other = await reload((session) => session.useDevelopmentKey());
+  assert.equal(other.user.value?.isDevelopmentKey, true, "its user chose a key meanwhile");
+  await second.connect(wallet);
+  second.leave();
+  assert.equal(calls.at(-1), "wallet_revokePermissions");
+  assert.equal((await reload()).user.value, undefined);
+});
 
-Deno.test(
-  "Session: a wallet is restored after a reload without a prompt, until the user disconnects",
-  options,
-  async () => {
-    const store = memoryStore();
-    const accounts = [ALICE];
-    const { wallet, prompts, calls } = walletOf(accounts);
-    const first = sessionOf(true, store).session;
-    await first.connect(wallet);
-    const reload = async (meanwhile?: (session: Session) => Promise<void>) => {
-      const injected = signal<readonly InjectedWallet[]>([]);
-      const { session } = sessionOf(true, store, injected);
-      session.restore();
-      injected.value = [{ ...wallet, id: "org.other" }];
-      await nextTurn();
-      assert.equal(session.user.value, undefined, "its wallet has not announced itself");
-      await meanwhile?.(session);
-      injected.value = [...injected.value, wallet];
-      await nextTurn();
-      return session;
-    };
-    const second = await reload();
-    assert.deepEqual([second.user.value?.address, prompts()], [ALICE, 1]);
-    accounts.length = 0;
-    assert.equal((await reload()).user.value, undefined, "it shares no account any more");
-    accounts.push(ALICE);
-    const left = await reload((session) => Promise.resolve(session.leave()));
-    assert.equal(left.user.value, undefined, "its user left meanwhile");
-    await second.connect(wallet);
-    const other = await reload((session) => session.useDevelopmentKey());
-    assert.equal(other.user.value?.isDevelopmentKey, true, "its user chose a key meanwhile");
-    await second.connect(wallet);
-    second.leave();
-    assert.equal(calls.at(-1), "wallet_revokePermissions");
-    assert.equal((await reload()).user.value, undefined);
-  },
-);
+Deno.test("Session: a development key that the user left is not restored after a reload", async () => {
+  const { session, store, left } = sessionOf(true);
+  await session.useDevelopmentKey();
+  session.user.value!.portfolio.theses.value = [thesisOf(7)];
+  session.leave();
+  assert.deepEqual(left, [[7]], "with its bets");
+  const reloaded = sessionOf(true, store).session;
+  reloaded.restore();
+  assert.deepEqual([reloaded.user.value, reloaded.hasKey], [undefined, true]);
+});
 
-Deno.test(
-  "Session: a development key that the user left is not restored after a reload",
-  options,
-  async () => {
-    const { session, store, left } = sessionOf(true);
-    await session.useDevelopmentKey();
-    session.user.value!.portfolio.theses.value = [thesisOf(7)];
-    session.leave();
-    assert.deepEqual(left, [[7]], "with its bets");
-    const reloaded = sessionOf(true, store).session;
-    reloaded.restore();
-    assert.deepEqual([reloaded.user.value, reloaded.hasKey], [undefined, true]);
-  },
-);
-
-Deno.test(
-  "Session: opening or leaving an account in one tab does the same in the others",
-  options,
-  async () => {
-    const store = memoryStore();
-    const tabs = new EventTarget();
-    const first = sessionOf(true, store).session;
-    const other = sessionOf(true, store, undefined, tabs);
-    const stored = (key: string) =>
-      tabs.dispatchEvent(Object.assign(new Event("storage"), { key }));
-    await first.useDevelopmentKey();
-    stored("rangemaker.account");
-    await eventually("the same account", () => other.session.user.value);
-    const { value: user } = other.session.user;
-    stored("rangemaker.account");
-    assert.equal(other.session.user.value, user, "it is kept");
-    first.leave();
-    stored("rangemaker.theme");
-    assert.notEqual(other.session.user.value, undefined);
-    user!.portfolio.theses.value = [thesisOf(7)];
-    for (const _ of ["left", "said once"]) stored("rangemaker.account");
-    assert.deepEqual([other.session.user.value, other.left], [undefined, [[7]]]);
-  },
-);
+Deno.test("Session: opening or leaving an account in one tab does the same in the others", async () => {
+  const store = memoryStore();
+  const tabs = new EventTarget();
+  const first = sessionOf(true, store).session;
+  const other = sessionOf(true, store, undefined, tabs);
+  const stored = (key: string) => tabs.dispatchEvent(Object.assign(new Event("storage"), { key }));
+  await first.useDevelopmentKey();
+  stored("rangemaker.account");
+  await eventually("the same account", () => other.session.user.value);
+  const { value: user } = other.session.user;
+  stored("rangemaker.account");
+  assert.equal(other.session.user.value, user, "it is kept");
+  first.leave();
+  stored("rangemaker.theme");
+  assert.notEqual(other.session.user.value, undefined);
+  user!.portfolio.theses.value = [thesisOf(7)];
+  for (const _ of ["left", "said once"]) stored("rangemaker.account");
+  assert.deepEqual([other.session.user.value, other.left], [undefined, [[7]]]);
+});

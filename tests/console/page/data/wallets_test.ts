@@ -10,8 +10,8 @@ import {
   storedDevelopmentKey,
   watchInjectedWallets,
 } from "../../../../services/console/page/data/wallets.ts";
-import { memoryStore } from "../../memory_store.ts";
-import { USER } from "../../offers.ts";
+import { memoryStore } from "../../support.ts";
+import { USER } from "../../support.ts";
 
 const provider = { request: () => Promise.resolve(null) };
 

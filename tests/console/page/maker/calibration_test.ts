@@ -10,7 +10,7 @@ import {
   RULE_TEXT,
   verdictOf,
 } from "../../../../services/console/page/maker/calibration.ts";
-import { OTHER, thesisOf, USER } from "../../offers.ts";
+import { OTHER, thesisOf, USER } from "../../support.ts";
 
 const USDC = 1_000_000n;
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { MARKETS, Markets, type Thesis } from "../../../../lib/client/mod.ts";
+import type { Thesis } from "../../../../lib/client/mod.ts";
 import { seededRandom } from "../../../../lib/random.ts";
 import {
   decidingPrice,
@@ -16,8 +16,7 @@ import {
   worstLossOf,
 } from "../../../../services/console/page/maker/exposure.ts";
 import { toNumber } from "../../../../services/console/page/parts/format.ts";
-import { PriceGaps } from "../../../../services/console/page/maker/price_gaps.ts";
-import { OTHER, thesisOf, USER } from "../../offers.ts";
+import { OTHER, thesisOf, USER } from "../../support.ts";
 
 const bet = (id: number, low: number, high: number, fromMs: number, toMs: number) =>
   thesisOf(id, {
@@ -162,39 +161,6 @@ Deno.test("waitingBets: the open bets that have ended, and those with missing pr
   );
 });
 
-Deno.test("PriceGaps: finds the bets with a gap in their window until it is filled, and reads no price twice", async () => {
-  const [market = assert.fail()] = MARKETS;
-  let missing = [{ from: 20_000, to: 25_000 }];
-  const asked: (readonly [number, number])[] = [];
-  const history = (_: string, from: number, to: number) => {
-    asked.push([from, to]);
-    const found = missing.map((gap) => ({
-      from: Math.max(gap.from, from),
-      to: Math.min(gap.to, to),
-    }));
-    return Promise.resolve({ prices: [], missing: found.filter(({ from, to }) => from < to) });
-  };
-  const gaps = new PriceGaps({ history }, new Markets(MARKETS));
-  const bets = [[10_000, 20_000], [10_000, 90_000], [25_000, 90_000], [15_000, 21_000]].map(
-    ([from = 0, to = 0], id) => ({
-      ...bet(id, 1, 2, from, to),
-      base: market.base,
-      quote: market.quote,
-    }),
-  );
-  const idsAt = async (nowMs: number) => [...await gaps.read(bets, nowMs)];
-  assert.deepEqual(await idsAt(23_000), [], "the newest prices may be on their way");
-  assert.deepEqual(await idsAt(33_000), [1, 3]);
-  assert.deepEqual(await idsAt(34_000), [1, 3]);
-  missing = [];
-  assert.deepEqual(await idsAt(35_000), []);
-  assert.deepEqual(asked, [
-    ...[[10_000, 20_000], [20_000, 30_000]],
-    ...[[20_000, 25_000], [30_000, 31_000]],
-    ...[[20_000, 25_000], [31_000, 32_000]],
-  ]);
-});
-
 Deno.test("decidingPrice: a bet whose window is over shows no present price, which decides nothing", () => {
   const ends = bet(1, 1, 2, 0, 1_000);
   assert.deepEqual([999, 1_000].map((nowMs) => decidingPrice(ends, 5, nowMs)), [5, undefined]);
@@ -210,73 +176,52 @@ Deno.test("timeTexts: a bet that has not started has both times", () => {
   assert.match(at(120_000, true), /^waits for missing prices,ended \d/);
 });
 
-const roomAt = (atRisk: bigint, maxExposure: bigint | null, isWaiting = false) =>
-  headroomOf({
-    ...{ atRisk, maxExposure, isWaiting, minBetAmount: 1_000_000n },
-    account: { balance: 900_000_000n, locked: 100_000_000n },
-  });
+const account = { balance: 900_000_000n, locked: 100_000_000n };
+
+const roomAt = (given: Partial<Parameters<typeof headroomOf>[0]>) => {
+  const bounds = { atRisk: 0n, maxExposure: 100_000_000n, minBetAmount: 1_000_000n, account };
+  const { style, text, used } = headroomOf({ ...bounds, ...given });
+  return [style, used, text.replaceAll("\u00a0", " ")] as const;
+};
+
+const of100 = "of the limit of 100.00 is used.";
 
 Deno.test("headroomOf: the exposure limit is fine up to 80 % used, nearly full above, and full above 95 %", () => {
-  const at = (atRisk: bigint) => {
-    const { style, text, used } = roomAt(atRisk, 100_000_000n);
-    return [style, text, used];
-  };
-  assert.deepEqual(at(80_000_000n), [
-    ...["won", "✓ Fine: 20.00 USDC is free. 80\u00a0% of the limit of 100.00 is used.", 0.8],
-  ]);
-  assert.deepEqual(at(81_000_000n), [
-    "warning",
-    "▲ Nearly full: bets that would risk more than 19.00 USDC are refused. " +
-    "81\u00a0% of the limit of 100.00 is used.",
-    0.81,
-  ]);
-  const [style, text] = at(95_005_001n);
-  assert.equal(style, "lost");
-  assert.match(
-    `${text}`,
-    /^✕ Full: bets that would risk more than 4\.99 USDC are refused/,
-    "cut off",
-  );
-  assert.match(`${at(99_600_000n)[1]}`, /^✕ Full: .*0\.40 USDC .*\. 99\u00a0% of the limit/);
-  assert.match(
-    `${at(120_000_000n)[1]}`,
-    /^✕ Over the limit by 20\.00 USDC: every bet that adds to it is refused\. 120\u00a0%/,
-  );
-  assert.deepEqual(roomAt(0n, 100_000_000n, true), {
-    style: "warning",
-    used: 0,
-    text:
-      "▲ 100.00 USDC is free, but bets wait for prices. 0.0\u00a0% of the limit of 100.00 is used.",
-  });
+  const rooms = [
+    [80_000_000n, "won", 0.8, `✓ Fine: 20.00 USDC is free. 80 % ${of100}`],
+    [81_000_000n, "warning", 0.81, /^▲ Nearly full: .* more than 19\.00 USDC are refused\. 81 %/],
+    [95_005_001n, "lost", 0.95005001, /^✕ Full: .* more than 4\.99 USDC are refused/], // cut off
+    [99_600_000n, "lost", 0.996, /^✕ Full: .* 0\.40 USDC .*\. 99 % of the limit/],
+    [120_000_000n, "lost", 1.2, /^✕ Over the limit by 20\.00 USDC: .* is refused\. 120 %/],
+    [120_000_001n, "lost", 1.20000001, /^✕ Over the limit by 20\.01 USDC/],
+  ] as const;
+  for (const [atRisk, ...expected] of rooms) {
+    const [style, used, text] = roomAt({ atRisk });
+    assert.deepEqual([style, used], expected.slice(0, 2));
+    if (typeof expected[2] === "string") assert.equal(text, expected[2]);
+    else assert.match(text, expected[2]);
+  }
+  const waiting = `▲ 100.00 USDC is free, but bets wait for prices. 0.0 % ${of100}`;
+  assert.deepEqual(roomAt({ isWaiting: true }), ["warning", 0, waiting]);
 });
 
 Deno.test("headroomOf: a limit below the smallest bet gets a warning about its decimals", () => {
-  const { style, text, used } = roomAt(0n, 5_000n);
+  const [style, used, text] = roomAt({ maxExposure: 5_000n });
   assert.deepEqual([style, used], ["warning", undefined]);
   assert.match(text, /^▲ The limit is 0\.005 USDC: .* counts 6 decimals/);
 });
 
 Deno.test("headroomOf: without a limit, or with less money than it leaves, the balance bounds new bets", () => {
   const room = (locked: bigint, maxExposure: bigint | null) =>
-    headroomOf({
-      ...{ atRisk: 60_000_000n, maxExposure, minBetAmount: 1_000_000n },
+    roomAt({
+      ...{ atRisk: 60_000_000n, maxExposure },
       account: { balance: 100_000_000n - locked, locked },
     });
-  assert.deepEqual(room(97_000_000n, 500_000_000n), {
-    style: "lost",
-    used: 0.97,
-    text: "✕ Full: bets that would risk more than 3.00 USDC are refused. " +
-      "97\u00a0% of your money is in open bets.",
-  });
-  assert.match(
-    room(97_000_000n, 61_000_000n).text,
-    / 1\.00 USDC .* of the limit of 61\.00 is used/,
-  );
-  assert.deepEqual(room(40_000_000n, null), {
-    style: "won",
-    used: 0.4,
-    text: "✓ Fine: 60.00 USDC is free. 40\u00a0% of your money is in open bets. " +
-      "No limit is set (`--max-exposure`).",
-  });
-  assert.match(roomAt(120_000_001n, 100_000_000n).text, /^✕ Over the limit by 20\.01 USDC/);
+  const full = "✕ Full: bets that would risk more than 3.00 USDC are refused. " +
+    "97 % of your money is in open bets.";
+  assert.deepEqual(room(97_000_000n, 500_000_000n), ["lost", 0.97, full]);
+  assert.match(room(97_000_000n, 61_000_000n)[2], / 1\.00 USDC .* limit of 61\.00 is used/);
+  const fine = "✓ Fine: 60.00 USDC is free. 40 % of your money is in open bets. " +
+    "No limit is set (`--max-exposure`).";
+  assert.deepEqual(room(40_000_000n, null), ["won", 0.4, fine]);
 });

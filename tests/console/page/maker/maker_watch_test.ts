@@ -10,7 +10,7 @@ import {
 } from "../../../../services/console/page/maker/maker_watch.ts";
 import { eventually } from "../../../support/eventually.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
-import { OTHER, thesisOf } from "../../offers.ts";
+import { OTHER, thesisOf } from "../../support.ts";
 
 const PASS_MS = 1_500;
 

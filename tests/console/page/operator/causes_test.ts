@@ -12,6 +12,7 @@ import { findingsOf } from "../../../../services/console/page/operator/problems.
 import {
   ALIVE,
   backFor,
+  being,
   calibration,
   FULL_DISK,
   hanging,
@@ -22,15 +23,17 @@ import {
   started,
   stateOf,
   UNREADY,
+  unready,
 } from "./states.ts";
 
 const CAUSES: [what: string, states: ServiceState[], expected: string][] = [
   ["all are healthy", [nodeWith()], ""],
-  ["not every service was asked", [UNREADY, stateOf("oracle", [], { presence: "unknown" })], ""],
-  ["the first answer of one is overdue", [
-    UNREADY,
-    stateOf("oracle", [], { presence: "overdue" }),
-  ], "oracle, solver (oracle)"],
+  ["not every service was asked", [UNREADY, being("oracle", "unknown")], ""],
+  [
+    "the first answer of one is overdue",
+    [UNREADY, being("oracle", "overdue")],
+    "oracle, solver (oracle)",
+  ],
   ["a needed service hangs", [hanging("node"), UNREADY], "node, solver (node)"],
   [
     "a needed service was away until 20 s ago",
@@ -47,14 +50,13 @@ const CAUSES: [what: string, states: ServiceState[], expected: string][] = [
     "all but the bridge need the exchanges",
     [
       hanging("exchanges"),
-      ...(["oracle", "node", "proxy", "bridge", "solver"] as const)
-        .map((name) => stateOf(name, [], { isReady: false })),
+      ...(["oracle", "node", "proxy", "bridge", "solver"] as const).map(unready),
     ],
     "exchanges, bridge, oracle (exchanges), node (exchanges), proxy (exchanges), solver (exchanges)",
   ],
   ["nothing explains that a service is away", [hanging("node"), hanging("solver")], "node, solver"],
   ["a service that does not allow the page to read it works for others", [
-    stateOf("node", [], { presence: "forbidden" }),
+    being("node", "forbidden"),
     UNREADY,
   ], "node, solver"],
   ["missing prices come before services that are away, unless one of these is the cause", [
@@ -63,22 +65,19 @@ const CAUSES: [what: string, states: ServiceState[], expected: string][] = [
   ], "node, bridge"],
   ["missing prices, and their cause", [MISSING, hanging("oracle")], "oracle, node (oracle)"],
   ["missing prices stay missing when their cause is back", [MISSING, backFor("oracle", 1)], "node"],
+  ["nothing explains another chain", [
+    backFor("node", 1),
+    stateOf("bridge", ['bridge_problem{code="CHAIN_MISMATCH"} 1']),
+  ], "bridge"],
   [
-    "nothing explains another chain",
-    [backFor("node", 1), stateOf("bridge", ['bridge_problem{code="CHAIN_MISMATCH"} 1'])],
-    "bridge",
+    "a needed service cannot store anything",
+    [FULL_DISK, unready("bridge"), UNREADY],
+    "node, bridge (node), solver (node)",
   ],
-  ["a needed service cannot store anything", [
-    FULL_DISK,
-    stateOf("bridge", [], { isReady: false }),
-    UNREADY,
-  ], "node, bridge (node), solver (node)"],
   ["the first of several that fail is the cause; without prices, proxy and bridge work", [
     stateOf("oracle", ['oracle_sources{pair="A/B"} 0']),
     nodeWith('node_price_fresh{market="A/B"} 0'),
-    ...(["proxy", "bridge", "solver"] as const).map((name) =>
-      stateOf(name, [], { isReady: false })
-    ),
+    ...(["proxy", "bridge", "solver"] as const).map(unready),
   ], "oracle, proxy, bridge, node (oracle), solver (oracle), oracle (oracle)"],
   ["a service that works with a problem explains nothing", [
     stateOf(
@@ -132,11 +131,10 @@ const CAUSES: [what: string, states: ServiceState[], expected: string][] = [
     hanging("node"),
     stateOf("solver", [], { isReady: false, awayAgoMs: 1 }),
   ], "node, solver (node)"],
-  [
-    "nothing excuses a late source",
-    [backFor("exchanges", 1), stateOf("oracle", ['oracle_source_lag_seconds{pair="A/B"} 2'])],
-    "oracle",
-  ],
+  ["nothing excuses a late source", [
+    backFor("exchanges", 1),
+    stateOf("oracle", ['oracle_source_lag_seconds{pair="A/B"} 2']),
+  ], "oracle"],
   [
     "it has had time since",
     [stateOf("bridge", [], { isHealthy: false, awayAgoMs: 20_001 })],
@@ -165,7 +163,7 @@ Deno.test("followingText: consequences of an outage that is over are not critica
     "2 more problems (1 critical), probably because oracle does not answer",
   );
   assert.equal(
-    textOf(stateOf("oracle", [], { isReady: false })),
+    textOf(unready("oracle")),
     "1 more problem (1 critical), probably because oracle does not work",
   );
   assert.equal(
@@ -225,7 +223,7 @@ Deno.test("isJudged: a problem is judged once each needed service has answered s
   const nodeAt = (lastAnswerMs: number, presence: ServiceState["presence"] = "answers") =>
     stateOf("node", ALIVE.map(String), { lastAnswerMs, presence });
   const judgedWith = (...states: ServiceState[]) => {
-    const all = [...states, stateOf("proxy", [], { isReady: false })];
+    const all = [...states, unready("proxy")];
     return findingsOf(all).filter(({ service }) => service === "proxy")
       .map((one) => isJudged(started(one), all));
   };
@@ -255,12 +253,6 @@ Deno.test("serviceVerdictOf: a service is not called bad before its problem is j
     serviceVerdictOf({ ...UNREADY, presence }, [])[1];
   assert.equal(away("gone"), "✕ does not answer");
   assert.equal(away("forbidden"), "✕ does not allow this page to read it");
-});
-
-Deno.test("findingsOf: effects of two services that are away do not contradict", () => {
-  const effects = findingsOf([hanging("node"), hanging("solver")]).map(({ effect = "" }) => effect);
-  assert.match(effects[0] ?? "", /no settlements/);
-  assert(!/are settled/.test(effects[1] ?? ""));
 });
 
 Deno.test("findingsOf: an outage does not become the cause of an older problem", () => {

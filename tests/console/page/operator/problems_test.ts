@@ -26,6 +26,7 @@ import {
 } from "../../../../services/console/page/operator/problems.ts";
 import {
   ALIVE,
+  being,
   calibration,
   FULL_DISK,
   hanging,
@@ -43,126 +44,98 @@ const deploying = await readDocument("deploying");
 const slow = (le: string, count: number) =>
   `proxy_http_request_duration_seconds_bucket{target="read",${le}} ${count}\n`;
 
-/** The chapter of a problem, and figures that show it, with those before if they are not new. */
-const WRONG: [service: ServiceName, chapter: string, after: string, before?: string][] = [
-  ["proxy", "ProxyUpstreamDisconnected", "proxy_broadcast_upstream_connected 0"],
-  [
-    "proxy",
-    "ProxyReconnecting",
-    "proxy_broadcast_reconnects_total 7",
-    "proxy_broadcast_reconnects_total 1",
-  ],
-  [
-    "proxy",
-    "ProxyUpstreamErrors",
-    'proxy_upstream_errors_total{target="read"} 8',
-    'proxy_upstream_errors_total{target="read"} 1',
-  ],
-  [
-    "proxy",
-    "ProxyClientsLag",
-    'proxy_ws_messages_total{direction="downstream"} 98\nproxy_ws_messages_total{direction="lagged"} 2',
-    'proxy_ws_messages_total{direction="downstream"} 0',
-  ],
-  [
-    "proxy",
-    "ProxySlow",
-    slow('le="1"', 98) + slow('le="2"', 100) + slow('le="+Inf"', 100),
-    slow('le="+Inf"', 0),
-  ],
-  ["oracle", "OraclePairWithoutPrice", 'oracle_sources{pair="A/B"} 3'],
-  [
-    "oracle",
-    "OraclePriceOld",
-    'oracle_sources{pair="A/B"} 4\noracle_price_age_seconds{pair="A/B"} 3.1',
-  ],
-  [
-    "oracle",
-    "OracleFewSources",
-    'oracle_sources{pair="A/B"} 2\noracle_price_age_seconds{pair="A/B"} 1',
-  ],
-  [
-    "oracle",
-    "OracleSourceDeviates",
-    'oracle_source_deviation_ratio{pair="A/B",provider="p"} -0.011',
-  ],
-  ["oracle", "OracleSourceLate", 'oracle_source_lag_seconds{pair="A/B",provider="p"} -1.1'],
-  [
-    "oracle",
-    "OracleFramesUnreadable",
-    'oracle_dropped_frames_total{provider="p",reason="not_json"} 31',
-    'oracle_dropped_frames_total{provider="p",reason="not_json"} 0',
-  ],
-  [
-    "oracle",
-    "OracleProviderSilent",
-    'oracle_trades_total{provider="p"} 5',
-    'oracle_trades_total{provider="p"} 5',
-  ],
-  ["node", "NodeStopped", "node_block_number 5", "node_block_number 5"],
-  [
-    "node",
-    "NodeCheckpointsMissed",
-    "node_checkpoints_missed_total 11",
-    "node_checkpoints_missed_total 0",
-  ],
-  [
-    "node",
-    "NodePullsFail",
-    'node_oracle_pulls_total{outcome="ok"} 94\nnode_oracle_pulls_total{outcome="timeout"} 6\nnode_oracle_late_answers_total 0',
-    'node_oracle_pulls_total{outcome="ok"} 0',
-  ],
-  ["node", "NodePricesMissing", 'node_price_slots_needed{market="A/B"} 1'],
-  ["node", "NodePricesStale", 'node_price_fresh{market="A/B"} 0'],
-  ["node", "NodeNeedsBackfill", "node_theses_without_prices 1"],
-  ["node", "NodeStorageFailed", "node_storage_writable 0"],
-  ["proxy", "ProxyReadNodeOut", 'proxy_read_node_up{node="n"} 0'],
-  ["exchanges", "MemoryHigh", "process_resident_memory_bytes 1000000001"],
-  ["solver", "HealthFailed", 'solver_problem{code="CHAIN_REWOUND"} 1'],
-  [
-    "bridge",
-    "BridgeRefusesDeposits",
-    'bridge_deposit_requests_total{status="200"} 89\nbridge_deposit_requests_total{status="503"} 11',
-  ],
-  ["bridge", "BridgeNotRelayer", "bridge_relayer_permitted 0"],
-  ["bridge", "BridgeDepositsStuck", "bridge_deposits_pending 1", "bridge_deposits_pending 2"],
-  ["bridge", "BridgeDepositsFail", 'bridge_deposits_total{outcome="failed"} 1'],
-  ["bridge", "BridgeRetrying", "bridge_retries_total 7", "bridge_retries_total 0"],
-  ["bridge", "BridgeSignaturesFail", "bridge_signature_failures_total 11"],
-  ["solver", "SolverSignaturesFail", "solver_signature_failures_total 11"],
-  ["solver", "SolverProbabilitiesWrong", calibration(20)],
-  ["solver", "SolverExposureUnknown", "solver_exposure_complete 0"],
-  ["solver", "SolverExposureHigh", "solver_exposure_usdc 81\nsolver_exposure_limit_usdc 100"],
-  ["solver", "SolverExposureFull", "solver_exposure_usdc 96\nsolver_exposure_limit_usdc 100"],
-  ["solver", "SolverBalanceLow", "solver_balance_usdc 9\nsolver_locked_usdc 91"],
-  ["solver", "SolverRefusesBets", 'solver_execute_answers_total{outcome="PRICE_STALE"} 1'],
-  ["solver", "SolverExecutionsFail", 'solver_executions_total{outcome="failed"} 1'],
-  [
-    "solver",
-    "SolverWithoutPrices",
-    'solver_quotes_total{kind="quote",outcome="PRICE_UNAVAILABLE"} 1',
-  ],
-];
+/** Figures that show the problems of services, with those before if they are not new. */
+const WRONG: Record<ServiceName, Record<string, string | [before: string, after: string]>> = {
+  proxy: {
+    ProxyUpstreamDisconnected: "proxy_broadcast_upstream_connected 0",
+    ProxyReconnecting: ["proxy_broadcast_reconnects_total 1", "proxy_broadcast_reconnects_total 7"],
+    ProxyUpstreamErrors: [
+      'proxy_upstream_errors_total{target="read"} 1',
+      'proxy_upstream_errors_total{target="read"} 8',
+    ],
+    ProxyClientsLag: [
+      'proxy_ws_messages_total{direction="downstream"} 0',
+      'proxy_ws_messages_total{direction="downstream"} 98\nproxy_ws_messages_total{direction="lagged"} 2',
+    ],
+    ProxySlow: [
+      slow('le="+Inf"', 0),
+      slow('le="1"', 98) + slow('le="2"', 100) + slow('le="+Inf"', 100),
+    ],
+    ProxyReadNodeOut: 'proxy_read_node_up{node="n"} 0',
+  },
+  oracle: {
+    OraclePairWithoutPrice: 'oracle_sources{pair="A/B"} 3',
+    OraclePriceOld: 'oracle_sources{pair="A/B"} 4\noracle_price_age_seconds{pair="A/B"} 3.1',
+    OracleFewSources: 'oracle_sources{pair="A/B"} 2\noracle_price_age_seconds{pair="A/B"} 1',
+    OracleSourceDeviates: 'oracle_source_deviation_ratio{pair="A/B",provider="p"} -0.011',
+    OracleSourceLate: 'oracle_source_lag_seconds{pair="A/B",provider="p"} -1.1',
+    OracleFramesUnreadable: [
+      'oracle_dropped_frames_total{provider="p",reason="not_json"} 0',
+      'oracle_dropped_frames_total{provider="p",reason="not_json"} 31',
+    ],
+    OracleProviderSilent: [
+      'oracle_trades_total{provider="p"} 5',
+      'oracle_trades_total{provider="p"} 5',
+    ],
+  },
+  node: {
+    NodeStopped: ["node_block_number 5", "node_block_number 5"],
+    NodeCheckpointsMissed: ["node_checkpoints_missed_total 0", "node_checkpoints_missed_total 11"],
+    NodePullsFail: [
+      'node_oracle_pulls_total{outcome="ok"} 0',
+      'node_oracle_pulls_total{outcome="ok"} 94\nnode_oracle_pulls_total{outcome="timeout"} 6\nnode_oracle_late_answers_total 0',
+    ],
+    NodePricesMissing: 'node_price_slots_needed{market="A/B"} 1',
+    NodePricesStale: 'node_price_fresh{market="A/B"} 0',
+    NodeNeedsBackfill: "node_theses_without_prices 1",
+    NodeStorageFailed: "node_storage_writable 0",
+  },
+  exchanges: { MemoryHigh: "process_resident_memory_bytes 1000000001" },
+  bridge: {
+    BridgeRefusesDeposits:
+      'bridge_deposit_requests_total{status="200"} 89\nbridge_deposit_requests_total{status="503"} 11',
+    BridgeNotRelayer: "bridge_relayer_permitted 0",
+    BridgeDepositsStuck: ["bridge_deposits_pending 2", "bridge_deposits_pending 1"],
+    BridgeDepositsFail: 'bridge_deposits_total{outcome="failed"} 1',
+    BridgeRetrying: ["bridge_retries_total 0", "bridge_retries_total 7"],
+    BridgeSignaturesFail: "bridge_signature_failures_total 11",
+  },
+  solver: {
+    HealthFailed: 'solver_problem{code="CHAIN_REWOUND"} 1',
+    SolverSignaturesFail: "solver_signature_failures_total 11",
+    SolverProbabilitiesWrong: calibration(20),
+    SolverExposureUnknown: "solver_exposure_complete 0",
+    SolverExposureHigh: "solver_exposure_usdc 81\nsolver_exposure_limit_usdc 100",
+    SolverExposureFull: "solver_exposure_usdc 96\nsolver_exposure_limit_usdc 100",
+    SolverBalanceLow: "solver_balance_usdc 9\nsolver_locked_usdc 91",
+    SolverRefusesBets: 'solver_execute_answers_total{outcome="PRICE_STALE"} 1',
+    SolverExecutionsFail: 'solver_executions_total{outcome="failed"} 1',
+    SolverWithoutPrices: 'solver_quotes_total{kind="quote",outcome="PRICE_UNAVAILABLE"} 1',
+  },
+};
 
 /** The page notices the first itself, and the second has a test of its own. */
 const OTHERS = ["ServiceDown", "ServiceRestarting"];
 
 Deno.test("findingsOf: each figure beyond its bound is reported, with message, first step and chapter", () => {
-  for (const [service, chapter, after, before = ""] of WRONG) {
-    const [first, second] = service === "node" && chapter !== "NodeStopped" ? ALIVE : ["", ""];
-    const state = stateOf(service, [`${before}\n${first}`, `${after}\n${second}`]);
-    const findings = findingsOf([state]);
-    assert.deepEqual(findings.map((finding) => finding.chapter), [chapter]);
-    for (const { text, firstStep, severity, effect } of findings) {
-      assert.match(text, /^[\dA-Zp][^{}]+$/, chapter);
-      assert.match(firstStep, /\.$/);
-      assert(severity === "warning" || effect !== undefined, `${chapter}: what do users notice?`);
+  for (const [service, problems] of Object.entries(WRONG) as [ServiceName, typeof WRONG.node][]) {
+    for (const [chapter, figures] of Object.entries(problems)) {
+      const [before, after] = typeof figures === "string" ? ["", figures] : figures;
+      const [first, second] = service === "node" && chapter !== "NodeStopped" ? ALIVE : ["", ""];
+      const state = stateOf(service, [`${before}\n${first}`, `${after}\n${second}`]);
+      const findings = findingsOf([state]);
+      assert.deepEqual(findings.map((finding) => finding.chapter), [chapter]);
+      for (const { text, firstStep, severity, effect } of findings) {
+        assert.match(text, /^[\dA-Zp][^{}]+$/, chapter);
+        assert.match(firstStep, /\.$/);
+        assert(severity === "warning" || effect !== undefined, `${chapter}: what do users notice?`);
+      }
     }
   }
 });
 
 Deno.test("PROBLEMS: every one is tested here", () => {
-  const reported = new Set([...WRONG.map(([, chapter]) => chapter), ...OTHERS]);
+  const reported = new Set([...Object.values(WRONG).flatMap(Object.keys), ...OTHERS]);
   assert.deepEqual(PROBLEMS.map(({ name }) => name).filter((name) => !reported.has(name)), []);
 });
 
@@ -206,49 +179,52 @@ Deno.test("findingsOf: down, unhealthy and unready services have a reason; criti
     ["solver", "Health and readiness", "oracle"],
     ["proxy", "ProxyReconnecting", "oracle"],
   ]);
-  assert.match(problems[0]?.effect ?? "", /no new bets/);
-  assert.deepEqual(problems[0]?.details, ["It cannot be reached"]);
-  assert.equal(problems[1]?.text, "Its health is failed");
-  assert.match(problems[1]?.firstStep ?? "", /^Fix what it reports in its log; /);
-  assert.match(problems[2]?.firstStep ?? "", /^Fix what it reports here or in its log; /);
-  assert.equal(problems[2]?.text, "It is not ready");
-  assert.deepEqual(problems[2]?.details, ["The store is read-only"]);
+  const [oracle, bridge, solver] = problems;
+  assert.match(oracle?.effect ?? "", /no new bets/);
+  assert.deepEqual([oracle?.details, solver?.details], [
+    ["It cannot be reached"],
+    ["The store is read-only"],
+  ]);
+  assert.deepEqual([bridge?.text, solver?.text], ["Its health is failed", "It is not ready"]);
+  assert.match(bridge?.firstStep ?? "", /^Fix what it reports in its log; /);
+  assert.match(solver?.firstStep ?? "", /^Fix what it reports here or in its log; /);
   assert(problems.every(({ severity, effect }) => severity === "warning" || effect !== undefined));
-  assert.equal(
-    runbookOf({ chapter: "Health and readiness", service: "node" }),
-    "/runbook/Health%20and%20readiness?service=node",
-  );
-  assert.deepEqual(Object.values(problems[0]?.commandsByWay ?? {}), [
+});
+
+Deno.test("findingsOf: a service that is away has the commands that help, and its chapters exist", () => {
+  const commandsOf = (presence: ServiceState["presence"], figures: string[] = []) => {
+    const [found = assert.fail()] = findingsOf([stateOf("oracle", figures, { presence })]);
+    return { ...found, commands: Object.values(found.commandsByWay ?? {}) };
+  };
+  assert.deepEqual(commandsOf("hangs").commands, [
     "docker compose restart oracle",
     "systemctl restart rangemaker-one@oracle",
     "ps -eo pid,stat,pcpu,etime,args | grep '[m]ain.ts oracle'",
   ], "without its process id, no command ends a process");
   assert(runbooks.includes("$ ps -eo pid,stat,pcpu,etime,args | grep '[m]ain.ts <service>'\n"));
   assert(deploying.includes(`\n## ${START_CHAPTER}\n`));
-  const [known] = findingsOf([stateOf("oracle", ["process_id 77"], { presence: "hangs" })]);
+  const known = commandsOf("hangs", ["process_id 77"]);
   assert.deepEqual(
-    Object.values(known?.commandsByWay ?? {}).map((command) => command.split(" ", 2).join(" ")),
+    known.commands.map((command) => command.split(" ", 2).join(" ")),
     ["kill -CONT", "docker compose", "systemctl restart", "kill -KILL"],
   );
-  assert.match(known?.firstStep ?? "", /^If the process is suspended, resume it\. /);
-  assert(known !== undefined);
+  assert.match(known.firstStep, /^If the process is suspended, resume it\. /);
   assert.equal(runbookOf(known), "/runbook/ServiceDown?service=oracle&pid=77");
+  const health = { chapter: "Health and readiness", service: "node" } as const;
+  assert.equal(runbookOf(health), "/runbook/Health%20and%20readiness?service=node");
   for (const name of ["exchanges", "oracle", "node", "proxy", "bridge", "solver"] as const) {
-    const [gone] = findingsOf([stateOf(name, ["process_id 77"], { presence: "gone" })]);
-    assert.deepEqual(Object.keys(gone?.commandsByWay ?? {}), ["In containers", "Under systemd"]);
-    assert.equal(gone?.pid, undefined, "nothing to kill");
-    assert.equal(
-      /continues/.test(gone?.firstStep ?? ""),
-      name !== "exchanges",
-      "its trades are lost",
-    );
+    const [gone = assert.fail()] = findingsOf([
+      stateOf(name, ["process_id 77"], { presence: "gone" }),
+    ]);
+    assert.deepEqual(Object.keys(gone.commandsByWay ?? {}), ["In containers", "Under systemd"]);
+    assert.equal(gone.pid, undefined, "nothing to kill");
+    assert.equal(/continues/.test(gone.firstStep), name !== "exchanges", "its trades are lost");
   }
-  const [forbidden] = findingsOf([stateOf("node", [], { presence: "forbidden" })]);
-  assert.match(forbidden?.firstStep ?? "", /--cors-origins/);
+  assert.match(commandsOf("forbidden").firstStep, /--cors-origins/);
 });
 
 Deno.test("findingsOf: a service that answers late is a warning, without a notification", () => {
-  const late = stateOf("oracle", [], { presence: "overdue" });
+  const late = being("oracle", "overdue");
   const [overdue] = findingsOf([late]);
   assert(overdue !== undefined && !isAlarm(overdue));
   assert.deepEqual(serviceVerdictOf(late, [started(overdue)]), ["warning", "▲ no answer yet"]);
@@ -313,7 +289,7 @@ Deno.test("findingsOf: quotes without a price are normal while the solver starts
 });
 
 Deno.test("verdictOf: the verdict counts consequences, too, and names the services", () => {
-  const [critical] = findingsOf([stateOf("node", [], { presence: "hangs" })]);
+  const [critical] = findingsOf([hanging("node")]);
   assert(critical !== undefined);
   const warning = { ...critical, severity: "warning" } as const;
   const following = { ...critical, cause: "node" } as const;
@@ -434,10 +410,10 @@ Deno.test("withRepair: commands are shown only after the gaps have been read", (
 
 Deno.test("withRepair, deadlineText: while the node is away, the bets that were open before have their deadline", () => {
   const ends = [4_000, 60_000, 90_000];
-  const [away] = findingsOf([stateOf("node", [], { presence: "hangs" }), stateOf("bridge", [])])
+  const [away] = findingsOf([hanging("node"), stateOf("bridge", [])])
     .map((one) => withRepair(one, new Map(), ends));
   assert.deepEqual(away?.deadlinesMs, ends);
-  const [other] = findingsOf([stateOf("bridge", [], { presence: "hangs" })])
+  const [other] = findingsOf([hanging("bridge")])
     .map((one) => withRepair(one, new Map(), ends));
   assert.equal(other?.deadlinesMs, undefined, "bets do not need it");
   assert.deepEqual(deadlineText(ends, 10_000), {

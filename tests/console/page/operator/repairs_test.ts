@@ -6,7 +6,7 @@ import {
   readBets,
   readGap,
 } from "../../../../services/console/page/operator/repairs.ts";
-import { thesisOf } from "../../offers.ts";
+import { thesisOf } from "../../support.ts";
 
 Deno.test("marketRepair: missing prices have affected bets, deadlines and a stable backfill command", () => {
   const user = `0x${"7".repeat(40)}` as const;

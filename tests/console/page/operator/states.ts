@@ -64,6 +64,9 @@ export const SKIPPED = ALIVE.map((text, index) =>
   `${text}\nnode_checkpoints_missed_total ${139 * index}`
 );
 
-export const hanging = (name: ServiceName) => stateOf(name, [], { presence: "hangs" });
+export const being = (name: ServiceName, presence: ServiceState["presence"]) =>
+  stateOf(name, [], { presence });
+export const hanging = (name: ServiceName) => being(name, "hangs");
+export const unready = (name: ServiceName) => stateOf(name, [], { isReady: false });
 export const backFor = (name: ServiceName, awayAgoMs: number) => stateOf(name, [], { awayAgoMs });
-export const UNREADY = stateOf("solver", [], { isReady: false });
+export const UNREADY = unready("solver");

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { Markets } from "../../../../lib/client/mod.ts";
 import { gainOf } from "../../../../services/console/page/data/live_breaches.ts";
-import { makerGainOf } from "../../../../services/console/page/data/results.ts";
+import { makerGainOf } from "../../../../services/console/page/maker/earnings.ts";
 import {
   betsCsv,
   FILTERS,
   PAGE_ROWS,
   pageOf,
 } from "../../../../services/console/page/trade/bet_list.ts";
-import { hashOf, OTHER, thesisOf, USER } from "../../offers.ts";
+import { hashOf, OTHER, thesisOf, USER } from "../../support.ts";
 
 const breach = { time: 500, price: 3_000_000n };
 const theses = [

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { NetworkError } from "../../../../lib/client/mod.ts";
 import type { EstimateState } from "../../../../services/console/page/data/estimator.ts";
-import { BET, scene, stageOf, TOO_LATE } from "./bet_slip_scene.ts";
+import { BET, inStage, scene, TOO_LATE } from "./bet_slip_scene.ts";
 import { nextTurn } from "../../../support/eventually.ts";
 
 Deno.test("BetSlip: a payout is announced once the box has been still for a second", async () => {
@@ -78,8 +78,7 @@ Deno.test("BetSlip: a quote that replaces an expired one announces payout and st
   clock.advance(20_000);
   assert.deepEqual(said.slice(1), [TOO_LATE]);
   await slip.quote();
-  const stage = stageOf(slip);
-  assert(stage.name === "quoted");
+  const stage = inStage(slip, "quoted");
   assert.equal(stage.offer.quote.startTime, clock.now() + 8_000);
   assert.match(said.at(-1) ?? "", /^\(Quote: sign within 8 s\. It pays [\d.]+ USDC\.\)$/);
 });

@@ -2,8 +2,9 @@
 import assert from "node:assert/strict";
 import { ExecutionError, type Offer } from "../../../../lib/client/mod.ts";
 import { formatCents, formatTime } from "../../../../services/console/page/parts/format.ts";
-import { offerOf, OTHER, SIGNATURE, USER } from "../../offers.ts";
-import { moving, quoteOf, scene, stageOf, TOO_LATE } from "./bet_slip_scene.ts";
+import { QUOTE_LIFE_MS } from "../../../../services/console/page/trade/draft.ts";
+import { offerOf, OTHER, SIGNATURE, USER } from "../../support.ts";
+import { inStage, moving, quoteOf, scene, stageOf } from "./bet_slip_scene.ts";
 import { nextTurn } from "../../../support/eventually.ts";
 
 Deno.test("BetSlip: a payout that moved within the tolerance is signed again at once, for the same window", async () => {
@@ -15,41 +16,20 @@ Deno.test("BetSlip: a payout that moved within the tolerance is signed again at 
     await slip.quote();
     clock.jump(1_000); // the quote is read
     await slip.sign();
-    const stage = stageOf(slip);
-    assert(stage.name === "placed");
-    assert.equal(stage.offer.quote.payout, payout);
-    assert.deepEqual([quoted.length, signed.length], [3, 3]);
-    assert.equal(
-      new Set(quoted.map(({ startTime, endTime }) => `${startTime} ${endTime}`)).size,
-      1,
-    );
+    const { offer, signedFirst } = inStage(slip, "placed");
+    assert.deepEqual([offer.quote.payout, quoted.length, signed.length], [payout, 3, 3]);
+    const windows = quoted.map(({ startTime, endTime }) => `${startTime} ${endTime}`);
+    assert.equal(new Set(windows).size, 1);
+    // Both stay with the bet.
     const hasMoved = payout !== 12_000_000n;
-    const pays = `it pays ${formatCents(payout)} USDC`;
-    assert.deepEqual(
-      said.slice(1),
-      hasMoved
-        ? [`(You signed for 12.00 USDC; the odds changed as you did: ${pays}, chance 48.0 %.)`]
-        : [],
-    );
-    // It stays with the bet.
-    assert.equal(stage.signedFirst, hasMoved ? signed[0] : undefined);
-    assert.deepEqual(
-      removed.map((text) => `(${text})`),
-      [said[0]],
-      "the quote is not on offer any more",
-    );
+    assert.equal(signedFirst, hasMoved ? signed[0] : undefined);
+    const text = `(You signed for 12.00 USDC; the odds changed as you did: it pays ${
+      formatCents(payout)
+    } USDC, chance 48.0 %.)`;
+    assert.deepEqual(said.slice(1), hasMoved ? [text] : []);
+    assert.deepEqual(removed.map((text) => `(${text})`), [said[0]], "not on offer any more");
     assert.deepEqual(pending.of(USER), []);
   }
-});
-
-Deno.test("BetSlip: payouts within the tolerance are signed until the bet is placed", async () => {
-  const payouts = [120n, 121n, 119n, 118n, 122n, 123n].map((payout) => payout * 100_000n);
-  const { slip, signed } = moving(5, payouts);
-  await slip.quote();
-  await slip.sign();
-  const stage = stageOf(slip);
-  assert(stage.name === "placed");
-  assert.deepEqual([stage.offer.quote.payout, signed.length], [12_300_000n, 6]);
 });
 
 Deno.test("BetSlip: once its window has begun, the user decides on another quote, and hears what helps", async () => {
@@ -65,8 +45,7 @@ Deno.test("BetSlip: once its window has begun, the user decides on another quote
     const { slip, said } = result;
     await slip.quote();
     await slip.sign();
-    const stage = stageOf(slip);
-    assert(stage.name === "quoted");
+    const stage = inStage(slip, "quoted");
     const why = takesMs < 6_000
       ? "the odds changed faster than your bet got through. Taller, longer or later boxes are easier"
       : "no answer came before its window began.";
@@ -75,51 +54,37 @@ Deno.test("BetSlip: once its window has begun, the user decides on another quote
   }
 });
 
-Deno.test("BetSlip: beyond the tolerance, in either direction, the user decides", async () => {
-  const cases = [
-    { tolerance: 5, payouts: [12_000_000n, 11_399_999n], signatures: 1, percent: 5.1 },
-    { tolerance: 5, payouts: [12_000_000n, 12_600_001n], signatures: 1, percent: 5.1 },
-    {
-      tolerance: 10,
-      payouts: [12_000_000n, 11_500_000n, 11_000_000n, 10_700_000n],
-      signatures: 3,
-      percent: 10.9,
-    },
-    {
-      tolerance: 10,
-      payouts: [12_000_000n, 12_500_000n, 13_000_000n, 13_300_000n],
-      signatures: 3,
-      percent: 10.9,
-    },
-    { tolerance: 0, payouts: [12_000_000n, 11_999_999n], signatures: 1, percent: 0.1 },
-    { tolerance: 50, payouts: [12_000_000n, 9_999_999n], signatures: 1, percent: undefined }, // less than the stake
+Deno.test("BetSlip: beyond the tolerance, in either direction, the user decides, and hears by how much", async () => {
+  const [LESS, MORE] = [
+    / Taller, longer or later boxes/,
+    / A better payout means a smaller chance/,
   ];
-  for (const { tolerance, payouts, signatures, percent } of cases) {
+  const cases: [tolerance: number, payouts: bigint[], signatures: number, why: string, RegExp][] = [
+    [5, [12_000_000n, 11_399_999n], 1, "changed by 5.1 %, and you accept 5 %.", LESS],
+    [5, [12_000_000n, 12_600_001n], 1, "changed by 5.1 %, and you accept 5 %.", MORE],
+    [10, [12_000_000n, 11_500_000n, 11_000_000n, 10_700_000n], 3, "changed by 10.9 %, and", LESS],
+    [10, [12_000_000n, 12_500_000n, 13_000_000n, 13_300_000n], 3, "changed by 10.9 %, and", MORE],
+    [0, [12_000_000n, 11_999_999n], 1, "changed by 0.1 %, and you accept 0 %.", LESS],
+    [50, [12_000_000n, 9_999_999n], 1, "it would now pay less than you bet.", LESS],
+  ];
+  for (const [tolerance, payouts, signatures, why, advice] of cases) {
     const { slip, signed, said, open } = moving(99, payouts);
     slip.setTolerance(tolerance);
     assert.equal(open().tolerancePercent.value, tolerance, "kept in the browser");
     await slip.quote();
     await slip.sign();
-    const stage = stageOf(slip);
-    assert(stage.name === "quoted");
+    const { offer, before, refusal = "" } = inStage(slip, "quoted");
     assert.equal(signed.length, signatures);
-    const heard = { payout: signed[0]?.quote.payout, isQuote: true };
-    assert.deepEqual(stage.before, heard);
-    assert.notEqual(stage.offer.quoteHash, signed.at(-1)?.quoteHash);
-    const from = formatTime(stage.offer.quote.startTime);
-    const pays = `New quote: sign within 8 s. It pays ${
-      formatCents(stage.offer.quote.payout)
-    } USDC. `;
-    const change = percent === undefined
-      ? "it would now pay less than you bet. "
-      : `the payout changed by ${percent} %, and you accept ${tolerance} %. `;
-    const why = `Not placed, nothing taken: ${change}`;
-    const advice = (payouts.at(-1) ?? 0n) > 12_000_000n
-      ? "A better payout means a smaller chance, so you sign again. "
-      : "Taller, longer or later boxes are easier to place. ";
-    const text = `(${pays}${why}${advice}New quote, from ${from}.`;
-    assert(said.at(-1)?.startsWith(text), said.at(-1));
-    const isMuch = Math.abs(Number(stage.offer.quote.payout) / 12_000_000 - 1) >= 0.01;
+    assert.deepEqual(before, { payout: signed[0]?.quote.payout, isQuote: true });
+    assert.notEqual(offer.quoteHash, signed.at(-1)?.quoteHash);
+    assert(refusal.startsWith("Not placed, nothing taken: ") && refusal.includes(why), refusal);
+    assert.match(refusal, advice);
+    const from = formatTime(offer.quote.startTime);
+    const pays = `It pays ${
+      formatCents(offer.quote.payout)
+    } USDC. ${refusal} New quote, from ${from}.`;
+    assert(said.at(-1)?.startsWith(`(New quote: sign within 8 s. ${pays}`), said.at(-1));
+    const isMuch = Math.abs(Number(offer.quote.payout) / 12_000_000 - 1) >= 0.01;
     const than = / % (less|more) than the 12\.00 USDC that you signed for\.\)$/;
     assert.equal(than.test(said.at(-1) ?? ""), isMuch, said.at(-1));
     assert.equal(said.length, 2);
@@ -130,16 +95,22 @@ Deno.test("BetSlip: a maker that refuses each of its own quotes is not asked for
   const { slip, signed } = moving(99, [12_000_000n]);
   await slip.quote();
   await slip.sign();
-  const stage = stageOf(slip);
-  assert(stage.name === "quoted");
+  const stage = inStage(slip, "quoted");
   assert.match(stage.refusal ?? "", /the odds changed faster than your bet got through\. Taller/);
   assert.equal(signed.length, 31);
 });
 
 Deno.test("BetSlip: a finger that hammers signs nothing until it has rested for a second", async () => {
   const { slip, clock, said } = scene();
+  await slip.quote();
+  clock.advance(400);
+  slip.press();
+  inStage(slip, "signing"); // 0.4 s after it has appeared
+  slip.back();
+  assert.equal(slip.lock.isLocked.value, false);
   slip.edit({ startsIn: "60 s" });
   await slip.quote();
+  assert.equal(slip.lock.isLocked.value, true);
   clock.advance(300);
   for (let press = 0; press < 14; press++) {
     slip.press();
@@ -151,14 +122,6 @@ Deno.test("BetSlip: a finger that hammers signs nothing until it has rested for 
   assert.equal(slip.lock.isLocked.value, false);
   slip.press({ isHeld: true }); // a key that has been held since before
   assert.equal(stageOf(slip).name, "quoted");
-  slip.press();
-  assert.equal(stageOf(slip).name, "signing");
-});
-
-Deno.test("BetSlip: a press 0.4 s after a quote appears signs it", async () => {
-  const { slip, clock } = scene();
-  await slip.quote();
-  clock.advance(400);
   slip.press();
   assert.equal(stageOf(slip).name, "signing");
 });
@@ -193,8 +156,7 @@ Deno.test("BetSlip: after a refusal, the window of the new quote starts as far a
     await slip.quote();
     clock.jump(7_000); // the quote is read
     await slip.sign();
-    const stage = stageOf(slip);
-    assert(stage.name === "quoted");
+    const stage = inStage(slip, "quoted");
     assert.equal(announced[0], !begun, "one more signature was announced only if it may follow");
     assert.equal(stage.offer.quote.startTime, clock.now() + 8_000);
     const why = begun
@@ -204,14 +166,16 @@ Deno.test("BetSlip: after a refusal, the window of the new quote starts as far a
   }
 });
 
-Deno.test("BetSlip: once its window has begun, a quote is neither signed nor sent", async () => {
-  let signed = 0;
-  const { slip, clock, said } = scene({ sign: () => (signed++, Promise.resolve(SIGNATURE)) });
-  await slip.quote();
-  clock.advance(8_000);
-  assert.deepEqual(said.slice(1), [TOO_LATE]);
-  await slip.sign();
-  assert.deepEqual([stageOf(slip).name, signed], ["quoted", 0]);
+Deno.test("BetSlip: once it has expired or its window has begun, a quote is neither signed nor sent", async () => {
+  for (const [startsIn, ms] of [["8 s", 8_000], ["60 s", QUOTE_LIFE_MS - 5_000]] as const) {
+    let signed = 0;
+    const { slip, clock } = scene({ sign: () => (signed++, Promise.resolve(SIGNATURE)) });
+    slip.edit({ startsIn });
+    await slip.quote();
+    clock.jump(ms);
+    await slip.sign();
+    assert.deepEqual([stageOf(slip).name, signed], ["quoted", 0]);
+  }
 });
 
 Deno.test("BetSlip: if the chain is reset while a new quote is asked for, the user decides on it", async () => {

@@ -1,4 +1,5 @@
 /** A slip with a client that the test answers for, and everything else that a bet needs. */
+import assert from "node:assert/strict";
 import { signal } from "@preact/signals";
 import {
   type Address,
@@ -17,8 +18,8 @@ import type { Obstacle } from "../../../../services/console/page/trade/next_step
 import type { Stage } from "../../../../services/console/page/trade/stage.ts";
 import { DraftStore } from "../../../../services/console/page/trade/draft_store.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
-import { memoryStore } from "../../memory_store.ts";
-import { hashOf, offerOf, SIGNATURE, USER } from "../../offers.ts";
+import { memoryStore } from "../../support.ts";
+import { hashOf, offerOf, SIGNATURE, USER } from "../../support.ts";
 
 type Client = Pick<RangemakerClient, "quote" | "sign" | "execute">;
 
@@ -107,6 +108,13 @@ export const TOO_LATE =
 
 /** The current stage, whose type earlier assertions do not narrow. */
 export const stageOf = (slip: BetSlip): Stage => slip.stage.value;
+
+/** The current stage, which has to have this name. */
+export function inStage<Name extends Stage["name"]>(slip: BetSlip, name: Name) {
+  const stage = stageOf(slip);
+  assert.equal(stage.name, name);
+  return stage as Extract<Stage, { name: Name }>; // it has
+}
 
 /** A solver that refuses the first signatures as the price moved; payouts of its quotes. */
 export function moving(refusals: number, payouts: readonly bigint[]) {

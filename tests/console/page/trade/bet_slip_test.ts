@@ -11,8 +11,8 @@ import type { EstimateState } from "../../../../services/console/page/data/estim
 import { changesOf, isWorse } from "../../../../services/console/page/trade/odds.ts";
 import type { QuotedStage } from "../../../../services/console/page/trade/stage.ts";
 import { QUOTE_LIFE_MS } from "../../../../services/console/page/trade/draft.ts";
-import { hashOf, offerOf, OTHER, SIGNATURE, thesisOf, USER } from "../../offers.ts";
-import { BET, moving, quoteOf, scene, stageOf, TOO_LATE } from "./bet_slip_scene.ts";
+import { hashOf, offerOf, OTHER, SIGNATURE, thesisOf, USER } from "../../support.ts";
+import { BET, inStage, quoteOf, scene, stageOf, TOO_LATE } from "./bet_slip_scene.ts";
 import { nextTurn } from "../../../support/eventually.ts";
 
 const ESTIMATE: Estimate = {
@@ -27,8 +27,7 @@ Deno.test("BetSlip: a bet is quoted, signed and placed, and the box is cleared f
   await slip.quote();
   assert.equal(stageOf(slip).name, "quoted");
   await slip.sign();
-  const stage = stageOf(slip);
-  assert(stage.name === "placed");
+  const stage = inStage(slip, "placed");
   assert.equal(stage.thesisId, 7);
   assert.equal(slip.draft, undefined);
   assert.equal(slip.fields.value.amount, "10", "the amount stays");
@@ -153,8 +152,7 @@ Deno.test("BetSlip: a bet that expired while the page was closed is reported as 
     clock.advance(1_000);
     await nextTurn();
   }
-  const stage = stageOf(slip);
-  assert(stage.name === "draft");
+  const stage = inStage(slip, "draft");
   assert.match(
     stage.failure ?? "",
     /^No bet was placed on the box from [\d:]+; no money was taken\. No answer came in time\.$/,
@@ -170,8 +168,8 @@ Deno.test("BetSlip: a bet that was refused after a reload is shown and spoken as
   pending.add({ offer: offerOf(8), signature: SIGNATURE });
   bets.start();
   await nextTurn();
-  const stage = stageOf(slip);
-  assert(stage.name === "draft" && stage.isSigned);
+  const stage = inStage(slip, "draft");
+  assert(stage.isSigned);
   assert.match(
     stage.failure ?? "",
     /^No bet was placed on the box from [\d:]+; no money was taken\. The odds changed, and the maker no longer accepts this bet\. Get a new quote\.$/,
@@ -188,8 +186,7 @@ Deno.test("BetSlip: a box is estimated every second, while it is valid and not q
   assert.deepEqual(asked.map(({ startTime }) => startTime), [1_008_000, 1_009_000]);
   assert.deepEqual(slip.estimator.state.value, { estimate: ESTIMATE, bet: asked[1] });
   await slip.quote();
-  const stage = stageOf(slip);
-  assert(stage.name === "quoted");
+  const stage = inStage(slip, "quoted");
   assert.deepEqual(stage.before, { payout: ESTIMATE.payout, isQuote: false });
   clock.advance(10_000);
   assert.equal(asked.length, 2);
@@ -213,30 +210,12 @@ Deno.test("BetSlip: a quote shows its own chance, and is not compared with an es
     slip.estimator.state.value = { estimate: late, bet: { ...BET, ...other } } as EstimateState;
     assert.equal(slip.terms, "");
     await slip.quote();
-    const stage = stageOf(slip);
-    assert(stage.name === "quoted");
+    const stage = inStage(slip, "quoted");
     assert.deepEqual([stage.offer.probability, stage.before], [0.471, undefined]);
     const terms = "pays 12.00 USDC (× 1.20), chance 47.1 %, break-even 83.3 %";
     assert.equal(slip.terms, `The quote ${terms}. Sign within 8 s.`);
     assert.deepEqual(said, ["(Quote: sign within 8 s. It pays 12.00 USDC.)"]);
   }
-});
-
-Deno.test("BetSlip: if a wallet reports another chain while signing, the account shows that chain", async () => {
-  const prompt = Promise.withResolvers<typeof SIGNATURE>();
-  const { slip, user } = scene({ sign: () => prompt.promise });
-  await slip.quote();
-  const placed = slip.sign();
-  assert.equal(stageOf(slip).name, "signing");
-  prompt.reject(new WalletError("WRONG_CHAIN", "on chain 5", { details: { actual: 5 } }));
-  await placed;
-  const stage = stageOf(slip);
-  assert(stage.name === "draft");
-  assert.match(
-    stage.failure ?? "",
-    / The wallet is on another chain\. Switch it, and get a new quote\.$/,
-  );
-  assert.equal(user.value?.walletChainId.value, 5);
 });
 
 Deno.test("BetSlip: a bet that the chain lacks after its deadline was not placed", async () => {
@@ -250,35 +229,9 @@ Deno.test("BetSlip: a bet that the chain lacks after its deadline was not placed
     clock.advance(1_000);
   }
   await placed;
-  const stage = stageOf(slip);
-  assert(stage.name === "draft");
+  const stage = inStage(slip, "draft");
   assert.match(stage.failure ?? "", /^No bet was placed on the box from /);
   assert.notEqual(slip.draft, undefined, "the box stays");
-});
-
-Deno.test("BetSlip: without an account nothing is quoted", async () => {
-  const { slip, user, untouched } = scene();
-  const empty = { lower: "", upper: "", startsIn: "20 s", lasts: "1 min", amount: "10" };
-  assert.deepEqual(untouched, empty);
-  user.value = undefined;
-  await slip.quote();
-  assert.deepEqual(slip.stage.value, { name: "draft" });
-});
-
-Deno.test("BetSlip: a quote that has expired is not signed", async () => {
-  let signed = 0;
-  const { slip, clock } = scene({
-    sign() {
-      signed += 1;
-      return Promise.resolve(SIGNATURE);
-    },
-  });
-  slip.edit({ startsIn: "60" });
-  await slip.quote();
-  clock.jump(QUOTE_LIFE_MS - 5_000);
-  await slip.sign();
-  assert.equal(signed, 0);
-  assert.equal(stageOf(slip).name, "quoted");
 });
 
 Deno.test("BetSlip: a prompt that was open for too long sends nothing", async () => {
@@ -300,22 +253,41 @@ Deno.test("BetSlip: a prompt that was open for too long sends nothing", async ()
   assert.equal(said.at(-1), TOO_LATE);
 });
 
-Deno.test("BetSlip: a refusal is explained, and the box stays", async () => {
-  const { slip, pending, said } = scene({
-    execute: () => Promise.reject(new ExecutionError("INSUFFICIENT_BALANCE", "no")),
+const failures: [code: string, client: Parameters<typeof scene>[0], reason: RegExp][] = [
+  [
+    "INSUFFICIENT_BALANCE",
+    { execute: () => Promise.reject(new ExecutionError("INSUFFICIENT_BALANCE", "no")) },
+    /Your balance is too small/,
+  ],
+  [
+    "USER_REJECTED",
+    { sign: () => Promise.reject(new WalletError("USER_REJECTED", "no")) },
+    /You rejected the request/,
+  ],
+  [
+    "WRONG_CHAIN",
+    { sign: () => Promise.reject(new WalletError("WRONG_CHAIN", "", { details: { actual: 5 } })) },
+    /The wallet is on another chain\. Switch it, and get a new quote\.$/,
+  ],
+];
+
+for (const [code, client, reason] of failures) {
+  Deno.test(`BetSlip: after ${code}, the reason is shown and spoken, nothing is stored, and the box stays`, async () => {
+    const { slip, pending, said, user } = scene(client);
+    await slip.quote();
+    await slip.sign();
+    const stage = inStage(slip, "draft");
+    assert.match(stage.failure ?? "", reason);
+    assert.match(
+      said.at(-1) ?? "",
+      /^\(No bet was placed on the box from [\d:]+; no money was taken\. /,
+    );
+    assert.notEqual(slip.draft, undefined);
+    assert.deepEqual(pending.of(USER), []);
+    const chainId = code === "WRONG_CHAIN" ? 5 : undefined;
+    assert.equal(user.value?.walletChainId.value, chainId, "the account shows the chain");
   });
-  await slip.quote();
-  await slip.sign();
-  assert.match(
-    said.at(-1) ?? "",
-    /^\(No bet was placed on the box from \d\d:\d\d:\d\d; no money was taken\. Your balance is too small/,
-  );
-  const stage = stageOf(slip);
-  assert(stage.name === "draft");
-  assert.match(stage.failure ?? "", /balance is too small/);
-  assert.notEqual(slip.draft, undefined);
-  assert.deepEqual(pending.of(USER), []);
-});
+}
 
 Deno.test("BetSlip: while the outcome of a signed bet is unknown, nothing is changed, quoted or signed", async () => {
   let quoted = 0;
@@ -427,25 +399,18 @@ Deno.test("BetSlip: a change of account or a dropped quote does not store this t
   assert.deepEqual(open().fields.value, slip.fields.value);
 });
 
-Deno.test("BetSlip: after a rejected signature nothing is stored or sent", async () => {
-  const { slip, pending } = scene({
-    sign: () => Promise.reject(new WalletError("USER_REJECTED", "no")),
-  });
+Deno.test("BetSlip: without an account or a complete box no quote is requested, and without a quote no bet is placed", async () => {
+  const { slip, user, untouched } = scene({ quote: () => assert.fail("Nothing is quoted") });
+  const empty = { lower: "", upper: "", startsIn: "20 s", lasts: "1 min", amount: "10" };
+  assert.deepEqual(untouched, empty);
+  slip.edit({ amount: "" });
   await slip.quote();
   await slip.sign();
-  const stage = stageOf(slip);
-  assert(stage.name === "draft");
-  assert.match(stage.failure ?? "", /You rejected the request/);
-  assert.deepEqual(pending.of(USER), []);
-});
-
-Deno.test("BetSlip: without a complete box no quote is requested, and without a quote no bet is placed", async () => {
-  const { slip } = scene({ quote: () => assert.fail("Nothing is quoted") });
-  slip.edit({ lower: "2990", upper: "3010", startsIn: "8", lasts: "15", amount: "" });
-  const { name } = stageOf(slip);
+  assert.deepEqual(slip.stage.value, { name: "draft" });
+  slip.edit({ amount: "10" });
+  user.value = undefined;
   await slip.quote();
-  await slip.sign();
-  assert.equal(stageOf(slip).name, name);
+  assert.deepEqual(slip.stage.value, { name: "draft" });
 });
 
 Deno.test("BetSlip: choosing the same market, or entering a wrong amount, keeps the box", () => {
@@ -456,12 +421,4 @@ Deno.test("BetSlip: choosing the same market, or entering a wrong amount, keeps 
   assert.deepEqual(slip.estimator.state.value, { failure: "shown", bet: BET });
   slip.edit({ amount: "abc" });
   assert.deepEqual(slip.draft, draft);
-});
-
-Deno.test("BetSlip: a new quote is locked for a moment, and the box that the user returns to is not", async () => {
-  const { slip } = moving(0, [12_000_000n]);
-  await slip.quote();
-  assert.equal(slip.lock.isLocked.value, true);
-  slip.back();
-  assert.equal(slip.lock.isLocked.value, false);
 });

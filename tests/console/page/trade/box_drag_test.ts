@@ -21,16 +21,23 @@ const scales = scalesOf({ width: 1_074, height: 532 }, {
 /** Where a time from now and a price are on the chart. */
 const at = (ms: number, price: number) => [scales.x(NOW_MS + ms), scales.y(price)] as const;
 
-const before = draftOf({ fromMs: 10_000, toMs: 20_000, low: 140, high: 160 });
+const box = { fromMs: 10_000, toMs: 20_000, low: 140, high: 160 };
+const before = draftOf(box) ?? assert.fail();
+
+type Place = readonly [ms: number, price: number];
+
+/** The box that a drag from one place to another makes. */
+const dragged = (from: Place, to: Place) => {
+  const grip = gripAt(scales, before, ...at(...from), "mouse");
+  return new BoxDrag(grip, before, scales, ...at(...from)).to(scales, ...at(...to));
+};
 
 Deno.test("BoxDrag: a drag on free ground draws a new box", () => {
   for (const [ms, price] of [[5_000, 150], [15_000, 130], [15_000, 170], [25_000, 150]] as const) {
     assert.deepEqual(gripAt(scales, before, ...at(ms, price), "mouse"), { kind: "new" });
   }
-  const grip = gripAt(scales, before, ...at(25_000, 150), "mouse");
-  const drag = new BoxDrag(grip, before, scales, ...at(25_000, 150));
   assert.deepEqual(
-    drag.to(scales, ...at(30_000, 170)),
+    dragged([25_000, 150], [30_000, 170]),
     draftOf({ fromMs: 25_000, toMs: 30_000, low: 150, high: 170 }),
   );
 });
@@ -41,28 +48,23 @@ Deno.test("BoxDrag: a drag that begins in the past makes a box that starts as so
 });
 
 Deno.test("BoxDrag: a drag inside the box moves it, not beyond the earliest start", () => {
-  const grip = gripAt(scales, before, ...at(15_000, 150), "mouse");
-  assert.equal(grip.kind, "move");
-  const drag = new BoxDrag(grip, before, scales, ...at(15_000, 150));
   assert.deepEqual(
-    drag.to(scales, ...at(17_000, 155)),
+    dragged([15_000, 150], [17_000, 155]),
     draftOf({ fromMs: 12_000, toMs: 22_000, low: 145, high: 165 }),
   );
   assert.deepEqual(
-    drag.to(scales, ...at(-5_000, 150)),
-    draftOf({ fromMs: 8_000, toMs: 18_000, low: 140, high: 160 }),
+    dragged([15_000, 150], [-5_000, 150]),
+    draftOf({ ...box, fromMs: 8_000, toMs: 18_000 }),
   );
 });
 
 Deno.test("BoxDrag: a drag of a side or corner resizes the box", () => {
   const corner = gripAt(scales, before, ...at(20_000, 160), "mouse");
   assert.deepEqual(corner, { kind: "sides", horizontal: "to", vertical: "high" });
-  const drag = new BoxDrag(corner, before, scales, ...at(20_000, 160));
   assert.deepEqual(
-    drag.to(scales, ...at(26_000, 180)),
-    draftOf({ fromMs: 10_000, toMs: 26_000, low: 140, high: 180 }),
+    dragged([20_000, 160], [26_000, 180]),
+    draftOf({ ...box, toMs: 26_000, high: 180 }),
   );
-  const box = { fromMs: 10_000, toMs: 20_000, low: 140, high: 160 };
   const sides = [
     [[15_000, 140], { vertical: "low" }, { low: 145 }],
     [[15_000, 160], { vertical: "high" }, { high: 165 }],
@@ -72,24 +74,20 @@ Deno.test("BoxDrag: a drag of a side or corner resizes the box", () => {
   for (const [[ms, price], side, changed] of sides) {
     const grip = gripAt(scales, before, ...at(ms, price), "mouse");
     assert.deepEqual(grip, { kind: "sides", ...side });
-    const drag = new BoxDrag(grip, before, scales, ...at(ms, price));
-    const to = drag.to(scales, ...at(ms + 2_000, price + 5));
+    const to = dragged([ms, price], [ms + 2_000, price + 5]);
     assert.deepEqual(to, draftOf({ ...box, ...changed }));
   }
 });
 
 Deno.test("BoxDrag: a side that is dragged beyond the opposite one stops there", () => {
-  const box = { fromMs: 10_000, toMs: 20_000, low: 140, high: 160 };
   const sides = [
     [[15_000, 140], [15_000, 190], { low: 159.999 }],
     [[15_000, 160], [15_000, 110], { high: 140.001 }],
     [[10_000, 150], [35_000, 150], { fromMs: 19_000 }],
     [[20_000, 150], [1_000, 150], { toMs: 11_000 }],
   ] as const;
-  for (const [[ms, price], [beyondMs, beyond], changed] of sides) {
-    const grip = gripAt(scales, before, ...at(ms, price), "mouse");
-    const drag = new BoxDrag(grip, before, scales, ...at(ms, price));
-    assert.deepEqual(drag.to(scales, ...at(beyondMs, beyond)), draftOf({ ...box, ...changed }));
+  for (const [from, beyond, changed] of sides) {
+    assert.deepEqual(dragged(from, beyond), draftOf({ ...box, ...changed }));
   }
 });
 
@@ -129,7 +127,6 @@ Deno.test("gripAt: a finger near a box grabs its nearest side, within 40 pixels 
 
 Deno.test("isOnHandle: a finger on a corner's handle pulls it at once, 14 pixels around", () => {
   const corners = [10_000, 20_000].flatMap((ms) => [140, 160].map((price) => at(ms, price)));
-  assert(before);
   for (const [x, y] of corners) {
     assert.deepEqual(
       [[0, 0], [14, 0], [-9, 10], [0, 15], [11, 11]].map(([dx = 0, dy = 0]): boolean =>
@@ -151,25 +148,27 @@ Deno.test("strokeOf: a quick, nearly vertical move of a finger scrolls the page"
 });
 
 Deno.test("nudged: arrow keys move the box, or resize it with Shift, not beyond the earliest start", () => {
-  assert(before);
   const press = (key: string, shiftKey = false) => nudged(scales, before, { key, shiftKey });
   // Six pixels of a chart with 1,000 and 500 of them, at least a second.
   const [ms, price] = [1_000, 1.2];
-  const box = { fromMs: 10_000, toMs: 20_000, low: 140, high: 160 };
-  assert.deepEqual(press("ArrowRight"), draftOf({ ...box, fromMs: 11_000, toMs: 21_000 }));
-  assert.deepEqual(press("ArrowLeft"), draftOf({ ...box, fromMs: 9_000, toMs: 19_000 }));
-  assert.deepEqual(press("ArrowUp"), draftOf({ ...box, low: 140 + price, high: 160 + price }));
-  assert.deepEqual(press("ArrowDown"), draftOf({ ...box, low: 140 - price, high: 160 - price }));
-  assert.deepEqual(press("ArrowRight", true), draftOf({ ...box, toMs: 20_000 + ms }));
-  assert.deepEqual(press("ArrowLeft", true), draftOf({ ...box, toMs: 20_000 - ms }));
-  assert.deepEqual(
-    press("ArrowUp", true),
-    draftOf({ ...box, low: 140 - price, high: 160 + price }),
-  );
-  assert.deepEqual(
-    press("ArrowDown", true),
-    draftOf({ ...box, low: 140 + price, high: 160 - price }),
-  );
+  const [later, higher] = [{ fromMs: 11_000, toMs: 21_000 }, {
+    low: 140 + price,
+    high: 160 + price,
+  }];
+  const [sooner, lower] = [{ fromMs: 9_000, toMs: 19_000 }, {
+    low: 140 - price,
+    high: 160 - price,
+  }];
+  const presses = [
+    ["ArrowRight", later, { toMs: 20_000 + ms }],
+    ["ArrowLeft", sooner, { toMs: 20_000 - ms }],
+    ["ArrowUp", higher, { low: 140 - price, high: 160 + price }],
+    ["ArrowDown", lower, { low: 140 + price, high: 160 - price }],
+  ] as const;
+  for (const [key, moved, resized] of presses) {
+    assert.deepEqual(press(key), draftOf({ ...box, ...moved }));
+    assert.deepEqual(press(key, true), draftOf({ ...box, ...resized }));
+  }
   assert.equal(press("a"), undefined);
   const soon = draftOf({ ...box, fromMs: 8_100, toMs: 9_100 }) ?? assert.fail();
   assert.equal(nudged(scales, soon, { key: "ArrowLeft", shiftKey: false })?.startsInMs, 8_000);

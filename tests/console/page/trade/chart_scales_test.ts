@@ -70,11 +70,15 @@ Deno.test("timeTicks: labels are at full seconds, at least the given distance ap
       if (next !== undefined) assert(scales.x(next) - scales.x(time) >= 90);
     }
   }
+  const month = scalesOf({ width: 800, height: 400 }, { ...view, spanMs: 30 * 86_400_000 });
+  assert(timeTicks(month, 90).length > 0, "nearer, since there is no larger step");
 });
 
 Deno.test("PriceWindow: moves smoothly to a new range, and jumps to one far away", () => {
   const window = new PriceWindow();
+  assert.deepEqual(window.next(undefined, 16), { low: 0, high: 1 });
   const first = window.next({ low: 100, high: 101 }, 16);
+  assert.deepEqual(window.next(undefined, 16), first);
   assert(first.low < 100 && first.high > 101);
   const second = window.next({ low: 100, high: 103 }, 16);
   assert(second.high > first.high && second.high < 103, "on its way");
@@ -88,42 +92,14 @@ Deno.test("PriceWindow: moves smoothly to a new range, and jumps to one far away
   assert(low > 99 && low < 100 && high > 101 && high < 102, "downwards, too");
 });
 
-Deno.test("PriceWindow: a constant price has a range with a height", () => {
+Deno.test("PriceWindow: a constant price has a range with a height, and no box shows prices below 0", () => {
   const { low, high } = new PriceWindow().next({ low: 100, high: 100 }, 16);
   assert(low < 100 && high > 100);
-});
-
-Deno.test("PriceWindow: shows no prices below 0, however high a box is", () => {
   assert.equal(new PriceWindow().next({ low: 900, high: 900_000 }, 16).low, 0);
 });
 
-Deno.test("PriceWindow: before the first price the range is 0 to 1; later it moves smoothly, or jumps far", () => {
-  const window = new PriceWindow();
-  assert.deepEqual(window.next(undefined, 16), { low: 0, high: 1 });
-  const first = window.next({ low: 100, high: 110 }, 16);
-  assert.ok(first.low < 100 && first.high > 110);
-  assert.deepEqual(window.next(undefined, 16), first);
-  const next = window.next({ low: 101, high: 112 }, 16);
-  assert.ok(next.high > first.high && next.high < first.high + 2, "part of the way");
-  assert.ok(window.next({ low: 900, high: 910 }, 16).low > 800);
-});
-
-Deno.test("timeTicks: a span of 30 days has labels", () => {
-  const scales = scalesOf({ width: 300, height: 200 }, {
-    nowMs: 0,
-    spanMs: 30 * 86_400_000,
-    low: 1,
-    high: 2,
-  });
-  assert.ok(timeTicks(scales, 80).length > 0);
-});
-
-Deno.test("stepOf: after ten seconds without a touch, the chart moves in steps of 200 ms", () => {
-  assert.equal(stepOf(9_900, false), 0);
-  assert.equal(stepOf(10_100, false), 200);
-});
-
-Deno.test("stepOf: with reduced motion, time moves in half seconds, touched or not", () => {
+Deno.test("stepOf: after ten seconds without a touch, time moves in steps of 200 ms; with reduced motion always in half seconds", () => {
+  assert.deepEqual([9_900, 10_100].map((restedMs) => stepOf(restedMs, false)), [0, 200]);
   assert.deepEqual([0, 60_000].map((restedMs) => stepOf(restedMs, true)), [500, 500]);
 });
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { SPAN_MAX_MS } from "../../../../services/console/page/trade/chart_spans.ts";
 import { DraftStore } from "../../../../services/console/page/trade/draft_store.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
-import { memoryStore } from "../../memory_store.ts";
+import { memoryStore } from "../../support.ts";
 
 Deno.test("DraftStore: a draft is kept for an hour; stored text of another form is ignored", () => {
   const clock = new FakeClock(0);

@@ -20,7 +20,7 @@ import { BarrierStrategy } from "../../../../services/solver/pricing/barrier_str
 import { MarketVolatility } from "../../../../services/solver/pricing/volatility.ts";
 import { PricingRefusedError } from "../../../../services/solver/pricing/strategy.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
-import { memoryStore } from "../../memory_store.ts";
+import { memoryStore } from "../../support.ts";
 
 const { median } = AGGREGATIONS;
 

@@ -1,5 +1,6 @@
-/** Offers and theses that a test makes up, without a signature that anybody checks. */
+/** Offers and theses that a test makes up, without a signature that anybody checks, and a store. */
 import type { Offer, Thesis } from "../../lib/client/mod.ts";
+import type { TextStore } from "../../services/console/page/data/wallets.ts";
 
 export const USER = "0x19E7E376E7C213B7E7e7e46cc70A5dD086DAff2A";
 export const OTHER = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC";
@@ -36,4 +37,14 @@ export function thesisOf(n: number, terms: Partial<Thesis> = {}): Thesis {
   const { quote: { deadline: _, signature: __, ...quote }, quoteHash } = offerOf(n);
   const state = { id: n, status: "open", createdAt: 0, txHash: quoteHash } as const;
   return { ...quote, ...state, quoteHash, ...terms };
+}
+
+/** What a browser keeps, in memory. */
+export function memoryStore(): TextStore & { texts: Map<string, string> } {
+  const texts = new Map<string, string>();
+  return {
+    texts,
+    getItem: (name) => texts.get(name) ?? null,
+    setItem: (name, text) => void texts.set(name, text),
+  };
 }

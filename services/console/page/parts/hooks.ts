@@ -1,5 +1,22 @@
+import type { Clock } from "@rangemaker/client";
 import type { RefObject } from "preact";
-import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+
+/** The time of a clock, updated at intervals and when the page becomes visible. */
+export function useNow(clock: Pick<Clock, "now">, everyMs: number): number {
+  const [timeMs, setTimeMs] = useState(() => clock.now());
+  useEffect(() => {
+    const tick = () => setTimeMs(clock.now());
+    tick();
+    const timer = setInterval(tick, everyMs);
+    document.addEventListener("visibilitychange", tick);
+    return () => {
+      clearInterval(timer);
+      document.removeEventListener("visibilitychange", tick);
+    };
+  }, [clock, everyMs]);
+  return timeMs;
+}
 
 /**
  * Moves the focus to the next step, marked `data-next`, when the step changes while the focus is in

@@ -1,17 +1,18 @@
 import assert from "node:assert/strict";
 import { MARKETS, type Thesis } from "../../../../lib/client/mod.ts";
 import { DAY_MS } from "../../../../lib/time.ts";
-import { makerGainOf, resultsOf } from "../../../../services/console/page/data/results.ts";
 import {
   comparableBets,
   comparedText,
   earnedText,
   earningsOf,
+  makerGainOf,
   profitHistory,
+  resultsOf,
   resultsText,
 } from "../../../../services/console/page/maker/earnings.ts";
 import { toNumber } from "../../../../services/console/page/parts/format.ts";
-import { thesisOf } from "../../offers.ts";
+import { thesisOf } from "../../support.ts";
 
 const [FIRST = assert.fail(), SECOND = assert.fail()] = MARKETS;
 
@@ -150,50 +151,41 @@ const comparedBets = (
 };
 
 Deno.test("comparedText: has the profit, the expected one, their difference in standard errors, and the verdict", () => {
-  const textOf = (...bets: Parameters<typeof comparedBets>) => comparedText(comparedBets(...bets));
   // Each bet deviates by 10 USDC, so one standard error is 10 √40 = 63.2 USDC.
   assert.equal(
-    textOf(18),
+    comparedText(comparedBets(18)),
     "40 bets whose window is over brought +40.00 USDC, where 0.00 was expected. That is 0.6 standard errors above " +
       "expected. That may be chance.",
   );
-  assert.equal(
-    earnedText(comparedBets(18)),
-    "You earned 40.00 USDC on 40 bets, 10\u00a0% of the 400.00 that was bet.",
-  );
-  assert.match(earnedText(comparedBets(28)), /^You lost 160\.00 USDC on 40 bets, 40/);
-  const lost = { ...comparedBets(28), profit: -118_811_000n };
-  assert.match(earnedText(lost), /^You lost 118\.82 USDC/, "as in the table");
+  const texts: [bets: Parameters<typeof comparedBets>, text: RegExp][] = [
+    [[28], / is 2\.5 standard errors below .* Chance alone rarely does that\.$/],
+    [[35], / 4\.7 .* ▲ More than chance: users win more than they pay for\.$/],
+    [[5], / 4\.7 .* ▲ More than chance: users are paid too little\.$/],
+    [[1, 19], /^19 bets whose .* A verdict needs 20 bets\.$/],
+    [[1, 40, () => ({ endTime: 100_001 })], /^None can be compared:/],
+  ];
+  for (const [bets, text] of texts) assert.match(comparedText(comparedBets(...bets)), text);
+});
+
+Deno.test("earnedText: what the settled bets brought, and how much of it on windows that run", () => {
   const early = comparedBets(1, 4, (id) => ({ endTime: 100_000 + id }));
-  assert.match(
-    earnedText(early),
-    /^You earned 20\.00 .* That includes \+30\.00 on bets whose window is still running; bets that users win/,
-  );
+  const texts = [
+    [comparedBets(18), /^You earned 40\.00 USDC on 40 bets, 10\s% of the 400\.00 that was bet\.$/],
+    [comparedBets(28), /^You lost 160\.00 USDC on 40 bets, 40/],
+    [{ ...comparedBets(28), profit: -118_811_000n }, /^You lost 118\.82 USDC/], // as in the table
+    [early, /^You earned 20\.00 .* That includes \+30\.00 on bets whose window is still running/],
+  ] as const;
+  for (const [earnings, text] of texts) assert.match(earnedText(earnings), text);
+});
+
+Deno.test("resultsText: what can be compared is first while other windows run; rows that are off are named", () => {
   const parts = [betOf(1, "lost", { endTime: 9_000 }), betOf(2, "lost", { endTime: 500_000 })];
-  const partly = earningsOf(parts, {
-    markets: [],
-    probabilities: known({ 1: 0.5 }),
-    nowMs: 10_000,
-  });
-  assert.match(
-    resultsText([partly[0] ?? assert.fail()]),
-    /^1 bet whose window is over brought \+10\.00 .* You earned 20\.00 /,
-    "what can be compared is first while other windows run",
-  );
-  const off = { ...comparedBets(35), name: "Last 1 h" };
-  assert.match(
-    resultsText([comparedBets(18), comparedBets(18), off]),
-    /That may be chance\. ▲ More than chance in: Last 1 h\.$/,
-  );
-  assert.match(
-    resultsText([comparedBets(18)]),
-    /^You earned 40\.00 .* 40 bets whose window is over /,
-  );
-  assert.match(textOf(28), / is 2\.5 standard errors below .* Chance alone rarely does that\.$/);
-  assert.match(textOf(35), / 4\.7 .* ▲ More than chance: users win more than they pay for\.$/);
-  assert.match(textOf(5), / 4\.7 .* ▲ More than chance: users are paid too little\.$/);
-  assert.match(textOf(1, 19), /^19 bets whose .* A verdict needs 20 bets\.$/);
-  assert.match(textOf(1, 40, () => ({ endTime: 100_001 })), /^None can be compared:/);
+  const options = { markets: [], probabilities: known({ 1: 0.5 }), nowMs: 10_000 };
+  const [partly = assert.fail()] = earningsOf(parts, options);
+  assert.match(resultsText([partly]), /^1 bet whose .* brought \+10\.00 .* You earned 20\.00 /);
+  const [fits, off] = [comparedBets(18), { ...comparedBets(35), name: "Last 1 h" }];
+  assert.match(resultsText([fits]), /^You earned 40\.00 .* 40 bets whose window is over /);
+  assert.match(resultsText([fits, fits, off]), / chance\. ▲ More than chance in: Last 1 h\.$/);
 });
 
 Deno.test("comparedText: gives no verdict if five bets decide the result", () => {
