@@ -1,6 +1,6 @@
 /**
  * Each task grants what its service needs and nothing more. A task whose options name files grants
- * the file system; its command keeps the files that the options name (`lib/cli/file_access.ts`).
+ * the file system; its command keeps the files that the options name (`lib/cli/permissions.ts`).
  */
 import assert from "node:assert/strict";
 import { variablesOf } from "../../lib/cli/option_names.ts";
