@@ -136,10 +136,8 @@ Deno.test("systemd: units start with the shipped settings, and keep their data i
         command.replaceAll("%i", name)
       }`;
       const program = new Program([script], env, { command: "bash", args: ["-c"], cwd });
-      await program.until(({ stderr }) => stderr.includes("Listening on"));
-      program.kill("SIGTERM");
-      const { code, stderr } = await program.finished();
-      assert.equal(code, 0, stderr);
+      await program.url();
+      await program.stop();
       assert((await Deno.stat(`${folder}/${file}`)).isFile, name);
     }
   }));
