@@ -83,6 +83,15 @@ for (const [args, line] of wrong) {
   });
 }
 
+Deno.test("rangemaker key new: a guess of the password costs what is usual in keystores", () =>
+  withFolder(async (folder) => {
+    const files = ["--keystore", `${folder}/key`, "--keystore-password-file", `${folder}/password`];
+    const { code, stderr } = await runProgram(["key", "new", ...files]);
+    assert.equal(code, 0, stderr);
+    const { crypto } = JSON.parse(await Deno.readTextFile(`${folder}/key`));
+    assert.deepEqual([crypto.kdf, crypto.kdfparams.n], ["scrypt", 262_144]);
+  }));
+
 Deno.test("rangemaker node: a start that fails for a taken port leaves no data directory", () =>
   withFolder(async (folder) => {
     using taken = silentPort();
