@@ -17,7 +17,7 @@ const LONG = [
   /^tests\/e2e\/runbooks_/,
   /^tests\/ship\/containers_/,
   /^tests\/console\/(chart|outage)_test/,
-  /^tests\/ship\/(client_examples|examples|prometheus|tutorial)_/,
+  /^tests\/ship\/(client_examples|examples|prometheus)_/,
   /^tests\/console\/(chart_keys|keyboard|motion|moving_price|offline|page_layout|phone|trade)_test/,
   /^tests\/console\/one_intention_test/,
   /^tests\/e2e\/(markets|restore)_/,

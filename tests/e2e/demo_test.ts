@@ -1,15 +1,22 @@
-/** `rangemaker demo`: the bet that it plays, and the line that it draws meanwhile. */
+/**
+ * `rangemaker demo`: the bet that it plays, the line that it draws meanwhile, and what solver and
+ * bridge log of a bet, one line for each event; their fields: the tests of the logs.
+ */
 import assert from "node:assert/strict";
-import { NetworkError, ServiceError } from "../../lib/client/mod.ts";
+import type { LogRecord } from "@logtape/logtape";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import { NetworkError, RangemakerClient, ServiceError } from "../../lib/client/mod.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { TAPE_HEADER } from "../../lib/prices/tape.ts";
-import { playBet } from "../../services/stack/bet.ts";
+import { playBet, waitForPrices } from "../../services/stack/bet.ts";
 import { FREE_PORTS } from "../../services/stack/ports.ts";
 import { drawWhile, rangeLine } from "../../services/stack/range_line.ts";
 import { startStack } from "../../services/stack/stack.ts";
+import { eventually } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { Program, runProgram } from "../support/process.ts";
+import { withLogs } from "../support/recorded_logs.ts";
 import { withFile, withFolder } from "../support/files.ts";
 
 /** The output of a run must contain none of its keys. */
@@ -129,4 +136,50 @@ Deno.test("drawWhile: redraws ten times a second until the outcome is there; fai
   assert.equal(await done, "won");
   assert.equal(clock.pending, 0);
   assert.deepEqual(drawn.slice(0, 2), ["line 1", "line 3"]);
+});
+
+/** The lines of solver and bridge: who, and which event. */
+function eventsIn(records: readonly LogRecord[]): string[] {
+  return records.filter(({ category }) => ["solver", "bridge"].includes(category[1] ?? ""))
+    .map(({ level, category, properties }) => `${level} ${category[1]} ${properties.event}`);
+}
+
+Deno.test("Logs: a whole bet logs one line for each of its events, and nothing else", async () => {
+  await using stack = await startStack({ ports: FREE_PORTS, seed: 1 });
+  const { urls } = stack;
+  const wallet = privateKeyToAccount(generatePrivateKey());
+  const client = new RangemakerClient({ urls, chainId: 1337, wallet });
+  const { price } = await waitForPrices(urls, client, systemClock);
+  const bet = (amount: bigint) => ({
+    symbol: "ETH/USDT",
+    lowerPrice: price / 2n,
+    upperPrice: price * 2n,
+    betAmount: amount,
+    startTime: systemClock.now(),
+    endTime: systemClock.now() + 3_000,
+  });
+  await withLogs("debug", async (records) => {
+    await client.deposit(5_000_000n, 7n);
+    await assert.rejects(client.deposit(5_000_000n, 7n), { code: "NONCE_USED" });
+    const tooLarge = await client.quote(bet(6_000_000n));
+    await assert.rejects(client.execute(tooLarge), { code: "INSUFFICIENT_BALANCE" });
+    const offer = await client.quote(bet(1_000_000n));
+    const { thesisId } = await client.execute(offer);
+    await client.settled(thesisId, 10_000);
+    await eventually(
+      "the settlement is logged",
+      () => eventsIn(records).some((event) => event.endsWith("settled")) || undefined,
+    );
+    assert.deepEqual(eventsIn(records), [
+      "info bridge deposit_committed",
+      "info bridge deposit_refused",
+      "debug solver quoted",
+      "info solver execution_refused",
+      "debug solver quoted",
+      "info solver execution_accepted",
+      "info solver execution_hedged",
+      "info solver execution_committed",
+      "info solver thesis_settled",
+    ]);
+  });
 });
