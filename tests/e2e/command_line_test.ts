@@ -60,20 +60,13 @@ for (const command of commands) {
 
 const { privateKey } = DEV_ACCOUNTS.solver;
 const wrong: readonly (readonly [string[], string])[] = [
-  [
-    ["solver", "-k", privateKey, "--port", "99999"],
-    "Invalid --port: Expected a port from 0 to 65535",
-  ],
   [["solver"], "Missing key: give --private-key or SOLVER_PRIVATE_KEY, or --keystore"],
-  [["solver", "--max-rsk", "1"], "Unknown option '--max-rsk' (did you mean --max-risk?)"],
   [["key", "nw"], "Unknown command 'nw' (did you mean new?). See rangemaker key --help"],
-  [["node", "--log-level", "wern"], "Invalid --log-level: Expected debug, info, warning or error"],
   [["solver", "-k", privateKey.slice(2)], "Invalid --private-key: Expected 0x and 64 hex digits"],
 ];
 
 for (const [args, line] of wrong) {
-  const shown = args.map((arg) => arg.length > 60 ? "…" : arg).join(" ");
-  Deno.test(`rangemaker ${shown}: one clear line, exit code 2, no key shown`, async () => {
+  Deno.test(`rangemaker ${args[0]}: ${line.split(":")[0]}: one clear line, exit code 2, no key shown`, async () => {
     const { code, stdout, stderr } = await runHere(args);
     assert.equal(code, 2, stderr);
     assert.equal(stdout, "");

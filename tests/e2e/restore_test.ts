@@ -296,11 +296,6 @@ async function sendAllAgain(deployment: Deployment, { deposits, bets }: Signed):
   }
 }
 
-Deno.test("Restore: docs/runbooks.md has the commands for backup, restore and repair", () => {
-  assert.deepEqual([backups.length, restores.length, repairs.length], [4, 3, 2]);
-  assert.match(replayEarlier, /bridge replay --database/);
-});
-
 Deno.test({
   name:
     "Restore: whichever part is restored from an older backup, no signed deposit is lost or credited twice",

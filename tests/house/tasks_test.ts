@@ -42,6 +42,8 @@ for (const [name, table] of Object.entries(OPTION_TABLES)) {
     const task = tasks[name] ?? "";
     assert(!/--allow-(run|ffi|all|sys|import)|-A\b/.test(task), task);
     assert(task.includes("--no-prompt"), task);
+    // Options name the hosts, except for those that a simulation listens on.
+    assert.equal(/--allow-net(\S*)/.exec(task)?.[1] === "", name !== "exchanges", task);
     for (const permission of ["read", "write"] as const) {
       const granted = new RegExp(`--allow-${permission}(\\S*)`).exec(task)?.[1];
       // Every command may read a settings file and secrets in files.

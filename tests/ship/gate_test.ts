@@ -9,6 +9,7 @@ import { testFilesBelow } from "../../.ci/suite.ts";
 import { ALLOWED_SKIPS, joinReports, judge, readReport } from "../../.ci/verdict.ts";
 import config from "../../deno.json" with { type: "json" };
 import { withFolder } from "../support/files.ts";
+import { casesFrom, testSeed } from "../support/random.ts";
 import { denoEnv } from "../support/terminal.ts";
 import { fileUrl, readText, run } from "./support.ts";
 
@@ -288,16 +289,19 @@ Deno.test("gate: reports files that exit, are not found, have no test or hang, a
   assert.equal(summary, `2 passed, 7 failed, ${skips.length} skipped`);
 });
 
-Deno.test("suite: a simulation with no cases or an invalid seed fails", async () => {
-  const environments: Record<string, string>[] = [
-    { TEST_HUB_SCHEDULES: "0" },
-    { TEST_READER_SCHEDULES: "few" },
-    { TEST_SEED: "seven" },
-  ];
-  for (const env of environments) {
-    const args = ["test", "--allow-env", "--no-check", "tests/simulation/hub_test.ts"];
-    const { code, text } = await deno(cwd, args, env);
-    assert.equal(code, 1, text);
-    assert.match(text, /=(0|few|seven): expected a whole number of at least [01]/);
+Deno.test("suite: a simulation with no cases or an invalid seed fails", () => {
+  const read = { TEST_CASES: () => casesFrom("TEST_CASES", 1), TEST_SEED: testSeed };
+  for (
+    const [variable, value] of [["TEST_CASES", "0"], ["TEST_CASES", "few"], [
+      "TEST_SEED",
+      "x",
+    ]] as const
+  ) {
+    Deno.env.set(variable, value);
+    try {
+      assert.throws(read[variable], /=(0|few|x): expected a whole number of at least [01]/);
+    } finally {
+      Deno.env.delete(variable);
+    }
   }
 });

@@ -30,17 +30,6 @@ Deno.test({
   },
 });
 
-Deno.test({
-  name: "amtool check-config alertmanager.yml",
-  ignore: !hasProgram("amtool", "--version"),
-  async fn() {
-    const { code, text } = await run("amtool", ["check-config", "alertmanager.yml"], {
-      cwd: monitoring,
-    });
-    assert.equal(code, 0, text);
-  },
-});
-
 /** Runs Prometheus with the repository's configuration, but fast, on the ports of a stack. */
 async function withPrometheus(
   stack: RunningStack,

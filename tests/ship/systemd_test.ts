@@ -73,19 +73,6 @@ Deno.test({
     }),
 });
 
-Deno.test({
-  name: "systemd: an unknown setting in a unit is reported",
-  ignore: !hasProgram("systemd-analyze", "--version"),
-  fn: () =>
-    withUnits(async (root) => {
-      const folder = `${root}/etc/systemd/system`;
-      await Deno.writeTextFile(`${folder}/rangemaker-.service.d/x.conf`, "[Service]\nNoSuch=1\n");
-      const unit = "rangemaker-one@oracle.service";
-      const { text } = await run("systemd-analyze", ["verify", `--root=${root}`, unit]);
-      assert.match(text, /NoSuch/);
-    }),
-});
-
 const { relayer, solver, admin } = DEV_ACCOUNTS;
 
 /** A shipped file, with the folders of a machine in a temporary one and the checkout here. */
