@@ -3,7 +3,6 @@
  * services in separate processes. The test simulates systemd and the clock of the machine.
  */
 import assert from "node:assert/strict";
-import postgres from "postgres";
 import { createKeystore, openLocalSigner } from "../../lib/cli/keystore.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
@@ -16,7 +15,7 @@ import { askQuote, signQuote, user } from "../solver/support.ts";
 import { type Answer, post } from "../support/http_answers.ts";
 import { eventually } from "../support/eventually.ts";
 import { freePort } from "../support/ports.ts";
-import { addMigration, NEEDS_POSTGRES, POSTGRES_URL } from "../support/postgres.ts";
+import { addMigration, NEEDS_POSTGRES, POSTGRES_URL, runSql } from "../support/postgres.ts";
 import {
   bundledProgram,
   hasProgram,
@@ -86,7 +85,7 @@ class PostgresDatabases {
 
   /** As on another machine. */
   async empty(): Promise<void> {
-    for (const name of DATABASES) await this.#run(this.url(name), "DROP OWNED BY CURRENT_USER");
+    for (const name of DATABASES) await runSql(this.url(name), "DROP OWNED BY CURRENT_USER");
   }
 
   async drop(): Promise<void> {
@@ -110,13 +109,8 @@ class PostgresDatabases {
 `;
   }
 
-  #admin(statement: string): Promise<postgres.RowList<postgres.Row[]>> {
-    return this.#run(this.#server.href, statement);
-  }
-
-  async #run(url: string, statement: string): Promise<postgres.RowList<postgres.Row[]>> {
-    const client = postgres(url, { max: 1, onnotice: () => {} });
-    return await client.unsafe(statement).finally(() => client.end());
+  #admin(statement: string) {
+    return runSql(this.#server.href, statement);
   }
 }
 
