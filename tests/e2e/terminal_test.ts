@@ -1,7 +1,9 @@
 /** Output of commands on a terminal, and in a pipe. */
 import assert from "node:assert/strict";
+import { TAPE_HEADER } from "../../lib/prices/tape.ts";
+import { withFile } from "../support/files.ts";
 import { denoEnv, lacksTerminal, NEEDS_TERMINAL, Terminal } from "../support/terminal.ts";
-import { Program } from "../support/process.ts";
+import { runProgram } from "../support/process.ts";
 
 const main = new URL("../../main.ts", import.meta.url).pathname;
 const deno = `'${Deno.execPath()}' run --no-prompt --allow-all '${main}'`;
@@ -93,21 +95,18 @@ Deno.test({
   },
 });
 
-Deno.test("Progress: without a terminal on standard error nothing is drawn", async () => {
-  const tape = await Deno.makeTempFile({ suffix: ".csv" });
+Deno.test("Progress: without a terminal on standard error nothing is drawn", () => {
   const rows = Array.from(
     { length: 3_000 },
     (_, index) =>
       `${1_700_000_000_000 + index * 100},${index},buy,${3_000 + Math.sin(index / 50)},1`,
   );
-  await Deno.writeTextFile(tape, ["time_ms,trade_id,side,price,amount", ...rows].join("\n"));
-  const backtest = ["solver", "backtest", "--tape", tape];
-  const { code, stderr } = await new Program(backtest).finished();
-  assert.equal(stderr, "");
-  assert.equal(code, 0);
-  if (!lacksTerminal) {
+  return withFile([TAPE_HEADER, ...rows].join("\n"), async (tape) => {
+    const backtest = ["solver", "backtest", "--tape", tape];
+    const { code, stderr } = await runProgram(backtest);
+    assert.deepEqual([code, stderr], [0, ""]);
+    if (lacksTerminal) return;
     const { output } = await onTerminal(`${deno} ${backtest.join(" ")}`, { NO_COLOR: "1" });
     assert.match(output, /\r[█░]{40} \d+ % of 300 s of prices/);
-  }
-  await Deno.remove(tape);
+  });
 });
