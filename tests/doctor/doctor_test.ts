@@ -5,11 +5,11 @@ import { READY_TIMEOUT_MS } from "../../lib/cli/start_check.ts";
 import { type Clock, systemClock } from "../../lib/clock.ts";
 import { openIntentStore } from "../../lib/intents/open_store.ts";
 import { LocalSigner } from "../../lib/protocol/signature.ts";
-import { options as bridgeOptions, startBridge } from "../../services/bridge/mod.ts";
 import { options as exchangesOptions, startExchanges } from "../../services/exchanges/mod.ts";
 import { options as nodeOptions, startNode } from "../../services/node/mod.ts";
 import { options as oracleOptions, startOracle } from "../../services/oracle/mod.ts";
 import { doctorOptions, run } from "../../services/stack/doctor.ts";
+import { startTestBridge } from "../bridge/support.ts";
 import { OPTION_TABLES } from "../house/option_tables.ts";
 import { withNode } from "../node/support/running_node.ts";
 import { runHere } from "../support/command_context.ts";
@@ -27,6 +27,9 @@ import {
   runDoctor,
   solver,
 } from "./support.ts";
+
+/** The key of the relayer. */
+const privateKey = new LocalSigner(keys.relayer);
 
 /** Starts everything that services use, with unknown keys. */
 async function withServices(
@@ -111,18 +114,15 @@ Deno.test("doctor: all checks pass with correct settings, exit code 0", () =>
 Deno.test("--check: prints that a service is ready, or each problem, and touches nothing of a running one", () =>
   withFolder(async (folder) => {
     await using node = FakeNode.start();
-    const given = { rpcUrl: node.url, database: `${folder}/a.sqlite` };
-    const privateKey = new LocalSigner(keys.relayer);
-    const bridge = await startBridge(
-      withDefaults(bridgeOptions, { ...given, port: 0, privateKey }),
-    );
+    const database = `${folder}/a.sqlite`;
+    const bridge = await startTestBridge(node.url, { database, privateKey });
     const args = ["bridge", "--check", "--port", new URL(bridge.url).port, "--rpc-url", node.url];
     const check = async (database: string, clock?: Clock) => {
       const command = [...args, "--database", database, "--log-level", "error"];
       const { code, stdout } = await runHere(command, { ...bridgeKey }, clock);
       return `${code} ${stdout}`;
     };
-    assert.equal(await check(given.database), "0 bridge is ready");
+    assert.equal(await check(database), "0 bridge is ready");
     await bridge.stop();
     const files = [...Deno.readDirSync(folder)];
     assert.equal(await check(`${folder}/new.sqlite`), "0 bridge is ready");
@@ -130,7 +130,7 @@ Deno.test("--check: prints that a service is ready, or each problem, and touches
     node.permissions = [];
     let nowMs = 0;
     const hasty = { ...systemClock, now: () => nowMs += READY_TIMEOUT_MS };
-    assert.match(await check(given.database, hasty), /^1 Core node at .* the relayer permission/);
+    assert.match(await check(database, hasty), /^1 Core node at .* the relayer permission/);
     assert.deepEqual(node.received, []);
   }));
 
@@ -223,12 +223,7 @@ Deno.test("doctor: a port used by another program fails; used by the service its
     { hostname: "127.0.0.1", port: 0, onListen: () => {} },
     () => new Response("hello"),
   );
-  await using bridge = await startBridge(withDefaults(bridgeOptions, {
-    port: 0,
-    rpcUrl: node.url,
-    privateKey: new LocalSigner(keys.relayer),
-    database: ":memory:",
-  }));
+  await using bridge = await startTestBridge(node.url, { privateKey });
   const bridgePort = new URL(bridge.url).port;
   const portOf = async (service: string, port: string | number, env = bridgeKey) => {
     const argv = [service, "--port", String(port), "--rpc-url", node.url];
@@ -253,12 +248,7 @@ Deno.test("doctor: a port used by another program fails; used by the service its
 
 Deno.test("doctor --running: fails for a free port, and passes for one that the service uses", async () => {
   await using node = FakeNode.start();
-  await using bridge = await startBridge(withDefaults(bridgeOptions, {
-    port: 0,
-    rpcUrl: node.url,
-    database: ":memory:",
-    privateKey: new LocalSigner(keys.relayer),
-  }));
+  await using bridge = await startTestBridge(node.url, { privateKey });
   const portOf = async (port: string | number, ...more: string[]) => {
     const argv = ["bridge", "--port", `${port}`, "--rpc-url", node.url, ...more];
     return (await diagnose(argv, bridgeKey)).of("port");
