@@ -75,6 +75,8 @@ Deno.test({
 
 const { relayer, solver, admin } = DEV_ACCOUNTS;
 
+const { PATH = "", HOME = "", DENO_DIR = `${HOME}/.cache/deno` } = Deno.env.toObject();
+
 /** A shipped file, with the folders of a machine in a temporary one and the checkout here. */
 function installed(path: string, folder: string): string {
   return readText(`docs/deployment/${path}`)
@@ -100,7 +102,6 @@ function withMachine(test: (folder: string, env: Record<string, string>) => Prom
     }
     const settings = `${folder}/etc/settings.toml`;
     await Deno.writeTextFile(settings, installed("settings.toml", folder));
-    const { PATH = "", HOME = "", DENO_DIR = `${HOME}/.cache/deno` } = Deno.env.toObject();
     await test(folder, { PATH, DENO_DIR, KAIZEN_RPC_URL: "http://127.0.0.1:1" });
   });
 }
@@ -170,7 +171,6 @@ async function playIn(folder: string, commands: string, standIns: string): Promi
   const here = commands
     .replaceAll(/\/etc\/(?=prometheus\b)/g, `${folder}/`)
     .replaceAll("/opt/rangemaker/", fileUrl(".").pathname);
-  const { PATH = "", HOME = "", DENO_DIR = `${HOME}/.cache/deno` } = Deno.env.toObject();
   const program = new Program(["-c", `umask 022\n${standIns}\n${here}`], {
     PATH: `${folder}/bin:${PATH}`,
     DENO_DIR,
