@@ -28,7 +28,6 @@ import {
   solver,
 } from "./support.ts";
 
-/** The key of the relayer. */
 const privateKey = new LocalSigner(keys.relayer);
 
 /** Starts everything that services use, with unknown keys. */

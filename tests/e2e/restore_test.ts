@@ -60,7 +60,6 @@ class Deployment {
   readonly #oracle = oracle();
   readonly #running = new Map<Name, RunningService>();
   #wsUrl = "";
-  /** Key of the relayer. */
   relayerKey: Hex = DEV_ACCOUNTS.relayer.privateKey;
 
   constructor(folder: string) {

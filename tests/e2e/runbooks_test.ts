@@ -30,7 +30,6 @@ const programFolder = (bundled.args.at(-1) ?? "").replace(/\/main\.js$/, "");
 const documents = new URL("../../docs", import.meta.url).pathname;
 await Deno.symlink(documents, `${programFolder}/docs`);
 
-/** The blocks of commands of a chapter. */
 function blocksOf(heading: string, count: number): DocumentedCommand[][] {
   const found = ["docs/operating.md", "docs/runbooks.md"].flatMap(passagesOf)
     .filter(({ chapter }) => new RegExp(`^##+ ${heading}\n`).test(chapter))
@@ -460,13 +459,11 @@ ${key("admin")}
     });
   }
 
-  /** The accounts in a list of the settings. */
   async settings(name: string): Promise<string[]> {
     const line = await this.shell(`grep '^${name} = ' settings.toml`);
     return Array.from(line.matchAll(/"(\w+)"/g), ([, account = ""]) => account);
   }
 
-  /** The key in a keystore. */
   key(name: string) {
     const path = `${this.#folder}/etc/${name}`;
     const files = { keystore: `${path}.json`, keystorePasswordFile: `${path}.password` };

@@ -109,7 +109,6 @@ optionRows("price oracle, Service options", oracleOptions, [
   }],
 ]);
 
-/** Tests the rows of an option table. */
 function optionRows(section: string, table: OptionTable, rows: readonly Row[]): void {
   Deno.test(`${section}: every option has its documented spellings, variable, default and values`, () => {
     for (const [option, env, byDefault, { accepted, refused = [], secret }] of rows) {

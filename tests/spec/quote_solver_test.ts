@@ -70,7 +70,6 @@ function quoteBody(overrides: Record<string, unknown> = {}): Record<string, unkn
   };
 }
 
-/** Asks for a quote. */
 async function askQuote(
   solverUrl: string,
   wallet: PrivateKeyAccount,
@@ -106,7 +105,6 @@ async function signedExecution(
 const stack = sharedStack();
 const solver = DEV_ACCOUNTS.solver.address;
 
-/** A user's theses on the node. */
 async function thesesOf(wallet: PrivateKeyAccount): Promise<Record<string, unknown>[]> {
   const { result } = await rpc(stack.urls.nodeRead, "core_getTheses", [{ user: wallet.address }]);
   return Object(result).theses;

@@ -26,7 +26,6 @@ export async function startServiceProcess(service: ServiceProcess): Promise<Star
   return { program, url: await program.url() };
 }
 
-/** Ends a program with SIGKILL. */
 export async function kill({ program }: { program: Program }): Promise<void> {
   program.kill("SIGKILL");
   await program.finished();

@@ -17,7 +17,6 @@ import { withFile } from "../../support/files.ts";
 
 const STOP_DEADLINE_MS = 9_000;
 
-/** Runs a command. */
 function runWith(run: RunnableCommand, ...argv: string[]) {
   return runIn({}, run, ...argv);
 }
