@@ -12,6 +12,7 @@ import { systemClock } from "../lib/clock.ts";
 import { CoreClient } from "../lib/net/core_client.ts";
 import { DEV_ACCOUNTS } from "../lib/protocol/dev_accounts.ts";
 import { playBet } from "../services/stack/bet.ts";
+import { runProgram } from "./program.ts";
 
 /** Set for the process inside the namespaces. */
 const INSIDE = "CONTAINERS_INSIDE";
@@ -33,27 +34,6 @@ const serviceSchema = z.looseObject({
   pids_limit: z.number().optional(),
 });
 const composeSchema = z.looseObject({ services: z.record(z.string(), serviceSchema) });
-
-const decoder = new TextDecoder();
-
-/** Runs a program to its end. */
-async function run(name: string, args: readonly string[], cwd = root) {
-  const output = await new Deno.Command(name, { args: [...args], cwd, stdin: "null" }).output();
-  return {
-    code: output.code,
-    stdout: decoder.decode(output.stdout),
-    stderr: decoder.decode(output.stderr),
-  };
-}
-
-/** Runs a program that has to succeed. @returns Its standard output. */
-async function runOrThrow(name: string, ...args: string[]): Promise<string> {
-  const { code, stdout, stderr } = await run(name, args);
-  if (code === 0) return stdout.trim();
-  throw new Error(
-    `${name} ${args.join(" ")}: exit code ${code}\n${(stdout + stderr).slice(-4_000)}`,
-  );
-}
 
 /** Waits until a try succeeds. The last error is thrown if none does in time. */
 async function eventually<T>(what: string, attempt: () => Promise<T>): Promise<T> {
@@ -78,14 +58,14 @@ function report(text: string): void {
 
 /** Mounts and settings that podman needs here, in the namespaces of this process. */
 async function prepare(folder: string): Promise<void> {
-  await runOrThrow("ip", "link", "set", "lo", "up");
+  await runProgram("ip", "link", "set", "lo", "up");
   // A hierarchy of version 1 may hold the controllers: without them no limit can be set.
-  await run("umount", ["-R", "/sys/fs/cgroup"]);
-  await runOrThrow("mount", "-t", "cgroup2", "none", "/sys/fs/cgroup");
+  await runProgram("umount", "-R", "/sys/fs/cgroup").catch(() => {});
+  await runProgram("mount", "-t", "cgroup2", "none", "/sys/fs/cgroup");
   // Podman's locks are in /dev/shm: those of runs that were killed would stay, until none is free.
   for (const path of ["/run", "/var/lib/cni", "/etc/containers", "/dev/shm"]) {
     await Deno.mkdir(path, { recursive: true });
-    await runOrThrow("mount", "-t", "tmpfs", "tmpfs", path);
+    await runProgram("mount", "-t", "tmpfs", "tmpfs", path);
   }
   const hasLimits = (await Deno.readTextFile("/sys/fs/cgroup/cgroup.controllers"))
     .split(/\s/).includes("memory");
@@ -131,15 +111,15 @@ const SYSTEM = ["/usr", "/bin", "/lib", "/lib64"].map((path) => `${path}:${path}
 
 /** Builds the base image and, with the steps of the Dockerfile, the image. */
 async function build(folder: string): Promise<void> {
-  await runOrThrow("bash", `${root}.ci/base_image.sh`, folder, Deno.execPath(), BASE);
+  await runProgram("bash", `${root}.ci/base_image.sh`, folder, Deno.execPath(), BASE);
   report("base image made");
   const dockerfile = (await Deno.readTextFile(`${root}Dockerfile`))
     .replaceAll(/^FROM \S+/gm, `FROM ${BASE}`);
   await Deno.writeTextFile(`${folder}/Dockerfile`, dockerfile);
   // The packages are in Deno's cache already, so that the build needs no network.
   const { denoDir } = z.object({ denoDir: z.string() })
-    .parse(JSON.parse(await runOrThrow(Deno.execPath(), "info", "--json")));
-  await runOrThrow(
+    .parse(JSON.parse(await runProgram(Deno.execPath(), "info", "--json")));
+  await runProgram(
     "podman",
     ...["build", "--isolation", "chroot", "--format", "docker", "--quiet", "--tag", APP],
     ...["--volume", `${denoDir}:/deno-dir`, "--file", `${folder}/Dockerfile`, root],
@@ -179,7 +159,7 @@ const inspectSchema = z.array(z.object({
 
 async function inspect(name: string) {
   const [found] = inspectSchema.parse(
-    JSON.parse(await runOrThrow("podman", "inspect", container(name))),
+    JSON.parse(await runProgram("podman", "inspect", container(name))),
   );
   return found ?? assert.fail(name);
 }
@@ -193,7 +173,7 @@ function healthy(name: string): Promise<number> {
   return eventually(`${name} is healthy`, async () => {
     const { State } = await inspect(name);
     assert(State.Running);
-    if (name !== "prometheus") await runOrThrow("podman", "healthcheck", "run", container(name));
+    if (name !== "prometheus") await runProgram("podman", "healthcheck", "run", container(name));
     return State.Pid;
   });
 }
@@ -260,7 +240,7 @@ async function tryCompose(folder: string): Promise<void> {
   const { path, services } = await writeCompose(folder);
   const names = Object.keys(services);
   const compose = (...args: string[]) =>
-    runOrThrow("podman-compose", "--project-name", "rangemaker", "--file", path, ...args);
+    runProgram("podman-compose", "--project-name", "rangemaker", "--file", path, ...args);
 
   /** Starts services after their database, as `depends_on` would. */
   const up = async (...names: string[]) => {
@@ -298,7 +278,7 @@ async function tryCompose(folder: string): Promise<void> {
   };
   const before = await balances();
   await compose("down");
-  assert.equal(await runOrThrow("podman", "ps", "--all", "--quiet"), "");
+  assert.equal(await runProgram("podman", "ps", "--all", "--quiet"), "");
   await up(...KEEPERS);
   for (const name of KEEPERS) await healthy(name);
   assert.deepEqual(await balances(), before);

@@ -11,6 +11,7 @@
  */
 import { parseArgs } from "node:util";
 import config from "../deno.json" with { type: "json" };
+import { runProgram } from "./program.ts";
 
 /** Code about money, durability and the protocol; a folder that does not exist is skipped. */
 const FOLDERS = [
@@ -60,18 +61,6 @@ const { values, positionals } = parseArgs({
 const every = Number(values.every);
 if (!Number.isInteger(every) || every < 1) {
   throw new Error(`--every ${values.every}: expected a whole number of at least 1, such as 5`);
-}
-
-/** Runs a program until it ends. @throws {Error} With its output, if it fails. */
-async function run(command: string, ...args: string[]): Promise<string> {
-  const { success, stdout, stderr } = await new Deno.Command(command, { args }).output();
-  const decoder = new TextDecoder();
-  if (!success) {
-    throw new Error(
-      `${command} ${args.join(" ")} failed:\n${decoder.decode(stdout)}${decoder.decode(stderr)}`,
-    );
-  }
-  return decoder.decode(stdout);
 }
 
 /** An import of a file of this repository that remains at run time. */
@@ -165,10 +154,10 @@ async function targets(files: readonly string[]): Promise<{ path: string; range:
     if (unknown.length > 0) throw new Error(`No code to mutate in ${unknown.join(", ")}`);
     return files.filter((path) => isWithin(path, folders)).flatMap(whole);
   }
-  const base = (await run("git", "merge-base", values.since, "HEAD")).trim();
-  const added = (await run("git", "ls-files", "--others", "--exclude-standard")).split("\n");
+  const base = await runProgram("git", "merge-base", values.since, "HEAD");
+  const added = (await runProgram("git", "ls-files", "--others", "--exclude-standard")).split("\n");
   return [
-    ...changedRanges(await run("git", "diff", "--unified=0", "--no-color", base)),
+    ...changedRanges(await runProgram("git", "diff", "--unified=0", "--no-color", base)),
     ...added.filter((path) => path !== "").flatMap(whole),
   ].filter(({ path }) => isWithin(path, FOLDERS));
 }
@@ -202,7 +191,15 @@ async function stryker(
       allowConsoleColors: false,
     }),
   );
-  return await run("npx", "--yes", "-p", STRYKER, "stryker", "run", `${folder}/stryker.json`);
+  return await runProgram(
+    "npx",
+    "--yes",
+    "-p",
+    STRYKER,
+    "stryker",
+    "run",
+    `${folder}/stryker.json`,
+  );
 }
 
 const files = ["lib", "services", "tests"].flatMap((folder) => [...typeScriptBelow(folder)]);

@@ -4,7 +4,7 @@ import { NEEDS_ALL_ACCESS } from "../library_messages.ts";
 import { configureLogging, jsonErrorLine, type LoggingOptions } from "../log/logging.ts";
 import type { RunningService } from "../http/service.ts";
 import { type Clock, withinMs } from "../clock.ts";
-import { restrictFileAccess } from "./file_access.ts";
+import { restrictFileAccess } from "./permissions.ts";
 import { listedWithOr } from "./option_kinds.ts";
 import {
   type CommandText,

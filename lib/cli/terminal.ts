@@ -24,7 +24,7 @@ const encoder = new TextEncoder();
  */
 export function progressOn(
   terminal: ProgressTerminal,
-  columns: () => number = () => COLUMNS,
+  columns: () => number,
 ): ShowProgress {
   if (!terminal.isTerminal()) return () => {};
   let drawn = "";

@@ -35,7 +35,6 @@ const HEARTBEAT = { everyMs: 20_000, answerMs: 10_000 };
 /** How long a watch may take to open. */
 const OPEN_TIMEOUT_MS = 10_000;
 
-/** Theses in one answer. */
 const THESES_PER_PAGE = 100;
 
 /** How long a thesis that was just executed may take to reach the node that answers. */

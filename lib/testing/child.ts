@@ -2,8 +2,19 @@
 import { spawn } from "node:child_process";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
+import type { Clock } from "../clock.ts";
 import { RangemakerError } from "../errors.ts";
-import { realClock } from "./real_clock.ts";
+
+const { clearTimeout: cancelTimer, Date: { now }, setTimeout: startTimer } = globalThis;
+
+/** The real time and timers, even if a test replaces those of the runtime later. */
+export const realClock: Clock = {
+  now,
+  after(delayMs, task) {
+    const timer = startTimer(task, delayMs);
+    return () => cancelTimer(timer);
+  },
+};
 
 /** How long the stack may take to start, and to stop before it is killed. */
 const START_MS = 30_000;

@@ -13,8 +13,7 @@ import { SPEC_MARKETS } from "../protocol/markets.ts";
 import { developmentMethods } from "../protocol/methods/development.ts";
 import { type Address, addressSchema, type Hex } from "../protocol/scalars.ts";
 import { describeInput } from "../protocol/describe_input.ts";
-import { type Child, startChild } from "./child.ts";
-import { realClock } from "./real_clock.ts";
+import { type Child, realClock, startChild } from "./child.ts";
 
 /** Prices during a jump by symbol: one, or several for equal parts of it. */
 export type PricePaths = Readonly<Record<string, bigint | readonly bigint[]>>;

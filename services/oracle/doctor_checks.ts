@@ -5,7 +5,7 @@ import {
   type ServiceChecks,
   warning,
 } from "../../lib/cli/checks/check.ts";
-import { addressOf } from "../../lib/cli/required_permissions.ts";
+import { addressOf } from "../../lib/cli/permissions.ts";
 import { optionLabel } from "../../lib/cli/options.ts";
 import { problemsOfStart } from "../../lib/cli/start_check.ts";
 import { EXCHANGE_OF } from "../../lib/protocol/providers.ts";

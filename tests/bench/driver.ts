@@ -1,4 +1,4 @@
-/** What the benchmarks of bridge and solver have in common: a store, callers, and ways in turns. */
+/** What the benchmarks of bridge, solver and node have in common: callers, a store, ways in turns. */
 import type { Hono } from "hono";
 import { systemClock } from "../../lib/clock.ts";
 import { listen } from "../../lib/http/listener.ts";
@@ -22,20 +22,24 @@ export interface Figures {
   p99Ms: number;
 }
 
-/** Posts bodies to a route of an app from a worker, so that callers leave the app its core. */
-export async function post(app: Hono, job: Omit<Job, "port">): Promise<Figures> {
-  const listener = listen("127.0.0.1", 0, (request) => app.fetch(request));
+/** Posts bodies to a service from a worker, so that callers leave the service its core. */
+export async function postAll(job: Job): Promise<Figures> {
   const worker = new Worker(new URL("http_clients.ts", import.meta.url), { type: "module" });
   try {
     return await new Promise((resolve, reject) => {
       worker.onmessage = ({ data }) => resolve(data);
       worker.onerror = (event) => reject(new Error(event.message));
-      worker.postMessage({ port: Number(new URL(listener.url).port), ...job });
+      worker.postMessage(job);
     });
   } finally {
     worker.terminate();
-    await listener.stop();
   }
+}
+
+/** Posts bodies to a route of an app, as {@link postAll} does. */
+export async function post(app: Hono, job: Omit<Job, "url"> & { path: string }): Promise<Figures> {
+  await using listener = listen("127.0.0.1", 0, (request) => app.fetch(request));
+  return await postAll({ ...job, url: listener.url + job.path });
 }
 
 /** Runs with a store on the disk and a submitter to a node. */

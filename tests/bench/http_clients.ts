@@ -1,12 +1,13 @@
 /// <reference lib="deno.worker" />
 /** The callers of `driver.ts`: bare HTTP/1.1 on kept connections, in a worker. */
 
-/** Bodies to post to a route. */
+/** Bodies to post to a URL. */
 export interface Job {
-  port: number;
-  path: string;
+  url: string;
   bodies: string[];
   concurrency: number;
+  /** What every answer has to contain, besides its status 200. */
+  expected?: string;
 }
 
 const encoder = new TextEncoder();
@@ -25,7 +26,8 @@ async function readAnswer(connection: Deno.Conn, buffer: Uint8Array): Promise<st
   }
 }
 
-async function sendAll({ port, path, bodies, concurrency }: Job) {
+async function sendAll({ url, bodies, concurrency, expected = "" }: Job) {
+  const { hostname, port, pathname: path } = new URL(url);
   const requests = bodies.map((body) =>
     encoder.encode(
       `POST ${path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n` +
@@ -35,7 +37,7 @@ async function sendAll({ port, path, bodies, concurrency }: Job) {
   const latenciesMs: number[] = [];
   let next = 0;
   const send = async () => {
-    const connection = await Deno.connect({ hostname: "127.0.0.1", port });
+    const connection = await Deno.connect({ hostname, port: Number(port) });
     const buffer = new Uint8Array(4096);
     while (next < requests.length) {
       const request = requests[next++];
@@ -43,7 +45,8 @@ async function sendAll({ port, path, bodies, concurrency }: Job) {
       const sentAtMs = performance.now();
       await connection.write(request);
       const answer = await readAnswer(connection, buffer);
-      if (!answer.startsWith("HTTP/1.1 200")) throw new Error(answer);
+      const isRight = answer.startsWith("HTTP/1.1 200") && answer.includes(expected);
+      if (!isRight) throw new Error(answer);
       latenciesMs.push(performance.now() - sentAtMs);
     }
     connection.close();

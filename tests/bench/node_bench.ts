@@ -13,11 +13,13 @@
  */
 import { setImmediate } from "node:timers";
 import { monotonicClock, systemClock } from "../../lib/clock.ts";
+import { toWire } from "../../lib/json.ts";
 import { PriceRing } from "../../lib/prices/price_ring.ts";
 import type { PriceRange, RangeCheck, TimeSpan } from "../../lib/prices/price_slots.ts";
 import { SLOT_MS } from "../../lib/protocol/constants.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
 import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
+import type { Transaction } from "../../lib/protocol/transaction.ts";
 import { Chain, type ChainEvents } from "../../services/node/chain/chain.ts";
 import { CheckpointLoop } from "../../services/node/chain/checkpoints.ts";
 import { SETTLEMENT_MS } from "../../services/node/core_node.ts";
@@ -26,8 +28,9 @@ import { OraclePrices } from "../../services/node/oracle/oracle_prices.ts";
 import type { ChainState } from "../../services/node/chain/state.ts";
 import { resolveSettings } from "../../services/node/options.ts";
 import { openStorage } from "../../services/node/store/storage.ts";
-import { actors, CHAIN_ID, ETH, hashOf } from "../node/support/actors.ts";
+import { actors, CHAIN_ID, deposit, ETH, hashOf, rfqSubmit } from "../node/support/actors.ts";
 import { pricesBody, startFakeOracle } from "../node/support/fake_oracle.ts";
+import { postAll } from "./driver.ts";
 
 const THESES = 100_000;
 const transactions = Number(Deno.args[0] ?? 10_000);
@@ -207,8 +210,40 @@ function openThesis(
   });
 }
 
+/** Callers at a time. */
+const CONCURRENCY = 16;
+
+/** Long enough for all theses to be open while the load runs. */
+const THESIS_MS = 120_000;
+
+/** Transactions have a future time, within the limit of a node: signing takes a while. */
+const AHEAD_MS = 50_000;
+
+/** Bodies of `core_sendTransaction`, each with a transaction of its own. */
+function signedBodies(sign: (number: number, timestamp: number) => Transaction): string[] {
+  return Array.from({ length: transactions }, (_, number) => {
+    const params = [toWire(sign(number, Date.now() + AHEAD_MS))];
+    return JSON.stringify({ jsonrpc: "2.0", id: 1, method: "core_sendTransaction", params });
+  });
+}
+
 /** Signed transactions through HTTP, from a separate worker, while checkpoints continue. */
 async function benchTransactions(where: "memory" | "disk"): Promise<void> {
+  // Before the node starts, which has no time of this thread to lose.
+  const loads = {
+    Deposit: signedBodies((number, timestamp) =>
+      deposit({
+        timestamp,
+        user: actors.user.address,
+        amount: 10_000_000n,
+        externalTxHash: hashOf(number),
+      })
+    ),
+    RfqSubmit: signedBodies((number, timestamp) => {
+      const terms = { betAmount: 100n, payout: 110n, upperPrice: 3_200_000_000n + BigInt(number) };
+      return rfqSubmit({ timestamp, endTime: timestamp + THESIS_MS, ...terms });
+    }),
+  };
   const directory = await Deno.makeTempDir();
   const oracle = startFakeOracle();
   const node = await startNode(withDefaults(options, {
@@ -220,54 +255,23 @@ async function benchTransactions(where: "memory" | "disk"): Promise<void> {
     minBet: 100n,
     dataDir: where === "disk" ? directory : ":memory:",
   }));
-  for (const type of ["Deposit", "RfqSubmit"]) {
-    const load = new Load(node.url, type);
-    await load.signed();
+  for (const [type, bodies] of Object.entries(loads)) {
     const before = await latenessBuckets(node.url);
-    const tookMs = await load.send();
+    const { perSecond } = await postAll({
+      url: node.url,
+      bodies,
+      concurrency: CONCURRENCY,
+      expected: '"committed"',
+    });
     const after = await latenessBuckets(node.url);
     console.log(
-      `${type} through JSON-RPC, ${where}: ${
-        Math.round(transactions / tookMs * 1_000)
-      } a second; ` +
+      `${type} through JSON-RPC, ${where}: ${Math.round(perSecond)} a second; ` +
         describeLateness(before, after),
     );
   }
   await node.stop();
   await oracle.stop();
   await Deno.remove(directory, { recursive: true });
-}
-
-/** The process that makes the load: it signs everything first, then sends it. */
-class Load {
-  readonly #child: Deno.ChildProcess;
-  readonly #lines: AsyncIterator<string>;
-
-  constructor(url: string, type: string) {
-    const script = new URL("node_bench_load.ts", import.meta.url).pathname;
-    this.#child = new Deno.Command(Deno.execPath(), {
-      args: ["run", "--allow-net", "--allow-read", script, url, type, `${transactions}`],
-      stdin: "piped",
-      stdout: "piped",
-    }).spawn();
-    this.#lines = this.#child.stdout.pipeThrough(new TextDecoderStream())[Symbol.asyncIterator]();
-  }
-
-  /** Resolves when all transactions are signed. */
-  async signed(): Promise<void> {
-    await this.#lines.next();
-  }
-
-  /** @returns Milliseconds that sending took. */
-  async send(): Promise<number> {
-    const writer = this.#child.stdin.getWriter();
-    await writer.write(new TextEncoder().encode("\n"));
-    const { value } = await this.#lines.next();
-    await writer.close();
-    const { success } = await this.#child.status;
-    if (!success) throw new Error("The load ended before all was sent");
-    return Number(value);
-  }
 }
 
 /** The cumulative counts of the lateness histogram, by upper bound in seconds. */

@@ -19,6 +19,7 @@ import { ExposureBook } from "../../services/solver/risk/exposure_book.ts";
 import { Quoter } from "../../services/solver/quoting/quoter.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { boxProbability } from "../solver/pricing/reference.ts";
+import { median } from "./proxy_rivals.ts";
 
 const prices = Number(Deno.args[0] ?? 50_000);
 const openBets = Number(Deno.args[1] ?? 1_000);
@@ -96,10 +97,6 @@ function rate(count: number, run: (index: number) => unknown): number {
   const startedMs = performance.now();
   for (let index = 0; index < count; index++) run(index);
   return count / (performance.now() - startedMs) * 1_000;
-}
-
-function median(values: number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 }
 
 /** Measures both in turn, after a round to warm up. */

@@ -13,7 +13,15 @@
  * same round.
  */
 import { freePort } from "../support/ports.ts";
-import { locateBun, median, output, type Rival, start, startOwnProxy } from "./proxy_rivals.ts";
+import {
+  locateBun,
+  median,
+  output,
+  ratioOf,
+  type Rival,
+  start,
+  startOwnProxy,
+} from "./proxy_rivals.ts";
 
 const CLIENTS = 1_000;
 const IDLE_CLIENTS = 5_000;
@@ -97,14 +105,8 @@ for (const perTick of [1, 20]) {
   console.log(`${perTick} a tick, ${CLIENTS} clients`);
   for (const [name, taken] of figures) {
     const of = (pick: (figure: Figures) => number) => median(taken.map(pick));
-    const ratio = (rival: string, pick: (figure: Figures) => number) => {
-      const rivals = figures.get(rival) ?? [];
-      const ratios = taken.map((figure, round) => {
-        const beside = rivals[round];
-        return beside === undefined ? NaN : pick(figure) / pick(beside);
-      });
-      return median(ratios).toFixed(2);
-    };
+    const ratio = (rival: string, pick: (figure: Figures) => number) =>
+      ratioOf(taken, figures.get(rival), pick);
     const perSecond = String(Math.round(of((figure) => figure.perSecond))).padStart(9);
     const p50 = of((figure) => figure.p50Ms).toFixed(1);
     const p99 = of((figure) => figure.p99Ms).toFixed(1);

@@ -29,6 +29,7 @@ import {
   locateBun,
   median,
   output,
+  ratioOf,
   type Rival,
   start,
   startBunNode,
@@ -128,15 +129,8 @@ async function startForwarder(nodePort: number, ...client: "undici"[]): Promise<
       taken.get(name)?.push(await load(rival, TURN_S));
     }
   }
-  /** The median over the rounds of the ratio of two rivals. */
-  const ratio = (name: string, rival: string, pick: (load: Load) => number) => {
-    const beside = taken.get(rival) ?? [];
-    const ratios = (taken.get(name) ?? []).flatMap((load, round) => {
-      const other = beside[round];
-      return other === undefined ? [] : [pick(load) / pick(other)];
-    });
-    return median(ratios).toFixed(2);
-  };
+  const ratio = (name: string, rival: string, pick: (load: Load) => number) =>
+    ratioOf(taken.get(name), taken.get(rival), pick);
   const rate = ({ perSecond }: Load) => perSecond;
   const cpu = ({ cpuMicrosPerRequest }: Load) => cpuMicrosPerRequest;
   console.log(`\n${"".padEnd(38)} reads/s  CPU, µs  reads/s of nginx  CPU of the bare forwarder`);

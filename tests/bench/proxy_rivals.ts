@@ -126,6 +126,19 @@ export function cpuMicros(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) * 1_000_000 / TICKS_PER_SECOND;
 }
 
+/** The median over the rounds of the ratio of a figure of two rivals. */
+export function ratioOf<T>(
+  one: readonly T[] = [],
+  other: readonly T[] = [],
+  pick: (figures: T) => number,
+): string {
+  const ratios = one.flatMap((figures, round) => {
+    const beside = other[round];
+    return beside === undefined ? [] : [pick(figures) / pick(beside)];
+  });
+  return median(ratios).toFixed(2);
+}
+
 /** The middle of some figures. */
 export function median(figures: readonly number[]): number {
   return figures.toSorted((a, b) => a - b)[Math.floor(figures.length / 2)] ?? NaN;

@@ -5,11 +5,11 @@ import { READY_TIMEOUT_MS } from "../../lib/cli/start_check.ts";
 import { type Clock, systemClock } from "../../lib/clock.ts";
 import { openIntentStore } from "../../lib/intents/open_store.ts";
 import { LocalSigner } from "../../lib/protocol/signature.ts";
-import { options as bridgeOptions, startBridge } from "../../services/bridge/mod.ts";
 import { options as exchangesOptions, startExchanges } from "../../services/exchanges/mod.ts";
 import { options as nodeOptions, startNode } from "../../services/node/mod.ts";
 import { options as oracleOptions, startOracle } from "../../services/oracle/mod.ts";
 import { doctorOptions, run } from "../../services/stack/doctor.ts";
+import { startTestBridge } from "../bridge/support.ts";
 import { OPTION_TABLES } from "../house/option_tables.ts";
 import { withNode } from "../node/support/running_node.ts";
 import { runHere } from "../support/command_context.ts";
@@ -27,6 +27,8 @@ import {
   runDoctor,
   solver,
 } from "./support.ts";
+
+const privateKey = new LocalSigner(keys.relayer);
 
 /** Starts everything that services use, with unknown keys. */
 async function withServices(
@@ -111,18 +113,15 @@ Deno.test("doctor: all checks pass with correct settings, exit code 0", () =>
 Deno.test("--check: prints that a service is ready, or each problem, and touches nothing of a running one", () =>
   withFolder(async (folder) => {
     await using node = FakeNode.start();
-    const given = { rpcUrl: node.url, database: `${folder}/a.sqlite` };
-    const privateKey = new LocalSigner(keys.relayer);
-    const bridge = await startBridge(
-      withDefaults(bridgeOptions, { ...given, port: 0, privateKey }),
-    );
+    const database = `${folder}/a.sqlite`;
+    const bridge = await startTestBridge(node.url, { database, privateKey });
     const args = ["bridge", "--check", "--port", new URL(bridge.url).port, "--rpc-url", node.url];
     const check = async (database: string, clock?: Clock) => {
       const command = [...args, "--database", database, "--log-level", "error"];
       const { code, stdout } = await runHere(command, { ...bridgeKey }, clock);
       return `${code} ${stdout}`;
     };
-    assert.equal(await check(given.database), "0 bridge is ready");
+    assert.equal(await check(database), "0 bridge is ready");
     await bridge.stop();
     const files = [...Deno.readDirSync(folder)];
     assert.equal(await check(`${folder}/new.sqlite`), "0 bridge is ready");
@@ -130,7 +129,7 @@ Deno.test("--check: prints that a service is ready, or each problem, and touches
     node.permissions = [];
     let nowMs = 0;
     const hasty = { ...systemClock, now: () => nowMs += READY_TIMEOUT_MS };
-    assert.match(await check(given.database, hasty), /^1 Core node at .* the relayer permission/);
+    assert.match(await check(database, hasty), /^1 Core node at .* the relayer permission/);
     assert.deepEqual(node.received, []);
   }));
 
@@ -217,29 +216,38 @@ Deno.test("doctor: reports nodes of a proxy with different chains", async () => 
   assert.match(text, /has chain id 7: expected 1337, as the write node has$/);
 });
 
-Deno.test("doctor: a port used by another program fails; used by the service itself, its readiness decides", async () => {
+Deno.test("doctor: a port used by another program fails; used by the service itself, its readiness decides; with --running, so does a free one", async () => {
   await using node = FakeNode.start();
   await using stranger = Deno.serve(
     { hostname: "127.0.0.1", port: 0, onListen: () => {} },
     () => new Response("hello"),
   );
-  await using bridge = await startBridge(withDefaults(bridgeOptions, {
-    port: 0,
-    rpcUrl: node.url,
-    privateKey: new LocalSigner(keys.relayer),
-    database: ":memory:",
-  }));
+  using silent = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  await using bridge = await startTestBridge(node.url, { privateKey });
   const bridgePort = new URL(bridge.url).port;
-  const portOf = async (service: string, port: string | number, env = bridgeKey) => {
-    const argv = [service, "--port", String(port), "--rpc-url", node.url];
+  const portOf = async (service: string, port: unknown, env = bridgeKey, ...more: string[]) => {
+    const argv = [service, "--port", String(port), "--rpc-url", node.url, ...more];
     const { level, text, remedy } = (await diagnose(argv, env)).of("port");
     return { found: `${level}: ${text.replace(/^127\.0\.0\.1:\d+ /, "")}`, remedy };
   };
   const taken = await portOf("bridge", stranger.addr.port);
   assert.equal(taken.found, "fail: is used by another program");
   assert.match(taken.remedy ?? "", /^Stop it .*--port or RANGEMAKER_BRIDGE_PORT$/);
+  // What does not answer is not to be stopped.
+  const hanging = await portOf("bridge", (silent.addr as Deno.NetAddr).port);
+  assert.equal(hanging.found, "fail: is used by a program that does not answer");
+  assert.match(hanging.remedy ?? "", /^Try again .*--timeout-ms/);
+  const free = freePort();
+  assert.equal((await portOf("bridge", free)).found, "ok: is free");
+  assert.deepEqual(await portOf("bridge", free, bridgeKey, "--running"), {
+    found: "fail: is free: bridge does not run",
+    remedy: "Start it, and read its log",
+  });
   const isOurs = "is used by this service, which is running and";
-  assert.equal((await portOf("bridge", bridgePort)).found, `ok: ${isOurs} ready`);
+  for (const more of [[], ["--running"]]) {
+    const { found } = await portOf("bridge", bridgePort, bridgeKey, ...more);
+    assert.equal(found, `ok: ${isOurs} ready`);
+  }
   const ofOther = await portOf("bridge", bridgePort, { BRIDGE_PRIVATE_KEY: keys.admin });
   assert.equal(ofOther.found, `fail: is used by another bridge, of ${relayer}`);
   const ofSolver = await portOf("solver", bridgePort);
@@ -249,39 +257,6 @@ Deno.test("doctor: a port used by another program fails; used by the service its
     const { found } = await portOf("bridge", bridgePort);
     return found.startsWith(`fail: ${isOurs} not ready: Core node at `) || undefined;
   });
-});
-
-Deno.test("doctor --running: fails for a free port, and passes for one that the service uses", async () => {
-  await using node = FakeNode.start();
-  await using bridge = await startBridge(withDefaults(bridgeOptions, {
-    port: 0,
-    rpcUrl: node.url,
-    database: ":memory:",
-    privateKey: new LocalSigner(keys.relayer),
-  }));
-  const portOf = async (port: string | number, ...more: string[]) => {
-    const argv = ["bridge", "--port", `${port}`, "--rpc-url", node.url, ...more];
-    return (await diagnose(argv, bridgeKey)).of("port");
-  };
-  assert.equal((await portOf(new URL(bridge.url).port, "--running")).level, "ok");
-  const free = freePort();
-  assert.equal((await portOf(free)).level, "ok");
-  const { level, text, remedy } = await portOf(free, "--running");
-  assert.deepEqual([level, text, remedy], [
-    "fail",
-    `127.0.0.1:${free} is free: bridge does not run`,
-    "Start it, and read its log",
-  ]);
-});
-
-Deno.test("doctor: what does not answer on a port is not called another program, nor to be stopped", async () => {
-  using silent = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  const { port } = silent.addr as Deno.NetAddr;
-  const argv = ["bridge", "--port", `${port}`, "--rpc-url", deadUrl()];
-  const { level, text, remedy } = (await diagnose(argv, bridgeKey)).of("port");
-  assert.equal(level, "fail");
-  assert.match(text, /is used by a program that does not answer$/);
-  assert.match(remedy ?? "", /^Try again .*--timeout-ms/);
 });
 
 Deno.test("doctor: reports stuck intents", () =>

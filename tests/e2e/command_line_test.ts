@@ -1,13 +1,24 @@
+/** The program as its users start it: arguments, files, exit codes and signals. */
 import assert from "node:assert/strict";
+import { ExitCode } from "../../lib/cli/command.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import config from "../../deno.json" with { type: "json" };
 import { commands as entries } from "../../main.ts";
 import { runHere } from "../support/command_context.ts";
 import { eventually } from "../support/eventually.ts";
 import { Program, runProgram } from "../support/process.ts";
+import { denoEnv, lacksTerminal, NEEDS_TERMINAL, Terminal } from "../support/terminal.ts";
 import { withFolder } from "../support/files.ts";
 
 const commands = Object.keys(entries);
+const root = new URL("../../", import.meta.url).pathname;
+
+/** A port whose connections are accepted and never answered, until the end of the block. */
+function silentPort() {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const { port } = listener.addr as Deno.NetAddr; // as of every TCP listener
+  return { listener, port, [Symbol.dispose]: () => listener.close() };
+}
 
 Deno.test("rangemaker --version: prints the version of deno.json", async () => {
   const { code, stdout } = await runHere(["--version"]);
@@ -16,7 +27,7 @@ Deno.test("rangemaker --version: prints the version of deno.json", async () => {
 });
 
 Deno.test("rangemaker --help: lists every command", async () => {
-  const { code, stdout } = await runProgram(["--help"]);
+  const { code, stdout } = await runHere(["--help"]);
   assert.equal(code, 0);
   for (const command of commands) assert.match(stdout, new RegExp(`^  ${command} `, "m"));
 });
@@ -49,20 +60,13 @@ for (const command of commands) {
 
 const { privateKey } = DEV_ACCOUNTS.solver;
 const wrong: readonly (readonly [string[], string])[] = [
-  [
-    ["solver", "-k", privateKey, "--port", "99999"],
-    "Invalid --port: Expected a port from 0 to 65535",
-  ],
   [["solver"], "Missing key: give --private-key or SOLVER_PRIVATE_KEY, or --keystore"],
-  [["solver", "--max-rsk", "1"], "Unknown option '--max-rsk' (did you mean --max-risk?)"],
   [["key", "nw"], "Unknown command 'nw' (did you mean new?). See rangemaker key --help"],
-  [["node", "--log-level", "wern"], "Invalid --log-level: Expected debug, info, warning or error"],
   [["solver", "-k", privateKey.slice(2)], "Invalid --private-key: Expected 0x and 64 hex digits"],
 ];
 
 for (const [args, line] of wrong) {
-  const shown = args.map((arg) => arg.length > 60 ? "…" : arg).join(" ");
-  Deno.test(`rangemaker ${shown}: one clear line, exit code 2, no key shown`, async () => {
+  Deno.test(`rangemaker ${args[0]}: ${line.split(":")[0]}: one clear line, exit code 2, no key shown`, async () => {
     const { code, stdout, stderr } = await runHere(args);
     assert.equal(code, 2, stderr);
     assert.equal(stdout, "");
@@ -72,10 +76,19 @@ for (const [args, line] of wrong) {
   });
 }
 
+Deno.test("rangemaker key new: a guess of the password costs what is usual in keystores", () =>
+  withFolder(async (folder) => {
+    const files = ["--keystore", `${folder}/key`, "--keystore-password-file", `${folder}/password`];
+    const { code, stderr } = await runProgram(["key", "new", ...files]);
+    assert.equal(code, 0, stderr);
+    const { crypto } = JSON.parse(await Deno.readTextFile(`${folder}/key`));
+    assert.deepEqual([crypto.kdf, crypto.kdfparams.n], ["scrypt", 262_144]);
+  }));
+
 Deno.test("rangemaker node: a start that fails for a taken port leaves no data directory", () =>
   withFolder(async (folder) => {
-    using taken = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-    const { port } = taken.addr as Deno.NetAddr;
+    using taken = silentPort();
+    const { port } = taken;
     for (const [writes, reads] of [[port, 0], [0, port]]) {
       const ports = ["--port", `${writes}`, "--read-port", `${reads}`];
       const { code, stderr } = await runHere(["node", "--data-dir", `${folder}/chain`, ...ports]);
@@ -86,12 +99,11 @@ Deno.test("rangemaker node: a start that fails for a taken port leaves no data d
 
 Deno.test("rangemaker: a service logs that it listens on every interface; the error of its taken port names it", async () => {
   const running = new Program(["exchanges", "--port", "0", "--host", "0.0.0.0"]);
-  const listening = /Listening on http:\/\/0\.0\.0\.0:(\d+), every interface\n/;
-  await running.until(({ stderr }) => listening.test(stderr));
-  const [, port = ""] = listening.exec(running.stderr) ?? [];
+  const url = await running.url();
+  const { port } = new URL(url);
   const { code, stderr } = await runHere(["console", "--port", port]);
-  running.kill("SIGTERM");
-  await running.finished();
+  const log = (await running.stop()).stderr;
+  assert(log.includes(`Listening on ${url}, every interface\n`), log);
   assert.equal(code, 1);
   assert(
     stderr.includes(`127.0.0.1:${port}: a running rangemaker exchanges listens there: `),
@@ -101,16 +113,14 @@ Deno.test("rangemaker: a service logs that it listens on every interface; the er
 });
 
 Deno.test("rangemaker: the error of a taken WebSocket port of the proxy names --ws-port", async () => {
-  const taken = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  const { port } = taken.addr as Deno.NetAddr;
+  using taken = silentPort();
+  const { port } = taken;
   const { code, stderr } = await runHere(["proxy", "--port", "0", "--ws-port", String(port)]);
-  taken.close();
   assert.equal(code, 1);
   assert(stderr.includes(`Cannot listen on 127.0.0.1:${port}`), stderr);
   assert.match(stderr, /give the service another port with --ws-port$/);
 });
 
-const root = new URL("../../", import.meta.url).pathname;
 const reference = Deno.readTextFileSync(`${root}docs/reference.md`);
 const [line = ""] = /^rangemaker\(\) .*$/m.exec(reference) ?? assert.fail("No function");
 const checkout = line.replaceAll("~/rangemaker/", root)
@@ -135,36 +145,167 @@ Deno.test("rangemaker(), the shell function of docs/reference.md: starts the con
   const [, body = ""] = /\{ (.*) "\$@"; \}$/.exec(checkout) ?? assert.fail(checkout);
   const args = ["-c", `exec ${body} console --port 0`];
   const program = new Program([], {}, { command: "sh", args, cwd: "/" });
-  await program.until(({ stderr }) => stderr.includes("Listening on"));
-  program.kill("SIGTERM");
-  const { code, stderr } = await program.finished();
-  assert.equal(code, 0, stderr);
+  await program.url();
+  await program.stop();
 });
-
-const main = new URL("../../main.ts", import.meta.url).pathname;
 
 /** Enough for the program itself. */
 const DESCRIPTORS = 150;
 
 Deno.test("A service out of file descriptors logs that, and serves again when some are free", async () => {
-  const line = `ulimit -n ${DESCRIPTORS}; exec '${Deno.execPath()}' run -A '${main}' "$0" "$@"`;
+  const line =
+    `ulimit -n ${DESCRIPTORS}; exec '${Deno.execPath()}' run -A '${root}main.ts' "$0" "$@"`;
   const program = new Program(["exchanges", "--port", "0"], {}, {
     command: "bash",
     args: ["-c", line],
   });
-  const listening = /Listening on http:\/\/127\.0\.0\.1:(\d+)/;
-  await program.until(({ stderr }) => listening.test(stderr));
-  const port = Number(listening.exec(program.stderr)?.[1]);
+  const url = await program.url();
+  const port = Number(new URL(url).port);
   const attempts = await Promise.allSettled(
     Array.from({ length: DESCRIPTORS }, () => Deno.connect({ hostname: "127.0.0.1", port })),
   );
   await program.until(({ stderr }) => stderr.includes("Listening failed, reopening"));
   for (const attempt of attempts) if (attempt.status === "fulfilled") attempt.value.close();
   await eventually("it serves again", async () => {
-    const response = await fetch(`http://127.0.0.1:${port}/health`).catch(() => undefined);
+    const response = await fetch(`${url}/health`).catch(() => undefined);
     await response?.body?.cancel();
     return response?.ok || undefined;
   });
+  await program.stop();
+});
+
+const BRIDGE_KEY = { BRIDGE_PRIVATE_KEY: DEV_ACCOUNTS.relayer.privateKey };
+
+/** Runs a task as its user does in another folder: `deno task --config …/deno.json <name>`. */
+function startTask(
+  name: string,
+  args: readonly string[],
+  cwd: string,
+  env: Record<string, string> = {},
+): Program {
+  return new Program([name, ...args], env, {
+    command: Deno.execPath(),
+    args: ["task", "--quiet", "--config", `${root}deno.json`],
+    cwd,
+  });
+}
+
+Deno.test("Tasks: relative paths of --database and --data-dir start at the user's folder", () =>
+  withFolder(async (folder) => {
+    const started = [
+      startTask("bridge", ["--port", "0", "--database", "sub/bridge.sqlite"], folder, BRIDGE_KEY),
+      startTask(
+        "node",
+        ["--port", "0", "--read-port", "0", "--oracle-url", "127.0.0.1:9", "--data-dir", "node"],
+        folder,
+      ),
+    ];
+    for (const program of started) {
+      await program.url();
+      await program.stop();
+    }
+    assert((await Deno.stat(`${folder}/sub/bridge.sqlite`)).isFile);
+    assert((await Deno.stat(`${folder}/node/chain.sqlite`)).isFile);
+  }));
+
+Deno.test("Without the task: the error of a path without permission is one line with the missing flags", () =>
+  withFolder(async (folder) => {
+    const program = new Program(["bridge", "--database", `${folder}/x.sqlite`], BRIDGE_KEY, {
+      command: Deno.execPath(),
+      args: ["run", "--no-prompt", "--allow-env", "--allow-read=data", `${root}main.ts`],
+    });
+    const { code, stderr } = await program.finished();
+    assert.equal(code, 1);
+    assert.equal(
+      stderr,
+      "--database names a path that this process may not use: start it with deno task bridge, " +
+        `or add --allow-read=${folder} --allow-write=${folder} to deno run\n`,
+    );
+  }));
+
+Deno.test("Tasks: a database in a system folder is refused, without the advice --allow-all", async () => {
+  const args = ["--port", "0", "--database", "/proc/bridge.sqlite"];
+  const { code, stderr } = await startTask("bridge", args, root, BRIDGE_KEY).finished();
+  assert.equal(code, 1);
+  assert.match(stderr, /^Cannot use "\/proc": .* closed to this program; choose another path$/m);
+  assert.doesNotMatch(stderr, /allow-all/);
+});
+
+/** What a terminal turns into SIGINT for every process in its foreground. */
+const CTRL_C = "\x03";
+
+/** Starts a node, and a request to it that never comes to its end. */
+async function busyNode(): Promise<{ program: Program; request: Deno.TcpConn }> {
+  const program = new Program([
+    ...["node", "--port", "0", "--read-port", "0", "--oracle-url", "127.0.0.1:9"],
+    ...["--data-dir", ":memory:"],
+  ]);
+  const { hostname, port } = new URL(await program.url());
+  const request = await Deno.connect({ hostname, port: Number(port) });
+  const head = "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
+  const rest = "expect: 100-continue\r\ncontent-length: 100\r\n\r\n";
+  await request.write(new TextEncoder().encode(head + rest));
+  // The node asks for the body when it starts to answer: from now on the request is pending.
+  const answer = new Uint8Array(100);
+  const length = await request.read(answer) ?? 0;
+  assert.match(new TextDecoder().decode(answer.subarray(0, length)), /^HTTP\/1\.1 100 Continue/);
+  return { program, request };
+}
+
+Deno.test("Exit code 0: a service stops despite a pending request, and two signals at once count as one", async () => {
+  const { program, request } = await busyNode();
+  program.kill("SIGINT");
   program.kill("SIGTERM");
-  assert.equal((await program.finished()).code, 0);
+  assert.equal((await program.finished()).code, ExitCode.ok);
+  request.close();
+});
+
+Deno.test("Exit code 0: after its stop, a service waits 0.2 s for a second copy of the signal", async () => {
+  const program = new Program(["exchanges", "--port", "0"]);
+  await program.url();
+  const signalledMs = performance.now();
+  program.kill("SIGINT");
+  await program.until(({ stderr }) => stderr.includes("Stopped"));
+  program.kill("SIGINT");
+  assert.equal((await program.finished()).code, ExitCode.ok);
+  assert(performance.now() - signalledMs >= 190, "it has waited for the copy");
+});
+
+Deno.test({
+  name: `Exit code 0: Ctrl-C on a task, which delivers the signal twice${NEEDS_TERMINAL}`,
+  ignore: lacksTerminal,
+  async fn() {
+    const service = `exec '${Deno.execPath()}' task --config '${root}deno.json' exchanges --port 0`;
+    const terminal = new Terminal(service, denoEnv());
+    await terminal.until(/Listening on \S+:\d+/);
+    await terminal.type(CTRL_C);
+    const { code, output } = await terminal.finished();
+    assert.equal(code, ExitCode.ok, output);
+    assert.match(output, /Stopped/);
+  },
+});
+
+Deno.test("Exit code 130: a second signal ends a stopping service at once", async () => {
+  const { program, request } = await busyNode();
+  program.kill("SIGTERM");
+  // For half a second, a second signal is treated as a copy of the first.
+  const again = setInterval(() => {
+    try {
+      program.kill("SIGINT");
+    } catch {
+      clearInterval(again); // the process has ended
+    }
+  }, 20);
+  assert.equal((await program.finished()).code, ExitCode.interrupted);
+  clearInterval(again);
+  request.close();
+});
+
+Deno.test("Exit code 130: Ctrl-C on a command that is not a service", async () => {
+  using silent = silentPort();
+  const url = `okx=ws://127.0.0.1:${silent.port}`;
+  const program = new Program(["doctor", "oracle", "-p", "okx", "--provider-url", url]);
+  using _connection = await silent.listener.accept();
+  program.kill("SIGINT");
+  assert.equal((await program.finished()).code, ExitCode.interrupted);
 });

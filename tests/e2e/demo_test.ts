@@ -1,12 +1,22 @@
+/**
+ * `rangemaker demo`: the bet that it plays, the line that it draws meanwhile, and what solver and
+ * bridge log of a bet, one line for each event; their fields: the tests of the logs.
+ */
 import assert from "node:assert/strict";
-import { ServiceError } from "../../lib/net/call_json.ts";
+import type { LogRecord } from "@logtape/logtape";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import { NetworkError, RangemakerClient, ServiceError } from "../../lib/client/mod.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { TAPE_HEADER } from "../../lib/prices/tape.ts";
-import { playBet } from "../../services/stack/bet.ts";
+import { playBet, waitForPrices } from "../../services/stack/bet.ts";
 import { FREE_PORTS } from "../../services/stack/ports.ts";
+import { drawWhile, rangeLine } from "../../services/stack/range_line.ts";
 import { startStack } from "../../services/stack/stack.ts";
+import { eventually } from "../support/eventually.ts";
+import { FakeClock } from "../support/fake_clock.ts";
 import { Program, runProgram } from "../support/process.ts";
+import { withLogs } from "../support/recorded_logs.ts";
 import { withFile, withFolder } from "../support/files.ts";
 
 /** The output of a run must contain none of its keys. */
@@ -71,3 +81,105 @@ Deno.test("startStack: if one service cannot start, none is left running", () =>
     await Deno.mkdir(`${dataDir}/solver.sqlite`);
     await assert.rejects(startStack({ ports: FREE_PORTS, seed: 1, dataDir }), /solver\.sqlite/);
   }));
+
+const bet = {
+  lowerPrice: 2_985_000_000n,
+  upperPrice: 3_015_000_000n,
+  startTime: 10_000,
+  endTime: 13_000,
+};
+
+Deno.test("rangeLine: shows the price inside the range and the time left", () => {
+  const lines = ([
+    [2_985_000_000n, 9_400],
+    [3_000_000_000n, 10_600],
+    [3_015_000_000n, 12_999],
+    [3_000_000_000n, 13_000],
+  ] as const).map(([price, nowMs]) => rangeLine(price, bet, nowMs));
+  assert.deepEqual(lines, [
+    `2985.00 ├●${"─".repeat(18)}┤ 3015.00  at 2985.00, starts in 0.6 s`,
+    `2985.00 ├${"─".repeat(9)}●${"─".repeat(9)}┤ 3015.00  at 3000.00, 2.4 s left`,
+    `2985.00 ├${"─".repeat(18)}●┤ 3015.00  at 3015.00, 0.0 s left`,
+    `2985.00 ├${"─".repeat(9)}●${"─".repeat(9)}┤ 3015.00  at 3000.00, settling`,
+  ]);
+});
+
+Deno.test("rangeLine: a price outside the range is a cross at that end", () => {
+  const below = rangeLine(2_984_999_999n, bet, 11_000);
+  const above = rangeLine(9_000_000_000n, bet, 11_000);
+  assert(below.includes(`├✗${"─".repeat(18)}┤`), below);
+  assert(above.includes(`├${"─".repeat(18)}✗┤`), above);
+});
+
+Deno.test("rangeLine: fits into 80 columns together with the demo's step", () => {
+  assert("6/6 settle … ".length + rangeLine(3_000_000_000n, bet, 9_000).length < 80);
+});
+
+Deno.test("drawWhile: redraws ten times a second until the outcome is there; failures draw nothing", async () => {
+  const clock = new FakeClock();
+  const drawn: string[] = [];
+  const { promise, resolve } = Promise.withResolvers<string>();
+  let reads = 0;
+  const read = () => {
+    reads += 1;
+    return reads === 2
+      ? Promise.reject(new NetworkError("NO_ANSWER", "no answer", undefined))
+      : Promise.resolve(`line ${reads}`);
+  };
+  const done = drawWhile(promise, clock, (line) => drawn.push(line), read);
+  for (let step = 0; step < 3; step++) {
+    // The pass that was begun ends before the next one is due.
+    for (let turn = 0; turn < 10; turn++) await Promise.resolve();
+    clock.advance(100);
+  }
+  resolve("won");
+  assert.equal(await done, "won");
+  assert.equal(clock.pending, 0);
+  assert.deepEqual(drawn.slice(0, 2), ["line 1", "line 3"]);
+});
+
+/** The lines of solver and bridge: who, and which event. */
+function eventsIn(records: readonly LogRecord[]): string[] {
+  return records.filter(({ category }) => ["solver", "bridge"].includes(category[1] ?? ""))
+    .map(({ level, category, properties }) => `${level} ${category[1]} ${properties.event}`);
+}
+
+Deno.test("Logs: a whole bet logs one line for each of its events, and nothing else", async () => {
+  await using stack = await startStack({ ports: FREE_PORTS, seed: 1 });
+  const { urls } = stack;
+  const wallet = privateKeyToAccount(generatePrivateKey());
+  const client = new RangemakerClient({ urls, chainId: 1337, wallet });
+  const { price } = await waitForPrices(urls, client, systemClock);
+  const bet = (amount: bigint) => ({
+    symbol: "ETH/USDT",
+    lowerPrice: price / 2n,
+    upperPrice: price * 2n,
+    betAmount: amount,
+    startTime: systemClock.now(),
+    endTime: systemClock.now() + 3_000,
+  });
+  await withLogs("debug", async (records) => {
+    await client.deposit(5_000_000n, 7n);
+    await assert.rejects(client.deposit(5_000_000n, 7n), { code: "NONCE_USED" });
+    const tooLarge = await client.quote(bet(6_000_000n));
+    await assert.rejects(client.execute(tooLarge), { code: "INSUFFICIENT_BALANCE" });
+    const offer = await client.quote(bet(1_000_000n));
+    const { thesisId } = await client.execute(offer);
+    await client.settled(thesisId, 10_000);
+    await eventually(
+      "the settlement is logged",
+      () => eventsIn(records).some((event) => event.endsWith("settled")) || undefined,
+    );
+    assert.deepEqual(eventsIn(records), [
+      "info bridge deposit_committed",
+      "info bridge deposit_refused",
+      "debug solver quoted",
+      "info solver execution_refused",
+      "debug solver quoted",
+      "info solver execution_accepted",
+      "info solver execution_hedged",
+      "info solver execution_committed",
+      "info solver thesis_settled",
+    ]);
+  });
+});

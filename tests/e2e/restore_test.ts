@@ -60,7 +60,6 @@ class Deployment {
   readonly #oracle = oracle();
   readonly #running = new Map<Name, RunningService>();
   #wsUrl = "";
-  /** Key of the relayer. */
   relayerKey: Hex = DEV_ACCOUNTS.relayer.privateKey;
 
   constructor(folder: string) {
@@ -295,11 +294,6 @@ async function sendAllAgain(deployment: Deployment, { deposits, bets }: Signed):
     assert.ok(status === 200 && result === "committed" || isNamed, JSON.stringify(body));
   }
 }
-
-Deno.test("Restore: docs/runbooks.md has the commands for backup, restore and repair", () => {
-  assert.deepEqual([backups.length, restores.length, repairs.length], [4, 3, 2]);
-  assert.match(replayEarlier, /bridge replay --database/);
-});
 
 Deno.test({
   name:

@@ -1,11 +1,10 @@
 /** `rangemaker stack`: its ports, its data and its output. */
 import assert from "node:assert/strict";
-import { RangemakerClient } from "../../lib/client/mod.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { exampleEstimate } from "../../services/solver/operations.ts";
 import { run } from "../../services/stack/mod.ts";
-import { playBet, waitForPrices } from "../../services/stack/bet.ts";
+import { playBet } from "../../services/stack/bet.ts";
 import {
   FREE_PORTS,
   PORT_OFFSET_MAX,
@@ -14,12 +13,11 @@ import {
 } from "../../services/stack/ports.ts";
 import {
   greetingOf,
-  STACK_PRICING,
+  type RunningStack,
   type StackUrls,
   startStack,
 } from "../../services/stack/stack.ts";
 import { recordedContext, runHere } from "../support/command_context.ts";
-import { eventually } from "../support/eventually.ts";
 import { withFolder } from "../support/files.ts";
 import { assertFailure, post, resultOf } from "../support/http_answers.ts";
 
@@ -74,11 +72,9 @@ Deno.test("stack --port-offset, --host: moves every port, prices bets once it is
   assert.match(text, /^Accounts with their private keys\. Everyone knows these keys: /m);
 });
 
-Deno.test("stack: a taken port is one line with the service, its owner, and the option", async () => {
-  await using running = await startStack({ ports: FREE_PORTS, seed: 1 });
+async function namesOwnersOfPorts({ urls }: RunningStack): Promise<void> {
   await using other = Deno.serve({ port: 0, onListen() {} }, () => new Response("hello"));
   const portOf = (url: string) => Number(new URL(url).port);
-  const { urls } = running;
   const taken = {
     exchanges: portOf(urls.exchanges ?? ""),
     oracle: portOf(urls.oracle),
@@ -101,6 +97,62 @@ Deno.test("stack: a taken port is one line with the service, its owner, and the 
     assert.match(thrown.message, /with --port-offset, such as --port-offset 100$/);
     return true;
   });
+}
+
+async function namesDocuments({ urls }: RunningStack): Promise<void> {
+  const { exchanges = "", oracle, node, nodeRead, proxy, bridge, solver } = urls;
+  const named = { exchanges, oracle, node, "read-node": nodeRead, proxy, bridge, solver };
+  for (const [name, url] of Object.entries(named)) {
+    const answer = await fetch(url);
+    assert.equal(answer.status, 200, name);
+    const line = await answer.text();
+    assert.match(line, new RegExp(`^rangemaker ${name} .*docs/reference\\.md.*\\n$`));
+    const openApi = await fetch(`${url}/openapi.json`);
+    await openApi.body?.cancel();
+    assert.equal(line.includes("/openapi.json"), openApi.ok, name);
+  }
+}
+
+/** A page besides that of the console. */
+const PAGE = "http://127.0.0.1:8000";
+
+async function allowsPages({ urls }: RunningStack): Promise<void> {
+  const { console = "", proxyWs: _, ...services } = urls;
+  const stranger = "https://pages.example";
+  for (const origin of [console, console.replace("127.0.0.1", "localhost"), PAGE, stranger]) {
+    const called: string[] = [];
+    for (const [name, url] of Object.entries(services)) {
+      const answer = await fetch(`${url}/health`, { headers: { origin } });
+      await answer.body?.cancel();
+      const allowed = answer.headers.get("access-control-allow-origin");
+      if (allowed === null) continue;
+      assert.equal(allowed, origin, name);
+      called.push(name);
+    }
+    const expected = origin === stranger
+      ? []
+      : origin === PAGE
+      ? ["bridge", "proxy", "solver"]
+      : Object.keys(services);
+    assert.deepEqual(called.toSorted(), expected.toSorted(), origin);
+  }
+}
+
+Deno.test("stack: names its services, and lets in those that may call them", async (t) => {
+  const ports = { ...FREE_PORTS, console: 0 };
+  await using stack = await startStack({ ports, seed: 1, corsOrigins: [PAGE] });
+  await t.step(
+    "a taken port is one line with the service, its owner, and the option",
+    () => namesOwnersOfPorts(stack),
+  );
+  await t.step(
+    "GET / of every service names the service and its documents",
+    () => namesDocuments(stack),
+  );
+  await t.step(
+    "only the pages of its console and of --cors-origins may call the services",
+    () => allowsPages(stack),
+  );
 });
 
 Deno.test("stack: an unusable file is reported before taken ports, and nothing is started", async () => {
@@ -152,71 +204,3 @@ Deno.test("stack --data-dir: balances and bets survive a restart; the printed ba
       assert((await Deno.stat(`${options.dataDir}/${name}`)).size > 0, name);
     }
   }));
-
-Deno.test("GET / of every service names the service and its documents", async () => {
-  await using stack = await startStack({ ports: FREE_PORTS, seed: 1 });
-  const { exchanges = "", oracle, node, nodeRead, proxy, bridge, solver } = stack.urls;
-  const named = { exchanges, oracle, node, "read-node": nodeRead, proxy, bridge, solver };
-  for (const [name, url] of Object.entries(named)) {
-    const answer = await fetch(url);
-    assert.equal(answer.status, 200, name);
-    const line = await answer.text();
-    assert.match(line, new RegExp(`^rangemaker ${name} .*docs/reference\\.md.*\\n$`));
-    const openApi = await fetch(`${url}/openapi.json`);
-    await openApi.body?.cancel();
-    assert.equal(line.includes("/openapi.json"), openApi.ok, name);
-  }
-});
-
-Deno.test("stack: only the pages of its console and of --cors-origins may call the services", async () => {
-  const page = "http://127.0.0.1:8000";
-  const corsOrigins = [page];
-  await using stack = await startStack({
-    ports: { ...FREE_PORTS, console: 0 },
-    seed: 1,
-    corsOrigins,
-  });
-  const { console = "", proxyWs: _, ...services } = stack.urls;
-  const stranger = "https://pages.example";
-  for (const origin of [console, console.replace("127.0.0.1", "localhost"), page, stranger]) {
-    const called: string[] = [];
-    for (const [name, url] of Object.entries(services)) {
-      const answer = await fetch(`${url}/health`, { headers: { origin } });
-      await answer.body?.cancel();
-      const allowed = answer.headers.get("access-control-allow-origin");
-      if (allowed === null) continue;
-      assert.equal(allowed, origin, name);
-      called.push(name);
-    }
-    const expected = origin === stranger
-      ? []
-      : origin === page
-      ? ["bridge", "proxy", "solver"]
-      : Object.keys(services);
-    assert.deepEqual(called.toSorted(), expected.toSorted(), origin);
-  }
-});
-
-Deno.test("stack: within 10 s of its start, the solver prices by its model: a tighter box pays more, and is less likely", async () => {
-  const startedMs = performance.now();
-  await using stack = await startStack({ ports: FREE_PORTS, seed: 1, pricing: STACK_PRICING });
-  const client = new RangemakerClient({ urls: stack.urls, chainId: 1337 });
-  await waitForPrices(stack.urls, client, systemClock);
-  const narrow = await eventually("an estimate", () => {
-    return estimateOf(client, 4_000n).catch(() => undefined);
-  });
-  const tookMs = performance.now() - startedMs;
-  assert(tookMs < 10_000, `${tookMs} ms: a busy machine may take twice as long`);
-  const wide = await estimateOf(client, 2_500n);
-  assert(narrow.payout > wide.payout, "a tighter box pays more");
-  assert(narrow.probability !== undefined && narrow.probability < (wide.probability ?? 0));
-});
-
-async function estimateOf(client: RangemakerClient, divisor: bigint) {
-  const { price = 0n } = (await client.prices())["ETH/USDT"] ?? {};
-  const startTime = Date.now() + 1_000;
-  return await client.estimate({
-    ...{ symbol: "ETH/USDT", betAmount: 10_000_000n, startTime, endTime: startTime + 15_000 },
-    ...{ lowerPrice: price - price / divisor, upperPrice: price + price / divisor },
-  });
-}

@@ -1,7 +1,9 @@
 /** Output of commands on a terminal, and in a pipe. */
 import assert from "node:assert/strict";
+import { TAPE_HEADER } from "../../lib/prices/tape.ts";
+import { withFile } from "../support/files.ts";
 import { denoEnv, lacksTerminal, NEEDS_TERMINAL, Terminal } from "../support/terminal.ts";
-import { Program } from "../support/process.ts";
+import { runProgram } from "../support/process.ts";
 
 const main = new URL("../../main.ts", import.meta.url).pathname;
 const deno = `'${Deno.execPath()}' run --no-prompt --allow-all '${main}'`;
@@ -22,7 +24,8 @@ interface Shown {
 
 // Its report has lines of all levels, and ends at once.
 const doctor = `${deno} doctor bridge --rpc-url http://127.0.0.1:9 --port 0 --database :memory:`;
-const results: Record<string, Shown> = {
+const service = `${deno} exchanges --port 0`;
+const shown: Record<string, Shown> = {
   "results on a terminal have colours": { line: doctor, hasColors: true },
   "results have no colours with NO_COLOR": {
     line: doctor,
@@ -38,22 +41,6 @@ const results: Record<string, Shown> = {
     line: `${deno} --help; ${deno} node --help; ${deno} nodd; ${deno} node --nonsense`,
     hasColors: false,
   },
-};
-
-for (const [what, { line, env, hasColors }] of Object.entries(results)) {
-  Deno.test({
-    name: `Colours: ${what}${NEEDS_TERMINAL}`,
-    ignore: lacksTerminal,
-    async fn() {
-      const { output } = await onTerminal(line, env);
-      assert(output.length > 100, output);
-      assert.equal(COLOR.test(output), hasColors, output);
-    },
-  });
-}
-
-const service = `${deno} exchanges --port 0`;
-const logs: Record<string, Shown> = {
   "logs on a terminal have colours": { line: service, hasColors: true },
   "logs have no colours with NO_COLOR": { line: service, env: { NO_COLOR: "1" }, hasColors: false },
   "logs in a pipe have no colours, even with FORCE_COLOR": {
@@ -63,15 +50,18 @@ const logs: Record<string, Shown> = {
   },
 };
 
-for (const [what, { line, env, hasColors }] of Object.entries(logs)) {
+for (const [what, { line, env, hasColors }] of Object.entries(shown)) {
   Deno.test({
-    name: `Colours: ${what}; Ctrl-C ends the service${NEEDS_TERMINAL}`,
+    name: `Colours: ${what}${NEEDS_TERMINAL}`,
     ignore: lacksTerminal,
     async fn() {
       const terminal = new Terminal(line, { ...denoEnv(), ...env });
-      await terminal.until("http://127.0.0.1:");
-      await terminal.type("\x03");
+      if (line.startsWith(service)) {
+        await terminal.until("http://127.0.0.1:");
+        await terminal.type("\x03"); // Ctrl-C ends it
+      }
       const { output } = await terminal.finished();
+      assert(output.length > 80, output);
       assert.equal(COLOR.test(output), hasColors, output);
     },
   });
@@ -93,21 +83,18 @@ Deno.test({
   },
 });
 
-Deno.test("Progress: without a terminal on standard error nothing is drawn", async () => {
-  const tape = await Deno.makeTempFile({ suffix: ".csv" });
+Deno.test("Progress: without a terminal on standard error nothing is drawn", () => {
   const rows = Array.from(
     { length: 3_000 },
     (_, index) =>
       `${1_700_000_000_000 + index * 100},${index},buy,${3_000 + Math.sin(index / 50)},1`,
   );
-  await Deno.writeTextFile(tape, ["time_ms,trade_id,side,price,amount", ...rows].join("\n"));
-  const backtest = ["solver", "backtest", "--tape", tape];
-  const { code, stderr } = await new Program(backtest).finished();
-  assert.equal(stderr, "");
-  assert.equal(code, 0);
-  if (!lacksTerminal) {
+  return withFile([TAPE_HEADER, ...rows].join("\n"), async (tape) => {
+    const backtest = ["solver", "backtest", "--tape", tape];
+    const { code, stderr } = await runProgram(backtest);
+    assert.deepEqual([code, stderr], [0, ""]);
+    if (lacksTerminal) return;
     const { output } = await onTerminal(`${deno} ${backtest.join(" ")}`, { NO_COLOR: "1" });
     assert.match(output, /\r[█░]{40} \d+ % of 300 s of prices/);
-  }
-  await Deno.remove(tape);
+  });
 });

@@ -6,6 +6,7 @@ interface Module {
   specifier: string;
   dependencies?: {
     specifier: string;
+    /** Absent for imports of types alone. */
     code?: { specifier?: string };
     type?: { specifier?: string };
   }[];
@@ -21,24 +22,14 @@ function placeOf(specifier: string): string | undefined {
 /** Separate programs: the page, which the console bundles, and the process of the test kit. */
 const PROGRAMS = ["services/console/page/main.tsx", "services/stack/test_stack.ts"];
 
-/** Every import between files of the project that the exports reach. */
-async function importGraph(): Promise<Map<string, string[]>> {
+/** The modules of the project that the exports reach, by their place. */
+async function projectModules(): Promise<Map<string, Module>> {
   const entries = [...Object.values(config.exports), ...PROGRAMS];
   const modules = (await Promise.all(entries.map(modulesFrom))).flat();
-  const graph = new Map<string, string[]>();
-  for (const module of modules) {
+  return new Map(modules.flatMap((module) => {
     const place = placeOf(module.specifier);
-    if (place === undefined) continue;
-    graph.set(
-      place,
-      (module.dependencies ?? []).map((dependency) => {
-        const target = dependency.code?.specifier ?? dependency.type?.specifier ??
-          dependency.specifier;
-        return placeOf(target) ?? target;
-      }),
-    );
-  }
-  return graph;
+    return place === undefined ? [] : [[place, module]];
+  }));
 }
 
 async function modulesFrom(entry: string): Promise<Module[]> {
@@ -58,7 +49,46 @@ function* sourceFiles(folder: string): Generator<string> {
   }
 }
 
-const graph = await importGraph();
+const modules = await projectModules();
+
+/** The imports of each file: places in the project, and packages. */
+const graph = new Map([...modules].map(([place, { dependencies = [] }]) => [
+  place,
+  dependencies.map(({ specifier, code, type }) => {
+    const target = code?.specifier ?? type?.specifier ?? specifier;
+    return placeOf(target) ?? target;
+  }),
+]));
+
+/** What each file loads when it runs: places in the project, and packages as they are written. */
+const loads = new Map([...modules].map(([place, { dependencies = [] }]) => [
+  place,
+  dependencies.filter(({ code }) => code !== undefined)
+    .map(({ specifier, code }) => placeOf(code?.specifier ?? specifier) ?? specifier),
+]));
+
+/** Each import of some files that is wrong there. */
+function wrongImports(
+  isOf: (place: string) => boolean,
+  isWrong: (target: string, place: string) => boolean,
+): string[] {
+  return [...graph].filter(([place]) => isOf(place)).flatMap(([place, targets]) =>
+    targets.filter((target) => isWrong(target, place))
+      .map((target) => `${place} imports ${target}`)
+  );
+}
+
+/** What is reached from a node: the node itself only within a cycle. */
+function reachableFrom(
+  node: string,
+  edges: ReadonlyMap<string, Iterable<string>>,
+): Set<string> {
+  const seen = new Set(edges.get(node));
+  for (const reached of seen) { // grows meanwhile
+    for (const next of edges.get(reached) ?? []) seen.add(next);
+  }
+  return seen;
+}
 
 /** The service a file belongs to, or undefined. */
 function serviceOf(place: string): string | undefined {
@@ -66,25 +96,15 @@ function serviceOf(place: string): string | undefined {
 }
 
 Deno.test("House, rule 1: no service but the stack imports another", () => {
-  const crossings: string[] = [];
-  for (const [place, targets] of graph) {
-    const own = serviceOf(place);
-    if (own === undefined || own === "stack") continue;
-    for (const target of targets) {
-      const other = serviceOf(target);
-      if (other !== undefined && other !== own) crossings.push(`${place} imports ${target}`);
-    }
-  }
-  assert.deepEqual(crossings, []);
+  const isOther = (target: string, place: string) =>
+    ![undefined, serviceOf(place)].includes(serviceOf(target));
+  const isAlone = (place: string) => ![undefined, "stack"].includes(serviceOf(place));
+  assert.deepEqual(wrongImports(isAlone, isOther), []);
 });
 
 Deno.test("House, rule 2: lib imports no service", () => {
-  const crossings = [...graph].filter(([place]) => place.startsWith("lib/"))
-    .flatMap(([place, targets]) =>
-      targets.filter((target) => serviceOf(target) !== undefined || target === "main.ts")
-        .map((target) => `${place} imports ${target}`)
-    );
-  assert.deepEqual(crossings, []);
+  const isAbove = (target: string) => serviceOf(target) !== undefined || target === "main.ts";
+  assert.deepEqual(wrongImports((place) => place.startsWith("lib/"), isAbove), []);
 });
 
 Deno.test("House, rule 2: lib/protocol uses no API that does I/O, and imports no module that may", () => {
@@ -93,10 +113,9 @@ Deno.test("House, rule 2: lib/protocol uses no API that does I/O, and imports no
   for (const place of sourceFiles("lib/protocol/")) {
     const text = Deno.readTextFileSync(new URL(place, root));
     assert(!/\bDeno\.|\bfetch\(|\bWebSocket\b|node:/.test(text), `${place} mentions I/O`);
-    for (const target of graph.get(place) ?? []) {
-      assert(allowed.test(target), `${place} imports ${target}`);
-    }
   }
+  const isOf = (place: string) => place.startsWith("lib/protocol/");
+  assert.deepEqual(wrongImports(isOf, (target) => !allowed.test(target)), []);
 });
 
 Deno.test("House, rule 3: every module of lib and services is reached from the exports", () => {
@@ -109,22 +128,15 @@ Deno.test("House, rule 4: of lib, the console's page imports only the client, th
   const ownFiles = /^services\/console\/(page\/|page_config\.ts$)/;
   const allowed =
     /^(npm:\/?(@preact\/signals|preact|viem|d3-scale|zod)@|lib\/((client|problems)\/mod|errors|json|lower_bound|prices\/(price_slots|worst_case_loss)|protocol\/(bet|scalars)|time)\.ts$)/;
-  const pages = [...graph].filter(([place]) => ownFiles.test(place) && place.match(/\.tsx?$/));
-  assert(pages.length > 40, `${pages.length} files`);
-  const crossings = pages.flatMap(([place, targets]) =>
-    targets.filter((target) => !ownFiles.test(target) && !allowed.test(target))
-      .map((target) => `${place} imports ${target}`)
-  );
-  assert.deepEqual(crossings, []);
+  const isPage = (place: string) => ownFiles.test(place) && /\.tsx?$/.test(place);
+  assert([...graph.keys()].filter(isPage).length > 40);
+  const isForeign = (target: string) => !ownFiles.test(target) && !allowed.test(target);
+  assert.deepEqual(wrongImports(isPage, isForeign), []);
 });
 
 Deno.test("House: no .ts module of the console's page imports a .tsx module", () => {
-  const crossings = [...graph].filter(([place]) => /^services\/console\/.*\.ts$/.test(place))
-    .flatMap(([place, targets]) =>
-      targets.filter((target) => target.endsWith(".tsx"))
-        .map((target) => `${place} imports ${target}`)
-    );
-  assert.deepEqual(crossings, []);
+  const isModule = (place: string) => /^services\/console\/.*\.ts$/.test(place);
+  assert.deepEqual(wrongImports(isModule, (target) => target.endsWith(".tsx")), []);
 });
 
 Deno.test("House, rule 5: only the solver's command imports the backtest, dynamically", () => {
@@ -138,9 +150,8 @@ Deno.test("House, rule 5: only the solver's command imports the backtest, dynami
 });
 
 Deno.test("House: modules of the console's page import zod as a namespace, without its 64 languages", () => {
-  const reached = [...reachable("services/console/page/main.tsx")].filter((place) =>
-    /\.tsx?$/.test(place)
-  );
+  const reached = [...reachableFrom("services/console/page/main.tsx", graph)]
+    .filter((place) => graph.has(place) && /\.tsx?$/.test(place));
   assert(reached.length > 80, `${reached.length} files`);
   const named = reached.filter((place) =>
     /^import (?!type )(?!\* as z )[^;]*from "zod";/m.test(
@@ -157,33 +168,12 @@ Deno.test("House: main.ts imports no service before a command is chosen", () => 
 
 /** Groups of nodes that reach each other: import cycles. */
 function cyclesOf(edges: ReadonlyMap<string, ReadonlySet<string>>): string[][] {
-  const reachable = (from: string): Set<string> => {
-    const seen = new Set<string>();
-    const queue = [...edges.get(from) ?? []];
-    for (let next = queue.pop(); next !== undefined; next = queue.pop()) {
-      if (seen.has(next)) continue;
-      seen.add(next);
-      queue.push(...edges.get(next) ?? []);
-    }
-    return seen;
-  };
-  const reach = new Map([...edges.keys()].map((node) => [node, reachable(node)]));
+  const reach = new Map([...edges.keys()].map((node) => [node, reachableFrom(node, edges)]));
   const inCycle = [...reach].filter(([node, seen]) => seen.has(node)).map(([node]) => node);
   const groups = inCycle.map((node) =>
     inCycle.filter((other) => reach.get(node)?.has(other) && reach.get(other)?.has(node)).toSorted()
   );
   return [...new Map(groups.map((group) => [group.join(), group])).values()];
-}
-
-/** A file and every file of the project that it loads. */
-function reachable(entry: string): Set<string> {
-  const seen = new Set([entry]);
-  for (const place of seen) {
-    for (const target of graph.get(place) ?? []) {
-      if (graph.has(target)) seen.add(target);
-    }
-  }
-  return seen;
 }
 
 /** Import edges between groups of files; files without a group are ignored. */
@@ -227,4 +217,26 @@ Deno.test("Imports: packages come first, then those of lib, then the rest", () =
     return groups.some((group, index) => group < (groups[index - 1] ?? 0));
   });
   assert.deepEqual(unsorted, []);
+});
+
+/** What Node 20 or browsers lack, or lacked until lately. */
+const NOT_PORTABLE =
+  /\bDeno\.\w|["']node:|\bBuffer\b|\bprocess\.|\.(toHex|fromHex)\(|withResolvers|\bErrorEvent\b|URL\.parse|Array\.fromAsync|Promise\.try|import\.meta\.|^const .* = await /m;
+
+// `tests/ship/package_test.ts` runs it elsewhere.
+Deno.test("Client: none of its modules needs Deno, Node or a recent browser", () => {
+  const entry = "lib/client/mod.ts";
+  const loaded = [entry, ...reachableFrom(entry, loads)];
+  const files = loaded.filter((target) => loads.has(target));
+  assert(files.length > 20, files.join("\n"));
+  for (const file of files) {
+    const found = NOT_PORTABLE.exec(Deno.readTextFileSync(new URL(file, root)));
+    assert.equal(found?.[0], undefined, file);
+  }
+  assert.deepEqual(loaded.filter((target) => !loads.has(target)).toSorted(), [
+    "@noble/hashes/sha3",
+    "@noble/hashes/utils",
+    "@noble/secp256k1",
+    "zod/mini",
+  ]);
 });

@@ -1,6 +1,6 @@
 /**
  * Each task grants what its service needs and nothing more. A task whose options name files grants
- * the file system; its command keeps the files that the options name (`lib/cli/file_access.ts`).
+ * the file system; its command keeps the files that the options name (`lib/cli/permissions.ts`).
  */
 import assert from "node:assert/strict";
 import { variablesOf } from "../../lib/cli/option_names.ts";
@@ -42,6 +42,8 @@ for (const [name, table] of Object.entries(OPTION_TABLES)) {
     const task = tasks[name] ?? "";
     assert(!/--allow-(run|ffi|all|sys|import)|-A\b/.test(task), task);
     assert(task.includes("--no-prompt"), task);
+    // Options name the hosts, except for those that a simulation listens on.
+    assert.equal(/--allow-net(\S*)/.exec(task)?.[1] === "", name !== "exchanges", task);
     for (const permission of ["read", "write"] as const) {
       const granted = new RegExp(`--allow-${permission}(\\S*)`).exec(task)?.[1];
       // Every command may read a settings file and secrets in files.

@@ -31,7 +31,6 @@ function betsRefused(now: number): [body: unknown, expected: Expected][] {
   ];
 }
 
-/** What a solver with a model of the market refuses. */
 export async function refuseByModel(refusals: Refusals): Promise<void> {
   await withSolver(async ({ url }, node) => {
     const body = around(1e6);

@@ -171,7 +171,6 @@ async function requireAllAsked(url: string): Promise<void> {
   assert.deepEqual(taking.filter((name) => !asked.has(name)), []);
 }
 
-/** Everything that the node refuses. */
 export async function refuseAtNode(refusals: Refusals): Promise<void> {
   const relayers = [actors.relayer.address, DEV_ACCOUNTS.relayer.address];
   await withSteppedNode(async ({ node, client, clock, stepped, oracle }) => {

@@ -13,7 +13,6 @@ const HANDSHAKE = {
 
 const upgrade = says("426 UPGRADE_REQUIRED", "GET /ws", "connect with a WebSocket client");
 
-/** Everything that the proxy refuses. */
 export async function refuseAtProxy(refusals: Refusals): Promise<void> {
   const given: SceneOptions = {
     clientPort: "WebSocket port",

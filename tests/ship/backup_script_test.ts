@@ -3,13 +3,12 @@
  * the machine.
  */
 import assert from "node:assert/strict";
+import { withFolder } from "../support/files.ts";
+import { readText, run } from "./support.ts";
 
 /** Writes a script whose folders are all in one. */
 async function writeScript(folder: string, name: "backup" | "restore"): Promise<string> {
   const script = `${folder}/${name}.sh`;
-  const text = await Deno.readTextFile(
-    new URL(`../../docs/deployment/${name}`, import.meta.url),
-  );
   const paths = {
     "/var/backups/rangemaker": "backups",
     "/etc/rangemaker": "etc",
@@ -17,16 +16,28 @@ async function writeScript(folder: string, name: "backup" | "restore"): Promise<
   };
   const moved = Object.entries(paths).reduce(
     (text, [path, here]) => text.replaceAll(path, `${folder}/${here}`),
-    text,
+    readText(`docs/deployment/${name}`),
   );
   await Deno.writeTextFile(script, moved);
   return script;
 }
 
+/** Runs a script to its end, with the programs of its folder before those of the machine. */
+async function runIn(
+  folder: string,
+  name: "backup" | "restore",
+  args: string[],
+  env: Record<string, string> = {},
+): Promise<void> {
+  const PATH = `${folder}:${Deno.env.get("PATH")}`;
+  const script = await writeScript(folder, name);
+  const { code, text } = await run("sh", [script, ...args], { env: { PATH, ...env } });
+  assert.equal(code, 0, text);
+}
+
 /** Runs the script at given times, one after the other. @returns The folder of the copies. */
 async function backUpAt(folder: string, times: readonly string[]): Promise<string> {
   const to = `${folder}/backups`;
-  const script = await writeScript(folder, "backup");
   const programs = {
     date: 'echo "$NOW"',
     rangemaker: 'for last; do :; done; echo "$NOW" > "$last"',
@@ -35,10 +46,7 @@ async function backUpAt(folder: string, times: readonly string[]): Promise<strin
     await Deno.writeTextFile(`${folder}/${name}`, `#!/bin/sh\n${body}\n`, { mode: 0o755 });
   }
   for (const NOW of times) {
-    const env = { NOW, PATH: `${folder}:${Deno.env.get("PATH")}` };
-    const { success, stderr } = await new Deno.Command("sh", { args: [script, "node"], env })
-      .output();
-    assert(success, new TextDecoder().decode(stderr));
+    await runIn(folder, "backup", ["node"], { NOW });
     assert.equal(await Deno.readTextFile(`${to}/latest/chain.sqlite`), `${NOW}\n`);
   }
   return to;
@@ -60,19 +68,14 @@ for (
     ]],
   ] as const
 ) {
-  Deno.test(`Backup: keeps the copies that latest leads to, and ${what}`, async () => {
-    const folder = await Deno.makeTempDir();
-    try {
+  Deno.test(`Backup: keeps the copies that latest leads to, and ${what}`, () =>
+    withFolder(async (folder) => {
       assert.deepEqual(names(await backUpAt(folder, times)), [...kept, "latest"]);
-    } finally {
-      await Deno.remove(folder, { recursive: true });
-    }
-  });
+    }));
 }
 
-Deno.test("Backup and restore: a password with escapes is decoded, and passed in the environment instead of an argument", async () => {
-  const folder = await Deno.makeTempDir();
-  try {
+Deno.test("Backup and restore: a password with escapes is decoded, and passed in the environment instead of an argument", () =>
+  withFolder(async (folder) => {
     await Deno.mkdir(`${folder}/etc`);
     const url = "postgres://bridge:p%40s%2Fs%25%C3%A9@db.example/bridge";
     await Deno.writeTextFile(`${folder}/etc/bridge.database`, `${url}\n`);
@@ -81,28 +84,13 @@ Deno.test("Backup and restore: a password with escapes is decoded, and passed in
       await Deno.writeTextFile(`${folder}/${name}`, `#!/bin/sh\n${body}\n`, { mode: 0o755 });
     }
     await Deno.writeTextFile(`${folder}/copy`, "");
-    const env = { PATH: `${folder}:${Deno.env.get("PATH")}` };
-    for (
-      const [name, ...args] of [["backup", "bridge"], [
-        "restore",
-        "bridge",
-        `${folder}/copy`,
-      ]] as const
-    ) {
-      const script = await writeScript(folder, name);
-      const { success, stderr } = await new Deno.Command("sh", { args: [script, ...args], env })
-        .output();
-      assert(success, new TextDecoder().decode(stderr));
-    }
-    const calls = (await Deno.readTextFile(`${folder}/calls`)).split("\n").filter((line) =>
-      line.includes(" -d ")
-    );
+    await runIn(folder, "backup", ["bridge"]);
+    await runIn(folder, "restore", ["bridge", `${folder}/copy`]);
+    const calls = (await Deno.readTextFile(`${folder}/calls`)).split("\n")
+      .filter((line) => line.includes(" -d "));
     assert(calls.length >= 4, calls.join("\n"));
     for (const call of calls) {
       assert(call.includes("postgres://bridge@db.example/bridge"), call);
       assert(call.startsWith("p@s/s%é p"), call);
     }
-  } finally {
-    await Deno.remove(folder, { recursive: true });
-  }
-});
+  }));

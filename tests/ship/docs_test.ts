@@ -145,7 +145,6 @@ Deno.test("docs/deploying.md: every service accepts the settings file; the node'
 
 const prose = DOCUMENTS.map(readText).join("\n");
 
-/** The flags of commands and their subcommands. */
 async function flagsOf(entries: CommandEntries): Promise<string[]> {
   const flags = Object.values(entries).map(async ({ load }) => {
     const { run: { definition, subcommands } } = await load();

@@ -34,11 +34,9 @@ export const { panels, templating } = dashboardSchema.parse(
   JSON.parse(readText("docs/monitoring/grafana/dashboard.json")),
 );
 
-/** All alert rules. */
 export const rules = rulesSchema.parse(readYaml("docs/monitoring/alerts.yml"))
   .groups.flatMap((group) => group.rules);
 
-/** Every query of every panel. */
 export const queries = panels.flatMap(({ title, targets }) =>
   targets.map(({ expr }) => ({ title, expr }))
 );
@@ -49,7 +47,6 @@ export function metricsOf(expr: string): string[] {
     .map((name) => name.replace(/_bucket$/, ""));
 }
 
-/** The configuration of Prometheus. */
 export const prometheusConfig = configSchema.parse(readYaml("docs/monitoring/prometheus.yml"));
 
 /** Where each job of prometheus.yml is in a stack on free ports. */

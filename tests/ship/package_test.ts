@@ -11,15 +11,7 @@ import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import config from "../../deno.json" with { type: "json" };
 import type { StackUrls } from "../../services/stack/stack.ts";
 import { eventually } from "../support/eventually.ts";
-import {
-  exampleFor,
-  fileUrl,
-  hasProgram,
-  hasVolatility,
-  readText,
-  run,
-  withStack,
-} from "./support.ts";
+import { atUrls, fileUrl, hasProgram, hasVolatility, readText, run, withStack } from "./support.ts";
 
 /** Gzipped, with every package that it depends on. */
 const BUNDLE_BYTES_MAX = 40_000;
@@ -243,7 +235,10 @@ Deno.test("npm packages: are valid, small and typed, and play a bet in every run
 
     await withStack(async ({ urls }) => {
       await hasVolatility(urls);
-      await Deno.writeTextFile(`${folder}/bet.mjs`, exampleFor("bet.mjs", urls));
+      await Deno.writeTextFile(
+        `${folder}/bet.mjs`,
+        atUrls(readText("docs/examples/bet.mjs"), urls),
+      );
 
       await t.step("the example runs in Node, Bun and Deno", async () => {
         await Promise.all(runtimes.map(async ([program, args]) => {
@@ -266,7 +261,7 @@ Deno.test("npm packages: are valid, small and typed, and play a bet in every run
 async function playOnPage(folder: string, urls: StackUrls): Promise<void> {
   const { outputFiles: [script] } = await build({
     stdin: {
-      contents: exampleFor("page/page.js", urls).replace("10_000", "1_000"),
+      contents: atUrls(readText("docs/examples/page/page.js"), urls).replace("10_000", "1_000"),
       resolveDir: folder,
     },
     bundle: true,

@@ -10,6 +10,7 @@ import { type RunningStack, STACK_PRICING } from "../../services/stack/stack.ts"
 import { eventually } from "../support/eventually.ts";
 import { prometheusConfig, queries, rules, urlsByJob } from "./monitoring.ts";
 import { fileUrl, hasProgram, run, withStack } from "./support.ts";
+import { withFolder } from "../support/files.ts";
 import { freePort } from "../support/ports.ts";
 
 const hasPrometheus = hasProgram("promtool") && hasProgram("prometheus");
@@ -30,52 +31,36 @@ Deno.test({
   },
 });
 
-Deno.test({
-  name: "amtool check-config alertmanager.yml",
-  ignore: !hasProgram("amtool", "--version"),
-  async fn() {
-    const { code, text } = await run("amtool", ["check-config", "alertmanager.yml"], {
-      cwd: monitoring,
-    });
-    assert.equal(code, 0, text);
-  },
-});
-
 /** Runs Prometheus with the repository's configuration, but fast, on the ports of a stack. */
-async function withPrometheus(
+function withPrometheus(
   stack: RunningStack,
   test: (url: string) => Promise<void>,
 ): Promise<void> {
-  const folder = await Deno.makeTempDir();
-  const urls = urlsByJob(stack);
-  await Deno.writeTextFile(
-    `${folder}/prometheus.yml`,
-    JSON.stringify({
-      global: { scrape_interval: "250ms", scrape_timeout: "250ms", evaluation_interval: "250ms" },
-      rule_files: [`${monitoring}alerts.yml`],
-      scrape_configs: prometheusConfig.scrape_configs.map(({ job_name }) => ({
-        job_name,
-        static_configs: [{ targets: [new URL(urls[job_name] ?? "").host] }],
-      })),
-    }),
-  );
-  const address = `127.0.0.1:${freePort()}`;
-  const prometheus = new Deno.Command("prometheus", {
-    args: [
-      `--config.file=${folder}/prometheus.yml`,
-      `--storage.tsdb.path=${folder}/data`,
-      `--web.listen-address=${address}`,
-    ],
-    stdout: "null",
-    stderr: "null",
-  }).spawn();
-  try {
+  return withFolder(async (folder) => {
+    const urls = urlsByJob(stack);
+    await Deno.writeTextFile(
+      `${folder}/prometheus.yml`,
+      JSON.stringify({
+        global: { scrape_interval: "250ms", scrape_timeout: "250ms", evaluation_interval: "250ms" },
+        rule_files: [`${monitoring}alerts.yml`],
+        scrape_configs: prometheusConfig.scrape_configs.map(({ job_name }) => ({
+          job_name,
+          static_configs: [{ targets: [new URL(urls[job_name] ?? "").host] }],
+        })),
+      }),
+    );
+    const address = `127.0.0.1:${freePort()}`;
+    await using _prometheus = new Deno.Command("prometheus", {
+      args: [
+        `--config.file=${folder}/prometheus.yml`,
+        `--storage.tsdb.path=${folder}/data`,
+        `--web.listen-address=${address}`,
+      ],
+      stdout: "null",
+      stderr: "null",
+    }).spawn();
     await test(`http://${address}`);
-  } finally {
-    prometheus.kill();
-    await prometheus.status;
-    await Deno.remove(folder, { recursive: true });
-  }
+  });
 }
 
 const answerSchema = z.object({

@@ -18,22 +18,6 @@ import { type StackUrls, startStack } from "../../services/stack/stack.ts";
 import { eventually } from "../support/eventually.ts";
 import { POSTGRES_URL, withSchema } from "../support/postgres.ts";
 
-/** Takes note of a service that has to be ended. */
-type Keep = <S extends { stop(): Promise<void> }>(service: S) => S;
-
-/** Starts services for a test and ends them afterwards, in reverse order. */
-async function withServices(test: (keep: Keep) => Promise<void>): Promise<void> {
-  const started: { stop(): Promise<void> }[] = [];
-  try {
-    await test((service) => {
-      started.push(service);
-      return service;
-    });
-  } finally {
-    for (const service of started.reverse()) await service.stop();
-  }
-}
-
 /** One address in front of several services, in turn; services that are down are skipped. */
 function inTurn(services: Pick<RunningService, "url">[]): RunningService {
   let turn = 0;
@@ -69,10 +53,13 @@ function proxyBefore(write: string, read: string, readWs?: string) {
 }
 
 /** Two bridges and two solvers in place of one of each, each pair on one PostgreSQL, asked in turn. */
-async function inPairs(urls: StackUrls, keep: Keep, databases: [string, string]) {
-  const [bridges, solvers] = databases;
+async function inPairs(
+  urls: StackUrls,
+  running: AsyncDisposableStack,
+  [bridges, solvers]: [string, string],
+) {
   const bridge = async () =>
-    keep(
+    running.use(
       await startBridge(withDefaults(bridgeOptions, {
         port: 0,
         rpcUrl: urls.node,
@@ -81,7 +68,7 @@ async function inPairs(urls: StackUrls, keep: Keep, databases: [string, string])
       })),
     );
   const solver = async () =>
-    keep(
+    running.use(
       await startSolver(withDefaults(solverOptions, {
         port: 0,
         rpcUrl: urls.node,
@@ -91,26 +78,25 @@ async function inPairs(urls: StackUrls, keep: Keep, databases: [string, string])
       })),
     );
   return {
-    bridge: keep(inTurn([await bridge(), await bridge()])).url,
-    solver: keep(inTurn([await solver(), await solver()])).url,
+    bridge: running.use(inTurn([await bridge(), await bridge()])).url,
+    solver: running.use(inTurn([await solver(), await solver()])).url,
   };
 }
 
 /** Plays a bet through several proxies, and with PostgreSQL pairs of bridges and solvers. */
 async function playScaledBet(databases?: [string, string]): Promise<void> {
-  await withServices(async (keep) => {
-    const { urls } = keep(await startStack({ ports: FREE_PORTS, seed: 1 }));
-    const second = keep(await proxyBefore(urls.node, urls.nodeRead));
-    const edge = keep(await proxyBefore(second.url, second.url, second.wsUrl));
-    const pairs = databases && await inPairs(urls, keep, databases);
-    const proxies = keep(inTurn([{ url: urls.proxy }, second, edge]));
-    // Calls go to all proxies in turn, the subscription through two in a row.
-    const scaled = { ...urls, proxy: proxies.url, proxyWs: edge.wsUrl, ...pairs };
-    const bet = await playBet(scaled, systemClock, () => {});
-    assert.match(bet.thesis.status, /^(won|lost)$/);
-    const through = new CoreClient({ url: edge.url });
-    assert.deepEqual(await through.getAccount(bet.user.address), bet.user);
-  });
+  await using running = new AsyncDisposableStack();
+  const { urls } = running.use(await startStack({ ports: FREE_PORTS, seed: 1 }));
+  const second = running.use(await proxyBefore(urls.node, urls.nodeRead));
+  const edge = running.use(await proxyBefore(second.url, second.url, second.wsUrl));
+  const pairs = databases && await inPairs(urls, running, databases);
+  const proxies = running.use(inTurn([{ url: urls.proxy }, second, edge]));
+  // Calls go to all proxies in turn, the subscription through two in a row.
+  const scaled = { ...urls, proxy: proxies.url, proxyWs: edge.wsUrl, ...pairs };
+  const bet = await playBet(scaled, systemClock, () => {});
+  assert.match(bet.thesis.status, /^(won|lost)$/);
+  const through = new CoreClient({ url: edge.url });
+  assert.deepEqual(await through.getAccount(bet.user.address), bet.user);
 }
 
 const PAIRS = POSTGRES_URL === undefined ? "" : ", two bridges and two solvers on PostgreSQL";
@@ -121,35 +107,32 @@ Deno.test(`Scaling: several proxies in parallel and in a chain${PAIRS} serve one
 });
 
 Deno.test("Scaling: with two oracles behind one address, prices stay fresh when one ends", async () => {
-  await withServices(async (keep) => {
-    const exchanges = keep(await startExchanges(withDefaults(exchangesOptions, { port: 0 })));
-    const oracle = () =>
-      startOracle(withDefaults(oracleOptions, {
-        port: 0,
-        minSources: 2,
-        providerUrls: exchanges.providerUrls,
-      }));
-    const [first, second] = [await oracle(), keep(await oracle())];
-    const address = keep(inTurn([first, second]));
-    const maxStaleMs = 1_000;
-    const node = keep(
-      await startNode(withDefaults(nodeOptions, {
-        port: 0,
-        readPort: 0,
-        oracleUrl: address.url,
-        maxStaleMs,
-        dataDir: ":memory:",
-      })),
-    );
-    const client = new CoreClient({ url: node.url });
-    const priceAfter = (timeMs: number) =>
-      eventually(`a price after ${timeMs}`, async () => {
-        const price = (await client.getPrices())["ETH/USDT"];
-        return price !== undefined && price.lastUpdate > timeMs ? price : undefined;
-      });
-    await priceAfter(0);
-    await first.stop();
-    const price = await priceAfter(Date.now() + maxStaleMs);
-    assert.equal(price.state, "fresh");
-  });
+  await using exchanges = await startExchanges(withDefaults(exchangesOptions, { port: 0 }));
+  const oracle = () =>
+    startOracle(withDefaults(oracleOptions, {
+      port: 0,
+      minSources: 2,
+      providerUrls: exchanges.providerUrls,
+    }));
+  const first = await oracle();
+  await using second = await oracle();
+  await using address = inTurn([first, second]);
+  const maxStaleMs = 1_000;
+  await using node = await startNode(withDefaults(nodeOptions, {
+    port: 0,
+    readPort: 0,
+    oracleUrl: address.url,
+    maxStaleMs,
+    dataDir: ":memory:",
+  }));
+  const client = new CoreClient({ url: node.url });
+  const priceAfter = (timeMs: number) =>
+    eventually(`a price after ${timeMs}`, async () => {
+      const price = (await client.getPrices())["ETH/USDT"];
+      return price !== undefined && price.lastUpdate > timeMs ? price : undefined;
+    });
+  await priceAfter(0);
+  await first.stop();
+  const price = await priceAfter(Date.now() + maxStaleMs);
+  assert.equal(price.state, "fresh");
 });

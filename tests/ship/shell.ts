@@ -70,7 +70,7 @@ export class Shell {
     const { args, ports } = this.#moved(name, rest);
     const env = variable === undefined ? {} : { [variable]: key ?? KEYS[variable] ?? "" };
     const program = startTask(name, args, env, this.#folder);
-    await program.until(({ stderr }) => stderr.includes("Listening on"));
+    await program.url();
     this.#programs.push(program);
     for (const [port, free] of ports) this.#ports.set(port, free);
   }
@@ -114,11 +114,7 @@ export class Shell {
 
   /** Ends the services that were started here, each with exit code 0. */
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const program of this.#programs.reverse()) {
-      program.kill("SIGTERM");
-      const { code, stderr } = await program.finished();
-      assert.equal(code, 0, stderr);
-    }
+    for (const program of this.#programs.reverse()) await program.stop();
     await Deno.remove(this.#folder, { recursive: true });
   }
 }

@@ -115,9 +115,9 @@ export async function hasVolatility(urls: StackUrls): Promise<void> {
   });
 }
 
-/** An example, at the URLs of a stack. */
-export function exampleFor(path: string, urls: StackUrls): string {
-  return readText(`docs/examples/${path}`)
+/** A program that names the default URLs, at those of a stack. */
+export function atUrls(program: string, urls: StackUrls): string {
+  return program
     .replace("http://127.0.0.1:3000", urls.solver)
     .replace("http://127.0.0.1:3001", urls.bridge)
     .replace("ws://127.0.0.1:8546/ws", urls.proxyWs)

@@ -109,7 +109,6 @@ optionRows("price oracle, Service options", oracleOptions, [
   }],
 ]);
 
-/** Tests the rows of an option table. */
 function optionRows(section: string, table: OptionTable, rows: readonly Row[]): void {
   Deno.test(`${section}: every option has its documented spellings, variable, default and values`, () => {
     for (const [option, env, byDefault, { accepted, refused = [], secret }] of rows) {
@@ -149,12 +148,8 @@ function optionRows(section: string, table: OptionTable, rows: readonly Row[]): 
 
 Deno.test(`${PROXY}, --json-logs: every line of a real process is JSON`, async () => {
   const program = new Program(["proxy", "--json-logs"], { PORT: "0" });
-  const listening = /Listening on [\\"]*(http:\/\/[\d.]+:\d+)/;
-  await program.until(({ stderr }) => listening.test(stderr));
-  const url = listening.exec(program.stderr)?.[1] ?? assert.fail(program.stderr);
-  const health = await (await fetch(`${url}/health`)).text();
-  program.kill("SIGTERM");
-  const { stdout, stderr } = await program.finished();
+  const health = await (await fetch(`${await program.url()}/health`)).text();
+  const { stdout, stderr } = await program.stop();
   assert.equal(health, "OK");
   const lines = (stdout + stderr).trim().split("\n");
   assert.ok(lines.some((line) => line.includes("Listening")), "it says where it listens");

@@ -32,7 +32,6 @@ async function balanceOf({ address }: PrivateKeyAccount): Promise<string> {
   return Object((await rpc(stack.urls.nodeRead, "core_getAccount", [address])).result).balance;
 }
 
-/** Signs a request and sends it. */
 async function send(
   wallet: PrivateKeyAccount,
   overrides: Parameters<typeof signedDeposit>[1] = {},

@@ -6,22 +6,15 @@ import assert from "node:assert/strict";
 import { hashTypedData, recoverTypedDataAddress } from "viem";
 import type { PrivateKeyAccount } from "viem/accounts";
 import { z } from "zod";
+import { withDefaults } from "../../lib/cli/options.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
+import { LocalSigner } from "../../lib/protocol/signature.ts";
+import { options, startSolver } from "../../services/solver/mod.ts";
 import { estimateRequestSchema } from "../../services/solver/quoting/quoter.ts";
 import { withSteppedNode } from "../node/support/stepped_node.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { post } from "../support/http_answers.ts";
-import {
-  askQuote,
-  endedWindow,
-  QUOTE_TYPE,
-  quoteBody,
-  quoteFields,
-  signedExecution,
-  termsOf,
-  withSolver,
-} from "./quotes.ts";
 import {
   fundedWallet,
   get,
@@ -33,10 +26,85 @@ import {
   wire,
 } from "./support.ts";
 
+/** What solver and user sign (docs/protocol.md, "What users and solvers sign"). */
+const QUOTE_TYPE =
+  "Core:Quote(address solver,address user,string thesisType,address base,address quote,uint256 lowerPrice,uint256 upperPrice,uint256 betAmount,uint256 payout,uint256 startTime,uint256 endTime,uint256 deadline)";
+
+/** Every price is inside, so the user wins. */
+const WIDEST = { lowerPrice: "1", upperPrice: "18446744073709551615" };
+
+/** The quote solver document, "Quote": these fields, and no others. */
+const quoteFields = {
+  solver: wire.address,
+  user: wire.address,
+  thesisType: z.literal("box"),
+  oraclePair: z.strictObject({ base: wire.address, quote: wire.address }),
+  priceRange: z.strictObject({ lower: wire.decimal, upper: wire.decimal }),
+  betAmount: wire.decimal,
+  payout: wire.decimal,
+  startTime: wire.timeMs,
+  endTime: wire.timeMs,
+  deadline: wire.timeMs,
+  signature: wire.signature,
+} as const;
+
+const quoteSchema = z.strictObject(quoteFields);
+
+/** A quote as it came. */
+type PlainQuote = z.output<typeof quoteSchema>;
+
+/** A body of `POST /quote`: 100 USDC on a minute of ETH/USDT, by default. */
+function quoteBody(overrides: Record<string, unknown> = {}): Record<string, unknown> {
+  const now = Date.now();
+  return {
+    user: newWallet().address,
+    thesisType: "box",
+    base: PAIRS[1]!.base,
+    quote: PAIRS[1]!.quote,
+    ...WIDEST,
+    betAmount: "100000000",
+    startTime: now,
+    endTime: now + 60_000,
+    deadline: now + 30_000,
+    ...overrides,
+  };
+}
+
+async function askQuote(
+  solverUrl: string,
+  wallet: PrivateKeyAccount,
+  overrides: Record<string, unknown> = {},
+): Promise<PlainQuote> {
+  const request = quoteBody({ user: wallet.address, ...overrides });
+  const { status, body } = await post(`${solverUrl}/quote`, request);
+  assert.equal(status, 200, JSON.stringify(body));
+  return quoteSchema.parse(body.quote);
+}
+
+/** The message of a quote's typed data. */
+function termsOf(quote: PlainQuote) {
+  const { oraclePair, priceRange, signature: _, ...rest } = quote;
+  return { ...rest, ...oraclePair, lowerPrice: priceRange.lower, upperPrice: priceRange.upper };
+}
+
+/** A body of `POST /execute`: a new quote that lasts `durationMs` from now, signed by its user. */
+async function signedExecution(
+  solverUrl: string,
+  wallet: PrivateKeyAccount,
+  durationMs = 60_000,
+  overrides: Record<string, unknown> = {},
+) {
+  const now = Date.now();
+  const times = { startTime: now, endTime: now + durationMs };
+  const quote = await askQuote(solverUrl, wallet, { ...times, ...overrides });
+  const message = termsOf(quote);
+  const userSignature = await wallet.signTypedData({ ...typedData(QUOTE_TYPE), message });
+  return { quote, userSignature };
+}
+
 const stack = sharedStack();
 const solver = DEV_ACCOUNTS.solver.address;
 
-/** A user's theses on the node. */
 async function thesesOf(wallet: PrivateKeyAccount): Promise<Record<string, unknown>[]> {
   const { result } = await rpc(stack.urls.nodeRead, "core_getTheses", [{ user: wallet.address }]);
   return Object(result).theses;
@@ -75,11 +143,18 @@ Deno.test("quote solver, flow step 6: settlement needs no solver", () => {
   const balances = new Map([[wallet.address, 1_000_000_000n], [solver, 1_000_000_000n]]);
   return withSteppedNode(
     async ({ stepped, node, client }) => {
-      const urls = { node: node.url, proxyWs: node.wsUrl };
-      await withSolver(urls, {}, async (url) => {
-        const body = await signedExecution(url, wallet, 10_000);
-        assert.equal((await post(`${url}/execute`, body)).status, 200);
-      });
+      {
+        await using running = await startSolver(withDefaults(options, {
+          port: 0,
+          rpcUrl: node.url,
+          wsUrl: node.wsUrl,
+          privateKey: new LocalSigner(DEV_ACCOUNTS.solver.privateKey),
+          database: ":memory:",
+          hedgeDelayMs: 0,
+        }));
+        const body = await signedExecution(running.url, wallet, 10_000);
+        assert.equal((await post(`${running.url}/execute`, body)).status, 200);
+      }
       const thesis = await client.getThesis(1);
       assert.equal(thesis?.status, "open");
       await stepped.runUntil(thesis.endTime);
@@ -178,9 +253,11 @@ Deno.test("quote solver, GET /health and GET /info: every field, with the docume
 Deno.test("quote solver, States, failed: a failed transaction is recorded and opens no thesis", async () => {
   const wallet = await fundedWallet(stack.urls);
   // Only the node knows a rule against a window that has ended.
+  const now = Date.now();
+  const ended = { startTime: now - 120_000, endTime: now - 60_000 };
   const { status, body } = await post(
     `${stack.urls.solver}/execute`,
-    await signedExecution(stack.urls.solver, wallet, 60_000, endedWindow()),
+    await signedExecution(stack.urls.solver, wallet, 60_000, ended),
   );
   // A failed result carries the node's `error` beside (docs/protocol.md, "Transactions").
   const { status: result, txHash, thesisId } = resultSchema.parse(body.result);

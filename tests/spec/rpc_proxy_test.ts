@@ -12,7 +12,6 @@ import { newWallet, rpc, sharedStack, signedDeposit, untilPriced } from "./suppo
 
 const stack = sharedStack();
 
-/** The metrics page of a service. */
 async function metricsOf(url: string): Promise<string[]> {
   return (await (await fetch(`${url}/metrics`)).text()).split("\n");
 }

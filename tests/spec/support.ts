@@ -94,7 +94,6 @@ export async function get<S extends z.ZodType>(url: string, schema: S): Promise<
   return schema.parse(body);
 }
 
-/** A wallet with a new key. */
 export function newWallet(): PrivateKeyAccount {
   return privateKeyToAccount(generatePrivateKey());
 }

@@ -92,7 +92,6 @@ export class FakeNode implements AsyncDisposable {
     return `http://127.0.0.1:${this.#server.addr.port}`;
   }
 
-  /** Committed receipts. */
   get committed(): Receipt[] {
     return [...this.#receipts.values()].filter((receipt) => receipt.status === "committed");
   }
@@ -257,7 +256,6 @@ export interface NodeBehaviour {
 /** A node as it should be. */
 export const HEALTHY: NodeBehaviour = { name: "healthy", set: () => {}, commits: true };
 
-/** Delay of a slow node. */
 const SLOW_MS = 100;
 
 /** Nodes as they should not be. */

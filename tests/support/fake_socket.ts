@@ -1,4 +1,9 @@
+import { toWire } from "../../lib/json.ts";
 import type { SocketLike } from "../../lib/net/reconnecting_socket.ts";
+import { subscriptionNotice } from "./fake_feed.ts";
+
+/** Id of the subscription that {@link FakeSocket.grant} grants. */
+const SUBSCRIPTION = "0xab";
 
 /** A client's socket whose other side is the test. */
 export class FakeSocket implements SocketLike {
@@ -33,6 +38,17 @@ export class FakeSocket implements SocketLike {
   /** The server sends a frame. */
   deliver(data: string | ArrayBuffer): void {
     this.onmessage?.(new MessageEvent("message", { data }));
+  }
+
+  /** The server accepts, and grants the first subscription. */
+  grant(): void {
+    this.open();
+    this.deliver(`{"jsonrpc":"2.0","id":1,"result":"${SUBSCRIPTION}"}`);
+  }
+
+  /** The server notifies that subscription. */
+  notify(result: unknown): void {
+    this.deliver(subscriptionNotice(SUBSCRIPTION, toWire(result)));
   }
 
   /** The server closes. */

@@ -12,13 +12,11 @@ const failureSchema = z.strictObject({
   details: z.record(z.string(), z.unknown()).optional(),
 });
 
-/** A status and a parsed body. */
 export interface Answer {
   status: number;
   body: Record<string, unknown>;
 }
 
-/** Posts JSON. */
 export async function post(url: string, body: unknown): Promise<Answer> {
   const response = await fetch(url, {
     method: "POST",

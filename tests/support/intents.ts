@@ -30,7 +30,6 @@ export function newIntent(key: string, overrides: Partial<NewIntent> = {}): NewI
   };
 }
 
-/** A guard of the only chain. */
 export function onlyChain(): SubmitterOptions["guard"] {
   return {
     requireChain: () => Promise.resolve(),

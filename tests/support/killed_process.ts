@@ -1,5 +1,4 @@
 /** Runs of the program that are killed at a fault point and started again. */
-import assert from "node:assert/strict";
 import { type Answer, post } from "./http_answers.ts";
 import { type Launch, Program } from "./process.ts";
 
@@ -24,10 +23,9 @@ export interface Started {
 /** Starts a service and waits until it listens. */
 export async function startServiceProcess(service: ServiceProcess): Promise<Started> {
   const program = new Program(service.args, service.env, service.launch);
-  return { program, url: await urlOf(program) };
+  return { program, url: await program.url() };
 }
 
-/** Ends a program with SIGKILL. */
 export async function kill({ program }: { program: Program }): Promise<void> {
   program.kill("SIGKILL");
   await program.finished();
@@ -81,9 +79,9 @@ export async function playUntilKilled<T>(
   let played: Promise<T | undefined> | undefined;
   try {
     let listening = true;
-    await Promise.race([urlOf(program), program.until(frozen).then(() => listening = false)]);
+    await Promise.race([program.url(), program.until(frozen).then(() => listening = false)]);
     // A point reached at start may stop the program before or just after it prints its address.
-    if (listening) played = play(await urlOf(program)).catch(() => undefined);
+    if (listening) played = play(await program.url()).catch(() => undefined);
     await program.until(frozen);
   } catch (thrown) {
     await kill({ program }).catch(() => {}); // it may have ended
@@ -92,10 +90,4 @@ export async function playUntilKilled<T>(
   // An answer on its way still arrives; without one the connection ends with the process.
   await kill({ program });
   return await played;
-}
-
-async function urlOf(program: Program): Promise<string> {
-  const listening = /Listening on "?(http:\/\/[\d.]+:\d+)/;
-  await program.until(({ stderr }) => listening.test(stderr));
-  return listening.exec(program.stderr)?.[1] ?? assert.fail("The program listens");
 }

@@ -9,27 +9,38 @@ export const NEEDS_POSTGRES = POSTGRES_URL === undefined
   ? " (left out: TEST_POSTGRES_URL is not set)"
   : "";
 
+/** Runs statements on a database. @returns The rows of the last one. */
+export async function runSql(url: string, ...statements: string[]): Promise<postgres.Row[]> {
+  const client = postgres(url, { max: 1, onnotice: () => {} });
+  try {
+    let rows: postgres.Row[] = [];
+    for (const statement of statements) rows = await client.unsafe(statement);
+    return rows;
+  } finally {
+    await client.end();
+  }
+}
+
 /** Gives a database the version and a table of a newer program. */
 export async function addMigration(url: string): Promise<void> {
-  const admin = postgres(url, { max: 1 });
-  await admin`CREATE TABLE added_later (name TEXT)`;
-  await admin`INSERT INTO migrations SELECT max(number) + 1 FROM migrations`;
-  await admin.end();
+  await runSql(
+    url,
+    "CREATE TABLE added_later (name TEXT)",
+    "INSERT INTO migrations SELECT max(number) + 1 FROM migrations",
+  );
 }
 
 /** Runs a test on an empty schema of its own, dropped afterwards. */
 export async function withSchema(test: (url: string) => Promise<void>): Promise<void> {
   if (POSTGRES_URL === undefined) throw new Error("TEST_POSTGRES_URL is not set");
-  const admin = postgres(POSTGRES_URL, { max: 1, onnotice: () => {} });
   const schema = `test_${crypto.randomUUID().replaceAll("-", "")}`;
+  await runSql(POSTGRES_URL, `CREATE SCHEMA ${schema}`);
   try {
-    await admin`CREATE SCHEMA ${admin(schema)}`;
     const url = new URL(POSTGRES_URL);
     url.searchParams.set("search_path", schema);
     await test(url.href);
   } finally {
-    await admin`DROP SCHEMA IF EXISTS ${admin(schema)} CASCADE`;
-    await admin.end();
+    await runSql(POSTGRES_URL, `DROP SCHEMA ${schema} CASCADE`);
   }
 }
 

@@ -1,7 +1,7 @@
 /** PostgreSQL servers of a test's own: a primary with a synchronous standby, and pgbouncer. */
 import assert from "node:assert/strict";
-import postgres from "postgres";
 import { eventually } from "./eventually.ts";
+import { runSql } from "./postgres.ts";
 import { hasProgram } from "./process.ts";
 import { freePort } from "./ports.ts";
 
@@ -71,12 +71,7 @@ class ServerProcess {
 
   /** Runs statements as the owner of the server. */
   async sql(...statements: string[]): Promise<void> {
-    const admin = postgres(this.url("postgres"), { max: 1, onnotice: () => {} });
-    try {
-      for (const statement of statements) await admin.unsafe(statement);
-    } finally {
-      await admin.end();
-    }
+    await runSql(this.url("postgres"), ...statements);
   }
 
   /** Ends it with a signal. May be called again. */

@@ -133,6 +133,21 @@ export class Program {
     }
   }
 
+  /** The URL of a service, once it listens. */
+  async url(): Promise<string> {
+    const listening = /Listening on [\\"]*(http:\/\/[\d.]+:\d+)/;
+    await this.until(({ stderr }) => listening.test(stderr));
+    return listening.exec(this.stderr)?.[1] ?? assert.fail(this.stderr);
+  }
+
+  /** Stops a service, which has to exit with 0. */
+  async stop(): Promise<Finished> {
+    this.kill("SIGTERM");
+    const finished = await this.finished();
+    assert.equal(finished.code, 0, finished.stderr);
+    return finished;
+  }
+
   /** Sends a signal. @throws {TypeError} If the program has ended. */
   kill(signal: Deno.Signal): void {
     this.#child.kill(signal);

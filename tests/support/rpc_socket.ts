@@ -36,7 +36,6 @@ export class RpcSocket {
     };
   }
 
-  /** Connects. */
   static open(url: string): Promise<RpcSocket> {
     const socket = new WebSocket(url);
     return new Promise((resolve, reject) => {

@@ -35,7 +35,6 @@ export class Terminal {
     this.#ended = Promise.all([this.#child.status, this.#collect()]);
   }
 
-  /** Types text. */
   async type(text: string): Promise<void> {
     await this.#keys.write(new TextEncoder().encode(text));
   }

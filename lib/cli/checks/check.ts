@@ -3,7 +3,7 @@ import type { Clock } from "../../clock.ts";
 import type { RunningService } from "../../http/service.ts";
 import type { Address } from "../../protocol/scalars.ts";
 import type { OptionsOf, OptionSpec, OptionTable } from "../options.ts";
-import type { RequiredPermissions } from "../required_permissions.ts";
+import type { RequiredPermissions } from "../permissions.ts";
 
 /** `warn`: it works, but needs attention. `fail`: the service will not work. */
 export type Level = "ok" | "warn" | "fail";

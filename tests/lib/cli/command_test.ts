@@ -13,10 +13,10 @@ import type { RunningService } from "../../../lib/http/service.ts";
 import { options as bridgeOptions } from "../../../services/bridge/options.ts";
 import { recordedContext } from "../../support/command_context.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
+import { withFile } from "../../support/files.ts";
 
 const STOP_DEADLINE_MS = 9_000;
 
-/** Runs a command. */
 function runWith(run: RunnableCommand, ...argv: string[]) {
   return runIn({}, run, ...argv);
 }
@@ -53,31 +53,30 @@ Deno.test("createCommand: with JSON logs, errors are JSON lines, whether the opt
     "bridge",
     () => Promise.reject(new RangemakerError("STORE_UNAVAILABLE", "Password is wrong")),
   );
-  const settings = await Deno.makeTempFile({ suffix: ".toml" });
-  await Deno.writeTextFile(settings, "json_logs = true\n");
   const json = { RANGEMAKER_JSON_LOGS: "true" };
   const wrongOption = "Unknown option '--x'. See rangemaker bridge --help";
-  for (
-    const [env, argv, code, message] of [
-      [{}, ["--json-logs"], 1, "Password is wrong"],
-      [{ RANGEMAKER_CONFIG: settings }, [], 1, "Password is wrong"],
-      [json, [], 1, "Password is wrong"],
-      [json, ["--x"], 2, wrongOption],
-      [{}, ["--x", "--json-logs"], 2, wrongOption],
-    ] as const
-  ) {
-    const result = await runIn(env, failing, ...argv);
-    const [{ "@timestamp": time, ...line }] = result.errors.map((error) => JSON.parse(error));
-    assert.match(time, /^\d{4}-/);
-    assert.deepEqual([result.code, line], [code, {
-      level: "ERROR",
-      message,
-      logger: "rangemaker.bridge",
-      event: "failed",
-    }]);
-  }
+  await withFile("json_logs = true\n", async (settings) => {
+    for (
+      const [env, argv, code, message] of [
+        [{}, ["--json-logs"], 1, "Password is wrong"],
+        [{ RANGEMAKER_CONFIG: settings }, [], 1, "Password is wrong"],
+        [json, [], 1, "Password is wrong"],
+        [json, ["--x"], 2, wrongOption],
+        [{}, ["--x", "--json-logs"], 2, wrongOption],
+      ] as const
+    ) {
+      const result = await runIn(env, failing, ...argv);
+      const [{ "@timestamp": time, ...line }] = result.errors.map((error) => JSON.parse(error));
+      assert.match(time, /^\d{4}-/);
+      assert.deepEqual([result.code, line], [code, {
+        level: "ERROR",
+        message,
+        logger: "rangemaker.bridge",
+        event: "failed",
+      }]);
+    }
+  });
   assert.deepEqual((await runIn({}, failing)).errors, ["Password is wrong"]);
-  await Deno.remove(settings);
 });
 
 Deno.test("unknownCommand: a command without a close name is answered with all names", async () => {

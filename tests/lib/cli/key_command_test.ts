@@ -6,7 +6,7 @@ import { recordedContext } from "../../support/command_context.ts";
 import { withFolder } from "../../support/files.ts";
 
 /**
- * A keystore of full cost takes a second; under coverage ten. tests/e2e/solver_keystore_test.ts has
+ * A keystore of full cost takes a second; under coverage ten. tests/e2e/command_line_test.ts makes
  * one.
  */
 const run = keyCommand(1_024);

@@ -19,43 +19,32 @@ Deno.test("openLocalSigner: opens a keystore written by ethers; errors name the 
     const keystore = `${directory}/relayer.json`;
     const keystorePasswordFile = `${directory}/password`;
     const source = { privateKey: undefined, keystore, keystorePasswordFile };
+    const fails = (message: RegExp) =>
+      assert.rejects(() => openLocalSigner(source, LABEL), (thrown) => {
+        assert.ok(thrown instanceof KeystoreError);
+        assert.equal(thrown.cause, undefined);
+        assert.match(thrown.message, message);
+        return !thrown.message.includes("wrung");
+      });
     await Deno.writeTextFile(keystore, text);
     await Deno.writeTextFile(keystorePasswordFile, "correct horse\n");
     assert.equal((await openLocalSigner(source, LABEL)).address, address);
 
     await Deno.writeTextFile(keystorePasswordFile, "wrung");
-    await assert.rejects(() => openLocalSigner(source, LABEL), (thrown) => {
-      assert.ok(thrown instanceof KeystoreError);
-      assert.equal(thrown.cause, undefined);
-      assert.match(thrown.message, /relayer\.json does not open: the password is wrong$/);
-      assert.ok(!thrown.message.includes("wrung"));
-      return true;
-    });
+    await fails(/relayer\.json does not open: the password is wrong$/);
     await Deno.writeTextFile(keystorePasswordFile, "\n");
-    await assert.rejects(
-      () => openLocalSigner(source, LABEL),
-      /^KeystoreError: .*password is empty/,
-    );
+    await fails(/password is empty/);
     await Deno.writeTextFile(keystorePasswordFile, "correct horse\n");
     for (const other of ["{}", "nonsense", text.replace('"version":3', '"version":1')]) {
       await Deno.writeTextFile(keystore, other);
-      await assert.rejects(
-        () => openLocalSigner(source, LABEL),
-        /^KeystoreError: File \S+relayer\.json is not a keystore: expected JSON of version 3$/,
-      );
+      await fails(/^File \S+relayer\.json is not a keystore: expected JSON of version 3$/);
     }
     await Deno.writeTextFile(keystore, text.replace('"scrypt"', '"other"'));
-    await assert.rejects(
-      () => openLocalSigner(source, LABEL),
-      /its encryption is not one of version 3$/,
-    );
+    await fails(/its encryption is not one of version 3$/);
     await Deno.remove(keystore);
-    await assert.rejects(
-      () => openLocalSigner(source, LABEL),
-      /^KeystoreError: File \S+relayer\.json cannot be read: it does not exist$/,
-    );
+    await fails(/^File \S+relayer\.json cannot be read: it does not exist$/);
     await Deno.mkdir(keystore);
-    await assert.rejects(() => openLocalSigner(source, LABEL), /cannot be read: Is a directory/);
+    await fails(/cannot be read: Is a directory/);
   }));
 
 Deno.test("openLocalSigner: a key given by mistake as the password file is not shown in the error", async () => {

@@ -26,8 +26,7 @@ import { toWire } from "../../../lib/json.ts";
 import { SOLVER_ERRORS } from "../../../services/solver/error_answers.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
-import { subscriptionNotice } from "../../support/fake_feed.ts";
-import { FakeNetwork } from "../../support/fake_socket.ts";
+import { FakeNetwork, type FakeSocket } from "../../support/fake_socket.ts";
 import { thesisOf } from "../../solver/support.ts";
 import {
   bet,
@@ -57,6 +56,13 @@ function withClient(
   });
 }
 
+/** The next socket of a network, which grants the subscription of a watch. */
+async function subscribed({ sockets }: FakeNetwork, count = 1): Promise<FakeSocket> {
+  const socket = await eventually("a socket", () => sockets[count - 1]);
+  socket.grant();
+  return socket;
+}
+
 const quoteRoutes: Routes = {
   "/solver/quote": () => ({ success: true, quote: quoteToWire(offer.quote), quoteHash }),
   "/solver/health": () => ({ solver: solver.address }),
@@ -68,11 +74,9 @@ function executionOf(result: Record<string, unknown>): Routes {
 
 Deno.test("quote: requests a quote of the bet and returns a checked offer", async () => {
   let asked: Record<string, unknown> = {};
-  const routes = {
+  const routes: Routes = {
     ...quoteRoutes,
-    "/solver/quote": (
-      body: Record<string, unknown>,
-    ) => (asked = body, quoteRoutes["/solver/quote"]?.(body)),
+    "/solver/quote": (body) => (asked = body, quoteRoutes["/solver/quote"]?.(body)),
   };
   await withClient(routes, async (client) => {
     assert.deepEqual(await client.quote(bet), offer);
@@ -113,8 +117,8 @@ Deno.test("quote: an unknown market is refused before any request", () =>
 Deno.test("execute: sends the user's signature of the quote hash, and returns the thesis", async () => {
   let sent: Record<string, unknown> = {};
   const result = { txHash, status: "committed", thesisId: 7 };
-  const routes = {
-    "/solver/execute": (body: Record<string, unknown>) => (sent = body, { success: true, result }),
+  const routes: Routes = {
+    "/solver/execute": (body) => (sent = body, { success: true, result }),
   };
   await withClient(routes, async (client) => {
     assert.deepEqual(await client.execute(offer), { thesisId: 7, txHash });
@@ -211,23 +215,15 @@ Deno.test("settled: returns the outcome of a thesis of the wallet's account, the
   };
   await withClient(routes, async (client) => {
     const settled = client.settled(7, 60_000);
-    const subscribe = async () => {
-      const socket = await eventually("a socket", () => network.sockets.at(-1));
-      socket.open();
-      socket.deliver('{"jsonrpc":"2.0","id":1,"result":"0xab"}');
-      return socket;
-    };
-    const socket = await subscribe();
+    const socket = await subscribed(network);
     await eventually("the theses are read", () => asked.length > 0 || undefined);
     for (const status of ["needs_backfill", "lost"] as const) {
-      const notice = subscriptionNotice("0xab", toWire(thesisOf(7, { status })));
-      socket.deliver(notice);
+      socket.notify(thesisOf(7, { status }));
     }
     assert.equal((await settled).status, "lost");
     assert(socket.closed);
     const watched = client.watch({}, { solver: solver.address });
-    await eventually("another socket", () => network.sockets.length > 1 || undefined);
-    await subscribe();
+    await subscribed(network, 2);
     (await watched).close();
     const party = z.object({ user: z.string().optional(), solver: z.string().optional() });
     const parties = asked.map((params) => z.tuple([party]).parse(params));
@@ -251,9 +247,7 @@ Deno.test("settled: follows a thesis of another user, and returns a known outcom
   await withClient(routes, async (client) => {
     assert.equal((await client.settled(8, 60_000)).status, "won");
     const settled = client.settled(7, 60_000);
-    const socket = await eventually("a socket", () => network.sockets.at(-1));
-    socket.open();
-    socket.deliver('{"jsonrpc":"2.0","id":1,"result":"0xab"}');
+    await subscribed(network);
     assert.equal((await settled).status, "lost");
     assert.match(JSON.stringify(asked), new RegExp(solver.address));
   }, { connect: network.connect, wallet: undefined });
@@ -293,11 +287,9 @@ Deno.test("settled: after its timeout, the error says the status of the thesis",
       details: { timeoutMs: 1_000, thesisId: 7, status: "needs_backfill" },
       retry: "later",
     });
-    const socket = await eventually("a socket", () => network.sockets.at(-1));
-    socket.open();
-    socket.deliver('{"jsonrpc":"2.0","id":1,"result":"0xab"}');
+    const socket = await subscribed(network);
     await eventually("the theses are read", () => reads > 0 || undefined);
-    socket.deliver(subscriptionNotice("0xab", toWire(thesisOf(7, { status: "needs_backfill" }))));
+    socket.notify(thesisOf(7, { status: "needs_backfill" }));
     await eventually("it waits for the outcome", () => {
       clock.advance(1_000);
       return socket.closed || undefined;
@@ -354,10 +346,9 @@ Deno.test("prices, watchPrices: report the prices of the deployment's markets, o
     assert.equal((await client.prices())["ETH/EUR"]?.price, 7n);
     const received: unknown[] = [];
     const watch = client.watchPrices({ onPrices: (prices) => received.push(prices) });
-    network.newest.open();
-    network.newest.deliver('{"jsonrpc":"2.0","id":1,"result":"0xab"}');
+    network.newest.grant();
     assert.equal(watch.state, "live");
-    network.newest.deliver(subscriptionNotice("0xab", prices));
+    network.newest.notify(prices);
     assert.deepEqual(received, [{ "ETH/EUR": { ...entry, price: 7n } }]);
     network.newest.end(); // without a listener for it
     assert.equal(watch.state, "connecting");
@@ -376,17 +367,13 @@ Deno.test("watchPrices: a connection without prices for 4 s is closed, and reope
       onPrices() {},
       onState: (state, reason = "") => states.push(`${state} ${reason}`),
     });
-    const accept = () => {
-      network.newest.open();
-      network.newest.deliver('{"jsonrpc":"2.0","id":1,"result":"0xab"}');
-    };
-    accept();
+    network.newest.grant();
     assert.deepEqual(JSON.parse(network.newest.sent[0] ?? "{}").params, ["prices"]);
     clock.advance(4_100);
     assert.equal(watch.state, "connecting");
     clock.advance(900);
     assert.equal(network.sockets.length, 2);
-    accept();
+    network.newest.grant();
     assert.deepEqual(states, ["live ", "connecting silent for 4000 ms", "live "]);
     watch.close();
     return Promise.resolve();
@@ -395,10 +382,8 @@ Deno.test("watchPrices: a connection without prices for 4 s is closed, and reope
 
 Deno.test("deposit: the same nonce sends the same request again", async () => {
   const sent: unknown[] = [];
-  const routes = {
-    "/bridge/deposit": (
-      body: Record<string, unknown>,
-    ) => (sent.push(body), { success: true, txHash }),
+  const routes: Routes = {
+    "/bridge/deposit": (body) => (sent.push(body), { success: true, txHash }),
   };
   await withClient(routes, async (client) => {
     for (const nonce of [5n, 5n]) assert.equal(await client.deposit(2n ** 63n, nonce), txHash);

@@ -2,9 +2,7 @@ import assert from "node:assert/strict";
 import type { Thesis, ThesisStatus } from "../../../lib/client/mod.ts";
 import { ThesisWatch, type WatchHandlers } from "../../../lib/client/theses.ts";
 import { NodeUnreachableError, type ThesisFilter } from "../../../lib/net/core_reader.ts";
-import { toWire } from "../../../lib/json.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
-import { subscriptionNotice } from "../../support/fake_feed.ts";
 import { FakeNetwork } from "../../support/fake_socket.ts";
 import { thesisOf } from "../../solver/support.ts";
 import { nextTurn } from "../../support/eventually.ts";
@@ -58,28 +56,28 @@ function setUp(handlers: WatchHandlers = {}) {
     ...handlers,
   }, { user });
   const accept = async () => {
-    network.newest.open();
-    network.newest.deliver('{"jsonrpc":"2.0","id":1,"result":"0xab"}');
+    network.newest.grant();
     await nextTurn();
   };
-  const publish = (thesis: Thesis) => {
-    network.newest.deliver(subscriptionNotice("0xab", toWire(thesis)));
+  const open = async () => {
+    const opened = watch.open(5_000);
+    await accept();
+    await opened;
   };
+  const publish = (thesis: Thesis) => network.newest.notify(thesis);
   /** Answers the heartbeat. */
   const beat = () => network.newest.deliver('{"jsonrpc":"2.0","id":0,"result":"0x539"}');
-  return { clock, network, node, events, watch, accept, publish, beat };
+  return { clock, network, node, events, watch, accept, open, publish, beat };
 }
 
 const is = (id: number, ...statuses: ThesisStatus[]) => (thesis: Thesis) =>
   thesis.id === id && statuses.includes(thesis.status);
 
 Deno.test("ThesisWatch: opens once it has subscribed and read every page, then reports changes", async () => {
-  const { network, node, events, watch, accept, publish } = setUp();
+  const { network, node, events, watch, open, publish } = setUp();
   node.theses = [thesis(1, "lost"), thesis(2, "open"), thesis(3, "open")];
   node.pageSize = 2;
-  const opened = watch.open(5_000);
-  await accept();
-  await opened;
+  await open();
   assert.deepEqual(JSON.parse(network.newest.sent[0] ?? "").params, ["theses", { user }]);
   publish(thesis(2, "needs_backfill"));
   publish(thesis(2, "won"));
@@ -108,11 +106,9 @@ Deno.test("ThesisWatch: opens once it has subscribed and read every page, then r
 });
 
 Deno.test("ThesisWatch: after a reconnect it reads the changes it missed", async () => {
-  const { clock, network, node, events, watch, accept } = setUp();
+  const { clock, network, node, events, watch, accept, open } = setUp();
   node.theses = [thesis(1, "open")];
-  const opened = watch.open(5_000);
-  await accept();
-  await opened;
+  await open();
   const outcome = watch.until(is(1, "won", "lost"), 60_000);
   const missing = assert.rejects(watch.until(is(9, "won"), 60_000), { code: "WATCH_CLOSED" });
   network.newest.end(1012, "restart");
@@ -135,14 +131,12 @@ Deno.test("ThesisWatch: after a reconnect it reads the changes it missed", async
 });
 
 Deno.test("ThesisWatch: remembers all unsettled theses and the newest settled ones, and reports each once", async () => {
-  const { clock, network, node, events, watch, accept } = setUp();
+  const { clock, network, node, events, watch, accept, open } = setUp();
   const count = 25_000;
   node.pageSize = count;
   node.theses = Array.from({ length: count }, (_, index) => thesis(index + 1, "lost"));
   node.theses[0] = thesis(1, "open");
-  const opened = watch.open(5_000);
-  await accept();
-  await opened;
+  await open();
   const ids = watch.theses.map(({ id }) => id);
   assert.ok(ids.length > 10_000 && ids.length <= 20_001, `${ids.length} are remembered`);
   assert.deepEqual([ids[0], ids.at(-10_000), ids.at(-1)], [1, count - 9_999, count]);
@@ -170,10 +164,8 @@ Deno.test("ThesisWatch: reports each state once, and a slow read never undoes a 
 });
 
 Deno.test("ThesisWatch: a settled thesis that a revert opened again is open, until its next outcome", async () => {
-  const { events, watch, accept, publish } = setUp();
-  const opened = watch.open(5_000);
-  await accept();
-  await opened;
+  const { events, watch, open, publish } = setUp();
+  await open();
   publish(thesis(1, "won"));
   publish(thesis(1, "open"));
   const outcome = watch.until(is(1, "won", "lost"), 60_000);
@@ -184,11 +176,9 @@ Deno.test("ThesisWatch: a settled thesis that a revert opened again is open, unt
 });
 
 Deno.test("ThesisWatch: a thesis of a chain that was restored while disconnected is open again", async () => {
-  const { clock, network, node, events, watch, accept } = setUp();
+  const { clock, network, node, events, watch, accept, open } = setUp();
   node.theses = [thesis(1, "won"), thesis(2, "won")];
-  const opened = watch.open(5_000);
-  await accept();
-  await opened;
+  await open();
   network.newest.end(1012, "restart");
   node.theses = [thesis(1, "open"), thesis(2, "lost")];
   clock.advance(10_000);
@@ -226,10 +216,8 @@ Deno.test("ThesisWatch: reports nothing more once it is closed, also by its own 
 });
 
 Deno.test("ThesisWatch: the same id with another quote hash is a thesis of a new chain", async () => {
-  const { watch, accept, publish, events } = setUp();
-  const opened = watch.open(5_000);
-  await accept();
-  await opened;
+  const { events, watch, open, publish } = setUp();
+  await open();
   publish(thesis(1, "won"));
   publish({ ...thesis(1, "open"), quoteHash: `0x${"99".repeat(32)}` });
   assert.deepEqual(events.slice(1), ["1 won", "1 open"]);
@@ -237,17 +225,15 @@ Deno.test("ThesisWatch: the same id with another quote hash is a thesis of a new
 });
 
 Deno.test("ThesisWatch: every 30 s it reads open theses, new ones, and the outcome of missing ones, in case of lost notifications", async () => {
-  const { clock, network, node, events, watch, accept } = setUp();
+  const { clock, node, events, watch, open, beat } = setUp();
   node.theses = [thesis(1, "won"), thesis(2, "open"), thesis(3, "open")];
-  const opened = watch.open(5_000);
-  await accept();
-  await opened;
+  await open();
   node.theses = [2, 5].map((id) => thesis(id, "lost")).concat(
     [1, 6].map((id) => thesis(id, "won")),
     [3, 4].map((id) => thesis(id, "open")),
   ).toSorted((a, b) => a.id - b.id);
   clock.advance(20_000);
-  network.newest.deliver('{"jsonrpc":"2.0","id":0,"result":"0x539"}');
+  beat();
   clock.advance(10_000);
   await nextTurn();
   const all = { user, limit: 100 };
@@ -259,12 +245,10 @@ Deno.test("ThesisWatch: every 30 s it reads open theses, new ones, and the outco
 Deno.test("ThesisWatch: every 30 s it reads what can have changed: from its oldest open thesis on", async () => {
   const cases = [["open", [undefined, "2", "4"]], ["won", [undefined, "4"]]] as const;
   for (const [status, cursors] of cases) {
-    const { clock, node, events, watch, accept, publish, beat } = setUp();
+    const { clock, node, events, watch, open, publish, beat } = setUp();
     node.theses = [thesis(1, "won"), thesis(2, "needs_backfill"), thesis(3, status)];
     node.theses.push(thesis(4, "lost"));
-    const opened = watch.open(5_000);
-    await accept();
-    await opened;
+    await open();
     node.theses.push(thesis(5, "lost"), thesis(6, "won"));
     publish(thesis(6, "won")); // those of 5 were lost
     clock.advance(20_000);

@@ -172,29 +172,20 @@ Deno.test("ProviderWallet: a wallet on another chain is not asked to sign until 
 });
 
 for (const name of PROMPTING) {
-  Deno.test(`ProviderWallet: ${name} on an unknown chain is asked to add the chain`, async () => {
-    const provider = new FakeProvider();
-    provider.chainId = 1;
-    provider.knownChains = [1];
-    await adaptWallet(WALLETS[name]!(provider).wallet).switchChain(CHAIN_ID, chain); // of the table above
-    assert.equal(provider.chainId, CHAIN_ID);
-    assert.equal(provider.asked.filter((one) => one === "wallet_addEthereumChain").length, 1);
-  });
-
-  Deno.test(`ProviderWallet: ${name} that adds a chain without switching to it is asked to switch again`, async () => {
-    const provider = new FakeProvider();
-    provider.chainId = 1;
-    provider.knownChains = [1];
-    provider.switchesToAdded = false;
-    await adaptWallet(WALLETS[name]!(provider).wallet).switchChain(CHAIN_ID, chain); // of the table above
-    assert.equal(provider.chainId, CHAIN_ID);
-    const changes = provider.asked.filter((one) => one.startsWith("wallet_"));
-    assert.deepEqual(changes, [
-      "wallet_switchEthereumChain",
-      "wallet_addEthereumChain",
-      "wallet_switchEthereumChain",
-    ]);
-  });
+  for (const switchesToAdded of [true, false]) {
+    const more = switchesToAdded ? "" : ", and then to switch to it if it has not";
+    Deno.test(`ProviderWallet: ${name} on an unknown chain is asked to add the chain${more}`, async () => {
+      const provider = new FakeProvider();
+      Object.assign(provider, { chainId: 1, knownChains: [1], switchesToAdded });
+      await adaptWallet(WALLETS[name]!(provider).wallet).switchChain(CHAIN_ID, chain); // of the table above
+      assert.equal(provider.chainId, CHAIN_ID);
+      assert.deepEqual(provider.asked.filter((one) => one.startsWith("wallet_")), [
+        "wallet_switchEthereumChain",
+        "wallet_addEthereumChain",
+        ...switchesToAdded ? [] : ["wallet_switchEthereumChain"],
+      ]);
+    });
+  }
 }
 
 function circular(): Error {

@@ -36,6 +36,7 @@ Deno.test("startChain: a test controls prices, time, snapshots and balances", as
   });
 
   const id = await chain.snapshot();
+  let thesisOfWon = 0;
 
   await t.step("a bet is won without waiting for its window, if the price stays", async () => {
     const startedMs = performance.now();
@@ -45,6 +46,8 @@ Deno.test("startChain: a test controls prices, time, snapshots and balances", as
     const { status, payout } = await client.settled(thesisId, 5_000);
     assert.equal(status, "won");
     assert.equal((await client.account()).balance, 40_000_000n + payout);
+    await client.deposit(1_000_000n); // the bridge has travelled, too
+    thesisOfWon = thesisId;
     const tookMs = performance.now() - startedMs;
     assert(tookMs < WINDOW_MS, `${tookMs} ms for a window of ${WINDOW_MS} ms`);
   });
@@ -61,6 +64,7 @@ Deno.test("startChain: a test controls prices, time, snapshots and balances", as
     assert(chain.now() - revertedMs < 1_000 && revertedMs < before - WINDOW_MS);
     const client = new RangemakerClient({ ...chain.options, wallet: chain.wallets[0] });
     assert.equal((await client.account()).balance, 50_000_000n);
+    assert.equal(await client.thesis(thesisOfWon), null);
   });
 
   await t.step("a bet is lost when the price leaves the range", async () => {

@@ -120,7 +120,6 @@ export interface OpenApiDocument {
   components: { schemas: Record<string, JsonSchema> };
 }
 
-/** One operation. */
 export interface OperationObject {
   operationId: string;
   tags: string[];
@@ -134,7 +133,6 @@ export interface OperationObject {
   }>;
 }
 
-/** One parameter of a path or a query. */
 export interface ParameterObject {
   in: "path" | "query";
   name: string;
@@ -143,7 +141,6 @@ export interface ParameterObject {
   schema: JsonSchema;
 }
 
-/** A JSON object. */
 export type JsonObject = Record<string, unknown>;
 
 /** The keywords of JSON Schema that the documents use for requests. */

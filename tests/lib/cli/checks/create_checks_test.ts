@@ -1,8 +1,7 @@
 /** What follows from the kinds of a table's options: permissions and checks. */
 import assert from "node:assert/strict";
 import type { ServiceChecks } from "../../../../lib/cli/checks/check.ts";
-import { createChecks } from "../../../../lib/cli/checks/create_checks.ts";
-import { checkPermissions } from "../../../../lib/cli/checks/permissions.ts";
+import { checkPermissions, createChecks } from "../../../../lib/cli/checks/create_checks.ts";
 import * as kinds from "../../../../lib/cli/option_kinds.ts";
 import { type OptionTable, parseAllOptions } from "../../../../lib/cli/options.ts";
 import { listenOptions } from "../../../../lib/cli/shared_options.ts";

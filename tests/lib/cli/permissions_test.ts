@@ -7,7 +7,7 @@ const lib = new URL("../../../lib/cli/", import.meta.url);
 
 /** A program that keeps access for some options, and then prints its permissions. */
 const PROGRAM = `
-import { restrictFileAccess } from ${JSON.stringify(new URL("file_access.ts", lib).href)};
+import { restrictFileAccess } from ${JSON.stringify(new URL("permissions.ts", lib).href)};
 import * as kinds from ${JSON.stringify(new URL("option_kinds.ts", lib).href)};
 const row = (flags, kind) => ({ flags, kind, description: "" });
 const table = {
