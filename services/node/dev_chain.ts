@@ -184,7 +184,9 @@ function nameOf(snapshot: number): string {
 }
 
 /**
- * The methods of a development chain (docs/protocol.md, "Development methods of the node"). If off, their error says how to enable them. */
+ * The methods of a development chain (docs/protocol.md, "Development methods of the node"). If off,
+ * their error says how to enable them.
+ */
 export function devMethods(dev: DevChain | undefined): [name: string, method: Method][] {
   if (dev === undefined) return Object.keys(developmentMethods).map(disabledMethod);
   const methods = bindMethods(developmentMethods, {
