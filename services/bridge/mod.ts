@@ -26,6 +26,8 @@ import { BridgeReadiness } from "./readiness.ts";
 
 export { type BridgeOptions, options };
 
+const NAME = "bridge";
+
 /**
  * Starts the bridge, and resumes the deposits that its last run left unfinished.
  *
@@ -50,16 +52,8 @@ async function startWith(
   const signer = await bridgeSigner(options);
   const bridge = signer.address;
   const registry = createRegistry();
-  const name = "bridge";
-  const resources = await openIntentResources({
-    name,
-    database: options.database,
-    rpcUrl: options.rpcUrl,
-    chainId,
-    signer,
-    storeBelongsToKey: false,
-    clock,
-  });
+  const about = { name: NAME, signer, storeBelongsToKey: false, clock };
+  const resources = await openIntentResources({ ...options, ...about });
   const { store, shortTimeoutNode: node, transactions } = resources;
   cleanup.defer(() => store.close());
   const metrics = new BridgeMetrics(registry, () => store.countUnfinished());
@@ -95,10 +89,8 @@ async function startWith(
     chainId,
   });
   const service = startService({
-    name,
-    host: options.host,
-    allowedHosts: options.allowedHosts,
-    port: options.port,
+    ...options,
+    name: NAME,
     app,
     health: healthRoute(intents, node, bridge, clock),
     registry,
@@ -142,14 +134,10 @@ function createIntents(
   metrics: BridgeMetrics,
   registry: Registry,
 ): IntentService {
-  const { store, shortTimeoutNode, clock, log } = resources;
   const guard = new ChainGuard({
-    store,
-    node: shortTimeoutNode,
+    ...resources,
+    node: resources.shortTimeoutNode,
     isOnChain: (intent) => isDepositOnChain(resources, intent, chainId),
-    chainId,
-    clock,
-    log,
   });
   const handler: IntentHandler = {
     termsOf: (intent) => depositTermsOf(intent, chainId),
@@ -164,7 +152,7 @@ function createIntents(
 }
 
 export const run = createServiceCommand({
-  name: "bridge",
+  name: NAME,
   description: "Turns signed deposit requests into deposit transactions, each exactly once.",
   options,
   examples: [

@@ -49,8 +49,7 @@ export interface Trading {
 
 /** Creates what quotes bets, and what checks, reserves, hedges and submits the signed ones. */
 export function createTrading(options: SolverOptions, parts: SolverParts): Trading {
-  const { store, node, shortTimeoutNode, clock, log, chainId } = parts;
-  const { signer, markets, exposure, metrics, registry } = parts;
+  const { store, node, clock, signer, exposure, metrics } = parts;
   const { strategy, marketData } = parts.pricing;
   const { maxStartAheadMs, maxStartBehindMs, maxDeadlineMs } = options;
   const quoteSigner = new QuoteSigner(signer);
@@ -60,51 +59,40 @@ export function createTrading(options: SolverOptions, parts: SolverParts): Tradi
     onNear: solverLog.exposure,
   });
   const quoter = new Quoter({
+    ...parts,
     strategy,
     signer: quoteSigner,
-    chainId,
-    clock,
-    markets,
     exposureLimit,
     // `mock` looks at no price, so it needs no bounds on time.
     timeBounds: marketData && { maxStartAheadMs, maxStartBehindMs, maxDeadlineMs },
   });
   const guard = new ChainGuard({
-    store,
-    node: shortTimeoutNode,
+    ...parts,
+    node: parts.shortTimeoutNode,
     async isOnChain(intent) {
       const found = await lookUpThesis(node, intent, clock.now());
       return found !== "missing" && found !== "rewound";
     },
-    chainId,
-    clock,
-    log,
   });
   const reservations = new ReservationReleaser({
-    store,
+    ...parts,
     book: exposure,
-    node,
     requireChain: () => guard.requireChain(),
-    clock,
     onOutcome: (probability, thesis) => metrics.countSettledBet(probability, thesis),
   });
   const hedge = createHedge(options, clock, metrics);
   const checks = new PreTradeChecks({
-    node,
+    ...parts,
     solver: signer.address,
-    clock,
-    markets,
     maxRisk: options.maxRisk,
     hedgeMs: hedge.expectedMs,
     strategy,
   });
   const preparation = new ExecutionPreparation({
+    ...parts,
     checks,
-    exposure,
     hedge,
     quoteSigner,
-    chainId,
-    clock,
     onRecheck: metrics.countRecheck,
   });
   const intents = new IntentService({
@@ -112,17 +100,16 @@ export function createTrading(options: SolverOptions, parts: SolverParts): Tradi
     guard,
     handler: intentHandler(preparation, reservations, metrics),
     retainMs: options.retain,
-    registry,
+    registry: parts.registry,
   });
   const executor = new Executor({
+    ...parts,
     intents,
     preparation,
     checks,
     exposureLimit,
     releaseSettled: createCachedCall(() => reservations.reconcile(), NODE_ANSWER_CACHED_MS, clock),
     quoteSigner,
-    chainId,
-    clock,
   });
   return { quoter, executor, intents, reservations };
 }

@@ -58,16 +58,8 @@ async function openParts(
   const markets = await readMarkets(options.markets);
   const metrics = new SolverMetrics(registry, markets);
   const signer = await openLocalSigner(options, optionLabel(optionTable.privateKey));
-  const { database, rpcUrl, chainId } = options;
-  const resources = await openIntentResources({
-    name: NAME,
-    database,
-    rpcUrl,
-    chainId,
-    signer,
-    storeBelongsToKey: !options.dryRun,
-    clock,
-  });
+  const about = { name: NAME, signer, storeBelongsToKey: !options.dryRun, clock };
+  const resources = await openIntentResources({ ...options, ...about });
   const { store, shortTimeoutNode } = resources;
   cleanup.defer(() => store.close());
 
@@ -95,12 +87,9 @@ async function startWith(
   const solver = parts.signer.address;
   cleanup.defer(() => intents.stop());
   const follower = createNodeFollower({
+    ...parts,
     wsUrl,
-    chainId: parts.chainId,
     solver,
-    node: parts.node,
-    clock,
-    exposure,
     quoter: trading.quoter,
     reservations: dryRun ? undefined : trading.reservations,
     marketData: pricing.marketData,
@@ -112,10 +101,8 @@ async function startWith(
 
   if (!dryRun) await store.refreshReservations(exposure);
   const service = startService({
+    ...options,
     name: NAME,
-    host: options.host,
-    allowedHosts: options.allowedHosts,
-    port: options.port,
     app,
     health: healthRoute(intents, solver, dryRun),
     registry,
@@ -138,59 +125,29 @@ function createApi(
   { quoter, executor, intents }: Trading,
   limiter: RequestLimiter,
 ) {
-  const { store, exposure, account, metrics, markets, clock, chainId } = parts;
-  const { corsOrigins, dryRun, maxRisk, multiplier, maxPriceAgeMs, wsUrl } = options;
+  const { account, clock } = parts;
   const { marketData } = parts.pricing;
-  const readiness = () =>
-    checkReadiness({
-      intents,
-      node: parts.shortTimeoutNode,
-      account,
-      exposure,
-      marketData,
-      maxPriceAgeMs,
-      clock,
-      chainId,
-      wsUrl,
-      dryRun,
-    });
+  const node = parts.shortTimeoutNode;
+  const readiness = () => checkReadiness({ ...options, ...parts, intents, node, marketData });
   return createSolverApi({
+    ...options,
+    ...parts,
     quoter,
     executor,
-    exposure,
-    store,
-    metrics,
     limiter: limiter.handle,
     ownBalance: () => account.lastKnown(),
     checkReadiness: createCachedCall(readiness, NODE_ANSWER_CACHED_MS, clock),
     calibration: () => marketData?.calibration(),
     solver: parts.signer.address,
-    chainId,
-    corsOrigins,
-    dryRun,
-    maxRisk,
-    multiplier,
-    clock,
-    markets,
   });
 }
 
 /** Logs the start, with the balance if the node answers. */
 async function logStart(options: SolverOptions, account: OwnAccount, solver: Address) {
-  const { pricing, maxRisk, maxExposure, chainId, rpcUrl, database, dryRun } = options;
   const { balance, readAtMs } = await account.lastKnown();
-  solverLog.started({
-    address: solver,
-    balance: readAtMs === null ? null : balance,
-    pricing,
-    maxRisk,
-    maxExposure,
-    chainId,
-    rpcUrl,
-    database,
-    dryRun,
-  });
-  if (!dryRun && pricing === "mock") solverLog.mockPricing();
+  const known = readAtMs === null ? null : balance;
+  solverLog.started({ ...options, address: solver, balance: known });
+  if (!options.dryRun && options.pricing === "mock") solverLog.mockPricing();
 }
 
 function healthRoute({ problem }: IntentService, solver: Address, dryRun: boolean) {
