@@ -30,47 +30,14 @@ interface CalibrationError {
   chance: number;
 }
 
-/** The gain of a maker from a user, per bet of 1. */
-interface GainReport {
-  user: string;
-  maker: string;
-  gain: BlockMean;
-  /** Mean gain that the maker expected. */
-  expected: number;
-  /** The gain minus what the maker expected. */
-  surprise: BlockMean;
-}
-
-/** One duration and width of a maker. */
-interface CellReport {
-  durationMs: number;
-  width: number;
-  score: BlockMean | undefined;
-  everyone: BlockMean | undefined;
-  expected: number | undefined;
-  informed: BlockMean | undefined;
-}
-
-/** The results of a backtest. */
-export interface Report extends ReportPlan {
-  boxes: number;
-  /** Brier scores by duration and maker; the last row is all durations. */
-  scores: { durationMs: number | undefined; byMaker: (BlockMean | undefined)[] }[];
-  /** Scores of each maker minus that of one, by duration as in `scores`. */
-  scoresAbove(maker: string): BlockMean[][];
-  /** By maker and duration; undefined for all durations. */
-  calibration(maker: string, durationMs?: number): CalibrationPoint[];
-  calibrationError(maker: string, durationMs?: number): CalibrationError;
-  gains: readonly GainReport[];
-  /** By duration and width. */
-  cells(maker: string): CellReport[];
-}
-
 /** Mean distance of a normal value from its mean, in standard deviations. */
 const MEAN_DISTANCE = Math.sqrt(2 / Math.PI);
 
+/** The results of a backtest. */
+export type Report = ReturnType<typeof reportOn>;
+
 /** Sums up the results. */
-export function reportOn(results: Results, plan: ReportPlan): Report {
+export function reportOn(results: Results, plan: ReportPlan) {
   const { makers, durationsMs, widths } = plan;
   const merged = (maker: string, durations: readonly number[]) =>
     results.scores(maker, durations, widths);
@@ -78,17 +45,21 @@ export function reportOn(results: Results, plan: ReportPlan): Report {
   return {
     ...plan,
     boxes: results.boxes,
+    /** Brier scores by duration and maker; the last row is all durations. */
     scores: rows.map((durations, row) => ({
       durationMs: durationsMs[row],
       byMaker: makers.map((maker) => merged(maker, durations).mean()),
     })),
-    scoresAbove: (maker) =>
+    /** Scores of each maker minus that of one, by duration as in `scores`. */
+    scoresAbove: (maker: string) =>
       rows.map((durations) => {
         const results = merged(maker, durations);
         return makers.map((other) => merged(other, durations).meanLess(results));
       }),
-    calibration: (maker, durationMs) => calibrationOf(results, plan, maker, durationMs),
-    calibrationError(maker, durationMs) {
+    /** By maker and duration; undefined for all durations. */
+    calibration: (maker: string, durationMs?: number) =>
+      calibrationOf(results, plan, maker, durationMs),
+    calibrationError(maker: string, durationMs?: number): CalibrationError {
       const points = calibrationOf(results, plan, maker, durationMs);
       const meanOf = (values: number[]) =>
         values.reduce((sum, value) => sum + value, 0) / points.length;
@@ -97,6 +68,7 @@ export function reportOn(results: Results, plan: ReportPlan): Report {
         chance: MEAN_DISTANCE * meanOf(points.map(({ difference }) => difference.error)),
       };
     },
+    /** The gain of each maker from each user, per bet of 1. */
     gains: Object.values(USERS).flatMap((user) =>
       makers.flatMap((maker) => {
         const series = results.gain(user, maker);
@@ -106,12 +78,15 @@ export function reportOn(results: Results, plan: ReportPlan): Report {
           user,
           maker,
           gain: gain.mean(),
+          /** Mean gain that the maker expected. */
           expected: expected.mean().mean,
+          /** The gain minus what the maker expected. */
           surprise: gain.meanLess(expected),
         };
       })
     ),
-    cells: (maker) =>
+    /** One maker, by duration and width. */
+    cells: (maker: string) =>
       durationsMs.flatMap((durationMs) =>
         widths.map((width) => {
           const kind = { durationMs, width };
