@@ -8,7 +8,6 @@ import { RpcError } from "../protocol/jsonrpc.ts";
 import type { Hex } from "../protocol/scalars.ts";
 import { redactUrls } from "../redact.ts";
 import { ClockComparison } from "./clock_comparison.ts";
-import { CommitWitness, type CommitWitnessOptions } from "./commit_witness.ts";
 import type { Intent } from "./intent.ts";
 import type { ServiceRecord } from "./service_records.ts";
 import type { IntentStore } from "./store.ts";
@@ -28,12 +27,14 @@ const READ_NODE_LAG_BLOCKS = 50;
 /** A read node may know a receipt this much later than the write node. */
 const READ_NODE_LAG_MS = 2_000;
 
-interface ChainGuardOptions extends CommitWitnessOptions {
+interface ChainGuardOptions {
   store: Pick<IntentStore, "requireWritable" | "find" | "records" | "newestCommitted">;
   node: Pick<
     CoreClient,
     "url" | "chainId" | "genesisHash" | "getHead" | "getTransaction" | "allowsReverts"
   >;
+  /** Whether the chain has the effect of a committed intent whose receipt the node lacks. */
+  isOnChain(intent: Intent): Promise<boolean>;
   /** The chain id that this service signs for. */
   chainId: number;
   clock: Clock;
@@ -164,6 +165,59 @@ export class ChainGuard {
       event: "chain_reverted",
       evidence,
     });
+  }
+}
+
+/**
+ * Remembers what the node has committed, and finds out whether it still has it: a node that was
+ * restored from a backup of seconds ago shows in nothing else.
+ */
+class CommitWitness {
+  readonly #options: ChainGuardOptions;
+  /** Commits whose receipts are to be looked for: the last of each second, by that second. */
+  readonly #unverified = new Map<number, Intent>();
+  /** When the chain was last reverted on purpose: it need not have what was committed before. */
+  #revertedAtMs = -Infinity;
+
+  constructor(options: ChainGuardOptions) {
+    this.#options = options;
+  }
+
+  /** An intent was committed: the node must have its receipt. */
+  add(intent: Intent): void {
+    if (intent.updatedAtMs <= this.#revertedAtMs) return;
+    this.#unverified.set(Math.floor(intent.updatedAtMs / 1_000), intent);
+  }
+
+  /** Forgets all commits until now: the chain was reverted on purpose. */
+  clear(nowMs: number): void {
+    this.#revertedAtMs = nowMs;
+    this.#unverified.clear();
+  }
+
+  /** Looks for the receipts of commits up to `dueMs`. @returns What the node lacks, if anything. */
+  async findLost(dueMs: number): Promise<string | undefined> {
+    const due = [...this.#unverified].filter(([, { updatedAtMs }]) => updatedAtMs <= dueMs);
+    const found = await Promise.all(due.map(async ([second, intent]) => {
+      if (!await this.#isStillCommitted(intent)) return intent;
+      if (this.#unverified.get(second) === intent) this.#unverified.delete(second);
+    }));
+    const txHash = found.find((intent) => intent !== undefined)?.transaction?.txHash;
+    return txHash && `does not have transaction ${txHash}, which it had committed before`;
+  }
+
+  async #isStillCommitted(intent: Intent): Promise<boolean> {
+    if (await this.#isKnown(intent)) return true;
+    // An operator may have reconciled store and chain since.
+    const current = await this.#options.store.find(intent.key);
+    return current?.state !== "committed" || await this.#isKnown(current);
+  }
+
+  async #isKnown(intent: Intent): Promise<boolean> {
+    const { node, isOnChain } = this.#options;
+    if (intent.transaction === null) return true;
+    const receipt = await node.getTransaction(intent.transaction.txHash);
+    return receipt?.status === "committed" || await isOnChain(intent);
   }
 }
 

@@ -6,9 +6,8 @@ import { messageOf } from "../errors.ts";
 import { serviceLog } from "../log/logging.ts";
 import { CoreClient } from "../net/core_client.ts";
 import type { TransactionSigner } from "../protocol/transaction.ts";
-import { driverCodeOf, StoreError } from "./errors.ts";
+import { driverCodeOf, sqlStateKindOf, StoreError } from "./errors.ts";
 import { openIntentStore } from "./open_store.ts";
-import { sqlStateKindOf } from "./sqlstate.ts";
 import type { IntentStore } from "./store.ts";
 import { TransactionBuilder } from "./transactions.ts";
 

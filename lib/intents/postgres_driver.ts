@@ -1,5 +1,11 @@
 import { Batches } from "./batches.ts";
-import { asStoreError, driverCodeOf, StoreConnectionLostError, StoreError } from "./errors.ts";
+import {
+  asStoreError,
+  driverCodeOf,
+  sqlStateKindOf,
+  StoreConnectionLostError,
+  StoreError,
+} from "./errors.ts";
 import { postgresServers } from "../database/database_url.ts";
 import {
   countOfRow,
@@ -14,7 +20,6 @@ import {
   PostgresServers,
   type PostgresTimeouts,
 } from "./postgres_servers.ts";
-import { sqlStateKindOf } from "./sqlstate.ts";
 
 /** Most statements that are sent together over one connection. */
 const STATEMENTS_TOGETHER_MAX = 20;

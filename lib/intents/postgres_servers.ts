@@ -7,11 +7,11 @@ import {
   asStoreError,
   describeCause,
   driverCodeOf,
+  sqlStateKindOf,
   StoreConnectionLostError,
   StoreError,
 } from "./errors.ts";
 import type { SqlValue } from "./database.ts";
-import { sqlStateKindOf } from "./sqlstate.ts";
 
 /** How long a server may take. */
 export interface PostgresTimeouts {

@@ -15,7 +15,7 @@ import { BODY_CODES, failureAnswersOf } from "../../lib/http/error_answers.ts";
 import type { Operation, ServiceDescription } from "../../lib/http/openapi.ts";
 import { readyOperation } from "../../lib/http/readiness.ts";
 import { STORE_CODES, SUBMISSION_CODES } from "../../lib/intents/error_answers.ts";
-import { estimateRequestSchema } from "./quoting/estimate.ts";
+import { estimateRequestSchema } from "./quoting/quoter.ts";
 import { executionRequestSchema } from "./execution/execution.ts";
 import { PRICING_REFUSALS, pricingDetailsSchema, type PricingRefusal } from "./pricing/strategy.ts";
 import { readinessSchema } from "./readiness.ts";

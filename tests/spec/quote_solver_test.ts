@@ -7,7 +7,7 @@ import { hashTypedData, recoverTypedDataAddress } from "viem";
 import type { PrivateKeyAccount } from "viem/accounts";
 import { z } from "zod";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
-import { estimateRequestSchema } from "../../services/solver/quoting/estimate.ts";
+import { estimateRequestSchema } from "../../services/solver/quoting/quoter.ts";
 import { withSteppedNode } from "../node/support/stepped_node.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";

@@ -16,8 +16,7 @@ import { options, type planOptions } from "./options.ts";
 import { type Report, reportOn } from "./report.ts";
 import { describeReport } from "./report_text.ts";
 import { type SlotSource, tradeSlots } from "./slots.ts";
-import { StrategyMaker } from "./strategy_maker.ts";
-import { TapeMarket } from "./tape_market.ts";
+import { StrategyMaker, TapeMarket } from "./strategy_maker.ts";
 
 export { options };
 

@@ -1,11 +1,11 @@
 import { SLOT_MS } from "../../../lib/protocol/constants.ts";
 import { YEAR_MS } from "../../../lib/time.ts";
+import { DecayedMean } from "../pricing/decayed_mean.ts";
 import { BacktestError, type SlotPrice, type SlotSource } from "./slots.ts";
 import type { Maker, Trial, TrialBox, TrialKind } from "./maker.ts";
 import { formatDuration } from "./report_text.ts";
-import { ReturnVolatility } from "./return_volatility.ts";
 import { Results } from "./results.ts";
-import type { TapeMarket } from "./tape_market.ts";
+import type { TapeMarket } from "./strategy_maker.ts";
 import { letUsersBet, type QuotedMaker, type UserPlan } from "./users.ts";
 
 /** The plan of a backtest: which boxes are tried. */
@@ -209,4 +209,38 @@ function boxAround(
   const half = Math.max(1, Math.round(reach));
   const centre = spot + Math.round(offset * half);
   return { lower: Math.max(0, centre - half), upper: centre + half, startMs, endMs };
+}
+
+/** Single slots are mostly noise. */
+const RETURN_MS = 5_000;
+
+/** Fewest returns for a mean: ten, of which the oldest may have faded. */
+const RETURNS_MIN = 9.5;
+
+/** A simple volatility: the mean squared return of 5 s. */
+export class ReturnVolatility {
+  readonly #squares: DecayedMean;
+  #price: number | undefined;
+
+  /** @param halfLifeMs Memory of the returns; without it, all count the same. */
+  constructor(halfLifeMs = Infinity) {
+    this.#squares = new DecayedMean(halfLifeMs);
+  }
+
+  /** Adds the newest price. */
+  observe({ timeMs, price }: SlotPrice): void {
+    if (timeMs % RETURN_MS !== 0) return;
+    if (this.#price !== undefined) {
+      this.#squares.decay(RETURN_MS);
+      this.#squares.add(Math.log(price / this.#price) ** 2);
+    }
+    this.#price = price;
+  }
+
+  /** Annualised; undefined before there are enough prices, or while none has moved. */
+  get volatility(): number | undefined {
+    const { mean, weight } = this.#squares;
+    if (mean === undefined || mean === 0 || weight < RETURNS_MIN) return undefined;
+    return Math.sqrt(mean / RETURN_MS * YEAR_MS);
+  }
 }

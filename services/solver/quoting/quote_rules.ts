@@ -35,10 +35,23 @@ export function requireRules(
   markets: Markets,
   minBetAmount: bigint,
 ): void {
-  requirePair(bet, markets);
-  requireBetAmount(bet.betAmount, minBetAmount);
-  requireDuration(bet.endTime - bet.startTime);
-  requirePriceRange(bet);
+  const { base, quote, betAmount, lowerPrice, upperPrice } = bet;
+  if (markets.find(base, quote) === undefined) {
+    throw solverError("UNSUPPORTED_PAIR", { base, quote });
+  }
+  const { maxBetAmount, minDurationMs, maxDurationMs } = LIMITS;
+  if (betAmount < minBetAmount) throw solverError("BET_TOO_SMALL", { betAmount, minBetAmount });
+  if (betAmount > maxBetAmount) throw solverError("BET_TOO_LARGE", { betAmount, maxBetAmount });
+  const durationMs = bet.endTime - bet.startTime;
+  if (durationMs < minDurationMs) {
+    throw solverError("DURATION_TOO_SHORT", { durationMs, minDurationMs });
+  }
+  if (durationMs > maxDurationMs) {
+    throw solverError("DURATION_TOO_LONG", { durationMs, maxDurationMs });
+  }
+  if (lowerPrice >= upperPrice) {
+    throw solverError("INVALID_PRICE_RANGE", { lowerPrice, upperPrice });
+  }
 }
 
 /** Checks the window of a bet. @throws {RangemakerError} `INVALID_TIME_RANGE` with the bound. */
@@ -60,32 +73,4 @@ export function requireDeadline(deadline: number, nowMs: number, bounds: TimeBou
       `received ${aheadMs} ms`,
     { details: { field: "deadline", aheadMs, maxDeadlineMs: bounds.maxDeadlineMs } },
   );
-}
-
-function requirePair({ base, quote }: Bet, markets: Markets): void {
-  if (markets.find(base, quote) === undefined) {
-    throw solverError("UNSUPPORTED_PAIR", { base, quote });
-  }
-}
-
-function requireBetAmount(betAmount: bigint, minBetAmount: bigint): void {
-  const { maxBetAmount } = LIMITS;
-  if (betAmount < minBetAmount) throw solverError("BET_TOO_SMALL", { betAmount, minBetAmount });
-  if (betAmount > maxBetAmount) throw solverError("BET_TOO_LARGE", { betAmount, maxBetAmount });
-}
-
-function requireDuration(durationMs: number): void {
-  const { minDurationMs, maxDurationMs } = LIMITS;
-  if (durationMs < minDurationMs) {
-    throw solverError("DURATION_TOO_SHORT", { durationMs, minDurationMs });
-  }
-  if (durationMs > maxDurationMs) {
-    throw solverError("DURATION_TOO_LONG", { durationMs, maxDurationMs });
-  }
-}
-
-function requirePriceRange({ lowerPrice, upperPrice }: Bet): void {
-  if (lowerPrice >= upperPrice) {
-    throw solverError("INVALID_PRICE_RANGE", { lowerPrice, upperPrice });
-  }
 }

@@ -1,7 +1,14 @@
+import { z } from "zod";
+import type { EstimateAnswer } from "../../../lib/protocol/answers.ts";
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
-import type { Quote, QuoteRequest } from "../../../lib/protocol/quote.ts";
-import type { Markets } from "../../../lib/protocol/markets.ts";
-import type { Hex } from "../../../lib/protocol/scalars.ts";
+import { type Quote, type QuoteRequest, quoteRequestSchema } from "../../../lib/protocol/quote.ts";
+import { MARKETS, type Markets, USDT } from "../../../lib/protocol/markets.ts";
+import {
+  addressSchema,
+  type Hex,
+  thesisTypeSchema,
+  timestampSchema,
+} from "../../../lib/protocol/scalars.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import { type Bet, betOf } from "../../../lib/protocol/bet.ts";
 import { solverLog } from "../shared/solver_log.ts";
@@ -23,7 +30,7 @@ export interface QuoterOptions {
 }
 
 /** A preview of a quote (spec: quote solver, "Estimate"). */
-export interface QuotePreview {
+interface QuotePreview {
   betAmount: bigint;
   payout: bigint;
   pricing?: PricingDetails;
@@ -107,4 +114,29 @@ export class Quoter {
     const maxPayout = bet.betAmount * LIMITS.maxPayoutRatio;
     return { payout: payout > maxPayout ? maxPayout : payout, details };
   }
+}
+
+const MULTIPLIER_DECIMALS = 4;
+
+const { user: _, ...termsShape } = quoteRequestSchema.shape;
+
+/** Body of `POST /estimate` (spec: quote solver, "Estimate request"). */
+export const estimateRequestSchema = z.object({
+  ...termsShape,
+  thesisType: z._default(thesisTypeSchema, "box"),
+  base: z.prefault(addressSchema, MARKETS[0].base).describe("Base token; default BTC"),
+  quote: z.prefault(addressSchema, USDT).describe("Quote token; default USDT"),
+  deadline: z.optional(timestampSchema)
+    .describe("Unix milliseconds; default one minute from now. Has no effect: nothing is signed"),
+}).meta({ id: "EstimateRequest" });
+
+/** The estimate as JSON (spec: quote solver, "Estimate"). */
+export function estimateToWire({ betAmount, payout }: QuotePreview): EstimateAnswer["estimate"] {
+  return {
+    betAmount: betAmount.toString(),
+    payout: payout.toString(),
+    // Both are below 2^53, so they convert to numbers without loss.
+    multiplier: (Number(payout) / Number(betAmount)).toFixed(MULTIPLIER_DECIMALS),
+    solverCollateral: (payout - betAmount).toString(),
+  };
 }

@@ -6,7 +6,7 @@ import type { Quote, UnsignedQuote } from "../../../lib/protocol/quote.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
 import { riskOf } from "../../../lib/protocol/bet.ts";
 import { solverError } from "../shared/errors.ts";
-import { type Balances, requireBalances } from "./balances.ts";
+import { type Balances, requireBalances } from "./exposure_limit.ts";
 import type { PricingStrategy } from "../pricing/strategy.ts";
 
 export interface PreTradeChecksOptions {

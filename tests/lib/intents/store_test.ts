@@ -1,6 +1,6 @@
 /** The behaviour of the intent store, on each database. */
 import assert from "node:assert/strict";
-import { asStoreError, StoreConnectionLostError, StoreError } from "../../../lib/intents/errors.ts";
+import { StoreConnectionLostError, StoreError } from "../../../lib/intents/errors.ts";
 import { acceptedIntent, type IntentOutcome, type NewIntent } from "../../../lib/intents/intent.ts";
 import { checksumOf } from "../../../lib/intents/intent_rows.ts";
 import { openIntentStore } from "../../../lib/intents/open_store.ts";
@@ -380,12 +380,4 @@ Deno.test("IntentStore: after a lost answer, a different row under the same key 
 Deno.test("IntentStore: an insert that fails for another reason rejects", async () => {
   const failure = new StoreError("Database failed: test");
   await assert.rejects(insertOver(failure, true), failure);
-});
-
-Deno.test("asStoreError: an error without a message is reported by its code", () => {
-  // As for a host name with two addresses, both of which refuse.
-  const cause = Object.assign(new AggregateError([]), { code: "ECONNREFUSED" });
-  assert.equal(asStoreError(cause).message, "Database failed: ECONNREFUSED");
-  assert.equal(asStoreError(new Error()).message, "Database failed: no reason given");
-  assert.equal(asStoreError(new Error("disk is full")).message, "Database failed: disk is full");
 });

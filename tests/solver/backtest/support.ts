@@ -2,12 +2,14 @@ import { gaussian, type RandomSource } from "../../../lib/random.ts";
 import type { TapeRow } from "../../../lib/prices/tape.ts";
 import { DAY_MS, YEAR_MS } from "../../../lib/time.ts";
 import type { SlotPrice, SlotSource } from "../../../services/solver/backtest/slots.ts";
-import { type BacktestPlan, runBacktest } from "../../../services/solver/backtest/engine.ts";
+import {
+  type BacktestPlan,
+  ReturnVolatility,
+  runBacktest,
+} from "../../../services/solver/backtest/engine.ts";
 import type { Maker, TrialBox, TrialKind } from "../../../services/solver/backtest/maker.ts";
 import type { Results } from "../../../services/solver/backtest/results.ts";
-import { ReturnVolatility } from "../../../services/solver/backtest/return_volatility.ts";
-import { StrategyMaker } from "../../../services/solver/backtest/strategy_maker.ts";
-import { TapeMarket } from "../../../services/solver/backtest/tape_market.ts";
+import { StrategyMaker, TapeMarket } from "../../../services/solver/backtest/strategy_maker.ts";
 import { BarrierStrategy } from "../../../services/solver/pricing/barrier_strategy.ts";
 import {
   forecastOf,

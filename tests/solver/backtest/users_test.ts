@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
 import { YEAR_MS } from "../../../lib/time.ts";
-import { runBacktest } from "../../../services/solver/backtest/engine.ts";
+import { ReturnVolatility, runBacktest } from "../../../services/solver/backtest/engine.ts";
 import type { Maker, TrialBox, TrialQuote } from "../../../services/solver/backtest/maker.ts";
 import type { Results } from "../../../services/solver/backtest/results.ts";
-import { ReturnVolatility } from "../../../services/solver/backtest/return_volatility.ts";
 import { BacktestError } from "../../../services/solver/backtest/slots.ts";
-import { TapeMarket } from "../../../services/solver/backtest/tape_market.ts";
+import { TapeMarket } from "../../../services/solver/backtest/strategy_maker.ts";
 import { MarketVolatility } from "../../../services/solver/pricing/volatility.ts";
 import { USERS } from "../../../services/solver/backtest/users.ts";
 import { plan } from "./support.ts";

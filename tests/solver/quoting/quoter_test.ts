@@ -3,8 +3,11 @@ import { RangemakerError } from "../../../lib/errors.ts";
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
 import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import type { PricingDetails } from "../../../services/solver/pricing/strategy.ts";
-import { estimateToWire } from "../../../services/solver/quoting/estimate.ts";
-import { Quoter, type QuoterOptions } from "../../../services/solver/quoting/quoter.ts";
+import {
+  estimateToWire,
+  Quoter,
+  type QuoterOptions,
+} from "../../../services/solver/quoting/quoter.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
 import { CHAIN_ID, solver, termsAt, user } from "../support.ts";

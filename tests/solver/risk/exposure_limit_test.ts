@@ -3,9 +3,8 @@ import { RangemakerError } from "../../../lib/errors.ts";
 import { StoreError } from "../../../lib/intents/errors.ts";
 import type { Reservation } from "../../../lib/intents/intent.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
-import type { Balances } from "../../../services/solver/risk/balances.ts";
+import { type Balances, ExposureLimit } from "../../../services/solver/risk/exposure_limit.ts";
 import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
-import { ExposureLimit } from "../../../services/solver/risk/exposure_limit.ts";
 import { plenty, quoteHashOf, thesisOf } from "../support.ts";
 
 function betOfPayload(payload: string) {

@@ -15,7 +15,7 @@ import {
   refusalWarning,
 } from "../../../../services/console/page/trade/odds.ts";
 import { AGGREGATIONS } from "../../../../services/oracle/aggregation.ts";
-import { TapeMarket } from "../../../../services/solver/backtest/tape_market.ts";
+import { TapeMarket } from "../../../../services/solver/backtest/strategy_maker.ts";
 import { BarrierStrategy } from "../../../../services/solver/pricing/barrier_strategy.ts";
 import { MarketVolatility } from "../../../../services/solver/pricing/volatility.ts";
 import { PricingRefusedError } from "../../../../services/solver/pricing/strategy.ts";

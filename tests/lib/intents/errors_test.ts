@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { sqlStateKindOf } from "../../../lib/intents/sqlstate.ts";
+import { asStoreError, sqlStateKindOf } from "../../../lib/intents/errors.ts";
 
 const kinds: readonly [kind: string, ...codes: string[]][] = [
   ["lost", "57P01", "57P02", "08000", "08006"],
@@ -15,3 +15,11 @@ for (const [kind, ...codes] of kinds) {
   Deno.test(`sqlStateKindOf: ${codes.join(", ") || "no code"} is of kind ${kind}`, () =>
     codes.forEach((code) => assert.equal(sqlStateKindOf(code), kind, code)));
 }
+
+Deno.test("asStoreError: an error without a message is reported by its code", () => {
+  // As for a host name with two addresses, both of which refuse.
+  const cause = Object.assign(new AggregateError([]), { code: "ECONNREFUSED" });
+  assert.equal(asStoreError(cause).message, "Database failed: ECONNREFUSED");
+  assert.equal(asStoreError(new Error()).message, "Database failed: no reason given");
+  assert.equal(asStoreError(new Error("disk is full")).message, "Database failed: disk is full");
+});
