@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
-import { messageOf, RangemakerError } from "../../../lib/errors.ts";
+import { errorCodeOf, RangemakerError } from "../../../lib/errors.ts";
 import { IntentRefusedError } from "../../../lib/intents/errors.ts";
 import type { Intent } from "../../../lib/intents/intent.ts";
+import type { Quote } from "../../../lib/protocol/quote.ts";
 import { decodeExecution, encodeExecution } from "../../../services/solver/execution/execution.ts";
 import { ExecutionPreparation } from "../../../services/solver/execution/execution_preparation.ts";
 import { type Hedge, SimulatedHedge } from "../../../services/solver/execution/hedge.ts";
@@ -12,13 +13,13 @@ import {
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
-import { noHedge, recorded, signed, withExecutor } from "./support.ts";
+import { hedgeOf, type Overrides, recorded, type Scene, signed, withExecutor } from "./support.ts";
 
 const HOLD_MS = 300;
 
 /** What became of an execution. */
 interface Found {
-  /** Status of the result, or the message of the failure. */
+  /** Status of the result, or the code of the failure. */
   answer: string;
   /** Looks and hedges with their times. */
   steps: string[];
@@ -30,7 +31,7 @@ interface Found {
 }
 
 /** Executes a quote; `refusals` are those of the checks: at its arrival, after hold and hedge. */
-async function execute(...refusals: (PricingRefusal | undefined)[]): Promise<Found> {
+async function execute(refusals: (PricingRefusal | undefined)[]): Promise<Found> {
   const clock = new FakeClock();
   const startMs = clock.now();
   const steps: string[] = [];
@@ -43,11 +44,7 @@ async function execute(...refusals: (PricingRefusal | undefined)[]): Promise<Fou
       if (code !== undefined) throw new PricingRefusedError(code, `It is ${code}`);
     },
   };
-  const hedge: Hedge = {
-    expectedMs: 0,
-    isSimulated: false,
-    cover: () => Promise.resolve(step("hedge")),
-  };
+  const hedge = hedgeOf(() => Promise.resolve(step("hedge")));
   const rechecks: string[] = [];
   const found: Found[] = [];
   await withLogs("info", (records) =>
@@ -56,7 +53,7 @@ async function execute(...refusals: (PricingRefusal | undefined)[]): Promise<Fou
       async ({ executor, preparationOptions, exposure, sent }) => {
         preparationOptions.onRecheck = (after, outcome) => rechecks.push(`${after}: ${outcome}`);
         const running = executor.execute(signed(clock).execution)
-          .then(({ status }) => status, messageOf);
+          .then(({ status }) => status, errorCodeOf);
         const answered = running.then(() => true);
         await Promise.race([
           eventually("the hold", () => clock.pending > 0 || undefined),
@@ -73,190 +70,175 @@ async function execute(...refusals: (PricingRefusal | undefined)[]): Promise<Fou
   return found[0] ?? assert.fail("It was executed");
 }
 
-Deno.test("ExecutionPreparation: an execution is held, rechecked, hedged, rechecked and sent", async () => {
-  const { answer, steps, rechecks, sent, risk } = await execute();
-  assert.deepEqual([answer, sent, risk], ["committed", 1, 10n]);
-  assert.deepEqual(steps, [
-    "first check at 0",
-    "recheck at 300",
-    "hedge at 300",
-    "recheck at 300",
-  ]);
-  assert.deepEqual(rechecks, ["hold: passed", "hedge: passed"]);
-});
-
-Deno.test("ExecutionPreparation: if the price moved during the hold, the execution ends before the hedge", async () => {
-  const { answer, steps, rechecks, logged, sent, risk } = await execute(undefined, "PRICE_MOVED");
-  assert.deepEqual([answer, sent, risk], ["It is PRICE_MOVED", 0, 0n]);
-  assert.deepEqual(steps, ["first check at 0", "recheck at 300"]);
-  assert.deepEqual(rechecks, ["hold: PRICE_MOVED"]);
-  assert.deepEqual(logged, ["execution_accepted"]);
-});
-
-Deno.test("ExecutionPreparation: if the price moved during the hedge, nothing is submitted and the unused hedge is logged", async () => {
-  const found = await execute(undefined, undefined, "PRICE_IMPROVED");
-  assert.deepEqual([found.answer, found.sent, found.risk], ["It is PRICE_IMPROVED", 0, 0n]);
-  assert.deepEqual(found.rechecks, ["hold: passed", "hedge: PRICE_IMPROVED"]);
-  assert.deepEqual(found.logged, ["execution_accepted", "execution_hedged", "hedge_unused"]);
-});
-
-Deno.test("ExecutionPreparation: without a price after the hedge the outcome is open, and the risk stays reserved", async () => {
-  const found = await execute(undefined, undefined, "PRICE_UNAVAILABLE");
-  assert.match(found.answer, /outcome|unknown/i);
-  assert.deepEqual([found.sent, found.risk], [0, 10n]);
-  assert.deepEqual(found.logged.includes("hedge_unused"), false);
-});
-
-Deno.test("ExecutionPreparation: after a restart, an execution is held only for the remaining time", async () => {
-  const clock = new FakeClock();
-  const strategy = { holdMs: () => HOLD_MS, recheck() {} };
-  const hedge: Hedge = { expectedMs: 0, isSimulated: false, cover: () => Promise.resolve() };
-  await withExecutor(
-    hedge,
-    async ({ preparation, store }) => {
-      const { intent } = await store.insert(recorded(clock));
-      clock.jump(100);
-      let isHedged = false;
-      const running = preparation.prepare(intent).then(() => isHedged = true);
-      clock.advance(199);
-      await Promise.resolve();
-      assert.equal(isHedged, false);
-      clock.advance(1);
-      await running;
-      await preparation.prepare(intent);
+const runs: [name: string, refusals: (PricingRefusal | undefined)[], expected: Partial<Found>][] = [
+  ["an execution is held, rechecked, hedged, rechecked and sent", [], {
+    answer: "committed",
+    steps: ["first check at 0", "recheck at 300", "hedge at 300", "recheck at 300"],
+    rechecks: ["hold: passed", "hedge: passed"],
+    sent: 1,
+    risk: 10n,
+  }],
+  ["if the price moved during the hold, it ends before the hedge", [undefined, "PRICE_MOVED"], {
+    answer: "PRICE_MOVED",
+    steps: ["first check at 0", "recheck at 300"],
+    rechecks: ["hold: PRICE_MOVED"],
+    logged: ["execution_accepted"],
+    sent: 0,
+    risk: 0n,
+  }],
+  [
+    "if the price moved during the hedge, nothing is submitted and the unused hedge is logged",
+    [undefined, undefined, "PRICE_IMPROVED"],
+    {
+      answer: "PRICE_IMPROVED",
+      rechecks: ["hold: passed", "hedge: PRICE_IMPROVED"],
+      logged: ["execution_accepted", "execution_hedged", "hedge_unused"],
+      sent: 0,
+      risk: 0n,
     },
-    { clock, strategy },
-  );
-});
+  ],
+  [
+    "without a price after the hedge the outcome is open, and the risk stays reserved",
+    [undefined, undefined, "PRICE_UNAVAILABLE"],
+    {
+      answer: "OUTCOME_UNKNOWN",
+      logged: ["execution_accepted", "execution_hedged"],
+      sent: 0,
+      risk: 10n,
+    },
+  ],
+];
 
-Deno.test("ExecutionPreparation: an execution whose hedge was refused reports no unused hedge", () =>
-  withLogs("info", (records) =>
-    withExecutor({
-      expectedMs: 0,
-      isSimulated: false,
-      cover: () => Promise.reject(new RangemakerError("HEDGE_REFUSED", "no")),
-    }, async ({ preparation, store, clock }) => {
-      const { intent } = await store.insert(recorded(clock));
-      await assert.rejects(preparation.prepare(intent), { code: "HEDGE_REFUSED" });
-      preparation.onFailed(intent, decodeExecution(intent.payload).quote);
-      assert.deepEqual(records.map(({ properties: { event } }) => event), []);
-    })));
-
-Deno.test("ExecutionPreparation: without a hedging service no hedge is reported as unused", () =>
-  withLogs("info", (records) => {
-    const clock = new FakeClock();
-    const strategy = { holdMs: () => 0, recheck() {} };
-    const hedge = new SimulatedHedge(clock, 0);
-    return withExecutor(hedge, async ({ preparation, store }) => {
-      const { intent } = await store.insert(recorded(clock));
-      const prepared = preparation.prepare(intent);
-      clock.advance(0);
-      await prepared;
-      preparation.onFailed(intent, decodeExecution(intent.payload).quote);
-      assert.deepEqual(records.map(({ properties: { event } }) => event), ["execution_hedged"]);
-    }, { clock, strategy });
-  }));
-
-Deno.test("ExecutionPreparation: a failed execution that may be hedged is reported as an unused hedge, once", () =>
-  withLogs("info", (records) =>
-    withExecutor(noHedge, async ({ preparation, store, clock }) => {
-      const reports = (intent: Intent) => {
-        const before = records.length;
-        const { quote } = decodeExecution(intent.payload);
-        for (let times = 0; times < 2; times++) preparation.onFailed(intent, quote);
-        return records.slice(before).map(({ properties: { event } }) => event);
-      };
-      const { intent } = await store.insert(recorded(clock));
-      preparation.onRecorded(intent, decodeExecution(intent.payload));
-      assert.deepEqual(reports(intent), [], "this process has not asked for its hedge");
-      await preparation.prepare(intent);
-      assert.deepEqual(reports(intent), ["hedge_unused"]);
-    })));
-
-for (const [name, wait] of [["before", 1], ["after", -1]] as const) {
-  Deno.test(`ExecutionPreparation: the hedge of a process that died is reported by another one, started ${name} the execution`, () =>
-    withLogs(
-      "info",
-      (records) =>
-        withExecutor(noHedge, async ({ preparation, preparationOptions, store, clock }) => {
-          const other = new ExecutionPreparation(preparationOptions);
-          clock.jump(wait);
-          const { intent } = await store.insert(recorded(clock));
-          const execution = decodeExecution(intent.payload);
-          preparation.onRecorded(intent, execution);
-          await preparation.prepare(intent);
-          clock.jump(2_000);
-          await assert.rejects(other.prepare(intent), { code: "DEADLINE_PASSED" });
-          for (let times = 0; times < 2; times++) other.onFailed(intent, execution.quote);
-          const events = records.map(({ properties: { event } }) => event);
-          assert.deepEqual(events, ["execution_hedged", "hedge_unused"]);
-        }),
-    ));
+for (const [name, refusals, expected] of runs) {
+  Deno.test(`ExecutionPreparation: ${name}`, async () => {
+    const found = await execute(refusals);
+    assert.deepEqual({ ...found, ...expected }, found);
+  });
 }
 
-Deno.test("ExecutionPreparation: an execution of another process that is refused after its hold has no hedge to report", () =>
-  withLogs("info", (records) => {
-    const clock = new FakeClock();
-    const strategy = {
-      holdMs: () => HOLD_MS,
-      recheck() {
-        throw new PricingRefusedError("PRICE_MOVED", "It has moved");
-      },
+interface Recorded extends Scene {
+  /** An execution that was recorded, perhaps by another process. */
+  intent: Intent;
+  quote: Quote;
+  /** The events that were logged so far. */
+  events(): unknown[];
+}
+
+/** Runs a test with a recorded execution. */
+function withRecorded(
+  test: (scene: Recorded) => Promise<void>,
+  { hedge = hedgeOf(), ...overrides }: Overrides & { hedge?: Hedge } = {},
+): Promise<void> {
+  return withLogs("info", (records) =>
+    withExecutor(hedge, async (scene) => {
+      const { intent } = await scene.store.insert(recorded(scene.clock));
+      const { quote } = decodeExecution(intent.payload);
+      const events = () => records.map(({ properties: { event } }) => event);
+      await test({ ...scene, intent, quote, events });
+    }, overrides));
+}
+
+Deno.test("ExecutionPreparation: after a restart, an execution is held only for the remaining time", () =>
+  withRecorded(async ({ preparation, intent, clock }) => {
+    clock.jump(100);
+    let isHedged = false;
+    const running = preparation.prepare(intent).then(() => isHedged = true);
+    clock.advance(199);
+    await Promise.resolve();
+    assert.equal(isHedged, false);
+    clock.advance(1);
+    await running;
+    await preparation.prepare(intent);
+  }, { strategy: { holdMs: () => HOLD_MS, recheck() {} } }));
+
+Deno.test("ExecutionPreparation: an execution whose hedge was refused reports no unused hedge", () =>
+  withRecorded(async ({ preparation, intent, quote, events }) => {
+    await assert.rejects(preparation.prepare(intent), { code: "HEDGE_REFUSED" });
+    preparation.onFailed(intent, quote);
+    assert.deepEqual(events(), []);
+  }, { hedge: hedgeOf(() => Promise.reject(new RangemakerError("HEDGE_REFUSED", "no"))) }));
+
+Deno.test("ExecutionPreparation: without a hedging service no hedge is reported as unused", () => {
+  const clock = new FakeClock();
+  return withRecorded(async ({ preparation, intent, quote, events }) => {
+    const prepared = preparation.prepare(intent);
+    clock.advance(0);
+    await prepared;
+    preparation.onFailed(intent, quote);
+    assert.deepEqual(events(), ["execution_hedged"]);
+  }, { clock, hedge: new SimulatedHedge(clock, 0) });
+});
+
+Deno.test("ExecutionPreparation: a failed execution that may be hedged is reported as an unused hedge, once", () =>
+  withRecorded(async ({ preparation, intent, quote, events }) => {
+    const fail = () => {
+      for (let times = 0; times < 2; times++) preparation.onFailed(intent, quote);
     };
-    return withExecutor(noHedge, async ({ preparation, store }) => {
-      const { intent } = await store.insert(recorded(clock));
-      const refused = assert.rejects(preparation.prepare(intent), { code: "PRICE_MOVED" });
-      clock.advance(HOLD_MS);
-      await refused;
-      preparation.onFailed(intent, decodeExecution(intent.payload).quote);
-      assert.deepEqual(records, []);
-    }, { clock, strategy });
+    preparation.onRecorded(intent, decodeExecution(intent.payload));
+    fail();
+    assert.deepEqual(events(), [], "this process has not asked for its hedge");
+    await preparation.prepare(intent);
+    fail();
+    assert.deepEqual(events(), ["execution_hedged", "hedge_unused"]);
   }));
 
+Deno.test("ExecutionPreparation: the hedge of a process that died is reported by another one", () =>
+  withRecorded(async ({ preparation, preparationOptions, intent, quote, clock, events }) => {
+    const other = new ExecutionPreparation(preparationOptions);
+    preparation.onRecorded(intent, decodeExecution(intent.payload));
+    await preparation.prepare(intent);
+    clock.jump(2_000);
+    await assert.rejects(other.prepare(intent), { code: "DEADLINE_PASSED" });
+    for (let times = 0; times < 2; times++) other.onFailed(intent, quote);
+    assert.deepEqual(events(), ["execution_hedged", "hedge_unused"]);
+  }));
+
+Deno.test("ExecutionPreparation: an execution of another process that is refused after its hold has no hedge to report", () => {
+  const strategy = {
+    holdMs: () => HOLD_MS,
+    recheck() {
+      throw new PricingRefusedError("PRICE_MOVED", "It has moved");
+    },
+  };
+  return withRecorded(async ({ preparation, intent, quote, clock, events }) => {
+    const refused = assert.rejects(preparation.prepare(intent), { code: "PRICE_MOVED" });
+    clock.advance(HOLD_MS);
+    await refused;
+    preparation.onFailed(intent, quote);
+    assert.deepEqual(events(), []);
+  }, { strategy });
+});
+
 Deno.test("ExecutionPreparation: the hedge of a bet that an earlier transaction has placed is not reported as unused", () =>
-  withLogs("info", (records) =>
-    withExecutor(noHedge, async ({ preparation, store, clock }) => {
-      const { intent } = await store.insert(recorded(clock));
-      const { quote } = decodeExecution(intent.payload);
-      await preparation.prepare(intent);
-      const failure = { code: "QUOTE_ALREADY_USED", message: "Quote has already opened a thesis" };
-      const failed = { ...intent, state: "failed" as const, failure };
-      preparation.onFailed(failed, quote);
-      preparation.onFailedElsewhere(failed, quote);
-      assert.deepEqual(records.map(({ properties: { event } }) => event), ["execution_hedged"]);
-    })));
+  withRecorded(async ({ preparation, intent, quote, events }) => {
+    await preparation.prepare(intent);
+    const failure = { code: "QUOTE_ALREADY_USED", message: "Quote has already opened a thesis" };
+    const failed = { ...intent, state: "failed" as const, failure };
+    preparation.onFailed(failed, quote);
+    preparation.onFailedElsewhere(failed, quote);
+    assert.deepEqual(events(), ["execution_hedged"]);
+  }));
 
 Deno.test("ExecutionPreparation: a hedge for an execution that another process has failed meanwhile is reported", () =>
-  withLogs("info", (records) =>
-    withExecutor(noHedge, async ({ preparation, store, clock }) => {
-      const { intent } = await store.insert(recorded(clock));
-      const { quote } = decodeExecution(intent.payload);
-      preparation.onFailedElsewhere(intent, quote);
-      await preparation.prepare(intent);
-      for (let times = 0; times < 2; times++) preparation.onFailedElsewhere(intent, quote);
-      const events = records.map(({ properties: { event } }) => event);
-      assert.deepEqual(events, ["execution_hedged", "hedge_unused"]);
-    })));
+  withRecorded(async ({ preparation, intent, quote, events }) => {
+    preparation.onFailedElsewhere(intent, quote);
+    await preparation.prepare(intent);
+    for (let times = 0; times < 2; times++) preparation.onFailedElsewhere(intent, quote);
+    assert.deepEqual(events(), ["execution_hedged", "hedge_unused"]);
+  }));
 
-Deno.test("ExecutionPreparation: an execution of another process is reserved before its hedge, and refused after its deadline", async () => {
-  await withExecutor(noHedge, async ({ preparation, exposure, clock, store }) => {
-    const { intent } = await store.insert(recorded(clock));
+Deno.test("ExecutionPreparation: an execution of another process is reserved before its hedge, and refused after its deadline", () =>
+  withRecorded(async ({ preparation, intent, exposure, clock }) => {
     await preparation.prepare(intent);
     assert.equal(exposure.reservedKeys.length, 1);
     clock.jump(2_000);
     await assert.rejects(preparation.prepare(intent), IntentRefusedError);
-  });
-});
+  }));
 
 Deno.test("ExecutionPreparation: an unfinished execution is checked again before it is hedged and signed", async () => {
-  const hedged: string[] = [];
-  const counting: Hedge = {
-    expectedMs: 0,
-    isSimulated: false,
-    cover: (quoteHash) => Promise.resolve(void hedged.push(quoteHash)),
-  };
   const clock = new FakeClock();
-  await withExecutor(counting, async ({ preparation, submitter, store, sent }) => {
+  const never = hedgeOf(() => assert.fail("It is not hedged"));
+  await withExecutor(never, async ({ preparation, submitter, store, sent }) => {
     // Recorded by a run that was allowed to risk more.
     const { quoteHash, execution } = signed(clock, {
       payout: 151n,
@@ -267,41 +249,36 @@ Deno.test("ExecutionPreparation: an unfinished execution is checked again before
     clock.jump(60_000);
     await assert.rejects(preparation.prepare(intent), /would risk 0.000051 USDC/);
     assert.deepEqual((await submitter.submit(intent)).failure?.code, "RISK_TOO_LARGE");
-    assert.deepEqual([hedged, sent], [[], []]);
+    assert.deepEqual(sent, []);
   }, { clock });
 });
 
-Deno.test("ExecutionPreparation: an execution whose strategy cannot tell its hold ends by its deadline", async () => {
-  const clock = new FakeClock();
-  const thrown: Error[] = [];
+Deno.test("ExecutionPreparation: an execution whose strategy cannot tell its hold ends by its deadline", () => {
+  let thrown: Error = new PricingRefusedError("PRICE_UNAVAILABLE", "No price yet");
   const strategy = {
     holdMs() {
-      throw thrown[0] ?? new TypeError("No window");
+      throw thrown;
     },
     recheck() {},
   };
-  await withExecutor(noHedge, async ({ submitter, store, exposure }) => {
-    const { intent } = await store.insert(recorded(clock));
-    thrown.push(new PricingRefusedError("PRICE_UNAVAILABLE", "No price yet"));
+  return withRecorded(async ({ submitter, intent, exposure, clock }) => {
     await assert.rejects(submitter.submit(intent), { code: "OUTCOME_UNKNOWN" });
-    thrown[0] = new TypeError("No window");
+    thrown = new TypeError("No window");
     await assert.rejects(submitter.submit(intent), TypeError);
     clock.jump(2_000);
     assert.equal((await submitter.submit(intent)).failure?.code, "DEADLINE_PASSED");
     assert.equal(exposure.total, 0n);
-  }, { clock, strategy });
+  }, { strategy });
 });
 
-Deno.test("ExecutionPreparation: a refusal of the strategy, asked for the hold, is final", async () => {
-  const clock = new FakeClock();
+Deno.test("ExecutionPreparation: a refusal of the strategy, asked for the hold, is final", () => {
   const strategy = {
     holdMs() {
       throw new PricingRefusedError("PRICE_MOVED", "It has moved");
     },
     recheck() {},
   };
-  await withExecutor(noHedge, async ({ submitter, store }) => {
-    const { intent } = await store.insert(recorded(clock));
+  return withRecorded(async ({ submitter, intent }) => {
     assert.equal((await submitter.submit(intent)).failure?.code, "PRICE_MOVED");
-  }, { clock, strategy });
+  }, { strategy });
 });

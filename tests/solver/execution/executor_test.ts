@@ -11,7 +11,6 @@ import {
   findQuote,
 } from "../../../services/solver/execution/execution.ts";
 import { Executor } from "../../../services/solver/execution/executor.ts";
-import type { Hedge } from "../../../services/solver/execution/hedge.ts";
 import { QuoteSigner } from "../../../services/solver/quoting/quote_signer.ts";
 import {
   type PricingRefusal,
@@ -22,16 +21,14 @@ import { nextTurn } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
 import { CHAIN_ID, completeBook, quoteHashOf, solver, user } from "../support.ts";
-import { noHedge, recorded, signed, withExecutor } from "./support.ts";
+import { hedgeOf, recorded, signed, withExecutor } from "./support.ts";
+
+const unhedged = hedgeOf(() => assert.fail("Nothing is hedged"));
 
 for (const [hedgeMs, isInTime] of [[1_000, true], [1_001, false]] as const) {
   Deno.test(`Executor: with a hedge of ${hedgeMs} ms a quote of 1000 ms is ${isInTime ? "committed" : "refused"}`, async () => {
     const clock = new FakeClock();
-    const slow: Hedge = {
-      expectedMs: 0,
-      isSimulated: false,
-      cover: () => Promise.resolve(clock.jump(hedgeMs)),
-    };
+    const slow = hedgeOf(() => Promise.resolve(clock.jump(hedgeMs)));
     await withExecutor(slow, async ({ executor, exposure, sent }) => {
       const { execution } = signed(clock);
       for (let attempt = 0; attempt < 2; attempt++) {
@@ -47,14 +44,7 @@ for (const [hedgeMs, isInTime] of [[1_000, true], [1_001, false]] as const) {
 Deno.test("Executor: the risk is reserved before the hedge, and kept for the thesis", async () => {
   const seen: bigint[] = [];
   let book: ExposureBook | undefined;
-  const watching: Hedge = {
-    expectedMs: 0,
-    isSimulated: false,
-    cover() {
-      seen.push(book?.total ?? -1n);
-      return Promise.resolve();
-    },
-  };
+  const watching = hedgeOf(() => Promise.resolve(void seen.push(book?.total ?? -1n)));
   await withExecutor(watching, async ({ executor, exposure, clock }) => {
     book = exposure;
     await executor.execute(signed(clock).execution);
@@ -70,7 +60,7 @@ for (const order of ["together", "one after another"]) {
         if (!isRecorded && exposure.total > 10n) throw new PricingRefusedError("PRICE_MOVED", "");
       },
     };
-    await withExecutor(noHedge, async ({ executor, clock, store }) => {
+    await withExecutor(hedgeOf(), async ({ executor, clock, store }) => {
       const quotes = [1n, 2n, 3n, 4n].map((lowerPrice) => signed(clock, { lowerPrice }));
       const answers: Promise<string>[] = [];
       for (const { execution } of quotes) {
@@ -88,12 +78,7 @@ for (const order of ["together", "one after another"]) {
 }
 
 Deno.test("Executor: a failed check releases the risk and records nothing", async () => {
-  const never: Hedge = {
-    expectedMs: 0,
-    isSimulated: false,
-    cover: () => assert.fail("Nothing is hedged"),
-  };
-  await withExecutor(never, async ({ executor, exposure, clock, store }) => {
+  await withExecutor(unhedged, async ({ executor, exposure, clock, store }) => {
     const { execution, quoteHash } = signed(clock, { payout: 151n });
     await assert.rejects(executor.execute(execution), { code: "RISK_TOO_LARGE" });
     assert.equal(exposure.total, 0n);
@@ -102,14 +87,14 @@ Deno.test("Executor: a failed check releases the risk and records nothing", asyn
 });
 
 Deno.test("Executor: an execution that cannot be recorded releases its risk", () =>
-  withExecutor(noHedge, async ({ executor, exposure, clock, store, sent }) => {
+  withExecutor(hedgeOf(), async ({ executor, exposure, clock, store, sent }) => {
     store.insert = () => Promise.reject(new StoreError("Database failed: disk is full"));
     await assert.rejects(executor.execute(signed(clock).execution), StoreError);
     assert.deepEqual([exposure.total, sent], [0n, []]);
   }));
 
 Deno.test("Executor: a quote that somebody else signed is refused, and nothing is recorded", () =>
-  withExecutor(noHedge, async ({ executor, exposure, clock, store, sent }) => {
+  withExecutor(hedgeOf(), async ({ executor, exposure, clock, store, sent }) => {
     const { execution, quoteHash } = signed(clock);
     const { quote, userSignature } = execution;
     // The user has signed both.
@@ -120,12 +105,7 @@ Deno.test("Executor: a quote that somebody else signed is refused, and nothing i
   }));
 
 Deno.test("Executor: a quote to the solver itself is never a bet, although its signature is both sides'", async () => {
-  const never: Hedge = {
-    expectedMs: 0,
-    isSimulated: false,
-    cover: () => assert.fail("Nothing is hedged"),
-  };
-  await withExecutor(never, async ({ executor, exposure, clock, store, sent }) => {
+  await withExecutor(unhedged, async ({ executor, exposure, clock, store, sent }) => {
     const { execution: { quote }, quoteHash } = signed(clock, { user: solver.address });
     const execution = { quote, userSignature: quote.signature };
     await assert.rejects(executor.execute(execution), {
@@ -141,14 +121,7 @@ Deno.test("Executor: a quote to the solver itself is never a bet, although its s
 
 Deno.test("Executor: an unfinished execution of an earlier run is updated in the store before it continues", () => {
   const order: string[] = [];
-  const noting: Hedge = {
-    expectedMs: 0,
-    isSimulated: false,
-    cover() {
-      order.push("hedged");
-      return Promise.resolve();
-    },
-  };
+  const noting = hedgeOf(() => Promise.resolve(void order.push("hedged")));
   return withExecutor(noting, async ({ executor, clock, store }) => {
     await insertReserved(store, recorded(clock));
     const recordAttempt = store.recordAttempt.bind(store);
@@ -164,7 +137,7 @@ Deno.test("Executor: an unfinished execution of an earlier run is updated in the
 });
 
 Deno.test("Executor: the outcome of a recorded execution that cannot be read is unknown", () =>
-  withExecutor(noHedge, async ({ executor, clock, store }) => {
+  withExecutor(hedgeOf(), async ({ executor, clock, store }) => {
     await insertReserved(store, recorded(clock));
     const { execution } = signed(clock);
     const { get, recordAttempt } = store;
@@ -180,7 +153,7 @@ Deno.test("Executor: the outcome of a recorded execution that cannot be read is 
   }));
 
 Deno.test("Executor: nothing is recorded while the node has another chain", () =>
-  withExecutor(noHedge, async ({ executor, exposure, clock, store, sent, chain }) => {
+  withExecutor(hedgeOf(), async ({ executor, exposure, clock, store, sent, chain }) => {
     const { execution, quoteHash } = signed(clock);
     const other = new RangemakerError("CHAIN_MISMATCH", "Another chain");
     chain.require = () => Promise.reject(other);
@@ -190,11 +163,8 @@ Deno.test("Executor: nothing is recorded while the node has another chain", () =
   }));
 
 Deno.test("Executor: after an error of the hedge that may pass, the outcome is unknown and the risk stays reserved", () => {
-  const busy: Hedge = {
-    expectedMs: 0,
-    isSimulated: false,
-    cover: () => Promise.reject(new RangemakerError("BUSY", "Too busy", { retry: "later" })),
-  };
+  const tooBusy = new RangemakerError("BUSY", "Too busy", { retry: "later" });
+  const busy = hedgeOf(() => Promise.reject(tooBusy));
   return withExecutor(busy, async ({ executor, exposure, clock, store }) => {
     const { execution, quoteHash } = signed(clock);
     await assert.rejects(executor.execute(execution), OutcomeUnknownError);
@@ -207,17 +177,19 @@ Deno.test("Executor: after an error of the hedge that may pass, the outcome is u
 
 Deno.test("Executor: a bug in the hedge is reported as an internal error", () => {
   const bug = new TypeError("A bug");
-  const broken: Hedge = { expectedMs: 0, isSimulated: false, cover: () => Promise.reject(bug) };
-  return withExecutor(broken, async ({ executor, exposure, clock, store }) => {
-    const { execution, quoteHash } = signed(clock);
-    await assert.rejects(executor.execute(execution), (thrown) => thrown === bug);
-    assert.equal((await store.find(quoteHash))?.state, "accepted");
-    assert.equal(exposure.total, 10n);
-  });
+  return withExecutor(
+    hedgeOf(() => Promise.reject(bug)),
+    async ({ executor, exposure, clock, store }) => {
+      const { execution, quoteHash } = signed(clock);
+      await assert.rejects(executor.execute(execution), (thrown) => thrown === bug);
+      assert.equal((await store.find(quoteHash))?.state, "accepted");
+      assert.equal(exposure.total, 10n);
+    },
+  );
 });
 
 Deno.test("Executor: a second request for the same quote joins the first", () =>
-  withExecutor(noHedge, async ({ executor, clock, store, sent }) => {
+  withExecutor(hedgeOf(), async ({ executor, clock, store, sent }) => {
     const { execution } = signed(clock);
     const findState = store.findState.bind(store);
     let begun = 0;
@@ -231,7 +203,7 @@ Deno.test("Executor: a second request for the same quote joins the first", () =>
   }));
 
 Deno.test("Executor: a transaction has its quote's terms and signatures, and the current time", () =>
-  withExecutor(noHedge, async ({ executor, clock, store, sent }) => {
+  withExecutor(hedgeOf(), async ({ executor, clock, store, sent }) => {
     const { execution: { quote, userSignature }, quoteHash } = signed(clock);
     // A quote without a solver is treated as its own.
     const { solver: _own, ...unnamed } = quote;
@@ -255,7 +227,7 @@ Deno.test("Executor: a transaction has its quote's terms and signatures, and the
   }));
 
 Deno.test("Executor: an execution is stored with its quoted probability", () =>
-  withExecutor(noHedge, async ({ options, clock, store }) => {
+  withExecutor(hedgeOf(), async ({ options, clock, store }) => {
     const { execution, quoteHash } = signed(clock);
     const quoteSigner = new QuoteSigner(solver);
     quoteSigner.sign(quoteHash, 0.25);
@@ -265,7 +237,7 @@ Deno.test("Executor: an execution is stored with its quoted probability", () =>
   }));
 
 Deno.test("Executor: only the process that records an execution logs it as accepted; a refusal is logged with its code", () =>
-  withExecutor(noHedge, ({ executor, clock, store }) =>
+  withExecutor(hedgeOf(), ({ executor, clock, store }) =>
     withLogs("info", async (records) => {
       const events = () => records.map(({ properties: { event, code } }) => [event, code]);
       const { execution } = signed(clock);
@@ -296,7 +268,7 @@ Deno.test("Executor: only the process that records an execution logs it as accep
     })));
 
 Deno.test("Executor: an execution that another process records at the same time is verified before it is sent", () =>
-  withExecutor(noHedge, async ({ executor, clock, store, sent }) => {
+  withExecutor(hedgeOf(), async ({ executor, clock, store, sent }) => {
     const { execution } = signed(clock);
     const { quote, userSignature } = execution;
     const changed = encodeExecution({ quote: { ...quote, payout: 111n }, userSignature });
@@ -312,11 +284,7 @@ Deno.test("Executor: an execution that another process records at the same time 
 Deno.test("Executor: the exposure warning does not count a refused hedge, and no answer waits for it", async () => {
   const clock = new FakeClock();
   const reports: string[] = [];
-  const hedge: Hedge = {
-    expectedMs: 0,
-    isSimulated: false,
-    cover: () => Promise.reject(new RangemakerError("HEDGE_REFUSED", "No cover")),
-  };
+  const hedge = hedgeOf(() => Promise.reject(new RangemakerError("HEDGE_REFUSED", "No cover")));
   await withExecutor(
     hedge,
     async ({ executor, exposure, store }) => {
@@ -347,7 +315,7 @@ Deno.test("Executor: before it refuses at the limit, it releases theses whose se
   const first = signed(clock);
   const second = signed(clock, { upperPrice: 3n });
   await withExecutor(
-    noHedge,
+    hedgeOf(),
     async ({ executor, options, store, exposure, released }) => {
       await executor.execute(first.execution);
       exposure.beginReading();
@@ -379,7 +347,7 @@ Deno.test("Executor: before it refuses at the limit, it releases theses whose se
 
 for (const thrown of [new StoreError("The store is away"), new TypeError("A bug")]) {
   Deno.test(`Executor: after a ${thrown.name} of the store, nothing is released or retried`, () =>
-    withExecutor(noHedge, async ({ executor, clock, store, released }) => {
+    withExecutor(hedgeOf(), async ({ executor, clock, store, released }) => {
       released.push("one");
       store.insert = () => Promise.reject(thrown);
       await assert.rejects(executor.execute(signed(clock).execution), thrown);
@@ -389,7 +357,7 @@ for (const thrown of [new StoreError("The store is away"), new TypeError("A bug"
 
 Deno.test("Executor: a late quote is refused for its deadline, even with an invalid user signature", async () => {
   const clock = new FakeClock();
-  await withExecutor(noHedge, async ({ executor }) => {
+  await withExecutor(hedgeOf(), async ({ executor }) => {
     const { execution } = signed(clock);
     const forged = { ...execution, userSignature: execution.quote.signature };
     await assert.rejects(executor.execute(forged), { code: "INVALID_SIGNATURE" });
@@ -408,7 +376,7 @@ Deno.test("Executor: a quote that was refused for its price is used up, even if 
       if (refusal !== undefined) throw new PricingRefusedError(refusal, "It is refused");
     },
   };
-  await withExecutor(noHedge, async ({ executor, options, exposure, sent, store, clock }) => {
+  await withExecutor(hedgeOf(), async ({ executor, options, exposure, sent, store, clock }) => {
     const { execution, quoteHash } = signed(clock);
     const usedUp = { code: "PRICE_MOVED", details: { usedUp: true } };
     await assert.rejects(executor.execute(execution), usedUp);

@@ -50,10 +50,12 @@ export function recorded(clock: FakeClock): NewIntent {
   };
 }
 
-/** Hedges at once. */
-export const noHedge: Hedge = { expectedMs: 0, isSimulated: false, cover: () => Promise.resolve() };
+/** A hedging service that answers at once. */
+export function hedgeOf(cover: Hedge["cover"] = () => Promise.resolve()): Hedge {
+  return { expectedMs: 0, isSimulated: false, cover };
+}
 
-interface Overrides {
+export interface Overrides {
   clock?: FakeClock;
   exposure?: ExposureBook;
   onNear?: ExposureLimitOptions["onNear"];
@@ -159,9 +161,11 @@ function createExecutor(given: Hedge, overrides: Overrides) {
   };
 }
 
+export type Scene = ReturnType<typeof createExecutor>;
+
 export async function withExecutor(
   hedge: Hedge,
-  test: (scene: ReturnType<typeof createExecutor>) => Promise<void>,
+  test: (scene: Scene) => Promise<void>,
   overrides: Overrides = {},
 ): Promise<void> {
   const scene = createExecutor(hedge, overrides);
