@@ -1,14 +1,18 @@
 /** A barrier strategy on a market that the test makes. */
 import assert from "node:assert/strict";
-import type { Retry } from "../../../lib/errors.ts";
 import { PriceRing } from "../../../lib/prices/price_ring.ts";
 import type { Bet } from "../../../lib/protocol/bet.ts";
 import {
   BarrierStrategy,
   type BarrierStrategyOptions,
 } from "../../../services/solver/pricing/barrier_strategy.ts";
-import { type MarketView, PricingRefusedError } from "../../../services/solver/pricing/strategy.ts";
+import {
+  type MarketView,
+  type PricingRefusal,
+  PricingRefusedError,
+} from "../../../services/solver/pricing/strategy.ts";
 import { forecastOf } from "../../../services/solver/pricing/volatility_forecast.ts";
+import { DOCUMENTED_CODES } from "../../refusals/support.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { market } from "../support.ts";
 
@@ -56,18 +60,18 @@ export function barrier(
   return { strategy, bet, clock, view, ring };
 }
 
-/** Asserts that a strategy refuses, with a code, how to retry, a message and optional details. */
+/** Asserts that a strategy refuses as documented, with a code, a message and optional details. */
 export function assertRefused(
   call: () => unknown,
-  code: string,
-  retry: Retry,
+  code: PricingRefusal,
   words: RegExp,
   details?: Record<string, unknown>,
 ): void {
   assert.throws(call, (thrown) => {
     assert.ok(thrown instanceof PricingRefusedError);
     assert.deepEqual({ ...thrown.details, ...details }, thrown.details);
-    assert.deepEqual([thrown.code, thrown.retry], [code, retry]);
+    assert.equal(thrown.code, code);
+    assert.match(DOCUMENTED_CODES.get(code) ?? "", new RegExp(`\`${thrown.retry}\``));
     assert.match(thrown.message, words);
     return true;
   });

@@ -34,102 +34,57 @@ const failure = { code: "QUOTE_EXPIRED", message: "Too late" };
 const who = { user: user.address, quoteHash };
 const bet = { ...who, betAmount: "100", payout: "110" };
 const amounts = { bet: "0.0001 USDC", pays: "0.00011 USDC" };
-const failed = {
-  event: "execution_failed",
-  ...who,
-  code: failure.code,
-  reason: failure.message,
-};
-const settled = { event: "thesis_settled", thesisId: 7, ...who };
+const settled = { thesisId: 7, ...who };
+const failed = { ...who, code: failure.code, reason: failure.message };
 const bound = { exposure: "9", bound: "10", now: "0.000009 USDC", most: "0.00001 USDC" };
 
-const cases: readonly [
-  name: string,
-  log: () => void,
-  level: string,
-  properties: Record<string, unknown>,
-][] = [
+type Case = [event: string, log: () => void, properties: Record<string, unknown>, level?: string];
+
+const cases: readonly Case[] = [
+  ["quoted", () => solverLog.quoted(quoteHash, terms), { ...bet, ...amounts }, "debug"],
+  ["execution_accepted", () => solverLog.accepted(quoteHash, terms), { ...bet, ...amounts }],
+  ["execution_hedged", () => solverLog.hedged(quoteHash, terms), { ...bet, risk: "0.00001 USDC" }],
+  ["execution_hedged", () => solverLog.hedged(quoteHash, { ...terms, payout: 100n }), {
+    ...bet,
+    payout: "100",
+    risk: "0 USDC",
+  }],
+  ["execution_refused", () => solverLog.refused(quoteHash, terms, busy), {
+    ...bet,
+    code: "BUSY",
+    reason: "Too busy",
+  }],
+  ["execution_committed", () => solverLog.finished(committed), { ...who, thesisId: 5, txHash }],
+  // Without a receipt, and with one that says so.
+  ["execution_failed", () => solverLog.finished({ ...intent, state: "failed", failure }), failed],
   [
-    "quote",
-    () => solverLog.quoted(quoteHash, terms),
-    "debug",
-    { event: "quoted", ...bet, ...amounts },
-  ],
-  [
-    "accepted execution",
-    () => solverLog.accepted(quoteHash, terms),
-    "info",
-    { event: "execution_accepted", ...bet, ...amounts },
-  ],
-  [
-    "hedge",
-    () => solverLog.hedged(quoteHash, terms),
-    "info",
-    { event: "execution_hedged", ...bet, risk: "0.00001 USDC" },
-  ],
-  [
-    "hedge of a bet that pays itself back",
-    () => solverLog.hedged(quoteHash, { ...terms, payout: 100n }),
-    "info",
-    { event: "execution_hedged", ...bet, payout: "100", risk: "0 USDC" },
-  ],
-  [
-    "refusal",
-    () => solverLog.refused(quoteHash, terms, busy),
-    "info",
-    { event: "execution_refused", ...bet, code: "BUSY", reason: "Too busy" },
-  ],
-  [
-    "committed execution",
-    () => solverLog.finished(committed),
-    "info",
-    { event: "execution_committed", ...who, thesisId: 5, txHash },
-  ],
-  [
-    "execution that failed without a receipt",
-    () => solverLog.finished({ ...intent, state: "failed", failure }),
-    "info",
-    failed,
-  ],
-  [
-    "execution whose receipt says failed",
+    "execution_failed",
     () => solverLog.finished({ ...committed, state: "failed", failure }),
-    "info",
     failed,
   ],
-  [
-    "bet that its user won",
-    () => solverLog.settled(thesisOf(7, { status: "won" })),
-    "info",
-    { ...settled, result: "won", pnl: "-0.00001 USDC", profit: "-10" },
-  ],
-  [
-    "bet that its user lost",
-    () => solverLog.settled(thesisOf(7, { status: "lost" })),
-    "info",
-    { ...settled, result: "lost", pnl: "0.0001 USDC", profit: "100" },
-  ],
-  [
-    "exposure near its limit",
-    () => solverLog.exposure(true, 9n, 10n),
-    "warning",
-    { event: "exposure_near_bound", ...bound },
-  ],
-  [
-    "exposure far from its limit",
-    () => solverLog.exposure(false, 9n, 10n),
-    "info",
-    { event: "exposure_normal", ...bound },
-  ],
+  ["thesis_settled", () => solverLog.settled(thesisOf(7, { status: "won" })), {
+    ...settled,
+    result: "won",
+    pnl: "-0.00001 USDC",
+    profit: "-10",
+  }],
+  ["thesis_settled", () => solverLog.settled(thesisOf(7, { status: "lost" })), {
+    ...settled,
+    result: "lost",
+    pnl: "0.0001 USDC",
+    profit: "100",
+  }],
+  ["exposure_near_bound", () => solverLog.exposure(true, 9n, 10n), bound, "warning"],
+  ["exposure_normal", () => solverLog.exposure(false, 9n, 10n), bound],
 ];
 
-for (const [name, log, level, properties] of cases) {
-  Deno.test(`solverLog: the line of a ${name} has its amounts and identifiers`, () =>
+for (const [event, log, properties, level = "info"] of cases) {
+  Deno.test(`solverLog: ${event} has its amounts and identifiers`, () =>
     withLogs("debug", (records) => {
       log();
       const [record] = records;
       assert.deepEqual([records.length, record?.category[1], record?.level], [1, "solver", level]);
-      assert.deepEqual(record?.properties, properties);
+      assert.deepEqual(record?.properties, { event, ...properties });
       return Promise.resolve();
     }));
 }
