@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
-import { WrongChainError } from "../../../lib/intents/chain_guard.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
 import { NodeTimeoutError, NodeUnreachableError } from "../../../lib/net/core_reader.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
@@ -9,26 +8,17 @@ import { withWorld } from "./world.ts";
 
 const OTHER: Hex = `0x${"02".repeat(32)}`;
 
+const mismatch = { name: "WrongChainError", code: "CHAIN_MISMATCH" };
 const rewound = { name: "WrongChainError", code: "CHAIN_REWOUND" };
 
 Deno.test("ChainGuard: a new store records the chain of the node, and then refuses other chains", () =>
   withWorld(async (world) => {
     await world.newGuard().requireChain();
     world.node.genesis = OTHER;
-    await assert.rejects(world.newGuard().requireChain(), (thrown) => {
-      assert.ok(thrown instanceof WrongChainError);
-      assert.equal(thrown.code, "CHAIN_MISMATCH");
-      assert.match(
-        thrown.message,
-        new RegExp(`begins with ${OTHER}, but .* begins with ${GENESIS}`),
-      );
-      assert.match(
-        thrown.message,
-        /if the node has lost its chain, restore it; otherwise set --rpc-url .*Another chain\)$/,
-      );
-      assert.doesNotMatch(thrown.message, /secret/);
-      return true;
-    });
+    const message = new RegExp(
+      `^(?!.*secret).* begins with ${OTHER}, but .* begins with ${GENESIS}`,
+    );
+    await assert.rejects(world.newGuard().requireChain(), { ...mismatch, message });
     world.node.genesis = GENESIS;
     await world.newGuard().requireChain();
   }));
@@ -37,19 +27,14 @@ Deno.test("ChainGuard: a node with another chain id is refused, and a new store 
   withWorld(async (world) => {
     const guard = world.newGuard();
     world.node.id = 4242;
-    await assert.rejects(guard.requireChain(), (thrown) => {
-      assert.ok(thrown instanceof WrongChainError);
-      assert.equal(thrown.code, "CHAIN_MISMATCH");
-      assert.match(thrown.message, /has chain id 4242: expected 1337, .* correct --chain-id/);
-      assert.doesNotMatch(thrown.message, /secret/);
-      return true;
-    });
+    const message = /^(?!.*secret).* has chain id 4242: expected 1337, .* correct --chain-id/;
+    await assert.rejects(guard.requireChain(), { ...mismatch, message });
     assert.equal((await world.store.records.update()).genesis, null);
     world.node.id = 1337;
     world.clock.advance(100);
     await guard.requireChain();
     world.node.id = 4242;
-    await assert.rejects(guard.refresh(), WrongChainError);
+    await assert.rejects(guard.refresh(), mismatch);
   }));
 
 Deno.test("ChainGuard: a chain that changes while the process runs is noticed within 100 ms", () =>
@@ -60,7 +45,7 @@ Deno.test("ChainGuard: a chain that changes while the process runs is noticed wi
     await guard.requireChain();
     assert.equal(world.node.asked.genesis, 1);
     world.clock.advance(100);
-    await assert.rejects(guard.requireChain(), WrongChainError);
+    await assert.rejects(guard.requireChain(), mismatch);
     world.node.genesis = GENESIS;
     world.clock.advance(100);
     await guard.requireChain();
@@ -84,7 +69,7 @@ Deno.test("ChainGuard: services that share a database each have their own chain"
     await world.newGuard().requireChain();
     world.node.genesis = OTHER;
     await world.newGuard(new IntentStore(world.driver, "other")).requireChain();
-    await assert.rejects(world.newGuard().requireChain(), WrongChainError);
+    await assert.rejects(world.newGuard().requireChain(), mismatch);
   }));
 
 Deno.test("ChainGuard: an unreachable node is not reported as CHAIN_MISMATCH", () =>
@@ -114,12 +99,8 @@ Deno.test("ChainGuard: a node below the highest block that the store remembers i
     world.node.head.number = 950;
     await world.newGuard().requireChain(); // a read node may lag by 50 blocks
     world.node.head.number = 949;
-    await assert.rejects(world.newGuard().requireChain(), (thrown) => {
-      assert.ok(thrown instanceof WrongChainError);
-      assert.equal(thrown.code, "CHAIN_REWOUND");
-      assert.match(thrown.message, /is at block 949, but was at block 1000 before/);
-      return true;
-    });
+    const message = /is at block 949, but was at block 1000 before/;
+    await assert.rejects(world.newGuard().requireChain(), { ...rewound, message });
     assert.equal((await world.store.records.update()).highestBlock, 1_000);
     await world.store.records.update({ resetBlock: 949 });
     await world.newGuard().requireChain();
@@ -253,7 +234,7 @@ Deno.test("ChainGuard: another chain is CHAIN_MISMATCH, even if it cannot say wh
     world.clock.advance(2_000);
     world.node.onLookup = () => Promise.reject(new NodeTimeoutError("http://node", "test", 1_000));
     world.node.genesis = OTHER;
-    await assert.rejects(guard.refresh(), { name: "WrongChainError", code: "CHAIN_MISMATCH" });
+    await assert.rejects(guard.refresh(), mismatch);
     world.node.genesis = GENESIS;
     await assert.rejects(guard.refresh(), NodeTimeoutError);
   }));

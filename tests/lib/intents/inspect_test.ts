@@ -139,11 +139,8 @@ for (const [name, damage, reason] of damages) {
   Deno.test(`inspectStore: a file that is ${name} cannot be used`, () =>
     withFolder(async (folder) => {
       damage(`${folder}/store.sqlite`);
-      await assert.rejects(look(`${folder}/store.sqlite`), (thrown: Error) => {
-        assert.equal(thrown.name, "StoreError");
-        assert.match(thrown.message, reason);
-        return true;
-      });
+      const refused = { name: "StoreError", message: reason };
+      await assert.rejects(look(`${folder}/store.sqlite`), refused);
     }));
 }
 
@@ -177,10 +174,6 @@ testOnPostgres("inspectStore: read-only PostgreSQL cannot be used", async (url) 
 Deno.test("inspectStore: PostgreSQL that is away cannot be used, and the error shows no password", async () => {
   await assert.rejects(
     look(`postgres://bridge:geheim@127.0.0.1:${freePort()}/bridge`),
-    (thrown: Error) => {
-      assert.match(thrown.message, /^Database cannot be used: .*ECONNREFUSED/);
-      assert(!thrown.message.includes("geheim"));
-      return true;
-    },
+    /^StoreError: (?!.*geheim)Database cannot be used: .*ECONNREFUSED/,
   );
 });

@@ -136,13 +136,9 @@ Deno.test("openIntentResources: a database that belongs to another key is refuse
     const openAndClose = async (overrides: Partial<IntentResourcesOptions>) =>
       await (await openResources({ database, ...overrides })).store.close();
     await openAndClose({});
-    await assert.rejects(openAndClose({ signer: other }), (thrown) => {
-      assert.ok(thrown instanceof StoreError);
-      assert.match(
-        thrown.message,
-        new RegExp(`key of ${signer.address}, but this one signs as ${other.address}`),
-      );
-      return true;
+    await assert.rejects(openAndClose({ signer: other }), {
+      name: "StoreError",
+      message: new RegExp(`key of ${signer.address}, but this one signs as ${other.address}`),
     });
     await openAndClose({ signer: other, storeBelongsToKey: false });
     await openAndClose({});

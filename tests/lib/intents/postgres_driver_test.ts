@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import postgres from "postgres";
-import { StoreConnectionLostError, StoreError } from "../../../lib/intents/errors.ts";
+import { StoreConnectionLostError } from "../../../lib/intents/errors.ts";
 import { LATEST_VERSION } from "../../../lib/intents/database.ts";
 import { openIntentStore } from "../../../lib/intents/open_store.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
@@ -65,11 +65,9 @@ async function cutInsert(
 
 Deno.test("PostgresDriver: the error for a server that is away shows no password", async () => {
   const url = "postgres://user:secret@127.0.0.1:9/none";
-  await assert.rejects(() => openIntentStore(url, "test"), (thrown) => {
-    assert.ok(thrown instanceof StoreError);
-    assert.match(thrown.message, /^Database failed: .*ECONNREFUSED/);
-    assert.ok(!thrown.message.includes("secret"));
-    return true;
+  await assert.rejects(() => openIntentStore(url, "test"), {
+    name: "StoreError",
+    message: /^(?!.*secret)Database failed: .*ECONNREFUSED/,
   });
 });
 
@@ -144,11 +142,8 @@ testOnPostgres("PostgresDriver: a statement that takes too long fails", async (u
   try {
     await admin.begin(async (tx) => {
       await tx`LOCK TABLE intents IN ACCESS EXCLUSIVE MODE`;
-      await assert.rejects(() => store.insert(intent), (thrown) => {
-        assert.ok(thrown instanceof StoreError && !(thrown instanceof StoreConnectionLostError));
-        assert.match(thrown.message, /statement timeout/);
-        return true;
-      });
+      const timedOut = { name: "StoreError", message: /statement timeout/ };
+      await assert.rejects(() => store.insert(intent), timedOut);
     });
     assert.equal((await admin`SELECT FROM intents`).length, 0);
   } finally {

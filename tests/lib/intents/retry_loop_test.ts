@@ -4,7 +4,11 @@ import { StoreError } from "../../../lib/intents/errors.ts";
 import type { Intent } from "../../../lib/intents/intent.ts";
 import { createRetryLoop } from "../../../lib/intents/retry_loop.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
+import { rejectsWith } from "../../support/scripted_node.ts";
 import { World } from "./world.ts";
+
+/** More intents than fit into two pages. */
+const KEYS = Array.from({ length: 120 }, (_, index) => `key ${index}`);
 
 /** A retry loop with a submitter of the test. */
 class Retries extends World {
@@ -56,17 +60,15 @@ async function withRetries(test: (world: Retries) => Promise<void>): Promise<voi
 
 Deno.test("createRetryLoop: a start retries every unfinished intent, page by page", () =>
   withRetries(async (world) => {
-    const keys = Array.from({ length: 120 }, (_, index) => `key ${index}`);
-    await world.recordAll(...keys);
+    await world.recordAll(...KEYS);
     await world.start();
-    assert.deepEqual(world.retried.toSorted(), keys.toSorted());
+    assert.deepEqual(world.retried.toSorted(), KEYS.toSorted());
     assert.equal(await world.store.countUnfinished(), 0);
   }));
 
 Deno.test("createRetryLoop: failing intents do not block the others", () =>
   withRetries(async (world) => {
-    const keys = Array.from({ length: 120 }, (_, index) => `key ${index}`);
-    await world.recordAll(...keys);
+    await world.recordAll(...KEYS);
     const { submit } = world;
     world.submit = (intent) =>
       Number(intent.key.slice(4)) < 60 ? Promise.reject(new Error("stuck")) : submit(intent);
@@ -77,12 +79,11 @@ Deno.test("createRetryLoop: failing intents do not block the others", () =>
 
 Deno.test("createRetryLoop: no intent waits for others that are being carried out, also while the node is lost", () =>
   withRetries(async (world) => {
-    const keys = Array.from({ length: 120 }, (_, index) => `key ${index}`);
-    await world.recordAll(...keys, "lost");
-    keys.forEach((key) => world.running.add(key));
+    await world.recordAll(...KEYS, "lost");
+    KEYS.forEach((key) => world.running.add(key));
     world.isNodeLost = true;
     const { submit } = world;
-    world.submit = () => Promise.reject(new Error("away"));
+    world.submit = rejectsWith(new Error("away"));
     await world.start();
     assert.deepEqual(world.retried, ["lost"]);
     world.submit = (intent) => {
@@ -95,7 +96,7 @@ Deno.test("createRetryLoop: no intent waits for others that are being carried ou
 
 Deno.test("createRetryLoop: once the node is lost, a pass ends after the current page", () =>
   withRetries(async (world) => {
-    await world.recordAll(...Array.from({ length: 120 }, (_, index) => `key ${index}`));
+    await world.recordAll(...KEYS);
     world.submit = () => {
       world.isNodeLost = true;
       return Promise.reject(new Error("away"));
@@ -151,7 +152,7 @@ Deno.test("createRetryLoop: logs that the node is back once no intent is left, e
     await world.recordAll("stuck");
     const { submit } = world;
     world.isNodeLost = true;
-    world.submit = () => Promise.reject(new Error("away"));
+    world.submit = rejectsWith(new Error("away"));
     await world.start();
     assert.deepEqual(levels(), { warning: 1 });
     await submit(await world.store.get("stuck"));
@@ -164,15 +165,15 @@ Deno.test("createRetryLoop: logs each cause of an outage, and that the node is b
     await world.recordAll("stuck");
     const { submit, store } = world;
     const works = store.listUnfinished.bind(store);
-    store.listUnfinished = () => Promise.reject(new StoreError("Database failed: locked"));
+    store.listUnfinished = rejectsWith(new StoreError("Database failed: locked"));
     await world.start();
     assert.deepEqual(levels(), { error: 1 });
     store.listUnfinished = works;
     world.isNodeLost = true;
-    world.submit = () => Promise.reject(new Error("away"));
+    world.submit = rejectsWith(new Error("away"));
     await world.nextPass();
     assert.deepEqual(levels(), { warning: 1 });
-    store.listUnfinished = () => Promise.reject(new StoreError("Database failed: locked"));
+    store.listUnfinished = rejectsWith(new StoreError("Database failed: locked"));
     await world.nextPass();
     assert.deepEqual(levels(), { error: 1 });
     store.listUnfinished = works;
@@ -197,7 +198,7 @@ Deno.test("createRetryLoop: intents from a time ahead of the clock are retried, 
     await world.recordAll("before the start");
     world.clock.setBy(-60_000);
     const works = world.store.listUnfinished.bind(world.store);
-    world.store.listUnfinished = () => Promise.reject(new StoreError("Database failed: locked"));
+    world.store.listUnfinished = rejectsWith(new StoreError("Database failed: locked"));
     await world.start();
     world.store.listUnfinished = works;
     assert.deepEqual(await world.nextPass(), ["before the start"]);
@@ -209,7 +210,7 @@ Deno.test("createRetryLoop: intents from a time ahead of the clock are retried, 
 Deno.test("createRetryLoop: passes run every second, and back off while the node is lost", () =>
   withRetries(async (world) => {
     await world.recordAll("stuck");
-    world.submit = () => Promise.reject(new Error("away"));
+    world.submit = rejectsWith(new Error("away"));
     await world.start();
     const waitsMs: number[] = [];
     for (const isNodeLost of [false, false, true, true, true, false, false]) {
@@ -223,11 +224,10 @@ Deno.test("createRetryLoop: passes run every second, and back off while the node
 
 Deno.test("createRetryLoop: while the node is away one intent is tried every 2 s, and all within 2 s of its return", () =>
   withRetries(async (world) => {
-    const keys = Array.from({ length: 120 }, (_, index) => `key ${index}`);
-    await world.recordAll(...keys);
+    await world.recordAll(...KEYS);
     const { submit } = world;
     world.isNodeLost = true;
-    world.submit = () => Promise.reject(new Error("away"));
+    world.submit = rejectsWith(new Error("away"));
     await world.start();
     world.retried.length = 0;
     const leftAtMs = world.clock.now();
@@ -255,7 +255,7 @@ Deno.test("createRetryLoop: stop waits for the current page and starts no other"
       return await submit(intent);
     };
     await world.start();
-    await world.recordAll(...Array.from({ length: 120 }, (_, index) => `key ${index}`));
+    await world.recordAll(...KEYS);
     world.clock.advance(1_000);
     while (world.retried.length === 0) await setImmediate();
     let stopped = false;
