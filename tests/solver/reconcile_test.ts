@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
-import { ShiftedClock, systemClock } from "../../lib/clock.ts";
+import { type Clock, ShiftedClock, systemClock } from "../../lib/clock.ts";
+import type { Intent } from "../../lib/intents/intent.ts";
 import { openIntentStore } from "../../lib/intents/open_store.ts";
 import type { IntentStore } from "../../lib/intents/store.ts";
 import { toWire } from "../../lib/json.ts";
@@ -8,7 +9,7 @@ import type { Thesis } from "../../lib/protocol/thesis.ts";
 import { runHere } from "../support/command_context.ts";
 import { eventually } from "../support/eventually.ts";
 import { post } from "../support/http_answers.ts";
-import { insertReserved, newIntent, reservedIntents } from "../support/intents.ts";
+import { COMMITTED, insertReserved, newIntent, reservedIntents } from "../support/intents.ts";
 import { withFolder } from "../support/files.ts";
 import { FakeNode } from "../support/fake_node.ts";
 import { withLogs } from "../support/recorded_logs.ts";
@@ -49,100 +50,103 @@ Deno.test("solver: works again after a stop in which the node settled its bet an
     assert.equal((await store.page(0, 1)).intents[0]?.state, "committed");
   }));
 
-Deno.test("solver: notices after a long stop that the chain went back, since another bet has the id", () =>
-  withLongStop(thesisOf(1), 1, async ({ status, code }, store) => {
-    assert.deepEqual([status, code], ["failed", "CHAIN_REWOUND"]);
-    assert.equal((await reservedIntents(store)).length, 1);
-  }));
+for (
+  const [why, thesis, lastId] of [
+    ["another bet has the id", thesisOf(1), 1],
+    ["it has no bet with so high an id", null, 0],
+  ] as const
+) {
+  Deno.test(`solver: notices after a long stop that the chain went back, since ${why}`, () =>
+    withLongStop(thesis, lastId, async ({ status, code }, store) => {
+      assert.deepEqual([status, code], ["failed", "CHAIN_REWOUND"]);
+      assert.equal((await reservedIntents(store)).length, 1);
+    }));
+}
 
-Deno.test("solver: notices after a long stop that the chain went back, since it has no bet with so high an id", () =>
-  withLongStop(null, 0, async ({ status, code }, store) => {
-    assert.deepEqual([status, code], ["failed", "CHAIN_REWOUND"]);
-    assert.equal((await reservedIntents(store)).length, 1);
-  }));
+interface Executed {
+  node: FakeNode;
+  store: IntentStore;
+  /** The bet that was executed. */
+  bet: Intent;
+  reconcile(clock?: Clock, ...options: string[]): ReturnType<typeof runHere>;
+}
 
-Deno.test("solver reconcile: ends a bet that a restored node lacks, once", () =>
+/** Runs a test with a solver that has executed a bet. */
+const withBet = (test: (parts: Executed) => Promise<void>) =>
   withFolder(async (folder) => {
     const database = `${folder}/solver.sqlite`;
     await withSolver(async ({ url }, node) => {
       assert.equal((await post(`${url}/execute`, await execution(url))).status, 200);
+      await using store = await openIntentStore(database, "solver");
+      const [bet] = (await store.page(0, 1)).intents;
+      assert.ok(bet !== undefined);
       const { privateKey } = DEV_ACCOUNTS.solver;
-      const options = ["--rpc-url", node.url, "--database", database, "--private-key", privateKey];
-      const reconcile = async () => {
-        const { code, stdout } = await runHere(["solver", "reconcile", ...options]);
-        assert.equal(code, 0, stdout);
-        return stdout.split("\n");
-      };
-      assert.deepEqual(await reconcile(), ["0 gone, 1 already present, 0 failed"]);
-      node.rewind();
-      node.methods.set("core_getThesis", () => null);
-      const [line = "", ...rest] = await reconcile();
-      assert.match(line, new RegExp(`^Gone: thesis \\d+ of ${user.address}, 10 USDC`));
-      assert.deepEqual(rest, ["1 gone, 0 already present, 0 failed"]);
-      assert.deepEqual(await reconcile(), ["0 gone, 0 already present, 0 failed"]);
+      const given = ["--rpc-url", node.url, "--database", database, "--private-key", privateKey];
+      const reconcile: Executed["reconcile"] = (clock, ...options) =>
+        runHere(["solver", "reconcile", ...given, ...options], {}, clock);
+      await test({ node, store, bet, reconcile });
     }, { database });
+  });
+
+Deno.test("solver reconcile: ends a bet that a restored node lacks, once", () =>
+  withBet(async ({ node, reconcile }) => {
+    const linesOf = async () => {
+      const { code, stdout } = await reconcile();
+      assert.equal(code, 0, stdout);
+      return stdout.split("\n");
+    };
+    assert.deepEqual(await linesOf(), ["0 gone, 1 already present, 0 failed"]);
+    node.rewind();
+    node.methods.set("core_getThesis", () => null);
+    const [line = "", ...rest] = await linesOf();
+    assert.match(line, new RegExp(`^Gone: thesis \\d+ of ${user.address}, 10 USDC`));
+    assert.deepEqual(rest, ["1 gone, 0 already present, 0 failed"]);
+    assert.deepEqual(await linesOf(), ["0 gone, 0 already present, 0 failed"]);
   }));
 
 Deno.test("solver reconcile: names a bet that is unfinished, and leaves it as it is", () =>
-  withFolder(async (folder) => {
-    const database = `${folder}/solver.sqlite`;
-    await withSolver(async ({ url }, node) => {
-      assert.equal((await post(`${url}/execute`, await execution(url))).status, 200);
-      await using store = await openIntentStore(database, "solver");
-      const [bet] = (await store.page(0, 1)).intents;
-      assert.ok(bet !== undefined);
-      const key = quoteHashOf(1);
-      await insertReserved(store, { ...bet, key, transaction: null });
-      const { privateKey } = DEV_ACCOUNTS.solver;
-      const options = ["--rpc-url", node.url, "--database", database, "--private-key", privateKey];
-      const { code, stdout } = await runHere(["solver", "reconcile", "--dry-run", ...options]);
-      assert.equal(
-        stdout,
-        `Unfinished: 10 USDC of ${user.address}, quote ${key}: undo its hedge, if this database ` +
-          "was replaced\n0 missing, 1 already present, 0 failed, 1 unfinished",
-      );
-      assert.equal(code, 0);
-    }, { database });
+  withBet(async ({ store, bet, reconcile }) => {
+    const key = quoteHashOf(1);
+    await insertReserved(store, { ...bet, key, transaction: null });
+    const { code, stdout } = await reconcile(systemClock, "--dry-run");
+    assert.equal(
+      stdout,
+      `Unfinished: 10 USDC of ${user.address}, quote ${key}: undo its hedge, if this database ` +
+        "was replaced\n0 missing, 1 already present, 0 failed, 1 unfinished",
+    );
+    assert.equal(code, 0);
   }));
 
-/** The output of `solver reconcile` an hour after three bets, of which one was settled. */
-async function reconcileLater(lastId?: number): Promise<string> {
-  return await withFolder(async (folder) => {
-    const database = `${folder}/solver.sqlite`;
-    let output = "";
-    await withSolver(async ({ url }, node) => {
-      assert.equal((await post(`${url}/execute`, await execution(url))).status, 200);
-      await using store = await openIntentStore(database, "solver");
-      const [bet] = (await store.page(0, 1)).intents;
-      assert.ok(bet !== undefined);
+/** What `solver reconcile` says of an hour after three bets, of which one was settled. */
+const outcomes: [lastId: number | undefined, what: string, words: RegExp][] = [
+  [1, "unless its settlement is known", /\n2 gone, 1 already present, 0 failed$/],
+  [
+    undefined,
+    "on a node that does not tell its newest id",
+    /\n2 gone, 1 already present, 0 failed$/,
+  ],
+  [
+    0,
+    "even a settled one if the restored chain is too short",
+    /\n3 gone, 0 already present, 0 failed$/,
+  ],
+];
+for (const [lastId, what, words] of outcomes) {
+  Deno.test(`solver reconcile: ends a bet that ended long ago, ${what}`, () =>
+    withBet(async ({ node, store, bet, reconcile }) => {
       for (const key of [1, 2].map(quoteHashOf)) {
         const intent = await insertReserved(store, { ...bet, key });
-        const { receipt } = bet;
-        await store.finish(intent, { state: "committed", receipt, failure: null }, 2);
+        await store.finish(intent, { ...COMMITTED, receipt: bet.receipt }, 2);
       }
       assert(await store.release(quoteHashOf(1)));
       node.rewind();
       node.methods.set("core_getThesis", () => null);
       node.methods.set("core_getTheses", () => ({ theses: [], nextCursor: null, lastId }));
-      const { privateKey } = DEV_ACCOUNTS.solver;
-      const options = ["--rpc-url", node.url, "--database", database, "--private-key", privateKey];
       const clock = new ShiftedClock(systemClock);
       clock.shift(LONG_STOP_MS);
-      output = (await runHere(["solver", "reconcile", ...options], {}, clock)).stdout;
-    }, { database });
-    return output;
-  });
+      assert.match((await reconcile(clock)).stdout, words);
+    }));
 }
-
-Deno.test("solver reconcile: ends a bet that ended long ago, unless its settlement is known", async () => {
-  for (const lastId of [1, undefined]) {
-    assert.match(await reconcileLater(lastId), /\n2 gone, 1 already present, 0 failed$/);
-  }
-});
-
-Deno.test("solver reconcile: ends even a settled bet if the newest id of the restored chain is lower than its id", async () => {
-  assert.match(await reconcileLater(0), /\n3 gone, 0 already present, 0 failed$/);
-});
 
 Deno.test("solver: a recorded execution that cannot be read fails once, with the damage as its reason", () =>
   withFolder((folder) =>

@@ -9,6 +9,8 @@ import { FakeClock } from "../../support/fake_clock.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
 import { market } from "../support.ts";
 
+const PAGE_SLOTS = 6_000;
+
 /** A node with a history from the test, returned in pages. */
 class FakeHistory {
   readonly slots = new Map<number, bigint>();
@@ -16,11 +18,6 @@ class FakeHistory {
   away = false;
   /** Gives page after page without end. */
   endless = false;
-  #pageSlots: number;
-
-  constructor(pageSlots = 6_000) {
-    this.#pageSlots = pageSlots;
-  }
 
   getPriceHistory(query: HistoryQuery): Promise<HistoryPage> {
     if (this.away) return Promise.reject(new NodeUnreachableError("http://node", "away"));
@@ -29,7 +26,7 @@ class FakeHistory {
     }
     this.queries.push(query);
     const from = Number(query.cursor ?? query.from);
-    const to = Math.min(query.to, from + this.#pageSlots * 100);
+    const to = Math.min(query.to, from + PAGE_SLOTS * 100);
     const prices = [...this.slots].filter(([time]) => time >= from && time < to)
       .sort(([a], [b]) => a - b).map(([time, price]) => ({ time, price }));
     return Promise.resolve({
@@ -40,24 +37,22 @@ class FakeHistory {
   }
 }
 
-function reader(node: FakeHistory, clock = new FakeClock()) {
+/** A reader of a node's history, which ends with the test. */
+function createReader(clock = new FakeClock()) {
+  const node = new FakeHistory();
   const marketData = new MarketData({ floor: 0.1, minHistoryMs: 60_000 }, SPEC_MARKETS);
+  const history = new HistoryReader(node, marketData, clock);
   const prices = marketData.stateOf(market);
-  return { reader: new HistoryReader(node, marketData, clock), clock, prices };
-}
-
-/** Lets everything that is ready happen. */
-function settled(): Promise<void> {
-  return setImmediate();
+  return { node, history, clock, prices, [Symbol.asyncDispose]: () => history.stop() };
 }
 
 Deno.test("HistoryReader: the first read gets the node's whole history, page by page", async () => {
-  const node = new FakeHistory();
-  const { reader: history, clock, prices } = reader(node);
+  await using reader = createReader();
+  const { node, history, clock, prices } = reader;
   const nowMs = clock.now();
   for (let n = 1; n <= 20_000; n++) node.slots.set(nowMs - n * 100, BigInt(n));
   history.start();
-  await settled();
+  await setImmediate();
   assert.equal(node.queries.length, 11, "65,536 slots in pages of 6,000");
   assert.equal(prices.historyEndMs, nowMs);
   const outsideOf = (lower: bigint, upper: bigint) =>
@@ -66,90 +61,86 @@ Deno.test("HistoryReader: the first read gets the node's whole history, page by 
   assert.equal(outsideOf(2n, 20_000n).outside?.price, 1n);
   assert.equal(outsideOf(1n, 19_999n).outside?.price, 20_000n);
   assert.ok(prices.volatility.historyMs >= 60_000);
-  await history.stop();
 });
 
 Deno.test("HistoryReader: later reads get new slots, and slots that are recorded late", async () => {
-  const node = new FakeHistory();
-  const { reader: history, clock, prices } = reader(node);
+  await using reader = createReader();
+  const { node, history, clock, prices } = reader;
   const nowMs = clock.now();
   node.slots.set(nowMs - 100, 5n);
   history.start();
-  await settled();
+  await setImmediate();
   node.queries.length = 0;
   node.slots.set(nowMs + 200, 6n);
   clock.advance(1_000);
-  await settled();
+  await setImmediate();
   assert.equal(prices.historyEndMs, nowMs + 300);
   assert.deepEqual(node.queries.map(({ from, to }) => [from, to]), [[nowMs, nowMs + 1_000]]);
   assert.deepEqual(prices.history.checkRange(nowMs, nowMs + 300).missing, [
     { from: nowMs, to: nowMs + 200 },
   ]);
   clock.advance(5_000);
-  await settled();
+  await setImmediate();
   assert.equal(node.queries.at(-1)?.from, nowMs + 300);
   clock.advance(1_000);
-  await settled();
+  await setImmediate();
   assert.equal(node.queries.at(-1)?.from, nowMs + 3_000, "3 s before the last look");
-  await history.stop();
 });
 
 Deno.test("HistoryReader: after the clock was ahead, it reads on from the newest price", async () => {
-  const node = new FakeHistory();
-  const { reader: history, clock, prices } = reader(node);
+  await using reader = createReader();
+  const { node, history, clock, prices } = reader;
   const nowMs = clock.now();
   node.slots.set(nowMs - 100, 5n);
   clock.setBy(3_600_000);
   history.start();
-  await settled();
+  await setImmediate();
   clock.advance(1_000); // the second read asks from a time that never was
-  await settled();
+  await setImmediate();
   clock.setBy(-3_600_000);
   node.slots.set(nowMs + 1_500, 6n);
   clock.advance(1_000);
-  await settled();
+  await setImmediate();
   assert.equal(prices.history.newestMs, nowMs + 1_500);
   assert.equal(prices.historyEndMs, nowMs + 1_600);
-  await history.stop();
 });
 
 Deno.test("HistoryReader: after an outage of 5 h, it reads everything that the node still has", async () => {
-  const node = new FakeHistory();
-  const { reader: history, clock, prices } = reader(node);
+  await using reader = createReader();
+  const { node, history, clock, prices } = reader;
   history.start();
-  await settled();
+  await setImmediate();
   node.away = true;
   clock.advance(5 * 3_600_000);
-  await settled();
+  await setImmediate();
   node.away = false;
   const nowMs = clock.now();
   node.slots.set(nowMs - 6_000_000, 5n).set(nowMs - 100, 6n);
   node.queries.length = 0;
   clock.advance(1_000);
-  await settled();
+  await setImmediate();
   assert.equal(node.queries.length, 11, "65,536 slots in pages of 6,000");
   assert.equal(prices.history.at(nowMs - 6_000_000), 5n);
   assert.equal(prices.historyEndMs, nowMs);
-  await history.stop();
 });
 
 Deno.test("HistoryReader: an unreachable node is logged once and retried, and no price is lost", () =>
   withLogs("info", async (records) => {
-    const node = new FakeHistory();
-    const { reader: history, clock, prices } = reader(node);
+    await using reader = createReader();
+    const { node, history, clock, prices } = reader;
     const logged = () => records.map(({ category, level }) => `${level} ${category[1]}`);
     node.away = true;
     history.start();
-    await settled();
+    await setImmediate();
     clock.advance(1_000);
-    await settled();
+    await setImmediate();
     assert.equal(prices.historyEndMs, 0);
     assert.deepEqual(logged(), ["warning solver"]);
     assert.match(String(records[0]?.properties.reason), /away/);
     node.away = false;
     node.slots.set(clock.now() - 100, 5n);
     clock.advance(1_000);
-    await settled();
+    await setImmediate();
     assert.equal(prices.history.newestMs, clock.now() - 1_100);
     assert.deepEqual(logged(), ["warning solver", "info solver"]);
     await history.stop();
@@ -157,11 +148,11 @@ Deno.test("HistoryReader: an unreachable node is logged once and retried, and no
   }));
 
 Deno.test("HistoryReader: a read has at most 16 pages, and none after a stop", async () => {
-  const node = new FakeHistory();
-  const { reader: history } = reader(node);
+  await using reader = createReader();
+  const { node, history } = reader;
   node.endless = true;
   history.start();
-  await settled();
+  await setImmediate();
   assert.equal(node.queries.length, 16);
   node.queries.length = 0;
   history.start();
@@ -170,11 +161,10 @@ Deno.test("HistoryReader: a read has at most 16 pages, and none after a stop", a
 });
 
 Deno.test("HistoryReader: with a clock near 0, it reads from 0", async () => {
-  const node = new FakeHistory();
-  const { reader: history, prices } = reader(node, new FakeClock(1_234));
+  await using reader = createReader(new FakeClock(1_234));
+  const { node, history, prices } = reader;
   history.start();
-  await settled();
+  await setImmediate();
   assert.deepEqual(node.queries.map(({ from, to }) => [from, to]), [[0, 1_200]]);
   assert.equal(prices.historyEndMs, 0, "nothing is recorded");
-  await history.stop();
 });

@@ -59,21 +59,26 @@ function memoryStore(): Promise<IntentStore> {
   return openIntentStore(":memory:", "solver");
 }
 
-Deno.test("VolatilityKeeper: the volatility survives a restart", async () => {
-  const store = await memoryStore();
+/** A run that is over, and has saved so many minutes. */
+async function savedRun(store: IntentStore, minutes: number) {
   const first = await run(store);
   await first.keeper.start(first.marketData);
-  addMinutes(first, 600);
+  addMinutes(first, minutes);
   await first.keeper.stop();
+  return first;
+}
+
+Deno.test("VolatilityKeeper: the volatility survives a restart", async () => {
+  await using store = await memoryStore();
+  const first = await savedRun(store, 600);
   first.clock.advance(MINUTE_MS);
   const second = await run(store, { clock: first.clock });
   const [before, after] = [first, second].map(({ forecast }) => forecast()?.volatility ?? 0);
   assert.ok(before! > 0 && Math.abs(after! / before! - 1) < 1e-3, `${before}, ${after}`);
-  await store.close();
 });
 
 Deno.test("VolatilityKeeper: saves every minute, so a killed process loses a minute", async () => {
-  const store = await memoryStore();
+  await using store = await memoryStore();
   const { clock, ...first } = await run(store);
   await first.keeper.start(first.marketData);
   addMinutes({ clock, ...first }, 10);
@@ -86,15 +91,11 @@ Deno.test("VolatilityKeeper: saves every minute, so a killed process loses a min
   assert.equal(second.volatility.candlesEndMs, first.volatility.candlesEndMs);
   await first.keeper.stop();
   assert.equal(clock.pending, 0);
-  await store.close();
 });
 
 Deno.test("VolatilityKeeper: a dry run uses the saved state, and saves nothing", async () => {
-  const store = await memoryStore();
-  const first = await run(store);
-  await first.keeper.start(first.marketData);
-  addMinutes(first, 10);
-  await first.keeper.stop();
+  await using store = await memoryStore();
+  const first = await savedRun(store, 10);
   const saved = await store.records.savedValue("volatility");
   first.clock.advance(5 * MINUTE_MS);
   const dry = await run(store, { clock: first.clock, dryRun: true });
@@ -104,15 +105,11 @@ Deno.test("VolatilityKeeper: a dry run uses the saved state, and saves nothing",
   dry.clock.advance(2 * MINUTE_MS);
   await dry.keeper.stop();
   assert.deepEqual(await store.records.savedValue("volatility"), saved);
-  await store.close();
 });
 
 Deno.test("VolatilityKeeper: a state older than a week, or over a minute from the future, is ignored", async () => {
-  const store = await memoryStore();
-  const first = await run(store);
-  await first.keeper.start(first.marketData);
-  addMinutes(first, 100);
-  await first.keeper.stop();
+  await using store = await memoryStore();
+  const first = await savedRun(store, 100);
   const endMs = first.volatility.candlesEndMs;
   for (
     const [passedMs, isKnown] of [
@@ -128,12 +125,11 @@ Deno.test("VolatilityKeeper: a state older than a week, or over a minute from th
   const { keeper } = await run(store, { clock: first.clock });
   const patient = await keeper.readSaved(SPEC_MARKETS, { ...settings, minHistoryMs: DAY_MS });
   assert.deepEqual([...patient.keys()], [market], "less history than quotes need is kept");
-  await store.close();
 });
 
 Deno.test("VolatilityKeeper: without prices or before its start, it saves and logs nothing", () =>
   withLogs("info", async (records) => {
-    const store = await memoryStore();
+    await using store = await memoryStore();
     await (await run(store)).keeper.stop();
     const { keeper, marketData } = await run(store);
     await keeper.start(marketData);
@@ -142,19 +138,14 @@ Deno.test("VolatilityKeeper: without prices or before its start, it saves and lo
       undefined,
       0,
     ]);
-    await store.close();
   }));
 
 /** A good state of one market, and ways to spoil it. */
 async function goodState(): Promise<string> {
-  const store = await memoryStore();
-  const first = await run(store);
-  await first.keeper.start(first.marketData);
-  addMinutes(first, 10);
-  await first.keeper.stop();
+  await using store = await memoryStore();
+  await savedRun(store, 10);
   const { value } = await store.records.savedValue("volatility") ??
     assert.fail("Nothing was saved");
-  await store.close();
   return value;
 }
 
@@ -224,7 +215,7 @@ Deno.test("VolatilityKeeper: if the store fails, it starts without history and l
 
 Deno.test("VolatilityKeeper: reads a week of candles at the first start, and later only missing ones", async () => {
   const exchange = startFakeCandles();
-  const store = await memoryStore();
+  await using store = await memoryStore();
   const first = await run(store, { historyUrl: exchange.url });
   await withLogs("info", async (records) => {
     await first.keeper.start(first.marketData);
@@ -244,7 +235,6 @@ Deno.test("VolatilityKeeper: reads a week of candles at the first start, and lat
   for (const query of exchange.queries) assert.equal(query.get("startTime"), String(from));
   assert.equal(second.volatility.historyMs, 7 * DAY_MS + 90 * MINUTE_MS);
   await second.keeper.stop();
-  await store.close();
   await exchange.stop();
 });
 
