@@ -1,7 +1,6 @@
 /** Opens the store that an option names, or inspects it. */
 import { dirname } from "node:path";
 import { fileProblem, folderProblem, statOf } from "../files.ts";
-import type { Address } from "../protocol/scalars.ts";
 import { serviceLog } from "../log/logging.ts";
 import { describeCause, StoreError } from "./errors.ts";
 import { IN_MEMORY, POSTGRES_URL } from "../database/database_url.ts";
@@ -40,19 +39,6 @@ function importPostgres() {
   return import("./postgres_driver.ts");
 }
 
-interface StoreInspection {
-  /** The account that it is bound to; null if it is bound to none, as that of a bridge. */
-  owner: Address | null;
-  /** Version of its tables, and the version that this program migrates them to. */
-  version: number;
-  latestVersion: number;
-  unfinished: number;
-  /** Unfinished intents created before `stuckBeforeMs`. */
-  stuck: number;
-  /** Without a committed intent, the service does not notice that its node lacks some. */
-  hasCommitted: boolean;
-}
-
 /**
  * Inspects a store without changing it.
  *
@@ -66,10 +52,10 @@ export async function inspectStore(
   service: string,
   stuckBeforeMs: number,
   timeoutMs?: number,
-): Promise<StoreInspection | "new" | "memory"> {
-  if (database === IN_MEMORY) return "memory";
+) {
+  if (database === IN_MEMORY) return "memory" as const;
   const isFile = !POSTGRES_URL.test(database);
-  if (isFile && !isExistingFile(database)) return "new";
+  if (isFile && !isExistingFile(database)) return "new" as const;
   let driver: SqlDriver | undefined;
   try {
     driver = isFile
@@ -100,22 +86,21 @@ function isExistingFile(path: string): boolean {
   return file !== undefined;
 }
 
-async function inspect(
-  driver: SqlDriver,
-  service: string,
-  stuckBeforeMs: number,
-): Promise<StoreInspection | "new"> {
+async function inspect(driver: SqlDriver, service: string, stuckBeforeMs: number) {
   const version = await driver.version();
-  if (version === 0) return "new";
+  if (version === 0) return "new" as const;
   // Refuses the tables of a newer program.
   missingMigrations(version);
   const store = new IntentStore(driver, service);
   return {
+    /** The account that it is bound to; null if it is bound to none, as that of a bridge. */
     owner: await store.records.owner(),
+    /** Version of its tables, and the version that this program migrates them to. */
     version,
     latestVersion: LATEST_VERSION,
     unfinished: await store.countUnfinished(),
     stuck: await store.countUnfinished(stuckBeforeMs),
+    /** Without a committed intent, the service does not notice that its node lacks some. */
     hasCommitted: await store.newestCommitted() !== undefined,
   };
 }

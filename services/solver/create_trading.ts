@@ -36,19 +36,10 @@ export interface SolverParts extends IntentResources {
 }
 
 /** What quotes bets, and what executes the signed ones. */
-export interface Trading {
-  /** Prices and signs quotes. */
-  quoter: Quoter;
-  /** Checks executions, reserves their risk, and answers with their results. */
-  executor: Executor;
-  /** Stores executions, gets each hedged and signed, and sends it until its end is known. */
-  intents: IntentService;
-  /** Releases what executions reserved, once their theses have settled. */
-  reservations: ReservationReleaser;
-}
+export type Trading = ReturnType<typeof createTrading>;
 
 /** Creates what quotes bets, and what checks, reserves, hedges and submits the signed ones. */
-export function createTrading(options: SolverOptions, parts: SolverParts): Trading {
+export function createTrading(options: SolverOptions, parts: SolverParts) {
   const { store, node, clock, signer, exposure, metrics } = parts;
   const { strategy, marketData } = parts.pricing;
   const { maxStartAheadMs, maxStartBehindMs, maxDeadlineMs } = options;

@@ -23,11 +23,6 @@ const FEED_SILENCE_MS = 10_000;
 /** Waits between attempts to connect. */
 export const FEED_RECONNECT = { initialMs: 250, maxMs: SERVICE_WAIT_MAX_MS };
 
-interface NodeFollower {
-  start(): void;
-  stop(): Promise<void>;
-}
-
 interface NodeFollowerOptions {
   /** WebSocket URL of the core node, or of a proxy in front of it. */
   wsUrl: string;
@@ -46,7 +41,7 @@ interface NodeFollowerOptions {
 }
 
 /** Follows the node's WebSocket: theses update the solver's exposure, prices the market data. */
-export function createNodeFollower(options: NodeFollowerOptions): NodeFollower {
+export function createNodeFollower(options: NodeFollowerOptions) {
   const { wsUrl: url, chainId, solver, node, clock, connect } = options;
   const { exposure, quoter, reservations, marketData } = options;
   const log = serviceLog("solver");

@@ -23,13 +23,6 @@ interface CalibrationPoint {
   difference: BlockMean;
 }
 
-/** Mean distance between the observed and predicted shares, over tenths. */
-interface CalibrationError {
-  mean: number;
-  /** The distance that a correct model has by chance; NaN for fewer than three blocks. */
-  chance: number;
-}
-
 /** Mean distance of a normal value from its mean, in standard deviations. */
 const MEAN_DISTANCE = Math.sqrt(2 / Math.PI);
 
@@ -59,12 +52,14 @@ export function reportOn(results: Results, plan: ReportPlan) {
     /** By maker and duration; undefined for all durations. */
     calibration: (maker: string, durationMs?: number) =>
       calibrationOf(results, plan, maker, durationMs),
-    calibrationError(maker: string, durationMs?: number): CalibrationError {
+    /** Mean distance between the observed and predicted shares, over tenths. */
+    calibrationError(maker: string, durationMs?: number) {
       const points = calibrationOf(results, plan, maker, durationMs);
       const meanOf = (values: number[]) =>
         values.reduce((sum, value) => sum + value, 0) / points.length;
       return {
         mean: meanOf(points.map(({ difference }) => Math.abs(difference.mean))),
+        /** The distance that a correct model has by chance; NaN for fewer than three blocks. */
         chance: MEAN_DISTANCE * meanOf(points.map(({ difference }) => difference.error)),
       };
     },
