@@ -33,6 +33,12 @@ class World {
     clock: this.clock,
   });
 
+  /** Makes a deposit. @returns The intent that was submitted. */
+  async deposited(): Promise<Intent> {
+    await this.depositor.deposit(request(this.clock.now() + 1_000));
+    return this.submitted.at(-1) ?? assert.fail("It is submitted");
+  }
+
   async submit(intent: Intent): Promise<Intent> {
     this.submitted.push(intent);
     return (await this.store.finish(intent, this.outcome, this.clock.now())).intent;
@@ -94,9 +100,8 @@ Deno.test("Depositor: a used nonce is refused with its transaction, the state, a
   }));
 
 Deno.test("Depositor: the recorded deposit has the terms that its user signed", () =>
-  withDepositor(async ({ depositor, clock, submitted }) => {
-    await depositor.deposit(request(clock.now() + 1_000));
-    const intent = submitted[0] ?? assert.fail("It is submitted");
+  withDepositor(async (world) => {
+    const intent = await world.deposited();
     const terms = depositTermsOf(intent, CHAIN_ID);
     const { signature: _, timestamp: __, from: ___, ...sent } = JSON.parse(
       intent.transaction!.text,
@@ -122,9 +127,8 @@ const changes: [string, (intent: Intent) => Partial<Intent>][] = [
 ];
 for (const [what, change] of changes) {
   Deno.test(`Depositor: a recorded deposit whose ${what} has changed is refused`, () =>
-    withDepositor(async ({ depositor, clock, submitted }) => {
-      await depositor.deposit(request(clock.now() + 1_000));
-      const intent = submitted[0] ?? assert.fail("It is submitted");
+    withDepositor(async (world) => {
+      const intent = await world.deposited();
       assert.notDeepEqual({ ...intent, ...change(intent) }, intent);
       assert.throws(() => depositTermsOf({ ...intent, ...change(intent) }, CHAIN_ID));
     }));
@@ -177,13 +181,12 @@ Deno.test("Depositor: on another chain it records nothing, and reports the refus
   }));
 
 Deno.test("isDepositOnChain: DEPOSIT_ALREADY_PROCESSED means on the chain, another refusal is an error", () =>
-  withDepositor(async ({ depositor, clock, submitted }) => {
-    await depositor.deposit(request(clock.now() + 1_000));
-    const intent = submitted[0] ?? assert.fail("It is submitted");
+  withDepositor(async (world) => {
+    const intent = await world.deposited();
     const isOnChain = (answer: Pick<Receipt, "status" | "error">) => {
       const receipt = { txHash: intent.transaction!.txHash, blockNumber: 1, ...answer };
       const node = { simulateTransactionText: () => Promise.resolve(receipt) };
-      const transactions = new TransactionBuilder(relayer, CHAIN_ID, clock);
+      const transactions = new TransactionBuilder(relayer, CHAIN_ID, world.clock);
       return isDepositOnChain({ node, transactions }, intent, CHAIN_ID);
     };
     const refusedFor = (code: TransactionErrorCode) =>

@@ -6,7 +6,7 @@ import { UsageError } from "../../lib/cli/options.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { LocalSigner } from "../../lib/protocol/signature.ts";
 import { openIntentStore } from "../../lib/intents/open_store.ts";
-import { assertFailure, post } from "../support/http_answers.ts";
+import { assertFailure, post, readSeries } from "../support/http_answers.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { ConnectionLost, FakeNode } from "../support/fake_node.ts";
@@ -45,11 +45,8 @@ for (const change of ["removed", "moved", "replaced", "without its log"]) {
           if (change === "replaced") await Deno.rename(`${folder}/copy`, database);
           if (change === "without its log") await Deno.remove(`${database}-wal`);
           const next = signedRequest({ nonce: 2n });
-          await assertFailure(
-            post(`${url}/deposit`, next),
-            503,
-            "moved or replaced: stop the service",
-          );
+          const refused = post(`${url}/deposit`, next);
+          await assertFailure(refused, 503, "moved or replaced: stop the service");
           assert.equal(node.received.length, 1, "only the first one was sent");
           clock.advance(5_000);
           const { status, code } = await (await fetch(`${url}/health`)).json();
@@ -88,35 +85,18 @@ Deno.test("Bridge: a start without the relayer permission logs the missing permi
     assert.match(String(missing.properties.problem), /the relayer permission/);
   }));
 
-Deno.test("Bridge: a permission that is lost, and given back, is in the metrics, without a request", () => {
+Deno.test("Bridge: without the relayer permission it refuses before the nonce is used, until it has it again, as its metric shows without a request", () => {
   const clock = new FakeClock(Date.now());
   return withBridge(
     async ({ url }, node) => {
-      for (
-        const [isRelayer, permissions] of [[1, ["relayer"]], [0, []], [1, ["relayer"]]] as const
-      ) {
-        node.permissions = [...permissions];
-        await eventually("the metric follows", async () => {
+      const untilShown = (isRelayer: number) =>
+        eventually("the metric follows", async () => {
           clock.advance(1_000);
-          const text = await (await fetch(`${url}/metrics`)).text();
-          return text.includes(`\nbridge_relayer_permitted ${isRelayer}\n`) || undefined;
+          return await readSeries(url, "bridge_relayer_permitted") === isRelayer || undefined;
         });
-      }
-    },
-    {},
-    clock,
-  );
-});
-
-Deno.test("Bridge: without the relayer permission it refuses before the nonce is used, until it has it again", () => {
-  const clock = new FakeClock(Date.now());
-  return withBridge(
-    async ({ url }, node) => {
+      await untilShown(1);
       node.permissions = [];
-      await eventually("the bridge knows", async () => {
-        clock.advance(1_000);
-        return !(await (await fetch(`${url}/ready`)).json()).relayer || undefined;
-      });
+      await untilShown(0);
       const request = signedRequest();
       const { status, body } = await post(`${url}/deposit`, request);
       assert.deepEqual([status, body.code], [503, "PERMISSION_DENIED"]);
@@ -127,6 +107,7 @@ Deno.test("Bridge: without the relayer permission it refuses before the nonce is
       node.permissions = ["relayer"];
       clock.advance(1_000);
       assert.equal((await post(`${url}/deposit`, request)).status, 200);
+      await untilShown(1);
     },
     {},
     clock,
@@ -178,15 +159,9 @@ Deno.test("Bridge: stops within 5 s while the node does not answer, and the next
     assert.notEqual((await answer)?.status, 200);
     release();
     await using second = await startTestBridge(node.url, overrides);
-    for (let state = ""; state !== "committed";) {
-      const response = await fetch(`${second.url}/deposits/${user.address}/1`);
-      state = (await response.json()).deposit.state;
-    }
+    assert.equal((await finalDeposit(second.url)).state, "committed");
     assert.equal(node.credited.get(user.address), 25_000_000n);
   }));
-
-/** A key that replaces that of the bridge. */
-const newKey = new LocalSigner(DEV_ACCOUNTS.admin.privateKey);
 
 /** The user's deposit with nonce 1, once it is final. */
 function finalDeposit(url: string): Promise<Record<string, unknown>> {
@@ -196,18 +171,8 @@ function finalDeposit(url: string): Promise<Record<string, unknown>> {
   });
 }
 
-Deno.test("Bridge: with a new key on its database, a nonce that was used before is refused, whatever its deadline", () =>
-  withFolder(async (directory) => {
-    await using node = FakeNode.start();
-    const database = `${directory}/bridge.sqlite`;
-    const before = await startTestBridge(node.url, { database });
-    assert.equal((await post(`${before.url}/deposit`, signedRequest())).status, 200);
-    await before.stop();
-    await using after = await startTestBridge(node.url, { database, privateKey: newKey });
-    const request = signedRequest({ deadline: Date.now() + 120_000 });
-    await assertFailure(post(`${after.url}/deposit`, request), 409, "of 25 USDC is committed");
-    assert.equal(node.credited.get(user.address), 25_000_000n);
-  }));
+/** A key that replaces that of the bridge. */
+const newKey = new LocalSigner(DEV_ACCOUNTS.admin.privateKey);
 
 for (
   const [permission, ending, credited] of [

@@ -8,6 +8,10 @@ import { ConnectionLost, FakeNode } from "../support/fake_node.ts";
 import { withFolder } from "../support/files.ts";
 import { signedRequest, startTestBridge, user } from "./support.ts";
 
+const { privateKey } = DEV_ACCOUNTS.relayer;
+
+const FAILED = "0 sent again, 0 already present, 1 failed";
+
 /** A committed deposit of 25 USDC, and a node that was restored from a backup without it. */
 async function withLostDeposit(
   test: (
@@ -23,7 +27,6 @@ async function withLostDeposit(
     assert.equal((await post(`${bridge.url}/deposit`, signedRequest())).status, 200);
     await bridge.stop();
     node.rewind();
-    const { privateKey } = DEV_ACCOUNTS.relayer;
     const options = ["--rpc-url", node.url, "--database", database, "--private-key", privateKey];
     await test(node, (...more) => runHere(["bridge", "replay", ...options, ...more]), database);
   });
@@ -53,7 +56,6 @@ Deno.test("bridge replay: sends a deposit that was recorded and not finished, un
   withFolder(async (folder) => {
     await using node = FakeNode.start();
     const database = `${folder}/bridge.sqlite`;
-    const { privateKey } = DEV_ACCOUNTS.relayer;
     const options = ["--rpc-url", node.url, "--database", database, "--private-key", privateKey];
     const clock = new ShiftedClock(systemClock);
     const replay = () => runHere(["bridge", "replay", ...options], {}, clock);
@@ -96,11 +98,8 @@ Deno.test("bridge replay: reports a deposit that the node refuses, exit code 1",
   withLostDeposit(async (node, replay) => {
     node.refusal = "PERMISSION_DENIED";
     const { code, stdout } = await replay();
-    const lines = [
-      `${user.address}:1 failed: Refused by the test: do as it says`,
-      "0 sent again, 0 already present, 1 failed",
-    ];
-    assert.deepEqual([code, stdout.split("\n")], [1, lines]);
+    const line = `${user.address}:1 failed: Refused by the test: do as it says`;
+    assert.deepEqual([code, stdout], [1, `${line}\n${FAILED}`]);
   }));
 
 Deno.test("bridge replay: a deposit that another process changes meanwhile is reported as failed, not as sent again", () =>
@@ -112,17 +111,13 @@ Deno.test("bridge replay: a deposit that another process changes meanwhile is re
       return apply();
     };
     const { code, stdout } = await replay();
-    const lines = [
-      `${user.address}:1 was changed by another process meanwhile: stop that process and run this again`,
-      "0 sent again, 0 already present, 1 failed",
-    ];
-    assert.deepEqual([code, stdout.split("\n")], [1, lines]);
+    assert.equal(code, 1);
+    assert.match(stdout, new RegExp(`^${user.address}:1 was changed by another .*\n${FAILED}$`));
   }));
 
 Deno.test("bridge replay: refuses an empty database, and does not create the file", () =>
   withFolder(async (folder) => {
     const database = `${folder}/bridge.sqlte`;
-    const { privateKey } = DEV_ACCOUNTS.relayer;
     const options = ["--database", database, "--private-key", privateKey];
     const { code, stderr } = await runHere(["bridge", "replay", ...options]);
     assert.equal(code, 2);
