@@ -51,39 +51,22 @@ function readyWith(changes: Partial<ReadinessOptions>): ReadinessOptions {
 }
 
 const penniless = account({ balance: 0n });
+const readOnly = { requireWritable: () => Promise.reject(new Error("Full")) };
+const rewound = new WrongChainError("CHAIN_REWOUND", "Older", {});
+const otherId = { ...NODE, chainId: () => Promise.resolve(5) };
+const readPort = { ...NODE, acceptsTransactions: () => Promise.resolve(false) };
+const noPrices = { symbolsWithoutPrice: () => ["BTC/USDT", "SOL/USDT"] };
 
 const MISSING: [string, Partial<ReadinessOptions>, RegExp][] = [
   ["store", { intents: intents(new StoreError("Full")) }, /^Full$/],
-  [
-    "store",
-    {
-      intents: {
-        ...intents(),
-        store: { requireWritable: () => Promise.reject(new Error("Full")) },
-      },
-      dryRun: true,
-    },
-    /^Full$/,
-  ],
+  ["store", { intents: { ...intents(), store: readOnly }, dryRun: true }, /^Full$/],
+  ["node", { intents: intents(rewound) }, /^Older$/],
+  ["node", { account: account({ frozen: true }) }, /^Core node .* can store nothing: its disk/],
+  ["node", { node: otherId }, /^Core node at http:\/\/…@node has chain id 5: expected 1337$/],
   [
     "node",
-    { intents: intents(new WrongChainError("CHAIN_REWOUND", "Older", {})) },
-    /^Older$/,
-  ],
-  [
-    "node",
-    { account: account({ frozen: true }) },
-    /^Core node .* can store nothing: its disk/,
-  ],
-  [
-    "node",
-    { node: { ...NODE, chainId: () => Promise.resolve(5) } },
-    /^Core node at http:\/\/…@node has chain id 5: expected 1337$/,
-  ],
-  [
-    "node",
-    { node: { ...NODE, acceptsTransactions: () => Promise.resolve(false) } },
-    /^Core node at http:\/\/…@node accepts no transactions: it is a read port/,
+    { node: readPort },
+    /^Core node at http:\/\/…@node accepts no transactions: it is a read/,
   ],
   ["balance", { account: penniless }, /^Solver 0x3C44.* has no balance: deposit USDC for it$/],
   [
@@ -91,11 +74,7 @@ const MISSING: [string, Partial<ReadinessOptions>, RegExp][] = [
     { exposure: { isComplete: false } },
     /^Open theses are not known: .*node\/key\?… is not/,
   ],
-  [
-    "prices",
-    { marketData: { symbolsWithoutPrice: () => ["BTC/USDT", "SOL/USDT"] } },
-    /^No fresh price of BTC\/USDT, SOL\/USDT$/,
-  ],
+  ["prices", { marketData: noPrices }, /^No fresh price of BTC\/USDT, SOL\/USDT$/],
 ];
 
 for (const [name, changes, problem] of MISSING) {

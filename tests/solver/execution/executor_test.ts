@@ -8,6 +8,7 @@ import {
   decodeBet,
   decodeExecution,
   encodeExecution,
+  type Execution,
   findQuote,
 } from "../../../services/solver/execution/execution.ts";
 import { Executor } from "../../../services/solver/execution/executor.ts";
@@ -20,8 +21,9 @@ import { insertReserved } from "../../support/intents.ts";
 import { nextTurn } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
+import { rejectsWith } from "../../support/scripted_node.ts";
 import { CHAIN_ID, completeBook, quoteHashOf, solver, user } from "../support.ts";
-import { hedgeOf, recorded, signed, withExecutor } from "./support.ts";
+import { hedgeOf, recorded, type Scene, signed, withExecutor } from "./support.ts";
 
 const unhedged = hedgeOf(() => assert.fail("Nothing is hedged"));
 
@@ -77,32 +79,31 @@ for (const order of ["together", "one after another"]) {
   });
 }
 
-Deno.test("Executor: a failed check releases the risk and records nothing", async () => {
-  await withExecutor(unhedged, async ({ executor, exposure, clock, store }) => {
-    const { execution, quoteHash } = signed(clock, { payout: 151n });
-    await assert.rejects(executor.execute(execution), { code: "RISK_TOO_LARGE" });
-    assert.equal(exposure.total, 0n);
-    assert.equal(await store.find(quoteHash), undefined);
-  });
-});
+const refusals: [what: string, code: string, make: (scene: Scene) => Execution][] = [
+  ["a failed check", "RISK_TOO_LARGE", ({ clock }) => signed(clock, { payout: 151n }).execution],
+  ["a store that cannot record it", "STORE_UNAVAILABLE", ({ clock, store }) => {
+    store.insert = rejectsWith(new StoreError("Database failed: disk is full"));
+    return signed(clock).execution;
+  }],
+  ["another signature than the solver's", "INVALID_SIGNATURE", ({ clock }) => {
+    const { quote, userSignature } = signed(clock).execution; // the user signs both
+    return { quote: { ...quote, signature: userSignature }, userSignature };
+  }],
+  ["a node with another chain", "CHAIN_MISMATCH", ({ clock, chain }) => {
+    chain.require = rejectsWith(new RangemakerError("CHAIN_MISMATCH", "Another chain"));
+    return signed(clock).execution;
+  }],
+];
 
-Deno.test("Executor: an execution that cannot be recorded releases its risk", () =>
-  withExecutor(hedgeOf(), async ({ executor, exposure, clock, store, sent }) => {
-    store.insert = () => Promise.reject(new StoreError("Database failed: disk is full"));
-    await assert.rejects(executor.execute(signed(clock).execution), StoreError);
-    assert.deepEqual([exposure.total, sent], [0n, []]);
-  }));
-
-Deno.test("Executor: a quote that somebody else signed is refused, and nothing is recorded", () =>
-  withExecutor(hedgeOf(), async ({ executor, exposure, clock, store, sent }) => {
-    const { execution, quoteHash } = signed(clock);
-    const { quote, userSignature } = execution;
-    // The user has signed both.
-    const forged = { quote: { ...quote, signature: userSignature }, userSignature };
-    await assert.rejects(executor.execute(forged), { code: "INVALID_SIGNATURE" });
-    assert.equal(await store.find(quoteHash), undefined);
-    assert.deepEqual([sent, exposure.total], [[], 0n]);
-  }));
+for (const [what, code, make] of refusals) {
+  Deno.test(`Executor: with ${what} nothing is recorded, hedged or kept reserved`, () =>
+    withExecutor(unhedged, async (scene) => {
+      const { executor, exposure, store, sent } = scene;
+      await assert.rejects(executor.execute(make(scene)), { code });
+      assert.deepEqual((await store.page(0, 9)).intents, []);
+      assert.deepEqual([sent, exposure.total], [[], 0n]);
+    }));
+}
 
 Deno.test("Executor: a quote to the solver itself is never a bet, although its signature is both sides'", async () => {
   await withExecutor(unhedged, async ({ executor, exposure, clock, store, sent }) => {
@@ -150,16 +151,6 @@ Deno.test("Executor: the outcome of a recorded execution that cannot be read is 
     await assert.rejects(executor.execute(execution), OutcomeUnknownError);
     store.get = get;
     assert.equal((await executor.execute(execution)).status, "committed");
-  }));
-
-Deno.test("Executor: nothing is recorded while the node has another chain", () =>
-  withExecutor(hedgeOf(), async ({ executor, exposure, clock, store, sent, chain }) => {
-    const { execution, quoteHash } = signed(clock);
-    const other = new RangemakerError("CHAIN_MISMATCH", "Another chain");
-    chain.require = () => Promise.reject(other);
-    await assert.rejects(executor.execute(execution), other);
-    assert.equal(await store.find(quoteHash), undefined);
-    assert.deepEqual([sent, exposure.total], [[], 0n]);
   }));
 
 Deno.test("Executor: after an error of the hedge that may pass, the outcome is unknown and the risk stays reserved", () => {

@@ -2,19 +2,21 @@ import assert from "node:assert/strict";
 import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
 import { StoreError } from "../../../lib/intents/errors.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
-import { quoteToWire } from "../../../lib/protocol/quote.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import {
   ReservationReleaser,
   type ReservationReleaserOptions,
 } from "../../../services/solver/execution/reservation_releaser.ts";
 import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
-import { decodeBet } from "../../../services/solver/execution/execution.ts";
+import { decodeBet, encodeExecution } from "../../../services/solver/execution/execution.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { eventually } from "../../support/eventually.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
+import { rejectsWith } from "../../support/scripted_node.ts";
 import { quoteHashOf, thesisOf } from "../support.ts";
-import { insertReserved, reservedIntents } from "../../support/intents.ts";
+import { COMMITTED, insertReserved, newIntent, reservedIntents } from "../../support/intents.ts";
+
+const away = new StoreError("The store is away");
 
 const TEN_MINUTES_MS = 600_000;
 
@@ -25,26 +27,11 @@ async function fill(store: IntentStore, count: number): Promise<void> {
     const quote = { ...thesisOf(id), deadline: 9, signature };
     // The last one has a quote of unknown probability.
     const probability = id < count ? id / 10 : undefined;
-    const payload = JSON.stringify({
-      quote: quoteToWire(quote),
-      userSignature: signature,
-      probability,
-    });
-    const intent = await insertReserved(store, {
-      key: quoteHashOf(id),
-      user: quote.user,
-      payload,
-      transaction: null,
-      expiresAtMs: 9,
-      createdAtMs: 1,
-    });
+    const payload = encodeExecution({ quote, userSignature: signature }, probability);
+    const request = newIntent(quoteHashOf(id), { user: quote.user, payload });
+    const intent = await insertReserved(store, request);
     const receipt = { txHash: quoteHashOf(id), status: "committed", blockNumber: 1, thesisId: id };
-    const outcome = {
-      state: "committed" as const,
-      receipt: JSON.stringify(receipt),
-      failure: null,
-    };
-    await store.finish(intent, outcome, 2);
+    await store.finish(intent, { ...COMMITTED, receipt: JSON.stringify(receipt) }, 2);
   }
 }
 
@@ -89,15 +76,6 @@ function read(book: ExposureBook, theses: readonly Thesis[]): void {
   book.endReading(theses);
 }
 
-Deno.test("ReservationReleaser: a reported settlement releases the reservation of its thesis, and nothing else does", () =>
-  withReservations(2, async ({ reservations, held }) => {
-    await reservations.onThesisChanged(thesisOf(1, { status: "needs_backfill" }));
-    assert.deepEqual(await held(), [1, 2]);
-    await reservations.onThesisChanged(thesisOf(1, { status: "won" }));
-    await reservations.onThesisChanged(thesisOf(77, { status: "won" }));
-    assert.deepEqual(await held(), [2]);
-  }));
-
 Deno.test("ReservationReleaser: settlements missed while disconnected are read from the node, and released", () =>
   withReservations(4, async ({ reservations, book, onNode, asked, held, clock }) => {
     assert.equal(await reservations.reconcile(), 0);
@@ -131,11 +109,11 @@ Deno.test("ReservationReleaser: if the store is away, the reservation is kept un
     ({ reservations, store, book, onNode, held }) =>
       withLogs("info", async (records) => {
         const { release } = store;
-        store.release = () => Promise.reject(new StoreError("The store is away"));
+        store.release = rejectsWith(away);
         const thesis = thesisOf(1, { status: "won" });
         await reservations.onThesisChanged(thesis);
         assert.deepEqual(await held(), [1]);
-        store.release = () => Promise.reject(new TypeError("A bug"));
+        store.release = rejectsWith(new TypeError("A bug"));
         await assert.rejects(reservations.onThesisChanged(thesis), TypeError);
         const logged = () => records.map(({ category, level }) => `${level} ${category[1]}`);
         assert.deepEqual(logged(), ["warning solver"]);
@@ -229,8 +207,7 @@ Deno.test("ReservationReleaser: a bet lost before its receipt was read is releas
     book.apply(lost);
     await reservations.onThesisChanged(lost);
     assert.deepEqual([await held(), book.total], [[1, 2], 10n], "its execution is not finished");
-    const { receipt } = committed;
-    const outcome = { state: "committed" as const, receipt, failure: null };
+    const outcome = { ...COMMITTED, receipt: committed.receipt };
     reservations.onExecutionFinished((await store.finish(intent, outcome, 3)).intent);
     await eventually("the release", async () => (await held()).length === 1 || undefined);
     assert.deepEqual(outcomes, []);
@@ -259,29 +236,31 @@ Deno.test("ReservationReleaser: a store that is away is logged once until a pass
         const { signal } = new AbortController();
         const { refreshReservations } = store;
         const reasons = () => records.map(({ properties }) => properties.reason);
-        const away = () => Promise.reject(new StoreError("The store is away"));
-        store.refreshReservations = away;
+        store.refreshReservations = rejectsWith(away);
         await reservations.reconcileOrLog(AbortSignal.abort());
         for (let pass = 0; pass < 3; pass += 1) await reservations.reconcileOrLog(signal);
         assert.deepEqual(reasons(), ["The store is away"]);
         store.refreshReservations = refreshReservations;
         await reservations.reconcileOrLog(signal);
-        store.refreshReservations = away;
+        store.refreshReservations = rejectsWith(away);
         await reservations.reconcileOrLog(signal);
         assert.deepEqual(reasons(), ["The store is away", "The store is away"]);
-        store.refreshReservations = () => Promise.reject(new TypeError("A bug"));
+        store.refreshReservations = rejectsWith(new TypeError("A bug"));
         await assert.rejects(reservations.reconcileOrLog(signal), TypeError);
       }),
   ));
 
-Deno.test("ReservationReleaser: each outcome is logged and reported once, with the quoted probability", () =>
+Deno.test("ReservationReleaser: each settlement releases its reservation, and is logged and reported once, with the quoted probability", () =>
   withReservations(
     4,
-    ({ reservations, book, onNode, outcomes, clock }) =>
+    ({ reservations, book, onNode, outcomes, clock, held }) =>
       withLogs("info", async (records) => {
-        for (const status of ["needs_backfill", "won", "won"] as const) {
-          await reservations.onThesisChanged(thesisOf(1, { status }));
+        await reservations.onThesisChanged(thesisOf(1, { status: "needs_backfill" }));
+        assert.deepEqual(await held(), [1, 2, 3, 4]);
+        for (const id of [1, 1, 77]) {
+          await reservations.onThesisChanged(thesisOf(id, { status: "won" }));
         }
+        assert.deepEqual(await held(), [2, 3, 4]);
         await reservations.onThesisChanged(thesisOf(4, { status: "lost" }));
         read(book, [thesisOf(3)]);
         onNode.set(2, thesisOf(2, { status: "lost" }));
