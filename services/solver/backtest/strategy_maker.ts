@@ -1,10 +1,8 @@
 import { messageOf, RangemakerError } from "../../../lib/errors.ts";
-import { PriceRing } from "../../../lib/prices/price_ring.ts";
-import { SLOT_MS } from "../../../lib/protocol/constants.ts";
 import { MARKETS, SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import type { Bet } from "../../../lib/protocol/bet.ts";
+import { MarketState } from "../market/market_data.ts";
 import { StrategyError } from "../pricing/load_strategy.ts";
-import { StillPrices } from "../pricing/still_prices.ts";
 import {
   type MarketView,
   PricingRefusedError,
@@ -17,47 +15,30 @@ import type { Maker, TrialBox, TrialQuote } from "./maker.ts";
 import type { SlotPrice } from "./slots.ts";
 
 /** A strategy's view of one market, fed slot by slot as in production. */
-export class TapeMarket implements MarketView {
-  readonly symbol = MARKETS[0]!.symbol; // there are three
-  readonly volatility: MarketVolatility;
-  readonly stillness = new StillPrices();
-  readonly history = new PriceRing();
+export class TapeMarket extends MarketState {
   readonly #priceAgeMs: number;
   /** Prices that are old enough to be seen. */
   #visible: MarketView["spot"];
   #delayed: NonNullable<MarketView["spot"]>[] = [];
-  #nowMs = 0;
 
   /** @param priceAgeMs Age of the spot that strategies see, in milliseconds. */
   constructor(volatility: MarketVolatility, priceAgeMs = 0) {
-    this.volatility = volatility;
+    super(MARKETS[0]!.symbol, volatility); // there are three
     this.#priceAgeMs = priceAgeMs;
   }
 
   /** Adds the newest price. */
   observe({ timeMs, price }: SlotPrice): void {
-    this.#nowMs = timeMs;
     const value = BigInt(price);
     this.#delayed.push({ price: value, lastUpdateMs: timeMs, fresh: true });
     while (this.#delayed[0] && this.#delayed[0].lastUpdateMs <= timeMs - this.#priceAgeMs) {
       this.#visible = this.#delayed.shift();
     }
-    this.stillness.add(timeMs / SLOT_MS, value);
-    this.volatility.addSlot(timeMs, value, this.stillness.share);
-    this.history.append(timeMs, value);
+    this.addHistory([{ time: timeMs, price: value }], timeMs);
   }
 
-  get spot(): MarketView["spot"] {
+  override get spot(): MarketView["spot"] {
     return this.#visible;
-  }
-
-  get historyEndMs(): number {
-    return this.#nowMs;
-  }
-
-  /** The newest moment of the recording. */
-  get nowMs(): number {
-    return this.#nowMs;
   }
 }
 
@@ -80,7 +61,7 @@ export class StrategyMaker implements Maker {
   constructor(create: StrategyFactory, market: TapeMarket, path?: string) {
     this.#path = path;
     this.#strategy = create(strategyContext({
-      clock: { now: () => market.nowMs },
+      clock: { now: () => market.historyEndMs },
       marketView: () => market,
       markets: SPEC_MARKETS,
     }));

@@ -9,7 +9,7 @@ import { FUTURE_PRICE_MAX_MS, type MarketView } from "../pricing/strategy.ts";
 import { MarketVolatility, type VolatilityOptions } from "../pricing/volatility.ts";
 
 /** The solver's view of one market: its newest price, its history by slot, and their statistics. */
-class MarketState implements MarketView {
+export class MarketState implements MarketView {
   readonly symbol: string;
   readonly history: PriceRing = new PriceRing();
   readonly volatility: MarketVolatility;

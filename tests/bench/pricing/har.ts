@@ -10,7 +10,7 @@ import { Season } from "../../../services/solver/pricing/season.ts";
 import { forecastOf } from "../../../services/solver/pricing/volatility_forecast.ts";
 import type { SlotPrice } from "../../../services/solver/backtest/slots.ts";
 import type { TrialBox, TrialKind, TrialQuote } from "../../../services/solver/backtest/maker.ts";
-import { ModelMaker } from "../../solver/backtest/model_maker.ts";
+import { ModelMaker } from "../../solver/backtest/support.ts";
 import { LogitCalibration } from "./logit_calibration.ts";
 import { SimplexRegression } from "./simplex_regression.ts";
 

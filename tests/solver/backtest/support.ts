@@ -7,7 +7,12 @@ import {
   ReturnVolatility,
   runBacktest,
 } from "../../../services/solver/backtest/engine.ts";
-import type { Maker, TrialBox, TrialKind } from "../../../services/solver/backtest/maker.ts";
+import type {
+  Maker,
+  TrialBox,
+  TrialKind,
+  TrialQuote,
+} from "../../../services/solver/backtest/maker.ts";
 import type { Results } from "../../../services/solver/backtest/results.ts";
 import { StrategyMaker, TapeMarket } from "../../../services/solver/backtest/strategy_maker.ts";
 import { BarrierStrategy } from "../../../services/solver/pricing/barrier_strategy.ts";
@@ -16,8 +21,8 @@ import {
   type VolatilityForecast,
 } from "../../../services/solver/pricing/volatility_forecast.ts";
 import { MarketVolatility } from "../../../services/solver/pricing/volatility.ts";
+import { LIMITS } from "../../../services/solver/shared/limits.ts";
 import { MockStrategy } from "../../../services/solver/pricing/mock_strategy.ts";
-import { ModelMaker } from "./model_maker.ts";
 import { boxProbability } from "../pricing/reference.ts";
 
 /** A midnight. */
@@ -60,6 +65,34 @@ export const plan: BacktestPlan = {
   leadMs: 0,
   waitMs: 0,
 };
+
+/** A model that only has probabilities, as a maker with a margin. */
+export abstract class ModelMaker implements Maker {
+  abstract readonly name: string;
+  readonly #margin: number;
+
+  constructor(margin: number) {
+    this.#margin = margin;
+  }
+
+  abstract observe(slot: SlotPrice): void;
+
+  /** Probability that the box holds; undefined if the model has too little data. */
+  abstract probability(box: TrialBox, kind: TrialKind, nowMs: number): number | undefined;
+
+  quote(box: TrialBox, kind: TrialKind, nowMs: number): TrialQuote | undefined {
+    const probability = this.probability(box, kind, nowMs);
+    if (probability === undefined) return undefined;
+    const ratio = Math.min(Number(LIMITS.maxPayoutRatio), (1 - this.#margin) / probability);
+    return { probability, ratio: ratio > 1 ? ratio : undefined };
+  }
+
+  /** Accepts until its margin is gone, without a recheck of its own. */
+  accepts(box: TrialBox, kind: TrialKind, ratio: number, nowMs: number): boolean {
+    const probability = this.probability(box, kind, nowMs);
+    return probability !== undefined && probability * ratio <= 1;
+  }
+}
 
 /** A correct model without a last look or a charge for users who see prices earlier. */
 class PlainMaker extends ModelMaker {
