@@ -8,7 +8,7 @@ import { loadStrategy } from "../../services/solver/pricing/load_strategy.ts";
 import { strategyContext } from "../../services/solver/pricing/strategy.ts";
 import { assertFailure, post } from "../support/http_answers.ts";
 import { FakeNode } from "../support/fake_node.ts";
-import { withFolder } from "../support/files.ts";
+import { withFile, withFolder } from "../support/files.ts";
 import { barrier, SPOT as SPOT_PRICE } from "./pricing/barrier.ts";
 import {
   CHAIN_ID,
@@ -31,12 +31,12 @@ const context = strategyContext({
   markets: SPEC_MARKETS,
 });
 
-/** Writes a strategy and loads it. */
-function withFile(code: string, test: (path: string) => Promise<void>): Promise<void> {
-  return withFolder(async (folder) => {
-    await Deno.writeTextFile(`${folder}/mine.ts`, code);
-    await test(`${folder}/mine.ts`);
-  });
+/** The example's strategy on a market that the test makes, and a bet on it. */
+async function exampleOn() {
+  const { view, clock, bet } = barrier();
+  const create = await loadStrategy(EXAMPLE);
+  const given = strategyContext({ clock, marketView: () => view, markets: SPEC_MARKETS });
+  return { strategy: create(given), view, clock, bet };
 }
 
 const range = { lowerPrice: String(SPOT - 30_000_000), upperPrice: String(SPOT + 30_000_000) };
@@ -61,30 +61,20 @@ Deno.test("Solver with --pricing docs/examples/strategy.ts: it quotes, executes 
   }, { pricing: EXAMPLE, volatilityHistoryMs: 1_000 }));
 
 Deno.test("docs/examples/strategy.ts: a quote is executed on a still price, and refused once a new one pays more or less", async () => {
-  const { view, clock, bet } = barrier();
-  const create = await loadStrategy(EXAMPLE);
-  const strategy = create(
-    strategyContext({ clock, marketView: () => view, markets: SPEC_MARKETS }),
-  );
+  const { strategy, view, clock, bet } = await exampleOn();
   const { payout } = strategy.price(bet);
   clock.advance(2_000);
-  strategy.recheck(bet, payout, { isRecorded: false });
+  const look = () => strategy.recheck(bet, payout, { isRecorded: false });
+  look();
   view.spot.price = SPOT_PRICE + SPOT_PRICE / 2_000n;
-  assert.throws(() => strategy.recheck(bet, payout, { isRecorded: false }), {
-    code: "PRICE_IMPROVED",
-  });
+  assert.throws(look, { code: "PRICE_IMPROVED" });
   view.spot.price = SPOT_PRICE;
   clock.advance(60_000);
-  assert.throws(() => strategy.recheck(bet, payout, { isRecorded: false }), {
-    code: "PRICE_MOVED",
-  });
+  assert.throws(look, { code: "PRICE_MOVED" });
 });
 
 Deno.test("docs/examples/strategy.ts: a payout at the limit is executed however close the price comes to a bound", async () => {
-  const { view, clock, bet } = barrier();
-  const strategy = (await loadStrategy(EXAMPLE))(
-    strategyContext({ clock, marketView: () => view, markets: SPEC_MARKETS }),
-  );
+  const { strategy, view, bet } = await exampleOn();
   view.spot.price = bet.upperPrice - 100_000n;
   const { payout } = strategy.price(bet);
   assert.equal(payout, 10n * bet.betAmount);
@@ -103,17 +93,8 @@ Deno.test("Solver with --pricing ./missing.ts: the start fails, and the database
     assert.deepEqual(files, ["solver.sqlite"]);
   }));
 
-Deno.test("loadStrategy: a payout of the file that is not above the bet is refused", () =>
-  withFile(
-    "export default () => ({ name: 'x', price: (bet) => ({ payout: bet.betAmount }), recheck() {} });",
-    async (path) => {
-      const strategy = (await loadStrategy(path))(context);
-      assert.throws(() => strategy.price(termsAt(0)), { code: "PAYOUT_TOO_LOW" });
-    },
-  ));
-
 const broken: readonly [what: string, code: string, words: RegExp][] = [
-  ["a syntax error", "export default (", /mine\.ts cannot be loaded: /],
+  ["a syntax error", "export default (", /\.ts cannot be loaded: /],
   ["no default export", "export const strategy = 1;", /expected a StrategyFactory/],
   ["a factory that throws", "export default () => { throw new Error('old'); }", /created: old/],
   ["no members", "export default () => undefined;", /lacks name: string, price\(\), recheck\(\)/],
@@ -128,18 +109,23 @@ for (const [what, code, words] of broken) {
         code: "STRATEGY",
         message: words,
       });
-    }));
+    }, ".ts"));
 }
 
-for (const price of ["({ payout: 5 })", "undefined", "null"]) {
-  Deno.test(`loadStrategy: a price of ${price} is an error with the file's name`, () =>
-    withFile(
-      `export default () => ({ name: 'x', price: () => ${price}, recheck() {} });`,
-      async (path) => {
-        const strategy = (await loadStrategy(path))(context);
-        assert.throws(() => strategy.price(termsAt(0)), /mine\.ts gave no payout/);
-      },
-    ));
+const prices: readonly [price: string, error: RegExp | { code: string }][] = [
+  ["({ payout: 5 })", /\.ts gave no payout/],
+  ["undefined", /\.ts gave no payout/],
+  ["null", /\.ts gave no payout/],
+  ["({ payout: bet.betAmount })", { code: "PAYOUT_TOO_LOW" }],
+];
+
+for (const [price, error] of prices) {
+  const code = `export default () => ({ name: 'x', price: (bet) => ${price}, recheck() {} });`;
+  Deno.test(`loadStrategy: a price of ${price} is an error, or refused if it does not exceed the bet`, () =>
+    withFile(code, async (path) => {
+      const strategy = (await loadStrategy(path))(context);
+      assert.throws(() => strategy.price(termsAt(0)), error);
+    }, ".ts"));
 }
 
 Deno.test("loadStrategy: uses recheck and holdMs of the file; holdMs defaults to 0", async () => {
@@ -156,7 +142,7 @@ Deno.test("loadStrategy: uses recheck and holdMs of the file; holdMs defaults to
         () => strategy.recheck(termsAt(0), 130n, { isRecorded: true }),
         new RangeError("100 130"),
       );
-    });
+    }, ".ts");
   }
 });
 

@@ -15,10 +15,7 @@ export class DecayedMean {
   #elapsedMs = 0;
   #decayFactor = 1;
 
-  constructor(
-    halfLifeMs: number,
-    state: z.output<typeof decayedMeanSchema> | undefined = undefined,
-  ) {
+  constructor(halfLifeMs: number, state?: z.output<typeof decayedMeanSchema>) {
     this.halfLifeMs = halfLifeMs;
     this.#sum = state?.sum ?? 0;
     this.#weight = state?.weight ?? 0;

@@ -29,22 +29,15 @@ Deno.test("SqliteDriver: on a full disk a write fails without an effect", () =>
 
 Deno.test("SqliteDriver: a write fails while the file is locked and works afterwards", () =>
   withFile(async (path) => {
-    const store = new IntentStore(SqliteDriver.open(path), "test");
+    await using store = new IntentStore(SqliteDriver.open(path), "test");
     const other = new DatabaseSync(path);
-    try {
-      other.exec("BEGIN IMMEDIATE");
-      await assert.rejects(
-        () => store.insert(newIntent("a")),
-        /Database failed: database is locked/,
-      );
-      await assert.rejects(() => store.requireWritable(), StoreError);
-      assert.equal(await store.find("a"), undefined, "reading needs no lock");
-      other.exec("ROLLBACK");
-      assert.equal((await store.insert(newIntent("a"))).inserted, true);
-    } finally {
-      other.close();
-      await store.close();
-    }
+    other.exec("BEGIN IMMEDIATE");
+    await assert.rejects(store.insert(newIntent("a")), /Database failed: database is locked/);
+    await assert.rejects(store.requireWritable(), StoreError);
+    assert.equal(await store.find("a"), undefined, "reading needs no lock");
+    other.exec("ROLLBACK");
+    other.close();
+    assert.equal((await store.insert(newIntent("a"))).inserted, true);
   }));
 
 Deno.test("SqliteDriver: the error for a file that cannot be opened names it", () =>
@@ -137,28 +130,21 @@ Deno.test("SqliteDriver: close commits queued writes", () =>
 
 Deno.test("SqliteDriver: the error of a damaged row names the column", () =>
   withFile(async (path) => {
-    const store = new IntentStore(SqliteDriver.open(path), "test");
-    const other = new DatabaseSync(path);
-    try {
-      await store.insert(newIntent("a"));
-      other.exec("UPDATE intents SET tx_hash = 'damaged'");
-      await assert.rejects(() => store.find("a"), {
-        name: "StoreDamagedError",
-        message: /^Row a of the database is damaged: tx_hash: /,
-      });
-    } finally {
-      other.close();
-      await store.close();
-    }
+    await using store = new IntentStore(SqliteDriver.open(path), "test");
+    await store.insert(newIntent("a"));
+    await store.db.write("UPDATE intents SET tx_hash = 'damaged'", []);
+    await assert.rejects(store.find("a"), {
+      name: "StoreDamagedError",
+      message: /^Row a of the database is damaged: tx_hash: /,
+    });
   }));
 
 Deno.test("SqliteDriver: a damaged saved value counts as missing, whatever its columns contain", () =>
   withFile(async (path) => {
-    const driver = SqliteDriver.open(path);
-    await using store = new IntentStore(driver, "test");
+    await using store = new IntentStore(SqliteDriver.open(path), "test");
     for (const damage of ["value = 'changed'", "value = x'00'", "saved_at_ms = 'never'"]) {
       await store.records.saveValue("state", "{}", 1_700_000_000_000);
-      await driver.write(`UPDATE saved_values SET ${damage}`, []);
+      await store.db.write(`UPDATE saved_values SET ${damage}`, []);
       assert.equal(await store.records.savedValue("state"), undefined, damage);
     }
   }));
