@@ -94,7 +94,6 @@ export class SqliteDatabase {
     this.#attempt(() => this.#statement(sql).run(...values));
   }
 
-  /** The first row of a query. */
   get(sql: string, ...values: SqliteValue[]): Row | undefined {
     // A row is an object of its columns.
     return this.#attempt(() => this.#statement(sql).get(...values)) as Row | undefined;

@@ -224,7 +224,6 @@ export class PostgresConnection {
     else void this.#client.end();
   }
 
-  /** Closes it at once. */
   cut(): void {
     this.#socket.destroy();
   }

@@ -30,7 +30,6 @@ import type {
   rpcUrlOption,
 } from "../cli/shared_options.ts";
 
-/** Intents per page. */
 const REPAIRED_PER_PAGE = 500;
 
 const dryRun = {
@@ -165,7 +164,6 @@ async function* intentsOf(store: IntentStore): AsyncGenerator<Intent, void> {
   } while (after > 0);
 }
 
-/** What became of an intent. */
 type Repaired = "present" | "repaired" | "failed" | "unfinished";
 
 interface RepairContext

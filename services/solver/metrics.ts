@@ -132,7 +132,6 @@ export class SolverMetrics {
     this.#rechecks.inc({ after, outcome });
   };
 
-  /** Counts the stake of a committed bet. */
   countCommittedBet({ base, quote, betAmount }: MarketPair & Pick<Bet, "betAmount">): void {
     const market = this.#markets.find(base, quote)?.symbol ?? "unknown";
     this.#bets.inc({ market }, Number(betAmount) / USDC_UNITS);

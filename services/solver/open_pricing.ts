@@ -20,7 +20,6 @@ const SKEW_CAPACITY_RISKS = 10n;
 /** Timeout of one request for past candles. */
 const HISTORY_TIMEOUT_MS = 4_000;
 
-/** What pricing needs of the solver. */
 interface PricingInputs {
   markets: Markets;
   node: CoreClient;

@@ -96,7 +96,6 @@ export const exampleEstimate = {
 
 export const exampleQuote = { user, ...exampleEstimate };
 
-/** Body of `POST /execute`. */
 const exampleExecution = {
   quote: { user, ...bet, oraclePair, priceRange, payout: "107500000", signature },
   userSignature: signature,

@@ -34,7 +34,6 @@ export const thesesAnswerSchema = z.object({
   nextCursor: nextCursorSchema,
 });
 
-/** A page of theses in JSON form. */
 type ThesesAnswer = z.input<typeof thesesAnswerSchema>;
 
 /** A page of the solver's open theses, with its exposure. */

@@ -33,7 +33,6 @@ export class BlockSeries {
     this.#blockMs = blockMs;
   }
 
-  /** Adds a value. */
   add(timeMs: number, value: number): void {
     this.#add(Math.floor(timeMs / this.#blockMs), { count: 1, sum: value });
   }
@@ -43,7 +42,6 @@ export class BlockSeries {
     for (const [index, block] of other.#blocks) this.#add(index, block);
   }
 
-  /** Mean of all values. */
   mean(): BlockMean {
     return meanOfBlocks(this.#blocks);
   }

@@ -26,7 +26,6 @@ export interface BacktestPlan extends UserPlan {
   onProgress?: ((doneMs: number, totalMs: number) => void) | undefined;
 }
 
-/** The market and the makers of a backtest. */
 interface Participants {
   market: TapeMarket;
   makers: readonly Maker[];
@@ -227,7 +226,6 @@ export class ReturnVolatility {
     this.#squares = new DecayedMean(halfLifeMs);
   }
 
-  /** Adds the newest price. */
   observe({ timeMs, price }: SlotPrice): void {
     if (timeMs % RETURN_MS !== 0) return;
     if (this.#price !== undefined) {

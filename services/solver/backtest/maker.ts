@@ -26,7 +26,6 @@ export interface TrialQuote {
 /** A bet that was executed. */
 export interface TrialBet {
   user: string;
-  /** Index of the maker. */
   maker: number;
   /** Probability that the box holds, by the maker's model when it executed the bet. */
   probability: number | undefined;

@@ -2,7 +2,6 @@ import type { BlockMean } from "./block_series.ts";
 import { BUCKETS, type Results } from "./results.ts";
 import { USERS } from "./users.ts";
 
-/** The plan and data of a report. */
 interface ReportPlan {
   makers: readonly string[];
   durationsMs: readonly number[];
@@ -75,7 +74,6 @@ export function reportOn(results: Results, plan: ReportPlan) {
           gain: gain.mean(),
           /** Mean gain that the maker expected. */
           expected: expected.mean().mean,
-          /** The gain minus what the maker expected. */
           surprise: gain.meanLess(expected),
         };
       })

@@ -10,7 +10,6 @@ interface Bucket {
   held: BlockSeries;
 }
 
-/** The gains of a maker from a user. */
 interface GainSeries {
   gain: BlockSeries;
   /** The gains that the maker expected. */

@@ -27,7 +27,6 @@ export class TapeMarket extends MarketState {
     this.#priceAgeMs = priceAgeMs;
   }
 
-  /** Adds the newest price. */
   observe({ timeMs, price }: SlotPrice): void {
     const value = BigInt(price);
     this.#delayed.push({ price: value, lastUpdateMs: timeMs, fresh: true });

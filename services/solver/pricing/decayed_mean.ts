@@ -31,7 +31,6 @@ export class DecayedMean {
     return this.#weight;
   }
 
-  /** Advances the time. */
   decay(elapsedMs: number): void {
     if (elapsedMs !== this.#elapsedMs) {
       this.#elapsedMs = elapsedMs;

@@ -78,7 +78,6 @@ export const volatilityStateSchema = z.object({
   close: z.number().positive().optional(),
 });
 
-/** {@link MarketVolatility.toJSON}, as stored. */
 type VolatilityState = z.output<typeof volatilityStateSchema>;
 
 /**
