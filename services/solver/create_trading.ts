@@ -24,7 +24,7 @@ import { ExposureLimit } from "./risk/exposure_limit.ts";
 import { PreTradeChecks } from "./risk/pre_trade_checks.ts";
 import { solverLog } from "./shared/solver_log.ts";
 
-/** The parts of the solver that others are created from; `solver.ts` creates each once. */
+/** The parts of the solver that others are created from; `mod.ts` creates each once. */
 export interface SolverParts extends IntentResources {
   signer: LocalSigner;
   markets: Markets;
