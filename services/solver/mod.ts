@@ -20,8 +20,12 @@ import { createTrading, type SolverParts, type Trading } from "./create_trading.
 import { solverLog } from "./shared/solver_log.ts";
 import { decodeBet } from "./execution/execution.ts";
 import { createNodeFollower } from "./node_follower.ts";
-import { registerAccount, registerCalibration, registerExposure } from "./gauges.ts";
-import { SolverMetrics } from "./metrics.ts";
+import {
+  registerAccount,
+  registerCalibration,
+  registerExposure,
+  SolverMetrics,
+} from "./metrics.ts";
 import { operations } from "./operations.ts";
 import { options as optionTable, type SolverOptions } from "./options.ts";
 import { OwnAccount } from "./own_account.ts";

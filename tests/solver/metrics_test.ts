@@ -5,8 +5,8 @@ import {
   registerAccount,
   registerCalibration,
   registerExposure,
-} from "../../services/solver/gauges.ts";
-import { SolverMetrics } from "../../services/solver/metrics.ts";
+  SolverMetrics,
+} from "../../services/solver/metrics.ts";
 import { ExposureBook } from "../../services/solver/risk/exposure_book.ts";
 import { post, seriesIn } from "../support/http_answers.ts";
 import {
@@ -135,11 +135,7 @@ Deno.test("SolverMetrics: settled payouts are counted beside those expected from
     metrics.countSettledBet(probability, thesisOf(1, { status, ...amounts }));
   }
   const text = await registry.metrics();
-  for (
-    const line of [
-      'solver_settled_usdc_total{part="stakes"} 8',
-      'solver_settled_usdc_total{part="expected"} 23.5',
-      'solver_settled_usdc_total{part="paid"} 20',
-    ]
-  ) assert(text.includes(`${line}\n`), line);
+  for (const [part, usdc] of [["stakes", 8], ["expected", 23.5], ["paid", 20]] as const) {
+    assert.equal(seriesIn(text, `solver_settled_usdc_total{part="${part}"}`), usdc, part);
+  }
 });

@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { RangemakerError } from "../../../lib/errors.ts";
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
 import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import type { PricingDetails } from "../../../services/solver/pricing/strategy.ts";
@@ -81,20 +80,16 @@ Deno.test("Quoter: a bet below the chain's minimum is refused", () => {
 });
 
 Deno.test("Quoter: time bounds apply to windows of quotes and estimates, and to deadlines of quotes", () => {
-  const timeBounds = { maxStartAheadMs: 0, maxStartBehindMs: 0, maxDeadlineMs: 30_000 };
+  const starts = { maxStartAheadMs: 0, maxStartBehindMs: 0 };
+  const timeBounds = { ...starts, maxDeadlineMs: 30_000 };
   quoterOf({ timeBounds }).quote(request);
   const strict = quoterOf({ timeBounds, strategy: never });
   for (const startsInMs of [-1, 1]) {
     const moved = { ...request, startTime: request.startTime + startsInMs };
     for (const ask of ["quote", "estimate"] as const) {
-      assert.throws(() => strict[ask](moved), (thrown) => {
-        assert.ok(thrown instanceof RangemakerError);
-        assert.deepEqual([thrown.code, thrown.details.startsInMs], [
-          "INVALID_TIME_RANGE",
-          startsInMs,
-        ]);
-        return true;
-      });
+      const code = "INVALID_TIME_RANGE";
+      const details = { startTime: moved.startTime, startsInMs, ...starts };
+      assert.throws(() => strict[ask](moved), { code, details });
       quoterOf()[ask](moved);
     }
   }
