@@ -134,6 +134,7 @@ export function createSolverApi(api: SolverApiOptions): Hono {
   return app;
 }
 
+/** Answer of `GET /info` (spec: quote solver, "GET /info"). */
 async function viewInfo(api: SolverApiOptions): Promise<AnswerOf<typeof operations.info>> {
   const { quoter, solver, dryRun, maxRisk, multiplier } = api;
   const { balance, readAtMs } = await api.ownBalance();
@@ -145,25 +146,17 @@ async function viewInfo(api: SolverApiOptions): Promise<AnswerOf<typeof operatio
     maxRisk: maxRisk.toString(),
     pricing: quoter.strategyName,
     calibration: api.calibration(),
-    config: configOf(multiplier, quoter.minBetAmount),
+    config: {
+      basePayoutMultiplier: multiplier,
+      maxPayoutRatio: Number(LIMITS.maxPayoutRatio),
+      minBetAmount: quoter.minBetAmount.toString(),
+      maxBetAmount: LIMITS.maxBetAmount.toString(),
+      minDuration: LIMITS.minDurationMs,
+      maxDuration: LIMITS.maxDurationMs,
+    },
   };
 }
 
 function viewPairs({ list }: Markets): AnswerOf<typeof operations.pairs>["pairs"] {
   return list.map(({ symbol, base, quote }) => ({ symbol, base, quote, decimals: PRICE_DECIMALS }));
-}
-
-/** `config` of `GET /info` (spec: quote solver, "GET /info"). */
-function configOf(
-  basePayoutMultiplier: number,
-  minBetAmount: bigint,
-): AnswerOf<typeof operations.info>["config"] {
-  return {
-    basePayoutMultiplier,
-    maxPayoutRatio: Number(LIMITS.maxPayoutRatio),
-    minBetAmount: minBetAmount.toString(),
-    maxBetAmount: LIMITS.maxBetAmount.toString(),
-    minDuration: LIMITS.minDurationMs,
-    maxDuration: LIMITS.maxDurationMs,
-  };
 }

@@ -21,13 +21,11 @@ export const predictionsAnswerSchema = z.object({
   nextCursor: nextCursorSchema,
 });
 
-type PredictionsAnswer = z.input<typeof predictionsAnswerSchema>;
-
 /** The quoted probabilities of a page of executions. Those with an unknown one are left out. */
 export async function viewPredictions(
   store: Pick<IntentStore, "page">,
   { limit, cursor }: z.output<typeof predictionsQuerySchema>,
-): Promise<PredictionsAnswer> {
+): Promise<z.input<typeof predictionsAnswerSchema>> {
   const { intents, last } = await store.page(cursor, limit);
   const predictions = intents.flatMap(({ key, payload }) => {
     const { probability } = decodeExecution(payload);

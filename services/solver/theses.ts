@@ -34,13 +34,11 @@ export const thesesAnswerSchema = z.object({
   nextCursor: nextCursorSchema,
 });
 
-type ThesesAnswer = z.input<typeof thesesAnswerSchema>;
-
 /** A page of the solver's open theses, with its exposure. */
 export function viewTheses(
   book: ExposureBook,
   { limit, cursor }: z.output<typeof thesesQuerySchema>,
-): ThesesAnswer {
+): z.input<typeof thesesAnswerSchema> {
   const { theses } = book;
   const rest = theses.filter(({ id }) => id > cursor);
   const { items, nextCursor } = cutPage(rest, limit, ({ id }) => id);

@@ -7,7 +7,6 @@ import { readTape } from "../../../lib/prices/tape.ts";
 import { HOUR_MS } from "../../../lib/time.ts";
 import { BarrierStrategy } from "../pricing/barrier_strategy.ts";
 import { MockStrategy } from "../pricing/mock_strategy.ts";
-import type { StrategyFactory } from "../pricing/strategy.ts";
 import { MarketVolatility } from "../pricing/volatility.ts";
 import { type BacktestPlan, runBacktest } from "./engine.ts";
 import { loadStrategy } from "../pricing/load_strategy.ts";
@@ -69,7 +68,11 @@ export async function backtest(
   });
   const market = new TapeMarket(volatility, options.priceAgeMs);
   const makers: Maker[] = [
-    new StrategyMaker(barrierOf(options), market),
+    new StrategyMaker(
+      (context) =>
+        new BarrierStrategy({ ...context, ...options, maxPriceAgeMs: options.priceAgeMs }),
+      market,
+    ),
     new StrategyMaker(() => new MockStrategy(seededRandom(options.seed)), market),
   ];
   const { strategy: path } = options;
@@ -86,9 +89,4 @@ export async function backtest(
     focus: names.filter((name) => name !== "mock"),
     spanMs: toMs - plan.reportFromMs,
   });
-}
-
-function barrierOf(options: PlanOptions): StrategyFactory {
-  return (context) =>
-    new BarrierStrategy({ ...context, ...options, maxPriceAgeMs: options.priceAgeMs });
 }
