@@ -13,7 +13,7 @@ import { ExposureBook } from "../../services/solver/risk/exposure_book.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { startFakeCandles } from "./market/fake_candles.ts";
-import { market, quoteHashOf, solver, termsAt } from "./support.ts";
+import { market, nodePrice, quoteHashOf, solver, termsAt } from "./support.ts";
 
 const SPOT = 3_000_000_000n;
 
@@ -110,12 +110,8 @@ for (const [overrides, skew] of bounds) {
       { pricing: "barrier", ...charges, ...overrides },
       async ({ strategy, marketData, start, clock, node, exposure }) => {
         const bet = betAt(clock.now());
-        const { base, quote, symbol } = market;
-        const price = { base, quote, price: SPOT, decimals: 6 as const, ageMs: 0 };
-        marketData?.setSpots(
-          { [symbol]: { ...price, lastUpdate: clock.now(), state: "fresh" } },
-          clock.now(),
-        );
+        const spot = nodePrice({ price: SPOT, lastUpdate: clock.now() });
+        marketData?.setSpots({ [market.symbol]: spot }, clock.now());
         start();
         await eventually("the history", () => node.queries.length >= 3 || undefined);
         await setImmediate();

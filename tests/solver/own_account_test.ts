@@ -3,7 +3,7 @@ import { NodeUnreachableError } from "../../lib/net/core_reader.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 import { OwnAccount } from "../../services/solver/own_account.ts";
 import { FakeClock } from "../support/fake_clock.ts";
-import { solver } from "./support.ts";
+import { accountOf, solver } from "./support.ts";
 
 Deno.test("OwnAccount: while the node is away, the last balance is kept with its time", async () => {
   const clock = new FakeClock(5_000);
@@ -12,7 +12,7 @@ Deno.test("OwnAccount: while the node is away, the last balance is kept with its
     getAccount(address: Address) {
       assert.equal(address, solver.address);
       if (balance === undefined) throw new NodeUnreachableError("http://node", "away");
-      return Promise.resolve({ address, balance, locked: 0n, permissions: [] });
+      return Promise.resolve(accountOf(address, balance));
     },
   };
   const account = new OwnAccount(node, solver.address, clock);

@@ -7,7 +7,7 @@ import type { Account } from "../../lib/protocol/account.ts";
 import { checkReadiness, type ReadinessOptions } from "../../services/solver/readiness.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
-import { solver, withSolver } from "./support.ts";
+import { accountOf, solver, withSolver } from "./support.ts";
 
 const infoSchema = z.object({
   address: z.string(),
@@ -17,9 +17,7 @@ const infoSchema = z.object({
 });
 
 function account(changes: Partial<Account> = {}): ReadinessOptions["account"] {
-  const { address } = solver;
-  const found = { address, balance: 1n, locked: 0n, permissions: [], ...changes };
-  return { read: () => Promise.resolve(found) };
+  return { read: () => Promise.resolve({ ...accountOf(solver.address, 1n), ...changes }) };
 }
 
 /** Records what is written, and has this problem. */

@@ -3,7 +3,9 @@ import { z } from "zod";
 import type { Clock } from "../../lib/clock.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { type Market, SPEC_MARKETS, USDT } from "../../lib/protocol/markets.ts";
+import type { Account } from "../../lib/protocol/account.ts";
 import { hashQuote } from "../../lib/protocol/hashes.ts";
+import type { NodePrice } from "../../lib/protocol/price.ts";
 import {
   type Quote,
   quoteSchema,
@@ -14,7 +16,7 @@ import {
 import { LocalSigner } from "../../lib/protocol/signature.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
 import type { RunningService } from "../../lib/http/service.ts";
-import type { Hex } from "../../lib/protocol/scalars.ts";
+import type { Address, Hex } from "../../lib/protocol/scalars.ts";
 import type { Thesis } from "../../lib/protocol/thesis.ts";
 import { options, type SolverOptions, startSolver } from "../../services/solver/mod.ts";
 import { decodeBet } from "../../services/solver/execution/execution.ts";
@@ -41,6 +43,18 @@ export const USER_BALANCE = 1_000_000_000_000n;
 
 /** ETH/USDT. */
 export const market = SPEC_MARKETS.bySymbol("ETH/USDT") ?? assert.fail("ETH/USDT is a market");
+
+/** A fresh price of the test market, as the node reports it. */
+export function nodePrice(overrides: Partial<NodePrice> = {}): NodePrice {
+  const { base, quote } = market;
+  const price = { base, quote, price: 1n, decimals: 6 as const, lastUpdate: 0, ageMs: 0 };
+  return { ...price, state: "fresh", ...overrides };
+}
+
+/** An account with this balance. */
+export function accountOf(address: Address, balance: bigint): Account {
+  return { address, balance, locked: 0n, permissions: [] };
+}
 
 /** A good body of `POST /quote`. */
 export function quoteRequest(overrides: Record<string, unknown> = {}) {

@@ -30,7 +30,16 @@ import { QuoteSigner } from "../../../services/solver/quoting/quote_signer.ts";
 import { onlyChain } from "../../support/intents.ts";
 import { ScriptedNode } from "../../support/scripted_node.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
-import { CHAIN_ID, market, signedExecution, solver, termsAt, user } from "../support.ts";
+import {
+  accountOf,
+  CHAIN_ID,
+  market,
+  nodePrice,
+  signedExecution,
+  solver,
+  termsAt,
+  user,
+} from "../support.ts";
 
 /** A quote of one second, signed by both sides. */
 export function signed(clock: FakeClock, overrides: Partial<UnsignedQuote> = {}) {
@@ -75,14 +84,8 @@ function createExecutor(given: Hedge, overrides: Overrides) {
   /** What the next look for settled theses releases. */
   const released: string[] = [];
   const node = {
-    getPrices: () => {
-      const { base, quote, symbol } = market;
-      const price = { base, quote, price: 1n, decimals: 6 as const, lastUpdate: 0, ageMs: 0 };
-      return Promise.resolve({ [symbol]: { ...price, state: "fresh" as const } });
-    },
-    getAccount: (address: Address) => {
-      return Promise.resolve({ address, balance: 1_000n, locked: 0n, permissions: [] });
-    },
+    getPrices: () => Promise.resolve({ [market.symbol]: nodePrice() }),
+    getAccount: (address: Address) => Promise.resolve(accountOf(address, 1_000n)),
   };
   const checks = new PreTradeChecks({
     markets: SPEC_MARKETS,

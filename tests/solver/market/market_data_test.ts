@@ -2,22 +2,18 @@ import assert from "node:assert/strict";
 import { MARKETS, Markets, SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import { MarketData } from "../../../services/solver/market/market_data.ts";
 import { MarketVolatility } from "../../../services/solver/pricing/volatility.ts";
-import { market, user } from "../support.ts";
+import { market, nodePrice, user } from "../support.ts";
 
 const settings = { floor: 0.1, minHistoryMs: 60_000 };
-const { base, quote, symbol } = market;
-const entry = { base, quote, decimals: 6 as const, ageMs: 0, state: "fresh" as const };
-const price = { ...entry, price: 7n, lastUpdate: 1_500 };
+const { symbol } = market;
+const price = nodePrice({ price: 7n, lastUpdate: 1_500 });
 
 Deno.test("MarketData: each price is assigned to its market, and a time in the future becomes now", () => {
   const marketData = new MarketData(settings, SPEC_MARKETS);
   const stale = { ...price, state: "stale" as const };
   marketData.setSpots({ [symbol]: stale, "DOGE/USDT": { ...price, price: 1n } }, 1_000);
-  assert.deepEqual(marketData.stateOf(market).spot, {
-    price: 7n,
-    lastUpdateMs: 1_000,
-    fresh: false,
-  });
+  const { spot } = marketData.stateOf(market);
+  assert.deepEqual(spot, { price: 7n, lastUpdateMs: 1_000, fresh: false });
   for (const other of MARKETS.filter((market) => market.symbol !== symbol)) {
     assert.equal(marketData.stateOf(other).spot, undefined);
   }
@@ -69,10 +65,8 @@ Deno.test("MarketData: prices that are 0, between slots or repeated are ignored"
   const marketData = new MarketData(settings, SPEC_MARKETS);
   const prices = marketData.stateOf(market);
   assert.equal(prices.historyEndMs, 0);
-  const slots = [[0, 4n], [100, 5n], [150, 6n], [200, 0n], [300, 7n], [300, 8n], [
-    200,
-    9n,
-  ]] as const;
+  const known = [[0, 4n], [100, 5n], [150, 6n], [200, 0n]] as const;
+  const slots = [...known, [300, 7n], [300, 8n], [200, 9n]] as const;
   prices.addHistory(slots.map(([time, price]) => ({ time, price })), 400);
   const found = [0, 100, 200, 300].map((time) => prices.history.at(time));
   assert.deepEqual(found, [4n, 5n, undefined, 7n]);

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import type { Quote } from "../../../lib/protocol/quote.ts";
+import type { Address } from "../../../lib/protocol/scalars.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
 import {
   PreTradeChecks,
@@ -11,7 +12,7 @@ import {
   type PricingStrategy,
 } from "../../../services/solver/pricing/strategy.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
-import { market, solver, termsAt } from "../support.ts";
+import { accountOf, market, nodePrice, solver, termsAt } from "../support.ts";
 
 const clock = new FakeClock();
 const nowMs = clock.now();
@@ -23,27 +24,13 @@ function checks(
   overrides: Partial<PreTradeChecksOptions> = {},
   { state = "fresh" as "fresh" | "stale", users = 100n, own: solverBalance = 50n } = {},
 ) {
-  const { base, quote, symbol } = market;
-  const price = {
-    base,
-    quote,
-    price: 1n,
-    decimals: 6 as const,
-    lastUpdate: 0,
-    ageMs: 3_456,
-    state,
-  };
+  const prices = { [market.symbol]: nodePrice({ ageMs: 3_456, state }) };
   return new PreTradeChecks({
     markets: SPEC_MARKETS,
     node: {
-      getPrices: () => Promise.resolve({ [symbol]: price }),
+      getPrices: () => Promise.resolve(prices),
       getAccount: (address) =>
-        Promise.resolve({
-          address,
-          balance: address === solver.address ? solverBalance : users,
-          locked: 0n,
-          permissions: [],
-        }),
+        Promise.resolve(accountOf(address, address === solver.address ? solverBalance : users)),
     },
     solver: solver.address,
     clock,
@@ -122,10 +109,9 @@ Deno.test("PreTradeChecks: the deadline has to leave time for hold and hedge", a
 });
 
 Deno.test("PreTradeChecks: a market without a price and an unknown pair are refused as stale", async () => {
-  const account = { address: solver.address, balance: 500n, locked: 0n, permissions: [] };
   const node = {
     getPrices: () => Promise.resolve({}),
-    getAccount: () => Promise.resolve(account),
+    getAccount: (address: Address) => Promise.resolve(accountOf(address, 500n)),
   };
   const unknown = { ...quote, base: solver.address };
   for (const bet of [quote, unknown]) {
