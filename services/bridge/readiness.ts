@@ -43,30 +43,14 @@ export interface ReadinessOptions {
   onPermission(isRelayer: boolean): void;
 }
 
-/** Checks everything that a deposit needs. Never throws: a failure is a problem of the answer. */
-export function checkReadiness(options: ReadinessOptions): Promise<Readiness> {
-  const { node, problem, relayer, chainId, onPermission } = options;
-  const account = node.getAccount(relayer);
-  return runReadinessChecks({
-    store: () => healthProblem(problem, "store"),
-    node: async () =>
-      await chainProblem(node, chainId) ?? await writeProblem(node) ??
-        await healthProblem(problem, "node") ?? storageProblem(node, await account),
-    async relayer() {
-      const { permissions } = await account;
-      const isRelayer = permissions.includes("relayer");
-      onPermission(isRelayer);
-      if (isRelayer) return undefined;
-      const url = redactUrls(node.url);
-      return `Core node at ${url} does not grant ${relayer} the relayer permission: deposits will fail`;
-    },
-  });
-}
-
 /** Whether the bridge can work, and whether it refuses deposits because it is no relayer. */
 export class BridgeReadiness {
-  /** {@link checkReadiness}, cached: each check also sees the permission. */
+  /**
+   * Checks everything that a deposit needs, at most once a second. Never throws: a failure is a
+   * problem of the answer. Each check also sees the permission.
+   */
   readonly check: () => Promise<Readiness>;
+  readonly #options: ReadinessOptions;
   readonly #refusal: RangemakerError;
   readonly #polls: PollingLoop;
   /** Until the node says otherwise. */
@@ -74,12 +58,8 @@ export class BridgeReadiness {
 
   constructor(clock: Clock, options: ReadinessOptions) {
     const { node, relayer } = options;
-    const onPermission = (isRelayer: boolean) => {
-      this.#isRelayer = isRelayer;
-      options.onPermission(isRelayer);
-    };
-    const check = () => checkReadiness({ ...options, onPermission });
-    this.check = createCachedCall(check, NODE_ANSWER_CACHED_MS, clock);
+    this.#options = options;
+    this.check = createCachedCall(() => this.#check(), NODE_ANSWER_CACHED_MS, clock);
     this.#refusal = bridgeError("PERMISSION_DENIED", { relayer, url: redactUrls(node.url) });
     this.#polls = new PollingLoop({
       clock,
@@ -100,5 +80,24 @@ export class BridgeReadiness {
   async permissionProblem(): Promise<RangemakerError | undefined> {
     if (!this.#isRelayer) await this.check();
     return this.#isRelayer ? undefined : this.#refusal;
+  }
+
+  #check(): Promise<Readiness> {
+    const { node, problem, relayer, chainId, onPermission } = this.#options;
+    const account = node.getAccount(relayer);
+    return runReadinessChecks({
+      store: () => healthProblem(problem, "store"),
+      node: async () =>
+        await chainProblem(node, chainId) ?? await writeProblem(node) ??
+          await healthProblem(problem, "node") ?? storageProblem(node, await account),
+      relayer: async () => {
+        const { permissions } = await account;
+        this.#isRelayer = permissions.includes("relayer");
+        onPermission(this.#isRelayer);
+        if (this.#isRelayer) return undefined;
+        const url = redactUrls(node.url);
+        return `Core node at ${url} does not grant ${relayer} the relayer permission: deposits will fail`;
+      },
+    });
   }
 }

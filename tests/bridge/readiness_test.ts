@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
+import { systemClock } from "../../lib/clock.ts";
 import type { RangemakerError } from "../../lib/errors.ts";
 import { NodeUnreachableError } from "../../lib/net/core_reader.ts";
 import { WrongChainError } from "../../lib/intents/chain_guard.ts";
 import { StoreError } from "../../lib/intents/errors.ts";
 import type { Account } from "../../lib/protocol/account.ts";
-import { checkReadiness, type ReadinessOptions } from "../../services/bridge/readiness.ts";
+import { BridgeReadiness, type ReadinessOptions } from "../../services/bridge/readiness.ts";
 import { relayer, withBridge } from "./support.ts";
 
 type Probe = ReadinessOptions["node"];
@@ -60,7 +61,7 @@ const cases: Case[] = [
 
 for (const [what, overrides, missing, expected] of cases) {
   Deno.test(`Readiness: with ${what}, ${missing.join(" and ") || "nothing"} is missing`, async () => {
-    const { ready, problems, ...parts } = await checkReadiness(overrides);
+    const { ready, problems, ...parts } = await new BridgeReadiness(systemClock, overrides).check();
     const lacks = Object.entries(parts).filter(([, isThere]) => !isThere).map(([part]) => part);
     assert.deepEqual([ready, lacks, problems.length], [
       missing.length === 0,
