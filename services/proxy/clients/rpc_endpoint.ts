@@ -62,12 +62,12 @@ export class RpcEndpoint {
   }
 
   /** Answers `POST /`; undefined for every other request. */
-  handle(request: Request, remote: string, served?: ServedRequest): Promise<Response> | undefined {
+  handle(request: Request, remote: string, served: ServedRequest): Promise<Response> | undefined {
     if (request.method !== "POST" || pathOf(request.url) !== "/") return undefined;
     return this.#handle(request, remote, served);
   }
 
-  async #handle(request: Request, remote: string, served?: ServedRequest): Promise<Response> {
+  async #handle(request: Request, remote: string, served: ServedRequest): Promise<Response> {
     const { router, metrics, cors, openRequests, callerBytes, checkRate, clock } = this.#options;
     const startedAtMs = clock.now();
     const origin = request.headers.get("origin");
@@ -131,7 +131,7 @@ export class RpcEndpoint {
     answer: RoutedAnswer,
     text: string,
     address: CallerAddress,
-    served?: ServedRequest,
+    served: ServedRequest,
   ): RoutedAnswer {
     const { callerBytes, metrics } = this.#options;
     const bytes = answer.body?.length ?? 0;
@@ -140,7 +140,6 @@ export class RpcEndpoint {
       metrics.countRefusal("buffered_bytes");
       return refusal(limitExceeded(429, "The proxy holds too many large answers: try again"), text);
     }
-    if (served === undefined) return answer;
     callerBytes.add(address, bytes);
     const release = () => callerBytes.remove(address, bytes);
     served.completed.then(release, release);
