@@ -1,9 +1,7 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect } from "node:net";
-import { withNode } from "../node/support/running_node.ts";
 import { eventually } from "../support/eventually.ts";
-import { MALFORMED, playRows, type RpcRow } from "../support/malformed_rpc.ts";
 import { handshakeText, RpcSocket, WEBSOCKET_KEY } from "../support/rpc_socket.ts";
 import { BOTH_PORTS, call, connectReads, post, withProxy } from "./support.ts";
 
@@ -72,22 +70,6 @@ Deno.test("Proxy, HTTP: /ready follows the read node's connection; other routes 
     assert.deepEqual([preflight.status, await preflight.text()], [204, ""]);
     assert.equal(preflight.headers.get("access-control-allow-methods"), "GET,POST,OPTIONS");
   }));
-
-const MAX_BATCH = 5;
-const overTheLimit: RpcRow = [
-  "a batch over the limit",
-  JSON.stringify(new Array(MAX_BATCH + 1).fill(call(1, "a"))),
-  413,
-  { id: null, code: -32005 },
-];
-
-Deno.test("Proxy: answers malformed messages as docs/protocol.md says", (t) =>
-  withProxy((scene) => playRows(t, [...MALFORMED, overTheLimit], scene), {
-    proxy: { maxBatch: MAX_BATCH },
-  }));
-
-Deno.test("Node: answers malformed messages", (t) =>
-  withNode(({ node }) => playRows(t, MALFORMED, node)));
 
 Deno.test.each(BOTH_PORTS)(
   "Proxy, WebSocket: calls and batches, also with subscribes, are routed as over HTTP (%s)",

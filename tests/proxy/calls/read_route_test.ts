@@ -121,20 +121,33 @@ Deno.test("routeOf: a filter of an unreachable node is not found; other failures
   }
 });
 
-Deno.test("routeOf: the block is the first, second or third parameter, depending on the method", () => {
-  const rows: [method: string, position: number | undefined][] = [
-    ["eth_getBlockByNumber", 0],
-    ["eth_call", 1],
-    ["eth_getStorageAt", 2],
-    ["eth_chainId", undefined],
-  ];
-  for (const [method, position] of rows) {
-    const found = ["0x0", "0x1", "0x2"].map((block, at) => {
-      const params = ["latest", "latest", "latest"].with(at, block);
+Deno.test("routeOf: finds the block parameter of each method", () => {
+  const positions: Record<string, number> = {
+    eth_getBlockByNumber: 0,
+    eth_getBlockReceipts: 0,
+    eth_getBlockTransactionCountByNumber: 0,
+    eth_getTransactionByBlockNumberAndIndex: 0,
+    eth_getUncleCountByBlockNumber: 0,
+    eth_getLogs: 0,
+    eth_newFilter: 0,
+    eth_call: 1,
+    eth_estimateGas: 1,
+    eth_feeHistory: 1,
+    eth_getBalance: 1,
+    eth_getCode: 1,
+    eth_getTransactionCount: 1,
+    eth_getStorageAt: 2,
+    eth_getProof: 2,
+  };
+  for (const [method, position] of Object.entries(positions)) {
+    const found = [0, 1, 2, 3].map((at) => {
+      const params: unknown[] = [];
+      params[at] = "0x1f";
       return blockOf(method, params);
     });
-    assert.deepEqual(found, [0, 1, 2].map((at) => at === position ? at : undefined), method);
+    assert.deepEqual(found, [0, 1, 2, 3].map((at) => at === position ? 31 : undefined), method);
   }
+  assert.equal(blockOf("eth_chainId", ["0x1f", "0x1f", "0x1f"]), undefined);
 });
 
 Deno.test("routeOf: uses the highest block of a filter or block object, and ignores other values", () => {

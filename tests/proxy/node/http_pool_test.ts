@@ -160,6 +160,16 @@ Deno.test("HttpPool: after stop, nothing is sent", () =>
     assert.equal(server.opened, 1);
   }));
 
+Deno.test("HttpPool: host names and IPv6 addresses are resolved", async () => {
+  for (const [listen, host] of [["127.0.0.1", "localhost"], ["::1", "[::1]"]] as const) {
+    const server = new Server(echo);
+    const node = poolTo(`http://${host}:${await server.listen(listen)}`);
+    assert.equal((await node.post("a", READ)).body, "a", host);
+    node.stop();
+    await server.stop();
+  }
+});
+
 Deno.test("HttpPool: a failed connection attempt is not repeated", async () => {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   let accepted = 0;
