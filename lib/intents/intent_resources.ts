@@ -5,6 +5,7 @@ import { POSTGRES_URL } from "../database/database_url.ts";
 import { messageOf } from "../errors.ts";
 import { serviceLog } from "../log/logging.ts";
 import { CoreClient } from "../net/core_client.ts";
+import type { Address } from "../protocol/scalars.ts";
 import type { TransactionSigner } from "../protocol/transaction.ts";
 import { driverCodeOf, sqlStateKindOf, StoreError } from "./errors.ts";
 import { openIntentStore } from "./open_store.ts";
@@ -34,10 +35,12 @@ export interface IntentResourcesOptions {
   signer: TransactionSigner;
   chainId: number;
   /**
-   * Whether the database belongs to the key, as that of a solver does: its quotes name its account.
-   * A dry run submits nothing. A bridge keeps its database, with the used nonces, for a new key.
+   * A solver's database belongs to its key, since its quotes name its account: `bind` refuses the
+   * database of another key, and binds one that belongs to none; `compare` only refuses. `ignore` is
+   * for a bridge, which keeps its database, with the used nonces, for a new key, and for a solver
+   * that submits nothing.
    */
-  storeBelongsToKey: boolean;
+  storeKey: "bind" | "compare" | "ignore";
   clock: Clock;
 }
 
@@ -64,10 +67,15 @@ export interface IntentResources {
 export async function openIntentResources(
   options: IntentResourcesOptions,
 ): Promise<IntentResources> {
-  const { name, database, rpcUrl: url, signer, chainId, storeBelongsToKey, clock } = options;
+  const { name, database, rpcUrl: url, signer, chainId, storeKey, clock } = options;
   const store = await openWhenReady(database, name, clock);
   try {
-    if (storeBelongsToKey) await requireKey(store, name, signer);
+    if (storeKey !== "ignore") {
+      const owner = storeKey === "bind"
+        ? (await store.records.update({ signer: signer.address })).signer
+        : await store.records.owner();
+      requireKey(name, signer, owner);
+    }
   } catch (thrown) {
     await store.close();
     throw thrown;
@@ -85,15 +93,15 @@ export async function openIntentResources(
   };
 }
 
-async function requireKey(
-  store: IntentStore,
+/** @param owner The account that the database is bound to; null if it is bound to none. */
+function requireKey(
   name: string,
   { address }: Pick<TransactionSigner, "address">,
-): Promise<void> {
-  const { signer } = await store.records.update({ signer: address });
-  if (signer === address) return;
+  owner: Address | null,
+): void {
+  if (owner === null || owner === address) return;
   throw new StoreError(
-    `Database belongs to the ${name} with the key of ${signer}, but this one signs as ${address}: ` +
+    `Database belongs to the ${name} with the key of ${owner}, but this one signs as ${address}: ` +
       "use that key, or give this one a database of its own with --database",
   );
 }

@@ -54,8 +54,8 @@ interface RepairCommand extends Pick<CommandText, "name" | "description" | "exam
   options: Omit<RepairTable, "dryRun"> & Partial<typeof remoteSignerOptions>;
   /** The command's words for a repaired intent, such as `sent again`. */
   repaired: string;
-  /** Whether the database belongs to the key of the service. */
-  storeBelongsToKey: boolean;
+  /** Binds no database: that is for the service, which may have another key. */
+  storeKey: "compare" | "ignore";
   /**
    * Repairs an intent of which the node has no committed receipt: one that is committed, or one that
    * a service was about to finish when its database was replaced. It may run repeatedly.
@@ -123,7 +123,7 @@ async function requireNotEmpty(database: string, service: string): Promise<void>
 }
 
 async function repairAll(
-  { service, options: { privateKey }, storeBelongsToKey, repair }: RepairCommand,
+  { service, options: { privateKey }, storeKey, repair }: RepairCommand,
   options: OptionsOf<RepairTable> & RemoteKeyOptions,
   { clock, print }: CommandContext,
 ) {
@@ -133,7 +133,7 @@ async function repairAll(
     name: service,
     clock,
     signer,
-    storeBelongsToKey,
+    storeKey,
   });
   const { store } = resources;
   const counts: Record<Repaired, number> = { present: 0, repaired: 0, failed: 0, unfinished: 0 };

@@ -37,7 +37,7 @@ const answerSchema = z.union([
 /** The signer did not sign, or not as it was asked to; the same request may succeed later. */
 export class RemoteSignerError extends RangemakerError {
   constructor(message: string, cause?: unknown) {
-    super("SIGNER_UNAVAILABLE", redactUrls(message), { cause });
+    super("SIGNER_UNAVAILABLE", redactUrls(message), { cause, retry: "later" });
   }
 }
 

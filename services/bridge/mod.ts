@@ -52,8 +52,8 @@ async function startWith(
   const signer = await bridgeSigner(options);
   const bridge = signer.address;
   const registry = createRegistry();
-  const about = { name: NAME, signer, storeBelongsToKey: false, clock };
-  const resources = await openIntentResources({ ...options, ...about });
+  const storeKey = "ignore";
+  const resources = await openIntentResources({ ...options, name: NAME, signer, storeKey, clock });
   const { store, shortTimeoutNode: node, transactions } = resources;
   cleanup.defer(() => store.close());
   const metrics = new BridgeMetrics(registry, () => store.countUnfinished());

@@ -26,7 +26,7 @@ export const run = createRepairCommand({
   service: "bridge",
   options,
   repaired: "sent again",
-  storeBelongsToKey: false,
+  storeKey: "ignore",
   async repair({ node, transactions, clock }, intent, { chainId, dryRun }) {
     const { user, amount, nonce } = decodeDeposit(intent.payload);
     const deposit = `${usdcText(amount)} for ${user}, nonce ${nonce}`;

@@ -62,8 +62,8 @@ async function openParts(
   const markets = await readMarkets(options.markets);
   const metrics = new SolverMetrics(registry, markets);
   const signer = await openLocalSigner(options, optionLabel(optionTable.privateKey));
-  const about = { name: NAME, signer, storeBelongsToKey: !options.dryRun, clock };
-  const resources = await openIntentResources({ ...options, ...about });
+  const storeKey = options.dryRun ? "ignore" : "bind";
+  const resources = await openIntentResources({ ...options, name: NAME, signer, storeKey, clock });
   const { store, shortTimeoutNode } = resources;
   cleanup.defer(() => store.close());
 

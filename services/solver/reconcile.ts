@@ -14,7 +14,7 @@ export const run = createRepairCommand({
   service: "solver",
   options,
   repaired: "gone",
-  storeBelongsToKey: true,
+  storeKey: "compare",
   async repair({ node, clock }, intent) {
     const { user, betAmount, payout } = decodeExecution(intent.payload).quote;
     if (!isFinal(intent.state)) {

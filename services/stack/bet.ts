@@ -183,7 +183,8 @@ async function chooseBet(
   let found: { bet: Bet; payout: bigint } | undefined;
   let refused: unknown;
   for (let divisor = WIDEST_DIVISOR; divisor <= NARROWEST_DIVISOR; divisor = divisor * 4n / 3n) {
-    const { price = 0n } = (await client.prices())[SYMBOL] ?? {};
+    const price = (await client.prices())[SYMBOL]?.price;
+    assert(price !== undefined, `The node has no price of ${SYMBOL}`);
     const startTime = clock.now() + STARTS_IN_MS;
     const half = price / divisor;
     const bet = {

@@ -104,6 +104,24 @@ Deno.test("solver reconcile: ends a bet that a restored node lacks, once", () =>
     assert.deepEqual(await linesOf(), ["0 gone, 0 already present, 0 failed"]);
   }));
 
+Deno.test("solver reconcile: binds no database, so that a wrong key leaves it to the right one", () =>
+  withFolder(async (folder) => {
+    const database = `${folder}/shared.sqlite`;
+    await (await openIntentStore(database, "bridge")).close();
+    await using node = FakeNode.start();
+    const { privateKey } = DEV_ACCOUNTS.relayer;
+    const given = ["--rpc-url", node.url, "--database", database, "--private-key", privateKey];
+    for (const options of [["--dry-run"], []]) {
+      const { code, stdout } = await runHere(["solver", "reconcile", ...given, ...options]);
+      assert.deepEqual([code, stdout], [
+        0,
+        `0 ${options.length === 0 ? "gone" : "missing"}, 0 already present, 0 failed`,
+      ]);
+    }
+    await using store = await openIntentStore(database, "solver");
+    assert.equal(await store.records.owner(), null);
+  }));
+
 Deno.test("solver reconcile: names a bet that is unfinished, and leaves it as it is", () =>
   withBet(async ({ store, bet, reconcile }) => {
     const key = quoteHashOf(1);

@@ -33,7 +33,7 @@ function openResources(overrides: Partial<IntentResourcesOptions>) {
     name: "bridge",
     database: ":memory:",
     rpcUrl: "http://127.0.0.1:9",
-    storeBelongsToKey: true,
+    storeKey: "bind",
     signer,
     chainId: 1337,
     clock: new FakeClock(),
@@ -130,6 +130,17 @@ Deno.test("IntentService: a failure is logged without a health request, and the 
     assert.deepEqual(eventsOf(records), ["STORE_UNAVAILABLE"]);
   }));
 
+Deno.test("openIntentResources: a comparison refuses another key, and binds no database", () =>
+  withFolder(async (folder) => {
+    const database = `${folder}/solver.sqlite`;
+    const openAndClose = async (overrides: Partial<IntentResourcesOptions>) =>
+      await (await openResources({ database, ...overrides })).store.close();
+    await openAndClose({ signer: other, storeKey: "compare" });
+    await openAndClose({ storeKey: "bind" });
+    await openAndClose({ storeKey: "compare" });
+    await assert.rejects(openAndClose({ signer: other, storeKey: "compare" }), /key of/);
+  }));
+
 Deno.test("openIntentResources: a database that belongs to another key is refused with both addresses, unless it is not bound", () =>
   withFolder(async (folder) => {
     const database = `${folder}/bridge.sqlite`;
@@ -140,6 +151,6 @@ Deno.test("openIntentResources: a database that belongs to another key is refuse
       name: "StoreError",
       message: new RegExp(`key of ${signer.address}, but this one signs as ${other.address}`),
     });
-    await openAndClose({ signer: other, storeBelongsToKey: false });
+    await openAndClose({ signer: other, storeKey: "ignore" });
     await openAndClose({});
   }));

@@ -77,6 +77,7 @@ async function refusal(answer: (call: SignerCall) => Promise<unknown>) {
       .catch((thrown: unknown) => thrown);
   });
   assert(refused instanceof RemoteSignerError, String(refused));
+  assert.equal(refused.retry, "later");
   assert.equal(refused.code, "SIGNER_UNAVAILABLE");
   return refused.message;
 }

@@ -117,7 +117,7 @@ const REPAIRS_PAUSE_MS = 3_000;
 
 /** The commands for missing prices, by chapter, and the ends of open bets. */
 function watchRepairs(
-  { config, client, markets }: PageModel,
+  { config, client, markets, serverClock }: PageModel,
   states: ReadonlySignal<readonly ServiceState[]>,
 ) {
   const repairs: Signal<ReadonlyMap<string, Repair>> = signal(new Map());
@@ -134,7 +134,7 @@ function watchRepairs(
     const symbolOf = ({ base, quote }: Thesis) => markets.find(base, quote)?.symbol ?? "";
     const gaps = await Promise.all(needed.map(({ labels: { market = "" } }) => {
       const bets = [...open, ...ended].filter((bet) => symbolOf(bet) === market);
-      return readGap(client, market, bets, Date.now());
+      return readGap(client, market, bets, serverClock.now());
     }));
     const exchanges = states.value.find(({ name }) => name === "exchanges");
     const isAsleep = exchanges !== undefined && isAway(exchanges);
