@@ -98,17 +98,17 @@ function columnsOf(
 }
 
 /** Inserts an intent unless its key is taken; returns its sequence if it does. */
-export function intentInsertion(
+export function insertionOf(
   service: string,
   intent: NewIntent,
-  reserved: boolean,
+  { isReserved = false } = {},
 ): Statement {
   const { key, user, payload, transaction, expiresAtMs, createdAtMs } = intent;
   const { txHash, text } = transaction ?? { txHash: null, text: null };
   const times = [expiresAtMs, createdAtMs, createdAtMs];
   const values = [service, key, user, payload, txHash, text, ...times];
-  const checksum = checksumOf(service, acceptedIntent(intent, 0, reserved));
-  return { sql: INTENT_SQL.insert, values: [...values, reserved ? 1 : 0, checksum] };
+  const checksum = checksumOf(service, acceptedIntent(intent, 0, isReserved));
+  return { sql: INTENT_SQL.insert, values: [...values, isReserved ? 1 : 0, checksum] };
 }
 
 /** Inserts a row as long as that of an intent, and removes it. */
@@ -117,7 +117,7 @@ export function probeStatements(service: string): Statement[] {
   const payload = " ".repeat(1_000);
   const probe = { key, user: "", payload, transaction: null, expiresAtMs: 0, createdAtMs: 0 };
   const remove = { sql: INTENT_SQL.remove, values: [service, key] };
-  return [intentInsertion(service, probe, false), remove];
+  return [insertionOf(service, probe), remove];
 }
 
 /**

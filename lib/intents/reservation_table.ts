@@ -9,9 +9,9 @@ import {
 } from "./intent.ts";
 import { keysSchema, parseRow, sequenceSchema, type SqlDriver, type SqlSteps } from "./database.ts";
 import {
+  insertionOf,
   INTENT_COLUMNS,
   INTENT_SQL,
-  intentInsertion,
   intentOfRow,
   UNFINISHED,
   UNINDEXED_SERVICE,
@@ -142,7 +142,7 @@ export class ReservationTable {
       }
     }
     const inserted = yield accepted.map(({ intent }) =>
-      intentInsertion(this.#service, intent, true)
+      insertionOf(this.#service, intent, { isReserved: true })
     );
     for (const [index, insertion] of accepted.entries()) {
       const { intent, admission } = insertion;

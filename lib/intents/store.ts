@@ -25,8 +25,8 @@ import {
   type SqlValue,
 } from "./database.ts";
 import {
+  insertionOf,
   INTENT_SQL,
-  intentInsertion,
   intentOfRow,
   intentUpdate,
   otherSchema,
@@ -83,7 +83,7 @@ export class IntentStore implements AsyncDisposable {
 
   async #insertOnce(intent: NewIntent, admission: Admission | undefined): Promise<Insertion> {
     if (admission !== undefined) return await this.#reservations.insert({ intent, admission });
-    const { sql, values } = intentInsertion(this.service, intent, false);
+    const { sql, values } = insertionOf(this.service, intent);
     const [row] = await this.db.write(sql, values);
     if (row === undefined) return { inserted: false, intent: await this.get(intent.key) };
     const { sequence } = parseRow(sequenceSchema, row);
@@ -97,7 +97,7 @@ export class IntentStore implements AsyncDisposable {
   async insertFailed(newIntent: NewIntent, failure: IntentFailure): Promise<Intent> {
     const intent = acceptedIntent(newIntent, 0, false);
     const failed: Intent = { ...intent, state: "failed", failure };
-    const insert = intentInsertion(this.service, intent, false);
+    const insert = insertionOf(this.service, intent);
     const update = intentUpdate(this.service, UNFINISHED, intent, failed);
     await this.db.transaction(function* (): SqlSteps<void> {
       const [[row] = []] = yield [insert];

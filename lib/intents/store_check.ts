@@ -11,11 +11,11 @@ const STUCK_AFTER_MS = 300_000;
  * Checks that the store of a service opens, is that of the service's key, and that no intent is
  * stuck.
  *
- * @param storeBelongsToKey Its database belongs to one key.
+ * @param belongsToKey Its database belongs to one key.
  */
 export function storeCheck(
   service: string,
-  storeBelongsToKey: boolean,
+  { belongsToKey }: { belongsToKey: boolean },
 ): NonNullable<ServiceChecks["checkStore"]> {
   return async (database, option, { clock, timeoutMs, signer }) => {
     try {
@@ -33,7 +33,7 @@ export function storeCheck(
       const { owner, version, latestVersion, unfinished, stuck, hasCommitted } = found;
       // Without a key, its own check fails.
       const { address } = await signer().catch(() => ({ address: owner }));
-      if (storeBelongsToKey && owner !== null && owner !== address) {
+      if (belongsToKey && owner !== null && owner !== address) {
         return failure(
           `${database} belongs to the ${service} with the key of ${owner}, not of ${address}`,
           `Use that key, or another database: ${optionLabel(option)}`,

@@ -7,7 +7,7 @@ import { bridgeSigner, options } from "./options.ts";
 export const checks: ServiceChecks<typeof options> = {
   service: "bridge",
   options,
-  checkStore: storeCheck("bridge", false),
+  checkStore: storeCheck("bridge", { belongsToKey: false }),
   openSigner: bridgeSigner,
   start: (options) => startBridge(options),
 };

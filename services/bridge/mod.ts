@@ -17,7 +17,12 @@ import { createRegistry } from "../../lib/http/metrics.ts";
 import { documentedHandler } from "../../lib/http/openapi.ts";
 import { type RunningService, startOrClose, startService } from "../../lib/http/service.ts";
 import { createBridgeApi } from "./api.ts";
-import { Depositor, depositTermsOf, isDepositOnChain, wasCreditedBefore } from "./depositor.ts";
+import {
+  Depositor,
+  isDepositOnChain,
+  verifiedDepositTerms,
+  wasCreditedBefore,
+} from "./depositor.ts";
 import { depositLog, logStart } from "./deposit_log.ts";
 import { BridgeMetrics } from "./metrics.ts";
 import { operations } from "./operations.ts";
@@ -140,7 +145,7 @@ function createIntents(
     isOnChain: (intent) => isDepositOnChain(resources, intent, chainId),
   });
   const handler: IntentHandler = {
-    termsOf: (intent) => depositTermsOf(intent, chainId),
+    termsOf: (intent) => verifiedDepositTerms(intent, chainId),
     wasDoneBefore: wasCreditedBefore,
     onRetry: () => metrics.countRetry(),
     onFinishedByUs(intent) {

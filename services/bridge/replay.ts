@@ -3,7 +3,12 @@ import { createRepairCommand } from "../../lib/intents/repair_command.ts";
 import { RangemakerError } from "../../lib/errors.ts";
 import { isFinal } from "../../lib/intents/intent.ts";
 import { usdcText } from "../../lib/protocol/price.ts";
-import { decodeDeposit, depositTermsOf, isDepositOnChain, wasCreditedBefore } from "./depositor.ts";
+import {
+  decodeDeposit,
+  isDepositOnChain,
+  verifiedDepositTerms,
+  wasCreditedBefore,
+} from "./depositor.ts";
 import { options } from "./options.ts";
 
 /**
@@ -37,7 +42,7 @@ export const run = createRepairCommand({
       if (isLate) return { line: `Not sent, its deadline has passed: ${deposit}` };
       return { result: { ...intent, state: "committed" }, line: `Missing: ${deposit}` };
     }
-    const transaction = await transactions.sign(depositTermsOf(intent, chainId));
+    const transaction = await transactions.sign(verifiedDepositTerms(intent, chainId));
     const receipt = await node.sendTransactionText(transaction.text);
     if (wasCreditedBefore(receipt)) return "present";
     const { status: state, error } = receipt;

@@ -122,7 +122,7 @@ export function createSolverApi(api: SolverApiOptions): Hono {
   );
   app.post(
     "/execute",
-    metrics.countExecutions,
+    metrics.countExecuteAnswers,
     limiter,
     acceptJson(api.corsOrigins),
     jsonHandler(operations.execute, async (c) => {

@@ -8,7 +8,7 @@ import { options, startSolver } from "./mod.ts";
 export const checks: ServiceChecks<typeof options> = {
   service: "solver",
   options,
-  checkStore: storeCheck("solver", true),
+  checkStore: storeCheck("solver", { belongsToKey: true }),
   openSigner: (values) => openLocalSigner(values, optionLabel(options.privateKey)),
   start: (options) => startSolver(options),
 };

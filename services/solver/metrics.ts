@@ -114,13 +114,13 @@ export class SolverMetrics {
     };
   }
 
-  readonly countExecutions: MiddlewareHandler = async (c, next) => {
+  readonly countExecuteAnswers: MiddlewareHandler = async (c, next) => {
     await next();
     this.#executeAnswers.inc({ outcome: outcomeOf(c, "executed") });
     if (c.res.status === 401) this.#signatureFailures.inc();
-    const { code, details } = c.error instanceof RangemakerError ? c.error : {};
-    if (code === "EXPOSURE_TOO_LARGE") {
-      this.#refusedRisk.inc(Number(details?.risk ?? 0) / USDC_UNITS);
+    const { error } = c;
+    if (error instanceof RangemakerError && error.code === "EXPOSURE_TOO_LARGE") {
+      this.#refusedRisk.inc(Number(error.details.risk ?? 0) / USDC_UNITS);
     }
   };
 

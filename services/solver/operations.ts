@@ -19,7 +19,7 @@ import { estimateRequestSchema } from "./quoting/quoter.ts";
 import { executionRequestSchema } from "./execution/execution.ts";
 import { PRICING_REFUSALS, pricingDetailsSchema, type PricingRefusal } from "./pricing/strategy.ts";
 import { readinessSchema } from "./readiness.ts";
-import { QUOTE_RULES } from "./quoting/quote_rules.ts";
+import { QUOTE_RULE_CODES } from "./quoting/quote_rules.ts";
 import { predictionsAnswerSchema, predictionsQuerySchema } from "./predictions.ts";
 import { thesesAnswerSchema, thesesQuerySchema } from "./theses.ts";
 import { SOLVER_ERRORS } from "./error_answers.ts";
@@ -62,7 +62,7 @@ const PRICING = Object.keys(PRICING_REFUSALS) as PricingRefusal[]; // its keys a
 /** Without PRICE_MOVED and PRICE_IMPROVED, which only a recheck gives. */
 const QUOTE_CODES = [
   ...BODY_CODES,
-  ...QUOTE_RULES,
+  ...QUOTE_RULE_CODES,
   "INVALID_TIME_RANGE",
   ...PRICING.filter((code) => code !== "PRICE_MOVED" && code !== "PRICE_IMPROVED"),
 ] as const;

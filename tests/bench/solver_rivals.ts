@@ -24,7 +24,7 @@ import { encodeExecution, resultOf } from "../../services/solver/execution/execu
 import type { Executor } from "../../services/solver/execution/executor.ts";
 import { MockStrategy } from "../../services/solver/pricing/mock_strategy.ts";
 import { LIMITS } from "../../services/solver/shared/limits.ts";
-import { requireRules } from "../../services/solver/quoting/quote_rules.ts";
+import { requireQuoteRules } from "../../services/solver/quoting/quote_rules.ts";
 import { definitionOf } from "./driver.ts";
 
 const account = privateKeyToAccount(DEV_ACCOUNTS.solver.privateKey);
@@ -45,7 +45,7 @@ export function viemQuotes(): Hono {
   useJsonApi(app, "solver", ["*"], SOLVER_ERRORS);
   app.post("/quote", acceptJson([]), async (c) => {
     const request = await readBody(c, quoteRequestSchema);
-    requireRules(request, SPEC_MARKETS, LIMITS.minBetAmount);
+    requireQuoteRules(request, SPEC_MARKETS, LIMITS.minBetAmount);
     const terms: UnsignedQuote = {
       ...request,
       solver: account.address,

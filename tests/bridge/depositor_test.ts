@@ -8,7 +8,11 @@ import type { Receipt, TransactionErrorCode } from "../../lib/protocol/receipt.t
 import { LocalSigner } from "../../lib/protocol/signature.ts";
 import { TransactionBuilder } from "../../lib/intents/transactions.ts";
 import { toWire } from "../../lib/json.ts";
-import { Depositor, depositTermsOf, isDepositOnChain } from "../../services/bridge/depositor.ts";
+import {
+  Depositor,
+  isDepositOnChain,
+  verifiedDepositTerms,
+} from "../../services/bridge/depositor.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { COMMITTED } from "../support/intents.ts";
 import { rejectsWith } from "../support/scripted_node.ts";
@@ -102,7 +106,7 @@ Deno.test("Depositor: a used nonce is refused with its transaction, the state, a
 Deno.test("Depositor: the recorded deposit has the terms that its user signed", () =>
   withDepositor(async (world) => {
     const intent = await world.deposited();
-    const terms = depositTermsOf(intent, CHAIN_ID);
+    const terms = verifiedDepositTerms(intent, CHAIN_ID);
     const { signature: _, timestamp: __, from: ___, ...sent } = JSON.parse(
       intent.transaction!.text,
     );
@@ -130,7 +134,7 @@ for (const [what, change] of changes) {
     withDepositor(async (world) => {
       const intent = await world.deposited();
       assert.notDeepEqual({ ...intent, ...change(intent) }, intent);
-      assert.throws(() => depositTermsOf({ ...intent, ...change(intent) }, CHAIN_ID));
+      assert.throws(() => verifiedDepositTerms({ ...intent, ...change(intent) }, CHAIN_ID));
     }));
 }
 

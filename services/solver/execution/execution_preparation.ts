@@ -81,14 +81,14 @@ export class ExecutionPreparation {
     try {
       await this.#options.hedge.cover(hash32Schema.parse(key), quote);
     } catch (thrown) {
-      if (isFinal(thrown)) this.#hedges.set(key, "none");
+      if (isFinalFailure(thrown)) this.#hedges.set(key, "none");
       throw thrown;
     }
     solverLog.hedged(key, quote);
     try {
       this.#recheck(quote, "hedge");
     } catch (thrown) {
-      if (isFinal(thrown)) this.#reportUnused(key, quote);
+      if (isFinalFailure(thrown)) this.#reportUnused(key, quote);
       throw thrown;
     }
   }
@@ -157,7 +157,7 @@ function isPlacedBefore({ failure }: Intent): boolean {
 }
 
 /** Whether a failure ends an execution: no later attempt can succeed. */
-function isFinal(thrown: unknown): thrown is RangemakerError {
+function isFinalFailure(thrown: unknown): thrown is RangemakerError {
   return thrown instanceof RangemakerError && thrown.retry !== "later";
 }
 
@@ -167,7 +167,7 @@ async function finalUnlessTemporary(steps: () => Promise<void>): Promise<void> {
     await steps();
   } catch (thrown) {
     if (!(thrown instanceof RangemakerError)) throw thrown;
-    if (!isFinal(thrown)) throw new OutcomeUnknownError(null, thrown);
+    if (!isFinalFailure(thrown)) throw new OutcomeUnknownError(null, thrown);
     const { code, message, details } = thrown;
     throw new IntentRefusedError(code, message, { cause: thrown, details });
   }

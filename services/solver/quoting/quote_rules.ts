@@ -15,7 +15,7 @@ export interface TimeBounds {
 }
 
 /** Codes of refused quotes and estimates (spec: quote solver, "Errors"). */
-export const QUOTE_RULES = [
+export const QUOTE_RULE_CODES = [
   "UNSUPPORTED_PAIR",
   "BET_TOO_SMALL",
   "BET_TOO_LARGE",
@@ -28,9 +28,9 @@ export const QUOTE_RULES = [
  * Checks the rules of `POST /quote` in the spec's order: pair, bet, duration, price range.
  *
  * @param minBetAmount The smallest bet that is quoted.
- * @throws {RangemakerError} The first rule broken, one of {@link QUOTE_RULES}.
+ * @throws {RangemakerError} The first rule broken, one of {@link QUOTE_RULE_CODES}.
  */
-export function requireRules(
+export function requireQuoteRules(
   bet: Bet,
   markets: Markets,
   minBetAmount: bigint,

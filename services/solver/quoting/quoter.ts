@@ -13,7 +13,12 @@ import type { Clock } from "../../../lib/clock.ts";
 import { type Bet, betOf } from "../../../lib/protocol/bet.ts";
 import { solverLog } from "../shared/solver_log.ts";
 import { LIMITS } from "../shared/limits.ts";
-import { requireDeadline, requireRules, requireStart, type TimeBounds } from "./quote_rules.ts";
+import {
+  requireDeadline,
+  requireQuoteRules,
+  requireStart,
+  type TimeBounds,
+} from "./quote_rules.ts";
 import type { QuoteSigner } from "./quote_signer.ts";
 import type { ExposureLimit } from "../risk/exposure_limit.ts";
 import type { PricedBet, PricingDetails, PricingStrategy } from "../pricing/strategy.ts";
@@ -105,7 +110,7 @@ export class Quoter {
 
   #requireBet(bet: Bet): void {
     const { clock, timeBounds, markets } = this.#options;
-    requireRules(bet, markets, this.minBetAmount);
+    requireQuoteRules(bet, markets, this.minBetAmount);
     if (timeBounds !== undefined) requireStart(bet, clock.now(), timeBounds);
   }
 

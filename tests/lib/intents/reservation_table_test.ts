@@ -84,7 +84,7 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
     run: (store: IntentStore, other: IntentStore) => Promise<void>,
   ) =>
     Deno.test({
-      name: `ReservationBook on ${name}: ${what}`,
+      name: `ReservationTable on ${name}: ${what}`,
       ignore,
       fn: () =>
         withDatabase(async (database) => {
@@ -280,7 +280,7 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
 }
 
 testOnPostgres(
-  "ReservationBook on PostgreSQL: a row committed after a later one is included in the next decision",
+  "ReservationTable on PostgreSQL: a row committed after a later one is included in the next decision",
   async (database) => {
     const [store, other] = [
       await openIntentStore(database, "test"),
@@ -319,7 +319,7 @@ testOnPostgres(
   },
 );
 
-Deno.test("ReservationBook on SQLite: after a failed transaction, a decision does not count its rows", () =>
+Deno.test("ReservationTable on SQLite: after a failed transaction, a decision does not count its rows", () =>
   withFolder(async (folder) => {
     const driver = SqliteDriver.open(`${folder}/intents.sqlite`);
     await driver.read("PRAGMA max_page_count = 24", []);
@@ -337,7 +337,7 @@ Deno.test("ReservationBook on SQLite: after a failed transaction, a decision doe
     assert.deepEqual([...count.held.entries()], [["before", 1], ["d", 44], ["e", 1]]);
   }));
 
-Deno.test("ReservationBook on SQLite: a damaged row fails its own insertion, and no other of the transaction", () =>
+Deno.test("ReservationTable on SQLite: a damaged row fails its own insertion, and no other of the transaction", () =>
   withFolder(async (folder) => {
     const driver = SqliteDriver.open(`${folder}/intents.sqlite`);
     await using store = new IntentStore(driver, "test");
