@@ -19,5 +19,8 @@ export const THESIS_DURATION_MAX_MS = DAY_MS;
 /** Longest time from submission to the start of a window, unless configured otherwise. */
 export const START_AHEAD_MAX_MS = DAY_MS;
 
+/** How long a node uses a price, unless configured otherwise (spec: price oracle, `max_stale_ms`). */
+export const PRICE_FRESH_MS = 3_000;
+
 /** Price slots that one `BackfillOracle` may carry: ten minutes of them. */
 export const BACKFILL_SLOTS_MAX = 6_000;

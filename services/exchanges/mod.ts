@@ -14,8 +14,8 @@ import type { Trade } from "./dialects/dialect.ts";
 import { DIALECTS } from "./dialects/mod.ts";
 import { type ExchangeFault, scheduleFaults } from "./faults.ts";
 import { type ExchangesOptions, options } from "./options.ts";
-import { Tape, TradePlayer, type TradeSource } from "./playback.ts";
-import { Simulation } from "./simulation.ts";
+import { tapeTrades, TradePlayer, type TradeSource } from "./playback.ts";
+import { simulatedTrades } from "./simulation.ts";
 import { Exchange } from "./exchange.ts";
 
 export { type ExchangesOptions, options };
@@ -134,8 +134,8 @@ async function createSources(
   const markets = symbols.filter((symbol) => rows === undefined || symbol !== tapeMarket);
   const simulation = { markets, random: seededRandom(seed), startMs, tradesPerSecond: rate };
   return [
-    ...markets.length === 0 ? [] : [new Simulation(simulation)],
-    ...rows === undefined ? [] : [new Tape(rows, tapeMarket, startMs)],
+    ...markets.length === 0 ? [] : [simulatedTrades(simulation)],
+    ...rows === undefined ? [] : [tapeTrades(rows, tapeMarket, startMs)],
   ];
 }
 

@@ -4,41 +4,26 @@ import { PROVIDER_NAMES } from "../../lib/protocol/providers.ts";
 import type { Trade } from "./dialects/dialect.ts";
 
 /** An endless sequence of trades, in order of time. */
-export interface TradeSource {
-  next(): Trade;
-}
+export type TradeSource = Generator<Trade, never>;
 
 /**
- * A recording as a source of trades. It plays in a loop from `startMs` on, at its original speed,
- * and every exchange gets every trade.
+ * The trades of a recording: in a loop from `startMs` on, at its original speed, each of them at
+ * every exchange.
+ *
+ * @param rows The result of `parseTape`.
  */
-export class Tape implements TradeSource {
-  readonly #rows: readonly TapeRow[];
-  readonly #market: string;
-  readonly #loopMs: number;
-  #shiftMs: number;
-  #position = 0;
-
-  /** @param rows The result of `parseTape`. */
-  constructor(rows: readonly TapeRow[], market: string, startMs: number) {
-    this.#rows = rows;
-    this.#market = market;
-    // The pause between the last trade and the first one is the mean pause between trades.
-    this.#loopMs = spanMs(rows) + Math.max(1, Math.round(spanMs(rows) / (rows.length - 1)));
-    this.#shiftMs = startMs - (rows[0]?.timeMs ?? 0);
-  }
-
-  next(): Trade {
-    const exchanges = PROVIDER_NAMES.length;
-    const row = this.#rows[Math.floor(this.#position / exchanges)];
-    const provider = PROVIDER_NAMES[this.#position % exchanges];
-    if (row === undefined || provider === undefined) {
-      this.#position = 0;
-      this.#shiftMs += this.#loopMs;
-      return this.next();
+export function* tapeTrades(
+  rows: readonly TapeRow[],
+  market: string,
+  startMs: number,
+): TradeSource {
+  // The pause between the last trade and the first one is the mean pause between trades.
+  const loopMs = spanMs(rows) + Math.max(1, Math.round(spanMs(rows) / (rows.length - 1)));
+  for (let shiftMs = startMs - (rows[0]?.timeMs ?? 0);; shiftMs += loopMs) {
+    for (const row of rows) {
+      const timeMs = row.timeMs + shiftMs;
+      for (const provider of PROVIDER_NAMES) yield { ...row, provider, market, timeMs };
     }
-    this.#position += 1;
-    return { ...row, provider, market: this.#market, timeMs: row.timeMs + this.#shiftMs };
   }
 }
 
@@ -56,7 +41,7 @@ export class TradePlayer {
   constructor(sources: readonly TradeSource[], clock: Clock, deliver: (trade: Trade) => void) {
     this.#clock = clock;
     this.#deliver = deliver;
-    this.#upcoming = sources.map((source) => ({ source, trade: source.next() }));
+    this.#upcoming = sources.map((source) => ({ source, trade: source.next().value }));
   }
 
   /** Plays due trades, and schedules the next run. */
@@ -70,7 +55,7 @@ export class TradePlayer {
         dueMs = trade.timeMs;
         break;
       }
-      upcoming.trade = upcoming.source.next();
+      upcoming.trade = upcoming.source.next().value;
       if (trade.timeMs >= nowMs - SKIP_AFTER_MS) this.#deliver(trade);
     }
     this.#cancelTimer = this.#clock.after(dueMs - nowMs, () => this.start());

@@ -1,7 +1,6 @@
-import { PROVIDER_NAMES, type ProviderName } from "../../lib/protocol/providers.ts";
+import { PROVIDER_NAMES } from "../../lib/protocol/providers.ts";
 import { gaussian, type RandomSource } from "../../lib/random.ts";
 import { YEAR_MS } from "../../lib/time.ts";
-import type { Trade } from "./dialects/dialect.ts";
 import type { TradeSource } from "./playback.ts";
 
 /** Start price and moves of a market. */
@@ -53,75 +52,53 @@ interface Path {
   volatility: number;
 }
 
-interface Stream {
-  provider: ProviderName;
-  market: string;
-  path: Path;
-  /** The exchange's price as a share of the true one. */
-  level: number;
-  /** Time of the next trade, counted from the start. */
-  nextAtMs: number;
-}
-
 /**
  * Trades at all exchanges; the same seed of `random` gives the same trades. Each market has one true
  * price; each exchange has a small offset from it and trades at its own times.
  */
-export class Simulation implements TradeSource {
-  readonly #random: RandomSource;
-  readonly #startMs: number;
-  readonly #meanGapMs: number;
-  readonly #streams: Stream[];
-
-  constructor(options: SimulationOptions) {
-    const { markets, random, startMs, tradesPerSecond } = options;
-    this.#random = random;
-    this.#startMs = startMs;
-    this.#meanGapMs = 1000 / tradesPerSecond;
-    this.#streams = markets.flatMap((market) => {
-      const { startPrice, volatility } = PROFILES[market] ?? DEFAULT_PROFILE;
-      const path: Path = { price: startPrice, atMs: 0, volatility };
-      return PROVIDER_NAMES.map((provider) => ({
-        provider,
-        market,
-        path,
-        level: 1 + EXCHANGE_SHARE * gaussian(random),
-        nextAtMs: this.#gapMs(),
-      }));
-    });
-  }
-
-  next(): Trade {
-    const stream = this.#streams.reduce((a, b) => b.nextAtMs < a.nextAtMs ? b : a);
-    const atMs = stream.nextAtMs;
-    stream.nextAtMs += this.#gapMs();
-    const { provider, market, level } = stream;
-    const price = this.#move(stream.path, atMs) * level *
-      (1 + TRADE_SHARE * gaussian(this.#random));
-    return {
+export function* simulatedTrades(
+  { markets, random, startMs, tradesPerSecond }: SimulationOptions,
+): TradeSource {
+  const meanGapMs = 1_000 / tradesPerSecond;
+  /** Time to a stream's next trade: exponential, as for independent trades. */
+  const gapMs = () => -Math.log(1 - random()) * meanGapMs;
+  const streams = markets.flatMap((market) => {
+    const { startPrice, volatility } = PROFILES[market] ?? DEFAULT_PROFILE;
+    const path: Path = { price: startPrice, atMs: 0, volatility };
+    return PROVIDER_NAMES.map((provider) => ({
       provider,
       market,
-      timeMs: this.#startMs + Math.floor(atMs),
+      path,
+      /** The exchange's price as a share of the true one. */
+      level: 1 + EXCHANGE_SHARE * gaussian(random),
+      /** Time of the next trade, counted from the start. */
+      nextAtMs: gapMs(),
+    }));
+  });
+  for (;;) {
+    const stream = streams.reduce((a, b) => b.nextAtMs < a.nextAtMs ? b : a);
+    const { provider, market, path, level, nextAtMs: atMs } = stream;
+    stream.nextAtMs += gapMs();
+    move(path, atMs, random);
+    const price = path.price * level * (1 + TRADE_SHARE * gaussian(random));
+    yield {
+      provider,
+      market,
+      timeMs: startMs + Math.floor(atMs),
       price: toTicks(price),
-      amount: (0.001 + this.#random()).toFixed(4),
-      side: this.#random() < 0.5 ? "buy" : "sell",
+      amount: (0.001 + random()).toFixed(4),
+      side: random() < 0.5 ? "buy" : "sell",
     };
   }
+}
 
-  /** Time to a stream's next trade: exponential, as for independent trades. */
-  #gapMs(): number {
-    return -Math.log(1 - this.#random()) * this.#meanGapMs;
-  }
-
-  #move(path: Path, atMs: number): number {
-    const elapsedMs = atMs - path.atMs;
-    const variance = path.volatility ** 2 * elapsedMs / YEAR_MS;
-    let logMove = Math.sqrt(variance) * gaussian(this.#random) - variance / 2;
-    if (this.#random() < elapsedMs / JUMP_EVERY_MS) logMove += JUMP_SHARE * gaussian(this.#random);
-    path.price *= Math.exp(logMove);
-    path.atMs = atMs;
-    return path.price;
-  }
+function move(path: Path, atMs: number, random: RandomSource): void {
+  const elapsedMs = atMs - path.atMs;
+  const variance = path.volatility ** 2 * elapsedMs / YEAR_MS;
+  let logMove = Math.sqrt(variance) * gaussian(random) - variance / 2;
+  if (random() < elapsedMs / JUMP_EVERY_MS) logMove += JUMP_SHARE * gaussian(random);
+  path.price *= Math.exp(logMove);
+  path.atMs = atMs;
 }
 
 function toTicks(price: number): bigint {

@@ -12,7 +12,11 @@ import {
 } from "../../lib/cli/shared_options.ts";
 import type { OptionsOf } from "../../lib/cli/options.ts";
 import { RING_SLOTS_DEFAULT } from "../../lib/prices/price_ring.ts";
-import { RECEIPTS_KEPT_MIN_MS, START_AHEAD_MAX_MS } from "../../lib/protocol/constants.ts";
+import {
+  PRICE_FRESH_MS,
+  RECEIPTS_KEPT_MIN_MS,
+  START_AHEAD_MAX_MS,
+} from "../../lib/protocol/constants.ts";
 import { optionsFor } from "../../lib/cli/option_names.ts";
 import { isServiceUrl } from "./oracle/oracle_client.ts";
 import type { PermissionLists } from "./store/schema.ts";
@@ -92,7 +96,7 @@ export const options = optionsFor("node", {
     kind: kinds.duration(1),
     setting: "oracle.max_stale_ms",
     description: "maximum age of a price",
-    default: "3000",
+    default: PRICE_FRESH_MS.toString(),
   },
   ringBufferSize: {
     kind: ringBufferSize,

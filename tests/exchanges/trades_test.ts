@@ -3,8 +3,8 @@ import fc from "fast-check";
 import { parseTape, TAPE_HEADER } from "../../lib/prices/tape.ts";
 import { seededRandom } from "../../lib/random.ts";
 import type { Trade } from "../../services/exchanges/dialects/dialect.ts";
-import { Tape, TradePlayer, type TradeSource } from "../../services/exchanges/playback.ts";
-import { Simulation } from "../../services/exchanges/simulation.ts";
+import { tapeTrades, TradePlayer, type TradeSource } from "../../services/exchanges/playback.ts";
+import { simulatedTrades } from "../../services/exchanges/simulation.ts";
 import { TradeLog } from "../../services/exchanges/trade_log.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 
@@ -47,10 +47,9 @@ const ROWS = [
 
 const text = [TAPE_HEADER, ...ROWS, ""].join("\n");
 
-Deno.test("Tape: plays repeatedly, at every exchange", () => {
+Deno.test("tapeTrades: plays repeatedly, at every exchange", () => {
   const rows = parseTape(text);
-  const tape = new Tape(rows, "ETH/USDT", 5_000_000);
-  const trades = Array.from({ length: 2 * 4 * rows.length }, () => tape.next());
+  const trades = tapeTrades(rows, "ETH/USDT", 5_000_000).take(2 * 4 * rows.length).toArray();
   assert.deepEqual(trades.slice(0, 4).map((trade) => [trade.provider, trade.timeMs]), [
     ["provider_a", 5_000_000],
     ["provider_b", 5_000_000],
@@ -66,23 +65,18 @@ Deno.test("Tape: plays repeatedly, at every exchange", () => {
 const MARKETS = ["BTC/USDT", "ETH/USDT"];
 
 function trades(seed: number, count: number, startMs = 1_000): Trade[] {
-  const simulation = new Simulation({
-    markets: MARKETS,
-    random: seededRandom(seed),
-    startMs,
-    tradesPerSecond: 5,
-  });
-  return Array.from({ length: count }, () => simulation.next());
+  const options = { markets: MARKETS, random: seededRandom(seed), startMs, tradesPerSecond: 5 };
+  return simulatedTrades(options).take(count).toArray();
 }
 
-Deno.test("Simulation: the same seed gives the same trades, another seed others", () => {
+Deno.test("simulatedTrades: the same seed gives the same trades, another seed others", () => {
   assert.deepEqual(trades(7, 200), trades(7, 200));
   assert.notDeepEqual(trades(7, 200), trades(8, 200));
   const prices = (startMs: number) => trades(7, 200, startMs).map((trade) => trade.price);
   assert.deepEqual(prices(1_000), prices(1_700_000_000_123), "whenever it runs");
 });
 
-Deno.test("Simulation: trades are ordered by time, at the given rate for each market and exchange", () => {
+Deno.test("simulatedTrades: trades are ordered by time, at the given rate for each market and exchange", () => {
   const list = trades(7, 40_000);
   const seconds = ((list.at(-1)?.timeMs ?? 0) - 1_000) / 1_000;
   const counts = new Map<string, number>();
@@ -99,7 +93,7 @@ Deno.test("Simulation: trades are ordered by time, at the given rate for each ma
   }
 });
 
-Deno.test("Simulation: prices of the exchanges differ by less than 2 %", () => {
+Deno.test("simulatedTrades: prices of the exchanges differ by less than 2 %", () => {
   const newest = new Map<string, number>();
   for (const { provider, market, price } of trades(7, 40_000)) {
     if (market !== "BTC/USDT") continue;
@@ -112,15 +106,14 @@ Deno.test("Simulation: prices of the exchanges differ by less than 2 %", () => {
 });
 
 /** A source with a trade every few milliseconds. */
-function every(ms: number, startMs: number, market: string): TradeSource {
-  let timeMs = startMs;
-  return { next: () => tradeAt(timeMs += ms, market) };
+function* every(ms: number, market: string): TradeSource {
+  for (let timeMs = ms;; timeMs += ms) yield tradeAt(timeMs, market);
 }
 
 function startPlayer(periods: number[]) {
   const clock = new FakeClock(0);
   const played: string[] = [];
-  const sources = periods.map((ms) => every(ms, 0, String(ms)));
+  const sources = periods.map((ms) => every(ms, String(ms)));
   const player = new TradePlayer(sources, clock, (trade) => {
     played.push(`${trade.market}@${trade.timeMs}`);
   });

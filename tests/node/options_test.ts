@@ -237,62 +237,40 @@ Deno.test("resolveSettings: the genesis has the development accounts unless a pa
     balances: new Map([[DEV_ACCOUNTS.solver.address, 1_000_000_000_000n]]),
   });
   const none = { relayers: [], admins: [], balances: undefined, isDevGenesis: false };
-  for (
-    const given of [{ relayers: [user.address] }, { admins: [user.address] }, {
-      balances: new Map(),
-    }]
-  ) {
+  const parts = [{ relayers: [user.address] }, { admins: [user.address] }, { balances: new Map() }];
+  for (const given of parts) {
     assert.deepEqual(genesisOf(given), { ...none, ...given });
   }
 });
 
-for (
-  const [text, message] of [
-    ["[oracle]\nring_size = 1", "oracle: Unknown key ring_size"],
-    ["[node]\nring_size = 1", "node: Unknown key ring_size"],
-    ["[oracles]", "Unknown key oracles"],
-    ["max_bet = 1", "Unknown key max_bet"],
-    ["oracle = 1", "oracle: Expected a section"],
-  ] as const
-) {
-  Deno.test(`resolveSettings: ${JSON.stringify(text)} is refused in one line`, () => {
-    assert.throws(() => fromFile(text), {
-      name: "UsageError",
-      message: new RegExp(`^Invalid settings file \\S+: ${message}$`),
-    });
+/** Wrong settings, and what is said about them. */
+const WRONG: [text: string, message: string][] = [
+  ["[oracle]\nring_size = 1", "settings file \\S+: oracle: Unknown key ring_size$"],
+  ["[node]\nring_size = 1", "settings file \\S+: node: Unknown key ring_size$"],
+  ["[oracles]", "settings file \\S+: Unknown key oracles$"],
+  ["max_bet = 1", "settings file \\S+: Unknown key max_bet$"],
+  ["oracle = 1", "settings file \\S+: oracle: Expected a section$"],
+  ["[oracle]\nmax_stale_ms = ", "settings file \\S+: line 2, column \\d+: .+$"],
+  ["[oracle]\ntimeout_ms = 10.5", "oracle.timeout_ms .*: Expected a whole number from 1 to 90"],
+  ["[oracle]\ntimeout_ms = 100", "oracle.timeout_ms .*: Expected a whole number from 1 to 90"],
+  ["[oracle]\nmax_stale_ms = -1", "oracle.max_stale_ms .*: Expected a whole number of at least"],
+  ["[oracle]\nring_buffer_size = 65535", "oracle.ring_buffer_size .*: Expected a power of two"],
+  ["[oracle]\nservice_url = 'a b'", "oracle.service_url .*: Expected host:port or an http"],
+  ["[node]\nadmins = ['0x1']", "node.admins .*: Expected an address"],
+  [`[node.balances]\n"${user.address}" = 1.5`, "node.balances .*: Expected <address>=<amount>"],
+  [`[node.balances]\n"${user.address}" = -1`, "node.balances .*: Expected <address>=<amount>"],
+  [
+    `[node.balances]\n"${user.address}" = 1\n"${user.address.toLowerCase()}" = 2`,
+    `node.balances .*: Expected ${user.address} once`,
+  ],
+];
+
+for (const [text, rule] of WRONG) {
+  Deno.test(`resolveSettings: ${JSON.stringify(text)} is refused with its position`, () => {
+    const message = new RegExp(`^Invalid ${rule}`);
+    assert.throws(() => fromFile(text), { name: "UsageError", message });
   });
 }
-
-for (
-  const [text, message] of [
-    ["[oracle]\ntimeout_ms = 10.5", "oracle.timeout_ms .*: Expected a whole number from 1 to 90"],
-    ["[oracle]\ntimeout_ms = 100", "oracle.timeout_ms .*: Expected a whole number from 1 to 90"],
-    ["[oracle]\nmax_stale_ms = -1", "oracle.max_stale_ms .*: Expected a whole number of at least"],
-    ["[oracle]\nring_buffer_size = 65535", "oracle.ring_buffer_size .*: Expected a power of two"],
-    ["[oracle]\nservice_url = 'a b'", "oracle.service_url .*: Expected host:port or an http"],
-    ["[node]\nadmins = ['0x1']", "node.admins .*: Expected an address"],
-    [`[node.balances]\n"${user.address}" = 1.5`, "node.balances .*: Expected <address>=<amount>"],
-    [`[node.balances]\n"${user.address}" = -1`, "node.balances .*: Expected <address>=<amount>"],
-    [
-      `[node.balances]\n"${user.address}" = 1\n"${user.address.toLowerCase()}" = 2`,
-      `node.balances .*: Expected ${user.address} once`,
-    ],
-  ] as const
-) {
-  Deno.test(`resolveSettings: the value in ${JSON.stringify(text)} is refused with its position`, () => {
-    assert.throws(() => fromFile(text), {
-      name: "UsageError",
-      message: new RegExp(`^Invalid ${message}`),
-    });
-  });
-}
-
-Deno.test("resolveSettings: broken TOML is refused with line and column, in one line", () => {
-  assert.throws(() => fromFile("[oracle]\nmax_stale_ms = "), {
-    name: "UsageError",
-    message: /^Invalid settings file \S+: line 2, column \d+: .+$/,
-  });
-});
 
 Deno.test("resolveSettings: a file that does not exist is refused", () => {
   assert.throws(() => fromFlags("--config", "no-such-file.toml"), {

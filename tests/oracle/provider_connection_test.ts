@@ -142,7 +142,6 @@ Deno.test("ProviderConnection: every fault is counted, and each kind is logged a
       ["provider_a", "shutdown_notice"],
     ]);
     assert.equal(records[0]?.properties.detail, "2 Invalid request");
-    return Promise.resolve();
   }));
 
 Deno.test("ProviderConnection: the loss and the return of a provider are logged in one line each", () =>
@@ -164,7 +163,6 @@ Deno.test("ProviderConnection: the loss and the return of a provider are logged 
       ["provider_lost", "closed"],
       ["provider_back", undefined],
     ]);
-    return Promise.resolve();
   }));
 
 const limit = { event: "connections", burst: 3, refillMs: 10_000 } as const;

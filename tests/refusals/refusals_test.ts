@@ -40,7 +40,7 @@ const TESTED_ELSEWHERE: Readonly<Record<string, string>> = {
   NODE_TIMEOUT: "lib/http/json_api_test.ts",
   RECEIPT_DROPPED: "lib/intents/submitter_bounds_test.ts",
   NeedsBackfill: "node/chain/settlement_test.ts",
-  NODE_BUSY: "node/rpc/batches_test.ts",
+  NODE_BUSY: "node/rpc/dispatcher_test.ts",
   SIGNER_UNAVAILABLE: "lib/net/remote_signer_test.ts",
   STORAGE: "node/store/failing_disk_test.ts",
 };

@@ -7,7 +7,7 @@ import { MINUTE_MS } from "../../lib/time.ts";
 import { DIALECTS } from "../../services/exchanges/dialects/mod.ts";
 import { EXCHANGE_FAULT_NAMES, type ExchangeFault } from "../../services/exchanges/faults.ts";
 import { TradePlayer } from "../../services/exchanges/playback.ts";
-import { Simulation } from "../../services/exchanges/simulation.ts";
+import { simulatedTrades } from "../../services/exchanges/simulation.ts";
 import { Exchange } from "../../services/exchanges/exchange.ts";
 import { FAULTS } from "../../services/oracle/provider_session.ts";
 import { createOracleMetrics, type OracleMetrics } from "../../services/oracle/metrics.ts";
@@ -144,7 +144,7 @@ Deno.test("Oracle: during 60 minutes with every fault, it serves the prices of a
     const metrics = createOracleMetrics(new Registry());
     const oracle = createOracle(clock, random, wire, metrics);
     const player = new TradePlayer(
-      [new Simulation({ markets: SYMBOLS, random, startMs: clock.now(), tradesPerSecond: 1 })],
+      [simulatedTrades({ markets: SYMBOLS, random, startMs: clock.now(), tradesPerSecond: 1 })],
       clock,
       (trade) => exchanges[PROVIDER_NAMES.indexOf(trade.provider)]?.trade(trade),
     );

@@ -4,7 +4,7 @@ import { LOG_ROOT } from "../../lib/log/logging.ts";
 /** Runs a test while everything that is logged from a level on is recorded. */
 export async function withLogs(
   lowestLevel: LogLevel,
-  test: (records: readonly LogRecord[]) => Promise<void>,
+  test: (records: readonly LogRecord[]) => void | Promise<void>,
 ): Promise<void> {
   const records: LogRecord[] = [];
   await configure({

@@ -81,6 +81,5 @@ for (const [name, waits] of Object.entries(FOLLOWERS)) {
         assert.ok(backAfterMs <= 2_010, `Back after ${backAfterMs} ms`);
         assert.ok(attempts <= 135, `${attempts} attempts in two minutes`);
       }
-      return Promise.resolve();
     }));
 }

@@ -5,9 +5,14 @@ import { MARKETS } from "../../../lib/protocol/markets.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import { SETTLEMENTS_PER_SLICE } from "../../../services/node/chain/state.ts";
 import { PriceHistory } from "../../../services/node/chain/price_history.ts";
-import { decideOutcome, SettlementSchedule } from "../../../services/node/chain/settlement.ts";
+import {
+  decideOutcome,
+  Schedule,
+  SettlementSchedule,
+} from "../../../services/node/chain/settlement.ts";
 import { backfill, hashOf, rfqSubmit } from "../support/actors.ts";
 import { MemoryChain } from "../support/chains.ts";
+import { withSeed } from "../../support/random.ts";
 
 const BTC = MARKETS[0]!;
 const ETH = MARKETS[1]!;
@@ -319,3 +324,24 @@ Deno.test("Chain: with the clock too far behind the head, no price is fresh", ()
   assert.equal(codeBehind(1_000), undefined);
   assert.equal(codeBehind(1_001), "ORACLE_STALE");
 });
+
+Deno.test("Schedule: after random additions, due items come in the order of a sorted list", () =>
+  withSeed((random) => {
+    const below = (bound: number) => Math.floor(random() * bound);
+    const schedule = new Schedule();
+    let items: { time: number; item: number }[] = [];
+    let added = 0;
+    for (let step = 0; step < 2_000; step++) {
+      for (let more = below(4); more > 0; more--) {
+        const time = step + below(20) - 5;
+        schedule.add(time, added += 1);
+        items.push({ time, item: added });
+      }
+      items.sort((a, b) => a.time - b.time || a.item - b.item);
+      const max = below(5) || 1_000;
+      assert.equal(schedule.isDue(step), items.some(({ time }) => time <= step));
+      const due = items.filter(({ time }) => time <= step).slice(0, max);
+      assert.deepEqual(schedule.removeDue(step, max), due.map(({ item }) => item));
+      items = items.filter((each) => !due.includes(each));
+    }
+  }));

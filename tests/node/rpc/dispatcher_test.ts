@@ -137,5 +137,4 @@ Deno.test("rpcErrorBody: other errors hide their message, and are logged unless 
     assert.deepEqual(records.map(({ level }) => level), ["error", "error", "error"]);
     const messages = [storage, ...unknown.map(rpcErrorBody)].map(({ message }) => message);
     assert.doesNotMatch(messages.join(), /secret/);
-    return Promise.resolve();
   }));

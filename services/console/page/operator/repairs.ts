@@ -1,6 +1,7 @@
 /** Commands that backfill the prices that bets need. */
 import { formatUnits, type RangemakerClient, type Thesis } from "@rangemaker/client";
 import { joinSpans, overlap } from "../../../../lib/prices/price_slots.ts";
+import { PRICE_FRESH_MS } from "../../../../lib/protocol/constants.ts";
 import { counted, formatAmount } from "../parts/format.ts";
 
 /** How an operator fixes a problem, and whom the problem affects. */
@@ -38,12 +39,6 @@ interface MissingSpan {
 /** Spans that are nearer to each other have one command. */
 const GAP_APART_MS = 30_000;
 
-/**
- * Shorter spans with prices do not end a gap for {@link Repair.lastResort}: nodes use prices this
- * long.
- */
-const PRICE_FRESH_MS = 3_000;
-
 /** Most commands of the last resort; the others follow once these gaps are filled. */
 const LAST_RESORT_MAX = 20;
 
@@ -65,7 +60,7 @@ const optionsOf = (symbol: string, gap: MissingSpan) => {
   return `--market ${symbol} --from ${from} --to ${to}`;
 };
 
-/** The commands that give each gap the last price before it. */
+/** The commands that give each gap the last price before it; shorter spans with prices end none. */
 const lastResortOf = ({ symbol, missing }: MarketGap) =>
   joinSpans(missing, PRICE_FRESH_MS).flatMap((gap) =>
     gap.priceBefore === undefined

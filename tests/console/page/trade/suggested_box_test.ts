@@ -4,7 +4,7 @@ import { SLOT_MS } from "../../../../lib/protocol/constants.ts";
 import { SPEC_MARKETS } from "../../../../lib/protocol/markets.ts";
 import type { Bet } from "../../../../lib/protocol/bet.ts";
 import { seededRandom } from "../../../../lib/random.ts";
-import { Simulation } from "../../../../services/exchanges/simulation.ts";
+import { simulatedTrades } from "../../../../services/exchanges/simulation.ts";
 import { PriceSeries } from "../../../../services/console/page/data/price_series.ts";
 import { DraftStore } from "../../../../services/console/page/trade/draft_store.ts";
 import { betFromDraft, type Draft } from "../../../../services/console/page/trade/draft.ts";
@@ -45,7 +45,7 @@ async function makeAndSign(
   const clock = new FakeClock(1_700_000_000_000);
   const startMs = clock.now();
   const random = seededRandom(seed);
-  const trades = new Simulation({ markets: [symbol], random, startMs, tradesPerSecond: 5 });
+  const trades = simulatedTrades({ markets: [symbol], random, startMs, tradesPerSecond: 5 });
   const { base, quote } = SPEC_MARKETS.bySymbol(symbol) ?? assert.fail(symbol);
   const volatility = new MarketVolatility({ floor: 0.1, minHistoryMs: 2_000 });
   const market = new TapeMarket(volatility, SLOT_MS);
@@ -80,11 +80,13 @@ async function makeAndSign(
       return isNear(next, { payout }, tolerancePercent);
     }
   };
-  let trade = trades.next();
+  let trade = trades.next().value;
   while (clock.now() < startMs + MINUTES * 60_000) {
     clock.jump(SLOT_MS);
     const nowMs = clock.now();
-    for (; trade.timeMs < nowMs; trade = trades.next()) newest.set(trade.provider, trade.price);
+    for (; trade.timeMs < nowMs; trade = trades.next().value) {
+      newest.set(trade.provider, trade.price);
+    }
     if (newest.size < 3) continue;
     const price = median([...newest.values()]);
     market.observe({ timeMs: nowMs, price: Number(price) });
