@@ -16,9 +16,9 @@ import { joinReports } from "./verdict.ts";
 const LONG = [
   /^tests\/e2e\/runbooks_/,
   /^tests\/ship\/containers_/,
-  /^tests\/console\/(chart|outage)_test/,
+  /^tests\/console\/(chart|chart_keys|keyboard|moving_price|page_layout|phone|trade)_test/,
   /^tests\/ship\/(client_examples|examples|prometheus)_/,
-  /^tests\/console\/(chart_keys|keyboard|moving_price|page_layout|phone|trade)_test/,
+  /^tests\/console\/outage_test/,
   /^tests\/console\/one_intention_test/,
   /^tests\/e2e\/(markets|restore)_/,
   /^tests\/ship\/package_/,

@@ -16,15 +16,11 @@ const EDGE_MS = 2 * SLOT_MS;
 /** A price outside the box, and its time. */
 type Breach = NonNullable<Thesis["breach"]>;
 
-/**
- * The first price outside a box within its window, as far as a page has seen it.
- *
- * @param fromMs Earlier prices are known to be inside.
- */
+/** The first price outside a box from a time on, within its window, as far as a page has seen it. */
 function firstOutside(
-  { lowerPrice, upperPrice, startTime, endTime }: Box,
+  { lowerPrice, upperPrice, endTime }: Thesis,
   series: PriceSeries,
-  fromMs = startTime + EDGE_MS,
+  fromMs: number,
 ): Breach | undefined {
   const { times, prices } = series;
   const [lower, upper] = [toNumber(lowerPrice), toNumber(upperPrice)];
@@ -36,9 +32,6 @@ function firstOutside(
   }
   return undefined;
 }
-
-/** The prices and times of a bet or a quote. */
-type Box = Pick<Thesis, "lowerPrice" | "upperPrice" | "startTime" | "endTime">;
 
 interface Comparison {
   /** Prices before this time were compared with the box. */

@@ -9,15 +9,6 @@ import { MetricsHistory, parseMetrics } from "./metrics.ts";
 /** The services that an operator looks after. */
 export type ServiceName = "exchanges" | "oracle" | "node" | "proxy" | "bridge" | "solver";
 
-/** Services with `GET /ready`: it names what is missing, also of the services that they need. */
-const WITH_READY: ReadonlySet<ServiceName> = new Set([
-  "oracle",
-  "node",
-  "proxy",
-  "bridge",
-  "solver",
-]);
-
 /** Whether a service answers, as far as is known. */
 export type Presence =
   /** It was not asked yet, or not since this device had no network. */
@@ -67,7 +58,7 @@ export interface ServiceState {
   health: string;
   /** Whether its health answer says healthy. */
   isHealthy: boolean;
-  /** Undefined for services without `GET /ready`. */
+  /** Undefined for the exchanges, which have no `GET /ready`. */
   isReady: boolean | undefined;
   /** Messages of the service about what is missing. */
   complaints: readonly string[];
@@ -168,8 +159,8 @@ export class ServiceWatch {
   /** @throws {NoAnswerError} */
   async #ask(signal: AbortSignal): Promise<void> {
     const { url, name } = this.state.value;
-    // It may wait for another service, which is no fault of this one.
-    const ready = WITH_READY.has(name) ? readReadiness(url, signal) : undefined;
+    // It names what is missing, also of other services: it may wait for one, which is no fault of this.
+    const ready = name === "exchanges" ? undefined : readReadiness(url, signal);
     const overdue = setTimeout(() => this.#missAnswer(signal), OVERDUE_MS);
     const [metrics, health] = await Promise.all([
       get(`${url}/metrics`, signal),

@@ -1,3 +1,4 @@
+import type { ComponentType } from "preact";
 import { useEffect } from "preact/hooks";
 import { systemClock } from "@rangemaker/client";
 import { Card, Words } from "../parts/parts.tsx";
@@ -5,7 +6,6 @@ import type { Metrics } from "../data/metrics.ts";
 import type { PageModel } from "../data/page_model.ts";
 import { formatCents, formatTime, fromNumber, shortAddress } from "../parts/format.ts";
 import { Table } from "../parts/table.tsx";
-import type { View } from "../parts/view.tsx";
 import {
   type AnswerCount,
   answersOf,
@@ -28,11 +28,9 @@ import { ResultsCard } from "./results_card.tsx";
 import { Risk, type RiskProps, SolverRisk } from "./risk_card.tsx";
 
 /** The maker's view: the money, risk and results of the solver. It polls only while it is shown. */
-export function createMakerView(model: PageModel): View {
-  const { solver } = model.config.urls;
-  const watch = new MakerWatch(model, solver, systemClock);
-  const Body = () => <MakerView model={model} watch={watch} />;
-  return { id: "maker", label: "Maker", Body };
+export function createMakerView(model: PageModel): ComponentType {
+  const watch = new MakerWatch(model, model.config.urls.solver, systemClock);
+  return () => <MakerView model={model} watch={watch} />;
 }
 
 function MakerView({ model, watch }: { model: PageModel; watch: MakerWatch }) {

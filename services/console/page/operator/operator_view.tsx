@@ -1,6 +1,6 @@
+import type { ComponentType } from "preact";
 import { useEffect } from "preact/hooks";
 import type { PageModel } from "../data/page_model.ts";
-import type { View } from "../parts/view.tsx";
 import { isCritical } from "./finding.ts";
 import { Ended, Findings } from "./findings_card.tsx";
 import { processesOf } from "./problems.ts";
@@ -9,10 +9,9 @@ import { type OperatorWatch, watchOperator } from "./operator_watch.ts";
 import { Sources } from "./sources_card.tsx";
 
 /** The operator's view. It watches the services while it is open, in a hidden tab too. */
-export function createOperatorView(model: PageModel): View {
+export function createOperatorView(model: PageModel): ComponentType {
   const watch = watchOperator(model);
-  const Body = () => <OperatorView model={model} watch={watch} />;
-  return { id: "operator", label: "Operator", Body };
+  return () => <OperatorView model={model} watch={watch} />;
 }
 
 function OperatorView({ model, watch }: { model: PageModel; watch: OperatorWatch }) {

@@ -15,13 +15,13 @@ export interface View {
 const RETRY_MS = 2_000;
 
 /** A view whose code is loaded on demand, because few traders open it. */
-export function viewOnDemand(id: string, label: string, load: () => Promise<View>): View {
-  const loaded = signal<View | "loading" | "failed">("loading");
+export function viewOnDemand(id: string, label: string, load: () => Promise<ComponentType>): View {
+  const loaded = signal<ComponentType | "loading" | "failed">("loading");
   let isAsked = false;
   const open = () => {
     if (isAsked) return;
     isAsked = true;
-    load().then((view) => loaded.value = view, () => {
+    load().then((body) => loaded.value = body, () => {
       isAsked = false;
       loaded.value = "failed";
       systemClock.after(RETRY_MS, open);
@@ -29,9 +29,9 @@ export function viewOnDemand(id: string, label: string, load: () => Promise<View
   };
   const Body = () => {
     useEffect(open, []);
-    const view = loaded.value;
-    if (typeof view === "object") return <view.Body />;
-    const text = view === "loading"
+    const Loaded = loaded.value;
+    if (typeof Loaded === "function") return <Loaded />;
+    const text = Loaded === "loading"
       ? "Loading …"
       : "This view was not loaded. The page tries again.";
     return <p class="board note">{text}</p>;

@@ -140,7 +140,8 @@ function BoxButtons({ model, slip }: Pick<ChartSource, "model" | "slip">) {
   );
 }
 
-function future(): { share: number; width: number } {
+/** How the chart shows the future: its share of the time, and the width of the whole in pixels. */
+export function future(): { share: number; width: number } {
   const width = document.querySelector(".chart")?.clientWidth ?? 0;
   return { share: 1 - pastShare(width), width };
 }

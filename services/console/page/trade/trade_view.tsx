@@ -1,4 +1,4 @@
-import { effect, type Signal, signal, useSignal } from "@preact/signals";
+import { effect, signal, useSignal } from "@preact/signals";
 import type { RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { systemClock, type Thesis } from "@rangemaker/client";
@@ -14,9 +14,9 @@ import { BetSlip } from "./bet_slip.ts";
 import { CHART, focusNextStep, repeatBet, showChart } from "./box_actions.ts";
 import { DraftStore } from "./draft_store.ts";
 import { linkedBox } from "./box_link.ts";
-import { ChartCard } from "./chart_card.tsx";
+import { ChartCard, future } from "./chart_card.tsx";
 import { stateOfBet } from "./chart_boxes.ts";
-import { pastShare } from "./chart_scales.ts";
+import type { ChartSource } from "./chart_content.ts";
 import { spanFor } from "./chart_spans.ts";
 import { estimateBox } from "./odds.ts";
 import { obstacleNow } from "./situation.ts";
@@ -108,13 +108,7 @@ function followHistory(slip: BetSlip, announce: Announce): void {
   });
 }
 
-interface TradeViewProps {
-  model: PageModel;
-  slip: BetSlip;
-  spanMs: Signal<number>;
-}
-
-function TradeView({ model, slip, spanMs }: TradeViewProps) {
+function TradeView({ model, slip, spanMs }: Pick<ChartSource, "model" | "slip" | "spanMs">) {
   const chosen = useSignal<number | undefined>(undefined);
   const market = model.markets.bySymbol(slip.symbol.value);
   // The card with the next step comes first.
@@ -144,11 +138,10 @@ function TradeView({ model, slip, spanMs }: TradeViewProps) {
     const symbol = model.markets.find(bet.base, bet.quote)?.symbol;
     const { name } = slip.stage.value;
     if (symbol !== undefined && (name === "draft" || name === "placed")) slip.choose(symbol);
-    const chart = document.querySelector(CHART);
-    const past = pastShare(chart?.clientWidth ?? 0);
+    const { share } = future();
     const nowMs = model.serverClock.now();
     const [before, after] = [nowMs - bet.startTime, bet.endTime - nowMs];
-    spanMs.value = Math.max(spanMs.value, spanFor(before, past), spanFor(after, 1 - past));
+    spanMs.value = Math.max(spanMs.value, spanFor(before, 1 - share), spanFor(after, share));
     chosen.value = bet.id;
     const { text } = stateOfBet(model.withBreach(bet), nowMs, model.feed.isAway.value);
     const box = `${text.slice(2)}, ${symbol} from ${formatRange(bet, " to ")}`;

@@ -93,14 +93,6 @@ function scene(failure?: Error) {
   return { pending, client, portfolio, news, clock };
 }
 
-Deno.test("Portfolio: a bet whose answer was lost is sent again at the start, as it was", async () => {
-  const { client, pending, portfolio } = scene();
-  await nextTurn();
-  assert.deepEqual(client.executed, [offer]);
-  assert.deepEqual(pending.of(USER), []);
-  portfolio.close();
-});
-
 Deno.test("Portfolio: a bet past its deadline is sent again until the chain can be read, then it expires", async () => {
   const { client, pending, portfolio, clock } = scene(new NetworkError("SERVICE_TIMEOUT", "late"));
   await nextTurn();
