@@ -1,7 +1,6 @@
 /**
  * Messages of the runtime and of libraries that decide something here, since the errors have no
- * code for it. `tests/lib/library_messages_test.ts` provokes each one: an update of a library that
- * changes its words fails there.
+ * code for it. Tests provoke each one: an update of a library that changes its words fails.
  */
 
 /** Deno: a path that only `--allow-all` opens; in quotes, what it is. */

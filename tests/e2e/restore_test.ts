@@ -108,7 +108,9 @@ class Deployment {
   /** Runs a command of the document in the folder. @returns What it printed. */
   async shell(command: string): Promise<string> {
     const task = `${Deno.execPath()} task -q --config ${fileUrl("deno.json").pathname}`;
-    const { code, text } = await run("bash", ["-c", command.replace("deno task", task)], {
+    // The folder of a task that has started these tests is not meant.
+    const line = `unset INIT_CWD\n${command.replace("deno task", task)}`;
+    const { code, text } = await run("bash", ["-c", line], {
       cwd: this.#folder,
       env: {
         KAIZEN_RPC_URL: `http://127.0.0.1:${this.#port}`,

@@ -1,48 +1,12 @@
+/** Messages that no test of their users provokes in all their forms. */
 import assert from "node:assert/strict";
 import { Socket } from "node:net";
-import { Wallet } from "@ethereumjs/wallet";
-import { Command } from "commander";
 // @ts-types="@types/pg"
 import pg from "pg";
 import { z } from "zod";
 import * as mini from "zod/mini";
-import {
-  DEFAULT_MESSAGE,
-  EXCESS_ARGUMENTS,
-  NEEDS_ALL_ACCESS,
-  NOT_SENT,
-  REFUSED_PARAMETER,
-  UNKNOWN_OPTION,
-  WRONG_PASSWORD,
-} from "../../lib/library_messages.ts";
+import { DEFAULT_MESSAGE, NOT_SENT } from "../../lib/library_messages.ts";
 import { NEEDS_PGBOUNCER, withPgbouncer } from "../support/postgres_cluster.ts";
-
-Deno.test("NEEDS_ALL_ACCESS: Deno's error for a path of the system", async () => {
-  const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", "--no-prompt", "--allow-read", "-"],
-    stdin: "piped",
-    stdout: "piped",
-  }).spawn();
-  const program = 'try { Deno.statSync("/proc") } catch ({ message }) { console.log(message) }';
-  await new Blob([program]).stream().pipeTo(child.stdin);
-  const { stdout } = await child.output();
-  assert.equal(NEEDS_ALL_ACCESS.exec(new TextDecoder().decode(stdout).trim())?.[1], '"/proc"');
-});
-
-Deno.test("EXCESS_ARGUMENTS, UNKNOWN_OPTION: commander's errors for wrong arguments", () => {
-  const messageFor = (...argv: string[]) => {
-    const parser = new Command().allowExcessArguments(false).exitOverride();
-    parser.configureOutput({ writeErr: () => {} });
-    try {
-      parser.parse(argv, { from: "user" });
-    } catch (thrown) {
-      return String(thrown instanceof Error ? thrown.message : thrown);
-    }
-    assert.fail("It parses");
-  };
-  assert.equal(EXCESS_ARGUMENTS.exec(messageFor("one", "two"))?.[1], "one, two");
-  assert.equal(UNKNOWN_OPTION.exec(messageFor("--unknown=secret"))?.[1], "--unknown");
-});
 
 Deno.test("DEFAULT_MESSAGE: zod's messages, and not those of a schema", () => {
   const messageFor = (schema: z.core.$ZodType, value: unknown) =>
@@ -59,12 +23,6 @@ Deno.test("DEFAULT_MESSAGE: zod's messages, and not those of a schema", () => {
   ];
   for (const [schema, value] of cases) assert.match(messageFor(schema, value), DEFAULT_MESSAGE);
   assert.doesNotMatch(messageFor(z.string("Expected a name"), 1), DEFAULT_MESSAGE);
-});
-
-Deno.test("WRONG_PASSWORD: the wallet library's error for a keystore", async () => {
-  const wallet = Wallet.fromPrivateKey(new Uint8Array(32).fill(1));
-  const text = await wallet.toV3String("right", { n: 2 });
-  await assert.rejects(() => Wallet.fromV3(text, "wrong"), { message: WRONG_PASSWORD });
 });
 
 Deno.test({
@@ -84,15 +42,5 @@ Deno.test({
       socket.destroy(new Error("lost"));
       await ended;
       await assert.rejects(() => lost.query("SELECT 1"), { message: NOT_SENT });
-    }),
-});
-
-Deno.test({
-  name: `REFUSED_PARAMETER: pgbouncer's error for a parameter of the session${NEEDS_PGBOUNCER}`,
-  ignore: NEEDS_PGBOUNCER !== "",
-  fn: () =>
-    withPgbouncer(async (connectionString) => {
-      const client = new pg.Client({ connectionString, statement_timeout: 1_000 });
-      await assert.rejects(() => client.connect(), { message: REFUSED_PARAMETER });
     }),
 });

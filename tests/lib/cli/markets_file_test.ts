@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { parseMarkets, readMarkets } from "../../../lib/cli/markets_file.ts";
 import { UsageError } from "../../../lib/cli/options.ts";
-import { MARKETS, Markets, SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
+import { MARKETS, Markets } from "../../../lib/protocol/markets.ts";
 import { marketsToml, withMarketsFile } from "../../support/files.ts";
 
 const BASE = `0x${"0".repeat(39)}7`;
@@ -12,10 +12,6 @@ Deno.test("readMarkets: without a file returns the three markets of the specific
   const markets = await readMarkets(undefined);
   assert.deepEqual(markets.list, MARKETS);
   assert.deepEqual(markets.symbols, ["BTC/USDT", "ETH/USDT", "SOL/USDT"]);
-  const [btc] = MARKETS;
-  assert.equal(SPEC_MARKETS.find(btc!.base, btc!.quote), btc);
-  assert.equal(SPEC_MARKETS.find(btc!.quote, btc!.base), undefined);
-  assert.equal(SPEC_MARKETS.bySymbol("btc/usdt"), undefined);
 });
 
 Deno.test("Markets file: reads symbols, addresses in EIP-55 form, and exchange-specific symbols", async () => {
