@@ -50,10 +50,10 @@ async function eventually<T>(what: string, attempt: () => Promise<T>): Promise<T
   }
 }
 
-const startedMs = performance.now();
+const startedAtMs = performance.now();
 
 function report(text: string): void {
-  console.log(`${((performance.now() - startedMs) / 1_000).toFixed(1).padStart(6)} s  ${text}`);
+  console.log(`${((performance.now() - startedAtMs) / 1_000).toFixed(1).padStart(6)} s  ${text}`);
 }
 
 /** Mounts and settings that podman needs here, in the namespaces of this process. */

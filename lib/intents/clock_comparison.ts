@@ -14,7 +14,7 @@ export class ClockComparison {
   #problem: RangemakerError | undefined;
   /** Number of the newest block when it was last observed. */
   #lastNumber = 0;
-  #lastObservedMs = -Infinity;
+  #lastObservedAtMs = -Infinity;
 
   constructor(log: Logger) {
     this.#log = log;
@@ -30,9 +30,9 @@ export class ClockComparison {
    * shows the node's clock: a chain may make no blocks while it is idle.
    */
   observe({ number, timestampMs }: { number: number; timestampMs: number }, nowMs: number): void {
-    const isNew = number > this.#lastNumber && nowMs - this.#lastObservedMs <= HEAD_AGE_MAX_MS;
+    const isNew = number > this.#lastNumber && nowMs - this.#lastObservedAtMs <= HEAD_AGE_MAX_MS;
     this.#lastNumber = number;
-    this.#lastObservedMs = nowMs;
+    this.#lastObservedAtMs = nowMs;
     if (!isNew) return;
     const aheadMs = nowMs - timestampMs;
     if (Math.abs(aheadMs) <= CLOCK_DIFFERENCE_MAX_MS) return this.agree();

@@ -42,9 +42,9 @@ export class ExchangeConnection {
   readonly #messages: RateWindow | undefined;
   /** Delayed frames, each with a timer. Any timer that fires sends the oldest frame. */
   #waiting: string[] = [];
-  #lastDueMs = 0;
-  #lastSentMs: number;
-  #lastReceivedMs: number;
+  #lastDueAtMs = 0;
+  #lastSentAtMs: number;
+  #lastReceivedAtMs: number;
   #stuckAtMs: number | undefined;
   /** Frame of the last published trade. */
   #lastPublished: string | undefined;
@@ -54,7 +54,7 @@ export class ExchangeConnection {
     this.#options = options;
     const { exchange, clock } = options;
     this.#timers = new Timers(clock);
-    this.#lastSentMs = this.#lastReceivedMs = clock.now();
+    this.#lastSentAtMs = this.#lastReceivedAtMs = clock.now();
     const { messages } = exchange.dialect.limits;
     this.#messages = messages && new RateWindow(messages);
   }
@@ -77,8 +77,8 @@ export class ExchangeConnection {
 
   receive(text: string): void {
     if (this.#hasEnded) return;
-    this.#lastReceivedMs = this.#options.clock.now();
-    if (this.#messages?.tryAdd(this.#lastReceivedMs) === false) {
+    this.#lastReceivedAtMs = this.#options.clock.now();
+    if (this.#messages?.tryAdd(this.#lastReceivedAtMs) === false) {
       return this.close(1008, "Too many messages");
     }
     if (text.length > CLIENT_FRAME_CHARS_MAX) return this.close(1009, "Frame too long");
@@ -161,7 +161,8 @@ export class ExchangeConnection {
   }
 
   #watchIdle(idleMs: number): void {
-    const silentMs = this.#options.clock.now() - Math.max(this.#lastSentMs, this.#lastReceivedMs);
+    const silentMs = this.#options.clock.now() -
+      Math.max(this.#lastSentAtMs, this.#lastReceivedAtMs);
     if (silentMs >= idleMs) return this.close(1001, "Idle");
     this.#timers.after(idleMs - silentMs, () => this.#watchIdle(idleMs));
   }
@@ -170,7 +171,7 @@ export class ExchangeConnection {
     const { exchange, clock } = this.#options;
     const { heartbeat } = exchange.dialect;
     if (heartbeat === undefined) return;
-    const idleMs = clock.now() - this.#lastSentMs;
+    const idleMs = clock.now() - this.#lastSentAtMs;
     if (!heartbeat.onlyIdle || idleMs >= heartbeat.everyMs) {
       const subscriptions = [...this.#subscribed].map((symbol) => ({
         symbol,
@@ -188,15 +189,15 @@ export class ExchangeConnection {
     if (this.#waiting.length >= FRAMES_WAITING_MAX) return this.close(1008, "Client too slow");
     const nowMs = clock.now();
     const delayMs = exchange.dialect.delayMs + (exchange.hasFault("slow") ? SLOW_MS : 0);
-    this.#lastDueMs = Math.max(this.#lastDueMs, nowMs + delayMs);
+    this.#lastDueAtMs = Math.max(this.#lastDueAtMs, nowMs + delayMs);
     this.#waiting.push(text);
-    this.#timers.after(this.#lastDueMs - nowMs, () => this.#sendOldest());
+    this.#timers.after(this.#lastDueAtMs - nowMs, () => this.#sendOldest());
   }
 
   #sendOldest(): void {
     const text = this.#waiting.shift();
     if (text === undefined) return;
-    this.#lastSentMs = this.#options.clock.now();
+    this.#lastSentAtMs = this.#options.clock.now();
     this.#options.peer.send(text);
   }
 }

@@ -107,9 +107,9 @@ export class SolverMetrics {
   /** Counts and times the answers of a quoting route. */
   countQuotes(kind: "quote" | "estimate"): MiddlewareHandler {
     return async (c, next) => {
-      const startedMs = performance.now();
+      const startedAtMs = performance.now();
       await next();
-      this.#quoteTime.observe({ kind }, (performance.now() - startedMs) / 1000);
+      this.#quoteTime.observe({ kind }, (performance.now() - startedAtMs) / 1000);
       this.#quotes.inc({ kind, outcome: outcomeOf(c, "quoted") });
     };
   }
@@ -155,7 +155,7 @@ export class SolverMetrics {
       expectedMs: hedge.expectedMs,
       isSimulated: hedge.isSimulated,
       cover: async (quoteHash, quote) => {
-        const startedMs = performance.now();
+        const startedAtMs = performance.now();
         let outcome = "hedged";
         try {
           await hedge.cover(quoteHash, quote);
@@ -163,7 +163,7 @@ export class SolverMetrics {
           outcome = errorCodeOf(thrown);
           throw thrown;
         } finally {
-          this.#hedgeTime.observe({ outcome }, (performance.now() - startedMs) / 1000);
+          this.#hedgeTime.observe({ outcome }, (performance.now() - startedAtMs) / 1000);
         }
       },
     };

@@ -70,11 +70,11 @@ export async function playBet(
   });
   let count = 0;
   const step = async <T>(name: string, play: () => Promise<T>, outcome: (result: T) => string) => {
-    const startedMs = performance.now();
+    const startedAtMs = performance.now();
     count += 1;
     progress(`${count}/${BET_STEPS} ${name} …`);
     const result = await play();
-    const seconds = ((performance.now() - startedMs) / 1000).toFixed(2).padStart(5);
+    const seconds = ((performance.now() - startedAtMs) / 1000).toFixed(2).padStart(5);
     report(`${count}/${BET_STEPS} ${name.padEnd(9)} ${seconds} s  ${outcome(result)}`);
     return result;
   };

@@ -28,7 +28,7 @@ export const run = createCommand({
   options,
   defaultLogLevel: "warning",
   async run({ seed, tape, keep }, context) {
-    const startedMs = performance.now();
+    const startedAtMs = performance.now();
     context.progress("Starting everything …");
     const stack = await startStack({ ports: FREE_PORTS, seed, tape, pricing: STACK_PRICING });
     context.progress("");
@@ -36,7 +36,7 @@ export const run = createCommand({
     let exitCode: number = ExitCode.ok;
     try {
       const bet = await playBet(stack.urls, context.clock, context.print, context.progress);
-      const seconds = ((performance.now() - startedMs) / 1000).toFixed(1);
+      const seconds = ((performance.now() - startedAtMs) / 1000).toFixed(1);
       context.print(`Bet ${bet.thesis.status} by the user, end to end in ${seconds} s`);
     } catch (thrown) {
       context.printError(`Demo failed: ${messageOf(thrown)}`);

@@ -94,9 +94,9 @@ for (let index = 0; index < openBets; index++) {
 }
 
 function rate(count: number, run: (index: number) => unknown): number {
-  const startedMs = performance.now();
+  const startedAtMs = performance.now();
   for (let index = 0; index < count; index++) run(index);
-  return count / (performance.now() - startedMs) * 1_000;
+  return count / (performance.now() - startedAtMs) * 1_000;
 }
 
 /** Measures both in turn, after a round to warm up. */

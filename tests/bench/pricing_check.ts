@@ -15,7 +15,7 @@ const paths = Number(Deno.args[1] ?? 1_000_000);
 const PIECE = 10_000;
 
 function checkQuotes(): void {
-  const startedMs = performance.now();
+  const startedAtMs = performance.now();
   let free = 0;
   for (let seed = 0; seed * PIECE < quotes; seed++) {
     const count = Math.min(PIECE, quotes - seed * PIECE);
@@ -26,7 +26,7 @@ function checkQuotes(): void {
       console.log(`seed ${seed}: worth ${found.worth}`, scenario);
     }
   }
-  const seconds = (performance.now() - startedMs) / 1_000;
+  const seconds = (performance.now() - startedAtMs) / 1_000;
   console.log(`${quotes} quotes: ${free} worth more than they cost (${seconds.toFixed(0)} s)`);
 }
 

@@ -205,9 +205,9 @@ async function bareSignings(): Promise<number> {
   const key = hexToBytes(privateKey);
   const digest = hexToBytes(`0x${"22".repeat(32)}`);
   const count = 5_000;
-  const startedMs = performance.now();
+  const startedAtMs = performance.now();
   for (let n = 0; n < count; n++) secp256k1.signMessageHashRecoverableCompact(key, digest);
-  return count / ((performance.now() - startedMs) / 1000);
+  return count / ((performance.now() - startedAtMs) / 1000);
 }
 
 async function main(): Promise<void> {

@@ -153,9 +153,9 @@ Deno.test("Bridge: stops within 5 s while the node does not answer, and the next
     const arrived = node.nextTransaction();
     const answer = post(`${first.url}/deposit`, signedRequest()).catch(() => undefined);
     await arrived;
-    const startedMs = Date.now();
+    const startedAtMs = Date.now();
     await first.stop();
-    assert.ok(Date.now() - startedMs < 5_000, "the stop takes less than 5 s");
+    assert.ok(Date.now() - startedAtMs < 5_000, "the stop takes less than 5 s");
     assert.notEqual((await answer)?.status, 200);
     release();
     await using second = await startTestBridge(node.url, overrides);

@@ -276,10 +276,10 @@ export class Visitor {
     assert(box);
     const session = await this.page.createCDPSession();
     let down = 0;
-    const startedMs = Date.now();
+    const startedAtMs = Date.now();
     for (const [index, fingers] of steps.entries()) {
       // However busy the machine is.
-      const timestamp = (startedMs + 16 * index + (index > 0 ? restMs : 0)) / 1_000;
+      const timestamp = (startedAtMs + 16 * index + (index > 0 ? restMs : 0)) / 1_000;
       const touchPoints = fingers.map(([x, y], id) => ({
         id,
         x: box.x + x * box.width,

@@ -32,7 +32,7 @@ export class OraclePoller {
   /** Symbols of the markets that were reported as stale. */
   readonly #stale = new Set<string>();
   #firstCheckMs: number | undefined;
-  #lastSuccessMs: number | undefined;
+  #lastSuccessAtMs: number | undefined;
   #lastFailure: { time: number; outcome: PullOutcome; reason: string } | undefined;
   #failuresInARow = 0;
 
@@ -74,7 +74,7 @@ export class OraclePoller {
       state: this.state(nowMs),
       serviceUrl: redactUrls(url),
       maxStaleMs: prices.maxStaleMs,
-      lastSuccess: this.#lastSuccessMs ?? null,
+      lastSuccess: this.#lastSuccessAtMs ?? null,
       lastFailure: this.#lastFailure ?? null,
       failuresInARow: this.#failuresInARow,
       markets: Object.fromEntries(markets),
@@ -89,7 +89,7 @@ export class OraclePoller {
     } catch (thrown) {
       return this.#fail("invalid", messageOf(thrown));
     }
-    this.#lastSuccessMs = nowMs;
+    this.#lastSuccessAtMs = nowMs;
     this.#failuresInARow = 0;
     onPull("ok");
   }

@@ -28,7 +28,7 @@ export class GroupCommit {
   readonly #isDurable: boolean;
   readonly #hooks: CommitHooks;
   #isOpen = false;
-  #openedMs = 0;
+  #openedAtMs = 0;
   #changes = 0;
   #effects: (() => void)[] = [];
   #waiting: PromiseWithResolvers<void> | undefined;
@@ -127,7 +127,7 @@ export class GroupCommit {
     if (this.#isOpen) return;
     if (this.#isDurable) this.#db.exec("BEGIN IMMEDIATE");
     this.#isOpen = true;
-    this.#openedMs = performance.now();
+    this.#openedAtMs = performance.now();
     this.#commitLater();
   }
 
@@ -136,7 +136,7 @@ export class GroupCommit {
     setImmediate(() => {
       if (!this.#isOpen) return;
       const isQuiet = changesSeen === this.#changes;
-      if (isQuiet || performance.now() - this.#openedMs > COMMIT_DELAY_MAX_MS) this.commit();
+      if (isQuiet || performance.now() - this.#openedAtMs > COMMIT_DELAY_MAX_MS) this.commit();
       else this.#commitLater(this.#changes);
     });
   }

@@ -160,14 +160,14 @@ Deno.test("Chain: a checkpoint settles some of many theses, and settleDue the re
 Deno.test("Chain: a thesis has the times of its opening and settlement, besides those of its window", () => {
   const test = MemoryChain.funded();
   const window = { startTime: test.now + 100, endTime: test.now + 5_050 };
-  const openedMs = test.now;
+  const openedAtMs = test.now;
   test.bet(window);
   test.bet({ ...window, lowerPrice: 1n });
   test.run(2, { "ETH/USDT": 2n });
   test.run(49);
   const times = test.chain.state.ledger.theses.map(({ createdAt, settledAt }) => [
-    createdAt - openedMs,
-    settledAt! - openedMs,
+    createdAt - openedAtMs,
+    settledAt! - openedAtMs,
   ]);
   assert.deepEqual(times, [[0, 100], [0, 5_100]]);
 });

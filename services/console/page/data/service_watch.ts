@@ -37,12 +37,12 @@ export const isSilent = ({ presence }: Pick<ServiceState, "presence">) =>
 export const unknownOf = (state: ServiceState): ServiceState => ({
   ...state,
   presence: "unknown",
-  lastAnswerMs: undefined,
+  lastAnswerAtMs: undefined,
 });
 
 /** Whether the newest figures of a service are up to date. */
-export const isUp = (state: Pick<ServiceState, "presence" | "lastAnswerMs">) =>
-  state.lastAnswerMs !== undefined && !isAway(state);
+export const isUp = (state: Pick<ServiceState, "presence" | "lastAnswerAtMs">) =>
+  state.lastAnswerAtMs !== undefined && !isAway(state);
 
 /** The known state of a service. */
 export interface ServiceState {
@@ -50,9 +50,9 @@ export interface ServiceState {
   url: string;
   presence: Presence;
   /** Its last answer since it has been asked without a break; undefined if there is none. */
-  lastAnswerMs: number | undefined;
+  lastAnswerAtMs: number | undefined;
   /** When it was last away; -Infinity if it never was. */
-  lastAwayMs: number;
+  lastAwayAtMs: number;
   reason: string;
   /** The status of its health answer. */
   health: string;
@@ -98,8 +98,8 @@ export class ServiceWatch {
       name,
       url: url.replace(/\/+$/, ""),
       presence: "unknown",
-      lastAnswerMs: undefined,
-      lastAwayMs: -Infinity,
+      lastAnswerAtMs: undefined,
+      lastAwayAtMs: -Infinity,
       reason: "",
       health: "",
       isHealthy: true,
@@ -134,7 +134,7 @@ export class ServiceWatch {
     if (signal.aborted) return undefined;
     const { message: reason } = error;
     if (presence === "forbidden") return { presence, reason };
-    return isBlamed ? { presence, reason, lastAwayMs: this.#clock.now() } : undefined;
+    return isBlamed ? { presence, reason, lastAwayAtMs: this.#clock.now() } : undefined;
   }
 
   /** Asks it. Returns why it did not answer; undefined if it did, or is not watched any more. */
@@ -196,8 +196,8 @@ export class ServiceWatch {
     this.state.value = {
       ...before,
       presence: "answers",
-      lastAnswerMs: nowMs,
-      ...(history.hasRestarted && { lastAwayMs: nowMs }),
+      lastAnswerAtMs: nowMs,
+      ...(history.hasRestarted && { lastAwayAtMs: nowMs }),
       reason: "",
       health: word,
       isHealthy: health.status === 200 && word !== "degraded" && word !== "failed",

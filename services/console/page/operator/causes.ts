@@ -111,8 +111,8 @@ function pastCause(
   const { service, chapter, alertWindowMs } = finding;
   if (TO_BACKFILL.has(chapter)) return undefined;
   const measuredMs = Math.max(BACK_MS, isCritical(finding) ? 0 : alertWindowMs ?? 0);
-  const wasAway = ({ history, lastAwayMs }: ServiceState) =>
-    history.latestMs - lastAwayMs <= measuredMs;
+  const wasAway = ({ history, lastAwayAtMs }: ServiceState) =>
+    history.latestMs - lastAwayAtMs <= measuredMs;
   const warning = { ...finding, severity: "warning" } as const;
   const own = services.find(({ name }) => name === service);
   if (own !== undefined && wasAway(own)) {
@@ -169,7 +169,7 @@ export const isJudged = (
   cause !== undefined || !hasCauses({ chapter }) ||
   services.every((other) =>
     !SERVICES[service].needs.includes(other.name) || !isUp(other) ||
-    (other.lastAnswerMs ?? 0) > sinceMs
+    (other.lastAnswerAtMs ?? 0) > sinceMs
   );
 
 /** Before the step for a problem that a start may have, and a wrong option, too. */

@@ -106,12 +106,12 @@ export function Ended({ problems }: { problems: readonly SeenProblem[] }) {
   return (
     <Card title="Ended while this view was open" note={`the last ${ENDED_MAX} at most`}>
       <ul>
-        {problems.map(({ service, chapter, worst, sinceMs, mayBeOlder, seenMs }) => (
-          <li key={`${service} ${chapter} ${seenMs}`}>
+        {problems.map(({ service, chapter, worst, sinceMs, mayBeOlder, seenAtMs }) => (
+          <li key={`${service} ${chapter} ${seenAtMs}`}>
             <Severity severity={worst.severity} /> {service}: {worst.text}{" "}
             <span class="note">
               {mayBeOlder && "before "}
-              {formatTime(sinceMs)} – {formatTime(seenMs)}
+              {formatTime(sinceMs)} – {formatTime(seenAtMs)}
             </span>
           </li>
         ))}

@@ -36,8 +36,8 @@ import {
 export function watchOperator(model: PageModel) {
   const { urls } = model.config;
   const isAnyAnswered = (sinceMs: number) =>
-    watches.some(({ state: { value: { presence, lastAnswerMs = 0 } } }) =>
-      presence === "forbidden" || lastAnswerMs > sinceMs
+    watches.some(({ state: { value: { presence, lastAnswerAtMs = 0 } } }) =>
+      presence === "forbidden" || lastAnswerAtMs > sinceMs
     );
   // The keys of this very record.
   const watches: readonly ServiceWatch[] = (Object.keys(SERVICES) as ServiceName[]).flatMap(

@@ -8,7 +8,7 @@ type Named = Pick<Finding, "service" | "chapter">;
 export interface SeenProblem extends StartedFinding {
   /** The same problem when it was worst. */
   worst: Finding;
-  seenMs: number;
+  seenAtMs: number;
 }
 
 export interface SeenProblems {
@@ -59,7 +59,7 @@ export function seenAfter(
       const worst = before !== undefined && !isWorse(finding, before.worst)
         ? before.worst
         : finding;
-      return { ...started, worst, seenMs: nowMs, isJudged: isJudged(started) };
+      return { ...started, worst, seenAtMs: nowMs, isJudged: isJudged(started) };
     }),
     unchecked: others.filter((finding) => !isChecked(finding)),
     ended: [...others.filter((finding) => isChecked(finding) && isListed(finding)), ...ended]
@@ -74,14 +74,14 @@ const NOTICED_LATE_MS = 15_000;
 export const hadNoCause = ({ found, unchecked }: SeenProblems, finding: Named) =>
   [...found, ...unchecked].some((other) =>
     isSame(finding)(other) && other.isJudged && other.cause === undefined &&
-    other.seenMs - other.sinceMs >= NOTICED_LATE_MS
+    other.seenAtMs - other.sinceMs >= NOTICED_LATE_MS
   );
 
 /** What decides about causes now. */
 export const pastOf = (seen: SeenProblems, nowMs: number) => ({
   isOlder: (finding: Finding) => hadNoCause(seen, finding),
   // Those of the last look that are not found now have just ended.
-  ended: [...seen.found, ...seen.ended].filter(({ seenMs }) => nowMs - seenMs <= BACK_MS),
+  ended: [...seen.found, ...seen.ended].filter(({ seenAtMs }) => nowMs - seenAtMs <= BACK_MS),
 });
 
 const isWorse = (finding: Finding, other: Finding) =>
@@ -90,9 +90,9 @@ const isWorse = (finding: Finding, other: Finding) =>
     : finding.severity === "critical";
 
 /** Whether it is listed when it has ended: no consequence, no late answer, and not too short. */
-const isListed = ({ chapter, cause, worst, sinceMs, seenMs }: SeenProblem) =>
+const isListed = ({ chapter, cause, worst, sinceMs, seenAtMs }: SeenProblem) =>
   cause === undefined &&
-  (isAbsence({ chapter }) ? worst.severity === "critical" : seenMs - sinceMs >= LISTED_MIN_MS);
+  (isAbsence({ chapter }) ? worst.severity === "critical" : seenAtMs - sinceMs >= LISTED_MIN_MS);
 
 /** The first alarm that was none at the look before. */
 export const newAlarmOf = (after: SeenProblems, before: SeenProblems) =>

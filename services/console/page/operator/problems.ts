@@ -189,7 +189,7 @@ function healthOf(state: ServiceState): Finding | undefined {
 }
 
 function absenceOf(state: ServiceState): Finding {
-  const { name: service, presence, lastAnswerMs: sinceMs, reason, history } = state;
+  const { name: service, presence, lastAnswerAtMs: sinceMs, reason, history } = state;
   const found: Finding = {
     service,
     severity: "critical",

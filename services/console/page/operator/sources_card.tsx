@@ -19,7 +19,7 @@ type Provider = Providers["providers"][number];
 /** Prices of the oracle and of each exchange, their age, and their distance from the median. */
 export function Sources({ providers, oracle, symbols, isSimulated }: SourcesProps) {
   const isOracleAway = oracle !== undefined && isAway(oracle);
-  const judgedFromMs = (oracle?.lastAwayMs ?? -Infinity) + BACK_MS;
+  const judgedFromMs = (oracle?.lastAwayAtMs ?? -Infinity) + BACK_MS;
   const missing = oracle?.presence === "forbidden"
     ? "The oracle does not allow this page to read it."
     : isOracleAway

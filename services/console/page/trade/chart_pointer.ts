@@ -31,7 +31,7 @@ interface Press {
   drag: BoxDrag;
   x: number;
   y: number;
-  startedMs: number;
+  startedAtMs: number;
   isSketch: boolean;
   /** A finger began on the handle of a corner, which it pulls without a rest. */
   isOnHandle: boolean;
@@ -139,7 +139,7 @@ export class ChartPointer {
       drag: new BoxDrag(grip, slip.draft, scales, x, y),
       x,
       y,
-      startedMs: event.timeStamp,
+      startedAtMs: event.timeStamp,
       isSketch: isFinger && grip.kind === "new",
       isOnHandle: slip.draft !== undefined && isOnHandle(scales, slip.draft, x, y),
       isDrawing: !isFinger,
@@ -157,7 +157,7 @@ export class ChartPointer {
       const at = this.#positionOf(finger);
       const [x, y] = [at.x - press.x, at.y - press.y];
       if (Math.hypot(x, y) < DIRECTION_MIN) return;
-      const stroke = strokeOf(x, y, event.timeStamp - press.startedMs);
+      const stroke = strokeOf(x, y, event.timeStamp - press.startedAtMs);
       if (stroke === "scroll" && !(press.isSketch && isAtEnd(y))) {
         this.#swipedAt = scrollY;
         this.#end();

@@ -50,8 +50,8 @@ const WELL: Answers = {
 };
 const GOOD = {
   presence: "answers",
-  lastAnswerMs: new FakeClock().now(),
-  lastAwayMs: -Infinity,
+  lastAnswerAtMs: new FakeClock().now(),
+  lastAwayAtMs: -Infinity,
   reason: "",
   health: "healthy",
   isHealthy: true,
@@ -123,9 +123,9 @@ Deno.test("ServiceWatch: a service that was started again between two answers wa
       Object.assign(answers, WELL, { "/metrics": `process_start_time_seconds ${startedS}\n` });
       clock.advance(1_000);
       watch.poll.start();
-      const { lastAwayMs } = await becomes(watch, "answers");
+      const { lastAwayAtMs } = await becomes(watch, "answers");
       watch.forget();
-      return lastAwayMs;
+      return lastAwayAtMs;
     };
     assert.equal(await awayMsAfter(1), -Infinity);
     assert.equal(await awayMsAfter(1), -Infinity);
@@ -194,8 +194,8 @@ Deno.test("ServiceWatch: a service that does not answer for 1.5 s is overdue, an
     const overdue = await becomes(watch, "overdue");
     assert(isUp(overdue) && !isAway(overdue));
     late.resolve('{"status":"healthy"}');
-    const { lastAwayMs } = await becomes(watch, "answers");
-    assert.equal(lastAwayMs, -Infinity, "it was not away");
+    const { lastAwayAtMs } = await becomes(watch, "answers");
+    assert.equal(lastAwayAtMs, -Infinity, "it was not away");
     assert.equal(asked.filter((path) => path === "/health").length, 2, "it was not asked again");
     watch.forget();
     assert.equal(watch.state.value.presence, "unknown");
@@ -243,15 +243,15 @@ Deno.test("ServiceWatch: a service that goes away has a reason, and keeps its la
     const { reason, ...away } = await next("replaced");
     assert.match(reason, /\/metrics answered with status 503$/);
     assert.equal(away.history, history, "its figures are the last that came");
-    assert.equal(away.lastAnswerMs, history.latestMs);
-    const { lastAnswerMs } = await next("replaced", 200_000);
-    assert.equal(lastAnswerMs, history.latestMs, "it was away all the time");
+    assert.equal(away.lastAnswerAtMs, history.latestMs);
+    const { lastAnswerAtMs } = await next("replaced", 200_000);
+    assert.equal(lastAnswerAtMs, history.latestMs, "it was away all the time");
     const awayMs = clock.now();
     answers["/metrics"] = "up 1\n";
-    assert.equal((await next("answers")).lastAwayMs, awayMs);
+    assert.equal((await next("answers")).lastAwayAtMs, awayMs);
     answers["/health"] = null;
-    const { lastAwayMs } = await next("forbidden");
-    assert.equal(lastAwayMs, awayMs, "it answers others");
+    const { lastAwayAtMs } = await next("forbidden");
+    assert.equal(lastAwayAtMs, awayMs, "it answers others");
     answers["/health"] = "fine";
     await next("answers");
   });
@@ -281,11 +281,11 @@ Deno.test("ServiceWatch: a service is away only if another one answered before i
     assert.equal((await next("overdue")).presence, "overdue", "no other one answers");
     otherAnswerMs = clock.now();
     answers["/metrics"] = "up 1\n";
-    assert.equal((await next("answers")).lastAwayMs, -Infinity, "none answered meanwhile");
+    assert.equal((await next("answers")).lastAwayAtMs, -Infinity, "none answered meanwhile");
     answers["/metrics"] = [503, "no upstream"];
     assert.equal((await next("overdue")).presence, "overdue", "an answer of before is no sign");
     otherAnswerMs = clock.now() + 1;
-    assert.equal((await next("replaced")).lastAwayMs, clock.now());
+    assert.equal((await next("replaced")).lastAwayAtMs, clock.now());
     watch.poll.stop();
   }));
 

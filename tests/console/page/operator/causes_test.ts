@@ -142,7 +142,7 @@ const CAUSES: [what: string, states: ServiceState[], expected: string][] = [
   ],
   ["a node that is back needs the missing prices", [{
     ...MISSING,
-    lastAwayMs: MISSING.lastAnswerMs!,
+    lastAwayAtMs: MISSING.lastAnswerAtMs!,
   }], "node"],
 ];
 
@@ -174,7 +174,7 @@ Deno.test("followingText: consequences of an outage that is over are not critica
     textOf({ ...backFor("oracle", 1), presence: "forbidden" }),
     /because oracle was away/,
   );
-  const back = [{ ...MISSING, lastAwayMs: MISSING.history.latestMs }, UNREADY];
+  const back = [{ ...MISSING, lastAwayAtMs: MISSING.history.latestMs }, UNREADY];
   assert.match(followingText(findingsOf(back), back), /because node was away or did not work/);
 });
 
@@ -220,8 +220,8 @@ Deno.test("isFolded: a consequence is folded below its cause, unless its deadlin
 });
 
 Deno.test("isJudged: a problem is judged once each needed service has answered since its start", () => {
-  const nodeAt = (lastAnswerMs: number, presence: ServiceState["presence"] = "answers") =>
-    stateOf("node", ALIVE.map(String), { lastAnswerMs, presence });
+  const nodeAt = (lastAnswerAtMs: number, presence: ServiceState["presence"] = "answers") =>
+    stateOf("node", ALIVE.map(String), { lastAnswerAtMs, presence });
   const judgedWith = (...states: ServiceState[]) => {
     const all = [...states, unready("proxy")];
     return findingsOf(all).filter(({ service }) => service === "proxy")
@@ -232,7 +232,7 @@ Deno.test("isJudged: a problem is judged once each needed service has answered s
   assert.deepEqual(judgedWith(nodeAt(999), stateOf("bridge", [])), [false]);
   assert.deepEqual(judgedWith(nodeAt(1_000, "overdue")), [true], "the node is the cause");
   assert.deepEqual(judgedWith(nodeAt(1_000, "forbidden")), [true], "nothing is known of it");
-  const later = stateOf("solver", [], { lastAnswerMs: 0 });
+  const later = stateOf("solver", [], { lastAnswerAtMs: 0 });
   assert.deepEqual(judgedWith(nodeAt(1_001), later), [true], "the proxy does not need it");
   const [root] = findingsOf([FULL_DISK]);
   assert(root !== undefined && isJudged(started(root), [stateOf("oracle", []), FULL_DISK]));

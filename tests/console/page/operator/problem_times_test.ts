@@ -41,7 +41,7 @@ const startOf = ({ chapter }: Finding, { found }: SeenProblems) =>
   found.find((one) => one.chapter === chapter);
 
 const times = (problems: readonly SeenProblem[]) =>
-  problems.map(({ service, sinceMs, seenMs }) => [service, sinceMs, seenMs]);
+  problems.map(({ service, sinceMs, seenAtMs }) => [service, sinceMs, seenAtMs]);
 
 Deno.test("seenAfter: a problem keeps its start, and is listed when it has ended, the last one first", () => {
   const first = afterLooks([[1_000, node], [5_000, node, findingOf("bridge")]]);
@@ -133,7 +133,7 @@ Deno.test("seenAfter: only the last 20 problems are listed", () => {
         : [4_000 * at] as const,
   );
   const { ended } = afterLooks(looks);
-  const starts = ended.map(({ seenMs }) => seenMs / 4_000);
+  const starts = ended.map(({ seenAtMs }) => seenAtMs / 4_000);
   assert.deepEqual([starts.length, starts[0], starts.at(-1)], [20, 40, 2]);
 });
 

@@ -245,13 +245,13 @@ Deno.test("isChecked: a problem can end only while its service answers and its r
 });
 
 Deno.test("findingsOf: figures from before a pause of the watch are not used", () => {
-  const since = (lastAnswerMs: number | undefined) =>
-    listOf({ ...FULL_DISK, presence: "overdue", lastAnswerMs });
+  const since = (lastAnswerAtMs: number | undefined) =>
+    listOf({ ...FULL_DISK, presence: "overdue", lastAnswerAtMs });
   assert.deepEqual([since(1), since(undefined)], ["node, node", "node"]);
 });
 
 Deno.test("startText: an absence began with the last answer", () => {
-  const [away] = findingsOf([stateOf("node", [], { presence: "hangs", lastAnswerMs: 1_000 })]);
+  const [away] = findingsOf([stateOf("node", [], { presence: "hangs", lastAnswerAtMs: 1_000 })]);
   assert(away?.sinceMs === 1_000);
   const found = started(away);
   const time = formatTime(1_000);

@@ -18,8 +18,8 @@ export function stateOf(
     new MetricsHistory(),
   );
   const healthy = { isHealthy: true, isReady: true, reason: "", health: "healthy", complaints: [] };
-  const lastAwayMs = history.latestMs - awayAgoMs;
-  const times = { lastAnswerMs: history.latestMs, lastAwayMs };
+  const lastAwayAtMs = history.latestMs - awayAgoMs;
+  const times = { lastAnswerAtMs: history.latestMs, lastAwayAtMs };
   return {
     name,
     url: `http://${name}`,
