@@ -29,7 +29,7 @@ const LONG = [
   /^tests\/simulation\//,
   /^tests\/solver\/backtest\/(backtest|candle_bridge)_/,
   /^tests\/solver\/pricing\/(box_price|box_probability|early_users|volatility|window_outcomes)_/,
-  /^tests\/console\/page\/trade\/suggested_box_test/,
+  /^tests\/console\/page\/trade\/suggested_draft_test/,
 ];
 
 /**

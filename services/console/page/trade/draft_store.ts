@@ -21,7 +21,7 @@ export const fieldsSchema = z.object({
   amount: text,
 });
 
-/** Default of the tolerance, in percent; `suggested_box_test.ts` measures it. */
+/** Default of the tolerance, in percent; `suggested_draft_test.ts` measures it. */
 const TOLERANCE_PERCENT = 15;
 
 /** How much time the chart of a market shows at first. */

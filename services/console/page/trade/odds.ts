@@ -80,7 +80,7 @@ const TYPICAL_DEVIATIONS = 0.67;
  * Estimates a box now and after a typical move of the price: half of all moves while a quote is
  * signed are larger. The box is moved instead of the price, which comes closer to the nearer side,
  * where payouts change the most. A box that the move changes beyond the tolerance is refused about
- * every second time; `suggested_box_test.ts` measures that.
+ * every second time; `suggested_draft_test.ts` measures that.
  *
  * @param price The newest price, and the standard deviation of its change in a second as a share of
  *   it, if they are known.

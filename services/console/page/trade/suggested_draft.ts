@@ -17,7 +17,7 @@ const SUGGESTED_START_MS = 20_000;
 
 /**
  * Length of a suggested box. Payouts of shorter boxes change by more than most users accept while
- * they decide; `suggested_box_test.ts` measures that.
+ * they decide; `suggested_draft_test.ts` measures that.
  */
 const SUGGESTED_MS = 60_000;
 
