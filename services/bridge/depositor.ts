@@ -2,7 +2,7 @@ import { z } from "zod";
 import { toWire } from "../../lib/json.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { rowDamaged } from "../../lib/intents/errors.ts";
-import type { Intent } from "../../lib/intents/intent.ts";
+import type { Intent, SignedTransactionText } from "../../lib/intents/intent.ts";
 import type { IntentService } from "../../lib/intents/intent_service.ts";
 import type { TransactionBuilder, TransactionTerms } from "../../lib/intents/transactions.ts";
 import type { CoreClient } from "../../lib/net/core_client.ts";
@@ -17,7 +17,7 @@ import { bridgeError } from "./errors.ts";
 interface DepositorOptions {
   intents: Pick<IntentService, "store" | "submit" | "requireChain" | "clockProblem">;
   /** What the node is known to refuse every deposit for. */
-  permissionProblem(): Promise<RangemakerError | undefined>;
+  nodeRefusal(): Promise<RangemakerError | undefined>;
   transactions: Pick<TransactionBuilder, "sign">;
   chainId: number;
   clock: Clock;
@@ -153,21 +153,36 @@ export class Depositor {
   }
 
   async #record(request: DepositRequest, externalTxHash: Hex): Promise<Intent> {
-    const { intents, transactions, clock, permissionProblem } = this.#options;
-    // While the node is unreachable, a recorded request would only wait, so refuse it.
-    await intents.requireChain();
-    const problem = await permissionProblem();
-    if (problem !== undefined) throw problem;
-    const { inserted, intent } = await intents.store.insert({
-      key: depositKey(request.user, request.nonce),
+    const { intents: { store }, clock } = this.#options;
+    const key = depositKey(request.user, request.nonce);
+    let transaction: SignedTransactionText;
+    try {
+      transaction = await this.#sign(request, externalTxHash);
+    } catch (thrown) {
+      // A user who is told that nothing was recorded signs another nonce, and is credited twice.
+      const recorded = await store.find(key);
+      throw recorded === undefined ? thrown : nonceUsed(request, recorded);
+    }
+    const { inserted, intent } = await store.insert({
+      key,
       user: request.user,
       payload: encodeDeposit(request, externalTxHash),
-      transaction: await transactions.sign(depositTerms(request, externalTxHash)),
+      transaction,
       expiresAtMs: request.deadline,
       createdAtMs: clock.now(),
     });
     if (!inserted) throw nonceUsed(request, intent);
     return intent;
+  }
+
+  /** Signs the transaction of a request, if the node can execute it now. */
+  async #sign(request: DepositRequest, externalTxHash: Hex): Promise<SignedTransactionText> {
+    const { intents, transactions, nodeRefusal } = this.#options;
+    // While the node is unreachable, a recorded request would only wait, so refuse it.
+    await intents.requireChain();
+    const refusal = await nodeRefusal();
+    if (refusal !== undefined) throw refusal;
+    return await transactions.sign(depositTerms(request, externalTxHash));
   }
 }
 

@@ -76,7 +76,7 @@ async function startWith(
   cleanup.defer(() => readiness.stop());
   const depositor = new Depositor({
     intents,
-    permissionProblem: () => readiness.permissionProblem(),
+    nodeRefusal: () => readiness.refusal(),
     transactions,
     chainId,
     clock,

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { RangemakerError } from "../../lib/errors.ts";
+import { RangemakerError } from "../../lib/errors.ts";
 import {
   chainProblem,
   healthProblem,
@@ -16,8 +16,8 @@ import type { Address } from "../../lib/protocol/scalars.ts";
 import { redactUrls } from "../../lib/redact.ts";
 import { bridgeError } from "./errors.ts";
 
-/** Time between two looks at the own permission. */
-const PERMISSION_INTERVAL_MS = 5_000;
+/** Time between two looks at what the node would refuse every deposit for. */
+const REFUSAL_INTERVAL_MS = 5_000;
 
 /** Whether the bridge can work, with one sentence per problem. */
 export const readinessSchema = z.object({
@@ -43,33 +43,32 @@ export interface ReadinessOptions {
   onPermission(isRelayer: boolean): void;
 }
 
-/** Whether the bridge can work, and whether it refuses deposits because it is no relayer. */
+/** Whether the bridge can work, and why it refuses deposits that the node could not execute. */
 export class BridgeReadiness {
   /**
    * Checks everything that a deposit needs, at most once a second. Never throws: a failure is a
-   * problem of the answer. Each check also sees the permission.
+   * problem of the answer. Each check also sees why the node would refuse deposits.
    */
   readonly check: () => Promise<Readiness>;
   readonly #options: ReadinessOptions;
-  readonly #refusal: RangemakerError;
   readonly #polls: PollingLoop;
+  /** Why the node accepts no transactions. */
+  #writeProblem: string | undefined;
   /** Until the node says otherwise. */
   #isRelayer = true;
 
   constructor(clock: Clock, options: ReadinessOptions) {
-    const { node, relayer } = options;
     this.#options = options;
     this.check = createCachedCall(() => this.#check(), NODE_ANSWER_CACHED_MS, clock);
-    this.#refusal = bridgeError("PERMISSION_DENIED", { relayer, url: redactUrls(node.url) });
     this.#polls = new PollingLoop({
       clock,
       poll: async () => void await this.check(),
-      intervalMs: PERMISSION_INTERVAL_MS,
+      intervalMs: REFUSAL_INTERVAL_MS,
     });
   }
 
   start(): void {
-    this.#polls.start(PERMISSION_INTERVAL_MS);
+    this.#polls.start(REFUSAL_INTERVAL_MS);
   }
 
   stop(): Promise<void> {
@@ -77,9 +76,14 @@ export class BridgeReadiness {
   }
 
   /** Why deposits are refused now. Asks the node again while they are. */
-  async permissionProblem(): Promise<RangemakerError | undefined> {
-    if (!this.#isRelayer) await this.check();
-    return this.#isRelayer ? undefined : this.#refusal;
+  async refusal(): Promise<RangemakerError | undefined> {
+    if (this.#writeProblem !== undefined || !this.#isRelayer) await this.check();
+    if (this.#writeProblem !== undefined) {
+      return new RangemakerError("NODE_UNREACHABLE", this.#writeProblem, { retry: "later" });
+    }
+    if (this.#isRelayer) return undefined;
+    const { node, relayer } = this.#options;
+    return bridgeError("PERMISSION_DENIED", { relayer, url: redactUrls(node.url) });
   }
 
   #check(): Promise<Readiness> {
@@ -87,9 +91,13 @@ export class BridgeReadiness {
     const account = node.getAccount(relayer);
     return runReadinessChecks({
       store: () => healthProblem(problem, "store"),
-      node: async () =>
-        await chainProblem(node, chainId) ?? await writeProblem(node) ??
-          await healthProblem(problem, "node") ?? storageProblem(node, await account),
+      node: async () => {
+        const wrongChain = await chainProblem(node, chainId);
+        if (wrongChain !== undefined) return wrongChain;
+        this.#writeProblem = await writeProblem(node);
+        return this.#writeProblem ?? await healthProblem(problem, "node") ??
+          storageProblem(node, await account);
+      },
       relayer: async () => {
         const { permissions } = await account;
         this.#isRelayer = permissions.includes("relayer");

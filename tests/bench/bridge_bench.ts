@@ -53,7 +53,7 @@ const ours: Path = (store, submitter) =>
       requireChain: () => Promise.resolve(),
       clockProblem: undefined,
     },
-    permissionProblem: () => Promise.resolve(undefined),
+    nodeRefusal: () => Promise.resolve(undefined),
     transactions: new TransactionBuilder(
       new LocalSigner(relayer.privateKey),
       CHAIN_ID,

@@ -30,7 +30,7 @@ class World {
   requireChain = () => Promise.resolve();
   readonly depositor = new Depositor({
     intents: this,
-    permissionProblem: () => Promise.resolve(undefined),
+    nodeRefusal: () => Promise.resolve(undefined),
     transactions: new TransactionBuilder(relayer, CHAIN_ID, this.clock),
     onRefused: ({ nonce }, reason) => this.refused.push([nonce, reason.code]),
     chainId: CHAIN_ID,
@@ -182,6 +182,21 @@ Deno.test("Depositor: on another chain it records nothing, and reports the refus
     await assert.rejects(depositor.deposit(good), mistake);
     assert.deepEqual(refused, [[7n, "CHAIN_MISMATCH"]]);
     assert.deepEqual(await store.listByUser(good.user, { limit: 9 }), []);
+  }));
+
+Deno.test("Depositor: a recorded request is NONCE_USED with its state, even while new ones are refused", () =>
+  withDepositor(async (world) => {
+    const { depositor, clock, refused } = world;
+    const recorded = request(clock.now() + 1_000, 7n);
+    await depositor.deposit(recorded);
+    const unreachable = new RangemakerError("NODE_UNREACHABLE", "The node is away");
+    world.requireChain = rejectsWith(unreachable);
+    await assert.rejects(depositor.deposit(recorded), {
+      code: "NONCE_USED",
+      message: /: deposit of 25 USDC is committed; /,
+    });
+    await assert.rejects(depositor.deposit(request(clock.now() + 1_000, 8n)), unreachable);
+    assert.deepEqual(refused, [[7n, "NONCE_USED"], [8n, "NODE_UNREACHABLE"]]);
   }));
 
 Deno.test("isDepositOnChain: DEPOSIT_ALREADY_PROCESSED means on the chain, another refusal is an error", () =>

@@ -6,6 +6,8 @@ import { WrongChainError } from "../../lib/intents/chain_guard.ts";
 import { StoreError } from "../../lib/intents/errors.ts";
 import type { Account } from "../../lib/protocol/account.ts";
 import { BridgeReadiness, type ReadinessOptions } from "../../services/bridge/readiness.ts";
+import { NODE_ANSWER_CACHED_MS } from "../../lib/net/core_reader.ts";
+import { FakeClock } from "../support/fake_clock.ts";
 import { relayer, withBridge } from "./support.ts";
 
 type Probe = ReadinessOptions["node"];
@@ -72,6 +74,31 @@ for (const [what, overrides, missing, expected] of cases) {
     assert.doesNotMatch(problems.join(), /SECRET/);
   });
 }
+
+Deno.test("Readiness: deposits are refused while the node is a read port or denies the permission", async () => {
+  const clock = new FakeClock();
+  let [permissions, accepts]: [Account["permissions"], boolean] = [[], true];
+  const readiness = new BridgeReadiness(
+    clock,
+    ports({
+      getAccount: (address) => account({ permissions })(address),
+      acceptsTransactions: () => Promise.resolve(accepts),
+    }),
+  );
+  const refusal = async () => {
+    clock.advance(NODE_ANSWER_CACHED_MS);
+    return (await readiness.refusal())?.code;
+  };
+  assert.equal(await refusal(), undefined, "until the node says otherwise");
+  await readiness.check();
+  assert.equal(await refusal(), "PERMISSION_DENIED");
+  accepts = false;
+  assert.equal(await refusal(), "NODE_UNREACHABLE");
+  permissions = ["relayer"];
+  assert.equal(await refusal(), "NODE_UNREACHABLE");
+  accepts = true;
+  assert.equal(await refusal(), undefined);
+});
 
 Deno.test("Bridge: a flood of /health and /ready asks the node once a second", () =>
   withBridge(async ({ url }, node) => {

@@ -92,7 +92,7 @@ Deno.test(
     broadcastCapacity: "tests/proxy/slow_client_test.ts",
     maxBufferedBytes: "tests/proxy/slow_client_test.ts",
     slowClients: "tests/proxy/slow_client_test.ts",
-    maxBatch: "tests/proxy/http_and_ws_test.ts",
+    maxBatch: "tests/proxy/malformed_test.ts",
     maxWsClients: "tests/proxy/http_and_ws_test.ts",
     upstreamTimeoutMs: "tests/proxy/http_and_ws_test.ts",
     readNodeMaxLag: "tests/proxy/several_nodes_test.ts",

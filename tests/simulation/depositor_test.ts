@@ -165,7 +165,7 @@ class Bridge {
         requireChain: () => node.probe(),
         clockProblem: undefined,
       },
-      permissionProblem: () => Promise.resolve(undefined),
+      nodeRefusal: () => Promise.resolve(undefined),
       transactions,
       chainId: CHAIN_ID,
       clock,

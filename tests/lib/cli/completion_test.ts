@@ -84,7 +84,7 @@ for (const shell of ["bash", "zsh"]) {
     }
     if (shell === "zsh") {
       await terminal.type("rangemaker \t");
-      await terminal.until("market maker: signs quotes, submits theses");
+      await terminal.until("market maker: signs quotes, executes them");
       await terminal.type("\x15");
     }
     await terminal.type(`rangemaker ${HOSTILE}\t`);
