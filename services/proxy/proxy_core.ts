@@ -81,7 +81,7 @@ export class ProxyCore {
     metrics.scrapedGauge(
       "proxy_buffered_bytes",
       "Bytes of answers and large requests in memory; the limit is --max-buffered-bytes.",
-      () => budget.used,
+      () => budget.usedNow,
     );
   }
 

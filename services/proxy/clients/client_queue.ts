@@ -209,6 +209,7 @@ export class ClientBuffers {
     this.budget = budget;
     this.#clock = clock;
     this.onRefusal = onRefusal;
+    budget.recountWith(() => this.#refresh());
   }
 
   get nowMs(): number {
@@ -255,10 +256,12 @@ export class ClientBuffers {
 
   /** Whether an address stays within its share with this answer, or its client reads its answers. */
   #fitsAddressShare(queue: ClientQueue, bytes: number): boolean {
-    return this.#fitsAfterRefresh(() =>
+    const fits = () =>
       queue.ofAddress.unsent + bytes <= this.budget.max * SHARE_MAX ||
-      queue.unsentUpperBound + bytes <= GUARANTEED_BYTES
-    );
+      queue.unsentUpperBound + bytes <= GUARANTEED_BYTES;
+    if (fits()) return true;
+    this.#refresh();
+    return fits();
   }
 
   /**
@@ -273,7 +276,6 @@ export class ClientBuffers {
       if (unsent <= GUARANTEED_BYTES) return true;
       return unsent <= SMALL_BYTES ? this.budget.fits(bytes) : this.budget.fitsLarge(bytes);
     };
-    if (this.#fitsAfterRefresh(fits)) return true;
     while (!fits()) {
       const largest = this.#largest();
       if (largest === undefined) return false;
@@ -293,12 +295,6 @@ export class ClientBuffers {
       if (queue.unsentUpperBound > (largest?.unsentUpperBound ?? 0)) largest = queue;
     }
     return largest;
-  }
-
-  #fitsAfterRefresh(fits: () => boolean): boolean {
-    if (fits()) return true;
-    this.#refresh();
-    return fits();
   }
 
   /** Frees the budget of bytes that have been sent meanwhile. */

@@ -61,7 +61,7 @@ export class WsClient {
     metrics.sockets.messages.inc({ direction: "upstream" });
     if (isLonger(text, maxMessageBytes)) {
       metrics.countRefusal("message_bytes");
-      return sink.close(CloseCode.tooBig, `Message is over ${maxMessageBytes} bytes`);
+      return sink.close(CloseCode.tooBig, tooLargeText(maxMessageBytes));
     }
     const bytes = text.length > SMALL_BYTES ? text.length : 0;
     if (bytes > 0 && !callerBytes.tryAdd(address, bytes)) {
@@ -194,6 +194,11 @@ export class WsClient {
     metrics.sockets.messages.inc({ direction: "downstream" });
     sink.sendAnswer(message);
   }
+}
+
+/** Why a WebSocket is closed on a message over the limit. */
+export function tooLargeText(maxMessageBytes: number): string {
+  return `Message is over ${maxMessageBytes} bytes`;
 }
 
 function isBatch(text: string): boolean {

@@ -108,23 +108,40 @@ export const LARGE_SHARE = 0.75;
 export class ByteBudget {
   readonly max: number;
   #used = 0;
+  #recount: () => void = () => {};
 
   constructor(max: number) {
     this.max = max;
   }
 
+  /** An upper bound: bytes that were read since they were last recounted are still in it. */
   get used(): number {
     return this.#used;
   }
 
+  /** The bytes in memory, recounted. */
+  get usedNow(): number {
+    this.#recount();
+    return this.#used;
+  }
+
+  /** @param recount Frees what was read meanwhile; called where bytes would otherwise not fit. */
+  recountWith(recount: () => void): void {
+    this.#recount = recount;
+  }
+
   /** Whether this many more bytes of a small answer fit. */
   fits(bytes: number): boolean {
-    return this.#used + bytes <= this.max;
+    return this.#fitsWithin(this.max, bytes);
   }
 
   /** Whether this many more bytes fit next to the part that is reserved for small answers. */
   fitsLarge(bytes: number): boolean {
-    return this.#used + bytes <= this.max * LARGE_SHARE;
+    return this.#fitsWithin(this.max * LARGE_SHARE, bytes);
+  }
+
+  #fitsWithin(limit: number, bytes: number): boolean {
+    return this.#used + bytes <= limit || this.usedNow + bytes <= limit;
   }
 
   add(bytes: number): void {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { ByteBudget } from "../../../services/proxy/shared/limits.ts";
+import { ByteBudget, CallerBytes } from "../../../services/proxy/shared/limits.ts";
 import {
   ANSWER_BYTES,
   ClientBuffers,
@@ -7,7 +7,9 @@ import {
   GUARANTEED_BYTES,
 } from "../../../services/proxy/clients/client_queue.ts";
 import { OutgoingMessage } from "../../../services/proxy/hub/notifications.ts";
+import { ReplyBody } from "../../../services/proxy/node/reply_body.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
+import { address } from "../hub/hub_scene.ts";
 import { FakeClientSocket } from "./fake_client_socket.ts";
 
 const MIB = 1024 * 1024;
@@ -206,6 +208,26 @@ Deno.test("ClientBuffers: a connection is not terminated for another that would 
     const next = new Client(buffers, "next", true);
     assert.equal(next.answer(6 * MIB + more), more < 0);
     assert.deepEqual(clients.map(({ socket }) => socket.isTerminated), [more < 0, false]);
+  }
+});
+
+Deno.test("ClientBuffers: what clients have read leaves room for large messages and answers of others, and for the gauge", () => {
+  const uses: [what: string, use: (budget: ByteBudget) => unknown, result: unknown][] = [
+    ["a body", (budget) => new CallerBytes(budget).tryAdd(address(), MIB), true],
+    ["an answer", (budget) => new CallerBytes(budget).fitsAnswer(address(), MIB), true],
+    ["a node's answer", (budget) => new ReplyBody(budget).expect(MIB), undefined],
+    ["the gauge", (budget) => budget.usedNow, 0],
+  ];
+  for (const [what, use, result] of uses) {
+    const { budget, buffers, refusals } = scene();
+    const readers = ["a", "b"].map((key) => new Client(buffers, key, false));
+    for (const reader of readers) {
+      assert(reader.answer(6 * MIB));
+      reader.socket.bufferedBytes = 0;
+    }
+    assert.equal(budget.used, 12 * MIB);
+    assert.equal(use(budget), result, what);
+    assert.equal(refusals(), 0);
   }
 });
 

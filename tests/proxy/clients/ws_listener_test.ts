@@ -114,6 +114,18 @@ Deno.test("WsListener: each of many pings is answered once to a client that read
     await eventually("its end", () => accepted[0]?.gone || undefined);
   }));
 
+Deno.test("WsListener: a message over the limit closes its connection with 1009 and the limit", () =>
+  withListener(async ({ url, accepted }) => {
+    const client = new WsClient(url);
+    await once(client, "open");
+    client.send("x".repeat(1_024));
+    await eventually("the longest one", () => accepted[0]?.texts.length || undefined);
+    client.send("x".repeat(1_025));
+    const [code, reason] = await once(client, "close");
+    assert.deepEqual([code, String(reason)], [1009, "Message is over 1024 bytes"]);
+    await eventually("its end", () => accepted[0]?.gone || undefined);
+  }));
+
 Deno.test("WsListener: passes repeated headers on, and accepts one of any name", () =>
   withListener(async ({ listener, accepted }) => {
     const forwarded = ["10.0.0.1", "10.0.0.2"].map((address) => `X-Forwarded-For: ${address}`);
