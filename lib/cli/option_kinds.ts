@@ -3,7 +3,12 @@
  * required permissions and the doctor's checks all follow from an option's kind.
  */
 import { z } from "zod";
-import { addressSchema, uint256Schema, uint64Schema } from "../protocol/scalars.ts";
+import {
+  addressSchema,
+  positiveUint64Schema,
+  uint256Schema,
+  uint64Schema,
+} from "../protocol/scalars.ts";
 import { LocalSigner } from "../protocol/signature.ts";
 import { LOG_LEVELS } from "../log/logging.ts";
 import { SPEC_MARKETS, SYMBOL_PATTERN } from "../protocol/markets.ts";
@@ -164,6 +169,11 @@ export const chainId = { ...integer(1), placeholder: "id" } satisfies OptionKind
 
 /** An amount of USDC with 6 decimals. */
 export const amount = { schema: uint64Schema, placeholder: "amount" } satisfies OptionKind;
+
+export const positiveAmount = {
+  ...amount,
+  schema: positiveUint64Schema("Expected an amount of at least 1"),
+} satisfies OptionKind;
 
 export const nonce = { schema: uint256Schema, placeholder: "nonce" } satisfies OptionKind;
 

@@ -17,6 +17,8 @@ export interface OperationAnswer {
 
 /** An error of every HTTP API: text and `details` are made from the same facts. */
 export const httpError = createErrors({
+  BODY_TOO_SLOW: ({ maxMs }: { maxMs: number }) =>
+    `Body did not arrive within ${maxMs} ms: send it at once`,
   BODY_TOO_LARGE: ({ maxBytes }: { maxBytes: number }) =>
     `Body is over ${maxBytes} bytes: send a smaller one`,
   NOT_FOUND: ({ method, path }: { method: string; path: string }) =>
@@ -50,6 +52,7 @@ export const COMMON_ERRORS = {
   HOST_NOT_ALLOWED: { status: 403, retry: "never" },
   NOT_FOUND: { status: 404, retry: "never" },
   METHOD_NOT_ALLOWED: { status: 405, retry: "never" },
+  BODY_TOO_SLOW: { status: 408, retry: "later" },
   BODY_TOO_LARGE: { status: 413, retry: "never" },
   UNSUPPORTED_MEDIA_TYPE: { status: 415, retry: "never" },
   UPGRADE_REQUIRED: { status: 426, retry: "never" },
@@ -71,6 +74,7 @@ const MEANINGS: Readonly<Record<number, string>> = {
   403: "The name in the `Host` header is not in `--allowed-hosts`; or, of a POST, the web page's " +
     "origin is not in `--cors-origins`",
   404: "Not found",
+  408: "The body took longer than 5 s to arrive",
   409: "Already used by an earlier request; `error` names its state",
   413: "The body is over 64 KiB",
   415: "The body is not `application/json`",
@@ -111,6 +115,7 @@ export const HOST_CODES = ["INVALID_REQUEST", "HOST_NOT_ALLOWED"] as const;
 export const BODY_CODES = [
   ...HOST_CODES,
   "ORIGIN_NOT_ALLOWED",
+  "BODY_TOO_SLOW",
   "BODY_TOO_LARGE",
   "UNSUPPORTED_MEDIA_TYPE",
   "RATE_LIMITED",

@@ -3,6 +3,7 @@ import type { Context, Hono, MiddlewareHandler } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { HTTPException } from "hono/http-exception";
 import { z } from "zod";
+import { type Clock, systemClock, withinMs } from "../clock.ts";
 import { RangemakerError } from "../errors.ts";
 import { describeInput, describeValue } from "../protocol/describe_input.ts";
 import { RpcError } from "../protocol/jsonrpc.ts";
@@ -19,6 +20,9 @@ import { serviceLog } from "../log/logging.ts";
 /** The largest body of a request: the biggest valid one is under 2 KiB. */
 const BODY_BYTES_MAX = 64 * 1024;
 
+/** How long a body may take to arrive; the first 64 KiB at the proxy have the same time. */
+const BODY_MS_MAX = 5_000;
+
 declare module "hono" {
   interface ContextVariableMap {
     /** Set by {@link prefixErrorCodes}. */
@@ -31,6 +35,7 @@ const ALWAYS_PREFIXED: ReadonlySet<string> = new Set([
   "INVALID_REQUEST",
   "ORIGIN_NOT_ALLOWED",
   "HOST_NOT_ALLOWED",
+  "BODY_TOO_SLOW",
   "BODY_TOO_LARGE",
   "UNSUPPORTED_MEDIA_TYPE",
   "NOT_FOUND",
@@ -46,13 +51,15 @@ export const prefixErrorCodes: MiddlewareHandler = async (c, next) => {
 
 /**
  * Accepts JSON bodies up to a limit, also from pages of the allowed origins. Refuses other origins
- * with 403, other types with 415, and longer bodies with 413 before they are read whole. Browsers
- * send a page's POST of another type without a preflight, so hiding the answer would not be enough.
+ * with 403, other types with 415, longer bodies with 413 before they are read whole, and bodies that
+ * take longer than {@link BODY_MS_MAX} with 408. Browsers send a page's POST of another type without
+ * a preflight, so hiding the answer would not be enough.
  *
  * @param corsOrigins `*` allows every origin.
  */
 export function acceptJson(
   corsOrigins: readonly string[],
+  clock: Clock = systemClock,
 ): MiddlewareHandler {
   const refuse = () => {
     throw httpError("BODY_TOO_LARGE", { maxBytes: BODY_BYTES_MAX });
@@ -64,10 +71,16 @@ export function acceptJson(
     if (!cors.allows(origin)) throw httpError("ORIGIN_NOT_ALLOWED", { origin: String(origin) });
     requireJson(c.req.raw.headers);
     const bytes = announcedBytes(c.req.raw.headers);
-    // Hono reads a chunked body itself.
-    if (bytes === undefined) return await withBodyErrors(() => limit(c, next));
-    // Hono would open the body as a stream first, which makes reading it slower.
-    return bytes > BODY_BYTES_MAX ? refuse() : await next();
+    if (bytes !== undefined && bytes > BODY_BYTES_MAX) refuse();
+    // Hono counts a chunked body as it reads it. Of another it would open the body as a stream first,
+    // which makes reading it slower. It keeps the text for the route.
+    const read = async () => {
+      await (bytes === undefined ? limit(c, () => Promise.resolve()) : c.req.text());
+      return true;
+    };
+    const isRead = await withinMs(withBodyErrors(read), BODY_MS_MAX, false, clock);
+    if (!isRead) throw httpError("BODY_TOO_SLOW", { maxMs: BODY_MS_MAX });
+    await next();
   };
 }
 

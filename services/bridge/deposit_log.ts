@@ -29,7 +29,7 @@ export function logStart(
 ): void {
   const isRelayer = account?.permissions.includes("relayer");
   log.info(
-    "Bridge {address} has {permission} and {balance}, accepts {limits}, signs for chain {chainId}, " +
+    "Bridge {address} has {permission} and {has}, accepts {limits}, signs for chain {chainId}, " +
       "with the node at {rpcUrl} and database {database}",
     {
       event: "started",
@@ -40,7 +40,8 @@ export function logStart(
       permission: account === undefined
         ? "an unknown permission"
         : `${isRelayer ? "the" : "no"} relayer permission`,
-      balance: account === undefined ? "an unknown balance" : usdcText(account.balance),
+      balance: account?.balance.toString() ?? null,
+      has: account === undefined ? "an unknown balance" : usdcText(account.balance),
       limits: `${limitText(rateLimit)} from one address and ${limitText(rateLimitTotal)} in all`,
       rpcUrl: redactUrls(rpcUrl),
       database: redactUrls(database),

@@ -21,7 +21,7 @@ const options = optionTable({
     description: "URL of the bridge",
   },
   amount: {
-    kind: kinds.amount,
+    kind: kinds.positiveAmount,
     required: true,
     description: "USDC with 6 decimals: 1000000 is 1 USDC",
   },

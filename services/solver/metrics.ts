@@ -98,6 +98,7 @@ export class SolverMetrics {
 
   /** Series that exist from the start: then the first event is an increase, not a new series. */
   #createSeries(): void {
+    for (const outcome of ["committed", "failed", "refused"]) this.#executions.inc({ outcome }, 0);
     for (const after of ["hold", "hedge"]) this.#rechecks.inc({ after, outcome: "passed" }, 0);
     for (const market of this.#markets.symbols) this.#bets.inc({ market }, 0);
     for (const part of ["stakes", "paid", "expected"]) this.#settled.inc({ part }, 0);
@@ -124,9 +125,9 @@ export class SolverMetrics {
     }
   };
 
-  /** Counts an execution that reached its final state. */
-  countExecution({ state, failure }: Pick<Intent, "state" | "failure">): void {
-    const isRefused = failure !== null && isPricingRefusal(failure.code);
+  /** Counts an execution that reached its final state. With a receipt, its failure is the node's. */
+  countExecution({ state, receipt, failure }: Pick<Intent, "state" | "receipt" | "failure">): void {
+    const isRefused = receipt === null && failure !== null && isPricingRefusal(failure.code);
     this.#executions.inc({ outcome: isRefused ? "refused" : state });
   }
 

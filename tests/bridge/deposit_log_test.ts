@@ -46,3 +46,15 @@ Deno.test("Bridge: the lines at start have each problem, and no password of a UR
     assert.doesNotMatch(Deno.inspect(records), /SECRET/);
     return Promise.resolve();
   }));
+
+Deno.test("Bridge: the line at start has its balance as the other events have amounts", () =>
+  withLogs("info", (records) => {
+    const start = withDefaults(options, {});
+    const account = { balance: 2_000_000n, locked: 0n, permissions: [], frozen: false };
+    for (const known of [account, undefined]) logStart(start, relayer.address, known, []);
+    assert.deepEqual(records.map(({ properties }) => properties["balance"]), ["2000000", null]);
+    const texts = records.map(({ message }) => message.join(""));
+    assert.match(texts[0] ?? "", /no relayer permission and 2 USDC/);
+    assert.match(texts[1] ?? "", /an unknown permission and an unknown balance/);
+    return Promise.resolve();
+  }));

@@ -108,6 +108,7 @@ const READS = ["/", "/openapi.json", "/health", "/ready", "/metrics", "/info", "
 /** Everything that the bridge refuses, and its other answers. */
 export async function refuseAtBridge(refusals: Refusals): Promise<void> {
   await withBridge(async ({ url }, node) => {
+    const slow = refusals.askSlowly(url, ["/deposit"]);
     for (const path of READS) await refusals.expect(url, 200, path);
     await refusals.askUnderWrongNames(url);
     for (const refused of requestsRefused()) await refusals.ask(url, refused);
@@ -130,6 +131,7 @@ export async function refuseAtBridge(refusals: Refusals): Promise<void> {
       throw new ConnectionLost("Node died");
     };
     await ask(9n, says("504 OUTCOME_UNKNOWN", "transaction 0x", "same request may be sent again"));
+    await slow;
   }, { corsOrigins: [] });
   await withBridge(async ({ url }) => {
     await refusals.askTooOften(url, { path: "/deposit", body: {} });

@@ -281,6 +281,7 @@ const READS = [
 /** Everything that the solver refuses, and its other answers. */
 export async function refuseAtSolver(refusals: Refusals): Promise<void> {
   await withSolver(async ({ url }) => {
+    const slow = refusals.askSlowly(url, ["/quote", "/estimate", "/execute"]);
     for (const path of READS) await refusals.expect(url, 200, path);
     await refusals.askUnderWrongNames(url);
     await refusals.expectSoon(url, 200, "/ready");
@@ -291,6 +292,7 @@ export async function refuseAtSolver(refusals: Refusals): Promise<void> {
     await refuseBets(refusals, url);
     await refusals.askFields(url, "/execute", await execution(url));
     for (const refused of await executionsRefused(url)) await refusals.ask(url, refused);
+    await slow;
   }, { corsOrigins: [] });
   for (const scene of SCENES) await refuseExecution(refusals, scene);
   const hedging = hedger();

@@ -18,7 +18,7 @@ export function says(answer: string, ...words: [string, string, ...string[]]): E
   return { answer, words };
 }
 
-/** A request over HTTP: text is sent as it is, anything else as JSON. */
+/** A request over HTTP: text and streams are sent as they are, anything else as JSON. */
 interface Sent {
   method?: string;
   path: string;
@@ -175,7 +175,9 @@ export class Refusals {
 
   /** Sends a request, and checks the answer against the document of its service. */
   async #send(url: string, { method, path, body, headers }: Sent): Promise<Response> {
-    const text = body === undefined || typeof body === "string" ? body : JSON.stringify(body);
+    const isSentAsItIs = body === undefined || typeof body === "string" ||
+      body instanceof ReadableStream;
+    const text = isSentAsItIs ? body : JSON.stringify(body);
     const request = new Request(url + path, {
       method: method ?? (text === undefined ? "GET" : "POST"),
       body: text,
@@ -203,6 +205,18 @@ export class Refusals {
       const came = new Set([first, ...others].flatMap((service) => [...service?.seen ?? []]));
       assert.deepEqual([...came].toSorted(), documented?.toSorted(), title);
     }
+  }
+
+  /** Sends each route the begin of a body, and nothing more for five seconds. */
+  async askSlowly(url: string, paths: readonly string[]): Promise<void> {
+    const tooSlow = says("408 BODY_TOO_SLOW", "within 5000 ms", "send it at once");
+    await Promise.all(paths.map(async (path) => {
+      const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+      const writer = writable.getWriter();
+      writer.write(new TextEncoder().encode("{")).catch(() => {});
+      await this.ask(url, { path, body: readable, ...tooSlow });
+      await writer.abort().catch(() => {});
+    }));
   }
 
   /** Sends a request until a limit of 1 a second refuses it. */

@@ -30,3 +30,15 @@ Deno.test("solver deposit: credits the account of the solver's key once for a no
     clock,
   );
 });
+
+Deno.test("solver deposit: an amount of 0 is a usage error, before a nonce is printed", async () => {
+  const { privateKey } = DEV_ACCOUNTS.solver;
+  const options = ["--bridge-url", "http://127.0.0.1:9", "--private-key", privateKey];
+  const depositing = ["solver", "deposit", ...options, "--amount", "0"];
+  const { code, stdout, stderr } = await runHere(depositing, {}, systemClock);
+  assert.deepEqual([code, stdout], [2, ""]);
+  assert.match(
+    stderr,
+    /^Invalid --amount: Expected an amount of at least 1: received "0"[^\n]*\n?$/,
+  );
+});

@@ -78,11 +78,30 @@ Deno.test("SolverMetrics: an execution whose price moved is counted as refused, 
   const metrics = new SolverMetrics(registry, SPEC_MARKETS);
   const codes = ["PRICE_MOVED", "PRICE_IMPROVED", "HEDGE_REFUSED"];
   for (const code of codes) {
-    metrics.countExecution({ state: "failed", failure: { code, message: "" } });
+    metrics.countExecution({ state: "failed", receipt: null, failure: { code, message: "" } });
   }
   const text = await registry.metrics();
   assert.match(text, /^solver_executions_total\{outcome="refused"\} 2$/m);
   assert.match(text, /^solver_executions_total\{outcome="failed"\} 1$/m);
+});
+
+Deno.test("SolverMetrics: a bet that the node failed is counted as failed, also with a code that a recheck has", async () => {
+  const registry = createRegistry();
+  const metrics = new SolverMetrics(registry, SPEC_MARKETS);
+  const failure = { code: "RANGE_BROKEN", message: "" };
+  metrics.countExecution({ state: "failed", receipt: "{}", failure });
+  const text = await registry.metrics();
+  assert.equal(seriesIn(text, 'solver_executions_total{outcome="failed"}'), 1);
+  assert.equal(seriesIn(text, 'solver_executions_total{outcome="refused"}'), 0);
+});
+
+Deno.test("SolverMetrics: every outcome of an execution is a series from the start", async () => {
+  const registry = createRegistry();
+  new SolverMetrics(registry, SPEC_MARKETS);
+  const text = await registry.metrics();
+  for (const outcome of ["committed", "failed", "refused"]) {
+    assert.equal(seriesIn(text, `solver_executions_total{outcome="${outcome}"}`), 0, outcome);
+  }
 });
 
 Deno.test("SolverMetrics: the account is read at each scrape, and absent while unknown", async () => {

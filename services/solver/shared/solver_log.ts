@@ -36,17 +36,21 @@ export const solverLog = {
   started(start: LoggedStart): void {
     const { address, pricing, chainId, dryRun, balance, maxRisk, maxExposure } = start;
     log.info(
-      "Solver {address} has {balance}, prices by {pricing}, risks at most {maxRisk} on one thesis and " +
-        "{maxExposure} in total, signs for chain {chainId}, with the node at {rpcUrl} and database {database}",
+      (dryRun ? "Dry run, executes nothing: " : "") +
+        "Solver {address} has {has}, prices by {pricing}, risks at most {riskMax} on one thesis and " +
+        "{exposureMax} in total, signs for chain {chainId}, with the node at {rpcUrl} and database {database}",
       {
         event: "started",
         address,
         pricing,
         chainId,
         dryRun,
-        balance: balance === null ? "an unknown balance" : usdcText(balance),
-        maxRisk: usdcText(maxRisk),
-        maxExposure: maxExposure === undefined ? "any amount" : usdcText(maxExposure),
+        balance: balance?.toString() ?? null,
+        maxRisk: maxRisk.toString(),
+        maxExposure: maxExposure?.toString() ?? null,
+        has: balance === null ? "an unknown balance" : usdcText(balance),
+        riskMax: usdcText(maxRisk),
+        exposureMax: maxExposure === undefined ? "any amount" : usdcText(maxExposure),
         rpcUrl: redactUrls(start.rpcUrl),
         database: redactUrls(start.database),
       },

@@ -6,6 +6,8 @@ import { RpcCode, RpcError } from "../../../lib/protocol/jsonrpc.ts";
 import { INTENT_ERRORS } from "../../../lib/intents/error_answers.ts";
 import { acceptJson, allowReadsFrom, readBody, useJsonApi } from "../../../lib/http/json_api.ts";
 import { listen } from "../../../lib/http/listener.ts";
+import { nextTurn } from "../../support/eventually.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
 import { withAnswer } from "../../support/http_answers.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
 
@@ -192,4 +194,42 @@ for (const [kind, rest] of Object.entries(UNFINISHED_BODIES)) {
         assert.deepEqual(records.map(({ level }) => level), []);
       });
     }));
+}
+
+for (const length of ["100", undefined]) {
+  const kind = length === undefined ? "chunked" : "of a known length";
+  Deno.test(`acceptJson: a body ${kind} that does not arrive within five seconds is refused with 408`, async () => {
+    const clock = new FakeClock();
+    const app = new Hono();
+    useJsonApi(app, "test", ["*"], INTENT_ERRORS);
+    app.post("/", acceptJson([], clock), async (c) => c.json(await readBody(c, z.unknown())));
+    const send = (text: string, isComplete: boolean) => {
+      const body = new ReadableStream({
+        start(controller) {
+          controller.enqueue(new TextEncoder().encode(text));
+          if (isComplete) controller.close();
+        },
+      });
+      const headers = { ...JSON_TYPE, ...length && { "content-length": length } };
+      return app.request("/", { method: "POST", body, headers });
+    };
+    assert.equal((await send("{}", true)).status, 200);
+    assert.equal(clock.pending, 0, "a timer was left behind");
+    let isAnswered = false;
+    const answer = Promise.resolve(send('{"a":', false)).finally(() => isAnswered = true);
+    await clock.untilScheduled();
+    clock.advance(4_999);
+    await nextTurn();
+    assert.equal(isAnswered, false);
+    clock.advance(1);
+    const refused = await answer;
+    assert.equal(refused.status, 408);
+    assert.deepEqual(await refused.json(), {
+      success: false,
+      error: "BODY_TOO_SLOW: Body did not arrive within 5000 ms: send it at once",
+      code: "BODY_TOO_SLOW",
+      retry: "later",
+      details: { maxMs: 5_000 },
+    });
+  });
 }

@@ -99,6 +99,23 @@ Deno.test("solverLog: the line at start shows no password of a URL", () =>
     return Promise.resolve();
   }));
 
+Deno.test("solverLog: the line at start has amounts like the other events, null without one, and says of a dry run that it is one", () =>
+  withLogs("info", (records) => {
+    const start = withDefaults(options, { maxRisk: 10n });
+    const bounded = { maxExposure: 2_000_000n, dryRun: true };
+    solverLog.started({ ...start, address: user.address, balance: null });
+    solverLog.started({ ...start, ...bounded, address: user.address, balance: 1n });
+    const facts = records.map((
+      { properties: { balance, maxRisk, maxExposure } },
+    ) => [balance, maxRisk, maxExposure]);
+    assert.deepEqual(facts, [[null, "10", null], ["1", "10", "2000000"]]);
+    const texts = records.map(({ message }) => message.join(""));
+    assert.match(texts[0] ?? "", /has an unknown balance, .* 0.00001 USDC .* any amount in total/);
+    assert.match(texts[1] ?? "", /has 0.000001 USDC, .* 2 USDC in total/);
+    assert.deepEqual(texts.map((text) => /dry run/i.test(text)), [false, true]);
+    return Promise.resolve();
+  }));
+
 Deno.test("solverLog: an exposure above its limit is not called near", () =>
   withLogs("warning", (records) => {
     for (const exposure of [10n, 11n]) solverLog.exposure(true, exposure, 10n);
