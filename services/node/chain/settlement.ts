@@ -39,7 +39,7 @@ export function isFinalAt(outcome: Outcome, { endTime }: Pick<Thesis, "endTime">
 export function decideOutcome(
   prices: PriceReader,
   box: Box,
-  unknown: readonly TimeSpan[] = [{ from: box.startTime, to: box.endTime }],
+  unknown: readonly TimeSpan[] = unknownOf(box),
 ): Outcome {
   const range = { lower: box.lowerPrice, upper: box.upperPrice };
   const missing: TimeSpan[] = [];
@@ -50,6 +50,11 @@ export function decideOutcome(
   }
   if (missing.length === 0) return { status: "won" };
   return { status: "needs_backfill", missing: joinTail(missing) };
+}
+
+/** The spans to check: those that had no price at the last attempt, or the whole window. */
+function unknownOf(box: Pick<Box, "startTime" | "endTime">, missing?: TimeSpan[]): TimeSpan[] {
+  return missing ?? [{ from: box.startTime, to: box.endTime }];
 }
 
 function joinTail(spans: TimeSpan[]): TimeSpan[] {
@@ -144,9 +149,8 @@ export class SettlementSchedule {
   /** Makes the theses due that need prices of this market in this span. */
   makeDueWhere(base: Address, quote: Address, span: TimeSpan): void {
     for (const [id, { thesis, missing }] of this.#unsettled) {
-      const needed = missing ?? [{ from: thesis.startTime, to: thesis.endTime }];
       const needsPrices = thesis.base === base && thesis.quote === quote &&
-        needed.some((gap) => overlap(gap, span));
+        unknownOf(thesis, missing).some((gap) => overlap(gap, span));
       if (needsPrices) this.makeDue(id);
     }
   }
@@ -161,13 +165,13 @@ export class SettlementSchedule {
     return [...ids].flatMap((id) => this.#unsettled.get(id)?.thesis ?? []);
   }
 
-  /** The windows of all unsettled theses of a market, joined and in order. */
+  /** The spans whose prices decide the unsettled theses of a market, joined and in order. */
   neededSpans(base: Address, quote: Address): TimeSpan[] {
-    const windows: TimeSpan[] = [];
-    for (const { thesis } of this.#unsettled.values()) {
+    const needed: TimeSpan[] = [];
+    for (const { thesis, missing } of this.#unsettled.values()) {
       if (thesis.base !== base || thesis.quote !== quote) continue;
-      windows.push({ from: thesis.startTime, to: thesis.endTime });
+      needed.push(...unknownOf(thesis, missing));
     }
-    return joinSpans(windows);
+    return joinSpans(needed);
   }
 }

@@ -111,6 +111,12 @@ Deno.test("SettlementSchedule: neededSpans joins the windows of a market's these
   assert.deepEqual(schedule.neededSpans(ETH.base, ETH.quote), [span(0, 400), span(500, 700)]);
 });
 
+Deno.test("SettlementSchedule: of an attempted thesis, neededSpans has only what it lacked", () => {
+  const { schedule, theses, unsettled } = scheduleOf([{}, 0, 900], [{}, 600, 700]);
+  unsettled.set(1, { thesis: theses[0]!, missing: [span(500, 600), span(100, 200)] });
+  assert.deepEqual(schedule.neededSpans(ETH.base, ETH.quote), [span(100, 200), span(500, 700)]);
+});
+
 Deno.test("SettlementSchedule: a backfill retries the theses of its market that lack one of its slots", () => {
   const { schedule, theses, unsettled } = scheduleOf(
     [{}, 0, 900],
@@ -202,9 +208,24 @@ Deno.test("Chain: a backfill of several gaps settles each thesis that lacked one
   assert.deepEqual(test.statuses, ["won", "won"]);
 });
 
+const needed = (test: MemoryChain) =>
+  [...test.chain.state.neededSlots(test.now)].reduce((sum, [, slots]) => sum + slots, 0);
+
+Deno.test("ChainState: slots that were in the range at the end are not needed, once the ring lost them", () => {
+  const { test, fill } = chainWithTheses([0, 1_000]);
+  test.run(4);
+  test.run(2, null);
+  test.run(5);
+  assert.equal(needed(test), 2);
+  test.run(100); // the ring has 64 slots
+  assert.equal(needed(test), 2);
+  assert.equal(fill(0, 400), 0, "they can no more change the outcome");
+  assert.equal(fill(0, 1_000), 2);
+  assert.equal(needed(test), 0);
+  assert.deepEqual(test.statuses, ["won"]);
+});
+
 Deno.test("ChainState: a slot without a price is needed until it is filled or its windows are settled", () => {
-  const needed = (test: MemoryChain) =>
-    [...test.chain.state.neededSlots(test.now)].reduce((sum, [, slots]) => sum + slots, 0);
   const { test, fill } = chainWithTheses([0, 1_000]);
   test.run(4);
   assert.equal(needed(test), 0, "the rest of the window is to come");

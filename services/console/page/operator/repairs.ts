@@ -1,6 +1,6 @@
 /** Commands that backfill the prices that bets need. */
 import { formatUnits, type RangemakerClient, type Thesis } from "@rangemaker/client";
-import { joinSpans, overlap } from "../../../../lib/prices/price_slots.ts";
+import { joinSpans, overlap, type TimeSpan } from "../../../../lib/prices/price_slots.ts";
 import { PRICE_FRESH_MS } from "../../../../lib/protocol/constants.ts";
 import { counted, formatAmount } from "../parts/format.ts";
 
@@ -29,9 +29,7 @@ interface MarketGap {
   missing: readonly MissingSpan[];
 }
 
-interface MissingSpan {
-  from: number;
-  to: number;
+interface MissingSpan extends TimeSpan {
   /** The last price before it, if it is known. */
   priceBefore?: bigint | undefined;
 }
@@ -167,13 +165,30 @@ export async function readGap(
 ): Promise<MarketGap> {
   const from = Math.min(nowMs, ...bets.map(({ startTime }) => startTime));
   const { missing, prices } = await client.history(symbol, from, nowMs);
-  let next = 0; // both are in order of time, and there may be ten thousands of each
+  const windows = joinSpans(
+    bets.map(({ startTime, endTime }) => ({ from: startTime, to: endTime })),
+  );
+  let next = 0; // all are in order of time, and there may be ten thousands of each
   return {
     symbol,
     bets: bets.filter(({ status }) => status === "open"),
-    missing: missing.map((span) => {
+    missing: commonOf(missing, windows).map((span) => {
       while ((prices[next]?.time ?? Infinity) < span.from) next += 1;
       return { ...span, priceBefore: prices[next - 1]?.price };
     }),
   };
+}
+
+/** The time that is in a span of both lists, which are in order. */
+function commonOf(spans: readonly TimeSpan[], windows: readonly TimeSpan[]): TimeSpan[] {
+  let first = 0;
+  return spans.flatMap((span) => {
+    while ((windows[first]?.to ?? Infinity) <= span.from) first += 1;
+    const common: TimeSpan[] = [];
+    for (let next = first; (windows[next]?.from ?? Infinity) < span.to; next++) {
+      const { from, to } = windows[next]!; // it begins before the span ends
+      common.push({ from: Math.max(from, span.from), to: Math.min(to, span.to) });
+    }
+    return common;
+  });
 }

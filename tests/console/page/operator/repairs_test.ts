@@ -107,7 +107,8 @@ Deno.test("readGap: the last price before each of many gaps is found in one pass
     theses: () => assert.fail(),
     history: () => Promise.resolve({ prices, missing }),
   };
-  const found = await readGap(client, "A/B", [], 200 * count);
+  const bets = [thesisOf(1, { startTime: 0, endTime: 200 * count })];
+  const found = await readGap(client, "A/B", bets, 200 * count);
   assert.deepEqual(found.missing.map(({ priceBefore }) => priceBefore), prices.map((p) => p.price));
   assert(asked.times < 10 * count, `${asked.times} looks`);
 });
@@ -119,15 +120,37 @@ Deno.test("readGap: gaps are searched from the earliest start of a bet until now
     history: (...given: unknown[]) => {
       asked.push(given);
       const prices = [0, 1, 2].map((time) => ({ time, price: BigInt(10 + time) }));
-      return Promise.resolve({ prices, missing: [{ from: 1, to: 2 }] });
+      return Promise.resolve({ prices, missing: [{ from: 4, to: 5 }] });
     },
   };
   const open = [thesisOf(1, { startTime: 5 }), thesisOf(2, { startTime: 3 })];
   const { missing } = await readGap(client, "A/B", open, 9);
-  assert.deepEqual(missing, [{ from: 1, to: 2, priceBefore: 10n }]);
+  assert.deepEqual(missing, [{ from: 4, to: 5, priceBefore: 12n }]);
   const ended = thesisOf(3, { startTime: 2, status: "needs_backfill" });
   assert.deepEqual((await readGap(client, "A/B", [...open, ended], 9)).bets, open);
   assert.deepEqual(asked, [["A/B", 3, 9], ["A/B", 2, 9]]);
+});
+
+Deno.test("readGap: of a gap, only the time in the windows of bets counts", async () => {
+  const missing = [{ from: 1, to: 10 }, { from: 20, to: 30 }, { from: 41, to: 42 }];
+  const client = {
+    theses: () => assert.fail(),
+    history: () => Promise.resolve({ prices: [{ time: 0, price: 7n }], missing }),
+  };
+  const bets = [
+    thesisOf(1, { startTime: 27, endTime: 40 }),
+    thesisOf(2, { startTime: 5, endTime: 8, status: "needs_backfill" }),
+    thesisOf(3, { startTime: 9, endTime: 22 }),
+    thesisOf(4, { startTime: 7, endTime: 8 }),
+  ];
+  const gap = await readGap(client, "A/B", bets, 60);
+  assert.deepEqual(gap.missing.map(({ from, to }) => [from, to]), [
+    [5, 8],
+    [9, 10],
+    [20, 22],
+    [27, 30],
+  ]);
+  assert.ok(gap.missing.every(({ priceBefore }) => priceBefore === 7n));
 });
 
 Deno.test("readBets: bets are read until there are enough", async () => {
