@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import { ProblemTracker } from "../../lib/log/problem_tracker.ts";
 import { type Market, PRICE_DECIMALS } from "../../lib/protocol/markets.ts";
 import type { PriceEntry } from "../../lib/protocol/price.ts";
 import { PROVIDER_NAMES, type ProviderName } from "../../lib/protocol/providers.ts";
@@ -17,6 +18,8 @@ interface SourcePrice {
   aliveAtMs: number;
 }
 
+type OnAggregate = (symbol: string, price: bigint, sources: readonly ProviderName[]) => void;
+
 export interface PriceRules {
   aggregation: Aggregation;
   /** With fewer contributing sources there is no price. */
@@ -24,7 +27,9 @@ export interface PriceRules {
   /** A source confirmed longer ago than this is not fresh, in milliseconds. */
   maxSourceAgeMs: number;
   /** Called when a price is withheld, see {@link AggregatePrice.isWithheld}. */
-  onWithheld?: (symbol: string, price: bigint, sources: readonly ProviderName[]) => void;
+  onWithheld?: OnAggregate;
+  /** Called when there is a price again after it was withheld. */
+  onServedAgain?: OnAggregate;
 }
 
 /**
@@ -53,6 +58,8 @@ export class AggregatePrice {
   #dueAtMs = Infinity;
   readonly #guard = new JumpGuard();
   #isWithheld = false;
+  /** From a withheld price to the next one that is served. */
+  readonly #jump = new ProblemTracker();
   #entry: PriceEntry | undefined;
 
   constructor(market: Market, rules: PriceRules) {
@@ -159,18 +166,18 @@ export class AggregatePrice {
   }
 
   #aggregate(): PriceEntry | undefined {
-    const wasWithheld = this.#isWithheld;
     this.#isWithheld = false;
     const prices = this.#contributing.map((source) => source.price);
     if (prices.length < Math.max(1, this.#rules.minSources)) return undefined;
     const price = AGGREGATIONS[this.#rules.aggregation](prices);
     const sources = this.#contributing.map((source) => source.provider);
+    const { symbol, base, quote } = this.#market;
     if (!this.#guard.accepts(price, prices, this.#byConfirmation.at(-1)?.confirmedAtMs ?? 0)) {
       this.#isWithheld = true;
-      if (!wasWithheld) this.#rules.onWithheld?.(this.#market.symbol, price, sources);
+      if (this.#jump.begins()) this.#rules.onWithheld?.(symbol, price, sources);
       return undefined;
     }
-    const { base, quote } = this.#market;
+    if (this.#jump.ends()) this.#rules.onServedAgain?.(symbol, price, sources);
     const lastUpdate = this.#lastUpdateMs();
     return { base, quote, price, decimals: PRICE_DECIMALS, lastUpdate, sources };
   }

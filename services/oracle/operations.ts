@@ -20,7 +20,7 @@ export const operations = {
     summary: "The price of every market",
     description: "The core node pulls this at each checkpoint.",
     answers: {
-      200: { description: "Every market with enough sources", body: oraclePricesSchema },
+      200: { description: "Every market with a price", body: oraclePricesSchema },
     },
   },
   providers: {

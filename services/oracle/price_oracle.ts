@@ -39,7 +39,12 @@ export class PriceOracle {
     const { clock, random, metrics, markets, connect } = options;
     this.#clock = clock;
     this.#metrics = metrics;
-    this.board = new PriceBoard({ ...options.board, markets, onWithheld: warnOfJump });
+    this.board = new PriceBoard({
+      ...options.board,
+      markets,
+      onWithheld: warnOfJump,
+      onServedAgain: logEndOfJump,
+    });
     this.connections = options.providers.map((target) => {
       const provider = target.provider.name;
       return new ProviderConnection({
@@ -104,5 +109,12 @@ function warnOfJump(pair: string, price: bigint, sources: readonly ProviderName[
   serviceLog("oracle").warn(
     "Price of {pair} withheld: it jumped to {price} while only {sources} contribute; waiting for a second source to confirm it",
     { event: "price_withheld", pair, price: formatPrice(price), sources: sources.join(", ") },
+  );
+}
+
+function logEndOfJump(pair: string, price: bigint, sources: readonly ProviderName[]): void {
+  serviceLog("oracle").info(
+    "Price of {pair} is served again: {price} from {sources}",
+    { event: "price_served_again", pair, price: formatPrice(price), sources: sources.join(", ") },
   );
 }

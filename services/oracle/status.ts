@@ -39,7 +39,8 @@ const providerStatusSchema = z.object({
 /** The contributing sources of a market, and the distance of each from their median. */
 const pairSourceSchema = z.object({
   sources: z.array(z.enum(PROVIDER_NAMES)),
-  price: z.optional(uint64Schema).describe("6 decimals; absent while there are too few sources"),
+  price: z.optional(uint64Schema)
+    .describe("6 decimals; absent while there are too few sources, or a jump is withheld"),
   sourcePrices: z.record(z.string(), uint64Schema).describe("By provider, 6 decimals"),
   deviationBasisPoints: z.record(z.string(), z.number()).optional()
     .describe("By provider: distance from the median, with three or more sources"),
@@ -150,7 +151,11 @@ export function checkReadiness(
   minSources: number,
 ): Promise<z.output<typeof readinessSchema>> {
   const missing = [...board.markets].filter(([, { entry }]) => entry === undefined)
-    .map(([symbol, { sources }]) => `${symbol} has ${sources.length} of ${minSources} sources`);
+    .map(([symbol, { sources, isWithheld }]) =>
+      isWithheld
+        ? `${symbol} is withheld: it jumped while sources are missing`
+        : `${symbol} has ${sources.length} of ${minSources} sources`
+    );
   // The last error of a provider with all prices is over.
   const failed = connections
     .filter(({ name, lastError }) =>

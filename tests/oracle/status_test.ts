@@ -8,6 +8,7 @@ import { PROVIDERS } from "../../services/oracle/providers/mod.ts";
 import { checkReadiness, viewHealth, viewProviders } from "../../services/oracle/status.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { FakeNetwork } from "../support/fake_socket.ts";
+import { logOf } from "../support/recorded_logs.ts";
 import { aggTrade } from "./frames.ts";
 
 function setUp(
@@ -234,4 +235,31 @@ Deno.test("checkReadiness: names the error of a provider only while it lacks pri
   again.deliver(trade("SOLUSDT", clock.now()));
   assert.doesNotMatch(await problems(), /binance/);
   assert.match(await problems(), /okx: not_opened: refused$/);
+});
+
+Deno.test("checkReadiness: a price that is withheld is told as such, not as a lack of sources", async () => {
+  const { clock, oracle } = setUp();
+  const update = (provider: ProviderName, price: bigint) => {
+    for (const { symbol } of MARKETS) oracle.board.update(provider, symbol, price, clock.now());
+  };
+  const problems = async () => (await checkReadiness(oracle, 1)).problems;
+  const log = await logOf(async () => {
+    update("provider_a", 100_000_000n);
+    update("provider_b", 100_000_000n);
+    oracle.board.removeProvider("provider_b", clock.now());
+    oracle.board.update("provider_a", "SOL/USDT", 200_000_000n, clock.now());
+    assert.deepEqual(await problems(), [
+      "No price: SOL/USDT is withheld: it jumped while sources are missing",
+    ]);
+    oracle.board.removeProvider("provider_a", clock.now());
+    assert.match((await problems()).join(), /SOL\/USDT has 0 of 1 sources$/);
+    update("provider_a", 200_000_000n);
+    update("provider_b", 200_000_000n);
+    assert.deepEqual(await problems(), []);
+  });
+  assert.deepEqual(log.filter((line) => line.includes("SOL/USDT")), [
+    "Price of SOL/USDT withheld: it jumped to 200.000000 while only provider_a contribute; " +
+    "waiting for a second source to confirm it",
+    "Price of SOL/USDT is served again: 200.000000 from provider_a, provider_b",
+  ]);
 });
