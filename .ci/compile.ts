@@ -69,14 +69,24 @@ async function compile(name: string, target: string, outdir: string): Promise<vo
   );
 }
 
-const { values, positionals } = parseArgs({
-  args: Deno.args,
-  allowPositionals: true,
-  options: {
-    target: { type: "string", multiple: true, default: TARGETS },
-    outdir: { type: "string", default: "dist" },
-  },
-});
+function readArguments() {
+  try {
+    return parseArgs({
+      args: Deno.args,
+      allowPositionals: true,
+      options: {
+        target: { type: "string", multiple: true, default: TARGETS },
+        outdir: { type: "string", default: "dist" },
+      },
+    });
+  } catch (thrown) {
+    if (!(thrown instanceof TypeError)) throw thrown; // what parseArgs throws for wrong arguments
+    console.error(thrown.message);
+    Deno.exit(2);
+  }
+}
+
+const { values, positionals } = readArguments();
 // Commands about several services are only in the executable for all of them.
 const several = ["demo", "stack", "doctor", "key", "completion"];
 const services = [...flagsByCommand.keys()].filter((name) => !several.includes(name));

@@ -9,8 +9,11 @@ export const NEEDS_ALL_ACCESS = /^Requires all access to (".*?")(?:,|$)/;
 /** commander: the arguments beyond those that a command takes. */
 export const EXCESS_ARGUMENTS = /got \d+: (.*)\.$/s;
 
-/** commander: the name of an option that it does not know, without a value after `=`. */
-export const UNKNOWN_OPTION = /'(--[^'=]*)/;
+/**
+ * commander: the name of an option that it does not know, without a value after `=`; only `-` if
+ * that follows a flag of one letter.
+ */
+export const UNKNOWN_OPTION = /'(--[^'=]*|-(?==))/;
 
 /** zod: one of its own messages, not one that a schema gives. */
 export const DEFAULT_MESSAGE = /^(Invalid (input|option|string)|Too (small|big))/;

@@ -302,6 +302,7 @@ function describeMisuse({ code, message }: CommanderError, table: OptionTable): 
   if (code !== "commander.unknownOption") return oneLine(message);
   // The text after the = may be a secret.
   const [, name = ""] = UNKNOWN_OPTION.exec(message) ?? [];
+  if (name === "-") return "A flag of one letter takes no value: leave out '=' and what follows it";
   const names = Object.values(table).map((spec) => `${optionOf(spec).long}`);
   if (names.includes(name)) return `Option '${name}' takes no value`;
   const longer = names.filter((each) => name.length > 3 && each.startsWith(name));

@@ -67,7 +67,8 @@ export class LocalSigner {
 export function recoverSigner(digest: Hex, signature: Hex): Address {
   const bytes = (signature.length - 2) / 2;
   if (bytes !== SIGNATURE_BYTES) {
-    throw new SignatureError(`Signature has ${bytes} bytes: expected 65 (r, s, v)`, { digest });
+    const size = bytes === 1 ? "1 byte" : `${bytes} bytes`;
+    throw new SignatureError(`Signature has ${size}: expected 65 (r, s, v)`, { digest });
   }
   const r = BigInt(signature.slice(0, 66));
   const s = BigInt(`0x${signature.slice(66, 130)}`);

@@ -51,12 +51,6 @@ export function createConsoleApi({ page, config }: ConsoleApiOptions): Hono {
     if (path === "/index.html") app.get("/", serve);
   }
   handleErrors(app, "console");
-  app.notFound((c) => {
-    const { method, path } = c.req;
-    const message = `No route ${method} ${path}: the page is at GET /`;
-    const details = { method, path };
-    return sendFailure(c, new RangemakerError("NOT_FOUND", message, { details }));
-  });
   return app;
 }
 

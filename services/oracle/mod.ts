@@ -60,10 +60,14 @@ export async function startOracle(options: OracleOptions): Promise<RunningServic
 /** With fewer than three sources, one of them alone can set or move a price. */
 function warnOfFewSources({ minSources, providers }: OracleOptions): void {
   if (minSources >= MIN_SOURCES_SAFE) return;
+  const safe = `--min-sources ${MIN_SOURCES_SAFE}`;
+  const remedy = providers.length >= MIN_SOURCES_SAFE
+    ? safe
+    : `at least ${MIN_SOURCES_SAFE} --providers and ${safe}`;
   serviceLog("oracle").warn(
     "{minSources} of {providers} sources are enough for a price, so a single wrong source can set it: " +
-      "use --min-sources {safe}",
-    { minSources, providers: providers.length, safe: MIN_SOURCES_SAFE },
+      "use {remedy}",
+    { minSources, providers: providers.length, remedy },
   );
 }
 

@@ -50,7 +50,11 @@ export class UpstreamNodes {
       clock,
       unixClock,
       random: Math.random,
-      onLeaderChange: (leader, reason) => this.#onLeaderChanged(names[leader] ?? "", reason),
+      onLeaderChange: (leader, reason, before) => {
+        const facts = { before: names[before], reason, node: names[leader] };
+        log.warn("Read node {before} no longer leads: {reason}; {node} is now the leader", facts);
+        this.#followLeader();
+      },
       onMembershipChange(node, reason) {
         const facts = { node: names[node], reason };
         if (reason === undefined) log.info("Read node {node} added to the read group", facts);
@@ -144,8 +148,7 @@ export class UpstreamNodes {
     this.writePool.stop();
   }
 
-  #onLeaderChanged(node: string, reason: string): void {
-    log.warn("Read node {node} is now the leader: {reason}", { node, reason });
+  #followLeader(): void {
     this.#subscriptionSocket.followLeader();
     this.#readSocket?.followLeader();
   }

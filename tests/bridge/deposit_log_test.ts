@@ -50,8 +50,9 @@ Deno.test("Bridge: the lines at start have each problem, and no password of a UR
 Deno.test("Bridge: the line at start has its balance as the other events have amounts", () =>
   withLogs("info", (records) => {
     const start = withDefaults(options, {});
-    const account = { balance: 2_000_000n, locked: 0n, permissions: [], frozen: false };
-    for (const known of [account, undefined]) logStart(start, relayer.address, known, []);
+    const { address } = relayer;
+    const account = { address, balance: 2_000_000n, locked: 0n, permissions: [], frozen: false };
+    for (const known of [account, undefined]) logStart(start, address, known, []);
     assert.deepEqual(records.map(({ properties }) => properties["balance"]), ["2000000", null]);
     const texts = records.map(({ message }) => message.join(""));
     assert.match(texts[0] ?? "", /no relayer permission and 2 USDC/);

@@ -8,6 +8,7 @@ import { providersSchema } from "../../services/oracle/status.ts";
 import { eventually } from "../support/eventually.ts";
 import { effectsOfListening, everyOption, listening } from "../support/every_option.ts";
 import { withMarketsFile } from "../support/files.ts";
+import { logOf } from "../support/recorded_logs.ts";
 
 const { average, median } = AGGREGATIONS;
 
@@ -100,3 +101,16 @@ Deno.test(
     });
   }),
 );
+
+Deno.test("startOracle: with fewer than three providers, the warning does not advise what is refused", async () => {
+  const log = await logOf(async () => {
+    const providerUrls = { provider_d: "ws://127.0.0.1:1" };
+    const one = { port: 0, providers: ["provider_d" as const], providerUrls };
+    const oracle = await startOracle(withDefaults(options, one));
+    await oracle.stop();
+  });
+  assert.match(
+    log.join("\n"),
+    /1 of 1 sources.*: use at least 3 --providers and --min-sources 3$/m,
+  );
+});

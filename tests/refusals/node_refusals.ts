@@ -116,7 +116,7 @@ function wrongTransactions(now: number): [tx: Transaction, expected: Expected][]
     [{ ...deposit(good), amount: 6n }, rule("-32003 INVALID_SIGNATURE", "another key", relayer)],
     [
       { ...deposit(good), signature: "0x12" as Hex },
-      rule("-32003 INVALID_SIGNATURE", "Signature has 1 bytes", "expected 65"),
+      rule("-32003 INVALID_SIGNATURE", "Signature has 1 byte:", "expected 65"),
     ],
     [stale, rule("-32003 TIMESTAMP_OUT_OF_RANGE", `${now - 70_000}`, "within 60 s of the node's")],
     [

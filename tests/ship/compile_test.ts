@@ -134,3 +134,11 @@ Deno.test("compile: an unknown executable is one clear line, exit code 2", async
   const names = "solver, bridge, proxy, oracle, node, backfill, console, exchanges";
   assert.equal(text.trim(), `Unknown executable proxi: expected all, ${names}`);
 });
+
+Deno.test("compile: an unknown option is one clear line, exit code 2", async () => {
+  const { code, text } = await run(Deno.execPath(), ["task", "--quiet", "compile", "--foo"], {
+    cwd: fileUrl(".").pathname,
+  });
+  assert.equal(code, 2);
+  assert.match(text.trim(), /^Unknown option '--foo'.*$/);
+});

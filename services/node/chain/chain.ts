@@ -16,7 +16,7 @@ import type { OraclePrices } from "../oracle/oracle_prices.ts";
 import type { ChainRecords } from "../store/chain_records.ts";
 import type { PermissionLists } from "../store/schema.ts";
 import { isFinalAt } from "./settlement.ts";
-import { ChainState } from "./state.ts";
+import { ChainState, type Evaluated } from "./state.ts";
 
 /**
  * Failed transactions that are not recorded (`Ledger.recordsFailureOf`) and kept in memory,
@@ -114,10 +114,11 @@ export class Chain {
    * @throws {StorageError} If nothing can be written.
    */
   submit(tx: Transaction): Receipt {
-    const { receipt, quoteHash, isKnown } = this.#evaluate(tx);
+    const evaluated = this.#evaluate(tx);
+    const { receipt, isKnown } = evaluated;
     if (isKnown) return receipt;
     if (receipt.status === "failed") return this.#fail(tx, receipt);
-    return this.#commit(tx, receipt, quoteHash);
+    return this.#commit(tx, evaluated);
   }
 
   receipt(txHash: Hex): Receipt | undefined {
@@ -235,16 +236,14 @@ export class Chain {
     return receipt;
   }
 
-  #commit(tx: Transaction, evaluated: Receipt, quoteHash: Hex | undefined): Receipt {
-    const filled = tx.type === "BackfillOracle" ? this.state.fillable(tx) : undefined;
-    const receipt = filled === undefined ? evaluated : { ...evaluated, filledSlots: filled.slots };
+  #commit(tx: Transaction, { receipt, quoteHash, filled }: Evaluated): Receipt {
     const atMs = this.#clock.now();
     this.#commits.change(() => {
       const thesis = this.state.applyTransaction({ atMs, tx, receipt, quoteHash });
       this.#announce(tx, receipt);
       if (thesis !== undefined) this.#announceThesis(thesis);
       if (tx.type !== "BackfillOracle" || filled === undefined) return;
-      this.state.fill(tx, filled.spans);
+      this.state.fill(tx, filled);
       // Theses that end after the newest checkpoint wait: their last slots are not recorded yet.
       this.#settleSlice(this.head.timestampMs);
     });
@@ -258,7 +257,7 @@ export class Chain {
     });
   }
 
-  #evaluate(tx: Transaction): { receipt: Receipt; quoteHash?: Hex | undefined; isKnown: boolean } {
+  #evaluate(tx: Transaction): Evaluated & { isKnown: boolean } {
     const { ledger } = this.state;
     const txHash = hashTransaction(tx, this.chainId);
     requireSigner("Transaction signature", txHash, tx.signature, tx.from);
@@ -272,7 +271,11 @@ export class Chain {
     }
     const quoteHash = tx.type === "RfqSubmit" ? hashQuote(quoteOf(tx), this.chainId) : undefined;
     const receipt = ledger.evaluate({ tx, txHash, quoteHash }, this.#context());
-    return { receipt, quoteHash, isKnown: false };
+    if (tx.type !== "BackfillOracle" || receipt.status === "failed") {
+      return { receipt, quoteHash, isKnown: false };
+    }
+    const { slots: filledSlots, spans: filled } = this.state.fillable(tx);
+    return { receipt: { ...receipt, filledSlots }, filled, isKnown: false };
   }
 
   #context(): EvaluationContext {

@@ -4,6 +4,8 @@ import { SLOT_MS } from "../../../lib/protocol/constants.ts";
 import type { Box } from "../../../lib/protocol/bet.ts";
 import { type Market, type MarketPair, Markets } from "../../../lib/protocol/markets.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
+import type { Receipt } from "../../../lib/protocol/receipt.ts";
+import type { Hex } from "../../../lib/protocol/scalars.ts";
 import type { BackfillOracle } from "../../../lib/protocol/transaction.ts";
 import type { ChainRecords } from "../store/chain_records.ts";
 import type { PermissionLists } from "../store/schema.ts";
@@ -20,6 +22,15 @@ export const SETTLEMENTS_PER_SLICE = 500;
 
 /** Attempts between two checks of the clock. */
 const SETTLEMENTS_PER_CHECK = 25;
+
+/** The receipt that a transaction would get now, and what it would fill or open. */
+export interface Evaluated {
+  receipt: Receipt;
+  /** Only of an `RfqSubmit`. */
+  quoteHash?: Hex | undefined;
+  /** Only of a `BackfillOracle`. */
+  filled?: TimeSpan[];
+}
 
 /** The state of a chain, loaded from its records: ledger, price histories and settlements. */
 export class ChainState {

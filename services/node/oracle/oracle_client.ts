@@ -13,12 +13,13 @@ const PRICES_BYTES_MAX = 1024 * 1024;
 
 /** Whether text is a `service_url`: `host:port`, or an `http:` or `https:` URL. */
 export function isServiceUrl(text: string): boolean {
-  return URL.canParse(oracleUrl(text)) && !/\s/.test(text);
+  const hasOtherScheme = /^(?!https?:)[a-z][a-z\d+.-]*:\/\//i.test(text);
+  return URL.canParse(oracleUrl(text)) && !hasOtherScheme && !/\s/.test(text);
 }
 
 /** The URL of the oracle from the spec's `service_url`, which may lack the scheme. */
 export function oracleUrl(serviceUrl: string): string {
-  const url = /^https?:\/\//.test(serviceUrl) ? serviceUrl : `http://${serviceUrl}`;
+  const url = /^https?:\/\//i.test(serviceUrl) ? serviceUrl : `http://${serviceUrl}`;
   return url.replace(/\/+$/, "");
 }
 

@@ -19,8 +19,8 @@ export interface ReadNodesOptions {
   unixClock: Clock;
   /** For the waits before a dead node is probed again. */
   random: RandomSource;
-  /** Called when another node becomes the leader. */
-  onLeaderChange?: (leader: number, reason: string) => void;
+  /** Called when another node becomes the leader, with the reason against the one before. */
+  onLeaderChange?: (leader: number, reason: string, before: number) => void;
   /** Called when a node is removed from the read group, with the reason, or added, without one. */
   onMembershipChange?: (node: number, reason: string | undefined) => void;
 }
@@ -205,7 +205,7 @@ export class ReadNodes {
     // It may be behind, but no better node is available.
     if (!next.isUp) this.#add(next);
     this.#leader = next.index;
-    this.#options.onLeaderChange?.(next.index, reason);
+    this.#options.onLeaderChange?.(next.index, reason, leader.index);
     this.#remove(leader, reason);
   }
 

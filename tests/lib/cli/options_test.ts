@@ -39,7 +39,7 @@ const table = {
     description: "trust",
     default: "true",
   },
-  dryRun: { flags: "--dry-run", kind: kinds.flag, description: "dry run", default: "false" },
+  dryRun: { flags: "-d, --dry-run", kind: kinds.flag, description: "dry run", default: "false" },
   limit: { flags: "--limit", kind: kinds.integer(1, 10), description: "limit", default: "5" },
   peers: {
     flags: "--peers <list>",
@@ -113,6 +113,8 @@ const wrong: readonly (readonly [string[], RegExp])[] = [
   [["--colour"], /^Unknown option '--colour'$/],
   [["--rpc", "http://x"], /^Unknown option '--rpc' \(did you mean --rpc-url\?\)$/],
   [["--dry-run=maybe"], /^Option '--dry-run' takes no value$/],
+  [["-d=maybe"], /^A flag of one letter takes no value: leave out '=' and what follows it$/],
+  [["-x=maybe"], /^Unknown option '-x'$/],
   [["x.json"], /^Unexpected argument 'x\.json'$/],
 ];
 

@@ -79,7 +79,7 @@ Deno.test("Chain: a transaction with an invalid signature is not recorded", () =
   const tx = deposit({ timestamp: test.now });
   const forged = { ...tx, amount: 6_000_000n };
   assert.throws(() => test.chain.submit(forged), SignatureError);
-  assert.throws(() => test.chain.submit({ ...tx, signature: "0x00" }), /1 bytes: expected 65/);
+  assert.throws(() => test.chain.submit({ ...tx, signature: "0x00" }), /1 byte: expected 65/);
   assert.equal(test.receipts.length, 0);
 });
 
@@ -144,6 +144,18 @@ Deno.test("Chain: a simulation returns the receipt without any effect", () => {
   assert.equal(test.chain.state.ledger.receipt(simulated.txHash), undefined);
   assert.deepEqual(test.chain.submit(tx), simulated);
   assert.deepEqual(test.chain.simulate(tx), simulated);
+});
+
+Deno.test("Chain: a simulated backfill tells how many slots it would fill, and fills none", () => {
+  const test = MemoryChain.funded();
+  const startTime = test.now - 100;
+  test.run(2, null);
+  const tx = backfill({ timestamp: test.now, startTime, prices: [1n, 1n, 1n, 1n] });
+  const simulated = test.chain.simulate(tx);
+  assert.equal(simulated.filledSlots, 1);
+  assert.deepEqual(test.chain.simulate(tx), simulated, "nothing was filled");
+  assert.deepEqual(test.chain.submit(tx), simulated);
+  assert.deepEqual(test.chain.simulate(tx), simulated, "the receipt that it has");
 });
 
 Deno.test("Chain: a price at a bound is inside; a price at endTime is ignored", () => {
