@@ -165,13 +165,21 @@ export class SettlementSchedule {
     return [...ids].flatMap((id) => this.#unsettled.get(id)?.thesis ?? []);
   }
 
-  /** The spans whose prices decide the unsettled theses of a market, joined and in order. */
+  /** The windows of all unsettled theses of a market, joined and in order. */
   neededSpans(base: Address, quote: Address): TimeSpan[] {
-    const needed: TimeSpan[] = [];
+    return this.#joinedSpans(base, quote, (thesis) => unknownOf(thesis));
+  }
+
+  /** The parts of these windows that no attempt has found inside the range yet. */
+  undecidedSpans(base: Address, quote: Address): TimeSpan[] {
+    return this.#joinedSpans(base, quote, unknownOf);
+  }
+
+  #joinedSpans(base: Address, quote: Address, spansOf: typeof unknownOf): TimeSpan[] {
+    const spans: TimeSpan[] = [];
     for (const { thesis, missing } of this.#unsettled.values()) {
-      if (thesis.base !== base || thesis.quote !== quote) continue;
-      needed.push(...unknownOf(thesis, missing));
+      if (thesis.base === base && thesis.quote === quote) spans.push(...spansOf(thesis, missing));
     }
-    return joinSpans(needed);
+    return joinSpans(spans);
   }
 }

@@ -164,7 +164,7 @@ export class ChainState {
   /** How many slots up to a time lack the price that an unsettled thesis needs, by market. */
   *neededSlots(untilMs: number): Iterable<[market: Market, slots: number]> {
     for (const [market, history] of this.histories) {
-      const missingMs = this.settlements.neededSpans(market.base, market.quote)
+      const missingMs = this.settlements.undecidedSpans(market.base, market.quote)
         .flatMap(({ from, to }) => history.checkRange(from, Math.min(to, untilMs + 1)).missing)
         .reduce((sum, gap) => sum + gap.to - gap.from, 0);
       yield [market, missingMs / SLOT_MS];
