@@ -26,8 +26,6 @@ interface BetResult {
   solver: Account;
 }
 
-type EstimatedOffer = Offer & { estimatedPayout: bigint };
-
 const SYMBOL = "ETH/USDT";
 /** USDC with 6 decimals. */
 const DEPOSIT = 1_000_000_000n;
@@ -97,7 +95,7 @@ export async function playBet(
     const { thesisId, solverBefore, offer } = await step("execute", async () => {
       const solverBefore = await client.account(first.quote.solver);
       return { ...await executeOne(client, clock, first), solverBefore };
-    }, (placed) => describePlaced(first, placed));
+    }, ({ thesisId }) => `hash and signatures checked, thesis ${thesisId} committed`);
     return await step("settle", async () => {
       const settlement = waitForSettlement(watch, thesisId, offer);
       const thesis = await drawWhile(settlement, clock, progress, async () => {
@@ -160,7 +158,7 @@ async function deposit(client: RangemakerClient): Promise<Account> {
 async function askForQuote(
   client: RangemakerClient,
   clock: Clock,
-): Promise<EstimatedOffer> {
+): Promise<Offer & { estimatedPayout: bigint }> {
   const deadlineMs = clock.now() + STEP_TIMEOUT_MS;
   for (;;) {
     try {
@@ -213,8 +211,8 @@ async function chooseBet(
 async function executeOne(
   client: RangemakerClient,
   clock: Clock,
-  first: EstimatedOffer,
-): Promise<PlacedBet & { offer: EstimatedOffer }> {
+  first: Offer,
+): Promise<PlacedBet & { offer: Offer }> {
   const deadlineMs = clock.now() + EXECUTE_TIMEOUT_MS;
   for (let offer = first;;) {
     try {
@@ -274,16 +272,7 @@ function assert(condition: boolean, message: string): asserts condition {
   if (!condition) throw new RangemakerError("BET_CHECK_FAILED", message);
 }
 
-/** @param first The offer that was shown; another one was executed if the price moved. */
-export function describePlaced(
-  first: EstimatedOffer,
-  { thesisId, offer }: Pick<PlacedBet, "thesisId"> & { offer: EstimatedOffer },
-): string {
-  const newer = offer === first ? "" : `the price moved, a newer quote: ${describeOffer(offer)}; `;
-  return `${newer}hash and signatures checked, thesis ${thesisId} committed`;
-}
-
-function describeOffer({ quote, estimatedPayout }: EstimatedOffer): string {
+function describeOffer({ quote, estimatedPayout }: Offer & { estimatedPayout: bigint }) {
   const seconds = (quote.endTime - quote.startTime) / 1000;
   return `${formatUnits(quote.betAmount)} pays ${formatUnits(quote.payout)} if the price stays ` +
     `in ${formatUnits(quote.lowerPrice)} to ${formatUnits(quote.upperPrice)} ` +

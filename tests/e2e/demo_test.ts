@@ -9,7 +9,7 @@ import { NetworkError, RangemakerClient, ServiceError } from "../../lib/client/m
 import { systemClock } from "../../lib/clock.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { TAPE_HEADER } from "../../lib/prices/tape.ts";
-import { describePlaced, playBet, waitForPrices } from "../../services/stack/bet.ts";
+import { playBet, waitForPrices } from "../../services/stack/bet.ts";
 import { FREE_PORTS } from "../../services/stack/ports.ts";
 import { drawWhile, rangeLine } from "../../services/stack/range_line.ts";
 import { startStack } from "../../services/stack/stack.ts";
@@ -182,18 +182,4 @@ Deno.test("Logs: a whole bet logs one line for each of its events, and nothing e
       "info solver thesis_settled",
     ]);
   });
-});
-
-Deno.test("describePlaced: a newer quote that was executed instead of the shown one is told", () => {
-  const quote = { ...bet, betAmount: 100_000_000n, payout: 114_308_803n };
-  // Only what is printed of an offer.
-  const shown = { quote, estimatedPayout: 114_000_000n } as Parameters<typeof describePlaced>[0];
-  const done = "hash and signatures checked, thesis 3 committed";
-  assert.equal(describePlaced(shown, { thesisId: 3, offer: shown }), done);
-  const newer = { ...shown, quote: { ...shown.quote, payout: 115_552_731n } };
-  assert.equal(
-    describePlaced(shown, { thesisId: 3, offer: newer }),
-    "the price moved, a newer quote: 100 pays 115.552731 if the price stays in " +
-      `2985 to 3015 for 3 s (estimated: 114); ${done}`,
-  );
 });
