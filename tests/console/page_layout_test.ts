@@ -75,34 +75,36 @@ Deno.test(pageTest("a phone's page stays at its end as the balance changes", asy
   assert(Number(at) > 0 && Math.abs(Number(left)) < 2, `at ${at}, ${left} from the end`);
 }, PHONE));
 
-Deno.test(pageTest("in large text on a phone, what is signed is seen", async (visitor) => {
-  const { page } = visitor;
-  await visitor.enter();
-  await visitor.setTextSize("200%");
-  await visitor.press("Suggest a box");
-  await visitor.sees(/Odds\s+×\s\d/);
-  await page.$eval("html", (html) => html.scrollTop = 0);
-  await eventually("a low bar", async () => {
-    const { top } = await visitor.placeOf("input[name=amount]");
-    const { bottom } = await visitor.placeOf("[data-next]");
-    return top > PHONE.height / 2 && bottom <= PHONE.height || undefined;
-  });
-  await visitor.press("Get a quote");
-  await visitor.sees(/Sign within \d+ s/);
-  const [range, sign] = [await visitor.placeOf("#range"), await visitor.placeOf("[data-next]")];
-  assert(range.top >= 0 && range.bottom <= sign.top, JSON.stringify({ range, sign }));
-  // What is signed is beside the button, wherever the page is scrolled to.
-  await page.setViewport({ ...PHONE, width: 320, height: 640 });
-  for (const scrollTop of [0, 10_000]) {
-    await page.$eval("html", (html, top) => html.scrollTop = top, scrollTop);
-    await eventually("the sum above the button", async () => {
-      const [sum, sign] = [await visitor.placeOf(".sum"), await visitor.placeOf("[data-next]")];
-      return sum.top > 320 && sum.bottom <= sign.top && sign.bottom <= 640 || undefined;
+Deno.test(
+  pageTest("with large text on a phone, the quote to sign is on the screen", async (visitor) => {
+    const { page } = visitor;
+    await visitor.enter();
+    await visitor.setTextSize("200%");
+    await visitor.press("Suggest a box");
+    await visitor.sees(/Odds\s+×\s\d/);
+    await page.$eval("html", (html) => html.scrollTop = 0);
+    await eventually("a low bar", async () => {
+      const { top } = await visitor.placeOf("input[name=amount]");
+      const { bottom } = await visitor.placeOf("[data-next]");
+      return top > PHONE.height / 2 && bottom <= PHONE.height || undefined;
     });
-  }
-  const payout = await visitor.textOf(".terms [data-payout]");
-  assert.equal(await visitor.textOf(".sum"), `Bet 10.00, get ${payout} USDC`);
-}, PHONE));
+    await visitor.press("Get a quote");
+    await visitor.sees(/Sign within \d+ s/);
+    const [range, sign] = [await visitor.placeOf("#range"), await visitor.placeOf("[data-next]")];
+    assert(range.top >= 0 && range.bottom <= sign.top, JSON.stringify({ range, sign }));
+    // What is signed is beside the button, wherever the page is scrolled to.
+    await page.setViewport({ ...PHONE, width: 320, height: 640 });
+    for (const scrollTop of [0, 10_000]) {
+      await page.$eval("html", (html, top) => html.scrollTop = top, scrollTop);
+      await eventually("the sum above the button", async () => {
+        const [sum, sign] = [await visitor.placeOf(".sum"), await visitor.placeOf("[data-next]")];
+        return sum.top > 320 && sum.bottom <= sign.top && sign.bottom <= 640 || undefined;
+      });
+    }
+    const payout = await visitor.textOf(".terms [data-payout]");
+    assert.equal(await visitor.textOf(".sum"), `Bet 10.00, get ${payout} USDC`);
+  }, PHONE),
+);
 
 Deno.test(pageTest("on low screens, each field is seen with its label", async (visitor) => {
   const { page } = visitor;

@@ -76,7 +76,7 @@ for (const [args, line] of wrong) {
   });
 }
 
-Deno.test("rangemaker key new: a guess of the password costs what is usual in keystores", () =>
+Deno.test("rangemaker key new: the keystore has the usual scrypt cost", () =>
   withFolder(async (folder) => {
     const files = ["--keystore", `${folder}/key`, "--keystore-password-file", `${folder}/password`];
     const { code, stderr } = await runProgram(["key", "new", ...files]);

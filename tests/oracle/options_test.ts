@@ -102,7 +102,7 @@ Deno.test(
   }),
 );
 
-Deno.test("startOracle: with fewer than three providers, the warning does not advise what is refused", async () => {
+Deno.test("startOracle: with fewer than three providers, the warning advises more providers", async () => {
   const log = await logOf(async () => {
     const providerUrls = { provider_d: "ws://127.0.0.1:1" };
     const one = { port: 0, providers: ["provider_d" as const], providerUrls };

@@ -198,7 +198,7 @@ Deno.test("WsSocket: few pongs wait to be sent at a time", () => {
   assert.equal(socket.pongs.length, PONGS_WAITING_MAX + 3);
 });
 
-Deno.test("WsSocket: sends several messages in one write, while it is open, and reports what is unsent", () => {
+Deno.test("WsSocket: while open, it sends several messages in one write and counts unsent bytes", () => {
   const { socket, tcp, written, wsSocket } = tcpScene();
   const { queue } = queueOf(wsSocket);
   queue.send([new OutgoingMessage("a"), new OutgoingMessage("b")], 2);
