@@ -34,8 +34,10 @@ const BLOCK_POSITIONS: ReadonlyMap<string, number> = new Map([
 
 const BLOCK_NUMBER = /^0x[0-9a-fA-F]{1,13}$/;
 
-interface ReadRoute {
+export interface ReadRoute {
   node: number;
+  /** The highest block that the call names; undefined if it names none. */
+  block?: number | undefined;
   /** The text of the call after its id, as it is sent to that node. */
   textAfterId: string;
 }
@@ -52,7 +54,7 @@ export function routeOf(call: Call, nodes: ReadNodes): ReadRoute {
   if (FILTER_USE.test(method)) return routeOfFilter(call, nodes);
   const block = blockOf(call);
   const node = block === undefined ? nodes.leader : nodes.nodeForBlock(block);
-  if (node !== undefined) return { node, textAfterId };
+  if (node !== undefined) return { node, block, textAfterId };
   const message = `No responding read node has block ${block} yet: try again`;
   throw new ProxyError(503, RpcCode.resourceUnavailable, message);
 }

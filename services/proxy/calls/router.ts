@@ -16,7 +16,7 @@ import { failureText, ProxyError } from "../shared/failures.ts";
 import type { InFlightReads } from "./in_flight_reads.ts";
 import type { MethodKinds } from "./method_kinds.ts";
 import type { NodePort } from "../node/http_pool.ts";
-import { answerForClient, failureForClient, routeOf } from "./read_route.ts";
+import { answerForClient, failureForClient, type ReadRoute, routeOf } from "./read_route.ts";
 import type { ReadNodes } from "../node/read_nodes.ts";
 import type { Read } from "../node/read_pool.ts";
 
@@ -121,10 +121,10 @@ export class Router {
   }
 
   #readOf(call: Call, hasLargeAnswer: boolean, caller: CallerAddress): Read {
-    const { node, textAfterId } = routeOf(call, this.#options.readNodes);
+    const { node, block, textAfterId } = routeOf(call, this.#options.readNodes);
     const fitsSocket = textAfterId.length <= OVER_WS_LENGTH_MAX && !hasLargeAnswer &&
       !isFullBlock(call) && !isTooComplex(textAfterId, OVER_WS_BOUNDS);
-    return { textAfterId, node, caller, fitsSocket };
+    return { textAfterId, node, block, caller, fitsSocket };
   }
 
   /** Sends a call that must not be sent twice. */
@@ -171,10 +171,11 @@ export class Router {
       const { target } = methods.kindOf(call.method);
       targets.add(target);
       try {
-        const { node, textAfterId } = this.#routeOf(call, target);
+        const { node, block, textAfterId } = this.#routeOf(call, target);
         const key = `${target} ${node}`;
         const sent = batches.get(key) ?? { target, node, calls: [] };
         sent.calls.push({ index, call, textAfterId });
+        if (block !== undefined) sent.block = Math.max(block, sent.block ?? 0);
         batches.set(key, sent);
       } catch (thrown) {
         if (!(thrown instanceof ProxyError)) throw thrown;
@@ -190,13 +191,13 @@ export class Router {
   }
 
   /** The read node of a call, if it is a read, and the text for it. @throws As {@link routeOf}. */
-  #routeOf(call: Call, target: Target): { node?: number; textAfterId: string } {
+  #routeOf(call: Call, target: Target): Partial<ReadRoute> & { textAfterId: string } {
     return target === "read" ? routeOf(call, this.#options.readNodes) : call;
   }
 
   /** Sends a node its calls of a batch, and adds the answers of those with an id. */
   async #sendBatch(
-    { target, node, calls }: NodeBatch,
+    { target, node, block, calls }: NodeBatch,
     { forwardedFor }: CallerAddress,
     answers: (string | undefined)[],
   ): Promise<void> {
@@ -208,7 +209,7 @@ export class Router {
       callText(textAfterId, id === undefined ? undefined : firstId + position)
     );
     try {
-      const options = { forwardedFor, isPlain, node };
+      const options = { forwardedFor, isPlain, node, block };
       const reply = await nodes[target].post(`[${texts.join(",")}]`, options);
       await this.#largeReplyTurn(reply.body.length);
       const replies = splitBatchReply(calls.map(({ call }) => call), firstId, reply, target);
@@ -232,6 +233,8 @@ export class Router {
 interface NodeBatch {
   target: Target;
   node?: number | undefined;
+  /** The highest block that one of them names. */
+  block?: number;
   calls: { index: number; call: Call; textAfterId: string }[];
 }
 

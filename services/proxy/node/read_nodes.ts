@@ -70,9 +70,13 @@ export class ReadNodes {
     return this.#at(index).isDead;
   }
 
-  /** Another node that has the block, for a read that one could not answer. */
+  /**
+   * Another node, for a read that one could not answer: one that has the block of the read, unless
+   * no node has it yet.
+   */
   otherNode(failed: number, block?: number): number | undefined {
-    return this.#nodes.find((node) => node.index !== failed && node.serves(block))?.index;
+    const required = block !== undefined && this.#isKnown(block) ? block : undefined;
+    return this.#nodes.find((node) => node.index !== failed && node.serves(required))?.index;
   }
 
   /**
@@ -84,9 +88,13 @@ export class ReadNodes {
   nodeForBlock(block: number): number | undefined {
     const { leader } = this;
     if (this.#nodes.length === 1) return leader;
-    const isKnownAnywhere = this.#nodes.some((node) => node.has(block));
-    if (!isKnownAnywhere || this.#at(leader).serves(block)) return leader;
+    if (!this.#isKnown(block) || this.#at(leader).serves(block)) return leader;
     return this.otherNode(leader, block);
+  }
+
+  /** Whether any node has a block, even if it does not serve. */
+  #isKnown(block: number): boolean {
+    return this.#nodes.some((node) => node.has(block));
   }
 
   /** Whether to ask a node for its head this round. */

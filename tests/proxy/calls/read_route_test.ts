@@ -28,16 +28,7 @@ function callOf(method: string, params: unknown = []) {
 
 /** The block of which a read's route asks who has it. */
 function blockOf(method: string, params: Call["params"]): number | undefined {
-  let asked: number | undefined;
-  const nodes = {
-    leader: 0,
-    nodeForBlock(block: number) {
-      asked = block;
-      return 0;
-    },
-  };
-  routeOf({ ...callOf(method), params }, nodes as never); // these parts are used
-  return asked;
+  return routeOf({ ...callOf(method), params }, readNodesOf("a")).block;
 }
 
 const notFound = { status: 200, rpcCode: -32000, message: "filter not found" };
@@ -47,7 +38,7 @@ Deno.test("routeOf: a read is sent to the leader, else to a node that has its bl
   const route = (block: string) => routed(callOf("eth_getLogs", [{ toBlock: block }]));
   assert.deepEqual([route("latest").node, route("0xa").node, route("0xb").node], [0, 0, 1]);
   const { textAfterId } = callOf("eth_chainId");
-  assert.deepEqual(routed(callOf("eth_chainId")), { node: 0, textAfterId });
+  assert.deepEqual(routed(callOf("eth_chainId")), { node: 0, block: undefined, textAfterId });
   nodes.onDied(1, "gone");
   assert.throws(() => route("0xb"), { status: 503, rpcCode: -32002 });
 });

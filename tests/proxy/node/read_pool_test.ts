@@ -97,6 +97,22 @@ Deno.test("ReadPool: a refusal counts as a failure of the node, and another node
     assert.deepEqual(scene.moves, []);
   }));
 
+Deno.test("ReadPool: a failed read of a block is answered by a node that has the block, or by none", () =>
+  Scene.play(async (scene) => {
+    scene.nodes.onHead(0, { number: 101, timestampS: 0 });
+    scene.nodes.onHead(1, { number: 100, timestampS: 0 });
+    scene.answers[0] = () => new Response("busy", { status: 503 });
+    const read = async (block?: number) =>
+      (await scene.pool.post("{}", { forwardedFor: "x", isPlain: true, block })).body;
+    assert.equal(await read(100), "1");
+    assert.equal(await read(), "1");
+    assert.equal(await read(101), "busy", "without the block, its logs would look empty");
+    assert.equal(await read(102), "1", "no node has it yet");
+    await scene.servers[0]!.stop();
+    await assert.rejects(read(101), { status: 502 });
+    assert.deepEqual(scene.moves, [1]);
+  }));
+
 Deno.test("ReadPool: a slow or large read is not a failure of its node", () =>
   Scene.play(async (scene) => {
     scene.answers[0] = () => scene.never.promise;
