@@ -8,7 +8,10 @@ import { type Context, requireWebSocket, type WatchContext } from "./context.ts"
 import { WatchError } from "./errors.ts";
 import { requireTimeout } from "./input.ts";
 
-/** `connecting`: what is known may be out of date. `live`: changes arrive as they happen. */
+/**
+ * `connecting`: what is known may be out of date. `live`: changes arrive as they happen, unless the
+ * proxy has lost its node, which {@link ThesisWatch.refresh} shows.
+ */
 export type WatchState = "connecting" | "live" | "closed";
 
 /** Callbacks of a {@link ThesisWatch}; they must not throw. */
@@ -81,6 +84,7 @@ export class ThesisWatch {
   #lastFailure = "no answer";
   /** The most pages that were read at once: what is read again after a loss is no progress. */
   #mostPages = 0;
+  readonly #closed = new AbortController();
 
   constructor(context: ThesisWatchContext, handlers: WatchHandlers, party: ThesisParty) {
     const { urls, clock, random, connect } = context;
@@ -203,6 +207,24 @@ export class ThesisWatch {
   }
 
   /**
+   * Reads what has changed and reports it, as the watch does every 30 seconds by itself. What the
+   * chain has when this is called is known when it resolves, even if notifications were lost.
+   *
+   * @throws {NetworkError} If the node cannot be read.
+   * @throws {WatchError} `WATCH_CLOSED` once it is closed.
+   * @example
+   * ```ts
+   * await watch.refresh();
+   * const isPlaced = watch.theses.some(({ quoteHash }) => quoteHash === offer.quoteHash);
+   * ```
+   */
+  async refresh(): Promise<void> {
+    const { signal } = this.#closed;
+    if (!signal.aborted) await this.#read(signal);
+    if (signal.aborted) throw closedError();
+  }
+
+  /**
    * Ends the watch for good; pending calls of {@link until} fail.
    *
    * @example
@@ -213,11 +235,12 @@ export class ThesisWatch {
   close(): void {
     void this.#subscriber.stop();
     this.#state = "closed";
+    this.#closed.abort();
     for (const waiter of [...this.#waiters]) waiter.reject(closedError());
   }
 
   /**
-   * The first read after a connect reads all theses; later reads take the open ones, those that
+   * A read while the watch is not live reads all theses; later reads take the open ones, those that
    * were unsettled, and those after the newest one of the chain at the read before, which may be
    * settled already. They begin at the oldest one that can have changed: reading all of a long chain
    * again for every watch would keep the node busy.

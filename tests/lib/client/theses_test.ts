@@ -262,6 +262,28 @@ Deno.test("ThesisWatch: every 30 s it reads what can have changed: from its olde
   }
 });
 
+Deno.test("ThesisWatch: a refresh reports what changed without a notification, or fails", async () => {
+  const { node, events, watch, open } = setUp();
+  node.theses = [thesis(1, "open"), thesis(2, "lost")];
+  await open();
+  node.theses = [thesis(1, "won"), thesis(2, "lost"), thesis(3, "open")];
+  await watch.refresh();
+  assert.deepEqual(events.slice(3), ["3 open", "1 won"]);
+  node.isAway = true;
+  await assert.rejects(watch.refresh(), { code: "NODE_UNREACHABLE" });
+  assert.equal(watch.state, "live");
+  node.isAway = false;
+  const gate = Promise.withResolvers<void>();
+  node.gate = gate.promise;
+  const closed = assert.rejects(watch.refresh(), { code: "WATCH_CLOSED" });
+  node.theses.push(thesis(4, "open"));
+  watch.close();
+  gate.resolve();
+  await closed;
+  await assert.rejects(watch.refresh(), { code: "WATCH_CLOSED" });
+  assert.equal(events.length, 5);
+});
+
 Deno.test("ThesisWatch: the error of a watch that did not open says that the node is away", async () => {
   const { clock, node, watch, accept } = setUp({ onThesis: undefined, onState: undefined });
   node.isAway = true;

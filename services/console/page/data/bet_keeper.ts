@@ -36,8 +36,12 @@ export interface BetKeeperOptions {
   clock: Clock;
   /** The node's time, in which deadlines are. */
   serverClock: Pick<Clock, "now">;
-  /** Whether {@link BetKeeper.confirm} has received all theses that the user has now. */
-  hasAllTheses(): boolean;
+  /**
+   * Reads the user's theses, and confirms each.
+   *
+   * @returns Whether {@link BetKeeper.confirm} got all that the chain had at the call.
+   */
+  readTheses(): Promise<boolean>;
   onResolved(bet: UnresolvedBet, outcome: BetOutcome): void;
 }
 
@@ -139,8 +143,14 @@ export class BetKeeper {
   async #attempt(run: Run): Promise<void> {
     const { client, clock } = this.#options;
     const { offer, signature } = run.bet;
-    if (this.#isOver(run)) return this.#resolve(offer.quoteHash, { name: "expired" });
-    if (run.isResolvedElsewhere) return this.#later(run, DEADLINE_MARGIN_MS);
+    const { isResolvedElsewhere } = run;
+    if (this.#canExpire(run)) {
+      const areAllKnown = await this.#options.readTheses();
+      if (this.#runs.get(offer.quoteHash) !== run) return; // closed, or the chain has the bet
+      if (areAllKnown) return this.#resolve(offer.quoteHash, { name: "expired" });
+      if (run.isResolvedElsewhere !== isResolvedElsewhere) return; // the other tab's news goes on
+    }
+    if (isResolvedElsewhere) return this.#later(run, DEADLINE_MARGIN_MS);
     // In doubt since an earlier request, which may have placed the bet. Within this request, doubt
     // comes only from another tab, which sends after OTHER_TAB_MS.
     const isRepeated = run.bet.isChecking;
@@ -164,11 +174,10 @@ export class BetKeeper {
     run.attempts += 1;
   }
 
-  /** Whether the bet can no longer be placed, and is known not to be on the chain. */
-  #isOver({ bet: { offer: { quote } }, isResolvedElsewhere }: Run): boolean {
-    const { serverClock, hasAllTheses } = this.#options;
-    const isLate = serverClock.now() >= quote.deadline + DEADLINE_MARGIN_MS;
-    return (isResolvedElsewhere || isLate) && hasAllTheses();
+  /** Whether a bet that is not on the chain now will not be placed any more. */
+  #canExpire({ bet: { offer: { quote } }, isResolvedElsewhere }: Run): boolean {
+    const isLate = this.#options.serverClock.now() >= quote.deadline + DEADLINE_MARGIN_MS;
+    return isResolvedElsewhere || isLate;
   }
 
   #markChecking(run: Run): void {

@@ -27,7 +27,7 @@ const FOUND_MS = 10_000;
 /** Such a bet was found, or the window of a bet that was seen open has started, or it is settled. */
 export type BetNews = "found" | "started" | "settled";
 
-interface PortfolioOptions extends Omit<BetKeeperOptions, "hasAllTheses"> {
+interface PortfolioOptions extends Omit<BetKeeperOptions, "readTheses"> {
   client: RangemakerClient;
   onNews(thesis: Thesis, news: BetNews): void;
 }
@@ -62,7 +62,7 @@ export class Portfolio {
     this.#options = options;
     this.bets = new BetKeeper({
       ...options,
-      hasAllTheses: () => this.#watch?.state === "live",
+      readTheses: () => this.#readTheses(),
       onResolved: (bet, outcome) => {
         options.onResolved(bet, outcome);
         this.#refreshSoon(); // the bet itself may arrive later
@@ -145,6 +145,18 @@ export class Portfolio {
       this.problem.value = messageOf(thrown);
       this.#cancelTimer = clock.after(RETRY_MS, () => void this.#connect());
     }
+  }
+
+  /** Confirms all bets that the chain has now. @returns False if they cannot be read. */
+  async #readTheses(): Promise<boolean> {
+    const watch = this.#watch;
+    try {
+      await watch?.refresh();
+    } catch {
+      return false; // it is closed, or the chain cannot be read
+    }
+    for (const thesis of watch?.theses ?? []) this.bets.confirm(thesis);
+    return watch !== undefined;
   }
 
   #receive(thesis: Thesis): void {

@@ -26,7 +26,7 @@ function scene(...answers: Answer[]) {
   const clock = new FakeClock(0);
   const store = memoryStore();
   const outcomes: string[] = [];
-  const chain = { isKnown: true };
+  const chain = { isKnown: true, read: async () => {} };
   let sent = 0;
   const tabs: EventTarget[] = [];
   const open = (user: typeof USER | typeof OTHER = USER) => {
@@ -55,7 +55,10 @@ function scene(...answers: Answer[]) {
       pending: new PendingBets({ ...store, setItem }, tab),
       clock,
       serverClock: clock,
-      hasAllTheses: () => chain.isKnown,
+      async readTheses() {
+        await chain.read();
+        return chain.isKnown;
+      },
       onResolved({ isChecking }, outcome) {
         outcomes.push(`${isChecking ? "checked: " : ""}${textOf(outcome)}`);
       },
@@ -213,6 +216,43 @@ Deno.test("BetKeeper: a bet that the chain lacks after the deadline expires, onc
   const before = sent();
   await pass(20_000);
   assert.equal(sent(), before);
+});
+
+Deno.test("BetKeeper: a bet that a read after its deadline finds was placed", async () => {
+  const { pass, outcomes, chain, keeper } = sending(...Array(40).fill(LOST));
+  chain.read = async () => {
+    await nextTurn();
+    keeper.confirm(thesisOf(7));
+  };
+  await pass(DEADLINE + DEADLINE_MARGIN_MS - 1);
+  assert.deepEqual(outcomes, []);
+  await pass(4_000);
+  assert.deepEqual(outcomes, ["checked: placed 7"]);
+});
+
+Deno.test("BetKeeper: a read that fails while another tab learns the outcome is repeated, and nothing is sent", async () => {
+  const { open, pass, outcomes, chain, sent } = scene(...Array(40).fill(LOST));
+  const [here, there] = [open(), open()];
+  const outcome = here.send(bet);
+  await pass(DEADLINE + DEADLINE_MARGIN_MS - 1);
+  const read = Promise.withResolvers<void>();
+  let reads = 0;
+  chain.read = () => {
+    reads += 1;
+    return read.promise;
+  };
+  chain.isKnown = false;
+  await pass(5_000);
+  assert.equal(reads, 2, "one of each tab");
+  const before = sent();
+  there.confirm(thesisOf(7)); // and so removes it from the store
+  read.resolve();
+  await pass(4_000);
+  assert.deepEqual([outcomes, sent()], [["checked: placed 7"], before]);
+  chain.isKnown = true;
+  await pass(DEADLINE_MARGIN_MS);
+  assert.equal((await outcome).name, "expired", "the chain of this tab lacks it");
+  assert.deepEqual([outcomes, sent()], [["checked: placed 7"], before]);
 });
 
 Deno.test("BetKeeper: a bet without an answer expires only 5 s after its deadline", async () => {

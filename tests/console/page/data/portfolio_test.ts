@@ -29,7 +29,7 @@ class FakeClient extends RangemakerClient {
   /** How often it was asked to follow the bets. */
   watched = 0;
   /** What a successful watch is closed by. */
-  opened: { state?: "live"; close(): void } | undefined;
+  opened: Partial<ThesisWatch> | undefined;
   failure: Error | undefined;
   balance: Promise<bigint> | bigint = 7n;
   /** Whether balances cannot be read. */
@@ -61,7 +61,7 @@ class FakeClient extends RangemakerClient {
     this.watched += 1;
     this.onThesis = (thesis) => handlers?.onThesis?.(thesis);
     this.onState = (state) => handlers?.onState?.(state);
-    // The portfolio only closes it.
+    // The test gives it what it expects to be used.
     if (this.opened !== undefined) return Promise.resolve(this.opened as ThesisWatch);
     return Promise.reject(new WatchError("NOT_CONNECTED", "no"));
   }
@@ -98,12 +98,45 @@ Deno.test("Portfolio: a bet past its deadline is sent again until the chain can 
   await nextTurn();
   clock.advance(500);
   await nextTurn();
-  client.opened = { state: "live", close() {} };
+  let isReadable = false;
+  client.opened = {
+    state: "live",
+    theses: [],
+    refresh: () => isReadable ? Promise.resolve() : Promise.reject(new Error("away")),
+    close() {},
+  };
   clock.advance(500);
   await nextTurn();
-  assert.deepEqual(pending.of(USER).map(({ offer }) => offer), [offer]);
   clock.advance(1_000);
-  assert.deepEqual([client.executed, pending.of(USER)], [[offer, offer], []]);
+  await nextTurn();
+  assert.deepEqual(pending.of(USER).map(({ offer }) => offer), [offer]);
+  isReadable = true;
+  clock.advance(2_000);
+  await nextTurn();
+  assert.deepEqual([client.executed, pending.of(USER)], [[offer, offer, offer], []]);
+  assert.equal(portfolio.bets.resolved.value?.outcome.name, "expired");
+  portfolio.close();
+});
+
+Deno.test("Portfolio: a bet past its deadline was placed if the chain has it, though no notification arrived", async () => {
+  const { client, pending, portfolio, clock } = scene(new NetworkError("SERVICE_TIMEOUT", "late"));
+  const theses: Thesis[] = [];
+  client.opened = {
+    state: "live",
+    theses,
+    async refresh() {
+      await Promise.resolve();
+      theses.push(thesisOf(7));
+    },
+    close() {},
+  };
+  await nextTurn();
+  for (const ms of [500, 500, 1_000]) {
+    clock.advance(ms);
+    await nextTurn();
+  }
+  const outcome = { name: "placed", thesisId: 7 };
+  assert.deepEqual([portfolio.bets.resolved.value?.outcome, pending.of(USER)], [outcome, []]);
   portfolio.close();
 });
 

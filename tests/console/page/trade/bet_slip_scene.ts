@@ -62,7 +62,7 @@ export function scene(
       pending,
       clock,
       serverClock: clock,
-      hasAllTheses: () => chain.isKnown,
+      readTheses: () => Promise.resolve(chain.isKnown),
       onResolved() {},
     });
     const portfolio = { refresh: () => Promise.resolve(), bets };
