@@ -81,9 +81,11 @@ export function explain(thrown: unknown, size?: BetSize): Explanation {
 /** Words for the user about a deposit that failed. */
 export function explainDeposit(thrown: unknown): string {
   const { code, text } = explain(thrown);
-  return code === "NONCE_USED" || isOutcomeUnknown(thrown)
-    ? "The deposit has not arrived yet. Try again: the money arrives once."
-    : text;
+  if (code === "NONCE_USED" || isOutcomeUnknown(thrown)) {
+    return "The deposit has not arrived yet. Try again: the money arrives once.";
+  }
+  if (code !== "DEADLINE_PASSED") return text;
+  return "It was signed too late. Try again, and sign within a minute.";
 }
 
 /** Details of `EXPOSURE_TOO_LARGE`: the exposure with the bet, its limit, and the bet's part of it. */

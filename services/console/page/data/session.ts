@@ -190,8 +190,9 @@ export class Session {
   }
 
   #clientOf(wallet: Wallet): RangemakerClient {
-    const { urls, chainId, markets } = this.#options.config;
-    return new RangemakerClient({ urls, chainId, markets, wallet });
+    const { config: { urls, chainId, markets }, serverClock } = this.#options;
+    const clock = { now: () => serverClock.now() }; // deadlines do not depend on the device's clock
+    return new RangemakerClient({ urls, chainId, markets, wallet, clock });
   }
 
   #portfolioOf(client: RangemakerClient, user: Address): Portfolio {

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
-import { RangemakerError } from "../../../../lib/client/mod.ts";
+import { NetworkError, RangemakerError } from "../../../../lib/client/mod.ts";
 import {
   type BetSize,
   explain,
+  explainDeposit,
   EXPLAINED_CODES,
 } from "../../../../services/console/page/data/explain.ts";
 import { REFUSAL_TEXTS } from "../../../../services/console/page/maker/answers.ts";
@@ -56,4 +57,13 @@ Deno.test("explain: a service's message is shown without the URL that was called
   });
   const page = new RangemakerError("INVALID_ANSWER", "https://a answered 500: No page");
   assert.equal(explain(page).text, "No page");
+});
+
+Deno.test("explainDeposit: says of a late signature and of a lost answer what to do, and nothing of quotes", () => {
+  const late = "It was signed too late. Try again, and sign within a minute.";
+  assert.equal(explainDeposit(new RangemakerError("DEADLINE_PASSED", "late")), late);
+  const used = new RangemakerError("NONCE_USED", "used");
+  for (const lost of [used, new NetworkError("SERVICE_TIMEOUT", "late")]) {
+    assert.match(explainDeposit(lost), /the money arrives once/);
+  }
 });

@@ -15,9 +15,10 @@ function sessionOf(
   store = memoryStore(),
   injected = signal<readonly InjectedWallet[]>([]),
   tabs = new EventTarget(),
+  solver = URL,
 ) {
   const left: number[][] = [];
-  const urls = { solver: URL, bridge: URL, proxy: URL, proxyWs: "ws://127.0.0.1:1" };
+  const urls = { solver, bridge: URL, proxy: URL, proxyWs: "ws://127.0.0.1:1" };
   const session = new Session({
     config: { version: "1", urls, chainId: 1337, markets: [...MARKETS], isDevelopmentChain },
     clock: new FakeClock(),
@@ -74,6 +75,24 @@ const BOB = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC";
 
 // Requests to services that are away end after the tests, by their own timeouts.
 Deno.test.sanitizer({ ops: false, resources: false });
+
+Deno.test("Session: deadlines are in the node's time, whatever the device's clock says", async () => {
+  const asked = Promise.withResolvers<{ deadline: number }>();
+  const solver = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, async (request) => {
+    asked.resolve(await request.json());
+    return new Response(null, { status: 503 });
+  });
+  const url = `http://127.0.0.1:${solver.addr.port}`;
+  const { session } = sessionOf(true, memoryStore(), signal([]), new EventTarget(), url);
+  await session.useDevelopmentKey();
+  const { client } = session.user.value ?? assert.fail();
+  const bet = { symbol: "BTC/USDT", lowerPrice: 1n, upperPrice: 2n, betAmount: 1n };
+  const nowMs = new FakeClock().now();
+  await assert.rejects(client.estimate({ ...bet, startTime: nowMs, endTime: nowMs + 1_000 }));
+  assert.equal((await asked.promise).deadline, nowMs + 60_000);
+  session.leave();
+  await solver.shutdown();
+});
 
 Deno.test("Session: the development key is made once, and restored after a reload", async () => {
   const { session, store } = sessionOf(true);
