@@ -37,6 +37,8 @@ interface Comparison {
   /** Prices before this time were compared with the box. */
   toMs: number;
   breach: Breach | undefined;
+  /** Of the series. */
+  generation: number;
 }
 
 /**
@@ -61,9 +63,12 @@ export class LiveBreaches {
 
   #breachOf(thesis: Thesis, series: PriceSeries): Breach | undefined {
     const { quoteHash, startTime } = thesis;
-    const known = this.#comparisons.get(quoteHash) ??
-      { toMs: startTime + EDGE_MS, breach: undefined };
-    this.#comparisons.set(quoteHash, known);
+    const { generation } = series;
+    let known = this.#comparisons.get(quoteHash);
+    if (known?.generation !== generation) {
+      known = { toMs: startTime + EDGE_MS, breach: undefined, generation };
+      this.#comparisons.set(quoteHash, known);
+    }
     if (known.breach === undefined) {
       known.breach = firstOutside(thesis, series, known.toMs);
       // Not while a view is drawn that reads it.

@@ -72,6 +72,8 @@ export class PriceFeed {
   readonly #series: ReadonlyMap<string, PriceSeries>;
   /** Computed once per market, so that users of a state are not updated with each price. */
   readonly #states: ReadonlyMap<string, ReadonlySignal<PriceState>>;
+  /** The slot of the last message. */
+  #newestSlot = 0;
   /** Start of the loaded history, by market. */
   readonly #loadedFrom = new Map<string, number>();
   /** Aborted when the chain is replaced: what is being loaded belongs to the old one. */
@@ -125,6 +127,7 @@ export class PriceFeed {
   clear(): void {
     for (const series of this.#series.values()) series.clear();
     this.#loadedFrom.clear();
+    this.loaded.value = new Set();
     this.#chain.abort();
     this.#chain = new AbortController();
   }
@@ -197,6 +200,10 @@ export class PriceFeed {
     if (first !== undefined) serverClock.observe(sentAtMs);
     // When it was sent: a message that arrives late is no price of the slot in which it arrives.
     const slot = Math.floor(sentAtMs / SLOT_MS) * SLOT_MS;
+    if (first !== undefined) {
+      if (this.#newestSlot - slot > PAUSE_MAX_MS) this.clear(); // the chain went back: `core_revert`
+      this.#newestSlot = slot;
+    }
     for (const [symbol, { price }] of fresh) {
       const series = this.#series.get(symbol);
       const newest = series?.times.at(-1) ?? slot;

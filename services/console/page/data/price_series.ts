@@ -24,6 +24,8 @@ export class PriceSeries {
   prices: number[] = [];
   /** Counts changes. */
   version = 0;
+  /** Counts how often it was cleared: what was concluded from earlier prices no longer holds. */
+  generation = 0;
 
   /** Adds the price of the newest slot. A second price of the same slot replaces the first. */
   append(time: number, price: number): void {
@@ -75,5 +77,6 @@ export class PriceSeries {
     this.times = [];
     this.prices = [];
     this.version += 1;
+    this.generation += 1;
   }
 }

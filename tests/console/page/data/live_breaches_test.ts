@@ -55,6 +55,17 @@ Deno.test("LiveBreaches: a price that replaces the newest slot is checked again"
   assert.equal(breaches.withBreach(open, series).breach?.time, 1_200);
 });
 
+Deno.test("LiveBreaches: a breach is forgotten with the prices of a chain that went back", () => {
+  const breaches = new LiveBreaches();
+  const series = seriesOf(1_200, 99);
+  assert.equal(breaches.withBreach(open, series).breach?.time, 1_200);
+  series.clear();
+  assert.equal(breaches.withBreach(open, series), open);
+  series.append(1_200, 15);
+  series.append(1_300, 99);
+  assert.equal(breaches.withBreach(open, series).breach?.time, 1_300);
+});
+
 Deno.test("LiveBreaches: a breach that one reader finds is reported at once to all readers of the bet", async () => {
   const breaches = new LiveBreaches();
   const series = seriesOf(1_200, 15);

@@ -140,6 +140,24 @@ Deno.test("PriceFeed: a price that arrives late is one of the slot in which it w
   assert.deepEqual(feed.seriesOf(SYMBOL).times, sent);
 });
 
+Deno.test("PriceFeed: if the chain goes back, its later prices are deleted, and history is loaded anew", async () => {
+  const { clock, feed, onState, run } = setUp();
+  onState?.("live");
+  await run(5_000);
+  await feed.readFrom(SYMBOL, START_MS);
+  const series = feed.seriesOf(SYMBOL);
+  const shown = () => [series.times[0], series.times.at(-1), feed.loaded.value.has(SYMBOL)];
+  assert.deepEqual(shown(), [START_MS, START_MS + 5_000, true]);
+  clock.jump(-900);
+  await run(100);
+  assert.deepEqual(shown(), [START_MS, START_MS + 5_000, true], "not yet");
+  clock.jump(-3_000);
+  await run(100);
+  assert.deepEqual(shown(), [START_MS + 1_200, START_MS + 1_300, false]);
+  await feed.readFrom(SYMBOL, START_MS);
+  assert.deepEqual(shown(), [START_MS, START_MS + 1_300, true]);
+});
+
 Deno.test("PriceFeed: a failed load of prices is retried, at most once a second", async () => {
   const { clock, feed, node, onState, run } = setUp();
   onState?.("live");
