@@ -75,7 +75,7 @@ export function formatRange(
 
 const UNITS = [["d", 86_400], ["h", 3_600], ["min", 60], ["s", 1]] as const;
 
-/** A duration, such as `7.8 s`, `15 s`, `2 min`, `1 h 10 min`. */
+/** A duration in at most two units, such as `7.8 s`, `15 s`, `2 min`, `1 h 10 min`. */
 export function durationText(durationMs: number): string {
   const tenths = Math.round(Math.max(0, durationMs) / 100);
   if (tenths < 600) return `${tenths / 10} s`;
@@ -85,6 +85,17 @@ export function durationText(durationMs: number): string {
   const parts = Math.round(seconds / part);
   const [whole, rest] = [Math.floor(parts * part / unit), parts % (unit / part)];
   return `${whole} ${name}${rest > 0 ? ` ${rest} ${smaller}` : ""}`;
+}
+
+/** A duration to the tenth of a second, such as `1 h 10 min 30.5 s`. */
+export function exactDurationText(durationMs: number): string {
+  let tenths = Math.round(Math.max(0, durationMs) / 100);
+  const parts = UNITS.map(([name, unit]) => {
+    const count = name === "s" ? tenths / 10 : Math.floor(tenths / (10 * unit));
+    tenths -= 10 * unit * count;
+    return count > 0 ? `${count} ${name}` : "";
+  });
+  return parts.filter(Boolean).join(" ") || "0 s";
 }
 
 const times = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });

@@ -1,7 +1,7 @@
 import type { RenderableProps } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { PageModel } from "../data/page_model.ts";
-import { durationText, formatCents } from "../parts/format.ts";
+import { exactDurationText, formatCents } from "../parts/format.ts";
 import type { BetSlip } from "./bet_slip.ts";
 import { askQuote, repeatBet } from "./box_actions.ts";
 import { linkTo } from "./box_link.ts";
@@ -171,7 +171,7 @@ function Field({ model, slip, name, error }: FieldProps) {
     if (isWrong && !isSaid) model.announce(errorText(name, error), { isSpoken: true });
     const ms = isDuration ? tryParseDuration(slip.fields.value[name]) : undefined;
     if (ms !== undefined && /^[\d.,:\s]+$/.test(slip.fields.value[name])) {
-      slip.fields.value = { ...slip.fields.value, [name]: durationText(ms) };
+      slip.fields.value = { ...slip.fields.value, [name]: exactDurationText(ms) };
     }
   };
   return (

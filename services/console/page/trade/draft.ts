@@ -9,6 +9,7 @@ import {
   clamp,
   decimalsOf,
   durationText,
+  exactDurationText,
   formatRange,
   shownDigits,
   toNumber,
@@ -105,8 +106,8 @@ export function fieldsOf(draft: Draft): Omit<DraftFields, "amount"> {
   return {
     lower: priceText(draft.lowerPrice),
     upper: priceText(draft.upperPrice),
-    startsIn: durationText(draft.startsInMs),
-    lasts: durationText(draft.durationMs),
+    startsIn: exactDurationText(draft.startsInMs),
+    lasts: exactDurationText(draft.durationMs),
   };
 }
 

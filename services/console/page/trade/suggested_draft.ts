@@ -69,7 +69,7 @@ export function timesOf({ startsIn, lasts }: DraftFields): Times {
 }
 
 /**
- * A box around a price that a maker accepts.
+ * A box around a price that a maker accepts, with exactly these times.
  *
  * @param move As in {@link halfHeightOf}.
  * @param kept A box whose height is kept.
@@ -90,8 +90,10 @@ export function suggestedDraft(
     toMs: startsInMs + durationMs,
     low: (Number(price) - half) / 1e6,
     high: (Number(price) + half) / 1e6,
-  }) ?? { lowerPrice: price - halfUnits, upperPrice: price + halfUnits, startsInMs, durationMs };
-  return keptHeight ? { ...draft, upperPrice: draft.lowerPrice + keptHeight } : draft;
+  }) ?? { lowerPrice: price - halfUnits, upperPrice: price + halfUnits };
+  const { lowerPrice } = draft;
+  const upperPrice = keptHeight ? lowerPrice + keptHeight : draft.upperPrice;
+  return { lowerPrice, upperPrice, startsInMs, durationMs };
 }
 
 /**

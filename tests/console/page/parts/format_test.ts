@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import {
   decimalsOf,
   durationText,
+  exactDurationText,
   formatAmount,
   formatCents,
   formatDay,
@@ -15,6 +16,7 @@ import {
   shortAddress,
   toNumber,
 } from "../../../../services/console/page/parts/format.ts";
+import { tryParseDuration } from "../../../../services/console/page/trade/input.ts";
 
 Deno.test("formatAmount, formatGain: money of the chain is exact, in cents or with all six digits", () => {
   assert.equal(formatAmount(1_234_567_899_999n), "1,234,567.899999");
@@ -65,6 +67,20 @@ Deno.test("formatTime, shortAddress: examples of each format", () => {
   assert.equal(shortAddress("0x19E7E376E7C213B7E7e7e46cc70A5dD086DAff2A"), "0x19E7…ff2A");
   assert.equal(toNumber(2_999_500_000n), 2_999.5);
   assert.equal(fromNumber(-2.0000004), -2_000_000n);
+});
+
+Deno.test("exactDurationText: in all units, and read again as the same duration", () => {
+  const texts = {
+    "0 s": -5,
+    "1 min": 60_000,
+    "1 min 1.5 s": 61_500,
+    "1 h 10 min 30 s": 4_230_000,
+    "1 d 45 min 0.1 s": 89_100_100,
+  };
+  for (const [text, ms] of Object.entries(texts)) {
+    assert.equal(exactDurationText(ms), text);
+    assert.equal(tryParseDuration(text), Math.max(0, ms));
+  }
 });
 
 Deno.test("durationText: one or two units, without a zero unit", () => {

@@ -103,6 +103,9 @@ Deno.test("repeatedDraft: the box of an earlier bet is moved around the current 
   assert.deepEqual(again, { lower: "3990.00", upper: "4010.00", ...fields });
   const cheap = { ...bet, lowerPrice: 5_000n, upperPrice: 35_000n };
   assert.equal(repeatedDraft(cheap, 10_000n, 10_000).lower, "0.001000", "not below zero");
+  const endTime = bet.startTime + 4_230_000;
+  const long = repeatedDraft({ ...bet, endTime }, 4_000_000_000n, 10_500);
+  assert.deepEqual([long.startsIn, long.lasts], ["10.5 s", "1 h 10 min 30 s"], "to the second");
   const flat = repeatedDraft({ ...bet, upperPrice: bet.lowerPrice }, 4_000_000_000n, 10_000);
   assert.deepEqual(flat, { ...fieldsOf(suggestedDraft(4_000_000_000n)), ...fields });
 });
@@ -199,13 +202,13 @@ Deno.test("timesOf: invalid times become those of the suggested box", () => {
 });
 
 Deno.test("suggestedDraft: keeps the times, and is taller for a longer box", () => {
-  const heights = [15_000, 60_000].map((durationMs) => {
+  const heights = [15_000, 61_500, 4_230_000].map((durationMs) => {
     const times = { startsInMs: 8_000, durationMs };
     const { lowerPrice, upperPrice, ...kept } = suggestedDraft(3_000_000_000n, 0.0001, times);
     assert.deepEqual(kept, times);
     return Number(upperPrice - lowerPrice) / 1e6;
   });
-  assert.deepEqual(heights.map(Math.round), [4, 6]);
+  assert.deepEqual(heights.map(Math.round), [4, 6, 50]);
 });
 
 Deno.test("suggestedDraft: keeps the height of a given box", () => {
