@@ -98,19 +98,24 @@ export function lowestOverTime(metric: string, window: string): Measure {
   );
 }
 
-/** A gauge as a share of the highest total of it and another one. */
+/** Keeps shares of nothing at 0: less than the smallest amount. */
+const TOTAL_MIN = 1e-7;
+
+/** A gauge as a share of the highest total of it and another one; 0 if there was nothing. */
 export function shareOfHighest(metric: string, other: string, window: string): Measure {
   return {
-    promql: `${metric} / max_over_time((${metric} + ${other})[${window}:1m])`,
+    promql:
+      `${metric} / clamp_min(max_over_time((${metric} + ${other})[${window}:1m]), ${TOTAL_MIN})`,
     read(figures) {
       const others = figures.series(other);
       const totals = figures.series(metric).map((value, index) =>
         (value ?? 0) + (others[index] ?? 0)
       );
-      const highest = Math.max(...totals);
-      return figures.newest(metric).flatMap(({ labels, value }) =>
-        highest > 0 ? [{ labels, value: value / highest }] : []
-      );
+      const highest = Math.max(TOTAL_MIN, ...totals);
+      return figures.newest(metric).map(({ labels, value }) => ({
+        labels,
+        value: value / highest,
+      }));
     },
   };
 }

@@ -193,6 +193,9 @@ export function headroomOf(
     return { style: "warning", text };
   }
   const { balance, locked } = account;
+  if (balance + locked === 0n) {
+    return { style: "lost", text: "✕ No money: every bet is refused until you deposit some." };
+  }
   const isMoneyLeast = max === null || balance < max - atRisk;
   const [left, taken, all] = isMoneyLeast
     ? [balance, locked, balance + locked]

@@ -205,6 +205,15 @@ Deno.test("headroomOf: the exposure limit is fine up to 80 % used, nearly full a
   assert.deepEqual(roomAt({ isWaiting: true }), ["warning", 0, waiting]);
 });
 
+Deno.test("headroomOf: without any money, every bet is refused", () => {
+  const nothing = { balance: 0n, locked: 0n };
+  for (const maxExposure of [null, 100_000_000n]) {
+    const [style, used, text] = roomAt({ maxExposure, account: nothing });
+    assert.deepEqual([style, used], ["lost", undefined]);
+    assert.match(text, /^✕ No money: every bet is refused/);
+  }
+});
+
 Deno.test("headroomOf: a limit below the smallest bet gets a warning about its decimals", () => {
   const [style, used, text] = roomAt({ maxExposure: 5_000n });
   assert.deepEqual([style, used], ["warning", undefined]);

@@ -107,7 +107,7 @@ const WRONG: Record<ServiceName, Record<string, string | [before: string, after:
     SolverExposureUnknown: "solver_exposure_complete 0",
     SolverExposureHigh: "solver_exposure_usdc 81\nsolver_exposure_limit_usdc 100",
     SolverExposureFull: "solver_exposure_usdc 96\nsolver_exposure_limit_usdc 100",
-    SolverBalanceLow: "solver_balance_usdc 9\nsolver_locked_usdc 91",
+    SolverBalanceLow: "solver_balance_usdc 0\nsolver_locked_usdc 0",
     SolverRefusesBets: 'solver_execute_answers_total{outcome="PRICE_STALE"} 1',
     SolverExecutionsFail: 'solver_executions_total{outcome="failed"} 1',
     SolverWithoutPrices: 'solver_quotes_total{kind="quote",outcome="PRICE_UNAVAILABLE"} 1',
