@@ -5,7 +5,7 @@ import { type ByteBudget, SMALL_BYTES } from "../shared/limits.ts";
 import type { Target } from "../shared/metrics.ts";
 import type { Call } from "./message.ts";
 import { type NodeReply, tryParseAnswer, withCallerId } from "../shared/envelopes.ts";
-import { answerLost, answerText, failureText } from "../shared/failures.ts";
+import { answerLost, answerText, failureText, retryAdvice } from "../shared/failures.ts";
 
 /**
  * A node's answers to a batch, in the order of the calls. Each is as the node wrote it, but with
@@ -65,7 +65,8 @@ function sharedError(value: unknown, text: string): string | undefined {
 }
 
 function missingAnswerText(id: string, target: Target): string {
-  const message = `The ${target} node did not answer this call of the batch: send it alone`;
+  const advice = target === "read" ? ": send it alone" : retryAdvice(target);
+  const message = `The ${target} node did not answer this call of the batch${advice}`;
   return failureText(id, { rpcCode: RpcCode.internalError, message });
 }
 

@@ -181,8 +181,9 @@ export class HttpPool implements NodePort {
     if (abortReason === "memory") metrics?.countRefusal("buffered_bytes");
     if (abortReason === "busy") return limitExceeded(429, `The ${target} node: ${message}`, error);
     if (abortReason === "memory" && target === "read") return limitExceeded(429, message, error);
-    if (abortReason === "timeout") return nodeTimeout(target, timeoutMs, error);
-    return (stage === "connecting" ? nodeUnreachable : answerLost)(target, message, error);
+    const isSent = stage !== "connecting";
+    if (abortReason === "timeout") return nodeTimeout(target, timeoutMs, error, { isSent });
+    return (isSent ? answerLost : nodeUnreachable)(target, message, error);
   }
 }
 

@@ -121,8 +121,8 @@ export function tryParseAnswer(
 }
 
 /**
- * Reads the answer to a call. The answer to a write is accepted under any id, because its caller
- * must not lose it.
+ * Reads the answer to a call. The answer to a write is accepted under any id, which its caller's
+ * replaces: the caller must not lose it.
  *
  * @throws {ProxyError} 502 if it is not the answer to this call, but an error page or the answer to
  *   another call.
@@ -134,7 +134,7 @@ export function requireAnswer(id: number, reply: NodeReply, target: Target): Cal
   const answer = tryParseAnswer(reply, id);
   if (answer !== undefined) return answer;
   if (target === "read") throw answerLost(target, "it answered another call");
-  return { status: reply.status, text: reply.body, id: undefined };
+  return { status: reply.status, text: reply.body, id: idSpan(reply.body) };
 }
 
 /** The text of an answer under the id of its caller. */

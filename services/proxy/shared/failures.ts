@@ -27,13 +27,21 @@ export function answerLost(target: Target, why: string, cause?: unknown): ProxyE
   return new ProxyError(502, RpcCode.resourceUnavailable, message, cause);
 }
 
-/** 504 / -32002: no answer came in time; a write may have taken effect. */
-export function nodeTimeout(target: Target, timeoutMs: number, cause?: unknown): ProxyError {
-  const message = `The ${target} node did not answer within ${timeoutMs} ms${retryAdvice(target)}`;
+/** 504 / -32002: no answer came in time; a write that was sent may have taken effect. */
+export function nodeTimeout(
+  target: Target,
+  timeoutMs: number,
+  cause?: unknown,
+  { isSent = true } = {},
+): ProxyError {
+  const message = isSent
+    ? `The ${target} node did not answer within ${timeoutMs} ms${retryAdvice(target)}`
+    : `The ${target} node accepted no connection within ${timeoutMs} ms; try again`;
   return new ProxyError(504, RpcCode.resourceUnavailable, message, cause);
 }
 
-function retryAdvice(target: Target): string {
+/** How a call whose answer is lost may be repeated. */
+export function retryAdvice(target: Target): string {
   return target === "write"
     ? "; the write may have taken effect: only the same signed transaction may be sent again"
     : "; try again";

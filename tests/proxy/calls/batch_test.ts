@@ -2,8 +2,12 @@ import assert from "node:assert/strict";
 import { splitBatchReply } from "../../../services/proxy/calls/batch.ts";
 
 /** Splits the reply to calls with these ids as JSON text, which were sent under 10, 11 and so on. */
-const split = (ids: (string | undefined)[], body: string, status = 200) =>
-  splitBatchReply(ids.map((id) => ({ id })), 10, { status, body }, "read");
+const split = (
+  ids: (string | undefined)[],
+  body: string,
+  status = 200,
+  target: "read" | "write" = "read",
+) => splitBatchReply(ids.map((id) => ({ id })), 10, { status, body }, target);
 
 /** The error code in a text. */
 const codeOf = (text: string | undefined) => JSON.parse(text ?? "null")?.error?.code;
@@ -34,6 +38,9 @@ Deno.test("splitBatchReply: a call without an answer gets an error under its own
   assert.equal(codeOf(first), -32603);
   assert.equal(second, '{"id":2,"result":0}');
   assert.equal(codeOf(third), -32603);
+  assert.match(first ?? "", /send it alone/);
+  const [write] = split(["1"], "[]", 200, "write");
+  assert.match(write ?? "", /may have taken effect: only the same signed transaction/);
 });
 
 Deno.test("splitBatchReply: one error for the whole batch answers each call; a single result answers no call", () => {

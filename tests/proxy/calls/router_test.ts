@@ -240,13 +240,16 @@ Deno.test("Router: a reply that starts like JSON is an answer, others are 502", 
   }
 });
 
-Deno.test("Router: the node's answer to a change is passed on unchanged", async () => {
+Deno.test("Router: the node's answer to a change is passed on unchanged, under its caller's id", async () => {
   const { posted, ask } = scene();
   const answer = ask(change);
-  const body = '{"jsonrpc":"2.0","id":0,"error":{"code":-32010,"message":"no","data":{"a":[1]}}}';
-  posted[0]?.answer.resolve({ status: 429, body });
-  const { status, body: shown } = await answer;
-  assert.deepEqual([status, shown], [429, body]);
+  const error = '"error":{"code":-32010,"message":"no","data":{"a":[1]}}}';
+  posted[0]?.answer.resolve({ status: 429, body: `{"jsonrpc":"2.0","id":0,${error}` });
+  assert.deepEqual(await answer, {
+    status: 429,
+    body: `{"jsonrpc":"2.0","id":${change.id},${error}`,
+    target: "write",
+  });
 });
 
 Deno.test("Router: large answers to batches are split one per turn, and count as memory until then", async () => {

@@ -259,6 +259,25 @@ for (const [name, target, answer, wanted, refusals] of failures) {
   });
 }
 
+Deno.test("HttpPool: a write that is late before it was sent has not taken effect", async () => {
+  const clock = new FakeClock();
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const pool = poolTo(`https://127.0.0.1:${listener.addr.port}`, {
+    target: "write",
+    timeoutMs: SHORT_TIMEOUT_MS,
+    clock,
+  });
+  const failed = assert.rejects(pool.post("{}", { forwardedFor: "x" }), {
+    status: 504,
+    message: /accepted no connection within 1000 ms; try again$/,
+  });
+  using _connection = await listener.accept(); // which does not answer the handshake of TLS
+  clock.advance(SHORT_TIMEOUT_MS);
+  await failed;
+  pool.stop();
+  listener.close();
+});
+
 Deno.test("HttpPool: an answer of any status resolves, redirects are not followed, and the time is observed", async () => {
   for (const status of [503, 307]) {
     let asked = 0;

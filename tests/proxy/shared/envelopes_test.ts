@@ -3,6 +3,7 @@ import fc from "fast-check";
 import {
   callText,
   parseEnvelope,
+  requireAnswer,
   tryParseAnswer,
   withCallerId,
 } from "../../../services/proxy/shared/envelopes.ts";
@@ -98,6 +99,15 @@ Deno.test("withCallerId: an answer gets the caller's id, and every other byte st
     const answer = tryParseAnswer({ status: 200, body }, 12);
     assert.equal(answer && withCallerId(answer, '"x"'), shown, body);
   }
+});
+
+Deno.test("requireAnswer: an answer under another id is rejected for a read; that to a write gets its caller's id", () => {
+  const reply = { status: 200, body: '{"jsonrpc":"2.0","id":1,"result":"0xhash"}' };
+  assert.throws(() => requireAnswer(12, reply, "read"), { status: 502 });
+  const answer = requireAnswer(12, reply, "write");
+  assert.equal(withCallerId(answer, '"x"'), '{"jsonrpc":"2.0","id":"x","result":"0xhash"}');
+  const odd = requireAnswer(12, { status: 200, body: "[1]" }, "write");
+  assert.equal(withCallerId(odd, '"x"'), "[1]");
 });
 
 Deno.test("tryParseAnswer: rejects an answer under another id", () => {
