@@ -146,23 +146,39 @@ export function deviationOf(
   predicted: readonly PredictedBet[],
   weightOf: (thesis: Thesis) => number,
 ): number {
-  const bets = predicted.map(({ thesis, probability }) => ({
-    ...thesis,
-    deviation: weightOf(thesis) * Math.sqrt(probability * (1 - probability)),
-  })).sort((a, b) => a.startTime - b.startTime);
+  const byMarket = Map.groupBy(predicted, ({ thesis: { base, quote } }) => base + quote);
+  const variances = [...byMarket.values()].map((bets) => varianceOf(bets, weightOf));
+  return Math.sqrt(variances.reduce((sum, variance) => sum + variance, 0));
+}
+
+/**
+ * The variance of bets of one market. Numbers stand in arrays of their own: with thousands of long
+ * bets there are millions of pairs, and the page shall not stand still.
+ */
+function varianceOf(
+  predicted: readonly PredictedBet[],
+  weightOf: (thesis: Thesis) => number,
+): number {
+  const bets = predicted.toSorted((a, b) => a.thesis.startTime - b.thesis.startTime);
+  const starts = Float64Array.from(bets, ({ thesis }) => thesis.startTime);
+  const ends = Float64Array.from(bets, ({ thesis }) => thesis.endTime);
+  const deviations = Float64Array.from(
+    bets,
+    ({ thesis, probability }) => weightOf(thesis) * Math.sqrt(probability * (1 - probability)),
+  );
   let variance = 0;
-  for (const [index, bet] of bets.entries()) {
-    variance += bet.deviation ** 2;
-    for (let next = index + 1; next < bets.length; next++) {
-      const other = bets[next]!; // below the length
-      if (other.startTime >= bet.endTime) break;
-      if (other.base !== bet.base || other.quote !== bet.quote) continue;
-      const sharedMs = Math.min(bet.endTime, other.endTime) - other.startTime;
-      const longerMs = Math.max(bet.endTime - bet.startTime, other.endTime - other.startTime);
-      variance += 2 * bet.deviation * other.deviation * sharedMs / longerMs;
+  for (let index = 0; index < bets.length; index++) {
+    const [start, end, deviation] = [starts[index]!, ends[index]!, deviations[index]!];
+    let covariance = 0;
+    for (let next = index + 1; next < bets.length && starts[next]! < end; next++) {
+      const [otherStart, otherEnd] = [starts[next]!, ends[next]!];
+      const sharedMs = Math.min(end, otherEnd) - otherStart;
+      const longerMs = Math.max(end - start, otherEnd - otherStart);
+      covariance += deviations[next]! * sharedMs / longerMs;
     }
+    variance += deviation * (deviation + 2 * covariance);
   }
-  return Math.sqrt(variance);
+  return variance;
 }
 
 /** The payout, as a weight. */

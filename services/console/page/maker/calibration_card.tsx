@@ -1,4 +1,5 @@
 import type { SolverInfo } from "@rangemaker/client";
+import { useMemo } from "preact/hooks";
 import { Card, Words } from "../parts/parts.tsx";
 import { formatShare } from "../parts/format.ts";
 import { Table } from "../parts/table.tsx";
@@ -20,7 +21,11 @@ interface CalibrationProps {
 
 /** Predicted and observed shares of boxes that held, for bets, and by market and window length. */
 export function Calibration({ predicted, markets }: CalibrationProps) {
-  const forecasts = forecastsOf(predicted ?? [], markets ?? []);
+  // Compares all pairs of bets that overlap. Decided bets do not change.
+  const forecasts = useMemo(
+    () => forecastsOf(predicted ?? [], markets ?? []),
+    [predicted?.length, JSON.stringify(markets)],
+  );
   const isBlind = forecasts.length === 0 && markets === undefined;
   return (
     <Card title="Calibration">
