@@ -65,11 +65,7 @@ export class ExecutionPreparation {
       const holdMs = clock.now() > quote.deadline ? 0 : checks.holdMs(quote);
       // Clocks of other processes may differ.
       const leftMs = Math.min(holdMs, intent.createdAtMs + holdMs - clock.now());
-      if (leftMs > 0) {
-        await waitMs(clock, leftMs);
-        // Until now it was held, and every process hedges only after the hold: there is no hedge yet.
-        if (!this.#hedges.has(intent.key)) this.#hedges.set(intent.key, "none");
-      }
+      if (leftMs > 0) await waitMs(clock, leftMs);
       await this.#hedgeBetweenChecks(intent, quote);
     });
   }

@@ -193,7 +193,8 @@ Deno.test("ExecutionPreparation: the hedge of a process that died is reported by
     assert.deepEqual(events(), ["execution_hedged", "hedge_unused"]);
   }));
 
-Deno.test("ExecutionPreparation: an execution of another process that is refused after its hold has no hedge to report", () => {
+// Another process may have held it for a shorter time: the hold depends on the market of the moment.
+Deno.test("ExecutionPreparation: an execution of another process that is refused after its hold may have a hedge, which is reported", () => {
   const strategy = {
     holdMs: () => HOLD_MS,
     recheck() {
@@ -205,7 +206,7 @@ Deno.test("ExecutionPreparation: an execution of another process that is refused
     clock.advance(HOLD_MS);
     await refused;
     preparation.onFailed(intent, quote);
-    assert.deepEqual(events(), []);
+    assert.deepEqual(events(), ["hedge_unused"]);
   }, { strategy });
 });
 
