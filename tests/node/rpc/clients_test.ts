@@ -4,6 +4,7 @@ import type { Method } from "../../../services/node/rpc/method.ts";
 import { Dispatcher } from "../../../services/node/rpc/dispatcher.ts";
 import { SENDS_PER_TURN, Subscriptions } from "../../../services/node/rpc/subscriptions.ts";
 import { SerialQueue } from "../../../services/node/rpc/serial_queue.ts";
+import { StorageError } from "../../../services/node/store/database.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { eventually } from "../../support/eventually.ts";
 import { handshake, RpcSocket, WEBSOCKET_KEY } from "../../support/rpc_socket.ts";
@@ -83,6 +84,7 @@ async function withClients(
       resume: () => void;
     },
   ) => Promise<void>,
+  beforeAnswer = () => Promise.resolve(),
 ): Promise<void> {
   const queue = new SerialQueue();
   const subscriptions = new Subscriptions();
@@ -102,7 +104,7 @@ async function withClients(
     ]),
     observe: () => {},
     queue,
-    beforeAnswer: () => Promise.resolve(),
+    beforeAnswer,
   });
   const clients = new Clients({
     dispatcher,
@@ -213,6 +215,20 @@ Deno.test("Clients: a batch whose answer becomes an error leaves no subscription
     await socket.call("subscribe");
     assert.equal(subscriptions.count("newHeads"), 2, "those before and after the batch");
   }));
+
+Deno.test("Clients: a subscription whose id the client does not get is ended", async () => {
+  let isDiskFull = true;
+  await withClients(async ({ url, subscriptions }) => {
+    await using socket = await RpcSocket.open(url);
+    const { error } = await socket.call("subscribe");
+    assert.match(error?.message ?? "", /cannot write to its disk/);
+    isDiskFull = false;
+    socket.send({ jsonrpc: "2.0", method: "subscribe" }); // it wants no answer
+    await socket.call("subscribe");
+    await socket.call("echo");
+    assert.equal(subscriptions.count("newHeads"), 1, "the one whose id was sent");
+  }, () => isDiskFull ? Promise.reject(new StorageError("disk full")) : Promise.resolve());
+});
 
 Deno.test("Clients: subscriptions of a batch start with its answer, not with one before it", () =>
   withClients(async ({ url, subscriptions, queue, resume }) => {
