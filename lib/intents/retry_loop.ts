@@ -1,6 +1,6 @@
 import type { Logger } from "@logtape/logtape";
 import { Backoff, SERVICE_WAIT_MAX_MS } from "../timing/backoff.ts";
-import type { Clock } from "../clock.ts";
+import { type Clock, withinMs } from "../clock.ts";
 import type { RandomSource } from "../random.ts";
 import { messageOf, RangemakerError } from "../errors.ts";
 import type { CoreClient } from "../net/core_client.ts";
@@ -83,6 +83,8 @@ class Retries {
   readonly #options: RetryLoopOptions;
   /** Keys of intents whose failure is in the log. */
   readonly #failing = new Set<string>();
+  /** How many are being retried. */
+  #running = 0;
 
   constructor(submitter: Retrier, options: RetryLoopOptions) {
     this.#submitter = submitter;
@@ -90,8 +92,10 @@ class Retries {
   }
 
   /**
-   * Tries each unfinished intent once, except those that are running: an execution may be held for
-   * seconds, and the others would wait for it. @returns Whether there was one.
+   * Tries each unfinished intent once, except those that are running. It waits for them for a moment
+   * only: an execution may be held for seconds, and the others would wait for it.
+   *
+   * @returns Whether there was an unfinished one.
    */
   async pass(signal: AbortSignal): Promise<boolean> {
     const { store, clock } = this.#options;
@@ -102,10 +106,13 @@ class Retries {
       const limit = isProbe ? 1 : RETRIES_AT_ONCE;
       const unchangedForMs = RETRY_AFTER_MS;
       const page = await store.listUnfinished({ limit, after, nowMs, unchangedForMs });
-      const waiting = page.filter(({ key }) => !this.#submitter.isRunning(key));
-      await Promise.all(waiting.map((intent) => this.#retry(intent, isProbe)));
+      const waiting = page.filter(({ key }) => !this.#submitter.isRunning(key))
+        .slice(0, RETRIES_AT_ONCE - this.#running);
+      const retries = Promise.all(waiting.map((intent) => this.#retry(intent, isProbe)));
+      await (isProbe ? retries : withinMs(retries, RETRY_INTERVAL_MS, undefined, clock));
       after = page.at(-1)?.sequence ?? after;
       if (page.length < limit || waiting.length > 0 && this.#submitter.isNodeLost) break;
+      if (this.#running === RETRIES_AT_ONCE) break;
     }
     if (after === 0) this.#failing.clear();
     return after > 0;
@@ -115,6 +122,7 @@ class Retries {
   async #retry(intent: Intent, isProbe: boolean): Promise<void> {
     const { log } = this.#options;
     const { key } = intent;
+    this.#running += 1;
     try {
       const { state } = await this.#submitter.retry(intent);
       this.#failing.delete(key);
@@ -128,6 +136,8 @@ class Retries {
         key,
         reason,
       });
+    } finally {
+      this.#running -= 1;
     }
   }
 }

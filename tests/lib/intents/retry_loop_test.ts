@@ -41,14 +41,24 @@ class Retries extends World {
   async start(): Promise<void> {
     this.clock.advance(1_000);
     this.loop.start();
-    await this.clock.untilScheduled();
+    await this.settled();
+  }
+
+  /** Resolves when nothing more happens before time passes. */
+  async settled(): Promise<void> {
+    let seen = "";
+    for (let idle = 0; idle < 10; idle++) {
+      await setImmediate();
+      const state = `${this.retried.length} ${this.clock.pending}`;
+      if (state !== seen) [seen, idle] = [state, 0];
+    }
   }
 
   /** Keys that the next pass retries. */
   async nextPass(): Promise<string[]> {
     this.retried.length = 0;
     while (this.clock.pending > 0) this.clock.advance(100);
-    await this.clock.untilScheduled();
+    await this.settled();
     return this.retried.toSorted();
   }
 }
@@ -75,6 +85,38 @@ Deno.test("createRetryLoop: failing intents do not block the others", () =>
     await world.start();
     assert.equal(await world.store.countUnfinished(), 60);
     assert.equal((await world.nextPass()).length, 60);
+  }));
+
+Deno.test("createRetryLoop: a slow retry keeps no other one waiting, and fifty are the most at once", () =>
+  withRetries(async (world) => {
+    await world.recordAll("slow");
+    const { submit } = world;
+    const { promise: gate, resolve: open } = Promise.withResolvers<void>();
+    world.submit = async (intent) => {
+      world.running.add(intent.key);
+      if (!intent.key.startsWith("quick")) await gate;
+      world.running.delete(intent.key);
+      return await submit(intent);
+    };
+    await world.start();
+    await world.recordAll("quick");
+    world.clock.advance(1_000); // the pass no longer waits for the slow one
+    await world.settled();
+    world.clock.advance(1_000);
+    await world.settled();
+    assert.deepEqual(world.retried, ["slow", "quick"]);
+    await world.recordAll(...KEYS);
+    for (let pass = 0; pass < 5; pass++) {
+      world.clock.advance(1_000);
+      await world.settled();
+    }
+    assert.equal(world.retried.length, 51);
+    open();
+    for (let pass = 0; pass < 5; pass++) {
+      world.clock.advance(1_000);
+      await world.settled();
+    }
+    assert.equal(await world.store.countUnfinished(), 0);
   }));
 
 Deno.test("createRetryLoop: no intent waits for others that are being carried out, also while the node is lost", () =>
@@ -189,7 +231,7 @@ Deno.test("createRetryLoop: an intent that changed exactly a second ago is retri
     world.clock.advance(1);
     await world.recordAll("late");
     world.clock.advance(999);
-    await world.clock.untilScheduled();
+    await world.settled();
     assert.deepEqual(world.retried, ["early"]);
   }));
 
@@ -233,7 +275,7 @@ Deno.test("createRetryLoop: while the node is away one intent is tried every 2 s
     const leftAtMs = world.clock.now();
     while (world.clock.now() < leftAtMs + 60_000) {
       world.clock.advance(100);
-      await world.clock.untilScheduled();
+      await world.settled();
     }
     assert.ok(world.retried.length <= 31, `${world.retried.length} attempts in a minute`);
     world.submit = (intent) => {
