@@ -44,16 +44,6 @@ class Retries extends World {
     await this.settled();
   }
 
-  /** Resolves when nothing more happens before time passes. */
-  async settled(): Promise<void> {
-    let seen = "";
-    for (let idle = 0; idle < 10; idle++) {
-      await setImmediate();
-      const state = `${this.retried.length} ${this.clock.pending}`;
-      if (state !== seen) [seen, idle] = [state, 0];
-    }
-  }
-
   /** Keys that the next pass retries. */
   async nextPass(): Promise<string[]> {
     this.retried.length = 0;

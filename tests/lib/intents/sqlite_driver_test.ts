@@ -54,9 +54,11 @@ Deno.test("SqliteDriver: no error shows a key or a password", () =>
   withFile(async (path) => {
     await Deno.writeTextFile(path, "a file is no folder");
     for (const secret of ["ab".repeat(32), "mysql://user:hunter2@db.example"]) {
-      assert.throws(() => SqliteDriver.open(`${path}/${secret}/x`), {
-        name: "StoreError",
-        message: /^(?!.*(abab|hunter2))Database .*intents\.sqlite.* cannot be opened: /,
+      assert.throws(() => SqliteDriver.open(`${path}/${secret}/x`), ({ name, message }: Error) => {
+        assert.equal(name, "StoreError");
+        const shown = message.replaceAll(path, "PATH"); // a random folder may look like the key
+        assert.match(shown, /^(?!.*(abab|hunter2))Database PATH.* cannot be opened: /);
+        return true;
       });
     }
   }));

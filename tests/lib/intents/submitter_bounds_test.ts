@@ -110,7 +110,7 @@ Deno.test("Submitter: a deposit whose receipt the node dropped is signed again o
     assert.equal(world.node.sent.length, 2, "the old bytes, and the new ones");
     world.clock.advance(1_000);
     world.retries.start();
-    await world.clock.untilScheduled();
+    await world.settled();
     assert.equal(world.node.sent.length, 2);
   }));
 
@@ -343,6 +343,6 @@ Deno.test("Submitter: a retry records the attempt in the store before it sends",
     await world.record();
     world.clock.advance(1_000);
     world.retries.start();
-    await world.clock.untilScheduled();
+    await world.settled();
     assert.deepEqual(order, ["written", "sent"]);
   }));

@@ -68,7 +68,7 @@ Deno.test("Submitter: without an answer the same transaction is sent until one a
     assert.equal(world.submitter.isNodeLost, true);
     world.clock.advance(1_000);
     world.retries.start();
-    await world.clock.untilScheduled();
+    await world.settled();
     world.node.onSend = (tx) => world.node.commit(tx);
     const committed = world.nextEvent();
     world.clock.advance(5_000);
@@ -87,7 +87,7 @@ Deno.test("Submitter: a start finishes the intents of an earlier run, signed or 
     await world.store.insert(newIntent("k2", { transaction: world.signed(), ...times }));
     world.clock.advance(1_000);
     world.retries.start();
-    await world.clock.untilScheduled();
+    await world.settled();
     assert.equal(await world.store.countUnfinished(), 0);
     assert.deepEqual(world.events, ["final committed", "final committed"]);
   }));

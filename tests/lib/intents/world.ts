@@ -1,4 +1,5 @@
 import { getLogger } from "@logtape/logtape";
+import { setImmediate } from "node:timers/promises";
 import { ChainGuard } from "../../../lib/intents/chain_guard.ts";
 import type { Intent, SignedTransactionText } from "../../../lib/intents/intent.ts";
 import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
@@ -50,6 +51,16 @@ export class World implements AsyncDisposable {
   readonly guard = onlyChain();
   readonly submitter = this.newSubmitter();
   readonly retries = createRetryLoop(this.submitter, { ...this, random: () => 1 });
+
+  /** Resolves when nothing more happens before time passes. */
+  async settled(): Promise<void> {
+    let seen = "";
+    for (let idle = 0; idle < 20; idle++) {
+      await setImmediate();
+      const state = `${this.node.sent.length} ${this.events.length} ${this.clock.pending}`;
+      if (state !== seen) [seen, idle] = [state, 0];
+    }
+  }
 
   newSubmitter(): Submitter {
     const { store, node, clock, guard } = this;
