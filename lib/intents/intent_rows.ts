@@ -5,7 +5,14 @@ import { hash32Schema } from "../protocol/scalars.ts";
 import { describeIssue } from "../protocol/describe_input.ts";
 import { checksum, integerSchema, keysSchema, type SqlValue, type Statement } from "./database.ts";
 import { rowDamaged, type StoreDamagedError } from "./errors.ts";
-import { acceptedIntent, type Intent, INTENT_STATES, isFinal, type NewIntent } from "./intent.ts";
+import {
+  acceptedIntent,
+  type Intent,
+  INTENT_STATES,
+  type IntentFailure,
+  isFinal,
+  type NewIntent,
+} from "./intent.ts";
 
 /** Longest key shown in an error; real keys are shorter. */
 const KEY_SHOWN_MAX = 200;
@@ -129,8 +136,9 @@ export function intentUpdate(
   service: string,
   condition: string,
   read: Intent,
-  next: Intent,
+  given: Intent,
 ): Statement {
+  const next = { ...given, failure: given.failure && storableFailure(given.failure) };
   const before = columnsOf(read);
   const changed = Object.entries(columnsOf(next)).filter(([name, value]) => value !== before[name]);
   const set = ["state", "updated_at_ms", "checksum", ...changed.map(([name]) => name)];
@@ -139,6 +147,16 @@ export function intentUpdate(
   const values = [next.state, next.updatedAtMs, checksumOf(service, next)];
   const where = [service, read.key, before.tx_hash ?? null];
   return { sql, values: [...values, ...changed.map(([, value]) => value), ...where] };
+}
+
+/**
+ * A failure as every database returns it. Its text may be foreign: PostgreSQL refuses a NUL, SQLite
+ * ends the text there, and both replace half a surrogate pair.
+ */
+function storableFailure({ code, message, details }: IntentFailure): IntentFailure {
+  const storable = (text: string) => text.toWellFormed().replaceAll("\0", "\ufffd");
+  const text = { code: storable(code), message: storable(message) };
+  return details === undefined ? text : { ...text, details };
 }
 
 /**

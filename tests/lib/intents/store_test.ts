@@ -48,6 +48,21 @@ const NO_ROOM = {
 type StoreTest = (store: IntentStore, database: string) => Promise<void>;
 
 const contract: Record<string, StoreTest> = {
+  async "a failure is read back, whatever text another service gave"(store) {
+    const { intent } = await store.insert(newIntent("a"));
+    const message = `no\0 liquidity, ${"\u{1F4A7}".slice(0, 1)}`;
+    const details = { reason: message };
+    const failure = { code: "NODE_REFUSED", message, details };
+    await store.finish(intent, { state: "failed", receipt: null, failure }, 1);
+    await store.insertFailed(newIntent("b"), failure);
+    for (const key of ["a", "b"]) {
+      assert.deepEqual((await store.get(key)).failure, {
+        ...failure,
+        message: "no\ufffd liquidity, \ufffd",
+      });
+    }
+  },
+
   async "an intent is read back as it was recorded"(store) {
     const request = newIntent("a", { transaction: null });
     const { inserted, intent } = await store.insert(request);
