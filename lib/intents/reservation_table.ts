@@ -7,7 +7,14 @@ import {
   type NewIntent,
   type ReservationBook,
 } from "./intent.ts";
-import { keysSchema, parseRow, sequenceSchema, type SqlDriver, type SqlSteps } from "./database.ts";
+import {
+  keysSchema,
+  parseRow,
+  sequenceSchema,
+  type SqlDriver,
+  type SqlSteps,
+  type Statement,
+} from "./database.ts";
 import {
   insertionOf,
   INTENT_COLUMNS,
@@ -21,9 +28,6 @@ import {
 const INTENTS_PER_TRANSACTION = 100;
 
 const SQL = {
-  // Takes the row's lock until the transaction ends, whether the row is new or not.
-  lock: `INSERT INTO reservation_locks (service) VALUES (?)
-    ON CONFLICT (service) DO UPDATE SET service = excluded.service`,
   newer: `SELECT ${INTENT_COLUMNS} FROM intents
     WHERE service = ? AND reserved = 1 AND sequence > ? ORDER BY sequence`,
   one: `SELECT ${INTENT_COLUMNS} FROM intents WHERE service = ? AND key = ? AND reserved = 1`,
@@ -33,6 +37,16 @@ const SQL = {
     SELECT key FROM intents WHERE service = ? AND ${UNFINISHED}
     UNION ALL SELECT key FROM intents WHERE ${UNINDEXED_SERVICE} = ? AND sequence > ?) AS recent`,
 };
+
+/**
+ * Waits for the turn of this process, which lasts until the transaction ends. The row is locked
+ * whether it is new or not.
+ */
+export function turnOf(service: string): Statement {
+  const sql = `INSERT INTO reservation_locks (service) VALUES (?)
+    ON CONFLICT (service) DO UPDATE SET service = excluded.service`;
+  return { sql, values: [service] };
+}
 
 const INTENT_MISSING =
   "The store counted the reservation but has no intent: send the same request again";
@@ -96,7 +110,7 @@ export class ReservationTable {
       ...batch.map(({ admission }) => admission.inFlightBefore.newestSequence),
     );
     const [, rows = [], [row] = []] = yield [
-      { sql: SQL.lock, values: [this.#service] },
+      turnOf(this.#service),
       { sql: SQL.newer, values: [this.#service, this.#newest] },
       { sql: SQL.inFlight, values: [this.#service, this.#service, since] },
     ];

@@ -34,7 +34,7 @@ import {
   stateAndKeysSchema,
   UNFINISHED,
 } from "./intent_rows.ts";
-import { ReservationTable } from "./reservation_table.ts";
+import { ReservationTable, turnOf } from "./reservation_table.ts";
 
 /** Stands for no upper bound. */
 const NO_BOUND = Number.MAX_SAFE_INTEGER;
@@ -99,8 +99,10 @@ export class IntentStore implements AsyncDisposable {
     const failed: Intent = { ...intent, state: "failed", failure };
     const insert = insertionOf(this.service, intent);
     const update = intentUpdate(this.service, UNFINISHED, intent, failed);
+    // In turn with the reservations, so that its sequence cannot hide an earlier one of them.
+    const turn = turnOf(this.service);
     await this.db.transaction(function* (): SqlSteps<void> {
-      const [[row] = []] = yield [insert];
+      const [, [row] = []] = yield [turn, insert];
       if (row !== undefined) yield [update];
     });
     return await this.get(intent.key);
