@@ -3,7 +3,7 @@ import { RangemakerError } from "../errors.ts";
 import { TIMESTAMP_DRIFT_MAX_MS } from "../protocol/constants.ts";
 
 /** Beyond this difference to the node's clock, transactions and deadlines fail, or soon will. */
-const CLOCK_DIFFERENCE_MAX_MS = TIMESTAMP_DRIFT_MAX_MS / 2;
+export const CLOCK_DIFFERENCE_MAX_MS = TIMESTAMP_DRIFT_MAX_MS / 2;
 
 /** A new block shows the node's clock only if the last observation is more recent than this. */
 const HEAD_AGE_MAX_MS = 10_000;

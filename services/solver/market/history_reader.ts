@@ -1,4 +1,5 @@
 import type { Clock } from "../../../lib/clock.ts";
+import { CLOCK_DIFFERENCE_MAX_MS } from "../../../lib/intents/clock_comparison.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import type { CoreClient } from "../../../lib/net/core_client.ts";
 import { pagesOf } from "../../../lib/net/core_reader.ts";
@@ -11,8 +12,11 @@ import type { MarketData } from "./market_data.ts";
 /** Time between two reads of the node's price history. */
 const HISTORY_INTERVAL_MS = 1_000;
 
-/** Slots after the newest price are read again for this long: the node may still record them. */
-const SETTLE_MS = 3_000;
+/**
+ * Slots after the newest price are read again for this long: the node may still record them, and
+ * has not reached them yet if this clock is ahead of its own.
+ */
+const SETTLE_MS = 3_000 + CLOCK_DIFFERENCE_MAX_MS;
 
 /** Most pages of one read of one market: the whole ring has 11. */
 const HISTORY_PAGES_MAX = 16;
