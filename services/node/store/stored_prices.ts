@@ -37,10 +37,12 @@ export class StoredPrices {
   save(): () => void {
     const newest = this.#newest();
     for (const [market, ring] of this.rings) {
+      const last = newest.get(market)!; // one for each
       const from = Math.max((this.#stored.get(market) ?? -1) + 1, ring.oldestMs / SLOT_MS);
-      for (let cell = cellOf(from); cell <= cellOf(newest.get(market)!); cell++) { // one for each
-        this.#put(market, ring, cell);
-      }
+      // A large ring of a new chain is empty before its first price.
+      const [gap] = ring.checkRange(from * SLOT_MS, (last + 1) * SLOT_MS).missing;
+      const first = gap?.from === from * SLOT_MS ? gap.to / SLOT_MS : from;
+      for (let cell = cellOf(first); cell <= cellOf(last); cell++) this.#put(market, ring, cell);
       const oldestCell = cellOf(ring.oldestMs / SLOT_MS);
       this.#db.run("DELETE FROM prices WHERE market = ? AND cell < ?", market.symbol, oldestCell);
     }
