@@ -2,11 +2,29 @@
 import { SIGNER_METHODS } from "../net/remote_signer.ts";
 import { addressSchema } from "../protocol/scalars.ts";
 import * as kinds from "./option_kinds.ts";
-import { type OptionSpec, optionTable } from "./option_table.ts";
+import { type OptionSpec, optionTable, UsageError } from "./option_table.ts";
 import { DAY_MS } from "../time.ts";
 
 /** A request that arrives just before its deadline must finish long before its key is deleted. */
 const RETAIN_MIN_MS = 60_000;
+
+/**
+ * Checks the ports of one service by the names of their options; 0 is a free one.
+ *
+ * @throws {UsageError} If two of them are the same.
+ */
+export function requireDistinctPorts(ports: Readonly<Record<string, number | undefined>>): void {
+  const used = new Map<number, string>();
+  for (const [name, port = 0] of Object.entries(ports)) {
+    const other = used.get(port);
+    if (other !== undefined && port !== 0) {
+      throw new UsageError(
+        `Invalid ${name}: Expected another port than ${other}: received ${port}`,
+      );
+    }
+    used.set(port, name);
+  }
+}
 
 /** The settings file, which every command takes. */
 export const configOption = {

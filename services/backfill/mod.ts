@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { requireChainId } from "../../lib/intents/chain_guard.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { EXCHANGE_HISTORY_URL, ExchangeHistory } from "../../lib/net/exchange_history.ts";
 import { THESIS_DURATION_MAX_MS } from "../../lib/protocol/constants.ts";
@@ -139,6 +140,7 @@ async function backfill(
   const request = requestOf(options, markets);
   const signer = await adminSigner(options);
   const client = new CoreClient({ url: options.rpcUrl });
+  await requireChainId(client, options.chainId);
   let isStopping = false;
   context.untilSignal().then(() => isStopping = true);
   context.progress("Asking the node for missing slots …");

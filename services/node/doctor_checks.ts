@@ -30,7 +30,7 @@ export const checks: ServiceChecks<typeof options> = {
 
 function genesisFinding({ chainId, permissions, isDevGenesis }: NodeSettings): CheckOutcome {
   const { relayers, admins } = permissions;
-  const text = `Chain ${chainId}: ${relayers.length} relayers, ${admins.length} admins`;
+  const text = `Chain ${chainId} with relayers (${relayers.length}) and admins (${admins.length})`;
   const remedy = "Give --relayers and --admins, or set them in [node] of the settings file";
   if (isDevGenesis) return warning(`${text}, whose keys are publicly known`, remedy);
   return relayers.length > 0 ? passed(text) : warning(`${text}: nobody can deposit`, remedy);

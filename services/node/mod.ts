@@ -26,7 +26,7 @@ export interface RunningNode extends RunningService {
  *
  * @param clock If it is a {@link ShiftedClock}, time travel moves it for all services that use it.
  * @param monotonic Shows whether the clock was changed.
- * @throws {UsageError} If the markets file is invalid.
+ * @throws {UsageError} If the markets file is invalid, or the ports are the same.
  * @throws {ListenError} If a port is in use.
  * @throws {DataDirError} If the data directory is not that of a chain, or is in use.
  * @throws {StorageError} If it cannot be read or written.

@@ -8,6 +8,7 @@ import {
   listenOptions,
   marketsOption,
   readerOriginsOption,
+  requireDistinctPorts,
   retainOption,
 } from "../../lib/cli/shared_options.ts";
 import type { OptionsOf } from "../../lib/cli/options.ts";
@@ -173,10 +174,12 @@ const DEV_GENESIS = {
   balances: new Map([[DEV_ACCOUNTS.solver.address, 1_000_000_000_000n]]),
 };
 
+/** Settings from options. @throws {UsageError} If both ports are the same. */
 export function resolveSettings(
   { relayers, admins, ...others }: NodeOptions,
   markets: Markets,
 ): NodeSettings {
+  requireDistinctPorts({ "--port": others.port, "--read-port": others.readPort });
   const isDevGenesis = relayers === undefined && admins === undefined &&
     others.balances === undefined;
   const permissions = { relayers: relayers ?? [], admins: admins ?? [] };

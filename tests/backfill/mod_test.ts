@@ -268,6 +268,13 @@ Deno.test("rangemaker backfill: with an unknown thesis or a key without permissi
     await history.stop();
   }, SHORT_LIVED));
 
+Deno.test("rangemaker backfill: on a node of another chain it fails before it asks for anything", () =>
+  withSteppedNode(async (scene) => {
+    const { code, errors } = await runBackfill(scene, "--thesis", "9", "--chain-id", "7");
+    assert.equal(code, 1);
+    assert.match(errors.join(), /has chain id 1337: expected 7/);
+  }, SHORT_LIVED));
+
 Deno.test("rangemaker backfill: a thesis whose market is not in its --markets is refused, naming the pair", () =>
   withMarketsFile(
     `[[market]]\nsymbol = "SOL/USDT"\nbase = "${SOL.base}"\nquote = "${SOL.quote}"\n`,

@@ -122,14 +122,14 @@ const problems: Record<string, Problem> = {
     argv: ["node", "--oracle-url", deadUrl()],
     subject: "genesis",
     level: "warn",
-    text: /1 relayers, 1 admins, whose keys are publicly known$/,
+    text: /with relayers \(1\) and admins \(1\), whose keys are publicly known$/,
     remedy: /--relayers/,
   },
   "a chain that nobody can fund": {
     argv: ["node", "--oracle-url", deadUrl(), "--admins", admin],
     subject: "genesis",
     level: "warn",
-    text: /0 relayers, 1 admins: nobody can deposit$/,
+    text: /with relayers \(0\) and admins \(1\): nobody can deposit$/,
     remedy: /--relayers/,
   },
   "a data directory below a file": {

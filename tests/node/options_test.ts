@@ -243,6 +243,16 @@ Deno.test("resolveSettings: the genesis has the development accounts unless a pa
   }
 });
 
+Deno.test("resolveSettings: the two ports differ, unless both are free ones", () => {
+  const settingsOf = (port: string, readPort: string) =>
+    resolveSettings(fromFlags("--port", port, "--read-port", readPort), SPEC_MARKETS);
+  assert.throws(() => settingsOf("8545", "8545"), {
+    name: "UsageError",
+    message: "Invalid --read-port: Expected another port than --port: received 8545",
+  });
+  assert.equal(settingsOf("0", "0").readPort, 0);
+});
+
 /** Wrong settings, and what is said about them. */
 const WRONG: [text: string, message: string][] = [
   ["[oracle]\nring_size = 1", "settings file \\S+: oracle: Unknown key ring_size$"],

@@ -62,6 +62,14 @@ Deno.test("Proxy: if a port is in use, the start fails and leaves nothing runnin
   }
 });
 
+Deno.test("Proxy: two ports that are the same are refused, also where ports may be shared", async () => {
+  const same = { port: 8_546, wsPort: 8_546, reusePort: true };
+  await assert.rejects(startProxy(withDefaults(options, same)), {
+    name: "UsageError",
+    message: "Invalid --ws-port: Expected another port than --port: received 8546",
+  });
+});
+
 Deno.test.each(BOTH_PORTS)(
   "Proxy, shutdown: closes clients with 1012 and accepts no new ones (%s)",
   (_port, withProxy) =>

@@ -42,7 +42,7 @@ export class SettlementError extends RangemakerError {
   static needsBackfill(thesis: Thesis, missing: readonly TimeSpan[]): SettlementError {
     return new SettlementError(
       "NeedsBackfill",
-      `Thesis ${thesis.id} lacks prices in ${missing.length} spans of its window: backfill them`,
+      `Thesis ${thesis.id} lacks prices of its window: backfill them`,
       { details: { missing } },
     );
   }
