@@ -23,6 +23,7 @@ import {
   type OptionTable,
   parseAllOptions,
   type ParsedOptions,
+  UsageError,
 } from "../../lib/cli/options.ts";
 import { configOption, keystoreOptions, loggingOptions } from "../../lib/cli/shared_options.ts";
 import { optionsFor, requireKnownVariables } from "../../lib/cli/option_names.ts";
@@ -103,6 +104,10 @@ export const run: RunnableCommand = Object.assign(
     const services = argv.slice(0, flagsAt < 0 ? argv.length : flagsAt);
     return reportErrors(text.name, context, async () => {
       const flags = argv.slice(services.length);
+      const [before, last = ""] = flags.slice(-2);
+      if (Object.hasOwn(doctorTargets, last) && before !== "--config") {
+        throw new UsageError(`Unexpected argument '${last}': name services before options`);
+      }
       const names = services.length > 0 ? [...new Set(services)] : Object.keys(doctorTargets);
       const targets = await Promise.all(names.map(load));
       const [first] = targets;

@@ -163,6 +163,14 @@ Deno.test("doctor: an exchange that sends no price of a market is reported with 
   ]);
 });
 
+Deno.test("doctor: a service after an option is an error that says the order", async () => {
+  const { code, errors } = await runDoctor(["--json", "proxy"]);
+  assert.equal(code, 2);
+  assert.match(errors, /Unexpected argument 'proxy': name services before options/);
+  const file = await runDoctor(["--config", "proxy"]);
+  assert.match(file.errors, /Settings file proxy cannot be read/);
+});
+
 Deno.test("doctor: without arguments it checks every service that needs no key or has one", async () => {
   const env = {
     RANGEMAKER_ORACLE_PROVIDERS: "okx",
