@@ -74,12 +74,9 @@ export function acceptJson(
     if (bytes !== undefined && bytes > BODY_BYTES_MAX) refuse();
     // Hono counts a chunked body as it reads it. Of another it would open the body as a stream first,
     // which makes reading it slower. It keeps the text for the route.
-    const read = async () => {
-      await (bytes === undefined ? limit(c, () => Promise.resolve()) : c.req.text());
-      return true;
-    };
-    const isRead = await withinMs(withBodyErrors(read), BODY_MS_MAX, false, clock);
-    if (!isRead) throw httpError("BODY_TOO_SLOW", { maxMs: BODY_MS_MAX });
+    const read = async () =>
+      void await (bytes === undefined ? limit(c, () => Promise.resolve()) : c.req.text());
+    await readInTime(read, clock);
     await next();
   };
 }
@@ -106,11 +103,22 @@ function announcedBytes(headers: Headers): number | undefined {
 }
 
 /**
- * Reads a body. A caller that disconnects in the middle is a bad request, and not logged.
+ * Reads a body within {@link BODY_MS_MAX}.
  *
- * @throws {RangemakerError} `INVALID_REQUEST` if the body cannot be read.
+ * @throws {RangemakerError} `BODY_TOO_SLOW`, or `INVALID_REQUEST` if it cannot be read.
  */
-export async function withBodyErrors<T>(read: () => Promise<T>): Promise<T> {
+export async function readInTime<T>(
+  read: () => Promise<T>,
+  clock: Clock = systemClock,
+): Promise<T> {
+  const late = Symbol("late");
+  const result = await withinMs(withBodyErrors(read), BODY_MS_MAX, late, clock);
+  if (result === late) throw httpError("BODY_TOO_SLOW", { maxMs: BODY_MS_MAX });
+  return result as T; // anything but `late`
+}
+
+/** A caller that disconnects in the middle of a body is a bad request, and not logged. */
+async function withBodyErrors<T>(read: () => Promise<T>): Promise<T> {
   try {
     return await read();
   } catch (cause) {

@@ -1,7 +1,8 @@
-import { type Context, Hono, type MiddlewareHandler } from "hono";
+import { Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
+import { type Clock, systemClock } from "../../../lib/clock.ts";
 import { Cors } from "../../../lib/http/cors.ts";
-import { allowReadsFrom, handleErrors, withBodyErrors } from "../../../lib/http/json_api.ts";
+import { allowReadsFrom, handleErrors, readInTime } from "../../../lib/http/json_api.ts";
 import { RpcCode, rpcFailure } from "../../../lib/protocol/jsonrpc.ts";
 import { addressKey, FORWARDED_FOR } from "../../../lib/http/caller_address.ts";
 import type { Dispatcher } from "./dispatcher.ts";
@@ -31,11 +32,13 @@ export function invalidRequest(status: number, message: string): Response {
  * JSON-RPC over HTTP: `POST /`.
  *
  * @param corsOrigins Origins of the web pages that may call the node and read health and metrics.
+ * @param clock Bounds the time in which a body arrives.
  */
 export function createNodeApi(
   dispatcher: Pick<Dispatcher, "handle">,
   isReadOnly: boolean,
   corsOrigins: readonly string[] = [],
+  clock: Clock = systemClock,
 ): Hono {
   const app = new Hono();
   const cors = new Cors(corsOrigins);
@@ -52,9 +55,7 @@ export function createNodeApi(
         413,
       ),
   });
-  // It reads a chunked body itself.
-  const limited: MiddlewareHandler = (c, next) => withBodyErrors(() => limit(c, next));
-  app.post("/", limited, async (c: Context) => {
+  app.post("/", async (c) => {
     const refused = refuseCrossOrigin(c.req.raw, cors);
     if (refused !== undefined) return refused;
     // The listener sets the connection's address; a request without one comes from a test.
@@ -62,7 +63,12 @@ export function createNodeApi(
     // Read now: headers cannot be read once the caller has hung up.
     const forwardedFor = c.req.raw.headers.get(FORWARDED_FOR);
     const groups = () => callerGroups(forwardedFor, remote);
-    const body = await withBodyErrors(() => c.req.text());
+    // The limit reads a chunked body itself.
+    const body = await readInTime(
+      async () => await limit(c, () => Promise.resolve()) ?? await c.req.text(),
+      clock,
+    );
+    if (typeof body !== "string") return body; // it is too large
     const { text, isMalformed } = await dispatcher.handle(body, { isReadOnly, groups });
     if (text === undefined) return c.body(null, 204);
     return c.body(text, isMalformed ? 400 : 200, { "content-type": "application/json" });

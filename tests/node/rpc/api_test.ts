@@ -3,6 +3,7 @@ import { createPublicClient, http, webSocket } from "viem";
 import { listen } from "../../../lib/http/listener.ts";
 import { toWire } from "../../../lib/json.ts";
 import { callerGroups, createNodeApi } from "../../../services/node/rpc/api.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
 import { handshake, type RpcMessage, RpcSocket, WEBSOCKET_KEY } from "../../support/rpc_socket.ts";
 import { actors, deposit, rfqSubmit } from "../support/actors.ts";
 import { withNode } from "../support/running_node.ts";
@@ -39,6 +40,27 @@ Deno.test("Node: the read port serves the same state, and refuses write methods"
     const simulated = await call(node.readUrl, "core_simulateTransaction", [tx]);
     assert.equal(Object(simulated.result).error.code, "DEPOSIT_ALREADY_PROCESSED");
   }));
+
+Deno.test("Node: a body that does not arrive within 5 s is refused with 408, whether its length is known or not", async () => {
+  for (const length of [undefined, "9"]) {
+    const clock = new FakeClock();
+    const app = createNodeApi(
+      { handle: () => assert.fail("It is not complete") },
+      false,
+      [],
+      clock,
+    );
+    const body = new ReadableStream({
+      start: (controller) => controller.enqueue(new TextEncoder().encode('{"a":')),
+    });
+    const headers: HeadersInit = length === undefined ? {} : { "content-length": length };
+    const answer = Promise.resolve(app.request("/", { method: "POST", body, headers }));
+    await clock.untilScheduled();
+    clock.advance(5_000);
+    assert.equal((await answer).status, 408);
+    assert.equal(clock.pending, 0);
+  }
+});
 
 Deno.test("Node: pages of other origins call nothing, over HTTP and WebSocket", async () => {
   const statusOf = async (url: string, headers: Record<string, string>) => {
