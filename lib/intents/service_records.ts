@@ -1,5 +1,4 @@
 import { z } from "zod";
-import type { Logger } from "@logtape/logtape";
 import { type Address, addressSchema, hash32Schema, type Hex } from "../protocol/scalars.ts";
 import { asStoreError, StoreDamagedError, StoreError } from "./errors.ts";
 import { checksum, integerSchema, parseRow, type SqlDriver, type SqlSteps } from "./database.ts";
@@ -118,34 +117,5 @@ export class ServiceRecords {
     if (data === undefined) return undefined;
     const { value, saved_at_ms: savedAtMs, checksum: stored } = data;
     return stored === checksum([name, value, savedAtMs]) ? { value, savedAtMs } : undefined;
-  }
-}
-
-/** Most damaged rows that are remembered, counted and logged. */
-const DAMAGED_ROWS_MAX = 1_000;
-
-/** The damaged rows found since the start; each is logged once. */
-export class DamagedRows {
-  readonly #log: Logger;
-  readonly #found = new Map<string | undefined, StoreDamagedError>();
-
-  constructor(log: Logger) {
-    this.#log = log;
-  }
-
-  get size(): number {
-    return this.#found.size;
-  }
-
-  get first(): StoreDamagedError | undefined {
-    return this.#found.values().next().value;
-  }
-
-  report(damage: StoreDamagedError): void {
-    const { key, message: reason } = damage;
-    if (this.#found.has(key) || this.#found.size === DAMAGED_ROWS_MAX) return;
-    this.#found.set(key, damage);
-    const facts = { event: "store_damaged", key, reason };
-    this.#log.error("{reason}. Nothing that depends on it is sent: restore a backup", facts);
   }
 }

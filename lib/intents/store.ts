@@ -1,5 +1,6 @@
 import { serviceLog } from "../log/logging.ts";
-import { DamagedRows, ServiceRecords } from "./service_records.ts";
+import { DamagedRows } from "./damaged_rows.ts";
+import { ServiceRecords } from "./service_records.ts";
 import { StoreConnectionLostError, StoreDamagedError, StoreError } from "./errors.ts";
 import {
   acceptedIntent,

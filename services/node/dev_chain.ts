@@ -57,7 +57,7 @@ interface Moment {
 }
 
 /** Prices of a market during {@link DevChain.advance}, each for an equal part of the time. */
-type PricePaths = ReadonlyMap<Market, readonly bigint[]>;
+type MarketPaths = ReadonlyMap<Market, readonly bigint[]>;
 
 /** Features of a development chain only: free money, snapshots and time travel. */
 export class DevChain {
@@ -135,7 +135,7 @@ export class DevChain {
    *
    * @throws {DevelopmentOnlyError} If the chain is on disk.
    */
-  advance(byMs: number, paths: PricePaths): Moment {
+  advance(byMs: number, paths: MarketPaths): Moment {
     const { chain, clock } = this.#options;
     this.#records("core_advance");
     this.#shift(byMs);
@@ -209,7 +209,7 @@ function disabledMethod(name: string): [name: string, method: Method] {
   return [name, { access: "write", isCostly: true, call }];
 }
 
-function pathsOf(prices: Record<string, bigint[]>, markets: readonly Market[]): PricePaths {
+function pathsOf(prices: Record<string, bigint[]>, markets: readonly Market[]): MarketPaths {
   const paths = Object.entries(prices).map(([symbol, path]) => {
     const market = markets.find((market) => market.symbol === symbol);
     if (market !== undefined) return [market, path] as const;

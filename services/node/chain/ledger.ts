@@ -48,7 +48,7 @@ export interface EvaluationContext {
 }
 
 /** Values that a thesis must have. */
-export type ThesisFilter = { [Name in "user" | "solver" | "status"]?: Thesis[Name] | undefined };
+type LedgerFilter = { [Name in "user" | "solver" | "status"]?: Thesis[Name] | undefined };
 
 /** A transaction that was signed by its sender, with its hashes. */
 interface VerifiedTransaction {
@@ -134,7 +134,7 @@ export class Ledger {
    *
    * @param max Most theses; by default all.
    */
-  thesesBetween(fromId: number, toId: number, filter: ThesisFilter = {}, max = -1): Thesis[] {
+  thesesBetween(fromId: number, toId: number, filter: LedgerFilter = {}, max = -1): Thesis[] {
     const wanted = Object.entries(filter).flatMap(([name, value]) =>
       value === undefined ? [] : [{ name, value }]
     );

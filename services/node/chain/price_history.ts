@@ -115,7 +115,7 @@ function pageOf(slot: number): number {
 }
 
 /** All known prices of one market: recorded by checkpoints, or backfilled. */
-export class PriceHistory implements PriceReader {
+export class MarketHistory implements PriceReader {
   readonly ring: PriceRing;
   readonly backfilled = new BackfilledPrices();
 

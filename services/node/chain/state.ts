@@ -11,7 +11,7 @@ import type { ChainRecords } from "../store/chain_records.ts";
 import type { PermissionLists } from "../store/schema.ts";
 import { BreachWatch } from "./breaches.ts";
 import { type AppliedTransaction, Ledger } from "./ledger.ts";
-import { PriceHistory } from "./price_history.ts";
+import { MarketHistory } from "./price_history.ts";
 import { decideOutcome, isFinalAt, type Outcome, SettlementSchedule } from "./settlement.ts";
 
 /** Longest slice of settlement: a checkpoint must not wait for all theses that end together. */
@@ -35,7 +35,7 @@ export interface Evaluated {
 /** The state of a chain, loaded from its records: ledger, price histories and settlements. */
 export class ChainState {
   readonly ledger: Ledger;
-  readonly histories: ReadonlyMap<Market, PriceHistory>;
+  readonly histories: ReadonlyMap<Market, MarketHistory>;
   readonly settlements: SettlementSchedule;
   readonly #markets: Markets;
   readonly #records: ChainRecords;
@@ -49,7 +49,7 @@ export class ChainState {
     this.#markets = new Markets([...rings.keys()]);
     this.#breaches = new Map([...rings.keys()].map((market) => [market, new BreachWatch()]));
     this.histories = new Map(
-      Array.from(rings, ([market, ring]) => [market, new PriceHistory(ring)]),
+      Array.from(rings, ([market, ring]) => [market, new MarketHistory(ring)]),
     );
     for (const { symbol, page, prices } of records.backfilledPages()) {
       const market = this.#markets.list.find((market) => market.symbol === symbol);
@@ -175,7 +175,7 @@ export class ChainState {
     return this.#markets.find(base, quote);
   }
 
-  historyOf(pair: MarketPair): PriceHistory {
+  historyOf(pair: MarketPair): MarketHistory {
     const market = this.marketOf(pair);
     const history = market && this.histories.get(market);
     if (history !== undefined) return history;

@@ -9,7 +9,7 @@ import type { ParamsOf } from "../../../lib/protocol/methods/definition.ts";
 import { type readMethods, THESES_PAGE_MAX } from "../../../lib/protocol/methods/reads.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import type { Ledger } from "../chain/ledger.ts";
-import type { PriceHistory } from "../chain/price_history.ts";
+import type { MarketHistory } from "../chain/price_history.ts";
 
 type ThesesQuery = ParamsOf<typeof readMethods.core_getTheses>["filter"];
 
@@ -45,7 +45,7 @@ export type PricesQuery = ParamsOf<typeof readMethods.core_getPriceHistory>["que
 
 /** One page of recorded prices. @returns `nextCursor` is null on the last page. */
 export function pageOfPrices(
-  history: PriceHistory,
+  history: MarketHistory,
   query: Omit<PricesQuery, "base" | "quote">,
 ): { prices: PricePoint[]; missing: TimeSpan[]; nextCursor: string | null } {
   const { span } = history;

@@ -36,7 +36,7 @@ export const ROUNDS_TO_CHANGE = 3;
 const HEAD_KEPT_MS = 30_000;
 
 /** What a round of probes has shown about a node. */
-export interface Round {
+interface Round {
   head?: Head;
   reads: number;
   /** How many of the reads failed. */

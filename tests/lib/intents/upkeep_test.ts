@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { rowDamaged, StoreError } from "../../../lib/intents/errors.ts";
-import { DamagedRows } from "../../../lib/intents/service_records.ts";
+import { DamagedRows } from "../../../lib/intents/damaged_rows.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
 import { createUpkeepLoop } from "../../../lib/intents/upkeep.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";

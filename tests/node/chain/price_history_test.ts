@@ -3,7 +3,7 @@ import { PriceRing } from "../../../lib/prices/price_ring.ts";
 import {
   BACKFILLED_PAGES_MAX,
   BackfilledPrices,
-  PriceHistory,
+  MarketHistory,
 } from "../../../services/node/chain/price_history.ts";
 
 const PAGE_MS = 25_600;
@@ -47,8 +47,8 @@ Deno.test("BackfilledPrices: accepts no further page at its limit", () => {
   assert.equal(held.canStore(START - 100), false);
 });
 
-Deno.test("PriceHistory: checkRange reports the earliest price outside, backfilled or in the ring", () => {
-  const history = new PriceHistory(new PriceRing(16));
+Deno.test("MarketHistory: checkRange reports the earliest price outside, backfilled or in the ring", () => {
+  const history = new MarketHistory(new PriceRing(16));
   const range = { lower: 10n, upper: 20n };
   history.ring.append(START, 15n);
   history.ring.append(START + 300, 15n);
@@ -65,11 +65,11 @@ Deno.test("PriceHistory: checkRange reports the earliest price outside, backfill
   });
 });
 
-Deno.test("PriceHistory: the earliest price outside is reported, whatever gaps follow", () => {
+Deno.test("MarketHistory: the earliest price outside is reported, whatever gaps follow", () => {
   const range = { lower: 10n, upper: 20n };
   /** Prices in the ring by slot, then backfilled ones; all others are missing. */
   const breachOf = (inRing: Record<number, bigint>, held: Record<number, bigint>) => {
-    const history = new PriceHistory(new PriceRing(16));
+    const history = new MarketHistory(new PriceRing(16));
     for (const [slot, price] of Object.entries(inRing)) {
       history.ring.append(START + Number(slot) * 100, price);
     }

@@ -4,7 +4,7 @@ import type { TimeSpan } from "../../../lib/prices/price_slots.ts";
 import { MARKETS } from "../../../lib/protocol/markets.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import { SETTLEMENTS_PER_SLICE } from "../../../services/node/chain/state.ts";
-import { PriceHistory } from "../../../services/node/chain/price_history.ts";
+import { MarketHistory } from "../../../services/node/chain/price_history.ts";
 import {
   decideOutcome,
   Schedule,
@@ -23,7 +23,7 @@ const OUTSIDE = 21n;
 
 /** Prices with a hole in every second slot, and the box of a thesis over all of them. */
 function pricesWithHoles(holes: number) {
-  const prices = new PriceHistory(new PriceRing(1_024));
+  const prices = new MarketHistory(new PriceRing(1_024));
   const { ring } = prices;
   const endTime = START + 200 * holes;
   for (let time = START + 100; time < endTime; time += 200) ring.append(time, INSIDE);

@@ -3,7 +3,7 @@ import { PriceRing } from "../../../lib/prices/price_ring.ts";
 import { appendSpan, type TimeSpan } from "../../../lib/prices/price_slots.ts";
 import { seededRandom } from "../../../lib/random.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
-import { PriceHistory } from "../../../services/node/chain/price_history.ts";
+import { MarketHistory } from "../../../services/node/chain/price_history.ts";
 import { pageOfPrices, pageOfTheses } from "../../../services/node/rpc/query_pages.ts";
 import { actors } from "../support/actors.ts";
 import { DiskChain } from "../support/chains.ts";
@@ -32,7 +32,7 @@ Deno.test("pageOfPrices: a time without prices fits on one page, and the pages t
   const random = seededRandom(7);
   const upTo = (max: number) => Math.floor(random() * max);
   for (let round = 0; round < 300; round++) {
-    const history = new PriceHistory(new PriceRing(16));
+    const history = new MarketHistory(new PriceRing(16));
     const slots = upTo(60);
     for (let slot = 1_000; slot < 1_000 + slots; slot++) {
       if (random() < 0.7) history.ring.append(slot * 100, BigInt(slot));
@@ -57,7 +57,7 @@ Deno.test("pageOfPrices: a time without prices fits on one page, and the pages t
     }
     assert.deepEqual([prices, missing], expected);
   }
-  const history = new PriceHistory(new PriceRing(16));
+  const history = new MarketHistory(new PriceRing(16));
   const pagesOf = () => {
     const query = { from: 0, to: 1_800_000_000_000, limit: 6_000 };
     let [pages, cursor]: [number, string | null | undefined] = [0, undefined];

@@ -19,12 +19,12 @@ export interface Repair {
   deadlinesMs?: readonly number[];
 }
 
-type Bet = Pick<Thesis, "id" | "user" | "betAmount" | "startTime" | "endTime">;
+type OpenBet = Pick<Thesis, "id" | "user" | "betAmount" | "startTime" | "endTime">;
 
 /** A market whose open bets need prices that the node does not have. */
 interface MarketGap {
   symbol: string;
-  bets: readonly Bet[];
+  bets: readonly OpenBet[];
   /** Spans without prices, oldest first. */
   missing: readonly MissingSpan[];
 }
@@ -81,7 +81,7 @@ const BACKFILL = "deno task -q backfill";
 const commandOf = (options: string, { historyUrl }: TradeSource) =>
   `${BACKFILL} ${options} --max-carry-ms 60000${historyUrl ? ` --history-url ${historyUrl}` : ""}`;
 
-function harmOf(bets: readonly Bet[]): string {
+function harmOf(bets: readonly OpenBet[]): string {
   if (bets.length === 0) return ""; // all other bets have ended
   const users = new Set(bets.map(({ user }) => user)).size;
   const stakes = bets.reduce((sum, { betAmount }) => sum + betAmount, 0n);
@@ -122,7 +122,7 @@ export function marketRepair(
 }
 
 /** Fills the missing prices of each bet that has ended without an outcome. */
-export function betRepair(bets: readonly Bet[], source: TradeSource = {}): Repair | undefined {
+export function betRepair(bets: readonly OpenBet[], source: TradeSource = {}): Repair | undefined {
   if (bets.length === 0) return undefined;
   return {
     firstStep: stepOf(

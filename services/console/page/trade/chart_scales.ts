@@ -77,7 +77,7 @@ export function timeTicks({ x, plot }: Scales, minPixels: number): number[] {
 }
 
 /** The lowest and the highest price that should be visible. */
-export interface PriceRange {
+export interface ChartRange {
   low: number;
   high: number;
 }
@@ -104,7 +104,7 @@ export function shownRange(
     spanMs: number;
   },
   fromMs: number,
-): PriceRange | undefined {
+): ChartRange | undefined {
   const { prices } = series;
   let low = Infinity;
   let high = -Infinity;
@@ -138,10 +138,10 @@ const GLIDE_MS = 180;
 
 /** The range of prices on the chart, which follows its content smoothly. */
 export class PriceWindow {
-  #range: PriceRange | undefined;
+  #range: ChartRange | undefined;
 
   /** The range of the next frame. @param shown Everything that should be seen. */
-  next(shown: PriceRange | undefined, elapsedMs: number): PriceRange {
+  next(shown: ChartRange | undefined, elapsedMs: number): ChartRange {
     if (shown === undefined) return this.#range ?? { low: 0, high: 1 };
     const target = padded(shown);
     const range = this.#range;
@@ -163,7 +163,7 @@ export class PriceWindow {
  * @param leftMs Time for which the range is still kept; Infinity during the drag.
  */
 export function isKept(
-  { low, high }: PriceRange,
+  { low, high }: ChartRange,
   leftMs: number,
   prices: readonly number[],
 ): boolean {
@@ -171,7 +171,7 @@ export function isKept(
   return leftMs > 0 && prices.every((price) => price >= low && price <= high);
 }
 
-function padded({ low, high }: PriceRange): PriceRange {
+function padded({ low, high }: ChartRange): ChartRange {
   const middle = (low + high) / 2;
   const half = Math.max(high - low, middle * HEIGHT_MIN_SHARE) * (0.5 + PADDING);
   return { low: Math.max(0, middle - half), high: middle + half };

@@ -4,9 +4,9 @@ import { type ChartContent, type Palette, readPalette } from "./chart_frame.ts";
 import { paint } from "./chart_painter.ts";
 import {
   CALM_STEP_MS,
+  type ChartRange,
   isKept,
   pastShare,
-  type PriceRange,
   PriceWindow,
   type Scales,
   scalesOf,
@@ -27,8 +27,8 @@ export class LiveChart {
   readonly #window = new PriceWindow();
   #palette: Palette;
   #scales: Scales | undefined;
-  #frozen: { range: PriceRange; untilMs: number } | undefined;
-  #range: PriceRange = { low: 0, high: 1 };
+  #frozen: { range: ChartRange; untilMs: number } | undefined;
+  #range: ChartRange = { low: 0, high: 1 };
   /** Size in units of `scale` page pixels, so that drawn text is as large as the page's text. */
   #size = { width: 0, height: 0, scale: 1 };
   /** Size, pixel ratio and scale of the last frame. */
@@ -171,7 +171,7 @@ function textScale(width: number): number {
 function keyOf(
   { series, boxes, draft, highlighted, probe, hint, isOld, spanMs }: ChartContent,
   nowMs: number,
-  { low, high }: PriceRange,
+  { low, high }: ChartRange,
   height: number,
   isStepped: boolean,
 ): string {
