@@ -111,7 +111,7 @@ export function createServiceCommand<T extends OptionTable, L = void>(
       const { check } = options as { check?: boolean };
       if (check) {
         const started = (harmless: OptionsOf<T>) => start(harmless, loaded);
-        return await checkStart(text, options, started, context);
+        return await printStartProblems(text, options, started, context);
       }
       // Listen before starting, so that no signal is lost while the service starts.
       const signal = context.untilSignal();
@@ -126,7 +126,7 @@ export function createServiceCommand<T extends OptionTable, L = void>(
 }
 
 /** Prints what keeps a service from being ready. @returns The exit code. */
-async function checkStart<T extends OptionTable>(
+async function printStartProblems<T extends OptionTable>(
   { name, options: table }: Pick<Command<T>, "name" | "options">,
   options: OptionsOf<T>,
   start: (options: OptionsOf<T>) => Promise<RunningService>,

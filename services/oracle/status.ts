@@ -41,6 +41,8 @@ const pairSourceSchema = z.object({
   sources: z.array(z.enum(PROVIDER_NAMES)),
   price: z.optional(uint64Schema)
     .describe("6 decimals; absent while there are too few sources, or a jump is withheld"),
+  withheld: z.boolean()
+    .describe("It jumped while sources are missing: it is served once a second one confirms it"),
   sourcePrices: z.record(z.string(), uint64Schema).describe("By provider, 6 decimals"),
   deviationBasisPoints: z.record(z.string(), z.number()).optional()
     .describe("By provider: distance from the median, with three or more sources"),
@@ -94,12 +96,13 @@ function providerStatus(
   };
 }
 
-function pairSource({ sources, entry }: MarketPrice): z.input<typeof pairSourceSchema> {
+function pairSource({ sources, entry, isWithheld }: MarketPrice): z.input<typeof pairSourceSchema> {
   const distances = deviations(sources);
   return {
     sources: sources.map((source) => source.provider),
     // No price is better than a wrong one.
     price: entry?.price.toString(),
+    withheld: isWithheld,
     sourcePrices: Object.fromEntries(
       sources.map(({ provider, price }) => [provider, price.toString()]),
     ),

@@ -118,6 +118,7 @@ Deno.test("viewProviders: a source over 100 basis points off the median of three
   assert.deepEqual(viewProviders(oracle, clock).pairSources["BTC/USDT"], {
     sources: ["provider_a", "provider_b", "provider_c"],
     price: "60000000000",
+    withheld: false,
     sourcePrices: {
       provider_a: "60000000000",
       provider_b: "60006000000",
@@ -237,7 +238,7 @@ Deno.test("checkReadiness: names the error of a provider only while it lacks pri
   assert.match(await problems(), /okx: not_opened: refused$/);
 });
 
-Deno.test("checkReadiness: a price that is withheld is told as such, not as a lack of sources", async () => {
+Deno.test("checkReadiness, viewProviders: a price that is withheld is told as such, not as a lack of sources", async () => {
   const { clock, oracle } = setUp();
   const update = (provider: ProviderName, price: bigint) => {
     for (const { symbol } of MARKETS) oracle.board.update(provider, symbol, price, clock.now());
@@ -251,6 +252,9 @@ Deno.test("checkReadiness: a price that is withheld is told as such, not as a la
     assert.deepEqual(await problems(), [
       "No price: SOL/USDT is withheld: it jumped while sources are missing",
     ]);
+    const { price, withheld } = viewProviders(oracle, clock).pairSources["SOL/USDT"] ??
+      assert.fail();
+    assert.deepEqual([price, withheld], [undefined, true]);
     oracle.board.removeProvider("provider_a", clock.now());
     assert.match((await problems()).join(), /SOL\/USDT has 0 of 1 sources$/);
     update("provider_a", 200_000_000n);
