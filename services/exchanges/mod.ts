@@ -14,7 +14,7 @@ import type { Trade } from "./dialects/dialect.ts";
 import { DIALECTS } from "./dialects/mod.ts";
 import { type ExchangeFault, scheduleFaults } from "./faults.ts";
 import { type ExchangesOptions, options } from "./options.ts";
-import { tapeTrades, TradePlayer, type TradeSource } from "./playback.ts";
+import { tapeTrades, TradePlayer, type TradeStream } from "./playback.ts";
 import { simulatedTrades } from "./simulation.ts";
 import { Exchange } from "./exchange.ts";
 
@@ -123,7 +123,7 @@ async function createSources(
   options: ExchangesOptions,
   { symbols }: Markets,
   startMs: number,
-): Promise<TradeSource[]> {
+): Promise<TradeStream[]> {
   const { tape, tapeMarket, seed, rate } = options;
   if (tape !== undefined && !symbols.includes(tapeMarket)) {
     throw new UsageError(

@@ -4,7 +4,7 @@ import { PROVIDER_NAMES } from "../../lib/protocol/providers.ts";
 import type { Trade } from "./dialects/dialect.ts";
 
 /** An endless sequence of trades, in order of time. */
-export type TradeSource = Generator<Trade, never>;
+export type TradeStream = Generator<Trade, never>;
 
 /**
  * The trades of a recording: in a loop from `startMs` on, at its original speed, each of them at
@@ -16,7 +16,7 @@ export function* tapeTrades(
   rows: readonly TapeRow[],
   market: string,
   startMs: number,
-): TradeSource {
+): TradeStream {
   // The pause between the last trade and the first one is the mean pause between trades.
   const loopMs = spanMs(rows) + Math.max(1, Math.round(spanMs(rows) / (rows.length - 1)));
   for (let shiftMs = startMs - (rows[0]?.timeMs ?? 0);; shiftMs += loopMs) {
@@ -34,11 +34,11 @@ const SKIP_AFTER_MS = 2_000;
 export class TradePlayer {
   readonly #clock: Clock;
   readonly #deliver: (trade: Trade) => void;
-  readonly #upcoming: { source: TradeSource; trade: Trade }[];
+  readonly #upcoming: { source: TradeStream; trade: Trade }[];
   #cancelTimer: CancelTimer | undefined;
 
   /** @param sources One at least. */
-  constructor(sources: readonly TradeSource[], clock: Clock, deliver: (trade: Trade) => void) {
+  constructor(sources: readonly TradeStream[], clock: Clock, deliver: (trade: Trade) => void) {
     this.#clock = clock;
     this.#deliver = deliver;
     this.#upcoming = sources.map((source) => ({ source, trade: source.next().value }));

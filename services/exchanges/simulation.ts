@@ -1,7 +1,7 @@
 import { PROVIDER_NAMES } from "../../lib/protocol/providers.ts";
 import { gaussian, type RandomSource } from "../../lib/random.ts";
 import { YEAR_MS } from "../../lib/time.ts";
-import type { TradeSource } from "./playback.ts";
+import type { TradeStream } from "./playback.ts";
 
 /** Start price and moves of a market. */
 interface MarketProfile {
@@ -58,7 +58,7 @@ interface Path {
  */
 export function* simulatedTrades(
   { markets, random, startMs, tradesPerSecond }: SimulationOptions,
-): TradeSource {
+): TradeStream {
   const meanGapMs = 1_000 / tradesPerSecond;
   /** Time to a stream's next trade: exponential, as for independent trades. */
   const gapMs = () => -Math.log(1 - random()) * meanGapMs;

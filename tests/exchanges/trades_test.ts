@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { parseTape, TAPE_HEADER } from "../../lib/prices/tape.ts";
 import { seededRandom } from "../../lib/random.ts";
 import type { Trade } from "../../services/exchanges/dialects/dialect.ts";
-import { tapeTrades, TradePlayer, type TradeSource } from "../../services/exchanges/playback.ts";
+import { tapeTrades, TradePlayer, type TradeStream } from "../../services/exchanges/playback.ts";
 import { simulatedTrades } from "../../services/exchanges/simulation.ts";
 import { TradeLog } from "../../services/exchanges/trade_log.ts";
 import { FakeClock } from "../support/fake_clock.ts";
@@ -106,7 +106,7 @@ Deno.test("simulatedTrades: prices of the exchanges differ by less than 2 %", ()
 });
 
 /** A source with a trade every few milliseconds. */
-function* every(ms: number, market: string): TradeSource {
+function* every(ms: number, market: string): TradeStream {
   for (let timeMs = ms;; timeMs += ms) yield tradeAt(timeMs, market);
 }
 

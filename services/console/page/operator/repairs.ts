@@ -67,18 +67,18 @@ const lastResortOf = ({ symbol, missing }: MarketGap) =>
   );
 
 /** Where the commands read trades: the stand-ins at `historyUrl`, otherwise the real exchange. */
-export interface TradeSource {
+export interface TradeService {
   historyUrl?: string | undefined;
   isAway?: boolean;
 }
 
-const stepOf = (step: string, { isAway = false }: TradeSource) =>
+const stepOf = (step: string, { isAway = false }: TradeService) =>
   (isAway ? "Start the service `exchanges` first: the commands read its trades. " : "") + step;
 
 const BACKFILL = "deno task -q backfill";
 
 /** Fills the slots with trades, and those without one with the last trade before them. */
-const commandOf = (options: string, { historyUrl }: TradeSource) =>
+const commandOf = (options: string, { historyUrl }: TradeService) =>
   `${BACKFILL} ${options} --max-carry-ms 60000${historyUrl ? ` --history-url ${historyUrl}` : ""}`;
 
 function harmOf(bets: readonly OpenBet[]): string {
@@ -93,7 +93,7 @@ function harmOf(bets: readonly OpenBet[]): string {
 /** Fills the gaps of each market. */
 export function marketRepair(
   gaps: readonly MarketGap[],
-  source: TradeSource = {},
+  source: TradeService = {},
 ): Repair | undefined {
   const spans = gaps.flatMap(({ missing }) => missing);
   if (spans.length === 0) return undefined;
@@ -122,7 +122,7 @@ export function marketRepair(
 }
 
 /** Fills the missing prices of each bet that has ended without an outcome. */
-export function betRepair(bets: readonly OpenBet[], source: TradeSource = {}): Repair | undefined {
+export function betRepair(bets: readonly OpenBet[], source: TradeService = {}): Repair | undefined {
   if (bets.length === 0) return undefined;
   return {
     firstStep: stepOf(
