@@ -35,7 +35,8 @@ import {
   requireTimeout,
 } from "./input.ts";
 import { type Offer, quoteTypedData, requireGenuine, requireRequested } from "./offer.ts";
-import { openWatch, type ThesisWatch, waitForThesis, type WatchHandlers } from "./theses.ts";
+import { openWatch, waitForThesis } from "./open_watch.ts";
+import type { ThesisWatch, WatchHandlers } from "./theses.ts";
 import { typedDataOf } from "../protocol/typed_data.ts";
 import type { ChainDescription } from "./wallet.ts";
 

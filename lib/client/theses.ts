@@ -1,10 +1,9 @@
-import { waitMs } from "../clock.ts";
 import { Backoff } from "../timing/backoff.ts";
 import { type CoreReader, pagesOf, type ThesisFilter } from "../net/core_reader.ts";
 import { createSubscription, RpcSubscriber } from "../net/rpc_subscriber.ts";
 import type { Address } from "../protocol/scalars.ts";
 import { isUnsettled, type Thesis, thesisSchema } from "../protocol/thesis.ts";
-import { type Context, requireWebSocket, type WatchContext } from "./context.ts";
+import type { WatchContext } from "./context.ts";
 import { WatchError } from "./errors.ts";
 import { requireTimeout } from "./input.ts";
 
@@ -23,7 +22,7 @@ export interface WatchHandlers {
 }
 
 /** The party whose theses are watched: a user or a solver. */
-type ThesisParty = { user: Address } | { solver: Address };
+export type ThesisParty = { user: Address } | { solver: Address };
 
 /** The parts that a {@link ThesisWatch} needs; `node` reads the changes made while disconnected. */
 type ThesisWatchContext = WatchContext & {
@@ -35,14 +34,7 @@ const THESES_RECONNECT = { initialMs: 100, maxMs: 10_000 };
 /** Theses change rarely, so a request at intervals, not silence, shows a dead connection. */
 const HEARTBEAT = { everyMs: 20_000, answerMs: 10_000 };
 
-/** How long a watch may take to open. */
-const OPEN_TIMEOUT_MS = 10_000;
-
 const THESES_PER_PAGE = 100;
-
-/** How long a thesis that was just executed may take to reach the node that answers. */
-const PROPAGATION_MS = 3_000;
-const THESIS_POLL_MS = 100;
 
 /** A read counts only if its rank is higher, so a slow answer never undoes a notification. */
 const RANK = { open: 0, needs_backfill: 1, won: 2, lost: 2 } as const;
@@ -329,46 +321,3 @@ export class ThesisWatch {
 }
 
 const closedError = () => new WatchError("WATCH_CLOSED", "The watch was closed");
-
-/**
- * Opens a watch of a party's theses.
- *
- * @throws {WatchError} `NOT_CONNECTED` after 10 s at most without another page of theses.
- */
-export async function openWatch(
-  context: Context,
-  handlers: WatchHandlers,
-  party: ThesisParty,
-  timeoutMs = OPEN_TIMEOUT_MS,
-): Promise<ThesisWatch> {
-  requireWebSocket(context.connect);
-  const watch = new ThesisWatch(context, handlers, party);
-  try {
-    await watch.open(Math.min(timeoutMs, OPEN_TIMEOUT_MS));
-  } catch (thrown) {
-    watch.close();
-    throw thrown;
-  }
-  return watch;
-}
-
-/**
- * Reads a thesis, and waits a moment for one that was just executed.
- *
- * @throws {WatchError} `UNKNOWN_THESIS`
- */
-export async function waitForThesis(
-  { node, clock }: Context,
-  thesisId: number,
-  timeoutMs: number,
-): Promise<Thesis> {
-  for (let waitedMs = 0;; waitedMs += THESIS_POLL_MS) {
-    const thesis = await node.getThesis(thesisId);
-    if (thesis !== null) return thesis;
-    if (waitedMs >= Math.min(timeoutMs, PROPAGATION_MS)) {
-      const message = `The chain has no thesis ${thesisId}`;
-      throw new WatchError("UNKNOWN_THESIS", message, { thesisId });
-    }
-    await waitMs(clock, THESIS_POLL_MS);
-  }
-}
