@@ -148,7 +148,8 @@ export class BetKeeper {
       const areAllKnown = await this.#options.readTheses();
       if (this.#runs.get(offer.quoteHash) !== run) return; // closed, or the chain has the bet
       if (areAllKnown) return this.#resolve(offer.quoteHash, { name: "expired" });
-      if (run.isResolvedElsewhere !== isResolvedElsewhere) return; // the other tab's news goes on
+      // Meanwhile another tab has learned the outcome, and `#sync` has scheduled the next attempt.
+      if (run.isResolvedElsewhere !== isResolvedElsewhere) return;
     }
     if (isResolvedElsewhere) return this.#later(run, DEADLINE_MARGIN_MS);
     // In doubt since an earlier request, which may have placed the bet. Within this request, doubt
