@@ -26,6 +26,8 @@ interface BetResult {
   solver: Account;
 }
 
+type EstimatedOffer = Offer & { estimatedPayout: bigint };
+
 const SYMBOL = "ETH/USDT";
 /** USDC with 6 decimals. */
 const DEPOSIT = 1_000_000_000n;
@@ -95,7 +97,10 @@ export async function playBet(
     const { thesisId, solverBefore, offer } = await step("execute", async () => {
       const solverBefore = await client.account(first.quote.solver);
       return { ...await executeOne(client, clock, first), solverBefore };
-    }, ({ thesisId }) => `hash and signatures checked, thesis ${thesisId} committed`);
+    }, ({ thesisId, offer }) => {
+      const newer = offer === first ? "" : `, at a newer quote: ${describeOffer(offer)}`;
+      return `hash and signatures checked, thesis ${thesisId} committed${newer}`;
+    });
     return await step("settle", async () => {
       const settlement = waitForSettlement(watch, thesisId, offer);
       const thesis = await drawWhile(settlement, clock, progress, async () => {
@@ -158,7 +163,7 @@ async function deposit(client: RangemakerClient): Promise<Account> {
 async function askForQuote(
   client: RangemakerClient,
   clock: Clock,
-): Promise<Offer & { estimatedPayout: bigint }> {
+): Promise<EstimatedOffer> {
   const deadlineMs = clock.now() + STEP_TIMEOUT_MS;
   for (;;) {
     try {
@@ -211,8 +216,8 @@ async function chooseBet(
 async function executeOne(
   client: RangemakerClient,
   clock: Clock,
-  first: Offer,
-): Promise<PlacedBet & { offer: Offer }> {
+  first: EstimatedOffer,
+): Promise<PlacedBet & { offer: EstimatedOffer }> {
   const deadlineMs = clock.now() + EXECUTE_TIMEOUT_MS;
   for (let offer = first;;) {
     try {
@@ -272,7 +277,7 @@ function assert(condition: boolean, message: string): asserts condition {
   if (!condition) throw new RangemakerError("BET_CHECK_FAILED", message);
 }
 
-function describeOffer({ quote, estimatedPayout }: Offer & { estimatedPayout: bigint }) {
+function describeOffer({ quote, estimatedPayout }: EstimatedOffer): string {
   const seconds = (quote.endTime - quote.startTime) / 1000;
   return `${formatUnits(quote.betAmount)} pays ${formatUnits(quote.payout)} if the price stays ` +
     `in ${formatUnits(quote.lowerPrice)} to ${formatUnits(quote.upperPrice)} ` +

@@ -8,11 +8,10 @@
  * matter: figures on a shared machine drift by half. So that they are fair,
  *
  * - each rival first runs until its CPU per request falls no further: code that V8 has not
- * optimised
- *   yet needs three times as much in the first second, and a fifth more for ten;
+ *   optimised yet needs three times as much in the first second, and a fifth more for ten;
  * - rivals take turns, all equally often, and every round begins with another one;
- * - each turn begins with a second that does not count, since the caches belong to the rival
- * before.
+ * - each turn begins with a second that does not count, since the caches belong to the rival before
+ *   it.
  *
  * Another version, such as a checkout of an earlier commit, is compared in front of a node without
  * WebSocket, where all reads go over HTTP. There the bare forwarder also runs with undici, the

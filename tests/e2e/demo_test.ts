@@ -7,6 +7,7 @@ import type { LogRecord } from "@logtape/logtape";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { NetworkError, RangemakerClient, ServiceError } from "../../lib/client/mod.ts";
 import { systemClock } from "../../lib/clock.ts";
+import { listen } from "../../lib/http/listener.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { TAPE_HEADER } from "../../lib/prices/tape.ts";
 import { playBet, waitForPrices } from "../../services/stack/bet.ts";
@@ -74,6 +75,27 @@ Deno.test("playBet: rejects with the reason of the step that failed", async () =
     (thrown) => thrown instanceof ServiceError && thrown.code === "NOT_FOUND",
   );
   assert.equal(lines.length, 1);
+});
+
+Deno.test("playBet: shows the newer quote that it executes after the price moved", async () => {
+  await using stack = await startStack({ ports: FREE_PORTS, seed: 1 });
+  let refusals = 0;
+  await using solver = listen("127.0.0.1", 0, (request) => {
+    const { pathname } = new URL(request.url);
+    if (pathname === "/execute" && refusals++ === 0) {
+      const refusal = { success: false, code: "PRICE_MOVED", error: "x", retry: "new_quote" };
+      return Response.json(refusal, { status: 400 });
+    }
+    return fetch(new Request(stack.urls.solver + pathname, request));
+  });
+  const lines: string[] = [];
+  await playBet(
+    { ...stack.urls, solver: solver.url },
+    systemClock,
+    (line) => lines.push(line),
+  );
+  const [, , , , executed = ""] = lines;
+  assert.match(executed, / committed, at a newer quote: 100 pays [\d.]+ if the price stays in /);
 });
 
 Deno.test("startStack: if one service cannot start, none is left running", () =>

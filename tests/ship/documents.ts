@@ -113,12 +113,13 @@ const VOLATILE = {
   fraction: [/ *(?<![\d.])\d+\.\d+\b(?!\.)/, " *\\d+(?:\\.\\d+)?"],
   largeNumber: [/\b\d{6,}\b/, "\\d+"],
   sources: [/provider_\w(?:, provider_\w)+/, "\\w+(?:, \\w+)*"],
+  committed: [/\bcommitted$/, "committed(?:, at a newer quote: .*)?"],
   result: [/\b(?:won|lost)\b/, "(?:won|lost(?:, the price was [\\d.]+)?)"],
 } as const;
 
 const ANY_VOLATILE = new RegExp(
   Object.entries(VOLATILE).map(([kind, [pattern]]) => `(?<${kind}>${pattern.source})`).join("|"),
-  "g",
+  "gm",
 );
 
 /**
