@@ -106,6 +106,34 @@ export class ReservationTable {
     const [first] = batch;
     if (first === undefined) return [];
     const { book } = first.admission;
+    const inFlight = yield* this.#takeTurn(batch, book);
+    const decided = yield* this.#decide(batch, inFlight);
+    const refused = batch.filter((insertion) => isError(decided.get(insertion)));
+    if (refused.length > 0) {
+      // Other processes may have released reservations: read those releases and decide once more.
+      yield* this.#refresh(book);
+      const again = yield* this.#decide(refused, inFlight);
+      again.forEach((result, insertion) => decided.set(insertion, result));
+    }
+    const recorded = yield* this.#findRecorded(batch.filter((insertion) => {
+      const result = decided.get(insertion);
+      return result === undefined || isError(result);
+    }));
+    return batch.map((insertion) =>
+      recorded.get(insertion) ?? decided.get(insertion) ??
+        { error: new StoreError(INTENT_MISSING) }
+    );
+  }
+
+  /**
+   * Waits for the turn of this process and counts the reservations that others have made meanwhile.
+   *
+   * @returns Keys of the intents that have been unfinished since the oldest facts of the batch.
+   */
+  *#takeTurn(
+    batch: readonly AdmittedInsertion[],
+    book: ReservationBook,
+  ): SqlSteps<Set<string>> {
     const since = Math.min(
       ...batch.map(({ admission }) => admission.inFlightBefore.newestSequence),
     );
@@ -115,22 +143,7 @@ export class ReservationTable {
       { sql: SQL.inFlight, values: [this.#service, this.#service, since] },
     ];
     this.#addAll(rows, book);
-    const inFlight = parseRow(keysSchema, row).keys;
-    const atFirst = yield* this.#decide(batch, inFlight);
-    const refused = [...atFirst].filter(([, result]) => "error" in result)
-      .map(([insertion]) => insertion);
-    // Other processes may have released reservations: read those releases and decide once more.
-    if (refused.length > 0) yield* this.#refresh(book);
-    const again = yield* this.#decide(refused, inFlight);
-    const decided: InsertResults = new Map([...atFirst, ...again]);
-    const recorded = yield* this.#findRecorded(batch.filter((insertion) => {
-      const result = decided.get(insertion);
-      return result === undefined || "error" in result;
-    }));
-    return batch.map((insertion) =>
-      recorded.get(insertion) ?? decided.get(insertion) ??
-        { error: new StoreError(INTENT_MISSING) }
-    );
+    return parseRow(keysSchema, row).keys;
   }
 
   /**
@@ -211,4 +224,8 @@ export class ReservationTable {
     }
     return results;
   }
+}
+
+function isError(result: InsertResult | undefined): boolean {
+  return result !== undefined && "error" in result;
 }
