@@ -33,7 +33,7 @@ export class OraclePrices {
    * Applies the body of a `GET /prices` answer. An invalid entry affects its own market only.
    *
    * @param isLate The answer may be older than the last one: only a newer `lastUpdate` counts.
-   * @returns How many markets got a newer price.
+   * @returns How many markets got a price with another `lastUpdate`.
    * @throws {z.ZodError} If the body has no `prices` map.
    */
   update(body: unknown, nowMs: number, isLate = false): number {
@@ -91,16 +91,15 @@ export class OraclePrices {
   #apply(market: Market, entry: PriceEntry, nowMs: number, isLate: boolean): boolean {
     const { price, lastUpdate: reported } = entry;
     const known = this.#known.get(market);
-    if (known !== undefined && reported === known.reported) {
+    // On-time answers arrive in order, but their times go back if the oracle loses a source, gets a
+    // quiet one, or its clock was set back.
+    if (isLate && known !== undefined && reported <= known.reported) return false;
+    if (reported === known?.reported) {
       // A median may change before the sources of its `lastUpdate` confirm their prices again.
-      if (!isLate) known.price = price;
+      known.price = price;
       return false;
     }
     const lastUpdate = Math.min(reported + this.#shiftMs, nowMs);
-    // On-time answers arrive in order, but their times go back if the oracle's clock was set back.
-    const isNewer = known === undefined || reported > known.reported ||
-      (!isLate && lastUpdate > known.lastUpdate);
-    if (!isNewer) return false;
     this.#known.set(market, { price, lastUpdate, reported });
     return true;
   }
