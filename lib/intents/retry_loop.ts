@@ -109,7 +109,7 @@ class Retries {
       const waiting = page.filter(({ key }) => !this.#submitter.isRunning(key))
         .slice(0, RETRIES_AT_ONCE - this.#running);
       const retries = Promise.all(waiting.map((intent) => this.#retry(intent, isProbe)));
-      await (isProbe ? retries : withinMs(retries, RETRY_INTERVAL_MS, undefined, clock));
+      await withinMs(retries, RETRY_INTERVAL_MS, undefined, clock);
       after = page.at(-1)?.sequence ?? after;
       if (page.length < limit || waiting.length > 0 && this.#submitter.isNodeLost) break;
       if (this.#running === RETRIES_AT_ONCE) break;
