@@ -103,13 +103,14 @@ class Retries {
     let after = 0;
     while (!signal.aborted) {
       const isProbe = this.#submitter.isNodeLost;
-      const limit = isProbe ? 1 : RETRIES_AT_ONCE;
+      const places = RETRIES_AT_ONCE - this.#running;
+      const limit = isProbe ? 1 : Math.max(1, places);
       const unchangedForMs = RETRY_AFTER_MS;
       const page = await store.listUnfinished({ limit, after, nowMs, unchangedForMs });
       const waiting = page.filter(({ key }) => !this.#submitter.isRunning(key))
-        .slice(0, RETRIES_AT_ONCE - this.#running);
+        .slice(0, places);
       const retries = Promise.all(waiting.map((intent) => this.#retry(intent, isProbe)));
-      await (isProbe ? retries : withinMs(retries, RETRY_INTERVAL_MS, undefined, clock));
+      await withinMs(retries, RETRY_INTERVAL_MS, undefined, clock);
       after = page.at(-1)?.sequence ?? after;
       if (page.length < limit || waiting.length > 0 && this.#submitter.isNodeLost) break;
       if (this.#running === RETRIES_AT_ONCE) break;

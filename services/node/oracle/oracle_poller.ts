@@ -35,6 +35,9 @@ export class OraclePoller {
   #lastSuccessAtMs: number | undefined;
   #lastFailure: { time: number; outcome: PullOutcome; reason: string } | undefined;
   #failuresInARow = 0;
+  #pulls = 0;
+  /** The last pull whose answer was used: late answers of earlier ones are not. */
+  #answeredPull = 0;
 
   constructor(options: OraclePollerOptions) {
     this.#options = options;
@@ -42,9 +45,10 @@ export class OraclePoller {
 
   /** Pulls once. Never rejects. */
   async poll(): Promise<void> {
-    const result = await this.#options.pull((body) => this.#applyLate(body));
+    const pull = this.#pulls += 1;
+    const result = await this.#options.pull((body) => this.#applyLate(body, pull));
     if ("failure" in result) this.#fail(result.failure, result.reason);
-    else this.#apply(result.body);
+    else this.#apply(result.body, pull);
     this.#reportStaleness();
   }
 
@@ -81,7 +85,7 @@ export class OraclePoller {
     };
   }
 
-  #apply(body: unknown): void {
+  #apply(body: unknown, pull: number): void {
     const { prices, clock, onPull } = this.#options;
     const nowMs = clock.now();
     try {
@@ -89,15 +93,18 @@ export class OraclePoller {
     } catch (thrown) {
       return this.#fail("invalid", messageOf(thrown));
     }
+    this.#answeredPull = pull;
     this.#lastSuccessAtMs = nowMs;
     this.#failuresInARow = 0;
     onPull("ok");
   }
 
-  #applyLate(body: unknown): void {
+  #applyLate(body: unknown, pull: number): void {
     const { prices, clock, onLatePrices } = this.#options;
+    if (pull < this.#answeredPull) return;
     try {
-      if (prices.update(body, clock.now(), true) > 0) onLatePrices();
+      if (prices.update(body, clock.now()) > 0) onLatePrices();
+      this.#answeredPull = pull;
     } catch {
       // This pull already counts as a timeout. If answers are invalid, the next pull reports it.
     }

@@ -7,7 +7,7 @@ interface ReportedPrice {
   price: bigint;
   /** Unix milliseconds on the node's clock; never in the future. */
   lastUpdate: number;
-  /** `lastUpdate` as sent by the oracle, whose order does not depend on the node's clock. */
+  /** `lastUpdate` as sent by the oracle: the same again does not make a price younger. */
   reported: number;
 }
 
@@ -30,19 +30,18 @@ export class OraclePrices {
   }
 
   /**
-   * Applies the body of a `GET /prices` answer. An invalid entry affects its own market only.
+   * Applies the body of the newest `GET /prices` answer. An invalid entry affects its own market only.
    *
-   * @param isLate The answer may be older than the last one: only a newer `lastUpdate` counts.
-   * @returns How many markets got a newer price.
+   * @returns How many markets got a price with another `lastUpdate`.
    * @throws {z.ZodError} If the body has no `prices` map.
    */
-  update(body: unknown, nowMs: number, isLate = false): number {
+  update(body: unknown, nowMs: number): number {
     const { prices } = bodySchema.parse(body);
     this.clamp(nowMs);
     return this.markets.filter((market) => {
       const { success, data } = priceEntrySchema.safeParse(prices[market.symbol]);
       return success && data.base === market.base && data.quote === market.quote &&
-        this.#apply(market, data, nowMs, isLate);
+        this.#apply(market, data, nowMs);
     }).length;
   }
 
@@ -88,19 +87,16 @@ export class OraclePrices {
     for (const known of this.#known.values()) known.lastUpdate += byMs;
   }
 
-  #apply(market: Market, entry: PriceEntry, nowMs: number, isLate: boolean): boolean {
+  /** `lastUpdate` goes back if the oracle loses a source, or a quiet one contributes again. */
+  #apply(market: Market, entry: PriceEntry, nowMs: number): boolean {
     const { price, lastUpdate: reported } = entry;
     const known = this.#known.get(market);
-    if (known !== undefined && reported === known.reported) {
+    if (reported === known?.reported) {
       // A median may change before the sources of its `lastUpdate` confirm their prices again.
-      if (!isLate) known.price = price;
+      known.price = price;
       return false;
     }
     const lastUpdate = Math.min(reported + this.#shiftMs, nowMs);
-    // On-time answers arrive in order, but their times go back if the oracle's clock was set back.
-    const isNewer = known === undefined || reported > known.reported ||
-      (!isLate && lastUpdate > known.lastUpdate);
-    if (!isNewer) return false;
     this.#known.set(market, { price, lastUpdate, reported });
     return true;
   }

@@ -7,6 +7,7 @@ import { PollingLoop } from "../../../lib/timing/polling_loop.ts";
 import { RING_SLOTS_DEFAULT } from "../../../lib/prices/price_ring.ts";
 import { SLOT_MS } from "../../../lib/protocol/constants.ts";
 import type { Market } from "../../../lib/protocol/markets.ts";
+import { HISTORY_LAG_MAX_MS } from "../pricing/barrier_strategy.ts";
 import type { MarketData } from "./market_data.ts";
 
 /** Time between two reads of the node's price history. */
@@ -60,6 +61,10 @@ export class HistoryReader {
   async #readMarket(market: Market, signal: AbortSignal): Promise<void> {
     const { base, quote } = market;
     const to = Math.floor(this.#clock.now() / SLOT_MS) * SLOT_MS;
+    if (await this.#isUndone(market, to)) {
+      this.#marketData.reset(market);
+      this.#nextFromMs.delete(market);
+    }
     const known = this.#marketData.stateOf(market);
     const firstMs = Math.max(0, to - RING_SLOTS_DEFAULT * SLOT_MS);
     let from = this.#nextFromMs.get(market) ?? 0;
@@ -75,5 +80,14 @@ export class HistoryReader {
       if (signal.aborted) return;
     }
     this.#nextFromMs.set(market, Math.max(newestMs + SLOT_MS, to - SETTLE_MS));
+  }
+
+  /** Whether the chain went back in time: its newest price is ahead, and the node lacks it. */
+  async #isUndone(market: Market, nowMs: number): Promise<boolean> {
+    const { newestMs: from = 0 } = this.#marketData.stateOf(market).history;
+    if (from - nowMs <= HISTORY_LAG_MAX_MS) return false;
+    const { base, quote } = market;
+    const { prices } = await this.#node.getPriceHistory({ base, quote, from, to: from + SLOT_MS });
+    return prices.length === 0;
   }
 }

@@ -66,7 +66,8 @@ export class MarketState implements MarketView {
 
 /** The state of every market, fed by the node's `prices` and by its history. */
 export class MarketData {
-  readonly #stateByMarket: ReadonlyMap<Market, MarketState>;
+  readonly #options: VolatilityOptions;
+  readonly #stateByMarket: Map<Market, MarketState>;
 
   /** @param volatilities Restored volatilities by market; the others start empty. */
   constructor(
@@ -74,9 +75,14 @@ export class MarketData {
     { list }: Markets,
     volatilities: ReadonlyMap<Market, MarketVolatility> = new Map(),
   ) {
-    const newState = (market: Market) =>
-      new MarketState(market.symbol, volatilities.get(market) ?? new MarketVolatility(options));
-    this.#stateByMarket = new Map(list.map((market) => [market, newState(market)]));
+    this.#options = options;
+    this.#stateByMarket = new Map();
+    for (const market of list) this.reset(market, volatilities.get(market));
+  }
+
+  /** Starts a market over: its prices are unknown, such as after a revert of the chain. */
+  reset(market: Market, volatility = new MarketVolatility(this.#options)): void {
+    this.#stateByMarket.set(market, new MarketState(market.symbol, volatility));
   }
 
   get markets(): Iterable<Market> {

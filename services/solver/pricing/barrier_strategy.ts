@@ -33,7 +33,7 @@ export interface BarrierStrategyOptions extends Charges, Pick<StrategyContext, "
 }
 
 /** A history that ended longer ago than this is too old for pricing. */
-const HISTORY_LAG_MAX_MS = 10_000;
+export const HISTORY_LAG_MAX_MS = 10_000;
 
 /** A bet with everything that determines its price. */
 interface Valuation extends BoxPrice {

@@ -109,6 +109,43 @@ Deno.test("createRetryLoop: a slow retry keeps no other one waiting, and fifty a
     assert.equal(await world.store.countUnfinished(), 0);
   }));
 
+Deno.test("createRetryLoop: a pass retries every intent, although slow ones leave few places", () =>
+  withRetries(async (world) => {
+    const slow = KEYS.slice(0, 40).map((key) => `slow ${key}`);
+    await world.recordAll(...slow);
+    const { submit } = world;
+    const { promise: gate, resolve: open } = Promise.withResolvers<void>();
+    world.submit = async (intent) => {
+      world.running.add(intent.key);
+      if (intent.key.startsWith("slow")) await gate;
+      return await submit(intent);
+    };
+    await world.start();
+    await world.recordAll(...KEYS);
+    world.clock.advance(1_000); // the first pass no longer waits
+    await world.settled();
+    assert.equal((await world.nextPass()).length, KEYS.length);
+    open();
+  }));
+
+Deno.test("createRetryLoop: once the node is back, a slow first retry keeps no other one waiting", () =>
+  withRetries(async (world) => {
+    await world.recordAll("slow", "signed");
+    const { submit } = world;
+    const { promise: gate, resolve: open } = Promise.withResolvers<void>();
+    world.isNodeLost = true;
+    world.submit = async (intent) => {
+      world.isNodeLost = false; // it answers, and then the hedge takes long
+      if (intent.key === "slow") await gate;
+      return await submit(intent);
+    };
+    await world.start();
+    world.clock.advance(1_000);
+    await world.settled();
+    assert.equal(await world.store.countUnfinished(), 1);
+    open();
+  }));
+
 Deno.test("createRetryLoop: no intent waits for others that are being carried out, also while the node is lost", () =>
   withRetries(async (world) => {
     await world.recordAll(...KEYS, "lost");

@@ -43,7 +43,7 @@ function createReader(clock = new FakeClock()) {
   const marketData = new MarketData({ floor: 0.1, minHistoryMs: 60_000 }, SPEC_MARKETS);
   const history = new HistoryReader(node, marketData, clock);
   const prices = marketData.stateOf(market);
-  return { node, history, clock, prices, [Symbol.asyncDispose]: () => history.stop() };
+  return { node, history, clock, marketData, prices, [Symbol.asyncDispose]: () => history.stop() };
 }
 
 Deno.test("HistoryReader: the first read gets the node's whole history, page by page", async () => {
@@ -121,6 +121,24 @@ Deno.test("HistoryReader: after the clock was ahead, it reads on from the newest
   await setImmediate();
   assert.equal(prices.history.newestMs, nowMs + 1_500);
   assert.equal(prices.historyEndMs, nowMs + 1_600);
+});
+
+Deno.test("HistoryReader: after a revert of the chain it starts over, but not if only its clock was set back", async () => {
+  for (const isReverted of [false, true]) {
+    await using reader = createReader();
+    const { node, history, clock, prices, marketData } = reader;
+    const nowMs = clock.now();
+    node.slots.set(nowMs - 100, 5n).set(nowMs - 3_600_100, 4n);
+    history.start();
+    await setImmediate();
+    clock.setBy(-3_600_000);
+    if (isReverted) node.slots.delete(nowMs - 100);
+    clock.advance(1_000);
+    await setImmediate();
+    assert.equal(marketData.stateOf(market) === prices, !isReverted);
+    const endMs = isReverted ? nowMs - 3_600_000 : nowMs;
+    assert.equal(marketData.stateOf(market).historyEndMs, endMs);
+  }
 });
 
 Deno.test("HistoryReader: after an outage of 5 h, it reads everything that the node still has", async () => {
