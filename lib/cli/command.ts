@@ -282,7 +282,7 @@ const EDITS_MAX = 2;
 /** Most names that an error lists if none is close to the typed name. */
 const NAMES_LISTED_MAX = 6;
 
-export function unknownCommand(name: string, known: readonly string[]): UsageError {
+function unknownCommand(name: string, known: readonly string[]): UsageError {
   const close = known.filter((each) => isClose(name, each));
   const isListed = close.length === 0 && known.length <= NAMES_LISTED_MAX;
   const list = isListed ? `: expected ${listedWithOr(known)}` : "";

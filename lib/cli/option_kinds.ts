@@ -27,8 +27,8 @@ export interface OptionKind<S extends z.core.$ZodType = z.core.$ZodType> {
   completes?: readonly string[] | "file" | "directory";
   /** How the process uses the value, which decides the permission it needs. */
   access?: "listen" | "connect" | "read" | "write" | "readWrite" | "modules" | "database";
-  /** The value's role in its service, which decides what the doctor checks. */
-  role?: "host" | "port" | "service" | "markets" | "key" | "database" | "dataDir";
+  /** The value's role in its service: what `--check` replaces, and what the doctor calls. */
+  role?: "host" | "port" | "service" | "database" | "dataDir";
 }
 
 function nonEmpty(rule: string) {
@@ -105,8 +105,6 @@ export const file = {
   access: "read",
 } satisfies OptionKind;
 
-export const marketsFile = { ...file, role: "markets" } satisfies OptionKind;
-
 /** The symbol of a market, in any case; the markets file lists them. */
 export const marketSymbol = {
   schema: z.string().toUpperCase().pipe(
@@ -162,7 +160,6 @@ export const key = {
     }),
   placeholder: "key",
   secret: true,
-  role: "key",
 } satisfies OptionKind;
 
 export const chainId = { ...integer(1), placeholder: "id" } satisfies OptionKind;

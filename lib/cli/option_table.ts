@@ -61,8 +61,6 @@ export interface CommandText {
   name: string;
   description: string;
   examples: readonly (readonly [commandLine: string, meaning: string])[];
-  /** Arguments before the options, such as `[service...]`. */
-  operands?: string;
   subcommands?: Readonly<Record<string, { readonly summary: string }>>;
   /** The command whose variables and settings the options use, if not this one. */
   target?: string;

@@ -30,12 +30,6 @@ interface Sources {
 
 const HELP_WIDTH = 100;
 
-/** Result of parsing options without stopping at the first error. */
-export interface ParsedOptions<T extends OptionTable> {
-  values: Partial<OptionsOf<T>>;
-  errors: ReadonlyMap<string, UsageError>;
-}
-
 /**
  * Parses arguments, environment and settings file by a table: flag, variable, file, default.
  *
@@ -48,46 +42,21 @@ export function parseOptions<T extends OptionTable>(
   argv: readonly string[],
   env: Environment,
 ): OptionsOf<T> {
-  const { values, errors } = parseAllOptions(text, table, argv, env);
-  for (const error of errors.values()) throw error;
-  // Without an error there is a value for every key.
-  return values as OptionsOf<T>;
-}
-
-/**
- * Parses options like {@link parseOptions}, but collects wrong and missing values.
- *
- * @throws {UsageError} On an unknown option or argument.
- * @throws {HelpRequest} On `--help`.
- */
-export function parseAllOptions<T extends OptionTable>(
-  text: CommandText,
-  table: T,
-  argv: readonly string[],
-  env: Environment,
-): ParsedOptions<T> {
   const flags = readFlags(text, table, argv);
   const values: Record<string, unknown> = {};
-  const errors = new Map<string, UsageError>();
   const sources: Sources = { env };
   const named = optionsFor(text.target ?? text.name, table);
   // `--config` is read first: its file may contain the values of all other options.
   const { [FILE_KEY]: file, ...others } = named;
   for (const [key, spec] of Object.entries({ ...file && { [FILE_KEY]: file }, ...others })) {
-    try {
-      const value = parseOption(spec, flags[optionOf(spec).attributeName()], sources);
-      values[key] = value;
-      if (key === FILE_KEY && typeof value === "string") {
-        sources.file = SettingsFile.read(value);
-        sources.file.requireKnown(text, named);
-      }
-    } catch (thrown) {
-      if (!(thrown instanceof UsageError)) throw thrown;
-      errors.set(key, thrown);
+    const value = values[key] = parseOption(spec, flags[optionOf(spec).attributeName()], sources);
+    if (key === FILE_KEY && typeof value === "string") {
+      sources.file = SettingsFile.read(value);
+      sources.file.requireKnown(text, named);
     }
   }
   // Each value was parsed by the schema of its own key.
-  return { values: values as Partial<OptionsOf<T>>, errors };
+  return values as OptionsOf<T>;
 }
 
 /**
@@ -146,9 +115,8 @@ function examplesText(text: CommandText): string {
   return `\nExamples:\n${rows.join("\n")}`;
 }
 
-function usageOf({ operands, subcommands = {} }: CommandText): string {
-  const words = operands ?? (Object.keys(subcommands).length > 0 ? "[command]" : undefined);
-  return words === undefined ? "[options]" : `${words} [options]`;
+function usageOf({ subcommands = {} }: CommandText): string {
+  return Object.keys(subcommands).length > 0 ? "[command] [options]" : "[options]";
 }
 
 function subcommandsText({ name, subcommands = {} }: CommandText): string {

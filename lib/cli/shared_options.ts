@@ -134,7 +134,7 @@ export const chainIdOption = {
 
 export const marketsOption = {
   flags: "--markets",
-  kind: kinds.marketsFile,
+  kind: kinds.file,
   shared: true,
   description:
     "TOML file of the markets, the same for every service; the specification's by default",

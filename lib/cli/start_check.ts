@@ -98,14 +98,10 @@ interface Readiness {
 }
 
 /** @throws {NetworkError} If the service does not answer. */
-export async function readinessAt(
-  url: string,
-  timeoutMs: number = ANSWER_TIMEOUT_MS,
-): Promise<Readiness> {
-  const ready = await request(`${url}/ready`, { timeoutMs });
-  const { status, text } = ready.status === 404
-    ? await request(`${url}/health`, { timeoutMs })
-    : ready;
+async function readinessAt(url: string): Promise<Readiness> {
+  const bounds = { timeoutMs: ANSWER_TIMEOUT_MS };
+  const ready = await request(`${url}/ready`, bounds);
+  const { status, text } = ready.status === 404 ? await request(`${url}/health`, bounds) : ready;
   const { data } = z.safeParse(readySchema, tryParseJson(text));
   if (status === 200) return { problems: [], mayChange: data?.node !== undefined };
   if (data === undefined) return { problems: [text], mayChange: true };

@@ -11,7 +11,7 @@ const DRAIN_DEADLINE_MS = 3_000;
 /** Pause before a failed listener is reopened, such as after running out of file descriptors. */
 const REOPEN_AFTER_MS = 500;
 
-/** The least timeout of asking the program on a taken port for its name. */
+/** The timeout of asking the program on a taken port for its name. */
 const OWNER_ANSWER_MS = 1_000;
 
 const OWNER_ANSWER_BYTES_MAX = 64 * 1024;
@@ -201,25 +201,17 @@ function isEveryInterface(host: string): boolean {
   return host === "0.0.0.0" || host === "::";
 }
 
-/** What {@link describePortOwner} says of a program that may be any, also a busy service. */
-export const SILENT_OWNER = "a program that does not answer";
-
 /** Name of the program on a port; services of this program send their name at `GET /`. */
-export async function describePortOwner(
-  host: string,
-  port: number,
-  timeoutMs = 0,
-): Promise<string> {
+export async function describePortOwner(host: string, port: number): Promise<string> {
   try {
-    const bounds = {
-      timeoutMs: Math.max(timeoutMs, OWNER_ANSWER_MS),
-      maxBytes: OWNER_ANSWER_BYTES_MAX,
-    };
+    const bounds = { timeoutMs: OWNER_ANSWER_MS, maxBytes: OWNER_ANSWER_BYTES_MAX };
     const { text } = await request(reachableUrl(host, port), bounds);
     const [, service] = /\brangemaker ([\w-]+) \d/.exec(text) ?? [];
     if (service !== undefined) return `a running rangemaker ${service}`;
   } catch (thrown) {
-    if (thrown instanceof NetworkError && thrown.code === "SERVICE_TIMEOUT") return SILENT_OWNER;
+    if (thrown instanceof NetworkError && thrown.code === "SERVICE_TIMEOUT") {
+      return "a program that does not answer"; // any, also a busy service
+    }
     // It speaks no HTTP, or this process may not call it.
   }
   return "another program";

@@ -1,42 +1,41 @@
-import { failure, passed, type ServiceChecks, warning } from "../cli/checks/check.ts";
-import { optionLabel } from "../cli/options.ts";
-import { messageOf } from "../errors.ts";
-import { StoreError } from "./errors.ts";
+import { type Check, type CheckContext, failure, passed, warning } from "../cli/service_checks.ts";
+import type { Address } from "../protocol/scalars.ts";
 import { inspectStore } from "./open_store.ts";
 
 /** An intent that is unfinished for longer will not finish without help. */
 const STUCK_AFTER_MS = 300_000;
 
 /**
- * Checks that the store of a service opens, is that of the service's key, and that no intent is
- * stuck.
+ * Checks that the store of a service opens, and that no intent is stuck.
  *
- * @param belongsToKey Its database belongs to one key.
+ * @param address The account that the store has to belong to; any by default.
  */
 export function storeCheck(
   service: string,
-  { belongsToKey }: { belongsToKey: boolean },
-): NonNullable<ServiceChecks["checkStore"]> {
-  return async (database, option, { clock, timeoutMs, signer }) => {
-    try {
+  database: string,
+  { clock, timeoutMs }: CheckContext,
+  address?: Address,
+): Check {
+  return {
+    subject: "store",
+    remedy: "Fix it, or use another one: --database",
+    async run() {
       const stuckBeforeMs = clock.now() - STUCK_AFTER_MS;
       const found = await inspectStore(database, service, stuckBeforeMs, timeoutMs);
       if (found === "memory") {
         return warning(
           `${database} is lost with the process, and so is unfinished work`,
-          `Use a file: ${optionLabel(option)}`,
+          "Use a file: --database",
         );
       }
       if (found === "new") {
         return passed(`${database} is empty: the first start creates its tables`);
       }
       const { owner, version, latestVersion, unfinished, stuck, hasCommitted } = found;
-      // Without a key, its own check fails.
-      const { address } = await signer().catch(() => ({ address: owner }));
-      if (belongsToKey && owner !== null && owner !== address) {
+      if (address !== undefined && owner !== null && owner !== address) {
         return failure(
           `${database} belongs to the ${service} with the key of ${owner}, not of ${address}`,
-          `Use that key, or another database: ${optionLabel(option)}`,
+          "Use that key, or another database: --database",
         );
       }
       const text = `${database} has version ${version} of ${latestVersion}, ${unfinished} ` +
@@ -47,9 +46,6 @@ export function storeCheck(
         text,
         "Start the service, which retries them, and see its log for why they do not finish",
       );
-    } catch (thrown) {
-      if (!(thrown instanceof StoreError)) throw thrown;
-      return failure(messageOf(thrown), `Fix it, or use another database: ${optionLabel(option)}`);
-    }
+    },
   };
 }

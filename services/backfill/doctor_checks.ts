@@ -4,10 +4,12 @@ import {
   failure,
   passed,
   type ServiceChecks,
-} from "../../lib/cli/checks/check.ts";
+} from "../../lib/cli/service_checks.ts";
 import { chainProblem, writeProblem } from "../../lib/http/readiness.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { adminSigner, type BackfillOptions, options } from "./mod.ts";
+
+const REMEDY = "Correct --rpc-url or --chain-id";
 
 /** What `rangemaker doctor` checks of the backfill besides its options. */
 export const checks: ServiceChecks<typeof options> = {
@@ -16,19 +18,19 @@ export const checks: ServiceChecks<typeof options> = {
   openSigner: adminSigner,
   customChecks: (values, context) => [{
     subject: "admin",
+    remedy: REMEDY,
     run: () => checkAdmin(values, context),
   }],
 };
 
 async function checkAdmin(
   { rpcUrl: url, chainId }: BackfillOptions,
-  { signer, timeoutMs }: CheckContext,
+  { address, timeoutMs }: CheckContext,
 ): Promise<CheckOutcome> {
-  const { address } = await signer();
   const node = new CoreClient({ url, timeoutMs });
   const problem = await chainProblem(node, chainId) ?? await writeProblem(node);
-  if (problem !== undefined) return failure(problem, "Correct --rpc-url or --chain-id");
-  const { permissions } = await node.getAccount(address);
+  if (problem !== undefined) return failure(problem, REMEDY);
+  const { permissions } = await node.getAccount(address!); // it has a key
   if (permissions.includes("admin")) return passed(`${address} is admin on the node`);
   const text = `${address} lacks the admin permission on the node: its transactions would fail`;
   return failure(text, "Use the key of an admin, or add the account to --admins of the node");

@@ -1,4 +1,4 @@
-import type { ServiceChecks } from "../../lib/cli/checks/check.ts";
+import type { ServiceChecks } from "../../lib/cli/service_checks.ts";
 import { storeCheck } from "../../lib/intents/store_check.ts";
 import { startBridge } from "./mod.ts";
 import { bridgeSigner, options } from "./options.ts";
@@ -7,7 +7,7 @@ import { bridgeSigner, options } from "./options.ts";
 export const checks: ServiceChecks<typeof options> = {
   service: "bridge",
   options,
-  checkStore: storeCheck("bridge", { belongsToKey: false }),
   openSigner: bridgeSigner,
+  customChecks: ({ database }, context) => [storeCheck("bridge", database, context)],
   start: (options) => startBridge(options),
 };

@@ -4,21 +4,24 @@ import {
   failure,
   passed,
   type ServiceChecks,
-} from "../../lib/cli/checks/check.ts";
+} from "../../lib/cli/service_checks.ts";
 import { itemsOf } from "../../lib/cli/option_kinds.ts";
 import { chainProblem, writeProblem } from "../../lib/http/readiness.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { options, type ProxyOptions, startProxy } from "./mod.ts";
 
+const REMEDY = "Correct --write-node-url and --read-node-url";
+
 /** What `rangemaker doctor` checks of the proxy besides its options. */
 export const checks: ServiceChecks<typeof options> = {
   service: "proxy",
   options,
-  start: startProxy,
   customChecks: (values, context) => [{
     subject: "nodes",
+    remedy: REMEDY,
     run: () => checkNodes(values, context),
   }],
+  start: startProxy,
 };
 
 /** The proxy itself serves reads whatever becomes of the write node: its `/ready` ignores it. */
@@ -26,13 +29,12 @@ async function checkNodes(
   { writeNodeUrl, readNodeUrl }: ProxyOptions,
   { timeoutMs }: CheckContext,
 ): Promise<CheckOutcome> {
-  const remedy = "Correct --write-node-url and --read-node-url";
   const writeNode = new CoreClient({ url: writeNodeUrl, timeoutMs });
   const chain = await writeNode.chainId();
   for (const url of itemsOf(readNodeUrl)) {
     const problem = await chainProblem(new CoreClient({ url, timeoutMs }), chain);
-    if (problem !== undefined) return failure(`${problem}, as the write node has`, remedy);
+    if (problem !== undefined) return failure(`${problem}, as the write node has`, REMEDY);
   }
   const problem = await writeProblem(writeNode);
-  return problem === undefined ? passed(`All have chain ${chain}`) : failure(problem, remedy);
+  return problem === undefined ? passed(`All have chain ${chain}`) : failure(problem, REMEDY);
 }

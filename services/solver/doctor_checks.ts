@@ -1,6 +1,6 @@
-import type { ServiceChecks } from "../../lib/cli/checks/check.ts";
 import { openLocalSigner } from "../../lib/cli/keystore.ts";
 import { optionLabel } from "../../lib/cli/options.ts";
+import type { ServiceChecks } from "../../lib/cli/service_checks.ts";
 import { storeCheck } from "../../lib/intents/store_check.ts";
 import { options, startSolver } from "./mod.ts";
 
@@ -8,7 +8,9 @@ import { options, startSolver } from "./mod.ts";
 export const checks: ServiceChecks<typeof options> = {
   service: "solver",
   options,
-  checkStore: storeCheck("solver", { belongsToKey: true }),
-  openSigner: (values) => openLocalSigner(values, optionLabel(options.privateKey)),
+  openSigner: (keyOptions) => openLocalSigner(keyOptions, optionLabel(options.privateKey)),
+  customChecks: ({ database }, context) => [
+    storeCheck("solver", database, context, context.address),
+  ],
   start: (options) => startSolver(options),
 };

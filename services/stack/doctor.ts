@@ -1,39 +1,29 @@
 /** `rangemaker doctor`: tries what services are configured to use, and prints fixes. */
-import type { ServiceCheck, ServiceChecks } from "../../lib/cli/checks/check.ts";
-import { createChecks } from "../../lib/cli/checks/create_checks.ts";
-import {
-  resultLines,
-  resultsAsJson,
-  resultSummary,
-  runChecks,
-} from "../../lib/cli/checks/runner.ts";
 import {
   type CommandContext,
   type CommandEntry,
   ExitCode,
+  loadCommand,
   reportErrors,
   type RunnableCommand,
-  unknownCommand,
 } from "../../lib/cli/command.ts";
 import * as kinds from "../../lib/cli/option_kinds.ts";
 import {
-  type CommandText,
   type Environment,
   type OptionsOf,
   type OptionTable,
-  parseAllOptions,
-  type ParsedOptions,
+  parseOptions,
   UsageError,
 } from "../../lib/cli/options.ts";
-import { configOption, keystoreOptions, loggingOptions } from "../../lib/cli/shared_options.ts";
 import { optionsFor, requireKnownVariables } from "../../lib/cli/option_names.ts";
+import { type CheckOutcome, failure, type ServiceChecks } from "../../lib/cli/service_checks.ts";
+import { configOption, keystoreOptions, loggingOptions } from "../../lib/cli/shared_options.ts";
 import { configureLogging } from "../../lib/log/logging.ts";
-
-/** A check is abandoned this long after its timeout: a service needs up to 3 s to stop. */
-const GRACE_MS = 5_000;
+import { redact } from "../../lib/redact.ts";
+import { type CheckResult, checkService } from "./check_service.ts";
 
 /** Services that can be checked, in the order of the report. Each is loaded on demand. */
-const doctorTargets: Readonly<Record<string, () => Promise<{ checks: ServiceChecks }>>> = {
+const TARGETS: Readonly<Record<string, () => Promise<{ checks: ServiceChecks }>>> = {
   solver: () => import("../solver/doctor_checks.ts"),
   bridge: () => import("../bridge/doctor_checks.ts"),
   proxy: () => import("../proxy/doctor_checks.ts"),
@@ -43,16 +33,6 @@ const doctorTargets: Readonly<Record<string, () => Promise<{ checks: ServiceChec
 };
 
 export const doctorOptions = optionsFor("doctor", {
-  json: {
-    kind: kinds.flag,
-    description: "print one JSON document instead of lines",
-    default: "false",
-  },
-  running: {
-    kind: kinds.flag,
-    description: "fail where a service does not run: after a start",
-    default: "false",
-  },
   timeoutMs: {
     kind: kinds.duration(100, 600_000),
     description: "timeout of each check",
@@ -65,75 +45,65 @@ export const doctorOptions = optionsFor("doctor", {
 });
 
 type DoctorOptions = OptionsOf<typeof doctorOptions>;
-type Parsed = ParsedOptions<OptionTable>;
-
-const text: CommandText = {
-  name: "doctor",
-  description:
-    "Tries the keys, permissions, stores, files, ports and URLs that services are configured to use, " +
-    "starts each for a moment without its store, and says how to fix failures. It changes " +
-    "nothing and shows no secret. Without a service, it checks all services that need no key, and " +
-    "those whose key the environment sets. With one service, it also accepts the options of that " +
-    "service. The exit code is 1 if anything failed, else 0.",
-  operands: "[service...]",
-  examples: [
-    ["rangemaker doctor", "every service that the environment configures"],
-    ["rangemaker doctor solver bridge", "two of them"],
-    [
-      "rangemaker doctor bridge --port 3001 --database data/bridge.sqlite",
-      "one, with the options that it is started with",
-    ],
-    ["rangemaker doctor --running", "after a start: a service that does not run is a failure"],
-    ["rangemaker doctor oracle --json", "for a program"],
-  ],
-};
 
 const subcommands = Object.fromEntries(
-  Object.keys(doctorTargets).map((service): [string, CommandEntry] => [service, {
+  Object.entries(TARGETS).map(([service, load]): [string, CommandEntry] => [service, {
     summary: `checks what ${service} is configured to use`,
-    load: async () => ({ run: doctorFor(await load(service)) }),
+    load: async () => ({ run: doctorFor((await load()).checks) }),
   }]),
 );
 
-const definition = { ...text, subcommands, options: doctorOptions };
+const definition = {
+  name: "doctor",
+  description:
+    "Tries the keys, permissions, stores and URLs that services are configured to use, starts each " +
+    "for a moment without its store, and says how to fix failures. It changes nothing and shows no " +
+    "secret. Without a service, it checks all services that need no key, and those whose key the " +
+    "environment sets. With a service, it also accepts the options of that service. The exit code " +
+    "is 1 if anything failed, else 0.",
+  examples: [
+    ["rangemaker doctor", "every service that the environment configures"],
+    [
+      "rangemaker doctor bridge --database data/bridge.sqlite",
+      "one, with the options that it is started with",
+    ],
+  ],
+  subcommands,
+  options: doctorOptions,
+} satisfies RunnableCommand["definition"];
 
 export const run: RunnableCommand = Object.assign(
-  (argv: readonly string[], context: CommandContext): Promise<number> => {
-    // Names of services precede all options.
-    const flagsAt = argv.findIndex((word) => word.startsWith("-"));
-    const services = argv.slice(0, flagsAt < 0 ? argv.length : flagsAt);
-    return reportErrors(text.name, context, async () => {
-      const flags = argv.slice(services.length);
-      const [before, last = ""] = flags.slice(-2);
-      if (Object.hasOwn(doctorTargets, last) && before !== "--config") {
-        throw new UsageError(`Unexpected argument '${last}': name services before options`);
+  (argv: readonly string[], context: CommandContext): Promise<number> =>
+    reportErrors(definition.name, context, async () => {
+      const [first = "-", ...rest] = argv;
+      if (!first.startsWith("-")) {
+        return await (await loadCommand(subcommands, first))(rest, context);
       }
-      const names = services.length > 0 ? [...new Set(services)] : Object.keys(doctorTargets);
-      const targets = await Promise.all(names.map(load));
-      const [first] = targets;
-      if (names.length === 1 && first) return await doctorFor(first)(flags, context);
-      return await runDoctor(targets, definition, flags, context, services.length > 0);
-    });
-  },
+      const settings = parseOptions(definition, doctorOptions, argv, readable(context.env));
+      const reports: Report[] = [];
+      for (const load of Object.values(TARGETS)) {
+        const report = reportOf((await load()).checks, argv, context);
+        if (report !== undefined) reports.push(report);
+      }
+      return await printReports(reports, settings, context);
+    }),
   { definition, subcommands },
 );
 
-/** Whether a service has a key, or options that specify one; true if it needs none. */
-function hasKey({ options }: ServiceChecks, { values, errors }: Parsed): boolean {
-  const [key] = Object.entries(options).find(([, { kind }]) => kind.role === "key") ?? [];
-  const isGiven = (name: string) => values[name] !== undefined || errors.has(name);
-  return key === undefined || [key, ...Object.keys(keystoreOptions), "signerUrl"].some(isGiven);
-}
-
-async function load(service: string): Promise<ServiceChecks> {
-  const target = Object.hasOwn(doctorTargets, service) ? doctorTargets[service] : undefined;
-  if (target === undefined) throw unknownCommand(service, Object.keys(doctorTargets));
-  return (await target()).checks;
-}
-
+/** The doctor of one service, which accepts its options too. */
 function doctorFor(target: ServiceChecks): RunnableCommand {
-  const { service, options } = target;
-  const definition = {
+  const definition = definitionFor(target);
+  const run = (argv: readonly string[], context: CommandContext) =>
+    reportErrors(definition.name, context, async () => {
+      const options = parseOptions(definition, definition.options, argv, readable(context.env));
+      const results = checkService(target, options, { ...options, clock: context.clock });
+      return await printReports([{ service: target.service, results }], options, context);
+    });
+  return Object.assign(run, { definition, subcommands: {} });
+}
+
+function definitionFor({ service, options }: ServiceChecks) {
+  return {
     name: `doctor ${service}`,
     target: service,
     description: `Tries everything that ${service} is configured to use, and says how to fix ` +
@@ -142,52 +112,41 @@ function doctorFor(target: ServiceChecks): RunnableCommand {
     examples: [[
       `rangemaker doctor ${service}`,
       `as configured by the environment; add the options that ${service} is started with`,
-    ]] as const,
-  };
-  const run = (argv: readonly string[], context: CommandContext) =>
-    reportErrors(definition.name, context, () => runDoctor([target], definition, argv, context));
-  return Object.assign(run, { definition, subcommands: {} });
+    ]],
+  } satisfies RunnableCommand["definition"];
 }
 
-/**
- * Parses the options, then runs the checks of all targets that have a key or need none.
- *
- * @param isNamed The user has named the targets, so they are also checked without a key.
- * @returns The exit code.
- */
-async function runDoctor(
-  targets: readonly ServiceChecks[],
-  definition: RunnableCommand["definition"],
+/** The checks of one service. They run as their results are asked for. */
+interface Report {
+  service: string;
+  results: AsyncIterable<CheckResult> | Iterable<CheckResult>;
+}
+
+/** The checks of a service as environment and settings file configure it; undefined without a key. */
+function reportOf(
+  target: ServiceChecks,
   argv: readonly string[],
-  context: CommandContext,
-  isNamed = true,
-): Promise<number> {
-  const env = readable(context.env);
-  const parsed = parseAllOptions(definition, definition.options, argv, env);
-  for (const key of Object.keys(doctorOptions)) {
-    const error = parsed.errors.get(key);
-    if (error !== undefined) throw error;
+  { clock, env }: CommandContext,
+): Report | undefined {
+  const { service } = target;
+  const definition = definitionFor(target);
+  try {
+    const options = parseOptions(definition, definition.options, argv, readable(env));
+    if (target.openSigner !== undefined && !hasKey(options)) return undefined;
+    return { service, results: checkService(target, options, { ...options, clock }) };
+  } catch (thrown) {
+    if (!(thrown instanceof UsageError)) throw thrown;
+    const outcome = failure(thrown.message, `Correct it; see rangemaker ${service} --help`);
+    return { service, results: [{ subject: "option", ...outcome }] };
   }
-  requireKnownVariables(context.variables(), { ...text, subcommands }, doctorOptions);
-  // Both definitions contain the doctor's own options, which have just been checked.
-  const settings = parsed.values as unknown as DoctorOptions;
-  const file = settings.config === undefined ? [] : ["--config", settings.config];
-  const checks = targets.flatMap((target) => {
-    // With several services, their options come from environment and file, not the command line.
-    const options = targets.length === 1 ? parsed : parseAllOptions(
-      { ...text, target: target.service },
-      { ...target.options, config: configOption },
-      file,
-      env,
-    );
-    if (!isNamed && !hasKey(target, options)) return [];
-    const { timeoutMs, running: mustRun } = settings;
-    return createChecks(target, options, { clock: context.clock, timeoutMs, mustRun });
-  });
-  return await runAndReport(checks, settings, context);
 }
 
-/** Treats variables without read permission as unset: the permissions check reports them. */
+function hasKey(options: OptionsOf<OptionTable>): boolean {
+  const keys = ["privateKey", ...Object.keys(keystoreOptions), "signerUrl"];
+  return keys.some((key) => options[key] !== undefined);
+}
+
+/** Treats variables without read permission as unset: the check of the permissions reports them. */
 function readable(env: Environment): Environment {
   return (name) => {
     try {
@@ -199,27 +158,35 @@ function readable(env: Environment): Environment {
   };
 }
 
-/** Runs checks and prints their results. @returns The exit code. */
-async function runAndReport(
-  checks: readonly ServiceCheck[],
-  { json, timeoutMs, jsonLogs, logLevel }: DoctorOptions,
-  { clock, print, progress, color, printsColor }: CommandContext,
+const COLORS: Readonly<Record<CheckOutcome["level"], number>> = { ok: 32, warn: 33, fail: 31 };
+
+/** Of the longest subject. */
+const SUBJECT_WIDTH = "permissions".length;
+
+/** Prints one line for each result, and one with its fix. @returns The exit code. */
+async function printReports(
+  reports: readonly Report[],
+  { jsonLogs, logLevel }: DoctorOptions,
+  { variables, print, progress, color, printsColor }: CommandContext,
 ): Promise<number> {
+  requireKnownVariables(variables(), definition, doctorOptions);
   await configureLogging({ jsonLogs, logLevel, color });
-  const widthOf = (key: "service" | "subject") =>
-    Math.max(...checks.map((check) => check[key].length));
-  const widths = { service: widthOf("service"), subject: widthOf("subject") };
-  const results = await runChecks(checks, {
-    clock,
-    deadlineMs: timeoutMs + GRACE_MS,
-    onResult(result) {
-      if (!json) resultLines(result, widths, printsColor).forEach(print);
-    },
-    onWaiting(waiting) {
-      const names = waiting.map(({ service, subject }) => `${service} ${subject}`).join(", ");
-      progress(waiting.length === 0 ? "" : `Waiting for ${waiting.length}: ${names}`);
-    },
-  });
-  print(json ? resultsAsJson(results) : resultSummary(results));
-  return results.some(({ level }) => level === "fail") ? ExitCode.failed : ExitCode.ok;
+  const width = Math.max(...reports.map(({ service }) => service.length));
+  let failed = 0;
+  for (const { service, results } of reports) {
+    progress(`Checking ${service} …`);
+    for await (const { subject, level, text, remedy } of results) {
+      progress("");
+      const word = level.padEnd(4);
+      const shown = printsColor ? `\x1b[${COLORS[level]}m${word}\x1b[0m` : word;
+      const where = `${service.padEnd(width)}  ${subject.padEnd(SUBJECT_WIDTH)}`;
+      print(`${shown}  ${where}  ${redact(text)}`);
+      if (remedy !== undefined) print(`      fix: ${redact(remedy)}`);
+      if (level === "fail") failed += 1;
+      progress(`Checking ${service} …`);
+    }
+  }
+  progress("");
+  print(failed === 0 ? "Nothing failed" : `${failed} failed`);
+  return failed === 0 ? ExitCode.ok : ExitCode.failed;
 }

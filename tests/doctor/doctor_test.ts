@@ -14,7 +14,6 @@ import { OPTION_TABLES } from "../house/option_tables.ts";
 import { withNode } from "../node/support/running_node.ts";
 import { runHere } from "../support/command_context.ts";
 import { eventually } from "../support/eventually.ts";
-import { freePort } from "../support/ports.ts";
 import { FakeNode } from "../support/fake_node.ts";
 import { withFolder } from "../support/files.ts";
 import {
@@ -73,18 +72,11 @@ Deno.test("doctor: all checks pass with correct settings, exit code 0", () =>
         READ_NODE_URL: urls.node,
         KAIZEN_RPC_URL: urls.node,
         KAIZEN_WS_URL: urls.nodeWs,
-        RANGEMAKER_SOLVER_PORT: "0",
         RANGEMAKER_SOLVER_DATABASE: `${folder}/new/solver.sqlite`,
         RANGEMAKER_SOLVER_HEDGE_URL: urls.exchanges,
-        RANGEMAKER_BRIDGE_PORT: "0",
         RANGEMAKER_BRIDGE_DATABASE: `${folder}/new/bridge.sqlite`,
-        RANGEMAKER_PROXY_PORT: "0",
-        RANGEMAKER_PROXY_WS_PORT: "0",
-        RANGEMAKER_ORACLE_PORT: "0",
         RANGEMAKER_ORACLE_MIN_SOURCES: "4",
         RANGEMAKER_ORACLE_PROVIDER_URL: providerUrls,
-        RANGEMAKER_NODE_PORT: "0",
-        RANGEMAKER_NODE_READ_PORT: "0",
         RANGEMAKER_NODE_ORACLE_URL: urls.oracle,
         RANGEMAKER_NODE_DATA_DIR: `${folder}/node`,
         RANGEMAKER_NODE_RELAYERS: relayer,
@@ -133,21 +125,6 @@ Deno.test("--check: prints that a service is ready, or each problem, and touches
     assert.deepEqual(node.received, []);
   }));
 
-Deno.test("doctor: several services are checked with options from the environment, each once", async () => {
-  const url = deadUrl();
-  const env = {
-    WRITE_NODE_URL: url,
-    READ_NODE_URL: url,
-    KAIZEN_RPC_URL: url,
-    RANGEMAKER_BACKFILL_HISTORY_URL: url,
-  };
-  const { code, checks } = await diagnose(["proxy", "backfill", "proxy"], env);
-  assert.equal(code, 1);
-  assert.deepEqual([...new Set(checks.map(({ service }) => service))], ["proxy", "backfill"]);
-  const failed = checks.filter(({ level }) => level === "fail").map(({ subject }) => subject);
-  assert.deepEqual(failed, ["nodes", "start", "key", "history", "admin"]);
-});
-
 Deno.test("doctor: an exchange that sends no price of a market is reported with the market", async () => {
   await using exchanges = await startExchanges(withDefaults(exchangesOptions, {
     port: 0,
@@ -163,31 +140,37 @@ Deno.test("doctor: an exchange that sends no price of a market is reported with 
   ]);
 });
 
-Deno.test("doctor: a service after an option is an error that says the order", async () => {
-  const { code, errors } = await runDoctor(["--json", "proxy"]);
-  assert.equal(code, 2);
-  assert.match(errors, /Unexpected argument 'proxy': name services before options/);
-  const file = await runDoctor(["--config", "proxy"]);
-  assert.match(file.errors, /Settings file proxy cannot be read/);
-});
-
 Deno.test("doctor: without arguments it checks every service that needs no key or has one", async () => {
+  const url = deadUrl();
   const env = {
     RANGEMAKER_ORACLE_PROVIDERS: "okx",
     RANGEMAKER_ORACLE_PROVIDER_URL: `okx=${deadUrl("ws")}`,
     RANGEMAKER_BACKFILL_PRIVATE_KEY: keys.admin,
+    RANGEMAKER_BACKFILL_HISTORY_URL: url,
+    WRITE_NODE_URL: url,
+    READ_NODE_URL: url,
+    KAIZEN_RPC_URL: url,
   };
   const checked = async (keys: Record<string, string>) => {
-    const { checks } = await diagnose([], { ...env, ...keys });
+    const { code, checks } = await diagnose([], { ...env, ...keys });
+    assert.equal(code, 1);
     return { checks, services: [...new Set(checks.map(({ service }) => service))] };
   };
   const some = await checked({ BRIDGE_PRIVATE_KEY: "" });
   assert.deepEqual(some.services, ["proxy", "oracle", "node", "backfill"]);
-  const all = await checked({ SOLVER_PRIVATE_KEY: keys.solver, BRIDGE_PRIVATE_KEY: keys.relayer });
+  const failed = some.checks.filter(({ level }) => level === "fail");
+  assert.deepEqual(failed.map(({ subject }) => subject), [
+    ...["nodes", "start", "start", "start", "history", "admin"],
+  ]);
+  const all = await checked({ SOLVER_PRIVATE_KEY: "0x12ab", BRIDGE_PRIVATE_KEY: keys.relayer });
   assert.deepEqual(all.services, ["solver", "bridge", "proxy", "oracle", "node", "backfill"]);
-  const claimed = all.checks.find(({ text }) => text.includes("is also configured"));
-  assert.equal(claimed?.service, "bridge");
-  assert.match(claimed?.text ?? "", /^127\.0\.0\.1:3000 is also configured for solver$/);
+  assert.deepEqual(all.checks[0], {
+    service: "solver",
+    subject: "option",
+    level: "fail",
+    text: "Invalid SOLVER_PRIVATE_KEY: Expected 0x and 64 hex digits",
+    remedy: "Correct it; see rangemaker solver --help",
+  });
 });
 
 Deno.test("doctor: a URL for writes that is a node's read port fails, for every service that writes", () =>
@@ -199,12 +182,16 @@ Deno.test("doctor: a URL for writes that is a node's read port fails, for every 
       RANGEMAKER_BACKFILL_PRIVATE_KEY: keys.admin,
     };
     const urls = { KAIZEN_RPC_URL: url, WRITE_NODE_URL: url, READ_NODE_URL: url };
-    const services = ["solver", "bridge", "proxy", "backfill"];
-    const { checks } = await diagnose(services, { ...env, ...urls });
-    const found = checks.filter(({ level, text }) =>
-      level === "fail" && /^Core node at \S+ accepts no transactions: it is a read port/.test(text)
-    );
-    assert.deepEqual(found.map(({ subject }) => subject), ["start", "start", "nodes", "admin"]);
+    const found: string[] = [];
+    for (const service of ["solver", "bridge", "proxy", "backfill"]) {
+      const { checks } = await diagnose([service], { ...env, ...urls });
+      const failed = checks.filter(({ level, text }) =>
+        level === "fail" &&
+        /^Core node at \S+ accepts no transactions: it is a read port/.test(text)
+      );
+      found.push(...failed.map(({ subject }) => subject));
+    }
+    assert.deepEqual(found, ["start", "start", "nodes", "admin"]);
   }));
 
 Deno.test("doctor: default addresses are included in the required permissions", async () => {
@@ -222,49 +209,6 @@ Deno.test("doctor: reports nodes of a proxy with different chains", async () => 
   const { level, text } = (await diagnose(proxy)).of("nodes");
   assert.equal(level, "fail");
   assert.match(text, /has chain id 7: expected 1337, as the write node has$/);
-});
-
-Deno.test("doctor: a port used by another program fails; used by the service itself, its readiness decides; with --running, so does a free one", async () => {
-  await using node = FakeNode.start();
-  await using stranger = Deno.serve(
-    { hostname: "127.0.0.1", port: 0, onListen: () => {} },
-    () => new Response("hello"),
-  );
-  using silent = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  await using bridge = await startTestBridge(node.url, { privateKey });
-  const bridgePort = new URL(bridge.url).port;
-  const portOf = async (service: string, port: unknown, env = bridgeKey, ...more: string[]) => {
-    const argv = [service, "--port", String(port), "--rpc-url", node.url, ...more];
-    const { level, text, remedy } = (await diagnose(argv, env)).of("port");
-    return { found: `${level}: ${text.replace(/^127\.0\.0\.1:\d+ /, "")}`, remedy };
-  };
-  const taken = await portOf("bridge", stranger.addr.port);
-  assert.equal(taken.found, "fail: is used by another program");
-  assert.match(taken.remedy ?? "", /^Stop it .*--port or RANGEMAKER_BRIDGE_PORT$/);
-  // What does not answer is not to be stopped.
-  const hanging = await portOf("bridge", (silent.addr as Deno.NetAddr).port);
-  assert.equal(hanging.found, "fail: is used by a program that does not answer");
-  assert.match(hanging.remedy ?? "", /^Try again .*--timeout-ms/);
-  const free = freePort();
-  assert.equal((await portOf("bridge", free)).found, "ok: is free");
-  assert.deepEqual(await portOf("bridge", free, bridgeKey, "--running"), {
-    found: "fail: is free: bridge does not run",
-    remedy: "Start it, and read its log",
-  });
-  const isOurs = "is used by this service, which is running and";
-  for (const more of [[], ["--running"]]) {
-    const { found } = await portOf("bridge", bridgePort, bridgeKey, ...more);
-    assert.equal(found, `ok: ${isOurs} ready`);
-  }
-  const ofOther = await portOf("bridge", bridgePort, { BRIDGE_PRIVATE_KEY: keys.admin });
-  assert.equal(ofOther.found, `fail: is used by another bridge, of ${relayer}`);
-  const ofSolver = await portOf("solver", bridgePort);
-  assert.equal(ofSolver.found, "fail: is used by a running rangemaker bridge");
-  node.permissions = [];
-  await eventually("the bridge is not ready", async () => {
-    const { found } = await portOf("bridge", bridgePort);
-    return found.startsWith(`fail: ${isOurs} not ready: Core node at `) || undefined;
-  });
 });
 
 Deno.test("doctor: reports stuck intents", () =>
@@ -327,7 +271,7 @@ Deno.test("doctor: reports a data directory of another chain", () =>
     assert.match(other.of("data dir").text, /another genesis or chain id/);
   }));
 
-Deno.test("doctor: several services are checked as the settings file configures them", () =>
+Deno.test("doctor: every service is checked as the settings file configures it", () =>
   withFolder(async (folder) => {
     const path = `${folder}/settings.toml`;
     const text = `rpc_url = "${deadUrl()}"\n[bridge]\nprivate_key = "${keys.relayer}"\n[solver]\n`;
@@ -350,28 +294,27 @@ Deno.test("doctor: no user, password, query or key of a node's URL is printed", 
   }
 });
 
-Deno.test("doctor: lines show what was tried, how long it took, and how to fix it", async () => {
+Deno.test("doctor: lines show what was tried, and how to fix it", async () => {
   const { code, printed } = await runDoctor(["backfill", "-r", deadUrl()], {
     RANGEMAKER_BACKFILL_PRIVATE_KEY: keys.admin,
     RANGEMAKER_BACKFILL_HISTORY_URL: deadUrl(),
   });
   assert.equal(code, 1);
   const lines = printed.split("\n");
-  assert.match(lines[0] ?? "", /^ok {4}backfill {2}permissions {2}Granted: .* \(\d+ ms\)$/);
-  assert.match(lines[2] ?? "", /^fail {2}backfill {2}history {6}http:.* \(\d+ ms\)$/);
+  assert.match(lines[0] ?? "", /^ok {4}backfill {2}permissions {2}Granted: /);
+  assert.match(lines[2] ?? "", /^fail {2}backfill {2}history {6}http:/);
   assert.match(lines[3] ?? "", /^ {6}fix: Start that service, or /);
-  assert.equal(lines.at(-1), "4 checks: 2 ok, 2 failed");
+  assert.equal(lines.at(-1), "2 failed");
 });
 
-Deno.test("doctor: on a terminal it shows unfinished checks and coloured levels, in a file neither", async () => {
+Deno.test("doctor: on a terminal it shows which service it checks and coloured levels, in a file neither", async () => {
   const argv = ["backfill", "-r", deadUrl()];
-  const env = { RANGEMAKER_BACKFILL_HISTORY_URL: deadUrl() };
-  assert(!(await runDoctor(argv, env)).printed.includes("\x1b["));
+  assert(!(await runDoctor(argv)).printed.includes("\x1b["));
   const shown: string[] = [];
   const progress = (text: string) => shown.push(text);
-  const { printed } = await runDoctor(argv, env, { printsColor: true, progress });
+  const { printed } = await runDoctor(argv, {}, { printsColor: true, progress });
   assert(printed.includes("\n\x1b[31mfail\x1b[0m  backfill"), printed);
-  assert.match(shown[0] ?? "", /^Waiting for \d: backfill /);
+  assert.equal(shown[0], "Checking backfill …");
   assert.equal(shown.at(-1), "");
 });
 
@@ -381,7 +324,11 @@ const misuses: [argv: string[], line: RegExp][] = [
     /^Unknown command 'brigde' \(did you mean bridge\?\)\. See rangemaker doctor --help$/,
   ],
   [["bridge", "--prot", "1"], /^Unknown option '--prot' \(did you mean --port\?\)/],
-  [["solver", "bridge", "--port", "1"], /^Unknown option '--port'/],
+  [["solver", "bridge"], /^Unexpected argument 'bridge'/],
+  [["--timeout-ms", "500", "bridge"], /^Unexpected argument 'bridge'/],
+  [["bridge", "--private-key", "0x12ab"], /^Invalid --private-key: /],
+  [["--port", "1"], /^Unknown option '--port'/],
+  [["--config", "none.toml"], /^Settings file none\.toml cannot be read/],
   [["bridge", "--timeout-ms", "5"], /^Invalid --timeout-ms: /],
   [["--timeout-ms", "5"], /^Invalid --timeout-ms: /],
 ];

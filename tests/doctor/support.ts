@@ -1,5 +1,5 @@
 /** What the tests of the doctor share: its keys, and its report as data. */
-import { z } from "zod";
+import assert from "node:assert/strict";
 import type { CommandContext } from "../../lib/cli/command.ts";
 import { LocalSigner } from "../../lib/protocol/signature.ts";
 import { run } from "../../services/stack/doctor.ts";
@@ -20,24 +20,21 @@ export function deadUrl(scheme: "http" | "ws" = "http"): string {
   return `${scheme}://127.0.0.1:${freePort()}`;
 }
 
-const reportSchema = z.object({
-  ok: z.boolean(),
-  counts: z.record(z.string(), z.number()),
-  checks: z.array(z.strictObject({
-    service: z.string(),
-    subject: z.string(),
-    level: z.enum(["ok", "warn", "fail"]),
-    text: z.string(),
-    remedy: z.string().optional(),
-    tookMs: z.number(),
-  })),
-});
+/** What the doctor says of one thing. */
+interface Found {
+  service: string;
+  subject: string;
+  level: string;
+  text: string;
+  remedy?: string;
+}
 
-/** The JSON report of the doctor. */
-interface Diagnosis extends z.output<typeof reportSchema> {
+/** The report of the doctor. */
+interface Diagnosis {
   code: number;
+  checks: Found[];
   /** The result of the check of a subject. */
-  of(subject: string): z.output<typeof reportSchema>["checks"][number];
+  of(subject: string): Found;
   /** Everything printed. */
   printed: string;
 }
@@ -63,13 +60,25 @@ export async function diagnose(
   env: Record<string, string> = {},
   timeoutMs = 500,
 ): Promise<Diagnosis> {
-  const args = [...argv, "--json", "--timeout-ms", String(timeoutMs)];
+  const args = [...argv, "--timeout-ms", String(timeoutMs)];
   const { code, printed } = await runDoctor(args, env);
-  const report = reportSchema.parse(JSON.parse(printed));
-  const of = (subject: string) => {
-    const found = report.checks.find((check) => check.subject === subject);
-    if (found === undefined) throw new Error(`No check of ${subject}: ${printed}`);
-    return found;
-  };
-  return { ...report, code, of, printed };
+  const checks = resultsIn(printed);
+  const of = (subject: string) =>
+    checks.find((check) => check.subject === subject) ??
+      assert.fail(`No check of ${subject}: ${printed}`);
+  return { code, checks, of, printed };
+}
+
+/** The results in lines of the doctor. */
+export function resultsIn(printed: string): Found[] {
+  const results = printed.matchAll(
+    /^(ok|warn|fail) +(\w+) +(\w.{10}) {2}(.*)$(?:\n {6}fix: (.*))?/gm,
+  );
+  return [...results].map(([, level = "", service = "", subject = "", text = "", remedy]) => ({
+    service,
+    subject: subject.trim(),
+    level,
+    text,
+    ...(remedy !== undefined && { remedy }),
+  }));
 }

@@ -1,11 +1,5 @@
-import assert from "node:assert/strict";
 import { loadCommand, type RunnableCommand } from "../../lib/cli/command.ts";
-import {
-  type Environment,
-  type OptionTable,
-  parseAllOptions,
-  type ParsedOptions,
-} from "../../lib/cli/options.ts";
+import { type Environment, type OptionTable, parseOptions } from "../../lib/cli/options.ts";
 import { commands } from "../../main.ts";
 import { options as bridge } from "../../services/bridge/mod.ts";
 import { options as console } from "../../services/console/mod.ts";
@@ -31,18 +25,15 @@ export const OPTION_TABLES: Record<string, OptionTable> = {
 /**
  * Parses the words behind `rangemaker` with the options of the command that they name.
  *
- * @throws {UsageError} On an unknown command or option; wrong values are in the result.
+ * @throws {UsageError} On an unknown command or option, then on a wrong or missing value.
  */
 export async function parseCommandLine(
   [name = "", ...words]: readonly string[],
   env: Environment,
-): Promise<ParsedOptions<OptionTable>> {
+): Promise<void> {
   let run: RunnableCommand = await loadCommand(commands, name);
   const flagsAt = words.findIndex((word) => word.startsWith("-"));
   const names = words.splice(0, flagsAt < 0 ? words.length : flagsAt);
-  for (const word of names) assert(Object.hasOwn(run.subcommands, word), `${name} ${word}`);
-  // Several names are services of the doctor, which then accepts only its own options.
-  const [only] = names;
-  if (only !== undefined && names.length === 1) run = await loadCommand(run.subcommands, only);
-  return parseAllOptions(run.definition, run.definition.options, words, env);
+  for (const word of names) run = await loadCommand(run.subcommands, word);
+  parseOptions(run.definition, run.definition.options, words, env);
 }

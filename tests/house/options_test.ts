@@ -110,8 +110,7 @@ for (const { definition } of await allCommands(commands)) {
         continue;
       }
       if (argv.includes("--help")) continue;
-      const { errors } = await parseCommandLine(argv, env);
-      assert.deepEqual([...errors], [], line);
+      await assert.doesNotReject(parseCommandLine(argv, env), line);
     }
   });
 }

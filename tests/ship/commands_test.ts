@@ -120,7 +120,10 @@ Deno.test("Documents: every command and option that they contain exists", async 
     for (const { text } of commands) {
       const argv = argumentsOf(text);
       if (argv === undefined) continue;
-      await assert.doesNotReject(parseCommandLine(argv, () => undefined), `${document}: ${text}`);
+      // A value that a shell would fill in may be wrong: unknown options are reported before it.
+      await parseCommandLine(argv, () => undefined).catch(({ message }: Error) =>
+        assert.match(message, /^(Invalid|Missing) /, `${document}: ${text}`)
+      );
     }
   }
 });
