@@ -158,11 +158,6 @@ browserTest("the operator sees an outage, and its end", "#operator", async (visi
       await visitor.sees(/No quotes/);
       assert.deepEqual(await violationsEverywhere(page), []);
     }
-    if (name === "node") {
-      await visitor.sees(
-        /left to start node and fill in prices: the (bet|next of \d bets) ends at \d\d:/,
-      );
-    }
     // Some prices of the bet are missing.
     const hasGap = () => systemClock.now() > startTime + 500 || undefined;
     await eventually("the window of the bet has begun", hasGap);
@@ -177,10 +172,8 @@ browserTest("the operator sees an outage, and its end", "#operator", async (visi
       );
     }
     if (name === "oracle") {
-      await visitor.sees(/\d+ min( \d+ s)? left to fill in prices: the bet ends at/);
-      await visitor.sees(/: 1 bet of 1 user, 5\.00 USDC\./);
       await visitor.sees(
-        /backfill --market ETH\/USDT --from \d{4}-[\s\S]*--max-carry-ms 60000[\s\S]*Where they find/,
+        /Open bets on ETH\/USDT need prices that are missing[\s\S]*Do first: Before these bets end,[\s\S]*Runbook: NodePricesMissing/,
       );
     }
     await visitor.seesNo(new RegExp(`${name}: It does not answer\\s+last answer`));

@@ -2,6 +2,7 @@
 import { PROBLEMS } from "../../../../lib/problems/mod.ts";
 import { RECENT_MS } from "../data/metrics.ts";
 import { isSilent, isUp, type ServiceName, type ServiceState } from "../data/service_watch.ts";
+import { counted, durationText } from "../parts/format.ts";
 import { type Finding, isAbsence, isAlarm, isCritical, type StartedFinding } from "./finding.ts";
 
 interface Service {
@@ -32,8 +33,8 @@ export const SERVICES: Readonly<Record<ServiceName, Service>> = {
 export const PRICES_MISSING = "NodePricesMissing";
 export const NEEDS_BACKFILL = "NodeNeedsBackfill";
 
-/** These problems last until an operator runs the backfill commands that the view shows. */
-export const TO_BACKFILL: ReadonlySet<string> = new Set([PRICES_MISSING, NEEDS_BACKFILL]);
+/** These problems last until an operator fills in the prices. */
+const TO_BACKFILL: ReadonlySet<string> = new Set([PRICES_MISSING, NEEDS_BACKFILL]);
 
 /**
  * Critical problems of a service that may be healthy and ready: they explain nothing but
@@ -171,6 +172,37 @@ export const isJudged = (
     !SERVICES[service].needs.includes(other.name) || !isUp(other) ||
     (other.lastAnswerAtMs ?? 0) > sinceMs
   );
+
+/**
+ * Whether it is shown below its cause, when that is opened: not missing prices, which bets need
+ * before they end, and not what a service lacks since its own start, which may never come.
+ */
+export const isFolded = (
+  { service, chapter, cause, isCauseFailing, alertWindowMs }: Finding,
+) =>
+  cause !== undefined && chapter !== PRICES_MISSING &&
+  (cause !== service || isCauseFailing === true || alertWindowMs !== undefined);
+
+/** Such as `3 more problems (2 critical), probably because node does not answer`. */
+export function followingText(
+  findings: readonly Finding[],
+  states: readonly ServiceState[],
+): string {
+  const following = findings.filter(isFolded);
+  const more = following.length < findings.length ? "more " : "";
+  const criticals = following.filter(({ severity }) => severity === "critical").length;
+  const reasons = [...new Set(following.flatMap(({ cause }) => cause ?? []))].map((name) => {
+    const state = states.find((state) => state.name === name);
+    if (state === undefined || isSilent(state)) return `${name} does not answer`;
+    const own = following.filter(({ cause }) => cause === name);
+    if (own.some(({ isCauseFailing }) => isCauseFailing)) return `${name} does not work`;
+    const counted = own.flatMap(({ alertWindowMs }) => alertWindowMs ?? []);
+    const end = counted.length === 0 ? "a minute" : durationText(Math.max(...counted));
+    return `${name} was away or did not work: this should end within ${end}`;
+  });
+  return counted(following.length, `${more}problem`) +
+    (criticals > 0 ? ` (${criticals} critical)` : "") + `, probably because ${reasons.join("; ")}`;
+}
 
 /** Before the step for a problem that a start may have, and a wrong option, too. */
 const STEP_AFTER_START = "It has just started: wait 20 s. If the problem remains:";

@@ -1,11 +1,10 @@
 /** A problem as the operator reads it. */
 import { type Problem, SERVICE_DOWN } from "../../../../lib/problems/mod.ts";
-import { isAway, isSilent, type ServiceName, type ServiceState } from "../data/service_watch.ts";
-import { counted, durationText, formatTime } from "../parts/format.ts";
-import type { Repair } from "./repairs.ts";
+import { isAway, type ServiceName, type ServiceState } from "../data/service_watch.ts";
+import { counted, formatTime } from "../parts/format.ts";
 
-/** A problem that an operator must look at, with the members of its {@link Repair} if known. */
-export interface Finding extends Partial<Repair> {
+/** A problem that an operator must look at. */
+export interface Finding {
   service: ServiceName;
   severity: Problem["severity"];
   /** A short description. */
@@ -14,6 +13,8 @@ export interface Finding extends Partial<Repair> {
   /** Messages of the service itself. */
   details: readonly string[];
   firstStep: string;
+  /** When it began, if its service says so. */
+  sinceMs?: number;
   /** Commands by the way in which the service is run; one of them applies. */
   commandsByWay?: Problem["commandsByWay"];
   /** The process that does not answer. */
@@ -100,54 +101,6 @@ export function runbookOf(
 ): string {
   const process = pid === undefined ? "" : `&pid=${pid}`;
   return `/runbook/${encodeURIComponent(chapter)}?service=${service}${process}`;
-}
-
-/**
- * Whether it is shown below its cause, when that is opened: not if its time is running out, and not
- * what a service lacks since its own start, which may never come.
- */
-export const isFolded = (
-  { service, cause, isCauseFailing, alertWindowMs, deadlinesMs = [] }: Finding,
-) =>
-  cause !== undefined && deadlinesMs.length === 0 &&
-  (cause !== service || isCauseFailing === true || alertWindowMs !== undefined);
-
-/** Such as `3 more problems (2 critical), probably because node does not answer`. */
-export function followingText(
-  findings: readonly Finding[],
-  states: readonly ServiceState[],
-): string {
-  const following = findings.filter(isFolded);
-  const more = following.length < findings.length ? "more " : "";
-  const criticals = following.filter(({ severity }) => severity === "critical").length;
-  const reasons = [...new Set(following.flatMap(({ cause }) => cause ?? []))].map((name) => {
-    const state = states.find((state) => state.name === name);
-    if (state === undefined || isSilent(state)) return `${name} does not answer`;
-    const own = following.filter(({ cause }) => cause === name);
-    if (own.some(({ isCauseFailing }) => isCauseFailing)) return `${name} does not work`;
-    const counted = own.flatMap(({ alertWindowMs }) => alertWindowMs ?? []);
-    const end = counted.length === 0 ? "a minute" : durationText(Math.max(...counted));
-    return `${name} was away or did not work: this should end within ${end}`;
-  });
-  return counted(following.length, `${more}problem`) +
-    (criticals > 0 ? ` (${criticals} critical)` : "") + `, probably because ${reasons.join("; ")}`;
-}
-
-/** What waits for prices: the next bet that ends, with the time until then, or bets that have ended. */
-export function deadlineText(
-  endsMs: readonly number[],
-  nowMs: number,
-): { left?: string; bets: string } | undefined {
-  const open = endsMs.filter((endMs) => endMs > nowMs);
-  const count = endsMs.length - open.length;
-  const ended = `${counted(count, "bet")} that ended ${count === 1 ? "waits" : "wait"}`;
-  if (open.length === 0) return count === 0 ? undefined : { bets: ended };
-  const nextMs = Math.min(...open);
-  const which = open.length === 1 ? "the bet" : `the next of ${open.length} bets`;
-  return {
-    left: durationText(nextMs - nowMs),
-    bets: `${which} ends at ${formatTime(nextMs)}${count === 0 ? "" : `, and ${ended} for it`}`,
-  };
 }
 
 /** When it began, as far as that is known. */

@@ -3,13 +3,10 @@ import { systemClock } from "@rangemaker/client";
 import { Card, NotifyButton, Words } from "../parts/parts.tsx";
 import type { ServiceState } from "../data/service_watch.ts";
 import { formatTime } from "../parts/format.ts";
-import { useNow } from "../parts/hooks.ts";
+import { followingText, isFolded } from "./causes.ts";
 import {
-  deadlineText,
   type Finding,
-  followingText,
   isAbsence,
-  isFolded,
   noProblemText,
   runbookOf,
   START_CHAPTER,
@@ -69,7 +66,6 @@ export function Findings({ findings: all, states, cutOff, announce }: FindingsPr
           </a>
         </p>
       )}
-      <Deadline findings={findings} />
       <FindingList findings={first} states={states} />
       {following.length > 0 && (
         <details>
@@ -78,25 +74,6 @@ export function Findings({ findings: all, states, cutOff, announce }: FindingsPr
         </details>
       )}
     </Card>
-  );
-}
-
-/** The bets that lack prices, with the time until the next of them ends. */
-function Deadline({ findings }: Pick<FindingsProps, "findings">) {
-  const nowMs = useNow(systemClock, 1_000);
-  const urgent = findings.find(({ deadlinesMs = [] }) => deadlinesMs.length > 0);
-  const deadline = deadlineText(urgent?.deadlinesMs ?? [], nowMs);
-  if (!urgent || !deadline) return null;
-  const { left, bets } = deadline;
-  const task = `${isAbsence(urgent) ? `start ${urgent.service} and ` : ""}fill in prices`;
-  return (
-    <p class="detail">
-      {left === undefined ? `${bets} until you ${task}.` : (
-        <>
-          <strong class="lost">{left} left</strong> to {task}: {bets}.
-        </>
-      )}
-    </p>
   );
 }
 
@@ -141,15 +118,15 @@ function FindingList({ findings, states }: Pick<FindingsProps, "findings" | "sta
 }
 
 function FindingItem({ url, ...finding }: StartedFinding & { url: string }) {
-  const { service, severity, text, effect, harm, details, firstStep, hint, chapter } = finding;
-  const { commandsByWay = {}, commands = [], lastResort = [] } = finding;
+  const { service, severity, text, effect, details, firstStep, chapter } = finding;
+  const { commandsByWay = {} } = finding;
   return (
     <li class="finding" data-severity={severity}>
       <p>
         <Severity severity={severity} /> <strong>{service}: {text}</strong>{" "}
         <span class="note">{startText(finding)}</span>
       </p>
-      {effect && <p>Effect: {effect}{harm && `: ${harm}`}.</p>}
+      {effect && <p>Effect: {effect}.</p>}
       {details.map((detail) => <p key={detail} class="note">{detail}</p>)}
       <p>
         <strong>Do first:</strong> <Words text={firstStep} url={url} />
@@ -172,25 +149,10 @@ function FindingItem({ url, ...finding }: StartedFinding & { url: string }) {
           </a>
         </p>
       )}
-      <Commands list={commands} />
-      {hint && <p class="note">{hint}</p>}
-      <Commands list={lastResort} />
       <p>
         <a href={runbookOf(finding)} target="_blank">Runbook: {chapter}</a>
       </p>
     </li>
-  );
-}
-
-function Commands({ list }: { list: readonly string[] }) {
-  if (list.length === 0) return null;
-  return (
-    <>
-      <pre>{list.flatMap((text) => [<Command key={text} text={text} />, "\n"])}</pre>
-      <p>
-        <CopyButton text={list.join("\n")} />
-      </p>
-    </>
   );
 }
 

@@ -9,10 +9,9 @@ import {
 import { worstOf } from "../data/metrics.ts";
 import { isUp, type ServiceState } from "../data/service_watch.ts";
 import { durationText } from "../parts/format.ts";
-import { NOT_IN_HEALTH, PRICES_MISSING, SERVICES, TO_BACKFILL, withCause } from "./causes.ts";
+import { NOT_IN_HEALTH, PRICES_MISSING, SERVICES, withCause } from "./causes.ts";
 import { countedFor, formatValue, isProcessProblem, isWarmingUp } from "./figures.ts";
 import { type Finding, isAbsence, isCritical } from "./finding.ts";
-import type { Repair } from "./repairs.ts";
 
 /** Rates are known after this time. */
 const RATES_KNOWN_MS = 10_000;
@@ -148,26 +147,6 @@ export function processesOf(services: readonly ServiceState[]): readonly Service
       `${new URL(url).hostname} ${history.latest.sum("process_start_time_seconds")}`,
   );
   return [...groups.values()];
-}
-
-/**
- * A finding with the commands that were read for it, from the node through the proxy.
- *
- * @param openEndsMs Ends of the bets that were open when the node last answered.
- */
-export function withRepair(
-  finding: Finding,
-  repairs: ReadonlyMap<string, Repair>,
-  openEndsMs: readonly number[] = [],
-): Finding {
-  if (isAbsence(finding) && finding.service === "node") {
-    return { ...finding, deadlinesMs: openEndsMs };
-  }
-  if (!TO_BACKFILL.has(finding.chapter)) return finding;
-  const firstStep =
-    "Reading the gaps, and the commands that fill them, from node and proxy: if one " +
-    "of them does not answer, start it first.";
-  return { ...finding, ...(repairs.get(finding.chapter) ?? { firstStep }) };
 }
 
 /** The finding from a service's own health answer, or from its absence. */

@@ -1,11 +1,13 @@
 /** Which problem is the cause, and which follow from it. */
 import assert from "node:assert/strict";
 import type { ServiceState } from "../../../../services/console/page/data/service_watch.ts";
-import { isJudged } from "../../../../services/console/page/operator/causes.ts";
 import {
-  type Finding,
   followingText,
   isFolded,
+  isJudged,
+} from "../../../../services/console/page/operator/causes.ts";
+import {
+  type Finding,
   serviceVerdictOf,
 } from "../../../../services/console/page/operator/finding.ts";
 import { findingsOf } from "../../../../services/console/page/operator/problems.ts";
@@ -210,13 +212,11 @@ Deno.test("withCause: consequences of a failure are warnings for 20 s after its 
   assert.deepEqual(causes({ ...ended, service: "bridge" }), [["critical", undefined]]);
 });
 
-Deno.test("isFolded: a consequence is folded below its cause, unless its deadline is near", () => {
+Deno.test("isFolded: a consequence is folded below its cause, unless it is missing prices of open bets", () => {
   const states = [hanging("oracle"), MISSING, UNREADY];
   const found = findingsOf(states);
-  assert.deepEqual(found.map(isFolded), [false, true, true]);
-  const urgent = found.map((one) => one.service === "node" ? { ...one, deadlinesMs: [1] } : one);
-  assert.deepEqual(urgent.map(isFolded), [false, false, true]);
-  assert.match(followingText(urgent, states), /^1 more problem \(1 critical\), probably because/);
+  assert.deepEqual(found.map(isFolded), [false, false, true]);
+  assert.match(followingText(found, states), /^1 more problem \(1 critical\), probably because/);
 });
 
 Deno.test("isJudged: a problem is judged once each needed service has answered since its start", () => {

@@ -7,9 +7,8 @@ import type {
 } from "../../../../services/console/page/data/service_watch.ts";
 import { formatTime } from "../../../../services/console/page/parts/format.ts";
 import { alertText, countedFor } from "../../../../services/console/page/operator/figures.ts";
+import { followingText } from "../../../../services/console/page/operator/causes.ts";
 import {
-  deadlineText,
-  followingText,
   isAlarm,
   noProblemText,
   runbookOf,
@@ -22,7 +21,6 @@ import {
   findingsOf,
   isChecked,
   processesOf,
-  withRepair,
 } from "../../../../services/console/page/operator/problems.ts";
 import {
   ALIVE,
@@ -390,41 +388,4 @@ Deno.test("FIGURES: two bounds of one figure are shown as one figure", () => {
   );
   assert.deepEqual(limits, [0.8]);
   assert(FIGURES.length > 25);
-});
-
-Deno.test("withRepair: commands are shown only after the gaps have been read", () => {
-  const node = stateOf("node", ALIVE.map((text) => `${text}\nnode_theses_without_prices 1`));
-  const [finding] = findingsOf([node]);
-  assert(finding !== undefined);
-  const reading = withRepair(finding, new Map());
-  assert.match(reading.firstStep, /^Reading the gaps, .* start it first\.$/);
-  assert.equal(reading.commands, undefined);
-  const repair = { firstStep: "Run:", commands: ["a"], sinceMs: 5, harm: "1 bet" };
-  assert.deepEqual(withRepair(finding, new Map([["NodeNeedsBackfill", repair]])), {
-    ...finding,
-    ...repair,
-  });
-  const other = { ...finding, chapter: "NodeStopped" };
-  assert.equal(withRepair(other, new Map()), other);
-});
-
-Deno.test("withRepair, deadlineText: while the node is away, the bets that were open before have their deadline", () => {
-  const ends = [4_000, 60_000, 90_000];
-  const [away] = findingsOf([hanging("node"), stateOf("bridge", [])])
-    .map((one) => withRepair(one, new Map(), ends));
-  assert.deepEqual(away?.deadlinesMs, ends);
-  const [other] = findingsOf([hanging("bridge")])
-    .map((one) => withRepair(one, new Map(), ends));
-  assert.equal(other?.deadlinesMs, undefined, "bets do not need it");
-  assert.deepEqual(deadlineText(ends, 10_000), {
-    left: "50 s",
-    bets: `the next of 2 bets ends at ${formatTime(60_000)}, and 1 bet that ended waits for it`,
-  });
-  assert.equal(deadlineText([25_000], 0)?.bets, `the bet ends at ${formatTime(25_000)}`);
-  assert.equal(
-    deadlineText(ends, 60_000)?.bets,
-    `the bet ends at ${formatTime(90_000)}, and 2 bets that ended wait for it`,
-  );
-  assert.deepEqual(deadlineText(ends, 90_000), { bets: "3 bets that ended wait" });
-  assert.equal(deadlineText([], 90_000), undefined);
 });
