@@ -153,7 +153,7 @@ browserTest("the operator sees an outage, and its end", "#operator", async (visi
     );
     await visitor.sees(/Effect: [a-z]/);
     assert.match(await page.title(), /^✕ [1-9] · Operator/);
-    if (name === "bridge") await page.focus('.board button[aria-label^="Copy"]');
+    if (name === "bridge") await page.focus(".finding a");
     if (name === "solver") {
       await visitor.sees(/No quotes/);
       assert.deepEqual(await violationsEverywhere(page), []);
@@ -167,7 +167,7 @@ browserTest("the operator sees an outage, and its end", "#operator", async (visi
       const isKept = () =>
         page.evaluate("document.querySelector('main').contains(document.activeElement)");
       await eventually(
-        "the focus that went with its button",
+        "the focus that went with its link",
         async () => await isKept() || undefined,
       );
     }

@@ -74,7 +74,7 @@ export function Risk({ model, state, theses, waiting, isOld, asOfMs, nowMs }: Ri
           {waitingText(waiting)} <a href="#operator">Commands: Operator</a>
           {" · "}
           <a
-            href={runbookOf({ chapter: NEEDS_BACKFILL, service: "node", pid: undefined })}
+            href={runbookOf({ chapter: NEEDS_BACKFILL, service: "node" })}
             target="_blank"
           >
             Runbook: {NEEDS_BACKFILL}

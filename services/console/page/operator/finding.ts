@@ -15,10 +15,6 @@ export interface Finding {
   firstStep: string;
   /** When it began, if its service says so. */
   sinceMs?: number;
-  /** Commands by the way in which the service is run; one of them applies. */
-  commandsByWay?: Problem["commandsByWay"];
-  /** The process that does not answer. */
-  pid?: number;
   /** Heading of the chapter in docs/runbooks.md or docs/operating.md. */
   chapter: string;
   /** The likely cause: a needed service that fails or was away, or the service itself. */
@@ -95,13 +91,9 @@ export function serviceVerdictOf(
 /** The chapter of docs/deploying.md that starts each service in a terminal. */
 export const START_CHAPTER = "Each service on its own";
 
-/** Path of a chapter of the runbook, with commands for a service and its process. */
-export function runbookOf(
-  { chapter, service, pid }: Pick<Finding, "chapter" | "service" | "pid">,
-): string {
-  const process = pid === undefined ? "" : `&pid=${pid}`;
-  return `/runbook/${encodeURIComponent(chapter)}?service=${service}${process}`;
-}
+/** Path of a chapter of the runbook, with commands for a service. */
+export const runbookOf = ({ chapter, service }: Pick<Finding, "chapter" | "service">) =>
+  `/runbook/${encodeURIComponent(chapter)}?service=${service}`;
 
 /** When it began, as far as that is known. */
 export function startText(finding: StartedFinding): string {

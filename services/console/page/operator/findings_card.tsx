@@ -1,12 +1,9 @@
-import { useSignal } from "@preact/signals";
-import { systemClock } from "@rangemaker/client";
 import { Card, NotifyButton, Words } from "../parts/parts.tsx";
 import type { ServiceState } from "../data/service_watch.ts";
 import { formatTime } from "../parts/format.ts";
 import { followingText, isFolded } from "./causes.ts";
 import {
   type Finding,
-  isAbsence,
   noProblemText,
   runbookOf,
   START_CHAPTER,
@@ -119,7 +116,6 @@ function FindingList({ findings, states }: Pick<FindingsProps, "findings" | "sta
 
 function FindingItem({ url, ...finding }: StartedFinding & { url: string }) {
   const { service, severity, text, effect, details, firstStep, chapter } = finding;
-  const { commandsByWay = {} } = finding;
   return (
     <li class="finding" data-severity={severity}>
       <p>
@@ -131,52 +127,9 @@ function FindingItem({ url, ...finding }: StartedFinding & { url: string }) {
       <p>
         <strong>Do first:</strong> <Words text={firstStep} url={url} />
       </p>
-      {Object.entries(commandsByWay).map(([label, command]) => (
-        <p key={label}>
-          {label}:{" "}
-          <code>
-            <Command text={command} />
-          </code>{" "}
-          <CopyButton text={command} />
-        </p>
-      ))}
-      {isAbsence(finding) && finding.commandsByWay && (
-        <p>
-          From a terminal, if it has ended: start it as you started it, options and all. Chapter
-          {" "}
-          <a href={runbookOf({ chapter: START_CHAPTER, service })} target="_blank">
-            {START_CHAPTER}
-          </a>
-        </p>
-      )}
       <p>
         <a href={runbookOf(finding)} target="_blank">Runbook: {chapter}</a>
       </p>
     </li>
-  );
-}
-
-/** A command that breaks between its words only, if they fit a line; browsers break at hyphens. */
-function Command({ text }: { text: string }) {
-  const words = text.split(" ");
-  return <>{words.flatMap((word, at) => [<span key={at} class="word">{word}</span>, " "])}</>;
-}
-
-/** How long a copy button shows the result. */
-const COPIED_MS = 3_000;
-
-function CopyButton({ text }: { text: string }) {
-  const result = useSignal("");
-  const copy = () =>
-    navigator.clipboard.writeText(text).then(
-      () => result.value = "Copied",
-      () => result.value = "Not allowed: select them",
-    ).then(() => systemClock.after(COPIED_MS, () => result.value = ""));
-  return (
-    <>
-      <button type="button" aria-label={`Copy ${text}`} onClick={() => void copy()}>Copy</button>
-      {" "}
-      <span role="status">{result.value}</span>
-    </>
   );
 }

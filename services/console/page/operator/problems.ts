@@ -167,8 +167,13 @@ function healthOf(state: ServiceState): Finding | undefined {
   };
 }
 
+/** Simulated exchanges lose their trades when they exit, and backfills need them. */
+const EXCHANGES_STEP =
+  "If it is suspended, resume it: a restart loses its trades, which backfills need. If it has " +
+  "exited, start it again.";
+
 function absenceOf(state: ServiceState): Finding {
-  const { name: service, presence, lastAnswerAtMs: sinceMs, reason, history } = state;
+  const { name: service, presence, lastAnswerAtMs: sinceMs, reason } = state;
   const found: Finding = {
     service,
     severity: "critical",
@@ -176,7 +181,7 @@ function absenceOf(state: ServiceState): Finding {
     details: [],
     text: SERVICE_DOWN.message,
     effect: SERVICES[service].effect,
-    firstStep: firstStepOf(state),
+    firstStep: service === "exchanges" ? EXCHANGES_STEP : SERVICE_DOWN.firstStep,
     ...(sinceMs !== undefined && { sinceMs }),
   };
   if (presence === "overdue") {
@@ -190,32 +195,5 @@ function absenceOf(state: ServiceState): Finding {
     const firstStep = `Start it with --cors-origins ${globalThis.location?.origin}.`;
     return { ...found, severity: "warning", text, effect, firstStep };
   }
-  // A process that is gone cannot be resumed or killed.
-  const pid = presence === "gone" ? undefined : history.latest.sum("process_id");
-  const search = pid === undefined && presence !== "gone" && { [SEARCH]: PS };
-  const commands = Object.entries({ ...SERVICE_DOWN.commandsByWay, ...search })
-    .filter(([, command]) => pid !== undefined || !command.includes("{pid}"))
-    .map(([way, command]) => [
-      way,
-      fillPlaceholders(command, (name) => name === "pid" ? `${pid}` : service),
-    ]);
-  const commandsByWay = Object.fromEntries(commands);
-  return { ...found, details: [reason], commandsByWay, ...(pid !== undefined && { pid }) };
-}
-
-const SEARCH = "From a terminal, to find its process (then see the runbook)";
-
-/** Lists the processes of a service, as in the runbook: a pattern may fit those of another stack. */
-const PS = "ps -eo pid,stat,pcpu,etime,args | grep '[m]ain.ts {service}'";
-
-/** Simulated exchanges lose their trades when they exit, and backfills need them. */
-function firstStepOf({ name, presence }: ServiceState): string {
-  if (name !== "exchanges" && presence === "hangs") {
-    return "If the process is suspended, resume it. Otherwise restart it; it continues where it " +
-      "left off.";
-  }
-  if (name !== "exchanges") return SERVICE_DOWN.firstStep;
-  if (presence === "gone") return "Start it again.";
-  return "If it is suspended, resume it: a restart loses its trades, which backfills need. If it " +
-    "has exited, start it again.";
+  return { ...found, details: [reason] };
 }

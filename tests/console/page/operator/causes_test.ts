@@ -17,7 +17,7 @@ import {
   being,
   calibration,
   FULL_DISK,
-  hanging,
+  gone,
   listOf,
   MISSING,
   nodeWith,
@@ -36,7 +36,7 @@ const CAUSES: [what: string, states: ServiceState[], expected: string][] = [
     [UNREADY, being("oracle", "overdue")],
     "oracle, solver (oracle)",
   ],
-  ["a needed service hangs", [hanging("node"), UNREADY], "node, solver (node)"],
+  ["a needed service does not answer", [gone("node"), UNREADY], "node, solver (node)"],
   [
     "a needed service was away until 20 s ago",
     [backFor("oracle", 20_000), UNREADY],
@@ -45,27 +45,27 @@ const CAUSES: [what: string, states: ServiceState[], expected: string][] = [
   ["a needed service has been back for longer", [backFor("oracle", 20_001), UNREADY], "solver"],
   ["a service that is away comes before its consequences and other problems", [
     nodeWith("node_theses_without_prices 1"),
-    hanging("proxy"),
+    gone("proxy"),
     stateOf("solver", ["", "solver_exposure_complete 0"], { isReady: false }),
   ], "proxy, node, solver (proxy), solver (proxy)"],
   [
     "all but the bridge need the exchanges",
     [
-      hanging("exchanges"),
+      gone("exchanges"),
       ...(["oracle", "node", "proxy", "bridge", "solver"] as const).map(unready),
     ],
     "exchanges, bridge, oracle (exchanges), node (exchanges), proxy (exchanges), solver (exchanges)",
   ],
-  ["nothing explains that a service is away", [hanging("node"), hanging("solver")], "node, solver"],
+  ["nothing explains that a service is away", [gone("node"), gone("solver")], "node, solver"],
   ["a service that does not allow the page to read it works for others", [
     being("node", "forbidden"),
     UNREADY,
   ], "node, solver"],
   ["missing prices come before services that are away, unless one of these is the cause", [
     MISSING,
-    hanging("bridge"),
+    gone("bridge"),
   ], "node, bridge"],
-  ["missing prices, and their cause", [MISSING, hanging("oracle")], "oracle, node (oracle)"],
+  ["missing prices, and their cause", [MISSING, gone("oracle")], "oracle, node (oracle)"],
   ["missing prices stay missing when their cause is back", [MISSING, backFor("oracle", 1)], "node"],
   ["nothing explains another chain", [
     backFor("node", 1),
@@ -108,10 +108,10 @@ const CAUSES: [what: string, states: ServiceState[], expected: string][] = [
     FULL_DISK,
     stateOf("solver", ["solver_exposure_usdc 99000000\nsolver_exposure_limit_usdc 99000000"]),
   ], "node, solver"],
-  ["nothing explains a full disk", [hanging("oracle"), FULL_DISK], "oracle, node"],
+  ["nothing explains a full disk", [gone("oracle"), FULL_DISK], "oracle, node"],
   [
     "nothing explains wrong forecasts",
-    [hanging("exchanges"), stateOf("solver", [calibration(20)])],
+    [gone("exchanges"), stateOf("solver", [calibration(20)])],
     "exchanges, solver",
   ],
   ["forecasts of under 20 windows are not judged", [stateOf("solver", [calibration(19)])], ""],
@@ -123,14 +123,14 @@ const CAUSES: [what: string, states: ServiceState[], expected: string][] = [
     stateOf("node", SKIPPED, { awayAgoMs: 600_001 }),
   ], "node"],
   ["a later outage of another service does not change that", [
-    hanging("exchanges"),
+    gone("exchanges"),
     stateOf("node", SKIPPED, { awayAgoMs: 590_000 }),
   ], "exchanges, node (node)"],
   ["a service that is back may take 20 s", [
     stateOf("bridge", [], { isHealthy: false, awayAgoMs: 20_000 }),
   ], "bridge (bridge)"],
   ["what is wrong now comes before an absence that is over", [
-    hanging("node"),
+    gone("node"),
     stateOf("solver", [], { isReady: false, awayAgoMs: 1 }),
   ], "node, solver (node)"],
   ["nothing excuses a late source", [
@@ -161,7 +161,7 @@ Deno.test("followingText: consequences of an outage that is over are not critica
     return followingText(findingsOf(states), states);
   };
   assert.equal(
-    textOf(hanging("oracle")),
+    textOf(gone("oracle")),
     "2 more problems (1 critical), probably because oracle does not answer",
   );
   assert.equal(
@@ -213,7 +213,7 @@ Deno.test("withCause: consequences of a failure are warnings for 20 s after its 
 });
 
 Deno.test("isFolded: a consequence is folded below its cause, unless it is missing prices of open bets", () => {
-  const states = [hanging("oracle"), MISSING, UNREADY];
+  const states = [gone("oracle"), MISSING, UNREADY];
   const found = findingsOf(states);
   assert.deepEqual(found.map(isFolded), [false, false, true]);
   assert.match(followingText(found, states), /^1 more problem \(1 critical\), probably because/);

@@ -27,7 +27,7 @@ import {
   being,
   calibration,
   FULL_DISK,
-  hanging,
+  gone,
   listOf,
   SKIPPED,
   started,
@@ -167,7 +167,7 @@ Deno.test("findingsOf: memory of a process is reported once, for its first servi
 Deno.test("findingsOf: down, unhealthy and unready services have a reason; critical problems and causes come first", () => {
   const problems = findingsOf([
     stateOf("proxy", ["", "proxy_broadcast_reconnects_total 9"]),
-    stateOf("oracle", [], { presence: "hangs", reason: "It cannot be reached" }),
+    stateOf("oracle", [], { presence: "gone", reason: "It cannot be reached" }),
     stateOf("solver", [], { isReady: false, complaints: ["The store is read-only"] }),
     stateOf("bridge", [], { isHealthy: false, health: "failed" }),
   ]);
@@ -189,36 +189,24 @@ Deno.test("findingsOf: down, unhealthy and unready services have a reason; criti
   assert(problems.every(({ severity, effect }) => severity === "warning" || effect !== undefined));
 });
 
-Deno.test("findingsOf: a service that is away has the commands that help, and its chapters exist", () => {
-  const commandsOf = (presence: ServiceState["presence"], figures: string[] = []) => {
-    const [found = assert.fail()] = findingsOf([stateOf("oracle", figures, { presence })]);
-    return { ...found, commands: Object.values(found.commandsByWay ?? {}) };
-  };
-  assert.deepEqual(commandsOf("hangs").commands, [
-    "docker compose restart oracle",
-    "systemctl restart rangemaker-one@oracle",
-    "ps -eo pid,stat,pcpu,etime,args | grep '[m]ain.ts oracle'",
-  ], "without its process id, no command ends a process");
-  assert(runbooks.includes("$ ps -eo pid,stat,pcpu,etime,args | grep '[m]ain.ts <service>'\n"));
-  assert(deploying.includes(`\n## ${START_CHAPTER}\n`));
-  const known = commandsOf("hangs", ["process_id 77"]);
-  assert.deepEqual(
-    known.commands.map((command) => command.split(" ", 2).join(" ")),
-    ["kill -CONT", "docker compose", "systemctl restart", "kill -KILL"],
-  );
-  assert.match(known.firstStep, /^If the process is suspended, resume it\. /);
-  assert.equal(runbookOf(known), "/runbook/ServiceDown?service=oracle&pid=77");
+Deno.test("findingsOf: a service that is away has a first step, and its chapters exist", () => {
+  for (const name of ["exchanges", "oracle", "node", "proxy", "bridge", "solver"] as const) {
+    const [found = assert.fail()] = findingsOf([gone(name)]);
+    assert.equal(/continues/.test(found.firstStep), name !== "exchanges", "its trades are lost");
+    assert.equal(runbookOf(found), `/runbook/ServiceDown?service=${name}`);
+  }
   const health = { chapter: "Health and readiness", service: "node" } as const;
   assert.equal(runbookOf(health), "/runbook/Health%20and%20readiness?service=node");
-  for (const name of ["exchanges", "oracle", "node", "proxy", "bridge", "solver"] as const) {
-    const [gone = assert.fail()] = findingsOf([
-      stateOf(name, ["process_id 77"], { presence: "gone" }),
-    ]);
-    assert.deepEqual(Object.keys(gone.commandsByWay ?? {}), ["In containers", "Under systemd"]);
-    assert.equal(gone.pid, undefined, "nothing to kill");
-    assert.equal(/continues/.test(gone.firstStep), name !== "exchanges", "its trades are lost");
-  }
-  assert.match(commandsOf("forbidden").firstStep, /--cors-origins/);
+  assert.match(findingsOf([being("oracle", "forbidden")])[0]?.firstStep ?? "", /--cors-origins/);
+  const commands = [
+    "docker compose restart <service>",
+    "systemctl restart rangemaker-one@<service>",
+    "kill -CONT <pid>",
+    "kill -KILL <pid>",
+    "ps -eo pid,stat,pcpu,etime,args | grep '[m]ain.ts <service>'",
+  ];
+  for (const command of commands) assert(runbooks.includes(command), command);
+  assert(deploying.includes(`\n## ${START_CHAPTER}\n`));
 });
 
 Deno.test("findingsOf: a service that answers late is a warning, without a notification", () => {
@@ -226,7 +214,7 @@ Deno.test("findingsOf: a service that answers late is a warning, without a notif
   const [overdue] = findingsOf([late]);
   assert(overdue !== undefined && !isAlarm(overdue));
   assert.deepEqual(serviceVerdictOf(late, [started(overdue)]), ["warning", "▲ no answer yet"]);
-  assert(findingsOf([hanging("oracle")]).every(isAlarm));
+  assert(findingsOf([gone("oracle")]).every(isAlarm));
 });
 
 Deno.test("isChecked: a problem can end only while its service answers and its rates are known", () => {
@@ -237,7 +225,7 @@ Deno.test("isChecked: a problem can end only while its service answers and its r
   };
   assert.deepEqual(seen(0), [true, false]);
   assert.deepEqual(seen(10), [true, true]);
-  for (const presence of ["unknown", "overdue", "hangs", "forbidden"] as const) {
+  for (const presence of ["unknown", "overdue", "gone", "forbidden"] as const) {
     assert.deepEqual(seen(20, { presence }), [false, false]);
   }
 });
@@ -249,7 +237,7 @@ Deno.test("findingsOf: figures from before a pause of the watch are not used", (
 });
 
 Deno.test("startText: an absence began with the last answer", () => {
-  const [away] = findingsOf([stateOf("node", [], { presence: "hangs", lastAnswerAtMs: 1_000 })]);
+  const [away] = findingsOf([stateOf("node", [], { presence: "gone", lastAnswerAtMs: 1_000 })]);
   assert(away?.sinceMs === 1_000);
   const found = started(away);
   const time = formatTime(1_000);
@@ -287,7 +275,7 @@ Deno.test("findingsOf: quotes without a price are normal while the solver starts
 });
 
 Deno.test("verdictOf: the verdict counts consequences, too, and names the services", () => {
-  const [critical] = findingsOf([hanging("node")]);
+  const [critical] = findingsOf([gone("node")]);
   assert(critical !== undefined);
   const warning = { ...critical, severity: "warning" } as const;
   const following = { ...critical, cause: "node" } as const;

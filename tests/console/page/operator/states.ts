@@ -66,7 +66,7 @@ export const SKIPPED = ALIVE.map((text, index) =>
 
 export const being = (name: ServiceName, presence: ServiceState["presence"]) =>
   stateOf(name, [], { presence });
-export const hanging = (name: ServiceName) => being(name, "hangs");
+export const gone = (name: ServiceName) => being(name, "gone");
 export const unready = (name: ServiceName) => stateOf(name, [], { isReady: false });
 export const backFor = (name: ServiceName, awayAgoMs: number) => stateOf(name, [], { awayAgoMs });
 export const UNREADY = unready("solver");
