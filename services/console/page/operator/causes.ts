@@ -1,9 +1,9 @@
 /** Tells causes from consequences: which service, or which other problem, explains a problem. */
 import { PROBLEMS } from "../../../../lib/problems/mod.ts";
 import { RECENT_MS } from "../data/metrics.ts";
-import { isSilent, isUp, type ServiceName, type ServiceState } from "../data/service_watch.ts";
+import { isSilent, type ServiceName, type ServiceState } from "../data/service_watch.ts";
 import { counted, durationText } from "../parts/format.ts";
-import { type Finding, isAbsence, isAlarm, isCritical, type StartedFinding } from "./finding.ts";
+import { type Finding, isAbsence, isAlarm, isCritical } from "./finding.ts";
 
 interface Service {
   /** The services that it needs, directly or indirectly. */
@@ -59,26 +59,22 @@ const ROOT_CAUSES = new Set(
 /** For this long after a service is back, figures still contain the outage. */
 export const BACK_MS = RECENT_MS + 5_000;
 
-interface Context {
-  services: readonly ServiceState[];
-  /**
-   * The findings so far: of the services before it in {@link SERVICES}, and of its own those that
-   * explain others.
-   */
-  before: readonly Finding[];
-  /** Problems that have just ended: figures still contain them. */
-  ended: readonly Finding[];
-}
-
 /**
  * A finding with its likely cause: another problem of its service; a service that its own service
  * needs and that does not answer, or answers, but does not work; and only then an absence that is
- * over, of its own service or one that it needs, or a failure that is over. Nothing explains that a
- * service itself is away. Missing prices stay missing when a service is back.
+ * over, of its own service or one that it needs. Nothing explains that a service itself is away.
+ * Missing prices stay missing when a service is back.
+ *
+ * @param before The findings so far: of the services before it in {@link SERVICES}, and of its own
+ *   those that explain others.
  */
-export function withCause(finding: Finding, context: Context): Finding {
-  if (!hasCauses(finding)) return finding;
-  const causes = [presentCause(finding, context), pastCause(finding, context)];
+export function withCause(
+  finding: Finding,
+  services: readonly ServiceState[],
+  before: readonly Finding[],
+): Finding {
+  if (ROOT_CAUSES.has(finding.chapter) || isAbsence(finding)) return finding;
+  const causes = [presentCause(finding, services, before), pastCause(finding, services)];
   // What has been counted over minutes may contain an absence that is over.
   if (finding.alertWindowMs !== undefined) causes.reverse();
   return causes.find((found) => found !== undefined) ?? finding;
@@ -87,10 +83,14 @@ export function withCause(finding: Finding, context: Context): Finding {
 /** The finding with a cause that lasts; undefined if there is none. */
 function presentCause(
   finding: Finding,
-  { services, before }: Context,
+  services: readonly ServiceState[],
+  before: readonly Finding[],
 ): Finding | undefined {
-  const { service, chapter } = finding;
-  if (before.some((other) => isExplainedBy(finding, other) && isAlarm(other))) {
+  const { service, chapter, explainedBy } = finding;
+  const isExplained = before.some((other) =>
+    other.service === service && other.chapter === explainedBy && isAlarm(other)
+  );
+  if (isExplained) {
     return { ...finding, cause: service, isCauseFailing: true };
   }
   const silent = services.find((other) => isNeeded(finding, other.name) && isSilent(other));
@@ -105,10 +105,7 @@ function presentCause(
  * A figure contains an outage for {@link BACK_MS} after its end, and a warning that counts events, for
  * the window of its alert. What is left of an outage ends by itself, so it is a warning.
  */
-function pastCause(
-  finding: Finding,
-  { services, ended }: Context,
-): Finding | undefined {
+function pastCause(finding: Finding, services: readonly ServiceState[]): Finding | undefined {
   const { service, chapter, alertWindowMs } = finding;
   if (TO_BACKFILL.has(chapter)) return undefined;
   const measuredMs = Math.max(BACK_MS, isCritical(finding) ? 0 : alertWindowMs ?? 0);
@@ -123,18 +120,11 @@ function pastCause(
     return { ...warning, cause: service, firstStep };
   }
   const away = services.find((other) => isNeeded(finding, other.name) && wasAway(other));
-  if (away !== undefined) return { ...warning, cause: away.name };
-  if (ended.some((other) => isExplainedBy(finding, other))) return { ...warning, cause: service };
-  const failed = failureIn(ended, service);
-  return failed && { ...warning, cause: failed };
+  return away && { ...warning, cause: away.name };
 }
 
 const isNeeded = ({ service }: Finding, name: ServiceName) =>
   SERVICES[service].needs.includes(name);
-
-/** Whether another problem of the same service explains a finding. */
-const isExplainedBy = ({ service, explainedBy }: Finding, other: Finding) =>
-  other.service === service && other.chapter === explainedBy;
 
 /** The first service that another one needs and that has a problem with which that cannot work. */
 const failureIn = (problems: readonly Finding[], service: ServiceName): ServiceName | undefined =>
@@ -151,27 +141,6 @@ function isFailureFor(service: ServiceName, problem: Finding): boolean {
     ["exchanges", "oracle"].includes(problem.service);
   return !isOfPrices || !NEED_NO_PRICES.has(service);
 }
-
-/** Whether a service that its own service needs could be its cause. */
-const hasCauses = (finding: Pick<Finding, "chapter">) =>
-  !ROOT_CAUSES.has(finding.chapter) && !isAbsence(finding);
-
-/**
- * Whether a problem is known to have a cause or none: until each service that its own service needs
- * has answered since it began, one of them may be the cause.
- */
-export const isJudged = (
-  { service, chapter, cause, sinceMs }: Pick<
-    StartedFinding,
-    "service" | "chapter" | "cause" | "sinceMs"
-  >,
-  services: readonly ServiceState[],
-): boolean =>
-  cause !== undefined || !hasCauses({ chapter }) ||
-  services.every((other) =>
-    !SERVICES[service].needs.includes(other.name) || !isUp(other) ||
-    (other.lastAnswerAtMs ?? 0) > sinceMs
-  );
 
 /**
  * Whether it is shown below its cause, when that is opened: not missing prices, which bets need

@@ -13,8 +13,6 @@ export interface Finding {
   /** Messages of the service itself. */
   details: readonly string[];
   firstStep: string;
-  /** When it began, if its service says so. */
-  sinceMs?: number;
   /** Heading of the chapter in docs/runbooks.md or docs/operating.md. */
   chapter: string;
   /** The likely cause: a needed service that fails or was away, or the service itself. */
@@ -25,17 +23,6 @@ export interface Finding {
   explainedBy?: string;
   /** The window of the alert, if it counts events. */
   alertWindowMs?: number;
-  /** How far it exceeds its bound, over all markets or exchanges. */
-  excess?: number | undefined;
-}
-
-/** A problem with its start. */
-export interface StartedFinding extends Finding {
-  sinceMs: number;
-  /** Its service was not watched before, so it may have begun earlier. */
-  mayBeOlder: boolean;
-  /** Whether its cause is known, or that it has none. */
-  isJudged: boolean;
 }
 
 /** Whether a service is away or late. */
@@ -72,14 +59,14 @@ export function verdictOf(findings: readonly Finding[]): [style: string, text: s
 /** The state of a service as a sign, a word and a class. */
 export function serviceVerdictOf(
   state: ServiceState,
-  findings: readonly StartedFinding[],
+  findings: readonly Finding[],
 ): [style: string, text: string] {
   const { name, presence, isReady } = state;
   const own = findings.filter(({ service }) => service === name);
   if (presence === "overdue") return ["warning", "▲ no answer yet"];
   if (presence === "forbidden") return ["lost", "✕ does not allow this page to read it"];
   if (isAway(state)) return ["lost", "✕ does not answer"];
-  if (presence === "unknown" || own.some(({ isJudged }) => !isJudged)) return ["note", "… asking"];
+  if (presence === "unknown") return ["note", "… asking"];
   if (own.some(isAlarm)) return ["lost", "✕ has a problem"];
   const [first] = own;
   if (first?.cause === name) return ["warning", "▲ was away"];
@@ -95,9 +82,33 @@ export const START_CHAPTER = "Each service on its own";
 export const runbookOf = ({ chapter, service }: Pick<Finding, "chapter" | "service">) =>
   `/runbook/${encodeURIComponent(chapter)}?service=${service}`;
 
-/** When it began, as far as that is known. */
-export function startText(finding: StartedFinding): string {
-  const time = formatTime(finding.sinceMs);
-  if (finding.mayBeOlder) return `seen since ${time}, may be older`;
-  return isAbsence(finding) ? `last answer ${time}` : `since ${time}`;
+/** When each problem and each verdict on a service was first seen by this page. */
+export type FirstSeen = ReadonlyMap<string, number>;
+
+const keyOf = (service: ServiceName, what: string) => `${service}: ${what}`;
+
+/** What is present now, with the time when it was first seen; what has ended is forgotten. */
+export function firstSeenAfter(
+  before: FirstSeen,
+  states: readonly ServiceState[],
+  findings: readonly Finding[],
+  nowMs: number,
+): FirstSeen {
+  const keys = [
+    ...findings.map(({ service, chapter }) => keyOf(service, chapter)),
+    ...states.map((state) => keyOf(state.name, serviceVerdictOf(state, findings)[1])),
+  ];
+  return new Map(keys.map((key) => [key, before.get(key) ?? nowMs]));
 }
+
+/** @param what The chapter of a problem, or a verdict. */
+export const firstSeenText = (firstSeen: FirstSeen, service: ServiceName, what: string) =>
+  formatTime(firstSeen.get(keyOf(service, what)) ?? NaN);
+
+/** The first alarm that was none at the look before. */
+export const newAlarmOf = (findings: readonly Finding[], before: readonly Finding[]) =>
+  findings.filter(isAlarm).find(({ service, chapter }) =>
+    !before.some((other) =>
+      isAlarm(other) && other.service === service && other.chapter === chapter
+    )
+  );

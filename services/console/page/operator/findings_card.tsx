@@ -1,20 +1,19 @@
 import { Card, NotifyButton, Words } from "../parts/parts.tsx";
 import type { ServiceState } from "../data/service_watch.ts";
-import { formatTime } from "../parts/format.ts";
 import { followingText, isFolded } from "./causes.ts";
 import {
   type Finding,
+  type FirstSeen,
+  firstSeenText,
   noProblemText,
   runbookOf,
   START_CHAPTER,
-  type StartedFinding,
-  startText,
   verdictOf,
 } from "./finding.ts";
-import { ENDED_MAX, type SeenProblem } from "./problem_times.ts";
 
 interface FindingsProps {
-  findings: readonly StartedFinding[];
+  findings: readonly Finding[];
+  firstSeen: FirstSeen;
   states: readonly ServiceState[];
   /** What answers if no service does: the page's own server, or nothing. */
   cutOff: "page" | "nothing" | undefined;
@@ -22,8 +21,7 @@ interface FindingsProps {
 }
 
 /** Present problems of the services. */
-export function Findings({ findings: all, states, cutOff, announce }: FindingsProps) {
-  const findings = all.filter(({ isJudged }) => isJudged);
+export function Findings({ findings, firstSeen, states, cutOff, announce }: FindingsProps) {
   const asking = cutOff === undefined
     ? ["note", "Asking the services …"]
     : cutOff === "nothing"
@@ -33,8 +31,7 @@ export function Findings({ findings: all, states, cutOff, announce }: FindingsPr
       "✕ This page reaches no service, but its own server answers: all services have stopped, or " +
       "something between them and you has.",
     ];
-  const isKnown = findings.length === all.length &&
-    states.every(({ presence }) => presence !== "unknown");
+  const isKnown = states.every(({ presence }) => presence !== "unknown");
   const following = findings.filter(isFolded);
   const first = findings.filter((finding) => !isFolded(finding));
   const [style, text] = findings.length > 0
@@ -63,33 +60,13 @@ export function Findings({ findings: all, states, cutOff, announce }: FindingsPr
           </a>
         </p>
       )}
-      <FindingList findings={first} states={states} />
+      <FindingList findings={first} firstSeen={firstSeen} states={states} />
       {following.length > 0 && (
         <details>
           <summary>{followingText(findings, states)}</summary>
-          <FindingList findings={following} states={states} />
+          <FindingList findings={following} firstSeen={firstSeen} states={states} />
         </details>
       )}
-    </Card>
-  );
-}
-
-/** Problems that have ended, the last one first. */
-export function Ended({ problems }: { problems: readonly SeenProblem[] }) {
-  if (problems.length === 0) return null;
-  return (
-    <Card title="Ended while this view was open" note={`the last ${ENDED_MAX} at most`}>
-      <ul>
-        {problems.map(({ service, chapter, worst, sinceMs, mayBeOlder, seenAtMs }) => (
-          <li key={`${service} ${chapter} ${seenAtMs}`}>
-            <Severity severity={worst.severity} /> {service}: {worst.text}{" "}
-            <span class="note">
-              {mayBeOlder && "before "}
-              {formatTime(sinceMs)} – {formatTime(seenAtMs)}
-            </span>
-          </li>
-        ))}
-      </ul>
     </Card>
   );
 }
@@ -99,14 +76,17 @@ const Severity = ({ severity }: Pick<Finding, "severity">) =>
     ? <span class="lost">✕ Critical</span>
     : <span class="warning">▲ Warning</span>;
 
-function FindingList({ findings, states }: Pick<FindingsProps, "findings" | "states">) {
+type FindingListProps = Pick<FindingsProps, "findings" | "firstSeen" | "states">;
+
+function FindingList({ findings, firstSeen, states }: FindingListProps) {
   const urls = new Map(states.map(({ name, url }) => [name, url]));
   return (
     <ul>
       {findings.map((finding) => (
         <FindingItem
           key={finding.service + finding.chapter}
-          {...finding}
+          finding={finding}
+          firstSeen={firstSeen}
           url={urls.get(finding.service) ?? ""}
         />
       ))}
@@ -114,13 +94,18 @@ function FindingList({ findings, states }: Pick<FindingsProps, "findings" | "sta
   );
 }
 
-function FindingItem({ url, ...finding }: StartedFinding & { url: string }) {
+interface FindingItemProps extends Pick<FindingsProps, "firstSeen"> {
+  finding: Finding;
+  url: string;
+}
+
+function FindingItem({ finding, firstSeen, url }: FindingItemProps) {
   const { service, severity, text, effect, details, firstStep, chapter } = finding;
   return (
     <li class="finding" data-severity={severity}>
       <p>
         <Severity severity={severity} /> <strong>{service}: {text}</strong>{" "}
-        <span class="note">{startText(finding)}</span>
+        <span class="note">seen since {firstSeenText(firstSeen, service, chapter)}</span>
       </p>
       {effect && <p>Effect: {effect}.</p>}
       {details.map((detail) => <p key={detail} class="note">{detail}</p>)}

@@ -10,9 +10,14 @@ import {
   ServiceWatch,
   unknownOf,
 } from "../data/service_watch.ts";
-import { isJudged, SERVICES } from "./causes.ts";
-import { newAlarmOf, pastOf, seenAfter, type SeenProblems } from "./problem_times.ts";
-import { findingsOf, isChecked, mayBeOlder } from "./problems.ts";
+import { SERVICES } from "./causes.ts";
+import { type Finding, type FirstSeen, firstSeenAfter, newAlarmOf } from "./finding.ts";
+import { findingsOf } from "./problems.ts";
+
+interface Seen {
+  findings: readonly Finding[];
+  firstSeen: FirstSeen;
+}
 
 /** Watches the services and finds their problems while `isOpen` is true. */
 export function watchOperator(model: PageModel) {
@@ -44,8 +49,7 @@ export function watchOperator(model: PageModel) {
     areSilent.value ? isServed.value ? "page" as const : "nothing" as const : undefined
   );
   const states = computed(() => areSilent.value ? latest.value.map(unknownOf) : latest.value);
-  const seen: Signal<SeenProblems> = signal({ found: [], unchecked: [], ended: [] });
-  const found = computed(() => findingsOf(states.value, pastOf(seen.peek(), Date.now())));
+  const seen: Signal<Seen> = signal({ findings: [], firstSeen: new Map() });
   const start = () => {
     for (const watch of watches) watch.poll.start();
     sources?.start();
@@ -74,14 +78,11 @@ export function watchOperator(model: PageModel) {
   });
   effect(() => {
     const before = seen.peek();
-    const after = seenAfter(before, found.value, {
-      isChecked: (finding) => isChecked(finding, states.value),
-      isJudged: (finding) => isJudged(finding, states.value),
-      mayBeOlder: (finding) => mayBeOlder(finding, states.value),
-    }, Date.now());
-    const alarm = newAlarmOf(after, before);
+    const findings = findingsOf(states.value);
+    const alarm = newAlarmOf(findings, before.findings);
     if (alarm !== undefined) notify(`${alarm.service}: ${alarm.text}`);
-    seen.value = after;
+    const firstSeen = firstSeenAfter(before.firstSeen, states.value, findings, Date.now());
+    seen.value = { findings, firstSeen };
   });
   return { states, sources, seen, isOpen, cutOff };
 }

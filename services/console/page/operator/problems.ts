@@ -13,20 +13,8 @@ import { NOT_IN_HEALTH, PRICES_MISSING, SERVICES, withCause } from "./causes.ts"
 import { countedFor, formatValue, isProcessProblem, isWarmingUp } from "./figures.ts";
 import { type Finding, isAbsence, isCritical } from "./finding.ts";
 
-/** Rates are known after this time. */
-const RATES_KNOWN_MS = 10_000;
-
-/** Rates that are beyond their bounds so soon after they are known may have been before. */
-const FIRST_RATES_MS = 2_000;
-
 /** Chapter for a service that says that it is unhealthy, or not ready. */
 const HEALTH = "Health and readiness";
-
-interface Past {
-  /** Whether a problem is older than an outage, which is then not its cause. */
-  isOlder(finding: Finding): boolean;
-  ended: readonly Finding[];
-}
 
 /**
  * Services that are away, and figures that exceed their bounds. Causes come before consequences;
@@ -35,10 +23,7 @@ interface Past {
  *
  * @param services In the order of {@link SERVICES}.
  */
-export function findingsOf(
-  services: readonly ServiceState[],
-  { isOlder = () => false, ended = [] }: Partial<Past> = {},
-): Finding[] {
+export function findingsOf(services: readonly ServiceState[]): Finding[] {
   // Before each has answered or is overdue, a consequence could not be told from its cause.
   if (services.some(({ presence }) => presence === "unknown")) return [];
   const firsts = new Set(processesOf(services).map(([first]) => first));
@@ -48,11 +33,7 @@ export function findingsOf(
       .toSorted((a, b) =>
         Number(a.explainedBy !== undefined) - Number(b.explainedBy !== undefined)
       );
-    for (const finding of own) {
-      found.push(
-        isOlder(finding) ? finding : withCause(finding, { services, before: found, ended }),
-      );
-    }
+    for (const finding of own) found.push(withCause(finding, services, found));
   }
   return found.sort((a, b) => rankOf(a) - rankOf(b));
 }
@@ -103,7 +84,6 @@ function measuredOf(problem: Problem, { name: service, history }: ServiceState):
   const span = durationText(history.over(breakdown?.counter?.windowMs ?? 0).spanMs);
   const details = breakdown?.read(history).filter(({ value }) => value > 0)
     .map(({ labels, value }) => `${Object.values(labels).join(" ")}: ${value} in the last ${span}`);
-  const excess = samples.reduce((sum, { value }) => sum + 1 + Math.abs(value - bound.limit), 0);
   const alertWindowMs = problem.measure.counter?.windowMs;
   return {
     service,
@@ -112,32 +92,11 @@ function measuredOf(problem: Problem, { name: service, history }: ServiceState):
     details: details ?? [],
     firstStep,
     chapter,
-    excess,
     ...(effect && { effect }),
     ...(follows && { explainedBy: follows }),
     ...(alertWindowMs && { alertWindowMs }),
   };
 }
-
-/** Whether a problem would be found if its service had it. */
-export const isChecked = (
-  problem: Pick<Finding, "service" | "chapter">,
-  services: readonly ServiceState[],
-): boolean =>
-  services.some(({ name, presence, history }) =>
-    name === problem.service && presence === "answers" &&
-    (isAbsence(problem) || history.recent.spanMs >= RATES_KNOWN_MS)
-  );
-
-/** Whether a problem may be older than the time for which its service has been watched. */
-export const mayBeOlder = (
-  { service }: Pick<Finding, "service">,
-  services: readonly ServiceState[],
-): boolean =>
-  services.some(({ name, presence, history }) =>
-    name === service &&
-    (presence !== "answers" || history.recent.spanMs < RATES_KNOWN_MS + FIRST_RATES_MS)
-  );
 
 /** The services that answer, grouped by process. */
 export function processesOf(services: readonly ServiceState[]): readonly ServiceState[][] {
@@ -172,8 +131,7 @@ const EXCHANGES_STEP =
   "If it is suspended, resume it: a restart loses its trades, which backfills need. If it has " +
   "exited, start it again.";
 
-function absenceOf(state: ServiceState): Finding {
-  const { name: service, presence, lastAnswerAtMs: sinceMs, reason } = state;
+function absenceOf({ name: service, presence, reason }: ServiceState): Finding {
   const found: Finding = {
     service,
     severity: "critical",
@@ -182,7 +140,6 @@ function absenceOf(state: ServiceState): Finding {
     text: SERVICE_DOWN.message,
     effect: SERVICES[service].effect,
     firstStep: service === "exchanges" ? EXCHANGES_STEP : SERVICE_DOWN.firstStep,
-    ...(sinceMs !== undefined && { sinceMs }),
   };
   if (presence === "overdue") {
     const text = "It has not answered the last request yet";

@@ -1,11 +1,7 @@
 /** Which problem is the cause, and which follow from it. */
 import assert from "node:assert/strict";
 import type { ServiceState } from "../../../../services/console/page/data/service_watch.ts";
-import {
-  followingText,
-  isFolded,
-  isJudged,
-} from "../../../../services/console/page/operator/causes.ts";
+import { followingText, isFolded } from "../../../../services/console/page/operator/causes.ts";
 import {
   type Finding,
   serviceVerdictOf,
@@ -22,7 +18,6 @@ import {
   MISSING,
   nodeWith,
   SKIPPED,
-  started,
   stateOf,
   UNREADY,
   unready,
@@ -196,22 +191,6 @@ Deno.test("isFolded: after a start, what a service lacks is shown; what it count
   assert.deepEqual(foldedOf(stateOf("node", SKIPPED, { awayAgoMs: 1 })), [true]);
 });
 
-Deno.test("withCause: consequences of a failure are warnings for 20 s after its end", () => {
-  const failing = stateOf(
-    "solver",
-    ["", 'solver_executions_total{outcome="failed"} 9'],
-  );
-  const [ended] = findingsOf([FULL_DISK]);
-  assert(ended !== undefined);
-  const causes = (...past: Finding[]) =>
-    findingsOf([nodeWith(), failing], { ended: past }).map((
-      { severity, cause },
-    ) => [severity, cause]);
-  assert.deepEqual(causes(ended), [["warning", "node"]]);
-  assert.deepEqual(causes({ ...ended, severity: "warning" }), [["critical", undefined]]);
-  assert.deepEqual(causes({ ...ended, service: "bridge" }), [["critical", undefined]]);
-});
-
 Deno.test("isFolded: a consequence is folded below its cause, unless it is missing prices of open bets", () => {
   const states = [gone("oracle"), MISSING, UNREADY];
   const found = findingsOf(states);
@@ -219,45 +198,19 @@ Deno.test("isFolded: a consequence is folded below its cause, unless it is missi
   assert.match(followingText(found, states), /^1 more problem \(1 critical\), probably because/);
 });
 
-Deno.test("isJudged: a problem is judged once each needed service has answered since its start", () => {
-  const nodeAt = (lastAnswerAtMs: number, presence: ServiceState["presence"] = "answers") =>
-    stateOf("node", ALIVE.map(String), { lastAnswerAtMs, presence });
-  const judgedWith = (...states: ServiceState[]) => {
-    const all = [...states, unready("proxy")];
-    return findingsOf(all).filter(({ service }) => service === "proxy")
-      .map((one) => isJudged(started(one), all));
-  };
-  assert.deepEqual(judgedWith(nodeAt(1_000)), [false]);
-  assert.deepEqual(judgedWith(nodeAt(1_001)), [true]);
-  assert.deepEqual(judgedWith(nodeAt(999), stateOf("bridge", [])), [false]);
-  assert.deepEqual(judgedWith(nodeAt(1_000, "overdue")), [true], "the node is the cause");
-  assert.deepEqual(judgedWith(nodeAt(1_000, "forbidden")), [true], "nothing is known of it");
-  const later = stateOf("solver", [], { lastAnswerAtMs: 0 });
-  assert.deepEqual(judgedWith(nodeAt(1_001), later), [true], "the proxy does not need it");
-  const [root] = findingsOf([FULL_DISK]);
-  assert(root !== undefined && isJudged(started(root), [stateOf("oracle", []), FULL_DISK]));
-});
-
-Deno.test("serviceVerdictOf: a service is not called bad before its problem is judged, nor for the problem of another", () => {
+Deno.test("serviceVerdictOf: a service is not called bad for the problem of another", () => {
   const states = [nodeWith(), UNREADY];
   const [own] = findingsOf(states);
   assert(own !== undefined);
-  const verdictWith = (more: Partial<Finding>, isJudged = true) =>
-    serviceVerdictOf(UNREADY, [started({ ...own, ...more }, isJudged)])[1];
-  assert.equal(verdictWith({}, false), "… asking");
+  const verdictWith = (more: Partial<Finding>) =>
+    serviceVerdictOf(UNREADY, [{ ...own, ...more }])[1];
   assert.equal(verdictWith({}), "✕ has a problem");
   assert.equal(verdictWith({ cause: "node" }), "▲ probably because of node");
   assert.equal(verdictWith({ cause: "solver" }), "▲ was away");
   assert.equal(verdictWith({ severity: "warning" }), "▲ has a warning");
-  const away = (presence: ServiceState["presence"]) =>
+  const verdictBeing = (presence: ServiceState["presence"]) =>
     serviceVerdictOf({ ...UNREADY, presence }, [])[1];
-  assert.equal(away("gone"), "✕ does not answer");
-  assert.equal(away("forbidden"), "✕ does not allow this page to read it");
-});
-
-Deno.test("findingsOf: an outage does not become the cause of an older problem", () => {
-  const [own] = findingsOf([stateOf("node", SKIPPED)]);
-  const back = [stateOf("node", SKIPPED, { awayAgoMs: 1 })];
-  assert.equal(findingsOf(back)[0]?.cause, "node");
-  assert.deepEqual(findingsOf(back, { isOlder: ({ chapter }) => chapter === own?.chapter }), [own]);
+  assert.equal(verdictBeing("unknown"), "… asking");
+  assert.equal(verdictBeing("gone"), "✕ does not answer");
+  assert.equal(verdictBeing("forbidden"), "✕ does not allow this page to read it");
 });

@@ -9,30 +9,19 @@ import { formatTime } from "../../../../services/console/page/parts/format.ts";
 import { alertText, countedFor } from "../../../../services/console/page/operator/figures.ts";
 import { followingText } from "../../../../services/console/page/operator/causes.ts";
 import {
+  type FirstSeen,
+  firstSeenAfter,
+  firstSeenText,
   isAlarm,
+  newAlarmOf,
   noProblemText,
   runbookOf,
   serviceVerdictOf,
   START_CHAPTER,
-  startText,
   verdictOf,
 } from "../../../../services/console/page/operator/finding.ts";
-import {
-  findingsOf,
-  isChecked,
-  processesOf,
-} from "../../../../services/console/page/operator/problems.ts";
-import {
-  ALIVE,
-  being,
-  calibration,
-  FULL_DISK,
-  gone,
-  listOf,
-  SKIPPED,
-  started,
-  stateOf,
-} from "./states.ts";
+import { findingsOf, processesOf } from "../../../../services/console/page/operator/problems.ts";
+import { ALIVE, being, calibration, FULL_DISK, gone, listOf, SKIPPED, stateOf } from "./states.ts";
 
 const readDocument = (name: string) =>
   Deno.readTextFile(new URL(`../../../../docs/${name}.md`, import.meta.url));
@@ -213,21 +202,8 @@ Deno.test("findingsOf: a service that answers late is a warning, without a notif
   const late = being("oracle", "overdue");
   const [overdue] = findingsOf([late]);
   assert(overdue !== undefined && !isAlarm(overdue));
-  assert.deepEqual(serviceVerdictOf(late, [started(overdue)]), ["warning", "▲ no answer yet"]);
+  assert.deepEqual(serviceVerdictOf(late, [overdue]), ["warning", "▲ no answer yet"]);
   assert(findingsOf([gone("oracle")]).every(isAlarm));
-});
-
-Deno.test("isChecked: a problem can end only while its service answers and its rates are known", () => {
-  const seen = (seconds: number, more: Partial<ServiceState> = {}) => {
-    const state = stateOf("node", Array(1 + seconds / 10).fill(ALIVE[0]), more);
-    return ["ServiceDown", "NodeStopped"]
-      .map((chapter) => isChecked({ service: "node", chapter }, [stateOf("proxy", []), state]));
-  };
-  assert.deepEqual(seen(0), [true, false]);
-  assert.deepEqual(seen(10), [true, true]);
-  for (const presence of ["unknown", "overdue", "gone", "forbidden"] as const) {
-    assert.deepEqual(seen(20, { presence }), [false, false]);
-  }
 });
 
 Deno.test("findingsOf: figures from before a pause of the watch are not used", () => {
@@ -236,14 +212,39 @@ Deno.test("findingsOf: figures from before a pause of the watch are not used", (
   assert.deepEqual([since(1), since(undefined)], ["node, node", "node"]);
 });
 
-Deno.test("startText: an absence began with the last answer", () => {
-  const [away] = findingsOf([stateOf("node", [], { presence: "gone", lastAnswerAtMs: 1_000 })]);
-  assert(away?.sinceMs === 1_000);
-  const found = started(away);
-  const time = formatTime(1_000);
-  assert.equal(startText(found), `last answer ${time}`);
-  assert.equal(startText({ ...found, mayBeOlder: true }), `seen since ${time}, may be older`);
-  assert.equal(startText({ ...found, chapter: "NodeStopped" }), `since ${time}`);
+Deno.test("firstSeenAfter: problems and verdicts keep the time when they were first seen until they end", () => {
+  const [healthy, failing] = [stateOf("node", [...ALIVE]), FULL_DISK];
+  const look = (before: FirstSeen, state: ServiceState, nowMs: number) =>
+    firstSeenAfter(before, [state], findingsOf([state]), nowMs);
+  const first = look(new Map(), failing, 1_000);
+  const second = look(first, failing, 2_000);
+  assert.deepEqual(second, first);
+  const textOf = (what: string, seen: FirstSeen) => firstSeenText(seen, "node", what);
+  assert.equal(textOf("NodeStorageFailed", second), formatTime(1_000));
+  assert.equal(textOf("✕ has a problem", second), formatTime(1_000));
+  const ended = look(second, healthy, 3_000);
+  assert.equal(textOf("✓ healthy, ready", ended), formatTime(3_000));
+  const again = look(ended, failing, 4_000);
+  assert.equal(textOf("NodeStorageFailed", again), formatTime(4_000), "it is another one");
+});
+
+Deno.test("newAlarmOf: a problem is a new alarm once, when it is critical and has no other cause", () => {
+  const [node = assert.fail()] = findingsOf([FULL_DISK]);
+  const warning = { ...node, severity: "warning" } as const;
+  const following = { ...node, cause: "oracle" } as const;
+  const other = { ...node, service: "bridge" } as const;
+  const cases = [
+    [[], [node], true],
+    [[node], [node], false],
+    [[warning], [node], true],
+    [[following], [node], true],
+    [[other], [other, node], true],
+    [[node], [warning], false],
+    [[], [following], false],
+  ] as const;
+  for (const [before, after, expected] of cases) {
+    assert.equal(newAlarmOf(after, before) !== undefined, expected);
+  }
 });
 
 Deno.test("findingsOf: refused bets are the share of the alert's window, by code, with the steps for them", () => {
@@ -354,8 +355,6 @@ Deno.test("findingsOf: one problem of several markets is one line, with the wors
   const problems = findingsOf([stateOf("oracle", [`${old}\n${sources}`, `${old}\n${sources}`])]);
   assert.equal(problems.length, 1);
   assert.match(problems[0]?.text ?? "", /A\/B, C\/D.*7\.0 s/);
-  const [one] = findingsOf([stateOf("oracle", ['oracle_price_age_seconds{pair="C/D"} 7'])]);
-  assert((one?.excess ?? NaN) < (problems[0]?.excess ?? NaN), "two markets are worse than one");
 });
 
 Deno.test("noProblemText: without problems, the page names the services that it does not watch", () => {
