@@ -13,14 +13,11 @@ import {
   REFUSAL_TEXTS,
   refusedText,
   REQUESTS,
-  startOf,
   startText,
   SUCCESSES,
 } from "./answers.ts";
 import { Calibration } from "./calibration_card.tsx";
-import type { PredictedBet } from "./calibration.ts";
-import { comparableBets } from "./earnings.ts";
-import { lateBets, openOf, waitingBets } from "./exposure.ts";
+import { openOf, waitingBets } from "./exposure.ts";
 import { Exposure } from "./exposure_card.tsx";
 import { activityOf, MakerWatch, type SolverFigures, termsOf } from "./maker_watch.ts";
 import { OpenBets } from "./open_bets.tsx";
@@ -67,7 +64,7 @@ function MakerView({ model, watch }: { model: PageModel; watch: MakerWatch }) {
         : problem && solver && (
           <>
             <SolverRisk solver={solver} />
-            <SolverCards solver={solver} predicted={[]} />
+            <SolverCards solver={solver} />
           </>
         )}
     </div>
@@ -83,7 +80,7 @@ function newsOf(watch: MakerWatch): string {
   }
   const own = solver
     ? `its own figures are of ${formatTime(solver.readAtMs)}`
-    : "its limit, bets being placed, expected profits, refusals and forecasts are not known yet";
+    : "its limit, bets being placed, refusals and forecasts are not known yet";
   const news = [
     watch.solverProblem.value && `${watch.solverProblem.value}, ${own}`,
     problem && `${problem}, the bets are of ${formatTime(state.readAtMs)}`,
@@ -103,41 +100,22 @@ function Maker(
   return (
     <>
       <Risk {...{ model, state, theses, waiting, isOld, asOfMs, nowMs }} />
-      <ResultsCard
-        {...{ model, theses, nowMs }}
-        probabilities={solver?.probabilities}
-        startedAtMs={solver && startOf(solver.metrics)}
-      />
+      <ResultsCard {...{ model, theses, nowMs }} />
       <Card title="Open bets">
-        {open > 0 && (
-          <p>
-            {open}{" "}
-            open. What they are worth now is not shown, because their quoted probabilities grow old.
-            What you may lose in each market:
-          </p>
-        )}
+        {open > 0 && <p>{open} open. What you may lose in each market:</p>}
         <Exposure {...{ model, theses, nowMs }} />
         <OpenBets {...{ model, theses, waiting }} />
       </Card>
-      {solver && (
-        <SolverCards
-          solver={solver}
-          predicted={lateBets(theses, nowMs).length === 0
-            ? comparableBets(theses, solver.probabilities, nowMs)
-            : undefined}
-        />
-      )}
+      {solver && <SolverCards solver={solver} />}
     </>
   );
 }
 
-function SolverCards(
-  { solver, predicted }: { solver: SolverFigures; predicted: readonly PredictedBet[] | undefined },
-) {
+function SolverCards({ solver }: { solver: SolverFigures }) {
   return (
     <>
       <Answers metrics={solver.metrics} />
-      <Calibration predicted={predicted} markets={solver.info.calibration} />
+      <Calibration markets={solver.info.calibration} />
     </>
   );
 }

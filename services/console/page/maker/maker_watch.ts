@@ -40,8 +40,6 @@ export interface MakerState {
 export interface SolverFigures extends z.output<typeof exposureSchema> {
   info: SolverInfo;
   metrics: Metrics;
-  /** Quoted probabilities of its bets by quote hash, as far as it still keeps them. */
-  probabilities: ReadonlyMap<string, number>;
   readAtMs: number;
 }
 
@@ -79,15 +77,6 @@ const exposureSchema = z.object({
   complete: z.boolean(),
 });
 
-/** The solver's `GET /predictions`. */
-const predictionsSchema = z.object({
-  predictions: z.array(z.object({ quoteHash: z.string(), probability: z.number() })),
-  nextCursor: z.string().nullable(),
-});
-
-/** Pages of predictions that are read in one pass. */
-const PREDICTION_PAGES = 10;
-
 /** Follows a solver's account and bets while it is started. */
 export class MakerWatch {
   /** Undefined before the first answers. */
@@ -105,9 +94,6 @@ export class MakerWatch {
   readonly #solverUrl: string;
   readonly #clock: Clock;
   readonly #poll: Poll;
-  #probabilities = new Map<string, number>();
-  /** Cursor of the newest page of predictions, which may grow. */
-  #cursor = "0";
   #gaps: PriceGaps;
   #watch: ThesisWatch | undefined;
   /** Identifies the solver and the chain of the watch. */
@@ -170,10 +156,6 @@ export class MakerWatch {
     if (watched !== this.#watched) {
       this.#closeWatch();
       this.#gaps = new PriceGaps(this.#model.client, this.#model.markets);
-      if (this.#watched !== "") {
-        this.#probabilities = new Map();
-        this.#cursor = "0";
-      }
     }
     if (this.#watch !== undefined) return this.#watch;
     const watch = await this.#model.client.watch({}, { solver: address });
@@ -208,21 +190,15 @@ export class MakerWatch {
         this.#get("metrics", signal),
       ]);
       const exposure = exposureSchema.parse(JSON.parse(theses));
-      await this.#readPredictions(signal).catch((thrown) => {
-        // Without its database, the solver still has its other figures.
-        if (!(thrown instanceof NoAnswerError)) throw thrown;
-      });
       const info = await this.#model.client.solverInfo(signal);
       if (!signal.aborted) this.#report(undefined);
       return {
         ...exposure,
         info,
         metrics: parseMetrics(figures),
-        probabilities: this.#probabilities,
         readAtMs: this.#clock.now(),
       };
     } catch (thrown) {
-      this.#cursor = "0"; // it may come back with another database
       if (!signal.aborted) this.#report(problemTextOf(thrown));
       return undefined;
     }
@@ -231,19 +207,6 @@ export class MakerWatch {
   #report(problem: string | undefined): void {
     this.solverProblem.value = problem;
     this.#model.maker.isAway.value = problem !== undefined;
-  }
-
-  /** Continues at the newest page that is known. */
-  async #readPredictions(signal: AbortSignal): Promise<void> {
-    for (let page = 0; page < PREDICTION_PAGES; page++) {
-      const text = await this.#get(`predictions?cursor=${this.#cursor}`, signal);
-      const { predictions, nextCursor } = predictionsSchema.parse(JSON.parse(text));
-      for (const { quoteHash, probability } of predictions) {
-        this.#probabilities.set(quoteHash, probability);
-      }
-      if (nextCursor === null) return;
-      this.#cursor = nextCursor;
-    }
   }
 }
 

@@ -32,20 +32,9 @@ const INFO = { address: OTHER, pricing: "barrier", dryRun: false };
 Deno.test("MakerWatch: a pass reads all figures; while the solver is away, the old figures keep their time", async () => {
   const exposure = { executing: "7", exposure: "9", maxExposure: "100", complete: true };
   let isAway = false;
-  const asked: (string | null)[] = [];
-  const pages = [["0x1", 0.5, "9"], ["0x2", 0.25, null], ["0x2", 0.25, null]] as const;
-  const predictions = () => {
-    const [quoteHash, probability, nextCursor] = pages[asked.length - 1] ?? [];
-    if (probability === undefined) return new Response("no database", { status: 503 });
-    return Response.json({ predictions: [{ quoteHash, probability }], nextCursor });
-  };
   await using solver = listen("127.0.0.1", 0, (request) => {
     if (isAway) return new Response("no upstream", { status: 502 });
-    const { pathname, searchParams } = new URL(request.url);
-    if (pathname === "/predictions") {
-      asked.push(searchParams.get("cursor"));
-      return predictions();
-    }
+    const { pathname } = new URL(request.url);
     return pathname === "/metrics" ? new Response("up 1\n") : Response.json(exposure);
   });
   const clock = new FakeClock();
@@ -87,11 +76,7 @@ Deno.test("MakerWatch: a pass reads all figures; while the solver is away, the o
   assert.deepEqual([...first.gaps], [1], "prices of its window are missing");
   assert.equal(first.solver?.metrics.sum("up"), 1);
   assert.equal(watch.solverProblem.value, undefined);
-  const probabilities = [["0x1", 0.5], ["0x2", 0.25]];
-  assert.deepEqual([...first.solver?.probabilities ?? []], probabilities);
   const same = await next();
-  assert.equal(same.solver?.probabilities, first.solver?.probabilities);
-  assert.deepEqual(asked, ["0", "9", "9"], "the newest page may have grown");
 
   isAway = true;
   const later = await next();
@@ -116,8 +101,6 @@ Deno.test("MakerWatch: a pass reads all figures; while the solver is away, the o
   const back = await next();
   assert.equal(model.maker.isAway.value, false);
   assert.deepEqual([back.solver?.executing, closed], [0n, 1], "another chain has other bets");
-  assert.equal(asked.at(-1), "0", "it may have another database");
-  assert.equal(watch.solverProblem.value, undefined, "without its database it has other figures");
   assert.equal(watch.solverProblem.value, undefined);
   watch.stop();
   assert.equal(closed, 2);
@@ -156,7 +139,7 @@ Deno.test("MakerWatch: without the chain, the solver's own figures are known", a
   await using solver = listen("127.0.0.1", 0, (request) => {
     const { pathname } = new URL(request.url);
     if (pathname === "/metrics") return new Response("up 1\n");
-    return Response.json(pathname === "/theses" ? exposure : { predictions: [], nextCursor: null });
+    return Response.json(exposure);
   });
   const client = {
     genesisHash: () => Promise.reject(new RangemakerError("RPC_-32002", "no node; try again")),
