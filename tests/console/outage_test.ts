@@ -99,7 +99,6 @@ browserTest("the maker's view survives outages and resets", "#maker", async (vis
 
   await services.stop("oracle");
   await visitor.sees(/moves now and stays: at worst .*\. The current price is missing/);
-  await visitor.sees(/If prices stay as now\s+–/);
   await services.start("oracle");
   await visitor.seesNo(/The current price is missing/);
 

@@ -17,7 +17,7 @@ import {
   SUCCESSES,
 } from "./answers.ts";
 import { Calibration } from "./calibration_card.tsx";
-import { openOf, waitingBets } from "./exposure.ts";
+import { openOf } from "./exposure.ts";
 import { Exposure } from "./exposure_card.tsx";
 import { activityOf, MakerWatch, type SolverFigures, termsOf } from "./maker_watch.ts";
 import { OpenBets } from "./open_bets.tsx";
@@ -88,23 +88,24 @@ function newsOf(watch: MakerWatch): string {
   return news.length > 0 ? `${news.join("; ")}. Trying again.` : "";
 }
 
-function Maker(
-  { model, state, isOld, asOfMs }: Pick<RiskProps, "model" | "state" | "isOld" | "asOfMs">,
-) {
-  const { solver, gaps } = state;
+interface MakerProps extends Pick<RiskProps, "state" | "isOld" | "asOfMs"> {
+  model: PageModel;
+}
+
+function Maker({ model, state, isOld, asOfMs }: MakerProps) {
+  const { solver } = state;
   // A bet is decided as soon as the price leaves its box, before the node reports it.
   const theses = state.theses.map(model.withBreach);
   const open = openOf(theses).length;
   const nowMs = model.serverClock.now();
-  const waiting = waitingBets(theses, gaps, nowMs);
   return (
     <>
-      <Risk {...{ model, state, theses, waiting, isOld, asOfMs, nowMs }} />
+      <Risk {...{ state, theses, isOld, asOfMs, nowMs }} />
       <ResultsCard {...{ model, theses, nowMs }} />
       <Card title="Open bets">
         {open > 0 && <p>{open} open. What you may lose in each market:</p>}
         <Exposure {...{ model, theses, nowMs }} />
-        <OpenBets {...{ model, theses, waiting }} />
+        <OpenBets {...{ model, theses }} />
       </Card>
       {solver && <SolverCards solver={solver} />}
     </>

@@ -4,7 +4,6 @@ import {
   type Address,
   type Clock,
   isRangemakerError,
-  type Markets,
   type RangemakerClient,
   type SolverInfo,
   type Thesis,
@@ -18,7 +17,6 @@ import { type Metrics, parseMetrics } from "../data/metrics.ts";
 import type { MakerStatus } from "../data/maker_status.ts";
 import type { PriceFeed, PriceState } from "../data/price_feed.ts";
 import { durationText, formatAmount, formatUsdc } from "../parts/format.ts";
-import { PriceGaps } from "./price_gaps.ts";
 
 /** The known state of the solver and its bets, read in one pass, so figures are consistent. */
 export interface MakerState {
@@ -30,8 +28,6 @@ export interface MakerState {
   account: Account;
   /** Oldest first. */
   theses: readonly Thesis[];
-  /** Ids of the open bets with missing prices in their windows. */
-  gaps: ReadonlySet<number>;
   /** When the node answered, Unix milliseconds. */
   readAtMs: number;
 }
@@ -51,14 +47,11 @@ const PLACED_MS = 6_000;
 
 type MakerClient = Pick<
   RangemakerClient,
-  "account" | "genesisHash" | "history" | "solverInfo" | "theses" | "watch"
+  "account" | "genesisHash" | "solverInfo" | "theses" | "watch"
 >;
 
 interface MakerModel {
   client: MakerClient;
-  markets: Markets;
-  /** The node's time, in which bets end. */
-  serverClock: Pick<Clock, "now">;
   /** Shown in the page's header, which says the same as this view. */
   maker: Pick<MakerStatus, "isAway">;
   /** A node that hangs is noticed by its prices before a request is late. */
@@ -94,14 +87,12 @@ export class MakerWatch {
   readonly #solverUrl: string;
   readonly #clock: Clock;
   readonly #poll: Poll;
-  #gaps: PriceGaps;
   #watch: ThesisWatch | undefined;
   /** Identifies the solver and the chain of the watch. */
   #watched = "";
 
   constructor(model: MakerModel, solverUrl: string, clock: Clock) {
     this.#model = model;
-    this.#gaps = new PriceGaps(model.client, model.markets);
     this.#solverUrl = solverUrl;
     this.#clock = clock;
     this.#poll = new Poll(clock, (signal) => this.#read(signal));
@@ -134,13 +125,11 @@ export class MakerWatch {
       const account = await this.#model.client.account(address);
       signal.throwIfAborted();
       const { theses } = watch;
-      const gaps = await this.#gaps.read(theses, this.#model.serverClock.now());
-      signal.throwIfAborted();
       const readAtMs = this.#clock.now();
       const isLive = watch.state === "live";
       const arePlaced = isLive && readAtMs > (solver?.readAtMs ?? 0) + PLACED_MS;
       const placing = arePlaced ? 0n : solver?.executing ?? 0n;
-      this.state.value = { solver, address, placing, account, theses, gaps, readAtMs };
+      this.state.value = { solver, address, placing, account, theses, readAtMs };
       this.#problem.value = isLive ? undefined : "reconnecting";
     } catch (thrown) {
       if (signal.aborted) return;
@@ -155,7 +144,6 @@ export class MakerWatch {
     signal.throwIfAborted();
     if (watched !== this.#watched) {
       this.#closeWatch();
-      this.#gaps = new PriceGaps(this.#model.client, this.#model.markets);
     }
     if (this.#watch !== undefined) return this.#watch;
     const watch = await this.#model.client.watch({}, { solver: address });

@@ -31,7 +31,7 @@ export const SERVICES: Readonly<Record<ServiceName, Service>> = {
 
 /** Problems that a backfill fixes: prices that open bets, or bets that have ended, lack. */
 export const PRICES_MISSING = "NodePricesMissing";
-export const NEEDS_BACKFILL = "NodeNeedsBackfill";
+const NEEDS_BACKFILL = "NodeNeedsBackfill";
 
 /** These problems last until an operator fills in the prices. */
 const TO_BACKFILL: ReadonlySet<string> = new Set([PRICES_MISSING, NEEDS_BACKFILL]);

@@ -1,7 +1,7 @@
 /** What the maker's page knows of its solver, while it answers and while it does not. */
 import assert from "node:assert/strict";
 import { signal } from "@preact/signals";
-import { MARKETS, Markets, RangemakerError, type Thesis } from "../../../../lib/client/mod.ts";
+import { RangemakerError } from "../../../../lib/client/mod.ts";
 import { listen } from "../../../../lib/http/listener.ts";
 import {
   activityOf,
@@ -16,13 +16,7 @@ const PASS_MS = 1_500;
 
 /** The page's model, as far as a watch uses it. */
 const modelOf = (client: object) => ({
-  client: {
-    history: (_: string, from: number, to: number) =>
-      Promise.resolve({ prices: [], missing: from < to ? [{ from, to }] : [] }),
-    ...client,
-  } as never,
-  markets: new Markets(MARKETS),
-  serverClock: { now: () => 90_000 },
+  client: client as never,
   maker: { isAway: signal(false) },
   feed: { isAway: signal(false) },
 });
@@ -38,8 +32,7 @@ Deno.test("MakerWatch: a pass reads all figures; while the solver is away, the o
     return pathname === "/metrics" ? new Response("up 1\n") : Response.json(exposure);
   });
   const clock = new FakeClock();
-  const [{ base, quote } = assert.fail()] = MARKETS;
-  const theses: Thesis[] = [thesisOf(1, { base, quote, endTime: 900_000 })];
+  const theses = [thesisOf(1)];
   let closed = 0;
   let genesis = "0x1";
   let connection = "live";
@@ -73,7 +66,6 @@ Deno.test("MakerWatch: a pass reads all figures; while the solver is away, the o
   const first = await eventually("the first state", () => watch.state.value);
   assert.deepEqual([first.theses, first.account.balance], [theses, 5n]);
   assert.deepEqual([first.solver?.executing, first.solver?.maxExposure], [7n, 100n]);
-  assert.deepEqual([...first.gaps], [1], "prices of its window are missing");
   assert.equal(first.solver?.metrics.sum("up"), 1);
   assert.equal(watch.solverProblem.value, undefined);
   const same = await next();
