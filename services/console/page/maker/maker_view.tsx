@@ -38,7 +38,7 @@ function MakerView({ model, watch }: { model: PageModel; watch: MakerWatch }) {
   const [state, solver, problem] = [watch.state.value, watch.solver.value, watch.problem.value];
   const wrong = newsOf(watch);
   const activity = state &&
-    activityOf(model.markets.symbols.map(model.stateOf), state.solver?.info.pricing);
+    activityOf(model.markets.symbols.map(model.stateOf), solver?.info.pricing);
   return (
     <div class="board">
       {/* One element for good and bad news, so that the end of an outage is spoken too. */}
@@ -49,14 +49,15 @@ function MakerView({ model, watch }: { model: PageModel; watch: MakerWatch }) {
           </>
         )}
         {wrong || (activity ?? "Reading the solver and its bets …")}
-        {state?.solver?.info.dryRun && ", a dry run: it takes no bets"}
+        {solver?.info.dryRun && ", a dry run: it takes no bets"}
       </p>
       {solver && <p class="note">{termsOf(solver.info)}</p>}
       {state
         ? (
           <Maker
             model={model}
-            state={problem && solver ? { ...state, solver } : state}
+            state={state}
+            solver={solver}
             isOld={wrong !== ""}
             asOfMs={problem === undefined ? undefined : state.readAtMs}
           />
@@ -88,19 +89,18 @@ function newsOf(watch: MakerWatch): string {
   return news.length > 0 ? `${news.join("; ")}. Trying again.` : "";
 }
 
-interface MakerProps extends Pick<RiskProps, "state" | "isOld" | "asOfMs"> {
+interface MakerProps extends Pick<RiskProps, "state" | "solver" | "isOld" | "asOfMs"> {
   model: PageModel;
 }
 
-function Maker({ model, state, isOld, asOfMs }: MakerProps) {
-  const { solver } = state;
+function Maker({ model, state, solver, isOld, asOfMs }: MakerProps) {
   // A bet is decided as soon as the price leaves its box, before the node reports it.
   const theses = state.theses.map(model.withBreach);
   const open = openOf(theses).length;
   const nowMs = model.serverClock.now();
   return (
     <>
-      <Risk {...{ state, theses, isOld, asOfMs, nowMs }} />
+      <Risk {...{ state, solver, theses, isOld, asOfMs, nowMs }} />
       <ResultsCard {...{ model, theses, nowMs }} />
       <Card title="Open bets">
         {open > 0 && <p>{open} open. What you may lose in each market:</p>}

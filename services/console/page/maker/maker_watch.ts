@@ -18,10 +18,8 @@ import type { MakerStatus } from "../data/maker_status.ts";
 import type { PriceFeed, PriceState } from "../data/price_feed.ts";
 import { durationText, formatAmount, formatUsdc } from "../parts/format.ts";
 
-/** The known state of the solver and its bets, read in one pass, so figures are consistent. */
+/** What the chain says of the solver and its bets. */
 export interface MakerState {
-  /** The solver's own figures. Undefined if it has not answered since the page was opened. */
-  solver: SolverFigures | undefined;
   address: Address;
   /** At risk in bets that the solver was placing and that may not be among `theses` yet. */
   placing: bigint;
@@ -81,7 +79,7 @@ export class MakerWatch {
   readonly #problem: Signal<string | undefined> = signal(undefined);
   /** Why the solver's own figures are out of date; undefined if they are not. */
   readonly solverProblem: Signal<string | undefined> = signal(undefined);
-  /** The solver's newest figures, also while the chain does not answer. */
+  /** The solver's own figures; undefined if it has not answered since the page was opened. */
   readonly solver: Signal<SolverFigures | undefined> = signal(undefined);
   readonly #model: MakerModel;
   readonly #solverUrl: string;
@@ -129,7 +127,7 @@ export class MakerWatch {
       const isLive = watch.state === "live";
       const arePlaced = isLive && readAtMs > (solver?.readAtMs ?? 0) + PLACED_MS;
       const placing = arePlaced ? 0n : solver?.executing ?? 0n;
-      this.state.value = { solver, address, placing, account, theses, readAtMs };
+      this.state.value = { address, placing, account, theses, readAtMs };
       this.#problem.value = isLive ? undefined : "reconnecting";
     } catch (thrown) {
       if (signal.aborted) return;

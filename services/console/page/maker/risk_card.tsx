@@ -8,6 +8,8 @@ import type { MakerState, SolverFigures } from "./maker_watch.ts";
 
 export interface RiskProps {
   state: MakerState;
+  /** Undefined if the solver has not answered yet. */
+  solver: SolverFigures | undefined;
   /** The bets of the state, some decided since. */
   theses: readonly Thesis[];
   /** Whether the solver or the chain does not answer now. */
@@ -18,8 +20,8 @@ export interface RiskProps {
 }
 
 /** The largest loss on all open bets, including bets being placed, and `--max-exposure`. */
-export function Risk({ state, theses, isOld, asOfMs, nowMs }: RiskProps) {
-  const { solver, placing, account } = state;
+export function Risk({ state, solver, theses, isOld, asOfMs, nowMs }: RiskProps) {
+  const { placing, account } = state;
   const { open, atRisk } = resultsOf(theses);
   const ofOpen = worstLossOf(theses);
   // Bets being placed may exclude others. The solver was read before or after the bets.
