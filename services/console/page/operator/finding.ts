@@ -103,7 +103,7 @@ export function firstSeenAfter(
 
 /** @param what The chapter of a problem, or a verdict. */
 export const firstSeenText = (firstSeen: FirstSeen, service: ServiceName, what: string) =>
-  formatTime(firstSeen.get(keyOf(service, what)) ?? NaN);
+  formatTime(firstSeen.get(keyOf(service, what)) ?? Date.now());
 
 /** The first alarm that was none at the look before. */
 export const newAlarmOf = (findings: readonly Finding[], before: readonly Finding[]) =>
