@@ -9,7 +9,6 @@ export function createRegistry(): Registry {
   const { gauge, scrapedGauge } = metricsIn(registry);
   gauge("process_start_time_seconds", "Start time of the process since the Unix epoch.")
     .set(performance.timeOrigin / 1000);
-  gauge("process_id", "Id of the process on its machine, or in its container.").set(Deno.pid);
   scrapedGauge(
     "process_resident_memory_bytes",
     "Resident memory of the process.",

@@ -76,16 +76,12 @@ export function overlap(a: TimeSpan, b: TimeSpan): boolean {
   return a.from < b.to && a.to > b.from;
 }
 
-/**
- * Joins spans in any order, which may overlap: {@link appendSpan} takes none that do.
- *
- * @param apartMs Spans that are at most so far apart are joined, too.
- */
-export function joinSpans<T extends TimeSpan>(spans: readonly T[], apartMs = 0): T[] {
-  const joined: T[] = [];
+/** Joins spans in any order, which may overlap: {@link appendSpan} takes none that do. */
+export function joinSpans(spans: readonly TimeSpan[]): TimeSpan[] {
+  const joined: TimeSpan[] = [];
   for (const span of spans.toSorted((a, b) => a.from - b.from)) {
     const last = joined.at(-1);
-    if (last === undefined || span.from - last.to > apartMs) joined.push({ ...span });
+    if (last === undefined || span.from > last.to) joined.push({ ...span });
     else last.to = Math.max(last.to, span.to);
   }
   return joined;

@@ -29,16 +29,11 @@ export interface Problem {
   afterS?: number;
   /** It is normal for this long after the start of the process: its alert waits for longer. */
   warmUpS?: number;
-  /**
-   * What is wrong. `{value}` and names of labels in braces are filled in here; `{service}` and
-   * `{pid}`, the process id, in commands.
-   */
+  /** What is wrong. `{value}` and names of labels in braces are filled in. */
   message: string;
   /** What users notice; of a critical problem, by default, what they do without the service. */
   effect?: string;
   firstStep: string;
-  /** Commands of the first step, by the way in which a service is run. */
-  commandsByWay?: Readonly<Record<string, string>>;
 }
 
 /** What a problem measures: a gauge that should be 1, for yes, and is 0. */

@@ -19,12 +19,6 @@ export const SERVICE_DOWN = {
   afterS: 30,
   message: "It does not answer",
   firstStep: "Start it again: it continues where it stopped.",
-  commandsByWay: {
-    "From a terminal, if it is suspended": "kill -CONT {pid}",
-    "In containers": "docker compose restart {service}",
-    "Under systemd": "systemctl restart rangemaker-one@{service}",
-    "From a terminal, if it hangs (then start it there again)": "kill -KILL {pid}",
-  },
 } satisfies Problem;
 
 export const SERVICE_PROBLEMS: readonly Problem[] = [

@@ -41,8 +41,7 @@ export function createConsoleApi({ page, config }: ConsoleApiOptions): Hono {
   });
   const stylesheet = [...page.keys()].find((path) => /^\/main.*\.css$/.test(path)) ?? "";
   app.get("/runbook/:chapter", (c, next) => {
-    const { service, pid } = c.req.query();
-    const html = runbookPage(c.req.param("chapter"), stylesheet, service, pid);
+    const html = runbookPage(c.req.param("chapter"), stylesheet, c.req.query("service"));
     return html === undefined ? next() : c.html(html);
   });
   for (const [path, file] of page) {

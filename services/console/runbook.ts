@@ -25,27 +25,20 @@ const bodies = new Map<string, string>();
  * @param name Its heading, or its name in links.
  * @param stylesheet Path of the page's styles.
  * @param service Name of a service to insert into the chapter's commands.
- * @param pid Id of its process, for the same.
  * @returns Undefined if there is no such chapter.
  */
 export function runbookPage(
   name: string,
   stylesheet: string,
-  service?: string,
-  pid?: string,
+  service = "",
 ): string | undefined {
   const slug = slugOf(name);
   const chapter = CHAPTERS.get(slug);
   if (chapter === undefined) return undefined;
   const body = bodies.get(slug) ?? bodyOf(chapter);
   bodies.set(slug, body);
-  const values = Object.entries({ service, pid }).filter(([, value = ""]) =>
-    /^(?:[a-z]{1,20}|\d{1,10})$/.test(value)
-  );
-  const text = values.reduce(
-    (text, [name, value = ""]) => text.replaceAll(`&lt;${name}&gt;`, value),
-    body,
-  );
+  const isName = /^[a-z]{1,20}$/.test(service);
+  const text = isName ? body.replaceAll("&lt;service&gt;", service) : body;
   return `<!doctype html>
 <html lang="en">
   <head>

@@ -65,14 +65,6 @@ Deno.test({
       await visitor.textOf(`${results} [data-column="Users won"]`),
       `${held} of ${SHORT}`,
     );
-    assert.match(
-      await visitor.textOf(`${results} [data-column="Expected"]`),
-      /^[+−]\d+\.\d\d$/,
-    );
-    assert.match(
-      await visitor.textOf(`${results} [data-column="Difference"]`),
-      /^[+−]\d+\.\d\d \(\d\.\d\ss\.e\.\)$/,
-    );
     await resultsFit(visitor);
     assert.equal(await visitor.textOf("[data-maker-balance]"), formatCents(balance));
     assert.equal(await visitor.textOf("[data-maker-exposure]"), `${formatLoss(exposure)} USDC`);
@@ -86,10 +78,7 @@ Deno.test({
     await visitor.sees(
       /✓ Fine: \d+\.\d\d USDC is free\. [\d.]+\s% of the limit of 300\.00 is used/,
     );
-    await visitor.sees(
-      /Still at risk in 1 min\s+\d+\.\d\d\s+[\s\S]*Last bet ends\s+in \d/,
-    );
-    await visitor.sees(/Most from 0x\w+…\u2060\w+\s+\d+\.\d\d in \d+ bets/);
+    await visitor.sees(/Last bet ends\s+in \d/);
     await showsAll(visitor);
     const firstIs = (id: number) =>
       visitor.page.waitForSelector(
@@ -148,13 +137,9 @@ Deno.test({
 
 /** Cards are on one level; figures are spoken once, with their service, and drawn beside their text. */
 async function showsTrends({ page }: Visitor): Promise<void> {
-  const headings = await page.$$eval(
+  const levels = await page.$$eval(
     ":is(h1, h2, h3)",
-    (all) => all.map(({ tagName, textContent }) => [tagName, textContent]),
-  );
-  // A busy machine may have had a problem that has ended, whose card is the last one.
-  const levels = headings.filter(([, text]) => !text?.startsWith("Ended while")).map(([tag]) =>
-    tag
+    (all) => all.map(({ tagName }) => tagName),
   );
   assert.deepEqual(levels, ["H1", ...["Health", ...SERVICES, "Price sources"].map(() => "H2")]);
   const solver = await page.waitForSelector('[data-service="solver"]:has(summary)');

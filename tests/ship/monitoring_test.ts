@@ -174,7 +174,7 @@ function withChapters(guide: string): string {
 
 /** When it is reported, and what to do first: `_Critical, after 15 s: it seals no blocks._ Read …`. */
 function firstParagraph(problem: Problem): string {
-  const { bound, unit, severity, afterS, message } = problem;
+  const { bound, unit, severity, afterS, message, firstStep } = problem;
   const { op, limit } = bound;
   const value = unit === "share"
     ? `${100 * limit} %`
@@ -189,13 +189,5 @@ function firstParagraph(problem: Problem): string {
     ? ""
     : `, after ${afterS < 120 ? `${afterS} s` : `${afterS / 60} minutes`}`;
   const what = text.replace(/^[A-Z]/, (first) => first.toLowerCase());
-  return `_${kind}${after}: ${what}._ ${stepsOf(problem)}`;
-}
-
-/** What to do first, in each way to run a service. */
-function stepsOf({ firstStep, commandsByWay = {} }: Problem): string {
-  const ways = Object.entries(commandsByWay).map(([way, command]) =>
-    `${way}: \`${fillPlaceholders(command, (name) => `<${name}>`)}\`.`
-  );
-  return [firstStep, ...ways].join(" ");
+  return `_${kind}${after}: ${what}._ ${firstStep}`;
 }

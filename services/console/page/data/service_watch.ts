@@ -3,7 +3,7 @@ import * as z from "zod";
 import type { Clock } from "@rangemaker/client";
 import { tryParseJson } from "../../../../lib/json.ts";
 import { uint64Schema } from "../../../../lib/protocol/scalars.ts";
-import { get, type HttpAnswer, isAnswered, LateError, NoAnswerError, Poll } from "./http.ts";
+import { get, type HttpAnswer, isAnswered, NoAnswerError, Poll } from "./http.ts";
 import { MetricsHistory, parseMetrics } from "./metrics.ts";
 
 /** The services that an operator looks after. */
@@ -16,22 +16,19 @@ export type Presence =
   | "answers"
   /** It misses answers. It is away if it misses another one after other services have answered. */
   | "overdue"
-  | "hangs"
-  /** Its machine refuses connections, or cannot be reached: its process is gone. */
+  /** It does not answer in time or at all, or something in its place does, such as a front. */
   | "gone"
-  /** Something answers in its place, for example a reverse proxy. */
-  | "replaced"
   /** It answers, but does not allow this page to read it. */
   | "forbidden";
 
-const AWAY: ReadonlySet<Presence> = new Set(["hangs", "gone", "replaced", "forbidden"]);
+const AWAY: ReadonlySet<Presence> = new Set(["gone", "forbidden"]);
 
 /** Whether nothing can be read of a service. */
 export const isAway = ({ presence }: Pick<ServiceState, "presence">) => AWAY.has(presence);
 
 /** Whether a service was asked, and nothing has answered. */
 export const isSilent = ({ presence }: Pick<ServiceState, "presence">) =>
-  presence !== "unknown" && presence !== "answers" && presence !== "forbidden";
+  presence === "overdue" || presence === "gone";
 
 /** A service of which nothing is known until it answers again. */
 export const unknownOf = (state: ServiceState): ServiceState => ({
@@ -180,10 +177,11 @@ export class ServiceWatch {
   }
 
   async #presenceAfter(error: NoAnswerError, signal: AbortSignal): Promise<Presence> {
-    if (error instanceof LateError) return "hangs";
-    if (error.cause === undefined) return "replaced";
+    const hasFailedAtOnce = error.cause !== undefined;
     // Only a request for anything shows whether the others were refused by CORS or not answered.
-    return await isAnswered(`${this.state.value.url}/`, signal) ? "forbidden" : "gone";
+    return hasFailedAtOnce && await isAnswered(`${this.state.value.url}/`, signal)
+      ? "forbidden"
+      : "gone";
   }
 
   #update(metrics: HttpAnswer, health: HttpAnswer, ready: HttpAnswer | undefined): void {

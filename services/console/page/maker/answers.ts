@@ -86,16 +86,10 @@ export function refusedText(answers: readonly AnswerCount[]): string {
   return `${textOf(0, "signed bet")} and ${textOf(1, "quote")} refused`;
 }
 
-/** The time of the solver's start, if it is known. */
-export function startOf(metrics: Metrics): number | undefined {
-  const startedAtS = metrics.sum("process_start_time_seconds");
-  return startedAtS && 1_000 * startedAtS;
-}
-
 /** The solver's start with its time, as far as it is known. */
 export function startText(metrics: Metrics): string {
-  const startedAtMs = startOf(metrics);
-  return `the solver’s start${startedAtMs ? ` at ${formatTime(startedAtMs)}` : ""}`;
+  const startedAtS = metrics.sum("process_start_time_seconds");
+  return `the solver’s start${startedAtS ? ` at ${formatTime(1_000 * startedAtS)}` : ""}`;
 }
 
 /** The meaning of the solver's refusals for the maker. Texts for users are in data/explain.ts. */

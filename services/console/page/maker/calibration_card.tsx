@@ -1,37 +1,23 @@
 import type { SolverInfo } from "@rangemaker/client";
-import { useMemo } from "preact/hooks";
 import { Card, Words } from "../parts/parts.tsx";
 import { formatShare } from "../parts/format.ts";
 import { Table } from "../parts/table.tsx";
-import {
-  type Forecast,
-  forecastsOf,
-  type PredictedBet,
-  RULE_TEXT,
-  verdictOf,
-} from "./calibration.ts";
+import { type Forecast, forecastsOf, RULE_TEXT, verdictOf } from "./calibration.ts";
 import { Plot } from "../parts/plot.tsx";
 
 interface CalibrationProps {
-  /** Undefined while bets whose window is over wait for prices: those that users lose do not wait. */
-  predicted: readonly PredictedBet[] | undefined;
   /** Undefined if the solver predicts nothing. */
   markets: SolverInfo["calibration"];
 }
 
-/** Predicted and observed shares of boxes that held, for bets, and by market and window length. */
-export function Calibration({ predicted, markets }: CalibrationProps) {
-  // Compares all pairs of bets that overlap. Decided bets do not change.
-  const forecasts = useMemo(
-    () => forecastsOf(predicted ?? [], markets ?? []),
-    [predicted?.length, JSON.stringify(markets)],
-  );
-  const isBlind = forecasts.length === 0 && markets === undefined;
+/** Predicted and observed shares of boxes that held, by market and window length. */
+export function Calibration({ markets }: CalibrationProps) {
+  const forecasts = forecastsOf(markets ?? []);
+  const isBlind = markets === undefined;
   return (
     <Card title="Calibration">
       <p>
-        {isBlind ? "The solver’s pricing predicts no probabilities." : verdictOf(forecasts) +
-          (predicted ? "" : " Your bets are left out while some wait for missing prices.")}
+        {isBlind ? "The solver’s pricing predicts no probabilities." : verdictOf(forecasts)}
       </p>
       {forecasts.length > 0 && (
         <div class="columns">
@@ -90,8 +76,7 @@ function CalibrationPlot({ forecasts }: { forecasts: readonly Forecast[] }) {
   return (
     <figure class="part">
       <figcaption>
-        Held, by predicted probability:{" "}
-        <span class="open">■ your bets</span>, ●&nbsp;hypothetical boxes, larger for more
+        Hypothetical boxes that held, by predicted probability, larger for more
       </figcaption>
       <Plot
         label={`Share that held by predicted probability, of ${forecasts.length} kinds of boxes`}
@@ -99,18 +84,16 @@ function CalibrationPlot({ forecasts }: { forecasts: readonly Forecast[] }) {
         yTicks={TICKS.map(({ share, text }) => ({ at: toY(share), text }))}
       >
         <path class="mark" d={`M${toX(0)} ${toY(0)} L${toX(1)} ${toY(1)}`} />
-        {forecasts.toReversed().map((
-          { label, isOfBets, predicted, held, count, low, high, isOff },
-        ) => (
+        {forecasts.toReversed().map(({ label, predicted, held, count, low, high, isOff }) => (
           <g
             key={`${label} ${predicted}`}
-            class={`band ${isOff ? "warning" : isOfBets ? "open" : ""}`}
+            class={isOff ? "band warning" : "band"}
           >
             <title>{`${label}: ${formatShare(held)} held, ${bandText(low, high)}`}</title>
             <path d={`M${toX(predicted)} ${toY(low)} V${toY(high)}`} />
             <path
               d={`M${toX(predicted)} ${toY(held)} h0`}
-              stroke-linecap={isOfBets ? "square" : "round"}
+              stroke-linecap="round"
               style={{ strokeWidth: 4 + 4 * Math.sqrt(count / most) }}
             />
           </g>

@@ -1,17 +1,9 @@
-/** Possible losses on open bets: by price and user, later, and within the limit. */
+/** Possible losses on open bets: by price, and within the limit. */
 import { formatUnits, type Thesis } from "@rangemaker/client";
-import { HOUR_MS } from "../../../../lib/time.ts";
 import { worstCaseLoss } from "../../../../lib/prices/worst_case_loss.ts";
 import { PROBLEMS } from "../../../../lib/problems/mod.ts";
 import { isDecided } from "../data/live_breaches.ts";
-import {
-  counted,
-  formatCents,
-  formatLoss,
-  formatShare,
-  formatTime,
-  toNumber,
-} from "../parts/format.ts";
+import { formatCents, formatLoss, formatShare, formatTime, toNumber } from "../parts/format.ts";
 import { labelOf } from "../trade/chart_spans.ts";
 
 /** Profit on one market's open bets if its price moves to a given price now and stays there. */
@@ -53,61 +45,14 @@ export function payoffOf(theses: readonly Thesis[], nowMs: number): Payoff | und
   };
 }
 
-/** Bets are usually settled this soon after their end. */
-export const SETTLE_MS = 3_000;
-
-/** The open bets whose window is over: they wait for missing prices. */
-export const lateBets = (theses: readonly Thesis[], nowMs: number) =>
-  openOf(theses).filter(({ status, endTime }) =>
-    status === "needs_backfill" || endTime <= nowMs - SETTLE_MS
-  );
-
-/** The open bets that wait for missing prices, in the middle of their window (`gaps`) or after it. */
-export function waitingBets(
-  theses: readonly Thesis[],
-  gaps: ReadonlySet<number>,
-  nowMs: number,
-): ReadonlySet<Thesis> {
-  return new Set([...openOf(theses).filter(({ id }) => gaps.has(id)), ...lateBets(theses, nowMs)]);
-}
-
-/** How many bets wait, what they may cost, and what becomes of them. */
-export function waitingText(waiting: ReadonlySet<Thesis>): string {
-  return `▲ ${counted(waiting.size, "bet")} ${waiting.size === 1 ? "waits" : "wait"} for missing ` +
-    `prices, ${formatLoss(worstLossOf([...waiting]))} at risk until a backfill. Those that have ` +
-    "ended count as won by users.";
-}
-
-/**
- * Profit and loss on the open bets if all prices stay: users win the bets whose boxes contain them and
- * those that have ended, and lose all others, including bets whose window begins later. Undefined if a
- * price is unknown.
- */
-export function profitIfStill(
-  theses: readonly Thesis[],
-  priceOf: (thesis: Thesis) => number | undefined,
-  nowMs: number,
-): bigint | undefined {
-  let profit = 0n;
-  for (const thesis of openOf(theses)) {
-    const { lowerPrice, upperPrice, betAmount, payout, endTime } = thesis;
-    const price = endTime <= nowMs ? toNumber(lowerPrice) : priceOf(thesis);
-    if (price === undefined) return undefined;
-    const isWon = toNumber(lowerPrice) <= price && price <= toNumber(upperPrice);
-    profit += betAmount - (isWon ? payout : 0n);
-  }
-  return profit;
-}
-
 /** How long a bet lasts, with a detail; of a bet that has not begun, both times. */
 export function timeTexts(
-  { startTime, endTime }: Thesis,
-  isWaiting: boolean,
+  { status, startTime, endTime }: Thesis,
   nowMs: number,
 ): [text: string, detail: string] {
   const [start, end] = [startTime, endTime].map(formatTime);
   const detail = `${nowMs < endTime ? "ends" : "ended"} ${end}`;
-  if (isWaiting) return ["waits for missing prices", detail];
+  if (status === "needs_backfill") return ["waits for missing prices", detail];
   const [from, to] = [labelOf(startTime - nowMs), labelOf(endTime - nowMs)];
   const [number, unit = ""] = from.split(" ");
   if (nowMs < startTime) {
@@ -119,37 +64,6 @@ export function timeTexts(
 /** The price that may decide a bet now: none once its window is over. */
 export const decidingPrice = ({ endTime }: Thesis, price: number | undefined, nowMs: number) =>
   nowMs < endTime ? price : undefined;
-
-const SPANS_MS = [60_000, 300_000, HOUR_MS];
-
-/**
- * The most that the open bets can still lose after some spans: those that end later, and those that
- * wait for prices.
- */
-export function remainingRisksOf(
-  theses: readonly Thesis[],
-  waiting: ReadonlySet<Thesis>,
-  nowMs: number,
-) {
-  let risk = worstLossOf(theses);
-  return SPANS_MS.map((spanMs) => {
-    const stays = (bet: Thesis) => bet.endTime > nowMs + spanMs || waiting.has(bet);
-    const loss = worstLossOf(theses.filter(stays));
-    // The bound on fewer bets may be less exact.
-    if (loss < risk) risk = loss;
-    return { label: `Still at risk in ${labelOf(spanMs)}`, risk };
-  });
-}
-
-/** The user whose open bets may cause the largest loss; undefined without open bets. */
-export function riskiestUserOf(theses: readonly Thesis[]) {
-  const users = [...Map.groupBy(openOf(theses), ({ user }) => user)].map(([user, own]) => ({
-    user,
-    bets: own.length,
-    atRisk: worstLossOf(own),
-  }));
-  return users.sort((a, b) => Number(b.atRisk - a.atRisk))[0];
-}
 
 /** The most that the open bets can lose, over all price paths. */
 export const worstLossOf = (theses: readonly Thesis[]) => worstCaseLoss(openOf(theses));
@@ -179,13 +93,11 @@ interface Bounds {
   minBetAmount: bigint;
   /** The money of the solver's account, for new bets and in open ones. */
   account: { balance: bigint; locked: bigint };
-  /** Bets wait for missing prices, which is not fine. */
-  isWaiting?: boolean;
 }
 
 /** How much more may be risked, as text with a style, and the used share of what bounds it. */
 export function headroomOf(
-  { atRisk, maxExposure: max, minBetAmount, account, isWaiting = false }: Bounds,
+  { atRisk, maxExposure: max, minBetAmount, account }: Bounds,
 ): { style: string; text: string; used?: number } {
   if (max !== null && max < minBetAmount) {
     const text = `▲ The limit is ${formatUnits(max)} USDC: hardly a bet fits. ` +
@@ -212,8 +124,6 @@ export function headroomOf(
     ? ["lost", `✕ Full: ${refused}`]
     : used > NEARLY_FULL
     ? ["warning", `▲ Nearly full: ${refused}`]
-    : isWaiting
-    ? ["warning", `▲ ${free} USDC is free, but bets wait for prices`]
     : ["won", `✓ Fine: ${free} USDC is free`];
   // 99.6 % is not all.
   const share = formatShare(used < 1 ? Math.min(used, 0.99) : used);

@@ -144,7 +144,7 @@ function HeatMap({ theses, nowMs, toX }: HeatMapProps) {
               fill-opacity={0.05 + 0.55 * Number(riskOf(bet)) / Number(most)}
             >
               <title>
-                {`Bet ${bet.id}, ${formatRange(bet)}, ${timeTexts(bet, false, nowMs)[1]}: ${
+                {`Bet ${bet.id}, ${formatRange(bet)}, ${timeTexts(bet, nowMs)[1]}: ${
                   formatProfit(bet.betAmount - bet.payout)
                 }`}
               </title>

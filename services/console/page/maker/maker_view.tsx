@@ -13,14 +13,11 @@ import {
   REFUSAL_TEXTS,
   refusedText,
   REQUESTS,
-  startOf,
   startText,
   SUCCESSES,
 } from "./answers.ts";
 import { Calibration } from "./calibration_card.tsx";
-import type { PredictedBet } from "./calibration.ts";
-import { comparableBets } from "./earnings.ts";
-import { lateBets, openOf, waitingBets } from "./exposure.ts";
+import { openOf } from "./exposure.ts";
 import { Exposure } from "./exposure_card.tsx";
 import { activityOf, MakerWatch, type SolverFigures, termsOf } from "./maker_watch.ts";
 import { OpenBets } from "./open_bets.tsx";
@@ -41,7 +38,7 @@ function MakerView({ model, watch }: { model: PageModel; watch: MakerWatch }) {
   const [state, solver, problem] = [watch.state.value, watch.solver.value, watch.problem.value];
   const wrong = newsOf(watch);
   const activity = state &&
-    activityOf(model.markets.symbols.map(model.stateOf), state.solver?.info.pricing);
+    activityOf(model.markets.symbols.map(model.stateOf), solver?.info.pricing);
   return (
     <div class="board">
       {/* One element for good and bad news, so that the end of an outage is spoken too. */}
@@ -52,14 +49,15 @@ function MakerView({ model, watch }: { model: PageModel; watch: MakerWatch }) {
           </>
         )}
         {wrong || (activity ?? "Reading the solver and its bets …")}
-        {state?.solver?.info.dryRun && ", a dry run: it takes no bets"}
+        {solver?.info.dryRun && ", a dry run: it takes no bets"}
       </p>
       {solver && <p class="note">{termsOf(solver.info)}</p>}
       {state
         ? (
           <Maker
             model={model}
-            state={problem && solver ? { ...state, solver } : state}
+            state={state}
+            solver={solver}
             isOld={wrong !== ""}
             asOfMs={problem === undefined ? undefined : state.readAtMs}
           />
@@ -67,7 +65,7 @@ function MakerView({ model, watch }: { model: PageModel; watch: MakerWatch }) {
         : problem && solver && (
           <>
             <SolverRisk solver={solver} />
-            <SolverCards solver={solver} predicted={[]} />
+            <SolverCards solver={solver} />
           </>
         )}
     </div>
@@ -83,7 +81,7 @@ function newsOf(watch: MakerWatch): string {
   }
   const own = solver
     ? `its own figures are of ${formatTime(solver.readAtMs)}`
-    : "its limit, bets being placed, expected profits, refusals and forecasts are not known yet";
+    : "its limit, bets being placed, refusals and forecasts are not known yet";
   const news = [
     watch.solverProblem.value && `${watch.solverProblem.value}, ${own}`,
     problem && `${problem}, the bets are of ${formatTime(state.readAtMs)}`,
@@ -91,53 +89,34 @@ function newsOf(watch: MakerWatch): string {
   return news.length > 0 ? `${news.join("; ")}. Trying again.` : "";
 }
 
-function Maker(
-  { model, state, isOld, asOfMs }: Pick<RiskProps, "model" | "state" | "isOld" | "asOfMs">,
-) {
-  const { solver, gaps } = state;
+interface MakerProps extends Pick<RiskProps, "state" | "solver" | "isOld" | "asOfMs"> {
+  model: PageModel;
+}
+
+function Maker({ model, state, solver, isOld, asOfMs }: MakerProps) {
   // A bet is decided as soon as the price leaves its box, before the node reports it.
   const theses = state.theses.map(model.withBreach);
   const open = openOf(theses).length;
   const nowMs = model.serverClock.now();
-  const waiting = waitingBets(theses, gaps, nowMs);
   return (
     <>
-      <Risk {...{ model, state, theses, waiting, isOld, asOfMs, nowMs }} />
-      <ResultsCard
-        {...{ model, theses, nowMs }}
-        probabilities={solver?.probabilities}
-        startedAtMs={solver && startOf(solver.metrics)}
-      />
+      <Risk {...{ state, solver, theses, isOld, asOfMs, nowMs }} />
+      <ResultsCard {...{ model, theses, nowMs }} />
       <Card title="Open bets">
-        {open > 0 && (
-          <p>
-            {open}{" "}
-            open. What they are worth now is not shown, because their quoted probabilities grow old.
-            What you may lose in each market:
-          </p>
-        )}
+        {open > 0 && <p>{open} open. What you may lose in each market:</p>}
         <Exposure {...{ model, theses, nowMs }} />
-        <OpenBets {...{ model, theses, waiting }} />
+        <OpenBets {...{ model, theses }} />
       </Card>
-      {solver && (
-        <SolverCards
-          solver={solver}
-          predicted={lateBets(theses, nowMs).length === 0
-            ? comparableBets(theses, solver.probabilities, nowMs)
-            : undefined}
-        />
-      )}
+      {solver && <SolverCards solver={solver} />}
     </>
   );
 }
 
-function SolverCards(
-  { solver, predicted }: { solver: SolverFigures; predicted: readonly PredictedBet[] | undefined },
-) {
+function SolverCards({ solver }: { solver: SolverFigures }) {
   return (
     <>
       <Answers metrics={solver.metrics} />
-      <Calibration predicted={predicted} markets={solver.info.calibration} />
+      <Calibration markets={solver.info.calibration} />
     </>
   );
 }

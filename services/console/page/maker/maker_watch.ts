@@ -4,7 +4,6 @@ import {
   type Address,
   type Clock,
   isRangemakerError,
-  type Markets,
   type RangemakerClient,
   type SolverInfo,
   type Thesis,
@@ -18,20 +17,15 @@ import { type Metrics, parseMetrics } from "../data/metrics.ts";
 import type { MakerStatus } from "../data/maker_status.ts";
 import type { PriceFeed, PriceState } from "../data/price_feed.ts";
 import { durationText, formatAmount, formatUsdc } from "../parts/format.ts";
-import { PriceGaps } from "./price_gaps.ts";
 
-/** The known state of the solver and its bets, read in one pass, so figures are consistent. */
+/** What the chain says of the solver and its bets. */
 export interface MakerState {
-  /** The solver's own figures. Undefined if it has not answered since the page was opened. */
-  solver: SolverFigures | undefined;
   address: Address;
   /** At risk in bets that the solver was placing and that may not be among `theses` yet. */
   placing: bigint;
   account: Account;
   /** Oldest first. */
   theses: readonly Thesis[];
-  /** Ids of the open bets with missing prices in their windows. */
-  gaps: ReadonlySet<number>;
   /** When the node answered, Unix milliseconds. */
   readAtMs: number;
 }
@@ -40,8 +34,6 @@ export interface MakerState {
 export interface SolverFigures extends z.output<typeof exposureSchema> {
   info: SolverInfo;
   metrics: Metrics;
-  /** Quoted probabilities of its bets by quote hash, as far as it still keeps them. */
-  probabilities: ReadonlyMap<string, number>;
   readAtMs: number;
 }
 
@@ -53,14 +45,11 @@ const PLACED_MS = 6_000;
 
 type MakerClient = Pick<
   RangemakerClient,
-  "account" | "genesisHash" | "history" | "solverInfo" | "theses" | "watch"
+  "account" | "genesisHash" | "solverInfo" | "theses" | "watch"
 >;
 
 interface MakerModel {
   client: MakerClient;
-  markets: Markets;
-  /** The node's time, in which bets end. */
-  serverClock: Pick<Clock, "now">;
   /** Shown in the page's header, which says the same as this view. */
   maker: Pick<MakerStatus, "isAway">;
   /** A node that hangs is noticed by its prices before a request is late. */
@@ -79,15 +68,6 @@ const exposureSchema = z.object({
   complete: z.boolean(),
 });
 
-/** The solver's `GET /predictions`. */
-const predictionsSchema = z.object({
-  predictions: z.array(z.object({ quoteHash: z.string(), probability: z.number() })),
-  nextCursor: z.string().nullable(),
-});
-
-/** Pages of predictions that are read in one pass. */
-const PREDICTION_PAGES = 10;
-
 /** Follows a solver's account and bets while it is started. */
 export class MakerWatch {
   /** Undefined before the first answers. */
@@ -99,23 +79,18 @@ export class MakerWatch {
   readonly #problem: Signal<string | undefined> = signal(undefined);
   /** Why the solver's own figures are out of date; undefined if they are not. */
   readonly solverProblem: Signal<string | undefined> = signal(undefined);
-  /** The solver's newest figures, also while the chain does not answer. */
+  /** The solver's own figures; undefined if it has not answered since the page was opened. */
   readonly solver: Signal<SolverFigures | undefined> = signal(undefined);
   readonly #model: MakerModel;
   readonly #solverUrl: string;
   readonly #clock: Clock;
   readonly #poll: Poll;
-  #probabilities = new Map<string, number>();
-  /** Cursor of the newest page of predictions, which may grow. */
-  #cursor = "0";
-  #gaps: PriceGaps;
   #watch: ThesisWatch | undefined;
   /** Identifies the solver and the chain of the watch. */
   #watched = "";
 
   constructor(model: MakerModel, solverUrl: string, clock: Clock) {
     this.#model = model;
-    this.#gaps = new PriceGaps(model.client, model.markets);
     this.#solverUrl = solverUrl;
     this.#clock = clock;
     this.#poll = new Poll(clock, (signal) => this.#read(signal));
@@ -148,13 +123,11 @@ export class MakerWatch {
       const account = await this.#model.client.account(address);
       signal.throwIfAborted();
       const { theses } = watch;
-      const gaps = await this.#gaps.read(theses, this.#model.serverClock.now());
-      signal.throwIfAborted();
       const readAtMs = this.#clock.now();
       const isLive = watch.state === "live";
       const arePlaced = isLive && readAtMs > (solver?.readAtMs ?? 0) + PLACED_MS;
       const placing = arePlaced ? 0n : solver?.executing ?? 0n;
-      this.state.value = { solver, address, placing, account, theses, gaps, readAtMs };
+      this.state.value = { address, placing, account, theses, readAtMs };
       this.#problem.value = isLive ? undefined : "reconnecting";
     } catch (thrown) {
       if (signal.aborted) return;
@@ -169,11 +142,6 @@ export class MakerWatch {
     signal.throwIfAborted();
     if (watched !== this.#watched) {
       this.#closeWatch();
-      this.#gaps = new PriceGaps(this.#model.client, this.#model.markets);
-      if (this.#watched !== "") {
-        this.#probabilities = new Map();
-        this.#cursor = "0";
-      }
     }
     if (this.#watch !== undefined) return this.#watch;
     const watch = await this.#model.client.watch({}, { solver: address });
@@ -208,21 +176,15 @@ export class MakerWatch {
         this.#get("metrics", signal),
       ]);
       const exposure = exposureSchema.parse(JSON.parse(theses));
-      await this.#readPredictions(signal).catch((thrown) => {
-        // Without its database, the solver still has its other figures.
-        if (!(thrown instanceof NoAnswerError)) throw thrown;
-      });
       const info = await this.#model.client.solverInfo(signal);
       if (!signal.aborted) this.#report(undefined);
       return {
         ...exposure,
         info,
         metrics: parseMetrics(figures),
-        probabilities: this.#probabilities,
         readAtMs: this.#clock.now(),
       };
     } catch (thrown) {
-      this.#cursor = "0"; // it may come back with another database
       if (!signal.aborted) this.#report(problemTextOf(thrown));
       return undefined;
     }
@@ -231,19 +193,6 @@ export class MakerWatch {
   #report(problem: string | undefined): void {
     this.solverProblem.value = problem;
     this.#model.maker.isAway.value = problem !== undefined;
-  }
-
-  /** Continues at the newest page that is known. */
-  async #readPredictions(signal: AbortSignal): Promise<void> {
-    for (let page = 0; page < PREDICTION_PAGES; page++) {
-      const text = await this.#get(`predictions?cursor=${this.#cursor}`, signal);
-      const { predictions, nextCursor } = predictionsSchema.parse(JSON.parse(text));
-      for (const { quoteHash, probability } of predictions) {
-        this.#probabilities.set(quoteHash, probability);
-      }
-      if (nextCursor === null) return;
-      this.#cursor = nextCursor;
-    }
   }
 }
 

@@ -25,12 +25,10 @@ export function freshPrice({ feed }: PageModel, symbol: string): number | undefi
 interface OpenBetsProps {
   model: PageModel;
   theses: readonly Thesis[];
-  /** Those that wait for missing prices. */
-  waiting: ReadonlySet<Thesis>;
 }
 
 /** The open bets of a solver, each with the price's position in its box. */
-export function OpenBets({ model, theses, waiting }: OpenBetsProps) {
+export function OpenBets({ model, theses }: OpenBetsProps) {
   const nowMs = useNow(model.serverClock, 500);
   const symbolOf = ({ base, quote }: Thesis) =>
     model.markets.find(base, quote)?.symbol ?? shortAddress(base);
@@ -78,7 +76,7 @@ export function OpenBets({ model, theses, waiting }: OpenBetsProps) {
           sortBy: ({ endTime }) => endTime,
           // A text, so that the first press sorts the soonest first.
           text: (thesis) => {
-            const [text, detail] = timeTexts(thesis, waiting.has(thesis), nowMs);
+            const [text, detail] = timeTexts(thesis, nowMs);
             return (
               <>
                 {text}

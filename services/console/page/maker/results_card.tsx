@@ -1,5 +1,4 @@
 import type { Thesis } from "@rangemaker/client";
-import { useMemo } from "preact/hooks";
 import { DAY_MS } from "../../../../lib/time.ts";
 import { Card, download } from "../parts/parts.tsx";
 import type { PageModel } from "../data/page_model.ts";
@@ -7,59 +6,33 @@ import { isDecided } from "../data/live_breaches.ts";
 import { formatDay, formatProfit, formatTime } from "../parts/format.ts";
 import { Table } from "../parts/table.tsx";
 import { betsCsv } from "../trade/bet_list.ts";
-import {
-  COMPARED_NOTE,
-  earnedText,
-  type Earnings,
-  earningsOf,
-  makerGainOf,
-  profitHistory,
-  resultsText,
-} from "./earnings.ts";
+import { earnedText, type Earnings, earningsOf, makerGainOf, profitHistory } from "./earnings.ts";
 import { ProfitPlot } from "../parts/plot.tsx";
-
-/** Results are compared this often while no bet is settled, because periods move on. */
-const PERIOD_STEP_MS = 5_000;
 
 interface ResultsProps {
   model: PageModel;
   theses: readonly Thesis[];
-  /** Undefined while the solver is unknown. */
-  probabilities: ReadonlyMap<string, number> | undefined;
-  startedAtMs: number | undefined;
   nowMs: number;
 }
 
-const NONE: ReadonlyMap<string, number> = new Map();
-
-/** What all settled bets brought, and beside it, what some were expected to bring. */
-export function ResultsCard(props: ResultsProps) {
-  const { model, theses, startedAtMs, nowMs } = props;
-  const { probabilities = NONE } = props;
-  const settled = theses.filter(isDecided);
-  const isOver = ({ endTime }: Thesis) => endTime <= nowMs;
-  // Compares all pairs of bets that overlap.
-  const rows = useMemo(
-    () => earningsOf(theses, { markets: model.markets.list, probabilities, startedAtMs, nowMs }),
-    [
-      ...[settled.length, probabilities.size, startedAtMs],
-      Math.floor(nowMs / PERIOD_STEP_MS),
-    ],
-  );
+/** What the settled bets brought. */
+export function ResultsCard({ model, theses, nowMs }: ResultsProps) {
+  const rows = earningsOf(theses, model.markets.list, nowMs);
   const [all] = rows;
-  const csv = () => download(betsCsv(theses, model.markets, makerGainOf, probabilities));
+  const over = theses.filter((thesis) => isDecided(thesis) && thesis.endTime <= nowMs);
+  const csv = () => download(betsCsv(theses, model.markets, makerGainOf));
   return (
     <Card
       title="Results"
       note={<button type="button" onClick={csv}>Download CSV</button>}
     >
-      {all?.settled
+      {all.settled > 0
         ? (
           <>
-            <p>{probabilities === NONE ? earnedText(all) : resultsText([all, ...rows.slice(1)])}</p>
+            <p>{earnedText(all)}</p>
             <div class="columns">
               <EarningsTable rows={rows} />
-              <ProfitChart theses={settled.filter(isOver)} nowMs={nowMs} />
+              <ProfitChart theses={over} nowMs={nowMs} />
             </div>
           </>
         )
@@ -89,43 +62,14 @@ function EarningsTable({ rows }: { rows: readonly Earnings[] }) {
           },
           {
             name: "Realised",
-            number: ({ profit, early }) => (
-              <span class={early === 0n ? styleOf(profit) : "note"}>{formatProfit(profit)}</span>
-            ),
-          },
-          {
-            name: "Window over",
-            number: ({ compared, settled }) => {
-              if (compared === undefined) return undefined;
-              const profit = compared.expected + compared.difference;
-              return (
-                <>
-                  <span class={styleOf(profit)}>{formatProfit(profit)}</span>
-                  {compared.count !== settled && ` on\xa0${countText(compared.count)}`}
-                </>
-              );
-            },
-          },
-          {
-            name: "Expected",
-            number: ({ compared }) => compared && formatProfit(compared.expected),
-          },
-          {
-            name: "Difference",
-            number: ({ compared }) =>
-              compared && (
-                <span class={compared.verdict === "off" ? "warning" : undefined}>
-                  {compared.verdict === "off" && "▲ "}
-                  {formatProfit(compared.difference)} ({Math.abs(compared.errors).toFixed(
-                    1,
-                  )}&nbsp;s.e.{compared.verdict === "dominated" &&
-                    ", few bets"})
-                </span>
-              ),
+            number: ({ profit }) => <span class={styleOf(profit)}>{formatProfit(profit)}</span>,
           },
         ]}
       />
-      {rows[0]?.compared && <p class="note">{COMPARED_NOTE}</p>}
+      <p class="note">
+        A bet that its user loses is settled when the price leaves its box; one that its user wins,
+        at its end.
+      </p>
     </div>
   );
 }

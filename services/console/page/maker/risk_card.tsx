@@ -1,38 +1,17 @@
 import type { Account, Thesis } from "@rangemaker/client";
 import { Card, Fact, Words } from "../parts/parts.tsx";
-import type { PageModel } from "../data/page_model.ts";
-import {
-  counted,
-  formatCents,
-  formatLoss,
-  formatProfit,
-  formatTime,
-  shortAddress,
-} from "../parts/format.ts";
+import { counted, formatCents, formatLoss, formatTime } from "../parts/format.ts";
 import { labelOf } from "../trade/chart_spans.ts";
-import { runbookOf } from "../operator/finding.ts";
-import { NEEDS_BACKFILL } from "../operator/causes.ts";
 import { resultsOf } from "./earnings.ts";
-import {
-  headroomOf,
-  mostAtRisk,
-  openOf,
-  profitIfStill,
-  remainingRisksOf,
-  riskiestUserOf,
-  waitingText,
-  worstLossOf,
-} from "./exposure.ts";
+import { headroomOf, mostAtRisk, openOf, worstLossOf } from "./exposure.ts";
 import type { MakerState, SolverFigures } from "./maker_watch.ts";
-import { freshPrice } from "./open_bets.tsx";
 
 export interface RiskProps {
-  model: PageModel;
   state: MakerState;
+  /** Undefined if the solver has not answered yet. */
+  solver: SolverFigures | undefined;
   /** The bets of the state, some decided since. */
   theses: readonly Thesis[];
-  /** The open bets that wait for missing prices. */
-  waiting: ReadonlySet<Thesis>;
   /** Whether the solver or the chain does not answer now. */
   isOld: boolean;
   /** When the bets were read, if the chain does not answer now. */
@@ -41,10 +20,8 @@ export interface RiskProps {
 }
 
 /** The largest loss on all open bets, including bets being placed, and `--max-exposure`. */
-export function Risk({ model, state, theses, waiting, isOld, asOfMs, nowMs }: RiskProps) {
-  const { solver, placing, account } = state;
-  const symbolOf = ({ base, quote }: Thesis) => model.markets.find(base, quote)?.symbol ?? "";
-  const ifStill = profitIfStill(theses, (bet) => freshPrice(model, symbolOf(bet)), nowMs);
+export function Risk({ state, solver, theses, isOld, asOfMs, nowMs }: RiskProps) {
+  const { placing, account } = state;
   const { open, atRisk } = resultsOf(theses);
   const ofOpen = worstLossOf(theses);
   // Bets being placed may exclude others. The solver was read before or after the bets.
@@ -52,35 +29,10 @@ export function Risk({ model, state, theses, waiting, isOld, asOfMs, nowMs }: Ri
   // While the chain does not answer, the solver may still place bets.
   const isMore = asOfMs !== undefined && solver !== undefined && solver.exposure > ofChain;
   const all = isMore ? solver.exposure : ofChain;
-  const user = riskiestUserOf(theses);
   const lastMs = Math.max(...openOf(theses).map(({ endTime }) => endTime)) - nowMs;
-  // A word joiner prevents a line break within the address.
-  const who = user ? shortAddress(user.user).replace("…", "…\u2060") : "one user";
-  const facts: [string, string][] = [
-    ...remainingRisksOf(theses, waiting, nowMs)
-      .map(({ label, risk }): [string, string] => [label, formatLoss(risk)]),
-    ["Last bet ends", lastMs > 0 ? `in ${labelOf(lastMs)}` : "–"],
-    [`Most from ${who}`, user ? `${formatLoss(user.atRisk)} in ${counted(user.bets, "bet")}` : "–"],
-    [
-      "In bets being placed",
-      solver === undefined ? "unknown" : ofChain > ofOpen ? formatLoss(ofChain - ofOpen) : "–",
-    ],
-    ["If prices stay as now", ifStill === undefined ? "–" : formatProfit(ifStill)],
-  ];
+  const ofPlacing = ofChain > ofOpen ? formatLoss(ofChain - ofOpen) : "–";
   return (
     <Card title="What you may lose">
-      {waiting.size > 0 && (
-        <p class="warned">
-          {waitingText(waiting)} <a href="#operator">Commands: Operator</a>
-          {" · "}
-          <a
-            href={runbookOf({ chapter: NEEDS_BACKFILL, service: "node", pid: undefined })}
-            target="_blank"
-          >
-            Runbook: {NEEDS_BACKFILL}
-          </a>
-        </p>
-      )}
       <div class="headline" data-old={asOfMs !== undefined}>
         <div class="part">
           <p class="huge" data-maker-exposure>{formatLoss(all)} USDC</p>
@@ -92,12 +44,11 @@ export function Risk({ model, state, theses, waiting, isOld, asOfMs, nowMs }: Ri
             {all < atRisk && `: not all of ${formatLoss(atRisk)} can be lost together`}.
             {open > 1 && " Stakes won on other bets are not deducted."}
           </p>
-          {solver && (
-            <Limit {...{ all, solver, account, isWaiting: waiting.size > 0 }} isOld={isOld} />
-          )}
+          {solver && <Limit {...{ all, solver, account, isOld }} />}
         </div>
         <dl class="facts tiles">
-          {facts.map(([label, text]) => <Fact key={label} label={label}>{text}</Fact>)}
+          <Fact label="Last bet ends">{lastMs > 0 ? `in ${labelOf(lastMs)}` : "–"}</Fact>
+          <Fact label="In bets being placed">{solver === undefined ? "unknown" : ofPlacing}</Fact>
           <Fact label="Balance for new bets">
             <span data-maker-balance>{formatCents(account.balance)}</span>
           </Fact>
@@ -113,17 +64,15 @@ interface LimitProps {
   solver: SolverFigures;
   account: Account | undefined;
   isOld: boolean;
-  isWaiting?: boolean;
 }
 
 /**
  * The used part of the limit. If the solver or the chain does not answer, only a warning, with its
  * time.
  */
-function Limit({ all, solver, account, isOld, isWaiting = false }: LimitProps) {
+function Limit({ all, solver, account, isOld }: LimitProps) {
   const { maxExposure, info: { config: { minBetAmount } } } = solver;
-  const known = account &&
-    headroomOf({ atRisk: all, maxExposure, minBetAmount, account, isWaiting });
+  const known = account && headroomOf({ atRisk: all, maxExposure, minBetAmount, account });
   const headroom = isOld && known?.style === "won" ? undefined : known;
   const asOf = isOld ? ` At ${formatTime(solver.readAtMs)}.` : "";
   return (

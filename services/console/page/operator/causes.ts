@@ -1,8 +1,9 @@
 /** Tells causes from consequences: which service, or which other problem, explains a problem. */
 import { PROBLEMS } from "../../../../lib/problems/mod.ts";
 import { RECENT_MS } from "../data/metrics.ts";
-import { isSilent, isUp, type ServiceName, type ServiceState } from "../data/service_watch.ts";
-import { type Finding, isAbsence, isAlarm, isCritical, type StartedFinding } from "./finding.ts";
+import { isSilent, type ServiceName, type ServiceState } from "../data/service_watch.ts";
+import { counted, durationText } from "../parts/format.ts";
+import { type Finding, isAbsence, isAlarm, isCritical } from "./finding.ts";
 
 interface Service {
   /** The services that it needs, directly or indirectly. */
@@ -30,10 +31,10 @@ export const SERVICES: Readonly<Record<ServiceName, Service>> = {
 
 /** Problems that a backfill fixes: prices that open bets, or bets that have ended, lack. */
 export const PRICES_MISSING = "NodePricesMissing";
-export const NEEDS_BACKFILL = "NodeNeedsBackfill";
+const NEEDS_BACKFILL = "NodeNeedsBackfill";
 
-/** These problems last until an operator runs the backfill commands that the view shows. */
-export const TO_BACKFILL: ReadonlySet<string> = new Set([PRICES_MISSING, NEEDS_BACKFILL]);
+/** These problems last until an operator fills in the prices. */
+const TO_BACKFILL: ReadonlySet<string> = new Set([PRICES_MISSING, NEEDS_BACKFILL]);
 
 /**
  * Critical problems of a service that may be healthy and ready: they explain nothing but
@@ -58,26 +59,22 @@ const ROOT_CAUSES = new Set(
 /** For this long after a service is back, figures still contain the outage. */
 export const BACK_MS = RECENT_MS + 5_000;
 
-interface Context {
-  services: readonly ServiceState[];
-  /**
-   * The findings so far: of the services before it in {@link SERVICES}, and of its own those that
-   * explain others.
-   */
-  before: readonly Finding[];
-  /** Problems that have just ended: figures still contain them. */
-  ended: readonly Finding[];
-}
-
 /**
  * A finding with its likely cause: another problem of its service; a service that its own service
  * needs and that does not answer, or answers, but does not work; and only then an absence that is
- * over, of its own service or one that it needs, or a failure that is over. Nothing explains that a
- * service itself is away. Missing prices stay missing when a service is back.
+ * over, of its own service or one that it needs. Nothing explains that a service itself is away.
+ * Missing prices stay missing when a service is back.
+ *
+ * @param before The findings so far: of the services before it in {@link SERVICES}, and of its own
+ *   those that explain others.
  */
-export function withCause(finding: Finding, context: Context): Finding {
-  if (!hasCauses(finding)) return finding;
-  const causes = [presentCause(finding, context), pastCause(finding, context)];
+export function withCause(
+  finding: Finding,
+  services: readonly ServiceState[],
+  before: readonly Finding[],
+): Finding {
+  if (ROOT_CAUSES.has(finding.chapter) || isAbsence(finding)) return finding;
+  const causes = [presentCause(finding, services, before), pastCause(finding, services)];
   // What has been counted over minutes may contain an absence that is over.
   if (finding.alertWindowMs !== undefined) causes.reverse();
   return causes.find((found) => found !== undefined) ?? finding;
@@ -86,10 +83,14 @@ export function withCause(finding: Finding, context: Context): Finding {
 /** The finding with a cause that lasts; undefined if there is none. */
 function presentCause(
   finding: Finding,
-  { services, before }: Context,
+  services: readonly ServiceState[],
+  before: readonly Finding[],
 ): Finding | undefined {
-  const { service, chapter } = finding;
-  if (before.some((other) => isExplainedBy(finding, other) && isAlarm(other))) {
+  const { service, chapter, explainedBy } = finding;
+  const isExplained = before.some((other) =>
+    other.service === service && other.chapter === explainedBy && isAlarm(other)
+  );
+  if (isExplained) {
     return { ...finding, cause: service, isCauseFailing: true };
   }
   const silent = services.find((other) => isNeeded(finding, other.name) && isSilent(other));
@@ -104,10 +105,7 @@ function presentCause(
  * A figure contains an outage for {@link BACK_MS} after its end, and a warning that counts events, for
  * the window of its alert. What is left of an outage ends by itself, so it is a warning.
  */
-function pastCause(
-  finding: Finding,
-  { services, ended }: Context,
-): Finding | undefined {
+function pastCause(finding: Finding, services: readonly ServiceState[]): Finding | undefined {
   const { service, chapter, alertWindowMs } = finding;
   if (TO_BACKFILL.has(chapter)) return undefined;
   const measuredMs = Math.max(BACK_MS, isCritical(finding) ? 0 : alertWindowMs ?? 0);
@@ -122,18 +120,11 @@ function pastCause(
     return { ...warning, cause: service, firstStep };
   }
   const away = services.find((other) => isNeeded(finding, other.name) && wasAway(other));
-  if (away !== undefined) return { ...warning, cause: away.name };
-  if (ended.some((other) => isExplainedBy(finding, other))) return { ...warning, cause: service };
-  const failed = failureIn(ended, service);
-  return failed && { ...warning, cause: failed };
+  return away && { ...warning, cause: away.name };
 }
 
 const isNeeded = ({ service }: Finding, name: ServiceName) =>
   SERVICES[service].needs.includes(name);
-
-/** Whether another problem of the same service explains a finding. */
-const isExplainedBy = ({ service, explainedBy }: Finding, other: Finding) =>
-  other.service === service && other.chapter === explainedBy;
 
 /** The first service that another one needs and that has a problem with which that cannot work. */
 const failureIn = (problems: readonly Finding[], service: ServiceName): ServiceName | undefined =>
@@ -151,26 +142,36 @@ function isFailureFor(service: ServiceName, problem: Finding): boolean {
   return !isOfPrices || !NEED_NO_PRICES.has(service);
 }
 
-/** Whether a service that its own service needs could be its cause. */
-const hasCauses = (finding: Pick<Finding, "chapter">) =>
-  !ROOT_CAUSES.has(finding.chapter) && !isAbsence(finding);
-
 /**
- * Whether a problem is known to have a cause or none: until each service that its own service needs
- * has answered since it began, one of them may be the cause.
+ * Whether it is shown below its cause, when that is opened: not missing prices, which bets need
+ * before they end, and not what a service lacks since its own start, which may never come.
  */
-export const isJudged = (
-  { service, chapter, cause, sinceMs }: Pick<
-    StartedFinding,
-    "service" | "chapter" | "cause" | "sinceMs"
-  >,
-  services: readonly ServiceState[],
-): boolean =>
-  cause !== undefined || !hasCauses({ chapter }) ||
-  services.every((other) =>
-    !SERVICES[service].needs.includes(other.name) || !isUp(other) ||
-    (other.lastAnswerAtMs ?? 0) > sinceMs
-  );
+export const isFolded = (
+  { service, chapter, cause, isCauseFailing, alertWindowMs }: Finding,
+) =>
+  cause !== undefined && chapter !== PRICES_MISSING &&
+  (cause !== service || isCauseFailing === true || alertWindowMs !== undefined);
+
+/** Such as `3 more problems (2 critical), probably because node does not answer`. */
+export function followingText(
+  findings: readonly Finding[],
+  states: readonly ServiceState[],
+): string {
+  const following = findings.filter(isFolded);
+  const more = following.length < findings.length ? "more " : "";
+  const criticals = following.filter(({ severity }) => severity === "critical").length;
+  const reasons = [...new Set(following.flatMap(({ cause }) => cause ?? []))].map((name) => {
+    const state = states.find((state) => state.name === name);
+    if (state === undefined || isSilent(state)) return `${name} does not answer`;
+    const own = following.filter(({ cause }) => cause === name);
+    if (own.some(({ isCauseFailing }) => isCauseFailing)) return `${name} does not work`;
+    const counted = own.flatMap(({ alertWindowMs }) => alertWindowMs ?? []);
+    const end = counted.length === 0 ? "a minute" : durationText(Math.max(...counted));
+    return `${name} was away or did not work: this should end within ${end}`;
+  });
+  return counted(following.length, `${more}problem`) +
+    (criticals > 0 ? ` (${criticals} critical)` : "") + `, probably because ${reasons.join("; ")}`;
+}
 
 /** Before the step for a problem that a start may have, and a wrong option, too. */
 const STEP_AFTER_START = "It has just started: wait 20 s. If the problem remains:";

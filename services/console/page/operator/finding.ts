@@ -1,11 +1,10 @@
 /** A problem as the operator reads it. */
 import { type Problem, SERVICE_DOWN } from "../../../../lib/problems/mod.ts";
-import { isAway, isSilent, type ServiceName, type ServiceState } from "../data/service_watch.ts";
-import { counted, durationText, formatTime } from "../parts/format.ts";
-import type { Repair } from "./repairs.ts";
+import { isAway, type ServiceName, type ServiceState } from "../data/service_watch.ts";
+import { counted, formatTime } from "../parts/format.ts";
 
-/** A problem that an operator must look at, with the members of its {@link Repair} if known. */
-export interface Finding extends Partial<Repair> {
+/** A problem that an operator must look at. */
+export interface Finding {
   service: ServiceName;
   severity: Problem["severity"];
   /** A short description. */
@@ -14,10 +13,6 @@ export interface Finding extends Partial<Repair> {
   /** Messages of the service itself. */
   details: readonly string[];
   firstStep: string;
-  /** Commands by the way in which the service is run; one of them applies. */
-  commandsByWay?: Problem["commandsByWay"];
-  /** The process that does not answer. */
-  pid?: number;
   /** Heading of the chapter in docs/runbooks.md or docs/operating.md. */
   chapter: string;
   /** The likely cause: a needed service that fails or was away, or the service itself. */
@@ -28,17 +23,6 @@ export interface Finding extends Partial<Repair> {
   explainedBy?: string;
   /** The window of the alert, if it counts events. */
   alertWindowMs?: number;
-  /** How far it exceeds its bound, over all markets or exchanges. */
-  excess?: number | undefined;
-}
-
-/** A problem with its start. */
-export interface StartedFinding extends Finding {
-  sinceMs: number;
-  /** Its service was not watched before, so it may have begun earlier. */
-  mayBeOlder: boolean;
-  /** Whether its cause is known, or that it has none. */
-  isJudged: boolean;
 }
 
 /** Whether a service is away or late. */
@@ -75,14 +59,14 @@ export function verdictOf(findings: readonly Finding[]): [style: string, text: s
 /** The state of a service as a sign, a word and a class. */
 export function serviceVerdictOf(
   state: ServiceState,
-  findings: readonly StartedFinding[],
+  findings: readonly Finding[],
 ): [style: string, text: string] {
   const { name, presence, isReady } = state;
   const own = findings.filter(({ service }) => service === name);
   if (presence === "overdue") return ["warning", "▲ no answer yet"];
   if (presence === "forbidden") return ["lost", "✕ does not allow this page to read it"];
   if (isAway(state)) return ["lost", "✕ does not answer"];
-  if (presence === "unknown" || own.some(({ isJudged }) => !isJudged)) return ["note", "… asking"];
+  if (presence === "unknown") return ["note", "… asking"];
   if (own.some(isAlarm)) return ["lost", "✕ has a problem"];
   const [first] = own;
   if (first?.cause === name) return ["warning", "▲ was away"];
@@ -94,65 +78,37 @@ export function serviceVerdictOf(
 /** The chapter of docs/deploying.md that starts each service in a terminal. */
 export const START_CHAPTER = "Each service on its own";
 
-/** Path of a chapter of the runbook, with commands for a service and its process. */
-export function runbookOf(
-  { chapter, service, pid }: Pick<Finding, "chapter" | "service" | "pid">,
-): string {
-  const process = pid === undefined ? "" : `&pid=${pid}`;
-  return `/runbook/${encodeURIComponent(chapter)}?service=${service}${process}`;
-}
+/** Path of a chapter of the runbook, with commands for a service. */
+export const runbookOf = ({ chapter, service }: Pick<Finding, "chapter" | "service">) =>
+  `/runbook/${encodeURIComponent(chapter)}?service=${service}`;
 
-/**
- * Whether it is shown below its cause, when that is opened: not if its time is running out, and not
- * what a service lacks since its own start, which may never come.
- */
-export const isFolded = (
-  { service, cause, isCauseFailing, alertWindowMs, deadlinesMs = [] }: Finding,
-) =>
-  cause !== undefined && deadlinesMs.length === 0 &&
-  (cause !== service || isCauseFailing === true || alertWindowMs !== undefined);
+/** When each problem and each verdict on a service was first seen by this page. */
+export type FirstSeen = ReadonlyMap<string, number>;
 
-/** Such as `3 more problems (2 critical), probably because node does not answer`. */
-export function followingText(
-  findings: readonly Finding[],
+const keyOf = (service: ServiceName, what: string) => `${service}: ${what}`;
+
+/** What is present now, with the time when it was first seen; what has ended is forgotten. */
+export function firstSeenAfter(
+  before: FirstSeen,
   states: readonly ServiceState[],
-): string {
-  const following = findings.filter(isFolded);
-  const more = following.length < findings.length ? "more " : "";
-  const criticals = following.filter(({ severity }) => severity === "critical").length;
-  const reasons = [...new Set(following.flatMap(({ cause }) => cause ?? []))].map((name) => {
-    const state = states.find((state) => state.name === name);
-    if (state === undefined || isSilent(state)) return `${name} does not answer`;
-    const own = following.filter(({ cause }) => cause === name);
-    if (own.some(({ isCauseFailing }) => isCauseFailing)) return `${name} does not work`;
-    const counted = own.flatMap(({ alertWindowMs }) => alertWindowMs ?? []);
-    const end = counted.length === 0 ? "a minute" : durationText(Math.max(...counted));
-    return `${name} was away or did not work: this should end within ${end}`;
-  });
-  return counted(following.length, `${more}problem`) +
-    (criticals > 0 ? ` (${criticals} critical)` : "") + `, probably because ${reasons.join("; ")}`;
-}
-
-/** What waits for prices: the next bet that ends, with the time until then, or bets that have ended. */
-export function deadlineText(
-  endsMs: readonly number[],
+  findings: readonly Finding[],
   nowMs: number,
-): { left?: string; bets: string } | undefined {
-  const open = endsMs.filter((endMs) => endMs > nowMs);
-  const count = endsMs.length - open.length;
-  const ended = `${counted(count, "bet")} that ended ${count === 1 ? "waits" : "wait"}`;
-  if (open.length === 0) return count === 0 ? undefined : { bets: ended };
-  const nextMs = Math.min(...open);
-  const which = open.length === 1 ? "the bet" : `the next of ${open.length} bets`;
-  return {
-    left: durationText(nextMs - nowMs),
-    bets: `${which} ends at ${formatTime(nextMs)}${count === 0 ? "" : `, and ${ended} for it`}`,
-  };
+): FirstSeen {
+  const keys = [
+    ...findings.map(({ service, chapter }) => keyOf(service, chapter)),
+    ...states.map((state) => keyOf(state.name, serviceVerdictOf(state, findings)[1])),
+  ];
+  return new Map(keys.map((key) => [key, before.get(key) ?? nowMs]));
 }
 
-/** When it began, as far as that is known. */
-export function startText(finding: StartedFinding): string {
-  const time = formatTime(finding.sinceMs);
-  if (finding.mayBeOlder) return `seen since ${time}, may be older`;
-  return isAbsence(finding) ? `last answer ${time}` : `since ${time}`;
-}
+/** @param what The chapter of a problem, or a verdict. */
+export const firstSeenText = (firstSeen: FirstSeen, service: ServiceName, what: string) =>
+  formatTime(firstSeen.get(keyOf(service, what)) ?? Date.now());
+
+/** The first alarm that was none at the look before. */
+export const newAlarmOf = (findings: readonly Finding[], before: readonly Finding[]) =>
+  findings.filter(isAlarm).find(({ service, chapter }) =>
+    !before.some((other) =>
+      isAlarm(other) && other.service === service && other.chapter === chapter
+    )
+  );

@@ -1,26 +1,19 @@
-import { useSignal } from "@preact/signals";
-import { systemClock } from "@rangemaker/client";
 import { Card, NotifyButton, Words } from "../parts/parts.tsx";
 import type { ServiceState } from "../data/service_watch.ts";
-import { formatTime } from "../parts/format.ts";
-import { useNow } from "../parts/hooks.ts";
+import { followingText, isFolded } from "./causes.ts";
 import {
-  deadlineText,
   type Finding,
-  followingText,
-  isAbsence,
-  isFolded,
+  type FirstSeen,
+  firstSeenText,
   noProblemText,
   runbookOf,
   START_CHAPTER,
-  type StartedFinding,
-  startText,
   verdictOf,
 } from "./finding.ts";
-import { ENDED_MAX, type SeenProblem } from "./problem_times.ts";
 
 interface FindingsProps {
-  findings: readonly StartedFinding[];
+  findings: readonly Finding[];
+  firstSeen: FirstSeen;
   states: readonly ServiceState[];
   /** What answers if no service does: the page's own server, or nothing. */
   cutOff: "page" | "nothing" | undefined;
@@ -28,8 +21,7 @@ interface FindingsProps {
 }
 
 /** Present problems of the services. */
-export function Findings({ findings: all, states, cutOff, announce }: FindingsProps) {
-  const findings = all.filter(({ isJudged }) => isJudged);
+export function Findings({ findings, firstSeen, states, cutOff, announce }: FindingsProps) {
   const asking = cutOff === undefined
     ? ["note", "Asking the services …"]
     : cutOff === "nothing"
@@ -39,8 +31,7 @@ export function Findings({ findings: all, states, cutOff, announce }: FindingsPr
       "✕ This page reaches no service, but its own server answers: all services have stopped, or " +
       "something between them and you has.",
     ];
-  const isKnown = findings.length === all.length &&
-    states.every(({ presence }) => presence !== "unknown");
+  const isKnown = states.every(({ presence }) => presence !== "unknown");
   const following = findings.filter(isFolded);
   const first = findings.filter((finding) => !isFolded(finding));
   const [style, text] = findings.length > 0
@@ -69,53 +60,13 @@ export function Findings({ findings: all, states, cutOff, announce }: FindingsPr
           </a>
         </p>
       )}
-      <Deadline findings={findings} />
-      <FindingList findings={first} states={states} />
+      <FindingList findings={first} firstSeen={firstSeen} states={states} />
       {following.length > 0 && (
         <details>
           <summary>{followingText(findings, states)}</summary>
-          <FindingList findings={following} states={states} />
+          <FindingList findings={following} firstSeen={firstSeen} states={states} />
         </details>
       )}
-    </Card>
-  );
-}
-
-/** The bets that lack prices, with the time until the next of them ends. */
-function Deadline({ findings }: Pick<FindingsProps, "findings">) {
-  const nowMs = useNow(systemClock, 1_000);
-  const urgent = findings.find(({ deadlinesMs = [] }) => deadlinesMs.length > 0);
-  const deadline = deadlineText(urgent?.deadlinesMs ?? [], nowMs);
-  if (!urgent || !deadline) return null;
-  const { left, bets } = deadline;
-  const task = `${isAbsence(urgent) ? `start ${urgent.service} and ` : ""}fill in prices`;
-  return (
-    <p class="detail">
-      {left === undefined ? `${bets} until you ${task}.` : (
-        <>
-          <strong class="lost">{left} left</strong> to {task}: {bets}.
-        </>
-      )}
-    </p>
-  );
-}
-
-/** Problems that have ended, the last one first. */
-export function Ended({ problems }: { problems: readonly SeenProblem[] }) {
-  if (problems.length === 0) return null;
-  return (
-    <Card title="Ended while this view was open" note={`the last ${ENDED_MAX} at most`}>
-      <ul>
-        {problems.map(({ service, chapter, worst, sinceMs, mayBeOlder, seenAtMs }) => (
-          <li key={`${service} ${chapter} ${seenAtMs}`}>
-            <Severity severity={worst.severity} /> {service}: {worst.text}{" "}
-            <span class="note">
-              {mayBeOlder && "before "}
-              {formatTime(sinceMs)} – {formatTime(seenAtMs)}
-            </span>
-          </li>
-        ))}
-      </ul>
     </Card>
   );
 }
@@ -125,14 +76,17 @@ const Severity = ({ severity }: Pick<Finding, "severity">) =>
     ? <span class="lost">✕ Critical</span>
     : <span class="warning">▲ Warning</span>;
 
-function FindingList({ findings, states }: Pick<FindingsProps, "findings" | "states">) {
+type FindingListProps = Pick<FindingsProps, "findings" | "firstSeen" | "states">;
+
+function FindingList({ findings, firstSeen, states }: FindingListProps) {
   const urls = new Map(states.map(({ name, url }) => [name, url]));
   return (
     <ul>
       {findings.map((finding) => (
         <FindingItem
           key={finding.service + finding.chapter}
-          {...finding}
+          finding={finding}
+          firstSeen={firstSeen}
           url={urls.get(finding.service) ?? ""}
         />
       ))}
@@ -140,81 +94,27 @@ function FindingList({ findings, states }: Pick<FindingsProps, "findings" | "sta
   );
 }
 
-function FindingItem({ url, ...finding }: StartedFinding & { url: string }) {
-  const { service, severity, text, effect, harm, details, firstStep, hint, chapter } = finding;
-  const { commandsByWay = {}, commands = [], lastResort = [] } = finding;
+interface FindingItemProps extends Pick<FindingsProps, "firstSeen"> {
+  finding: Finding;
+  url: string;
+}
+
+function FindingItem({ finding, firstSeen, url }: FindingItemProps) {
+  const { service, severity, text, effect, details, firstStep, chapter } = finding;
   return (
     <li class="finding" data-severity={severity}>
       <p>
         <Severity severity={severity} /> <strong>{service}: {text}</strong>{" "}
-        <span class="note">{startText(finding)}</span>
+        <span class="note">seen since {firstSeenText(firstSeen, service, chapter)}</span>
       </p>
-      {effect && <p>Effect: {effect}{harm && `: ${harm}`}.</p>}
+      {effect && <p>Effect: {effect}.</p>}
       {details.map((detail) => <p key={detail} class="note">{detail}</p>)}
       <p>
         <strong>Do first:</strong> <Words text={firstStep} url={url} />
       </p>
-      {Object.entries(commandsByWay).map(([label, command]) => (
-        <p key={label}>
-          {label}:{" "}
-          <code>
-            <Command text={command} />
-          </code>{" "}
-          <CopyButton text={command} />
-        </p>
-      ))}
-      {isAbsence(finding) && finding.commandsByWay && (
-        <p>
-          From a terminal, if it has ended: start it as you started it, options and all. Chapter
-          {" "}
-          <a href={runbookOf({ chapter: START_CHAPTER, service })} target="_blank">
-            {START_CHAPTER}
-          </a>
-        </p>
-      )}
-      <Commands list={commands} />
-      {hint && <p class="note">{hint}</p>}
-      <Commands list={lastResort} />
       <p>
         <a href={runbookOf(finding)} target="_blank">Runbook: {chapter}</a>
       </p>
     </li>
-  );
-}
-
-function Commands({ list }: { list: readonly string[] }) {
-  if (list.length === 0) return null;
-  return (
-    <>
-      <pre>{list.flatMap((text) => [<Command key={text} text={text} />, "\n"])}</pre>
-      <p>
-        <CopyButton text={list.join("\n")} />
-      </p>
-    </>
-  );
-}
-
-/** A command that breaks between its words only, if they fit a line; browsers break at hyphens. */
-function Command({ text }: { text: string }) {
-  const words = text.split(" ");
-  return <>{words.flatMap((word, at) => [<span key={at} class="word">{word}</span>, " "])}</>;
-}
-
-/** How long a copy button shows the result. */
-const COPIED_MS = 3_000;
-
-function CopyButton({ text }: { text: string }) {
-  const result = useSignal("");
-  const copy = () =>
-    navigator.clipboard.writeText(text).then(
-      () => result.value = "Copied",
-      () => result.value = "Not allowed: select them",
-    ).then(() => systemClock.after(COPIED_MS, () => result.value = ""));
-  return (
-    <>
-      <button type="button" aria-label={`Copy ${text}`} onClick={() => void copy()}>Copy</button>
-      {" "}
-      <span role="status">{result.value}</span>
-    </>
   );
 }

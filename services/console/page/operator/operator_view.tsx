@@ -2,7 +2,7 @@ import type { ComponentType } from "preact";
 import { useEffect } from "preact/hooks";
 import type { PageModel } from "../data/page_model.ts";
 import { isCritical } from "./finding.ts";
-import { Ended, Findings } from "./findings_card.tsx";
+import { Findings } from "./findings_card.tsx";
 import { processesOf } from "./problems.ts";
 import { ServiceCard } from "./service_card.tsx";
 import { type OperatorWatch, watchOperator } from "./operator_watch.ts";
@@ -16,9 +16,9 @@ export function createOperatorView(model: PageModel): ComponentType {
 
 function OperatorView({ model, watch }: { model: PageModel; watch: OperatorWatch }) {
   const { sources, isOpen } = watch;
-  const [states, { found: findings, ended }] = [watch.states.value, watch.seen.value];
+  const [states, { findings, firstSeen }] = [watch.states.value, watch.seen.value];
   const processes = processesOf(states);
-  const criticals = findings.filter((finding) => finding.isJudged && isCritical(finding)).length;
+  const criticals = findings.filter(isCritical).length;
   useEffect(() => {
     isOpen.value = true;
     return () => isOpen.value = false;
@@ -30,6 +30,7 @@ function OperatorView({ model, watch }: { model: PageModel; watch: OperatorWatch
     <div class="board">
       <Findings
         findings={findings}
+        firstSeen={firstSeen}
         states={states}
         announce={model.announce}
         cutOff={watch.cutOff.value}
@@ -40,6 +41,7 @@ function OperatorView({ model, watch }: { model: PageModel; watch: OperatorWatch
             key={state.name}
             state={state}
             findings={findings}
+            firstSeen={firstSeen}
             process={processes.find((services) => services.includes(state)) ?? []}
           />
         ))}
@@ -52,7 +54,6 @@ function OperatorView({ model, watch }: { model: PageModel; watch: OperatorWatch
           isSimulated={model.isSimulated}
         />
       )}
-      <Ended problems={ended} />
     </div>
   );
 }

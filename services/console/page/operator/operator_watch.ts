@@ -1,36 +1,23 @@
-/** What the operator's view shows: services, problems, and commands for missing prices. */
-import {
-  computed,
-  effect,
-  type ReadonlySignal,
-  type Signal,
-  signal,
-  untracked,
-} from "@preact/signals";
-import { isRangemakerError, systemClock, type Thesis } from "@rangemaker/client";
+/** What the operator's view shows: services, their problems, and the sources of prices. */
+import { computed, effect, type Signal, signal, untracked } from "@preact/signals";
+import { systemClock } from "@rangemaker/client";
 import { isAnswered, Poll } from "../data/http.ts";
 import { notify, type PageModel } from "../data/page_model.ts";
 import {
-  isAway,
   isSilent,
-  isUp,
   ProvidersWatch,
   type ServiceName,
-  type ServiceState,
   ServiceWatch,
   unknownOf,
 } from "../data/service_watch.ts";
-import { isJudged, NEEDS_BACKFILL, PRICES_MISSING, SERVICES } from "./causes.ts";
-import { newAlarmOf, pastOf, seenAfter, type SeenProblems } from "./problem_times.ts";
-import { findingsOf, isChecked, mayBeOlder, withRepair } from "./problems.ts";
-import {
-  betRepair,
-  marketRepair,
-  OPEN_BETS_MAX,
-  readBets,
-  readGap,
-  type Repair,
-} from "./repairs.ts";
+import { SERVICES } from "./causes.ts";
+import { type Finding, type FirstSeen, firstSeenAfter, newAlarmOf } from "./finding.ts";
+import { findingsOf } from "./problems.ts";
+
+interface Seen {
+  findings: readonly Finding[];
+  firstSeen: FirstSeen;
+}
 
 /** Watches the services and finds their problems while `isOpen` is true. */
 export function watchOperator(model: PageModel) {
@@ -62,20 +49,13 @@ export function watchOperator(model: PageModel) {
     areSilent.value ? isServed.value ? "page" as const : "nothing" as const : undefined
   );
   const states = computed(() => areSilent.value ? latest.value.map(unknownOf) : latest.value);
-  const seen: Signal<SeenProblems> = signal({ found: [], unchecked: [], ended: [] });
-  const { repairs, openEndsMs, poll } = watchRepairs(model, states);
-  const found = computed(() =>
-    findingsOf(states.value, pastOf(seen.peek(), Date.now()))
-      .map((finding) => withRepair(finding, repairs.value, openEndsMs.value))
-  );
+  const seen: Signal<Seen> = signal({ findings: [], firstSeen: new Map() });
   const start = () => {
     for (const watch of watches) watch.poll.start();
-    poll.start();
     sources?.start();
   };
   const stop = () => {
     for (const watch of watches) watch.forget();
-    poll.stop();
     sources?.poll.stop();
   };
   const isOpen = signal(false);
@@ -98,59 +78,13 @@ export function watchOperator(model: PageModel) {
   });
   effect(() => {
     const before = seen.peek();
-    const after = seenAfter(before, found.value, {
-      isChecked: (finding) => isChecked(finding, states.value),
-      isJudged: (finding) => isJudged(finding, states.value),
-      mayBeOlder: (finding) => mayBeOlder(finding, states.value),
-    }, Date.now());
-    const alarm = newAlarmOf(after, before);
+    const findings = findingsOf(states.value);
+    const alarm = newAlarmOf(findings, before.findings);
     if (alarm !== undefined) notify(`${alarm.service}: ${alarm.text}`);
-    seen.value = after;
+    const firstSeen = firstSeenAfter(before.firstSeen, states.value, findings, Date.now());
+    seen.value = { findings, firstSeen };
   });
   return { states, sources, seen, isOpen, cutOff };
 }
 
 export type OperatorWatch = ReturnType<typeof watchOperator>;
-
-/** Pause between searches for missing prices. */
-const REPAIRS_PAUSE_MS = 3_000;
-
-/** The commands for missing prices, by chapter, and the ends of open bets. */
-function watchRepairs(
-  { config, client, markets, serverClock }: PageModel,
-  states: ReadonlySignal<readonly ServiceState[]>,
-) {
-  const repairs: Signal<ReadonlyMap<string, Repair>> = signal(new Map());
-  // Kept while the node is away, when nobody else knows them.
-  const openEndsMs: Signal<readonly number[]> = signal([]);
-  const read = async () => {
-    const node = states.value.find(({ name }) => name === "node");
-    const latest = node && isUp(node) ? node.history.latest : undefined;
-    const needed = latest?.of("node_price_slots_needed").filter(({ value }) => value > 0) ?? [];
-    const waiting = latest?.sum("node_theses_without_prices") ?? 0;
-    const open = await readBets(client, "open", needed.length === 0 ? OPEN_BETS_MAX : Infinity);
-    openEndsMs.value = open.length < OPEN_BETS_MAX ? open.map(({ endTime }) => endTime) : [];
-    const ended = waiting === 0 ? [] : await readBets(client, "needs_backfill");
-    const symbolOf = ({ base, quote }: Thesis) => markets.find(base, quote)?.symbol ?? "";
-    const gaps = await Promise.all(needed.map(({ labels: { market = "" } }) => {
-      const bets = [...open, ...ended].filter((bet) => symbolOf(bet) === market);
-      return readGap(client, market, bets, serverClock.now());
-    }));
-    const exchanges = states.value.find(({ name }) => name === "exchanges");
-    const isAsleep = exchanges !== undefined && isAway(exchanges);
-    const source = { historyUrl: config.urls.exchanges, isAway: isAsleep };
-    const found = [
-      [PRICES_MISSING, marketRepair(gaps, source)],
-      [NEEDS_BACKFILL, betRepair(ended, source)],
-    ] as const;
-    repairs.value = new Map(
-      found.flatMap(([chapter, repair]) => repair ? [[chapter, repair]] : []),
-    );
-  };
-  // Without the node there are no commands. Its absence is reported separately.
-  const wait = (thrown: unknown) => {
-    if (!isRangemakerError(thrown)) throw thrown;
-  };
-  const poll = new Poll(systemClock, () => read().catch(wait), REPAIRS_PAUSE_MS);
-  return { repairs, openEndsMs, poll };
-}

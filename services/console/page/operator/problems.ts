@@ -9,25 +9,12 @@ import {
 import { worstOf } from "../data/metrics.ts";
 import { isUp, type ServiceState } from "../data/service_watch.ts";
 import { durationText } from "../parts/format.ts";
-import { NOT_IN_HEALTH, PRICES_MISSING, SERVICES, TO_BACKFILL, withCause } from "./causes.ts";
+import { NOT_IN_HEALTH, PRICES_MISSING, SERVICES, withCause } from "./causes.ts";
 import { countedFor, formatValue, isProcessProblem, isWarmingUp } from "./figures.ts";
 import { type Finding, isAbsence, isCritical } from "./finding.ts";
-import type { Repair } from "./repairs.ts";
-
-/** Rates are known after this time. */
-const RATES_KNOWN_MS = 10_000;
-
-/** Rates that are beyond their bounds so soon after they are known may have been before. */
-const FIRST_RATES_MS = 2_000;
 
 /** Chapter for a service that says that it is unhealthy, or not ready. */
 const HEALTH = "Health and readiness";
-
-interface Past {
-  /** Whether a problem is older than an outage, which is then not its cause. */
-  isOlder(finding: Finding): boolean;
-  ended: readonly Finding[];
-}
 
 /**
  * Services that are away, and figures that exceed their bounds. Causes come before consequences;
@@ -36,10 +23,7 @@ interface Past {
  *
  * @param services In the order of {@link SERVICES}.
  */
-export function findingsOf(
-  services: readonly ServiceState[],
-  { isOlder = () => false, ended = [] }: Partial<Past> = {},
-): Finding[] {
+export function findingsOf(services: readonly ServiceState[]): Finding[] {
   // Before each has answered or is overdue, a consequence could not be told from its cause.
   if (services.some(({ presence }) => presence === "unknown")) return [];
   const firsts = new Set(processesOf(services).map(([first]) => first));
@@ -49,11 +33,7 @@ export function findingsOf(
       .toSorted((a, b) =>
         Number(a.explainedBy !== undefined) - Number(b.explainedBy !== undefined)
       );
-    for (const finding of own) {
-      found.push(
-        isOlder(finding) ? finding : withCause(finding, { services, before: found, ended }),
-      );
-    }
+    for (const finding of own) found.push(withCause(finding, services, found));
   }
   return found.sort((a, b) => rankOf(a) - rankOf(b));
 }
@@ -104,7 +84,6 @@ function measuredOf(problem: Problem, { name: service, history }: ServiceState):
   const span = durationText(history.over(breakdown?.counter?.windowMs ?? 0).spanMs);
   const details = breakdown?.read(history).filter(({ value }) => value > 0)
     .map(({ labels, value }) => `${Object.values(labels).join(" ")}: ${value} in the last ${span}`);
-  const excess = samples.reduce((sum, { value }) => sum + 1 + Math.abs(value - bound.limit), 0);
   const alertWindowMs = problem.measure.counter?.windowMs;
   return {
     service,
@@ -113,32 +92,11 @@ function measuredOf(problem: Problem, { name: service, history }: ServiceState):
     details: details ?? [],
     firstStep,
     chapter,
-    excess,
     ...(effect && { effect }),
     ...(follows && { explainedBy: follows }),
     ...(alertWindowMs && { alertWindowMs }),
   };
 }
-
-/** Whether a problem would be found if its service had it. */
-export const isChecked = (
-  problem: Pick<Finding, "service" | "chapter">,
-  services: readonly ServiceState[],
-): boolean =>
-  services.some(({ name, presence, history }) =>
-    name === problem.service && presence === "answers" &&
-    (isAbsence(problem) || history.recent.spanMs >= RATES_KNOWN_MS)
-  );
-
-/** Whether a problem may be older than the time for which its service has been watched. */
-export const mayBeOlder = (
-  { service }: Pick<Finding, "service">,
-  services: readonly ServiceState[],
-): boolean =>
-  services.some(({ name, presence, history }) =>
-    name === service &&
-    (presence !== "answers" || history.recent.spanMs < RATES_KNOWN_MS + FIRST_RATES_MS)
-  );
 
 /** The services that answer, grouped by process. */
 export function processesOf(services: readonly ServiceState[]): readonly ServiceState[][] {
@@ -148,26 +106,6 @@ export function processesOf(services: readonly ServiceState[]): readonly Service
       `${new URL(url).hostname} ${history.latest.sum("process_start_time_seconds")}`,
   );
   return [...groups.values()];
-}
-
-/**
- * A finding with the commands that were read for it, from the node through the proxy.
- *
- * @param openEndsMs Ends of the bets that were open when the node last answered.
- */
-export function withRepair(
-  finding: Finding,
-  repairs: ReadonlyMap<string, Repair>,
-  openEndsMs: readonly number[] = [],
-): Finding {
-  if (isAbsence(finding) && finding.service === "node") {
-    return { ...finding, deadlinesMs: openEndsMs };
-  }
-  if (!TO_BACKFILL.has(finding.chapter)) return finding;
-  const firstStep =
-    "Reading the gaps, and the commands that fill them, from node and proxy: if one " +
-    "of them does not answer, start it first.";
-  return { ...finding, ...(repairs.get(finding.chapter) ?? { firstStep }) };
 }
 
 /** The finding from a service's own health answer, or from its absence. */
@@ -188,8 +126,12 @@ function healthOf(state: ServiceState): Finding | undefined {
   };
 }
 
-function absenceOf(state: ServiceState): Finding {
-  const { name: service, presence, lastAnswerAtMs: sinceMs, reason, history } = state;
+/** Simulated exchanges lose their trades when they exit, and backfills need them. */
+const EXCHANGES_STEP =
+  "If it is suspended, resume it: a restart loses its trades, which backfills need. If it has " +
+  "exited, start it again.";
+
+function absenceOf({ name: service, presence, reason }: ServiceState): Finding {
   const found: Finding = {
     service,
     severity: "critical",
@@ -197,8 +139,7 @@ function absenceOf(state: ServiceState): Finding {
     details: [],
     text: SERVICE_DOWN.message,
     effect: SERVICES[service].effect,
-    firstStep: firstStepOf(state),
-    ...(sinceMs !== undefined && { sinceMs }),
+    firstStep: service === "exchanges" ? EXCHANGES_STEP : SERVICE_DOWN.firstStep,
   };
   if (presence === "overdue") {
     const text = "It has not answered the last request yet";
@@ -211,32 +152,5 @@ function absenceOf(state: ServiceState): Finding {
     const firstStep = `Start it with --cors-origins ${globalThis.location?.origin}.`;
     return { ...found, severity: "warning", text, effect, firstStep };
   }
-  // A process that is gone cannot be resumed or killed.
-  const pid = presence === "gone" ? undefined : history.latest.sum("process_id");
-  const search = pid === undefined && presence !== "gone" && { [SEARCH]: PS };
-  const commands = Object.entries({ ...SERVICE_DOWN.commandsByWay, ...search })
-    .filter(([, command]) => pid !== undefined || !command.includes("{pid}"))
-    .map(([way, command]) => [
-      way,
-      fillPlaceholders(command, (name) => name === "pid" ? `${pid}` : service),
-    ]);
-  const commandsByWay = Object.fromEntries(commands);
-  return { ...found, details: [reason], commandsByWay, ...(pid !== undefined && { pid }) };
-}
-
-const SEARCH = "From a terminal, to find its process (then see the runbook)";
-
-/** Lists the processes of a service, as in the runbook: a pattern may fit those of another stack. */
-const PS = "ps -eo pid,stat,pcpu,etime,args | grep '[m]ain.ts {service}'";
-
-/** Simulated exchanges lose their trades when they exit, and backfills need them. */
-function firstStepOf({ name, presence }: ServiceState): string {
-  if (name !== "exchanges" && presence === "hangs") {
-    return "If the process is suspended, resume it. Otherwise restart it; it continues where it " +
-      "left off.";
-  }
-  if (name !== "exchanges") return SERVICE_DOWN.firstStep;
-  if (presence === "gone") return "Start it again.";
-  return "If it is suspended, resume it: a restart loses its trades, which backfills need. If it " +
-    "has exited, start it again.";
+  return { ...found, details: [reason] };
 }

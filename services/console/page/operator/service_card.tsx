@@ -5,16 +5,17 @@ import { TREND_MAX } from "../data/metrics.ts";
 import { isAway, isUp, type ServiceState } from "../data/service_watch.ts";
 import { durationText, formatTime } from "../parts/format.ts";
 import { alertText, figuresText, formatValue, isWarmingUp, useOf } from "./figures.ts";
-import { serviceVerdictOf, type StartedFinding } from "./finding.ts";
+import { type Finding, type FirstSeen, firstSeenText, serviceVerdictOf } from "./finding.ts";
 
 interface ServiceCardProps {
   state: ServiceState;
-  findings: readonly StartedFinding[];
+  findings: readonly Finding[];
+  firstSeen: FirstSeen;
   process: readonly ServiceState[];
 }
 
 /** The state of a service, its use, and its figures that have an alert. */
-export function ServiceCard({ state, findings, process }: ServiceCardProps) {
+export function ServiceCard({ state, findings, firstSeen, process }: ServiceCardProps) {
   const { name, url, history } = state;
   const [style, verdict] = serviceVerdictOf(state, findings);
   // Figures of a service that is away are out of date.
@@ -35,6 +36,7 @@ export function ServiceCard({ state, findings, process }: ServiceCardProps) {
         {[
           url.replace(/^https?:\/\//, ""),
           ...processTexts(state, process),
+          `unchanged since ${firstSeenText(firstSeen, name, verdict)}`,
           isAway(state) && history.latestMs > 0 && `last known, ${formatTime(history.latestMs)}`,
         ].flatMap((text) => text ? text.replaceAll(" ", "\u00a0") : []).join(" · ")}
       </p>

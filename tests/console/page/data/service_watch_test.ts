@@ -240,11 +240,11 @@ Deno.test("ServiceWatch: a service that goes away has a reason, and keeps its la
     const { history } = watch.state.value;
     assert.ok(history.spanMs >= PASS_MS);
     answers["/metrics"] = [503, "no upstream"];
-    const { reason, ...away } = await next("replaced");
+    const { reason, ...away } = await next("gone");
     assert.match(reason, /\/metrics answered with status 503$/);
     assert.equal(away.history, history, "its figures are the last that came");
     assert.equal(away.lastAnswerAtMs, history.latestMs);
-    const { lastAnswerAtMs } = await next("replaced", 200_000);
+    const { lastAnswerAtMs } = await next("gone", 200_000);
     assert.equal(lastAnswerAtMs, history.latestMs, "it was away all the time");
     const awayMs = clock.now();
     answers["/metrics"] = "up 1\n";
@@ -285,7 +285,7 @@ Deno.test("ServiceWatch: a service is away only if another one answered before i
     answers["/metrics"] = [503, "no upstream"];
     assert.equal((await next("overdue")).presence, "overdue", "an answer of before is no sign");
     otherAnswerMs = clock.now() + 1;
-    assert.equal((await next("replaced")).lastAwayAtMs, clock.now());
+    assert.equal((await next("gone")).lastAwayAtMs, clock.now());
     watch.poll.stop();
   }));
 

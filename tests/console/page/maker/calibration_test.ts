@@ -2,53 +2,34 @@
 import assert from "node:assert/strict";
 import { seededRandom } from "../../../../lib/random.ts";
 import {
-  deviationOf,
   forecastsOf,
   judge,
-  payoutOf,
-  type PredictedBet,
   RULE_TEXT,
   verdictOf,
 } from "../../../../services/console/page/maker/calibration.ts";
-import { OTHER, thesisOf, USER } from "../../support.ts";
-
-const USDC = 1_000_000n;
-
-/** A decided bet of 10 USDC that pays 20, and its quoted probability. */
-const betOf = (id: number, probability: number, status: "won" | "lost") => ({
-  thesis: thesisOf(id, { status, betAmount: 10n * USDC, payout: 20n * USDC, startTime: id }),
-  probability,
-});
 
 const horizon = (horizonMs: number, windows: number, held = 0.6) => ({
   ...{ horizonMs, windows },
   boxes: [{ predicted: 0.5, held, error: 0.05 }],
 });
 
-Deno.test("forecastsOf: groups bets by probability and boxes by market and horizon; those that are off come first, small groups are left out", () => {
-  const bets = [
-    ...Array.from({ length: 20 }, (_, id) => betOf(id, 0.5 + id / 80, id < 15 ? "won" : "lost")),
-    ...Array.from({ length: 20 }, (_, id) => betOf(id, id === 0 ? 1 : 0.75, "won")),
-    ...Array.from({ length: 19 }, (_, id) => betOf(id, 0.1, "lost")),
-  ];
+Deno.test("forecastsOf: has the boxes of each market and horizon; those that are off come first, few windows are left out", () => {
   const markets = [
     { symbol: "A/B", horizons: [horizon(60_000, 20), horizon(240_000, 19), horizon(900_000, 20)] },
     { symbol: "C", horizons: [horizon(60_000, 20, 0.9)] },
   ];
-  const rounded = forecastsOf(bets, markets).map((
-    { label, predicted, held, count },
-  ) => [label, ...[predicted, held, count].map((value) => Number(value.toFixed(3)))]);
-  assert.deepEqual(rounded, [
+  const found = forecastsOf(markets).map(({ label, predicted, held, count }) => [
+    ...[label, predicted, held, count],
+  ]);
+  assert.deepEqual(found, [
     ["C, 1 min", 0.5, 0.9, 20],
-    ["Your bets, 50–75 %", 0.619, 0.75, 20],
-    ["Your bets, 75–100 %", 0.762, 1, 20],
     ["A/B, 1 min", 0.5, 0.6, 20],
     ["A/B, 15 min", 0.5, 0.6, 20],
   ]);
-  assert.deepEqual(forecastsOf([], []), []);
+  assert.deepEqual(forecastsOf([]), []);
 });
 
-const boxes = { label: "A/B", isOfBets: false, predicted: 0.5, count: 20 };
+const boxes = { label: "A/B", predicted: 0.5, count: 20 };
 
 /** One of thirty. */
 const judged = (held: number, error = 0.05) => judge({ ...boxes, held, error }, 30);
@@ -100,22 +81,4 @@ Deno.test("verdictOf: reports how many forecasts differ by more than chance", ()
     "No bar misses the dashed line. Differences below 18 points do " +
       "not show yet.",
   );
-});
-
-Deno.test("deviationOf: adds up variances, and deviations of windows of one market as far as they overlap", () => {
-  const at = (id: number, startTime: number, endTime: number, base: `0x${string}` = OTHER) => ({
-    thesis: thesisOf(id, { startTime, endTime, base, payout: 20n * USDC }),
-    probability: 0.5,
-  });
-  const [one, later] = [at(1, 50, 150), at(2, 200, 300)];
-  const chance = (...bets: PredictedBet[]) => Math.round(deviationOf(bets, payoutOf));
-  const two = Math.round(10 * Math.SQRT2);
-  assert.equal(chance(), 0);
-  assert.equal(chance(one), 10);
-  assert.equal(chance(later, one), two);
-  assert.equal(chance(one, at(3, 50, 150)), 20, "the same window");
-  const half = Math.round(10 * Math.sqrt(3));
-  assert.equal(chance(one, at(3, 100, 200)), half);
-  assert.equal(chance(one, at(3, 100, 150)), half, "half of the longer one");
-  assert.equal(chance(one, at(3, 50, 150, USER)), two, "another market");
 });

@@ -7,16 +7,11 @@ import {
   mostAtRisk,
   type Payoff,
   payoffOf,
-  profitIfStill,
-  remainingRisksOf,
-  riskiestUserOf,
   timeTexts,
-  waitingBets,
-  waitingText,
   worstLossOf,
 } from "../../../../services/console/page/maker/exposure.ts";
 import { toNumber } from "../../../../services/console/page/parts/format.ts";
-import { OTHER, thesisOf, USER } from "../../support.ts";
+import { thesisOf } from "../../support.ts";
 
 const bet = (id: number, low: number, high: number, fromMs: number, toMs: number) =>
   thesisOf(id, {
@@ -41,7 +36,7 @@ Deno.test("payoffOf: the profit at each price, outside all boxes, and at the wor
   assert.deepEqual(worst, [-30, 112, 112], "both bounds belong to a box");
 });
 
-Deno.test("payoffOf: agrees with the profit if prices stay; bets that ended are won by users, decided ones are left out", () => {
+Deno.test("payoffOf: agrees with the bets that each price decides; bets that ended are won by users, decided ones are left out", () => {
   const random = seededRandom(62);
   for (let round = 0; round < 100; round++) {
     const theses = Array.from({ length: 1 + Math.floor(random() * 30) }, (_, id) => {
@@ -54,7 +49,12 @@ Deno.test("payoffOf: agrees with the profit if prices stay; bets that ended are 
     const payoff = payoffOf(theses, 3_000);
     if (payoff === undefined) continue;
     const { outside, steps, worst: { profit, low, high } } = payoff;
-    const profitAt = (price: number) => profitIfStill(theses, () => price, 3_000);
+    const profitAt = (price: number) =>
+      theses.filter(({ status }) => status === "open").reduce((sum, thesis) => {
+        const { lowerPrice, upperPrice, betAmount, payout, endTime } = thesis;
+        const isInside = toNumber(lowerPrice) <= price && price <= toNumber(upperPrice);
+        return sum + betAmount - (endTime <= 3_000 || isInside ? payout : 0n);
+      }, 0n);
     for (let probe = 0; probe < 20; probe++) {
       const price = 1_300 * random() - 50;
       const step = steps.findLast((step) => step.price <= price);
@@ -66,18 +66,6 @@ Deno.test("payoffOf: agrees with the profit if prices stay; bets that ended are 
   const ended = bet(1, 1, 2, 0, 1_000);
   assert.equal(payoffOf([ended], 1_000), undefined);
   assert.notEqual(payoffOf([ended], 999), undefined);
-});
-
-Deno.test("profitIfStill: boxes around the price are won by their users, all others lost; unknown without a price", () => {
-  const theses = [bet(1, 99, 101, 0, 9), bet(2, 101, 103, 0, 9)];
-  const profits = [98, 99, 100, 101, 102].map((price) => profitIfStill(theses, () => price, 5));
-  assert.deepEqual(profits.map((profit) => Number(profit) / 1e6), [
-    ...[20, -15 + 10, -15 + 10, -15 - 15, 10 - 15],
-  ]);
-  const priceOf = ({ id }: Thesis) => id === 1 ? undefined : 102;
-  assert.equal(profitIfStill(theses, priceOf, 5), undefined);
-  assert.equal(profitIfStill(theses, () => undefined, 9), -30_000_000n, "ended: won by users");
-  assert.equal(profitIfStill([{ ...theses[0]!, status: "won" }], priceOf, 5), 0n, "none is open");
 });
 
 Deno.test("worstLossOf: bets that cannot be lost together are not added", () => {
@@ -98,82 +86,19 @@ Deno.test("mostAtRisk: the solver's figure, between the open bets alone and with
   assert.equal(mostAtRisk(10n, 7n), 17n);
 });
 
-Deno.test("remainingRisksOf: what may still be lost in 1 min, 5 min and 1 h, with bets that wait for prices", () => {
-  const nowMs = 4_000;
-  const risksAt = (theses: Thesis[]) =>
-    remainingRisksOf(theses, waitingBets(theses, new Set([7]), nowMs), nowMs);
-  const waiting = { ...bet(1, 1, 2, 0, 1_000), status: "needs_backfill" as const };
-  const soon = bet(2, 1, 2, 0, 64_000);
-  const beside = bet(3, 5, 6, 0, 64_001);
-  const late = bet(4, 5, 6, 0, 3_700_000);
-  const decided = { ...late, id: 5, status: "lost" as const };
-  assert.deepEqual(risksAt([soon, beside, late, decided]).map(({ label }) => label), [
-    ...["Still at risk in 1 min", "Still at risk in 5 min", "Still at risk in 1 h"],
-  ]);
-  const risksIn = (theses: Thesis[]) => risksAt(theses).map(({ risk }) => Number(risk) / 1e6);
-  assert.deepEqual(risksIn([soon, beside, late, decided]), [30, 15, 15]);
-  assert.deepEqual(risksIn([soon]), [0, 0, 0]);
-  assert.deepEqual(risksIn([soon, beside]), [15, 0, 0], "it frees nothing");
-  assert.deepEqual(risksIn([waiting, { ...soon, id: 6 }]), [15, 15, 15]);
-  assert.deepEqual(risksIn([{ ...soon, id: 7 }]), [15, 15, 15], "prices of its window are missing");
-});
-
-Deno.test("remainingRisksOf: never rises, though the bound on fewer bets may be less exact", () => {
-  const paying = (one: Thesis, usdc: number) => ({
-    ...one,
-    payout: 10_000_000n + BigInt(usdc) * 1_000_000n,
-  });
-  const theses = [
-    paying(bet(1, 1, 2, 0, 50_000), 1),
-    paying(bet(2, 5, 6, 0, 80_000), 1),
-    paying(bet(3, 7, 8, 60_000, 200_000), 10),
-    paying(bet(4, 9, 10, 100_000, 250_000), 10),
-  ];
-  const all = worstLossOf(theses);
-  assert(worstLossOf(theses.slice(1)) > all);
-  assert.equal(remainingRisksOf(theses, new Set(), 0)[0]?.risk, all);
-});
-
-Deno.test("riskiestUserOf: is the user whose open bets together lose most, not the user with the largest bet", () => {
-  const of = (id: number, user: Thesis["user"], payout: bigint) => ({
-    ...bet(id, 1, 2, 0, 9_000),
-    ...{ user, payout },
-  });
-  const many = [of(1, USER, 20_000_000n), of(2, USER, 20_000_000n)];
-  const lost = { ...of(4, OTHER, 90_000_000n), status: "lost" as const };
-  assert.deepEqual(riskiestUserOf([...many, of(3, OTHER, 25_000_000n), lost]), {
-    ...{ user: USER, bets: 2, atRisk: 20_000_000n },
-  });
-  assert.equal(riskiestUserOf([lost]), undefined);
-});
-
-Deno.test("waitingBets: the open bets that have ended, and those with missing prices in their window", () => {
-  const bets = [bet(1, 1, 2, 0, 5_000), bet(2, 1, 2, 0, 6_000), bet(3, 1, 2, 0, 60_000)];
-  const settled = { ...bet(4, 1, 2, 0, 1_000), status: "won" as const };
-  const idsAt = (nowMs: number, ...gaps: number[]) =>
-    [...waitingBets([...bets, settled], new Set(gaps), nowMs)].map(({ id }) => id);
-  assert.deepEqual(idsAt(7_999), [], "they are being settled");
-  assert.deepEqual(idsAt(8_000), [1]);
-  assert.deepEqual(idsAt(9_000, 3, 4), [3, 1, 2]);
-  assert.match(
-    waitingText(waitingBets(bets, new Set([3]), 8_000)),
-    /^▲ 2 bets wait for missing prices, 30\.00 at risk until a backfill\./,
-  );
-});
-
 Deno.test("decidingPrice: a bet whose window is over shows no present price, which decides nothing", () => {
   const ends = bet(1, 1, 2, 0, 1_000);
   assert.deepEqual([999, 1_000].map((nowMs) => decidingPrice(ends, 5, nowMs)), [5, undefined]);
 });
 
 Deno.test("timeTexts: a bet that has not started has both times", () => {
-  const at = (nowMs: number, isWaiting = false) =>
-    timeTexts(bet(1, 1, 2, 60_000, 120_000), isWaiting, nowMs).join();
+  const at = (nowMs: number, status: Thesis["status"] = "open") =>
+    timeTexts({ ...bet(1, 1, 2, 60_000, 120_000), status }, nowMs).join();
   assert.match(at(30_000), /^in 30 s–1\.5 min,\d\d:\d\d:00 – \d\d:\d\d:00$/);
   assert.match(at(0), /^in 1–2 min,/);
   assert.match(at(60_000), /^1 min,ends \d/);
   assert.match(at(120_000), /^being settled,ended \d/);
-  assert.match(at(120_000, true), /^waits for missing prices,ended \d/);
+  assert.match(at(120_000, "needs_backfill"), /^waits for missing prices,ended \d/);
 });
 
 const account = { balance: 900_000_000n, locked: 100_000_000n };
@@ -201,8 +126,6 @@ Deno.test("headroomOf: the exposure limit is fine up to 80 % used, nearly full a
     if (typeof expected[2] === "string") assert.equal(text, expected[2]);
     else assert.match(text, expected[2]);
   }
-  const waiting = `▲ 100.00 USDC is free, but bets wait for prices. 0.0 % ${of100}`;
-  assert.deepEqual(roomAt({ isWaiting: true }), ["warning", 0, waiting]);
 });
 
 Deno.test("headroomOf: without any money, every bet is refused", () => {

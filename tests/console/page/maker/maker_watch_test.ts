@@ -1,7 +1,7 @@
 /** What the maker's page knows of its solver, while it answers and while it does not. */
 import assert from "node:assert/strict";
 import { signal } from "@preact/signals";
-import { MARKETS, Markets, RangemakerError, type Thesis } from "../../../../lib/client/mod.ts";
+import { RangemakerError } from "../../../../lib/client/mod.ts";
 import { listen } from "../../../../lib/http/listener.ts";
 import {
   activityOf,
@@ -16,13 +16,7 @@ const PASS_MS = 1_500;
 
 /** The page's model, as far as a watch uses it. */
 const modelOf = (client: object) => ({
-  client: {
-    history: (_: string, from: number, to: number) =>
-      Promise.resolve({ prices: [], missing: from < to ? [{ from, to }] : [] }),
-    ...client,
-  } as never,
-  markets: new Markets(MARKETS),
-  serverClock: { now: () => 90_000 },
+  client: client as never,
   maker: { isAway: signal(false) },
   feed: { isAway: signal(false) },
 });
@@ -32,25 +26,13 @@ const INFO = { address: OTHER, pricing: "barrier", dryRun: false };
 Deno.test("MakerWatch: a pass reads all figures; while the solver is away, the old figures keep their time", async () => {
   const exposure = { executing: "7", exposure: "9", maxExposure: "100", complete: true };
   let isAway = false;
-  const asked: (string | null)[] = [];
-  const pages = [["0x1", 0.5, "9"], ["0x2", 0.25, null], ["0x2", 0.25, null]] as const;
-  const predictions = () => {
-    const [quoteHash, probability, nextCursor] = pages[asked.length - 1] ?? [];
-    if (probability === undefined) return new Response("no database", { status: 503 });
-    return Response.json({ predictions: [{ quoteHash, probability }], nextCursor });
-  };
   await using solver = listen("127.0.0.1", 0, (request) => {
     if (isAway) return new Response("no upstream", { status: 502 });
-    const { pathname, searchParams } = new URL(request.url);
-    if (pathname === "/predictions") {
-      asked.push(searchParams.get("cursor"));
-      return predictions();
-    }
+    const { pathname } = new URL(request.url);
     return pathname === "/metrics" ? new Response("up 1\n") : Response.json(exposure);
   });
   const clock = new FakeClock();
-  const [{ base, quote } = assert.fail()] = MARKETS;
-  const theses: Thesis[] = [thesisOf(1, { base, quote, endTime: 900_000 })];
+  const theses = [thesisOf(1)];
   let closed = 0;
   let genesis = "0x1";
   let connection = "live";
@@ -83,15 +65,11 @@ Deno.test("MakerWatch: a pass reads all figures; while the solver is away, the o
   watch.start();
   const first = await eventually("the first state", () => watch.state.value);
   assert.deepEqual([first.theses, first.account.balance], [theses, 5n]);
-  assert.deepEqual([first.solver?.executing, first.solver?.maxExposure], [7n, 100n]);
-  assert.deepEqual([...first.gaps], [1], "prices of its window are missing");
-  assert.equal(first.solver?.metrics.sum("up"), 1);
+  assert.deepEqual([watch.solver.value?.executing, watch.solver.value?.maxExposure], [7n, 100n]);
+  assert.equal(watch.solver.value?.metrics.sum("up"), 1);
   assert.equal(watch.solverProblem.value, undefined);
-  const probabilities = [["0x1", 0.5], ["0x2", 0.25]];
-  assert.deepEqual([...first.solver?.probabilities ?? []], probabilities);
   const same = await next();
-  assert.equal(same.solver?.probabilities, first.solver?.probabilities);
-  assert.deepEqual(asked, ["0", "9", "9"], "the newest page may have grown");
+  const known = watch.solver.value;
 
   isAway = true;
   const later = await next();
@@ -101,7 +79,7 @@ Deno.test("MakerWatch: a pass reads all figures; while the solver is away, the o
   model.feed.isAway.value = true;
   assert.equal(watch.problem.value, "no prices arrive", "the header agrees");
   model.feed.isAway.value = false;
-  assert.equal(later.solver, same.solver, "with the time at which it was read");
+  assert.equal(watch.solver.value, known, "with the time at which it was read");
   assert.equal(later.readAtMs, same.readAtMs + PASS_MS);
   assert.deepEqual([same.placing, later.placing], [7n, 7n]);
   for (let pass = 2; pass <= 4; pass++) assert.equal((await next()).placing, 7n, "for 6 s");
@@ -113,11 +91,13 @@ Deno.test("MakerWatch: a pass reads all figures; while the solver is away, the o
   isAway = false;
   exposure.executing = "0";
   genesis = "0x2";
-  const back = await next();
+  await next();
   assert.equal(model.maker.isAway.value, false);
-  assert.deepEqual([back.solver?.executing, closed], [0n, 1], "another chain has other bets");
-  assert.equal(asked.at(-1), "0", "it may have another database");
-  assert.equal(watch.solverProblem.value, undefined, "without its database it has other figures");
+  assert.deepEqual(
+    [watch.solver.value?.executing, closed],
+    [0n, 1],
+    "another chain has other bets",
+  );
   assert.equal(watch.solverProblem.value, undefined);
   watch.stop();
   assert.equal(closed, 2);
@@ -156,7 +136,7 @@ Deno.test("MakerWatch: without the chain, the solver's own figures are known", a
   await using solver = listen("127.0.0.1", 0, (request) => {
     const { pathname } = new URL(request.url);
     if (pathname === "/metrics") return new Response("up 1\n");
-    return Response.json(pathname === "/theses" ? exposure : { predictions: [], nextCursor: null });
+    return Response.json(exposure);
   });
   const client = {
     genesisHash: () => Promise.reject(new RangemakerError("RPC_-32002", "no node; try again")),

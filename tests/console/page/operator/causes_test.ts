@@ -1,11 +1,9 @@
 /** Which problem is the cause, and which follow from it. */
 import assert from "node:assert/strict";
 import type { ServiceState } from "../../../../services/console/page/data/service_watch.ts";
-import { isJudged } from "../../../../services/console/page/operator/causes.ts";
+import { followingText, isFolded } from "../../../../services/console/page/operator/causes.ts";
 import {
   type Finding,
-  followingText,
-  isFolded,
   serviceVerdictOf,
 } from "../../../../services/console/page/operator/finding.ts";
 import { findingsOf } from "../../../../services/console/page/operator/problems.ts";
@@ -15,12 +13,11 @@ import {
   being,
   calibration,
   FULL_DISK,
-  hanging,
+  gone,
   listOf,
   MISSING,
   nodeWith,
   SKIPPED,
-  started,
   stateOf,
   UNREADY,
   unready,
@@ -34,7 +31,7 @@ const CAUSES: [what: string, states: ServiceState[], expected: string][] = [
     [UNREADY, being("oracle", "overdue")],
     "oracle, solver (oracle)",
   ],
-  ["a needed service hangs", [hanging("node"), UNREADY], "node, solver (node)"],
+  ["a needed service does not answer", [gone("node"), UNREADY], "node, solver (node)"],
   [
     "a needed service was away until 20 s ago",
     [backFor("oracle", 20_000), UNREADY],
@@ -43,27 +40,27 @@ const CAUSES: [what: string, states: ServiceState[], expected: string][] = [
   ["a needed service has been back for longer", [backFor("oracle", 20_001), UNREADY], "solver"],
   ["a service that is away comes before its consequences and other problems", [
     nodeWith("node_theses_without_prices 1"),
-    hanging("proxy"),
+    gone("proxy"),
     stateOf("solver", ["", "solver_exposure_complete 0"], { isReady: false }),
   ], "proxy, node, solver (proxy), solver (proxy)"],
   [
     "all but the bridge need the exchanges",
     [
-      hanging("exchanges"),
+      gone("exchanges"),
       ...(["oracle", "node", "proxy", "bridge", "solver"] as const).map(unready),
     ],
     "exchanges, bridge, oracle (exchanges), node (exchanges), proxy (exchanges), solver (exchanges)",
   ],
-  ["nothing explains that a service is away", [hanging("node"), hanging("solver")], "node, solver"],
+  ["nothing explains that a service is away", [gone("node"), gone("solver")], "node, solver"],
   ["a service that does not allow the page to read it works for others", [
     being("node", "forbidden"),
     UNREADY,
   ], "node, solver"],
   ["missing prices come before services that are away, unless one of these is the cause", [
     MISSING,
-    hanging("bridge"),
+    gone("bridge"),
   ], "node, bridge"],
-  ["missing prices, and their cause", [MISSING, hanging("oracle")], "oracle, node (oracle)"],
+  ["missing prices, and their cause", [MISSING, gone("oracle")], "oracle, node (oracle)"],
   ["missing prices stay missing when their cause is back", [MISSING, backFor("oracle", 1)], "node"],
   ["nothing explains another chain", [
     backFor("node", 1),
@@ -106,10 +103,10 @@ const CAUSES: [what: string, states: ServiceState[], expected: string][] = [
     FULL_DISK,
     stateOf("solver", ["solver_exposure_usdc 99000000\nsolver_exposure_limit_usdc 99000000"]),
   ], "node, solver"],
-  ["nothing explains a full disk", [hanging("oracle"), FULL_DISK], "oracle, node"],
+  ["nothing explains a full disk", [gone("oracle"), FULL_DISK], "oracle, node"],
   [
     "nothing explains wrong forecasts",
-    [hanging("exchanges"), stateOf("solver", [calibration(20)])],
+    [gone("exchanges"), stateOf("solver", [calibration(20)])],
     "exchanges, solver",
   ],
   ["forecasts of under 20 windows are not judged", [stateOf("solver", [calibration(19)])], ""],
@@ -121,14 +118,14 @@ const CAUSES: [what: string, states: ServiceState[], expected: string][] = [
     stateOf("node", SKIPPED, { awayAgoMs: 600_001 }),
   ], "node"],
   ["a later outage of another service does not change that", [
-    hanging("exchanges"),
+    gone("exchanges"),
     stateOf("node", SKIPPED, { awayAgoMs: 590_000 }),
   ], "exchanges, node (node)"],
   ["a service that is back may take 20 s", [
     stateOf("bridge", [], { isHealthy: false, awayAgoMs: 20_000 }),
   ], "bridge (bridge)"],
   ["what is wrong now comes before an absence that is over", [
-    hanging("node"),
+    gone("node"),
     stateOf("solver", [], { isReady: false, awayAgoMs: 1 }),
   ], "node, solver (node)"],
   ["nothing excuses a late source", [
@@ -159,7 +156,7 @@ Deno.test("followingText: consequences of an outage that is over are not critica
     return followingText(findingsOf(states), states);
   };
   assert.equal(
-    textOf(hanging("oracle")),
+    textOf(gone("oracle")),
     "2 more problems (1 critical), probably because oracle does not answer",
   );
   assert.equal(
@@ -194,70 +191,26 @@ Deno.test("isFolded: after a start, what a service lacks is shown; what it count
   assert.deepEqual(foldedOf(stateOf("node", SKIPPED, { awayAgoMs: 1 })), [true]);
 });
 
-Deno.test("withCause: consequences of a failure are warnings for 20 s after its end", () => {
-  const failing = stateOf(
-    "solver",
-    ["", 'solver_executions_total{outcome="failed"} 9'],
-  );
-  const [ended] = findingsOf([FULL_DISK]);
-  assert(ended !== undefined);
-  const causes = (...past: Finding[]) =>
-    findingsOf([nodeWith(), failing], { ended: past }).map((
-      { severity, cause },
-    ) => [severity, cause]);
-  assert.deepEqual(causes(ended), [["warning", "node"]]);
-  assert.deepEqual(causes({ ...ended, severity: "warning" }), [["critical", undefined]]);
-  assert.deepEqual(causes({ ...ended, service: "bridge" }), [["critical", undefined]]);
-});
-
-Deno.test("isFolded: a consequence is folded below its cause, unless its deadline is near", () => {
-  const states = [hanging("oracle"), MISSING, UNREADY];
+Deno.test("isFolded: a consequence is folded below its cause, unless it is missing prices of open bets", () => {
+  const states = [gone("oracle"), MISSING, UNREADY];
   const found = findingsOf(states);
-  assert.deepEqual(found.map(isFolded), [false, true, true]);
-  const urgent = found.map((one) => one.service === "node" ? { ...one, deadlinesMs: [1] } : one);
-  assert.deepEqual(urgent.map(isFolded), [false, false, true]);
-  assert.match(followingText(urgent, states), /^1 more problem \(1 critical\), probably because/);
+  assert.deepEqual(found.map(isFolded), [false, false, true]);
+  assert.match(followingText(found, states), /^1 more problem \(1 critical\), probably because/);
 });
 
-Deno.test("isJudged: a problem is judged once each needed service has answered since its start", () => {
-  const nodeAt = (lastAnswerAtMs: number, presence: ServiceState["presence"] = "answers") =>
-    stateOf("node", ALIVE.map(String), { lastAnswerAtMs, presence });
-  const judgedWith = (...states: ServiceState[]) => {
-    const all = [...states, unready("proxy")];
-    return findingsOf(all).filter(({ service }) => service === "proxy")
-      .map((one) => isJudged(started(one), all));
-  };
-  assert.deepEqual(judgedWith(nodeAt(1_000)), [false]);
-  assert.deepEqual(judgedWith(nodeAt(1_001)), [true]);
-  assert.deepEqual(judgedWith(nodeAt(999), stateOf("bridge", [])), [false]);
-  assert.deepEqual(judgedWith(nodeAt(1_000, "overdue")), [true], "the node is the cause");
-  assert.deepEqual(judgedWith(nodeAt(1_000, "forbidden")), [true], "nothing is known of it");
-  const later = stateOf("solver", [], { lastAnswerAtMs: 0 });
-  assert.deepEqual(judgedWith(nodeAt(1_001), later), [true], "the proxy does not need it");
-  const [root] = findingsOf([FULL_DISK]);
-  assert(root !== undefined && isJudged(started(root), [stateOf("oracle", []), FULL_DISK]));
-});
-
-Deno.test("serviceVerdictOf: a service is not called bad before its problem is judged, nor for the problem of another", () => {
+Deno.test("serviceVerdictOf: a service is not called bad for the problem of another", () => {
   const states = [nodeWith(), UNREADY];
   const [own] = findingsOf(states);
   assert(own !== undefined);
-  const verdictWith = (more: Partial<Finding>, isJudged = true) =>
-    serviceVerdictOf(UNREADY, [started({ ...own, ...more }, isJudged)])[1];
-  assert.equal(verdictWith({}, false), "… asking");
+  const verdictWith = (more: Partial<Finding>) =>
+    serviceVerdictOf(UNREADY, [{ ...own, ...more }])[1];
   assert.equal(verdictWith({}), "✕ has a problem");
   assert.equal(verdictWith({ cause: "node" }), "▲ probably because of node");
   assert.equal(verdictWith({ cause: "solver" }), "▲ was away");
   assert.equal(verdictWith({ severity: "warning" }), "▲ has a warning");
-  const away = (presence: ServiceState["presence"]) =>
+  const verdictBeing = (presence: ServiceState["presence"]) =>
     serviceVerdictOf({ ...UNREADY, presence }, [])[1];
-  assert.equal(away("gone"), "✕ does not answer");
-  assert.equal(away("forbidden"), "✕ does not allow this page to read it");
-});
-
-Deno.test("findingsOf: an outage does not become the cause of an older problem", () => {
-  const [own] = findingsOf([stateOf("node", SKIPPED)]);
-  const back = [stateOf("node", SKIPPED, { awayAgoMs: 1 })];
-  assert.equal(findingsOf(back)[0]?.cause, "node");
-  assert.deepEqual(findingsOf(back, { isOlder: ({ chapter }) => chapter === own?.chapter }), [own]);
+  assert.equal(verdictBeing("unknown"), "… asking");
+  assert.equal(verdictBeing("gone"), "✕ does not answer");
+  assert.equal(verdictBeing("forbidden"), "✕ does not allow this page to read it");
 });

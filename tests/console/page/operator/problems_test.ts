@@ -7,34 +7,21 @@ import type {
 } from "../../../../services/console/page/data/service_watch.ts";
 import { formatTime } from "../../../../services/console/page/parts/format.ts";
 import { alertText, countedFor } from "../../../../services/console/page/operator/figures.ts";
+import { followingText } from "../../../../services/console/page/operator/causes.ts";
 import {
-  deadlineText,
-  followingText,
+  type FirstSeen,
+  firstSeenAfter,
+  firstSeenText,
   isAlarm,
+  newAlarmOf,
   noProblemText,
   runbookOf,
   serviceVerdictOf,
   START_CHAPTER,
-  startText,
   verdictOf,
 } from "../../../../services/console/page/operator/finding.ts";
-import {
-  findingsOf,
-  isChecked,
-  processesOf,
-  withRepair,
-} from "../../../../services/console/page/operator/problems.ts";
-import {
-  ALIVE,
-  being,
-  calibration,
-  FULL_DISK,
-  hanging,
-  listOf,
-  SKIPPED,
-  started,
-  stateOf,
-} from "./states.ts";
+import { findingsOf, processesOf } from "../../../../services/console/page/operator/problems.ts";
+import { ALIVE, being, calibration, FULL_DISK, gone, listOf, SKIPPED, stateOf } from "./states.ts";
 
 const readDocument = (name: string) =>
   Deno.readTextFile(new URL(`../../../../docs/${name}.md`, import.meta.url));
@@ -169,7 +156,7 @@ Deno.test("findingsOf: memory of a process is reported once, for its first servi
 Deno.test("findingsOf: down, unhealthy and unready services have a reason; critical problems and causes come first", () => {
   const problems = findingsOf([
     stateOf("proxy", ["", "proxy_broadcast_reconnects_total 9"]),
-    stateOf("oracle", [], { presence: "hangs", reason: "It cannot be reached" }),
+    stateOf("oracle", [], { presence: "gone", reason: "It cannot be reached" }),
     stateOf("solver", [], { isReady: false, complaints: ["The store is read-only"] }),
     stateOf("bridge", [], { isHealthy: false, health: "failed" }),
   ]);
@@ -191,57 +178,32 @@ Deno.test("findingsOf: down, unhealthy and unready services have a reason; criti
   assert(problems.every(({ severity, effect }) => severity === "warning" || effect !== undefined));
 });
 
-Deno.test("findingsOf: a service that is away has the commands that help, and its chapters exist", () => {
-  const commandsOf = (presence: ServiceState["presence"], figures: string[] = []) => {
-    const [found = assert.fail()] = findingsOf([stateOf("oracle", figures, { presence })]);
-    return { ...found, commands: Object.values(found.commandsByWay ?? {}) };
-  };
-  assert.deepEqual(commandsOf("hangs").commands, [
-    "docker compose restart oracle",
-    "systemctl restart rangemaker-one@oracle",
-    "ps -eo pid,stat,pcpu,etime,args | grep '[m]ain.ts oracle'",
-  ], "without its process id, no command ends a process");
-  assert(runbooks.includes("$ ps -eo pid,stat,pcpu,etime,args | grep '[m]ain.ts <service>'\n"));
-  assert(deploying.includes(`\n## ${START_CHAPTER}\n`));
-  const known = commandsOf("hangs", ["process_id 77"]);
-  assert.deepEqual(
-    known.commands.map((command) => command.split(" ", 2).join(" ")),
-    ["kill -CONT", "docker compose", "systemctl restart", "kill -KILL"],
-  );
-  assert.match(known.firstStep, /^If the process is suspended, resume it\. /);
-  assert.equal(runbookOf(known), "/runbook/ServiceDown?service=oracle&pid=77");
+Deno.test("findingsOf: a service that is away has a first step, and its chapters exist", () => {
+  for (const name of ["exchanges", "oracle", "node", "proxy", "bridge", "solver"] as const) {
+    const [found = assert.fail()] = findingsOf([gone(name)]);
+    assert.equal(/continues/.test(found.firstStep), name !== "exchanges", "its trades are lost");
+    assert.equal(runbookOf(found), `/runbook/ServiceDown?service=${name}`);
+  }
   const health = { chapter: "Health and readiness", service: "node" } as const;
   assert.equal(runbookOf(health), "/runbook/Health%20and%20readiness?service=node");
-  for (const name of ["exchanges", "oracle", "node", "proxy", "bridge", "solver"] as const) {
-    const [gone = assert.fail()] = findingsOf([
-      stateOf(name, ["process_id 77"], { presence: "gone" }),
-    ]);
-    assert.deepEqual(Object.keys(gone.commandsByWay ?? {}), ["In containers", "Under systemd"]);
-    assert.equal(gone.pid, undefined, "nothing to kill");
-    assert.equal(/continues/.test(gone.firstStep), name !== "exchanges", "its trades are lost");
-  }
-  assert.match(commandsOf("forbidden").firstStep, /--cors-origins/);
+  assert.match(findingsOf([being("oracle", "forbidden")])[0]?.firstStep ?? "", /--cors-origins/);
+  const commands = [
+    "docker compose restart <service>",
+    "systemctl restart rangemaker-one@<service>",
+    "kill -CONT <pid>",
+    "kill -KILL <pid>",
+    "ps -eo pid,stat,pcpu,etime,args | grep '[m]ain.ts <service>'",
+  ];
+  for (const command of commands) assert(runbooks.includes(command), command);
+  assert(deploying.includes(`\n## ${START_CHAPTER}\n`));
 });
 
 Deno.test("findingsOf: a service that answers late is a warning, without a notification", () => {
   const late = being("oracle", "overdue");
   const [overdue] = findingsOf([late]);
   assert(overdue !== undefined && !isAlarm(overdue));
-  assert.deepEqual(serviceVerdictOf(late, [started(overdue)]), ["warning", "▲ no answer yet"]);
-  assert(findingsOf([hanging("oracle")]).every(isAlarm));
-});
-
-Deno.test("isChecked: a problem can end only while its service answers and its rates are known", () => {
-  const seen = (seconds: number, more: Partial<ServiceState> = {}) => {
-    const state = stateOf("node", Array(1 + seconds / 10).fill(ALIVE[0]), more);
-    return ["ServiceDown", "NodeStopped"]
-      .map((chapter) => isChecked({ service: "node", chapter }, [stateOf("proxy", []), state]));
-  };
-  assert.deepEqual(seen(0), [true, false]);
-  assert.deepEqual(seen(10), [true, true]);
-  for (const presence of ["unknown", "overdue", "hangs", "forbidden"] as const) {
-    assert.deepEqual(seen(20, { presence }), [false, false]);
-  }
+  assert.deepEqual(serviceVerdictOf(late, [overdue]), ["warning", "▲ no answer yet"]);
+  assert(findingsOf([gone("oracle")]).every(isAlarm));
 });
 
 Deno.test("findingsOf: figures from before a pause of the watch are not used", () => {
@@ -250,14 +212,39 @@ Deno.test("findingsOf: figures from before a pause of the watch are not used", (
   assert.deepEqual([since(1), since(undefined)], ["node, node", "node"]);
 });
 
-Deno.test("startText: an absence began with the last answer", () => {
-  const [away] = findingsOf([stateOf("node", [], { presence: "hangs", lastAnswerAtMs: 1_000 })]);
-  assert(away?.sinceMs === 1_000);
-  const found = started(away);
-  const time = formatTime(1_000);
-  assert.equal(startText(found), `last answer ${time}`);
-  assert.equal(startText({ ...found, mayBeOlder: true }), `seen since ${time}, may be older`);
-  assert.equal(startText({ ...found, chapter: "NodeStopped" }), `since ${time}`);
+Deno.test("firstSeenAfter: problems and verdicts keep the time when they were first seen until they end", () => {
+  const [healthy, failing] = [stateOf("node", [...ALIVE]), FULL_DISK];
+  const look = (before: FirstSeen, state: ServiceState, nowMs: number) =>
+    firstSeenAfter(before, [state], findingsOf([state]), nowMs);
+  const first = look(new Map(), failing, 1_000);
+  const second = look(first, failing, 2_000);
+  assert.deepEqual(second, first);
+  const textOf = (what: string, seen: FirstSeen) => firstSeenText(seen, "node", what);
+  assert.equal(textOf("NodeStorageFailed", second), formatTime(1_000));
+  assert.equal(textOf("✕ has a problem", second), formatTime(1_000));
+  const ended = look(second, healthy, 3_000);
+  assert.equal(textOf("✓ healthy, ready", ended), formatTime(3_000));
+  const again = look(ended, failing, 4_000);
+  assert.equal(textOf("NodeStorageFailed", again), formatTime(4_000), "it is another one");
+});
+
+Deno.test("newAlarmOf: a problem is a new alarm once, when it is critical and has no other cause", () => {
+  const [node = assert.fail()] = findingsOf([FULL_DISK]);
+  const warning = { ...node, severity: "warning" } as const;
+  const following = { ...node, cause: "oracle" } as const;
+  const other = { ...node, service: "bridge" } as const;
+  const cases = [
+    [[], [node], true],
+    [[node], [node], false],
+    [[warning], [node], true],
+    [[following], [node], true],
+    [[other], [other, node], true],
+    [[node], [warning], false],
+    [[], [following], false],
+  ] as const;
+  for (const [before, after, expected] of cases) {
+    assert.equal(newAlarmOf(after, before) !== undefined, expected);
+  }
 });
 
 Deno.test("findingsOf: refused bets are the share of the alert's window, by code, with the steps for them", () => {
@@ -289,7 +276,7 @@ Deno.test("findingsOf: quotes without a price are normal while the solver starts
 });
 
 Deno.test("verdictOf: the verdict counts consequences, too, and names the services", () => {
-  const [critical] = findingsOf([hanging("node")]);
+  const [critical] = findingsOf([gone("node")]);
   assert(critical !== undefined);
   const warning = { ...critical, severity: "warning" } as const;
   const following = { ...critical, cause: "node" } as const;
@@ -368,8 +355,6 @@ Deno.test("findingsOf: one problem of several markets is one line, with the wors
   const problems = findingsOf([stateOf("oracle", [`${old}\n${sources}`, `${old}\n${sources}`])]);
   assert.equal(problems.length, 1);
   assert.match(problems[0]?.text ?? "", /A\/B, C\/D.*7\.0 s/);
-  const [one] = findingsOf([stateOf("oracle", ['oracle_price_age_seconds{pair="C/D"} 7'])]);
-  assert((one?.excess ?? NaN) < (problems[0]?.excess ?? NaN), "two markets are worse than one");
 });
 
 Deno.test("noProblemText: without problems, the page names the services that it does not watch", () => {
@@ -390,41 +375,4 @@ Deno.test("FIGURES: two bounds of one figure are shown as one figure", () => {
   );
   assert.deepEqual(limits, [0.8]);
   assert(FIGURES.length > 25);
-});
-
-Deno.test("withRepair: commands are shown only after the gaps have been read", () => {
-  const node = stateOf("node", ALIVE.map((text) => `${text}\nnode_theses_without_prices 1`));
-  const [finding] = findingsOf([node]);
-  assert(finding !== undefined);
-  const reading = withRepair(finding, new Map());
-  assert.match(reading.firstStep, /^Reading the gaps, .* start it first\.$/);
-  assert.equal(reading.commands, undefined);
-  const repair = { firstStep: "Run:", commands: ["a"], sinceMs: 5, harm: "1 bet" };
-  assert.deepEqual(withRepair(finding, new Map([["NodeNeedsBackfill", repair]])), {
-    ...finding,
-    ...repair,
-  });
-  const other = { ...finding, chapter: "NodeStopped" };
-  assert.equal(withRepair(other, new Map()), other);
-});
-
-Deno.test("withRepair, deadlineText: while the node is away, the bets that were open before have their deadline", () => {
-  const ends = [4_000, 60_000, 90_000];
-  const [away] = findingsOf([hanging("node"), stateOf("bridge", [])])
-    .map((one) => withRepair(one, new Map(), ends));
-  assert.deepEqual(away?.deadlinesMs, ends);
-  const [other] = findingsOf([hanging("bridge")])
-    .map((one) => withRepair(one, new Map(), ends));
-  assert.equal(other?.deadlinesMs, undefined, "bets do not need it");
-  assert.deepEqual(deadlineText(ends, 10_000), {
-    left: "50 s",
-    bets: `the next of 2 bets ends at ${formatTime(60_000)}, and 1 bet that ended waits for it`,
-  });
-  assert.equal(deadlineText([25_000], 0)?.bets, `the bet ends at ${formatTime(25_000)}`);
-  assert.equal(
-    deadlineText(ends, 60_000)?.bets,
-    `the bet ends at ${formatTime(90_000)}, and 2 bets that ended wait for it`,
-  );
-  assert.deepEqual(deadlineText(ends, 90_000), { bets: "3 bets that ended wait" });
-  assert.equal(deadlineText([], 90_000), undefined);
 });

@@ -4,7 +4,6 @@ import type {
   ServiceName,
   ServiceState,
 } from "../../../../services/console/page/data/service_watch.ts";
-import type { Finding } from "../../../../services/console/page/operator/finding.ts";
 import { findingsOf } from "../../../../services/console/page/operator/problems.ts";
 
 /** A healthy service whose figures were read every 10 s. */
@@ -42,14 +41,6 @@ export const calibration = (windows: number) => {
 /** Makes a node seem alive where its blocks are not tested. */
 export const ALIVE = ["node_block_number 1", "node_block_number 2"] as const;
 
-/** A finding of 1 s after the epoch, if it has no start of its own. */
-export const started = (finding: Finding, isJudged = true) => ({
-  sinceMs: 1_000,
-  mayBeOlder: false,
-  isJudged,
-  ...finding,
-});
-
 /** The services with a problem, each with the cause in brackets, in the order of the list. */
 export const listOf = (...states: ServiceState[]) =>
   findingsOf(states).map(({ service, cause }) => cause ? `${service} (${cause})` : service)
@@ -66,7 +57,7 @@ export const SKIPPED = ALIVE.map((text, index) =>
 
 export const being = (name: ServiceName, presence: ServiceState["presence"]) =>
   stateOf(name, [], { presence });
-export const hanging = (name: ServiceName) => being(name, "hangs");
+export const gone = (name: ServiceName) => being(name, "gone");
 export const unready = (name: ServiceName) => stateOf(name, [], { isReady: false });
 export const backFor = (name: ServiceName, awayAgoMs: number) => stateOf(name, [], { awayAgoMs });
 export const UNREADY = unready("solver");
