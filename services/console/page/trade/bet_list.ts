@@ -29,17 +29,15 @@ const COLUMNS =
  * The bets as comma-separated values, oldest first; times in UTC, amounts in USDC.
  *
  * @param gainOf The gain from a decided bet: its user's, or its maker's.
- * @param probabilities Values of a last column, by quote hash, as far as the solver keeps them.
  */
 export function betsCsv(
   theses: readonly Thesis[],
   markets: Markets,
   gainOf: (thesis: Thesis) => bigint,
-  probabilities?: ReadonlyMap<string, number>,
 ): string {
   const time = (ms: number) => new Date(ms).toISOString();
   const rows = [...theses].sort((a, b) => a.id - b.id).map((thesis) => {
-    const { id, base, quote, status, createdAt, startTime, endTime, breach, quoteHash } = thesis;
+    const { id, base, quote, status, createdAt, startTime, endTime, breach } = thesis;
     const { lowerPrice, upperPrice, betAmount, payout } = thesis;
     const paid = status === "won" ? payout : 0n;
     return [
@@ -51,8 +49,7 @@ export function betsCsv(
       ...(isDecided(thesis) ? [paid, gainOf(thesis)].map((value) => formatPrice(value)) : ["", ""]),
       ...(breach ? [time(breach.time), formatPrice(breach.price)] : ["", ""]),
       thesis.user,
-      ...(probabilities ? [probabilities.get(quoteHash) ?? ""] : []),
     ].join();
   });
-  return [probabilities ? `${COLUMNS},probability` : COLUMNS, ...rows].join("\r\n") + "\r\n";
+  return [COLUMNS, ...rows].join("\r\n") + "\r\n";
 }
