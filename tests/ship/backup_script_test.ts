@@ -94,3 +94,28 @@ Deno.test("Backup and restore: a password with escapes is decoded, and passed in
       assert(call.startsWith("p@s/s%é p"), call);
     }
   }));
+
+Deno.test("Restore: after a run that died, the next one finds the data before together, and a node refuses to start in between", () =>
+  withFolder(async (folder) => {
+    const data = `${folder}/lib/rangemaker/node/data/node`;
+    await Deno.mkdir(data, { recursive: true });
+    const before = ["chain.sqlite", "chain.sqlite-shm", "chain.sqlite-wal"];
+    for (const name of [...before, "lock"]) await Deno.writeTextFile(`${data}/${name}`, name);
+    await Deno.writeTextFile(`${folder}/chain.sqlite`, "copy");
+    const programs = {
+      sqlite3: 'case $2 in .backup*) cp "$1" "${2#.backup }" ;; *) echo ok ;; esac',
+      mv: '/bin/mv "$@"; kill -9 $PPID',
+    };
+    for (const [name, body] of Object.entries(programs)) {
+      await Deno.writeTextFile(`${folder}/${name}`, `#!/bin/sh\n${body}\n`, { mode: 0o755 });
+    }
+    await assert.rejects(runIn(folder, "restore", ["node", folder]));
+    const [replaced = ""] = names(data).filter((name) => name.startsWith("replaced-"));
+    assert.deepEqual(names(data), ["lock", replaced]);
+    assert.deepEqual(names(`${data}/${replaced}`), [...before, "restored"]);
+    await Deno.remove(`${folder}/mv`);
+    await runIn(folder, "restore", ["node", folder]);
+    assert.equal(await Deno.readTextFile(`${data}/chain.sqlite`), "copy");
+    assert.deepEqual(names(`${data}/${replaced}`), [...before, "restored"]);
+    assert(!names(data).includes("lock"));
+  }));
