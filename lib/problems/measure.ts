@@ -94,7 +94,8 @@ export function lowestOverTime(metric: string, window: string): Measure {
     `min_over_time(${metric}[${window}])`,
     metric,
     {},
-    (series) => Math.min(...series.map((value) => value ?? 0)),
+    (series, spanMs) =>
+      spanMs < WATCHED_MIN_MS ? undefined : Math.min(...series.map((value) => value ?? 0)),
   );
 }
 
