@@ -252,9 +252,13 @@ function summed(
   figuresOf?: (figures: Figures) => Figures,
 ): Measure {
   const groups = ["instance", ...by].join(", ");
-  const sum = `sum by (${groups}) (${kind}(${selector(metric, labels)}[${window}]))`;
+  const selected = selector(metric, labels);
+  const sum = `sum by (${groups}) (${kind}(${selected}[${window}]))`;
+  // What a process counts before its first scrape is no increase for Prometheus.
+  const ofNew = `sum by (${groups}) (${selected}) and on (instance) ` +
+    `time() - process_start_time_seconds < ${60 * parseInt(window)}`;
   // Prometheus extrapolates to the ends of the window, which would show counts such as 2.1.
-  const promql = kind === "increase" ? `round(${sum})` : sum;
+  const promql = kind === "increase" ? `(round(${sum}) > 0 or ${ofNew})` : sum;
   return overTime(promql, metric, { labels, by }, read, figuresOf);
 }
 
