@@ -71,9 +71,9 @@ export function rate(metric: string, window: string, counted: Counted = {}): Mea
   );
 }
 
-/** How often a gauge has changed, in seconds or in a window of minutes. */
-export function changes(metric: string, window: `${number}${"s" | "m"}`): Measure {
-  const windowMs = window.endsWith("m") ? 60_000 * parseInt(window) : undefined;
+/** How often a gauge has changed over a window of minutes. */
+export function changes(metric: string, window: `${number}m`): Measure {
+  const windowMs = 60_000 * parseInt(window);
   const measure = overTime(
     `changes(${metric}[${window}])`,
     metric,
@@ -84,9 +84,9 @@ export function changes(metric: string, window: `${number}${"s" | "m"}`): Measur
         ? undefined
         : known.filter((value, index) => index > 0 && value !== known[index - 1]).length;
     },
-    (figures) => windowMs === undefined ? figures.recent : figures.over(windowMs),
+    (figures) => figures.over(windowMs),
   );
-  return windowMs === undefined ? measure : { ...measure, counter: { metric, windowMs } };
+  return { ...measure, counter: { metric, windowMs } };
 }
 
 export function lowestOverTime(metric: string, window: string): Measure {
