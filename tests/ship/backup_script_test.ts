@@ -1,13 +1,10 @@
-/**
- * `docs/deployment/backup`, and the password of `restore`, with programs that stand in for those of
- * the machine.
- */
+/** `docs/deployment/backup`, `restore` and `rotate`, with programs that stand in for those of the machine. */
 import assert from "node:assert/strict";
 import { withFolder } from "../support/files.ts";
 import { readText, run } from "./support.ts";
 
 /** Writes a script whose folders are all in one. */
-async function writeScript(folder: string, name: "backup" | "restore"): Promise<string> {
+async function writeScript(folder: string, name: "backup" | "restore" | "rotate"): Promise<string> {
   const script = `${folder}/${name}.sh`;
   const paths = {
     "/var/backups/rangemaker": "backups",
@@ -25,14 +22,15 @@ async function writeScript(folder: string, name: "backup" | "restore"): Promise<
 /** Runs a script to its end, with the programs of its folder before those of the machine. */
 async function runIn(
   folder: string,
-  name: "backup" | "restore",
+  name: "backup" | "restore" | "rotate",
   args: string[],
   env: Record<string, string> = {},
-): Promise<void> {
+): Promise<string> {
   const PATH = `${folder}:${Deno.env.get("PATH")}`;
   const script = await writeScript(folder, name);
   const { code, text } = await run("sh", [script, ...args], { env: { PATH, ...env } });
   assert.equal(code, 0, text);
+  return text;
 }
 
 /** Runs the script at given times, one after the other. @returns The folder of the copies. */
@@ -118,4 +116,23 @@ Deno.test("Restore: after a run that died, the next one finds the data before to
     assert.equal(await Deno.readTextFile(`${data}/chain.sqlite`), "copy");
     assert.deepEqual(names(`${data}/${replaced}`), [...before, "restored"]);
     assert(!names(data).includes("lock"));
+  }));
+
+Deno.test("Rotate: a second run, after one that died, names only what it has put aside itself", () =>
+  withFolder(async (folder) => {
+    const etc = `${folder}/etc`;
+    await Deno.mkdir(etc);
+    for (const name of ["solver.json", "solver-new.json"]) {
+      await Deno.writeTextFile(`${etc}/${name}`, name);
+    }
+    await Deno.writeTextFile(`${etc}/solver.database`, `${folder}/solver.sqlite\n`);
+    for (const end of ["", "-wal"]) await Deno.writeTextFile(`${folder}/solver.sqlite${end}`, "");
+    const mv = '#!/bin/sh\n/bin/mv "$@"\ncase $* in *.json) kill -9 $PPID ;; esac\n';
+    await Deno.writeTextFile(`${folder}/mv`, mv, { mode: 0o755 });
+    await assert.rejects(runIn(folder, "rotate", ["solver"]), /The database of the old key: /);
+    await Deno.remove(`${folder}/mv`);
+    assert.equal(await runIn(folder, "rotate", ["solver"]), "");
+    assert.equal(await Deno.readTextFile(`${etc}/solver.json`), "solver-new.json");
+    const [old = ""] = names(folder).filter((name) => name.startsWith("old-key-"));
+    assert.deepEqual(names(`${folder}/${old}`), ["solver.sqlite", "solver.sqlite-wal"]);
   }));
