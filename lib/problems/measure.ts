@@ -71,9 +71,9 @@ export function rate(metric: string, window: string, counted: Counted = {}): Mea
   );
 }
 
-/** How often a gauge has changed, in seconds or in a window of minutes. */
-export function changes(metric: string, window: `${number}${"s" | "m"}`): Measure {
-  const windowMs = window.endsWith("m") ? 60_000 * parseInt(window) : undefined;
+/** How often a gauge has changed over a window of minutes. */
+export function changes(metric: string, window: `${number}m`): Measure {
+  const windowMs = 60_000 * parseInt(window);
   const measure = overTime(
     `changes(${metric}[${window}])`,
     metric,
@@ -84,9 +84,9 @@ export function changes(metric: string, window: `${number}${"s" | "m"}`): Measur
         ? undefined
         : known.filter((value, index) => index > 0 && value !== known[index - 1]).length;
     },
-    (figures) => windowMs === undefined ? figures.recent : figures.over(windowMs),
+    (figures) => figures.over(windowMs),
   );
-  return windowMs === undefined ? measure : { ...measure, counter: { metric, windowMs } };
+  return { ...measure, counter: { metric, windowMs } };
 }
 
 export function lowestOverTime(metric: string, window: string): Measure {
@@ -94,7 +94,8 @@ export function lowestOverTime(metric: string, window: string): Measure {
     `min_over_time(${metric}[${window}])`,
     metric,
     {},
-    (series) => Math.min(...series.map((value) => value ?? 0)),
+    (series, spanMs) =>
+      spanMs < WATCHED_MIN_MS ? undefined : Math.min(...series.map((value) => value ?? 0)),
   );
 }
 
@@ -251,9 +252,13 @@ function summed(
   figuresOf?: (figures: Figures) => Figures,
 ): Measure {
   const groups = ["instance", ...by].join(", ");
-  const sum = `sum by (${groups}) (${kind}(${selector(metric, labels)}[${window}]))`;
+  const selected = selector(metric, labels);
+  const sum = `sum by (${groups}) (${kind}(${selected}[${window}]))`;
+  // What a process counts before its first scrape is no increase for Prometheus.
+  const ofNew = `sum by (${groups}) (${selected}) and on (instance) ` +
+    `time() - process_start_time_seconds < ${60 * parseInt(window)}`;
   // Prometheus extrapolates to the ends of the window, which would show counts such as 2.1.
-  const promql = kind === "increase" ? `round(${sum})` : sum;
+  const promql = kind === "increase" ? `(round(${sum}) > 0 or ${ofNew})` : sum;
   return overTime(promql, metric, { labels, by }, read, figuresOf);
 }
 

@@ -68,10 +68,11 @@ export const BRIDGE: readonly Problem[] = [
   {
     name: "BridgeDepositsStuck",
     title: "Deposits that stay pending",
-    measure: lowestOverTime("bridge_deposits_pending", "5m"),
+    measure: lowestOverTime("bridge_deposits_pending", "1m"),
     bound: { op: ">", limit: 0 },
     severity: "critical",
-    message: "Deposits have been pending for 5 minutes without a break",
+    afterS: 240,
+    message: "Deposits stay pending without a break",
     effect: "users wait for money that they have deposited",
     firstStep: "`GET /ready` of the bridge shows what is missing.",
   },

@@ -217,8 +217,9 @@ export const ORACLE: readonly Problem[] = [
 export const NODE: readonly Problem[] = [
   {
     name: "NodeStopped",
-    title: "Readings with a new block",
-    measure: changes("node_block_number", "30s"),
+    title: "Blocks, a second",
+    // Of a single scrape there is no rate: one that fails does not look like a node that stands still.
+    measure: rate("node_block_number", "30s"),
     bound: { op: "==", limit: 0 },
     severity: "critical",
     afterS: 15,

@@ -62,6 +62,7 @@ async function backUp(dir: string, to: string): Promise<void> {
   }
   // If no node runs, none may start meanwhile: the copy reads the files that a stopped or killed
   // node left.
+  const hadLock = statOf(`${dir}/lock`) !== undefined;
   const lock = isRunning ? undefined : LockFile.lock(dir);
   // A restored backup must not be opened with the log of the chain that it has replaced.
   const restoreLog = found === "backup" ? renameReplacedLog(dir) : () => {};
@@ -74,6 +75,8 @@ async function backUp(dir: string, to: string): Promise<void> {
     throw new DataDirError(`${to} cannot be written: ${messageOf(cause)}`, cause);
   } finally {
     restoreLog();
+    // One that root has made, after a restore, would keep the node's own user from starting it.
+    if (!hadLock) Deno.removeSync(`${dir}/lock`);
     lock?.close();
   }
 }

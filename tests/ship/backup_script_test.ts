@@ -1,13 +1,10 @@
-/**
- * `docs/deployment/backup`, and the password of `restore`, with programs that stand in for those of
- * the machine.
- */
+/** `docs/deployment/backup`, `restore` and `rotate`, with programs that stand in for those of the machine. */
 import assert from "node:assert/strict";
 import { withFolder } from "../support/files.ts";
 import { readText, run } from "./support.ts";
 
 /** Writes a script whose folders are all in one. */
-async function writeScript(folder: string, name: "backup" | "restore"): Promise<string> {
+async function writeScript(folder: string, name: "backup" | "restore" | "rotate"): Promise<string> {
   const script = `${folder}/${name}.sh`;
   const paths = {
     "/var/backups/rangemaker": "backups",
@@ -25,14 +22,15 @@ async function writeScript(folder: string, name: "backup" | "restore"): Promise<
 /** Runs a script to its end, with the programs of its folder before those of the machine. */
 async function runIn(
   folder: string,
-  name: "backup" | "restore",
+  name: "backup" | "restore" | "rotate",
   args: string[],
   env: Record<string, string> = {},
-): Promise<void> {
+): Promise<string> {
   const PATH = `${folder}:${Deno.env.get("PATH")}`;
   const script = await writeScript(folder, name);
   const { code, text } = await run("sh", [script, ...args], { env: { PATH, ...env } });
   assert.equal(code, 0, text);
+  return text;
 }
 
 /** Runs the script at given times, one after the other. @returns The folder of the copies. */
@@ -93,4 +91,48 @@ Deno.test("Backup and restore: a password with escapes is decoded, and passed in
       assert(call.includes("postgres://bridge@db.example/bridge"), call);
       assert(call.startsWith("p@s/s%é p"), call);
     }
+  }));
+
+Deno.test("Restore: after a run that died, the next one finds the data before together, and a node refuses to start in between", () =>
+  withFolder(async (folder) => {
+    const data = `${folder}/lib/rangemaker/node/data/node`;
+    await Deno.mkdir(data, { recursive: true });
+    const before = ["chain.sqlite", "chain.sqlite-shm", "chain.sqlite-wal"];
+    for (const name of [...before, "lock"]) await Deno.writeTextFile(`${data}/${name}`, name);
+    await Deno.writeTextFile(`${folder}/chain.sqlite`, "copy");
+    const programs = {
+      sqlite3: 'case $2 in .backup*) cp "$1" "${2#.backup }" ;; *) echo ok ;; esac',
+      mv: '/bin/mv "$@"; kill -9 $PPID',
+    };
+    for (const [name, body] of Object.entries(programs)) {
+      await Deno.writeTextFile(`${folder}/${name}`, `#!/bin/sh\n${body}\n`, { mode: 0o755 });
+    }
+    await assert.rejects(runIn(folder, "restore", ["node", folder]));
+    const [replaced = ""] = names(data).filter((name) => name.startsWith("replaced-"));
+    assert.deepEqual(names(data), ["lock", replaced]);
+    assert.deepEqual(names(`${data}/${replaced}`), [...before, "restored"]);
+    await Deno.remove(`${folder}/mv`);
+    await runIn(folder, "restore", ["node", folder]);
+    assert.equal(await Deno.readTextFile(`${data}/chain.sqlite`), "copy");
+    assert.deepEqual(names(`${data}/${replaced}`), [...before, "restored"]);
+    assert(!names(data).includes("lock"));
+  }));
+
+Deno.test("Rotate: a second run, after one that died, names only what it has put aside itself", () =>
+  withFolder(async (folder) => {
+    const etc = `${folder}/etc`;
+    await Deno.mkdir(etc);
+    for (const name of ["solver.json", "solver-new.json"]) {
+      await Deno.writeTextFile(`${etc}/${name}`, name);
+    }
+    await Deno.writeTextFile(`${etc}/solver.database`, `${folder}/solver.sqlite\n`);
+    for (const end of ["", "-wal"]) await Deno.writeTextFile(`${folder}/solver.sqlite${end}`, "");
+    const mv = '#!/bin/sh\n/bin/mv "$@"\ncase $* in *.json) kill -9 $PPID ;; esac\n';
+    await Deno.writeTextFile(`${folder}/mv`, mv, { mode: 0o755 });
+    await assert.rejects(runIn(folder, "rotate", ["solver"]), /The database of the old key: /);
+    await Deno.remove(`${folder}/mv`);
+    assert.equal(await runIn(folder, "rotate", ["solver"]), "");
+    assert.equal(await Deno.readTextFile(`${etc}/solver.json`), "solver-new.json");
+    const [old = ""] = names(folder).filter((name) => name.startsWith("old-key-"));
+    assert.deepEqual(names(`${folder}/${old}`), ["solver.sqlite", "solver.sqlite-wal"]);
   }));

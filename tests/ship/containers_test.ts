@@ -10,6 +10,8 @@ import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { loggingOptions } from "../../lib/cli/shared_options.ts";
 import { optionsFor, variablesOf } from "../../lib/cli/option_names.ts";
 import { type OptionTable, parseOptions } from "../../lib/cli/options.ts";
+import { SLOT_MS } from "../../lib/protocol/constants.ts";
+import { LIMITS } from "../../services/solver/shared/limits.ts";
 import { OPTION_TABLES } from "../house/option_tables.ts";
 import { withAnswer } from "../support/http_answers.ts";
 import { withFile } from "../support/files.ts";
@@ -199,6 +201,14 @@ Deno.test("compose.production.yaml: has no default for an account, no key and no
         assert(granted.includes(secret) && secret in secrets.secrets, secret);
       }
     }
+  }
+});
+
+Deno.test("Settings for production: the node keeps the prices of the longest bet, whose money would wait for a backfill otherwise", () => {
+  const slots = LIMITS.maxDurationMs / SLOT_MS;
+  for (const file of ["compose.production.yaml", "docs/deployment/settings.toml"]) {
+    const [, size = "0"] = /ring.buffer.size ?= ?([\d_]+)/.exec(readText(file)) ?? [];
+    assert(Number(size.replaceAll("_", "")) > slots, file);
   }
 });
 

@@ -254,6 +254,12 @@ async function assertJsonErrors({ front: { send } }: Running): Promise<void> {
   }
 }
 
+Deno.test("nginx.conf: a worker may open more files than it has connections; systemd allows 1,024", () => {
+  const text = readText("docs/deployment/front/nginx.conf");
+  const numberOf = (name: string) => Number(new RegExp(`^ *${name} (\\d+);`, "m").exec(text)?.[1]);
+  assert(numberOf("worker_rlimit_nofile") > numberOf("worker_connections"));
+});
+
 const missing = PROGRAMS.filter((program) => !hasProgram(program, FRONTS[program].version));
 const installed = PROGRAMS.filter((program) => !missing.includes(program));
 const leftOut = missing.length === 0 ? "" : ` (left out: no ${missing.join(", ")} here)`;

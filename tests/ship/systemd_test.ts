@@ -1,12 +1,13 @@
 /** The units of docs/deployment/systemd, judged by systemd's own tools. */
 import assert from "node:assert/strict";
+import { z } from "zod";
 import { createKeystore } from "../../lib/cli/keystore.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import config from "../../deno.json" with { type: "json" };
 import { withFolder } from "../support/files.ts";
 import { bundledProgram, Program, TEST_KEYSTORE_COST } from "../support/process.ts";
 import { passagesOf } from "./documents.ts";
-import { fileUrl, hasProgram, readText, run } from "./support.ts";
+import { fileUrl, hasProgram, readText, readYaml, run } from "./support.ts";
 
 /** The highest exposure that systemd may see, of 10. */
 const EXPOSURE_MAX = 1.4;
@@ -239,4 +240,36 @@ Deno.test({
       assert.deepEqual(new Set(targets.map(([, host]) => host)), new Set(["localhost"]));
       assert((await Deno.readTextFile(at("alertmanager.yml"))).includes(at("slack_url")));
     }),
+});
+
+Deno.test({
+  name: "Alertmanager: a message names every alert of its group, and whether it has ended",
+  ignore: !hasProgram("amtool", "--version"),
+  fn: () =>
+    withFolder(async (folder) => {
+      const alerts = ["firing", "resolved"].map((status) => ({
+        status,
+        annotations: { summary: `node: No price, ${status}` },
+      }));
+      const group = { groupLabels: { alertname: "A" }, commonAnnotations: { runbook_url: "url" } };
+      const data = { status: "firing", alerts, ...group };
+      await Deno.writeTextFile(`${folder}/data.json`, JSON.stringify(data));
+      await Deno.writeTextFile(`${folder}/none.tmpl`, "");
+      const shown = "firing: node: No price, firing\nresolved: node: No price, resolved\nurl";
+      const { receivers } = receiversSchema.parse(readYaml("docs/monitoring/alertmanager.yml"));
+      for (const { slack_configs: [message] } of receivers) {
+        const rendered = await Promise.all([message.title, message.text].map(async (text) => {
+          const files = [`--template.glob=${folder}/*.tmpl`, `--template.data=${folder}/data.json`];
+          const words = ["template", "render", ...files, `--template.text=${text}`];
+          return (await run("amtool", words)).text.trim();
+        }));
+        assert.deepEqual(rendered, ["A, firing", shown]);
+      }
+    }),
+});
+
+const receiversSchema = z.object({
+  receivers: z.array(z.object({
+    slack_configs: z.tuple([z.object({ title: z.string(), text: z.string() })]),
+  })),
 });

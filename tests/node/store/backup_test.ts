@@ -178,6 +178,9 @@ Deno.test("node backup: works while the node is stopped, and refuses a directory
     assert.equal(code, 0, stderr);
     Deno.mkdirSync(`${folder}/other`);
     Deno.copyFileSync(`${folder}/backup.sqlite`, `${folder}/other/chain.sqlite`);
+    assert.equal((await backUpHere(`${folder}/other`, "second.sqlite")).code, 0);
+    const left = [...Deno.readDirSync(`${folder}/other`)].map(({ name }) => name);
+    assert.deepEqual(left, ["chain.sqlite"], "a lock of root would be closed to the node");
     const restored = new DiskChain(`${folder}/other`, disk.clock);
     assert.deepEqual(restored.view(txs), before);
     await restored.close();

@@ -126,6 +126,10 @@ Deno.test("PROBLEMS: every one is tested here", () => {
   assert.deepEqual(PROBLEMS.map(({ name }) => name).filter((name) => !reported.has(name)), []);
 });
 
+Deno.test("findingsOf: a deposit that is pending at the first look is not one that stays pending", () => {
+  assert.deepEqual(findingsOf([stateOf("bridge", ["bridge_deposits_pending 1"])]), []);
+});
+
 Deno.test("findingsOf: three restarts are reported until 15 minutes have passed", () => {
   const found = (...startedS: number[]) =>
     findingsOf([stateOf("oracle", startedS.map((s) => `process_start_time_seconds ${s}`))])
