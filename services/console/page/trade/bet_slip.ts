@@ -71,10 +71,11 @@ export class BetSlip {
     let address = options.session.user.peek()?.address;
     effect(() => {
       const next = options.session.user.value?.address;
-      if (next === address) return;
+      // If the chain was reset, a bet on its way belongs to the portfolio from before.
+      if (next === address && this.stage.peek().name !== "sending") return;
       address = next;
       this.estimator.clear();
-      this.#changed();
+      untracked(() => this.#changed());
     });
     const bets = computed(() => options.session.user.value?.portfolio.bets);
     effect(() => {
