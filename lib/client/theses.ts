@@ -282,7 +282,7 @@ export class ThesisWatch {
     const isForgotten = thesis.id <= this.#forgottenTo && !isUnsettled(thesis.status);
     if (known === undefined && isForgotten) return;
     const isNewer = known === undefined || RANK[thesis.status] > RANK[known.thesis.status] ||
-      this.#context.clock.now() - known.atMs > SLOW_ANSWER_MS;
+      Math.abs(this.#context.clock.now() - known.atMs) > SLOW_ANSWER_MS; // a revert moves it back
     if (isNewer) this.#onNotification(thesis);
   }
 
