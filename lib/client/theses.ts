@@ -202,7 +202,7 @@ export class ThesisWatch {
    * Reads what has changed and reports it, as the watch does every 30 seconds by itself. What the
    * chain has when this is called is known when it resolves, even if notifications were lost.
    *
-   * @throws {NetworkError} If the node cannot be read.
+   * @throws {NetworkError} If no answer came; an `RpcError` if the proxy has lost its node.
    * @throws {WatchError} `WATCH_CLOSED` once it is closed.
    * @example
    * ```ts
