@@ -69,6 +69,9 @@ export class PageModel {
         void this.#checkChain();
         void this.client.chainId().then((id) => this.nodeChainId.value = id, () => {});
       },
+      onReverted: () => {
+        if (config.isDevelopmentChain) this.session.restart(); // nobody reports which bets are gone
+      },
     });
     const askMaker = () => this.maker.read(() => this.client.solverInfo());
     const makerPoll = new Poll(clock, askMaker, MAKER_POLL_MS);

@@ -37,6 +37,8 @@ interface PriceFeedOptions {
   clock: Clock;
   /** Called when the feed has connected or reconnected. */
   onConnected(): void;
+  /** Called when the chain went back (`core_revert`); the feed has deleted its prices. */
+  onReverted(): void;
 }
 
 /** The connection hangs if no price arrives for this long: normally there are ten a second. */
@@ -201,8 +203,12 @@ export class PriceFeed {
     // When it was sent: a message that arrives late is no price of the slot in which it arrives.
     const slot = Math.floor(sentAtMs / SLOT_MS) * SLOT_MS;
     if (first !== undefined) {
-      if (this.#newestSlot - slot > PAUSE_MAX_MS) this.clear(); // the chain went back: `core_revert`
+      const isReverted = this.#newestSlot - slot > PAUSE_MAX_MS;
       this.#newestSlot = slot;
+      if (isReverted) {
+        this.clear();
+        this.#options.onReverted();
+      }
     }
     for (const [symbol, { price }] of fresh) {
       const series = this.#series.get(symbol);

@@ -71,8 +71,8 @@ export class BetSlip {
     let address = options.session.user.peek()?.address;
     effect(() => {
       const next = options.session.user.value?.address;
-      // If the chain was reset, a bet on its way belongs to the portfolio from before.
-      if (next === address && this.stage.peek().name !== "sending") return;
+      // If the chain was reset or reverted, a bet belongs to the portfolio from before.
+      if (next === address && !["sending", "placed"].includes(this.stage.peek().name)) return;
       address = next;
       this.estimator.clear();
       untracked(() => this.#changed());

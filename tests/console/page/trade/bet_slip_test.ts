@@ -375,6 +375,16 @@ Deno.test("BetSlip: a bet on its way when the chain is reset keeps nobody from t
   assert.equal(stageOf(slip).name, "quoted");
 });
 
+Deno.test("BetSlip: a placed bet is no longer shown once the chain is reset: it may be gone", async () => {
+  const { slip, user, userOf } = scene();
+  await slip.quote();
+  await slip.sign();
+  assert.equal(stageOf(slip).name, "placed");
+  const before = user.value ?? assert.fail();
+  user.value = { ...before, portfolio: userOf(USER).portfolio };
+  assert.equal(stageOf(slip).name, "draft");
+});
+
 Deno.test("changesOf: a quote within 1 % of the estimate shows no change; 5 % below it is a warning", () => {
   const changes = (payout: bigint) => {
     const before = { payout: 20_000_000n, isQuote: false };
