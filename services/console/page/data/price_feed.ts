@@ -137,7 +137,8 @@ export class PriceFeed {
   /** Loads history of a market back to a time, as far as the node has it; newest first. */
   async readFrom(symbol: string, fromMs: number): Promise<void> {
     const { signal } = this.#chain;
-    const nowMs = this.#options.serverClock.now();
+    const { serverClock } = this.#options;
+    const nowMs = serverClock.now();
     const wanted = Math.max(fromMs, nowMs - HISTORY_MAX_MS);
     for (;;) {
       const to = this.#loadedFrom.get(symbol) ?? nowMs;
@@ -146,7 +147,8 @@ export class PriceFeed {
       // Set before the request, so that no other caller repeats it; reset if it fails.
       this.#loadedFrom.set(symbol, from);
       const isDone = await this.#load(symbol, from, to) !== "failed";
-      if (signal.aborted) return;
+      // The same time back from now, on the chain as it is now.
+      if (signal.aborted) return this.readFrom(symbol, serverClock.now() - (nowMs - fromMs));
       if (to === nowMs) this.loaded.value = new Set([...this.loaded.value, symbol]);
       if (!isDone) {
         if (to === nowMs) this.#loadedFrom.delete(symbol);

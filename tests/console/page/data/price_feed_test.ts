@@ -162,6 +162,17 @@ Deno.test("PriceFeed: if the chain goes back, its later prices are deleted, and 
   assert.deepEqual(shown(), [START_MS, START_MS + 1_300, true]);
 });
 
+Deno.test("PriceFeed: history whose load a revert cut off is loaded from the chain as it is then", async () => {
+  const { feed, onState, deliver } = setUp();
+  onState?.("live");
+  await deliver();
+  const read = feed.readFrom(SYMBOL, START_MS - 5_000);
+  feed.clear();
+  await read;
+  assert.deepEqual([...feed.loaded.value], [SYMBOL]);
+  assert.deepEqual(feed.seriesOf(SYMBOL).times.slice(0, 1), [START_MS - 5_000]);
+});
+
 Deno.test("PriceFeed: a failed load of prices is retried, at most once a second", async () => {
   const { clock, feed, node, onState, run } = setUp();
   onState?.("live");
