@@ -167,7 +167,7 @@ function clockOf({ clock = systemClock }: ClientOptions): Clock {
     throw wrongInput("clock", "Expected an object with now(): Unix milliseconds", clock);
   }
   return {
-    now: () => clock.now(),
+    now: () => Math.floor(clock.now()), // deadlines are whole milliseconds
     after: (delayMs, task) =>
       clock.after === undefined ? systemClock.after(delayMs, task) : clock.after(delayMs, task),
   };

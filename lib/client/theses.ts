@@ -202,7 +202,7 @@ export class ThesisWatch {
    * Reads what has changed and reports it, as the watch does every 30 seconds by itself. What the
    * chain has when this is called is known when it resolves, even if notifications were lost.
    *
-   * @throws {NetworkError} If the node cannot be read.
+   * @throws {NetworkError} If no answer came; an `RpcError` if the proxy has lost its node.
    * @throws {WatchError} `WATCH_CLOSED` once it is closed.
    * @example
    * ```ts
@@ -282,7 +282,7 @@ export class ThesisWatch {
     const isForgotten = thesis.id <= this.#forgottenTo && !isUnsettled(thesis.status);
     if (known === undefined && isForgotten) return;
     const isNewer = known === undefined || RANK[thesis.status] > RANK[known.thesis.status] ||
-      this.#context.clock.now() - known.atMs > SLOW_ANSWER_MS;
+      Math.abs(this.#context.clock.now() - known.atMs) > SLOW_ANSWER_MS; // a revert moves it back
     if (isNewer) this.#onNotification(thesis);
   }
 

@@ -137,9 +137,11 @@ export function requireAnswer(id: number, reply: NodeReply, target: Target): Cal
   return { status: reply.status, text: reply.body, id: idSpan(reply.body) };
 }
 
-/** The text of an answer under the id of its caller. */
+/** The text of an answer under the id of its caller, without which no WebSocket's caller knows it. */
 export function withCallerId({ text, id }: CallAnswer, callerId: string): string {
-  return id ? text.slice(0, id.start) + callerId + text.slice(id.end) : text;
+  return id
+    ? text.slice(0, id.start) + callerId + text.slice(id.end)
+    : text.replace(/^\s*\{(?=\s*")/, (start) => `${start}"id":${callerId},`);
 }
 
 export function idSpan(text: string): Span | undefined {

@@ -326,13 +326,13 @@ Deno.test("watch, watchPrices: without a global WebSocket the option connect is 
   }
 });
 
-Deno.test("clock: an object with now() is enough", async () => {
+Deno.test("clock: an object with now() is enough, also one with parts of milliseconds", async () => {
   const sent: Record<string, unknown>[] = [];
   const routes: Routes = {
     "/bridge/deposit": (body) => (sent.push(body), { success: true, txHash }),
   };
   await withClient(routes, async (client) => void await client.deposit(1n), {
-    clock: { now: () => 5_000 },
+    clock: { now: () => 5_000.7 }, // such as performance.timeOrigin + performance.now()
   });
   assert.equal(sent[0]?.deadline, 65_000);
 });

@@ -197,6 +197,12 @@ Deno.test("ThesisWatch: a thesis of a chain that was restored while disconnected
     "2 lost",
     "live",
   ]);
+  network.newest.end(1012, "restart");
+  node.theses = [thesis(1, "open"), thesis(2, "open")];
+  clock.setBy(-3_600_000); // with the chain's time
+  clock.advance(5_000);
+  await accept();
+  assert.deepEqual(events.slice(10), ["2 open", "live"]);
   watch.close();
 });
 

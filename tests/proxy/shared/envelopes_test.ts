@@ -92,7 +92,9 @@ Deno.test("withCallerId: an answer gets the caller's id, and every other byte st
     ['{ "id" : 12 , "result":0 }', '{ "id" : "x" , "result":0 }'],
     ['{"id":"12","result":0}', '{"id":"x","result":0}'],
     ['{"id":null,"error":{}}', '{"id":"x","error":{}}'],
-    ['{"error":{}}', '{"error":{}}'],
+    ['{"error":{}}', '{"id":"x","error":{}}'],
+    [' { "error" : {} }', ' {"id":"x", "error" : {} }'],
+    ["{}", "{}"],
     ["[1]", "[1]"],
   ];
   for (const [body, shown] of rows) {

@@ -1,5 +1,6 @@
 import { type Signal, signal } from "@preact/signals";
 import { Markets, RangemakerClient, systemClock, type Thesis } from "@rangemaker/client";
+import { messageOf } from "../../../../lib/errors.ts";
 import type { PageConfig } from "../../page_config.ts";
 import { durationText, formatCents, formatTime } from "../parts/format.ts";
 import type { BetOutcome, UnresolvedBet } from "./bet_keeper.ts";
@@ -67,6 +68,9 @@ export class PageModel {
       onConnected: () => {
         void this.#checkChain();
         void this.client.chainId().then((id) => this.nodeChainId.value = id, () => {});
+      },
+      onReverted: () => {
+        if (config.isDevelopmentChain) this.session.restart(); // nobody reports which bets are gone
       },
     });
     const askMaker = () => this.maker.read(() => this.client.solverInfo());
@@ -149,5 +153,10 @@ function placedText(
 /** Notifies a user who does not see the page, if the user has allowed that. */
 export function notify(body: string): void {
   const isAllowed = "Notification" in globalThis && Notification.permission === "granted";
-  if (isAllowed && document.hidden) new Notification("rangemaker", { body, icon: "/icon.svg" });
+  if (!isAllowed || !document.hidden) return;
+  try {
+    new Notification("rangemaker", { body, icon: "/icon.svg" });
+  } catch (thrown) { // Chrome on Android has the class, and lets no page use it
+    console.info(`No notification: ${messageOf(thrown)}`);
+  }
 }

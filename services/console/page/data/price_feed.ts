@@ -37,6 +37,8 @@ interface PriceFeedOptions {
   clock: Clock;
   /** Called when the feed has connected or reconnected. */
   onConnected(): void;
+  /** Called when the chain went back (`core_revert`); the feed has deleted its prices. */
+  onReverted(): void;
 }
 
 /** The connection hangs if no price arrives for this long: normally there are ten a second. */
@@ -135,7 +137,8 @@ export class PriceFeed {
   /** Loads history of a market back to a time, as far as the node has it; newest first. */
   async readFrom(symbol: string, fromMs: number): Promise<void> {
     const { signal } = this.#chain;
-    const nowMs = this.#options.serverClock.now();
+    const { serverClock } = this.#options;
+    const nowMs = serverClock.now();
     const wanted = Math.max(fromMs, nowMs - HISTORY_MAX_MS);
     for (;;) {
       const to = this.#loadedFrom.get(symbol) ?? nowMs;
@@ -144,7 +147,8 @@ export class PriceFeed {
       // Set before the request, so that no other caller repeats it; reset if it fails.
       this.#loadedFrom.set(symbol, from);
       const isDone = await this.#load(symbol, from, to) !== "failed";
-      if (signal.aborted) return;
+      // The same time back from now, on the chain as it is now.
+      if (signal.aborted) return this.readFrom(symbol, serverClock.now() - (nowMs - fromMs));
       if (to === nowMs) this.loaded.value = new Set([...this.loaded.value, symbol]);
       if (!isDone) {
         if (to === nowMs) this.#loadedFrom.delete(symbol);
@@ -201,8 +205,12 @@ export class PriceFeed {
     // When it was sent: a message that arrives late is no price of the slot in which it arrives.
     const slot = Math.floor(sentAtMs / SLOT_MS) * SLOT_MS;
     if (first !== undefined) {
-      if (this.#newestSlot - slot > PAUSE_MAX_MS) this.clear(); // the chain went back: `core_revert`
+      const isReverted = this.#newestSlot - slot > PAUSE_MAX_MS;
       this.#newestSlot = slot;
+      if (isReverted) {
+        this.clear();
+        this.#options.onReverted();
+      }
     }
     for (const [symbol, { price }] of fresh) {
       const series = this.#series.get(symbol);

@@ -15,6 +15,7 @@ export class ServerClock {
   readonly #localNow: () => number;
   #offsets: number[] = [];
   #offsetMs = 0;
+  #sentAtMs = 0;
 
   /** @param localNow This machine's Unix time in milliseconds. */
   constructor(localNow: () => number) {
@@ -23,6 +24,9 @@ export class ServerClock {
 
   /** Records the time at which a message was sent. */
   observe(sentAtMs: number): void {
+    // Messages arrive in order: the node's time went back (`core_revert`).
+    if (sentAtMs < this.#sentAtMs - JUMP_MS) this.#offsets = [];
+    this.#sentAtMs = sentAtMs;
     this.#offsets.push(sentAtMs - this.#localNow());
     if (this.#offsets.length > SAMPLES_MAX) this.#offsets.shift();
     const newest = this.#offsets.slice(-JUMP_SAMPLES);

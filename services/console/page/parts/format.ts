@@ -1,4 +1,6 @@
 /** Formats amounts, prices and times for users. */
+import { formatPrice } from "@rangemaker/client";
+
 /** A formatter for each number of digits, made once: that takes longer than painting a box. */
 const byDigits = Array.from({ length: 7 }, (_, digits) =>
   new Intl.NumberFormat("en-US", {
@@ -16,7 +18,8 @@ export const CENT = 10_000n;
  * {@link formatLoss}.
  */
 export function formatAmount(amount: bigint): string {
-  return formatDigits(toNumber(amount), amount % CENT === 0n ? 2 : 6).replace("-", "−");
+  const exact = formatPrice(amount) as `${number}`; // a number has not all digits of billions
+  return byDigits[amount % CENT === 0n ? 2 : 6]!.format(exact).replace("-", "−");
 }
 
 /** A payout that is only offered, or an estimated amount, in cents: rounded down. */

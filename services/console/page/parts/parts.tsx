@@ -75,7 +75,7 @@ export function NotifyButton({ label, granted, denied, announce }: NotifyButtonP
   if (state.value !== "default") return null;
   const ask = async ({ currentTarget: button }: { currentTarget: HTMLButtonElement }) => {
     const next = button.nextElementSibling ?? button.previousElementSibling;
-    const permission = await Notification.requestPermission();
+    const permission = canNotify() && await Notification.requestPermission();
     if (permission !== "granted") {
       return void announce(
         "The browser does not allow notifications: everything is shown on this page.",
@@ -87,6 +87,16 @@ export function NotifyButton({ label, granted, denied, announce }: NotifyButtonP
     announce(granted);
   };
   return <button type="button" onClick={ask}>{label}</button>;
+}
+
+/** Chrome on Android has the class, and lets no page use it. Without permission, nothing is shown. */
+function canNotify(): boolean {
+  try {
+    new Notification("");
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Downloads text as a file of bets. */

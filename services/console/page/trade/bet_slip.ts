@@ -71,10 +71,11 @@ export class BetSlip {
     let address = options.session.user.peek()?.address;
     effect(() => {
       const next = options.session.user.value?.address;
-      if (next === address) return;
+      // If the chain was reset or reverted, a bet belongs to the portfolio from before.
+      if (next === address && !["sending", "placed"].includes(this.stage.peek().name)) return;
       address = next;
       this.estimator.clear();
-      this.#changed();
+      untracked(() => this.#changed());
     });
     const bets = computed(() => options.session.user.value?.portfolio.bets);
     effect(() => {

@@ -106,13 +106,16 @@ export class BoxDrag {
   to(scales: Scales, atX: number, atY: number): Draft | undefined {
     const { left, right, top, bottom } = scales.plot;
     const point = pointAt(scales, clamp(atX, left, right), clamp(atY, top, bottom));
-    return draftOf(this.#corners(point));
+    if (this.#grip.kind !== "move" || this.#before === undefined) {
+      return draftOf(this.#corners(point));
+    }
+    return movedBy(this.#before, point.ms - this.#start.ms, point.price - this.#start.price);
   }
 
   #corners(point: ChartPoint): Corners {
     const before = this.#before;
     const grip = this.#grip;
-    if (grip.kind === "new" || before === undefined) {
+    if (grip.kind !== "sides" || before === undefined) {
       return {
         fromMs: this.#start.ms,
         toMs: point.ms,
@@ -122,7 +125,6 @@ export class BoxDrag {
     }
     const shift = point.price - this.#start.price;
     const sideMs = point.ms - this.#start.ms;
-    if (grip.kind === "move") return movedBy(before, sideMs, shift);
     // A side stops at the opposite one.
     const { fromMs, toMs, low, high } = before;
     const height = 10 ** -decimalsOf(high);
@@ -158,15 +160,19 @@ export function nudged(
   const rise = key === "ArrowUp" ? price : key === "ArrowDown" ? -price : 0;
   if (ms === 0 && rise === 0) return undefined;
   const before = cornersOf(draft);
-  if (!shiftKey) return draftOf(movedBy(before, ms, rise));
+  if (!shiftKey) return movedBy(before, ms, rise);
   const { toMs, low, high } = before;
   return draftOf({ ...before, toMs: toMs + ms, low: low - rise, high: high + rise });
 }
 
-/** The same box later and higher; it starts no sooner than it can. */
-function movedBy({ fromMs, toMs, low, high }: Corners, ms: number, rise: number): Corners {
+/** The same box later and higher, as long as before; it starts no sooner than it can. */
+function movedBy(before: Corners, ms: number, rise: number): Draft | undefined {
+  const { fromMs, toMs, low, high } = before;
   const laterMs = Math.max(START_MIN_MS - fromMs, ms);
-  return { fromMs: fromMs + laterMs, toMs: toMs + laterMs, low: low + rise, high: high + rise };
+  const corners = { fromMs: fromMs + laterMs, toMs: toMs + laterMs };
+  const draft = draftOf({ ...corners, low: low + rise, high: high + rise });
+  return draft &&
+    { ...draft, durationMs: toMs - fromMs, ...(laterMs === 0 && { startsInMs: fromMs }) };
 }
 
 function cornersOf({ lowerPrice, upperPrice, startsInMs, durationMs }: Draft): Corners {

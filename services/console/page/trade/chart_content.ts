@@ -26,10 +26,10 @@ export interface ChartSource {
 /** The user's bets of a market, newest first, with breaches that the page has seen. */
 export function betsOf(
   { session, withBreach }: Pick<PageModel, "session" | "withBreach">,
-  { base }: Pick<Market, "base">,
+  { base, quote }: Pick<Market, "base" | "quote">,
 ): readonly Thesis[] {
   const theses = session.user.value?.portfolio.theses.value ?? [];
-  return theses.filter((thesis) => thesis.base === base).map(withBreach);
+  return theses.filter((bet) => bet.base === base && bet.quote === quote).map(withBreach);
 }
 
 /** The user's topmost bet at a position. */

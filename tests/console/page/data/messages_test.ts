@@ -62,3 +62,24 @@ Deno.test("createMessages: a press hides messages that were shown for 1.5 s; spo
   hideSeen();
   assert.deepEqual(messages.value.map(({ text }) => text), ["spoken", "new"]);
 });
+
+Deno.test("notify: a browser that lets no page notify, such as Chrome on Android, ends nothing else", async () => {
+  // Not a literal: its types are those of a browser.
+  const url = import.meta.resolve("../../../../services/console/page/data/page_model.ts");
+  const { notify }: { notify(body: string): void } = await import(url);
+  let tried = 0;
+  class Notification {
+    static permission = "granted";
+    constructor() {
+      tried += 1;
+      throw new TypeError("Illegal constructor");
+    }
+  }
+  Object.assign(globalThis, { Notification, document: { hidden: true } });
+  try {
+    notify("Bet 7 won");
+  } finally {
+    for (const name of ["Notification", "document"]) Reflect.deleteProperty(globalThis, name);
+  }
+  assert.equal(tried, 1);
+});

@@ -17,6 +17,7 @@ function setUp() {
     away: [] as string[],
     asked: [] as string[],
     connected: 0,
+    reverted: 0,
     /** Before this time it has recorded no price. */
     recordedFrom: 0,
   };
@@ -42,6 +43,7 @@ function setUp() {
     serverClock: new ServerClock(() => clock.now()),
     clock,
     onConnected: () => node.connected += 1,
+    onReverted: () => node.reverted += 1,
   });
   feed.start();
   const { onPrices, onState } = handlers.current ?? assert.fail();
@@ -141,7 +143,7 @@ Deno.test("PriceFeed: a price that arrives late is one of the slot in which it w
 });
 
 Deno.test("PriceFeed: if the chain goes back, its later prices are deleted, and history is loaded anew", async () => {
-  const { clock, feed, onState, run } = setUp();
+  const { clock, feed, node, onState, run } = setUp();
   onState?.("live");
   await run(5_000);
   await feed.readFrom(SYMBOL, START_MS);
@@ -151,11 +153,24 @@ Deno.test("PriceFeed: if the chain goes back, its later prices are deleted, and 
   clock.jump(-900);
   await run(100);
   assert.deepEqual(shown(), [START_MS, START_MS + 5_000, true], "not yet");
+  assert.equal(node.reverted, 0);
   clock.jump(-3_000);
   await run(100);
   assert.deepEqual(shown(), [START_MS + 1_200, START_MS + 1_300, false]);
+  assert.equal(node.reverted, 1);
   await feed.readFrom(SYMBOL, START_MS);
   assert.deepEqual(shown(), [START_MS, START_MS + 1_300, true]);
+});
+
+Deno.test("PriceFeed: history whose load a revert cut off is loaded from the chain as it is then", async () => {
+  const { feed, onState, deliver } = setUp();
+  onState?.("live");
+  await deliver();
+  const read = feed.readFrom(SYMBOL, START_MS - 5_000);
+  feed.clear();
+  await read;
+  assert.deepEqual([...feed.loaded.value], [SYMBOL]);
+  assert.deepEqual(feed.seriesOf(SYMBOL).times.slice(0, 1), [START_MS - 5_000]);
 });
 
 Deno.test("PriceFeed: a failed load of prices is retried, at most once a second", async () => {

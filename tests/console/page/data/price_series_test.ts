@@ -17,6 +17,15 @@ Deno.test("ServerClock: follows the node even if the local clock is ahead or was
   assert.equal(clock.now(), 90_200);
 });
 
+Deno.test("ServerClock: follows the node at once if its time goes back", () => {
+  let local = 100_000;
+  const clock = new ServerClock(() => local);
+  clock.observe(local);
+  local += 100;
+  clock.observe(50_000);
+  assert.equal(clock.now(), 50_000);
+});
+
 Deno.test("ServerClock: a few messages that are seconds late do not count", () => {
   let local = 10_000;
   const clock = new ServerClock(() => local);

@@ -27,6 +27,8 @@ Deno.test("formatAmount, formatGain: money of the chain is exact, in cents or wi
     "−0.51",
   ]);
   assert.equal(formatAmount(1_000_000_000_000_001n), "1,000,000,000.000001");
+  assert.equal(formatAmount(-8_589_934_592_000_001n), "−8,589,934,592.000001");
+  assert.equal(formatAmount(2n ** 64n - 1n), "18,446,744,073,709.551615");
   assert.deepEqual([-10_000_000n, 0n, 1n, 339_000n].map(formatGain), [
     "−10.00",
     "0.00",

@@ -350,6 +350,41 @@ Deno.test("BetSlip: a change of account drops the quote, the estimate and a pend
   }
 });
 
+Deno.test("BetSlip: a bet on its way when the chain is reset keeps nobody from the next one", async () => {
+  const { slip, user, userOf, chain, clock } = scene({
+    execute: () => Promise.reject(new NetworkError("SERVICE_TIMEOUT", "late")),
+  });
+  await slip.quote();
+  void slip.sign();
+  await nextTurn();
+  assert.equal(stageOf(slip).name, "sending");
+  // As `Session.restart` does.
+  const before = user.value ?? assert.fail();
+  before.portfolio.bets.close();
+  const { portfolio } = userOf(USER);
+  user.value = { ...before, portfolio };
+  portfolio.bets.start();
+  await nextTurn();
+  chain.isKnown = true;
+  for (const ms of [60_000, 1_000]) {
+    clock.advance(ms);
+    await nextTurn();
+  }
+  assert.match(inStage(slip, "draft").failure ?? "", /^No bet was placed/);
+  await slip.quote();
+  assert.equal(stageOf(slip).name, "quoted");
+});
+
+Deno.test("BetSlip: a placed bet is no longer shown once the chain is reset: it may be gone", async () => {
+  const { slip, user, userOf } = scene();
+  await slip.quote();
+  await slip.sign();
+  assert.equal(stageOf(slip).name, "placed");
+  const before = user.value ?? assert.fail();
+  user.value = { ...before, portfolio: userOf(USER).portfolio };
+  assert.equal(stageOf(slip).name, "draft");
+});
+
 Deno.test("changesOf: a quote within 1 % of the estimate shows no change; 5 % below it is a warning", () => {
   const changes = (payout: bigint) => {
     const before = { payout: 20_000_000n, isQuote: false };

@@ -58,6 +58,21 @@ Deno.test("BoxDrag: a drag inside the box moves it, not beyond the earliest star
   );
 });
 
+Deno.test("BoxDrag, nudged: a moved box lasts as long as before, to the second", () => {
+  const long = { ...before, startsInMs: 3_725_000, durationMs: 4_230_000 };
+  const wide = scalesOf({ width: 1_074, height: 532 }, {
+    nowMs: NOW_MS,
+    spanMs: 20_000_000,
+    low: 100,
+    high: 200,
+  });
+  const drag = new BoxDrag({ kind: "move" }, long, wide, wide.x(5_000_000), wide.y(150));
+  assert.equal(drag.to(wide, wide.x(5_600_000), wide.y(152))?.durationMs, 4_230_000);
+  const { startsInMs, durationMs } = nudged(wide, long, { key: "ArrowUp", shiftKey: false }) ??
+    assert.fail();
+  assert.deepEqual([startsInMs, durationMs], [3_725_000, 4_230_000]);
+});
+
 Deno.test("BoxDrag: a drag of a side or corner resizes the box", () => {
   const corner = gripAt(scales, before, ...at(20_000, 160), "mouse");
   assert.deepEqual(corner, { kind: "sides", horizontal: "to", vertical: "high" });

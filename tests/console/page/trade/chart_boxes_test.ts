@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { Thesis } from "../../../../lib/client/mod.ts";
 import {
   betAt,
   type BoxKind,
@@ -15,7 +16,11 @@ import {
   stateOfBet,
   whereabouts,
 } from "../../../../services/console/page/trade/chart_boxes.ts";
-import { offerOf, thesisOf } from "../../support.ts";
+import { offerOf, OTHER, thesisOf, USER } from "../../support.ts";
+
+/** Imported by its URL: tests have no types of the DOM. */
+const CONTENT = import.meta.resolve("../../../../services/console/page/trade/chart_content.ts");
+const { betsOf }: { betsOf(model: unknown, market: unknown): Thesis[] } = await import(CONTENT);
 
 const NOW_MS = 100_000;
 
@@ -149,4 +154,16 @@ Deno.test("whereabouts: shows the distance of a price to the nearer edge, and it
     [2_989_000_000n, "outside, 1.00 below the lower edge"],
   ];
   for (const [price, text] of cases) assert.equal(whereabouts(bet, price), text);
+});
+
+Deno.test("betsOf: the chart has the bets of its market, none of another one with the same base token", () => {
+  const theses = [
+    thesisOf(1, { base: USER, quote: OTHER }),
+    thesisOf(2, { base: USER, quote: USER }),
+  ];
+  const model = {
+    session: { user: { value: { portfolio: { theses: { value: theses } } } } },
+    withBreach: (thesis: Thesis) => thesis,
+  };
+  assert.deepEqual(betsOf(model, { base: USER, quote: OTHER }).map(({ id }) => id), [1]);
 });
