@@ -350,7 +350,7 @@ async function swipe(visitor: Visitor, from: Place, to: Place, restMs = 0): Prom
 
 /** Parts that no message may cover, and that one covers; "no message" if there is none. */
 async function coveredByMessage(page: Page): Promise<string[]> {
-  return await page.$$eval("nav, footer select, .action-bar, .side h2, .toasts", (parts) => {
+  return await page.$$eval("nav, .action-bar, .side h2, .toasts", (parts) => {
     const over = parts.find(({ className }) => className.startsWith("toasts"))
       ?.getBoundingClientRect();
     if (over === undefined || over.height === 0) return ["no message"];

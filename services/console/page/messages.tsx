@@ -52,7 +52,7 @@ export function Messages({ model }: { model: PageModel }) {
 const isVisible = ({ isSpoken }: Message) => !isSpoken;
 
 /** What is pressed: no message covers it. */
-const PRESSED = ":is(button, a, input, select, summary):focus, nav, footer select, [data-next]";
+const PRESSED = ":is(button, a, input, select, summary):focus, nav, [data-next]";
 
 /** What is kept free too, if there is room. */
 const KEPT_FREE =

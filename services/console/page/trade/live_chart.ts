@@ -1,4 +1,3 @@
-import { theme } from "../parts/theme.ts";
 import { toNumber } from "../parts/format.ts";
 import { type ChartContent, type Palette, readPalette } from "./chart_frame.ts";
 import { paint } from "./chart_painter.ts";
@@ -48,7 +47,6 @@ export class LiveChart {
     for (const query of ["(prefers-color-scheme: dark)", "(forced-colors: active)"]) {
       matchMedia(query).addEventListener("change", repaint, { signal });
     }
-    signal.addEventListener("abort", theme.subscribe(repaint));
     // The page's height changes with the size of its text.
     const sizes = new ResizeObserver(() => this.#resize());
     for (const element of [canvas, document.body]) sizes.observe(element);
