@@ -39,6 +39,7 @@ if (root !== null) {
   });
   const model = new PageModel(config, globalThis.window);
   root.replaceChildren();
+  history.scrollRestoration = "manual"; // a reloaded page opens at the chart
   const views = [
     createTradeView(model),
     viewOnDemand(

@@ -3,7 +3,6 @@ import type { RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { systemClock, type Thesis } from "@rangemaker/client";
 import { Estimator } from "../data/estimator.ts";
-import type { Announce } from "../data/messages.ts";
 import type { PageModel } from "../data/page_model.ts";
 import { formatRange } from "../parts/format.ts";
 import type { View } from "../parts/view.tsx";
@@ -48,7 +47,6 @@ export function createTradeView(model: PageModel): View {
     maker,
     obstacle: () => obstacleNow(model, slip),
   });
-  followHistory(slip, announce);
   effect(() => {
     const state = slip.estimator.state.value;
     if (state === undefined) return;
@@ -77,35 +75,6 @@ export function createTradeView(model: PageModel): View {
   effect(() => drafts.keepSpan(slip.symbol.peek(), spanMs.value));
   const Body = () => <TradeView model={model} slip={slip} spanMs={spanMs} />;
   return { id: "trade", label: "Trade", Body };
-}
-
-const QUOTE_ENTRY = "quote";
-
-/**
- * Makes the browser's "back" leave a quote, not the page: adds a history entry while there is one, and
- * drops the quote when "back" leaves it.
- */
-function followHistory(slip: BetSlip, announce: Announce): void {
-  // The page opens at the chart, and does not scroll when a quote is left.
-  history.scrollRestoration = "manual";
-  if (history.state === QUOTE_ENTRY) {
-    history.replaceState(null, "");
-    announce("The quote was dropped as the page was loaded again. Your box is still here.");
-  }
-  let hasEntry = false;
-  effect(() => {
-    const { name } = slip.stage.value;
-    const isQuote = name === "quoting" || name === "quoted" || name === "signing";
-    if (isQuote === hasEntry) return;
-    hasEntry = isQuote;
-    if (isQuote) history.pushState(QUOTE_ENTRY, "");
-    else if (history.state === QUOTE_ENTRY) history.back();
-  });
-  addEventListener("popstate", () => {
-    if (!hasEntry || history.state === QUOTE_ENTRY) return;
-    hasEntry = false;
-    slip.back();
-  });
 }
 
 function TradeView({ model, slip, spanMs }: Pick<ChartSource, "model" | "slip" | "spanMs">) {
