@@ -21,7 +21,7 @@ Deno.test(pageTest(
     });
     await visitor.sees(/QRSTUVWXYZ012345/);
     await visitor.touch([[[0.5, 0.2]], [[0.6, 0.3]], [[0.65, 0.9]]]);
-    await visitor.sees(/You get\s+[\d.]+ USDC, at least [\d.]+\s+Odds\s+×\s\d/);
+    await visitor.sees(/Odds\s+×\s\d[\s\S]*You get\s+[\d.]+ USDC, at least [\d.]+/);
     const drawn = await fieldsOf(visitor);
     assert(Number(drawn.lower) < Number(drawn.upper), JSON.stringify(drawn));
     await assertFits(visitor);

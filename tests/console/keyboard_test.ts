@@ -122,7 +122,7 @@ Deno.test(pageTest("by keyboard, no early or held key signs a quote", async (vis
   await page.keyboard.up("Enter");
   await visitor.hears(/^Quote: sign within \d+ s\. It pays [\d.]+ USDC\./);
   const terms = await page.$eval(":focus", (button) => button.getAttribute("aria-describedby"));
-  assert.equal(terms, "terms range", "what is signed, which does not change each second");
+  assert.equal(terms, "payout terms range", "what is signed, which does not change each second");
   await page.evaluate(`
   globalThis.framesWithoutFocus = 0;
   (function look() {

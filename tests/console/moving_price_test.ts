@@ -134,7 +134,7 @@ Deno.test(pageTest("offline, the page blames its own connection", async (visitor
     await visitor.nextFrame();
     assert.match(
       await visitor.textOf("form .action-bar"),
-      /^You get–Odds–Chance–Break-even–You bet \(USDC\)1050100Waiting for live prices$/,
+      /^Odds–Chance–Break-even–You get –You bet \(USDC\)1050100Waiting for live prices$/,
       "no second reason",
     );
     assert.equal(
