@@ -51,14 +51,3 @@ Deno.test("createMessages: closing a message hides it, and leaves the text for s
   hide();
   assert.deepEqual(messages.value.map(({ text }) => text), ["b"]);
 });
-
-Deno.test("createMessages: a press hides messages that were shown for 1.5 s; spoken ones stay", () => {
-  const clock = new FakeClock();
-  const { list: messages, announce, hideSeen } = createMessages(clock);
-  announce("old");
-  announce("spoken", { isSpoken: true });
-  clock.advance(1_500);
-  announce("new");
-  hideSeen();
-  assert.deepEqual(messages.value.map(({ text }) => text), ["spoken", "new"]);
-});
