@@ -10,6 +10,7 @@ import {
   isLong,
 } from "./chart_boxes.ts";
 import type { Frame, Palette } from "./chart_frame.ts";
+import type { Area } from "./chart_scales.ts";
 
 const FILLS: Readonly<Record<BoxKind, number>> = {
   draft: 0.16,
@@ -156,13 +157,6 @@ export function paintBoxLabels(frame: Frame): void {
     const [ground, ink] = [colorOf(box.kind, palette), palette.surface];
     paintLabel(frame, box.label, place, isChief ? { ground, ink } : { ground: ink, ink: ground });
   }
-}
-
-interface Area {
-  left: number;
-  right: number;
-  top: number;
-  bottom: number;
 }
 
 const areaOf = ({ scales: { x, y } }: Frame, box: ChartBox): Area => ({
