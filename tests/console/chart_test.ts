@@ -115,10 +115,6 @@ Deno.test(pageTest(
     await page.keyboard.press("Enter");
     assert.equal(await timeShown(visitor), "20 s");
     assert.deepEqual(await fieldsOf(visitor), drawn, "the box stays as it is");
-    await visitor.press("Clear");
-    await page.reload();
-    await visitor.sees(/T1\/EUR\s+\d{2,3}\.\d{3}/);
-    assert.equal(await timeShown(visitor), "20 s", "after a reload, too");
   },
   LOW,
   OPTIONS,

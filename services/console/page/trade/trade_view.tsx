@@ -67,12 +67,7 @@ export function createTradeView(model: PageModel): View {
   };
   openLink();
   addEventListener("hashchange", openLink);
-  // Also survives a visit to another view.
-  const spanMs = signal(0);
-  effect(() => {
-    spanMs.value = drafts.spanOf(slip.symbol.value);
-  });
-  effect(() => drafts.keepSpan(slip.symbol.peek(), spanMs.value));
+  const spanMs = signal(60_000); // survives a visit to another view
   const Body = () => <TradeView model={model} slip={slip} spanMs={spanMs} />;
   return { id: "trade", label: "Trade", Body };
 }
