@@ -93,16 +93,6 @@ Deno.test(
       const top = await page.$eval(".chart", (chart) => chart.getBoundingClientRect().top);
       assert(top > -1 && top < PHONE.height / 2, `${top}`);
     });
-    await claim("a row draws the box of its bet again", async () => {
-      assert.equal(await visitor.valueOf("lower"), "");
-      const repeat = await page.$eval(
-        `${row} [aria-label^=Repeat]`,
-        ({ ariaLabel }) => ariaLabel,
-      );
-      await visitor.press(repeat ?? "");
-      await visitor.sees(/Odds\s+×\s\d/);
-      assert.equal(await visitor.valueOf("lasts"), "1 min");
-    });
     await claim("what can be pressed in the other views is large enough", async () => {
       for (const view of ["maker", "operator"]) {
         await page.$eval(`nav a[href="#${view}"]`, (link) => link.click());
