@@ -88,7 +88,7 @@ Deno.test({
     await firstIs(SHORT + 1); // the next to end
     await visitor.press("Time left");
     await firstIs(SHORT + LONG);
-    await sortsOnPhones(visitor, firstIs);
+    await openBetsFitPhones(visitor);
     await visitor.press("You may lose");
     await visitor.sees(/moves now and stays: at worst −\d+\.\d\d USDC, at .* – /);
     const other = await visitor.page.$eval(
@@ -327,16 +327,11 @@ async function labelsGrow(visitor: Visitor): Promise<void> {
   await page.setViewport(size);
 }
 
-/** A phone has a field in place of headings, and bets without labels in two lines. */
-async function sortsOnPhones(
-  { page }: Visitor,
-  firstIs: (id: number) => Promise<unknown>,
-): Promise<void> {
+/** On a phone, bets have no headings or labels, and two lines each. */
+async function openBetsFitPhones({ page }: Visitor): Promise<void> {
   const size = page.viewport();
   await page.setViewport({ width: 390, height: 844 });
   assert.equal(await page.$eval('[aria-label="open bets"] thead', (head) => head.offsetHeight), 0);
-  await page.locator("select::-p-aria(Sort by)").fill("Time left ↓");
-  await firstIs(SHORT + LONG);
   const rows = await page.$$eval(
     '[aria-label="open bets"] tbody tr',
     (rows) => rows.map((row) => row.offsetHeight),

@@ -67,13 +67,13 @@ export class Visitor {
     return visitor;
   }
 
-  /** Opens the same page, or a view of it, in another tab of the same profile. */
-  async newTab(view = ""): Promise<Visitor> {
+  /** Opens the same page in another tab of the same profile. */
+  async newTab(): Promise<Visitor> {
     const page = await this.page.browserContext().newPage();
     await page.setViewport({ width: 1360, height: 900 });
     const visitor = new Visitor(page);
     visitor.#watch();
-    await page.goto(this.page.url() + view);
+    await page.goto(this.page.url());
     return visitor;
   }
 

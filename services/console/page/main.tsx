@@ -7,7 +7,6 @@ import "./board.css";
 import { pageConfigSchema } from "../page_config.ts";
 import { PageModel } from "./data/page_model.ts";
 import { Shell } from "./shell.tsx";
-import { followTheme } from "./parts/theme.ts";
 import { viewOnDemand } from "./parts/view.tsx";
 import { createTradeView } from "./trade/trade_view.tsx";
 
@@ -34,13 +33,13 @@ async function readConfig(onFailure: (reason: string) => void) {
 
 const root = document.getElementById("page");
 if (root !== null) {
-  followTheme();
   const config = await readConfig((reason) => {
     const place = root.querySelector(".boot p");
     if (place !== null) place.textContent = reason;
   });
   const model = new PageModel(config, globalThis.window);
   root.replaceChildren();
+  history.scrollRestoration = "manual"; // a reloaded page opens at the chart
   const views = [
     createTradeView(model),
     viewOnDemand(

@@ -1,7 +1,6 @@
 /** Shows the messages about events, and reads them to screen readers. */
 import { useSignal } from "@preact/signals";
-import type { RefObject } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect } from "preact/hooks";
 import type { Message } from "./data/messages.ts";
 import type { PageModel } from "./data/page_model.ts";
 
@@ -10,7 +9,6 @@ const REGION_MS = 300;
 
 /** The newest message over the page, until it is closed; screen readers read each one. */
 export function Messages({ model }: { model: PageModel }) {
-  const box = useRef<HTMLDivElement>(null);
   // Screen readers read what is added to a live region, not what it contains from the start.
   const isOpen = useSignal(false);
   useEffect(() => {
@@ -18,7 +16,6 @@ export function Messages({ model }: { model: PageModel }) {
     return () => clearTimeout(timer);
   }, []);
   const messages = isOpen.value ? model.messages.list.value : [];
-  usePosition(box, messages);
   useEffect(() => {
     const ended = new AbortController();
     document.addEventListener("keydown", (event) => {
@@ -35,7 +32,7 @@ export function Messages({ model }: { model: PageModel }) {
     document.querySelector("main")?.focus({ preventScroll: true }); // the button disappears
   };
   return (
-    <div ref={box} class="toasts">
+    <div class="toasts">
       {/* Not atomic: screen readers read only the new line, not the lines that are still shown. */}
       <div class="messages" role="status" aria-atomic="false">
         {messages.map(({ id, text, isSpoken }) => (
@@ -50,53 +47,3 @@ export function Messages({ model }: { model: PageModel }) {
 }
 
 const isVisible = ({ isSpoken }: Message) => !isSpoken;
-
-/** What is pressed: no message covers it. */
-const PRESSED = ":is(button, a, input, select, summary):focus, nav, footer select, [data-next]";
-
-/** What is kept free too, if there is room. */
-const KEPT_FREE =
-  `${PRESSED}, .action-bar, .next, h2:not(.spoken), .legend > .choice, .markets, .field, .facts, .chart`;
-
-/** Pixels between a message and what is below it. */
-const GAP = 6;
-
-/**
- * Places messages at the bottom, or as far above it as they cover nothing that is kept free. They
- * are not seen while each place covers what is pressed, as on a small screen with enlarged text.
- */
-function usePosition(box: RefObject<HTMLDivElement | null>, messages: readonly unknown[]): void {
-  useEffect(() => {
-    const element = box.current;
-    if (element === null) return;
-    const move = () => {
-      element.style.translate = "";
-      const { bottom, left, right, height } = element.getBoundingClientRect();
-      if (height === 0) return;
-      /** The lowest place for the end of the messages that covers none of these parts. */
-      const endAbove = (selector: string) => {
-        const parts = [...document.querySelectorAll(selector)]
-          .filter((part) => !element.contains(part))
-          .map((part) => part.getBoundingClientRect())
-          .filter((part) => part.left < right && part.right > left && part.height > 0);
-        return [bottom, ...parts.map((part) => part.top - GAP), height + GAP]
-          .filter((end) => end <= bottom && end >= height)
-          .sort((a, b) => b - a)
-          .find((end) => parts.every(({ top, bottom }) => top >= end || bottom <= end - height));
-      };
-      const end = endAbove(KEPT_FREE) ?? endAbove(PRESSED);
-      element.classList.toggle("covering", end === undefined);
-      element.style.translate = `0 ${(end ?? bottom) - bottom}px`;
-    };
-    const sizes = new ResizeObserver(move);
-    sizes.observe(document.body);
-    const ended = new AbortController();
-    for (const type of ["focusin", "scroll"]) {
-      document.addEventListener(type, move, { signal: ended.signal, passive: true });
-    }
-    return () => {
-      sizes.disconnect();
-      ended.abort();
-    };
-  }, [messages]);
-}

@@ -4,7 +4,6 @@ import { systemClock } from "@rangemaker/client";
 import type { PageModel } from "./data/page_model.ts";
 import { formatUsdc, shortAddress } from "./parts/format.ts";
 import { Messages } from "./messages.tsx";
-import { applyTheme, theme, THEMES } from "./parts/theme.ts";
 import type { View } from "./parts/view.tsx";
 
 /** The frame of every view: name, tabs, account and problems. */
@@ -42,7 +41,6 @@ export function Shell({ model, views }: { model: PageModel; views: readonly View
       </main>
       <Messages model={model} />
       <footer class="foot row note">
-        <ThemeChoice />
         <span>rangemaker {model.config.version}</span>
         {model.config.isDevelopmentChain && (
           <span>Development chain {model.config.chainId}: its money is worth nothing</span>
@@ -130,22 +128,6 @@ function Connection({ model }: { model: PageModel }) {
   // The chart says why.
   const text = state === "fresh" ? "Live" : state === "connecting" ? "Connecting" : "Not live";
   return <span class={`connection ${state}`}>{text}</span>;
-}
-
-function ThemeChoice() {
-  return (
-    <label>
-      Theme{" "}
-      <select
-        name="theme"
-        onChange={({ currentTarget }) => applyTheme(currentTarget.value)}
-      >
-        {THEMES.map((name) => (
-          <option key={name} value={name} selected={name === theme.value}>{name}</option>
-        ))}
-      </select>
-    </label>
-  );
 }
 
 /** The account in use and its balance. Leads to the account, below which the user's bets are. */

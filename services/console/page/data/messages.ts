@@ -23,9 +23,6 @@ export type Announce = (text: string, options?: AnnounceOptions) => () => void;
 /** How long a message is shown. Screen readers read each once. */
 const MESSAGE_MS = 8_000;
 
-/** A message that was shown for this long is hidden by the next press on the page. */
-const SEEN_MS = 1_500;
-
 /** A text that repeats the last one within this time is not read again. */
 const REPEAT_MS = 1_000;
 
@@ -40,8 +37,6 @@ export function createMessages(
   announce: Announce;
   /** Hides all messages. Screen readers may not have read those that are only spoken. */
   hide(): void;
-  /** The user goes on: hides messages that were seen, which may cover what is pressed next. */
-  hideSeen(): void;
 } {
   const messages: Signal<readonly Message[]> = signal([]);
   let id = 0;
@@ -61,12 +56,6 @@ export function createMessages(
     clock.after(MESSAGE_MS, remove);
     return remove;
   };
-  const hideBefore = (timeMs: number) => {
-    messages.value = messages.value.filter(({ isSpoken, addedAtMs }) =>
-      isSpoken || addedAtMs > timeMs
-    );
-  };
-  const hide = () => hideBefore(Infinity);
-  const hideSeen = () => hideBefore(clock.now() - SEEN_MS);
-  return { list: messages, announce, hide, hideSeen };
+  const hide = () => messages.value = messages.value.filter(({ isSpoken }) => isSpoken);
+  return { list: messages, announce, hide };
 }

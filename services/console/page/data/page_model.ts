@@ -46,7 +46,6 @@ export class PageModel {
     this.markets = new Markets(config.markets);
     this.client = new RangemakerClient({ urls, chainId, markets: config.markets });
     this.isSimulated = urls.exchanges !== undefined;
-    page.addEventListener("pointerdown", this.messages.hideSeen);
     this.session = new Session({
       config,
       clock,

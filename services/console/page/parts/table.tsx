@@ -30,7 +30,7 @@ interface TableProps<Row> {
    * sort key; equal rows keep their order.
    */
   sort?: Signal<Sort>;
-  /** On a narrow page, rows are cards, and a field sorts them. */
+  /** On a narrow page, rows are cards without headings. */
   isCards?: boolean;
   /** Number of rows shown at first, below a button that shows all. */
   first?: number;
@@ -66,7 +66,6 @@ export function Table<Row>(props: TableProps<Row>) {
           </button>
         </p>
       )}
-      {isCards && sort && <SortField columns={columns} sort={sort} />}
       <div
         class={isCards ? "scroller cards" : "scroller"}
         tabIndex={0}
@@ -117,31 +116,6 @@ export function Table<Row>(props: TableProps<Row>) {
 }
 
 const compare = (a: number | string, b: number | string) => a < b ? -1 : a > b ? 1 : 0;
-
-/** A field that sorts a table without headings, by each column in both orders. */
-function SortField<Row>(
-  { columns, sort }: { columns: readonly Column<Row>[]; sort: Signal<Sort> },
-) {
-  const orders = columns.flatMap(({ name: by }) =>
-    [true, false].map((isDescending): Sort => ({ by, isDescending }))
-  );
-  const { by, isDescending } = sort.value;
-  return (
-    <label class="sort-field">
-      Sort by{" "}
-      <select onChange={({ currentTarget }) => sort.value = orders[currentTarget.selectedIndex]!}>
-        {orders.map((order) => (
-          <option
-            key={`${order.by} ${order.isDescending}`}
-            selected={order.by === by && order.isDescending === isDescending}
-          >
-            {order.by} {order.isDescending ? "↓" : "↑"}
-          </option>
-        ))}
-      </select>
-    </label>
-  );
-}
 
 /** Sorts by its column, largest numbers first; a second press reverses the order. */
 function SortButton(

@@ -1,7 +1,7 @@
 import type { RenderableProps } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { PageModel } from "../data/page_model.ts";
-import { exactDurationText, formatCents } from "../parts/format.ts";
+import { exactDurationText } from "../parts/format.ts";
 import type { BetSlip } from "./bet_slip.ts";
 import { askQuote, repeatBet } from "./box_actions.ts";
 import { linkTo } from "./box_link.ts";
@@ -15,8 +15,8 @@ import {
 } from "./draft.ts";
 import { tryParseDuration, unitOf } from "./input.ts";
 import { fieldErrorsOf, isFix } from "./next_step.ts";
-import { refusalWarning, warningOf, withChance } from "./odds.ts";
-import { leastOf, LiveQuote, PlacedBet, Terms } from "./quote_panel.tsx";
+import { refusalWarning, warningOf } from "./odds.ts";
+import { leastOf, LiveQuote, Payout, PlacedBet, Terms } from "./quote_panel.tsx";
 import { estimateNow, obstacleNow, situationOf } from "./situation.ts";
 
 interface BetPanelProps {
@@ -121,14 +121,10 @@ function QuoteButton({ model, slip, children }: RenderableProps<BetPanelProps>) 
         {/* A wrong field has its error below it. */}
         {obstacle?.text && !obstacle.field && <p>{obstacle.text}</p>}
       </div>
-      {!slip.isEmpty && (
-        <Terms offered={estimate} least={estimate && leastOf(estimate, tolerancePercent)} />
-      )}
+      {!slip.isEmpty && <Terms offered={estimate} />}
       <div class="next">
-        {estimate && (
-          <p class="sum" aria-hidden="true">
-            Get {formatCents(estimate.payout)} USDC{withChance(estimate)}
-          </p>
+        {!slip.isEmpty && (
+          <Payout offered={estimate} least={estimate && leastOf(estimate, tolerancePercent)} />
         )}
         {children}
         <button

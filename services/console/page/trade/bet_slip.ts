@@ -7,7 +7,7 @@ import type { Session, User } from "../data/session.ts";
 import { betFromDraft, type Draft, type DraftFields, isSameBet, parseFields } from "./draft.ts";
 import { EMPTY_FIELDS } from "./suggested_draft.ts";
 import type { DraftStore } from "./draft_store.ts";
-import { checkingText, deadlineText, PressLock, signableMs } from "./quote_life.ts";
+import { checkingText, PressLock, signableMs, signWithinText } from "./quote_life.ts";
 import { NOT_PLACED, signingStages } from "./signing.ts";
 import type { MakerStatus } from "../data/maker_status.ts";
 import { paysText, repricedText } from "./odds.ts";
@@ -105,7 +105,7 @@ export class BetSlip {
     const stage = this.stage.value;
     if (stage.name === "quoted") {
       const { quote, probability } = stage.offer;
-      const deadline = deadlineText(quote, this.#options.serverClock.now());
+      const deadline = signWithinText(quote, this.#options.serverClock.now());
       return `The quote ${paysText({ ...quote, probability })}. ${deadline}`;
     }
     const state = this.#estimated;

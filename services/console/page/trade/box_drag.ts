@@ -1,6 +1,6 @@
 /** Turns a drag on the chart into a box: a new one, or the drawn one moved or resized. */
 import { clamp, decimalsOf, toNumber } from "../parts/format.ts";
-import type { Scales } from "./chart_scales.ts";
+import type { Area, Scales } from "./chart_scales.ts";
 import { type Corners, type Draft, draftOf, DURATION_MIN_MS, START_MIN_MS } from "./draft.ts";
 
 /** The dragged part: a new box, the whole box, or some of its sides. */
@@ -29,7 +29,7 @@ export const REACH = { mouse: 8, touch: 24 };
 const MARGIN = { mouse: 8, touch: 40 };
 
 /** The area in which a box can be grabbed, in pixels. It is larger than a small box. */
-export function grabArea({ x, y, nowMs }: Scales, draft: Draft, reach: number) {
+export function grabArea({ x, y, nowMs }: Scales, draft: Draft, reach: number): Area {
   const { fromMs, toMs, low, high } = cornersOf(draft);
   const [left, right] = widened(x(nowMs + fromMs), x(nowMs + toMs), 3 * reach);
   const [top, bottom] = widened(y(high), y(low), 3 * reach);
@@ -73,14 +73,14 @@ export function isOnHandle({ x, y, nowMs }: Scales, draft: Draft, atX: number, a
 }
 
 /** A finger that has rested for this long draws in all directions, and resizes a box at its sides. */
-const REST_MS = 200;
+const HOLD_MS = 200;
 
 /**
  * What a finger does that starts to move by `x` and `y`. Without a rest it scrolls the page if it
  * moves nearly vertically, and otherwise moves a box, wherever it has grabbed it.
  */
 export function strokeOf(x: number, y: number, restedMs: number): "scroll" | "quick" | "rested" {
-  if (restedMs >= REST_MS) return "rested";
+  if (restedMs >= HOLD_MS) return "rested";
   return Math.abs(y) > 2 * Math.abs(x) ? "scroll" : "quick";
 }
 

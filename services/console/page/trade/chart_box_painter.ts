@@ -10,6 +10,7 @@ import {
   isLong,
 } from "./chart_boxes.ts";
 import type { Frame, Palette } from "./chart_frame.ts";
+import type { Area } from "./chart_scales.ts";
 
 const FILLS: Readonly<Record<BoxKind, number>> = {
   draft: 0.16,
@@ -108,95 +109,54 @@ function tracePath(
   }
 }
 
-/** Half the width of the newest price's dot, with space around it. */
-const DOT = 6;
+/** Half the width of a mark at a price, with space around it. */
+const MARK = 6;
 
 /** Among more boxes than this, labels could not be read. */
 const LABELS_MAX = 40;
 
-/** Least width of a box with a label, and of a label. */
-const LABEL_WIDTH_MIN = 60;
+/** Least width of a box with a label. */
+const LABELLED_WIDTH_MIN = 60;
 
 /**
- * Labels boxes with their states. Labels are drawn after all boxes, so that no box crosses them.
- * The highlighted box and the user's own one always have theirs, at the upper edge or else at the
- * lower one. Any other box has one only if it covers neither a label nor another box; of many, none
- * has.
+ * Labels boxes with their states, at the upper edge or else at the lower one. Labels are drawn after
+ * all boxes, so that no box crosses them. None covers another label, and only those of the
+ * highlighted box and of the user's own one cover other boxes; of many boxes, only these two have one.
  */
 export function paintBoxLabels(frame: Frame): void {
   const { scales: { x, y, nowMs, plot }, palette, series } = frame;
-  const [newestX, newestY] = [x(series.times.at(-1) ?? 0), y(series.prices.at(-1) ?? 0)];
-  // No label covers the newest price or "now".
-  const taken = [
-    labelArea(newestX - DOT, 2 * DOT, newestY),
-    labelArea(x(nowMs), 36, plot.bottom - 10),
-  ];
-  // The user's own box that was zoomed off the chart still has its label, at the edge.
-  const isAhead = (box: ChartBox) => isOwn(box) && x(box.fromMs) > plot.right;
-  const inView = [...inViewOf(frame), ...frame.boxes.filter(isAhead)].map((box) => ({
+  const inView = inViewOf(frame).map((box) => ({
     box,
     area: areaOf(frame, box),
     rank: isHighlighted(frame, box) ? 2 : isOwn(box) ? 1 : 0,
   }));
   const seen = inView.length > LABELS_MAX ? inView.filter(({ rank }) => rank > 0) : inView;
   const covered = seen.filter(({ box }) => !isBounds(frame, box));
+  const markArea = (time: number, price: number) => labelArea(x(time) - MARK, 2 * MARK, y(price));
+  // No label covers "now", the newest price, or where the price left a box.
+  const taken = [
+    labelArea(x(nowMs), 36, plot.bottom - 10),
+    markArea(series.times.at(-1) ?? 0, series.prices.at(-1) ?? 0),
+    ...seen.flatMap(({ box: { breach } }) => breach ? [markArea(breach.time, breach.price)] : []),
+  ];
   // From the topmost down.
   for (const { box, area, rank } of seen.toReversed().sort((a, b) => b.rank - a.rank)) {
     const isChief = rank > 0;
-    const label = isAhead(box) ? `${box.label} →` : box.label;
-    const isWide = isChief || x(box.toMs) - area.left >= LABEL_WIDTH_MIN;
-    if (!isWide || label === "") continue;
-    const place = freeAreaFor(
-      frame,
-      { ...box, label },
-      area,
-      (place) =>
+    if (!isChief && x(box.toMs) - area.left < LABELLED_WIDTH_MIN) continue;
+    const width = widthOf(frame, box.label);
+    if (box.label === "" || width > plot.right) continue;
+    const left = clamp(area.left, 2, plot.right - width);
+    const place = [area.top - LABEL_REACH, area.bottom + LABEL_REACH]
+      .map((level) => labelArea(left, width, clamp(level, HIGHEST, plot.bottom - 11)))
+      .find((place) =>
         !taken.some((other) => isOver(place, other)) &&
-        (isChief || !covered.some((other) => other.box !== box && isOver(place, other.area))),
-    );
+        (isChief || !covered.some((other) => other.box !== box && isOver(place, other.area)))
+      );
     if (place === undefined) continue;
     taken.push(place);
     const [ground, ink] = [colorOf(box.kind, palette), palette.surface];
-    paintLabel(frame, label, place, isChief ? { ground, ink } : { ground: ink, ink: ground });
+    paintLabel(frame, box.label, place, isChief ? { ground, ink } : { ground: ink, ink: ground });
   }
-}
-
-/**
- * The first free place for a whole label at a corner of its box, inside the chart: above it, or
- * below it if the price left it upwards.
- */
-function freeAreaFor(
-  frame: Frame,
-  { label, breach, high }: ChartBox,
-  { left, right, top, bottom }: Area,
-  isFree: (place: Area) => boolean,
-): Area | undefined {
-  const { plot } = frame.scales;
-  const edges = [top - LABEL_REACH, bottom + LABEL_REACH];
-  if (breach && breach.price > high) edges.reverse();
-  for (const side of ["left", "right"] as const) {
-    for (const edge of edges) {
-      const level = clamp(edge, HIGHEST, plot.bottom - 11);
-      const areaOfWidth = (width: number) => {
-        const start = side === "left" ? left : right - width;
-        return labelArea(clamp(start, 2, plot.right - width), width, level);
-      };
-      // Beside a bound that is not on the chart, it would be taken for that of another bet.
-      if (left <= plot.left && right >= plot.right && level !== edge) continue;
-      // Measuring takes longer than comparing.
-      if (!isFree(areaOfWidth(LABEL_WIDTH_MIN))) continue;
-      const place = areaOfWidth(widthOf(frame, label));
-      if (place.right <= plot.right && isFree(place)) return place;
-    }
-  }
-  return undefined;
-}
-
-interface Area {
-  left: number;
-  right: number;
-  top: number;
-  bottom: number;
 }
 
 const areaOf = ({ scales: { x, y } }: Frame, box: ChartBox): Area => ({

@@ -1,6 +1,7 @@
 /** The boxes on the chart: the user's bets, and the box that is being drawn. */
 import type { Quote, Thesis } from "@rangemaker/client";
 import { gainOf, isDecided } from "../data/live_breaches.ts";
+import type { Point } from "../data/price_series.ts";
 import {
   decimalsOf,
   durationText,
@@ -25,7 +26,7 @@ export interface ChartBox {
   /** Set if the box is that of a bet. */
   thesisId?: number;
   /** Where the price left it. */
-  breach?: { time: number; price: number };
+  breach?: Point;
 }
 
 /** Normally, a bet is settled within this time after its end. After that, it waits for prices. */

@@ -1,4 +1,4 @@
-import { useComputed, useSignal } from "@preact/signals";
+import { useComputed } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { Market } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
@@ -57,22 +57,18 @@ function MarketChoice({ model, slip }: Pick<ChartSource, "model" | "slip">) {
 
 /**
  * A price changes ten times a second; only its text is updated. Screen readers would read each
- * change of the focused button's name, so that keeps the price of the moment when it got the focus.
+ * change of the focused button's name, so the price is not a part of it: a press speaks it.
  */
 function MarketButton(
   { model, slip, symbol }: Pick<ChartSource, "model" | "slip"> & { symbol: string },
 ) {
   const price = useComputed(() => priceText(model, symbol));
-  const name = useSignal<string | undefined>(undefined);
   const old = isOld(model, symbol) ? "old" : undefined;
   return (
     <button
       type="button"
       class={old}
       aria-pressed={symbol === slip.symbol.value}
-      aria-label={name}
-      onFocus={() => name.value = `${symbol} ${price.value} ${old ?? ""}`.trim()}
-      onBlur={() => name.value = undefined}
       onClick={() => {
         slip.choose(symbol);
         const box = slip.draft === undefined ? "no box yet." : describeDraft(slip.draft);
@@ -80,7 +76,7 @@ function MarketButton(
       }}
     >
       <span>{symbol}</span>
-      <strong data-price={symbol}>{price}</strong>
+      <strong data-price={symbol} aria-hidden="true">{price}</strong>
       {old && <span class="spoken">{old}</span>}
     </button>
   );

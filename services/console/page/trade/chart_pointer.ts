@@ -5,7 +5,7 @@ import { BoxDrag, type Grip, gripAt, isOnHandle, nudged, strokeOf } from "./box_
 import { type ChartSource, isLocked, ownBetAt } from "./chart_content.ts";
 import { keyActionsOf } from "./chart_keys.ts";
 import type { ChartProbe } from "./chart_probe.ts";
-import { isInside, type Scales } from "./chart_scales.ts";
+import { isInside, type Position, type Scales } from "./chart_scales.ts";
 import { wheelFactor, zoomed } from "./chart_spans.ts";
 import { fieldsOf } from "./draft.ts";
 import type { LiveChart } from "./live_chart.ts";
@@ -21,7 +21,7 @@ interface PointerTarget extends ChartSource {
 const ANNOUNCE_AFTER_MS = 600;
 
 /** A press that moves less than this draws no box. */
-const MOVE_MIN = 4;
+const DRAG_MIN = 4;
 
 /** A finger that draws a new box less wide or high than this has done so by accident. */
 const SLIVER = 16;
@@ -101,7 +101,7 @@ export class ChartPointer {
   }
 
   /** The pointer has moved without drawing, or left. @param isFree A press would draw a new box. */
-  #point(at: { x: number; y: number } | undefined, isFree: boolean): void {
+  #point(at: Position | undefined, isFree: boolean): void {
     const { chart: { scales }, chosen, probe } = this.#target;
     const place = at && scales && { time: scales.x.invert(at.x), price: scales.y.invert(at.y) };
     chosen.value = place && ownBetAt(this.#target, place, scales.nowMs);
@@ -125,7 +125,7 @@ export class ChartPointer {
     if (this.#press !== undefined) return this.#cancel();
     if (this.#pinch.fingers > 1) return;
     const scales = this.#target.chart.scales;
-    if (event.button !== 0 || scales === undefined || !isInside(scales.plot, x, y)) return;
+    if (event.button !== 0 || scales === undefined || !isInside(scales.plot, { x, y })) return;
     const grip = this.#gripAt(scales, event);
     const isPast = x < scales.x(scales.nowMs) && grip.kind === "new";
     const isFinger = event.pointerType === "touch";
@@ -172,7 +172,7 @@ export class ChartPointer {
   #wheel(event: WheelEvent): void {
     const scales = this.#target.chart.scales;
     const { x, y } = this.#positionOf(event);
-    if (scales === undefined || !isInside(scales.plot, x, y)) return;
+    if (scales === undefined || !isInside(scales.plot, { x, y })) return;
     const isZoomed = this.#press === undefined &&
       this.#show(this.#target.spanMs.peek() * wheelFactor(event));
     // At the limit of the zoom, the wheel scrolls the page.
@@ -195,7 +195,7 @@ export class ChartPointer {
     if (scales === undefined) return;
     const press = this.#press;
     if (press === undefined) {
-      const isOver = isInside(scales.plot, x, y);
+      const isOver = isInside(scales.plot, { x, y });
       const grip = this.#gripAt(scales, event);
       this.#element.style.cursor = isOver ? cursorOf(grip) : "";
       this.#point(isOver ? { x, y } : undefined, grip.kind === "new");
@@ -205,7 +205,7 @@ export class ChartPointer {
     if (!press.hasMoved) {
       const [width, height] = [Math.abs(x - press.x), Math.abs(y - press.y)];
       if (press.isSketch && Math.min(width, height) < SLIVER) return;
-      if (Math.hypot(width, height) < MOVE_MIN) return;
+      if (Math.hypot(width, height) < DRAG_MIN) return;
       press.hasMoved = true;
       this.#target.slip.saveForUndo();
     }
@@ -271,7 +271,7 @@ export class ChartPointer {
   }
 
   /** The position of an event on the chart, whichever element is on top there. */
-  #positionOf({ clientX, clientY }: MouseEvent | Touch): { x: number; y: number } {
+  #positionOf({ clientX, clientY }: MouseEvent | Touch): Position {
     const { left, top } = this.#element.getBoundingClientRect();
     return this.#target.chart.toChart(clientX - left, clientY - top);
   }

@@ -4,16 +4,23 @@ import { HOUR_MS } from "../../../../lib/time.ts";
 import type { PriceSeries } from "../data/price_series.ts";
 import { type ChartBox, endOf, isLong } from "./chart_boxes.ts";
 
-/** The part of the chart where prices are drawn, in CSS pixels. */
-export interface Plot {
+/** A part of the chart, in CSS pixels. */
+export interface Area {
   left: number;
   right: number;
   top: number;
   bottom: number;
 }
 
+/** A position on the chart, in CSS pixels. */
+export interface Position {
+  x: number;
+  y: number;
+}
+
 export interface Scales {
-  plot: Plot;
+  /** Where prices are drawn. */
+  plot: Area;
   /** Unix milliseconds to pixels. */
   x: ScaleLinear<number, number>;
   /** Prices to pixels. */
@@ -22,7 +29,7 @@ export interface Scales {
 }
 
 /** Margins for the labels of prices at the right, and of times at the bottom. */
-const LABELS = { right: 68, bottom: 24, top: 8, left: 0 };
+const MARGINS = { right: 68, bottom: 24, top: 8, left: 0 };
 
 /** Position of the present: the larger part of the chart shows the past, the rest is for boxes. */
 const NOW_AT = 0.58;
@@ -40,10 +47,10 @@ export function scalesOf(
   view: { nowMs: number; spanMs: number; low: number; high: number },
 ): Scales {
   const plot = {
-    left: LABELS.left,
-    right: Math.max(LABELS.left + 1, size.width - LABELS.right),
-    top: LABELS.top,
-    bottom: Math.max(LABELS.top + 1, size.height - LABELS.bottom),
+    left: MARGINS.left,
+    right: Math.max(MARGINS.left + 1, size.width - MARGINS.right),
+    top: MARGINS.top,
+    bottom: Math.max(MARGINS.top + 1, size.height - MARGINS.bottom),
   };
   const fromMs = view.nowMs - view.spanMs * pastShare(size.width);
   return {
@@ -54,8 +61,8 @@ export function scalesOf(
   };
 }
 
-/** Whether a point is in the plot. */
-export function isInside({ left, right, top, bottom }: Plot, x: number, y: number): boolean {
+/** Whether a position is in an area. */
+export function isInside({ left, right, top, bottom }: Area, { x, y }: Position): boolean {
   return x >= left && x <= right && y >= top && y <= bottom;
 }
 
@@ -191,7 +198,7 @@ const IDLE_STEP_MS = 200;
  *
  * @param restedMs Time since the user's last input.
  */
-export function stepOf(restedMs: number, isCalm: boolean): number {
+export function frameStepOf(restedMs: number, isCalm: boolean): number {
   if (isCalm) return CALM_STEP_MS;
   return restedMs > IDLE_MS ? IDLE_STEP_MS : 0;
 }

@@ -1,10 +1,9 @@
-/** Stores drafts and the time shown by market, and the tolerance. */
+/** Stores drafts by market, and the tolerance. */
 import * as z from "zod";
 import type { Clock } from "@rangemaker/client";
 import { HOUR_MS } from "../../../../lib/time.ts";
 import { tryParseJson } from "../../../../lib/json.ts";
 import type { TextStore } from "../data/wallets.ts";
-import { zoomed } from "./chart_spans.ts";
 import type { DraftFields } from "./draft.ts";
 
 const STORAGE_KEY = "rangemaker.drafts";
@@ -24,14 +23,9 @@ export const fieldsSchema = z.object({
 /** Default of the tolerance, in percent; `suggested_draft_test.ts` measures it. */
 const TOLERANCE_PERCENT = 15;
 
-/** How much time the chart of a market shows at first. */
-const SPAN_MS = 60_000;
-
 const keptSchema = z.object({
   symbol: z.string().default(""),
   drafts: z.record(z.string(), z.object({ atMs: z.number(), fields: fieldsSchema })).default({}),
-  /** How much time the chart shows, by market. */
-  spansMs: z.record(z.string(), z.number()).default({}),
   tolerancePercent: z.int().min(0).max(50).default(TOLERANCE_PERCENT),
 });
 
@@ -59,16 +53,6 @@ export class DraftStore {
   keep(symbol: string, fields: DraftFields): void {
     const drafts = { ...this.#read().drafts, [symbol]: { atMs: this.#clock.now(), fields } };
     this.#write({ symbol, drafts });
-  }
-
-  /** How much time the chart of a market showed last. */
-  spanOf(symbol: string): number {
-    return zoomed(this.#read().spansMs[symbol] ?? SPAN_MS, 1);
-  }
-
-  keepSpan(symbol: string, spanMs: number): void {
-    const { spansMs } = this.#read();
-    if (spansMs[symbol] !== spanMs) this.#write({ spansMs: { ...spansMs, [symbol]: spanMs } });
   }
 
   /** By how much a payout may change during signing, in percent. */

@@ -1,17 +1,17 @@
-import { theme } from "../parts/theme.ts";
 import { toNumber } from "../parts/format.ts";
 import { type ChartContent, type Palette, readPalette } from "./chart_frame.ts";
 import { paint } from "./chart_painter.ts";
 import {
   CALM_STEP_MS,
   type ChartRange,
+  frameStepOf,
   isKept,
   pastShare,
+  type Position,
   PriceWindow,
   type Scales,
   scalesOf,
   shownRange,
-  stepOf,
 } from "./chart_scales.ts";
 
 /** The range of prices stays fixed for this long after a drag, in case another one follows. */
@@ -48,7 +48,6 @@ export class LiveChart {
     for (const query of ["(prefers-color-scheme: dark)", "(forced-colors: active)"]) {
       matchMedia(query).addEventListener("change", repaint, { signal });
     }
-    signal.addEventListener("abort", theme.subscribe(repaint));
     // The page's height changes with the size of its text.
     const sizes = new ResizeObserver(() => this.#resize());
     for (const element of [canvas, document.body]) sizes.observe(element);
@@ -68,8 +67,11 @@ export class LiveChart {
     const frame = (atMs: number) => {
       if (signal.aborted) return;
       const restedMs = atMs - touchedAtMs;
-      this.#paint(atMs, stepOf(restedMs, isCalm.matches && this.#frozen?.untilMs !== Infinity));
-      const pauseMs = stepOf(restedMs, false);
+      this.#paint(
+        atMs,
+        frameStepOf(restedMs, isCalm.matches && this.#frozen?.untilMs !== Infinity),
+      );
+      const pauseMs = frameStepOf(restedMs, false);
       if (pauseMs > 0) timer = setTimeout(next, pauseMs);
       else next();
     };
@@ -90,7 +92,7 @@ export class LiveChart {
   }
 
   /** The position of a pointer, given in page pixels from the corner of the canvas. */
-  toChart(x: number, y: number): { x: number; y: number } {
+  toChart(x: number, y: number): Position {
     const { scale } = this.#size;
     return { x: x / scale, y: y / scale };
   }

@@ -15,14 +15,14 @@ import {
 } from "./draft.ts";
 import {
   changesOf,
-  isWorse,
+  isMuchLess,
   isWorthless,
   paysText,
   refusalWarning,
   warningOf,
   withChance,
 } from "./odds.ts";
-import { checkingText, deadlineText, isOutside, overText, signableMs } from "./quote_life.ts";
+import { checkingText, isOutside, overText, signableMs, signWithinText } from "./quote_life.ts";
 import type { LiveStage, QuotedStage } from "./stage.ts";
 
 /** All facts that decide whether a quote can be requested. */
@@ -264,7 +264,7 @@ export function quoteStepOf(situation: QuoteSituation, nowMs: number): QuoteStep
     const note = stage.isAgain
       ? "The odds changed, within what you accept: one more signature."
       : "";
-    const deadline = deadlineText(stage.offer.quote, nowMs);
+    const deadline = signWithinText(stage.offer.quote, nowMs);
     if (isDevelopmentKey) return { button: "Signing …", note, deadline };
     return { button: "Sign in your wallet …", note, deadline, back: "Cancel" };
   }
@@ -293,8 +293,8 @@ function signStep({ price }: QuoteSituation, stage: QuotedStage, nowMs: number):
   return {
     button: refusal ? `Sign again: ${formatCents(quote.payout)}${withChance(offer)}` : SIGN,
     note: changesOf(stage),
-    deadline: outside + deadlineText(quote, nowMs),
+    deadline: outside + signWithinText(quote, nowMs),
     action: "sign",
-    ...((isOut || refusal || isWorse(stage)) && { look: "warned" }),
+    ...((isOut || refusal || isMuchLess(stage)) && { look: "warned" }),
   };
 }

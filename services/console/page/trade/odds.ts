@@ -161,7 +161,7 @@ function changeOf({ before, offer: { quote } }: QuotedStage): number {
 }
 
 /** Whether a quote pays so much less than the last quote or estimate that it needs a warning. */
-export function isWorse(stage: QuotedStage): boolean {
+export function isMuchLess(stage: QuotedStage): boolean {
   return changeOf(stage) <= -WARNED_SHARE;
 }
 

@@ -1,16 +1,12 @@
+import type { Position } from "./chart_scales.ts";
+
 /** Closer fingers count as this far apart, in pixels. */
 const DISTANCE_MIN = 20;
-
-/** A position on the chart, in pixels. */
-interface Place {
-  x: number;
-  y: number;
-}
 
 /** The fingers on the chart: the distance of two sets how much time it shows. */
 export class Pinch {
   /** Positions of the fingers, by pointer id. */
-  readonly #fingers = new Map<number, Place>();
+  readonly #fingers = new Map<number, Position>();
   /** Time shown and distance of two fingers as they began. */
   #start: { spanMs: number; distance: number } | undefined;
 
@@ -23,15 +19,15 @@ export class Pinch {
   }
 
   /** Adds a finger. @param spanMs The time that is shown. */
-  down(pointerId: number, place: Place, spanMs: number): void {
-    this.#fingers.set(pointerId, place);
+  down(pointerId: number, position: Position, spanMs: number): void {
+    this.#fingers.set(pointerId, position);
     const distance = this.#distance();
     this.#start = distance === undefined ? undefined : { spanMs, distance };
   }
 
   /** A pointer has moved. @returns The time to show; undefined unless two fingers are down. */
-  move(pointerId: number, place: Place): number | undefined {
-    if (this.#fingers.has(pointerId)) this.#fingers.set(pointerId, place);
+  move(pointerId: number, position: Position): number | undefined {
+    if (this.#fingers.has(pointerId)) this.#fingers.set(pointerId, position);
     const distance = this.#distance();
     if (this.#start === undefined || distance === undefined) return undefined;
     return this.#start.spanMs * this.#start.distance / distance;

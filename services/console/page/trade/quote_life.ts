@@ -20,7 +20,7 @@ export function signableMs({ deadline, startTime }: QuoteTimes, nowMs: number): 
 type QuoteTimes = Pick<Quote, "deadline" | "startTime">;
 
 /** The one deadline that users see and hear; then, why the quote can no longer be signed. */
-export function deadlineText(quote: QuoteTimes, nowMs: number): string {
+export function signWithinText(quote: QuoteTimes, nowMs: number): string {
   const ms = signableMs(quote, nowMs);
   if (ms === 0) return overText(quote);
   return `Sign within ${durationText(1_000 * Math.ceil(ms / 1_000))}.`;

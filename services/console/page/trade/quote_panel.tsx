@@ -27,14 +27,6 @@ import {
 } from "./odds.ts";
 import type { LiveStage, PlacedStage } from "./stage.ts";
 
-interface TermsProps {
-  offered: Priced | undefined;
-  /** What the bet pays at least, if the odds change until it is placed. */
-  least: bigint | undefined;
-  /** Shown once it is no longer in a field. */
-  betAmount?: bigint;
-}
-
 /** The least payout that a change of the odds may leave: a bet never pays less than its stake. */
 export function leastOf(
   { payout, betAmount }: Pick<Priced, "payout" | "betAmount">,
@@ -44,27 +36,42 @@ export function leastOf(
   return least > betAmount ? least : betAmount;
 }
 
-/** What a bet pays and its chance, at the same place before and while it is signed. */
-export function Terms({ offered, least, betAmount }: TermsProps) {
+/**
+ * What a bet pays, beside the button of the next step.
+ *
+ * @param props With `least`, what the bet pays at least, if the odds change until it is placed.
+ */
+export function Payout({ offered, least }: { offered: Priced | undefined; least?: bigint }) {
+  return (
+    <p class="payout" id="payout">
+      <span class="note">You get</span>{" "}
+      <strong
+        class={offered && "figure"}
+        title={offered && formatUsdc(offered.payout)}
+        data-payout={offered?.payout.toString()}
+      >
+        {offered ? formatCents(offered.payout) : NONE}
+      </strong>
+      {offered && " "}
+      {offered && (
+        <span class="note">
+          USDC{least !== undefined && least < offered.payout &&
+            `, at least ${formatCents(least)}`}
+        </span>
+      )}
+    </p>
+  );
+}
+
+/**
+ * The other terms of a bet, before and while it is signed.
+ *
+ * @param props With `betAmount`, the stake, once it is no longer in a field.
+ */
+export function Terms({ offered, betAmount }: { offered: Priced | undefined; betAmount?: bigint }) {
   const { probability } = offered ?? {};
   return (
     <dl class="terms" id="terms">
-      <Fact label="You get">
-        <strong
-          class={offered && "figure"}
-          title={offered && formatUsdc(offered.payout)}
-          data-payout={offered?.payout.toString()}
-        >
-          {offered ? formatCents(offered.payout) : NONE}
-        </strong>
-        {offered && " "}
-        {offered && (
-          <span class="note">
-            USDC{least !== undefined && least < offered.payout &&
-              `, at least ${formatCents(least)}`}
-          </span>
-        )}
-      </Fact>
       {betAmount !== undefined && <Fact label="You bet">{formatAmount(betAmount)}</Fact>}
       <Fact label="Odds">{offered ? multiplierOf(offered) : NONE}</Fact>
       <Fact label="Chance">{probability === undefined ? NONE : chanceText(probability)}</Fact>
@@ -106,25 +113,20 @@ export function LiveQuote(
       <div class={`bar-note ${look ?? "note"}`} id="bar-note">
         <p>{note}</p> <p class="deadline">{deadline}</p>
       </div>
-      <Terms
-        offered={isOver ? undefined : offered}
-        least={leastOf(first.quote, slip.tolerancePercent.value)}
-        betAmount={quote.betAmount}
-      />
+      <Terms offered={isOver ? undefined : offered} betAmount={quote.betAmount} />
       {warning && <p class="note">{warning}</p>}
       <div class="next">
-        {!isOver && (
-          <p class="sum" aria-hidden="true">
-            Bet {formatAmount(quote.betAmount)}, get {formatCents(quote.payout)} USDC
-          </p>
-        )}
+        <Payout
+          offered={isOver ? undefined : offered}
+          least={leastOf(first.quote, slip.tolerancePercent.value)}
+        />
         <button
           type="button"
           class="primary wide"
           data-next
           // One button for all steps. It is never `disabled`, so that it keeps the focus.
           aria-disabled={action === undefined}
-          aria-describedby={action === "sign" ? "terms range" : "bar-note"}
+          aria-describedby={action === "sign" ? "payout terms range" : "bar-note"}
           data-unread={slip.lock.isLocked.value}
           onKeyDown={({ key, repeat }) => {
             if (key === "Enter" && repeat && action === "sign") slip.press({ isHeld: true });

@@ -2,7 +2,7 @@ import type { CancelTimer, Clock } from "@rangemaker/client";
 import type { Announce } from "../data/messages.ts";
 import { formatCents } from "../parts/format.ts";
 import { changesOf } from "./odds.ts";
-import { deadlineText, overText, signableMs } from "./quote_life.ts";
+import { overText, signableMs, signWithinText } from "./quote_life.ts";
 import type { QuotedStage } from "./stage.ts";
 
 /** The payout of the box is announced when the box has not changed for this long. */
@@ -42,13 +42,13 @@ export class SlipVoice {
     const remainingMs = signableMs(quote, nowMs);
     const ended = `${overText(quote)} Enter asks for a new quote.`;
     if (remainingMs === 0) return this.speak(stage.refusal ?? ended);
-    const deadline = deadlineText(quote, nowMs).toLowerCase();
+    const deadline = signWithinText(quote, nowMs).toLowerCase();
     const pays = `It pays ${formatCents(quote.payout)} USDC.`;
     const name = stage.refusal ? "New quote" : "Quote";
     const text = `${name}: ${deadline} ${pays} ${changesOf(stage)}`.trim();
     this.#cancels.push(announce(text, { isSpoken: true })); // the slip shows it
     const warnInMs = remainingMs - DEADLINE_WARNING_MS;
-    const warn = () => this.speak(deadlineText(quote, nowMs + warnInMs));
+    const warn = () => this.speak(signWithinText(quote, nowMs + warnInMs));
     if (warnInMs > 0) this.#cancels.push(clock.after(warnInMs, warn));
     this.#cancels.push(clock.after(remainingMs, () => {
       this.endQuote();

@@ -3,7 +3,6 @@ import type { RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { systemClock, type Thesis } from "@rangemaker/client";
 import { Estimator } from "../data/estimator.ts";
-import type { Announce } from "../data/messages.ts";
 import type { PageModel } from "../data/page_model.ts";
 import { formatRange } from "../parts/format.ts";
 import type { View } from "../parts/view.tsx";
@@ -48,7 +47,6 @@ export function createTradeView(model: PageModel): View {
     maker,
     obstacle: () => obstacleNow(model, slip),
   });
-  followHistory(slip, announce);
   effect(() => {
     const state = slip.estimator.state.value;
     if (state === undefined) return;
@@ -69,43 +67,9 @@ export function createTradeView(model: PageModel): View {
   };
   openLink();
   addEventListener("hashchange", openLink);
-  // Also survives a visit to another view.
-  const spanMs = signal(0);
-  effect(() => {
-    spanMs.value = drafts.spanOf(slip.symbol.value);
-  });
-  effect(() => drafts.keepSpan(slip.symbol.peek(), spanMs.value));
+  const spanMs = signal(60_000); // survives a visit to another view
   const Body = () => <TradeView model={model} slip={slip} spanMs={spanMs} />;
   return { id: "trade", label: "Trade", Body };
-}
-
-const QUOTE_ENTRY = "quote";
-
-/**
- * Makes the browser's "back" leave a quote, not the page: adds a history entry while there is one, and
- * drops the quote when "back" leaves it.
- */
-function followHistory(slip: BetSlip, announce: Announce): void {
-  // The page opens at the chart, and does not scroll when a quote is left.
-  history.scrollRestoration = "manual";
-  if (history.state === QUOTE_ENTRY) {
-    history.replaceState(null, "");
-    announce("The quote was dropped as the page was loaded again. Your box is still here.");
-  }
-  let hasEntry = false;
-  effect(() => {
-    const { name } = slip.stage.value;
-    const isQuote = name === "quoting" || name === "quoted" || name === "signing";
-    if (isQuote === hasEntry) return;
-    hasEntry = isQuote;
-    if (isQuote) history.pushState(QUOTE_ENTRY, "");
-    else if (history.state === QUOTE_ENTRY) history.back();
-  });
-  addEventListener("popstate", () => {
-    if (!hasEntry || history.state === QUOTE_ENTRY) return;
-    hasEntry = false;
-    slip.back();
-  });
 }
 
 function TradeView({ model, slip, spanMs }: Pick<ChartSource, "model" | "slip" | "spanMs">) {
@@ -126,11 +90,10 @@ function TradeView({ model, slip, spanMs }: Pick<ChartSource, "model" | "slip" |
   const money = balance === undefined ? "unknown" : hasMoney;
   const step = { name: slip.stage.value.name, of: `${user?.address} ${money}` };
   useNextFocus(side, step, CHART);
-  useBar(side);
-  // Where the bar has no room for it, what is signed, or its outcome, is still in sight.
+  useBarHeight(side);
+  // What is signed, or its outcome, is in sight.
   useEffect(() => {
-    side.current?.querySelector(".action-bar:not([data-fixed]) > :is(#range, [data-outcome])")
-      ?.scrollIntoView({ block: "nearest" });
+    side.current?.querySelector("#range, [data-outcome]")?.scrollIntoView({ block: "nearest" });
   }, [step.name]);
   if (market === undefined) return null;
   /** Shows a bet on the chart, and as much time as that needs. */
@@ -176,53 +139,22 @@ function TradeView({ model, slip, spanMs }: Pick<ChartSource, "model" | "slip" |
   );
 }
 
-/** The largest share of the window's height for what stays on the screen. */
-const FIXED_SHARE = 0.55;
-
-/**
- * Marks what of the bar with the next step stays on the screen, because the style sheet cannot measure
- * enlarged text: the whole bar, or only its field and buttons. Sets the height of that part.
- */
-function useBar(side: RefObject<HTMLElement | null>): void {
+/** Tells the style sheet how much of the screen's end the next step covers. */
+function useBarHeight(side: RefObject<HTMLElement | null>): void {
+  const { style } = document.documentElement;
   useEffect(() => {
     const bar = side.current?.querySelector<HTMLElement>(".action-bar");
-    if (!bar) return;
-    const { style } = document.documentElement;
-    const next = bar.querySelector<HTMLElement>(".next") ?? bar;
-    const parts = [...bar.children].filter((part) => part instanceof HTMLElement);
-    const heightOf = (part: HTMLElement | null) => part?.offsetHeight ?? 0;
-    const fits = (...parts: HTMLElement[]) => {
-      // Its line is shown only if this says so: otherwise, the two would take turns.
-      const unseen = heightOf(next.querySelector<HTMLElement>(".sum"));
-      const height = parts.reduce((height, part) => height + heightOf(part), -unseen);
-      return height <= innerHeight * FIXED_SHARE;
-    };
-    const look = () => {
-      const fixed = fits(...parts) ? bar : fits(next) ? next : undefined;
-      for (const part of side.current?.querySelectorAll(".action-bar, .next") ?? []) {
-        part.toggleAttribute("data-fixed", part === fixed);
-      }
-      const [before, height] = [
-        parseFloat(style.getPropertyValue("--bar")),
-        heightOf(fixed ?? null),
-      ];
+    const next = bar?.querySelector<HTMLElement>(".next");
+    const parts = [bar, next].filter((part) => part instanceof HTMLElement);
+    // In two columns, the bar itself has no box.
+    const measure = () => {
+      const height = parts.find(({ offsetHeight }) => offsetHeight > 0)?.offsetHeight ?? 0;
       style.setProperty("--bar", `${height}px`);
-      // A bar that grows may cover the field in use, and an error may have appeared below it.
-      if (height > before) {
-        document.querySelector(".fields :focus")?.scrollIntoView({ block: "nearest" });
-      }
-      document.querySelector(":focus ~ .failure")?.scrollIntoView({ block: "nearest" });
     };
-    look(); // before anything is scrolled into view
-    const sizes = new ResizeObserver(look);
-    const fields = side.current?.querySelectorAll(".fields") ?? [];
-    for (const element of [bar, ...parts, ...fields]) sizes.observe(element);
-    addEventListener("resize", look);
-    return () => {
-      sizes.disconnect();
-      removeEventListener("resize", look);
-    };
+    const sizes = new ResizeObserver(measure);
+    for (const part of parts) sizes.observe(part);
+    return () => sizes.disconnect();
   }); // the bar is a new element after each step
   // Not between two bars: without this space for a moment, a page at its end would move.
-  useEffect(() => () => document.documentElement.style.removeProperty("--bar"), []);
+  useEffect(() => () => style.removeProperty("--bar"), []);
 }

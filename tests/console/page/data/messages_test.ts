@@ -52,17 +52,6 @@ Deno.test("createMessages: closing a message hides it, and leaves the text for s
   assert.deepEqual(messages.value.map(({ text }) => text), ["b"]);
 });
 
-Deno.test("createMessages: a press hides messages that were shown for 1.5 s; spoken ones stay", () => {
-  const clock = new FakeClock();
-  const { list: messages, announce, hideSeen } = createMessages(clock);
-  announce("old");
-  announce("spoken", { isSpoken: true });
-  clock.advance(1_500);
-  announce("new");
-  hideSeen();
-  assert.deepEqual(messages.value.map(({ text }) => text), ["spoken", "new"]);
-});
-
 Deno.test("notify: a browser that lets no page notify, such as Chrome on Android, ends nothing else", async () => {
   // Not a literal: its types are those of a browser.
   const url = import.meta.resolve("../../../../services/console/page/data/page_model.ts");

@@ -201,7 +201,7 @@ Deno.test("Session: opening or leaving an account in one tab does the same in th
   stored("rangemaker.account");
   assert.equal(other.session.user.value, user, "it is kept");
   first.leave();
-  stored("rangemaker.theme");
+  stored("rangemaker.drafts");
   assert.notEqual(other.session.user.value, undefined);
   user!.portfolio.theses.value = [thesisOf(7)];
   for (const _ of ["left", "said once"]) stored("rangemaker.account");

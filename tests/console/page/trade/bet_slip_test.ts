@@ -8,7 +8,7 @@ import {
   WalletError,
 } from "../../../../lib/client/mod.ts";
 import type { EstimateState } from "../../../../services/console/page/data/estimator.ts";
-import { changesOf, isWorse } from "../../../../services/console/page/trade/odds.ts";
+import { changesOf, isMuchLess } from "../../../../services/console/page/trade/odds.ts";
 import type { QuotedStage } from "../../../../services/console/page/trade/stage.ts";
 import { QUOTE_LIFE_MS } from "../../../../services/console/page/trade/draft.ts";
 import { hashOf, offerOf, OTHER, SIGNATURE, thesisOf, USER } from "../../support.ts";
@@ -393,7 +393,7 @@ Deno.test("changesOf: a quote within 1 % of the estimate shows no change; 5 % be
       offer: offerOf(1, { payout }),
       before,
     };
-    return [isWorse(stage), changesOf(stage)];
+    return [isMuchLess(stage), changesOf(stage)];
   };
   assert.deepEqual(changes(19_850_000n), [false, ""]);
   const than = "than the estimate of 20.00 USDC";

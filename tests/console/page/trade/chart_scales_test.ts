@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import {
+  frameStepOf,
   isInside,
   isKept,
   pastShare,
   PriceWindow,
   scalesOf,
   shownRange,
-  stepOf,
   timeTicks,
 } from "../../../../services/console/page/trade/chart_scales.ts";
 import { PriceSeries } from "../../../../services/console/page/data/price_series.ts";
@@ -53,10 +53,10 @@ Deno.test("isInside: the plot with its edges is inside, labels are outside", () 
   const { plot } = scalesOf({ width: 800, height: 400 }, view);
   const { left, right, top, bottom } = plot;
   for (const [x, y] of [[left, top], [right, bottom], [400, 200]] as const) {
-    assert(isInside(plot, x, y), `${x}, ${y}`);
+    assert(isInside(plot, { x, y }), `${x}, ${y}`);
   }
   const outside = [[left - 1, 200], [right + 1, 200], [400, top - 1], [400, bottom + 1]] as const;
-  for (const [x, y] of outside) assert(!isInside(plot, x, y), `${x}, ${y}`);
+  for (const [x, y] of outside) assert(!isInside(plot, { x, y }), `${x}, ${y}`);
 });
 
 Deno.test("timeTicks: labels are at full seconds, at least the given distance apart", () => {
@@ -98,9 +98,9 @@ Deno.test("PriceWindow: a constant price has a range with a height, and no box s
   assert.equal(new PriceWindow().next({ low: 900, high: 900_000 }, 16).low, 0);
 });
 
-Deno.test("stepOf: after ten seconds without a touch, time moves in steps of 200 ms; with reduced motion always in half seconds", () => {
-  assert.deepEqual([9_900, 10_100].map((restedMs) => stepOf(restedMs, false)), [0, 200]);
-  assert.deepEqual([0, 60_000].map((restedMs) => stepOf(restedMs, true)), [500, 500]);
+Deno.test("frameStepOf: after ten seconds without a touch, time moves in steps of 200 ms; with reduced motion always in half seconds", () => {
+  assert.deepEqual([9_900, 10_100].map((restedMs) => frameStepOf(restedMs, false)), [0, 200]);
+  assert.deepEqual([0, 60_000].map((restedMs) => frameStepOf(restedMs, true)), [500, 500]);
 });
 
 Deno.test("isKept: the range stays during a drag, and for a while after it if prices and box fit", () => {

@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { SPAN_MAX_MS } from "../../../../services/console/page/trade/chart_spans.ts";
 import { DraftStore } from "../../../../services/console/page/trade/draft_store.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { memoryStore } from "../../support.ts";
@@ -21,14 +20,4 @@ Deno.test("DraftStore: a draft is kept for an hour; stored text of another form 
     store.setItem("rangemaker.drafts", text);
     assert.deepEqual([drafts.symbol, drafts.of("A/B")], ["", undefined], text);
   }
-});
-
-Deno.test("DraftStore: the time shown survives a reload, for each market, within its bounds", () => {
-  const store = memoryStore();
-  const opened = () => new DraftStore(store, { now: () => 0 });
-  opened().keepSpan("ETH/USDT", 120_000);
-  opened().keepSpan("BTC/USDT", 9e9);
-  opened().keep("ETH/USDT", { lower: "1", upper: "2", startsIn: "3", lasts: "4", amount: "5" });
-  const spans = ["ETH/USDT", "BTC/USDT", "SOL/USDT"].map((symbol) => opened().spanOf(symbol));
-  assert.deepEqual(spans, [120_000, SPAN_MAX_MS, 60_000]);
 });

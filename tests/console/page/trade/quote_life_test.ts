@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import {
-  deadlineText,
   isOutside,
   overText,
   signableMs,
+  signWithinText,
 } from "../../../../services/console/page/trade/quote_life.ts";
 
 const quote = { deadline: 30_000, startTime: 26_000, endTime: 60_000 };
@@ -21,12 +21,12 @@ Deno.test("signableMs: a quote expires five seconds before its deadline, or at t
   assert.equal(overText(sooner), "Too late: the window has begun. Nothing was placed or taken.");
 });
 
-Deno.test("deadlineText: the deadline is the start of the window, or the end of the quote if that is sooner", () => {
+Deno.test("signWithinText: the deadline is the start of the window, or the end of the quote if that is sooner", () => {
   const window = { deadline: 38_000, startTime: 10_000 };
-  assert.equal(deadlineText(window, 8_100), "Sign within 2 s.");
-  assert.equal(deadlineText(window, 9_999), "Sign within 1 s.");
-  assert.equal(deadlineText({ ...window, deadline: 14_000 }, 8_100), "Sign within 1 s.");
-  assert.equal(deadlineText(window, 10_000), overText(window));
+  assert.equal(signWithinText(window, 8_100), "Sign within 2 s.");
+  assert.equal(signWithinText(window, 9_999), "Sign within 1 s.");
+  assert.equal(signWithinText({ ...window, deadline: 14_000 }, 8_100), "Sign within 1 s.");
+  assert.equal(signWithinText(window, 10_000), overText(window));
 });
 
 Deno.test("isOutside: a price at a side of the box is inside", () => {
