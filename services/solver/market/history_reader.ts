@@ -40,7 +40,11 @@ export class HistoryReader {
       clock,
       intervalMs: HISTORY_INTERVAL_MS,
       poll: async (signal) => {
-        for (const market of marketData.markets) await this.#readMarket(market, signal);
+        const reads = await Promise.allSettled(
+          Array.from(marketData.markets, (market) => this.#readMarket(market, signal)),
+        );
+        const failed = reads.find((read) => read.status === "rejected");
+        if (failed !== undefined) throw failed.reason;
       },
       // A warning is enough: missing prices also show as refused quotes.
       onFailure: ({ message }) =>

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
+import { RpcError } from "../../../lib/protocol/jsonrpc.ts";
 import type { HistoryPage } from "../../../lib/protocol/methods/reads.ts";
 import { type HistoryQuery, NodeUnreachableError } from "../../../lib/net/core_reader.ts";
 import { HistoryReader } from "../../../services/solver/market/history_reader.ts";
@@ -18,10 +19,13 @@ class FakeHistory {
   away = false;
   /** Gives page after page without end. */
   endless = false;
+  /** Refuses another market. */
+  lacksMarket = false;
 
   getPriceHistory(query: HistoryQuery): Promise<HistoryPage> {
     if (this.away) return Promise.reject(new NodeUnreachableError("http://node", "away"));
     if (query.base !== market.base) {
+      if (this.lacksMarket) return Promise.reject(new RpcError(-32602, "no market has this base"));
       return Promise.resolve({ prices: [], missing: [], nextCursor: null });
     }
     this.queries.push(query);
@@ -82,11 +86,11 @@ Deno.test("HistoryReader: later reads get new slots, and slots that are recorded
   clock.advance(5_000);
   await setImmediate();
   assert.equal(node.queries.at(-1)?.from, nowMs + 300);
-  for (const ms of [60_000, 1_000]) {
+  for (const ms of [60_000, 1_000, 1_000]) {
     clock.advance(ms);
     await setImmediate();
   }
-  assert.equal(node.queries.at(-1)?.from, nowMs + 33_000, "33 s before the last read");
+  assert.equal(node.queries.at(-1)?.from, nowMs + 34_000, "33 s before the last read");
 });
 
 Deno.test("HistoryReader: with a clock up to 30 s ahead of the node's, it reads every price", async () => {
@@ -122,6 +126,19 @@ Deno.test("HistoryReader: after the clock was ahead, it reads on from the newest
   assert.equal(prices.history.newestMs, nowMs + 1_500);
   assert.equal(prices.historyEndMs, nowMs + 1_600);
 });
+
+Deno.test("HistoryReader: a market that cannot be read keeps no other one waiting", () =>
+  withLogs("warning", async (records) => {
+    await using reader = createReader();
+    const { node, history, clock, prices } = reader;
+    assert.notEqual(SPEC_MARKETS.list[0]?.base, market.base, "another one is read before it");
+    node.lacksMarket = true;
+    node.slots.set(clock.now() - 100, 5n);
+    history.start();
+    await setImmediate();
+    assert.equal(prices.historyEndMs, clock.now());
+    assert.match(String(records[0]?.properties.reason), /no market has this base/);
+  }));
 
 Deno.test("HistoryReader: after a revert of the chain it starts over, but not if only its clock was set back", async () => {
   for (const isReverted of [false, true]) {
