@@ -131,6 +131,7 @@ Deno.test("Restore: after a run that died, the next one finds the data before to
     await Deno.mkdir(data, { recursive: true });
     const before = ["chain.sqlite", "chain.sqlite-shm", "chain.sqlite-wal"];
     for (const name of [...before, "lock"]) await Deno.writeTextFile(`${data}/${name}`, name);
+    await assert.rejects(runIn(folder, "restore", ["node", folder]), /no copy .*\/chain\.sqlite/);
     await Deno.writeTextFile(`${folder}/chain.sqlite`, "copy");
     const programs = {
       sqlite3: 'case $3 in .backup*) cp "$2" "${3#.backup }" ;; *) echo ok ;; esac',
