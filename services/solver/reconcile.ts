@@ -25,11 +25,13 @@ export const run = createRepairCommand({
     // The restored node lacks it, unless this solver knows that it was settled or pruned before.
     if (typeof found !== "string" || (found === "pruned" && !intent.reserved)) return "present";
     const { thesisId } = receiptSchema.parse(JSON.parse(intent.receipt ?? "null"));
+    // A database that was replaced does not learn of settlements, nor one whose solver was down.
+    const what = found === "pruned" ? "Gone, or settled and dropped since" : "Gone";
     const message = `Thesis ${thesisId} is gone: the core node was restored from a backup`;
     const failure = { code: "CHAIN_REWOUND", message, details: { thesisId } };
     return {
       result: { state: "failed", transaction: intent.transaction, receipt: null, failure },
-      line: `Gone: thesis ${thesisId} of ${user}, ${usdcText(betAmount)} that might have ` +
+      line: `${what}: thesis ${thesisId} of ${user}, ${usdcText(betAmount)} that might have ` +
         `become ${formatUnits(payout)}, quote ${intent.key}: undo its hedge`,
     };
   },

@@ -1,7 +1,8 @@
 /** `docs/deployment/backup`, `restore` and `rotate`, with programs that stand in for those of the machine. */
 import assert from "node:assert/strict";
+import { DatabaseSync } from "node:sqlite";
 import { withFolder } from "../support/files.ts";
-import { readText, run } from "./support.ts";
+import { hasProgram, readText, run } from "./support.ts";
 
 /** Writes a script whose folders are all in one. */
 async function writeScript(folder: string, name: "backup" | "restore" | "rotate"): Promise<string> {
@@ -93,15 +94,47 @@ Deno.test("Backup and restore: a password with escapes is decoded, and passed in
     }
   }));
 
+Deno.test({
+  name:
+    "Backup and restore: leave a damaged log as it is, since its service refuses to start without it",
+  ignore: !hasProgram("sqlite3", "--version"),
+  fn: () =>
+    withFolder(async (folder) => {
+      const database = `${folder}/lib/rangemaker/bridge/data/bridge.sqlite`;
+      for (
+        const path of [`${folder}/etc`, `${folder}/lib/rangemaker/bridge/data`, `${folder}/old`]
+      ) {
+        await Deno.mkdir(path, { recursive: true });
+      }
+      const db = new DatabaseSync(`${folder}/open.sqlite`);
+      db.exec("PRAGMA journal_mode = WAL; CREATE TABLE t (x); INSERT INTO t VALUES (1)");
+      for (const to of [database, `${folder}/old/bridge.sqlite`]) {
+        for (const end of ["", "-wal"]) {
+          await Deno.copyFile(`${folder}/open.sqlite${end}`, to + end);
+        }
+        const log = await Deno.readFile(`${to}-wal`);
+        await Deno.writeFile(`${to}-wal`, log.fill(1, log.length - 100));
+      }
+      db.close();
+      await Deno.writeTextFile(`${folder}/etc/bridge.database`, `${database}\n`);
+      const before = await Deno.readFile(`${database}-wal`);
+      await runIn(folder, "backup", ["bridge"]);
+      assert.deepEqual(await Deno.readFile(`${database}-wal`), before);
+      await runIn(folder, "restore", ["bridge", `${folder}/old`]);
+      assert.deepEqual(await Deno.readFile(`${folder}/old/bridge.sqlite-wal`), before);
+    }),
+});
+
 Deno.test("Restore: after a run that died, the next one finds the data before together, and a node refuses to start in between", () =>
   withFolder(async (folder) => {
     const data = `${folder}/lib/rangemaker/node/data/node`;
     await Deno.mkdir(data, { recursive: true });
     const before = ["chain.sqlite", "chain.sqlite-shm", "chain.sqlite-wal"];
     for (const name of [...before, "lock"]) await Deno.writeTextFile(`${data}/${name}`, name);
+    await assert.rejects(runIn(folder, "restore", ["node", folder]), /no copy .*\/chain\.sqlite/);
     await Deno.writeTextFile(`${folder}/chain.sqlite`, "copy");
     const programs = {
-      sqlite3: 'case $2 in .backup*) cp "$1" "${2#.backup }" ;; *) echo ok ;; esac',
+      sqlite3: 'case $3 in .backup*) cp "$2" "${3#.backup }" ;; *) echo ok ;; esac',
       mv: '/bin/mv "$@"; kill -9 $PPID',
     };
     for (const [name, body] of Object.entries(programs)) {
