@@ -137,7 +137,7 @@ export class ChainGuard {
     const evidence = isBehind
       ? `is at block ${number}, but was at block ${record.highestBlock} before`
       : await lostCommit;
-    if (head !== null) this.clocks.observe(head, askedMs);
+    this.clocks.observe(head, askedMs);
     if (evidence !== undefined) await this.#acceptOrRefuseRevert(number, evidence);
     return number;
   }

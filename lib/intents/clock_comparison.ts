@@ -15,6 +15,7 @@ export class ClockComparison {
   /** Number of the newest block when it was last observed. */
   #lastNumber = 0;
   #lastObservedAtMs = -Infinity;
+  #blockTimeMs = -Infinity;
 
   constructor(log: Logger) {
     this.#log = log;
@@ -25,11 +26,19 @@ export class ClockComparison {
     return this.#problem;
   }
 
+  /** Time of the node's newest block; -Infinity until it is known, Infinity if the node has none. */
+  get blockTimeMs(): number {
+    return this.#blockTimeMs;
+  }
+
   /**
    * Compares the time of the node's newest block. Only a block newer than the last observation
    * shows the node's clock: a chain may make no blocks while it is idle.
    */
-  observe({ number, timestampMs }: { number: number; timestampMs: number }, nowMs: number): void {
+  observe(head: { number: number; timestampMs: number } | null, nowMs: number): void {
+    this.#blockTimeMs = head?.timestampMs ?? Infinity;
+    if (head === null) return;
+    const { number, timestampMs } = head;
     const isNew = number > this.#lastNumber && nowMs - this.#lastObservedAtMs <= HEAD_AGE_MAX_MS;
     this.#lastNumber = number;
     this.#lastObservedAtMs = nowMs;

@@ -69,7 +69,7 @@ export class IntentService {
       poll: async () => void await this.problem(),
       intervalMs: HEALTH_INTERVAL_MS,
     });
-    this.#upkeep = createUpkeepLoop({ store, retainMs, clock, log });
+    this.#upkeep = createUpkeepLoop({ store, retainMs, clock, log, chainClock: guard.clocks });
     const { gauge, scrapedGauge } = metricsIn(registry);
     scrapedGauge(
       `${name}_store_damaged_rows`,

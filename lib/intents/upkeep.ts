@@ -2,6 +2,7 @@ import type { Logger } from "@logtape/logtape";
 import type { Clock } from "../clock.ts";
 import { PollingLoop } from "../timing/polling_loop.ts";
 import { RECEIPTS_KEPT_MIN_MS } from "../protocol/constants.ts";
+import type { ClockComparison } from "./clock_comparison.ts";
 import { StoreDamagedError } from "./errors.ts";
 import type { IntentStore } from "./store.ts";
 
@@ -38,6 +39,8 @@ interface UpkeepOptions {
   /** Finished intents are kept this long after they finished and after their deadline. */
   retainMs: number;
   clock: Clock;
+  /** Nothing is deleted that is not old enough by the chain's time too: a clock may run days ahead. */
+  chainClock: Pick<ClockComparison, "blockTimeMs">;
   log: Logger;
 }
 
@@ -48,7 +51,7 @@ interface UpkeepOptions {
  * before anything was sent are deleted {@link REFUSED_KEPT_MS} after their deadline.
  */
 export function createUpkeepLoop(options: UpkeepOptions): PollingLoop {
-  const { store, retainMs, clock, log } = options;
+  const { store, retainMs, clock, chainClock, log } = options;
   let verifiedTo = 0;
   return new PollingLoop({
     clock,
@@ -56,12 +59,13 @@ export function createUpkeepLoop(options: UpkeepOptions): PollingLoop {
     async poll(signal) {
       // Rows are verified even if the deletions fail.
       try {
-        const beforeMs = clock.now() - retainMs;
+        const nowMs = Math.min(clock.now(), chainClock.blockTimeMs);
+        const beforeMs = nowMs - retainMs;
         const limit = DELETE_BATCH;
         for (let batch = 0; batch < DELETE_BATCHES_MAX && !signal.aborted; batch += 1) {
           if (await store.deleteFinished({ beforeMs, limit }) < limit) break;
         }
-        const refusedMs = clock.now() - REFUSED_KEPT_MS;
+        const refusedMs = nowMs - REFUSED_KEPT_MS;
         const due = { fromMs: refusedMs - REFUSED_SPAN_MS, beforeMs: refusedMs, limit };
         for (let batch = 0; batch < REFUSED_BATCHES_MAX && !signal.aborted; batch += 1) {
           if (await store.deleteUnsent(due) < limit) break;

@@ -4,16 +4,23 @@ import { DamagedRows } from "../../../lib/intents/damaged_rows.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
 import { createUpkeepLoop } from "../../../lib/intents/upkeep.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
+import { DAY_MS } from "../../../lib/time.ts";
 import { newIntent } from "../../support/intents.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
 import { withWorld, type World } from "./world.ts";
 
 const RETAIN_MS = 60_000;
 
+/** A node that reports no blocks. */
+const NO_CLOCK = { blockTimeMs: Infinity };
+
 /** Runs a test while the store is kept up. */
-function withUpkeep(test: (world: World) => Promise<void>): Promise<void> {
+function withUpkeep(
+  test: (world: World) => Promise<void>,
+  chainClock: { readonly blockTimeMs: number } = NO_CLOCK,
+): Promise<void> {
   return withWorld(async (world) => {
-    const upkeep = createUpkeepLoop({ ...world, retainMs: RETAIN_MS });
+    const upkeep = createUpkeepLoop({ ...world, chainClock, retainMs: RETAIN_MS });
     upkeep.start();
     await world.clock.untilScheduled();
     await test(world);
@@ -52,9 +59,24 @@ Deno.test("createUpkeepLoop: a finished intent is deleted when both its end and 
     assert.equal(await has(world, "long"), false);
   }));
 
+Deno.test("createUpkeepLoop: a clock that is days ahead of the chain deletes nothing", () => {
+  const chainClock = { blockTimeMs: -Infinity };
+  return withUpkeep(async (world) => {
+    chainClock.blockTimeMs = world.clock.now();
+    await world.record("used", { lifeMs: 1_000 });
+    await world.finish("used");
+    world.clock.advance(8 * DAY_MS);
+    await pass(world, 20_000);
+    assert.equal(await has(world, "used"), true);
+    chainClock.blockTimeMs += 8 * DAY_MS;
+    await pass(world, 20_000);
+    assert.equal(await has(world, "used"), false);
+  }, chainClock);
+});
+
 Deno.test("createUpkeepLoop: a request that was refused before anything was sent is deleted ten minutes after its deadline", () =>
   withWorld(async (world) => {
-    const upkeep = createUpkeepLoop({ ...world, retainMs: 604_800_000 });
+    const upkeep = createUpkeepLoop({ ...world, chainClock: NO_CLOCK, retainMs: 604_800_000 });
     const refuse = async (key: string, lifeMs: number) => {
       const createdAtMs = world.clock.now();
       const times = { createdAtMs, expiresAtMs: createdAtMs + lifeMs };
