@@ -100,18 +100,27 @@ export function idOf(value: unknown): RpcId {
   return isObject(value) && isId(value.id) ? value.id : null;
 }
 
-const ID_AT_START =
-  /^\s*\{\s*(?:"(?:jsonrpc|method)"\s*:\s*"[^"\\]*"\s*,\s*)*"id"\s*:\s*(-?(?:0|[1-9]\d{0,14})|"[^"\\\p{Cc}]*")\s*[,}]/u;
+/** An id, and members beside it, as clients write them. */
+const ID = String.raw`"id"\s*:\s*(-?(?:0|[1-9]\d{0,14})|"[^"\\\p{Cc}]*")`;
+const TEXTS = String.raw`"(?:jsonrpc|method)"\s*:\s*"[^"\\]*"\s*`;
 
-/** Where {@link ID_AT_START} looks. */
-const START_CHARS = 512;
+const ID_AT_START = new RegExp(String.raw`^\s*\{\s*(?:${TEXTS},\s*)*${ID}\s*[,}]`, "u");
+
+/** In an object, whose last brace no other one follows. */
+const ID_AT_END = new RegExp(String.raw`[,{]\s*${ID}\s*(?:,\s*${TEXTS})*\}\s*$`, "u");
+
+/** Where they look. */
+const EDGE_CHARS = 512;
 
 /**
  * The id of a request that is refused before it is parsed, so that its sender can tell which one it
- * was. It is found where clients write it, before the parameters; otherwise it is null.
+ * was. It is found where clients write it, before the parameters (viem) or after them (ethers,
+ * web3.py); otherwise it is null.
  */
-export function idAtStart(text: string): RpcId {
-  const [, id] = ID_AT_START.exec(text.slice(0, START_CHARS)) ?? [];
+export function idBesideParams(text: string): RpcId {
+  const start = text.slice(0, EDGE_CHARS);
+  const [, id] = ID_AT_START.exec(start) ??
+    (/^\s*\{/.test(start) && ID_AT_END.exec(text.slice(-EDGE_CHARS)) || []);
   return id === undefined ? null : idOf({ id: JSON.parse(id) });
 }
 

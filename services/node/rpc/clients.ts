@@ -1,7 +1,7 @@
 import { type Clock, withinMs } from "../../../lib/clock.ts";
 import { FORWARDED_FOR } from "../../../lib/http/caller_address.ts";
 import { CloseCode, upgradeWebSocket, wantsWebSocket } from "../../../lib/http/web_socket.ts";
-import { idAtStart, RpcCode, rpcFailure } from "../../../lib/protocol/jsonrpc.ts";
+import { idBesideParams, RpcCode, rpcFailure } from "../../../lib/protocol/jsonrpc.ts";
 import { callerGroups, invalidRequest } from "./api.ts";
 import type { Caller, Dispatcher } from "./dispatcher.ts";
 import type { Subscriber, SubscribingCaller, Subscriptions } from "./subscriptions.ts";
@@ -139,7 +139,7 @@ interface Connection {
 function createReceiver({ socket, caller, client, dispatcher, send }: Connection) {
   let openRequests = 0;
   const refuse = (text: string, message: string) =>
-    send(JSON.stringify(rpcFailure(idAtStart(text), RpcCode.limitExceeded, message)));
+    send(JSON.stringify(rpcFailure(idBesideParams(text), RpcCode.limitExceeded, message)));
   return async (text: string): Promise<void> => {
     if (text.length > REQUEST_CHARS_MAX) {
       const received = `received ${text.length}; send less at once`;

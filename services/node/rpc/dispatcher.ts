@@ -2,7 +2,7 @@ import { RangemakerError } from "../../../lib/errors.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import { isTooComplex } from "../../../lib/json_text.ts";
 import {
-  idAtStart,
+  idBesideParams,
   idOf,
   parseJson,
   parseRequest,
@@ -88,7 +88,7 @@ export class Dispatcher {
       requireSimple(text);
     } catch (thrown) {
       // Not parsed yet; without its id, the sender of many requests cannot tell which one it was.
-      return { text: failureText(idAtStart(text), thrown), isMalformed: true };
+      return { text: failureText(idBesideParams(text), thrown), isMalformed: true };
     }
     try {
       value = parseJson(text);

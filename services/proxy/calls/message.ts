@@ -1,7 +1,7 @@
 /** What clients send: a call or a batch of calls. */
 import { arrayElements, isTooComplex, memberText } from "../../../lib/json_text.ts";
 import {
-  idAtStart,
+  idBesideParams,
   idOf,
   parseJson,
   parseRequest,
@@ -45,7 +45,12 @@ export function parseMessage(text: string, maxBatch: number): Message {
     const { depth, parts } = MESSAGE_BOUNDS;
     const message = `Message has over ${parts} members or is nested over ${depth} levels deep: ` +
       "send less at once";
-    throw new MessageError(JSON.stringify(idAtStart(text)), 413, RpcCode.limitExceeded, message);
+    throw new MessageError(
+      JSON.stringify(idBesideParams(text)),
+      413,
+      RpcCode.limitExceeded,
+      message,
+    );
   }
   let value: unknown;
   try {

@@ -2,7 +2,7 @@ import type { Clock } from "../../../lib/clock.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import { pathOf, type ServedRequest } from "../../../lib/http/listener.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
-import { idAtStart } from "../../../lib/protocol/jsonrpc.ts";
+import { idBesideParams } from "../../../lib/protocol/jsonrpc.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import type { Cors } from "../../../lib/http/cors.ts";
 import {
@@ -171,6 +171,6 @@ function refusal(thrown: unknown, text: string): RoutedAnswer {
   } else if (error.cause !== undefined) {
     log.debug("Refused a request: {reason}", { reason: messageOf(error.cause) });
   }
-  const id = JSON.stringify(idAtStart(text));
+  const id = JSON.stringify(idBesideParams(text));
   return { status: error.status, body: failureText(id, error), target: "proxy" };
 }

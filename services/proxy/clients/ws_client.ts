@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import type { Clock } from "../../../lib/clock.ts";
-import { idAtStart, RpcCode } from "../../../lib/protocol/jsonrpc.ts";
+import { idBesideParams, RpcCode } from "../../../lib/protocol/jsonrpc.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import { CloseCode } from "../../../lib/http/web_socket.ts";
 import { memberText } from "../../../lib/json_text.ts";
@@ -133,7 +133,7 @@ export class WsClient {
   /** Refuses a message without parsing it, under its id, which the client waits for. */
   #refuse(text: string, limit: Limit, message: string): void {
     this.#options.metrics.countRefusal(limit);
-    this.#answer(failureText(JSON.stringify(idAtStart(text)), limitExceeded(429, message)));
+    this.#answer(failureText(JSON.stringify(idBesideParams(text)), limitExceeded(429, message)));
   }
 
   /** The answer to a subscription call; undefined for any other call. */

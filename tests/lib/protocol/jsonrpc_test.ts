@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import {
-  idAtStart,
+  idBesideParams,
   idOf,
   parseRequest,
   parseResponse,
@@ -29,7 +29,7 @@ Deno.test("idOf: never throws, and returns only valid ids", () => {
   }));
 });
 
-Deno.test("idAtStart: returns the id at the start of a text, or null", () => {
+Deno.test("idBesideParams: returns the id before or after the parameters, or null", () => {
   const letters = "x".repeat(487); // the id ends within 512 characters
   const cases: [start: string, id: unknown][] = [
     ['{"jsonrpc":"2.0","id":7,"params":[', 7],
@@ -47,13 +47,21 @@ Deno.test("idAtStart: returns the id at the start of a text, or null", () => {
     ['{"id":"\\u0061",', null],
     ['{"params":{"id":1,', null],
     ['[{"id":1,', null],
+    ['{"method":"a","params":["0x1"],"id":3,"jsonrpc":"2.0"}', 3],
+    [`{"jsonrpc": "2.0", "method": "a", "params": ["${"y".repeat(600)}"], "id": "b"}\n`, "b"],
+    ['{"params":[],"id":4,"method":"a"}', 4],
+    ['{"params":{"id":4}}', null],
+    ['{"params":[],"x,\\"id":4}', null],
+    ['[{"params":[],"id":4}]', null],
+    ['[{"params":[],"id":4}', null],
+    ['{"params":[],"id":1e3}', null],
   ];
-  for (const [start, id] of cases) assert.equal(idAtStart(start), id, start);
+  for (const [start, id] of cases) assert.equal(idBesideParams(start), id, start);
 });
 
-Deno.test("idAtStart: never throws", () => {
+Deno.test("idBesideParams: never throws", () => {
   const id = fc.stringMatching(/^(?:-?[0-9]{1,17}|"[^"]{0,4}"|.{0,3})$/);
-  fc.assert(fc.property(id, (text) => void idAtStart(`{"id":${text},`)));
+  fc.assert(fc.property(id, (text) => void idBesideParams(`{"id":${text},`)));
 });
 
 Deno.test("idOf: returns the id of an invalid call", () => {

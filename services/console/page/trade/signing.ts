@@ -71,8 +71,8 @@ export async function* signingStages(
   for (let signedAgain = 0;; signedAgain++) {
     const { offer } = current;
     const signature = await sign(user, offer);
-    // The wallet's prompt may have been open for long: a late quote is not sent.
-    if (signableMs(offer.quote, serverClock.now()) === 0) return yield current;
+    // The wallet's prompt may have been open for long: a late quote is not sent, nor a second bet.
+    if (signableMs(offer.quote, serverClock.now()) === 0 || !maySign()) return yield current;
     yield { name: "sending", offer, first };
     const outcome = await user.portfolio.bets.send({ offer, signature });
     void user.portfolio.refresh();

@@ -330,6 +330,23 @@ Deno.test("BetSlip: while a bet of another tab is being placed, this tab neither
   assert.equal(stageOf(slip).name, "quoted");
 });
 
+Deno.test("BetSlip: a prompt that is answered while another tab places a bet sends no second one", async () => {
+  const prompt = Promise.withResolvers<typeof SIGNATURE>();
+  let sent = 0;
+  const { slip, user } = scene({
+    sign: () => prompt.promise,
+    execute: () => (sent += 1, new Promise(() => {})),
+  });
+  await slip.quote();
+  void slip.sign();
+  // As the keeper does with a bet that another tab has stored.
+  const { unresolved } = user.value?.portfolio.bets ?? assert.fail();
+  unresolved.value = [{ offer: offerOf(8), signature: SIGNATURE, isChecking: true }];
+  prompt.resolve(SIGNATURE);
+  await nextTurn();
+  assert.deepEqual([stageOf(slip).name, sent], ["quoted", 0]);
+});
+
 Deno.test("BetSlip: a change of account drops the quote, the estimate and a pending signature", async () => {
   for (const step of ["quoted", "signing"] as const) {
     const prompt = Promise.withResolvers<typeof SIGNATURE>();
