@@ -30,7 +30,7 @@ interface ProviderConnectionOptions {
   clock: Clock;
   random: RandomSource;
   handlers: ProviderConnectionHandlers;
-  /** Opens a socket; {@link connectToExchange} by default. */
+  /** Opens a socket; a {@link BoundedSocket} by default, so that no exchange fills the memory. */
   connect?: (url: string) => SocketLike;
 }
 
@@ -40,8 +40,16 @@ const PROVIDER_HEALTHY_AFTER_MS = 30_000;
 /** An attempt that is not open after this time has failed. */
 const PROVIDER_CONNECT_TIMEOUT_MS = 2_500;
 
+/**
+ * The longest message of an exchange; a longer one closes the connection. The largest real one has
+ * under 2,000 characters.
+ */
+const MESSAGE_BYTES_MAX = 1024 * 1024;
+
 /** Each kind of fault is logged at most this often, in milliseconds; every fault is counted. */
 const LOG_EVERY_MS = 5_000;
+
+const openSocket = (url: string) => new BoundedSocket(url, { maxMessageBytes: MESSAGE_BYTES_MAX });
 
 /** Keeps one provider connected and passes on its prices. */
 export class ProviderConnection {
@@ -64,7 +72,7 @@ export class ProviderConnection {
     this.#socket = new ReconnectingSocket({
       url,
       clock,
-      connect: options.connect ?? connectToExchange,
+      connect: options.connect ?? openSocket,
       backoff: this.#schedule,
       connectTimeoutMs: PROVIDER_CONNECT_TIMEOUT_MS,
       silenceMs: liveness.silenceMs,
@@ -242,32 +250,4 @@ export class RetrySchedule {
   reset(): void {
     this.#backoff.reset();
   }
-}
-
-/** The longest message of an exchange; the largest real one has under 2,000 characters. */
-const MESSAGE_BYTES_MAX = 1024 * 1024;
-
-/** If one of these is set, the runtime connects to `wss:` through an HTTP proxy. */
-export const PROXY_VARIABLES = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
-
-/**
- * Connects to an exchange. A message over {@link MESSAGE_BYTES_MAX} closes the connection, so that
- * a hostile exchange cannot fill the memory. Behind an HTTP proxy, the runtime's socket is used,
- * because only it connects through the proxy. It has no such bound.
- *
- * @param variable Reads an environment variable.
- */
-export function connectToExchange(
-  url: string,
-  variable: (name: string) => string | undefined = readVariable,
-): SocketLike {
-  const isBehindProxy = PROXY_VARIABLES.some((name) => (variable(name) ?? "") !== "");
-  if (isBehindProxy && url.startsWith("wss:")) return new WebSocket(url);
-  return new BoundedSocket(url, { maxMessageBytes: MESSAGE_BYTES_MAX });
-}
-
-/** A variable that this process has no permission to read counts as not set. */
-function readVariable(name: string): string | undefined {
-  const { state } = Deno.permissions.querySync({ name: "env", variable: name });
-  return state === "granted" ? Deno.env.get(name) : undefined;
 }
