@@ -1,4 +1,4 @@
-import type { CancelTimer, Clock } from "../../lib/clock.ts";
+import type { Clock } from "../../lib/clock.ts";
 import type { RandomSource } from "../../lib/random.ts";
 import type { Market } from "../../lib/protocol/markets.ts";
 import type { ProviderName } from "../../lib/protocol/providers.ts";
@@ -34,7 +34,7 @@ interface ProviderConnectionOptions {
   connect?: (url: string) => SocketLike;
 }
 
-/** The backoff is reset once a connection has been subscribed without a fault for this long. */
+/** The backoff is reset once a connection has lasted this long. */
 const PROVIDER_HEALTHY_AFTER_MS = 30_000;
 
 /** An attempt that is not open after this time has failed. */
@@ -58,7 +58,6 @@ export class ProviderConnection {
   readonly #socket: ReconnectingSocket;
   readonly #log = serviceLog("oracle");
   #session: ProviderSession | undefined;
-  #cancelHealth: CancelTimer | undefined;
   #attempts = 0;
   #lastError: string | undefined;
   #lastErrorAtMs: number | undefined;
@@ -76,7 +75,7 @@ export class ProviderConnection {
       backoff: this.#schedule,
       connectTimeoutMs: PROVIDER_CONNECT_TIMEOUT_MS,
       silenceMs: liveness.silenceMs,
-      healthyAfterMs: Infinity,
+      healthyAfterMs: PROVIDER_HEALTHY_AFTER_MS,
       handlers: {
         onAttempt: (attempt) => this.#onAttempt(attempt),
         onOpen: () => this.#onOpen(),
@@ -115,7 +114,6 @@ export class ProviderConnection {
 
   /** Closes the connection for good. */
   stop(): void {
-    this.#cancelHealth?.();
     this.#socket.stop();
     this.#endSession();
   }
@@ -150,16 +148,10 @@ export class ProviderConnection {
   #onSubscribed(): void {
     const event = this.#loss.ends() ? "provider_back" : "provider_subscribed";
     this.#log.info("{provider} is subscribed", { event, provider: this.name });
-    this.#cancelHealth?.();
-    this.#cancelHealth = this.#options.clock.after(
-      PROVIDER_HEALTHY_AFTER_MS,
-      () => this.#schedule.reset(),
-    );
   }
 
   #onLost(reason: string, cause: LossCause): void {
     this.#endSession();
-    this.#cancelHealth?.();
     if (cause !== "dropped") this.#report(cause, reason, reason);
     this.#options.handlers.onLost();
   }
