@@ -76,7 +76,9 @@ Deno.test("startChain: a test controls prices, time, snapshots and balances", as
   await t.step("a price on the way can lose the bet", async () => {
     await chain.setPrice("ETH/USDT", ETH);
     const { client, thesisId } = await bet(chain);
-    await chain.advance(WINDOW_MS, { "ETH/USDT": [ETH, ETH / 2n, ETH] });
+    for (const price of [ETH, ETH / 2n, ETH]) {
+      await chain.advance(WINDOW_MS / 3, { "ETH/USDT": price });
+    }
     const { status, breach } = await client.settled(thesisId, 5_000);
     assert.deepEqual([status, breach?.price], ["lost", ETH / 2n]);
   });
