@@ -59,11 +59,6 @@ export interface ChainOptions {
   wallets?: number;
   /** Balance of each wallet, USDC with 6 decimals: 10,000 USDC by default. */
   balance?: bigint;
-  /**
-   * How the solver prices: `mock`, the default, pays 1.05 to 1.10 times the bet at random, whatever
-   * the price does; `barrier` uses a model, and refuses bets until it has 2 s of prices.
-   */
-  pricing?: "mock" | "barrier";
   /** Ends the chain, also while it starts. */
   signal?: AbortSignal;
 }
@@ -75,7 +70,6 @@ const amountSchema = z.bigint({
 const optionsSchema = z.strictObject({
   wallets: z.int().min(0).default(3),
   balance: amountSchema.default(10_000_000_000n),
-  pricing: z.enum(["mock", "barrier"]).default("mock"),
   signal: z.custom<AbortSignal>().optional(),
 });
 
@@ -127,8 +121,8 @@ const NODE_POLL_MS = 20;
  * ```
  */
 export async function startChain(options: ChainOptions = {}): Promise<TestChain> {
-  const { wallets, balance, pricing, signal } = parse(optionsSchema, options);
-  const child = await startChild(pricing, signal);
+  const { wallets, balance, signal } = parse(optionsSchema, options);
+  const child = await startChild(signal);
   const chain = new TestChain(
     child,
     Array.from({ length: wallets }, (_, index) => testWallet(index)),
