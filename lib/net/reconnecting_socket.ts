@@ -51,7 +51,7 @@ export interface ReconnectingSocketOptions {
   silenceMs?: number;
   /** How long an attempt may take to open. */
   connectTimeoutMs?: number;
-  /** A connection that lasted this long resets the backoff; Infinity leaves that to the owner. */
+  /** A connection that lasted this long resets the backoff. */
   healthyAfterMs?: number;
   /** Opens a socket; the runtime's `WebSocket` by default. */
   connect?: (url: string) => SocketLike;
@@ -152,7 +152,7 @@ export class ReconnectingSocket {
     this.#timers.clear();
     this.#isOpen = true;
     this.#lastFrameAtMs = clock.now();
-    if (healthyAfterMs !== Infinity) this.#timers.after(healthyAfterMs, () => backoff.reset());
+    this.#timers.after(healthyAfterMs, () => backoff.reset());
     this.#watchSilence();
     handlers.onOpen();
   }

@@ -39,13 +39,12 @@ export interface Child {
 /**
  * Starts the stack. It ends when its standard input is closed, at the latest with this process.
  *
- * @param pricing The solver's strategy.
  * @param signal Ends it, also after it has started.
  * @throws {RangemakerError} `CHAIN_NOT_STARTED`, with its last output.
  */
-export async function startChild(pricing: string, signal?: AbortSignal): Promise<Child> {
+export async function startChild(signal?: AbortSignal): Promise<Child> {
   const env = Object.fromEntries(VARIABLES.map((name) => [name, process.env[name]]));
-  const child = spawn(denoPath(), [...programArguments(), pricing], {
+  const child = spawn(denoPath(), programArguments(), {
     env,
     ...(signal && { signal }),
   });

@@ -17,8 +17,8 @@
 export {
   type ChainOptions,
   type ChainUrls,
-  type PricePaths,
   startChain,
+  type SymbolPrices,
   TestChain,
   type TestWallet,
 } from "./test_chain.ts";

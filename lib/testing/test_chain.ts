@@ -3,7 +3,7 @@ import { keccak256, toHex } from "viem";
 import { type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
 import { type Clock, ShiftedClock } from "../clock.ts";
 import { RangemakerError } from "../errors.ts";
-import { tryParseJson } from "../json.ts";
+import { toWire, tryParseJson } from "../json.ts";
 import { CoreReader } from "../net/core_reader.ts";
 import { request } from "../net/http_request.ts";
 import { SLOT_MS } from "../protocol/constants.ts";
@@ -15,8 +15,8 @@ import { type Address, addressSchema, type Hex } from "../protocol/scalars.ts";
 import { describeInput } from "../protocol/describe_input.ts";
 import { type Child, realClock, startChild } from "./child.ts";
 
-/** Prices during a jump by symbol: one, or several for equal parts of it. */
-export type PricePaths = Readonly<Record<string, bigint | readonly bigint[]>>;
+/** Prices by symbol, with 6 decimals. */
+export type SymbolPrices = Readonly<Record<string, bigint>>;
 
 /** The methods of development chains (docs/protocol.md, "Development methods of the node"). */
 class DevNode extends CoreReader {
@@ -36,14 +36,9 @@ class DevNode extends CoreReader {
   }
 
   /** @returns The time of the chain. */
-  async advance(ms: number, paths: PricePaths): Promise<number> {
-    const prices = Object.fromEntries(
-      Object.entries(paths).map(([symbol, path]) => [
-        symbol,
-        typeof path === "bigint" ? path.toString() : path.map(String),
-      ]),
-    );
-    return (await this.call(developmentMethods, "core_advance", { jump: { ms, prices } })).now;
+  async advance(ms: number, prices: SymbolPrices): Promise<number> {
+    const params = { jump: { ms, prices: toWire(prices) } };
+    return (await this.call(developmentMethods, "core_advance", params)).now;
   }
 
   protected override async ask<S extends z.core.$ZodType>(
@@ -64,11 +59,6 @@ export interface ChainOptions {
   wallets?: number;
   /** Balance of each wallet, USDC with 6 decimals: 10,000 USDC by default. */
   balance?: bigint;
-  /**
-   * How the solver prices: `mock`, the default, pays 1.05 to 1.10 times the bet at random, whatever
-   * the price does; `barrier` uses a model, and refuses bets until it has 2 s of prices.
-   */
-  pricing?: "mock" | "barrier";
   /** Ends the chain, also while it starts. */
   signal?: AbortSignal;
 }
@@ -80,18 +70,12 @@ const amountSchema = z.bigint({
 const optionsSchema = z.strictObject({
   wallets: z.int().min(0).default(3),
   balance: amountSchema.default(10_000_000_000n),
-  pricing: z.enum(["mock", "barrier"]).default("mock"),
   signal: z.custom<AbortSignal>().optional(),
 });
 
 const symbolSchema = z.enum(SPEC_MARKETS.symbols);
 
-const pathsSchema = z.record(
-  z.string(),
-  z.union([amountSchema, z.array(amountSchema)], {
-    error: "Expected a bigint with 6 decimals, or several",
-  }),
-);
+const pricesSchema = z.record(z.string(), amountSchema);
 
 /** @throws {RangemakerError} `INVALID_INPUT`, with the rule and the value. */
 function parse<S extends z.core.$ZodType>(schema: S, value: unknown): z.output<S> {
@@ -137,8 +121,8 @@ const NODE_POLL_MS = 20;
  * ```
  */
 export async function startChain(options: ChainOptions = {}): Promise<TestChain> {
-  const { wallets, balance, pricing, signal } = parse(optionsSchema, options);
-  const child = await startChild(pricing, signal);
+  const { wallets, balance, signal } = parse(optionsSchema, options);
+  const child = await startChild(signal);
   const chain = new TestChain(
     child,
     Array.from({ length: wallets }, (_, index) => testWallet(index)),
@@ -230,17 +214,16 @@ export class TestChain implements AsyncDisposable {
    * Moves the time forwards, for the chain and its clients, at most 24 hours. Bets that end on the
    * way are settled.
    *
-   * @param prices The prices on the way by symbol: one, or several for equal parts of the time. The
-   * present price by default.
+   * @param prices The prices on the way, by default the present ones.
    * @returns The time of the chain; programs that read `Date` need it, as in
    * `vi.setSystemTime(await chain.advance(60_000))`.
    * @example
    * ```ts
-   * await chain.advance(60_000, { "ETH/USDT": [3_000_000_000n, 3_100_000_000n] });
+   * await chain.advance(60_000, { "ETH/USDT": 3_100_000_000n });
    * ```
    */
-  async advance(ms: number, prices: PricePaths = {}): Promise<number> {
-    return this.#setTime(await this.#node.advance(ms, parse(pathsSchema, prices)));
+  async advance(ms: number, prices: SymbolPrices = {}): Promise<number> {
+    return this.#setTime(await this.#node.advance(ms, parse(pricesSchema, prices)));
   }
 
   /**

@@ -56,9 +56,6 @@ interface Moment {
   blockNumber: number;
 }
 
-/** Prices of a market during {@link DevChain.advance}, each for an equal part of the time. */
-type MarketPaths = ReadonlyMap<Market, readonly bigint[]>;
-
 /** Features of a development chain only: free money, snapshots and time travel. */
 export class DevChain {
   readonly #options: DevChainOptions;
@@ -78,7 +75,7 @@ export class DevChain {
     return this.#options.records !== undefined;
   }
 
-  /** The markets for which a price path can be given. */
+  /** The markets for which {@link advance} takes a price. */
   get markets(): Market[] {
     return [...this.#options.chain.state.histories.keys()];
   }
@@ -130,27 +127,20 @@ export class DevChain {
   }
 
   /**
-   * Moves the clock forward. Each slot gets a price: that of the path, or the last known one if it
-   * is fresh. Theses that end until then are settled, and one block is sealed at the end.
+   * Moves the clock forward. Each slot gets the given price of its market, or the last known one if
+   * that is fresh. Theses that end until then are settled, and one block is sealed at the end.
    *
    * @throws {DevelopmentOnlyError} If the chain is on disk.
    */
-  advance(byMs: number, paths: MarketPaths): Moment {
+  advance(byMs: number, given: ReadonlyMap<Market, bigint>): Moment {
     const { chain, clock } = this.#options;
     this.#records("core_advance");
     this.#shift(byMs);
     const nowMs = clock.now();
     const fromMs = chain.head.timestampMs + SLOT_MS;
     const toMs = nowMs - nowMs % SLOT_MS;
-    const lastKnown = new Map(
-      this.markets.map((market) => [market, chain.oraclePrices.freshPrice(market, nowMs)]),
-    );
-    const priceOf = (market: Market, slotMs: number) => {
-      const path = paths.get(market);
-      if (path === undefined) return lastKnown.get(market);
-      const share = (slotMs - fromMs) / (toMs + SLOT_MS - fromMs);
-      return path[Math.floor(share * path.length)];
-    };
+    const priceOf = (market: Market) =>
+      given.get(market) ?? chain.oraclePrices.freshPrice(market, nowMs);
     for (let slotMs = fromMs; slotMs < toMs; slotMs += SLOT_MS) chain.recordSlot(slotMs, priceOf);
     if (toMs >= fromMs) chain.checkpoint(toMs, priceOf);
     // A checkpoint settles only some of the theses that end together.
@@ -193,7 +183,7 @@ export function devMethods(dev: DevChain | undefined): [name: string, method: Me
     core_faucet: ({ address, amount }) => dev.faucet(address, amount),
     core_snapshot: () => dev.snapshot(),
     core_revert: ({ id }) => dev.revert(id),
-    core_advance: ({ jump: { ms, prices } }) => dev.advance(ms, pathsOf(prices, dev.markets)),
+    core_advance: ({ jump: { ms, prices } }) => dev.advance(ms, byMarket(prices, dev.markets)),
   });
   if (dev.isInMemory) return methods;
   // On a chain on disk, only the faucet works, so no other method is listed.
@@ -209,12 +199,16 @@ function disabledMethod(name: string): [name: string, method: Method] {
   return [name, { access: "write", isCostly: true, call }];
 }
 
-function pathsOf(prices: Record<string, bigint[]>, markets: readonly Market[]): MarketPaths {
-  const paths = Object.entries(prices).map(([symbol, path]) => {
-    const market = markets.find((market) => market.symbol === symbol);
-    if (market !== undefined) return [market, path] as const;
-    const known = markets.map((market) => market.symbol).join(", ");
-    throw invalidParams(`no market has the symbol ${symbol}: there are ${known}`);
-  });
-  return new Map(paths);
+function byMarket(
+  prices: Record<string, bigint>,
+  markets: readonly Market[],
+): ReadonlyMap<Market, bigint> {
+  return new Map(
+    Object.entries(prices).map(([symbol, price]) => {
+      const market = markets.find((market) => market.symbol === symbol);
+      if (market !== undefined) return [market, price];
+      const known = markets.map((market) => market.symbol).join(", ");
+      throw invalidParams(`no market has the symbol ${symbol}: there are ${known}`);
+    }),
+  );
 }

@@ -17,7 +17,7 @@ interface PriceOracleOptions {
   clock: Clock;
   random: RandomSource;
   metrics: OracleMetrics;
-  /** Opens a socket; `connectToExchange` by default. */
+  /** Opens a socket; that of {@link ProviderConnection} by default. */
   connect?: (url: string) => SocketLike;
 }
 

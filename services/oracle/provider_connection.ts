@@ -1,4 +1,4 @@
-import type { CancelTimer, Clock } from "../../lib/clock.ts";
+import type { Clock } from "../../lib/clock.ts";
 import type { RandomSource } from "../../lib/random.ts";
 import type { Market } from "../../lib/protocol/markets.ts";
 import type { ProviderName } from "../../lib/protocol/providers.ts";
@@ -30,18 +30,26 @@ interface ProviderConnectionOptions {
   clock: Clock;
   random: RandomSource;
   handlers: ProviderConnectionHandlers;
-  /** Opens a socket; {@link connectToExchange} by default. */
+  /** Opens a socket; a {@link BoundedSocket} by default, so that no exchange fills the memory. */
   connect?: (url: string) => SocketLike;
 }
 
-/** The backoff is reset once a connection has been subscribed without a fault for this long. */
+/** The backoff is reset once a connection has lasted this long. */
 const PROVIDER_HEALTHY_AFTER_MS = 30_000;
 
 /** An attempt that is not open after this time has failed. */
 const PROVIDER_CONNECT_TIMEOUT_MS = 2_500;
 
+/**
+ * The longest message of an exchange; a longer one closes the connection. The largest real one has
+ * under 2,000 characters.
+ */
+const MESSAGE_BYTES_MAX = 1024 * 1024;
+
 /** Each kind of fault is logged at most this often, in milliseconds; every fault is counted. */
 const LOG_EVERY_MS = 5_000;
+
+const openSocket = (url: string) => new BoundedSocket(url, { maxMessageBytes: MESSAGE_BYTES_MAX });
 
 /** Keeps one provider connected and passes on its prices. */
 export class ProviderConnection {
@@ -50,7 +58,6 @@ export class ProviderConnection {
   readonly #socket: ReconnectingSocket;
   readonly #log = serviceLog("oracle");
   #session: ProviderSession | undefined;
-  #cancelHealth: CancelTimer | undefined;
   #attempts = 0;
   #lastError: string | undefined;
   #lastErrorAtMs: number | undefined;
@@ -64,11 +71,11 @@ export class ProviderConnection {
     this.#socket = new ReconnectingSocket({
       url,
       clock,
-      connect: options.connect ?? connectToExchange,
+      connect: options.connect ?? openSocket,
       backoff: this.#schedule,
       connectTimeoutMs: PROVIDER_CONNECT_TIMEOUT_MS,
       silenceMs: liveness.silenceMs,
-      healthyAfterMs: Infinity,
+      healthyAfterMs: PROVIDER_HEALTHY_AFTER_MS,
       handlers: {
         onAttempt: (attempt) => this.#onAttempt(attempt),
         onOpen: () => this.#onOpen(),
@@ -107,7 +114,6 @@ export class ProviderConnection {
 
   /** Closes the connection for good. */
   stop(): void {
-    this.#cancelHealth?.();
     this.#socket.stop();
     this.#endSession();
   }
@@ -142,16 +148,10 @@ export class ProviderConnection {
   #onSubscribed(): void {
     const event = this.#loss.ends() ? "provider_back" : "provider_subscribed";
     this.#log.info("{provider} is subscribed", { event, provider: this.name });
-    this.#cancelHealth?.();
-    this.#cancelHealth = this.#options.clock.after(
-      PROVIDER_HEALTHY_AFTER_MS,
-      () => this.#schedule.reset(),
-    );
   }
 
   #onLost(reason: string, cause: LossCause): void {
     this.#endSession();
-    this.#cancelHealth?.();
     if (cause !== "dropped") this.#report(cause, reason, reason);
     this.#options.handlers.onLost();
   }
@@ -242,32 +242,4 @@ export class RetrySchedule {
   reset(): void {
     this.#backoff.reset();
   }
-}
-
-/** The longest message of an exchange; the largest real one has under 2,000 characters. */
-const MESSAGE_BYTES_MAX = 1024 * 1024;
-
-/** If one of these is set, the runtime connects to `wss:` through an HTTP proxy. */
-export const PROXY_VARIABLES = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
-
-/**
- * Connects to an exchange. A message over {@link MESSAGE_BYTES_MAX} closes the connection, so that
- * a hostile exchange cannot fill the memory. Behind an HTTP proxy, the runtime's socket is used,
- * because only it connects through the proxy. It has no such bound.
- *
- * @param variable Reads an environment variable.
- */
-export function connectToExchange(
-  url: string,
-  variable: (name: string) => string | undefined = readVariable,
-): SocketLike {
-  const isBehindProxy = PROXY_VARIABLES.some((name) => (variable(name) ?? "") !== "");
-  if (isBehindProxy && url.startsWith("wss:")) return new WebSocket(url);
-  return new BoundedSocket(url, { maxMessageBytes: MESSAGE_BYTES_MAX });
-}
-
-/** A variable that this process has no permission to read counts as not set. */
-function readVariable(name: string): string | undefined {
-  const { state } = Deno.permissions.querySync({ name: "env", variable: name });
-  return state === "granted" ? Deno.env.get(name) : undefined;
 }

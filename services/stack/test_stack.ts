@@ -8,13 +8,12 @@ import { configureLogging } from "../../lib/log/logging.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { chainIdOption } from "../../lib/cli/shared_options.ts";
 import { FREE_PORTS } from "./ports.ts";
-import { STACK_PRICING, startStack } from "./stack.ts";
+import { startStack } from "./stack.ts";
 
 await configureLogging({ jsonLogs: false, logLevel: "warning", color: false });
 try {
   // Pages under test have other origins.
-  const pricing = Deno.args[0] === STACK_PRICING.pricing ? STACK_PRICING : {};
-  const { urls } = await startStack({ ports: FREE_PORTS, seed: 1, corsOrigins: ["*"], pricing });
+  const { urls } = await startStack({ ports: FREE_PORTS, seed: 1, corsOrigins: ["*"] });
   const solver = DEV_ACCOUNTS.solver.address;
   console.log(JSON.stringify({ urls, chainId: Number(chainIdOption.default), solver }));
   for await (const _ of Deno.stdin.readable);

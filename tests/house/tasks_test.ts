@@ -8,7 +8,6 @@ import { EXCHANGE_HISTORY_URL } from "../../lib/net/exchange_history.ts";
 import type { OptionSpec, OptionTable } from "../../lib/cli/options.ts";
 import config from "../../deno.json" with { type: "json" };
 import { run as doctor } from "../../services/stack/doctor.ts";
-import { PROXY_VARIABLES } from "../../services/oracle/provider_connection.ts";
 import { PROVIDERS } from "../../services/oracle/providers/mod.ts";
 import { OPTION_TABLES } from "./option_tables.ts";
 
@@ -24,8 +23,6 @@ for (const [name, table] of Object.entries(OPTION_TABLES)) {
     );
     // The PostgreSQL driver reads missing parts of a URL from PGPASSWORD and similar variables.
     if ("database" in table) variables.push("PGPASSWORD");
-    // Exchanges are reached through the HTTP proxy that these name.
-    if (name === "oracle") variables.push(...PROXY_VARIABLES);
     const granted = grantsOf(name, "env") ?? [];
     const matches = (grant: string, variable: string) =>
       grant.endsWith("*") ? variable.startsWith(grant.slice(0, -1)) : variable === grant;

@@ -133,21 +133,25 @@ Deno.test("DevChain: advancing beyond the ring settles a thesis on the way", () 
   assert.equal(statusOf(test, id), "won");
 });
 
-Deno.test("DevChain: the prices of a path share the time equally, and one outside the range is a breach", () => {
+Deno.test("DevChain: advancing at a given price records it in every slot, and one outside the range is a breach", () => {
   const { test, dev } = startChain();
   const id = openThesis(test, 10 * MINUTE_MS);
-  const { now } = test;
-  dev.advance(10 * MINUTE_MS, new Map([[ETH, [PRICE, OUTSIDE, PRICE, PRICE]]]));
-  const thesis = test.chain.state.ledger.thesis(id);
-  assert.deepEqual([thesis?.status, thesis?.breach], ["lost", {
-    time: now + 10 * MINUTE_MS / 4 + 100,
-    price: OUTSIDE,
-  }]);
-  const { ring } = test.chain.state.histories.get(ETH)!;
-  assert.equal(ring.at(now + 10 * MINUTE_MS), PRICE);
+  for (const price of [PRICE, OUTSIDE, PRICE]) dev.advance(MINUTE_MS, new Map([[ETH, price]]));
+  const { now, chain: { state } } = test;
+  const thesis = state.ledger.thesis(id);
+  const breach = { time: now - 2 * MINUTE_MS + 100, price: OUTSIDE };
+  assert.deepEqual([thesis?.status, thesis?.breach], ["lost", breach]);
+  const history = state.historyOf(ETH);
+  for (
+    const [agoMs, price] of [[2 * MINUTE_MS, PRICE], [MINUTE_MS, OUTSIDE], [0, PRICE]] as const
+  ) {
+    for (const earlierMs of [MINUTE_MS - 100, 0]) {
+      assert.equal(history.at(now - agoMs - earlierMs), price);
+    }
+  }
 });
 
-Deno.test("DevChain: advancing with stale prices leaves slots missing, unless a path is given", () => {
+Deno.test("DevChain: advancing with stale prices leaves slots missing, unless a price is given", () => {
   const { test, dev } = startChain();
   openThesis(test, MINUTE_MS);
   test.run(31, null);
@@ -159,7 +163,7 @@ Deno.test("DevChain: advancing with stale prices leaves slots missing, unless a 
   assert.equal(test.chain.oraclePrices.isFresh(ETH, test.now), false);
   const missing = test.chain.state.historyOf(ETH).checkRange(test.now - 5_000, test.now).missing;
   assert.notEqual(missing.length, 0);
-  dev.advance(100, new Map([[ETH, [PRICE]]]));
+  dev.advance(100, new Map([[ETH, PRICE]]));
   assert.equal(test.chain.state.histories.get(ETH)!.at(test.now), PRICE);
 });
 
@@ -188,12 +192,12 @@ Deno.test("DevChain: a revert restores clock, prices, blocks and ledger, and rep
   openThesis(test, 10 * MINUTE_MS, OUTSIDE); // its status does not change
   const before = fingerprint(test);
   const snapshot = dev.snapshot();
-  for (const path of [[PRICE], [OUTSIDE], [PRICE]]) {
+  for (const price of [PRICE, OUTSIDE, PRICE]) {
     test.clock.advance(1_234);
     test.price();
-    dev.advance(2 * MINUTE_MS, new Map([[ETH, path]]));
+    dev.advance(2 * MINUTE_MS, new Map([[ETH, price]]));
     openThesis(test, MINUTE_MS);
-    assert.equal(statusOf(test, id), path[0] === PRICE ? "won" : "lost");
+    assert.equal(statusOf(test, id), price === PRICE ? "won" : "lost");
     test.heads.length = test.theses.length = 0;
     const { number, timestampMs } = before.position.head;
     assert.deepEqual(dev.revert(snapshot), { now: before.now, blockNumber: number });
@@ -269,7 +273,7 @@ function act({ test, dev }: ReturnType<typeof startChain>, random: RandomSource)
     test.bet({ endTime });
   }
   if (choice === 3) {
-    dev.advance(100, new Map([[ETH, [random() < 0.3 ? OUTSIDE : PRICE]]]));
+    dev.advance(100, new Map([[ETH, random() < 0.3 ? OUTSIDE : PRICE]]));
   }
   if (choice === 4) {
     const startTime = test.chain.head.timestampMs - 100 * Math.ceil(random() * 60);

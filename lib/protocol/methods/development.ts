@@ -1,20 +1,11 @@
 import * as z from "zod";
 import { DAY_MS } from "../../time.ts";
-import { BACKFILL_SLOTS_MAX } from "../constants.ts";
 import { receiptSchema } from "../receipt.ts";
 import { addressSchema, positiveUint64Schema, timestampSchema } from "../scalars.ts";
 import type { MethodTable } from "./definition.ts";
 
 /** The longest jump, so that filling its slots takes no longer than a second or two. */
 const ADVANCE_MAX_MS = DAY_MS;
-
-const priceSchema = positiveUint64Schema("Expected a price above 0");
-
-/** One price for the whole jump, or several for equal parts of it. */
-const pathSchema = z.union([
-  z.pipe(priceSchema, z.transform((price) => [price])),
-  z.array(priceSchema).min(1).max(BACKFILL_SLOTS_MAX),
-], { error: "Expected a price or a list of prices, as decimal text" });
 
 const snapshotIdSchema = z.number().int().positive("Expected the id of a snapshot");
 
@@ -50,7 +41,7 @@ export const developmentMethods = {
     params: z.object({
       jump: z.strictObject({
         ms: z.number().int().min(1).max(ADVANCE_MAX_MS),
-        prices: z.record(z.string(), pathSchema).default({}),
+        prices: z.record(z.string(), positiveUint64Schema("Expected a price above 0")).default({}),
       }),
     }),
     result: momentSchema,

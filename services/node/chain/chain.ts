@@ -50,7 +50,7 @@ interface ChainOptions {
 }
 
 /** The price that a checkpoint records for a market; undefined if there is none. */
-type RecordedPrice = (market: Market, dueMs: number) => bigint | undefined;
+type RecordedPrice = (market: Market) => bigint | undefined;
 
 /**
  * The core node's state machine: transactions, checkpoints and settlement. Each change is checked
@@ -296,7 +296,7 @@ export class Chain {
 
   #recordPrices(dueMs: number, priceOf: RecordedPrice): void {
     for (const market of this.state.histories.keys()) {
-      const price = priceOf(market, dueMs);
+      const price = priceOf(market);
       this.state.recordPrice(market, dueMs, price);
       if (price === undefined) this.#events.onMissingPrice(market);
     }
