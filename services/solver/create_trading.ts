@@ -77,13 +77,7 @@ export function createTrading(options: SolverOptions, parts: SolverParts) {
     hedgeMs: hedge.expectedMs,
     strategy,
   });
-  const preparation = new ExecutionPreparation({
-    ...parts,
-    checks,
-    hedge,
-    quoteSigner,
-    onRecheck: metrics.countRecheck,
-  });
+  const preparation = new ExecutionPreparation({ ...parts, checks, hedge, quoteSigner });
   const intents = new IntentService({
     resources: parts,
     guard,

@@ -28,7 +28,6 @@ export class SolverMetrics {
   readonly #quoteTime: Histogram<"kind">;
   readonly #executions: Counter<"outcome">;
   readonly #executeAnswers: Counter<"outcome">;
-  readonly #rechecks: Counter<"after" | "outcome">;
   readonly #bets: Counter<"market">;
   readonly #settled: Counter<"part">;
   readonly #refusedRisk: Counter;
@@ -59,13 +58,6 @@ export class SolverMetrics {
     this.#executeAnswers = counter(
       "solver_execute_answers_total",
       "Answers to POST /execute, by code of the refusal or executed.",
-      "outcome",
-    );
-    this.#rechecks = counter(
-      "solver_rechecks_total",
-      "Rechecks of recorded executions, after their hold and after their hedge, by outcome: " +
-        "passed, or the code of the refusal.",
-      "after",
       "outcome",
     );
     this.#bets = counter(
@@ -99,7 +91,6 @@ export class SolverMetrics {
   /** Series that exist from the start: then the first event is an increase, not a new series. */
   #createSeries(): void {
     for (const outcome of ["committed", "failed", "refused"]) this.#executions.inc({ outcome }, 0);
-    for (const after of ["hold", "hedge"]) this.#rechecks.inc({ after, outcome: "passed" }, 0);
     for (const market of this.#markets.symbols) this.#bets.inc({ market }, 0);
     for (const part of ["stakes", "paid", "expected"]) this.#settled.inc({ part }, 0);
     this.#hedgeTime.zero({ outcome: "hedged" });
@@ -130,11 +121,6 @@ export class SolverMetrics {
     const isRefused = receipt === null && failure !== null && isPricingRefusal(failure.code);
     this.#executions.inc({ outcome: isRefused ? "refused" : state });
   }
-
-  /** Counts a recheck of a recorded execution. */
-  readonly countRecheck = (after: "hold" | "hedge", outcome: string): void => {
-    this.#rechecks.inc({ after, outcome });
-  };
 
   countCommittedBet({ base, quote, betAmount }: MarketPair & Pick<Bet, "betAmount">): void {
     const market = this.#markets.find(base, quote)?.symbol ?? "unknown";
