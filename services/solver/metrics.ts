@@ -30,7 +30,6 @@ export class SolverMetrics {
   readonly #executeAnswers: Counter<"outcome">;
   readonly #bets: Counter<"market">;
   readonly #settled: Counter<"part">;
-  readonly #refusedRisk: Counter;
   readonly #signatureFailures: Counter;
   readonly #hedgeTime: Histogram<"outcome">;
 
@@ -71,10 +70,6 @@ export class SolverMetrics {
         "which are the probability times the payout.",
       "part",
     );
-    this.#refusedRisk = counter(
-      "solver_refused_risk_usdc_total",
-      "Risk of the executions refused with EXPOSURE_TOO_LARGE, in USDC.",
-    );
     this.#signatureFailures = counter(
       "solver_signature_failures_total",
       "Executions whose signature of solver or user failed its check.",
@@ -110,10 +105,6 @@ export class SolverMetrics {
     await next();
     this.#executeAnswers.inc({ outcome: outcomeOf(c, "executed") });
     if (c.res.status === 401) this.#signatureFailures.inc();
-    const { error } = c;
-    if (error instanceof RangemakerError && error.code === "EXPOSURE_TOO_LARGE") {
-      this.#refusedRisk.inc(Number(error.details.risk ?? 0) / USDC_UNITS);
-    }
   };
 
   /** Counts an execution that reached its final state. With a receipt, its failure is the node's. */
