@@ -14,7 +14,6 @@ import {
 } from "../../lib/http/json_api.ts";
 import { type AnswerOf, jsonHandler, serveDocument } from "../../lib/http/openapi.ts";
 import { readyHandler } from "../../lib/http/readiness.ts";
-import type { IntentStore } from "../../lib/intents/store.ts";
 import { SOLVER_ERRORS } from "./error_answers.ts";
 import { solverError } from "./shared/errors.ts";
 import { estimateToWire, type Quoter } from "./quoting/quoter.ts";
@@ -25,14 +24,12 @@ import type { SolverMetrics } from "./metrics.ts";
 import { description, operations } from "./operations.ts";
 import type { LastBalance } from "./own_account.ts";
 import type { Readiness } from "./readiness.ts";
-import { viewPredictions } from "./predictions.ts";
 import { viewTheses } from "./theses.ts";
 
 interface SolverApiOptions {
   quoter: Pick<Quoter, "quote" | "estimate" | "strategyName" | "minBetAmount">;
   executor: Pick<Executor, "execute">;
   exposure: ExposureBook;
-  store: Pick<IntentStore, "page">;
   metrics: SolverMetrics;
   limiter: MiddlewareHandler;
   /** The solver's last known balance on the chain, and when it was read. */
@@ -82,14 +79,6 @@ export function createSolverApi(api: SolverApiOptions): Hono {
     jsonHandler(
       operations.theses,
       (c) => viewTheses(exposure, parseInput(c.req.query(), operations.theses.query)),
-    ),
-  );
-  app.get(
-    "/predictions",
-    limiter,
-    jsonHandler(
-      operations.predictions,
-      (c) => viewPredictions(api.store, parseInput(c.req.query(), operations.predictions.query)),
     ),
   );
   app.post(

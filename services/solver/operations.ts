@@ -14,13 +14,12 @@ import { typedDataSchema } from "../../lib/protocol/typed_data.ts";
 import { BODY_CODES, failureAnswersOf } from "../../lib/http/error_answers.ts";
 import type { Operation, ServiceDescription } from "../../lib/http/openapi.ts";
 import { readyOperation } from "../../lib/http/readiness.ts";
-import { STORE_CODES, SUBMISSION_CODES } from "../../lib/intents/error_answers.ts";
+import { SUBMISSION_CODES } from "../../lib/intents/error_answers.ts";
 import { estimateRequestSchema } from "./quoting/quoter.ts";
 import { executionRequestSchema } from "./execution/execution.ts";
 import { PRICING_REFUSALS, pricingDetailsSchema, type PricingRefusal } from "./pricing/strategy.ts";
 import { readinessSchema } from "./readiness.ts";
 import { QUOTE_RULE_CODES } from "./quoting/quote_rules.ts";
-import { predictionsAnswerSchema, predictionsQuerySchema } from "./predictions.ts";
 import { thesesAnswerSchema, thesesQuerySchema } from "./theses.ts";
 import { SOLVER_ERRORS } from "./error_answers.ts";
 
@@ -96,7 +95,7 @@ export const exampleEstimate = {
 
 export const exampleQuote = { user, ...exampleEstimate };
 
-const exampleExecution = {
+export const exampleExecution = {
   quote: { user, ...bet, oraclePair, priceRange, payout: "107500000", signature },
   userSignature: signature,
 };
@@ -143,18 +142,6 @@ export const operations = {
     answers: {
       200: { description: "A page of theses, oldest first", body: thesesAnswerSchema },
       ...failures("INVALID_REQUEST", "RATE_LIMITED"),
-    },
-  },
-  predictions: {
-    id: "predictions",
-    tag: "executions",
-    summary: "Quoted probabilities of executed quotes",
-    description: "To compare with the outcomes of their theses, for as long as `--retain` keeps " +
-      "executions.",
-    query: predictionsQuerySchema,
-    answers: {
-      200: { description: "A page of probabilities", body: predictionsAnswerSchema },
-      ...failures("INVALID_REQUEST", "RATE_LIMITED", ...STORE_CODES),
     },
   },
   quote: {

@@ -81,7 +81,6 @@ function ownApp(execute: Pick<Executor, "execute">): Hono {
     }),
     executor: execute,
     exposure: new ExposureBook(undefined, decodeBet),
-    store: { page: () => Promise.resolve({ intents: [], last: 0 }) },
     metrics: new SolverMetrics(createRegistry(), SPEC_MARKETS),
     limiter: (_c, next) => next(),
     ownBalance: () => Promise.reject(new Error("Not measured")),

@@ -139,5 +139,5 @@ export async function refuseAtBridge(refusals: Refusals): Promise<void> {
     await refusals.expect(url, 200, "/health");
   }, { rateLimit: 1 });
   await refuseWhileAway(refusals);
-  await refuseByStore(refusals, "bridge", bridgeApp, PATHS);
+  await refuseByStore(refusals, "bridge", bridgeApp, PATHS.map((path) => ({ path })));
 }

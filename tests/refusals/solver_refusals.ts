@@ -12,7 +12,11 @@ import { quoteSchema } from "../../lib/protocol/quote.ts";
 import { LocalSigner } from "../../lib/protocol/signature.ts";
 import { listen } from "../../lib/http/listener.ts";
 import type { SolverOptions } from "../../services/solver/mod.ts";
-import { exampleEstimate, exampleQuote } from "../../services/solver/operations.ts";
+import {
+  exampleEstimate,
+  exampleExecution,
+  exampleQuote,
+} from "../../services/solver/operations.ts";
 import { solverApp } from "../openapi/support/apps.ts";
 import { eventually } from "../support/eventually.ts";
 import { withField } from "../support/http_answers.ts";
@@ -69,10 +73,6 @@ const requestsRefused: Refused[] = [
     path: `/theses?cursor=${cursor}`,
     ...says("400 INVALID_REQUEST", "cursor: ", `"${cursor}"`, "Expected the nextCursor"),
   })),
-  {
-    path: "/predictions?limit=201",
-    ...says("400 INVALID_REQUEST", "limit: ", "201", "Expected 1 to 200"),
-  },
   ...["/quote", "/estimate", "/execute"].flatMap(brokenPosts),
   {
     path: "/quote",
@@ -253,14 +253,14 @@ const THROWN: [thrown: Error, expected: Expected][] = [
 export async function refuseByStore(
   refusals: Refusals,
   name: "bridge" | "solver",
-  appOf: (read: () => Promise<never>) => Hono,
-  paths: readonly string[],
+  appOf: (fail: () => Promise<never>) => Hono,
+  requests: readonly { path: string; body?: unknown }[],
 ): Promise<void> {
   for (const [thrown, expected] of THROWN) {
     const app = appOf(() => Promise.reject(thrown));
     const definition = { name, host: "127.0.0.1", port: 0, health: () => new Response() };
     const service = startService({ ...definition, app, registry: createRegistry() });
-    for (const path of paths) await refusals.ask(service.url, { path, ...expected });
+    for (const request of requests) await refusals.ask(service.url, { ...request, ...expected });
     await service.stop();
   }
 }
@@ -275,7 +275,6 @@ const READS = [
   "/pairs",
   "/typed-data",
   "/theses",
-  "/predictions",
 ];
 
 /** Everything that the solver refuses, and its other answers. */
@@ -301,12 +300,12 @@ export async function refuseAtSolver(refusals: Refusals): Promise<void> {
   await hedging.stop();
   await withSolver(async ({ url }) => {
     await refusals.askTooOften(url, { path: "/theses" });
-    await refusals.askTooOften(url, { path: "/predictions" });
     for (const path of ["/quote", "/estimate", "/execute"]) {
       await refusals.askTooOften(url, { path, body: {} });
     }
     await refusals.expect(url, 200, "/health");
   }, { rateLimit: 1 });
   await refuseByModel(refusals);
-  await refuseByStore(refusals, "solver", solverApp, ["/predictions"]);
+  const request = { path: "/execute", body: exampleExecution };
+  await refuseByStore(refusals, "solver", solverApp, [request]);
 }

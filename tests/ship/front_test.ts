@@ -50,7 +50,6 @@ const SPELLINGS = [
     "/metrics?x=/ws",
     "/METRICS",
     "/theses",
-    "/predictions",
     "/ready",
   ],
 ];

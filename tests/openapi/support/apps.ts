@@ -27,11 +27,8 @@ const unlimited: MiddlewareHandler = (_c, next) => next();
 
 const unused = () => Promise.reject(new Error("Not part of this test"));
 
-/** The solver's routes. @param readPage Reads a page of its store. */
-export function solverApp(
-  readPage: () => Promise<{ intents: Intent[]; last: number }> = () =>
-    Promise.resolve({ intents: [], last: 0 }),
-): Hono {
+/** The solver's routes, and how its executor answers. */
+export function solverApp(execute: () => Promise<never> = unused): Hono {
   const strategy = new MockStrategy(Math.random);
   return createSolverApi({
     markets: SPEC_MARKETS,
@@ -44,9 +41,8 @@ export function solverApp(
       clock: systemClock,
       timeBounds: undefined,
     }),
-    executor: { execute: unused },
+    executor: { execute },
     exposure: new ExposureBook(undefined, decodeBet),
-    store: { page: readPage },
     metrics: new SolverMetrics(new Registry(), SPEC_MARKETS),
     limiter: unlimited,
     ownBalance: unused,
