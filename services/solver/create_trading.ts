@@ -67,7 +67,7 @@ export function createTrading(options: SolverOptions, parts: SolverParts) {
     ...parts,
     book: exposure,
     requireChain: () => guard.requireChain(),
-    onOutcome: (probability, thesis) => metrics.countSettledBet(probability, thesis),
+    onSettled: (thesis) => metrics.countSettledBet(thesis),
   });
   const hedge = createHedge(options, clock, metrics);
   const checks = new PreTradeChecks({

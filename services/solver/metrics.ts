@@ -66,8 +66,7 @@ export class SolverMetrics {
     );
     this.#settled = counter(
       "solver_settled_usdc_total",
-      "Settled bets with a quoted probability, in USDC: stakes, payouts, and expected payouts, " +
-        "which are the probability times the payout.",
+      "Settled bets, in USDC: all stakes, and the payouts that users were paid.",
       "part",
     );
     this.#signatureFailures = counter(
@@ -87,7 +86,7 @@ export class SolverMetrics {
   #createSeries(): void {
     for (const outcome of ["committed", "failed", "refused"]) this.#executions.inc({ outcome }, 0);
     for (const market of this.#markets.symbols) this.#bets.inc({ market }, 0);
-    for (const part of ["stakes", "paid", "expected"]) this.#settled.inc({ part }, 0);
+    for (const part of ["stakes", "paid"]) this.#settled.inc({ part }, 0);
     this.#hedgeTime.zero({ outcome: "hedged" });
   }
 
@@ -118,13 +117,9 @@ export class SolverMetrics {
     this.#bets.inc({ market }, Number(betAmount) / USDC_UNITS);
   }
 
-  /** Counts a settled bet and the payout expected from its quoted probability. */
-  countSettledBet(probability: number, { status, betAmount, payout }: Thesis): void {
-    const held = status === "won";
-    const paid = Number(payout) / USDC_UNITS;
+  countSettledBet({ status, betAmount, payout }: Thesis): void {
     this.#settled.inc({ part: "stakes" }, Number(betAmount) / USDC_UNITS);
-    this.#settled.inc({ part: "expected" }, probability * paid);
-    if (held) this.#settled.inc({ part: "paid" }, paid);
+    if (status === "won") this.#settled.inc({ part: "paid" }, Number(payout) / USDC_UNITS);
   }
 
   /** Measures the duration and the outcome of a hedge. */

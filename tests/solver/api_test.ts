@@ -168,7 +168,7 @@ const pricingSchema = z.strictObject({
   skew: z.number().min(0).max(0.5),
 });
 
-Deno.test("Solver with --pricing barrier: quotes and estimates contain the details of their price, and an outcome is counted beside its probability", () =>
+Deno.test("Solver with --pricing barrier: quotes and estimates contain the details of their price, and a settled bet is counted", () =>
   withSolver(async ({ url }, node) => {
     giveHistory(node);
     await node.feed.subscribed("prices");
@@ -199,7 +199,7 @@ Deno.test("Solver with --pricing barrier: quotes and estimates contain the detai
     const quoteHash = hashQuote(executed, CHAIN_ID);
     const outcome = { betAmount, payout: executed.payout, quoteHash, status: "won" as const };
     node.feed.publish("theses", toWire(thesisOf(1, outcome)));
-    await eventually("its payout beside what was expected", async () => {
+    await eventually("its payout", async () => {
       const metrics = await (await fetch(`${url}/metrics`)).text();
       assert.match(metrics, /^solver_calibration_windows/m);
       return seriesIn(metrics, 'solver_settled_usdc_total{part="paid"}') > 0 || undefined;

@@ -29,7 +29,7 @@ export interface ExecutorOptions {
   preparation: Pick<ExecutionPreparation, "onRecorded">;
   checks: Pick<PreTradeChecks, "requirePlaceable" | "requirePrice" | "requireTimeLeft">;
   exposureLimit: Pick<ExposureLimit, "admission" | "changes" | "report">;
-  quoteSigner: Pick<QuoteSigner, "address" | "requireOwn" | "probabilityOf">;
+  quoteSigner: Pick<QuoteSigner, "address" | "requireOwn">;
   chainId: number;
   clock: Clock;
 }
@@ -144,15 +144,14 @@ export class Executor {
   }
 
   #intentOf(quoteHash: Hex, execution: Execution): NewIntent {
-    const { quoteSigner, clock } = this.#options;
     const { user, deadline } = execution.quote;
     return {
       key: quoteHash,
       user,
-      payload: encodeExecution(execution, quoteSigner.probabilityOf(quoteHash)),
+      payload: encodeExecution(execution),
       transaction: null,
       expiresAtMs: deadline,
-      createdAtMs: clock.now(),
+      createdAtMs: this.#options.clock.now(),
     };
   }
 }

@@ -12,7 +12,6 @@ import {
   findQuote,
 } from "../../../services/solver/execution/execution.ts";
 import { Executor } from "../../../services/solver/execution/executor.ts";
-import { QuoteSigner } from "../../../services/solver/quoting/quote_signer.ts";
 import {
   type PricingRefusal,
   PricingRefusedError,
@@ -217,16 +216,6 @@ Deno.test("Executor: a transaction has its quote's terms and signatures, and the
     assert.deepEqual(decodeExecution(intent?.payload ?? ""), { quote, userSignature });
   }));
 
-Deno.test("Executor: an execution is stored with its quoted probability", () =>
-  withExecutor(hedgeOf(), async ({ options, clock, store }) => {
-    const { execution, quoteHash } = signed(clock);
-    const quoteSigner = new QuoteSigner(solver);
-    quoteSigner.sign(quoteHash, 0.25);
-    await new Executor({ ...options, quoteSigner }).execute(execution);
-    const { payload } = await store.find(quoteHash) ?? assert.fail("It is stored");
-    assert.equal(decodeExecution(payload).probability, 0.25);
-  }));
-
 Deno.test("Executor: only the process that records an execution logs it as accepted; a refusal is logged with its code", () =>
   withExecutor(hedgeOf(), ({ executor, clock, store }) =>
     withLogs("info", async (records) => {
@@ -342,7 +331,7 @@ Deno.test("Executor: a quote that was refused for its price is used up, even if 
 
 Deno.test("findQuote: finds the quote of an execution, and none in a payload that is damaged", () => {
   const { execution } = signed(new FakeClock());
-  const payload = encodeExecution(execution, 0.5);
+  const payload = encodeExecution(execution);
   assert.deepEqual(findQuote(payload), execution.quote);
   for (const damaged of [payload.slice(1), payload.replace('"quote"', '"quite"'), ""]) {
     assert.equal(findQuote(damaged), undefined);
