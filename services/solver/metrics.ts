@@ -209,33 +209,22 @@ export function registerCalibration(
   );
 }
 
-/**
- * Reports the solver's account as read by the previous scrape, since a scrape does not wait for the
- * node. Reports nothing while it cannot be read.
- *
- * @returns Waits until no scrape is still reading the account.
- */
+/** Reports the solver's account on every scrape, and nothing while it cannot be read. */
 export function registerAccount(
   registry: Registry,
   read: () => Promise<Pick<Account, "balance" | "locked">>,
-): () => Promise<void> {
-  let last: Pick<Account, "balance" | "locked"> | undefined;
-  let reading: Promise<void> = Promise.resolve();
+): void {
   const watch = (name: string, help: string, part: "balance" | "locked") =>
     new Gauge({
       name,
       help,
       registers: [registry],
-      collect() {
-        if (last === undefined) this.remove();
-        else this.set(Number(last[part]) / USDC_UNITS);
-        // Without an answer of the node, the gauge has no value.
-        reading = read().catch(() => undefined).then((account) => {
-          last = account;
-        });
+      async collect() {
+        const account = await read().catch(() => undefined);
+        if (account === undefined) this.remove();
+        else this.set(Number(account[part]) / USDC_UNITS);
       },
     });
   watch("solver_balance_usdc", "Balance of the solver's account for new bets.", "balance");
   watch("solver_locked_usdc", "Amount of the solver's account in open theses.", "locked");
-  return () => reading;
 }
