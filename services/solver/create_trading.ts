@@ -4,8 +4,6 @@ import type { IntentResources } from "../../lib/intents/intent_resources.ts";
 import { ChainGuard } from "../../lib/intents/chain_guard.ts";
 import { IntentService } from "../../lib/intents/intent_service.ts";
 import type { IntentHandler } from "../../lib/intents/submitter.ts";
-import { createCachedCall } from "../../lib/timing/cached.ts";
-import { NODE_ANSWER_CACHED_MS } from "../../lib/net/core_reader.ts";
 import type { Markets } from "../../lib/protocol/markets.ts";
 import type { LocalSigner } from "../../lib/protocol/signature.ts";
 import type { Pricing } from "./open_pricing.ts";
@@ -69,7 +67,7 @@ export function createTrading(options: SolverOptions, parts: SolverParts) {
     ...parts,
     book: exposure,
     requireChain: () => guard.requireChain(),
-    onOutcome: (probability, thesis) => metrics.countSettledBet(probability, thesis),
+    onSettled: (thesis) => metrics.countSettledBet(thesis),
   });
   const hedge = createHedge(options, clock, metrics);
   const checks = new PreTradeChecks({
@@ -79,13 +77,7 @@ export function createTrading(options: SolverOptions, parts: SolverParts) {
     hedgeMs: hedge.expectedMs,
     strategy,
   });
-  const preparation = new ExecutionPreparation({
-    ...parts,
-    checks,
-    hedge,
-    quoteSigner,
-    onRecheck: metrics.countRecheck,
-  });
+  const preparation = new ExecutionPreparation({ ...parts, checks, hedge, quoteSigner });
   const intents = new IntentService({
     resources: parts,
     guard,
@@ -99,7 +91,6 @@ export function createTrading(options: SolverOptions, parts: SolverParts) {
     preparation,
     checks,
     exposureLimit,
-    releaseSettled: createCachedCall(() => reservations.reconcile(), NODE_ANSWER_CACHED_MS, clock),
     quoteSigner,
   });
   return { quoter, executor, intents, reservations };

@@ -28,10 +28,8 @@ export class SolverMetrics {
   readonly #quoteTime: Histogram<"kind">;
   readonly #executions: Counter<"outcome">;
   readonly #executeAnswers: Counter<"outcome">;
-  readonly #rechecks: Counter<"after" | "outcome">;
   readonly #bets: Counter<"market">;
   readonly #settled: Counter<"part">;
-  readonly #refusedRisk: Counter;
   readonly #signatureFailures: Counter;
   readonly #hedgeTime: Histogram<"outcome">;
 
@@ -61,13 +59,6 @@ export class SolverMetrics {
       "Answers to POST /execute, by code of the refusal or executed.",
       "outcome",
     );
-    this.#rechecks = counter(
-      "solver_rechecks_total",
-      "Rechecks of recorded executions, after their hold and after their hedge, by outcome: " +
-        "passed, or the code of the refusal.",
-      "after",
-      "outcome",
-    );
     this.#bets = counter(
       "solver_bets_usdc_total",
       "Bets committed here, in USDC, by market.",
@@ -75,13 +66,8 @@ export class SolverMetrics {
     );
     this.#settled = counter(
       "solver_settled_usdc_total",
-      "Settled bets with a quoted probability, in USDC: stakes, payouts, and expected payouts, " +
-        "which are the probability times the payout.",
+      "Settled bets, in USDC: all stakes, and the payouts that users were paid.",
       "part",
-    );
-    this.#refusedRisk = counter(
-      "solver_refused_risk_usdc_total",
-      "Risk of the executions refused with EXPOSURE_TOO_LARGE, in USDC.",
     );
     this.#signatureFailures = counter(
       "solver_signature_failures_total",
@@ -99,9 +85,8 @@ export class SolverMetrics {
   /** Series that exist from the start: then the first event is an increase, not a new series. */
   #createSeries(): void {
     for (const outcome of ["committed", "failed", "refused"]) this.#executions.inc({ outcome }, 0);
-    for (const after of ["hold", "hedge"]) this.#rechecks.inc({ after, outcome: "passed" }, 0);
     for (const market of this.#markets.symbols) this.#bets.inc({ market }, 0);
-    for (const part of ["stakes", "paid", "expected"]) this.#settled.inc({ part }, 0);
+    for (const part of ["stakes", "paid"]) this.#settled.inc({ part }, 0);
     this.#hedgeTime.zero({ outcome: "hedged" });
   }
 
@@ -119,10 +104,6 @@ export class SolverMetrics {
     await next();
     this.#executeAnswers.inc({ outcome: outcomeOf(c, "executed") });
     if (c.res.status === 401) this.#signatureFailures.inc();
-    const { error } = c;
-    if (error instanceof RangemakerError && error.code === "EXPOSURE_TOO_LARGE") {
-      this.#refusedRisk.inc(Number(error.details.risk ?? 0) / USDC_UNITS);
-    }
   };
 
   /** Counts an execution that reached its final state. With a receipt, its failure is the node's. */
@@ -131,23 +112,14 @@ export class SolverMetrics {
     this.#executions.inc({ outcome: isRefused ? "refused" : state });
   }
 
-  /** Counts a recheck of a recorded execution. */
-  readonly countRecheck = (after: "hold" | "hedge", outcome: string): void => {
-    this.#rechecks.inc({ after, outcome });
-  };
-
   countCommittedBet({ base, quote, betAmount }: MarketPair & Pick<Bet, "betAmount">): void {
     const market = this.#markets.find(base, quote)?.symbol ?? "unknown";
     this.#bets.inc({ market }, Number(betAmount) / USDC_UNITS);
   }
 
-  /** Counts a settled bet and the payout expected from its quoted probability. */
-  countSettledBet(probability: number, { status, betAmount, payout }: Thesis): void {
-    const held = status === "won";
-    const paid = Number(payout) / USDC_UNITS;
+  countSettledBet({ status, betAmount, payout }: Thesis): void {
     this.#settled.inc({ part: "stakes" }, Number(betAmount) / USDC_UNITS);
-    this.#settled.inc({ part: "expected" }, probability * paid);
-    if (held) this.#settled.inc({ part: "paid" }, paid);
+    if (status === "won") this.#settled.inc({ part: "paid" }, Number(payout) / USDC_UNITS);
   }
 
   /** Measures the duration and the outcome of a hedge. */
@@ -237,33 +209,22 @@ export function registerCalibration(
   );
 }
 
-/**
- * Reports the solver's account as read by the previous scrape, since a scrape does not wait for the
- * node. Reports nothing while it cannot be read.
- *
- * @returns Waits until no scrape is still reading the account.
- */
+/** Reports the solver's account on every scrape, and nothing while it cannot be read. */
 export function registerAccount(
   registry: Registry,
   read: () => Promise<Pick<Account, "balance" | "locked">>,
-): () => Promise<void> {
-  let last: Pick<Account, "balance" | "locked"> | undefined;
-  let reading: Promise<void> = Promise.resolve();
+): void {
   const watch = (name: string, help: string, part: "balance" | "locked") =>
     new Gauge({
       name,
       help,
       registers: [registry],
-      collect() {
-        if (last === undefined) this.remove();
-        else this.set(Number(last[part]) / USDC_UNITS);
-        // Without an answer of the node, the gauge has no value.
-        reading = read().catch(() => undefined).then((account) => {
-          last = account;
-        });
+      async collect() {
+        const account = await read().catch(() => undefined);
+        if (account === undefined) this.remove();
+        else this.set(Number(account[part]) / USDC_UNITS);
       },
     });
   watch("solver_balance_usdc", "Balance of the solver's account for new bets.", "balance");
   watch("solver_locked_usdc", "Amount of the solver's account in open theses.", "locked");
-  return () => reading;
 }

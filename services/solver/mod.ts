@@ -70,8 +70,7 @@ async function openParts(
   const exposure = new ExposureBook(options.maxExposure, decodeBet);
   registerExposure(registry, exposure);
   const account = new OwnAccount(shortTimeoutNode, signer.address, clock);
-  const lastRead = registerAccount(registry, account.read);
-  cleanup.defer(lastRead);
+  registerAccount(registry, account.read);
   const pricing = await openPricing(options, { ...resources, markets, exposure });
   cleanup.defer(() => pricing.stop());
   registerCalibration(registry, () => pricing.marketData?.calibration() ?? []);

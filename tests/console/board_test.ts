@@ -111,7 +111,6 @@ Deno.test({
       new RegExp(`2 of ${SHORT + LONG + 2} signed bets \\(.* refused since the`),
     );
     assert.match(await visitor.textOf('tr[data-row="DURATION_TOO_SHORT"]'), /1/);
-    await visitor.sees(/Such bets had [\d,]+\.\d\d USDC at risk, each attempt counted/);
     await visitor.sees(/EXPOSURE_TOO_LARGE[\s\S]*DURATION_TOO_SHORT/); // bets come first
     await drawsForecasts(visitor);
     await visitor.sees(/moves now and stays: at worst/);

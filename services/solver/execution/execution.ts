@@ -30,20 +30,12 @@ const executionSchema = z.object({ quote: quoteSchema, userSignature: signatureS
 /** A quote that solver and user have signed. */
 export type Execution = z.output<typeof executionSchema>;
 
-/** A stored execution, with the quoted probability if it is known. */
-const storedExecutionSchema = executionSchema.extend({
-  probability: z.number().min(0).max(1).optional(),
-});
-
-export function encodeExecution(
-  { quote, userSignature }: Execution,
-  probability?: number,
-): string {
-  return JSON.stringify({ quote: quoteToWire(quote), userSignature, probability });
+export function encodeExecution({ quote, userSignature }: Execution): string {
+  return JSON.stringify({ quote: quoteToWire(quote), userSignature });
 }
 
-export function decodeExecution(payload: string): z.output<typeof storedExecutionSchema> {
-  return storedExecutionSchema.parse(JSON.parse(payload));
+export function decodeExecution(payload: string): Execution {
+  return executionSchema.parse(JSON.parse(payload));
 }
 
 /** Reads the quote from the payload of an intent; undefined if it cannot be read: it is damaged. */
@@ -67,14 +59,15 @@ export function verifiedExecution(
   quoteSigner: Pick<QuoteSigner, "requireOwn">,
   chainId: number,
 ): Execution {
-  const { quote, userSignature } = decodeExecution(payload);
+  const execution = decodeExecution(payload);
+  const { quote, userSignature } = execution;
   const quoteHash = hashQuote(quote, chainId);
   quoteSigner.requireOwn(quoteHash, quote.signature);
   requireSigner("User signature", quoteHash, userSignature, quote.user);
   if (key !== quoteHash || user !== quote.user || expiresAtMs !== quote.deadline) {
     throw rowDamaged(key, "its columns do not belong to the signed quote");
   }
-  return { quote, userSignature };
+  return execution;
 }
 
 export function transactionTermsOf({ quote, userSignature }: Execution): TransactionTerms {

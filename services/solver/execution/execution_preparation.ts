@@ -1,5 +1,5 @@
 import { type Clock, waitMs } from "../../../lib/clock.ts";
-import { errorCodeOf, RangemakerError } from "../../../lib/errors.ts";
+import { RangemakerError } from "../../../lib/errors.ts";
 import { IntentRefusedError, OutcomeUnknownError } from "../../../lib/intents/errors.ts";
 import type { Intent } from "../../../lib/intents/intent.ts";
 import type { TransactionTerms } from "../../../lib/intents/transactions.ts";
@@ -20,8 +20,6 @@ export interface ExecutionPreparationOptions {
   quoteSigner: Pick<QuoteSigner, "requireOwn">;
   chainId: number;
   clock: Clock;
-  /** Reports each recheck of a recorded execution: the code of a refusal, or `passed`. */
-  onRecheck?(after: "hold" | "hedge", outcome: string): void;
 }
 
 /** Hedges that are remembered: far more than there are executions under way. */
@@ -72,17 +70,18 @@ export class ExecutionPreparation {
 
   /** Rechecks before and after the hedge, since a new price may have arrived. */
   async #hedgeBetweenChecks({ key }: Intent, quote: Quote): Promise<void> {
-    this.#recheck(quote, "hold");
+    const { checks, hedge } = this.#options;
+    checks.recheck(quote, { isHedged: false });
     this.#hedges.set(key, "possible"); // an answer that is lost may have been a hedge
     try {
-      await this.#options.hedge.cover(hash32Schema.parse(key), quote);
+      await hedge.cover(hash32Schema.parse(key), quote);
     } catch (thrown) {
       if (isFinalFailure(thrown)) this.#hedges.set(key, "none");
       throw thrown;
     }
     solverLog.hedged(key, quote);
     try {
-      this.#recheck(quote, "hedge");
+      checks.recheck(quote, { isHedged: true });
     } catch (thrown) {
       if (isFinalFailure(thrown)) this.#reportUnused(key, quote);
       throw thrown;
@@ -109,19 +108,6 @@ export class ExecutionPreparation {
   #reportUnused(key: string, quote: Quote): void {
     this.#hedges.set(key, "none");
     if (!this.#options.hedge.isSimulated) solverLog.hedgeUnused(key, quote);
-  }
-
-  #recheck(quote: Quote, after: "hold" | "hedge"): void {
-    const { checks, onRecheck } = this.#options;
-    let outcome = "passed";
-    try {
-      checks.recheck(quote, { isHedged: after === "hedge" });
-    } catch (thrown) {
-      outcome = errorCodeOf(thrown);
-      throw thrown;
-    } finally {
-      onRecheck?.(after, outcome);
-    }
   }
 
   /**

@@ -20,7 +20,7 @@ import { encodeExecution, type Execution, type ExecutionRequest, resultOf } from
 import type { ExecutionPreparation } from "./execution_preparation.ts";
 import { solverLog } from "../shared/solver_log.ts";
 import { PricingRefusedError } from "../pricing/strategy.ts";
-import type { AdmissionFacts, ExposureLimit } from "../risk/exposure_limit.ts";
+import type { ExposureLimit } from "../risk/exposure_limit.ts";
 import type { PreTradeChecks } from "../risk/pre_trade_checks.ts";
 import type { QuoteSigner } from "../quoting/quote_signer.ts";
 
@@ -29,9 +29,7 @@ export interface ExecutorOptions {
   preparation: Pick<ExecutionPreparation, "onRecorded">;
   checks: Pick<PreTradeChecks, "requirePlaceable" | "requirePrice" | "requireTimeLeft">;
   exposureLimit: Pick<ExposureLimit, "admission" | "changes" | "report">;
-  /** Releases reservations of theses that have settled. @returns How many. */
-  releaseSettled(): Promise<number>;
-  quoteSigner: Pick<QuoteSigner, "address" | "requireOwn" | "probabilityOf">;
+  quoteSigner: Pick<QuoteSigner, "address" | "requireOwn">;
   chainId: number;
   clock: Clock;
 }
@@ -126,7 +124,8 @@ export class Executor {
       const balances = await checks.requirePlaceable(quote);
       const priceCheck = { changesBefore, requirePrice: () => checks.requirePrice(quote) };
       const facts = { balances, inFlightBefore, priceCheck };
-      const insertion = await this.#insert(quoteHash, execution, facts);
+      const admission = exposureLimit.admission(quoteHash, quote, facts);
+      const insertion = await intents.store.insert(this.#intentOf(quoteHash, execution), admission);
       // Otherwise another process has accepted the quote.
       if (insertion.inserted) {
         preparation.onRecorded(insertion.intent, execution);
@@ -144,36 +143,15 @@ export class Executor {
     }
   }
 
-  async #insert(quoteHash: Hex, execution: Execution, facts: AdmissionFacts): Promise<Insertion> {
-    const { intents, exposureLimit, releaseSettled } = this.#options;
-    const admission = exposureLimit.admission(quoteHash, execution.quote, facts);
-    const insert = () => intents.store.insert(this.#intentOf(quoteHash, execution), admission);
-    try {
-      return await insert();
-    } catch (thrown) {
-      if (!(thrown instanceof RangemakerError) || thrown.code !== "EXPOSURE_TOO_LARGE") {
-        throw thrown;
-      }
-      // Theses that settled while this solver was down count until they are released.
-      const released = await releaseSettled().catch((cause: unknown) => {
-        if (cause instanceof RangemakerError) return 0; // the node does not answer: it stays refused
-        throw cause;
-      });
-      if (released === 0) throw thrown;
-      return await insert();
-    }
-  }
-
   #intentOf(quoteHash: Hex, execution: Execution): NewIntent {
-    const { quoteSigner, clock } = this.#options;
     const { user, deadline } = execution.quote;
     return {
       key: quoteHash,
       user,
-      payload: encodeExecution(execution, quoteSigner.probabilityOf(quoteHash)),
+      payload: encodeExecution(execution),
       transaction: null,
       expiresAtMs: deadline,
-      createdAtMs: clock.now(),
+      createdAtMs: this.#options.clock.now(),
     };
   }
 }

@@ -9,7 +9,7 @@ import type { CoreClient } from "../../../lib/net/core_client.ts";
 import { isUnsettled, type Thesis } from "../../../lib/protocol/thesis.ts";
 import type { ExposureBook } from "../risk/exposure_book.ts";
 import { solverLog } from "../shared/solver_log.ts";
-import { decodeExecution, lookUpThesis } from "./execution.ts";
+import { lookUpThesis } from "./execution.ts";
 
 export interface ReservationReleaserOptions {
   store: Pick<IntentStore, "find" | "refreshReservations" | "release">;
@@ -18,11 +18,11 @@ export interface ReservationReleaserOptions {
   /** Throws unless the node has the store's chain: on another, all theses would be missing. */
   requireChain(): Promise<void>;
   clock: Clock;
-  /** A bet with a known probability was settled. Called once per bet, in exactly one process. */
-  onOutcome?(probability: number, thesis: Thesis): void;
+  /** A bet was settled. Called once per bet, in exactly one process. */
+  onSettled?(thesis: Thesis): void;
 }
 
-/** Releases the reservations of settled bets in database and book, and reports outcomes. */
+/** Releases the reservations of settled bets in database and book, and reports their settlement. */
 export class ReservationReleaser {
   readonly #options: ReservationReleaserOptions;
   readonly #log = serviceLog("solver");
@@ -87,19 +87,17 @@ export class ReservationReleaser {
   }
 
   /**
-   * A process that dies after the release reports no outcome of it.
+   * A process that dies after the release reports no settlement.
    *
    * @returns Whether this process released it: only one of several processes does.
    */
   async #release(quoteHash: string, thesis: Thesis | undefined): Promise<boolean> {
-    const { store, book, onOutcome } = this.#options;
+    const { store, book, onSettled } = this.#options;
     if (!await store.release(quoteHash)) return false;
     book.release(quoteHash);
     if (thesis === undefined) return true;
     solverLog.settled(thesis);
-    const intent = await this.#find(quoteHash);
-    const probability = intent && decodeExecution(intent.payload).probability;
-    if (probability !== undefined) onOutcome?.(probability, thesis);
+    onSettled?.(thesis);
     return true;
   }
 

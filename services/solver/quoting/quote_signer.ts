@@ -6,17 +6,15 @@ import { type LocalSigner, requireSigner } from "../../../lib/protocol/signature
 const CACHED_MAX = 20_000;
 
 /**
- * Signs quotes and verifies them later, and remembers signature and probability of the newest. Most
- * executions follow their quote at once, and recovering the signer is a fifth of the work of an
- * execution, so the newest signatures are cached. The signer of any other signature (of an earlier
- * run, or of another solver with the same key) is recovered, with the same result.
+ * Signs quotes and verifies them later. Most executions follow their quote at once, and recovering
+ * the signer is a fifth of the work of an execution, so the newest signatures are cached. The signer
+ * of any other signature (of an earlier run, or of another solver with the same key) is recovered,
+ * with the same result.
  */
 export class QuoteSigner {
   readonly #signer: Pick<LocalSigner, "address" | "sign">;
-  /** By quote hash. */
-  readonly #cached = new NewestMap<Hex, { signature: Hex; probability: number | undefined }>(
-    CACHED_MAX,
-  );
+  /** Signatures by quote hash. */
+  readonly #cached = new NewestMap<Hex, Hex>(CACHED_MAX);
 
   constructor(signer: Pick<LocalSigner, "address" | "sign">) {
     this.#signer = signer;
@@ -27,20 +25,11 @@ export class QuoteSigner {
     return this.#signer.address;
   }
 
-  /**
-   * Signs a quote hash.
-   *
-   * @param probability Probability that the user wins, by the strategy's model.
-   */
-  sign(quoteHash: Hex, probability?: number): Hex {
+  /** Signs a quote hash. */
+  sign(quoteHash: Hex): Hex {
     const signature = this.#signer.sign(quoteHash);
-    this.#cached.set(quoteHash, { signature, probability });
+    this.#cached.set(quoteHash, signature);
     return signature;
-  }
-
-  /** The probability of a quote; undefined for older quotes and those of other processes. */
-  probabilityOf(quoteHash: Hex): number | undefined {
-    return this.#cached.get(quoteHash)?.probability;
   }
 
   /**
@@ -49,7 +38,7 @@ export class QuoteSigner {
    * @throws {SignatureError} If it did not.
    */
   requireOwn(quoteHash: Hex, signature: Hex): void {
-    if (this.#cached.get(quoteHash)?.signature === signature) return;
+    if (this.#cached.get(quoteHash) === signature) return;
     requireSigner("Quote signature", quoteHash, signature, this.#signer.address);
   }
 }

@@ -88,7 +88,7 @@ export class Quoter {
     const unsigned = { solver: signer.address, user, ...betOf(request), payout, deadline };
     const quoteHash = hashQuote(unsigned, chainId);
     solverLog.quoted(quoteHash, unsigned);
-    const signature = signer.sign(quoteHash, pricing?.probability);
+    const signature = signer.sign(quoteHash);
     return { quote: { ...unsigned, signature }, quoteHash, pricing };
   }
 

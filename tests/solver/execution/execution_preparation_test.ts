@@ -23,8 +23,6 @@ interface Found {
   answer: string;
   /** Looks and hedges with their times. */
   steps: string[];
-  /** Reported rechecks. */
-  rechecks: string[];
   logged: unknown[];
   sent: number;
   risk: bigint;
@@ -45,13 +43,11 @@ async function execute(refusals: (PricingRefusal | undefined)[]): Promise<Found>
     },
   };
   const hedge = hedgeOf(() => Promise.resolve(step("hedge")));
-  const rechecks: string[] = [];
   const found: Found[] = [];
   await withLogs("info", (records) =>
     withExecutor(
       hedge,
-      async ({ executor, preparationOptions, exposure, sent }) => {
-        preparationOptions.onRecheck = (after, outcome) => rechecks.push(`${after}: ${outcome}`);
+      async ({ executor, exposure, sent }) => {
         const running = executor.execute(signed(clock).execution)
           .then(({ status }) => status, errorCodeOf);
         const answered = running.then(() => true);
@@ -63,7 +59,7 @@ async function execute(refusals: (PricingRefusal | undefined)[]): Promise<Found>
         clock.advance(HOLD_MS);
         const answer = await running;
         const logged = records.map(({ properties: { event } }) => event);
-        found.push({ answer, steps, rechecks, logged, sent: sent.length, risk: exposure.total });
+        found.push({ answer, steps, logged, sent: sent.length, risk: exposure.total });
       },
       { clock, strategy },
     ));
@@ -74,14 +70,12 @@ const runs: [name: string, refusals: (PricingRefusal | undefined)[], expected: P
   ["an execution is held, rechecked, hedged, rechecked and sent", [], {
     answer: "committed",
     steps: ["first check at 0", "recheck at 300", "hedge at 300", "recheck at 300"],
-    rechecks: ["hold: passed", "hedge: passed"],
     sent: 1,
     risk: 10n,
   }],
   ["if the price moved during the hold, it ends before the hedge", [undefined, "PRICE_MOVED"], {
     answer: "PRICE_MOVED",
     steps: ["first check at 0", "recheck at 300"],
-    rechecks: ["hold: PRICE_MOVED"],
     logged: ["execution_accepted"],
     sent: 0,
     risk: 0n,
@@ -91,7 +85,7 @@ const runs: [name: string, refusals: (PricingRefusal | undefined)[], expected: P
     [undefined, undefined, "PRICE_IMPROVED"],
     {
       answer: "PRICE_IMPROVED",
-      rechecks: ["hold: passed", "hedge: PRICE_IMPROVED"],
+      steps: ["first check at 0", "recheck at 300", "hedge at 300", "recheck at 300"],
       logged: ["execution_accepted", "execution_hedged", "hedge_unused"],
       sent: 0,
       risk: 0n,

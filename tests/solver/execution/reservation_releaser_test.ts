@@ -25,9 +25,7 @@ async function fill(store: IntentStore, count: number): Promise<void> {
   for (let id = 1; id <= count; id++) {
     const signature = `0x${"1a".repeat(64)}1b` as const;
     const quote = { ...thesisOf(id), deadline: 9, signature };
-    // The last one has a quote of unknown probability.
-    const probability = id < count ? id / 10 : undefined;
-    const payload = encodeExecution({ quote, userSignature: signature }, probability);
+    const payload = encodeExecution({ quote, userSignature: signature });
     const request = newIntent(quoteHashOf(id), { user: quote.user, payload });
     const intent = await insertReserved(store, request);
     const receipt = { txHash: quoteHashOf(id), status: "committed", blockNumber: 1, thesisId: id };
@@ -43,7 +41,7 @@ function createReservations(store: IntentStore) {
   /** Throws the test's error unless the node has the chain of the store. */
   const chain = { require: () => Promise.resolve() };
   const asked: number[] = [];
-  const outcomes: string[] = [];
+  const settled: string[] = [];
   const getThesis = (id: number) => {
     asked.push(id);
     return Promise.resolve(onNode.get(id) ?? null);
@@ -55,11 +53,11 @@ function createReservations(store: IntentStore) {
     node: { getThesis, getTheses: () => Promise.resolve({ theses: [], nextCursor: null }) },
     requireChain: () => chain.require(),
     clock,
-    onOutcome: (probability, { status }) => outcomes.push(`${probability} ${status}`),
+    onSettled: ({ id, status }) => settled.push(`${id} ${status}`),
   };
   const reservations = new ReservationReleaser(options);
   const held = async () => (await reservedIntents(store)).map(({ key }) => Number(BigInt(key)));
-  return { store, book, clock, reservations, options, onNode, chain, asked, held, outcomes };
+  return { store, book, clock, reservations, options, onNode, chain, asked, held, settled };
 }
 
 async function withReservations(
@@ -128,13 +126,13 @@ Deno.test("ReservationReleaser: if the store is away, the reservation is kept un
       }),
   ));
 
-Deno.test("ReservationReleaser: a settlement is released even without onOutcome or without its stored execution", () =>
-  withReservations(3, async ({ reservations, options, store, held, outcomes }) => {
-    const { onOutcome: _, ...silent } = options;
+Deno.test("ReservationReleaser: a settlement is released even without onSettled or without its stored execution", () =>
+  withReservations(3, async ({ reservations, options, store, held, settled }) => {
+    const { onSettled: _, ...silent } = options;
     await new ReservationReleaser(silent).onThesisChanged(thesisOf(1, { status: "won" }));
     store.find = () => Promise.resolve(undefined);
     await reservations.onThesisChanged(thesisOf(2, { status: "won" }));
-    assert.deepEqual([await held(), outcomes], [[3], []]);
+    assert.deepEqual([await held(), settled], [[3], ["2 won"]]);
   }));
 
 Deno.test("ReservationReleaser: nothing is read or released while the node has another chain", () =>
@@ -145,8 +143,8 @@ Deno.test("ReservationReleaser: nothing is read or released while the node has a
     assert.deepEqual([asked, await held()], [[], [1]]);
   }));
 
-Deno.test("ReservationReleaser: unfinished executions and open theses stay reserved; only the releasing process reports outcomes", () =>
-  withReservations(3, async ({ reservations, store, book, onNode, asked, held, outcomes }) => {
+Deno.test("ReservationReleaser: unfinished executions and open theses stay reserved; only the releasing process reports settlements", () =>
+  withReservations(3, async ({ reservations, store, book, onNode, asked, held, settled }) => {
     const [open] = await reservedIntents(store);
     assert.ok(open !== undefined);
     await insertReserved(store, { ...open, key: quoteHashOf(9) });
@@ -156,7 +154,7 @@ Deno.test("ReservationReleaser: unfinished executions and open theses stay reser
     // Another process is faster.
     store.release = async (key) => await release(key) && key !== quoteHashOf(2);
     assert.equal(await reservations.reconcile(), 1);
-    assert.deepEqual([await held(), outcomes, asked], [[1, 9], [], [2, 3]]);
+    assert.deepEqual([await held(), settled, asked], [[1, 9], ["3 lost"], [2, 3]]);
     assert.deepEqual(book.reservedKeys, [1, 9].map(quoteHashOf));
   }));
 
@@ -174,7 +172,7 @@ Deno.test("ReservationReleaser: a failed execution is released, one with an unkn
   }));
 
 Deno.test("ReservationReleaser: a bet lost before its end is released and reported at once", () =>
-  withReservations(2, async ({ reservations, book, held, clock, outcomes }) => {
+  withReservations(2, async ({ reservations, book, held, clock, settled }) => {
     const endTime = clock.now() + 3_600_000;
     await reservations.reconcile();
     book.apply(thesisOf(1, { endTime }));
@@ -183,7 +181,7 @@ Deno.test("ReservationReleaser: a bet lost before its end is released and report
     book.apply(lost);
     assert.deepEqual([book.total, book.size], [10n, 1]);
     await reservations.onThesisChanged(lost);
-    assert.deepEqual([await held(), outcomes, clock.pending], [[2], ["0.1 lost"], 0]);
+    assert.deepEqual([await held(), settled, clock.pending], [[2], ["1 lost"], 0]);
     read(book, [thesisOf(2)]);
     assert.equal(await reservations.reconcile(), 0);
   }));
@@ -198,7 +196,7 @@ Deno.test("ReservationReleaser: a bet of another process counts nothing if its l
   }));
 
 Deno.test("ReservationReleaser: a bet lost before its receipt was read is released with the receipt", () =>
-  withReservations(1, async ({ reservations, store, book, onNode, held, outcomes }) => {
+  withReservations(1, async ({ reservations, store, book, onNode, held, settled }) => {
     const committed = await store.get(quoteHashOf(1));
     const intent = await insertReserved(store, { ...committed, key: quoteHashOf(2) });
     await reservations.reconcile();
@@ -210,7 +208,7 @@ Deno.test("ReservationReleaser: a bet lost before its receipt was read is releas
     const outcome = { ...COMMITTED, receipt: committed.receipt };
     reservations.onExecutionFinished((await store.finish(intent, outcome, 3)).intent);
     await eventually("the release", async () => (await held()).length === 1 || undefined);
-    assert.deepEqual(outcomes, []);
+    assert.deepEqual(settled, ["2 lost"]);
   }));
 
 Deno.test("ReservationReleaser: reconcile drops executions that another process ended, and stops when aborted", () =>
@@ -250,10 +248,10 @@ Deno.test("ReservationReleaser: a store that is away is logged once until a pass
       }),
   ));
 
-Deno.test("ReservationReleaser: each settlement releases its reservation, and is logged and reported once, with the quoted probability", () =>
+Deno.test("ReservationReleaser: each settlement releases its reservation, and is logged and reported once", () =>
   withReservations(
     4,
-    ({ reservations, book, onNode, outcomes, clock, held }) =>
+    ({ reservations, book, onNode, settled, clock, held }) =>
       withLogs("info", async (records) => {
         await reservations.onThesisChanged(thesisOf(1, { status: "needs_backfill" }));
         assert.deepEqual(await held(), [1, 2, 3, 4]);
@@ -266,7 +264,7 @@ Deno.test("ReservationReleaser: each settlement releases its reservation, and is
         onNode.set(2, thesisOf(2, { status: "lost" }));
         clock.jump(6 - clock.now());
         await reservations.reconcile();
-        assert.deepEqual(outcomes, ["0.1 won", "0.2 lost"]);
+        assert.deepEqual(settled, ["1 won", "4 lost", "2 lost"]);
         assert.deepEqual(
           records.map(({ properties: { thesisId, result, profit } }) => [thesisId, result, profit]),
           [[1, "won", "-10"], [4, "lost", "100"], [2, "lost", "100"]],

@@ -4,7 +4,7 @@ import { systemClock } from "@rangemaker/client";
 import { Card, Words } from "../parts/parts.tsx";
 import type { Metrics } from "../data/metrics.ts";
 import type { PageModel } from "../data/page_model.ts";
-import { formatCents, formatTime, fromNumber, shortAddress } from "../parts/format.ts";
+import { formatTime, shortAddress } from "../parts/format.ts";
 import { Table } from "../parts/table.tsx";
 import {
   type AnswerCount,
@@ -124,7 +124,6 @@ function SolverCards({ solver }: { solver: SolverFigures }) {
 /** The solver's answers by code, each with its share, since its start. */
 function Answers({ metrics }: { metrics: Metrics }) {
   const rows = answersOf(metrics);
-  const refusedRisk = metrics.sum("solver_refused_risk_usdc_total") ?? 0;
   return (
     <Card title="Quotes and refusals">
       <p>
@@ -148,14 +147,7 @@ function Answers({ metrics }: { metrics: Metrics }) {
           })),
           {
             name: "Meaning",
-            text: ({ outcome }) => (
-              <>
-                <Words text={REFUSAL_TEXTS[outcome] ?? ""} />
-                {outcome === "EXPOSURE_TOO_LARGE" && refusedRisk > 0 &&
-                  ` Such bets had ${formatCents(fromNumber(refusedRisk))} USDC at risk, each ` +
-                    "attempt counted."}
-              </>
-            ),
+            text: ({ outcome }) => <Words text={REFUSAL_TEXTS[outcome] ?? ""} />,
           },
         ]}
       />
