@@ -26,8 +26,9 @@ const ANSWER_TIMEOUT_MS = 12_000;
 const POLL_MS = 50;
 
 /**
- * A service that is ready and asks a node is asked again after this time: longer than it caches
- * answers, and long enough for a new block, which shows whether its clock agrees with the node's.
+ * A service that is ready and asks a node, or lacks what does not come by waiting, is asked again
+ * after this time: a busy node may have answered late once. It is longer than answers are cached, and
+ * long enough for a new block, which shows whether its clock agrees with the node's.
  */
 const CONFIRM_AFTER_MS = 1_100;
 
@@ -68,15 +69,16 @@ export async function problemsOfStart<T extends object>(
 ): Promise<string[]> {
   const deadlineMs = clock.now() + timeoutMs;
   await using service = await start(harmlessOptions(table, options));
-  let wasReady = false;
+  let before: string | undefined;
   while (true) {
     const { problems, mayChange } = await readinessAt(service.url);
     const isReady = problems.length === 0;
-    const isFinal = !mayChange || isReady && wasReady;
+    const verdict = isReady || !mayChange ? problems.join() : undefined;
+    const isFinal = isReady && !mayChange || verdict !== undefined && verdict === before;
     if (isFinal || clock.now() >= deadlineMs) return problems;
-    wasReady = isReady;
+    before = verdict;
     const pauseMs = Math.min(POLL_MS, deadlineMs - clock.now());
-    await waitMs(clock, isReady ? CONFIRM_AFTER_MS : pauseMs);
+    await waitMs(clock, verdict === undefined ? pauseMs : CONFIRM_AFTER_MS);
   }
 }
 
