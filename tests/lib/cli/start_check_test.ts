@@ -65,11 +65,12 @@ Deno.test("problemsOfStart: a service that is ready twice has no problem, even i
   assert.deepEqual([problems, asked], [[], 3]);
 });
 
-Deno.test("problemsOfStart: a service that lacks nothing that comes in the background is not asked again", async () => {
-  const { problems, asked } = await checked([unready("no permission"), ready]);
-  assert.deepEqual([problems, asked], [["no permission"], 1]);
+Deno.test("problemsOfStart: what does not come by waiting is a problem once it shows twice", async () => {
+  const { problems, asked } = await checked([unready("no permission")]);
+  assert.deepEqual([problems, asked], [["no permission"], 2]);
   const body = { problems: ["no node", "no price"], node: false, feed: false, prices: false };
-  assert.equal((await checked([Response.json(body, { status: 503 }), ready])).asked, 1);
+  assert.equal((await checked([Response.json(body, { status: 503 })])).asked, 2);
+  assert.deepEqual((await checked([unready("a late answer"), ready])).problems, []);
 });
 
 Deno.test("problemsOfStart: a problem that shows only after a second is found", async () => {
