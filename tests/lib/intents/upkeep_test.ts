@@ -1,15 +1,20 @@
 import assert from "node:assert/strict";
+import { ClockComparison } from "../../../lib/intents/clock_comparison.ts";
 import { rowDamaged, StoreError } from "../../../lib/intents/errors.ts";
 import { DamagedRows } from "../../../lib/intents/damaged_rows.ts";
+import { openIntentStore } from "../../../lib/intents/open_store.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
 import { createUpkeepLoop } from "../../../lib/intents/upkeep.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import { DAY_MS } from "../../../lib/time.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
 import { newIntent } from "../../support/intents.ts";
+import { DATABASE_KINDS } from "../../support/postgres.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
 import { withWorld, type World } from "./world.ts";
 
 const RETAIN_MS = 60_000;
+const FAILURE = { code: "LATE", message: "Late" };
 
 /** A node that reports no blocks. */
 const NO_CLOCK = { blockTimeMs: Infinity };
@@ -74,13 +79,36 @@ Deno.test("createUpkeepLoop: a clock that is days ahead of the chain deletes not
   }, chainClock);
 });
 
+for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
+  Deno.test({
+    name:
+      `createUpkeepLoop on ${name}: until the chain's time is known, nothing is deleted and nothing fails`,
+    ignore,
+    fn: () =>
+      withLogs("warning", (records) =>
+        withDatabase(async (database) => {
+          await using store = await openIntentStore(database, "test");
+          const clock = new FakeClock();
+          await store.insertFailed(newIntent("old", { createdAtMs: 0, expiresAtMs: 0 }), FAILURE);
+          const log = serviceLog("test");
+          const chainClock = new ClockComparison(log);
+          const upkeep = createUpkeepLoop({ store, clock, chainClock, retainMs: RETAIN_MS, log });
+          upkeep.start();
+          await clock.untilScheduled();
+          await upkeep.stop();
+          assert.notEqual(await store.find("old"), undefined);
+          assert.deepEqual(records, []);
+        })),
+  });
+}
+
 Deno.test("createUpkeepLoop: a request that was refused before anything was sent is deleted ten minutes after its deadline", () =>
   withWorld(async (world) => {
     const upkeep = createUpkeepLoop({ ...world, chainClock: NO_CLOCK, retainMs: 604_800_000 });
     const refuse = async (key: string, lifeMs: number) => {
       const createdAtMs = world.clock.now();
       const times = { createdAtMs, expiresAtMs: createdAtMs + lifeMs };
-      await world.store.insertFailed(newIntent(key, times), { code: "LATE", message: "Late" });
+      await world.store.insertFailed(newIntent(key, times), FAILURE);
     };
     const keys = Array.from({ length: 2_500 }, (_, index) => `key ${index}`);
     await Promise.all(keys.map((key) => refuse(key, 30_000)));
