@@ -12,7 +12,7 @@ const describe = ({ code, message }: IntentFailure) => `${code}: ${message}`;
 export const bridgeError = createErrors({
   DEADLINE_PASSED: ({ deadline, lateMs }: { deadline: number; lateMs: number }) =>
     `Deposit request expired: its deadline ${deadline} passed ${lateMs} ms ago; ` +
-    "sign a new one with a later deadline",
+    "sign it again with the same nonce and a later deadline, which credits nothing twice",
   NOT_FOUND: ({ user, nonce }: { user: Address; nonce: bigint }) =>
     `No deposit of ${user} has nonce ${nonce}: GET /deposits/${user} lists the user's deposits`,
   PERMISSION_DENIED: ({ relayer, url }: { relayer: Address; url: string }) =>

@@ -80,6 +80,11 @@ Deno.test("Depositor: a deposit is accepted at its deadline, and refused a milli
     clock.advance(1);
     const code = { code: "DEADLINE_PASSED", message: / 1 ms ago/ };
     await assert.rejects(depositor.deposit(late), code);
+    // Whoever has lost the answer is not told to sign another nonce, which would be another credit.
+    const words = /sign it again with the same nonce/;
+    await assert.rejects(depositor.deposit(inTime), { code: "DEADLINE_PASSED", message: words });
+    const again = request(clock.now() + 1_000);
+    await assert.rejects(depositor.deposit(again), { code: "NONCE_USED" });
     assert.deepEqual((await store.listByUser(late.user, { limit: 9 })).length, 1);
     world.clockProblem = new RangemakerError("CLOCKS_DIFFER", "The clock is wrong");
     await assert.rejects(depositor.deposit(late), { code: "CLOCKS_DIFFER" });
