@@ -86,12 +86,13 @@ export class AggregatePrice {
     return this.#dueAtMs;
   }
 
-  update(provider: ProviderName, price: bigint, timeMs: number): void {
+  /** Records a provider's newest price. @returns Whether the entry changed. */
+  update(provider: ProviderName, price: bigint, timeMs: number): boolean {
     const times = { receivedAtMs: timeMs, confirmedAtMs: timeMs, aliveAtMs: timeMs };
     this.#known = this.#known.filter((source) => source.provider !== provider);
     this.#known.push({ provider, price, ...times });
     this.#known.sort((a, b) => rank(a.provider) - rank(b.provider));
-    this.refresh(timeMs);
+    return this.refresh(timeMs);
   }
 
   /** Records that a provider's price is still its newest. @returns Whether the entry changed. */

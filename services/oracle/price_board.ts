@@ -47,10 +47,7 @@ export class PriceBoard {
 
   /** Updates a price. Unknown markets are ignored. */
   update(provider: ProviderName, symbol: string, price: bigint, timeMs: number): void {
-    const market = this.#markets.get(symbol);
-    if (market === undefined) return;
-    market.update(provider, price, timeMs);
-    this.#onChange(timeMs);
+    if (this.#markets.get(symbol)?.update(provider, price, timeMs)) this.#onChange(timeMs);
   }
 
   /** Records that the provider's price of a market is still the exchange's last trade. */

@@ -99,6 +99,11 @@ Deno.test("PriceBoard: the timestamp is that of the last change", () => {
   assert.equal(served(prices).timestamp, T);
   prices.removeProvider("provider_a", T + 5);
   assert.equal(served(prices).timestamp, T + 5);
+  for (const provider of ["provider_a", "provider_b", "provider_c"] as const) {
+    prices.update(provider, "BTC/USDT", 7n, T + 10);
+  }
+  prices.update("provider_c", "BTC/USDT", 9n, T + 11);
+  assert.equal(served(prices).timestamp, T + 10, "its median and its time are the same");
 });
 
 Deno.test("PriceBoard: a new price, or a clock set back, also removes outdated sources", () => {
