@@ -4,6 +4,7 @@ import { type Clock, withinMs } from "../clock.ts";
 import type { RandomSource } from "../random.ts";
 import { messageOf, RangemakerError } from "../errors.ts";
 import type { CoreClient } from "../net/core_client.ts";
+import { NewestMap } from "../newest_map.ts";
 import { PollingLoop } from "../timing/polling_loop.ts";
 import { redactUrls } from "../redact.ts";
 import { asStoreError } from "./errors.ts";
@@ -16,6 +17,9 @@ const RETRY_AFTER_MS = 1_000;
 
 /** Time between two passes; while the node is away, up to {@link SERVICE_WAIT_MAX_MS}. */
 const RETRY_INTERVAL_MS = 1_000;
+
+/** Most failing intents that are remembered, so that each is logged once. */
+const FAILING_MAX = 10_000;
 
 /** Most intents that are retried at the same time. */
 const RETRIES_AT_ONCE = 50;
@@ -82,7 +86,7 @@ class Retries {
   readonly #submitter: Retrier;
   readonly #options: RetryLoopOptions;
   /** Keys of intents whose failure is in the log. */
-  readonly #failing = new Set<string>();
+  readonly #failing = new NewestMap<string, true>(FAILING_MAX);
   /** How many are being retried. */
   #running = 0;
 
@@ -130,7 +134,7 @@ class Retries {
       log.info("Intent {key} retried: {state}", { event: "intent_retried", key, state });
     } catch (thrown) {
       if (isProbe && this.#submitter.isNodeLost || this.#failing.has(key)) return;
-      this.#failing.add(key);
+      this.#failing.set(key, true);
       const reason = messageOf(thrown);
       log.warn("Intent {key} is still unfinished: {reason}", {
         event: "intent_unfinished",

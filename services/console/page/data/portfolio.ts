@@ -9,6 +9,7 @@ import {
   type Thesis,
   type ThesisWatch,
 } from "@rangemaker/client";
+import { Timers } from "../../../../lib/clock.ts";
 import { messageOf } from "../../../../lib/errors.ts";
 import { BetKeeper, type BetKeeperOptions } from "./bet_keeper.ts";
 
@@ -51,7 +52,7 @@ export class Portfolio {
   #closed = false;
   #isRefreshSoon = false;
   #startedAtMs = 0;
-  readonly #cancelStarts: CancelTimer[] = [];
+  readonly #starts: Timers;
   /** Numbers of the last request for the balance, and of the last one with an answer. */
   #asked = 0;
   #answered = 0;
@@ -60,6 +61,7 @@ export class Portfolio {
 
   constructor(options: PortfolioOptions) {
     this.#options = options;
+    this.#starts = new Timers(options.clock);
     this.bets = new BetKeeper({
       ...options,
       readTheses: () => this.#readTheses(),
@@ -83,7 +85,7 @@ export class Portfolio {
     this.bets.close();
     this.#cancelTimer();
     this.#cancelRefresh();
-    for (const cancel of this.#cancelStarts) cancel();
+    this.#starts.clear();
     this.#watch?.close();
   }
 
@@ -176,12 +178,12 @@ export class Portfolio {
 
   /** Follows a bet that was not seen before. The keeper reports those that were pending. */
   #expect(thesis: Thesis, isPending: boolean): void {
-    const { clock, serverClock, onNews } = this.#options;
+    const { serverClock, onNews } = this.#options;
     this.#unsettled.add(thesis.id);
     const ageMs = this.#startedAtMs - thesis.createdAt;
     if (ageMs > 0 && ageMs < FOUND_MS && !isPending) onNews(thesis, "found");
     const startsInMs = thesis.startTime - serverClock.now();
     if (startsInMs <= 0) return;
-    this.#cancelStarts.push(clock.after(startsInMs, () => onNews(thesis, "started")));
+    this.#starts.after(startsInMs, () => onNews(thesis, "started"));
   }
 }
