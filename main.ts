@@ -31,7 +31,7 @@ export const commands: ProgramCommands = {
     load: () => import("./services/proxy/mod.ts"),
   },
   oracle: {
-    summary: "one trusted price per market from four exchanges, in under 10 ms",
+    summary: "one trusted price per market from four exchanges, served in under 10 ms",
     load: () => import("./services/oracle/mod.ts"),
   },
   node: {

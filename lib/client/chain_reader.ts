@@ -97,7 +97,7 @@ export class ChainReader {
     const read = (cursor?: string) =>
       this.context.node.getPriceHistory({ base, quote, from, to, cursor });
     for await (const { prices, missing } of pagesOf(read)) {
-      history.prices = history.prices.concat(prices);
+      for (const price of prices) history.prices.push(price);
       // A span may begin on one page and end on the next.
       for (const span of missing) appendSpan(history.missing, span);
     }

@@ -59,8 +59,8 @@ export function createTrading(options: SolverOptions, parts: SolverParts) {
     ...parts,
     node: parts.shortTimeoutNode,
     async isOnChain(intent) {
-      const found = await lookUpThesis(node, intent, clock.now());
-      return found !== "missing" && found !== "rewound";
+      const { is } = await lookUpThesis(node, intent, clock.now());
+      return is === "found" || is === "pruned";
     },
   });
   const reservations = new ReservationReleaser({

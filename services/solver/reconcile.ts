@@ -21,12 +21,12 @@ export const run = createRepairCommand({
       const bet = `${usdcText(betAmount)} of ${user}, quote ${intent.key}`;
       return { line: `Unfinished: ${bet}: undo its hedge, if this database was replaced` };
     }
-    const found = await lookUpThesis(node, intent, clock.now());
+    const { is } = await lookUpThesis(node, intent, clock.now());
     // The restored node lacks it, unless this solver knows that it was settled or pruned before.
-    if (typeof found !== "string" || (found === "pruned" && !intent.reserved)) return "present";
+    if (is === "found" || (is === "pruned" && !intent.reserved)) return "present";
     const { thesisId } = receiptSchema.parse(JSON.parse(intent.receipt ?? "null"));
     // A database that was replaced does not learn of settlements, nor one whose solver was down.
-    const what = found === "pruned" ? "Gone, or settled and dropped since" : "Gone";
+    const what = is === "pruned" ? "Gone, or settled and dropped since" : "Gone";
     const message = `Thesis ${thesisId} is gone: the core node was restored from a backup`;
     const failure = { code: "CHAIN_REWOUND", message, details: { thesisId } };
     return {

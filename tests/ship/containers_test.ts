@@ -212,7 +212,7 @@ Deno.test("Settings for production: the node keeps the prices of the longest bet
   }
 });
 
-Deno.test("price oracle, Deployment constants: GET /health every 5 s, timeout 3 s, 10 retries; median of at least 3", () => {
+Deno.test("price oracle, Deployment constants: GET /health every 5 s, timeout 3 s, 10 retries; median of at least 3, one more than the specification's", () => {
   const { command, environment, healthcheck } = services.oracle ?? assert.fail();
   assert.deepEqual(healthcheck, { interval: "5s", timeout: "3s", retries: 10 });
   assert.equal(environment.HEALTH_URL, "http://127.0.0.1:8550/health");

@@ -87,22 +87,26 @@ export function transactionTermsOf({ quote, userSignature }: Execution): Transac
  * ago that the node may have deleted it. `missing`: every node of its chain must have it.
  * `rewound`: the chain went back: another bet has this id, or the newest bet has a lower one.
  */
-type FoundThesis = Thesis | "pruned" | "missing" | "rewound";
+type ThesisLookup =
+  | { is: "found"; thesis: Thesis }
+  | { is: "pruned" | "missing" | "rewound"; thesis?: undefined };
 
 /** Looks for the thesis of a committed execution. */
 export async function lookUpThesis(
   node: Pick<CoreClient, "getThesis" | "getTheses">,
   { key, payload, receipt }: Intent,
   nowMs: number,
-): Promise<FoundThesis> {
+): Promise<ThesisLookup> {
   const { thesisId } = receiptSchema.parse(JSON.parse(receipt ?? "null"));
   const thesis = thesisId === undefined ? null : await node.getThesis(thesisId);
-  if (thesis !== null) return thesis.quoteHash === key ? thesis : "rewound";
+  if (thesis !== null) {
+    return thesis.quoteHash === key ? { is: "found", thesis } : { is: "rewound" };
+  }
   const { endTime } = decodeExecution(payload).quote;
-  if (thesisId === undefined || nowMs <= endTime + RECEIPTS_KEPT_MIN_MS) return "missing";
+  if (thesisId === undefined || nowMs <= endTime + RECEIPTS_KEPT_MIN_MS) return { is: "missing" };
   // Another implementation of the node may not say how far the chain is.
   const { lastId = thesisId } = await node.getTheses({ cursor: `${thesisId}`, limit: 1 });
-  return lastId < thesisId ? "rewound" : "pruned";
+  return { is: lastId < thesisId ? "rewound" : "pruned" };
 }
 
 /**

@@ -68,9 +68,8 @@ export class ReservationReleaser {
       if (known !== undefined && isUnsettled(known.status)) continue;
       const intent = await this.#find(quoteHash);
       if (intent?.state !== "committed") continue;
-      const found = await lookUpThesis(node, intent, clock.now());
-      const thesis = typeof found === "string" ? undefined : found;
-      if (found === "missing" || (thesis && isUnsettled(thesis.status))) continue;
+      const { is, thesis } = await lookUpThesis(node, intent, clock.now());
+      if (is === "missing" || (thesis && isUnsettled(thesis.status))) continue;
       if (await this.#release(quoteHash, thesis)) released += 1;
       else book.release(quoteHash);
     }
