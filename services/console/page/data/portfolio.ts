@@ -9,7 +9,6 @@ import {
   type Thesis,
   type ThesisWatch,
 } from "@rangemaker/client";
-import { Timers } from "../../../../lib/clock.ts";
 import { messageOf } from "../../../../lib/errors.ts";
 import { BetKeeper, type BetKeeperOptions } from "./bet_keeper.ts";
 
@@ -52,7 +51,7 @@ export class Portfolio {
   #closed = false;
   #isRefreshSoon = false;
   #startedAtMs = 0;
-  readonly #starts: Timers;
+  readonly #cancelStarts = new Set<CancelTimer>();
   /** Numbers of the last request for the balance, and of the last one with an answer. */
   #asked = 0;
   #answered = 0;
@@ -61,7 +60,6 @@ export class Portfolio {
 
   constructor(options: PortfolioOptions) {
     this.#options = options;
-    this.#starts = new Timers(options.clock);
     this.bets = new BetKeeper({
       ...options,
       readTheses: () => this.#readTheses(),
@@ -85,7 +83,7 @@ export class Portfolio {
     this.bets.close();
     this.#cancelTimer();
     this.#cancelRefresh();
-    this.#starts.clear();
+    for (const cancel of this.#cancelStarts) cancel();
     this.#watch?.close();
   }
 
@@ -178,12 +176,16 @@ export class Portfolio {
 
   /** Follows a bet that was not seen before. The keeper reports those that were pending. */
   #expect(thesis: Thesis, isPending: boolean): void {
-    const { serverClock, onNews } = this.#options;
+    const { clock, serverClock, onNews } = this.#options;
     this.#unsettled.add(thesis.id);
     const ageMs = this.#startedAtMs - thesis.createdAt;
     if (ageMs > 0 && ageMs < FOUND_MS && !isPending) onNews(thesis, "found");
     const startsInMs = thesis.startTime - serverClock.now();
     if (startsInMs <= 0) return;
-    this.#starts.after(startsInMs, () => onNews(thesis, "started"));
+    const cancel = clock.after(startsInMs, () => {
+      this.#cancelStarts.delete(cancel);
+      onNews(thesis, "started");
+    });
+    this.#cancelStarts.add(cancel);
   }
 }
