@@ -15,7 +15,7 @@ export class ClockComparison {
   /** Number of the newest block when it was last observed. */
   #lastNumber = 0;
   #lastObservedAtMs = -Infinity;
-  #blockTimeMs = -Infinity;
+  #blockTimeMs = 0;
 
   constructor(log: Logger) {
     this.#log = log;
@@ -26,7 +26,7 @@ export class ClockComparison {
     return this.#problem;
   }
 
-  /** Time of the node's newest block; -Infinity until it is known, Infinity if the node has none. */
+  /** Time of the node's newest block; 0 until it is known, Infinity if the node has none. */
   get blockTimeMs(): number {
     return this.#blockTimeMs;
   }

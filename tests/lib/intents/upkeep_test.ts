@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { ClockComparison } from "../../../lib/intents/clock_comparison.ts";
 import { rowDamaged, StoreError } from "../../../lib/intents/errors.ts";
 import { DamagedRows } from "../../../lib/intents/damaged_rows.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
@@ -73,6 +74,31 @@ Deno.test("createUpkeepLoop: a clock that is days ahead of the chain deletes not
     assert.equal(await has(world, "used"), false);
   }, chainClock);
 });
+
+Deno.test("createUpkeepLoop: before the chain's time is known it deletes nothing, with bounds that PostgreSQL accepts", () =>
+  withWorld(async (world) => {
+    const { deleteFinished, deleteUnsent } = world.store;
+    const bounds: number[] = [];
+    world.store.deleteFinished = (due) => {
+      bounds.push(due.beforeMs);
+      return deleteFinished.call(world.store, due);
+    };
+    world.store.deleteUnsent = (due) => {
+      bounds.push(due.fromMs, due.beforeMs);
+      return deleteUnsent.call(world.store, due);
+    };
+    await world.record("used", { lifeMs: 0 });
+    await world.finish("used");
+    world.clock.advance(2 * RETAIN_MS);
+    const chainClock = new ClockComparison(world.log);
+    const upkeep = createUpkeepLoop({ ...world, chainClock, retainMs: RETAIN_MS });
+    upkeep.start();
+    await world.clock.untilScheduled();
+    assert.equal(await has(world, "used"), true);
+    assert.equal(bounds.length, 3);
+    assert.deepEqual(bounds.filter((bound) => !Number.isSafeInteger(bound)), []);
+    await upkeep.stop();
+  }));
 
 Deno.test("createUpkeepLoop: a request that was refused before anything was sent is deleted ten minutes after its deadline", () =>
   withWorld(async (world) => {
