@@ -188,7 +188,7 @@ export function urlOf(host: string, port: number): string {
 }
 
 /** A base URL at which a listener answers on this machine. */
-export function reachableUrl(host: string, port: number): string {
+function reachableUrl(host: string, port: number): string {
   return urlOf(isEveryInterface(host) ? "127.0.0.1" : host, port);
 }
 

@@ -23,8 +23,8 @@ const DELETE_BATCHES_MAX = 10;
 const REFUSED_KEPT_MS = RECEIPTS_KEPT_MIN_MS;
 
 /**
- * How far back a pass looks for refused requests, by deadline: twelve passes, in case some fail. What
- * a longer outage leaves is deleted after `retainMs`.
+ * How far back the first pass looks for refused requests, by deadline: what a longer outage of the
+ * service leaves is deleted after `retainMs`. Each further pass begins that long before the last one.
  */
 const REFUSED_SPAN_MS = 120_000;
 
@@ -53,6 +53,7 @@ interface UpkeepOptions {
 export function createUpkeepLoop(options: UpkeepOptions): PollingLoop {
   const { store, retainMs, clock, chainClock, log } = options;
   let verifiedTo = 0;
+  let refusedToMs = Infinity;
   return new PollingLoop({
     clock,
     intervalMs: UPKEEP_INTERVAL_MS,
@@ -66,9 +67,12 @@ export function createUpkeepLoop(options: UpkeepOptions): PollingLoop {
           if (await store.deleteFinished({ beforeMs, limit }) < limit) break;
         }
         const refusedMs = nowMs - REFUSED_KEPT_MS;
-        const due = { fromMs: refusedMs - REFUSED_SPAN_MS, beforeMs: refusedMs, limit };
+        const fromMs = Math.min(refusedToMs, refusedMs) - REFUSED_SPAN_MS;
+        const due = { fromMs, beforeMs: refusedMs, limit };
         for (let batch = 0; batch < REFUSED_BATCHES_MAX && !signal.aborted; batch += 1) {
-          if (await store.deleteUnsent(due) < limit) break;
+          if (await store.deleteUnsent(due) === limit) continue;
+          if (nowMs > 0) refusedToMs = refusedMs;
+          break;
         }
       } finally {
         verifiedTo = (await store.page(verifiedTo, VERIFY_BATCH)).last;

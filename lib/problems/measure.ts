@@ -254,11 +254,13 @@ function summed(
   const groups = ["instance", ...by].join(", ");
   const selected = selector(metric, labels);
   const sum = `sum by (${groups}) (${kind}(${selected}[${window}]))`;
-  // What a process counts before its first scrape is no increase for Prometheus.
-  const ofNew = `sum by (${groups}) (${selected}) and on (instance) ` +
-    `time() - process_start_time_seconds < ${60 * parseInt(window)}`;
   // Prometheus extrapolates to the ends of the window, which would show counts such as 2.1.
-  const promql = kind === "increase" ? `(round(${sum}) > 0 or ${ofNew})` : sum;
+  const growth = `round(${sum})`;
+  // What a process counts before its first scrape is no increase for Prometheus.
+  const ofNew = `(sum by (${groups}) (${selected}) and on (instance) ` +
+    `time() - process_start_time_seconds < ${60 * parseInt(window)})`;
+  const greater = `(${ofNew} > ${growth} or ${growth} or ${ofNew})`;
+  const promql = kind === "increase" ? greater : sum;
   return overTime(promql, metric, { labels, by }, read, figuresOf);
 }
 

@@ -100,6 +100,9 @@ export interface CallAnswer {
   id: Span | undefined;
 }
 
+/** Members of which an answer has one. */
+const OUTCOMES = ["result", "error"];
+
 /** Whitespace just after a document, such as the line end that Go's encoder writes. */
 const TRAILING_SPACE = /\s*$/;
 
@@ -124,14 +127,18 @@ export function tryParseAnswer(
  * Reads the answer to a call. The answer to a write is accepted under any id, which its caller's
  * replaces: the caller must not lose it.
  *
- * @throws {ProxyError} 502 if it is not the answer to this call, but an error page or the answer to
- *   another call.
+ * @throws {ProxyError} 502 if it is not the answer to this call, but an error page or message, or the
+ *   answer to another call.
  */
 export function requireAnswer(id: number, reply: NodeReply, target: Target): CallAnswer {
   if (!/^\s*[{[]/.test(reply.body)) {
     throw answerLost(target, `HTTP status ${reply.status} without a JSON body`);
   }
   const answer = tryParseAnswer(reply, id);
+  // Such as a gateway's {"message":"Limit exceeded"}: under an id it would be a result of undefined.
+  if (answer && !answer.id && !OUTCOMES.some((name) => memberSpan(answer.text, name))) {
+    throw answerLost(target, `HTTP status ${reply.status} without result or error`);
+  }
   if (answer !== undefined) return answer;
   if (target === "read") throw answerLost(target, "it answered another call");
   return { status: reply.status, text: reply.body, id: idSpan(reply.body) };

@@ -23,9 +23,10 @@ const NO_CLOCK = { blockTimeMs: Infinity };
 function withUpkeep(
   test: (world: World) => Promise<void>,
   chainClock: { readonly blockTimeMs: number } = NO_CLOCK,
+  retainMs = RETAIN_MS,
 ): Promise<void> {
   return withWorld(async (world) => {
-    const upkeep = createUpkeepLoop({ ...world, chainClock, retainMs: RETAIN_MS });
+    const upkeep = createUpkeepLoop({ ...world, chainClock, retainMs });
     upkeep.start();
     await world.clock.untilScheduled();
     await test(world);
@@ -129,6 +130,24 @@ Deno.test("createUpkeepLoop: a request that was refused before anything was sent
     assert.equal(await has(world, "long"), false);
     await upkeep.stop();
   }));
+
+Deno.test("createUpkeepLoop: a refused request is deleted although the node was away for longer than its ten minutes", () => {
+  const chainClock = { blockTimeMs: 0 };
+  return withUpkeep(
+    async (world) => {
+      chainClock.blockTimeMs = world.clock.now();
+      const expiresAtMs = world.clock.now() + 30_000;
+      await world.store.insertFailed(newIntent("a", { expiresAtMs }), { code: "A", message: "A" });
+      await pass(world, 900_000);
+      assert.equal(await has(world, "a"), true, "the chain's time stands still");
+      chainClock.blockTimeMs = world.clock.now();
+      await pass(world, 10_000);
+      assert.equal(await has(world, "a"), false);
+    },
+    chainClock,
+    DAY_MS,
+  );
+});
 
 Deno.test("createUpkeepLoop: unfinished intents and reservations are kept", () =>
   withUpkeep(async (world) => {

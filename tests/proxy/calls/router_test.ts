@@ -231,8 +231,12 @@ Deno.test("Router: the end of an old read does not remove a newer shared read", 
   assert.equal(posted.length, 3);
 });
 
-Deno.test("Router: a reply that starts like JSON is an answer, others are 502", async () => {
-  for (const [body, status] of [[" \n[1]", 200], ['{"a":1}', 200], ["no {", 502], ["", 502]]) {
+Deno.test("Router: a reply with a result or an error is an answer, others are 502", async () => {
+  const bodies = [[' \n{"error":1}', 200], ['{"a":1}', 502], ["[1]", 502], ["no {", 502], [
+    "",
+    502,
+  ]];
+  for (const [body, status] of bodies) {
     const { posted, ask } = scene();
     const answer = ask(call(1, "eth_newFilter"));
     posted[0]?.answer.resolve({ status: 200, body: String(body) });

@@ -108,8 +108,15 @@ Deno.test("requireAnswer: an answer under another id is rejected for a read; tha
   assert.throws(() => requireAnswer(12, reply, "read"), { status: 502 });
   const answer = requireAnswer(12, reply, "write");
   assert.equal(withCallerId(answer, '"x"'), '{"jsonrpc":"2.0","id":"x","result":"0xhash"}');
-  const odd = requireAnswer(12, { status: 200, body: "[1]" }, "write");
-  assert.equal(withCallerId(odd, '"x"'), "[1]");
+});
+
+Deno.test("requireAnswer: a gateway's message without id, result and error is no answer", () => {
+  const error = { status: 502, message: /HTTP status 429 without result or error/ };
+  for (const body of ['{"message":"Limit exceeded"}', "[1]"]) {
+    for (const target of ["read", "write"] as const) {
+      assert.throws(() => requireAnswer(12, { status: 429, body }, target), error);
+    }
+  }
 });
 
 Deno.test("tryParseAnswer: rejects an answer under another id", () => {
