@@ -67,7 +67,7 @@ export class ChainGuard {
   readonly #check: Cached<number>;
   /** What the store knows of the chain; undefined at the start and after any doubt. */
   #record: ServiceRecord | undefined;
-  #recordReadMs = 0;
+  #recordReadAtMs = 0;
   readonly #commits: CommitWitness;
 
   constructor(options: ChainGuardOptions) {
@@ -118,8 +118,8 @@ export class ChainGuard {
   async #checkChain(): Promise<number> {
     const { store, node, chainId, clock } = this.#options;
     let record = await this.#readRecord();
-    const askedMs = clock.now();
-    const lostCommit = this.#commits.findLost(askedMs - READ_NODE_LAG_MS);
+    const askedAtMs = clock.now();
+    const lostCommit = this.#commits.findLost(askedAtMs - READ_NODE_LAG_MS);
     const answers = [
       node.genesisHash(),
       nullIfUnsupported(node.getHead()),
@@ -137,7 +137,7 @@ export class ChainGuard {
     const evidence = isBehind
       ? `is at block ${number}, but was at block ${record.highestBlock} before`
       : await lostCommit;
-    this.clocks.observe(head, askedMs);
+    this.clocks.observe(head, askedAtMs);
     if (evidence !== undefined) await this.#acceptOrRefuseRevert(number, evidence);
     return number;
   }
@@ -146,12 +146,12 @@ export class ChainGuard {
   async #readRecord(): Promise<ServiceRecord> {
     const { store, clock } = this.#options;
     const nowMs = clock.now();
-    const isCached = Math.abs(nowMs - this.#recordReadMs) < RECORD_CACHED_MS;
+    const isCached = Math.abs(nowMs - this.#recordReadAtMs) < RECORD_CACHED_MS;
     if (this.#record !== undefined && isCached) return this.#record;
     const record = await store.records.update();
     const newest = await store.newestCommitted();
     if (newest !== undefined) this.#commits.add(newest);
-    this.#recordReadMs = nowMs;
+    this.#recordReadAtMs = nowMs;
     return this.#record = record;
   }
 

@@ -131,11 +131,11 @@ export class IntentService {
     const problem = await this.#findProblem();
     if (problem !== undefined) {
       const { code, message: reason } = problem;
-      if (this.#tracker.begins(code)) {
+      if (this.#tracker.begin(code)) {
         const facts = { event: "submitting_failed", code, reason };
         this.#log.error("Nothing can be submitted ({code}): {reason}", facts);
       }
-    } else if (this.#tracker.ends()) {
+    } else if (this.#tracker.end()) {
       this.#log.info("Intents can be submitted again", { event: "submitting_works" });
     }
     const found = problem ?? this.store.damaged.first ?? this.clockProblem;

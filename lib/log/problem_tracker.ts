@@ -1,16 +1,16 @@
-/** Tells begin and end of a lasting problem from its repeats, so that each is logged once. */
+/** Tells the begin and the end of a lasting problem from its repeats, so that each is logged once. */
 export class ProblemTracker {
   #present: string | undefined;
 
-  /** Whether this problem begins: it is not the present one. */
-  begins(problem = ""): boolean {
+  /** A problem is there. @returns Whether it has just begun: another one, or none, was there before. */
+  begin(problem = ""): boolean {
     const isNew = problem !== this.#present;
     this.#present = problem;
     return isNew;
   }
 
-  /** Whether a problem was present, which ends now. */
-  ends(): boolean {
+  /** No problem is there. @returns Whether one was there before. */
+  end(): boolean {
     const wasPresent = this.#present !== undefined;
     this.#present = undefined;
     return wasPresent;

@@ -76,12 +76,12 @@ export class PollingLoop {
     const { poll, onFailure, onRecovery } = this.#options;
     try {
       await poll(signal);
-      if (this.#failure.ends()) onRecovery?.();
+      if (this.#failure.end()) onRecovery?.();
       return true;
     } catch (thrown) {
       if (!(thrown instanceof RangemakerError)) throw thrown;
       if (signal.aborted) return false;
-      if (this.#failure.begins(thrown.code)) onFailure?.(thrown);
+      if (this.#failure.begin(thrown.code)) onFailure?.(thrown);
       return false;
     }
   }

@@ -7,7 +7,7 @@ import {
 } from "../../lib/cli/service_checks.ts";
 import { chainProblem, writeProblem } from "../../lib/http/readiness.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
-import { adminSigner, type BackfillOptions, options } from "./mod.ts";
+import { type BackfillOptions, openAdminSigner, options } from "./mod.ts";
 
 const REMEDY = "Correct --rpc-url or --chain-id";
 
@@ -15,7 +15,7 @@ const REMEDY = "Correct --rpc-url or --chain-id";
 export const checks: ServiceChecks<typeof options> = {
   service: "backfill",
   options,
-  openSigner: adminSigner,
+  openSigner: openAdminSigner,
   customChecks: (values, context) => [{
     subject: "admin",
     remedy: REMEDY,

@@ -98,7 +98,7 @@ export type BackfillOptions = OptionsOf<typeof options>;
  * @throws {UsageError} Without one.
  * @throws {KeystoreError} If it cannot be read.
  */
-export function adminSigner(
+export function openAdminSigner(
   keyOptions: Pick<BackfillOptions, keyof RemoteKeyOptions>,
 ): Promise<TransactionSigner> {
   return openTransactionSigner(keyOptions, optionLabel(options.privateKey));
@@ -138,7 +138,7 @@ async function backfill(
   const { clock } = context;
   const markets = await readMarkets(options.markets);
   const request = requestOf(options, markets);
-  const signer = await adminSigner(options);
+  const signer = await openAdminSigner(options);
   const client = new CoreClient({ url: options.rpcUrl });
   await requireChainId(client, options.chainId);
   let isStopping = false;

@@ -74,7 +74,7 @@ export async function isDepositOnChain(
   intent: Intent,
   chainId: number,
 ): Promise<boolean> {
-  const { text } = await transactions.sign(verifiedDepositTerms(intent, chainId));
+  const { text } = await transactions.sign(requireDepositTerms(intent, chainId));
   const receipt = await node.simulateTransactionText(text);
   if (receipt.status === "committed") return false;
   if (wasCreditedBefore(receipt)) return true;
@@ -91,7 +91,7 @@ export async function isDepositOnChain(
  * @throws {RangemakerError} If key, request, external hash and the user's signature do not belong
  *   together.
  */
-export function verifiedDepositTerms(
+export function requireDepositTerms(
   { key, user, payload, expiresAtMs }: Intent,
   chainId: number,
 ): TransactionTerms {

@@ -20,13 +20,13 @@ import { createBridgeApi } from "./api.ts";
 import {
   Depositor,
   isDepositOnChain,
-  verifiedDepositTerms,
+  requireDepositTerms,
   wasCreditedBefore,
 } from "./depositor.ts";
 import { depositLog, logStart } from "./deposit_log.ts";
 import { BridgeMetrics } from "./metrics.ts";
 import { operations } from "./operations.ts";
-import { type BridgeOptions, bridgeSigner, options } from "./options.ts";
+import { type BridgeOptions, openBridgeSigner, options } from "./options.ts";
 import { BridgeReadiness } from "./readiness.ts";
 
 export { type BridgeOptions, options };
@@ -54,7 +54,7 @@ async function startWith(
 ): Promise<RunningService> {
   const { chainId } = options;
   const rpcUrl = redactUrls(options.rpcUrl);
-  const signer = await bridgeSigner(options);
+  const signer = await openBridgeSigner(options);
   const bridge = signer.address;
   const registry = createRegistry();
   const storeKey = "ignore";
@@ -145,7 +145,7 @@ function createIntents(
     isOnChain: (intent) => isDepositOnChain(resources, intent, chainId),
   });
   const handler: IntentHandler = {
-    termsOf: (intent) => verifiedDepositTerms(intent, chainId),
+    termsOf: (intent) => requireDepositTerms(intent, chainId),
     wasDoneBefore: wasCreditedBefore,
     onRetry: () => metrics.countRetry(),
     onFinishedByUs(intent) {

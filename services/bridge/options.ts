@@ -48,7 +48,7 @@ export type BridgeOptions = OptionsOf<typeof options>;
  * @throws {UsageError} Without one.
  * @throws {KeystoreError} If it cannot be read.
  */
-export function bridgeSigner(
+export function openBridgeSigner(
   keyOptions: Pick<BridgeOptions, keyof RemoteKeyOptions>,
 ): Promise<TransactionSigner> {
   return openTransactionSigner(keyOptions, optionLabel(options.privateKey));

@@ -6,7 +6,7 @@ import { usdcText } from "../../lib/protocol/price.ts";
 import {
   decodeDeposit,
   isDepositOnChain,
-  verifiedDepositTerms,
+  requireDepositTerms,
   wasCreditedBefore,
 } from "./depositor.ts";
 import { options } from "./options.ts";
@@ -42,7 +42,7 @@ export const run = createRepairCommand({
       if (isLate) return { line: `Not sent, its deadline has passed: ${deposit}` };
       return { result: { ...intent, state: "committed" }, line: `Missing: ${deposit}` };
     }
-    const transaction = await transactions.sign(verifiedDepositTerms(intent, chainId));
+    const transaction = await transactions.sign(requireDepositTerms(intent, chainId));
     const receipt = await node.sendTransactionText(transaction.text);
     if (wasCreditedBefore(receipt)) return "present";
     const { status: state, error } = receipt;

@@ -160,7 +160,7 @@ export class CoreNode {
   }
 
   #seal(dueMs: number, lateMs: number): void {
-    if (this.#clockBehindLog.ends()) this.#log.info("The clock has passed the newest block again");
+    if (this.#clockBehindLog.end()) this.#log.info("The clock has passed the newest block again");
     this.#clockAheadMs = undefined;
     this.#reportWithoutPrices();
     this.metrics.checkpointLateness.observe(lateMs / 1000);
@@ -189,7 +189,7 @@ export class CoreNode {
   /** Logged once: there is no checkpoint until the clock has passed the newest block. */
   #onClockBehind(byMs: number): void {
     this.chain.oraclePrices.clamp(this.#clock.now());
-    if (!this.#clockBehindLog.begins()) return;
+    if (!this.#clockBehindLog.begin()) return;
     this.#log.warn(
       "The clock is {byMs} ms behind the newest block: no block, bet or settlement until it has passed that block",
       { byMs },

@@ -175,10 +175,10 @@ export class AggregatePrice {
     const { symbol, base, quote } = this.#market;
     if (!this.#guard.accepts(price, prices, this.#byConfirmation.at(-1)?.confirmedAtMs ?? 0)) {
       this.#isWithheld = true;
-      if (this.#jump.begins()) this.#rules.onWithheld?.(symbol, price, sources);
+      if (this.#jump.begin()) this.#rules.onWithheld?.(symbol, price, sources);
       return undefined;
     }
-    if (this.#jump.ends()) this.#rules.onServedAgain?.(symbol, price, sources);
+    if (this.#jump.end()) this.#rules.onServedAgain?.(symbol, price, sources);
     const lastUpdate = this.#lastUpdateMs();
     return { base, quote, price, decimals: PRICE_DECIMALS, lastUpdate, sources };
   }

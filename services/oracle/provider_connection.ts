@@ -146,7 +146,7 @@ export class ProviderConnection {
   }
 
   #onSubscribed(): void {
-    const event = this.#loss.ends() ? "provider_back" : "provider_subscribed";
+    const event = this.#loss.end() ? "provider_back" : "provider_subscribed";
     this.#log.info("{provider} is subscribed", { event, provider: this.name });
   }
 
@@ -173,7 +173,7 @@ export class ProviderConnection {
     this.#lastError = `${fault}: ${detail}`;
     this.#lastErrorAtMs = nowMs;
     this.#options.handlers.onFault?.(fault);
-    const isLoss = lossReason !== undefined && this.#loss.begins();
+    const isLoss = lossReason !== undefined && this.#loss.begin();
     const loggedAgoMs = nowMs - (this.#loggedAtMs.get(fault) ?? -Infinity);
     if (!isLoss && loggedAgoMs < LOG_EVERY_MS) return;
     this.#loggedAtMs.set(fault, nowMs);

@@ -77,13 +77,13 @@ export function createNodeFollower(options: NodeFollowerOptions) {
         log.warn("Open theses cannot be read: {reason}", { event: "exposure_unknown", reason }),
     },
     onLive() {
-      if (loss.ends()) {
+      if (loss.end()) {
         log.info("Core node is followed again at {url}", { event: "node_back", url });
       }
     },
     onLost(reason) {
       exposure.invalidate();
-      if (!loss.begins()) return;
+      if (!loss.begin()) return;
       const facts = { event: "node_lost", url, reason };
       log.warn("Core node cannot be followed at {url}: {reason}", facts);
     },

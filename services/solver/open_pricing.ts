@@ -11,7 +11,7 @@ import type { SolverOptions } from "./options.ts";
 import { BarrierStrategy } from "./pricing/barrier_strategy.ts";
 import { loadStrategy } from "./pricing/load_strategy.ts";
 import { MockStrategy } from "./pricing/mock_strategy.ts";
-import { type PricingStrategy, strategyContext } from "./pricing/strategy.ts";
+import { createStrategyContext, type PricingStrategy } from "./pricing/strategy.ts";
 import type { ExposureBook } from "./risk/exposure_book.ts";
 
 /** Without --max-exposure, the book counts as full at --max-risk times this. */
@@ -62,7 +62,7 @@ export async function openPricing(
   );
   const correlatedRisk = (bet: Bet) => exposure.correlatedRisk(bet, clock.now());
   const marketView = marketData.stateOf.bind(marketData);
-  const context = strategyContext({ marketView, clock, markets, correlatedRisk });
+  const context = createStrategyContext({ marketView, clock, markets, correlatedRisk });
   const { margin, userLeadMs, maxPriceAgeMs, minDurationMs, minWidthTicks } = options;
   const strategy = options.pricing === "barrier"
     ? new BarrierStrategy({

@@ -11,7 +11,7 @@ import { toWire } from "../../lib/json.ts";
 import {
   Depositor,
   isDepositOnChain,
-  verifiedDepositTerms,
+  requireDepositTerms,
 } from "../../services/bridge/depositor.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { COMMITTED } from "../support/intents.ts";
@@ -111,7 +111,7 @@ Deno.test("Depositor: a used nonce is refused with its transaction, the state, a
 Deno.test("Depositor: the recorded deposit has the terms that its user signed", () =>
   withDepositor(async (world) => {
     const intent = await world.deposited();
-    const terms = verifiedDepositTerms(intent, CHAIN_ID);
+    const terms = requireDepositTerms(intent, CHAIN_ID);
     const { signature: _, timestamp: __, from: ___, ...sent } = JSON.parse(
       intent.transaction!.text,
     );
@@ -139,7 +139,7 @@ for (const [what, change] of changes) {
     withDepositor(async (world) => {
       const intent = await world.deposited();
       assert.notDeepEqual({ ...intent, ...change(intent) }, intent);
-      assert.throws(() => verifiedDepositTerms({ ...intent, ...change(intent) }, CHAIN_ID));
+      assert.throws(() => requireDepositTerms({ ...intent, ...change(intent) }, CHAIN_ID));
     }));
 }
 

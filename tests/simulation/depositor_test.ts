@@ -31,7 +31,7 @@ import {
 import {
   depositKey,
   Depositor,
-  verifiedDepositTerms,
+  requireDepositTerms,
   wasCreditedBefore,
 } from "../../services/bridge/depositor.ts";
 import { onlyChain } from "../support/intents.ts";
@@ -154,7 +154,7 @@ class Bridge {
       guard: onlyChain(),
       transactions,
       handler: {
-        termsOf: (intent) => verifiedDepositTerms(intent, CHAIN_ID),
+        termsOf: (intent) => requireDepositTerms(intent, CHAIN_ID),
         wasDoneBefore: wasCreditedBefore,
       },
     });

@@ -5,7 +5,7 @@ import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { hashQuote } from "../../lib/protocol/hashes.ts";
 import { quoteSchema } from "../../lib/protocol/quote.ts";
 import { loadStrategy } from "../../services/solver/pricing/load_strategy.ts";
-import { strategyContext } from "../../services/solver/pricing/strategy.ts";
+import { createStrategyContext } from "../../services/solver/pricing/strategy.ts";
 import { assertFailure, post } from "../support/http_answers.ts";
 import { FakeNode } from "../support/fake_node.ts";
 import { withFile, withFolder } from "../support/files.ts";
@@ -25,7 +25,7 @@ import {
 
 const EXAMPLE = fileURLToPath(new URL("../../docs/examples/strategy.ts", import.meta.url));
 
-const context = strategyContext({
+const context = createStrategyContext({
   clock: { now: () => 0 },
   marketView: () => assert.fail("No market is looked at"),
   markets: SPEC_MARKETS,
@@ -35,7 +35,7 @@ const context = strategyContext({
 async function exampleOn() {
   const { view, clock, bet } = barrier();
   const create = await loadStrategy(EXAMPLE);
-  const given = strategyContext({ clock, marketView: () => view, markets: SPEC_MARKETS });
+  const given = createStrategyContext({ clock, marketView: () => view, markets: SPEC_MARKETS });
   return { strategy: create(given), view, clock, bet };
 }
 

@@ -31,7 +31,7 @@ export class OraclePoller {
   readonly #options: OraclePollerOptions;
   /** Symbols of the markets that were reported as stale. */
   readonly #stale = new Set<string>();
-  #firstCheckMs: number | undefined;
+  #firstCheckAtMs: number | undefined;
   #lastSuccessAtMs: number | undefined;
   #lastFailure: { time: number; outcome: PullOutcome; reason: string } | undefined;
   #failuresInARow = 0;
@@ -124,8 +124,8 @@ export class OraclePoller {
   #reportStaleness(): void {
     const { clock, prices, onStale, onFresh } = this.#options;
     const nowMs = clock.now();
-    this.#firstCheckMs ??= nowMs;
-    const canBeStale = nowMs - this.#firstCheckMs > prices.maxStaleMs;
+    this.#firstCheckAtMs ??= nowMs;
+    const canBeStale = nowMs - this.#firstCheckAtMs > prices.maxStaleMs;
     const isFresh = (market: Market) => prices.isFresh(market, nowMs);
     const symbols = (markets: readonly Market[]) => markets.map(({ symbol }) => symbol);
     const stale = symbols(prices.markets.filter((market) => canBeStale && !isFresh(market)))

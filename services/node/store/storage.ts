@@ -215,8 +215,8 @@ class DiskStorage implements Storage {
   #logChange(): void {
     const reason = this.records.commits.failure?.message;
     if (reason !== undefined) {
-      if (this.#failureLog.begins(reason)) this.#log.error("{reason}", { reason });
-    } else if (this.#failureLog.ends()) this.#log.info("The data directory can be written again");
+      if (this.#failureLog.begin(reason)) this.#log.error("{reason}", { reason });
+    } else if (this.#failureLog.end()) this.#log.info("The data directory can be written again");
   }
 }
 

@@ -78,7 +78,7 @@ function missingAnswerText(id: string, target: Target): string {
  * @param budget Counts the replies that wait.
  * @returns Resolves when a reply of this many bytes may be split.
  */
-export function largeReplyTurns(budget: ByteBudget): (bytes: number) => Promise<void> {
+export function createLargeReplyQueue(budget: ByteBudget): (bytes: number) => Promise<void> {
   let last = Promise.resolve();
   return async (bytes) => {
     if (bytes <= SMALL_BYTES) return;

@@ -2,7 +2,7 @@ import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import { isTooComplex } from "../../../lib/json_text.ts";
 import type { ByteBudget } from "../shared/limits.ts";
 import type { ProxyMetrics, Target } from "../shared/metrics.ts";
-import { largeReplyTurns, splitBatchReply } from "./batch.ts";
+import { createLargeReplyQueue, splitBatchReply } from "./batch.ts";
 import { type Call, type Message, MessageError, parseMessage } from "./message.ts";
 import {
   type CallAnswer,
@@ -71,7 +71,7 @@ export class Router {
 
   constructor(options: RouterOptions) {
     this.#options = options;
-    this.#largeReplyTurn = largeReplyTurns(options.budget);
+    this.#largeReplyTurn = createLargeReplyQueue(options.budget);
   }
 
   /**

@@ -61,7 +61,7 @@ export class SubscriptionSocket {
         },
         onOpen: () => {
           metrics.sockets.upstreamConnected.set(1);
-          const isBack = loss.ends();
+          const isBack = loss.end();
           const event = isBack ? "node_back" : "node_connected";
           log.info("Connected to the read node at {url}", { event, url: this.#url });
           if (isBack && wasConnected) metrics.sockets.reconnects.inc();
@@ -79,7 +79,7 @@ export class SubscriptionSocket {
           metrics.sockets.upstreamConnected.set(0);
           if (this.#isChangingLeader) return events.onLeaderChanged();
           metrics.upstreamErrors.inc({ target: "read" });
-          if (loss.begins()) {
+          if (loss.begin()) {
             const facts = { event: "node_lost", url: this.#url, reason };
             log.warn("No connection to the read node at {url}: {reason}", facts);
           }

@@ -19,7 +19,7 @@ export interface Deadline<T> {
 export class Deadlines<T> {
   readonly #clock: Clock;
   readonly #timeoutMs: number;
-  readonly #expired: (item: T) => void;
+  readonly #onExpired: (item: T) => void;
   /** In the order of adding, which is the order of their deadlines. Bounded by the owner. */
   #oldest: Deadline<T> | undefined;
   #newest: Deadline<T> | undefined;
@@ -28,12 +28,12 @@ export class Deadlines<T> {
 
   /**
    * @param clock Measures durations: it must not jump.
-   * @param expired Called once for each item that was not finished within `timeoutMs`.
+   * @param onExpired Called once for each item that was not finished within `timeoutMs`.
    */
-  constructor(clock: Clock, timeoutMs: number, expired: (item: T) => void) {
+  constructor(clock: Clock, timeoutMs: number, onExpired: (item: T) => void) {
     this.#clock = clock;
     this.#timeoutMs = timeoutMs;
-    this.#expired = expired;
+    this.#onExpired = onExpired;
   }
 
   get size(): number {
@@ -96,7 +96,7 @@ export class Deadlines<T> {
     for (let next = this.#oldest; next !== undefined; next = this.#oldest) {
       if (next.endsAtMs > nowMs) return;
       this.finish(next);
-      this.#expired(next.item);
+      this.#onExpired(next.item);
     }
   }
 }

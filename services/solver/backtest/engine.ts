@@ -6,7 +6,7 @@ import type { Maker, Trial, TrialBox, TrialKind } from "./maker.ts";
 import { formatDuration } from "./report_text.ts";
 import { Results } from "./results.ts";
 import type { TapeMarket } from "./strategy_maker.ts";
-import { letUsersBet, type QuotedMaker, type UserPlan } from "./users.ts";
+import { planBets, type QuotedMaker, type UserPlan } from "./users.ts";
 
 /** The plan of a backtest: which boxes are tried. */
 export interface BacktestPlan extends UserPlan {
@@ -136,7 +136,7 @@ class Run {
     makers.forEach((maker, index) =>
       maker.settle?.(trial.kind, trial.quotes[index], !trial.isBroken, endMs)
     );
-    if (trial.quotedMs >= this.plan.reportFromMs) this.results.add(trial, this.#names);
+    if (trial.quotedAtMs >= this.plan.reportFromMs) this.results.add(trial, this.#names);
   }
 
   #askUndecided(nowMs: number): void {
@@ -184,14 +184,14 @@ class Run {
     const trial: Trial = {
       box,
       kind,
-      quotedMs: nowMs,
+      quotedAtMs: nowMs,
       quotes: this.participants.makers.map((maker) => maker.quote(box, kind, nowMs)),
       bets: [],
       pendingDecisions: [],
       isBroken: false,
     };
     if (nowMs >= this.plan.reportFromMs) {
-      for (const quoted of this.#quoted) letUsersBet(trial, quoted, this.plan);
+      for (const quoted of this.#quoted) planBets(trial, quoted, this.plan);
     }
     this.#trackUndecided(trial);
     this.#keepPending(trial);

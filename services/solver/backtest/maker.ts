@@ -35,7 +35,7 @@ export interface TrialBet {
 export interface Trial {
   box: TrialBox;
   kind: TrialKind;
-  quotedMs: number;
+  quotedAtMs: number;
   /** By index of the maker. */
   quotes: (TrialQuote | undefined)[];
   bets: TrialBet[];

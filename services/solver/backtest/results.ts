@@ -39,21 +39,21 @@ export class Results {
   add(trial: Trial, makers: readonly string[]): void {
     this.#boxes += 1;
     const held = trial.isBroken ? 0 : 1;
-    const { kind, quotedMs } = trial;
+    const { kind, quotedAtMs } = trial;
     const scored = trial.quotes.every((quote) => quote?.probability !== undefined);
     if (scored) {
       trial.quotes.forEach((quote, maker) => {
         const probability = quote?.probability ?? 0;
         const name = makers[maker]!; // one name per quote
         const score = this.#scores.getOrInsertComputed(keyOf(name, kind), () => this.#series());
-        score.add(quotedMs, (probability - held) ** 2);
+        score.add(quotedAtMs, (probability - held) ** 2);
         const index = Math.min(BUCKETS - 1, Math.floor(probability * BUCKETS));
         const bucket = this.#buckets.getOrInsertComputed(
           `${name}|${kind.durationMs}|${index}`,
           () => ({ predicted: this.#series(), held: this.#series() }),
         );
-        bucket.predicted.add(quotedMs, probability);
-        bucket.held.add(quotedMs, held);
+        bucket.predicted.add(quotedAtMs, probability);
+        bucket.held.add(quotedAtMs, held);
       });
     }
     for (const { user, maker, probability } of trial.bets) {
@@ -65,8 +65,8 @@ export class Results {
           key,
           () => ({ gain: this.#series(), expected: this.#series() }),
         );
-        series.gain.add(quotedMs, 1 - held * quote.ratio);
-        series.expected.add(quotedMs, 1 - (probability ?? quote.probability ?? 0) * quote.ratio);
+        series.gain.add(quotedAtMs, 1 - held * quote.ratio);
+        series.expected.add(quotedAtMs, 1 - (probability ?? quote.probability ?? 0) * quote.ratio);
       }
     }
   }

@@ -4,10 +4,10 @@ import type { Bet } from "../../../lib/protocol/bet.ts";
 import { MarketState } from "../market/market_data.ts";
 import { StrategyError } from "../pricing/load_strategy.ts";
 import {
+  createStrategyContext,
   type MarketView,
   PricingRefusedError,
   type PricingStrategy,
-  strategyContext,
   type StrategyFactory,
 } from "../pricing/strategy.ts";
 import type { MarketVolatility } from "../pricing/volatility.ts";
@@ -59,7 +59,7 @@ export class StrategyMaker implements Maker {
    */
   constructor(create: StrategyFactory, market: TapeMarket, path?: string) {
     this.#path = path;
-    this.#strategy = create(strategyContext({
+    this.#strategy = create(createStrategyContext({
       clock: { now: () => market.historyEndMs },
       marketView: () => market,
       markets: SPEC_MARKETS,

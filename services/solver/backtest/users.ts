@@ -40,15 +40,15 @@ function holdAndRecheck(
   trial: Trial,
   { index, maker }: QuotedMaker,
   ratio: number,
-  acceptedMs: number,
+  acceptedAtMs: number,
 ): (user: string) => void {
   const { box, kind, bets } = trial;
   const probability = (nowMs: number) => maker.quote(box, kind, nowMs)?.probability;
   const holdMs = maker.holdMs?.(box, ratio) ?? 0;
   if (holdMs === 0) {
-    const now = acceptedMs === trial.quotedMs
+    const now = acceptedAtMs === trial.quotedAtMs
       ? trial.quotes[index]?.probability
-      : probability(acceptedMs);
+      : probability(acceptedAtMs);
     return (user) => bets.push({ user, maker: index, probability: now });
   }
   const waiting: string[] = [];
@@ -63,12 +63,12 @@ function holdAndRecheck(
     waiting.forEach(bet);
     return undefined;
   };
-  trial.pendingDecisions.push({ dueMs: acceptedMs + holdMs, decide: recheck });
+  trial.pendingDecisions.push({ dueMs: acceptedAtMs + holdMs, decide: recheck });
   return bet;
 }
 
 /** Lets the users of a maker decide on a fresh quote; some decide later. */
-export function letUsersBet(
+export function planBets(
   trial: Trial,
   quoted: QuotedMaker,
   { leadMs, waitMs }: UserPlan,
@@ -76,7 +76,7 @@ export function letUsersBet(
   const { index, rival, maker } = quoted;
   const ratio = trial.quotes[index]?.ratio;
   if (ratio === undefined) return;
-  const bet = holdAndRecheck(trial, quoted, ratio, trial.quotedMs);
+  const bet = holdAndRecheck(trial, quoted, ratio, trial.quotedAtMs);
   bet(USERS.everyone);
   if (informed(trial.quotes[rival.index]?.probability, ratio)) bet(USERS.informed);
   const probability = (nowMs: number) =>
@@ -87,12 +87,12 @@ export function letUsersBet(
       if (informed(probability(nowMs), ratio)) bet(USERS.earlier);
       return undefined;
     };
-    trial.pendingDecisions.push({ dueMs: trial.quotedMs + leadMs, decide: decideAhead });
+    trial.pendingDecisions.push({ dueMs: trial.quotedAtMs + leadMs, decide: decideAhead });
   }
   if (waitMs > 0) {
     const checkEveryMs = Math.ceil(waitMs / PRICE_CHECKS / SLOT_MS) * SLOT_MS;
     const decideOrWait = (nowMs: number) => {
-      if (nowMs > trial.quotedMs + waitMs || nowMs >= trial.box.endMs) return undefined;
+      if (nowMs > trial.quotedAtMs + waitMs || nowMs >= trial.box.endMs) return undefined;
       const worth = (probability(nowMs) ?? 0) * ratio;
       if (worth < 1 - WAIT_FOR_MARGIN || !maker.accepts(trial.box, trial.kind, ratio, nowMs)) {
         return nowMs + checkEveryMs;
@@ -100,7 +100,7 @@ export function letUsersBet(
       holdAndRecheck(trial, quoted, ratio, nowMs)(USERS.patient);
       return undefined;
     };
-    trial.pendingDecisions.push({ dueMs: trial.quotedMs + checkEveryMs, decide: decideOrWait });
+    trial.pendingDecisions.push({ dueMs: trial.quotedAtMs + checkEveryMs, decide: decideOrWait });
   }
 }
 

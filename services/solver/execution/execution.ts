@@ -54,7 +54,7 @@ export function decodeBet(payload: string): ReservedBet {
  * @param quoteSigner Verifies the solver's signature.
  * @throws {RangemakerError} If key, quote and both signatures do not belong together.
  */
-export function verifiedExecution(
+export function requireExecution(
   { key, user, payload, expiresAtMs }: Intent,
   quoteSigner: Pick<QuoteSigner, "requireOwn">,
   chainId: number,

@@ -10,7 +10,7 @@ import { solverLog } from "../shared/solver_log.ts";
 import type { QuoteSigner } from "../quoting/quote_signer.ts";
 import type { ExposureBook } from "../risk/exposure_book.ts";
 import type { PreTradeChecks } from "../risk/pre_trade_checks.ts";
-import { type Execution, transactionTermsOf, verifiedExecution } from "./execution.ts";
+import { type Execution, requireExecution, transactionTermsOf } from "./execution.ts";
 import type { Hedge } from "./hedge.ts";
 
 export interface ExecutionPreparationOptions {
@@ -123,7 +123,7 @@ export class ExecutionPreparation {
     let execution = this.#verified.get(intent);
     if (execution === undefined) {
       const { quoteSigner, chainId } = this.#options;
-      execution = verifiedExecution(intent, quoteSigner, chainId);
+      execution = requireExecution(intent, quoteSigner, chainId);
       this.#verified.set(intent, execution);
     }
     return execution;

@@ -80,7 +80,7 @@ export class ReservationReleaser {
   async reconcileOrLog(signal: AbortSignal): Promise<void> {
     const reconcile = async () => {
       await this.reconcile(signal);
-      this.#keptLog.ends();
+      this.#keptLog.end();
     };
     await this.#logFailure(reconcile, {}, signal);
   }
@@ -109,7 +109,7 @@ export class ReservationReleaser {
       await work();
     } catch (thrown) {
       if (!(thrown instanceof RangemakerError)) throw thrown;
-      if (signal?.aborted || !this.#keptLog.begins(thrown.code)) return;
+      if (signal?.aborted || !this.#keptLog.begin(thrown.code)) return;
       this.#log.warn("Reservations cannot be released yet: {reason}", {
         event: "reservations_kept",
         ...about,

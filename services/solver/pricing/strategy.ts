@@ -169,7 +169,7 @@ export interface StrategyContext {
 }
 
 /** The context of a strategy that a file exports. */
-export function strategyContext(
+export function createStrategyContext(
   { markets, ...context }:
     & Pick<StrategyContext, "clock" | "marketView">
     & Partial<Pick<StrategyContext, "correlatedRisk">>

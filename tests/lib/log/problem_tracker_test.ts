@@ -3,11 +3,11 @@ import { ProblemTracker } from "../../../lib/log/problem_tracker.ts";
 
 Deno.test("ProblemTracker: a problem begins once until it changes or ends, and ends once", () => {
   const tracker = new ProblemTracker();
-  assert.equal(tracker.ends(), false);
-  assert.equal(tracker.begins("store"), true);
-  assert.equal(tracker.begins("store"), false);
-  assert.equal(tracker.begins("node"), true);
-  assert.equal(tracker.ends(), true);
-  assert.equal(tracker.ends(), false);
-  assert.equal(tracker.begins("node"), true);
+  assert.equal(tracker.end(), false);
+  assert.equal(tracker.begin("store"), true);
+  assert.equal(tracker.begin("store"), false);
+  assert.equal(tracker.begin("node"), true);
+  assert.equal(tracker.end(), true);
+  assert.equal(tracker.end(), false);
+  assert.equal(tracker.begin("node"), true);
 });

@@ -19,7 +19,7 @@ function trialOf(day: number, held: boolean, users: readonly string[]): Trial {
   return {
     box: { lower: 1, upper: 2, startMs: 0, endMs: 1 },
     kind,
-    quotedMs: day * DAY_MS,
+    quotedAtMs: day * DAY_MS,
     quotes: [
       { probability: 0.4, ratio: 1.8 },
       { probability: 0.6, ratio: 1 / 0.6 },
