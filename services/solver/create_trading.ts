@@ -38,17 +38,19 @@ export type Trading = ReturnType<typeof createTrading>;
 
 /** Creates what quotes bets, and what checks, reserves, hedges and submits the signed ones. */
 export function createTrading(options: SolverOptions, parts: SolverParts) {
-  const { store, node, clock, signer, exposure, metrics } = parts;
+  const { store, node, clock, chainId, markets, signer, exposure, metrics, log } = parts;
   const { strategy, marketData } = parts.pricing;
   const { maxStartAheadMs, maxStartBehindMs, maxDeadlineMs } = options;
   const quoteSigner = new QuoteSigner(signer);
   const exposureLimit = new ExposureLimit({
     book: exposure,
     refreshBook: () => store.refreshReservations(exposure),
-    onNear: solverLog.exposure,
+    onNear: solverLog.exposureChanged,
   });
   const quoter = new Quoter({
-    ...parts,
+    chainId,
+    clock,
+    markets,
     strategy,
     signer: quoteSigner,
     exposureLimit,
@@ -56,28 +58,42 @@ export function createTrading(options: SolverOptions, parts: SolverParts) {
     timeBounds: marketData && { maxStartAheadMs, maxStartBehindMs, maxDeadlineMs },
   });
   const guard = new ChainGuard({
-    ...parts,
+    store,
     node: parts.shortTimeoutNode,
+    chainId,
+    clock,
+    log,
     async isOnChain(intent) {
       const { is } = await lookUpThesis(node, intent, clock.now());
       return is === "found" || is === "pruned";
     },
   });
   const reservations = new ReservationReleaser({
-    ...parts,
+    store,
+    node,
+    clock,
     book: exposure,
     requireChain: () => guard.requireChain(),
     onSettled: (thesis) => metrics.countSettledBet(thesis),
   });
   const hedge = createHedge(options, clock, metrics);
   const checks = new PreTradeChecks({
-    ...parts,
+    node,
     solver: signer.address,
+    clock,
+    markets,
     maxRisk: options.maxRisk,
     hedgeMs: hedge.expectedMs,
     strategy,
   });
-  const preparation = new ExecutionPreparation({ ...parts, checks, hedge, quoteSigner });
+  const preparation = new ExecutionPreparation({
+    checks,
+    exposure,
+    hedge,
+    quoteSigner,
+    chainId,
+    clock,
+  });
   const intents = new IntentService({
     resources: parts,
     guard,
@@ -86,12 +102,13 @@ export function createTrading(options: SolverOptions, parts: SolverParts) {
     registry: parts.registry,
   });
   const executor = new Executor({
-    ...parts,
     intents,
     preparation,
     checks,
     exposureLimit,
     quoteSigner,
+    chainId,
+    clock,
   });
   return { quoter, executor, intents, reservations };
 }

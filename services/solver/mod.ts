@@ -82,17 +82,20 @@ async function startWith(
   clock: Clock,
   cleanup: AsyncDisposableStack,
 ): Promise<RunningService> {
-  const { dryRun, wsUrl } = options;
+  const { dryRun, wsUrl, chainId } = options;
   const parts = await openParts(options, clock, cleanup);
   const trading = createTrading(options, parts);
-  const { registry, store, exposure, account, pricing } = parts;
+  const { registry, store, node, exposure, account, pricing } = parts;
   const { intents } = trading;
   const solver = parts.signer.address;
   cleanup.defer(() => intents.stop());
   const follower = createNodeFollower({
-    ...parts,
     wsUrl,
+    chainId,
     solver,
+    node,
+    clock,
+    exposure,
     quoter: trading.quoter,
     reservations: dryRun ? undefined : trading.reservations,
     marketData: pricing.marketData,

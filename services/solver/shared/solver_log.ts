@@ -161,7 +161,7 @@ export const solverLog = {
   },
 
   /** The exposure came near its limit, or dropped well below it again. */
-  exposure(isNear: boolean, exposure: bigint, bound: bigint): void {
+  exposureChanged(isNear: boolean, exposure: bigint, bound: bigint): void {
     const facts = {
       exposure: exposure.toString(),
       bound: bound.toString(),

@@ -74,8 +74,8 @@ const cases: readonly Case[] = [
     pnl: "0.0001 USDC",
     profit: "100",
   }],
-  ["exposure_near_bound", () => solverLog.exposure(true, 9n, 10n), bound, "warning"],
-  ["exposure_normal", () => solverLog.exposure(false, 9n, 10n), bound],
+  ["exposure_near_bound", () => solverLog.exposureChanged(true, 9n, 10n), bound, "warning"],
+  ["exposure_normal", () => solverLog.exposureChanged(false, 9n, 10n), bound],
 ];
 
 for (const [event, log, properties, level = "info"] of cases) {
@@ -118,7 +118,7 @@ Deno.test("solverLog: the line at start has amounts like the other events, null 
 
 Deno.test("solverLog: an exposure above its limit is not called near", () =>
   withLogs("warning", (records) => {
-    for (const exposure of [10n, 11n]) solverLog.exposure(true, exposure, 10n);
+    for (const exposure of [10n, 11n]) solverLog.exposureChanged(true, exposure, 10n);
     const words = records.map(({ message }) => /near|above/.exec(message.join(""))?.[0]);
     assert.deepEqual(words, ["near", "above"]);
     return Promise.resolve();
