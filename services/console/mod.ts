@@ -75,7 +75,7 @@ export const run = createServiceCommand({
     "bridge and proxy from the browser: they have to allow its origin.",
   options,
   examples: [
-    ["rangemaker console --development-chain", "beside a stack on its default ports"],
+    ["rangemaker console --development-chain", "beside the other services on one machine"],
     [
       "rangemaker console --proxy-url https://rpc.example --solver-url https://solver.example",
       "for a chain of your own",

@@ -147,6 +147,7 @@ browserTest("the operator sees an outage, and its end", "#operator", async (visi
     await isUp(name, true);
     await services.stop(name);
     await isUp(name, false);
+    await visitor.sees(/✕ does not answer[\s\S]* · figures of \d\d:\d\d:\d\d/);
     await visitor.sees(
       new RegExp(`✕ Critical\\s+${name}: It does not answer\\s+seen since \\d\\d:`),
     );

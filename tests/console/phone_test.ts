@@ -13,6 +13,7 @@ Deno.test(
     const { page } = visitor;
     await visitor.sees(/Live/);
     await claim("the account and money are in reach", async () => {
+      await visitor.sees(/1\. Open an account/);
       for (
         const [action, then] of [
           ["Make a test account", /Take test money/],

@@ -6,7 +6,14 @@ import { isDecided } from "../data/live_breaches.ts";
 import { formatDay, formatProfit, formatTime } from "../parts/format.ts";
 import { Table } from "../parts/table.tsx";
 import { betsCsv } from "../trade/bet_list.ts";
-import { earnedText, type Earnings, earningsOf, makerGainOf, profitHistory } from "./earnings.ts";
+import {
+  earnedText,
+  type Earnings,
+  earningsOf,
+  labelledBets,
+  makerGainOf,
+  profitHistory,
+} from "./earnings.ts";
 import { ProfitPlot } from "../parts/plot.tsx";
 
 interface ResultsProps {
@@ -94,8 +101,8 @@ function ProfitChart({ theses, nowMs }: { theses: readonly Thesis[]; nowMs: numb
         } USDC`}
         start={0n}
         steps={points.map(({ profit }, index) => ({ at: toX(index), profit }))}
-        ticks={[...new Set([0, Math.floor(points.length / 2), last])].map((index) => ({
-          at: toX(index === 0 ? 0 : index + 1),
+        ticks={labelledBets(points.length).map(({ at, index }) => ({
+          at,
           text: nameOf(points[index]?.timeMs ?? nowMs),
         }))}
         nameAt={(at) => nameOf(points[Math.floor(at * points.length / 100)]?.timeMs ?? nowMs)}

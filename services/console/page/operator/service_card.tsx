@@ -37,7 +37,7 @@ export function ServiceCard({ state, findings, firstSeen, process }: ServiceCard
           url.replace(/^https?:\/\//, ""),
           ...processTexts(state, process),
           `unchanged since ${firstSeenText(firstSeen, name, verdict)}`,
-          isAway(state) && history.latestMs > 0 && `last known, ${formatTime(history.latestMs)}`,
+          isAway(state) && history.latestMs > 0 && `figures of ${formatTime(history.latestMs)}`,
         ].flatMap((text) => text ? text.replaceAll(" ", "\u00a0") : []).join(" · ")}
       </p>
       {history.latestMs > 0 && (

@@ -114,7 +114,9 @@ function SpanChoice(props: Pick<ChartSource, "model" | "spanMs">) {
   const label = labelOf(props.spanMs.value);
   return (
     <div class="choice" role="group" aria-label={`Time shown: ${label}`}>
-      Shows <span class="span">{label}</span>
+      <span class="shows">
+        Shows <span class="span">{label}</span>
+      </span>
       <button type="button" title={MORE} aria-label={MORE} onClick={() => zoom(ZOOM_STEP)}>
         −
       </button>

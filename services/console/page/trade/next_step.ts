@@ -2,7 +2,7 @@
 import type { SolverInfo } from "@rangemaker/client";
 import type { UnresolvedBet } from "../data/bet_keeper.ts";
 import type { EstimateState } from "../data/estimator.ts";
-import { explain, explainRisk, type Explanation } from "../data/explain.ts";
+import { AWAY_CODES, explain, explainRisk, type Explanation } from "../data/explain.ts";
 import type { PriceState } from "../data/price_feed.ts";
 import { formatAmount, formatCents } from "../parts/format.ts";
 import {
@@ -95,6 +95,9 @@ const CHECKING = "Outcome unknown, checking …";
 const OTHER_TAB = "Your other tab is placing a bet …";
 /** The disabled button while the chart shows why there are no bets. */
 const WAITING = "Waiting for live prices";
+
+/** The page asks again by itself. */
+const MAKER_AWAY = "The maker does not answer: no quotes now.";
 
 const blocked = (text: string): Obstacle => ({ button: "Get a quote", text });
 
@@ -196,7 +199,9 @@ export function unpriceableBy(
 ): Explanation | undefined {
   const { betAmount } = state.bet;
   if ("failure" in state) {
-    return explain(state.failure, { betAmount, minBetAmount: info?.config.minBetAmount ?? 0n });
+    const size = { betAmount, minBetAmount: info?.config.minBetAmount ?? 0n };
+    const explained = explain(state.failure, size);
+    return AWAY_CODES.has(explained.code) ? { ...explained, text: MAKER_AWAY } : explained;
   }
   const risk = state.estimate.payout - betAmount;
   if (info?.maxRisk !== undefined && risk > info.maxRisk) {

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { NetworkError } from "../../../../lib/client/mod.ts";
 import {
   fieldErrorsOf,
   obstacleOf,
@@ -12,6 +13,7 @@ import { formatTime } from "../../../../services/console/page/parts/format.ts";
 import { parseFields } from "../../../../services/console/page/trade/draft.ts";
 import type { QuotedStage } from "../../../../services/console/page/trade/stage.ts";
 import { offerOf, SIGNATURE } from "../../support.ts";
+import { BET } from "./bet_slip_scene.ts";
 
 const FIELDS = { lower: "1", upper: "2", startsIn: "8", lasts: "15", amount: "10" };
 
@@ -162,6 +164,14 @@ Deno.test("unpriceableBy: a bet with more risk than the maker executes is refuse
     code: "RISK_TOO_LARGE",
     text: "The maker takes at most 15,530.13 USDC on this box.",
     most: 15_530_130_000n,
+  });
+});
+
+Deno.test("unpriceableBy: a maker that does not answer is named, and nobody is told to try again", () => {
+  const failure = new NetworkError("SERVICE_UNREACHABLE", "");
+  assert.deepEqual(unpriceableBy({ bet: BET, failure }, undefined), {
+    code: "SERVICE_UNREACHABLE",
+    text: "The maker does not answer: no quotes now.",
   });
 });
 
