@@ -99,6 +99,18 @@ Deno.test(
         return payout.top > 320 && payout.bottom <= sign.top && sign.bottom <= 640 || undefined;
       });
     }
+    await visitor.setTextSize("100%");
+    for (const [width, height] of [[320, 256], [844, 195]] as const) {
+      await page.setViewport({ ...PHONE, width, height });
+      await eventually(`all terms of the quote on ${width} x ${height}`, async () => {
+        const hidden: string[] = [];
+        for (const part of ["#range", ".deadline", ".terms", ".payout", "[data-next]"]) {
+          await page.$eval(part, (part) => part.scrollIntoView({ block: "nearest" }));
+          hidden.push(...await visitor.cutOff([part]));
+        }
+        return hidden.length === 0 || undefined;
+      });
+    }
   }, PHONE),
 );
 
@@ -113,6 +125,7 @@ Deno.test(pageTest("on low screens, each field is seen with its label", async (v
     const [width, height, text] of [
       [640, 380, "100%"],
       [844, 390, "100%"],
+      [844, 390, "200%"],
       [1280, 757, "200%"],
       [320, 640, "200%"],
     ] as const

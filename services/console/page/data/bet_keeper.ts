@@ -54,7 +54,7 @@ const RETRY_MS = [500, 1_000, 2_000, 4_000] as const;
 /** A bet that was placed just before its deadline may take this long to appear. */
 export const DEADLINE_MARGIN_MS = 5_000;
 
-/** A bet is sent by the tab that stored it. Another tab sends it only after this time. */
+/** A bet is sent by the tab that stored it. A tab that was open then sends it only after this time. */
 const OTHER_TAB_MS = 8_000;
 
 interface Run {
@@ -88,7 +88,7 @@ export class BetKeeper {
   /** Resumes bets that were signed before a reload, or in another tab. */
   start(): void {
     const { pending, user } = this.#options;
-    for (const bet of pending.of(user)) this.#begin(bet, { isChecking: true });
+    for (const bet of pending.share(user)) this.#begin(bet, { isChecking: true });
     pending.onOtherTab(() => this.#sync(), this.#closed.signal);
   }
 
@@ -141,7 +141,7 @@ export class BetKeeper {
   }
 
   async #attempt(run: Run): Promise<void> {
-    const { client, clock } = this.#options;
+    const { client, clock, pending } = this.#options;
     const { offer, signature } = run.bet;
     const { isResolvedElsewhere } = run;
     if (this.#canExpire(run)) {
@@ -153,11 +153,12 @@ export class BetKeeper {
     }
     if (isResolvedElsewhere) return this.#later(run, DEADLINE_MARGIN_MS);
     // In doubt since an earlier request, which may have placed the bet. Within this request, doubt
-    // comes only from another tab, which sends after OTHER_TAB_MS.
+    // comes only from another tab, which sends after OTHER_TAB_MS, or at once if it is opened.
     const isRepeated = run.bet.isChecking;
     const sentAtMs = clock.now();
     const mayBePlaced = () =>
-      isRepeated || run.isResolvedElsewhere || clock.now() - sentAtMs >= OTHER_TAB_MS;
+      isRepeated || run.isResolvedElsewhere || clock.now() - sentAtMs >= OTHER_TAB_MS ||
+      pending.isShared(offer.quoteHash);
     run.cancel = clock.after(OVERDUE_MS, () => this.#markChecking(run));
     const outcome = await client.execute(offer, signature).then(
       ({ thesisId }): BetOutcome => ({ name: "placed", thesisId }),

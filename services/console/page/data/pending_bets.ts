@@ -8,6 +8,8 @@ import type { TextStore } from "./wallets.ts";
 export interface PendingBet {
   offer: Offer;
   signature: `0x${string}`;
+  /** A tab that was opened since then sends it, too. */
+  isShared?: boolean;
 }
 
 const STORAGE_KEY = "rangemaker.pending-bets";
@@ -16,13 +18,16 @@ const signatureSchema = z.custom<PendingBet["signature"]>((value) =>
   typeof value === "string" && /^0x[0-9a-fA-F]{130}$/.test(value)
 );
 
-const entrySchema = z.looseObject({ signature: signatureSchema });
+const entrySchema = z.looseObject({
+  signature: signatureSchema,
+  isShared: z.optional(z.boolean()),
+});
 
 /** A stored bet; none if another program wrote the entry. */
 function betsOf(entry: unknown): PendingBet[] {
   try {
-    const { signature, ...offer } = entrySchema.parse(entry);
-    return [{ offer: offerFromJson(offer), signature }];
+    const { signature, isShared, ...offer } = entrySchema.parse(entry);
+    return [{ offer: offerFromJson(offer), signature, ...(isShared && { isShared }) }];
   } catch {
     return [];
   }
@@ -47,6 +52,19 @@ export class PendingBets {
     this.#write([...this.#read(), bet]);
   }
 
+  /** The bets of a user, marked for other tabs: this one sends them, too. */
+  share(user: Address): PendingBet[] {
+    const bets = this.of(user);
+    const mark = (bet: PendingBet) =>
+      bet.offer.quote.user === user ? { ...bet, isShared: true } : bet;
+    if (bets.length > 0) this.#write(this.#read().map(mark));
+    return bets;
+  }
+
+  isShared(quoteHash: string): boolean {
+    return this.#read().some(({ offer, isShared }) => isShared && offer.quoteHash === quoteHash);
+  }
+
   /** Removes a bet whose outcome is known. */
   remove(quoteHash: string): void {
     const all = this.#read();
@@ -67,7 +85,7 @@ export class PendingBets {
   }
 
   #write(bets: readonly PendingBet[]): void {
-    const texts = bets.map(({ offer, signature }) => ({ ...offerToJson(offer), signature }));
+    const texts = bets.map(({ offer, ...signed }) => ({ ...offerToJson(offer), ...signed }));
     this.#store.setItem(STORAGE_KEY, JSON.stringify(texts));
   }
 }

@@ -167,7 +167,7 @@ export function followingText(
     if (own.some(({ isCauseFailing }) => isCauseFailing)) return `${name} does not work`;
     const counted = own.flatMap(({ alertWindowMs }) => alertWindowMs ?? []);
     const end = counted.length === 0 ? "a minute" : durationText(Math.max(...counted));
-    return `${name} was away or did not work: this should end within ${end}`;
+    return `${name} was away: this should end within ${end}`;
   });
   return counted(following.length, `${more}problem`) +
     (criticals > 0 ? ` (${criticals} critical)` : "") + `, probably because ${reasons.join("; ")}`;

@@ -139,6 +139,9 @@ function TradeView({ model, slip, spanMs }: Pick<ChartSource, "model" | "slip" |
   );
 }
 
+/** If its next step needs a larger share of the window's height, nothing stays on the screen. */
+const NEXT_SHARE = 0.53;
+
 /** Tells the style sheet how much of the screen's end the next step covers. */
 function useBarHeight(side: RefObject<HTMLElement | null>): void {
   const { style } = document.documentElement;
@@ -148,12 +151,22 @@ function useBarHeight(side: RefObject<HTMLElement | null>): void {
     const parts = [bar, next].filter((part) => part instanceof HTMLElement);
     // In two columns, the bar itself has no box.
     const measure = () => {
-      const height = parts.find(({ offsetHeight }) => offsetHeight > 0)?.offsetHeight ?? 0;
-      style.setProperty("--bar", `${height}px`);
+      const isTall = (next?.offsetHeight ?? 0) > innerHeight * NEXT_SHARE;
+      const wasTall = side.current?.hasAttribute("data-tall");
+      side.current?.toggleAttribute("data-tall", isTall);
+      const shown = parts.find(({ offsetHeight }) => offsetHeight > 0);
+      style.setProperty("--bar", `${isTall ? 0 : shown?.offsetHeight ?? 0}px`);
+      if (isTall || !wasTall) return;
+      // It may have come over the field in use.
+      document.querySelector(".fields :focus")?.scrollIntoView({ block: "nearest" });
     };
     const sizes = new ResizeObserver(measure);
     for (const part of parts) sizes.observe(part);
-    return () => sizes.disconnect();
+    addEventListener("resize", measure);
+    return () => {
+      sizes.disconnect();
+      removeEventListener("resize", measure);
+    };
   }); // the bar is a new element after each step
   // Not between two bars: without this space for a moment, a page at its end would move.
   useEffect(() => () => style.removeProperty("--bar"), []);

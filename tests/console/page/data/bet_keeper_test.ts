@@ -348,6 +348,18 @@ Deno.test("BetKeeper: if the tab of a bet is gone, another tab sends the bet aft
   assert.deepEqual(there.unresolved.value, []);
 });
 
+Deno.test("BetKeeper: a tab that is opened sends the bet at once, so a refusal of the first request leaves its outcome open", async () => {
+  const late = Promise.withResolvers<Error>();
+  const { open, pass, outcomes, sent, keeper, outcome } = sending(late.promise, "hangs", REFUSED);
+  open();
+  assert.equal(sent(), 2);
+  late.resolve(REFUSED);
+  await pass(1_000);
+  assert.deepEqual([outcomes, keeper.unresolved.value.length], [[], 1]);
+  keeper.confirm(thesisOf(7));
+  assert.deepEqual(await outcome, { name: "placed", thesisId: 7 });
+});
+
 Deno.test("BetKeeper: while this tab's request is unanswered, a refusal that another tab got does not end the bet", async () => {
   const { open, pass, outcomes, stored } = scene("hangs", REFUSED, REFUSED);
   const [here, there] = [open(), open()];

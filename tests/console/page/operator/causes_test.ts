@@ -165,14 +165,14 @@ Deno.test("followingText: consequences of an outage that is over are not critica
   );
   assert.equal(
     textOf(backFor("oracle", 20_000)),
-    "2 problems, probably because oracle was away or did not work: this should end within 10 min",
+    "2 problems, probably because oracle was away: this should end within 10 min",
   );
   assert.match(
     textOf({ ...backFor("oracle", 1), presence: "forbidden" }),
     /because oracle was away/,
   );
   const back = [{ ...MISSING, lastAwayAtMs: MISSING.history.latestMs }, UNREADY];
-  assert.match(followingText(findingsOf(back), back), /because node was away or did not work/);
+  assert.match(followingText(findingsOf(back), back), /because node was away/);
 });
 
 Deno.test("withCause: after a start, the first step is to wait; a number that was counted before needs no step", () => {

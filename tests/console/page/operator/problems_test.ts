@@ -313,7 +313,7 @@ Deno.test("findingsOf: a number counted for less than the window of its alert is
   assert.match(finding?.firstStep ?? "", /^Nothing, unless the number grows/);
   assert.equal(
     followingText(findingsOf([node]), [node]),
-    "1 problem, probably because node was away or did not work: this should end within 10 min",
+    "1 problem, probably because node was away: this should end within 10 min",
   );
 });
 
