@@ -76,13 +76,18 @@ export function watchOperator(model: PageModel) {
   document.addEventListener("visibilitychange", () => {
     if (isAsking.value) sources?.start();
   });
+  // At the last look that knew every service: what was present then may go on after a lost network.
+  let known: Seen = seen.peek();
   effect(() => {
-    const before = seen.peek();
     const findings = findingsOf(states.value);
-    const alarm = newAlarmOf(findings, before.findings);
+    if (states.value.some(({ presence }) => presence === "unknown")) {
+      seen.value = { ...known, findings };
+      return;
+    }
+    const alarm = newAlarmOf(findings, known.findings);
     if (alarm !== undefined) notify(`${alarm.service}: ${alarm.text}`);
-    const firstSeen = firstSeenAfter(before.firstSeen, states.value, findings, Date.now());
-    seen.value = { findings, firstSeen };
+    const firstSeen = firstSeenAfter(known.firstSeen, states.value, findings, Date.now());
+    seen.value = known = { findings, firstSeen };
   });
   return { states, sources, seen, isOpen, cutOff };
 }
