@@ -16,7 +16,7 @@ const SHARE = 0.97;
 
 function probabilityOf({ lowerPrice, upperPrice }: Bet): number {
   const width = Number(upperPrice - lowerPrice) / Number(lowerPrice);
-  return Math.min(0.95, 0.35 + 300 * width);
+  return Math.min(0.95, 0.35 + 150 * width);
 }
 
 const create: StrategyFactory = ({ market }) => ({
