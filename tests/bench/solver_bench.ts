@@ -126,6 +126,7 @@ function ownExecution(quoteSigner: QuoteSigner, max: bigint | undefined) {
       },
       preparation,
       exposureLimit: new ExposureLimit({ book: exposure, refreshBook: () => Promise.resolve() }),
+      releaseSettled: () => Promise.resolve(0),
     });
   return { preparation, newExecutor };
 }

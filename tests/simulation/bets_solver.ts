@@ -143,6 +143,7 @@ export class BetsSolver {
         book,
         refreshBook: () => store.refreshReservations(book),
       }),
+      releaseSettled: () => this.#reservations.reconcile(),
       quoteSigner,
       chainId: CHAIN_ID,
       clock,

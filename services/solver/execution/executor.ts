@@ -20,7 +20,7 @@ import { encodeExecution, type Execution, type ExecutionRequest, resultOf } from
 import type { ExecutionPreparation } from "./execution_preparation.ts";
 import { solverLog } from "../shared/solver_log.ts";
 import { PricingRefusedError } from "../pricing/strategy.ts";
-import type { ExposureLimit } from "../risk/exposure_limit.ts";
+import type { AdmissionFacts, ExposureLimit } from "../risk/exposure_limit.ts";
 import type { PreTradeChecks } from "../risk/pre_trade_checks.ts";
 import type { QuoteSigner } from "../quoting/quote_signer.ts";
 
@@ -29,6 +29,8 @@ export interface ExecutorOptions {
   preparation: Pick<ExecutionPreparation, "onRecorded">;
   checks: Pick<PreTradeChecks, "requirePlaceable" | "requirePrice" | "requireTimeLeft">;
   exposureLimit: Pick<ExposureLimit, "admission" | "changes" | "report">;
+  /** Releases reservations of theses that have settled. @returns How many. */
+  releaseSettled(): Promise<number>;
   quoteSigner: Pick<QuoteSigner, "address" | "requireOwn">;
   chainId: number;
   clock: Clock;
@@ -124,8 +126,7 @@ export class Executor {
       const balances = await checks.requirePlaceable(quote);
       const priceCheck = { changesBefore, requirePrice: () => checks.requirePrice(quote) };
       const facts = { balances, inFlightBefore, priceCheck };
-      const admission = exposureLimit.admission(quoteHash, quote, facts);
-      const insertion = await intents.store.insert(this.#intentOf(quoteHash, execution), admission);
+      const insertion = await this.#insert(quoteHash, execution, facts);
       // Otherwise another process has accepted the quote.
       if (insertion.inserted) {
         preparation.onRecorded(insertion.intent, execution);
@@ -140,6 +141,26 @@ export class Executor {
       return { inserted: false, intent };
     } finally {
       void exposureLimit.report(); // it may read the database
+    }
+  }
+
+  async #insert(quoteHash: Hex, execution: Execution, facts: AdmissionFacts): Promise<Insertion> {
+    const { intents, exposureLimit, releaseSettled } = this.#options;
+    const admission = exposureLimit.admission(quoteHash, execution.quote, facts);
+    const insert = () => intents.store.insert(this.#intentOf(quoteHash, execution), admission);
+    try {
+      return await insert();
+    } catch (thrown) {
+      if (!(thrown instanceof RangemakerError) || thrown.code !== "EXPOSURE_TOO_LARGE") {
+        throw thrown;
+      }
+      // Theses that settled while this solver was down count until they are released.
+      const released = await releaseSettled().catch((cause: unknown) => {
+        if (cause instanceof RangemakerError) return 0; // the node does not answer: it stays refused
+        throw cause;
+      });
+      if (released === 0) throw thrown;
+      return await insert();
     }
   }
 
