@@ -1,6 +1,5 @@
 import { type Signal, signal } from "@preact/signals";
 import { Markets, RangemakerClient, systemClock, type Thesis } from "@rangemaker/client";
-import { messageOf } from "../../../../lib/errors.ts";
 import type { PageConfig } from "../../page_config.ts";
 import { durationText, formatCents, formatTime } from "../parts/format.ts";
 import type { BetOutcome, UnresolvedBet } from "./bet_keeper.ts";
@@ -9,6 +8,7 @@ import type { BetNews } from "./portfolio.ts";
 import { LiveBreaches, outcomeText, stillOpenText } from "./live_breaches.ts";
 import { MakerStatus } from "./maker_status.ts";
 import { createMessages } from "./messages.ts";
+import { notify } from "./notify.ts";
 import { PriceFeed, type PriceState } from "./price_feed.ts";
 import { ServerClock } from "./server_clock.ts";
 import { Session } from "./session.ts";
@@ -147,15 +147,4 @@ function placedText(
     : "has begun";
   return `Bet ${id} is placed: it pays ${formatCents(payout)} USDC if the price stays in the ` +
     `box. The window ${begins}.`;
-}
-
-/** Notifies a user who does not see the page, if the user has allowed that. */
-export function notify(body: string): void {
-  const isAllowed = "Notification" in globalThis && Notification.permission === "granted";
-  if (!isAllowed || !document.hidden) return;
-  try {
-    new Notification("rangemaker", { body, icon: "/icon.svg" });
-  } catch (thrown) { // Chrome on Android has the class, and lets no page use it
-    console.info(`No notification: ${messageOf(thrown)}`);
-  }
 }

@@ -2,7 +2,8 @@
 import { computed, effect, type Signal, signal, untracked } from "@preact/signals";
 import { systemClock } from "@rangemaker/client";
 import { isAnswered, Poll } from "../data/http.ts";
-import { notify, type PageModel } from "../data/page_model.ts";
+import { notify } from "../data/notify.ts";
+import type { PageModel } from "../data/page_model.ts";
 import {
   isSilent,
   ProvidersWatch,

@@ -6,7 +6,14 @@ import type { Point } from "../data/price_series.ts";
 import { formatCents } from "../parts/format.ts";
 import type { BetSlip } from "./bet_slip.ts";
 import { suggestionOf } from "./box_actions.ts";
-import { betAt, boxOfDraft, boxOfQuote, boxOfThesis, type ChartBox } from "./chart_boxes.ts";
+import {
+  betAt,
+  betsOn,
+  boxOfDraft,
+  boxOfQuote,
+  boxOfThesis,
+  type ChartBox,
+} from "./chart_boxes.ts";
 import type { ChartContent } from "./chart_frame.ts";
 import type { ChartProbe } from "./chart_probe.ts";
 import type { Draft } from "./draft.ts";
@@ -26,10 +33,10 @@ export interface ChartSource {
 /** The user's bets of a market, newest first, with breaches that the page has seen. */
 export function betsOf(
   { session, withBreach }: Pick<PageModel, "session" | "withBreach">,
-  { base, quote }: Pick<Market, "base" | "quote">,
+  market: Market,
 ): readonly Thesis[] {
   const theses = session.user.value?.portfolio.theses.value ?? [];
-  return theses.filter((bet) => bet.base === base && bet.quote === quote).map(withBreach);
+  return betsOn(theses, market).map(withBreach);
 }
 
 /** The user's topmost bet at a position. */

@@ -54,7 +54,7 @@ Deno.test("createMessages: closing a message hides it, and leaves the text for s
 
 Deno.test("notify: a browser that lets no page notify, such as Chrome on Android, ends nothing else", async () => {
   // Not a literal: its types are those of a browser.
-  const url = import.meta.resolve("../../../../services/console/page/data/page_model.ts");
+  const url = import.meta.resolve("../../../../services/console/page/data/notify.ts");
   const { notify }: { notify(body: string): void } = await import(url);
   let tried = 0;
   class Notification {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import type { Thesis } from "../../../../lib/client/mod.ts";
 import {
   betAt,
+  betsOn,
   type BoxKind,
   boxOfDraft,
   boxOfQuote,
@@ -17,10 +17,6 @@ import {
   whereabouts,
 } from "../../../../services/console/page/trade/chart_boxes.ts";
 import { offerOf, OTHER, thesisOf, USER } from "../../support.ts";
-
-/** Imported by its URL: tests have no types of the DOM. */
-const CONTENT = import.meta.resolve("../../../../services/console/page/trade/chart_content.ts");
-const { betsOf }: { betsOf(model: unknown, market: unknown): Thesis[] } = await import(CONTENT);
 
 const NOW_MS = 100_000;
 
@@ -156,14 +152,10 @@ Deno.test("whereabouts: shows the distance of a price to the nearer edge, and it
   for (const [price, text] of cases) assert.equal(whereabouts(bet, price), text);
 });
 
-Deno.test("betsOf: the chart has the bets of its market, none of another one with the same base token", () => {
+Deno.test("betsOn: the bets of a market, none of another one with the same base token", () => {
   const theses = [
     thesisOf(1, { base: USER, quote: OTHER }),
     thesisOf(2, { base: USER, quote: USER }),
   ];
-  const model = {
-    session: { user: { value: { portfolio: { theses: { value: theses } } } } },
-    withBreach: (thesis: Thesis) => thesis,
-  };
-  assert.deepEqual(betsOf(model, { base: USER, quote: OTHER }).map(({ id }) => id), [1]);
+  assert.deepEqual(betsOn(theses, { base: USER, quote: OTHER }).map(({ id }) => id), [1]);
 });
