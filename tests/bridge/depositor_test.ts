@@ -80,7 +80,7 @@ Deno.test("Depositor: a deposit is accepted at its deadline, and refused a milli
     clock.advance(1);
     const code = { code: "DEADLINE_PASSED", message: / 1 ms ago/ };
     await assert.rejects(depositor.deposit(late), code);
-    // Whoever has lost the answer is not told to sign another nonce, which would be another credit.
+    // A user who lost the answer must not sign another nonce: that would be a second credit.
     const words = /sign it again with the same nonce/;
     await assert.rejects(depositor.deposit(inTime), { code: "DEADLINE_PASSED", message: words });
     const again = request(clock.now() + 1_000);

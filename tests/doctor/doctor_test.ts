@@ -294,7 +294,7 @@ Deno.test("doctor: no user, password, query or key of a node's URL is printed", 
   }
 });
 
-Deno.test("doctor: lines show what was tried, and how to fix it", async () => {
+Deno.test("doctor: each line shows what was tried; after a failure, the next one shows the fix", async () => {
   const { code, printed } = await runDoctor(["backfill", "-r", deadUrl()], {
     RANGEMAKER_BACKFILL_PRIVATE_KEY: keys.admin,
     RANGEMAKER_BACKFILL_HISTORY_URL: deadUrl(),

@@ -151,7 +151,7 @@ Deno.test("Restore: after a run that died, the next one finds the data before to
     assert(!names(data).includes("lock"));
   }));
 
-Deno.test("Rotate: a second run, after one that died, names only what it has put aside itself", () =>
+Deno.test("Rotate: a second run, after one that died, names only the files that it has moved itself", () =>
   withFolder(async (folder) => {
     const etc = `${folder}/etc`;
     await Deno.mkdir(etc);

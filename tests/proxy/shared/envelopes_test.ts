@@ -110,7 +110,7 @@ Deno.test("requireAnswer: an answer under another id is rejected for a read; tha
   assert.equal(withCallerId(answer, '"x"'), '{"jsonrpc":"2.0","id":"x","result":"0xhash"}');
 });
 
-Deno.test("requireAnswer: a gateway's message without id, result and error is no answer", () => {
+Deno.test("requireAnswer: a gateway's message without id, result and error fails the call with 502", () => {
   const error = { status: 502, message: /HTTP status 429 without result or error/ };
   for (const body of ['{"message":"Limit exceeded"}', "[1]"]) {
     for (const target of ["read", "write"] as const) {
