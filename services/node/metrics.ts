@@ -40,7 +40,7 @@ export function createNodeMetrics({ symbols }: Markets) {
     ),
     lateAnswers: counter(
       "node_oracle_late_answers_total",
-      "Answers of the oracle after the timeout of their pull that had a newer price.",
+      "Answers of the oracle after the timeout of their pull that had another price.",
     ),
     slotsWithoutPrice: counter(
       "node_price_slots_missing_total",

@@ -294,7 +294,7 @@ Deno.test("doctor: no user, password, query or key of a node's URL is printed", 
   }
 });
 
-Deno.test("doctor: each line shows what was tried; after a failure, the next one shows the fix", async () => {
+Deno.test("doctor: prints a line for each check, and one with the fix below a failed check", async () => {
   const { code, printed } = await runDoctor(["backfill", "-r", deadUrl()], {
     RANGEMAKER_BACKFILL_PRIVATE_KEY: keys.admin,
     RANGEMAKER_BACKFILL_HISTORY_URL: deadUrl(),

@@ -15,7 +15,7 @@ interface OraclePollerOptions {
   prices: OraclePrices;
   clock: Clock;
   onPull(outcome: PullOutcome): void;
-  /** An answer came after the timeout of its pull and had a newer price. */
+  /** An answer came after the timeout of its pull and had another price. */
   onLatePrices(): void;
   /** These markets no longer have a fresh price, or have had none since the start. */
   onStale(symbols: readonly string[], reason: string): void;

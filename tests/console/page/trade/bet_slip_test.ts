@@ -392,7 +392,7 @@ Deno.test("BetSlip: a bet on its way when the chain is reset keeps nobody from t
   assert.equal(stageOf(slip).name, "quoted");
 });
 
-Deno.test("BetSlip: after a reset of the chain, a placed bet is no longer shown", async () => {
+Deno.test("BetSlip: a reset of the chain removes a placed bet from the slip", async () => {
   const { slip, user, userOf } = scene();
   await slip.quote();
   await slip.sign();
