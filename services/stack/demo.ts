@@ -1,20 +1,9 @@
 import { messageOf } from "../../lib/errors.ts";
 import { createCommand, ExitCode, stopInTime } from "../../lib/cli/command.ts";
-import * as kinds from "../../lib/cli/option_kinds.ts";
-import { optionTable } from "../../lib/cli/options.ts";
 import { playBet } from "./bet.ts";
-import { priceOptions, warnOfDevelopmentKeys } from "./mod.ts";
+import { demoOptions as options } from "./options.ts";
 import { FREE_PORTS } from "./ports.ts";
-import { greetingOf, STACK_PRICING, startStack } from "./stack.ts";
-
-const options = optionTable({
-  ...priceOptions,
-  keep: {
-    kind: kinds.flag,
-    description: "keep everything running afterwards and print the URLs",
-    default: "false",
-  },
-});
+import { greetingOf, STACK_PRICING, startStack, warnOfDevelopmentKeys } from "./stack.ts";
 
 /** `demo`: starts a stack on free ports and plays one bet; exit code 0 if every check passed. */
 export const run = createCommand({

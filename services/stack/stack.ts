@@ -7,6 +7,7 @@ import { withDefaults } from "../../lib/cli/options.ts";
 import { EXCHANGE_HISTORY_URL } from "../../lib/net/exchange_history.ts";
 import { listenOptions } from "../../lib/cli/shared_options.ts";
 import { startOrClose } from "../../lib/http/service.ts";
+import { serviceLog } from "../../lib/log/logging.ts";
 import { readTape } from "../../lib/prices/tape.ts";
 import { options as bridgeOptions, startBridge } from "../bridge/mod.ts";
 import {
@@ -290,4 +291,10 @@ export function greetingOf(urls: StackUrls): string[] {
     `    --rpc-url ${urls.node}${history} --thesis <id>`,
     "Stop it with Ctrl-C.",
   ];
+}
+
+export function warnOfDevelopmentKeys(): void {
+  serviceLog("stack").warn(
+    "Development keys only: the accounts are publicly known, anyone can spend from them",
+  );
 }

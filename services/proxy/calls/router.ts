@@ -149,45 +149,48 @@ export class Router {
     caller: CallerAddress,
     subscribe?: Subscribe,
   ): Promise<RoutedAnswer> {
-    const { metrics, methods } = this.#options;
     /** By position in the batch; undefined for calls without an answer. */
     const answers: (string | undefined)[] = new Array(batch.length);
     const answering: Promise<void>[] = [];
-    const batches = new Map<string, NodeBatch>();
-    const targets = new Set<Target>();
+    const sent = new Map<string, NodeBatch>();
     for (const [index, call] of batch.entries()) {
       if (call instanceof MessageError) {
         answers[index] = failureText(call.id, call);
         continue;
       }
-      metrics.countCall(call.method);
+      this.#options.metrics.countCall(call.method);
       const subscribed = subscribe?.(call);
-      if (subscribed !== undefined) {
-        answering.push(subscribed.then((text) => {
-          if (call.id !== undefined) answers[index] = text;
-        }));
+      if (subscribed === undefined) {
+        answers[index] = this.#addToBatch(sent, index, call);
         continue;
       }
-      const { target } = methods.kindOf(call.method);
-      targets.add(target);
-      try {
-        const { node, block, textAfterId } = this.#routeOf(call, target);
-        const key = `${target} ${node}`;
-        const sent = batches.get(key) ?? { target, node, calls: [] };
-        sent.calls.push({ index, call, textAfterId });
-        if (block !== undefined) sent.block = Math.max(block, sent.block ?? 0);
-        batches.set(key, sent);
-      } catch (thrown) {
-        if (!(thrown instanceof ProxyError)) throw thrown;
-        if (call.id !== undefined) answers[index] = failureText(call.id, thrown);
-      }
+      answering.push(subscribed.then((text) => {
+        if (call.id !== undefined) answers[index] = text;
+      }));
     }
-    for (const sent of batches.values()) answering.push(this.#sendBatch(sent, caller, answers));
+    for (const part of sent.values()) answering.push(this.#sendBatch(part, caller, answers));
     await Promise.all(answering);
+    const targets = new Set(Array.from(sent.values(), ({ target }) => target));
     const target = targets.size > 1 ? "mixed" : [...targets][0] ?? "proxy";
     const texts = answers.filter((text) => text !== undefined);
     if (texts.length === 0) return { status: 204, body: null, target };
     return { status: 200, body: `[${texts.join(",")}]`, target };
+  }
+
+  /** Adds a call to those for its node. Returns the error for its caller if no node can answer it. */
+  #addToBatch(sent: Map<string, NodeBatch>, index: number, call: Call): string | undefined {
+    const { target } = this.#options.methods.kindOf(call.method);
+    try {
+      const { node, block, textAfterId } = this.#routeOf(call, target);
+      const key = `${target} ${node}`;
+      const part = sent.get(key) ?? { target, node, calls: [] };
+      part.calls.push({ index, call, textAfterId });
+      if (block !== undefined) part.block = Math.max(block, part.block ?? 0);
+      sent.set(key, part);
+    } catch (thrown) {
+      if (!(thrown instanceof ProxyError)) throw thrown;
+      return call.id === undefined ? undefined : failureText(call.id, thrown);
+    }
   }
 
   /** The read node of a call, if it is a read, and the text for it. @throws As {@link routeOf}. */
