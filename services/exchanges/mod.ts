@@ -1,4 +1,4 @@
-import { systemClock } from "../../lib/clock.ts";
+import { type Clock, systemClock } from "../../lib/clock.ts";
 import type { Markets } from "../../lib/protocol/markets.ts";
 import type { ProviderName } from "../../lib/protocol/providers.ts";
 import { seededRandom } from "../../lib/random.ts";
@@ -47,17 +47,9 @@ export async function startExchanges(options: ExchangesOptions): Promise<Running
   const clock = systemClock;
   const markets = await readMarkets(options.markets);
   const sources = await createSources(options, markets, clock.now());
-  const registry = createRegistry();
-  const tradesKept = Math.ceil(TRADES_KEPT / markets.list.length);
-  const exchanges = DIALECTS.map((dialect) =>
-    new Exchange({
-      dialect,
-      markets: markets.list,
-      tradesKept: dialect.provider === HISTORY_PROVIDER ? tradesKept : undefined,
-      clock,
-    })
-  );
+  const exchanges = createExchanges(markets, clock);
   const byProvider = new Map(exchanges.map((exchange) => [exchange.dialect.provider, exchange]));
+  const registry = createRegistry();
   const { counter, scrapedGauges } = metricsIn(registry);
   scrapedGauges(
     "exchanges_connections",
@@ -72,10 +64,8 @@ export async function startExchanges(options: ExchangesOptions): Promise<Running
   );
   const pins = new Map<string, bigint>();
   const play = (trade: Trade) => {
-    byProvider.get(trade.provider)?.trade({
-      ...trade,
-      price: pins.get(trade.market) ?? trade.price,
-    });
+    const price = pins.get(trade.market) ?? trade.price;
+    byProvider.get(trade.provider)?.trade({ ...trade, price });
     trades.inc({ provider: trade.provider });
   };
   const player = new TradePlayer(sources, clock, play);
@@ -116,6 +106,18 @@ export async function startExchanges(options: ExchangesOptions): Promise<Running
     inject: (provider, fault) => byProvider.get(provider)?.inject(fault),
     clear: (provider, fault) => byProvider.get(provider)?.clear(fault),
   };
+}
+
+function createExchanges({ list }: Markets, clock: Clock): Exchange[] {
+  const tradesKept = Math.ceil(TRADES_KEPT / list.length);
+  return DIALECTS.map((dialect) =>
+    new Exchange({
+      dialect,
+      markets: list,
+      tradesKept: dialect.provider === HISTORY_PROVIDER ? tradesKept : undefined,
+      clock,
+    })
+  );
 }
 
 /** The simulation, in which the tape replaces one market. */
