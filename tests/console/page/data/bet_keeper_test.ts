@@ -8,8 +8,7 @@ import {
 } from "../../../../services/console/page/data/bet_keeper.ts";
 import { PendingBets } from "../../../../services/console/page/data/pending_bets.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
-import { memoryStore } from "../../support.ts";
-import { hashOf, offerOf, OTHER, SIGNATURE, thesisOf, USER } from "../../support.ts";
+import { hashOf, memoryStore, offerOf, OTHER, SIGNATURE, thesisOf, USER } from "../../support.ts";
 import { nextTurn } from "../../../support/eventually.ts";
 
 const LOST = new NetworkError("SERVICE_TIMEOUT", "no answer");

@@ -13,8 +13,7 @@ import {
 import { PendingBets } from "../../../../services/console/page/data/pending_bets.ts";
 import { Portfolio } from "../../../../services/console/page/data/portfolio.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
-import { memoryStore } from "../../support.ts";
-import { hashOf, offerOf, SIGNATURE, thesisOf, USER } from "../../support.ts";
+import { hashOf, memoryStore, offerOf, SIGNATURE, thesisOf, USER } from "../../support.ts";
 import { nextTurn } from "../../../support/eventually.ts";
 
 const offer = offerOf(7);

@@ -10,8 +10,7 @@ import {
   storedDevelopmentKey,
   watchInjectedWallets,
 } from "../../../../services/console/page/data/wallets.ts";
-import { memoryStore } from "../../support.ts";
-import { USER } from "../../support.ts";
+import { memoryStore, USER } from "../../support.ts";
 
 const provider = { request: () => Promise.resolve(null) };
 
