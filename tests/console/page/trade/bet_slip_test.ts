@@ -419,14 +419,6 @@ Deno.test("changesOf: a quote within 1 % of the estimate shows no change; 5 % be
   assert.deepEqual(changes(14_000_000n), [true, `It pays 30 % less ${than}.`]);
 });
 
-Deno.test("BetSlip: the terms of an expired quote end with its expiry", async () => {
-  const { slip, clock } = scene();
-  await slip.quote();
-  assert.match(slip.terms, /^The quote pays 12\.00 USDC /);
-  clock.jump(QUOTE_LIFE_MS - 5_000); // signed before that at the latest
-  assert.match(slip.terms, /(The quote has expired|Too late: .*)\. Nothing was placed or taken\.$/);
-});
-
 Deno.test("BetSlip: each market keeps its box across a reload, for an hour", () => {
   const { slip, open, clock } = scene();
   const { draft } = slip;

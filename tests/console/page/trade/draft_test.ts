@@ -211,16 +211,6 @@ Deno.test("suggestedDraft: keeps the times, and is taller for a longer box", () 
   assert.deepEqual(heights.map(Math.round), [4, 6, 50]);
 });
 
-Deno.test("suggestedDraft: keeps the height of a given box", () => {
-  const times = { startsInMs: 3_000, durationMs: 15_000 };
-  for (const height of [140_000n, 2_345_678n, 100_000_000n, 9_000_000_000n]) {
-    const kept = { ...times, lowerPrice: 2_000_000_000n, upperPrice: 2_000_000_000n + height };
-    const { lowerPrice, upperPrice } = suggestedDraft(3_000_000_000n, 0.0001, times, kept);
-    assert(lowerPrice > 0n && lowerPrice < 3_000_000_000n && upperPrice > 3_000_000_000n);
-    assert.equal(upperPrice - lowerPrice, height);
-  }
-});
-
 Deno.test("suggestedDraft: is taller if the price moves more, between a lower and an upper bound", () => {
   const heights = [0, 0.0001, 0.0002, 1].map((move) => {
     const { lowerPrice, upperPrice } = suggestedDraft(3_000_000_000n, move);

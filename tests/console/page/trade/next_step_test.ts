@@ -269,6 +269,17 @@ const STEPS: Record<
       deadline: OUTSIDE,
     },
   ],
+  "with a chance, the next signature is for that, too": [
+    { stage: { ...REPLACED, offer: { ...offer, probability: 0.402 } } },
+    9_999,
+    {
+      ...SIGN,
+      button: "Sign again: 0.00, chance 40.2 %",
+      look: "warned",
+      note: /^Not placed/,
+      deadline: "Sign within 1 s.",
+    },
+  ],
   "a quote above the balance waits": [
     { balance: 9n },
     0,
@@ -342,12 +353,3 @@ for (const [name, [change, nowMs, { note, deadline, ...expected }]] of Object.en
     }
   });
 }
-
-Deno.test("quoteStepOf: after a refusal the button says for which payout and chance it signs again", () => {
-  const quote = { ...offer.quote, betAmount: 9n, payout: 134_760_000n };
-  const before = { payout: quote.payout, isQuote: true };
-  const stage = { ...REPLACED, offer: { ...offer, quote, probability: 0.402 }, before };
-  const { button, look, note } = quoteStepOf({ ...QUOTED, stage }, 0);
-  assert.deepEqual([button, look], ["Sign again: 134.76, chance 40.2 %", "warned"]);
-  assert.equal(note, `${REFUSAL} New quote, from ${formatTime(10_000)}.`);
-});
