@@ -225,7 +225,6 @@ const RENEW = { button: "Ask for a new quote", action: "renew", look: "failure",
 const sending = { name: "sending", offer, first: offer } as const;
 const signing = { name: "signing", offer, first: offer, isAgain: false } as const;
 const checked = { isChecking: true };
-const expired = { ...offer, quote: { ...offer.quote, deadline: 14_000 } };
 
 /** What a quote is followed by: the situation, the time, and the parts of the step, as far as it has them. */
 const STEPS: Record<
@@ -236,23 +235,8 @@ const STEPS: Record<
     step: Partial<Record<keyof ReturnType<typeof quoteStepOf>, string | RegExp>>,
   ]
 > = {
-  "a quote can be signed or declined": [{}, 9_999, {
-    ...SIGN,
-    note: "",
-    deadline: "Sign within 1 s.",
-  }],
-  "without a price, too": [{ price: undefined }, 0, {
-    ...SIGN,
-    note: "",
-    deadline: "Sign within 10 s.",
-  }],
   "a quote is renewed once its window has begun": [{}, 10_000, { ...RENEW, note: LATE }],
   "with the reason, if there is one": [{ stage: REPLACED }, 10_000, { ...RENEW, note: REFUSAL }],
-  "an expired quote is renewed": [
-    { stage: { ...QUOTED.stage, offer: expired }, price: 13n },
-    9_000,
-    { ...RENEW, note: /^The quote has expired/ },
-  ],
   "a price outside the box is a warning": [
     { price: 13n },
     9_999,
@@ -290,7 +274,7 @@ const STEPS: Record<
       note: "Your balance is 0.000009 USDC now: bet less.",
     },
   ],
-  "a quote of the whole balance does not": [
+  "a quote of the whole balance can be signed or declined": [
     { balance: offer.quote.betAmount },
     0,
     { ...SIGN, note: "", deadline: "Sign within 10 s." },
@@ -322,11 +306,6 @@ const STEPS: Record<
       button: "Outcome unknown, checking …",
       note: new RegExp(`we will know by ${formatTime(35_000)}\\. You need not do anything\\.$`),
     },
-  ],
-  "a wallet asks, until the deadline": [
-    { stage: signing },
-    0,
-    { button: "Sign in your wallet …", note: "", deadline: "Sign within 10 s.", back: "Cancel" },
   ],
   "a wallet that asks for too long": [
     { stage: signing },
