@@ -230,7 +230,10 @@ Deno.test("BetSlip: a bet that the chain lacks after its deadline was not placed
   }
   await placed;
   const stage = inStage(slip, "draft");
-  assert.match(stage.failure ?? "", /^No bet was placed on the box from /);
+  assert.match(
+    stage.failure ?? "",
+    /^No bet was placed on the box from .*; no money was taken\. No answer came in time\.$/,
+  );
   assert.notEqual(slip.draft, undefined, "the box stays");
 });
 
@@ -355,9 +358,9 @@ Deno.test("BetSlip: a change of account drops the quote, the estimate and a pend
       sign: () => prompt.promise,
       execute: () => (sent += 1, Promise.resolve({ thesisId: 1, txHash: hashOf(1) })),
     });
-    slip.estimator.state.value = { failure: "old", bet: BET };
     await slip.quote();
     const placed = step === "signing" ? slip.sign() : undefined;
+    slip.estimator.state.value = { failure: "old", bet: BET };
     user.value = userOf(OTHER);
     prompt.resolve(SIGNATURE);
     await placed;
