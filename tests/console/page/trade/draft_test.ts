@@ -211,6 +211,12 @@ Deno.test("suggestedDraft: keeps the times, and is taller for a longer box", () 
   assert.deepEqual(heights.map(Math.round), [4, 6, 50]);
 });
 
+Deno.test("suggestedDraft: keeps the height of a given box exactly", () => {
+  const sides = { lowerPrice: 2_000_000_000n, upperPrice: 2_002_345_678n };
+  const { lowerPrice, upperPrice } = suggestedDraft(3_000_000_000n, 0.0001, undefined, sides);
+  assert.equal(upperPrice - lowerPrice, 2_345_678n);
+});
+
 Deno.test("suggestedDraft: is taller if the price moves more, between a lower and an upper bound", () => {
   const heights = [0, 0.0001, 0.0002, 1].map((move) => {
     const { lowerPrice, upperPrice } = suggestedDraft(3_000_000_000n, move);
