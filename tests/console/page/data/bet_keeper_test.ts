@@ -104,7 +104,7 @@ Deno.test("BetKeeper: a first request that is refused late was not placed either
   assert.equal(sent(), 1);
 });
 
-Deno.test("BetKeeper: after a lost answer, the same bet is sent again, with pauses that grow to 4 s, until it is answered", async () => {
+Deno.test("BetKeeper: after a lost answer, a bet is sent again, with pauses of up to 4 s, until it is answered", async () => {
   const down = new ServiceError("X", "no", { status: 504 });
   const { sent, pass, outcomes, stored, keeper, outcome } = sending(
     ...Array(4).fill(LOST),
@@ -127,7 +127,7 @@ Deno.test("BetKeeper: after a lost answer, the same bet is sent again, with paus
   assert.equal(sent(), 6);
 });
 
-Deno.test("BetKeeper: after a lost answer, only a refusal that uses up the quote ends the bet before its deadline", async () => {
+Deno.test("BetKeeper: after a lost answer, only a refusal that uses up the quote ends the bet early", async () => {
   const usedUp = new ServiceError("PRICE_MOVED", "no", { status: 400, details: { usedUp: true } });
   const { sent, pass, stored, outcome } = sending(LOST, REFUSED, usedUp, 4);
   await nextTurn();
@@ -147,7 +147,7 @@ Deno.test("BetKeeper: an answer that takes 6 s is overdue", async () => {
   assert.equal(keeper.unresolved.value[0]?.isChecking, true);
 });
 
-Deno.test("BetKeeper: refusals are ignored until the chain shows the bet, if an earlier request may have placed it", async () => {
+Deno.test("BetKeeper: a refusal is ignored if an earlier request may have placed the bet, as the chain shows", async () => {
   const codes = ["INSUFFICIENT_BALANCE", "QUOTE_ALREADY_USED", "QUOTE_EXPIRED"];
   const refusals = codes.map((code) => new ExecutionError(code, "no"));
   const used = new ExecutionError("QUOTE_ALREADY_USED", "used", { retry: "same" });
@@ -216,7 +216,7 @@ Deno.test("BetKeeper: after a reload the bet is sent again at once, and shown as
   assert.deepEqual(outcomes, ["checked: placed 9"]);
 });
 
-Deno.test("BetKeeper: after a reload, a bet that the chain shows is placed at once, though no request is answered", async () => {
+Deno.test("BetKeeper: after a reload, a bet that the chain shows is placed, though no request is answered", async () => {
   const { open, pass, outcomes, stored } = scene("hangs", "hangs");
   const first = open();
   void first.send(bet);
@@ -288,7 +288,7 @@ Deno.test("BetKeeper: if the tab of a bet is gone, another tab sends the bet aft
   assert.deepEqual(there.unresolved.value, []);
 });
 
-Deno.test("BetKeeper: a tab that is opened sends the bet at once, so a refusal of the first request leaves its outcome open", async () => {
+Deno.test("BetKeeper: a new tab sends the bet at once: a refusal of the first request leaves it open", async () => {
   const late = Promise.withResolvers<Error>();
   const { open, pass, outcomes, sent, keeper, outcome } = sending(late.promise, "hangs", REFUSED);
   open();
@@ -300,7 +300,7 @@ Deno.test("BetKeeper: a tab that is opened sends the bet at once, so a refusal o
   assert.deepEqual(await outcome, { name: "placed", thesisId: 7 });
 });
 
-Deno.test("BetKeeper: while this tab's request is unanswered, a refusal that another tab got does not end the bet", async () => {
+Deno.test("BetKeeper: while a request is unanswered, a refusal that another tab got does not end the bet", async () => {
   const { open, pass, outcomes, stored } = scene("hangs", REFUSED, REFUSED);
   const [here, there] = [open(), open()];
   void here.send(bet);
@@ -324,7 +324,7 @@ Deno.test("BetKeeper: a bet that another tab has placed is not ended by a late f
   }
 });
 
-Deno.test("BetKeeper: a first request that is refused after another tab has sent the bet leaves its outcome open", async () => {
+Deno.test("BetKeeper: a first request that is refused after another tab sent the bet leaves its outcome open", async () => {
   const late = Promise.withResolvers<Error>();
   const { open, pass, outcomes } = scene(late.promise, "hangs", REFUSED);
   const [here] = [open(), open()];

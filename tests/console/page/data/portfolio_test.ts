@@ -165,7 +165,7 @@ Deno.test("Portfolio: a bet that was pending is reported by its outcome alone", 
   portfolio.close();
 });
 
-Deno.test("Portfolio: follows the bets again after a failure, and reads the balance every 10 s until it is closed", async () => {
+Deno.test("Portfolio: follows the bets again after a failure, and reads the balance every 10 s until its end", async () => {
   const { client, portfolio, clock } = scene();
   let closed = 0;
   await nextTurn();

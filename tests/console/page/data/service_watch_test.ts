@@ -134,7 +134,7 @@ Deno.test("ServiceWatch: a service that was started again between two answers wa
     assert.equal(await awayMsAfter(2), backMs);
   }));
 
-Deno.test("ServiceWatch: all but the exchanges are asked for /ready; one that answers all else is up, but not ready", () =>
+Deno.test("ServiceWatch: all but the exchanges are asked for /ready; without an answer they are up, not ready", () =>
   withService(async ({ url, answers, asked }) => {
     Object.assign(answers, WELL, { "/ready": null });
     for (const name of ["exchanges", "oracle", "node", "proxy", "solver"] satisfies ServiceName[]) {

@@ -77,7 +77,7 @@ Deno.test("earningsOf: periods that contain all bets are left out", () => {
   assert.deepEqual(periodsOf(theses.slice(0, 1)), []);
 });
 
-Deno.test("profitHistory: adds up profit in order of settlement time, or of end without one; ties in order of id", () => {
+Deno.test("profitHistory: adds up profit in order of settlement, or of end without one, then of id", () => {
   const points = profitHistory([
     betOf(4, "lost", { settledAt: 8 }),
     ...[3, 2].map((id) => betOf(id, id === 3 ? "lost" : "won", { endTime: 9 })),

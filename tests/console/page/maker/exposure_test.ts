@@ -36,7 +36,7 @@ Deno.test("payoffOf: the profit at each price, outside all boxes, and at the wor
   assert.deepEqual(worst, [-30, 112, 112], "both bounds belong to a box");
 });
 
-Deno.test("payoffOf: agrees with the bets that each price decides; bets that ended are won by users, decided ones are left out", () => {
+Deno.test("payoffOf: agrees with the bets that each price decides; users win bets that ended", () => {
   const random = seededRandom(62);
   for (let round = 0; round < 100; round++) {
     const theses = Array.from({ length: 1 + Math.floor(random() * 30) }, (_, id) => {

@@ -440,7 +440,7 @@ Deno.test("BetSlip: each market keeps its box across a reload, for an hour", () 
   assert.equal(open().draft, undefined);
 });
 
-Deno.test("BetSlip: a change of account or a dropped quote does not store this tab's box over that of another tab", async () => {
+Deno.test("BetSlip: a change of account or a dropped quote stores no box over that of another tab", async () => {
   const { slip, open, user, userOf } = scene();
   const idle = open();
   await idle.quote();
@@ -451,7 +451,7 @@ Deno.test("BetSlip: a change of account or a dropped quote does not store this t
   assert.deepEqual(open().fields.value, slip.fields.value);
 });
 
-Deno.test("BetSlip: without an account or a complete box no quote is requested, and without a quote no bet is placed", async () => {
+Deno.test("BetSlip: without an account or a complete box no quote is requested, without a quote no bet placed", async () => {
   const { slip, user, untouched } = scene({ quote: () => assert.fail("Nothing is quoted") });
   const empty = { lower: "", upper: "", startsIn: "20 s", lasts: "1 min", amount: "10" };
   assert.deepEqual(untouched, empty);

@@ -98,7 +98,7 @@ Deno.test("PriceWindow: a constant price has a range with a height, and no box s
   assert.equal(new PriceWindow().next({ low: 900, high: 900_000 }, 16).low, 0);
 });
 
-Deno.test("frameStepOf: after ten seconds without a touch, time moves in steps of 200 ms; with reduced motion always in half seconds", () => {
+Deno.test("frameStepOf: after 10 s without a touch, steps of 200 ms; with reduced motion, half seconds", () => {
   assert.deepEqual([9_900, 10_100].map((restedMs) => frameStepOf(restedMs, false)), [0, 200]);
   assert.deepEqual([0, 60_000].map((restedMs) => frameStepOf(restedMs, true)), [500, 500]);
 });

@@ -90,7 +90,7 @@ Deno.test("amountText: an amount is whole or has at least two decimals", () => {
   assert.deepEqual(texts, ["10", "12.50", "12.345"]);
 });
 
-Deno.test("repeatedDraft: the box of an earlier bet is moved around the current price, with its height, length and amount; it starts after the given time", () => {
+Deno.test("repeatedDraft: an earlier box is moved around the price, with its height, length and amount", () => {
   const sides = { lowerPrice: 2_990_000_000n, upperPrice: 3_010_000_000n };
   const bet = {
     ...sides,

@@ -144,7 +144,7 @@ Deno.test("obstacleOf: without a box, a wrong time is corrected first, and empty
   }
 });
 
-Deno.test("unpriceableBy: a bet with more risk than the maker executes is refused before its quote, with the largest one", () => {
+Deno.test("unpriceableBy: a bet with more risk than the maker takes is refused early, with the largest one", () => {
   const config = { ...READY.limits, basePayoutMultiplier: 1, maxPayoutRatio: 10 };
   const limits = { ...config, minBetAmount: 1n, maxBetAmount: 1_000_000_000_000n };
   const info = { config: { ...limits, minDuration: 1, maxDuration: 2 }, maxRisk: 10_000_000_000n };
