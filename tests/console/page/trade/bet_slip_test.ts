@@ -275,7 +275,7 @@ const failures: [code: string, client: Parameters<typeof scene>[0], reason: RegE
 ];
 
 for (const [code, client, reason] of failures) {
-  Deno.test(`BetSlip: after ${code}, the reason is shown and spoken, nothing is stored, and the box stays`, async () => {
+  Deno.test(`BetSlip: after ${code}, the reason is shown and spoken, and only the box stays`, async () => {
     const { slip, pending, said, user } = scene(client);
     await slip.quote();
     await slip.sign();
