@@ -32,6 +32,14 @@ Deno.test(
         assert.deepEqual(await coveredByMessage(page), []);
       }
     });
+    await claim("the page stays at its end as the balance changes", async () => {
+      const end = "document.documentElement.scrollHeight - innerHeight";
+      await page.evaluate(`scrollTo(0, ${end})`);
+      await page.evaluate('document.querySelector(".side details form").requestSubmit()');
+      await visitor.sees(/2,000\.00 USDC\s/);
+      const [at, left] = [await page.evaluate("scrollY"), await page.evaluate(`${end} - scrollY`)];
+      assert(Number(at) > 0 && Math.abs(Number(left)) < 2, `at ${at}, ${left} from the end`);
+    });
     await claim("the box is in reach, and shows what it pays", async () => {
       await assertInReach(page, "Suggest a box");
       await visitor.press("Suggest a box");
