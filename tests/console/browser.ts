@@ -131,14 +131,14 @@ export class Visitor {
     return String(await found.jsonValue());
   }
 
-  /** Waits until the page does not show a text any more. */
-  async seesNo(pattern: RegExp): Promise<void> {
+  /** Waits until a part of the page shows a text no more. A message keeps its own for 8 s. */
+  async seesNo(pattern: RegExp, selector = "body"): Promise<void> {
     await this.page.bringToFront();
     await this.page.waitForFunction(
-      (source, body) => !new RegExp(source).test(body?.innerText.replaceAll("\xa0", " ") ?? ""),
+      (source, part) => !new RegExp(source).test(part?.innerText.replaceAll("\xa0", " ") ?? ""),
       { polling: POLL_MS },
       pattern.source,
-      await this.page.$("body"),
+      await this.page.$(selector),
     );
   }
 

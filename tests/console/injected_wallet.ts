@@ -14,26 +14,16 @@ const typedDataSchema = z.object({
 /** A wallet extension: it announces itself to the page (EIP-6963), and signs here. */
 export interface InjectedWallet {
   address: string;
-  /** Names of the methods that the page called. */
-  calls: string[];
   /** The chain that it is on. */
   chainId: number;
-  /** Rejects signature requests, like a user. */
-  rejects: boolean;
 }
 
 /** Puts a wallet into a page before it is loaded. */
 export async function injectWallet(page: Page, name: string): Promise<InjectedWallet> {
   const account = privateKeyToAccount(generatePrivateKey());
-  const wallet: InjectedWallet = {
-    address: account.address,
-    calls: [],
-    chainId: 1337,
-    rejects: false,
-  };
+  const wallet: InjectedWallet = { address: account.address, chainId: 1337 };
   const answer = async (text: string) => {
     const { method, params = [] } = requestSchema.parse(JSON.parse(text));
-    wallet.calls.push(method);
     switch (method) {
       case "eth_requestAccounts":
         return { result: [account.address] };
@@ -43,7 +33,6 @@ export async function injectWallet(page: Page, name: string): Promise<InjectedWa
         wallet.chainId = 1337;
         return { result: null };
       case "eth_signTypedData_v4": {
-        if (wallet.rejects) return { error: { code: 4001, message: "User rejected" } };
         const { types, ...rest } = typedDataSchema.parse(JSON.parse(String(params[1])));
         const { EIP712Domain: _, ...own } = types;
         return { result: await account.signTypedData({ ...rest, types: own }) };

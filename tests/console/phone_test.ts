@@ -32,6 +32,14 @@ Deno.test(
         assert.deepEqual(await coveredByMessage(page), []);
       }
     });
+    await claim("the page stays at its end as the balance changes", async () => {
+      const end = "document.documentElement.scrollHeight - innerHeight";
+      await page.evaluate(`scrollTo(0, ${end})`);
+      await page.evaluate('document.querySelector(".side details form").requestSubmit()');
+      await visitor.sees(/2,000\.00 USDC\s/);
+      const [at, left] = [await page.evaluate("scrollY"), await page.evaluate(`${end} - scrollY`)];
+      assert(Number(at) > 0 && Math.abs(Number(left)) < 2, `at ${at}, ${left} from the end`);
+    });
     await claim("the box is in reach, and shows what it pays", async () => {
       await assertInReach(page, "Suggest a box");
       await visitor.press("Suggest a box");
@@ -184,9 +192,10 @@ Deno.test(pageTest("a phone's keyboard hides no next step", async (visitor) => {
   for (const [field, text] of [["upper", "8994"], ["lower", "8990"]] as const) {
     await visitor.fill(field, text);
   }
-  await page.waitForSelector(".action-bar button::-p-text(Move the box)");
+  await visitor.sees(/Move the box/, ".action-bar");
   await page.setViewport({ ...PHONE, height: 430 });
   await page.$eval("html", (html) => html.scrollTop = 0);
+  await page.$$eval(".toasts button", (buttons) => buttons.forEach((one) => one.click()));
   await eventually(
     "the header and the next step on the screen",
     async () => {
@@ -206,7 +215,7 @@ Deno.test(pageTest("a phone's keyboard hides no next step", async (visitor) => {
   assert(heights.every((height) => height < 30), `one line each: ${heights}`);
 }, PHONE));
 
-Deno.test(pageTest("a phone in landscape and a tablet show chart and box", async (visitor) => {
+Deno.test(pageTest("phones in landscape and tablets show chart and next step", async (visitor) => {
   const { page } = visitor;
   // The column stays at its top when the card of the box becomes its first one.
   await visitor.press("Make a test account");
@@ -233,22 +242,17 @@ Deno.test(pageTest("a phone in landscape and a tablet show chart and box", async
   await page.waitForSelector('[aria-label="Time shown: 1 min"]');
   await page.setViewport(LANDSCAPE);
   await page.waitForSelector('[aria-label="Time shown: 1.5 min"]');
-  const tablet = { ...PHONE, width: 820, height: 1180 };
-  await page.setViewport(tablet);
+  await page.setViewport({ ...PHONE, width: 820, height: 1180 });
   await page.$eval("html", (html) => html.scrollTop = 0);
-  await eventually("the button on the screen", async () => {
+  await eventually("the button on the screen of a tablet", async () => {
     return (await visitor.cutOff([".action-bar button.wide"])).length === 0 || undefined;
   });
-}, LANDSCAPE));
 
-Deno.test(pageTest("a phone in landscape shows terms, next step and bets", async (visitor) => {
-  const { page } = visitor;
-  await visitor.enter();
-  await visitor.fill("amount", "20");
-  for (const [field, text] of [["upper", "8994"], ["lower", "8990"]] as const) {
-    await visitor.fill(field, text);
-  }
-  await page.waitForSelector(".action-bar button::-p-text(Move the box)");
+  // Terms, next step and bets in landscape.
+  await page.setViewport(LANDSCAPE);
+  const away = { upper: "8994", lower: "8990", startsIn: "20 s", lasts: "1 min", amount: "20" };
+  for (const [field, text] of Object.entries(away)) await visitor.fill(field, text);
+  await visitor.sees(/Move the box/, ".action-bar");
   assert.deepEqual(await visitor.cutOff([".action-bar button.wide"]), []);
   await visitor.press("Move the box to the price");
   await visitor.sees(/Odds\s+×\s[\d.]+[\s\S]*You get\s+[\d.]+ USDC, at least [\d.]+/);

@@ -44,32 +44,36 @@ interface VisitOptions {
 }
 
 const stacks: Partial<Record<StackName, RunningStack>> = {};
-const needed = new Set<StackName>();
+/** How many tests have yet to end that need a stack: it is stopped after the last one. */
+const remaining = new Map<StackName, number>();
 let browser: Browser | undefined;
 
-// They run during every test, so that the sanitizers would report them.
+// They run during several tests, so that the sanitizers would report them.
 Deno.test.sanitizer({ ops: false, resources: false });
 Deno.test.beforeAll(async () => {
-  if (!hasChromium) return;
-  const given = { ports: { ...FREE_PORTS, console: 0 }, page: await consolePage(), seed: 1 };
-  const pricing = { pricing: fromFileUrl(import.meta.resolve("./strategy.ts")) };
-  await withMarketsFile(MARKETS, async (markets) => {
-    const options = { "by-width": { pricing }, mock: {}, "own-markets": { markets } };
-    for (const name of needed) {
-      const stack = stacks[name] = await startStack({ ...given, ...options[name] });
-      const client = new RangemakerClient({ urls: stack.urls, chainId: 1337 });
-      await eventually("all prices", async () => {
-        const prices = Object.values(await client.prices());
-        return prices.length > 0 && prices.every(({ state }) => state === "fresh") || undefined;
-      });
-    }
-  });
-  browser = await launchBrowser({ isCalm: true });
+  if (hasChromium) browser = await launchBrowser({ isCalm: true });
 });
 Deno.test.afterAll(async () => {
   await browser?.close();
   for (const stack of Object.values(stacks)) await stack.stop();
 });
+
+/** Starts a stack, and waits until all its markets have prices. */
+async function start(name: StackName): Promise<RunningStack> {
+  const given = { ports: { ...FREE_PORTS, console: 0 }, page: await consolePage(), seed: 1 };
+  const pricing = { pricing: fromFileUrl(import.meta.resolve("./strategy.ts")) };
+  await withMarketsFile(MARKETS, async (markets) => {
+    const options = { "by-width": { pricing }, mock: {}, "own-markets": { markets } };
+    stacks[name] = await startStack({ ...given, ...options[name] });
+  });
+  const stack = stacks[name]!;
+  const client = new RangemakerClient({ urls: stack.urls, chainId: 1337 });
+  await eventually("all prices", async () => {
+    const prices = Object.values(await client.prices());
+    return prices.length > 0 && prices.every(({ state }) => state === "fresh") || undefined;
+  });
+  return stack;
+}
 
 /**
  * The test of a behaviour of the page. At its end, nothing may have gone wrong in the page.
@@ -82,24 +86,30 @@ export function pageTest(
   prepare: Viewport | ((page: Page) => Promise<void>) = DESKTOP,
   { stack: name = "by-width", isStrict = false }: VisitOptions = {},
 ): Deno.TestDefinition {
-  needed.add(name);
+  remaining.set(name, (remaining.get(name) ?? 0) + 1);
   return {
     name: `Console: ${behaviour}`,
     ignore: !hasChromium,
     async fn(test) {
-      const stack = stacks[name]!; // since the first test, as the browser
+      const stack = stacks[name] ?? await start(name);
       const url = stack.urls.console!; // it has a port
       const prepared = typeof prepare === "function"
         ? prepare
         : (page: Page) => page.setViewport(prepare);
-      const visitor = await Visitor.open(browser!, url, prepared);
-      await play(visitor, {
-        stack,
-        async claim(claim, check) {
-          assert(await test.step(claim, check), "the claims after it are not checked");
-        },
-      });
-      await visitor.close({ outages: !isStrict });
+      try {
+        const visitor = await Visitor.open(browser!, url, prepared);
+        await play(visitor, {
+          stack,
+          async claim(claim, check) {
+            assert(await test.step(claim, check), "the claims after it are not checked");
+          },
+        });
+        await visitor.close({ outages: !isStrict });
+      } finally {
+        const left = remaining.get(name)! - 1; // it was counted
+        remaining.set(name, left);
+        if (left === 0) await stack.stop();
+      }
     },
   };
 }

@@ -117,7 +117,7 @@ Deno.test("stillOpenText: counts the bets that are not decided", () => {
   assert.equal(stillOpenText([open, open]), " 2 open bets go on.");
 });
 
-Deno.test("isDecided: a bet with a breach is decided before the node settles it, in its box, its row and the maker's results", () => {
+Deno.test("isDecided: a bet with a breach is decided before the node settles it, in every view", () => {
   const left = { ...open, breach: { time: 1_500, price: 9n } };
   assert.deepEqual([isDecided(open), isDecided(left)], [false, true]);
   assert.match(stateOfBet(left, 0).text, /^✕ left the box at \d\d:\d\d:01$/);

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import type { Offer } from "../../../../lib/client/mod.ts";
 import { PendingBets } from "../../../../services/console/page/data/pending_bets.ts";
-import { memoryStore } from "../../support.ts";
-import { hashOf, offerOf, OTHER, SIGNATURE, USER } from "../../support.ts";
+import { hashOf, memoryStore, offerOf, OTHER, SIGNATURE, USER } from "../../support.ts";
 
 Deno.test("PendingBets: skips a stored entry of another form, and keeps the others", () => {
   const store = memoryStore();

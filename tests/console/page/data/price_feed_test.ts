@@ -92,7 +92,7 @@ Deno.test("PriceFeed: away after five seconds without a price, even if the conne
   assert.equal(feed.stateOf(SYMBOL), "fresh");
 });
 
-Deno.test("PriceFeed: away once the browser reports the loss of its network, unless prices still arrive 2 s later", async () => {
+Deno.test("PriceFeed: away once the browser reports a lost network, unless prices still arrive 2 s later", async () => {
   const { clock, feed, onState, deliver } = setUp();
   onState?.("live");
   await deliver();

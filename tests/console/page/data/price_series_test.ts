@@ -34,7 +34,7 @@ Deno.test("ServerClock: a few messages that are seconds late do not count", () =
   assert.equal(clock.now(), local);
 });
 
-Deno.test("PriceSeries: keeps the latest price of each slot, and ignores older slots", () => {
+Deno.test("PriceSeries: keeps the latest price of each slot and ignores older slots, until it is cleared", () => {
   const series = new PriceSeries();
   series.append(100, 1);
   series.append(200, 2);
@@ -42,6 +42,10 @@ Deno.test("PriceSeries: keeps the latest price of each slot, and ignores older s
   series.append(300, 4);
   series.append(200, 9);
   assert.deepEqual([series.times, series.prices], [[100, 200, 300], [1, 3, 4]]);
+  const { version } = series;
+  series.clear();
+  assert.deepEqual([series.times, series.prices], [[], []]);
+  assert(series.version > version, "what is drawn has changed");
 });
 
 Deno.test("PriceSeries: history fills gaps and overrides live prices", () => {
@@ -77,15 +81,6 @@ Deno.test("PriceSeries: secondMove is the usual move in a second of recent price
   assert.equal(fresh.secondMove(), undefined);
   fresh.append(10_000, 100);
   assert.equal(fresh.secondMove(), 0);
-});
-
-Deno.test("PriceSeries: clear removes all prices", () => {
-  const series = new PriceSeries();
-  series.append(100, 1);
-  const { version } = series;
-  series.clear();
-  assert.deepEqual([series.times, series.prices], [[], []]);
-  assert(series.version > version, "what is drawn has changed");
 });
 
 Deno.test("ServerClock: keeps the shortest delay, and follows a clock that jumps", () => {

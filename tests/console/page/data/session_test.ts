@@ -5,8 +5,7 @@ import { Session } from "../../../../services/console/page/data/session.ts";
 import type { InjectedWallet } from "../../../../services/console/page/data/wallets.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { eventually, nextTurn } from "../../../support/eventually.ts";
-import { memoryStore } from "../../support.ts";
-import { thesisOf } from "../../support.ts";
+import { memoryStore, thesisOf } from "../../support.ts";
 
 const URL = "http://127.0.0.1:1";
 

@@ -10,8 +10,7 @@ import {
   storedDevelopmentKey,
   watchInjectedWallets,
 } from "../../../../services/console/page/data/wallets.ts";
-import { memoryStore } from "../../support.ts";
-import { USER } from "../../support.ts";
+import { memoryStore, USER } from "../../support.ts";
 
 const provider = { request: () => Promise.resolve(null) };
 
@@ -53,7 +52,7 @@ Deno.test("watchInjectedWallets: window.ethereum is listed until a wallet announ
   assert.deepEqual(watchInjectedWallets(pageWith("no wallet")).value, []);
 });
 
-Deno.test("sharedAccounts, readChainId: accounts and chain are read without a prompt; an invalid answer is ignored", async () => {
+Deno.test("sharedAccounts, readChainId: ask without a prompt, and ignore an invalid answer", async () => {
   const asked: unknown[] = [];
   const saying = (answer: unknown) => ({
     request(call: { method: string; params?: unknown }) {
@@ -97,7 +96,7 @@ Deno.test("followWallet: a disconnect means no accounts; a wallet without events
   assert.equal(events.at(-1), 0);
 });
 
-Deno.test("createDevelopmentKey, storedDevelopmentKey: the same key again in this browser, a different key for another chain", async () => {
+Deno.test("storedDevelopmentKey: the same key again in this browser, none for another chain", async () => {
   const store = memoryStore();
   assert.equal(storedDevelopmentKey(store, 1337), undefined);
   const key = createDevelopmentKey(store, 1337);

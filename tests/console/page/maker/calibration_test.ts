@@ -13,7 +13,7 @@ const horizon = (horizonMs: number, windows: number, held = 0.6) => ({
   boxes: [{ predicted: 0.5, held, error: 0.05 }],
 });
 
-Deno.test("forecastsOf: has the boxes of each market and horizon; those that are off come first, few windows are left out", () => {
+Deno.test("forecastsOf: boxes of each market and horizon, wrong ones first, without those of few windows", () => {
   const markets = [
     { symbol: "A/B", horizons: [horizon(60_000, 20), horizon(240_000, 19), horizon(900_000, 20)] },
     { symbol: "C", horizons: [horizon(60_000, 20, 0.9)] },

@@ -49,28 +49,17 @@ Deno.test("earningsOf: the results of all settled bets, of each market and of pe
     betOf(2, "lost"),
     betOf(3, "lost", { base: SECOND.base, endTime: 400_000 }),
     betOf(4, "won"),
-    betOf(5, "lost", { endTime: 900_000 }), // decided early
+    betOf(5, "lost", { settledAt: 450_000, endTime: 900_000 }), // decided early
     betOf(6, "open", { endTime: 900_000 }),
+    betOf(7, "lost", { settledAt: 100_000, endTime: 400_000 }), // before the period
   ];
   assert.deepEqual(rowsOf(theses, MARKETS, 500_000), [
-    ["All", 5, 2, 10],
-    [FIRST.symbol, 4, 2, 0],
+    ["All", 6, 2, 20],
+    [FIRST.symbol, 5, 2, 10],
     [SECOND.symbol, 1, 0, 10],
     [MARKETS[2]?.symbol, 0, 0, 0],
     ["Last 5 min", 2, 0, 20],
   ]);
-});
-
-Deno.test("earningsOf: a period has the bets decided in it", () => {
-  const nowMs = DAY_MS;
-  const theses = [
-    betOf(1, "lost", { settledAt: nowMs - 400_000, endTime: nowMs + 400_000 }),
-    betOf(2, "lost", { settledAt: nowMs - 400_000, endTime: nowMs - 100_000 }),
-    betOf(3, "won", { settledAt: nowMs - 100_000, endTime: nowMs - 100_000 }),
-    betOf(4, "lost", { settledAt: nowMs - 100_000, endTime: nowMs + 100_000 }),
-  ];
-  const last = rowsOf(theses, [], nowMs).find(([name]) => name === "Last 5 min");
-  assert.deepEqual(last, ["Last 5 min", 2, 1, 0]);
 });
 
 Deno.test("earningsOf: periods that contain all bets are left out", () => {
@@ -88,7 +77,7 @@ Deno.test("earningsOf: periods that contain all bets are left out", () => {
   assert.deepEqual(periodsOf(theses.slice(0, 1)), []);
 });
 
-Deno.test("profitHistory: adds up profit in order of settlement time, or of end without one; ties in order of id", () => {
+Deno.test("profitHistory: adds up profit in order of settlement, or of end without one, then of id", () => {
   const points = profitHistory([
     betOf(4, "lost", { settledAt: 8 }),
     ...[3, 2].map((id) => betOf(id, id === 3 ? "lost" : "won", { endTime: 9 })),

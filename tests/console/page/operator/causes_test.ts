@@ -149,7 +149,7 @@ for (const [what, states, expected] of CAUSES) {
   });
 }
 
-Deno.test("followingText: consequences of an outage that is over are not critical, and have the time of their end", () => {
+Deno.test("followingText: consequences of an outage that is over are not critical, and say when they end", () => {
   const few = stateOf("proxy", ["", "proxy_broadcast_reconnects_total 9"]);
   const textOf = (oracle: ServiceState) => {
     const states = [oracle, UNREADY, few];

@@ -157,7 +157,7 @@ Deno.test("findingsOf: memory of a process is reported once, for its first servi
   assert.equal(processesOf([...states, elsewhere]).length, 3);
 });
 
-Deno.test("findingsOf: down, unhealthy and unready services have a reason; critical problems and causes come first", () => {
+Deno.test("findingsOf: a service that is down, unhealthy or unready has a reason; causes come first", () => {
   const problems = findingsOf([
     stateOf("proxy", ["", "proxy_broadcast_reconnects_total 9"]),
     stateOf("oracle", [], { presence: "gone", reason: "It cannot be reached" }),

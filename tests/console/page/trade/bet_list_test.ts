@@ -39,7 +39,6 @@ Deno.test("pageOf: every row is on one page, and a page number out of range is c
 const markets = new Markets([{ symbol: "A/B", base: OTHER, quote: OTHER }]);
 
 Deno.test("betsCsv: lists all bets, oldest first, with what each pays, paid and brought", () => {
-  const markets = new Markets([{ symbol: "A/B", base: OTHER, quote: OTHER }]);
   const [head, ...rows] = betsCsv(theses, markets, gainOf).trimEnd().split("\r\n");
   assert.match(head ?? "", /,stake,payout_if_won,paid,profit,left_at,left_price,user$/);
   const zero = "1970-01-01T00:00:00.000Z";
@@ -57,9 +56,5 @@ Deno.test("betsCsv: lists all bets, oldest first, with what each pays, paid and 
     ].map(zeros),
   );
   for (const row of rows) assert.equal(row.split(",").length, head?.split(",").length);
-});
-
-Deno.test("betsCsv: for a maker, has the maker's profit", () => {
-  const [, , won] = betsCsv(theses, markets, makerGainOf).split("\r\n");
-  assert.match(won ?? "", new RegExp(`,-0\\.000015,,,${USER}$`));
+  assert.match(betsCsv(theses, markets, makerGainOf), /won.*,-0\.000015,,,/, "a maker's profit");
 });

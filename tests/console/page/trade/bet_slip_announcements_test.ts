@@ -26,7 +26,7 @@ Deno.test("BetSlip: a payout is announced once the box has been still for a seco
   assert.equal(said[0], `(${slip.terms})`);
 });
 
-Deno.test("BetSlip: while the market has a problem no payout is announced, since the chart announces the problem", () => {
+Deno.test("BetSlip: while the market has a problem, which the chart announces, no payout is announced", () => {
   const { slip, said, clock, obstacle } = scene();
   obstacle.now = { button: "Waiting for live prices", text: "" };
   slip.estimator.state.value = { failure: new NetworkError("SERVICE_UNREACHABLE", ""), bet: BET };
@@ -34,7 +34,7 @@ Deno.test("BetSlip: while the market has a problem no payout is announced, since
   assert.deepEqual(said, []);
 });
 
-Deno.test("BetSlip: a wrong field is announced instead of a payout once the box is still, unless it is an empty price", () => {
+Deno.test("BetSlip: a wrong field is announced instead of a payout, unless it is an empty price", () => {
   const { slip, clock, said, obstacle } = scene();
   obstacle.now = { button: "", text: "You bet: too much.", field: "amount" };
   for (const amount of ["5", "50", "5000"]) {

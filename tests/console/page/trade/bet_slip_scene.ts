@@ -18,8 +18,7 @@ import type { Obstacle } from "../../../../services/console/page/trade/next_step
 import type { Stage } from "../../../../services/console/page/trade/stage.ts";
 import { DraftStore } from "../../../../services/console/page/trade/draft_store.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
-import { memoryStore } from "../../support.ts";
-import { hashOf, offerOf, SIGNATURE, USER } from "../../support.ts";
+import { hashOf, memoryStore, offerOf, SIGNATURE, USER } from "../../support.ts";
 
 type Client = Pick<RangemakerClient, "quote" | "sign" | "execute">;
 

@@ -33,7 +33,7 @@ const box = (kind: BoxKind, thesisId: number, toMs = NOW_MS): ChartBox => ({
 const TERMS = { lowerPrice: 10_000_000n, upperPrice: 20_500_000n, betAmount: 5_000_000n };
 const SIDES = { low: 10, high: 20.5 };
 
-Deno.test("boxOfDraft, boxOfQuote, boxOfThesis: a box has the sides and times of its draft, quote or bet, and a label with its payout", () => {
+Deno.test("boxOfDraft, boxOfQuote, boxOfThesis: sides, times, and a label with the payout", () => {
   const draft = { ...TERMS, startsInMs: 3_000, durationMs: 15_000 };
   const ahead = { fromMs: NOW_MS + 3_000, toMs: NOW_MS + 18_000 };
   assert.deepEqual(boxOfDraft(draft, NOW_MS, "× 2"), {

@@ -170,7 +170,7 @@ Deno.test("paint: a bet that is longer than the chart is not filled, wherever it
   );
 });
 
-Deno.test("paint: a lost box ends where the price left it, and is not drawn once that place is left of the chart", () => {
+Deno.test("paint: a lost box ends where the price left it, and is gone once that place is left of the chart", () => {
   const lost: ChartBox = { ...OWN, kind: "lost", toMs: NOW_MS + 20_000, thesisId: 1, label: "" };
   const leftAt = (time: number) =>
     painted(new PriceSeries(), [{ ...lost, fromMs: NOW_MS - 50_000, breach: { time, price: 1 } }]);

@@ -38,15 +38,9 @@ Deno.test("spanToSee: is longer for a box beyond the chart, shorter for one that
   const far = { startsInMs: 3_600_000, durationMs: 5_000 };
   const fitting = spanFor(3_605_000, 0.42);
   assert.equal(spanToSee(far, fitting, wide), fitting, "as short as it can be");
+  assert.equal(spanFor(4 * 86_400_000, 0.42), SPAN_MAX_MS, "and never longer than this");
   const near = { startsInMs: 40_000, durationMs: 1_000 };
   assert.equal(spanToSee(near, 100_000, wide), 100_000, "not longer");
-});
-
-Deno.test("spanFor: fits the future into the plot, rounded up to half minutes, up to the longest span", () => {
-  assert.equal(spanFor(11_000, 0.42), 30_000);
-  assert.equal(spanFor(55_000, 0.58), 120_000);
-  assert.equal(spanFor(55_000, 0.42), 150_000);
-  assert.equal(spanFor(4 * 86_400_000, 0.42), SPAN_MAX_MS);
 });
 
 Deno.test("isInside: the plot with its edges is inside, labels are outside", () => {
@@ -98,7 +92,7 @@ Deno.test("PriceWindow: a constant price has a range with a height, and no box s
   assert.equal(new PriceWindow().next({ low: 900, high: 900_000 }, 16).low, 0);
 });
 
-Deno.test("frameStepOf: after ten seconds without a touch, time moves in steps of 200 ms; with reduced motion always in half seconds", () => {
+Deno.test("frameStepOf: after 10 s without a touch, steps of 200 ms; with reduced motion, half seconds", () => {
   assert.deepEqual([9_900, 10_100].map((restedMs) => frameStepOf(restedMs, false)), [0, 200]);
   assert.deepEqual([0, 60_000].map((restedMs) => frameStepOf(restedMs, true)), [500, 500]);
 });

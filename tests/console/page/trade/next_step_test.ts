@@ -144,7 +144,7 @@ Deno.test("obstacleOf: without a box, a wrong time is corrected first, and empty
   }
 });
 
-Deno.test("unpriceableBy: a bet with more risk than the maker executes is refused before its quote, with the largest one", () => {
+Deno.test("unpriceableBy: a bet with more risk than the maker takes is refused early, with the largest one", () => {
   const config = { ...READY.limits, basePayoutMultiplier: 1, maxPayoutRatio: 10 };
   const limits = { ...config, minBetAmount: 1n, maxBetAmount: 1_000_000_000_000n };
   const info = { config: { ...limits, minDuration: 1, maxDuration: 2 }, maxRisk: 10_000_000_000n };
@@ -225,7 +225,6 @@ const RENEW = { button: "Ask for a new quote", action: "renew", look: "failure",
 const sending = { name: "sending", offer, first: offer } as const;
 const signing = { name: "signing", offer, first: offer, isAgain: false } as const;
 const checked = { isChecking: true };
-const expired = { ...offer, quote: { ...offer.quote, deadline: 14_000 } };
 
 /** What a quote is followed by: the situation, the time, and the parts of the step, as far as it has them. */
 const STEPS: Record<
@@ -236,23 +235,8 @@ const STEPS: Record<
     step: Partial<Record<keyof ReturnType<typeof quoteStepOf>, string | RegExp>>,
   ]
 > = {
-  "a quote can be signed or declined": [{}, 9_999, {
-    ...SIGN,
-    note: "",
-    deadline: "Sign within 1 s.",
-  }],
-  "without a price, too": [{ price: undefined }, 0, {
-    ...SIGN,
-    note: "",
-    deadline: "Sign within 10 s.",
-  }],
   "a quote is renewed once its window has begun": [{}, 10_000, { ...RENEW, note: LATE }],
   "with the reason, if there is one": [{ stage: REPLACED }, 10_000, { ...RENEW, note: REFUSAL }],
-  "an expired quote is renewed": [
-    { stage: { ...QUOTED.stage, offer: expired }, price: 13n },
-    9_000,
-    { ...RENEW, note: /^The quote has expired/ },
-  ],
   "a price outside the box is a warning": [
     { price: 13n },
     9_999,
@@ -269,6 +253,17 @@ const STEPS: Record<
       deadline: OUTSIDE,
     },
   ],
+  "with a chance, the next signature is for that, too": [
+    { stage: { ...REPLACED, offer: { ...offer, probability: 0.402 } } },
+    9_999,
+    {
+      ...SIGN,
+      button: "Sign again: 0.00, chance 40.2 %",
+      look: "warned",
+      note: /^Not placed/,
+      deadline: "Sign within 1 s.",
+    },
+  ],
   "a quote above the balance waits": [
     { balance: 9n },
     0,
@@ -279,7 +274,7 @@ const STEPS: Record<
       note: "Your balance is 0.000009 USDC now: bet less.",
     },
   ],
-  "a quote of the whole balance does not": [
+  "a quote of the whole balance can be signed or declined": [
     { balance: offer.quote.betAmount },
     0,
     { ...SIGN, note: "", deadline: "Sign within 10 s." },
@@ -312,11 +307,6 @@ const STEPS: Record<
       note: new RegExp(`we will know by ${formatTime(35_000)}\\. You need not do anything\\.$`),
     },
   ],
-  "a wallet asks, until the deadline": [
-    { stage: signing },
-    0,
-    { button: "Sign in your wallet …", note: "", deadline: "Sign within 10 s.", back: "Cancel" },
-  ],
   "a wallet that asks for too long": [
     { stage: signing },
     10_000,
@@ -342,12 +332,3 @@ for (const [name, [change, nowMs, { note, deadline, ...expected }]] of Object.en
     }
   });
 }
-
-Deno.test("quoteStepOf: after a refusal the button says for which payout and chance it signs again", () => {
-  const quote = { ...offer.quote, betAmount: 9n, payout: 134_760_000n };
-  const before = { payout: quote.payout, isQuote: true };
-  const stage = { ...REPLACED, offer: { ...offer, quote, probability: 0.402 }, before };
-  const { button, look, note } = quoteStepOf({ ...QUOTED, stage }, 0);
-  assert.deepEqual([button, look], ["Sign again: 134.76, chance 40.2 %", "warned"]);
-  assert.equal(note, `${REFUSAL} New quote, from ${formatTime(10_000)}.`);
-});

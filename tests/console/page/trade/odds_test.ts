@@ -27,28 +27,23 @@ Deno.test("multiplierOf, breakEvenOf, chanceText: multiplier, chance and break-e
   }
 });
 
-Deno.test("warningOf: warns if the payout is capped, or says nothing about the chance", () => {
-  const warning = (payout: bigint, probability?: number) =>
-    warningOf({ betAmount: 100n, payout, probability }, 10);
-  assert.equal(warning(250n, 0.3333), undefined);
-  assert.match(warning(999n, 0.09) ?? "", /capped at × 10/, "the maker rounds down");
-  assert.equal(warning(980n, 0.09), undefined);
-  assert.match(warning(250n) ?? "", /prices at random/);
-});
-
-Deno.test("warningOf: warns if the chance is far below break-even, with the average return", () => {
-  const terms = { betAmount: 10_000_000n, payout: 100_000_000n };
-  const warning = (probability: number) => warningOf({ ...terms, probability }, 10) ?? "";
-  assert.match(warning(0.012), /far below break-even: .* pays back 1\.20 of 10\.00 USDC\.$/);
-  assert.match(warning(0.075), /capped/);
-});
-
-Deno.test("warningOf: warns with stake and gain if the payout is less than a tenth above the stake", () => {
-  const warning = (payout: bigint) =>
-    warningOf({ betAmount: 10_000_000n, payout, probability: 0.99 }, 10);
-  assert.match(warning(10_060_000n) ?? "", /you risk 10\.00 USDC to win 0\.06\.$/);
-  assert.match(warning(10_999_999n) ?? "", /^It barely pays more than you bet/);
-  assert.equal(warning(11_000_000n), undefined);
+Deno.test("warningOf: of a capped, a small and a random payout, and of a chance far below break-even", () => {
+  const cases: [payout: bigint, probability: number | undefined, warning: RegExp | undefined][] = [
+    [25_000_000n, 0.3333, undefined],
+    [99_900_000n, 0.09, /capped at × 10/], // the maker rounds down
+    [98_000_000n, 0.09, undefined],
+    [100_000_000n, 0.075, /capped/],
+    [100_000_000n, 0.012, /far below break-even: .* pays back 1\.20 of 10\.00 USDC\.$/],
+    [25_000_000n, undefined, /prices at random/],
+    [10_060_000n, 0.99, /you risk 10\.00 USDC to win 0\.06\.$/],
+    [10_999_999n, 0.99, /^It barely pays more than you bet/],
+    [11_000_000n, 0.99, undefined],
+  ];
+  for (const [payout, probability, expected] of cases) {
+    const warning = warningOf({ betAmount: 10_000_000n, payout, probability }, 10);
+    if (expected === undefined) assert.equal(warning, undefined, `${payout}`);
+    else assert.match(warning ?? "", expected);
+  }
 });
 
 Deno.test("isNear: limits a change of the payout in both directions, and never pays less than the stake", () => {

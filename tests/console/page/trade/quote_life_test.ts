@@ -3,7 +3,6 @@ import {
   isOutside,
   overText,
   signableMs,
-  signWithinText,
 } from "../../../../services/console/page/trade/quote_life.ts";
 
 const quote = { deadline: 30_000, startTime: 26_000, endTime: 60_000 };
@@ -19,14 +18,6 @@ Deno.test("signableMs: a quote expires five seconds before its deadline, or at t
   const sooner = { ...quote, startTime: 25_000 };
   assert.deepEqual([24_999, 25_000].map((nowMs) => signableMs(sooner, nowMs)), [1, 0]);
   assert.equal(overText(sooner), "Too late: the window has begun. Nothing was placed or taken.");
-});
-
-Deno.test("signWithinText: the deadline is the start of the window, or the end of the quote if that is sooner", () => {
-  const window = { deadline: 38_000, startTime: 10_000 };
-  assert.equal(signWithinText(window, 8_100), "Sign within 2 s.");
-  assert.equal(signWithinText(window, 9_999), "Sign within 1 s.");
-  assert.equal(signWithinText({ ...window, deadline: 14_000 }, 8_100), "Sign within 1 s.");
-  assert.equal(signWithinText(window, 10_000), overText(window));
 });
 
 Deno.test("isOutside: a price at a side of the box is inside", () => {
