@@ -262,9 +262,9 @@ export async function reportErrors(
 }
 
 /** Writes commands as `deno task …` if a task started this process: tasks set INIT_CWD. */
-function withTaskNames(text: string, { env }: Pick<CommandContext, "env">): string {
+export function withTaskNames(text: string, { env }: Pick<CommandContext, "env">): string {
   if (Deno.build.standalone || env(USER_FOLDER_VARIABLE) === undefined) return text;
-  return text.replaceAll(/(?<=^ {2}|^Usage: |^See |\()rangemaker (?=\w)/gm, "deno task ");
+  return text.replaceAll(/(?<=^ {2}|^Usage: |\b[Ss]ee |\()rangemaker (?=\w)/gm, "deno task ");
 }
 
 /** Loads a command by name. @throws {UsageError} If it is unknown, with the closest name. */

@@ -138,12 +138,12 @@ function urlChecks(table: OptionTable, options: Options, timeoutMs: number): Che
 
 /** Starts the service as `--check` does. */
 function startChecks(
-  { service, options: table, start }: ServiceChecks,
+  { options: table, start }: ServiceChecks,
   options: Options,
   { clock, timeoutMs }: CheckContext,
 ): Check[] {
   if (start === undefined) return [];
-  const remedy = `Fix that, and try again: rangemaker ${service} --check`;
+  const remedy = "Fix that, and run the doctor again";
   return [{
     subject: "start",
     remedy,

@@ -22,7 +22,7 @@ const problems: Record<string, Problem> = {
     subject: "start",
     level: "fail",
     text: /^Core node at http:\/\/127\.0\.0\.1:\d+ cannot be reached: .*[Cc]onnection refused/,
-    remedy: /rangemaker bridge --check$/,
+    remedy: /^Fix that, and run the doctor again$/,
   },
   "no key": {
     argv: ["bridge"],
@@ -30,6 +30,14 @@ const problems: Record<string, Problem> = {
     level: "fail",
     text: /^Missing key: /,
     remedy: /see rangemaker bridge --help$/,
+  },
+  "no key, under deno task": {
+    argv: ["bridge"],
+    env: { INIT_CWD: Deno.cwd() },
+    subject: "key",
+    level: "fail",
+    text: /^Missing key: /,
+    remedy: /see deno task bridge --help$/,
   },
   "a publicly known key": {
     argv: ["solver"],
@@ -58,7 +66,7 @@ const problems: Record<string, Problem> = {
     subject: "start",
     level: "fail",
     text: /^No price: BTC\/USDT has 0 of 1 sources; ETH/,
-    remedy: /rangemaker oracle --check$/,
+    remedy: /^Fix that, and run the doctor again$/,
   },
   "a hedging service that is down": {
     argv: ["solver", "--hedge-url", `${deadUrl()}/hedge`],
@@ -81,21 +89,21 @@ const problems: Record<string, Problem> = {
     subject: "start",
     level: "fail",
     text: /^Strategy .*mine\.ts cannot be loaded: /,
-    remedy: /rangemaker solver --check$/,
+    remedy: /^Fix that, and run the doctor again$/,
   },
   "options that contradict each other": {
     argv: ["proxy", "--reconnect-initial-ms", "2", "--reconnect-max-ms", "1"],
     subject: "start",
     level: "fail",
     text: /^--reconnect-initial-ms must not be over --reconnect-max-ms/,
-    remedy: /rangemaker proxy --check$/,
+    remedy: /^Fix that, and run the doctor again$/,
   },
   "an oracle that is down": {
     argv: ["node", "--oracle-url", deadUrl()],
     subject: "start",
     level: "fail",
     text: /^No fresh price of BTC\/USDT, .* from the oracle at http:.*[Cc]onnection refused/,
-    remedy: /rangemaker node --check$/,
+    remedy: /^Fix that, and run the doctor again$/,
   },
   "a data directory below a file": {
     argv: ["node", "--oracle-url", deadUrl(), "--data-dir", "deno.json/node"],
