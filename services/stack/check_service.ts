@@ -65,7 +65,16 @@ export async function* checkService(
       return { subject, ...failure(messageOf(thrown), remedy) };
     }
   });
-  for (const each of running) yield await each;
+  const reported: string[] = [];
+  for (const each of running) {
+    const result = await each;
+    // A start fails for reasons that a line above it has already.
+    const news = result.text.split("; ").filter((part) =>
+      !reported.some((text) => text.endsWith(part))
+    );
+    reported.push(result.text);
+    yield { ...result, text: news.join("; ") || "For the reasons above" };
+  }
 }
 
 const PERMISSIONS = ["net", "read", "write", "env"] as const satisfies ProcessPermission[];

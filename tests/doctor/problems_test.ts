@@ -58,14 +58,14 @@ const problems: Record<string, Problem> = {
     argv: ["oracle", "-p", "okx", "--provider-url", `okx=${deadUrl("ws")}`],
     subject: "okx",
     level: "warn",
-    text: /: No price: BTC\/USDT has 0 of 1 sources; .* ECONNREFUSED /,
+    text: /^ws:\S+: No price: okx: not_opened: .* ECONNREFUSED /,
     remedy: /--provider-url okx=/,
   },
   "too few sources": {
     argv: ["oracle", "-p", "okx", "--provider-url", `okx=${deadUrl("ws")}`],
     subject: "start",
     level: "fail",
-    text: /^No price: BTC\/USDT has 0 of 1 sources; ETH/,
+    text: /^For the reasons above$/,
     remedy: /^Fix that, and run the doctor again$/,
   },
   "a hedging service that is down": {
