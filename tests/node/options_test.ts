@@ -72,7 +72,7 @@ Deno.test(
               markets: async () => {
                 assert.deepEqual(Object.keys(await client.getPrices()), [symbol]);
               },
-              minBet: async () => assert.equal(await client.minBetAmount(), given.minBet),
+              minBet: async () => assert.equal((await client.limits()).minBetAmount, given.minBet),
               maxStartAheadMs: async () => {
                 assert.equal((await call("core_getLimits")).maxStartAheadMs, 7);
               },
