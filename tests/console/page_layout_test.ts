@@ -19,6 +19,10 @@ Deno.test(pageTest("on a wide screen, the next button keeps its place", async (v
   ) {
     const { top, bottom } = await visitor.placeOf(".next [data-next]");
     places.push(`${top} to ${bottom}`);
+    const choice = await page.$(".side label:has(select)");
+    if (choice) {
+      assert(Number((await choice.boundingBox())?.height) < 45, "the choice is on a line");
+    }
     await visitor.press(action);
     await visitor.sees(then);
     const isAbout = await page.$(".side :is(#range, [data-outcome])");
