@@ -57,6 +57,17 @@ Deno.test("Estimator: sends one request at a time, and then one for the newest b
   assert.equal(state.estimate.payout, 6n);
 });
 
+Deno.test("Estimator: asks nothing in a hidden tab", () => {
+  const { requests, estimator } = scene();
+  estimator.isHidden = true;
+  estimator.ask(betOf(1n));
+  assert.equal(requests.length, 0);
+  estimator.isHidden = false;
+  estimator.ask(betOf(1n));
+  assert.equal(requests.length, 1);
+  estimator.clear();
+});
+
 Deno.test("Estimator: requests are at least 120 ms apart", async () => {
   const { clock, requests, estimator } = scene();
   estimator.ask(betOf(1n));
