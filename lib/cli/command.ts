@@ -4,6 +4,7 @@ import { NEEDS_ALL_ACCESS } from "../library_messages.ts";
 import { configureLogging, jsonErrorLine, type LoggingOptions } from "../log/logging.ts";
 import type { RunningService } from "../http/service.ts";
 import { type Clock, withinMs } from "../clock.ts";
+import { didYouMean } from "./did_you_mean.ts";
 import { restrictFileAccess } from "./permissions.ts";
 import { listedWithOr } from "./option_kinds.ts";
 import {
@@ -261,9 +262,9 @@ export async function reportErrors(
 }
 
 /** Writes commands as `deno task …` if a task started this process: tasks set INIT_CWD. */
-function withTaskNames(text: string, { env }: Pick<CommandContext, "env">): string {
+export function withTaskNames(text: string, { env }: Pick<CommandContext, "env">): string {
   if (Deno.build.standalone || env(USER_FOLDER_VARIABLE) === undefined) return text;
-  return text.replaceAll(/(?<=^ {2}|^Usage: |^See |\()rangemaker (?=\w)/gm, "deno task ");
+  return text.replaceAll(/(?<=^ {2}|^Usage: |\b[Ss]ee |\()rangemaker (?=\w)/gm, "deno task ");
 }
 
 /** Loads a command by name. @throws {UsageError} If it is unknown, with the closest name. */
@@ -276,28 +277,12 @@ export async function loadCommand(
   return (await entry.load()).run;
 }
 
-/** Typed names have at most this many wrong letters; two letters that changed places are two. */
-const EDITS_MAX = 2;
-
 /** Most names that an error lists if none is close to the typed name. */
 const NAMES_LISTED_MAX = 6;
 
 function unknownCommand(name: string, known: readonly string[]): UsageError {
-  const close = known.filter((each) => isClose(name, each));
-  const isListed = close.length === 0 && known.length <= NAMES_LISTED_MAX;
-  const list = isListed ? `: expected ${listedWithOr(known)}` : "";
-  const hint = close.length > 0 ? ` (did you mean ${listedWithOr(close)}?)` : list;
-  return new UsageError(`Unknown command '${name}'${hint}`);
-}
-
-/** Whether at most so many letters are inserted, deleted or replaced to make one word of another. */
-function isClose(one: string, other: string, edits = EDITS_MAX): boolean {
-  if (one === other) return true;
-  const [oneRest, otherRest] = [one.slice(1), other.slice(1)];
-  if (one[0] === other[0]) return isClose(oneRest, otherRest, edits);
-  if (edits === 0) return false;
-  return isClose(oneRest, other, edits - 1) || isClose(one, otherRest, edits - 1) ||
-    isClose(oneRest, otherRest, edits - 1);
+  const list = known.length <= NAMES_LISTED_MAX ? `: expected ${listedWithOr(known)}` : "";
+  return new UsageError(`Unknown command '${name}'${didYouMean(name, known) || list}`);
 }
 
 /** Stops a service. @returns False, and prints an error, after {@link STOP_DEADLINE_MS}. */

@@ -2,6 +2,7 @@
  * Names of options outside the command line, computed from their flags: `--max-risk` of the solver
  * is the variable `RANGEMAKER_SOLVER_MAX_RISK` and the setting `max_risk` in section `[solver]`.
  */
+import { didYouMean } from "./did_you_mean.ts";
 import {
   type CommandText,
   type OptionRows,
@@ -113,6 +114,7 @@ export function requireKnownVariables(
       .toSorted((a, b) => b.length - a.length);
     if (owner !== undefined && owner !== prefixes[0]) continue;
     const where = owner === undefined ? "the program" : command;
-    throw new UsageError(`Unknown variable ${name}: ${where} has no such option`);
+    const hint = didYouMean(name, known);
+    throw new UsageError(`Unknown variable ${name}${hint}: ${where} has no such option`);
   }
 }

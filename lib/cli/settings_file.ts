@@ -1,5 +1,6 @@
 /** The settings file of `--config`: TOML with shared options first, then a section per command. */
 import { parse, type TomlTable, type TomlValue } from "smol-toml";
+import { didYouMean } from "./did_you_mean.ts";
 import { type CommandText, type OptionSpec, type OptionTable, UsageError } from "./option_table.ts";
 import { SHARED_OPTIONS } from "./shared_options.ts";
 import { readTomlFile, withTomlErrors } from "./toml_file.ts";
@@ -81,7 +82,9 @@ export class SettingsFile {
     ]);
     const names: readonly string[] = COMMAND_NAMES;
     for (const [key, value] of Object.entries(this.#table)) {
-      if (!names.includes(key) && !known.has(key)) this.#refuse(`Unknown key ${key}`);
+      if (!names.includes(key) && !known.has(key)) {
+        this.#refuse(`Unknown key ${key}${didYouMean(key, [...names, ...known])}`);
+      }
       if (names.includes(key) && !isTable(value)) this.#refuse(`${key}: Expected a section`);
     }
     const sections = specs.flatMap(({ setting }) => setting === undefined ? [] : [setting])
@@ -91,7 +94,9 @@ export class SettingsFile {
       for (const [key, value] of isTable(part) ? Object.entries(part) : []) {
         // A nested section belongs to a subcommand.
         if (known.has(`${prefix}.${key}`) || isTable(value)) continue;
-        this.#refuse(`${prefix}: Unknown key ${key}`);
+        const own = [...known].filter((each) => each.startsWith(`${prefix}.`));
+        const hint = didYouMean(key, own.map((each) => each.slice(prefix.length + 1)));
+        this.#refuse(`${prefix}: Unknown key ${key}${hint}`);
       }
     }
   }

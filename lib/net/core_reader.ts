@@ -112,10 +112,10 @@ export class CoreReader {
     return this.call(readMethods, "core_getPriceHistory", { query });
   }
 
-  /** The smallest bet that the chain accepts, USDC with 6 decimals; 0 if the node reports none. */
-  async minBetAmount(): Promise<bigint> {
-    return (await nullIfUnsupported(this.call(readMethods, "core_getLimits", {})))?.minBetAmount ??
-      0n;
+  /** Bounds of new theses; a node that reports none has none. */
+  async limits(): Promise<{ minBetAmount: bigint; maxStartAheadMs: number }> {
+    return (await nullIfUnsupported(this.call(readMethods, "core_getLimits", {}))) ??
+      { minBetAmount: 0n, maxStartAheadMs: Infinity };
   }
 
   /** Hash of the first block, which identifies the chain; null if the node does not report it. */

@@ -33,6 +33,7 @@ export interface Problem {
   message: string;
   /** What users notice; of a critical problem, by default, what they do without the service. */
   effect?: string;
+  /** Names of labels in braces are filled in, from one that it concerns. */
   firstStep: string;
 }
 

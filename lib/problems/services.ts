@@ -273,8 +273,9 @@ export const NODE: readonly Problem[] = [
     severity: "critical",
     message: "Open bets on {market} need prices that are missing; checkpoints without one: {value}",
     effect: "users cannot win these bets, and their money stays locked after they end",
-    firstStep: "Before these bets end, fill the gap with an admin's key: " +
-      "`rangemaker backfill --market <symbol> --from <time> --to <time> --max-carry-ms 60000`.",
+    firstStep: "Before these bets end, fill the last 15 minutes, or more, with an admin's key: " +
+      "`from=$(date -Is -d '15 minutes ago') && rangemaker backfill --market {market} " +
+      '--from "$from" --to "$(date -Is)" --max-carry-ms 60000`.',
   },
   {
     name: "NodeNeedsBackfill",

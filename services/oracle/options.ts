@@ -1,6 +1,11 @@
 import { z } from "zod";
 import { HOUR_MS } from "../../lib/time.ts";
-import { findProvider, PROVIDER_NAMES, type ProviderName } from "../../lib/protocol/providers.ts";
+import {
+  EXCHANGE_OF,
+  findProvider,
+  PROVIDER_NAMES,
+  type ProviderName,
+} from "../../lib/protocol/providers.ts";
 import * as kinds from "../../lib/cli/option_kinds.ts";
 import { type OptionsOf, UsageError } from "../../lib/cli/options.ts";
 import { listenOptions, marketsOption, readerOriginsOption } from "../../lib/cli/shared_options.ts";
@@ -11,7 +16,9 @@ import type { Provider } from "./providers/provider.ts";
 /** With this many sources, the median is right if one lies. The specification's default is 1. */
 export const MIN_SOURCES_SAFE = 3;
 
-const NAME_RULE = `Expected ${PROVIDER_NAMES.join(", ")} or an exchange name`;
+const NAME_RULE = `Expected ${
+  kinds.listedWithOr([...Object.values(EXCHANGE_OF), ...PROVIDER_NAMES])
+}`;
 
 /** `all`, or a comma-separated list; each provider once, in the order of the spec. */
 const providers = {

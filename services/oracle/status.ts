@@ -165,8 +165,12 @@ export function checkReadiness(
       lastError !== undefined && board.countOf(name) < board.markets.size
     )
     .map(({ name, lastError }) => `${EXCHANGE_OF[name]}: ${lastError}`);
+  const hasSource = [...board.markets.values()].some(({ sources }) => sources.length > 0);
+  // If all have failed, that is why no market has a source.
+  const reasons = !hasSource && failed.length === connections.length
+    ? failed
+    : [...missing, ...failed];
   return runReadinessChecks({
-    prices: () =>
-      missing.length === 0 ? undefined : `No price: ${[...missing, ...failed].join("; ")}`,
+    prices: () => missing.length === 0 ? undefined : `No price: ${reasons.join("; ")}`,
   });
 }

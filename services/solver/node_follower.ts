@@ -28,10 +28,10 @@ interface NodeFollowerOptions {
   wsUrl: string;
   chainId: number;
   solver: Address;
-  node: Pick<CoreClient, "url" | "chainId" | "minBetAmount" | "getTheses">;
+  node: Pick<CoreClient, "url" | "chainId" | "limits" | "getTheses">;
   clock: Clock;
   exposure: ExposureBook;
-  quoter: Pick<Quoter, "setChainMinimum">;
+  quoter: Pick<Quoter, "setChainLimits">;
   /** Reservations to release as theses settle; undefined in a dry run. */
   reservations: Pick<ReservationReleaser, "onThesisChanged" | "reconcileOrLog"> | undefined;
   /** Gets the prices; undefined if the strategy needs none. */
@@ -67,7 +67,7 @@ export function createNodeFollower(options: NodeFollowerOptions) {
     catchUp: {
       async read(signal) {
         await requireChainId(node, chainId);
-        quoter.setChainMinimum(await node.minBetAmount());
+        quoter.setChainLimits(await node.limits());
         await readOpenTheses(exposure, node, solver, signal);
         // Theses may have settled while disconnected.
         if (!signal.aborted) await reservations?.reconcileOrLog(signal);

@@ -65,7 +65,16 @@ export async function* checkService(
       return { subject, ...failure(messageOf(thrown), remedy) };
     }
   });
-  for (const each of running) yield await each;
+  const reported: string[] = [];
+  for (const each of running) {
+    const result = await each;
+    // A start fails for reasons that a line above it has already.
+    const news = result.text.split("; ").filter((part) =>
+      !reported.some((text) => text.endsWith(part))
+    );
+    reported.push(result.text);
+    yield { ...result, text: news.join("; ") || "For the reasons above" };
+  }
 }
 
 const PERMISSIONS = ["net", "read", "write", "env"] as const satisfies ProcessPermission[];
@@ -138,12 +147,12 @@ function urlChecks(table: OptionTable, options: Options, timeoutMs: number): Che
 
 /** Starts the service as `--check` does. */
 function startChecks(
-  { service, options: table, start }: ServiceChecks,
+  { options: table, start }: ServiceChecks,
   options: Options,
   { clock, timeoutMs }: CheckContext,
 ): Check[] {
   if (start === undefined) return [];
-  const remedy = `Fix that, and try again: rangemaker ${service} --check`;
+  const remedy = "Fix that, and run the doctor again";
   return [{
     subject: "start",
     remedy,

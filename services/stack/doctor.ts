@@ -6,6 +6,7 @@ import {
   loadCommand,
   reportErrors,
   type RunnableCommand,
+  withTaskNames,
 } from "../../lib/cli/command.ts";
 import * as kinds from "../../lib/cli/option_kinds.ts";
 import {
@@ -167,8 +168,9 @@ const SUBJECT_WIDTH = "permissions".length;
 async function printReports(
   reports: readonly Report[],
   { jsonLogs, logLevel }: DoctorOptions,
-  { variables, print, progress, color, printsColor }: CommandContext,
+  context: CommandContext,
 ): Promise<number> {
+  const { variables, print, progress, color, printsColor } = context;
   requireKnownVariables(variables(), definition, doctorOptions);
   await configureLogging({ jsonLogs, logLevel, color });
   const width = Math.max(...reports.map(({ service }) => service.length));
@@ -181,7 +183,7 @@ async function printReports(
       const shown = printsColor ? `\x1b[${COLORS[level]}m${word}\x1b[0m` : word;
       const where = `${service.padEnd(width)}  ${subject.padEnd(SUBJECT_WIDTH)}`;
       print(`${shown}  ${where}  ${redact(text)}`);
-      if (remedy !== undefined) print(`      fix: ${redact(remedy)}`);
+      if (remedy !== undefined) print(`      fix: ${withTaskNames(redact(remedy), context)}`);
       if (level === "fail") failed += 1;
       progress(`Checking ${service} …`);
     }

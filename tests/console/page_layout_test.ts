@@ -21,10 +21,24 @@ Deno.test(pageTest("on a wide screen, the next button keeps its place", async (v
   ) {
     const { top, bottom } = await visitor.placeOf(".next [data-next]");
     places.push(`${top} to ${bottom}`);
+    const choice = await page.$(".side label:has(select)");
+    if (choice) {
+      assert(Number((await choice.boundingBox())?.height) < 45, "the choice is on a line");
+    }
     await visitor.press(action);
     await visitor.sees(then);
     const isAbout = await page.$(".side :is(#range, [data-outcome])");
     if (isAbout === null) continue;
+    const parts = await page.$$eval(
+      ".side .action-bar > *",
+      (parts) =>
+        parts.map((part) => part.getBoundingClientRect()).map(({ top, bottom }) => ({
+          top,
+          bottom,
+        })),
+    );
+    const gaps = parts.slice(1).map(({ top }, index) => top - parts[index]!.bottom);
+    assert(Math.max(...gaps) < 90, `${action}: gaps of ${gaps.map(Math.round)} between its parts`);
     const space = Number((await isAbout.boundingBox())?.y) -
       (await visitor.placeOf(".side h2")).bottom;
     assert(space > 0 && space < 40, `${action}: ${space} below the heading`);

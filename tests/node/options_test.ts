@@ -72,7 +72,7 @@ Deno.test(
               markets: async () => {
                 assert.deepEqual(Object.keys(await client.getPrices()), [symbol]);
               },
-              minBet: async () => assert.equal(await client.minBetAmount(), given.minBet),
+              minBet: async () => assert.equal((await client.limits()).minBetAmount, given.minBet),
               maxStartAheadMs: async () => {
                 assert.equal((await call("core_getLimits")).maxStartAheadMs, 7);
               },
@@ -256,8 +256,12 @@ Deno.test("resolveSettings: the two ports differ, unless both are free ones", ()
 /** Wrong settings, and what is said about them. */
 const WRONG: [text: string, message: string][] = [
   ["[oracle]\nring_size = 1", "settings file \\S+: oracle: Unknown key ring_size$"],
+  [
+    "[oracle]\ntmeout_ms = 1",
+    "settings file \\S+: oracle: Unknown key tmeout_ms \\(did you mean timeout_ms\\?\\)$",
+  ],
   ["[node]\nring_size = 1", "settings file \\S+: node: Unknown key ring_size$"],
-  ["[oracles]", "settings file \\S+: Unknown key oracles$"],
+  ["[oracles]", "settings file \\S+: Unknown key oracles \\(did you mean oracle\\?\\)$"],
   ["max_bet = 1", "settings file \\S+: Unknown key max_bet$"],
   ["oracle = 1", "settings file \\S+: oracle: Expected a section$"],
   ["[oracle]\nmax_stale_ms = ", "settings file \\S+: line 2, column \\d+: .+$"],

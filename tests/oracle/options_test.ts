@@ -30,6 +30,11 @@ Deno.test("providersSchema: providers are accepted by either name, without dupli
   });
 });
 
+Deno.test("providersSchema: an unknown provider is refused with the names of all", () => {
+  const message = /: Expected binance, coinbase, kraken, okx, provider_a,.*: received "binanc"$/;
+  assert.throws(() => parse(["-p", "binanc"]), { message });
+});
+
 Deno.test("startOracle: refuses a minimum above the number of providers", async () => {
   const options = { ...parse(["-p", "okx", "-m", "2", "-P", "0"]) };
   await assert.rejects(startOracle(options), /Expected at most the number of providers, 1/);

@@ -227,12 +227,15 @@ Deno.test("checkReadiness: names the error of a provider only while it lacks pri
   binance.fail("refused");
   okx.fail("refused");
   const problems = async () => (await checkReadiness(oracle, 2)).problems.join();
-  assert.match(await problems(), /binance: not_opened: refused; okx: not_opened: refused$/);
+  assert.equal(
+    await problems(),
+    "No price: binance: not_opened: refused; okx: not_opened: refused",
+  );
   clock.advance(500);
   const again = network.sockets[2] ?? assert.fail("It connects again");
   again.open();
   for (const symbol of ["BTCUSDT", "ETHUSDT"]) again.deliver(trade(symbol, clock.now()));
-  assert.match(await problems(), /binance/);
+  assert.match(await problems(), /^No price: BTC\/USDT has 1 of 2 sources; .* binance/);
   again.deliver(trade("SOLUSDT", clock.now()));
   assert.doesNotMatch(await problems(), /binance/);
   assert.match(await problems(), /okx: not_opened: refused$/);

@@ -189,5 +189,5 @@ function firstParagraph(problem: Problem): string {
     ? ""
     : `, after ${afterS < 120 ? `${afterS} s` : `${afterS / 60} minutes`}`;
   const what = text.replace(/^[A-Z]/, (first) => first.toLowerCase());
-  return `_${kind}${after}: ${what}._ ${firstStep}`;
+  return `_${kind}${after}: ${what}._ ${fillPlaceholders(firstStep, (name) => `<${name}>`)}`;
 }

@@ -53,6 +53,11 @@ Deno.test("systemd: each service has a user of its own", () => {
   assert.match(settings, /^DynamicUser=yes$/m);
 });
 
+Deno.test("systemd: at boot, copies wait for the database", () => {
+  const unit = readText("docs/deployment/systemd/backup-rangemaker.service");
+  assert.match(unit, /^After=.* postgresql\.service$/m);
+});
+
 Deno.test({
   name: "systemd: every unit is valid and confined, and starts a task of deno.json",
   ignore: !hasProgram("systemd-analyze", "--version"),

@@ -20,9 +20,9 @@ import { market, publishPrice, solver, SPOT, thesisOf } from "./support.ts";
 Deno.test("createNodeFollower: exposure, theses and prices are updated from the node until the connection is lost", async () => {
   const node = FakeNode.start();
   node.methods.set("core_getTheses", () => ({ theses: [], nextCursor: null }));
-  node.methods.set("core_getLimits", () => ({ minBetAmount: "7", maxStartAheadMs: 0 }));
+  node.methods.set("core_getLimits", () => ({ minBetAmount: "7", maxStartAheadMs: 9 }));
   const exposure = new ExposureBook(undefined, decodeBet);
-  const minimums: bigint[] = [];
+  const limits: unknown[] = [];
   const marketData = new MarketData({ floor: 0.1, minHistoryMs: 1_000 }, SPEC_MARKETS);
   const theses: number[] = [];
   let reconciled = 0;
@@ -33,7 +33,7 @@ Deno.test("createNodeFollower: exposure, theses and prices are updated from the 
     node: new CoreClient({ url: node.url }),
     clock: systemClock,
     exposure,
-    quoter: { setChainMinimum: (amount) => void minimums.push(amount) },
+    quoter: { setChainLimits: (given) => void limits.push(given) },
     reservations: {
       onThesisChanged: ({ id }) => Promise.resolve(void theses.push(id)),
       reconcileOrLog() {
@@ -48,7 +48,7 @@ Deno.test("createNodeFollower: exposure, theses and prices are updated from the 
     assert.equal(node.feed.count("prices"), 0, "it waits for its start");
     start();
     await eventually("all open theses", () => exposure.isComplete || undefined);
-    assert.deepEqual(minimums, [7n]);
+    assert.deepEqual(limits, [{ minBetAmount: 7n, maxStartAheadMs: 9 }]);
     node.feed.publish("theses", toWire(thesisOf(7)));
     publishPrice(node);
     await eventually("a price", () => marketData.stateOf(market).spot);
@@ -60,7 +60,7 @@ Deno.test("createNodeFollower: exposure, theses and prices are updated from the 
     node.paused = false;
     await eventually("all open theses again", () => exposure.isComplete || undefined);
     assert.equal(reconciled, 2, "after each reading");
-    assert.deepEqual(minimums, [7n, 0n]);
+    assert.deepEqual(limits.slice(1), [{ minBetAmount: 0n, maxStartAheadMs: Infinity }]);
     await stop();
     assert.equal(exposure.isComplete, false, "nothing is followed any more");
     await eventually("the end", () => node.feed.count("prices") === 0 || undefined);
@@ -84,13 +84,13 @@ function followFake(overrides: Partial<Parameters<typeof createNodeFollower>[0][
     node: {
       url: "http://node",
       chainId: () => Promise.resolve(1337),
-      minBetAmount: () => Promise.resolve(1n),
+      limits: () => Promise.resolve({ minBetAmount: 1n, maxStartAheadMs: 0 }),
       getTheses: () => Promise.resolve({ theses: [], nextCursor: null }),
       ...overrides,
     },
     clock,
     exposure,
-    quoter: { setChainMinimum() {} },
+    quoter: { setChainLimits() {} },
     reservations: undefined,
     marketData: undefined,
     connect: network.connect,

@@ -2,6 +2,7 @@
 import { seededRandom } from "../../../lib/random.ts";
 import { createCommand, ExitCode } from "../../../lib/cli/command.ts";
 import type { OptionsOf } from "../../../lib/cli/options.ts";
+import { serviceLog } from "../../../lib/log/logging.ts";
 import { progressBar } from "../../../lib/cli/terminal.ts";
 import { readTape } from "../../../lib/prices/tape.ts";
 import { HOUR_MS } from "../../../lib/time.ts";
@@ -32,7 +33,11 @@ export const run = createCommand({
     ["rangemaker solver backtest --tape trades.csv --strategy ./mine.ts", "one of yours"],
   ],
   async run(options, context) {
-    const source = tradeSlots(await readTape(options.tape));
+    const rows = await readTape(options.tape);
+    const source = tradeSlots(rows);
+    const hours = ((source.toMs - source.fromMs) / HOUR_MS).toFixed(1);
+    const facts = { event: "backtest_started", trades: rows.length, hours };
+    serviceLog("solver").info("Simulating bets on {trades} trades over {hours} h", facts);
     const report = await backtest(options, source, (doneMs, totalMs) => {
       const total = Math.round(totalMs / 1_000);
       context.progress(progressBar(total * doneMs / totalMs, total, "s of prices"));

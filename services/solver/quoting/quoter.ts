@@ -51,7 +51,7 @@ interface SignedQuote {
 /** Prices bets and signs quotes. It stores no quote: an execution needs only the quote itself. */
 export class Quoter {
   readonly #options: QuoterOptions;
-  #minBetAmount: bigint = LIMITS.minBetAmount;
+  #chainLimits = { minBetAmount: 0n, maxStartAheadMs: Infinity };
 
   constructor(options: QuoterOptions) {
     this.#options = options;
@@ -59,12 +59,13 @@ export class Quoter {
 
   /** The smallest bet that is quoted: the larger minimum of the specification and the chain. */
   get minBetAmount(): bigint {
-    return this.#minBetAmount;
+    const { minBetAmount } = this.#chainLimits;
+    return minBetAmount > LIMITS.minBetAmount ? minBetAmount : LIMITS.minBetAmount;
   }
 
-  /** Sets the minimum of the chain: quotes for smaller bets could not be executed. */
-  setChainMinimum(amount: bigint): void {
-    this.#minBetAmount = amount > LIMITS.minBetAmount ? amount : LIMITS.minBetAmount;
+  /** Sets the bounds of the chain: quotes beyond them could not be executed. */
+  setChainLimits(limits: { minBetAmount: bigint; maxStartAheadMs: number }): void {
+    this.#chainLimits = limits;
   }
 
   get strategyName(): string {
@@ -111,7 +112,9 @@ export class Quoter {
   #requireBet(bet: Bet): void {
     const { clock, timeBounds, markets } = this.#options;
     requireQuoteRules(bet, markets, this.minBetAmount);
-    if (timeBounds !== undefined) requireStart(bet, clock.now(), timeBounds);
+    if (timeBounds === undefined) return;
+    const maxStartAheadMs = Math.min(timeBounds.maxStartAheadMs, this.#chainLimits.maxStartAheadMs);
+    requireStart(bet, clock.now(), { ...timeBounds, maxStartAheadMs });
   }
 
   #price(bet: Bet): PricedBet {

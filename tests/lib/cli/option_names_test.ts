@@ -116,7 +116,9 @@ Deno.test("requireKnownVariables: ignores variables of other commands and subcom
 Deno.test("requireKnownVariables: an unknown RANGEMAKER_ variable ends a command with exit code 2", async () => {
   const { code, stderr } = await runHere(["oracle"], { RANGEMAKER_ORACLE_MIN_SOURCE: "3" });
   assert.equal(code, 2);
-  assert.match(stderr, /^Unknown variable RANGEMAKER_ORACLE_MIN_SOURCE: oracle has no such option/);
+  const hint =
+    /^Unknown variable \S+_MIN_SOURCE \(did you mean RANGEMAKER_ORACLE_MIN_SOURCES\?\): oracle has no/;
+  assert.match(stderr, hint);
 });
 
 Deno.test("COMMAND_NAMES: lists all commands", () => {

@@ -140,18 +140,18 @@ Deno.test("CoreClient: the genesis hash is null only if the node reports none", 
   }
 });
 
-Deno.test("CoreClient: minBetAmount is 0 only if the node does not report it", async () => {
+Deno.test("CoreClient: new theses have no bounds only if the node does not report them", async () => {
   const answers = [
-    { answer: result({ minBetAmount: "7", maxStartAheadMs: 0 }), expected: 7n },
-    { answer: failure(-32601, "no such method"), expected: 0n },
+    { answer: result({ minBetAmount: "7", maxStartAheadMs: 9 }), expected: [7n, 9] },
+    { answer: failure(-32601, "no such method"), expected: [0n, Infinity] },
   ];
   for (const { answer, expected } of answers) {
     await withNode(() => answer, async (client) => {
-      assert.equal(await client.minBetAmount(), expected);
+      assert.deepEqual(Object.values(await client.limits()), expected);
     });
   }
   const failing = () => failure(-32603, "internal error");
-  await withNode(failing, (client) => assert.rejects(client.minBetAmount(), RpcError));
+  await withNode(failing, (client) => assert.rejects(client.limits(), RpcError));
 });
 
 Deno.test("CoreClient: a chain allows reverts only if the node lists core_revert", async () => {

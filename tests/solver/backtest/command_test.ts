@@ -40,6 +40,19 @@ Deno.test("solver backtest: rates docs/examples/strategy.ts", () =>
     }
   }));
 
+Deno.test("solver backtest: says at its start how much it simulates", () =>
+  withTape(async (tape) => {
+    const lines: string[] = [];
+    const { error } = console;
+    console.error = (line: string) => void lines.push(line.trimEnd());
+    try {
+      await runHere(["solver", "backtest", "--tape", tape, "--durations-ms", "86400000"]);
+    } finally {
+      console.error = error;
+    }
+    assert.match(lines.join("\n"), /: Simulating bets on 6000 trades over 0\.2 h$/);
+  }));
+
 Deno.test("solver backtest: a strategy without any price leaves figures n/a", () =>
   withTape(async (tape, folder) => {
     const code = "export default ({ refuse }) => ({ name: 'shy', " +

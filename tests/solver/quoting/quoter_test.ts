@@ -66,7 +66,7 @@ Deno.test("Quoter: a payout is at most ten times the bet", () => {
 Deno.test("Quoter: a bet below the chain's minimum is refused", () => {
   const quoter = quoterOf({});
   for (const [required, smallest] of [[101n, 101n], [100n, 100n], [0n, 1n]] as const) {
-    quoter.setChainMinimum(required);
+    quoter.setChainLimits({ minBetAmount: required, maxStartAheadMs: 0 });
     assert.equal(quoter.minBetAmount, smallest);
     const tooSmall = { ...request, betAmount: smallest - 1n };
     for (const ask of ["quote", "estimate"] as const) {
@@ -97,6 +97,23 @@ Deno.test("Quoter: time bounds apply to windows of quotes and estimates, and to 
   assert.throws(() => strict.quote(late), { code: "INVALID_REQUEST" });
   quoterOf().quote(late);
   quoterOf({ timeBounds }).estimate(late);
+});
+
+Deno.test("Quoter: a window that starts later than the chain accepts is refused", () => {
+  const timeBounds = { maxStartAheadMs: 9, maxStartBehindMs: 0, maxDeadlineMs: 30_000 };
+  const quoter = quoterOf({ timeBounds });
+  const startsIn = (ms: number) => ({ ...request, startTime: request.startTime + ms });
+  quoter.quote(startsIn(6));
+  quoter.setChainLimits({ minBetAmount: 0n, maxStartAheadMs: 5 });
+  quoter.quote(startsIn(5));
+  for (const ask of ["quote", "estimate"] as const) {
+    assert.throws(() => quoter[ask](startsIn(6)), {
+      code: "INVALID_TIME_RANGE",
+      message: /^Window starts 6 ms from now; at most 5 ms are allowed/,
+    });
+  }
+  quoter.setChainLimits({ minBetAmount: 0n, maxStartAheadMs: 100 });
+  assert.throws(() => quoter.quote(startsIn(10)), /at most 9 ms/);
 });
 
 Deno.test("Estimate: the multiplier has four decimals, rounded like toFixed(4)", () => {

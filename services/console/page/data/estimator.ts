@@ -35,6 +35,8 @@ export class Estimator {
   readonly state: Signal<EstimateState | undefined> = signal(undefined);
   /** Set while nobody sees the estimates: nothing is requested. */
   isPaused = false;
+  /** The same for a hidden tab, in which the bet slip goes on. */
+  isHidden = false;
   readonly #options: EstimatorOptions;
   #wanted: Bet | undefined;
   #running: AbortController | undefined;
@@ -47,7 +49,7 @@ export class Estimator {
 
   /** Requests an estimate after a short pause. */
   ask(bet: Bet): void {
-    if (this.isPaused) return;
+    if (this.isPaused || this.isHidden) return;
     this.#wanted = bet;
     this.#pump();
   }

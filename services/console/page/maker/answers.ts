@@ -2,11 +2,10 @@
 import type { Metrics } from "../data/metrics.ts";
 import { counted, formatShare, formatTime } from "../parts/format.ts";
 
-/** The kinds of requests, each with the counter of its answers. */
+/** The kinds of requests, each with the counter of its answers. Pages estimate by themselves. */
 export const REQUESTS = [
   { name: "Bets", counter: "solver_execute_answers_total", labels: {} },
   { name: "Quotes", counter: "solver_quotes_total", labels: { kind: "quote" } },
-  { name: "Estimates", counter: "solver_quotes_total", labels: { kind: "estimate" } },
 ] as const;
 
 /** The answers to requests that were not refused. */

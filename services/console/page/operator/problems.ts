@@ -90,7 +90,7 @@ function measuredOf(problem: Problem, { name: service, history }: ServiceState):
     severity,
     text,
     details: details ?? [],
-    firstStep,
+    firstStep: fillPlaceholders(firstStep, (name) => samples[0]?.labels[name] ?? ""),
     chapter,
     ...(effect && { effect }),
     ...(follows && { explainedBy: follows }),

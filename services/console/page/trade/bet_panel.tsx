@@ -232,17 +232,18 @@ const TOLERANCES = [0, 2, 5, 10, 15, 20] as const;
 
 function Tolerance({ slip }: { slip: BetSlip }) {
   return (
-    <label class="note">
-      If the payout changes as you sign, accept{" "}
-      <select
-        value={slip.tolerancePercent.value}
-        onChange={({ currentTarget }) => slip.setTolerance(Number(currentTarget.value))}
-      >
-        {TOLERANCES.map((percent) => (
-          <option key={percent} value={percent}>{percent} % less or more</option>
-        ))}
-      </select>{" "}
-      Beyond that, you sign again: a better payout means a smaller chance.
-    </label>
+    <div class="note">
+      <label>
+        The payout may change by{" "}
+        <select
+          value={slip.tolerancePercent.value}
+          onChange={({ currentTarget }) => slip.setTolerance(Number(currentTarget.value))}
+        >
+          {TOLERANCES.map((percent) => <option key={percent} value={percent}>{percent} %</option>)}
+        </select>{" "}
+        as you sign.
+      </label>
+      <p>Beyond that, up or down, you are asked again.</p>
+    </div>
   );
 }

@@ -80,6 +80,16 @@ export function Terms({ offered, betAmount }: { offered: Priced | undefined; bet
   );
 }
 
+/** The box of a bet, before and while it is open. */
+function Range({ symbol, quote }: { symbol: string; quote: Quote }) {
+  return (
+    <dl class="facts" id="range">
+      <Fact label={`${symbol} stays in`}>{formatRange(quote)}</Fact>
+      <Fact label="From">{windowText(quote)}</Fact>
+    </dl>
+  );
+}
+
 /** Nothing to speak. */
 const NONE = <span aria-hidden="true">–</span>;
 
@@ -106,10 +116,7 @@ export function LiveQuote(
   const warning = warningOf(offered, model.maker.info.value?.config.maxPayoutRatio);
   return (
     <div class="action-bar">
-      <dl class="facts" id="range">
-        <Fact label={`${symbol} stays in`}>{formatRange(quote)}</Fact>
-        <Fact label="From">{windowText(quote)}</Fact>
-      </dl>
+      <Range symbol={symbol} quote={quote} />
       <div class={`bar-note ${look ?? "note"}`} id="bar-note">
         <p>{note}</p> <p class="deadline">{deadline}</p>
       </div>
@@ -195,6 +202,8 @@ export function PlacedBet({ model, slip, stage, onRepeat }: PlacedBetProps) {
         <p>Bet {thesisId} {text}</p>
       </div>
       {signedFirst && !isOver && <p class="note">{repricedText(signedFirst, offer)}</p>}
+      <Range symbol={symbol} quote={quote} />
+      <Terms offered={{ ...quote, probability: offer.probability }} betAmount={quote.betAmount} />
       <div class="next">
         <button type="button" class="primary wide" data-next onClick={() => slip.back()}>
           Make another bet

@@ -81,12 +81,7 @@ function TradeView({ model, slip, spanMs }: Pick<ChartSource, "model" | "slip" |
   const hasMoney = balance !== undefined && balance > 0n;
   const isReady = hasMoney || slip.stage.value.name !== "draft";
   const side = useRef<HTMLElement>(null);
-  useEffect(() => {
-    slip.estimator.isPaused = false;
-    return () => {
-      slip.estimator.isPaused = true;
-    };
-  }, []);
+  useEstimates(slip);
   const money = balance === undefined ? "unknown" : hasMoney;
   const step = { name: slip.stage.value.name, of: `${user?.address} ${money}` };
   useNextFocus(side, step, CHART);
@@ -137,6 +132,29 @@ function TradeView({ model, slip, spanMs }: Pick<ChartSource, "model" | "slip" |
       </div>
     </>
   );
+}
+
+/** What shows that the user is at the page. */
+const USES = ["pointermove", "pointerdown", "keydown", "wheel"];
+
+/** Estimates come while this view is shown: rarely at rest, and at once when the user is back. */
+function useEstimates(slip: BetSlip): void {
+  useEffect(() => {
+    const onUse = () => slip.noteUse();
+    const onVisibility = () => {
+      slip.estimator.isHidden = document.hidden;
+      slip.refresh();
+    };
+    slip.estimator.isPaused = false;
+    slip.noteUse();
+    for (const use of USES) addEventListener(use, onUse, { passive: true });
+    document.addEventListener("visibilitychange", onVisibility);
+    return () => {
+      slip.estimator.isPaused = true;
+      for (const use of USES) removeEventListener(use, onUse);
+      document.removeEventListener("visibilitychange", onVisibility);
+    };
+  }, []);
 }
 
 /** If its next step needs a larger share of the window's height, nothing stays on the screen. */

@@ -57,6 +57,17 @@ Deno.test("Estimator: sends one request at a time, and then one for the newest b
   assert.equal(state.estimate.payout, 6n);
 });
 
+Deno.test("Estimator: asks nothing in a hidden tab", () => {
+  const { requests, estimator } = scene();
+  estimator.isHidden = true;
+  estimator.ask(betOf(1n));
+  assert.equal(requests.length, 0);
+  estimator.isHidden = false;
+  estimator.ask(betOf(1n));
+  assert.equal(requests.length, 1);
+  estimator.clear();
+});
+
 Deno.test("Estimator: requests are 120 ms apart, also after the clock was set back", async () => {
   for (const setByMs of [0, -3_600_000]) {
     const { clock, requests, estimator } = scene();

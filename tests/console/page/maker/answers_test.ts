@@ -8,12 +8,12 @@ import {
   startText,
 } from "../../../../services/console/page/maker/answers.ts";
 
-Deno.test("answersOf: lists successes, then refusals at the maker's limits, then other refusals by count", () => {
+Deno.test("answersOf: lists successes, then refusals at the maker's limits, then other refusals by count, without estimates", () => {
   const metrics = parseMetrics(
     `solver_execute_answers_total{outcome="executed"} 12
     solver_execute_answers_total{outcome="DURATION_TOO_LONG"} 3
     solver_execute_answers_total{outcome="PRICE_MOVED"} 50
-    solver_quotes_total{kind="estimate",outcome="EXPOSURE_TOO_LARGE"} 1
+    solver_quotes_total{kind="quote",outcome="EXPOSURE_TOO_LARGE"} 1
     solver_execute_answers_total{outcome="WINDOW_ENDED"} 0
     solver_quotes_total{kind="quote",outcome="quoted"} 70
     solver_quotes_total{kind="estimate",outcome="quoted"} 90
@@ -24,23 +24,22 @@ Deno.test("answersOf: lists successes, then refusals at the maker's limits, then
   );
   const answers = answersOf(metrics);
   assert.deepEqual(answers.map(({ outcome, counts }) => [outcome, counts]), [
-    ["executed", [12, 0, 0]],
-    ["quoted", [0, 70, 90]],
-    ["EXPOSURE_TOO_LARGE", [0, 0, 1]],
-    ["PRICE_MOVED", [50, 0, 0]],
-    ["INVALID_REQUEST", [40, 0, 0]],
-    ["DURATION_TOO_LONG", [3, 9, 0]],
-    ["PRICE_STALE", [0, 8, 0]],
-    ["RATE_LIMITED", [0, 0, 99]],
+    ["executed", [12, 0]],
+    ["quoted", [0, 70]],
+    ["EXPOSURE_TOO_LARGE", [0, 1]],
+    ["PRICE_MOVED", [50, 0]],
+    ["INVALID_REQUEST", [40, 0]],
+    ["DURATION_TOO_LONG", [3, 9]],
+    ["PRICE_STALE", [0, 8]],
   ]);
   assert.equal(
     refusedText(answers),
-    "53 of 65 signed bets (82\u00a0%) and 17 of 87 quotes (20\u00a0%) refused",
+    "53 of 65 signed bets (82\u00a0%) and 18 of 88 quotes (20\u00a0%) refused",
     "without requests that say nothing about the offer",
   );
   assert.deepEqual(
     answers.map((answer) => countText(answer, 0, answers).replace("\u00a0", " ")),
-    ["12 (18\u00a0%)", "0", "0", "50 (77\u00a0%)", "40", "3 (4.6\u00a0%)", "0", "0"],
+    ["12 (18\u00a0%)", "0", "0", "50 (77\u00a0%)", "40", "3 (4.6\u00a0%)", "0"],
     "shares of the same 65",
   );
   assert.deepEqual(answersOf(parseMetrics("")), []);

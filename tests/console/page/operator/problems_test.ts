@@ -114,11 +114,19 @@ Deno.test("findingsOf: each figure beyond its bound is reported, with message, f
       assert.deepEqual(findings.map((finding) => finding.chapter), [chapter]);
       for (const { text, firstStep, severity, effect } of findings) {
         assert.match(text, /^[\dA-Zp][^{}]+$/, chapter);
-        assert.match(firstStep, /\.$/);
+        assert.match(firstStep, /^[^{}]+\.$/);
         assert(severity === "warning" || effect !== undefined, `${chapter}: what do users notice?`);
       }
     }
   }
+});
+
+Deno.test("findingsOf: the command of a first step names the market", () => {
+  const { NodePricesMissing } = WRONG.node;
+  const [found] = findingsOf([
+    stateOf("node", ALIVE.map((figures) => `${figures}\n${NodePricesMissing}`)),
+  ]);
+  assert.match(found?.firstStep ?? "", / rangemaker backfill --market A\/B --from /);
 });
 
 Deno.test("PROBLEMS: every one is tested here", () => {
