@@ -184,7 +184,8 @@ export class Portfolio {
     if (startsInMs <= 0) return;
     const cancel = clock.after(startsInMs, () => {
       this.#cancelStarts.delete(cancel);
-      onNews(thesis, "started");
+      // The device may have slept until after its end, or the time of a development chain was moved.
+      if (serverClock.now() < thesis.endTime) onNews(thesis, "started");
     });
     this.#cancelStarts.add(cancel);
   }
