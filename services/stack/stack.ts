@@ -163,7 +163,7 @@ async function startStackConsole(
 function originsOf(consoleUrl: string | undefined): string[] {
   return consoleUrl === undefined
     ? []
-    : [consoleUrl, consoleUrl.replace("//127.0.0.1", "//localhost")];
+    : [consoleUrl, consoleUrl.replace(/127\.0\.0\.1|\[::1\]/, "localhost")];
 }
 
 async function startAll(
