@@ -156,7 +156,7 @@ Deno.test(pageTest("offline, the page blames its own connection", async (visitor
     await page.setOfflineMode(true);
     await visitor.sees(/This page reaches no service\. Check your own connection first\./);
     await page.evaluate('location.hash = "#maker"'); // whose code was never loaded
-    await visitor.sees(/This view was not loaded/);
+    await visitor.sees(/This view was not loaded\. .* after an upgrade of the console, reload it/);
     await page.setOfflineMode(false);
     await visitor.sees(/What you may lose/);
     await page.evaluate('location.hash = "#operator"');

@@ -27,7 +27,9 @@ function KeyChoice({ model }: { model: PageModel }) {
     model.announce("Opening your account …", { isSpoken: true });
     session.useDevelopmentKey().then(
       () => model.announce("Your test account is open.", { isSpoken: true }),
-      () => problem.value = "The page could not load the code that creates the account. Try again.",
+      () =>
+        problem.value =
+          "The page could not load the code that creates the account. Try again, or reload the page.",
     ).finally(() => isOpening.value = false);
   };
   const connect = (wallet: typeof wallets[number]) => {
