@@ -165,3 +165,18 @@ Deno.test(pageTest("offline, the page blames its own connection", async (visitor
     assert(!/does not answer|not answered/.test(text), text);
   });
 }));
+
+Deno.test(
+  pageTest("a node that does not name its chain at once is asked again", async (visitor) => {
+    await visitor.press("Make a test account");
+    await visitor.sees(/Take test money/);
+  }, async (page) => {
+    let isFirst = true;
+    await page.setRequestInterception(true);
+    page.on("request", (request) => {
+      const fails = isFirst && request.postData()?.includes("eth_chainId");
+      if (fails) isFirst = false;
+      void (fails ? request.abort() : request.continue());
+    });
+  }),
+);
