@@ -43,7 +43,7 @@ export function createContext(options: ClientOptions): Context {
     node: new CoreReader({ url: urls.proxy }),
     solver: solverOf(options),
     clock: clockOf(options),
-    markets: markets === undefined ? SPEC_MARKETS : new Markets(markets),
+    markets: markets === undefined ? SPEC_MARKETS : new Markets(markets.map(withChecksums)),
     connect,
     random: Math.random,
     wallet: wallet === undefined ? undefined : adaptWallet(wallet),
@@ -159,6 +159,12 @@ function chainIdOf({ chainId }: ClientOptions): number {
 function solverOf({ solver }: ClientOptions): Address | undefined {
   requireAddress("solver", solver);
   return solver && addressSchema.parse(solver);
+}
+
+/** A market with its addresses in EIP-55 form, in which services name them. */
+function withChecksums(market: Market): Market {
+  const checksummed = (address: Address) => addressSchema.safeParse(address).data ?? address;
+  return { ...market, base: checksummed(market.base), quote: checksummed(market.quote) };
 }
 
 /** The clock of the options; its timers are the machine's by default. @throws {InputError} */

@@ -74,7 +74,9 @@ function answerFile(c: Context, file: PageFile): Response {
 
 /** Content security policy: the page's own files, and connections to the services only. */
 function policyOf(config: PageConfig | undefined): string {
-  const services = Object.values(config?.urls ?? {}).map((url) => new URL(url).origin);
+  // A policy cannot name an IPv6 address: any host at its port, then.
+  const services = Object.values(config?.urls ?? {})
+    .map((url) => new URL(url).origin.replace(/\[.*\]/, "*"));
   return [
     "default-src 'none'",
     "script-src 'self'",

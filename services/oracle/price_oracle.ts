@@ -47,6 +47,7 @@ export class PriceOracle {
     });
     this.connections = options.providers.map((target) => {
       const provider = target.provider.name;
+      metrics.trades.inc({ provider }, 0); // one that never connects is silent too
       return new ProviderConnection({
         ...target,
         markets,

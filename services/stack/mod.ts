@@ -58,7 +58,7 @@ export const run = createCommand({
     await Promise.race([waitForQuotes(stack.urls, context.clock), signal]);
     context.progress("");
     warnOfDevelopmentKeys();
-    greetingOf(stack.urls).forEach(context.print);
+    greetingOf(stack.urls, dataDir).forEach(context.print);
     await signal;
     return await stopInTime(stack, context) ? ExitCode.ok : ExitCode.failed;
   },

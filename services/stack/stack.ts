@@ -164,7 +164,7 @@ async function startStackConsole(
 function originsOf(consoleUrl: string | undefined): string[] {
   return consoleUrl === undefined
     ? []
-    : [consoleUrl, consoleUrl.replace("//127.0.0.1", "//localhost")];
+    : [consoleUrl, consoleUrl.replace(/127\.0\.0\.1|\[::1\]/, "localhost")];
 }
 
 async function startAll(
@@ -262,8 +262,12 @@ async function startPrices(
   return { exchanges, oracle };
 }
 
-/** What `rangemaker stack` prints once it runs: URLs, and development accounts with their keys. */
-export function greetingOf(urls: StackUrls): string[] {
+/**
+ * What `rangemaker stack` prints once it runs: URLs, and development accounts with their keys.
+ *
+ * @param dataDir Where the chain is kept: only in memory can its time be moved.
+ */
+export function greetingOf(urls: StackUrls, dataDir?: string): string[] {
   const rows = [
     ["console", urls.console],
     ["exchanges", urls.exchanges],
@@ -284,8 +288,12 @@ export function greetingOf(urls: StackUrls): string[] {
     ...Object.entries(DEV_ACCOUNTS).map(([name, { address, privateKey }]) =>
       `  ${name.padEnd(8)} ${address} ${privateKey}`
     ),
-    "For tests, call at the proxy: core_faucet gives USDC, core_snapshot and",
-    "core_revert save and restore the chain, core_advance moves its time.",
+    ...dataDir === undefined
+      ? [
+        "For tests, call at the proxy: core_faucet gives USDC, core_snapshot and",
+        "core_revert save and restore the chain, core_advance moves its time.",
+      ]
+      : ["For tests, call at the proxy: core_faucet gives USDC."],
     "A bet is needs_backfill if this machine was too busy to record its prices. Fill them in:",
     `  deno task -q backfill --private-key ${DEV_ACCOUNTS.admin.privateKey} \\`,
     `    --rpc-url ${urls.node}${history} --thesis <id>`,

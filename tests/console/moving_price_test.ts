@@ -151,7 +151,7 @@ Deno.test(pageTest("offline, the page blames its own connection", async (visitor
     await page.setOfflineMode(true);
     await visitor.sees(/This page reaches no service\. Check your own connection first\./);
     await page.evaluate('location.hash = "#maker"'); // whose code was never loaded
-    await visitor.sees(/This view was not loaded/);
+    await visitor.sees(/This view was not loaded\. .* after an upgrade of the console, reload it/);
     await page.setOfflineMode(false);
     await visitor.sees(/What you may lose/);
     await page.evaluate('location.hash = "#operator"');
@@ -160,3 +160,18 @@ Deno.test(pageTest("offline, the page blames its own connection", async (visitor
     assert(!/does not answer|not answered/.test(text), text);
   });
 }));
+
+Deno.test(
+  pageTest("a node that does not name its chain at once is asked again", async (visitor) => {
+    await visitor.press("Make a test account");
+    await visitor.sees(/Take test money/);
+  }, async (page) => {
+    let isFirst = true;
+    await page.setRequestInterception(true);
+    page.on("request", (request) => {
+      const fails = isFirst && request.postData()?.includes("eth_chainId");
+      if (fails) isFirst = false;
+      void (fails ? request.abort() : request.continue());
+    });
+  }),
+);

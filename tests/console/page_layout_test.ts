@@ -221,3 +221,18 @@ Deno.test(pageTest("a wrong field leaves the box on the chart", async (visitor) 
   await page.waitForFunction("performance.now() > " + (Number(wrongMs) + 1_500)); // frames
   assert(Number(await page.evaluate("invitedMs")) < Number(wrongMs), "no invitation");
 }, countInvitations));
+
+Deno.test(
+  pageTest("where a browser keeps nothing, the page says why it cannot start", async (visitor) => {
+    await visitor.sees(/does not let the page start: .*Access is denied/);
+    assert.equal(visitor.problems.splice(0).length, 1);
+  }, async (page) => {
+    await page.evaluateOnNewDocument(() =>
+      Object.defineProperty(globalThis, "localStorage", {
+        get() {
+          throw new DOMException("Access is denied for this document.", "SecurityError");
+        },
+      })
+    );
+  }),
+);

@@ -167,6 +167,8 @@ Deno.test("PriceOracle: a quiet source that contributes again is removed 30 s af
 Deno.test("createOracleMetrics: count trades, faults and frames, and report ages, sources and times", async () => {
   const { clock, network, registry, oracle } = setUp(["provider_a"]);
   registerSourceMetrics(registry, oracle, clock);
+  const first = await registry.metrics();
+  assert(first.includes('oracle_trades_total{provider="provider_a"} 0'), "an alert needs a series");
   network.newest.fail("refused");
   clock.advance(500);
   network.newest.open();

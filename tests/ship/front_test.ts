@@ -236,6 +236,17 @@ async function assertPublicPaths(
   assert.deepEqual(reached, []);
 }
 
+/** nginx bounds an address's reads of solver and bridge, also without their bodies. */
+async function assertFewReads({ front: { send } }: Running): Promise<void> {
+  const statuses = new Set<number>();
+  for (let round = 0; round < 3; round++) {
+    // Fewer than one address may have at a time.
+    const heads = Array.from({ length: 50 }, () => send("solver.example", "HEAD /info"));
+    for (const { status } of await Promise.all(heads)) statuses.add(status);
+  }
+  assert.deepEqual([...statuses].toSorted(), [200, 429]);
+}
+
 /** Without the services, a front's errors are JSON that pages can read. */
 async function assertJsonErrors({ front: { send } }: Running): Promise<void> {
   const page = ["Origin: https://app.example"];
@@ -310,6 +321,8 @@ Deno.test({
         return { echo, front: running.use(await startFront(program, behind, certificate)) };
       });
       await forEach((_, index) => assertPublicPaths(fronts[index]!));
+      const nginx = fronts[installed.indexOf("nginx")];
+      if (nginx !== undefined) await assertFewReads(nginx);
       await Promise.all([stack.stop(), ...fronts.map(({ echo }) => echo.stop())]);
       await forEach((_, index) => assertJsonErrors(fronts[index]!));
     }, NAMES),

@@ -96,6 +96,18 @@ Deno.test("Alerts: each alert has a test, and a chapter of its name in docs/runb
   }
 });
 
+Deno.test("Alertmanager: inhibitions compare labels that every alert has", () => {
+  const { inhibit_rules: inhibitions } = z.object({
+    inhibit_rules: z.array(z.object({ equal: z.array(z.string()) })),
+  }).parse(readYaml("docs/monitoring/alertmanager.yml"));
+  const groups = rules.flatMap(({ expr }) =>
+    [...expr.matchAll(/\bby \(([^)]*)\)/g)].map(([, names = ""]) => names.split(", "))
+  );
+  for (const label of inhibitions.flatMap(({ equal }) => equal)) {
+    for (const names of groups) assert(names.includes(label), `${names} lack ${label}`);
+  }
+});
+
 for (const [suffix, left] of [["", []], [".production", ["exchanges", "console"]]] as const) {
   Deno.test(`prometheus${suffix}.yml: scrapes the services of compose${suffix}.yaml at their ports`, () => {
     const compose = z.object({

@@ -4,7 +4,7 @@ import "./theme.css";
 import "./shell.css";
 import "./trade/trade.css";
 import "./board.css";
-import { pageConfigSchema } from "../page_config.ts";
+import { type PageConfig, pageConfigSchema } from "../page_config.ts";
 import { PageModel } from "./data/page_model.ts";
 import { Shell } from "./shell.tsx";
 import { viewOnDemand } from "./parts/view.tsx";
@@ -31,14 +31,9 @@ async function readConfig(onFailure: (reason: string) => void) {
   }
 }
 
-const root = document.getElementById("page");
-if (root !== null) {
-  const config = await readConfig((reason) => {
-    const place = root.querySelector(".boot p");
-    if (place !== null) place.textContent = reason;
-  });
+/** @throws Whatever the browser does not allow, such as storage. */
+function show(root: HTMLElement, config: PageConfig): void {
   const model = new PageModel(config, globalThis.window);
-  root.replaceChildren();
   history.scrollRestoration = "manual"; // a reloaded page opens at the chart
   const views = [
     createTradeView(model),
@@ -53,5 +48,21 @@ if (root !== null) {
       async () => (await import("./operator/operator_view.tsx")).createOperatorView(model),
     ),
   ];
+  root.replaceChildren();
   render(<Shell model={model} views={views} />, root);
+}
+
+const root = document.getElementById("page");
+if (root !== null) {
+  const tell = (text: string) => {
+    const place = root.querySelector(".boot p");
+    if (place !== null) place.textContent = text;
+  };
+  const config = await readConfig(tell);
+  try {
+    show(root, config);
+  } catch (thrown) {
+    tell(`This browser does not let the page start: ${messageOf(thrown)}`);
+    throw thrown;
+  }
 }

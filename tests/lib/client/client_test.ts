@@ -20,8 +20,10 @@ import type { ErrorAnswer } from "../../../lib/http/error_answers.ts";
 import { systemClock } from "../../../lib/clock.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
+import { hashQuote } from "../../../lib/protocol/hashes.ts";
 import { quoteMessage, quoteToWire } from "../../../lib/protocol/quote.ts";
 import { recoverSigner } from "../../../lib/protocol/signature.ts";
+import type { Address } from "../../../lib/protocol/scalars.ts";
 import { toWire } from "../../../lib/json.ts";
 import { SOLVER_ERRORS } from "../../../services/solver/error_answers.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -103,6 +105,20 @@ Deno.test("quote: returns the solver's probability if it has a model, in an offe
       assert.equal((await client.execute(quoted, await client.sign(quoted))).thesisId, 7);
     },
   );
+});
+
+Deno.test("quote: the addresses of the client's markets may be in any case", async () => {
+  const own = { ...terms, base: solver.address };
+  const quoteHash = hashQuote(own, CHAIN_ID);
+  const signed = quoteToWire({ ...own, signature: solver.sign(quoteHash) });
+  const routes = {
+    ...quoteRoutes,
+    "/solver/quote": () => ({ success: true, quote: signed, quoteHash }),
+  };
+  const market = { symbol: bet.symbol, base: solver.address.toLowerCase() as Address, quote };
+  await withClient(routes, async (client) => {
+    assert.equal((await client.quote(bet)).quoteHash, quoteHash);
+  }, { markets: [market] });
 });
 
 Deno.test("quote: an unknown market is refused before any request", () =>

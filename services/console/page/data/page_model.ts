@@ -59,6 +59,13 @@ export class PageModel {
         this.announce(`You have left the account.${stillOpenText(theses.map(this.withBreach))}`);
       },
     });
+    // Until it answers: without its chain id nobody can bet.
+    const chainIdPoll = new Poll(clock, async (signal) => {
+      const id = await this.client.chainId().catch(() => undefined);
+      if (id === undefined || signal.aborted) return;
+      this.nodeChainId.value = id;
+      chainIdPoll.stop();
+    });
     this.feed = new PriceFeed({
       client: this.client,
       symbols: this.markets.symbols,
@@ -66,7 +73,7 @@ export class PageModel {
       clock,
       onConnected: () => {
         void this.#checkChain();
-        void this.client.chainId().then((id) => this.nodeChainId.value = id, () => {});
+        chainIdPoll.start();
       },
       onReverted: () => {
         if (config.isDevelopmentChain) this.session.restart(); // nobody reports which bets are gone

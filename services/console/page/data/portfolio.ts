@@ -87,10 +87,15 @@ export class Portfolio {
     this.#watch?.close();
   }
 
-  /** Deposits USDC. After a lost answer, the same amount again repeats the deposit: it is made once. */
-  async deposit(amount: bigint): Promise<void> {
+  /**
+   * Deposits USDC. After a lost answer, the same amount again repeats the deposit: it is made once.
+   *
+   * @returns Whether it is made now; else the one whose answer was lost had been made.
+   */
+  async deposit(amount: bigint): Promise<boolean> {
     const lost = this.#lostDeposits;
     const nonce = lost.get(amount) ?? randomNonce();
+    let isNew = true;
     try {
       await this.#options.client.deposit(amount, nonce);
     } catch (thrown) {
@@ -99,10 +104,12 @@ export class Portfolio {
       if (isOutcomeUnknown(thrown)) lost.set(amount, nonce);
       else if (state === "failed") lost.delete(amount);
       if (state !== "committed") throw thrown;
+      isNew = false;
     } finally {
       void this.refresh();
     }
     lost.delete(amount);
+    return isNew;
   }
 
   async refresh(): Promise<void> {
@@ -184,7 +191,8 @@ export class Portfolio {
     if (startsInMs <= 0) return;
     const cancel = clock.after(startsInMs, () => {
       this.#cancelStarts.delete(cancel);
-      onNews(thesis, "started");
+      // The device may have slept until after its end, or the time of a development chain was moved.
+      if (serverClock.now() < thesis.endTime) onNews(thesis, "started");
     });
     this.#cancelStarts.add(cancel);
   }

@@ -18,8 +18,8 @@ import type { ServerClock } from "./server_clock.ts";
  */
 const PAUSE_MAX_MS = 1_000;
 
-/** Pauses between attempts to load the prices of a gap: they double. */
-const GAP_RETRY_MS = { first: 1_000, last: 600_000 };
+/** Pauses between attempts to load prices: they double. */
+const RETRY_MS = { first: 1_000, last: 600_000 };
 
 /** How far back the page reads prices, if the node has them: as many as it keeps. */
 export const HISTORY_MAX_MS = POINTS_MAX * SLOT_MS;
@@ -134,10 +134,13 @@ export class PriceFeed {
     this.#chain = new AbortController();
   }
 
-  /** Loads history of a market back to a time, as far as the node has it; newest first. */
-  async readFrom(symbol: string, fromMs: number): Promise<void> {
+  /**
+   * Loads history of a market back to a time, as far as the node has it; newest first, and again if
+   * it fails.
+   */
+  async readFrom(symbol: string, fromMs: number, retryMs = RETRY_MS.first): Promise<void> {
     const { signal } = this.#chain;
-    const { serverClock } = this.#options;
+    const { serverClock, clock } = this.#options;
     const nowMs = serverClock.now();
     const wanted = Math.max(fromMs, nowMs - HISTORY_MAX_MS);
     for (;;) {
@@ -153,6 +156,10 @@ export class PriceFeed {
       if (!isDone) {
         if (to === nowMs) this.#loadedFrom.delete(symbol);
         else this.#loadedFrom.set(symbol, to);
+        if (retryMs > RETRY_MS.last) return;
+        clock.after(retryMs, () => {
+          if (!signal.aborted) void this.readFrom(symbol, fromMs, 2 * retryMs);
+        });
         return;
       }
     }
@@ -164,7 +171,7 @@ export class PriceFeed {
     const { signal } = this.#chain;
     const from = Math.max(fromMs, serverClock.now() - HISTORY_MAX_MS);
     if (from >= toMs || await this.#load(symbol, from, toMs) === "complete") return;
-    if (retryMs > GAP_RETRY_MS.last) return;
+    if (retryMs > RETRY_MS.last) return;
     clock.after(retryMs, () => {
       if (!signal.aborted) void this.#fill(symbol, fromMs, toMs, 2 * retryMs);
     });
@@ -216,7 +223,7 @@ export class PriceFeed {
       const series = this.#series.get(symbol);
       const newest = series?.times.at(-1) ?? slot;
       if (slot - newest > PAUSE_MAX_MS && this.#loadedFrom.has(symbol)) {
-        void this.#fill(symbol, newest, slot, GAP_RETRY_MS.first);
+        void this.#fill(symbol, newest, slot, RETRY_MS.first);
       }
       series?.append(slot, toNumber(price));
     }

@@ -33,7 +33,7 @@ export function viewOnDemand(id: string, label: string, load: () => Promise<Comp
     if (typeof Loaded === "function") return <Loaded />;
     const text = Loaded === "loading"
       ? "Loading …"
-      : "This view was not loaded. The page tries again.";
+      : "This view was not loaded. The page tries again; after an upgrade of the console, reload it.";
     return <p class="board note">{text}</p>;
   };
   return { id, label, Body };

@@ -27,7 +27,9 @@ function KeyChoice({ model }: { model: PageModel }) {
     model.announce("Opening your account …", { isSpoken: true });
     session.useDevelopmentKey().then(
       () => model.announce("Your test account is open.", { isSpoken: true }),
-      () => problem.value = "The page could not load the code that creates the account. Try again.",
+      () =>
+        problem.value =
+          "The page could not load the code that creates the account. Try again, or reload the page.",
     ).finally(() => isOpening.value = false);
   };
   const connect = (wallet: typeof wallets[number]) => {
@@ -124,8 +126,9 @@ function Deposit({ model, user, isFirst }: { model: PageModel; user: User; isFir
     problem.value = "";
     model.announce("Depositing …", { isSpoken: true });
     try {
-      await user.portfolio.deposit(units);
-      model.announce(`${formatUsdc(units)} arrived.`);
+      const isNew = await user.portfolio.deposit(units);
+      const what = isNew ? formatUsdc(units) : `Your deposit of ${formatUsdc(units)} from before`;
+      model.announce(`${what} arrived.`);
     } catch (thrown) {
       model.announce(explainDeposit(thrown)); // the amount is right
     }

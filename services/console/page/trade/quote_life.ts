@@ -36,7 +36,7 @@ export function overText({ deadline, startTime }: QuoteTimes): string {
 /** Until when the outcome of a signed bet may be unknown. */
 export function checkingText({ deadline }: Pick<Quote, "deadline">): string {
   return "No answer yet. Your bet was placed once or not at all; we will know by " +
-    `${formatTime(deadline + DEADLINE_MARGIN_MS)}. You need not do anything.`;
+    `${formatTime(deadline + DEADLINE_MARGIN_MS)} if the chain answers. You need not do anything.`;
 }
 
 /** Whether a price is outside the box of a quote. */

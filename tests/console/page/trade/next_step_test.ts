@@ -304,7 +304,11 @@ const STEPS: Record<
     0,
     {
       button: "Outcome unknown, checking …",
-      note: new RegExp(`we will know by ${formatTime(35_000)}\\. You need not do anything\\.$`),
+      note: new RegExp(
+        `we will know by ${
+          formatTime(35_000)
+        } if the chain answers\\. You need not do anything\\.$`,
+      ),
     },
   ],
   "a wallet that asks for too long": [
