@@ -27,7 +27,15 @@ const OUTPUT_CHARS_MAX = 4_000;
  * The variables that a child needs, to find Deno's cache. Variables of proxies are left out, since
  * they would intercept its requests.
  */
-const VARIABLES = ["HOME", "DENO_DIR", "TMPDIR", "USERPROFILE", "LOCALAPPDATA", "SYSTEMROOT"];
+const VARIABLES = [
+  "HOME",
+  "XDG_CACHE_HOME",
+  "DENO_DIR",
+  "TMPDIR",
+  "USERPROFILE",
+  "LOCALAPPDATA",
+  "SYSTEMROOT",
+];
 
 export interface Child {
   /** The first line that it printed. */
