@@ -241,7 +241,8 @@ function sessionOf(server: URL, isBehindPooler: boolean): pg.ClientConfig {
   if (url.password === "") url.password = "none";
   if (isBehindPooler) return { connectionString: url.href };
   const parameters = [...url.searchParams].filter(([name]) => !CLIENT_PARAMETERS.test(name));
-  parameters.push(["synchronous_commit", "on"]);
+  // The server warns if it stops waiting for its standby.
+  parameters.push(["synchronous_commit", "on"], ["client_min_messages", "warning"]);
   const options = parameters.map(([name, value]) =>
     `-c ${name}=${value.replaceAll(/[\\ ]/g, "\\$&")}`
   );

@@ -17,8 +17,11 @@ Deno.test({
   ignore: NEEDS_POSTGRES_PROGRAMS !== "",
   fn: () =>
     withPair(["store"], async (pair) => {
-      // Like an update of the system's library.
-      await pair.primary.sql("UPDATE pg_database SET datcollversion = '1' WHERE datname = 'store'");
+      await pair.primary.sql(
+        "ALTER DATABASE store SET client_min_messages = error",
+        // Like an update of the system's library.
+        "UPDATE pg_database SET datcollversion = '1' WHERE datname = 'store'",
+      );
       const store = await openIntentStore(pair.url("store"), "test");
       const admin = postgres(pair.primary.url("store"), { max: 1, onnotice() {} });
       try {
