@@ -186,15 +186,18 @@ export class PostgresConnection {
     };
     this.#client = new pg.Client(options);
     this.#client.on("error", () => this.isLost = true);
-    this.#client.on("notice", ({ severity, code }) => {
-      if (severity === "WARNING" && NOT_REPLICATED.has(code ?? "")) this.#isUnreplicated = true;
-    });
     this.ended = new Promise((resolve) => this.#client.once("end", resolve));
   }
 
   /** @throws If the server is away, is read-only, or answers before a change is on its disk. */
   async open(host: string): Promise<void> {
     await this.#client.connect();
+    // Not before: a database whose collation has changed warns at every connection. The severity is
+    // in the server's language.
+    this.#client.on(
+      "notice",
+      ({ code }) => this.#isUnreplicated ||= NOT_REPLICATED.has(code ?? ""),
+    );
     await requireRole(this.#client, host, this.#connectMs);
   }
 
@@ -238,7 +241,8 @@ function sessionOf(server: URL, isBehindPooler: boolean): pg.ClientConfig {
   if (url.password === "") url.password = "none";
   if (isBehindPooler) return { connectionString: url.href };
   const parameters = [...url.searchParams].filter(([name]) => !CLIENT_PARAMETERS.test(name));
-  parameters.push(["synchronous_commit", "on"]);
+  // The server warns if it stops waiting for its standby.
+  parameters.push(["synchronous_commit", "on"], ["client_min_messages", "warning"]);
   const options = parameters.map(([name, value]) =>
     `-c ${name}=${value.replaceAll(/[\\ ]/g, "\\$&")}`
   );

@@ -49,6 +49,7 @@ export class SqliteDriver implements SqlDriver {
     let db: SqliteDatabase | undefined;
     try {
       if (path !== IN_MEMORY) createPrivately(path);
+      if (path !== IN_MEMORY && Deno.lstatSync(path).isSymlink) throw isLink(path);
       // SQLite drops the damaged part when it opens the file.
       const damage = path === IN_MEMORY ? undefined : logDamage(path);
       if (damage === "damaged") throw logDamaged(path);
@@ -129,6 +130,13 @@ function requireIntact(db: SqliteDatabase, path: string): void {
   throw new StoreDamagedError(
     `Database ${path} is damaged: ${found.join("; ")}. Restore it from a backup ` +
       "(docs/runbooks.md, Damaged databases)",
+  );
+}
+
+function isLink(path: string): StoreError {
+  return new StoreError(
+    `Database ${path} is a symbolic link, so its write-ahead log would not be checked for damage: name ` +
+      "the file that it leads to",
   );
 }
 

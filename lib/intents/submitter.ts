@@ -92,6 +92,8 @@ export interface SubmitOptions {
 export class Submitter {
   readonly #options: SubmitterOptions;
   readonly #inFlight = new Map<string, Promise<Intent>>();
+  /** Keys of intents whose last attempt here did not learn of their end. */
+  readonly #unknown = new Set<string>();
   #isNodeLost = false;
   /** When stopping, an attempt that lost its answer is not repeated: the next start does that. */
   #isStopping = false;
@@ -149,20 +151,33 @@ export class Submitter {
   }
 
   /** Submits an intent again. It writes first: a failover may lose a row that was only read. */
-  async retry({ key }: Intent): Promise<Intent> {
+  async retry({ key }: Pick<Intent, "key">): Promise<Intent> {
     const { store, clock } = this.#options;
     return await this.submit(await store.recordAttempt(key, clock.now()));
   }
 
+  /**
+   * Keys of intents that have ended, although the last attempt here did not learn of it: another
+   * process has finished them, or the answer of the store was lost. Those that run now will learn.
+   */
+  async findEnded(): Promise<string[]> {
+    if (this.#unknown.size === 0) return [];
+    const { inFlight } = await this.#options.store.findState("");
+    return [...this.#unknown.difference(inFlight.keys).difference(this.#inFlight)];
+  }
+
   async #attempt(intent: Intent, options: SubmitOptions): Promise<Intent> {
-    if (isFinal(intent.state)) return intent;
+    const isEnded = isFinal(intent.state);
+    if (isEnded && !this.#unknown.has(intent.key)) return intent;
     const { guard, handler } = this.#options;
     try {
-      const finished = await this.#sendOrLookUp(intent, options);
+      const finished = isEnded ? intent : await this.#sendOrLookUp(intent, options);
+      this.#unknown.delete(intent.key);
       if (finished.state === "committed") guard.onCommitted(finished);
       handler.onFinished?.(finished);
       return finished;
     } catch (thrown) {
+      this.#unknown.add(intent.key);
       if (!(thrown instanceof RangemakerError)) throw thrown;
       throw await this.#unknownOutcome(intent, thrown);
     }

@@ -104,7 +104,7 @@ export function recoverSigner(digest: Hex, signature: Hex): Address {
 export function normalizeSignature(signature: Hex): Hex {
   const s = BigInt(`0x${signature.slice(66, 130)}`);
   const v = Number.parseInt(signature.slice(130), 16);
-  const isHigh = s > HALF_ORDER;
+  const isHigh = s > HALF_ORDER && s < CURVE_ORDER;
   const low = (isHigh ? CURVE_ORDER - s : s).toString(16).padStart(64, "0");
   const parity = (v < 27 ? v : v - 27) ^ (isHigh ? 1 : 0);
   const form = `${signature.slice(0, 66)}${low}${(27 + parity).toString(16).padStart(2, "0")}`;

@@ -146,6 +146,18 @@ Deno.test("loadStrategy: uses recheck and holdMs of the file; holdMs defaults to
   }
 });
 
+Deno.test("loadStrategy: a member that returns a promise is an error, and its rejection ends nothing", () => {
+  const code = "const late = async () => { throw new Error('late'); };" +
+    "export default () => ({ name: 'x', price: late, holdMs: late, recheck: late });";
+  return withFile(code, async (path) => {
+    const strategy = (await loadStrategy(path))(context);
+    const bet = termsAt(0);
+    assert.throws(() => strategy.price(bet), /expected price\(\) without a promise/);
+    assert.throws(() => strategy.holdMs?.(bet, 1n), { code: "STRATEGY" });
+    assert.throws(() => strategy.recheck(bet, 1n, { isRecorded: true }), { code: "STRATEGY" });
+  }, ".ts");
+});
+
 Deno.test("StrategyContext: without a book the correlated risk is zero", () =>
   assert.equal(context.correlatedRisk(termsAt(0)), 0));
 

@@ -80,12 +80,8 @@ export class ExecutionPreparation {
       throw thrown;
     }
     solverLog.hedged(key, quote);
-    try {
-      checks.recheck(quote, { isHedged: true });
-    } catch (thrown) {
-      if (isFinalFailure(thrown)) this.#reportUnused(key, quote);
-      throw thrown;
-    }
+    // If it fails here, the hedge is reported once the failure is recorded.
+    checks.recheck(quote, { isHedged: true });
   }
 
   /**

@@ -2,7 +2,7 @@ import { PriceRing } from "../../../lib/prices/price_ring.ts";
 import type { PricePoint } from "../../../lib/prices/price_slots.ts";
 import { SLOT_MS } from "../../../lib/protocol/constants.ts";
 import type { MarketCalibration } from "../../../lib/protocol/answers.ts";
-import type { Market, Markets } from "../../../lib/protocol/markets.ts";
+import { type Market, marketKey, type Markets } from "../../../lib/protocol/markets.ts";
 import type { NodePrice } from "../../../lib/protocol/price.ts";
 import { StillPrices } from "../pricing/still_prices.ts";
 import { FUTURE_PRICE_MAX_MS, type MarketView } from "../pricing/strategy.ts";
@@ -112,11 +112,11 @@ export class MarketData {
     }));
   }
 
-  /** Records a notification of the node's `prices` subscription, by symbol. */
+  /** Records a notification of the node's `prices`; a price of other tokens than ours is ignored. */
   setSpots(prices: Readonly<Record<string, NodePrice>>, nowMs: number): void {
     for (const [market, state] of this.#stateByMarket) {
       const price = prices[market.symbol];
-      if (price !== undefined) state.setSpot(price, nowMs);
+      if (price && marketKey(price) === marketKey(market)) state.setSpot(price, nowMs);
     }
   }
 }

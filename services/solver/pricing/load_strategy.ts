@@ -61,7 +61,7 @@ function createChecked(
   return {
     name: checked.name,
     price(bet) {
-      const price = checked.price(bet);
+      const price = requireSync(path, "price", checked.price(bet));
       if (typeof price?.payout !== "bigint") {
         throw new StrategyError(`Strategy ${path} gave no payout: expected { payout: bigint }`);
       }
@@ -73,7 +73,17 @@ function createChecked(
         } would pay no more than its stake: choose another range or window`,
       );
     },
-    holdMs: (bet, payout) => checked.holdMs?.(bet, payout) ?? 0,
-    recheck: (bet, payout, options) => checked.recheck(bet, payout, options),
+    holdMs: (bet, payout) => requireSync(path, "holdMs", checked.holdMs?.(bet, payout)) ?? 0,
+    recheck: (bet, payout, options) =>
+      requireSync(path, "recheck", checked.recheck(bet, payout, options)),
   };
+}
+
+/** Nobody waits for a promise: its refusal would come too late, and end this process. */
+function requireSync<T>(path: string, member: string, answer: T): T {
+  if (!(answer instanceof Promise)) return answer;
+  answer.catch(() => {});
+  throw new StrategyError(
+    `Strategy ${path} is asynchronous: expected ${member}() without a promise`,
+  );
 }

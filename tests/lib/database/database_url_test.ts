@@ -33,7 +33,13 @@ Deno.test("databaseSchema: accepts a file, or a URL of valid hosts that requires
   const hosts = ["postgres://one:5432,two:port/x", "postgres://one:port,two:5432/x"];
   const schemes = ["mysql://h/x", "MySQL://h/x", "postgre://h/x", "postgres+ssl://h/x"];
   const malformed = ["postgres:h", "postgresql:/u@h/x", " postgres://h/x", "=postgres://h/x"];
-  const others = ["", "file:///x.sqlite", "ab".repeat(32), `0x${"ab".repeat(32)}`];
+  const others = [
+    "",
+    "file:///x.sqlite",
+    "file:x?mode=memory",
+    "ab".repeat(32),
+    `0x${"ab".repeat(32)}`,
+  ];
   for (const text of [...hosts, ...schemes, ...malformed, ...others]) {
     assert.ok(!isTaken(text), text);
   }

@@ -13,12 +13,17 @@ import { COMMITTED, newIntent } from "../../support/intents.ts";
 
 Deno.test({
   name:
-    `PostgresDriver: a commit whose wait for the standby is cancelled fails${NEEDS_POSTGRES_PROGRAMS}`,
+    `PostgresDriver: a commit whose wait for the standby is cancelled fails, and none for a warning at the connection${NEEDS_POSTGRES_PROGRAMS}`,
   ignore: NEEDS_POSTGRES_PROGRAMS !== "",
   fn: () =>
     withPair(["store"], async (pair) => {
+      await pair.primary.sql(
+        "ALTER DATABASE store SET client_min_messages = error",
+        // Like an update of the system's library.
+        "UPDATE pg_database SET datcollversion = '1' WHERE datname = 'store'",
+      );
       const store = await openIntentStore(pair.url("store"), "test");
-      const admin = postgres(pair.primary.url("store"), { max: 1 });
+      const admin = postgres(pair.primary.url("store"), { max: 1, onnotice() {} });
       try {
         assert.equal((await store.insert(newIntent("before"))).inserted, true);
         await pair.standby.end("SIGKILL");

@@ -50,6 +50,13 @@ Deno.test("SqliteDriver: the error for a file that cannot be opened names it", (
     assert.throws(() => SqliteDriver.open(path), { name: "StoreError", message });
   }));
 
+Deno.test("SqliteDriver: a link to a file is refused: the log is beside the file, where it would not be checked", () =>
+  withFolder(async (folder) => {
+    await Deno.symlink("file.sqlite", `${folder}/link.sqlite`);
+    assert.throws(() => SqliteDriver.open(`${folder}/link.sqlite`), /symbolic link.*name the file/);
+    await SqliteDriver.open(`${folder}/file.sqlite`).close();
+  }));
+
 Deno.test("SqliteDriver: no error shows a key or a password", () =>
   withFile(async (path) => {
     await Deno.writeTextFile(path, "a file is no folder");

@@ -5,6 +5,7 @@ import {
   IntentRefusedError,
   OutcomeUnknownError,
   rowDamaged,
+  StoreConnectionLostError,
   StoreError,
 } from "../../../lib/intents/errors.ts";
 import { toWire } from "../../../lib/json.ts";
@@ -147,6 +148,33 @@ Deno.test("Submitter: a store that fails after the send leaves the outcome unkno
     world.store.finish = finish;
     assert.equal((await world.submitter.submit(intent)).state, "committed");
     assert.equal(world.node.receipts.size, 1);
+  }));
+
+Deno.test("Submitter: an end that the store or another process recorded unnoticed is learnt of by the next pass", () =>
+  withWorld(async (world) => {
+    const { store, submitter } = world;
+    const finish = store.finish.bind(store);
+    store.finish = async (...args) => {
+      await finish(...args);
+      throw new StoreConnectionLostError(new Error("test"));
+    };
+    await assert.rejects(submitter.submit(await world.record("lost")), OutcomeUnknownError);
+    store.finish = finish;
+    world.clock.jump(1); // for another transaction
+    world.node.onSend = rejectsAsAway;
+    await assert.rejects(submitter.submit(await world.record("other")), OutcomeUnknownError);
+    await world.finish("other");
+    await world.record("open");
+    await assert.rejects(submitter.submit(await store.get("open")), OutcomeUnknownError);
+    assert.deepEqual([await submitter.findEnded(), world.ended], [["lost", "other"], []]);
+    const { promise: gate, reject: end } = Promise.withResolvers<never>();
+    const running = submitter.submitOnce("lost", () => gate);
+    assert.deepEqual(await submitter.findEnded(), ["other"], "one that runs will learn of its end");
+    end(new StoreError("test"));
+    await assert.rejects(running);
+    world.retries.start();
+    await world.settled();
+    assert.deepEqual([await submitter.findEnded(), world.ended], [[], ["committed", "committed"]]);
   }));
 
 Deno.test("Submitter: two processes on one store finish an intent once, with the same outcome", () =>

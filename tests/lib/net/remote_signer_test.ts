@@ -94,6 +94,8 @@ Deno.test("RemoteSigner: the error of a refusal, an unexpected answer or a timeo
   const error = { code: -32_000, message: "Request denied" };
   assert.match(await refusal(() => Promise.resolve({ error })), /refused .*-32000: Request denied/);
   assert.match(await refusal(() => Promise.resolve({ result: "0x12" })), /gave no signature/);
+  const result = `0x${"ff".repeat(64)}1b`;
+  assert.match(await refusal(() => Promise.resolve({ result })), /out of range/);
   const { promise: silence, resolve: release } = Promise.withResolvers<unknown>();
   await withSigner(() => silence, async (signer) => {
     const late = signer("eth_signTypedData", 1).sign(digest, deposit, CHAIN_ID);

@@ -176,6 +176,22 @@ Deno.test("ExecutionPreparation: a failed execution that may be hedged is report
     assert.deepEqual(events(), ["execution_hedged", "hedge_unused"]);
   }));
 
+Deno.test("ExecutionPreparation: a hedge is unused only once the failure is recorded: another process may have placed the bet", () => {
+  const refusals: (PricingRefusal | undefined)[] = [undefined, "PRICE_MOVED"];
+  const strategy = {
+    recheck() {
+      const code = refusals.shift();
+      if (code !== undefined) throw new PricingRefusedError(code, `It is ${code}`);
+    },
+  };
+  return withRecorded(async ({ preparation, intent, quote, events }) => {
+    await assert.rejects(preparation.prepare(intent), { code: "PRICE_MOVED" });
+    assert.deepEqual(events(), ["execution_hedged"]);
+    preparation.onFailedElsewhere(intent, quote);
+    assert.deepEqual(events(), ["execution_hedged", "hedge_unused"]);
+  }, { strategy });
+});
+
 Deno.test("ExecutionPreparation: the hedge of a process that died is reported by another one", () =>
   withRecorded(async ({ preparation, preparationOptions, intent, quote, clock, events }) => {
     const other = new ExecutionPreparation(preparationOptions);

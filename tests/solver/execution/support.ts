@@ -7,7 +7,11 @@ import { TransactionBuilder } from "../../../lib/intents/transactions.ts";
 import { Submitter } from "../../../lib/intents/submitter.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
 import type { UnsignedQuote } from "../../../lib/protocol/quote.ts";
-import { decodeBet, encodeExecution } from "../../../services/solver/execution/execution.ts";
+import {
+  decodeBet,
+  decodeExecution,
+  encodeExecution,
+} from "../../../services/solver/execution/execution.ts";
 import {
   ExecutionPreparation,
   type ExecutionPreparationOptions,
@@ -130,6 +134,10 @@ function createExecutor(given: Hedge, overrides: Overrides) {
     handler: {
       termsOf: (intent) => preparation.termsOf(intent),
       beforeSigning: (intent) => preparation.prepare(intent),
+      onFinishedByUs(intent) {
+        const { quote } = decodeExecution(intent.payload);
+        if (intent.state === "failed") preparation.onFailed(intent, quote);
+      },
       onFinished: (intent) => reservations.onExecutionFinished(intent),
     },
     node: submissionNode,

@@ -29,6 +29,12 @@ Deno.test("MarketData: each price is assigned to its market, and a time in the f
   assert.deepEqual(withoutPrice(2_501), MARKETS.map(({ symbol }) => symbol), "it is too old");
 });
 
+Deno.test("MarketData: a price of other tokens under a market's symbol is not its price", () => {
+  const marketData = new MarketData(settings, SPEC_MARKETS);
+  marketData.setSpots({ [symbol]: { ...price, base: MARKETS[0].base } }, 2_000);
+  assert.equal(marketData.stateOf(market).spot, undefined);
+});
+
 Deno.test("MarketData: has the given markets, and the given volatilities", () => {
   const [one, two] = MARKETS as [typeof market, typeof market];
   const volatility = new MarketVolatility(settings);
