@@ -1,14 +1,10 @@
 /**
  * The solver over HTTP on one core: quotes a second, and executions a second with every one flushed
- * to disk and a node that answers at once; each beside the same route on plain viem calls, quotes
- * also beside bare libsecp256k1 signing, executions also of quotes that the solver remembers having
- * signed, without and with `--max-exposure`, of which none is ever released.
- * Run with
+ * to disk and a node that answers at once; each beside the same route on plain viem calls,
+ * executions also of quotes that the solver remembers having signed. Run with
  * `deno run --allow-all tests/bench/solver_bench.ts [quotes] [executions]`.
  */
-import { instantiateSecp256k1 } from "@bitauth/libauth/build/lib/crypto/secp256k1.js";
 import type { Hono } from "hono";
-import { hexToBytes } from "viem";
 import { toWire } from "../../lib/json.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
@@ -40,8 +36,6 @@ import { type Executing, signOnViem, viemExecutor, viemQuotes } from "./solver_r
 
 const CONCURRENCY = 32;
 const MAX_RISK = 10_000_000_000n;
-/** More than all executions risk. */
-const MAX_EXPOSURE = 10n ** 15n;
 const BET = 1_000_000n;
 
 const { privateKey, address: solver } = DEV_ACCOUNTS.solver;
@@ -97,10 +91,8 @@ function ownApp(execute: Pick<Executor, "execute">): Hono {
 }
 
 /** The solver's own executor and its preparation, without a delay for the hedge. */
-function ownExecution(quoteSigner: QuoteSigner, max: bigint | undefined) {
-  const exposure = new ExposureBook(max, decodeBet);
-  exposure.beginReading();
-  exposure.endReading([]);
+function ownExecution(quoteSigner: QuoteSigner) {
+  const exposure = new ExposureBook(undefined, decodeBet);
   const hedge = new SimulatedHedge({
     ...systemClock,
     after: (_ms, task) => (queueMicrotask(task), () => {}),
@@ -170,16 +162,9 @@ function executionBodies(count: number, quoteSigner: QuoteSigner): string[] {
 const measureQuotes = (app: Hono, bodies: string[]) =>
   post(app, { path: "/quote", bodies, concurrency: CONCURRENCY });
 
-/**
- * @param quoteSigner The solver's; without one it is viem that executes.
- * @param max Bound on the exposure of the solver's executor.
- */
-function measureExecutions(
-  bodies: string[],
-  quoteSigner: QuoteSigner | undefined,
-  max?: bigint,
-): Promise<Figures> {
-  const own = quoteSigner && ownExecution(quoteSigner, max);
+/** @param quoteSigner The solver's; without one it is viem that executes. */
+function measureExecutions(bodies: string[], quoteSigner?: QuoteSigner): Promise<Figures> {
+  const own = quoteSigner && ownExecution(quoteSigner);
   return withStore({
     node: instantNode,
     transactions: own === undefined
@@ -198,17 +183,6 @@ function measureExecutions(
   });
 }
 
-/** Signatures a second of bare libsecp256k1 (WebAssembly) on one core. */
-async function bareSignings(): Promise<number> {
-  const secp256k1 = await instantiateSecp256k1();
-  const key = hexToBytes(privateKey);
-  const digest = hexToBytes(`0x${"22".repeat(32)}`);
-  const count = 5_000;
-  const startedAtMs = performance.now();
-  for (let n = 0; n < count; n++) secp256k1.signMessageHashRecoverableCompact(key, digest);
-  return count / ((performance.now() - startedAtMs) / 1000);
-}
-
 async function main(): Promise<void> {
   const quotes = quoteBodies(Number(Deno.args[0] ?? 5_000));
   const remembering = new QuoteSigner(signer);
@@ -219,29 +193,18 @@ async function main(): Promise<void> {
     solver: () => measureQuotes(ownApp(dead), quotes),
     viem: () => measureQuotes(viemQuotes(), quotes),
   });
-  const bare = await bareSignings();
-  console.log(
-    `bare       ${bare.toFixed(0).padStart(6)} signatures/s (libsecp256k1, nothing else)`,
-  );
-  console.log(
-    `ratio quotes: solver / viem ${(quoted.solver / quoted.viem).toFixed(2)}, solver / bare ${
-      (quoted.solver / bare).toFixed(2)
-    }`,
-  );
+  console.log(`ratio quotes: solver / viem ${(quoted.solver / quoted.viem).toFixed(2)}`);
   const executed = await compare("executions", {
     solver: () => measureExecutions(executions, new QuoteSigner(signer)),
     remembered: () => measureExecutions(executions, remembering),
-    bounded: () => measureExecutions(executions, remembering, MAX_EXPOSURE),
-    viem: () => measureExecutions(executions, undefined),
+    viem: () => measureExecutions(executions),
   });
   console.log(
     `ratio executions: solver / viem ${
       (executed.solver / executed.viem).toFixed(2)
     } with every signature recovered, ${
       (executed.remembered / executed.viem).toFixed(2)
-    } with the solver's own remembered; with --max-exposure / without ${
-      (executed.bounded / executed.remembered).toFixed(2)
-    }`,
+    } with the solver's own remembered`,
   );
 }
 
