@@ -14,9 +14,10 @@ import { playBet, waitForPrices } from "../../services/stack/bet.ts";
 import { FREE_PORTS } from "../../services/stack/ports.ts";
 import { drawWhile, rangeLine } from "../../services/stack/range_line.ts";
 import { startStack } from "../../services/stack/stack.ts";
+import { runHere } from "../support/command_context.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
-import { Program, runProgram } from "../support/process.ts";
+import { Program } from "../support/process.ts";
 import { withLogs } from "../support/recorded_logs.ts";
 import { withFile, withFolder } from "../support/files.ts";
 
@@ -59,7 +60,7 @@ Deno.test("demo --tape --keep: plays one bet on recorded trades, prints its six 
 });
 
 Deno.test("demo: a tape that cannot be read is one clear line, exit code 1", async () => {
-  const { code, stderr } = await runProgram(["demo", "--tape", "no-such-tape.csv"]);
+  const { code, stderr } = await runHere(["demo", "--tape", "no-such-tape.csv"]);
   assert.equal(code, 1);
   assert.match(stderr, /no-such-tape\.csv/);
   assert.equal(stderr.trim().split("\n").length, 1, stderr);
