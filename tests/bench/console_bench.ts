@@ -119,7 +119,6 @@ interface FrameCost {
   processorMs: number;
 }
 
-/** The cost of each frame during some activity. */
 async function frameCosts(page: Page, task: () => Promise<void>): Promise<FrameCost[]> {
   await page.tracing.start({
     categories: ["devtools.timeline", "disabled-by-default-devtools.timeline"],

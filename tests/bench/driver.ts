@@ -10,12 +10,10 @@ import { onlyChain } from "../support/intents.ts";
 import type { Job } from "./http_clients.ts";
 import { median } from "./proxy_rivals.ts";
 
-/** Chain of the benchmarks. */
 export const CHAIN_ID = 1337;
 
 const ROUNDS = 3;
 
-/** Results of one run. */
 export interface Figures {
   perSecond: number;
   p50Ms: number;
@@ -90,7 +88,6 @@ export async function compare<Name extends string>(
   return Object.fromEntries(rates) as Record<Name, number>;
 }
 
-/** A message as viem signs it. */
 export function definitionOf(type: FlatType, message: Record<string, unknown>) {
   return {
     domain: signingDomain(CHAIN_ID),

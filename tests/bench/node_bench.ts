@@ -142,7 +142,6 @@ function openThesis(
   });
 }
 
-/** Callers at a time. */
 const CONCURRENCY = 16;
 
 /** Long enough for all theses to be open while the load runs. */

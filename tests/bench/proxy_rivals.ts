@@ -18,7 +18,6 @@ export async function locate(program: string, hint: string): Promise<string> {
   return found;
 }
 
-/** The path of Bun's executable. */
 export async function locateBun(): Promise<string> {
   return await output("npx", ["--yes", "-p", BUN, "sh", "-c", "command -v bun"]);
 }
@@ -126,7 +125,6 @@ export function cpuMicros(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) * 1_000_000 / TICKS_PER_SECOND;
 }
 
-/** The median over the rounds of the ratio of a figure of two rivals. */
 export function ratioOf<T>(
   one: readonly T[] = [],
   other: readonly T[] = [],
@@ -139,7 +137,6 @@ export function ratioOf<T>(
   return median(ratios).toFixed(2);
 }
 
-/** The middle of some figures. */
 export function median(figures: readonly number[]): number {
   return figures.toSorted((a, b) => a - b)[Math.floor(figures.length / 2)] ?? NaN;
 }

@@ -128,7 +128,6 @@ for (const [name, { argv, env, subject, level, text, remedy }] of Object.entries
 
 const root = new URL("../../", import.meta.url).pathname;
 
-/** Runs the doctor with the permissions of some flags. */
 async function doctorWith(flags: readonly string[], args: readonly string[]) {
   const keys = ["SOLVER", "BRIDGE", "RANGEMAKER_BACKFILL"].map((owner) => [
     `${owner}_PRIVATE_KEY`,

@@ -99,7 +99,6 @@ async function refuseWhileAway(refusals: Refusals): Promise<void> {
   });
 }
 
-/** Where deposits are looked up. */
 const PATHS = [`/deposits/${user.address}`, `/deposits/${user.address}/1`];
 
 /** Routes of the bridge that answer anybody. */

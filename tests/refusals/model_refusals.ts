@@ -7,7 +7,6 @@ import { type Expected, type Refusals, says } from "./support.ts";
 const around = (width: number, change: Record<string, unknown> = {}) =>
   quoteRequest({ lowerPrice: String(SPOT - width), upperPrice: String(SPOT + width), ...change });
 
-/** Routes that price a bet. */
 const PATHS = ["/quote", "/estimate"];
 
 /** Refusals of a market model: the change of a valid bet, and the answer. */

@@ -26,7 +26,6 @@ interface Sent {
   headers?: HeadersInit;
 }
 
-/** A request that is refused, and its expected answer. */
 export type Refused = Sent & Expected;
 
 const page = (name: string) =>
@@ -279,7 +278,6 @@ export function isRpcNumberDocumented(number: string): boolean {
 /** A page that may call nothing. */
 const FOREIGN = { origin: "https://other.example" };
 
-/** A JSON-RPC call. */
 export const callOf = (method: string, params: unknown[]) => ({
   jsonrpc: "2.0",
   id: 1,
@@ -287,7 +285,6 @@ export const callOf = (method: string, params: unknown[]) => ({
   params,
 });
 
-/** The error of a call with wrong parameters. */
 export function invalid(...words: [names: string, received: string, advice: string]): Expected {
   return says("200 -32602", ...words);
 }

@@ -4,7 +4,6 @@ import { DatabaseSync } from "node:sqlite";
 import { withFolder } from "../support/files.ts";
 import { hasProgram, readText, run } from "./support.ts";
 
-/** Writes a script whose folders are all in one. */
 async function writeScript(folder: string, name: "backup" | "restore" | "rotate"): Promise<string> {
   const script = `${folder}/${name}.sh`;
   const paths = {

@@ -117,7 +117,6 @@ Deno.test("Documents: every file that they name exists", () => {
   }
 });
 
-/** The TOML files of a document, in order. */
 function tomlOf(path: string): string[] {
   return [...readText(path).matchAll(/```toml\n([^]*?)```/g)].map(([, text = ""]) => text);
 }

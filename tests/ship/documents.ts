@@ -15,7 +15,6 @@ export const DOCUMENTS = [
   ...markdownIn("services/", 1),
 ].map((path) => path.replace("./", "")).toSorted();
 
-/** A command in a document. */
 export interface DocumentedCommand {
   /** As written, on one line or several, without the prompt. */
   text: string;
@@ -26,7 +25,6 @@ export interface DocumentedCommand {
 /** Commands that follow each other in one place of a document. */
 export interface Passage {
   document: string;
-  /** The text of its chapter. */
   chapter: string;
   commands: DocumentedCommand[];
 }
@@ -89,7 +87,6 @@ function* transcript(text: string): Generator<DocumentedCommand> {
   }
 }
 
-/** Whether a command continues in the next line: after a backslash or inside quotes. */
 function goesOn(command: string): boolean {
   return command.endsWith("\\") || (command.match(/'/g)?.length ?? 0) % 2 === 1;
 }

@@ -164,7 +164,6 @@ function stepsOf(tutorial: string): Step[] {
 /** Commands whose effect is tested elsewhere, or that do not end. */
 const NOT_RUN_HERE = /^(deno task (-q )?stack|curl )/;
 
-/** Starts the solver of step 5. */
 const SOLVER = /^SOLVER_PRIVATE_KEY=\$\(cat (solver\.key)\) deno task -q (?=solver )/;
 
 Deno.test("docs/tutorial.md: every program runs, and prints the tutorial's output", () =>

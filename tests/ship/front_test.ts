@@ -63,7 +63,6 @@ interface Answer {
   text: string;
 }
 
-/** A running front. */
 interface Front extends AsyncDisposable {
   /** Sends a request to one of the names. @returns The answer's status and text. */
   send(name: string, line: string, headers?: string[], body?: string): Promise<Answer>;
@@ -157,11 +156,9 @@ async function startFront(
   return front;
 }
 
-/** A service behind a front. */
 interface Echo extends AsyncDisposable {
   port: number;
   stop(): Promise<void>;
-  /** Requests that reached it. */
   reached: { path: string; forwardedFor: string | null }[];
 }
 

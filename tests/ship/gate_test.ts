@@ -159,7 +159,6 @@ Deno.test("coverage: fails below the thresholds", () =>
     assert.match(text, /Line coverage \S+ is below the threshold/);
   }));
 
-/** Runs a test in a folder with some files. */
 async function withFiles(
   files: Record<string, string>,
   test: (folder: string) => Promise<void>,

@@ -131,7 +131,6 @@ const VALUES = {
   number: "{{ $value | humanize }}",
 } as const;
 
-/** The text of docs/monitoring/alerts.yml. */
 function alertsFile(): string {
   const groups = Object.entries(PROBLEM_GROUPS).map(([name, problems]) => ({
     name,

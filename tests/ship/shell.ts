@@ -46,12 +46,10 @@ export class Shell {
     );
   }
 
-  /** A text with the document's ports replaced by the real ones. */
   relocated(text: string): string {
     return text.replaceAll(LOCAL_PORT, (port) => this.#ports.get(port) ?? port);
   }
 
-  /** Runs a command to its end. @returns What it printed. */
   async run(command: string): Promise<string> {
     const { text } = await run("bash", ["-c", this.relocated(command)], {
       cwd: fileUrl(".").pathname,

@@ -23,7 +23,6 @@ export function fileUrl(path: string): URL {
   return new URL(path, root);
 }
 
-/** The text of a file of the project. */
 export function readText(path: string): string {
   return Deno.readTextFileSync(fileUrl(path));
 }

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { askSecret, progressBar, progressOn } from "../../../lib/cli/terminal.ts";
 
-/** A terminal with typed keys, and its output. */
 function terminal(...typed: string[]) {
   const raw: boolean[] = [];
   const shown: string[] = [];

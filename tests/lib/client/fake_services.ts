@@ -11,7 +11,6 @@ import { FakeClock } from "../../support/fake_clock.ts";
 
 export const CHAIN_ID = 1337;
 
-/** The chain that each service reports. */
 export interface Claims {
   node: number;
   bridge: number;
@@ -24,7 +23,6 @@ export const HONEST: Claims = { node: CHAIN_ID, bridge: CHAIN_ID, solver: CHAIN_
 /** The answers of each route of solver and bridge, and of each method of the node. */
 export type Routes = Record<string, (body: Record<string, unknown>) => unknown>;
 
-/** Runs a test against services with these answers. */
 export async function withServices(
   routes: Routes,
   claims: Claims,
@@ -76,7 +74,6 @@ export const terms = {
   deadline: clock.now() + 60_000,
 };
 
-/** A signed offer of these terms on a chain. */
 export function offerOn(chainId: number, signer: LocalSigner = solver) {
   const offered = { ...terms, solver: signer.address };
   const quoteHash = hashQuote(offered, chainId);

@@ -11,7 +11,6 @@ const user = "0x90F79bf6EB2c4f870365E785982E1f101E93b906";
 
 const thesis = (id: number, status: ThesisStatus) => thesisOf(id, { status });
 
-/** A node with the test's theses. */
 class FakeTheses {
   theses: Thesis[] = [];
   pageSize = 100;
@@ -65,7 +64,6 @@ function setUp(handlers: WatchHandlers = {}) {
     await opened;
   };
   const publish = (thesis: Thesis) => network.newest.notify(thesis);
-  /** Answers the heartbeat. */
   const beat = () => network.newest.deliver('{"jsonrpc":"2.0","id":0,"result":"0x539"}');
   return { clock, network, node, events, watch, accept, open, publish, beat };
 }

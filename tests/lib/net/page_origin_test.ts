@@ -22,7 +22,6 @@ async function onPage(test: () => unknown): Promise<void> {
   }
 }
 
-/** The message of the request or call that fails. */
 async function failureOf(attempt: Promise<unknown>): Promise<string> {
   const thrown = await attempt.then(() => undefined, (thrown) => thrown);
   assert(thrown instanceof NetworkError, String(thrown));

@@ -77,7 +77,6 @@ export function bridgeApp(read: () => Promise<never> = unused): Hono {
   });
 }
 
-/** The oracle's routes and its health. */
 export function oracleApp(): { app: Hono; health: Handler } {
   const metrics = createOracleMetrics(new Registry());
   const oracle = new PriceOracle({
