@@ -25,11 +25,9 @@ interface Place {
   shell: Shell;
   /** The greeting of the running stack. */
   greeting: string;
-  /** What a demo printed. */
   demo: Promise<string>;
 }
 
-/** Runs a command. @returns What it printed. */
 type Act = (command: string, place: Place) => Promise<string>;
 
 /** Commands that run here, by their beginning. */
@@ -75,7 +73,7 @@ async function deno(...args: string[]): Promise<string> {
 /** In a folder of its own, with a simulated tape. */
 function backtest(command: string): Promise<string> {
   return withFolder(async (folder) => {
-    const rows = simulatedTape(seededRandom(3), { volatility: 0.6, durationMs: 600_000 });
+    const rows = simulatedTape(seededRandom(3), { volatility: 0.6, durationMs: 120_000 });
     await Deno.writeTextFile(`${folder}/trades.csv`, tapeText(rows));
     const here = command.replaceAll(/\b\w+\.csv\b/g, `${folder}/$&`).split(" ");
     return await deno("run", "-A", "main.ts", "solver", "backtest", ...here.slice(3));
