@@ -195,6 +195,8 @@ Deno.test(`Documents: their commands run and print what the document says${leftO
   const waits = ({ commands }: Passage) => commands.some(({ text }) => text.endsWith(" demo"));
   const runnable = passages.filter(showsSomething)
     .toSorted((one, other) => Number(waits(one)) - Number(waits(other)));
+  const texts = runnable.flatMap(({ commands }) => commands.map(({ text }) => text));
+  for (const [pattern] of ACTS) assert(texts.some((text) => pattern.test(text)), pattern.source);
   await withStack((stack) =>
     withDemo(async (demo) => {
       await pricesOf(stack);
