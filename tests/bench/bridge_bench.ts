@@ -24,10 +24,8 @@ import {
   transactionSchema,
   transactionToText,
 } from "../../lib/protocol/transaction.ts";
-import { createRegistry } from "../../lib/http/metrics.ts";
-import { createBridgeApi } from "../../services/bridge/api.ts";
 import { depositKey, Depositor, encodeDeposit } from "../../services/bridge/depositor.ts";
-import { BridgeMetrics } from "../../services/bridge/metrics.ts";
+import { bridgeAppOf } from "../openapi/support/apps.ts";
 import { CHAIN_ID, compare, definitionOf, type Figures, post, withStore } from "./driver.ts";
 
 const CONCURRENCY = 64;
@@ -130,17 +128,7 @@ function measure(path: Path, bodies: string[]): Promise<Figures> {
   const transactions = { sign: unused, requireOwn: unused };
   const options = { node: instantNode, handler: { termsOf: unused }, transactions };
   return withStore(options, (store, submitter) => {
-    const app = createBridgeApi({
-      depositor: path(store, submitter),
-      store,
-      metrics: new BridgeMetrics(createRegistry(), () => store.countUnfinished()),
-      limiter: (_c, next) => next(),
-      checkReadiness: () => Promise.reject(new Error("Not asked for here")),
-      bridge: relayer.address,
-      rpcUrl: "",
-      chainId: CHAIN_ID,
-      corsOrigins: ["*"],
-    });
+    const app = bridgeAppOf(path(store, submitter), store);
     return post(app, { path: "/deposit", bodies, concurrency: CONCURRENCY });
   });
 }

@@ -14,8 +14,6 @@ import { MARKETS, SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { hashQuote } from "../../lib/protocol/hashes.ts";
 import { quoteToWire, type UnsignedQuote } from "../../lib/protocol/quote.ts";
 import { LocalSigner } from "../../lib/protocol/signature.ts";
-import { createRegistry } from "../../lib/http/metrics.ts";
-import { createSolverApi } from "../../services/solver/api.ts";
 import {
   decodeBet,
   decodeExecution,
@@ -27,10 +25,9 @@ import { ExposureBook } from "../../services/solver/risk/exposure_book.ts";
 import { ExposureLimit } from "../../services/solver/risk/exposure_limit.ts";
 import { SimulatedHedge } from "../../services/solver/execution/hedge.ts";
 import { PreTradeChecks } from "../../services/solver/risk/pre_trade_checks.ts";
-import { SolverMetrics } from "../../services/solver/metrics.ts";
 import { MockStrategy } from "../../services/solver/pricing/mock_strategy.ts";
 import { QuoteSigner } from "../../services/solver/quoting/quote_signer.ts";
-import { Quoter } from "../../services/solver/quoting/quoter.ts";
+import { solverApp } from "../openapi/support/apps.ts";
 import { CHAIN_ID, compare, type Figures, post, withStore } from "./driver.ts";
 import { type Executing, signOnViem, viemExecutor, viemQuotes } from "./solver_rivals.ts";
 
@@ -59,36 +56,6 @@ const instantNode = {
   getAccount: () =>
     Promise.resolve({ address: solver, balance: 10n ** 18n, locked: 0n, permissions: [] }),
 } satisfies SubmissionNode & Record<string, unknown>;
-
-/** The application with the solver's own classes, and the executor behind it. */
-function ownApp(execute: Pick<Executor, "execute">): Hono {
-  return createSolverApi({
-    markets: SPEC_MARKETS,
-    quoter: new Quoter({
-      markets: SPEC_MARKETS,
-      exposureLimit: { requireEstimateFits() {} },
-      strategy,
-      signer,
-      chainId: CHAIN_ID,
-      clock: systemClock,
-      timeBounds: undefined,
-    }),
-    executor: execute,
-    exposure: new ExposureBook(undefined, decodeBet),
-    metrics: new SolverMetrics(createRegistry(), SPEC_MARKETS),
-    limiter: (_c, next) => next(),
-    ownBalance: () => Promise.reject(new Error("Not measured")),
-    calibration: () => undefined,
-    checkReadiness: () => Promise.reject(new Error("Not measured")),
-    solver,
-    chainId: CHAIN_ID,
-    corsOrigins: ["*"],
-    dryRun: false,
-    maxRisk: MAX_RISK,
-    multiplier: 1.5,
-    clock: systemClock,
-  });
-}
 
 /** The solver's own executor and its preparation, without a delay for the hedge. */
 function ownExecution(quoteSigner: QuoteSigner) {
@@ -179,7 +146,8 @@ function measureExecutions(bodies: string[], quoteSigner?: QuoteSigner): Promise
     const executing = { store, submitter };
     const executor = own?.newExecutor(executing) ??
       viemExecutor({ ...executing, node: instantNode });
-    return post(ownApp(executor), { path: "/execute", bodies, concurrency: CONCURRENCY });
+    const app = solverApp((request) => executor.execute(request));
+    return post(app, { path: "/execute", bodies, concurrency: CONCURRENCY });
   });
 }
 
@@ -188,9 +156,8 @@ async function main(): Promise<void> {
   const remembering = new QuoteSigner(signer);
   const executions = executionBodies(Number(Deno.args[1] ?? 2_000), remembering);
   console.log(`${CONCURRENCY} callers at a time`);
-  const dead = { execute: () => Promise.reject(new Error("not executed here")) };
   const quoted = await compare("quotes", {
-    solver: () => measureQuotes(ownApp(dead), quotes),
+    solver: () => measureQuotes(solverApp(), quotes),
     viem: () => measureQuotes(viemQuotes(), quotes),
   });
   console.log(`ratio quotes: solver / viem ${(quoted.solver / quoted.viem).toFixed(2)}`);
