@@ -103,7 +103,12 @@ export function oracleApp(): { app: Hono; health: Handler } {
 }
 
 /** Runs a test with an oracle that has every price from all four simulated exchanges. */
-export async function withOracle(test: (oracle: RunningService) => Promise<void>): Promise<void> {
+export async function withOracle(
+  test: (
+    oracle: RunningService,
+    exchanges: Awaited<ReturnType<typeof startExchanges>>,
+  ) => Promise<void>,
+): Promise<void> {
   await using exchanges = await startExchanges(
     withDefaults(exchangesOptions, { port: 0, rate: 50 }),
   );
@@ -113,5 +118,5 @@ export async function withOracle(test: (oracle: RunningService) => Promise<void>
     const { status } = await (await fetch(`${oracle.url}/health`)).json();
     return status === "healthy" || undefined;
   });
-  await test(oracle);
+  await test(oracle, exchanges);
 }
