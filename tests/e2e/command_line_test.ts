@@ -7,7 +7,6 @@ import { commands as entries } from "../../main.ts";
 import { runHere } from "../support/command_context.ts";
 import { eventually } from "../support/eventually.ts";
 import { Program, runProgram } from "../support/process.ts";
-import { denoEnv, lacksTerminal, NEEDS_TERMINAL, Terminal } from "../support/terminal.ts";
 import { withFolder } from "../support/files.ts";
 
 const commands = Object.keys(entries);
@@ -168,21 +167,13 @@ function startTask(
   });
 }
 
-Deno.test("Tasks: relative paths of --database and --data-dir start at the user's folder", () =>
+Deno.test("Tasks: a relative path of an option starts at the user's folder", () =>
   withFolder(async (folder) => {
-    const started = [
-      startTask("bridge", ["--port", "0", "--database", "sub/bridge.sqlite"], folder, BRIDGE_KEY),
-      startTask(
-        "node",
-        ["--port", "0", "--read-port", "0", "--oracle-url", "127.0.0.1:9", "--data-dir", "node"],
-        folder,
-      ),
-    ];
-    for (const program of started) {
-      await program.url();
-      await program.stop();
-    }
-    assert((await Deno.stat(`${folder}/sub/bridge.sqlite`)).isFile);
+    const ports = ["--port", "0", "--read-port", "0"];
+    const args = [...ports, "--oracle-url", "127.0.0.1:9", "--data-dir", "node"];
+    const program = startTask("node", args, folder);
+    await program.url();
+    await program.stop();
     assert((await Deno.stat(`${folder}/node/chain.sqlite`)).isFile);
   }));
 
@@ -208,9 +199,6 @@ Deno.test("Tasks: a database in a system folder is refused, without the advice -
   assert.match(stderr, /^Cannot use "\/proc": .* closed to this program; choose another path$/m);
   assert.doesNotMatch(stderr, /allow-all/);
 });
-
-/** What a terminal turns into SIGINT for every process in its foreground. */
-const CTRL_C = "\x03";
 
 /** Starts a node, and a request to it that never comes to its end. */
 async function busyNode(): Promise<{ program: Program; request: Deno.TcpConn }> {
@@ -247,20 +235,6 @@ Deno.test("Exit code 0: after its stop, a service waits 0.2 s for a second copy 
   program.kill("SIGINT");
   assert.equal((await program.finished()).code, ExitCode.ok);
   assert(performance.now() - signalledMs >= 190, "it has waited for the copy");
-});
-
-Deno.test({
-  name: `Exit code 0: Ctrl-C on a task, which delivers the signal twice${NEEDS_TERMINAL}`,
-  ignore: lacksTerminal,
-  async fn() {
-    const service = `exec '${Deno.execPath()}' task --config '${root}deno.json' exchanges --port 0`;
-    const terminal = new Terminal(service, denoEnv());
-    await terminal.until(/Listening on \S+:\d+/);
-    await terminal.type(CTRL_C);
-    const { code, output } = await terminal.finished();
-    assert.equal(code, ExitCode.ok, output);
-    assert.match(output, /Stopped/);
-  },
 });
 
 Deno.test("Exit code 130: a second signal ends a stopping service at once", async () => {
