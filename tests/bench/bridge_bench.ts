@@ -31,7 +31,6 @@ import { CHAIN_ID, compare, definitionOf, type Figures, post, withStore } from "
 const CONCURRENCY = 64;
 const relayer = DEV_ACCOUNTS.relayer;
 
-/** Commits everything at once. */
 const instantNode: SubmissionNode = {
   sendTransactionText(text) {
     const tx = transactionSchema.parse(JSON.parse(text));

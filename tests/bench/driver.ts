@@ -34,7 +34,6 @@ export async function postAll(job: Job): Promise<Figures> {
   }
 }
 
-/** Posts bodies to a route of an app, as {@link postAll} does. */
 export async function post(app: Hono, job: Omit<Job, "url"> & { path: string }): Promise<Figures> {
   await using listener = listen("127.0.0.1", 0, (request) => app.fetch(request));
   return await postAll({ ...job, url: listener.url + job.path });

@@ -118,7 +118,6 @@ for (const load of LOADS) {
 
 await holdIdle();
 
-/** What a client costs that is subscribed and gets nothing. */
 async function holdIdle(): Promise<void> {
   const nodePort = freePort();
   await using proxy = await startOwnProxy(nodePort, QUICK);

@@ -5,7 +5,6 @@ import { freePort } from "../support/ports.ts";
 /** Exact version of Bun, fetched by `npx` when it is first used. */
 const BUN = "bun@1.3.0";
 
-/** A child process that a benchmark started. */
 export interface Rival extends AsyncDisposable {
   port: number;
   pid: number;
@@ -22,7 +21,6 @@ export async function locateBun(): Promise<string> {
   return await output("npx", ["--yes", "-p", BUN, "sh", "-c", "command -v bun"]);
 }
 
-/** Runs a program to its end. @returns What it printed. */
 export async function output(program: string, args: string[]): Promise<string> {
   const { stdout } = await new Deno.Command(program, { args, stderr: "null" }).output();
   return new TextDecoder().decode(stdout).trim();

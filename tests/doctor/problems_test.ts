@@ -5,7 +5,6 @@ import config from "../../deno.json" with { type: "json" };
 import { Program } from "../support/process.ts";
 import { bridgeKey, deadUrl, diagnose, relayer, resultsIn, solverKey } from "./support.ts";
 
-/** A problem, the check that finds it, and what the doctor reports. */
 interface Problem {
   argv: string[];
   env?: Record<string, string>;

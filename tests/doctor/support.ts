@@ -34,7 +34,6 @@ interface Diagnosis {
   printed: string;
 }
 
-/** Runs the doctor in this process and records its output. */
 export async function runDoctor(
   argv: readonly string[],
   env: Record<string, string> = {},

@@ -126,7 +126,6 @@ Deno.test("rangemaker(), the shell function of docs/reference.md: shows help and
   assert.match(program.stdout, /^Usage: rangemaker <command>/m);
 });
 
-/** Enough for the program itself. */
 const DESCRIPTORS = 150;
 
 Deno.test("A service out of file descriptors logs that, and serves again when some are free", async () => {

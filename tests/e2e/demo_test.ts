@@ -21,7 +21,6 @@ import { Program } from "../support/process.ts";
 import { withLogs } from "../support/recorded_logs.ts";
 import { withFile, withFolder } from "../support/files.ts";
 
-/** The output of a run must contain none of its keys. */
 function assertNoKeys(text: string): void {
   for (const { privateKey } of Object.values(DEV_ACCOUNTS)) {
     assert(!text.toLowerCase().includes(privateKey.slice(2)));
@@ -161,7 +160,6 @@ Deno.test("drawWhile: redraws ten times a second until the outcome is there; fai
   assert.deepEqual(drawn.slice(0, 2), ["line 1", "line 3"]);
 });
 
-/** The lines of solver and bridge: who, and which event. */
 function eventsIn(records: readonly LogRecord[]): string[] {
   return records.filter(({ category }) => ["solver", "bridge"].includes(category[1] ?? ""))
     .map(({ level, category, properties }) => `${level} ${category[1]} ${properties.event}`);

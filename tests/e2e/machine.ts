@@ -38,7 +38,6 @@ for (const [signal, newMs] of [["SIGUSR1", 3_600_000], ["SIGUSR2", 0]]) {
 const NAMES = ["node", "proxy", "bridge", "solver"] as const;
 type Name = typeof NAMES[number];
 
-/** The units of all services. */
 export const UNITS = NAMES.map((name) => `rangemaker-one@${name}`).join(" ");
 
 /** The oracle of a machine is the test's own. */

@@ -52,7 +52,6 @@ interface Signed {
   bets: { quote: Awaited<ReturnType<typeof askQuote>>; userSignature: string }[];
 }
 
-/** The three services on the files of one folder. */
 class Deployment {
   readonly #folder: string;
   readonly #port = freePort();

@@ -38,13 +38,11 @@ function longQuote(machine: Machine) {
   return askQuote(machine.urlOf("solver"), window);
 }
 
-/** What became of a bet: its status on the chain, or the code of the error. */
 function outcomeOf({ body }: Answer): unknown {
   const { status, error } = Object(body.result);
   return body.code ?? Object(error).code ?? status;
 }
 
-/** The bridge credits deposits, and the solver's bets are committed. */
 async function takesDepositsAndBets(machine: Machine): Promise<void> {
   await machine.deposit();
   await eventually("a committed bet", async () => {

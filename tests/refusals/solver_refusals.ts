@@ -137,15 +137,12 @@ async function knowsOpenBets(url: string): Promise<true | undefined> {
   return (await (await fetch(`${url}/theses`)).json()).complete || undefined;
 }
 
-/** One state in which an execution is refused. */
 interface ExecutionScene {
   expected: Expected;
   given?: Partial<SolverOptions>;
-  /** Before the solver starts. */
   prepare?: (node: FakeNode) => void;
   /** What the solver has to know before it is asked. */
   until?: (url: string) => Promise<true | undefined>;
-  /** Once there is a quote. */
   change?: (node: FakeNode) => void;
   /** What answers 503 by then. */
   unavailable?: string;
@@ -272,7 +269,6 @@ const READS = [
   "/theses",
 ];
 
-/** Everything that the solver refuses, and its other answers. */
 export async function refuseAtSolver(refusals: Refusals): Promise<void> {
   await withSolver(async ({ url }) => {
     const slow = refusals.askSlowly(url, ["/quote", "/estimate", "/execute"]);

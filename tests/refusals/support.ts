@@ -5,7 +5,6 @@ import { eventually } from "../support/eventually.ts";
 import { sendRaw, withField } from "../support/http_answers.ts";
 import { BODIES, type BodyRules, wrongBodies } from "./request_rules.ts";
 
-/** The expected answer to a refused request. */
 export interface Expected {
   /** Its status and code; of a JSON-RPC error also its number: `200 -32602 UNKNOWN_THESIS`. */
   answer: string;
@@ -94,7 +93,6 @@ const FOREIGN_WORDS = /Invalid (input|option|string|key)|must match|undefined|Na
 /** Texts that are no body: no JSON, or JSON of something else. */
 const GARBAGE = ["", "{", "null", "[]", '"text"', "1e400", '{"user":1e400}', "\0", "\ufeff{}"];
 
-/** Sends requests that are refused, and records the codes of their answers. */
 export class Refusals {
   /** Every code that was answered, and by which request first. */
   readonly seen = new Map<string, string>();

@@ -23,7 +23,6 @@ import { withFolder } from "../support/files.ts";
 /** What a command of a document is run with. */
 interface Place {
   shell: Shell;
-  /** The greeting of the running stack. */
   greeting: string;
   demo: Promise<string>;
 }
@@ -70,7 +69,6 @@ async function deno(...args: string[]): Promise<string> {
   return stdout.trim();
 }
 
-/** In a folder of its own, with a simulated tape. */
 function backtest(command: string): Promise<string> {
   return withFolder(async (folder) => {
     const rows = simulatedTape(seededRandom(3), { volatility: 0.6, durationMs: 120_000 });
@@ -136,7 +134,6 @@ function showsSomething({ chapter, commands }: Passage): boolean {
     acts.includes(start) && chapter.startsWith("## Each service on its own\n");
 }
 
-/** Runs the commands of a passage one after the other, in a shell of their own. */
 async function runPassage({ document, chapter, commands }: Passage, place: Place): Promise<void> {
   for (const command of commands) {
     const act = actOf(command, chapter);
@@ -145,7 +142,6 @@ async function runPassage({ document, chapter, commands }: Passage, place: Place
   }
 }
 
-/** Repeats until the answer is that of the document, if it has one. */
 async function expectAnswer(
   document: string,
   { text, answer: expected }: DocumentedCommand,
@@ -177,7 +173,6 @@ async function withDemo(test: (demo: Promise<string>) => Promise<void>): Promise
   }
 }
 
-/** Resolves when the oracle has all sources and the node its prices. */
 async function pricesOf({ urls }: RunningStack): Promise<void> {
   await eventually("prices of all sources, at the node too", async () => {
     const { oracle } = await (await fetch(`${urls.node}/health`)).json();

@@ -33,7 +33,6 @@ async function metadataOf(file: string): Promise<z.output<typeof metadataSchema>
   });
 }
 
-/** What to compile, and the replacement for Deno's runtime part. */
 interface Compilation {
   target: string;
   runtime: string;
@@ -109,7 +108,6 @@ function emptyWindowsProgram(): Uint8Array {
   return bytes;
 }
 
-/** The sizes, in pixels, that Deno makes of an icon for Windows. */
 const ICON_SIZES = [256, 128, 48, 32, 24, 16];
 
 Deno.test("compile: an executable for Windows has the icon in all its sizes", slow, async () => {

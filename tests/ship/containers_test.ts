@@ -119,7 +119,6 @@ const files = FILES.map((file) => {
 });
 const { services } = files[0]!; // compose.yaml
 
-/** Values of the variables that compose.production.yaml requires. */
 const REQUIRED: Record<string, string> = {
   CHAIN_ID: "7",
   CORS_ORIGINS: "https://app.example",

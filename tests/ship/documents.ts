@@ -8,7 +8,6 @@ function* markdownIn(folder: string, depth: number): Generator<string> {
   }
 }
 
-/** The path of every document, from the top of the repository. */
 export const DOCUMENTS = [
   ...markdownIn("./", 0),
   ...markdownIn("docs/", 2),
@@ -97,8 +96,6 @@ const INLINE = /`((?:[A-Z_]+=\S+ )?(?:deno|npx|npm|docker|curl|promtool|rangemak
 function inlineCommands(prose: string): DocumentedCommand[] {
   return [...prose.matchAll(INLINE)].map(([, text = ""]) => ({ text: text.replace("\n", " ") }));
 }
-
-/** Compares a command's output with that of a document. */
 
 /** What differs from run to run, each kind with a pattern for all that it may be. */
 const VOLATILE = {

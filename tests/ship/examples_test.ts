@@ -80,7 +80,6 @@ async function playReadme(urls: StackUrls): Promise<void> {
 const hasPython = hasProgram("python3");
 const hasEthAccount = hasPython && (await run("python3", ["-c", "import eth_account"])).code === 0;
 
-/** Runs the example in Python to its end, at URLs. */
 async function runPython(urls: StackUrls): Promise<{ code: number; text: string; stdout: string }> {
   const account = privateKeyToAccount(generatePrivateKey());
   await using signer = listen("127.0.0.1", 0, async (request) => {

@@ -40,7 +40,6 @@ const FRONTS = {
   },
 } as const;
 
-/** Other spellings of a path that is not public. */
 const SPELLINGS = [
   ...["/metrics", "/%6detrics", "/%6Detrics", "//metrics", "/./metrics", "/x/../metrics"],
   ...[
@@ -79,10 +78,8 @@ interface Front extends AsyncDisposable {
 type Program = keyof typeof FRONTS;
 const PROGRAMS = Object.keys(FRONTS) as Program[]; // the type leaves the names open
 
-/** The services behind a front, by their default ports. */
 type Services = Record<"8546" | "3000" | "3001", number>;
 
-/** Starts a front before `services`, with their ports in its file. */
 async function startFront(
   program: Program,
   services: Services,
@@ -175,7 +172,6 @@ function startEcho(): Echo {
   return { port: server.addr.port, reached, stop, [Symbol.asyncDispose]: stop };
 }
 
-/** A front before a service that takes everything. */
 interface Running {
   front: Front;
   echo: Echo;
@@ -233,7 +229,6 @@ async function assertPublicPaths(
   assert.deepEqual(reached, []);
 }
 
-/** Without the services, a front's errors are JSON that pages can read. */
 async function assertJsonErrors({ front: { send } }: Running): Promise<void> {
   const page = ["Origin: https://app.example"];
   for (

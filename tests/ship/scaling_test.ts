@@ -42,7 +42,6 @@ function inTurn(services: Pick<RunningService, "url">[]): RunningService {
   };
 }
 
-/** A proxy in front of nodes, or of services with the same interface. */
 function proxyBefore(write: string, read: string, readWs?: string) {
   return startProxy(withDefaults(proxyOptions, {
     port: 0,

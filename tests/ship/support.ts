@@ -18,7 +18,6 @@ export { hasProgram } from "../support/process.ts";
 
 const root = new URL("../../", import.meta.url);
 
-/** A file of the project, by its path from the top. */
 export function fileUrl(path: string): URL {
   return new URL(path, root);
 }
@@ -114,7 +113,6 @@ export async function hasVolatility(urls: StackUrls): Promise<void> {
   });
 }
 
-/** A program that names the default URLs, at those of a stack. */
 export function atUrls(program: string, urls: StackUrls): string {
   return program
     .replace("http://127.0.0.1:3000", urls.solver)

@@ -105,11 +105,9 @@ export function typedData(typeString: string) {
   return { domain: DOMAIN, types: { [primaryType]: fields }, primaryType };
 }
 
-/** What a user signs for a deposit. */
 export const DEPOSIT_REQUEST_TYPE =
   "Core:Deposit(address user,uint256 amount,uint256 nonce,uint256 deadline)";
 
-/** A body of `POST /deposit`, signed by its user. */
 export async function signedDeposit(
   wallet: PrivateKeyAccount,
   overrides: Partial<{ amount: string; nonce: string; deadline: number }> = {},

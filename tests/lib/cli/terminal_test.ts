@@ -45,7 +45,6 @@ Deno.test("askSecret: without a terminal it names the option", async () => {
   );
 });
 
-/** The output for a terminal, or for a file. */
 function drawn(isTerminal: boolean, columns: number, ...texts: string[]): string {
   let written = "";
   const show = progressOn({

@@ -17,7 +17,6 @@ export interface Claims {
   solver: number;
 }
 
-/** All services are of the client's chain. */
 export const HONEST: Claims = { node: CHAIN_ID, bridge: CHAIN_ID, solver: CHAIN_ID };
 
 /** The answers of each route of solver and bridge, and of each method of the node. */
@@ -49,7 +48,6 @@ export async function withServices(
 export const clock = new FakeClock();
 export const solver = new LocalSigner(DEV_ACCOUNTS.solver.privateKey);
 
-/** A bet on ETH/USDT that begins in a second. */
 export const bet = {
   symbol: "ETH/USDT",
   lowerPrice: 2_900_000_000n,
@@ -62,7 +60,6 @@ export const bet = {
 const { symbol, ...plainBet } = bet;
 const { base, quote } = MARKETS.find((market) => market.symbol === symbol)!; // of the specification
 
-/** What a solver offers for {@link bet}. */
 export const terms = {
   ...plainBet,
   solver: solver.address,

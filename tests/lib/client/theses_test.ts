@@ -17,7 +17,6 @@ class FakeTheses {
   isAway = false;
   /** What was read, as the filter of all or as the id of a single one. */
   readonly reads: unknown[] = [];
-  /** Where each read of several began. */
   readonly cursors: (string | undefined)[] = [];
   gate: Promise<void> = Promise.resolve();
 

@@ -9,7 +9,6 @@ import {
 import { RpcError } from "../../../lib/protocol/jsonrpc.ts";
 import { withAnswer } from "../../support/http_answers.ts";
 
-/** Nobody listens here. */
 const NOBODY = "http://127.0.0.1:2";
 
 async function withNode(

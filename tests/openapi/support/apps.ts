@@ -70,7 +70,6 @@ export function bridgeApp(read: () => Promise<never> = unused): Hono {
   return bridgeAppOf({ deposit: unused }, store);
 }
 
-/** The bridge's routes on a depositor and a store. */
 export function bridgeAppOf(
   depositor: Pick<Depositor, "deposit">,
   store: Pick<IntentStore, "find" | "listByUser">,

@@ -109,7 +109,6 @@ function closed(document: OpenApiDocument): OpenApiDocument {
   );
 }
 
-/** What of an OpenAPI 3.1 document these tests look at. */
 export interface OpenApiDocument {
   openapi: string;
   info: { title: string; version: string };
