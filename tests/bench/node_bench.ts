@@ -19,10 +19,9 @@ import { CheckpointLoop } from "../../services/node/chain/checkpoints.ts";
 import { SETTLEMENT_MS } from "../../services/node/core_node.ts";
 import { options, startNode } from "../../services/node/mod.ts";
 import { OraclePrices } from "../../services/node/oracle/oracle_prices.ts";
-import type { ChainState } from "../../services/node/chain/state.ts";
 import { resolveSettings } from "../../services/node/options.ts";
 import { openStorage } from "../../services/node/store/storage.ts";
-import { actors, CHAIN_ID, deposit, ETH, hashOf, rfqSubmit } from "../node/support/actors.ts";
+import { actors, CHAIN_ID, deposit, hashOf, rfqSubmit } from "../node/support/actors.ts";
 import { pricesBody, startFakeOracle } from "../node/support/fake_oracle.ts";
 import { postAll } from "./driver.ts";
 
@@ -38,7 +37,9 @@ const silent: ChainEvents = {
 
 /** Settles 100,000 theses that end together, while checkpoints continue in real time. */
 async function benchSettlement(where: "memory" | "disk"): Promise<void> {
-  const balances = new Map([[actors.solver.address, 10n ** 15n]]);
+  const balances = new Map(
+    [actors.solver, actors.user].map(({ address }) => [address, 10n ** 15n]),
+  );
   const directory = await Deno.makeTempDir();
   const settings = resolveSettings(
     withDefaults(options, { chainId: CHAIN_ID, balances, minBet: 0n }),
@@ -58,8 +59,14 @@ async function benchSettlement(where: "memory" | "disk"): Promise<void> {
   // Late enough that all of them are open by then.
   const startTime = clock.now() + 20_000;
   const endTime = startTime + 2_000;
+  const bet = { betAmount: 100n, payout: 110n, lowerPrice: 1n, upperPrice: 10n ** 12n };
+  const tx = rfqSubmit({ timestamp: startTime, startTime, endTime, ...bet });
   storage.records.commits.change(() => {
-    for (let index = 0; index < THESES; index++) openThesis(state, index, startTime, endTime);
+    for (let number = 1; number <= THESES; number++) {
+      const txHash = hashOf(number);
+      const receipt = { txHash, status: "committed" as const, blockNumber: 1, thesisId: number };
+      state.applyTransaction({ atMs: startTime, quoteHash: txHash, tx, receipt });
+    }
   });
   storage.records.commits.commit();
 
@@ -102,44 +109,6 @@ async function benchSettlement(where: "memory" | "disk"): Promise<void> {
     } theses that end together, ${where}: settled ${tookMs} ms after ` +
       `their end; latest checkpoint of ${lateness.length}: ${Math.max(...lateness)} ms`,
   );
-}
-
-function openThesis(
-  state: ChainState,
-  index: number,
-  startTime: number,
-  endTime: number,
-): void {
-  const solver = actors.solver.address;
-  state.applyTransaction({
-    atMs: startTime,
-    quoteHash: hashOf(index),
-    tx: {
-      type: "RfqSubmit",
-      timestamp: startTime,
-      from: solver,
-      user: solver,
-      signature: "0x",
-      thesisType: "box",
-      base: ETH.base,
-      quote: ETH.quote,
-      startTime,
-      endTime,
-      lowerPrice: 1n,
-      upperPrice: 10n ** 12n,
-      betAmount: 100n,
-      payout: 110n,
-      deadline: endTime,
-      solverSignature: "0x",
-      userSignature: "0x",
-    },
-    receipt: {
-      txHash: hashOf(1_000_000 + index),
-      status: "committed",
-      blockNumber: 1,
-      thesisId: index + 1,
-    },
-  });
 }
 
 const CONCURRENCY = 16;
