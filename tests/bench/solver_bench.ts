@@ -5,15 +5,12 @@
  * `deno run --allow-all tests/bench/solver_bench.ts [quotes] [executions]`.
  */
 import type { Hono } from "hono";
-import { toWire } from "../../lib/json.ts";
 import { systemClock } from "../../lib/clock.ts";
-import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import type { SubmissionNode } from "../../lib/intents/node_answer.ts";
 import { TransactionBuilder } from "../../lib/intents/transactions.ts";
-import { MARKETS, SPEC_MARKETS } from "../../lib/protocol/markets.ts";
+import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { hashQuote } from "../../lib/protocol/hashes.ts";
-import { quoteToWire, type UnsignedQuote } from "../../lib/protocol/quote.ts";
-import { LocalSigner } from "../../lib/protocol/signature.ts";
+import { quoteToWire } from "../../lib/protocol/quote.ts";
 import {
   decodeBet,
   decodeExecution,
@@ -28,17 +25,21 @@ import { PreTradeChecks } from "../../services/solver/risk/pre_trade_checks.ts";
 import { MockStrategy } from "../../services/solver/pricing/mock_strategy.ts";
 import { QuoteSigner } from "../../services/solver/quoting/quote_signer.ts";
 import { solverApp } from "../openapi/support/apps.ts";
+import {
+  accountOf,
+  market,
+  nodePrice,
+  quoteRequest,
+  solver,
+  termsAt,
+  user,
+} from "../solver/support.ts";
 import { CHAIN_ID, compare, type Figures, post, withStore } from "./driver.ts";
 import { type Executing, signOnViem, viemExecutor, viemQuotes } from "./solver_rivals.ts";
 
 const CONCURRENCY = 32;
 const MAX_RISK = 10_000_000_000n;
-const BET = 1_000_000n;
 
-const { privateKey, address: solver } = DEV_ACCOUNTS.solver;
-const signer = new LocalSigner(privateKey);
-const user = new LocalSigner(`0x${"11".repeat(32)}`);
-const market = MARKETS[0]!;
 const strategy = new MockStrategy(Math.random);
 
 /** Commits everything at once, and has every price and unlimited money. */
@@ -48,13 +49,8 @@ const instantNode = {
     return Promise.resolve({ txHash, status: "committed" as const, blockNumber: 1, thesisId: 1 });
   },
   getTransaction: () => Promise.resolve(null),
-  getPrices() {
-    const { base, quote, symbol } = market;
-    const price = { base, quote, price: 1n, decimals: 6 as const, lastUpdate: 0, ageMs: 0 };
-    return Promise.resolve({ [symbol]: { ...price, state: "fresh" as const } });
-  },
-  getAccount: () =>
-    Promise.resolve({ address: solver, balance: 10n ** 18n, locked: 0n, permissions: [] }),
+  getPrices: () => Promise.resolve({ [market.symbol]: nodePrice() }),
+  getAccount: () => Promise.resolve(accountOf(solver.address, 10n ** 18n)),
 } satisfies SubmissionNode & Record<string, unknown>;
 
 /** The solver's own executor and its preparation, without a delay for the hedge. */
@@ -67,7 +63,7 @@ function ownExecution(quoteSigner: QuoteSigner) {
   const checks = new PreTradeChecks({
     markets: SPEC_MARKETS,
     node: instantNode,
-    solver,
+    solver: solver.address,
     clock: systemClock,
     maxRisk: MAX_RISK,
     hedgeMs: 0,
@@ -90,36 +86,23 @@ function ownExecution(quoteSigner: QuoteSigner) {
   return { preparation, newExecutor };
 }
 
-/** Terms of a quote that differ in their prices. */
-function termsOf(index: number, nowMs: number): UnsignedQuote {
-  return {
-    solver: signer.address,
-    user: user.address,
-    thesisType: "box",
-    base: market.base,
-    quote: market.quote,
-    lowerPrice: BigInt(index + 1),
-    upperPrice: 10n ** 12n,
-    betAmount: BET,
-    payout: BET + BET / 20n,
-    startTime: nowMs,
-    endTime: nowMs + 60_000,
-    deadline: nowMs + 3_600_000,
-  };
-}
+/** Long enough for all of them to be executed. */
+const DEADLINE_MS = 3_600_000;
 
+/** Bodies of `POST /quote` that differ in their price. */
 function quoteBodies(count: number): string[] {
-  const nowMs = Date.now();
-  return Array.from({ length: count }, (_, index) => {
-    const { solver: _solver, payout: _payout, ...request } = termsOf(index, nowMs);
-    return JSON.stringify(toWire(request));
-  });
+  const deadline = Date.now() + DEADLINE_MS;
+  return Array.from(
+    { length: count },
+    (_, index) => JSON.stringify(quoteRequest({ lowerPrice: `${index + 1}`, deadline })),
+  );
 }
 
 function executionBodies(count: number, quoteSigner: QuoteSigner): string[] {
   const nowMs = Date.now();
   return Array.from({ length: count }, (_, index) => {
-    const terms = termsOf(index, nowMs);
+    const prices = { lowerPrice: BigInt(index + 1), upperPrice: 10n ** 12n };
+    const terms = termsAt(nowMs, { ...prices, deadline: nowMs + DEADLINE_MS });
     const quoteHash = hashQuote(terms, CHAIN_ID);
     const quote = quoteToWire({ ...terms, signature: quoteSigner.sign(quoteHash) });
     return JSON.stringify({ quote, userSignature: user.sign(quoteHash) });
@@ -136,7 +119,7 @@ function measureExecutions(bodies: string[], quoteSigner?: QuoteSigner): Promise
     node: instantNode,
     transactions: own === undefined
       ? { sign: signOnViem, requireOwn() {} }
-      : new TransactionBuilder(signer, CHAIN_ID, systemClock),
+      : new TransactionBuilder(solver, CHAIN_ID, systemClock),
     handler: {
       termsOf: (intent) =>
         own?.preparation.termsOf(intent) ?? transactionTermsOf(decodeExecution(intent.payload)),
@@ -153,7 +136,7 @@ function measureExecutions(bodies: string[], quoteSigner?: QuoteSigner): Promise
 
 async function main(): Promise<void> {
   const quotes = quoteBodies(Number(Deno.args[0] ?? 5_000));
-  const remembering = new QuoteSigner(signer);
+  const remembering = new QuoteSigner(solver);
   const executions = executionBodies(Number(Deno.args[1] ?? 2_000), remembering);
   console.log(`${CONCURRENCY} callers at a time`);
   const quoted = await compare("quotes", {
@@ -162,7 +145,7 @@ async function main(): Promise<void> {
   });
   console.log(`ratio quotes: solver / viem ${(quoted.solver / quoted.viem).toFixed(2)}`);
   const executed = await compare("executions", {
-    solver: () => measureExecutions(executions, new QuoteSigner(signer)),
+    solver: () => measureExecutions(executions, new QuoteSigner(solver)),
     remembered: () => measureExecutions(executions, remembering),
     viem: () => measureExecutions(executions),
   });
