@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { z } from "zod";
 import { DocumentedService } from "../openapi/support/documented_service.ts";
 import { eventually } from "../support/eventually.ts";
-import { sendRaw, withField } from "../support/http_answers.ts";
+import { failureSchema, sendRaw, withField } from "../support/http_answers.ts";
 import { BODIES, type BodyRules, wrongBodies } from "./request_rules.ts";
 
 export interface Expected {
@@ -37,14 +37,6 @@ export const DOCUMENTED_CODES: ReadonlyMap<string, string> = new Map(
       (codes.match(/[A-Z_]+/g) ?? []).map((code) => [code, row] as const)
     ),
 );
-
-const envelopeSchema = z.strictObject({
-  success: z.literal(false),
-  error: z.string(),
-  code: z.string(),
-  retry: z.string(),
-  details: z.record(z.string(), z.unknown()).optional(),
-});
 
 const rpcSchema = z.strictObject({
   jsonrpc: z.literal("2.0"),
@@ -245,7 +237,7 @@ export class Refusals {
 }
 
 function failureOf(answer: unknown): { code: string; message: string } {
-  const envelope = envelopeSchema.safeParse(answer);
+  const envelope = failureSchema.safeParse(answer);
   if (envelope.success) {
     const { code, error: message, details, retry } = envelope.data;
     assert(DOCUMENTED_CODES.get(code)?.includes(`\`${retry}\``), `retry of ${code}: ${retry}`);

@@ -4,7 +4,8 @@ import { isRangemakerError } from "../../lib/client/errors.ts";
 import { listen } from "../../lib/http/listener.ts";
 import { eventually } from "./eventually.ts";
 
-const failureSchema = z.strictObject({
+/** The answer of every HTTP API to a refused request. */
+export const failureSchema = z.strictObject({
   success: z.literal(false),
   error: z.string().min(1),
   code: z.string().regex(/^[A-Z_]+$/),
