@@ -11,7 +11,7 @@ import config from "../../deno.json" with { type: "json" };
 import { withFolder } from "../support/files.ts";
 import { casesFrom, testSeed } from "../support/random.ts";
 import { denoEnv } from "../support/terminal.ts";
-import { fileUrl, readText, run } from "./support.ts";
+import { fileUrl, readText, run, runTask } from "./support.ts";
 
 const cwd = fileUrl(".").pathname;
 
@@ -152,9 +152,7 @@ Deno.test("coverage: fails below the thresholds", () =>
     const env = { DENO_COVERAGE_DIR: folder };
     const version = ["run", "--allow-all", "main.ts", "--version"];
     assert.equal((await run(Deno.execPath(), version, { cwd, env })).code, 0);
-    const { code, text } = await run(Deno.execPath(), ["task", "--quiet", "coverage", folder], {
-      cwd,
-    });
+    const { code, text } = await runTask(["coverage", folder]);
     assert.equal(code, 1, text);
     assert.match(text, /Line coverage \S+ is below the threshold/);
   }));

@@ -49,6 +49,11 @@ export async function run(
   return { code: output.code, text: stdout + decoder.decode(output.stderr), stdout };
 }
 
+/** Runs a task of deno.json to its end. */
+export function runTask(args: string[], env: Record<string, string> = {}) {
+  return run(Deno.execPath(), ["task", "--quiet", ...args], { cwd: fileUrl(".").pathname, env });
+}
+
 const tasks: Record<string, string> = config.tasks;
 
 /**
