@@ -116,7 +116,7 @@ const [line = ""] = /^rangemaker\(\) .*$/m.exec(reference) ?? assert.fail("No fu
 const checkout = line.replaceAll("~/rangemaker/", root)
   .replace(/\bdeno\b/, `'${Deno.execPath()}'`);
 
-Deno.test("rangemaker(), the shell function of docs/reference.md: shows help and starts the console from any folder", async () => {
+Deno.test("rangemaker() of docs/reference.md: shows help and starts the console from any folder", async () => {
   const [, body = ""] = /\{ (.*) "\$@"; \}$/.exec(checkout) ?? assert.fail(checkout);
   // Tests are started by a task, this is not.
   const script = `unset INIT_CWD\n${checkout}\nrangemaker --help && exec ${body} console --port 0`;
