@@ -35,13 +35,13 @@ for (const [signal, newMs] of [["SIGUSR1", 3_600_000], ["SIGUSR2", 0]]) {
 }
 `;
 
-const NAMES = ["node", "proxy", "bridge", "solver"] as const;
+const NAMES = ["node", "bridge", "solver"] as const;
 type Name = typeof NAMES[number];
 
 export const UNITS = NAMES.map((name) => `rangemaker-one@${name}`).join(" ");
 
-/** The oracle of a machine is the test's own. */
-const ORACLE_UNIT = "rangemaker-one@oracle";
+/** The oracle is the test's own. The proxy keeps nothing, and no runbook asks it anything. */
+const NOT_RUN = ["rangemaker-one@oracle", "rangemaker-one@proxy"];
 
 /** Makes the copies, which the test runs in place of its timer. */
 const BACKUP_UNIT = "backup-rangemaker";
@@ -102,7 +102,7 @@ const DISK = "size=96m";
 export const OTHER_RELAYER = `0x${"a1".repeat(20)}`;
 export const OTHER_ADMIN = `0x${"a2".repeat(20)}`;
 
-/** A machine with four services, whose folders are in one temporary folder. */
+/** A machine with three services, whose folders are in one temporary folder. */
 export class Machine {
   readonly #folder: string;
   readonly #disk: Deno.ChildProcess;
@@ -110,7 +110,6 @@ export class Machine {
   readonly history = startFakeHistory([]);
   readonly #ports = {
     8545: freePort(),
-    8546: freePort(),
     8547: freePort(),
     3001: freePort(),
     3000: freePort(),
@@ -174,10 +173,6 @@ oracle_timeout_ms = 90
 relayers = ["${OTHER_RELAYER}", "${relayer.address}"]
 admins = ["${OTHER_ADMIN}", "${admin.address}"]
 balances = { "${solver.address}" = 1_000_000_000 }
-[proxy]
-port = ${this.#ports[8546]}
-write_${rpcUrl.replace("rpc", "node")}
-read_${rpcUrl.replace("rpc", "node")}
 [bridge]
 port = ${this.#ports[3001]}
 ${rpcUrl}
@@ -202,7 +197,7 @@ ${key("admin")}
 
   urlOf(name: Name): string {
     return `http://127.0.0.1:${
-      this.#ports[({ node: 8545, proxy: 8546, bridge: 3001, solver: 3000 } as const)[name]]
+      this.#ports[({ node: 8545, bridge: 3001, solver: 3000 } as const)[name]]
     }`;
   }
 
@@ -293,7 +288,7 @@ ${key("admin")}
 
   async #systemctl([verb, ...words]: string[]): Promise<string> {
     for (const unit of verb === "mask" ? [] : words) {
-      if (["--now", ORACLE_UNIT, `${BACKUP_UNIT}.timer`].includes(unit)) continue;
+      if (["--now", ...NOT_RUN, `${BACKUP_UNIT}.timer`].includes(unit)) continue;
       if (unit === BACKUP_UNIT) {
         await this.#script("/opt/rangemaker/docs/deployment/backup $SERVICES");
         continue;
