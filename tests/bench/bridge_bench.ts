@@ -13,10 +13,8 @@ import type { IntentStore } from "../../lib/intents/store.ts";
 import type { SubmissionNode } from "../../lib/intents/node_answer.ts";
 import { TransactionBuilder } from "../../lib/intents/transactions.ts";
 import type { Submitter } from "../../lib/intents/submitter.ts";
-import { hashDepositRequest } from "../../lib/protocol/hashes.ts";
 import { DEPOSIT_REQUEST_TYPE, type DepositRequest } from "../../lib/protocol/deposit.ts";
 import type { Hex } from "../../lib/protocol/scalars.ts";
-import { LocalSigner } from "../../lib/protocol/signature.ts";
 import {
   type Deposit,
   hashTransaction,
@@ -24,16 +22,13 @@ import {
   transactionSchema,
   transactionToText,
 } from "../../lib/protocol/transaction.ts";
-import { createRegistry } from "../../lib/http/metrics.ts";
-import { createBridgeApi } from "../../services/bridge/api.ts";
 import { depositKey, Depositor, encodeDeposit } from "../../services/bridge/depositor.ts";
-import { BridgeMetrics } from "../../services/bridge/metrics.ts";
+import { relayer, signedRequest } from "../bridge/support.ts";
+import { bridgeAppOf } from "../openapi/support/apps.ts";
 import { CHAIN_ID, compare, definitionOf, type Figures, post, withStore } from "./driver.ts";
 
 const CONCURRENCY = 64;
-const relayer = DEV_ACCOUNTS.relayer;
 
-/** Commits everything at once. */
 const instantNode: SubmissionNode = {
   sendTransactionText(text) {
     const tx = transactionSchema.parse(JSON.parse(text));
@@ -54,11 +49,7 @@ const ours: Path = (store, submitter) =>
       clockProblem: undefined,
     },
     nodeRefusal: () => Promise.resolve(undefined),
-    transactions: new TransactionBuilder(
-      new LocalSigner(relayer.privateKey),
-      CHAIN_ID,
-      systemClock,
-    ),
+    transactions: new TransactionBuilder(relayer, CHAIN_ID, systemClock),
     chainId: CHAIN_ID,
     clock: systemClock,
     onRefused() {},
@@ -86,7 +77,7 @@ const onViem: Path = (store, submitter) => ({
   },
 });
 
-const account = privateKeyToAccount(relayer.privateKey);
+const account = privateKeyToAccount(DEV_ACCOUNTS.relayer.privateKey);
 
 async function signOnViem(
   { user, amount }: DepositRequest,
@@ -111,18 +102,11 @@ async function signOnViem(
 
 /** Bodies of `POST /deposit` that differ in their nonce. */
 function signedBodies(count: number): string[] {
-  const user = new LocalSigner(`0x${"11".repeat(32)}`);
   const deadline = Date.now() + 3_600_000;
-  return Array.from({ length: count }, (_, nonce) => {
-    const request = { user: user.address, amount: 1_000_000n, nonce: BigInt(nonce), deadline };
-    const signature = user.sign(hashDepositRequest(request, CHAIN_ID));
-    return JSON.stringify({
-      ...request,
-      amount: request.amount.toString(),
-      nonce: request.nonce.toString(),
-      signature,
-    });
-  });
+  return Array.from(
+    { length: count },
+    (_, nonce) => JSON.stringify(signedRequest({ nonce: BigInt(nonce), deadline })),
+  );
 }
 
 function measure(path: Path, bodies: string[]): Promise<Figures> {
@@ -130,17 +114,7 @@ function measure(path: Path, bodies: string[]): Promise<Figures> {
   const transactions = { sign: unused, requireOwn: unused };
   const options = { node: instantNode, handler: { termsOf: unused }, transactions };
   return withStore(options, (store, submitter) => {
-    const app = createBridgeApi({
-      depositor: path(store, submitter),
-      store,
-      metrics: new BridgeMetrics(createRegistry(), () => store.countUnfinished()),
-      limiter: (_c, next) => next(),
-      checkReadiness: () => Promise.reject(new Error("Not asked for here")),
-      bridge: relayer.address,
-      rpcUrl: "",
-      chainId: CHAIN_ID,
-      corsOrigins: ["*"],
-    });
+    const app = bridgeAppOf(path(store, submitter), store);
     return post(app, { path: "/deposit", bodies, concurrency: CONCURRENCY });
   });
 }

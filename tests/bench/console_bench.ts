@@ -2,7 +2,7 @@
  * The console in Chromium, drawn by the processor: time from the navigation to the first price on
  * the screen, bytes that it takes, and what it costs with 200 open bets: at rest (aims: at least 55
  * frames and under 250 ms of the main thread a second), untouched for a while (aim: 50 ms), and
- * while a box is dragged, beside the frames that this machine makes of an empty page. Run with
+ * while a box is dragged. Run with
  * `deno run --allow-all --unstable-bundle tests/bench/console_bench.ts [bets]`.
  */
 import assert from "node:assert/strict";
@@ -119,7 +119,6 @@ interface FrameCost {
   processorMs: number;
 }
 
-/** The cost of each frame during some activity. */
 async function frameCosts(page: Page, task: () => Promise<void>): Promise<FrameCost[]> {
   await page.tracing.start({
     categories: ["devtools.timeline", "disabled-by-default-devtools.timeline"],
@@ -151,29 +150,6 @@ async function frameCosts(page: Page, task: () => Promise<void>): Promise<FrameC
   });
 }
 
-/** Time between frames of an empty page: the best that the machine can do. */
-async function emptyIntervals(page: Page): Promise<number[]> {
-  const times = await page.evaluate(`new Promise((resolve) => {
-    const times = [];
-    const next = (atMs) => {
-      times.push(atMs);
-      if (times.length <= 180) requestAnimationFrame(next);
-      else resolve(times);
-    };
-    requestAnimationFrame(next);
-  })`);
-  const read = z.array(z.number()).parse(times);
-  return read.slice(1).map((time, index) => time - read[index]!);
-}
-
-/** Milliseconds from a navigation to the first frame of a picture of the same server. */
-async function pictureMs(url: string, page: Page): Promise<number> {
-  await page.goto(`${url}/icon.svg`);
-  const script =
-    "new Promise((resolve) => requestAnimationFrame(() => resolve(performance.now())))";
-  return z.number().parse(await page.evaluate(script));
-}
-
 function quantile(values: readonly number[], share: number): string {
   const sorted = values.toSorted((a, b) => a - b);
   return (sorted[Math.floor(share * (sorted.length - 1))] ?? NaN).toFixed(1);
@@ -188,13 +164,6 @@ const stack = await startStack({ ports: { ...FREE_PORTS, console: 0 }, seed: 1 }
 const browser = await launchBrowser();
 try {
   const url = stack.urls.console ?? assert.fail();
-  const blank = await browser.newPage();
-  row("frames of an empty page", await emptyIntervals(blank));
-  const pictures = [];
-  for (let count = 0; count < LOADS; count++) pictures.push(await pictureMs(url, blank));
-  row("a picture after the navigation", pictures);
-  await blank.close();
-
   await waitForPrices(
     stack.urls,
     new RangemakerClient({ urls: stack.urls, chainId: 1337 }),

@@ -10,12 +10,10 @@ import { onlyChain } from "../support/intents.ts";
 import type { Job } from "./http_clients.ts";
 import { median } from "./proxy_rivals.ts";
 
-/** Chain of the benchmarks. */
 export const CHAIN_ID = 1337;
 
 const ROUNDS = 3;
 
-/** Results of one run. */
 export interface Figures {
   perSecond: number;
   p50Ms: number;
@@ -36,7 +34,6 @@ export async function postAll(job: Job): Promise<Figures> {
   }
 }
 
-/** Posts bodies to a route of an app, as {@link postAll} does. */
 export async function post(app: Hono, job: Omit<Job, "url"> & { path: string }): Promise<Figures> {
   await using listener = listen("127.0.0.1", 0, (request) => app.fetch(request));
   return await postAll({ ...job, url: listener.url + job.path });
@@ -90,7 +87,6 @@ export async function compare<Name extends string>(
   return Object.fromEntries(rates) as Record<Name, number>;
 }
 
-/** A message as viem signs it. */
 export function definitionOf(type: FlatType, message: Record<string, unknown>) {
   return {
     domain: signingDomain(CHAIN_ID),

@@ -1,7 +1,6 @@
 /// <reference lib="deno.worker" />
 /** The callers of `driver.ts`: bare HTTP/1.1 on kept connections, in a worker. */
 
-/** Bodies to post to a URL. */
 export interface Job {
   url: string;
   bodies: string[];

@@ -1,22 +1,16 @@
 /**
- * The core node: price slots, settlement of 100,000 theses at once, and transactions through
- * JSON-RPC with the lateness of checkpoints meanwhile. Run with
+ * The core node: settlement of 100,000 theses at once, and transactions through JSON-RPC with the
+ * lateness of checkpoints meanwhile. Run with
  * `deno run --allow-all tests/bench/node_bench.ts [transactions]`.
  *
- * On two cores, with the load on the same machine: 15 million appends a second; a range check in
- * 0.3 us over a second, 2.5 us over ten minutes, 3 to 13 us over the whole ring; 100,000 theses
- * settled within 2.2 s with no checkpoint more than 75 ms late, about 1 ms of it by the node's own
- * work; 3,000 deposits and 1,900 bets a second in memory, 2,500 and 1,400 on the disk, checkpoints
- * within 20 ms of their time (p99.9). Three quarters of the time of a bet are its three signatures.
- * When the two cores were shared with other work, transactions fell to a third, and that p99.9 rose
- * to 0.25 s.
+ * On two cores, with the load on the same machine: 100,000 theses settled within 2.2 s with no
+ * checkpoint more than 75 ms late; 3,000 deposits and 1,900 bets a second in memory, 2,500 and
+ * 1,400 on the disk, checkpoints within 20 ms of their time (p99.9). When the two cores were shared
+ * with other work, transactions fell to a third, and that p99.9 rose to 0.25 s.
  */
 import { setImmediate } from "node:timers";
 import { monotonicClock, systemClock } from "../../lib/clock.ts";
 import { toWire } from "../../lib/json.ts";
-import { PriceRing } from "../../lib/prices/price_ring.ts";
-import type { PriceRange, RangeCheck, TimeSpan } from "../../lib/prices/price_slots.ts";
-import { SLOT_MS } from "../../lib/protocol/constants.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
 import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import type { Transaction } from "../../lib/protocol/transaction.ts";
@@ -25,10 +19,9 @@ import { CheckpointLoop } from "../../services/node/chain/checkpoints.ts";
 import { SETTLEMENT_MS } from "../../services/node/core_node.ts";
 import { options, startNode } from "../../services/node/mod.ts";
 import { OraclePrices } from "../../services/node/oracle/oracle_prices.ts";
-import type { ChainState } from "../../services/node/chain/state.ts";
 import { resolveSettings } from "../../services/node/options.ts";
 import { openStorage } from "../../services/node/store/storage.ts";
-import { actors, CHAIN_ID, deposit, ETH, hashOf, rfqSubmit } from "../node/support/actors.ts";
+import { actors, CHAIN_ID, deposit, hashOf, rfqSubmit } from "../node/support/actors.ts";
 import { pricesBody, startFakeOracle } from "../node/support/fake_oracle.ts";
 import { postAll } from "./driver.ts";
 
@@ -42,71 +35,11 @@ const silent: ChainEvents = {
   onMissingPrice: () => {},
 };
 
-/** Microseconds of one call, best of five rounds. */
-function time(calls: number, run: (call: number) => unknown): number {
-  let bestMs = Infinity;
-  for (let round = 0; round < 5; round++) {
-    const startMs = performance.now();
-    for (let call = 0; call < calls; call++) run(call);
-    bestMs = Math.min(bestMs, performance.now() - startMs);
-  }
-  return bestMs * 1_000 / calls;
-}
-
-/** What a ring without block summaries does: looks at every slot. */
-function scan(
-  prices: Map<number, bigint>,
-  from: number,
-  to: number,
-  { lower, upper }: PriceRange,
-): RangeCheck {
-  let outside: RangeCheck["outside"];
-  const missing: TimeSpan[] = [];
-  for (let time = from; time < to; time += SLOT_MS) {
-    const price = prices.get(time);
-    if (price === undefined) missing.push({ from: time, to: time + SLOT_MS });
-    else if (outside === undefined && (price < lower || price > upper)) outside = { time, price };
-  }
-  return { outside, missing };
-}
-
-function benchRing(): void {
-  const start = 1_700_000_000_000;
-  const laps = 4 * 65_536;
-  const price = (index: number) => 3_000_000_000n + BigInt(index % 977);
-  let ring = new PriceRing();
-  const appendUs = time(1, () => {
-    ring = new PriceRing();
-    for (let index = 0; index < laps; index++) ring.append(start + index * SLOT_MS, price(index));
-  }) / laps;
-  console.log(`append: ${Math.round(1e6 / appendUs).toLocaleString("en")} a second`);
-
-  const end = start + laps * SLOT_MS;
-  const prices = new Map<number, bigint>();
-  for (let index = laps - 65_536; index < laps; index++) {
-    prices.set(start + index * SLOT_MS, price(index));
-  }
-  const range = { lower: 1n, upper: 4_000_000_000n };
-  for (
-    const [name, spanMs] of [["1 s", 1_000], ["10 min", 600_000], [
-      "whole ring",
-      6_553_600,
-    ]] as const
-  ) {
-    const ringUs = time(2_000, () => ring.checkRange(end - spanMs, end, range));
-    const scanUs = time(20, () => scan(prices, end - spanMs, end, range));
-    console.log(
-      `range check over ${name}: ${ringUs.toFixed(2)} us; a Map slot by slot: ${
-        scanUs.toFixed(2)
-      } us, ` +
-        `${(scanUs / ringUs).toFixed(1)} times as long`,
-    );
-  }
-}
-
 /** Settles 100,000 theses that end together, while checkpoints continue in real time. */
 async function benchSettlement(where: "memory" | "disk"): Promise<void> {
-  const balances = new Map([[actors.solver.address, 10n ** 15n]]);
+  const balances = new Map(
+    [actors.solver, actors.user].map(({ address }) => [address, 10n ** 15n]),
+  );
   const directory = await Deno.makeTempDir();
   const settings = resolveSettings(
     withDefaults(options, { chainId: CHAIN_ID, balances, minBet: 0n }),
@@ -126,8 +59,14 @@ async function benchSettlement(where: "memory" | "disk"): Promise<void> {
   // Late enough that all of them are open by then.
   const startTime = clock.now() + 20_000;
   const endTime = startTime + 2_000;
+  const bet = { betAmount: 100n, payout: 110n, lowerPrice: 1n, upperPrice: 10n ** 12n };
+  const tx = rfqSubmit({ timestamp: startTime, startTime, endTime, ...bet });
   storage.records.commits.change(() => {
-    for (let index = 0; index < THESES; index++) openThesis(state, index, startTime, endTime);
+    for (let number = 1; number <= THESES; number++) {
+      const txHash = hashOf(number);
+      const receipt = { txHash, status: "committed" as const, blockNumber: 1, thesisId: number };
+      state.applyTransaction({ atMs: startTime, quoteHash: txHash, tx, receipt });
+    }
   });
   storage.records.commits.commit();
 
@@ -172,45 +111,6 @@ async function benchSettlement(where: "memory" | "disk"): Promise<void> {
   );
 }
 
-function openThesis(
-  state: ChainState,
-  index: number,
-  startTime: number,
-  endTime: number,
-): void {
-  const solver = actors.solver.address;
-  state.applyTransaction({
-    atMs: startTime,
-    quoteHash: hashOf(index),
-    tx: {
-      type: "RfqSubmit",
-      timestamp: startTime,
-      from: solver,
-      user: solver,
-      signature: "0x",
-      thesisType: "box",
-      base: ETH.base,
-      quote: ETH.quote,
-      startTime,
-      endTime,
-      lowerPrice: 1n,
-      upperPrice: 10n ** 12n,
-      betAmount: 100n,
-      payout: 110n,
-      deadline: endTime,
-      solverSignature: "0x",
-      userSignature: "0x",
-    },
-    receipt: {
-      txHash: hashOf(1_000_000 + index),
-      status: "committed",
-      blockNumber: 1,
-      thesisId: index + 1,
-    },
-  });
-}
-
-/** Callers at a time. */
 const CONCURRENCY = 16;
 
 /** Long enough for all theses to be open while the load runs. */
@@ -292,6 +192,5 @@ function describeLateness(before: Map<string, number>, after: Map<string, number
     `${boundOf(0.999)} s (p99.9) of their time, the pull included`;
 }
 
-benchRing();
 for (const where of ["memory", "disk"] as const) await benchSettlement(where);
 for (const where of ["memory", "disk"] as const) await benchTransactions(where);

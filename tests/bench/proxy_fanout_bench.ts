@@ -1,8 +1,7 @@
 /**
  * Notifications of 600 bytes to 1,000 clients, through the proxy, through a relay of Bun's publish
- * and through the bare loops that are the floor of this runtime, over its own WebSockets and over
- * `node:net`, in turns; then what clients that read as fast as they can lose; then what idle
- * clients cost.
+ * and through the bare loop that is the floor of this runtime, in turns; then what clients that
+ * read as fast as they can lose; then what idle clients cost.
  *
  *     deno run -A tests/bench/proxy_fanout_bench.ts [ROUNDS]
  *
@@ -10,7 +9,7 @@
  * node's first frame and ends with the last byte at the last client; then the next one begins.
  * Beside the rate stands what the relay's process used of the CPU (`/proc/PID/stat`), by which
  * relays compare on a busy machine, and both are printed as ratios to the rivals measured in the
- * same round.
+ * same round, with what was lost.
  */
 import { freePort } from "../support/ports.ts";
 import {
@@ -23,18 +22,13 @@ import {
   startOwnProxy,
 } from "./proxy_rivals.ts";
 
-const CLIENTS = 1_000;
 const IDLE_CLIENTS = 5_000;
-const ROUND_S = 2;
-/**
- * What the loss of clients that read is measured with: clients, messages a burst, time between,
- * bursts.
- */
-const BURSTS = [
-  { what: "1 client, 6 MB/s", clients: 1, perBurst: 1_000, everyMs: 100, bursts: 30 },
-  { what: "1 client, 30 MB/s", clients: 1, perBurst: 5_000, everyMs: 100, bursts: 30 },
-  { what: "1 client, 10,000 at once", clients: 1, perBurst: 10_000, everyMs: 0, bursts: 5 },
-  { what: "1,000 clients, 2,000 at once", clients: 1_000, perBurst: 2_000, everyMs: 0, bursts: 2 },
+/** Clients, messages a burst, milliseconds between bursts (0: when all have arrived), and how long. */
+const LOADS = [
+  { what: "one a tick, 1,000 clients", clients: 1_000, perBurst: 1, everyMs: 0, seconds: 2 },
+  { what: "twenty a tick, 1,000 clients", clients: 1_000, perBurst: 20, everyMs: 0, seconds: 2 },
+  { what: "1 client, 30 MB/s", clients: 1, perBurst: 5_000, everyMs: 100, seconds: 3 },
+  { what: "2,000 at once, 1,000 clients", clients: 1_000, perBurst: 2_000, everyMs: 0, seconds: 5 },
 ];
 const rounds = Number(Deno.args[0] ?? 5);
 
@@ -44,6 +38,8 @@ interface Figures {
   cpuUs: number;
   p50Ms: number;
   p99Ms: number;
+  lost: number;
+  megabytesPerSecond: number;
 }
 
 /** The node comes up after the proxy, which should not wait long to try again, nor complain. */
@@ -64,9 +60,9 @@ async function startRelay(nodePort: number): Promise<Rival> {
   return await start(bun, [file("proxy_fanout_relay.js"), String(nodePort), String(port)], port);
 }
 
-async function startBare(nodePort: number, sockets: "native" | "net"): Promise<Rival> {
+async function startBare(nodePort: number): Promise<Rival> {
   const port = freePort();
-  const args = ["run", "-A", file("proxy_fanout_bare.ts"), String(nodePort), String(port), sockets];
+  const args = ["run", "-A", file("proxy_fanout_bare.ts"), String(nodePort), String(port)];
   return await start(Deno.execPath(), args, port);
 }
 
@@ -79,65 +75,49 @@ async function startProxyWithWsPort(nodePort: number): Promise<Rival> {
 
 const BUN = "Bun publish";
 const BARE = "bare loop";
-const BARE_NET = "bare loop, net";
 const relays: Record<string, (nodePort: number) => Promise<Rival>> = {
   [BUN]: startRelay,
-  [BARE]: (nodePort) => startBare(nodePort, "native"),
-  [BARE_NET]: (nodePort) => startBare(nodePort, "net"),
+  [BARE]: startBare,
   "proxy": (nodePort) => startOwnProxy(nodePort, QUICK),
   "proxy, --ws-port": startProxyWithWsPort,
 };
 
-async function measure(name: string, perTick: number): Promise<Figures> {
+/** Runs the driver, which plays the node and the clients of a relay. */
+async function measure(
+  startRelay: (nodePort: number) => Promise<Rival>,
+  { clients, perBurst, everyMs, seconds }: typeof LOADS[number],
+): Promise<Figures> {
   const nodePort = freePort();
-  await using relay = await relays[name]?.(nodePort);
-  const args = [nodePort, relay?.port, relay?.pid, CLIENTS, perTick, ROUND_S].map(String);
-  return JSON.parse(await output(bun, [file("proxy_fanout_driver.js"), ...args]));
+  await using relay = await startRelay(nodePort);
+  const numbers = [nodePort, relay.port, relay.pid, clients, perBurst, everyMs, seconds];
+  return JSON.parse(await output(bun, [file("proxy_fanout_driver.js"), ...numbers.map(String)]));
 }
 
-for (const perTick of [1, 20]) {
+for (const load of LOADS) {
   const figures = new Map<string, Figures[]>();
   for (let round = 0; round < rounds; round += 1) {
-    for (const name of Object.keys(relays)) {
-      figures.set(name, [...(figures.get(name) ?? []), await measure(name, perTick)]);
+    for (const [name, startRelay] of Object.entries(relays)) {
+      figures.set(name, [...(figures.get(name) ?? []), await measure(startRelay, load)]);
     }
   }
-  console.log(`${perTick} a tick, ${CLIENTS} clients`);
+  console.log(load.what);
   for (const [name, taken] of figures) {
-    const of = (pick: (figure: Figures) => number) => median(taken.map(pick));
-    const ratio = (rival: string, pick: (figure: Figures) => number) =>
-      ratioOf(taken, figures.get(rival), pick);
-    const perSecond = String(Math.round(of((figure) => figure.perSecond))).padStart(9);
-    const p50 = of((figure) => figure.p50Ms).toFixed(1);
-    const p99 = of((figure) => figure.p99Ms).toFixed(1);
-    const cpu = `${of((figure) => figure.cpuUs).toFixed(2)} µs of CPU each`;
-    const latency = `last client p50 ${p50} ms, p99 ${p99} ms`;
-    const rate = `${ratio(BUN, ({ perSecond }) => perSecond)} of Bun's rate`;
-    const cpuRatios = [BUN, BARE, BARE_NET].map((rival) => ratio(rival, ({ cpuUs }) => cpuUs));
+    const of = (key: keyof Figures) => median(taken.map((figure) => figure[key]));
+    const ratio = (rival: string, key: keyof Figures) =>
+      ratioOf(taken, figures.get(rival), (figure) => figure[key]);
     console.log(
-      `  ${name.padEnd(17)} ${perSecond} deliveries/s, ${cpu}   ${latency}   ${rate}, ` +
-        `CPU ${cpuRatios[0]} of Bun's, ${cpuRatios[1]} and ${cpuRatios[2]} of the bare loops'`,
+      `  ${name.padEnd(17)} ${String(of("perSecond")).padStart(9)} deliveries/s ` +
+        `(${of("megabytesPerSecond").toFixed(0)} MB/s), ${of("lost")} lost, ` +
+        `${of("cpuUs").toFixed(2)} µs of CPU each   ` +
+        `last client p50 ${of("p50Ms").toFixed(1)} ms, p99 ${of("p99Ms").toFixed(1)} ms   ` +
+        `${ratio(BUN, "perSecond")} of Bun's rate, CPU ${ratio(BUN, "cpuUs")} of Bun's, ` +
+        `${ratio(BARE, "cpuUs")} of the bare loop's`,
     );
-  }
-}
-
-for (const { what, clients, perBurst, everyMs, bursts } of BURSTS) {
-  console.log(what);
-  for (const [name, startOne] of Object.entries(relays)) {
-    const nodePort = freePort();
-    await using relay = await startOne(nodePort);
-    const load = [clients, perBurst, everyMs, bursts];
-    const args = [nodePort, relay.port, relay.pid, ...load].map(String);
-    const taken = JSON.parse(await output(bun, [file("proxy_fanout_loss.js"), ...args]));
-    const rate = `${taken.megabytesPerSecond.toFixed(1)} MB/s`;
-    const cpu = `${taken.cpuUs?.toFixed(2)} µs of CPU each`;
-    console.log(`  ${name.padEnd(17)} ${taken.lost} of ${taken.due} lost, ${rate}, ${cpu}`);
   }
 }
 
 await holdIdle();
 
-/** What a client costs that is subscribed and gets nothing. */
 async function holdIdle(): Promise<void> {
   const nodePort = freePort();
   await using proxy = await startOwnProxy(nodePort, QUICK);
@@ -150,7 +130,7 @@ async function holdIdle(): Promise<void> {
     };
   };
   const before = await resident();
-  const args = [nodePort, proxy.port, proxy.pid, IDLE_CLIENTS, 1, 0].map(String);
+  const args = [nodePort, proxy.port, proxy.pid, IDLE_CLIENTS, 1, 0, 0].map(String);
   const driver = new Deno.Command(bun, {
     args: [file("proxy_fanout_driver.js"), ...args],
     stdin: "piped",

@@ -14,12 +14,7 @@
  *   it.
  *
  * Another version, such as a checkout of an earlier commit, is compared in front of a node without
- * WebSocket, where all reads go over HTTP. There the bare forwarder also runs with undici, the
- * proxy's HTTP client: no proxy that uses it can be faster. Results are in
- * `services/proxy/README.md`.
- *
- * Three rounds of five rivals and another version take about three minutes on a quiet machine, and
- * up to eight on a busy one, where rivals warm up longer.
+ * WebSocket, where all reads go over HTTP. Results are in `services/proxy/README.md`.
  */
 import { freePort } from "../support/ports.ts";
 import {
@@ -45,7 +40,6 @@ const otherMain = Deno.args[1];
 const NGINX = "nginx";
 const BARE = "bare forwarder";
 const PROXY = "proxy";
-const BARE_UNDICI = "bare forwarder with undici";
 const OVER_HTTP = "proxy, node without WebSocket";
 const OTHER = "other version, node without WebSocket";
 
@@ -93,10 +87,10 @@ async function warmUp(rival: Rival): Promise<number> {
   return all * windowS;
 }
 
-async function startForwarder(nodePort: number, ...client: "undici"[]): Promise<Rival> {
+async function startForwarder(nodePort: number): Promise<Rival> {
   const port = freePort();
   const file = new URL("./proxy_plain_forwarder.ts", import.meta.url).pathname;
-  const args = ["run", "-A", "--no-check", file, String(port), String(nodePort), ...client];
+  const args = ["run", "-A", "--no-check", file, String(port), String(nodePort)];
   return await start(Deno.execPath(), args, port);
 }
 
@@ -111,7 +105,6 @@ async function startForwarder(nodePort: number, ...client: "undici"[]): Promise<
     [BARE, stack.use(await startForwarder(node.port))],
     [PROXY, stack.use(await startOwnProxy(node.port, quiet))],
     [OVER_HTTP, stack.use(await startOwnProxy(httpNode.port, quiet))],
-    [BARE_UNDICI, stack.use(await startForwarder(httpNode.port, "undici"))],
   ]);
   if (otherMain !== undefined) {
     rivals.set(OTHER, stack.use(await startOwnProxy(httpNode.port, quiet, otherMain)));
@@ -149,8 +142,6 @@ async function startForwarder(nodePort: number, ...client: "undici"[]): Promise<
   if (otherMain !== undefined) {
     const overHttp = ratio(OVER_HTTP, OTHER, rate);
     console.log(`Reads a second over HTTP: ${overHttp} of the other version (aim: at least 0.75)`);
-    const limit = ratio(BARE_UNDICI, OTHER, rate);
-    console.log(`A bare forwarder with undici, which is the limit: ${limit} of the other version`);
   }
 }
 await Deno.remove(dir, { recursive: true });

@@ -5,7 +5,6 @@ import { freePort } from "../support/ports.ts";
 /** Exact version of Bun, fetched by `npx` when it is first used. */
 const BUN = "bun@1.3.0";
 
-/** A child process that a benchmark started. */
 export interface Rival extends AsyncDisposable {
   port: number;
   pid: number;
@@ -18,12 +17,10 @@ export async function locate(program: string, hint: string): Promise<string> {
   return found;
 }
 
-/** The path of Bun's executable. */
 export async function locateBun(): Promise<string> {
   return await output("npx", ["--yes", "-p", BUN, "sh", "-c", "command -v bun"]);
 }
 
-/** Runs a program to its end. @returns What it printed. */
 export async function output(program: string, args: string[]): Promise<string> {
   const { stdout } = await new Deno.Command(program, { args, stderr: "null" }).output();
   return new TextDecoder().decode(stdout).trim();
@@ -126,7 +123,6 @@ export function cpuMicros(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) * 1_000_000 / TICKS_PER_SECOND;
 }
 
-/** The median over the rounds of the ratio of a figure of two rivals. */
 export function ratioOf<T>(
   one: readonly T[] = [],
   other: readonly T[] = [],
@@ -139,7 +135,6 @@ export function ratioOf<T>(
   return median(ratios).toFixed(2);
 }
 
-/** The middle of some figures. */
 export function median(figures: readonly number[]): number {
   return figures.toSorted((a, b) => a - b)[Math.floor(figures.length / 2)] ?? NaN;
 }

@@ -1,25 +1,16 @@
 /**
  * The solver over HTTP on one core: quotes a second, and executions a second with every one flushed
- * to disk and a node that answers at once; each beside the same route on plain viem calls, quotes
- * also beside bare libsecp256k1 signing, executions also of quotes that the solver remembers having
- * signed, without and with `--max-exposure`, of which none is ever released.
- * Run with
+ * to disk and a node that answers at once; each beside the same route on plain viem calls,
+ * executions also of quotes that the solver remembers having signed. Run with
  * `deno run --allow-all tests/bench/solver_bench.ts [quotes] [executions]`.
  */
-import { instantiateSecp256k1 } from "@bitauth/libauth/build/lib/crypto/secp256k1.js";
 import type { Hono } from "hono";
-import { hexToBytes } from "viem";
-import { toWire } from "../../lib/json.ts";
 import { systemClock } from "../../lib/clock.ts";
-import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import type { SubmissionNode } from "../../lib/intents/node_answer.ts";
 import { TransactionBuilder } from "../../lib/intents/transactions.ts";
-import { MARKETS, SPEC_MARKETS } from "../../lib/protocol/markets.ts";
+import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { hashQuote } from "../../lib/protocol/hashes.ts";
-import { quoteToWire, type UnsignedQuote } from "../../lib/protocol/quote.ts";
-import { LocalSigner } from "../../lib/protocol/signature.ts";
-import { createRegistry } from "../../lib/http/metrics.ts";
-import { createSolverApi } from "../../services/solver/api.ts";
+import { quoteToWire } from "../../lib/protocol/quote.ts";
 import {
   decodeBet,
   decodeExecution,
@@ -31,23 +22,24 @@ import { ExposureBook } from "../../services/solver/risk/exposure_book.ts";
 import { ExposureLimit } from "../../services/solver/risk/exposure_limit.ts";
 import { SimulatedHedge } from "../../services/solver/execution/hedge.ts";
 import { PreTradeChecks } from "../../services/solver/risk/pre_trade_checks.ts";
-import { SolverMetrics } from "../../services/solver/metrics.ts";
 import { MockStrategy } from "../../services/solver/pricing/mock_strategy.ts";
 import { QuoteSigner } from "../../services/solver/quoting/quote_signer.ts";
-import { Quoter } from "../../services/solver/quoting/quoter.ts";
+import { solverApp } from "../openapi/support/apps.ts";
+import {
+  accountOf,
+  market,
+  nodePrice,
+  quoteRequest,
+  solver,
+  termsAt,
+  user,
+} from "../solver/support.ts";
 import { CHAIN_ID, compare, type Figures, post, withStore } from "./driver.ts";
 import { type Executing, signOnViem, viemExecutor, viemQuotes } from "./solver_rivals.ts";
 
 const CONCURRENCY = 32;
 const MAX_RISK = 10_000_000_000n;
-/** More than all executions risk. */
-const MAX_EXPOSURE = 10n ** 15n;
-const BET = 1_000_000n;
 
-const { privateKey, address: solver } = DEV_ACCOUNTS.solver;
-const signer = new LocalSigner(privateKey);
-const user = new LocalSigner(`0x${"11".repeat(32)}`);
-const market = MARKETS[0]!;
 const strategy = new MockStrategy(Math.random);
 
 /** Commits everything at once, and has every price and unlimited money. */
@@ -57,50 +49,13 @@ const instantNode = {
     return Promise.resolve({ txHash, status: "committed" as const, blockNumber: 1, thesisId: 1 });
   },
   getTransaction: () => Promise.resolve(null),
-  getPrices() {
-    const { base, quote, symbol } = market;
-    const price = { base, quote, price: 1n, decimals: 6 as const, lastUpdate: 0, ageMs: 0 };
-    return Promise.resolve({ [symbol]: { ...price, state: "fresh" as const } });
-  },
-  getAccount: () =>
-    Promise.resolve({ address: solver, balance: 10n ** 18n, locked: 0n, permissions: [] }),
+  getPrices: () => Promise.resolve({ [market.symbol]: nodePrice() }),
+  getAccount: () => Promise.resolve(accountOf(solver.address, 10n ** 18n)),
 } satisfies SubmissionNode & Record<string, unknown>;
 
-/** The application with the solver's own classes, and the executor behind it. */
-function ownApp(execute: Pick<Executor, "execute">): Hono {
-  return createSolverApi({
-    markets: SPEC_MARKETS,
-    quoter: new Quoter({
-      markets: SPEC_MARKETS,
-      exposureLimit: { requireEstimateFits() {} },
-      strategy,
-      signer,
-      chainId: CHAIN_ID,
-      clock: systemClock,
-      timeBounds: undefined,
-    }),
-    executor: execute,
-    exposure: new ExposureBook(undefined, decodeBet),
-    metrics: new SolverMetrics(createRegistry(), SPEC_MARKETS),
-    limiter: (_c, next) => next(),
-    ownBalance: () => Promise.reject(new Error("Not measured")),
-    calibration: () => undefined,
-    checkReadiness: () => Promise.reject(new Error("Not measured")),
-    solver,
-    chainId: CHAIN_ID,
-    corsOrigins: ["*"],
-    dryRun: false,
-    maxRisk: MAX_RISK,
-    multiplier: 1.5,
-    clock: systemClock,
-  });
-}
-
 /** The solver's own executor and its preparation, without a delay for the hedge. */
-function ownExecution(quoteSigner: QuoteSigner, max: bigint | undefined) {
-  const exposure = new ExposureBook(max, decodeBet);
-  exposure.beginReading();
-  exposure.endReading([]);
+function ownExecution(quoteSigner: QuoteSigner) {
+  const exposure = new ExposureBook(undefined, decodeBet);
   const hedge = new SimulatedHedge({
     ...systemClock,
     after: (_ms, task) => (queueMicrotask(task), () => {}),
@@ -108,7 +63,7 @@ function ownExecution(quoteSigner: QuoteSigner, max: bigint | undefined) {
   const checks = new PreTradeChecks({
     markets: SPEC_MARKETS,
     node: instantNode,
-    solver,
+    solver: solver.address,
     clock: systemClock,
     maxRisk: MAX_RISK,
     hedgeMs: 0,
@@ -131,36 +86,23 @@ function ownExecution(quoteSigner: QuoteSigner, max: bigint | undefined) {
   return { preparation, newExecutor };
 }
 
-/** Terms of a quote that differ in their prices. */
-function termsOf(index: number, nowMs: number): UnsignedQuote {
-  return {
-    solver: signer.address,
-    user: user.address,
-    thesisType: "box",
-    base: market.base,
-    quote: market.quote,
-    lowerPrice: BigInt(index + 1),
-    upperPrice: 10n ** 12n,
-    betAmount: BET,
-    payout: BET + BET / 20n,
-    startTime: nowMs,
-    endTime: nowMs + 60_000,
-    deadline: nowMs + 3_600_000,
-  };
-}
+/** Long enough for all of them to be executed. */
+const DEADLINE_MS = 3_600_000;
 
+/** Bodies of `POST /quote` that differ in their price. */
 function quoteBodies(count: number): string[] {
-  const nowMs = Date.now();
-  return Array.from({ length: count }, (_, index) => {
-    const { solver: _solver, payout: _payout, ...request } = termsOf(index, nowMs);
-    return JSON.stringify(toWire(request));
-  });
+  const deadline = Date.now() + DEADLINE_MS;
+  return Array.from(
+    { length: count },
+    (_, index) => JSON.stringify(quoteRequest({ lowerPrice: `${index + 1}`, deadline })),
+  );
 }
 
 function executionBodies(count: number, quoteSigner: QuoteSigner): string[] {
   const nowMs = Date.now();
   return Array.from({ length: count }, (_, index) => {
-    const terms = termsOf(index, nowMs);
+    const prices = { lowerPrice: BigInt(index + 1), upperPrice: 10n ** 12n };
+    const terms = termsAt(nowMs, { ...prices, deadline: nowMs + DEADLINE_MS });
     const quoteHash = hashQuote(terms, CHAIN_ID);
     const quote = quoteToWire({ ...terms, signature: quoteSigner.sign(quoteHash) });
     return JSON.stringify({ quote, userSignature: user.sign(quoteHash) });
@@ -170,21 +112,14 @@ function executionBodies(count: number, quoteSigner: QuoteSigner): string[] {
 const measureQuotes = (app: Hono, bodies: string[]) =>
   post(app, { path: "/quote", bodies, concurrency: CONCURRENCY });
 
-/**
- * @param quoteSigner The solver's; without one it is viem that executes.
- * @param max Bound on the exposure of the solver's executor.
- */
-function measureExecutions(
-  bodies: string[],
-  quoteSigner: QuoteSigner | undefined,
-  max?: bigint,
-): Promise<Figures> {
-  const own = quoteSigner && ownExecution(quoteSigner, max);
+/** @param quoteSigner The solver's; without one it is viem that executes. */
+function measureExecutions(bodies: string[], quoteSigner?: QuoteSigner): Promise<Figures> {
+  const own = quoteSigner && ownExecution(quoteSigner);
   return withStore({
     node: instantNode,
     transactions: own === undefined
       ? { sign: signOnViem, requireOwn() {} }
-      : new TransactionBuilder(signer, CHAIN_ID, systemClock),
+      : new TransactionBuilder(solver, CHAIN_ID, systemClock),
     handler: {
       termsOf: (intent) =>
         own?.preparation.termsOf(intent) ?? transactionTermsOf(decodeExecution(intent.payload)),
@@ -194,54 +129,32 @@ function measureExecutions(
     const executing = { store, submitter };
     const executor = own?.newExecutor(executing) ??
       viemExecutor({ ...executing, node: instantNode });
-    return post(ownApp(executor), { path: "/execute", bodies, concurrency: CONCURRENCY });
+    const app = solverApp((request) => executor.execute(request));
+    return post(app, { path: "/execute", bodies, concurrency: CONCURRENCY });
   });
-}
-
-/** Signatures a second of bare libsecp256k1 (WebAssembly) on one core. */
-async function bareSignings(): Promise<number> {
-  const secp256k1 = await instantiateSecp256k1();
-  const key = hexToBytes(privateKey);
-  const digest = hexToBytes(`0x${"22".repeat(32)}`);
-  const count = 5_000;
-  const startedAtMs = performance.now();
-  for (let n = 0; n < count; n++) secp256k1.signMessageHashRecoverableCompact(key, digest);
-  return count / ((performance.now() - startedAtMs) / 1000);
 }
 
 async function main(): Promise<void> {
   const quotes = quoteBodies(Number(Deno.args[0] ?? 5_000));
-  const remembering = new QuoteSigner(signer);
+  const remembering = new QuoteSigner(solver);
   const executions = executionBodies(Number(Deno.args[1] ?? 2_000), remembering);
   console.log(`${CONCURRENCY} callers at a time`);
-  const dead = { execute: () => Promise.reject(new Error("not executed here")) };
   const quoted = await compare("quotes", {
-    solver: () => measureQuotes(ownApp(dead), quotes),
+    solver: () => measureQuotes(solverApp(), quotes),
     viem: () => measureQuotes(viemQuotes(), quotes),
   });
-  const bare = await bareSignings();
-  console.log(
-    `bare       ${bare.toFixed(0).padStart(6)} signatures/s (libsecp256k1, nothing else)`,
-  );
-  console.log(
-    `ratio quotes: solver / viem ${(quoted.solver / quoted.viem).toFixed(2)}, solver / bare ${
-      (quoted.solver / bare).toFixed(2)
-    }`,
-  );
+  console.log(`ratio quotes: solver / viem ${(quoted.solver / quoted.viem).toFixed(2)}`);
   const executed = await compare("executions", {
-    solver: () => measureExecutions(executions, new QuoteSigner(signer)),
+    solver: () => measureExecutions(executions, new QuoteSigner(solver)),
     remembered: () => measureExecutions(executions, remembering),
-    bounded: () => measureExecutions(executions, remembering, MAX_EXPOSURE),
-    viem: () => measureExecutions(executions, undefined),
+    viem: () => measureExecutions(executions),
   });
   console.log(
     `ratio executions: solver / viem ${
       (executed.solver / executed.viem).toFixed(2)
     } with every signature recovered, ${
       (executed.remembered / executed.viem).toFixed(2)
-    } with the solver's own remembered; with --max-exposure / without ${
-      (executed.bounded / executed.remembered).toFixed(2)
-    }`,
+    } with the solver's own remembered`,
   );
 }
 

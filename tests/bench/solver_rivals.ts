@@ -102,7 +102,6 @@ export function viemExecutor(
   };
 }
 
-/** Signs the transaction of an execution. */
 export async function signOnViem(terms: TransactionTerms): Promise<SignedTransactionText> {
   if (terms.type !== "RfqSubmit") throw new TypeError(`Unexpected ${terms.type}`);
   const tx = { ...terms, timestamp: Date.now(), from: account.address };

@@ -50,7 +50,6 @@ for (const [kind, value, flags] of required) {
   });
 }
 
-/** Subject, level and text of each result. */
 async function resultsOf(
   options: OptionTable,
   values: Record<string, unknown>,

@@ -7,13 +7,12 @@ import { openIntentStore } from "../../lib/intents/open_store.ts";
 import { LocalSigner } from "../../lib/protocol/signature.ts";
 import { options as exchangesOptions, startExchanges } from "../../services/exchanges/mod.ts";
 import { options as nodeOptions, startNode } from "../../services/node/mod.ts";
-import { options as oracleOptions, startOracle } from "../../services/oracle/mod.ts";
 import { doctorOptions, run } from "../../services/stack/doctor.ts";
 import { startTestBridge } from "../bridge/support.ts";
 import { OPTION_TABLES } from "../house/option_tables.ts";
 import { withNode } from "../node/support/running_node.ts";
+import { withOracle } from "../openapi/support/apps.ts";
 import { runHere } from "../support/command_context.ts";
-import { eventually } from "../support/eventually.ts";
 import { FakeNode } from "../support/fake_node.ts";
 import { withFolder } from "../support/files.ts";
 import {
@@ -36,27 +35,20 @@ async function withServices(
     providerUrls: string,
   ) => Promise<void>,
 ): Promise<void> {
-  await using exchanges = await startExchanges(
-    withDefaults(exchangesOptions, { port: 0, rate: 50 }),
-  );
-  const { providerUrls } = exchanges;
-  await using oracle = await startOracle(withDefaults(oracleOptions, { port: 0, providerUrls }));
-  await using node = await startNode(withDefaults(nodeOptions, {
-    port: 0,
-    readPort: 0,
-    oracleUrl: oracle.url,
-    relayers: [relayer],
-    admins: [admin],
-    balances: new Map([[solver, 1_000_000n]]),
-    dataDir: ":memory:",
-  }));
-  await eventually("prices of every pair", async () => {
-    const { prices } = await (await fetch(`${oracle.url}/prices`)).json();
-    return Object.keys(prices).length === 3 || undefined;
+  await withOracle(async (oracle, exchanges) => {
+    await using node = await startNode(withDefaults(nodeOptions, {
+      port: 0,
+      readPort: 0,
+      oracleUrl: oracle.url,
+      relayers: [relayer],
+      admins: [admin],
+      balances: new Map([[solver, 1_000_000n]]),
+      dataDir: ":memory:",
+    }));
+    const urls = { exchanges: exchanges.url, oracle: oracle.url };
+    const providers = Object.entries(exchanges.providerUrls).map((pair) => pair.join("="));
+    await test({ ...urls, node: node.url, nodeWs: node.wsUrl }, providers.join(","));
   });
-  const urls = { exchanges: exchanges.url, oracle: oracle.url };
-  const providers = Object.entries(providerUrls).map(([name, url]) => `${name}=${url}`);
-  await test({ ...urls, node: node.url, nodeWs: node.wsUrl }, providers.join(","));
 }
 
 /** Services that work answer within this, however busy the machine is. */

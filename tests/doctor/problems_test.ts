@@ -5,7 +5,6 @@ import config from "../../deno.json" with { type: "json" };
 import { Program } from "../support/process.ts";
 import { bridgeKey, deadUrl, diagnose, relayer, resultsIn, solverKey } from "./support.ts";
 
-/** A problem, the check that finds it, and what the doctor reports. */
 interface Problem {
   argv: string[];
   env?: Record<string, string>;
@@ -136,7 +135,6 @@ for (const [name, { argv, env, subject, level, text, remedy }] of Object.entries
 
 const root = new URL("../../", import.meta.url).pathname;
 
-/** Runs the doctor with the permissions of some flags. */
 async function doctorWith(flags: readonly string[], args: readonly string[]) {
   const keys = ["SOLVER", "BRIDGE", "RANGEMAKER_BACKFILL"].map((owner) => [
     `${owner}_PRIVATE_KEY`,

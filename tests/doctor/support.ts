@@ -15,12 +15,10 @@ export const admin = new LocalSigner(keys.admin).address;
 export const bridgeKey = { BRIDGE_PRIVATE_KEY: keys.relayer };
 export const solverKey = { SOLVER_PRIVATE_KEY: keys.solver };
 
-/** A URL at which nothing listens. */
 export function deadUrl(scheme: "http" | "ws" = "http"): string {
   return `${scheme}://127.0.0.1:${freePort()}`;
 }
 
-/** What the doctor says of one thing. */
 interface Found {
   service: string;
   subject: string;
@@ -29,17 +27,13 @@ interface Found {
   remedy?: string;
 }
 
-/** The report of the doctor. */
 interface Diagnosis {
   code: number;
   checks: Found[];
-  /** The result of the check of a subject. */
   of(subject: string): Found;
-  /** Everything printed. */
   printed: string;
 }
 
-/** Runs the doctor in this process and records its output. */
 export async function runDoctor(
   argv: readonly string[],
   env: Record<string, string> = {},
@@ -69,7 +63,6 @@ export async function diagnose(
   return { code, checks, of, printed };
 }
 
-/** The results in lines of the doctor. */
 export function resultsIn(printed: string): Found[] {
   const results = printed.matchAll(
     /^(ok|warn|fail) +(\w+) +(\w.{10}) {2}(.*)$(?:\n {6}fix: (.*))?/gm,

@@ -14,13 +14,13 @@ import { playBet, waitForPrices } from "../../services/stack/bet.ts";
 import { FREE_PORTS } from "../../services/stack/ports.ts";
 import { drawWhile, rangeLine } from "../../services/stack/range_line.ts";
 import { startStack } from "../../services/stack/stack.ts";
+import { runHere } from "../support/command_context.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
-import { Program, runProgram } from "../support/process.ts";
+import { Program } from "../support/process.ts";
 import { withLogs } from "../support/recorded_logs.ts";
 import { withFile, withFolder } from "../support/files.ts";
 
-/** The output of a run must contain none of its keys. */
 function assertNoKeys(text: string): void {
   for (const { privateKey } of Object.values(DEV_ACCOUNTS)) {
     assert(!text.toLowerCase().includes(privateKey.slice(2)));
@@ -59,7 +59,7 @@ Deno.test("demo --tape --keep: plays one bet on recorded trades, prints its six 
 });
 
 Deno.test("demo: a tape that cannot be read is one clear line, exit code 1", async () => {
-  const { code, stderr } = await runProgram(["demo", "--tape", "no-such-tape.csv"]);
+  const { code, stderr } = await runHere(["demo", "--tape", "no-such-tape.csv"]);
   assert.equal(code, 1);
   assert.match(stderr, /no-such-tape\.csv/);
   assert.equal(stderr.trim().split("\n").length, 1, stderr);
@@ -160,7 +160,6 @@ Deno.test("drawWhile: redraws ten times a second until the outcome is there; fai
   assert.deepEqual(drawn.slice(0, 2), ["line 1", "line 3"]);
 });
 
-/** The lines of solver and bridge: who, and which event. */
 function eventsIn(records: readonly LogRecord[]): string[] {
   return records.filter(({ category }) => ["solver", "bridge"].includes(category[1] ?? ""))
     .map(({ level, category, properties }) => `${level} ${category[1]} ${properties.event}`);

@@ -17,7 +17,6 @@ import { marketsToml, withFolder, withMarketsFile } from "../support/files.ts";
 /** The number of markets that the specification counts its memory for. */
 const COUNT = 50;
 
-/** The exchanges' own names for the first market. */
 const NAMED = `${marketsToml(1)}[market.exchanges]
 binance = "FIRST"
 coinbase = "FIRST-COIN"

@@ -47,13 +47,11 @@ const [backups = [], restores = [], repairs = [], [replayEarlier = ""] = []] = p
 
 const oracle = () => Object.assign(startFakeOracle(), { prices: { "ETH/USDT": 1_650_000_000n } });
 
-/** What users signed, so that they can send it again. */
 interface Signed {
   deposits: ReturnType<typeof signedRequest>[];
   bets: { quote: Awaited<ReturnType<typeof askQuote>>; userSignature: string }[];
 }
 
-/** The three services on the files of one folder. */
 class Deployment {
   readonly #folder: string;
   readonly #port = freePort();
@@ -105,7 +103,6 @@ class Deployment {
     await this.#oracle.stop();
   }
 
-  /** Runs a command of the document in the folder. @returns What it printed. */
   async shell(command: string): Promise<string> {
     const task = `${Deno.execPath()} task -q --config ${fileUrl("deno.json").pathname}`;
     // The folder of a task that has started these tests is not meant.

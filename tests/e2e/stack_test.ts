@@ -37,7 +37,6 @@ async function runStack(args: readonly string[], whenUp = () => Promise.resolve(
   return { code, printed, errors };
 }
 
-/** An offset at which all ports are free right now. */
 async function freeOffset(): Promise<number> {
   for (let offset = 20_000; offset < PORT_OFFSET_MAX; offset += 1_000) {
     const isFree = await requireFreePorts("127.0.0.1", portsAt(offset)).then(
@@ -113,7 +112,6 @@ async function namesDocuments({ urls }: RunningStack): Promise<void> {
   }
 }
 
-/** A page besides that of the console. */
 const PAGE = "http://127.0.0.1:8000";
 
 async function allowsPages({ urls }: RunningStack): Promise<void> {

@@ -11,7 +11,6 @@ const deno = `'${Deno.execPath()}' run --no-prompt --allow-all '${main}'`;
 // deno-lint-ignore no-control-regex -- what is looked for are control characters
 const COLOR = /\x1b\[[\d;]*m/;
 
-/** Runs a command line on a terminal to its end. */
 function onTerminal(line: string, env: Record<string, string> = {}) {
   return new Terminal(line, { ...denoEnv(), ...env }).finished();
 }
@@ -38,7 +37,7 @@ const shown: Record<string, Shown> = {
     hasColors: false,
   },
   "help and usage errors have no colours": {
-    line: `${deno} --help; ${deno} node --help; ${deno} nodd; ${deno} node --nonsense`,
+    line: `${deno} node --help; ${deno} node --nonsense`,
     hasColors: false,
   },
   "logs on a terminal have colours": { line: service, hasColors: true },
@@ -85,7 +84,7 @@ Deno.test({
 
 Deno.test("Progress: without a terminal on standard error nothing is drawn", () => {
   const rows = Array.from(
-    { length: 3_000 },
+    { length: 600 },
     (_, index) =>
       `${1_700_000_000_000 + index * 100},${index},buy,${3_000 + Math.sin(index / 50)},1`,
   );
@@ -95,6 +94,6 @@ Deno.test("Progress: without a terminal on standard error nothing is drawn", () 
     assert.deepEqual([code, stderr], [0, ""]);
     if (lacksTerminal) return;
     const { output } = await onTerminal(`${deno} ${backtest.join(" ")}`, { NO_COLOR: "1" });
-    assert.match(output, /\r[█░]{40} \d+ % of 300 s of prices/);
+    assert.match(output, /\r[█░]{40} \d+ % of 60 s of prices/);
   });
 });

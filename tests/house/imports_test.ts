@@ -90,7 +90,6 @@ function reachableFrom(
   return seen;
 }
 
-/** The service a file belongs to, or undefined. */
 function serviceOf(place: string): string | undefined {
   return /^services\/([^/]+)\//.exec(place)?.[1];
 }

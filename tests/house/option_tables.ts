@@ -10,7 +10,6 @@ import { options as oracle } from "../../services/oracle/mod.ts";
 import { options as proxy } from "../../services/proxy/mod.ts";
 import { options as solver } from "../../services/solver/mod.ts";
 
-/** The option table of every service, by the name of its command. */
 export const OPTION_TABLES: Record<string, OptionTable> = {
   solver,
   bridge,

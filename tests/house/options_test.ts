@@ -78,7 +78,6 @@ for (const [caller, callee] of MEETINGS) {
   });
 }
 
-/** Every command, with its subcommands. */
 async function allCommands(entries: CommandEntries): Promise<RunnableCommand[]> {
   const opened = await Promise.all(Object.values(entries).map((entry) => entry.load()));
   const below = opened.map(({ run }) => allCommands(run.subcommands));

@@ -6,7 +6,7 @@ import pg from "pg";
 import { z } from "zod";
 import * as mini from "zod/mini";
 import { DEFAULT_MESSAGE, NOT_SENT } from "../../lib/library_messages.ts";
-import { NEEDS_PGBOUNCER, withPgbouncer } from "../support/postgres_cluster.ts";
+import { NEEDS_POSTGRES, POSTGRES_URL } from "../support/postgres.ts";
 
 Deno.test("DEFAULT_MESSAGE: zod's messages, and not those of a schema", () => {
   const messageFor = (schema: z.core.$ZodType, value: unknown) =>
@@ -26,21 +26,21 @@ Deno.test("DEFAULT_MESSAGE: zod's messages, and not those of a schema", () => {
 });
 
 Deno.test({
-  name: `NOT_SENT: pg's error on a connection that was closed or lost${NEEDS_PGBOUNCER}`,
-  ignore: NEEDS_PGBOUNCER !== "",
-  fn: () =>
-    withPgbouncer(async (connectionString) => {
-      const closed = new pg.Client({ connectionString });
-      await closed.end();
-      await assert.rejects(() => closed.query("SELECT 1"), { message: NOT_SENT });
+  name: `NOT_SENT: pg's error on a connection that was closed or lost${NEEDS_POSTGRES}`,
+  ignore: POSTGRES_URL === undefined,
+  async fn() {
+    const connectionString = POSTGRES_URL ?? assert.fail();
+    const closed = new pg.Client({ connectionString });
+    await closed.end();
+    await assert.rejects(() => closed.query("SELECT 1"), { message: NOT_SENT });
 
-      const socket = new Socket();
-      const lost = new pg.Client({ connectionString, stream: () => socket });
-      await lost.connect();
-      const ended = new Promise<void>((resolve) => lost.on("end", resolve));
-      lost.on("error", () => {});
-      socket.destroy(new Error("lost"));
-      await ended;
-      await assert.rejects(() => lost.query("SELECT 1"), { message: NOT_SENT });
-    }),
+    const socket = new Socket();
+    const lost = new pg.Client({ connectionString, stream: () => socket });
+    await lost.connect();
+    const ended = new Promise<void>((resolve) => lost.on("end", resolve));
+    lost.on("error", () => {});
+    socket.destroy(new Error("lost"));
+    await ended;
+    await assert.rejects(() => lost.query("SELECT 1"), { message: NOT_SENT });
+  },
 });

@@ -10,7 +10,6 @@ import { type Expected, type Refusals, type Refused, says } from "./support.ts";
 
 const NONCE = "Expected a decimal integer";
 
-/** Paths and queries that do not fit. */
 const WRONG_READS: [path: string, field: string, received: string, advice: string][] = [
   ["/deposits/me", "user", '"me"', "Expected an address"],
   [`/deposits/${user.address}/x`, "nonce", '"x"', NONCE],
@@ -53,7 +52,6 @@ function requestsRefused(): Refused[] {
   ];
 }
 
-/** What the node's rules refuse, and the answer. */
 const FAILED: [refusal: TransactionErrorCode, expected: Expected][] = [
   ["PERMISSION_DENIED", says("503 PERMISSION_DENIED", "Refused by the test", "do as it says")],
   ["ORACLE_STALE", says("503 TRANSACTION_FAILED", "ORACLE_STALE", "send a new request")],
@@ -99,13 +97,11 @@ async function refuseWhileAway(refusals: Refusals): Promise<void> {
   });
 }
 
-/** Where deposits are looked up. */
 const PATHS = [`/deposits/${user.address}`, `/deposits/${user.address}/1`];
 
 /** Routes of the bridge that answer anybody. */
 const READS = ["/", "/openapi.json", "/health", "/ready", "/metrics", "/info", "/typed-data"];
 
-/** Everything that the bridge refuses, and its other answers. */
 export async function refuseAtBridge(refusals: Refusals): Promise<void> {
   await withBridge(async ({ url }, node) => {
     const slow = refusals.askSlowly(url, ["/deposit"]);

@@ -3,11 +3,9 @@ import { post } from "../support/http_answers.ts";
 import { eventually } from "../support/eventually.ts";
 import { type Expected, type Refusals, says } from "./support.ts";
 
-/** A bet around a price that a model has. */
 const around = (width: number, change: Record<string, unknown> = {}) =>
   quoteRequest({ lowerPrice: String(SPOT - width), upperPrice: String(SPOT + width), ...change });
 
-/** Routes that price a bet. */
 const PATHS = ["/quote", "/estimate"];
 
 /** Refusals of a market model: the change of a valid bet, and the answer. */

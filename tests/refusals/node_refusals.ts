@@ -239,7 +239,6 @@ async function refuseTooMuch(refusals: Refusals, node: RunningNode): Promise<voi
   refusals.check(answer, full, "newHeads");
 }
 
-/** The terms of a bet whose quote is used twice. */
 function quoteOf({ startTime, endTime, deadline }: ReturnType<typeof rfqSubmit>) {
   return { startTime, endTime, deadline };
 }

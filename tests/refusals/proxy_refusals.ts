@@ -3,7 +3,6 @@ import { eventually } from "../support/eventually.ts";
 import { RpcSocket } from "../support/rpc_socket.ts";
 import { callOf, type Expected, invalid, type Refusals, says, wrongMessages } from "./support.ts";
 
-/** A handshake as it should be. */
 const HANDSHAKE = {
   upgrade: "websocket",
   connection: "Upgrade",

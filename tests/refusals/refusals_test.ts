@@ -45,7 +45,6 @@ const TESTED_ELSEWHERE: Readonly<Record<string, string>> = {
   STORAGE: "node/store/failing_disk_test.ts",
 };
 
-/** Serves routes on a port while a test asks. */
 async function serving(app: Hono, ask: (url: string) => Promise<unknown>): Promise<void> {
   await using listener = listen("127.0.0.1", 0, (request) => app.fetch(request));
   await ask(listener.url);

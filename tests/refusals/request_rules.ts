@@ -43,7 +43,6 @@ const betFields = {
   deadline: TIME,
 };
 
-/** By route. */
 export const BODIES = {
   "/quote": { fields: { user: ADDRESS, ...betFields }, optional: [] },
   "/estimate": { fields: betFields, optional: ["thesisType", "base", "quote", "deadline"] },

@@ -81,7 +81,6 @@ const requestsRefused: Refused[] = [
   },
 ];
 
-/** Fields and rules of bodies that ask for a price. */
 async function refuseBets(refusals: Refusals, url: string): Promise<void> {
   const { user: _, ...terms } = quoteRequest();
   for (const [path, good] of [["/quote", quoteRequest()], ["/estimate", terms]] as const) {
@@ -97,7 +96,6 @@ async function refuseBets(refusals: Refusals, url: string): Promise<void> {
   }
 }
 
-/** Signatures and deadlines of `POST /execute`. */
 async function executionsRefused(url: string): Promise<Refused[]> {
   const good = await execution(url);
   const { quote, userSignature } = good;
@@ -139,15 +137,12 @@ async function knowsOpenBets(url: string): Promise<true | undefined> {
   return (await (await fetch(`${url}/theses`)).json()).complete || undefined;
 }
 
-/** One state in which an execution is refused. */
 interface ExecutionScene {
   expected: Expected;
   given?: Partial<SolverOptions>;
-  /** Before the solver starts. */
   prepare?: (node: FakeNode) => void;
   /** What the solver has to know before it is asked. */
   until?: (url: string) => Promise<true | undefined>;
-  /** Once there is a quote. */
   change?: (node: FakeNode) => void;
   /** What answers 503 by then. */
   unavailable?: string;
@@ -157,7 +152,6 @@ const lost = () => {
   throw new ConnectionLost("Node died");
 };
 
-/** A service that hedges nothing. */
 const hedger = () => listen("127.0.0.1", 0, () => Response.json({ hedged: false, reason: "full" }));
 
 const SCENES: ExecutionScene[] = [
@@ -235,7 +229,6 @@ async function refuseExecution(refusals: Refusals, scene: ExecutionScene): Promi
   );
 }
 
-/** What a store throws, and the answer. */
 const THROWN: [thrown: Error, expected: Expected][] = [
   [new StoreError("Disk is full"), says("503 STORE_UNAVAILABLE", "Disk is full", "try again")],
   [
@@ -249,7 +242,6 @@ const THROWN: [thrown: Error, expected: Expected][] = [
   [new Error("a bug"), says("500 INTERNAL_ERROR", "could not be handled", "see the log")],
 ];
 
-/** Asks a service whose store fails. */
 export async function refuseByStore(
   refusals: Refusals,
   name: "bridge" | "solver",
@@ -277,7 +269,6 @@ const READS = [
   "/theses",
 ];
 
-/** Everything that the solver refuses, and its other answers. */
 export async function refuseAtSolver(refusals: Refusals): Promise<void> {
   await withSolver(async ({ url }) => {
     const slow = refusals.askSlowly(url, ["/quote", "/estimate", "/execute"]);

@@ -2,10 +2,9 @@ import assert from "node:assert/strict";
 import { z } from "zod";
 import { DocumentedService } from "../openapi/support/documented_service.ts";
 import { eventually } from "../support/eventually.ts";
-import { sendRaw, withField } from "../support/http_answers.ts";
+import { failureSchema, sendRaw, withField } from "../support/http_answers.ts";
 import { BODIES, type BodyRules, wrongBodies } from "./request_rules.ts";
 
-/** The expected answer to a refused request. */
 export interface Expected {
   /** Its status and code; of a JSON-RPC error also its number: `200 -32602 UNKNOWN_THESIS`. */
   answer: string;
@@ -26,7 +25,6 @@ interface Sent {
   headers?: HeadersInit;
 }
 
-/** A request that is refused, and its expected answer. */
 export type Refused = Sent & Expected;
 
 const page = (name: string) =>
@@ -39,14 +37,6 @@ export const DOCUMENTED_CODES: ReadonlyMap<string, string> = new Map(
       (codes.match(/[A-Z_]+/g) ?? []).map((code) => [code, row] as const)
     ),
 );
-
-const envelopeSchema = z.strictObject({
-  success: z.literal(false),
-  error: z.string(),
-  code: z.string(),
-  retry: z.string(),
-  details: z.record(z.string(), z.unknown()).optional(),
-});
 
 const rpcSchema = z.strictObject({
   jsonrpc: z.literal("2.0"),
@@ -95,7 +85,6 @@ const FOREIGN_WORDS = /Invalid (input|option|string|key)|must match|undefined|Na
 /** Texts that are no body: no JSON, or JSON of something else. */
 const GARBAGE = ["", "{", "null", "[]", '"text"', "1e400", '{"user":1e400}', "\0", "\ufeff{}"];
 
-/** Sends requests that are refused, and records the codes of their answers. */
 export class Refusals {
   /** Every code that was answered, and by which request first. */
   readonly seen = new Map<string, string>();
@@ -248,7 +237,7 @@ export class Refusals {
 }
 
 function failureOf(answer: unknown): { code: string; message: string } {
-  const envelope = envelopeSchema.safeParse(answer);
+  const envelope = failureSchema.safeParse(answer);
   if (envelope.success) {
     const { code, error: message, details, retry } = envelope.data;
     assert(DOCUMENTED_CODES.get(code)?.includes(`\`${retry}\``), `retry of ${code}: ${retry}`);
@@ -279,7 +268,6 @@ export function isRpcNumberDocumented(number: string): boolean {
 /** A page that may call nothing. */
 const FOREIGN = { origin: "https://other.example" };
 
-/** A JSON-RPC call. */
 export const callOf = (method: string, params: unknown[]) => ({
   jsonrpc: "2.0",
   id: 1,
@@ -287,7 +275,6 @@ export const callOf = (method: string, params: unknown[]) => ({
   params,
 });
 
-/** The error of a call with wrong parameters. */
 export function invalid(...words: [names: string, received: string, advice: string]): Expected {
   return says("200 -32602", ...words);
 }

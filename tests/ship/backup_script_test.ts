@@ -4,7 +4,6 @@ import { DatabaseSync } from "node:sqlite";
 import { withFolder } from "../support/files.ts";
 import { hasProgram, readText, run } from "./support.ts";
 
-/** Writes a script whose folders are all in one. */
 async function writeScript(folder: string, name: "backup" | "restore" | "rotate"): Promise<string> {
   const script = `${folder}/${name}.sh`;
   const paths = {
@@ -34,16 +33,20 @@ async function runIn(
   return text;
 }
 
-/** Runs the script at given times, one after the other. @returns The folder of the copies. */
-async function backUpAt(folder: string, times: readonly string[]): Promise<string> {
-  const to = `${folder}/backups`;
-  const programs = {
-    date: 'echo "$NOW"',
-    rangemaker: 'for last; do :; done; echo "$NOW" > "$last"',
-  };
+/** Writes programs for sh that a script finds before those of the machine. */
+async function standIn(folder: string, programs: Record<string, string>): Promise<void> {
   for (const [name, body] of Object.entries(programs)) {
     await Deno.writeTextFile(`${folder}/${name}`, `#!/bin/sh\n${body}\n`, { mode: 0o755 });
   }
+}
+
+/** Runs the script at given times, one after the other. @returns The folder of the copies. */
+async function backUpAt(folder: string, times: readonly string[]): Promise<string> {
+  const to = `${folder}/backups`;
+  await standIn(folder, {
+    date: 'echo "$NOW"',
+    rangemaker: 'for last; do :; done; echo "$NOW" > "$last"',
+  });
   for (const NOW of times) {
     await runIn(folder, "backup", ["node"], { NOW });
     assert.equal(await Deno.readTextFile(`${to}/latest/chain.sqlite`), `${NOW}\n`);
@@ -79,8 +82,7 @@ Deno.test("Backup and restore: a password with escapes is decoded, and passed in
     const url = "postgres://bridge:p%40s%2Fs%25%C3%A9@db.example/bridge";
     await Deno.writeTextFile(`${folder}/etc/bridge.database`, `${url}\n`);
     for (const name of ["pg_dump", "pg_restore", "psql"]) {
-      const body = `echo "$PGPASSWORD ${name} $*" >> ${folder}/calls`;
-      await Deno.writeTextFile(`${folder}/${name}`, `#!/bin/sh\n${body}\n`, { mode: 0o755 });
+      await standIn(folder, { [name]: `echo "$PGPASSWORD ${name} $*" >> ${folder}/calls` });
     }
     await Deno.writeTextFile(`${folder}/copy`, "");
     await runIn(folder, "backup", ["bridge"]);
@@ -133,13 +135,10 @@ Deno.test("Restore: after a run that died, the next one finds the data before to
     for (const name of [...before, "lock"]) await Deno.writeTextFile(`${data}/${name}`, name);
     await assert.rejects(runIn(folder, "restore", ["node", folder]), /no copy .*\/chain\.sqlite/);
     await Deno.writeTextFile(`${folder}/chain.sqlite`, "copy");
-    const programs = {
+    await standIn(folder, {
       sqlite3: 'case $3 in .backup*) cp "$2" "${3#.backup }" ;; *) echo ok ;; esac',
       mv: '/bin/mv "$@"; kill -9 $PPID',
-    };
-    for (const [name, body] of Object.entries(programs)) {
-      await Deno.writeTextFile(`${folder}/${name}`, `#!/bin/sh\n${body}\n`, { mode: 0o755 });
-    }
+    });
     await assert.rejects(runIn(folder, "restore", ["node", folder]));
     const [replaced = ""] = names(data).filter((name) => name.startsWith("replaced-"));
     assert.deepEqual(names(data), ["lock", replaced]);
@@ -160,8 +159,7 @@ Deno.test("Rotate: a second run, after one that died, names only the files that 
     }
     await Deno.writeTextFile(`${etc}/solver.database`, `${folder}/solver.sqlite\n`);
     for (const end of ["", "-wal"]) await Deno.writeTextFile(`${folder}/solver.sqlite${end}`, "");
-    const mv = '#!/bin/sh\n/bin/mv "$@"\ncase $* in *.json) kill -9 $PPID ;; esac\n';
-    await Deno.writeTextFile(`${folder}/mv`, mv, { mode: 0o755 });
+    await standIn(folder, { mv: '/bin/mv "$@"\ncase $* in *.json) kill -9 $PPID ;; esac' });
     await assert.rejects(runIn(folder, "rotate", ["solver"]), /The database of the old key: /);
     await Deno.remove(`${folder}/mv`);
     assert.equal(await runIn(folder, "rotate", ["solver"]), "");

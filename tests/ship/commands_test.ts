@@ -23,13 +23,10 @@ import { withFolder } from "../support/files.ts";
 /** What a command of a document is run with. */
 interface Place {
   shell: Shell;
-  /** The greeting of the running stack. */
   greeting: string;
-  /** What a demo printed. */
   demo: Promise<string>;
 }
 
-/** Runs a command. @returns What it printed. */
 type Act = (command: string, place: Place) => Promise<string>;
 
 /** Commands that run here, by their beginning. */
@@ -72,10 +69,9 @@ async function deno(...args: string[]): Promise<string> {
   return stdout.trim();
 }
 
-/** In a folder of its own, with a simulated tape. */
 function backtest(command: string): Promise<string> {
   return withFolder(async (folder) => {
-    const rows = simulatedTape(seededRandom(3), { volatility: 0.6, durationMs: 600_000 });
+    const rows = simulatedTape(seededRandom(3), { volatility: 0.6, durationMs: 120_000 });
     await Deno.writeTextFile(`${folder}/trades.csv`, tapeText(rows));
     const here = command.replaceAll(/\b\w+\.csv\b/g, `${folder}/$&`).split(" ");
     return await deno("run", "-A", "main.ts", "solver", "backtest", ...here.slice(3));
@@ -138,7 +134,6 @@ function showsSomething({ chapter, commands }: Passage): boolean {
     acts.includes(start) && chapter.startsWith("## Each service on its own\n");
 }
 
-/** Runs the commands of a passage one after the other, in a shell of their own. */
 async function runPassage({ document, chapter, commands }: Passage, place: Place): Promise<void> {
   for (const command of commands) {
     const act = actOf(command, chapter);
@@ -147,7 +142,6 @@ async function runPassage({ document, chapter, commands }: Passage, place: Place
   }
 }
 
-/** Repeats until the answer is that of the document, if it has one. */
 async function expectAnswer(
   document: string,
   { text, answer: expected }: DocumentedCommand,
@@ -179,7 +173,6 @@ async function withDemo(test: (demo: Promise<string>) => Promise<void>): Promise
   }
 }
 
-/** Resolves when the oracle has all sources and the node its prices. */
 async function pricesOf({ urls }: RunningStack): Promise<void> {
   await eventually("prices of all sources, at the node too", async () => {
     const { oracle } = await (await fetch(`${urls.node}/health`)).json();
@@ -197,6 +190,8 @@ Deno.test(`Documents: their commands run and print what the document says${leftO
   const waits = ({ commands }: Passage) => commands.some(({ text }) => text.endsWith(" demo"));
   const runnable = passages.filter(showsSomething)
     .toSorted((one, other) => Number(waits(one)) - Number(waits(other)));
+  const texts = runnable.flatMap(({ commands }) => commands.map(({ text }) => text));
+  for (const [pattern] of ACTS) assert(texts.some((text) => pattern.test(text)), pattern.source);
   await withStack((stack) =>
     withDemo(async (demo) => {
       await pricesOf(stack);

@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { z } from "zod";
 import config from "../../deno.json" with { type: "json" };
-import { fileUrl, run } from "./support.ts";
+import { runTask } from "./support.ts";
 import { withFolder } from "../support/files.ts";
 
 const metadataSchema = z.object({
@@ -33,7 +33,6 @@ async function metadataOf(file: string): Promise<z.output<typeof metadataSchema>
   });
 }
 
-/** What to compile, and the replacement for Deno's runtime part. */
 interface Compilation {
   target: string;
   runtime: string;
@@ -45,11 +44,8 @@ function withExecutables(
   test: (folder: string) => Promise<void>,
 ): Promise<void> {
   return withFolder(async (outdir) => {
-    const args = ["task", "compile", `--outdir=${outdir}`, `--target=${target}`, ...names];
-    const { code, text } = await run(Deno.execPath(), args, {
-      cwd: fileUrl(".").pathname,
-      env: { DENORT_BIN: runtime },
-    });
+    const args = ["compile", `--outdir=${outdir}`, `--target=${target}`, ...names];
+    const { code, text } = await runTask(args, { DENORT_BIN: runtime });
     assert.equal(code, 0, text);
     await test(`${outdir}/${target}`);
   });
@@ -109,7 +105,6 @@ function emptyWindowsProgram(): Uint8Array {
   return bytes;
 }
 
-/** The sizes, in pixels, that Deno makes of an icon for Windows. */
 const ICON_SIZES = [256, 128, 48, 32, 24, 16];
 
 Deno.test("compile: an executable for Windows has the icon in all its sizes", slow, async () => {
@@ -126,19 +121,15 @@ Deno.test("compile: an executable for Windows has the icon in all its sizes", sl
   await Deno.remove(runtime);
 });
 
-Deno.test("compile: an unknown executable is one clear line, exit code 2", async () => {
-  const { code, text } = await run(Deno.execPath(), ["task", "--quiet", "compile", "proxi"], {
-    cwd: fileUrl(".").pathname,
+const names = "solver, bridge, proxy, oracle, node, backfill, console, exchanges";
+const wrong = [
+  ["executable", "proxi", new RegExp(`^Unknown executable proxi: expected all, ${names}$`)],
+  ["option", "--foo", /^Unknown option '--foo'.*$/],
+] as const;
+for (const [what, word, line] of wrong) {
+  Deno.test(`compile: an unknown ${what} is one clear line, exit code 2`, async () => {
+    const { code, text } = await runTask(["compile", word]);
+    assert.equal(code, 2);
+    assert.match(text.trim(), line);
   });
-  assert.equal(code, 2);
-  const names = "solver, bridge, proxy, oracle, node, backfill, console, exchanges";
-  assert.equal(text.trim(), `Unknown executable proxi: expected all, ${names}`);
-});
-
-Deno.test("compile: an unknown option is one clear line, exit code 2", async () => {
-  const { code, text } = await run(Deno.execPath(), ["task", "--quiet", "compile", "--foo"], {
-    cwd: fileUrl(".").pathname,
-  });
-  assert.equal(code, 2);
-  assert.match(text.trim(), /^Unknown option '--foo'.*$/);
-});
+}

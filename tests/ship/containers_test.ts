@@ -15,7 +15,7 @@ import { LIMITS } from "../../services/solver/shared/limits.ts";
 import { OPTION_TABLES } from "../house/option_tables.ts";
 import { withAnswer } from "../support/http_answers.ts";
 import { withFile } from "../support/files.ts";
-import { checkHealth, fileUrl, hasProgram, readText, readYaml, run } from "./support.ts";
+import { checkHealth, fileUrl, hasProgram, readText, readYaml, runTask } from "./support.ts";
 
 /** Whether podman is here, and this process may make the namespaces and mounts that it needs. */
 function canRunContainers(): boolean {
@@ -36,9 +36,7 @@ Deno.test({
   ignore: !canRunContainers(),
   timeout: 420_000,
   async fn() {
-    const { code, text } = await run(Deno.execPath(), ["task", "--quiet", "containers"], {
-      cwd: fileUrl(".").pathname,
-    });
+    const { code, text } = await runTask(["containers"]);
     assert.equal(code, 0, text);
     assert.match(text, /bet (won|lost)[^]*targets of Prometheus up[^]*killed[^]*the same balances/);
   },
@@ -119,7 +117,6 @@ const files = FILES.map((file) => {
 });
 const { services } = files[0]!; // compose.yaml
 
-/** Values of the variables that compose.production.yaml requires. */
 const REQUIRED: Record<string, string> = {
   CHAIN_ID: "7",
   CORS_ORIGINS: "https://app.example",

@@ -31,7 +31,6 @@ import { DOCUMENTS } from "./documents.ts";
 import { fileUrl, readText, run, withStack } from "./support.ts";
 import { withFile } from "../support/files.ts";
 
-/** The metrics of a service as rows of a table, from what it serves. */
 async function metricRows(url: string): Promise<string[][]> {
   const text = await (await fetch(`${url}/metrics`)).text();
   return [...text.matchAll(/^# HELP (\S+) (.*)\n# TYPE \S+ (\S+)$/gm)]
@@ -40,7 +39,6 @@ async function metricRows(url: string): Promise<string[][]> {
 
 const isCommon = ([name = ""]: string[]) => name.startsWith("`process_");
 
-/** The chapters of metrics, one for all services and one for each. */
 async function metricsChapters({ urls }: RunningStack): Promise<Map<string, string[][]>> {
   const { proxy, oracle, node, bridge, solver, exchanges = "" } = urls;
   const services = Object.entries({ proxy, oracle, node, bridge, solver, exchanges });
@@ -117,7 +115,6 @@ Deno.test("Documents: every file that they name exists", () => {
   }
 });
 
-/** The TOML files of a document, in order. */
 function tomlOf(path: string): string[] {
   return [...readText(path).matchAll(/```toml\n([^]*?)```/g)].map(([, text = ""]) => text);
 }

@@ -8,14 +8,12 @@ function* markdownIn(folder: string, depth: number): Generator<string> {
   }
 }
 
-/** The path of every document, from the top of the repository. */
 export const DOCUMENTS = [
   ...markdownIn("./", 0),
   ...markdownIn("docs/", 2),
   ...markdownIn("services/", 1),
 ].map((path) => path.replace("./", "")).toSorted();
 
-/** A command in a document. */
 export interface DocumentedCommand {
   /** As written, on one line or several, without the prompt. */
   text: string;
@@ -26,7 +24,6 @@ export interface DocumentedCommand {
 /** Commands that follow each other in one place of a document. */
 export interface Passage {
   document: string;
-  /** The text of its chapter. */
   chapter: string;
   commands: DocumentedCommand[];
 }
@@ -89,7 +86,6 @@ function* transcript(text: string): Generator<DocumentedCommand> {
   }
 }
 
-/** Whether a command continues in the next line: after a backslash or inside quotes. */
 function goesOn(command: string): boolean {
   return command.endsWith("\\") || (command.match(/'/g)?.length ?? 0) % 2 === 1;
 }
@@ -100,8 +96,6 @@ const INLINE = /`((?:[A-Z_]+=\S+ )?(?:deno|npx|npm|docker|curl|promtool|rangemak
 function inlineCommands(prose: string): DocumentedCommand[] {
   return [...prose.matchAll(INLINE)].map(([, text = ""]) => ({ text: text.replace("\n", " ") }));
 }
-
-/** Compares a command's output with that of a document. */
 
 /** What differs from run to run, each kind with a pattern for all that it may be. */
 const VOLATILE = {

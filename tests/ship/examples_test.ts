@@ -80,7 +80,6 @@ async function playReadme(urls: StackUrls): Promise<void> {
 const hasPython = hasProgram("python3");
 const hasEthAccount = hasPython && (await run("python3", ["-c", "import eth_account"])).code === 0;
 
-/** Runs the example in Python to its end, at URLs. */
 async function runPython(urls: StackUrls): Promise<{ code: number; text: string; stdout: string }> {
   const account = privateKeyToAccount(generatePrivateKey());
   await using signer = listen("127.0.0.1", 0, async (request) => {
@@ -164,7 +163,6 @@ function stepsOf(tutorial: string): Step[] {
 /** Commands whose effect is tested elsewhere, or that do not end. */
 const NOT_RUN_HERE = /^(deno task (-q )?stack|curl )/;
 
-/** Starts the solver of step 5. */
 const SOLVER = /^SOLVER_PRIVATE_KEY=\$\(cat (solver\.key)\) deno task -q (?=solver )/;
 
 Deno.test("docs/tutorial.md: every program runs, and prints the tutorial's output", () =>

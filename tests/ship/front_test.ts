@@ -40,7 +40,6 @@ const FRONTS = {
   },
 } as const;
 
-/** Other spellings of a path that is not public. */
 const SPELLINGS = [
   ...["/metrics", "/%6detrics", "/%6Detrics", "//metrics", "/./metrics", "/x/../metrics"],
   ...[
@@ -63,7 +62,6 @@ interface Answer {
   text: string;
 }
 
-/** A running front. */
 interface Front extends AsyncDisposable {
   /** Sends a request to one of the names. @returns The answer's status and text. */
   send(name: string, line: string, headers?: string[], body?: string): Promise<Answer>;
@@ -80,10 +78,8 @@ interface Front extends AsyncDisposable {
 type Program = keyof typeof FRONTS;
 const PROGRAMS = Object.keys(FRONTS) as Program[]; // the type leaves the names open
 
-/** The services behind a front, by their default ports. */
 type Services = Record<"8546" | "3000" | "3001", number>;
 
-/** Starts a front before `services`, with their ports in its file. */
 async function startFront(
   program: Program,
   services: Services,
@@ -157,11 +153,9 @@ async function startFront(
   return front;
 }
 
-/** A service behind a front. */
 interface Echo extends AsyncDisposable {
   port: number;
   stop(): Promise<void>;
-  /** Requests that reached it. */
   reached: { path: string; forwardedFor: string | null }[];
 }
 
@@ -178,7 +172,6 @@ function startEcho(): Echo {
   return { port: server.addr.port, reached, stop, [Symbol.asyncDispose]: stop };
 }
 
-/** A front before a service that takes everything. */
 interface Running {
   front: Front;
   echo: Echo;
@@ -247,7 +240,6 @@ async function assertFewReads({ front: { send } }: Running): Promise<void> {
   assert.deepEqual([...statuses].toSorted(), [200, 429]);
 }
 
-/** Without the services, a front's errors are JSON that pages can read. */
 async function assertJsonErrors({ front: { send } }: Running): Promise<void> {
   const page = ["Origin: https://app.example"];
   for (

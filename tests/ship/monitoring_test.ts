@@ -21,7 +21,6 @@ import {
 } from "./monitoring.ts";
 import { fileUrl, readText, readYaml, withStack } from "./support.ts";
 
-/** Metrics by market, and the label that names it. */
 const MARKET_LABEL = /(?:market|pair)=~"\$market"/;
 const BY_MARKET =
   /node_price_(?:fresh|slots_(?:missing|damaged|needed))|solver_bets_usdc|solver_calibration|oracle_(?:price|sources|source_(?:deviation|lag))/;
@@ -46,7 +45,6 @@ Deno.test("Dashboard: all panels use the provisioned data source", () => {
   }
 });
 
-/** The lines of `/metrics` of all services of an unused stack. */
 async function metricLines(stack: RunningStack): Promise<string[]> {
   const urls = Object.values(urlsByJob(stack));
   const texts = await Promise.all(urls.map(async (url) => (await fetch(`${url}/metrics`)).text()));
@@ -143,7 +141,6 @@ const VALUES = {
   number: "{{ $value | humanize }}",
 } as const;
 
-/** The text of docs/monitoring/alerts.yml. */
 function alertsFile(): string {
   const groups = Object.entries(PROBLEM_GROUPS).map(([name, problems]) => ({
     name,

@@ -35,7 +35,6 @@ const PACKAGES = [
 const installed = (folder: string, name: string) => `${folder}/node_modules/.bin/${name}`;
 const bunOf = (folder: string) => `${folder}/node_modules/${BUN}/bin/bun`;
 
-/** Runs a program that has to succeed. @returns What it printed. */
 async function succeed(name: string, args: string[], cwd: string): Promise<string> {
   const { code, text, stdout } = await run(name, args, { cwd });
   assert.equal(code, 0, `${name} ${args.join(" ")}: ${text}`);

@@ -84,7 +84,6 @@ async function get<T extends z.ZodType>(
   return undefined;
 }
 
-/** True once a query has a value that is a number. */
 async function hasData(url: string, expr: string): Promise<true | undefined> {
   const query = expr.replaceAll(/\$__(rate_interval|range)\b/g, "30s")
     .replaceAll(/\$(instance|market)\b/g, ".*");

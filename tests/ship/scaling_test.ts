@@ -5,6 +5,7 @@ import { CoreClient } from "../../lib/net/core_client.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { LocalSigner } from "../../lib/protocol/signature.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
+import { listen } from "../../lib/http/listener.ts";
 import type { RunningService } from "../../lib/http/service.ts";
 import { options as bridgeOptions, startBridge } from "../../services/bridge/mod.ts";
 import { options as exchangesOptions, startExchanges } from "../../services/exchanges/mod.ts";
@@ -21,7 +22,7 @@ import { POSTGRES_URL, withSchema } from "../support/postgres.ts";
 /** One address in front of several services, in turn; services that are down are skipped. */
 function inTurn(services: Pick<RunningService, "url">[]): RunningService {
   let turn = 0;
-  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
+  return listen("127.0.0.1", 0, async (request) => {
     const { pathname, search } = new URL(request.url);
     const { method, headers } = request;
     const body = method === "GET" ? null : await request.text();
@@ -35,14 +36,8 @@ function inTurn(services: Pick<RunningService, "url">[]): RunningService {
     }
     return new Response(null, { status: 502 });
   });
-  return {
-    url: `http://127.0.0.1:${server.addr.port}`,
-    stop: () => server.shutdown(),
-    [Symbol.asyncDispose]: () => server.shutdown(),
-  };
 }
 
-/** A proxy in front of nodes, or of services with the same interface. */
 function proxyBefore(write: string, read: string, readWs?: string) {
   return startProxy(withDefaults(proxyOptions, {
     port: 0,

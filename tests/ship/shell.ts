@@ -14,7 +14,6 @@ import { freePort } from "../support/ports.ts";
 /** A port of a service of this machine in a command or an answer. */
 const LOCAL_PORT = /(?<=\b(?:localhost|127\.0\.0\.1):)\d{4}\b/g;
 
-/** Options with the ports that a service listens on. */
 const PORT_FLAGS = ["--port", "--read-port"];
 
 /** Replaces `0x…`, a key of the reader's own. */
@@ -25,7 +24,6 @@ const KEYS: Record<string, string> = {
 
 /** A shell at the top of the repository. Services that it started are ended with it. */
 export class Shell {
-  /** The service behind each default port. */
   readonly #ports: Map<string, string>;
   readonly #programs: Program[] = [];
   readonly #folder = Deno.makeTempDirSync();
@@ -46,12 +44,10 @@ export class Shell {
     );
   }
 
-  /** A text with the document's ports replaced by the real ones. */
   relocated(text: string): string {
     return text.replaceAll(LOCAL_PORT, (port) => this.#ports.get(port) ?? port);
   }
 
-  /** Runs a command to its end. @returns What it printed. */
   async run(command: string): Promise<string> {
     const { text } = await run("bash", ["-c", this.relocated(command)], {
       cwd: fileUrl(".").pathname,

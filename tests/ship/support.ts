@@ -18,12 +18,10 @@ export { hasProgram } from "../support/process.ts";
 
 const root = new URL("../../", import.meta.url);
 
-/** A file of the project, by its path from the top. */
 export function fileUrl(path: string): URL {
   return new URL(path, root);
 }
 
-/** The text of a file of the project. */
 export function readText(path: string): string {
   return Deno.readTextFileSync(fileUrl(path));
 }
@@ -49,6 +47,11 @@ export async function run(
   const decoder = new TextDecoder();
   const stdout = decoder.decode(output.stdout);
   return { code: output.code, text: stdout + decoder.decode(output.stderr), stdout };
+}
+
+/** Runs a task of deno.json to its end. */
+export function runTask(args: string[], env: Record<string, string> = {}) {
+  return run(Deno.execPath(), ["task", "--quiet", ...args], { cwd: fileUrl(".").pathname, env });
 }
 
 const tasks: Record<string, string> = config.tasks;
@@ -115,7 +118,6 @@ export async function hasVolatility(urls: StackUrls): Promise<void> {
   });
 }
 
-/** A program that names the default URLs, at those of a stack. */
 export function atUrls(program: string, urls: StackUrls): string {
   return program
     .replace("http://127.0.0.1:3000", urls.solver)

@@ -17,7 +17,6 @@ import { Program } from "../support/process.ts";
 interface Kind {
   accepted: readonly (readonly [text: string | undefined, value: unknown])[];
   refused?: readonly string[];
-  /** What no error may contain. */
   secret?: string;
 }
 

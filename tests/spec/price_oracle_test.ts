@@ -56,7 +56,6 @@ const healthSchema = z.strictObject({
 const pricesOf = (url: string) => get(`${url}/prices`, pricesSchema);
 const providersOf = (url: string) => get(`${url}/providers`, providersSchema);
 
-/** Resolves once every pair has this many sources. */
 function untilSources(url: string, count: number) {
   return eventually(`${count} sources for every pair`, async () => {
     const { pairSources } = await providersOf(url);

@@ -50,7 +50,6 @@ const quoteFields = {
 
 const quoteSchema = z.strictObject(quoteFields);
 
-/** A quote as it came. */
 type PlainQuote = z.output<typeof quoteSchema>;
 
 /** A body of `POST /quote`: 100 USDC on a minute of ETH/USDT, by default. */
@@ -81,7 +80,6 @@ async function askQuote(
   return quoteSchema.parse(body.quote);
 }
 
-/** The message of a quote's typed data. */
 function termsOf(quote: PlainQuote) {
   const { oraclePair, priceRange, signature: _, ...rest } = quote;
   return { ...rest, ...oraclePair, lowerPrice: priceRange.lower, upperPrice: priceRange.upper };

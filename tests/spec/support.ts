@@ -10,7 +10,6 @@ import { type RunningStack, type StackUrls, startStack } from "../../services/st
 import { post } from "../support/http_answers.ts";
 import { eventually } from "../support/eventually.ts";
 
-/** Seed of the simulated prices. */
 const SEED = 7;
 
 /** The signing domain of the documents' messages (docs/protocol.md, "Signatures"). */
@@ -76,7 +75,6 @@ const answerSchema = z.object({
   error: z.object({ code: z.int(), message: z.string(), data: z.unknown().optional() }).optional(),
 });
 
-/** One JSON-RPC call over HTTP, and its answer. */
 export async function rpc(
   url: string,
   method: string,
@@ -86,7 +84,6 @@ export async function rpc(
   return answerSchema.parse(body);
 }
 
-/** `GET`s JSON and checks it against a schema. */
 export async function get<S extends z.ZodType>(url: string, schema: S): Promise<z.output<S>> {
   const response = await fetch(url);
   const body: unknown = await response.json();
@@ -108,11 +105,9 @@ export function typedData(typeString: string) {
   return { domain: DOMAIN, types: { [primaryType]: fields }, primaryType };
 }
 
-/** What a user signs for a deposit. */
 export const DEPOSIT_REQUEST_TYPE =
   "Core:Deposit(address user,uint256 amount,uint256 nonce,uint256 deadline)";
 
-/** A body of `POST /deposit`, signed by its user. */
 export async function signedDeposit(
   wallet: PrivateKeyAccount,
   overrides: Partial<{ amount: string; nonce: string; deadline: number }> = {},
@@ -128,7 +123,6 @@ export async function signedDeposit(
   return { ...message, signature };
 }
 
-/** A wallet with 1,000 USDC on the chain. */
 export async function fundedWallet(urls: StackUrls): Promise<PrivateKeyAccount> {
   const wallet = newWallet();
   const { status, body } = await post(

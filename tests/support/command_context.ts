@@ -5,9 +5,7 @@ import { rangemaker } from "../../main.ts";
 /** A context for a command run in this process, and the command's output. */
 export interface RecordedContext {
   context: CommandContext;
-  /** Lines of results. */
   printed: string[];
-  /** Lines about errors. */
   errors: string[];
 }
 

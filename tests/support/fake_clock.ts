@@ -33,7 +33,6 @@ export class FakeClock implements Clock {
     };
   }
 
-  /** Timers that have not fired. */
   get pending(): number {
     return this.#timers.length;
   }

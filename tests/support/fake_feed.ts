@@ -1,4 +1,3 @@
-/** A JSON-RPC call as a node gets it. */
 export interface ReceivedCall {
   id?: unknown;
   method: string;
@@ -23,7 +22,6 @@ interface Subscription {
 
 /** The WebSocket side of a fake node: accepts subscriptions, and sends the test's notifications. */
 export class FakeFeed {
-  /** Paths of the WebSockets that were opened. */
   readonly paths: string[] = [];
   /** Subscribe and unsubscribe calls, in order. */
   readonly calls: ReceivedCall[] = [];
@@ -70,12 +68,10 @@ export class FakeFeed {
     return this.#subscriptions.map(({ params }) => JSON.stringify(params));
   }
 
-  /** Subscriptions of a kind now. */
   count(kind: string): number {
     return this.#subscriptions.filter(({ params }) => params[0] === kind).length;
   }
 
-  /** Resolves when there is a subscription of a kind. */
   subscribed(kind: string): Promise<void> {
     return this.until(() => this.count(kind) > 0);
   }
@@ -86,7 +82,6 @@ export class FakeFeed {
     return new Promise((resolve) => this.#waiting.push({ met, resolve }));
   }
 
-  /** Notifies every subscriber of a kind. */
   publish(kind: string, result: unknown): void {
     this.#publish(result, ({ params }) => params[0] === kind);
   }
@@ -103,7 +98,6 @@ export class FakeFeed {
     }
   }
 
-  /** Sends a frame as it is. */
   sendRaw(text: string): void {
     for (const socket of this.#open) socket.send(text);
   }

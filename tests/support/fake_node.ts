@@ -34,7 +34,6 @@ export type SendBehaviour = (apply: () => Receipt, tx: Transaction) => Promise<R
 export class FakeNode implements AsyncDisposable {
   /** What happens at `core_sendTransaction`. */
   behaviour: SendBehaviour = (apply) => apply();
-  /** Whether prices are fresh. */
   priceState: "fresh" | "stale" = "fresh";
   /** The node answers every call as if it had paused. */
   paused = false;
@@ -48,9 +47,7 @@ export class FakeNode implements AsyncDisposable {
   permissions: Permission[] = ["relayer"];
   /** Transactions older than this are rejected, in milliseconds. */
   timestampToleranceMs = 60_000;
-  /** Hash of the first block of its chain. */
   genesis: Hex = `0x${"6e".repeat(32)}`;
-  /** Number of the newest block. */
   blockNumber = 1;
   /** How far its clock is ahead. */
   aheadMs = 0;
@@ -61,11 +58,9 @@ export class FakeNode implements AsyncDisposable {
   readonly methods = new Map<string, (param: unknown) => unknown>();
   /** Its WebSocket side. */
   readonly feed = new FakeFeed();
-  /** Amount credited by user. */
   readonly credited = new Map<string, bigint>();
   /** Every transaction text that arrived, in order. */
   readonly received: string[] = [];
-  /** How often each method was called. */
   readonly calls = new Map<string, number>();
   readonly #receipts = new Map<Hex, Receipt>();
   readonly #used = new Set<string>();
@@ -103,12 +98,10 @@ export class FakeNode implements AsyncDisposable {
     this.credited.clear();
   }
 
-  /** Resolves when the next transaction arrives. */
   nextTransaction(): Promise<void> {
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
-  /** URL of the WebSocket side. */
   get wsUrl(): string {
     return webSocketUrlOf(this.url);
   }
@@ -253,12 +246,10 @@ export interface NodeBehaviour {
   commits: boolean;
 }
 
-/** A node as it should be. */
 export const HEALTHY: NodeBehaviour = { name: "healthy", set: () => {}, commits: true };
 
 const SLOW_MS = 100;
 
-/** Nodes as they should not be. */
 export const FAULTY: readonly NodeBehaviour[] = [
   {
     name: "slow",

@@ -1,4 +1,3 @@
-/** Runs a test with an empty folder. */
 export async function withFolder<T>(test: (folder: string) => Promise<T>): Promise<T> {
   const folder = await Deno.makeTempDir();
   try {

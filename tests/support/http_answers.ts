@@ -4,7 +4,8 @@ import { isRangemakerError } from "../../lib/client/errors.ts";
 import { listen } from "../../lib/http/listener.ts";
 import { eventually } from "./eventually.ts";
 
-const failureSchema = z.strictObject({
+/** The answer of every HTTP API to a refused request. */
+export const failureSchema = z.strictObject({
   success: z.literal(false),
   error: z.string().min(1),
   code: z.string().regex(/^[A-Z_]+$/),
@@ -29,7 +30,6 @@ export async function post(url: string, body: unknown): Promise<Answer> {
   };
 }
 
-/** One JSON-RPC call over HTTP that succeeds. */
 export async function resultOf(url: string, method: string, params: unknown[] = []) {
   const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
   const { result, error } = await (await fetch(url, { method: "POST", body })).json();
@@ -80,7 +80,6 @@ export function seriesIn(text: string, series: string): number {
   return Number(text.split("\n").find((line) => line.startsWith(`${series} `))?.split(" ").at(-1));
 }
 
-/** The value of a series that a service has now. */
 export async function readSeries(url: string, series: string): Promise<number> {
   return seriesIn(await (await fetch(`${url}/metrics`)).text(), series);
 }

@@ -51,7 +51,6 @@ async function runAsPostgres(program: string, args: readonly string[]): Promise<
   assert.ok(success, new TextDecoder().decode(stderr));
 }
 
-/** A server program that is running. */
 class ServerProcess {
   readonly port: number;
   readonly #child: Deno.ChildProcess;
@@ -69,7 +68,6 @@ class ServerProcess {
     return `postgres://${USER}@${hosts.join(",")}/${database}`;
   }
 
-  /** Runs statements as the owner of the server. */
   async sql(...statements: string[]): Promise<void> {
     await runSql(this.url("postgres"), ...statements);
   }
@@ -107,13 +105,11 @@ async function accepts(server: ServerProcess): Promise<void> {
   );
 }
 
-/** A primary and its standby. */
 export interface Pair {
   primary: ServerProcess;
   standby: ServerProcess;
   /** URL with both servers, the standby first. */
   url(database: string): string;
-  /** Makes the standby the primary. */
   promote(): Promise<void>;
 }
 

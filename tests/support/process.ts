@@ -153,7 +153,6 @@ export class Program {
     this.#child.kill(signal);
   }
 
-  /** How it ended. */
   async finished(): Promise<Finished> {
     const [{ code }] = await this.#ended;
     return { code, stdout: this.stdout, stderr: this.stderr };
@@ -177,7 +176,6 @@ function denoDir(): Record<string, string> {
   return folder === undefined ? {} : { DENO_DIR: folder };
 }
 
-/** Runs `rangemaker` to its end. */
 export function runProgram(
   args: readonly string[],
   env: Record<string, string> = {},

@@ -9,7 +9,6 @@ export interface RpcMessage {
   params?: { subscription: string; result: Record<string, unknown> };
 }
 
-/** How long a message may take. */
 const DEADLINE_MS = 15_000;
 
 /** A WebSocket client that keeps every message, in order. */
@@ -60,7 +59,6 @@ export class RpcSocket {
     return await this.waitFor((message) => message.id === id);
   }
 
-  /** Subscribes and returns the id. */
   async subscribe(...params: unknown[]): Promise<string> {
     const { result } = await this.call("eth_subscribe", params);
     assert.ok(typeof result === "string");

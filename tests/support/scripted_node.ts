@@ -15,9 +15,7 @@ export const GENESIS: Hex = `0x${"01".repeat(32)}`;
 export class ScriptedNode {
   readonly url = "http://user:secret@node";
   genesis: Hex | null = GENESIS;
-  /** Its chain id. */
   id = 1337;
-  /** The newest block. */
   head = { number: 1_000, timestampMs: 0 };
   areRevertsAllowed = false;
   /** An old node reports neither its head nor whether it allows reverts. */
@@ -87,7 +85,6 @@ export class ScriptedNode {
   }
 }
 
-/** Answers every question with an error. */
 export function rejectsWith(error: Error): () => Promise<never> {
   return () => Promise.reject(error);
 }

@@ -24,7 +24,6 @@ function typedDataIn({ method, params: [, data] }: SignerCall) {
   return typedDataSchema.parse(JSON.parse(z.string().parse(data)));
 }
 
-/** A signature by each library. */
 export const SIGNERS = {
   ethers: (privateKey: Hex, call: SignerCall) => {
     const { domain, types, message } = typedDataIn(call);

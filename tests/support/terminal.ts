@@ -58,7 +58,6 @@ export class Terminal {
     }
   }
 
-  /** How the program ended. */
   async finished(): Promise<{ code: number; output: string }> {
     const [{ code }] = await this.#ended;
     await this.#keys.close().catch(() => {}); // it may have gone with the program

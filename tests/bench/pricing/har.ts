@@ -48,7 +48,6 @@ function spreadOver(durationMs: number): number {
   return Math.min(0.75, Math.max(0.25, 0.35 + 0.05 * Math.log(durationMs / 300_000)));
 }
 
-/** The times of the model's fit. */
 interface HarSchedule {
   /** Weights are fitted on boxes that end before this time. */
   fitUntilMs: number;

@@ -22,7 +22,6 @@ export class LogitCalibration {
   readonly #held = new Float64Array(BINS);
   #line: Line | undefined;
 
-  /** Adds an outcome. */
   add(probability: number, held: boolean): void {
     const bin = Math.round((logit(probability) + LOGIT_MAX) * BINS_PER_UNIT);
     this.#boxes[bin]! += 1; // the logit is bounded
@@ -30,7 +29,6 @@ export class LogitCalibration {
     this.#line = undefined;
   }
 
-  /** The recalibrated probability. */
   apply(probability: number): number {
     const { a, b } = this.#line ??= this.#fit();
     return 1 / (1 + Math.exp(-(a + b * logit(probability))));

@@ -28,7 +28,6 @@ Deno.test("Completion: offers what may come next, by the option table of the com
   assert.deepEqual(await offers("solver --port "), null);
 });
 
-/** Keys, and the last word that each shell must make of them. */
 const completed: readonly (readonly [typed: string, lastWord: string])[] = [
   ["solver back\t", "backtest"],
   ["solver --pricing=b\t", "--pricing=barrier"],

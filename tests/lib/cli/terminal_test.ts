@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { askSecret, progressBar, progressOn } from "../../../lib/cli/terminal.ts";
 
-/** A terminal with typed keys, and its output. */
 function terminal(...typed: string[]) {
   const raw: boolean[] = [];
   const shown: string[] = [];
@@ -46,7 +45,6 @@ Deno.test("askSecret: without a terminal it names the option", async () => {
   );
 });
 
-/** The output for a terminal, or for a file. */
 function drawn(isTerminal: boolean, columns: number, ...texts: string[]): string {
   let written = "";
   const show = progressOn({

@@ -11,20 +11,17 @@ import { FakeClock } from "../../support/fake_clock.ts";
 
 export const CHAIN_ID = 1337;
 
-/** The chain that each service reports. */
 export interface Claims {
   node: number;
   bridge: number;
   solver: number;
 }
 
-/** All services are of the client's chain. */
 export const HONEST: Claims = { node: CHAIN_ID, bridge: CHAIN_ID, solver: CHAIN_ID };
 
 /** The answers of each route of solver and bridge, and of each method of the node. */
 export type Routes = Record<string, (body: Record<string, unknown>) => unknown>;
 
-/** Runs a test against services with these answers. */
 export async function withServices(
   routes: Routes,
   claims: Claims,
@@ -51,7 +48,6 @@ export async function withServices(
 export const clock = new FakeClock();
 export const solver = new LocalSigner(DEV_ACCOUNTS.solver.privateKey);
 
-/** A bet on ETH/USDT that begins in a second. */
 export const bet = {
   symbol: "ETH/USDT",
   lowerPrice: 2_900_000_000n,
@@ -64,7 +60,6 @@ export const bet = {
 const { symbol, ...plainBet } = bet;
 const { base, quote } = MARKETS.find((market) => market.symbol === symbol)!; // of the specification
 
-/** What a solver offers for {@link bet}. */
 export const terms = {
   ...plainBet,
   solver: solver.address,
@@ -76,7 +71,6 @@ export const terms = {
   deadline: clock.now() + 60_000,
 };
 
-/** A signed offer of these terms on a chain. */
 export function offerOn(chainId: number, signer: LocalSigner = solver) {
   const offered = { ...terms, solver: signer.address };
   const quoteHash = hashQuote(offered, chainId);

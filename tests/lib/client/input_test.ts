@@ -5,7 +5,6 @@ import { InputError, NetworkError, RangemakerClient } from "../../../lib/client/
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import { bet, clock } from "./fake_services.ts";
 
-/** Nothing listens there: a request would fail as one. */
 const url = "http://127.0.0.1:1";
 const urls = { solver: url, bridge: url, proxy: url, proxyWs: url };
 const now = clock.now();

@@ -11,14 +11,12 @@ const user = "0x90F79bf6EB2c4f870365E785982E1f101E93b906";
 
 const thesis = (id: number, status: ThesisStatus) => thesisOf(id, { status });
 
-/** A node with the test's theses. */
 class FakeTheses {
   theses: Thesis[] = [];
   pageSize = 100;
   isAway = false;
   /** What was read, as the filter of all or as the id of a single one. */
   readonly reads: unknown[] = [];
-  /** Where each read of several began. */
   readonly cursors: (string | undefined)[] = [];
   gate: Promise<void> = Promise.resolve();
 
@@ -65,7 +63,6 @@ function setUp(handlers: WatchHandlers = {}) {
     await opened;
   };
   const publish = (thesis: Thesis) => network.newest.notify(thesis);
-  /** Answers the heartbeat. */
   const beat = () => network.newest.deliver('{"jsonrpc":"2.0","id":0,"result":"0x539"}');
   return { clock, network, node, events, watch, accept, open, publish, beat };
 }

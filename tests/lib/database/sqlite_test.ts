@@ -5,7 +5,6 @@ import { withFolder } from "../../support/files.ts";
 /** What SQLite throws, unchanged. */
 const errorOf = (cause: unknown) => cause as Error; // it throws errors only
 
-/** The kind of SQLite's error in a call. */
 function kindOf(call: () => unknown): string | undefined {
   try {
     call();

@@ -1,31 +1,38 @@
 import assert from "node:assert/strict";
-import { Hono } from "hono";
+import { type Handler, Hono } from "hono";
 import { z } from "zod";
+import type { Clock } from "../../../lib/clock.ts";
 import { NodeTimeoutError } from "../../../lib/net/core_reader.ts";
 import { RpcCode, RpcError } from "../../../lib/protocol/jsonrpc.ts";
 import { INTENT_ERRORS } from "../../../lib/intents/error_answers.ts";
 import { acceptJson, allowReadsFrom, readBody, useJsonApi } from "../../../lib/http/json_api.ts";
-import { listen } from "../../../lib/http/listener.ts";
 import { nextTurn } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
-import { withAnswer } from "../../support/http_answers.ts";
+import { sendRaw, withAnswer } from "../../support/http_answers.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
 
 const JSON_TYPE = { "content-type": "application/json" };
 
-/** An application that reads JSON from pages of some origins, and returns it. */
-function echoing(origins: string[] = ["*"]): Hono {
+function newApi(origins: string[] = ["*"]): Hono {
   const app = new Hono();
   useJsonApi(app, "test", origins, INTENT_ERRORS);
-  app.post("/", acceptJson(origins), async (c) => c.json(await readBody(c, z.unknown())));
   return app;
+}
+
+/** An application that reads JSON from pages of some origins, and returns it. */
+function echoing(origins?: string[], clock?: Clock): Hono {
+  const echo: Handler = async (c) => c.json(await readBody(c, z.unknown()));
+  return newApi(origins).post("/", acceptJson(origins ?? ["*"], clock), echo);
+}
+
+/** As {@link echoing}, but of any text. */
+function echoingText(): Hono {
+  return newApi().post("/", acceptJson([]), async (c) => c.text(await c.req.text()));
 }
 
 Deno.test("useJsonApi: an expected error is answered with its status, code, message and advice", async () => {
   const timeout = new NodeTimeoutError("http://node", "eth_chainId", 5);
-  const app = new Hono();
-  useJsonApi(app, "test", ["*"], INTENT_ERRORS);
-  app.get("/", () => {
+  const app = newApi().get("/", () => {
     throw timeout;
   });
   const response = await app.request("/");
@@ -39,9 +46,7 @@ Deno.test("useJsonApi: an expected error is answered with its status, code, mess
 });
 
 Deno.test("useJsonApi: a call that the node refuses now may succeed later; one that it refuses for good may not", async () => {
-  const app = new Hono();
-  useJsonApi(app, "test", ["*"], INTENT_ERRORS);
-  app.get("/:code", (c) => {
+  const app = newApi().get("/:code", (c) => {
     throw new RpcError(Number(c.req.param("code")), "Not now");
   });
   const answerTo = async (rpcCode: number) => {
@@ -56,9 +61,7 @@ Deno.test("useJsonApi: a call that the node refuses now may succeed later; one t
 });
 
 Deno.test("acceptJson: a body over the limit is 413, with and without Content-Length", async () => {
-  const app = new Hono();
-  useJsonApi(app, "test", ["*"], INTENT_ERRORS);
-  app.post("/", acceptJson([]), async (c) => c.text(await c.req.text()));
+  const app = echoingText();
   const send = (body: BodyInit, headers?: HeadersInit) =>
     app.request("/", { method: "POST", body, headers: { ...JSON_TYPE, ...headers } });
   const largest = "0".repeat(65_536);
@@ -148,16 +151,11 @@ Deno.test("allowReadsFrom: only the given origins may read, none without any, an
 });
 
 Deno.test("acceptJson: a body with two Content-Length headers is refused", async () => {
-  const app = new Hono();
-  useJsonApi(app, "test", ["*"], INTENT_ERRORS);
-  app.post("/", acceptJson([]), async (c) => c.text(await c.req.text()));
-  await using listener = listen("127.0.0.1", 0, (request) => app.fetch(request));
-  const { port } = new URL(listener.url);
-  using caller = await Deno.connect({ hostname: "127.0.0.1", port: Number(port) });
-  const head = "POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n" +
-    "Content-Type: application/json\r\nContent-Length: 11\r\nContent-Length: 11\r\n\r\n";
-  await caller.write(new TextEncoder().encode(`${head}0123456789a`));
-  assert.match(await new Response(caller.readable).text(), /^HTTP\/1.1 400 /);
+  const lines = ["POST / HTTP/1.1", "Host: localhost", "Connection: close"];
+  const headers = ["Content-Type: application/json", "Content-Length: 11"]; // one more follows
+  await withAnswer((request) => echoingText().fetch(request), async (url) => {
+    assert.equal((await sendRaw(url, [...lines, ...headers], "0123456789a")).status, 400);
+  });
 });
 
 const UNFINISHED_BODIES = {
@@ -200,9 +198,7 @@ for (const length of ["100", undefined]) {
   const kind = length === undefined ? "chunked" : "of a known length";
   Deno.test(`acceptJson: a body ${kind} that does not arrive within five seconds is refused with 408`, async () => {
     const clock = new FakeClock();
-    const app = new Hono();
-    useJsonApi(app, "test", ["*"], INTENT_ERRORS);
-    app.post("/", acceptJson([], clock), async (c) => c.json(await readBody(c, z.unknown())));
+    const app = echoing(undefined, clock);
     const send = (text: string, isComplete: boolean) => {
       const body = new ReadableStream({
         start(controller) {

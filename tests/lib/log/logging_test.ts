@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { reset } from "@logtape/logtape";
 import { configureLogging, type LoggingOptions, serviceLog } from "../../../lib/log/logging.ts";
 
-/** The lines that a function logs with these options. */
 async function logged(options: Partial<LoggingOptions>, write: () => void): Promise<string[]> {
   const lines: string[] = [];
   const original = console.error;

@@ -28,7 +28,6 @@ function mutePeer() {
   })();
   return {
     url: `ws://127.0.0.1:${listener.addr.port}`,
-    /** Sends bytes as they are. */
     async write(bytes: Uint8Array) {
       for (let at = 0; at < bytes.length;) at += await (await connection).write(bytes.subarray(at));
     },

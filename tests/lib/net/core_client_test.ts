@@ -9,10 +9,8 @@ import {
 import { RpcError } from "../../../lib/protocol/jsonrpc.ts";
 import { withAnswer } from "../../support/http_answers.ts";
 
-/** Nobody listens here. */
 const NOBODY = "http://127.0.0.1:2";
 
-/** Runs a test against a node that always returns one answer. */
 async function withNode(
   answer: (body: { jsonrpc: string; method: string; params: unknown[] }) =>
     | Response

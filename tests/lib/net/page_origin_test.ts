@@ -10,7 +10,6 @@ const PAGE = "http://localhost:8000";
 const URL_OF_OTHER = "http://127.0.0.1:1";
 const HINT = `; if it is up, it may refuse this page (CORS): start it with --cors-origins ${PAGE}`;
 
-/** Runs a test as a page of {@link PAGE} would. */
 async function onPage(test: () => unknown): Promise<void> {
   const original = Object.getOwnPropertyDescriptor(globalThis, "location");
   Object.defineProperty(globalThis, "location", { value: { origin: PAGE }, configurable: true });
@@ -22,7 +21,6 @@ async function onPage(test: () => unknown): Promise<void> {
   }
 }
 
-/** The message of the request or call that fails. */
 async function failureOf(attempt: Promise<unknown>): Promise<string> {
   const thrown = await attempt.then(() => undefined, (thrown) => thrown);
   assert(thrown instanceof NetworkError, String(thrown));

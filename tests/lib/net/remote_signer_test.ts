@@ -41,7 +41,6 @@ const transactions: UnsignedTransaction[] = [
   },
 ];
 
-/** Runs a test with a signer that answers calls in some way. */
 function withSigner(
   answer: (call: SignerCall) => Promise<unknown>,
   test: (signer: (method?: SignerMethod, timeoutMs?: number) => RemoteSigner) => Promise<void>,

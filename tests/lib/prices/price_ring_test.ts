@@ -5,7 +5,6 @@ import type { RangeCheck, TimeSpan } from "../../../lib/prices/price_slots.ts";
 import { SLOT_MS } from "../../../lib/protocol/constants.ts";
 import { withSeed } from "../../support/random.ts";
 
-/** Slot number of the first slot in these tests. */
 const START = 17_000_000_000;
 
 /** The same history without any cleverness: every price ever recorded, by slot. */

@@ -152,7 +152,6 @@ const wires: Record<string, Wire> = {
   },
 };
 
-/** The names of all fields, at every depth. */
 function fieldsOf(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return null;
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, fieldsOf(inner)]));

@@ -5,9 +5,12 @@ import { withDefaults } from "../../../lib/cli/options.ts";
 import { systemClock } from "../../../lib/clock.ts";
 import type { RunningService } from "../../../lib/http/service.ts";
 import type { Intent } from "../../../lib/intents/intent.ts";
+import type { IntentStore } from "../../../lib/intents/store.ts";
 import { MARKETS, SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import { decodeBet } from "../../../services/solver/execution/execution.ts";
+import type { Executor } from "../../../services/solver/execution/executor.ts";
 import { createBridgeApi } from "../../../services/bridge/api.ts";
+import type { Depositor } from "../../../services/bridge/depositor.ts";
 import { BridgeMetrics } from "../../../services/bridge/metrics.ts";
 import { options as exchangesOptions, startExchanges } from "../../../services/exchanges/mod.ts";
 import { createOracleApi, healthHandler } from "../../../services/oracle/api.ts";
@@ -28,7 +31,7 @@ const unlimited: MiddlewareHandler = (_c, next) => next();
 const unused = () => Promise.reject(new Error("Not part of this test"));
 
 /** The solver's routes, and how its executor answers. */
-export function solverApp(execute: () => Promise<never> = unused): Hono {
+export function solverApp(execute: Executor["execute"] = unused): Hono {
   const strategy = new MockStrategy(Math.random);
   return createSolverApi({
     markets: SPEC_MARKETS,
@@ -64,8 +67,15 @@ export function bridgeApp(read: () => Promise<never> = unused): Hono {
     find: (): Promise<Intent | undefined> => read(),
     listByUser: (): Promise<Intent[]> => read(),
   };
+  return bridgeAppOf({ deposit: unused }, store);
+}
+
+export function bridgeAppOf(
+  depositor: Pick<Depositor, "deposit">,
+  store: Pick<IntentStore, "find" | "listByUser">,
+): Hono {
   return createBridgeApi({
-    depositor: { deposit: unused },
+    depositor,
     store,
     metrics: new BridgeMetrics(new Registry(), unused),
     limiter: unlimited,
@@ -77,7 +87,6 @@ export function bridgeApp(read: () => Promise<never> = unused): Hono {
   });
 }
 
-/** The oracle's routes and its health. */
 export function oracleApp(): { app: Hono; health: Handler } {
   const metrics = createOracleMetrics(new Registry());
   const oracle = new PriceOracle({
@@ -93,7 +102,12 @@ export function oracleApp(): { app: Hono; health: Handler } {
 }
 
 /** Runs a test with an oracle that has every price from all four simulated exchanges. */
-export async function withOracle(test: (oracle: RunningService) => Promise<void>): Promise<void> {
+export async function withOracle(
+  test: (
+    oracle: RunningService,
+    exchanges: Awaited<ReturnType<typeof startExchanges>>,
+  ) => Promise<void>,
+): Promise<void> {
   await using exchanges = await startExchanges(
     withDefaults(exchangesOptions, { port: 0, rate: 50 }),
   );
@@ -103,5 +117,5 @@ export async function withOracle(test: (oracle: RunningService) => Promise<void>
     const { status } = await (await fetch(`${oracle.url}/health`)).json();
     return status === "healthy" || undefined;
   });
-  await test(oracle);
+  await test(oracle, exchanges);
 }

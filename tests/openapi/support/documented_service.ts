@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 
-/** One operation as a served document has it. */
 export interface DocumentedOperation {
   id: string;
   method: string;
@@ -36,7 +35,6 @@ export class DocumentedService {
     }
   }
 
-  /** Reads the document of a service. */
   static async at(url: string): Promise<DocumentedService> {
     const response = await fetch(`${url}/openapi.json`);
     assert.equal(response.status, 200);
@@ -111,7 +109,6 @@ function closed(document: OpenApiDocument): OpenApiDocument {
   );
 }
 
-/** What of an OpenAPI 3.1 document these tests look at. */
 export interface OpenApiDocument {
   openapi: string;
   info: { title: string; version: string };

@@ -8,7 +8,6 @@ import {
   WalletError,
 } from "@rangemaker/client";
 
-/** Amounts are bigints, and errors narrow to their class. */
 export async function play(client: RangemakerClient, bet: Bet): Promise<PlacedBet | undefined> {
   try {
     const offer = await client.quote(bet);
@@ -25,7 +24,6 @@ export async function play(client: RangemakerClient, bet: Bet): Promise<PlacedBe
   }
 }
 
-/** Every state of a thesis. */
 export function describe({ status }: Thesis): string {
   switch (status) {
     case "open":

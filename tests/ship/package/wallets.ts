@@ -5,7 +5,6 @@ import { createWalletClient, custom, type EIP1193Provider } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import WebSocket from "ws";
 
-/** Each kind of wallet fits as it is. */
 export function clientsOf(urls: ClientUrls, provider: EIP1193Provider): RangemakerClient[] {
   const account = privateKeyToAccount(generatePrivateKey());
   const transport = custom(provider);
@@ -20,7 +19,6 @@ export function clientsOf(urls: ClientUrls, provider: EIP1193Provider): Rangemak
   );
 }
 
-/** A test chain has all options of a client. */
 export function clientOf({ options, wallets: [wallet] }: TestChain): RangemakerClient {
   return new RangemakerClient({ ...options, wallet });
 }
