@@ -256,15 +256,25 @@ function sessionOf(server: URL, isBehindPooler: boolean): pg.ClientConfig {
   };
 }
 
-/** @throws {StoreError} If it is read-only, or answers before a change is on its disk. */
+/** The encodings that can record every text, such as the reason of a hedge's refusal. */
+const ENCODINGS = ["UTF8", "SQL_ASCII"];
+
+/** @throws {StoreError} If it is read-only, cannot record every text, or answers too early. */
 async function requireRole(client: pg.ClientBase, host: string, timeoutMs: number): Promise<void> {
   const text = "SELECT current_setting('transaction_read_only') AS read_only, " +
-    "current_setting('synchronous_commit', true) AS synchronous_commit";
+    "current_setting('synchronous_commit', true) AS synchronous_commit, " +
+    "current_setting('server_encoding') AS encoding";
   const query = { text, query_timeout: timeoutMs };
   const { rows: [row] } = await client.query<Record<string, string>>(query);
   if (row?.read_only === "on") {
     throw new StoreError(
       `Database failed: ${host} is a standby, or its user may run read-only transactions only`,
+    );
+  }
+  if (row?.encoding !== undefined && !ENCODINGS.includes(row.encoding)) {
+    throw new StoreError(
+      `Database failed: its encoding on ${host} is ${row.encoding}, so some texts could not be ` +
+        "recorded: expected UTF8",
     );
   }
   if (row?.synchronous_commit === "off") {

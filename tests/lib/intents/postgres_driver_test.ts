@@ -7,7 +7,7 @@ import { openIntentStore } from "../../../lib/intents/open_store.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
 import { PostgresDriver } from "../../../lib/intents/postgres_driver.ts";
-import { addMigration, testOnPostgres } from "../../support/postgres.ts";
+import { addMigration, runSql, testOnPostgres } from "../../support/postgres.ts";
 import { COMMITTED, newIntent } from "../../support/intents.ts";
 
 const HASH: Hex = `0x${"01".repeat(32)}`;
@@ -210,6 +210,21 @@ testStore(
   },
   // Acts like a default of the server or of the user.
   (url) => `${url}&options=${encodeURIComponent("-c synchronous_commit=off")}`,
+);
+
+testOnPostgres(
+  "PostgresDriver: a database that cannot record every text is refused",
+  async (url) => {
+    const name = new URL(url).searchParams.get("search_path") ?? assert.fail();
+    await runSql(url, `CREATE DATABASE ${name} TEMPLATE template0 ENCODING LATIN1 LOCALE 'C'`);
+    try {
+      const latin = new URL(url);
+      latin.pathname = name;
+      await assert.rejects(openIntentStore(latin.href, "test"), /is LATIN1.*: expected UTF8$/);
+    } finally {
+      await runSql(url, `DROP DATABASE ${name}`);
+    }
+  },
 );
 
 testStore("requireWritable fails on a server that has become read-only", async (store, admin) => {
