@@ -14,7 +14,7 @@ import { effectsOfListening, everyOption, listening } from "../support/every_opt
 import { FakeClock } from "../support/fake_clock.ts";
 import { freePort } from "../support/ports.ts";
 import { RpcSocket } from "../support/rpc_socket.ts";
-import { withFolder, withMarketsFile } from "../support/files.ts";
+import { tomlOf, withFolder, withMarketsFile } from "../support/files.ts";
 import { actors, ETH } from "./support/actors.ts";
 import { startFakeOracle } from "./support/fake_oracle.ts";
 import { testOptions } from "./support/running_node.ts";
@@ -22,7 +22,6 @@ import { SteppedNode } from "./support/stepped_node.ts";
 
 const { base, quote, symbol } = ETH;
 const { admin, solver, user } = actors;
-const market = `[[market]]\nsymbol = "${symbol}"\nbase = "${base}"\nquote = "${quote}"\n`;
 
 Deno.test(
   "Node: every option has its effect",
@@ -30,7 +29,7 @@ Deno.test(
     options,
     (observe) =>
       withMarketsFile(
-        market,
+        tomlOf([ETH]),
         (markets) =>
           withFolder(async (dataDir) => {
             const clock = new FakeClock();

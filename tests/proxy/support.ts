@@ -11,7 +11,7 @@ import { ReadNodes, type ReadNodesOptions } from "../../services/proxy/node/read
 import { eventually } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { EchoNode, type EchoNodeOptions } from "./echo_node.ts";
-import { handshake, WEBSOCKET_KEY } from "../support/rpc_socket.ts";
+import { handshake, textFrame, WEBSOCKET_KEY } from "../support/rpc_socket.ts";
 
 /** A proxy between a read and a write node. */
 export interface Scene {
@@ -178,13 +178,6 @@ export async function deafClient(wsUrl: string, header = "x-test: 1"): Promise<D
     },
     close: () => connection.close(),
   };
-}
-
-/** A text frame of a client, masked with zeros; at most 125 bytes of ASCII. */
-export function textFrame(text: string): Uint8Array<ArrayBuffer> {
-  const payload = new TextEncoder().encode(text);
-  if (payload.length > 125) throw new RangeError(`Text is too long: ${payload.length} bytes`);
-  return new Uint8Array([0x81, 0x80 | payload.length, 0, 0, 0, 0, ...payload]);
 }
 
 /**

@@ -7,7 +7,7 @@ import { checkInBackground } from "../../../services/node/store/data_dir.ts";
 import { Database, StorageError } from "../../../services/node/store/database.ts";
 import { startNode } from "../../../services/node/mod.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
-import { marketsToml, withFolder, withMarketsFile } from "../../support/files.ts";
+import { marketsToml, tomlOf, withFolder, withMarketsFile } from "../../support/files.ts";
 import { addHistory, DiskChain } from "../support/chains.ts";
 import { withSeed } from "../../support/random.ts";
 import { damageMany } from "../damage.ts";
@@ -234,8 +234,6 @@ Deno.test("Data directory: random damage is detected or harmless", () =>
 
 // A chain on the disk whose markets change between two starts.
 
-const ETH_ONLY = `[[market]]\nsymbol = "ETH/USDT"\nbase = "${ETH.base}"\nquote = "${ETH.quote}"\n`;
-
 Deno.test("Node --data-dir: a market can be removed only if it has no open thesis", () =>
   withFolder(async (dataDir) => {
     const clock = new FakeClock();
@@ -261,7 +259,7 @@ Deno.test("Node --data-dir: a market can be removed only if it has no open thesi
       });
     });
     // Settled with the market alone, after which it can go.
-    await withMarketsFile(ETH_ONLY, async (markets) => {
+    await withMarketsFile(tomlOf([ETH]), async (markets) => {
       clock.advance(100);
       await withSteppedNode(
         async ({ client, stepped }) => {
