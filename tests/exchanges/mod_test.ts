@@ -6,7 +6,6 @@ import { options, startExchanges } from "../../services/exchanges/mod.ts";
 import { eventually } from "../support/eventually.ts";
 import { tomlOf, withFile, withMarketsFile } from "../support/files.ts";
 
-/** Runs simulated exchanges on a free port and ends them. */
 async function withExchanges(
   overrides: Parameters<typeof withDefaults<typeof options>>[1],
   run: (exchanges: Awaited<ReturnType<typeof startExchanges>>) => Promise<void>,

@@ -231,7 +231,7 @@ Deno.test("Node model: random bets, outages, backfills and restarts agree with a
   }));
 
 /** A thesis as the naive chain sees it. */
-export interface NaiveThesis {
+interface NaiveThesis {
   user: Address;
   solver: Address;
   betAmount: bigint;
@@ -249,7 +249,7 @@ export interface NaiveThesis {
  * The rules of the protocol page in the plainest way there is: one market, every slot looked at one
  * by one, nothing cached, nothing on the disk.
  */
-export class NaiveChain {
+class NaiveChain {
   readonly balances = new Map<Address, bigint>(GENESIS.balances);
   readonly theses: NaiveThesis[] = [];
   readonly externalHashes = new Set<Hex>();

@@ -252,7 +252,6 @@ Deno.test("resolveSettings: the two ports differ, unless both are free ones", ()
   assert.equal(settingsOf("0", "0").readPort, 0);
 });
 
-/** Wrong settings, and what is said about them. */
 const WRONG: [text: string, message: string][] = [
   ["[oracle]\nring_size = 1", "settings file \\S+: oracle: Unknown key ring_size$"],
   ["[node]\nring_size = 1", "settings file \\S+: node: Unknown key ring_size$"],

@@ -108,7 +108,6 @@ Deno.test.each(BOTH_PORTS)(
     }, { proxy: { maxWsClients: 5 } }),
 );
 
-/** Sends a handshake and resets the connection at once. */
 async function resetHandshake(wsUrl: string): Promise<void> {
   const { hostname, port } = new URL(wsUrl);
   const socket = connect(Number(port), hostname);

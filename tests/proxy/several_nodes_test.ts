@@ -36,7 +36,6 @@ class ChainNode {
     });
   }
 
-  /** Adds a block and announces it. */
   announce(): void {
     this.head += 1;
     this.node.notify(["newHeads"], block(this.head));
@@ -90,7 +89,6 @@ async function withNodes(
   }
 }
 
-/** The result of a call, or its error. */
 async function ask(url: string, message: unknown) {
   const answer = await post(url, message);
   return { status: answer.status, ...await answer.json() };

@@ -26,7 +26,6 @@ export interface Scene {
 /** The port for clients: the shared one, or the second one for WebSockets only. */
 export type ClientPort = "main port" | "WebSocket port";
 
-/** What a scene is made of. */
 export interface SceneOptions {
   clientPort?: ClientPort;
   proxy?: Partial<ProxyOptions>;
@@ -134,12 +133,10 @@ export async function postUnread(
   return connection;
 }
 
-/** Writes bytes as they are. */
 export async function writeAll(connection: Deno.Conn, bytes: Uint8Array): Promise<void> {
   for (let at = 0; at < bytes.length;) at += await connection.write(bytes.subarray(at));
 }
 
-/** A JSON-RPC call. */
 export function call(id: number, method: string, params: unknown[] = []) {
   return { jsonrpc: "2.0", id, method, params };
 }
@@ -151,22 +148,15 @@ export const BOTH_PORTS = (["main port", "WebSocket port"] as const).map((client
   return [clientPort, onPort] as const;
 });
 
-/** A WebSocket client on a bare connection: it sends, and reads only on request. */
-export interface DeafClient {
-  send(message: unknown): Promise<void>;
-  /** Reads until `last` has come. @returns All that came, without any letter x. */
-  readUntil(last: string): Promise<string>;
-  close(): void;
-}
-
-/** Connects, and stops reading after the handshake. `header` is a line of the handshake. */
-export async function deafClient(wsUrl: string, header = "x-test: 1"): Promise<DeafClient> {
+/** A WebSocket client that reads only on request. `header` is a line of the handshake. */
+export async function deafClient(wsUrl: string, header = "x-test: 1") {
   const [connection] = await handshake(wsUrl, WEBSOCKET_KEY, header);
   return {
-    async send(message) {
+    async send(message: unknown) {
       await connection.write(textFrame(JSON.stringify(message)));
     },
-    async readUntil(last) {
+    /** Reads until `last` has come. @returns All that came, without any letter x. */
+    async readUntil(last: string) {
       const buffer = new Uint8Array(65_536);
       let text = "";
       while (!text.includes(last)) {

@@ -79,7 +79,6 @@ Deno.test("CheckpointLoop: after a long delay missed checkpoints are skipped", a
   assert.equal(seals[1]?.[0], 1_700_000_004_300);
 });
 
-/** The answer of a node's `GET /health`. */
 async function healthOf(url: string): Promise<{ status: string; error?: string }> {
   return await (await fetch(`${url}/health`)).json();
 }

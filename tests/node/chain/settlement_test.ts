@@ -30,7 +30,6 @@ function pricesWithHoles(holes: number) {
   return { prices, box: { lowerPrice: 10n, upperPrice: 20n, startTime: START, endTime } };
 }
 
-/** The hole with this number, from 0 on. */
 function hole(number: number) {
   return { from: START + 200 * number, to: START + 200 * number + 100 };
 }

@@ -83,7 +83,6 @@ Deno.test("Node: pages of other origins call nothing, over HTTP and WebSocket", 
   }, { corsOrigins: ["http://own.example"] });
 });
 
-/** A request with long, meaningless parameters. */
 function withMembers(count: number): string {
   const members = Array.from({ length: count }, (_, n) => `"${n}z":1`);
   return `{"jsonrpc":"2.0","id":1,"method":"core_getAccount","params":{${members}}}`;

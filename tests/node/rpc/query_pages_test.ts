@@ -22,7 +22,6 @@ function ledgerOf(theses: readonly Partial<Thesis>[]) {
   };
 }
 
-/** Theses with the ids in `[from, to]`. */
 function thesesOf(from: number, to: number): Thesis[] {
   const user = actors.user.address;
   return Array.from({ length: to - from + 1 }, (_, at) => ({ id: from + at, user }) as Thesis);

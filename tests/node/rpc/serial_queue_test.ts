@@ -81,7 +81,6 @@ function fill(queue: SerialQueue, ...paths: string[][]): number[] {
   return waiting;
 }
 
-/** A caller behind a proxy. */
 function proxied(address: string): string[] {
   return ["via 192.0.2.2", `${address} via 192.0.2.2`];
 }

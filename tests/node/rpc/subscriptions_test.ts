@@ -11,7 +11,6 @@ import { withSteppedNode } from "../support/stepped_node.ts";
 
 const { user, solver } = actors;
 
-/** A client that records what it receives. */
 function newClient(subscriptions: Subscriptions) {
   const sent: { subscription: string; result: unknown }[] = [];
   const client = subscriptions.connect((text) => sent.push(JSON.parse(text).params));

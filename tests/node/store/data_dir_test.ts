@@ -15,7 +15,6 @@ import { backfill, deposit, ETH, rfqSubmit } from "../support/actors.ts";
 import { testOptions } from "../support/running_node.ts";
 import { withSteppedNode } from "../support/stepped_node.ts";
 
-/** What `cp` does. */
 function copy(from: string, to: string, ...names: string[]): void {
   Deno.mkdirSync(to, { recursive: true });
   const all = [...Deno.readDirSync(from)].map(({ name }) => name);

@@ -26,7 +26,6 @@ import {
 } from "./actors.ts";
 import { pricesBody } from "./fake_oracle.ts";
 
-/** What the solver of these tests owns at genesis. */
 export const SOLVER_BALANCE = 1_000_000_000n;
 
 /** What the chains of these tests start with. */
@@ -105,12 +104,10 @@ export class MemoryChain extends TestedChain {
     return test;
   }
 
-  /** The states of all theses, by id. */
   get statuses(): string[] {
     return this.chain.state.ledger.theses.map(({ status }) => status);
   }
 
-  /** Deposits for the user, with this external hash. */
   deposit(number = 1, amount = 5_000_000n): Receipt {
     const externalTxHash = hashOf(number);
     return this.chain.submit(deposit({ timestamp: this.now, amount, externalTxHash }));
@@ -133,7 +130,6 @@ export class MemoryChain extends TestedChain {
     return JSON.stringify(others);
   }
 
-  /** The time of the fake clock, Unix milliseconds. */
   get now(): number {
     return this.travelClock.now();
   }
@@ -159,7 +155,6 @@ export class MemoryChain extends TestedChain {
     this.chain.restore(this.chain.blocks.position, () => this.records.revertTo("reload"));
   }
 
-  /** Advances the time by this much without a checkpoint. */
   holdUp(byMs: number): void {
     this.clock.jump(byMs);
   }

@@ -14,7 +14,7 @@ import { GENESIS } from "./chains.ts";
 import { Program } from "../../support/process.ts";
 
 /** A node over real HTTP with an oracle of its own. */
-export interface NodeUnderTest {
+interface NodeUnderTest {
   node: RunningNode;
   client: CoreClient;
   oracle: ReturnType<typeof startFakeOracle>;
@@ -81,14 +81,8 @@ export class NodeProcess {
     return new NodeProcess(url, program);
   }
 
-  /** All that it has logged. */
   get log(): string {
     return this.#program.stderr;
-  }
-
-  /** Sends it a signal. */
-  signal(signal: Deno.Signal): void {
-    this.#program.kill(signal);
   }
 
   /** Ends it at once, with no chance to write anything. */

@@ -18,7 +18,6 @@ interface Posted {
   answer: PromiseWithResolvers<NodeReply>;
 }
 
-/** A router, and its requests. */
 function scene(overrides: Partial<RouterOptions> = {}) {
   const posted: Posted[] = [];
   const budget = new ByteBudget(Infinity);
@@ -186,7 +185,6 @@ Deno.test("Router: equal pending reads share a result, later ones do not", async
   assert.equal(posted.length, 2);
 });
 
-/** Answers a call under its id. */
 function reply({ text, answer }: Posted, members: string): void {
   answer.resolve({ status: 200, body: `{"id":${JSON.parse(text).id},${members}}` });
 }

@@ -28,7 +28,6 @@ function queueOf(socket: ClientSocket) {
   return { queue: new ClientQueue(socket, buffers, "a"), refusals };
 }
 
-/** Notes what a socket reports. */
 function eventsTo(events: string[]): SocketEvents {
   return {
     onText: (text) => events.push(text),
@@ -241,7 +240,6 @@ Deno.test("WsSocket: reports messages, frames over the limit, and the close", ()
   assert.deepEqual(socket.closed, [1013]);
 });
 
-/** A socket of `ws` that records its calls. */
 class FakeWsSocket extends EventEmitter {
   readonly OPEN = 1;
   readyState: 1 | 2 = 1;

@@ -77,7 +77,6 @@ function scene(
   return { endpoint, openRequests, budget, held, post, served, refusals, registry };
 }
 
-/** The id that an error answers. */
 async function errorId(response: Response): Promise<unknown> {
   const { id, error } = await response.json();
   assert.equal(typeof error?.code, "number");
@@ -89,7 +88,6 @@ async function outcome(response: Response): Promise<[status: number, code: numbe
   return [response.status, text === "" ? undefined : JSON.parse(text).error?.code];
 }
 
-/** A message of this size. */
 function messageOf(bytes: number, message: { params: unknown[] } = READ): string {
   const { length } = JSON.stringify({ ...message, params: [""] });
   return JSON.stringify({ ...message, params: ["x".repeat(bytes - length)] });

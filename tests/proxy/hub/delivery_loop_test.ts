@@ -5,7 +5,6 @@ import { HubClient } from "../../../services/proxy/hub/subscriptions.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { address, OPEN_SINK } from "./hub_scene.ts";
 
-/** A hub that records its calls. */
 function scene() {
   const hub = {
     flushes: 0,

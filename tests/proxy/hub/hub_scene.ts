@@ -48,7 +48,6 @@ function topicRequest(topic: string) {
 export class HubScene<Params extends [string, ...unknown[]] = [string]> {
   /** What the node was asked and has not answered. */
   readonly requests: { id: number; method: string; params: Params }[] = [];
-  /** Why the hub dropped the connection. */
   readonly dropped: string[] = [];
   isConnected = true;
   readonly hub: Hub;

@@ -32,7 +32,6 @@ class Scene extends HubScene<[string, Filter?]> {
   /** What clients got: the id of the subscription and the number of the thesis. */
   readonly got: string[] = [];
   readonly closed: string[] = [];
-  /** Subscriptions at the node, with their parameters. */
   readonly granted = new Map<string, [string, Filter?]>();
   #clients = 0;
   #grants = 0;

@@ -60,7 +60,6 @@ class Scene {
     return all.map(({ values }) => values[0]?.value ?? 0);
   }
 
-  /** Connections that were lost and came back. */
   async reconnects(): Promise<number | undefined> {
     return (await this.#metrics.sockets.reconnects.get()).values[0]?.value;
   }
