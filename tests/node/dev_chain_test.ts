@@ -7,8 +7,8 @@ import { SETTLEMENTS_PER_SLICE } from "../../services/node/chain/state.ts";
 import { DevChain } from "../../services/node/dev_chain.ts";
 import { StorageError } from "../../services/node/store/database.ts";
 import { withSeed } from "../support/random.ts";
-import { actors, deposit, ETH, hashOf } from "./support/actors.ts";
-import { MemoryChain } from "./support/chains.ts";
+import { actors, deposit, ETH, hashOf, rfqSubmit } from "./support/actors.ts";
+import { MemoryChain, openTheses } from "./support/chains.ts";
 
 const { user, solver } = actors;
 const PRICE = 3_000_000_000n;
@@ -105,13 +105,10 @@ Deno.test("DevChain: advancing records every slot at the last price, and settles
 
 Deno.test("DevChain: advancing settles all theses that are due, over several checkpoints if needed", () => {
   const { test, dev } = startChain();
-  const startTime = test.now;
+  const timestamp = test.now;
   const count = 2 * SETTLEMENTS_PER_SLICE + 1; // one slice at the checkpoint, and two more
-  for (let index = 0; index < count; index++) {
-    const window = { startTime: startTime + index % 7, endTime: startTime + MINUTE_MS };
-    const bet = { betAmount: 40_000n, payout: 40_001n + BigInt(index), ...window };
-    assert.equal(test.bet(bet).status, "committed");
-  }
+  const tx = rfqSubmit({ timestamp, endTime: timestamp + MINUTE_MS, betAmount: 1n, payout: 2n });
+  openTheses(test.chain, test.records, tx, count);
   dev.advance(MINUTE_MS, new Map());
   assert.deepEqual(test.statuses, Array(count).fill("won"));
 });

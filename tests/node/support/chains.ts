@@ -3,7 +3,7 @@ import { type Clock, ShiftedClock } from "../../../lib/clock.ts";
 import { type Market, SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import type { Receipt } from "../../../lib/protocol/receipt.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
-import type { Transaction } from "../../../lib/protocol/transaction.ts";
+import type { RfqSubmit, Transaction } from "../../../lib/protocol/transaction.ts";
 import { withDefaults } from "../../../lib/cli/options.ts";
 import type { Block } from "../../../services/node/chain/block.ts";
 import { Chain } from "../../../services/node/chain/chain.ts";
@@ -44,6 +44,22 @@ export function requireConserved(
   for (const { thesis } of unsettled.values()) holdings += thesis.payout;
   assert.equal(holdings, issued, "balances and open theses equal what was issued");
   return issued;
+}
+
+/** Opens theses with the terms of one bet: to sign a bet for each would take seconds. */
+export function openTheses(
+  { state }: Chain,
+  { commits }: ChainRecords,
+  tx: RfqSubmit,
+  count: number,
+): void {
+  const first = state.ledger.lastThesisId + 1;
+  commits.change(() => {
+    for (let number = first; number < first + count; number++) {
+      const receipt = { txHash: hashOf(number), status: "committed" as const, blockNumber: 1 };
+      state.applyTransaction({ atMs: tx.timestamp, tx, receipt, quoteHash: hashOf(number) });
+    }
+  });
 }
 
 /** A chain that a test drives by hand, and everything that it announced. */
