@@ -11,7 +11,7 @@ import {
 import { startFakeOracle } from "./fake_oracle.ts";
 import { RpcSocket } from "../../support/rpc_socket.ts";
 import { GENESIS } from "./chains.ts";
-import { Program } from "../../support/process.ts";
+import { bundledProgram, Program } from "../../support/process.ts";
 
 /** A node over real HTTP with an oracle of its own. */
 interface NodeUnderTest {
@@ -65,15 +65,9 @@ export class NodeProcess {
 
   /** Starts a node on a free port and waits until it listens. */
   static async start(args: readonly string[]): Promise<NodeProcess> {
-    const program = new Program([
-      "node",
-      "--port",
-      "0",
-      "--read-port",
-      "0",
-      "--json-logs",
-      ...args,
-    ]);
+    const ports = ["--port", "0", "--read-port", "0"];
+    const launch = await bundledProgram();
+    const program = new Program(["node", ...ports, "--json-logs", ...args], {}, launch);
     const listening = /"url":"(http:[^"]+)"/;
     await program.until(({ stderr }) => listening.test(stderr));
     const url = listening.exec(program.stderr)?.[1];
