@@ -158,12 +158,8 @@ Deno.test("price oracle spec, Write node [oracle] settings: keys and defaults", 
     const { ringBufferSize, maxStaleMs, oracleUrl, oracleTimeoutMs } = settings;
     return [ringBufferSize, maxStaleMs, oracleUrl, oracleTimeoutMs];
   };
-  assert.deepEqual(oracleOf(resolveSettings(fromFlags(), SPEC_MARKETS)), [
-    65_536,
-    3_000,
-    "localhost:8550",
-    10,
-  ]);
+  const byDefault = oracleOf(resolveSettings(fromFlags(), SPEC_MARKETS));
+  assert.deepEqual(byDefault, [65_536, 3_000, "localhost:8550", 10]);
   const given = fromFile(
     `[oracle]
      min_sources = 3 # of the oracle itself
@@ -200,6 +196,7 @@ Deno.test("resolveSettings: chain, theses and genesis come from the file", () =>
 });
 
 Deno.test("resolveSettings: options override the file, key by key", () => {
+  const balances = ["--balances", `${user.address}=2`];
   const settings = fromFile(
     `chain_id = 7
      [oracle]
@@ -208,12 +205,7 @@ Deno.test("resolveSettings: options override the file, key by key", () => {
      [node]
      admins = ["${user.address}"]
      balances = { "${user.address}" = 1 }`,
-    "--max-stale-ms",
-    "4000",
-    "--chain-id",
-    "8",
-    "--balances",
-    `${user.address}=2`,
+    ...["--max-stale-ms", "4000", "--chain-id", "8", ...balances],
   );
   assert.deepEqual([settings.maxStaleMs, settings.oracleTimeoutMs], [4_000, 20]);
   assert.equal(settings.chainId, 8);

@@ -59,13 +59,8 @@ Deno.test("CheckpointLoop: after a short delay the checkpoints are made up, with
   await advance(clock, 80);
   clock.jump(550);
   await advance(clock, 60);
-  assert.deepEqual(seals.slice(1, 6).map(([dueMs]) => dueMs - 1_700_000_000_000), [
-    200,
-    300,
-    400,
-    500,
-    600,
-  ]);
+  const made = seals.slice(1, 6).map(([dueMs]) => dueMs - 1_700_000_000_000);
+  assert.deepEqual(made, [200, 300, 400, 500, 600]);
   assert.deepEqual(missed, []);
   assert.ok(pulls() < seals.length, "the late ones did not pull");
 });

@@ -141,12 +141,8 @@ Deno.test("Node: a batch is answered in order, each call separately", () =>
     const [status, answers] = await post(node.url, JSON.stringify(batch));
     assert.equal(status, 200);
     assert.ok(Array.isArray(answers));
-    assert.deepEqual(answers.map(({ id, result, error }) => [id, result ?? error?.code]), [
-      ["a", "0x539"],
-      [null, -32600],
-      [null, -32601],
-      [2, "1337"],
-    ]);
+    const brief = answers.map(({ id, result, error }) => [id, result ?? error?.code]);
+    assert.deepEqual(brief, [["a", "0x539"], [null, -32600], [null, -32601], [2, "1337"]]);
     const silent = await post(node.url, JSON.stringify([batch[1]]));
     assert.deepEqual(silent, [204, {}]);
   }));

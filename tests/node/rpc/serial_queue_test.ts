@@ -124,23 +124,8 @@ Deno.test("SerialQueue: callers take turns, also behind a proxy, and each keeps 
   );
   for (let turns = 0; turns < results.length; turns++) turn();
   await Promise.all(results);
-  assert.deepEqual(
-    done,
-    [
-      "a1",
-      "bridge1",
-      "b1",
-      "bridge2",
-      "a2",
-      "bridge3",
-      "behindB1",
-      "a3",
-      "b2",
-      "behindB2",
-      "b3",
-      "behindB3",
-    ],
-  );
+  const first = "a1 bridge1 b1 bridge2 a2 bridge3";
+  assert.equal(done.join(" "), `${first} behindB1 a3 b2 behindB2 b3 behindB3`);
 });
 
 Deno.test("SerialQueue: a place is free again after its task has run or thrown", async () => {

@@ -33,18 +33,9 @@ function depositAt(timestamp: number, number: number): Deposit {
 
 function processArgs(dataDir: string, url = oracleUrl): string[] {
   const { solver, relayer, admin } = actors;
-  return [
-    "--data-dir",
-    dataDir,
-    "--oracle-url",
-    url,
-    "--relayers",
-    relayer.address,
-    "--admins",
-    admin.address,
-    "--balances",
-    `${solver.address}=1000000000`,
-  ];
+  const permissions = ["--relayers", relayer.address, "--admins", admin.address];
+  const genesis = [...permissions, "--balances", `${solver.address}=1000000000`];
+  return ["--data-dir", dataDir, "--oracle-url", url, ...genesis];
 }
 
 async function blockNumber(url: string): Promise<number> {
