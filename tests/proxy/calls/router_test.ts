@@ -350,23 +350,6 @@ Deno.test("Router: a read of a block that no node has, and of a filter whose nod
   }
 });
 
-Deno.test("Router: when a node fails, each call of a batch gets the error under its own id", async () => {
-  const { posted, ask } = scene();
-  const answer = ask([
-    call(1, "eth_call"),
-    notification("eth_call"),
-    call(2, "core_sendTransaction"),
-  ]);
-  posted[0]?.answer.reject(answerLost("read", "away"));
-  echo(posted[1] ?? assert.fail());
-  const all: { id: number; error?: { code: number } }[] = JSON.parse(String((await answer).body));
-  assert.deepEqual(all.map(({ id, error }) => [id, error?.code]), [[1, -32002], [2, undefined]]);
-  const exact = scene();
-  const message = exact.ask({ ...call(0, "eth_call"), id: "a" });
-  exact.posted[0]?.answer.reject(answerLost("read", "away"));
-  assert.equal(JSON.parse(String((await message).body)).id, "a");
-});
-
 Deno.test("Router: an unexpected error is thrown", async () => {
   for (const message of [call(1, "eth_call"), [call(1, "eth_call")], call(1, "eth_newFilter")]) {
     const { posted, ask } = scene();
