@@ -1,23 +1,15 @@
 /** What a web page that an operator or user has open can do to services on the same machine. */
 import assert from "node:assert/strict";
-import { withDefaults } from "../../lib/cli/options.ts";
-import { options as proxyOptions, startProxy } from "../../services/proxy/mod.ts";
 import { FREE_PORTS } from "../../services/stack/ports.ts";
 import { startStack } from "../../services/stack/stack.ts";
+import { startTestProxy } from "../proxy/support.ts";
 import { sendRaw } from "../support/http_answers.ts";
 import { WEBSOCKET_KEY } from "../support/rpc_socket.ts";
 
 Deno.test("Hostile: every service on loopback refuses the host name of a page's own server", async () => {
   await using stack = await startStack({ ports: { ...FREE_PORTS, console: 0 }, seed: 1 });
-  await using proxy = await startProxy(
-    withDefaults(proxyOptions, {
-      port: 0,
-      wsPort: 0,
-      metricsPort: 0,
-      writeNodeUrl: stack.urls.node,
-      readNodeUrl: stack.urls.nodeRead,
-    }),
-  );
+  const nodes = { writeNodeUrl: stack.urls.node, readNodeUrl: stack.urls.nodeRead };
+  await using proxy = await startTestProxy({ wsPort: 0, metricsPort: 0, ...nodes });
   const { proxyWs: _path, ...urls } = stack.urls;
   const { metricsUrl, wsPortUrl } = proxy;
   const services = { ...urls, metricsUrl, secondProxy: proxy.url };

@@ -173,15 +173,9 @@ Deno.test("DevChain: advancing keeps the age of prices, and newer prices are sti
   assert.deepEqual([view()?.ageMs, view()?.state], [before?.ageMs, "fresh"]);
   // The oracle stays in the present.
   test.clock.advance(100);
-  test.chain.oraclePrices.update(pricesAt(test.clock.now(), 3_001_000_000n), test.now);
+  test.price({ "ETH/USDT": 3_001_000_000n });
   assert.deepEqual([view()?.price, view()?.lastUpdate], [3_001_000_000n, test.now]);
 });
-
-function pricesAt(lastUpdate: number, price: bigint) {
-  const { base, quote } = ETH;
-  const entry = { base, quote, price: `${price}`, decimals: 6, lastUpdate, sources: ["a"] };
-  return { timestamp: lastUpdate, prices: { "ETH/USDT": entry } };
-}
 
 Deno.test("DevChain: a revert restores clock, prices, blocks and ledger, and reports the changes", () => {
   const { test, dev, continued } = startChain();

@@ -22,11 +22,11 @@ import {
 import { privateKeyToAccount } from "viem/accounts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
-import { options, startProxy } from "../../services/proxy/mod.ts";
 import { options as nodeOptions, type RunningNode, startNode } from "../../services/node/mod.ts";
 import { eventually } from "../support/eventually.ts";
 import { freePort, startAgain } from "../support/ports.ts";
 import { RpcSocket } from "../support/rpc_socket.ts";
+import { startTestProxy } from "./support.ts";
 
 const RESTARTS = 50;
 const TOPIC = `0x${"00".repeat(31)}aa` as const;
@@ -76,13 +76,7 @@ async function withAnvil(play: (scene: Scene) => Promise<void>): Promise<void> {
   const port = freePort();
   let child = await startAnvil(port);
   const node = `http://127.0.0.1:${port}`;
-  const proxy = await startProxy(withDefaults(options, {
-    port: 0,
-    writeNodeUrl: node,
-    readNodeUrl: node,
-    reconnectInitialMs: 5,
-    reconnectMaxMs: 20,
-  }));
+  const proxy = await startTestProxy({ writeNodeUrl: node, readNodeUrl: node });
   const restart = async () => {
     await killAnvil(child, port);
     child = await startAnvil(port);
@@ -214,13 +208,10 @@ Deno.test(
       stack.defer(() => node.kill());
       await node.start(1);
     }
-    const proxy = await startProxy(withDefaults(options, {
-      port: 0,
+    const proxy = await startTestProxy({
       writeNodeUrl: nodes[0]!.url,
       readNodeUrl: nodes.map(({ url }) => url).join(","),
-      reconnectInitialMs: 5,
-      reconnectMaxMs: 20,
-    }));
+    });
     stack.defer(() => proxy.stop());
     let head = 1;
     const mine = async () => {
@@ -304,13 +295,7 @@ async function withNodeAndProxy(
   let node = await start();
   const [writeNodeUrl, readNodeUrl] = [node.url, node.readUrl];
   assert(readNodeUrl);
-  const proxy = await startProxy(withDefaults(options, {
-    port: 0,
-    writeNodeUrl,
-    readNodeUrl,
-    reconnectInitialMs: 5,
-    reconnectMaxMs: 20,
-  }));
+  const proxy = await startTestProxy({ writeNodeUrl, readNodeUrl });
   const restart = async () => {
     await node.stop();
     const ports = [writeNodeUrl, readNodeUrl].map((url) => Number(new URL(url).port));

@@ -35,6 +35,12 @@ export interface SceneOptions {
   connections?: number;
 }
 
+/** A proxy on a free port that connects again within milliseconds. */
+export function startTestProxy(given: Partial<ProxyOptions>): ReturnType<typeof startProxy> {
+  const byDefault = { port: 0, reconnectInitialMs: 5, reconnectMaxMs: 20 };
+  return startProxy(withDefaults(options, { ...byDefault, ...given }));
+}
+
 /** Plays a scene with a proxy between two nodes, and stops everything again. */
 export async function withProxy(
   play: (scene: Scene) => Promise<void>,
@@ -42,15 +48,12 @@ export async function withProxy(
 ): Promise<void> {
   const read = new EchoNode(overrides.read);
   const write = new EchoNode(overrides.write);
-  const proxy = await startProxy(withDefaults(options, {
-    port: 0,
+  const proxy = await startTestProxy({
     readNodeUrl: read.url,
     writeNodeUrl: write.url,
-    reconnectInitialMs: 5,
-    reconnectMaxMs: 20,
     wsPort: overrides.clientPort === "WebSocket port" ? 0 : undefined,
     ...overrides.proxy,
-  }));
+  });
   const stopProxy = () => proxy.stop();
   try {
     await read.until(() => read.connections === (overrides.connections ?? 1));

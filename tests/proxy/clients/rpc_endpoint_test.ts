@@ -93,11 +93,6 @@ function messageOf(bytes: number, message: { params: unknown[] } = READ): string
   return JSON.stringify({ ...message, params: ["x".repeat(bytes - length)] });
 }
 
-/** The same as a body of undeclared length. */
-function streamOf(text: string): ReadableStream {
-  return new Blob([text]).stream();
-}
-
 Deno.test("RpcEndpoint: only POST / is handled", () => {
   const { endpoint } = scene();
   const served = { completed: Promise.resolve() };
@@ -190,7 +185,7 @@ Deno.test("RpcEndpoint: bodies over 8 KiB or of unknown length use the memory bu
   const { post, held, budget } = scene();
   await post(messageOf(RUNTIME_BYTES_MAX));
   await post(messageOf(SMALL_BYTES + 1));
-  await post(streamOf(messageOf(1_000)));
+  await post(new Blob([messageOf(1_000)]).stream()); // of undeclared length
   assert.deepEqual(held, [0, SMALL_BYTES + 1, 1_000]);
   assert.equal(budget.used, 0);
   const full = scene({ budget: new ByteBudget(SMALL_BYTES / LARGE_SHARE) });
