@@ -16,19 +16,6 @@ function newQueue(taskMs = 1) {
   return { queue, turn, turns };
 }
 
-Deno.test("SerialQueue: runs one long task per turn, in order", async () => {
-  const { queue, turn, turns } = newQueue();
-  const done: number[] = [];
-  const results = [1, 2, 3].map((number) => queue.run("write", BRIDGE, () => done.push(number)));
-  for (const expected of [[], [1], [1, 2], [1, 2, 3]]) {
-    assert.deepEqual(done, expected);
-    assert.ok(turns.length <= 1);
-    turn();
-  }
-  assert.deepEqual(await Promise.all(results), [1, 2, 3]);
-  assert.deepEqual([queue.waiting, turns.length], [0, 0]);
-});
-
 Deno.test("SerialQueue: runs several short tasks in a turn, until its time is used up", async () => {
   const { queue, turn, turns } = newQueue(0.25);
   const done: number[] = [];
