@@ -4,9 +4,8 @@ import { MARKETS } from "../../lib/protocol/markets.ts";
 import { TAPE_HEADER, TapeError } from "../../lib/prices/tape.ts";
 import { options, startExchanges } from "../../services/exchanges/mod.ts";
 import { eventually } from "../support/eventually.ts";
-import { withFile, withMarketsFile } from "../support/files.ts";
+import { tomlOf, withFile, withMarketsFile } from "../support/files.ts";
 
-/** Runs simulated exchanges on a free port and ends them. */
 async function withExchanges(
   overrides: Parameters<typeof withDefaults<typeof options>>[1],
   run: (exchanges: Awaited<ReturnType<typeof startExchanges>>) => Promise<void>,
@@ -17,10 +16,8 @@ async function withExchanges(
 
 Deno.test("Exchanges: a tape of the only market comes over the socket and is in the history", () => {
   const text = `${TAPE_HEADER}\n1000,1,buy,1666.8,1\n1040,2,sell,1666.79,2\n`;
-  const { base, quote } = MARKETS[1]!; // there are three
-  const market = `[[market]]\nsymbol = "ETH/USDT"\nbase = "${base}"\nquote = "${quote}"\n`;
   return withMarketsFile(
-    market,
+    tomlOf(MARKETS.filter(({ symbol }) => symbol === "ETH/USDT")),
     (markets) =>
       withFile(text, (tape) =>
         withExchanges({ tape, markets }, async ({ providerUrls, url }) => {

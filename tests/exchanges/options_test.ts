@@ -5,7 +5,7 @@ import { TAPE_HEADER } from "../../lib/prices/tape.ts";
 import { type ExchangesOptions, options, startExchanges } from "../../services/exchanges/mod.ts";
 import { eventually } from "../support/eventually.ts";
 import { effectsOfListening, everyOption, listening } from "../support/every_option.ts";
-import { withFolder } from "../support/files.ts";
+import { tomlOf, withFolder } from "../support/files.ts";
 
 /** The first trades of a market, once there are this many. */
 function firstTrades(url: string, symbol: string, count: number) {
@@ -26,11 +26,8 @@ Deno.test(
   everyOption(options, (observe) =>
     withFolder(async (folder) => {
       const markets = `${folder}/markets.toml`;
-      const kept = SPEC_MARKETS.list.filter(({ symbol }) => symbol !== "ETH/USDT")
-        .map(({ symbol, base, quote }) =>
-          `[[market]]\nsymbol = "${symbol}"\nbase = "${base}"\nquote = "${quote}"\n`
-        );
-      await Deno.writeTextFile(markets, kept.join("\n"));
+      const kept = SPEC_MARKETS.list.filter(({ symbol }) => symbol !== "ETH/USDT");
+      await Deno.writeTextFile(markets, tomlOf(kept));
       const tape = `${folder}/tape.csv`;
       await Deno.writeTextFile(tape, `${TAPE_HEADER}\n1000,1,buy,1666.8,1\n1040,2,sell,1666.8,2\n`);
       const values = {

@@ -8,7 +8,6 @@ import { simulatedTrades } from "../../services/exchanges/simulation.ts";
 import { TradeLog } from "../../services/exchanges/trade_log.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 
-/** A trade of BTC/USDT at a time. */
 function tradeAt(timeMs: number, market = "BTC/USDT"): Trade {
   return { provider: "provider_a", market, timeMs, price: 1n, amount: "1", side: "buy" };
 }

@@ -9,14 +9,13 @@ import {
   frameHeader,
   postUnread,
   type Scene,
-  textFrame,
   writeAll,
 } from "../proxy/support.ts";
 import { EchoNode } from "../proxy/echo_node.ts";
 import { readSeries } from "../support/http_answers.ts";
 import { HonestClient } from "./honest_client.ts";
 import { freePort } from "../support/ports.ts";
-import { handshake, RpcSocket, WEBSOCKET_KEY } from "../support/rpc_socket.ts";
+import { handshake, RpcSocket, textFrame, WEBSOCKET_KEY } from "../support/rpc_socket.ts";
 
 const MIB = 1024 * 1024;
 const BUDGET = 64 * MIB;

@@ -3,12 +3,11 @@
  * `tests/node/rpc/serial_queue_test.ts` checks without a socket that callers take turns.
  */
 import assert from "node:assert/strict";
-import { withDefaults } from "../../lib/cli/options.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { toWire } from "../../lib/json.ts";
-import { options as proxyOptions, startProxy } from "../../services/proxy/mod.ts";
 import { actors, deposit, hashOf } from "../node/support/actors.ts";
 import { withNode } from "../node/support/running_node.ts";
+import { startTestProxy } from "../proxy/support.ts";
 import { AddressedClient } from "./honest_client.ts";
 
 const PROXIES = 2;
@@ -51,12 +50,11 @@ Deno.test(name, { timeout: 180_000 }, () =>
       }
     };
     for (let index = 0; index < PROXIES; index++) {
-      const proxy = await startProxy(withDefaults(proxyOptions, {
-        port: 0,
+      const proxy = await startTestProxy({
         readNodeUrl: node.readUrl,
         writeNodeUrl: node.url,
         upstreamTimeoutMs: TIMEOUT_MS,
-      }));
+      });
       stack.defer(() => proxy.stop());
       for (let stranger = 0; stranger < STRANGERS; stranger++) {
         const address = `198.51.100.${index * STRANGERS + stranger}`;

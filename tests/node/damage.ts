@@ -15,7 +15,7 @@ const LOG = "chain.sqlite-wal";
 const SECTOR_BYTES = 512;
 
 /** How a damaged copy was answered. */
-export interface DamageCounts {
+interface DamageCounts {
   /** Refused at the start, or by the first call. */
   refused: number;
   /** Opened with everything that was acknowledged. */

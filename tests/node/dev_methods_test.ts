@@ -12,7 +12,6 @@ const DEV_METHODS = ["core_faucet", "core_snapshot", "core_revert", "core_advanc
 const PARAMS = [[user, "5"], [], [1], [{ ms: 60_000 }]];
 const relayers = [DEV_ACCOUNTS.relayer.address];
 
-/** The development methods in the OpenRPC document. */
 async function discovered(socket: RpcSocket): Promise<string[]> {
   const { methods }: { methods: { name: string }[] } = Object(
     (await socket.call("rpc.discover")).result,

@@ -14,7 +14,7 @@ import { effectsOfListening, everyOption, listening } from "../support/every_opt
 import { FakeClock } from "../support/fake_clock.ts";
 import { freePort } from "../support/ports.ts";
 import { RpcSocket } from "../support/rpc_socket.ts";
-import { withFolder, withMarketsFile } from "../support/files.ts";
+import { tomlOf, withFolder, withMarketsFile } from "../support/files.ts";
 import { actors, ETH } from "./support/actors.ts";
 import { startFakeOracle } from "./support/fake_oracle.ts";
 import { testOptions } from "./support/running_node.ts";
@@ -22,7 +22,6 @@ import { SteppedNode } from "./support/stepped_node.ts";
 
 const { base, quote, symbol } = ETH;
 const { admin, solver, user } = actors;
-const market = `[[market]]\nsymbol = "${symbol}"\nbase = "${base}"\nquote = "${quote}"\n`;
 
 Deno.test(
   "Node: every option has its effect",
@@ -30,7 +29,7 @@ Deno.test(
     options,
     (observe) =>
       withMarketsFile(
-        market,
+        tomlOf([ETH]),
         (markets) =>
           withFolder(async (dataDir) => {
             const clock = new FakeClock();
@@ -159,12 +158,8 @@ Deno.test("price oracle spec, Write node [oracle] settings: keys and defaults", 
     const { ringBufferSize, maxStaleMs, oracleUrl, oracleTimeoutMs } = settings;
     return [ringBufferSize, maxStaleMs, oracleUrl, oracleTimeoutMs];
   };
-  assert.deepEqual(oracleOf(resolveSettings(fromFlags(), SPEC_MARKETS)), [
-    65_536,
-    3_000,
-    "localhost:8550",
-    10,
-  ]);
+  const byDefault = oracleOf(resolveSettings(fromFlags(), SPEC_MARKETS));
+  assert.deepEqual(byDefault, [65_536, 3_000, "localhost:8550", 10]);
   const given = fromFile(
     `[oracle]
      min_sources = 3 # of the oracle itself
@@ -201,6 +196,7 @@ Deno.test("resolveSettings: chain, theses and genesis come from the file", () =>
 });
 
 Deno.test("resolveSettings: options override the file, key by key", () => {
+  const balances = ["--balances", `${user.address}=2`];
   const settings = fromFile(
     `chain_id = 7
      [oracle]
@@ -209,12 +205,7 @@ Deno.test("resolveSettings: options override the file, key by key", () => {
      [node]
      admins = ["${user.address}"]
      balances = { "${user.address}" = 1 }`,
-    "--max-stale-ms",
-    "4000",
-    "--chain-id",
-    "8",
-    "--balances",
-    `${user.address}=2`,
+    ...["--max-stale-ms", "4000", "--chain-id", "8", ...balances],
   );
   assert.deepEqual([settings.maxStaleMs, settings.oracleTimeoutMs], [4_000, 20]);
   assert.equal(settings.chainId, 8);
@@ -253,7 +244,6 @@ Deno.test("resolveSettings: the two ports differ, unless both are free ones", ()
   assert.equal(settingsOf("0", "0").readPort, 0);
 });
 
-/** Wrong settings, and what is said about them. */
 const WRONG: [text: string, message: string][] = [
   ["[oracle]\nring_size = 1", "settings file \\S+: oracle: Unknown key ring_size$"],
   [

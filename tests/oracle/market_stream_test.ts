@@ -62,18 +62,6 @@ Deno.test("MarketStream: stuck if the exchange's time does not change while trad
   assert(!stream.isStuck(T + 60_001 + STUCK_TIME_MS));
 });
 
-Deno.test("MarketStream: silence is measured from the last trade, or from the subscription", () => {
-  const stream = new MarketStream("BTC/USDT");
-  assert.equal(stream.silentMs(T), undefined);
-  assert(!stream.isAnswered);
-  stream.acknowledge(T);
-  stream.acknowledge(T + 500);
-  assert(stream.isAnswered);
-  assert.equal(stream.silentMs(T + 1_000), 1_000);
-  stream.add(trade(undefined, T), T + 2_000);
-  assert.equal(stream.silentMs(T + 2_500), 500);
-});
-
 Deno.test("MarketStream: the lag is that of the last accepted trade", () => {
   const stream = new MarketStream("BTC/USDT");
   assert.equal(stream.lagMs, undefined);

@@ -7,7 +7,7 @@ import { options, startOracle } from "../../services/oracle/mod.ts";
 import { providersSchema } from "../../services/oracle/status.ts";
 import { eventually } from "../support/eventually.ts";
 import { effectsOfListening, everyOption, listening } from "../support/every_option.ts";
-import { withMarketsFile } from "../support/files.ts";
+import { tomlOf, withMarketsFile } from "../support/files.ts";
 import { logOf } from "../support/recorded_logs.ts";
 
 const { average, median } = AGGREGATIONS;
@@ -43,9 +43,9 @@ Deno.test("startOracle: refuses a minimum above the number of providers", async 
 Deno.test(
   "Oracle: every option has its effect",
   everyOption(options, (observe) => {
-    const [{ symbol, base, quote } = assert.fail("There are markets")] = SPEC_MARKETS.list;
-    const market = `[[market]]\nsymbol = "${symbol}"\nbase = "${base}"\nquote = "${quote}"\n`;
-    return withMarketsFile(market, async (markets) => {
+    const [market = assert.fail("There are markets")] = SPEC_MARKETS.list;
+    const { symbol } = market;
+    return withMarketsFile(tomlOf([market]), async (markets) => {
       const exchanges = await startExchanges(
         withDefaults(exchangesOptions, { port: 0, markets, rate: 500 }),
       );

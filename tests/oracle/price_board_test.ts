@@ -39,26 +39,6 @@ Deno.test("PriceBoard: the answer has the form of the specification (oracle spec
   });
 });
 
-Deno.test("PriceBoard: removeProvider removes all prices of a provider", () => {
-  const prices = board();
-  for (const { symbol } of MARKETS) prices.update("provider_a", symbol, 5n, T);
-  assert.equal(prices.countOf("provider_a"), 3);
-  assert.deepEqual(Object.keys(served(prices).prices), MARKETS.map(({ symbol }) => symbol));
-  prices.removeProvider("provider_b", T);
-  assert.equal(prices.countOf("provider_a"), 3);
-  prices.removeProvider("provider_a", T);
-  assert.deepEqual(served(prices).prices, {});
-});
-
-Deno.test("PriceBoard: a receipt time in the future is replaced by now", () => {
-  const prices = board();
-  prices.update("provider_a", "BTC/USDT", 100n, T + 3_600_000);
-  assert.equal(prices.expire(T), T + 10_001);
-  assert.equal(served(prices).prices["BTC/USDT"]?.lastUpdate, T);
-  prices.expire(T + 10_001);
-  assert.equal(served(prices).prices["BTC/USDT"], undefined);
-});
-
 function sourcesOf({ markets }: PriceBoard) {
   return markets.get("BTC/USDT")?.sources ?? [];
 }

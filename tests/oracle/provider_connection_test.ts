@@ -173,16 +173,6 @@ function newSchedule() {
   return { clock, schedule: new RetrySchedule({ rule, clock, random: () => 1 }) };
 }
 
-Deno.test("RetrySchedule: the time of a slow failed attempt is subtracted from the wait", () => {
-  const { clock, schedule } = newSchedule();
-  schedule.count("connections");
-  for (let count = 0; count < 3; count++) schedule.nextMs();
-  clock.advance(2_500);
-  assert.equal(schedule.nextMs(), 1_500);
-  clock.advance(2_500);
-  assert.equal(schedule.nextMs(), 500);
-});
-
 Deno.test("RetrySchedule: time refills the limit, a reset does not", () => {
   const { clock, schedule } = newSchedule();
   for (let count = 0; count < 3; count++) schedule.count("connections");

@@ -33,7 +33,6 @@ function setUp(
   return { clock, network, registry, oracle, binance: first, okx: second };
 }
 
-/** The first trade of a market. */
 const trade = (symbol: string, timeMs: number) => aggTrade(1, timeMs, "5", symbol);
 
 Deno.test("viewHealth: the status depends on how many pairs have a price (oracle spec, GET /health)", () => {

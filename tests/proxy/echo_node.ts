@@ -2,21 +2,18 @@
 import { FakeFeed, type FakeFeedOptions, type ReceivedCall } from "../support/fake_feed.ts";
 import { onFreePort } from "../support/ports.ts";
 
-/** A request as the node got it. */
 export interface Received {
   text: string;
   over: "http" | "ws";
   forwardedFor: string | null;
 }
 
-/** How a {@link EchoNode} behaves. */
 export interface EchoNodeOptions extends FakeFeedOptions {
   port?: number;
   /** Answers a request; by default each call with its own method and parameters. */
   answer?: (text: string, received: Received) => Response | Promise<Response>;
 }
 
-/** Answers a call with `{ method, params }` as the result. */
 function echo({ id, method, params }: ReceivedCall): unknown {
   return { jsonrpc: "2.0", id, result: { method, params } };
 }

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect } from "node:net";
 import { eventually } from "../support/eventually.ts";
+import { readSeries } from "../support/http_answers.ts";
 import { handshakeText, RpcSocket, WEBSOCKET_KEY } from "../support/rpc_socket.ts";
 import { BOTH_PORTS, call, connectReads, post, withProxy } from "./support.ts";
 
@@ -22,36 +23,14 @@ Deno.test("Proxy, HTTP: a read over the WebSocket and a write without a timely a
         const { id, error } = await response.json();
         assert.deepEqual([response.status, id, error.code], [504, 1, -32002], error.message);
       }
-      const metrics = await (await fetch(`${url}/metrics`)).text();
-      assert.match(metrics, /^proxy_upstream_errors_total\{target="read"\} 1$/m);
-      assert.match(metrics, /^proxy_upstream_errors_total\{target="write"\} 1$/m);
+      for (const target of ["read", "write"]) {
+        assert.equal(await readSeries(url, `proxy_upstream_errors_total{target="${target}"}`), 1);
+      }
     } finally {
       release();
     }
   }, { proxy: { upstreamTimeoutMs: 500 }, read: { answer }, write: { answer } });
 });
-
-Deno.test("Proxy, HTTP: reads use a WebSocket of their own, and each gets its own answer", () =>
-  withProxy(async ({ url, wsUrl, read }) => {
-    await using client = await RpcSocket.open(wsUrl);
-    const { result: id } = await client.call("eth_subscribe", ["newHeads"]);
-    await connectReads({ url, read });
-    const answers = Array.from({ length: 20 }, async (_, n) => {
-      const answer = await (await post(url, call(n, "eth_getBalance", [String(n)]))).json();
-      read.notify(["newHeads"], n);
-      return answer;
-    });
-    for (const [n, answer] of (await Promise.all(answers)).entries()) {
-      const result = { method: "eth_getBalance", params: [String(n)] };
-      assert.deepEqual(answer, { jsonrpc: "2.0", id: n, result });
-    }
-    await eventually(
-      "all notifications",
-      () => client.notifications(String(id)).length === 20 || undefined,
-    );
-    assert.deepEqual([read.connections, read.requests.length], [2, 20]);
-    assert(read.requests.every(({ over }) => over === "ws"));
-  }));
 
 Deno.test("Proxy, HTTP: /ready follows the read node's connection; other routes and preflights list allowed methods", () =>
   withProxy(async ({ url, read }) => {
@@ -102,39 +81,33 @@ Deno.test.each(BOTH_PORTS)(
   (_port, withProxy) =>
     withProxy(async ({ url, wsUrl }) => {
       const attempts = Array.from({ length: 20 }, () => RpcSocket.open(wsUrl));
-      const opened = (await Promise.allSettled(attempts)).filter((one) =>
-        one.status === "fulfilled"
-      );
+      const opened = (await Promise.allSettled(attempts))
+        .flatMap((one) => one.status === "fulfilled" ? [one.value] : []);
       const codes: number[] = [];
-      for (const { value } of opened) value.closed.then(({ code }) => codes.push(code));
+      for (const client of opened) client.closed.then(({ code }) => codes.push(code));
       const served = () => opened.length - codes.length;
       await eventually("the others are closed", () => served() <= 3 || undefined, 5_000);
       assert(codes.every((code) => code === 1013), `try again later: ${codes}`);
-      const metrics = await (await fetch(`${url}/metrics`)).text();
-      assert.match(metrics, new RegExp(`^proxy_ws_connections_active ${served()}$`, "m"));
-      await Promise.all(opened.map(({ value }) => value.close()));
+      assert.equal(await readSeries(url, "proxy_ws_connections_active"), served());
+      await Promise.all(opened.map((client) => client.close()));
     }, { proxy: { maxWsClients: 3 } }),
 );
 
-for (const clientPort of ["main port", "WebSocket port"] as const) {
-  Deno.test({
-    name: `Proxy, WebSocket: reset handshakes are not counted as clients (${clientPort})`,
-    // The runtime itself never ends the request of such a handshake.
-    sanitizeOps: false,
-    fn: () =>
-      withProxy(async ({ url, wsUrl }) => {
-        for (let n = 0; n < 20; n += 1) await resetHandshake(wsUrl);
-        await eventually("there is room", async () => {
-          const metrics = await (await fetch(`${url}/metrics`)).text();
-          return /^proxy_ws_connections_active 0$/m.test(metrics) || undefined;
-        });
-        await using client = await RpcSocket.open(wsUrl);
-        assert.equal(typeof (await client.call("eth_subscribe", ["newHeads"])).result, "string");
-      }, { clientPort, proxy: { maxWsClients: 5 } }),
-  });
-}
+Deno.test.each(BOTH_PORTS)(
+  "Proxy, WebSocket: reset handshakes are not counted as clients (%s)",
+  // The runtime itself never ends the request of such a handshake.
+  { sanitizeOps: false },
+  (_port, withProxy) =>
+    withProxy(async ({ url, wsUrl }) => {
+      for (let n = 0; n < 20; n += 1) await resetHandshake(wsUrl);
+      await eventually("there is room", async () => {
+        return await readSeries(url, "proxy_ws_connections_active") === 0 || undefined;
+      });
+      await using client = await RpcSocket.open(wsUrl);
+      assert.equal(typeof (await client.call("eth_subscribe", ["newHeads"])).result, "string");
+    }, { proxy: { maxWsClients: 5 } }),
+);
 
-/** Sends a handshake and resets the connection at once. */
 async function resetHandshake(wsUrl: string): Promise<void> {
   const { hostname, port } = new URL(wsUrl);
   const socket = connect(Number(port), hostname);

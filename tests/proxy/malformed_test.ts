@@ -82,22 +82,6 @@ function standardAnswer({ id, method, params }: StandardCall): object {
   return { jsonrpc: "2.0", id, error: { code: -32601, message: "Method not found" } };
 }
 
-/** Calls that two JSON parsers read differently: Go's ignores the case of names. */
-const AMBIGUOUS: RpcRow[] = [
-  [
-    "a member in another case hides a write",
-    '{"jsonrpc":"2.0","id":1,"method":"eth_chainId","METHOD":"eth_sendRawTransaction"}',
-    400,
-    { id: 1, code: -32600 },
-  ],
-  [
-    "a second method is a write, in a batch",
-    '[{"jsonrpc":"2.0","id":1,"method":"eth_sendRawTransaction","method":"eth_chainId"}]',
-    200,
-    [{ id: 1, code: -32600 }],
-  ],
-];
-
 /** A batch of one call more than {@link MAX_BATCH}. */
 const MAX_BATCH = 5;
 const overTheLimit: RpcRow = [
@@ -109,7 +93,7 @@ const overTheLimit: RpcRow = [
 
 Deno.test("Proxy: answers malformed messages, and the examples of JSON-RPC 2.0, section 7", (t) =>
   withProxy(
-    (scene) => playRows(t, [...MALFORMED, ...AMBIGUOUS, overTheLimit, ...STANDARD], scene),
+    (scene) => playRows(t, [...MALFORMED, overTheLimit, ...STANDARD], scene),
     { proxy: { maxBatch: MAX_BATCH }, read: { answer: standardNode } },
   ));
 

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { ListenError } from "../../lib/http/listener.ts";
-import { UsageError, withDefaults } from "../../lib/cli/options.ts";
-import { options, type ProxyOptions, startProxy } from "../../services/proxy/mod.ts";
+import { UsageError } from "../../lib/cli/options.ts";
+import type { ProxyOptions } from "../../services/proxy/mod.ts";
 import { handshake, RpcSocket, WEBSOCKET_KEY } from "../support/rpc_socket.ts";
-import { BOTH_PORTS, call, deafClient, post, withProxy } from "./support.ts";
+import { BOTH_PORTS, call, deafClient, post, startTestProxy, withProxy } from "./support.ts";
 import { withCertificate } from "../support/certificate.ts";
 import { hasProgram, Program } from "../support/process.ts";
 import { RawNode } from "./node/http_pool_scene.ts";
@@ -11,7 +11,7 @@ import { RawNode } from "./node/http_pool_scene.ts";
 Deno.test("Proxy: options that contradict each other are a usage error", async () => {
   const [a, b] = ["127.0.0.1:1", "127.0.0.1:2"];
   const proxyWith = (overrides: Partial<ProxyOptions>) =>
-    startProxy(withDefaults(options, { port: 0, readNodeUrl: `http://${a}`, ...overrides }));
+    startTestProxy({ readNodeUrl: `http://${a}`, ...overrides });
   const nodes = { readNodeUrl: `http://${a},http://${b}`, readNodeWsUrl: `ws://${a}` };
   for (const wrong of [{ reconnectInitialMs: 11, reconnectMaxMs: 10 }, nodes]) {
     await assert.rejects(proxyWith(wrong), UsageError);
@@ -21,17 +21,11 @@ Deno.test("Proxy: options that contradict each other are a usage error", async (
 
 Deno.test("Proxy: with --reuse-port several proxies share their ports, each with its own metrics", () =>
   withProxy(async ({ read }) => {
-    const overrides = {
-      port: 0,
-      wsPort: 0,
-      metricsPort: 0,
-      reusePort: true,
-      readNodeUrl: read.url,
-    };
-    const first = await startProxy(withDefaults(options, overrides));
+    const overrides = { wsPort: 0, metricsPort: 0, reusePort: true, readNodeUrl: read.url };
+    const first = await startTestProxy(overrides);
     const portOf = (url: string | undefined) => Number(new URL(url ?? "").port);
     const ports = { port: portOf(first.url), wsPort: portOf(first.wsPortUrl) };
-    const second = await startProxy(withDefaults(options, { ...overrides, ...ports }));
+    const second = await startTestProxy({ ...overrides, ...ports });
     assert.equal(second.wsPortUrl, first.wsPortUrl);
     const wsUrls = [first.wsUrl, first.wsPortUrl ?? ""];
     const clients = await Promise.all(
@@ -50,21 +44,18 @@ Deno.test("Proxy: with --reuse-port several proxies share their ports, each with
   }));
 
 Deno.test("Proxy: if a port is in use, the start fails and leaves nothing running", async () => {
-  const overrides = { port: 0, metricsPort: 0, wsPort: 0, readNodeUrl: "http://127.0.0.1:1" };
-  await using first = await startProxy(withDefaults(options, overrides));
+  const overrides = { metricsPort: 0, wsPort: 0, readNodeUrl: "http://127.0.0.1:1" };
+  await using first = await startTestProxy(overrides);
   const port = Number(new URL(first.url).port);
   const inUse = [{ port }, { metricsPort: port }, { wsPort: port }, { port, reusePort: true }];
   for (const taken of inUse) {
-    await assert.rejects(
-      startProxy(withDefaults(options, { ...overrides, ...taken })),
-      ListenError,
-    );
+    await assert.rejects(startTestProxy({ ...overrides, ...taken }), ListenError);
   }
 });
 
 Deno.test("Proxy: two ports that are the same are refused, also where ports may be shared", async () => {
   const same = { port: 8_546, wsPort: 8_546, reusePort: true };
-  await assert.rejects(startProxy(withDefaults(options, same)), {
+  await assert.rejects(startTestProxy(same), {
     name: "UsageError",
     message: "Invalid --ws-port: Expected another port than --port: received 8546",
   });

@@ -11,7 +11,7 @@ import {
 } from "../support/every_option.ts";
 import { freePort } from "../support/ports.ts";
 import { EchoNode } from "./echo_node.ts";
-import { call, connectReads, post } from "./support.ts";
+import { call, connectReads, post, startTestProxy } from "./support.ts";
 
 Deno.test(
   "Proxy: every option has its effect",
@@ -147,6 +147,6 @@ async function withStarted(
   given: Partial<ProxyOptions>,
   look: (proxy: { url: string }) => Promise<void>,
 ): Promise<void> {
-  await using proxy = await startProxy(withDefaults(options, { port: 0, ...given }));
+  await using proxy = await startTestProxy(given);
   await look(proxy);
 }

@@ -19,7 +19,6 @@ const RECONNECT_MS = 100;
 
 const HOUR_MS = 3_600_000;
 
-/** A client with the test at its other end. */
 class Client extends FakeClientSocket {
   ask(message: unknown): void {
     this.events.onText(JSON.stringify(message));

@@ -22,11 +22,11 @@ import {
 import { privateKeyToAccount } from "viem/accounts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
-import { options, startProxy } from "../../services/proxy/mod.ts";
 import { options as nodeOptions, type RunningNode, startNode } from "../../services/node/mod.ts";
 import { eventually } from "../support/eventually.ts";
 import { freePort, startAgain } from "../support/ports.ts";
 import { RpcSocket } from "../support/rpc_socket.ts";
+import { startTestProxy } from "./support.ts";
 
 const RESTARTS = 50;
 const TOPIC = `0x${"00".repeat(31)}aa` as const;
@@ -43,7 +43,6 @@ async function findAnvil(): Promise<string | undefined> {
 
 const anvil = await findAnvil();
 
-/** Whether somebody listens. */
 async function listens(port: number): Promise<boolean> {
   try {
     (await Deno.connect({ hostname: "127.0.0.1", port })).close();
@@ -77,13 +76,7 @@ async function withAnvil(play: (scene: Scene) => Promise<void>): Promise<void> {
   const port = freePort();
   let child = await startAnvil(port);
   const node = `http://127.0.0.1:${port}`;
-  const proxy = await startProxy(withDefaults(options, {
-    port: 0,
-    writeNodeUrl: node,
-    readNodeUrl: node,
-    reconnectInitialMs: 5,
-    reconnectMaxMs: 20,
-  }));
+  const proxy = await startTestProxy({ writeNodeUrl: node, readNodeUrl: node });
   const restart = async () => {
     await killAnvil(child, port);
     child = await startAnvil(port);
@@ -150,10 +143,10 @@ Deno.test(
       const miner = createTestClient({ chain, mode: "anvil", transport: http(url) });
       for (let n = 1; n <= RESTARTS; n += 1) {
         await restart();
-        const before = clients.map(({ heads }) => heads);
+        const before = clients.map(({ numbers }) => numbers.length);
         await eventually(`every client hears of a head after kill ${n}`, async () => {
           await miner.mine({ blocks: 1 });
-          return clients.every(({ heads }, index) => heads > before[index]!) || undefined;
+          return clients.every(({ numbers }, i) => numbers.length > before[i]!) || undefined;
         });
       }
     }),
@@ -215,13 +208,10 @@ Deno.test(
       stack.defer(() => node.kill());
       await node.start(1);
     }
-    const proxy = await startProxy(withDefaults(options, {
-      port: 0,
+    const proxy = await startTestProxy({
       writeNodeUrl: nodes[0]!.url,
       readNodeUrl: nodes.map(({ url }) => url).join(","),
-      reconnectInitialMs: 5,
-      reconnectMaxMs: 20,
-    }));
+    });
     stack.defer(() => proxy.stop());
     let head = 1;
     const mine = async () => {
@@ -305,13 +295,7 @@ async function withNodeAndProxy(
   let node = await start();
   const [writeNodeUrl, readNodeUrl] = [node.url, node.readUrl];
   assert(readNodeUrl);
-  const proxy = await startProxy(withDefaults(options, {
-    port: 0,
-    writeNodeUrl,
-    readNodeUrl,
-    reconnectInitialMs: 5,
-    reconnectMaxMs: 20,
-  }));
+  const proxy = await startTestProxy({ writeNodeUrl, readNodeUrl });
   const restart = async () => {
     await node.stop();
     const ports = [writeNodeUrl, readNodeUrl].map((url) => Number(new URL(url).port));
@@ -342,23 +326,22 @@ Deno.test(`Proxy: viem and ethers read a core node, and follow it through ${CORE
     for (let n = 0; n <= CORE_NODE_RESTARTS; n += 1) {
       // ethers does not report when its subscription is active, so each must receive a head first.
       if (n > 0) await restart();
-      const before = clients.map(({ heads }) => heads);
+      const before = clients.map(({ numbers }) => numbers.length);
       await eventually(`every client hears of a head after restart ${n}`, () => {
-        return clients.every(({ heads }, index) => heads > before[index]!) || undefined;
+        return clients.every(({ numbers }, i) => numbers.length > before[i]!) || undefined;
       });
     }
   }));
 
 /** A client of another project, unmodified, that notes the heads it is notified of. */
-export interface HeadFollower extends AsyncDisposable {
+interface HeadFollower extends AsyncDisposable {
   name: string;
   /** Numbers of the heads, in the order in which they came. */
   readonly numbers: readonly number[];
-  readonly heads: number;
 }
 
 /** viem, ethers and a bare socket, each following `newHeads` on a connection of its own. */
-export async function followers(wsUrl: string): Promise<HeadFollower[]> {
+async function followers(wsUrl: string): Promise<HeadFollower[]> {
   return await Promise.all([followWithViem(wsUrl), followWithEthers(wsUrl), followBare(wsUrl)]);
 }
 
@@ -370,40 +353,32 @@ async function followWithViem(wsUrl: string): Promise<HeadFollower> {
     params: ["newHeads"],
     onData: ({ result }) => numbers.push(Number(result.number)),
   });
-  return follower("viem", () => numbers, async () => {
-    await subscription.unsubscribe();
-    (await client.transport.getRpcClient()).close();
-  });
+  return {
+    name: "viem",
+    numbers,
+    async [Symbol.asyncDispose]() {
+      await subscription.unsubscribe();
+      (await client.transport.getRpcClient()).close();
+    },
+  };
 }
 
 async function followWithEthers(wsUrl: string): Promise<HeadFollower> {
   const provider = new WebSocketProvider(wsUrl, undefined, { cacheTimeout: -1 });
   const numbers: number[] = [];
   await provider.on("block", (number: number) => numbers.push(number));
-  return follower("ethers", () => numbers, () => provider.destroy());
+  return { name: "ethers", numbers, [Symbol.asyncDispose]: () => provider.destroy() };
 }
 
 async function followBare(wsUrl: string): Promise<HeadFollower> {
   const socket = await RpcSocket.open(wsUrl);
   const { result } = await socket.call("eth_subscribe", ["newHeads"]);
   const numberOf = (head: unknown) => Number((head as { number: string }).number); // of newHeads
-  const numbers = () => socket.notifications(result).map(numberOf);
-  return follower("bare socket", numbers, () => socket.close());
-}
-
-function follower(
-  name: string,
-  numbers: () => number[],
-  close: () => Promise<void>,
-): HeadFollower {
   return {
-    name,
+    name: "bare socket",
     get numbers() {
-      return numbers();
+      return socket.notifications(result).map(numberOf);
     },
-    get heads() {
-      return numbers().length;
-    },
-    [Symbol.asyncDispose]: close,
+    [Symbol.asyncDispose]: () => socket.close(),
   };
 }

@@ -1,11 +1,10 @@
 /** A proxy in front of three read nodes of one chain. */
 import assert from "node:assert/strict";
-import { withDefaults } from "../../lib/cli/options.ts";
-import { options, type ProxyOptions, startProxy } from "../../services/proxy/mod.ts";
+import type { ProxyOptions } from "../../services/proxy/mod.ts";
 import { eventually } from "../support/eventually.ts";
 import { EchoNode } from "./echo_node.ts";
 import { RpcSocket } from "../support/rpc_socket.ts";
-import { call, post } from "./support.ts";
+import { call, post, startTestProxy } from "./support.ts";
 import { readSeries } from "../support/http_answers.ts";
 
 /** The block of a number, the same on every node. */
@@ -36,7 +35,6 @@ class ChainNode {
     });
   }
 
-  /** Adds a block and announces it. */
   announce(): void {
     this.head += 1;
     this.node.notify(["newHeads"], block(this.head));
@@ -63,14 +61,8 @@ async function withNodes(
 ): Promise<void> {
   const nodes = [1, 2, 3].map(() => new ChainNode(100));
   const write = new EchoNode();
-  const proxy = await startProxy(withDefaults(options, {
-    port: 0,
-    readNodeUrl: nodes.map(({ node }) => node.url).join(", "),
-    writeNodeUrl: write.url,
-    reconnectInitialMs: 5,
-    reconnectMaxMs: 20,
-    ...overrides,
-  }));
+  const readNodeUrl = nodes.map(({ node }) => node.url).join(", ");
+  const proxy = await startTestProxy({ readNodeUrl, writeNodeUrl: write.url, ...overrides });
   const metric = (name: string) => readSeries(proxy.url, name);
   try {
     await eventually("every node was probed", async () => {
@@ -90,7 +82,6 @@ async function withNodes(
   }
 }
 
-/** The result of a call, or its error. */
 async function ask(url: string, message: unknown) {
   const answer = await post(url, message);
   return { status: answer.status, ...await answer.json() };

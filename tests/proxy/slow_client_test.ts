@@ -10,7 +10,6 @@ const MESSAGES = 400;
 const BUFFERED = 4 * 1024 * 1024;
 const padding = "x".repeat(50_000);
 
-/** The notifications counted as missed. */
 const lagged = (url: string) => readSeries(url, 'proxy_ws_messages_total{direction="lagged"}');
 
 /** A client that reads nothing while 20 MB are broadcast, and one that reads all of it. */

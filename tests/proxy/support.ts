@@ -11,7 +11,7 @@ import { ReadNodes, type ReadNodesOptions } from "../../services/proxy/node/read
 import { eventually } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { EchoNode, type EchoNodeOptions } from "./echo_node.ts";
-import { handshake, WEBSOCKET_KEY } from "../support/rpc_socket.ts";
+import { handshake, textFrame, WEBSOCKET_KEY } from "../support/rpc_socket.ts";
 
 /** A proxy between a read and a write node. */
 export interface Scene {
@@ -26,7 +26,6 @@ export interface Scene {
 /** The port for clients: the shared one, or the second one for WebSockets only. */
 export type ClientPort = "main port" | "WebSocket port";
 
-/** What a scene is made of. */
 export interface SceneOptions {
   clientPort?: ClientPort;
   proxy?: Partial<ProxyOptions>;
@@ -36,6 +35,12 @@ export interface SceneOptions {
   connections?: number;
 }
 
+/** A proxy on a free port that connects again within milliseconds. */
+export function startTestProxy(given: Partial<ProxyOptions>): ReturnType<typeof startProxy> {
+  const byDefault = { port: 0, reconnectInitialMs: 5, reconnectMaxMs: 20 };
+  return startProxy(withDefaults(options, { ...byDefault, ...given }));
+}
+
 /** Plays a scene with a proxy between two nodes, and stops everything again. */
 export async function withProxy(
   play: (scene: Scene) => Promise<void>,
@@ -43,15 +48,12 @@ export async function withProxy(
 ): Promise<void> {
   const read = new EchoNode(overrides.read);
   const write = new EchoNode(overrides.write);
-  const proxy = await startProxy(withDefaults(options, {
-    port: 0,
+  const proxy = await startTestProxy({
     readNodeUrl: read.url,
     writeNodeUrl: write.url,
-    reconnectInitialMs: 5,
-    reconnectMaxMs: 20,
     wsPort: overrides.clientPort === "WebSocket port" ? 0 : undefined,
     ...overrides.proxy,
-  }));
+  });
   const stopProxy = () => proxy.stop();
   try {
     await read.until(() => read.connections === (overrides.connections ?? 1));
@@ -134,12 +136,10 @@ export async function postUnread(
   return connection;
 }
 
-/** Writes bytes as they are. */
 export async function writeAll(connection: Deno.Conn, bytes: Uint8Array): Promise<void> {
   for (let at = 0; at < bytes.length;) at += await connection.write(bytes.subarray(at));
 }
 
-/** A JSON-RPC call. */
 export function call(id: number, method: string, params: unknown[] = []) {
   return { jsonrpc: "2.0", id, method, params };
 }
@@ -151,22 +151,15 @@ export const BOTH_PORTS = (["main port", "WebSocket port"] as const).map((client
   return [clientPort, onPort] as const;
 });
 
-/** A WebSocket client on a bare connection: it sends, and reads only on request. */
-export interface DeafClient {
-  send(message: unknown): Promise<void>;
-  /** Reads until `last` has come. @returns All that came, without any letter x. */
-  readUntil(last: string): Promise<string>;
-  close(): void;
-}
-
-/** Connects, and stops reading after the handshake. `header` is a line of the handshake. */
-export async function deafClient(wsUrl: string, header = "x-test: 1"): Promise<DeafClient> {
+/** A WebSocket client that reads only on request. `header` is a line of the handshake. */
+export async function deafClient(wsUrl: string, header = "x-test: 1") {
   const [connection] = await handshake(wsUrl, WEBSOCKET_KEY, header);
   return {
-    async send(message) {
+    async send(message: unknown) {
       await connection.write(textFrame(JSON.stringify(message)));
     },
-    async readUntil(last) {
+    /** Reads until `last` has come. @returns All that came, without any letter x. */
+    async readUntil(last: string) {
       const buffer = new Uint8Array(65_536);
       let text = "";
       while (!text.includes(last)) {
@@ -178,13 +171,6 @@ export async function deafClient(wsUrl: string, header = "x-test: 1"): Promise<D
     },
     close: () => connection.close(),
   };
-}
-
-/** A text frame of a client, masked with zeros; at most 125 bytes of ASCII. */
-export function textFrame(text: string): Uint8Array<ArrayBuffer> {
-  const payload = new TextEncoder().encode(text);
-  if (payload.length > 125) throw new RangeError(`Text is too long: ${payload.length} bytes`);
-  return new Uint8Array([0x81, 0x80 | payload.length, 0, 0, 0, 0, ...payload]);
 }
 
 /**

@@ -119,8 +119,7 @@ export class BetsWorld {
 
   /** Invariants at every moment. */
   check(): void {
-    const { ledger } = this.chain.chain.state;
-    assert.equal(ledger.holdings, ledger.issued, "balances and open theses are conserved");
+    this.chain.requireConserved();
     const atRisk = worstCase(this.openTheses);
     assert.ok(atRisk <= EXPOSURE_MAX, `exposure ${atRisk} is above ${EXPOSURE_MAX}`);
     const hashes = new Set(this.theses.map(({ quoteHash }) => quoteHash));

@@ -22,18 +22,24 @@ export async function withFile<T>(
   }
 }
 
+/** A TOML file with these markets. */
+export function tomlOf(markets: readonly { symbol: string; base: string; quote: string }[]) {
+  const tables = markets.map(({ symbol, base, quote }) =>
+    `[[market]]\nsymbol = "${symbol}"\nbase = "${base}"\nquote = "${quote}"\n`
+  );
+  return tables.join("\n");
+}
+
 /** A TOML file with this many markets, none of them one of the specification's. */
 export function marketsToml(count: number): string {
-  return Array.from({ length: count }, (_, index) => {
+  return tomlOf(Array.from({ length: count }, (_, index) => {
     const number = (index + 1).toString(16).padStart(4, "0");
-    return [
-      "[[market]]",
-      `symbol = "T${index + 1}/EUR"`,
-      `base = "0x${"ab".repeat(18)}${number}"`,
-      `quote = "0x${"cd".repeat(20)}"`,
-      "",
-    ].join("\n");
-  }).join("\n");
+    return {
+      symbol: `T${index + 1}/EUR`,
+      base: `0x${"ab".repeat(18)}${number}`,
+      quote: `0x${"cd".repeat(20)}`,
+    };
+  }));
 }
 
 /** Runs a test with such a file. */

@@ -120,6 +120,14 @@ export function handshakeText(url: string, ...headers: string[]): string {
   ].map((line) => `${line}\r\n`).join("") + "\r\n";
 }
 
+/** A text frame of a client, under 64 KiB; its mask is zero, so the text goes as it is. */
+export function textFrame(text: string): Uint8Array<ArrayBuffer> {
+  const payload = new TextEncoder().encode(text);
+  const { length } = payload;
+  const lengthBytes = length < 126 ? [0x80 | length] : [0x80 | 126, length >> 8, length & 0xff];
+  return new Uint8Array([0x81, ...lengthBytes, 0, 0, 0, 0, ...payload]);
+}
+
 /** Sends a WebSocket handshake by hand, and returns the connection with the head of the answer. */
 export async function handshake(
   url: string,

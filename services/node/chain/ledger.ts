@@ -70,7 +70,7 @@ export interface AppliedTransaction extends Omit<VerifiedTransaction, "txHash"> 
  * It is synchronous and uses no sockets or clocks: transactions arrive parsed and signed by their
  * senders, together with the context to evaluate them in. Unsettled theses are in memory,
  * everything else is in the records. Balances plus unsettled theses always equal deposits plus
- * genesis ({@link holdings} and {@link issued}).
+ * genesis.
  */
 export class Ledger {
   readonly #records: ChainRecords;
@@ -83,18 +83,6 @@ export class Ledger {
     this.#holders = new Map([["relayer", new Set(relayers)], ["admin", new Set(admins)]]);
     const unsettled = records.unsettledTheses();
     this.#unsettled = new Map(unsettled.map((stored) => [stored.thesis.id, stored]));
-  }
-
-  /** All money ever received: genesis and deposits. */
-  get issued(): bigint {
-    return this.#records.state.issued;
-  }
-
-  /** All money held: balances and unsettled theses. Always equals {@link issued}. */
-  get holdings(): bigint {
-    let sum = this.#records.accounts.total;
-    for (const { thesis } of this.#unsettled.values()) sum += thesis.payout;
-    return sum;
   }
 
   /** Unsettled theses by id, each with the prices that it lacks. */

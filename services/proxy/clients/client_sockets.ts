@@ -1,4 +1,5 @@
 import type { Buffer } from "node:buffer";
+import type { EventEmitter } from "node:events";
 import type { Socket } from "node:net";
 // @ts-types="@types/ws"
 import type { WebSocket as WsWebSocket } from "ws";
@@ -69,11 +70,17 @@ const CONTROL_FRAME_BYTES = 6;
  */
 export const PONGS_WAITING_MAX = 16;
 
+/** The parts of a socket of `ws`, and of its TCP socket, that are used here. */
+type WsConnection =
+  & Pick<WsWebSocket, "OPEN" | "close" | "ping" | "pong" | "readyState" | "terminate">
+  & Pick<EventEmitter, "on">;
+type TcpConnection = Pick<Socket, "writableLength" | "write"> & Pick<EventEmitter, "on">;
+
 /** A WebSocket of the second port: many messages leave in one write. */
 export class WsSocket implements ClientSocket {
   readonly canTerminate = true;
-  readonly #socket: WsWebSocket;
-  readonly #tcp: Socket;
+  readonly #socket: WsConnection;
+  readonly #tcp: TcpConnection;
   readonly #joiner: FrameJoiner;
   #isAlive = true;
   #pongsWaiting = 0;
@@ -81,7 +88,7 @@ export class WsSocket implements ClientSocket {
   #unfinishedBytes = 0;
 
   /** @param joiner Shared by connections that are likely to get the same messages. */
-  constructor(socket: WsWebSocket, tcp: Socket, joiner: FrameJoiner) {
+  constructor(socket: WsConnection, tcp: TcpConnection, joiner: FrameJoiner) {
     this.#socket = socket;
     this.#tcp = tcp;
     this.#joiner = joiner;
@@ -111,7 +118,7 @@ export class WsSocket implements ClientSocket {
       this.#unfinishedBytes += data.length;
       onUnfinished(this.#unfinishedBytes);
     });
-    this.#socket.on("error", (error) => { // a close event follows
+    this.#socket.on("error", (error: Error) => { // a close event follows
       if ("code" in error && TOO_LARGE.test(String(error.code))) onTooLarge();
     });
     this.#socket.on("close", onClosed);

@@ -28,8 +28,8 @@ interface AnswerSink extends ClientSink {
 }
 
 export interface WsClientOptions {
-  hub: Hub;
-  router: Router;
+  hub: Pick<Hub, "connect" | "disconnect" | "resume" | "subscribe" | "unsubscribe">;
+  router: Pick<Router, "answer">;
   sink: AnswerSink;
   clock: Clock;
   metrics: ProxyMetrics;

@@ -17,9 +17,12 @@ const FLUSH_TURNS_MAX = 3;
 /** Interval of the search for expired subscribes. */
 const SWEEP_EVERY_MS = 1_000;
 
+/** The part of a hub that is called here. */
+type DrivenHub = Pick<Hub, "clientsBehind" | "flush" | "resume" | "sweep">;
+
 /** Calls a hub, which has no clock: to flush, to sweep, and for clients that are behind. */
 export class DeliveryLoop {
-  readonly #hub: Hub;
+  readonly #hub: DrivenHub;
   readonly #clock: Clock;
   readonly #timers: Timers;
   #isFlushing = false;
@@ -27,7 +30,7 @@ export class DeliveryLoop {
   #isArriving = false;
   #isRetrying = false;
 
-  constructor(hub: Hub, clock: Clock) {
+  constructor(hub: DrivenHub, clock: Clock) {
     this.#hub = hub;
     this.#clock = clock;
     this.#timers = new Timers(clock);

@@ -146,18 +146,6 @@ Deno.test("Chain: a simulation returns the receipt without any effect", () => {
   assert.deepEqual(test.chain.simulate(tx), simulated);
 });
 
-Deno.test("Chain: a simulated backfill tells how many slots it would fill, and fills none", () => {
-  const test = MemoryChain.funded();
-  const startTime = test.now - 100;
-  test.run(2, null);
-  const tx = backfill({ timestamp: test.now, startTime, prices: [1n, 1n, 1n, 1n] });
-  const simulated = test.chain.simulate(tx);
-  assert.equal(simulated.filledSlots, 1);
-  assert.deepEqual(test.chain.simulate(tx), simulated, "nothing was filled");
-  assert.deepEqual(test.chain.submit(tx), simulated);
-  assert.deepEqual(test.chain.simulate(tx), simulated, "the receipt that it has");
-});
-
 Deno.test("Chain: a price at a bound is inside; a price at endTime is ignored", () => {
   const test = MemoryChain.funded();
   test.bet({ endTime: test.now + 300 });

@@ -69,11 +69,6 @@ Deno.test("Ledger: a thesis lasts at most 24 hours, needs a slot, and ends in th
 
 // A solver that is asked to quote a bet to itself signs nothing that a stranger could use.
 
-/** The bet that the solver signs as the user of its own quote, at terms a stranger would choose. */
-function selfQuote(timestamp: number): RfqSubmit {
-  return rfqSubmit({ timestamp, user: solver, betAmount: 900_000_000n, payout: 900_000_001n });
-}
-
 /** The same bet submitted by the stranger with these signatures. */
 function taken(tx: RfqSubmit, solverSignature: Hex, userSignature: Hex): RfqSubmit {
   const { signature: _old, ...rest } = tx;
@@ -86,7 +81,9 @@ Deno.test("Ledger: strangers cannot use a solver's quote to itself, whichever si
   chain.run(1);
   const funds = { user: stranger.address, amount: 900_000_000n };
   chain.chain.submit(deposit({ timestamp: chain.now, ...funds }));
-  const tx = selfQuote(chain.now);
+  // The solver signs as the user of its own quote, at terms that a stranger would choose.
+  const terms = { user: solver, betAmount: 900_000_000n, payout: 900_000_001n };
+  const tx = rfqSubmit({ timestamp: chain.now, ...terms });
   const { solverSignature: leaked } = tx;
   assert.equal(leaked, tx.userSignature, "it is both sides' signature");
   const digest = hashQuote(quoteOf({ ...tx, from: stranger.address }), CHAIN_ID);

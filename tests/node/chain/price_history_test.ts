@@ -47,24 +47,6 @@ Deno.test("BackfilledPrices: accepts no further page at its limit", () => {
   assert.equal(held.canStore(START - 100), false);
 });
 
-Deno.test("MarketHistory: checkRange reports the earliest price outside, backfilled or in the ring", () => {
-  const history = new MarketHistory(new PriceRing(16));
-  const range = { lower: 10n, upper: 20n };
-  history.ring.append(START, 15n);
-  history.ring.append(START + 300, 15n);
-  history.backfilled.put(START + 200, 99n);
-  history.backfilled.put(START + 100, 5n);
-  assert.deepEqual(history.checkRange(START, START + 300, range).outside, {
-    time: START + 100,
-    price: 5n,
-  });
-  history.ring.append(START + 1_700, 15n);
-  assert.deepEqual({ ...history.checkRange(START, START + 300, range) }, {
-    outside: { time: START + 100, price: 5n },
-    missing: [{ from: START, to: START + 100 }],
-  });
-});
-
 Deno.test("MarketHistory: the earliest price outside is reported, whatever gaps follow", () => {
   const range = { lower: 10n, upper: 20n };
   /** Prices in the ring by slot, then backfilled ones; all others are missing. */

@@ -11,7 +11,7 @@ import {
   SettlementSchedule,
 } from "../../../services/node/chain/settlement.ts";
 import { backfill, hashOf, rfqSubmit } from "../support/actors.ts";
-import { MemoryChain } from "../support/chains.ts";
+import { MemoryChain, openTheses } from "../support/chains.ts";
 import { withSeed } from "../../support/random.ts";
 
 const BTC = MARKETS[0]!;
@@ -30,7 +30,6 @@ function pricesWithHoles(holes: number) {
   return { prices, box: { lowerPrice: 10n, upperPrice: 20n, startTime: START, endTime } };
 }
 
-/** The hole with this number, from 0 on. */
 function hole(number: number) {
   return { from: START + 200 * number, to: START + 200 * number + 100 };
 }
@@ -144,11 +143,7 @@ Deno.test("Chain: a checkpoint settles some of many theses, and settleDue the re
   const tx = rfqSubmit({ timestamp: test.now, endTime: test.now + 300 });
   const count = 2 * SETTLEMENTS_PER_SLICE + 1;
   const { state } = test.chain;
-  for (let number = 1; number <= count; number++) {
-    const receipt = { txHash: hashOf(number), status: "committed" as const, blockNumber: 1 };
-    const quoteHash = hashOf(number);
-    state.applyTransaction({ atMs: test.now, tx, receipt, quoteHash });
-  }
+  openTheses(test.chain, test.records, tx, count);
   test.run(2);
   assert.equal(state.settlements.unsettledCount, count);
   test.run(1);

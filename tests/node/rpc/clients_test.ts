@@ -7,25 +7,12 @@ import { SerialQueue } from "../../../services/node/rpc/serial_queue.ts";
 import { StorageError } from "../../../services/node/store/database.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { eventually } from "../../support/eventually.ts";
-import { handshake, RpcSocket, WEBSOCKET_KEY } from "../../support/rpc_socket.ts";
+import { handshake, RpcSocket, textFrame, WEBSOCKET_KEY } from "../../support/rpc_socket.ts";
+import { readSeries } from "../../support/http_answers.ts";
 import { withNode } from "../support/running_node.ts";
 
 /** Bounds are numbers here: those of `docs/protocol.md`, "Limits". */
 const MIB = 1024 * 1024;
-
-const OPCODE_TEXT = 0x81;
-const MASKED = 0x80;
-const LENGTH_16_BITS = 126;
-
-/** A client frame under 64 KiB; its mask is zero, so the text goes as it is. */
-function textFrame(text: string): Uint8Array<ArrayBuffer> {
-  const payload = new TextEncoder().encode(text);
-  const frame = new Uint8Array(8 + payload.length);
-  const length = [payload.length >> 8, payload.length & 0xff];
-  frame.set([OPCODE_TEXT, MASKED | LENGTH_16_BITS, ...length]);
-  frame.set(payload, 8);
-  return frame;
-}
 
 /** Opens a WebSocket by hand, so that the test decides whether anything is read. */
 async function connectByHand(url: string): Promise<Deno.TcpConn> {
@@ -41,11 +28,6 @@ Deno.test("Clients: a handshake without its key is a bad request", () =>
     connection.close();
   }));
 
-async function slowClients(url: string): Promise<number> {
-  const text = await (await fetch(`${url}/metrics`)).text();
-  return Number(/^node_websocket_slow_clients_total (\d+)$/m.exec(text)?.[1]);
-}
-
 Deno.test("Clients: a client that reads nothing is disconnected, and nobody else waits for it", () =>
   withNode(async ({ node }) => {
     const slow = await connectByHand(node.url);
@@ -55,21 +37,19 @@ Deno.test("Clients: a client that reads nothing is disconnected, and nobody else
 
     await using other = await RpcSocket.open(node.wsUrl);
     const heads = await other.subscribe("newHeads");
-    await eventually("the slow client is counted", async () => {
-      return await slowClients(node.url) === 1 ? true : undefined;
-    });
-    const seen = other.notifications(heads).length;
+    const slowClients = () => readSeries(node.url, "node_websocket_slow_clients_total");
+    const headsGoOn = (count: number) => {
+      const seen = other.notifications(heads).length;
+      return other.waitFor(() => other.notifications(heads).length > seen + count);
+    };
     await eventually(
-      "heads go on",
-      () => other.notifications(heads).length > seen + 2 ? true : undefined,
+      "the slow client is counted",
+      async () => await slowClients() === 1 || undefined,
     );
-    assert.equal(await slowClients(node.url), 1, "counted once");
+    await headsGoOn(2);
+    assert.equal(await slowClients(), 1, "counted once");
     slow.close();
-    const gone = other.notifications(heads).length;
-    await eventually(
-      "heads go on when it is gone, too",
-      () => other.notifications(heads).length > gone + 10 ? true : undefined,
-    );
+    await headsGoOn(10);
   }));
 
 /** Clients of a node that answers `echo` at once, and `costly` when its queue is open. */

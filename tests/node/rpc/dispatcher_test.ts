@@ -28,7 +28,6 @@ function setUp(methods: Record<string, Method>) {
   const batchOf = (method: string, calls: number) =>
     JSON.stringify(Array.from({ length: calls }, (_, id) => ({ jsonrpc: "2.0", id, method })));
   const handle = (text: string) => dispatcher.handle(text, { isReadOnly: false, groups });
-  /** Runs turns until none is scheduled. */
   const runAll = async () => {
     await nextTurn();
     for (let turn = scheduled.shift(); turn !== undefined; turn = scheduled.shift()) {

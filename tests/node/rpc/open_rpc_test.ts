@@ -27,7 +27,6 @@ function resultCheck(name: string, { methods, components } = nodeDocument()) {
   return ajv.compile({ ...method.result.schema, components });
 }
 
-/** Asserts that a document fits the standard's own schema. */
 function requireStandard(document: unknown): void {
   const { openrpcDocument } = z.object({ openrpcDocument: z.looseObject({}) }).parse(metaSchema);
   const { $schema: _, ...schema } = openrpcDocument;

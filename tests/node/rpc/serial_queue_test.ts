@@ -16,19 +16,6 @@ function newQueue(taskMs = 1) {
   return { queue, turn, turns };
 }
 
-Deno.test("SerialQueue: runs one long task per turn, in order", async () => {
-  const { queue, turn, turns } = newQueue();
-  const done: number[] = [];
-  const results = [1, 2, 3].map((number) => queue.run("write", BRIDGE, () => done.push(number)));
-  for (const expected of [[], [1], [1, 2], [1, 2, 3]]) {
-    assert.deepEqual(done, expected);
-    assert.ok(turns.length <= 1);
-    turn();
-  }
-  assert.deepEqual(await Promise.all(results), [1, 2, 3]);
-  assert.deepEqual([queue.waiting, turns.length], [0, 0]);
-});
-
 Deno.test("SerialQueue: runs several short tasks in a turn, until its time is used up", async () => {
   const { queue, turn, turns } = newQueue(0.25);
   const done: number[] = [];
@@ -81,7 +68,6 @@ function fill(queue: SerialQueue, ...paths: string[][]): number[] {
   return waiting;
 }
 
-/** A caller behind a proxy. */
 function proxied(address: string): string[] {
   return ["via 192.0.2.2", `${address} via 192.0.2.2`];
 }
@@ -125,23 +111,8 @@ Deno.test("SerialQueue: callers take turns, also behind a proxy, and each keeps 
   );
   for (let turns = 0; turns < results.length; turns++) turn();
   await Promise.all(results);
-  assert.deepEqual(
-    done,
-    [
-      "a1",
-      "bridge1",
-      "b1",
-      "bridge2",
-      "a2",
-      "bridge3",
-      "behindB1",
-      "a3",
-      "b2",
-      "behindB2",
-      "b3",
-      "behindB3",
-    ],
-  );
+  const first = "a1 bridge1 b1 bridge2 a2 bridge3";
+  assert.equal(done.join(" "), `${first} behindB1 a3 b2 behindB2 b3 behindB3`);
 });
 
 Deno.test("SerialQueue: a place is free again after its task has run or thrown", async () => {

@@ -7,7 +7,7 @@ import { checkInBackground } from "../../../services/node/store/data_dir.ts";
 import { Database, StorageError } from "../../../services/node/store/database.ts";
 import { startNode } from "../../../services/node/mod.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
-import { marketsToml, withFolder, withMarketsFile } from "../../support/files.ts";
+import { marketsToml, tomlOf, withFolder, withMarketsFile } from "../../support/files.ts";
 import { addHistory, DiskChain } from "../support/chains.ts";
 import { withSeed } from "../../support/random.ts";
 import { damageMany } from "../damage.ts";
@@ -15,7 +15,6 @@ import { backfill, deposit, ETH, rfqSubmit } from "../support/actors.ts";
 import { testOptions } from "../support/running_node.ts";
 import { withSteppedNode } from "../support/stepped_node.ts";
 
-/** What `cp` does. */
 function copy(from: string, to: string, ...names: string[]): void {
   Deno.mkdirSync(to, { recursive: true });
   const all = [...Deno.readDirSync(from)].map(({ name }) => name);
@@ -234,8 +233,6 @@ Deno.test("Data directory: random damage is detected or harmless", () =>
 
 // A chain on the disk whose markets change between two starts.
 
-const ETH_ONLY = `[[market]]\nsymbol = "ETH/USDT"\nbase = "${ETH.base}"\nquote = "${ETH.quote}"\n`;
-
 Deno.test("Node --data-dir: a market can be removed only if it has no open thesis", () =>
   withFolder(async (dataDir) => {
     const clock = new FakeClock();
@@ -261,7 +258,7 @@ Deno.test("Node --data-dir: a market can be removed only if it has no open thesi
       });
     });
     // Settled with the market alone, after which it can go.
-    await withMarketsFile(ETH_ONLY, async (markets) => {
+    await withMarketsFile(tomlOf([ETH]), async (markets) => {
       clock.advance(100);
       await withSteppedNode(
         async ({ client, stepped }) => {

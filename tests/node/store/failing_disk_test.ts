@@ -20,7 +20,7 @@ import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { withFolder } from "../../support/files.ts";
 import { actors, deposit, hashOf, rfqSubmit } from "../support/actors.ts";
-import { DiskChain } from "../support/chains.ts";
+import { DiskChain, openTheses, requireConserved } from "../support/chains.ts";
 import { pricesBody } from "../support/fake_oracle.ts";
 import { logOf } from "../../support/recorded_logs.ts";
 import { testOptions } from "../support/running_node.ts";
@@ -73,17 +73,11 @@ class Node {
   /** Opens theses that the user wins in 300 ms. */
   openTheses(count: number): void {
     const { chain } = this.core;
+    const { records } = this.storage;
     const timestamp = this.clock.now();
-    const { solver } = actors;
-    const amounts = { betAmount: 1n, payout: 2n };
-    const tx = rfqSubmit({ timestamp, endTime: timestamp + 300, user: solver, ...amounts });
-    this.storage.records.commits.change(() => {
-      for (let number = 1; number <= count; number++) {
-        const receipt = { txHash: hashOf(number), status: "committed" as const, blockNumber: 1 };
-        chain.state.applyTransaction({ atMs: timestamp, tx, receipt, quoteHash: hashOf(number) });
-      }
-    });
-    this.storage.records.commits.commit();
+    const fields = { timestamp, endTime: timestamp + 300, user: actors.solver };
+    openTheses(chain, records, rfqSubmit({ ...fields, betAmount: 1n, payout: 2n }), count);
+    records.commits.commit();
   }
 
   async deposit() {
@@ -180,7 +174,7 @@ Deno.test('Node: on a full disk it refuses writes with one code, reports "failed
     assert.equal((await node.account()).frozen, true);
     assert.equal(await node.balance(), `${committed * 5_000_000}`, "what was answered, no more");
     const { ledger, histories } = node.core.chain.state;
-    assert.equal(ledger.holdings, ledger.issued);
+    requireConserved(ledger, node.storage.records);
     for (const { ring } of histories.values()) assert.ok(ring.at(node.clock.now()), "prices go on");
 
     node.fillDisk(false);

@@ -10,7 +10,6 @@ import {
   signTransaction,
 } from "../../../lib/protocol/transaction.ts";
 
-/** The chain of these tests. */
 export const CHAIN_ID = 1337;
 
 /** ETH/USDT: the market of most tests. */
@@ -20,7 +19,6 @@ function signerOf(byte: string): LocalSigner {
   return new LocalSigner(`0x${byte.repeat(32)}`);
 }
 
-/** Everybody in these tests. */
 export const actors = {
   relayer: signerOf("a1"),
   admin: signerOf("a2"),
@@ -29,7 +27,6 @@ export const actors = {
   stranger: signerOf("a5"),
 };
 
-/** A 32-byte hash with a number in it. */
 export function hashOf(number: number): Hex {
   return `0x${number.toString(16).padStart(64, "0")}`;
 }
@@ -91,7 +88,6 @@ export function rfqSubmit(fields: QuoteFields): RfqSubmit {
   return signTransaction(unsigned, from ?? solver, CHAIN_ID).tx;
 }
 
-/** A signed `BackfillOracle` of ETH/USDT. */
 export function backfill(
   fields:
     & { timestamp: number; startTime: number; prices: bigint[]; by?: LocalSigner }

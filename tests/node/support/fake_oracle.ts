@@ -1,14 +1,12 @@
 import { MARKETS } from "../../../lib/protocol/markets.ts";
 import { listen } from "../../../lib/http/listener.ts";
 
-/** Prices that the fake oracle returns, by symbol. */
-export const PRICES: Readonly<Record<string, bigint>> = {
+const PRICES: Readonly<Record<string, bigint>> = {
   "BTC/USDT": 60_000_000_000n,
   "ETH/USDT": 3_000_000_000n,
   "SOL/USDT": 150_000_000n,
 };
 
-/** The body of `GET /prices` at a time. */
 export function pricesBody(
   lastUpdate: number,
   prices: Readonly<Record<string, bigint>> = PRICES,

@@ -11,10 +11,10 @@ import {
 import { startFakeOracle } from "./fake_oracle.ts";
 import { RpcSocket } from "../../support/rpc_socket.ts";
 import { GENESIS } from "./chains.ts";
-import { Program } from "../../support/process.ts";
+import { bundledProgram, Program } from "../../support/process.ts";
 
 /** A node over real HTTP with an oracle of its own. */
-export interface NodeUnderTest {
+interface NodeUnderTest {
   node: RunningNode;
   client: CoreClient;
   oracle: ReturnType<typeof startFakeOracle>;
@@ -65,15 +65,9 @@ export class NodeProcess {
 
   /** Starts a node on a free port and waits until it listens. */
   static async start(args: readonly string[]): Promise<NodeProcess> {
-    const program = new Program([
-      "node",
-      "--port",
-      "0",
-      "--read-port",
-      "0",
-      "--json-logs",
-      ...args,
-    ]);
+    const ports = ["--port", "0", "--read-port", "0"];
+    const launch = await bundledProgram();
+    const program = new Program(["node", ...ports, "--json-logs", ...args], {}, launch);
     const listening = /"url":"(http:[^"]+)"/;
     await program.until(({ stderr }) => listening.test(stderr));
     const url = listening.exec(program.stderr)?.[1];
@@ -81,14 +75,8 @@ export class NodeProcess {
     return new NodeProcess(url, program);
   }
 
-  /** All that it has logged. */
   get log(): string {
     return this.#program.stderr;
-  }
-
-  /** Sends it a signal. */
-  signal(signal: Deno.Signal): void {
-    this.#program.kill(signal);
   }
 
   /** Ends it at once, with no chance to write anything. */

@@ -5,7 +5,6 @@ import { startFakeOracle } from "./fake_oracle.ts";
 import { RpcSocket } from "../../support/rpc_socket.ts";
 import { testOptions } from "./running_node.ts";
 
-/** How far apart checkpoints are. */
 const CHECKPOINT_MS = 100;
 
 /**
@@ -35,7 +34,6 @@ export class SteppedNode {
     return new SteppedNode(node, clock, socket, await socket.subscribe("newHeads"));
   }
 
-  /** The time of the fake clock, Unix milliseconds. */
   get now(): number {
     return this.clock.now();
   }
@@ -59,7 +57,6 @@ export class SteppedNode {
     await this.run(Math.ceil((timeMs - this.now) / CHECKPOINT_MS));
   }
 
-  /** Ends the node. */
   async stop(): Promise<void> {
     await this.#socket.close();
     await this.node.stop();

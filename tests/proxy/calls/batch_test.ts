@@ -9,7 +9,6 @@ const split = (
   target: "read" | "write" = "read",
 ) => splitBatchReply(ids.map((id) => ({ id })), 10, { status, body }, target);
 
-/** The error code in a text. */
 const codeOf = (text: string | undefined) => JSON.parse(text ?? "null")?.error?.code;
 
 Deno.test("splitBatchReply: answers are in the order of the calls, unchanged except for their ids", () => {

@@ -30,14 +30,10 @@ Deno.test("MethodKinds: writes are recognised by name and by convention, all oth
 });
 
 Deno.test("MethodKinds: writes of the core node are the methods that change the chain", () => {
-  assert.deepEqual(namesOf("write").toSorted(), [
-    "core_advance",
-    "core_faucet",
-    "core_revert",
-    "core_sendTransaction",
-    "core_settleThesis",
-    "core_snapshot",
-  ]);
+  const changing = words(`
+    core_advance core_faucet core_revert core_sendTransaction core_settleThesis core_snapshot
+  `);
+  assert.deepEqual(namesOf("write").toSorted(), changing);
 });
 
 Deno.test("MethodKinds: extra write methods are sent to the write node", () => {

@@ -12,14 +12,6 @@ import {
 } from "../../../services/proxy/calls/read_route.ts";
 import { call, readNodesOf } from "../support.ts";
 
-/** Two nodes: the leader has block 10, the other one block 12. */
-function scene() {
-  const nodes = readNodesOf("a b");
-  nodes.onHead(0, { number: 10, timestampS: 0 });
-  nodes.onHead(1, { number: 12, timestampS: 0 });
-  return { nodes, routed: (call: Call) => routeOf(call, nodes) };
-}
-
 function callOf(method: string, params: unknown = []) {
   const message = parseMessage(JSON.stringify({ ...call(1, method), params }), 1);
   assert(!Array.isArray(message));
@@ -32,16 +24,6 @@ function blockOf(method: string, params: Call["params"]): number | undefined {
 }
 
 const notFound = { status: 200, rpcCode: -32000, message: "filter not found" };
-
-Deno.test("routeOf: a read is sent to the leader, else to a node that has its block, else it fails", () => {
-  const { nodes, routed } = scene();
-  const route = (block: string) => routed(callOf("eth_getLogs", [{ toBlock: block }]));
-  assert.deepEqual([route("latest").node, route("0xa").node, route("0xb").node], [0, 0, 1]);
-  const { textAfterId } = callOf("eth_chainId");
-  assert.deepEqual(routed(callOf("eth_chainId")), { node: 0, block: undefined, textAfterId });
-  nodes.onDied(1, "gone");
-  assert.throws(() => route("0xb"), { status: 503, rpcCode: -32002 });
-});
 
 Deno.test("routeOf: the id of a new filter gets two digits for its node; other answers are unchanged", () => {
   const rows: [method: string, node: number, result: unknown, shown: unknown][] = [
@@ -66,7 +48,7 @@ Deno.test("routeOf: the id of a new filter gets two digits for its node; other a
 });
 
 Deno.test("routeOf: a filter is read from its node, under the node's own id", () => {
-  const { routed } = scene();
+  const nodes = readNodesOf("a b");
   for (
     const [method, params, node, sent] of [
       ["eth_getFilterChanges", ["0x100"], 0, ["0x1"]],
@@ -74,26 +56,26 @@ Deno.test("routeOf: a filter is read from its node, under the node's own id", ()
       ["evm_uninstallFilter", ["0x01"], 1, ["0x"]],
     ] as const
   ) {
-    const route = routed(callOf(method, params));
+    const route = routeOf(callOf(method, params), nodes);
     assert.equal(route.node, node, method);
     assert.deepEqual(route.textAfterId, `,"method":"${method}","params":${JSON.stringify(sent)}}`);
   }
 });
 
 Deno.test("routeOf: a filter id without a node is not found", () => {
-  const { routed } = scene();
+  const nodes = readNodesOf("a b");
   for (
     const params of [["0x102"], ["0x1ff"], ["0x1"], ["x0x100"], ["0x1 00"], ["0x10z"], ["0x100 "]]
       .concat([[]])
   ) {
     const filter = callOf("eth_getFilterChanges", params);
-    assert.throws(() => routed(filter), notFound, JSON.stringify(params));
+    assert.throws(() => routeOf(filter, nodes), notFound, JSON.stringify(params));
   }
   for (const params of [[7], { 0: "0x100" }]) {
-    assert.throws(() => routed(callOf("eth_getFilterLogs", params)), notFound);
+    assert.throws(() => routeOf(callOf("eth_getFilterLogs", params), nodes), notFound);
   }
   for (const method of ["eth_getFilterChangesNow", "x_eth_getFilterLogs", "getFilterLogs"]) {
-    assert.equal(routed(callOf(method, ["0x102"])).node, 0, method);
+    assert.equal(routeOf(callOf(method, ["0x102"]), nodes).node, 0, method);
   }
 });
 

@@ -40,7 +40,6 @@ class Client {
     return true;
   }
 
-  /** Queues notifications, whether they fit or not. */
   notify(bytes: number): void {
     this.queue.send([], bytes);
     this.socket.bufferedBytes += bytes;

@@ -9,7 +9,6 @@ export class FakeClientSocket implements ClientSocket {
   /** What the client has not read, as the test sets it. */
   bufferedBytes = 0;
   isTerminated = false;
-  /** Messages that the client got. */
   readonly frames: RpcMessage[] = [];
   readonly closed: number[] = [];
   /** Plays what happens at the client; set by the proxy. */

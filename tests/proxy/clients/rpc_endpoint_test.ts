@@ -77,7 +77,6 @@ function scene(
   return { endpoint, openRequests, budget, held, post, served, refusals, registry };
 }
 
-/** The id that an error answers. */
 async function errorId(response: Response): Promise<unknown> {
   const { id, error } = await response.json();
   assert.equal(typeof error?.code, "number");
@@ -89,15 +88,9 @@ async function outcome(response: Response): Promise<[status: number, code: numbe
   return [response.status, text === "" ? undefined : JSON.parse(text).error?.code];
 }
 
-/** A message of this size. */
 function messageOf(bytes: number, message: { params: unknown[] } = READ): string {
   const { length } = JSON.stringify({ ...message, params: [""] });
   return JSON.stringify({ ...message, params: ["x".repeat(bytes - length)] });
-}
-
-/** The same as a body of undeclared length. */
-function streamOf(text: string): ReadableStream {
-  return new Blob([text]).stream();
 }
 
 Deno.test("RpcEndpoint: only POST / is handled", () => {
@@ -192,7 +185,7 @@ Deno.test("RpcEndpoint: bodies over 8 KiB or of unknown length use the memory bu
   const { post, held, budget } = scene();
   await post(messageOf(RUNTIME_BYTES_MAX));
   await post(messageOf(SMALL_BYTES + 1));
-  await post(streamOf(messageOf(1_000)));
+  await post(new Blob([messageOf(1_000)]).stream()); // of undeclared length
   assert.deepEqual(held, [0, SMALL_BYTES + 1, 1_000]);
   assert.equal(budget.used, 0);
   const full = scene({ budget: new ByteBudget(SMALL_BYTES / LARGE_SHARE) });

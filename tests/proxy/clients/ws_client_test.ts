@@ -159,18 +159,6 @@ Deno.test("WsClient: a subscribe that waits for the node delays no notification 
   assert.deepEqual(frames().slice(2).map(({ id, params }) => id ?? params?.result), [2, "b"]);
 });
 
-Deno.test("WsClient: sends nothing after the client disconnected", async () => {
-  const { session, open, receive, subscribe, notify, got } = scene();
-  await subscribe("a");
-  const asked = receive(call(2, "eth_chainId"));
-  const before = got.length;
-  session.end();
-  open[0]?.answer.resolve({ status: 200, body: "{}" });
-  await asked;
-  notify("a");
-  assert.equal(got.length, before);
-});
-
 Deno.test("WsClient: large messages use the memory budget until answered, and are refused without room", async () => {
   const { open, receive, frames, budget } = scene(1_000_000);
   const large = (id: number) => receive(call(id, "eth_call", ["x".repeat(200_000)]));

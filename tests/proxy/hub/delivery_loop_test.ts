@@ -1,27 +1,30 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers";
 import { DeliveryLoop } from "../../../services/proxy/hub/delivery_loop.ts";
+import { HubClient } from "../../../services/proxy/hub/subscriptions.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
+import { address, OPEN_SINK } from "./hub_scene.ts";
 
-/** A hub that records its calls. */
 function scene() {
   const hub = {
     flushes: 0,
-    clientsBehind: new Set<unknown>(),
-    resumed: new Array<unknown>(),
+    clientsBehind: new Set<HubClient>(),
+    resumed: new Array<HubClient>(),
     swept: new Array<number>(),
     sweep: (nowMs: number) => hub.swept.push(nowMs),
     flush: () => hub.flushes += 1,
-    resume(client: unknown) {
+    resume(client: HubClient) {
       hub.resumed.push(client);
       if (hub.clientsBehind.delete(client)) hub.clientsBehind.add(client);
     },
   };
   const clock = new FakeClock();
-  const loop = new DeliveryLoop(hub as never, clock); // these parts of a hub are all it uses
+  const loop = new DeliveryLoop(hub, clock);
   loop.start();
   return { hub, clock, loop };
 }
+
+const newClient = () => new HubClient(OPEN_SINK, address());
 
 const turn = () => new Promise<void>((resolve) => setImmediate(() => resolve()));
 
@@ -46,7 +49,7 @@ Deno.test("DeliveryLoop: sends notifications of consecutive turns together, afte
 
 Deno.test("DeliveryLoop: retries clients that are behind every 5 ms, 512 at a time, until none is left", async () => {
   const { hub, clock, loop } = scene();
-  for (let client = 0; client < 1_000; client += 1) hub.clientsBehind.add(client);
+  for (let count = 0; count < 1_000; count += 1) hub.clientsBehind.add(newClient());
   loop.flushSoon();
   await turn();
   await turn();
@@ -67,7 +70,7 @@ Deno.test("DeliveryLoop: ends expired subscribes every second, until it is stopp
   const startMs = clock.now();
   clock.advance(2_500);
   assert.deepEqual(hub.swept, [startMs + 1_000, startMs + 2_000]);
-  hub.clientsBehind.add(1);
+  hub.clientsBehind.add(newClient());
   loop.flushSoon();
   for (let times = 0; times < 2; times += 1) {
     await turn();

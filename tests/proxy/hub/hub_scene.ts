@@ -24,37 +24,23 @@ export const OPEN_SINK: ClientSink = {
   close() {},
 };
 
-/** A hub with room for everything; the node grants nothing unless the test's `upstream` does. */
-function hubWith(overrides: Partial<HubOptions>): Hub {
-  return new Hub({
-    capacity: 4,
-    maxSubscriptions: 10_000,
-    subscribeTimeoutMs: 1_000,
-    slowClients: "lag",
-    random: () => 0.5,
-    upstream: { send: () => true, drop() {} },
-    events: NO_EVENTS,
-    onFlushNeeded() {}, // the test calls the hub itself when something is due
-    ...overrides,
-  });
-}
-
-/** A subscription to something that is known by its name alone. */
-function topicRequest(topic: string) {
-  return { namespace: "eth", paramsText: `["${topic}"]`, key: topic };
-}
-
-/** A hub whose node answers when the test asks for it. */
+/** A hub with room for everything, whose node answers when the test asks for it. */
 export class HubScene<Params extends [string, ...unknown[]] = [string]> {
   /** What the node was asked and has not answered. */
   readonly requests: { id: number; method: string; params: Params }[] = [];
-  /** Why the hub dropped the connection. */
   readonly dropped: string[] = [];
   isConnected = true;
   readonly hub: Hub;
 
   constructor(overrides: Partial<HubOptions> = {}) {
-    this.hub = hubWith({
+    this.hub = new Hub({
+      capacity: 4,
+      maxSubscriptions: 10_000,
+      subscribeTimeoutMs: 1_000,
+      slowClients: "lag",
+      random: () => 0.5,
+      events: NO_EVENTS,
+      onFlushNeeded() {}, // the test calls the hub itself when something is due
       upstream: {
         send: (text) => {
           if (this.isConnected) this.requests.push(JSON.parse(text));
@@ -66,8 +52,10 @@ export class HubScene<Params extends [string, ...unknown[]] = [string]> {
     });
   }
 
+  /** Subscribes to something that is known by its name alone. */
   subscribe(client: HubClient, topic: string, nowMs = 0): Promise<SubscribeOutcome> {
-    return new Promise((answer) => this.hub.subscribe(client, topicRequest(topic), nowMs, answer));
+    const request = { namespace: "eth", paramsText: `["${topic}"]`, key: topic };
+    return new Promise((answer) => this.hub.subscribe(client, request, nowMs, answer));
   }
 
   /** The node grants all that it was asked for, each under its topic as the id. */

@@ -33,7 +33,6 @@ class Scene extends HubScene {
     this.hub.upstreamOpened(0);
   }
 
-  /** Connects a client and subscribes it. */
   client(...topics: string[]): Client {
     const client = new Client(this);
     for (const topic of topics) void client.subscribe(topic);
@@ -192,7 +191,6 @@ const TIMEOUT_MS = 1_000;
 /** Subscribes that may be unanswered before the connection is dropped. */
 const UNANSWERED_MAX = 256;
 
-/** A hub, its clients' answers, and the time. */
 class NodeScene extends HubScene {
   nowMs = 0;
   readonly closed: number[] = [];
@@ -214,7 +212,6 @@ class NodeScene extends HubScene {
     return super.subscribe(client, topic, this.nowMs);
   }
 
-  /** Subscribes, which the node grants. */
   async grantTo(client: HubClient, topic: string, id = "0x1"): Promise<void> {
     const outcome = this.subscribe(client, topic);
     this.answer({ result: id });
@@ -246,7 +243,6 @@ class NodeScene extends HubScene {
     this.hub.upstreamOpened(this.nowMs);
   }
 
-  /** Moves the time, and lets the hub handle what is due. */
   pass(ms: number): void {
     this.nowMs += ms;
     this.hub.sweep(this.nowMs);

@@ -13,7 +13,6 @@ const WANTED = 3;
 
 /** A hub whose node grants everything at once, and its callers. */
 class Crowd extends HubScene {
-  /** Why clients were closed. */
   readonly closed: string[] = [];
   readonly refused: string[] = [];
   /** The clients of each address that has subscriptions: one for each subscription. */
@@ -47,7 +46,6 @@ class Crowd extends HubScene {
     return isGranted;
   }
 
-  /** Subscriptions of an address. */
   of(address: string): number {
     return this.#clients.get(address)?.size ?? 0;
   }

@@ -17,7 +17,6 @@ import {
 import { ProxyError } from "../../../services/proxy/shared/failures.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 
-/** How long the server may take by default. */
 export const TIMEOUT_MS = 30_000;
 
 /** How a plain read is posted, and a message that must not be sent twice. */
@@ -34,7 +33,6 @@ export interface Asked {
 /** A server that is not ours, and the connections it has. */
 abstract class ForeignServer {
   readonly sockets = new Set<Socket>();
-  /** All connections there ever were. */
   opened = 0;
   readonly #server: TcpServer;
 
@@ -60,7 +58,6 @@ abstract class ForeignServer {
   }
 }
 
-/** A server of HTTP. */
 export class Server extends ForeignServer {
   constructor(public answer: (asked: Asked) => void) {
     const server = createServer(async (request, response) => {
@@ -105,7 +102,6 @@ export class RawNode extends ForeignServer {
   }
 }
 
-/** The connections to a read node. */
 export function poolTo(url: string | URL, overrides: Partial<HttpPoolOptions> = {}): HttpPool {
   return new HttpPool({
     target: "read",
@@ -117,7 +113,6 @@ export function poolTo(url: string | URL, overrides: Partial<HttpPoolOptions> = 
   });
 }
 
-/** A server, and the connections kept to it. */
 export interface Scene {
   server: Server;
   node: HttpPool;
@@ -154,5 +149,4 @@ export function failed(stage: FailureStage, why: RegExp | ConnectionError["abort
   };
 }
 
-/** Answers with the request's body. */
 export const echo = ({ response, text }: Asked) => response.end(text);

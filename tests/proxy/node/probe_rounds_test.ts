@@ -17,7 +17,6 @@ class Scene {
   readonly nodes: ReadNodes;
   readonly rounds: ProbeRounds;
   readonly dropped: string[] = [];
-  /** Nodes that were asked. */
   asked: number[] = [];
   head: number | undefined = 1;
   isFollowed = true;

@@ -3,7 +3,6 @@ import { faultOf, headOf } from "../../../services/proxy/node/read_node.ts";
 
 const NOW_S = 1_000;
 
-/** A block, and how long ago it was made. */
 type Age = [number: number, agoS?: number];
 
 const blockOf = ([number, agoS = 0]: Age) => ({ number, timestampS: NOW_S - agoS });

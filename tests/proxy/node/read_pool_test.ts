@@ -43,7 +43,6 @@ class Scene {
     return ((await this.pool.post("{}", { forwardedFor: "x", isPlain: true, node })).body);
   }
 
-  /** Requests that each node got. */
   get counts(): number[] {
     return this.servers.map(({ requests }) => requests.length);
   }
@@ -212,7 +211,6 @@ interface FailoverScene {
   open: Asked[];
   /** How long each node took for each request. */
   ends: [node: number, tookMs: number][];
-  /** The node that echoes. */
   second: Server;
 }
 

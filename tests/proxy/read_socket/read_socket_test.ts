@@ -36,7 +36,6 @@ class Scene {
   readonly node: EchoNode;
   readonly socket: ReadSocket;
   leader = 0;
-  /** What the node answers over HTTP. */
   overHttp: (method: string) => Promise<CallAnswer> = () =>
     Promise.resolve({ status: 200, text: '{"id":1,"result":"http"}', id: { start: 6, end: 7 } });
 
@@ -71,7 +70,6 @@ class Scene {
     }
   }
 
-  /** Methods that the node was asked for. */
   get asked(): string[] {
     return this.node.requests.map(({ text }) => JSON.parse(text).method);
   }

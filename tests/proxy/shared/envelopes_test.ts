@@ -9,7 +9,6 @@ import {
 } from "../../../services/proxy/shared/envelopes.ts";
 import { MessageError, parseMessage } from "../../../services/proxy/calls/message.ts";
 
-/** The envelope of a call. */
 function envelopeOf(text: string) {
   return parseEnvelope(text, JSON.parse(text).method);
 }
