@@ -102,3 +102,13 @@ Deno.test("PriceBoard: a new price, or a clock set back, also removes outdated s
   prices.update("provider_a", "BTC/USDT", 5n, T + 50_000);
   assert.equal(contributing(prices), "a", "it joins again, and the other one is stale");
 });
+
+Deno.test("PriceBoard: a clock set back does not lengthen the 30 s after a trade", () => {
+  const prices = board();
+  prices.update("provider_a", "BTC/USDT", 5n, T + 100_000);
+  prices.update("provider_b", "BTC/USDT", 5n, T);
+  for (const afterMs of [9_000, 18_000, 27_000, 30_001]) {
+    prices.confirm("provider_a", "BTC/USDT", T + afterMs);
+  }
+  assert.equal(sourcesOf(prices)[0]?.confirmedAtMs, T + 27_000);
+});
