@@ -106,7 +106,7 @@ class HubWorld {
     else if (draw < 0.23) this.#unsubscribe();
     else if (draw < 0.25) this.#disconnectClient();
     else if (draw < 0.31) this.#toggleSlow();
-    else if (draw < 0.36) this.#resume();
+    else if (draw < 0.36) this.#catchUp();
     else if (draw < 0.38) this.#drop();
     else if (draw < 0.43) this.#reconnect();
     else if (draw < 0.46) this.#sweep(this.#below(1_500));
@@ -269,9 +269,9 @@ class HubWorld {
     client.writable = !client.writable;
   }
 
-  #resume(): void {
+  #catchUp(): void {
     const client = this.#pick([...this.#hub.clientsBehind]);
-    if (client !== undefined) this.#hub.resume(client);
+    if (client !== undefined) this.#hub.catchUp(client);
   }
 
   #delivered(client: Client, text: string): void {
@@ -402,7 +402,7 @@ class HubWorld {
     }
     this.#hub.flush();
     while (this.#hub.clientsBehind.size > 0) {
-      for (const client of [...this.#hub.clientsBehind]) this.#hub.resume(client);
+      for (const client of [...this.#hub.clientsBehind]) this.#hub.catchUp(client);
     }
   }
 

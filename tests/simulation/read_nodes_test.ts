@@ -342,7 +342,7 @@ class ReadNodesWorld {
     this.#announce();
     while (this.#frames.length > 0) assert(this.#hub.receive(this.#frames.shift() ?? ""));
     if (isQuiet || this.#random() < 0.8) this.#hub.flush();
-    for (const client of [...this.#hub.clientsBehind]) this.#hub.resume(client);
+    for (const client of [...this.#hub.clientsBehind]) this.#hub.catchUp(client);
     for (let turn = 0; turn < 4; turn += 1) await Promise.resolve();
     if (isQuiet) this.#hub.flush();
   }

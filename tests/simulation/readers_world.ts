@@ -96,7 +96,7 @@ export class ReadersWorld {
     for (const client of this.#clients) this.#read(client);
     this.#clock.advance(this.#below(STEP_MS));
     for (const client of [...this.#hub.clientsBehind].slice(0, this.#below(2 * CLIENTS))) {
-      this.#hub.resume(client);
+      this.#hub.catchUp(client);
     }
     this.#checkBudget();
   }
@@ -107,7 +107,7 @@ export class ReadersWorld {
     while (this.#hub.clientsBehind.size > 0) {
       for (const { socket } of this.#clients) socket.bufferedAmount = 0;
       this.#clock.advance(1_000);
-      for (const client of [...this.#hub.clientsBehind]) this.#hub.resume(client);
+      for (const client of [...this.#hub.clientsBehind]) this.#hub.catchUp(client);
     }
     for (const { reader, got } of this.#clients) {
       assert(got.every((n, at) => at === 0 || n > got[at - 1]!), "In order, and none twice");

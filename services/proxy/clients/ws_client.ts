@@ -28,7 +28,7 @@ interface AnswerSink extends ClientSink {
 }
 
 export interface WsClientOptions {
-  hub: Pick<Hub, "connect" | "disconnect" | "resume" | "subscribe" | "unsubscribe">;
+  hub: Pick<Hub, "connect" | "disconnect" | "catchUp" | "subscribe" | "unsubscribe">;
   router: Pick<Router, "answer">;
   sink: AnswerSink;
   clock: Clock;
@@ -115,14 +115,14 @@ export class WsClient {
       if (isCounted) openRequests.remove(address);
       if (isPaused) {
         this.#client.resumeDelivery();
-        this.resume();
+        this.onDrained();
       }
     }
   }
 
   /** The connection's queue has capacity again. */
-  resume(): void {
-    this.#options.hub.resume(this.#client);
+  onDrained(): void {
+    this.#options.hub.catchUp(this.#client);
   }
 
   end(): void {

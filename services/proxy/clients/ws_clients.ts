@@ -105,7 +105,7 @@ export class WsClients {
         });
       },
       onTooLarge: () => metrics.countRefusal("message_bytes"),
-      onDrain: () => client.resume(),
+      onDrain: () => client.onDrained(),
       onClosed: () => {
         countUnfinished(0);
         client.end();

@@ -18,7 +18,7 @@ const FLUSH_TURNS_MAX = 3;
 const SWEEP_EVERY_MS = 1_000;
 
 /** The part of a hub that is called here. */
-type DrivenHub = Pick<Hub, "clientsBehind" | "flush" | "resume" | "sweep">;
+type DrivenHub = Pick<Hub, "clientsBehind" | "flush" | "catchUp" | "sweep">;
 
 /** Calls a hub, which has no clock: to flush, to sweep, and for clients that are behind. */
 export class DeliveryLoop {
@@ -67,19 +67,19 @@ export class DeliveryLoop {
       if (isArriving && turns > 1) return this.#flushAfter(turns - 1);
       this.#isFlushing = false;
       this.#hub.flush();
-      this.#resumeSoon();
+      this.#catchUpSoon();
     });
   }
 
-  #resumeSoon(): void {
+  #catchUpSoon(): void {
     const hub = this.#hub;
     if (this.#isRetrying || hub.clientsBehind.size === 0) return;
     this.#isRetrying = true;
     this.#timers.after(RETRY_EVERY_MS, () => {
       this.#isRetrying = false;
       const clients = [...hub.clientsBehind].slice(0, RETRIED_AT_ONCE);
-      for (const client of clients) hub.resume(client);
-      this.#resumeSoon();
+      for (const client of clients) hub.catchUp(client);
+      this.#catchUpSoon();
     });
   }
 }

@@ -98,7 +98,7 @@ export class FanOut {
     let sent = 0;
     for (const subscription of subscriptions) {
       for (const client of subscription.members) {
-        if (client.cursor !== undefined) continue; // already behind: resume() serves it
+        if (client.cursor !== undefined) continue; // already behind: catchUp() serves it
         const inOrder = subscriptions.length === 1 || client.subscriptionCount === 1;
         if (inOrder && client.deliver(subscription)) sent += subscription.unflushed.length;
         else ringReaders.add(client);
@@ -117,7 +117,7 @@ export class FanOut {
   }
 
   /** Tries again to send to a client that is behind. */
-  resume(client: HubClient): void {
+  catchUp(client: HubClient): void {
     if (client.cursor === undefined) return;
     this.flush(); // or the ring would bring the same messages again
     this.#countSent(this.#sendFromRing(client));

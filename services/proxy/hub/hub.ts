@@ -79,7 +79,7 @@ export class Hub {
     });
   }
 
-  /** Clients that are behind, in the order in which {@link resume} is to be called for them. */
+  /** Clients that are behind, in the order in which {@link catchUp} is to be called for them. */
   get clientsBehind(): ReadonlySet<HubClient> {
     return this.#fanOut.clientsBehind;
   }
@@ -170,8 +170,8 @@ export class Hub {
   }
 
   /** Tries again to send to a client that is behind. */
-  resume(client: HubClient): void {
-    this.#fanOut.resume(client);
+  catchUp(client: HubClient): void {
+    this.#fanOut.catchUp(client);
   }
 
   /** Fails subscribes that took too long and asks the node again; call it about once a second. */

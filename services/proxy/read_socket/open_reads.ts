@@ -59,34 +59,34 @@ export class OpenReads {
   }
 
   /** Gives a read a slot and an id, which is never 0. @returns False if its caller gets none. */
-  tryOpen(read: OpenRead): boolean {
+  tryOpen(open: OpenRead): boolean {
     const slot = this.#free.at(-1);
-    if (slot === undefined || !this.#perCaller.tryAdd(read.read.caller)) return false;
+    if (slot === undefined || !this.#perCaller.tryAdd(open.read.caller)) return false;
     this.#free.pop();
     this.#sequence = this.#sequence % SEQUENCE_MAX + 1;
-    read.state = { at: "socket", id: this.#sequence * this.#slots.length + slot };
-    this.#slots[slot] = read;
+    open.state = { at: "socket", id: this.#sequence * this.#slots.length + slot };
+    this.#slots[slot] = open;
     return true;
   }
 
   /** Makes a read wait for a slot. @returns False if too many wait. */
-  wait(read: OpenRead): boolean {
-    const groups = [read.read.caller.key];
+  wait(open: OpenRead): boolean {
+    const groups = [open.read.caller.key];
     if (!this.#waiting.canAdd(groups, this.#limits.waitingMax)) return false;
-    this.#waiting.add(groups, read);
+    this.#waiting.add(groups, open);
     return true;
   }
 
   get(id: number): OpenRead | undefined {
-    const read = this.#slots[id % this.#slots.length];
-    return read?.state.at === "socket" && read.state.id === id ? read : undefined;
+    const open = this.#slots[id % this.#slots.length];
+    return open?.state.at === "socket" && open.state.id === id ? open : undefined;
   }
 
   /** Ends a read. @returns The one that is open in its place, of the caller whose turn it is. */
-  finish(read: OpenRead): OpenRead | undefined {
-    const { state, read: { caller } } = read;
+  finish(open: OpenRead): OpenRead | undefined {
+    const { state, read: { caller } } = open;
     if (state.at === "queue") {
-      this.#waiting.remove([caller.key], read);
+      this.#waiting.remove([caller.key], open);
       return undefined;
     }
     const slot = state.id % this.#slots.length;
@@ -96,17 +96,17 @@ export class OpenReads {
     return this.#waiting.removeNext((next) => this.tryOpen(next));
   }
 
-  open(): OpenRead[] {
-    return this.#slots.filter((read) => read !== undefined);
+  listOpen(): OpenRead[] {
+    return this.#slots.filter((open) => open !== undefined);
   }
 
-  waiting(): OpenRead[] {
+  listWaiting(): OpenRead[] {
     return this.#waiting.values();
   }
 
   /** Removes all reads. @returns Them: those that were open come first. */
   clear(): OpenRead[] {
-    const [open, waiting] = [this.open(), this.waiting()];
+    const [open, waiting] = [this.listOpen(), this.listWaiting()];
     this.#waiting = new FairQueue();
     for (const read of open) this.finish(read);
     return [...open, ...waiting];

@@ -192,7 +192,7 @@ export class ReadSocket {
   /** The node did not say which read failed, so all open reads go over HTTP. */
   #onErrorWithoutId(): void {
     this.#health.countFault("it answers with errors without an id");
-    for (const open of this.#reads.open()) {
+    for (const open of this.#reads.listOpen()) {
       this.#finish(open);
       void this.#sendOverHttp(open);
     }
@@ -220,7 +220,7 @@ export class ReadSocket {
   #checkReads(): void {
     const { timeoutMs, metrics } = this.#options;
     const nowMs = this.#clock.now();
-    for (const open of [...this.#reads.open(), ...this.#reads.waiting()]) {
+    for (const open of [...this.#reads.listOpen(), ...this.#reads.listWaiting()]) {
       const ageMs = nowMs - open.startedAtMs;
       if (ageMs >= timeoutMs) {
         this.#finish(open);

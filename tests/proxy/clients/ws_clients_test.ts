@@ -17,7 +17,7 @@ const GOOD = "https://good.example";
 
 /** Clients of a hub that notes who is connected. */
 function scene() {
-  const resumed: HubClient[] = [];
+  const caughtUp: HubClient[] = [];
   const hub = {
     connected: new Set<HubClient>(),
     connect(sink: ClientSink, address: CallerAddress) {
@@ -26,7 +26,7 @@ function scene() {
       return client;
     },
     disconnect: (client: HubClient) => hub.connected.delete(client),
-    resume: (client: HubClient) => resumed.push(client),
+    catchUp: (client: HubClient) => caughtUp.push(client),
     subscribe: () => assert.fail("Nobody subscribes"),
     unsubscribe: () => assert.fail("Nobody subscribes"),
   };
@@ -60,7 +60,7 @@ function scene() {
     return socket;
   };
   const metric = async (series: string) => seriesIn(await registry.metrics(), series);
-  return { hub, resumed, clock, clients, adopt, metric, budget };
+  return { hub, caughtUp, clock, clients, adopt, metric, budget };
 }
 
 Deno.test("WsClients: a handshake is a GET of /ws or / with an upgrade to WebSocket", () => {
@@ -111,7 +111,7 @@ Deno.test("WsClients: a handshake without a required header is answered with 400
 });
 
 Deno.test("WsClients: counts a client until it disconnects", async () => {
-  const { hub, resumed, adopt, metric, budget } = scene();
+  const { hub, caughtUp, adopt, metric, budget } = scene();
   const client = adopt();
   adopt();
   const [first, second] = hub.connected;
@@ -121,7 +121,7 @@ Deno.test("WsClients: counts a client until it disconnects", async () => {
   client.events.onTooLarge();
   assert.equal(await metric('proxy_refusals_total{limit="message_bytes"}'), 1);
   client.events.onDrain();
-  assert(resumed.length === 1 && resumed[0] === first);
+  assert(caughtUp.length === 1 && caughtUp[0] === first);
   assert.equal(budget.used, 2 + ANSWER_BYTES, "those of its answer");
   client.events.onClosed();
   assert(second !== undefined && hub.connected.size === 1 && hub.connected.has(second));

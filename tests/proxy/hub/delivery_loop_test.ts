@@ -9,12 +9,12 @@ function scene() {
   const hub = {
     flushes: 0,
     clientsBehind: new Set<HubClient>(),
-    resumed: new Array<HubClient>(),
+    caughtUp: new Array<HubClient>(),
     swept: new Array<number>(),
     sweep: (nowMs: number) => hub.swept.push(nowMs),
     flush: () => hub.flushes += 1,
-    resume(client: HubClient) {
-      hub.resumed.push(client);
+    catchUp(client: HubClient) {
+      hub.caughtUp.push(client);
       if (hub.clientsBehind.delete(client)) hub.clientsBehind.add(client);
     },
   };
@@ -54,12 +54,12 @@ Deno.test("DeliveryLoop: retries clients that are behind every 5 ms, 512 at a ti
   await turn();
   await turn();
   clock.advance(4);
-  assert.equal(hub.resumed.length, 0);
+  assert.equal(hub.caughtUp.length, 0);
   clock.advance(1);
-  assert.equal(hub.resumed.length, 512);
+  assert.equal(hub.caughtUp.length, 512);
   clock.advance(5);
-  assert.equal(new Set(hub.resumed).size, 1_000);
-  assert.equal(hub.resumed.length, 2 * 512);
+  assert.equal(new Set(hub.caughtUp).size, 1_000);
+  assert.equal(hub.caughtUp.length, 2 * 512);
   hub.clientsBehind.clear();
   clock.advance(5);
   assert.equal(clock.pending, 1, "nobody is behind: only the sweep is due");

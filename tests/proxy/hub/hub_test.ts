@@ -139,7 +139,7 @@ Deno.test("Hub: a client that reads gets notifications just before the ring over
   assert.equal(scene.sent, slow.got.length + other.got.length);
   for (const client of [slow, other]) {
     client.writable = Infinity;
-    scene.hub.resume(client.client);
+    scene.hub.catchUp(client.client);
     assert.deepEqual(client.got, Array.from({ length: 10 * CAPACITY }, (_, number) => number));
   }
   assert.equal(scene.lagged, 0);
@@ -168,7 +168,7 @@ Deno.test("Hub: with --slow-clients close, one missed notification closes the cl
       scene.hub.flush();
     }
     client.writable = Infinity;
-    scene.hub.resume(client.client);
+    scene.hub.catchUp(client.client);
     assert.deepEqual(closed, missed === 0 ? [] : ["1013 Too slow: 1 messages missed"]);
     assert.equal(client.got.length, missed === 0 ? CAPACITY : 0);
     assert.equal(scene.lagged, missed);

@@ -31,7 +31,7 @@ Deno.test("OpenReads: an id finds its read only while that is open", () =>
         assert(id > 0 && !ids.has(id), "An id is used once");
         ids.add(id);
       }
-      assert.deepEqual(new Set(reads.open()), open);
+      assert.deepEqual(new Set(reads.listOpen()), open);
       assert.equal(reads.size, open.size);
       for (const each of open) assert.equal(reads.get(idOf(each)), each);
     }
@@ -60,7 +60,7 @@ Deno.test("OpenReads: callers take turns, however many reads one has", () => {
     order.push(open && waiting.get(open));
   }
   assert.deepEqual(order, ["a0", "b0", "c0", "a1", "b1", "a2"]);
-  assert.equal(reads.waiting().length, 4_000 + 3 - 6);
+  assert.equal(reads.listWaiting().length, 4_000 + 3 - 6);
 });
 
 Deno.test("OpenReads: as many reads of a caller may wait as places are free, so others can wait too", () => {
@@ -82,7 +82,7 @@ Deno.test("OpenReads: a removed or cleared read gets no slot", () => {
   for (const each of [a0, b0, read("b"), read("unknown")]) {
     assert.equal(reads.finish(each), undefined);
   }
-  assert.deepEqual(reads.waiting(), [b1]);
+  assert.deepEqual(reads.listWaiting(), [b1]);
   assert.equal(reads.finish(a), b1);
   assert(reads.wait(c0));
   assert.deepEqual(reads.clear(), [b1, c0]);
@@ -96,18 +96,19 @@ Deno.test("OpenReads: for random calls, no limit is exceeded and no slot stays u
   fc.assert(fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
     const reads = new OpenReads(limits);
     for (const [kind, caller] of steps) {
-      const some = reads.open().find((open) => callerOf(open) === caller);
+      const some = reads.listOpen().find((open) => callerOf(open) === caller);
       if (kind === "end" && some !== undefined) reads.finish(some);
       else if (kind === "ask") {
         const next = read(caller);
         if (!reads.tryOpen(next)) reads.wait(next);
       }
-      const openBy = (key: string) => reads.open().filter((open) => callerOf(open) === key).length;
-      assert(reads.size <= limits.slots && reads.waiting().length <= limits.waitingMax);
+      const openBy = (key: string) =>
+        reads.listOpen().filter((open) => callerOf(open) === key).length;
+      assert(reads.size <= limits.slots && reads.listWaiting().length <= limits.waitingMax);
       assert(["a", "b", "c", "d"].every((key) => openBy(key) <= limits.perCaller));
       const isFree = reads.size < limits.slots;
       const mayOpen = (waiting: OpenRead) => openBy(callerOf(waiting) ?? "") < limits.perCaller;
-      assert(!(isFree && reads.waiting().some(mayOpen)));
+      assert(!(isFree && reads.listWaiting().some(mayOpen)));
     }
   }));
 });
