@@ -32,7 +32,6 @@ Deno.test("depositLog: the end of a deposit is a line with its fields, and so is
       { event: "deposit_failed", ...deposit, txHash, code: failure.code, reason: failure.message },
       { event: "deposit_failed", ...deposit, ...none },
     ]);
-    return Promise.resolve();
   }));
 
 Deno.test("Bridge: the lines at start have each problem, and no password of a URL", () =>
@@ -44,7 +43,6 @@ Deno.test("Bridge: the lines at start have each problem, and no password of a UR
     const events = records.map(({ properties: { event, problem } }) => [event, problem]);
     assert.deepEqual(events, [["started", undefined], ["not_ready", "No relayer"]]);
     assert.doesNotMatch(Deno.inspect(records), /SECRET/);
-    return Promise.resolve();
   }));
 
 Deno.test("Bridge: the line at start has its balance as the other events have amounts", () =>
@@ -57,5 +55,4 @@ Deno.test("Bridge: the line at start has its balance as the other events have am
     const texts = records.map(({ message }) => message.join(""));
     assert.match(texts[0] ?? "", /no relayer permission and 2 USDC/);
     assert.match(texts[1] ?? "", /an unknown permission and an unknown balance/);
-    return Promise.resolve();
   }));

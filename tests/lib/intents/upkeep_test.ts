@@ -223,7 +223,6 @@ Deno.test("DamagedRows: each row is logged once, and at most 1,000 are remembere
     }
     assert.equal(damaged.size, 1_000);
     assert.equal(records.length, 1_000);
-    return Promise.resolve();
   }));
 
 Deno.test("createUpkeepLoop: a damaged row of another service is left to it, one of no service is an error", () =>

@@ -16,10 +16,7 @@ import type {
 import type { Results } from "../../../services/solver/backtest/results.ts";
 import { StrategyMaker, TapeMarket } from "../../../services/solver/backtest/strategy_maker.ts";
 import { BarrierStrategy } from "../../../services/solver/pricing/barrier_strategy.ts";
-import {
-  forecastOf,
-  type VolatilityForecast,
-} from "../../../services/solver/pricing/volatility_forecast.ts";
+import { forecastOf } from "../../../services/solver/pricing/volatility_forecast.ts";
 import { MarketVolatility } from "../../../services/solver/pricing/volatility.ts";
 import { LIMITS } from "../../../services/solver/shared/limits.ts";
 import { MockStrategy } from "../../../services/solver/pricing/mock_strategy.ts";
@@ -66,43 +63,16 @@ export const plan: BacktestPlan = {
   waitMs: 0,
 };
 
-/** A model that only has probabilities, as a maker with a margin. */
-export abstract class ModelMaker implements Maker {
-  abstract readonly name: string;
-  readonly #margin: number;
-
-  constructor(margin: number) {
-    this.#margin = margin;
-  }
-
-  abstract observe(slot: SlotPrice): void;
-
-  /** Probability that the box holds; undefined if the model has too little data. */
-  abstract probability(box: TrialBox, kind: TrialKind, nowMs: number): number | undefined;
-
-  quote(box: TrialBox, kind: TrialKind, nowMs: number): TrialQuote | undefined {
-    const probability = this.probability(box, kind, nowMs);
-    if (probability === undefined) return undefined;
-    const ratio = Math.min(Number(LIMITS.maxPayoutRatio), (1 - this.#margin) / probability);
-    return { probability, ratio: ratio > 1 ? ratio : undefined };
-  }
-
-  /** Accepts until its margin is gone, without a recheck of its own. */
-  accepts(box: TrialBox, kind: TrialKind, ratio: number, nowMs: number): boolean {
-    const probability = this.probability(box, kind, nowMs);
-    return probability !== undefined && probability * ratio <= 1;
-  }
-}
+const MARGIN = 0.03;
 
 /** A correct model without a last look or a charge for users who see prices earlier. */
-class PlainMaker extends ModelMaker {
+class PlainMaker implements Maker {
   readonly name = "plain";
   readonly #known: number | undefined;
   readonly #estimate = new ReturnVolatility(600_000);
   #spot: number | undefined;
 
-  constructor(margin: number, known: number | undefined) {
-    super(margin);
+  constructor(known: number | undefined) {
     this.#known = known;
   }
 
@@ -111,7 +81,20 @@ class PlainMaker extends ModelMaker {
     this.#estimate.observe(slot);
   }
 
-  probability({ lower, upper, startMs, endMs }: TrialBox, _kind: TrialKind, nowMs: number) {
+  quote(box: TrialBox, _kind: TrialKind, nowMs: number): TrialQuote | undefined {
+    const probability = this.#probability(box, nowMs);
+    if (probability === undefined) return undefined;
+    const ratio = Math.min(Number(LIMITS.maxPayoutRatio), (1 - MARGIN) / probability);
+    return { probability, ratio: ratio > 1 ? ratio : undefined };
+  }
+
+  /** Accepts until its margin is gone, without a recheck of its own. */
+  accepts(box: TrialBox, _kind: TrialKind, ratio: number, nowMs: number): boolean {
+    const probability = this.#probability(box, nowMs);
+    return probability !== undefined && probability * ratio <= 1;
+  }
+
+  #probability({ lower, upper, startMs, endMs }: TrialBox, nowMs: number): number | undefined {
     const volatility = this.#known ?? this.#estimate.volatility;
     if (this.#spot === undefined || volatility === undefined) return undefined;
     return boxProbability({
@@ -126,20 +109,6 @@ class PlainMaker extends ModelMaker {
   }
 }
 
-/** An annualised volatility that is known. */
-class KnownVolatility extends MarketVolatility {
-  readonly #known: VolatilityForecast;
-
-  constructor(volatility: number) {
-    super({ floor: 0.05, minHistoryMs: 0 });
-    this.#known = forecastOf(volatility, 0);
-  }
-
-  override forecast(): VolatilityForecast {
-    return this.#known;
-  }
-}
-
 /** The names of the makers of {@link runMakers}. */
 export const MAKERS = ["barrier", "plain", "mock"];
 
@@ -150,17 +119,14 @@ export async function runMakers(
   overrides: Partial<BacktestPlan> & { userLeadMs?: number; volatility?: number } = {},
 ): Promise<Results> {
   const { volatility, userLeadMs = 0 } = overrides;
-  const margin = 0.03;
-  const market = new TapeMarket(
-    volatility === undefined
-      ? new MarketVolatility({ floor: 0.05, minHistoryMs: 60_000 })
-      : new KnownVolatility(volatility),
-  );
+  const learned = new MarketVolatility({ floor: 0.05, minHistoryMs: 60_000 });
+  const known = volatility === undefined ? {} : { forecast: () => forecastOf(volatility, 0) };
+  const market = new TapeMarket(Object.assign(learned, known));
   const barrier = new StrategyMaker(
     (context) =>
       new BarrierStrategy({
         ...context,
-        margin,
+        margin: MARGIN,
         userLeadMs,
         maxPriceAgeMs: 60_000,
         minDurationMs: 0,
@@ -169,7 +135,7 @@ export async function runMakers(
     market,
   );
   const mock = new StrategyMaker(() => new MockStrategy(random), market);
-  const makers: Maker[] = [barrier, new PlainMaker(margin, volatility), mock];
+  const makers: Maker[] = [barrier, new PlainMaker(volatility), mock];
   return await runBacktest(source, { ...plan, ...overrides }, {
     market,
     makers,
