@@ -85,7 +85,7 @@ Deno.test("Bridge: a start without the relayer permission logs the missing permi
     assert.match(String(missing.properties.problem), /the relayer permission/);
   }));
 
-Deno.test("Bridge: without the relayer permission it refuses before the nonce is used, until it has it again, as its metric shows without a request", () => {
+Deno.test("Bridge: without the relayer permission it refuses before the nonce is used, and its metric shows it", () => {
   const clock = new FakeClock(Date.now());
   return withBridge(
     async ({ url }, node) => {
@@ -180,7 +180,7 @@ for (
     ["is none any more", { state: "failed", code: "PERMISSION_DENIED" }, undefined],
   ] as const
 ) {
-  Deno.test(`Bridge: a deposit that is unfinished when the key changes is sent as it was signed; if the old key ${permission}, it is ${ending.state}`, () =>
+  Deno.test(`Bridge: after a change of keys an unfinished deposit is ${ending.state} if the old key ${permission}`, () =>
     withFolder(async (directory) => {
       await using node = FakeNode.start();
       const database = `${directory}/bridge.sqlite`;
@@ -207,7 +207,7 @@ for (
     }));
 }
 
-Deno.test("Bridge: after the loss of its database it reports a deposit that was made before, also with a later deadline, and credits it no second time", () =>
+Deno.test("Bridge: after the loss of its database it credits no deposit a second time, and reports the first", () =>
   withBridge(async (first, node) => {
     const made = signedRequest({ nonce: 7n });
     assert.equal((await post(`${first.url}/deposit`, made)).status, 200);

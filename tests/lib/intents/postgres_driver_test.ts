@@ -87,7 +87,7 @@ async function sessionsOf(driver: PostgresDriver): Promise<Set<number>> {
 }
 
 testOnPostgres(
-  "PostgresDriver: after a loss, no open connection is used again, and the server that worked is asked first",
+  "PostgresDriver: after a loss no open connection is used, and the server that worked is asked first",
   async (url) => {
     using silent = Deno.listen({ hostname: "127.0.0.1", port: 0 });
     const first = silent.accept();

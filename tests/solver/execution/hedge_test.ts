@@ -1,13 +1,10 @@
 import assert from "node:assert/strict";
-import { setTimeout as delay } from "node:timers/promises";
 import { RangemakerError } from "../../../lib/errors.ts";
 import { OutcomeUnknownError } from "../../../lib/intents/errors.ts";
 import { quoteToWire, type QuoteWire } from "../../../lib/protocol/quote.ts";
 import { HttpHedge, SimulatedHedge } from "../../../services/solver/execution/hedge.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
-import { post } from "../../support/http_answers.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
-import { execution as signedExecutionOf, withSolver } from "../support.ts";
 import { signed, withExecutor } from "./support.ts";
 
 interface Received {
@@ -71,19 +68,6 @@ Deno.test("--hedge-url: a refusal ends the execution for good, with the service'
       });
     },
   ));
-
-for (const [name, lifeMs, waitMs] of [["has passed", 30, 60], ["is too near", 5_000, 0]] as const) {
-  Deno.test(`--hedge-url: an execution whose deadline ${name} is refused before it is hedged`, () =>
-    withService(() => Response.json({ hedged: true }), async (_hedge, received, hedgeUrl) => {
-      await withSolver(async ({ url }) => {
-        const body = await signedExecutionOf(url, { deadline: Date.now() + lifeMs });
-        await delay(waitMs);
-        const answer = await post(`${url}/execute`, body);
-        assert.deepEqual([answer.status, answer.body.code], [400, "DEADLINE_PASSED"]);
-        assert.deepEqual(received, []);
-      }, { hedgeUrl, hedgeDelayMs: 20_000 });
-    }));
-}
 
 type Failure = (ended: Promise<void>) => Response | Promise<Response>;
 

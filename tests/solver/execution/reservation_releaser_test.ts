@@ -87,7 +87,7 @@ Deno.test("ReservationReleaser: settlements missed while disconnected are read f
     assert.deepEqual([asked, await held()], [[2, 3, 4], [1, 3, 4]]);
   }));
 
-Deno.test("ReservationReleaser: a bet of an earlier chain is released ten minutes after its end, or once another bet has its id", () =>
+Deno.test("ReservationReleaser: a bet that the chain lacks is released 10 min after its end, or if its id is taken", () =>
   withReservations(2, async ({ reservations, book, onNode, held, clock }) => {
     read(book, []);
     // On the new chain, another bet has this id.
@@ -143,7 +143,7 @@ Deno.test("ReservationReleaser: nothing is read or released while the node has a
     assert.deepEqual([asked, await held()], [[], [1]]);
   }));
 
-Deno.test("ReservationReleaser: unfinished executions and open theses stay reserved; only the releasing process reports settlements", () =>
+Deno.test("ReservationReleaser: what is unfinished or open stays reserved; only who releases it reports its end", () =>
   withReservations(3, async ({ reservations, store, book, onNode, asked, held, settled }) => {
     const [open] = await reservedIntents(store);
     assert.ok(open !== undefined);
@@ -156,43 +156,6 @@ Deno.test("ReservationReleaser: unfinished executions and open theses stay reser
     assert.equal(await reservations.reconcile(), 1);
     assert.deepEqual([await held(), settled, asked], [[1, 9], ["3 lost"], [2, 3]]);
     assert.deepEqual(book.reservedKeys, [1, 9].map(quoteHashOf));
-  }));
-
-Deno.test("ReservationReleaser: a failed execution is released, one with an unknown outcome stays reserved", () =>
-  withReservations(1, async ({ reservations, store, book }) => {
-    const intent = await store.get(quoteHashOf(1));
-    await reservations.reconcile();
-    assert.equal(book.total, 10n);
-    for (const state of ["accepted", "submitted", "committed"] as const) {
-      reservations.onExecutionFinished({ ...intent, state });
-    }
-    assert.equal(book.total, 10n);
-    reservations.onExecutionFinished({ ...intent, state: "failed" });
-    assert.equal(book.total, 0n);
-  }));
-
-Deno.test("ReservationReleaser: a bet lost before its end is released and reported at once", () =>
-  withReservations(2, async ({ reservations, book, held, clock, settled }) => {
-    const endTime = clock.now() + 3_600_000;
-    await reservations.reconcile();
-    book.apply(thesisOf(1, { endTime }));
-    assert.equal(book.total, 20n);
-    const lost = thesisOf(1, { endTime, status: "lost" });
-    book.apply(lost);
-    assert.deepEqual([book.total, book.size], [10n, 1]);
-    await reservations.onThesisChanged(lost);
-    assert.deepEqual([await held(), settled, clock.pending], [[2], ["1 lost"], 0]);
-    read(book, [thesisOf(2)]);
-    assert.equal(await reservations.reconcile(), 0);
-  }));
-
-Deno.test("ReservationReleaser: a bet of another process counts nothing if its loss is known before its reservation", () =>
-  withReservations(1, async ({ reservations, store, book, clock }) => {
-    const lost = thesisOf(1, { endTime: clock.now() + 1, status: "lost" });
-    book.apply(lost);
-    await reservations.onThesisChanged(lost);
-    await store.refreshReservations(book);
-    assert.deepEqual([book.total, book.reservedKeys], [0n, []]);
   }));
 
 Deno.test("ReservationReleaser: a bet lost before its receipt was read is released with the receipt", () =>
@@ -226,7 +189,7 @@ Deno.test("ReservationReleaser: reconcile drops executions that another process 
     assert.deepEqual([asked, await held()], [[], [1, 2]]);
   }));
 
-Deno.test("ReservationReleaser: a store that is away is logged once until a pass succeeds, unless the pass was aborted", () =>
+Deno.test("ReservationReleaser: a store that is away is logged once until a pass succeeds", () =>
   withReservations(
     1,
     ({ reservations, store }) =>

@@ -177,7 +177,7 @@ Deno.test("BarrierStrategy: RANGE_TOO_NARROW and DURATION_TOO_SHORT below its ow
   assert.ok(unknown.strategy.price(narrow).payout > 0n);
 });
 
-Deno.test("BarrierStrategy: PRICE_UNAVAILABLE without a price, or with one that is old, stale, or ahead of the clock", () => {
+Deno.test("BarrierStrategy: PRICE_UNAVAILABLE without a price that is fresh, young and not ahead of the clock", () => {
   const { bet } = barrier();
   const cases: [MarketView["spot"], RegExp][] = [
     [undefined, /No price of ETH\/USDT/],
@@ -278,7 +278,7 @@ Deno.test("BarrierStrategy: the recheck refuses a quote with less than half of t
   );
 });
 
-Deno.test("BarrierStrategy: the recheck refuses a quote that a new one exceeds, so the user gets the better price", () => {
+Deno.test("BarrierStrategy: the recheck refuses a quote that a new one exceeds: the user gets the better price", () => {
   const { strategy, bet, view } = barrier();
   const { payout } = strategy.price(bet);
   view.spot.price = SPOT + 4_000_000n;
@@ -355,7 +355,7 @@ Deno.test("BarrierStrategy: a new bet counts all bets in the book, a recorded be
   strategy.recheck(bet, payout, { isRecorded: true }); // as one of the four
 });
 
-Deno.test("BarrierStrategy: a bet quoted beside another is refused once the other has settled, as a new quote pays more", () => {
+Deno.test("BarrierStrategy: a bet quoted beside another is refused once that is settled, as a new quote pays more", () => {
   const { strategy, bet, hold, book } = skewed();
   const large = { ...bet, betAmount: 200_000_000n };
   const other = hold(large, strategy.price(large).payout);

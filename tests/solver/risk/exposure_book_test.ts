@@ -27,7 +27,7 @@ Deno.test("ExposureBook: a risk is counted once, from before its hedge until its
   assert.equal(book.thesisOf(quoteHashOf(1)), undefined);
 });
 
-Deno.test("ExposureBook: of bets that users cannot both win, only the larger counts; above 10,000 bets all are added", () => {
+Deno.test("ExposureBook: of bets that exclude each other the larger counts; above 10,000 bets all are added", () => {
   const boxOf = (id: number, lowerPrice: bigint, risk: bigint) => {
     const upperPrice = lowerPrice + 9n;
     return thesisOf(id, { lowerPrice, upperPrice, endTime: 1_000, payout: 100n + risk });
