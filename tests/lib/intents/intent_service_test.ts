@@ -141,7 +141,7 @@ Deno.test("openIntentResources: a comparison refuses another key, and binds no d
     await assert.rejects(openAndClose({ signer: other, storeKey: "compare" }), /key of/);
   }));
 
-Deno.test("openIntentResources: a database of another key is refused with both addresses, unless it is not bound", () =>
+Deno.test("openIntentResources: a database of another key is refused with both addresses, unless unbound", () =>
   withFolder(async (folder) => {
     const database = `${folder}/bridge.sqlite`;
     const openAndClose = async (overrides: Partial<IntentResourcesOptions>) =>

@@ -87,7 +87,7 @@ Deno.test("ReservationReleaser: settlements missed while disconnected are read f
     assert.deepEqual([asked, await held()], [[2, 3, 4], [1, 3, 4]]);
   }));
 
-Deno.test("ReservationReleaser: a bet that the chain lacks is released 10 min after its end, or if its id is taken", () =>
+Deno.test("ReservationReleaser: a bet of an earlier chain goes 10 min after its end, or if another has its id", () =>
   withReservations(2, async ({ reservations, book, onNode, held, clock }) => {
     read(book, []);
     // On the new chain, another bet has this id.

@@ -355,7 +355,7 @@ Deno.test("BarrierStrategy: a new bet counts all bets in the book, a recorded be
   strategy.recheck(bet, payout, { isRecorded: true }); // as one of the four
 });
 
-Deno.test("BarrierStrategy: a bet quoted beside another is refused once that is settled, as a new quote pays more", () => {
+Deno.test("BarrierStrategy: a bet quoted beside another is refused once that has settled: new ones pay more", () => {
   const { strategy, bet, hold, book } = skewed();
   const large = { ...bet, betAmount: 200_000_000n };
   const other = hold(large, strategy.price(large).payout);
