@@ -12,7 +12,7 @@ import { decodeBet } from "../../../services/solver/execution/execution.ts";
 import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
 import { bookSkew } from "../../../services/solver/pricing/barrier_strategy.ts";
 import { assertRefused, barrier, SPOT } from "./barrier.ts";
-import { market, quoteHashOf, solver, user } from "../support.ts";
+import { quoteHashOf, solver, user } from "../support.ts";
 
 Deno.test("BarrierStrategy: the payout is the bet less the margin, divided by the charged probability", () => {
   const { strategy, bet, view } = barrier({}, { userLeadMs: 1_000 });
@@ -90,15 +90,6 @@ Deno.test("BarrierStrategy: a payout is above the bet and within the limit, or t
       assert.ok(Number(payout) * probability <= Number(bet) * (1 - margin) * (1 + 1e-9));
     },
   ));
-});
-
-Deno.test("BarrierStrategy: near a bound, an execution is held for the user's lead plus the price's age", () => {
-  const { strategy, bet, view } = barrier({}, { userLeadMs: 700 });
-  const near = { ...bet, upperPrice: SPOT + 300_000n };
-  const { payout } = strategy.price(near);
-  assert.equal(strategy.holdMs(near, payout), 700);
-  view.spot.lastUpdateMs -= 300;
-  assert.equal(strategy.holdMs(near, payout), 1_000);
 });
 
 Deno.test("BarrierStrategy: mid-box bets are held only if the payout makes a lead profitable", () => {
@@ -313,34 +304,6 @@ function skewed() {
   };
   return { ...made, book, hold };
 }
-
-Deno.test("BarrierStrategy: each further bet on a box pays less, until the skew reaches its share", () => {
-  const { strategy, bet, hold } = skewed();
-  const full = barrier().strategy.price(bet).payout;
-  let before = full + 1n;
-  let skew = -1;
-  for (let count = 0; count < 20; count++) {
-    const { payout, details } = strategy.price(bet);
-    assert.ok(payout > bet.betAmount, `${payout}`);
-    if (skew < 0.5) assert.ok(payout < before && details.skew > skew, `${count}: ${payout}`);
-    const winnings = Number(full - bet.betAmount) * (1 - details.skew);
-    assert.ok(Math.abs(Number(payout - bet.betAmount) - winnings) <= 1);
-    [before, skew] = [payout, details.skew];
-    hold(bet, payout);
-  }
-  assert.equal(skew, 0.5, "a full book withholds no more than the share");
-});
-
-Deno.test("BarrierStrategy: open bets without a common price, time or market do not change the payout", () => {
-  const { strategy, bet, hold } = skewed();
-  const above = { ...bet, lowerPrice: bet.lowerPrice + 5_000_000n };
-  const alone = strategy.price(above);
-  hold({ ...bet, upperPrice: above.lowerPrice - 1n }, bet.betAmount * 9n);
-  hold({ ...bet, startTime: bet.endTime, endTime: bet.endTime + 60_000 }, bet.betAmount * 9n);
-  hold({ ...bet, base: market.quote }, bet.betAmount * 9n);
-  assert.deepEqual(strategy.price(above), alone);
-  assert.equal(alone.details.skew, 0);
-});
 
 Deno.test("BarrierStrategy: a new bet counts all bets in the book, a recorded bet only those before it", () => {
   const { strategy, bet, hold } = skewed();
