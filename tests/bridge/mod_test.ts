@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { DatabaseSync } from "node:sqlite";
 import { StoreError } from "../../lib/intents/errors.ts";
 import { ListenError } from "../../lib/http/listener.ts";
 import { UsageError } from "../../lib/cli/options.ts";
@@ -14,22 +13,6 @@ import { relayer, signedRequest, startTestBridge, user, withBridge } from "./sup
 import { newIntent } from "../support/intents.ts";
 import { withFolder } from "../support/files.ts";
 import { withLogs } from "../support/recorded_logs.ts";
-
-Deno.test("Bridge: while its database is locked a deposit gets 503 and is not sent; later it is committed", () =>
-  withFolder(async (directory) => {
-    const database = `${directory}/bridge.sqlite`;
-    await withBridge(async ({ url }, node) => {
-      const other = new DatabaseSync(database);
-      other.exec("BEGIN IMMEDIATE");
-      await assertFailure(post(`${url}/deposit`, signedRequest()), 503, "database is locked");
-      const { store, ready } = await (await fetch(`${url}/ready`)).json();
-      assert.deepEqual({ store, ready }, { store: false, ready: false });
-      assert.equal(node.received.length, 0);
-      other.exec("ROLLBACK");
-      other.close();
-      assert.equal((await post(`${url}/deposit`, signedRequest())).status, 200);
-    }, { database });
-  }));
 
 for (const change of ["removed", "moved", "replaced", "without its log"]) {
   Deno.test(`Bridge: after its database is ${change}, health fails and no deposit is accepted`, () =>
@@ -243,15 +226,6 @@ Deno.test("Bridge: two bridges with different keys on one database credit each d
       assert.equal(status, "healthy");
     }
   }));
-
-Deno.test("Bridge: with another chain id than the node's its health and its metric report CHAIN_MISMATCH", () =>
-  withBridge(async ({ url }) => {
-    const { status, code, reason } = await (await fetch(`${url}/health`)).json();
-    assert.deepEqual([status, code], ["failed", "CHAIN_MISMATCH"]);
-    assert.match(reason, /has chain id 1337: expected 4242/);
-    const metrics = await (await fetch(`${url}/metrics`)).text();
-    assert.match(metrics, /bridge_problem\{[^}]*code="CHAIN_MISMATCH"[^}]*\} 1\n/);
-  }, { chainId: 4242 }));
 
 Deno.test("Bridge: a recorded deposit that cannot be read fails once, with the damage as its reason", () =>
   withFolder((folder) =>

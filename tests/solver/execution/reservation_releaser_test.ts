@@ -158,6 +158,43 @@ Deno.test("ReservationReleaser: what is unfinished or open stays reserved; only 
     assert.deepEqual(book.reservedKeys, [1, 9].map(quoteHashOf));
   }));
 
+Deno.test("ReservationReleaser: a failed execution is released, one with an unknown outcome stays reserved", () =>
+  withReservations(1, async ({ reservations, store, book }) => {
+    const intent = await store.get(quoteHashOf(1));
+    await reservations.reconcile();
+    assert.equal(book.total, 10n);
+    for (const state of ["accepted", "submitted", "committed"] as const) {
+      reservations.onExecutionFinished({ ...intent, state });
+    }
+    assert.equal(book.total, 10n);
+    reservations.onExecutionFinished({ ...intent, state: "failed" });
+    assert.equal(book.total, 0n);
+  }));
+
+Deno.test("ReservationReleaser: a bet lost before its end is released and reported at once", () =>
+  withReservations(2, async ({ reservations, book, held, clock, settled }) => {
+    const endTime = clock.now() + 3_600_000;
+    await reservations.reconcile();
+    book.apply(thesisOf(1, { endTime }));
+    assert.equal(book.total, 20n);
+    const lost = thesisOf(1, { endTime, status: "lost" });
+    book.apply(lost);
+    assert.deepEqual([book.total, book.size], [10n, 1]);
+    await reservations.onThesisChanged(lost);
+    assert.deepEqual([await held(), settled, clock.pending], [[2], ["1 lost"], 0]);
+    read(book, [thesisOf(2)]);
+    assert.equal(await reservations.reconcile(), 0);
+  }));
+
+Deno.test("ReservationReleaser: a bet of another process counts nothing if its loss is known before it", () =>
+  withReservations(1, async ({ reservations, store, book, clock }) => {
+    const lost = thesisOf(1, { endTime: clock.now() + 1, status: "lost" });
+    book.apply(lost);
+    await reservations.onThesisChanged(lost);
+    await store.refreshReservations(book);
+    assert.deepEqual([book.total, book.reservedKeys], [0n, []]);
+  }));
+
 Deno.test("ReservationReleaser: a bet lost before its receipt was read is released with the receipt", () =>
   withReservations(1, async ({ reservations, store, book, onNode, held, settled }) => {
     const committed = await store.get(quoteHashOf(1));
