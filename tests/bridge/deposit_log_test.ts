@@ -25,12 +25,15 @@ Deno.test("depositLog: the end of a deposit is a line with its fields, and so is
     depositLog.finished({ ...signed, state: "committed" });
     depositLog.finished({ ...signed, state: "failed", failure });
     depositLog.finished({ ...unsigned, state: "failed" });
+    const damage = { code: "STORE_DAMAGED", message: "it was changed" };
+    depositLog.finished({ ...unsigned, payload: "{}", state: "failed", failure: damage });
     const none = { txHash: undefined, code: undefined, reason: undefined };
     assert.deepEqual(records.map(({ properties }) => properties), [
       { event: "deposit_refused", ...deposit, code: "NONCE_USED", reason: "It is used" },
       { event: "deposit_committed", ...deposit, txHash, usdc: usdcText(amount) },
       { event: "deposit_failed", ...deposit, txHash, code: failure.code, reason: failure.message },
       { event: "deposit_failed", ...deposit, ...none },
+      { ...none, event: "deposit_failed", user, code: damage.code, reason: damage.message },
     ]);
   }));
 

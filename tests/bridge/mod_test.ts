@@ -4,13 +4,11 @@ import { ListenError } from "../../lib/http/listener.ts";
 import { UsageError } from "../../lib/cli/options.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { LocalSigner } from "../../lib/protocol/signature.ts";
-import { openIntentStore } from "../../lib/intents/open_store.ts";
 import { assertFailure, post, readSeries } from "../support/http_answers.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { ConnectionLost, FakeNode } from "../support/fake_node.ts";
 import { relayer, signedRequest, startTestBridge, user, withBridge } from "./support.ts";
-import { newIntent } from "../support/intents.ts";
 import { withFolder } from "../support/files.ts";
 import { withLogs } from "../support/recorded_logs.ts";
 
@@ -96,31 +94,6 @@ Deno.test("Bridge: without the relayer permission it refuses before the nonce is
     clock,
   );
 });
-
-for (const [minutes, code] of [[9, "DEADLINE_PASSED"], [11, "RECEIPT_DROPPED"]] as const) {
-  Deno.test(`Bridge: whatever its --retain, a deposit without an answer is ${code} after ${minutes} min`, () => {
-    const clock = new FakeClock(Date.now());
-    return withBridge(
-      async ({ url }, node) => {
-        node.behaviour = () => {
-          node.down = true;
-          throw new ConnectionLost(); // nobody knows whether the chain has it
-        };
-        await assertFailure(post(`${url}/deposit`, signedRequest()), 504, "is unknown");
-        node.down = false;
-        clock.jump(minutes * 60_000);
-        const reason = await eventually("the outcome is known", async () => {
-          clock.advance(1_000);
-          const answer = await fetch(`${url}/deposits/${user.address}/1`);
-          return (await answer.json()).deposit.reason?.code;
-        });
-        assert.equal(reason, code);
-      },
-      { retain: 2 * 3_600_000 },
-      clock,
-    );
-  });
-}
 
 Deno.test("Bridge: stops within 5 s while the node does not answer, and the next start finishes the deposit", () =>
   withFolder(async (directory) => {
@@ -226,23 +199,3 @@ Deno.test("Bridge: two bridges with different keys on one database credit each d
       assert.equal(status, "healthy");
     }
   }));
-
-Deno.test("Bridge: a recorded deposit that cannot be read fails once, with the damage as its reason", () =>
-  withFolder((folder) =>
-    withLogs("info", async (records) => {
-      const database = `${folder}/bridge.sqlite`;
-      await using store = await openIntentStore(database, "bridge");
-      await store.insert(newIntent("k", { user: user.address, payload: "{}" }));
-      await using node = FakeNode.start();
-      await using _service = await startTestBridge(node.url, { database });
-      const ends = ["deposit_failed", "intent_retried", "intent_unfinished"];
-      const logged = () =>
-        records.map(({ properties }) => properties).filter(({ event }) =>
-          ends.includes(`${event}`)
-        );
-      await eventually("the end of the intent", () => logged().length === 2 || undefined);
-      const [failed, retried] = logged();
-      assert.deepEqual([failed?.user, failed?.code], [user.address, "STORE_DAMAGED"]);
-      assert.deepEqual([retried?.event, retried?.state], ["intent_retried", "failed"]);
-    })
-  ));
