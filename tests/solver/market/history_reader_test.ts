@@ -93,22 +93,6 @@ Deno.test("HistoryReader: later reads get new slots, and slots that are recorded
   assert.equal(node.queries.at(-1)?.from, nowMs + 34_000, "33 s before the last read");
 });
 
-Deno.test("HistoryReader: with a clock up to 30 s ahead of the node's, it reads every price", async () => {
-  await using reader = createReader();
-  const { node, history, clock, prices } = reader;
-  const aheadMs = 30_000;
-  history.start();
-  for (let second = 0; second < 120; second++) {
-    const nodeNowMs = clock.now() - aheadMs;
-    for (let n = 1; n <= 10; n++) node.slots.set(nodeNowMs - 100 * n, 5n);
-    clock.advance(1_000);
-    await setImmediate();
-  }
-  const nodeNowMs = clock.now() - aheadMs;
-  assert.equal(prices.historyEndMs, nodeNowMs - 1_000);
-  assert.deepEqual(prices.history.checkRange(nodeNowMs - 110_000, nodeNowMs - 1_000).missing, []);
-});
-
 Deno.test("HistoryReader: after the clock was ahead, it reads on from the newest price", async () => {
   await using reader = createReader();
   const { node, history, clock, prices } = reader;
@@ -156,25 +140,6 @@ Deno.test("HistoryReader: after a revert of the chain it starts over, but not if
     const endMs = isReverted ? nowMs - 3_600_000 : nowMs;
     assert.equal(marketData.stateOf(market).historyEndMs, endMs);
   }
-});
-
-Deno.test("HistoryReader: after an outage of 5 h, it reads everything that the node still has", async () => {
-  await using reader = createReader();
-  const { node, history, clock, prices } = reader;
-  history.start();
-  await setImmediate();
-  node.away = true;
-  clock.advance(5 * 3_600_000);
-  await setImmediate();
-  node.away = false;
-  const nowMs = clock.now();
-  node.slots.set(nowMs - 6_000_000, 5n).set(nowMs - 100, 6n);
-  node.queries.length = 0;
-  clock.advance(1_000);
-  await setImmediate();
-  assert.equal(node.queries.length, 11, "65,536 slots in pages of 6,000");
-  assert.equal(prices.history.at(nowMs - 6_000_000), 5n);
-  assert.equal(prices.historyEndMs, nowMs);
 });
 
 Deno.test("HistoryReader: an unreachable node is logged once and retried, and no price is lost", () =>
