@@ -4,7 +4,6 @@ import { IntentRefusedError } from "../../../lib/intents/errors.ts";
 import type { Intent } from "../../../lib/intents/intent.ts";
 import type { Quote } from "../../../lib/protocol/quote.ts";
 import { decodeExecution } from "../../../services/solver/execution/execution.ts";
-import { ExecutionPreparation } from "../../../services/solver/execution/execution_preparation.ts";
 import { type Hedge, SimulatedHedge } from "../../../services/solver/execution/hedge.ts";
 import {
   type PricingRefusal,
@@ -173,17 +172,6 @@ Deno.test("ExecutionPreparation: a failed execution that may be hedged is report
     assert.deepEqual(events(), [], "this process has not asked for its hedge");
     await preparation.prepare(intent);
     fail();
-    assert.deepEqual(events(), ["execution_hedged", "hedge_unused"]);
-  }));
-
-Deno.test("ExecutionPreparation: the hedge of a process that died is reported by another one", () =>
-  withRecorded(async ({ preparation, preparationOptions, intent, quote, clock, events }) => {
-    const other = new ExecutionPreparation(preparationOptions);
-    preparation.onRecorded(intent, decodeExecution(intent.payload));
-    await preparation.prepare(intent);
-    clock.jump(2_000);
-    await assert.rejects(other.prepare(intent), { code: "DEADLINE_PASSED" });
-    for (let times = 0; times < 2; times++) other.onFailed(intent, quote);
     assert.deepEqual(events(), ["execution_hedged", "hedge_unused"]);
   }));
 
