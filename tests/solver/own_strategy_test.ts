@@ -41,7 +41,7 @@ async function exampleOn() {
 
 const range = { lowerPrice: String(SPOT - 30_000_000), upperPrice: String(SPOT + 30_000_000) };
 
-Deno.test("Solver with --pricing docs/examples/strategy.ts: it quotes, executes on a still price, refuses with a code, and reports its name", () =>
+Deno.test("Solver with --pricing docs/examples/strategy.ts: it quotes, executes, refuses, and reports its name", () =>
   withSolver(async ({ url }, node) => {
     await assertFailure(post(`${url}/quote`, quoteRequest(range)), 503, /^PRICE_UNAVAILABLE: /);
     giveHistory(node);
