@@ -1,10 +1,8 @@
 import assert from "node:assert/strict";
-import fc from "fast-check";
 import { PriceRing } from "../../../lib/prices/price_ring.ts";
 import { formatUnits } from "../../../lib/protocol/price.ts";
 import { UINT64_MAX } from "../../../lib/protocol/scalars.ts";
 import type { Bet } from "../../../lib/protocol/bet.ts";
-import { payoutFor } from "../../../services/solver/pricing/box_price.ts";
 import { type MarketView, PricingRefusedError } from "../../../services/solver/pricing/strategy.ts";
 import { MarketVolatility } from "../../../services/solver/pricing/volatility.ts";
 import { forecastOf } from "../../../services/solver/pricing/volatility_forecast.ts";
@@ -76,20 +74,6 @@ Deno.test("BarrierStrategy: PAYOUT_TOO_LOW advises a larger bet only if rounding
   const larger = advice(", a longer window or a larger bet");
   assertRefused(() => strategy.price(small), "PAYOUT_TOO_LOW", larger);
   assert.ok(strategy.price({ ...small, betAmount: 1_000_000n }).payout > 1_000_000n);
-});
-
-Deno.test("BarrierStrategy: a payout is above the bet and within the limit, or the quote is refused", () => {
-  fc.assert(fc.property(
-    fc.bigInt({ min: 1n, max: 1_000_000_000_000n }),
-    fc.double({ min: 0, max: 1, noNaN: true }),
-    fc.double({ min: 0, max: 0.99, noNaN: true }),
-    (bet, probability, margin) => {
-      const payout = payoutFor(bet, probability, margin);
-      if (payout === undefined) return;
-      assert.ok(payout > bet && payout <= bet * 10n, `${payout}`);
-      assert.ok(Number(payout) * probability <= Number(bet) * (1 - margin) * (1 + 1e-9));
-    },
-  ));
 });
 
 Deno.test("BarrierStrategy: mid-box bets are held only if the payout makes a lead profitable", () => {
