@@ -105,11 +105,8 @@ Deno.test("BarrierStrategy: the recheck after the hold prices the rest of the bo
     Math.round(0.95 * Number(bet.betAmount) / strategy.price(near).details.probability),
   );
   strategy.recheck(near, fair, { isRecorded: true });
-  assertRefused(
-    () => strategy.recheck(near, fair, { isRecorded: false }),
-    "PRICE_MOVED",
-    /would leave/,
-  );
+  const asNew = () => strategy.recheck(near, fair, { isRecorded: false });
+  assertRefused(asNew, "PRICE_MOVED", /would leave/);
 });
 
 Deno.test("BarrierStrategy: the charge is higher for an older price and for a shorter box", () => {
@@ -230,7 +227,8 @@ Deno.test("BarrierStrategy: the recheck refuses a quote with less than half of t
   const { strategy, bet, clock, view, ring } = barrier();
   const { payout } = strategy.price(bet);
   assert.ok(payout > bet.betAmount);
-  strategy.recheck(bet, payout, { isRecorded: false });
+  const look = () => strategy.recheck(bet, payout, { isRecorded: false });
+  look();
   // Time passes and the price stays inside: the rest of the window becomes ever safer.
   clock.advance(100_000);
   const nowMs = clock.now();
@@ -239,18 +237,9 @@ Deno.test("BarrierStrategy: the recheck refuses a quote with less than half of t
   view.historyEndMs = nowMs;
   const words = /Payout of [\d.]+ USDC would leave -0\.\d+ of the bet to .* below 0\.0250/;
   const details = { signedPayout: String(payout), currentPayout: null };
-  assertRefused(
-    () => strategy.recheck(bet, payout, { isRecorded: false }),
-    "PRICE_MOVED",
-    words,
-    details,
-  );
+  assertRefused(look, "PRICE_MOVED", words, details);
   view.spot = { price: 1n, lastUpdateMs: nowMs, fresh: true };
-  assertRefused(
-    () => strategy.recheck(bet, payout, { isRecorded: false }),
-    "OUTSIDE_RANGE",
-    /outside/,
-  );
+  assertRefused(look, "OUTSIDE_RANGE", /outside/);
 });
 
 Deno.test("BarrierStrategy: the recheck refuses a quote that a new one exceeds: the user gets the better price", () => {
@@ -261,12 +250,8 @@ Deno.test("BarrierStrategy: the recheck refuses a quote that a new one exceeds: 
   assert.ok(improved > payout);
   const words = new RegExp(`is ${formatUnits(improved - payout)} USDC below that of a new quote`);
   const details = { signedPayout: String(payout), currentPayout: String(improved) };
-  assertRefused(
-    () => strategy.recheck(bet, payout, { isRecorded: false }),
-    "PRICE_IMPROVED",
-    words,
-    details,
-  );
+  const look = () => strategy.recheck(bet, payout, { isRecorded: false });
+  assertRefused(look, "PRICE_IMPROVED", words, details);
   strategy.recheck(bet, improved, { isRecorded: false });
 });
 
@@ -292,13 +277,10 @@ function skewed() {
 Deno.test("BarrierStrategy: a new bet counts all bets in the book, a recorded bet only those before it", () => {
   const { strategy, bet, hold } = skewed();
   const { payout } = strategy.price(bet);
-  strategy.recheck(bet, payout, { isRecorded: false });
+  const look = () => strategy.recheck(bet, payout, { isRecorded: false });
+  look();
   for (let count = 0; count < 4; count++) hold(bet, payout);
-  assertRefused(
-    () => strategy.recheck(bet, payout, { isRecorded: false }),
-    "PRICE_MOVED",
-    /below 0\.0250/,
-  );
+  assertRefused(look, "PRICE_MOVED", /below 0\.0250/);
   strategy.recheck(bet, payout, { isRecorded: true }); // as one of the four
 });
 
@@ -307,23 +289,17 @@ Deno.test("BarrierStrategy: a bet quoted beside another is refused once that has
   const large = { ...bet, betAmount: 200_000_000n };
   const other = hold(large, strategy.price(large).payout);
   const { payout } = strategy.price(large);
-  strategy.recheck(large, payout, { isRecorded: false });
+  const asNew = () => strategy.recheck(large, payout, { isRecorded: false });
+  const asRecorded = () => strategy.recheck(large, payout, { isRecorded: true });
+  asNew();
   const recorded = hold(large, payout);
-  strategy.recheck(large, payout, { isRecorded: true });
+  asRecorded();
   book.release(other);
   const words = /below that of a new quote/;
   // Its own risk, as large as that of the other, does not count against it.
-  assertRefused(
-    () => strategy.recheck(large, payout, { isRecorded: true }),
-    "PRICE_IMPROVED",
-    words,
-  );
+  assertRefused(asRecorded, "PRICE_IMPROVED", words);
   book.release(recorded);
-  assertRefused(
-    () => strategy.recheck(large, payout, { isRecorded: false }),
-    "PRICE_IMPROVED",
-    words,
-  );
+  assertRefused(asNew, "PRICE_IMPROVED", words);
 });
 
 Deno.test("Skew: grows with the risk of other bets, is never negative, and 0 without a share", () => {
