@@ -95,6 +95,31 @@ Deno.test("Bridge: without the relayer permission it refuses before the nonce is
   );
 });
 
+for (const [minutes, code] of [[9, "DEADLINE_PASSED"], [11, "RECEIPT_DROPPED"]] as const) {
+  Deno.test(`Bridge: whatever its --retain, a deposit without an answer is ${code} after ${minutes} min`, () => {
+    const clock = new FakeClock(Date.now());
+    return withBridge(
+      async ({ url }, node) => {
+        node.behaviour = () => {
+          node.down = true;
+          throw new ConnectionLost(); // nobody knows whether the chain has it
+        };
+        await assertFailure(post(`${url}/deposit`, signedRequest()), 504, "is unknown");
+        node.down = false;
+        clock.jump(minutes * 60_000);
+        const reason = await eventually("the outcome is known", async () => {
+          clock.advance(1_000);
+          const answer = await fetch(`${url}/deposits/${user.address}/1`);
+          return (await answer.json()).deposit.reason?.code;
+        });
+        assert.equal(reason, code);
+      },
+      { retain: 2 * 3_600_000 },
+      clock,
+    );
+  });
+}
+
 Deno.test("Bridge: stops within 5 s while the node does not answer, and the next start finishes the deposit", () =>
   withFolder(async (directory) => {
     await using node = FakeNode.start();
