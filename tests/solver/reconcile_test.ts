@@ -9,9 +9,10 @@ import type { Thesis } from "../../lib/protocol/thesis.ts";
 import { runHere } from "../support/command_context.ts";
 import { eventually } from "../support/eventually.ts";
 import { post } from "../support/http_answers.ts";
-import { COMMITTED, insertReserved, reservedIntents } from "../support/intents.ts";
+import { COMMITTED, insertReserved, newIntent, reservedIntents } from "../support/intents.ts";
 import { withFolder } from "../support/files.ts";
 import { FakeNode } from "../support/fake_node.ts";
+import { withLogs } from "../support/recorded_logs.ts";
 import { execution, quoteHashOf, startTestSolver, thesisOf, user, withSolver } from "./support.ts";
 
 /** Longer than a bet of these tests, and than the ten minutes that a node keeps a settled one. */
@@ -168,3 +169,23 @@ for (const [lastId, what, words] of outcomes) {
       assert.match((await reconcile(clock)).stdout, words);
     }));
 }
+
+Deno.test("solver: a recorded execution that cannot be read fails once, with the damage as its reason", () =>
+  withFolder((folder) =>
+    withLogs("info", async (records) => {
+      const database = `${folder}/solver.sqlite`;
+      await using store = await openIntentStore(database, "solver");
+      await store.insert(newIntent("k", { user: user.address, payload: "{}" }));
+      await using node = FakeNode.start();
+      await using _service = await startTestSolver(node, { database });
+      const ends = ["execution_failed", "intent_retried", "intent_unfinished"];
+      const logged = () =>
+        records.map(({ properties }) => properties).filter(({ event }) =>
+          ends.includes(`${event}`)
+        );
+      await eventually("the end of the intent", () => logged().length === 2 || undefined);
+      const [failed, retried] = logged();
+      assert.deepEqual([failed?.user, failed?.code], [user.address, "STORE_DAMAGED"]);
+      assert.deepEqual([retried?.event, retried?.state], ["intent_retried", "failed"]);
+    })
+  ));
