@@ -142,6 +142,25 @@ Deno.test("HistoryReader: after a revert of the chain it starts over, but not if
   }
 });
 
+Deno.test("HistoryReader: after an outage of 5 h, it reads everything that the node still has", async () => {
+  await using reader = createReader();
+  const { node, history, clock, prices } = reader;
+  history.start();
+  await setImmediate();
+  node.away = true;
+  clock.advance(5 * 3_600_000);
+  await setImmediate();
+  node.away = false;
+  const nowMs = clock.now();
+  node.slots.set(nowMs - 6_000_000, 5n).set(nowMs - 100, 6n);
+  node.queries.length = 0;
+  clock.advance(1_000);
+  await setImmediate();
+  assert.equal(node.queries.length, 11, "65,536 slots in pages of 6,000");
+  assert.equal(prices.history.at(nowMs - 6_000_000), 5n);
+  assert.equal(prices.historyEndMs, nowMs);
+});
+
 Deno.test("HistoryReader: an unreachable node is logged once and retried, and no price is lost", () =>
   withLogs("info", async (records) => {
     await using reader = createReader();
