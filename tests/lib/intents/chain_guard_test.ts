@@ -127,6 +127,18 @@ Deno.test("ChainGuard: the newest committed receipt may be of an intent that was
     await assert.rejects(world.newGuard().requireChain(), rewound);
   }));
 
+Deno.test("ChainGuard: after a failed refresh, requests fail despite a cached success", () =>
+  withWorld(async (world) => {
+    const guard = world.newGuard();
+    guard.onCommitted(await world.commit("1"));
+    world.clock.advance(2_000);
+    await guard.refresh();
+    world.node.receipts.clear();
+    await guard.requireChain();
+    await assert.rejects(guard.refresh(), rewound);
+    await assert.rejects(guard.requireChain(), rewound);
+  }));
+
 Deno.test("ChainGuard: a receipt stays missing after a later commit on the rewound chain", () =>
   withWorld(async (world) => {
     const guard = world.newGuard();

@@ -79,6 +79,17 @@ Deno.test("createRetryLoop: a start retries every unfinished intent, page by pag
     assert.equal(await world.store.countUnfinished(), 0);
   }));
 
+Deno.test("createRetryLoop: failing intents do not block the others", () =>
+  withRetries(async (world) => {
+    await world.recordAll(...KEYS);
+    const { submit } = world;
+    world.submit = (intent) =>
+      Number(intent.key.slice(4)) < 60 ? Promise.reject(new Error("stuck")) : submit(intent);
+    await world.start();
+    assert.equal(await world.store.countUnfinished(), 60);
+    assert.equal((await world.nextPass()).length, 60);
+  }));
+
 Deno.test("createRetryLoop: a slow retry keeps no other one waiting, and fifty are the most at once", () =>
   withRetries(async (world) => {
     await world.recordAll("slow");

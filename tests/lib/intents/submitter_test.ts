@@ -103,6 +103,17 @@ Deno.test("Submitter: after the deadline, the receipt is still looked up", () =>
     assert.equal((await world.submitter.submit(intent)).state, "committed");
   }));
 
+Deno.test("Submitter: after a store that fails after the send the outcome is unknown, and a retry finishes it", () =>
+  withWorld(async (world) => {
+    const intent = await world.record();
+    const finish = world.store.finish.bind(world.store);
+    world.store.finish = () => Promise.reject(new StoreError("Database failed: disk is full"));
+    await assert.rejects(() => world.submitter.submit(intent), OutcomeUnknownError);
+    world.store.finish = finish;
+    assert.equal((await world.submitter.submit(intent)).state, "committed");
+    assert.equal(world.node.receipts.size, 1);
+  }));
+
 Deno.test("Submitter: two processes on one store finish an intent once, with the same outcome", () =>
   withWorld(async (world) => {
     const other = world.newSubmitter();

@@ -76,6 +76,15 @@ Deno.test("BarrierStrategy: PAYOUT_TOO_LOW advises a larger bet only if rounding
   assert.ok(strategy.price({ ...small, betAmount: 1_000_000n }).payout > 1_000_000n);
 });
 
+Deno.test("BarrierStrategy: near a bound, an execution is held for the user's lead plus the price's age", () => {
+  const { strategy, bet, view } = barrier({}, { userLeadMs: 700 });
+  const near = { ...bet, upperPrice: SPOT + 300_000n };
+  const { payout } = strategy.price(near);
+  assert.equal(strategy.holdMs(near, payout), 700);
+  view.spot.lastUpdateMs -= 300;
+  assert.equal(strategy.holdMs(near, payout), 1_000);
+});
+
 Deno.test("BarrierStrategy: mid-box bets are held only if the payout makes a lead profitable", () => {
   const { strategy, bet } = barrier({}, { userLeadMs: 1_000 });
   const { payout, details } = strategy.price(bet);

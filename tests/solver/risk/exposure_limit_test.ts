@@ -137,6 +137,16 @@ Deno.test("ExposureLimit: reports once near the limit, and once well below it ag
   assert.deepEqual(reports, ["true 80/100", "false 69/100", "true 80/100"]);
 });
 
+Deno.test("ExposureLimit: warns only after reading the releases of other solvers", async () => {
+  const { book, reports, reportWith } = reportingLimit((book) => {
+    book.release(quoteHashOf(1));
+    return Promise.resolve();
+  });
+  book.addReservation(reservation(1, 60n));
+  await reportWith(25n);
+  assert.deepEqual([reports, book.total], [[], 0n]);
+});
+
 Deno.test("ExposureLimit: if the database cannot be read, it warns at the next report", async () => {
   let reads = 0;
   const { reports, reportWith } = reportingLimit(() =>
