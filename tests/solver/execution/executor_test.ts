@@ -141,6 +141,33 @@ Deno.test("Executor: the outcome of a recorded execution that cannot be read is 
     assert.equal((await executor.execute(execution)).status, "committed");
   }));
 
+Deno.test("Executor: a bug in the hedge is reported as an internal error", () => {
+  const bug = new TypeError("A bug");
+  return withExecutor(
+    hedgeOf(() => Promise.reject(bug)),
+    async ({ executor, exposure, clock, store }) => {
+      const { execution, quoteHash } = signed(clock);
+      await assert.rejects(executor.execute(execution), (thrown) => thrown === bug);
+      assert.equal((await store.find(quoteHash))?.state, "accepted");
+      assert.equal(exposure.total, 10n);
+    },
+  );
+});
+
+Deno.test("Executor: a second request for the same quote joins the first", () =>
+  withExecutor(hedgeOf(), async ({ executor, clock, store, sent }) => {
+    const { execution } = signed(clock);
+    const findState = store.findState.bind(store);
+    let begun = 0;
+    store.findState = (key) => {
+      begun += 1;
+      return findState(key);
+    };
+    const [one, two] = await Promise.all([1, 2].map(() => executor.execute(execution)));
+    assert.deepEqual(one, two);
+    assert.deepEqual([begun, sent.length], [1, 1]);
+  }));
+
 Deno.test("Executor: a transaction has its quote's terms and signatures, and the current time", () =>
   withExecutor(hedgeOf(), async ({ executor, clock, store, sent }) => {
     const { execution: { quote, userSignature }, quoteHash } = signed(clock);
