@@ -25,14 +25,16 @@ Deno.test("depositLog: the end of a deposit is a line with its fields, and so is
     depositLog.finished({ ...signed, state: "committed" });
     depositLog.finished({ ...signed, state: "failed", failure });
     depositLog.finished({ ...unsigned, state: "failed" });
+    const damage = { code: "STORE_DAMAGED", message: "it was changed" };
+    depositLog.finished({ ...unsigned, payload: "{}", state: "failed", failure: damage });
     const none = { txHash: undefined, code: undefined, reason: undefined };
     assert.deepEqual(records.map(({ properties }) => properties), [
       { event: "deposit_refused", ...deposit, code: "NONCE_USED", reason: "It is used" },
       { event: "deposit_committed", ...deposit, txHash, usdc: usdcText(amount) },
       { event: "deposit_failed", ...deposit, txHash, code: failure.code, reason: failure.message },
       { event: "deposit_failed", ...deposit, ...none },
+      { ...none, event: "deposit_failed", user, code: damage.code, reason: damage.message },
     ]);
-    return Promise.resolve();
   }));
 
 Deno.test("Bridge: the lines at start have each problem, and no password of a URL", () =>
@@ -44,7 +46,6 @@ Deno.test("Bridge: the lines at start have each problem, and no password of a UR
     const events = records.map(({ properties: { event, problem } }) => [event, problem]);
     assert.deepEqual(events, [["started", undefined], ["not_ready", "No relayer"]]);
     assert.doesNotMatch(Deno.inspect(records), /SECRET/);
-    return Promise.resolve();
   }));
 
 Deno.test("Bridge: the line at start has its balance as the other events have amounts", () =>
@@ -57,5 +58,4 @@ Deno.test("Bridge: the line at start has its balance as the other events have am
     const texts = records.map(({ message }) => message.join(""));
     assert.match(texts[0] ?? "", /no relayer permission and 2 USDC/);
     assert.match(texts[1] ?? "", /an unknown permission and an unknown balance/);
-    return Promise.resolve();
   }));

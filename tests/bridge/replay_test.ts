@@ -102,7 +102,7 @@ Deno.test("bridge replay: reports a deposit that the node refuses, exit code 1",
     assert.deepEqual([code, stdout], [1, `${line}\n${FAILED}`]);
   }));
 
-Deno.test("bridge replay: a deposit that another process changes meanwhile is reported as failed, not as sent again", () =>
+Deno.test("bridge replay: a deposit that another process changes meanwhile is reported as failed", () =>
   withLostDeposit(async (node, replay, database) => {
     node.behaviour = (apply) => {
       const other = new DatabaseSync(database);

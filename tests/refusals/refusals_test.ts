@@ -38,7 +38,7 @@ const TESTED_ELSEWHERE: Readonly<Record<string, string>> = {
   PRICE_IMPROVED: "solver/pricing/recheck_test.ts",
   CLOCKS_DIFFER: "bridge/depositor_test.ts",
   NODE_TIMEOUT: "lib/http/json_api_test.ts",
-  RECEIPT_DROPPED: "lib/intents/submitter_bounds_test.ts",
+  RECEIPT_DROPPED: "lib/intents/submitter_test.ts",
   NeedsBackfill: "node/chain/settlement_test.ts",
   NODE_BUSY: "node/rpc/dispatcher_test.ts",
   SIGNER_UNAVAILABLE: "lib/net/remote_signer_test.ts",

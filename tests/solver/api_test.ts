@@ -168,7 +168,7 @@ const pricingSchema = z.strictObject({
   skew: z.number().min(0).max(0.5),
 });
 
-Deno.test("Solver with --pricing barrier: quotes and estimates contain the details of their price, and a settled bet is counted", () =>
+Deno.test("Solver with --pricing barrier: quotes and estimates have the details of their price", () =>
   withSolver(async ({ url }, node) => {
     giveHistory(node);
     await node.feed.subscribed("prices");

@@ -17,7 +17,7 @@ import { FakeNode } from "../support/fake_node.ts";
 import { withLogs } from "../support/recorded_logs.ts";
 import { market, publishPrice, solver, SPOT, thesisOf } from "./support.ts";
 
-Deno.test("createNodeFollower: exposure, theses and prices are updated from the node until the connection is lost", async () => {
+Deno.test("createNodeFollower: exposure, theses and prices follow the node until the connection is lost", async () => {
   const node = FakeNode.start();
   node.methods.set("core_getTheses", () => ({ theses: [], nextCursor: null }));
   node.methods.set("core_getLimits", () => ({ minBetAmount: "7", maxStartAheadMs: 9 }));

@@ -41,7 +41,7 @@ async function exampleOn() {
 
 const range = { lowerPrice: String(SPOT - 30_000_000), upperPrice: String(SPOT + 30_000_000) };
 
-Deno.test("Solver with --pricing docs/examples/strategy.ts: it quotes, executes on a still price, refuses with a code, and reports its name", () =>
+Deno.test("Solver with --pricing docs/examples/strategy.ts: it quotes, executes, refuses, and reports its name", () =>
   withSolver(async ({ url }, node) => {
     await assertFailure(post(`${url}/quote`, quoteRequest(range)), 503, /^PRICE_UNAVAILABLE: /);
     giveHistory(node);
@@ -60,7 +60,7 @@ Deno.test("Solver with --pricing docs/examples/strategy.ts: it quotes, executes 
     assert.equal(info.pricing, "nearer-bound");
   }, { pricing: EXAMPLE, volatilityHistoryMs: 1_000 }));
 
-Deno.test("docs/examples/strategy.ts: a quote is executed on a still price, and refused once a new one pays more or less", async () => {
+Deno.test("docs/examples/strategy.ts: a quote is executed on a still price, refused once a new one differs", async () => {
   const { strategy, view, clock, bet } = await exampleOn();
   const { payout } = strategy.price(bet);
   clock.advance(2_000);
@@ -73,7 +73,7 @@ Deno.test("docs/examples/strategy.ts: a quote is executed on a still price, and 
   assert.throws(look, { code: "PRICE_MOVED" });
 });
 
-Deno.test("docs/examples/strategy.ts: a payout at the limit is executed however close the price comes to a bound", async () => {
+Deno.test("docs/examples/strategy.ts: a payout at the limit is executed however close the price is to a bound", async () => {
   const { strategy, view, bet } = await exampleOn();
   view.spot.price = bet.upperPrice - 100_000n;
   const { payout } = strategy.price(bet);

@@ -113,7 +113,7 @@ Deno.test("IntentService: a problem is in the metrics until it ends, even if its
     assert.equal(await shown(), null);
   }));
 
-Deno.test("IntentService: a failure is logged without a health request, and the store is checked once a second at most", () =>
+Deno.test("IntentService: a failure is logged without a health request; the store is checked once a second", () =>
   withService(async ({ service, clock, records }) => {
     service.start();
     await Promise.all([service.problem(), service.problem()]);
@@ -141,7 +141,7 @@ Deno.test("openIntentResources: a comparison refuses another key, and binds no d
     await assert.rejects(openAndClose({ signer: other, storeKey: "compare" }), /key of/);
   }));
 
-Deno.test("openIntentResources: a database that belongs to another key is refused with both addresses, unless it is not bound", () =>
+Deno.test("openIntentResources: a database of another key is refused with both addresses, unless unbound", () =>
   withFolder(async (folder) => {
     const database = `${folder}/bridge.sqlite`;
     const openAndClose = async (overrides: Partial<IntentResourcesOptions>) =>

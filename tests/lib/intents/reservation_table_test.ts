@@ -320,7 +320,7 @@ testOnPostgres(
 );
 
 testOnPostgres(
-  "ReservationTable on PostgreSQL: a refusal is recorded after a reservation that has an earlier sequence",
+  "ReservationTable on PostgreSQL: a refusal is recorded after a reservation with an earlier sequence",
   async (database) => {
     const store = await openIntentStore(database, "test");
     const other = postgres(database, { max: 1 });

@@ -3,6 +3,7 @@ import { setImmediate } from "node:timers/promises";
 import { StoreError } from "../../../lib/intents/errors.ts";
 import type { Intent } from "../../../lib/intents/intent.ts";
 import { createRetryLoop } from "../../../lib/intents/retry_loop.ts";
+import { isSettled } from "../../support/eventually.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
 import { rejectsWith } from "../../support/scripted_node.ts";
 import { World } from "./world.ts";
@@ -30,6 +31,18 @@ class Retries extends World {
   retry(intent: Intent): Promise<Intent> {
     this.retried.push(intent.key);
     return this.submit(intent);
+  }
+
+  /** Holds back attempts at slow intents. @returns What lets them go on. */
+  holdBack(isSlow: (key: string) => boolean): () => void {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.submit = async ({ key }) => {
+      this.running.add(key);
+      if (isSlow(key)) await promise;
+      this.running.delete(key);
+      return await this.finish(key);
+    };
+    return resolve;
   }
 
   async recordAll(...keys: string[]): Promise<void> {
@@ -84,14 +97,7 @@ Deno.test("createRetryLoop: failing intents do not block the others", () =>
 Deno.test("createRetryLoop: a slow retry keeps no other one waiting, and fifty are the most at once", () =>
   withRetries(async (world) => {
     await world.recordAll("slow");
-    const { submit } = world;
-    const { promise: gate, resolve: open } = Promise.withResolvers<void>();
-    world.submit = async (intent) => {
-      world.running.add(intent.key);
-      if (!intent.key.startsWith("quick")) await gate;
-      world.running.delete(intent.key);
-      return await submit(intent);
-    };
+    const open = world.holdBack((key) => key !== "quick");
     await world.start();
     await world.recordAll("quick");
     world.clock.advance(1_000); // the pass no longer waits for the slow one
@@ -117,13 +123,7 @@ Deno.test("createRetryLoop: a pass retries every intent, although slow ones leav
   withRetries(async (world) => {
     const slow = KEYS.slice(0, 40).map((key) => `slow ${key}`);
     await world.recordAll(...slow);
-    const { submit } = world;
-    const { promise: gate, resolve: open } = Promise.withResolvers<void>();
-    world.submit = async (intent) => {
-      world.running.add(intent.key);
-      if (intent.key.startsWith("slow")) await gate;
-      return await submit(intent);
-    };
+    const open = world.holdBack((key) => key.startsWith("slow"));
     await world.start();
     await world.recordAll(...KEYS);
     world.clock.advance(1_000); // the first pass no longer waits
@@ -135,13 +135,12 @@ Deno.test("createRetryLoop: a pass retries every intent, although slow ones leav
 Deno.test("createRetryLoop: once the node is back, a slow first retry keeps no other one waiting", () =>
   withRetries(async (world) => {
     await world.recordAll("slow", "signed");
-    const { submit } = world;
     const { promise: gate, resolve: open } = Promise.withResolvers<void>();
     world.isNodeLost = true;
     world.submit = async (intent) => {
       world.isNodeLost = false; // it answers, and then the hedge takes long
       if (intent.key === "slow") await gate;
-      return await submit(intent);
+      return await world.finish(intent.key);
     };
     await world.start();
     world.clock.advance(1_000);
@@ -155,13 +154,12 @@ Deno.test("createRetryLoop: no intent waits for others that are being carried ou
     await world.recordAll(...KEYS, "lost");
     KEYS.forEach((key) => world.running.add(key));
     world.isNodeLost = true;
-    const { submit } = world;
     world.submit = rejectsWith(new Error("away"));
     await world.start();
     assert.deepEqual(world.retried, ["lost"]);
     world.submit = (intent) => {
       world.isNodeLost = false;
-      return submit(intent);
+      return world.finish(intent.key);
     };
     assert.deepEqual(await world.nextPass(), ["lost"]);
     assert.equal(await world.store.countUnfinished(), 120);
@@ -200,9 +198,8 @@ function withLevels(
 Deno.test("createRetryLoop: each result is logged, a failure that goes on once", () =>
   withLevels(async (world, levels) => {
     await world.recordAll("good", "stuck");
-    const { submit } = world;
     world.submit = (intent) =>
-      intent.key === "good" ? submit(intent) : Promise.reject(new Error("stuck"));
+      intent.key === "good" ? world.finish(intent.key) : Promise.reject(new Error("stuck"));
     await world.start();
     assert.deepEqual(levels(), { info: 1, warning: 1 });
     world.isNodeLost = true;
@@ -215,28 +212,15 @@ Deno.test("createRetryLoop: each result is logged, a failure that goes on once",
     };
     await world.nextPass();
     assert.deepEqual(levels(), { info: 1 }, "the node answered, and is back");
-    world.submit = submit;
+    world.submit = ({ key }) => world.finish(key);
     await world.nextPass();
     assert.deepEqual(levels(), { info: 1 });
   }));
 
-Deno.test("createRetryLoop: logs that the node is back once no intent is left, even if another process finished it", () =>
+Deno.test("createRetryLoop: logs each cause of an outage, and that the node is back once no intent is left", () =>
   withLevels(async (world, levels) => {
     await world.recordAll("stuck");
-    const { submit } = world;
-    world.isNodeLost = true;
-    world.submit = rejectsWith(new Error("away"));
-    await world.start();
-    assert.deepEqual(levels(), { warning: 1 });
-    await submit(await world.store.get("stuck"));
-    assert.deepEqual(await world.nextPass(), []);
-    assert.deepEqual(levels(), { info: 1 });
-  }));
-
-Deno.test("createRetryLoop: logs each cause of an outage, and that the node is back although the store failed meanwhile", () =>
-  withLevels(async (world, levels) => {
-    await world.recordAll("stuck");
-    const { submit, store } = world;
+    const { store } = world;
     const works = store.listUnfinished.bind(store);
     store.listUnfinished = rejectsWith(new StoreError("Database failed: locked"));
     await world.start();
@@ -250,7 +234,7 @@ Deno.test("createRetryLoop: logs each cause of an outage, and that the node is b
     await world.nextPass();
     assert.deepEqual(levels(), { error: 1 });
     store.listUnfinished = works;
-    await submit(await store.get("stuck"));
+    await world.finish("stuck");
     await world.nextPass();
     assert.deepEqual(levels(), { info: 1 });
   }));
@@ -295,10 +279,9 @@ Deno.test("createRetryLoop: passes run every second, and back off while the node
     assert.deepEqual(waitsMs, [1_000, 1_000, 1_000, 1_000, 2_000, 2_000, 1_000]);
   }));
 
-Deno.test("createRetryLoop: while the node is away one intent is tried every 2 s, and all within 2 s of its return", () =>
+Deno.test("createRetryLoop: while the node is away one intent is tried every 2 s, and all once it is back", () =>
   withRetries(async (world) => {
     await world.recordAll(...KEYS);
-    const { submit } = world;
     world.isNodeLost = true;
     world.submit = rejectsWith(new Error("away"));
     await world.start();
@@ -311,7 +294,7 @@ Deno.test("createRetryLoop: while the node is away one intent is tried every 2 s
     assert.ok(world.retried.length <= 31, `${world.retried.length} attempts in a minute`);
     world.submit = (intent) => {
       world.isNodeLost = false;
-      return submit(intent);
+      return world.finish(intent.key);
     };
     const backAtMs = world.clock.now();
     await world.nextPass();
@@ -321,20 +304,13 @@ Deno.test("createRetryLoop: while the node is away one intent is tried every 2 s
 
 Deno.test("createRetryLoop: stop waits for the current page and starts no other", () =>
   withRetries(async (world) => {
-    const { promise: gate, resolve: open } = Promise.withResolvers<void>();
-    const { submit } = world;
-    world.submit = async (intent) => {
-      await gate;
-      return await submit(intent);
-    };
+    const open = world.holdBack(() => true);
     await world.start();
     await world.recordAll(...KEYS);
     world.clock.advance(1_000);
     while (world.retried.length === 0) await setImmediate();
-    let stopped = false;
-    const stop = world.loop.stop().then(() => stopped = true);
-    for (let turn = 0; turn < 10; turn += 1) await setImmediate();
-    assert.equal(stopped, false);
+    const stop = world.loop.stop();
+    assert.equal(await isSettled(stop), false);
     open();
     await stop;
     assert.equal(world.retried.length, 50);

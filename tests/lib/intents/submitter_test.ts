@@ -1,17 +1,19 @@
 import assert from "node:assert/strict";
-import { NodeTimeoutError } from "../../../lib/net/core_reader.ts";
-import { RpcError } from "../../../lib/protocol/jsonrpc.ts";
+import { RangemakerError } from "../../../lib/errors.ts";
 import {
-  IntentRefusedError,
   OutcomeUnknownError,
   rowDamaged,
   StoreConnectionLostError,
   StoreError,
 } from "../../../lib/intents/errors.ts";
 import { toWire } from "../../../lib/json.ts";
+import { NodeTimeoutError, NodeUnreachableError } from "../../../lib/net/core_reader.ts";
+import { RemoteSignerError } from "../../../lib/net/remote_signer.ts";
+import { RpcCode, RpcError } from "../../../lib/protocol/jsonrpc.ts";
+import { isSettled } from "../../support/eventually.ts";
+import { COMMITTED } from "../../support/intents.ts";
 import { rejectsAsAway, rejectsWith } from "../../support/scripted_node.ts";
 import { withWorld } from "./world.ts";
-import { newIntent } from "../../support/intents.ts";
 
 const TIMEOUT = new NodeTimeoutError("http://node", "core_sendTransaction", 4_000);
 
@@ -47,19 +49,6 @@ Deno.test("Submitter: an intent without a transaction is signed, recorded, then 
     assert.equal((await world.submitter.submit(intent)).state, "committed");
   }));
 
-Deno.test("Submitter: an intent whose signing is refused fails and is never sent", () =>
-  withWorld(async (world) => {
-    world.sign = rejectsWith(
-      new IntentRefusedError("TOO_LATE", "Too late by 3 ms", { details: { lateMs: 3 } }),
-    );
-    const finished = await world.submitter.submit(await world.record("k", { signed: false }));
-    assert.equal(finished.state, "failed");
-    const message = "Too late by 3 ms";
-    assert.deepEqual(finished.failure, { code: "TOO_LATE", message, details: { lateMs: 3 } });
-    assert.deepEqual(await world.store.find("k"), finished);
-    assert.equal(world.node.sent.length, 0);
-  }));
-
 Deno.test("Submitter: without an answer the same transaction is sent until one arrives", () =>
   withWorld(async (world) => {
     world.node.onSend = rejectsAsAway;
@@ -81,31 +70,11 @@ Deno.test("Submitter: without an answer the same transaction is sent until one a
     assert.equal(world.node.sent.length, 5, "twice in each attempt without an answer");
   }));
 
-Deno.test("Submitter: a start finishes the intents of an earlier run, signed or not", () =>
-  withWorld(async (world) => {
-    await world.record("k", { signed: false });
-    const times = { expiresAtMs: world.clock.now() + 1_001, createdAtMs: world.clock.now() };
-    await world.store.insert(newIntent("k2", { transaction: world.signed(), ...times }));
-    world.clock.advance(1_000);
-    world.retries.start();
-    await world.settled();
-    assert.equal(await world.store.countUnfinished(), 0);
-    assert.deepEqual(world.events, ["final committed", "final committed"]);
-  }));
-
 Deno.test("Submitter: a lost answer is looked up at once", () =>
   withWorld(async (world) => {
     world.node.onSend = world.node.commitUnanswered;
     assert.equal((await world.submitter.submit(await world.record())).state, "committed");
     assert.deepEqual([world.node.sent.length, world.node.asked.receipt], [1, 1]);
-  }));
-
-Deno.test("Submitter: after a timeout the node is not called again in the same attempt", () =>
-  withWorld(async (world) => {
-    world.node.onSend = rejectsWith(TIMEOUT);
-    const intent = await world.record();
-    await assert.rejects(() => world.submitter.submit(intent), OutcomeUnknownError);
-    assert.deepEqual([world.node.sent.length, world.node.asked.receipt], [1, 0]);
   }));
 
 Deno.test("Submitter: if a resend is refused, the receipt of the committed transaction is used", () =>
@@ -139,7 +108,7 @@ Deno.test("Submitter: after the deadline, the receipt is still looked up", () =>
     assert.equal((await world.submitter.submit(intent)).state, "committed");
   }));
 
-Deno.test("Submitter: a store that fails after the send leaves the outcome unknown, and a retry finishes it", () =>
+Deno.test("Submitter: after a store that fails after the send the outcome is unknown, and a retry finishes it", () =>
   withWorld(async (world) => {
     const intent = await world.record();
     const finish = world.store.finish.bind(world.store);
@@ -241,4 +210,299 @@ Deno.test("Submitter: an intent that was done before is committed, with the rece
     world.node.onSend = (tx) => ({ ...world.node.commit(tx), status: "failed", error });
     const { state, failure } = await world.submitter.submit(await world.record());
     assert.deepEqual([state, failure], ["committed", error]);
+  }));
+
+Deno.test("Submitter: stop waits for the current attempt", () =>
+  withWorld(async (world) => {
+    const { promise: answer, resolve: giveAnswer } = Promise.withResolvers<void>();
+    world.node.onSend = async (tx) => {
+      await answer;
+      return world.node.commit(tx);
+    };
+    const attempt = world.submitter.submit(await world.record());
+    const stop = world.submitter.stop();
+    assert.equal(await isSettled(stop), false);
+    giveAnswer();
+    await stop;
+    assert.equal((await world.store.find("k"))?.state, "committed");
+    assert.equal((await attempt).state, "committed");
+  }));
+
+for (const [ageMs, code] of [[50_000, "NODE_REFUSED"], [50_001, undefined]] as const) {
+  const outcome = code === undefined ? "signed again" : "refused for good";
+  Deno.test(`Submitter: a transaction refused ${ageMs} ms after it was signed is ${outcome}`, () =>
+    withWorld(async (world) => {
+      const intent = await world.record("k", { lifeMs: 600_000 });
+      const first = intent.transaction?.txHash;
+      world.clock.advance(ageMs);
+      world.node.onSend = (tx) => {
+        const receipt = world.node.commit(tx);
+        if (receipt.txHash !== first) return receipt;
+        world.node.receipts.clear();
+        throw new RpcError(-32003, "Timestamp is too far from now");
+      };
+      const finished = await world.submitter.submit(intent);
+      assert.equal(finished.failure?.code, code);
+      assert.equal(finished.transaction?.txHash === first, code !== undefined);
+    }));
+}
+
+Deno.test("Submitter: DEADLINE_PASSED is reported only over 70 s after the transaction was signed", () =>
+  withWorld(async (world) => {
+    const intent = await world.record("k", { lifeMs: 1_000 });
+    world.clock.advance(70_000);
+    await assert.rejects(() => world.submitter.submit(intent), /deadline passed before the node/);
+    world.clock.advance(1);
+    const { failure } = await world.submitter.submit(intent);
+    assert.deepEqual(failure, {
+      code: "DEADLINE_PASSED",
+      message:
+        `Deadline ${intent.expiresAtMs} passed before the core node accepted the transaction`,
+      details: { deadline: intent.expiresAtMs },
+    });
+    assert.deepEqual((await world.store.find("k"))?.failure, failure);
+    assert.equal(world.node.sent.length, 0);
+  }));
+
+Deno.test("Submitter: a transaction older than the receipts that the node keeps fails with RECEIPT_DROPPED", () =>
+  withWorld(async (world) => {
+    world.node.onSend = world.node.commitUnanswered;
+    world.node.onLookup = rejectsAsAway;
+    const intent = await world.record("k", { lifeMs: 1_000 });
+    await assert.rejects(world.submitter.submit(intent), OutcomeUnknownError);
+    const sent = world.node.sent.length;
+    // The node is back, lacks the receipt, and refuses a timestamp this old.
+    world.node.onLookup = () => null;
+    world.clock.advance(600_001);
+    const { state, failure } = await world.submitter.submit(intent);
+    assert.deepEqual([state, failure?.code], ["failed", "RECEIPT_DROPPED"]);
+    assert.match(failure?.message ?? "", /^Transaction 0x\w+ was signed 10 min ago, .* balances/);
+    assert.equal(failure?.details?.ageMs, 600_001);
+    assert.equal(world.node.sent.length, sent, "nothing is sent after the deadline");
+    assert.equal(await world.store.countUnfinished(), 0);
+  }));
+
+Deno.test("Submitter: a deposit whose receipt was dropped is signed again once, and gets the node's answer", () =>
+  withWorld(async (world) => {
+    const committed = new Set<string>();
+    world.node.onSend = (tx) => {
+      assert.ok(tx.type === "Deposit");
+      if (world.clock.now() - tx.timestamp > 60_000) throw new RpcError(-32003, "Too old");
+      const receipt = world.node.commit(tx);
+      if (!committed.has(tx.externalTxHash)) {
+        committed.add(tx.externalTxHash);
+        return rejectsAsAway();
+      }
+      const error = { code: "DEPOSIT_ALREADY_PROCESSED", message: "Used before" } as const;
+      return { ...receipt, status: "failed", error };
+    };
+    world.node.onLookup = rejectsAsAway;
+    const intent = await world.record("k", { lifeMs: 18_000_000 });
+    await assert.rejects(world.submitter.submit(intent), OutcomeUnknownError);
+    world.node.sent.length = 0;
+    world.node.onLookup = () => null;
+    world.clock.advance(4_800_000);
+    const { failure } = await world.submitter.submit(intent);
+    assert.equal(failure?.code, "DEPOSIT_ALREADY_PROCESSED");
+    assert.equal(world.node.sent.length, 2, "the old bytes, and the new ones");
+    world.clock.advance(1_000);
+    world.retries.start();
+    await world.settled();
+    assert.equal(world.node.sent.length, 2);
+  }));
+
+Deno.test("Submitter: if the node is lost during a stop, no further call is made", () =>
+  withWorld(async (world) => {
+    const { promise: broken, resolve: breakOff } = Promise.withResolvers<void>();
+    world.node.onSend = async () => {
+      await broken;
+      return rejectsAsAway();
+    };
+    const attempt = world.submitter.submit(await world.record());
+    const stop = world.submitter.stop();
+    breakOff();
+    await assert.rejects(attempt, OutcomeUnknownError);
+    await stop;
+    assert.deepEqual([world.node.sent.length, world.node.asked.receipt], [1, 0]);
+    assert.equal((await world.store.find("k"))?.state, "submitted", "the next start goes on");
+  }));
+
+Deno.test("Submitter: a transaction is sent until its deadline, inclusive", () =>
+  withWorld(async (world) => {
+    const intent = await world.record("k", { lifeMs: 1_000 });
+    world.clock.advance(1_000);
+    assert.equal((await world.submitter.submit(intent)).state, "committed");
+    assert.equal(world.node.sent.length, 1);
+  }));
+
+const finalCodes = [
+  "transactionRejected",
+  "parseError",
+  "invalidRequest",
+  "invalidParams",
+] as const;
+
+for (const code of finalCodes) {
+  Deno.test(`Submitter: the node's ${code} is final`, () =>
+    withWorld(async (world) => {
+      const rpcCode = RpcCode[code];
+      world.node.onSend = rejectsWith(new RpcError(rpcCode, "Not a transaction"));
+      const finished = await world.submitter.submit(await world.record());
+      assert.equal(finished.state, "failed");
+      assert.deepEqual(finished.failure, {
+        code: "NODE_REFUSED",
+        message: "Core node refused the transaction: Not a transaction",
+        details: { reason: "Not a transaction", rpcCode },
+      });
+      assert.equal(world.node.asked.receipt, 1, "an earlier attempt may have been committed");
+      assert.equal(world.submitter.isNodeLost, false);
+    }));
+}
+
+Deno.test("Submitter: a failed receipt is final, with code, message and details of the node", () =>
+  withWorld(async (world) => {
+    const details = { address: "0x1" };
+    const error = { code: "PERMISSION_DENIED", message: "Sender is no relayer", details } as const;
+    world.node.onSend = (tx) => ({ ...world.node.commit(tx), status: "failed", error });
+    const finished = await world.submitter.submit(await world.record());
+    assert.equal(finished.state, "failed");
+    assert.deepEqual(finished.failure, error);
+    assert.deepEqual(await world.store.find("k"), finished);
+  }));
+
+Deno.test("Submitter: the node counts as back once it answers the chain check, even if the signer is away", () =>
+  withWorld(async (world) => {
+    world.node.onSend = rejectsAsAway;
+    await assert.rejects(world.submitter.submit(await world.record()), OutcomeUnknownError);
+    assert.equal(world.submitter.isNodeLost, true);
+    const { sign } = world;
+    world.sign = rejectsWith(new RemoteSignerError("The signer does not answer"));
+    const waiting = await world.record("waiting", { signed: false });
+    await assert.rejects(world.submitter.submit(waiting), OutcomeUnknownError);
+    assert.equal(world.submitter.isNodeLost, false);
+    world.sign = sign;
+    world.node.onSend = (tx) => world.node.commit(tx);
+    assert.equal((await world.submitter.submit(waiting)).state, "committed");
+  }));
+
+Deno.test("Submitter: an intent that another process finished during a new signature is not sent", () =>
+  withWorld(async (world) => {
+    const intent = await world.record("k", { lifeMs: 600_000 });
+    world.clock.advance(120_000);
+    world.node.onSend = (tx) => {
+      if (world.node.sent.length > 1) return world.node.commit(tx);
+      throw new RpcError(RpcCode.transactionRejected, "Too old");
+    };
+    world.sign = async () => {
+      await world.store.finish(intent, COMMITTED, world.clock.now());
+      return world.signed();
+    };
+    assert.equal((await world.submitter.submit(intent)).state, "committed");
+    assert.equal(world.node.sent.length, 1);
+  }));
+
+Deno.test("Submitter: if another process replaced the transaction, its receipt leaves the outcome unknown", () =>
+  withWorld(async (world) => {
+    const intent = await world.record("k", { lifeMs: 600_000 });
+    world.node.onSend = async (tx) => {
+      world.clock.advance(1);
+      await world.store.setTransaction(intent, world.signed(), world.clock.now());
+      return world.node.commit(tx);
+    };
+    await assert.rejects(world.submitter.submit(intent), /another process has replaced/);
+    assert.deepEqual(world.ended, []);
+    assert.equal((await world.store.find("k"))?.state, "submitted");
+  }));
+
+for (
+  const [name, error, isLost] of [
+    ["is away", new NodeUnreachableError("http://node", "test"), true],
+    ["takes too long", new NodeTimeoutError("http://node", "eth_getBlockByNumber", 4_000), true],
+    ["has paused", new RpcError(RpcCode.resourceUnavailable, "Paused"), true],
+    ["does not report its chain", new RpcError(RpcCode.methodNotFound, "No method"), false],
+    ["has another chain", new RangemakerError("CHAIN_MISMATCH", "Another chain"), false],
+  ] as const
+) {
+  Deno.test(`Submitter: a node that ${name} gets no transaction until it has the store's chain`, () =>
+    withWorld(async (world) => {
+      world.node.onSend = rejectsAsAway;
+      const intent = await world.record();
+      if (!isLost) await assert.rejects(world.submitter.submit(intent), OutcomeUnknownError);
+      const before = [world.node.sent.length, world.node.asked.receipt];
+      world.events.length = 0;
+      world.guard.requireChain = rejectsWith(error);
+      await assert.rejects(world.submitter.submit(intent), (thrown) => {
+        assert.ok(thrown instanceof OutcomeUnknownError);
+        assert.equal(thrown.cause, error);
+        assert.ok(thrown.message.includes(`${intent.transaction?.txHash}`));
+        return true;
+      });
+      assert.deepEqual([world.node.sent.length, world.node.asked.receipt], before);
+      assert.equal(world.submitter.isNodeLost, isLost);
+      assert.deepEqual(world.events, ["retry accepted"]);
+      world.node.onSend = (tx) => world.node.commit(tx);
+      world.guard.requireChain = () => Promise.resolve();
+      const finished = await world.submitter.submit(intent);
+      assert.equal(finished.state, "committed");
+      assert.equal(world.submitter.isNodeLost, false);
+      world.guard.requireChain = rejectsWith(error);
+      assert.equal(
+        await world.submitter.submit(finished),
+        finished,
+        "a final intent is returned without a call",
+      );
+    }));
+}
+
+Deno.test("Submitter: if the store cannot be read, the outcome is unknown", () =>
+  withWorld(async (world) => {
+    const intent = await world.record();
+    world.guard.requireChain = () => Promise.reject(new StoreError("Database failed: test"));
+    await assert.rejects(world.submitter.submit(intent), OutcomeUnknownError);
+    assert.deepEqual(world.events, [], "nothing can be recorded either");
+    assert.equal(world.submitter.isNodeLost, false);
+  }));
+
+Deno.test("Submitter: a node that is lost between a refusal and the lookup leaves the outcome unknown", () =>
+  withWorld(async (world) => {
+    world.node.onSend = rejectsWith(new RpcError(RpcCode.transactionRejected, "Too old"));
+    world.node.onLookup = rejectsAsAway;
+    const intent = await world.record();
+    await assert.rejects(world.submitter.submit(intent), OutcomeUnknownError);
+    assert.equal(world.submitter.isNodeLost, true);
+    const mistake = new TypeError("test");
+    world.node.onLookup = rejectsWith(mistake);
+    await assert.rejects(world.submitter.submit(intent), mistake);
+  }));
+
+Deno.test("Submitter: a node that refuses the lookup leaves the outcome unknown, before and after the deadline", () =>
+  withWorld(async (world) => {
+    const refuse = rejectsWith(new RpcError(RpcCode.invalidParams, "Not that hash"));
+    [world.node.onSend, world.node.onLookup] = [refuse, refuse];
+    const intent = await world.record();
+    await assert.rejects(world.submitter.submit(intent), OutcomeUnknownError);
+    world.clock.advance(600_001);
+    await assert.rejects(world.submitter.submit(intent), OutcomeUnknownError);
+    assert.equal(world.submitter.isNodeLost, false);
+    assert.equal(await world.store.countUnfinished(), 1);
+  }));
+
+Deno.test("Submitter: a retry records the attempt in the store before it sends", () =>
+  withWorld(async (world) => {
+    const order: string[] = [];
+    const recordAttempt = world.store.recordAttempt.bind(world.store);
+    world.store.recordAttempt = async (key, nowMs) => {
+      const recorded = await recordAttempt(key, nowMs);
+      order.push("written");
+      return recorded;
+    };
+    world.node.onSend = (tx) => {
+      order.push("sent");
+      return world.node.commit(tx);
+    };
+    await world.record();
+    world.clock.advance(1_000);
+    world.retries.start();
+    await world.settled();
+    assert.deepEqual(order, ["written", "sent"]);
   }));

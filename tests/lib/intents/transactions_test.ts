@@ -19,7 +19,7 @@ function termsOf(tx: Deposit | RfqSubmit): TransactionTerms {
   return terms;
 }
 
-Deno.test("TransactionBuilder: a stored bet has to be signed by its own key, a deposit by the relayer that it names", () => {
+Deno.test("TransactionBuilder: a stored bet is signed by its own key, a deposit by the relayer that it names", () => {
   const { solver, relayer, user } = actors;
   const bet = rfqSubmit({ timestamp: 1 });
   const ofSolver = new TransactionBuilder(solver, CHAIN_ID, new FakeClock());

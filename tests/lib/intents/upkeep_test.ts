@@ -46,7 +46,7 @@ async function has({ store }: World, key: string): Promise<boolean> {
   return await store.find(key) !== undefined;
 }
 
-Deno.test("createUpkeepLoop: a finished intent is deleted when both its end and its deadline are over the retention time ago", () =>
+Deno.test("createUpkeepLoop: a finished intent is deleted once its end and its deadline are old enough", () =>
   withUpkeep(async (world) => {
     await world.record("short", { lifeMs: 1_000 });
     await world.record("long", { lifeMs: 600_000 });
@@ -103,7 +103,7 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
   });
 }
 
-Deno.test("createUpkeepLoop: a request that was refused before anything was sent is deleted ten minutes after its deadline", () =>
+Deno.test("createUpkeepLoop: a request that was refused before a send is deleted 10 min after its deadline", () =>
   withWorld(async (world) => {
     const upkeep = createUpkeepLoop({ ...world, chainClock: NO_CLOCK, retainMs: 604_800_000 });
     const refuse = async (key: string, lifeMs: number) => {
@@ -131,7 +131,7 @@ Deno.test("createUpkeepLoop: a request that was refused before anything was sent
     await upkeep.stop();
   }));
 
-Deno.test("createUpkeepLoop: a refused request is deleted although the node was away for longer than its ten minutes", () => {
+Deno.test("createUpkeepLoop: a refused request is deleted although the node was away for longer than 10 min", () => {
   const chainClock = { blockTimeMs: 0 };
   return withUpkeep(
     async (world) => {
@@ -195,7 +195,7 @@ Deno.test("createUpkeepLoop: every row is verified in turn, even if it is never 
     assert.match(world.store.damaged.first?.message ?? "", /^Row key 3 .* its checksum is wrong$/);
   }));
 
-Deno.test("createUpkeepLoop: old intents are deleted while rows cannot be read, and rows verified while none can be deleted", () =>
+Deno.test("createUpkeepLoop: old intents go while rows cannot be read, rows are verified while none can go", () =>
   withLogs("warning", (records) =>
     withUpkeep(async (world) => {
       await world.record("old", { lifeMs: 0 });
@@ -223,7 +223,6 @@ Deno.test("DamagedRows: each row is logged once, and at most 1,000 are remembere
     }
     assert.equal(damaged.size, 1_000);
     assert.equal(records.length, 1_000);
-    return Promise.resolve();
   }));
 
 Deno.test("createUpkeepLoop: a damaged row of another service is left to it, one of no service is an error", () =>

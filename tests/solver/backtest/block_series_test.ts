@@ -32,12 +32,6 @@ Deno.test("Block series: days at most three days apart are treated as correlated
   assert.ok(Math.abs(error - Math.sqrt((8 - 2) * 5 / 4) / 5) < 1e-12);
 });
 
-Deno.test("Block series: repeated values within a day do not reduce the error", () => {
-  const once = seriesOf([[1], [0], [3], [1]]).mean();
-  const often = seriesOf([1, 0, 3, 1].map((value) => new Array(50).fill(value))).mean();
-  assert.ok(Math.abs(once.error - often.error) < 1e-12);
-});
-
 Deno.test("Block series: addAll keeps blocks apart, and meanLess compares the same blocks", () => {
   const [a, b] = [seriesOf([[1], [2], [4]]), seriesOf([[0], [0], [1]])];
   assert.equal(a.meanLess(b).mean, 2);

@@ -148,7 +148,7 @@ Deno.test("Backtest: no box ends after the prices, and an offset of 0.5 moves a 
   assert.ok(Math.abs((box!.upper + box!.lower) / 2 - PRICE - half / 2) <= 1);
 });
 
-Deno.test("Backtest: a user bets only if the rival's value covers the cost before the lead, the wait or the box ends", async () => {
+Deno.test("Backtest: a user bets if the rival's value covers the cost before lead, wait or box end", async () => {
   const betsFrom = async (rivalFromMs: number, given: Trial["given"], user: string) =>
     betsOf((await runTrial({ rivalFromMs, given })).results, user);
   assert.equal(await betsFrom(2_000, { leadMs: 2_000 }, USERS.earlier), 1);

@@ -3,8 +3,7 @@ import { errorCodeOf, RangemakerError } from "../../../lib/errors.ts";
 import { IntentRefusedError } from "../../../lib/intents/errors.ts";
 import type { Intent } from "../../../lib/intents/intent.ts";
 import type { Quote } from "../../../lib/protocol/quote.ts";
-import { decodeExecution, encodeExecution } from "../../../services/solver/execution/execution.ts";
-import { ExecutionPreparation } from "../../../services/solver/execution/execution_preparation.ts";
+import { decodeExecution } from "../../../services/solver/execution/execution.ts";
 import { type Hedge, SimulatedHedge } from "../../../services/solver/execution/hedge.ts";
 import {
   type PricingRefusal,
@@ -192,19 +191,8 @@ Deno.test("ExecutionPreparation: a hedge is unused only once the failure is reco
   }, { strategy });
 });
 
-Deno.test("ExecutionPreparation: the hedge of a process that died is reported by another one", () =>
-  withRecorded(async ({ preparation, preparationOptions, intent, quote, clock, events }) => {
-    const other = new ExecutionPreparation(preparationOptions);
-    preparation.onRecorded(intent, decodeExecution(intent.payload));
-    await preparation.prepare(intent);
-    clock.jump(2_000);
-    await assert.rejects(other.prepare(intent), { code: "DEADLINE_PASSED" });
-    for (let times = 0; times < 2; times++) other.onFailed(intent, quote);
-    assert.deepEqual(events(), ["execution_hedged", "hedge_unused"]);
-  }));
-
 // Another process may have held it for a shorter time: the hold depends on the market of the moment.
-Deno.test("ExecutionPreparation: an execution of another process that is refused after its hold may have a hedge, which is reported", () => {
+Deno.test("ExecutionPreparation: a possible hedge of another process is reported after a refusal at the hold", () => {
   const strategy = {
     holdMs: () => HOLD_MS,
     recheck() {
@@ -220,7 +208,7 @@ Deno.test("ExecutionPreparation: an execution of another process that is refused
   }, { strategy });
 });
 
-Deno.test("ExecutionPreparation: the hedge of a bet that an earlier transaction has placed is not reported as unused", () =>
+Deno.test("ExecutionPreparation: the hedge of a bet that was placed before is not reported as unused", () =>
   withRecorded(async ({ preparation, intent, quote, events }) => {
     await preparation.prepare(intent);
     const failure = { code: "QUOTE_ALREADY_USED", message: "Quote has already opened a thesis" };
@@ -238,31 +226,13 @@ Deno.test("ExecutionPreparation: a hedge for an execution that another process h
     assert.deepEqual(events(), ["execution_hedged", "hedge_unused"]);
   }));
 
-Deno.test("ExecutionPreparation: an execution of another process is reserved before its hedge, and refused after its deadline", () =>
+Deno.test("ExecutionPreparation: an execution of another process is reserved, and refused after its deadline", () =>
   withRecorded(async ({ preparation, intent, exposure, clock }) => {
     await preparation.prepare(intent);
     assert.equal(exposure.reservedKeys.length, 1);
     clock.jump(2_000);
     await assert.rejects(preparation.prepare(intent), IntentRefusedError);
   }));
-
-Deno.test("ExecutionPreparation: an unfinished execution is checked again before it is hedged and signed", async () => {
-  const clock = new FakeClock();
-  const never = hedgeOf(() => assert.fail("It is not hedged"));
-  await withExecutor(never, async ({ preparation, submitter, store, sent }) => {
-    // Recorded by a run that was allowed to risk more.
-    const { quoteHash, execution } = signed(clock, {
-      payout: 151n,
-      deadline: clock.now() + 600_000,
-    });
-    const old = { ...recorded(clock), key: quoteHash, payload: encodeExecution(execution) };
-    const { intent } = await store.insert({ ...old, expiresAtMs: clock.now() + 600_000 });
-    clock.jump(60_000);
-    await assert.rejects(preparation.prepare(intent), /would risk 0.000051 USDC/);
-    assert.deepEqual((await submitter.submit(intent)).failure?.code, "RISK_TOO_LARGE");
-    assert.deepEqual(sent, []);
-  }, { clock });
-});
 
 Deno.test("ExecutionPreparation: an execution whose strategy cannot tell its hold ends by its deadline", () => {
   let thrown: Error = new PricingRefusedError("PRICE_UNAVAILABLE", "No price yet");

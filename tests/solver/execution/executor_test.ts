@@ -42,17 +42,6 @@ for (const [hedgeMs, isInTime] of [[1_000, true], [1_001, false]] as const) {
   });
 }
 
-Deno.test("Executor: the risk is reserved before the hedge, and kept for the thesis", async () => {
-  const seen: bigint[] = [];
-  let book: ExposureBook | undefined;
-  const watching = hedgeOf(() => Promise.resolve(void seen.push(book?.total ?? -1n)));
-  await withExecutor(watching, async ({ executor, exposure, clock }) => {
-    book = exposure;
-    await executor.execute(signed(clock).execution);
-    assert.deepEqual([seen, exposure.total, exposure.reservedKeys.length], [[10n], 10n, 1]);
-  });
-});
-
 for (const order of ["together", "one after another"]) {
   Deno.test(`Executor: quotes made with an empty book are not all executed at that price if they arrive ${order}`, async () => {
     const exposure = new ExposureBook(undefined, decodeBet);
@@ -152,19 +141,6 @@ Deno.test("Executor: the outcome of a recorded execution that cannot be read is 
     assert.equal((await executor.execute(execution)).status, "committed");
   }));
 
-Deno.test("Executor: after an error of the hedge that may pass, the outcome is unknown and the risk stays reserved", () => {
-  const tooBusy = new RangemakerError("BUSY", "Too busy", { retry: "later" });
-  const busy = hedgeOf(() => Promise.reject(tooBusy));
-  return withExecutor(busy, async ({ executor, exposure, clock, store }) => {
-    const { execution, quoteHash } = signed(clock);
-    await assert.rejects(executor.execute(execution), OutcomeUnknownError);
-    assert.equal((await store.find(quoteHash))?.state, "accepted");
-    assert.deepEqual([exposure.total, exposure.reservedKeys], [10n, [quoteHash]]);
-    busy.cover = () => Promise.resolve();
-    assert.equal((await executor.execute(execution)).status, "committed");
-  });
-});
-
 Deno.test("Executor: a bug in the hedge is reported as an internal error", () => {
   const bug = new TypeError("A bug");
   return withExecutor(
@@ -216,7 +192,7 @@ Deno.test("Executor: a transaction has its quote's terms and signatures, and the
     assert.deepEqual(decodeExecution(intent?.payload ?? ""), { quote, userSignature });
   }));
 
-Deno.test("Executor: only the process that records an execution logs it as accepted; a refusal is logged with its code", () =>
+Deno.test("Executor: who records an execution logs it as accepted; a refusal is logged with its code", () =>
   withExecutor(hedgeOf(), ({ executor, clock, store }) =>
     withLogs("info", async (records) => {
       const events = () => records.map(({ properties: { event, code } }) => [event, code]);
@@ -349,7 +325,7 @@ Deno.test("Executor: a late quote is refused for its deadline, even with an inva
   }, { clock });
 });
 
-Deno.test("Executor: a quote that was refused for its price is used up, even if the price returns; one without the money is not", async () => {
+Deno.test("Executor: a quote that was refused for its price is used up, one without a price is not", async () => {
   let refusal: PricingRefusal | undefined = "PRICE_MOVED";
   const strategy = {
     recheck() {

@@ -1,14 +1,11 @@
 import assert from "node:assert/strict";
-import { setTimeout as delay } from "node:timers/promises";
 import { RangemakerError } from "../../../lib/errors.ts";
 import { OutcomeUnknownError } from "../../../lib/intents/errors.ts";
 import { quoteToWire, type QuoteWire } from "../../../lib/protocol/quote.ts";
 import { HttpHedge, SimulatedHedge } from "../../../services/solver/execution/hedge.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
-import { post } from "../../support/http_answers.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
-import { execution as signedExecutionOf, withSolver } from "../support.ts";
-import { signed, withExecutor } from "./support.ts";
+import { type Scene, signed, withExecutor } from "./support.ts";
 
 interface Received {
   key: string | null;
@@ -18,10 +15,15 @@ interface Received {
 /** On a busy machine even an immediate answer takes a while. */
 const TIMEOUT_MS = { short: 1_500, ample: 30_000 };
 
-/** A market maker's hedging service, with the test's answers. */
+interface Served extends Scene {
+  received: Received[];
+  url: string;
+}
+
+/** Runs a test with a market maker's hedging service, which gives the test's answers. */
 async function withService(
   answer: (attempt: number, ended: Promise<void>) => Response | Promise<Response>,
-  test: (hedge: HttpHedge, received: Received[], url: string) => Promise<void>,
+  test: (served: Served) => Promise<void>,
   timeoutMs = TIMEOUT_MS.ample,
 ): Promise<void> {
   const received: Received[] = [];
@@ -35,8 +37,9 @@ async function withService(
     },
   );
   const url = `http://127.0.0.1:${server.addr.port}/hedge?key=SECRET`;
+  const hedge = new HttpHedge({ url, expectedMs: 0, timeoutMs });
   try {
-    await test(new HttpHedge({ url, expectedMs: 0, timeoutMs }), received, url);
+    await withExecutor(hedge, (scene) => test({ ...scene, received, url }));
   } finally {
     ended.resolve();
     await server.shutdown();
@@ -44,46 +47,32 @@ async function withService(
 }
 
 Deno.test("--hedge-url: an execution is posted with quote and risk, and submitted after the hedge", () =>
-  withService(() => Response.json({ hedged: true }), async (hedge, received) => {
-    await withExecutor(hedge, async ({ executor, clock, sent }) => {
+  withService(
+    () => Response.json({ hedged: true }),
+    async ({ executor, clock, sent, received }) => {
       const { execution, quoteHash } = signed(clock);
       assert.equal((await executor.execute(execution)).status, "committed");
       const [{ key, body }] = received as [Received];
       assert.deepEqual([key, body.quoteHash, body.risk], [quoteHash, quoteHash, "10"]);
       assert.deepEqual(body.quote, quoteToWire(execution.quote));
       assert.equal(sent.length, 1);
-    });
-  }));
+    },
+  ));
 
 Deno.test("--hedge-url: a refusal ends the execution for good, with the service's reason", () =>
   withService(
     () => Response.json({ hedged: false, reason: "book is full" }),
-    async (hedge, received) => {
-      await withExecutor(hedge, async ({ executor, exposure, clock, sent }) => {
-        const { execution } = signed(clock);
-        for (let attempt = 0; attempt < 2; attempt++) {
-          await assert.rejects(executor.execute(execution), {
-            code: "HEDGE_REFUSED",
-            message: /book is full/,
-          });
-        }
-        assert.deepEqual([received.length, sent, exposure.total], [1, [], 0n]);
-      });
+    async ({ executor, exposure, clock, sent, received }) => {
+      const { execution } = signed(clock);
+      for (let attempt = 0; attempt < 2; attempt++) {
+        await assert.rejects(executor.execute(execution), {
+          code: "HEDGE_REFUSED",
+          message: /book is full/,
+        });
+      }
+      assert.deepEqual([received.length, sent, exposure.total], [1, [], 0n]);
     },
   ));
-
-for (const [name, lifeMs, waitMs] of [["has passed", 30, 60], ["is too near", 5_000, 0]] as const) {
-  Deno.test(`--hedge-url: an execution whose deadline ${name} is refused before it is hedged`, () =>
-    withService(() => Response.json({ hedged: true }), async (_hedge, received, hedgeUrl) => {
-      await withSolver(async ({ url }) => {
-        const body = await signedExecutionOf(url, { deadline: Date.now() + lifeMs });
-        await delay(waitMs);
-        const answer = await post(`${url}/execute`, body);
-        assert.deepEqual([answer.status, answer.body.code], [400, "DEADLINE_PASSED"]);
-        assert.deepEqual(received, []);
-      }, { hedgeUrl, hedgeDelayMs: 20_000 });
-    }));
-}
 
 type Failure = (ended: Promise<void>) => Response | Promise<Response>;
 
@@ -99,33 +88,29 @@ const failures: [name: string, answer: Failure, reason: RegExp, status?: number]
 
 for (const [name, failure, reason, status] of failures) {
   Deno.test(`--hedge-url: after ${name} the execution is sent again under the same key`, () =>
-    withService(
-      (attempt, ended) => attempt === 1 ? failure(ended) : Response.json({ hedged: true }),
-      (hedge, received, url) =>
-        withLogs(
-          "warning",
-          (records) =>
-            withExecutor(hedge, async ({ executor, exposure, clock, sent }) => {
-              const { execution, quoteHash } = signed(clock);
-              await assert.rejects(executor.execute(execution), (thrown) => {
-                assert.ok(thrown instanceof OutcomeUnknownError);
-                assert.ok(thrown.cause instanceof RangemakerError);
-                assert.equal(thrown.cause.code, "HEDGE_UNAVAILABLE");
-                return true;
-              });
-              assert.equal(exposure.total, 10n, "the risk stays reserved");
-              const { reason: logged, ...record } = records[0]?.properties ?? {};
-              assert.match(String(logged), reason);
-              const service = new URL(url).origin;
-              assert.deepEqual(record, { event: "hedge_failed", quoteHash, service, status });
-              assert.doesNotMatch(JSON.stringify(record), /SECRET/);
-              assert.equal((await executor.execute(execution)).status, "committed");
-              assert.deepEqual(received.map(({ key }) => key), [quoteHash, quoteHash]);
-              assert.equal(sent.length, 1);
-            }),
-        ),
-      name === "no answer in time" ? TIMEOUT_MS.short : TIMEOUT_MS.ample,
-    ));
+    withLogs("warning", (records) =>
+      withService(
+        (attempt, ended) => attempt === 1 ? failure(ended) : Response.json({ hedged: true }),
+        async ({ executor, exposure, clock, sent, received, url }) => {
+          const { execution, quoteHash } = signed(clock);
+          await assert.rejects(executor.execute(execution), (thrown) => {
+            assert.ok(thrown instanceof OutcomeUnknownError);
+            assert.ok(thrown.cause instanceof RangemakerError);
+            assert.equal(thrown.cause.code, "HEDGE_UNAVAILABLE");
+            return true;
+          });
+          assert.equal(exposure.total, 10n, "the risk stays reserved");
+          const { reason: logged, ...record } = records[0]?.properties ?? {};
+          assert.match(String(logged), reason);
+          const service = new URL(url).origin;
+          assert.deepEqual(record, { event: "hedge_failed", quoteHash, service, status });
+          assert.doesNotMatch(JSON.stringify(record), /SECRET/);
+          assert.equal((await executor.execute(execution)).status, "committed");
+          assert.deepEqual(received.map(({ key }) => key), [quoteHash, quoteHash]);
+          assert.equal(sent.length, 1);
+        },
+        name === "no answer in time" ? TIMEOUT_MS.short : TIMEOUT_MS.ample,
+      )));
 }
 
 const reasons: readonly [name: string, answer: { reason?: string }, message: RegExp][] = [
@@ -135,10 +120,8 @@ const reasons: readonly [name: string, answer: { reason?: string }, message: Reg
 
 for (const [name, answer, message] of reasons) {
   Deno.test(`--hedge-url: a refusal ${name}`, () =>
-    withService(() => Response.json({ hedged: false, ...answer }), async (hedge) => {
-      await withExecutor(hedge, async ({ executor, clock }) => {
-        await assert.rejects(executor.execute(signed(clock).execution), message);
-      });
+    withService(() => Response.json({ hedged: false, ...answer }), async ({ executor, clock }) => {
+      await assert.rejects(executor.execute(signed(clock).execution), message);
     }));
 }
 

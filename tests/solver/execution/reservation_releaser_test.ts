@@ -87,7 +87,7 @@ Deno.test("ReservationReleaser: settlements missed while disconnected are read f
     assert.deepEqual([asked, await held()], [[2, 3, 4], [1, 3, 4]]);
   }));
 
-Deno.test("ReservationReleaser: a bet of an earlier chain is released ten minutes after its end, or once another bet has its id", () =>
+Deno.test("ReservationReleaser: a bet of an earlier chain goes 10 min after its end, or if another has its id", () =>
   withReservations(2, async ({ reservations, book, onNode, held, clock }) => {
     read(book, []);
     // On the new chain, another bet has this id.
@@ -143,7 +143,7 @@ Deno.test("ReservationReleaser: nothing is read or released while the node has a
     assert.deepEqual([asked, await held()], [[], [1]]);
   }));
 
-Deno.test("ReservationReleaser: unfinished executions and open theses stay reserved; only the releasing process reports settlements", () =>
+Deno.test("ReservationReleaser: what is unfinished or open stays reserved; only who releases it reports its end", () =>
   withReservations(3, async ({ reservations, store, book, onNode, asked, held, settled }) => {
     const [open] = await reservedIntents(store);
     assert.ok(open !== undefined);
@@ -186,7 +186,7 @@ Deno.test("ReservationReleaser: a bet lost before its end is released and report
     assert.equal(await reservations.reconcile(), 0);
   }));
 
-Deno.test("ReservationReleaser: a bet of another process counts nothing if its loss is known before its reservation", () =>
+Deno.test("ReservationReleaser: a bet of another process counts nothing if its loss is known before it", () =>
   withReservations(1, async ({ reservations, store, book, clock }) => {
     const lost = thesisOf(1, { endTime: clock.now() + 1, status: "lost" });
     book.apply(lost);
@@ -226,7 +226,7 @@ Deno.test("ReservationReleaser: reconcile drops executions that another process 
     assert.deepEqual([asked, await held()], [[], [1, 2]]);
   }));
 
-Deno.test("ReservationReleaser: a store that is away is logged once until a pass succeeds, unless the pass was aborted", () =>
+Deno.test("ReservationReleaser: a store that is away is logged once until a pass succeeds", () =>
   withReservations(
     1,
     ({ reservations, store }) =>

@@ -12,10 +12,7 @@ import {
   decodeExecution,
   encodeExecution,
 } from "../../../services/solver/execution/execution.ts";
-import {
-  ExecutionPreparation,
-  type ExecutionPreparationOptions,
-} from "../../../services/solver/execution/execution_preparation.ts";
+import { ExecutionPreparation } from "../../../services/solver/execution/execution_preparation.ts";
 import { Executor, type ExecutorOptions } from "../../../services/solver/execution/executor.ts";
 import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
 import type { Hedge } from "../../../services/solver/execution/hedge.ts";
@@ -117,15 +114,14 @@ function createExecutor(given: Hedge, overrides: Overrides) {
     requireChain: () => chain.require(),
     clock,
   });
-  const preparationOptions: ExecutionPreparationOptions = {
+  const preparation = new ExecutionPreparation({
     checks,
     exposure,
     hedge,
     quoteSigner: new QuoteSigner(solver),
     chainId: CHAIN_ID,
     clock,
-  };
-  const preparation = new ExecutionPreparation(preparationOptions);
+  });
   const submitter = new Submitter({
     store,
     clock,
@@ -161,7 +157,6 @@ function createExecutor(given: Hedge, overrides: Overrides) {
     /** Those of the executor, for another one with some of them changed. */
     options,
     preparation,
-    preparationOptions,
     exposure,
     clock,
     store,

@@ -93,22 +93,6 @@ Deno.test("HistoryReader: later reads get new slots, and slots that are recorded
   assert.equal(node.queries.at(-1)?.from, nowMs + 34_000, "33 s before the last read");
 });
 
-Deno.test("HistoryReader: with a clock up to 30 s ahead of the node's, it reads every price", async () => {
-  await using reader = createReader();
-  const { node, history, clock, prices } = reader;
-  const aheadMs = 30_000;
-  history.start();
-  for (let second = 0; second < 120; second++) {
-    const nodeNowMs = clock.now() - aheadMs;
-    for (let n = 1; n <= 10; n++) node.slots.set(nodeNowMs - 100 * n, 5n);
-    clock.advance(1_000);
-    await setImmediate();
-  }
-  const nodeNowMs = clock.now() - aheadMs;
-  assert.equal(prices.historyEndMs, nodeNowMs - 1_000);
-  assert.deepEqual(prices.history.checkRange(nodeNowMs - 110_000, nodeNowMs - 1_000).missing, []);
-});
-
 Deno.test("HistoryReader: after the clock was ahead, it reads on from the newest price", async () => {
   await using reader = createReader();
   const { node, history, clock, prices } = reader;

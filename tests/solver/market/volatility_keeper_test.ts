@@ -68,15 +68,6 @@ async function savedRun(store: IntentStore, minutes: number) {
   return first;
 }
 
-Deno.test("VolatilityKeeper: the volatility survives a restart", async () => {
-  await using store = await memoryStore();
-  const first = await savedRun(store, 600);
-  first.clock.advance(MINUTE_MS);
-  const second = await run(store, { clock: first.clock });
-  const [before, after] = [first, second].map(({ forecast }) => forecast()?.volatility ?? 0);
-  assert.ok(before! > 0 && Math.abs(after! / before! - 1) < 1e-3, `${before}, ${after}`);
-});
-
 Deno.test("VolatilityKeeper: saves every minute, so a killed process loses a minute", async () => {
   await using store = await memoryStore();
   const { clock, ...first } = await run(store);

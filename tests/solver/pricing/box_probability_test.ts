@@ -36,6 +36,8 @@ Deno.test("Box: of a window that has begun, only the rest is priced", () => {
 Deno.test("Box: times between two slots are those of the slots that they contain", () => {
   const odd = { ...fiveMinutes, startMs: NOW_MS - 99, endMs: NOW_MS + 299_901 };
   assert.equal(boxProbability(odd), boxProbability(fiveMinutes));
+  const later = { ...fiveMinutes, startMs: NOW_MS + 60_000 };
+  assert.equal(boxProbability({ ...later, startMs: NOW_MS + 59_901 }), boxProbability(later));
 });
 
 Deno.test("Box: with 90 % still slots, a bound at the price is broken at the next check with 5 %", () => {

@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import fc from "fast-check";
 import { shiftedDistance } from "../../../services/solver/pricing/barrier_shift.ts";
 import { noTouchProbability } from "../../../services/solver/pricing/double_no_touch.ts";
 import {
@@ -100,30 +99,4 @@ Deno.test("Forward start: a finer quadrature gives the same values at every scal
       }
     }
   }
-});
-
-Deno.test("Forward start: every corridor has a probability", () => {
-  const deviations = fc.double({ min: 0, max: 1e6, noNaN: true });
-  const distances = fc.double({ min: -50, max: 50, noNaN: true });
-  fc.assert(
-    fc.property(
-      distances,
-      distances,
-      deviations,
-      fc.double({ min: 1e-7, max: 0.6, noNaN: true }),
-      (toLower, toUpper, startDeviation, deviation) => {
-        const probability = forwardNoTouchProbability({
-          toLower,
-          toUpper,
-          variance: deviation ** 2,
-          drift: -(deviation ** 2) / 2,
-          startVariance: startDeviation ** 2,
-          startDrift: -(startDeviation ** 2) / 2,
-          stepDeviation: 1e-6,
-        });
-        assert.ok(probability >= 0 && probability <= 1, `${probability}`);
-      },
-    ),
-    { numRuns: 1_000 },
-  );
 });

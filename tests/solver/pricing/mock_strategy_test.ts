@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { MockStrategy } from "../../../services/solver/pricing/mock_strategy.ts";
 
-Deno.test("MockStrategy: quote solver spec, payout rule: 1.05 to 1.10 times the bet if an integer is in that range", () => {
+Deno.test("MockStrategy: quote solver spec, payout rule: 1.05 to 1.10 times the bet if an integer is there", () => {
   fc.assert(fc.property(
     fc.bigInt({ min: 1n, max: 1_000_000_000_000n }),
     fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),

@@ -24,14 +24,6 @@ function withTick(): StillPrices {
   return stillness;
 }
 
-Deno.test("StillPrices: the share is that of slots without a move", () => {
-  assert.equal(new StillPrices().share, 0);
-  assert.equal(new StillPrices().tick, undefined);
-  const stillness = withTick();
-  feed(stillness, 2, 15_000, (price, slot) => slot % 4 === 0 ? price + 15n : price);
-  assert.ok(Math.abs(stillness.share - 0.75) < 0.02, `${stillness.share}`);
-});
-
 Deno.test("StillPrices: a bid-ask bounce counts as still, a slow drift as a move", () => {
   const bouncing = withTick();
   feed(bouncing, 2, 15_000, (_price, slot) => slot % 2 === 0 ? 1_000_000n : 1_000_010n);

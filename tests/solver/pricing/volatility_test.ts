@@ -305,21 +305,6 @@ Deno.test("Volatility: a step between adjacent candles is a move, a step over a 
   }
 });
 
-Deno.test("Volatility: in the first minute, a jump at most doubles the forecast of its slots", () => {
-  const [calm, jumped] = [0, 0.05].map((jump) => {
-    const volatility = new MarketVolatility(settings);
-    // The last price completes the candle of the minute.
-    for (let slot = 0; slot <= 600; slot++) {
-      const log = 22 + slot * 1e-5 + (slot > 300 ? jump : 0);
-      volatility.addSlot(START_MS + slot * 100, BigInt(Math.round(Math.exp(log))));
-    }
-    const [shortest] = volatility.toJSON().memory;
-    return (shortest?.sum ?? 0) / (shortest?.weight ?? 1);
-  });
-  // Uncut, the jump alone is 0.05, eight times the range of the calm minute.
-  assert.ok(calm! > 0 && jumped! < 3 * calm!, `${calm}, ${jumped}`);
-});
-
 Deno.test("Volatility: from slots alone, boxes of a second and of a minute are won as often as forecast", () => {
   const random = seededRandom(1);
   const volatility = new MarketVolatility(settings);

@@ -47,7 +47,6 @@ Deno.test("Quoter: a quote has the requested terms, its payout and the solver's 
       bet: "0.0001 USDC",
       pays: "0.00013 USDC",
     }]);
-    return Promise.resolve();
   }));
 
 Deno.test("Quoter: an estimate has the same price as the quote, and the strategy's name", () => {

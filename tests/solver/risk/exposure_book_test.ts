@@ -27,7 +27,7 @@ Deno.test("ExposureBook: a risk is counted once, from before its hedge until its
   assert.equal(book.thesisOf(quoteHashOf(1)), undefined);
 });
 
-Deno.test("ExposureBook: of bets that users cannot both win, only the larger counts; above 10,000 bets all are added", () => {
+Deno.test("ExposureBook: of bets that exclude each other the larger counts; above 10,000 bets all are added", () => {
   const boxOf = (id: number, lowerPrice: bigint, risk: bigint) => {
     const upperPrice = lowerPrice + 9n;
     return thesisOf(id, { lowerPrice, upperPrice, endTime: 1_000, payout: 100n + risk });
@@ -84,37 +84,12 @@ Deno.test("ExposureBook: a reserved thesis is counted even if the node's list la
   assert.equal(book.total, 0n);
 });
 
-Deno.test("ExposureBook: theses are listed by id", () => {
-  const book = completeBook(undefined, [thesisOf(7)]);
-  book.apply(thesisOf(9));
-  book.apply(thesisOf(2));
-  assert.deepEqual(book.theses.map(({ id }) => id), [2, 7, 9]);
-});
-
 Deno.test("ExposureBook: endReading throws if the connection was lost since beginReading", () => {
   const book = new ExposureBook(undefined, decodeBet);
   book.beginReading();
   book.invalidate();
   assert.throws(() => book.endReading([thesisOf(1)]), TypeError);
   assert.deepEqual([book.isComplete, book.total], [false, 0n]);
-});
-
-Deno.test("ExposureBook: a bet adds its correlated risk once, from its reservation until its settlement", () => {
-  const book = completeBook();
-  const bet = thesisOf(1);
-  const correlated = () => book.correlatedRisk(bet, 0);
-  book.reserve(quoteHashOf(1), bet);
-  assert.equal(correlated(), 10);
-  book.apply(bet);
-  assert.equal(correlated(), 10);
-  book.release(quoteHashOf(1));
-  assert.equal(correlated(), 10, "it is open");
-  book.apply(thesisOf(1, { status: "lost" }));
-  assert.equal(correlated(), 0);
-  book.reserve(quoteHashOf(2), bet);
-  assert.equal(correlated(), 10);
-  book.release(quoteHashOf(2));
-  assert.equal(correlated(), 0);
 });
 
 /** A chain with many executions under way at once, reported to a book by a feed that comes and goes. */

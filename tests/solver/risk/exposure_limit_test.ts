@@ -79,12 +79,6 @@ Deno.test("ExposureLimit: refuses every bet until all open theses are known", ()
   refused(() => decide(limit, 1n), "EXPOSURE_UNKNOWN");
 });
 
-Deno.test("ExposureLimit: without a limit, only balances are checked", () => {
-  const { limit } = limitOf(undefined);
-  decide(limit, 10n ** 18n, reservation(1, 10n));
-  refused(() => decide(limit, 10n ** 18n + 1n), "BALANCE_TOO_LOW", { missing: "1" });
-});
-
 Deno.test("ExposureLimit: balances must cover all pending bets of the same user, and of the same solver", () => {
   const { limit } = limitOf(undefined);
   const inFlightBefore = { keys: new Set<string>(), newestSequence: 0 };

@@ -74,14 +74,6 @@ Deno.test("PreTradeChecks: a bet just over one limit is refused, with its figure
   }
 });
 
-Deno.test("PreTradeChecks: a deadline in the present is accepted, a past one is refused", () => {
-  const late = { ...quote, deadline: nowMs };
-  checks().requireTimeLeft(late, 0);
-  const code = { code: "DEADLINE_PASSED" };
-  assert.throws(() => checks().requireTimeLeft(late, 1), code);
-  assert.throws(() => checks().requireTimeLeft({ ...quote, deadline: nowMs - 1 }, 0), code);
-});
-
 Deno.test("PreTradeChecks: the recheck after the recording checks price, deadline and risk", async () => {
   const seen: unknown[] = [];
   const strategy = {

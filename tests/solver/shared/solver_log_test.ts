@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { withDefaults } from "../../../lib/cli/options.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
-import { acceptedIntent, type Intent } from "../../../lib/intents/intent.ts";
+import { acceptedIntent } from "../../../lib/intents/intent.ts";
 import { options } from "../../../services/solver/options.ts";
 import { solverLog } from "../../../services/solver/shared/solver_log.ts";
+import { newIntent } from "../../support/intents.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
 import { quoteHashOf, stakeOf, thesisOf, user } from "../support.ts";
 
@@ -12,18 +13,7 @@ const txHash = quoteHashOf(8);
 const terms = stakeOf(10n);
 const busy = new RangemakerError("BUSY", "Too busy");
 
-const intent: Intent = acceptedIntent(
-  {
-    key: quoteHash,
-    user: user.address,
-    payload: "{}",
-    transaction: null,
-    expiresAtMs: 2,
-    createdAtMs: 1,
-  },
-  1,
-  false,
-);
+const intent = acceptedIntent(newIntent(quoteHash, { user: user.address }), 1, false);
 const committed = {
   ...intent,
   state: "committed" as const,
@@ -85,7 +75,6 @@ for (const [event, log, properties, level = "info"] of cases) {
       const [record] = records;
       assert.deepEqual([records.length, record?.category[1], record?.level], [1, "solver", level]);
       assert.deepEqual(record?.properties, { event, ...properties });
-      return Promise.resolve();
     }));
 }
 
@@ -96,24 +85,22 @@ Deno.test("solverLog: the line at start shows no password of a URL", () =>
     solverLog.started({ ...start, address: user.address, balance: 1n });
     assert.equal(records[0]?.properties.event, "started");
     assert.doesNotMatch(Deno.inspect(records), /SECRET/);
-    return Promise.resolve();
   }));
 
-Deno.test("solverLog: the line at start has amounts like the other events, null without one, and says of a dry run that it is one", () =>
+Deno.test("solverLog: the line at start has its amounts, null without one, and says if it is a dry run", () =>
   withLogs("info", (records) => {
     const start = withDefaults(options, { maxRisk: 10n });
     const bounded = { maxExposure: 2_000_000n, dryRun: true };
     solverLog.started({ ...start, address: user.address, balance: null });
     solverLog.started({ ...start, ...bounded, address: user.address, balance: 1n });
-    const facts = records.map((
-      { properties: { balance, maxRisk, maxExposure } },
-    ) => [balance, maxRisk, maxExposure]);
+    const facts = records.map(({ properties }) =>
+      ["balance", "maxRisk", "maxExposure"].map((name) => properties[name])
+    );
     assert.deepEqual(facts, [[null, "10", null], ["1", "10", "2000000"]]);
     const texts = records.map(({ message }) => message.join(""));
     assert.match(texts[0] ?? "", /has an unknown balance, .* 0.00001 USDC .* any amount in total/);
     assert.match(texts[1] ?? "", /has 0.000001 USDC, .* 2 USDC in total/);
     assert.deepEqual(texts.map((text) => /dry run/i.test(text)), [false, true]);
-    return Promise.resolve();
   }));
 
 Deno.test("solverLog: an exposure above its limit is not called near", () =>
@@ -121,5 +108,4 @@ Deno.test("solverLog: an exposure above its limit is not called near", () =>
     for (const exposure of [10n, 11n]) solverLog.exposureChanged(true, exposure, 10n);
     const words = records.map(({ message }) => /near|above/.exec(message.join(""))?.[0]);
     assert.deepEqual(words, ["near", "above"]);
-    return Promise.resolve();
   }));
