@@ -90,7 +90,7 @@ Deno.test("Progress: without a terminal on standard error nothing is drawn", () 
   );
   return withFile([TAPE_HEADER, ...rows].join("\n"), async (tape) => {
     const backtest = ["solver", "backtest", "--tape", tape];
-    const { code, stderr } = await runProgram(backtest);
+    const { code, stderr } = await runProgram([...backtest, "--log-level", "warning"]);
     assert.deepEqual([code, stderr], [0, ""]);
     if (lacksTerminal) return;
     const { output } = await onTerminal(`${deno} ${backtest.join(" ")}`, { NO_COLOR: "1" });

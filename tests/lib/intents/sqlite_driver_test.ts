@@ -52,9 +52,9 @@ Deno.test("SqliteDriver: the error for a file that cannot be opened names it", (
 
 Deno.test("SqliteDriver: a link to a file is refused: the log is beside the file, where it would not be checked", () =>
   withFolder(async (folder) => {
+    await SqliteDriver.open(`${folder}/file.sqlite`).close();
     await Deno.symlink("file.sqlite", `${folder}/link.sqlite`);
     assert.throws(() => SqliteDriver.open(`${folder}/link.sqlite`), /symbolic link.*name the file/);
-    await SqliteDriver.open(`${folder}/file.sqlite`).close();
   }));
 
 Deno.test("SqliteDriver: no error shows a key or a password", () =>
