@@ -10,7 +10,7 @@ import {
   type NewIntent,
 } from "../../../lib/intents/intent.ts";
 import type { IntentService } from "../../../lib/intents/intent_service.ts";
-import type { SubmitOptions } from "../../../lib/intents/submitter.ts";
+import type { RecordedIntent } from "../../../lib/intents/submitter.ts";
 import type { ExecuteResult } from "../../../lib/protocol/answers.ts";
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
 import type { Address, Hex } from "../../../lib/protocol/scalars.ts";
@@ -82,10 +82,7 @@ export class Executor {
     }
   }
 
-  async #findOrRecord(
-    quoteHash: Hex,
-    execution: Execution,
-  ): Promise<SubmitOptions & { intent: Intent }> {
+  async #findOrRecord(quoteHash: Hex, execution: Execution): Promise<RecordedIntent> {
     const { intents } = this.#options;
     // Before the balances, so that a bet committed in between shows in one of the two at least.
     const { state, inFlight } = await intents.store.findState(quoteHash);
