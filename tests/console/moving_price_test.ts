@@ -213,3 +213,28 @@ Deno.test(
     },
   ),
 );
+
+Deno.test(
+  pageTest(
+    "a page that opens at another view asks for no estimates of the box in it",
+    async (visitor) => {
+      const { page } = visitor;
+      await visitor.press("Suggest a box");
+      await visitor.sees(/Odds\s+×\s\d/);
+      let asked = 0;
+      page.on("request", (request) => {
+        if (request.method() === "POST" && request.url().endsWith("/estimate")) asked += 1;
+      });
+      await page.evaluateOnNewDocument(`{ const wait = setTimeout;
+setTimeout = (task, ms) => wait(task, ms === 15_000 ? 100 : ms) }`); // the interval at rest
+      await page.evaluate('location.hash = "#maker"');
+      await page.reload();
+      await visitor.sees(/What you may lose/);
+      asked = 0;
+      await new Promise((resolve) => setTimeout(resolve, 1_000));
+      assert.equal(asked, 0);
+      await page.evaluate('location.hash = "#trade"');
+      await visitor.sees(/Odds\s+×\s\d/);
+    },
+  ),
+);

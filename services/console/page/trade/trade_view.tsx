@@ -67,6 +67,7 @@ export function createTradeView(model: PageModel): View {
   };
   openLink();
   addEventListener("hashchange", openLink);
+  slip.estimator.isPaused = true; // until the view is shown
   const spanMs = signal(60_000); // survives a visit to another view
   const Body = () => <TradeView model={model} slip={slip} spanMs={spanMs} />;
   return { id: "trade", label: "Trade", Body };
