@@ -203,7 +203,7 @@ Deno.test(
         await new Promise((resolve) => setTimeout(resolve, 1_500)); // the last of those every second
         asked = 0;
         await act();
-        await eventually(how, () => asked > 2 || undefined, 8_000);
+        await eventually(how, () => asked > 1 || undefined, 4_000);
       }
     },
     async (page) => {
