@@ -70,7 +70,7 @@ export async function* checkService(
     const result = await each;
     // A start fails for reasons that a line above it has already.
     const news = result.text.split("; ").filter((part) =>
-      !reported.some((text) => text.endsWith(part))
+      result.subject !== "start" || !reported.some((text) => text.endsWith(part))
     );
     reported.push(result.text);
     yield { ...result, text: news.join("; ") || "For the reasons above" };

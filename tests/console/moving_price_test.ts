@@ -1,5 +1,6 @@
 /** What the page does as the price leaves a box or changes its payout, and without prices. */
 import assert from "node:assert/strict";
+import { eventually } from "../support/eventually.ts";
 import { pageTest, PHONE } from "./shared_page.ts";
 
 Deno.test(pageTest("a box that cannot be priced is moved or fitted", async (visitor) => {
@@ -174,4 +175,66 @@ Deno.test(
       void (fails ? request.abort() : request.continue());
     });
   }),
+);
+
+Deno.test(
+  pageTest(
+    "estimates come once the page is looked at, and at once after a rest",
+    async (visitor) => {
+      const { page } = visitor;
+      let asked = 0;
+      page.on("request", (request) => {
+        if (request.method() === "POST" && request.url().endsWith("/estimate")) asked += 1;
+      });
+      const box = { upper: "3100", lower: "2900", startsIn: "9", lasts: "5", amount: "5" };
+      for (const [field, text] of Object.entries(box)) await visitor.fill(field, text);
+      await new Promise((resolve) => setTimeout(resolve, 1_500));
+      assert.equal(asked, 0, "it was opened behind other tabs");
+      const show = `document.dispatchEvent(new Event("visibilitychange"))`;
+      await page.evaluate(`isBehind = false; ${show}`);
+      await eventually("an estimate", () => asked > 0 || undefined);
+      const rest = `{ const { now } = Date; Date.now = () => now() + 61_000 }`;
+      const isBack = {
+        "a screen reader moves the focus": () => page.focus(".side select"),
+        "another tab was in front": () => page.evaluate(show),
+      };
+      for (const [how, act] of Object.entries(isBack)) {
+        await page.evaluate(rest);
+        await new Promise((resolve) => setTimeout(resolve, 1_500)); // the last of those every second
+        asked = 0;
+        await act();
+        await eventually(how, () => asked > 1 || undefined, 4_000);
+      }
+    },
+    async (page) => {
+      await page.evaluateOnNewDocument(
+        `isBehind = true; Object.defineProperty(document, "hidden", { get: () => isBehind });`,
+      );
+    },
+  ),
+);
+
+Deno.test(
+  pageTest(
+    "a page that opens at another view asks for no estimates of the box in it",
+    async (visitor) => {
+      const { page } = visitor;
+      await visitor.press("Suggest a box");
+      await visitor.sees(/Odds\s+×\s\d/);
+      let asked = 0;
+      page.on("request", (request) => {
+        if (request.method() === "POST" && request.url().endsWith("/estimate")) asked += 1;
+      });
+      await page.evaluateOnNewDocument(`{ const wait = setTimeout;
+setTimeout = (task, ms) => wait(task, ms === 15_000 ? 100 : ms) }`); // the interval at rest
+      await page.evaluate('location.hash = "#maker"');
+      await page.reload();
+      await visitor.sees(/What you may lose/);
+      asked = 0;
+      await new Promise((resolve) => setTimeout(resolve, 1_000));
+      assert.equal(asked, 0);
+      await page.evaluate('location.hash = "#trade"');
+      await visitor.sees(/Odds\s+×\s\d/);
+    },
+  ),
 );

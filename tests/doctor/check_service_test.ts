@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import * as kinds from "../../lib/cli/option_kinds.ts";
 import type { OptionTable } from "../../lib/cli/options.ts";
-import { type Check, passed, type ServiceChecks } from "../../lib/cli/service_checks.ts";
+import { type Check, passed, type ServiceChecks, warning } from "../../lib/cli/service_checks.ts";
 import { listenOptions } from "../../lib/cli/shared_options.ts";
 import { NodeUnreachableError } from "../../lib/net/core_reader.ts";
 import { checkPermissions, checkService } from "../../services/stack/check_service.ts";
@@ -54,11 +54,14 @@ async function resultsOf(
   options: OptionTable,
   values: Record<string, unknown>,
   more: Partial<ServiceChecks>,
+  length = 9,
 ) {
   const target = { service: "sample", options, ...more };
   const context = { clock: new FakeClock(), timeoutMs: 1_000 };
   const results = await Array.fromAsync(checkService(target, values, context));
-  return results.map(({ subject, level, text }) => [subject, level, text.slice(0, 9)].join(" "));
+  return results.map(({ subject, level, text }) =>
+    [subject, level, text.slice(0, length)].join(" ")
+  );
 }
 
 const check = (subject: string, run: Check["run"]) => ({ subject, remedy: "Fix it", run });
@@ -90,6 +93,27 @@ Deno.test("checkService: checks permissions and key first, then side by side; a 
     "away fail Core node",
     `fine ok ${admin.slice(0, 9)}`,
     "start fail oops",
+  ]);
+});
+
+Deno.test("checkService: only a start leaves out what lines above it say", async () => {
+  const answers = () => passed("It answers");
+  const lacks = (name: string) => () => warning(`${name}: No BTC; No SOL`, "Fix it");
+  const results = await resultsOf({}, {}, {
+    customChecks: () => [
+      check("one", answers),
+      check("two", answers),
+      check("okx", lacks("okx")),
+      check("kraken", lacks("kraken")),
+    ],
+    start: () => Promise.reject(new TypeError("No SOL")),
+  }, 40);
+  assert.deepEqual(results.slice(1), [
+    "one ok It answers",
+    "two ok It answers",
+    "okx warn okx: No BTC; No SOL",
+    "kraken warn kraken: No BTC; No SOL",
+    "start fail For the reasons above",
   ]);
 });
 

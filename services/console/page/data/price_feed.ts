@@ -78,6 +78,8 @@ export class PriceFeed {
   #newestSlot = 0;
   /** Start of the loaded history, by market. */
   readonly #loadedFrom = new Map<string, number>();
+  /** How far back the waiting attempt reads, by market: one, however often the page has asked. */
+  readonly #retryFrom = new Map<string, number>();
   /** Aborted when the chain is replaced: what is being loaded belongs to the old one. */
   #chain = new AbortController();
 
@@ -129,6 +131,7 @@ export class PriceFeed {
   clear(): void {
     for (const series of this.#series.values()) series.clear();
     this.#loadedFrom.clear();
+    this.#retryFrom.clear();
     this.loaded.value = new Set();
     this.#chain.abort();
     this.#chain = new AbortController();
@@ -154,11 +157,18 @@ export class PriceFeed {
       if (signal.aborted) return this.readFrom(symbol, serverClock.now() - (nowMs - fromMs));
       if (to === nowMs) this.loaded.value = new Set([...this.loaded.value, symbol]);
       if (!isDone) {
-        if (to === nowMs) this.#loadedFrom.delete(symbol);
+        // If newer prices, which another call asked for, are not there either, from now again.
+        if (to === nowMs || !this.#loadedFrom.has(symbol)) this.#loadedFrom.delete(symbol);
         else this.#loadedFrom.set(symbol, to);
         if (retryMs > RETRY_MS.last) return;
+        const waiting = this.#retryFrom.get(symbol);
+        this.#retryFrom.set(symbol, Math.min(waiting ?? fromMs, fromMs));
+        if (waiting !== undefined) return;
         clock.after(retryMs, () => {
-          if (!signal.aborted) void this.readFrom(symbol, fromMs, 2 * retryMs);
+          if (signal.aborted) return;
+          const from = this.#retryFrom.get(symbol) ?? fromMs;
+          this.#retryFrom.delete(symbol);
+          void this.readFrom(symbol, from, 2 * retryMs);
         });
         return;
       }

@@ -67,6 +67,7 @@ export function createTradeView(model: PageModel): View {
   };
   openLink();
   addEventListener("hashchange", openLink);
+  slip.estimator.isPaused = true; // until the view is shown
   const spanMs = signal(60_000); // survives a visit to another view
   const Body = () => <TradeView model={model} slip={slip} spanMs={spanMs} />;
   return { id: "trade", label: "Trade", Body };
@@ -134,8 +135,8 @@ function TradeView({ model, slip, spanMs }: Pick<ChartSource, "model" | "slip" |
   );
 }
 
-/** What shows that the user is at the page. */
-const USES = ["pointermove", "pointerdown", "keydown", "wheel"];
+/** What shows that the user is at the page; the last two also with a screen reader. */
+const USES = ["pointermove", "pointerdown", "keydown", "wheel", "click", "focusin"];
 
 /** Estimates come while this view is shown: rarely at rest, and at once when the user is back. */
 function useEstimates(slip: BetSlip): void {
@@ -143,10 +144,10 @@ function useEstimates(slip: BetSlip): void {
     const onUse = () => slip.noteUse();
     const onVisibility = () => {
       slip.estimator.isHidden = document.hidden;
-      slip.refresh();
+      slip.noteUse();
     };
     slip.estimator.isPaused = false;
-    slip.noteUse();
+    onVisibility(); // it may be opened behind other tabs
     for (const use of USES) addEventListener(use, onUse, { passive: true });
     document.addEventListener("visibilitychange", onVisibility);
     return () => {

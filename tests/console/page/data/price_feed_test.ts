@@ -246,6 +246,25 @@ Deno.test("PriceFeed: history that could not be loaded is requested again, and o
   assert.deepEqual([feed.seriesOf(SYMBOL).times[0], node.asked.length], [START_MS, 8]);
 });
 
+Deno.test("PriceFeed: however often history is asked for, one attempt waits, for all of it", async () => {
+  const { clock, feed, node, onState } = setUp();
+  const spans = [60_000, 60_000, 600_000, 900_000, 300_000];
+  const load = () => Promise.all(spans.map((span) => feed.readFrom(SYMBOL, START_MS - span)));
+  onState?.("live");
+  node.away = [SYMBOL];
+  for (let zoom = 0; zoom < 5; zoom++) await load();
+  node.asked = [];
+  clock.advance(1_000);
+  await settled();
+  assert.equal(node.asked.length, 1);
+  node.away = [];
+  clock.advance(2_000);
+  await settled();
+  const { times } = feed.seriesOf(SYMBOL);
+  assert.deepEqual([times[0], times.at(-1)], [START_MS - 900_000, clock.now() - 100]);
+  assert.equal(longestGap(times), 100);
+});
+
 Deno.test("PriceFeed: reports the state of each market, and when the connection opened", async () => {
   const { feed, node, onState, deliver } = setUp();
   assert.equal(feed.stateOf(SYMBOL), "connecting");
