@@ -153,7 +153,16 @@ export class Submitter {
   /** Submits an intent again. It writes first: a failover may lose a row that was only read. */
   async retry({ key }: Pick<Intent, "key">): Promise<Intent> {
     const { store, clock } = this.#options;
-    return await this.submit(await store.recordAttempt(key, clock.now()));
+    let intent: Intent;
+    try {
+      intent = await store.recordAttempt(key, clock.now());
+    } catch (thrown) {
+      // A row that is damaged or gone will never tell its end.
+      const isLost = thrown instanceof StoreDamagedError || await store.find(key) === undefined;
+      if (isLost) this.#unknown.delete(key);
+      throw thrown;
+    }
+    return await this.submit(intent);
   }
 
   /**
