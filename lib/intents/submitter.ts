@@ -170,9 +170,11 @@ export class Submitter {
    * process has finished them, or the answer of the store was lost. Those that run now will learn.
    */
   async findEnded(): Promise<string[]> {
-    if (this.#unknown.size === 0) return [];
+    // Those that are recorded during the read are not in its answer.
+    const before = new Set(this.#unknown);
+    if (before.size === 0) return [];
     const { inFlight } = await this.#options.store.findState("");
-    return [...this.#unknown.difference(inFlight.keys).difference(this.#inFlight)];
+    return [...before.difference(inFlight.keys).difference(this.#inFlight)];
   }
 
   async #attempt(intent: Intent, options: SubmitOptions): Promise<Intent> {
