@@ -104,7 +104,10 @@ class Retries {
   async pass(signal: AbortSignal): Promise<boolean> {
     const { store, clock } = this.#options;
     const nowMs = clock.now();
-    for (const key of await this.#submitter.findEnded()) await this.#retry({ key }, false);
+    for (const key of await this.#submitter.findEnded()) {
+      if (signal.aborted) return false;
+      await this.#retry({ key }, false);
+    }
     let after = 0;
     while (!signal.aborted) {
       const isProbe = this.#submitter.isNodeLost;

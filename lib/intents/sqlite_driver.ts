@@ -49,7 +49,7 @@ export class SqliteDriver implements SqlDriver {
     let db: SqliteDatabase | undefined;
     try {
       if (path !== IN_MEMORY) createPrivately(path);
-      if (path !== IN_MEMORY && Deno.lstatSync(path).isSymlink) throw isLink(path);
+      if (path !== IN_MEMORY) requireNoLink(path);
       // SQLite drops the damaged part when it opens the file.
       const damage = path === IN_MEMORY ? undefined : logDamage(path);
       if (damage === "damaged") throw logDamaged(path);
@@ -71,8 +71,9 @@ export class SqliteDriver implements SqlDriver {
     }
   }
 
-  /** Opens an existing file for reading, and leaves it as it is. */
+  /** Opens an existing file for reading, and leaves it as it is. @throws {StoreError} As `open`. */
   static openToInspect(path: string): SqliteDriver {
+    requireNoLink(path);
     // Closing a connection that may write removes the log and its index. That is right unless they
     // existed before: another process may be using them.
     const readOnly = statOf(`${path}-wal`) !== undefined;
@@ -133,8 +134,9 @@ function requireIntact(db: SqliteDatabase, path: string): void {
   );
 }
 
-function isLink(path: string): StoreError {
-  return new StoreError(
+function requireNoLink(path: string): void {
+  if (!Deno.lstatSync(path).isSymlink) return;
+  throw new StoreError(
     `Database ${path} is a symbolic link, so its write-ahead log would not be checked for damage: name ` +
       "the file that it leads to",
   );

@@ -154,7 +154,16 @@ export class Submitter {
   /** Submits an intent again. It writes first: a failover may lose a row that was only read. */
   async retry({ key }: Pick<Intent, "key">): Promise<Intent> {
     const { store, clock } = this.#options;
-    return await this.submit(await store.recordAttempt(key, clock.now()));
+    let intent: Intent;
+    try {
+      intent = await store.recordAttempt(key, clock.now());
+    } catch (thrown) {
+      // A row that is damaged or gone will never tell its end.
+      const isLost = thrown instanceof StoreDamagedError || await store.find(key) === undefined;
+      if (isLost) this.#unknown.delete(key);
+      throw thrown;
+    }
+    return await this.submit(intent);
   }
 
   /**
@@ -162,9 +171,11 @@ export class Submitter {
    * process has finished them, or the answer of the store was lost. Those that run now will learn.
    */
   async findEnded(): Promise<string[]> {
-    if (this.#unknown.size === 0) return [];
+    // Those that are recorded during the read are not in its answer.
+    const before = new Set(this.#unknown);
+    if (before.size === 0) return [];
     const { inFlight } = await this.#options.store.findState("");
-    return [...this.#unknown.difference(inFlight.keys).difference(this.#inFlight)];
+    return [...before.difference(inFlight.keys).difference(this.#inFlight)];
   }
 
   async #attempt(intent: Intent, options: SubmitOptions): Promise<Intent> {

@@ -166,10 +166,11 @@ export function checkReadiness(
     )
     .map(({ name, lastError }) => `${EXCHANGE_OF[name]}: ${lastError}`);
   const hasSource = [...board.markets.values()].some(({ sources }) => sources.length > 0);
+  const haveAllFailed = connections.every(({ lastError, session }) =>
+    lastError !== undefined && !session?.isSubscribed
+  );
   // If all have failed, that is why no market has a source.
-  const reasons = !hasSource && failed.length === connections.length
-    ? failed
-    : [...missing, ...failed];
+  const reasons = !hasSource && haveAllFailed ? failed : [...missing, ...failed];
   return runReadinessChecks({
     prices: () => missing.length === 0 ? undefined : `No price: ${reasons.join("; ")}`,
   });

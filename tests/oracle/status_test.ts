@@ -235,6 +235,12 @@ Deno.test("checkReadiness: names the error of a provider only while it lacks pri
   clock.advance(500);
   const again = network.sockets[2] ?? assert.fail("It connects again");
   again.open();
+  again.deliver('{"result":null,"id":1}');
+  assert.match(
+    await problems(),
+    /^No price: BTC\/USDT has 0 of 2 sources; /,
+    "no longer the error",
+  );
   for (const symbol of ["BTCUSDT", "ETHUSDT"]) again.deliver(trade(symbol, clock.now()));
   assert.match(await problems(), /^No price: BTC\/USDT has 1 of 2 sources; .* binance/);
   again.deliver(trade("SOLUSDT", clock.now()));

@@ -146,9 +146,10 @@ Deno.test("loadStrategy: uses recheck and holdMs of the file; holdMs defaults to
   }
 });
 
-Deno.test("loadStrategy: a member that returns a promise is an error, and its rejection ends nothing", () => {
+Deno.test("loadStrategy: a member that returns a promise, of whatever library, is an error, and its rejection ends nothing", () => {
   const code = "const late = async () => { throw new Error('late'); };" +
-    "export default () => ({ name: 'x', price: late, holdMs: late, recheck: late });";
+    "const recheck = () => ({ then: (_, reject) => reject(new Error('late')) });" +
+    "export default () => ({ name: 'x', price: late, holdMs: late, recheck });";
   return withFile(code, async (path) => {
     const strategy = (await loadStrategy(path))(context);
     const bet = termsAt(0);

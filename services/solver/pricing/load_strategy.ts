@@ -81,8 +81,9 @@ function createChecked(
 
 /** Nobody waits for a promise: its refusal would come too late, and end this process. */
 function requireSync<T>(path: string, member: string, answer: T): T {
-  if (!(answer instanceof Promise)) return answer;
-  answer.catch(() => {});
+  // Also of other libraries.
+  if (typeof Object(answer).then !== "function") return answer;
+  Promise.resolve(answer).catch(() => {});
   throw new StrategyError(
     `Strategy ${path} is asynchronous: expected ${member}() without a promise`,
   );

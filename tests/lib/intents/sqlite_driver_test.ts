@@ -54,7 +54,9 @@ Deno.test("SqliteDriver: a link to a file is refused: the log is beside the file
   withFolder(async (folder) => {
     await SqliteDriver.open(`${folder}/file.sqlite`).close();
     await Deno.symlink("file.sqlite", `${folder}/link.sqlite`);
-    assert.throws(() => SqliteDriver.open(`${folder}/link.sqlite`), /symbolic link.*name the file/);
+    const isRefused = /symbolic link.*name the file/;
+    assert.throws(() => SqliteDriver.open(`${folder}/link.sqlite`), isRefused);
+    assert.throws(() => SqliteDriver.openToInspect(`${folder}/link.sqlite`), isRefused);
   }));
 
 Deno.test("SqliteDriver: no error shows a key or a password", () =>

@@ -146,6 +146,36 @@ Deno.test("Submitter: an end that the store or another process recorded unnotice
     assert.deepEqual([await submitter.findEnded(), world.ended], [[], ["committed", "committed"]]);
   }));
 
+Deno.test("Submitter: an intent that is recorded while those under way are read has not ended", () =>
+  withWorld(async (world) => {
+    const { store, submitter } = world;
+    world.node.onSend = rejectsAsAway;
+    await assert.rejects(submitter.submit(await world.record("old")), OutcomeUnknownError);
+    const state = await store.findState("");
+    const { promise, resolve } = Promise.withResolvers<typeof state>();
+    store.findState = () => promise;
+    const ended = submitter.findEnded();
+    await assert.rejects(submitter.submit(await world.record("new")), OutcomeUnknownError);
+    resolve(state);
+    assert.deepEqual(await ended, []);
+  }));
+
+Deno.test("Submitter: a row that is gone or damaged is asked for its end once, not by each pass", () =>
+  withWorld(async (world) => {
+    const { submitter, driver } = world;
+    world.node.onSend = rejectsAsAway;
+    for (const key of ["gone", "damaged"]) {
+      await assert.rejects(submitter.submit(await world.record(key)), OutcomeUnknownError);
+      await world.finish(key);
+    }
+    await driver.write("DELETE FROM intents WHERE key = 'gone'", []);
+    await driver.write("UPDATE intents SET payload = 'x'", []);
+    assert.deepEqual(await submitter.findEnded(), ["gone", "damaged"]);
+    world.retries.start();
+    await world.settled();
+    assert.deepEqual(await submitter.findEnded(), []);
+  }));
+
 Deno.test("Submitter: two processes on one store finish an intent once, with the same outcome", () =>
   withWorld(async (world) => {
     const other = world.newSubmitter();
