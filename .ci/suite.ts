@@ -15,20 +15,20 @@ import { joinReports } from "./verdict.ts";
  */
 const LONG = [
   /^tests\/e2e\/runbooks_/,
-  /^tests\/ship\/containers_/,
   /^tests\/console\/(chart|chart_keys|keyboard|moving_price|page_layout|phone|trade)_test/,
+  /^tests\/(bridge|solver)\/killed_process_test/,
   /^tests\/ship\/(client_examples|examples|prometheus)_/,
   /^tests\/console\/outage_test/,
-  /^tests\/console\/one_intention_test/,
-  /^tests\/e2e\/(markets|restore)_/,
-  /^tests\/ship\/package_/,
-  /^tests\/(bridge|solver)\/killed_process_test/,
-  /^tests\/console\/board_test/,
-  /^tests\/ship\/front_/,
   /^tests\/ship\/commands_/,
   /^tests\/simulation\//,
-  /^tests\/solver\/backtest\/(backtest|candle_bridge)_/,
+  /^tests\/ship\/package_/,
+  /^tests\/ship\/containers_/,
+  /^tests\/e2e\/(markets|restore)_/,
+  /^tests\/console\/one_intention_test/,
+  /^tests\/console\/board_test/,
+  /^tests\/ship\/front_/,
   /^tests\/solver\/pricing\/(box_price|box_probability|early_users|volatility|window_outcomes)_/,
+  /^tests\/solver\/backtest\/(backtest|candle_bridge)_/,
   /^tests\/console\/page\/trade\/suggested_draft_test/,
 ];
 
