@@ -74,7 +74,7 @@ function answerFile(c: Context, file: PageFile): Response {
 
 /** Content security policy: the page's own files, and connections to the services only. */
 function policyOf(config: PageConfig | undefined): string {
-  // A policy cannot name an IPv6 address: any host at its port, then.
+  // A policy cannot name an IPv6 address, so it allows any host at that port.
   const services = Object.values(config?.urls ?? {})
     .map((url) => new URL(url).origin.replace(/\[.*\]/, "*"));
   return [

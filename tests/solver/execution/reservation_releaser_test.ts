@@ -143,7 +143,7 @@ Deno.test("ReservationReleaser: nothing is read or released while the node has a
     assert.deepEqual([asked, await held()], [[], [1]]);
   }));
 
-Deno.test("ReservationReleaser: what is unfinished or open stays reserved; only who releases it reports its end", () =>
+Deno.test("ReservationReleaser: unfinished and open bets stay reserved, and an end is reported once", () =>
   withReservations(3, async ({ reservations, store, book, onNode, asked, held, settled }) => {
     const [open] = await reservedIntents(store);
     assert.ok(open !== undefined);
