@@ -12,8 +12,7 @@ const ROLE_RULE = "Expected a URL without target_session_attrs or with primary";
 
 /**
  * A mistyped URL or a key: taken as a path, it would put a password or a key into a file name. Or a
- * URI of SQLite, which opens another file than the one of that name. One letter before the colon may
- * be a drive.
+ * URI of SQLite, which would become the name of a file. One letter before the colon may be a drive.
  */
 const NOT_A_PATH = /^[a-z][a-z0-9+.-]+:\/|^(postgres\w*|file):|:\/\/|^(0x)?[0-9a-f]{64}$/i;
 

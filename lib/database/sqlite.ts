@@ -1,5 +1,7 @@
+import { resolve } from "node:path";
 import * as sqlite from "node:sqlite";
 import { statOf } from "../files.ts";
+import { IN_MEMORY } from "./database_url.ts";
 
 export type SqliteValue = number | string | Uint8Array | null;
 
@@ -57,8 +59,10 @@ export class SqliteDatabase {
   constructor(path: string, { readOnly = false, errorOf }: SqliteDatabaseOptions) {
     this.path = path;
     this.#errorOf = errorOf;
+    // SQLite takes `file:…` for a URI, which names another file.
+    const file = path === IN_MEMORY ? path : resolve(path);
     // The option exists, but the runtime's types lack it. For `isTransaction`, see above.
-    this.#db = this.#attempt(() => new DatabaseSync(path, { readOnly } as object)) as DatabaseSync;
+    this.#db = this.#attempt(() => new DatabaseSync(file, { readOnly } as object)) as DatabaseSync;
   }
 
   /** Turns on the write-ahead log: from now on, every commit is on the disk when it returns. */
@@ -121,7 +125,7 @@ export class SqliteDatabase {
   async copyTo(path: string): Promise<void> {
     // Copies in one step, since a change between two steps would make the backup start over. VACUUM
     // INTO is not permitted.
-    await backup(this.#db, path, { rate: 2 ** 30 }).catch((cause: unknown) => {
+    await backup(this.#db, resolve(path), { rate: 2 ** 30 }).catch((cause: unknown) => {
       throw this.#errorOf(cause);
     });
   }

@@ -51,3 +51,9 @@ Deno.test("SqliteDatabase.rollBack: does nothing without a transaction, as after
   assert.deepEqual(db.all("SELECT * FROM rows"), []);
   db.close();
 });
+
+Deno.test("SqliteDatabase: a path that begins with file: is no URI, which would name another file", () =>
+  withFolder(async (folder) => {
+    assert.throws(() => new SqliteDatabase(`file:${folder}/a.sqlite`, { errorOf }));
+    assert.deepEqual(await Array.fromAsync(Deno.readDir(folder)), []);
+  }));
