@@ -44,13 +44,19 @@ export async function waitForThesis(
   thesisId: number,
   timeoutMs: number,
 ): Promise<Thesis> {
-  for (let waitedMs = 0;; waitedMs += THESIS_POLL_MS) {
-    const thesis = await node.getThesis(thesisId);
-    if (thesis !== null) return thesis;
-    if (waitedMs >= Math.min(timeoutMs, PROPAGATION_MS)) {
+  const limitMs = Math.min(timeoutMs, PROPAGATION_MS);
+  let isOver = limitMs === 0;
+  // A timer, since a test may move the clock's time.
+  const cancel = clock.after(limitMs, () => isOver = true);
+  try {
+    for (;; await waitMs(clock, THESIS_POLL_MS)) {
+      const thesis = await node.getThesis(thesisId);
+      if (thesis !== null) return thesis;
+      if (!isOver) continue;
       const message = `The chain has no thesis ${thesisId}`;
       throw new WatchError("UNKNOWN_THESIS", message, { thesisId });
     }
-    await waitMs(clock, THESIS_POLL_MS);
+  } finally {
+    cancel();
   }
 }

@@ -269,20 +269,33 @@ Deno.test("settled: follows a thesis of another user, and returns a known outcom
   }, { connect: network.connect, wallet: undefined });
 });
 
-Deno.test("settled: a thesis that does not appear throws UNKNOWN_THESIS", () => {
+Deno.test("settled: a thesis that does not appear within its timeout throws UNKNOWN_THESIS, however slow the answers", () => {
+  const clock = new FakeClock();
   let reads = 0;
-  return withClient({ core_getThesis: () => (reads += 1, null) }, async (client) => {
-    for (const [timeoutMs, count] of [[0, 1], [150, 3]] as const) {
+  const routes: Routes = {
+    core_getThesis() {
+      reads += 1;
+      clock.advance(60);
+      return null;
+    },
+  };
+  return withClient(routes, async (client) => {
+    for (const [timeoutMs, count] of [[0, 1], [150, 2], [1_000, 7]] as const) {
       reads = 0;
-      await assert.rejects(client.settled(7, timeoutMs), {
+      const settled = assert.rejects(client.settled(7, timeoutMs), {
         code: "UNKNOWN_THESIS",
         message: "The chain has no thesis 7",
         details: { thesisId: 7 },
         retry: "never",
       });
+      for (let read = 1; read < count; read++) {
+        await eventually("it waits", () => reads === read && clock.pending === 2 || undefined);
+        clock.advance(100);
+      }
+      await settled;
       assert.equal(reads, count);
     }
-  }, { clock: { now: Date.now } });
+  }, { clock });
 });
 
 Deno.test("settled: after its timeout, the error says the status of the thesis", () => {
