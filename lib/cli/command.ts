@@ -20,7 +20,7 @@ import {
 } from "./options.ts";
 import type { ShowProgress } from "./terminal.ts";
 import { configOption, loggingOptions } from "./shared_options.ts";
-import { checkOption, problemsOfStart, READY_TIMEOUT_MS } from "./start_check.ts";
+import { checkOption, checkStart, READY_TIMEOUT_MS } from "./start_check.ts";
 import {
   type CommandName,
   optionsFor,
@@ -134,7 +134,7 @@ async function printStartProblems<T extends OptionTable>(
   { clock, print }: CommandContext,
 ): Promise<number> {
   const timeoutMs = READY_TIMEOUT_MS;
-  const problems = await problemsOfStart({ table, options, start, clock, timeoutMs });
+  const problems = await checkStart({ table, options, start, clock, timeoutMs });
   if (problems.length === 0) print(`${name} is ready`);
   else problems.forEach(print);
   return problems.length === 0 ? ExitCode.ok : ExitCode.failed;

@@ -64,21 +64,21 @@ interface StartCheck<T> {
  * @returns One sentence per problem; none if the service is ready.
  * @throws What the start throws.
  */
-export async function problemsOfStart<T extends object>(
+export async function checkStart<T extends object>(
   { table, options, start, clock, timeoutMs }: StartCheck<T>,
 ): Promise<string[]> {
   const deadlineMs = clock.now() + timeoutMs;
   await using service = await start(harmlessOptions(table, options));
-  let before: string | undefined;
+  let unconfirmed: string | undefined;
   while (true) {
-    const { problems, mayChange } = await readinessAt(service.url);
+    const { problems, mayChange } = await readReadiness(service.url);
     const isReady = problems.length === 0;
-    const verdict = isReady || !mayChange ? problems.join() : undefined;
-    const isFinal = isReady && !mayChange || verdict !== undefined && verdict === before;
-    if (isFinal || clock.now() >= deadlineMs) return problems;
-    before = verdict;
+    if (isReady && !mayChange || clock.now() >= deadlineMs) return problems;
+    const mayStay = isReady || !mayChange ? problems.join() : undefined;
+    if (mayStay !== undefined && mayStay === unconfirmed) return problems;
+    unconfirmed = mayStay;
     const pauseMs = Math.min(POLL_MS, deadlineMs - clock.now());
-    await waitMs(clock, verdict === undefined ? pauseMs : CONFIRM_AFTER_MS);
+    await waitMs(clock, mayStay === undefined ? pauseMs : CONFIRM_AFTER_MS);
   }
 }
 
@@ -100,7 +100,7 @@ interface Readiness {
 }
 
 /** @throws {NetworkError} If the service does not answer. */
-async function readinessAt(url: string): Promise<Readiness> {
+async function readReadiness(url: string): Promise<Readiness> {
   const bounds = { timeoutMs: ANSWER_TIMEOUT_MS };
   const ready = await request(`${url}/ready`, bounds);
   const { status, text } = ready.status === 404 ? await request(`${url}/health`, bounds) : ready;

@@ -50,9 +50,9 @@ export interface PriceHistory {
 export const REQUEST_LIFE_MS = 60_000;
 
 /** A bet as the solver's requests carry it. @throws {InputError} If one does not fit. */
-export function requestOf(bet: Bet, nowMs: number, markets: Markets) {
+export function requireRequest(bet: Bet, nowMs: number, markets: Markets) {
   requireObject("bet", bet, "Expected an object with symbol, prices, amount and times");
-  const { base, quote } = marketOf(bet.symbol, markets);
+  const { base, quote } = requireMarket(bet.symbol, markets);
   for (const field of ["lowerPrice", "upperPrice", "betAmount"] as const) {
     requireAmount(field, bet[field]);
   }
@@ -72,7 +72,7 @@ export function requestOf(bet: Bet, nowMs: number, markets: Markets) {
 }
 
 /** A market by its symbol. @throws {InputError} `UNSUPPORTED_PAIR` */
-export function marketOf(symbol: string, markets: Markets): Market {
+export function requireMarket(symbol: string, markets: Markets): Market {
   const market = markets.bySymbol(symbol);
   if (market !== undefined) return market;
   const known = markets.symbols.join(", ");

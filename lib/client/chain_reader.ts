@@ -4,7 +4,7 @@ import type { ThesesPage } from "../protocol/methods/reads.ts";
 import type { NodePrice } from "../protocol/price.ts";
 import type { Hex } from "../protocol/scalars.ts";
 import type { Thesis } from "../protocol/thesis.ts";
-import { marketOf, type PriceHistory } from "./bet.ts";
+import { type PriceHistory, requireMarket } from "./bet.ts";
 import { requireThesisFilter, requireThesisId, requireTime, wrongInput } from "./input.ts";
 import { type ClientOptions, type Context, createContext } from "./context.ts";
 import { type PriceHandlers, PriceWatch } from "./prices.ts";
@@ -30,7 +30,7 @@ export class ChainReader {
    * ```
    */
   chainId(): Promise<number> {
-    return this.context.node.chainId();
+    return this.context.node.getChainId();
   }
 
   /**
@@ -46,7 +46,7 @@ export class ChainReader {
    * ```
    */
   genesisHash(): Promise<Hex | null> {
-    return this.context.node.genesisHash();
+    return this.context.node.getGenesisHash();
   }
 
   /**
@@ -89,7 +89,7 @@ export class ChainReader {
    * ```
    */
   async history(symbol: string, from: number, to: number): Promise<PriceHistory> {
-    const { base, quote } = marketOf(symbol, this.context.markets);
+    const { base, quote } = requireMarket(symbol, this.context.markets);
     requireTime("from", from);
     requireTime("to", to);
     if (from > to) throw wrongInput("from", `Expected a time up to \`to\`, ${to}`, from);

@@ -21,7 +21,7 @@ import {
   pricedEstimateSchema,
   pricingSchema,
   REQUEST_LIFE_MS,
-  requestOf,
+  requireRequest,
 } from "./bet.ts";
 import { ChainReader } from "./chain_reader.ts";
 import { requireNodeChain, requireServiceChain, requireWallet } from "./context.ts";
@@ -160,7 +160,7 @@ export class RangemakerClient extends ChainReader {
    */
   async estimate(bet: Bet, signal?: AbortSignal): Promise<Estimate> {
     const { urls, clock, markets } = this.context;
-    const request = requestOf(bet, clock.now(), markets);
+    const request = requireRequest(bet, clock.now(), markets);
     return await callJson(`${urls.solver}/estimate`, pricedEstimateSchema, request, { signal });
   }
 
@@ -177,7 +177,7 @@ export class RangemakerClient extends ChainReader {
    */
   async quote(bet: Bet): Promise<Offer> {
     const { urls: { solver: url }, chainId, clock, markets } = this.context;
-    const asked = requestOf(bet, clock.now(), markets);
+    const asked = requireRequest(bet, clock.now(), markets);
     const request = { user: await this.address(), ...asked };
     const isRightChain = requireNodeChain(this.context);
     const [{ quote, quoteHash, pricing }, solver] = await Promise.all([

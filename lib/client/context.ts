@@ -39,10 +39,10 @@ export function createContext(options: ClientOptions): Context {
   const { urls, connect, markets, wallet } = options;
   return {
     urls: baseUrls(urls),
-    chainId: chainIdOf(options),
+    chainId: requireChainId(options),
     node: new CoreReader({ url: urls.proxy }),
-    solver: solverOf(options),
-    clock: clockOf(options),
+    solver: requireSolver(options),
+    clock: requireClock(options),
     markets: markets === undefined ? SPEC_MARKETS : new Markets(markets.map(withChecksums)),
     connect,
     random: Math.random,
@@ -62,7 +62,7 @@ export function requireWallet({ wallet }: Context): WalletAdapter {
 
 /** @throws {ChainError} If the node has another chain than the client. */
 export async function requireNodeChain({ node, chainId }: Context): Promise<void> {
-  const actual = await node.chainId();
+  const actual = await node.getChainId();
   if (actual !== chainId) throw new ChainError("node", chainId, actual);
 }
 
@@ -150,13 +150,13 @@ function hasScheme(text: string, schemes: readonly string[]): boolean {
 }
 
 /** The chain id of the options. @throws {InputError} If there is none. */
-function chainIdOf({ chainId }: ClientOptions): number {
+function requireChainId({ chainId }: ClientOptions): number {
   if (Number.isSafeInteger(chainId) && chainId > 0) return chainId;
   throw wrongInput("chainId", "Expected the id of the chain to sign for, such as 1337", chainId);
 }
 
 /** The solver of the options, in EIP-55 form. @throws {InputError} If it is not an address. */
-function solverOf({ solver }: ClientOptions): Address | undefined {
+function requireSolver({ solver }: ClientOptions): Address | undefined {
   requireAddress("solver", solver);
   return solver && addressSchema.parse(solver);
 }
@@ -168,7 +168,7 @@ function withChecksums(market: Market): Market {
 }
 
 /** The clock of the options; its timers are the machine's by default. @throws {InputError} */
-function clockOf({ clock = systemClock }: ClientOptions): Clock {
+function requireClock({ clock = systemClock }: ClientOptions): Clock {
   if (typeof clock?.now !== "function") {
     throw wrongInput("clock", "Expected an object with now(): Unix milliseconds", clock);
   }

@@ -242,16 +242,19 @@ export class ThesisWatch {
     if (this.#state !== "live") return void await this.#readPages({}, signal);
     const known = this.theses;
     const readTo = this.#readTo;
-    const oldest = known.find(({ status }) => status === "open");
-    const open = readTo === undefined
-      ? { cursor: undefined }
-      : oldest && { cursor: `${oldest.id - 1}` };
-    const found = open && await this.#readPages({ status: "open", ...open }, signal);
+    const oldestOpen = known.find(({ status }) => status === "open");
+    let found = new Set<number>();
+    if (readTo === undefined || oldestOpen !== undefined) {
+      const cursor = readTo === undefined || oldestOpen === undefined
+        ? undefined
+        : `${oldestOpen.id - 1}`;
+      found = await this.#readPages({ status: "open", cursor }, signal);
+    }
     if (signal.aborted) return;
     await this.#readPages({ cursor: (readTo ?? known.at(-1)?.id)?.toString() }, signal);
     for (const { id, status } of known) {
       if (signal.aborted) return;
-      if (found?.has(id) || !isUnsettled(status)) continue;
+      if (found.has(id) || !isUnsettled(status)) continue;
       const thesis = await node.getThesis(id);
       if (thesis !== null && !signal.aborted) this.#onRead(thesis);
     }

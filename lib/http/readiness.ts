@@ -56,7 +56,7 @@ export async function runReadinessChecks<Name extends string>(
 }
 
 /** The problem of a service's health, if it concerns the given part. */
-export async function healthProblem(
+export async function findHealthProblem(
   problem: () => Promise<RangemakerError | undefined>,
   part: "store" | "node",
 ): Promise<string | undefined> {
@@ -75,7 +75,7 @@ export function storageProblem(
 }
 
 /** The problem of a node that accepts only reads. @throws {NetworkError} If no answer comes. */
-export async function writeProblem(
+export async function findWriteProblem(
   node: { readonly url: string; acceptsTransactions(): Promise<boolean> },
 ): Promise<string | undefined> {
   if (await node.acceptsTransactions()) return undefined;
@@ -84,11 +84,11 @@ export async function writeProblem(
 }
 
 /** The problem with a node's chain, or undefined. @throws {NetworkError} If no answer comes. */
-export async function chainProblem(
-  node: { readonly url: string; chainId(): Promise<number> },
+export async function findChainProblem(
+  node: { readonly url: string; getChainId(): Promise<number> },
   expected: number,
 ): Promise<string | undefined> {
-  const actual = await node.chainId();
+  const actual = await node.getChainId();
   if (actual === expected) return undefined;
   // The answer is public, and a URL may contain a password or a provider's key.
   return `Core node at ${redactUrls(node.url)} has chain id ${actual}: expected ${expected}`;

@@ -28,10 +28,10 @@ const READ_NODE_LAG_BLOCKS = 50;
 const READ_NODE_LAG_MS = 2_000;
 
 interface ChainGuardOptions {
-  store: Pick<IntentStore, "requireWritable" | "find" | "records" | "newestCommitted">;
+  store: Pick<IntentStore, "requireWritable" | "find" | "records" | "findNewestCommitted">;
   node: Pick<
     CoreClient,
-    "url" | "chainId" | "genesisHash" | "getHead" | "getTransaction" | "allowsReverts"
+    "url" | "getChainId" | "getGenesisHash" | "getHead" | "getTransaction" | "allowsReverts"
   >;
   /** Whether the chain has the effect of a committed intent whose receipt the node lacks. */
   isOnChain(intent: Intent): Promise<boolean>;
@@ -121,7 +121,7 @@ export class ChainGuard {
     const askedAtMs = clock.now();
     const lostCommit = this.#commits.findLost(askedAtMs - READ_NODE_LAG_MS);
     const answers = [
-      node.genesisHash(),
+      node.getGenesisHash(),
       nullIfUnsupported(node.getHead()),
       requireChainId(node, chainId),
     ] as const;
@@ -149,7 +149,7 @@ export class ChainGuard {
     const isCached = Math.abs(nowMs - this.#recordReadAtMs) < RECORD_CACHED_MS;
     if (this.#record !== undefined && isCached) return this.#record;
     const record = await store.records.update();
-    const newest = await store.newestCommitted();
+    const newest = await store.findNewestCommitted();
     if (newest !== undefined) this.#commits.add(newest);
     this.#recordReadAtMs = nowMs;
     return this.#record = record;
@@ -223,10 +223,10 @@ class CommitWitness {
 
 /** @throws {WrongChainError} `CHAIN_MISMATCH` if the node has another chain id. */
 export async function requireChainId(
-  node: Pick<CoreClient, "url" | "chainId">,
+  node: Pick<CoreClient, "url" | "getChainId">,
   expected: number,
 ): Promise<void> {
-  const actual = await node.chainId();
+  const actual = await node.getChainId();
   if (actual === expected) return;
   const url = redactUrls(node.url);
   throw new WrongChainError(
@@ -246,7 +246,7 @@ export async function requireSameChain(
   { store, node }: Pick<ChainGuardOptions, "store" | "node">,
 ): Promise<void> {
   const { genesis } = await store.records.update();
-  requireSameGenesis(node.url, await node.genesisHash(), genesis);
+  requireSameGenesis(node.url, await node.getGenesisHash(), genesis);
 }
 
 /** Number of a node's newest block; 0 if it does not report it. */

@@ -62,7 +62,7 @@ export function failureOf({ code, message, details }: RangemakerError): IntentFa
 }
 
 /** Result of an insert: if the key is taken, `intent` is the existing intent. */
-export interface Insertion {
+export interface InsertResult {
   inserted: boolean;
   intent: Intent;
 }

@@ -73,7 +73,7 @@ export async function openIntentResources(
     if (storeKey !== "ignore") {
       const owner = storeKey === "bind"
         ? (await store.records.update({ signer: signer.address })).signer
-        : await store.records.owner();
+        : await store.records.readSigner();
       requireKey(name, signer, owner);
     }
   } catch (thrown) {

@@ -105,7 +105,7 @@ function columnsOf(
 }
 
 /** Inserts an intent unless its key is taken; returns its sequence if it does. */
-export function insertionOf(
+export function insertStatement(
   service: string,
   intent: NewIntent,
   { isReserved = false } = {},
@@ -124,7 +124,7 @@ export function probeStatements(service: string): Statement[] {
   const payload = " ".repeat(1_000);
   const probe = { key, user: "", payload, transaction: null, expiresAtMs: 0, createdAtMs: 0 };
   const remove = { sql: INTENT_SQL.remove, values: [service, key] };
-  return [insertionOf(service, probe), remove];
+  return [insertStatement(service, probe), remove];
 }
 
 /**
@@ -132,21 +132,26 @@ export function probeStatements(service: string): Statement[] {
  * only columns that differ: setting an indexed column, even to the same value, makes the database
  * update the index.
  */
-export function intentUpdate(
+export function updateStatement(
   service: string,
   condition: string,
-  read: Intent,
+  before: Intent,
   given: Intent,
 ): Statement {
-  const next = { ...given, failure: given.failure && storableFailure(given.failure) };
-  const before = columnsOf(read);
-  const changed = Object.entries(columnsOf(next)).filter(([name, value]) => value !== before[name]);
-  const set = ["state", "updated_at_ms", "checksum", ...changed.map(([name]) => name)];
-  const sql = `UPDATE intents SET ${set.map((name) => `${name} = ?`).join(", ")}
+  const after = { ...given, failure: given.failure && storableFailure(given.failure) };
+  const columns = columnsOf(before);
+  const changed = Object.entries(columnsOf(after))
+    .filter(([name, value]) => value !== columns[name]);
+  const assignments: [column: string, value: SqlValue][] = [
+    ["state", after.state],
+    ["updated_at_ms", after.updatedAtMs],
+    ["checksum", checksumOf(service, after)],
+    ...changed,
+  ];
+  const sql = `UPDATE intents SET ${assignments.map(([name]) => `${name} = ?`).join(", ")}
     WHERE service = ? AND key = ? AND tx_hash IS NOT DISTINCT FROM ? AND ${condition}`;
-  const values = [next.state, next.updatedAtMs, checksumOf(service, next)];
-  const where = [service, read.key, before.tx_hash ?? null];
-  return { sql, values: [...values, ...changed.map(([, value]) => value), ...where] };
+  const where = [service, before.key, columns.tx_hash ?? null];
+  return { sql, values: [...assignments.map(([, value]) => value), ...where] };
 }
 
 /**

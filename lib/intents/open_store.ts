@@ -94,13 +94,13 @@ async function inspect(driver: SqlDriver, service: string, stuckBeforeMs: number
   const store = new IntentStore(driver, service);
   return {
     /** The account that it is bound to; null if it is bound to none, as that of a bridge. */
-    owner: await store.records.owner(),
+    owner: await store.records.readSigner(),
     /** Version of its tables, and the version that this program migrates them to. */
     version,
     latestVersion: LATEST_VERSION,
     unfinished: await store.countUnfinished(),
     stuck: await store.countUnfinished(stuckBeforeMs),
     /** Without a committed intent, the service does not notice that its node lacks some. */
-    hasCommitted: await store.newestCommitted() !== undefined,
+    hasCommitted: await store.findNewestCommitted() !== undefined,
   };
 }

@@ -53,7 +53,7 @@ interface RepairCommand extends Pick<CommandText, "name" | "description" | "exam
   service: string;
   options: Omit<RepairTable, "dryRun"> & Partial<typeof remoteSignerOptions>;
   /** The command's words for a repaired intent, such as `sent again`. */
-  repaired: string;
+  repairedWords: string;
   /** Binds no database: that is for the service, which may have another key. */
   storeKey: "compare" | "ignore";
   /**
@@ -93,7 +93,7 @@ export function createRepairCommand(definition: RepairCommand): RunnableCommand 
     dryRun,
     ...(signerUrl && signerAddress && signerMethod && { signerUrl, signerAddress, signerMethod }),
   };
-  const { name, description, examples } = definition;
+  const { name, description, examples, repairedWords } = definition;
   return createCommand({
     name,
     description,
@@ -102,11 +102,12 @@ export function createRepairCommand(definition: RepairCommand): RunnableCommand 
     async run(given, context) {
       await requireNotEmpty(given.database, definition.service);
       const counts = await repairAll(definition, given, context);
-      const repaired = given.dryRun ? "missing" : definition.repaired;
       const { present, failed, unfinished } = counts;
       const rest = unfinished === 0 ? "" : `, ${unfinished} unfinished`;
       context.print(
-        `${counts.repaired} ${repaired}, ${present} already present, ${failed} failed${rest}`,
+        `${counts.repaired} ${
+          given.dryRun ? "missing" : repairedWords
+        }, ${present} already present, ${failed} failed${rest}`,
       );
       const left = counts.failed + (given.dryRun ? counts.repaired : 0);
       return left === 0 ? ExitCode.ok : ExitCode.failed;
@@ -136,7 +137,12 @@ async function repairAll(
     storeKey,
   });
   const { store } = resources;
-  const counts: Record<Repaired, number> = { present: 0, repaired: 0, failed: 0, unfinished: 0 };
+  const counts: Record<RepairVerdict, number> = {
+    present: 0,
+    repaired: 0,
+    failed: 0,
+    unfinished: 0,
+  };
   try {
     await requireSameChain(resources);
     for await (const intent of intentsOf(store)) {
@@ -158,13 +164,13 @@ async function repairAll(
 async function* intentsOf(store: IntentStore): AsyncGenerator<Intent, void> {
   let after = 0;
   do {
-    const { intents, last } = await store.page(after, REPAIRED_PER_PAGE);
+    const { intents, last } = await store.readPage(after, REPAIRED_PER_PAGE);
     yield* intents;
     after = last;
   } while (after > 0);
 }
 
-type Repaired = "present" | "repaired" | "failed" | "unfinished";
+type RepairVerdict = "present" | "repaired" | "failed" | "unfinished";
 
 interface RepairContext
   extends Pick<RepairCommand, "repair">, Pick<CommandContext, "clock" | "print"> {
@@ -175,7 +181,7 @@ interface RepairContext
 async function repairOne(
   intent: Intent,
   { repair, resources, options, clock, print }: RepairContext,
-): Promise<Repaired> {
+): Promise<RepairVerdict> {
   const { store, node } = resources;
   try {
     const txHash = intent.transaction?.txHash;

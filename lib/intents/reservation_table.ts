@@ -3,7 +3,7 @@ import { StoreDamagedError, StoreError } from "./errors.ts";
 import {
   acceptedIntent,
   type Admission,
-  type Insertion,
+  type InsertResult,
   type NewIntent,
   type ReservationBook,
 } from "./intent.ts";
@@ -16,7 +16,7 @@ import {
   type Statement,
 } from "./database.ts";
 import {
-  insertionOf,
+  insertStatement,
   INTENT_COLUMNS,
   INTENT_SQL,
   intentOfRow,
@@ -42,7 +42,7 @@ const SQL = {
  * Waits for the turn of this process, which lasts until the transaction ends. The row is locked
  * whether it is new or not.
  */
-export function turnOf(service: string): Statement {
+export function turnStatement(service: string): Statement {
   const sql = `INSERT INTO reservation_locks (service) VALUES (?)
     ON CONFLICT (service) DO UPDATE SET service = excluded.service`;
   return { sql, values: [service] };
@@ -51,13 +51,13 @@ export function turnOf(service: string): Statement {
 const INTENT_MISSING =
   "The store counted the reservation but has no intent: send the same request again";
 
-interface AdmittedInsertion {
+interface AdmissionRequest {
   intent: NewIntent;
   admission: Admission;
 }
 
-type InsertResult = Insertion | { error: unknown };
-type InsertResults = Map<AdmittedInsertion, InsertResult>;
+type AdmissionResult = InsertResult | { error: unknown };
+type AdmissionResults = Map<AdmissionRequest, AdmissionResult>;
 
 /**
  * Records intents whose reservations fit into a bound that all processes of a service share. A row
@@ -68,7 +68,7 @@ type InsertResults = Map<AdmittedInsertion, InsertResult>;
 export class ReservationTable {
   readonly #db: SqlDriver;
   readonly #service: string;
-  readonly #batches: Batches<AdmittedInsertion, InsertResult>;
+  readonly #batches: Batches<AdmissionRequest, AdmissionResult>;
   /** Sequence of the newest reservation that was read or made. */
   #newest = 0;
 
@@ -79,8 +79,8 @@ export class ReservationTable {
   }
 
   /** Records an intent unless its key is taken. Throws what `decide` throws. */
-  async insert(insertion: AdmittedInsertion): Promise<Insertion> {
-    const result = await this.#batches.add(insertion);
+  async insert(request: AdmissionRequest): Promise<InsertResult> {
+    const result = await this.#batches.add(request);
     if ("error" in result) throw result.error;
     return result;
   }
@@ -90,8 +90,8 @@ export class ReservationTable {
     return this.#db.transaction(() => this.#refresh(book));
   }
 
-  async #insertBatch(take: () => AdmittedInsertion[]): Promise<InsertResult[]> {
-    let batch: AdmittedInsertion[] = [];
+  async #insertBatch(take: () => AdmissionRequest[]): Promise<AdmissionResult[]> {
+    let batch: AdmissionRequest[] = [];
     try {
       return await this.#db.transaction(() => this.#record(batch = take()));
     } catch (thrown) {
@@ -102,26 +102,25 @@ export class ReservationTable {
     }
   }
 
-  *#record(batch: readonly AdmittedInsertion[]): SqlSteps<InsertResult[]> {
+  *#record(batch: readonly AdmissionRequest[]): SqlSteps<AdmissionResult[]> {
     const [first] = batch;
     if (first === undefined) return [];
     const { book } = first.admission;
     const inFlight = yield* this.#takeTurn(batch, book);
     const decided = yield* this.#decide(batch, inFlight);
-    const refused = batch.filter((insertion) => isError(decided.get(insertion)));
+    const refused = batch.filter((request) => isError(decided.get(request)));
     if (refused.length > 0) {
       // Other processes may have released reservations: read those releases and decide once more.
       yield* this.#refresh(book);
       const again = yield* this.#decide(refused, inFlight);
-      again.forEach((result, insertion) => decided.set(insertion, result));
+      again.forEach((result, request) => decided.set(request, result));
     }
-    const recorded = yield* this.#findRecorded(batch.filter((insertion) => {
-      const result = decided.get(insertion);
-      return result === undefined || isError(result);
-    }));
-    return batch.map((insertion) =>
-      recorded.get(insertion) ?? decided.get(insertion) ??
-        { error: new StoreError(INTENT_MISSING) }
+    const notInserted = batch.filter((request) =>
+      !decided.has(request) || isError(decided.get(request))
+    );
+    const recorded = yield* this.#findRecorded(notInserted);
+    return batch.map((request) =>
+      recorded.get(request) ?? decided.get(request) ?? { error: new StoreError(INTENT_MISSING) }
     );
   }
 
@@ -131,14 +130,14 @@ export class ReservationTable {
    * @returns Keys of the intents that have been unfinished since the oldest facts of the batch.
    */
   *#takeTurn(
-    batch: readonly AdmittedInsertion[],
+    batch: readonly AdmissionRequest[],
     book: ReservationBook,
   ): SqlSteps<Set<string>> {
     const since = Math.min(
       ...batch.map(({ admission }) => admission.inFlightBefore.newestSequence),
     );
     const [, rows = [], [row] = []] = yield [
-      turnOf(this.#service),
+      turnStatement(this.#service),
       { sql: SQL.newer, values: [this.#service, this.#newest] },
       { sql: SQL.inFlight, values: [this.#service, this.#service, since] },
     ];
@@ -152,27 +151,27 @@ export class ReservationTable {
    * @returns Nothing for those whose keys are taken.
    */
   *#decide(
-    insertions: readonly AdmittedInsertion[],
+    requests: readonly AdmissionRequest[],
     inFlight: Set<string>,
-  ): SqlSteps<InsertResults> {
-    const results: InsertResults = new Map();
-    const accepted: AdmittedInsertion[] = [];
-    for (const insertion of insertions) {
-      const { intent: { key }, admission } = insertion;
+  ): SqlSteps<AdmissionResults> {
+    const results: AdmissionResults = new Map();
+    const accepted: AdmissionRequest[] = [];
+    for (const request of requests) {
+      const { intent: { key }, admission } = request;
       if (admission.book.isReserved(key)) continue; // already recorded
       try {
         admission.decide(inFlight.union(admission.inFlightBefore.keys));
         inFlight.add(key);
-        accepted.push(insertion);
+        accepted.push(request);
       } catch (error) {
-        results.set(insertion, { error }); // the other intents of the transaction go on
+        results.set(request, { error }); // the other intents of the transaction go on
       }
     }
     const inserted = yield accepted.map(({ intent }) =>
-      insertionOf(this.#service, intent, { isReserved: true })
+      insertStatement(this.#service, intent, { isReserved: true })
     );
-    for (const [index, insertion] of accepted.entries()) {
-      const { intent, admission } = insertion;
+    for (const [index, request] of accepted.entries()) {
+      const { intent, admission } = request;
       const [row] = inserted[index] ?? [];
       if (row === undefined) {
         admission.book.release(intent.key); // the key belongs to an intent without a reservation
@@ -180,7 +179,7 @@ export class ReservationTable {
       }
       const { sequence } = parseRow(sequenceSchema, row);
       this.#newest = Math.max(this.#newest, sequence);
-      results.set(insertion, { inserted: true, intent: acceptedIntent(intent, sequence, true) });
+      results.set(request, { inserted: true, intent: acceptedIntent(intent, sequence, true) });
     }
     return results;
   }
@@ -208,24 +207,24 @@ export class ReservationTable {
   }
 
   /** Answers taken keys with their intents, even if another reservation would not fit. */
-  *#findRecorded(others: readonly AdmittedInsertion[]): SqlSteps<InsertResults> {
-    const results: InsertResults = new Map();
+  *#findRecorded(others: readonly AdmissionRequest[]): SqlSteps<AdmissionResults> {
+    const results: AdmissionResults = new Map();
     const found = yield others.map(({ intent: { key } }) => ({
       sql: INTENT_SQL.find,
       values: [this.#service, key],
     }));
-    for (const [index, insertion] of others.entries()) {
+    for (const [index, request] of others.entries()) {
       const [row] = found[index] ?? [];
       if (row === undefined) continue;
-      // A damaged row fails its own insertion, and not the others of the transaction.
+      // A damaged row fails its own request, and not the others of the transaction.
       const intent = intentOfRow(row, this.#service);
       const isDamaged = intent instanceof StoreDamagedError;
-      results.set(insertion, isDamaged ? { error: intent } : { inserted: false, intent });
+      results.set(request, isDamaged ? { error: intent } : { inserted: false, intent });
     }
     return results;
   }
 }
 
-function isError(result: InsertResult | undefined): boolean {
+function isError(result: AdmissionResult | undefined): boolean {
   return result !== undefined && "error" in result;
 }

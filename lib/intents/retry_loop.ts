@@ -108,17 +108,16 @@ class Retries {
       if (signal.aborted) return false;
       await this.#retry({ key }, false);
     }
-    let after = 0;
+    let after = 0; // the sequence of the last one
     while (!signal.aborted) {
       const isProbe = this.#submitter.isNodeLost;
       const places = RETRIES_AT_ONCE - this.#running;
       const limit = isProbe ? 1 : Math.max(1, places);
       const unchangedForMs = RETRY_AFTER_MS;
       const page = await store.listUnfinished({ limit, after, nowMs, unchangedForMs });
-      const waiting = page.filter(({ key }) => !this.#submitter.isRunning(key))
-        .slice(0, places);
-      const retries = Promise.all(waiting.map((intent) => this.#retry(intent, isProbe)));
-      await withinMs(retries, RETRY_INTERVAL_MS, undefined, clock);
+      const waiting = page.filter(({ key }) => !this.#submitter.isRunning(key)).slice(0, places);
+      const attempts = Promise.all(waiting.map((intent) => this.#retry(intent, isProbe)));
+      await withinMs(attempts, RETRY_INTERVAL_MS, undefined, clock);
       after = page.at(-1)?.sequence ?? after;
       if (page.length < limit || waiting.length > 0 && this.#submitter.isNodeLost) break;
       if (this.#running === RETRIES_AT_ONCE) break;

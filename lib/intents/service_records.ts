@@ -10,7 +10,7 @@ const SQL = {
     RETURNING genesis, signer, highest_block, checksum`,
   writeRecord: `UPDATE services SET genesis = ?, signer = ?, highest_block = ?, checksum = ?
     WHERE service = ?`,
-  owner: "SELECT genesis, signer, highest_block, checksum FROM services WHERE service = ?",
+  record: "SELECT genesis, signer, highest_block, checksum FROM services WHERE service = ?",
   saveValue: `INSERT INTO saved_values (service, name, value, saved_at_ms, checksum)
     VALUES (?, ?, ?, ?, ?) ON CONFLICT (service, name) DO UPDATE
     SET value = excluded.value, saved_at_ms = excluded.saved_at_ms, checksum = excluded.checksum`,
@@ -98,8 +98,8 @@ export class ServiceRecords {
   }
 
   /** The account that the store is bound to; null if it is bound to none. */
-  async owner(): Promise<Address | null> {
-    const [row] = await this.#db.read(SQL.owner, [this.#service]);
+  async readSigner(): Promise<Address | null> {
+    const [row] = await this.#db.read(SQL.record, [this.#service]);
     return row === undefined ? null : recordOfRow(row).signer;
   }
 
@@ -110,7 +110,7 @@ export class ServiceRecords {
   }
 
   /** The value saved under a name, and the time it was saved. A damaged one counts as missing. */
-  async savedValue(name: string): Promise<{ value: string; savedAtMs: number } | undefined> {
+  async findValue(name: string): Promise<{ value: string; savedAtMs: number } | undefined> {
     const [row] = await this.#db.read(SQL.savedValue, [this.#service, name]);
     if (row === undefined) return undefined;
     const { data } = savedValueSchema.safeParse(row);

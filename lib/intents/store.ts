@@ -6,7 +6,7 @@ import {
   acceptedIntent,
   type Admission,
   type InFlight,
-  type Insertion,
+  type InsertResult,
   type Intent,
   type IntentFailure,
   type IntentOutcome,
@@ -26,16 +26,24 @@ import {
   type SqlValue,
 } from "./database.ts";
 import {
-  insertionOf,
+  insertStatement,
   INTENT_SQL,
   intentOfRow,
-  intentUpdate,
   otherSchema,
   probeStatements,
   stateAndKeysSchema,
   UNFINISHED,
+  updateStatement,
 } from "./intent_rows.ts";
-import { ReservationTable, turnOf } from "./reservation_table.ts";
+import { ReservationTable, turnStatement } from "./reservation_table.ts";
+
+interface UnfinishedQuery {
+  limit: number;
+  /** Sequence above which the intents are. */
+  after: number;
+  nowMs: number;
+  unchangedForMs: number;
+}
 
 /** Stands for no upper bound. */
 const NO_BOUND = Number.MAX_SAFE_INTEGER;
@@ -70,7 +78,7 @@ export class IntentStore implements AsyncDisposable {
    * @param admission Decides whether it is recorded, and throws if not. The intent then has a
    *   reservation until it fails or is released.
    */
-  async insert(intent: NewIntent, admission?: Admission): Promise<Insertion> {
+  async insert(intent: NewIntent, admission?: Admission): Promise<InsertResult> {
     try {
       return await this.#insertOnce(intent, admission);
     } catch (thrown) {
@@ -82,9 +90,9 @@ export class IntentStore implements AsyncDisposable {
     }
   }
 
-  async #insertOnce(intent: NewIntent, admission: Admission | undefined): Promise<Insertion> {
+  async #insertOnce(intent: NewIntent, admission: Admission | undefined): Promise<InsertResult> {
     if (admission !== undefined) return await this.#reservations.insert({ intent, admission });
-    const { sql, values } = insertionOf(this.service, intent);
+    const { sql, values } = insertStatement(this.service, intent);
     const [row] = await this.db.write(sql, values);
     if (row === undefined) return { inserted: false, intent: await this.get(intent.key) };
     const { sequence } = parseRow(sequenceSchema, row);
@@ -98,10 +106,10 @@ export class IntentStore implements AsyncDisposable {
   async insertFailed(newIntent: NewIntent, failure: IntentFailure): Promise<Intent> {
     const intent = acceptedIntent(newIntent, 0, false);
     const failed: Intent = { ...intent, state: "failed", failure };
-    const insert = insertionOf(this.service, intent);
-    const update = intentUpdate(this.service, UNFINISHED, intent, failed);
+    const insert = insertStatement(this.service, intent);
+    const update = updateStatement(this.service, UNFINISHED, intent, failed);
     // In turn with the reservations, so that its sequence cannot hide an earlier one of them.
-    const turn = turnOf(this.service);
+    const turn = turnStatement(this.service);
     await this.db.transaction(function* (): SqlSteps<void> {
       const [, [row] = []] = yield [turn, insert];
       if (row !== undefined) yield [update];
@@ -143,7 +151,7 @@ export class IntentStore implements AsyncDisposable {
    *
    * @returns The intents of this service, and the sequence of the last row, or 0 after the end.
    */
-  async page(after: number, limit: number): Promise<{ intents: Intent[]; last: number }> {
+  async readPage(after: number, limit: number): Promise<{ intents: Intent[]; last: number }> {
     const rows = await this.db.read(INTENT_SQL.list, [this.service, after, limit]);
     const last = rows.length < limit ? 0 : parseRow(sequenceSchema, rows.at(-1)).sequence;
     const own = rows.filter((row) => parseRow(otherSchema, row).is_other === 0);
@@ -151,7 +159,7 @@ export class IntentStore implements AsyncDisposable {
   }
 
   /** The intent that was committed last. */
-  async newestCommitted(): Promise<Intent | undefined> {
+  async findNewestCommitted(): Promise<Intent | undefined> {
     const rows = await this.db.read(INTENT_SQL.newestCommitted, [this.service, this.service]);
     return this.#readAll(rows).intents[0];
   }
@@ -193,10 +201,7 @@ export class IntentStore implements AsyncDisposable {
    * end as `STORE_DAMAGED`.
    */
   async listUnfinished(
-    { limit, after, nowMs, unchangedForMs }: Record<
-      "limit" | "after" | "nowMs" | "unchangedForMs",
-      number
-    >,
+    { limit, after, nowMs, unchangedForMs }: UnfinishedQuery,
   ): Promise<Intent[]> {
     const values = [this.service, after, nowMs - unchangedForMs, nowMs + unchangedForMs, limit];
     const rows = await this.db.read(INTENT_SQL.listUnfinished, values);
@@ -262,8 +267,8 @@ export class IntentStore implements AsyncDisposable {
   ): Promise<boolean> {
     const reserved = result.state === "committed" && intent.reserved;
     const next = { ...intent, ...result, reserved, updatedAtMs: nowMs };
-    const unchanged = isFinal(intent.state) ? "state = 'committed'" : UNFINISHED;
-    return this.#replace(unchanged, intent, next);
+    const condition = isFinal(intent.state) ? "state = 'committed'" : UNFINISHED;
+    return this.#replace(condition, intent, next);
   }
 
   /**
@@ -309,9 +314,9 @@ export class IntentStore implements AsyncDisposable {
     return { intent: wasSetHere ? next : await this.get(read.key), wasSetHere };
   }
 
-  /** Runs an {@link intentUpdate}. @returns Whether it changed the intent. */
+  /** Runs an {@link updateStatement}. @returns Whether it changed the intent. */
   async #replace(condition: string, read: Intent, next: Intent): Promise<boolean> {
-    const { sql, values } = intentUpdate(this.service, condition, read, next);
+    const { sql, values } = updateStatement(this.service, condition, read, next);
     return await this.#change(sql, values) > 0;
   }
 

@@ -35,7 +35,7 @@ const REFUSED_BATCHES_MAX = 100;
 const VERIFY_BATCH = 500;
 
 interface UpkeepOptions {
-  store: Pick<IntentStore, "damaged" | "deleteFinished" | "deleteUnsent" | "page">;
+  store: Pick<IntentStore, "damaged" | "deleteFinished" | "deleteUnsent" | "readPage">;
   /** Finished intents are kept this long after they finished and after their deadline. */
   retainMs: number;
   clock: Clock;
@@ -61,21 +61,19 @@ export function createUpkeepLoop(options: UpkeepOptions): PollingLoop {
       // Rows are verified even if the deletions fail.
       try {
         const nowMs = Math.min(clock.now(), chainClock.blockTimeMs);
-        const beforeMs = nowMs - retainMs;
-        const limit = DELETE_BATCH;
-        for (let batch = 0; batch < DELETE_BATCHES_MAX && !signal.aborted; batch += 1) {
-          if (await store.deleteFinished({ beforeMs, limit }) < limit) break;
-        }
-        const refusedMs = nowMs - REFUSED_KEPT_MS;
-        const fromMs = Math.min(refusedToMs, refusedMs) - REFUSED_SPAN_MS;
-        const due = { fromMs, beforeMs: refusedMs, limit };
-        for (let batch = 0; batch < REFUSED_BATCHES_MAX && !signal.aborted; batch += 1) {
-          if (await store.deleteUnsent(due) === limit) continue;
-          if (nowMs > 0) refusedToMs = refusedMs;
-          break;
-        }
+        const finished = { beforeMs: nowMs - retainMs, limit: DELETE_BATCH };
+        await deleteBatches(DELETE_BATCHES_MAX, () => store.deleteFinished(finished), signal);
+        const beforeMs = nowMs - REFUSED_KEPT_MS;
+        const fromMs = Math.min(refusedToMs, beforeMs) - REFUSED_SPAN_MS;
+        const refused = { fromMs, beforeMs, limit: DELETE_BATCH };
+        const isAll = await deleteBatches(
+          REFUSED_BATCHES_MAX,
+          () => store.deleteUnsent(refused),
+          signal,
+        );
+        if (isAll && nowMs > 0) refusedToMs = beforeMs;
       } finally {
-        verifiedTo = (await store.page(verifiedTo, VERIFY_BATCH)).last;
+        verifiedTo = (await store.readPage(verifiedTo, VERIFY_BATCH)).last;
       }
     },
     onFailure(thrown) {
@@ -86,4 +84,16 @@ export function createUpkeepLoop(options: UpkeepOptions): PollingLoop {
       });
     },
   });
+}
+
+/** Deletes batch after batch, `most` of them. @returns Whether none is left. */
+async function deleteBatches(
+  most: number,
+  deleteBatch: () => Promise<number>,
+  signal: AbortSignal,
+): Promise<boolean> {
+  for (let batch = 0; batch < most && !signal.aborted; batch += 1) {
+    if (await deleteBatch() < DELETE_BATCH) return true;
+  }
+  return false;
 }

@@ -113,19 +113,19 @@ export class CoreReader {
   }
 
   /** Bounds of new theses; a node that reports none has none. */
-  async limits(): Promise<{ minBetAmount: bigint; maxStartAheadMs: number }> {
+  async getLimits(): Promise<{ minBetAmount: bigint; maxStartAheadMs: number }> {
     return (await nullIfUnsupported(this.call(readMethods, "core_getLimits", {}))) ??
       { minBetAmount: 0n, maxStartAheadMs: Infinity };
   }
 
   /** Hash of the first block, which identifies the chain; null if the node does not report it. */
-  async genesisHash(): Promise<Hex | null> {
+  async getGenesisHash(): Promise<Hex | null> {
     const asked = this.ask("eth_getBlockByNumber", ["0x0", false], genesisSchema);
     return (await nullIfUnsupported(asked))?.hash ?? null;
   }
 
   /** The chain id of the node: also a cheap check that it is up. */
-  async chainId(): Promise<number> {
+  async getChainId(): Promise<number> {
     return Number(await this.ask("eth_chainId", [], quantitySchema));
   }
 

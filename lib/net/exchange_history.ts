@@ -55,7 +55,7 @@ export class ExchangeHistory {
    * @param signal Ends the request early; no further attempt follows.
    * @throws {ExchangeHistoryError} If the endpoint refuses, or every attempt fails.
    */
-  async page<S extends z.core.$ZodType>(
+  async readPage<S extends z.core.$ZodType>(
     path: string,
     query: Record<string, string>,
     schema: S,

@@ -11,7 +11,7 @@ interface RpcSubscription {
   /** Parameters of `eth_subscribe`, such as `["theses", { user }]`. */
   readonly params: readonly unknown[];
   /** Handles the result of one notification. @returns Whether it has the expected shape. */
-  publish(result: unknown): boolean;
+  tryDeliver(result: unknown): boolean;
 }
 
 /** A subscription whose notifications have the shape of `schema`. */
@@ -22,7 +22,7 @@ export function createSubscription<S extends z.core.$ZodType>(
 ): RpcSubscription {
   return {
     params,
-    publish(result) {
+    tryDeliver(result) {
       const parsed = z.safeParse(schema, result);
       if (parsed.success) onNotification(parsed.data);
       return parsed.success;
@@ -166,7 +166,7 @@ export class RpcSubscriber {
     if (frame === undefined) return this.drop(`unexpected frame ${shown}`);
     if ("params" in frame) {
       const { subscription, result } = frame.params;
-      if (this.#accepted.get(subscription)?.publish(result)) return;
+      if (this.#accepted.get(subscription)?.tryDeliver(result)) return;
       return this.drop(`unexpected notification ${shown}`);
     }
     if (frame.id === HEARTBEAT_ID) return;

@@ -63,15 +63,12 @@ export function parseTape(text: string): TapeRow[] {
   for (const [index, line] of lines.entries()) {
     const row = tryParseRow(line);
     const before = rows.at(-1);
-    const isLater = row === undefined || before === undefined || row.timeMs >= before.timeMs;
-    if (row === undefined || !isLater) {
-      const rule = row === undefined
-        ? "time_ms, trade_id, buy or sell, price, amount"
-        : "a time that is not before the one above";
-      throw new TapeError(
-        `Expected ${rule} in line ${index + 2}: received ${JSON.stringify(line.slice(0, 100))}`,
-      );
-    }
+    const fail = (rule: string): never => {
+      const received = JSON.stringify(line.slice(0, 100));
+      throw new TapeError(`Expected ${rule} in line ${index + 2}: received ${received}`);
+    };
+    if (row === undefined) return fail("time_ms, trade_id, buy or sell, price, amount");
+    if (before && row.timeMs < before.timeMs) fail("a time that is not before the one above");
     rows.push(row);
   }
   if (rows.length < 2 || spanMs(rows) === 0) {

@@ -8,7 +8,7 @@ import {
   timestampSchema,
   uint256Schema,
 } from "./scalars.ts";
-import { type FlatType, flatType } from "./typed_data.ts";
+import { type FlatType, parseFlatType } from "./typed_data.ts";
 
 /** Body of `POST /deposit` (spec: deposit bridge, "Deposit request"). */
 export const depositRequestSchema = described(
@@ -29,12 +29,12 @@ export const depositRequestSchema = described(
 export type DepositRequest = z.output<typeof depositRequestSchema>;
 
 /** The type that the user signs; `GET /typed-data` of the bridge describes it to wallets. */
-export const DEPOSIT_REQUEST_TYPE: FlatType = flatType(
+export const DEPOSIT_REQUEST_TYPE: FlatType = parseFlatType(
   "Core:Deposit(address user,uint256 amount,uint256 nonce,uint256 deadline)",
 );
 
 /** What makes a deposit this one, whenever it is carried out; nobody signs it. */
-export const DEPOSIT_ID_TYPE: FlatType = flatType(
+export const DEPOSIT_ID_TYPE: FlatType = parseFlatType(
   "Core:DepositId(address user,uint256 amount,uint256 nonce)",
 );
 

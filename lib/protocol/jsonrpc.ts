@@ -100,16 +100,22 @@ export function idOf(value: unknown): RpcId {
   return isObject(value) && isId(value.id) ? value.id : null;
 }
 
-/** An id, and members beside it, as clients write them. */
-const ID = String.raw`"id"\s*:\s*(-?(?:0|[1-9]\d{0,14})|"[^"\\\p{Cc}]*")`;
-const TEXTS = String.raw`"(?:jsonrpc|method)"\s*:\s*"[^"\\]*"\s*`;
+/** The members of a request beside its parameters, as clients write them. */
+const ID_MEMBER = String.raw`"id"\s*:\s*(-?(?:0|[1-9]\d{0,14})|"[^"\\\p{Cc}]*")`;
+const OTHER_MEMBERS = String.raw`"(?:jsonrpc|method)"\s*:\s*"[^"\\]*"\s*`;
 
-const ID_AT_START = new RegExp(String.raw`^\s*\{\s*(?:${TEXTS},\s*)*${ID}\s*[,}]`, "u");
+const ID_AT_START = new RegExp(
+  String.raw`^\s*\{\s*(?:${OTHER_MEMBERS},\s*)*${ID_MEMBER}\s*[,}]`,
+  "u",
+);
 
 /** In an object, whose last brace no other one follows. */
-const ID_AT_END = new RegExp(String.raw`[,{]\s*${ID}\s*(?:,\s*${TEXTS})*\}\s*$`, "u");
+const ID_AT_END = new RegExp(
+  String.raw`[,{]\s*${ID_MEMBER}\s*(?:,\s*${OTHER_MEMBERS})*\}\s*$`,
+  "u",
+);
 
-/** Where they look. */
+/** Characters at each end of a request in which its id is looked for. */
 const EDGE_CHARS = 512;
 
 /**

@@ -9,7 +9,7 @@ import {
 } from "./scalars.ts";
 import { toWire } from "../json.ts";
 import { type Bet, betOf, betShape } from "./bet.ts";
-import { type FlatType, flatType } from "./typed_data.ts";
+import { type FlatType, parseFlatType } from "./typed_data.ts";
 
 const deadlineSchema = described(
   timestampSchema,
@@ -110,7 +110,7 @@ export function quoteToWire(quote: Quote): QuoteWire {
 }
 
 /** The type of the signed message; `GET /typed-data` of the solver describes it to wallets. */
-export const QUOTE_TYPE: FlatType = flatType(
+export const QUOTE_TYPE: FlatType = parseFlatType(
   "Core:Quote(address solver,address user,string thesisType,address base,address quote,uint256 lowerPrice,uint256 upperPrice,uint256 betAmount,uint256 payout,uint256 startTime,uint256 endTime,uint256 deadline)",
 );
 

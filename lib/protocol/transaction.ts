@@ -14,7 +14,7 @@ import { toWire } from "../json.ts";
 import { BACKFILL_SLOTS_MAX, SLOT_MS } from "./constants.ts";
 import type { LocalSigner } from "./signature.ts";
 import { hashFlat } from "./hashes.ts";
-import { type FlatType, flatType } from "./typed_data.ts";
+import { type FlatType, parseFlatType } from "./typed_data.ts";
 import type { UnsignedQuote } from "./quote.ts";
 import { betOf, betShape } from "./bet.ts";
 
@@ -106,13 +106,13 @@ export type UnsignedTransaction = DistributiveOmit<Transaction, "signature">;
 
 /** The typed-data string of each kind of transaction. */
 export const TRANSACTION_TYPES: Record<Transaction["type"], FlatType> = {
-  Deposit: flatType(
+  Deposit: parseFlatType(
     "Core:Deposit(uint64 timestamp,address from,address user,uint64 amount,bytes32 externalTxHash)",
   ),
-  RfqSubmit: flatType(
+  RfqSubmit: parseFlatType(
     "Core:RfqSubmit(uint64 timestamp,address from,address user,string thesisType,address base,address quote,uint64 lowerPrice,uint64 upperPrice,uint64 betAmount,uint64 payout,uint64 startTime,uint64 endTime,uint64 deadline,bytes solverSignature,bytes userSignature)",
   ),
-  BackfillOracle: flatType(
+  BackfillOracle: parseFlatType(
     "Core:BackfillOracle(uint64 timestamp,address from,address base,address quote,uint64 startTime,uint64[] prices)",
   ),
 };

@@ -40,7 +40,7 @@ export const typedDataSchema = described(
 type TypedDataDescription = z.output<typeof typedDataSchema>;
 
 /** The type of {@link signingDomain}; some wallets want it among the types of a message. */
-export const DOMAIN_TYPE: FlatType = flatType(
+export const DOMAIN_TYPE: FlatType = parseFlatType(
   "EIP712Domain(string name,string version,uint256 chainId)",
 );
 
@@ -80,7 +80,7 @@ export function typedDataOf(
 }
 
 /** Parses a type string such as `Core:Deposit(address user,uint256 amount)`. */
-export function flatType(typeString: string): FlatType {
+export function parseFlatType(typeString: string): FlatType {
   const [primaryType = "", members = ""] = typeString.slice(0, -1).split("(");
   const fields = members.split(",").map((member) => {
     const [type = "", name = ""] = member.split(" ");

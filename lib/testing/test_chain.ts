@@ -123,16 +123,16 @@ const NODE_POLL_MS = 20;
 export async function startChain(options: ChainOptions = {}): Promise<TestChain> {
   const { wallets, balance, signal } = parse(optionsSchema, options);
   const child = await startChild(signal);
-  const chain = new TestChain(
-    child,
-    Array.from({ length: wallets }, (_, index) => testWallet(index)),
-  );
   try {
+    const chain = new TestChain(
+      child,
+      Array.from({ length: wallets }, (_, index) => testWallet(index)),
+    );
     await chain.ready();
     await Promise.all(chain.wallets.map(({ address }) => chain.faucet(address, balance)));
     return chain;
   } catch (thrown) {
-    await chain.stop();
+    await child.stop();
     throw thrown;
   }
 }

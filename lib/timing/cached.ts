@@ -12,12 +12,12 @@ export function createCachedCall<T>(
   forMs: number,
   clock: Clock,
 ): Cached<T> {
-  let last: { result: Promise<T>; loadedAtMs: number; isPending: boolean } | undefined;
+  let last: { result: Promise<T>; startedAtMs: number; isPending: boolean } | undefined;
   const call = () => {
-    if (last?.isPending || last && Math.abs(clock.now() - last.loadedAtMs) < forMs) {
+    if (last?.isPending || last && Math.abs(clock.now() - last.startedAtMs) < forMs) {
       return last.result;
     }
-    const entry = { result: load(), loadedAtMs: clock.now(), isPending: true };
+    const entry = { result: load(), startedAtMs: clock.now(), isPending: true };
     const settle = () => void (entry.isPending = false);
     entry.result.then(settle, settle);
     last = entry;

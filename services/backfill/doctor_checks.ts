@@ -5,7 +5,7 @@ import {
   passed,
   type ServiceChecks,
 } from "../../lib/cli/service_checks.ts";
-import { chainProblem, writeProblem } from "../../lib/http/readiness.ts";
+import { findChainProblem, findWriteProblem } from "../../lib/http/readiness.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { type BackfillOptions, openAdminSigner, options } from "./mod.ts";
 
@@ -28,7 +28,7 @@ async function checkAdmin(
   { address, timeoutMs }: CheckContext,
 ): Promise<CheckOutcome> {
   const node = new CoreClient({ url, timeoutMs });
-  const problem = await chainProblem(node, chainId) ?? await writeProblem(node);
+  const problem = await findChainProblem(node, chainId) ?? await findWriteProblem(node);
   if (problem !== undefined) return failure(problem, REMEDY);
   const { permissions } = await node.getAccount(address!); // it has a key
   if (permissions.includes("admin")) return passed(`${address} is admin on the node`);

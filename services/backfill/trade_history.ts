@@ -51,12 +51,12 @@ export type TradeSource = (symbol: string, span: TimeSpan) => AsyncIterable<Past
  * @throws {ExchangeHistoryError} While they are read: the endpoint refuses, or every attempt fails.
  */
 export function exchangeTrades(
-  history: Pick<ExchangeHistory, "page">,
+  history: Pick<ExchangeHistory, "readPage">,
   clock: Clock,
 ): TradeSource {
   const limit = PAGE_TRADES.toString();
   const readPage = (query: Record<string, string>) =>
-    history.page("/api/v3/aggTrades", { ...query, limit }, pageSchema);
+    history.readPage("/api/v3/aggTrades", { ...query, limit }, pageSchema);
   return async function* (symbol, { from, to }) {
     // The time of a development chain can be far ahead: no trade will ever come from there.
     const untilListedMs = Math.min(to + HISTORY_LAG_MS - clock.now(), HISTORY_LAG_MS);

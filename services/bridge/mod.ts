@@ -115,12 +115,12 @@ async function startWith(
 
 function healthRoute(
   { problem }: IntentService,
-  node: Pick<CoreClient, "chainId">,
+  node: Pick<CoreClient, "getChainId">,
   bridge: Address,
   clock: Clock,
 ) {
   const nodeAnswers = createCachedCall(
-    () => node.chainId().then(() => true, () => false),
+    () => node.getChainId().then(() => true, () => false),
     NODE_ANSWER_CACHED_MS,
     clock,
   );

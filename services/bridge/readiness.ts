@@ -1,11 +1,11 @@
 import { z } from "zod";
 import { RangemakerError } from "../../lib/errors.ts";
 import {
-  chainProblem,
-  healthProblem,
+  findChainProblem,
+  findHealthProblem,
   runReadinessChecks,
   storageProblem,
-  writeProblem,
+  findWriteProblem,
 } from "../../lib/http/readiness.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { createCachedCall } from "../../lib/timing/cached.ts";
@@ -34,7 +34,7 @@ export const readinessSchema = z.object({
 export type Readiness = z.output<typeof readinessSchema>;
 
 export interface ReadinessOptions {
-  node: Pick<CoreClient, "url" | "chainId" | "getAccount" | "acceptsTransactions">;
+  node: Pick<CoreClient, "url" | "getChainId" | "getAccount" | "acceptsTransactions">;
   /** The problem that makes the health check fail. */
   problem(): Promise<RangemakerError | undefined>;
   relayer: Address;
@@ -53,7 +53,7 @@ export class BridgeReadiness {
   readonly #options: ReadinessOptions;
   readonly #polls: PollingLoop;
   /** Why the node accepts no transactions. */
-  #writeProblem: string | undefined;
+  #findWriteProblem: string | undefined;
   /** Until the node says otherwise. */
   #isRelayer = true;
 
@@ -77,9 +77,9 @@ export class BridgeReadiness {
 
   /** Why deposits are refused now. Asks the node again while they are. */
   async refusal(): Promise<RangemakerError | undefined> {
-    if (this.#writeProblem !== undefined || !this.#isRelayer) await this.check();
-    if (this.#writeProblem !== undefined) {
-      return new RangemakerError("NODE_UNREACHABLE", this.#writeProblem, { retry: "later" });
+    if (this.#findWriteProblem !== undefined || !this.#isRelayer) await this.check();
+    if (this.#findWriteProblem !== undefined) {
+      return new RangemakerError("NODE_UNREACHABLE", this.#findWriteProblem, { retry: "later" });
     }
     if (this.#isRelayer) return undefined;
     const { node, relayer } = this.#options;
@@ -90,12 +90,12 @@ export class BridgeReadiness {
     const { node, problem, relayer, chainId, onPermission } = this.#options;
     const account = node.getAccount(relayer);
     return runReadinessChecks({
-      store: () => healthProblem(problem, "store"),
+      store: () => findHealthProblem(problem, "store"),
       node: async () => {
-        const wrongChain = await chainProblem(node, chainId);
+        const wrongChain = await findChainProblem(node, chainId);
         if (wrongChain !== undefined) return wrongChain;
-        this.#writeProblem = await writeProblem(node);
-        return this.#writeProblem ?? await healthProblem(problem, "node") ??
+        this.#findWriteProblem = await findWriteProblem(node);
+        return this.#findWriteProblem ?? await findHealthProblem(problem, "node") ??
           storageProblem(node, await account);
       },
       relayer: async () => {

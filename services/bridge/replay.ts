@@ -30,7 +30,7 @@ export const run = createRepairCommand({
   ],
   service: "bridge",
   options,
-  repaired: "sent again",
+  repairedWords: "sent again",
   storeKey: "ignore",
   async repair({ node, transactions, clock }, intent, { chainId, dryRun }) {
     const { user, amount, nonce } = decodeDeposit(intent.payload);

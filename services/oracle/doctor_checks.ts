@@ -6,7 +6,7 @@ import {
   type ServiceChecks,
   warning,
 } from "../../lib/cli/service_checks.ts";
-import { problemsOfStart } from "../../lib/cli/start_check.ts";
+import { checkStart } from "../../lib/cli/start_check.ts";
 import { EXCHANGE_OF } from "../../lib/protocol/providers.ts";
 import { startOracle } from "./mod.ts";
 import { endpoints, options, type OracleOptions } from "./options.ts";
@@ -34,7 +34,7 @@ function providerCheck(
     subject: exchange,
     remedy,
     async run() {
-      const problems = await problemsOfStart({
+      const problems = await checkStart({
         table: options,
         options: { ...values, providers: [name], minSources: 1 },
         start: startOracle,

@@ -6,7 +6,7 @@ import {
   type ServiceChecks,
 } from "../../lib/cli/service_checks.ts";
 import { itemsOf } from "../../lib/cli/option_kinds.ts";
-import { chainProblem, writeProblem } from "../../lib/http/readiness.ts";
+import { findChainProblem, findWriteProblem } from "../../lib/http/readiness.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { options, type ProxyOptions, startProxy } from "./mod.ts";
 
@@ -30,11 +30,11 @@ async function checkNodes(
   { timeoutMs }: CheckContext,
 ): Promise<CheckOutcome> {
   const writeNode = new CoreClient({ url: writeNodeUrl, timeoutMs });
-  const chain = await writeNode.chainId();
+  const chain = await writeNode.getChainId();
   for (const url of itemsOf(readNodeUrl)) {
-    const problem = await chainProblem(new CoreClient({ url, timeoutMs }), chain);
+    const problem = await findChainProblem(new CoreClient({ url, timeoutMs }), chain);
     if (problem !== undefined) return failure(`${problem}, as the write node has`, REMEDY);
   }
-  const problem = await writeProblem(writeNode);
+  const problem = await findWriteProblem(writeNode);
   return problem === undefined ? passed(`All have chain ${chain}`) : failure(problem, REMEDY);
 }

@@ -28,7 +28,7 @@ interface NodeFollowerOptions {
   wsUrl: string;
   chainId: number;
   solver: Address;
-  node: Pick<CoreClient, "url" | "chainId" | "limits" | "getTheses">;
+  node: Pick<CoreClient, "url" | "getChainId" | "getLimits" | "getTheses">;
   clock: Clock;
   exposure: ExposureBook;
   quoter: Pick<Quoter, "setChainLimits">;
@@ -67,7 +67,7 @@ export function createNodeFollower(options: NodeFollowerOptions) {
     catchUp: {
       async read(signal) {
         await requireChainId(node, chainId);
-        quoter.setChainLimits(await node.limits());
+        quoter.setChainLimits(await node.getLimits());
         await readOpenTheses(exposure, node, solver, signal);
         // Theses may have settled while disconnected.
         if (!signal.aborted) await reservations?.reconcileOrLog(signal);

@@ -1,11 +1,11 @@
 import { z } from "zod";
 import type { Clock } from "../../lib/clock.ts";
 import {
-  chainProblem,
-  healthProblem,
+  findChainProblem,
+  findHealthProblem,
   runReadinessChecks,
   storageProblem,
-  writeProblem,
+  findWriteProblem,
 } from "../../lib/http/readiness.ts";
 import type { IntentService } from "../../lib/intents/intent_service.ts";
 import type { IntentStore } from "../../lib/intents/store.ts";
@@ -32,7 +32,7 @@ export type Readiness = z.output<typeof readinessSchema>;
 
 export interface ReadinessOptions {
   intents: Pick<IntentService, "problem"> & { store: Pick<IntentStore, "requireWritable"> };
-  node: Pick<CoreClient, "url" | "chainId" | "acceptsTransactions">;
+  node: Pick<CoreClient, "url" | "getChainId" | "acceptsTransactions">;
   account: Pick<OwnAccount, "read">;
   exposure: Pick<ExposureBook, "isComplete">;
   /** Undefined if the strategy needs no prices. */
@@ -53,11 +53,11 @@ export function checkReadiness(options: ReadinessOptions): Promise<Readiness> {
   // A dry run submits nothing.
   const account = dryRun ? undefined : options.account.read();
   return runReadinessChecks({
-    store: () => dryRun ? store.requireWritable() : healthProblem(problem, "store"),
+    store: () => dryRun ? store.requireWritable() : findHealthProblem(problem, "store"),
     async node() {
-      const wrongChain = await chainProblem(node, chainId);
+      const wrongChain = await findChainProblem(node, chainId);
       if (wrongChain !== undefined || account === undefined) return wrongChain;
-      return await writeProblem(node) ?? await healthProblem(problem, "node") ??
+      return await findWriteProblem(node) ?? await findHealthProblem(problem, "node") ??
         storageProblem(node, await account);
     },
     async balance() {

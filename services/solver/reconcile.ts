@@ -13,7 +13,7 @@ export const run = createRepairCommand({
   examples: [["rangemaker solver reconcile", "with the solver's key in SOLVER_PRIVATE_KEY"]],
   service: "solver",
   options,
-  repaired: "gone",
+  repairedWords: "gone",
   storeKey: "compare",
   async repair({ node, clock }, intent) {
     const { user, betAmount, payout } = decodeExecution(intent.payload).quote;

@@ -16,7 +16,7 @@ import {
   warning,
 } from "../../lib/cli/service_checks.ts";
 import { loggingOptions } from "../../lib/cli/shared_options.ts";
-import { problemsOfStart } from "../../lib/cli/start_check.ts";
+import { checkStart } from "../../lib/cli/start_check.ts";
 import { messageOf } from "../../lib/errors.ts";
 import { request } from "../../lib/net/http_request.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
@@ -157,7 +157,7 @@ function startChecks(
     subject: "start",
     remedy,
     async run() {
-      const problems = await problemsOfStart({ table, options, start, clock, timeoutMs });
+      const problems = await checkStart({ table, options, start, clock, timeoutMs });
       if (problems.length > 0) return failure(problems.join("; "), remedy);
       return passed("It starts and gets ready");
     },

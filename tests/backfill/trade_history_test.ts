@@ -80,7 +80,7 @@ Deno.test("exchangeTrades: a span with over a million trades fails", async () =>
   let pages = 0;
   const endless = {
     // This page has the form that the schema of trades returns.
-    page: <S extends z.core.$ZodType>() => (pages += 1, Promise.resolve(page as z.output<S>)),
+    readPage: <S extends z.core.$ZodType>() => (pages += 1, Promise.resolve(page as z.output<S>)),
   };
   const clock = new FakeClock(START + 100 + HISTORY_LAG_MS);
   const trades = exchangeTrades(endless, clock)("ETHUSDT", { from: START, to: START + 100 });

@@ -17,7 +17,7 @@ function ports(overrides: Partial<Probe> = {}, problem?: RangemakerError): Readi
     problem: () => Promise.resolve(problem),
     node: {
       url: "http://user:SECRET@node/?key=SECRET",
-      chainId: () => Promise.resolve(1337),
+      getChainId: () => Promise.resolve(1337),
       acceptsTransactions: () => Promise.resolve(true),
       getAccount: account({ permissions: ["relayer"] }),
       ...overrides,
@@ -34,8 +34,8 @@ function account(overrides: Partial<Account>): Probe["getAccount"] {
 }
 
 const away = () => Promise.reject(new NodeUnreachableError("http://node", "test"));
-const isAway = { chainId: away, getAccount: away };
-const otherId = { chainId: () => Promise.resolve(1) };
+const isAway = { getChainId: away, getAccount: away };
+const otherId = { getChainId: () => Promise.resolve(1) };
 const noRelayer = { getAccount: account({}) };
 const readPort = { acceptsTransactions: () => Promise.resolve(false) };
 const frozen = { getAccount: account({ permissions: ["relayer"], frozen: true }) };

@@ -67,11 +67,12 @@ Deno.test(
                 assert.equal(await reader.acceptsTransactions(), false);
               },
               oracleUrl: async () => assert.equal(await stateOfPrice(), "fresh"),
-              chainId: async () => assert.equal(await client.chainId(), 7),
+              chainId: async () => assert.equal(await client.getChainId(), 7),
               markets: async () => {
                 assert.deepEqual(Object.keys(await client.getPrices()), [symbol]);
               },
-              minBet: async () => assert.equal((await client.limits()).minBetAmount, given.minBet),
+              minBet: async () =>
+                assert.equal((await client.getLimits()).minBetAmount, given.minBet),
               maxStartAheadMs: async () => {
                 assert.equal((await call("core_getLimits")).maxStartAheadMs, 7);
               },

@@ -83,8 +83,8 @@ function followFake(overrides: Partial<Parameters<typeof createNodeFollower>[0][
     solver: solver.address,
     node: {
       url: "http://node",
-      chainId: () => Promise.resolve(1337),
-      limits: () => Promise.resolve({ minBetAmount: 1n, maxStartAheadMs: 0 }),
+      getChainId: () => Promise.resolve(1337),
+      getLimits: () => Promise.resolve({ minBetAmount: 1n, maxStartAheadMs: 0 }),
       getTheses: () => Promise.resolve({ theses: [], nextCursor: null }),
       ...overrides,
     },
@@ -198,7 +198,7 @@ for (const [problem, [answer, reason]] of Object.entries(problems)) {
   Deno.test(`createNodeFollower: while the node ${problem}, no theses are known, and one line is logged`, () =>
     withLogs("warning", async (records) => {
       let chainId = answer;
-      const { clock, exposure, accept, stop } = followFake({ chainId: () => chainId() });
+      const { clock, exposure, accept, stop } = followFake({ getChainId: () => chainId() });
       await accept();
       for (const waitMs of [250, 500]) {
         clock.advance(waitMs);

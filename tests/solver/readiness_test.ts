@@ -28,7 +28,7 @@ function intents(problem?: RangemakerError): ReadinessOptions["intents"] {
 
 const NODE: ReadinessOptions["node"] = {
   url: "http://a:b@node",
-  chainId: () => Promise.resolve(1337),
+  getChainId: () => Promise.resolve(1337),
   acceptsTransactions: () => Promise.resolve(true),
 };
 
@@ -51,7 +51,7 @@ function readyWith(changes: Partial<ReadinessOptions>): ReadinessOptions {
 const penniless = account({ balance: 0n });
 const readOnly = { requireWritable: () => Promise.reject(new Error("Full")) };
 const rewound = new WrongChainError("CHAIN_REWOUND", "Older", {});
-const otherId = { ...NODE, chainId: () => Promise.resolve(5) };
+const otherId = { ...NODE, getChainId: () => Promise.resolve(5) };
 const readPort = { ...NODE, acceptsTransactions: () => Promise.resolve(false) };
 const noPrices = { symbolsWithoutPrice: () => ["BTC/USDT", "SOL/USDT"] };
 

@@ -47,7 +47,7 @@ Deno.test("solver: works again after a stop in which the node settled its bet an
     assert.equal(status, "ok");
     const held = async () => (await reservedIntents(store)).length;
     await eventually("the release", async () => await held() === 0 || undefined);
-    assert.equal((await store.page(0, 1)).intents[0]?.state, "committed");
+    assert.equal((await store.readPage(0, 1)).intents[0]?.state, "committed");
   }));
 
 for (
@@ -78,7 +78,7 @@ const withBet = (test: (parts: Executed) => Promise<void>) =>
     await withSolver(async ({ url }, node) => {
       assert.equal((await post(`${url}/execute`, await execution(url))).status, 200);
       await using store = await openIntentStore(database, "solver");
-      const [bet] = (await store.page(0, 1)).intents;
+      const [bet] = (await store.readPage(0, 1)).intents;
       assert.ok(bet !== undefined);
       const { privateKey } = DEV_ACCOUNTS.solver;
       const given = ["--rpc-url", node.url, "--database", database, "--private-key", privateKey];
@@ -119,7 +119,7 @@ Deno.test("solver reconcile: binds no database, so that a wrong key leaves it to
       ]);
     }
     await using store = await openIntentStore(database, "solver");
-    assert.equal(await store.records.owner(), null);
+    assert.equal(await store.records.readSigner(), null);
   }));
 
 Deno.test("solver reconcile: names a bet that is unfinished, and leaves it as it is", () =>

@@ -1,18 +1,18 @@
 import { getLogger } from "@logtape/logtape";
 import { ClockComparison } from "../../lib/intents/clock_comparison.ts";
 import type { Intent, IntentOutcome, NewIntent } from "../../lib/intents/intent.ts";
-import { insertionOf } from "../../lib/intents/intent_rows.ts";
+import { insertStatement } from "../../lib/intents/intent_rows.ts";
 import type { IntentStore } from "../../lib/intents/store.ts";
 import type { SubmitterOptions } from "../../lib/intents/submitter.ts";
 
 /** The intents of a store that have a reservation, oldest first: up to 1,000 intents. */
 export async function reservedIntents(store: IntentStore): Promise<Intent[]> {
-  return (await store.page(0, 1_000)).intents.filter(({ reserved }) => reserved);
+  return (await store.readPage(0, 1_000)).intents.filter(({ reserved }) => reserved);
 }
 
 /** Records an intent with a reservation, about which nothing is decided. */
 export async function insertReserved(store: IntentStore, intent: NewIntent): Promise<Intent> {
-  const { sql, values } = insertionOf(store.service, intent, { isReserved: true });
+  const { sql, values } = insertStatement(store.service, intent, { isReserved: true });
   await store.db.write(sql, values);
   return await store.get(intent.key);
 }

@@ -60,11 +60,11 @@ export class ScriptedNode {
     return await this.onLookup(txHash);
   }
 
-  chainId(): Promise<number> {
+  getChainId(): Promise<number> {
     return Promise.resolve(this.id);
   }
 
-  genesisHash(): Promise<Hex | null> {
+  getGenesisHash(): Promise<Hex | null> {
     this.asked.genesis += 1;
     if (this.genesisError !== undefined) return Promise.reject(this.genesisError);
     return Promise.resolve(this.genesis);

@@ -3,7 +3,7 @@ import { OutcomeUnknownError, StoreDamagedError, StoreError } from "../../../lib
 import {
   failureOf,
   type InFlight,
-  type Insertion,
+  type InsertResult,
   type Intent,
   type IntentState,
   isFinal,
@@ -112,7 +112,7 @@ export class Executor {
     quoteHash: Hex,
     execution: Execution,
     inFlightBefore: InFlight,
-  ): Promise<Insertion> {
+  ): Promise<InsertResult> {
     const { preparation, checks, exposureLimit, intents } = this.#options;
     const { quote } = execution;
     await intents.requireChain();
@@ -141,7 +141,7 @@ export class Executor {
     }
   }
 
-  async #insert(quoteHash: Hex, execution: Execution, facts: AdmissionFacts): Promise<Insertion> {
+  async #insert(quoteHash: Hex, execution: Execution, facts: AdmissionFacts): Promise<InsertResult> {
     const { intents, exposureLimit, releaseSettled } = this.#options;
     const admission = exposureLimit.admission(quoteHash, execution.quote, facts);
     const insert = () => intents.store.insert(this.#intentOf(quoteHash, execution), admission);

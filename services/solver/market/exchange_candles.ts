@@ -41,7 +41,7 @@ export const candlePageSchema = z.array(
  * @param span Aligned to minutes.
  * @throws {ExchangeHistoryError} If it cannot be read, or its candles are not those of the span.
  */
-export async function* exchangeCandles(
+export async function* readExchangeCandles(
   history: ExchangeHistory,
   market: Market,
   { from, to }: TimeSpan,
@@ -57,7 +57,7 @@ export async function* exchangeCandles(
       endTime: (to - 1).toString(),
       limit: PAGE_CANDLES.toString(),
     };
-    const page = await history.page("/api/v3/klines", query, candlePageSchema, signal);
+    const page = await history.readPage("/api/v3/klines", query, candlePageSchema, signal);
     for (const candle of page) {
       if (candle.timeMs < next || candle.timeMs >= to || candle.timeMs % CANDLE_MS !== 0) {
         throw new ExchangeHistoryError(

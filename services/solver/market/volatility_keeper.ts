@@ -14,7 +14,7 @@ import {
   type VolatilityOptions,
   volatilityStateSchema,
 } from "../pricing/volatility.ts";
-import { exchangeCandles } from "./exchange_candles.ts";
+import { readExchangeCandles } from "./exchange_candles.ts";
 import type { MarketData } from "./market_data.ts";
 
 const SAVED_NAME = "volatility";
@@ -41,7 +41,7 @@ const savedSchema = z.object({
 });
 
 interface VolatilityKeeperOptions {
-  records: Pick<ServiceRecords, "saveValue" | "savedValue">;
+  records: Pick<ServiceRecords, "saveValue" | "findValue">;
   clock: Clock;
   /** The source of past candles; undefined for none. */
   history: ExchangeHistory | undefined;
@@ -79,7 +79,7 @@ export class VolatilityKeeper {
   ): Promise<Map<Market, MarketVolatility>> {
     const { records } = this.#options;
     try {
-      const saved = await records.savedValue(SAVED_NAME);
+      const saved = await records.findValue(SAVED_NAME);
       if (saved === undefined) return new Map();
       const parsed = savedSchema.safeParse(JSON.parse(saved.value));
       if (!parsed.success) throw new TypeError(describeIssue(parsed.error));
@@ -145,7 +145,7 @@ export class VolatilityKeeper {
     const fills = await Promise.allSettled([...marketData.markets].map(async (market) => {
       const { volatility } = marketData.stateOf(market);
       const from = Math.max(to - PAST_MAX_MS, volatility.candlesEndMs);
-      for await (const candle of exchangeCandles(history, market, { from, to }, signal)) {
+      for await (const candle of readExchangeCandles(history, market, { from, to }, signal)) {
         volatility.addCandle(candle);
         count += 1;
       }

@@ -4,7 +4,7 @@ import { Hono } from "hono";
 import { Registry } from "prom-client";
 import * as kinds from "../../../lib/cli/option_kinds.ts";
 import { optionTable } from "../../../lib/cli/options.ts";
-import { problemsOfStart } from "../../../lib/cli/start_check.ts";
+import { checkStart } from "../../../lib/cli/start_check.ts";
 import { systemClock } from "../../../lib/clock.ts";
 import { startService } from "../../../lib/http/service.ts";
 
@@ -30,7 +30,7 @@ const options = {
 async function checked(answers: readonly Response[], path = "/ready", timeoutMs = 3_000) {
   let [asked, stops] = [0, 0];
   let given: typeof options | undefined;
-  const problems = await problemsOfStart({
+  const problems = await checkStart({
     table,
     options,
     clock: systemClock,
@@ -53,19 +53,19 @@ async function checked(answers: readonly Response[], path = "/ready", timeoutMs 
 const unready = (...problems: string[]) => Response.json({ problems }, { status: 503 });
 const ready = Response.json({ problems: [], node: true });
 
-Deno.test("problemsOfStart: starts on free ports of this machine only, and without a store", async () => {
+Deno.test("checkStart: starts on free ports of this machine only, and without a store", async () => {
   const { given } = await checked([unready("no node")], "/ready", 1);
   const harmless = { host: "127.0.0.1", port: 0, database: ":memory:", dataDir: ":memory:" };
   assert.deepEqual(given, { ...options, ...harmless });
 });
 
-Deno.test("problemsOfStart: a service that is ready twice has no problem, even if it was not ready at first", async () => {
+Deno.test("checkStart: a service that is ready twice has no problem, even if it was not ready at first", async () => {
   const priceless = Response.json({ problems: ["no price"], prices: false }, { status: 503 });
   const { problems, asked } = await checked([priceless, ready]);
   assert.deepEqual([problems, asked], [[], 3]);
 });
 
-Deno.test("problemsOfStart: what does not come by waiting is a problem once it shows twice", async () => {
+Deno.test("checkStart: what does not come by waiting is a problem once it shows twice", async () => {
   const { problems, asked } = await checked([unready("no permission")]);
   assert.deepEqual([problems, asked], [["no permission"], 2]);
   const body = { problems: ["no node", "no price"], node: false, feed: false, prices: false };
@@ -73,17 +73,17 @@ Deno.test("problemsOfStart: what does not come by waiting is a problem once it s
   assert.deepEqual((await checked([unready("a late answer"), ready])).problems, []);
 });
 
-Deno.test("problemsOfStart: a problem that shows only after a second is found", async () => {
+Deno.test("checkStart: a problem that shows only after a second is found", async () => {
   const { problems } = await checked([ready, unready("clock", "chain")], "/ready", 1_000);
   assert.deepEqual(problems, ["clock", "chain"]);
 });
 
-Deno.test("problemsOfStart: a reason in plain text is a problem", async () => {
+Deno.test("checkStart: a reason in plain text is a problem", async () => {
   const { problems } = await checked([new Response("no read node", { status: 503 })], "/ready", 1);
   assert.deepEqual(problems, ["no read node"]);
 });
 
-Deno.test("problemsOfStart: a service without /ready is asked for its health", async () => {
+Deno.test("checkStart: a service without /ready is asked for its health", async () => {
   const { problems, asked } = await checked([new Response("OK")], "/health");
   assert.deepEqual([problems, asked], [[], 1], "it asks no node, whose clock could differ");
 });

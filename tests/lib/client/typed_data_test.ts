@@ -6,7 +6,7 @@ import { hashTypedData } from "../../../lib/client/typed_data.ts";
 import { checksumAddress } from "../../../lib/protocol/scalars.ts";
 import { DEPOSIT_REQUEST_TYPE } from "../../../lib/protocol/deposit.ts";
 import { QUOTE_TYPE } from "../../../lib/protocol/quote.ts";
-import { flatType, typedDataOf } from "../../../lib/protocol/typed_data.ts";
+import { parseFlatType, typedDataOf } from "../../../lib/protocol/typed_data.ts";
 
 const hexText = (digits: number) =>
   fc.array(fc.constantFrom(..."0123456789abcdefABCDEF"), { minLength: digits, maxLength: digits })
@@ -35,6 +35,6 @@ for (const type of [QUOTE_TYPE, DEPOSIT_REQUEST_TYPE]) {
 }
 
 Deno.test("hashTypedData: a field of an unsupported type throws, instead of a wrong digest", () => {
-  const typedData = typedDataOf(flatType("Core:Other(bytes data)"), 1337, { data: "0x" });
+  const typedData = typedDataOf(parseFlatType("Core:Other(bytes data)"), 1337, { data: "0x" });
   assert.throws(() => hashTypedData(typedData), /type bytes: not supported/);
 });

@@ -62,7 +62,7 @@ Deno.test("ChainGuard: a check that fails ends only when each of its requests ha
   withWorld(async (world) => {
     world.node.genesisError = new NodeUnreachableError("http://node", "test");
     const { promise, resolve } = Promise.withResolvers<number>();
-    world.node.chainId = () => promise;
+    world.node.getChainId = () => promise;
     const rejected = assert.rejects(world.newGuard().requireChain(), NodeUnreachableError);
     assert.equal(await isSettled(rejected), false);
     resolve(1337);

@@ -156,7 +156,7 @@ Deno.test("SqliteDriver: a damaged saved value counts as missing, whatever its c
     for (const damage of ["value = 'changed'", "value = x'00'", "saved_at_ms = 'never'"]) {
       await store.records.saveValue("state", "{}", 1_700_000_000_000);
       await store.db.write(`UPDATE saved_values SET ${damage}`, []);
-      assert.equal(await store.records.savedValue("state"), undefined, damage);
+      assert.equal(await store.records.findValue("state"), undefined, damage);
     }
   }));
 

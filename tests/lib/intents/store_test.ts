@@ -84,15 +84,15 @@ const contract: Record<string, StoreTest> = {
     store,
     database,
   ) {
-    assert.equal(await store.records.savedValue("state"), undefined);
+    assert.equal(await store.records.findValue("state"), undefined);
     await store.records.saveValue("state", "ünï {", 1_700_000_000_000);
     await store.records.saveValue("other", "2", 5);
     await store.records.saveValue("state", '{"a":1}', 1_700_000_000_001);
     await using again = await openIntentStore(database, "test");
     await using stranger = await openIntentStore(database, "stranger");
     const expected = { value: '{"a":1}', savedAtMs: 1_700_000_000_001 };
-    assert.deepEqual(await again.records.savedValue("state"), expected);
-    assert.equal(await stranger.records.savedValue("state"), undefined);
+    assert.deepEqual(await again.records.findValue("state"), expected);
+    assert.equal(await stranger.records.findValue("state"), undefined);
   },
 
   async "of concurrent inserts with one key, only one succeeds"(store, database) {

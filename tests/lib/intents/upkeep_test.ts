@@ -200,14 +200,14 @@ Deno.test("createUpkeepLoop: old intents go while rows cannot be read, rows are 
     withUpkeep(async (world) => {
       await world.record("old", { lifeMs: 0 });
       await world.finish("old");
-      const { page } = world.store;
-      world.store.page = () => Promise.reject(new StoreError("locked"));
+      const { readPage } = world.store;
+      world.store.readPage = () => Promise.reject(new StoreError("locked"));
       await pass(world, 2 * RETAIN_MS);
       assert.equal(await has(world, "old"), false);
       assert.equal(records.length, 1);
       assert.match(String(records[0]?.properties.reason), /locked/);
 
-      world.store.page = page;
+      world.store.readPage = readPage;
       world.store.deleteFinished = () => Promise.reject(new StoreError("readonly"));
       await world.record("changed", { lifeMs: 0 });
       await world.driver.write("UPDATE intents SET payload = '[]'", []);

@@ -92,7 +92,7 @@ Deno.test("callJson: an error page of a gateway is reported as an unreachable se
       assert.deepEqual([error.code, error.retry], ["SERVICE_UNREACHABLE", "same"]);
       assert.match(error.message, new RegExp(`: a gateway in front of it answered ${status}$`));
       const node = new CoreReader({ url });
-      const unread = await failureOf(node.chainId(), NetworkError);
+      const unread = await failureOf(node.getChainId(), NetworkError);
       assert.deepEqual([unread.code, unread.retry], ["NODE_UNREACHABLE", "later"]);
       assert.match(unread.message, new RegExp(`: a gateway in front of it answered ${status}$`));
     });

@@ -96,7 +96,7 @@ Deno.test("CoreClient: an answer of the wrong shape is an RpcError, whatever it 
   for (const quantity of ["0x", "0x5g", "10x5", "1337"]) {
     await withNode(
       () => result(quantity),
-      (client) => assert.rejects(client.chainId(), { rpcCode: -32603, message: /eth_chainId/ }),
+      (client) => assert.rejects(client.getChainId(), { rpcCode: -32603, message: /eth_chainId/ }),
     );
   }
 });
@@ -110,10 +110,10 @@ Deno.test("CoreClient: a slow node is NODE_TIMEOUT, a missing one NODE_UNREACHAB
   }, 50);
   const client = new CoreClient({ url: NOBODY });
   const away = { name: "NodeUnreachableError", code: "NODE_UNREACHABLE" };
-  await assert.rejects(() => client.chainId(), away);
+  await assert.rejects(() => client.getChainId(), away);
   await withNode(
     () => new Response("<html>"),
-    (client) => assert.rejects(() => client.chainId(), NodeUnreachableError),
+    (client) => assert.rejects(() => client.getChainId(), NodeUnreachableError),
   );
 });
 
@@ -132,8 +132,8 @@ Deno.test("CoreClient: the genesis hash is null only if the node reports none", 
       assert.deepEqual([method, params], ["eth_getBlockByNumber", ["0x0", false]]);
       return answer;
     }, async (client) => {
-      if (typeof expected === "function") await assert.rejects(client.genesisHash(), expected);
-      else assert.equal(await client.genesisHash(), expected);
+      if (typeof expected === "function") await assert.rejects(client.getGenesisHash(), expected);
+      else assert.equal(await client.getGenesisHash(), expected);
     });
   }
 });
@@ -145,11 +145,11 @@ Deno.test("CoreClient: new theses have no bounds only if the node does not repor
   ];
   for (const { answer, expected } of answers) {
     await withNode(() => answer, async (client) => {
-      assert.deepEqual(Object.values(await client.limits()), expected);
+      assert.deepEqual(Object.values(await client.getLimits()), expected);
     });
   }
   const failing = () => failure(-32603, "internal error");
-  await withNode(failing, (client) => assert.rejects(client.limits(), RpcError));
+  await withNode(failing, (client) => assert.rejects(client.getLimits(), RpcError));
 });
 
 Deno.test("CoreClient: a chain allows reverts only if the node lists core_revert", async () => {

@@ -26,7 +26,7 @@ async function withExchange(
   });
   const clock = new FakeClock();
   const history = new ExchangeHistory(`${exchange.url}//`, clock, options);
-  const read = (signal?: AbortSignal) => history.page("/api", { a: "b c" }, schema, signal);
+  const read = (signal?: AbortSignal) => history.readPage("/api", { a: "b c" }, schema, signal);
   await test({ clock, asked, read });
 }
 

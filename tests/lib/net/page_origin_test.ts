@@ -39,7 +39,7 @@ Deno.test("request, CoreClient: in a page, the error of a missing answer names -
   const node = new CoreClient({ url: URL_OF_OTHER });
   await onPage(async () => {
     assert((await failureOf(request(URL_OF_OTHER))).endsWith(HINT));
-    assert((await failureOf(node.chainId())).endsWith(HINT));
+    assert((await failureOf(node.getChainId())).endsWith(HINT));
   });
   assert.doesNotMatch(await failureOf(request(URL_OF_OTHER)), /cors/);
 });

@@ -7,13 +7,13 @@ import { keccak256 } from "../../../lib/protocol/keccak.ts";
 import { UINT256_MAX, UINT64_MAX } from "../../../lib/protocol/scalars.ts";
 import {
   DOMAIN_TYPE,
-  flatType,
+  parseFlatType,
   signingDomain,
   typedDataDescriptionOf,
   typedDataSchema,
 } from "../../../lib/protocol/typed_data.ts";
 
-const ALL_KINDS = flatType(
+const ALL_KINDS = parseFlatType(
   "Core:All(address a,uint64 b,uint256 c,bytes32 d,bytes e,string f,uint64[] g)",
 );
 
@@ -67,7 +67,7 @@ const mismatches: [type: string, value: unknown][] = [
 
 for (const [type, value] of mismatches) {
   Deno.test(`hashFlat: ${String(value).slice(0, 24)} is refused as ${type}`, () => {
-    const one = flatType(`Core:One(${type} n)`);
+    const one = parseFlatType(`Core:One(${type} n)`);
     assert.throws(() => hashFlat(one, 1, { n: value }), TypeError);
   });
 }
@@ -94,10 +94,10 @@ Deno.test("keccak256: later hashes do not overwrite a returned one", () => {
   assert.deepEqual(first, kept);
 });
 
-const type = flatType("Core:Pair(address user,uint256 amount)");
+const type = parseFlatType("Core:Pair(address user,uint256 amount)");
 const fields = [{ name: "user", type: "address" }, { name: "amount", type: "uint256" }];
 
-Deno.test("flatType: reads names and types from a type string", () => {
+Deno.test("parseFlatType: reads names and types from a type string", () => {
   const typeString = "Core:Pair(address user,uint256 amount)";
   assert.deepEqual(type, { primaryType: "Core:Pair", fields, typeString });
   const names = DOMAIN_TYPE.fields.map(({ name }) => name);

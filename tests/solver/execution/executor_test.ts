@@ -88,7 +88,7 @@ for (const [what, code, make] of refusals) {
     withExecutor(unhedged, async (scene) => {
       const { executor, exposure, store, sent } = scene;
       await assert.rejects(executor.execute(make(scene)), { code });
-      assert.deepEqual((await store.page(0, 9)).intents, []);
+      assert.deepEqual((await store.readPage(0, 9)).intents, []);
       assert.deepEqual([sent, exposure.total], [[], 0n]);
     }));
 }

@@ -4,7 +4,7 @@ import { type ExchangeHistory, ExchangeHistoryError } from "../../../lib/net/exc
 import { MINUTE_MS } from "../../../lib/time.ts";
 import {
   candlePageSchema,
-  exchangeCandles,
+  readExchangeCandles,
 } from "../../../services/solver/market/exchange_candles.ts";
 import { market } from "../support.ts";
 
@@ -19,16 +19,16 @@ function rows(...minutes: number[]): unknown[] {
 async function read(toMinute: number, ...answers: unknown[][]) {
   const asked: { path: string; query: Record<string, string> }[] = [];
   const history = {
-    page: (path: string, query: Record<string, string>, schema: z.ZodType) => {
+    readPage: (path: string, query: Record<string, string>, schema: z.ZodType) => {
       asked.push({ path, query });
       return Promise.resolve(
         schema.parse(answers.shift() ?? assert.fail("No more was to be read")),
       );
     },
-  } as Pick<ExchangeHistory, "page"> as ExchangeHistory; // nothing else of it is used
+  } as Pick<ExchangeHistory, "readPage"> as ExchangeHistory; // nothing else of it is used
   const span = { from, to: from + toMinute * MINUTE_MS };
   const { signal } = new AbortController();
-  const candles = await Array.fromAsync(exchangeCandles(history, market, span, signal));
+  const candles = await Array.fromAsync(readExchangeCandles(history, market, span, signal));
   return { asked, candles, minutes: candles.map(({ timeMs }) => (timeMs - from) / MINUTE_MS) };
 }
 

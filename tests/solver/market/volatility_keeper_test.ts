@@ -19,7 +19,7 @@ const settings = { floor: 0.01, minHistoryMs: 60_000 };
 
 /** One run of a solver on a store: what it loads, and the market data that it continues with. */
 async function run(
-  { records }: { records: Pick<ServiceRecords, "saveValue" | "savedValue"> },
+  { records }: { records: Pick<ServiceRecords, "saveValue" | "findValue"> },
   { clock = new FakeClock(), historyUrl, dryRun = false }: {
     clock?: FakeClock;
     historyUrl?: string;
@@ -75,9 +75,9 @@ Deno.test("VolatilityKeeper: saves every minute, so a killed process loses a min
   addMinutes({ clock, ...first }, 10);
   clock.advance(59_999);
   await setImmediate();
-  assert.equal(await store.records.savedValue("volatility"), undefined);
+  assert.equal(await store.records.findValue("volatility"), undefined);
   clock.advance(1);
-  await eventually("a saved state", () => store.records.savedValue("volatility"));
+  await eventually("a saved state", () => store.records.findValue("volatility"));
   const second = await run(store, { clock });
   assert.equal(second.volatility.candlesEndMs, first.volatility.candlesEndMs);
   await first.keeper.stop();
@@ -87,7 +87,7 @@ Deno.test("VolatilityKeeper: saves every minute, so a killed process loses a min
 Deno.test("VolatilityKeeper: a dry run uses the saved state, and saves nothing", async () => {
   await using store = await memoryStore();
   const first = await savedRun(store, 10);
-  const saved = await store.records.savedValue("volatility");
+  const saved = await store.records.findValue("volatility");
   first.clock.advance(5 * MINUTE_MS);
   const dry = await run(store, { clock: first.clock, dryRun: true });
   assert.equal(dry.volatility.candlesEndMs, first.volatility.candlesEndMs);
@@ -95,7 +95,7 @@ Deno.test("VolatilityKeeper: a dry run uses the saved state, and saves nothing",
   addMinutes(dry, 2);
   dry.clock.advance(2 * MINUTE_MS);
   await dry.keeper.stop();
-  assert.deepEqual(await store.records.savedValue("volatility"), saved);
+  assert.deepEqual(await store.records.findValue("volatility"), saved);
 });
 
 Deno.test("VolatilityKeeper: a state older than a week, or over a minute from the future, is ignored", async () => {
@@ -125,7 +125,7 @@ Deno.test("VolatilityKeeper: without prices or before its start, it saves and lo
     const { keeper, marketData } = await run(store);
     await keeper.start(marketData);
     await keeper.stop();
-    assert.deepEqual([await store.records.savedValue("volatility"), records.length], [
+    assert.deepEqual([await store.records.findValue("volatility"), records.length], [
       undefined,
       0,
     ]);
@@ -135,7 +135,7 @@ Deno.test("VolatilityKeeper: without prices or before its start, it saves and lo
 async function goodState(): Promise<string> {
   await using store = await memoryStore();
   await savedRun(store, 10);
-  const { value } = await store.records.savedValue("volatility") ??
+  const { value } = await store.records.findValue("volatility") ??
     assert.fail("Nothing was saved");
   return value;
 }
@@ -161,10 +161,10 @@ const spoiled: [name: string, spoil: (good: string) => string, logs: RegExp | un
 for (const [name, spoil, logs] of spoiled) {
   Deno.test(`VolatilityKeeper: starts without history from a saved state with ${name}`, async () => {
     const value = spoil(await goodState());
-    const savedValue = () => Promise.resolve({ value, savedAtMs: 0 });
+    const findValue = () => Promise.resolve({ value, savedAtMs: 0 });
     await withLogs("info", async (records) => {
       const { forecast } = await run({
-        records: { savedValue, saveValue: () => Promise.resolve() },
+        records: { findValue, saveValue: () => Promise.resolve() },
       });
       assert.equal(forecast(), undefined);
       assert.equal(records.length, 1);
@@ -177,8 +177,8 @@ for (const [name, spoil, logs] of spoiled) {
 
 Deno.test("VolatilityKeeper: if the store fails, it starts without history and logs that once", async () => {
   const failing = {
-    savedValue: () => Promise.reject(new StoreError("Database is away")),
-    saveValue: (): Promise<void> => failing.savedValue(),
+    findValue: () => Promise.reject(new StoreError("Database is away")),
+    saveValue: (): Promise<void> => failing.findValue(),
   };
   await withLogs("info", async (records) => {
     const first = await run({ records: failing });
