@@ -54,7 +54,7 @@ Deno.test(
           assert.equal(await statusOf(deposit), 200);
           await eventually("the deposit is deleted", async () => {
             clock.advance(10_000);
-            return await statusOf(deposit) === 404 || undefined;
+            return await statusOf(deposit) === 404;
           }, 5_000);
           node.aheadMs = 0;
         },

@@ -226,7 +226,7 @@ async function readsProfit(visitor: Visitor, outside: string): Promise<void> {
   assert(first.endsWith(`: ${outside}`), first);
   assert.equal(await slider.evaluate(({ ariaValueText }) => ariaValueText), first);
   await slider.hover(); // its middle
-  await eventually("the value at the pointer", async () => await reading() !== first || undefined);
+  await eventually("the value at the pointer", async () => await reading() !== first);
   const box = await slider.boundingBox() ?? assert.fail();
   const at = (percent: number) =>
     [box.x + box.width * percent / 100, box.y + box.height / 2] as const;

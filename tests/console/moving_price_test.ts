@@ -192,7 +192,7 @@ Deno.test(
       assert.equal(asked, 0, "it was opened behind other tabs");
       const show = `document.dispatchEvent(new Event("visibilitychange"))`;
       await page.evaluate(`isBehind = false; ${show}`);
-      await eventually("an estimate", () => asked > 0 || undefined);
+      await eventually("an estimate", () => asked > 0);
       const rest = `{ const { now } = Date; Date.now = () => now() + 61_000 }`;
       const isBack = {
         "a screen reader moves the focus": () => page.focus(".side select"),
@@ -203,7 +203,7 @@ Deno.test(
         await new Promise((resolve) => setTimeout(resolve, 1_500)); // the last of those every second
         asked = 0;
         await act();
-        await eventually(how, () => asked > 1 || undefined, 4_000);
+        await eventually(how, () => asked > 1, 4_000);
       }
     },
     async (page) => {

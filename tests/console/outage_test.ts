@@ -157,7 +157,7 @@ browserTest("the operator sees an outage, and its end", "#operator", async (visi
       assert.deepEqual(await violationsEverywhere(page), []);
     }
     // Some prices of the bet are missing.
-    const hasGap = () => systemClock.now() > startTime + 500 || undefined;
+    const hasGap = () => systemClock.now() > startTime + 500;
     await eventually("the window of the bet has begun", hasGap);
     await services.start(name);
     await isUp(name, true);
@@ -166,7 +166,7 @@ browserTest("the operator sees an outage, and its end", "#operator", async (visi
         page.evaluate("document.querySelector('main').contains(document.activeElement)");
       await eventually(
         "the focus that went with its link",
-        async () => await isKept() || undefined,
+        async () => await isKept(),
       );
     }
     if (name === "oracle") {
@@ -179,7 +179,7 @@ browserTest("the operator sees an outage, and its end", "#operator", async (visi
   await visitor.sees(/✓ healthy, ready[\s\S]*unchanged since \d\d:\d\d:\d\d/);
   await visitor.sees(/Live/);
   await page.$eval('nav a[href="#trade"]', (link) => link.click());
-  await eventually("its title", async () => /^Trade/.test(await page.title()) || undefined);
+  await eventually("its title", async () => /^Trade/.test(await page.title()));
   const asked: string[] = [];
   page.on("request", (request) => void asked.push(request.url()));
   await waitMs(systemClock, 3_000);

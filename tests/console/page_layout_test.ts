@@ -83,7 +83,7 @@ Deno.test(
     await eventually("a low bar", async () => {
       const { top } = await visitor.placeOf("input[name=amount]");
       const { bottom } = await visitor.placeOf("[data-next]");
-      return top > PHONE.height / 2 && bottom <= PHONE.height || undefined;
+      return top > PHONE.height / 2 && bottom <= PHONE.height;
     });
     await visitor.press("Get a quote");
     await visitor.sees(/Sign within \d+ s/);
@@ -96,7 +96,7 @@ Deno.test(
       await eventually("the payout above the button", async () => {
         const payout = await visitor.placeOf(".payout");
         const sign = await visitor.placeOf("[data-next]");
-        return payout.top > 320 && payout.bottom <= sign.top && sign.bottom <= 640 || undefined;
+        return payout.top > 320 && payout.bottom <= sign.top && sign.bottom <= 640;
       });
     }
     await visitor.setTextSize("100%");
@@ -108,7 +108,7 @@ Deno.test(
           await page.$eval(part, (part) => part.scrollIntoView({ block: "nearest" }));
           hidden.push(...await visitor.cutOff([part]));
         }
-        return hidden.length === 0 || undefined;
+        return hidden.length === 0;
       });
     }
   }, PHONE),
@@ -141,7 +141,7 @@ Deno.test(pageTest("on low screens, each field is seen with its label", async (v
     const error = await page.waitForSelector("#error-startsIn");
     await eventually("the error above the bar", async () => {
       const seen = await error?.evaluate((found) => found.getBoundingClientRect().bottom);
-      return seen !== undefined && seen <= await barTop() || undefined;
+      return seen !== undefined && seen <= await barTop();
     });
     await visitor.fill("startsIn", "20 s");
   }
@@ -151,7 +151,7 @@ Deno.test(pageTest("on low screens, each field is seen with its label", async (v
   await page.$eval(".next", (next) => next.style.paddingTop = "60px"); // as a price does
   await eventually("the field in use above the bar that grew", async () => {
     const { bottom } = await visitor.placeOf(":focus");
-    return bottom <= await barTop() || undefined;
+    return bottom <= await barTop();
   });
 }));
 
@@ -165,7 +165,7 @@ Deno.test(pageTest("a key brings the chart back from the list of keys", async (v
   await page.keyboard.press("?");
   await page.waitForSelector(".keys ul", { visible: true });
   await eventually("the keys instead of the chart", async () => {
-    return (await visitor.placeOf(".chart")).bottom < 320 || undefined;
+    return (await visitor.placeOf(".chart")).bottom < 320;
   });
   await page.keyboard.press("Enter");
   const { top, bottom } = await visitor.placeOf(".chart");

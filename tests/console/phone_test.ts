@@ -129,7 +129,7 @@ Deno.test(pageTest("a swipe scrolls the page, and drawing does not", async (visi
   await scrolls([0.6, 0.8], [0.62, 0.2]); // on the future
   assert.equal(await lower(), "");
   await swipe(visitor, [0.5, 0.2], [0.62, 0.8]); // the page is at its top
-  await eventually("a box", async () => await lower() !== "" || undefined);
+  await eventually("a box", async () => await lower() !== "");
   await visitor.seesNo(/a quick vertical stroke scrolls/);
   // A box is not moved by a finger that does not rest first.
   const drawn = await lower();
@@ -142,10 +142,10 @@ Deno.test(pageTest("a swipe scrolls the page, and drawing does not", async (visi
   await swipe(visitor, [0.5, 0.6], [0.7, 0.61]);
   assert.equal(await lower(), "", "a sliver is not meant");
   await visitor.touch([[[0.6, 0.5]]]); // a tap where the chart invites to draw
-  await eventually("a suggested box", async () => await lower() !== "" || undefined);
+  await eventually("a suggested box", async () => await lower() !== "");
   await visitor.press("Clear");
   await swipe(visitor, [0.5, 0.8], [0.6, 0.2], 300);
-  await eventually("a box", async () => await lower() !== "" || undefined);
+  await eventually("a box", async () => await lower() !== "");
   assert.equal(await scrolled(), 0);
   // Near a corner, a quick stroke moves the box as it is; after a rest, it resizes it.
   const sides = () =>
@@ -156,7 +156,7 @@ Deno.test(pageTest("a swipe scrolls the page, and drawing does not", async (visi
   const heightOf = ([low = 0, high = 0]: number[]) => Math.round(100 * (high - low));
   await visitor.press("Clear");
   await swipe(visitor, [0.5, 0.7], [0.7, 0.3], 300);
-  await eventually("a box", async () => await lower() !== "" || undefined);
+  await eventually("a box", async () => await lower() !== "");
   const drawnSides = await sides();
   await swipe(visitor, [0.65, 0.38], [0.57, 0.4]); // beside the handle
   const movedSides = await eventually("a moved box", async () => {
@@ -170,7 +170,7 @@ Deno.test(pageTest("a swipe scrolls the page, and drawing does not", async (visi
   await swipe(visitor, [0.6, 0.35], [0.55, 0.5], 300);
   await eventually("a smaller box", async () => {
     const now = await sides();
-    return heightOf(now) < heightOf(drawnSides) && now[0] === movedSides[0] || undefined;
+    return heightOf(now) < heightOf(drawnSides) && now[0] === movedSides[0];
   });
   await visitor.enter();
   await visitor.press("Clear");
@@ -205,7 +205,7 @@ Deno.test(pageTest("a phone's keyboard hides no next step", async (visitor) => {
         ".account-chip",
         "[data-next]",
       ]);
-      return cut.length === 0 || undefined;
+      return cut.length === 0;
     },
   );
   const heights = await page.$$eval(
@@ -245,7 +245,7 @@ Deno.test(pageTest("phones in landscape and tablets show chart and next step", a
   await page.setViewport({ ...PHONE, width: 820, height: 1180 });
   await page.$eval("html", (html) => html.scrollTop = 0);
   await eventually("the button on the screen of a tablet", async () => {
-    return (await visitor.cutOff([".action-bar button.wide"])).length === 0 || undefined;
+    return (await visitor.cutOff([".action-bar button.wide"])).length === 0;
   });
 
   // Terms, next step and bets in landscape.

@@ -70,7 +70,7 @@ async function start(name: StackName): Promise<RunningStack> {
   const client = new RangemakerClient({ urls: stack.urls, chainId: 1337 });
   await eventually("all prices", async () => {
     const prices = Object.values(await client.prices());
-    return prices.length > 0 && prices.every(({ state }) => state === "fresh") || undefined;
+    return prices.length > 0 && prices.every(({ state }) => state === "fresh");
   });
   return stack;
 }

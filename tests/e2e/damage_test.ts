@@ -124,11 +124,11 @@ async function startDamaged(
         const done = records.filter(({ properties: { event } }) =>
           /^(deposit|execution)_(committed|failed)$/.test(String(event))
         );
-        return done.length >= PENDING || named() !== undefined || undefined;
+        return done.length >= PENDING || named() !== undefined;
       }, SETTLED_MS);
       await eventually("the first look at all rows", async () => {
         const { status } = await (await fetch(`${service.url}/health`)).json();
-        return status !== undefined || undefined;
+        return status !== undefined;
       });
       outcome = String(named()?.properties.event ?? "none");
       await service.stop();

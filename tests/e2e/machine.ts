@@ -264,7 +264,7 @@ ${key("admin")}
       const expected = answer === undefined ? /^/ : patternOf(answer, (each) => each);
       await eventually(text, async () => {
         actual = await this.#run(text);
-        return expected.test(actual) || undefined;
+        return expected.test(actual);
       }).catch((thrown) => assert.fail(`${thrown}\n${text}\nanswers\n${actual}`));
     }
     return actual;
@@ -377,7 +377,7 @@ ${key("admin")}
         /deposit of [\d.]+ USDC is committed/.test(String(body.error));
       last = body;
       const { state = body.code } = Object(body.details);
-      return (isCommitted ? "committed" : state) === expected || undefined;
+      return (isCommitted ? "committed" : state) === expected;
     }).catch((thrown) => assert.fail(`${thrown}: ${JSON.stringify(last)}`));
   }
 

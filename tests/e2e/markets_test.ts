@@ -40,7 +40,7 @@ async function withMarkets(
     await eventually("fresh prices of all markets", async () => {
       const prices = await node.getPrices();
       assert.deepEqual(Object.keys(prices).filter((symbol) => !symbols.includes(symbol)), []);
-      return symbols.every((symbol) => prices[symbol]?.state === "fresh") || undefined;
+      return symbols.every((symbol) => prices[symbol]?.state === "fresh");
     });
     await test(stack, path);
   });
@@ -58,7 +58,7 @@ Deno.test("stack --markets: a bet is won on a market of the file, which replaces
     // All four exchanges know the market by the names of the file.
     await eventually("four sources", async () => {
       const { prices } = await callJson(`${urls.oracle}/prices`, oraclePricesSchema);
-      return prices["T1/EUR"]?.sources.length === 4 || undefined;
+      return prices["T1/EUR"]?.sources.length === 4;
     });
 
     const wallet = privateKeyToAccount(generatePrivateKey());
@@ -108,7 +108,7 @@ Deno.test("stack --markets: fifty markets have prices in every service and in th
             node.getPriceHistory({ base, quote, from: to - 10_000, to })
           ),
         );
-        return pages.every(({ prices }) => prices.length > 0) || undefined;
+        return pages.every(({ prices }) => prices.length > 0);
       });
       const { symbol } = list[COUNT - 1]!;
       const { price } = prices[symbol]!;

@@ -135,7 +135,7 @@ class Deployment {
   async untilHealth(name: Name, expected: string | undefined): Promise<void> {
     await eventually(`health ${expected} of ${name}`, async () => {
       const { code } = await (await fetch(`${this.#urlOf(name)}/health`)).json();
-      return code === expected || undefined;
+      return code === expected;
     }, NOTICED_MS);
   }
 

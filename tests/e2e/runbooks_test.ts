@@ -48,7 +48,7 @@ async function takesDepositsAndBets(machine: Machine): Promise<void> {
   await eventually("a committed bet", async () => {
     // A node that has just started has no prices yet.
     const outcome = outcomeOf(await machine.execute(await longQuote(machine)));
-    return outcome === "committed" || undefined;
+    return outcome === "committed";
   });
 }
 

@@ -73,7 +73,7 @@ async function withProcess(
     await eventually("the proxy is ready", async () => {
       const answer = await fetch(`${url}/ready`).catch(() => undefined);
       await answer?.text();
-      return answer?.ok || undefined;
+      return answer?.ok;
     });
     const wsUrl = `ws://127.0.0.1:${clientPort === "main port" ? port : wsPort}/ws`;
     const stopProxy = () => Promise.resolve();
@@ -126,7 +126,7 @@ for (const way of ["main port", "WebSocket port", "HTTP"] as const) {
         }
         // One by one: while they are read from the node, answers count in any case.
         await eventually("it is answered or refused", async () => {
-          return await readSeries(url, LATENCIES) > before || undefined;
+          return await readSeries(url, LATENCIES) > before;
         });
       }
       assert(await readSeries(url, 'proxy_refusals_total{limit="buffered_bytes"}') > 0);

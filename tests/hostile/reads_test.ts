@@ -56,7 +56,7 @@ for (const [name, attack] of Object.entries(attacks)) {
       const honest = Array.from({ length: 20 }, (_, id) => post(url, { ...READ, id }));
       const calls = 'proxy_rpc_methods_total{method="core_getAccount"}';
       await eventually("all are in the proxy", async () => {
-        return await readSeries(url, calls) === 21 || undefined;
+        return await readSeries(url, calls) === 21;
       });
       release();
       for (const [id, response] of (await Promise.all(honest)).entries()) {
@@ -82,7 +82,7 @@ Deno.test("Hostile: unread HTTP answers count as memory until their caller disco
   return withProxy(async ({ url }) => {
     const deaf = await postUnread(url, JSON.stringify(call(1, "core_getPriceHistory")));
     await eventually("its answer waits", async () => {
-      return await readSeries(url, "proxy_buffered_bytes") > 32 * MIB || undefined;
+      return await readSeries(url, "proxy_buffered_bytes") > 32 * MIB;
     });
     const large = await post(url, call(2, "core_getPriceHistory"));
     assert.deepEqual([large.status, (await large.json()).error.code], [429, -32005]);
@@ -91,7 +91,7 @@ Deno.test("Hostile: unread HTTP answers count as memory until their caller disco
     assert.equal(await readSeries(url, 'proxy_refusals_total{limit="buffered_bytes"}'), 1);
     deaf.close();
     await eventually("its memory is free", async () => {
-      return await readSeries(url, "proxy_buffered_bytes") === 0 || undefined;
+      return await readSeries(url, "proxy_buffered_bytes") === 0;
     });
     const again = await post(url, call(4, "core_getPriceHistory"));
     assert.equal((await again.json()).result.length, 32 * MIB);
@@ -114,7 +114,7 @@ Deno.test("Hostile: a peer that forges an address for each slow read leaves turn
     const calls = () => read.requests.filter(({ text }) => text.includes("eth_call")).length;
     const expected = Math.floor(0.9 * OPEN_READ_LIMITS.slots) +
       Math.floor(0.9 * OVERFLOW_READS_MAX.all);
-    await eventually("its reads are at the node", () => calls() >= expected || undefined);
+    await eventually("its reads are at the node", () => calls() >= expected);
     await waitMs(systemClock, 2 * TICK_INTERVAL_MS); // more of them, if more may be open
     const honest = post(url, call(1, "core_getAccount"));
     const status = await withinMs(honest.then((response) => response.status), 5_000, "no answer");
@@ -136,7 +136,7 @@ Deno.test("Hostile: unread HTTP answers of one caller leave memory to those of o
       attackers.use(await postUnread(url, JSON.stringify(call(n, "core_getPriceHistory"))));
       await eventually("the node has answered", async () => {
         const answers = 'proxy_upstream_latency_seconds_count{target="read"}';
-        return await readSeries(url, answers) >= n || undefined;
+        return await readSeries(url, answers) >= n;
       });
     }
     const honest = await post(url, call(2, "core_getPriceHistory"));
@@ -168,7 +168,7 @@ for (const kind of ["bodies", "WebSocket messages"] as const) {
         }
       }
       await eventually("some are refused", async () => {
-        return await readSeries(url, 'proxy_refusals_total{limit="buffered_bytes"}') || undefined;
+        return await readSeries(url, 'proxy_refusals_total{limit="buffered_bytes"}');
       });
       const padded = `${JSON.stringify(call(2, "core_getAccount"))}${" ".repeat(4 * MIB)}`;
       const honest = await post(url, padded);

@@ -77,7 +77,7 @@ Deno.test(
           markets: async () => assert.deepEqual(Object.keys((await look()).pairSources), [symbol]),
           providerUrls: () =>
             eventually("all are ready", async () => {
-              return (await look()).providers.every(({ ready }) => ready) || undefined;
+              return (await look()).providers.every(({ ready }) => ready);
             }).then(() => {}),
           aggregation: () =>
             eventually("an average that is no median", async () => {
@@ -91,7 +91,7 @@ Deno.test(
           maxSourceAgeMs: () => {
             exchanges.inject("provider_a", "mute");
             return eventually("a source that is too old", async () => {
-              return !(await look()).pair.sources.includes("provider_a") || undefined;
+              return !(await look()).pair.sources.includes("provider_a");
             }, 2_000).then(() => {});
           },
           minSources: async () => {

@@ -66,7 +66,7 @@ async function withProxy(
   };
   proxy.start();
   try {
-    await eventually("the read node is connected", () => proxy.nodes.isConnected || undefined);
+    await eventually("the read node is connected", () => proxy.nodes.isConnected);
     await play({ clock, node, proxy, client, metrics });
   } finally {
     await proxy.stop();
@@ -98,7 +98,7 @@ Deno.test("ProxyCore: reconnects to a read node whose chain grows without announ
         for (let round = 0; round < rounds; round += 1) {
           const { head } = state;
           clock.advance(ROUND_MS);
-          if (isRead) await eventually("an answer", () => state.head !== head || undefined);
+          if (isRead) await eventually("an answer", () => state.head !== head);
           await nextTurn();
         }
         return node.requests.length - before;
@@ -111,12 +111,12 @@ Deno.test("ProxyCore: reconnects to a read node whose chain grows without announ
       head = 2;
       assert.equal(await pass(1, true), 1);
       clock.advance(ROUND_MS);
-      await eventually("it is dropped", () => !proxy.nodes.isConnected || undefined);
-      await eventually("its end", () => node.connections === 0 || undefined);
+      await eventually("it is dropped", () => !proxy.nodes.isConnected);
+      await eventually("its end", () => node.connections === 0);
       head = 100; // the next one is further on, and rests there
       clock.advance(RECONNECT_MS);
-      await eventually("the next one", () => node.subscriptions.length === 1 || undefined);
-      await eventually("it is connected", () => proxy.nodes.isConnected || undefined);
+      await eventually("the next one", () => node.subscriptions.length === 1);
+      await eventually("it is connected", () => proxy.nodes.isConnected);
       assert.equal(await pass(2, false), 0, "it has not been silent for long");
       assert.equal(await pass(2, true), 2);
       assert.equal(proxy.nodes.isConnected, true);
@@ -147,7 +147,7 @@ Deno.test("ProxyCore: a read after a notification does not share the answer to a
       node.notify(["newHeads"], "a change");
       await early.frame(({ method }) => method === "eth_subscription");
       early.ask(call(3, "core_getAccount", ["0x1"]));
-      await eventually("a second read", () => gates.length === 2 || undefined);
+      await eventually("a second read", () => gates.length === 2);
       for (const gate of gates) gate.resolve();
       const results = [
         await early.frame(({ id }) => id === 2),
@@ -164,7 +164,7 @@ Deno.test("ProxyCore: a read after a notification does not share the answer to a
 Deno.test("ProxyCore: without the read node, a subscribe fails with -32002 after --subscribe-timeout-ms", () =>
   withProxy(async ({ clock, node, proxy, client }) => {
     await node.stop();
-    await eventually("its end", () => !proxy.nodes.isConnected || undefined);
+    await eventually("its end", () => !proxy.nodes.isConnected);
     const subscriber = client();
     subscriber.ask(call(1, "eth_subscribe", ["newHeads"]));
     clock.setBy(-HOUR_MS); // the computer's time plays no part
@@ -186,7 +186,7 @@ Deno.test("ProxyCore: on a stop, reads on the socket are answered", () => {
         proxy.router.answer(JSON.stringify(call(1, method)), address());
       await eventually("a read goes over the socket", async () => {
         await read("net_version");
-        return node.requests.at(-1)?.over === "ws" || undefined;
+        return node.requests.at(-1)?.over === "ws";
       });
       const reply = read("eth_call");
       const sent = () => node.requests.at(-1)?.text.includes("eth_call") ?? false;

@@ -56,7 +56,7 @@ async function listens(port: number): Promise<boolean> {
 async function startAnvil(port: number, ...more: string[]): Promise<Deno.ChildProcess> {
   const args = ["--port", String(port), "--silent", "--chain-id", "1337", ...more];
   const child = new Deno.Command(anvil ?? "", { args, stdout: "null", stderr: "null" }).spawn();
-  await eventually("Anvil listens", async () => await listens(port) || undefined);
+  await eventually("Anvil listens", async () => await listens(port));
   return child;
 }
 
@@ -125,7 +125,7 @@ Deno.test(
         assert.equal(receipt.logs.length, 1);
       }
       await eventually("both logs at both clients", () => {
-        return (seen.viem === 2 && seen.ethers === 2) || undefined;
+        return (seen.viem === 2 && seen.ethers === 2);
       });
       await unsubscribe();
       await provider.destroy();
@@ -146,7 +146,7 @@ Deno.test(
         const before = clients.map(({ numbers }) => numbers.length);
         await eventually(`every client hears of a head after kill ${n}`, async () => {
           await miner.mine({ blocks: 1 });
-          return clients.every(({ numbers }, i) => numbers.length > before[i]!) || undefined;
+          return clients.every(({ numbers }, i) => numbers.length > before[i]!);
         });
       }
     }),
@@ -236,7 +236,7 @@ Deno.test(
       const before = head;
       return eventually("every client gets new heads", async () => {
         await mine();
-        return clients.every(({ numbers }) => Number(numbers.at(-1)) > before) || undefined;
+        return clients.every(({ numbers }) => Number(numbers.at(-1)) > before);
       });
     };
     const killed = new Set<AnvilTwin>();
@@ -261,7 +261,7 @@ Deno.test(
           ),
         );
         assert.equal(hashes[0]?.hash, hashes[1]?.hash, "The nodes have one chain");
-        await eventually("it is in again", async () => await metric("up", dead) || undefined);
+        await eventually("it is in again", async () => await metric("up", dead));
       }
     }
     await everybodyGoesOn();
@@ -328,7 +328,7 @@ Deno.test(`Proxy: viem and ethers read a core node, and follow it through ${CORE
       if (n > 0) await restart();
       const before = clients.map(({ numbers }) => numbers.length);
       await eventually(`every client hears of a head after restart ${n}`, () => {
-        return clients.every(({ numbers }, i) => numbers.length > before[i]!) || undefined;
+        return clients.every(({ numbers }, i) => numbers.length > before[i]!);
       });
     }
   }));

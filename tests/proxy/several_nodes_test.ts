@@ -69,11 +69,11 @@ async function withNodes(
       const heads = nodes.map(({ node }) =>
         metric(`proxy_read_node_head{node="127.0.0.1:${node.port}"}`)
       );
-      return (await Promise.all(heads)).every((head) => head === 100) || undefined;
+      return (await Promise.all(heads)).every((head) => head === 100);
     });
     await eventually(
       "the first node has the socket",
-      () => nodes[0]!.node.connections || undefined,
+      () => nodes[0]!.node.connections,
     );
     await play({ url: proxy.url, wsUrl: proxy.wsUrl, nodes, write, metric });
   } finally {
@@ -102,7 +102,7 @@ Deno.test("Several read nodes: if the hub's node is gone, clients keep their ids
       );
       for (const node of living) node.announce();
       expected.push(leader.head);
-      await eventually("the head", () => numbers().at(-1) === leader.head || undefined);
+      await eventually("the head", () => numbers().at(-1) === leader.head);
       living.splice(living.indexOf(leader), 1);
       if (living.length === 0) break;
       await leader.node.stop();
@@ -126,14 +126,14 @@ Deno.test("Several read nodes: a node is removed for a while if it closes with 1
       () => others.find(({ node }) => node.subscriptions.length > 0),
     );
     next.announce();
-    await eventually("its head", () => client.notifications(id).length === 1 || undefined);
+    await eventually("its head", () => client.notifications(id).length === 1);
     assert.equal((await ask(url, call(1, "eth_chainId"))).result.port, next.node.port);
     assert.equal(await (await fetch(`${url}/ready`)).text(), "OK");
     assert.deepEqual([await of(first, "up"), await of(next, "leads")], [0, 1]);
     const lagging = others.find((node) => node !== next) ?? assert.fail();
     lagging.head -= 2;
-    await eventually("it is in again", async () => await of(first, "up") === 1 || undefined);
-    await eventually("the third is out", async () => await of(lagging, "up") === 0 || undefined);
+    await eventually("it is in again", async () => await of(first, "up") === 1);
+    await eventually("the third is out", async () => await of(lagging, "up") === 0);
     const health = await (await fetch(`${url}/health`)).text();
     assert.match(health, new RegExp(`:${lagging.node.port} does not serve: it is 2 blocks behind`));
     assert.equal(next.node.subscriptions.length, 1, "the other one still leads");
@@ -146,7 +146,7 @@ Deno.test("Several read nodes: a node that claims 1,000 blocks too many is remov
     const id = (await client.call("eth_subscribe", ["newHeads"])).result;
     const numbers = () => client.notifications(id).map(({ number }) => Number(number));
     liar.announce();
-    await eventually("the first head", () => numbers().length === 1 || undefined);
+    await eventually("the first head", () => numbers().length === 1);
     liar.head += 1_000;
     liar.announce();
     const leader = await eventually(
@@ -155,6 +155,6 @@ Deno.test("Several read nodes: a node that claims 1,000 blocks too many is remov
     );
     leader.head = 102;
     leader.announce();
-    await eventually("its head", () => numbers().length === 2 || undefined);
+    await eventually("its head", () => numbers().length === 2);
     assert.deepEqual(numbers(), [101, 103]);
   }));

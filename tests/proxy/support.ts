@@ -102,7 +102,7 @@ export function routerTo(
 export async function connectReads({ url, read }: Pick<Scene, "url" | "read">): Promise<void> {
   await eventually("a read goes over the socket", async () => {
     await (await post(url, call(0, "net_version"))).text();
-    return read.requests.at(-1)?.over === "ws" || undefined;
+    return read.requests.at(-1)?.over === "ws";
   });
   read.requests.length = 0;
 }

@@ -87,7 +87,7 @@ async function refuseWhileAway(refusals: Refusals): Promise<void> {
       change(node);
       await eventually(expected.answer, async () => {
         const { body } = await post(url + path, signedRequest({ nonce: nonce += 1n }));
-        return expected.answer.endsWith(` ${body.code}`) || undefined;
+        return expected.answer.endsWith(` ${body.code}`);
       });
       await refusals.ask(url, { path, body: signedRequest({ nonce: nonce += 1n }), ...expected });
       if (node.paused) await refusals.expectSoon(url, 503, "/ready");

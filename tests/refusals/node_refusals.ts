@@ -233,7 +233,7 @@ async function refuseTooMuch(refusals: Refusals, node: RunningNode): Promise<voi
   for (let sent = 0; sent < batches; sent++) {
     socket.send(Array.from({ length: BATCH }, () => subscribe));
   }
-  await eventually("all subscriptions", () => socket.messages.length === batches || undefined);
+  await eventually("all subscriptions", () => socket.messages.length === batches);
   const answer = await socket.call("eth_subscribe", ["newHeads"], 2);
   const full = says("200 -32005 TOO_MANY_SUBSCRIPTIONS", "4096 subscriptions", "end some first");
   refusals.check(answer, full, "newHeads");

@@ -46,7 +46,7 @@ export async function refuseAtProxy(refusals: Refusals): Promise<void> {
     await eventually("the read node is away", async () => {
       const answer = await fetch(url, { method: "POST", body: JSON.stringify(read) });
       await answer.body?.cancel();
-      return answer.status === 502 || undefined;
+      return answer.status === 502;
     });
     await ask(read, says("502 -32002", "The read node", "try again"));
     await ask(callOf("core_sendTransaction", []), says("502 -32002", "The write node", "again"));

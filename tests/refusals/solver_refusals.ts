@@ -134,7 +134,7 @@ async function executionsRefused(url: string): Promise<Refused[]> {
 }
 
 async function knowsOpenBets(url: string): Promise<true | undefined> {
-  return (await (await fetch(`${url}/theses`)).json()).complete || undefined;
+  return (await (await fetch(`${url}/theses`)).json()).complete;
 }
 
 interface ExecutionScene {

@@ -130,7 +130,7 @@ export class Refusals {
     await eventually(`${path} ${status}`, async () => {
       const response = await fetch(url + path);
       await response.body?.cancel();
-      return response.status === status || undefined;
+      return response.status === status;
     });
     await this.expect(url, status, path);
   }
@@ -213,7 +213,7 @@ export class Refusals {
     await eventually("the limit", async () => {
       const response = await this.#send(url, request);
       await response.body?.cancel();
-      return response.status === 429 || undefined;
+      return response.status === 429;
     });
     await this.ask(url, {
       ...request,

@@ -155,7 +155,7 @@ async function expectAnswer(
   // A service that was just started may answer something else at first.
   await eventually(`${document}: ${text}`, async () => {
     answer = await act();
-    return pattern.test(answer) || undefined;
+    return pattern.test(answer);
   }).catch(() => assert.match(answer, pattern, `${document}: ${text}\nanswers\n${answer}\n`));
 }
 
@@ -179,7 +179,7 @@ async function pricesOf({ urls }: RunningStack): Promise<void> {
     const { pairSources } = await (await fetch(`${urls.oracle}/providers`)).json();
     const isFull = Object.values<{ sources: string[] }>(pairSources)
       .every(({ sources }) => sources.length === 4);
-    return isFull && oracle === "fresh" || undefined;
+    return isFull && oracle === "fresh";
   });
 }
 

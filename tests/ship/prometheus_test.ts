@@ -84,11 +84,11 @@ async function get<T extends z.ZodType>(
   return undefined;
 }
 
-async function hasData(url: string, expr: string): Promise<true | undefined> {
+async function hasData(url: string, expr: string): Promise<boolean | undefined> {
   const query = expr.replaceAll(/\$__(rate_interval|range)\b/g, "30s")
     .replaceAll(/\$(instance|market)\b/g, ".*");
   const answer = await get(`${url}/api/v1/query?query=${encodeURIComponent(query)}`, answerSchema);
-  return answer?.data.result.some(({ value: [, text] }) => text !== "NaN") || undefined;
+  return answer?.data.result.some(({ value: [, text] }) => text !== "NaN");
 }
 
 Deno.test({

@@ -83,7 +83,7 @@ const FINAL_WITHIN_MS = 30_000;
 async function untilNonePending(url: string): Promise<void> {
   await eventually("a final state of every deposit", async () => {
     const text = await (await fetch(`${url}/metrics`)).text();
-    return /^bridge_deposits_pending 0$/m.test(text) || undefined;
+    return /^bridge_deposits_pending 0$/m.test(text);
   }, FINAL_WITHIN_MS);
 }
 

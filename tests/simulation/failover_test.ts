@@ -76,16 +76,16 @@ class Load {
 async function failOver(pair: Pair, loads: readonly Load[]): Promise<number> {
   await eventually(
     "answers",
-    () => loads.every(({ answered }) => answered >= ANSWERED) || undefined,
+    () => loads.every(({ answered }) => answered >= ANSWERED),
   );
   await pair.primary.end("SIGKILL");
   await pair.promote();
   const promotedAtMs = Date.now();
   const backAtMs = await Promise.all(loads.map(async (load) => {
     const before = load.answered;
-    await eventually("an answer", () => load.answered > before || undefined);
+    await eventually("an answer", () => load.answered > before);
     const backMs = Date.now();
-    await eventually("more answers", () => load.answered >= before + ANSWERED || undefined);
+    await eventually("more answers", () => load.answered >= before + ANSWERED);
     return backMs;
   }));
   return Math.max(...backAtMs) - promotedAtMs;

@@ -110,11 +110,11 @@ Deno.test("Solver: exposure is released when the submission fails, and when the 
     // The node knows the thesis by the hash of its quote.
     const thesis = openedBy(body, 1);
     node.feed.publish("theses", toWire(thesis));
-    await eventually("the thesis", async () => (await viewOf(url)).count === 1 || undefined);
+    await eventually("the thesis", async () => (await viewOf(url)).count === 1);
     const opened = await viewOf(url);
     assert.deepEqual([opened.exposure, opened.executing], [riskOf(body), 0n]);
     node.feed.publish("theses", toWire({ ...thesis, status: "lost" }));
-    await eventually("the settlement", async () => (await viewOf(url)).count === 0 || undefined);
+    await eventually("the settlement", async () => (await viewOf(url)).count === 0);
     assert.equal((await viewOf(url)).exposure, 0n);
     const large = await execution(url, { betAmount: "1000000000" });
     assert.equal((await post(`${url}/execute`, large)).body.code, "EXPOSURE_TOO_LARGE");
@@ -202,7 +202,7 @@ Deno.test("Solver with --pricing barrier: quotes and estimates have the details 
     await eventually("its payout", async () => {
       const metrics = await (await fetch(`${url}/metrics`)).text();
       assert.match(metrics, /^solver_calibration_windows/m);
-      return seriesIn(metrics, 'solver_settled_usdc_total{part="paid"}') > 0 || undefined;
+      return seriesIn(metrics, 'solver_settled_usdc_total{part="paid"}') > 0;
     });
   }, { pricing: "barrier", margin: 0.05, volatilityHistoryMs: 1_000 }));
 

@@ -47,7 +47,7 @@ Deno.test("createNodeFollower: exposure, theses and prices follow the node until
   try {
     assert.equal(node.feed.count("prices"), 0, "it waits for its start");
     start();
-    await eventually("all open theses", () => exposure.isComplete || undefined);
+    await eventually("all open theses", () => exposure.isComplete);
     assert.deepEqual(limits, [{ minBetAmount: 7n, maxStartAheadMs: 9 }]);
     node.feed.publish("theses", toWire(thesisOf(7)));
     publishPrice(node);
@@ -58,12 +58,12 @@ Deno.test("createNodeFollower: exposure, theses and prices follow the node until
     await eventually("the loss", () => exposure.isComplete ? undefined : true);
     node.methods.delete("core_getLimits"); // as an older node
     node.paused = false;
-    await eventually("all open theses again", () => exposure.isComplete || undefined);
+    await eventually("all open theses again", () => exposure.isComplete);
     assert.equal(reconciled, 2, "after each reading");
     assert.deepEqual(limits.slice(1), [{ minBetAmount: 0n, maxStartAheadMs: Infinity }]);
     await stop();
     assert.equal(exposure.isComplete, false, "nothing is followed any more");
-    await eventually("the end", () => node.feed.count("prices") === 0 || undefined);
+    await eventually("the end", () => node.feed.count("prices") === 0);
   } finally {
     await stop();
     await node.stop();

@@ -113,7 +113,7 @@ for (const [overrides, skew] of bounds) {
         const spot = nodePrice({ price: SPOT, lastUpdate: clock.now() });
         marketData?.setSpots({ [market.symbol]: spot }, clock.now());
         start();
-        await eventually("the history", () => node.queries.length >= 3 || undefined);
+        await eventually("the history", () => node.queries.length >= 3);
         await setImmediate();
         exposure.reserve(quoteHashOf(1), bet);
         const { details } = strategy.price(bet);
@@ -142,10 +142,10 @@ Deno.test("Pricing: if an exchange fails twice, the node's history is read", asy
       start();
       const markets = SPEC_MARKETS.list.length;
       // Three waits for the repetition, and the time limit of all.
-      await eventually("the waits", () => clock.pending > markets || undefined);
+      await eventually("the waits", () => clock.pending > markets);
       assert.equal(exchange.queries.length, markets);
       clock.advance(1_000);
-      await eventually("the node", () => node.queries.length > 0 || undefined);
+      await eventually("the node", () => node.queries.length > 0);
       assert.equal(exchange.queries.length, 2 * markets);
     },
   );

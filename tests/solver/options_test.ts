@@ -173,7 +173,7 @@ async function startWithPrices(start: Start, folder: string): Promise<void> {
     await node.feed.subscribed("prices");
     await eventually("the open theses", async () => {
       const { complete } = await (await fetch(`${url}/theses`)).json();
-      return complete || undefined;
+      return complete;
     });
     return {
       ...await effectsOnService(url, values),
@@ -221,7 +221,7 @@ async function effectsOnPrices(answered: Ask, values: Values): Promise<Effects> 
       await eventually("an estimate that charges no lead", async () => {
         const { pricing } = (await answered()).body;
         const { probability, chargedProbability } = detailsSchema.parse(pricing);
-        return chargedProbability < 1.01 * probability || undefined;
+        return chargedProbability < 1.01 * probability;
       }, 5_000);
     },
     skew: () => assert.equal(details.skew, values.skew / 2),
@@ -281,7 +281,7 @@ async function startWithClock(start: Start): Promise<void> {
         const executed = execute(body);
         await eventually("the execution is hedged", async () => {
           clock.advance(500);
-          return await isSettled(executed) || undefined;
+          return await isSettled(executed);
         });
         const { result } = z.object({ result: z.unknown() }).parse(await executed);
         node.aheadMs += values.retain + 600_000; // old by the chain's time
@@ -289,7 +289,7 @@ async function startWithClock(start: Start): Promise<void> {
         assert.deepEqual((await execute(body)).result, result, "the first one's");
         await eventually("the execution is forgotten", async () => {
           clock.advance(10_000);
-          return (await execute(body)).code === "DEADLINE_PASSED" || undefined;
+          return (await execute(body)).code === "DEADLINE_PASSED";
         }, 5_000);
         node.aheadMs = 0;
       },

@@ -46,7 +46,7 @@ Deno.test("solver: works again after a stop in which the node settled its bet an
   withLongStop(null, 1, async ({ status }, store) => {
     assert.equal(status, "ok");
     const held = async () => (await reservedIntents(store)).length;
-    await eventually("the release", async () => await held() === 0 || undefined);
+    await eventually("the release", async () => await held() === 0);
     assert.equal((await store.readPage(0, 1)).intents[0]?.state, "committed");
   }));
 
@@ -183,7 +183,7 @@ Deno.test("solver: a recorded execution that cannot be read fails once, with the
         records.map(({ properties }) => properties).filter(({ event }) =>
           ends.includes(`${event}`)
         );
-      await eventually("the end of the intent", () => logged().length === 2 || undefined);
+      await eventually("the end of the intent", () => logged().length === 2);
       const [failed, retried] = logged();
       assert.deepEqual([failed?.user, failed?.code], [user.address, "STORE_DAMAGED"]);
       assert.deepEqual([retried?.event, retried?.state], ["intent_retried", "failed"]);

@@ -192,7 +192,7 @@ export function completeBook(max?: bigint, theses: readonly Thesis[] = []): Expo
 /** Resolves once the solver knows all its theses. */
 export function untilComplete(url: string): Promise<unknown> {
   return eventually("all open theses known", async () => {
-    return (await (await fetch(`${url}/theses`)).json()).complete || undefined;
+    return (await (await fetch(`${url}/theses`)).json()).complete;
   });
 }
 

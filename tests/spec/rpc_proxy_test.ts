@@ -119,7 +119,7 @@ for (const name of ["proxy_ws_connections_active", "proxy_broadcast_active_subsc
       await client.call("eth_subscribe", ["newHeads"]);
       assert.equal(await value(), before + 1);
       await client.close();
-      await eventually("the client is gone", async () => await value() === before || undefined);
+      await eventually("the client is gone", async () => await value() === before);
     },
   );
 }

@@ -4,19 +4,19 @@ const DEADLINE_MS = 30_000;
 const POLL_MS = 10;
 
 /**
- * Asks until the answer is not undefined.
+ * Asks until the answer is truthy, and returns it.
  *
- * @throws If it still is at the deadline, naming what was waited for.
+ * @throws If it still is not at the deadline, naming what was waited for.
  */
 export async function eventually<T>(
   what: string,
-  ask: () => T | undefined | Promise<T | undefined>,
+  ask: () => T | Promise<T>,
   withinMs = DEADLINE_MS,
-): Promise<T> {
+): Promise<Exclude<T, undefined | null | false | 0 | "">> {
   const deadlineMs = Date.now() + withinMs;
   for (;;) {
     const answer = await ask();
-    if (answer !== undefined) return answer;
+    if (answer) return answer as Exclude<T, undefined | null | false | 0 | "">;
     if (Date.now() > deadlineMs) throw new Error(`Not within ${withinMs} ms: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }

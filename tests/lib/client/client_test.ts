@@ -232,7 +232,7 @@ Deno.test("settled: returns the outcome of a thesis of the wallet's account, the
   await withClient(routes, async (client) => {
     const settled = client.settled(7, 60_000);
     const socket = await subscribed(network);
-    await eventually("the theses are read", () => asked.length > 0 || undefined);
+    await eventually("the theses are read", () => asked.length > 0);
     for (const status of ["needs_backfill", "lost"] as const) {
       socket.notify(thesisOf(7, { status }));
     }
@@ -289,7 +289,7 @@ Deno.test("settled: a thesis that does not appear within its timeout throws UNKN
         retry: "never",
       });
       for (let read = 1; read < count; read++) {
-        await eventually("it waits", () => reads === read && clock.pending === 2 || undefined);
+        await eventually("it waits", () => reads === read && clock.pending === 2);
         clock.advance(100);
       }
       await settled;
@@ -317,11 +317,11 @@ Deno.test("settled: after its timeout, the error says the status of the thesis",
       retry: "later",
     });
     const socket = await subscribed(network);
-    await eventually("the theses are read", () => reads > 0 || undefined);
+    await eventually("the theses are read", () => reads > 0);
     socket.notify(thesisOf(7, { status: "needs_backfill" }));
     await eventually("it waits for the outcome", () => {
       clock.advance(1_000);
-      return socket.closed || undefined;
+      return socket.closed;
     });
     await ended;
   }, { connect: network.connect, clock });

@@ -75,7 +75,7 @@ Deno.test({
         );
         await eventually(
           "every intent is finished",
-          async () => await stores[1].countUnfinished() === 0 || undefined,
+          async () => await stores[1].countUnfinished() === 0,
         );
       } finally {
         await Promise.all(stores.map((store) => store.close()));

@@ -304,7 +304,7 @@ testOnPostgres(
       await eventually("the late one has begun", async () => {
         const rows = await admin`SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
             AND objid = (hashtext(current_schema())::bigint & 4294967295)::oid`;
-        return rows.length > 0 || undefined;
+        return rows.length > 0;
       });
       await count.reserve(store, "a", 1);
       await admin`SELECT pg_advisory_unlock(hashtext(current_schema()))`;
@@ -337,12 +337,12 @@ testOnPostgres(
         await eventually("it waits for its turn", async () => {
           const rows = await admin`SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'
             AND query LIKE '%reservation_locks%' AND datname = current_database()`;
-          return rows.length > 0 || undefined;
+          return rows.length > 0;
         });
         assert.deepEqual((await store.findState("b")).inFlight.newestSequence, 0);
         void refused;
       });
-      await eventually("it is recorded", () => sequences.length > 0 || undefined);
+      await eventually("it is recorded", () => sequences.length > 0);
       const [refused = 0, reserved = 0] = sequences;
       assert(refused > reserved);
     } finally {

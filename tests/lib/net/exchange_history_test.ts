@@ -32,7 +32,7 @@ async function withExchange(
 
 /** Passes a wait that ends after exactly so long. */
 async function passWait(clock: FakeClock, waitMs: number): Promise<void> {
-  await eventually("a wait", () => clock.pending > 0 || undefined);
+  await eventually("a wait", () => clock.pending > 0);
   clock.advance(waitMs - 1);
   assert.equal(clock.pending, 1);
   clock.advance(1);
@@ -112,7 +112,7 @@ Deno.test("ExchangeHistory: an abort ends the wait, and no attempt follows", () 
   withExchange([failing(500)], async ({ clock, asked, read }) => {
     const unwanted = new AbortController();
     const ended = assert.rejects(read(unwanted.signal), /aborted/);
-    await eventually("a wait", () => clock.pending > 0 || undefined);
+    await eventually("a wait", () => clock.pending > 0);
     unwanted.abort();
     await ended;
     assert.deepEqual([asked.length, clock.pending], [1, 0]);

@@ -87,6 +87,6 @@ Deno.test("OracleClient: closing it aborts the requests that still wait", async 
   clock.advance(10);
   await pulling;
   client.close();
-  await eventually("the request is aborted", () => signal.aborted || undefined);
+  await eventually("the request is aborted", () => signal.aborted);
   late.resolve(Response.json({}));
 });

@@ -44,7 +44,7 @@ Deno.test("Clients: a client that reads nothing is disconnected, and nobody else
     };
     await eventually(
       "the slow client is counted",
-      async () => await slowClients() === 1 || undefined,
+      async () => await slowClients() === 1,
     );
     await headsGoOn(2);
     assert.equal(await slowClients(), 1, "counted once");
@@ -112,7 +112,7 @@ Deno.test("Clients: a burst far over the queue reaches a client that reads", () 
     const events = 4 * SENDS_PER_TURN;
     const text = "x".repeat(16 * MIB / events);
     for (let n = 0; n < events; n++) subscriptions.publish("newHeads", () => `${n} ${text}`);
-    await eventually("all events", () => socket.notifications(id).length === events || undefined);
+    await eventually("all events", () => socket.notifications(id).length === events);
     const numbers = socket.notifications(id).map((result) => parseInt(String(result)));
     assert.deepEqual(numbers, Array.from({ length: events }, (_, n) => n));
     assert.equal(slow(), 0);
@@ -126,7 +126,7 @@ Deno.test("Clients: a client that reads nothing is disconnected if a burst lasts
       await connection.write(textFrame(JSON.stringify(subscribe)));
       await eventually(
         "the subscription",
-        () => subscriptions.count("newHeads") === 1 || undefined,
+        () => subscriptions.count("newHeads") === 1,
       );
       const event = "x".repeat(8 * MIB);
       const publish = () => subscriptions.publish("newHeads", () => event);
@@ -157,7 +157,7 @@ for (const excess of [0, 2]) {
       }
       await eventually(
         "the rest is refused",
-        () => socket.messages.length === excess && queue.waiting === sent - excess || undefined,
+        () => socket.messages.length === excess && queue.waiting === sent - excess,
       );
       const refused = socket.messages.map(({ id, error }) => [id, error?.code]);
       assert.deepEqual(refused, [[1_101, -32005], [1_102, -32005]].slice(0, excess));
@@ -215,7 +215,7 @@ Deno.test("Clients: subscriptions of a batch start with its answer, not with one
     await using socket = await RpcSocket.open(url);
     const calls = ["subscribe", "pause", "echo"];
     socket.send(calls.map((method, id) => ({ jsonrpc: "2.0", id, method })));
-    await eventually("the batch waits", () => queue.waiting === 1 || undefined);
+    await eventually("the batch waits", () => queue.waiting === 1);
     await socket.call("echo");
     assert.equal(subscriptions.count("newHeads"), 0);
     resume();
@@ -246,5 +246,5 @@ Deno.test("Clients: a client that disconnects loses its subscriptions", () =>
     await socket.call("echo");
     assert.equal(subscriptions.count("newHeads"), 1);
     await socket.close();
-    await eventually("no subscription", () => subscriptions.count("newHeads") === 0 || undefined);
+    await eventually("no subscription", () => subscriptions.count("newHeads") === 0);
   }));

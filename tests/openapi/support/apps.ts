@@ -115,7 +115,7 @@ export async function withOracle(
   await using oracle = await startOracle(withDefaults(oracleOptions, { port: 0, providerUrls }));
   await eventually("every price", async () => {
     const { status } = await (await fetch(`${oracle.url}/health`)).json();
-    return status === "healthy" || undefined;
+    return status === "healthy";
   });
   await test(oracle, exchanges);
 }

@@ -117,7 +117,7 @@ Deno.test("WsClients: counts a client until it disconnects", async () => {
   const [first, second] = hub.connected;
   assert.equal(await metric("proxy_ws_connections_active"), 2);
   client.events.onText("{}");
-  await eventually("its answer", () => client.frames.length || undefined);
+  await eventually("its answer", () => client.frames.length);
   client.events.onTooLarge();
   assert.equal(await metric('proxy_refusals_total{limit="message_bytes"}'), 1);
   client.events.onDrain();
@@ -151,7 +151,7 @@ Deno.test("WsClients: an unexpected error closes only its client, with 1011", as
   const { adopt } = scene();
   const [client, other] = [adopt(), adopt()];
   client.events.onText("a defect");
-  await eventually("its end", () => client.closed.length || undefined);
+  await eventually("its end", () => client.closed.length);
   assert.deepEqual([client.closed, other.closed], [[1011], []]);
 });
 

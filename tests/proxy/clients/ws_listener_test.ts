@@ -81,13 +81,13 @@ Deno.test("WsListener: disconnects only a client that answers no ping for 30 s",
       // Its pong is sent before this, and so has been read when this has been.
       live.once("ping", () => live.send("pinged"));
       clock.advance(IDLE_MS);
-      await eventually("the live one", () => second.texts.length === round || undefined);
+      await eventually("the live one", () => second.texts.length === round);
       if (round === 1) assert.equal(first.gone, false, "it was asked only now");
-      else await eventually("the deaf one's end", () => first.gone || undefined);
+      else await eventually("the deaf one's end", () => first.gone);
     }
     assert.equal(second.gone, false);
     live.close();
-    await eventually("its end", () => second.gone || undefined);
+    await eventually("its end", () => second.gone);
     deaf.close();
   }));
 
@@ -111,7 +111,7 @@ Deno.test("WsListener: each of many pings is answered once to a client that read
     await last;
     assert.deepEqual(pongs, pings);
     client.close();
-    await eventually("its end", () => accepted[0]?.gone || undefined);
+    await eventually("its end", () => accepted[0]?.gone);
   }));
 
 Deno.test("WsListener: a message over the limit closes its connection with 1009 and the limit", () =>
@@ -119,11 +119,11 @@ Deno.test("WsListener: a message over the limit closes its connection with 1009 
     const client = new WsClient(url);
     await once(client, "open");
     client.send("x".repeat(1_024));
-    await eventually("the longest one", () => accepted[0]?.texts.length || undefined);
+    await eventually("the longest one", () => accepted[0]?.texts.length);
     client.send("x".repeat(1_025));
     const [code, reason] = await once(client, "close");
     assert.deepEqual([code, String(reason)], [1009, "Message is over 1024 bytes"]);
-    await eventually("its end", () => accepted[0]?.gone || undefined);
+    await eventually("its end", () => accepted[0]?.gone);
   }));
 
 Deno.test("WsListener: passes repeated headers on, and accepts one of any name", () =>
@@ -132,10 +132,10 @@ Deno.test("WsListener: passes repeated headers on, and accepts one of any name",
     for (const name of ["constructor", "__proto__", "toString"]) {
       const headers = [WEBSOCKET_KEY, `${name}: x`, ...forwarded];
       const client = rawClient(listener.port, handshakeText("http://localhost/ws", ...headers));
-      await eventually(name, () => accepted.length === 1 || undefined);
+      await eventually(name, () => accepted.length === 1);
       assert.equal(accepted[0]?.forwardedFor, "10.0.0.1, 10.0.0.2, 127.0.0.1");
       client.tcp.destroy();
-      await eventually("its end", () => accepted[0]?.gone || undefined);
+      await eventually("its end", () => accepted[0]?.gone);
       accepted.length = 0;
     }
   }));
@@ -180,9 +180,9 @@ Deno.test("WsListener: accepts handshakes on /ws and /, and answers 404 on other
     assert.equal(accepted.length, 0);
     for (const path of ["/", "/ws", "/?a=b", "/ws?/other"]) {
       const client = ask(path);
-      await eventually(path, () => accepted.length === 1 || undefined);
+      await eventually(path, () => accepted.length === 1);
       client.tcp.destroy();
-      await eventually("its end", () => accepted[0]?.gone || undefined);
+      await eventually("its end", () => accepted[0]?.gone);
       accepted.length = 0;
     }
   }));
@@ -196,9 +196,9 @@ Deno.test("WsListener: limits a peer's unfinished handshakes in number, and each
     assert.deepEqual([refusals(), accepted.length], [1, 0]);
     const [first, second, third] = open;
     first!.tcp.write(HANDSHAKE);
-    await eventually("the first one's handshake", () => accepted.length || undefined);
+    await eventually("the first one's handshake", () => accepted.length);
     const next = rawClient(listener.port, HANDSHAKE);
-    await eventually("the next one's handshake", () => accepted.length === 2 || undefined);
+    await eventually("the next one's handshake", () => accepted.length === 2);
     assert.equal(refusals(), 1, "a WebSocket does not count");
     second!.tcp.destroy();
     clock.advance(HANDSHAKE_MS - 1);
@@ -207,7 +207,7 @@ Deno.test("WsListener: limits a peer's unfinished handshakes in number, and each
     await Promise.all([second!.ended, third!.ended]);
     assert.deepEqual(accepted.map(({ gone }) => gone), [false, false]);
     for (const { tcp } of [first!, next]) tcp.destroy();
-    await eventually("their end", () => accepted.every(({ gone }) => gone) || undefined);
+    await eventually("their end", () => accepted.every(({ gone }) => gone));
   }));
 
 Deno.test("WsListener: a closed WebSocket does not change the count of unfinished handshakes", () =>
@@ -220,9 +220,9 @@ Deno.test("WsListener: a closed WebSocket does not change the count of unfinishe
     const pending = [await open()];
     for (const count of [1, 2]) {
       const client = rawClient(listener.port, HANDSHAKE);
-      await eventually("its handshake", () => accepted.length === count || undefined);
+      await eventually("its handshake", () => accepted.length === count);
       client.tcp.destroy();
-      await eventually("its end", () => accepted.every(({ gone }) => gone) || undefined);
+      await eventually("its end", () => accepted.every(({ gone }) => gone));
     }
     pending.push(await open(), await open());
     assert.equal(await rawClient(listener.port, HANDSHAKE).ended, "");

@@ -55,7 +55,7 @@ Deno.test("HttpConnection: an ambiguous answer, or one that is not HTTP, is refu
         await assert.rejects(pool.post("a", options), failed("sent", why), text);
       }
       assert.equal(node.requests.length, 2, "It is not asked again");
-      await eventually("its end", () => node.sockets.size === 0 || undefined);
+      await eventually("its end", () => node.sockets.size === 0);
     });
   }
 });
@@ -108,7 +108,7 @@ Deno.test("HttpConnection: a write uses a new connection, which the node is aske
     assert.deepEqual(node.requests.map(({ connection }) => connection), [1, 2, 3, 4, 1]);
     const closes = node.requests.map(({ text }) => /^connection: close$/im.test(text));
     assert.deepEqual(closes, [false, true, true, true, false]);
-    await eventually("the end of the others", () => node.sockets.size === 1 || undefined);
+    await eventually("the end of the others", () => node.sockets.size === 1);
   }));
 
 Deno.test("HttpConnection: writes to a node that closes idle connections arrive once, and none fails", () =>
@@ -133,14 +133,14 @@ Deno.test("HttpConnection: single bytes do not extend the time limit", () => {
   return play(dribble, async (pool, node, clock) => {
     const late = pool.post("a", READ).finally(() => isDone = true);
     void late.catch(() => {});
-    await eventually("it is asked", () => node.requests.length === 1 || undefined);
+    await eventually("it is asked", () => node.requests.length === 1);
     for (let n = 0; n < 4; n += 1) {
       assert(!isDone);
       for (const socket of node.sockets) socket.write("a");
       clock.advance(TIMEOUT_MS / 4);
     }
     await assert.rejects(late, failed("sent", "timeout"));
-    await eventually("its end", () => node.sockets.size === 0 || undefined);
+    await eventually("its end", () => node.sockets.size === 0);
   });
 });
 
@@ -148,7 +148,7 @@ Deno.test("HttpConnection: an answer that does not fit into memory is refused, a
   const large = `${OK}content-length: ${SMALL_BYTES + 1}\r\n\r\n${"a".repeat(SMALL_BYTES + 1)}`;
   return play(() => ({ pieces: [large] }), async (pool, node) => {
     await assert.rejects(pool.post("a", READ), failed("sent", "memory"));
-    await eventually("its end", () => node.sockets.size === 0 || undefined);
+    await eventually("its end", () => node.sockets.size === 0);
   }, new ByteBudget(SMALL_BYTES / LARGE_SHARE));
 });
 

@@ -95,7 +95,7 @@ Deno.test("HttpPool: a broken connection does not close idle ones", () =>
   }, async ({ node, server }) => {
     await Promise.all([node.post("a", READ), node.post("b", READ), node.post("c", READ)]);
     await assert.rejects(node.post("break off", CHANGE));
-    await eventually("its end", () => server.sockets.size === 3 || undefined);
+    await eventually("its end", () => server.sockets.size === 3);
     await Promise.all([node.post("d", READ), node.post("e", READ)]);
     assert.equal(server.opened, 4);
   }));
@@ -109,10 +109,10 @@ Deno.test("HttpPool: a late answer fails, closes its connection, and is not requ
   await play(answer, async ({ node, server, clock }) => {
     const endsLate = async (stage: FailureStage, count: number) => {
       const late = assert.rejects(node.post("a", READ), failed(stage, "timeout"));
-      await eventually("it is asked", () => asked.length === count || undefined);
+      await eventually("it is asked", () => asked.length === count);
       clock.advance(TIMEOUT_MS);
       await late;
-      await eventually("its end", () => server.sockets.size === 0 || undefined);
+      await eventually("its end", () => server.sockets.size === 0);
     };
     await endsLate("sent", 1);
     await node.post("b", READ);
@@ -299,7 +299,7 @@ Deno.test("HttpPool: a call is refused while every connection to the node is in 
   const ask = () => node.post("{}", { forwardedFor: "x" });
   const answers = Array.from({ length: HTTP_CONNECTIONS_MAX }, ask);
   await assert.rejects(ask(), { status: 429, rpcCode: -32005 });
-  await eventually("the first request", () => open.length > 0 || undefined);
+  await eventually("the first request", () => open.length > 0);
   open[0]?.response.end("{}");
   await Promise.race(answers);
   const further = ask();

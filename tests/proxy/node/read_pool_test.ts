@@ -116,7 +116,7 @@ Deno.test("ReadPool: a slow or large read is not a failure of its node", () =>
   Scene.play(async (scene) => {
     scene.answers[0] = () => scene.never.promise;
     const slow = assert.rejects(scene.read(), { status: 504, rpcCode: -32002 });
-    await eventually("it was sent", () => scene.counts[0] || undefined);
+    await eventually("it was sent", () => scene.counts[0]);
     scene.clock.advance(TIMEOUT_MS);
     await slow;
     scene.answers[0] = () => new Response("x".repeat(SMALL_BYTES + 1));
@@ -179,7 +179,7 @@ Deno.test("ReadPool: a node is dead after several probes with a late or wrong an
     const reads = [scene.read(), scene.read()];
     const probe = scene.pool.probe(0);
     const sent = 1 + FAILURES_MAX - 1 + 3;
-    await eventually("all were sent", () => scene.counts[0] === sent || undefined);
+    await eventually("all were sent", () => scene.counts[0] === sent);
     scene.clock.advance(PROBE_TIMEOUT_MS);
     await probe;
     assert(scene.nodes.isDead(0));
@@ -258,7 +258,7 @@ async function stopAnswering({ clock, nodes, pool, open }: FailoverScene): Promi
   while (!nodes.isDead(0)) {
     const count = open.length;
     const probe = pool.probe(0);
-    await eventually("it was sent", () => open.length > count || undefined);
+    await eventually("it was sent", () => open.length > count);
     clock.advance(PROBE_TIMEOUT_MS);
     await probe;
   }
@@ -269,7 +269,7 @@ Deno.test("ReadPool: when a node stops answering probes, its open reads move and
     const { pool, asked, open } = scene;
     const [read, batch] = [pool.post("read", READ), pool.post("batch", READ)];
     const change = assert.rejects(pool.post("change", CHANGE), failed("sent", "abandoned"));
-    await eventually("all were sent", () => open.length === 3 || undefined);
+    await eventually("all were sent", () => open.length === 3);
     await stopAnswering(scene);
     await change;
     assert.deepEqual([(await read).body, (await batch).body], ["read", "batch"]);
@@ -281,11 +281,11 @@ Deno.test("ReadPool: when a node stops answering probes, its read is sent only t
   playFailover(async (scene) => {
     const { pool, asked, open } = scene;
     const used = pool.post("0", READ);
-    await eventually("it was sent", () => open.length === 1 || undefined);
+    await eventually("it was sent", () => open.length === 1);
     open[0]?.response.end("0");
     await used;
     const read = pool.post("1", READ);
-    await eventually("it was sent", () => open.length === 2 || undefined);
+    await eventually("it was sent", () => open.length === 2);
     await stopAnswering(scene);
     assert.equal((await read).body, "1");
     assert.deepEqual(asked.filter((text) => /\d$/.test(text)), ["first 0", "first 1", "second 1"]);
@@ -296,7 +296,7 @@ Deno.test("ReadPool: each node's duration is its own; a moved read on a stale co
     const ask = async () => {
       const count = open.length;
       const read = pool.post("read", READ);
-      await eventually("it was sent", () => open.length > count || undefined);
+      await eventually("it was sent", () => open.length > count);
       clock.advance(100);
       open.at(-1)?.response.socket?.destroy();
       assert.equal((await read).body, "read");

@@ -45,7 +45,7 @@ class Scene {
 
   /** The events since the last call, once there are this many. */
   async next(count = 1): Promise<Happened[]> {
-    await eventually("something happened", () => this.happened.length >= count || undefined);
+    await eventually("something happened", () => this.happened.length >= count);
     return this.happened.splice(0);
   }
 
@@ -112,10 +112,10 @@ Deno.test("SubscriptionSocket: sends and receives frames, and counts frames that
   Scene.play(async (scene) => {
     await scene.next();
     assert.equal(scene.upstream.connection.send('{"id":1,"method":"eth_chainId"}'), true);
-    await eventually("the answer", () => scene.frames.length === 1 || undefined);
+    await eventually("the answer", () => scene.frames.length === 1);
     assert.deepEqual(await scene.counts(), [1, 0, 0]);
     scene.nodes[0]!.sendRaw("no JSON");
-    await eventually("the frame", () => scene.frames.length === 2 || undefined);
+    await eventually("the frame", () => scene.frames.length === 2);
     assert.deepEqual(await scene.counts(), [1, 0, 1]);
   }));
 
@@ -144,7 +144,7 @@ Deno.test("SubscriptionSocket: moves to a new leader at once, without an error o
     assert.deepEqual([upstream.connection.isConnected, upstream.node], [true, 1]);
     assert.deepEqual(await scene.counts(), [1, 1, 0]);
     assert.equal(await scene.reconnects(), 0, "the first node's connection was not lost");
-    await eventually("the other one is left", () => nodes[0]!.connections === 0 || undefined);
+    await eventually("the other one is left", () => nodes[0]!.connections === 0);
     nodes[1]!.dropSockets();
     assert.deepEqual(await scene.next(), [["lost", 1]]);
     scene.leader = 0;

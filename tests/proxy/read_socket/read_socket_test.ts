@@ -81,7 +81,7 @@ class Scene {
   }
 
   connected(): Promise<true> {
-    return eventually("it is connected", async () => await this.isConnected() || undefined);
+    return eventually("it is connected", async () => await this.isConnected());
   }
 
   /** Time passes, while another read shows that the node is well otherwise. */
@@ -153,7 +153,7 @@ Deno.test("ReadSocket: a slow read on a node with parallel processing changes no
     const checks = () => scene.asked.filter((method) => method === "eth_chainId").length;
     for (let n = 0; n < 20; n += 1) {
       scene.clock.advance(TICK_INTERVAL_MS);
-      await eventually("the node is asked a small call", () => checks() > n || undefined);
+      await eventually("the node is asked a small call", () => checks() > n);
       assert.equal(await scene.read(), "ws");
     }
     assert.equal(await scene.read(), "ws");
@@ -216,7 +216,7 @@ Deno.test("ReadSocket: if a node works on one call at a time, all reads use HTTP
   return Scene.play(answer, async (scene) => {
     assert.equal(await scene.read(), "ws");
     const reads = ["eth_slow", "eth_a", "eth_b"].map((method) => scene.read(method));
-    await eventually("they are sent", () => scene.asked.length >= 2 || undefined);
+    await eventually("they are sent", () => scene.asked.length >= 2);
     // It answers nothing, and is asked a small call.
     for (let look = 0; look < 11; look += 1) scene.clock.advance(TICK_INTERVAL_MS);
     assert.deepEqual(await Promise.all(reads), ["http", "http", "http"]);

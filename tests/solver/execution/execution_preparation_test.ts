@@ -51,7 +51,7 @@ async function execute(refusals: (PricingRefusal | undefined)[]): Promise<Found>
           .then(({ status }) => status, errorCodeOf);
         const answered = running.then(() => true);
         await Promise.race([
-          eventually("the hold", () => clock.pending > 0 || undefined),
+          eventually("the hold", () => clock.pending > 0),
           answered,
         ]);
         assert.deepEqual(sent, []);

@@ -207,7 +207,7 @@ Deno.test("ReservationReleaser: a bet lost before its receipt was read is releas
     assert.deepEqual([await held(), book.total], [[1, 2], 10n], "its execution is not finished");
     const outcome = { ...COMMITTED, receipt: committed.receipt };
     reservations.onExecutionFinished((await store.finish(intent, outcome, 3)).intent);
-    await eventually("the release", async () => (await held()).length === 1 || undefined);
+    await eventually("the release", async () => (await held()).length === 1);
     assert.deepEqual(settled, ["2 lost"]);
   }));
 

@@ -177,7 +177,7 @@ Deno.test("ServiceWatch: a service that does not answer for 1.5 s is overdue, an
     const watch = new ServiceWatch("node", url, clock);
     watch.poll.start();
     await becomes(watch, "answers");
-    await eventually("the pass is over", () => clock.pending === 1 || undefined);
+    await eventually("the pass is over", () => clock.pending === 1);
     answers["/health"] = late.promise;
     clock.advance(PASS_MS);
     const overdue = await becomes(watch, "overdue");
@@ -209,7 +209,7 @@ Deno.test("ServiceWatch: a service whose readiness waits for another one is not 
 Deno.test("ServiceWatch: a service that goes away has a reason, and keeps its last figures and answer", async () => {
   const clock = new FakeClock();
   let watch: ServiceWatch | undefined;
-  const isOver = () => clock.pending === 1 || undefined;
+  const isOver = () => clock.pending === 1;
   const next = async (presence: Presence, pauseMs = PASS_MS) => {
     await eventually("the pass is over", isOver);
     clock.advance(pauseMs - 1);
@@ -257,10 +257,10 @@ Deno.test("ServiceWatch: a service is away only if another one answered before i
     let otherAnswerMs = clock.now();
     const watch = new ServiceWatch("node", url, clock, (sinceMs) => otherAnswerMs > sinceMs);
     const next = async (presence: Presence) => {
-      await eventually("the pass is over", () => clock.pending === 1 || undefined);
+      await eventually("the pass is over", () => clock.pending === 1);
       clock.advance(PASS_MS);
       await becomes(watch, presence);
-      await eventually("the pass is over", () => clock.pending === 1 || undefined);
+      await eventually("the pass is over", () => clock.pending === 1);
       return watch.state.value;
     };
     watch.poll.start();
@@ -293,7 +293,7 @@ Deno.test("Poll: a pass that was stopped changes nothing, and a second start rep
     watch.poll.start();
     watch.poll.start();
     await becomes(watch, "answers");
-    await eventually("the pass is over", () => clock.pending > 0 || undefined);
+    await eventually("the pass is over", () => clock.pending > 0);
     assert.equal(clock.pending, 1);
     watch.poll.stop();
   }));
@@ -310,10 +310,10 @@ Deno.test("Poll: an unexpected error in a pass does not end the polling", async 
   const mistake = new TypeError("a bug");
   const poll = new Poll(clock, () => ++passes === 1 ? Promise.reject(mistake) : Promise.resolve());
   poll.start();
-  await eventually("the pass is over", () => reported.length > 0 || undefined);
+  await eventually("the pass is over", () => reported.length > 0);
   clock.advance(PASS_MS);
   assert.deepEqual([passes, reported], [2, [mistake]]);
-  await eventually("the pass is over", () => clock.pending === 1 || undefined);
+  await eventually("the pass is over", () => clock.pending === 1);
   poll.stop();
   removeEventListener("unhandledrejection", report);
 });
@@ -349,7 +349,7 @@ Deno.test("ProvidersWatch: lists the sources of each market, or none if the orac
       answers["/providers"] = wrong;
       await eventually("it is known no more", () => {
         clock.advance(PASS_MS);
-        return watch.providers.value === undefined || undefined;
+        return watch.providers.value === undefined;
       });
       answers["/providers"] = JSON.stringify(body);
       await eventually("it is back", () => {

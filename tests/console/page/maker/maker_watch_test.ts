@@ -55,7 +55,7 @@ Deno.test("MakerWatch: a pass reads all figures; while the solver is away, the o
   const watch = new MakerWatch(model, solver.url, clock);
   const next = async () => {
     const before = watch.state.value;
-    await eventually("the pass is over", () => clock.pending === 1 || undefined);
+    await eventually("the pass is over", () => clock.pending === 1);
     clock.advance(PASS_MS);
     return await eventually("the next state", () => {
       const state = watch.state.value;
