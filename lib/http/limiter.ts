@@ -31,7 +31,7 @@ export interface LimiterSettings {
  *
  * With a limit by address and `trustProxy`, the connection's own address is limited as well: a
  * caller that connects directly and forges `X-Forwarded-For` gets half of the total rate at most,
- * or the rate of one address if that is more.
+ * or the rate of one address if that is more; without a total, ten times that rate.
  */
 export class RequestLimiter {
   readonly #byCaller: RateLimiterMemory | undefined;

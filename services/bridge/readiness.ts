@@ -3,9 +3,9 @@ import { RangemakerError } from "../../lib/errors.ts";
 import {
   findChainProblem,
   findHealthProblem,
+  findWriteProblem,
   runReadinessChecks,
   storageProblem,
-  findWriteProblem,
 } from "../../lib/http/readiness.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { createCachedCall } from "../../lib/timing/cached.ts";

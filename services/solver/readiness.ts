@@ -3,9 +3,9 @@ import type { Clock } from "../../lib/clock.ts";
 import {
   findChainProblem,
   findHealthProblem,
+  findWriteProblem,
   runReadinessChecks,
   storageProblem,
-  findWriteProblem,
 } from "../../lib/http/readiness.ts";
 import type { IntentService } from "../../lib/intents/intent_service.ts";
 import type { IntentStore } from "../../lib/intents/store.ts";

@@ -141,7 +141,11 @@ export class Executor {
     }
   }
 
-  async #insert(quoteHash: Hex, execution: Execution, facts: AdmissionFacts): Promise<InsertResult> {
+  async #insert(
+    quoteHash: Hex,
+    execution: Execution,
+    facts: AdmissionFacts,
+  ): Promise<InsertResult> {
     const { intents, exposureLimit, releaseSettled } = this.#options;
     const admission = exposureLimit.admission(quoteHash, execution.quote, facts);
     const insert = () => intents.store.insert(this.#intentOf(quoteHash, execution), admission);

@@ -326,25 +326,22 @@ testOnPostgres(
     const other = postgres(database, { max: 1 });
     const admin = postgres(database, { max: 1 });
     try {
-      const sequences: number[] = [];
-      await other.begin(async (tx) => {
+      const { refused, reserved } = await other.begin(async (tx) => {
         // As another process does it: it has its turn, and its sequence, and is not committed yet.
         await tx`INSERT INTO reservation_locks (service) VALUES ('test')`;
         const [{ next } = assert.fail()] = await tx`
           SELECT nextval(pg_get_serial_sequence('intents', 'sequence')) AS next`;
-        const refused = store.insertFailed(newIntent("a"), { code: "PRICE_MOVED", message: "no" })
-          .then(({ sequence }) => sequences.push(sequence, Number(next)));
+        const refused = store.insertFailed(newIntent("a"), { code: "PRICE_MOVED", message: "no" });
         await eventually("it waits for its turn", async () => {
           const rows = await admin`SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'
             AND query LIKE '%reservation_locks%' AND datname = current_database()`;
           return rows.length > 0;
         });
         assert.deepEqual((await store.findState("b")).inFlight.newestSequence, 0);
-        void refused;
+        return { refused: [refused], reserved: Number(next) }; // not awaited before the commit
       });
-      await eventually("it is recorded", () => sequences.length > 0);
-      const [refused = 0, reserved = 0] = sequences;
-      assert(refused > reserved);
+      const [{ sequence } = assert.fail()] = await Promise.all(refused);
+      assert(sequence > reserved);
     } finally {
       await Promise.all([admin.end(), other.end(), store.close()]);
     }
