@@ -41,7 +41,7 @@ export const candlePageSchema = z.array(
  * @param span Aligned to minutes.
  * @throws {ExchangeHistoryError} If it cannot be read, or its candles are not those of the span.
  */
-export async function* exchangeCandles(
+export async function* readExchangeCandles(
   history: ExchangeHistory,
   market: Market,
   { from, to }: TimeSpan,

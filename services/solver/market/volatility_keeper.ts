@@ -14,7 +14,7 @@ import {
   type VolatilityOptions,
   volatilityStateSchema,
 } from "../pricing/volatility.ts";
-import { exchangeCandles } from "./exchange_candles.ts";
+import { readExchangeCandles } from "./exchange_candles.ts";
 import type { MarketData } from "./market_data.ts";
 
 const SAVED_NAME = "volatility";
@@ -145,7 +145,7 @@ export class VolatilityKeeper {
     const fills = await Promise.allSettled([...marketData.markets].map(async (market) => {
       const { volatility } = marketData.stateOf(market);
       const from = Math.max(to - PAST_MAX_MS, volatility.candlesEndMs);
-      for await (const candle of exchangeCandles(history, market, { from, to }, signal)) {
+      for await (const candle of readExchangeCandles(history, market, { from, to }, signal)) {
         volatility.addCandle(candle);
         count += 1;
       }

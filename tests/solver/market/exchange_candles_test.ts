@@ -4,7 +4,7 @@ import { type ExchangeHistory, ExchangeHistoryError } from "../../../lib/net/exc
 import { MINUTE_MS } from "../../../lib/time.ts";
 import {
   candlePageSchema,
-  exchangeCandles,
+  readExchangeCandles,
 } from "../../../services/solver/market/exchange_candles.ts";
 import { market } from "../support.ts";
 
@@ -28,7 +28,7 @@ async function read(toMinute: number, ...answers: unknown[][]) {
   } as Pick<ExchangeHistory, "page"> as ExchangeHistory; // nothing else of it is used
   const span = { from, to: from + toMinute * MINUTE_MS };
   const { signal } = new AbortController();
-  const candles = await Array.fromAsync(exchangeCandles(history, market, span, signal));
+  const candles = await Array.fromAsync(readExchangeCandles(history, market, span, signal));
   return { asked, candles, minutes: candles.map(({ timeMs }) => (timeMs - from) / MINUTE_MS) };
 }
 
