@@ -56,7 +56,7 @@ export function verdictOf(findings: readonly Finding[]): [style: string, text: s
   return [criticals > 0 ? "lost" : "warning", `${parts.join(", ")}: ${services}.`];
 }
 
-/** The state of a service as a sign, a word and a class. */
+/** The state of a service: a class, and a sign with a few words. */
 export function serviceVerdictOf(
   state: ServiceState,
   findings: readonly Finding[],

@@ -199,7 +199,7 @@ export class BetSlip {
 
   /** Signs the quote, unless it is locked or the key is held since before. */
   press({ isHeld = false } = {}): void {
-    if (!isHeld && this.lock.allows()) return void this.sign();
+    if (!isHeld && this.lock.tryPress()) return void this.sign();
     this.#options.announce("The quote is new: press again to sign it.");
   }
 
