@@ -19,7 +19,7 @@ import { notPlacedText, seenPayout, type Stage } from "./stage.ts";
 const REFRESH_MS = 1_000;
 
 /** The interval at rest: once the user has done nothing on the page for {@link REST_AFTER_MS}. */
-const REST_REFRESH_MS = 15_000;
+export const REST_REFRESH_MS = 15_000;
 const REST_AFTER_MS = 60_000;
 
 interface BetSlipOptions extends SlipVoiceOptions {
