@@ -17,8 +17,8 @@ export interface Finding {
   chapter: string;
   /** The likely cause: a needed service that fails or was away, or the service itself. */
   cause?: ServiceName | undefined;
-  /** Whether the cause answers, but does not work. */
-  isCauseFailing?: boolean;
+  /** `failing`: it answers, but does not work; the service itself if another figure explains this. */
+  causeKind?: "silent" | "failing" | "was away";
   /** Chapter of the problem of the same service that explains this one. */
   explainedBy?: string;
   /** The window of the alert, if it counts events. */
