@@ -149,7 +149,7 @@ export class Depositor {
       if (thrown instanceof RangemakerError) onRefused(request, thrown);
       throw thrown;
     }
-    return txHashOf(await intents.submit(intent, { isNew: true }));
+    return requireTxHash(await intents.submit(intent, { isNew: true }));
   }
 
   async #record(request: DepositRequest, externalTxHash: Hex): Promise<Intent> {
@@ -198,7 +198,7 @@ function nonceUsed({ user, nonce }: DepositRequest, intent: Intent): RangemakerE
   });
 }
 
-function txHashOf(intent: Intent): Hex {
+function requireTxHash(intent: Intent): Hex {
   if (intent.state === "committed" && intent.transaction !== null) return intent.transaction.txHash;
   const { details, ...reason } = intent.failure ??
     { code: "UNKNOWN", message: "no reason given" };

@@ -104,13 +104,24 @@ async function startWith(
   });
   intents.start();
   readiness.start();
-  const report = Promise.all([
-    readiness.check(),
-    node.getAccount(bridge).catch(() => undefined), // the readiness has the reason
-  ]).then(([{ problems }, account]) => logStart(options, bridge, account, problems));
+  const report = reportStart(options, bridge, node, readiness);
   // A stop waits until the start is logged.
   cleanup.defer(() => report);
   return service;
+}
+
+/** Logs the start, with the balance if the node answers. */
+async function reportStart(
+  options: BridgeOptions,
+  bridge: Address,
+  node: Pick<CoreClient, "getAccount">,
+  readiness: BridgeReadiness,
+): Promise<void> {
+  const [{ problems }, account] = await Promise.all([
+    readiness.check(),
+    node.getAccount(bridge).catch(() => undefined), // the readiness has the reason
+  ]);
+  logStart(options, bridge, account, problems);
 }
 
 function healthRoute(

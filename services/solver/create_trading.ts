@@ -9,7 +9,7 @@ import { NODE_ANSWER_CACHED_MS } from "../../lib/net/core_reader.ts";
 import type { Markets } from "../../lib/protocol/markets.ts";
 import type { LocalSigner } from "../../lib/protocol/signature.ts";
 import type { Pricing } from "./open_pricing.ts";
-import { findQuote, lookUpThesis } from "./execution/execution.ts";
+import { checkThesis, findQuote } from "./execution/execution.ts";
 import { ExecutionPreparation } from "./execution/execution_preparation.ts";
 import { Executor } from "./execution/executor.ts";
 import { type Hedge, HttpHedge, SimulatedHedge } from "./execution/hedge.ts";
@@ -47,7 +47,7 @@ export function createTrading(options: SolverOptions, parts: SolverParts) {
   const exposureLimit = new ExposureLimit({
     book: exposure,
     refreshBook: () => store.refreshReservations(exposure),
-    onNear: solverLog.exposureChanged,
+    onNearChanged: solverLog.exposureChanged,
   });
   const quoter = new Quoter({
     chainId,
@@ -66,11 +66,11 @@ export function createTrading(options: SolverOptions, parts: SolverParts) {
     clock,
     log,
     async isOnChain(intent) {
-      const { is } = await lookUpThesis(node, intent, clock.now());
-      return is === "found" || is === "pruned";
+      const { outcome } = await checkThesis(node, intent, clock.now());
+      return outcome === "found" || outcome === "pruned";
     },
   });
-  const reservations = new ReservationReleaser({
+  const releaser = new ReservationReleaser({
     store,
     node,
     clock,
@@ -99,7 +99,7 @@ export function createTrading(options: SolverOptions, parts: SolverParts) {
   const intents = new IntentService({
     resources: parts,
     guard,
-    handler: intentHandler(preparation, reservations, metrics),
+    handler: intentHandler(preparation, releaser, metrics),
     retainMs: options.retain,
     registry: parts.registry,
   });
@@ -108,18 +108,18 @@ export function createTrading(options: SolverOptions, parts: SolverParts) {
     preparation,
     checks,
     exposureLimit,
-    releaseSettled: createCachedCall(() => reservations.reconcile(), NODE_ANSWER_CACHED_MS, clock),
+    releaseSettled: createCachedCall(() => releaser.reconcile(), NODE_ANSWER_CACHED_MS, clock),
     quoteSigner,
     chainId,
     clock,
   });
-  return { quoter, executor, intents, reservations };
+  return { quoter, executor, intents, releaser };
 }
 
 /** Prepares executions, and tells the other parts of the solver how they end. */
 function intentHandler(
   preparation: ExecutionPreparation,
-  reservations: ReservationReleaser,
+  releaser: ReservationReleaser,
   metrics: SolverMetrics,
 ): IntentHandler {
   return {
@@ -134,7 +134,7 @@ function intentHandler(
       else preparation.onFailed(intent, quote);
     },
     onFinished(intent) {
-      reservations.onExecutionFinished(intent);
+      releaser.onExecutionFinished(intent);
       if (intent.state === "committed") return;
       const quote = findQuote(intent.payload);
       if (quote !== undefined) preparation.onFailedElsewhere(intent, quote);

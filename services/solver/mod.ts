@@ -97,7 +97,7 @@ async function startWith(
     clock,
     exposure,
     quoter: trading.quoter,
-    reservations: dryRun ? undefined : trading.reservations,
+    releaser: dryRun ? undefined : trading.releaser,
     marketData: pricing.marketData,
   });
   cleanup.defer(() => follower.stop());

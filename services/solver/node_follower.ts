@@ -32,8 +32,8 @@ interface NodeFollowerOptions {
   clock: Clock;
   exposure: ExposureBook;
   quoter: Pick<Quoter, "setChainLimits">;
-  /** Reservations to release as theses settle; undefined in a dry run. */
-  reservations: Pick<ReservationReleaser, "onThesisChanged" | "reconcileOrLog"> | undefined;
+  /** Releases the reservations of settled theses; undefined in a dry run. */
+  releaser: Pick<ReservationReleaser, "onThesisChanged" | "reconcileOrLog"> | undefined;
   /** Gets the prices; undefined if the strategy needs none. */
   marketData: MarketData | undefined;
   /** Opens a socket, for tests; the platform's by default. */
@@ -43,7 +43,7 @@ interface NodeFollowerOptions {
 /** Follows the node's WebSocket: theses update the solver's exposure, prices the market data. */
 export function createNodeFollower(options: NodeFollowerOptions) {
   const { wsUrl: url, chainId, solver, node, clock, connect } = options;
-  const { exposure, quoter, reservations, marketData } = options;
+  const { exposure, quoter, releaser, marketData } = options;
   const log = serviceLog("solver");
   const backoff = () => new Backoff({ ...FEED_RECONNECT, random: Math.random });
   const loss = new ProblemTracker();
@@ -56,7 +56,7 @@ export function createNodeFollower(options: NodeFollowerOptions) {
     subscriptions: [
       createSubscription(["theses", { solver }], thesisSchema, (thesis) => {
         exposure.apply(thesis);
-        void reservations?.onThesisChanged(thesis);
+        void releaser?.onThesisChanged(thesis);
       }),
       createSubscription(
         ["prices"],
@@ -70,7 +70,7 @@ export function createNodeFollower(options: NodeFollowerOptions) {
         quoter.setChainLimits(await node.getLimits());
         await readOpenTheses(exposure, node, solver, signal);
         // Theses may have settled while disconnected.
-        if (!signal.aborted) await reservations?.reconcileOrLog(signal);
+        if (!signal.aborted) await releaser?.reconcileOrLog(signal);
       },
       backoff: backoff(),
       onFailure: ({ message: reason }) =>

@@ -48,7 +48,7 @@ export async function openPricing(
   const keeper = new VolatilityKeeper({
     records: store.records,
     clock,
-    history: historyAt(options.historyUrl, clock),
+    history: createHistory(options.historyUrl, clock),
     dryRun: options.dryRun,
   });
   const volatility = {
@@ -94,7 +94,7 @@ export async function openPricing(
 }
 
 /** The source of past candles. A start does not wait long for them. */
-function historyAt(url: string | undefined, clock: Clock): ExchangeHistory | undefined {
+function createHistory(url: string | undefined, clock: Clock): ExchangeHistory | undefined {
   if (url === undefined) return undefined;
   return new ExchangeHistory(url, clock, { attemptsMax: 2, timeoutMs: HISTORY_TIMEOUT_MS });
 }

@@ -17,8 +17,8 @@ import { optionsFor } from "../../lib/cli/option_names.ts";
 import { DAY_MS } from "../../lib/time.ts";
 import { pricingOptions } from "./pricing/options.ts";
 
-/** Longest simulated hedge; a longer one would outlive most quotes. */
-const HEDGE_DELAY_MAX_MS = 60_000;
+/** Longest hedge, simulated or not; a longer one would outlive most quotes. */
+const HEDGE_MAX_MS = 60_000;
 
 const MULTIPLIER_RULE = "Expected a ratio from 1.0 to 10.0";
 
@@ -77,7 +77,7 @@ export const options = optionsFor("solver", {
       "(5000000000 is 5,000 USDC); no limit by default",
   },
   hedgeDelayMs: {
-    kind: kinds.duration(0, HEDGE_DELAY_MAX_MS),
+    kind: kinds.duration(0, HEDGE_MAX_MS),
     description: "duration of the simulated hedge; with --hedge-url, the usual duration of a hedge",
     default: "50",
   },
@@ -86,7 +86,7 @@ export const options = optionsFor("solver", {
     description: "service of your own that hedges executions: POST { quoteHash, quote, risk }",
   },
   hedgeTimeoutMs: {
-    kind: kinds.duration(1, HEDGE_DELAY_MAX_MS),
+    kind: kinds.duration(1, HEDGE_MAX_MS),
     description: "how long the service at --hedge-url may take to answer",
     default: "2000",
   },

@@ -4,7 +4,7 @@ import { isFinal } from "../../lib/intents/intent.ts";
 import { formatUnits, usdcText } from "../../lib/protocol/price.ts";
 import { receiptSchema } from "../../lib/protocol/receipt.ts";
 import { options } from "./options.ts";
-import { decodeExecution, lookUpThesis } from "./execution/execution.ts";
+import { checkThesis, decodeExecution } from "./execution/execution.ts";
 
 /** The `solver reconcile` subcommand: ends such bets, and releases their reservations. */
 export const run = createRepairCommand({
@@ -21,12 +21,12 @@ export const run = createRepairCommand({
       const bet = `${usdcText(betAmount)} of ${user}, quote ${intent.key}`;
       return { line: `Unfinished: ${bet}: undo its hedge, if this database was replaced` };
     }
-    const { is } = await lookUpThesis(node, intent, clock.now());
+    const { outcome } = await checkThesis(node, intent, clock.now());
     // The restored node lacks it, unless this solver knows that it was settled or pruned before.
-    if (is === "found" || (is === "pruned" && !intent.reserved)) return "present";
+    if (outcome === "found" || (outcome === "pruned" && !intent.reserved)) return "present";
     const { thesisId } = receiptSchema.parse(JSON.parse(intent.receipt ?? "null"));
     // A database that was replaced does not learn of settlements, nor one whose solver was down.
-    const what = is === "pruned" ? "Gone, or settled and dropped since" : "Gone";
+    const what = outcome === "pruned" ? "Gone, or settled and dropped since" : "Gone";
     const message = `Thesis ${thesisId} is gone: the core node was restored from a backup`;
     const failure = { code: "CHAIN_REWOUND", message, details: { thesisId } };
     return {

@@ -20,7 +20,7 @@ import { TRANSACTION_TYPES, transactionToText } from "../../lib/protocol/transac
 import { acceptJson, readBody, useJsonApi } from "../../lib/http/json_api.ts";
 import type { TransactionTerms } from "../../lib/intents/transactions.ts";
 import { SOLVER_ERRORS } from "../../services/solver/error_answers.ts";
-import { encodeExecution, resultOf } from "../../services/solver/execution/execution.ts";
+import { encodeExecution, requireResult } from "../../services/solver/execution/execution.ts";
 import type { Executor } from "../../services/solver/execution/executor.ts";
 import { MockStrategy } from "../../services/solver/pricing/mock_strategy.ts";
 import { LIMITS } from "../../services/solver/shared/limits.ts";
@@ -87,7 +87,7 @@ export function viemExecutor(
       );
       if (signers[0] !== account.address || signers[1] !== quote.user) throw new Error("signature");
       const earlier = await store.find(quoteHash);
-      if (earlier !== undefined) return resultOf(await submitter.submit(earlier));
+      if (earlier !== undefined) return requireResult(await submitter.submit(earlier));
       await Promise.all([node.getPrices(), node.getAccount()]);
       const { intent } = await store.insert({
         key: quoteHash,
@@ -97,7 +97,7 @@ export function viemExecutor(
         expiresAtMs: quote.deadline,
         createdAtMs: Date.now(),
       });
-      return resultOf(await submitter.submit(intent));
+      return requireResult(await submitter.submit(intent));
     },
   };
 }

@@ -131,7 +131,7 @@ const changes: [string, (intent: Intent) => Partial<Intent>][] = [
     ({ payload }) => ({ payload: payload.replace(/"signature":"0x\w\w/, '"signature":"0x00') }),
   ],
   ["key", ({ key }) => ({ key: `${key}0` })],
-  ["user", () => ({ user: relayer.address })],
+  ["column of the user", () => ({ user: relayer.address })],
   ["deadline", ({ expiresAtMs }) => ({ expiresAtMs: expiresAtMs + 1 })],
 ];
 for (const [what, change] of changes) {

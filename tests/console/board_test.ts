@@ -11,9 +11,9 @@ import { resultsOf } from "../../services/console/page/maker/earnings.ts";
 import { formatCents, formatLoss, formatProfit } from "../../services/console/page/parts/format.ts";
 import { waitForPrices } from "../../services/stack/bet.ts";
 import { FREE_PORTS } from "../../services/stack/ports.ts";
-import { startStack } from "../../services/stack/stack.ts";
+import { type RunningStack, startStack } from "../../services/stack/stack.ts";
 import { violationsEverywhere } from "./accessibility.ts";
-import { hasChromium, launchBrowser, Visitor } from "./browser.ts";
+import { type Claim, createClaim, hasChromium, launchBrowser, Visitor } from "./browser.ts";
 import { consolePage } from "../support/console_page.ts";
 import { eventually } from "../support/eventually.ts";
 
@@ -29,7 +29,7 @@ Deno.test({
   name: "Console: maker and operator see the same numbers as the services",
   ignore: !hasChromium,
   timeout: 300_000, // with pictures
-  async fn() {
+  async fn(test) {
     await using stack = await startStack({
       ports: { ...FREE_PORTS, console: 0 },
       page: await consolePage(),
@@ -40,32 +40,42 @@ Deno.test({
       },
     });
     await using browser = await launchBrowser({ isCalm: true });
-    const node = new CoreClient({ url: stack.urls.nodeRead });
-    const solver = DEV_ACCOUNTS.solver.address;
     const wallet = privateKeyToAccount(generatePrivateKey());
     const client = new RangemakerClient({ urls: stack.urls, chainId: 1337, wallet });
     await waitForPrices(stack.urls, client, systemClock);
     await client.deposit(1_000_000_000n);
     await playBets(client);
     const visitor = await Visitor.open(browser, `${stack.urls.console}#maker`);
+    await makerSees(visitor, stack.urls, createClaim(test));
+    await visitor.page.$eval('nav a[href="#operator"]', (link) => link.click());
+    await operatorSees(visitor, createClaim(test));
+    await visitor.close();
+  },
+});
 
-    await visitor.sees(new RegExp(`All\\s.* of ${SHORT}\\s[\\s\\S]*${LONG} open`));
-    const { theses } = await node.getTheses({ solver, limit: 1_000 });
+async function makerSees(
+  visitor: Visitor,
+  urls: RunningStack["urls"],
+  claim: Claim,
+): Promise<void> {
+  const solver = DEV_ACCOUNTS.solver.address;
+  const node = new CoreClient({ url: urls.nodeRead });
+  await visitor.sees(new RegExp(`All\\s.* of ${SHORT}\\s[\\s\\S]*${LONG} open`));
+  const { theses } = await node.getTheses({ solver, limit: 1_000 });
+  const { balance, locked } = await node.getAccount(solver);
+  await claim("the results are those of the chain", async () => {
     const { profit, held } = resultsOf(theses);
-    const exposure = BigInt((await (await fetch(`${stack.urls.solver}/theses`)).json()).exposure);
-    const { balance, locked } = await node.getAccount(solver);
     const deposits = 1_000_000_000_000n;
     assert.equal(profit, balance + locked - deposits);
     const results = '[aria-label="results"] tr[data-row="All"]';
-    assert.equal(
-      await visitor.textOf(`${results} [data-column="Realised"]`),
-      formatProfit(profit),
-    );
-    assert.equal(
-      await visitor.textOf(`${results} [data-column="Users won"]`),
-      `${held} of ${SHORT}`,
-    );
+    const realised = await visitor.textOf(`${results} [data-column="Realised"]`);
+    assert.equal(realised, formatProfit(profit));
+    const won = await visitor.textOf(`${results} [data-column="Users won"]`);
+    assert.equal(won, `${held} of ${SHORT}`);
     await resultsFit(visitor);
+  });
+  await claim("balance and exposure are those of the solver", async () => {
+    const exposure = BigInt((await (await fetch(`${urls.solver}/theses`)).json()).exposure);
     assert.equal(await visitor.textOf("[data-maker-balance]"), formatCents(balance));
     assert.equal(await visitor.textOf("[data-maker-exposure]"), `${formatLoss(exposure)} USDC`);
     await visitor.sees(new RegExp(`At most, on ${LONG} bets`));
@@ -79,6 +89,8 @@ Deno.test({
       /✓ Fine: \d+\.\d\d USDC is free\. [\d.]+\s% of the limit of 300\.00 is used/,
     );
     await visitor.sees(/Last bet ends\s+in \d/);
+  });
+  await claim("open bets are sorted by their time left, and fit phones", async () => {
     await showsAll(visitor);
     const firstIs = (id: number) =>
       visitor.page.waitForSelector(
@@ -89,50 +101,56 @@ Deno.test({
     await visitor.press("Time left");
     await firstIs(SHORT + LONG);
     await openBetsFitPhones(visitor);
+  });
+  await claim("the chart of a market has the profit at each price", async () => {
     await visitor.press("You may lose");
     await visitor.sees(/moves now and stays: at worst −\d+\.\d\d USDC, at .* – /);
     const other = await visitor.page.$eval(
       '[aria-label="Market"] button[aria-pressed="false"]',
       (button) => (button.click(), button.textContent?.split(" ")[0]),
     );
-    await visitor.page.waitForSelector(
-      `svg[aria-label^="${other}, profit by price: at worst −"]`,
-    );
+    await visitor.page.waitForSelector(`svg[aria-label^="${other}, profit by price: at worst −"]`);
     const { base } = MARKETS.find(({ symbol }) => symbol === other) ?? assert.fail();
     const stakes = theses.filter((bet) => bet.status === "open" && bet.base === base)
       .reduce((sum, { betAmount }) => sum + betAmount, 0n);
     await readsProfit(visitor, formatProfit(stakes));
     const drawn = await visitor.page.$$('svg[aria-label*=" over price and time"] rect');
     assert.notEqual(drawn.length, 0);
+  });
+  await claim("answers are counted by outcome", async () => {
     for (const [outcome, count] of [["executed", SHORT + LONG], ["quoted", SHORT + LONG + 2]]) {
       assert.match(await visitor.textOf(`tr[data-row="${outcome}"]`), new RegExp(`${count}`));
     }
-    await visitor.sees(
-      new RegExp(`2 of ${SHORT + LONG + 2} signed bets \\(.* refused since the`),
-    );
+    await visitor.sees(new RegExp(`2 of ${SHORT + LONG + 2} signed bets \\(.* refused since the`));
     assert.match(await visitor.textOf('tr[data-row="DURATION_TOO_SHORT"]'), /1/);
     await visitor.sees(/EXPOSURE_TOO_LARGE[\s\S]*DURATION_TOO_SHORT/); // bets come first
+  });
+  await claim("forecasts are drawn, and all labels grow", async () => {
     await drawsForecasts(visitor);
     await visitor.sees(/moves now and stays: at worst/);
     await labelsGrow(visitor);
     await examine(visitor, "maker");
+  });
+}
 
-    await visitor.page.$eval('nav a[href="#operator"]', (link) => link.click());
+async function operatorSees(visitor: Visitor, claim: Claim): Promise<void> {
+  await claim("all services work, with the trends of their figures", async () => {
     for (const name of SERVICES) {
       await visitor.page.waitForSelector(`[data-service="${name}"][data-up="true"]`);
     }
     await visitor.sees(/healthy, ready/);
     await visitor.sees(/figures, all within their bounds, watched since \d\d:\d\d:\d\d/);
     await showsTrends(visitor);
+  });
+  await claim("the sources of prices are shown, and fit phones", async () => {
     await visitor.sees(/ETH\/USDT[\s\S]*Oracle[\s\S]*ms\sold/);
     assert.equal((await visitor.page.$$("tr.source")).length, 4);
     await visitor.sees(/provider_a ✓\s+simulated, in the format of binance/);
     await examine(visitor, "operator");
     await visitor.sees(/Prices a minute\s+[1-9]/); // known after 15 s
     await assertSourcesFitPhones(visitor);
-    await visitor.close();
-  },
-});
+  });
+}
 
 /** Cards are on one level; figures are spoken once, with their service, and drawn beside their text. */
 async function showsTrends({ page }: Visitor): Promise<void> {

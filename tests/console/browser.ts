@@ -37,6 +37,14 @@ const POLL_MS = 100;
 /** Failed requests are part of an outage, and the browser reports each as an error. */
 const OUTAGE = /Failed to load resource|WebSocket connection to .* failed|ERR_CONNECTION/;
 
+/** Checks a claim of a test, on the page as the claims before left it. */
+export type Claim = (claim: string, check: () => Promise<void>) => Promise<void>;
+
+export function createClaim(test: Deno.TestContext): Claim {
+  return async (claim, check) =>
+    assert(await test.step(claim, check), "the claims after it are not checked");
+}
+
 /** A place on the chart, as shares of its width and height. */
 export type Place = readonly [x: number, y: number];
 

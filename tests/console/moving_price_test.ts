@@ -1,5 +1,6 @@
 /** What the page does as the price leaves a box or changes its payout, and without prices. */
 import assert from "node:assert/strict";
+import { REST_REFRESH_MS } from "../../services/console/page/trade/bet_slip.ts";
 import { eventually } from "../support/eventually.ts";
 import { pageTest, PHONE } from "./shared_page.ts";
 
@@ -225,14 +226,15 @@ Deno.test(
       page.on("request", (request) => {
         if (request.method() === "POST" && request.url().endsWith("/estimate")) asked += 1;
       });
-      await page.evaluateOnNewDocument(`{ const wait = setTimeout;
-setTimeout = (task, ms) => wait(task, ms === 15_000 ? 100 : ms) }`); // the interval at rest
+      await page.evaluateOnNewDocument(`shortened = 0; { const wait = setTimeout;
+setTimeout = (task, ms) => wait(task, ms === ${REST_REFRESH_MS} ? (shortened += 1, 100) : ms) }`);
       await page.evaluate('location.hash = "#maker"');
       await page.reload();
       await visitor.sees(/What you may lose/);
       asked = 0;
       await new Promise((resolve) => setTimeout(resolve, 1_000));
       assert.equal(asked, 0);
+      assert(await page.evaluate("shortened > 0"), "the interval at rest is the page's");
       await page.evaluate('location.hash = "#trade"');
       await visitor.sees(/Odds\s+×\s\d/);
     },

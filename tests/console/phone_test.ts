@@ -112,7 +112,7 @@ Deno.test(
   }, PHONE),
 );
 
-Deno.test(pageTest("a swipe scrolls the page, and drawing does not", async (visitor) => {
+Deno.test(pageTest("a swipe scrolls the page, and drawing does not", async (visitor, { claim }) => {
   const { page } = visitor;
   await visitor.sees(/Live/);
   const scrolled = () => page.$eval("html", ({ scrollTop }) => scrollTop);
@@ -125,63 +125,73 @@ Deno.test(pageTest("a swipe scrolls the page, and drawing does not", async (visi
     assert(await scrollEnd && await scrolled() > 50, "the page has scrolled");
     await page.$eval("html", (html) => html.scrollTop = 0);
   };
-  await scrolls([0.15, 0.8], [0.2, 0.2]);
-  await scrolls([0.6, 0.8], [0.62, 0.2]); // on the future
-  assert.equal(await lower(), "");
-  await swipe(visitor, [0.5, 0.2], [0.62, 0.8]); // the page is at its top
-  await eventually("a box", async () => await lower() !== "");
-  await visitor.seesNo(/a quick vertical stroke scrolls/);
-  // A box is not moved by a finger that does not rest first.
-  const drawn = await lower();
-  await swipe(visitor, [0.56, 0.4], [0.57, 0.7]);
-  await visitor.sees(
-    /Hold for a moment, then draw or resize: a quick vertical stroke scrolls\./,
-  );
-  assert.equal(await lower(), drawn);
-  await visitor.press("Clear");
-  await swipe(visitor, [0.5, 0.6], [0.7, 0.61]);
-  assert.equal(await lower(), "", "a sliver is not meant");
-  await visitor.touch([[[0.6, 0.5]]]); // a tap where the chart invites to draw
-  await eventually("a suggested box", async () => await lower() !== "");
-  await visitor.press("Clear");
-  await swipe(visitor, [0.5, 0.8], [0.6, 0.2], 300);
-  await eventually("a box", async () => await lower() !== "");
-  assert.equal(await scrolled(), 0);
-  // Near a corner, a quick stroke moves the box as it is; after a rest, it resizes it.
-  const sides = () =>
-    page.$$eval(
-      "input[name=lower], input[name=upper], input[name=lasts]",
-      (inputs) => inputs.map(({ value }) => parseFloat(value)),
+  await claim("a quick stroke scrolls, also on the future", async () => {
+    await scrolls([0.15, 0.8], [0.2, 0.2]);
+    await scrolls([0.6, 0.8], [0.62, 0.2]); // on the future
+    assert.equal(await lower(), "");
+  });
+  await claim("at the top of the page it draws, and moves no box without a rest", async () => {
+    await swipe(visitor, [0.5, 0.2], [0.62, 0.8]); // the page is at its top
+    await eventually("a box", async () => await lower() !== "");
+    await visitor.seesNo(/a quick vertical stroke scrolls/);
+    const drawn = await lower();
+    await swipe(visitor, [0.56, 0.4], [0.57, 0.7]);
+    await visitor.sees(
+      /Hold for a moment, then draw or resize: a quick vertical stroke scrolls\./,
     );
-  const heightOf = ([low = 0, high = 0]: number[]) => Math.round(100 * (high - low));
-  await visitor.press("Clear");
-  await swipe(visitor, [0.5, 0.7], [0.7, 0.3], 300);
-  await eventually("a box", async () => await lower() !== "");
-  const drawnSides = await sides();
-  await swipe(visitor, [0.65, 0.38], [0.57, 0.4]); // beside the handle
-  const movedSides = await eventually("a moved box", async () => {
-    const now = await sides();
-    return now[0] !== drawnSides[0] ? now : undefined;
+    assert.equal(await lower(), drawn);
   });
-  assert.deepEqual([heightOf(movedSides), movedSides[2]], [
-    heightOf(drawnSides),
-    drawnSides[2],
-  ]);
-  await swipe(visitor, [0.6, 0.35], [0.55, 0.5], 300);
-  await eventually("a smaller box", async () => {
-    const now = await sides();
-    return heightOf(now) < heightOf(drawnSides) && now[0] === movedSides[0];
+  await claim("a sliver draws nothing, a tap the suggested box", async () => {
+    await visitor.press("Clear");
+    await swipe(visitor, [0.5, 0.6], [0.7, 0.61]);
+    assert.equal(await lower(), "", "a sliver is not meant");
+    await visitor.touch([[[0.6, 0.5]]]); // a tap where the chart invites to draw
+    await eventually("a suggested box", async () => await lower() !== "");
   });
-  await visitor.enter();
-  await visitor.press("Clear");
-  await visitor.fill("startsIn", "20 s");
-  await visitor.fill("lasts", "1 min");
-  await visitor.press("Suggest a box");
-  await visitor.press("Get a quote");
-  await visitor.sees(/Sign within \d+ s\./);
-  await page.$eval("html", (html) => html.scrollTop = 0);
-  await swipe(visitor, [0.5, 0.8], [0.75, 0.3]);
-  await visitor.sees(/Sign within \d+ s\./);
+  await claim("after a rest, a finger draws and does not scroll", async () => {
+    await visitor.press("Clear");
+    await swipe(visitor, [0.5, 0.8], [0.6, 0.2], 300);
+    await eventually("a box", async () => await lower() !== "");
+    assert.equal(await scrolled(), 0);
+  });
+  await claim("near a corner, a quick stroke moves a box; a rested one resizes it", async () => {
+    const sides = () =>
+      page.$$eval(
+        "input[name=lower], input[name=upper], input[name=lasts]",
+        (inputs) => inputs.map(({ value }) => parseFloat(value)),
+      );
+    const heightOf = ([low = 0, high = 0]: number[]) => Math.round(100 * (high - low));
+    await visitor.press("Clear");
+    await swipe(visitor, [0.5, 0.7], [0.7, 0.3], 300);
+    await eventually("a box", async () => await lower() !== "");
+    const drawnSides = await sides();
+    await swipe(visitor, [0.65, 0.38], [0.57, 0.4]); // beside the handle
+    const movedSides = await eventually("a moved box", async () => {
+      const now = await sides();
+      return now[0] !== drawnSides[0] ? now : undefined;
+    });
+    assert.deepEqual([heightOf(movedSides), movedSides[2]], [
+      heightOf(drawnSides),
+      drawnSides[2],
+    ]);
+    await swipe(visitor, [0.6, 0.35], [0.55, 0.5], 300);
+    await eventually("a smaller box", async () => {
+      const now = await sides();
+      return heightOf(now) < heightOf(drawnSides) && now[0] === movedSides[0];
+    });
+  });
+  await claim("a quoted box stays as it is", async () => {
+    await visitor.enter();
+    await visitor.press("Clear");
+    await visitor.fill("startsIn", "20 s");
+    await visitor.fill("lasts", "1 min");
+    await visitor.press("Suggest a box");
+    await visitor.press("Get a quote");
+    await visitor.sees(/Sign within \d+ s\./);
+    await page.$eval("html", (html) => html.scrollTop = 0);
+    await swipe(visitor, [0.5, 0.8], [0.75, 0.3]);
+    await visitor.sees(/Sign within \d+ s\./);
+  });
 }, PHONE));
 
 Deno.test(pageTest("a phone's keyboard hides no next step", async (visitor) => {
@@ -215,84 +225,95 @@ Deno.test(pageTest("a phone's keyboard hides no next step", async (visitor) => {
   assert(heights.every((height) => height < 30), `one line each: ${heights}`);
 }, PHONE));
 
-Deno.test(pageTest("phones in landscape and tablets show chart and next step", async (visitor) => {
+Deno.test(pageTest("landscape and tablets show chart and next step", async (visitor, { claim }) => {
   const { page } = visitor;
-  // The column stays at its top when the card of the box becomes its first one.
-  await visitor.press("Make a test account");
-  await visitor.sees(/Take test money/);
-  await page.$eval("button[data-next]", (button) => {
-    button.click();
-    button.closest(".side")?.scrollTo(0, 1_000);
+  await claim("the column stays at its top as the card of the box becomes its first", async () => {
+    await visitor.press("Make a test account");
+    await visitor.sees(/Take test money/);
+    await page.$eval("button[data-next]", (button) => {
+      button.click();
+      button.closest(".side")?.scrollTo(0, 1_000);
+    });
+    await visitor.sees(/1,000\.00 USDC/);
+    await page.waitForFunction('document.querySelector(".side").scrollTop === 0');
+    await page.$eval("html", (html) => html.scrollTop = 0);
+    assert.deepEqual(await visitor.cutOff([".chart canvas", ".action-bar button.wide"]), []);
   });
-  await visitor.sees(/1,000\.00 USDC/);
-  await page.waitForFunction('document.querySelector(".side").scrollTop === 0');
-  await page.$eval("html", (html) => html.scrollTop = 0);
-  assert.deepEqual(await visitor.cutOff([".chart canvas", ".action-bar button.wide"]), []);
-  await visitor.fill("amount", "1234.56");
-  const [wide, shown = 0] = await page.$eval(
-    "input[name=amount]",
-    ({ scrollWidth, clientWidth }) => [scrollWidth, clientWidth],
-  );
-  assert(wide === shown && shown > 90, `${shown} pixels show the stake`);
-
-  // A box that ends at the edge of the future is still seen when that is a smaller part.
-  await page.setViewport(PHONE);
-  const ahead = { startsIn: "10 s", lasts: "20 s", lower: "1000", upper: "9000" };
-  for (const [field, text] of Object.entries(ahead)) await visitor.fill(field, text);
-  await page.waitForSelector('[aria-label="Time shown: 1 min"]');
-  await page.setViewport(LANDSCAPE);
-  await page.waitForSelector('[aria-label="Time shown: 1.5 min"]');
-  await page.setViewport({ ...PHONE, width: 820, height: 1180 });
-  await page.$eval("html", (html) => html.scrollTop = 0);
-  await eventually("the button on the screen of a tablet", async () => {
-    return (await visitor.cutOff([".action-bar button.wide"])).length === 0;
+  await claim("the whole stake is shown", async () => {
+    await visitor.fill("amount", "1234.56");
+    const [wide, shown = 0] = await page.$eval(
+      "input[name=amount]",
+      ({ scrollWidth, clientWidth }) => [scrollWidth, clientWidth],
+    );
+    assert(wide === shown && shown > 90, `${shown} pixels show the stake`);
   });
-
-  // Terms, next step and bets in landscape.
-  await page.setViewport(LANDSCAPE);
-  const away = { upper: "8994", lower: "8990", startsIn: "20 s", lasts: "1 min", amount: "20" };
-  for (const [field, text] of Object.entries(away)) await visitor.fill(field, text);
-  await visitor.sees(/Move the box/, ".action-bar");
-  assert.deepEqual(await visitor.cutOff([".action-bar button.wide"]), []);
-  await visitor.press("Move the box to the price");
-  await visitor.sees(/Odds\s+×\s[\d.]+[\s\S]*You get\s+[\d.]+ USDC, at least [\d.]+/);
-  await page.$eval("html", (html) => html.scrollTop = 0);
-  const seen = await page.$$eval(
-    ".payout, .stakes, .action-bar button.wide, .legend [aria-label^=Show]",
-    (parts) =>
-      parts.map((part) => part.getBoundingClientRect())
-        .filter(({ top, bottom, height }) => height > 0 && top >= 0 && bottom <= 390)
-        .length,
-  );
-  assert.equal(seen, 5, "payout, stakes, next step and both zoom buttons are on the screen");
-  await visitor.press("Get a quote");
-  await visitor.sees(/Sign and place the bet/);
-  // Not by the mouse: the message may end meanwhile.
-  await page.$$eval(".toasts button", (buttons) => buttons.forEach((one) => one.click()));
-  const parts = [
-    ".deadline",
-    ".terms",
-    ".payout",
-    ".side .facts dt",
-    ".side .facts dd",
-    "[data-next]",
-  ];
-  assert.deepEqual(await visitor.cutOff(parts), []);
-  const hidden = await page.$eval("#bar-note p", (note) => {
-    note.textContent = "Not placed: the odds changed. This is a new quote, for a window from " +
-      "17:20:33. It pays 15 % less than the estimate of 215.82 USDC: the chance rose.";
-    return note.scrollHeight - note.clientHeight;
+  await claim("a box at the edge of the future is seen when that is smaller", async () => {
+    await page.setViewport(PHONE);
+    const ahead = { startsIn: "10 s", lasts: "20 s", lower: "1000", upper: "9000" };
+    for (const [field, text] of Object.entries(ahead)) await visitor.fill(field, text);
+    await page.waitForSelector('[aria-label="Time shown: 1 min"]');
+    await page.setViewport(LANDSCAPE);
+    await page.waitForSelector('[aria-label="Time shown: 1.5 min"]');
   });
-  assert.equal(hidden, 0, "the whole notice");
-  assert.deepEqual(await visitor.cutOff(["#bar-note p", ".deadline", "[data-next]"]), []);
-  await page.$eval("#bar-note p", (note) => note.textContent = "It pays more. ".repeat(30));
-  assert.deepEqual(await visitor.cutOff([".deadline", "[data-next]"]), [], "a long note");
-  await page.$eval(".side", (side) => side.scrollTop = 200);
-  await visitor.press("Sign and place the bet");
-  await visitor.sees(/is placed/);
-  assert.equal(await page.$eval(".side", ({ scrollTop }) => scrollTop), 0);
-  await page.$eval(".your-bets h2", (bets) => bets.scrollIntoView({ block: "center" }));
-  assert.deepEqual(await visitor.cutOff([".your-bets h2", ".chart"]), [], "beside the chart");
+  await claim("the next step is on the screen of a tablet", async () => {
+    await page.setViewport({ ...PHONE, width: 820, height: 1180 });
+    await page.$eval("html", (html) => html.scrollTop = 0);
+    await eventually("the button on the screen of a tablet", async () => {
+      return (await visitor.cutOff([".action-bar button.wide"])).length === 0;
+    });
+  });
+  await claim("in landscape, payout, stakes, next step and zoom are on the screen", async () => {
+    await page.setViewport(LANDSCAPE);
+    const away = { upper: "8994", lower: "8990", startsIn: "20 s", lasts: "1 min", amount: "20" };
+    for (const [field, text] of Object.entries(away)) await visitor.fill(field, text);
+    await visitor.sees(/Move the box/, ".action-bar");
+    assert.deepEqual(await visitor.cutOff([".action-bar button.wide"]), []);
+    await visitor.press("Move the box to the price");
+    await visitor.sees(/Odds\s+×\s[\d.]+[\s\S]*You get\s+[\d.]+ USDC, at least [\d.]+/);
+    await page.$eval("html", (html) => html.scrollTop = 0);
+    const seen = await page.$$eval(
+      ".payout, .stakes, .action-bar button.wide, .legend [aria-label^=Show]",
+      (parts) =>
+        parts.map((part) => part.getBoundingClientRect())
+          .filter(({ top, bottom, height }) => height > 0 && top >= 0 && bottom <= 390)
+          .length,
+    );
+    assert.equal(seen, 5, "payout, stakes, next step and both zoom buttons are on the screen");
+  });
+  await claim("the quote, its terms and its deadline are, too", async () => {
+    await visitor.press("Get a quote");
+    await visitor.sees(/Sign and place the bet/);
+    // Not by the mouse: the message may end meanwhile.
+    await page.$$eval(".toasts button", (buttons) => buttons.forEach((one) => one.click()));
+    const parts = [
+      ".deadline",
+      ".terms",
+      ".payout",
+      ".side .facts dt",
+      ".side .facts dd",
+      "[data-next]",
+    ];
+    assert.deepEqual(await visitor.cutOff(parts), []);
+  });
+  await claim("the style sheet has room for a notice, and cuts only longer ones", async () => {
+    const hidden = await page.$eval("#bar-note p", (note) => {
+      note.textContent = "Not placed: the odds changed. This is a new quote, for a window from " +
+        "17:20:33. It pays 15 % less than the estimate of 215.82 USDC: the chance rose.";
+      return note.scrollHeight - note.clientHeight;
+    });
+    assert.equal(hidden, 0, "the whole notice");
+    assert.deepEqual(await visitor.cutOff(["#bar-note p", ".deadline", "[data-next]"]), []);
+    await page.$eval("#bar-note p", (note) => note.textContent = "It pays more. ".repeat(30));
+    assert.deepEqual(await visitor.cutOff([".deadline", "[data-next]"]), [], "a long note");
+  });
+  await claim("a placed bet is beside the chart", async () => {
+    await page.$eval(".side", (side) => side.scrollTop = 200);
+    await visitor.press("Sign and place the bet");
+    await visitor.sees(/is placed/);
+    assert.equal(await page.$eval(".side", ({ scrollTop }) => scrollTop), 0);
+    await page.$eval(".your-bets h2", (bets) => bets.scrollIntoView({ block: "center" }));
+    assert.deepEqual(await visitor.cutOff([".your-bets h2", ".chart"]), [], "beside the chart");
+  });
 }, LANDSCAPE));
 
 /** A button is wholly on the screen, high enough for a finger, and nothing is wider than the page. */

@@ -1,5 +1,4 @@
 /** One browser, and the stacks that are needed, for all tests of an isolate. */
-import assert from "node:assert/strict";
 import { fileURLToPath as fromFileUrl } from "node:url";
 import type { Browser, Page, Viewport } from "puppeteer-core";
 import { RangemakerClient } from "../../lib/client/mod.ts";
@@ -8,7 +7,7 @@ import { type RunningStack, startStack } from "../../services/stack/stack.ts";
 import { consolePage } from "../support/console_page.ts";
 import { eventually } from "../support/eventually.ts";
 import { marketsToml, withMarketsFile } from "../support/files.ts";
-import { hasChromium, launchBrowser, Visitor } from "./browser.ts";
+import { type Claim, createClaim, hasChromium, launchBrowser, Visitor } from "./browser.ts";
 
 const DESKTOP = { width: 1360, height: 900 };
 export const PHONE = { width: 390, height: 844, isMobile: true, hasTouch: true };
@@ -17,8 +16,7 @@ export const PHONE = { width: 390, height: 844, isMobile: true, hasTouch: true }
 interface Surroundings {
   /** The stack behind the page. */
   stack: RunningStack;
-  /** Checks a claim of the test, on the page as the claims before left it. */
-  claim(claim: string, check: () => Promise<void>): Promise<void>;
+  claim: Claim;
 }
 
 /** As long as a symbol can be. */
@@ -98,12 +96,7 @@ export function pageTest(
         : (page: Page) => page.setViewport(prepare);
       try {
         const visitor = await Visitor.open(browser!, url, prepared);
-        await play(visitor, {
-          stack,
-          async claim(claim, check) {
-            assert(await test.step(claim, check), "the claims after it are not checked");
-          },
-        });
+        await play(visitor, { stack, claim: createClaim(test) });
         await visitor.close({ outages: !isStrict });
       } finally {
         const left = remaining.get(name)! - 1; // it was counted

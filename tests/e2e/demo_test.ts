@@ -15,7 +15,7 @@ import { FREE_PORTS } from "../../services/stack/ports.ts";
 import { drawWhile, rangeLine } from "../../services/stack/range_line.ts";
 import { startStack } from "../../services/stack/stack.ts";
 import { runHere } from "../support/command_context.ts";
-import { eventually } from "../support/eventually.ts";
+import { eventually, settled } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { Program } from "../support/process.ts";
 import { withLogs } from "../support/recorded_logs.ts";
@@ -151,7 +151,7 @@ Deno.test("drawWhile: redraws ten times a second until the outcome is there; fai
   const done = drawWhile(promise, clock, (line) => drawn.push(line), read);
   for (let step = 0; step < 3; step++) {
     // The pass that was begun ends before the next one is due.
-    for (let turn = 0; turn < 10; turn++) await Promise.resolve();
+    await settled();
     clock.advance(100);
   }
   resolve("won");

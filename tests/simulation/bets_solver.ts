@@ -48,7 +48,7 @@ export class BetsSolver {
   readonly #executor: Executor;
   readonly #submitter: Submitter;
   readonly #retries: PollingLoop;
-  readonly #reservations: ReservationReleaser;
+  readonly #releaser: ReservationReleaser;
   readonly #reconciler: PollingLoop;
   readonly #started: Promise<void>;
   #isConnected = false;
@@ -84,7 +84,7 @@ export class BetsSolver {
     const dead = (thrown: unknown) => {
       throw thrown instanceof Died ? new StoreError(thrown.message) : thrown;
     };
-    this.#reservations = new ReservationReleaser({
+    this.#releaser = new ReservationReleaser({
       store: {
         find: (key) => store.find(key).catch(dead),
         refreshReservations: (book) => store.refreshReservations(book).catch(dead),
@@ -121,7 +121,7 @@ export class BetsSolver {
       handler: {
         termsOf: (intent) => preparation.termsOf(intent),
         beforeSigning: (intent) => preparation.prepare(intent),
-        onFinished: (intent) => this.#reservations.onExecutionFinished(intent),
+        onFinished: (intent) => this.#releaser.onExecutionFinished(intent),
       },
     });
     this.#retries = createRetryLoop(this.#submitter, {
@@ -143,7 +143,7 @@ export class BetsSolver {
         book,
         refreshBook: () => store.refreshReservations(book),
       }),
-      releaseSettled: () => this.#reservations.reconcile(),
+      releaseSettled: () => this.#releaser.reconcile(),
       quoteSigner,
       chainId: CHAIN_ID,
       clock,
@@ -151,7 +151,7 @@ export class BetsSolver {
     this.#reconciler = new PollingLoop({
       clock,
       intervalMs: RECONCILE_MS,
-      poll: async (signal) => void await this.#reservations.reconcile(signal).catch(dead),
+      poll: async (signal) => void await this.#releaser.reconcile(signal).catch(dead),
     });
     this.#started = store.refreshReservations(book).then(() => {
       this.#retries.start();
@@ -191,7 +191,7 @@ export class BetsSolver {
   hear(thesis: Thesis): void {
     if (!this.#isConnected || this.#isDead || thesis.solver !== actors.solver.address) return;
     this.book.apply(thesis);
-    void this.#reservations.onThesisChanged(thesis).catch(() => {}); // killed
+    void this.#releaser.onThesisChanged(thesis).catch(() => {}); // killed
   }
 
   disconnect(): void {

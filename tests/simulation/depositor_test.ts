@@ -5,7 +5,6 @@
  * accepted.
  */
 import assert from "node:assert/strict";
-import { setImmediate } from "node:timers/promises";
 import { getLogger } from "@logtape/logtape";
 import type { RandomSource } from "../../lib/random.ts";
 import { NodeUnreachableError } from "../../lib/net/core_reader.ts";
@@ -37,6 +36,7 @@ import {
 import { onlyChain } from "../support/intents.ts";
 import { withFaultPoints } from "../support/fault_points.ts";
 import { signedRequest } from "../bridge/support.ts";
+import { settled } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { withSeed } from "../support/random.ts";
 
@@ -190,11 +190,6 @@ class Bridge {
   }
 }
 
-/** Lets everything run that needs no time to pass. */
-async function settle(): Promise<void> {
-  for (let turn = 0; turn < 30; turn += 1) await setImmediate();
-}
-
 async function simulate(random: RandomSource): Promise<void> {
   const clock = new FakeClock();
   const world = new World(clock, random);
@@ -245,7 +240,7 @@ async function simulate(random: RandomSource): Promise<void> {
   for (let step = 0; step < STEPS; step += 1) {
     // Not awaited: the next step may interrupt it.
     asked.push(Promise.resolve(actions[below(actions.length)]?.()));
-    if (random() < 0.7) await settle();
+    if (random() < 0.7) await settled(30);
   }
 
   world.up = true;
@@ -254,10 +249,10 @@ async function simulate(random: RandomSource): Promise<void> {
   bridges.push(start());
   for (let wait = 0; await store.countUnfinished() > 0; wait += 1) {
     assert.ok(wait < 60, "every deposit reaches a final state");
-    await settle();
+    await settled(30);
     clock.advance(10_000);
   }
-  await settle();
+  await settled(30);
   for (const request of requests) {
     const key = depositKey(request.user, request.nonce);
     const externalHash = externalHashOf(request, CHAIN_ID);

@@ -6,6 +6,7 @@ import { NEW_HEADS_KEY } from "../../services/proxy/hub/subscription_request.ts"
 import { headOf } from "../../services/proxy/node/read_node.ts";
 import { ReadNodes } from "../../services/proxy/node/read_nodes.ts";
 import { address, NO_EVENTS } from "../proxy/hub/hub_scene.ts";
+import { settled } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { casesFrom, playSchedules } from "../support/random.ts";
 import { subscriptionNotice } from "../support/fake_feed.ts";
@@ -343,7 +344,7 @@ class ReadNodesWorld {
     while (this.#frames.length > 0) assert(this.#hub.receive(this.#frames.shift() ?? ""));
     if (isQuiet || this.#random() < 0.8) this.#hub.flush();
     for (const client of [...this.#hub.clientsBehind]) this.#hub.catchUp(client);
-    for (let turn = 0; turn < 4; turn += 1) await Promise.resolve();
+    await settled();
     if (isQuiet) this.#hub.flush();
   }
 

@@ -34,7 +34,7 @@ Deno.test("createNodeFollower: exposure, theses and prices follow the node until
     clock: systemClock,
     exposure,
     quoter: { setChainLimits: (given) => void limits.push(given) },
-    reservations: {
+    releaser: {
       onThesisChanged: ({ id }) => Promise.resolve(void theses.push(id)),
       reconcileOrLog() {
         assert.ok(exposure.isComplete);
@@ -91,7 +91,7 @@ function followFake(overrides: Partial<Parameters<typeof createNodeFollower>[0][
     clock,
     exposure,
     quoter: { setChainLimits() {} },
-    reservations: undefined,
+    releaser: undefined,
     marketData: undefined,
     connect: network.connect,
   });

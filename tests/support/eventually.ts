@@ -25,11 +25,16 @@ export async function eventually<T>(
 /** Resolves in the next turn of the event loop, after everything that is ready has run. */
 export const nextTurn = () => new Promise<void>((resolve) => setTimeout(resolve, 0));
 
+/** Resolves once all that waits for promises only is done, or for that many turns of the event loop. */
+export async function settled(turns = 1): Promise<void> {
+  for (let turn = 0; turn < turns; turn++) await new Promise((resolve) => setImmediate(resolve));
+}
+
 /** Whether a promise is settled after ten turns of the event loop. */
 export async function isSettled(promise: Promise<unknown>): Promise<boolean> {
-  let settled = false;
-  const note = () => settled = true;
+  let isDone = false;
+  const note = () => isDone = true;
   promise.then(note, note);
-  for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve));
-  return settled;
+  await settled(10);
+  return isDone;
 }

@@ -58,6 +58,15 @@ export async function runBacktest(
   );
 }
 
+/** Prices within these bounds change nothing for any box, until a time. */
+interface Quiet {
+  low: number;
+  high: number;
+  untilMs: number;
+}
+
+const ALWAYS_QUIET: Quiet = { low: -Infinity, high: Infinity, untilMs: Infinity };
+
 class Run {
   readonly results: Results;
   readonly #names: readonly string[];
@@ -67,8 +76,7 @@ class Run {
   readonly #undecided = new Set<Trial>();
   /** When the first of the undecided trials is due. */
   #dueMs = Infinity;
-  /** Prices within these bounds change nothing for any box, until a time. */
-  #nothingChangesWithin = { low: -Infinity, high: Infinity, untilMs: Infinity };
+  #quiet = ALWAYS_QUIET;
   readonly #quoted: readonly QuotedMaker[];
   #endMs: number;
 
@@ -95,7 +103,7 @@ class Run {
       this.#undecided.clear();
     }
     this.#endMs = slot.timeMs + SLOT_MS;
-    const { low, high, untilMs } = this.#nothingChangesWithin;
+    const { low, high, untilMs } = this.#quiet;
     if (slot.price < low || slot.price > high || this.#endMs >= untilMs) this.#settle(slot);
     market.observe(slot);
     this.#neutral.observe(slot);
@@ -107,7 +115,7 @@ class Run {
   #settle({ timeMs, price }: SlotPrice): void {
     const pending = this.#pending;
     this.#pending = [];
-    this.#nothingChangesWithin = { low: -Infinity, high: Infinity, untilMs: Infinity };
+    this.#quiet = ALWAYS_QUIET;
     for (const trial of pending) {
       const { box } = trial;
       const counts = timeMs >= box.startMs && timeMs < box.endMs;
@@ -118,16 +126,8 @@ class Run {
   }
 
   #keepPending(trial: Trial): void {
-    const { lower, upper, startMs, endMs } = trial.box;
-    const { low, high, untilMs } = this.#nothingChangesWithin;
     this.#pending.push(trial);
-    this.#nothingChangesWithin = startMs > this.#endMs
-      ? { low, high, untilMs: Math.min(untilMs, startMs) }
-      : {
-        low: Math.max(low, lower),
-        high: Math.min(high, upper),
-        untilMs: Math.min(untilMs, endMs),
-      };
+    this.#quiet = narrowed(this.#quiet, trial.box, this.#endMs);
   }
 
   #end(trial: Trial, endMs: number): void {
@@ -146,9 +146,10 @@ class Run {
       const asked = trial.pendingDecisions;
       // A decision may add a further one.
       trial.pendingDecisions = [];
-      for (const { dueMs: askMs, decide } of asked) {
-        const dueMs = nowMs < askMs ? askMs : decide(nowMs);
-        if (dueMs !== undefined) trial.pendingDecisions.push({ dueMs, decide });
+      for (const { dueMs, decide } of asked) {
+        const isDue = nowMs >= dueMs;
+        const nextMs = isDue ? decide(nowMs) : dueMs;
+        if (nextMs !== undefined) trial.pendingDecisions.push({ dueMs: nextMs, decide });
       }
       this.#trackUndecided(trial);
     }
@@ -196,6 +197,17 @@ class Run {
     this.#trackUndecided(trial);
     this.#keepPending(trial);
   }
+}
+
+function narrowed(quiet: Quiet, box: TrialBox, nowMs: number): Quiet {
+  const { low, high, untilMs } = quiet;
+  const { lower, upper, startMs, endMs } = box;
+  if (startMs > nowMs) return { low, high, untilMs: Math.min(untilMs, startMs) };
+  return {
+    low: Math.max(low, lower),
+    high: Math.min(high, upper),
+    untilMs: Math.min(untilMs, endMs),
+  };
 }
 
 function boxAround(

@@ -87,26 +87,28 @@ export function transactionTermsOf({ quote, userSignature }: Execution): Transac
  * ago that the node may have deleted it. `missing`: every node of its chain must have it.
  * `rewound`: the chain went back: another bet has this id, or the newest bet has a lower one.
  */
-type ThesisLookup =
-  | { is: "found"; thesis: Thesis }
-  | { is: "pruned" | "missing" | "rewound"; thesis?: undefined };
+type ThesisCheck =
+  | { outcome: "found"; thesis: Thesis }
+  | { outcome: "pruned" | "missing" | "rewound"; thesis?: undefined };
 
 /** Looks for the thesis of a committed execution. */
-export async function lookUpThesis(
+export async function checkThesis(
   node: Pick<CoreClient, "getThesis" | "getTheses">,
   { key, payload, receipt }: Intent,
   nowMs: number,
-): Promise<ThesisLookup> {
+): Promise<ThesisCheck> {
   const { thesisId } = receiptSchema.parse(JSON.parse(receipt ?? "null"));
   const thesis = thesisId === undefined ? null : await node.getThesis(thesisId);
   if (thesis !== null) {
-    return thesis.quoteHash === key ? { is: "found", thesis } : { is: "rewound" };
+    return thesis.quoteHash === key ? { outcome: "found", thesis } : { outcome: "rewound" };
   }
   const { endTime } = decodeExecution(payload).quote;
-  if (thesisId === undefined || nowMs <= endTime + RECEIPTS_KEPT_MIN_MS) return { is: "missing" };
+  if (thesisId === undefined || nowMs <= endTime + RECEIPTS_KEPT_MIN_MS) {
+    return { outcome: "missing" };
+  }
   // Another implementation of the node may not say how far the chain is.
   const { lastId = thesisId } = await node.getTheses({ cursor: `${thesisId}`, limit: 1 });
-  return { is: lastId < thesisId ? "rewound" : "pruned" };
+  return { outcome: lastId < thesisId ? "rewound" : "pruned" };
 }
 
 /**
@@ -114,7 +116,7 @@ export async function lookUpThesis(
  *
  * @throws {RangemakerError} If it failed without a receipt: the node recorded no transaction.
  */
-export function resultOf(intent: Intent): ExecuteResult {
+export function requireResult(intent: Intent): ExecuteResult {
   if (intent.receipt === null) {
     if (intent.failure === null) throw new TypeError(`Intent ${intent.key} is not final`);
     const { code, message, details } = intent.failure;

@@ -90,13 +90,13 @@ export class ExecutionPreparation {
    */
   onFailed(intent: Intent, quote: Quote): void {
     const { key } = intent;
-    if (isPlacedBefore(intent)) this.#hedges.set(key, "none");
+    if (isBetOnChain(intent)) this.#hedges.set(key, "none");
     if (this.#hedges.get(key) !== "none") this.#reportUnused(key, quote);
   }
 
   /** Reports the hedge of this process for an execution that another process has failed. */
   onFailedElsewhere(intent: Intent, quote: Quote): void {
-    if (this.#hedges.get(intent.key) === "possible" && !isPlacedBefore(intent)) {
+    if (this.#hedges.get(intent.key) === "possible" && !isBetOnChain(intent)) {
       this.#reportUnused(intent.key, quote);
     }
   }
@@ -130,7 +130,7 @@ export class ExecutionPreparation {
  * Whether an execution has failed because the chain has its bet: another transaction has placed it,
  * of a solver with another database or an older copy of this one. The bet needs its hedge.
  */
-function isPlacedBefore({ failure }: Intent): boolean {
+function isBetOnChain({ failure }: Intent): boolean {
   return failure?.code === "QUOTE_ALREADY_USED";
 }
 

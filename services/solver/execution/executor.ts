@@ -16,7 +16,12 @@ import { hashQuote } from "../../../lib/protocol/hashes.ts";
 import type { Address, Hex } from "../../../lib/protocol/scalars.ts";
 import { requireSignerForChain, SignatureError } from "../../../lib/protocol/signature.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
-import { encodeExecution, type Execution, type ExecutionRequest, resultOf } from "./execution.ts";
+import {
+  encodeExecution,
+  type Execution,
+  type ExecutionRequest,
+  requireResult,
+} from "./execution.ts";
 import type { ExecutionPreparation } from "./execution_preparation.ts";
 import { solverLog } from "../shared/solver_log.ts";
 import { PricingRefusedError } from "../pricing/strategy.ts";
@@ -28,7 +33,7 @@ export interface ExecutorOptions {
   intents: Pick<IntentService, "store" | "submitOnce" | "requireChain">;
   preparation: Pick<ExecutionPreparation, "onRecorded">;
   checks: Pick<PreTradeChecks, "requirePlaceable" | "requirePrice" | "requireTimeLeft">;
-  exposureLimit: Pick<ExposureLimit, "admission" | "changes" | "report">;
+  exposureLimit: Pick<ExposureLimit, "createAdmission" | "changeCount" | "report">;
   /** Releases reservations of theses that have settled. @returns How many. */
   releaseSettled(): Promise<number>;
   quoteSigner: Pick<QuoteSigner, "address" | "requireOwn">;
@@ -61,7 +66,7 @@ export class Executor {
     quoteSigner.requireOwn(quoteHash, quote.signature);
     this.#requireUserSignature(execution);
     const record = () => this.#findOrRecord(quoteHash, execution);
-    return resultOf(await intents.submitOnce(quoteHash, record));
+    return requireResult(await intents.submitOnce(quoteHash, record));
   }
 
   /**
@@ -119,9 +124,9 @@ export class Executor {
     try {
       // Read before the price is checked: executions that arrive together are all checked before one
       // of them is reserved, so the book may change meanwhile.
-      const changesBefore = exposureLimit.changes;
+      const changeCountBefore = exposureLimit.changeCount;
       const balances = await checks.requirePlaceable(quote);
-      const priceCheck = { changesBefore, requirePrice: () => checks.requirePrice(quote) };
+      const priceCheck = { changeCountBefore, requirePrice: () => checks.requirePrice(quote) };
       const facts = { balances, inFlightBefore, priceCheck };
       const insertion = await this.#insert(quoteHash, execution, facts);
       // Otherwise another process has accepted the quote.
@@ -147,7 +152,7 @@ export class Executor {
     facts: AdmissionFacts,
   ): Promise<InsertResult> {
     const { intents, exposureLimit, releaseSettled } = this.#options;
-    const admission = exposureLimit.admission(quoteHash, execution.quote, facts);
+    const admission = exposureLimit.createAdmission(quoteHash, execution.quote, facts);
     const insert = () => intents.store.insert(this.#intentOf(quoteHash, execution), admission);
     try {
       return await insert();

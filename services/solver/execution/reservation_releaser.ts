@@ -9,7 +9,7 @@ import type { CoreClient } from "../../../lib/net/core_client.ts";
 import { isUnsettled, type Thesis } from "../../../lib/protocol/thesis.ts";
 import type { ExposureBook } from "../risk/exposure_book.ts";
 import { solverLog } from "../shared/solver_log.ts";
-import { lookUpThesis } from "./execution.ts";
+import { checkThesis } from "./execution.ts";
 
 export interface ReservationReleaserOptions {
   store: Pick<IntentStore, "find" | "refreshReservations" | "release">;
@@ -68,8 +68,8 @@ export class ReservationReleaser {
       if (known !== undefined && isUnsettled(known.status)) continue;
       const intent = await this.#find(quoteHash);
       if (intent?.state !== "committed") continue;
-      const { is, thesis } = await lookUpThesis(node, intent, clock.now());
-      if (is === "missing" || (thesis && isUnsettled(thesis.status))) continue;
+      const { outcome, thesis } = await checkThesis(node, intent, clock.now());
+      if (outcome === "missing" || (thesis && isUnsettled(thesis.status))) continue;
       if (await this.#release(quoteHash, thesis)) released += 1;
       else book.release(quoteHash);
     }

@@ -70,12 +70,11 @@ export class HistoryReader {
       this.#nextFromMs.delete(market);
     }
     const known = this.#marketData.stateOf(market);
-    const firstMs = Math.max(0, to - RING_SLOTS_DEFAULT * SLOT_MS);
-    let from = this.#nextFromMs.get(market) ?? 0;
+    const nextMs = this.#nextFromMs.get(market) ?? 0;
     // The clock was ahead at the last read: nothing after the newest price was read.
-    if (from > to) from = Math.min(to, known.truncateToNewest());
+    const unreadMs = nextMs > to ? Math.min(to, known.truncateToNewest()) : nextMs;
     // Older prices are not available: their empty pages would use up the pages of this read.
-    from = Math.max(firstMs, from);
+    const from = Math.max(0, to - RING_SLOTS_DEFAULT * SLOT_MS, unreadMs);
     let newestMs = from - SLOT_MS;
     const read = (cursor?: string) => this.#node.getPriceHistory({ base, quote, from, to, cursor });
     for await (const { prices } of pagesOf(read, HISTORY_PAGES_MAX)) {

@@ -92,10 +92,10 @@ export function noTouchUpTo(checks: Checks, motion: PriceMotion): (steps: number
   const hasBegun = waitMs < SLOT_MS;
   if (hasBegun && (toLower < 0 || toUpper < 0)) return () => 0;
   const stillShare = clampedStillShare(motion.stillShare ?? 0);
-  const perMs = motion.volatility * motion.volatility / YEAR_MS;
-  const waitVariance = perMs * waitMs * (hasBegun ? 1 : (motion.startFactor ?? 1) ** 2);
+  const variancePerMs = motion.volatility * motion.volatility / YEAR_MS;
+  const waitVariance = variancePerMs * waitMs * (hasBegun ? 1 : (motion.startFactor ?? 1) ** 2);
   // Rarer moves are larger, so that the variance over time stays the same.
-  const stepVariance = perMs * SLOT_MS / (1 - stillShare);
+  const stepVariance = variancePerMs * SLOT_MS / (1 - stillShare);
   const noTouchAfter = hasBegun
     ? (moves: number) => noTouchOfBegun(checks, waitVariance, stepVariance, moves)
     : (moves: number) => noTouchOfFuture(checks, waitVariance, stepVariance, moves);

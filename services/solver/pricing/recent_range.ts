@@ -65,7 +65,7 @@ export class RecentRange {
   }
 
   /** The mean range per minute; undefined before the second price. */
-  get mean(): { mean: number; halfLifeMs: number } | undefined {
+  get meanRange(): { value: number; halfLifeMs: number } | undefined {
     const { open } = this.#candles;
     if (open === undefined) return undefined;
     const { range, weight } = this.#rangeAndWeight(open);
@@ -79,7 +79,7 @@ export class RecentRange {
     const prior = this.#unitRange(MINUTE_MS) / this.#unitRange(SHORT_CANDLE_MS);
     const long = short * prior * PRIOR_MINUTES + (this.#long.mean ?? 0) * minutes;
     const relation = short === 0 ? prior : long / (PRIOR_MINUTES + minutes) / short;
-    return { mean: mean * relation, halfLifeMs: HALF_LIFE_MS };
+    return { value: mean * relation, halfLifeMs: HALF_LIFE_MS };
   }
 
   /** The range of a candle, and its weight. The range of a partial candle is extrapolated. */

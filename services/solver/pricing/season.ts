@@ -137,7 +137,7 @@ export class Season {
     // Minutes hardly matter to windows of many.
     const byMinute = toMs - fromMs <= HOUR_MS;
     const cellMs = byMinute ? MINUTE_MS : HOUR_MS;
-    const minutes = byMinute ? 1 : meanSquare(this.#hour.factors);
+    const minuteFactor = byMinute ? 1 : meanSquare(this.#hour.factors);
     let sum = 0;
     for (let ms = fromMs; ms < toMs;) {
       const next = Math.min(toMs, (Math.floor(ms / cellMs) + 1) * cellMs);
@@ -145,7 +145,7 @@ export class Season {
       sum += (next - ms) * factor * factor;
       ms = next;
     }
-    return minutes * sum / (toMs - fromMs);
+    return minuteFactor * sum / (toMs - fromMs);
   }
 
   toJSON(): z.input<typeof seasonStateSchema> {

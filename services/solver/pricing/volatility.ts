@@ -175,12 +175,10 @@ export class MarketVolatility implements VolatilityForecaster {
     const { historyMs } = this;
     if (historyMs === 0 || historyMs < this.#options.minHistoryMs) return undefined;
     const horizonMs = Math.max(HORIZON_MIN_MS, endMs - nowMs);
-    const missing = SPREAD_PER_MISSING_HISTORY * Math.max(0, Math.log(horizonMs / historyMs));
-    const { median, lowerVariance, upperVariance, endToRangeRatio } = this.#learnedCorrection(
-      horizonMs,
-    );
-    const lower = Math.sqrt(lowerVariance) + missing;
-    const upper = Math.sqrt(upperVariance) + missing;
+    const extraSpread = SPREAD_PER_MISSING_HISTORY * Math.max(0, Math.log(horizonMs / historyMs));
+    const { median, lowerVariance, upperVariance, endToRangeRatio } = this.#correctionAt(horizonMs);
+    const lower = Math.sqrt(lowerVariance) + extraSpread;
+    const upper = Math.sqrt(upperVariance) + extraSpread;
     const deviation = Math.exp((this.#logDeviation(nowMs, horizonMs) ?? -Infinity) + median);
     const volatility = Math.max(this.#options.floor, deviation * Math.sqrt(YEAR_MS / horizonMs));
     return { ...forecastOf(volatility, lower, upper), endToRangeRatio };
@@ -202,17 +200,14 @@ export class MarketVolatility implements VolatilityForecaster {
     };
   }
 
-  /** @param firstMs First known price of the minute; its range is extrapolated from there. */
+  /** @param firstMs First known price of the minute. */
   #addMinute(candle: Candle, firstMs = candle.timeMs): void {
     const { timeMs, durationMs, high, low, close } = candle;
     if (timeMs < this.#endMs) return;
     const endMs = timeMs + durationMs;
     const before = timeMs === this.#endMs ? this.#close : undefined;
     const share = (endMs - firstMs) / durationMs;
-    const moves = this.#movesPerMinute;
-    const whole = rangeOf(candle, before) * unitRange(moves) / unitRange(share * moves);
-    const recent = this.#historyMs < EARLY_MS ? this.#recent.mean?.mean : undefined;
-    const range = Math.min(whole, EARLY_RAISE_MAX * (recent ?? Infinity));
+    const range = this.#rangeOfMinute(candle, before, share);
     if (this.#slotMoves !== undefined) this.#recent.addMinute(range, share);
     this.#memory.add(
       this.#endMs === 0 ? 0 : endMs - this.#endMs,
@@ -231,6 +226,14 @@ export class MarketVolatility implements VolatilityForecaster {
     });
   }
 
+  /** @param share How much of the minute is known; its range is extrapolated. */
+  #rangeOfMinute(candle: Candle, before: number | undefined, share: number): number {
+    const moves = this.#movesPerMinute;
+    const whole = rangeOf(candle, before) * unitRange(moves) / unitRange(share * moves);
+    const recent = this.#historyMs < EARLY_MS ? this.#recent.meanRange?.value : undefined;
+    return Math.min(whole, EARLY_RAISE_MAX * (recent ?? Infinity));
+  }
+
   /** Begins a window if a step has begun since the previous price. */
   #beginWindowIfDue(index: number, nowMs: number, elapsedMs: number, price: number): void {
     const outcomes = this.#outcomes[index]!; // one of the horizons
@@ -238,7 +241,7 @@ export class MarketVolatility implements VolatilityForecaster {
     if (step(nowMs) === step(nowMs - elapsedMs)) return;
     const base = this.#logDeviation(nowMs, outcomes.horizonMs);
     if (base === undefined) return;
-    const { median } = this.#learnedCorrections()[index]!; // one per horizon
+    const { median } = this.#correctionsByHorizon()[index]!; // one per horizon
     const deviation = Math.exp(base + median);
     const moves = this.#movesPerMinute * outcomes.horizonMs / CANDLE_MS;
     outcomes.begin(nowMs, price, base, { deviation, moves });
@@ -250,10 +253,10 @@ export class MarketVolatility implements VolatilityForecaster {
 
   /** Logarithm of the deviation over a horizon, before the learned correction. */
   #logDeviation(nowMs: number, horizonMs: number): number | undefined {
-    const recent = this.#slotMoves === undefined ? undefined : this.#recent.mean;
+    const recent = this.#slotMoves === undefined ? undefined : this.#recent.meanRange;
     const fast = recent && {
-      ...recent,
-      mean: recent.mean / this.#season.factorAt(nowMs),
+      halfLifeMs: recent.halfLifeMs,
+      mean: recent.value / this.#season.factorAt(nowMs),
       moves: this.#movesPerMinute * recent.halfLifeMs / Math.LN2 / CANDLE_MS,
     };
     const perMinute = this.#memory.logRangeOver(horizonMs, fast);
@@ -263,7 +266,7 @@ export class MarketVolatility implements VolatilityForecaster {
   }
 
   /** Learned correction per horizon. The prior of each is its neighbour nearer to one minute. */
-  #learnedCorrections(): readonly LogDeviation[] {
+  #correctionsByHorizon(): readonly LogDeviation[] {
     const learned: LogDeviation[] = [];
     let prior = PRIOR;
     for (let index = MINUTE_INDEX; index < HORIZONS_MS.length; index++) {
@@ -279,17 +282,18 @@ export class MarketVolatility implements VolatilityForecaster {
   }
 
   /**
-   * {@link #learnedCorrections} at any horizon: interpolated by the horizon's logarithm, constant
+   * {@link #correctionsByHorizon} at any horizon: interpolated by the horizon's logarithm, constant
    * beyond the ends.
    */
-  #learnedCorrection(horizonMs: number): LogDeviation & { endToRangeRatio: number } {
-    const learned = this.#learnedCorrections();
+  #correctionAt(horizonMs: number): LogDeviation & { endToRangeRatio: number } {
+    const learned = this.#correctionsByHorizon();
     const at = (index: number) => {
-      const { endToRangeRatio } = this.#outcomes.at(index)!; // one per horizon, like `learned`
-      return { ...learned.at(index)!, endToRangeRatio };
+      const { endToRangeRatio } = this.#outcomes[index]!; // one per horizon, like `learned`
+      return { ...learned[index]!, endToRangeRatio };
     };
     const next = HORIZONS_MS.findIndex((ms) => ms > horizonMs);
-    if (next <= 0) return at(next); // the first one, or the last one
+    if (next === 0) return at(0);
+    if (next === -1) return at(HORIZONS_MS.length - 1);
     const [from, to] = [HORIZONS_MS[next - 1]!, HORIZONS_MS[next]!];
     const share = Math.log(horizonMs / from) / Math.log(to / from);
     const [shorter, longer] = [at(next - 1), at(next)];

@@ -183,22 +183,30 @@ export class WindowOutcomes {
   ): void {
     const state = this.#state;
     const weight = this.stepMs / this.horizonMs;
-    const decay = 2 ** (-this.stepMs / memoryOf(this.horizonMs));
     const move = Math.log(Math.max(Math.max(high / price, price / low), 1));
     const steps = this.horizonMs / SLOT_MS;
-    const largest = logOfEquivalentContinuousMove(move, { deviation, moves, steps });
-    const log = largest - base;
-    const end = Math.abs(Math.log(close / price));
-    state.ends = state.ends * decay + (end > 0 ? weight * end / Math.exp(largest) : 0);
-    state.counts.forEach((count, bin) => state.counts[bin] = count * decay);
-    const bin = Math.round((log - LOWEST) / BIN);
+    const logLargest = logOfEquivalentContinuousMove(move, { deviation, moves, steps });
+    const logOverBase = logLargest - base;
+    const logEnd = Math.abs(Math.log(close / price));
+    this.#decay();
+    if (logEnd > 0) state.ends += weight * logEnd / Math.exp(logLargest);
+    const bin = Math.round((logOverBase - LOWEST) / BIN);
     state.counts[Math.max(0, Math.min(BINS - 1, bin))]! += weight; // within the bins
-    state.windows = state.windows * decay + weight;
+    state.windows += weight;
     bounds.forEach((bound, index) => {
-      const held = state.held[index]! * decay; // one per bound
-      state.held[index] = held + (log <= bound ? weight : 0);
+      if (logOverBase <= bound) state.held[index]! += weight; // one per bound
     });
     this.#windowsSinceFit += 1;
+  }
+
+  /** The windows so far count less with each new one. */
+  #decay(): void {
+    const state = this.#state;
+    const factor = 2 ** (-this.stepMs / memoryOf(this.horizonMs));
+    state.ends *= factor;
+    state.windows *= factor;
+    state.counts.forEach((count, bin) => state.counts[bin] = count * factor);
+    state.held.forEach((held, index) => state.held[index] = held * factor);
   }
 
   #currentFit(prior: LogDeviation) {

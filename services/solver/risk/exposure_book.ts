@@ -40,7 +40,7 @@ export class ExposureBook implements ReservationBook {
   /** Computed at the first read after a change. */
   #exposure: bigint | undefined;
   #size = 0;
-  #changes = 0;
+  #changeCount = 0;
   #isComplete = false;
   #reading: Reading | undefined;
 
@@ -70,8 +70,8 @@ export class ExposureBook implements ReservationBook {
   }
 
   /** How often a bet was added or removed: another number means that prices may differ. */
-  get changes(): number {
-    return this.#changes;
+  get changeCount(): number {
+    return this.#changeCount;
   }
 
   get betsAtRisk(): BetAtRisk[] {
@@ -183,7 +183,7 @@ export class ExposureBook implements ReservationBook {
     const wasAtRisk = earlier !== undefined && isAtRisk(earlier);
     if (wasAtRisk === isAtRisk(entry)) return;
     this.#exposure = undefined;
-    this.#changes += 1;
+    this.#changeCount += 1;
     const risk = riskOf(entry.bet);
     this.#size += wasAtRisk ? -1 : 1;
     this.#total += wasAtRisk ? -risk : risk;

@@ -10,7 +10,7 @@ export interface ExposureLimitOptions {
   /** Makes the book count exactly the reservations in the database. */
   refreshBook(): Promise<void>;
   /** {@link ExposureLimit.report}: the exposure is near the limit, or well below it again. */
-  onNear?(isNear: boolean, total: bigint, max: bigint): void;
+  onNearChanged?(isNear: boolean, total: bigint, max: bigint): void;
 }
 
 /** When the warning is raised, and below what it is cleared, in percent of the limit. */
@@ -27,8 +27,8 @@ export interface AdmissionFacts {
   balances: Balances;
   /** The intents under way before the node was asked for the balances. */
   inFlightBefore: InFlight;
-  /** Checks the price again, if {@link ExposureLimit.changes} is no longer `changesBefore`. */
-  priceCheck?: { changesBefore: number; requirePrice(): void };
+  /** Checks the price again, if {@link ExposureLimit.changeCount} is no longer `changeCountBefore`. */
+  priceCheck?: { changeCountBefore: number; requirePrice(): void };
 }
 
 /** Balances and `--max-exposure`: decides whether a bet fits beside all others of the solver. */
@@ -40,9 +40,9 @@ export class ExposureLimit {
     this.#options = options;
   }
 
-  /** {@link ExposureBook.changes} so far. */
-  get changes(): number {
-    return this.#options.book.changes;
+  /** {@link ExposureBook.changeCount} so far. */
+  get changeCount(): number {
+    return this.#options.book.changeCount;
   }
 
   /**
@@ -53,7 +53,7 @@ export class ExposureLimit {
    * The decision throws a RangemakerError: `INSUFFICIENT_BALANCE`, `BALANCE_TOO_LOW`, a refusal of
    * the price, and with a bound `EXPOSURE_UNKNOWN` or `EXPOSURE_TOO_LARGE`.
    */
-  admission(
+  createAdmission(
     quoteHash: string,
     bet: ReservedBet,
     { balances, inFlightBefore, priceCheck }: AdmissionFacts,
@@ -64,7 +64,7 @@ export class ExposureLimit {
       inFlightBefore,
       decide: (inFlight) => {
         requireBalances(bet, balances, book.reservationsOf(inFlight));
-        if (priceCheck !== undefined && priceCheck.changesBefore !== book.changes) {
+        if (priceCheck !== undefined && priceCheck.changeCountBefore !== book.changeCount) {
           priceCheck.requirePrice();
         }
         if (book.max !== undefined) this.#requireWithinLimit(bet, book.max);
@@ -90,8 +90,8 @@ export class ExposureLimit {
    * call. It first reads the releases of other solvers; if that fails, the next call tries again.
    */
   async report(): Promise<void> {
-    const { refreshBook, onNear } = this.#options;
-    if (onNear === undefined || this.#nearChange() === undefined) return;
+    const { refreshBook, onNearChanged } = this.#options;
+    if (onNearChanged === undefined || this.#nearChange() === undefined) return;
     try {
       await refreshBook();
     } catch (thrown) {
@@ -101,7 +101,7 @@ export class ExposureLimit {
     const change = this.#nearChange();
     if (change === undefined) return;
     this.#isNear = change.isNear;
-    onNear(change.isNear, change.total, change.max);
+    onNearChanged(change.isNear, change.total, change.max);
   }
 
   /** The exposure, if it has come near the limit or dropped well below it. */
@@ -150,18 +150,18 @@ export function requireBalances(
   balances: Balances,
   inFlight: Iterable<ReservedBet>,
 ): void {
-  let [ofUser, ofSolver] = [0n, 0n];
+  let [reservedByUser, reservedBySolver] = [0n, 0n];
   for (const other of inFlight) {
-    if (other.user === bet.user) ofUser += other.betAmount;
-    if (other.solver === bet.solver) ofSolver += riskOf(other);
+    if (other.user === bet.user) reservedByUser += other.betAmount;
+    if (other.solver === bet.solver) reservedBySolver += riskOf(other);
   }
   const { user, betAmount } = bet;
-  const missing = betAmount + ofUser - balances.user;
+  const missing = betAmount + reservedByUser - balances.user;
   if (missing > 0n) {
-    const facts = { user, balance: balances.user, betAmount, reserved: ofUser, missing };
+    const facts = { user, balance: balances.user, betAmount, reserved: reservedByUser, missing };
     throw solverError("INSUFFICIENT_BALANCE", facts);
   }
-  const needed = riskOf(bet) + ofSolver;
+  const needed = riskOf(bet) + reservedBySolver;
   if (balances.solver >= needed) return;
   const facts = { balance: balances.solver, needed, missing: needed - balances.solver };
   throw solverError("BALANCE_TOO_LOW", facts);

@@ -3,7 +3,7 @@ import { CheckpointLoop, CLOCK_AHEAD_WAIT_MS } from "../../../services/node/chai
 import { withLogs } from "../../support/recorded_logs.ts";
 import { withSteppedNode } from "../support/stepped_node.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
-import { isSettled } from "../../support/eventually.ts";
+import { isSettled, settled } from "../../support/eventually.ts";
 
 /** A loop whose checkpoints are recorded; `lastMs` is the last one before a restart. */
 function startLoop(
@@ -34,7 +34,7 @@ function startLoop(
 async function advance(clock: FakeClock, byMs: number, stepMs = 10): Promise<void> {
   for (let doneMs = 0; doneMs < byMs; doneMs += 10) {
     clock.advance(stepMs);
-    for (let turn = 0; turn < 4; turn++) await Promise.resolve();
+    await settled();
   }
 }
 

@@ -1,6 +1,5 @@
 /** What the node answers and logs while its disk is full. */
 import assert from "node:assert/strict";
-import { setImmediate } from "node:timers";
 import { ShiftedClock } from "../../../lib/clock.ts";
 import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import { toWire } from "../../../lib/json.ts";
@@ -16,7 +15,7 @@ import {
   type Storage,
 } from "../../../services/node/store/storage.ts";
 import { hashKey } from "../../../services/node/store/schema.ts";
-import { eventually } from "../../support/eventually.ts";
+import { eventually, settled } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { withFolder } from "../../support/files.ts";
 import { actors, deposit, hashOf, rfqSubmit } from "../support/actors.ts";
@@ -153,7 +152,7 @@ Deno.test("CoreNode: a deposit is not answered as committed if a query of the sa
   });
 });
 
-Deno.test('Node: on a full disk it refuses writes with one code, reports "failed", logs once, and recovers', async () => {
+Deno.test('CoreNode: on a full disk it refuses writes with one code, reports "failed", logs once, and recovers', async () => {
   const logged = await withNode(async (node, folder) => {
     const { committed, error } = await node.depositUntilFull();
     assert.deepEqual([error.code, error.data], [-32002, { code: "STORAGE" }]);
@@ -268,7 +267,7 @@ Deno.test("CoreNode: theses that end together are settled in slices, but not sho
     for (const lateMs of [0, 0, SETTLEMENT_MS]) await checkpoint(lateMs);
     const left = () => settlements.unsettledCount;
     await eventually("a turn", () => left() <= count - 2 * SETTLEMENTS_PER_SLICE);
-    for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve));
+    await settled(10);
     assert.equal(left(), count - 2 * SETTLEMENTS_PER_SLICE);
     await checkpoint(0);
     await eventually("settlement", () => left() === 0);

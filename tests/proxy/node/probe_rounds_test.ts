@@ -2,14 +2,11 @@ import assert from "node:assert/strict";
 import type { Head } from "../../../services/proxy/node/read_node.ts";
 import { ProbeRounds, ROUND_MS } from "../../../services/proxy/node/probe_rounds.ts";
 import type { ReadNodes } from "../../../services/proxy/node/read_nodes.ts";
+import { settled } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { readNodesOf } from "../support.ts";
 
 const SILENCE_MS = 15_000;
-
-async function settled(): Promise<void> {
-  for (let turn = 0; turn < 10; turn += 1) await Promise.resolve();
-}
 
 /** Probes of nodes with the head `head`, and their effects. */
 class Scene {

@@ -261,7 +261,7 @@ Deno.test("Executor: the exposure warning does not count a refused hedge, and no
     {
       clock,
       exposure: completeBook(100n),
-      onNear: (isNear, total, max) => reports.push(`${isNear} ${total}/${max}`),
+      onNearChanged: (isNear, total, max) => reports.push(`${isNear} ${total}/${max}`),
     },
   );
 });

@@ -68,7 +68,7 @@ export function hedgeOf(cover: Hedge["cover"] = () => Promise.resolve()): Hedge 
 export interface Overrides {
   clock?: FakeClock;
   exposure?: ExposureBook;
-  onNear?: ExposureLimitOptions["onNear"];
+  onNearChanged?: ExposureLimitOptions["onNearChanged"];
   strategy?: PreTradeChecksOptions["strategy"];
 }
 
@@ -79,7 +79,7 @@ export interface Overrides {
 function createExecutor(given: Hedge, overrides: Overrides) {
   const hedge = new SolverMetrics(createRegistry(), SPEC_MARKETS).timeHedge(given);
   const { clock = new FakeClock(), exposure = new ExposureBook(undefined, decodeBet) } = overrides;
-  const { onNear, strategy = new MockStrategy(() => 0) } = overrides;
+  const { onNearChanged, strategy = new MockStrategy(() => 0) } = overrides;
   const store = new IntentStore(SqliteDriver.open(":memory:"), "test");
   const submissionNode = new ScriptedNode();
   /** What the next look for settled theses releases. */
@@ -100,7 +100,7 @@ function createExecutor(given: Hedge, overrides: Overrides) {
   const exposureLimit = new ExposureLimit({
     book: exposure,
     refreshBook: () => store.refreshReservations(exposure),
-    ...(onNear && { onNear }),
+    ...(onNearChanged && { onNearChanged }),
   });
   /** Throws the test's error unless the node has the chain of the store. */
   const chain = { require: () => Promise.resolve() };

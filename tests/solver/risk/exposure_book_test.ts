@@ -139,7 +139,7 @@ class World {
     const risk = BigInt(Math.floor(this.#random() * 40));
     try {
       const bet = thesisOf(id, { payout: 100n + risk });
-      this.limit.admission(quoteHashOf(id), bet, plenty).decide(new Set());
+      this.limit.createAdmission(quoteHashOf(id), bet, plenty).decide(new Set());
     } catch (thrown) {
       assert.ok(thrown instanceof RangemakerError);
       if (thrown.code === "EXPOSURE_TOO_LARGE") assert.ok(this.book.total + risk > this.max);

@@ -29,7 +29,7 @@ function reservation(id: number, risk: bigint): Reservation {
 
 /** Decides about a bet with this much at risk, in addition to the reservations. */
 function decide(limit: ExposureLimit, risk: bigint, ...others: Reservation[]): void {
-  const { book, decide } = limit.admission(quoteHashOf(99), betOf(risk), plenty);
+  const { book, decide } = limit.createAdmission(quoteHashOf(99), betOf(risk), plenty);
   for (const other of others) book.addReservation(other);
   decide(new Set());
   book.release(quoteHashOf(99));
@@ -49,7 +49,7 @@ Deno.test("ExposureLimit: the limit is exact, and a refusal has its figures", ()
   const passed = { exposure: "26", maxExposure: "25" };
   decide(limit, 5n, reservation(2, 10n));
   refused(() => decide(limit, 6n), "EXPOSURE_TOO_LARGE", { risk: "6", ...passed });
-  limit.admission(quoteHashOf(3), betOf(5n), plenty).decide(new Set());
+  limit.createAdmission(quoteHashOf(3), betOf(5n), plenty).decide(new Set());
   refused(() => decide(limit, 1n), "EXPOSURE_TOO_LARGE", { risk: "1", ...passed });
 });
 
@@ -84,7 +84,10 @@ Deno.test("ExposureLimit: balances must cover all pending bets of the same user,
   const inFlightBefore = { keys: new Set<string>(), newestSequence: 0 };
   const inFlight = new Set([quoteHashOf(1), quoteHashOf(2), quoteHashOf(7)]);
   const decideWith = (balances: Balances, bet = betOf(5n)) => {
-    const { book, decide } = limit.admission(quoteHashOf(99), bet, { balances, inFlightBefore });
+    const { book, decide } = limit.createAdmission(quoteHashOf(99), bet, {
+      balances,
+      inFlightBefore,
+    });
     for (const id of [1, 2, 3]) book.addReservation(reservation(id, 10n));
     decide(inFlight);
     book.release(quoteHashOf(99));
@@ -107,7 +110,7 @@ Deno.test("ExposureLimit: near the limit, only the larger of two bets that canno
   });
   const { limit } = limitOf(20n, [thesisOf(1, within(1n, 2n))]);
   const admit = (id: number, risk: bigint, range: Partial<Thesis>) =>
-    limit.admission(quoteHashOf(id), { ...betOf(risk), ...range }, plenty)
+    limit.createAdmission(quoteHashOf(id), { ...betOf(risk), ...range }, plenty)
       .decide(new Set());
   admit(2, 15n, within(3n, 4n));
   const overlapping = () => admit(3, 6n, within(4n, 5n));
@@ -121,7 +124,7 @@ function reportingLimit(refreshBook: (book: ExposureBook) => Promise<void>) {
   const limit = new ExposureLimit({
     book,
     refreshBook: () => refreshBook(book),
-    onNear: (isNear, total, max) => reports.push(`${isNear} ${total}/${max}`),
+    onNearChanged: (isNear, total, max) => reports.push(`${isNear} ${total}/${max}`),
   });
   const reportWith = async (risk: bigint) => {
     book.addReservation(reservation(9, risk));

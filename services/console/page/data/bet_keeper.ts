@@ -141,17 +141,34 @@ export class BetKeeper {
   }
 
   async #attempt(run: Run): Promise<void> {
+    const { quoteHash } = run.bet.offer;
+    if (this.#canExpire(run) && await this.#expireIfUnknown(run)) return;
+    if (run.isResolvedElsewhere) return this.#later(run, DEADLINE_MARGIN_MS);
+    run.cancel = this.#options.clock.after(OVERDUE_MS, () => this.#markChecking(run));
+    const outcome = await this.#execute(run);
+    if (this.#runs.get(quoteHash) !== run) return; // closed, or resolved by the chain
+    if (outcome === undefined && run.isResolvedElsewhere) return; // the chain has time to show it
+    run.cancel();
+    if (outcome !== undefined) return this.#resolve(quoteHash, outcome);
+    this.#markChecking(run);
+    this.#later(run, RETRY_MS[Math.min(run.attempts, RETRY_MS.length - 1)]!);
+    run.attempts += 1;
+  }
+
+  /** Ends a bet that the chain does not have. @returns Whether the attempt is over. */
+  async #expireIfUnknown(run: Run): Promise<boolean> {
+    const { isResolvedElsewhere, bet: { offer: { quoteHash } } } = run;
+    const areAllKnown = await this.#options.readTheses();
+    if (this.#runs.get(quoteHash) !== run) return true; // closed, or the chain has the bet
+    if (areAllKnown) this.#resolve(quoteHash, { name: "expired" });
+    // Or another tab has learned the outcome, and `#sync` has scheduled the next attempt.
+    return areAllKnown || run.isResolvedElsewhere !== isResolvedElsewhere;
+  }
+
+  /** Sends a bet. @returns Undefined if its outcome is unknown. */
+  #execute(run: Run): Promise<BetOutcome | undefined> {
     const { client, clock, pending } = this.#options;
     const { offer, signature } = run.bet;
-    const { isResolvedElsewhere } = run;
-    if (this.#canExpire(run)) {
-      const areAllKnown = await this.#options.readTheses();
-      if (this.#runs.get(offer.quoteHash) !== run) return; // closed, or the chain has the bet
-      if (areAllKnown) return this.#resolve(offer.quoteHash, { name: "expired" });
-      // Meanwhile another tab has learned the outcome, and `#sync` has scheduled the next attempt.
-      if (run.isResolvedElsewhere !== isResolvedElsewhere) return;
-    }
-    if (isResolvedElsewhere) return this.#later(run, DEADLINE_MARGIN_MS);
     // In doubt since an earlier request, which may have placed the bet. Within this request, doubt
     // comes only from another tab, which sends after OTHER_TAB_MS, or at once if it is opened.
     const isRepeated = run.bet.isChecking;
@@ -159,21 +176,13 @@ export class BetKeeper {
     const mayBePlaced = () =>
       isRepeated || run.isResolvedElsewhere || clock.now() - sentAtMs >= OTHER_TAB_MS ||
       pending.isShared(offer.quoteHash);
-    run.cancel = clock.after(OVERDUE_MS, () => this.#markChecking(run));
-    const outcome = await client.execute(offer, signature).then(
+    return client.execute(offer, signature).then(
       ({ thesisId }): BetOutcome => ({ name: "placed", thesisId }),
       (reason: unknown): BetOutcome | undefined =>
         isOutcomeUnknown(reason) || mayBePlaced() && !isUsedUp(reason)
           ? undefined
           : { name: "refused", reason },
     );
-    if (this.#runs.get(offer.quoteHash) !== run) return; // closed, or resolved by the chain
-    if (outcome === undefined && run.isResolvedElsewhere) return; // the chain has time to show it
-    run.cancel();
-    if (outcome !== undefined) return this.#resolve(offer.quoteHash, outcome);
-    this.#markChecking(run);
-    this.#later(run, RETRY_MS[Math.min(run.attempts, RETRY_MS.length - 1)]!);
-    run.attempts += 1;
   }
 
   /** Whether a bet that is not on the chain now will not be placed any more. */

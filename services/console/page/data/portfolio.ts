@@ -53,8 +53,8 @@ export class Portfolio {
   #startedAtMs = 0;
   readonly #cancelStarts = new Set<CancelTimer>();
   /** Numbers of the last request for the balance, and of the last one with an answer. */
-  #asked = 0;
-  #answered = 0;
+  #lastRequest = 0;
+  #lastAnswered = 0;
   /** The nonces of deposits without an answer, by amount. */
   readonly #lostDeposits = new Map<bigint, bigint>();
 
@@ -116,11 +116,11 @@ export class Portfolio {
     const { client, user } = this.#options;
     this.#cancelRefresh();
     this.#isRefreshSoon = false;
-    const number = this.#asked += 1;
+    const number = this.#lastRequest += 1;
     // Asked again soon; meanwhile the last balance is shown.
     const account = await client.account(user).catch(() => undefined);
-    if (this.#closed || number < this.#answered) return; // a newer one was faster
-    if (account !== undefined) [this.account.value, this.#answered] = [account, number];
+    if (this.#closed || number < this.#lastAnswered) return; // a newer one was faster
+    if (account !== undefined) [this.account.value, this.#lastAnswered] = [account, number];
     if (!this.#isRefreshSoon) this.#refreshAfter(account === undefined ? RETRY_MS : REFRESH_MS);
   }
 

@@ -143,7 +143,7 @@ export class PriceFeed {
    */
   async readFrom(symbol: string, fromMs: number, retryMs = RETRY_MS.first): Promise<void> {
     const { signal } = this.#chain;
-    const { serverClock, clock } = this.#options;
+    const { serverClock } = this.#options;
     const nowMs = serverClock.now();
     const wanted = Math.max(fromMs, nowMs - HISTORY_MAX_MS);
     for (;;) {
@@ -160,19 +160,24 @@ export class PriceFeed {
         // If newer prices, which another call asked for, are not there either, from now again.
         if (to === nowMs || !this.#loadedFrom.has(symbol)) this.#loadedFrom.delete(symbol);
         else this.#loadedFrom.set(symbol, to);
-        if (retryMs > RETRY_MS.last) return;
-        const waiting = this.#retryFrom.get(symbol);
-        this.#retryFrom.set(symbol, Math.min(waiting ?? fromMs, fromMs));
-        if (waiting !== undefined) return;
-        clock.after(retryMs, () => {
-          if (signal.aborted) return;
-          const from = this.#retryFrom.get(symbol) ?? fromMs;
-          this.#retryFrom.delete(symbol);
-          void this.readFrom(symbol, from, 2 * retryMs);
-        });
-        return;
+        return this.#retryLater(symbol, fromMs, retryMs);
       }
     }
+  }
+
+  /** Reads history that has failed again, together with all that fails meanwhile. */
+  #retryLater(symbol: string, fromMs: number, retryMs: number): void {
+    if (retryMs > RETRY_MS.last) return;
+    const waiting = this.#retryFrom.get(symbol);
+    this.#retryFrom.set(symbol, Math.min(waiting ?? fromMs, fromMs));
+    if (waiting !== undefined) return;
+    const { signal } = this.#chain;
+    this.#options.clock.after(retryMs, () => {
+      if (signal.aborted) return;
+      const from = this.#retryFrom.get(symbol) ?? fromMs;
+      this.#retryFrom.delete(symbol);
+      void this.readFrom(symbol, from, 2 * retryMs);
+    });
   }
 
   /** Loads the prices of a gap, again and again while the node does not have them. */

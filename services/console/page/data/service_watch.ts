@@ -80,7 +80,7 @@ export class ServiceWatch {
   readonly #isAnyAnswered: (sinceMs: number) => boolean;
   readonly poll: Poll;
   /** When it first missed an answer after its last one. */
-  #missedMs = Infinity;
+  #missedAtMs = Infinity;
 
   /** @param isAnyAnswered Whether any service has answered since: else this page may be cut off. */
   constructor(
@@ -124,7 +124,7 @@ export class ServiceWatch {
 
   /** Asks once more. Undefined if it answers, is not to blame, or is not watched any more. */
   async #findAbsence(signal: AbortSignal): Promise<Partial<ServiceState> | undefined> {
-    const isBlamed = this.#isAnyAnswered(this.#missedMs);
+    const isBlamed = this.#isAnyAnswered(this.#missedAtMs);
     const error = await this.#tryAsk(signal);
     if (error === undefined) return undefined;
     const presence = await this.#presenceAfter(error, signal);
@@ -172,7 +172,7 @@ export class ServiceWatch {
 
   #missAnswer(signal: AbortSignal): void {
     if (signal.aborted || !this.#isExpected) return;
-    this.#missedMs = this.#clock.now();
+    this.#missedAtMs = this.#clock.now();
     this.state.value = { ...this.state.value, presence: "overdue" };
   }
 

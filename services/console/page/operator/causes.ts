@@ -91,12 +91,12 @@ function presentCause(
     other.service === service && other.chapter === explainedBy && isAlarm(other)
   );
   if (isExplained) {
-    return { ...finding, cause: service, isCauseFailing: true };
+    return { ...finding, cause: service, causeKind: "failing" };
   }
   const silent = services.find((other) => isNeeded(finding, other.name) && isSilent(other));
-  if (silent !== undefined) return { ...finding, cause: silent.name };
+  if (silent !== undefined) return { ...finding, cause: silent.name, causeKind: "silent" };
   const failing = TO_BACKFILL.has(chapter) ? undefined : failureIn(before, service);
-  return failing && { ...finding, cause: failing, isCauseFailing: true };
+  return failing && { ...finding, cause: failing, causeKind: "failing" };
 }
 
 /**
@@ -111,7 +111,7 @@ function pastCause(finding: Finding, services: readonly ServiceState[]): Finding
   const measuredMs = Math.max(BACK_MS, isCritical(finding) ? 0 : alertWindowMs ?? 0);
   const wasAway = ({ history, lastAwayAtMs }: ServiceState) =>
     history.latestMs - lastAwayAtMs <= measuredMs;
-  const warning = { ...finding, severity: "warning" } as const;
+  const warning = { ...finding, severity: "warning", causeKind: "was away" } as const;
   const own = services.find(({ name }) => name === service);
   if (own !== undefined && wasAway(own)) {
     const firstStep = alertWindowMs === undefined
@@ -147,10 +147,10 @@ function isFailureFor(service: ServiceName, problem: Finding): boolean {
  * before they end, and not what a service lacks since its own start, which may never come.
  */
 export const isFolded = (
-  { service, chapter, cause, isCauseFailing, alertWindowMs }: Finding,
+  { service, chapter, cause, causeKind, alertWindowMs }: Finding,
 ) =>
   cause !== undefined && chapter !== PRICES_MISSING &&
-  (cause !== service || isCauseFailing === true || alertWindowMs !== undefined);
+  (cause !== service || causeKind !== "was away" || alertWindowMs !== undefined);
 
 /** Such as `3 more problems (2 critical), probably because node does not answer`. */
 export function followingText(
@@ -164,7 +164,7 @@ export function followingText(
     const state = states.find((state) => state.name === name);
     if (state === undefined || isSilent(state)) return `${name} does not answer`;
     const own = following.filter(({ cause }) => cause === name);
-    if (own.some(({ isCauseFailing }) => isCauseFailing)) return `${name} does not work`;
+    if (own.some(({ causeKind }) => causeKind === "failing")) return `${name} does not work`;
     const counted = own.flatMap(({ alertWindowMs }) => alertWindowMs ?? []);
     const end = counted.length === 0 ? "a minute" : durationText(Math.max(...counted));
     return `${name} was away: this should end within ${end}`;

@@ -81,8 +81,11 @@ const SILENT_MS = 10_000;
 
 type Source = Pick<Providers["providers"][number], "ready" | "streams">;
 
-/** The state of a source of prices as a sign, a word and a class. */
-export function sourceVerdictOf(source: Source, wasOracleAway: boolean): [string, string] {
+/** The state of a source of prices: a class, and a sign with a word. */
+export function sourceVerdictOf(
+  source: Source,
+  wasOracleAway: boolean,
+): [style: string, text: string] {
   const fault = faultOf(source);
   if (fault === undefined) return ["won", "✓"];
   return wasOracleAway ? ["note", "… the oracle was away"] : ["lost", `✕ ${fault}`];

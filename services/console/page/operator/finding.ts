@@ -17,8 +17,8 @@ export interface Finding {
   chapter: string;
   /** The likely cause: a needed service that fails or was away, or the service itself. */
   cause?: ServiceName | undefined;
-  /** Whether the cause answers, but does not work. */
-  isCauseFailing?: boolean;
+  /** `failing`: it answers, but does not work; the service itself if another figure explains this. */
+  causeKind?: "silent" | "failing" | "was away";
   /** Chapter of the problem of the same service that explains this one. */
   explainedBy?: string;
   /** The window of the alert, if it counts events. */
@@ -56,7 +56,7 @@ export function verdictOf(findings: readonly Finding[]): [style: string, text: s
   return [criticals > 0 ? "lost" : "warning", `${parts.join(", ")}: ${services}.`];
 }
 
-/** The state of a service as a sign, a word and a class. */
+/** The state of a service: a class, and a sign with a few words. */
 export function serviceVerdictOf(
   state: ServiceState,
   findings: readonly Finding[],

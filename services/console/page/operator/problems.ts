@@ -29,7 +29,7 @@ export function findingsOf(services: readonly ServiceState[]): Finding[] {
   const firsts = new Set(processesOf(services).map(([first]) => first));
   const found: Finding[] = [];
   for (const state of services) {
-    const own = ownOf(state, firsts.has(state))
+    const own = findingsOfService(state, firsts.has(state))
       .toSorted((a, b) =>
         Number(a.explainedBy !== undefined) - Number(b.explainedBy !== undefined)
       );
@@ -38,18 +38,16 @@ export function findingsOf(services: readonly ServiceState[]): Finding[] {
   return found.sort((a, b) => rankOf(a) - rankOf(b));
 }
 
+/** The lower, the more urgent. */
 function rankOf(finding: Finding): number {
-  const isUrgent = [
-    finding.chapter === PRICES_MISSING,
-    isAbsence(finding),
-    isCritical(finding),
-    true,
-  ];
-  return isUrgent.indexOf(true) + (finding.cause === undefined ? 0 : isUrgent.length);
+  const first = finding.cause === undefined ? 0 : 4; // consequences come after all causes
+  if (finding.chapter === PRICES_MISSING) return first;
+  if (isAbsence(finding)) return first + 1;
+  return first + (isCritical(finding) ? 2 : 3);
 }
 
 /** The problems of one service, from its health and its figures. */
-function ownOf(state: ServiceState, isFirstOfProcess: boolean): Finding[] {
+function findingsOfService(state: ServiceState, isFirstOfProcess: boolean): Finding[] {
   const beyond = PROBLEMS.filter((problem) =>
     isUp(state) && (isFirstOfProcess || !isProcessProblem(problem)) &&
     !isWarmingUp(problem, state.history) && beyondBound(problem, state.history).length > 0

@@ -65,7 +65,7 @@ function DraftPanel({ model, slip }: BetPanelProps) {
       noValidate
       onSubmit={(event) => {
         event.preventDefault();
-        if (slip.lock.allows()) askQuote(model, slip);
+        if (slip.lock.tryPress()) askQuote(model, slip);
         else model.announce("The price moved, and the button changed: press again.");
       }}
     >

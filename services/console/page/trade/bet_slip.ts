@@ -19,7 +19,7 @@ import { notPlacedText, seenPayout, type Stage } from "./stage.ts";
 const REFRESH_MS = 1_000;
 
 /** The interval at rest: once the user has done nothing on the page for {@link REST_AFTER_MS}. */
-const REST_REFRESH_MS = 15_000;
+export const REST_REFRESH_MS = 15_000;
 const REST_AFTER_MS = 60_000;
 
 interface BetSlipOptions extends SlipVoiceOptions {
@@ -199,7 +199,7 @@ export class BetSlip {
 
   /** Signs the quote, unless it is locked or the key is held since before. */
   press({ isHeld = false } = {}): void {
-    if (!isHeld && this.lock.allows()) return void this.sign();
+    if (!isHeld && this.lock.tryPress()) return void this.sign();
     this.#options.announce("The quote is new: press again to sign it.");
   }
 

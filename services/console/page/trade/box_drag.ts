@@ -97,13 +97,13 @@ export class BoxDrag {
     this.#start = pointAt(scales, atX, atY);
   }
 
-  /** It moves the whole box, wherever that was grabbed. */
-  moves(): void {
+  /** From now on it moves the whole box, wherever that was grabbed. */
+  switchToMove(): void {
     this.#grip = { kind: "move" };
   }
 
   /** The box for a position of the pointer; undefined while it is too small. */
-  to(scales: Scales, atX: number, atY: number): Draft | undefined {
+  draftAt(scales: Scales, atX: number, atY: number): Draft | undefined {
     const { left, right, top, bottom } = scales.plot;
     const point = pointAt(scales, clamp(atX, left, right), clamp(atY, top, bottom));
     if (this.#grip.kind !== "move" || this.#before === undefined) {

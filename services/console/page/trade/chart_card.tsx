@@ -5,7 +5,7 @@ import type { PageModel } from "../data/page_model.ts";
 import { useNow } from "../parts/hooks.ts";
 import { clearBox, undo } from "./box_actions.ts";
 import { openBetsText } from "./chart_boxes.ts";
-import { betsOf, type ChartSource, contentOf } from "./chart_content.ts";
+import { betsOf, type ChartSource, createContent } from "./chart_content.ts";
 import { CHART_KEYS, zoomBy } from "./chart_keys.ts";
 import { ChartPointer } from "./chart_pointer.ts";
 import { ChartProbe } from "./chart_probe.ts";
@@ -160,7 +160,7 @@ function Chart(props: ChartSource) {
     if (!area.current || !canvas) return;
     const ended = new AbortController();
     const probe = new ChartProbe(props);
-    const live = chart.current = new LiveChart(canvas, contentOf(props, probe), ended.signal);
+    const live = chart.current = new LiveChart(canvas, createContent(props, probe), ended.signal);
     // A drawn box stays as narrow as the user made it.
     const released = () => fit(spanMs.value);
     new ChartPointer(area.current, { ...props, chart: live, probe, released }, ended.signal);

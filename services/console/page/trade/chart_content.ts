@@ -53,7 +53,7 @@ function boxesOf(model: PageModel, market: Market, nowMs: number): ChartBox[] {
  * Content of the chart at each frame. Bets' boxes are updated when bets or prices change, or none
  * arrive.
  */
-export function contentOf(
+export function createContent(
   { model, slip, market, spanMs, chosen }: ChartSource,
   probe: ChartProbe,
 ) {

@@ -163,7 +163,7 @@ export class ChartPointer {
         this.#end();
       } else {
         press.isDrawing = true;
-        if (stroke !== "rested" && !press.isSketch && !press.isOnHandle) press.drag.moves();
+        if (stroke !== "rested" && !press.isSketch && !press.isOnHandle) press.drag.switchToMove();
       }
     }
     if (this.#press !== undefined || this.#pinch.isActive) event.preventDefault();
@@ -209,7 +209,7 @@ export class ChartPointer {
       press.hasMoved = true;
       this.#target.slip.saveForUndo();
     }
-    const draft = press.drag.to(scales, x, y);
+    const draft = press.drag.draftAt(scales, x, y);
     if (draft !== undefined) this.#target.slip.edit(fieldsOf(draft));
   }
 

@@ -147,7 +147,10 @@ export function spokenText(obstacle: Obstacle): string {
   return isFix(obstacle) ? `${text} Press “${button}”, or M on the chart.` : text || button;
 }
 
-/** What is said once a box is still: what is wrong, or what it pays; undefined if unknown. */
+/**
+ * What is said once a box is still: what is wrong, or what it pays. "" says nothing; undefined: it is
+ * not known yet.
+ */
 export function stillText(
   obstacle: Obstacle | undefined,
   { fields, draft, terms }: { fields: { value: DraftFields }; draft: unknown; terms: string },

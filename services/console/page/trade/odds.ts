@@ -61,7 +61,7 @@ export function breakEvenOf({ betAmount, payout }: Pick<Quote, "payout" | "betAm
  * Whether a quote may replace the first signed one without asking: its payout, and so its chance,
  * are near enough. It never pays less than the stake, or a winner would lose money.
  */
-export function isNear(
+export function isWithinTolerance(
   { payout, betAmount }: Pick<Quote, "payout" | "betAmount">,
   first: Pick<Quote, "payout">,
   tolerancePercent: number,
@@ -120,7 +120,7 @@ export function refusalWarning(
 ): string | undefined {
   if (movedPayout === undefined) return undefined;
   const moved = { ...estimate, payout: movedPayout };
-  if (isNear(moved, estimate, tolerancePercent)) return undefined;
+  if (isWithinTolerance(moved, estimate, tolerancePercent)) return undefined;
   return `Often refused: the payout changes by more than ${tolerancePercent} % while you sign. ${ADVICE}`;
 }
 

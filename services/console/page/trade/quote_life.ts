@@ -79,7 +79,7 @@ export class PressLock {
   }
 
   /** Whether a press counts. If not, the lock begins anew. */
-  allows(): boolean {
+  tryPress(): boolean {
     if (!this.isLocked.value) return true;
     this.begin(REST_MS);
     return false;

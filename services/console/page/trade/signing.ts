@@ -8,7 +8,7 @@ import {
 } from "@rangemaker/client";
 import type { User } from "../data/session.ts";
 import { betFromDraft, QUOTE_LIFE_MS } from "./draft.ts";
-import { ADVICE, isNear } from "./odds.ts";
+import { ADVICE, isWithinTolerance } from "./odds.ts";
 import { signableMs } from "./quote_life.ts";
 import type { SlipVoiceOptions } from "./slip_voice.ts";
 import type { QuotedStage, Stage } from "./stage.ts";
@@ -21,10 +21,11 @@ export const NOT_PLACED = new RangemakerError(
 /** How often a bet is signed again at most. Normally, its window begins before that. */
 const SIGNED_AGAIN_MAX = 30;
 
-const NOTHING = "Not placed, nothing taken: ";
-const FASTER = `${NOTHING}the odds changed faster than your bet got through. ${ADVICE}`;
-const BETTER = "A better payout means a smaller chance, so you sign again.";
-const UNANSWERED = `${NOTHING}no answer came before its window began.`;
+const NOT_PLACED_PREFIX = "Not placed, nothing taken: ";
+const ODDS_TOO_FAST =
+  `${NOT_PLACED_PREFIX}the odds changed faster than your bet got through. ${ADVICE}`;
+const BETTER_NEEDS_SIGNATURE = "A better payout means a smaller chance, so you sign again.";
+const NO_ANSWER = `${NOT_PLACED_PREFIX}no answer came before its window began.`;
 
 /** Why a quote does not replace the first one. Each change is a share of the first payout. */
 function beyondText(quote: Quote, first: Quote, tolerancePercent: number): string {
@@ -33,7 +34,9 @@ function beyondText(quote: Quote, first: Quote, tolerancePercent: number): strin
   const why = quote.payout < quote.betAmount
     ? "it would now pay less than you bet."
     : `the payout changed by ${percent} %, and you accept ${tolerancePercent} %.`;
-  return `${NOTHING}${why} ${quote.payout > first.payout ? BETTER : ADVICE}`;
+  return `${NOT_PLACED_PREFIX}${why} ${
+    quote.payout > first.payout ? BETTER_NEEDS_SIGNATURE : ADVICE
+  }`;
 }
 
 interface SigningOptions extends Pick<SlipVoiceOptions, "serverClock"> {
@@ -67,6 +70,11 @@ export async function* signingStages(
     const bet = betFromDraft(symbol, { ...box, startsInMs }, betAmount, serverClock.now());
     return user.client.quote(bet);
   };
+  /** A quote for as long a time ahead as the first one had, about which the user decides. */
+  const laterStage = async (refusal: string): Promise<QuotedStage> => {
+    const firstStartsInMs = startTime - (deadline - QUOTE_LIFE_MS);
+    return { ...stage, offer: await quoteIn(Math.max(0, firstStartsInMs)), before, refusal };
+  };
   let current = stage;
   for (let signedAgain = 0;; signedAgain++) {
     const { offer } = current;
@@ -87,16 +95,14 @@ export async function* signingStages(
     yield { name: "signing", offer, first, isAgain };
     const next = isAgain ? await quoteIn(aheadMs) : undefined;
     const { isChecking } = user.portfolio.bets.resolved.peek()?.bet ?? {};
-    const refusal = isChecking ? UNANSWERED : FASTER;
-    if (next && isNear(next.quote, first.quote, tolerancePercent) && maySign()) {
+    const refusal = isChecking ? NO_ANSWER : ODDS_TOO_FAST;
+    if (next && isWithinTolerance(next.quote, first.quote, tolerancePercent) && maySign()) {
       current = { ...stage, offer: next, before, refusal };
       yield { name: "signing", offer: next, first, isAgain };
       continue;
     }
     const beyond = next && beyondText(next.quote, first.quote, tolerancePercent);
-    const firstStartsInMs = startTime - (deadline - QUOTE_LIFE_MS);
-    const later = await quoteIn(Math.max(0, firstStartsInMs));
-    return yield { ...stage, offer: later, before, refusal: beyond ?? refusal };
+    return yield await laterStage(beyond ?? refusal);
   }
 }
 

@@ -64,7 +64,7 @@ export class SlipVoice {
   /**
    * Announces a text once the box has not changed for a while.
    *
-   * @param textOf Returns undefined while the text is unknown.
+   * @param textOf Returns undefined while the text is unknown, and "" to say nothing.
    */
   speakWhenUnchanged(textOf: () => string | undefined): void {
     this.#cancelStill();

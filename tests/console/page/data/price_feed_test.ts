@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { MARKETS, type PriceHandlers, type PriceHistory } from "../../../../lib/client/mod.ts";
 import { PriceFeed } from "../../../../services/console/page/data/price_feed.ts";
 import { ServerClock } from "../../../../services/console/page/data/server_clock.ts";
+import { settled } from "../../../support/eventually.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 
 const [{ symbol: SYMBOL, base, quote } = assert.fail()] = MARKETS;
@@ -63,11 +64,6 @@ function setUp() {
     }
   };
   return { clock, feed, node, onState, deliver, run };
-}
-
-/** Everything that waits for nothing but promises is done. */
-async function settled(): Promise<void> {
-  for (let turn = 0; turn < 20; turn++) await Promise.resolve();
 }
 
 /** The longest time between two points. */

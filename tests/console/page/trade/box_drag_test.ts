@@ -29,7 +29,7 @@ type Place = readonly [ms: number, price: number];
 /** The box that a drag from one place to another makes. */
 const dragged = (from: Place, to: Place) => {
   const grip = gripAt(scales, before, ...at(...from), "mouse");
-  return new BoxDrag(grip, before, scales, ...at(...from)).to(scales, ...at(...to));
+  return new BoxDrag(grip, before, scales, ...at(...from)).draftAt(scales, ...at(...to));
 };
 
 Deno.test("BoxDrag: a drag on free ground draws a new box", () => {
@@ -62,7 +62,7 @@ Deno.test("BoxDrag, nudged: a moved box lasts as long as before, to the second",
     high: 200,
   });
   const drag = new BoxDrag({ kind: "move" }, long, wide, wide.x(5_000_000), wide.y(150));
-  assert.equal(drag.to(wide, wide.x(5_600_000), wide.y(152))?.durationMs, 4_230_000);
+  assert.equal(drag.draftAt(wide, wide.x(5_600_000), wide.y(152))?.durationMs, 4_230_000);
   const { startsInMs, durationMs } = nudged(wide, long, { key: "ArrowUp", shiftKey: false }) ??
     assert.fail();
   assert.deepEqual([startsInMs, durationMs], [3_725_000, 4_230_000]);
@@ -92,7 +92,7 @@ Deno.test("BoxDrag: a drag of a side or corner resizes the box, and stops at the
 
 Deno.test("BoxDrag: a drag beyond the chart stops at its edge", () => {
   const drag = new BoxDrag({ kind: "new" }, undefined, scales, ...at(5_000, 150));
-  const draft = drag.to(scales, 5_000, -500);
+  const draft = drag.draftAt(scales, 5_000, -500);
   assert.equal(draft?.upperPrice, 200_000_000n);
   assert.equal(draft?.durationMs, 34_000, "42 % of the time shown lies ahead");
 });
@@ -112,7 +112,7 @@ Deno.test("gripAt: a box that looks small is grabbed by its middle and, beside i
   assert.deepEqual(gripAt(scales, small, right, y, "mouse"), { kind: "sides", horizontal: "to" });
   assert.deepEqual(gripAt(scales, small, x, top, "mouse"), { kind: "sides", vertical: "high" });
   const drag = new BoxDrag({ kind: "sides", horizontal: "to" }, small, scales, right, y);
-  assert.deepEqual(drag.to(scales, right, y), small, "a side does not jump to the pointer");
+  assert.deepEqual(drag.draftAt(scales, right, y), small, "a side does not jump to the pointer");
 });
 
 Deno.test("gripAt: a finger near a box grabs its nearest side, within 40 pixels outside too", () => {

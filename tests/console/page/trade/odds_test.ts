@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import {
   breakEvenOf,
   chanceText,
-  isNear,
+  isWithinTolerance,
   multiplierOf,
   warningOf,
 } from "../../../../services/console/page/trade/odds.ts";
@@ -46,9 +46,11 @@ Deno.test("warningOf: of a capped, a small and a random payout, and of a chance 
   }
 });
 
-Deno.test("isNear: limits a change of the payout in both directions, and never pays less than the stake", () => {
+Deno.test("isWithinTolerance: limits a change of the payout in both directions, and never pays less than the stake", () => {
   const accepted = (first: bigint, percent: number, payouts: bigint[]) =>
-    payouts.map((payout) => isNear({ betAmount: 100n, payout }, { payout: first }, percent));
+    payouts.map((payout) =>
+      isWithinTolerance({ betAmount: 100n, payout }, { payout: first }, percent)
+    );
   assert.deepEqual(accepted(200n, 5, [189n, 190n, 210n, 211n]), [false, true, true, false]);
   assert.deepEqual(accepted(200n, 0, [199n, 200n, 201n]), [false, true, false]);
   assert.deepEqual(accepted(110n, 50, [99n, 100n]), [false, true]);

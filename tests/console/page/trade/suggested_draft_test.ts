@@ -11,7 +11,7 @@ import { betFromDraft, type Draft } from "../../../../services/console/page/trad
 import { suggestedDraft } from "../../../../services/console/page/trade/suggested_draft.ts";
 import {
   estimateBox,
-  isNear,
+  isWithinTolerance,
   refusalWarning,
 } from "../../../../services/console/page/trade/odds.ts";
 import { AGGREGATIONS } from "../../../../services/oracle/aggregation.ts";
@@ -77,7 +77,7 @@ async function makeAndSign(
       return true;
     } catch {
       const next = { ...bet, payout: priceOf(bet)?.payout ?? 0n };
-      return isNear(next, { payout }, tolerancePercent);
+      return isWithinTolerance(next, { payout }, tolerancePercent);
     }
   };
   let trade = trades.next().value;
