@@ -47,8 +47,9 @@ export class AddressCounts {
   canAdd(address: AddressKeys, number = 1): boolean {
     if (this.isAtOwnLimit(address, number)) return false;
     const { key, peerKey } = address;
-    const used = (this.#counts.get(key) ?? 0) + number - 1;
-    return key === peerKey || isWithinFairShare(used, this.#freeOf(peerKey));
+    const before = number - 1; // added before the last one, for which the share is checked
+    const used = (this.#counts.get(key) ?? 0) + before;
+    return key === peerKey || isWithinFairShare(used, this.#freeOf(peerKey) - before);
   }
 
   isAtOwnLimit(address: AddressKeys, number = 1): boolean {
