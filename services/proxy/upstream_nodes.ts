@@ -62,7 +62,7 @@ export class UpstreamNodes {
       },
     });
     registerNodeMetrics(metrics.registry, readNodes);
-    const read = this.readPool = new ReadPool({ urls, nodes: readNodes, ...http });
+    const readPool = this.readPool = new ReadPool({ urls, nodes: readNodes, ...http });
     const leader = () => readNodes.leader;
     this.#subscriptionSocket = new SubscriptionSocket({
       urls: wsUrls,
@@ -72,18 +72,18 @@ export class UpstreamNodes {
       events: {
         onOpened: (node) => {
           readNodes.onConnected(node);
-          this.#probeRounds.reconnected();
-          this.#hub?.upstreamOpened(clock.now());
+          this.#probeRounds.onReconnected();
+          this.#hub?.onUpstreamOpened(clock.now());
         },
         onLost: (node, reason) => {
-          this.#hub?.upstreamClosed();
+          this.#hub?.onUpstreamClosed();
           // With 1013, a node asks clients to use another one. It is removed until its probes show
           // that it keeps up.
           readNodes.onDied(node, `its WebSocket is lost: ${reason}`);
         },
         // A socket that was closed because of a client says nothing about the node.
-        onRejected: () => this.#hub?.upstreamRejected(clock.now()),
-        onLeaderChanged: () => this.#hub?.upstreamClosed(),
+        onRejected: () => this.#hub?.onUpstreamRejected(clock.now()),
+        onLeaderChanged: () => this.#hub?.onUpstreamClosed(),
         onReceived: (text) => this.#hub?.receive(text) ?? true,
       },
     });
@@ -92,19 +92,19 @@ export class UpstreamNodes {
       clock,
       silenceMs: options.headSilenceMs,
       followedNode: () => this.#hub?.followsHeads ? this.#subscriptionSocket.node : undefined,
-      probe: (node) => read.probe(node),
+      probe: (node) => readPool.probe(node),
       drop: (reason) => this.#subscriptionSocket.connection.drop(reason),
     });
     this.#readSocket = options.reads === "http" ? undefined : new ReadSocket({
       names,
       urls: wsUrls,
       leader,
-      overHttp: (call) => read.ask(call),
+      overHttp: (call) => readPool.ask(call),
       socket: socketSettings(options, clock),
       timeoutMs,
       metrics,
     });
-    this.plainReadPath = this.#readSocket ?? read;
+    this.plainReadPath = this.#readSocket ?? readPool;
   }
 
   /** Whether the socket for subscriptions is open, or any read node responds. */
@@ -129,7 +129,7 @@ export class UpstreamNodes {
   /** The node announced a block. @returns False to keep it from clients. */
   acceptsHead(block: unknown): boolean {
     const head = headOf(block);
-    this.#probeRounds.announced(head);
+    this.#probeRounds.onHead(head);
     return head === undefined || this.readNodes.onHead(this.#subscriptionSocket.node, head);
   }
 

@@ -16,7 +16,7 @@ import { failureText, ProxyError } from "../shared/failures.ts";
 import type { InFlightReads } from "./in_flight_reads.ts";
 import type { MethodKinds } from "./method_kinds.ts";
 import type { NodePort } from "../node/http_pool.ts";
-import { answerForClient, failureForClient, type ReadRoute, routeOf } from "./read_route.ts";
+import { answerForClient, failureForClient, type ReadRoute, requireRoute } from "./read_route.ts";
 import type { ReadNodes } from "../node/read_nodes.ts";
 import type { Read } from "../node/read_pool.ts";
 
@@ -121,7 +121,7 @@ export class Router {
   }
 
   #readOf(call: Call, hasLargeAnswer: boolean, caller: CallerAddress): Read {
-    const { node, block, textAfterId } = routeOf(call, this.#options.readNodes);
+    const { node, block, textAfterId } = requireRoute(call, this.#options.readNodes);
     const fitsSocket = textAfterId.length <= OVER_WS_LENGTH_MAX && !hasLargeAnswer &&
       !isFullBlock(call) && !isTooComplex(textAfterId, OVER_WS_BOUNDS);
     return { textAfterId, node, block, caller, fitsSocket };
@@ -130,7 +130,7 @@ export class Router {
   /** Sends a call that must not be sent twice. */
   async #send(call: Call, target: Target, { forwardedFor }: CallerAddress): Promise<NodeReply> {
     const { nodes, inFlight } = this.#options;
-    const { node, textAfterId } = this.#routeOf(call, target);
+    const { node, textAfterId } = this.#requireRoute(call, target);
     const id = this.#lastId += 1;
     try {
       const text = callText(textAfterId, call.id === undefined ? undefined : id);
@@ -181,7 +181,7 @@ export class Router {
   #addToBatch(sent: Map<string, NodeBatch>, index: number, call: Call): string | undefined {
     const { target } = this.#options.methods.kindOf(call.method);
     try {
-      const { node, block, textAfterId } = this.#routeOf(call, target);
+      const { node, block, textAfterId } = this.#requireRoute(call, target);
       const key = `${target} ${node}`;
       const part = sent.get(key) ?? { target, node, calls: [] };
       part.calls.push({ index, call, textAfterId });
@@ -193,9 +193,9 @@ export class Router {
     }
   }
 
-  /** The read node of a call, if it is a read, and the text for it. @throws As {@link routeOf}. */
-  #routeOf(call: Call, target: Target): Partial<ReadRoute> & { textAfterId: string } {
-    return target === "read" ? routeOf(call, this.#options.readNodes) : call;
+  /** The read node of a call, if it is a read, and the text for it. @throws As {@link requireRoute}. */
+  #requireRoute(call: Call, target: Target): Partial<ReadRoute> & { textAfterId: string } {
+    return target === "read" ? requireRoute(call, this.#options.readNodes) : call;
   }
 
   /** Sends a node its calls of a batch, and adds the answers of those with an id. */

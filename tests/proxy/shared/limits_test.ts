@@ -70,13 +70,13 @@ Deno.test("AddressCounts: an IPv6 /56 has twice the limit of a /64, a /48 four t
 Deno.test("AddressCounts: the load of an address is the highest of its networks", () => {
   const counts = new AddressCounts(100, 100);
   const at = (network: string) => from(undefined, `2001:db8:0:${network}::1`);
-  assert.deepEqual([counts.load(at("0")), counts.load(at("0"), 1)], [0, 1]);
+  assert.deepEqual([counts.loadOf(at("0")), counts.loadOf(at("0"), 1)], [0, 1]);
   for (let n = 0; n < 6; n += 1) counts.add(at(n.toString(16)));
-  assert.equal(counts.load(at("0")), 3, "half of 6 in its /56");
+  assert.equal(counts.loadOf(at("0")), 3, "half of 6 in its /56");
   for (let n = 0; n < 10; n += 1) counts.add(at(`${n}00`));
-  assert.equal(counts.load(at("0")), 4, "a quarter of 16 in its /48");
-  assert.equal(counts.load(at("f00"), 1), 17 / 4);
-  assert.equal(counts.load(from(undefined, "192.0.2.9"), 1), 1);
+  assert.equal(counts.loadOf(at("0")), 4, "a quarter of 16 in its /48");
+  assert.equal(counts.loadOf(at("f00"), 1), 17 / 4);
+  assert.equal(counts.loadOf(from(undefined, "192.0.2.9"), 1), 1);
 });
 
 Deno.test("CallerBytes: an address has half of the memory, and a peer that forwards addresses nine tenths", () => {
