@@ -102,7 +102,7 @@ export class CoreNode {
         { chain, clock, oracle: this.#oracle, isWritable },
         devMethods(settings.dev ? this.#createDevChain(clock) : undefined),
       ),
-      observe: (method, outcome) => this.metrics.calls.inc({ method, outcome }),
+      onCallEnded: (method, outcome) => this.metrics.calls.inc({ method, outcome }),
       queue: this.#queue,
       beforeAnswer: () => storage.records.commits.whenCommitted(),
     });
