@@ -149,10 +149,21 @@ export class Router {
     caller: CallerAddress,
     subscribe?: Subscribe,
   ): Promise<RoutedAnswer> {
+    const { answers, answering, parts } = this.#startBatch(batch, subscribe);
+    for (const part of parts) answering.push(this.#sendBatch(part, caller, answers));
+    await Promise.all(answering);
+    const target = targetOf(parts);
+    const texts = answers.filter((text) => text !== undefined);
+    if (texts.length === 0) return { status: 204, body: null, target };
+    return { status: 200, body: `[${texts.join(",")}]`, target };
+  }
+
+  /** Subscribes, answers what needs no node, and sorts all other calls by their node. */
+  #startBatch(batch: readonly (Call | MessageError)[], subscribe?: Subscribe) {
     /** By position in the batch; undefined for calls without an answer. */
     const answers: (string | undefined)[] = new Array(batch.length);
     const answering: Promise<void>[] = [];
-    const sent = new Map<string, NodeBatch>();
+    const parts = new Map<string, NodeBatch>();
     for (const [index, call] of batch.entries()) {
       if (call instanceof MessageError) {
         answers[index] = failureText(call.id, call);
@@ -161,32 +172,26 @@ export class Router {
       this.#options.metrics.countCall(call.method);
       const subscribed = subscribe?.(call);
       if (subscribed === undefined) {
-        answers[index] = this.#addToBatch(sent, index, call);
+        answers[index] = this.#addToBatch(parts, index, call);
         continue;
       }
       answering.push(subscribed.then((text) => {
         if (call.id !== undefined) answers[index] = text;
       }));
     }
-    for (const part of sent.values()) answering.push(this.#sendBatch(part, caller, answers));
-    await Promise.all(answering);
-    const targets = new Set(Array.from(sent.values(), ({ target }) => target));
-    const target = targets.size > 1 ? "mixed" : [...targets][0] ?? "proxy";
-    const texts = answers.filter((text) => text !== undefined);
-    if (texts.length === 0) return { status: 204, body: null, target };
-    return { status: 200, body: `[${texts.join(",")}]`, target };
+    return { answers, answering, parts: [...parts.values()] };
   }
 
   /** Adds a call to those for its node. Returns the error for its caller if no node can answer it. */
-  #addToBatch(sent: Map<string, NodeBatch>, index: number, call: Call): string | undefined {
+  #addToBatch(parts: Map<string, NodeBatch>, index: number, call: Call): string | undefined {
     const { target } = this.#options.methods.kindOf(call.method);
     try {
       const { node, block, textAfterId } = this.#requireRoute(call, target);
       const key = `${target} ${node}`;
-      const part = sent.get(key) ?? { target, node, calls: [] };
+      const part = parts.get(key) ?? { target, node, calls: [] };
       part.calls.push({ index, call, textAfterId });
       if (block !== undefined) part.block = Math.max(block, part.block ?? 0);
-      sent.set(key, part);
+      parts.set(key, part);
     } catch (thrown) {
       if (!(thrown instanceof ProxyError)) throw thrown;
       return call.id === undefined ? undefined : failureText(call.id, thrown);
@@ -239,6 +244,11 @@ interface NodeBatch {
   /** The highest block that one of them names. */
   block?: number;
   calls: { index: number; call: Call; textAfterId: string }[];
+}
+
+function targetOf(parts: readonly NodeBatch[]): RoutedAnswer["target"] {
+  const targets = new Set(parts.map(({ target }) => target));
+  return targets.size > 1 ? "mixed" : [...targets][0] ?? "proxy";
 }
 
 function answerOf(call: Call, status: number, body: string, target: Target): RoutedAnswer {
