@@ -85,27 +85,9 @@ export class CoreNode {
       records: storage.records,
       events: this.#createChainEvents(subscriptions, oraclePrices),
     });
-    this.#checkpoints = new CheckpointLoop(clock, monotonic, {
-      // Commit first, then pause the queue: nothing slow may delay reading the oracle's answer.
-      pull: () => {
-        storage.records.commits.commit();
-        return this.#queue.pausedDuring(() => this.#oracle.poll());
-      },
-      seal: (dueMs, lateMs) => this.#seal(dueMs, lateMs),
-      onMissed: (fromMs, toMs) => this.#reportMissed(fromMs, toMs),
-      onClockBehind: (byMs) => this.#onClockBehind(byMs),
-      onClockAhead: (byMs) => this.#onClockAhead(byMs),
-    });
-    const isWritable = () => storage.records.commits.failure === undefined;
-    this.dispatcher = new Dispatcher({
-      methods: methodsOf(
-        { chain, clock, oracle: this.#oracle, isWritable },
-        devMethods(settings.dev ? this.#createDevChain(clock) : undefined),
-      ),
-      observe: (method, outcome) => this.metrics.calls.inc({ method, outcome }),
-      queue: this.#queue,
-      beforeAnswer: () => storage.records.commits.whenCommitted(),
-    });
+    this.#checkpoints = this.#createCheckpoints(monotonic);
+    const developmentMethods = devMethods(settings.dev ? this.#createDevChain(clock) : undefined);
+    this.dispatcher = this.#createDispatcher(developmentMethods);
     this.clients = new Clients({
       dispatcher: this.dispatcher,
       subscriptions,
@@ -230,6 +212,32 @@ export class CoreNode {
       "Theses have ended with prices missing: {theses}; rangemaker backfill --thesis <id> fills them in",
       { event: "needs_backfill", theses: named.join(", ") + others },
     );
+  }
+
+  #createCheckpoints(monotonic: Clock): CheckpointLoop {
+    return new CheckpointLoop(this.#clock, monotonic, {
+      // Commit first, then pause the queue: nothing slow may delay reading the oracle's answer.
+      pull: () => {
+        this.#storage.records.commits.commit();
+        return this.#queue.pausedDuring(() => this.#oracle.poll());
+      },
+      seal: (dueMs, lateMs) => this.#seal(dueMs, lateMs),
+      onMissed: (fromMs, toMs) => this.#reportMissed(fromMs, toMs),
+      onClockBehind: (byMs) => this.#onClockBehind(byMs),
+      onClockAhead: (byMs) => this.#onClockAhead(byMs),
+    });
+  }
+
+  #createDispatcher(developmentMethods: ReturnType<typeof devMethods>): Dispatcher {
+    const { commits } = this.#storage.records;
+    const isWritable = () => commits.failure === undefined;
+    const context = { chain: this.chain, clock: this.#clock, oracle: this.#oracle, isWritable };
+    return new Dispatcher({
+      methods: methodsOf(context, developmentMethods),
+      onCallEnded: (method, outcome) => this.metrics.calls.inc({ method, outcome }),
+      queue: this.#queue,
+      beforeAnswer: () => commits.whenCommitted(),
+    });
   }
 
   #createDevChain(clock: ShiftedClock): DevChain {

@@ -39,12 +39,41 @@ export class UpstreamNodes {
   readonly #probeRounds: ProbeRounds;
   #hub: Hub | undefined;
 
-  constructor({ options, clock, unixClock, budget, metrics }: UpstreamNodesOptions) {
+  constructor(parts: UpstreamNodesOptions) {
+    const { options, clock, budget, metrics } = parts;
     const { urls, wsUrls, names } = readNodeUrls(options);
     const { upstreamTimeoutMs: timeoutMs } = options;
     const http = { timeoutMs, clock, budget, metrics };
     this.writePool = new HttpPool({ target: "write", url: new URL(options.writeNodeUrl), ...http });
-    const readNodes = this.readNodes = new ReadNodes({
+    const readNodes = this.readNodes = this.#createReadNodes(names, parts);
+    registerNodeMetrics(metrics.registry, readNodes);
+    const readPool = this.readPool = new ReadPool({ urls, nodes: readNodes, ...http });
+    this.#subscriptionSocket = this.#createSubscriptionSocket(wsUrls, parts);
+    this.#probeRounds = new ProbeRounds({
+      nodes: readNodes,
+      clock,
+      silenceMs: options.headSilenceMs,
+      followedNode: () => this.#hub?.followsHeads ? this.#subscriptionSocket.node : undefined,
+      probe: (node) => readPool.probe(node),
+      drop: (reason) => this.#subscriptionSocket.connection.drop(reason),
+    });
+    this.#readSocket = options.reads === "http" ? undefined : new ReadSocket({
+      names,
+      urls: wsUrls,
+      leader: () => readNodes.leader,
+      overHttp: (call) => readPool.ask(call),
+      socket: socketSettings(options, clock),
+      timeoutMs,
+      metrics,
+    });
+    this.plainReadPath = this.#readSocket ?? readPool;
+  }
+
+  #createReadNodes(
+    names: readonly string[],
+    { options, clock, unixClock }: UpstreamNodesOptions,
+  ): ReadNodes {
+    return new ReadNodes({
       names,
       maxLag: options.readNodeMaxLag,
       clock,
@@ -61,50 +90,35 @@ export class UpstreamNodes {
         else log.warn("Read node {node} removed from the read group: {reason}", facts);
       },
     });
-    registerNodeMetrics(metrics.registry, readNodes);
-    const read = this.readPool = new ReadPool({ urls, nodes: readNodes, ...http });
-    const leader = () => readNodes.leader;
-    this.#subscriptionSocket = new SubscriptionSocket({
-      urls: wsUrls,
-      leader,
+  }
+
+  #createSubscriptionSocket(
+    urls: readonly string[],
+    { options, clock, metrics }: UpstreamNodesOptions,
+  ): SubscriptionSocket {
+    return new SubscriptionSocket({
+      urls,
+      leader: () => this.readNodes.leader,
       socket: socketSettings(options, clock),
       metrics,
       events: {
         onOpened: (node) => {
-          readNodes.onConnected(node);
-          this.#probeRounds.reconnected();
-          this.#hub?.upstreamOpened(clock.now());
+          this.readNodes.onConnected(node);
+          this.#probeRounds.onReconnected();
+          this.#hub?.onUpstreamOpened(clock.now());
         },
         onLost: (node, reason) => {
-          this.#hub?.upstreamClosed();
+          this.#hub?.onUpstreamClosed();
           // With 1013, a node asks clients to use another one. It is removed until its probes show
           // that it keeps up.
-          readNodes.onDied(node, `its WebSocket is lost: ${reason}`);
+          this.readNodes.onDied(node, `its WebSocket is lost: ${reason}`);
         },
         // A socket that was closed because of a client says nothing about the node.
-        onRejected: () => this.#hub?.upstreamRejected(clock.now()),
-        onLeaderChanged: () => this.#hub?.upstreamClosed(),
+        onRejected: () => this.#hub?.onUpstreamRejected(clock.now()),
+        onLeaderChanged: () => this.#hub?.onUpstreamClosed(),
         onReceived: (text) => this.#hub?.receive(text) ?? true,
       },
     });
-    this.#probeRounds = new ProbeRounds({
-      nodes: readNodes,
-      clock,
-      silenceMs: options.headSilenceMs,
-      followedNode: () => this.#hub?.followsHeads ? this.#subscriptionSocket.node : undefined,
-      probe: (node) => read.probe(node),
-      drop: (reason) => this.#subscriptionSocket.connection.drop(reason),
-    });
-    this.#readSocket = options.reads === "http" ? undefined : new ReadSocket({
-      names,
-      urls: wsUrls,
-      leader,
-      overHttp: (call) => read.ask(call),
-      socket: socketSettings(options, clock),
-      timeoutMs,
-      metrics,
-    });
-    this.plainReadPath = this.#readSocket ?? read;
   }
 
   /** Whether the socket for subscriptions is open, or any read node responds. */
@@ -129,7 +143,7 @@ export class UpstreamNodes {
   /** The node announced a block. @returns False to keep it from clients. */
   acceptsHead(block: unknown): boolean {
     const head = headOf(block);
-    this.#probeRounds.announced(head);
+    this.#probeRounds.onHead(head);
     return head === undefined || this.readNodes.onHead(this.#subscriptionSocket.node, head);
   }
 

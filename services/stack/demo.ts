@@ -1,5 +1,5 @@
 import { messageOf } from "../../lib/errors.ts";
-import { createCommand, ExitCode, stopInTime } from "../../lib/cli/command.ts";
+import { createCommand, ExitCode, stopInTime, withTaskNames } from "../../lib/cli/command.ts";
 import { playBet } from "./bet.ts";
 import { demoOptions as options } from "./options.ts";
 import { FREE_PORTS } from "./ports.ts";
@@ -32,7 +32,7 @@ export const run = createCommand({
       exitCode = ExitCode.failed;
     }
     if (keep) {
-      greetingOf(stack.urls).forEach(context.print);
+      for (const line of greetingOf(stack.urls)) context.print(withTaskNames(line, context));
       await context.untilSignal();
     }
     return await stopInTime(stack, context) ? exitCode : ExitCode.failed;

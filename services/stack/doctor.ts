@@ -50,7 +50,7 @@ type DoctorOptions = OptionsOf<typeof doctorOptions>;
 const subcommands = Object.fromEntries(
   Object.entries(TARGETS).map(([service, load]): [string, CommandEntry] => [service, {
     summary: `checks what ${service} is configured to use`,
-    load: async () => ({ run: doctorFor((await load()).checks) }),
+    load: async () => ({ run: createDoctor((await load()).checks) }),
   }]),
 );
 
@@ -83,7 +83,7 @@ export const run: RunnableCommand = Object.assign(
       const settings = parseOptions(definition, doctorOptions, argv, readable(context.env));
       const reports: Report[] = [];
       for (const load of Object.values(TARGETS)) {
-        const report = reportOf((await load()).checks, argv, context);
+        const report = createReport((await load()).checks, argv, context);
         if (report !== undefined) reports.push(report);
       }
       return await printReports(reports, settings, context);
@@ -92,8 +92,8 @@ export const run: RunnableCommand = Object.assign(
 );
 
 /** The doctor of one service, which accepts its options too. */
-function doctorFor(target: ServiceChecks): RunnableCommand {
-  const definition = definitionFor(target);
+function createDoctor(target: ServiceChecks): RunnableCommand {
+  const definition = createDefinition(target);
   const run = (argv: readonly string[], context: CommandContext) =>
     reportErrors(definition.name, context, async () => {
       const options = parseOptions(definition, definition.options, argv, readable(context.env));
@@ -103,7 +103,7 @@ function doctorFor(target: ServiceChecks): RunnableCommand {
   return Object.assign(run, { definition, subcommands: {} });
 }
 
-function definitionFor({ service, options }: ServiceChecks) {
+function createDefinition({ service, options }: ServiceChecks) {
   return {
     name: `doctor ${service}`,
     target: service,
@@ -124,13 +124,13 @@ interface Report {
 }
 
 /** The checks of a service as environment and settings file configure it; undefined without a key. */
-function reportOf(
+function createReport(
   target: ServiceChecks,
   argv: readonly string[],
   { clock, env }: CommandContext,
 ): Report | undefined {
   const { service } = target;
-  const definition = definitionFor(target);
+  const definition = createDefinition(target);
   try {
     const options = parseOptions(definition, definition.options, argv, readable(env));
     if (target.openSigner !== undefined && !hasKey(options)) return undefined;

@@ -1,4 +1,4 @@
-import { createCommand, ExitCode, stopInTime } from "../../lib/cli/command.ts";
+import { createCommand, ExitCode, stopInTime, withTaskNames } from "../../lib/cli/command.ts";
 import { loadPage } from "../console/mod.ts";
 import { waitForQuotes } from "./bet.ts";
 import { options } from "./options.ts";
@@ -58,7 +58,7 @@ export const run = createCommand({
     await Promise.race([waitForQuotes(stack.urls, context.clock), signal]);
     context.progress("");
     warnOfDevelopmentKeys();
-    greetingOf(stack.urls, dataDir).forEach(context.print);
+    for (const line of greetingOf(stack.urls, dataDir)) context.print(withTaskNames(line, context));
     await signal;
     return await stopInTime(stack, context) ? ExitCode.ok : ExitCode.failed;
   },

@@ -295,7 +295,7 @@ export function greetingOf(urls: StackUrls, dataDir?: string): string[] {
       ]
       : ["For tests, call at the proxy: core_faucet gives USDC."],
     "A bet is needs_backfill if this machine was too busy to record its prices. Fill them in:",
-    `  deno task -q backfill --private-key ${DEV_ACCOUNTS.admin.privateKey} \\`,
+    `  rangemaker backfill --private-key ${DEV_ACCOUNTS.admin.privateKey} \\`,
     `    --rpc-url ${urls.node}${history} --thesis <id>`,
     "Stop it with Ctrl-C.",
   ];

@@ -192,7 +192,7 @@ Deno.test("stack --data-dir: balances and bets survive a restart; the printed ba
     const greeting = greetingOf(first.urls, dataDir).join("\n").replace("\\\n", "")
       .replace("<id>", "1");
     assert.deepEqual(greeting.match(/core_\w+/g), ["core_faucet"], "the others need memory");
-    const [, command = ""] = /deno task -q (backfill .*)/.exec(greeting) ?? [];
+    const [, command = ""] = /^ {2}rangemaker (backfill .*)/m.exec(greeting) ?? [];
     const { code, stdout, stderr } = await runHere(command.split(/ +/));
     assert.match(stdout, /^ETH\/USDT: nothing is missing\nThesis 1: (won|lost)$/);
     assert.deepEqual([code, stderr], [0, ""]);

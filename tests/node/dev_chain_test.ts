@@ -35,7 +35,7 @@ function openThesis(test: MemoryChain, durationMs: number, upperPrice = 3_150_00
   return receipt.thesisId!;
 }
 
-const statusOf = (test: MemoryChain, id: number) => test.chain.state.ledger.thesis(id)?.status;
+const statusOf = (test: MemoryChain, id: number) => test.chain.state.ledger.findThesis(id)?.status;
 
 /** Everything that a snapshot has to restore. */
 function fingerprint(test: MemoryChain) {
@@ -135,7 +135,7 @@ Deno.test("DevChain: advancing at a given price records it in every slot, and on
   const id = openThesis(test, 10 * MINUTE_MS);
   for (const price of [PRICE, OUTSIDE, PRICE]) dev.advance(MINUTE_MS, new Map([[ETH, price]]));
   const { now, chain: { state } } = test;
-  const thesis = state.ledger.thesis(id);
+  const thesis = state.ledger.findThesis(id);
   const breach = { time: now - 2 * MINUTE_MS + 100, price: OUTSIDE };
   assert.deepEqual([thesis?.status, thesis?.breach], ["lost", breach]);
   const history = state.historyOf(ETH);
@@ -196,13 +196,13 @@ Deno.test("DevChain: a revert restores clock, prices, blocks and ledger, and rep
     assert.equal(continued.at(-1), timestampMs);
     assert.deepEqual(test.heads.map((head) => head.number), [number]);
     assert.deepEqual(test.theses.map((thesis) => [thesis.id, thesis.status]), [[id, "open"]]);
-    assert.equal(test.chain.blocks.block(number + 1), undefined);
+    assert.equal(test.chain.blocks.findBlock(number + 1), undefined);
   }
   // The same chain continues, without a gap in its prices.
   test.run(600);
   assert.equal(statusOf(test, id), "won");
   assert.equal(
-    test.chain.blocks.block(before.position.head.number + 1)?.parentHash,
+    test.chain.blocks.findBlock(before.position.head.number + 1)?.parentHash,
     before.position.head.hash,
   );
 });
@@ -217,9 +217,9 @@ Deno.test("DevChain: after a revert, quotes and nonces used since the snapshot c
   const refused = deposit({ ...credit, externalTxHash: hashOf(10), by: actors.stranger });
   const [first, failed] = [test.chain.submit(tx), test.chain.submit(refused)];
   dev.revert(snapshot);
-  assert.equal(test.chain.receipt(first.txHash), undefined);
-  assert.equal(test.chain.receipt(failed.txHash), undefined);
-  assert.deepEqual(test.chain.receipt(earlier.txHash), earlier);
+  assert.equal(test.chain.findReceipt(first.txHash), undefined);
+  assert.equal(test.chain.findReceipt(failed.txHash), undefined);
+  assert.deepEqual(test.chain.findReceipt(earlier.txHash), earlier);
   assert.equal(test.chain.submit(tx).status, "committed");
   test.requireConserved();
 });

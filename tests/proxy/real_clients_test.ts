@@ -198,6 +198,59 @@ class AnvilTwin {
   }
 }
 
+/** Anvils with one chain, as a proxy reads from them. */
+class AnvilGroup {
+  readonly #nodes: readonly AnvilTwin[];
+  readonly #proxyUrl: string;
+  #head = 1;
+
+  /** @param nodes They have one block. */
+  constructor(nodes: readonly AnvilTwin[], proxyUrl: string) {
+    this.#nodes = nodes;
+    this.#proxyUrl = proxyUrl;
+  }
+
+  async mine(): Promise<void> {
+    this.#head += 1;
+    const alive = this.#nodes.filter(({ lives }) => lives);
+    await Promise.all(alive.map((node) => node.mineTo(this.#head)));
+  }
+
+  /** The node that the proxy follows. */
+  leader(): Promise<AnvilTwin> {
+    return eventually("a node leads", async () => {
+      for (const node of this.#nodes) if (node.lives && await this.#is("leads", node)) return node;
+    });
+  }
+
+  async mineUntilHeardBy(clients: readonly HeadFollower[]): Promise<void> {
+    const before = this.#head;
+    await eventually("every client gets new heads", async () => {
+      await this.mine();
+      return clients.every(({ numbers }) => Number(numbers.at(-1)) > before);
+    });
+  }
+
+  /** Starts dead nodes with the chain so far, and waits until the proxy uses them again. */
+  async revive(): Promise<void> {
+    for (const dead of this.#nodes.filter(({ lives }) => !lives)) {
+      await dead.start(this.#head);
+      const [own, leading] = await Promise.all(
+        [dead, await this.leader()].map((each) =>
+          each.call("eth_getBlockByNumber", ["latest", false])
+        ),
+      );
+      assert.equal(own?.hash, leading?.hash, "The nodes have one chain");
+      await eventually("it is in again", async () => await this.#is("up", dead));
+    }
+  }
+
+  async #is(state: "leads" | "up", { port }: AnvilTwin): Promise<boolean> {
+    const text = await (await fetch(`${this.#proxyUrl}/metrics`)).text();
+    return text.includes(`proxy_read_node_${state}{node="127.0.0.1:${port}"} 1\n`);
+  }
+}
+
 Deno.test(
   "Proxy, Anvil: killing each of three nodes in turn loses no read or subscription, and repeats no head",
   test,
@@ -213,58 +266,29 @@ Deno.test(
       readNodeUrl: nodes.map(({ url }) => url).join(","),
     });
     stack.defer(() => proxy.stop());
-    let head = 1;
-    const mine = async () => {
-      head += 1;
-      await Promise.all(nodes.filter(({ lives }) => lives).map((node) => node.mineTo(head)));
-    };
-    const metric = async (name: string, { port }: AnvilTwin) => {
-      const text = await (await fetch(`${proxy.url}/metrics`)).text();
-      return text.includes(`proxy_read_node_${name}{node="127.0.0.1:${port}"} 1\n`);
-    };
-    const leader = () =>
-      eventually("a node leads", async () => {
-        for (const node of nodes) if (node.lives && await metric("leads", node)) return node;
-      });
+    const group = new AnvilGroup(nodes, proxy.url);
     const clients = (await followers(proxy.wsUrl)).map((client) => stack.use(client));
     const reader = createWalletClient({
       account,
       chain,
       transport: http(proxy.url, { retryCount: 0 }),
     }).extend(publicActions);
-    const everybodyGoesOn = () => {
-      const before = head;
-      return eventually("every client gets new heads", async () => {
-        await mine();
-        return clients.every(({ numbers }) => Number(numbers.at(-1)) > before);
-      });
-    };
     const killed = new Set<AnvilTwin>();
-    await everybodyGoesOn();
+    await group.mineUntilHeardBy(clients);
     for (let kills = 0; kills < nodes.length; kills += 1) {
-      const node = await leader();
+      const node = await group.leader();
       assert(!killed.has(node));
       killed.add(node);
       await node.kill();
       for (let n = 0; n < 5; n += 1) {
-        await mine();
+        await group.mine();
         assert.equal(await reader.getChainId(), chain.id);
         assert.equal(await reader.getBalance({ address: account.address }) > 0n, true);
       }
-      await everybodyGoesOn();
-      if (kills === 0) continue;
-      for (const dead of nodes.filter(({ lives }) => !lives)) {
-        await dead.start(head);
-        const hashes = await Promise.all(
-          [dead, await leader()].map((each) =>
-            each.call("eth_getBlockByNumber", ["latest", false])
-          ),
-        );
-        assert.equal(hashes[0]?.hash, hashes[1]?.hash, "The nodes have one chain");
-        await eventually("it is in again", async () => await metric("up", dead));
-      }
+      await group.mineUntilHeardBy(clients);
+      if (kills > 0) await group.revive();
     }
-    await everybodyGoesOn();
+    await group.mineUntilHeardBy(clients);
     for (const { name, numbers } of clients) {
       const inOrder = [...new Set(numbers)].sort((a, b) => a - b);
       assert.deepEqual(numbers, inOrder, `${name}: each head once, in order`);

@@ -3,6 +3,7 @@
  * other commands of this program exist, with their options.
  */
 import assert from "node:assert/strict";
+import { withTaskNames } from "../../lib/cli/command.ts";
 import { seededRandom } from "../../lib/random.ts";
 import config from "../../deno.json" with { type: "json" };
 import { greetingOf, type RunningStack } from "../../services/stack/stack.ts";
@@ -195,7 +196,7 @@ Deno.test(`Documents: their commands run and print what the document says${leftO
   await withStack((stack) =>
     withDemo(async (demo) => {
       await pricesOf(stack);
-      const greeting = greetingOf(stack.urls).join("\n");
+      const greeting = withTaskNames(greetingOf(stack.urls).join("\n"), { env: () => "" });
       for (const passage of runnable) {
         await t.step(`${passage.document}: ${passage.commands[0]?.text.slice(0, 70)}`, async () => {
           await using shell = new Shell(stack);

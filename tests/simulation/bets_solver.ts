@@ -234,10 +234,10 @@ function nodeOf(world: BetsWorld) {
   const { ledger } = chain.state;
   return {
     sendTransactionText: (text: string) => world.call(() => world.submit(text)),
-    getTransaction: (txHash: Hex) => world.call(() => ledger.receipt(txHash) ?? null),
+    getTransaction: (txHash: Hex) => world.call(() => ledger.findReceipt(txHash) ?? null),
     url: "http://node",
     getHead: () => world.call(() => chain.head),
-    getThesis: (id: number) => world.call(() => ledger.thesis(id) ?? null),
+    getThesis: (id: number) => world.call(() => ledger.findThesis(id) ?? null),
     getTheses: () => world.call(() => pageOfTheses(ledger, { limit: 1 })),
     getAccount: (address: Address) => world.call(() => ledger.account(address)),
     getPrices: () =>

@@ -312,7 +312,7 @@ class HubWorld {
     this.#toNode = [];
     this.#fromNode = [];
     this.#late = [];
-    this.#hub.upstreamClosed();
+    this.#hub.onUpstreamClosed();
   }
 
   #reconnect(): void {
@@ -321,7 +321,7 @@ class HubWorld {
     this.#epoch += 1;
     // The ids of a restarted node may equal those that clients still have.
     if (this.#random() < 0.5) this.#lastNodeId = 0;
-    this.#hub.upstreamOpened(this.#nowMs);
+    this.#hub.onUpstreamOpened(this.#nowMs);
   }
 
   #nodeReads(reliable = false): void {

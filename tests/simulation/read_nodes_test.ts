@@ -250,7 +250,7 @@ class ReadNodesWorld {
     }
     this.#socketTo = leader;
     this.#connections += 1;
-    this.#hub.upstreamOpened(this.#clock.now());
+    this.#hub.onUpstreamOpened(this.#clock.now());
   }
 
   #loseSocket(reason: string): void {
@@ -267,7 +267,7 @@ class ReadNodesWorld {
     this.#nodes[this.#socketTo ?? -1]?.subscriptions.clear();
     this.#socketTo = undefined;
     this.#frames = [];
-    this.#hub.upstreamClosed();
+    this.#hub.onUpstreamClosed();
   }
 
   /** Every node gets the blocks that are due to it, one by one, and announces them. */

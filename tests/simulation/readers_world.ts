@@ -78,7 +78,7 @@ export class ReadersWorld {
       upstream: { send: (text) => this.#grant(text), drop: () => assert.fail("Not dropped") },
       events: { ...NO_EVENTS, onLagged: (count) => this.#lagged += count },
     });
-    this.#hub.upstreamOpened(0);
+    this.#hub.onUpstreamOpened(0);
     const buffers = new ClientBuffers(this.#budget, this.#clock, () => assert.fail("No refusal"));
     this.#clients = Array.from({ length: CLIENTS }, () => this.#connect(buffers));
   }

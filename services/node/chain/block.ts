@@ -137,7 +137,7 @@ export class BlockLog {
   }
 
   /** A sealed block; undefined if it never existed or is too old. */
-  block(number: number): Block | undefined {
+  findBlock(number: number): Block | undefined {
     return number === 0 ? this.#genesis : this.#blocks.get(number);
   }
 

@@ -121,13 +121,13 @@ export class Chain {
     return this.#commit(tx, evaluated);
   }
 
-  receipt(txHash: Hex): Receipt | undefined {
-    return this.state.ledger.receipt(txHash) ?? this.#unrecordedFailures.get(txHash);
+  findReceipt(txHash: Hex): Receipt | undefined {
+    return this.state.ledger.findReceipt(txHash) ?? this.#unrecordedFailures.get(txHash);
   }
 
   /** The current state of a thesis; undefined if it never existed or is too old. */
-  thesis(id: number): Thesis | undefined {
-    return this.state.ledger.thesis(id);
+  findThesis(id: number): Thesis | undefined {
+    return this.state.ledger.findThesis(id);
   }
 
   /** The receipt that a transaction would get if submitted now. Throws like {@link submit}. */
@@ -191,7 +191,7 @@ export class Chain {
    * @throws {StorageError} If nothing can be written.
    */
   settle(id: number): Thesis {
-    const thesis = this.thesis(id);
+    const thesis = this.findThesis(id);
     if (thesis === undefined) throw new UnknownThesisError(id);
     if (!isUnsettled(thesis.status)) return thesis;
     const { timestampMs } = this.head;
@@ -209,7 +209,7 @@ export class Chain {
     if (outcome.status === "needs_backfill") {
       throw SettlementError.needsBackfill(thesis, outcome.missing);
     }
-    return this.state.ledger.thesis(id) ?? thesis;
+    return this.state.ledger.findThesis(id) ?? thesis;
   }
 
   /**
@@ -261,7 +261,7 @@ export class Chain {
     const { ledger } = this.state;
     const txHash = hashTransaction(tx, this.chainId);
     requireSigner("Transaction signature", txHash, tx.signature, tx.from);
-    const earlier = this.receipt(txHash);
+    const earlier = this.findReceipt(txHash);
     if (earlier !== undefined) return { receipt: earlier, isKnown: true };
     // Its receipt may be deleted if it is this old: the transaction must not be accepted again.
     const isOld = tx.timestamp < this.#records.state.droppedBeforeMs + TIMESTAMP_DRIFT_MAX_MS;

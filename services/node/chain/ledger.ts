@@ -112,7 +112,7 @@ export class Ledger {
   }
 
   /** The current state of a thesis; undefined if it never existed or was deleted. */
-  thesis(id: number): Thesis | undefined {
+  findThesis(id: number): Thesis | undefined {
     return (this.#unsettled.get(id) ?? this.#records.tables.theses.get(id))?.thesis;
   }
 
@@ -135,7 +135,7 @@ export class Ledger {
     );
   }
 
-  receipt(txHash: Hex): Receipt | undefined {
+  findReceipt(txHash: Hex): Receipt | undefined {
     return this.#records.tables.receipts.get(hashKey(txHash))?.receipt;
   }
 

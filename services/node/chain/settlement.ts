@@ -33,17 +33,17 @@ export function isFinalAt(outcome: Outcome, { endTime }: Pick<Thesis, "endTime">
  * Decides a box thesis by the known prices. If one recorded price is outside the range, the solver
  * wins, even if others are missing. The user wins only if every slot of the window has a price.
  *
- * @param unknown The spans to check: the whole window, or the spans that had no price at an earlier
+ * @param undecided The spans to check: the whole window, or those that had no price at an earlier
  *   attempt. Recorded prices never change, so other spans are not checked again.
  */
 export function decideOutcome(
   prices: PriceReader,
   box: Box,
-  unknown: readonly TimeSpan[] = unknownOf(box),
+  undecided: readonly TimeSpan[] = undecidedSpansOf(box),
 ): Outcome {
   const range = { lower: box.lowerPrice, upper: box.upperPrice };
   const missing: TimeSpan[] = [];
-  for (const span of unknown) {
+  for (const span of undecided) {
     const found = prices.checkRange(span.from, span.to, range);
     if (found.outside !== undefined) return { status: "lost", breach: found.outside };
     missing.push(...found.missing);
@@ -53,7 +53,10 @@ export function decideOutcome(
 }
 
 /** The spans to check: those that had no price at the last attempt, or the whole window. */
-function unknownOf(box: Pick<Box, "startTime" | "endTime">, missing?: TimeSpan[]): TimeSpan[] {
+function undecidedSpansOf(
+  box: Pick<Box, "startTime" | "endTime">,
+  missing?: TimeSpan[],
+): TimeSpan[] {
   return missing ?? [{ from: box.startTime, to: box.endTime }];
 }
 
@@ -150,7 +153,7 @@ export class SettlementSchedule {
   makeDueWhere(base: Address, quote: Address, span: TimeSpan): void {
     for (const [id, { thesis, missing }] of this.#unsettled) {
       const needsPrices = thesis.base === base && thesis.quote === quote &&
-        unknownOf(thesis, missing).some((gap) => overlap(gap, span));
+        undecidedSpansOf(thesis, missing).some((gap) => overlap(gap, span));
       if (needsPrices) this.makeDue(id);
     }
   }
@@ -167,15 +170,15 @@ export class SettlementSchedule {
 
   /** The windows of all unsettled theses of a market, joined and in order. */
   neededSpans(base: Address, quote: Address): TimeSpan[] {
-    return this.#joinedSpans(base, quote, (thesis) => unknownOf(thesis));
+    return this.#joinedSpans(base, quote, (thesis) => undecidedSpansOf(thesis));
   }
 
   /** The parts of these windows that no attempt has found inside the range yet. */
   undecidedSpans(base: Address, quote: Address): TimeSpan[] {
-    return this.#joinedSpans(base, quote, unknownOf);
+    return this.#joinedSpans(base, quote, undecidedSpansOf);
   }
 
-  #joinedSpans(base: Address, quote: Address, spansOf: typeof unknownOf): TimeSpan[] {
+  #joinedSpans(base: Address, quote: Address, spansOf: typeof undecidedSpansOf): TimeSpan[] {
     const spans: TimeSpan[] = [];
     for (const { thesis, missing } of this.#unsettled.values()) {
       if (thesis.base === base && thesis.quote === quote) spans.push(...spansOf(thesis, missing));

@@ -143,7 +143,7 @@ export class ChainState {
     const { backfilled } = this.historyOf(tx);
     const { symbol } = this.marketOf(tx)!; // it has a history
     const pages = new Set<number>();
-    const isFilled = inSpans(filled);
+    const isFilled = createSpanScan(filled);
     for (const { time, price } of this.#slotsOf(tx)) {
       if (isFilled(time)) pages.add(backfilled.put(time, price));
     }
@@ -194,7 +194,7 @@ export class ChainState {
 
   /** The slots of a transaction, each with whether an open thesis needs it. */
   *#slotsOf(tx: BackfillOracle) {
-    const isNeeded = inSpans(this.settlements.neededSpans(tx.base, tx.quote));
+    const isNeeded = createSpanScan(this.settlements.neededSpans(tx.base, tx.quote));
     for (const [index, price] of tx.prices.entries()) {
       const time = tx.startTime + index * SLOT_MS;
       yield { time, price, isNeeded: isNeeded(time) };
@@ -202,8 +202,8 @@ export class ChainState {
   }
 }
 
-/** Whether a time is in one of the spans, which are in order. Each call is for a later time. */
-function inSpans(spans: readonly TimeSpan[]): (time: number) => boolean {
+/** Creates a check of times against spans, which are in order. Each call is for a later time. */
+function createSpanScan(spans: readonly TimeSpan[]): (time: number) => boolean {
   let next = 0;
   return (time) => {
     while ((spans[next]?.to ?? Infinity) <= time) next += 1;

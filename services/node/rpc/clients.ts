@@ -4,7 +4,7 @@ import { CloseCode, upgradeWebSocket, wantsWebSocket } from "../../../lib/http/w
 import { idBesideParams, RpcCode, rpcFailure } from "../../../lib/protocol/jsonrpc.ts";
 import { callerGroups, invalidRequest } from "./api.ts";
 import type { Caller, Dispatcher } from "./dispatcher.ts";
-import type { Subscriber, SubscribingCaller, Subscriptions } from "./subscriptions.ts";
+import type { ClientSubscriptions, Subscriber, Subscriptions } from "./subscriptions.ts";
 
 /**
  * The longest request of a client: a `BackfillOracle` of 6,000 prices needs a seventh of it. A
@@ -152,7 +152,7 @@ function createReceiver({ socket, caller, client, dispatcher, send }: Connection
     openRequests += 1;
     const { text: answer = "" } = await dispatcher.handle(text, {
       ...caller,
-      client: recordingIds(client, newIds),
+      subscriptions: recordingIds(client, newIds),
     }).finally(() => openRequests -= 1);
     const isShort = answer.length <= SHORT_ANSWER_CHARS;
     const waiting = socket.bufferedAmount + answer.length;
@@ -168,7 +168,7 @@ function createReceiver({ socket, caller, client, dispatcher, send }: Connection
 }
 
 /** Adds the ids of the subscriptions that a message makes to a list. */
-function recordingIds(client: Subscriber, newIds: string[]): SubscribingCaller {
+function recordingIds(client: Subscriber, newIds: string[]): ClientSubscriptions {
   return {
     subscribe(kind, filter) {
       const id = client.subscribe(kind, filter);

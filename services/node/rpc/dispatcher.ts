@@ -17,7 +17,7 @@ import {
 import { StorageError } from "../store/database.ts";
 import type { Method } from "./method.ts";
 import { NodeBusyError, type SerialQueue } from "./serial_queue.ts";
-import type { SubscribingCaller } from "./subscriptions.ts";
+import type { ClientSubscriptions } from "./subscriptions.ts";
 
 const CALLS_PER_BATCH_MAX = 100;
 
@@ -42,8 +42,8 @@ const SIMPLE_CHARS = 4_096;
 export interface Caller {
   /** The caller and its groups, which share the queue: see {@link SerialQueue.run}. */
   groups(): readonly string[];
-  /** Its subscriptions; undefined over HTTP. */
-  client?: SubscribingCaller;
+  /** Undefined over HTTP. */
+  subscriptions?: ClientSubscriptions;
   isReadOnly: boolean;
   batch?: Batch;
 }
@@ -54,9 +54,6 @@ interface Batch {
   isRefused: boolean;
 }
 
-/** How a call ended, for metrics. `method` is "unknown" where the node has no such method. */
-type CallObserver = (method: string, outcome: "ok" | "error") => void;
-
 /** An answer as text; undefined if the request gets none. */
 interface RpcAnswer {
   text: string | undefined;
@@ -66,7 +63,8 @@ interface RpcAnswer {
 
 interface DispatcherOptions {
   methods: ReadonlyMap<string, Method>;
-  observe: CallObserver;
+  /** For metrics. `method` is "unknown" where the node has no such method. */
+  onCallEnded: (method: string, outcome: "ok" | "error") => void;
   /** Runs costly calls and the calls of batches, so that checkpoints come between them. */
   queue: SerialQueue;
   /** Resolves when all changes that an answer may report are on the disk. */
@@ -154,7 +152,7 @@ export class Dispatcher {
     { id = null, method: name, params }: RpcRequest,
     caller: Caller,
   ): Promise<string> {
-    const { methods, observe, queue, beforeAnswer } = this.#options;
+    const { methods, onCallEnded, queue, beforeAnswer } = this.#options;
     const method = methods.get(name);
     const isWrite = method?.access === "write" && !caller.isReadOnly;
     const run = () => {
@@ -171,7 +169,7 @@ export class Dispatcher {
         );
       }
       // One task for both: encoding a long result takes as long as computing it.
-      const text = JSON.stringify(rpcResult(id, method.call(params, caller.client)));
+      const text = JSON.stringify(rpcResult(id, method.call(params, caller.subscriptions)));
       // Called in the same task: the next task may fail, and its rollback would undo this change.
       const committed = beforeAnswer();
       committed.catch(() => {}); // it is awaited below
@@ -183,11 +181,11 @@ export class Dispatcher {
         ? await queue.run(isWrite ? "write" : "read", caller.groups(), run)
         : run();
       await committed;
-      observe(name, "ok");
+      onCallEnded(name, "ok");
       return text;
     } catch (thrown) {
       if (caller.batch && thrown instanceof NodeBusyError) caller.batch.isRefused = true;
-      observe(method === undefined ? "unknown" : name, "error");
+      onCallEnded(method === undefined ? "unknown" : name, "error");
       return failureText(id, thrown);
     }
   }

@@ -6,7 +6,7 @@ import type {
   ParamsOf,
 } from "../../../lib/protocol/methods/definition.ts";
 import { describeInput } from "../../../lib/protocol/describe_input.ts";
-import type { SubscribingCaller } from "./subscriptions.ts";
+import type { ClientSubscriptions } from "./subscriptions.ts";
 
 /** One JSON-RPC method as the dispatcher runs it. */
 export interface Method extends Pick<MethodDefinition, "access" | "isCostly"> {
@@ -14,15 +14,15 @@ export interface Method extends Pick<MethodDefinition, "access" | "isCostly"> {
   definition?: MethodDefinition;
   /**
    * @param params As received.
-   * @param client The caller's subscriptions; undefined over HTTP.
+   * @param own The caller's subscriptions; undefined over HTTP.
    * @returns The result, ready for JSON.
    */
-  call(params: unknown, client: SubscribingCaller | undefined): unknown;
+  call(params: unknown, own: ClientSubscriptions | undefined): unknown;
 }
 
 /** The handler of each method of a table: from parsed parameters to a result, ready for JSON. */
 export type Handlers<T extends MethodTable> = {
-  [N in keyof T]: (params: ParamsOf<T[N]>, client: SubscribingCaller | undefined) => z.input<
+  [N in keyof T]: (params: ParamsOf<T[N]>, own: ClientSubscriptions | undefined) => z.input<
     T[N]["result"]
   >;
 };
@@ -39,9 +39,9 @@ export function bindMethods<T extends MethodTable>(
     // Each handler gets what its own schema has parsed, which types of a whole table cannot say.
     const run = handlers[name] as (
       params: unknown,
-      client: SubscribingCaller | undefined,
+      own: ClientSubscriptions | undefined,
     ) => unknown;
-    const call: Method["call"] = (params, client) => run(parseParams(schema, params), client);
+    const call: Method["call"] = (params, own) => run(parseParams(schema, params), own);
     return [name, { access, isCostly, definition, call }];
   });
 }

@@ -10,7 +10,7 @@ import type { OraclePoller } from "../oracle/oracle_poller.ts";
 import { bindMethods, type Handlers, invalidParams, type Method } from "./method.ts";
 import { createOpenRpcDocument } from "./open_rpc.ts";
 import { pageOfPrices, pageOfTheses, type PricesQuery } from "./query_pages.ts";
-import type { SubscribingCaller } from "./subscriptions.ts";
+import type { ClientSubscriptions } from "./subscriptions.ts";
 
 /** Parts of the node that the methods use. */
 interface MethodContext {
@@ -35,10 +35,10 @@ export function methodsOf(
     core_sendTransaction: ({ transaction }) => chain.submit(transaction),
     core_settleThesis: ({ id }) => toWire(chain.settle(id)),
     core_simulateTransaction: ({ transaction }) => chain.simulate(transaction),
-    core_getTransaction: ({ hash }) => chain.receipt(hash) ?? null,
+    core_getTransaction: ({ hash }) => chain.findReceipt(hash) ?? null,
     core_getAccount: ({ address }) =>
       toWire({ ...chain.state.ledger.account(address), ...(!isWritable() && { frozen: true }) }),
-    core_getThesis: ({ id }) => toWire(chain.thesis(id) ?? null),
+    core_getThesis: ({ id }) => toWire(chain.findThesis(id) ?? null),
     core_getTheses: ({ filter }) => toWire(pageOfTheses(chain.state.ledger, filter)),
     core_getPrices: () => toWire(chain.oraclePrices.view(clock.now())),
     core_getPriceHistory: ({ query }) => toWire(pricesPage(chain, query)),
@@ -50,14 +50,14 @@ export function methodsOf(
     eth_blockNumber: () => toQuantity(chain.head.number),
     eth_getBlockByNumber({ block: which }) {
       const block = which.startsWith("0x")
-        ? chain.blocks.block(Number(which))
+        ? chain.blocks.findBlock(Number(which))
         : which === "earliest"
-        ? chain.blocks.block(0)
+        ? chain.blocks.findBlock(0)
         : chain.head;
       return block === undefined ? null : toEthereumBlock(block);
     },
-    eth_subscribe: ({ kind, filter }, client) => requireWebSocket(client).subscribe(kind, filter),
-    eth_unsubscribe: ({ id }, client) => requireWebSocket(client).unsubscribe(id),
+    eth_subscribe: ({ kind, filter }, own) => requireWebSocket(own).subscribe(kind, filter),
+    eth_unsubscribe: ({ id }, own) => requireWebSocket(own).unsubscribe(id),
     // Built on the first request, because it takes long.
     "rpc.discover": () => document ??= createOpenRpcDocument(methods),
   };
@@ -74,8 +74,8 @@ function pricesPage(chain: Chain, query: PricesQuery) {
   );
 }
 
-function requireWebSocket(client: SubscribingCaller | undefined): SubscribingCaller {
-  if (client !== undefined) return client;
+function requireWebSocket(subscriptions: ClientSubscriptions | undefined): ClientSubscriptions {
+  if (subscriptions !== undefined) return subscriptions;
   throw new RpcError(
     RpcCode.methodNotFound,
     "Subscriptions need a WebSocket connection: received the request over HTTP",

@@ -21,7 +21,7 @@ type ThesesQuery = ParamsOf<typeof readMethods.core_getTheses>["filter"];
  * @returns `nextCursor` is null on the last page.
  */
 export function pageOfTheses(
-  ledger: Theses,
+  ledger: ThesisSource,
   query: ThesesQuery,
 ): { theses: Thesis[]; nextCursor: string | null; lastId: number } {
   const { lastThesisId: lastId } = ledger;
@@ -38,7 +38,7 @@ export function pageOfTheses(
   return { theses: page, nextCursor: end <= lastId ? `${end - 1}` : null, lastId };
 }
 
-type Theses = Pick<Ledger, "firstThesisId" | "lastThesisId" | "thesesBetween">;
+type ThesisSource = Pick<Ledger, "firstThesisId" | "lastThesisId" | "thesesBetween">;
 
 /** Selects recorded prices of a market in `[from, to)`, Unix milliseconds. */
 export type PricesQuery = ParamsOf<typeof readMethods.core_getPriceHistory>["query"];
@@ -48,28 +48,27 @@ export function pageOfPrices(
   history: MarketHistory,
   query: Omit<PricesQuery, "base" | "quote">,
 ): { prices: PricePoint[]; missing: TimeSpan[]; nextCursor: string | null } {
-  const { span } = history;
   const end = slotAtOrAfter(query.to) * SLOT_MS;
   const from = slotAtOrAfter(Number(query.cursor ?? query.from)) * SLOT_MS;
-  // Before and after all prices, any time fits on one page.
-  const first = Math.max(from, Math.min(span.from, end));
-  const last = first + query.limit * SLOT_MS;
-  const to = last < span.to ? Math.min(end, last) : end;
-  const stop = Math.max(first, Math.min(to, last, span.to));
+  const { first, stop, to } = pageSpanOf({ from, to: end }, query.limit, history.span);
   const prices: PricePoint[] = [];
   for (let time = first; time < stop; time += SLOT_MS) {
     const price = history.at(time);
     if (price !== undefined) prices.push({ time, price });
   }
   const missing: TimeSpan[] = [];
-  for (
-    const gap of [
-      { from, to: first },
-      ...history.checkRange(first, stop).missing,
-      { from: stop, to },
-    ]
-  ) {
+  const within = history.checkRange(first, stop).missing;
+  for (const gap of [{ from, to: first }, ...within, { from: stop, to }]) {
     if (gap.from < gap.to) appendSpan(missing, gap);
   }
   return { prices, missing, nextCursor: to < end ? to.toString() : null };
+}
+
+/** Where a page ends (`to`), and the part of it that may have prices: `[first, stop)`. */
+function pageSpanOf({ from, to: end }: TimeSpan, limit: number, known: TimeSpan) {
+  // Before and after all prices, any time fits on one page.
+  const first = Math.max(from, Math.min(known.from, end));
+  const last = first + limit * SLOT_MS;
+  const to = last < known.to ? Math.min(end, last) : end;
+  return { first, stop: Math.max(first, Math.min(to, last, known.to)), to };
 }

@@ -158,7 +158,7 @@ export class Subscriptions {
 }
 
 /** What the calls of a client may do. */
-export type SubscribingCaller = Pick<Subscriber, "subscribe" | "unsubscribe">;
+export type ClientSubscriptions = Pick<Subscriber, "subscribe" | "unsubscribe">;
 
 export class Subscriber {
   readonly send: Send;

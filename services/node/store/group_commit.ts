@@ -148,13 +148,13 @@ export class GroupCommit {
   }
 
   #finish(): void {
-    const [effects, waiting] = this.#close();
+    const { effects, waiting } = this.#close();
     waiting?.resolve();
     for (const effect of effects) effect();
   }
 
   #rollBack(failure: StorageError): void {
-    const [, waiting] = this.#close();
+    const { waiting } = this.#close();
     try {
       if (!this.#isDurable) throw failure;
       this.#db.rollBack();
@@ -166,12 +166,13 @@ export class GroupCommit {
     waiting?.reject(failure);
   }
 
-  #close(): [effects: (() => void)[], waiting: PromiseWithResolvers<void> | undefined] {
-    const [effects, waiting] = [this.#effects, this.#waiting];
+  /** @returns What to run and whom to answer now. */
+  #close() {
+    const closed = { effects: this.#effects, waiting: this.#waiting };
     this.#isOpen = false;
     this.#effects = [];
     this.#waiting = undefined;
-    return [effects, waiting];
+    return closed;
   }
 }
 

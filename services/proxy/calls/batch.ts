@@ -29,7 +29,7 @@ export function splitBatchReply(
   return calls.map(({ id }, index) => {
     if (id === undefined) return undefined;
     const answer = tryParseAnswer({ status, body: answers[index] ?? "" }, firstId + index);
-    return answer?.id ? withCallerId(answer, id) : missingAnswerText(id, target);
+    return answer?.idSpan ? withCallerId(answer, id) : missingAnswerText(id, target);
   });
 }
 

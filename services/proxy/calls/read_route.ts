@@ -52,9 +52,9 @@ export interface ReadRoute {
  * @throws {ProxyError} -32000 for the id of an unknown filter; 503 / -32002 if no responding node
  *   has the block: a node without it would return too few logs, or nothing.
  */
-export function routeOf(call: Call, nodes: ReadNodes): ReadRoute {
+export function requireRoute(call: Call, nodes: ReadNodes): ReadRoute {
   const { textAfterId, method } = call;
-  if (FILTER_USE.test(method)) return routeOfFilter(call, nodes);
+  if (FILTER_USE.test(method)) return requireFilterRoute(call, nodes);
   const block = blockOf(call);
   const node = block === undefined ? nodes.leader : nodes.nodeForBlock(block);
   if (node !== undefined) return { node, block, textAfterId };
@@ -62,7 +62,7 @@ export function routeOf(call: Call, nodes: ReadNodes): ReadRoute {
   throw new ProxyError(503, RpcCode.resourceUnavailable, message);
 }
 
-function routeOfFilter({ method, params }: Call, nodes: ReadNodes): ReadRoute {
+function requireFilterRoute({ method, params }: Call, nodes: ReadNodes): ReadRoute {
   const [id, ...rest]: unknown[] = Array.isArray(params) ? params : [];
   const [, nodesId, digits] = (typeof id === "string" ? FILTER_ID.exec(id) : null) ?? [];
   const node = parseInt(digits ?? "", 16);

@@ -16,7 +16,7 @@ import { failureText, ProxyError } from "../shared/failures.ts";
 import type { InFlightReads } from "./in_flight_reads.ts";
 import type { MethodKinds } from "./method_kinds.ts";
 import type { NodePort } from "../node/http_pool.ts";
-import { answerForClient, failureForClient, type ReadRoute, routeOf } from "./read_route.ts";
+import { answerForClient, failureForClient, type ReadRoute, requireRoute } from "./read_route.ts";
 import type { ReadNodes } from "../node/read_nodes.ts";
 import type { Read } from "../node/read_pool.ts";
 
@@ -121,7 +121,7 @@ export class Router {
   }
 
   #readOf(call: Call, hasLargeAnswer: boolean, caller: CallerAddress): Read {
-    const { node, block, textAfterId } = routeOf(call, this.#options.readNodes);
+    const { node, block, textAfterId } = requireRoute(call, this.#options.readNodes);
     const fitsSocket = textAfterId.length <= OVER_WS_LENGTH_MAX && !hasLargeAnswer &&
       !isFullBlock(call) && !isTooComplex(textAfterId, OVER_WS_BOUNDS);
     return { textAfterId, node, block, caller, fitsSocket };
@@ -130,7 +130,7 @@ export class Router {
   /** Sends a call that must not be sent twice. */
   async #send(call: Call, target: Target, { forwardedFor }: CallerAddress): Promise<NodeReply> {
     const { nodes, inFlight } = this.#options;
-    const { node, textAfterId } = this.#routeOf(call, target);
+    const { node, textAfterId } = this.#requireRoute(call, target);
     const id = this.#lastId += 1;
     try {
       const text = callText(textAfterId, call.id === undefined ? undefined : id);
@@ -149,10 +149,21 @@ export class Router {
     caller: CallerAddress,
     subscribe?: Subscribe,
   ): Promise<RoutedAnswer> {
+    const { answers, answering, parts } = this.#startBatch(batch, subscribe);
+    for (const part of parts) answering.push(this.#sendBatch(part, caller, answers));
+    await Promise.all(answering);
+    const target = targetOf(parts);
+    const texts = answers.filter((text) => text !== undefined);
+    if (texts.length === 0) return { status: 204, body: null, target };
+    return { status: 200, body: `[${texts.join(",")}]`, target };
+  }
+
+  /** Subscribes, answers what needs no node, and sorts all other calls by their node. */
+  #startBatch(batch: readonly (Call | MessageError)[], subscribe?: Subscribe) {
     /** By position in the batch; undefined for calls without an answer. */
     const answers: (string | undefined)[] = new Array(batch.length);
     const answering: Promise<void>[] = [];
-    const sent = new Map<string, NodeBatch>();
+    const parts = new Map<string, NodeBatch>();
     for (const [index, call] of batch.entries()) {
       if (call instanceof MessageError) {
         answers[index] = failureText(call.id, call);
@@ -161,41 +172,35 @@ export class Router {
       this.#options.metrics.countCall(call.method);
       const subscribed = subscribe?.(call);
       if (subscribed === undefined) {
-        answers[index] = this.#addToBatch(sent, index, call);
+        answers[index] = this.#addToBatch(parts, index, call);
         continue;
       }
       answering.push(subscribed.then((text) => {
         if (call.id !== undefined) answers[index] = text;
       }));
     }
-    for (const part of sent.values()) answering.push(this.#sendBatch(part, caller, answers));
-    await Promise.all(answering);
-    const targets = new Set(Array.from(sent.values(), ({ target }) => target));
-    const target = targets.size > 1 ? "mixed" : [...targets][0] ?? "proxy";
-    const texts = answers.filter((text) => text !== undefined);
-    if (texts.length === 0) return { status: 204, body: null, target };
-    return { status: 200, body: `[${texts.join(",")}]`, target };
+    return { answers, answering, parts: [...parts.values()] };
   }
 
   /** Adds a call to those for its node. Returns the error for its caller if no node can answer it. */
-  #addToBatch(sent: Map<string, NodeBatch>, index: number, call: Call): string | undefined {
+  #addToBatch(parts: Map<string, NodeBatch>, index: number, call: Call): string | undefined {
     const { target } = this.#options.methods.kindOf(call.method);
     try {
-      const { node, block, textAfterId } = this.#routeOf(call, target);
+      const { node, block, textAfterId } = this.#requireRoute(call, target);
       const key = `${target} ${node}`;
-      const part = sent.get(key) ?? { target, node, calls: [] };
+      const part = parts.get(key) ?? { target, node, calls: [] };
       part.calls.push({ index, call, textAfterId });
       if (block !== undefined) part.block = Math.max(block, part.block ?? 0);
-      sent.set(key, part);
+      parts.set(key, part);
     } catch (thrown) {
       if (!(thrown instanceof ProxyError)) throw thrown;
       return call.id === undefined ? undefined : failureText(call.id, thrown);
     }
   }
 
-  /** The read node of a call, if it is a read, and the text for it. @throws As {@link routeOf}. */
-  #routeOf(call: Call, target: Target): Partial<ReadRoute> & { textAfterId: string } {
-    return target === "read" ? routeOf(call, this.#options.readNodes) : call;
+  /** The read node of a call, if it is a read, and the text for it. @throws As {@link requireRoute}. */
+  #requireRoute(call: Call, target: Target): Partial<ReadRoute> & { textAfterId: string } {
+    return target === "read" ? requireRoute(call, this.#options.readNodes) : call;
   }
 
   /** Sends a node its calls of a batch, and adds the answers of those with an id. */
@@ -239,6 +244,11 @@ interface NodeBatch {
   /** The highest block that one of them names. */
   block?: number;
   calls: { index: number; call: Call; textAfterId: string }[];
+}
+
+function targetOf(parts: readonly NodeBatch[]): RoutedAnswer["target"] {
+  const targets = new Set(parts.map(({ target }) => target));
+  return targets.size > 1 ? "mixed" : [...targets][0] ?? "proxy";
 }
 
 function answerOf(call: Call, status: number, body: string, target: Target): RoutedAnswer {

@@ -83,7 +83,7 @@ export class ClientQueue implements ClientSink {
   readonly socket: ClientSocket;
   readonly addressKey: string;
   /** Counts the unsent bytes of all queues of its address. */
-  readonly ofAddress: AddressBytes;
+  readonly addressBytes: AddressBytes;
   readonly #buffers: ClientBuffers;
   /** Bytes that wait, and {@link ANSWER_BYTES} for each answer. */
   #unsent = 0;
@@ -99,7 +99,7 @@ export class ClientQueue implements ClientSink {
     this.socket = socket;
     this.addressKey = addressKey;
     this.#buffers = buffers;
-    this.ofAddress = buffers.add(this);
+    this.addressBytes = buffers.add(this);
   }
 
   /** Unsent bytes: those of the last recount, and all that were queued since. */
@@ -129,7 +129,7 @@ export class ClientQueue implements ClientSink {
 
   #add(bytes: number): void {
     this.#unsent += bytes;
-    this.ofAddress.unsent += bytes;
+    this.addressBytes.unsent += bytes;
     this.#buffers.budget.add(bytes);
   }
 
@@ -219,24 +219,24 @@ export class ClientBuffers {
   /** Counts a queue from now on. @returns The count of its address. */
   add(queue: ClientQueue): AddressBytes {
     this.#queues.add(queue);
-    const ofAddress = this.#addresses.get(queue.addressKey) ?? { unsent: 0, queues: 0 };
-    ofAddress.queues += 1;
-    this.#addresses.set(queue.addressKey, ofAddress);
-    return ofAddress;
+    const addressBytes = this.#addresses.get(queue.addressKey) ?? { unsent: 0, queues: 0 };
+    addressBytes.queues += 1;
+    this.#addresses.set(queue.addressKey, addressBytes);
+    return addressBytes;
   }
 
   /** Removes a queue whose socket has ended, and its unsent bytes from the budget. */
   remove(queue: ClientQueue): void {
     this.count(queue, -queue.unsentUpperBound);
     if (!this.#queues.delete(queue)) return;
-    queue.ofAddress.queues -= 1;
-    if (queue.ofAddress.queues === 0) this.#addresses.delete(queue.addressKey);
+    queue.addressBytes.queues -= 1;
+    if (queue.addressBytes.queues === 0) this.#addresses.delete(queue.addressKey);
   }
 
   /** Counts a change of the unsent bytes of a queue, unless it was removed. */
   count(queue: ClientQueue, bytes: number): void {
     if (!this.#queues.has(queue)) return;
-    queue.ofAddress.unsent += bytes;
+    queue.addressBytes.unsent += bytes;
     this.budget.add(bytes);
   }
 
@@ -257,7 +257,7 @@ export class ClientBuffers {
   /** Whether an address stays within its share with this answer, or its client reads its answers. */
   #fitsAddressShare(queue: ClientQueue, bytes: number): boolean {
     const fits = () =>
-      queue.ofAddress.unsent + bytes <= this.budget.max * SHARE_MAX ||
+      queue.addressBytes.unsent + bytes <= this.budget.max * SHARE_MAX ||
       queue.unsentUpperBound + bytes <= GUARANTEED_BYTES;
     if (fits()) return true;
     this.#refresh();

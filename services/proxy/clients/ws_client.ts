@@ -13,7 +13,7 @@ import {
 import type { Hub } from "../hub/hub.ts";
 import type { ClientSink, HubClient } from "../hub/subscriptions.ts";
 import { OutgoingMessage } from "../hub/notifications.ts";
-import { subscriptionRequest } from "../hub/subscription_request.ts";
+import { parseSubscriptionRequest } from "../hub/subscription_request.ts";
 import type { Limit, ProxyMetrics } from "../shared/metrics.ts";
 import type { Call } from "../calls/message.ts";
 import { answerText, failureText, limitExceeded, ProxyError } from "../shared/failures.ts";
@@ -151,7 +151,7 @@ export class WsClient {
       return refuse("subscriptions_per_client", limitExceeded(429, message));
     }
     try {
-      const request = subscriptionRequest(method.namespace, call);
+      const request = parseSubscriptionRequest(method.namespace, call);
       return new Promise((resolve) => {
         hub.subscribe(this.#client, request, clock.now(), (outcome) => {
           if ("id" in outcome) {

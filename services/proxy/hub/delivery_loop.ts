@@ -29,6 +29,7 @@ export class DeliveryLoop {
   /** Whether notifications arrived since the end of the last turn of the event loop. */
   #isArriving = false;
   #isRetrying = false;
+  #isStopped = false;
 
   constructor(hub: DrivenHub, clock: Clock) {
     this.#hub = hub;
@@ -45,6 +46,7 @@ export class DeliveryLoop {
   }
 
   stop(): void {
+    this.#isStopped = true;
     this.#timers.clear();
   }
 
@@ -62,6 +64,7 @@ export class DeliveryLoop {
 
   #flushAfter(turns: number): void {
     setImmediate(() => {
+      if (this.#isStopped) return;
       const isArriving = this.#isArriving;
       this.#isArriving = false;
       if (isArriving && turns > 1) return this.#flushAfter(turns - 1);

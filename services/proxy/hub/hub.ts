@@ -136,18 +136,18 @@ export class Hub {
     return this.table.isLive(NEW_HEADS_KEY);
   }
 
-  upstreamOpened(nowMs: number): void {
-    this.table.opened(nowMs);
+  onUpstreamOpened(nowMs: number): void {
+    this.table.onOpened(nowMs);
   }
 
   /** The connection to the node is lost; clients keep their ids and wait. */
-  upstreamClosed(): void {
-    this.table.closed();
+  onUpstreamClosed(): void {
+    this.table.onClosed();
   }
 
   /** The node closed the connection because of what it was sent. */
-  upstreamRejected(nowMs: number): void {
-    for (const suspect of this.table.rejectedByNode(nowMs)) {
+  onUpstreamRejected(nowMs: number): void {
+    for (const suspect of this.table.onRejected(nowMs)) {
       for (const subscription of [...suspect.withFiltered()]) {
         this.#answerWaiters(subscription, REFUSAL_ERRORS.socket_closed);
         this.table.retire(subscription);
@@ -186,7 +186,7 @@ export class Hub {
   }
 
   #onAnswer(requestId: number, text: string): void {
-    const answer = this.table.answered(requestId, text);
+    const answer = this.table.onAnswer(requestId, text);
     if (answer === undefined) return;
     const { subscription: answered, errorText } = answer;
     const outcome = errorText === undefined ? undefined : { errorText };
@@ -250,7 +250,7 @@ export class Hub {
     if (typeof upstreamId !== "string") return true;
     const subscription = this.table.byUpstreamId(upstreamId);
     if (subscription === undefined) {
-      this.table.calls.notifiedUnknown(upstreamId, String(frame.method));
+      this.table.calls.onUnknownNotification(upstreamId, String(frame.method));
       return true;
     }
     const isHead = subscription.request.key === NEW_HEADS_KEY;

@@ -59,7 +59,7 @@ export class SubscribeCalls {
     const { namespace, paramsText } = subscription.request;
     const id = this.#call(`${namespace}_subscribe`, paramsText);
     if (id === undefined) return;
-    subscription.state = { is: "requested" };
+    subscription.state = { kind: "requested" };
     this.#pending.set(id, { namespace, subscription, sentAtMs: nowMs });
   }
 
@@ -69,7 +69,7 @@ export class SubscribeCalls {
   }
 
   /** Handles an answer of the node. @returns Undefined if nobody waits for it. */
-  answered(id: number, text: string): SubscribeAnswer | undefined {
+  onAnswer(id: number, text: string): SubscribeAnswer | undefined {
     const call = this.#pending.get(id);
     if (call === undefined) return undefined;
     this.#pending.delete(id);
@@ -80,7 +80,7 @@ export class SubscribeCalls {
       if (upstreamId !== undefined) this.unsubscribe(namespace, upstreamId);
       return undefined;
     }
-    subscription.state = { is: "notRequested" };
+    subscription.state = { kind: "notRequested" };
     return upstreamId === undefined
       ? { subscription, errorText: errorOf(text) }
       : { subscription, upstreamId };
@@ -91,7 +91,7 @@ export class SubscribeCalls {
     const late: HubSubscription[] = [];
     for (const call of this.#pending.values()) {
       if (call.subscription === undefined || call.sentAtMs > beforeMs) continue;
-      call.subscription.state = { is: "notRequested" };
+      call.subscription.state = { kind: "notRequested" };
       late.push(call.subscription);
       call.subscription = undefined;
     }
@@ -108,7 +108,7 @@ export class SubscribeCalls {
    *
    * @param method Of the notification: `eth_subscription`.
    */
-  notifiedUnknown(upstreamId: string, method: string): void {
+  onUnknownNotification(upstreamId: string, method: string): void {
     if (this.#unknownIds.size >= UNKNOWN_IDS_MAX) return;
     this.#unknownIds.set(upstreamId, method.replace(/_subscription$/, ""));
   }

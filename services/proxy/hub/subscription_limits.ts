@@ -167,7 +167,7 @@ class SubscriptionSlots {
    * @param peerKey If given, only addresses behind this peer are considered.
    */
   #findEvictable(client: HubClient, peerKey?: string): HubSubscription | undefined {
-    const loadAfter = this.#counts.load(client.address, 1);
+    const loadAfter = this.#counts.loadOf(client.address, 1);
     const callers = this.#counts.addresses + (loadAfter === 1 ? 1 : 0);
     // Avoids a search at each refusal.
     if (loadAfter > Math.max(1, this.#max / callers)) return undefined;
@@ -177,8 +177,8 @@ class SubscriptionSlots {
       const { quotaOwner } = subscription;
       if (peerKey !== undefined && quotaOwner.address.peerKey !== peerKey) continue;
       // The slot of a requested subscription is free only after the node's answer.
-      if (subscription.state.is === "requested" || subscription.involves(client)) continue;
-      const load = this.#counts.load(quotaOwner.address);
+      if (subscription.state.kind === "requested" || subscription.involves(client)) continue;
+      const load = this.#counts.loadOf(quotaOwner.address);
       if (load <= loadAfter || load < highest) continue;
       if (load === highest && found && precedenceOf(subscription, found) < 0) continue;
       found = subscription;

@@ -43,7 +43,7 @@ export const SHARED_FEED_KEYS: ReadonlySet<string> = new Set([
  *
  * @throws {ProxyError} 413 / -32005 if its parameters are too long or nested too deep.
  */
-export function subscriptionRequest(
+export function parseSubscriptionRequest(
   namespace: string,
   call: { paramsText?: string; params?: unknown },
 ): SubscriptionRequest {

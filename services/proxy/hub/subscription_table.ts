@@ -35,7 +35,7 @@ export class SubscriptionTable {
   /** How many are at the node, or requested. */
   get count(): number {
     let count = 0;
-    for (const { state } of this.subscriptions()) if (state.is !== "filtered") count += 1;
+    for (const { state } of this.subscriptions()) if (state.kind !== "filtered") count += 1;
     return count;
   }
 
@@ -88,7 +88,7 @@ export class SubscriptionTable {
 
   #filtered(request: SubscriptionRequest, client: HubClient, filter: string): HubSubscription {
     const source = this.#allTheses(client);
-    const subscription = new HubSubscription(request, client, { is: "filtered", source, filter });
+    const subscription = new HubSubscription(request, client, { kind: "filtered", source, filter });
     source.filtered.add(filter, subscription);
     this.#setPublicId(subscription, this.#newId());
     return subscription;
@@ -113,27 +113,27 @@ export class SubscriptionTable {
 
   /** Requests a subscription from the node, unless it is already requested or granted. */
   requestAtNode({ atNode }: HubSubscription, nowMs: number): void {
-    if (atNode.state.is === "notRequested") this.calls.subscribe(atNode, nowMs);
+    if (atNode.state.kind === "notRequested") this.calls.subscribe(atNode, nowMs);
   }
 
   /** Ends a subscription that nobody uses; a requested one ends with the node's answer. */
   retire(subscription: HubSubscription): void {
     const { request, state } = subscription;
     if (!subscription.isIdle) return this.#limits.slotsOf(request)?.handOver(subscription);
-    if (state.is === "requested") return;
-    if (state.is === "granted") {
+    if (state.kind === "requested") return;
+    if (state.kind === "granted") {
       this.#byUpstreamId.delete(state.upstreamId);
       this.calls.unsubscribe(request.namespace, state.upstreamId);
-      subscription.state = { is: "notRequested" };
+      subscription.state = { kind: "notRequested" };
     }
     this.#forget(subscription);
-    if (state.is !== "filtered") return;
+    if (state.kind !== "filtered") return;
     state.source.filtered.delete(state.filter, subscription);
     this.retire(state.source);
   }
 
   /** The connection is open: every subscription is requested again. */
-  opened(nowMs: number): void {
+  onOpened(nowMs: number): void {
     for (const subscription of this.subscriptions()) this.requestAtNode(subscription, nowMs);
   }
 
@@ -143,23 +143,23 @@ export class SubscriptionTable {
    * @returns Subscriptions that are not requested again: the node had never granted them, and they
    *   were requested when it closed the connection.
    */
-  rejectedByNode(nowMs: number): HubSubscription[] {
+  onRejected(nowMs: number): HubSubscription[] {
     const suspects = this.calls.neverGranted;
     const [only] = suspects;
     // If there are several, it is unknown which one is the cause: clients may subscribe again.
     if (only !== undefined && suspects.length === 1) {
       this.#limits.refuseLater(only.request.key, nowMs);
     }
-    this.closed();
+    this.onClosed();
     return suspects;
   }
 
   /** The connection is gone, and with it the node's subscriptions. */
-  closed(): void {
+  onClosed(): void {
     this.calls.clear();
     this.#byUpstreamId.clear();
     for (const subscription of [...this.subscriptions()]) {
-      if (subscription.state.is !== "filtered") subscription.state = { is: "notRequested" };
+      if (subscription.state.kind !== "filtered") subscription.state = { kind: "notRequested" };
       this.retire(subscription);
     }
   }
@@ -170,11 +170,11 @@ export class SubscriptionTable {
    * @returns The subscription, and the JSON text of the error if the node refused. Undefined if
    *   nobody waits for the answer.
    */
-  answered(
+  onAnswer(
     requestId: number,
     text: string,
   ): { subscription: HubSubscription; errorText?: string } | undefined {
-    const answer = this.calls.answered(requestId, text);
+    const answer = this.calls.onAnswer(requestId, text);
     if (answer === undefined) return undefined;
     const { subscription } = answer;
     if ("upstreamId" in answer && !this.#byUpstreamId.has(answer.upstreamId)) {
@@ -196,7 +196,7 @@ export class SubscriptionTable {
   }
 
   #goLive(subscription: HubSubscription, upstreamId: string): void {
-    subscription.state = { is: "granted", upstreamId };
+    subscription.state = { kind: "granted", upstreamId };
     subscription.refusals = 0;
     this.#byUpstreamId.set(upstreamId, subscription);
     if (subscription.publicId !== undefined) return;

@@ -157,11 +157,11 @@ interface Waiter {
 /** Where the notifications of a subscription come from. */
 type SubscriptionState =
   /** From the node: what it was told on the present connection. */
-  | { is: "notRequested" }
-  | { is: "requested" }
-  | { is: "granted"; upstreamId: string }
+  | { kind: "notRequested" }
+  | { kind: "requested" }
+  | { kind: "granted"; upstreamId: string }
   /** From the hub: those of another subscription that its filter selects. */
-  | { is: "filtered"; source: HubSubscription; filter: string };
+  | { kind: "filtered"; source: HubSubscription; filter: string };
 
 /** Refusals in a row after which a subscription is not requested again. */
 const REFUSALS_MAX = 5;
@@ -191,7 +191,7 @@ export class HubSubscription {
   constructor(
     request: SubscriptionRequest,
     quotaOwner: HubClient,
-    state: SubscriptionState = { is: "notRequested" },
+    state: SubscriptionState = { kind: "notRequested" },
   ) {
     this.request = request;
     this.quotaOwner = quotaOwner;
@@ -205,12 +205,12 @@ export class HubSubscription {
 
   /** The subscription at the node that brings its notifications. */
   get atNode(): HubSubscription {
-    return this.state.is === "filtered" ? this.state.source : this;
+    return this.state.kind === "filtered" ? this.state.source : this;
   }
 
   /** Whether the node sends notifications for it. */
   get isLive(): boolean {
-    return this.atNode.state.is === "granted";
+    return this.atNode.state.kind === "granted";
   }
 
   /** How many clients use it or wait for it. */

@@ -126,7 +126,8 @@ export class HttpPool implements NodePort {
   }
 
   /**
-   * Sends a message. A plain one is sent again, over a new connection, if a reused one was stale.
+   * Sends a message. A plain one is sent again, over a new connection and with the whole time for
+   * its answer, if a reused one was stale.
    */
   async #ask(text: string, options: PostOptions, nowMs: number): Promise<NodeReply> {
     if (!options.isPlain) return await this.#send(text, options, nowMs);

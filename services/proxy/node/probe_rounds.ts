@@ -39,7 +39,7 @@ export class ProbeRounds {
   }
 
   start(): void {
-    this.reconnected();
+    this.onReconnected();
     this.#startRound();
   }
 
@@ -49,13 +49,13 @@ export class ProbeRounds {
   }
 
   /** Earlier announcements do not apply to a new connection. */
-  reconnected(): void {
+  onReconnected(): void {
     this.#announced = undefined;
-    this.announced(undefined);
+    this.onHead(undefined);
   }
 
   /** A head was announced; one in an unknown form is still a sign of life. */
-  announced(head: Head | undefined): void {
+  onHead(head: Head | undefined): void {
     this.#announcedAtMs = this.#options.clock.now();
     this.#wasAheadLastRound = false;
     if (head !== undefined) this.#announced = head.number;

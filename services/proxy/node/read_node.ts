@@ -55,7 +55,7 @@ export class ReadNode {
   /** The answer before, for comparisons: on a fast chain, answers of one round differ in timing. */
   headLastRound: Head | undefined;
   /** How long it took to answer its last probe; undefined before the first. */
-  tookMs: number | undefined;
+  probeMs: number | undefined;
   /** It refused or closed a connection, or stopped answering probes, and has not recovered. */
   isDead = false;
   /** Probes without an answer, in a row. */
@@ -114,10 +114,10 @@ export class ReadNode {
     this.#headAtMs = nowMs;
   }
 
-  answeredProbe(head: Head, tookMs: number, nowMs: number): void {
+  onProbeAnswered(head: Head, probeMs: number, nowMs: number): void {
     this.setHead(head, nowMs);
     this.round.head = head;
-    this.tookMs = tookMs;
+    this.probeMs = probeMs;
     this.#failures = 0;
     this.isDead = false;
     this.#retry.reset();
@@ -252,7 +252,7 @@ export function registerNodeMetrics(
     "How long each read node takes to answer a probe, 0 before the first; " +
       "a single one is probed only while it announces no heads.",
     ["node"],
-    ofEach(({ tookMs }) => (tookMs ?? 0) / 1000),
+    ofEach(({ probeMs }) => (probeMs ?? 0) / 1000),
   );
   scrapedCounters(
     "proxy_read_node_requests_total",

@@ -122,8 +122,8 @@ export class ReadNodes {
   }
 
   /** A node answered with its newest block. */
-  onProbeAnswered(index: number, head: Head, tookMs: number): void {
-    this.#at(index).answeredProbe(head, tookMs, this.#options.clock.now());
+  onProbeAnswered(index: number, head: Head, probeMs: number): void {
+    this.#at(index).onProbeAnswered(head, probeMs, this.#options.clock.now());
     // A dead leader that was the last to serve leads until another node answers.
     this.#replaceLeader();
   }

@@ -36,7 +36,7 @@ interface SubscriptionSocketOptions {
 /** Close codes caused by our messages (RFC 6455, section 7.4.1): 1009 is a message too large. */
 const REJECTION_CODES: ReadonlySet<number> = new Set([1002, 1003, 1007, 1008, 1009]);
 
-/** The one WebSocket to a read node: to the leader, if there are several. */
+/** The WebSocket to a read node for subscriptions: to the leader, if there are several. */
 export class SubscriptionSocket {
   readonly #options: SubscriptionSocketOptions;
   readonly connection: ReconnectingSocket;

@@ -4,7 +4,13 @@ import { ReconnectingSocket } from "../../../lib/net/reconnecting_socket.ts";
 import { callerAddress } from "../../../lib/http/caller_address.ts";
 import { AddressCounts, SHARE_PER_PEER } from "../shared/limits.ts";
 import type { ProxyMetrics } from "../shared/metrics.ts";
-import { type CallAnswer, callText, idNumber, idSpan, textAfterIdOf } from "../shared/envelopes.ts";
+import {
+  type CallAnswer,
+  callText,
+  findIdSpan,
+  idNumber,
+  textAfterIdOf,
+} from "../shared/envelopes.ts";
 import { limitExceeded, nodeTimeout } from "../shared/failures.ts";
 import type { Read } from "../node/read_pool.ts";
 import type { SocketSettings } from "../node/subscription_socket.ts";
@@ -163,8 +169,8 @@ export class ReadSocket {
   }
 
   #onText(text: string): void {
-    const span = idSpan(text);
-    const id = span ? idNumber(text, span) : NaN;
+    const idSpan = findIdSpan(text);
+    const id = idSpan ? idNumber(text, idSpan) : NaN;
     // An error without an id belongs to one of the open reads.
     if (Number.isNaN(id)) return this.#onErrorWithoutId();
     if (id === CHECK_CALL_ID) return void this.#health.onCheckAnswered(this.#socket.lastFrameAtMs);
@@ -173,7 +179,7 @@ export class ReadSocket {
     this.#observe((this.#socket.lastFrameAtMs - open.startedAtMs) / 1000);
     this.#finish(open);
     if (isMethodNotFound(text)) return void this.#sendOverHttp(open);
-    open.answer.resolve({ status: 200, text, id: span });
+    open.answer.resolve({ status: 200, text, idSpan });
   }
 
   /** Ends a read; if it was open, the next one takes its slot. */

@@ -97,7 +97,7 @@ export interface CallAnswer {
   status: number;
   text: string;
   /** The position of its id; undefined if it has none. */
-  id: Span | undefined;
+  idSpan: Span | undefined;
 }
 
 /** Members of which an answer has one. */
@@ -116,11 +116,11 @@ export function tryParseAnswer(
   { status, body: text }: NodeReply,
   ownId: number,
 ): CallAnswer | undefined {
-  const id = idAtEnd(text, ownId) ?? idSpan(text);
-  const written = id && text.slice(id.start, id.end);
+  const idSpan = findIdAtEnd(text, ownId) ?? findIdSpan(text);
+  const written = idSpan && text.slice(idSpan.start, idSpan.end);
   const isOwn = written === undefined || written === "null" ||
     written === String(ownId) || written === `"${ownId}"`;
-  return isOwn ? { status, text, id } : undefined;
+  return isOwn ? { status, text, idSpan } : undefined;
 }
 
 /**
@@ -136,22 +136,22 @@ export function requireAnswer(id: number, reply: NodeReply, target: Target): Cal
   }
   const answer = tryParseAnswer(reply, id);
   // Such as a gateway's {"message":"Limit exceeded"}: under an id it would be a result of undefined.
-  if (answer && !answer.id && !OUTCOMES.some((name) => memberSpan(answer.text, name))) {
+  if (answer && !answer.idSpan && !OUTCOMES.some((name) => memberSpan(answer.text, name))) {
     throw answerLost(target, `HTTP status ${reply.status} without result or error`);
   }
   if (answer !== undefined) return answer;
   if (target === "read") throw answerLost(target, "it answered another call");
-  return { status: reply.status, text: reply.body, id: idSpan(reply.body) };
+  return { status: reply.status, text: reply.body, idSpan: findIdSpan(reply.body) };
 }
 
 /** The text of an answer under the id of its caller, without which no WebSocket's caller knows it. */
-export function withCallerId({ text, id }: CallAnswer, callerId: string): string {
-  return id
-    ? text.slice(0, id.start) + callerId + text.slice(id.end)
+export function withCallerId({ text, idSpan }: CallAnswer, callerId: string): string {
+  return idSpan
+    ? text.slice(0, idSpan.start) + callerId + text.slice(idSpan.end)
     : text.replace(/^\s*\{(?=\s*")/, (start) => `${start}"id":${callerId},`);
 }
 
-export function idSpan(text: string): Span | undefined {
+export function findIdSpan(text: string): Span | undefined {
   if (!text.startsWith(USUAL_START)) return memberSpan(text, "id");
   const start = USUAL_START.length;
   let end = start;
@@ -170,7 +170,7 @@ function isDigit(code: number): boolean {
 }
 
 /** Finds an id at the end of an answer: some nodes write it after a result of megabytes. */
-function idAtEnd(text: string, ownId: number): Span | undefined {
+function findIdAtEnd(text: string, ownId: number): Span | undefined {
   const written = `,"id":${ownId}}`;
   const start = text.length - (TRAILING_SPACE.exec(text.slice(-8))?.[0].length ?? 0) -
     written.length;

@@ -64,7 +64,7 @@ export class HotHistogram<L extends string> extends Histogram<L> {
   }
 }
 
-/** A series of {@link hotCounter}. */
+/** A series of {@link createHotCounter}. */
 interface CounterSeries {
   count: number;
 }
@@ -74,7 +74,7 @@ interface CounterSeries {
  *
  * @returns Creates a series, once per combination of labels.
  */
-export function hotCounter<L extends string>(
+export function createHotCounter<L extends string>(
   registry: Registry,
   name: string,
   help: string,

@@ -47,12 +47,13 @@ export class AddressCounts {
   canAdd(address: AddressKeys, number = 1): boolean {
     if (this.isAtOwnLimit(address, number)) return false;
     const { key, peerKey } = address;
-    const used = (this.#counts.get(key) ?? 0) + number - 1;
-    return key === peerKey || isWithinFairShare(used, this.#freeOf(peerKey));
+    const before = number - 1; // added before the last one, for which the share is checked
+    const used = (this.#counts.get(key) ?? 0) + before;
+    return key === peerKey || isWithinFairShare(used, this.#freeOf(peerKey) - before);
   }
 
   isAtOwnLimit(address: AddressKeys, number = 1): boolean {
-    return this.load(address, number) > this.#perAddress;
+    return this.loadOf(address, number) > this.#perAddress;
   }
 
   /** Whether the addresses behind one peer have reached their common limit. */
@@ -61,7 +62,7 @@ export class AddressCounts {
   }
 
   /** The highest of an address's count, half that of its /56 and a quarter of that of its /48. */
-  load({ key, networks }: AddressKeys, additional = 0): number {
+  loadOf({ key, networks }: AddressKeys, additional = 0): number {
     let load = (this.#counts.get(key) ?? 0) + additional;
     for (const [index, network] of networks.entries()) {
       const number = (this.#networkCounts.get(network) ?? 0) + additional;
@@ -178,7 +179,7 @@ export class CallerBytes {
 
   /** Whether an answer fits: one of any length, further ones within the caller's share. */
   fitsAnswer(address: AddressKeys, bytes: number): boolean {
-    const isFirst = this.#perCaller.load(address) === 0 && !this.#perCaller.isPeerFull(address);
+    const isFirst = this.#perCaller.loadOf(address) === 0 && !this.#perCaller.isPeerFull(address);
     return isFirst ? this.#budget.fitsLarge(bytes) : this.fits(address, bytes);
   }
 

@@ -1,7 +1,7 @@
 import type { Counter, Registry } from "prom-client";
 import { metricsIn } from "../../../lib/http/metrics.ts";
 import { allMethods } from "../../../lib/protocol/methods/all.ts";
-import { hotCounter, HotHistogram, memoize } from "./hot_metrics.ts";
+import { createHotCounter, HotHistogram, memoize } from "./hot_metrics.ts";
 
 /** Further method names are counted as `other`, because callers choose names freely. */
 const UNKNOWN_METHODS_MAX = 180;
@@ -50,12 +50,12 @@ const HTTP_METHODS = new Set(["GET", "POST", "OPTIONS", "HEAD"]);
 export type Target = "read" | "write";
 
 /** Counts and times of calls: they are on the path of every read, so a series is looked up once. */
-function callMetrics(registry: Registry) {
+function createCallMetrics(registry: Registry) {
   const latency = (name: string, help: string) => {
     const histogram = new HotHistogram(registry, name, help, LATENCY_BUCKETS, "target");
     return memoize((target: string) => histogram.series({ target }));
   };
-  const requests = hotCounter(
+  const requests = createHotCounter(
     registry,
     "proxy_http_requests_total",
     "HTTP requests by method, target (read, write, mixed, or proxy for its own) and status.",
@@ -67,7 +67,7 @@ function callMetrics(registry: Registry) {
     "proxy_http_request_duration_seconds",
     "Duration of JSON-RPC requests over HTTP, by target.",
   );
-  const calls = hotCounter(
+  const calls = createHotCounter(
     registry,
     "proxy_rpc_methods_total",
     "RPC calls by method name, over HTTP and WebSocket.",
@@ -90,7 +90,7 @@ function callMetrics(registry: Registry) {
 }
 
 /** Metrics of WebSockets: those of clients, and the one that brings notifications. */
-function socketMetrics(registry: Registry) {
+function createSocketMetrics(registry: Registry) {
   const { counter, gauge } = metricsIn(registry);
   return {
     connections: gauge("proxy_ws_connections_active", "Client WebSockets that are open."),
@@ -127,10 +127,10 @@ function socketMetrics(registry: Registry) {
 export class ProxyMetrics {
   readonly registry: Registry;
   readonly upstreamErrors: Counter<"target">;
-  readonly sockets: ReturnType<typeof socketMetrics>;
+  readonly sockets: ReturnType<typeof createSocketMetrics>;
   /** Reports the use of a bounded resource; `read` is called at every scrape. */
   readonly scrapedGauge: (name: string, help: string, read: () => number) => void;
-  readonly #calls: ReturnType<typeof callMetrics>;
+  readonly #calls: ReturnType<typeof createCallMetrics>;
   readonly #refusals: Counter<"limit">;
   /** The methods with their own label. */
   readonly #methods = new Set(KNOWN_METHODS);
@@ -139,13 +139,13 @@ export class ProxyMetrics {
     this.registry = registry;
     const { counter, scrapedGauge } = metricsIn(registry);
     this.scrapedGauge = scrapedGauge;
-    this.#calls = callMetrics(registry);
+    this.#calls = createCallMetrics(registry);
     this.upstreamErrors = counter(
       "proxy_upstream_errors_total",
       "Requests that a node did not answer, lost WebSockets and invalid notifications, by target.",
       "target",
     );
-    this.sockets = socketMetrics(registry);
+    this.sockets = createSocketMetrics(registry);
     this.#refusals = counter(
       "proxy_refusals_total",
       "Requests, messages and connections refused or closed because of a limit, by limit.",

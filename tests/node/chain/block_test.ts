@@ -16,9 +16,9 @@ Deno.test("Chain: each block has the hash of its parent, and old blocks are drop
   assert.equal(head.number, 4_100);
   const parents = test.heads.slice(1).map(({ parentHash }) => parentHash);
   assert.deepEqual(parents, test.heads.slice(0, -1).map(({ hash }) => hash));
-  assert.equal(test.chain.blocks.block(head.number - 1)?.hash, head.parentHash);
-  assert.equal(test.chain.blocks.block(4), undefined);
-  assert.equal(test.chain.blocks.block(5)?.number, 5);
+  assert.equal(test.chain.blocks.findBlock(head.number - 1)?.hash, head.parentHash);
+  assert.equal(test.chain.blocks.findBlock(4), undefined);
+  assert.equal(test.chain.blocks.findBlock(5)?.number, 5);
   assert.equal(new Set(test.heads.map(({ hash }) => hash)).size, 4_100);
 });
 
@@ -83,13 +83,13 @@ Deno.test("BlockLog: a position is restored with its pending transactions; the f
   log.add(hashOf(2));
   assert.deepEqual(position, { head: genesis, pending: [hashOf(1)] });
   for (let number = 1; number <= 4_096; number++) log.seal(T + 100 * number);
-  assert.equal(log.block(0), genesis);
+  assert.equal(log.findBlock(0), genesis);
   log.restore(position);
-  assert.equal(log.block(1), undefined);
+  assert.equal(log.findBlock(1), undefined);
   assert.deepEqual(log.position, position);
   const [first, second] = [log.seal(T + 100), log.seal(T + 200)];
   log.restore({ head: second!, pending: [] });
-  assert.deepEqual([log.block(1), log.block(2)], [first, second]);
+  assert.deepEqual([log.findBlock(1), log.findBlock(2)], [first, second]);
 });
 
 Deno.test("toEthereumBlock: hashes, address and bloom have the sizes that Ethereum clients expect", () => {

@@ -86,7 +86,7 @@ function chainWithBet(fromMs: number, toMs: number) {
   const memoryChain = MemoryChain.funded();
   const { now: start } = memoryChain;
   memoryChain.bet({ startTime: start + fromMs, endTime: start + toMs });
-  return { memoryChain, start, thesis: () => memoryChain.chain.state.ledger.thesis(1)! };
+  return { memoryChain, start, thesis: () => memoryChain.chain.state.ledger.findThesis(1)! };
 }
 
 Deno.test("Chain: a price outside the range settles a thesis as lost at once, and pays the solver", () => {

@@ -54,7 +54,7 @@ Deno.test("Chain: a failed transaction is recorded in a block", () => {
   test.run(1);
   const receipt = test.bet({ betAmount: 6_000_000n, payout: 7_000_000n });
   assert.equal(receipt.error?.code, "INSUFFICIENT_BALANCE");
-  assert.deepEqual(test.chain.receipt(receipt.txHash), receipt);
+  assert.deepEqual(test.chain.findReceipt(receipt.txHash), receipt);
   assert.equal(test.receipts.at(-1), receipt);
   test.run(1);
   assert.deepEqual(test.chain.head.transactions, [receipt.txHash]);
@@ -127,7 +127,7 @@ Deno.test("Chain: a quote opens one thesis, and a failed attempt may be repeated
   assertFails(test, early, "ORACLE_STALE");
   test.run(1);
   const { status, txHash } = test.bet(fields);
-  assert.deepEqual([status, test.chain.thesis(1)?.txHash], ["committed", txHash]);
+  assert.deepEqual([status, test.chain.findThesis(1)?.txHash], ["committed", txHash]);
   test.clock.advance(1);
   assertFails(test, rfqSubmit({ timestamp: test.now, ...fields }), "QUOTE_ALREADY_USED");
 });
@@ -141,7 +141,7 @@ Deno.test("Chain: a simulation returns the receipt without any effect", () => {
   const failing = rfqSubmit({ timestamp: test.now, lowerPrice: 9n, upperPrice: 8n });
   assert.equal(test.chain.simulate(failing).error?.code, "INVALID_PRICE_RANGE");
   assert.deepEqual(balancesOf(test), before);
-  assert.equal(test.chain.state.ledger.receipt(simulated.txHash), undefined);
+  assert.equal(test.chain.state.ledger.findReceipt(simulated.txHash), undefined);
   assert.deepEqual(test.chain.submit(tx), simulated);
   assert.deepEqual(test.chain.simulate(tx), simulated);
 });
@@ -159,7 +159,7 @@ Deno.test("Chain: before the end, a request to settle fails without a breach", (
   const test = MemoryChain.funded();
   test.bet();
   test.run(3);
-  const { endTime } = test.chain.thesis(1)!;
+  const { endTime } = test.chain.findThesis(1)!;
   const details = { endTime, blockTimestamp: test.now };
   assert.throws(() => test.chain.settle(1), { code: "NotEnded", details });
   assert.deepEqual(test.statuses, ["open"]);
@@ -233,7 +233,7 @@ Deno.test("Chain: transactions without permission are answered, but not recorded
     const receipt = test.chain.submit(tx);
     assert.equal(receipt.error?.code, "PERMISSION_DENIED");
     assert.equal(test.chain.submit(tx), receipt, "the first receipt again");
-    assert.equal(test.chain.receipt(receipt.txHash), receipt);
+    assert.equal(test.chain.findReceipt(receipt.txHash), receipt);
   }
   test.run(1);
   assert.equal(test.recorded, recorded);
@@ -248,7 +248,7 @@ Deno.test("Chain: failed transactions of strangers are kept up to a limit, the o
     (_, number) => test.chain.submit(strangersBackfill(test, number % 50_000, 1)),
   );
   const [first, second] = receipts;
-  assert.equal(test.chain.receipt(first!.txHash), undefined);
-  assert.equal(test.chain.receipt(second!.txHash), second);
+  assert.equal(test.chain.findReceipt(first!.txHash), undefined);
+  assert.equal(test.chain.findReceipt(second!.txHash), second);
   assert.equal(test.chain.submit(strangersBackfill(test, 0, 1)).error?.code, "PERMISSION_DENIED");
 });

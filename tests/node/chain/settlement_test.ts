@@ -291,7 +291,7 @@ Deno.test("Chain: a thesis settled on request while the clock is behind is settl
   ]);
   test.holdUp(-1_000);
   assert.equal(test.chain.settle(1).status, "won");
-  const { endTime, settledAt } = test.chain.thesis(1)!;
+  const { endTime, settledAt } = test.chain.findThesis(1)!;
   assert.equal(settledAt, endTime);
 });
 

@@ -82,7 +82,7 @@ async function withClients(
       ["pause", { call: () => void queue.pausedDuring(() => resumed.promise) }],
       ["subscribe", { call: (_params, client) => client?.subscribe("newHeads") }],
     ]),
-    observe: () => {},
+    onCallEnded: () => {},
     queue,
     beforeAnswer,
   });

@@ -21,7 +21,7 @@ function setUp(methods: Record<string, Method>) {
   const queue = new SerialQueue((task) => scheduled.push(task));
   const dispatcher = new Dispatcher({
     methods: new Map(Object.entries(methods)),
-    observe: () => {},
+    onCallEnded: () => {},
     queue,
     beforeAnswer: () => Promise.resolve(),
   });

@@ -207,7 +207,7 @@ Deno.test("CoreNode: a thesis that is breached or ends while the disk is full is
     node.second();
     node.second();
     assert.deepEqual(statuses(), ["lost", "won"]);
-    const { breach } = node.core.chain.state.ledger.thesis(1)!;
+    const { breach } = node.core.chain.state.ledger.findThesis(1)!;
     assert.deepEqual(breach, { time: timestamp + 100, price: 2_000_000_000n });
   });
 });
@@ -240,7 +240,7 @@ Deno.test("Chain: a settlement whose commit failed is announced after it is stor
     disk.run(1);
     const { chain, theses } = disk;
     const heads = () => disk.heads.map(({ number }) => number);
-    assert.equal(chain.state.ledger.thesis(1)?.status, "open");
+    assert.equal(chain.state.ledger.findThesis(1)?.status, "open");
     assert.equal(heads().at(-1), chain.head.number);
     disk.failCommits(false);
     disk.run(2 * CHECKPOINTS_PER_SAVE);

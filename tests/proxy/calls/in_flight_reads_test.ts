@@ -13,7 +13,9 @@ Deno.test("InFlightReads: among 1,000 reads, a read shares the answer of an equa
   const share = (key: string, n: number) =>
     reads.share(key, () => {
       const question = Promise.withResolvers<CallAnswer>();
-      asked.push(() => question.resolve({ status: 200, text: `{"result":${n}}`, id: undefined }));
+      asked.push(() =>
+        question.resolve({ status: 200, text: `{"result":${n}}`, idSpan: undefined })
+      );
       return question.promise;
     });
   const pairs = keys.flatMap((key, n) => [share(key, n), share(key, n)]);

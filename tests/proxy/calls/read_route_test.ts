@@ -8,7 +8,7 @@ import { type Call, parseMessage } from "../../../services/proxy/calls/message.t
 import {
   answerForClient,
   failureForClient,
-  routeOf,
+  requireRoute,
 } from "../../../services/proxy/calls/read_route.ts";
 import { call, readNodesOf } from "../support.ts";
 
@@ -20,12 +20,12 @@ function callOf(method: string, params: unknown = []) {
 
 /** The block of which a read's route asks who has it. */
 function blockOf(method: string, params: Call["params"]): number | undefined {
-  return routeOf({ ...callOf(method), params }, readNodesOf("a")).block;
+  return requireRoute({ ...callOf(method), params }, readNodesOf("a")).block;
 }
 
 const notFound = { status: 200, rpcCode: -32000, message: "filter not found" };
 
-Deno.test("routeOf: the id of a new filter gets two digits for its node; other answers are unchanged", () => {
+Deno.test("requireRoute: the id of a new filter gets two digits for its node; other answers are unchanged", () => {
   const rows: [method: string, node: number, result: unknown, shown: unknown][] = [
     ["eth_newFilter", 0, "0x1", "0x100"],
     ["eth_newBlockFilter", 1, "0xabC", "0xabC01"],
@@ -47,7 +47,7 @@ Deno.test("routeOf: the id of a new filter gets two digits for its node; other a
   assert.equal(answerForClient(callOf("eth_newFilter"), 1, failure), failure);
 });
 
-Deno.test("routeOf: a filter is read from its node, under the node's own id", () => {
+Deno.test("requireRoute: a filter is read from its node, under the node's own id", () => {
   const nodes = readNodesOf("a b");
   for (
     const [method, params, node, sent] of [
@@ -56,30 +56,30 @@ Deno.test("routeOf: a filter is read from its node, under the node's own id", ()
       ["evm_uninstallFilter", ["0x01"], 1, ["0x"]],
     ] as const
   ) {
-    const route = routeOf(callOf(method, params), nodes);
+    const route = requireRoute(callOf(method, params), nodes);
     assert.equal(route.node, node, method);
     assert.deepEqual(route.textAfterId, `,"method":"${method}","params":${JSON.stringify(sent)}}`);
   }
 });
 
-Deno.test("routeOf: a filter id without a node is not found", () => {
+Deno.test("requireRoute: a filter id without a node is not found", () => {
   const nodes = readNodesOf("a b");
   for (
     const params of [["0x102"], ["0x1ff"], ["0x1"], ["x0x100"], ["0x1 00"], ["0x10z"], ["0x100 "]]
       .concat([[]])
   ) {
     const filter = callOf("eth_getFilterChanges", params);
-    assert.throws(() => routeOf(filter, nodes), notFound, JSON.stringify(params));
+    assert.throws(() => requireRoute(filter, nodes), notFound, JSON.stringify(params));
   }
   for (const params of [[7], { 0: "0x100" }]) {
-    assert.throws(() => routeOf(callOf("eth_getFilterLogs", params), nodes), notFound);
+    assert.throws(() => requireRoute(callOf("eth_getFilterLogs", params), nodes), notFound);
   }
   for (const method of ["eth_getFilterChangesNow", "x_eth_getFilterLogs", "getFilterLogs"]) {
-    assert.equal(routeOf(callOf(method, ["0x102"]), nodes).node, 0, method);
+    assert.equal(requireRoute(callOf(method, ["0x102"]), nodes).node, 0, method);
   }
 });
 
-Deno.test("routeOf: a filter of an unreachable node is not found; other failures are unchanged", () => {
+Deno.test("requireRoute: a filter of an unreachable node is not found; other failures are unchanged", () => {
   const away = answerLost("read", "gone");
   const late = nodeTimeout("read", 1);
   const { status, rpcCode, message } = failureForClient(callOf("eth_getFilterLogs"), away);
@@ -94,7 +94,7 @@ Deno.test("routeOf: a filter of an unreachable node is not found; other failures
   }
 });
 
-Deno.test("routeOf: finds the block parameter of each method", () => {
+Deno.test("requireRoute: finds the block parameter of each method", () => {
   const positions: Record<string, number> = {
     eth_getBlockByNumber: 0,
     eth_getBlockReceipts: 0,
@@ -126,7 +126,7 @@ Deno.test("routeOf: finds the block parameter of each method", () => {
   assert.equal(blockOf("eth_chainId", ["0x1f", "0x1f", "0x1f"]), undefined);
 });
 
-Deno.test("routeOf: uses the highest block of a filter or block object, and ignores other values", () => {
+Deno.test("requireRoute: uses the highest block of a filter or block object, and ignores other values", () => {
   const rows: [named: unknown, block: number | undefined][] = [
     ["0x0", 0],
     ["0xFfFf", 65_535],

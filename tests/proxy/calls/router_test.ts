@@ -364,7 +364,7 @@ Deno.test("Router: plain reads are marked as such, with their node and whether t
   const plainReads = {
     ask(read: Read): Promise<CallAnswer> {
       asked.push(read);
-      return Promise.resolve({ status: 200, text: '{"id":1}', id: { start: 6, end: 7 } });
+      return Promise.resolve({ status: 200, text: '{"id":1}', idSpan: { start: 6, end: 7 } });
     },
   };
   const readNodes = severalNodes();

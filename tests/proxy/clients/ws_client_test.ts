@@ -32,7 +32,7 @@ function scene(
   const clock = new FakeClock();
   const scene = new HubScene({ events: { ...NO_EVENTS, ...metrics.hubEvents() } });
   const { hub } = scene;
-  hub.upstreamOpened(0);
+  hub.onUpstreamOpened(0);
   const got: string[] = [];
   const budget = new ByteBudget(BUDGET);
   const closed: number[] = [];

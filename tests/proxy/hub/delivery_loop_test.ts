@@ -83,3 +83,13 @@ Deno.test("DeliveryLoop: ends expired subscribes every second, until it is stopp
   loop.stop();
   assert.equal(clock.pending, 0);
 });
+
+Deno.test("DeliveryLoop: a stop in the turn of a notification ends its flush and the retries after it", async () => {
+  const { hub, clock, loop } = scene();
+  hub.clientsBehind.add(newClient());
+  loop.flushSoon();
+  loop.stop();
+  await turn();
+  await turn();
+  assert.deepEqual({ flushes: hub.flushes, pending: clock.pending }, { flushes: 0, pending: 0 });
+});

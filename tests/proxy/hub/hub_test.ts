@@ -30,7 +30,7 @@ class Scene extends HubScene {
         },
       },
     });
-    this.hub.upstreamOpened(0);
+    this.hub.onUpstreamOpened(0);
   }
 
   client(...topics: string[]): Client {
@@ -237,10 +237,10 @@ class NodeScene extends HubScene {
 
   reconnect(): void {
     this.isConnected = false;
-    this.hub.upstreamClosed();
+    this.hub.onUpstreamClosed();
     this.requests.length = 0;
     this.isConnected = true;
-    this.hub.upstreamOpened(this.nowMs);
+    this.hub.onUpstreamOpened(this.nowMs);
   }
 
   pass(ms: number): void {
@@ -371,19 +371,19 @@ Deno.test("Hub: when the node closes the socket on a subscribe, only pending sub
   const scene = new NodeScene();
   await scene.grantTo(scene.client(), "granted");
   const suspects = ["a", "b"].map((topic) => scene.subscribe(scene.client(), topic));
-  scene.hub.upstreamRejected(scene.nowMs);
+  scene.hub.onUpstreamRejected(scene.nowMs);
   for (const outcome of await Promise.all(suspects)) {
     assert.match(JSON.stringify(outcome), /closed its connection/);
   }
   scene.requests.length = 0;
-  scene.hub.upstreamOpened(scene.nowMs);
+  scene.hub.onUpstreamOpened(scene.nowMs);
   assert.deepEqual(scene.requests.map(({ params }) => params), [["granted"]]);
   scene.answer({ result: "0x2" });
   // One of two may have been innocent, so both may be asked for again. Alone, it is remembered.
   void scene.subscribe(scene.client(), "a");
   assert.equal(scene.requests.length, 1);
-  scene.hub.upstreamRejected(scene.nowMs);
-  scene.hub.upstreamOpened(scene.nowMs);
+  scene.hub.onUpstreamRejected(scene.nowMs);
+  scene.hub.onUpstreamOpened(scene.nowMs);
   scene.requests.length = 0;
   assert.match(JSON.stringify(await scene.subscribe(scene.client(), "a")), /closed its connection/);
   scene.pass(600_000);
@@ -438,9 +438,9 @@ Deno.test("Hub: a subscription that the node granted once is renewed, however of
   scene.requests.length = 0;
   await scene.leaveUnanswered(1);
   for (let times = 0; times < 3; times += 1) {
-    scene.hub.upstreamRejected(scene.nowMs);
+    scene.hub.onUpstreamRejected(scene.nowMs);
     scene.requests.length = 0;
-    scene.hub.upstreamOpened(scene.nowMs);
+    scene.hub.onUpstreamOpened(scene.nowMs);
     assert.deepEqual(scene.requests.map(({ params }) => params), [["granted"]]);
   }
   assert.deepEqual(scene.closed, []);
@@ -455,8 +455,8 @@ Deno.test("Hub: remembers the newest 256 subscribes on which the node closed the
     if (scene.requests.length === 0) {
       return /closed its connection/.test(JSON.stringify(await outcome));
     }
-    scene.hub.upstreamRejected(scene.nowMs);
-    scene.hub.upstreamOpened(scene.nowMs);
+    scene.hub.onUpstreamRejected(scene.nowMs);
+    scene.hub.onUpstreamOpened(scene.nowMs);
     scene.requests.length = 0;
     return false;
   };

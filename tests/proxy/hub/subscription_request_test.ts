@@ -2,34 +2,34 @@ import assert from "node:assert/strict";
 import { parseMessage } from "../../../services/proxy/calls/message.ts";
 import {
   NEW_HEADS_KEY,
+  parseSubscriptionRequest,
   SHARED_FEED_KEYS,
   SUBSCRIPTION_PARAMS_BYTES_MAX,
-  subscriptionRequest,
 } from "../../../services/proxy/hub/subscription_request.ts";
 
 function requestOf(params: string, namespace = "eth") {
   const text = `{"jsonrpc":"2.0","id":1,"method":"${namespace}_subscribe","params":${params}}`;
   const message = parseMessage(text, 1);
   assert(!Array.isArray(message));
-  return subscriptionRequest(namespace, message);
+  return parseSubscriptionRequest(namespace, message);
 }
 
 const keyOf = (params: string, namespace?: string) => requestOf(params, namespace).key;
 
 const [USER, SOLVER] = [`0x${"aB".repeat(20)}`, `0x${"Cd".repeat(20)}`];
 
-Deno.test("subscriptionRequest: the key ignores spacing and the order of members", () => {
+Deno.test("parseSubscriptionRequest: the key ignores spacing and the order of members", () => {
   assert.equal(keyOf('["logs",{"a":1,"b":[2]}]'), keyOf('[ "logs", {"b":[2], "a":1} ]'));
 });
 
-Deno.test("subscriptionRequest: the key differs for numbers that are equal only after parsing", () => {
+Deno.test("parseSubscriptionRequest: the key differs for numbers that are equal only after parsing", () => {
   assert.notEqual(keyOf('["x",9007199254740993]'), keyOf('["x",9007199254740992]'));
   assert.notEqual(keyOf('["x",{"a":[0.1]}]'), keyOf('["x",{"a":[0.10000000000000001]}]'));
   assert.notEqual(keyOf('["x",1,2]'), keyOf('["x",12]'));
   assert.equal(keyOf('["x",{"a":[7,null]}]'), keyOf('["x",{"a": [7, null]}]'));
 });
 
-Deno.test("subscriptionRequest: parameters that the core node ignores are removed", () => {
+Deno.test("parseSubscriptionRequest: parameters that the core node ignores are removed", () => {
   const rows: [params: string[], sent: string][] = [
     [['["newHeads"]', '["newHeads",{}]', '["newHeads",7]'], '["newHeads"]'],
     [['["prices"]', '["prices",null]'], '["prices"]'],
@@ -60,7 +60,7 @@ Deno.test("subscriptionRequest: parameters that the core node ignores are remove
   assert.equal(new Set(rows.map(([[params = ""]]) => keyOf(params))).size, rows.length);
 });
 
-Deno.test("subscriptionRequest: other parameters are sent as written", () => {
+Deno.test("parseSubscriptionRequest: other parameters are sent as written", () => {
   const rows: [params: string, namespace?: string][] = [
     ['[ "newHeads" ]', "evm"],
     ['[ "newHeads",1,2]'],
@@ -85,11 +85,11 @@ Deno.test("subscriptionRequest: other parameters are sent as written", () => {
   assert.notEqual(keyOf('["newHeads"]', "evm"), keyOf('["newHeads"]', "eth"));
   const message = parseMessage('{"jsonrpc":"2.0","id":1,"method":"evm_subscribe"}', 1);
   assert(!Array.isArray(message));
-  const { paramsText, key } = subscriptionRequest("evm", message);
+  const { paramsText, key } = parseSubscriptionRequest("evm", message);
   assert.deepEqual([paramsText, key], ["[]", keyOf("[]", "evm")]);
 });
 
-Deno.test("subscriptionRequest: rejects parameters that are too long or nested too deep", () => {
+Deno.test("parseSubscriptionRequest: rejects parameters that are too long or nested too deep", () => {
   const long = (bytes: number) => JSON.stringify(["é".padEnd(bytes - 5, "x")]);
   const deep = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
   assert.equal(requestOf(long(SUBSCRIPTION_PARAMS_BYTES_MAX)).paramsText.length, 4_095);
@@ -105,7 +105,7 @@ Deno.test("subscriptionRequest: rejects parameters that are too long or nested t
   }
 });
 
-Deno.test("subscriptionRequest: every feed without parameters is shared, none with parameters", () => {
+Deno.test("parseSubscriptionRequest: every feed without parameters is shared, none with parameters", () => {
   const feeds = ["newHeads", "prices", "transactions", "theses", "logs", "newPendingTransactions"];
   for (const feed of [...feeds, "syncing"]) {
     assert(SHARED_FEED_KEYS.has(keyOf(`["${feed}"]`)), feed);

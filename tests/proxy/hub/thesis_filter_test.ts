@@ -1,7 +1,7 @@
 /** Subscriptions to the theses of some user or solver, which the hub selects from all theses. */
 import assert from "node:assert/strict";
 import type { HubClient } from "../../../services/proxy/hub/subscriptions.ts";
-import { subscriptionRequest } from "../../../services/proxy/hub/subscription_request.ts";
+import { parseSubscriptionRequest } from "../../../services/proxy/hub/subscription_request.ts";
 import { withSeed } from "../../support/random.ts";
 import { address, HubScene, OPEN_SINK } from "./hub_scene.ts";
 
@@ -55,7 +55,7 @@ class Scene extends HubScene<[string, Filter?]> {
 
   follow(client: HubClient, filter?: Filter): Promise<{ id?: string; errorText?: string }> {
     const params = filter === undefined ? ["theses"] : ["theses", filter];
-    const request = subscriptionRequest("eth", { paramsText: JSON.stringify(params), params });
+    const request = parseSubscriptionRequest("eth", { paramsText: JSON.stringify(params), params });
     return new Promise((resolve) => this.hub.subscribe(client, request, 0, resolve));
   }
 
@@ -84,19 +84,19 @@ class Scene extends HubScene<[string, Filter?]> {
   }
 
   reconnect(): void {
-    this.#reopen(() => this.hub.upstreamClosed());
+    this.#reopen(() => this.hub.onUpstreamClosed());
   }
 
   /** The node closes the socket because of a request. */
   refuse(): void {
-    this.#reopen(() => this.hub.upstreamRejected(0));
+    this.#reopen(() => this.hub.onUpstreamRejected(0));
   }
 
   #reopen(close: () => void): void {
     this.granted.clear();
     this.requests.length = 0;
     close();
-    this.hub.upstreamOpened(0);
+    this.hub.onUpstreamOpened(0);
   }
 }
 

@@ -44,7 +44,7 @@ class Scene {
   /** The chain is at this block, and the node announces it. */
   announce(number: number): void {
     this.head = number;
-    this.rounds.announced({ number, timestampS: 0 });
+    this.rounds.onHead({ number, timestampS: 0 });
   }
 
   async pass(totalMs: number): Promise<void> {
@@ -130,19 +130,19 @@ const quiet: [name: string, isAsked: boolean, play: (scene: Scene) => Promise<vo
   }],
   ["announces something that is no head", true, async (scene) => {
     scene.announce(2);
-    scene.rounds.announced(undefined);
+    scene.rounds.onHead(undefined);
     await scene.pass(3 * SILENCE_MS);
   }],
   ["is further on and idle on a new connection", true, async (scene) => {
     scene.announce(1);
-    scene.rounds.reconnected();
+    scene.rounds.onReconnected();
     scene.head = 100;
     await scene.pass(3 * SILENCE_MS);
   }],
   ["was read before a new connection", true, async (scene) => {
     scene.pending = [];
     await scene.pass(SILENCE_MS);
-    scene.rounds.reconnected();
+    scene.rounds.onReconnected();
     scene.head = 100; // of the new one, whose chain is idle
     await scene.answer();
     scene.pending = undefined;

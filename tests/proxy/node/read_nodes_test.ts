@@ -132,8 +132,8 @@ Deno.test("ReadNodes: a read of a block is sent to a node that has it, and fails
 Deno.test("ReadNodes: the reported state of a node", () => {
   const { nodes } = scene(2);
   const state = (node: number) => {
-    const { head, isUp, reason, tookMs, totals } = nodes.states[node] ?? assert.fail();
-    return [head?.number, isUp, reason, tookMs, ...Object.values(totals)];
+    const { head, isUp, reason, probeMs, totals } = nodes.states[node] ?? assert.fail();
+    return [head?.number, isUp, reason, probeMs, ...Object.values(totals)];
   };
   assert.deepEqual(state(0), [undefined, true, undefined, undefined, 0, 0, 0]);
   nodes.onProbeAnswered(0, { number: 7, timestampS: 1 }, 100);

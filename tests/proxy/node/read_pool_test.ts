@@ -157,7 +157,7 @@ Deno.test("ReadPool: a probe reads the newest block of its node", () =>
     };
     await scene.pool.probe(1);
     assert.deepEqual(asked, [call(1, "eth_getBlockByNumber", ["latest", false])]);
-    assert.deepEqual([scene.nodes.states[1]?.head?.number, scene.nodes.states[1]?.tookMs], [
+    assert.deepEqual([scene.nodes.states[1]?.head?.number, scene.nodes.states[1]?.probeMs], [
       31,
       40,
     ]);

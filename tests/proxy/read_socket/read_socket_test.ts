@@ -37,7 +37,11 @@ class Scene {
   readonly socket: ReadSocket;
   leader = 0;
   overHttp: (method: string) => Promise<CallAnswer> = () =>
-    Promise.resolve({ status: 200, text: '{"id":1,"result":"http"}', id: { start: 6, end: 7 } });
+    Promise.resolve({
+      status: 200,
+      text: '{"id":1,"result":"http"}',
+      idSpan: { start: 6, end: 7 },
+    });
 
   constructor(answer: (text: string) => Reply) {
     this.node = new EchoNode({ answer });
@@ -345,7 +349,7 @@ Deno.test("ReadSocket: an answer over HTTP that comes after that of the socket f
     await scene.pass(ALSO_OVER_HTTP_AFTER_MS);
     answerLate();
     assert.equal(await read, "ws");
-    answerOverHttp({ status: 200, text: '{"id":1,"result":"http"}', id: { start: 6, end: 7 } });
+    answerOverHttp({ status: 200, text: '{"id":1,"result":"http"}', idSpan: { start: 6, end: 7 } });
     await overHttp;
     const { perCaller } = OPEN_READ_LIMITS;
     for (let count = 0; count < 2 * perCaller; count += 1) void scene.read("eth_slow");

@@ -41,6 +41,13 @@ Deno.test("AddressCounts: a few addresses behind a peer cannot use up all its pl
   assert(counts.tryAdd(behind(6)));
 });
 
+Deno.test("AddressCounts: an address behind a peer gets no more at once than one by one", () => {
+  const counts = new AddressCounts(256, 10);
+  const [greedy, other] = [from("198.51.100.1"), from("198.51.100.2")];
+  assert.deepEqual([10, 6, 5].map((number) => counts.tryAdd(greedy, number)), [false, false, true]);
+  assert.deepEqual([4, 3].map((number) => counts.tryAdd(other, number)), [false, true]);
+});
+
 Deno.test("AddressCounts: an IPv6 /56 has twice the limit of a /64, a /48 four times", () => {
   for (const direct of [true, false]) {
     const counts = new AddressCounts(2, 1_000);
@@ -63,13 +70,13 @@ Deno.test("AddressCounts: an IPv6 /56 has twice the limit of a /64, a /48 four t
 Deno.test("AddressCounts: the load of an address is the highest of its networks", () => {
   const counts = new AddressCounts(100, 100);
   const at = (network: string) => from(undefined, `2001:db8:0:${network}::1`);
-  assert.deepEqual([counts.load(at("0")), counts.load(at("0"), 1)], [0, 1]);
+  assert.deepEqual([counts.loadOf(at("0")), counts.loadOf(at("0"), 1)], [0, 1]);
   for (let n = 0; n < 6; n += 1) counts.add(at(n.toString(16)));
-  assert.equal(counts.load(at("0")), 3, "half of 6 in its /56");
+  assert.equal(counts.loadOf(at("0")), 3, "half of 6 in its /56");
   for (let n = 0; n < 10; n += 1) counts.add(at(`${n}00`));
-  assert.equal(counts.load(at("0")), 4, "a quarter of 16 in its /48");
-  assert.equal(counts.load(at("f00"), 1), 17 / 4);
-  assert.equal(counts.load(from(undefined, "192.0.2.9"), 1), 1);
+  assert.equal(counts.loadOf(at("0")), 4, "a quarter of 16 in its /48");
+  assert.equal(counts.loadOf(at("f00"), 1), 17 / 4);
+  assert.equal(counts.loadOf(from(undefined, "192.0.2.9"), 1), 1);
 });
 
 Deno.test("CallerBytes: an address has half of the memory, and a peer that forwards addresses nine tenths", () => {
@@ -86,7 +93,7 @@ Deno.test("CallerBytes: an address has half of the memory, and a peer that forwa
     while (messages.tryAdd(behind(n), 10)) taken += 10;
     return taken;
   });
-  assert.deepEqual(taken, [450, 230, 110]);
+  assert.deepEqual(taken, [450, 220, 110]);
   assert(messages.fits(direct, 200), "the rest is for others");
   assert(!messages.fits(direct, 300), "but no more than there is");
 });
