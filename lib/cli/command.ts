@@ -41,6 +41,9 @@ export const ExitCode = { ok: 0, failed: 1, usage: 2, interrupted: 130 } as cons
  */
 const STOP_DEADLINE_MS = 9_000;
 
+/** How long a start may take to end after a signal, so that it can be stopped. */
+const START_GRACE_MS = 1_000;
+
 export interface CommandContext {
   clock: Clock;
   env: Environment;
@@ -117,10 +120,11 @@ export function createServiceCommand<T extends OptionTable, L = void>(
       // Listen before starting, so that no signal is lost while the service starts.
       const signal = context.untilSignal();
       const starting = Promise.try(start, options, loaded).catch(withPortOwner);
-      // A start that waits for an unreachable service must not keep the process from ending.
       await Promise.race([starting, signal]);
       await signal;
-      const service = { stop: async () => await (await starting).stop() };
+      // A start that waits for its database has no open work: the process ends without it.
+      const service = await withinMs(starting, START_GRACE_MS, undefined, context.clock);
+      if (service === undefined) return ExitCode.ok;
       return await stopInTime(service, context) ? ExitCode.ok : ExitCode.failed;
     },
   });

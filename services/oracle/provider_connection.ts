@@ -173,14 +173,12 @@ export class ProviderConnection {
     this.#lastError = `${fault}: ${detail}`;
     this.#lastErrorAtMs = nowMs;
     this.#options.handlers.onFault?.(fault);
-    const isLoss = lossReason !== undefined && this.#loss.begin();
-    const loggedAgoMs = nowMs - (this.#loggedAtMs.get(fault) ?? -Infinity);
-    if (!isLoss && loggedAgoMs < LOG_EVERY_MS) return;
-    this.#loggedAtMs.set(fault, nowMs);
-    if (isLoss) {
+    if (lossReason !== undefined) {
+      if (!this.#loss.begin()) return;
       const facts = { event: "provider_lost", provider, fault, reason: lossReason };
       this.#log.warn("{provider} disconnected: {reason}", facts);
-    } else {
+    } else if (nowMs - (this.#loggedAtMs.get(fault) ?? -Infinity) >= LOG_EVERY_MS) {
+      this.#loggedAtMs.set(fault, nowMs);
       const facts = { event: "provider_fault", provider, fault, detail };
       this.#log.warn("{provider} {fault}: {detail}", facts);
     }

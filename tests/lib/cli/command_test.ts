@@ -121,7 +121,7 @@ Deno.test("loadCommand: names inherited from Object.prototype are unknown comman
   );
 });
 
-Deno.test("createServiceCommand: a signal ends a service that still waits to start", async () => {
+Deno.test("createServiceCommand: a signal ends a service that still waits to start, in a second and without an error", async () => {
   const signal = Promise.withResolvers<void>();
   const { promise: never } = Promise.withResolvers<RunningService>();
   const text = { name: "waiting", description: "", examples: [], options: {} };
@@ -132,6 +132,22 @@ Deno.test("createServiceCommand: a signal ends a service that still waits to sta
   const clock = new FakeClock();
   const { context, errors } = recordedContext();
   const ended = run([], { ...context, clock, untilSignal: () => signal.promise });
+  await clock.untilScheduled();
+  clock.advance(1_000);
+  assert.equal(await ended, ExitCode.ok);
+  assert.deepEqual(errors, []);
+});
+
+Deno.test("createServiceCommand: a service that does not stop is cut off after 9 s, with exit code 1", async () => {
+  const text = { name: "busy", description: "", examples: [], options: {} };
+  const stop = () => new Promise<void>(() => {});
+  const run = createServiceCommand(
+    text,
+    () => Promise.resolve({ url: "", stop, [Symbol.asyncDispose]: stop }),
+  );
+  const clock = new FakeClock();
+  const { context, errors } = recordedContext();
+  const ended = run([], { ...context, clock, untilSignal: () => Promise.resolve() });
   await clock.untilScheduled();
   clock.advance(STOP_DEADLINE_MS);
   assert.equal(await ended, ExitCode.failed);
