@@ -127,6 +127,7 @@ export const rpcUrlOption = {
 export const chainIdOption = {
   flags: "--chain-id",
   kind: kinds.chainId,
+  env: "CHAIN_ID",
   shared: true,
   description: "chain id of the signing domain",
   default: "1337",

@@ -73,6 +73,7 @@ export const options = optionsFor("proxy", {
   writeMethods: {
     flags: "--write-methods <methods>",
     kind: kinds.list,
+    env: "WRITE_METHODS",
     description: "further methods for the write node, comma-separated",
     default: "",
   },

@@ -162,7 +162,7 @@ Deno.test("doctor: names the flags that are missing, which then suffice", async 
     "--allow-net=localhost:8545",
     "--allow-read=data",
     "--allow-write=data",
-    "--allow-env=RANGEMAKER_*,KAIZEN_RPC_URL,TRUST_PROXY",
+    "--allow-env=RANGEMAKER_*,KAIZEN_RPC_URL,CHAIN_ID,TRUST_PROXY",
   ]);
   const complete = await doctorWith([...flags, ...missing], ["bridge"]);
   assert.match(complete.stdout, /^ok {4}bridge {2}permissions /);

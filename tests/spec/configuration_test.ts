@@ -83,12 +83,14 @@ optionRows(PROXY, { ...proxyOptions, ...loggingOptions }, [
     refused: ["perhaps"],
   }],
   ["--json-logs", undefined, false, SWITCH],
+  ["--write-methods <methods>", "WRITE_METHODS", [], { accepted: [["a_b,c_d", ["a_b", "c_d"]]] }],
 ]);
 
 optionRows("deposit bridge, Bridge configuration", bridgeOptions, [
   ["-p, --port <port>", undefined, 3000, PORT],
   RPC_ROW,
   keyRow("BRIDGE_PRIVATE_KEY", DEV_ACCOUNTS.relayer),
+  ["--chain-id", "CHAIN_ID", 1337, { accepted: [["7", 7]], refused: ["0", "0x7", "main"] }],
 ]);
 
 const ALL = ["provider_a", "provider_b", "provider_c", "provider_d"];
