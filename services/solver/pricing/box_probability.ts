@@ -40,7 +40,8 @@ export interface PriceMotion {
 }
 
 /**
- * Most expected moves for the exact recursion; beyond, shifted barriers are wrong by under 0.005.
+ * Most expected moves for the exact recursion; beyond, shifted barriers are wrong by under 0.005, or
+ * too high by up to 0.05 for a price at a bound whose next check is sooner than a slot away.
  */
 const EXACT_MOVES_MAX = 25;
 
