@@ -2,7 +2,7 @@ import { slotAtOrAfter } from "../../../lib/prices/price_slots.ts";
 import { SLOT_MS } from "../../../lib/protocol/constants.ts";
 import { YEAR_MS } from "../../../lib/time.ts";
 import { shiftedDistance } from "./barrier_shift.ts";
-import { noTouchByStep } from "./discrete_no_touch.ts";
+import { noTouchByStep, type WeightedMove } from "./discrete_no_touch.ts";
 import { noTouchProbability } from "./double_no_touch.ts";
 import { forwardNoTouchProbability } from "./forward_start.ts";
 import { CENTRE_WEIGHT, OUTER_DEVIATIONS, OUTER_WEIGHT } from "./quadrature.ts";
@@ -40,7 +40,8 @@ export interface PriceMotion {
 }
 
 /**
- * Most expected moves for the exact recursion; beyond, shifted barriers are wrong by under 0.005.
+ * Most expected moves for the exact recursion; beyond, shifted barriers are wrong by under 0.005, or
+ * too high by up to 0.05 for a price at a bound whose next check is sooner than a slot away.
  */
 const EXACT_MOVES_MAX = 25;
 
@@ -189,10 +190,25 @@ function recursionOf(
   const byMoves = noTouchByStep({
     toLower: Math.min(toLower, reach),
     toUpper: Math.min(toUpper, reach),
-    first: { variance, drift: -variance / 2 },
+    first: hasBegun
+      ? [{ variance, drift: -variance / 2, weight: 1 }]
+      : movesUntilStart(waitMs, variance, stillShare),
     step: { variance: stepVariance, drift: -stepVariance / 2 },
   }, moves);
   return { steps, extraSteps, byMoves };
+}
+
+/** The move until a later window: if moves are rare, one for each number of them. */
+function movesUntilStart(waitMs: number, variance: number, stillShare: number): WeightedMove[] {
+  const chances = Math.ceil(waitMs / SLOT_MS);
+  const expected = chances * (1 - stillShare);
+  if (stillShare === 0 || expected > EXACT_MOVES_MAX) {
+    return [{ variance, drift: -variance / 2, weight: 1 }];
+  }
+  return movesWeights(chances, stillShare).map((weight, count) => {
+    const part = count / expected * variance;
+    return { variance: part, drift: -part / 2, weight };
+  });
 }
 
 /** The probability of more moves than this is below 1e-9. */
@@ -210,15 +226,20 @@ function afterSteps(
   if (byMoves === undefined) return undefined;
   if (byMoves === "certain") return 1;
   if (stillShare === 0) return byMoves[steps];
-  const chances = steps + extraSteps;
-  // Binomial weights as logarithms: with many steps, that of no move is below the smallest double.
-  let log = chances * Math.log(stillShare);
-  let sum = 0;
-  for (let count = 0; count <= movesMax(chances, stillShare); count++) {
-    sum += Math.exp(log) * byMoves[count]!; // one per number of moves
-    log += Math.log((chances - count) / (count + 1) * (1 - stillShare) / stillShare);
-  }
+  const weights = movesWeights(steps + extraSteps, stillShare);
+  const sum = weights.reduce((sum, weight, count) => sum + weight * byMoves[count]!, 0); // one each
   return Math.min(1, sum);
+}
+
+/** Probability of each number of moves. */
+function movesWeights(chances: number, stillShare: number): number[] {
+  // Logarithms: with many chances, the probability of no move is below the smallest double.
+  let log = chances * Math.log(stillShare);
+  return Array.from({ length: movesMax(chances, stillShare) + 1 }, (_, count) => {
+    const weight = Math.exp(log);
+    log += Math.log((chances - count) / (count + 1) * (1 - stillShare) / stillShare);
+    return weight;
+  });
 }
 
 /** A bound is out of reach below these odds: the logarithm of 1e-6. */

@@ -13,13 +13,21 @@ export interface Move {
   drift: number;
 }
 
+/** A move with its probability. */
+export interface WeightedMove extends Move {
+  weight: number;
+}
+
 /** Barriers that are checked once after a first move, then once after each further step. */
 export interface CheckedCorridor {
   /** From the spot down to the lower barrier; negative if the spot is below it. */
   toLower: number;
   toUpper: number;
-  /** The move until the first check; a variance of 0 for a check of the spot itself. */
-  first: Move;
+  /**
+   * The move until the first check: one of these, with a variance of 0 for a check of the spot
+   * itself. The weights add up to 1.
+   */
+  first: readonly WeightedMove[];
   /** The move between two checks. */
   step: Move;
 }
@@ -51,13 +59,13 @@ const RULES: readonly Quadrature[] = Array.from(
 export function noTouchByStep(corridor: CheckedCorridor, steps: number): Float64Array | undefined {
   const { first, step } = corridor;
   const stepDeviation = Math.sqrt(step.variance);
-  const firstDeviation = Math.sqrt(first.variance);
-  const reach = CUT_DEVIATIONS * Math.sqrt(first.variance + steps * step.variance) +
-    Math.abs(first.drift) + steps * Math.abs(step.drift);
+  const firstVariance = Math.max(...first.map(({ variance }) => variance));
+  const reach = CUT_DEVIATIONS * Math.sqrt(firstVariance + steps * step.variance) +
+    Math.max(...first.map(({ drift }) => Math.abs(drift))) + steps * Math.abs(step.drift);
   const lower = -Math.min(corridor.toLower, reach);
   const upper = Math.min(corridor.toUpper, reach);
   const result = new Float64Array(steps + 1);
-  if (lower > upper || (firstDeviation === 0 && (lower > 0 || upper < 0))) return result;
+  if (lower > upper || (firstVariance === 0 && (lower > 0 || upper < 0))) return result;
   if (stepDeviation === 0 || (corridor.toLower >= reach && corridor.toUpper >= reach)) {
     return result.fill(1);
   }
@@ -99,22 +107,18 @@ function nodesOver({ points, weights }: Quadrature, lower: number, upper: number
   return nodes;
 }
 
-/**
- * Weight of the value at node j for a path that is at `from`: node weight times transition density.
- */
-function fillTransition(
+/** Adds the weight of the value at each node for a path that is at `from` with a probability. */
+function addTransition(
   into: Float64Array,
-  offset: number,
   { points, weights }: Nodes,
   from: number,
   deviation: number,
+  probability: number,
 ): void {
-  const scale = 1 / (deviation * Math.sqrt(2 * Math.PI));
+  const scale = probability / (deviation * Math.sqrt(2 * Math.PI));
   for (let j = 0; j < points.length; j++) {
     const z = (points[j]! - from) / deviation; // one weight per point
-    into[offset + j] = Math.abs(z) > CUT_DEVIATIONS
-      ? 0
-      : weights[j]! * scale * Math.exp(-0.5 * z * z);
+    if (Math.abs(z) <= CUT_DEVIATIONS) into[j]! += weights[j]! * scale * Math.exp(-0.5 * z * z);
   }
 }
 
@@ -147,25 +151,32 @@ function firstWeights(
 ): StartWeights {
   const stepDeviation = Math.sqrt(step.variance);
   const next = new Float64Array(nodes.points.length);
-  if (first.variance === 0) {
-    fillTransition(next, 0, nodes, step.drift, stepDeviation);
-    return { inside: 1, next };
-  }
-  const deviation = Math.sqrt(first.variance);
-  const from = Math.max(lower, first.drift - CUT_DEVIATIONS * deviation);
-  const to = Math.min(upper, first.drift + CUT_DEVIATIONS * deviation);
-  if (from >= to) return { inside: 0, next };
-  // The density of a short first move is narrow: it needs nodes of its own.
-  const starts = deviation < stepDeviation ? nodesOver(FIRST_RULE, from, to) : nodes;
-  const density = new Float64Array(starts.points.length);
-  fillTransition(density, 0, starts, first.drift, deviation);
-  const row = new Float64Array(next.length);
   let inside = 0;
-  for (let i = 0; i < density.length; i++) {
-    inside += density[i]!;
-    fillTransition(row, 0, nodes, starts.points[i]! + step.drift, stepDeviation);
-    for (let j = 0; j < next.length; j++) next[j]! += density[i]! * row[j]!;
+  const startAt = (from: number, probability: number) => {
+    inside += probability;
+    addTransition(next, nodes, from + step.drift, stepDeviation, probability);
+  };
+  const density = new Float64Array(nodes.points.length);
+  for (const { weight, variance, drift } of first) {
+    const deviation = Math.sqrt(variance);
+    if (deviation >= stepDeviation) {
+      addTransition(density, nodes, drift, deviation, weight);
+      continue;
+    }
+    if (variance === 0) {
+      if (lower <= 0 && upper >= 0) startAt(0, weight);
+      continue;
+    }
+    // The density of a short first move is narrow: it needs nodes of its own.
+    const from = Math.max(lower, drift - CUT_DEVIATIONS * deviation);
+    const to = Math.min(upper, drift + CUT_DEVIATIONS * deviation);
+    if (from >= to) continue;
+    const starts = nodesOver(FIRST_RULE, from, to);
+    const narrow = new Float64Array(starts.points.length);
+    addTransition(narrow, starts, drift, deviation, weight);
+    narrow.forEach((probability, i) => startAt(starts.points[i]!, probability)); // one per point
   }
+  density.forEach((probability, i) => startAt(nodes.points[i]!, probability));
   return { inside: Math.min(1, inside), next };
 }
 

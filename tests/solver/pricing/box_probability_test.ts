@@ -47,6 +47,22 @@ Deno.test("Box: with 90 % still slots, a bound at the price is broken at the nex
   assert.ok(Math.abs(probability - 0.95) < 1e-3, `${probability}`);
 });
 
+Deno.test("Box: until a later window begins, still prices mostly stay where they are", () => {
+  const narrow = { toLower: 1e-9, toUpper: 1e-9, waitMs: 1_000, steps: 0 };
+  const still = { volatility: 0.5, stillShare: 0.98 };
+  const probability = noTouchAtChecks(narrow, still);
+  assert.ok(Math.abs(probability - 0.98 ** 10) < 1e-3, `${probability}`);
+  assert.ok(noTouchAtChecks({ ...narrow, toLower: -1e-9, toUpper: 1 }, still) < 0.2);
+  // A box with the same end that begins later is checked less often.
+  let before = 0;
+  for (const waitMs of [200, 1_000, 5_000, 15_000, 19_000]) {
+    const box = { toLower: 1e-4, toUpper: 1e-4, waitMs, steps: (20_000 - waitMs) / 100 };
+    const later = noTouchAtChecks(box, still);
+    assert.ok(later > before, `${waitMs}: ${later}, ${before}`);
+    before = later;
+  }
+});
+
 Deno.test("Box: a later window is less likely to be won if the price is outside now", () => {
   const later = { ...fiveMinutes, startMs: NOW_MS + 3_600_000, endMs: NOW_MS + 3_900_000 };
   const probability = boxProbability(later);

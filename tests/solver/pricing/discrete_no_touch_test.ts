@@ -2,17 +2,21 @@ import assert from "node:assert/strict";
 import { shiftedDistance } from "../../../services/solver/pricing/barrier_shift.ts";
 
 import {
-  type CheckedCorridor,
   type Move,
   noTouchByStep,
+  type WeightedMove,
 } from "../../../services/solver/pricing/discrete_no_touch.ts";
 import { noTouchProbability } from "../../../services/solver/pricing/double_no_touch.ts";
 
 const unit = { variance: 1, drift: 0 };
 const atOnce = { variance: 0, drift: 0 };
 
+function surely(move: Move): WeightedMove[] {
+  return [{ ...move, weight: 1 }];
+}
+
 function survival(toLower: number, toUpper: number, steps: number, first = atOnce): number {
-  const byStep = noTouchByStep({ toLower, toUpper, first, step: unit }, steps);
+  const byStep = noTouchByStep({ toLower, toUpper, first: surely(first), step: unit }, steps);
   return byStep?.[steps] ?? assert.fail("The corridor is narrow enough");
 }
 
@@ -40,18 +44,21 @@ Deno.test("Discrete no-touch: the result is continuous in the length of the firs
 });
 
 Deno.test("Discrete no-touch: 0 if outside at the first check, 1 if out of reach, undefined if too wide", () => {
-  assert.deepEqual([...noTouchByStep({ toLower: -1, toUpper: 5, first: atOnce, step: unit }, 2)!], [
-    0,
-    0,
-    0,
-  ]);
+  const outside = { toLower: -1, toUpper: 5, first: surely(atOnce), step: unit };
+  assert.deepEqual([...noTouchByStep(outside, 2)!], [0, 0, 0]);
   assert.equal(survival(100, 100, 3), 1);
-  const wide = { toLower: 1, toUpper: 70, first: { variance: 900, drift: 0 } };
+  const wide = { toLower: 1, toUpper: 70, first: surely({ variance: 900, drift: 0 }) };
   assert.equal(noTouchByStep({ ...wide, step: unit }, 1), undefined);
 });
 
 /** The same by carrying the density of the paths forward over a fine lattice. */
-function byLattice({ toLower, toUpper, first, step }: CheckedCorridor, steps: number): number[] {
+function byLattice(
+  { toLower, toUpper, first, step }: Record<"first" | "step", Move> & {
+    toLower: number;
+    toUpper: number;
+  },
+  steps: number,
+): number[] {
   const points = 800;
   const cell = (toUpper + toLower) / points;
   const places = Array.from({ length: points }, (_, index) => -toLower + (index + 0.5) * cell);
@@ -90,7 +97,8 @@ Deno.test("Discrete no-touch: equals a lattice with trends and steps of any size
   ];
   for (const [toLower, toUpper, first, step] of cases) {
     const corridor = { toLower, toUpper, first, step };
-    const actual = noTouchByStep(corridor, 5) ?? assert.fail("The corridor is narrow enough");
+    const actual = noTouchByStep({ ...corridor, first: surely(first) }, 5) ??
+      assert.fail("The corridor is narrow enough");
     for (const [index, expected] of byLattice(corridor, 5).entries()) {
       const error = Math.abs(actual[index]! - expected);
       assert.ok(
