@@ -384,6 +384,30 @@ Deno.test("CoreNode: receipts and reads show a change only after its commit", as
   });
 });
 
+Deno.test("CoreNode: a read that fails between two changes undoes both, and none is half stored", () =>
+  withFolder(async (folder) => {
+    const node = new Node(folder);
+    node.second();
+    const { database } = node.storage;
+    const { chain } = node.core;
+    for (const deposits of [1, 2]) {
+      const timestamp = node.clock.now();
+      const submit = (number: number) =>
+        chain.submit(deposit({ timestamp, externalTxHash: hashOf(10 * deposits + number) }));
+      submit(1);
+      // As SQLite does if it cannot read a page, or has no space to make room for one.
+      database.exec("ROLLBACK");
+      if (deposits === 2) assert.throws(() => submit(2), StorageError);
+      node.storage.records.commits.commit();
+      assert.equal((await node.health()).status, "failed");
+      assert.equal(await node.balance(), "0");
+      node.second();
+      assert.equal((await node.health()).status, "healthy");
+    }
+    await node.storage.close(chain.head);
+    await new Node(folder).storage.close(undefined); // its rows and sums are consistent
+  }));
+
 Deno.test("CoreNode: an error within a change rolls all of it back", async () => {
   await withNode(async (node) => {
     await node.deposit();
