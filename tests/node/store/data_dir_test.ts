@@ -110,7 +110,7 @@ Deno.test("Data directory: after another program changed the database, nothing i
     disk.deposit(2);
     const answered = disk.storage.records.commits.whenCommitted();
     disk.storage.records.commits.commit();
-    await assert.rejects(answered, /Another program has changed .*: restore a backup/);
+    await assert.rejects(answered, /Another program has changed .*: restart the node/);
     assert.equal(disk.receipts.length, 1);
     await assert.rejects(disk.close(), /Another program has changed/);
   }));
