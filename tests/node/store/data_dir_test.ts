@@ -83,6 +83,15 @@ Deno.test("Data directory: a missing log or database is refused; without the loc
     assert.throws(() => new DiskChain(`${folder}/gone`, clock), /is missing or empty/);
   }));
 
+Deno.test("Data directory: a database that is a symbolic link is refused, since a restore would keep its log", () =>
+  withFolder(async (folder) => {
+    const disk = new DiskChain(`${folder}/node`, new FakeClock());
+    await disk.close();
+    Deno.renameSync(`${folder}/node/${DATABASE}`, `${folder}/${DATABASE}`);
+    Deno.symlinkSync(`${folder}/${DATABASE}`, `${folder}/node/${DATABASE}`);
+    assert.throws(() => new DiskChain(`${folder}/node`, new FakeClock()), /is a symbolic link/);
+  }));
+
 Deno.test("Data directory: the files of an earlier version are refused in one sentence", () =>
   withFolder(async (path) => {
     const refused = {
