@@ -71,6 +71,8 @@ interface DispatcherOptions {
   queue: SerialQueue;
   /** Resolves when all changes that an answer may report are on the disk. */
   beforeAnswer(): Promise<void>;
+  /** A call could not read or write the chain. */
+  onStorageError?(error: StorageError): void;
 }
 
 /** Turns the text of a request or a batch into the text of its answer. Never throws. */
@@ -154,7 +156,7 @@ export class Dispatcher {
     { id = null, method: name, params }: RpcRequest,
     caller: Caller,
   ): Promise<string> {
-    const { methods, observe, queue, beforeAnswer } = this.#options;
+    const { methods, observe, queue, beforeAnswer, onStorageError } = this.#options;
     const method = methods.get(name);
     const isWrite = method?.access === "write" && !caller.isReadOnly;
     const run = () => {
@@ -187,6 +189,7 @@ export class Dispatcher {
       return text;
     } catch (thrown) {
       if (caller.batch && thrown instanceof NodeBusyError) caller.batch.isRefused = true;
+      if (thrown instanceof StorageError) onStorageError?.(thrown);
       observe(method === undefined ? "unknown" : name, "error");
       return failureText(id, thrown);
     }

@@ -316,6 +316,22 @@ Deno.test("CoreNode: an error when it reads old rows fails its health, not the c
   await withNode((node) => requireRecovery(node, /disk I\/O error/, (on) => node.failQueries(on)));
 });
 
+Deno.test("CoreNode: a damaged row that a call reads is logged once, with its table and key", async () => {
+  const lines = await withNode(async (node) => {
+    const { txHash } = (await node.deposit()).result;
+    node.storage.database.exec("UPDATE receipts SET value = '{}'");
+    for (let call = 0; call < 2; call++) {
+      const { error } = await node.call("core_getTransaction", txHash);
+      assert.equal(error.data.code, "STORAGE");
+    }
+  });
+  assert.equal(lines.length, 1);
+  assert.match(
+    lines[0]!,
+    /A call cannot be answered: .*\(row [0-9a-f]{64} of the table receipts\)/,
+  );
+});
+
 Deno.test("CoreNode: degraded with the clock an hour behind the newest block", async () => {
   await withNode(async (node) => {
     node.clock.jump(-3_600_000);
