@@ -116,9 +116,14 @@ export class SqliteDatabase {
     }
   }
 
+  /** False also after SQLite itself has undone everything since `BEGIN`: even a read that fails may. */
+  get isTransaction(): boolean {
+    return this.#db.isTransaction;
+  }
+
   /** Undoes everything since `BEGIN`, unless SQLite has done so itself, as on a full disk. */
   rollBack(): void {
-    if (this.#db.isTransaction) this.exec("ROLLBACK");
+    if (this.isTransaction) this.exec("ROLLBACK");
   }
 
   /** Copies everything that is committed now, while other connections may go on to write. */

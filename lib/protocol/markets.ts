@@ -1,5 +1,5 @@
 import { type Address, checksumAddress } from "./scalars.ts";
-import type { ProviderName } from "./providers.ts";
+import { EXCHANGE_OF, PROVIDER_NAMES, type ProviderName } from "./providers.ts";
 
 /** Addresses of a base and a quote token. */
 export interface MarketPair {
@@ -63,7 +63,7 @@ export class Markets {
   readonly #byPair: ReadonlyMap<string, Market>;
   readonly #bySymbol: ReadonlyMap<string, Market>;
 
-  /** @throws {RangeError} If the list is empty, or two have the same symbol or addresses. */
+  /** @throws {RangeError} If the list is empty, or two have the same symbol, addresses or name. */
   constructor(list: readonly Market[]) {
     this.list = list;
     this.#byPair = new Map(list.map((market) => [marketKey(market), market]));
@@ -74,6 +74,12 @@ export class Markets {
       if (this.find(base, quote) !== market || this.bySymbol(symbol) !== market) {
         throw new RangeError(`Markets has ${symbol} or its addresses ${base}, ${quote} twice`);
       }
+    }
+    for (const provider of PROVIDER_NAMES) {
+      const names = list.map((market) => exchangeSymbol(market, provider));
+      const twice = names.find((name, index) => names.indexOf(name) < index);
+      if (twice === undefined) continue;
+      throw new RangeError(`Markets has ${twice} of ${EXCHANGE_OF[provider]} twice`);
     }
   }
 

@@ -152,7 +152,11 @@ async function backfill(
     signer,
     chainId: options.chainId,
     trades: price === undefined
-      ? exchangeTrades(new ExchangeHistory(historyUrl, clock), clock)
+      ? exchangeTrades(
+        new ExchangeHistory(historyUrl, clock),
+        clock,
+        (await client.getHead()).timestampMs,
+      )
       : fixedPriceTrades(price),
     clock,
     maxCarryMs: price === undefined ? maxCarryMs : 0,

@@ -48,18 +48,21 @@ export type TradeSource = (symbol: string, span: TimeSpan) => AsyncIterable<Past
  * Trades from Binance's `GET /api/v3/aggTrades`, or an endpoint with the same API. A span that has
  * just ended is read when all of its trades can be: a slot keeps the first price that it gets.
  *
+ * @param headMs Time of the newest block, Unix milliseconds.
  * @throws {ExchangeHistoryError} While they are read: the endpoint refuses, or every attempt fails.
  */
 export function exchangeTrades(
   history: Pick<ExchangeHistory, "readPage">,
   clock: Clock,
+  headMs: number,
 ): TradeSource {
+  // Spans are in the time of the chain: this clock may be wrong, and a development chain far ahead.
+  const aheadMs = headMs - clock.now();
   const limit = PAGE_TRADES.toString();
   const readPage = (query: Record<string, string>) =>
     history.readPage("/api/v3/aggTrades", { ...query, limit }, pageSchema);
   return async function* (symbol, { from, to }) {
-    // The time of a development chain can be far ahead: no trade will ever come from there.
-    const untilListedMs = Math.min(to + HISTORY_LAG_MS - clock.now(), HISTORY_LAG_MS);
+    const untilListedMs = to + HISTORY_LAG_MS - clock.now() - aheadMs;
     if (untilListedMs > 0) await waitMs(clock, untilListedMs);
     const range = { startTime: from.toString(), endTime: (to - 1).toString() };
     let page = await readPage({ symbol, ...range });

@@ -49,6 +49,7 @@ export class CoreNode {
   readonly #queue = new SerialQueue();
   #isSettling = false;
   readonly #clockBehindLog = new ProblemTracker();
+  readonly #unreadableLog = new ProblemTracker();
   /** Ids of theses that have ended without all prices since the last checkpoint. */
   readonly #withoutPrices: number[] = [];
   /** How far the clock was set forward; undefined once that is accepted or undone. */
@@ -237,6 +238,11 @@ export class CoreNode {
       onCallEnded: (method, outcome) => this.metrics.calls.inc({ method, outcome }),
       queue: this.#queue,
       beforeAnswer: () => commits.whenCommitted(),
+      onStorageError: ({ message }) => {
+        // The storage itself logs why nothing can be written.
+        if (!isWritable() || !this.#unreadableLog.begin(message)) return;
+        this.#log.error("A call cannot be answered: {reason}", { reason: message });
+      },
     });
   }
 

@@ -113,6 +113,19 @@ Deno.test("DevChain: advancing settles all theses that are due, over several che
   assert.deepEqual(test.statuses, Array(count).fill("won"));
 });
 
+Deno.test("DevChain: advancing records the slots of the time that it takes too", () => {
+  const { test, dev } = startChain();
+  const { chain, now } = test;
+  const recordSlot = chain.recordSlot.bind(chain);
+  chain.recordSlot = (dueMs, priceOf) => {
+    if (dueMs === now + 100) test.holdUp(2_500);
+    recordSlot(dueMs, priceOf);
+  };
+  assert.equal(dev.advance(MINUTE_MS, new Map()).now, now + MINUTE_MS + 2_500);
+  assert.equal(chain.head.timestampMs, now + MINUTE_MS + 2_500);
+  assert.deepEqual(test.missing, []);
+});
+
 Deno.test("DevChain: advancing by less than a slot makes no block", () => {
   const { test, dev } = startChain();
   const { head } = test.chain;

@@ -69,6 +69,8 @@ interface DispatcherOptions {
   queue: SerialQueue;
   /** Resolves when all changes that an answer may report are on the disk. */
   beforeAnswer(): Promise<void>;
+  /** A call could not read or write the chain. */
+  onStorageError?(error: StorageError): void;
 }
 
 /** Turns the text of a request or a batch into the text of its answer. Never throws. */
@@ -152,7 +154,7 @@ export class Dispatcher {
     { id = null, method: name, params }: RpcRequest,
     caller: Caller,
   ): Promise<string> {
-    const { methods, onCallEnded, queue, beforeAnswer } = this.#options;
+    const { methods, onCallEnded, queue, beforeAnswer, onStorageError } = this.#options;
     const method = methods.get(name);
     const isWrite = method?.access === "write" && !caller.isReadOnly;
     const run = () => {
@@ -185,6 +187,7 @@ export class Dispatcher {
       return text;
     } catch (thrown) {
       if (caller.batch && thrown instanceof NodeBusyError) caller.batch.isRefused = true;
+      if (thrown instanceof StorageError) onStorageError?.(thrown);
       onCallEnded(method === undefined ? "unknown" : name, "error");
       return failureText(id, thrown);
     }

@@ -101,6 +101,12 @@ export function inspectFiles(dir: string, record: LockRecord | undefined): DataD
         `or remove ${dir}/lock to start a new chain`,
     );
   }
+  if (Deno.lstatSync(path).isSymlink) {
+    throw new DataDirError(
+      `${path} is a symbolic link, and SQLite keeps the log beside the file that it leads to, where a ` +
+        "restored backup would not replace it: move the files here, or choose their folder as --data-dir",
+    );
+  }
   // A node was interrupted while it created the chain.
   if (header.applicationId === 0 && (record?.sequence ?? 0) === 0) return "nothing";
   if (header.applicationId !== APPLICATION_ID) {

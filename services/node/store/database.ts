@@ -71,7 +71,8 @@ export class Database extends SqliteDatabase {
     const problem = this.isReplaced
       ? `${this.path} or its log was removed, moved or replaced: restart the node`
       : this.#version !== this.#watchedVersion
-      ? `Another program has changed ${this.path}: restore a backup`
+      // SQLite also says so of its own connection once a disk could be neither written nor read.
+      ? `Another program has changed ${this.path}, or its disk has failed: restart the node, which checks it`
       : undefined;
     if (problem !== undefined) throw new StorageError(problem, { isFinal: true });
   }

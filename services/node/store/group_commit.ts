@@ -124,7 +124,7 @@ export class GroupCommit {
 
   #begin(): void {
     this.#changes += 1;
-    if (this.#isOpen) return;
+    if (this.#isOpen) return this.#requireTransaction();
     if (this.#isDurable) this.#db.exec("BEGIN IMMEDIATE");
     this.#isOpen = true;
     this.#openedAtMs = performance.now();
@@ -141,7 +141,14 @@ export class GroupCommit {
     });
   }
 
+  /** Without its transaction, each further row would be stored at once, and those before it not. */
+  #requireTransaction(): void {
+    if (!this.#isDurable || this.#db.isTransaction) return;
+    throw new StorageError("The chain cannot be read: SQLite has undone the open changes");
+  }
+
   #write(): void {
+    this.#requireTransaction();
     this.#hooks.write();
     if (this.#isDurable) this.#db.exec("COMMIT");
     this.#hooks.onCommitted();

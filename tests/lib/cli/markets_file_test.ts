@@ -47,6 +47,11 @@ const invalid: [what: string, text: string, message: RegExp][] = [
   ["an unknown exchange", `${MARKET}exchanges = { mtgox = "X" }\n`, /okx: received mtgox/],
   ["the same symbol twice", MARKET + MARKET.replace(BASE, QUOTE), /DOGE\/USDT .* twice/],
   ["the same addresses twice", MARKET + MARKET.replace("DOGE", "XDG"), /twice/],
+  [
+    "the same name at an exchange twice",
+    `${MARKET}exchanges = { kraken = "T2/EUR" }\n${marketsToml(3)}`,
+    /T2\/EUR of kraken twice/,
+  ],
   ["too many", marketsToml(256 + 1), /market/],
 ];
 

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { type Clock, systemClock } from "../../../lib/clock.ts";
 import { LockFile } from "../../../services/node/store/lock_file.ts";
 import { APPLICATION_ID } from "../../../services/node/store/schema.ts";
-import { checkInBackground } from "../../../services/node/store/data_dir.ts";
+import { checkInBackground, requireUndamaged } from "../../../services/node/store/data_dir.ts";
 import { Database, StorageError } from "../../../services/node/store/database.ts";
 import { startNode } from "../../../services/node/mod.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -83,6 +83,15 @@ Deno.test("Data directory: a missing log or database is refused; without the loc
     assert.throws(() => new DiskChain(`${folder}/gone`, clock), /is missing or empty/);
   }));
 
+Deno.test("Data directory: a database that is a symbolic link is refused, since a restore would keep its log", () =>
+  withFolder(async (folder) => {
+    const disk = new DiskChain(`${folder}/node`, new FakeClock());
+    await disk.close();
+    Deno.renameSync(`${folder}/node/${DATABASE}`, `${folder}/${DATABASE}`);
+    Deno.symlinkSync(`${folder}/${DATABASE}`, `${folder}/node/${DATABASE}`);
+    assert.throws(() => new DiskChain(`${folder}/node`, new FakeClock()), /is a symbolic link/);
+  }));
+
 Deno.test("Data directory: the files of an earlier version are refused in one sentence", () =>
   withFolder(async (path) => {
     const refused = {
@@ -110,7 +119,7 @@ Deno.test("Data directory: after another program changed the database, nothing i
     disk.deposit(2);
     const answered = disk.storage.records.commits.whenCommitted();
     disk.storage.records.commits.commit();
-    await assert.rejects(answered, /Another program has changed .*: restore a backup/);
+    await assert.rejects(answered, /Another program has changed .*: restart the node/);
     assert.equal(disk.receipts.length, 1);
     await assert.rejects(disk.close(), /Another program has changed/);
   }));
@@ -134,6 +143,23 @@ Deno.test("Data directory: a start while another program reads the chain is refu
     const again = new DiskChain(`${folder}/node`, disk.clock);
     assert.equal(again.view([]).issued, issued);
     await again.close();
+  }));
+
+Deno.test("requireUndamaged: a page that cannot be read for a moment is no damage", () =>
+  withFolder(async (path) => {
+    const disk = new DiskChain(path, new FakeClock());
+    addHistory(disk);
+    disk.records.commits.commit();
+    const db = disk.storage.database;
+    let cuts = 1;
+    db.iterate = function* (sql) {
+      // As the runtime does if a read fails.
+      if (!sql.includes("receipts") || cuts-- <= 0) yield* Database.prototype.iterate.call(db, sql);
+    };
+    requireUndamaged(db);
+    cuts = 2;
+    assert.throws(() => requireUndamaged(db), /table receipts: 0 rows instead of/);
+    await disk.close();
   }));
 
 Deno.test("checkInBackground: reports a damaged row of an open chain, and can be stopped early", () =>

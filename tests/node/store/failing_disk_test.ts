@@ -315,6 +315,22 @@ Deno.test("CoreNode: an error when it reads old rows fails its health, not the c
   await withNode((node) => requireRecovery(node, /disk I\/O error/, (on) => node.failQueries(on)));
 });
 
+Deno.test("CoreNode: a damaged row that a call reads is logged once, with its table and key", async () => {
+  const lines = await withNode(async (node) => {
+    const { txHash } = (await node.deposit()).result;
+    node.storage.database.exec("UPDATE receipts SET value = '{}'");
+    for (let call = 0; call < 2; call++) {
+      const { error } = await node.call("core_getTransaction", txHash);
+      assert.equal(error.data.code, "STORAGE");
+    }
+  });
+  assert.equal(lines.length, 1);
+  assert.match(
+    lines[0]!,
+    /A call cannot be answered: .*\(row [0-9a-f]{64} of the table receipts\)/,
+  );
+});
+
 Deno.test("CoreNode: degraded with the clock an hour behind the newest block", async () => {
   await withNode(async (node) => {
     node.clock.jump(-3_600_000);
@@ -382,6 +398,30 @@ Deno.test("CoreNode: receipts and reads show a change only after its commit", as
     assert.equal(order[0], "committed");
   });
 });
+
+Deno.test("CoreNode: a read that fails between two changes undoes both, and none is half stored", () =>
+  withFolder(async (folder) => {
+    const node = new Node(folder);
+    node.second();
+    const { database } = node.storage;
+    const { chain } = node.core;
+    for (const deposits of [1, 2]) {
+      const timestamp = node.clock.now();
+      const submit = (number: number) =>
+        chain.submit(deposit({ timestamp, externalTxHash: hashOf(10 * deposits + number) }));
+      submit(1);
+      // As SQLite does if it cannot read a page, or has no space to make room for one.
+      database.exec("ROLLBACK");
+      if (deposits === 2) assert.throws(() => submit(2), StorageError);
+      node.storage.records.commits.commit();
+      assert.equal((await node.health()).status, "failed");
+      assert.equal(await node.balance(), "0");
+      node.second();
+      assert.equal((await node.health()).status, "healthy");
+    }
+    await node.storage.close(chain.head);
+    await new Node(folder).storage.close(undefined); // its rows and sums are consistent
+  }));
 
 Deno.test("CoreNode: an error within a change rolls all of it back", async () => {
   await withNode(async (node) => {
