@@ -43,6 +43,7 @@ Deno.test("variablesOf: a command's own variable, then the shared or the specifi
   assert.deepEqual(variablesOf(table.chainId), [
     "RANGEMAKER_SOLVER_CHAIN_ID",
     "RANGEMAKER_CHAIN_ID",
+    "CHAIN_ID",
   ]);
 });
 
