@@ -1,5 +1,6 @@
 /** nginx, HAProxy and Caddy with the configurations of docs/deployment/front, as real programs. */
 import assert from "node:assert/strict";
+import { options } from "../../services/proxy/mod.ts";
 import { FREE_PORTS } from "../../services/stack/ports.ts";
 import { STACK_PRICING, startStack } from "../../services/stack/stack.ts";
 import { type Certificate, withCertificate } from "../support/certificate.ts";
@@ -261,6 +262,12 @@ Deno.test("nginx.conf: a worker may open more files than it has connections; sys
   const text = readText("docs/deployment/front/nginx.conf");
   const numberOf = (name: string) => Number(new RegExp(`^ *${name} (\\d+);`, "m").exec(text)?.[1]);
   assert(numberOf("worker_rlimit_nofile") > numberOf("worker_connections"));
+});
+
+Deno.test("haproxy.cfg: it waits longer for the proxy than the proxy for a node, whose answer would be lost", () => {
+  const text = readText("docs/deployment/front/haproxy.cfg");
+  const seconds = Number(/^ *timeout server (\d+)s$/m.exec(text)?.[1]);
+  assert(seconds * 1_000 > Number(options.upstreamTimeoutMs.default) + 1_000);
 });
 
 const missing = PROGRAMS.filter((program) => !hasProgram(program, FRONTS[program].version));
