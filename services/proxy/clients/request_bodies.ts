@@ -62,12 +62,11 @@ export class RequestBodies {
    */
   read(request: Request, address: CallerAddress, nowMs: number): Promise<RequestBody> {
     const { maxBytes, callerBytes } = this.#options;
-    const length = request.headers.get("content-length");
-    // The server enforces a declared length.
-    const bytes = length === null ? 0 : Number(length);
+    // The server enforces a declared length. It is not a number if the header is missing or repeated.
+    const bytes = Number(request.headers.get("content-length") ?? NaN);
     if (bytes > maxBytes) return Promise.reject(this.#tooLargeError());
-    if (length !== null && bytes <= RUNTIME_BYTES_MAX) return this.#readByRuntime(request, nowMs);
-    if (!callerBytes.fits(address, bytes)) return Promise.reject(this.#noMemoryError());
+    if (bytes <= RUNTIME_BYTES_MAX) return this.#readByRuntime(request, nowMs);
+    if (!callerBytes.fits(address, bytes || 0)) return Promise.reject(this.#noMemoryError());
     return this.#readInChunks(request, address);
   }
 
