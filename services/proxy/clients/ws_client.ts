@@ -16,7 +16,13 @@ import { OutgoingMessage } from "../hub/notifications.ts";
 import { subscriptionRequest } from "../hub/subscription_request.ts";
 import type { Limit, ProxyMetrics } from "../shared/metrics.ts";
 import type { Call } from "../calls/message.ts";
-import { answerText, failureText, limitExceeded, ProxyError } from "../shared/failures.ts";
+import {
+  answerText,
+  failureText,
+  limitExceeded,
+  ProxyError,
+  TOO_MANY_REQUESTS,
+} from "../shared/failures.ts";
 import { tryParseSubscriptionMethod } from "../calls/method_kinds.ts";
 import type { Router } from "../calls/router.ts";
 
@@ -73,7 +79,7 @@ export class WsClient {
     }
     if (!openRequests.tryAdd(address)) {
       callerBytes.remove(address, bytes);
-      return this.#refuse(text, "requests_per_address", "Too many open requests from this address");
+      return this.#refuse(text, "requests_per_address", TOO_MANY_REQUESTS);
     }
     try {
       await this.#route(text);
