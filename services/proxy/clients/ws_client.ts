@@ -21,10 +21,11 @@ import {
   failureText,
   limitExceeded,
   ProxyError,
+  retryAdvice,
   TOO_MANY_REQUESTS,
 } from "../shared/failures.ts";
 import { tryParseSubscriptionMethod } from "../calls/method_kinds.ts";
-import type { Router } from "../calls/router.ts";
+import type { RoutedAnswer, Router } from "../calls/router.ts";
 
 interface AnswerSink extends ClientSink {
   /** Whether an answer of this many bytes may be queued. */
@@ -115,8 +116,8 @@ export class WsClient {
       if (waitS !== undefined) {
         return this.#refuse(text, "request_rate", `Too many requests: retry after ${waitS} s`);
       }
-      const { body } = await router.answer(text, address, subscribe);
-      if (body !== null) this.#answer(body);
+      const { body, target } = await router.answer(text, address, subscribe);
+      if (body !== null) this.#answer(body, target);
     } finally {
       if (isCounted) openRequests.remove(address);
       if (isPaused) {
@@ -185,12 +186,13 @@ export class WsClient {
   }
 
   /** Sends an answer, or an error in its place if the process holds too many unread bytes. */
-  #answer(text: string): void {
+  #answer(text: string, target: RoutedAnswer["target"] = "proxy"): void {
     if (this.#hasEnded) return;
     const { sink, metrics } = this.#options;
     let message = new OutgoingMessage(text);
     if (!sink.admitAnswer(message.byteLength)) {
-      const error = limitExceeded(429, "Too many bytes of answers are unread: try again");
+      const advice = retryAdvice(target === "write" || target === "mixed" ? "write" : "read");
+      const error = limitExceeded(429, `Too many bytes of answers are unread${advice}`);
       const id = text.startsWith("{") ? memberText(text, "id") : undefined;
       message = new OutgoingMessage(failureText(id, error));
       if (!sink.admitAnswer(message.byteLength)) {
