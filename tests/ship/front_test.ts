@@ -269,7 +269,7 @@ async function assertJsonErrors({ front: { send } }: Running): Promise<void> {
     const [name, path, body] of [
       ["solver.example", "/quote", /"code":"SERVICE_UNREACHABLE"\}$/],
       ["bridge.example", "/deposit", /"code":"SERVICE_UNREACHABLE"\}$/],
-      ["rpc.example", "/", /"error":\{"code":-32002,"message":"[^"]+: try again"\}\}$/],
+      ["rpc.example", "/", /"error":\{"code":-32002,"message":"[^"]+ again"\}\}$/],
     ] as const
   ) {
     const { status, text } = await send(name, `POST ${path}`, [...json, ...page], "{}");
@@ -277,6 +277,9 @@ async function assertJsonErrors({ front: { send } }: Running): Promise<void> {
     assert.match(text, /^content-type: application\/json/im);
     assert.match(text, /^access-control-allow-origin: \*/im);
     assert.match(text, body);
+    // With 503, HAProxy has sent nothing. A repeated request to solver or bridge is done once.
+    const isUnknown = name === "rpc.example" && status === 502;
+    assert.equal(/a write may have taken effect/.test(text), isUnknown, text);
   }
 }
 
