@@ -183,6 +183,15 @@ Deno.test("WsSocket: reports how much of an unfinished message has come, without
   ]);
 });
 
+Deno.test("WsSocket: of many pings in one read only two do not count: a fragment among them keeps all of it in memory", () => {
+  const { socket, tcp, wsSocket } = tcpScene();
+  const events: string[] = [];
+  wsSocket.listen(eventsTo(events));
+  for (let n = 0; n < 490; n += 1) socket.emit("ping", Buffer.alloc(125));
+  tcp.emit("data", Buffer.alloc(7 + 490 * 131));
+  assert.deepEqual(events, [`${7 + 490 * 131 - 256} unfinished`]);
+});
+
 Deno.test("WsSocket: few pongs wait to be sent at a time", () => {
   const { socket } = tcpScene();
   const ping = (count: number) => {
