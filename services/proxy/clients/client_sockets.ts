@@ -70,6 +70,9 @@ const CONTROL_FRAME_BYTES = 6;
  */
 const CONTROL_BYTES_MAX = 256;
 
+/** What a read of an unfinished message takes in memory besides its bytes: over 600 bytes. */
+export const READ_BYTES = 1_024;
+
 /**
  * Most pongs to one client that wait to be sent; further pings are not answered. An unsent pong takes
  * two bytes on the wire, but hundreds in memory.
@@ -90,7 +93,10 @@ export class WsSocket implements ClientSocket {
   readonly #joiner: FrameJoiner;
   #isAlive = true;
   #pongsWaiting = 0;
-  /** Bytes received since the last message, without pings and pongs; a little more, if anything. */
+  /**
+   * Bytes received since the last message, without pings and pongs, and {@link READ_BYTES} for each
+   * read; a little more, if anything.
+   */
   #unfinishedBytes = 0;
   /** Those of pings and pongs in what is read now. */
   #controlBytes = 0;
@@ -123,7 +129,8 @@ export class WsSocket implements ClientSocket {
     });
     // After `ws` has handled the same bytes.
     this.#tcp.on("data", (data: Buffer) => {
-      this.#unfinishedBytes += data.length - Math.min(this.#controlBytes, CONTROL_BYTES_MAX);
+      const bytes = data.length - Math.min(this.#controlBytes, CONTROL_BYTES_MAX);
+      this.#unfinishedBytes += bytes > 0 ? bytes + READ_BYTES : bytes;
       this.#controlBytes = 0;
       onUnfinished(this.#unfinishedBytes);
     });
