@@ -120,6 +120,23 @@ Deno.test("RequestBodies: bytes use the budget as they arrive, except in declare
   scene.stop();
 });
 
+Deno.test("RequestBodies: keeps no chunk: the runtime's have 64 KiB each, also those of one byte", async () => {
+  const scene = new Scene();
+  const buffer = new Uint8Array(65_536);
+  const written = "é€";
+  const bytes = new TextEncoder().encode(written);
+  let sent = 0;
+  const body = new ReadableStream({
+    pull(controller) {
+      if (sent === bytes.length) return controller.close();
+      buffer.fill(bytes[sent] ?? 0);
+      controller.enqueue(buffer.subarray(sent, sent += 1)); // whoever kept it would see it change
+    },
+  }, { highWaterMark: 0 });
+  assert.equal(await scene.read(new Request("http://x/", { method: "POST", body })), written);
+  scene.stop();
+});
+
 Deno.test("RequestBodies: without room in the budget a body is refused with 429, at once if its length is declared", async () => {
   const scene = new Scene(200_000 / LARGE_SHARE); // half of it for one caller
   const declared = new SlowBody(100_001);
