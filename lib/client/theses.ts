@@ -76,6 +76,8 @@ export class ThesisWatch {
   #lastFailure = "no answer";
   /** The most pages that were read at once: what is read again after a loss is no progress. */
   #mostPages = 0;
+  /** The read of all theses since the last connect. */
+  #progress = newProgress();
   readonly #closed = new AbortController();
 
   constructor(context: ThesisWatchContext, handlers: WatchHandlers, party: ThesisParty) {
@@ -98,7 +100,8 @@ export class ThesisWatch {
         ),
       ],
       catchUp: {
-        read: (signal) => this.#read(signal),
+        // After a failed page it goes on there: changes before it were notified meanwhile.
+        read: (signal) => this.#state === "live" ? this.#read(signal) : this.#readAll(signal),
         backoff: backoff(),
         onFailure: ({ message }) => this.#lastFailure = message,
       },
@@ -108,6 +111,7 @@ export class ThesisWatch {
       },
       onLost: (reason) => {
         this.#lastFailure = reason;
+        this.#progress = newProgress();
         this.#setState("connecting", reason);
       },
     });
@@ -260,22 +264,30 @@ export class ThesisWatch {
     }
   }
 
+  async #readAll(signal: AbortSignal): Promise<void> {
+    await this.#readPages({ cursor: this.#progress.cursor }, signal, this.#progress);
+  }
+
   /** Reads the pages of a filter. @returns The ids of the theses. */
-  async #readPages(filter: ThesisFilter, signal: AbortSignal): Promise<Set<number>> {
+  async #readPages(
+    filter: ThesisFilter,
+    signal: AbortSignal,
+    progress = newProgress(),
+  ): Promise<Set<number>> {
     const { node } = this.#context;
     const found = new Set<number>();
     const party = { ...this.#party, ...filter, limit: THESES_PER_PAGE };
     const read = (cursor = filter.cursor) => node.getTheses({ ...party, cursor });
-    let pages = 0;
     for await (const { theses, nextCursor, lastId } of pagesOf(read)) {
       if (signal.aborted) break;
       if (nextCursor === null && filter.status === undefined) this.#readTo = lastId;
-      this.#mostPages = Math.max(this.#mostPages, pages += 1);
+      this.#mostPages = Math.max(this.#mostPages, progress.pages += 1);
       for (const thesis of theses) {
         if (signal.aborted) break; // a handler may close the watch
         found.add(thesis.id);
         this.#onRead(thesis);
       }
+      progress.cursor = nextCursor ?? undefined;
     }
     return found;
   }
@@ -322,5 +334,11 @@ export class ThesisWatch {
     this.#handlers.onState?.(state, reason);
   }
 }
+
+/** How many pages were read, and where the next one begins. */
+const newProgress = (): { pages: number; cursor: string | undefined } => ({
+  pages: 0,
+  cursor: undefined,
+});
 
 const closedError = () => new WatchError("WATCH_CLOSED", "The watch was closed");

@@ -55,6 +55,10 @@ export async function callJson<S extends z.core.$ZodType>(
   if (failure.success) {
     const { code, error, details, retry } = failure.data;
     const options = { status, ...(retry && { retry }), ...(details && { details }) };
+    // What the fronts of docs/deployment answer in place of a service that is down.
+    if (code === "SERVICE_UNREACHABLE") {
+      throw new NetworkError(code, `${url}: ${error}`, undefined, retry ?? retryOfStatus(status));
+    }
     const prefix = `${code}: `;
     const message = error.startsWith(prefix) ? error.slice(prefix.length) : error;
     throw new ServiceError(code, message, options);

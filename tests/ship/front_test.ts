@@ -1,12 +1,18 @@
 /** nginx, HAProxy and Caddy with the configurations of docs/deployment/front, as real programs. */
 import assert from "node:assert/strict";
+import { options } from "../../services/proxy/mod.ts";
 import { FREE_PORTS } from "../../services/stack/ports.ts";
 import { STACK_PRICING, startStack } from "../../services/stack/stack.ts";
+import { withinMs } from "../../lib/clock.ts";
+import { frameHeader, startTestProxy } from "../proxy/support.ts";
 import { type Certificate, withCertificate } from "../support/certificate.ts";
 import { eventually } from "../support/eventually.ts";
 import { freePort } from "../support/ports.ts";
 import { passagesOf } from "./documents.ts";
 import { fileUrl, hasProgram, hasVolatility, readText, run } from "./support.ts";
+
+/** First byte of a WebSocket's close frame. */
+const CLOSE_FRAME = 0x88;
 
 const NAMES = ["rpc.example", "solver.example", "bridge.example"];
 
@@ -67,6 +73,8 @@ interface Front extends AsyncDisposable {
   send(name: string, line: string, headers?: string[], body?: string): Promise<Answer>;
   /** Gets a path of `rpc.example` over HTTP/2. @returns The version of HTTP and the status. */
   getOverHttp2(path: string): Promise<string>;
+  /** Opens a WebSocket and announces a message of some bytes. @returns What comes back, at most 1 s. */
+  announce(bytes: number): Promise<Uint8Array>;
   /**
    * Plays the whole bet of docs/deploying.md, on a machine where the public names are this one.
    *
@@ -78,7 +86,7 @@ interface Front extends AsyncDisposable {
 type Program = keyof typeof FRONTS;
 const PROGRAMS = Object.keys(FRONTS) as Program[]; // the type leaves the names open
 
-type Services = Record<"8546" | "3000" | "3001", number>;
+type Services = Record<"8546" | "8556" | "3000" | "3001", number>;
 
 async function startFront(
   program: Program,
@@ -115,6 +123,17 @@ async function startFront(
       const read = await connection.read(answer) ?? 0;
       const shown = new TextDecoder().decode(answer.subarray(0, read));
       return { status: Number(/^HTTP\/1\.\d (\d+)/.exec(shown)?.[1]), text: shown };
+    },
+    async announce(bytes) {
+      const tcp = await Deno.connect({ hostname: "127.0.0.1", port });
+      using connection = await Deno.startTls(tcp, { hostname: "rpc.example", caCerts });
+      const head = ["GET /ws HTTP/1.1", "Host: rpc.example", ...HANDSHAKE, "", ""].join("\r\n");
+      await connection.write(new TextEncoder().encode(head));
+      const answer = new Uint8Array(4_096);
+      await connection.read(answer);
+      await connection.write(frameHeader(bytes));
+      const read = await withinMs(connection.read(answer), 1_000, null);
+      return answer.subarray(0, read ?? 0);
     },
     async getOverHttp2(path) {
       const { code, stdout, text } = await run("curl", [
@@ -179,18 +198,22 @@ interface Running {
 
 const json = ["Content-Type: application/json"];
 
+const HANDSHAKE = [
+  ...["Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13"],
+  "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+];
+
 /** Only public paths reach the services, with the caller's address. */
 async function assertPublicPaths(
-  { front: { send, getOverHttp2 }, echo: { reached } }: Running,
+  { front: { send, announce, getOverHttp2 }, echo: { reached } }: Running,
 ): Promise<void> {
   const call = '{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}';
   const answer = await send("rpc.example", "POST /", json, call);
   assert.equal(answer.status, 200, answer.text);
-  const handshake = await send("rpc.example", "GET /ws", [
-    ...["Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13"],
-    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
-  ]);
+  const handshake = await send("rpc.example", "GET /ws", HANDSHAKE);
   assert.equal(handshake.status, 101, handshake.text);
+  // The proxy's main port would wait for all of it.
+  assert.equal((await announce(6_000_000))[0], CLOSE_FRAME, "a WebSocket's message is bounded");
   assert.equal(await getOverHttp2("/ws"), "2 426");
   assert.equal(await getOverHttp2("/health"), "2 200");
   // The answer at / is only for people who call the service directly.
@@ -246,7 +269,7 @@ async function assertJsonErrors({ front: { send } }: Running): Promise<void> {
     const [name, path, body] of [
       ["solver.example", "/quote", /"code":"SERVICE_UNREACHABLE"\}$/],
       ["bridge.example", "/deposit", /"code":"SERVICE_UNREACHABLE"\}$/],
-      ["rpc.example", "/", /"error":\{"code":-32002,"message":"[^"]+: try again"\}\}$/],
+      ["rpc.example", "/", /"error":\{"code":-32002,"message":"[^"]+ again"\}\}$/],
     ] as const
   ) {
     const { status, text } = await send(name, `POST ${path}`, [...json, ...page], "{}");
@@ -254,6 +277,9 @@ async function assertJsonErrors({ front: { send } }: Running): Promise<void> {
     assert.match(text, /^content-type: application\/json/im);
     assert.match(text, /^access-control-allow-origin: \*/im);
     assert.match(text, body);
+    // With 503, HAProxy has sent nothing. A repeated request to solver or bridge is done once.
+    const isUnknown = name === "rpc.example" && status === 502;
+    assert.equal(/a write may have taken effect/.test(text), isUnknown, text);
   }
 }
 
@@ -261,6 +287,12 @@ Deno.test("nginx.conf: a worker may open more files than it has connections; sys
   const text = readText("docs/deployment/front/nginx.conf");
   const numberOf = (name: string) => Number(new RegExp(`^ *${name} (\\d+);`, "m").exec(text)?.[1]);
   assert(numberOf("worker_rlimit_nofile") > numberOf("worker_connections"));
+});
+
+Deno.test("haproxy.cfg: it waits longer for the proxy than the proxy for a node, whose answer would be lost", () => {
+  const text = readText("docs/deployment/front/haproxy.cfg");
+  const seconds = Number(/^ *timeout server (\d+)s$/m.exec(text)?.[1]);
+  assert(seconds * 1_000 > Number(options.upstreamTimeoutMs.default) + 1_000);
 });
 
 const missing = PROGRAMS.filter((program) => !hasProgram(program, FRONTS[program].version));
@@ -288,12 +320,18 @@ Deno.test({
         allowedHosts: NAMES,
         pricing: STACK_PRICING,
       });
-      const portOf = (name: "proxy" | "solver" | "bridge") =>
-        Number(new URL(stack.urls[name]).port);
+      await using proxy = await startTestProxy({
+        readNodeUrl: stack.urls.nodeRead,
+        writeNodeUrl: stack.urls.node,
+        allowedHosts: NAMES,
+        wsPort: 0,
+      });
+      const portOf = (url = "") => Number(new URL(url).port);
       const services = {
-        "8546": portOf("proxy"),
-        "3000": portOf("solver"),
-        "3001": portOf("bridge"),
+        "8546": portOf(proxy.url),
+        "8556": portOf(proxy.wsPortUrl),
+        "3000": portOf(stack.urls.solver),
+        "3001": portOf(stack.urls.bridge),
       };
       await t.step({
         name: "a whole bet is played through each",
@@ -315,7 +353,7 @@ Deno.test({
       await forEach((_, index) => assertPublicPaths(fronts[index]!));
       const nginx = fronts[installed.indexOf("nginx")];
       if (nginx !== undefined) await assertFewReads(nginx);
-      await Promise.all([stack.stop(), ...fronts.map(({ echo }) => echo.stop())]);
+      await Promise.all([stack.stop(), proxy.stop(), ...fronts.map(({ echo }) => echo.stop())]);
       await forEach((_, index) => assertJsonErrors(fronts[index]!));
     }, NAMES),
 });

@@ -1,5 +1,6 @@
 import { memberSpan } from "../../../lib/json_text.ts";
 import type { CallAnswer } from "../shared/envelopes.ts";
+import { ProxyError } from "../shared/failures.ts";
 
 /** Four per request that can be open at a node, so that collisions are rare; a power of two. */
 const SLOTS = 4_096;
@@ -25,9 +26,9 @@ export class InFlightReads {
   readonly #slots: (InFlightRead | undefined)[] = new Array(SLOTS).fill(undefined);
 
   /**
-   * Asks for the answer to a read, or waits for that of an equal read in flight. Only a result is
-   * shared. An error, or a missing answer, may concern the first caller alone, such as its address:
-   * the others then ask for themselves.
+   * Asks for the answer to a read, or waits for that of an equal read in flight. A result is shared,
+   * and so is a timeout, or the others would wait twice as long. Any other failure may concern the
+   * first caller alone, such as its address: the others then ask for themselves.
    *
    * @param key The text of the read without its id.
    */
@@ -37,7 +38,10 @@ export class InFlightReads {
     if (known?.key === key) {
       known.shared ??= known.answer.then(
         (answer) => isResult(answer) ? answer : undefined,
-        () => undefined,
+        (thrown) => {
+          if (thrown instanceof ProxyError && thrown.status === 504) throw thrown;
+          return undefined;
+        },
       );
       return await known.shared ?? await ask();
     }

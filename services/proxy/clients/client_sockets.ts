@@ -65,6 +65,15 @@ const TOO_LARGE = /^WS_ERR_(?:UNSUPPORTED_MESSAGE_LENGTH|TOO_MANY_BUFFERED_PARTS
 const CONTROL_FRAME_BYTES = 6;
 
 /**
+ * Most bytes of pings and pongs in one read that do not count as part of a message: two of them. A
+ * fragment of one byte keeps all that was read with it in memory.
+ */
+const CONTROL_BYTES_MAX = 256;
+
+/** What a read of an unfinished message takes in memory besides its bytes: over 600 bytes. */
+export const READ_BYTES = 1_024;
+
+/**
  * Most pongs to one client that wait to be sent; further pings are not answered. An unsent pong takes
  * two bytes on the wire, but hundreds in memory.
  */
@@ -84,8 +93,13 @@ export class WsSocket implements ClientSocket {
   readonly #joiner: FrameJoiner;
   #isAlive = true;
   #pongsWaiting = 0;
-  /** Bytes received since the last message, without pings and pongs; a little more, if anything. */
+  /**
+   * Bytes received since the last message, without pings and pongs, and {@link READ_BYTES} for each
+   * read; a little more, if anything.
+   */
   #unfinishedBytes = 0;
+  /** Those of pings and pongs in what is read now. */
+  #controlBytes = 0;
 
   /** @param joiner Shared by connections that are likely to get the same messages. */
   constructor(socket: WsConnection, tcp: TcpConnection, joiner: FrameJoiner) {
@@ -94,14 +108,14 @@ export class WsSocket implements ClientSocket {
     this.#joiner = joiner;
     // Pongs to a client that reads nothing would pile up without a bound.
     socket.on("ping", (data: Buffer) => {
-      this.#unfinishedBytes -= CONTROL_FRAME_BYTES + data.length;
+      this.#controlBytes += CONTROL_FRAME_BYTES + data.length;
       if (tcp.writableLength >= QUEUED_BYTES_MAX) return;
       if (this.#pongsWaiting >= PONGS_WAITING_MAX) return;
       this.#pongsWaiting += 1;
       socket.pong(data, undefined, () => this.#pongsWaiting -= 1);
     });
     socket.on("pong", (data: Buffer) => {
-      this.#unfinishedBytes -= CONTROL_FRAME_BYTES + data.length;
+      this.#controlBytes += CONTROL_FRAME_BYTES + data.length;
       this.#isAlive = true;
     });
   }
@@ -115,7 +129,9 @@ export class WsSocket implements ClientSocket {
     });
     // After `ws` has handled the same bytes.
     this.#tcp.on("data", (data: Buffer) => {
-      this.#unfinishedBytes += data.length;
+      const bytes = data.length - Math.min(this.#controlBytes, CONTROL_BYTES_MAX);
+      this.#unfinishedBytes += bytes > 0 ? bytes + READ_BYTES : bytes;
+      this.#controlBytes = 0;
       onUnfinished(this.#unfinishedBytes);
     });
     this.#socket.on("error", (error: Error) => { // a close event follows

@@ -18,6 +18,7 @@ import {
   limitExceeded,
   originRefused,
   ProxyError,
+  TOO_MANY_REQUESTS,
 } from "../shared/failures.ts";
 import { RequestBodies } from "./request_bodies.ts";
 import type { RoutedAnswer, Router } from "../calls/router.ts";
@@ -90,7 +91,7 @@ export class RpcEndpoint {
       isOpen = openRequests.tryAdd(address);
       if (!isOpen) {
         metrics.countRefusal("requests_per_address");
-        throw limitExceeded(429, "Too many open requests from this address: wait for an answer");
+        throw limitExceeded(429, TOO_MANY_REQUESTS);
       }
       answer = await router.answer(text, address);
     } catch (thrown) {

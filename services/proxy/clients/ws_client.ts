@@ -16,9 +16,16 @@ import { OutgoingMessage } from "../hub/notifications.ts";
 import { parseSubscriptionRequest } from "../hub/subscription_request.ts";
 import type { Limit, ProxyMetrics } from "../shared/metrics.ts";
 import type { Call } from "../calls/message.ts";
-import { answerText, failureText, limitExceeded, ProxyError } from "../shared/failures.ts";
+import {
+  answerText,
+  failureText,
+  limitExceeded,
+  ProxyError,
+  retryAdvice,
+  TOO_MANY_REQUESTS,
+} from "../shared/failures.ts";
 import { tryParseSubscriptionMethod } from "../calls/method_kinds.ts";
-import type { Router } from "../calls/router.ts";
+import type { RoutedAnswer, Router } from "../calls/router.ts";
 
 interface AnswerSink extends ClientSink {
   /** Whether an answer of this many bytes may be queued. */
@@ -73,7 +80,7 @@ export class WsClient {
     }
     if (!openRequests.tryAdd(address)) {
       callerBytes.remove(address, bytes);
-      return this.#refuse(text, "requests_per_address", "Too many open requests from this address");
+      return this.#refuse(text, "requests_per_address", TOO_MANY_REQUESTS);
     }
     try {
       await this.#route(text);
@@ -109,8 +116,8 @@ export class WsClient {
       if (waitS !== undefined) {
         return this.#refuse(text, "request_rate", `Too many requests: retry after ${waitS} s`);
       }
-      const { body } = await router.answer(text, address, subscribe);
-      if (body !== null) this.#answer(body);
+      const { body, target } = await router.answer(text, address, subscribe);
+      if (body !== null) this.#answer(body, target);
     } finally {
       if (isCounted) openRequests.remove(address);
       if (isPaused) {
@@ -179,12 +186,13 @@ export class WsClient {
   }
 
   /** Sends an answer, or an error in its place if the process holds too many unread bytes. */
-  #answer(text: string): void {
+  #answer(text: string, target: RoutedAnswer["target"] = "proxy"): void {
     if (this.#hasEnded) return;
     const { sink, metrics } = this.#options;
     let message = new OutgoingMessage(text);
     if (!sink.admitAnswer(message.byteLength)) {
-      const error = limitExceeded(429, "Too many bytes of answers are unread: try again");
+      const advice = retryAdvice(target === "write" || target === "mixed" ? "write" : "read");
+      const error = limitExceeded(429, `Too many bytes of answers are unread${advice}`);
       const id = text.startsWith("{") ? memberText(text, "id") : undefined;
       message = new OutgoingMessage(failureText(id, error));
       if (!sink.admitAnswer(message.byteLength)) {

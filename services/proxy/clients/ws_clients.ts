@@ -169,7 +169,7 @@ export class WsClients {
       metrics.countRefusal("connections_per_address");
       return limitExceeded(
         429,
-        "Too many clients are connected from this address: close one first",
+        "Too many clients are connected from this address, or behind its load balancer: close one first",
       );
     }
   }

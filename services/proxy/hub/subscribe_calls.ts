@@ -34,6 +34,9 @@ export class SubscribeCalls {
   readonly #pending = new Map<number, PendingCall>();
   #lastId = 0;
   #timedOut = 0;
+  /** The newest subscribe that was answered, now and when {@link giveUp} last saw progress. */
+  #answeredId = 0;
+  #progress = { id: 0, atMs: -Infinity };
   /** Unknown ids of notifications since the last sweep, and before it, with their namespace. */
   #unknownIds = new Map<string, string>();
   #unknownBefore = new Map<string, string>();
@@ -73,6 +76,7 @@ export class SubscribeCalls {
     const call = this.#pending.get(id);
     if (call === undefined) return undefined;
     this.#pending.delete(id);
+    this.#answeredId = Math.max(this.#answeredId, id);
     const upstreamId = resultId(text);
     const { namespace, subscription } = call;
     if (subscription === undefined) {
@@ -86,11 +90,22 @@ export class SubscribeCalls {
       : { subscription, upstreamId };
   }
 
-  /** Gives up the calls sent before a time. @returns Their subscriptions. */
-  giveUp(beforeMs: number): HubSubscription[] {
+  /**
+   * Gives up calls that got no answer in time, unless the node is still at work on those before
+   * them: it may need long for thousands after a reconnect, and would be asked for all of them again.
+   *
+   * @returns Their subscriptions.
+   */
+  giveUp(nowMs: number, timeoutMs: number): HubSubscription[] {
     const late: HubSubscription[] = [];
-    for (const call of this.#pending.values()) {
+    const beforeMs = nowMs - timeoutMs;
+    if (this.#answeredId > this.#progress.id) {
+      this.#progress = { id: this.#answeredId, atMs: nowMs };
+    }
+    const isAtWork = this.#progress.atMs > beforeMs;
+    for (const [id, call] of this.#pending) {
       if (call.subscription === undefined || call.sentAtMs > beforeMs) continue;
+      if (isAtWork && id > this.#answeredId) continue;
       call.subscription.state = { kind: "notRequested" };
       late.push(call.subscription);
       call.subscription = undefined;

@@ -29,7 +29,7 @@ export type SubscriptionRefusal = QuotaReached | "equal_subscriptions" | "socket
 export const REFUSAL_ERRORS: Record<SubscriptionRefusal, SubscribeError> = {
   upstream_subscriptions: subscribeError("Too many different subscriptions: try again later"),
   upstream_subscriptions_per_address: subscribeError(
-    "Too many different subscriptions from this address: end one first",
+    "Too many different subscriptions from this address, or behind its load balancer: end one first",
   ),
   equal_subscriptions: subscribeError(
     `A connection may have ${COPIES_MAX} equal subscriptions: use one of them`,

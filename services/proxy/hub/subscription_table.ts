@@ -189,8 +189,8 @@ export class SubscriptionTable {
 
   /** Gives up requests that the node did not answer in time, and repeats those still needed. */
   sweep(nowMs: number): void {
-    const sentBeforeMs = nowMs - this.#options.subscribeTimeoutMs;
-    for (const late of this.calls.giveUp(sentBeforeMs)) this.retire(late);
+    const { subscribeTimeoutMs } = this.#options;
+    for (const late of this.calls.giveUp(nowMs, subscribeTimeoutMs)) this.retire(late);
     for (const subscription of this.subscriptions()) this.requestAtNode(subscription, nowMs);
     this.calls.endUnknown((id) => this.#byUpstreamId.has(id));
   }

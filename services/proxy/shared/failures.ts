@@ -54,6 +54,10 @@ export function originRefused(origin: string | null): ProxyError {
   return new ProxyError(403, RpcCode.invalidRequest, message);
 }
 
+/** A caller without an open request gets it too, if others behind its load balancer have too many. */
+export const TOO_MANY_REQUESTS =
+  "Too many open requests from this address, or behind its load balancer: try again";
+
 /** -32005: a limit is exceeded; 408 for a time, 413 for a size, 429 for a number in use. */
 export function limitExceeded(
   status: 408 | 413 | 429,

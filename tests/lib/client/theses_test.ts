@@ -203,6 +203,39 @@ Deno.test("ThesisWatch: a thesis of a chain that was restored while disconnected
   watch.close();
 });
 
+Deno.test("ThesisWatch: the first read goes on at the page that failed; after a lost connection it begins again", async () => {
+  const { clock, network, node, watch, accept } = setUp();
+  node.theses = [1, 2, 3, 4, 5].map((id) => thesis(id, "lost"));
+  node.pageSize = 1;
+  const getTheses = node.getTheses.bind(node);
+  let reads = 0;
+  node.getTheses = (filter) =>
+    (reads += 1) % 3 === 0
+      ? Promise.reject(new NodeUnreachableError("http://node", "away"))
+      : getTheses(filter);
+  const untilLive = async () => {
+    for (let pass = 0; pass < 5 && watch.state !== "live"; pass += 1) {
+      clock.advance(1_000);
+      await nextTurn();
+    }
+    assert.equal(watch.state, "live");
+    return node.cursors.splice(0);
+  };
+  const opened = watch.open(60_000);
+  await accept();
+  assert.deepEqual(await untilLive(), [undefined, "1", "2", "3", "4"]);
+  await opened;
+  reads = 0;
+  network.newest.end();
+  clock.advance(100);
+  await accept();
+  network.newest.end();
+  clock.advance(200);
+  await accept();
+  assert.deepEqual(await untilLive(), [undefined, "1", undefined, "1", "2", "3", "4"]);
+  watch.close();
+});
+
 Deno.test("ThesisWatch: reports nothing more once it is closed, also by its own handler", async () => {
   const reported: number[] = [];
   const { node, watch, accept } = setUp({

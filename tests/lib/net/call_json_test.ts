@@ -99,6 +99,17 @@ Deno.test("callJson: an error page of a gateway is reported as an unreachable se
   }
 });
 
+Deno.test("callJson: the JSON of a front in place of a service that is down is a NetworkError too", async () => {
+  const front = new URL("../../../docs/deployment/front/haproxy.cfg", import.meta.url);
+  const [body = ""] = /\{"success":false.*?\}/.exec(await Deno.readTextFile(front)) ?? [];
+  for (const [status, retry] of [[502, "same"], [503, "later"], [504, "same"]] as const) {
+    await withAnswer(() => new Response(body, { status }), async (url) => {
+      const error = await failureOf(callJson(url, schema), NetworkError);
+      assert.deepEqual([error.code, error.retry], ["SERVICE_UNREACHABLE", retry]);
+    });
+  }
+});
+
 Deno.test("request: a service that is down or too slow is a NetworkError, without keys of the URL", async () => {
   const late = Promise.withResolvers<Response>();
   await withAnswer(() => late.promise, async (url) => {

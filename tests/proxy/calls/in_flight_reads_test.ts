@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { CallAnswer } from "../../../services/proxy/shared/envelopes.ts";
 import { InFlightReads } from "../../../services/proxy/calls/in_flight_reads.ts";
+import { answerLost, nodeTimeout } from "../../../services/proxy/shared/failures.ts";
 
 const keys = Array.from(
   { length: 1_000 },
@@ -25,4 +26,23 @@ Deno.test("InFlightReads: among 1,000 reads, a read shares the answer of an equa
   const texts = (await Promise.all([...pairs, ...later])).map(({ text }) => text);
   const expected = keys.map((_, n) => `{"result":${n}}`);
   assert.deepEqual(texts, [...expected.flatMap((text) => [text, text]), ...expected]);
+});
+
+Deno.test("InFlightReads: equal reads of a node that hangs time out together; after a lost answer, each asks for itself", async () => {
+  for (
+    const [error, asks] of [[nodeTimeout("read", 30_000), 1], [
+      answerLost("read", "reset"),
+      3,
+    ]] as const
+  ) {
+    const reads = new InFlightReads();
+    let asked = 0;
+    const ask = () => {
+      asked += 1;
+      return Promise.reject(error);
+    };
+    const equal = [1, 2, 3].map(() => reads.share(",equal", ask));
+    for (const { status } of await Promise.allSettled(equal)) assert.equal(status, "rejected");
+    assert.equal(asked, asks);
+  }
 });

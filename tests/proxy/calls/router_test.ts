@@ -198,7 +198,7 @@ const refusals: [name: string, answer: (post: Posted) => void, status: number][]
     answer.resolve({ status: 200, body: `{"id":${JSON.parse(text).id + 1},"result":1}` });
   }, 502],
   ["no JSON", ({ answer }) => answer.resolve({ status: 200, body: "<html>" }), 502],
-  ["no answer", ({ answer }) => answer.reject(new ProxyError(504, -32002, "away")), 504],
+  ["no answer", ({ answer }) => answer.reject(new ProxyError(502, -32002, "away")), 502],
 ];
 for (const [name, refuse, status] of refusals) {
   Deno.test(`Router: if a read gets ${name}, each equal read is sent separately`, async () => {

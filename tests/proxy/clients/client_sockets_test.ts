@@ -12,6 +12,7 @@ import {
 } from "../../../services/proxy/clients/client_queue.ts";
 import {
   PONGS_WAITING_MAX,
+  READ_BYTES,
   RuntimeSocket,
   type RuntimeWebSocket,
   WsSocket,
@@ -178,9 +179,19 @@ Deno.test("WsSocket: reports how much of an unfinished message has come, without
   socket.emit("message", Buffer.from("whole"));
   receive(3);
   assert.deepEqual(events, [
-    ...["100 unfinished", "200 unfinished", "200 unfinished", "210 unfinished"],
-    ...["0 unfinished", "whole", "3 unfinished"],
+    ...[100 + READ_BYTES, 200 + 2 * READ_BYTES, 200 + 2 * READ_BYTES, 210 + 3 * READ_BYTES]
+      .map((bytes) => `${bytes} unfinished`),
+    ...["0 unfinished", "whole", `${3 + READ_BYTES} unfinished`],
   ]);
+});
+
+Deno.test("WsSocket: of many pings in one read only two do not count: a fragment among them keeps all of it in memory", () => {
+  const { socket, tcp, wsSocket } = tcpScene();
+  const events: string[] = [];
+  wsSocket.listen(eventsTo(events));
+  for (let n = 0; n < 490; n += 1) socket.emit("ping", Buffer.alloc(125));
+  tcp.emit("data", Buffer.alloc(7 + 490 * 131));
+  assert.deepEqual(events, [`${7 + 490 * 131 - 256 + READ_BYTES} unfinished`]);
 });
 
 Deno.test("WsSocket: few pongs wait to be sent at a time", () => {

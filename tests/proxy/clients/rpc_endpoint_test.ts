@@ -157,6 +157,7 @@ Deno.test("RpcEndpoint: a refusal for the rate has Retry-After, one for open req
   assert(openRequests.tryAdd(caller), "answered requests are not open");
   const busy = await post(text);
   assert.equal(busy.headers.get("retry-after"), null);
+  assert.match(await busy.clone().text(), /or behind its load balancer/);
   assert.deepEqual(await outcome(busy), [429, -32005]);
   assert.deepEqual(await refusals(), ["requests_per_address", "request_rate"]);
   assert(!openRequests.canAdd(caller), "the refused one was not counted");

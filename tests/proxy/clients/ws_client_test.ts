@@ -262,6 +262,22 @@ Deno.test("WsClient: an answer that does not fit becomes an error; if even the e
   }
 });
 
+Deno.test("WsClient: the error in place of a write's answer says that the write may have taken effect", async () => {
+  for (const method of ["core_sendTransaction", "core_getAccount"]) {
+    for (const message of [call(7, method), [call(7, method)]]) {
+      const { receive, open, admits, frames } = scene();
+      admits.bytes = 500;
+      const answered = receive(message);
+      const { id } = [JSON.parse(open[0]?.text ?? "")].flat()[0];
+      const body = JSON.stringify({ jsonrpc: "2.0", id, result: "x".repeat(1_000) });
+      open[0]?.answer.resolve({ status: 200, body: Array.isArray(message) ? `[${body}]` : body });
+      await answered;
+      const isUnknown = /may have taken effect/.test(JSON.stringify(frames()));
+      assert.equal(isUnknown, method === "core_sendTransaction");
+    }
+  }
+});
+
 Deno.test("WsClient: notifications are not answered, and a failed message leaves nothing open", async () => {
   const { receive, open, frames, openRequests, caller, budget } = scene(1_000_000);
   const silent = receive({ jsonrpc: "2.0", method: "eth_chainId" });

@@ -269,6 +269,22 @@ Deno.test("Hub: drops a node with 257 unanswered subscribes, but not with 256", 
   assert.deepEqual(scene.dropped, [`${UNANSWERED_MAX + 1} subscribe requests left unanswered`]);
 });
 
+Deno.test("Hub: a node that is slow to renew hundreds of subscriptions is waited for, and asked again for one that it left out", async () => {
+  const scene = new NodeScene();
+  const client = scene.client();
+  const outcomes = Array.from({ length: 900 }, (_, n) => scene.subscribe(client, `topic ${n}`));
+  scene.grant();
+  await Promise.all(outcomes);
+  scene.reconnect();
+  scene.requests.splice(1, 1);
+  for (let answered = 0; answered < 899; answered += 1) {
+    scene.answer({ result: `0x${answered}` });
+    if (answered % 100 === 99) scene.pass(TIMEOUT_MS);
+  }
+  assert.deepEqual(scene.dropped, []);
+  assert.deepEqual(scene.requests.map(({ params }) => params), [["topic 1"]]);
+});
+
 Deno.test("Hub: a subscription granted too late is ended, and then counts as answered", async () => {
   const scene = new NodeScene();
   const client = scene.client();
