@@ -16,6 +16,9 @@ const FILTERS_PER_SLOT = 16;
 /** How long a request that made the node close the socket is refused, in milliseconds. */
 const REFUSED_FOR_MS = 600_000;
 
+/** The same for a feed without parameters, which all callers share: the node closed by itself. */
+const FEED_REFUSED_FOR_MS = 10_000;
+
 /** Most such requests that are cached; the oldest is evicted first. */
 const REFUSED_KEYS_MAX = 256;
 
@@ -92,9 +95,10 @@ export class SubscriptionLimits {
     return this.slotsOf(request)?.makeRoom(client);
   }
 
-  /** Refuses a request for {@link REFUSED_FOR_MS}: the node closed the socket on it. */
+  /** Refuses a request for a time: the node closed the socket on it. */
   refuseLater(key: string, nowMs: number): void {
-    this.#refusedUntilMs.set(key, nowMs + REFUSED_FOR_MS);
+    const forMs = SHARED_FEED_KEYS.has(key) ? FEED_REFUSED_FOR_MS : REFUSED_FOR_MS;
+    this.#refusedUntilMs.set(key, nowMs + forMs);
   }
 
   /** The slots that a subscription uses; none if it is a feed without parameters. */

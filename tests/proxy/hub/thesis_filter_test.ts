@@ -53,10 +53,14 @@ class Scene extends HubScene<[string, Filter?]> {
     }, address(`192.0.2.${this.#clients += 1}`));
   }
 
-  follow(client: HubClient, filter?: Filter): Promise<{ id?: string; errorText?: string }> {
+  follow(
+    client: HubClient,
+    filter?: Filter,
+    nowMs = 0,
+  ): Promise<{ id?: string; errorText?: string }> {
     const params = filter === undefined ? ["theses"] : ["theses", filter];
     const request = parseSubscriptionRequest("eth", { paramsText: JSON.stringify(params), params });
-    return new Promise((resolve) => this.hub.subscribe(client, request, 0, resolve));
+    return new Promise((resolve) => this.hub.subscribe(client, request, nowMs, resolve));
   }
 
   /** The node answers everything that it was asked. */
@@ -177,10 +181,12 @@ Deno.test("Hub, thesis filters: if the node refuses or closes the socket, every 
       else assert.match(errorText, expected);
     }
     assert.equal(scene.hub.table.size.subscriptions, 0);
-    // A feed on which the node closed the socket is not asked for again so soon.
-    const again = scene.follow(scene.client(), { user: ALICE });
-    scene.answer();
-    assert.equal((await again).id === undefined, outcome === "closed");
+    // A feed on which the node closed the socket is not asked for again for ten seconds.
+    for (const [nowMs, isRefused] of [[9_999, outcome === "closed"], [10_000, false]] as const) {
+      const again = scene.follow(scene.client(), { user: ALICE }, nowMs);
+      scene.answer();
+      assert.equal((await again).id === undefined, isRefused);
+    }
   }
 });
 
