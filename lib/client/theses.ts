@@ -247,18 +247,15 @@ export class ThesisWatch {
     const known = this.theses;
     const readTo = this.#readTo;
     const oldestOpen = known.find(({ status }) => status === "open");
-    let found = new Set<number>();
-    if (readTo === undefined || oldestOpen !== undefined) {
-      const cursor = readTo === undefined || oldestOpen === undefined
-        ? undefined
-        : `${oldestOpen.id - 1}`;
-      found = await this.#readPages({ status: "open", cursor }, signal);
-    }
+    const cursor = readTo === undefined || !oldestOpen ? undefined : `${oldestOpen.id - 1}`;
+    const found = readTo === undefined || oldestOpen
+      ? await this.#readPages({ status: "open", cursor }, signal)
+      : undefined;
     if (signal.aborted) return;
     await this.#readPages({ cursor: (readTo ?? known.at(-1)?.id)?.toString() }, signal);
     for (const { id, status } of known) {
       if (signal.aborted) return;
-      if (found.has(id) || !isUnsettled(status)) continue;
+      if (found?.has(id) || !isUnsettled(status)) continue;
       const thesis = await node.getThesis(id);
       if (thesis !== null && !signal.aborted) this.#onRead(thesis);
     }
