@@ -100,7 +100,6 @@ export class ThesisWatch {
         ),
       ],
       catchUp: {
-        // After a failed page it goes on there: changes before it were notified meanwhile.
         read: (signal) => this.#state === "live" ? this.#read(signal) : this.#readAll(signal),
         backoff: backoff(),
         onFailure: ({ message }) => this.#lastFailure = message,
@@ -235,15 +234,19 @@ export class ThesisWatch {
     for (const waiter of [...this.#waiters]) waiter.reject(closedError());
   }
 
-  /**
-   * A read while the watch is not live reads all theses; later reads take the open ones, those that
-   * were unsettled, and those after the newest one of the chain at the read before, which may be
-   * settled already. They begin at the oldest one that can have changed: reading all of a long chain
-   * again for every watch would keep the node busy.
-   */
+  /** While the watch is not live, it reads all theses. */
   async #read(signal: AbortSignal): Promise<void> {
+    if (this.#state !== "live") await this.#readPages({}, signal);
+    else await this.#readChanges(signal);
+  }
+
+  /**
+   * Reads the open theses, those that were unsettled, and those after the newest one of the chain at
+   * the read before, which may be settled already. It begins at the oldest one that can have changed:
+   * reading all of a long chain again for every watch would keep the node busy.
+   */
+  async #readChanges(signal: AbortSignal): Promise<void> {
     const { node } = this.#context;
-    if (this.#state !== "live") return void await this.#readPages({}, signal);
     const known = this.theses;
     const readTo = this.#readTo;
     const oldestOpen = known.find(({ status }) => status === "open");
@@ -261,8 +264,14 @@ export class ThesisWatch {
     }
   }
 
+  /**
+   * Goes on at a page that failed, and then reads what has changed on those before it: without its
+   * node, the proxy announces nothing.
+   */
   async #readAll(signal: AbortSignal): Promise<void> {
-    await this.#readPages({ cursor: this.#progress.cursor }, signal, this.#progress);
+    const { cursor } = this.#progress;
+    await this.#readPages({ cursor }, signal, this.#progress);
+    if (cursor !== undefined && !signal.aborted) await this.#readChanges(signal);
   }
 
   /** Reads the pages of a filter. @returns The ids of the theses. */
@@ -284,7 +293,7 @@ export class ThesisWatch {
         found.add(thesis.id);
         this.#onRead(thesis);
       }
-      progress.cursor = nextCursor ?? undefined;
+      progress.cursor = nextCursor ?? progress.cursor;
     }
     return found;
   }
@@ -332,7 +341,7 @@ export class ThesisWatch {
   }
 }
 
-/** How many pages were read, and where the next one begins. */
+/** How many pages were read, and where the next one begins, or the last one. */
 const newProgress = (): { pages: number; cursor: string | undefined } => ({
   pages: 0,
   cursor: undefined,

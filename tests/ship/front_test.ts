@@ -1,6 +1,7 @@
 /** nginx, HAProxy and Caddy with the configurations of docs/deployment/front, as real programs. */
 import assert from "node:assert/strict";
 import { options } from "../../services/proxy/mod.ts";
+import { options as solverOptions } from "../../services/solver/options.ts";
 import { FREE_PORTS } from "../../services/stack/ports.ts";
 import { STACK_PRICING, startStack } from "../../services/stack/stack.ts";
 import { withinMs } from "../../lib/clock.ts";
@@ -293,6 +294,20 @@ Deno.test("haproxy.cfg: it waits longer for the proxy than the proxy for a node,
   const text = readText("docs/deployment/front/haproxy.cfg");
   const seconds = Number(/^ *timeout server (\d+)s$/m.exec(text)?.[1]);
   assert(seconds * 1_000 > Number(options.upstreamTimeoutMs.default) + 1_000);
+});
+
+Deno.test("Fronts: with the shipped settings, and in the containers, each port behind them is open", () => {
+  const settings = readText("docs/deployment/settings.toml");
+  const compose = readText("compose.production.yaml");
+  const opened = [options.port.default, solverOptions.port.default]
+    .concat(Array.from(settings.matchAll(/^(?:ws_)?port = (\d+)/gm), ([, port = ""]) => port));
+  for (const { file } of Object.values(FRONTS)) {
+    const ports = readText(`docs/deployment/front/${file}`).matchAll(/127\.0\.0\.1:(\d+)/g);
+    for (const [, port = ""] of ports) {
+      assert(opened.includes(port), `${file}: ${port}`);
+      assert(compose.includes(`"127.0.0.1:${port}:${port}"`), `${file}: ${port}`);
+    }
+  }
 });
 
 const missing = PROGRAMS.filter((program) => !hasProgram(program, FRONTS[program].version));

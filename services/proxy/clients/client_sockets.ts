@@ -95,7 +95,7 @@ export class WsSocket implements ClientSocket {
   #pongsWaiting = 0;
   /**
    * Bytes received since the last message, without pings and pongs, and {@link READ_BYTES} for each
-   * read; a little more, if anything.
+   * further read; a little more, if anything.
    */
   #unfinishedBytes = 0;
   /** Those of pings and pongs in what is read now. */
@@ -123,7 +123,8 @@ export class WsSocket implements ClientSocket {
   listen({ onText, onUnfinished, onTooLarge, onDrain, onClosed }: SocketEvents): void {
     // Text and binary messages both arrive as one Buffer.
     this.#socket.on("message", (data: Buffer) => {
-      this.#unfinishedBytes = 0;
+      // For the read that it came in: 64 KiB of whole messages would count until the next one.
+      this.#unfinishedBytes = -READ_BYTES;
       onUnfinished(0);
       onText(data.toString());
     });

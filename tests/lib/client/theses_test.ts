@@ -223,7 +223,7 @@ Deno.test("ThesisWatch: the first read goes on at the page that failed; after a 
   };
   const opened = watch.open(60_000);
   await accept();
-  assert.deepEqual(await untilLive(), [undefined, "1", "2", "3", "4"]);
+  assert.deepEqual(await untilLive(), [undefined, "1", "2", "3", "4", "5"]);
   await opened;
   reads = 0;
   network.newest.end();
@@ -232,7 +232,27 @@ Deno.test("ThesisWatch: the first read goes on at the page that failed; after a 
   network.newest.end();
   clock.advance(200);
   await accept();
-  assert.deepEqual(await untilLive(), [undefined, "1", undefined, "1", "2", "3", "4"]);
+  assert.deepEqual(await untilLive(), [undefined, "1", undefined, "1", "2", "3", "4", "5"]);
+  watch.close();
+});
+
+Deno.test("ThesisWatch: once live it knows what changed on earlier pages while a page failed, though nobody announced it", async () => {
+  const { clock, node, events, watch, accept } = setUp();
+  node.theses = [thesis(1, "open"), thesis(2, "lost")];
+  node.pageSize = 1;
+  const getTheses = node.getTheses.bind(node);
+  let isLost = true;
+  node.getTheses = (filter) => {
+    if (!isLost || filter.cursor === undefined) return getTheses(filter);
+    isLost = false;
+    node.theses = [thesis(1, "won"), thesis(2, "lost")];
+    return Promise.reject(new NodeUnreachableError("http://node", "away"));
+  };
+  const opened = watch.open(5_000);
+  await accept();
+  clock.advance(1_000);
+  await opened;
+  assert.deepEqual(events, ["1 open", "2 lost", "1 won", "live"]);
   watch.close();
 });
 

@@ -181,7 +181,7 @@ Deno.test("WsSocket: reports how much of an unfinished message has come, without
   assert.deepEqual(events, [
     ...[100 + READ_BYTES, 200 + 2 * READ_BYTES, 200 + 2 * READ_BYTES, 210 + 3 * READ_BYTES]
       .map((bytes) => `${bytes} unfinished`),
-    ...["0 unfinished", "whole", `${3 + READ_BYTES} unfinished`],
+    ...["0 unfinished", "whole", "3 unfinished"],
   ]);
 });
 
