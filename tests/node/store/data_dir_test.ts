@@ -90,6 +90,11 @@ Deno.test("Data directory: a database that is a symbolic link is refused, since 
     Deno.renameSync(`${folder}/node/${DATABASE}`, `${folder}/${DATABASE}`);
     Deno.symlinkSync(`${folder}/${DATABASE}`, `${folder}/node/${DATABASE}`);
     assert.throws(() => new DiskChain(`${folder}/node`, new FakeClock()), /is a symbolic link/);
+    Deno.mkdirSync(`${folder}/new`);
+    Deno.symlinkSync(`${folder}/empty`, `${folder}/new/${DATABASE}`);
+    assert.throws(() => new DiskChain(`${folder}/new`, new FakeClock()), /is a symbolic link/);
+    Deno.writeTextFileSync(`${folder}/empty`, "");
+    assert.throws(() => new DiskChain(`${folder}/new`, new FakeClock()), /is a symbolic link/);
   }));
 
 Deno.test("Data directory: the files of an earlier version are refused in one sentence", () =>
