@@ -273,12 +273,19 @@ export function requireUndamaged(db: Database): void {
 export async function checkInBackground(dir: string, signal: AbortSignal): Promise<boolean> {
   const db = new Database(databasePath(dir), { readOnly: true });
   try {
-    db.exec("BEGIN");
-    for (const _ of checkRows(db)) {
-      await setImmediate();
-      if (signal.aborted) return false;
+    for (let isSecond = false;; isSecond = true) {
+      db.exec("BEGIN");
+      try {
+        for (const _ of checkRows(db)) {
+          await setImmediate();
+          if (signal.aborted) return false;
+        }
+        return true;
+      } catch (thrown) {
+        // A read that fails may end the transaction: the totals are then older than the rows.
+        if (db.isTransaction || isSecond) throw thrown;
+      }
     }
-    return true;
   } finally {
     db.close();
   }

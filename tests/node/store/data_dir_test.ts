@@ -167,6 +167,29 @@ Deno.test("requireUndamaged: a page that cannot be read for a moment is no damag
     await disk.close();
   }));
 
+Deno.test("checkInBackground: a read that fails for a moment is no damage, though its transaction ends with it", () =>
+  withFolder(async (path) => {
+    const disk = new DiskChain(path, new FakeClock());
+    addHistory(disk);
+    disk.records.commits.commit();
+    const { iterate } = Database.prototype;
+    let isCut = false;
+    Database.prototype.iterate = function* (sql) {
+      if (isCut || !sql.includes("receipts")) return yield* iterate.call(this, sql);
+      isCut = true;
+      this.rollBack();
+      disk.deposit(99);
+      disk.records.commits.commit();
+    };
+    try {
+      assert.equal(await checkInBackground(path, new AbortController().signal), true);
+    } finally {
+      Database.prototype.iterate = iterate;
+    }
+    assert(isCut);
+    await disk.close();
+  }));
+
 Deno.test("checkInBackground: reports a damaged row of an open chain, and can be stopped early", () =>
   withFolder(async (path) => {
     const disk = new DiskChain(path, new FakeClock());
