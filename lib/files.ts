@@ -31,9 +31,9 @@ export function fileProblem(path: string): string | undefined {
 }
 
 /** File info of a path, or undefined if it does not exist. */
-export function statOf(path: string): Deno.FileInfo | undefined {
+export function statOf(path: string, stat = Deno.statSync): Deno.FileInfo | undefined {
   try {
-    return Deno.statSync(path);
+    return stat(path);
   } catch (thrown) {
     // A path below a file does not exist either.
     const isNothing = thrown instanceof Deno.errors.NotFound ||

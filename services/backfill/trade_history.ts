@@ -62,7 +62,8 @@ export function exchangeTrades(
   const readPage = (query: Record<string, string>) =>
     history.readPage("/api/v3/aggTrades", { ...query, limit }, pageSchema);
   return async function* (symbol, { from, to }) {
-    const untilListedMs = to + HISTORY_LAG_MS - clock.now() - aheadMs;
+    // Never longer: this clock may be set back meanwhile.
+    const untilListedMs = Math.min(to + HISTORY_LAG_MS - clock.now() - aheadMs, HISTORY_LAG_MS);
     if (untilListedMs > 0) await waitMs(clock, untilListedMs);
     const range = { startTime: from.toString(), endTime: (to - 1).toString() };
     let page = await readPage({ symbol, ...range });

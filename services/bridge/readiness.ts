@@ -53,7 +53,7 @@ export class BridgeReadiness {
   readonly #options: ReadinessOptions;
   readonly #polls: PollingLoop;
   /** Why the node accepts no transactions. */
-  #findWriteProblem: string | undefined;
+  #writeProblem: string | undefined;
   /** Until the node says otherwise. */
   #isRelayer = true;
 
@@ -77,9 +77,9 @@ export class BridgeReadiness {
 
   /** Why deposits are refused now. Asks the node again while they are. */
   async refusal(): Promise<RangemakerError | undefined> {
-    if (this.#findWriteProblem !== undefined || !this.#isRelayer) await this.check();
-    if (this.#findWriteProblem !== undefined) {
-      return new RangemakerError("NODE_UNREACHABLE", this.#findWriteProblem, { retry: "later" });
+    if (this.#writeProblem !== undefined || !this.#isRelayer) await this.check();
+    if (this.#writeProblem !== undefined) {
+      return new RangemakerError("NODE_UNREACHABLE", this.#writeProblem, { retry: "later" });
     }
     if (this.#isRelayer) return undefined;
     const { node, relayer } = this.#options;
@@ -94,8 +94,8 @@ export class BridgeReadiness {
       node: async () => {
         const wrongChain = await findChainProblem(node, chainId);
         if (wrongChain !== undefined) return wrongChain;
-        this.#findWriteProblem = await findWriteProblem(node);
-        return this.#findWriteProblem ?? await findHealthProblem(problem, "node") ??
+        this.#writeProblem = await findWriteProblem(node);
+        return this.#writeProblem ?? await findHealthProblem(problem, "node") ??
           storageProblem(node, await account);
       },
       relayer: async () => {

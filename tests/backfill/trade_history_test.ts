@@ -60,9 +60,10 @@ Deno.test("exchangeTrades: pages by fromId and stops at the end of the span", as
 Deno.test("exchangeTrades: reads a span that has just ended when the exchange lists its last trades", async () => {
   const history = startFakeHistory([trade(0, 7n)]);
   const span = { from: START, to: START + 1_000 };
-  for (const aheadMs of [0, 3_600_000, -5_000]) {
-    const clock = new FakeClock(span.to - aheadMs);
+  for (const [aheadMs, setByMs] of [[0, 0], [3_600_000, 0], [-5_000, 0], [-5_000, -3_600_000]]) {
+    const clock = new FakeClock(span.to - aheadMs!);
     const read = exchangeTrades(new ExchangeHistory(history.url, clock), clock, span.to);
+    clock.setBy(setByMs!);
     const trades = Array.fromAsync(read("ETHUSDT", span));
     await clock.untilScheduled();
     clock.advance(HISTORY_LAG_MS - 1);

@@ -97,9 +97,13 @@ export function noTouchUpTo(checks: Checks, motion: PriceMotion): (steps: number
   const waitVariance = variancePerMs * waitMs * (hasBegun ? 1 : (motion.startFactor ?? 1) ** 2);
   // Rarer moves are larger, so that the variance over time stays the same.
   const stepVariance = variancePerMs * SLOT_MS / (1 - stillShare);
+  // Until a later window begins, still prices may all stay where they are.
+  const stays = hasBegun ? 0 : stillShare ** Math.ceil(waitMs / SLOT_MS);
   const noTouchAfter = hasBegun
     ? (moves: number) => noTouchOfBegun(checks, waitVariance, stepVariance, moves)
-    : (moves: number) => noTouchOfFuture(checks, waitVariance, stepVariance, moves);
+    : (moves: number) =>
+      stays * noTouchOfFuture(checks, 0, stepVariance, moves) +
+      (1 - stays) * noTouchOfFuture(checks, waitVariance / (1 - stays), stepVariance, moves);
   let recursion: Recursion | undefined;
   return (steps) => {
     const moves = steps * (1 - stillShare);

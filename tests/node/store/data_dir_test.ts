@@ -90,6 +90,11 @@ Deno.test("Data directory: a database that is a symbolic link is refused, since 
     Deno.renameSync(`${folder}/node/${DATABASE}`, `${folder}/${DATABASE}`);
     Deno.symlinkSync(`${folder}/${DATABASE}`, `${folder}/node/${DATABASE}`);
     assert.throws(() => new DiskChain(`${folder}/node`, new FakeClock()), /is a symbolic link/);
+    Deno.mkdirSync(`${folder}/new`);
+    Deno.symlinkSync(`${folder}/empty`, `${folder}/new/${DATABASE}`);
+    assert.throws(() => new DiskChain(`${folder}/new`, new FakeClock()), /is a symbolic link/);
+    Deno.writeTextFileSync(`${folder}/empty`, "");
+    assert.throws(() => new DiskChain(`${folder}/new`, new FakeClock()), /is a symbolic link/);
   }));
 
 Deno.test("Data directory: the files of an earlier version are refused in one sentence", () =>
@@ -159,6 +164,29 @@ Deno.test("requireUndamaged: a page that cannot be read for a moment is no damag
     requireUndamaged(db);
     cuts = 2;
     assert.throws(() => requireUndamaged(db), /table receipts: 0 rows instead of/);
+    await disk.close();
+  }));
+
+Deno.test("checkInBackground: a read that fails for a moment is no damage, though its transaction ends with it", () =>
+  withFolder(async (path) => {
+    const disk = new DiskChain(path, new FakeClock());
+    addHistory(disk);
+    disk.records.commits.commit();
+    const { iterate } = Database.prototype;
+    let isCut = false;
+    Database.prototype.iterate = function* (sql) {
+      if (isCut || !sql.includes("receipts")) return yield* iterate.call(this, sql);
+      isCut = true;
+      this.rollBack();
+      disk.deposit(99);
+      disk.records.commits.commit();
+    };
+    try {
+      assert.equal(await checkInBackground(path, new AbortController().signal), true);
+    } finally {
+      Database.prototype.iterate = iterate;
+    }
+    assert(isCut);
     await disk.close();
   }));
 

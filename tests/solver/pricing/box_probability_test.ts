@@ -61,6 +61,11 @@ Deno.test("Box: until a later window begins, still prices mostly stay where they
     assert.ok(later > before, `${waitMs}: ${later}, ${before}`);
     before = later;
   }
+  // Also with so many moves that the closed forms take over.
+  const bound = { toLower: 1e-9, toUpper: 1, waitMs: 200 };
+  const exact = noTouchAtChecks({ ...bound, steps: 1_249 }, still);
+  const closed = noTouchAtChecks({ ...bound, steps: 1_251 }, still);
+  assert.ok(Math.abs(closed - exact) < 0.005, `${closed}, ${exact}`);
 });
 
 Deno.test("Box: a later window is less likely to be won if the price is outside now", () => {
