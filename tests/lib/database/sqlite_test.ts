@@ -52,7 +52,7 @@ Deno.test("SqliteDatabase.rollBack: does nothing without a transaction, as after
   db.close();
 });
 
-Deno.test("SqliteDatabase: a path that begins with file: is no URI, which would name another file", () =>
+Deno.test("SqliteDatabase: a path that begins with file: is taken for a path, not for a URI of SQLite", () =>
   withFolder(async (folder) => {
     assert.throws(() => new SqliteDatabase(`file:${folder}/a.sqlite`, { errorOf }));
     assert.deepEqual(await Array.fromAsync(Deno.readDir(folder)), []);

@@ -150,7 +150,7 @@ Deno.test("Data directory: a start while another program reads the chain is refu
     await again.close();
   }));
 
-Deno.test("requireUndamaged: a page that cannot be read for a moment is no damage", () =>
+Deno.test("requireUndamaged: passes if a page cannot be read once, and fails if it cannot be read again", () =>
   withFolder(async (path) => {
     const disk = new DiskChain(path, new FakeClock());
     addHistory(disk);
@@ -167,7 +167,7 @@ Deno.test("requireUndamaged: a page that cannot be read for a moment is no damag
     await disk.close();
   }));
 
-Deno.test("checkInBackground: a read that fails for a moment is no damage, though its transaction ends with it", () =>
+Deno.test("checkInBackground: passes after one failed read that also ended its transaction", () =>
   withFolder(async (path) => {
     const disk = new DiskChain(path, new FakeClock());
     addHistory(disk);

@@ -130,7 +130,7 @@ Deno.test("RequestBodies: keeps no chunk: the runtime's have 64 KiB each, also t
     pull(controller) {
       if (sent === bytes.length) return controller.close();
       buffer.fill(bytes[sent] ?? 0);
-      controller.enqueue(buffer.subarray(sent, sent += 1)); // whoever kept it would see it change
+      controller.enqueue(buffer.subarray(sent, sent += 1)); // a kept chunk would change with it
     },
   }, { highWaterMark: 0 });
   assert.equal(await scene.read(new Request("http://x/", { method: "POST", body })), written);
