@@ -16,7 +16,7 @@ const FILTERS_PER_SLOT = 16;
 /** How long a request that made the node close the socket is refused, in milliseconds. */
 const REFUSED_FOR_MS = 600_000;
 
-/** The same for a feed without parameters, which all callers share: the node closed by itself. */
+/** The same for a feed that all callers share: it has no parameters that could be the cause. */
 const FEED_REFUSED_FOR_MS = 10_000;
 
 /** Most such requests that are cached; the oldest is evicted first. */
@@ -38,7 +38,7 @@ export const REFUSAL_ERRORS: Record<SubscriptionRefusal, SubscribeError> = {
     `A connection may have ${COPIES_MAX} equal subscriptions: use one of them`,
   ),
   socket_closed: subscribeError(
-    "The read node closed its connection because of this subscription: request less",
+    "The read node closed its connection because of this subscription: request less, or try again later",
   ),
 };
 
