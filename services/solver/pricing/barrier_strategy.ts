@@ -111,7 +111,7 @@ export class BarrierStrategy implements PricingStrategy {
     this.#requireWindow(bet, nowMs);
     const view = market(bet);
     const { price: spot, ageMs: spotAgeMs } = this.#spot(view, nowMs);
-    const forecast = requireForecast(view, nowMs, bet.endTime);
+    const forecast = requireForecast(view, nowMs, bet);
     requireInside(bet, spot);
     this.#requireWidth(bet, view);
     requireUnbroken(bet, view, nowMs);
@@ -161,9 +161,9 @@ export class BarrierStrategy implements PricingStrategy {
 function requireForecast(
   { symbol, volatility, historyEndMs }: MarketView,
   nowMs: number,
-  endMs: number,
+  { startTime, endTime }: Bet,
 ): VolatilityForecast {
-  const forecast = volatility.forecast(nowMs, endMs);
+  const forecast = volatility.forecast(nowMs, endTime, Math.max(nowMs, startTime));
   const lagMs = forecast === undefined ? null : nowMs - historyEndMs;
   const isRead = lagMs !== null && Math.abs(lagMs) <= HISTORY_LAG_MAX_MS;
   if (forecast !== undefined && isRead) return forecast;

@@ -171,7 +171,7 @@ export class MarketVolatility implements VolatilityForecaster {
     return this.#outcomes.map(({ calibration }) => calibration);
   }
 
-  forecast(nowMs: number, endMs: number): VolatilityForecast | undefined {
+  forecast(nowMs: number, endMs: number, startMs: number = nowMs): VolatilityForecast | undefined {
     const { historyMs } = this;
     if (historyMs === 0 || historyMs < this.#options.minHistoryMs) return undefined;
     const horizonMs = Math.max(HORIZON_MIN_MS, endMs - nowMs);
@@ -179,7 +179,9 @@ export class MarketVolatility implements VolatilityForecaster {
     const { median, lowerVariance, upperVariance, endToRangeRatio } = this.#correctionAt(horizonMs);
     const lower = Math.sqrt(lowerVariance) + extraSpread;
     const upper = Math.sqrt(upperVariance) + extraSpread;
-    const deviation = Math.exp((this.#logDeviation(nowMs, horizonMs) ?? -Infinity) + median);
+    const deviation = Math.exp(
+      (this.#logDeviation(nowMs, horizonMs, startMs) ?? -Infinity) + median,
+    );
     const volatility = Math.max(this.#options.floor, deviation * Math.sqrt(YEAR_MS / horizonMs));
     return { ...forecastOf(volatility, lower, upper), endToRangeRatio };
   }
@@ -251,8 +253,12 @@ export class MarketVolatility implements VolatilityForecaster {
     return this.#slotMoves ?? CANDLE_MOVES;
   }
 
-  /** Logarithm of the deviation over a horizon, before the learned correction. */
-  #logDeviation(nowMs: number, horizonMs: number): number | undefined {
+  /**
+   * Logarithm of the deviation over a horizon, before the learned correction.
+   *
+   * @param seasonFromMs The seasons are those from then to the end of the horizon.
+   */
+  #logDeviation(nowMs: number, horizonMs: number, seasonFromMs = nowMs): number | undefined {
     const recent = this.#slotMoves === undefined ? undefined : this.#recent.meanRange;
     const fast = recent && {
       halfLifeMs: recent.halfLifeMs,
@@ -261,7 +267,7 @@ export class MarketVolatility implements VolatilityForecaster {
     };
     const perMinute = this.#memory.logRangeOver(horizonMs, fast);
     if (perMinute === undefined) return undefined;
-    const square = this.#season.meanSquareFactor(nowMs, nowMs + horizonMs);
+    const square = this.#season.meanSquareFactor(seasonFromMs, nowMs + horizonMs);
     return perMinute + Math.log(square * horizonMs / CANDLE_MS) / 2;
   }
 

@@ -44,6 +44,10 @@ export function forecastOf(volatility: number, below: number, above = below): Vo
 export interface VolatilityForecaster {
   /** How much history is missing for a forecast, in milliseconds; 0 by default. */
   readonly missingMs?: number;
-  /** @returns Undefined if there is too little history. */
-  forecast(nowMs: number, endMs: number): VolatilityForecast | undefined;
+  /**
+   * @param startMs Start of a later window, whose seasons count and not those until then; now by
+   *   default.
+   * @returns Undefined if there is too little history.
+   */
+  forecast(nowMs: number, endMs: number, startMs?: number): VolatilityForecast | undefined;
 }

@@ -47,6 +47,16 @@ Deno.test("BarrierStrategy: a later window is likelier to be won if prices end n
   assert.ok(ratio > 1.15 && ratio < 1.25, `${ratio}`);
 });
 
+Deno.test("BarrierStrategy: a later window is priced by the volatility of its own time", () => {
+  const forecast = (nowMs: number, _endMs: number, startMs = nowMs) =>
+    forecastOf(startMs - nowMs === 600_000 ? 0.3 : 0.6, 0.3);
+  const { strategy, bet, clock } = barrier({ volatility: { forecast } });
+  const volatilityAt = (startTime: number) =>
+    strategy.price({ ...bet, startTime, endTime: bet.endTime + 600_000 }).details.volatility;
+  assert.equal(volatilityAt(clock.now() + 600_000), 0.3);
+  assert.equal(volatilityAt(clock.now() - 60_000), 0.6, "one that has begun: the rest of it");
+});
+
 Deno.test("BarrierStrategy: PAYOUT_TOO_LOW for a bet that cannot be lost; the multiplier is capped at ten", () => {
   const { strategy, bet } = barrier();
   const safe = { ...bet, lowerPrice: 1n, upperPrice: UINT64_MAX };

@@ -227,6 +227,12 @@ Deno.test("Volatility: the hour of the day has an effect after some days", () =>
   const atNoon = volatility.forecast(midnight, midnight + 16 * HOUR_MS)?.volatility ?? 0;
   const atNight = volatility.forecast(midnight, midnight + 4 * HOUR_MS)?.volatility ?? 0;
   assert.ok(atNoon > 1.15 * atNight, `${atNoon} against ${atNight}`);
+  // A later window has the season of its own hours, not that of the time until it begins.
+  const [before, first, last, after] = [11, 12, 15, 16].map((hour) => {
+    const startMs = midnight + hour * HOUR_MS;
+    return volatility.forecast(midnight, startMs + HOUR_MS, startMs)?.volatility ?? 0;
+  });
+  assert.ok(first! > 1.4 * before! && last! > 1.4 * after!, `${[before, first, last, after]}`);
 });
 
 Deno.test("Volatility: after a restart, slots read again count no window twice, and newer slots count", () => {
