@@ -262,7 +262,7 @@ export class MarketVolatility implements VolatilityForecaster {
     const recent = this.#slotMoves === undefined ? undefined : this.#recent.meanRange;
     const fast = recent && {
       halfLifeMs: recent.halfLifeMs,
-      mean: recent.value / this.#season.factorAt(nowMs),
+      mean: recent.value / this.#season.meanFactorUntil(nowMs, recent.halfLifeMs),
       moves: this.#movesPerMinute * recent.halfLifeMs / Math.LN2 / CANDLE_MS,
     };
     const perMinute = this.#memory.logRangeOver(horizonMs, fast);

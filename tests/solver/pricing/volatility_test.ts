@@ -235,6 +235,21 @@ Deno.test("Volatility: the hour of the day has an effect after some days", () =>
   assert.ok(first! > 1.4 * before! && last! > 1.4 * after!, `${[before, first, last, after]}`);
 });
 
+Deno.test("Volatility: right after a busy minute, the last minute counts by the season that it had", () => {
+  const random = seededRandom(4);
+  const volatility = new MarketVolatility(settings);
+  const sigma = (timeMs: number) => Math.floor(timeMs / MINUTE_MS) % 60 === 0 ? 1.2 : 0.4;
+  const past = candles(random, { volatility: sigma, minutes: 10 * 1_440 });
+  past.forEach((candle) => volatility.addCandle(candle));
+  let nowMs = START_MS + past.length * MINUTE_MS;
+  let log = Math.log(past.at(-1)?.close ?? 0);
+  for (const endMs = nowMs + HOUR_MS + MINUTE_MS; nowMs < endMs; nowMs += 100) {
+    log += sigma(nowMs) * Math.sqrt(100 / YEAR_MS) * gaussian(random);
+    volatility.addSlot(nowMs, BigInt(Math.round(Math.exp(log))));
+  }
+  assertWithinShare(sigmaAt(volatility, nowMs, 10_000), 0.4, 0.15, "the minute after it");
+});
+
 Deno.test("Volatility: after a restart, slots read again count no window twice, and newer slots count", () => {
   const slots = 4_000;
   const price = (slot: number) => BigInt(Math.round(3e9 * Math.exp(1e-4 * Math.sin(slot ** 2))));
