@@ -5,6 +5,7 @@ import { RECEIPTS_KEPT_MIN_MS, TIMESTAMP_DRIFT_MAX_MS } from "../protocol/consta
 import type { RpcError } from "../protocol/jsonrpc.ts";
 import type { Receipt } from "../protocol/receipt.ts";
 import type { ChainGuard } from "./chain_guard.ts";
+import { CLOCK_DIFFERENCE_MAX_MS } from "./clock_comparison.ts";
 import {
   IntentRefusedError,
   OutcomeUnknownError,
@@ -31,11 +32,8 @@ import {
 import type { IntentStore } from "./store.ts";
 import { timestampOf, type TransactionBuilder, type TransactionTerms } from "./transactions.ts";
 
-/** Tolerated difference between our clock and the node's. */
-const CLOCK_SKEW_MS = 10_000;
-
 /** A transaction signed longer ago than this, or this far in the future, is signed again. */
-const SIGN_AGAIN_AFTER_MS = TIMESTAMP_DRIFT_MAX_MS - CLOCK_SKEW_MS;
+const SIGN_AGAIN_AFTER_MS = TIMESTAMP_DRIFT_MAX_MS - 10_000;
 
 /** The node's reason to refuse a transaction because of its timestamp alone. */
 const refusedTimestampSchema = z.object({ code: z.literal("TIMESTAMP_OUT_OF_RANGE") });
@@ -318,7 +316,7 @@ export class Submitter {
   async #failIfTooLate(intent: Intent): Promise<Intent> {
     const { text, txHash } = transactionOf(intent);
     const ageMs = this.#options.clock.now() - timestampOf(text);
-    if (ageMs <= TIMESTAMP_DRIFT_MAX_MS + CLOCK_SKEW_MS) {
+    if (ageMs <= TIMESTAMP_DRIFT_MAX_MS + CLOCK_DIFFERENCE_MAX_MS) {
       throw new OutcomeUnknownError(txHash, "the deadline passed before the node answered");
     }
     if (ageMs > RECEIPTS_KEPT_MIN_MS) {
