@@ -86,8 +86,10 @@ export function needsHold(
   if (holdMs <= 0) return false;
   const later = priceChecksOf({ ...box, nowMs: box.nowMs + holdMs });
   if (later === undefined) return true;
-  const { forecast: { volatility }, stillShare, startFactor } = model;
-  const sampledMove = SAMPLED_DEVIATIONS * volatility * Math.sqrt(holdMs / YEAR_MS);
+  const { forecast: { volatility }, stillShare, startFactor = 1 } = model;
+  const waitMs = Math.min(holdMs, Math.max(0, box.startMs - box.nowMs));
+  const variance = (waitMs * startFactor ** 2 + holdMs - waitMs) / YEAR_MS;
+  const sampledMove = SAMPLED_DEVIATIONS * volatility * Math.sqrt(variance);
   const { toLower, toUpper } = later;
   if (toLower <= sampledMove || toUpper <= sampledMove) return true;
   const probabilityAfter = (move: number) => {

@@ -66,6 +66,14 @@ Deno.test("Early prices: profitable on a box that ends within the lead, never wi
   assert.equal(needsHold(box(7, 7), model, 0, 2), false);
 });
 
+Deno.test("Early prices: before a later window, prices move as they do until its start", () => {
+  const later = box(7.75, 7.75, 3_500);
+  const pays = (startFactor: number) => needsHold(later, { ...model, startFactor }, 3_000, 0.95);
+  // By integration over the lead: a gain of .13 with twice the volatility, none with half of it.
+  assert.equal(pays(2), true);
+  assert.equal(pays(0.5), false);
+});
+
 // No quote is worth more than it costs under the model's own assumptions.
 
 Deno.test("Pricing: no quote has an expected gain for the user", () => {
