@@ -64,22 +64,26 @@ export class RecentRange {
       (open === undefined ? 0 : open.lastMs - open.firstMs);
   }
 
-  /** The mean range per minute; undefined before the second price. */
-  get meanRange(): { value: number; halfLifeMs: number } | undefined {
+  /** The mean range per minute, and the weighted time behind it; undefined before the second price. */
+  get meanRange(): { value: number; halfLifeMs: number; knownMs: number } | undefined {
     const { open } = this.#candles;
     if (open === undefined) return undefined;
     const { range, weight } = this.#rangeAndWeight(open);
+    const elapsedMs = open.timeMs - (this.#before ?? open).timeMs;
     const meanOf = (past: DecayedMean) => {
-      const total = past.weight + weight;
-      return total === 0 ? undefined : ((past.mean ?? 0) * past.weight + range * weight) / total;
+      const kept = past.weight * 2 ** (-elapsedMs / past.halfLifeMs);
+      const total = kept + weight;
+      const mean = total === 0 ? undefined : ((past.mean ?? 0) * kept + range * weight) / total;
+      return { mean, total };
     };
-    const [mean, short] = [meanOf(this.#mean), meanOf(this.#short)];
+    const [{ mean, total }, { mean: short }] = [meanOf(this.#mean), meanOf(this.#short)];
     if (mean === undefined || short === undefined) return undefined;
     const minutes = this.#long.weight;
     const prior = this.#unitRange(MINUTE_MS) / this.#unitRange(SHORT_CANDLE_MS);
     const long = short * prior * PRIOR_MINUTES + (this.#long.mean ?? 0) * minutes;
     const relation = short === 0 ? prior : long / (PRIOR_MINUTES + minutes) / short;
-    return { value: mean * relation, halfLifeMs: HALF_LIFE_MS };
+    const knownMs = total * SHORT_CANDLE_MS;
+    return { value: mean * relation, halfLifeMs: HALF_LIFE_MS, knownMs };
   }
 
   /** The range of a candle, and its weight. The range of a partial candle is extrapolated. */

@@ -263,7 +263,7 @@ export class MarketVolatility implements VolatilityForecaster {
     const fast = recent && {
       halfLifeMs: recent.halfLifeMs,
       mean: recent.value / this.#season.meanFactorUntil(nowMs, recent.halfLifeMs),
-      moves: this.#movesPerMinute * recent.halfLifeMs / Math.LN2 / CANDLE_MS,
+      moves: this.#movesPerMinute * recent.knownMs / CANDLE_MS,
     };
     const perMinute = this.#memory.logRangeOver(horizonMs, fast);
     if (perMinute === undefined) return undefined;

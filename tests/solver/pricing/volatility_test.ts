@@ -180,6 +180,27 @@ Deno.test("Volatility: one jump in a minute of slots at most doubles the forecas
   assert.ok(forecast > 0.25 && forecast < 1, `${forecast}`);
 });
 
+Deno.test("Volatility: after a gap, the first seconds count less than a whole minute would", () => {
+  const forecastAfter = (slots: number) => {
+    const volatility = new MarketVolatility(settings);
+    feedSlots(volatility, seededRandom(1), { slots: 36_000, sigma: 0.5 });
+    const walk = { slots, sigma: 1.5, fromSlot: 42_000 };
+    return sigmaAt(volatility, feedSlots(volatility, seededRandom(2), walk), 5_000);
+  };
+  const [seconds, minutes] = [forecastAfter(60), forecastAfter(1_200)];
+  assert.ok(seconds < 0.85 && minutes > 1, `${seconds}, ${minutes}`);
+});
+
+Deno.test("Volatility: an hour after a burst, its last minute counts no more", () => {
+  const volatility = new MarketVolatility(settings);
+  const random = seededRandom(1);
+  feedSlots(volatility, random, { slots: 36_000, sigma: 0.5 });
+  feedSlots(volatility, random, { slots: 900, sigma: 2, fromSlot: 42_000 });
+  const nowMs = feedSlots(volatility, random, { slots: 30, sigma: 0.5, fromSlot: 79_000 });
+  const forecast = sigmaAt(volatility, nowMs, 5_000);
+  assert.ok(forecast < 0.9, `${forecast}`);
+});
+
 Deno.test("Volatility: noise of single prices does not raise the forecast", () => {
   const random = seededRandom(1);
   const volatility = new MarketVolatility(settings);
