@@ -30,7 +30,7 @@ export const pricingDetailsSchema = z.object({
     .describe(
       "Probability if the price stays inside until the execution's recheck; sets the payout",
     ),
-  volatility: z.number().describe("Annualised, forecast for the time to the end of the window"),
+  volatility: z.number().describe("Annualised, forecast for the rest of the window"),
   volatilitySpread: z.number()
     .describe("Standard deviation of the logarithm of the volatility; prices are averaged over it"),
   stillShare: z.number()
