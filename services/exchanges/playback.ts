@@ -27,14 +27,16 @@ export function* tapeTrades(
   }
 }
 
-/** Trades overdue by more than this are skipped: nothing trades while the machine sleeps. */
-const SKIP_AFTER_MS = 2_000;
+/** Trades overdue by more than this, and all after them, are played later: the machine was asleep. */
+const OVERDUE_MAX_MS = 2_000;
 
 /** Plays the trades of several sources at their times. */
 export class TradePlayer {
   readonly #clock: Clock;
   readonly #deliver: (trade: Trade) => void;
   readonly #upcoming: { source: TradeStream; trade: Trade }[];
+  /** How long the machine was asleep. To skip a week's trades would take seconds. */
+  #asleepMs = 0;
   #cancelTimer: CancelTimer | undefined;
 
   /** @param sources One at least. */
@@ -47,16 +49,18 @@ export class TradePlayer {
   /** Plays due trades, and schedules the next run. */
   start(): void {
     const nowMs = this.#clock.now();
-    let dueMs = Infinity;
+    let dueMs: number;
     for (;;) {
       const upcoming = this.#upcoming.reduce((a, b) => b.trade.timeMs < a.trade.timeMs ? b : a);
       const { trade } = upcoming;
-      if (trade.timeMs > nowMs) {
-        dueMs = trade.timeMs;
-        break;
+      dueMs = trade.timeMs + this.#asleepMs;
+      if (dueMs > nowMs) break;
+      if (dueMs < nowMs - OVERDUE_MAX_MS) {
+        this.#asleepMs += nowMs - dueMs;
+        dueMs = nowMs;
       }
       upcoming.trade = upcoming.source.next().value;
-      if (trade.timeMs >= nowMs - SKIP_AFTER_MS) this.#deliver(trade);
+      this.#deliver({ ...trade, timeMs: dueMs });
     }
     this.#cancelTimer = this.#clock.after(dueMs - nowMs, () => this.start());
   }

@@ -14,7 +14,7 @@ import {
   requireUndamaged,
   syncFolder,
 } from "./store/data_dir.ts";
-import { Database, DataDirError, PRIVATE_FILE } from "./store/database.ts";
+import { Database, DataDirError, PRIVATE_FILE, withFileErrors } from "./store/database.ts";
 import { LockFile } from "./store/lock_file.ts";
 
 export const options = optionTable({
@@ -52,8 +52,8 @@ async function backUp(dir: string, to: string): Promise<void> {
     }
   }
   if (statOf(dir) === undefined) throw new DataDirError(`${dir} does not exist`);
-  const isRunning = LockFile.isLocked(dir);
-  const found = inspectFiles(dir, LockFile.read(dir));
+  const isRunning = withFileErrors(dir, () => LockFile.isLocked(dir));
+  const found = withFileErrors(dir, () => inspectFiles(dir, LockFile.read(dir)));
   if (found === "nothing") throw new DataDirError(`${dir} contains no chain yet`);
   if (isRunning && found === "backup") {
     throw new DataDirError(

@@ -68,8 +68,13 @@ export class Clients {
     const groups = callerGroups(request.headers.get(FORWARDED_FOR), remote);
     const upgrade = upgradeWebSocket(request);
     if (typeof upgrade === "string") return invalidRequest(400, upgrade);
-    this.#serve(upgrade.socket, { isReadOnly, groups: () => groups });
-    return upgrade.response;
+    const { socket, response } = upgrade;
+    // A socket whose peer disconnects before it opens has no further event, not even a close.
+    socket.onopen = () => {
+      if (this.#closing !== undefined) return this.#closeForStop(socket);
+      this.#serve(socket, { isReadOnly, groups: () => groups });
+    };
+    return response;
   }
 
   /** Closes all connections with 1012 and waits up to {@link CLOSE_WAIT_MS} for the clients. */
@@ -82,8 +87,12 @@ export class Clients {
     if (this.#sockets.size === 0) return;
     const { promise: empty, resolve } = Promise.withResolvers<void>();
     this.#onEmpty = resolve;
-    for (const socket of this.#sockets) socket.close(CloseCode.serviceRestart, "Node is stopping");
+    for (const socket of this.#sockets) this.#closeForStop(socket);
     await withinMs(empty, CLOSE_WAIT_MS, undefined);
+  }
+
+  #closeForStop(socket: WebSocket): void {
+    socket.close(CloseCode.serviceRestart, "Node is stopping");
   }
 
   #canReceive(socket: WebSocket): boolean {

@@ -43,12 +43,15 @@ type ThesisSource = Pick<Ledger, "firstThesisId" | "lastThesisId" | "thesesBetwe
 /** Selects recorded prices of a market in `[from, to)`, Unix milliseconds. */
 export type PricesQuery = ParamsOf<typeof readMethods.core_getPriceHistory>["query"];
 
+/** The last slot whose time is a whole number of milliseconds that JSON represents exactly. */
+const LAST_SLOT_MS = Math.floor(Number.MAX_SAFE_INTEGER / SLOT_MS) * SLOT_MS;
+
 /** One page of recorded prices. @returns `nextCursor` is null on the last page. */
 export function pageOfPrices(
   history: MarketHistory,
   query: Omit<PricesQuery, "base" | "quote">,
 ): { prices: PricePoint[]; missing: TimeSpan[]; nextCursor: string | null } {
-  const end = slotAtOrAfter(query.to) * SLOT_MS;
+  const end = Math.min(slotAtOrAfter(query.to) * SLOT_MS, LAST_SLOT_MS);
   const from = slotAtOrAfter(Number(query.cursor ?? query.from)) * SLOT_MS;
   const { first, stop, to } = pageSpanOf({ from, to: end }, query.limit, history.span);
   const prices: PricePoint[] = [];

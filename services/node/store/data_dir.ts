@@ -1,7 +1,7 @@
 /** The files of a data directory: whether they belong together, are opened and are undamaged. */
 import { setImmediate } from "node:timers/promises";
 import { messageOf } from "../../../lib/errors.ts";
-import { folderProblem, statOf } from "../../../lib/files.ts";
+import { fileProblem, folderProblem, statOf } from "../../../lib/files.ts";
 import { damaged, Database, DataDirError, PRIVATE_FILE } from "./database.ts";
 import { LockFile, type LockRecord } from "./lock_file.ts";
 import {
@@ -51,6 +51,7 @@ export function openDatabase(
 ): OpenedDatabase {
   const path = databasePath(dir);
   const record = LockFile.read(dir);
+  requireWritable(path);
   const found = inspectFiles(dir, record);
   const isRestored = found === "backup";
   const restoreLog = isRestored ? renameReplacedLog(dir) : () => {};
@@ -73,6 +74,12 @@ export function openDatabase(
     db.close();
     throw thrown;
   }
+}
+
+/** @throws {DataDirError} If this user cannot write the database, such as one that root restored. */
+function requireWritable(path: string): void {
+  const problem = statOf(path) && fileProblem(path);
+  if (problem !== undefined) throw new DataDirError(`${problem}; make it writable for this user`);
 }
 
 /** Contents of a data directory, found without opening its database. */
@@ -241,6 +248,7 @@ export function inspectDataDir(
   // The files of a database that this process has open must not be opened in any other way.
   if (!isLocked) {
     const record = LockFile.read(dir);
+    requireWritable(databasePath(dir));
     const found = inspectFiles(dir, record);
     if (found === "nothing") return undefined;
     if (found === "chain") requireMatchingChain(dir, record, identity);

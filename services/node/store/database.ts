@@ -22,6 +22,17 @@ export class DataDirError extends RangemakerError {
   }
 }
 
+/** Runs what uses files directly. @throws {DataDirError} If the system refuses it. */
+export function withFileErrors<T>(dir: string, run: () => T): T {
+  try {
+    return run();
+  } catch (cause) {
+    const isOfSystem = cause instanceof Error && "code" in cause;
+    if (!isOfSystem || cause instanceof RangemakerError) throw cause;
+    throw new DataDirError(`${dir} cannot be used: ${messageOf(cause)}`, cause);
+  }
+}
+
 /** The error for a database whose contents differ from what was written. */
 export function damaged(what: string): StorageError {
   return new StorageError(`The chain is damaged (${what}): restore a backup`, { isFinal: true });

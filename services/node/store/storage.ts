@@ -15,7 +15,7 @@ import {
   openDatabase,
   requireUndamaged,
 } from "./data_dir.ts";
-import { Database, DataDirError } from "./database.ts";
+import { Database, DataDirError, withFileErrors } from "./database.ts";
 import { LockFile } from "./lock_file.ts";
 import { type ChainIdentity, createChain, type HeadRow, type PermissionLists } from "./schema.ts";
 
@@ -64,7 +64,9 @@ export function openStorage(
   dataDir: string | undefined,
   clock: Clock,
 ): Storage {
-  if (dataDir !== undefined) return new DiskStorage(settings, dataDir, clock);
+  if (dataDir !== undefined) {
+    return withFileErrors(dataDir, () => new DiskStorage(settings, dataDir, clock));
+  }
   const database = new Database();
   const nowMs = clock.now();
   createChain(database, settings, nowMs);
@@ -149,9 +151,9 @@ class DiskStorage implements Storage {
       if (head !== undefined) this.records.saveHead(head);
       commits.commit();
       if (commits.failure !== undefined) throw commits.failure;
+      withFileErrors(this.#dir, () => this.#lock.sync());
     } finally {
       this.database.close();
-      this.#lock.sync();
       this.#lock.close();
     }
   }

@@ -7,7 +7,13 @@ import { SerialQueue } from "../../../services/node/rpc/serial_queue.ts";
 import { StorageError } from "../../../services/node/store/database.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { eventually } from "../../support/eventually.ts";
-import { handshake, RpcSocket, textFrame, WEBSOCKET_KEY } from "../../support/rpc_socket.ts";
+import {
+  handshake,
+  handshakeText,
+  RpcSocket,
+  textFrame,
+  WEBSOCKET_KEY,
+} from "../../support/rpc_socket.ts";
 import { readSeries } from "../../support/http_answers.ts";
 import { withNode } from "../support/running_node.ts";
 
@@ -60,6 +66,7 @@ async function withClients(
       subscriptions: Subscriptions;
       queue: SerialQueue;
       clock: FakeClock;
+      clients: Clients;
       slow: () => number;
       resume: () => void;
     },
@@ -98,7 +105,8 @@ async function withClients(
   );
   try {
     const url = `ws://127.0.0.1:${server.addr.port}`;
-    await test({ url, subscriptions, queue, clock, slow: () => slow, resume: resumed.resolve });
+    const { resolve: resume } = resumed;
+    await test({ url, subscriptions, queue, clock, clients, slow: () => slow, resume });
   } finally {
     await clients.closeAll();
     await server.shutdown();
@@ -247,4 +255,18 @@ Deno.test("Clients: a client that disconnects loses its subscriptions", () =>
     assert.equal(subscriptions.count("newHeads"), 1);
     await socket.close();
     await eventually("no subscription", () => subscriptions.count("newHeads") === 0);
+  }));
+
+Deno.test("Clients: a socket that never opens, as its client has reset the connection, is not kept", () =>
+  withClients(({ clients }) => {
+    const { upgradeWebSocket } = Deno;
+    Deno.upgradeWebSocket = () => ({ socket: {} as WebSocket, response: new Response() });
+    try {
+      const request = new Request("http://node.test", { headers: { upgrade: "websocket" } });
+      assert.ok(clients.accept(request, "192.0.2.1", false));
+      assert.equal(clients.count, 0);
+    } finally {
+      Deno.upgradeWebSocket = upgradeWebSocket;
+    }
+    return Promise.resolve();
   }));

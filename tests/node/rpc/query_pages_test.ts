@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { PriceRing } from "../../../lib/prices/price_ring.ts";
 import { appendSpan, type TimeSpan } from "../../../lib/prices/price_slots.ts";
 import { seededRandom } from "../../../lib/random.ts";
+import { readMethods } from "../../../lib/protocol/methods/reads.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import { MarketHistory } from "../../../services/node/chain/price_history.ts";
 import { pageOfPrices, pageOfTheses } from "../../../services/node/rpc/query_pages.ts";
@@ -70,6 +71,12 @@ Deno.test("pageOfPrices: a time without prices fits on one page, and the pages t
   assert.equal(pagesOf(), 1);
   history.backfilled.put(1_699_999_000_000, 5n);
   assert(pagesOf() < 5);
+});
+
+Deno.test("pageOfPrices: up to the last time of all, the answer has the shape that its method promises", () => {
+  const query = { from: 0, to: Number.MAX_SAFE_INTEGER, limit: 1 };
+  const page = pageOfPrices(new MarketHistory(new PriceRing(16)), query);
+  assert.ok(readMethods.core_getPriceHistory.result.safeParse(page).success);
 });
 
 Deno.test("pageOfTheses: a filter that matches little is answered page by page", () => {

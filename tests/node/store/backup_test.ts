@@ -190,6 +190,11 @@ Deno.test("node backup: works while the node is stopped, and refuses a directory
     Deno.mkdirSync(`${folder}/empty`);
     assert.match((await backUpHere(`${folder}/empty`, "b")).stderr, /contains no chain yet/);
     assert.deepEqual([...Deno.readDirSync(`${folder}/empty`)], [], "nothing is left behind");
+    Deno.mkdirSync(`${folder}/empty/chain.sqlite`);
+    assert.match(
+      (await backUpHere(`${folder}/empty`, "b")).stderr,
+      /empty cannot be used: /,
+    );
     assert.equal(run.definition.name, "node backup");
   }));
 

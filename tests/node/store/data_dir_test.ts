@@ -3,15 +3,19 @@ import assert from "node:assert/strict";
 import { type Clock, systemClock } from "../../../lib/clock.ts";
 import { LockFile } from "../../../services/node/store/lock_file.ts";
 import { APPLICATION_ID } from "../../../services/node/store/schema.ts";
-import { checkInBackground, requireUndamaged } from "../../../services/node/store/data_dir.ts";
+import {
+  checkInBackground,
+  inspectDataDir,
+  requireUndamaged,
+} from "../../../services/node/store/data_dir.ts";
 import { Database, StorageError } from "../../../services/node/store/database.ts";
 import { startNode } from "../../../services/node/mod.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { marketsToml, tomlOf, withFolder, withMarketsFile } from "../../support/files.ts";
-import { addHistory, DiskChain } from "../support/chains.ts";
+import { addHistory, DiskChain, GENESIS } from "../support/chains.ts";
 import { withSeed } from "../../support/random.ts";
 import { damageMany } from "../damage.ts";
-import { backfill, deposit, ETH, rfqSubmit } from "../support/actors.ts";
+import { backfill, CHAIN_ID, deposit, ETH, rfqSubmit } from "../support/actors.ts";
 import { testOptions } from "../support/running_node.ts";
 import { withSteppedNode } from "../support/stepped_node.ts";
 
@@ -95,6 +99,30 @@ Deno.test("Data directory: a database that is a symbolic link is refused, since 
     assert.throws(() => new DiskChain(`${folder}/new`, new FakeClock()), /is a symbolic link/);
     Deno.writeTextFileSync(`${folder}/empty`, "");
     assert.throws(() => new DiskChain(`${folder}/new`, new FakeClock()), /is a symbolic link/);
+  }));
+
+Deno.test("Data directory: a database that the system does not open, and a disk that fails at start or stop, are told in one sentence", () =>
+  withFolder(async (folder) => {
+    const refused = {
+      code: "DATA_DIR",
+      message: /\/node.* cannot be (used|written): .*\(os error/,
+    };
+    const open = () => new DiskChain(`${folder}/node`, new FakeClock());
+    const disk = open();
+    const { syncDataSync } = Deno.FsFile.prototype;
+    Deno.FsFile.prototype.syncDataSync = () => Deno.removeSync(`${folder}/none`);
+    try {
+      await assert.rejects(disk.close(), refused);
+      assert.throws(open, refused);
+    } finally {
+      Deno.FsFile.prototype.syncDataSync = syncDataSync;
+    }
+    await open().close();
+    Deno.renameSync(`${folder}/node/${DATABASE}`, `${folder}/${DATABASE}`);
+    Deno.mkdirSync(`${folder}/node/${DATABASE}`); // to root, as to others a file of root
+    assert.throws(open, refused);
+    const identity = { chainId: CHAIN_ID, balances: GENESIS.balances };
+    assert.throws(() => inspectDataDir(`${folder}/node`, identity), refused);
   }));
 
 Deno.test("Data directory: the files of an earlier version are refused in one sentence", () =>
