@@ -134,6 +134,10 @@ export class BetKeeper {
   #later(run: Run, delayMs: number): void {
     if (delayMs === 0) return void this.#attempt(run);
     run.cancel = this.#options.clock.after(delayMs, () => {
+      const { isResolvedElsewhere } = run;
+      // The event of another tab that has ended the bet may come later than this timer.
+      if (run.attempts === 0) this.#sync();
+      if (run.isResolvedElsewhere !== isResolvedElsewhere) return; // it has scheduled the next attempt
       // An earlier request, or one of another tab, may still arrive.
       if (!run.isResolvedElsewhere) this.#markChecking(run);
       void this.#attempt(run);

@@ -26,6 +26,7 @@ function scene(...answers: Answer[]) {
   const store = memoryStore();
   const outcomes: string[] = [];
   const chain = { isKnown: true, read: async () => {} };
+  const events = { areLate: false };
   let sent = 0;
   const tabs: EventTarget[] = [];
   const open = (user: typeof USER | typeof OTHER = USER) => {
@@ -34,7 +35,7 @@ function scene(...answers: Answer[]) {
     // A browser tells all other tabs.
     const setItem = (name: string, text: string) => {
       store.setItem(name, text);
-      for (const other of tabs) {
+      for (const other of events.areLate ? [] : tabs) {
         if (other !== tab) other.dispatchEvent(Object.assign(new Event("storage"), { key: name }));
       }
     };
@@ -79,7 +80,7 @@ function scene(...answers: Answer[]) {
     }
   };
   const stored = () => new PendingBets(store).of(USER).length;
-  return { open, pass, outcomes, chain, stored, sent: () => sent, store, clock, touch };
+  return { open, pass, outcomes, chain, events, stored, sent: () => sent, store, clock, touch };
 }
 
 /** The same, after the bet was sent in the first tab. */
@@ -264,6 +265,18 @@ Deno.test("BetKeeper: a bet refused to one tab is dropped by the other: neither 
   // The first tab may have replaced it by a bet with another payout.
   assert.deepEqual([outcomes, sent()], [["refused"], 1]);
   assert.deepEqual([there.unresolved.value, there.resolved.value], [[], undefined]);
+});
+
+Deno.test("BetKeeper: a bet refused to one tab is not sent by another one that has not heard of it, such as after sleep", async () => {
+  const { open, pass, outcomes, events, sent, touch } = scene(REFUSED, 4);
+  const [here, there] = [open(), open()];
+  const outcome = here.send(bet);
+  events.areLate = true;
+  assert.equal((await outcome).name, "refused");
+  await pass(8_000);
+  touch();
+  await pass(10_000);
+  assert.deepEqual([outcomes, sent(), there.unresolved.value], [["refused"], 1, []]);
 });
 
 Deno.test("BetKeeper: if another tab sees a bet expire, it also ends in the tab that signed it", async () => {
