@@ -179,7 +179,7 @@ export class BetKeeper {
     const sentAtMs = clock.now();
     const mayBePlaced = () =>
       isRepeated || run.isResolvedElsewhere || clock.now() - sentAtMs >= OTHER_TAB_MS ||
-      pending.isShared(offer.quoteHash);
+      !pending.isOnlyHere(offer.quoteHash);
     return client.execute(offer, signature).then(
       ({ thesisId }): BetOutcome => ({ name: "placed", thesisId }),
       (reason: unknown): BetOutcome | undefined =>

@@ -61,8 +61,9 @@ export class PendingBets {
     return bets;
   }
 
-  isShared(quoteHash: string): boolean {
-    return this.#read().some(({ offer, isShared }) => isShared && offer.quoteHash === quoteHash);
+  /** Whether no other tab sends a bet, or has ended it: one that is not stored may be placed. */
+  isOnlyHere(quoteHash: string): boolean {
+    return this.#read().some(({ offer, isShared }) => !isShared && offer.quoteHash === quoteHash);
   }
 
   /** Removes a bet whose outcome is known. */

@@ -279,6 +279,18 @@ Deno.test("BetKeeper: a bet refused to one tab is not sent by another one that h
   assert.deepEqual([outcomes, sent(), there.unresolved.value], [["refused"], 1, []]);
 });
 
+Deno.test("BetKeeper: a refusal does not end a bet that a new tab has placed, though the tab has not heard of it", async () => {
+  const late = Promise.withResolvers<Error>();
+  const { open, events, outcome, keeper } = sending(late.promise, 7, REFUSED);
+  events.areLate = true;
+  open();
+  await nextTurn();
+  late.resolve(REFUSED);
+  await nextTurn();
+  keeper.confirm(thesisOf(7));
+  assert.deepEqual(await outcome, { name: "placed", thesisId: 7 });
+});
+
 Deno.test("BetKeeper: if another tab sees a bet expire, it also ends in the tab that signed it", async () => {
   const { open, pass, outcomes } = scene("hangs", LOST, ...Array(40).fill(LOST));
   const [here] = [open(), open()];
