@@ -23,9 +23,13 @@ export const fieldsSchema = z.object({
 /** Default of the tolerance, in percent; `suggested_draft_test.ts` measures it. */
 const TOLERANCE_PERCENT = 15;
 
+/** A draft with something long in a field is dropped alone. */
+const draftSchema = z.object({ atMs: z.number(), fields: fieldsSchema }).optional()
+  .catch(undefined);
+
 const keptSchema = z.object({
   symbol: z.string().default(""),
-  drafts: z.record(z.string(), z.object({ atMs: z.number(), fields: fieldsSchema })).default({}),
+  drafts: z.record(z.string(), draftSchema).default({}),
   tolerancePercent: z.int().min(0).max(50).default(TOLERANCE_PERCENT),
 });
 
