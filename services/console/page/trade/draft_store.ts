@@ -1,6 +1,7 @@
 /** Stores drafts by market, and the tolerance. */
 import * as z from "zod";
 import type { Clock } from "@rangemaker/client";
+import { messageOf } from "../../../../lib/errors.ts";
 import { HOUR_MS } from "../../../../lib/time.ts";
 import { tryParseJson } from "../../../../lib/json.ts";
 import type { TextStore } from "../data/wallets.ts";
@@ -69,7 +70,12 @@ export class DraftStore {
   }
 
   #write(part: Partial<z.output<typeof keptSchema>>): void {
-    this.#store.setItem(STORAGE_KEY, JSON.stringify({ ...this.#read(), ...part }));
+    const text = JSON.stringify({ ...this.#read(), ...part });
+    try {
+      this.#store.setItem(STORAGE_KEY, text);
+    } catch (thrown) { // the store is full: a reload loses the box, and nothing else depends on it
+      console.info(`No box was stored: ${messageOf(thrown)}`);
+    }
   }
 
   #read(): z.output<typeof keptSchema> {
