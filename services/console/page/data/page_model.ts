@@ -17,6 +17,9 @@ import { watchInjectedWallets } from "./wallets.ts";
 /** Pause between two checks of the solver. */
 const MAKER_POLL_MS = 5_000;
 
+/** Pause between two checks of the chain: a proxy stays connected while its node is replaced. */
+const CHAIN_POLL_MS = 10_000;
+
 /** All data that the views show. Data flows from here to the views. */
 export class PageModel {
   readonly config: PageConfig;
@@ -66,13 +69,14 @@ export class PageModel {
       this.nodeChainId.value = id;
       chainIdPoll.stop();
     });
+    const chainPoll = new Poll(clock, (signal) => this.#checkChain(signal), CHAIN_POLL_MS);
     this.feed = new PriceFeed({
       client: this.client,
       symbols: this.markets.symbols,
       serverClock: this.serverClock,
       clock,
       onConnected: () => {
-        void this.#checkChain();
+        chainPoll.start();
         chainIdPoll.start();
       },
       onReverted: () => {
@@ -124,9 +128,9 @@ export class PageModel {
   }
 
   /** Detects that the node has another chain than before. */
-  async #checkChain(): Promise<void> {
+  async #checkChain(signal: AbortSignal): Promise<void> {
     const found = await this.client.genesisHash().catch(() => undefined);
-    if (found == null) return; // checked again after the next connect
+    if (found == null || signal.aborted) return;
     if (this.#genesis !== undefined && this.#genesis !== found) {
       this.announce("The chain was reset: prices and bets start over.");
       this.feed.clear();
