@@ -1,11 +1,11 @@
 import { type Signal, signal } from "@preact/signals";
 import { Markets, RangemakerClient, systemClock, type Thesis } from "@rangemaker/client";
 import type { PageConfig } from "../../page_config.ts";
-import { durationText, formatCents, formatTime } from "../parts/format.ts";
+import { durationText, formatTime } from "../parts/format.ts";
 import type { BetOutcome, UnresolvedBet } from "./bet_keeper.ts";
 import { Poll } from "./http.ts";
 import type { BetNews } from "./portfolio.ts";
-import { LiveBreaches, outcomeText, stillOpenText } from "./live_breaches.ts";
+import { LiveBreaches, outcomeText, placedText, stillOpenText } from "./live_breaches.ts";
 import { MakerStatus } from "./maker_status.ts";
 import { createMessages } from "./messages.ts";
 import { notify } from "./notify.ts";
@@ -146,16 +146,4 @@ function isOutcomeSeen(document: Document, { id }: Thesis): boolean {
   if (place === null || document.hidden) return false;
   const { left, top, width, height } = place.getBoundingClientRect();
   return place.contains(document.elementFromPoint(left + width / 2, top + height / 2));
-}
-
-function placedText(
-  id: number,
-  { payout, startTime }: Pick<Thesis, "payout" | "startTime">,
-  nowMs: number,
-): string {
-  const begins = startTime > nowMs
-    ? `starts in ${durationText(1_000 * Math.ceil((startTime - nowMs) / 1_000))}`
-    : "has begun";
-  return `Bet ${id} is placed: it pays ${formatCents(payout)} USDC if the price stays in the ` +
-    `box. The window ${begins}.`;
 }
