@@ -177,10 +177,12 @@ export class BetKeeper {
     // comes only from another tab, which sends after OTHER_TAB_MS, or at once if it is opened.
     const isRepeated = run.bet.isChecking;
     const sentAtMs = clock.now();
+    let isLate = false; // a hidden tab may run its timer late, and the clock may be set back
+    const cancel = clock.after(OTHER_TAB_MS, () => isLate = true);
     const mayBePlaced = () =>
-      isRepeated || run.isResolvedElsewhere || clock.now() - sentAtMs >= OTHER_TAB_MS ||
+      isRepeated || run.isResolvedElsewhere || isLate || clock.now() - sentAtMs >= OTHER_TAB_MS ||
       !pending.isOnlyHere(offer.quoteHash);
-    return client.execute(offer, signature).then(
+    return client.execute(offer, signature).finally(cancel).then(
       ({ thesisId }): BetOutcome => ({ name: "placed", thesisId }),
       (reason: unknown): BetOutcome | undefined =>
         isOutcomeUnknown(reason) || mayBePlaced() && !isUsedUp(reason)

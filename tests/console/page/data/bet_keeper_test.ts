@@ -351,9 +351,10 @@ Deno.test("BetKeeper: a bet that another tab has placed is not ended by a late f
 
 Deno.test("BetKeeper: a first request that is refused after another tab sent the bet leaves its outcome open", async () => {
   const late = Promise.withResolvers<Error>();
-  const { open, pass, outcomes } = scene(late.promise, "hangs", REFUSED);
+  const { open, pass, outcomes, clock } = scene(late.promise, "hangs", REFUSED);
   const [here] = [open(), open()];
   const outcome = here.send(bet);
+  clock.setBy(-3_600_000); // which changes no timer
   await pass(8_000);
   late.resolve(REFUSED);
   await pass(1_000);
