@@ -88,7 +88,8 @@ export class BetKeeper {
   /** Resumes bets that were signed before a reload, or in another tab. */
   start(): void {
     const { pending, user } = this.#options;
-    for (const bet of pending.share(user)) this.#begin(bet, { isChecking: true });
+    const delayMs = pending.share(user) ? 0 : OTHER_TAB_MS; // as a tab that was open
+    for (const bet of pending.of(user)) this.#begin(bet, { isChecking: true, delayMs });
     pending.onOtherTab(() => this.#sync(), this.#closed.signal);
   }
 

@@ -217,6 +217,22 @@ Deno.test("BetKeeper: after a reload the bet is sent again at once, and shown as
   assert.deepEqual(outcomes, ["checked: placed 9"]);
 });
 
+Deno.test("BetKeeper: after a reload with a full store, the bet is sent after 8 s, like that of another tab", async () => {
+  const { open, pass, sent, store, outcomes } = scene("hangs", 9);
+  void open().send(bet);
+  const { setItem } = store;
+  store.setItem = (name, text) => {
+    if (text.length > (store.getItem(name)?.length ?? 0)) throw new DOMException("full");
+    setItem(name, text);
+  };
+  const second = open();
+  assert.equal(second.unresolved.value[0]?.isChecking, true);
+  await pass(7_999);
+  assert.equal(sent(), 1);
+  await pass(1);
+  assert.deepEqual(outcomes, ["checked: placed 9"]);
+});
+
 Deno.test("BetKeeper: after a reload, a bet that the chain shows is placed, though no request is answered", async () => {
   const { open, pass, outcomes, stored } = scene("hangs", "hangs");
   const first = open();
