@@ -4,7 +4,13 @@
  */
 import * as z from "zod/mini";
 import { messageOf } from "../errors.ts";
-import { type Address, addressSchema, type Hex, toQuantity } from "../protocol/scalars.ts";
+import {
+  type Address,
+  addressSchema,
+  type Hex,
+  normalizeSignature,
+  toQuantity,
+} from "../protocol/scalars.ts";
 import { DOMAIN_TYPE, type TypedData } from "../protocol/typed_data.ts";
 import { WalletError } from "./errors.ts";
 import { hashTypedData, recoverSigner } from "./typed_data.ts";
@@ -219,7 +225,7 @@ class ProviderAdapter implements WalletAdapter {
 const accountsSchema = z.array(addressSchema);
 const signatureSchema = z.string().check(z.regex(/^0x[0-9a-fA-F]{130}$/));
 
-/** Converts v 0 or 1, which some hardware wallets return, to 27 or 28, and checks the signer. */
+/** Converts v 0 or 1 and a high s, which services refuse, and checks the signer. */
 async function checkedSignature(
   expected: Address,
   typedData: TypedData,
@@ -230,8 +236,7 @@ async function checkedSignature(
     const message = "The wallet gave no 65-byte signature: contract accounts are not supported";
     throw new WalletError("UNSUPPORTED_SIGNATURE", message);
   }
-  const v = Number.parseInt(parsed.data.slice(130), 16);
-  const signature: Hex = `0x${parsed.data.slice(2, 130)}${(v < 27 ? v + 27 : v).toString(16)}`;
+  const signature = normalizeSignature(parsed.data as Hex); // the pattern above is what Hex means
   const actual = await callWallet("sign", () => recoverSigner(hashTypedData(typedData), signature));
   if (actual === expected) return signature;
   const message = `The wallet signed as ${actual}, not as ${expected}`;

@@ -2,8 +2,8 @@
 import { z } from "zod";
 import { RangemakerError } from "../errors.ts";
 import { tryParseJson } from "../json.ts";
-import type { Address, Hex } from "../protocol/scalars.ts";
-import { normalizeSignature, requireSigner, SignatureError } from "../protocol/signature.ts";
+import { type Address, type Hex, normalizeSignature } from "../protocol/scalars.ts";
+import { requireSigner, SignatureError } from "../protocol/signature.ts";
 import { TRANSACTION_TYPES, type UnsignedTransaction } from "../protocol/transaction.ts";
 import { typedDataOf } from "../protocol/typed_data.ts";
 import { redactUrls } from "../redact.ts";

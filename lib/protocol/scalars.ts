@@ -108,6 +108,23 @@ export const signatureSchema = described(
   },
 );
 
+/** Of secp256k1. */
+export const CURVE_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
+export const HALF_ORDER = CURVE_ORDER / 2n;
+
+/**
+ * Converts a signature of 65 bytes to the accepted form: other libraries use v 0 or 1, or a high s.
+ */
+export function normalizeSignature(signature: Hex): Hex {
+  const s = BigInt(`0x${signature.slice(66, 130)}`);
+  const v = Number.parseInt(signature.slice(130), 16);
+  const isHigh = s > HALF_ORDER && s < CURVE_ORDER;
+  const low = (isHigh ? CURVE_ORDER - s : s).toString(16).padStart(64, "0");
+  const parity = (v < 27 ? v : v - 27) ^ (isHigh ? 1 : 0);
+  const form = `${signature.slice(0, 66)}${low}${(27 + parity).toString(16).padStart(2, "0")}`;
+  return form as Hex; // its start is that of the given one
+}
+
 /** A decimal integer of any size, without sign and leading zeros. */
 const DECIMAL = /^(0|[1-9][0-9]*)$/;
 

@@ -5,14 +5,12 @@
 // Only this file: the whole package starts five WebAssembly programs, which takes 0.1 s.
 import { instantiateSecp256k1 } from "@bitauth/libauth/build/lib/crypto/secp256k1.js";
 import { RangemakerError } from "../errors.ts";
-import { type Address, checksumAddress, type Hex } from "./scalars.ts";
+import { type Address, checksumAddress, CURVE_ORDER, HALF_ORDER, type Hex } from "./scalars.ts";
 import { keccak256 } from "./keccak.ts";
 
 /** libsecp256k1 as WebAssembly: about four times as fast as the same in JavaScript. */
 const secp256k1 = await instantiateSecp256k1();
 
-const CURVE_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
-const HALF_ORDER = CURVE_ORDER / 2n;
 const SIGNATURE_BYTES = 65;
 const DIGEST_BYTES = 32;
 
@@ -96,19 +94,6 @@ export function recoverSigner(digest: Hex, signature: Hex): Address {
     });
   }
   return addressOf(publicKey);
-}
-
-/**
- * Converts a signature of 65 bytes to the accepted form: other libraries use v 0 or 1, or a high s.
- */
-export function normalizeSignature(signature: Hex): Hex {
-  const s = BigInt(`0x${signature.slice(66, 130)}`);
-  const v = Number.parseInt(signature.slice(130), 16);
-  const isHigh = s > HALF_ORDER && s < CURVE_ORDER;
-  const low = (isHigh ? CURVE_ORDER - s : s).toString(16).padStart(64, "0");
-  const parity = (v < 27 ? v : v - 27) ^ (isHigh ? 1 : 0);
-  const form = `${signature.slice(0, 66)}${low}${(27 + parity).toString(16).padStart(2, "0")}`;
-  return form as Hex; // its start is that of the given one
 }
 
 function digestBytes(digest: Hex): Uint8Array {

@@ -12,6 +12,7 @@ import { type TypedData, typedDataOf } from "../../../lib/protocol/typed_data.ts
 import { adaptWallet } from "../../../lib/client/wallet.ts";
 import { DEPOSIT_REQUEST_TYPE } from "../../../lib/protocol/deposit.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
+import { CURVE_ORDER } from "../../../lib/protocol/scalars.ts";
 
 const CHAIN_ID = 1337;
 const { address, privateKey } = DEV_ACCOUNTS.solver;
@@ -241,13 +242,21 @@ Deno.test("ProviderWallet: a wallet without a shared account throws NO_ACCOUNT",
   }
 });
 
-Deno.test("ProviderWallet: v 0 and 1 of hardware wallets become 27 and 28", async () => {
+Deno.test("ProviderWallet: v 0 and 1 of hardware wallets become 27 and 28, and a high s the low one", async () => {
   const provider = new FakeProvider();
-  provider.edit = (signature) => {
-    return `${signature.slice(0, 130)}0${Number.parseInt(signature.slice(130), 16) - 27}`;
-  };
   const expected = await account.signTypedData(typedData);
-  assert.equal(await adaptWallet(provider).sign(address, typedData), expected);
+  const parity = (signature: string) => Number.parseInt(signature.slice(130), 16) - 27;
+  const edits: typeof provider.edit[] = [
+    (signature) => `${signature.slice(0, 130)}0${parity(signature)}`,
+    (signature) => {
+      const s = (CURVE_ORDER - BigInt(`0x${signature.slice(66, 130)}`)).toString(16);
+      return `${signature.slice(0, 66)}${s.padStart(64, "0")}${parity(signature) ? "1b" : "1c"}`;
+    },
+  ];
+  for (const edit of edits) {
+    provider.edit = edit;
+    assert.equal(await adaptWallet(provider).sign(address, typedData), expected);
+  }
 });
 
 Deno.test("ProviderWallet: a signature by another account or of another form is refused", async () => {

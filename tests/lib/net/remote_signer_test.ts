@@ -7,8 +7,8 @@ import {
   type SignerMethod,
 } from "../../../lib/net/remote_signer.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
-import type { Address, Hex } from "../../../lib/protocol/scalars.ts";
-import { LocalSigner, normalizeSignature, requireSigner } from "../../../lib/protocol/signature.ts";
+import { type Address, type Hex, normalizeSignature } from "../../../lib/protocol/scalars.ts";
+import { LocalSigner, requireSigner } from "../../../lib/protocol/signature.ts";
 import {
   hashTransaction,
   signTransaction,

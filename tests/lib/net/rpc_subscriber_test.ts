@@ -129,6 +129,22 @@ Deno.test("RpcSubscriber: a quiet connection stays open while heartbeats are ans
   assert.equal(clock.pending, 0);
 });
 
+Deno.test("RpcSubscriber: a clock that is set back neither drops a connection that answers nor keeps a dead one", () => {
+  const { clock, events, subscriber, deliver, accept } = setUp({
+    heartbeat: { everyMs: 20_000, answerMs: 5_000 },
+  });
+  accept();
+  clock.advance(20_000);
+  clock.setBy(-3_600_000);
+  deliver({ jsonrpc: "2.0", id: 0, result: "0x539" });
+  clock.advance(5_000);
+  assert.deepEqual(events, ["subscribed"]);
+  clock.setBy(-3_600_000);
+  clock.advance(25_000);
+  assert.equal(events.at(-1), "lost: no answer to a heartbeat");
+  subscriber.stop();
+});
+
 Deno.test("RpcSubscriber: a tab that slept for a minute does not drop the connection for its own silence", () => {
   const { clock, events, subscriber, deliver, accept } = setUp({
     heartbeat: { everyMs: 20_000, answerMs: 5_000 },

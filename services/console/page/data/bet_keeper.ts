@@ -88,7 +88,8 @@ export class BetKeeper {
   /** Resumes bets that were signed before a reload, or in another tab. */
   start(): void {
     const { pending, user } = this.#options;
-    for (const bet of pending.share(user)) this.#begin(bet, { isChecking: true });
+    const delayMs = pending.share(user) ? 0 : OTHER_TAB_MS; // as a tab that was open
+    for (const bet of pending.of(user)) this.#begin(bet, { isChecking: true, delayMs });
     pending.onOtherTab(() => this.#sync(), this.#closed.signal);
   }
 
@@ -134,6 +135,10 @@ export class BetKeeper {
   #later(run: Run, delayMs: number): void {
     if (delayMs === 0) return void this.#attempt(run);
     run.cancel = this.#options.clock.after(delayMs, () => {
+      const { isResolvedElsewhere } = run;
+      // The event of another tab that has ended the bet may come later than this timer.
+      if (run.attempts === 0) this.#sync();
+      if (run.isResolvedElsewhere !== isResolvedElsewhere) return; // it has scheduled the next attempt
       // An earlier request, or one of another tab, may still arrive.
       if (!run.isResolvedElsewhere) this.#markChecking(run);
       void this.#attempt(run);
@@ -173,10 +178,12 @@ export class BetKeeper {
     // comes only from another tab, which sends after OTHER_TAB_MS, or at once if it is opened.
     const isRepeated = run.bet.isChecking;
     const sentAtMs = clock.now();
+    let isLate = false; // a hidden tab may run its timer late, and the clock may be set back
+    const cancel = clock.after(OTHER_TAB_MS, () => isLate = true);
     const mayBePlaced = () =>
-      isRepeated || run.isResolvedElsewhere || clock.now() - sentAtMs >= OTHER_TAB_MS ||
-      pending.isShared(offer.quoteHash);
-    return client.execute(offer, signature).then(
+      isRepeated || run.isResolvedElsewhere || isLate || clock.now() - sentAtMs >= OTHER_TAB_MS ||
+      !pending.isOnlyHere(offer.quoteHash);
+    return client.execute(offer, signature).finally(cancel).then(
       ({ thesisId }): BetOutcome => ({ name: "placed", thesisId }),
       (reason: unknown): BetOutcome | undefined =>
         isOutcomeUnknown(reason) || mayBePlaced() && !isUsedUp(reason)

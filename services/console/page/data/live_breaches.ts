@@ -2,7 +2,9 @@ import { signal } from "@preact/signals";
 import { isUnsettled, SLOT_MS, type Thesis } from "@rangemaker/client";
 import {
   counted,
+  durationText,
   formatAmount,
+  formatCents,
   formatDigits,
   fromNumber,
   shownDigits,
@@ -107,6 +109,20 @@ export function outcomeText(thesis: Thesis): string {
     ? `won ${formatAmount(gainOf(thesis))} USDC:`
     : `lost: ${formatAmount(betAmount)} USDC.`;
   return `Bet ${id} ${outcome} ${outcomeDetail(thesis)}`.trim();
+}
+
+/** Tells that a bet is placed: it may have ended before its page learned of it. */
+export function placedText(
+  id: number,
+  { payout, startTime, endTime }: Pick<Thesis, "payout" | "startTime" | "endTime">,
+  nowMs: number,
+): string {
+  if (endTime <= nowMs) return `Bet ${id} was placed, and its window is over.`;
+  const begins = startTime > nowMs
+    ? `starts in ${durationText(1_000 * Math.ceil((startTime - nowMs) / 1_000))}`
+    : "has begun";
+  return `Bet ${id} is placed: it pays ${formatCents(payout)} USDC if the price stays in the ` +
+    `box. The window ${begins}.`;
 }
 
 /** A price outside a box and the side that it crossed, with enough digits to tell them apart. */

@@ -116,14 +116,16 @@ export class MetricsHistory implements Figures {
   /** This history with one more answer, and without answers that are too old. */
   with(atMs: number, metrics: Metrics): MetricsHistory {
     const isOld = (answer: Answer) => answer.atMs < atMs - WINDOW_MS;
+    // Rates have no value before the first answer: a clock that is set back must not hide them.
+    const isPast = (answer: Answer) => answer.atMs <= atMs;
     const older = [
-      ...this.#older,
+      ...this.#older.filter(isPast),
       ...this.#answers.filter(isOld).map(({ atMs, metrics }) => ({
         atMs,
         metrics: metrics.select(...KEPT),
       })),
     ].filter((answer) => answer.atMs >= atMs - COUNTER_WINDOW_MS);
-    const kept = this.#answers.filter((answer) => !isOld(answer));
+    const kept = this.#answers.filter((answer) => !isOld(answer) && isPast(answer));
     const next = new MetricsHistory([...kept, { atMs, metrics }], older);
     for (const problem of FIGURES) {
       const worst = worstOf(problem.bound, problem.measure.read(next));

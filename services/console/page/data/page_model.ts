@@ -1,11 +1,11 @@
 import { type Signal, signal } from "@preact/signals";
 import { Markets, RangemakerClient, systemClock, type Thesis } from "@rangemaker/client";
 import type { PageConfig } from "../../page_config.ts";
-import { durationText, formatCents, formatTime } from "../parts/format.ts";
+import { durationText, formatTime } from "../parts/format.ts";
 import type { BetOutcome, UnresolvedBet } from "./bet_keeper.ts";
 import { Poll } from "./http.ts";
 import type { BetNews } from "./portfolio.ts";
-import { LiveBreaches, outcomeText, stillOpenText } from "./live_breaches.ts";
+import { LiveBreaches, outcomeText, placedText, stillOpenText } from "./live_breaches.ts";
 import { MakerStatus } from "./maker_status.ts";
 import { createMessages } from "./messages.ts";
 import { notify } from "./notify.ts";
@@ -16,6 +16,9 @@ import { watchInjectedWallets } from "./wallets.ts";
 
 /** Pause between two checks of the solver. */
 const MAKER_POLL_MS = 5_000;
+
+/** Pause between two checks of the chain: a proxy stays connected while its node is replaced. */
+const CHAIN_POLL_MS = 10_000;
 
 /** All data that the views show. Data flows from here to the views. */
 export class PageModel {
@@ -66,13 +69,14 @@ export class PageModel {
       this.nodeChainId.value = id;
       chainIdPoll.stop();
     });
+    const chainPoll = new Poll(clock, (signal) => this.#checkChain(signal), CHAIN_POLL_MS);
     this.feed = new PriceFeed({
       client: this.client,
       symbols: this.markets.symbols,
       serverClock: this.serverClock,
       clock,
       onConnected: () => {
-        void this.#checkChain();
+        chainPoll.start();
         chainIdPoll.start();
       },
       onReverted: () => {
@@ -124,9 +128,9 @@ export class PageModel {
   }
 
   /** Detects that the node has another chain than before. */
-  async #checkChain(): Promise<void> {
+  async #checkChain(signal: AbortSignal): Promise<void> {
     const found = await this.client.genesisHash().catch(() => undefined);
-    if (found == null) return; // checked again after the next connect
+    if (found == null || signal.aborted) return;
     if (this.#genesis !== undefined && this.#genesis !== found) {
       this.announce("The chain was reset: prices and bets start over.");
       this.feed.clear();
@@ -142,16 +146,4 @@ function isOutcomeSeen(document: Document, { id }: Thesis): boolean {
   if (place === null || document.hidden) return false;
   const { left, top, width, height } = place.getBoundingClientRect();
   return place.contains(document.elementFromPoint(left + width / 2, top + height / 2));
-}
-
-function placedText(
-  id: number,
-  { payout, startTime }: Pick<Thesis, "payout" | "startTime">,
-  nowMs: number,
-): string {
-  const begins = startTime > nowMs
-    ? `starts in ${durationText(1_000 * Math.ceil((startTime - nowMs) / 1_000))}`
-    : "has begun";
-  return `Bet ${id} is placed: it pays ${formatCents(payout)} USDC if the price stays in the ` +
-    `box. The window ${begins}.`;
 }

@@ -52,17 +52,26 @@ export class PendingBets {
     this.#write([...this.#read(), bet]);
   }
 
-  /** The bets of a user, marked for other tabs: this one sends them, too. */
-  share(user: Address): PendingBet[] {
-    const bets = this.of(user);
+  /**
+   * Marks the bets of a user for other tabs: this one sends them, too.
+   *
+   * @returns False if the browser stores no more.
+   */
+  share(user: Address): boolean {
+    if (this.of(user).length === 0) return true;
     const mark = (bet: PendingBet) =>
       bet.offer.quote.user === user ? { ...bet, isShared: true } : bet;
-    if (bets.length > 0) this.#write(this.#read().map(mark));
-    return bets;
+    try {
+      this.#write(this.#read().map(mark));
+    } catch {
+      return false;
+    }
+    return true;
   }
 
-  isShared(quoteHash: string): boolean {
-    return this.#read().some(({ offer, isShared }) => isShared && offer.quoteHash === quoteHash);
+  /** Whether no other tab sends a bet, or has ended it: one that is not stored may be placed. */
+  isOnlyHere(quoteHash: string): boolean {
+    return this.#read().some(({ offer, isShared }) => !isShared && offer.quoteHash === quoteHash);
   }
 
   /** Removes a bet whose outcome is known. */

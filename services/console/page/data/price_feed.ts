@@ -221,12 +221,14 @@ export class PriceFeed {
     this.#cancelSilence();
     this.#cancelSilence = clock.after(SILENT_MS, () => this.#isSilent.value = true);
     const fresh = Object.entries(prices).filter(([, { state }]) => state === "fresh");
-    const [first] = fresh;
-    const sentAtMs = first === undefined ? 0 : first[1].lastUpdate + first[1].ageMs;
-    if (first !== undefined) serverClock.observe(sentAtMs);
-    // When it was sent: a message that arrives late is no price of the slot in which it arrives.
+    // When it was sent, by the node's clock: a message that arrives late is no price of the slot in
+    // which it arrives. A stale price tells the time, too: without it, deadlines would be compared
+    // with the device's clock.
+    const [any] = Object.values(prices);
+    const sentAtMs = any === undefined ? 0 : any.lastUpdate + any.ageMs;
     const slot = Math.floor(sentAtMs / SLOT_MS) * SLOT_MS;
-    if (first !== undefined) {
+    if (any !== undefined) {
+      serverClock.observe(sentAtMs);
       const isReverted = this.#newestSlot - slot > PAUSE_MAX_MS;
       this.#newestSlot = slot;
       if (isReverted) {

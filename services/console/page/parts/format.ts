@@ -53,9 +53,9 @@ export function decimalsOf(price: number): number {
   return clamp(5 - Math.floor(Math.log10(Math.max(price, 1e-6))), 0, 6);
 }
 
-/** Digits after the point that are shown of a price: more than four below 0.1. */
+/** Digits after the point that are shown of a price. */
 export function shownDigits(price: number): number {
-  return Math.min(Math.abs(price) < 0.1 ? 6 : 4, decimalsOf(price));
+  return decimalsOf(Math.abs(price));
 }
 
 /** A price such as 2,998.41. */

@@ -1,6 +1,7 @@
 /** Stores drafts by market, and the tolerance. */
 import * as z from "zod";
 import type { Clock } from "@rangemaker/client";
+import { messageOf } from "../../../../lib/errors.ts";
 import { HOUR_MS } from "../../../../lib/time.ts";
 import { tryParseJson } from "../../../../lib/json.ts";
 import type { TextStore } from "../data/wallets.ts";
@@ -23,9 +24,13 @@ export const fieldsSchema = z.object({
 /** Default of the tolerance, in percent; `suggested_draft_test.ts` measures it. */
 const TOLERANCE_PERCENT = 15;
 
+/** A draft with something long in a field is dropped alone. */
+const draftSchema = z.object({ atMs: z.number(), fields: fieldsSchema }).optional()
+  .catch(undefined);
+
 const keptSchema = z.object({
   symbol: z.string().default(""),
-  drafts: z.record(z.string(), z.object({ atMs: z.number(), fields: fieldsSchema })).default({}),
+  drafts: z.record(z.string(), draftSchema).default({}),
   tolerancePercent: z.int().min(0).max(50).default(TOLERANCE_PERCENT),
 });
 
@@ -65,7 +70,12 @@ export class DraftStore {
   }
 
   #write(part: Partial<z.output<typeof keptSchema>>): void {
-    this.#store.setItem(STORAGE_KEY, JSON.stringify({ ...this.#read(), ...part }));
+    const text = JSON.stringify({ ...this.#read(), ...part });
+    try {
+      this.#store.setItem(STORAGE_KEY, text);
+    } catch (thrown) { // the store is full: a reload loses the box, and nothing else depends on it
+      console.info(`No box was stored: ${messageOf(thrown)}`);
+    }
   }
 
   #read(): z.output<typeof keptSchema> {

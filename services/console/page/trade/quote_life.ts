@@ -2,7 +2,7 @@
 import { type Signal, signal } from "@preact/signals";
 import type { CancelTimer, Clock, Quote } from "@rangemaker/client";
 import { DEADLINE_MARGIN_MS } from "../data/bet_keeper.ts";
-import { durationText, formatTime } from "../parts/format.ts";
+import { durationText, exactDurationText, formatTime } from "../parts/format.ts";
 
 /** Nothing is signed later than this before the end, because a signature takes time to arrive. */
 const SIGN_MARGIN_MS = 5_000;
@@ -32,6 +32,10 @@ export function overText({ deadline, startTime }: QuoteTimes): string {
   const why = isBegun ? "Too late: the window has begun." : "The quote has expired.";
   return `${why} Nothing was placed or taken.`;
 }
+
+/** When a quoted window is, exactly: this is signed. Such as `17:20:33 for 1 h 10 min 30 s`. */
+export const windowText = ({ startTime, endTime }: Pick<Quote, "startTime" | "endTime">) =>
+  `${formatTime(startTime)} for ${exactDurationText(endTime - startTime)}`;
 
 /** Until when the outcome of a signed bet may be unknown. */
 export function checkingText({ deadline }: Pick<Quote, "deadline">): string {

@@ -3,20 +3,13 @@ import type { Quote, Thesis } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import { Fact, Signed } from "../parts/parts.tsx";
 import { gainOf, isDecided, outcomeDetail } from "../data/live_breaches.ts";
-import {
-  durationText,
-  formatAmount,
-  formatCents,
-  formatGain,
-  formatRange,
-  formatTime,
-  formatUsdc,
-} from "../parts/format.ts";
+import { formatAmount, formatCents, formatGain, formatRange, formatUsdc } from "../parts/format.ts";
 import { useNow } from "../parts/hooks.ts";
 import type { BetSlip } from "./bet_slip.ts";
 import { showChart } from "./box_actions.ts";
 import { runText } from "./chart_boxes.ts";
 import { quoteStepOf } from "./next_step.ts";
+import { windowText } from "./quote_life.ts";
 import {
   breakEvenOf,
   chanceText,
@@ -158,10 +151,6 @@ export function LiveQuote(
     </div>
   );
 }
-
-/** When a quoted window is, such as `17:20:33 for 1 min`. */
-const windowText = ({ startTime, endTime }: Quote) =>
-  `${formatTime(startTime)} for ${durationText(endTime - startTime)}`;
 
 interface PlacedBetProps {
   model: PageModel;

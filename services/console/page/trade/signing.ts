@@ -66,10 +66,8 @@ export async function* signingStages(
   const { lowerPrice, upperPrice, startTime, endTime, deadline, betAmount } = first.quote;
   const before = { payout: first.quote.payout, isQuote: true };
   const box = { lowerPrice, upperPrice, durationMs: endTime - startTime };
-  const quoteIn = (startsInMs: number) => {
-    const bet = betFromDraft(symbol, { ...box, startsInMs }, betAmount, serverClock.now());
-    return user.client.quote(bet);
-  };
+  const quoteIn = (startsInMs: number, nowMs = serverClock.now()) =>
+    user.client.quote(betFromDraft(symbol, { ...box, startsInMs }, betAmount, nowMs));
   /** A quote for as long a time ahead as the first one had, about which the user decides. */
   const laterStage = async (refusal: string): Promise<QuotedStage> => {
     const firstStartsInMs = startTime - (deadline - QUOTE_LIFE_MS);
@@ -90,10 +88,11 @@ export async function* signingStages(
     }
     if (outcome.name === "expired") throw NOT_PLACED;
     if (!hasPriceMoved(outcome.reason)) throw outcome.reason;
-    const aheadMs = offer.quote.startTime - serverClock.now();
+    const nowMs = serverClock.now(); // one time, or the window would move with each quote
+    const aheadMs = offer.quote.startTime - nowMs;
     const isAgain = aheadMs > 0 && signedAgain < SIGNED_AGAIN_MAX;
     yield { name: "signing", offer, first, isAgain };
-    const next = isAgain ? await quoteIn(aheadMs) : undefined;
+    const next = isAgain ? await quoteIn(aheadMs, nowMs) : undefined;
     const { isChecking } = user.portfolio.bets.resolved.peek()?.bet ?? {};
     const refusal = isChecking ? NO_ANSWER : ODDS_TOO_FAST;
     if (next && isWithinTolerance(next.quote, first.quote, tolerancePercent) && maySign()) {

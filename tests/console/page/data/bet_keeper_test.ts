@@ -26,6 +26,7 @@ function scene(...answers: Answer[]) {
   const store = memoryStore();
   const outcomes: string[] = [];
   const chain = { isKnown: true, read: async () => {} };
+  const events = { areLate: false };
   let sent = 0;
   const tabs: EventTarget[] = [];
   const open = (user: typeof USER | typeof OTHER = USER) => {
@@ -34,7 +35,7 @@ function scene(...answers: Answer[]) {
     // A browser tells all other tabs.
     const setItem = (name: string, text: string) => {
       store.setItem(name, text);
-      for (const other of tabs) {
+      for (const other of events.areLate ? [] : tabs) {
         if (other !== tab) other.dispatchEvent(Object.assign(new Event("storage"), { key: name }));
       }
     };
@@ -79,7 +80,7 @@ function scene(...answers: Answer[]) {
     }
   };
   const stored = () => new PendingBets(store).of(USER).length;
-  return { open, pass, outcomes, chain, stored, sent: () => sent, store, clock, touch };
+  return { open, pass, outcomes, chain, events, stored, sent: () => sent, store, clock, touch };
 }
 
 /** The same, after the bet was sent in the first tab. */
@@ -216,6 +217,22 @@ Deno.test("BetKeeper: after a reload the bet is sent again at once, and shown as
   assert.deepEqual(outcomes, ["checked: placed 9"]);
 });
 
+Deno.test("BetKeeper: after a reload with a full store, the bet is sent after 8 s, like that of another tab", async () => {
+  const { open, pass, sent, store, outcomes } = scene("hangs", 9);
+  void open().send(bet);
+  const { setItem } = store;
+  store.setItem = (name, text) => {
+    if (text.length > (store.getItem(name)?.length ?? 0)) throw new DOMException("full");
+    setItem(name, text);
+  };
+  const second = open();
+  assert.equal(second.unresolved.value[0]?.isChecking, true);
+  await pass(7_999);
+  assert.equal(sent(), 1);
+  await pass(1);
+  assert.deepEqual(outcomes, ["checked: placed 9"]);
+});
+
 Deno.test("BetKeeper: after a reload, a bet that the chain shows is placed, though no request is answered", async () => {
   const { open, pass, outcomes, stored } = scene("hangs", "hangs");
   const first = open();
@@ -264,6 +281,30 @@ Deno.test("BetKeeper: a bet refused to one tab is dropped by the other: neither 
   // The first tab may have replaced it by a bet with another payout.
   assert.deepEqual([outcomes, sent()], [["refused"], 1]);
   assert.deepEqual([there.unresolved.value, there.resolved.value], [[], undefined]);
+});
+
+Deno.test("BetKeeper: a bet refused to one tab is not sent by another one that has not heard of it, such as after sleep", async () => {
+  const { open, pass, outcomes, events, sent, touch } = scene(REFUSED, 4);
+  const [here, there] = [open(), open()];
+  const outcome = here.send(bet);
+  events.areLate = true;
+  assert.equal((await outcome).name, "refused");
+  await pass(8_000);
+  touch();
+  await pass(10_000);
+  assert.deepEqual([outcomes, sent(), there.unresolved.value], [["refused"], 1, []]);
+});
+
+Deno.test("BetKeeper: a refusal does not end a bet that a new tab has placed, though the tab has not heard of it", async () => {
+  const late = Promise.withResolvers<Error>();
+  const { open, events, outcome, keeper } = sending(late.promise, 7, REFUSED);
+  events.areLate = true;
+  open();
+  await nextTurn();
+  late.resolve(REFUSED);
+  await nextTurn();
+  keeper.confirm(thesisOf(7));
+  assert.deepEqual(await outcome, { name: "placed", thesisId: 7 });
 });
 
 Deno.test("BetKeeper: if another tab sees a bet expire, it also ends in the tab that signed it", async () => {
@@ -326,9 +367,10 @@ Deno.test("BetKeeper: a bet that another tab has placed is not ended by a late f
 
 Deno.test("BetKeeper: a first request that is refused after another tab sent the bet leaves its outcome open", async () => {
   const late = Promise.withResolvers<Error>();
-  const { open, pass, outcomes } = scene(late.promise, "hangs", REFUSED);
+  const { open, pass, outcomes, clock } = scene(late.promise, "hangs", REFUSED);
   const [here] = [open(), open()];
   const outcome = here.send(bet);
+  clock.setBy(-3_600_000); // which changes no timer
   await pass(8_000);
   late.resolve(REFUSED);
   await pass(1_000);

@@ -7,6 +7,7 @@ import {
   LiveBreaches,
   outcomeDetail,
   outcomeText,
+  placedText,
   stillOpenText,
 } from "../../../../services/console/page/data/live_breaches.ts";
 import { PriceSeries } from "../../../../services/console/page/data/price_series.ts";
@@ -105,6 +106,13 @@ Deno.test("outcomeText: for a lost bet, it names the price of the breach and the
   const outcomes = (["won", "lost"] as const).map((status) => ({ ...bet, status }));
   assert.deepEqual(outcomes.map(gainOf), [2_000_000n, -10_000_000n]);
   assert.deepEqual(outcomes.map(outcomeDetail), ["12.00 paid out.", ""]);
+});
+
+Deno.test("placedText: a bet that ended before its page learned of it promises no payout any more", () => {
+  const texts = [500, 1_000, 2_000].map((nowMs) => placedText(7, open, nowMs));
+  const pays = "Bet 7 is placed: it pays 0.00 USDC if the price stays in the box. The window";
+  const over = "Bet 7 was placed, and its window is over.";
+  assert.deepEqual(texts, [`${pays} starts in 1 s.`, `${pays} has begun.`, over]);
 });
 
 Deno.test("stillOpenText: counts the bets that are not decided", () => {

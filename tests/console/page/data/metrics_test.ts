@@ -51,6 +51,14 @@ Deno.test("MetricsHistory: an increase covers the last minute, also across a res
   assert.equal(history.increase("never"), 0);
 });
 
+Deno.test("MetricsHistory: after the clock was set back, growth is counted from then on", () => {
+  let history = new MetricsHistory();
+  const at = (ms: number, value: number) => history = history.with(ms, parseMetrics(`c ${value}`));
+  for (const ms of [0, 70_000, 3_600_000]) at(ms, 1);
+  for (const ms of [100_000, 110_000, 120_000]) at(ms, ms);
+  assert.deepEqual([history.spanMs, history.recent.increase("c")], [20_000, 10_000]);
+});
+
 Deno.test("MetricsHistory: a counter's window is the alert's, also across an outage and a restart", () => {
   const missed = "node_checkpoints_missed_total";
   let history = new MetricsHistory();

@@ -22,6 +22,7 @@ function setUp() {
     /** Before this time it has recorded no price. */
     recordedFrom: 0,
   };
+  const serverClock = new ServerClock(() => clock.now());
   const feed = new PriceFeed({
     client: {
       history(symbol, from, to): Promise<PriceHistory> {
@@ -41,7 +42,7 @@ function setUp() {
       },
     },
     symbols: [SYMBOL, OTHER],
-    serverClock: new ServerClock(() => clock.now()),
+    serverClock,
     clock,
     onConnected: () => node.connected += 1,
     onReverted: () => node.reverted += 1,
@@ -63,7 +64,7 @@ function setUp() {
       await deliver();
     }
   };
-  return { clock, feed, node, onState, deliver, run };
+  return { clock, serverClock, feed, node, onState, deliver, run };
 }
 
 /** The longest time between two points. */
@@ -259,6 +260,13 @@ Deno.test("PriceFeed: however often history is asked for, one attempt waits, for
   const { times } = feed.seriesOf(SYMBOL);
   assert.deepEqual([times[0], times.at(-1)], [START_MS - 900_000, clock.now() - 100]);
   assert.equal(longestGap(times), 100);
+});
+
+Deno.test("PriceFeed: a stale price tells the node's time, if the clock of the device is wrong", async () => {
+  const { clock, serverClock, onState, deliver } = setUp();
+  onState?.("live");
+  await deliver("stale", 60_000);
+  assert.equal(serverClock.now(), clock.now() - 60_000);
 });
 
 Deno.test("PriceFeed: reports the state of each market, and when the connection opened", async () => {

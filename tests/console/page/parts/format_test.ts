@@ -55,10 +55,14 @@ Deno.test("formatCents, formatLoss, formatProfit: gains are rounded down, losses
 Deno.test("formatQuotePrice: six significant digits, for prices of any size", () => {
   const range = { lowerPrice: 2_997_370_000n, upperPrice: 3_000_160_000n };
   assert.equal(formatRange(range), "2,997.37 – 3,000.16");
+  const low = { lowerPrice: 159_968n, upperPrice: 160_032n };
+  assert.equal(formatRange(low), "0.159968 – 0.160032", "a box that is signed can be seen");
+  const stable = { lowerPrice: 999_950n, upperPrice: 1_000_050n };
+  assert.equal(formatRange(stable), "0.999950 – 1.00005");
   assert.equal(formatQuotePrice(60_009.68), "60,009.7");
   assert.equal(formatQuotePrice(2_999.5), "2,999.50");
   assert.equal(formatQuotePrice(149.9), "149.900");
-  assert.equal(formatQuotePrice(0.5), "0.5000");
+  assert.equal(formatQuotePrice(0.5), "0.500000");
   assert.equal(formatQuotePrice(0.012345), "0.012345");
   assert.deepEqual([0, 1e-9, 1e9].map(decimalsOf), [6, 6, 0]);
 });

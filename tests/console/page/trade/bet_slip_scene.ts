@@ -89,6 +89,7 @@ export function scene(
   slip.edit({ lower: "2990", upper: "3010", startsIn: "8", lasts: "15", amount: "10" });
   return {
     clock,
+    store,
     pending,
     said,
     removed,

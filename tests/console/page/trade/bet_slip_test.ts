@@ -36,6 +36,23 @@ Deno.test("BetSlip: a bet is quoted, signed and placed, and the box is cleared f
   assert.deepEqual(said, ["(Quote: sign within 8 s. It pays 12.00 USDC.)"]);
 });
 
+Deno.test("BetSlip: if the browser stores no more, a bet is shown as placed, and another market drops the quote", async () => {
+  const { slip, store } = scene();
+  const { setItem } = store;
+  store.setItem = (name, text) => {
+    if (name === "rangemaker.drafts") throw new DOMException("full", "QuotaExceededError");
+    setItem(name, text);
+  };
+  await slip.quote();
+  await slip.sign();
+  assert.equal(stageOf(slip).name, "placed");
+  slip.choose("BTC/USDT");
+  slip.edit({ lower: "2990", upper: "3010" });
+  await slip.quote();
+  slip.choose("ETH/USDT");
+  assert.equal(stageOf(slip).name, "draft");
+});
+
 Deno.test("BetSlip: an amount for one bet is replaced after it by the amount from before", async () => {
   for (const [amounts, after] of [[["1000"], "10"], [["1000", "1500"], "10"]] as const) {
     const { slip } = scene();

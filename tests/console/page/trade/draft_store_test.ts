@@ -16,8 +16,21 @@ Deno.test("DraftStore: a draft is kept for an hour; stored text of another form 
   assert.deepEqual(drafts.of("A/B"), fields);
   clock.advance(1);
   assert.equal(drafts.of("A/B"), undefined);
-  for (const text of ["no JSON", "{}", '{"symbol":"A/B","drafts":{"A/B":{"atMs":0}}}']) {
+  for (const text of ["no JSON", "{}", '{"symbol":7,"drafts":{}}']) {
     store.setItem("rangemaker.drafts", text);
     assert.deepEqual([drafts.symbol, drafts.of("A/B")], ["", undefined], text);
   }
+});
+
+Deno.test("DraftStore: a text that is too long for a field costs neither the tolerance nor other boxes", () => {
+  const drafts = new DraftStore(memoryStore(), new FakeClock(0));
+  const fields = { lower: "1", upper: "2", startsIn: "3 s", lasts: "15 s", amount: "10" };
+  drafts.tolerancePercent = 0;
+  drafts.keep("A/B", fields);
+  drafts.keep("C/D", { ...fields, lower: "1".repeat(41) });
+  assert.deepEqual([drafts.tolerancePercent, drafts.of("A/B"), drafts.of("C/D")], [
+    0,
+    fields,
+    undefined,
+  ]);
 });

@@ -81,7 +81,7 @@ Deno.test("fieldsOf: both prices have the digits of the market, and further ones
   assert.deepEqual(pricesOf(2_998_700_000n, 2_999_380_000n), ["2998.70", "2999.38"]);
   assert.deepEqual(pricesOf(999_990_000n, 3_000_000_000n), ["999.99", "3000.00"]);
   assert.deepEqual(pricesOf(2_998_700_001n, 2_999_000_000n), ["2998.700001", "2999.00"]);
-  assert.deepEqual(pricesOf(1_500_000n, 1_600_010n), ["1.5000", "1.60001"]);
+  assert.deepEqual(pricesOf(1_500_000n, 1_600_010n), ["1.50000", "1.60001"]);
   assert.deepEqual(pricesOf(123_456_000_000n, 123_457_000_000n), ["123456", "123457"]);
 });
 

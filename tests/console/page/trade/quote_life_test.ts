@@ -3,6 +3,7 @@ import {
   isOutside,
   overText,
   signableMs,
+  windowText,
 } from "../../../../services/console/page/trade/quote_life.ts";
 
 const quote = { deadline: 30_000, startTime: 26_000, endTime: 60_000 };
@@ -24,4 +25,9 @@ Deno.test("isOutside: a price at a side of the box is inside", () => {
   const box = { lowerPrice: 10n, upperPrice: 12n };
   const outside = [9n, 10n, 12n, 13n].map((price) => isOutside(box, price));
   assert.deepEqual(outside, [true, false, false, true]);
+});
+
+Deno.test("windowText: a window that is signed is not rounded", () => {
+  const text = windowText({ startTime: 0, endTime: 4_230_000 });
+  assert.match(text, /^\d\d:00:00 for 1 h 10 min 30 s$/);
 });
