@@ -7,13 +7,7 @@ import { SerialQueue } from "../../../services/node/rpc/serial_queue.ts";
 import { StorageError } from "../../../services/node/store/database.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { eventually } from "../../support/eventually.ts";
-import {
-  handshake,
-  handshakeText,
-  RpcSocket,
-  textFrame,
-  WEBSOCKET_KEY,
-} from "../../support/rpc_socket.ts";
+import { handshake, RpcSocket, textFrame, WEBSOCKET_KEY } from "../../support/rpc_socket.ts";
 import { readSeries } from "../../support/http_answers.ts";
 import { withNode } from "../support/running_node.ts";
 

@@ -3,7 +3,14 @@ import type { Quote, Thesis } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import { Fact, Signed } from "../parts/parts.tsx";
 import { gainOf, isDecided, outcomeDetail } from "../data/live_breaches.ts";
-import { formatAmount, formatCents, formatGain, formatRange, formatUsdc } from "../parts/format.ts";
+import {
+  exactDurationText,
+  formatAmount,
+  formatCents,
+  formatGain,
+  formatRange,
+  formatUsdc,
+} from "../parts/format.ts";
 import { useNow } from "../parts/hooks.ts";
 import type { BetSlip } from "./bet_slip.ts";
 import { showChart } from "./box_actions.ts";
@@ -83,7 +90,7 @@ function Range({ symbol, quote, isOver }: { symbol: string; quote: Quote; isOver
     <dl class="facts" id="range">
       <Fact label={`${symbol} stays in`}>{formatRange(quote)}</Fact>
       {isOver
-        ? <Fact label="Lasts">{durationText(quote.endTime - quote.startTime)}</Fact>
+        ? <Fact label="Lasts">{exactDurationText(quote.endTime - quote.startTime)}</Fact>
         : <Fact label="From">{windowText(quote)}</Fact>}
     </dl>
   );
