@@ -61,11 +61,11 @@ Deno.test(pageTest("keys zoom, and Escape undoes the last thing only", async (vi
   const close = '[aria-label="Close the message"]';
   await page.focus(".chart .area");
   await page.keyboard.press("-");
-  await visitor.hears(/^Time shown: 2 min$/);
+  await visitor.hears(/^Time shown: 6 min$/);
   await page.keyboard.press("+");
-  await visitor.hears(/^Time shown: 1 min$/);
+  await visitor.hears(/^Time shown: 3 min$/);
   await visitor.press("Show less time");
-  await visitor.hears(/^Time shown: 30 s$/);
+  await visitor.hears(/^Time shown: 1\.5 min$/);
   await visitor.press("Show more time");
   await page.focus(".chart .area");
   await page.keyboard.press("Enter");

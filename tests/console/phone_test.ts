@@ -249,11 +249,11 @@ Deno.test(pageTest("landscape and tablets show chart and next step", async (visi
   });
   await claim("a box at the edge of the future is seen when that is smaller", async () => {
     await page.setViewport(PHONE);
-    const ahead = { startsIn: "10 s", lasts: "20 s", lower: "1000", upper: "9000" };
+    const ahead = { startsIn: "30 s", lasts: "1 min", lower: "1000", upper: "9000" };
     for (const [field, text] of Object.entries(ahead)) await visitor.fill(field, text);
-    await page.waitForSelector('[aria-label="Time shown: 1 min"]');
+    await page.waitForSelector('[aria-label="Time shown: 3 min"]');
     await page.setViewport(LANDSCAPE);
-    await page.waitForSelector('[aria-label="Time shown: 1.5 min"]');
+    await page.waitForSelector('[aria-label="Time shown: 4 min"]');
   });
   await claim("the next step is on the screen of a tablet", async () => {
     await page.setViewport({ ...PHONE, width: 820, height: 1180 });

@@ -10,6 +10,12 @@ const SPAN_MIN_MS = 10_000;
 /** Longest span: the longest box and the latest start fit into it. */
 export const SPAN_MAX_MS = 5 * DAY_MS;
 
+/**
+ * The span at first. A box that is drawn into it starts and lasts so long that its payout changes
+ * little until the user has signed: into one of a minute, half of the boxes were refused.
+ */
+export const FIRST_SPAN_MS = 180_000;
+
 /** Factor of a press on + or -. */
 export const ZOOM_STEP = 2;
 

@@ -16,7 +16,7 @@ import { linkedBox } from "./box_link.ts";
 import { ChartCard, future } from "./chart_card.tsx";
 import { stateOfBet } from "./chart_boxes.ts";
 import type { ChartSource } from "./chart_content.ts";
-import { spanFor } from "./chart_spans.ts";
+import { FIRST_SPAN_MS, spanFor } from "./chart_spans.ts";
 import { estimateBox } from "./odds.ts";
 import { obstacleNow } from "./situation.ts";
 import { YourBets } from "./your_bets.tsx";
@@ -68,7 +68,7 @@ export function createTradeView(model: PageModel): View {
   openLink();
   addEventListener("hashchange", openLink);
   slip.estimator.isPaused = true; // until the view is shown
-  const spanMs = signal(60_000); // survives a visit to another view
+  const spanMs = signal(FIRST_SPAN_MS); // survives a visit to another view
   const Body = () => <TradeView model={model} slip={slip} spanMs={spanMs} />;
   return { id: "trade", label: "Trade", Body };
 }
