@@ -180,9 +180,8 @@ export class MarketVolatility implements VolatilityForecaster {
     const { median, lowerVariance, upperVariance, endToRangeRatio } = this.#correctionAt(horizonMs);
     const lower = Math.sqrt(lowerVariance) + extraSpread;
     const upper = Math.sqrt(upperVariance) + extraSpread;
-    const deviation = Math.exp(
-      (this.#logDeviation(nowMs, horizonMs, startMs) ?? -Infinity) + median,
-    );
+    const base = this.#logDeviation(nowMs, horizonMs, Math.max(nowMs, startMs)) ?? -Infinity;
+    const deviation = Math.exp(base + median);
     const volatility = Math.max(this.#options.floor, deviation * Math.sqrt(YEAR_MS / horizonMs));
     return { ...forecastOf(volatility, lower, upper), endToRangeRatio };
   }

@@ -254,6 +254,9 @@ Deno.test("Volatility: the hour of the day has an effect after some days", () =>
     return volatility.forecast(midnight, startMs + HOUR_MS, startMs)?.volatility ?? 0;
   });
   assert.ok(first! > 1.4 * before! && last! > 1.4 * after!, `${[before, first, last, after]}`);
+  const endMs = midnight + HOUR_MS;
+  const begun = volatility.forecast(midnight, endMs, midnight - 12 * HOUR_MS);
+  assert.deepEqual(begun, volatility.forecast(midnight, endMs), "the rest of a window");
 });
 
 for (
