@@ -163,7 +163,7 @@ function requireForecast(
   nowMs: number,
   { startTime, endTime }: Bet,
 ): VolatilityForecast {
-  const forecast = volatility.forecast(nowMs, endTime, Math.max(nowMs, startTime));
+  const forecast = volatility.forecast(nowMs, endTime, startTime);
   const lagMs = forecast === undefined ? null : nowMs - historyEndMs;
   const isRead = lagMs !== null && Math.abs(lagMs) <= HISTORY_LAG_MAX_MS;
   if (forecast !== undefined && isRead) return forecast;

@@ -2,6 +2,7 @@ import { SLOT_MS } from "../../../lib/protocol/constants.ts";
 import { HOUR_MS, MINUTE_MS } from "../../../lib/time.ts";
 import { CandleBuilder, type JoinedCandle, rangeOf, unitRange } from "./candle.ts";
 import { DecayedMean } from "./decayed_mean.ts";
+import type { Season } from "./season.ts";
 
 /** Length of the candles whose ranges are averaged. */
 const SHORT_CANDLE_MS = 5_000;
@@ -22,9 +23,11 @@ const PRIOR_MINUTES = 5;
 
 /**
  * How far the price went in the last minute, from candles of 5 s, in the unit of candles of a
- * minute. Prices that bounce make short candles relatively long, so the relation is learned.
+ * minute and without the season. Prices that bounce make short candles relatively long, so the
+ * relation is learned.
  */
 export class RecentRange {
+  readonly #season: Pick<Season, "factorAt">;
   readonly #candles = new CandleBuilder(SHORT_CANDLE_MS);
   readonly #mean = new DecayedMean(HALF_LIFE_MS);
   readonly #short = new DecayedMean(RELATION_HALF_LIFE_MS);
@@ -32,6 +35,10 @@ export class RecentRange {
   #before: JoinedCandle | undefined;
   /** Share of slots that move. */
   #moving = 1;
+
+  constructor(season: Pick<Season, "factorAt">) {
+    this.#season = season;
+  }
 
   /**
    * Adds the price of a slot that is later than all before.
@@ -52,7 +59,7 @@ export class RecentRange {
     this.#before = candle;
   }
 
-  /** Adds the range of a minute, whose slots were added before. */
+  /** Adds the range of a minute without its season; its slots were added before. */
   addMinute(range: number, weight: number): void {
     this.#long.add(range, weight);
   }
@@ -86,7 +93,7 @@ export class RecentRange {
     return { value: mean * relation, halfLifeMs: HALF_LIFE_MS, knownMs };
   }
 
-  /** The range of a candle, and its weight. The range of a partial candle is extrapolated. */
+  /** The range of a candle without its season, extrapolated if it is partial, and its weight. */
   #rangeAndWeight(candle: JoinedCandle): { range: number; weight: number } {
     const before = this.#before;
     const follows = before !== undefined && before.timeMs + SHORT_CANDLE_MS === candle.timeMs;
@@ -96,7 +103,8 @@ export class RecentRange {
     const usual = this.#short.weight < CANDLES_MIN ? undefined : this.#mean.mean;
     const highest = usual === undefined || usual === 0 ? Infinity : RAISE_MAX * usual;
     const whole = this.#unitRange(SHORT_CANDLE_MS) / this.#unitRange(coveredMs);
-    const range = rangeOf(candle, follows ? before.close : undefined) * whole;
+    const range = rangeOf(candle, follows ? before.close : undefined) * whole /
+      this.#season.factorAt(candle.timeMs);
     return { range: Math.min(highest, range), weight: coveredMs / SHORT_CANDLE_MS };
   }
 

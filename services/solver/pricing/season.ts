@@ -132,19 +132,6 @@ export class Season {
     return this.#day.at(timeMs) * this.#hour.at(timeMs);
   }
 
-  /** Mean of {@link factorAt} in a memory with a half-life. */
-  meanFactorUntil(nowMs: number, halfLifeMs: number): number {
-    let sum = 0;
-    let older = 1;
-    for (let ms = nowMs; older > 0.01;) {
-      ms = (Math.ceil(ms / MINUTE_MS) - 1) * MINUTE_MS;
-      const before = 2 ** ((ms - nowMs) / halfLifeMs);
-      sum += (older - before) * this.factorAt(ms);
-      older = before;
-    }
-    return sum / (1 - older);
-  }
-
   /** Mean square of {@link factorAt} over a window: the factor of its variance. */
   meanSquareFactor(fromMs: number, toMs: number): number {
     // Minutes hardly matter to windows of many.

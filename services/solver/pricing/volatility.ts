@@ -99,7 +99,7 @@ export class MarketVolatility implements VolatilityForecaster {
   /** By horizon. */
   readonly #outcomes: readonly WindowOutcomes[];
   readonly #candles = new CandleBuilder();
-  readonly #recent = new RecentRange();
+  readonly #recent: RecentRange;
   /** Moves per minute by the newest slots; undefined while there are only candles. */
   #slotMoves: number | undefined;
   #slotMs: number;
@@ -112,6 +112,7 @@ export class MarketVolatility implements VolatilityForecaster {
     this.#options = options;
     this.#memory = new RangeMemory(state?.memory);
     this.#season = new Season(state?.season);
+    this.#recent = new RecentRange(this.#season);
     this.#outcomes = HORIZONS_MS.map((ms, index) =>
       new WindowOutcomes(ms, index < MINUTE_INDEX ? 1_000 : CANDLE_MS, state?.outcomes[index])
     );
@@ -179,9 +180,8 @@ export class MarketVolatility implements VolatilityForecaster {
     const { median, lowerVariance, upperVariance, endToRangeRatio } = this.#correctionAt(horizonMs);
     const lower = Math.sqrt(lowerVariance) + extraSpread;
     const upper = Math.sqrt(upperVariance) + extraSpread;
-    const deviation = Math.exp(
-      (this.#logDeviation(nowMs, horizonMs, startMs) ?? -Infinity) + median,
-    );
+    const base = this.#logDeviation(nowMs, horizonMs, Math.max(nowMs, startMs)) ?? -Infinity;
+    const deviation = Math.exp(base + median);
     const volatility = Math.max(this.#options.floor, deviation * Math.sqrt(YEAR_MS / horizonMs));
     return { ...forecastOf(volatility, lower, upper), endToRangeRatio };
   }
@@ -210,12 +210,9 @@ export class MarketVolatility implements VolatilityForecaster {
     const before = timeMs === this.#endMs ? this.#close : undefined;
     const share = (endMs - firstMs) / durationMs;
     const range = this.#rangeOfMinute(candle, before, share);
-    if (this.#slotMoves !== undefined) this.#recent.addMinute(range, share);
-    this.#memory.add(
-      this.#endMs === 0 ? 0 : endMs - this.#endMs,
-      range / this.#season.factorAt(timeMs),
-      share,
-    );
+    const usual = range / this.#season.factorAt(timeMs);
+    if (this.#slotMoves !== undefined) this.#recent.addMinute(usual, share);
+    this.#memory.add(this.#endMs === 0 ? 0 : endMs - this.#endMs, usual, share);
     this.#season.add(timeMs, share * durationMs, range);
     this.#historyMs += share * durationMs;
     this.#endMs = endMs;
@@ -262,7 +259,7 @@ export class MarketVolatility implements VolatilityForecaster {
     const recent = this.#slotMoves === undefined ? undefined : this.#recent.meanRange;
     const fast = recent && {
       halfLifeMs: recent.halfLifeMs,
-      mean: recent.value / this.#season.meanFactorUntil(nowMs, recent.halfLifeMs),
+      mean: recent.value,
       moves: this.#movesPerMinute * recent.knownMs / CANDLE_MS,
     };
     const perMinute = this.#memory.logRangeOver(horizonMs, fast);

@@ -45,8 +45,8 @@ export interface VolatilityForecaster {
   /** How much history is missing for a forecast, in milliseconds; 0 by default. */
   readonly missingMs?: number;
   /**
-   * @param startMs Start of a later window, whose seasons count and not those until then; now by
-   *   default.
+   * @param startMs Start of the window. If it begins later, its seasons count and not those until
+   *   then; now by default.
    * @returns Undefined if there is too little history.
    */
   forecast(nowMs: number, endMs: number, startMs?: number): VolatilityForecast | undefined;

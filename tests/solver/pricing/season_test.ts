@@ -81,20 +81,6 @@ Deno.test("Season: the mean square over a window weights each minute by its time
   );
 });
 
-Deno.test("Season: the mean of a memory weights each minute by what the memory has of it", () => {
-  const season = new Season();
-  addMinutes(season, Array.from({ length: 3 * 1_440 }, (_, minute) => 1 + minute % 60));
-  for (const nowMs of [100 * MINUTE_MS, 100 * MINUTE_MS + 1, 100.25 * MINUTE_MS]) {
-    let [sum, weights] = [0, 0];
-    for (let ageMs = 5; ageMs < 10 * MINUTE_MS; ageMs += 10) {
-      const weight = 2 ** (-ageMs / MINUTE_MS);
-      sum += weight * season.factorAt(nowMs - ageMs);
-      weights += weight;
-    }
-    assertWithinShare(season.meanFactorUntil(nowMs, MINUTE_MS), sum / weights, 0.01, `${nowMs}`);
-  }
-});
-
 Deno.test("Season: learns only from cycles in which no hour lacks most of its prices", () => {
   const random = seededRandom(2);
   const season = new Season();

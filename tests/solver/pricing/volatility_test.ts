@@ -254,22 +254,36 @@ Deno.test("Volatility: the hour of the day has an effect after some days", () =>
     return volatility.forecast(midnight, startMs + HOUR_MS, startMs)?.volatility ?? 0;
   });
   assert.ok(first! > 1.4 * before! && last! > 1.4 * after!, `${[before, first, last, after]}`);
+  const endMs = midnight + HOUR_MS;
+  const begun = volatility.forecast(midnight, endMs, midnight - 12 * HOUR_MS);
+  assert.deepEqual(begun, volatility.forecast(midnight, endMs), "the rest of a window");
 });
 
-Deno.test("Volatility: right after a busy minute, the last minute counts by the season that it had", () => {
-  const random = seededRandom(4);
-  const volatility = new MarketVolatility(settings);
-  const sigma = (timeMs: number) => Math.floor(timeMs / MINUTE_MS) % 60 === 0 ? 1.2 : 0.4;
-  const past = candles(random, { volatility: sigma, minutes: 10 * 1_440 });
-  past.forEach((candle) => volatility.addCandle(candle));
-  let nowMs = START_MS + past.length * MINUTE_MS;
-  let log = Math.log(past.at(-1)?.close ?? 0);
-  for (const endMs = nowMs + HOUR_MS + MINUTE_MS; nowMs < endMs; nowMs += 100) {
-    log += sigma(nowMs) * Math.sqrt(100 / YEAR_MS) * gaussian(random);
-    volatility.addSlot(nowMs, BigInt(Math.round(Math.exp(log))));
-  }
-  assertWithinShare(sigmaAt(volatility, nowMs, 10_000), 0.4, 0.15, "the minute after it");
-});
+for (
+  const [name, spans, expected] of [
+    ["right after a busy minute", [[0, 61]], 0.4],
+    ["after a gap that begins with a busy minute", [[0, 60], [61, 61.2]], 0.4],
+    ["after a gap that ends with a busy minute", [[0, 50], [60, 60.2]], 1.2],
+  ] as const
+) {
+  Deno.test(`Volatility: ${name}, the last minute counts by the season that its prices had`, () => {
+    const random = seededRandom(4);
+    const volatility = new MarketVolatility(settings);
+    const sigma = (timeMs: number) => Math.floor(timeMs / MINUTE_MS) % 60 === 0 ? 1.2 : 0.4;
+    const past = candles(random, { volatility: sigma, minutes: 10 * 1_440 });
+    past.forEach((candle) => volatility.addCandle(candle));
+    const pastEndMs = START_MS + past.length * MINUTE_MS;
+    let log = Math.log(past.at(-1)?.close ?? 0);
+    for (const [from, to] of spans) {
+      for (let ms = from * MINUTE_MS; ms < to * MINUTE_MS; ms += 100) {
+        log += sigma(pastEndMs + ms) * Math.sqrt(100 / YEAR_MS) * gaussian(random);
+        volatility.addSlot(pastEndMs + ms, BigInt(Math.round(Math.exp(log))));
+      }
+    }
+    const nowMs = pastEndMs + spans.at(-1)![1] * MINUTE_MS; // at least one
+    assertWithinShare(sigmaAt(volatility, nowMs, 10_000), expected, 0.15, name);
+  });
+}
 
 Deno.test("Volatility: after a restart, slots read again count no window twice, and newer slots count", () => {
   const slots = 4_000;
