@@ -152,7 +152,7 @@ function startChecks(
   { clock, timeoutMs }: CheckContext,
 ): Check[] {
   if (start === undefined) return [];
-  const remedy = "Fix that, and run the doctor again";
+  const remedy = "Remove the cause, and run the doctor again";
   return [{
     subject: "start",
     remedy,

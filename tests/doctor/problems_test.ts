@@ -21,7 +21,7 @@ const problems: Record<string, Problem> = {
     subject: "start",
     level: "fail",
     text: /^Core node at http:\/\/127\.0\.0\.1:\d+ cannot be reached: .*[Cc]onnection refused/,
-    remedy: /^Fix that, and run the doctor again$/,
+    remedy: /^Remove the cause, and run the doctor again$/,
   },
   "no key": {
     argv: ["bridge"],
@@ -65,7 +65,7 @@ const problems: Record<string, Problem> = {
     subject: "start",
     level: "fail",
     text: /^For the reasons above$/,
-    remedy: /^Fix that, and run the doctor again$/,
+    remedy: /^Remove the cause, and run the doctor again$/,
   },
   "a hedging service that is down": {
     argv: ["solver", "--hedge-url", `${deadUrl()}/hedge`],
@@ -88,21 +88,21 @@ const problems: Record<string, Problem> = {
     subject: "start",
     level: "fail",
     text: /^Strategy .*mine\.ts cannot be loaded: /,
-    remedy: /^Fix that, and run the doctor again$/,
+    remedy: /^Remove the cause, and run the doctor again$/,
   },
   "options that contradict each other": {
     argv: ["proxy", "--reconnect-initial-ms", "2", "--reconnect-max-ms", "1"],
     subject: "start",
     level: "fail",
     text: /^--reconnect-initial-ms must not be over --reconnect-max-ms/,
-    remedy: /^Fix that, and run the doctor again$/,
+    remedy: /^Remove the cause, and run the doctor again$/,
   },
   "an oracle that is down": {
     argv: ["node", "--oracle-url", deadUrl()],
     subject: "start",
     level: "fail",
     text: /^No fresh price of BTC\/USDT, .* from the oracle at http:.*[Cc]onnection refused/,
-    remedy: /^Fix that, and run the doctor again$/,
+    remedy: /^Remove the cause, and run the doctor again$/,
   },
   "a data directory below a file": {
     argv: ["node", "--oracle-url", deadUrl(), "--data-dir", "deno.json/node"],
