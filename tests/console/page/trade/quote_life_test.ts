@@ -29,5 +29,5 @@ Deno.test("isOutside: a price at a side of the box is inside", () => {
 
 Deno.test("windowText: a window that is signed is not rounded", () => {
   const text = windowText({ startTime: 0, endTime: 4_230_000 });
-  assert.match(text, /^\d\d:00:00 for 1 h 10 min 30 s$/);
+  assert.match(text, /^\d\d:\d\d:\d\d for 1 h 10 min 30 s$/);
 });
