@@ -39,6 +39,7 @@ const ALWAYS_PREFIXED: ReadonlySet<string> = new Set([
   "BODY_TOO_LARGE",
   "UNSUPPORTED_MEDIA_TYPE",
   "NOT_FOUND",
+  "METHOD_NOT_ALLOWED",
   "RATE_LIMITED",
   "INTERNAL_ERROR",
 ]);

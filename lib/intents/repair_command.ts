@@ -13,7 +13,7 @@ import {
   ExitCode,
   type RunnableCommand,
 } from "../cli/command.ts";
-import { openTransactionSigner, type RemoteKeyOptions } from "../cli/keystore.ts";
+import { openLocalSigner, openTransactionSigner, type RemoteKeyOptions } from "../cli/keystore.ts";
 import * as kinds from "../cli/option_kinds.ts";
 import {
   type CommandText,
@@ -124,11 +124,12 @@ async function requireNotEmpty(database: string, service: string): Promise<void>
 }
 
 async function repairAll(
-  { service, options: { privateKey }, storeKey, repair }: RepairCommand,
+  { service, options: { privateKey, signerUrl }, storeKey, repair }: RepairCommand,
   options: OptionsOf<RepairTable> & RemoteKeyOptions,
   { clock, print }: CommandContext,
 ) {
-  const signer = await openTransactionSigner(options, optionLabel(privateKey));
+  const openSigner = signerUrl ? openTransactionSigner : openLocalSigner;
+  const signer = await openSigner(options, optionLabel(privateKey));
   const resources = await openIntentResources({
     ...options,
     name: service,

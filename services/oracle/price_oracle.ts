@@ -108,7 +108,7 @@ export class PriceOracle {
 
 function warnOfJump(pair: string, price: bigint, sources: readonly ProviderName[]): void {
   serviceLog("oracle").warn(
-    "Price of {pair} withheld: it jumped to {price} while only {sources} contribute; waiting for a second source to confirm it",
+    "Price of {pair} withheld: it jumped to {price} and has no source but {sources}; waiting for a second source to confirm it",
     { event: "price_withheld", pair, price: formatPrice(price), sources: sources.join(", ") },
   );
 }

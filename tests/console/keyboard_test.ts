@@ -86,6 +86,7 @@ Deno.test(pageTest("by keyboard, the focus follows the steps of a quote", async 
   await page.keyboard.press("Enter");
   await visitor.focusIsOn("Sign and place the bet");
   await visitor.focusIsOn("Ask for a new quote");
+  await visitor.sees(/Lasts\s+6 s/, "#range"); // that of a new quote begins later
   await visitor.hears(
     /^Too late: the window has begun\. Nothing was placed or taken\. Enter asks for a new quote\.$/,
   );

@@ -272,7 +272,7 @@ Deno.test("checkReadiness, viewProviders: a price that is withheld is told as su
     assert.deepEqual(await problems(), []);
   });
   assert.deepEqual(log.filter((line) => line.includes("SOL/USDT")), [
-    "Price of SOL/USDT withheld: it jumped to 200.000000 while only provider_a contribute; " +
+    "Price of SOL/USDT withheld: it jumped to 200.000000 and has no source but provider_a; " +
     "waiting for a second source to confirm it",
     "Price of SOL/USDT is served again: 200.000000 from provider_a, provider_b",
   ]);

@@ -182,6 +182,14 @@ for (const { file, compose, services } of files) {
   });
 }
 
+Deno.test("compose.production.yaml: the error about a missing variable names it, also in podman-compose", () => {
+  const required = [...readText("compose.production.yaml").matchAll(/\$\{(\w+):\?([^}]+)\}/g)];
+  assert(required.length > 0);
+  for (const [, name = "", error] of required) {
+    assert.match(error ?? "", new RegExp(`^set ${name}, `));
+  }
+});
+
 Deno.test("compose.production.yaml: has no default for an account, no key and no password", () => {
   const text = readText("compose.production.yaml");
   for (const { address, privateKey } of Object.values(DEV_ACCOUNTS)) {

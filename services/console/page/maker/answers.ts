@@ -52,9 +52,12 @@ export function answersOf(metrics: Metrics): AnswerCount[] {
 
 /** Refusals of requests that say nothing about the offer: no percentage contains them. */
 const NOT_COUNTED: ReadonlySet<string> = new Set([
+  "BODY_TOO_LARGE",
+  "BODY_TOO_SLOW",
   "INVALID_REQUEST",
   "INVALID_SIGNATURE",
   "RATE_LIMITED",
+  "UNSUPPORTED_MEDIA_TYPE",
 ]);
 
 /** How many requests of a kind had one of some answers, without {@link NOT_COUNTED}. */
@@ -119,6 +122,9 @@ export const REFUSAL_TEXTS: Readonly<Record<string, string>> = {
   INVALID_REQUEST:
     "A field was wrong, or beyond one of your limits such as `--max-deadline-ms`. Not counted in the " +
     "percentages.",
+  BODY_TOO_LARGE: "The request was too long. Not counted in the percentages.",
+  BODY_TOO_SLOW: "The request took too long to arrive. Not counted in the percentages.",
+  UNSUPPORTED_MEDIA_TYPE: "The request was not JSON. Not counted in the percentages.",
   INVALID_SIGNATURE: "The user’s signature does not fit the quote. Not counted in the percentages.",
   DEADLINE_PASSED: "The user signed too late.",
   PRICE_STALE: "The node had no fresh price.",

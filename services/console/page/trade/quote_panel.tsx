@@ -73,12 +73,18 @@ export function Terms({ offered, betAmount }: { offered: Priced | undefined; bet
   );
 }
 
-/** The box of a bet, before and while it is open. */
-function Range({ symbol, quote }: { symbol: string; quote: Quote }) {
+/**
+ * The box of a bet, before and while it is open.
+ *
+ * @param props With `isOver`, the window is not named: that of a new quote is later.
+ */
+function Range({ symbol, quote, isOver }: { symbol: string; quote: Quote; isOver?: boolean }) {
   return (
     <dl class="facts" id="range">
       <Fact label={`${symbol} stays in`}>{formatRange(quote)}</Fact>
-      <Fact label="From">{windowText(quote)}</Fact>
+      {isOver
+        ? <Fact label="Lasts">{durationText(quote.endTime - quote.startTime)}</Fact>
+        : <Fact label="From">{windowText(quote)}</Fact>}
     </dl>
   );
 }
@@ -109,7 +115,7 @@ export function LiveQuote(
   const warning = warningOf(offered, model.maker.info.value?.config.maxPayoutRatio);
   return (
     <div class="action-bar">
-      <Range symbol={symbol} quote={quote} />
+      <Range symbol={symbol} quote={quote} isOver={action === "renew"} />
       <div class={`bar-note ${look ?? "note"}`} id="bar-note">
         <p>{note}</p> <p class="deadline">{deadline}</p>
       </div>

@@ -20,6 +20,7 @@ Deno.test("answersOf: lists successes, then refusals at the maker's limits, then
     solver_quotes_total{kind="estimate",outcome="RATE_LIMITED"} 99
     solver_quotes_total{kind="quote",outcome="PRICE_STALE"} 8
     solver_execute_answers_total{outcome="INVALID_REQUEST"} 40
+    solver_execute_answers_total{outcome="UNSUPPORTED_MEDIA_TYPE"} 30
     solver_quotes_total{kind="quote",outcome="DURATION_TOO_LONG"} 9`.replace(/^ +/gm, ""),
   );
   const answers = answersOf(metrics);
@@ -29,6 +30,7 @@ Deno.test("answersOf: lists successes, then refusals at the maker's limits, then
     ["EXPOSURE_TOO_LARGE", [0, 1]],
     ["PRICE_MOVED", [50, 0]],
     ["INVALID_REQUEST", [40, 0]],
+    ["UNSUPPORTED_MEDIA_TYPE", [30, 0]],
     ["DURATION_TOO_LONG", [3, 9]],
     ["PRICE_STALE", [0, 8]],
   ]);
@@ -39,7 +41,7 @@ Deno.test("answersOf: lists successes, then refusals at the maker's limits, then
   );
   assert.deepEqual(
     answers.map((answer) => countText(answer, 0, answers).replace("\u00a0", " ")),
-    ["12 (18\u00a0%)", "0", "0", "50 (77\u00a0%)", "40", "3 (4.6\u00a0%)", "0"],
+    ["12 (18\u00a0%)", "0", "0", "50 (77\u00a0%)", "40", "30", "3 (4.6\u00a0%)", "0"],
     "shares of the same 65",
   );
   assert.deepEqual(answersOf(parseMetrics("")), []);
