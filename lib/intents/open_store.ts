@@ -78,11 +78,14 @@ export async function inspectStore(
 
 /** @throws {StoreError} If a file cannot be there, or cannot be used. */
 function isExistingFile(path: string): boolean {
+  const requireNone = (problem: string | undefined) => {
+    if (problem !== undefined) throw new StoreError(`Database ${path} cannot be used: ${problem}`);
+  };
+  // First, as the file of a closed folder cannot be asked for. SQLite writes files of its own there.
+  requireNone(folderProblem(dirname(path)));
   const file = statOf(path);
   if (file?.isDirectory) throw new StoreError(`Database ${path} is a folder`);
-  // SQLite writes files of its own beside the database.
-  const problem = folderProblem(dirname(path)) ?? (file && fileProblem(path));
-  if (problem !== undefined) throw new StoreError(`Database ${path} cannot be used: ${problem}`);
+  requireNone(file && fileProblem(path));
   return file !== undefined;
 }
 

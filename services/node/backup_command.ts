@@ -47,11 +47,13 @@ export const run = createCommand({
 async function backUp(dir: string, to: string): Promise<void> {
   const draft = `${to}.draft`;
   for (const path of [to, draft]) {
-    if (statOf(path) !== undefined) {
+    if (withFileErrors(path, () => statOf(path)) !== undefined) {
       throw new DataDirError(`${path} exists already: name a new file`);
     }
   }
-  if (statOf(dir) === undefined) throw new DataDirError(`${dir} does not exist`);
+  if (withFileErrors(dir, () => statOf(dir)) === undefined) {
+    throw new DataDirError(`${dir} does not exist`);
+  }
   const isRunning = withFileErrors(dir, () => LockFile.isLocked(dir));
   const found = withFileErrors(dir, () => inspectFiles(dir, LockFile.read(dir)));
   if (found === "nothing") throw new DataDirError(`${dir} contains no chain yet`);

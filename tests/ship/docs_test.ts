@@ -20,7 +20,9 @@ import { QUOTE_TYPE } from "../../lib/protocol/quote.ts";
 import { TRANSACTION_ERROR_CODES } from "../../lib/protocol/receipt.ts";
 import { TRANSACTION_TYPES } from "../../lib/protocol/transaction.ts";
 import type { FlatType } from "../../lib/protocol/typed_data.ts";
-import { answerOfCode } from "../../lib/http/error_answers.ts";
+import { RangemakerError } from "../../lib/errors.ts";
+import { answerOfCode, COMMON_ERRORS } from "../../lib/http/error_answers.ts";
+import { failureResponse } from "../../lib/http/json_api.ts";
 import { commands } from "../../main.ts";
 import { BRIDGE_ERRORS } from "../../services/bridge/errors.ts";
 import { SOLVER_ERRORS } from "../../services/solver/error_answers.ts";
@@ -220,6 +222,17 @@ Deno.test("docs/reference.md: each error code has the status and the retry of it
     }
   }
   assert(rows.length > 40);
+});
+
+Deno.test("docs/reference.md: lists exactly the codes that begin the error on every route", async () => {
+  const [, text = ""] = /that every service has: ([^]*?)\. /.exec(readText("docs/reference.md")) ??
+    [];
+  const prefixed: string[] = [];
+  for (const code of [...Object.keys(COMMON_ERRORS), "INTERNAL_ERROR"]) {
+    const { error } = await failureResponse(new RangemakerError(code, "Text")).json();
+    if (error === `${code}: Text`) prefixed.push(code);
+  }
+  assert.deepEqual(text.match(/[A-Z_]+/g)?.toSorted(), prefixed.toSorted());
 });
 
 Deno.test("docs/protocol.md: lists exactly the codes of failed transactions", () => {

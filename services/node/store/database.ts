@@ -27,7 +27,8 @@ export function withFileErrors<T>(dir: string, run: () => T): T {
   try {
     return run();
   } catch (cause) {
-    const isOfSystem = cause instanceof Error && "code" in cause;
+    // Deno gives only some of them a `code`: none to a full quota, or to errors of NFS.
+    const isOfSystem = /\(os error \d+\)/.test(messageOf(cause));
     if (!isOfSystem || cause instanceof RangemakerError) throw cause;
     throw new DataDirError(`${dir} cannot be used: ${messageOf(cause)}`, cause);
   }

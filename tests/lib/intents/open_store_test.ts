@@ -118,6 +118,8 @@ Deno.test("inspectStore: a missing file is new, and is not created", () =>
     assert.equal(await look(`${folder}/deep/er/store.sqlite`), "new");
     assert.equal(await look(":memory:"), "memory");
     assert.deepEqual(imageOf(folder), []);
+    const long = `${folder}/${"x".repeat(300)}/store.sqlite`; // to root, as a closed folder to others
+    await assert.rejects(look(long), /^StoreError: .*x cannot be written: File name too long/);
   }));
 
 const damages: [name: string, damage: (path: string) => void, reason: RegExp][] = [

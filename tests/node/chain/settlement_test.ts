@@ -102,6 +102,7 @@ Deno.test("SettlementSchedule: neededSpans joins the windows of a market's these
   const { schedule } = scheduleOf(
     [{}, 500, 700],
     [{}, 0, 300],
+    [{}, 0, 250],
     [{}, 100, 200],
     [{}, 300, 400],
     [OTHER_BASE, 0, 900],

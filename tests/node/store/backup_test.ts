@@ -187,6 +187,11 @@ Deno.test("node backup: works while the node is stopped, and refuses a directory
     const misplaced = await backUpHere(dir, "none/b");
     assert.match(misplaced.stderr, /none\/b cannot be written: No such file or directory/);
     assert.match((await backUpHere(`${folder}/none`, "b")).stderr, /does not exist/);
+    const long = "x".repeat(300); // not even root can ask for it, as others for a closed folder
+    for (const [dir, to] of [["none", long], [long, "b"]] as const) {
+      const { stderr } = await backUpHere(`${folder}/${dir}`, to);
+      assert.match(stderr, /x cannot be used: File name too long/);
+    }
     Deno.mkdirSync(`${folder}/empty`);
     assert.match((await backUpHere(`${folder}/empty`, "b")).stderr, /contains no chain yet/);
     assert.deepEqual([...Deno.readDirSync(`${folder}/empty`)], [], "nothing is left behind");

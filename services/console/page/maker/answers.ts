@@ -56,6 +56,7 @@ const NOT_COUNTED: ReadonlySet<string> = new Set([
   "BODY_TOO_SLOW",
   "INVALID_REQUEST",
   "INVALID_SIGNATURE",
+  "ORIGIN_NOT_ALLOWED",
   "RATE_LIMITED",
   "UNSUPPORTED_MEDIA_TYPE",
 ]);
@@ -125,6 +126,8 @@ export const REFUSAL_TEXTS: Readonly<Record<string, string>> = {
   BODY_TOO_LARGE: "The request was too long. Not counted in the percentages.",
   BODY_TOO_SLOW: "The request took too long to arrive. Not counted in the percentages.",
   UNSUPPORTED_MEDIA_TYPE: "The request was not JSON. Not counted in the percentages.",
+  ORIGIN_NOT_ALLOWED:
+    "A web page called whose origin is not in `--cors-origins`. Not counted in the percentages.",
   INVALID_SIGNATURE: "The user’s signature does not fit the quote. Not counted in the percentages.",
   DEADLINE_PASSED: "The user signed too late.",
   PRICE_STALE: "The node had no fresh price.",

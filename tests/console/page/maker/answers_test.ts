@@ -21,6 +21,7 @@ Deno.test("answersOf: lists successes, then refusals at the maker's limits, then
     solver_quotes_total{kind="quote",outcome="PRICE_STALE"} 8
     solver_execute_answers_total{outcome="INVALID_REQUEST"} 40
     solver_execute_answers_total{outcome="UNSUPPORTED_MEDIA_TYPE"} 30
+    solver_execute_answers_total{outcome="ORIGIN_NOT_ALLOWED"} 20
     solver_quotes_total{kind="quote",outcome="DURATION_TOO_LONG"} 9`.replace(/^ +/gm, ""),
   );
   const answers = answersOf(metrics);
@@ -31,6 +32,7 @@ Deno.test("answersOf: lists successes, then refusals at the maker's limits, then
     ["PRICE_MOVED", [50, 0]],
     ["INVALID_REQUEST", [40, 0]],
     ["UNSUPPORTED_MEDIA_TYPE", [30, 0]],
+    ["ORIGIN_NOT_ALLOWED", [20, 0]],
     ["DURATION_TOO_LONG", [3, 9]],
     ["PRICE_STALE", [0, 8]],
   ]);
@@ -41,7 +43,7 @@ Deno.test("answersOf: lists successes, then refusals at the maker's limits, then
   );
   assert.deepEqual(
     answers.map((answer) => countText(answer, 0, answers).replace("\u00a0", " ")),
-    ["12 (18\u00a0%)", "0", "0", "50 (77\u00a0%)", "40", "30", "3 (4.6\u00a0%)", "0"],
+    ["12 (18\u00a0%)", "0", "0", "50 (77\u00a0%)", "40", "30", "20", "3 (4.6\u00a0%)", "0"],
     "shares of the same 65",
   );
   assert.deepEqual(answersOf(parseMetrics("")), []);
