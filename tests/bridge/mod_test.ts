@@ -106,7 +106,7 @@ for (const [minutes, code] of [[9, "DEADLINE_PASSED"], [11, "RECEIPT_DROPPED"]] 
         };
         await assertFailure(post(`${url}/deposit`, signedRequest()), 504, "is unknown");
         node.down = false;
-        clock.jump(minutes * 60_000);
+        clock.jump(node.aheadMs = minutes * 60_000);
         const reason = await eventually("the outcome is known", async () => {
           clock.advance(1_000);
           const answer = await fetch(`${url}/deposits/${user.address}/1`);

@@ -31,11 +31,9 @@ export function newIntent(key: string, overrides: Partial<NewIntent> = {}): NewI
 }
 
 export function onlyChain(): SubmitterOptions["guard"] {
-  return {
-    requireChain: () => Promise.resolve(),
-    onCommitted() {},
-    clocks: new ClockComparison(getLogger("test")),
-  };
+  const clocks = new ClockComparison(getLogger("test"));
+  clocks.observe(null, 0);
+  return { requireChain: () => Promise.resolve(), onCommitted() {}, clocks };
 }
 
 /** The end of an intent whose transaction was committed. */

@@ -294,6 +294,34 @@ Deno.test("Submitter: DEADLINE_PASSED is reported once no node accepts the trans
     assert.equal(world.node.sent.length, 0);
   }));
 
+Deno.test("Submitter: the receipt of another transaction ends no intent", () =>
+  withWorld(async (world) => {
+    const other = world.node.addReceipt(`0x${"ee".repeat(32)}`);
+    world.node.onSend = () => other;
+    const intent = await world.record("k");
+    await assert.rejects(world.submitter.submit(intent), /with the receipt of 0xee/);
+    world.node.onSend = (tx) => world.node.commit(tx);
+    assert.equal((await world.submitter.retry(intent)).state, "committed");
+  }));
+
+Deno.test("Submitter: a clock that is set forward fails no transaction that the node may still commit", () =>
+  withWorld(async (world) => {
+    const late: (() => unknown)[] = [];
+    world.node.onSend = (tx) => {
+      late.push(() => world.node.commit(tx));
+      return rejectsAsAway();
+    };
+    const intent = await world.record("k", { lifeMs: 20_000 });
+    const blockTime = (timestampMs: number) =>
+      world.guard.clocks.observe({ number: 1, timestampMs }, timestampMs);
+    blockTime(world.clock.now());
+    await assert.rejects(world.submitter.submit(intent), OutcomeUnknownError);
+    world.clock.setBy(3_600_000);
+    await assert.rejects(world.submitter.retry(intent), /deadline passed before the node/);
+    late[0]?.();
+    assert.equal((await world.submitter.retry(intent)).state, "committed");
+  }));
+
 Deno.test("Submitter: a transaction older than the receipts that the node keeps fails with RECEIPT_DROPPED", () =>
   withWorld(async (world) => {
     world.node.onSend = world.node.commitUnanswered;
