@@ -99,12 +99,13 @@ export const LATEST_VERSION = MIGRATIONS.length;
  * The steps that a database of this version lacks.
  *
  * @param version 0 if it has no tables.
- * @throws {StoreError} If a newer program made the tables.
+ * @throws {StoreError} If a newer program made the tables, or an early build with higher numbers.
  */
 export function missingMigrations(version: number): readonly Migration[] {
   if (version > LATEST_VERSION) {
     throw new StoreError(
-      `Database has version ${version}, made by a newer program: expected at most ${LATEST_VERSION}`,
+      `Database has version ${version}, made by a newer program, or by a build before 0.1.0: ` +
+        `expected at most ${LATEST_VERSION}`,
     );
   }
   return MIGRATIONS.filter(({ number }) => number > version);

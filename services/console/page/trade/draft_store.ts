@@ -31,7 +31,8 @@ const draftSchema = z.object({ atMs: z.number(), fields: fieldsSchema }).optiona
 const keptSchema = z.object({
   symbol: z.string().default(""),
   drafts: z.record(z.string(), draftSchema).default({}),
-  tolerancePercent: z.int().min(0).max(50).default(TOLERANCE_PERCENT),
+  /** Undefined until the user sets it: a stored default would outlive a better one. */
+  tolerancePercent: z.int().min(0).max(50).optional(),
 });
 
 /** Keeps drafts across a change of the market and a reload. */
@@ -62,7 +63,7 @@ export class DraftStore {
 
   /** By how much a payout may change during signing, in percent. */
   get tolerancePercent(): number {
-    return this.#read().tolerancePercent;
+    return this.#read().tolerancePercent ?? TOLERANCE_PERCENT;
   }
 
   set tolerancePercent(tolerancePercent: number) {

@@ -34,3 +34,11 @@ Deno.test("DraftStore: a text that is too long for a field costs neither the tol
     undefined,
   ]);
 });
+
+Deno.test("DraftStore: a kept box does not keep the default of the tolerance", () => {
+  const store = memoryStore();
+  const drafts = new DraftStore(store, new FakeClock(0));
+  drafts.keep("A/B", { lower: "1", upper: "2", startsIn: "3 s", lasts: "15 s", amount: "10" });
+  assert.equal(drafts.tolerancePercent, 15);
+  assert(!store.getItem("rangemaker.drafts")?.includes("tolerance"));
+});
