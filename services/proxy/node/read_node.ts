@@ -115,7 +115,9 @@ export class ReadNode {
   }
 
   onProbeAnswered(head: Head, probeMs: number, nowMs: number): void {
-    this.setHead(head, nowMs);
+    // A higher head that was announced during the probe is newer than its answer.
+    const isOutdated = this.has(head.number) && nowMs - probeMs < this.#headAtMs;
+    if (!isOutdated) this.setHead(head, nowMs);
     this.round.head = head;
     this.probeMs = probeMs;
     this.#failures = 0;

@@ -129,6 +129,18 @@ Deno.test("ReadNodes: a read of a block is sent to a node that has it, and fails
   assert.equal(nodes.nodeForBlock(lost), 0, "the node may never come back");
 });
 
+Deno.test("ReadNodes: a head announced during a probe counts, not the older one in its answer", () => {
+  const { clock, nodes, play, head } = scene(2);
+  play(5, [0, 0]);
+  const timestampS = clock.now() / 1000;
+  clock.advance(10);
+  nodes.onHead(0, { number: head() + 1, timestampS });
+  clock.advance(10);
+  nodes.onProbeAnswered(0, { number: head(), timestampS }, 15);
+  nodes.onDied(0, "gone");
+  assert.equal(nodes.nodeForBlock(head() + 1), undefined, "the other one lacks it");
+});
+
 Deno.test("ReadNodes: the reported state of a node", () => {
   const { nodes } = scene(2);
   const state = (node: number) => {
