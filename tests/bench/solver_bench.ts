@@ -11,6 +11,7 @@ import { TransactionBuilder } from "../../lib/intents/transactions.ts";
 import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { hashQuote } from "../../lib/protocol/hashes.ts";
 import { quoteToWire } from "../../lib/protocol/quote.ts";
+import { hashTransaction, transactionSchema } from "../../lib/protocol/transaction.ts";
 import {
   decodeBet,
   decodeExecution,
@@ -44,8 +45,8 @@ const strategy = new MockStrategy(Math.random);
 
 /** Commits everything at once, and has every price and unlimited money. */
 const instantNode = {
-  sendTransactionText() {
-    const txHash = `0x${"33".repeat(32)}` as const;
+  sendTransactionText(text) {
+    const txHash = hashTransaction(transactionSchema.parse(JSON.parse(text)), CHAIN_ID);
     return Promise.resolve({ txHash, status: "committed" as const, blockNumber: 1, thesisId: 1 });
   },
   getTransaction: () => Promise.resolve(null),
