@@ -224,10 +224,10 @@ export class PriceFeed {
     // When it was sent, by the node's clock: a message that arrives late is no price of the slot in
     // which it arrives. A stale price tells the time, too: without it, deadlines would be compared
     // with the device's clock.
-    const [any] = Object.values(prices);
-    const sentAtMs = any === undefined ? 0 : any.lastUpdate + any.ageMs;
+    const [first] = Object.values(prices);
+    const sentAtMs = first === undefined ? 0 : first.lastUpdate + first.ageMs;
     const slot = Math.floor(sentAtMs / SLOT_MS) * SLOT_MS;
-    if (any !== undefined) {
+    if (first !== undefined) {
       serverClock.observe(sentAtMs);
       const isReverted = this.#newestSlot - slot > PAUSE_MAX_MS;
       this.#newestSlot = slot;
