@@ -32,7 +32,10 @@ import {
 import type { IntentStore } from "./store.ts";
 import { timestampOf, type TransactionBuilder, type TransactionTerms } from "./transactions.ts";
 
-/** A transaction signed longer ago than this, or this far in the future, is signed again. */
+/**
+ * A transaction signed longer ago than this, or this far in the future, is signed again: 10 s before
+ * the node refuses its timestamp.
+ */
 const SIGN_AGAIN_AFTER_MS = TIMESTAMP_DRIFT_MAX_MS - 10_000;
 
 /** The node's reason to refuse a transaction because of its timestamp alone. */

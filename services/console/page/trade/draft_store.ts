@@ -74,8 +74,8 @@ export class DraftStore {
     const text = JSON.stringify({ ...this.#read(), ...part });
     try {
       this.#store.setItem(STORAGE_KEY, text);
-    } catch (thrown) { // the store is full: a reload loses the box, and nothing else depends on it
-      console.info(`No box was stored: ${messageOf(thrown)}`);
+    } catch (thrown) { // the store is full: a reload loses the newest box or tolerance
+      console.info(`Neither box nor tolerance was stored: ${messageOf(thrown)}`);
     }
   }
 
