@@ -201,6 +201,7 @@ Deno.test(betTest("a button bets the most that the maker takes", async (visitor)
   await visitor.press("Take test money");
   await visitor.sees(/501,000\.00 USDC/);
   await visitor.drag(...LATER);
+  await visitor.sees(/You get\s+[\d.]+ USDC/); // its note moves the buttons, maybe below the mouse
   await visitor.press("Bet all of your balance");
   await visitor.sees(/the maker takes no more on this box/);
   assert.match(await visitor.textOf(".action-bar"), /Odds–Chance–Break-even–You get –/);
