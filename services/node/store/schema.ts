@@ -18,7 +18,7 @@ import { type Codec, Table, type TableTotals } from "./table.ts";
  * In the header of every database of a chain: bytes 68 to 71, SQLite's `application_id`. Its last
  * digit is the format of the tables.
  */
-export const APPLICATION_ID = 0x726d6b35;
+export const APPLICATION_ID = 0x726d6b36;
 
 /**
  * SQL expression with an index: since when a thesis has been both settled and past the end of its
