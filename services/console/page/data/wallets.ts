@@ -83,24 +83,32 @@ export function followWallet(
   }
 }
 
+/** Asks a wallet for what it answers without a prompt; undefined if it fails in any way. */
+async function tryRequest(
+  provider: ProviderWallet,
+  method: string,
+  params?: unknown,
+): Promise<unknown> {
+  try {
+    return await provider.request(params === undefined ? { method } : { method, params });
+  } catch {
+    return undefined; // the user can still connect it, or has left it
+  }
+}
+
 /** The accounts that a wallet already shares with this page. Never prompts the user. */
 export async function sharedAccounts(provider: ProviderWallet): Promise<readonly Address[]> {
-  const accounts = await provider.request({ method: "eth_accounts" })
-    .catch(() => []); // the user can still connect it
-  return accountsSchema.parse(accounts);
+  return accountsSchema.parse(await tryRequest(provider, "eth_accounts"));
 }
 
 /** The chain that a wallet is on; undefined if it does not report it. */
 export async function readChainId(provider: ProviderWallet): Promise<number | undefined> {
-  const answer = await provider.request({ method: "eth_chainId" }).catch(() => undefined);
-  return chainSchema.safeParse(answer).data;
+  return chainSchema.safeParse(await tryRequest(provider, "eth_chainId")).data;
 }
 
-/** Revokes the page's access to the accounts, if the wallet supports it. */
+/** Revokes the page's access to the accounts: many wallets do not support it. */
 export function revokeAccounts(provider: ProviderWallet): void {
-  const params = [{ eth_accounts: {} }];
-  void provider.request({ method: "wallet_revokePermissions", params })
-    .catch(() => {}); // many wallets do not have it
+  void tryRequest(provider, "wallet_revokePermissions", [{ eth_accounts: {} }]);
 }
 
 export type TextStore = Pick<Storage, "getItem" | "setItem">;
