@@ -150,9 +150,9 @@ export class BetSlip {
     this.#usualAmount = usual;
   }
 
-  /** Saves the fields for {@link undo}, before the box changes. */
+  /** Saves the fields for {@link undo}, before the box changes: that of a signed bet does not. */
   saveForUndo(): void {
-    this.replaced.value = this.fields.value;
+    if (this.stage.value.name !== "sending") this.replaced.value = this.fields.value;
   }
 
   /** Restores the box from before the last change. A second call restores the changed box. */
