@@ -168,14 +168,16 @@ export class BetSlip {
     this.edit({ lower: "", upper: "" });
   }
 
-  /** Chooses a market. Each market has its own box. */
-  choose(symbol: string): void {
-    if (symbol === this.symbol.value || this.stage.value.name === "sending") return;
+  /** Chooses a market, unless a bet is on its way. Each market has its own box. @returns Whether. */
+  choose(symbol: string): boolean {
+    if (symbol === this.symbol.value) return true;
+    if (this.stage.value.name === "sending") return false;
     const { amount } = this.fields.value;
     this.symbol.value = symbol;
     this.replaced.value = undefined;
     this.estimator.clear();
     this.#fill({ ...this.#options.drafts.of(symbol) ?? EMPTY_FIELDS, amount });
+    return true;
   }
 
   /** Sets the tolerance, for this bet and the next ones. */

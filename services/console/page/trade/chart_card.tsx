@@ -70,7 +70,9 @@ function MarketButton(
       class={old}
       aria-pressed={symbol === slip.symbol.value}
       onClick={() => {
-        slip.choose(symbol);
+        if (!slip.choose(symbol)) {
+          return void model.announce("The market stays until the outcome of your bet is known.");
+        }
         const box = slip.draft === undefined ? "no box yet." : describeDraft(slip.draft);
         model.announce(`${symbol} at ${price.value}: ${box}`, { isSpoken: true });
       }}

@@ -4,7 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { systemClock, type Thesis } from "@rangemaker/client";
 import { Estimator } from "../data/estimator.ts";
 import type { PageModel } from "../data/page_model.ts";
-import { formatRange } from "../parts/format.ts";
+import { formatRange, shortAddress } from "../parts/format.ts";
 import type { View } from "../parts/view.tsx";
 import { useNextFocus } from "../parts/hooks.ts";
 import { AccountPanel } from "./account_panel.tsx";
@@ -97,13 +97,18 @@ function TradeView({ model, slip, spanMs }: Pick<ChartSource, "model" | "slip" |
     const symbol = model.markets.find(bet.base, bet.quote)?.symbol;
     const { name } = slip.stage.value;
     if (symbol !== undefined && (name === "draft" || name === "placed")) slip.choose(symbol);
-    const { share } = future();
     const nowMs = model.serverClock.now();
+    const { text } = stateOfBet(model.withBreach(bet), nowMs, model.feed.isAway.value);
+    const market = symbol ?? shortAddress(bet.base);
+    const box = `${text.slice(2)}, ${market} from ${formatRange(bet, " to ")}`;
+    // A quote keeps its market on the chart.
+    if (symbol !== slip.symbol.value) {
+      return void model.announce(`Bet ${bet.id}: ${box}.`, { isSpoken: true });
+    }
+    const { share } = future();
     const [before, after] = [nowMs - bet.startTime, bet.endTime - nowMs];
     spanMs.value = Math.max(spanMs.value, spanFor(before, 1 - share), spanFor(after, share));
     chosen.value = bet.id;
-    const { text } = stateOfBet(model.withBreach(bet), nowMs, model.feed.isAway.value);
-    const box = `${text.slice(2)}, ${symbol} from ${formatRange(bet, " to ")}`;
     model.announce(`Bet ${bet.id} is shown on the chart: ${box}.`, { isSpoken: true });
     showChart();
   };
