@@ -12,7 +12,7 @@ import { ChartProbe } from "./chart_probe.ts";
 import { pastShare } from "./chart_scales.ts";
 import { labelOf, spanFor, spanToSee, ZOOM_STEP } from "./chart_spans.ts";
 import { describeDraft } from "./draft.ts";
-import { LiveChart } from "./live_chart.ts";
+import { LiveChart, textScale } from "./live_chart.ts";
 import { MARKET_TEXTS } from "./next_step.ts";
 import { isOld, priceText } from "./situation.ts";
 
@@ -143,7 +143,7 @@ function BoxButtons({ model, slip }: Pick<ChartSource, "model" | "slip">) {
 /** How the chart shows the future: its share of the time, and the width of the whole in pixels. */
 export function future(): { share: number; width: number } {
   const width = document.querySelector(".chart")?.clientWidth ?? 0;
-  return { share: 1 - pastShare(width), width };
+  return { share: 1 - pastShare(width / textScale(width)), width };
 }
 
 function Chart(props: ChartSource) {
