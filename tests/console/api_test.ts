@@ -112,8 +112,13 @@ Deno.test("Console: the proxy's WebSocket URL is derived from its HTTP URL unles
   assert.equal(config.urls.proxyWs, "wss://rpc.example/v1/ws");
   const other = withDefaults(options, { proxyWsUrl: "wss://ws.example" });
   assert.equal((await readConfig(other)).urls.proxyWs, "wss://ws.example");
-  const capital = withDefaults(options, { proxyUrl: "HTTP://rpc.example/" });
-  assert.equal((await readConfig(capital)).urls.proxyWs, "ws://rpc.example/ws");
+  const derived = {
+    "HTTP://rpc.example/": "ws://rpc.example/ws",
+    "https://rpc.example/v1?key=a": "wss://rpc.example/v1/ws?key=a",
+  };
+  for (const [proxyUrl, expected] of Object.entries(derived)) {
+    assert.equal((await readConfig(withDefaults(options, { proxyUrl }))).urls.proxyWs, expected);
+  }
 });
 
 Deno.test("Console: each chapter of the runbook is a page with title, styles and working links", async () => {
