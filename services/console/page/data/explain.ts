@@ -15,7 +15,7 @@ export interface Explanation {
 }
 
 /** The service may be down, or this device offline: the page cannot tell. */
-const NO_ANSWER = "No answer from the service. Try again.";
+const NO_ANSWER = "No answer from the service.";
 const NO_HISTORY = "The maker has too little price history yet.";
 const EXPIRED = "The quote has expired. Get a new one.";
 
@@ -74,7 +74,12 @@ export function explain(thrown: unknown, size?: BetSize): Explanation {
   if (!isRangemakerError(thrown)) return { code: "UNEXPECTED", text: messageOf(thrown) };
   const { code, message, details, retry } = thrown;
   const room = size && code === "EXPOSURE_TOO_LARGE" ? roomOf(details, size) : undefined;
-  const known = TEXTS[code] && TEXTS[code] + (retry === "later" ? " Try again in a moment." : "");
+  const again = retry === "later"
+    ? " Try again in a moment."
+    : AWAY_CODES.has(code)
+    ? " Try again."
+    : "";
+  const known = TEXTS[code] && TEXTS[code] + again;
   return { code, text: known ?? withoutUrl(message), ...room };
 }
 
@@ -84,9 +89,14 @@ export function explainDeposit(thrown: unknown): string {
   if (code === "NONCE_USED" || isOutcomeUnknown(thrown)) {
     return "The deposit has not arrived yet. Try again: the money arrives once.";
   }
-  if (code !== "DEADLINE_PASSED") return text;
-  return "It was signed too late. Try again, and sign within a minute.";
+  return DEPOSIT_TEXTS[code] ?? text;
 }
+
+/** What an error says of a deposit, where its text for bets names a quote. */
+const DEPOSIT_TEXTS: Readonly<Record<string, string>> = {
+  DEADLINE_PASSED: "It was signed too late. Try again, and sign within a minute.",
+  WRONG_CHAIN: "The wallet is on another chain. Switch it, and try again.",
+};
 
 /** Details of `EXPOSURE_TOO_LARGE`: the exposure with the bet, its limit, and the bet's part of it. */
 const exposureSchema = z.object({
