@@ -245,7 +245,10 @@ Deno.test(pageTest("an open bet is read and shown on the chart", async (visitor)
   await visitor.press("Sign and place the bet");
   const bet = await sent.promise;
   await visitor.press("ETH/USDT");
-  await visitor.sees(/The market stays until the outcome of your bet is known\./);
+  await visitor.sees(/The market and its box stay until the outcome of your bet is known\./);
+  await visitor.press("Close the message");
+  await page.click('tr [aria-label^="Repeat bet"]');
+  await visitor.sees(/The market and its box stay until the outcome of your bet is known\./);
   await bet.continue();
   await visitor.sees(/Bet \d+ is placed/);
 }));

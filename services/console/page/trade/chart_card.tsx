@@ -3,7 +3,7 @@ import { useEffect, useRef } from "preact/hooks";
 import type { Market } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import { useNow } from "../parts/hooks.ts";
-import { clearBox, undo } from "./box_actions.ts";
+import { clearBox, ON_ITS_WAY, undo } from "./box_actions.ts";
 import { openBetsText } from "./chart_boxes.ts";
 import { betsOf, type ChartSource, createContent } from "./chart_content.ts";
 import { CHART_KEYS, zoomBy } from "./chart_keys.ts";
@@ -70,9 +70,7 @@ function MarketButton(
       class={old}
       aria-pressed={symbol === slip.symbol.value}
       onClick={() => {
-        if (!slip.choose(symbol)) {
-          return void model.announce("The market stays until the outcome of your bet is known.");
-        }
+        if (!slip.choose(symbol)) return void model.announce(ON_ITS_WAY);
         const box = slip.draft === undefined ? "no box yet." : describeDraft(slip.draft);
         model.announce(`${symbol} at ${price.value}: ${box}`, { isSpoken: true });
       }}
