@@ -110,19 +110,28 @@ function roomOf(details: unknown, { betAmount, minBetAmount }: BetSize) {
   const { data } = exposureSchema.safeParse(details);
   if (data === undefined) return undefined;
   const { exposure, maxExposure, risk } = data;
-  const most = inCents(betAmount * (maxExposure - exposure + risk) / risk);
-  return most < CENT || most < minBetAmount
-    ? { text: "The maker is full now: later, or another box." }
-    : { text: `The maker takes at most ${formatAmount(most)} USDC on this box now.`, most };
+  const most = betAmount * (maxExposure - exposure + risk) / risk;
+  return atMost(most, minBetAmount, "on this box now") ??
+    { text: "The maker is full now: later, or another box." };
 }
 
-const inCents = (amount: bigint) => amount / CENT * CENT;
+/** Names the largest bet, in cents; undefined if it is below the smallest one. */
+function atMost(amount: bigint, minBetAmount: bigint, where: string) {
+  const most = amount / CENT * CENT;
+  if (most < CENT || most < minBetAmount) return undefined;
+  return { text: `The maker takes at most ${formatAmount(most)} USDC ${where}.`, most };
+}
 
 /** A bet that the maker would quote and never execute, with the largest one on the same box. */
-export function explainRisk(betAmount: bigint, risk: bigint, maxRisk: bigint): Explanation {
-  const most = inCents(betAmount * maxRisk / risk);
-  const text = `The maker takes at most ${formatAmount(most)} USDC on this box.`;
-  return { code: "RISK_TOO_LARGE", text, most };
+export function explainRisk(
+  { betAmount, minBetAmount }: BetSize,
+  risk: bigint,
+  maxRisk: bigint,
+): Explanation {
+  const room = atMost(betAmount * maxRisk / risk, minBetAmount, "on this box");
+  const text =
+    "The maker does not risk that much on this box. Make it taller, or let it end sooner.";
+  return { code: "RISK_TOO_LARGE", text, ...room };
 }
 
 /** Removes the called URL at the start of a service's message, which does not help the user. */
