@@ -1,5 +1,5 @@
 /** Explains errors to users: what happened, and what to do. */
-import * as z from "zod";
+import * as z from "zod/mini";
 import { isOutcomeUnknown, isRangemakerError } from "@rangemaker/client";
 import { messageOf } from "../../../../lib/errors.ts";
 import { uint64Schema } from "../../../../lib/protocol/scalars.ts";

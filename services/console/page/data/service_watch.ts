@@ -1,5 +1,5 @@
 import { type Signal, signal } from "@preact/signals";
-import * as z from "zod";
+import * as z from "zod/mini";
 import type { Clock } from "@rangemaker/client";
 import { tryParseJson } from "../../../../lib/json.ts";
 import { uint64Schema } from "../../../../lib/protocol/scalars.ts";
@@ -67,10 +67,10 @@ const OVERDUE_MS = 1_500;
 
 /** The parts of the services' answers to `/health` and `/ready` that are shown. */
 const statusSchema = z.object({
-  status: z.string().optional(),
-  reason: z.string().optional(),
-  error: z.string().optional(),
-  problems: z.array(z.string()).optional(),
+  status: z.optional(z.string()),
+  reason: z.optional(z.string()),
+  error: z.optional(z.string()),
+  problems: z.optional(z.array(z.string())),
 });
 
 /** Polls one service while its {@link poll} is started. */
@@ -236,20 +236,20 @@ const providersSchema = z.object({
     streams: z.record(
       z.string(),
       z.object({
-        lastTradeAgeMs: z.number().nullable(),
-        exchangeLagMs: z.number().nullish(),
+        lastTradeAgeMs: z.nullable(z.number()),
+        exchangeLagMs: z.nullish(z.number()),
       }),
     ),
     reconnects: z.number(),
-    lastError: z.string().nullable(),
-    lastErrorTime: z.number().nullish(),
+    lastError: z.nullable(z.string()),
+    lastErrorTime: z.nullish(z.number()),
   })),
   pairSources: z.record(
     z.string(),
     z.object({
       price: z.optional(uint64Schema),
       sourcePrices: z.record(z.string(), uint64Schema),
-      deviationBasisPoints: z.record(z.string(), z.number()).optional(),
+      deviationBasisPoints: z.optional(z.record(z.string(), z.number())),
       outliers: z.array(z.string()),
     }),
   ),

@@ -1,6 +1,6 @@
 /** Wallets of the user: wallets of browser extensions, and a key made for development chains. */
 import { type Signal, signal } from "@preact/signals";
-import * as z from "zod";
+import * as z from "zod/mini";
 import {
   type AccountWallet,
   type Address,
@@ -18,7 +18,11 @@ export interface InjectedWallet {
 }
 
 const announcementSchema = z.object({
-  info: z.object({ uuid: z.string(), name: z.string().min(1), rdns: z.string().optional() }),
+  info: z.object({
+    uuid: z.string(),
+    name: z.string().check(z.minLength(1)),
+    rdns: z.optional(z.string()),
+  }),
   provider: z.custom<ProviderWallet>(isProvider),
 });
 
@@ -52,8 +56,8 @@ interface WalletHandlers {
 const RETRYING = 1013;
 
 /** In EIP-55 form: some wallets report another one. */
-const accountsSchema = z.array(addressSchema).catch([]);
-const chainSchema = z.coerce.number().int().positive();
+const accountsSchema = z.catch(z.array(addressSchema), []);
+const chainSchema = z.coerce.number().check(z.int(), z.positive());
 
 /**
  * Follows the account and the chain of a wallet that reports them.
@@ -71,7 +75,7 @@ export function followWallet(
   };
   const listeners = {
     accountsChanged: (accounts: unknown) => onAccounts(accountsSchema.parse(accounts)),
-    chainChanged: (id: unknown) => onChain(chainSchema.catch(0).parse(id)),
+    chainChanged: (id: unknown) => onChain(chainSchema.safeParse(id).data ?? 0),
     disconnect(reason: unknown) {
       const code = typeof reason === "object" && reason && Reflect.get(reason, "code");
       if (code !== RETRYING) onAccounts([]);
