@@ -4,7 +4,7 @@ import type { Clock } from "@rangemaker/client";
 import { tryParseJson } from "../../../../lib/json.ts";
 import { uint64Schema } from "../../../../lib/protocol/scalars.ts";
 import { get, type HttpAnswer, isAnswered, NoAnswerError, Poll } from "./http.ts";
-import { MetricsHistory, parseMetrics } from "./metrics.ts";
+import { type Metrics, MetricsHistory, parseMetrics } from "./metrics.ts";
 
 /** The services that an operator looks after. */
 export type ServiceName = "exchanges" | "oracle" | "node" | "proxy" | "bridge" | "solver";
@@ -166,8 +166,10 @@ export class ServiceWatch {
     if (metrics.status !== 200) {
       throw new NoAnswerError(`${url}/metrics answered with status ${metrics.status}`);
     }
+    const figures = parseMetrics(metrics.text);
+    if (figures.isEmpty) throw new NoAnswerError(`${url}/metrics answered without figures`);
     const readiness = await ready;
-    if (!signal.aborted) this.#update(metrics, health, readiness);
+    if (!signal.aborted) this.#update(figures, health, readiness);
   }
 
   #missAnswer(signal: AbortSignal): void {
@@ -184,13 +186,13 @@ export class ServiceWatch {
       : "gone";
   }
 
-  #update(metrics: HttpAnswer, health: HttpAnswer, ready: HttpAnswer | undefined): void {
+  #update(figures: Metrics, health: HttpAnswer, ready: HttpAnswer | undefined): void {
     const before = this.state.value;
     const isReady = ready && ready.status === 200;
     const healthBody = readStatus(health);
     const word = healthBody.status ?? "";
     const nowMs = this.#clock.now();
-    const history = before.history.with(nowMs, parseMetrics(metrics.text));
+    const history = before.history.with(nowMs, figures);
     this.state.value = {
       ...before,
       presence: "answers",
