@@ -1,7 +1,10 @@
 /** The page by keyboard and by screen reader alone. */
 import assert from "node:assert/strict";
 import type { HTTPRequest, Page } from "puppeteer-core";
+import { linkTo } from "../../services/console/page/trade/box_link.ts";
 import { pageTest } from "./shared_page.ts";
+
+const BOX = { lower: "1", upper: "2", startsIn: "10 s", lasts: "1 min" };
 
 Deno.test(pageTest("by keyboard, an account is opened; a wrong amount is said", async (visitor) => {
   const { page } = visitor;
@@ -244,11 +247,17 @@ Deno.test(pageTest("an open bet is read and shown on the chart", async (visitor)
   });
   await visitor.press("Sign and place the bet");
   const bet = await sent.promise;
-  await visitor.press("ETH/USDT");
-  await visitor.sees(/The market and its box stay until the outcome of your bet is known\./);
-  await visitor.press("Close the message");
-  await page.click('tr [aria-label^="Repeat bet"]');
-  await visitor.sees(/The market and its box stay until the outcome of your bet is known\./);
+  const { hash } = new URL(linkTo("http://page", { symbol: "BTC/USDT", fields: BOX }));
+  const acts = [
+    () => visitor.press("ETH/USDT"),
+    () => page.click('tr [aria-label^="Repeat bet"]'),
+    () => page.evaluate(`location.hash = "${hash}"`),
+  ];
+  for (const act of acts) {
+    await act();
+    await visitor.sees(/The market and its box stay until the outcome of your bet is known\./);
+    await visitor.press("Close the message");
+  }
   await bet.continue();
   await visitor.sees(/Bet \d+ is placed/);
 }));

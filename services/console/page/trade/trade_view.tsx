@@ -10,7 +10,7 @@ import { useNextFocus } from "../parts/hooks.ts";
 import { AccountPanel } from "./account_panel.tsx";
 import { BetPanel } from "./bet_panel.tsx";
 import { BetSlip } from "./bet_slip.ts";
-import { CHART, focusNextStep, repeatBet, showChart } from "./box_actions.ts";
+import { CHART, focusNextStep, ON_ITS_WAY, repeatBet, showChart } from "./box_actions.ts";
 import { DraftStore } from "./draft_store.ts";
 import { linkedBox } from "./box_link.ts";
 import { ChartCard, future } from "./chart_card.tsx";
@@ -61,6 +61,7 @@ export function createTradeView(model: PageModel): View {
     if (markets.bySymbol(symbol) === undefined) {
       return void announce(`This link is for ${symbol}, which is not traded here.`);
     }
+    if (slip.stage.peek().name === "sending") return void announce(ON_ITS_WAY);
     slip.choose(symbol);
     slip.edit(fields);
     announce("A box was opened from a link. The amount is yours to choose.");
