@@ -1,10 +1,7 @@
 /** The page by keyboard and by screen reader alone. */
 import assert from "node:assert/strict";
-import type { HTTPRequest, Page } from "puppeteer-core";
-import { linkTo } from "../../services/console/page/trade/box_link.ts";
+import type { Page } from "puppeteer-core";
 import { pageTest } from "./shared_page.ts";
-
-const BOX = { lower: "1", upper: "2", startsIn: "10 s", lasts: "1 min" };
 
 Deno.test(pageTest("by keyboard, an account is opened; a wrong amount is said", async (visitor) => {
   const { page } = visitor;
@@ -230,36 +227,6 @@ Deno.test(pageTest("an open bet is read and shown on the chart", async (visitor)
   await page.keyboard.press("Enter"); // this browser refuses
   await visitor.hears(/^The browser does not allow notifications/);
   await visitor.focusIsOn("Notify me when a bet ends");
-  // A quote, and a bet on its way, keep their market on the chart.
-  await visitor.press("BTC/USDT");
-  await visitor.press("Suggest a box");
-  await visitor.press("Get a quote");
-  await visitor.sees(/Sign within \d+ s/);
-  await page.focus("tbody th button");
-  await page.keyboard.press("Enter");
-  await visitor.hears(/^Bet \d+: pays [\d.]+, ETH\/USDT from [\d.,]+ to [\d.,]+\.$/);
-  const sent = Promise.withResolvers<HTTPRequest>();
-  await page.setRequestInterception(true);
-  page.on("request", (request) => {
-    const isBet = request.method() === "POST" && request.url().endsWith("/execute");
-    if (isBet) sent.resolve(request);
-    else void request.continue();
-  });
-  await visitor.press("Sign and place the bet");
-  const bet = await sent.promise;
-  const { hash } = new URL(linkTo("http://page", { symbol: "BTC/USDT", fields: BOX }));
-  const acts = [
-    () => visitor.press("ETH/USDT"),
-    () => page.click('tr [aria-label^="Repeat bet"]'),
-    () => page.evaluate(`location.hash = "${hash}"`),
-  ];
-  for (const act of acts) {
-    await act();
-    await visitor.sees(/The market and its box stay until the outcome of your bet is known\./);
-    await visitor.press("Close the message");
-  }
-  await bet.continue();
-  await visitor.sees(/Bet \d+ is placed/);
 }));
 
 Deno.test(pageTest("the focus of a removed row stays in the list", async (visitor) => {
