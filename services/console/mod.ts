@@ -51,7 +51,7 @@ export async function readConfig(options: ConsoleOptions): Promise<PageConfig> {
       solver: withoutSlash(solverUrl),
       bridge: withoutSlash(bridgeUrl),
       proxy: proxyUrl, // called as it is
-      proxyWs: proxyWsUrl ?? `${withoutSlash(webSocketUrlOf(proxyUrl))}/ws`,
+      proxyWs: proxyWsUrl ?? proxyWsOf(proxyUrl),
       ...(oracleUrl !== undefined && { oracle: withoutSlash(oracleUrl) }),
       ...(nodeUrl !== undefined && { node: withoutSlash(nodeUrl) }),
       ...(exchangesUrl !== undefined && { exchanges: withoutSlash(exchangesUrl) }),
@@ -60,6 +60,13 @@ export async function readConfig(options: ConsoleOptions): Promise<PageConfig> {
     markets: list.map(({ symbol, base, quote }) => ({ symbol, base, quote })),
     isDevelopmentChain: options.developmentChain,
   };
+}
+
+/** The WebSocket of a proxy, whose URL may have a query, such as a key. */
+function proxyWsOf(proxyUrl: string): string {
+  const url = new URL(webSocketUrlOf(proxyUrl));
+  url.pathname = `${withoutSlash(url.pathname)}/ws`;
+  return url.href;
 }
 
 /** A URL that paths are appended to. */

@@ -1,4 +1,4 @@
-import * as z from "zod";
+import * as z from "zod/mini";
 import { addressSchema } from "../../lib/protocol/scalars.ts";
 
 const url = z.string();
@@ -12,15 +12,15 @@ export const pageConfigSchema = z.object({
     /** JSON-RPC over HTTP and over WebSocket. */
     proxy: url,
     proxyWs: url,
-    oracle: url.optional(),
-    node: url.optional(),
-    exchanges: url.optional(),
+    oracle: z.optional(url),
+    node: z.optional(url),
+    exchanges: z.optional(url),
   }),
   /** The chain that users bet on. The page makes no key if the node has another chain. */
-  chainId: z.number().int(),
+  chainId: z.int(),
   /** The markets of the deployment, in display order. */
   markets: z.array(z.object({ symbol: z.string(), base: addressSchema, quote: addressSchema }))
-    .min(1),
+    .check(z.minLength(1)),
   /** Whether the chain is for development, so that the page may make keys. */
   isDevelopmentChain: z.boolean(),
 });

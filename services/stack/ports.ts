@@ -34,6 +34,9 @@ const DEFAULT_PORTS: Required<StackPorts> = {
   solver: Number(solverOptions.port.default),
 };
 
+/** The name of a service in logs, by its key. */
+const nameOf = (key: string) => key === "nodeRead" ? "read-node" : key;
+
 /** The largest offset that keeps every port below 65536. */
 export const PORT_OFFSET_MAX = 65_535 - Math.max(...Object.values(DEFAULT_PORTS));
 
@@ -50,13 +53,13 @@ const REFUSED_PORTS: readonly number[] = [
  */
 export function portsAt(offset: number): Required<StackPorts> {
   const moved = Object.entries(DEFAULT_PORTS)
-    .map(([service, port]): [string, number] => [service, port + offset]);
+    .map(([key, port]): [string, number] => [key, port + offset]);
   const refused = moved.find(([, port]) => REFUSED_PORTS.includes(port));
   if (refused !== undefined) {
-    const [service, port] = refused;
+    const [key, port] = refused;
     throw new UsageError(
       `Invalid --port-offset: Expected no port that browsers refuse: received ${offset}, which ` +
-        `puts ${service} on ${port}`,
+        `puts ${nameOf(key)} on ${port}`,
     );
   }
   return Object.fromEntries(moved) as Required<StackPorts>; // the keys are unchanged
@@ -86,10 +89,7 @@ export async function requireFreePorts(host: string, ports: Partial<StackPorts>)
   const busy = Object.entries(ports).filter(([, port]) => port !== 0 && isBusy(host, port));
   if (busy.length === 0) return;
   const owners = await Promise.all(busy.map(([, port]) => describePortOwner(host, port)));
-  const taken = busy.map(([key, port], index) => {
-    const service = key === "nodeRead" ? "read-node" : key; // its name in logs
-    return `${port} of ${service} by ${owners[index]}`;
-  });
+  const taken = busy.map(([key, port], index) => `${port} of ${nameOf(key)} by ${owners[index]}`);
   throw new RangemakerError(
     STACK_PORTS,
     `Ports are taken: ${taken.join(", ")}: stop what listens there, or move this stack to other ` +

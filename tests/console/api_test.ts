@@ -64,7 +64,7 @@ Deno.test("Console: files are compressed, and answered with 304 if unchanged", a
   assert.equal((await again.arrayBuffer()).byteLength, 0);
 });
 
-Deno.test("Console: a first load is at most 110 kB; files with a hash in their name are cached forever", async () => {
+Deno.test("Console: a first load is at most 98 kB; files with a hash in their name are cached forever", async () => {
   const html = await (await app.request("/")).text();
   assert(html.includes(`src="${script}"`));
   // The document, its files, and their imports before anything is shown.
@@ -88,7 +88,7 @@ Deno.test("Console: a first load is at most 110 kB; files with a hash in their n
     const isImmutable = /immutable/.test(answer.headers.get("cache-control") ?? "");
     assert.equal(isImmutable, !/index|icon|no_eval/.test(path), path);
   }
-  assert(bytes > 50_000 && bytes <= 110_000, `${bytes} bytes`);
+  assert(bytes > 50_000 && bytes <= 98_000, `${bytes} bytes`);
   assert([...page.keys()].length > needed.size, "views on demand");
 });
 
@@ -112,8 +112,13 @@ Deno.test("Console: the proxy's WebSocket URL is derived from its HTTP URL unles
   assert.equal(config.urls.proxyWs, "wss://rpc.example/v1/ws");
   const other = withDefaults(options, { proxyWsUrl: "wss://ws.example" });
   assert.equal((await readConfig(other)).urls.proxyWs, "wss://ws.example");
-  const capital = withDefaults(options, { proxyUrl: "HTTP://rpc.example/" });
-  assert.equal((await readConfig(capital)).urls.proxyWs, "ws://rpc.example/ws");
+  const derived = {
+    "HTTP://rpc.example/": "ws://rpc.example/ws",
+    "https://rpc.example/v1?key=a": "wss://rpc.example/v1/ws?key=a",
+  };
+  for (const [proxyUrl, expected] of Object.entries(derived)) {
+    assert.equal((await readConfig(withDefaults(options, { proxyUrl }))).urls.proxyWs, expected);
+  }
 });
 
 Deno.test("Console: each chapter of the runbook is a page with title, styles and working links", async () => {

@@ -145,6 +145,11 @@ Deno.test(pageTest("keys suggest and move a box, and say what it pays", async (v
   );
   assert.equal(said, 1, "five presses are one sentence");
   assert(Number(await visitor.valueOf("upper")) > before);
+  // In enlarged text the chart is a narrow one, of which the future is the larger part.
+  await visitor.setTextSize("200%");
+  for (let pressed = 0; pressed < 2; pressed++) await visitor.press("Show less time");
+  await visitor.fill("lasts", "1 min");
+  await page.waitForSelector('[aria-label="Time shown: 3 min"]');
 }));
 
 const countFrames = async (page: Page) => {

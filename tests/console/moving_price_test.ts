@@ -1,6 +1,11 @@
-/** What the page does as the price leaves a box or changes its payout, and without prices. */
+/**
+ * What the page does as the price leaves a box or changes its payout, without prices, and while a
+ * bet is on its way.
+ */
 import assert from "node:assert/strict";
+import type { HTTPRequest } from "puppeteer-core";
 import { REST_REFRESH_MS } from "../../services/console/page/trade/bet_slip.ts";
+import { linkTo } from "../../services/console/page/trade/box_link.ts";
 import { eventually } from "../support/eventually.ts";
 import { pageTest, PHONE } from "./shared_page.ts";
 
@@ -111,6 +116,45 @@ Deno.test(pageTest("a box that is often refused has a warning", async (visitor) 
   await visitor.seesNo(/Often refused/, ".side");
 }, PHONE));
 
+Deno.test(pageTest("a quote, and a bet on its way, keep their market", async (visitor) => {
+  const { page } = visitor;
+  await visitor.enter();
+  await visitor.press("Suggest a box");
+  await visitor.press("Get a quote");
+  await visitor.press("Sign and place the bet");
+  await visitor.press("Make another bet");
+  await visitor.press("BTC/USDT");
+  await visitor.press("Suggest a box");
+  await visitor.press("Get a quote");
+  await visitor.sees(/Sign within \d+ s/);
+  await page.focus("tbody th button");
+  await page.keyboard.press("Enter");
+  await visitor.hears(/^Bet \d+: pays [\d.]+, ETH\/USDT from [\d.,]+ to [\d.,]+\.$/);
+  const sent = Promise.withResolvers<HTTPRequest>();
+  await page.setRequestInterception(true);
+  page.on("request", (request) => {
+    const isBet = request.method() === "POST" && request.url().endsWith("/execute");
+    if (isBet) sent.resolve(request);
+    else void request.continue();
+  });
+  await visitor.press("Sign and place the bet");
+  const bet = await sent.promise;
+  const fields = { lower: "1", upper: "2", startsIn: "10 s", lasts: "1 min" };
+  const { hash } = new URL(linkTo("http://page", { symbol: "BTC/USDT", fields }));
+  const acts = [
+    () => visitor.press("ETH/USDT"),
+    () => page.click('tr [aria-label^="Repeat bet"]'),
+    () => page.evaluate(`location.hash = "${hash}"`),
+  ];
+  for (const act of acts) {
+    await act();
+    await visitor.sees(/The market and its box stay until the outcome of your bet is known\./);
+    await visitor.press("Close the message");
+  }
+  await bet.continue();
+  await visitor.sees(/Bet \d+ is placed/);
+}));
+
 Deno.test(pageTest("offline, the page blames its own connection", async (visitor, { claim }) => {
   const { page } = visitor;
   await visitor.sees(/Live/);
@@ -164,16 +208,29 @@ Deno.test(pageTest("offline, the page blames its own connection", async (visitor
 }));
 
 Deno.test(
-  pageTest("a node that does not name its chain at once is asked again", async (visitor) => {
+  pageTest("a node's chain is asked for until it is known, and after a reset", async (visitor) => {
+    await visitor.page.waitForSelector("button.primary:disabled"); // it has another chain
+    await visitor.sees(/The chain was reset/);
     await visitor.press("Make a test account");
     await visitor.sees(/Take test money/);
   }, async (page) => {
-    let isFirst = true;
+    await page.evaluateOnNewDocument(`{ const wait = setTimeout;
+setTimeout = (task, ms) => wait(task, ms === 10_000 ? 300 : ms) }`);
+    let asked = 0;
     await page.setRequestInterception(true);
     page.on("request", (request) => {
-      const fails = isFirst && request.postData()?.includes("eth_chainId");
-      if (fails) isFirst = false;
-      void (fails ? request.abort() : request.continue());
+      const { id, method } = JSON.parse(request.postData() ?? "{}");
+      if (method === "eth_chainId") asked += 1;
+      const other = method === "eth_chainId" && asked === 2
+        ? "0x7"
+        : method === "eth_getBlockByNumber" && asked < 2 && { hash: `0x${"ab".repeat(32)}` };
+      if (method === "eth_chainId" && asked === 1) void request.abort();
+      else if (!other) void request.continue();
+      else {
+        const headers = { "access-control-allow-origin": "*" };
+        const body = JSON.stringify({ jsonrpc: "2.0", id, result: other });
+        void request.respond({ headers, body });
+      }
     });
   }),
 );

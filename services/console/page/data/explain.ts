@@ -1,5 +1,5 @@
 /** Explains errors to users: what happened, and what to do. */
-import * as z from "zod";
+import * as z from "zod/mini";
 import { isOutcomeUnknown, isRangemakerError } from "@rangemaker/client";
 import { messageOf } from "../../../../lib/errors.ts";
 import { uint64Schema } from "../../../../lib/protocol/scalars.ts";
@@ -15,7 +15,7 @@ export interface Explanation {
 }
 
 /** The service may be down, or this device offline: the page cannot tell. */
-const NO_ANSWER = "No answer from the service. Try again.";
+const NO_ANSWER = "No answer from the service.";
 const NO_HISTORY = "The maker has too little price history yet.";
 const EXPIRED = "The quote has expired. Get a new one.";
 
@@ -74,7 +74,12 @@ export function explain(thrown: unknown, size?: BetSize): Explanation {
   if (!isRangemakerError(thrown)) return { code: "UNEXPECTED", text: messageOf(thrown) };
   const { code, message, details, retry } = thrown;
   const room = size && code === "EXPOSURE_TOO_LARGE" ? roomOf(details, size) : undefined;
-  const known = TEXTS[code] && TEXTS[code] + (retry === "later" ? " Try again in a moment." : "");
+  const again = retry === "later"
+    ? " Try again in a moment."
+    : AWAY_CODES.has(code)
+    ? " Try again."
+    : "";
+  const known = TEXTS[code] && TEXTS[code] + again;
   return { code, text: known ?? withoutUrl(message), ...room };
 }
 
@@ -84,9 +89,14 @@ export function explainDeposit(thrown: unknown): string {
   if (code === "NONCE_USED" || isOutcomeUnknown(thrown)) {
     return "The deposit has not arrived yet. Try again: the money arrives once.";
   }
-  if (code !== "DEADLINE_PASSED") return text;
-  return "It was signed too late. Try again, and sign within a minute.";
+  return DEPOSIT_TEXTS[code] ?? text;
 }
+
+/** What an error says of a deposit, where its text for bets names a quote. */
+const DEPOSIT_TEXTS: Readonly<Record<string, string>> = {
+  DEADLINE_PASSED: "It was signed too late. Try again, and sign within a minute.",
+  WRONG_CHAIN: "The wallet is on another chain. Switch it, and try again.",
+};
 
 /** Details of `EXPOSURE_TOO_LARGE`: the exposure with the bet, its limit, and the bet's part of it. */
 const exposureSchema = z.object({
@@ -100,19 +110,28 @@ function roomOf(details: unknown, { betAmount, minBetAmount }: BetSize) {
   const { data } = exposureSchema.safeParse(details);
   if (data === undefined) return undefined;
   const { exposure, maxExposure, risk } = data;
-  const most = inCents(betAmount * (maxExposure - exposure + risk) / risk);
-  return most < CENT || most < minBetAmount
-    ? { text: "The maker is full now: later, or another box." }
-    : { text: `The maker takes at most ${formatAmount(most)} USDC on this box now.`, most };
+  const most = betAmount * (maxExposure - exposure + risk) / risk;
+  return atMost(most, minBetAmount, "on this box now") ??
+    { text: "The maker is full now: later, or another box." };
 }
 
-const inCents = (amount: bigint) => amount / CENT * CENT;
+/** Names the largest bet, in cents; undefined if it is below the smallest one. */
+function atMost(amount: bigint, minBetAmount: bigint, where: string) {
+  const most = amount / CENT * CENT;
+  if (most < CENT || most < minBetAmount) return undefined;
+  return { text: `The maker takes at most ${formatAmount(most)} USDC ${where}.`, most };
+}
 
 /** A bet that the maker would quote and never execute, with the largest one on the same box. */
-export function explainRisk(betAmount: bigint, risk: bigint, maxRisk: bigint): Explanation {
-  const most = inCents(betAmount * maxRisk / risk);
-  const text = `The maker takes at most ${formatAmount(most)} USDC on this box.`;
-  return { code: "RISK_TOO_LARGE", text, most };
+export function explainRisk(
+  { betAmount, minBetAmount }: BetSize,
+  risk: bigint,
+  maxRisk: bigint,
+): Explanation {
+  const room = atMost(betAmount * maxRisk / risk, minBetAmount, "on this box");
+  const text =
+    "The maker does not risk that much on this box. Make it taller, or let it end sooner.";
+  return { code: "RISK_TOO_LARGE", text, ...room };
 }
 
 /** Removes the called URL at the start of a service's message, which does not help the user. */

@@ -18,6 +18,11 @@ export class Metrics {
     this.#samples = samples;
   }
 
+  /** Whether nothing in the answer was a figure: something else than a service has answered. */
+  get isEmpty(): boolean {
+    return this.#samples.size === 0;
+  }
+
   /** The samples of a metric that have these labels. */
   of(name: string, labels: LabelFilter = {}): readonly Sample[] {
     const wanted = Object.entries(labels);
@@ -56,6 +61,7 @@ export function parseMetrics(text: string): Metrics {
     const [, name, labels = "", number] = SAMPLE.exec(line) ?? [];
     if (name === undefined || number === undefined) continue;
     const value = Number(number.replace("Inf", "Infinity"));
+    if (Number.isNaN(value) && number !== "NaN") continue;
     const sample = { labels: parseLabels(labels), value };
     const known = samples.get(name);
     if (known === undefined) samples.set(name, [sample]);

@@ -39,6 +39,13 @@ export class PageModel {
   readonly announce = this.messages.announce;
   readonly #document: Document;
   readonly #breaches = new LiveBreaches();
+  /** Until the node answers: without its chain id nobody can bet. */
+  readonly #chainIdPoll = new Poll(systemClock, async (signal) => {
+    const id = await this.client.chainId().catch(() => undefined);
+    if (id === undefined || signal.aborted) return;
+    this.nodeChainId.value = id;
+    this.#chainIdPoll.stop();
+  });
   #genesis: string | undefined;
 
   constructor(config: PageConfig, page: Window) {
@@ -62,13 +69,6 @@ export class PageModel {
         this.announce(`You have left the account.${stillOpenText(theses.map(this.withBreach))}`);
       },
     });
-    // Until it answers: without its chain id nobody can bet.
-    const chainIdPoll = new Poll(clock, async (signal) => {
-      const id = await this.client.chainId().catch(() => undefined);
-      if (id === undefined || signal.aborted) return;
-      this.nodeChainId.value = id;
-      chainIdPoll.stop();
-    });
     const chainPoll = new Poll(clock, (signal) => this.#checkChain(signal), CHAIN_POLL_MS);
     this.feed = new PriceFeed({
       client: this.client,
@@ -77,7 +77,7 @@ export class PageModel {
       clock,
       onConnected: () => {
         chainPoll.start();
-        chainIdPoll.start();
+        this.#chainIdPoll.start();
       },
       onReverted: () => {
         if (config.isDevelopmentChain) this.session.restart(); // nobody reports which bets are gone
@@ -133,6 +133,7 @@ export class PageModel {
     if (found == null || signal.aborted) return;
     if (this.#genesis !== undefined && this.#genesis !== found) {
       this.announce("The chain was reset: prices and bets start over.");
+      this.#chainIdPoll.start(); // it may be another one
       this.feed.clear();
       this.session.restart();
     }

@@ -1,5 +1,5 @@
 /** Signed bets, stored in the browser until their outcome is known, to survive a reload. */
-import * as z from "zod";
+import * as z from "zod/mini";
 import { type Address, type Offer, offerFromJson, offerToJson } from "@rangemaker/client";
 import { tryParseJson } from "../../../../lib/json.ts";
 import type { TextStore } from "./wallets.ts";
@@ -90,7 +90,7 @@ export class PendingBets {
 
   #read(): PendingBet[] {
     const entries = tryParseJson(this.#store.getItem(STORAGE_KEY) ?? "");
-    return z.array(z.unknown()).catch([]).parse(entries).flatMap(betsOf);
+    return z.catch(z.array(z.unknown()), []).parse(entries).flatMap(betsOf);
   }
 
   #write(bets: readonly PendingBet[]): void {

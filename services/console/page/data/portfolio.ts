@@ -24,6 +24,9 @@ const REFRESH_SOON_MS = 100;
 /** Who placed a bet this shortly before a reload may not have seen that it was placed. */
 const FOUND_MS = 10_000;
 
+/** Timers end at once if they are to wait for longer: 24 days. */
+const TIMER_MAX_MS = 2 ** 31 - 1;
+
 /** Such a bet was found, or the window of a bet that was seen open has started, or it is settled. */
 export type BetNews = "found" | "started" | "settled";
 
@@ -188,7 +191,7 @@ export class Portfolio {
     const ageMs = this.#startedAtMs - thesis.createdAt;
     if (ageMs > 0 && ageMs < FOUND_MS && !isPending) onNews(thesis, "found");
     const startsInMs = thesis.startTime - serverClock.now();
-    if (startsInMs <= 0) return;
+    if (startsInMs <= 0 || startsInMs > TIMER_MAX_MS) return;
     const cancel = clock.after(startsInMs, () => {
       this.#cancelStarts.delete(cancel);
       // The device may have slept until after its end, or the time of a development chain was moved.

@@ -1,10 +1,10 @@
 import { type Signal, signal } from "@preact/signals";
-import * as z from "zod";
+import * as z from "zod/mini";
 import type { Clock } from "@rangemaker/client";
 import { tryParseJson } from "../../../../lib/json.ts";
 import { uint64Schema } from "../../../../lib/protocol/scalars.ts";
 import { get, type HttpAnswer, isAnswered, NoAnswerError, Poll } from "./http.ts";
-import { MetricsHistory, parseMetrics } from "./metrics.ts";
+import { type Metrics, MetricsHistory, parseMetrics } from "./metrics.ts";
 
 /** The services that an operator looks after. */
 export type ServiceName = "exchanges" | "oracle" | "node" | "proxy" | "bridge" | "solver";
@@ -67,10 +67,10 @@ const OVERDUE_MS = 1_500;
 
 /** The parts of the services' answers to `/health` and `/ready` that are shown. */
 const statusSchema = z.object({
-  status: z.string().optional(),
-  reason: z.string().optional(),
-  error: z.string().optional(),
-  problems: z.array(z.string()).optional(),
+  status: z.optional(z.string()),
+  reason: z.optional(z.string()),
+  error: z.optional(z.string()),
+  problems: z.optional(z.array(z.string())),
 });
 
 /** Polls one service while its {@link poll} is started. */
@@ -166,8 +166,10 @@ export class ServiceWatch {
     if (metrics.status !== 200) {
       throw new NoAnswerError(`${url}/metrics answered with status ${metrics.status}`);
     }
+    const figures = parseMetrics(metrics.text);
+    if (figures.isEmpty) throw new NoAnswerError(`${url}/metrics answered without figures`);
     const readiness = await ready;
-    if (!signal.aborted) this.#update(metrics, health, readiness);
+    if (!signal.aborted) this.#update(figures, health, readiness);
   }
 
   #missAnswer(signal: AbortSignal): void {
@@ -184,13 +186,13 @@ export class ServiceWatch {
       : "gone";
   }
 
-  #update(metrics: HttpAnswer, health: HttpAnswer, ready: HttpAnswer | undefined): void {
+  #update(figures: Metrics, health: HttpAnswer, ready: HttpAnswer | undefined): void {
     const before = this.state.value;
     const isReady = ready && ready.status === 200;
     const healthBody = readStatus(health);
     const word = healthBody.status ?? "";
     const nowMs = this.#clock.now();
-    const history = before.history.with(nowMs, parseMetrics(metrics.text));
+    const history = before.history.with(nowMs, figures);
     this.state.value = {
       ...before,
       presence: "answers",
@@ -236,20 +238,20 @@ const providersSchema = z.object({
     streams: z.record(
       z.string(),
       z.object({
-        lastTradeAgeMs: z.number().nullable(),
-        exchangeLagMs: z.number().nullish(),
+        lastTradeAgeMs: z.nullable(z.number()),
+        exchangeLagMs: z.nullish(z.number()),
       }),
     ),
     reconnects: z.number(),
-    lastError: z.string().nullable(),
-    lastErrorTime: z.number().nullish(),
+    lastError: z.nullable(z.string()),
+    lastErrorTime: z.nullish(z.number()),
   })),
   pairSources: z.record(
     z.string(),
     z.object({
       price: z.optional(uint64Schema),
       sourcePrices: z.record(z.string(), uint64Schema),
-      deviationBasisPoints: z.record(z.string(), z.number()).optional(),
+      deviationBasisPoints: z.optional(z.record(z.string(), z.number())),
       outliers: z.array(z.string()),
     }),
   ),

@@ -6,6 +6,7 @@ import {
   type Thesis,
   type Wallet,
 } from "@rangemaker/client";
+import { messageOf } from "../../../../lib/errors.ts";
 import type { PageConfig } from "../../page_config.ts";
 import type { BetOutcome, UnresolvedBet } from "./bet_keeper.ts";
 import { PendingBets } from "./pending_bets.ts";
@@ -112,14 +113,14 @@ export class Session {
     signal.addEventListener("abort", stop);
   }
 
-  /** Uses this browser's key, or makes one. */
+  /** Uses this browser's key, or makes one. @throws If a new key cannot be stored. */
   async useDevelopmentKey(): Promise<void> {
     if (!this.mayMakeKeys) throw new TypeError("Keys are made for development chains only");
     const { store, config } = this.#options;
     const key = this.#key ?? createDevelopmentKey(store, config.chainId);
     const account = await loadAccount(key);
     if (this.user.peek() !== undefined) return; // a wallet has connected meanwhile
-    store.setItem(LAST_ACCOUNT_KEY, DEVELOPMENT_KEY);
+    this.#remember(DEVELOPMENT_KEY);
     const walletName = "Test key in this browser";
     this.#signIn(account, { address: account.address, walletName, isDevelopmentKey: true });
   }
@@ -131,7 +132,16 @@ export class Session {
    */
   async connect(wallet: InjectedWallet): Promise<void> {
     this.#useWallet(wallet, await this.#clientOf(wallet.provider).address());
-    this.#options.store.setItem(LAST_ACCOUNT_KEY, wallet.id);
+    this.#remember(wallet.id);
+  }
+
+  /** Stores the account in use, for the next visit and for other tabs. */
+  #remember(account: string): void {
+    try {
+      this.#options.store.setItem(LAST_ACCOUNT_KEY, account);
+    } catch (thrown) { // the store is full: after a reload, the user opens the account again
+      console.info(`The account in use was not stored: ${messageOf(thrown)}`);
+    }
   }
 
   /** Disconnects, and stays disconnected after a reload; a key stays in the browser. */
@@ -139,7 +149,7 @@ export class Session {
     if (this.#wallet !== undefined) revokeAccounts(this.#wallet.provider);
     const theses = this.user.peek()?.portfolio.theses.peek() ?? [];
     this.#signOut();
-    this.#options.store.setItem(LAST_ACCOUNT_KEY, "");
+    this.#remember("");
     this.#options.onLeft(theses);
   }
 

@@ -1,6 +1,6 @@
 /** Wallets of the user: wallets of browser extensions, and a key made for development chains. */
 import { type Signal, signal } from "@preact/signals";
-import * as z from "zod";
+import * as z from "zod/mini";
 import {
   type AccountWallet,
   type Address,
@@ -18,7 +18,11 @@ export interface InjectedWallet {
 }
 
 const announcementSchema = z.object({
-  info: z.object({ uuid: z.string(), name: z.string().min(1), rdns: z.string().optional() }),
+  info: z.object({
+    uuid: z.string(),
+    name: z.string().check(z.minLength(1)),
+    rdns: z.optional(z.string()),
+  }),
   provider: z.custom<ProviderWallet>(isProvider),
 });
 
@@ -52,8 +56,8 @@ interface WalletHandlers {
 const RETRYING = 1013;
 
 /** In EIP-55 form: some wallets report another one. */
-const accountsSchema = z.array(addressSchema).catch([]);
-const chainSchema = z.coerce.number().int().positive();
+const accountsSchema = z.catch(z.array(addressSchema), []);
+const chainSchema = z.coerce.number().check(z.int(), z.positive());
 
 /**
  * Follows the account and the chain of a wallet that reports them.
@@ -71,7 +75,7 @@ export function followWallet(
   };
   const listeners = {
     accountsChanged: (accounts: unknown) => onAccounts(accountsSchema.parse(accounts)),
-    chainChanged: (id: unknown) => onChain(chainSchema.catch(0).parse(id)),
+    chainChanged: (id: unknown) => onChain(chainSchema.safeParse(id).data ?? 0),
     disconnect(reason: unknown) {
       const code = typeof reason === "object" && reason && Reflect.get(reason, "code");
       if (code !== RETRYING) onAccounts([]);
@@ -83,24 +87,32 @@ export function followWallet(
   }
 }
 
+/** Asks a wallet for what it answers without a prompt; undefined if it fails in any way. */
+async function tryRequest(
+  provider: ProviderWallet,
+  method: string,
+  params?: unknown,
+): Promise<unknown> {
+  try {
+    return await provider.request(params === undefined ? { method } : { method, params });
+  } catch {
+    return undefined; // the user can still connect it, or has left it
+  }
+}
+
 /** The accounts that a wallet already shares with this page. Never prompts the user. */
 export async function sharedAccounts(provider: ProviderWallet): Promise<readonly Address[]> {
-  const accounts = await provider.request({ method: "eth_accounts" })
-    .catch(() => []); // the user can still connect it
-  return accountsSchema.parse(accounts);
+  return accountsSchema.parse(await tryRequest(provider, "eth_accounts"));
 }
 
 /** The chain that a wallet is on; undefined if it does not report it. */
 export async function readChainId(provider: ProviderWallet): Promise<number | undefined> {
-  const answer = await provider.request({ method: "eth_chainId" }).catch(() => undefined);
-  return chainSchema.safeParse(answer).data;
+  return chainSchema.safeParse(await tryRequest(provider, "eth_chainId")).data;
 }
 
-/** Revokes the page's access to the accounts, if the wallet supports it. */
+/** Revokes the page's access to the accounts: many wallets do not support it. */
 export function revokeAccounts(provider: ProviderWallet): void {
-  const params = [{ eth_accounts: {} }];
-  void provider.request({ method: "wallet_revokePermissions", params })
-    .catch(() => {}); // many wallets do not have it
+  void tryRequest(provider, "wallet_revokePermissions", [{ eth_accounts: {} }]);
 }
 
 export type TextStore = Pick<Storage, "getItem" | "setItem">;

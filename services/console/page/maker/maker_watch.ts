@@ -9,7 +9,7 @@ import {
   type Thesis,
   type ThesisWatch,
 } from "@rangemaker/client";
-import * as z from "zod";
+import * as z from "zod/mini";
 import { messageOf } from "../../../../lib/errors.ts";
 import { uint64Schema } from "../../../../lib/protocol/scalars.ts";
 import { get, LateError, NoAnswerError, Poll } from "../data/http.ts";

@@ -28,8 +28,9 @@ function KeyChoice({ model }: { model: PageModel }) {
     session.useDevelopmentKey().then(
       () => model.announce("Your test account is open.", { isSpoken: true }),
       () =>
-        problem.value =
-          "The page could not load the code that creates the account. Try again, or reload the page.",
+        problem.value = session.hasKey
+          ? "The page could not load the code that creates the account. Try again, or reload the page."
+          : "This browser stores no more, so it cannot keep a key. Free some space, and try again.",
     ).finally(() => isOpening.value = false);
   };
   const connect = (wallet: typeof wallets[number]) => {

@@ -150,9 +150,9 @@ export class BetSlip {
     this.#usualAmount = usual;
   }
 
-  /** Saves the fields for {@link undo}, before the box changes. */
+  /** Saves the fields for {@link undo}, before the box changes: that of a signed bet does not. */
   saveForUndo(): void {
-    this.replaced.value = this.fields.value;
+    if (this.stage.value.name !== "sending") this.replaced.value = this.fields.value;
   }
 
   /** Restores the box from before the last change. A second call restores the changed box. */
@@ -168,14 +168,16 @@ export class BetSlip {
     this.edit({ lower: "", upper: "" });
   }
 
-  /** Chooses a market. Each market has its own box. */
-  choose(symbol: string): void {
-    if (symbol === this.symbol.value || this.stage.value.name === "sending") return;
+  /** Chooses a market, unless a bet is on its way. Each market has its own box. @returns Whether. */
+  choose(symbol: string): boolean {
+    if (symbol === this.symbol.value) return true;
+    if (this.stage.value.name === "sending") return false;
     const { amount } = this.fields.value;
     this.symbol.value = symbol;
     this.replaced.value = undefined;
     this.estimator.clear();
     this.#fill({ ...this.#options.drafts.of(symbol) ?? EMPTY_FIELDS, amount });
+    return true;
   }
 
   /** Sets the tolerance, for this bet and the next ones. */

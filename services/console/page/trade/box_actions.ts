@@ -7,6 +7,9 @@ import { repeatedDraft, suggestedDraft, timesOf } from "./suggested_draft.ts";
 import { isFix, spokenText } from "./next_step.ts";
 import { obstacleNow, switchChain } from "./situation.ts";
 
+/** Why neither market nor box changes. */
+export const ON_ITS_WAY = "The market and its box stay until the outcome of your bet is known.";
+
 /** Selector of the focusable part of the chart. */
 export const CHART = ".chart .area";
 
@@ -38,7 +41,10 @@ export function suggestBox(model: PageModel, slip: BetSlip, { keepsHeight = fals
 export function repeatBet(model: PageModel, slip: BetSlip, bet: Thesis): void {
   const symbol = model.markets.find(bet.base, bet.quote)?.symbol;
   const price = model.feed.latest.peek()[symbol ?? ""]?.price;
-  if (!symbol || price === undefined || slip.stage.peek().name === "sending") return;
+  if (slip.stage.peek().name === "sending") return void model.announce(ON_ITS_WAY);
+  if (!symbol || price === undefined) {
+    return void model.announce("Its market has no price: it cannot be repeated now.");
+  }
   slip.choose(symbol);
   slip.saveForUndo();
   slip.edit(repeatedDraft(bet, price, timesOf(slip.fields.value).startsInMs));

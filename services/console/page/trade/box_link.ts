@@ -1,5 +1,5 @@
 /** Links that open a box that another user has drawn. */
-import * as z from "zod";
+import * as z from "zod/mini";
 import { type DraftFields, parseFields } from "./draft.ts";
 import { EMPTY_FIELDS } from "./suggested_draft.ts";
 import { fieldsSchema } from "./draft_store.ts";
@@ -10,7 +10,9 @@ interface LinkedBox {
   fields: Omit<DraftFields, "amount">;
 }
 
-const linkSchema = fieldsSchema.omit({ amount: true }).extend({ symbol: z.string().max(40) });
+const linkSchema = z.extend(z.omit(fieldsSchema, { amount: true }), {
+  symbol: z.string().check(z.maxLength(40)),
+});
 
 /** The address of the page with a box behind its `#`. */
 export function linkTo(page: string, { symbol, fields }: LinkedBox): string {

@@ -3,7 +3,7 @@ import { useEffect, useRef } from "preact/hooks";
 import type { Market } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import { useNow } from "../parts/hooks.ts";
-import { clearBox, undo } from "./box_actions.ts";
+import { clearBox, ON_ITS_WAY, undo } from "./box_actions.ts";
 import { openBetsText } from "./chart_boxes.ts";
 import { betsOf, type ChartSource, createContent } from "./chart_content.ts";
 import { CHART_KEYS, zoomBy } from "./chart_keys.ts";
@@ -12,7 +12,7 @@ import { ChartProbe } from "./chart_probe.ts";
 import { pastShare } from "./chart_scales.ts";
 import { labelOf, spanFor, spanToSee, ZOOM_STEP } from "./chart_spans.ts";
 import { describeDraft } from "./draft.ts";
-import { LiveChart } from "./live_chart.ts";
+import { LiveChart, textScale } from "./live_chart.ts";
 import { MARKET_TEXTS } from "./next_step.ts";
 import { isOld, priceText } from "./situation.ts";
 
@@ -70,7 +70,7 @@ function MarketButton(
       class={old}
       aria-pressed={symbol === slip.symbol.value}
       onClick={() => {
-        slip.choose(symbol);
+        if (!slip.choose(symbol)) return void model.announce(ON_ITS_WAY);
         const box = slip.draft === undefined ? "no box yet." : describeDraft(slip.draft);
         model.announce(`${symbol} at ${price.value}: ${box}`, { isSpoken: true });
       }}
@@ -141,7 +141,7 @@ function BoxButtons({ model, slip }: Pick<ChartSource, "model" | "slip">) {
 /** How the chart shows the future: its share of the time, and the width of the whole in pixels. */
 export function future(): { share: number; width: number } {
   const width = document.querySelector(".chart")?.clientWidth ?? 0;
-  return { share: 1 - pastShare(width), width };
+  return { share: 1 - pastShare(width / textScale(width)), width };
 }
 
 function Chart(props: ChartSource) {

@@ -1,5 +1,5 @@
 /** Stores drafts by market, and the tolerance. */
-import * as z from "zod";
+import * as z from "zod/mini";
 import type { Clock } from "@rangemaker/client";
 import { messageOf } from "../../../../lib/errors.ts";
 import { HOUR_MS } from "../../../../lib/time.ts";
@@ -12,7 +12,7 @@ const STORAGE_KEY = "rangemaker.drafts";
 /** Older drafts are dropped, because the price has moved away. */
 const DRAFT_LIFE_MS = HOUR_MS;
 
-const text = z.string().max(40);
+const text = z.string().check(z.maxLength(40));
 export const fieldsSchema = z.object({
   lower: text,
   upper: text,
@@ -25,14 +25,16 @@ export const fieldsSchema = z.object({
 const TOLERANCE_PERCENT = 15;
 
 /** A draft with something long in a field is dropped alone. */
-const draftSchema = z.object({ atMs: z.number(), fields: fieldsSchema }).optional()
-  .catch(undefined);
+const draftSchema = z.catch(
+  z.optional(z.object({ atMs: z.number(), fields: fieldsSchema })),
+  undefined,
+);
 
 const keptSchema = z.object({
-  symbol: z.string().default(""),
-  drafts: z.record(z.string(), draftSchema).default({}),
+  symbol: z._default(z.string(), ""),
+  drafts: z._default(z.record(z.string(), draftSchema), {}),
   /** Undefined until the user sets it: a stored default would outlive a better one. */
-  tolerancePercent: z.int().min(0).max(50).optional(),
+  tolerancePercent: z.optional(z.int().check(z.minimum(0), z.maximum(50))),
 });
 
 /** Keeps drafts across a change of the market and a reload. */

@@ -14,13 +14,17 @@ const AMBIGUOUS = /^[1-9]\d{0,2},\d{3}$/;
 
 const withoutSpaces = (text: string) => text.replace(/[\s'’]/g, "");
 
+/** The same number without marks between thousands, and with a point; undefined if it is none. */
+function withPoint(plain: string): string | undefined {
+  if (WITH_POINT.test(plain)) return plain.replaceAll(",", "");
+  return WITH_COMMA.test(plain) ? plain.replaceAll(".", "").replace(",", ".") : undefined;
+}
+
 /** A number above 0 with at most 6 decimals, in millionths; undefined if the text is not one. */
 export function tryParseDecimal(text: string): bigint | undefined {
   const plain = withoutSpaces(text);
-  if (AMBIGUOUS.test(plain)) return undefined;
-  if (WITH_POINT.test(plain)) return parsePrice(plain.replaceAll(",", ""));
-  if (!WITH_COMMA.test(plain)) return undefined;
-  return parsePrice(plain.replaceAll(".", "").replace(",", "."));
+  const number = AMBIGUOUS.test(plain) ? undefined : withPoint(plain);
+  return number === undefined ? undefined : parsePrice(number);
 }
 
 /** The largest number that {@link tryParseDecimal} accepts. */
@@ -40,7 +44,7 @@ export function numberError(text: string, noun: string, minText: string, min = 1
     const [whole, decimal] = ["", "."].map((mark) => plain.replace(",", mark));
     return `Write ${whole} or ${decimal}: “${plain}” can mean both`;
   }
-  const value = Number(text.replace(",", "."));
+  const value = Number(withPoint(plain) ?? plain.replace(",", "."));
   if (value < toNumber(min)) return `Enter ${noun} ${minText}`;
   if (value > LARGEST) return `Enter ${noun} of at most ${LARGEST.toLocaleString("en-US")}`;
   return "Enter a number such as 10.50, with 6 decimals at most";

@@ -164,7 +164,7 @@ export class LiveChart {
 const LARGE_TEXT_WIDTH = 190;
 
 /** How much the user has enlarged the page's text, limited by the chart's width. */
-function textScale(width: number): number {
+export function textScale(width: number): number {
   const share = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
   return Math.max(1, Math.min(share, width / LARGE_TEXT_WIDTH));
 }

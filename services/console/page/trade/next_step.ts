@@ -201,14 +201,14 @@ export function unpriceableBy(
   info: Pick<SolverInfo, "config" | "maxRisk"> | undefined,
 ): Explanation | undefined {
   const { betAmount } = state.bet;
+  const size = { betAmount, minBetAmount: info?.config.minBetAmount ?? 0n };
   if ("failure" in state) {
-    const size = { betAmount, minBetAmount: info?.config.minBetAmount ?? 0n };
     const explained = explain(state.failure, size);
     return AWAY_CODES.has(explained.code) ? { ...explained, text: MAKER_AWAY } : explained;
   }
   const risk = state.estimate.payout - betAmount;
   if (info?.maxRisk !== undefined && risk > info.maxRisk) {
-    return explainRisk(betAmount, risk, info.maxRisk);
+    return explainRisk(size, risk, info.maxRisk);
   }
   if (!isWorthless(state.estimate)) return undefined;
   const text = "It would win almost nothing. Make the box less tall, or let it last longer.";

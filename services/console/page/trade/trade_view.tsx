@@ -4,13 +4,13 @@ import { useEffect, useRef } from "preact/hooks";
 import { systemClock, type Thesis } from "@rangemaker/client";
 import { Estimator } from "../data/estimator.ts";
 import type { PageModel } from "../data/page_model.ts";
-import { formatRange } from "../parts/format.ts";
+import { formatRange, shortAddress } from "../parts/format.ts";
 import type { View } from "../parts/view.tsx";
 import { useNextFocus } from "../parts/hooks.ts";
 import { AccountPanel } from "./account_panel.tsx";
 import { BetPanel } from "./bet_panel.tsx";
 import { BetSlip } from "./bet_slip.ts";
-import { CHART, focusNextStep, repeatBet, showChart } from "./box_actions.ts";
+import { CHART, focusNextStep, ON_ITS_WAY, repeatBet, showChart } from "./box_actions.ts";
 import { DraftStore } from "./draft_store.ts";
 import { linkedBox } from "./box_link.ts";
 import { ChartCard, future } from "./chart_card.tsx";
@@ -61,6 +61,7 @@ export function createTradeView(model: PageModel): View {
     if (markets.bySymbol(symbol) === undefined) {
       return void announce(`This link is for ${symbol}, which is not traded here.`);
     }
+    if (slip.stage.peek().name === "sending") return void announce(ON_ITS_WAY);
     slip.choose(symbol);
     slip.edit(fields);
     announce("A box was opened from a link. The amount is yours to choose.");
@@ -97,13 +98,18 @@ function TradeView({ model, slip, spanMs }: Pick<ChartSource, "model" | "slip" |
     const symbol = model.markets.find(bet.base, bet.quote)?.symbol;
     const { name } = slip.stage.value;
     if (symbol !== undefined && (name === "draft" || name === "placed")) slip.choose(symbol);
-    const { share } = future();
     const nowMs = model.serverClock.now();
+    const { text } = stateOfBet(model.withBreach(bet), nowMs, model.feed.isAway.value);
+    const market = symbol ?? shortAddress(bet.base);
+    const box = `${text.slice(2)}, ${market} from ${formatRange(bet, " to ")}`;
+    // A quote keeps its market on the chart.
+    if (symbol !== slip.symbol.value) {
+      return void model.announce(`Bet ${bet.id}: ${box}.`, { isSpoken: true });
+    }
+    const { share } = future();
     const [before, after] = [nowMs - bet.startTime, bet.endTime - nowMs];
     spanMs.value = Math.max(spanMs.value, spanFor(before, 1 - share), spanFor(after, share));
     chosen.value = bet.id;
-    const { text } = stateOfBet(model.withBreach(bet), nowMs, model.feed.isAway.value);
-    const box = `${text.slice(2)}, ${symbol} from ${formatRange(bet, " to ")}`;
     model.announce(`Bet ${bet.id} is shown on the chart: ${box}.`, { isSpoken: true });
     showChart();
   };

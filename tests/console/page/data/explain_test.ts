@@ -1,5 +1,10 @@
 import assert from "node:assert/strict";
-import { NetworkError, RangemakerError } from "../../../../lib/client/mod.ts";
+import {
+  NetworkError,
+  RangemakerError,
+  type Retry,
+  WalletError,
+} from "../../../../lib/client/mod.ts";
 import {
   type BetSize,
   explain,
@@ -59,9 +64,18 @@ Deno.test("explain: a service's message is shown without the URL that was called
   assert.equal(explain(page).text, "No page");
 });
 
-Deno.test("explainDeposit: says of a late signature and of a lost answer what to do, and nothing of quotes", () => {
+Deno.test("explain: says once to try again, as soon as the error says", () => {
+  const textOf = (retry: Retry) =>
+    explain(new NetworkError("SERVICE_UNREACHABLE", "no", undefined, retry)).text;
+  assert.equal(textOf("same"), "No answer from the service. Try again.");
+  assert.equal(textOf("later"), "No answer from the service. Try again in a moment.");
+});
+
+Deno.test("explainDeposit: says of a late signature, another chain and a lost answer what to do, and nothing of quotes", () => {
   const late = "It was signed too late. Try again, and sign within a minute.";
   assert.equal(explainDeposit(new RangemakerError("DEADLINE_PASSED", "late")), late);
+  const other = "The wallet is on another chain. Switch it, and try again.";
+  assert.equal(explainDeposit(new WalletError("WRONG_CHAIN", "1")), other);
   const used = new RangemakerError("NONCE_USED", "used");
   for (const lost of [used, new NetworkError("SERVICE_TIMEOUT", "late")]) {
     assert.match(explainDeposit(lost), /the money arrives once/);

@@ -32,8 +32,11 @@ Deno.test("parseMetrics: reads the output of the services' own library, includin
 });
 
 Deno.test("parseMetrics: skips lines that are not samples", () => {
-  const metrics = parseMetrics("<html>\n\n# TYPE a gauge\na 1 1700000000000\na{b=\n9b 1\nc 1 2 x");
-  assert.deepEqual(["a", "b", "c"].map((name) => metrics.sum(name)), [1, undefined, undefined]);
+  const metrics = parseMetrics(
+    "<html>\nNo upstream\n# TYPE a gauge\na 1 1700000000000\na{b=\n9b 1\nc 1 2 x",
+  );
+  const sums = ["a", "b", "c", "No"].map((name) => metrics.sum(name));
+  assert.deepEqual(sums, [1, undefined, undefined, undefined]);
 });
 
 Deno.test("MetricsHistory: an increase covers the last minute, also across a restart", () => {

@@ -158,6 +158,9 @@ Deno.test("Portfolio: the start of a window is reported once; a bet from just be
   clock.advance(1_000);
   assert.equal(news.length, 4, "one that has ended is not said to have started");
   client.onThesis?.(thesisOf(5, { startTime: clock.now() + 1_000, createdAt: clock.now() }));
+  const { pending } = clock;
+  client.onThesis?.(thesisOf(6, { startTime: clock.now() + 2 ** 31, createdAt: clock.now() }));
+  assert.equal(clock.pending, pending, "no timer can wait for a start in 25 days");
   portfolio.close();
   clock.advance(1_000);
   assert.equal(news.length, 4);

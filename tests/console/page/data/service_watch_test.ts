@@ -235,6 +235,9 @@ Deno.test("ServiceWatch: a service that goes away has a reason, and keeps its la
     assert.equal(away.lastAnswerAtMs, history.latestMs);
     const { lastAnswerAtMs } = await next("gone", 200_000);
     assert.equal(lastAnswerAtMs, history.latestMs, "it was away all the time");
+    answers["/metrics"] = "<html>\nLog in\n</html>";
+    await next("gone");
+    assert.match(watch.state.value.reason, /\/metrics answered without figures$/, "a front did");
     const awayMs = clock.now();
     answers["/metrics"] = "up 1\n";
     assert.equal((await next("answers")).lastAwayAtMs, awayMs);

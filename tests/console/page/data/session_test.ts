@@ -187,6 +187,27 @@ Deno.test("Session: a development key that the user left is not restored after a
   assert.deepEqual([reloaded.user.value, reloaded.hasKey], [undefined, true]);
 });
 
+Deno.test("Session: in a full store no key is made, but one from before opens, and a wallet connects", async () => {
+  const full = () => {
+    throw new DOMException("full", "QuotaExceededError");
+  };
+  const { session, store } = sessionOf(true);
+  const { setItem } = store;
+  store.setItem = full;
+  await assert.rejects(session.useDevelopmentKey(), { name: "QuotaExceededError" });
+  assert.deepEqual([session.hasKey, session.user.value], [false, undefined]);
+  store.setItem = setItem;
+  await session.useDevelopmentKey();
+  session.leave();
+  store.setItem = full;
+  await session.useDevelopmentKey();
+  assert.equal(session.user.value?.isDevelopmentKey, true);
+  await session.connect(walletOf([ALICE]).wallet);
+  assert.equal(session.user.value?.address, ALICE);
+  session.leave();
+  assert.equal(session.user.value, undefined);
+});
+
 Deno.test("Session: opening or leaving an account in one tab does the same in the others", async () => {
   const store = memoryStore();
   const tabs = new EventTarget();

@@ -68,6 +68,9 @@ Deno.test("sharedAccounts, readChainId: ask without a prompt, and ignore an inva
   for (const wrong of [new Error("locked"), "me", "0x0", 1.5, null]) {
     assert.equal(await readChainId(saying(wrong)), undefined);
   }
+  const throwing = { request: () => assert.fail("at once, as no promise") };
+  assert.deepEqual([await sharedAccounts(throwing), await readChainId(throwing)], [[], undefined]);
+  revokeAccounts(throwing);
   revokeAccounts(saying(new Error("not supported")));
   assert.deepEqual([asked[0], asked[6], asked.at(-1)], [
     { method: "eth_accounts" },

@@ -342,13 +342,14 @@ Deno.test("BetSlip: while the outcome of a signed bet is unknown, nothing is cha
   void slip.sign();
   await nextTurn();
   assert.deepEqual(pending.of(USER).map(({ signature }) => signature), [SIGNATURE]);
-  const { stage, fields, symbol } = slip;
-  const before = [stage.value, fields.value, symbol.value];
+  const { stage, fields, symbol, replaced } = slip;
+  const before = [stage.value, fields.value, symbol.value, replaced.value];
   slip.edit({ upper: "3020" });
+  slip.clear();
   slip.choose("BTC/USDT");
   slip.back();
   await slip.quote();
-  assert.deepEqual([stage.value, fields.value, symbol.value], before);
+  assert.deepEqual([stage.value, fields.value, symbol.value, replaced.value], before);
   assert.equal(stageOf(slip).name, "sending");
   clock.advance(3_600_000);
   assert.equal(quoted, 1);

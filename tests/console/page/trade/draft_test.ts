@@ -172,7 +172,9 @@ Deno.test("parseFields: for a text without a number, the error asks for one", ()
   assert.deepEqual(errorOf(" "), ["Enter a price", "Enter an amount"]);
   const largest = "of at most 18,446,744,073,709";
   const large = [`Enter a price ${largest}`, `Enter an amount ${largest}`];
-  assert.deepEqual(errorOf("1000000000000000"), large);
+  for (const text of ["1000000000000000", "20,000,000,000,000", "20 000 000 000 000,5"]) {
+    assert.deepEqual(errorOf(text), large);
+  }
 });
 
 Deno.test("betFromDraft: times are relative to the moment of the quote", () => {

@@ -165,6 +165,10 @@ Deno.test("unpriceableBy: a bet with more risk than the maker takes is refused e
     text: "The maker takes at most 15,530.13 USDC on this box.",
     most: 15_530_130_000n,
   });
+  info.config.minBetAmount = 20_000_000_000n;
+  const { most, text } = estimated(82_195_460_000n) ?? assert.fail();
+  assert.equal(most, undefined, "it would be below the smallest bet");
+  assert.match(text, /^The maker does not risk that much on this box\. Make it taller, /);
 });
 
 Deno.test("unpriceableBy: a maker that does not answer is named, and nobody is told to try again", () => {
