@@ -2,11 +2,12 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { DatabaseSync } from "node:sqlite";
 import postgres from "postgres";
+import { POSTGRES_URL } from "../../../lib/database/database_url.ts";
 import { LATEST_VERSION } from "../../../lib/intents/database.ts";
 import { inspectStore, openIntentStore } from "../../../lib/intents/open_store.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import { LocalSigner } from "../../../lib/protocol/signature.ts";
-import { testOnPostgres } from "../../support/postgres.ts";
+import { DATABASE_KINDS, runSql, testOnPostgres } from "../../support/postgres.ts";
 import { withFolder } from "../../support/files.ts";
 import { freePort } from "../../support/ports.ts";
 import { COMMITTED, newIntent } from "../../support/intents.ts";
@@ -122,18 +123,24 @@ Deno.test("inspectStore: a missing file is new, and is not created", () =>
     await assert.rejects(look(long), /^StoreError: .*x cannot be written: File name too long/);
   }));
 
+function withFile(path: string, use: (db: DatabaseSync) => void): void {
+  const db = new DatabaseSync(path);
+  use(db);
+  db.close();
+}
+
 const damages: [name: string, damage: (path: string) => void, reason: RegExp][] = [
   ["no database", (path) => Deno.writeTextFileSync(path, "hello ".repeat(1_000)), /not a database/],
   ["a folder", (path) => Deno.mkdirSync(path), /is a folder$/],
-  ["of a newer program or an early build", (path) => {
-    const db = new DatabaseSync(path);
-    db.exec(`PRAGMA user_version = ${LATEST_VERSION + 1}`);
-    db.close();
-  }, /made by a newer program, or by a build before 0\.1\.0: expected at most/],
+  [
+    "of a newer program or an early build",
+    (path) => {
+      withFile(path, (db) => db.exec(`PRAGMA user_version = ${LATEST_VERSION + 1}`));
+    },
+    /made by a newer program, or by a build before 0\.1\.0: expected at most .* name another database/,
+  ],
   ["of another program", (path) => {
-    const db = new DatabaseSync(path);
-    db.exec("CREATE TABLE songs (name TEXT)");
-    db.close();
+    withFile(path, (db) => db.exec("CREATE TABLE songs (name TEXT)"));
   }, /tables of another program$/],
 ];
 
@@ -151,6 +158,27 @@ Deno.test("inspectStore: a path inside a file is refused", () =>
     await Deno.writeTextFile(`${folder}/file`, "");
     await assert.rejects(look(`${folder}/file/store.sqlite`), /file is not a folder$/);
   }));
+
+for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
+  Deno.test({
+    name: `A database of a build before 0.1.0 is refused with what to do: ${name}`,
+    ignore,
+    fn: () =>
+      withDatabase(async (database) => {
+        await useStore(database);
+        const rename = 'ALTER TABLE intents RENAME COLUMN "user" TO subject'; // as those builds had it
+        if (POSTGRES_URL.test(database)) await runSql(database, rename);
+        else withFile(database, (db) => db.exec(rename));
+        const refused = {
+          name: "StoreError",
+          message:
+            /^Database has version 1, but the tables of a build before .* name another database/,
+        };
+        await assert.rejects(look(database), refused);
+        await assert.rejects(openIntentStore(database, "bridge"), refused);
+      }),
+  });
+}
 
 testOnPostgres("inspectStore: PostgreSQL, empty and in use", async (url) => {
   assert.equal(await look(url), "new");
