@@ -294,16 +294,6 @@ Deno.test("Submitter: DEADLINE_PASSED is reported once no node accepts the trans
     assert.equal(world.node.sent.length, 0);
   }));
 
-Deno.test("Submitter: the receipt of another transaction ends no intent", () =>
-  withWorld(async (world) => {
-    const other = world.node.addReceipt(`0x${"ee".repeat(32)}`);
-    world.node.onSend = () => other;
-    const intent = await world.record("k");
-    await assert.rejects(world.submitter.submit(intent), /with the receipt of 0xee/);
-    world.node.onSend = (tx) => world.node.commit(tx);
-    assert.equal((await world.submitter.retry(intent)).state, "committed");
-  }));
-
 Deno.test("Submitter: a clock that is set forward fails no transaction that the node may still commit", () =>
   withWorld(async (world) => {
     const late: (() => unknown)[] = [];
