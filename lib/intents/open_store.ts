@@ -21,6 +21,7 @@ export async function openIntentStore(database: string, service: string): Promis
     ? await (await importPostgres()).PostgresDriver.open(database)
     : openFile(database, service);
   try {
+    await driver.version(); // refuses incomplete tables
     await requireColumns(driver);
   } catch (thrown) {
     await driver.close();

@@ -157,9 +157,10 @@ export class PostgresDriver implements SqlDriver {
         return await this.#withConnection((run) => inTransaction(run, () => runMissing(run)));
       } catch (thrown) {
         const cause = thrown instanceof StoreError ? thrown.cause : thrown;
-        if (sqlStateKindOf(driverCodeOf(cause)) !== "race" || attempt === MIGRATION_ATTEMPTS) {
-          throw thrown;
-        }
+        if (sqlStateKindOf(driverCodeOf(cause)) !== "race") throw thrown;
+        if (attempt < MIGRATION_ATTEMPTS) continue;
+        await this.version(); // names incomplete tables
+        throw thrown;
       }
     }
   }

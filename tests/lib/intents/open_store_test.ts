@@ -51,19 +51,29 @@ function imageOf(folder: string): string[] {
   }).sort();
 }
 
-testOnPostgres("inspectStore: reports tables without a version, or the reverse", async (url) => {
-  await useStore(url);
-  const admin = postgres(url, { max: 1 });
-  try {
-    await admin`DELETE FROM migrations`;
-    await assert.rejects(look(url), /is incomplete: it has version 0, but also tables\. Restore/);
-    await admin`INSERT INTO migrations VALUES (${LATEST_VERSION})`;
-    await admin`DROP TABLE intents`;
-    await assert.rejects(look(url), /is incomplete: it has version 1, without tables\. Restore/);
-  } finally {
-    await admin.end();
-  }
-});
+testOnPostgres(
+  "A database with tables and no version, or the reverse, is refused with what to do",
+  async (url) => {
+    await useStore(url);
+    const admin = postgres(url, { max: 1 });
+    try {
+      await admin`DELETE FROM migrations`;
+      await areRejected(url, /is incomplete: it has version 0, but also tables\. Restore/);
+      await admin`INSERT INTO migrations VALUES (${LATEST_VERSION})`;
+      await admin`DROP TABLE intents`;
+      await areRejected(url, /is incomplete: it has version 1, without tables\. Restore/);
+    } finally {
+      await admin.end();
+    }
+  },
+);
+
+/** Neither a service nor the doctor can use the database. */
+async function areRejected(database: string, message: RegExp): Promise<void> {
+  const refused = { name: "StoreError", message };
+  await assert.rejects(look(database), refused);
+  await assert.rejects(openIntentStore(database, "bridge"), refused);
+}
 
 const look = (database: string) => inspectStore(database, "bridge", STUCK_BEFORE_MS);
 
@@ -141,7 +151,7 @@ const damages: [name: string, damage: (path: string) => void, reason: RegExp][] 
   ],
   ["of another program", (path) => {
     withFile(path, (db) => db.exec("CREATE TABLE songs (name TEXT)"));
-  }, /tables of another program$/],
+  }, /tables of another program: name another file with --database$/],
 ];
 
 for (const [name, damage, reason] of damages) {
@@ -152,6 +162,16 @@ for (const [name, damage, reason] of damages) {
       await assert.rejects(look(`${folder}/store.sqlite`), refused);
     }));
 }
+
+Deno.test("openIntentStore: a file of another program gets no tables", () =>
+  withFolder(async (folder) => {
+    const path = `${folder}/store.sqlite`;
+    withFile(path, (db) => db.exec("CREATE TABLE songs (name TEXT)"));
+    await assert.rejects(openIntentStore(path, "bridge"), /tables of another program/);
+    withFile(path, (db) => {
+      assert.equal(db.prepare("SELECT name FROM sqlite_schema").all().length, 1);
+    });
+  }));
 
 Deno.test("inspectStore: a path inside a file is refused", () =>
   withFolder(async (folder) => {
