@@ -3,13 +3,13 @@ import { setImmediate } from "node:timers/promises";
 import postgres from "postgres";
 import { ITEMS_WAITING_MAX } from "../../../lib/intents/batches.ts";
 import { StoreConnectionLostError } from "../../../lib/intents/errors.ts";
-import { LATEST_VERSION, type SqlSteps } from "../../../lib/intents/database.ts";
+import type { SqlSteps } from "../../../lib/intents/database.ts";
 import { openIntentStore } from "../../../lib/intents/open_store.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
 import { PostgresDriver } from "../../../lib/intents/postgres_driver.ts";
 import { freePort } from "../../support/ports.ts";
-import { addMigration, runSql, testOnPostgres } from "../../support/postgres.ts";
+import { runSql, testOnPostgres } from "../../support/postgres.ts";
 import { COMMITTED, newIntent } from "../../support/intents.ts";
 
 const HASH: Hex = `0x${"01".repeat(32)}`;
@@ -136,15 +136,6 @@ testOnPostgres("PostgresDriver: a statement that takes too long fails", async (u
     await admin.end();
     await store.close();
   }
-});
-
-testOnPostgres("PostgresDriver: a database written by a newer version is refused", async (url) => {
-  await (await openIntentStore(url, "test")).close();
-  await addMigration(url);
-  await assert.rejects(
-    () => openIntentStore(url, "test"),
-    new RegExp(`version ${LATEST_VERSION + 1}, made by a newer program`),
-  );
 });
 
 Deno.test("PostgresDriver: calls to a server that refuses fail at once, and ask it four times a second at most", async () => {
