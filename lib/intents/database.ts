@@ -105,7 +105,8 @@ export function missingMigrations(version: number): readonly Migration[] {
   if (version > LATEST_VERSION) {
     throw new StoreError(
       `Database has version ${version}, made by a newer program, or by a build before 0.1.0: ` +
-        `expected at most ${LATEST_VERSION}`,
+        `expected at most ${LATEST_VERSION}; use the program that made it, or name another database ` +
+        "with --database",
     );
   }
   return MIGRATIONS.filter(({ number }) => number > version);

@@ -11,7 +11,6 @@ import {
   INTENT_STATES,
   type IntentFailure,
   isFinal,
-  type NewIntent,
 } from "./intent.ts";
 
 /** Longest key shown in an error; real keys are shorter. */
@@ -88,34 +87,40 @@ export function checksumOf(service: string, intent: Omit<Intent, "sequence">): n
   return checksum([...request, ...outcome, ...times, intent.reserved, ...details]);
 }
 
-/** The columns that change after the insertion, beside state, time and checksum. */
-function columnsOf(
-  { transaction, receipt, failure, reserved }: Intent,
-): Record<string, SqlValue> {
-  const { code = null, message = null, details } = failure ?? {};
+/** Columns that an attempt may have changed since the row was read. */
+const ALWAYS_SET: ReadonlySet<string> = new Set(["state", "updated_at_ms"]);
+
+/** The row of an intent, without the sequence, which the database chooses. */
+function rowOf(service: string, intent: Omit<Intent, "sequence">): Record<string, SqlValue> {
+  const { transaction } = intent;
+  const failure = intent.failure && storableFailure(intent.failure);
   return {
+    service,
+    key: intent.key,
+    '"user"': intent.user,
+    payload: intent.payload,
+    state: intent.state,
     tx_hash: transaction?.txHash ?? null,
     transaction_text: transaction?.text ?? null,
-    receipt,
-    failure_code: code,
-    failure_message: message,
-    failure_details: details === undefined ? null : JSON.stringify(details),
-    reserved: reserved ? 1 : 0,
+    receipt: intent.receipt,
+    failure_code: failure?.code ?? null,
+    failure_message: failure?.message ?? null,
+    failure_details: failure?.details === undefined ? null : JSON.stringify(failure.details),
+    expires_at_ms: intent.expiresAtMs,
+    created_at_ms: intent.createdAtMs,
+    updated_at_ms: intent.updatedAtMs,
+    reserved: intent.reserved ? 1 : 0,
+    checksum: checksumOf(service, { ...intent, failure }),
   };
 }
 
 /** Inserts an intent unless its key is taken; returns its sequence if it does. */
-export function insertStatement(
-  service: string,
-  intent: NewIntent,
-  { isReserved = false } = {},
-): Statement {
-  const { key, user, payload, transaction, expiresAtMs, createdAtMs } = intent;
-  const { txHash, text } = transaction ?? { txHash: null, text: null };
-  const times = [expiresAtMs, createdAtMs, createdAtMs];
-  const values = [service, key, user, payload, txHash, text, ...times];
-  const checksum = checksumOf(service, acceptedIntent(intent, 0, isReserved));
-  return { sql: INTENT_SQL.insert, values: [...values, isReserved ? 1 : 0, checksum] };
+export function insertStatement(service: string, intent: Omit<Intent, "sequence">): Statement {
+  const row = rowOf(service, intent);
+  const names = Object.keys(row);
+  const sql = `INSERT INTO intents (${names.join(", ")}) VALUES (${names.map(() => "?").join(", ")})
+    ON CONFLICT (service, key) DO NOTHING RETURNING sequence`;
+  return { sql, values: Object.values(row) };
 }
 
 /** Inserts a row as long as that of an intent, and removes it. */
@@ -124,7 +129,7 @@ export function probeStatements(service: string): Statement[] {
   const payload = " ".repeat(1_000);
   const probe = { key, user: "", payload, transaction: null, expiresAtMs: 0, createdAtMs: 0 };
   const remove = { sql: INTENT_SQL.remove, values: [service, key] };
-  return [insertStatement(service, probe), remove];
+  return [insertStatement(service, acceptedIntent(probe, 0, false)), remove];
 }
 
 /**
@@ -136,22 +141,15 @@ export function updateStatement(
   service: string,
   condition: string,
   before: Intent,
-  given: Intent,
+  after: Intent,
 ): Statement {
-  const after = { ...given, failure: given.failure && storableFailure(given.failure) };
-  const columns = columnsOf(before);
-  const changed = Object.entries(columnsOf(after))
-    .filter(([name, value]) => value !== columns[name]);
-  const assignments: [column: string, value: SqlValue][] = [
-    ["state", after.state],
-    ["updated_at_ms", after.updatedAtMs],
-    ["checksum", checksumOf(service, after)],
-    ...changed,
-  ];
-  const sql = `UPDATE intents SET ${assignments.map(([name]) => `${name} = ?`).join(", ")}
+  const row = rowOf(service, before);
+  const changed = Object.entries(rowOf(service, after))
+    .filter(([name, value]) => value !== row[name] || ALWAYS_SET.has(name));
+  const sql = `UPDATE intents SET ${changed.map(([name]) => `${name} = ?`).join(", ")}
     WHERE service = ? AND key = ? AND tx_hash IS NOT DISTINCT FROM ? AND ${condition}`;
-  const where = [service, before.key, columns.tx_hash ?? null];
-  return { sql, values: [...assignments.map(([, value]) => value), ...where] };
+  const where = [service, before.key, row.tx_hash ?? null];
+  return { sql, values: [...changed.map(([, value]) => value), ...where] };
 }
 
 /**
@@ -194,10 +192,6 @@ const RECENT_ROWS = 200;
 const SELECT = `SELECT ${INTENT_COLUMNS} FROM intents WHERE service = ?`;
 
 export const INTENT_SQL = {
-  insert: `INSERT INTO intents (service, key, "user", payload, state, tx_hash, transaction_text,
-      expires_at_ms, created_at_ms, updated_at_ms, reserved, checksum)
-    VALUES (?, ?, ?, ?, 'accepted', ?, ?, ?, ?, ?, ?, ?)
-    ON CONFLICT (service, key) DO NOTHING RETURNING sequence`,
   find: `${SELECT} AND key = ?`,
   listByUser: `${SELECT} AND "user" = ? AND sequence < ? ORDER BY sequence DESC LIMIT ?`,
   listUnfinished: `${SELECT} AND ${UNFINISHED} AND sequence > ?

@@ -33,7 +33,8 @@ export async function sendOnce(
   node: SubmissionNode,
   transaction: SignedTransactionText,
 ): Promise<NodeAnswer> {
-  const answer = await answerTo(transaction, () => node.sendTransactionText(transaction.text));
+  const { text, txHash } = transaction;
+  const answer = await answerTo(() => node.sendTransactionText(text, txHash));
   if (answer.kind !== "refused") return answer;
   // The node may have committed the transaction earlier, and refuse it now because it is too old.
   const known = await askForReceipt(node, transaction);
@@ -43,23 +44,18 @@ export async function sendOnce(
 /** Asks for the receipt of a transaction. */
 export async function askForReceipt(
   node: SubmissionNode,
-  transaction: SignedTransactionText,
+  { txHash }: SignedTransactionText,
 ): Promise<NodeAnswer> {
-  const answer = await answerTo(transaction, () => node.getTransaction(transaction.txHash));
+  const answer = await answerTo(() => node.getTransaction(txHash));
   // It refused the question, not the transaction.
   return answer.kind === "refused" ? { kind: "unknown", cause: answer.error } : answer;
 }
 
 /** @throws Errors that are not the node's. */
-async function answerTo(
-  { txHash }: SignedTransactionText,
-  request: () => Promise<Receipt | null>,
-): Promise<NodeAnswer> {
+async function answerTo(request: () => Promise<Receipt | null>): Promise<NodeAnswer> {
   try {
     const receipt = await request();
-    if (receipt === null) return { kind: "missing" };
-    if (receipt.txHash === txHash) return { kind: "receipt", receipt };
-    return { kind: "unknown", cause: `the node answered with the receipt of ${receipt.txHash}` };
+    return receipt === null ? { kind: "missing" } : { kind: "receipt", receipt };
   } catch (thrown) {
     if (!isNodeAway(thrown) && !(thrown instanceof RpcError)) throw thrown;
     const isFinal = thrown instanceof RpcError && FINAL_RPC_CODES.has(thrown.rpcCode);

@@ -2,9 +2,10 @@
 import { dirname } from "node:path";
 import { fileProblem, folderProblem, statOf } from "../files.ts";
 import { serviceLog } from "../log/logging.ts";
-import { describeCause, StoreError } from "./errors.ts";
+import { describeCause, isOfOtherTables, StoreError } from "./errors.ts";
 import { IN_MEMORY, POSTGRES_URL } from "../database/database_url.ts";
 import { LATEST_VERSION, missingMigrations, type SqlDriver } from "./database.ts";
+import { INTENT_COLUMNS } from "./intent_rows.ts";
 import { SqliteDriver } from "./sqlite_driver.ts";
 import { IntentStore } from "./store.ts";
 
@@ -16,13 +17,40 @@ import { IntentStore } from "./store.ts";
  * @throws {StoreError} If the database cannot be used.
  */
 export async function openIntentStore(database: string, service: string): Promise<IntentStore> {
-  if (!POSTGRES_URL.test(database)) {
-    const driver = SqliteDriver.open(database);
-    if (driver.hadTornLog) warnOfTornLog(database, service);
-    return new IntentStore(driver, service);
+  const driver = POSTGRES_URL.test(database)
+    ? await (await importPostgres()).PostgresDriver.open(database)
+    : openFile(database, service);
+  try {
+    await driver.version(); // refuses incomplete tables
+    await requireColumns(driver);
+  } catch (thrown) {
+    await driver.close();
+    throw thrown;
   }
-  const { PostgresDriver } = await importPostgres();
-  return new IntentStore(await PostgresDriver.open(database), service);
+  return new IntentStore(driver, service);
+}
+
+function openFile(database: string, service: string): SqlDriver {
+  const driver = SqliteDriver.open(database);
+  if (driver.hadTornLog) warnOfTornLog(database, service);
+  return driver;
+}
+
+/**
+ * Builds before 0.1.0 gave this version to other tables.
+ *
+ * @throws {StoreError} If one of them made the database, or if it cannot be read.
+ */
+async function requireColumns(driver: SqlDriver): Promise<void> {
+  try {
+    await driver.read(`SELECT ${INTENT_COLUMNS} FROM intents LIMIT 0`, []);
+  } catch (thrown) {
+    if (!(thrown instanceof StoreError && isOfOtherTables(thrown.cause))) throw thrown;
+    throw new StoreError(
+      `Database has version ${LATEST_VERSION}, but the tables of a build before 0.1.0 or of another ` +
+        "program: let that one finish its work, then name another database with --database",
+    );
+  }
 }
 
 /** A power failure loses only unacknowledged transactions; other damage may lose more. */
@@ -94,6 +122,7 @@ async function inspect(driver: SqlDriver, service: string, stuckBeforeMs: number
   if (version === 0) return "new" as const;
   // Refuses the tables of a newer program.
   missingMigrations(version);
+  await requireColumns(driver);
   const store = new IntentStore(driver, service);
   return {
     /** The account that it is bound to; null if it is bound to none, as that of a bridge. */

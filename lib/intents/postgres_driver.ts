@@ -51,7 +51,10 @@ export class PostgresDriver implements SqlDriver {
     STATEMENT_CONNECTIONS_MAX,
   );
   /** Transactions of one process run one after the other: they change its books. */
-  #lastTransaction: Promise<unknown> = Promise.resolve();
+  readonly #transactions = new Batches<() => Promise<unknown>, unknown>(
+    1,
+    (take) => Promise.all(take().map((run) => run())),
+  );
 
   /**
    * Connects with the first statement, and does not change the tables.
@@ -91,9 +94,7 @@ export class PostgresDriver implements SqlDriver {
   transaction<T>(steps: () => SqlSteps<T>): Promise<T> {
     const run = () =>
       this.#withConnection((run) => inTransaction(run, () => runSteps(run, steps())));
-    const result = this.#lastTransaction.then(run);
-    this.#lastTransaction = result.catch(() => {}); // its caller gets the failure
-    return result;
+    return this.#transactions.add(run) as Promise<T>; // the result of this very transaction
   }
 
   async version(): Promise<number> {
@@ -156,9 +157,10 @@ export class PostgresDriver implements SqlDriver {
         return await this.#withConnection((run) => inTransaction(run, () => runMissing(run)));
       } catch (thrown) {
         const cause = thrown instanceof StoreError ? thrown.cause : thrown;
-        if (sqlStateKindOf(driverCodeOf(cause)) !== "race" || attempt === MIGRATION_ATTEMPTS) {
-          throw thrown;
-        }
+        if (sqlStateKindOf(driverCodeOf(cause)) !== "race") throw thrown;
+        if (attempt < MIGRATION_ATTEMPTS) continue;
+        await this.version(); // names incomplete tables
+        throw thrown;
       }
     }
   }

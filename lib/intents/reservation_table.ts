@@ -168,7 +168,7 @@ export class ReservationTable {
       }
     }
     const inserted = yield accepted.map(({ intent }) =>
-      insertStatement(this.#service, intent, { isReserved: true })
+      insertStatement(this.#service, acceptedIntent(intent, 0, true))
     );
     for (const [index, request] of accepted.entries()) {
       const { intent, admission } = request;

@@ -94,12 +94,7 @@ export class SqliteDriver implements SqlDriver {
   }
 
   version(): Promise<number> {
-    return Promise.try(() => {
-      const version = versionOf(this.#db);
-      const tables = this.#db.get("SELECT count(*) AS count FROM sqlite_schema");
-      if (version > 0 || countOfRow(tables) === 0) return version;
-      throw new StoreError("Database contains tables of another program");
-    });
+    return Promise.try(() => versionOf(this.#db));
   }
 
   close(): Promise<void> {
@@ -195,6 +190,12 @@ function migrate(db: SqliteDatabase): void {
   });
 }
 
+/** @throws {StoreError} If another program made the tables: it may not like others beside them. */
 function versionOf(db: SqliteDatabase): number {
-  return countOfRow(db.get("SELECT user_version AS count FROM pragma_user_version"));
+  const version = countOfRow(db.get("SELECT user_version AS count FROM pragma_user_version"));
+  const tables = db.get("SELECT count(*) AS count FROM sqlite_schema");
+  if (version > 0 || countOfRow(tables) === 0) return version;
+  throw new StoreError(
+    "Database contains tables of another program: name another file with --database",
+  );
 }

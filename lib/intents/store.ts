@@ -92,11 +92,11 @@ export class IntentStore implements AsyncDisposable {
 
   async #insertOnce(intent: NewIntent, admission: Admission | undefined): Promise<InsertResult> {
     if (admission !== undefined) return await this.#reservations.insert({ intent, admission });
-    const { sql, values } = insertStatement(this.service, intent);
+    const accepted = acceptedIntent(intent, 0, false);
+    const { sql, values } = insertStatement(this.service, accepted);
     const [row] = await this.db.write(sql, values);
     if (row === undefined) return { inserted: false, intent: await this.get(intent.key) };
-    const { sequence } = parseRow(sequenceSchema, row);
-    return { inserted: true, intent: acceptedIntent(intent, sequence, false) };
+    return { inserted: true, intent: { ...accepted, ...parseRow(sequenceSchema, row) } };
   }
 
   /**
@@ -104,17 +104,13 @@ export class IntentStore implements AsyncDisposable {
    * @returns The intent with that key: this one, or the one before it.
    */
   async insertFailed(newIntent: NewIntent, failure: IntentFailure): Promise<Intent> {
-    const intent = acceptedIntent(newIntent, 0, false);
-    const failed: Intent = { ...intent, state: "failed", failure };
-    const insert = insertStatement(this.service, intent);
-    const update = updateStatement(this.service, UNFINISHED, intent, failed);
+    const failed: Intent = { ...acceptedIntent(newIntent, 0, false), state: "failed", failure };
     // In turn with the reservations, so that its sequence cannot hide an earlier one of them.
-    const turn = turnStatement(this.service);
+    const statements = [turnStatement(this.service), insertStatement(this.service, failed)];
     await this.db.transaction(function* (): SqlSteps<void> {
-      const [, [row] = []] = yield [turn, insert];
-      if (row !== undefined) yield [update];
+      yield statements;
     });
-    return await this.get(intent.key);
+    return await this.get(newIntent.key);
   }
 
   /**

@@ -318,12 +318,15 @@ export class Submitter {
   /** Fails an intent whose transaction was not committed by its deadline and cannot be any more. */
   async #failIfTooLate(intent: Intent): Promise<Intent> {
     const { text, txHash } = transactionOf(intent);
-    const { clock, guard } = this.#options;
-    // By the chain's time too: a clock that was set forward proves nothing.
-    const ageMs = Math.min(clock.now(), guard.clocks.blockTimeMs) - timestampOf(text);
-    if (ageMs <= TIMESTAMP_DRIFT_MAX_MS + CLOCK_DIFFERENCE_MAX_MS) {
+    const { clock, guard: { clocks: { blockTimeMs } } } = this.#options;
+    const [nowMs, signedAtMs] = [clock.now(), timestampOf(text)];
+    // By both clocks: one that was set forward proves nothing.
+    const olderThanMs = Math.min(nowMs, blockTimeMs) - signedAtMs;
+    if (olderThanMs <= TIMESTAMP_DRIFT_MAX_MS + CLOCK_DIFFERENCE_MAX_MS) {
       throw new OutcomeUnknownError(txHash, "the deadline passed before the node answered");
     }
+    // By the node's clock, if it is known: the node drops by it, and ours may have been set back.
+    const ageMs = (blockTimeMs === Infinity ? nowMs : blockTimeMs) - signedAtMs;
     if (ageMs > RECEIPTS_KEPT_MIN_MS) {
       return await this.#fail(intent, submissionFailure("RECEIPT_DROPPED", { txHash, ageMs }));
     }

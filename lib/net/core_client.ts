@@ -3,11 +3,11 @@ import { parseResponse, RpcCode, RpcError } from "../protocol/jsonrpc.ts";
 import { spanSchema } from "../protocol/methods/reads.ts";
 import { transactionMethods } from "../protocol/methods/transactions.ts";
 import type { Receipt } from "../protocol/receipt.ts";
-import { quantitySchema, timestampSchema } from "../protocol/scalars.ts";
+import { type Hex, quantitySchema, timestampSchema } from "../protocol/scalars.ts";
 import { toWire } from "../json.ts";
 import type { Thesis } from "../protocol/thesis.ts";
 import type { Transaction } from "../protocol/transaction.ts";
-import { CoreReader } from "./core_reader.ts";
+import { CoreReader, requireReceiptOf } from "./core_reader.ts";
 
 const headSchema = z.object({ number: quantitySchema, timestampMs: timestampSchema });
 
@@ -33,8 +33,10 @@ export class CoreClient extends CoreReader {
   }
 
   /** Submits a transaction from its stored JSON text, so that a repeat is the same transaction. */
-  sendTransactionText(text: string): Promise<Receipt> {
-    return this.call(transactionMethods, "core_sendTransaction", { transaction: JSON.parse(text) });
+  async sendTransactionText(text: string, txHash: Hex): Promise<Receipt> {
+    const transaction = JSON.parse(text);
+    const receipt = await this.call(transactionMethods, "core_sendTransaction", { transaction });
+    return requireReceiptOf(txHash, receipt);
   }
 
   /** Whether the node accepts transactions: a read port does not. Nothing is submitted. */
@@ -50,10 +52,12 @@ export class CoreClient extends CoreReader {
   }
 
   /** The receipt that a transaction's JSON text would get if it were submitted now. */
-  simulateTransactionText(text: string): Promise<Receipt> {
-    return this.call(transactionMethods, "core_simulateTransaction", {
-      transaction: JSON.parse(text),
+  async simulateTransactionText(text: string, txHash: Hex): Promise<Receipt> {
+    const transaction = JSON.parse(text);
+    const receipt = await this.call(transactionMethods, "core_simulateTransaction", {
+      transaction,
     });
+    return requireReceiptOf(txHash, receipt);
   }
 
   /** Whether anyone may revert the chain, as on a development chain in memory. */

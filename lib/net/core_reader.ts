@@ -98,8 +98,9 @@ export class CoreReader {
   }
 
   /** The receipt of a transaction, or null if the node does not know it. */
-  getTransaction(hash: Hex): Promise<Receipt | null> {
-    return this.ask("core_getTransaction", [hash], z.nullable(receiptSchema));
+  async getTransaction(hash: Hex): Promise<Receipt | null> {
+    const receipt = await this.ask("core_getTransaction", [hash], z.nullable(receiptSchema));
+    return receipt && requireReceiptOf(hash, receipt);
   }
 
   /** Prices by symbol, each with its age and whether bets on it are accepted. */
@@ -178,6 +179,18 @@ export class CoreReader {
       throw new NodeUnreachableError(this.url, cause);
     }
   }
+}
+
+/**
+ * Requires that the node answered about the transaction that it was asked for: another one's receipt
+ * says nothing about it.
+ */
+export function requireReceiptOf(txHash: Hex, receipt: Receipt): Receipt {
+  if (receipt.txHash === txHash) return receipt;
+  throw new RpcError(
+    RpcCode.internalError,
+    `The node answered with the receipt of ${receipt.txHash}: expected that of ${txHash}`,
+  );
 }
 
 /** The answer to a call, or null if the node does not have the method. */

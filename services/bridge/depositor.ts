@@ -74,8 +74,8 @@ export async function isDepositOnChain(
   intent: Intent,
   chainId: number,
 ): Promise<boolean> {
-  const { text } = await transactions.sign(requireDepositTerms(intent, chainId));
-  const receipt = await node.simulateTransactionText(text);
+  const { text, txHash } = await transactions.sign(requireDepositTerms(intent, chainId));
+  const receipt = await node.simulateTransactionText(text, txHash);
   if (receipt.status === "committed") return false;
   if (wasCreditedBefore(receipt)) return true;
   const { code = "TRANSACTION_FAILED", message = "no reason given" } = receipt.error ?? {};

@@ -43,7 +43,7 @@ export const run = createRepairCommand({
       return { result: { ...intent, state: "committed" }, line: `Missing: ${deposit}` };
     }
     const transaction = await transactions.sign(requireDepositTerms(intent, chainId));
-    const receipt = await node.sendTransactionText(transaction.text);
+    const receipt = await node.sendTransactionText(transaction.text, transaction.txHash);
     if (wasCreditedBefore(receipt)) return "present";
     const { status: state, error } = receipt;
     if (state === "failed") throw new RangemakerError(`${error?.code}`, `${error?.message}`);

@@ -1,6 +1,11 @@
 import { getLogger } from "@logtape/logtape";
 import { ClockComparison } from "../../lib/intents/clock_comparison.ts";
-import type { Intent, IntentOutcome, NewIntent } from "../../lib/intents/intent.ts";
+import {
+  acceptedIntent,
+  type Intent,
+  type IntentOutcome,
+  type NewIntent,
+} from "../../lib/intents/intent.ts";
 import { insertStatement } from "../../lib/intents/intent_rows.ts";
 import type { IntentStore } from "../../lib/intents/store.ts";
 import type { SubmitterOptions } from "../../lib/intents/submitter.ts";
@@ -12,7 +17,7 @@ export async function reservedIntents(store: IntentStore): Promise<Intent[]> {
 
 /** Records an intent with a reservation, about which nothing is decided. */
 export async function insertReserved(store: IntentStore, intent: NewIntent): Promise<Intent> {
-  const { sql, values } = insertStatement(store.service, intent, { isReserved: true });
+  const { sql, values } = insertStatement(store.service, acceptedIntent(intent, 0, true));
   await store.db.write(sql, values);
   return await store.get(intent.key);
 }

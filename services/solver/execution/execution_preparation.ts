@@ -102,8 +102,11 @@ export class ExecutionPreparation {
   }
 
   #reportUnused(key: string, quote: Quote): void {
+    const { hedge, exposure } = this.#options;
     this.#hedges.set(key, "none");
-    if (!this.#options.hedge.isSimulated) solverLog.hedgeUnused(key, quote);
+    // The chain may have its bet all the same: the node may have dropped the receipt.
+    const isBet = exposure.thesisOf(key) !== undefined;
+    if (!hedge.isSimulated && !isBet) solverLog.hedgeUnused(key, quote);
   }
 
   /**

@@ -130,27 +130,21 @@ Deno.test("IntentService: a failure is logged without a health request; the stor
     assert.deepEqual(eventsOf(records), ["STORE_UNAVAILABLE"]);
   }));
 
-Deno.test("openIntentResources: a comparison refuses another key, and binds no database", () =>
+Deno.test("openIntentResources: a database is bound to the first key that binds it, and refused for others with both addresses", () =>
   withFolder(async (folder) => {
     const database = `${folder}/solver.sqlite`;
     const openAndClose = async (overrides: Partial<IntentResourcesOptions>) =>
       await (await openResources({ database, ...overrides })).store.close();
-    await openAndClose({ signer: other, storeKey: "compare" });
+    await openAndClose({ signer: other, storeKey: "compare" }); // which binds none
     await openAndClose({ storeKey: "bind" });
     await openAndClose({ storeKey: "compare" });
-    await assert.rejects(openAndClose({ signer: other, storeKey: "compare" }), /key of/);
-  }));
-
-Deno.test("openIntentResources: a database of another key is refused with both addresses, unless unbound", () =>
-  withFolder(async (folder) => {
-    const database = `${folder}/bridge.sqlite`;
-    const openAndClose = async (overrides: Partial<IntentResourcesOptions>) =>
-      await (await openResources({ database, ...overrides })).store.close();
-    await openAndClose({});
-    await assert.rejects(openAndClose({ signer: other }), {
-      name: "StoreError",
-      message: new RegExp(`key of ${signer.address}, but this one signs as ${other.address}`),
-    });
+    const message = new RegExp(`key of ${signer.address}, but this one signs as ${other.address}`);
+    for (const storeKey of ["bind", "compare"] as const) {
+      await assert.rejects(openAndClose({ signer: other, storeKey }), {
+        name: "StoreError",
+        message,
+      });
+    }
     await openAndClose({ signer: other, storeKey: "ignore" });
-    await openAndClose({});
+    await openAndClose({ storeKey: "bind" });
   }));

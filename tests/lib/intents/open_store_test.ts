@@ -2,11 +2,12 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { DatabaseSync } from "node:sqlite";
 import postgres from "postgres";
+import { POSTGRES_URL } from "../../../lib/database/database_url.ts";
 import { LATEST_VERSION } from "../../../lib/intents/database.ts";
 import { inspectStore, openIntentStore } from "../../../lib/intents/open_store.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import { LocalSigner } from "../../../lib/protocol/signature.ts";
-import { testOnPostgres } from "../../support/postgres.ts";
+import { DATABASE_KINDS, runSql, testOnPostgres } from "../../support/postgres.ts";
 import { withFolder } from "../../support/files.ts";
 import { freePort } from "../../support/ports.ts";
 import { COMMITTED, newIntent } from "../../support/intents.ts";
@@ -50,19 +51,29 @@ function imageOf(folder: string): string[] {
   }).sort();
 }
 
-testOnPostgres("inspectStore: reports tables without a version, or the reverse", async (url) => {
-  await useStore(url);
-  const admin = postgres(url, { max: 1 });
-  try {
-    await admin`DELETE FROM migrations`;
-    await assert.rejects(look(url), /is incomplete: it has version 0, but also tables\. Restore/);
-    await admin`INSERT INTO migrations VALUES (${LATEST_VERSION})`;
-    await admin`DROP TABLE intents`;
-    await assert.rejects(look(url), /is incomplete: it has version 1, without tables\. Restore/);
-  } finally {
-    await admin.end();
-  }
-});
+testOnPostgres(
+  "A database with tables and no version, or the reverse, is refused with what to do",
+  async (url) => {
+    await useStore(url);
+    const admin = postgres(url, { max: 1 });
+    try {
+      await admin`DELETE FROM migrations`;
+      await areRejected(url, /is incomplete: it has version 0, but also tables\. Restore/);
+      await admin`INSERT INTO migrations VALUES (${LATEST_VERSION})`;
+      await admin`DROP TABLE intents`;
+      await areRejected(url, /is incomplete: it has version 1, without tables\. Restore/);
+    } finally {
+      await admin.end();
+    }
+  },
+);
+
+/** Neither a service nor the doctor can use the database. */
+async function areRejected(database: string, message: RegExp): Promise<void> {
+  const refused = { name: "StoreError", message };
+  await assert.rejects(look(database), refused);
+  await assert.rejects(openIntentStore(database, "bridge"), refused);
+}
 
 const look = (database: string) => inspectStore(database, "bridge", STUCK_BEFORE_MS);
 
@@ -122,19 +133,18 @@ Deno.test("inspectStore: a missing file is new, and is not created", () =>
     await assert.rejects(look(long), /^StoreError: .*x cannot be written: File name too long/);
   }));
 
+function withFile(path: string, use: (db: DatabaseSync) => void): void {
+  const db = new DatabaseSync(path);
+  use(db);
+  db.close();
+}
+
 const damages: [name: string, damage: (path: string) => void, reason: RegExp][] = [
   ["no database", (path) => Deno.writeTextFileSync(path, "hello ".repeat(1_000)), /not a database/],
   ["a folder", (path) => Deno.mkdirSync(path), /is a folder$/],
-  ["of a newer program or an early build", (path) => {
-    const db = new DatabaseSync(path);
-    db.exec(`PRAGMA user_version = ${LATEST_VERSION + 1}`);
-    db.close();
-  }, /made by a newer program, or by a build before 0\.1\.0: expected at most/],
   ["of another program", (path) => {
-    const db = new DatabaseSync(path);
-    db.exec("CREATE TABLE songs (name TEXT)");
-    db.close();
-  }, /tables of another program$/],
+    withFile(path, (db) => db.exec("CREATE TABLE songs (name TEXT)"));
+  }, /tables of another program: name another file with --database$/],
 ];
 
 for (const [name, damage, reason] of damages) {
@@ -146,11 +156,53 @@ for (const [name, damage, reason] of damages) {
     }));
 }
 
+Deno.test("openIntentStore: a file of another program gets no tables", () =>
+  withFolder(async (folder) => {
+    const path = `${folder}/store.sqlite`;
+    withFile(path, (db) => db.exec("CREATE TABLE songs (name TEXT)"));
+    await assert.rejects(openIntentStore(path, "bridge"), /tables of another program/);
+    withFile(path, (db) => {
+      assert.equal(db.prepare("SELECT name FROM sqlite_schema").all().length, 1);
+    });
+  }));
+
 Deno.test("inspectStore: a path inside a file is refused", () =>
   withFolder(async (folder) => {
     await Deno.writeTextFile(`${folder}/file`, "");
     await assert.rejects(look(`${folder}/file/store.sqlite`), /file is not a folder$/);
   }));
+
+/** What turns a database of this program into one of another, on SQLite and PostgreSQL. */
+const others: [by: string, sqlite: string, postgres: string, reason: RegExp][] = [
+  [
+    "a newer program",
+    `PRAGMA user_version = ${LATEST_VERSION + 1}`,
+    `INSERT INTO migrations VALUES (${LATEST_VERSION + 1})`,
+    /^Database has version 2, made by a newer program, .* name another database with --database$/,
+  ],
+  [
+    "a build before 0.1.0",
+    'ALTER TABLE intents RENAME COLUMN "user" TO subject',
+    'ALTER TABLE intents RENAME COLUMN "user" TO subject',
+    /^Database has version 1, but the tables of a build before .* name another database /,
+  ],
+];
+
+for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
+  for (const [by, sqlite, postgres, reason] of others) {
+    Deno.test({
+      name: `A database by ${by} is refused with what to do: ${name}`,
+      ignore,
+      fn: () =>
+        withDatabase(async (database) => {
+          await useStore(database);
+          if (POSTGRES_URL.test(database)) await runSql(database, postgres);
+          else withFile(database, (db) => db.exec(sqlite));
+          await areRejected(database, reason);
+        }),
+    });
+  }
+}
 
 testOnPostgres("inspectStore: PostgreSQL, empty and in use", async (url) => {
   assert.equal(await look(url), "new");

@@ -1,13 +1,15 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import postgres from "postgres";
+import { ITEMS_WAITING_MAX } from "../../../lib/intents/batches.ts";
 import { StoreConnectionLostError } from "../../../lib/intents/errors.ts";
-import { LATEST_VERSION } from "../../../lib/intents/database.ts";
+import type { SqlSteps } from "../../../lib/intents/database.ts";
 import { openIntentStore } from "../../../lib/intents/open_store.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
 import { PostgresDriver } from "../../../lib/intents/postgres_driver.ts";
-import { addMigration, runSql, testOnPostgres } from "../../support/postgres.ts";
+import { freePort } from "../../support/ports.ts";
+import { runSql, testOnPostgres } from "../../support/postgres.ts";
 import { COMMITTED, newIntent } from "../../support/intents.ts";
 
 const HASH: Hex = `0x${"01".repeat(32)}`;
@@ -136,15 +138,6 @@ testOnPostgres("PostgresDriver: a statement that takes too long fails", async (u
   }
 });
 
-testOnPostgres("PostgresDriver: a database written by a newer version is refused", async (url) => {
-  await (await openIntentStore(url, "test")).close();
-  await addMigration(url);
-  await assert.rejects(
-    () => openIntentStore(url, "test"),
-    new RegExp(`version ${LATEST_VERSION + 1}, made by a newer program`),
-  );
-});
-
 Deno.test("PostgresDriver: calls to a server that refuses fail at once, and ask it four times a second at most", async () => {
   using refusing = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   let asked = 0;
@@ -165,6 +158,15 @@ Deno.test("PostgresDriver: calls to a server that refuses fail at once, and ask 
   await driver.close();
   refusing.close();
   await refused;
+});
+
+Deno.test("PostgresDriver: only so many transactions wait for the one that runs", async () => {
+  const driver = new PostgresDriver(`postgres://user@127.0.0.1:${freePort()}/none`);
+  const add = () => driver.transaction(function* (): SqlSteps<void> {});
+  const results = await Promise.allSettled(Array.from({ length: ITEMS_WAITING_MAX + 2 }, add));
+  const reasons = results.map((result) => String(Object(result).reason));
+  assert.equal(reasons.findIndex((reason) => reason.includes("is busy")), ITEMS_WAITING_MAX + 1);
+  await driver.close();
 });
 
 testOnPostgres("PostgresDriver: a read-only server is refused at start", async (url) => {

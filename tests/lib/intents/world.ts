@@ -52,6 +52,11 @@ export class World implements AsyncDisposable {
   readonly submitter = this.newSubmitter();
   readonly retries = createRetryLoop(this.submitter, { ...this, random: () => 1 });
 
+  /** The submitters' guard learns the time of the newest block. */
+  blockTime(timestampMs: number): void {
+    this.guard.clocks.observe({ number: 1, timestampMs }, timestampMs);
+  }
+
   /** Resolves when nothing more happens before time passes. */
   async settled(): Promise<void> {
     let seen = "";

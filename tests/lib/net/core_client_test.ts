@@ -48,6 +48,22 @@ Deno.test("CoreClient: acceptsTransactions is false only if the node does not kn
   await assert.rejects(client.acceptsTransactions(), NodeUnreachableError);
 });
 
+Deno.test("CoreClient: the receipt of another transaction is no answer, and no refusal either", () => {
+  const [asked, other] = ["aa", "bb"].map((byte) => byte.repeat(32));
+  const hash = `0x${asked}` as const;
+  const receipt = { txHash: `0x${other}`, status: "committed", blockNumber: 1 };
+  return withNode(() => result(receipt), async (client) => {
+    const calls = [
+      client.getTransaction(hash),
+      client.sendTransactionText("{}", hash),
+      client.simulateTransactionText("{}", hash),
+    ];
+    for (const call of calls) {
+      await assert.rejects(call, { rpcCode: -32603, message: /the receipt of 0xbb.* of 0xaa/ });
+    }
+  });
+});
+
 Deno.test("isNodeAway: true for a call without an answer, false for an error answer", () => {
   for (const away of [new NodeTimeoutError("", "m", 1), new NodeUnreachableError("", "away")]) {
     assert(isNodeAway(away));

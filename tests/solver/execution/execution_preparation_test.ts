@@ -3,6 +3,7 @@ import { errorCodeOf, RangemakerError } from "../../../lib/errors.ts";
 import { IntentRefusedError } from "../../../lib/intents/errors.ts";
 import type { Intent } from "../../../lib/intents/intent.ts";
 import type { Quote } from "../../../lib/protocol/quote.ts";
+import { hash32Schema } from "../../../lib/protocol/scalars.ts";
 import { decodeExecution } from "../../../services/solver/execution/execution.ts";
 import { type Hedge, SimulatedHedge } from "../../../services/solver/execution/hedge.ts";
 import {
@@ -12,6 +13,7 @@ import {
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
+import { thesisOf } from "../support.ts";
 import { hedgeOf, type Overrides, recorded, type Scene, signed, withExecutor } from "./support.ts";
 
 const HOLD_MS = 300;
@@ -215,6 +217,15 @@ Deno.test("ExecutionPreparation: the hedge of a bet that was placed before is no
     const failed = { ...intent, state: "failed" as const, failure };
     preparation.onFailed(failed, quote);
     preparation.onFailedElsewhere(failed, quote);
+    assert.deepEqual(events(), ["execution_hedged"]);
+  }));
+
+Deno.test("ExecutionPreparation: the hedge of a bet that the chain has is not reported as unused, though its receipt was dropped", () =>
+  withRecorded(async ({ preparation, intent, quote, exposure, events }) => {
+    await preparation.prepare(intent);
+    exposure.apply(thesisOf(1, { quoteHash: hash32Schema.parse(intent.key) }));
+    const failure = { code: "RECEIPT_DROPPED", message: "Signed long ago" };
+    preparation.onFailed({ ...intent, state: "failed", failure }, quote);
     assert.deepEqual(events(), ["execution_hedged"]);
   }));
 
