@@ -153,7 +153,7 @@ export class ClientQueue implements ClientSink {
     return Math.min(ownFree, sharedFree - this.#unsent);
   }
 
-  /** Makes room for an answer, for which others may be terminated. @returns Whether it may be sent. */
+  /** Makes room for an answer; others may be terminated for it. @returns Whether it may be sent. */
   tryAdmitAnswer(bytes: number): boolean {
     return this.#buffers.tryAdmitAnswer(this, bytes);
   }
