@@ -27,10 +27,10 @@ import { ChainReader } from "./chain_reader.ts";
 import { requireNodeChain, requireServiceChain, requireWallet } from "./context.ts";
 import { ExecutionError, isRangemakerError, WatchError } from "./errors.ts";
 import {
-  requireAddress,
   requireAmount,
   requireNonce,
   requireOffer,
+  requireOptionalAddress,
   requireThesisId,
   requireTimeout,
 } from "./input.ts";
@@ -285,10 +285,10 @@ export class RangemakerClient extends ChainReader {
     party?: Address | { solver: Address },
   ): Promise<ThesisWatch> {
     if (typeof party !== "object") {
-      requireAddress("user", party);
+      requireOptionalAddress("user", party);
       return await openWatch(this.context, handlers, { user: party ?? await this.address() });
     }
-    requireAddress("solver", party.solver);
+    requireOptionalAddress("solver", party.solver);
     return await openWatch(this.context, handlers, party);
   }
 
@@ -334,7 +334,7 @@ export class RangemakerClient extends ChainReader {
    * ```
    */
   async account(address?: Address): Promise<Account> {
-    requireAddress("address", address);
+    requireOptionalAddress("address", address);
     return await this.context.node.getAccount(address ?? await this.address());
   }
 }

@@ -6,7 +6,7 @@ import { type Market, Markets, SPEC_MARKETS } from "../protocol/markets.ts";
 import { type Address, addressSchema } from "../protocol/scalars.ts";
 import { typedDataSchema } from "../protocol/typed_data.ts";
 import { ChainError, WalletError, WatchError } from "./errors.ts";
-import { requireAddress, requireObject, wrongInput } from "./input.ts";
+import { requireObject, requireOptionalAddress, wrongInput } from "./input.ts";
 import { adaptWallet, type Wallet, type WalletAdapter } from "./wallet.ts";
 import type { SocketLike } from "../net/reconnecting_socket.ts";
 
@@ -41,7 +41,7 @@ export function createContext(options: ClientOptions): Context {
     urls: baseUrls(urls),
     chainId: requireChainId(options),
     node: new CoreReader({ url: urls.proxy }),
-    solver: requireSolver(options),
+    solver: requireOptionalSolver(options),
     clock: requireClock(options),
     markets: markets === undefined ? SPEC_MARKETS : new Markets(markets.map(withChecksums)),
     connect,
@@ -156,8 +156,8 @@ function requireChainId({ chainId }: ClientOptions): number {
 }
 
 /** The solver of the options, in EIP-55 form. @throws {InputError} If it is not an address. */
-function requireSolver({ solver }: ClientOptions): Address | undefined {
-  requireAddress("solver", solver);
+function requireOptionalSolver({ solver }: ClientOptions): Address | undefined {
+  requireOptionalAddress("solver", solver);
   return solver && addressSchema.parse(solver);
 }
 

@@ -42,7 +42,7 @@ export function requireThesisId(field: string, value: unknown): void {
 }
 
 /** An address in any case, or none. */
-export function requireAddress(field: string, value: unknown): void {
+export function requireOptionalAddress(field: string, value: unknown): void {
   if (value === undefined || addressSchema.safeParse(value).success) return;
   throw wrongInput(field, "Expected an address: 0x and 40 hex digits", value);
 }

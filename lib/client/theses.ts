@@ -70,7 +70,7 @@ export class ThesisWatch {
   /** Highest id that was forgotten. */
   #forgottenTo = 0;
   /** Id of the chain's newest thesis at the last read; undefined if the node does not report it. */
-  #readTo: number | undefined;
+  #newestReadId: number | undefined;
   readonly #waiters = new Set<Waiter>();
   #state: WatchState = "connecting";
   #lastFailure = "no answer";
@@ -248,14 +248,16 @@ export class ThesisWatch {
   async #readChanges(signal: AbortSignal): Promise<void> {
     const { node } = this.#context;
     const known = this.theses;
-    const readTo = this.#readTo;
+    const newestReadId = this.#newestReadId;
     const oldestOpen = known.find(({ status }) => status === "open");
-    const cursor = readTo === undefined || !oldestOpen ? undefined : `${oldestOpen.id - 1}`;
-    const found = readTo === undefined || oldestOpen
-      ? await this.#readPages({ status: "open", cursor }, signal)
-      : undefined;
+    let found: Set<number> | undefined;
+    if (newestReadId === undefined) found = await this.#readPages({ status: "open" }, signal);
+    else if (oldestOpen !== undefined) {
+      const cursor = `${oldestOpen.id - 1}`;
+      found = await this.#readPages({ status: "open", cursor }, signal);
+    }
     if (signal.aborted) return;
-    await this.#readPages({ cursor: (readTo ?? known.at(-1)?.id)?.toString() }, signal);
+    await this.#readPages({ cursor: (newestReadId ?? known.at(-1)?.id)?.toString() }, signal);
     for (const { id, status } of known) {
       if (signal.aborted) return;
       if (found?.has(id) || !isUnsettled(status)) continue;
@@ -286,7 +288,7 @@ export class ThesisWatch {
     const read = (cursor = filter.cursor) => node.getTheses({ ...party, cursor });
     for await (const { theses, nextCursor, lastId } of pagesOf(read)) {
       if (signal.aborted) break;
-      if (nextCursor === null && filter.status === undefined) this.#readTo = lastId;
+      if (nextCursor === null && filter.status === undefined) this.#newestReadId = lastId;
       this.#mostPages = Math.max(this.#mostPages, progress.pages += 1);
       for (const thesis of theses) {
         if (signal.aborted) break; // a handler may close the watch

@@ -121,7 +121,7 @@ function adaptAccount(account: AccountWallet): WalletAdapter {
     address: () => Promise.resolve(addressSchema.parse(account.address)),
     async sign(address, typedData) {
       const signed = await callWallet("sign", () => account.signTypedData(typedData));
-      return await checkedSignature(address, typedData, signed);
+      return await requireSignature(address, typedData, signed);
     },
     switchChain: () => Promise.resolve(),
   };
@@ -139,7 +139,7 @@ function adaptEthersSigner(signer: EthersWallet): WalletAdapter {
     async sign(address, typedData) {
       const { domain, types: { [DOMAIN_TYPE.primaryType]: _, ...types }, message } = typedData;
       const signed = await callWallet("sign", () => signer.signTypedData(domain, types, message));
-      return await checkedSignature(address, typedData, signed);
+      return await requireSignature(address, typedData, signed);
     },
     switchChain: () => Promise.resolve(),
   };
@@ -181,7 +181,7 @@ class ProviderAdapter implements WalletAdapter {
   async sign(address: Address, typedData: TypedData): Promise<Hex> {
     await this.#requireChain(typedData.domain.chainId);
     const params = [address, JSON.stringify(typedData)];
-    return await checkedSignature(
+    return await requireSignature(
       address,
       typedData,
       await this.#request("eth_signTypedData_v4", params),
@@ -226,7 +226,7 @@ const accountsSchema = z.array(addressSchema);
 const signatureSchema = z.string().check(z.regex(/^0x[0-9a-fA-F]{130}$/));
 
 /** Converts v 0 or 1 and a high s, which services refuse, and checks the signer. */
-async function checkedSignature(
+async function requireSignature(
   expected: Address,
   typedData: TypedData,
   signed: unknown,

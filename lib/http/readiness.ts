@@ -57,10 +57,10 @@ export async function runReadinessChecks<Name extends string>(
 
 /** The problem of a service's health, if it concerns the given part. */
 export async function findHealthProblem(
-  problem: () => Promise<RangemakerError | undefined>,
+  findProblem: () => Promise<RangemakerError | undefined>,
   part: "store" | "node",
 ): Promise<string | undefined> {
-  const found = await problem();
+  const found = await findProblem();
   const isOfStore = found?.code.startsWith("STORE_") ?? false;
   return isOfStore === (part === "store") ? found?.message : undefined;
 }

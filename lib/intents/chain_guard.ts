@@ -119,14 +119,14 @@ export class ChainGuard {
     const { store, node, chainId, clock } = this.#options;
     let record = await this.#readRecord();
     const askedAtMs = clock.now();
-    const lostCommit = this.#commits.findLost(askedAtMs - READ_NODE_LAG_MS);
+    const findingLost = this.#commits.findLost(askedAtMs - READ_NODE_LAG_MS);
     const answers = [
       node.getGenesisHash(),
       nullIfUnsupported(node.getHead()),
       requireChainId(node, chainId),
     ] as const;
     // Also after the first failure, so that no request outlives a stop.
-    await Promise.allSettled([lostCommit, ...answers]);
+    await Promise.allSettled([findingLost, ...answers]);
     const [genesis, head] = await Promise.all(answers);
     if (record.genesis === null && genesis !== null) {
       record = this.#record = await store.records.update({ genesis });
@@ -136,7 +136,7 @@ export class ChainGuard {
     const isBehind = head !== null && number + READ_NODE_LAG_BLOCKS < record.highestBlock;
     const evidence = isBehind
       ? `is at block ${number}, but was at block ${record.highestBlock} before`
-      : await lostCommit;
+      : await findingLost;
     this.clocks.observe(head, askedAtMs);
     if (evidence !== undefined) await this.#acceptOrRefuseRevert(number, evidence);
     return number;
@@ -148,7 +148,7 @@ export class ChainGuard {
     const nowMs = clock.now();
     const isCached = Math.abs(nowMs - this.#recordReadAtMs) < RECORD_CACHED_MS;
     if (this.#record !== undefined && isCached) return this.#record;
-    const record = await store.records.update();
+    const record = await store.records.read();
     const newest = await store.findNewestCommitted();
     if (newest !== undefined) this.#commits.add(newest);
     this.#recordReadAtMs = nowMs;
@@ -245,7 +245,7 @@ export async function requireChainId(
 export async function requireSameChain(
   { store, node }: Pick<ChainGuardOptions, "store" | "node">,
 ): Promise<void> {
-  const { genesis } = await store.records.update();
+  const { genesis } = await store.records.read();
   requireSameGenesis(node.url, await node.getGenesisHash(), genesis);
 }
 

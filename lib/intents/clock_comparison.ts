@@ -44,9 +44,12 @@ export class ClockComparison {
     this.#lastObservedAtMs = nowMs;
     if (!isNew) return;
     const aheadMs = nowMs - timestampMs;
-    if (Math.abs(aheadMs) <= CLOCK_DIFFERENCE_MAX_MS) return this.agree();
+    if (Math.abs(aheadMs) <= CLOCK_DIFFERENCE_MAX_MS) return this.recordAgreement();
     const direction = aheadMs > 0 ? "ahead of" : "behind";
-    this.differ(`it is ${Math.abs(aheadMs)} ms ${direction} that of the core node`, aheadMs);
+    this.recordDifference(
+      `it is ${Math.abs(aheadMs)} ms ${direction} that of the core node`,
+      aheadMs,
+    );
   }
 
   /**
@@ -55,7 +58,7 @@ export class ClockComparison {
    * @param evidence What shows it, such as the node's reason to refuse a transaction.
    * @param aheadMs By how much our clock is ahead of the node's, if that is known.
    */
-  differ(evidence: string, aheadMs?: number): RangemakerError {
+  recordDifference(evidence: string, aheadMs?: number): RangemakerError {
     const problem = new RangemakerError(
       "CLOCKS_DIFFER",
       `The clock of this machine is wrong, or that of the core node: ${evidence}. Transactions ` +
@@ -69,7 +72,7 @@ export class ClockComparison {
   }
 
   /** Records that the clocks agree, and logs it if they differed before. */
-  agree(): void {
+  recordAgreement(): void {
     if (this.#problem === undefined) return;
     this.#problem = undefined;
     this.#log.info("The clock agrees with the node's again", { event: "clocks_agree" });

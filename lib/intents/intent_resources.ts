@@ -71,9 +71,10 @@ export async function openIntentResources(
   const store = await openWhenReady(database, name, clock);
   try {
     if (storeKey !== "ignore") {
-      const owner = storeKey === "bind"
-        ? (await store.records.update({ signer: signer.address })).signer
-        : await store.records.readSigner();
+      const { records } = store;
+      const { signer: owner } = storeKey === "bind"
+        ? await records.update({ signer: signer.address })
+        : await records.read();
       requireKey(name, signer, owner);
     }
   } catch (thrown) {

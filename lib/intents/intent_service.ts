@@ -46,7 +46,7 @@ interface IntentServiceOptions {
 export class IntentService {
   readonly store: IntentStore;
   /** The problem that makes the health fail, if there is one; checked once a second at most. */
-  readonly problem: () => Promise<RangemakerError | undefined>;
+  readonly findProblem: () => Promise<RangemakerError | undefined>;
   readonly #log: Logger;
   readonly #guard: ChainGuard;
   readonly #submitter: Submitter;
@@ -63,10 +63,10 @@ export class IntentService {
     this.#guard = guard;
     this.#submitter = new Submitter({ ...resources, handler, guard });
     this.#retries = createRetryLoop(this.#submitter, resources);
-    this.problem = createCachedCall(() => this.#check(), HEALTH_CACHED_MS, clock);
+    this.findProblem = createCachedCall(() => this.#check(), HEALTH_CACHED_MS, clock);
     this.#health = new PollingLoop({
       clock,
-      poll: async () => void await this.problem(),
+      poll: async () => void await this.findProblem(),
       intervalMs: HEALTH_INTERVAL_MS,
     });
     this.#upkeep = createUpkeepLoop({ store, retainMs, clock, log, chainClock: guard.clocks });

@@ -126,7 +126,7 @@ async function inspect(driver: SqlDriver, service: string, stuckBeforeMs: number
   const store = new IntentStore(driver, service);
   return {
     /** The account that it is bound to; null if it is bound to none, as that of a bridge. */
-    owner: await store.records.readSigner(),
+    owner: (await store.records.read()).signer,
     /** Version of its tables, and the version that this program migrates them to. */
     version,
     latestVersion: LATEST_VERSION,

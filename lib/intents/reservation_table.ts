@@ -108,16 +108,15 @@ export class ReservationTable {
     const { book } = first.admission;
     const inFlight = yield* this.#takeTurn(batch, book);
     const decided = yield* this.#decide(batch, inFlight);
-    const refused = batch.filter((request) => isError(decided.get(request)));
+    const isRefused = (request: AdmissionRequest) => isError(decided.get(request));
+    const refused = batch.filter(isRefused);
     if (refused.length > 0) {
       // Other processes may have released reservations: read those releases and decide once more.
       yield* this.#refresh(book);
       const again = yield* this.#decide(refused, inFlight);
       again.forEach((result, request) => decided.set(request, result));
     }
-    const notInserted = batch.filter((request) =>
-      !decided.has(request) || isError(decided.get(request))
-    );
+    const notInserted = batch.filter((request) => !decided.has(request) || isRefused(request));
     const recorded = yield* this.#findRecorded(notInserted);
     return batch.map((request) =>
       recorded.get(request) ?? decided.get(request) ?? { error: new StoreError(INTENT_MISSING) }

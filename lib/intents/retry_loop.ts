@@ -111,11 +111,14 @@ class Retries {
     let after = 0; // the sequence of the last one
     while (!signal.aborted) {
       const isProbe = this.#submitter.isNodeLost;
-      const places = RETRIES_AT_ONCE - this.#running;
-      const limit = isProbe ? 1 : Math.max(1, places);
+      const freePlaces = RETRIES_AT_ONCE - this.#running;
+      const limit = isProbe ? 1 : Math.max(1, freePlaces);
       const unchangedForMs = RETRY_AFTER_MS;
       const page = await store.listUnfinished({ limit, after, nowMs, unchangedForMs });
-      const waiting = page.filter(({ key }) => !this.#submitter.isRunning(key)).slice(0, places);
+      const waiting = page.filter(({ key }) => !this.#submitter.isRunning(key)).slice(
+        0,
+        freePlaces,
+      );
       const attempts = Promise.all(waiting.map((intent) => this.#retry(intent, isProbe)));
       await withinMs(attempts, RETRY_INTERVAL_MS, undefined, clock);
       after = page.at(-1)?.sequence ?? after;

@@ -5,16 +5,16 @@ import { checksum, integerSchema, parseRow, type SqlDriver, type SqlSteps } from
 
 const SQL = {
   // Takes the row's lock until the transaction ends, whether the row is new or not.
-  readRecord: `INSERT INTO services (service) VALUES (?)
+  lockRecord: `INSERT INTO services (service) VALUES (?)
     ON CONFLICT (service) DO UPDATE SET service = excluded.service
     RETURNING genesis, signer, highest_block, checksum`,
   writeRecord: `UPDATE services SET genesis = ?, signer = ?, highest_block = ?, checksum = ?
     WHERE service = ?`,
-  record: "SELECT genesis, signer, highest_block, checksum FROM services WHERE service = ?",
+  selectRecord: "SELECT genesis, signer, highest_block, checksum FROM services WHERE service = ?",
   saveValue: `INSERT INTO saved_values (service, name, value, saved_at_ms, checksum)
     VALUES (?, ?, ?, ?, ?) ON CONFLICT (service, name) DO UPDATE
     SET value = excluded.value, saved_at_ms = excluded.saved_at_ms, checksum = excluded.checksum`,
-  savedValue: "SELECT * FROM saved_values WHERE service = ? AND name = ?",
+  selectValue: "SELECT * FROM saved_values WHERE service = ? AND name = ?",
 };
 
 export interface ServiceRecord {
@@ -69,13 +69,13 @@ export class ServiceRecords {
    * @returns The record as it is now.
    */
   async update(
-    learned: Partial<ServiceRecord> & { resetBlock?: number } = {},
+    learned: Partial<ServiceRecord> & { resetBlock?: number },
   ): Promise<ServiceRecord> {
     const service = this.#service;
     // Not thrown inside the transaction, which may be part of a batch.
     const result = await this.#db.transaction(
       function* (): SqlSteps<ServiceRecord | StoreError> {
-        const [[row] = []] = yield [{ sql: SQL.readRecord, values: [service] }];
+        const [[row] = []] = yield [{ sql: SQL.lockRecord, values: [service] }];
         let before: ServiceRecord;
         try {
           before = recordOfRow(row);
@@ -97,10 +97,10 @@ export class ServiceRecords {
     return result;
   }
 
-  /** The account that the store is bound to; null if it is bound to none. */
-  async readSigner(): Promise<Address | null> {
-    const [row] = await this.#db.read(SQL.record, [this.#service]);
-    return row === undefined ? null : recordOfRow(row).signer;
+  /** The record as it is; an empty one before the first {@link update}. */
+  async read(): Promise<ServiceRecord> {
+    const [row] = await this.#db.read(SQL.selectRecord, [this.#service]);
+    return row === undefined ? { genesis: null, signer: null, highestBlock: 0 } : recordOfRow(row);
   }
 
   /** Saves a value of the service under a name, and replaces the previous one. */
@@ -111,7 +111,7 @@ export class ServiceRecords {
 
   /** The value saved under a name, and the time it was saved. A damaged one counts as missing. */
   async findValue(name: string): Promise<{ value: string; savedAtMs: number } | undefined> {
-    const [row] = await this.#db.read(SQL.savedValue, [this.#service, name]);
+    const [row] = await this.#db.read(SQL.selectValue, [this.#service, name]);
     if (row === undefined) return undefined;
     const { data } = savedValueSchema.safeParse(row);
     if (data === undefined) return undefined;

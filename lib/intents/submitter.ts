@@ -98,7 +98,7 @@ export class Submitter {
   readonly #options: SubmitterOptions;
   readonly #inFlight = new Map<string, Promise<Intent>>();
   /** Keys of intents whose last attempt here did not learn of their end. */
-  readonly #unknown = new Set<string>();
+  readonly #keysWithoutEnd = new Set<string>();
   #isNodeLost = false;
   /** When stopping, an attempt that lost its answer is not repeated: the next start does that. */
   #isStopping = false;
@@ -161,7 +161,7 @@ export class Submitter {
     } catch (thrown) {
       // A row that is damaged or gone will never tell its end.
       const isLost = thrown instanceof StoreDamagedError || await store.find(key) === undefined;
-      if (isLost) this.#unknown.delete(key);
+      if (isLost) this.#keysWithoutEnd.delete(key);
       throw thrown;
     }
     return await this.submit(intent);
@@ -173,7 +173,7 @@ export class Submitter {
    */
   async findEnded(): Promise<string[]> {
     // Those that are recorded during the read are not in its answer.
-    const before = new Set(this.#unknown);
+    const before = new Set(this.#keysWithoutEnd);
     if (before.size === 0) return [];
     const { inFlight } = await this.#options.store.findState("");
     return [...before.difference(inFlight.keys).difference(this.#inFlight)];
@@ -181,16 +181,16 @@ export class Submitter {
 
   async #attempt(intent: Intent, options: SubmitOptions): Promise<Intent> {
     const isEnded = isFinal(intent.state);
-    if (isEnded && !this.#unknown.has(intent.key)) return intent;
+    if (isEnded && !this.#keysWithoutEnd.has(intent.key)) return intent;
     const { guard, handler } = this.#options;
     try {
       const finished = isEnded ? intent : await this.#sendOrLookUp(intent, options);
-      this.#unknown.delete(intent.key);
+      this.#keysWithoutEnd.delete(intent.key);
       if (finished.state === "committed") guard.onCommitted(finished);
       handler.onFinished?.(finished);
       return finished;
     } catch (thrown) {
-      this.#unknown.add(intent.key);
+      this.#keysWithoutEnd.add(intent.key);
       if (!(thrown instanceof RangemakerError)) throw thrown;
       throw await this.#unknownOutcome(intent, thrown);
     }
@@ -309,7 +309,10 @@ export class Submitter {
       return isFinal(renewed.state) ? renewed : await this.#send(renewed);
     }
     if (refusedTimestampSchema.safeParse(error.data).success) {
-      throw new OutcomeUnknownError(txHash, this.#options.guard.clocks.differ(error.message));
+      throw new OutcomeUnknownError(
+        txHash,
+        this.#options.guard.clocks.recordDifference(error.message),
+      );
     }
     const { rpcCode, message: reason } = error;
     return await this.#fail(intent, submissionFailure("NODE_REFUSED", { reason, rpcCode }));
@@ -336,7 +339,7 @@ export class Submitter {
 
   async #finishBy(intent: Intent, receipt: Receipt): Promise<Intent> {
     const { guard, handler } = this.#options;
-    guard.clocks.agree();
+    guard.clocks.recordAgreement();
     return await this.#finish(intent, {
       state: handler.wasDoneBefore?.(receipt) ? "committed" : receipt.status,
       receipt: JSON.stringify(receipt),

@@ -57,7 +57,7 @@ export class BoundedSocket implements SocketLike {
     this.#client = new WsClient(url, options);
     this.#client.once("upgrade", (response) => this.#tcp = response.socket);
     this.#client.on("open", () => {
-      this.#pingLater();
+      this.#keepAlive();
       this.onopen?.(new Event("open"));
     });
     // Text and binary frames are both read as UTF-8; each comes as one Buffer.
@@ -113,14 +113,14 @@ export class BoundedSocket implements SocketLike {
     });
   }
 
-  #pingLater(): void {
+  #keepAlive(): void {
     const clock = this.#clock;
     if (clock === undefined) return;
-    let alive = false;
-    this.#client.once("pong", () => alive = true);
+    let isAlive = false;
+    this.#client.once("pong", () => isAlive = true);
     this.#client.ping();
     this.#cancelPing = clock.after(PING_EVERY_MS, () => {
-      if (alive) this.#pingLater();
+      if (isAlive) this.#keepAlive();
       else this.#client.terminate();
     });
   }

@@ -33,11 +33,11 @@ interface BridgeApiOptions {
  * signed (`lib/intents/transactions.ts`) and records both (`lib/intents/store.ts`).
  * `lib/intents/submitter.ts` then sends the transaction until the node has answered.
  */
-export function createBridgeApi(api: BridgeApiOptions): Hono {
-  const { depositor, store, metrics, limiter, bridge, rpcUrl, chainId } = api;
+export function createBridgeApi(options: BridgeApiOptions): Hono {
+  const { depositor, store, metrics, limiter, bridge, rpcUrl, chainId } = options;
   const { version } = config;
   const app = new Hono();
-  useJsonApi(app, "bridge", api.corsOrigins, BRIDGE_ERRORS);
+  useJsonApi(app, "bridge", options.corsOrigins, BRIDGE_ERRORS);
   serveDocument(app, description);
   app.get(
     "/info",
@@ -47,7 +47,7 @@ export function createBridgeApi(api: BridgeApiOptions): Hono {
     "/typed-data",
     jsonHandler(operations.typedData, () => typedDataDescriptionOf(DEPOSIT_REQUEST_TYPE, chainId)),
   );
-  app.get("/ready", readyHandler(operations.ready, api.checkReadiness));
+  app.get("/ready", readyHandler(operations.ready, options.checkReadiness));
   app.post(
     "/deposit",
     async (c, next) => {
@@ -55,7 +55,7 @@ export function createBridgeApi(api: BridgeApiOptions): Hono {
       metrics.countAnswer(c.res.status);
     },
     limiter,
-    acceptJson(api.corsOrigins),
+    acceptJson(options.corsOrigins),
     jsonHandler(operations.deposit, async (c) => {
       const txHash = await depositor.deposit(await readBody(c, operations.deposit.body));
       return { success: true as const, txHash };

@@ -17,7 +17,7 @@ import { bridgeError } from "./errors.ts";
 interface DepositorOptions {
   intents: Pick<IntentService, "store" | "submit" | "requireChain" | "clockProblem">;
   /** What the node is known to refuse every deposit for. */
-  nodeRefusal(): Promise<RangemakerError | undefined>;
+  findNodeRefusal(): Promise<RangemakerError | undefined>;
   transactions: Pick<TransactionBuilder, "sign">;
   chainId: number;
   clock: Clock;
@@ -177,10 +177,10 @@ export class Depositor {
 
   /** Signs the transaction of a request, if the node can execute it now. */
   async #sign(request: DepositRequest, externalTxHash: Hex): Promise<SignedTransactionText> {
-    const { intents, transactions, nodeRefusal } = this.#options;
+    const { intents, transactions, findNodeRefusal } = this.#options;
     // While the node is unreachable, a recorded request would only wait, so refuse it.
     await intents.requireChain();
-    const refusal = await nodeRefusal();
+    const refusal = await findNodeRefusal();
     if (refusal !== undefined) throw refusal;
     return await transactions.sign(depositTerms(request, externalTxHash));
   }

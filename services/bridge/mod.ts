@@ -68,7 +68,7 @@ async function startWith(
   cleanup.defer(() => limiter.stop());
   const readiness = new BridgeReadiness(clock, {
     node,
-    problem: intents.problem,
+    findProblem: intents.findProblem,
     relayer: bridge,
     chainId,
     onPermission: (isRelayer) => metrics.setRelayerPermitted(isRelayer),
@@ -76,7 +76,7 @@ async function startWith(
   cleanup.defer(() => readiness.stop());
   const depositor = new Depositor({
     intents,
-    nodeRefusal: () => readiness.refusal(),
+    findNodeRefusal: () => readiness.findRefusal(),
     transactions,
     chainId,
     clock,
@@ -97,7 +97,7 @@ async function startWith(
     ...options,
     name: NAME,
     app,
-    health: healthRoute(intents, node, bridge, clock),
+    health: createHealthRoute(intents, node, bridge, clock),
     registry,
     drain: intents.stopSubmitting,
     close: () => cleanup.disposeAsync(),
@@ -124,8 +124,8 @@ async function reportStart(
   logStart(options, bridge, account, problems);
 }
 
-function healthRoute(
-  { problem }: IntentService,
+function createHealthRoute(
+  { findProblem }: IntentService,
   node: Pick<CoreClient, "getChainId">,
   bridge: Address,
   clock: Clock,
@@ -136,7 +136,7 @@ function healthRoute(
     clock,
   );
   return documentedHandler(operations.health, async (c: Context) => {
-    const [found, rpc] = await Promise.all([problem(), nodeAnswers()]);
+    const [found, rpc] = await Promise.all([findProblem(), nodeAnswers()]);
     const about = { rpc, bridge, timestamp: clock.now() };
     if (found === undefined) return c.json({ status: "healthy", ...about });
     return c.json({ status: "failed", ...problemFields(found), ...about }, 503);

@@ -36,7 +36,7 @@ export type Readiness = z.output<typeof readinessSchema>;
 export interface ReadinessOptions {
   node: Pick<CoreClient, "url" | "getChainId" | "getAccount" | "acceptsTransactions">;
   /** The problem that makes the health check fail. */
-  problem(): Promise<RangemakerError | undefined>;
+  findProblem(): Promise<RangemakerError | undefined>;
   relayer: Address;
   chainId: number;
   /** Called with each answer of the node. */
@@ -76,7 +76,7 @@ export class BridgeReadiness {
   }
 
   /** Why deposits are refused now. Asks the node again while they are. */
-  async refusal(): Promise<RangemakerError | undefined> {
+  async findRefusal(): Promise<RangemakerError | undefined> {
     if (this.#writeProblem !== undefined || !this.#isRelayer) await this.check();
     if (this.#writeProblem !== undefined) {
       return new RangemakerError("NODE_UNREACHABLE", this.#writeProblem, { retry: "later" });
@@ -87,15 +87,15 @@ export class BridgeReadiness {
   }
 
   #check(): Promise<Readiness> {
-    const { node, problem, relayer, chainId, onPermission } = this.#options;
+    const { node, findProblem, relayer, chainId, onPermission } = this.#options;
     const account = node.getAccount(relayer);
     return runReadinessChecks({
-      store: () => findHealthProblem(problem, "store"),
+      store: () => findHealthProblem(findProblem, "store"),
       node: async () => {
         const wrongChain = await findChainProblem(node, chainId);
         if (wrongChain !== undefined) return wrongChain;
         this.#writeProblem = await findWriteProblem(node);
-        return this.#writeProblem ?? await findHealthProblem(problem, "node") ??
+        return this.#writeProblem ?? await findHealthProblem(findProblem, "node") ??
           storageProblem(node, await account);
       },
       relayer: async () => {

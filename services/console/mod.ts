@@ -17,20 +17,20 @@ export { loadPage, type PageFiles };
  * Starts the console.
  *
  * @param page The files to serve.
- * @param pageConfig Returns the result of {@link readConfig}; undefined while it is unknown.
+ * @param findConfig Returns the result of {@link readConfig}; undefined while it is unknown.
  * @throws {ListenError} If the port is taken.
  */
 export function startConsole(
   options: ConsoleOptions,
   page: PageFiles,
-  pageConfig: () => PageConfig | undefined,
+  findConfig: () => PageConfig | undefined,
 ): RunningService {
   return startService({
     name: "console",
     host: options.host,
     allowedHosts: options.allowedHosts,
     port: options.port,
-    app: createConsoleApi({ page, config: pageConfig }),
+    app: createConsoleApi({ page, findConfig }),
     servesRoot: true,
     health: () => Response.json({ status: "healthy" }),
     registry: createRegistry(),

@@ -16,7 +16,7 @@ export interface PageFile {
   plain: Bytes;
   gzip: Bytes;
   /** The first call starts compression, which takes about a second; undefined until it is done. */
-  brotli(): Bytes | undefined;
+  findBrotli(): Bytes | undefined;
 }
 
 /** Files by the path of their URL. */
@@ -156,7 +156,7 @@ async function fileOf(name: string, plain: Bytes): Promise<PageFile> {
     isImmutable: /-[A-Z0-9]{8}\.\w+$/.test(name),
     plain,
     gzip: new Uint8Array(await new Response(packed).arrayBuffer()),
-    brotli: inBackground(() => promisify(brotliCompress)(plain)),
+    findBrotli: inBackground(() => promisify(brotliCompress)(plain)),
   };
 }
 

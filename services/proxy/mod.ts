@@ -124,7 +124,7 @@ async function listenForWebSockets(
 function excludedNodeLines({ hasSeveral, readNodes }: ProxyCore["nodes"]): string[] {
   if (!hasSeveral) return [];
   return readNodes.states.filter(({ isUp }) => !isUp)
-    .map(({ name, reason }) => `Read node ${name} does not serve: ${reason}`);
+    .map(({ name, downReason }) => `Read node ${name} does not serve: ${downReason}`);
 }
 
 export const run = createServiceCommand({

@@ -81,13 +81,13 @@ export class ProxyCore {
     metrics.scrapedGauge(
       "proxy_buffered_bytes",
       "Bytes of answers and large requests in memory; the limit is --max-buffered-bytes.",
-      () => budget.usedNow,
+      () => budget.recount(),
     );
   }
 
   #createHub(options: ProxyOptions, metrics: ProxyMetrics, inFlight: InFlightReads): Hub {
     const { nodes } = this;
-    const events = metrics.hubEvents();
+    const events = metrics.createHubEvents();
     const hub = new Hub({
       capacity: options.broadcastCapacity,
       upstream: nodes.subscriptions,

@@ -58,16 +58,16 @@ interface SolverApiOptions {
  * `lib/intents/submitter.ts` then gets it hedged (`ExecutionPreparation.prepare`) and signed
  * (`lib/intents/transactions.ts`), and sends it.
  */
-export function createSolverApi(api: SolverApiOptions): Hono {
-  const { quoter, executor, exposure, metrics, limiter, chainId, dryRun, clock } = api;
+export function createSolverApi(options: SolverApiOptions): Hono {
+  const { quoter, executor, exposure, metrics, limiter, chainId, dryRun, clock } = options;
   const app = new Hono();
-  useJsonApi(app, "solver", api.corsOrigins, SOLVER_ERRORS);
+  useJsonApi(app, "solver", options.corsOrigins, SOLVER_ERRORS);
   serveDocument(app, description);
-  app.get("/info", jsonHandler(operations.info, () => viewInfo(api)));
-  app.get("/ready", readyHandler(operations.ready, api.checkReadiness));
+  app.get("/info", jsonHandler(operations.info, () => viewInfo(options)));
+  app.get("/ready", readyHandler(operations.ready, options.checkReadiness));
   app.get(
     "/pairs",
-    jsonHandler(operations.pairs, () => ({ pairs: viewPairs(api.markets) })),
+    jsonHandler(operations.pairs, () => ({ pairs: viewPairs(options.markets) })),
   );
   app.get(
     "/typed-data",
@@ -86,7 +86,7 @@ export function createSolverApi(api: SolverApiOptions): Hono {
     metrics.countQuotes("quote"),
     prefixErrorCodes,
     limiter,
-    acceptJson(api.corsOrigins),
+    acceptJson(options.corsOrigins),
     jsonHandler(operations.quote, async (c) => {
       const request = await readBody(c, operations.quote.body);
       const { quote, quoteHash, pricing } = quoter.quote(request);
@@ -99,7 +99,7 @@ export function createSolverApi(api: SolverApiOptions): Hono {
     metrics.countQuotes("estimate"),
     prefixErrorCodes,
     limiter,
-    acceptJson(api.corsOrigins),
+    acceptJson(options.corsOrigins),
     jsonHandler(operations.estimate, async (c) => {
       const estimate = quoter.estimate(await readBody(c, operations.estimate.body));
       return {
@@ -113,7 +113,7 @@ export function createSolverApi(api: SolverApiOptions): Hono {
     "/execute",
     metrics.countExecuteAnswers,
     limiter,
-    acceptJson(api.corsOrigins),
+    acceptJson(options.corsOrigins),
     jsonHandler(operations.execute, async (c) => {
       if (dryRun) throw solverError("DRY_RUN");
       const result = await executor.execute(await readBody(c, operations.execute.body));
@@ -124,9 +124,9 @@ export function createSolverApi(api: SolverApiOptions): Hono {
 }
 
 /** Answer of `GET /info` (spec: quote solver, "GET /info"). */
-async function viewInfo(api: SolverApiOptions): Promise<AnswerOf<typeof operations.info>> {
-  const { quoter, solver, dryRun, maxRisk, multiplier } = api;
-  const { balance, readAtMs } = await api.ownBalance();
+async function viewInfo(options: SolverApiOptions): Promise<AnswerOf<typeof operations.info>> {
+  const { quoter, solver, dryRun, maxRisk, multiplier } = options;
+  const { balance, readAtMs } = await options.ownBalance();
   return {
     address: solver,
     balance: balance.toString(),
@@ -134,7 +134,7 @@ async function viewInfo(api: SolverApiOptions): Promise<AnswerOf<typeof operatio
     dryRun,
     maxRisk: maxRisk.toString(),
     pricing: quoter.strategyName,
-    calibration: api.calibration(),
+    calibration: options.calibration(),
     config: {
       basePayoutMultiplier: multiplier,
       maxPayoutRatio: Number(LIMITS.maxPayoutRatio),

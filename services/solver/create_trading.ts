@@ -99,7 +99,7 @@ export function createTrading(options: SolverOptions, parts: SolverParts) {
   const intents = new IntentService({
     resources: parts,
     guard,
-    handler: intentHandler(preparation, releaser, metrics),
+    handler: createIntentHandler(preparation, releaser, metrics),
     retainMs: options.retain,
     registry: parts.registry,
   });
@@ -117,7 +117,7 @@ export function createTrading(options: SolverOptions, parts: SolverParts) {
 }
 
 /** Prepares executions, and tells the other parts of the solver how they end. */
-function intentHandler(
+function createIntentHandler(
   preparation: ExecutionPreparation,
   releaser: ReservationReleaser,
   metrics: SolverMetrics,

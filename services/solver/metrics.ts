@@ -167,8 +167,8 @@ export function registerExposure(registry: Registry, exposure: ExposureBook): vo
     help: "Limit of solver_exposure_usdc (--max-exposure); absent without a limit.",
     registers: [registry],
   });
-  if (exposure.max === undefined) limit.remove();
-  else limit.set(Number(exposure.max) / USDC_UNITS);
+  if (exposure.maxExposure === undefined) limit.remove();
+  else limit.set(Number(exposure.maxExposure) / USDC_UNITS);
 }
 
 /** Reports the calibration of the probabilities on every scrape, measured on hypothetical boxes. */

@@ -110,7 +110,7 @@ async function startWith(
     ...options,
     name: NAME,
     app,
-    health: healthRoute(intents, solver, dryRun),
+    health: createHealthRoute(intents, solver, dryRun),
     registry,
     drain: intents.stopSubmitting,
     close: () => cleanup.disposeAsync(),
@@ -131,20 +131,39 @@ function createApi(
   { quoter, executor, intents }: Trading,
   limiter: RequestLimiter,
 ) {
-  const { account, clock } = parts;
+  const { account, exposure, metrics, markets, clock } = parts;
   const { marketData } = parts.pricing;
-  const node = parts.shortTimeoutNode;
-  const readiness = () => checkReadiness({ ...options, ...parts, intents, node, marketData });
+  const { chainId, wsUrl, corsOrigins, dryRun, maxPriceAgeMs, maxRisk, multiplier } = options;
+  const readiness = () =>
+    checkReadiness({
+      intents,
+      node: parts.shortTimeoutNode,
+      account,
+      exposure,
+      marketData,
+      maxPriceAgeMs,
+      clock,
+      chainId,
+      wsUrl,
+      dryRun,
+    });
   return createSolverApi({
-    ...options,
-    ...parts,
     quoter,
     executor,
+    exposure,
+    metrics,
     limiter: limiter.handle,
     ownBalance: () => account.lastKnown(),
     checkReadiness: createCachedCall(readiness, NODE_ANSWER_CACHED_MS, clock),
     calibration: () => marketData?.calibration(),
     solver: parts.signer.address,
+    chainId,
+    corsOrigins,
+    dryRun,
+    maxRisk,
+    multiplier,
+    clock,
+    markets,
   });
 }
 
@@ -156,10 +175,10 @@ async function logStart(options: SolverOptions, account: OwnAccount, solver: Add
   if (!options.dryRun && options.pricing === "mock") solverLog.mockPricing();
 }
 
-function healthRoute({ problem }: IntentService, solver: Address, dryRun: boolean) {
+function createHealthRoute({ findProblem }: IntentService, solver: Address, dryRun: boolean) {
   return documentedHandler(operations.health, async (c: Context) => {
     // A dry run needs neither store nor node.
-    const found = dryRun ? undefined : await problem();
+    const found = dryRun ? undefined : await findProblem();
     if (found === undefined) return c.json({ status: "ok", solver, dryRun });
     return c.json({ status: "failed", ...problemFields(found), solver, dryRun }, 503);
   });

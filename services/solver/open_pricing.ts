@@ -51,14 +51,14 @@ export async function openPricing(
     history: createHistory(options.historyUrl, clock),
     dryRun: options.dryRun,
   });
-  const volatility = {
+  const volatilityOptions = {
     floor: options.volatilityFloor,
     minHistoryMs: options.volatilityHistoryMs,
   };
   const marketData = new MarketData(
-    volatility,
+    volatilityOptions,
     markets,
-    await keeper.readSaved(markets, volatility),
+    await keeper.readSaved(markets, volatilityOptions),
   );
   const correlatedRisk = (bet: Bet) => exposure.correlatedRisk(bet, clock.now());
   const marketView = marketData.stateOf.bind(marketData);

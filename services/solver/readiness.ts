@@ -31,7 +31,7 @@ export const readinessSchema = z.object({
 export type Readiness = z.output<typeof readinessSchema>;
 
 export interface ReadinessOptions {
-  intents: Pick<IntentService, "problem"> & { store: Pick<IntentStore, "requireWritable"> };
+  intents: Pick<IntentService, "findProblem"> & { store: Pick<IntentStore, "requireWritable"> };
   node: Pick<CoreClient, "url" | "getChainId" | "acceptsTransactions">;
   account: Pick<OwnAccount, "read">;
   exposure: Pick<ExposureBook, "isComplete">;
@@ -49,15 +49,15 @@ export interface ReadinessOptions {
 export function checkReadiness(options: ReadinessOptions): Promise<Readiness> {
   const { intents, node, exposure, marketData, maxPriceAgeMs, clock } = options;
   const { chainId, wsUrl, dryRun } = options;
-  const { problem, store } = intents;
+  const { findProblem, store } = intents;
   // A dry run submits nothing.
   const account = dryRun ? undefined : options.account.read();
   return runReadinessChecks({
-    store: () => dryRun ? store.requireWritable() : findHealthProblem(problem, "store"),
+    store: () => dryRun ? store.requireWritable() : findHealthProblem(findProblem, "store"),
     async node() {
       const wrongChain = await findChainProblem(node, chainId);
       if (wrongChain !== undefined || account === undefined) return wrongChain;
-      return await findWriteProblem(node) ?? await findHealthProblem(problem, "node") ??
+      return await findWriteProblem(node) ?? await findHealthProblem(findProblem, "node") ??
         storageProblem(node, await account);
     },
     async balance() {

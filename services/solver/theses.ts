@@ -39,13 +39,13 @@ export function viewTheses(
   book: ExposureBook,
   { limit, cursor }: z.output<typeof thesesQuerySchema>,
 ): z.input<typeof thesesAnswerSchema> {
-  const { theses } = book;
+  const { openTheses: theses } = book;
   const rest = theses.filter(({ id }) => id > cursor);
   const { items, nextCursor } = cutPage(rest, limit, ({ id }) => id);
   return {
     exposure: book.exposure.toString(),
     executing: theses.reduce((rest, thesis) => rest - riskOf(thesis), book.total).toString(),
-    maxExposure: book.max?.toString() ?? null,
+    maxExposure: book.maxExposure?.toString() ?? null,
     complete: book.isComplete,
     count: theses.length,
     theses: items.map((thesis) => toWire(thesis)),

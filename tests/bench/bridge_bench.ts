@@ -48,7 +48,7 @@ const ours: Path = (store, submitter) =>
       requireChain: () => Promise.resolve(),
       clockProblem: undefined,
     },
-    nodeRefusal: () => Promise.resolve(undefined),
+    findNodeRefusal: () => Promise.resolve(undefined),
     transactions: new TransactionBuilder(relayer, CHAIN_ID, systemClock),
     chainId: CHAIN_ID,
     clock: systemClock,

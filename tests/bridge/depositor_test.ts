@@ -30,7 +30,7 @@ class World {
   requireChain = () => Promise.resolve();
   readonly depositor = new Depositor({
     intents: this,
-    nodeRefusal: () => Promise.resolve(undefined),
+    findNodeRefusal: () => Promise.resolve(undefined),
     transactions: new TransactionBuilder(relayer, CHAIN_ID, this.clock),
     onRefused: ({ nonce }, reason) => this.refused.push([nonce, reason.code]),
     chainId: CHAIN_ID,

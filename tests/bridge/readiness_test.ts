@@ -14,7 +14,7 @@ type Probe = ReadinessOptions["node"];
 
 function ports(overrides: Partial<Probe> = {}, problem?: RangemakerError): ReadinessOptions {
   return {
-    problem: () => Promise.resolve(problem),
+    findProblem: () => Promise.resolve(problem),
     node: {
       url: "http://user:SECRET@node/?key=SECRET",
       getChainId: () => Promise.resolve(1337),
@@ -87,7 +87,7 @@ Deno.test("Readiness: deposits are refused while the node is a read port or deni
   );
   const refusal = async () => {
     clock.advance(NODE_ANSWER_CACHED_MS);
-    return (await readiness.refusal())?.code;
+    return (await readiness.findRefusal())?.code;
   };
   assert.equal(await refusal(), undefined, "until the node says otherwise");
   await readiness.check();

@@ -94,6 +94,15 @@ Deno.test("bridge replay: a dry run that finds missing deposits exits with 1 and
     assert.equal((await replay("--dry-run")).code, 0);
   }));
 
+Deno.test("bridge replay: a dry run writes no record of the chain into a database without one", () =>
+  withLostDeposit(async (_node, replay, database) => {
+    const db = new DatabaseSync(database);
+    db.exec("DELETE FROM services");
+    assert.equal((await replay("--dry-run")).code, 1);
+    assert.deepEqual(db.prepare("SELECT * FROM services").all(), []);
+    db.close();
+  }));
+
 Deno.test("bridge replay: reports a deposit that the node refuses, exit code 1", () =>
   withLostDeposit(async (node, replay) => {
     node.refusal = "PERMISSION_DENIED";

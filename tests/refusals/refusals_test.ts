@@ -95,7 +95,7 @@ Deno.test("Refusals: every refusal has a documented code, a reason and advice", 
   await t.step(
     "console",
     () =>
-      serving(createConsoleApi({ page: new Map(), config: () => undefined }), async (url) => {
+      serving(createConsoleApi({ page: new Map(), findConfig: () => undefined }), async (url) => {
         await refusals.ask(url, noRoute);
         const starting = says("503 STARTING", "services are still starting", "try again");
         await refusals.ask(url, { path: "/config.json", ...starting });

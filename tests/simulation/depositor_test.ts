@@ -168,7 +168,7 @@ class Bridge {
         requireChain: () => node.probe(),
         clockProblem: undefined,
       },
-      nodeRefusal: () => Promise.resolve(undefined),
+      findNodeRefusal: () => Promise.resolve(undefined),
       transactions,
       chainId: CHAIN_ID,
       clock,

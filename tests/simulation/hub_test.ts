@@ -371,7 +371,7 @@ class HubWorld {
     if (frame === undefined) return;
     const feed = frame.source === undefined
       ? undefined
-      : this.#hub.table.byUpstreamId(frame.source);
+      : this.#hub.table.findByUpstreamId(frame.source);
     let { text } = frame;
     if (feed !== undefined) {
       const number = this.#broadcast;

@@ -176,7 +176,7 @@ class ReadNodesWorld {
   #read(): void {
     const first = this.#decision.leader;
     if (this.#answersRead(first)) return;
-    const second = this.#decision.otherNode(first);
+    const second = this.#decision.findOtherNode(first);
     if (second === undefined) return;
     assert.notEqual(second, first, "A read is not sent to the same node again");
     this.#answersRead(second);

@@ -163,7 +163,7 @@ Deno.test("createNodeFollower: reads open theses and those without prices, page 
     },
   });
   await accept();
-  assert.deepEqual(exposure.theses.map(({ id }) => id), [1, 2, 3, 4, 5, 6]);
+  assert.deepEqual(exposure.openTheses.map(({ id }) => id), [1, 2, 3, 4, 5, 6]);
   assert.equal(exposure.isComplete, true);
   const [open, waiting] = ["open", "needs_backfill"].map((one) => [solver.address, 1_000, one]);
   assert.deepEqual(asked, [open, open, open, waiting]);
@@ -190,7 +190,7 @@ Deno.test("createNodeFollower: answers of a lost connection are ignored", async 
   network.newest.end();
   gate.resolve();
   await setImmediate();
-  assert.deepEqual([exposure.isComplete, exposure.theses], [false, []]);
+  assert.deepEqual([exposure.isComplete, exposure.openTheses], [false, []]);
   await stop();
 });
 

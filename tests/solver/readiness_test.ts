@@ -23,7 +23,7 @@ function account(changes: Partial<Account> = {}): ReadinessOptions["account"] {
 /** Records what is written, and has this problem. */
 function intents(problem?: RangemakerError): ReadinessOptions["intents"] {
   const store = { requireWritable: () => Promise.resolve() };
-  return { problem: () => Promise.resolve(problem), store };
+  return { findProblem: () => Promise.resolve(problem), store };
 }
 
 const NODE: ReadinessOptions["node"] = {

@@ -128,7 +128,7 @@ Deno.test("solver reconcile: binds no database, so that a wrong key leaves it to
       ]);
     }
     await using store = await openIntentStore(database, "solver");
-    assert.equal(await store.records.readSigner(), null);
+    assert.equal((await store.records.read()).signer, null);
   }));
 
 Deno.test("solver reconcile: names a bet that is unfinished, and leaves it as it is", () =>

@@ -61,10 +61,11 @@ export class MethodKinds {
     const known = Object.hasOwn(KNOWN, method) ? KNOWN[method] : undefined;
     const isWrite = this.#extraWrites.has(method) || known?.access === "write" ||
       WRITE_VERB.test(method);
-    const isRead = known === undefined ? PLAIN_READ.test(method) : known.access === undefined;
+    const isPlainRead = !isWrite &&
+      (known === undefined ? PLAIN_READ.test(method) : known.access === undefined);
     const kind: MethodKind = {
       target: isWrite ? "write" : "read",
-      isPlainRead: isRead && !isWrite,
+      isPlainRead,
       hasLargeAnswer: this.#extraLarge.has(method) ||
         (known?.hasLargeAnswer ?? LARGE_ANSWER.test(method)),
     };

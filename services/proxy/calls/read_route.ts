@@ -56,7 +56,7 @@ export function requireRoute(call: Call, nodes: ReadNodes): ReadRoute {
   const { textAfterId, method } = call;
   if (FILTER_USE.test(method)) return requireFilterRoute(call, nodes);
   const block = blockOf(call);
-  const node = block === undefined ? nodes.leader : nodes.nodeForBlock(block);
+  const node = block === undefined ? nodes.leader : nodes.findNodeForBlock(block);
   if (node !== undefined) return { node, block, textAfterId };
   const message = `No responding read node has block ${block} yet: try again`;
   throw new ProxyError(503, RpcCode.resourceUnavailable, message);

@@ -135,11 +135,11 @@ export class ClientQueue implements ClientSink {
 
   writableBytes(wanted: number): number {
     const unsent = this.#unsentWithin(QUEUED_BYTES_MAX - wanted);
-    const free = QUEUED_BYTES_MAX - unsent;
-    if (free <= 0) return free;
+    const ownFree = QUEUED_BYTES_MAX - unsent;
+    if (ownFree <= 0) return ownFree;
     const guaranteed = GUARANTEED_BYTES - unsent;
-    const shared = this.#buffers.writableBytes(Math.min(wanted, free));
-    return Math.min(free, Math.max(guaranteed, shared));
+    const sharedFree = this.#buffers.writableBytes(Math.min(wanted, ownFree));
+    return Math.min(ownFree, Math.max(guaranteed, sharedFree));
   }
 
   /** Bytes of notifications that may exceed a full queue: none if the client does not read. */
@@ -147,14 +147,15 @@ export class ClientQueue implements ClientSink {
     const { nowMs } = this.#buffers;
     this.recount(nowMs);
     if (nowMs - this.#readAtMs >= STALLED_MS) return 0;
-    const free = OVERFLOW_BYTES_MAX - this.#unsent;
+    const ownFree = OVERFLOW_BYTES_MAX - this.#unsent;
+    const sharedFree = this.#buffers.writableBytes(ownFree);
     // No queue may be larger than the free part, so many growing queues leave some for the next.
-    return Math.min(free, this.#buffers.writableBytes(free) - this.#unsent);
+    return Math.min(ownFree, sharedFree - this.#unsent);
   }
 
-  /** Whether an answer may be queued; if not, it must not be sent. */
-  admitAnswer(bytes: number): boolean {
-    return this.#buffers.admitAnswer(this, bytes);
+  /** Makes room for an answer; others may be terminated for it. @returns Whether it may be sent. */
+  tryAdmitAnswer(bytes: number): boolean {
+    return this.#buffers.tryAdmitAnswer(this, bytes);
   }
 
   close(code: number, reason: string): void {
@@ -172,7 +173,7 @@ export class ClientQueue implements ClientSink {
     // Some was read since, or nothing was there to read.
     if (change < 0 || this.#atLastRecount === 0) this.#readAtMs = nowMs;
     this.#unsent = this.#atLastRecount = unsent;
-    this.#buffers.count(this, change);
+    this.#buffers.addUnsent(this, change);
   }
 
   /** The unsent bytes, or an upper bound of them that is at most `limit`. */
@@ -227,14 +228,14 @@ export class ClientBuffers {
 
   /** Removes a queue whose socket has ended, and its unsent bytes from the budget. */
   remove(queue: ClientQueue): void {
-    this.count(queue, -queue.unsentUpperBound);
+    this.addUnsent(queue, -queue.unsentUpperBound);
     if (!this.#queues.delete(queue)) return;
     queue.addressBytes.queues -= 1;
     if (queue.addressBytes.queues === 0) this.#addresses.delete(queue.addressKey);
   }
 
   /** Counts a change of the unsent bytes of a queue, unless it was removed. */
-  count(queue: ClientQueue, bytes: number): void {
+  addUnsent(queue: ClientQueue, bytes: number): void {
     if (!this.#queues.has(queue)) return;
     queue.addressBytes.unsent += bytes;
     this.budget.add(bytes);
@@ -247,9 +248,9 @@ export class ClientBuffers {
     return max - this.budget.used;
   }
 
-  /** Whether a client may queue an answer; others may be terminated for it. */
-  admitAnswer(queue: ClientQueue, bytes: number): boolean {
-    const isAdmitted = this.#fitsAddressShare(queue, bytes) && this.#makeFit(queue, bytes);
+  /** Makes room for a client's answer. @returns Whether it fits; a refusal is counted. */
+  tryAdmitAnswer(queue: ClientQueue, bytes: number): boolean {
+    const isAdmitted = this.#fitsAddressShare(queue, bytes) && this.#tryMakeFit(queue, bytes);
     if (!isAdmitted) this.onRefusal();
     return isAdmitted;
   }
@@ -270,7 +271,7 @@ export class ClientBuffers {
    *
    * @returns Whether the answer fits.
    */
-  #makeFit(queue: ClientQueue, bytes: number): boolean {
+  #tryMakeFit(queue: ClientQueue, bytes: number): boolean {
     const fits = () => {
       const unsent = queue.unsentUpperBound + bytes;
       if (unsent <= GUARANTEED_BYTES) return true;

@@ -29,7 +29,7 @@ import type { RoutedAnswer, Router } from "../calls/router.ts";
 
 interface AnswerSink extends ClientSink {
   /** Whether an answer of this many bytes may be queued. */
-  admitAnswer(bytes: number): boolean;
+  tryAdmitAnswer(bytes: number): boolean;
   /** Sends an answer that was admitted. */
   sendAnswer(message: OutgoingMessage): void;
 }
@@ -190,12 +190,12 @@ export class WsClient {
     if (this.#hasEnded) return;
     const { sink, metrics } = this.#options;
     let message = new OutgoingMessage(text);
-    if (!sink.admitAnswer(message.byteLength)) {
+    if (!sink.tryAdmitAnswer(message.byteLength)) {
       const advice = retryAdvice(target === "write" || target === "mixed" ? "write" : "read");
       const error = limitExceeded(429, `Too many bytes of answers are unread${advice}`);
       const id = text.startsWith("{") ? memberText(text, "id") : undefined;
       message = new OutgoingMessage(failureText(id, error));
-      if (!sink.admitAnswer(message.byteLength)) {
+      if (!sink.tryAdmitAnswer(message.byteLength)) {
         return sink.close(CloseCode.tryAgainLater, "Answers are not read");
       }
     }

@@ -61,12 +61,12 @@ export class WsClients {
     if (address instanceof Response) return address;
     const upgrade = upgradeWebSocket(request, { idleTimeout: IDLE_TIMEOUT_S });
     if (typeof upgrade === "string") {
-      return this.#refusal(new ProxyError(400, RpcCode.invalidRequest, upgrade));
+      return this.#refusalResponse(new ProxyError(400, RpcCode.invalidRequest, upgrade));
     }
     const { socket, response } = upgrade;
     // A socket whose peer disconnects before it opens has no further event, not even a close.
     socket.onopen = () => {
-      const full = this.#refuseClient(address);
+      const full = this.#findRefusal(address);
       if (full === undefined) return this.serve(new RuntimeSocket(socket), address);
       const code = this.#isClosing ? CloseCode.serviceRestart : CloseCode.tryAgainLater;
       socket.close(code, full.message);
@@ -80,8 +80,8 @@ export class WsClients {
     const origin = headers.get("origin");
     const address = addressOf(headers, remote);
     // Otherwise any page could use a proxy that only its visitor can reach.
-    const error = cors.allows(origin) ? this.#refuseClient(address) : originRefused(origin);
-    return error === undefined ? address : this.#refusal(error);
+    const error = cors.allows(origin) ? this.#findRefusal(address) : originRefused(origin);
+    return error === undefined ? address : this.#refusalResponse(error);
   }
 
   /** Serves a client whose socket has just opened, until it ends. */
@@ -95,7 +95,7 @@ export class WsClients {
     this.#perAddress.add(address);
     metrics.sockets.connections.set(this.#sockets.size);
     log.debug("Client {address} connected", { address: display });
-    const countUnfinished = this.#counterOf(socket, address);
+    const countUnfinished = this.#createCounter(socket, address);
     socket.listen({
       onUnfinished: countUnfinished,
       onText(text) {
@@ -123,7 +123,7 @@ export class WsClients {
    * Counts the bytes of a client's unfinished message like those of a large one. A client whose bytes
    * do not fit is cut: it could send more of them at any time.
    */
-  #counterOf(socket: ClientSocket, address: CallerAddress): (bytes: number) => void {
+  #createCounter(socket: ClientSocket, address: CallerAddress): (bytes: number) => void {
     const { callerBytes, metrics } = this.#options;
     let counted = 0;
     return (bytes) => {
@@ -152,7 +152,7 @@ export class WsClients {
     await withinMs(promise, CLOSE_DEADLINE_MS, undefined, this.#options.clock);
   }
 
-  #refuseClient(address: CallerAddress): ProxyError | undefined {
+  #findRefusal(address: CallerAddress): ProxyError | undefined {
     if (this.#isClosing) {
       return new ProxyError(
         503,
@@ -174,7 +174,7 @@ export class WsClients {
     }
   }
 
-  #refusal(error: ProxyError): Response {
+  #refusalResponse(error: ProxyError): Response {
     const { status } = error;
     this.#options.metrics.countHandshake(status);
     const headers = { "content-type": "application/json" };

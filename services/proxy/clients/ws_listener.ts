@@ -66,7 +66,7 @@ export class WsListener {
   readonly #joiner = new FrameJoiner();
   readonly port: number;
   readonly #timers: Timers;
-  #checked: Promise<void> = Promise.resolve();
+  #runningCheck: Promise<void> = Promise.resolve();
   /** How many connections were accepted. */
   #accepted = 0;
   #isStopped = false;
@@ -124,7 +124,7 @@ export class WsListener {
     for (const socket of this.#sockets) socket.terminate();
     this.#server.closeAllConnections();
     await closed;
-    await this.#checked;
+    await this.#runningCheck;
   }
 
   /** Limits the number and duration of connections that are not WebSockets yet. */
@@ -175,7 +175,7 @@ export class WsListener {
 
   #checkLater(): void {
     this.#timers.after(CHECK_MS, () => {
-      this.#checked = this.#check();
+      this.#runningCheck = this.#check();
     });
   }
 
@@ -187,7 +187,7 @@ export class WsListener {
     const { host, reusePort = false, clock } = this.#options;
     const { port } = this;
     const before = this.#accepted;
-    const isAnswered = this.#server.listening && await answers(host, port, clock);
+    const isAnswered = this.#server.listening && await isAnswering(host, port, clock);
     if (this.#isStopped) return;
     // A machine may not let it connect to itself.
     if (!isAnswered && this.#accepted === before) {
@@ -209,7 +209,7 @@ function explainedSocket(tooLarge: string): typeof WsWebSocket {
 }
 
 /** Whether a connection is answered in time, or ended; also if none can be made. */
-async function answers(host: string, port: number, clock: Clock): Promise<boolean> {
+async function isAnswering(host: string, port: number, clock: Clock): Promise<boolean> {
   const tcp = connect({ host, port });
   const { promise, resolve } = Promise.withResolvers<boolean>();
   for (const event of ["data", "error", "close"]) tcp.on(event, () => resolve(true));

@@ -248,7 +248,7 @@ export class Hub {
   #onNotification(frame: NodeFrame, text: string): boolean {
     const upstreamId = frame.params?.subscription;
     if (typeof upstreamId !== "string") return true;
-    const subscription = this.table.byUpstreamId(upstreamId);
+    const subscription = this.table.findByUpstreamId(upstreamId);
     if (subscription === undefined) {
       this.table.calls.onUnknownNotification(upstreamId, String(frame.method));
       return true;
@@ -257,7 +257,7 @@ export class Hub {
     if (isHead && !this.#options.events.acceptsHead(frame.params?.result)) return true;
     const { filtered } = subscription;
     const filters = filtered.isEmpty ? [] : filtersOf(frame.params?.result);
-    const selected = filters?.flatMap((filter) => filtered.of(filter)) ?? [];
+    const selected = filters?.flatMap((filter) => filtered.valuesOf(filter)) ?? [];
     for (const each of [subscription, ...selected]) {
       if (each.members.size === 0) continue;
       this.#fanOut.publish(each, withPublicId(text, upstreamId, each.publicId));

@@ -97,15 +97,15 @@ export class SubscribeCalls {
    * @returns Their subscriptions.
    */
   giveUp(nowMs: number, timeoutMs: number): HubSubscription[] {
-    const late: HubSubscription[] = [];
-    const beforeMs = nowMs - timeoutMs;
     if (this.#answeredId > this.#progress.id) {
       this.#progress = { id: this.#answeredId, atMs: nowMs };
     }
+    const beforeMs = nowMs - timeoutMs;
     const isAtWork = this.#progress.atMs > beforeMs;
+    const late: HubSubscription[] = [];
     for (const [id, call] of this.#pending) {
-      if (call.subscription === undefined || call.sentAtMs > beforeMs) continue;
-      if (isAtWork && id > this.#answeredId) continue;
+      const isLate = call.sentAtMs <= beforeMs && !(isAtWork && id > this.#answeredId);
+      if (call.subscription === undefined || !isLate) continue;
       call.subscription.state = { kind: "notRequested" };
       late.push(call.subscription);
       call.subscription = undefined;

@@ -135,8 +135,11 @@ class SubscriptionSlots {
     if (!isFull && this.#counts.canAdd(address)) return undefined;
     const isPeersLimit = !isFull || this.#counts.isPeerFull(address);
     const evicted = this.#findEvictable(client, isPeersLimit ? address.peerKey : undefined);
-    if (evicted !== undefined) this.#evict(evicted);
-    else return isFull ? "upstream_subscriptions" : "upstream_subscriptions_per_address";
+    if (evicted === undefined) {
+      return isFull ? "upstream_subscriptions" : "upstream_subscriptions_per_address";
+    }
+    this.#evict(evicted);
+    return undefined;
   }
 
   add(subscription: HubSubscription): void {

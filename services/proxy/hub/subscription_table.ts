@@ -70,7 +70,7 @@ export class SubscriptionTable {
     client: HubClient,
     nowMs: number,
   ): HubSubscription | SubscriptionRefusal {
-    const equal = this.#byKey.of(request.key);
+    const equal = this.#byKey.valuesOf(request.key);
     const open = equal.filter((subscription) => !subscription.involves(client));
     const shared = open.find(({ isLive }) => isLive) ?? open[0];
     if (shared !== undefined) return shared;
@@ -96,19 +96,19 @@ export class SubscriptionTable {
 
   /** The subscription from which the hub filters theses; a new one if there is none. */
   #allTheses(client: HubClient): HubSubscription {
-    const [existing] = this.#byKey.of(ALL_THESES.key);
+    const [existing] = this.#byKey.valuesOf(ALL_THESES.key);
     if (existing !== undefined) return existing;
     const source = new HubSubscription(ALL_THESES, client);
     this.#byKey.add(ALL_THESES.key, source);
     return source;
   }
 
-  byUpstreamId(id: string): HubSubscription | undefined {
+  findByUpstreamId(id: string): HubSubscription | undefined {
     return this.#byUpstreamId.get(id);
   }
 
   isLive(key: string): boolean {
-    return this.#byKey.of(key).some(({ isLive }) => isLive);
+    return this.#byKey.valuesOf(key).some(({ isLive }) => isLive);
   }
 
   /** Requests a subscription from the node, unless it is already requested or granted. */

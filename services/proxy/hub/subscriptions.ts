@@ -251,16 +251,16 @@ export class ListMap<T> {
     for (const list of this.#lists.values()) yield* list;
   }
 
-  of(key: string): readonly T[] {
+  valuesOf(key: string): readonly T[] {
     return this.#lists.get(key) ?? [];
   }
 
   add(key: string, value: T): void {
-    this.#lists.set(key, [...this.of(key), value]);
+    this.#lists.set(key, [...this.valuesOf(key), value]);
   }
 
   delete(key: string, value: T): void {
-    const others = this.of(key).filter((other) => other !== value);
+    const others = this.valuesOf(key).filter((other) => other !== value);
     if (others.length === 0) this.#lists.delete(key);
     else this.#lists.set(key, others);
   }

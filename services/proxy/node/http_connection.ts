@@ -138,7 +138,7 @@ export class HttpConnection implements Dispatcher.DispatchHandler {
       throw new ReplyError("invalid", "Answer has a content encoding, but none was requested");
     }
     const length = headers["content-length"];
-    if (length !== undefined) this.#body.expect(Number(length));
+    if (length !== undefined) this.#body.reserve(Number(length));
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Uint8Array): void {

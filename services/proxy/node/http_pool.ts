@@ -42,7 +42,7 @@ export interface HttpPoolOptions {
   clock: Clock;
   /** Counts the bytes of answers that are being read. */
   budget: ByteBudget;
-  metrics?: Pick<ProxyMetrics, "upstreamLatency" | "upstreamErrors" | "countRefusal">;
+  metrics?: Pick<ProxyMetrics, "upstreamLatencyOf" | "upstreamErrors" | "countRefusal">;
   /** Called when a request is answered, with the status, or failed. */
   onEnd?: (status: number | undefined, error?: ConnectionError) => void;
 }
@@ -80,7 +80,7 @@ export class HttpPool implements NodePort {
   constructor(options: HttpPoolOptions) {
     this.#options = options;
     const { url, clock, timeoutMs, metrics, target } = options;
-    this.#observe = metrics?.upstreamLatency(target);
+    this.#observe = metrics?.upstreamLatencyOf(target);
     const fixed = ["content-type", "application/json", "accept-encoding", "identity"];
     this.#headers = [...fixed, ...authorization(url)];
     this.#open = new Deadlines(clock, timeoutMs, (connection) => {

@@ -84,7 +84,7 @@ export class ReadNode {
     return !this.isRemoved && !this.isDead;
   }
 
-  get reason(): string | undefined {
+  get downReason(): string | undefined {
     return this.#removedFor ?? (this.isDead ? "it does not answer" : undefined);
   }
 
@@ -164,7 +164,7 @@ export class ReadNode {
 const FAR_ABOVE = { lags: 10, blocks: 32 };
 
 /** A node has a fault if this share of its reads in a round fail, given enough reads. */
-const ERRORS = { readsMin: 10, share: 0.5 };
+const ERROR_LIMITS = { readsMin: 10, share: 0.5 };
 
 /** Of two nodes, the lower one is behind only if its block is older by this many seconds. */
 const OLDER_S = 2;
@@ -190,7 +190,7 @@ export function faultOf(
   others: readonly Head[],
   limits: FaultLimits,
 ): string | undefined {
-  if (reads >= ERRORS.readsMin && errors >= reads * ERRORS.share) {
+  if (reads >= ERROR_LIMITS.readsMin && errors >= reads * ERROR_LIMITS.share) {
     return `${errors} of ${reads} reads failed`;
   }
   const behind = blocksBehind(head, others, limits.nowMs);

@@ -67,14 +67,14 @@ export class ReadNodes {
 
   /** Whether a node refused or closed its last connection, or answers no probes. */
   isDead(index: number): boolean {
-    return this.#at(index).isDead;
+    return this.#requireNode(index).isDead;
   }
 
   /**
    * Another node, for a read that one could not answer: one that has the block of the read, unless
    * no node has it yet.
    */
-  otherNode(failed: number, block?: number): number | undefined {
+  findOtherNode(failed: number, block?: number): number | undefined {
     const required = block !== undefined && this.#isKnown(block) ? block : undefined;
     return this.#nodes.find((node) => node.index !== failed && node.serves(required))?.index;
   }
@@ -85,11 +85,11 @@ export class ReadNodes {
    *
    * @returns Undefined if the block exists only on nodes that are removed or dead.
    */
-  nodeForBlock(block: number): number | undefined {
+  findNodeForBlock(block: number): number | undefined {
     const { leader } = this;
     if (this.#nodes.length === 1) return leader;
-    if (!this.#isKnown(block) || this.#at(leader).serves(block)) return leader;
-    return this.otherNode(leader, block);
+    if (!this.#isKnown(block) || this.#requireNode(leader).serves(block)) return leader;
+    return this.findOtherNode(leader, block);
   }
 
   /** Whether any node has a block, even if it does not serve. */
@@ -99,7 +99,7 @@ export class ReadNodes {
 
   /** Whether to ask a node for its head this round. */
   isDue(index: number): boolean {
-    return this.#at(index).isProbeDue(this.#options.clock.now());
+    return this.#requireNode(index).isProbeDue(this.#options.clock.now());
   }
 
   /**
@@ -110,7 +110,7 @@ export class ReadNodes {
    */
   onHead(index: number, head: Head): boolean {
     const nowMs = this.#options.clock.now();
-    const node = this.#at(index);
+    const node = this.#requireNode(index);
     if (isFarAbove(head, this.#headsBeside(node), this.#limits)) return false;
     node.setHead(head, nowMs);
     if (index !== this.#announcer) this.#duplicatesUntilMs = nowMs + DUPLICATE_HEADS_MS;
@@ -123,37 +123,37 @@ export class ReadNodes {
 
   /** A node answered with its newest block. */
   onProbeAnswered(index: number, head: Head, probeMs: number): void {
-    this.#at(index).onProbeAnswered(head, probeMs, this.#options.clock.now());
+    this.#requireNode(index).onProbeAnswered(head, probeMs, this.#options.clock.now());
     // A dead leader that was the last to serve leads until another node answers.
     this.#replaceLeader();
   }
 
   onProbeFailed(index: number, reason: string): void {
-    const failures = this.#at(index).countFailedProbe();
+    const failures = this.#requireNode(index).countFailedProbe();
     // A single node is probed only if it is silent; its timing shows in its reads.
     const isComparable = this.#nodes.length > 1;
     if (isComparable && failures >= FAILURES_MAX) this.onProbeRefused(index, reason);
   }
 
   onProbeRefused(index: number, reason: string): void {
-    this.#at(index).postponeProbe(this.#options.clock.now());
+    this.#requireNode(index).postponeProbe(this.#options.clock.now());
     this.onDied(index, reason);
   }
 
   /** Counts a read. It failed if the node returned an internal error or dropped the request. */
   countRead(index: number, outcome: { isFailed: boolean }): void {
-    this.#at(index).countRead(outcome);
+    this.#requireNode(index).countRead(outcome);
     if (!outcome.isFailed) this.onConnected(index);
   }
 
   /** A node responds: it has accepted a connection. Of several, only probes show that one is back. */
   onConnected(index: number): void {
-    if (this.#nodes.length === 1) this.#at(index).isDead = false;
+    if (this.#nodes.length === 1) this.#requireNode(index).isDead = false;
   }
 
   /** Marks a node dead: it refused or closed a connection, or stopped answering. */
   onDied(index: number, reason: string): void {
-    const node = this.#at(index);
+    const node = this.#requireNode(index);
     node.isDead = true;
     this.#remove(node, reason);
     if (index === this.#leader) this.#replaceLeader(reason);
@@ -170,7 +170,7 @@ export class ReadNodes {
       if (fault !== undefined) faults.set(node, fault);
       else this.#add(node);
     }
-    const leader = this.#at(this.#leader);
+    const leader = this.#requireNode(this.#leader);
     const leaderFault = faults.get(leader);
     faults.delete(leader);
     for (const [node, fault] of faults) this.#remove(node, fault);
@@ -205,8 +205,8 @@ export class ReadNodes {
   }
 
   /** Replaces a leader that does not serve, if another node answers. */
-  #replaceLeader(reason = this.#at(this.#leader).reason ?? ""): void {
-    const leader = this.#at(this.#leader);
+  #replaceLeader(reason = this.#requireNode(this.#leader).downReason ?? ""): void {
+    const leader = this.#requireNode(this.#leader);
     if (leader.isUp) return;
     const next = this.#nodes.find(({ isUp }) => isUp) ?? this.#highestAnswering();
     if (next === undefined) return;
@@ -223,7 +223,7 @@ export class ReadNodes {
       .toSorted((a, b) => heightOf(b) - heightOf(a))[0];
   }
 
-  #at(index: number): ReadNode {
+  #requireNode(index: number): ReadNode {
     const node = this.#nodes[index];
     if (node === undefined) throw new RangeError(`There is no read node ${index}`);
     return node;

@@ -65,17 +65,18 @@ export class ReadPool implements NodePort {
 
   async post(text: string, options: PostOptions): Promise<NodeReply> {
     const node = options.node ?? this.#nodes.leader;
-    const first = this.#at(this.#pools, node);
+    const first = this.#requirePool(this.#pools, node);
     if (!options.isPlain) return await first.post(text, options);
     const sent = first.post(text, options);
     const mayRetry = await sent.then(
       ({ status }) => cannotServe(status),
       (failure) => connectionErrorOf(failure)?.isCallerCaused === false,
     );
-    const other = mayRetry && !this.#isStopped
-      ? this.#nodes.otherNode(node, options.block)
-      : undefined;
-    return await (other === undefined ? sent : this.#at(this.#pools, other).post(text, options));
+    if (!mayRetry || this.#isStopped) return await sent;
+    const other = this.#nodes.findOtherNode(node, options.block);
+    return await (other === undefined
+      ? sent
+      : this.#requirePool(this.#pools, other).post(text, options));
   }
 
   /** Sends a plain read: see {@link askOverHttp}. */
@@ -91,7 +92,7 @@ export class ReadPool implements NodePort {
     const startedAtMs = this.#clock.now();
     try {
       const options = { forwardedFor: "127.0.0.1", isPlain: true };
-      const { body } = await this.#at(this.#probes, node).post(PROBE, options);
+      const { body } = await this.#requirePool(this.#probes, node).post(PROBE, options);
       const head = headOf(parseResponse(parseJson(body)).result);
       if (head === undefined) throw new TypeError("It is not a block");
       this.#nodes.onProbeAnswered(node, head, this.#clock.now() - startedAtMs);
@@ -101,7 +102,9 @@ export class ReadPool implements NodePort {
       const error = connectionErrorOf(thrown);
       if (error?.isNodeDown) this.#nodes.onProbeRefused(node, error.message);
       else this.#nodes.onProbeFailed(node, error?.message ?? "its answer is not a block");
-      if (this.#nodes.isDead(node)) this.#at(this.#pools, node).abandon("It does not respond");
+      if (this.#nodes.isDead(node)) {
+        this.#requirePool(this.#pools, node).abandon("It does not respond");
+      }
     }
   }
 
@@ -119,7 +122,7 @@ export class ReadPool implements NodePort {
     if (error?.isNodeDown) this.#nodes.onDied(node, error.message);
   }
 
-  #at(pools: readonly HttpPool[], node: number): HttpPool {
+  #requirePool(pools: readonly HttpPool[], node: number): HttpPool {
     const pool = pools[node];
     if (pool === undefined) throw new RangeError(`There is no read node ${node}`);
     return pool;

@@ -47,7 +47,7 @@ export class ReplyBody {
    * @throws {ReplyError} If it is over {@link REPLY_BYTES_MAX}, or too many bytes of answers are in
    *   memory.
    */
-  expect(bytes: number): void {
+  reserve(bytes: number): void {
     if (bytes > REPLY_BYTES_MAX) {
       throw new ReplyError("invalid", `Answer is over ${REPLY_BYTES_MAX} bytes`);
     }
@@ -62,10 +62,10 @@ export class ReplyBody {
     this.#budgeted = bytes;
   }
 
-  /** Adds the next chunk. @throws As {@link expect}. */
+  /** Adds the next chunk. @throws As {@link reserve}. */
   add(chunk: Uint8Array): void {
     const length = this.#length + chunk.length;
-    this.expect(length);
+    this.reserve(length);
     if (this.#length === 0) this.#first = chunk;
     else {
       if (this.#first !== undefined) this.#copy(this.#first, 0);

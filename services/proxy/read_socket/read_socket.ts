@@ -90,7 +90,7 @@ export class ReadSocket {
     this.#options = options;
     const { names, urls, leader, socket, metrics, overHttp } = options;
     this.#clock = socket.clock;
-    this.#observe = metrics.upstreamLatency("read");
+    this.#observe = metrics.upstreamLatencyOf("read");
     this.#health = new SocketHealth({
       clock: socket.clock,
       askOverSocket: () => this.#socket.send(callText(CHECK_CALL.textAfterId, CHECK_CALL_ID)),

@@ -172,8 +172,8 @@ function isDigit(code: number): boolean {
 /** Finds an id at the end of an answer: some nodes write it after a result of megabytes. */
 function findIdAtEnd(text: string, ownId: number): Span | undefined {
   const written = `,"id":${ownId}}`;
-  const start = text.length - (TRAILING_SPACE.exec(text.slice(-8))?.[0].length ?? 0) -
-    written.length;
+  const trailing = TRAILING_SPACE.exec(text.slice(-8))?.[0].length ?? 0;
+  const start = text.length - trailing - written.length;
   if (!text.startsWith("{") || !text.startsWith(written, start)) return undefined;
   return { start: start + ',"id":'.length, end: start + written.length - 1 };
 }

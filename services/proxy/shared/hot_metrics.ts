@@ -29,7 +29,7 @@ export class HotHistogram<L extends string> extends Histogram<L> {
   }
 
   /** Creates a series, once per combination of labels. @returns Observes a value. */
-  series(labels: LabelValues<L>): (value: number) => void {
+  createSeries(labels: LabelValues<L>): (value: number) => void {
     const buckets = this.#buckets;
     const series = { labels, counts: new Array<number>(buckets.length + 1).fill(0), sum: 0 };
     this.#series.push(series);

@@ -121,7 +121,7 @@ export class ByteBudget {
   }
 
   /** The bytes in memory, recounted. */
-  get usedNow(): number {
+  recount(): number {
     this.#recount();
     return this.#used;
   }
@@ -142,7 +142,7 @@ export class ByteBudget {
   }
 
   #fitsWithin(limit: number, bytes: number): boolean {
-    return this.#used + bytes <= limit || this.usedNow + bytes <= limit;
+    return this.#used + bytes <= limit || this.recount() + bytes <= limit;
   }
 
   add(bytes: number): void {

@@ -53,7 +53,7 @@ export type Target = "read" | "write";
 function createCallMetrics(registry: Registry) {
   const latency = (name: string, help: string) => {
     const histogram = new HotHistogram(registry, name, help, LATENCY_BUCKETS, "target");
-    return memoize((target: string) => histogram.series({ target }));
+    return memoize((target: string) => histogram.createSeries({ target }));
   };
   const requests = createHotCounter(
     registry,
@@ -159,11 +159,11 @@ export class ProxyMetrics {
   }
 
   /** Returns the observer of a node's answer time, in seconds. The hot path looks it up once. */
-  upstreamLatency(target: Target): (seconds: number) => void {
+  upstreamLatencyOf(target: Target): (seconds: number) => void {
     return this.#calls.upstreamLatencyOf(target);
   }
 
-  hubEvents() {
+  createHubEvents() {
     const { received, sent, messages } = this.sockets;
     return {
       onReceived: () => received.inc(),

@@ -56,7 +56,7 @@ export class BarrierStrategy implements PricingStrategy {
 
   price(bet: Bet): PricedBet & { details: PricingDetails } {
     const { margin, skew: skewOptions } = this.#options;
-    const { model, spot, spotAgeMs, probability, chargedProbability } = this.#value(bet);
+    const { model, spot, spotAgeMs, probability, chargedProbability } = this.#requireValuation(bet);
     const skew = bookSkew(skewOptions, bet);
     const details: PricingDetails = {
       probability,
@@ -82,7 +82,7 @@ export class BarrierStrategy implements PricingStrategy {
   holdMs(bet: Bet, payout: bigint): number {
     const { maxPriceAgeMs, userLeadMs } = this.#options;
     try {
-      const { box, model, holdMs, probability } = this.#value(bet);
+      const { box, model, holdMs, probability } = this.#requireValuation(bet);
       const valuePerBet = probability * Number(payout) / Number(bet.betAmount);
       return needsHold(box, model, holdMs, valuePerBet) ? holdMs : 0;
     } catch (thrown) {
@@ -93,7 +93,7 @@ export class BarrierStrategy implements PricingStrategy {
 
   recheck(bet: Bet, payout: bigint, { isRecorded }: { isRecorded: boolean }): void {
     const { margin, skew: skewOptions } = this.#options;
-    const { probability, chargedProbability } = this.#value(bet);
+    const { probability, chargedProbability } = this.#requireValuation(bet);
     const terms = { ...bet, payout };
     if (isRecorded) {
       // The box is still unbroken after its hold, and the book counts the bet.
@@ -105,12 +105,12 @@ export class BarrierStrategy implements PricingStrategy {
   }
 
   /** @throws A `PricingRefusedError` if the bet has no price now, at any payout. */
-  #value(bet: Bet): Valuation {
+  #requireValuation(bet: Bet): Valuation {
     const { market, clock, margin, userLeadMs } = this.#options;
     const nowMs = clock.now();
     this.#requireWindow(bet, nowMs);
     const view = market(bet);
-    const { price: spot, ageMs: spotAgeMs } = this.#spot(view, nowMs);
+    const { price: spot, ageMs: spotAgeMs } = this.#requireSpot(view, nowMs);
     const forecast = requireForecast(view, nowMs, bet);
     requireInside(bet, spot);
     this.#requireWidth(bet, view);
@@ -148,7 +148,7 @@ export class BarrierStrategy implements PricingStrategy {
     throw refusal("RANGE_TOO_NARROW", { width, tick, minWidthTicks });
   }
 
-  #spot({ symbol, spot }: MarketView, nowMs: number): { price: bigint; ageMs: number } {
+  #requireSpot({ symbol, spot }: MarketView, nowMs: number): { price: bigint; ageMs: number } {
     const { maxPriceAgeMs } = this.#options;
     const ageMs = spot === undefined ? null : nowMs - spot.lastUpdateMs;
     const isTimely = ageMs !== null && ageMs <= maxPriceAgeMs && ageMs >= -FUTURE_PRICE_MAX_MS;

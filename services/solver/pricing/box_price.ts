@@ -1,6 +1,11 @@
 import { YEAR_MS } from "../../../lib/time.ts";
 import { LIMITS } from "../shared/limits.ts";
-import { type BoxToPrice, noTouchAtChecks, noTouchUpTo, priceChecksOf } from "./box_probability.ts";
+import {
+  type BoxToPrice,
+  createNoTouch,
+  noTouchAtChecks,
+  priceChecksOf,
+} from "./box_probability.ts";
 import type { VolatilityForecast } from "./volatility_forecast.ts";
 
 /** The charges of the maker. */
@@ -44,7 +49,7 @@ export function priceBox(
   holdMs: number,
   margin: number,
 ): BoxPrice {
-  const noTouch = mixedNoTouch(box, model);
+  const noTouch = createMixedNoTouch(box, model);
   const probability = noTouch(box.endMs);
   const valuePerBet = probability * payoutRatio(probability, margin);
   if (!needsHold(box, model, holdMs, valuePerBet)) {
@@ -129,7 +134,7 @@ function meanGainOfBettors(
 }
 
 /** Probability that a box is not broken until a time. For speed, ask for the end of the box first. */
-function mixedNoTouch(
+function createMixedNoTouch(
   box: BoxToPrice,
   { forecast, stillShare, startFactor }: MarketModel,
 ): (endMs: number) => number {
@@ -137,7 +142,7 @@ function mixedNoTouch(
   if (checks === undefined) return () => 1;
   const nodes = forecast.nodes.map(({ volatility, weight }) => ({
     weight,
-    noTouch: noTouchUpTo(checks, { volatility, stillShare, startFactor }),
+    noTouch: createNoTouch(checks, { volatility, stillShare, startFactor }),
   }));
   return (endMs) => {
     const steps = priceChecksOf({ ...box, endMs })?.steps;

@@ -81,14 +81,14 @@ export function priceChecksOf(
  * without a trend.
  */
 export function noTouchAtChecks(checks: Checks, motion: PriceMotion): number {
-  return noTouchUpTo(checks, motion)(checks.steps);
+  return createNoTouch(checks, motion)(checks.steps);
 }
 
 /**
  * {@link noTouchAtChecks} of the first check and some of the steps after it. For speed, ask for the
  * most steps first: their recursion also has the results of fewer steps.
  */
-export function noTouchUpTo(checks: Checks, motion: PriceMotion): (steps: number) => number {
+export function createNoTouch(checks: Checks, motion: PriceMotion): (steps: number) => number {
   const { toLower, toUpper, waitMs } = checks;
   const hasBegun = waitMs < SLOT_MS;
   if (hasBegun && (toLower < 0 || toUpper < 0)) return () => 0;
@@ -98,12 +98,13 @@ export function noTouchUpTo(checks: Checks, motion: PriceMotion): (steps: number
   // Rarer moves are larger, so that the variance over time stays the same.
   const stepVariance = variancePerMs * SLOT_MS / (1 - stillShare);
   // Until a later window begins, still prices may all stay where they are.
-  const stays = hasBegun ? 0 : stillShare ** Math.ceil(waitMs / SLOT_MS);
+  const stayProbability = hasBegun ? 0 : stillShare ** Math.ceil(waitMs / SLOT_MS);
   const noTouchAfter = hasBegun
     ? (moves: number) => noTouchOfBegun(checks, waitVariance, stepVariance, moves)
     : (moves: number) =>
-      stays * noTouchOfFuture(checks, 0, stepVariance, moves) +
-      (1 - stays) * noTouchOfFuture(checks, waitVariance / (1 - stays), stepVariance, moves);
+      stayProbability * noTouchOfFuture(checks, 0, stepVariance, moves) +
+      (1 - stayProbability) *
+        noTouchOfFuture(checks, waitVariance / (1 - stayProbability), stepVariance, moves);
   let recursion: Recursion | undefined;
   return (steps) => {
     const moves = steps * (1 - stillShare);
@@ -184,10 +185,10 @@ function recursionOf(
 ): Recursion {
   const hasBegun = waitMs < SLOT_MS;
   const extraSteps = stillShare > 0 && hasBegun && waitMs > 0 ? 1 : 0;
-  const chances = steps + extraSteps;
+  const slots = steps + extraSteps;
   const variance = stillShare > 0 && hasBegun ? 0 : firstVariance;
-  const expected = chances * (1 - stillShare);
-  const moves = movesMax(chances, stillShare);
+  const expected = slots * (1 - stillShare);
+  const moves = movesMax(slots, stillShare);
   // A bound out of reach is moved to the reach, so that fewer nodes are needed.
   const reach = variance > 0 ? Infinity : reachOfMoves(expected) * Math.sqrt(stepVariance);
   if (toLower >= reach && toUpper >= reach) return { steps, extraSteps, byMoves: "certain" };
@@ -204,21 +205,21 @@ function recursionOf(
 
 /** The move until a later window: if moves are rare, one for each number of them. */
 function movesUntilStart(waitMs: number, variance: number, stillShare: number): WeightedMove[] {
-  const chances = Math.ceil(waitMs / SLOT_MS);
-  const expected = chances * (1 - stillShare);
+  const slots = Math.ceil(waitMs / SLOT_MS);
+  const expected = slots * (1 - stillShare);
   if (stillShare === 0 || expected > EXACT_MOVES_MAX) {
     return [{ variance, drift: -variance / 2, weight: 1 }];
   }
-  return movesWeights(chances, stillShare).map((weight, count) => {
+  return movesWeights(slots, stillShare).map((weight, count) => {
     const part = count / expected * variance;
     return { variance: part, drift: -part / 2, weight };
   });
 }
 
 /** The probability of more moves than this is below 1e-9. */
-function movesMax(chances: number, stillShare: number): number {
-  const expected = chances * (1 - stillShare);
-  return Math.min(chances, Math.ceil(expected + 6 * Math.sqrt(expected * stillShare) + 5));
+function movesMax(slots: number, stillShare: number): number {
+  const expected = slots * (1 - stillShare);
+  return Math.min(slots, Math.ceil(expected + 6 * Math.sqrt(expected * stillShare) + 5));
 }
 
 /** Survival averaged over the number of steps that are moves. */
@@ -236,12 +237,12 @@ function afterSteps(
 }
 
 /** Probability of each number of moves. */
-function movesWeights(chances: number, stillShare: number): number[] {
-  // Logarithms: with many chances, the probability of no move is below the smallest double.
-  let log = chances * Math.log(stillShare);
-  return Array.from({ length: movesMax(chances, stillShare) + 1 }, (_, count) => {
+function movesWeights(slots: number, stillShare: number): number[] {
+  // Logarithms: with many slots, the probability of no move is below the smallest double.
+  let log = slots * Math.log(stillShare);
+  return Array.from({ length: movesMax(slots, stillShare) + 1 }, (_, count) => {
     const weight = Math.exp(log);
-    log += Math.log((chances - count) / (count + 1) * (1 - stillShare) / stillShare);
+    log += Math.log((slots - count) / (count + 1) * (1 - stillShare) / stillShare);
     return weight;
   });
 }

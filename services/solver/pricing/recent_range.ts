@@ -83,14 +83,19 @@ export class RecentRange {
       const mean = total === 0 ? undefined : ((past.mean ?? 0) * kept + range * weight) / total;
       return { mean, total };
     };
-    const [{ mean, total }, { mean: short }] = [meanOf(this.#mean), meanOf(this.#short)];
-    if (mean === undefined || short === undefined) return undefined;
-    const minutes = this.#long.weight;
+    const [{ mean, total }, { mean: shortMean }] = [meanOf(this.#mean), meanOf(this.#short)];
+    if (mean === undefined || shortMean === undefined) return undefined;
+    const value = mean * this.#minuteRatio(shortMean);
+    return { value, halfLifeMs: HALF_LIFE_MS, knownMs: total * SHORT_CANDLE_MS };
+  }
+
+  /** The mean range of a minute over that of a short candle. */
+  #minuteRatio(shortMean: number): number {
     const prior = this.#unitRange(MINUTE_MS) / this.#unitRange(SHORT_CANDLE_MS);
-    const long = short * prior * PRIOR_MINUTES + (this.#long.mean ?? 0) * minutes;
-    const relation = short === 0 ? prior : long / (PRIOR_MINUTES + minutes) / short;
-    const knownMs = total * SHORT_CANDLE_MS;
-    return { value: mean * relation, halfLifeMs: HALF_LIFE_MS, knownMs };
+    if (shortMean === 0) return prior;
+    const longWeight = this.#long.weight;
+    const longSum = shortMean * prior * PRIOR_MINUTES + (this.#long.mean ?? 0) * longWeight;
+    return longSum / (PRIOR_MINUTES + longWeight) / shortMean;
   }
 
   /** The range of a candle without its season, extrapolated if it is partial, and its weight. */

@@ -223,14 +223,12 @@ export class WindowOutcomes {
 
   #matchDeviation(prior: LogDeviation): LogDeviation {
     const { counts, windows } = this.#state;
-    let before = 0;
-    const weights = counts.map((count, bin) => {
-      const edge = LOWEST + (bin + 0.5) * BIN;
-      const below = bin === BINS - 1 ? 1 : largestMoveBelow(edge, prior);
-      const weight = count + PRIOR_WINDOWS * (below - before);
-      before = below;
-      return weight;
-    });
+    const below = counts.map((_, bin) =>
+      bin === BINS - 1 ? 1 : largestMoveBelow(LOWEST + (bin + 0.5) * BIN, prior)
+    );
+    const weights = below.map((share, bin) =>
+      (counts[bin] ?? 0) + PRIOR_WINDOWS * (share - (below[bin - 1] ?? 0))
+    );
     const quantile = (share: number) => {
       let left = share * (windows + PRIOR_WINDOWS);
       for (const [bin, weight] of weights.entries()) {

@@ -32,7 +32,7 @@ interface Entry {
  */
 export class ExposureBook implements ReservationBook {
   /** Bound on the exposure, or undefined. `ExposureLimit` enforces it. */
-  readonly max: bigint | undefined;
+  readonly maxExposure: bigint | undefined;
   readonly #decode: (payload: string) => ReservedBet;
   readonly #entries = new Map<string, Entry>();
   readonly #index = new OverlapIndex();
@@ -45,8 +45,8 @@ export class ExposureBook implements ReservationBook {
   #reading: Reading | undefined;
 
   /** @param decode Reads the bet from the payload of a reservation. */
-  constructor(max: bigint | undefined, decode: (payload: string) => ReservedBet) {
-    this.max = max;
+  constructor(maxExposure: bigint | undefined, decode: (payload: string) => ReservedBet) {
+    this.maxExposure = maxExposure;
     this.#decode = decode;
   }
 
@@ -84,7 +84,7 @@ export class ExposureBook implements ReservationBook {
   }
 
   /** Theses that the node reported open, oldest first. */
-  get theses(): Thesis[] {
+  get openTheses(): Thesis[] {
     return [...this.#entries.values()]
       .flatMap(({ thesis }) => thesis && isUnsettled(thesis.status) ? [thesis] : [])
       .sort((a, b) => a.id - b.id);
@@ -146,7 +146,7 @@ export class ExposureBook implements ReservationBook {
 
   /** Call when connected, before reading all open theses; {@link apply} may be called meanwhile. */
   beginReading(): void {
-    const known = this.theses.map(({ quoteHash }) => quoteHash);
+    const known = this.openTheses.map(({ quoteHash }) => quoteHash);
     this.#reading = { known, reported: new Set() };
   }
 

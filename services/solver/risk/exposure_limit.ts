@@ -67,7 +67,7 @@ export class ExposureLimit {
         if (priceCheck !== undefined && priceCheck.changeCountBefore !== book.changeCount) {
           priceCheck.requirePrice();
         }
-        if (book.max !== undefined) this.#requireWithinLimit(bet, book.max);
+        if (book.maxExposure !== undefined) this.#requireWithinLimit(bet, book.maxExposure);
         book.reserve(quoteHash, bet);
       },
     };
@@ -82,7 +82,9 @@ export class ExposureLimit {
   requireEstimateFits(bet: BetAtRisk): void {
     const { book } = this.#options;
     const isComparable = book.isComplete && book.size <= ESTIMATE_BETS_MAX;
-    if (book.max !== undefined && isComparable) this.#requireWithinLimit(bet, book.max);
+    if (book.maxExposure !== undefined && isComparable) {
+      this.#requireWithinLimit(bet, book.maxExposure);
+    }
   }
 
   /**
@@ -106,7 +108,7 @@ export class ExposureLimit {
 
   /** The exposure, if it has come near the limit or dropped well below it. */
   #nearChange(): { isNear: boolean; total: bigint; max: bigint } | undefined {
-    const { max } = this.#options.book;
+    const { maxExposure: max } = this.#options.book;
     if (max === undefined) return undefined;
     const total = this.#totalWith([], max);
     const percent = this.#isNear ? WARNING_PERCENT.clearBelow : WARNING_PERCENT.raiseAt;

@@ -8,6 +8,11 @@ import { withWorld } from "./world.ts";
 
 const OTHER: Hex = `0x${"02".repeat(32)}`;
 
+// Those of chain_guard.ts.
+const CHECK_CACHED_MS = 100;
+const RECORD_CACHED_MS = 10_000;
+const READ_NODE_LAG_MS = 2_000;
+
 const mismatch = { name: "WrongChainError", code: "CHAIN_MISMATCH" };
 const rewound = { name: "WrongChainError", code: "CHAIN_REWOUND" };
 
@@ -29,9 +34,9 @@ Deno.test("ChainGuard: a node with another chain id is refused, and no new store
     world.node.id = 4242;
     const message = /^(?!.*secret).* has chain id 4242: expected 1337, .* correct --chain-id/;
     await assert.rejects(guard.requireChain(), { ...mismatch, message });
-    assert.equal((await world.store.records.update()).genesis, null);
+    assert.equal((await world.store.records.read()).genesis, null);
     world.node.id = 1337;
-    world.clock.advance(100);
+    world.clock.advance(CHECK_CACHED_MS);
     await guard.requireChain();
     world.node.id = 4242;
     await assert.rejects(guard.refresh(), mismatch);
@@ -43,10 +48,10 @@ Deno.test("ChainGuard: a node that does not report its chain is accepted only wi
     const guard = world.newGuard();
     await guard.requireChain();
     world.node.genesis = GENESIS;
-    world.clock.advance(100);
+    world.clock.advance(CHECK_CACHED_MS);
     await guard.requireChain();
     world.node.genesis = null;
-    world.clock.advance(100);
+    world.clock.advance(CHECK_CACHED_MS);
     await assert.rejects(guard.requireChain(), /does not report its first block/);
   }));
 
@@ -77,7 +82,7 @@ Deno.test("ChainGuard: a node below the highest block that the store remembers i
     world.node.head.number = 949;
     const message = /is at block 949, but was at block 1000 before/;
     await assert.rejects(world.newGuard().requireChain(), { ...rewound, message });
-    assert.equal((await world.store.records.update()).highestBlock, 1_000);
+    assert.equal((await world.store.records.read()).highestBlock, 1_000);
     await world.store.records.update({ resetBlock: 949 });
     await world.newGuard().requireChain();
   }));
@@ -90,7 +95,7 @@ Deno.test("ChainGuard: on a node without block numbers, only receipts are checke
     await guard.refresh();
     await world.commit("1");
     world.node.receipts.clear();
-    world.clock.advance(2_000);
+    world.clock.advance(READ_NODE_LAG_MS);
     await assert.rejects(guard.refresh(), rewound);
   }));
 
@@ -99,11 +104,11 @@ Deno.test("ChainGuard: a node without the newest committed receipt is CHAIN_REWO
     const guard = world.newGuard();
     await guard.requireChain();
     guard.onCommitted(await world.commit("1"));
-    world.clock.advance(2_000);
+    world.clock.advance(READ_NODE_LAG_MS);
     await guard.refresh();
     world.node.receipts.clear();
     await assert.rejects(guard.refresh(), rewound);
-    world.clock.advance(100);
+    world.clock.advance(CHECK_CACHED_MS);
     await assert.rejects(guard.requireChain(), rewound);
     await assert.rejects(world.newGuard().requireChain(), rewound);
     // The receipt may have been dropped, but its effect is there.
@@ -120,7 +125,7 @@ Deno.test("ChainGuard: the newest committed receipt may be of an intent that was
     const receipt = world.node.addReceipt(txHash);
     const guard = world.newGuard();
     guard.onCommitted(await world.finish("1", JSON.stringify(receipt)));
-    world.clock.advance(2_000);
+    world.clock.advance(READ_NODE_LAG_MS);
     await guard.refresh();
     world.node.receipts.delete(txHash); // a backup from between the two
     await assert.rejects(guard.refresh(), rewound);
@@ -131,7 +136,7 @@ Deno.test("ChainGuard: after a failed refresh, requests fail despite a cached su
   withWorld(async (world) => {
     const guard = world.newGuard();
     guard.onCommitted(await world.commit("1"));
-    world.clock.advance(2_000);
+    world.clock.advance(READ_NODE_LAG_MS);
     await guard.refresh();
     world.node.receipts.clear();
     await guard.requireChain();
@@ -159,12 +164,12 @@ Deno.test("ChainGuard: requests check the newest block each 100 ms, the newest r
     await guard.requireChain();
     guard.onCommitted(await world.commit("1"));
     for (let asked = 0; asked < 99; asked++) {
-      world.clock.advance(100);
+      world.clock.advance(CHECK_CACHED_MS);
       await guard.requireChain();
     }
     assert.deepEqual(world.node.asked, { genesis: 100, head: 100, receipt: 1 });
     world.node.receipts.clear();
-    world.clock.advance(100);
+    world.clock.advance(CHECK_CACHED_MS);
     await assert.rejects(guard.requireChain(), rewound);
   }));
 
@@ -172,24 +177,24 @@ Deno.test("ChainGuard: after an outage or on an older block, a node is checked w
   withWorld(async (world) => {
     const guard = world.newGuard();
     guard.onCommitted(await world.commit("1"));
-    world.clock.advance(2_000);
+    world.clock.advance(READ_NODE_LAG_MS);
     await guard.refresh();
     const { receipts } = world.node;
     const receipt = [...receipts];
     receipts.clear();
-    world.clock.advance(100);
+    world.clock.advance(CHECK_CACHED_MS);
     await guard.requireChain();
     world.node.genesisError = new NodeUnreachableError("http://node", "test");
-    world.clock.advance(100);
+    world.clock.advance(CHECK_CACHED_MS);
     await assert.rejects(guard.requireChain(), NodeUnreachableError);
     world.node.genesisError = undefined;
-    world.clock.advance(100);
+    world.clock.advance(CHECK_CACHED_MS);
     await assert.rejects(guard.requireChain(), rewound);
     for (const [txHash, found] of receipt) receipts.set(txHash, found);
-    world.clock.advance(100);
+    world.clock.advance(CHECK_CACHED_MS);
     await guard.requireChain();
     world.node.head.number = 10;
-    world.clock.advance(100);
+    world.clock.advance(CHECK_CACHED_MS);
     await assert.rejects(guard.requireChain(), rewound);
   }));
 
@@ -198,7 +203,7 @@ Deno.test("ChainGuard: another chain is CHAIN_MISMATCH, even if it cannot say wh
     const guard = world.newGuard();
     guard.onCommitted(await world.commit("1"));
     await guard.refresh();
-    world.clock.advance(2_000);
+    world.clock.advance(READ_NODE_LAG_MS);
     world.node.onLookup = () => Promise.reject(new NodeTimeoutError("http://node", "test", 1_000));
     world.node.genesis = OTHER;
     await assert.rejects(guard.refresh(), mismatch);
@@ -211,19 +216,19 @@ Deno.test("ChainGuard: a revert is accepted on a development chain, which is che
     const guard = world.newGuard();
     guard.onCommitted(await world.commit("1"));
     await guard.refresh();
-    world.clock.advance(2_000);
+    world.clock.advance(READ_NODE_LAG_MS);
     world.node.receipts.clear();
     world.node.head.number = 10;
     world.node.areRevertsAllowed = true;
     await guard.refresh();
-    assert.equal((await world.store.records.update()).highestBlock, 10);
+    assert.equal((await world.store.records.read()).highestBlock, 10);
     assert.equal((await world.store.find("1"))?.state, "committed");
     // A revert that was accepted is not reported again, even if the node no longer allows reverts.
     world.node.areRevertsAllowed = false;
-    world.clock.advance(10_000);
+    world.clock.advance(RECORD_CACHED_MS);
     await guard.refresh();
     guard.onCommitted(await world.commit("2"));
-    world.clock.advance(2_000);
+    world.clock.advance(READ_NODE_LAG_MS);
     await guard.refresh();
     world.node.receipts.clear();
     await assert.rejects(guard.refresh(), rewound);

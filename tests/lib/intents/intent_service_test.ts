@@ -71,36 +71,36 @@ function withService(test: (world: World) => Promise<void>): Promise<void> {
 
 Deno.test("IntentService: health fails on a full disk, which is logged once", () =>
   withService(async ({ service, clock, records }) => {
-    assert.equal(await service.problem(), undefined);
+    assert.equal(await service.findProblem(), undefined);
     const { requireWritable } = service.store;
     const full = new StoreError("Database failed: database or disk is full");
     service.store.requireWritable = () => Promise.reject(full);
     for (let turn = 0; turn < 3; turn += 1) {
       clock.advance(1_000);
-      assert.equal(await service.problem(), full);
+      assert.equal(await service.findProblem(), full);
     }
     service.store.requireWritable = requireWritable;
     clock.advance(1_000);
-    assert.equal(await service.problem(), undefined);
+    assert.equal(await service.findProblem(), undefined);
     assert.deepEqual(eventsOf(records), ["STORE_UNAVAILABLE", "submitting_works"]);
   }));
 
 Deno.test("IntentService: another chain fails the health, a node that is away does not", () =>
   withService(async ({ service, node, clock }) => {
-    assert.equal(await service.problem(), undefined);
+    assert.equal(await service.findProblem(), undefined);
     node.genesis = `0x${"01".repeat(32)}`;
     clock.advance(1_000);
-    assert.equal((await service.problem())?.code, "CHAIN_MISMATCH");
+    assert.equal((await service.findProblem())?.code, "CHAIN_MISMATCH");
     node.down = true;
     clock.advance(1_000);
-    assert.equal(await service.problem(), undefined);
+    assert.equal(await service.findProblem(), undefined);
   }));
 
 Deno.test("IntentService: a problem is in the metrics until it ends, even if its code is a new one", () =>
   withService(async ({ service, clock, registry }) => {
     const shown = async () => {
       clock.advance(1_000);
-      await service.problem();
+      await service.findProblem();
       return (await registry.metrics()).match(/(?<=^bridge_problem\{.*code=")\w+(?=".* 1$)/gm);
     };
     const { requireWritable } = service.store;
@@ -116,7 +116,7 @@ Deno.test("IntentService: a problem is in the metrics until it ends, even if its
 Deno.test("IntentService: a failure is logged without a health request; the store is checked once a second", () =>
   withService(async ({ service, clock, records }) => {
     service.start();
-    await Promise.all([service.problem(), service.problem()]);
+    await Promise.all([service.findProblem(), service.findProblem()]);
     let checks = 0;
     service.store.requireWritable = () => {
       checks += 1;
@@ -125,7 +125,7 @@ Deno.test("IntentService: a failure is logged without a health request; the stor
     while (clock.pending < 3) await setImmediate();
     clock.advance(5_000);
     while (records.length === 0) await setImmediate();
-    await Promise.all([service.problem(), service.problem()]);
+    await Promise.all([service.findProblem(), service.findProblem()]);
     assert.equal(checks, 1);
     assert.deepEqual(eventsOf(records), ["STORE_UNAVAILABLE"]);
   }));

@@ -229,7 +229,7 @@ Deno.test("createUpkeepLoop: a damaged row of another service is left to it, one
   withLogs("warning", (records) =>
     withUpkeep(async (world) => {
       const other = new IntentStore(world.driver, "other");
-      await other.records.update(); // as every start does
+      await other.records.update({}); // as every start does
       for (const key of ["kept", "changed", "moved"]) await other.insert(newIntent(key));
       const damage = "UPDATE intents SET payload = '[]', service = ? WHERE key = ?";
       await world.driver.write(damage, ["other", "changed"]);

@@ -35,7 +35,7 @@ class Client {
 
   /** Queues an answer. @returns False if it was refused. */
   answer(bytes: number): boolean {
-    if (!this.queue.admitAnswer(bytes)) return false;
+    if (!this.queue.tryAdmitAnswer(bytes)) return false;
     this.notify(bytes);
     return true;
   }
@@ -214,8 +214,8 @@ Deno.test("ClientBuffers: what clients have read leaves room for large messages 
   const uses: [what: string, use: (budget: ByteBudget) => unknown, result: unknown][] = [
     ["a body", (budget) => new CallerBytes(budget).tryAdd(address(), MIB), true],
     ["an answer", (budget) => new CallerBytes(budget).fitsAnswer(address(), MIB), true],
-    ["a node's answer", (budget) => new ReplyBody(budget).expect(MIB), undefined],
-    ["the gauge", (budget) => budget.usedNow, 0],
+    ["a node's answer", (budget) => new ReplyBody(budget).reserve(MIB), undefined],
+    ["the gauge", (budget) => budget.recount(), 0],
   ];
   for (const [what, use, result] of uses) {
     const { budget, buffers, refusals } = scene();

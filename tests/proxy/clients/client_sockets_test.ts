@@ -130,7 +130,7 @@ Deno.test("ClientQueue: writable bytes are limited by its queue and the shared b
   first.send([half], half.byteLength);
   assert.equal(first.writableBytes(1), 0);
   assert.equal(second.writableBytes(Infinity), GUARANTEED_BYTES);
-  assert.equal(second.admitAnswer(2 * QUEUED_BYTES_MAX), false);
+  assert.equal(second.tryAdmitAnswer(2 * QUEUED_BYTES_MAX), false);
   assert.equal(
     first.writableBytes(1),
     0,

@@ -30,7 +30,7 @@ function scene(
     },
   };
   const clock = new FakeClock();
-  const scene = new HubScene({ events: { ...NO_EVENTS, ...metrics.hubEvents() } });
+  const scene = new HubScene({ events: { ...NO_EVENTS, ...metrics.createHubEvents() } });
   const { hub } = scene;
   hub.onUpstreamOpened(0);
   const got: string[] = [];
@@ -47,7 +47,7 @@ function scene(
     sink: {
       writableBytes: () => admits.writable,
       overflowBytes: () => 0,
-      admitAnswer: (bytes) => bytes <= admits.bytes,
+      tryAdmitAnswer: (bytes) => bytes <= admits.bytes,
       send: (messages) => got.push(...messages.map(({ text }) => text)),
       sendAnswer: ({ text }) => got.push(text),
       close: (code) => closed.push(code),

@@ -166,7 +166,7 @@ Deno.test("ReplyBody: a large body is counted from its declared length, or once 
   const large = SMALL_BYTES + 1;
   const budget = new ByteBudget(Math.ceil(large / LARGE_SHARE));
   const body = new ReplyBody(budget);
-  body.expect(large);
+  body.reserve(large);
   assert.equal(budget.used, large);
   body.add(new Uint8Array(large).fill(0x61));
   assert.equal(budget.used, large);
@@ -188,5 +188,5 @@ Deno.test("ReplyBody: a body of the maximum size is read, a larger one is refuse
   for (let bytes = 0; bytes < REPLY_BYTES_MAX; bytes += piece.length) body.add(piece);
   assert.throws(() => body.add(new Uint8Array(1)), { message: /is over 67108864 bytes/ });
   assert.equal(body.end().length, REPLY_BYTES_MAX);
-  assert.throws(() => body.expect(REPLY_BYTES_MAX + 1), { message: /is over 67108864 bytes/ });
+  assert.throws(() => body.reserve(REPLY_BYTES_MAX + 1), { message: /is over 67108864 bytes/ });
 });

@@ -110,23 +110,23 @@ Deno.test("ReadNodes: a read of a block is sent to a node that has it, and fails
   const { nodes, play, head } = scene(3);
   play(5, [2, 0, 1]);
   assert.equal(nodes.leader, 0);
-  assert.equal(nodes.nodeForBlock(head() - 2), 0);
-  assert.equal(nodes.nodeForBlock(head() - 1), 1, "of two that have it, the first");
-  assert.equal(nodes.nodeForBlock(head()), 1);
-  assert.equal(nodes.nodeForBlock(head() + 1), 0, "nobody is known to have it: the leader may");
+  assert.equal(nodes.findNodeForBlock(head() - 2), 0);
+  assert.equal(nodes.findNodeForBlock(head() - 1), 1, "of two that have it, the first");
+  assert.equal(nodes.findNodeForBlock(head()), 1);
+  assert.equal(nodes.findNodeForBlock(head() + 1), 0, "nobody is known to have it: the leader may");
   nodes.onDied(1, "gone");
-  assert.equal(nodes.nodeForBlock(head()), undefined);
-  assert.equal(nodes.nodeForBlock(head() - 1), 2);
+  assert.equal(nodes.findNodeForBlock(head()), undefined);
+  assert.equal(nodes.findNodeForBlock(head() - 1), 2);
   const block = head();
   play(3, [3, undefined, 3]);
-  assert.equal(nodes.nodeForBlock(block), 0, "the others have come as far");
+  assert.equal(nodes.findNodeForBlock(block), 0, "the others have come as far");
   const lost = head() + 5;
   nodes.onHead(1, { number: lost, timestampS: 0 });
-  assert.equal(nodes.nodeForBlock(lost), undefined);
+  assert.equal(nodes.findNodeForBlock(lost), undefined);
   play(HEAD_KEPT_ROUNDS - 1, [40, undefined, 40]);
-  assert.equal(nodes.nodeForBlock(lost), undefined);
+  assert.equal(nodes.findNodeForBlock(lost), undefined);
   play(1, [40, undefined, 40]);
-  assert.equal(nodes.nodeForBlock(lost), 0, "the node may never come back");
+  assert.equal(nodes.findNodeForBlock(lost), 0, "the node may never come back");
 });
 
 Deno.test("ReadNodes: a head announced during a probe counts, not the older one in its answer", () => {
@@ -138,14 +138,14 @@ Deno.test("ReadNodes: a head announced during a probe counts, not the older one 
   clock.advance(10);
   nodes.onProbeAnswered(0, { number: head(), timestampS }, 15);
   nodes.onDied(0, "gone");
-  assert.equal(nodes.nodeForBlock(head() + 1), undefined, "the other one lacks it");
+  assert.equal(nodes.findNodeForBlock(head() + 1), undefined, "the other one lacks it");
 });
 
 Deno.test("ReadNodes: the reported state of a node", () => {
   const { nodes } = scene(2);
   const state = (node: number) => {
-    const { head, isUp, reason, probeMs, totals } = nodes.states[node] ?? assert.fail();
-    return [head?.number, isUp, reason, probeMs, ...Object.values(totals)];
+    const { head, isUp, downReason, probeMs, totals } = nodes.states[node] ?? assert.fail();
+    return [head?.number, isUp, downReason, probeMs, ...Object.values(totals)];
   };
   assert.deepEqual(state(0), [undefined, true, undefined, undefined, 0, 0, 0]);
   nodes.onProbeAnswered(0, { number: 7, timestampS: 1 }, 100);
@@ -192,7 +192,7 @@ Deno.test("ReadNodes: a single node serves every block, and is alive once it acc
   const { nodes } = scene(1);
   nodes.onHead(0, { number: 7, timestampS: 1 });
   nodes.onDied(0, "gone");
-  assert.deepEqual([nodes.nodeForBlock(5), nodes.nodeForBlock(9)], [0, 0]);
+  assert.deepEqual([nodes.findNodeForBlock(5), nodes.findNodeForBlock(9)], [0, 0]);
   assert.equal(nodes.isAnyAlive, false);
   nodes.onConnected(0);
   assert(nodes.isAnyAlive);

@@ -230,7 +230,7 @@ async function playFailover(scene: (scene: FailoverScene) => Promise<void>): Pro
   const clock = new FakeClock();
   let created = 0;
   const metrics = Object.assign(new ProxyMetrics(new Registry()), {
-    upstreamLatency() {
+    upstreamLatencyOf() {
       const node = created++;
       return (seconds: number) => void ends.push([node, seconds * 1_000]);
     },

@@ -28,7 +28,7 @@ function ours(registry: Registry) {
   const histogram = new HotHistogram(registry, NAME, HELP, BUCKETS, "target");
   const series = new Map<string, (value: number) => void>();
   return (target: string, value: number) => {
-    if (!series.has(target)) series.set(target, histogram.series({ target }));
+    if (!series.has(target)) series.set(target, histogram.createSeries({ target }));
     series.get(target)?.(value);
   };
 }

@@ -32,7 +32,7 @@ Deno.test("ProxyMetrics: durations are counted in seconds", async () => {
   const registry = new Registry();
   const metrics = new ProxyMetrics(registry);
   metrics.countHttp("POST", "read", 200, 1_500);
-  metrics.upstreamLatency("write")(0.25);
+  metrics.upstreamLatencyOf("write")(0.25);
   const text = await registry.metrics();
   assert.equal(seriesIn(text, 'proxy_http_request_duration_seconds_sum{target="read"}'), 1.5);
   assert.equal(seriesIn(text, 'proxy_upstream_latency_seconds_sum{target="write"}'), 0.25);

@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { setImmediate } from "node:timers/promises";
 import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import { RpcError } from "../../../lib/protocol/jsonrpc.ts";
 import type { HistoryPage } from "../../../lib/protocol/methods/reads.ts";
@@ -56,7 +55,7 @@ Deno.test("HistoryReader: the first read gets the node's whole history, page by 
   const nowMs = clock.now();
   for (let n = 1; n <= 20_000; n++) node.slots.set(nowMs - n * 100, BigInt(n));
   history.start();
-  await setImmediate();
+  await clock.untilScheduled();
   assert.equal(node.queries.length, 11, "65,536 slots in pages of 6,000");
   assert.equal(prices.historyEndMs, nowMs);
   const outsideOf = (lower: bigint, upper: bigint) =>
@@ -73,22 +72,22 @@ Deno.test("HistoryReader: later reads get new slots, and slots that are recorded
   const nowMs = clock.now();
   node.slots.set(nowMs - 100, 5n);
   history.start();
-  await setImmediate();
+  await clock.untilScheduled();
   node.queries.length = 0;
   node.slots.set(nowMs + 200, 6n);
   clock.advance(1_000);
-  await setImmediate();
+  await clock.untilScheduled();
   assert.equal(prices.historyEndMs, nowMs + 300);
   assert.deepEqual(node.queries.map(({ from, to }) => [from, to]), [[nowMs, nowMs + 1_000]]);
   assert.deepEqual(prices.history.checkRange(nowMs, nowMs + 300).missing, [
     { from: nowMs, to: nowMs + 200 },
   ]);
   clock.advance(5_000);
-  await setImmediate();
+  await clock.untilScheduled();
   assert.equal(node.queries.at(-1)?.from, nowMs + 300);
   for (const ms of [60_000, 1_000, 1_000]) {
     clock.advance(ms);
-    await setImmediate();
+    await clock.untilScheduled();
   }
   assert.equal(node.queries.at(-1)?.from, nowMs + 34_000, "33 s before the last read");
 });
@@ -100,13 +99,13 @@ Deno.test("HistoryReader: after the clock was ahead, it reads on from the newest
   node.slots.set(nowMs - 100, 5n);
   clock.setBy(3_600_000);
   history.start();
-  await setImmediate();
+  await clock.untilScheduled();
   clock.advance(1_000); // the second read asks from a time that never was
-  await setImmediate();
+  await clock.untilScheduled();
   clock.setBy(-3_600_000);
   node.slots.set(nowMs + 1_500, 6n);
   clock.advance(1_000);
-  await setImmediate();
+  await clock.untilScheduled();
   assert.equal(prices.history.newestMs, nowMs + 1_500);
   assert.equal(prices.historyEndMs, nowMs + 1_600);
 });
@@ -119,7 +118,7 @@ Deno.test("HistoryReader: a market that cannot be read keeps no other one waitin
     node.lacksMarket = true;
     node.slots.set(clock.now() - 100, 5n);
     history.start();
-    await setImmediate();
+    await clock.untilScheduled();
     assert.equal(prices.historyEndMs, clock.now());
     assert.match(String(records[0]?.properties.reason), /no market has this base/);
   }));
@@ -131,11 +130,11 @@ Deno.test("HistoryReader: after a revert of the chain it starts over, but not if
     const nowMs = clock.now();
     node.slots.set(nowMs - 100, 5n).set(nowMs - 3_600_100, 4n);
     history.start();
-    await setImmediate();
+    await clock.untilScheduled();
     clock.setBy(-3_600_000);
     if (isReverted) node.slots.delete(nowMs - 100);
     clock.advance(1_000);
-    await setImmediate();
+    await clock.untilScheduled();
     assert.equal(marketData.stateOf(market) === prices, !isReverted);
     const endMs = isReverted ? nowMs - 3_600_000 : nowMs;
     assert.equal(marketData.stateOf(market).historyEndMs, endMs);
@@ -146,16 +145,16 @@ Deno.test("HistoryReader: after an outage of 5 h, it reads everything that the n
   await using reader = createReader();
   const { node, history, clock, prices } = reader;
   history.start();
-  await setImmediate();
+  await clock.untilScheduled();
   node.away = true;
   clock.advance(5 * 3_600_000);
-  await setImmediate();
+  await clock.untilScheduled();
   node.away = false;
   const nowMs = clock.now();
   node.slots.set(nowMs - 6_000_000, 5n).set(nowMs - 100, 6n);
   node.queries.length = 0;
   clock.advance(1_000);
-  await setImmediate();
+  await clock.untilScheduled();
   assert.equal(node.queries.length, 11, "65,536 slots in pages of 6,000");
   assert.equal(prices.history.at(nowMs - 6_000_000), 5n);
   assert.equal(prices.historyEndMs, nowMs);
@@ -168,16 +167,16 @@ Deno.test("HistoryReader: an unreachable node is logged once and retried, and no
     const logged = () => records.map(({ category, level }) => `${level} ${category[1]}`);
     node.away = true;
     history.start();
-    await setImmediate();
+    await clock.untilScheduled();
     clock.advance(1_000);
-    await setImmediate();
+    await clock.untilScheduled();
     assert.equal(prices.historyEndMs, 0);
     assert.deepEqual(logged(), ["warning solver"]);
     assert.match(String(records[0]?.properties.reason), /away/);
     node.away = false;
     node.slots.set(clock.now() - 100, 5n);
     clock.advance(1_000);
-    await setImmediate();
+    await clock.untilScheduled();
     assert.equal(prices.history.newestMs, clock.now() - 1_100);
     assert.deepEqual(logged(), ["warning solver", "info solver"]);
     await history.stop();
@@ -186,10 +185,10 @@ Deno.test("HistoryReader: an unreachable node is logged once and retried, and no
 
 Deno.test("HistoryReader: a read has at most 16 pages, and none after a stop", async () => {
   await using reader = createReader();
-  const { node, history } = reader;
+  const { node, history, clock } = reader;
   node.endless = true;
   history.start();
-  await setImmediate();
+  await clock.untilScheduled();
   assert.equal(node.queries.length, 16);
   node.queries.length = 0;
   history.start();
@@ -199,9 +198,9 @@ Deno.test("HistoryReader: a read has at most 16 pages, and none after a stop", a
 
 Deno.test("HistoryReader: with a clock near 0, it reads from 0", async () => {
   await using reader = createReader(new FakeClock(1_234));
-  const { node, history, prices } = reader;
+  const { node, history, clock, prices } = reader;
   history.start();
-  await setImmediate();
+  await clock.untilScheduled();
   assert.deepEqual(node.queries.map(({ from, to }) => [from, to]), [[0, 1_200]]);
   assert.equal(prices.historyEndMs, 0, "nothing is recorded");
 });

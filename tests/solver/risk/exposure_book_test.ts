@@ -17,9 +17,9 @@ Deno.test("ExposureBook: a risk is counted once, from before its hedge until its
   assert.equal(book.total, 10n);
   book.apply(thesisOf(1, { status: "needs_backfill" }));
   assert.equal(book.total, 10n);
-  assert.deepEqual(book.theses.map(({ status }) => status), ["needs_backfill"]);
+  assert.deepEqual(book.openTheses.map(({ status }) => status), ["needs_backfill"]);
   book.apply(thesisOf(1, { status: "won" }));
-  assert.deepEqual([book.total, book.theses, book.betsAtRisk], [0n, [], []]);
+  assert.deepEqual([book.total, book.openTheses, book.betsAtRisk], [0n, [], []]);
   book.reserve(quoteHashOf(1), stakeOf(10n));
   assert.equal(book.total, 0n, "settled before its receipt was read");
   assert.equal(book.thesisOf(quoteHashOf(1))?.status, "won");
@@ -70,7 +70,7 @@ Deno.test("ExposureBook: a reading drops bets whose settlement was missed, and k
   book.apply(thesisOf(3, { status: "lost" }));
   book.apply(thesisOf(6));
   book.endReading(read);
-  assert.deepEqual(book.theses.map(({ id }) => id), [2, 4, 6]);
+  assert.deepEqual(book.openTheses.map(({ id }) => id), [2, 4, 6]);
   assert.equal(book.total, 40n, "three open, and one reserved");
 });
 
@@ -79,7 +79,7 @@ Deno.test("ExposureBook: a reserved thesis is counted even if the node's list la
   book.reserve(quoteHashOf(1), stakeOf(10n));
   book.beginReading();
   book.endReading([]);
-  assert.deepEqual([book.theses, book.total], [[], 10n]);
+  assert.deepEqual([book.openTheses, book.total], [[], 10n]);
   book.release(quoteHashOf(1));
   assert.equal(book.total, 0n);
 });

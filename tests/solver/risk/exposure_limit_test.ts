@@ -28,11 +28,11 @@ function reservation(id: number, risk: bigint): Reservation {
 }
 
 /** Decides about a bet with this much at risk, in addition to the reservations. */
-function decide(limit: ExposureLimit, risk: bigint, ...others: Reservation[]): void {
-  const { book, decide } = limit.createAdmission(quoteHashOf(99), betOf(risk), plenty);
-  for (const other of others) book.addReservation(other);
-  decide(new Set());
-  book.release(quoteHashOf(99));
+function decideOn(limit: ExposureLimit, risk: bigint, ...others: Reservation[]): void {
+  const admission = limit.createAdmission(quoteHashOf(99), betOf(risk), plenty);
+  for (const other of others) admission.book.addReservation(other);
+  admission.decide(new Set());
+  admission.book.release(quoteHashOf(99));
 }
 
 function refused(decide: () => void, code: string, figures: Record<string, string> = {}): void {
@@ -47,10 +47,10 @@ function refused(decide: () => void, code: string, figures: Record<string, strin
 Deno.test("ExposureLimit: the limit is exact, and a refusal has its figures", () => {
   const { limit } = limitOf(25n, [thesisOf(1)]);
   const passed = { exposure: "26", maxExposure: "25" };
-  decide(limit, 5n, reservation(2, 10n));
-  refused(() => decide(limit, 6n), "EXPOSURE_TOO_LARGE", { risk: "6", ...passed });
+  decideOn(limit, 5n, reservation(2, 10n));
+  refused(() => decideOn(limit, 6n), "EXPOSURE_TOO_LARGE", { risk: "6", ...passed });
   limit.createAdmission(quoteHashOf(3), betOf(5n), plenty).decide(new Set());
-  refused(() => decide(limit, 1n), "EXPOSURE_TOO_LARGE", { risk: "1", ...passed });
+  refused(() => decideOn(limit, 1n), "EXPOSURE_TOO_LARGE", { risk: "1", ...passed });
 });
 
 Deno.test("ExposureLimit: an estimate that would not fit now is refused, and reserves nothing", () => {
@@ -62,7 +62,7 @@ Deno.test("ExposureLimit: an estimate that would not fit now is refused, and res
   assert.equal(book.total, 10n);
 });
 
-Deno.test("ExposureLimit: among over a thousand bets, an estimate is not compared with each", () => {
+Deno.test("ExposureLimit: with over a thousand open bets, an estimate is not refused by the limit", () => {
   const many = Array.from({ length: 1_000 }, (_, id) => thesisOf(1 + id));
   const { limit, book } = limitOf(25n, many);
   refused(() => limit.requireEstimateFits(betOf(1n)), "EXPOSURE_TOO_LARGE");
@@ -72,11 +72,11 @@ Deno.test("ExposureLimit: among over a thousand bets, an estimate is not compare
 
 Deno.test("ExposureLimit: refuses every bet until all open theses are known", () => {
   const { limit, book } = limitOf(1_000n);
-  refused(() => decide(limit, 1n), "EXPOSURE_UNKNOWN");
+  refused(() => decideOn(limit, 1n), "EXPOSURE_UNKNOWN");
   book.endReading([]);
-  decide(limit, 1n);
+  decideOn(limit, 1n);
   book.invalidate();
-  refused(() => decide(limit, 1n), "EXPOSURE_UNKNOWN");
+  refused(() => decideOn(limit, 1n), "EXPOSURE_UNKNOWN");
 });
 
 Deno.test("ExposureLimit: balances must cover all pending bets of the same user, and of the same solver", () => {

@@ -89,7 +89,7 @@ export class BetKeeper {
   start(): void {
     const { pending, user } = this.#options;
     const delayMs = pending.share(user) ? 0 : OTHER_TAB_MS; // as a tab that was open
-    for (const bet of pending.of(user)) this.#begin(bet, { isChecking: true, delayMs });
+    for (const bet of pending.readBets(user)) this.#begin(bet, { isChecking: true, delayMs });
     pending.onOtherTab(() => this.#sync(), this.#closed.signal);
   }
 
@@ -207,7 +207,7 @@ export class BetKeeper {
   /** Follows what another tab has stored or resolved. */
   #sync(): void {
     const { pending, user } = this.#options;
-    const stored = pending.of(user);
+    const stored = pending.readBets(user);
     for (const bet of stored) {
       if (!this.#runs.has(bet.offer.quoteHash)) this.#begin(bet, { delayMs: OTHER_TAB_MS });
     }

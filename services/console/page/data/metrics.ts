@@ -24,7 +24,7 @@ export class Metrics {
   }
 
   /** The samples of a metric that have these labels. */
-  of(name: string, labels: LabelFilter = {}): readonly Sample[] {
+  samplesOf(name: string, labels: LabelFilter = {}): readonly Sample[] {
     const wanted = Object.entries(labels);
     return (this.#samples.get(name) ?? [])
       .filter((sample) =>
@@ -34,13 +34,13 @@ export class Metrics {
 
   /** The sum of the samples that have these labels; undefined if there are none. */
   sum(name: string, labels?: LabelFilter): number | undefined {
-    const samples = this.of(name, labels);
+    const samples = this.samplesOf(name, labels);
     return samples.length === 0 ? undefined : samples.reduce((sum, { value }) => sum + value, 0);
   }
 
   /** Only some of the metrics, for a long history. */
   select(...names: string[]): Metrics {
-    return new Metrics(new Map(names.map((name) => [name, this.of(name)])));
+    return new Metrics(new Map(names.map((name) => [name, this.samplesOf(name)])));
   }
 }
 
@@ -180,7 +180,7 @@ export class MetricsHistory implements Figures {
   }
 
   newest(name: string, labels?: LabelFilter): readonly Sample[] {
-    return this.latest.of(name, labels);
+    return this.latest.samplesOf(name, labels);
   }
 
   series(name: string, labels?: LabelFilter): readonly (number | undefined)[] {

@@ -44,7 +44,7 @@ export class PendingBets {
     this.#tabs = tabs;
   }
 
-  of(user: Address): PendingBet[] {
+  readBets(user: Address): PendingBet[] {
     return this.#read().filter(({ offer }) => offer.quote.user === user);
   }
 
@@ -58,7 +58,7 @@ export class PendingBets {
    * @returns False if the browser stores no more.
    */
   share(user: Address): boolean {
-    if (this.of(user).length === 0) return true;
+    if (this.readBets(user).length === 0) return true;
     const mark = (bet: PendingBet) =>
       bet.offer.quote.user === user ? { ...bet, isShared: true } : bet;
     try {

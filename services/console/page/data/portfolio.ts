@@ -59,7 +59,7 @@ export class Portfolio {
   #lastRequest = 0;
   #lastAnswered = 0;
   /** The nonces of deposits without an answer, by amount. */
-  readonly #lostDeposits = new Map<bigint, bigint>();
+  readonly #nonceByLostAmount = new Map<bigint, bigint>();
 
   constructor(options: PortfolioOptions) {
     this.#options = options;
@@ -96,22 +96,22 @@ export class Portfolio {
    * @returns Whether it is made now; else the one whose answer was lost had been made.
    */
   async deposit(amount: bigint): Promise<boolean> {
-    const lost = this.#lostDeposits;
-    const nonce = lost.get(amount) ?? randomNonce();
+    const nonces = this.#nonceByLostAmount;
+    const nonce = nonces.get(amount) ?? randomNonce();
     let isNew = true;
     try {
       await this.#options.client.deposit(amount, nonce);
     } catch (thrown) {
       const isUsed = isRangemakerError(thrown) && thrown.code === "NONCE_USED";
       const state = isUsed ? thrown.details.state : undefined;
-      if (isOutcomeUnknown(thrown)) lost.set(amount, nonce);
-      else if (state === "failed") lost.delete(amount);
+      if (isOutcomeUnknown(thrown)) nonces.set(amount, nonce);
+      else if (state === "failed") nonces.delete(amount);
       if (state !== "committed") throw thrown;
       isNew = false;
     } finally {
       void this.refresh();
     }
-    lost.delete(amount);
+    nonces.delete(amount);
     return isNew;
   }
 

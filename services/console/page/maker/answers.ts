@@ -33,7 +33,7 @@ const AT_LIMITS: ReadonlySet<string> = new Set([
 export function answersOf(metrics: Metrics): AnswerCount[] {
   const answers = new Map<string, number[]>();
   for (const [index, { counter, labels }] of REQUESTS.entries()) {
-    for (const { labels: { outcome = "" }, value } of metrics.of(counter, labels)) {
+    for (const { labels: { outcome = "" }, value } of metrics.samplesOf(counter, labels)) {
       if (value === 0) continue;
       const counts = answers.get(outcome) ?? REQUESTS.map(() => 0);
       counts[index]! += value; // one count for each request

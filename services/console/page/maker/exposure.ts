@@ -80,10 +80,16 @@ export function mostAtRisk(ofOpen: bigint, placing: bigint, bySolver = ofOpen + 
 /** Those that are not decided. */
 export const openOf = (theses: readonly Thesis[]) => theses.filter((thesis) => !isDecided(thesis));
 
-/** The shares of the limit at which the alerts for operators fire. */
-const [NEARLY_FULL = 1, FULL = 1] = ["SolverExposureHigh", "SolverExposureFull"].flatMap((name) =>
-  PROBLEMS.find((one) => one.name === name)?.bound.limit ?? []
-);
+/** The limit at which an alert for operators fires. */
+export function requireLimit(alert: string): number {
+  const problem = PROBLEMS.find(({ name }) => name === alert);
+  if (problem === undefined) throw new RangeError(`There is no alert ${alert}`);
+  return problem.bound.limit;
+}
+
+/** Shares of the exposure limit. */
+const NEARLY_FULL = requireLimit("SolverExposureHigh");
+const FULL = requireLimit("SolverExposureFull");
 
 /** What bounds new bets, USDC with 6 decimals. */
 interface Bounds {
@@ -109,22 +115,11 @@ export function headroomOf(
     return { style: "lost", text: "✕ No money: every bet is refused until you deposit some." };
   }
   const isMoneyLeast = max === null || balance < max - atRisk;
-  const [left, taken, all] = isMoneyLeast
-    ? [balance, locked, balance + locked]
-    : [max - atRisk, atRisk, max];
-  const free = formatCents(left);
+  const { left, taken, all } = isMoneyLeast
+    ? { left: balance, taken: locked, all: balance + locked }
+    : { left: max - atRisk, taken: atRisk, all: max };
   const used = Number(taken) / Math.max(1, Number(all));
-  const refused = `bets that would risk more than ${free} USDC are refused`;
-  const [style, state] = used > 1
-    ? [
-      "lost",
-      `✕ Over the limit by ${formatLoss(-left)} USDC: every bet that adds to it is refused`,
-    ]
-    : used > FULL
-    ? ["lost", `✕ Full: ${refused}`]
-    : used > NEARLY_FULL
-    ? ["warning", `▲ Nearly full: ${refused}`]
-    : ["won", `✓ Fine: ${free} USDC is free`];
+  const [style, state] = stateOf(used, left);
   // 99.6 % is not all.
   const share = formatShare(used < 1 ? Math.min(used, 0.99) : used);
   const of = isMoneyLeast
@@ -132,4 +127,16 @@ export function headroomOf(
     : `the limit of ${formatCents(all)} is used`;
   const noLimit = max === null ? " No limit is set (`--max-exposure`)." : "";
   return { style, used, text: `${state}. ${share} of ${of}.${noLimit}` };
+}
+
+function stateOf(used: number, left: bigint): [style: string, text: string] {
+  const free = formatCents(left);
+  const refused = `bets that would risk more than ${free} USDC are refused`;
+  if (used > 1) {
+    const over = formatLoss(-left);
+    return ["lost", `✕ Over the limit by ${over} USDC: every bet that adds to it is refused`];
+  }
+  if (used > FULL) return ["lost", `✕ Full: ${refused}`];
+  if (used > NEARLY_FULL) return ["warning", `▲ Nearly full: ${refused}`];
+  return ["won", `✓ Fine: ${free} USDC is free`];
 }

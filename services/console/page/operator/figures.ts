@@ -129,6 +129,6 @@ const USAGE_FIGURES: Readonly<Record<ServiceName, Readonly<Record<string, Reader
 };
 
 /** The figures of a service's use, with their names. */
-export function useOf(name: ServiceName, history: MetricsHistory): [string, string][] {
+export function usageOf(name: ServiceName, history: MetricsHistory): [string, string][] {
   return Object.entries(USAGE_FIGURES[name]).map(([label, read]) => [label, count(read(history))]);
 }

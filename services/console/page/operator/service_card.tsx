@@ -4,7 +4,7 @@ import { Card, Fact } from "../parts/parts.tsx";
 import { TREND_MAX } from "../data/metrics.ts";
 import { isAway, isUp, type ServiceState } from "../data/service_watch.ts";
 import { durationText, formatTime } from "../parts/format.ts";
-import { alertText, figuresText, formatValue, isWarmingUp, useOf } from "./figures.ts";
+import { alertText, figuresText, formatValue, isWarmingUp, usageOf } from "./figures.ts";
 import { type Finding, type FirstSeen, firstSeenText, serviceVerdictOf } from "./finding.ts";
 
 interface ServiceCardProps {
@@ -42,7 +42,7 @@ export function ServiceCard({ state, findings, firstSeen, process }: ServiceCard
       </p>
       {history.latestMs > 0 && (
         <dl class="facts" data-old={!isUp(state)}>
-          {useOf(name, history).map(([label, text]) => (
+          {usageOf(name, history).map(([label, text]) => (
             <Fact key={label} label={label}>{text}</Fact>
           ))}
         </dl>

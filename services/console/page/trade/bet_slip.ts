@@ -64,7 +64,7 @@ export class BetSlip {
 
   constructor(symbol: string, options: BetSlipOptions) {
     this.symbol = signal(symbol);
-    this.fields = signal(options.drafts.of(symbol) ?? EMPTY_FIELDS);
+    this.fields = signal(options.drafts.readDraft(symbol) ?? EMPTY_FIELDS);
     this.estimator = options.estimator;
     this.tolerancePercent = signal(options.drafts.tolerancePercent);
     this.lock = new PressLock(options.clock);
@@ -176,7 +176,7 @@ export class BetSlip {
     this.symbol.value = symbol;
     this.replaced.value = undefined;
     this.estimator.clear();
-    this.#fill({ ...this.#options.drafts.of(symbol) ?? EMPTY_FIELDS, amount });
+    this.#fill({ ...this.#options.drafts.readDraft(symbol) ?? EMPTY_FIELDS, amount });
     return true;
   }
 

@@ -22,7 +22,7 @@ export function linkTo(page: string, { symbol, fields }: LinkedBox): string {
 }
 
 /** The box behind the `#` of an address; undefined if the address is no link to a box. */
-export function linkedBox(hash: string): LinkedBox | "invalid" | undefined {
+export function findLinkedBox(hash: string): LinkedBox | "invalid" | undefined {
   const [view, parts] = hash.split("?");
   if (view !== "#trade" || parts === undefined) return undefined;
   const { data } = linkSchema.safeParse(Object.fromEntries(new URLSearchParams(parts)));

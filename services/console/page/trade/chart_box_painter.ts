@@ -124,21 +124,10 @@ const LABELLED_WIDTH_MIN = 60;
  * highlighted box and of the user's own one cover other boxes; of many boxes, only these two have one.
  */
 export function paintBoxLabels(frame: Frame): void {
-  const { scales: { x, y, nowMs, plot }, palette, series } = frame;
-  const inView = inViewOf(frame).map((box) => ({
-    box,
-    area: areaOf(frame, box),
-    rank: isHighlighted(frame, box) ? 2 : isOwn(box) ? 1 : 0,
-  }));
-  const seen = inView.length > LABELS_MAX ? inView.filter(({ rank }) => rank > 0) : inView;
+  const { scales: { x, plot }, palette } = frame;
+  const seen = labelledBoxes(frame);
   const covered = seen.filter(({ box }) => !isBounds(frame, box));
-  const markArea = (time: number, price: number) => labelArea(x(time) - MARK, 2 * MARK, y(price));
-  // No label covers "now", the newest price, or where the price left a box.
-  const taken = [
-    labelArea(x(nowMs), 36, plot.bottom - 10),
-    markArea(series.times.at(-1) ?? 0, series.prices.at(-1) ?? 0),
-    ...seen.flatMap(({ box: { breach } }) => breach ? [markArea(breach.time, breach.price)] : []),
-  ];
+  const taken = markAreas(frame, seen.map(({ box }) => box));
   // From the topmost down.
   for (const { box, area, rank } of seen.toReversed().sort((a, b) => b.rank - a.rank)) {
     const isChief = rank > 0;
@@ -157,6 +146,28 @@ export function paintBoxLabels(frame: Frame): void {
     const [ground, ink] = [colorOf(box.kind, palette), palette.surface];
     paintLabel(frame, box.label, place, isChief ? { ground, ink } : { ground: ink, ink: ground });
   }
+}
+
+function labelledBoxes(frame: Frame) {
+  const inView = inViewOf(frame).map((box) => ({
+    box,
+    area: areaOf(frame, box),
+    rank: isHighlighted(frame, box) ? 2 : isOwn(box) ? 1 : 0,
+  }));
+  return inView.length > LABELS_MAX ? inView.filter(({ rank }) => rank > 0) : inView;
+}
+
+/** What no label covers: "now", the newest price, and where the price left a box. */
+function markAreas(
+  { scales: { x, y, nowMs, plot }, series }: Frame,
+  boxes: readonly ChartBox[],
+): Area[] {
+  const markArea = (time: number, price: number) => labelArea(x(time) - MARK, 2 * MARK, y(price));
+  return [
+    labelArea(x(nowMs), 36, plot.bottom - 10),
+    markArea(series.times.at(-1) ?? 0, series.prices.at(-1) ?? 0),
+    ...boxes.flatMap(({ breach }) => breach ? [markArea(breach.time, breach.price)] : []),
+  ];
 }
 
 const areaOf = ({ scales: { x, y } }: Frame, box: ChartBox): Area => ({

@@ -5,7 +5,7 @@ import type { PageModel } from "../data/page_model.ts";
 import { useNow } from "../parts/hooks.ts";
 import { clearBox, ON_ITS_WAY, undo } from "./box_actions.ts";
 import { openBetsText } from "./chart_boxes.ts";
-import { betsOf, type ChartSource, createContent } from "./chart_content.ts";
+import { betsOf, type ChartSource, createContentReader } from "./chart_content.ts";
 import { CHART_KEYS, zoomBy } from "./chart_keys.ts";
 import { ChartPointer } from "./chart_pointer.ts";
 import { ChartProbe } from "./chart_probe.ts";
@@ -139,7 +139,7 @@ function BoxButtons({ model, slip }: Pick<ChartSource, "model" | "slip">) {
 }
 
 /** How the chart shows the future: its share of the time, and the width of the whole in pixels. */
-export function future(): { share: number; width: number } {
+export function measureFuture(): { share: number; width: number } {
   const width = document.querySelector(".chart")?.clientWidth ?? 0;
   return { share: 1 - pastShare(width / textScale(width)), width };
 }
@@ -153,14 +153,18 @@ function Chart(props: ChartSource) {
   // Under a drag, the view keeps still: if it grew with a box at its edge, the box would run away.
   const fit = (leastMs = 0) => {
     if (slip.draft === undefined || chart.current?.isHeld) return;
-    spanMs.value = Math.max(leastMs, spanToSee(slip.draft, spanMs.value, future()));
+    spanMs.value = Math.max(leastMs, spanToSee(slip.draft, spanMs.value, measureFuture()));
   };
   useEffect(() => {
     const canvas = area.current?.querySelector("canvas");
     if (!area.current || !canvas) return;
     const ended = new AbortController();
     const probe = new ChartProbe(props);
-    const live = chart.current = new LiveChart(canvas, createContent(props, probe), ended.signal);
+    const live = chart.current = new LiveChart(
+      canvas,
+      createContentReader(props, probe),
+      ended.signal,
+    );
     // A drawn box stays as narrow as the user made it.
     const released = () => fit(spanMs.value);
     new ChartPointer(area.current, { ...props, chart: live, probe, released }, ended.signal);
@@ -175,7 +179,7 @@ function Chart(props: ChartSource) {
   useEffect(() => {
     const nowMs = model.serverClock.now();
     if (stage.name !== "placed" || stage.offer.quote.startTime < nowMs) return;
-    spanMs.value = spanFor(stage.offer.quote.endTime - nowMs, future().share);
+    spanMs.value = spanFor(stage.offer.quote.endTime - nowMs, measureFuture().share);
   }, [stage.name]);
   return (
     <div class="chart">

@@ -53,7 +53,7 @@ function boxesOf(model: PageModel, market: Market, nowMs: number): ChartBox[] {
  * Content of the chart at each frame. Bets' boxes are updated when bets or prices change, or none
  * arrive.
  */
-export function createContent(
+export function createContentReader(
   { model, slip, market, spanMs, chosen }: ChartSource,
   probe: ChartProbe,
 ) {
@@ -75,7 +75,8 @@ export function createContent(
       suggested = suggestionOf(model, slip);
     }
     const { lower, upper } = slip.parsed.peek().errors;
-    drawn = slip.draft ?? (lower ?? upper ? undefined : drawn);
+    const isPriceWrong = lower !== undefined || upper !== undefined;
+    if (slip.draft !== undefined || isPriceWrong) drawn = slip.draft;
     const own = ownBox(model, slip, drawn, nowMs);
     const place = probe.place.peek();
     return {

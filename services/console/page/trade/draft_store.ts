@@ -53,7 +53,7 @@ export class DraftStore {
   }
 
   /** The draft of a market, if it is not too old. */
-  of(symbol: string): DraftFields | undefined {
+  readDraft(symbol: string): DraftFields | undefined {
     const kept = this.#read().drafts[symbol];
     return kept && this.#clock.now() - kept.atMs < DRAFT_LIFE_MS ? kept.fields : undefined;
   }

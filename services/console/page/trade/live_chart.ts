@@ -32,9 +32,9 @@ export class LiveChart {
   /** Size in units of `scale` page pixels, so that drawn text is as large as the page's text. */
   #size = { width: 0, height: 0, scale: 1 };
   /** Size, pixel ratio and scale of the last frame. */
-  #look = "";
+  #sizeKey = "";
   #atMs = 0;
-  #painted = "";
+  #paintedKey = "";
 
   /** @param signal Ends the chart. */
   constructor(canvas: HTMLCanvasElement, content: () => ChartContent, signal: AbortSignal) {
@@ -43,7 +43,7 @@ export class LiveChart {
     this.#palette = readPalette(canvas);
     const repaint = () => {
       this.#palette = readPalette(canvas);
-      this.#painted = "";
+      this.#paintedKey = "";
     };
     for (const query of ["(prefers-color-scheme: dark)", "(forced-colors: active)"]) {
       matchMedia(query).addEventListener("change", repaint, { signal });
@@ -118,15 +118,15 @@ export class LiveChart {
     const { clientWidth: width, clientHeight: height } = this.#canvas;
     const ratio = globalThis.devicePixelRatio || 1;
     const scale = textScale(width);
-    const look = [width, height, ratio, scale].join();
-    if (look === this.#look) return;
-    this.#look = look;
+    const sizeKey = [width, height, ratio, scale].join();
+    if (sizeKey === this.#sizeKey) return;
+    this.#sizeKey = sizeKey;
     this.#size = { width: width / scale, height: height / scale, scale };
     this.#canvas.width = Math.round(width * ratio);
     this.#canvas.height = Math.round(height * ratio);
     this.#canvas.getContext("2d")?.setTransform(ratio * scale, 0, 0, ratio * scale, 0, 0);
     this.#palette = readPalette(this.#canvas);
-    this.#painted = "";
+    this.#paintedKey = "";
     this.#paint(this.#atMs, 0);
   }
 
@@ -153,8 +153,8 @@ export class LiveChart {
       );
     }
     const key = keyOf(content, nowMs, this.#range, height, isStepped);
-    if (key === this.#painted) return;
-    this.#painted = key;
+    if (key === this.#paintedKey) return;
+    this.#paintedKey = key;
     this.#scales = scalesOf(this.#size, { nowMs, spanMs, ...this.#range });
     paint({ ...content, context, scales: this.#scales, palette: this.#palette }, width, height);
   }

@@ -12,8 +12,8 @@ import { BetPanel } from "./bet_panel.tsx";
 import { BetSlip } from "./bet_slip.ts";
 import { CHART, focusNextStep, ON_ITS_WAY, repeatBet, showChart } from "./box_actions.ts";
 import { DraftStore } from "./draft_store.ts";
-import { linkedBox } from "./box_link.ts";
-import { ChartCard, future } from "./chart_card.tsx";
+import { findLinkedBox } from "./box_link.ts";
+import { ChartCard, measureFuture } from "./chart_card.tsx";
 import { stateOfBet } from "./chart_boxes.ts";
 import type { ChartSource } from "./chart_content.ts";
 import { FIRST_SPAN_MS, spanFor } from "./chart_spans.ts";
@@ -53,7 +53,7 @@ export function createTradeView(model: PageModel): View {
     maker.report("failure" in state ? state.failure : undefined);
   });
   const openLink = () => {
-    const box = linkedBox(location.hash);
+    const box = findLinkedBox(location.hash);
     if (box === undefined) return;
     history.replaceState(null, "", "#trade"); // so that a reload keeps the user's changes
     if (box === "invalid") return void announce("This link has no valid box.");
@@ -106,7 +106,7 @@ function TradeView({ model, slip, spanMs }: Pick<ChartSource, "model" | "slip" |
     if (symbol !== slip.symbol.value) {
       return void model.announce(`Bet ${bet.id}: ${box}.`, { isSpoken: true });
     }
-    const { share } = future();
+    const { share } = measureFuture();
     const [before, after] = [nowMs - bet.startTime, bet.endTime - nowMs];
     spanMs.value = Math.max(spanMs.value, spanFor(before, 1 - share), spanFor(after, share));
     chosen.value = bet.id;

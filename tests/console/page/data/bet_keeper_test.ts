@@ -79,7 +79,7 @@ function scene(...answers: Answer[]) {
       tab.dispatchEvent(Object.assign(new Event("storage"), { key: "rangemaker.pending-bets" }));
     }
   };
-  const stored = () => new PendingBets(store).of(USER).length;
+  const stored = () => new PendingBets(store).readBets(USER).length;
   return { open, pass, outcomes, chain, events, stored, sent: () => sent, store, clock, touch };
 }
 

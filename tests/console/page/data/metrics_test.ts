@@ -28,7 +28,10 @@ Deno.test("parseMetrics: reads the output of the services' own library, includin
   assert.equal(metrics.sum("c_total", { x: "other" }), undefined);
   assert.equal(metrics.sum("g"), -1e-7);
   assert.deepEqual([metrics.sum("endless"), metrics.sum("bottomless")], [Infinity, -Infinity]);
-  assert.deepEqual(metrics.of("c_total", { x: "b" }), [{ labels: { x: "b", y: "1" }, value: 4 }]);
+  assert.deepEqual(metrics.samplesOf("c_total", { x: "b" }), [{
+    labels: { x: "b", y: "1" },
+    value: 4,
+  }]);
 });
 
 Deno.test("parseMetrics: skips lines that are not samples", () => {

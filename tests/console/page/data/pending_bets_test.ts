@@ -15,11 +15,11 @@ Deno.test("PendingBets: skips a stored entry of another form, and keeps the othe
   );
   for (const text of ["no JSON", "{}", '[{"quote":1}]', ...texts]) {
     store.setItem("rangemaker.pending-bets", text);
-    assert.deepEqual(pending.of(USER), [], text);
+    assert.deepEqual(pending.readBets(USER), [], text);
   }
   store.setItem("rangemaker.pending-bets", stored.replace("[", '[{"quote":1},'));
   pending.add({ offer: offerOf(2), signature: SIGNATURE });
-  assert.deepEqual(pending.of(USER).map(({ offer }) => offer), [offerOf(1), offerOf(2)]);
+  assert.deepEqual(pending.readBets(USER).map(({ offer }) => offer), [offerOf(1), offerOf(2)]);
 });
 
 Deno.test("PendingBets: reports only changes of bets in other tabs, until it is aborted", () => {
@@ -45,8 +45,8 @@ Deno.test("PendingBets: each user has only its own bets, and none is dropped", (
   const bets = [...Array(15).fill(USER), ...Array(7).fill(OTHER)].map(betOf);
   for (const bet of bets) new PendingBets(store).add(bet);
   const reloaded = new PendingBets(store);
-  assert.deepEqual(reloaded.of(USER), bets.slice(0, 15));
-  assert.deepEqual(reloaded.of(OTHER), bets.slice(15));
+  assert.deepEqual(reloaded.readBets(USER), bets.slice(0, 15));
+  assert.deepEqual(reloaded.readBets(OTHER), bets.slice(15));
   reloaded.remove(hashOf(3));
-  assert.deepEqual(reloaded.of(USER), [...bets.slice(0, 3), ...bets.slice(4, 15)]);
+  assert.deepEqual(reloaded.readBets(USER), [...bets.slice(0, 3), ...bets.slice(4, 15)]);
 });

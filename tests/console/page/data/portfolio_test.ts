@@ -114,11 +114,11 @@ Deno.test("Portfolio: a bet past its deadline is sent again until the chain can 
       clock.advance(ms);
       await nextTurn();
     }
-    assert.deepEqual(pending.of(USER).map(({ offer }) => offer), [offer]);
+    assert.deepEqual(pending.readBets(USER).map(({ offer }) => offer), [offer]);
     isReadable = true;
     clock.advance(2_000);
     await nextTurn();
-    assert.deepEqual([client.executed, pending.of(USER)], [[offer, offer, offer], []]);
+    assert.deepEqual([client.executed, pending.readBets(USER)], [[offer, offer, offer], []]);
     assert.deepEqual(portfolio.bets.resolved.value?.outcome, expected);
     portfolio.close();
   }

@@ -7,6 +7,7 @@ import {
   mostAtRisk,
   type Payoff,
   payoffOf,
+  requireLimit,
   timeTexts,
   worstLossOf,
 } from "../../../../services/console/page/maker/exposure.ts";
@@ -121,6 +122,10 @@ Deno.test("headroomOf: the exposure limit is fine up to 80 % used, nearly full a
     if (typeof expected[2] === "string") assert.equal(text, expected[2]);
     else assert.match(text, expected[2]);
   }
+});
+
+Deno.test("requireLimit: an alert that does not exist moves no threshold", () => {
+  assert.throws(() => requireLimit("SolverExposureHighest"), /no alert SolverExposureHighest/);
 });
 
 Deno.test("headroomOf: without any money, every bet is refused", () => {

@@ -9,7 +9,7 @@ import {
   formatPoints,
   formatValue,
   sourceVerdictOf,
-  useOf,
+  usageOf,
 } from "../../../../services/console/page/operator/figures.ts";
 
 /** Figures of a service that were read twice, half a minute apart. */
@@ -43,16 +43,16 @@ const rows: [ServiceName, before: string[], after: string[], figures: string[]][
 ];
 
 for (const [name, before, after, expected] of rows) {
-  Deno.test(`useOf: the figures of ${name} are its newest values and its counts per minute`, () => {
-    const figures = useOf(name, historyOf(before.join("\n"), after.join("\n")));
+  Deno.test(`usageOf: the figures of ${name} are its newest values and its counts per minute`, () => {
+    const figures = usageOf(name, historyOf(before.join("\n"), after.join("\n")));
     assert.deepEqual(figures.map(([, text]) => text), expected);
   });
 }
 
-Deno.test("useOf: counts per minute are unknown until a service was watched for 15 s", () => {
+Deno.test("usageOf: counts per minute are unknown until a service was watched for 15 s", () => {
   const trades = parseMetrics("exchanges_trades_total 5");
   const rateAfter = (ms: number) =>
-    useOf("exchanges", new MetricsHistory().with(0, trades).with(ms, trades));
+    usageOf("exchanges", new MetricsHistory().with(0, trades).with(ms, trades));
   assert.deepEqual(rateAfter(14_999), [["Trades a minute", "–"]]);
   assert.deepEqual(rateAfter(15_000), [["Trades a minute", "0"]]);
 });

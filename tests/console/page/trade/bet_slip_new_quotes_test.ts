@@ -30,7 +30,7 @@ Deno.test("BetSlip: a payout that moved within the tolerance is signed again at 
     } USDC, chance 48.0 %.)`;
     assert.deepEqual(said.slice(1), hasMoved ? [text] : []);
     assert.deepEqual(removed.map((text) => `(${text})`), [said[0]], "not on offer any more");
-    assert.deepEqual(pending.of(USER), []);
+    assert.deepEqual(pending.readBets(USER), []);
   }
 });
 

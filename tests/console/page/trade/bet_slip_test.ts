@@ -32,7 +32,7 @@ Deno.test("BetSlip: a bet is quoted, signed and placed, and the box is cleared f
   assert.equal(slip.draft, undefined);
   assert.equal(slip.fields.value.amount, "10", "the amount stays");
   assert.equal(slip.replaced.value, undefined, "it does not come back: it would be a second bet");
-  assert.deepEqual(pending.of(USER), []);
+  assert.deepEqual(pending.readBets(USER), []);
   assert.deepEqual(said, ["(Quote: sign within 8 s. It pays 12.00 USDC.)"]);
 });
 
@@ -292,7 +292,7 @@ Deno.test("BetSlip: a prompt that was open for too long sends nothing", async ()
   await slip.quote();
   await slip.sign();
   assert.equal(sent, 0);
-  assert.deepEqual(pending.of(USER), []);
+  assert.deepEqual(pending.readBets(USER), []);
   assert.equal(said.at(-1), TOO_LATE);
 });
 
@@ -326,7 +326,7 @@ for (const [code, client, reason] of failures) {
       /^\(No bet was placed on the box from [\d:]+; no money was taken\. /,
     );
     assert.notEqual(slip.draft, undefined);
-    assert.deepEqual(pending.of(USER), []);
+    assert.deepEqual(pending.readBets(USER), []);
     const chainId = code === "WRONG_CHAIN" ? 5 : undefined;
     assert.equal(user.value?.walletChainId.value, chainId, "the account shows the chain");
   });
@@ -341,7 +341,7 @@ Deno.test("BetSlip: while the outcome of a signed bet is unknown, nothing is cha
   await slip.quote();
   void slip.sign();
   await nextTurn();
-  assert.deepEqual(pending.of(USER).map(({ signature }) => signature), [SIGNATURE]);
+  assert.deepEqual(pending.readBets(USER).map(({ signature }) => signature), [SIGNATURE]);
   const { stage, fields, symbol, replaced } = slip;
   const before = [stage.value, fields.value, symbol.value, replaced.value];
   slip.edit({ upper: "3020" });

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { linkedBox, linkTo } from "../../../../services/console/page/trade/box_link.ts";
+import { findLinkedBox, linkTo } from "../../../../services/console/page/trade/box_link.ts";
 
 const BOX = {
   symbol: "ETH/USDT",
@@ -11,17 +11,17 @@ Deno.test("linkTo: a link restores the same box, without the amount", () => {
   const link = linkTo("https://page.example/?a=b#maker", { ...BOX, fields });
   assert(link.startsWith("https://page.example/?a=b#trade?symbol=ETH%2FUSDT&"), link);
   assert(!link.includes("900"));
-  assert.deepEqual(linkedBox(new URL(link).hash), BOX);
+  assert.deepEqual(findLinkedBox(new URL(link).hash), BOX);
 });
 
-Deno.test("linkedBox: without a market, or for another view, an address names no box", () => {
+Deno.test("findLinkedBox: without a market, or for another view, an address names no box", () => {
   const { hash } = new URL(linkTo("http://a/", BOX));
   for (const other of ["", "#trade", "#maker?symbol=A", hash.replace("#trade", "#x")]) {
-    assert.equal(linkedBox(other), undefined, other);
+    assert.equal(findLinkedBox(other), undefined, other);
   }
 });
 
-Deno.test("linkedBox: a box with missing, long, wrong or swapped values is invalid", () => {
+Deno.test("findLinkedBox: a box with missing, long, wrong or swapped values is invalid", () => {
   const { fields, symbol } = BOX;
   const { hash } = new URL(linkTo("http://a/", BOX));
   const wrong = [
@@ -30,6 +30,6 @@ Deno.test("linkedBox: a box with missing, long, wrong or swapped values is inval
     new URL(linkTo("http://a/", { symbol, fields: { ...fields, startsIn: "xx" } })).hash,
     new URL(linkTo("http://a/", { symbol, fields: { ...fields, upper: "2990" } })).hash,
   ];
-  for (const other of wrong) assert.equal(linkedBox(other), "invalid", other);
-  assert.equal(linkedBox("#trade?lower=1"), "invalid");
+  for (const other of wrong) assert.equal(findLinkedBox(other), "invalid", other);
+  assert.equal(findLinkedBox("#trade?lower=1"), "invalid");
 });

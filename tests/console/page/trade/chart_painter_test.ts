@@ -22,14 +22,19 @@ function countingContext() {
   const filled: { width: number; height: number }[] = [];
   let path: typeof filled = [];
   const context = new Proxy({}, {
-    get: (_, name) => (text?: unknown, x = 0, y = 0, height = 0) => {
+    get: (_, name) => (first?: unknown, ...rest: number[]) => {
       counts[String(name)] = (counts[String(name)] ?? 0) + 1;
-      if (name === "fillText") texts.push({ text: String(text), x, y, widest: height });
+      const text = String(first);
+      if (name === "fillText") {
+        const [x = 0, y = 0, widest = 0] = rest;
+        texts.push({ text, x, y, widest });
+      }
+      const [y = 0, width = 0, height = 0] = rest;
       if (name === "beginPath") path = [];
-      if (name === "rect") path.push({ width: Math.round(y), height: Math.round(height) });
+      if (name === "rect") path.push({ width: Math.round(width), height: Math.round(height) });
       if (name === "fill") filled.push(...path);
-      if (name === "strokeRect") rectangles.push({ top: x, bottom: x + height });
-      return { width: 7 * String(text).length };
+      if (name === "strokeRect") rectangles.push({ top: y, bottom: y + height });
+      return { width: 7 * text.length };
     },
     set: () => true,
   });

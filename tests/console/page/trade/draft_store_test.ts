@@ -7,18 +7,18 @@ Deno.test("DraftStore: a draft is kept for an hour; stored text of another form 
   const clock = new FakeClock(0);
   const store = memoryStore();
   const drafts = new DraftStore(store, clock);
-  assert.deepEqual([drafts.symbol, drafts.of("A/B")], ["", undefined]);
+  assert.deepEqual([drafts.symbol, drafts.readDraft("A/B")], ["", undefined]);
   const fields = { lower: "1", upper: "2", startsIn: "3 s", lasts: "15 s", amount: "10" };
   drafts.keep("A/B", fields);
   drafts.keep("C/D", { ...fields, lower: "0.5" });
-  assert.deepEqual([drafts.symbol, drafts.of("A/B")], ["C/D", fields]);
+  assert.deepEqual([drafts.symbol, drafts.readDraft("A/B")], ["C/D", fields]);
   clock.advance(3_599_999);
-  assert.deepEqual(drafts.of("A/B"), fields);
+  assert.deepEqual(drafts.readDraft("A/B"), fields);
   clock.advance(1);
-  assert.equal(drafts.of("A/B"), undefined);
+  assert.equal(drafts.readDraft("A/B"), undefined);
   for (const text of ["no JSON", "{}", '{"symbol":7,"drafts":{}}']) {
     store.setItem("rangemaker.drafts", text);
-    assert.deepEqual([drafts.symbol, drafts.of("A/B")], ["", undefined], text);
+    assert.deepEqual([drafts.symbol, drafts.readDraft("A/B")], ["", undefined], text);
   }
 });
 
@@ -28,7 +28,7 @@ Deno.test("DraftStore: a text that is too long for a field costs neither the tol
   drafts.tolerancePercent = 0;
   drafts.keep("A/B", fields);
   drafts.keep("C/D", { ...fields, lower: "1".repeat(41) });
-  assert.deepEqual([drafts.tolerancePercent, drafts.of("A/B"), drafts.of("C/D")], [
+  assert.deepEqual([drafts.tolerancePercent, drafts.readDraft("A/B"), drafts.readDraft("C/D")], [
     0,
     fields,
     undefined,

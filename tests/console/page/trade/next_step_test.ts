@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { NetworkError } from "../../../../lib/client/mod.ts";
 import {
   fieldErrorsOf,
+  type Obstacle,
   obstacleOf,
   type QuoteSituation,
   quoteStepOf,
@@ -36,7 +37,15 @@ const QUOTE = "Get a quote";
 const signed = { offer: offerOf(1), signature: SIGNATURE };
 
 /** By name, in order of priority: each is shown even if all later ones apply too. */
-const obstacles: Record<string, [change: Partial<Situation>, button: string, text: RegExp]> = {
+const obstacles: Record<
+  string,
+  [
+    change: Partial<Situation>,
+    button: string,
+    text: RegExp,
+    then?: Partial<Pick<Obstacle, "action" | "field">>,
+  ]
+> = {
   "a bet on its way": [
     { onItsWay: { ...signed, isChecking: true } },
     "Outcome unknown, checking …",
@@ -48,31 +57,36 @@ const obstacles: Record<string, [change: Partial<Situation>, button: string, tex
     /^$/,
   ],
   "no live prices": [{ market: "away" }, "Waiting for live prices", /^$/],
-  "no box": [{ isEmpty: true }, "Suggest a box", /^Draw a box/],
+  "no box": [{ isEmpty: true }, "Suggest a box", /^Draw a box/, { action: "suggest" }],
   "wrong fields": [
     { parsed: { errors: { lower: "?", lasts: "!" } } },
     "Check “Stays above”",
     /^Stays above: \?\.$/,
+    { action: "correct", field: "lower" },
   ],
   "more than the balance": [
     { balance: 9_999_999n },
     "Check “You bet”",
     /^You bet: Enter at most 9\.999999 USDC, your balance\.$/,
+    { action: "correct", field: "amount" },
   ],
   "less than the maker takes": [
     { limits: { minBetAmount: 10_500_000n, maxBetAmount: 20_000_000n } },
     "Check “You bet”",
     /^You bet: Enter at least 10\.50 USDC, the maker’s smallest bet\.$/,
+    { action: "correct", field: "amount" },
   ],
   "more than the maker takes": [
     { limits: { minBetAmount: 1n, maxBetAmount: 9_999_999n } },
     "Check “You bet”",
     /^You bet: Enter at most 9\.999999 USDC, the maker’s largest bet\.$/,
+    { action: "correct", field: "amount" },
   ],
   "a price that left the box": [
     { unpriceable: { code: "OUTSIDE_RANGE", text: "It left." } },
     "Move the box to the price",
     /^It left\.$/,
+    { action: "move" },
   ],
   "no price for the box": [{ unpriceable: { code: "X", text: "Too low." } }, QUOTE, /^Too low\.$/],
   "a stranger": [{ hasUser: false }, QUOTE, /^Open your account first\.$/],
@@ -81,6 +95,7 @@ const obstacles: Record<string, [change: Partial<Situation>, button: string, tex
     { walletChainId: 5 },
     "Switch the wallet’s chain",
     /^The wallet is on chain 5; bets are on chain 1337\.$/,
+    { action: "switch" },
   ],
   "a node of another chain": [
     { nodeChainId: 9 },
@@ -96,7 +111,7 @@ Deno.test("obstacleOf: undefined for a user with a balance and a priced box", ()
   assert.equal(obstacleOf({ ...READY, ...unknown }), undefined);
 });
 
-for (const [index, [name, [change, button, text]]] of Object.entries(obstacles).entries()) {
+for (const [index, [name, [change, button, text, then]]] of Object.entries(obstacles).entries()) {
   Deno.test(`obstacleOf: for ${name} there is one sentence and one button`, () => {
     const later = Object.entries(obstacles).slice(index + 1)
       .filter(([other]) => other !== "wrong fields").map(([, [others]]) => others);
@@ -104,12 +119,7 @@ for (const [index, [name, [change, button, text]]] of Object.entries(obstacles).
       const found = obstacleOf(situation);
       assert.equal(found?.button, button);
       assert.match(found?.text ?? "", text);
-      assert.equal(found?.action === "switch", name === "a wallet on another chain");
-      assert.equal(found?.action === "suggest", name === "no box");
-      assert.equal(found?.action === "move", name === "a price that left the box");
-      const isAmount = /^(more|less) than/.test(name);
-      const field = isAmount ? "amount" : name === "wrong fields" ? "lower" : undefined;
-      assert.equal(found?.field, field);
+      assert.deepEqual([found?.action, found?.field], [then?.action, then?.field]);
     }
   });
 }
