@@ -90,20 +90,26 @@ export class WsClient {
   }
 
   /**
-   * Answers a counted message. From the moment that the client has a new subscription,
-   * notifications wait until the answer with its id is sent.
+   * Answers a counted message. A new subscription's notifications come after the answer with its id,
+   * so that is sent in the moment of the grant. In a batch all notifications wait for the answer.
    */
   async #route(text: string): Promise<void> {
     const { address, checkRate, openRequests, router } = this.#options;
+    const isInBatch = isBatch(text);
     let isCounted = true;
     let isPaused = false;
-    const onSubscribed = () => {
-      if (!isPaused) this.#client.pauseDelivery();
-      isPaused = true;
-    };
+    let isAnswered = false;
     const subscribe = (call: Call) => {
-      const answer = this.#subscription(call, onSubscribed);
-      if (answer !== undefined && !isBatch(text)) {
+      const answer = this.#subscription(call, (granted) => {
+        if (isInBatch) {
+          if (!isPaused) this.#client.pauseDelivery();
+          isPaused = true;
+        } else if (call.id !== undefined) {
+          this.#answer(granted);
+          isAnswered = true;
+        }
+      });
+      if (answer !== undefined && !isInBatch) {
         // A subscription call uses no connection to a node, and may wait long for an unreachable
         // node: it does not count as an open request.
         isCounted = false;
@@ -117,7 +123,7 @@ export class WsClient {
         return this.#refuse(text, "request_rate", `Too many requests: retry after ${waitS} s`);
       }
       const { body, target } = await router.answer(text, address, subscribe);
-      if (body !== null) this.#answer(body, target);
+      if (body !== null && !isAnswered) this.#answer(body, target);
     } finally {
       if (isCounted) openRequests.remove(address);
       if (isPaused) {
@@ -143,8 +149,12 @@ export class WsClient {
     this.#answer(failureText(JSON.stringify(idBesideParams(text)), limitExceeded(429, message)));
   }
 
-  /** The answer to a subscription call; undefined for any other call. */
-  #subscription(call: Call, onSubscribed: () => void): Promise<string> | undefined {
+  /**
+   * The answer to a subscription call; undefined for any other call.
+   *
+   * @param onGranted Called with the answer in the moment in which the client has a new subscription.
+   */
+  #subscription(call: Call, onGranted: (answer: string) => void): Promise<string> | undefined {
     const method = tryParseSubscriptionMethod(call.method);
     if (method === undefined) return undefined;
     if (method.verb === "unsubscribe") return Promise.resolve(this.#unsubscribe(call));
@@ -161,10 +171,12 @@ export class WsClient {
       const request = parseSubscriptionRequest(method.namespace, call);
       return new Promise((resolve) => {
         hub.subscribe(this.#client, request, clock.now(), (outcome) => {
-          if ("id" in outcome) {
-            onSubscribed();
-            resolve(answerText(call.id, "result", JSON.stringify(outcome.id)));
-          } else resolve(answerText(call.id, "error", outcome.errorText));
+          if ("errorText" in outcome) {
+            return resolve(answerText(call.id, "error", outcome.errorText));
+          }
+          const granted = answerText(call.id, "result", JSON.stringify(outcome.id));
+          onGranted(granted);
+          resolve(granted);
         });
       });
     } catch (thrown) {
