@@ -139,6 +139,8 @@ Deno.test("ReadNodes: a head announced during a probe counts, not the older one 
   nodes.onProbeAnswered(0, { number: head(), timestampS }, 15);
   nodes.onDied(0, "gone");
   assert.equal(nodes.nodeForBlock(head() + 1), undefined, "the other one lacks it");
+  nodes.onProbeAnswered(0, { number: head(), timestampS }, 5);
+  assert.equal(nodes.nodeForBlock(head() + 1), 1, "it was asked later: its chain went back");
 });
 
 Deno.test("ReadNodes: the reported state of a node", () => {
