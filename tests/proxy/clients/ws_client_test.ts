@@ -175,6 +175,21 @@ Deno.test("WsClient: a burst in the turn of a grant that is longer than the ring
   assert.equal(await metric('proxy_ws_messages_total{direction="lagged"}'), 0);
 });
 
+Deno.test("WsClient: subscriptions end if their ids cannot be told to a client that reads nothing", async () => {
+  const topics = ["a", "b"].map((letter) => letter.repeat(200));
+  const subscribes = topics.map((topic, id) => call(id, "eth_subscribe", [topic]));
+  for (const message of [subscribes[0], subscribes]) {
+    const { receive, grant, notify, frames, admits, hub } = scene();
+    admits.bytes = 200;
+    const answered = receive(message);
+    grant();
+    await answered;
+    assert.equal(frames()[0]?.error?.code, -32005);
+    topics.forEach(notify);
+    assert.deepEqual([frames().length, hub.table.memberCount], [1, 0]);
+  }
+});
+
 Deno.test("WsClient: a subscribe without an id gets notifications, and no answer", async () => {
   const { receive, grant, notify, frames } = scene();
   const subscribed = receive({ jsonrpc: "2.0", method: "eth_subscribe", params: ["a"] });
