@@ -71,30 +71,32 @@ export class ReadNodes {
   }
 
   /**
-   * Another node, for a read that one could not answer: one that has the block of the read, unless
-   * no node has it yet.
+   * Another node, for a read that one could not answer: one that has those blocks of the read that
+   * exist.
    */
-  otherNode(failed: number, block?: number): number | undefined {
-    const required = block !== undefined && this.#isKnown(block) ? block : undefined;
+  otherNode(failed: number, blocks: readonly number[] = []): number | undefined {
+    const required = this.#highestKnown(blocks);
     return this.#nodes.find((node) => node.index !== failed && node.serves(required))?.index;
   }
 
   /**
-   * Picks the node for reading a block: the leader if it has the block or if no node has it yet,
-   * otherwise another node that has it.
+   * Picks the node for reading blocks: the leader if it has those that exist, otherwise another node
+   * that has them.
    *
-   * @returns Undefined if the block exists only on nodes that are removed or dead.
+   * @returns Undefined if one of them exists only on nodes that are removed or dead.
    */
-  nodeForBlock(block: number): number | undefined {
+  nodeForBlocks(blocks: readonly number[]): number | undefined {
     const { leader } = this;
     if (this.#nodes.length === 1) return leader;
-    if (!this.#isKnown(block) || this.#at(leader).serves(block)) return leader;
-    return this.otherNode(leader, block);
+    const required = this.#highestKnown(blocks);
+    if (required === undefined || this.#at(leader).serves(required)) return leader;
+    return this.otherNode(leader, blocks);
   }
 
-  /** Whether any node has a block, even if it does not serve. */
-  #isKnown(block: number): boolean {
-    return this.#nodes.some((node) => node.has(block));
+  /** The highest of some blocks that any node has, even if it does not serve. */
+  #highestKnown(blocks: readonly number[]): number | undefined {
+    const known = blocks.filter((block) => this.#nodes.some((node) => node.has(block)));
+    return known.length === 0 ? undefined : Math.max(...known);
   }
 
   /** Whether to ask a node for its head this round. */

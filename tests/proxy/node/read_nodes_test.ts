@@ -110,23 +110,24 @@ Deno.test("ReadNodes: a read of a block is sent to a node that has it, and fails
   const { nodes, play, head } = scene(3);
   play(5, [2, 0, 1]);
   assert.equal(nodes.leader, 0);
-  assert.equal(nodes.nodeForBlock(head() - 2), 0);
-  assert.equal(nodes.nodeForBlock(head() - 1), 1, "of two that have it, the first");
-  assert.equal(nodes.nodeForBlock(head()), 1);
-  assert.equal(nodes.nodeForBlock(head() + 1), 0, "nobody is known to have it: the leader may");
+  assert.equal(nodes.nodeForBlocks([head() - 2]), 0);
+  assert.equal(nodes.nodeForBlocks([head() - 1]), 1, "of two that have it, the first");
+  assert.equal(nodes.nodeForBlocks([head()]), 1);
+  assert.equal(nodes.nodeForBlocks([head() + 1]), 0, "nobody is known to have it: the leader may");
+  assert.equal(nodes.nodeForBlocks([head() - 2, head() + 1, head()]), 1, "of those that exist");
   nodes.onDied(1, "gone");
-  assert.equal(nodes.nodeForBlock(head()), undefined);
-  assert.equal(nodes.nodeForBlock(head() - 1), 2);
+  assert.equal(nodes.nodeForBlocks([head()]), undefined);
+  assert.equal(nodes.nodeForBlocks([head() - 1]), 2);
   const block = head();
   play(3, [3, undefined, 3]);
-  assert.equal(nodes.nodeForBlock(block), 0, "the others have come as far");
+  assert.equal(nodes.nodeForBlocks([block]), 0, "the others have come as far");
   const lost = head() + 5;
   nodes.onHead(1, { number: lost, timestampS: 0 });
-  assert.equal(nodes.nodeForBlock(lost), undefined);
+  assert.equal(nodes.nodeForBlocks([lost]), undefined);
   play(HEAD_KEPT_ROUNDS - 1, [40, undefined, 40]);
-  assert.equal(nodes.nodeForBlock(lost), undefined);
+  assert.equal(nodes.nodeForBlocks([lost]), undefined);
   play(1, [40, undefined, 40]);
-  assert.equal(nodes.nodeForBlock(lost), 0, "the node may never come back");
+  assert.equal(nodes.nodeForBlocks([lost]), 0, "the node may never come back");
 });
 
 Deno.test("ReadNodes: a head announced during a probe counts, not the older one in its answer", () => {
@@ -138,9 +139,9 @@ Deno.test("ReadNodes: a head announced during a probe counts, not the older one 
   clock.advance(10);
   nodes.onProbeAnswered(0, { number: head(), timestampS }, 15);
   nodes.onDied(0, "gone");
-  assert.equal(nodes.nodeForBlock(head() + 1), undefined, "the other one lacks it");
+  assert.equal(nodes.nodeForBlocks([head() + 1]), undefined, "the other one lacks it");
   nodes.onProbeAnswered(0, { number: head(), timestampS }, 5);
-  assert.equal(nodes.nodeForBlock(head() + 1), 1, "it was asked later: its chain went back");
+  assert.equal(nodes.nodeForBlocks([head() + 1]), 1, "it was asked later: its chain went back");
 });
 
 Deno.test("ReadNodes: the reported state of a node", () => {
@@ -194,7 +195,7 @@ Deno.test("ReadNodes: a single node serves every block, and is alive once it acc
   const { nodes } = scene(1);
   nodes.onHead(0, { number: 7, timestampS: 1 });
   nodes.onDied(0, "gone");
-  assert.deepEqual([nodes.nodeForBlock(5), nodes.nodeForBlock(9)], [0, 0]);
+  assert.deepEqual([nodes.nodeForBlocks([5]), nodes.nodeForBlocks([9])], [0, 0]);
   assert.equal(nodes.isAnyAlive, false);
   nodes.onConnected(0);
   assert(nodes.isAnyAlive);

@@ -121,11 +121,13 @@ Deno.test("ReadPool: a failed read of a block is answered by a node that has the
     scene.nodes.onHead(0, { number: 101, timestampS: 0 });
     scene.nodes.onHead(1, { number: 100, timestampS: 0 });
     scene.answers[0] = () => new Response("busy", { status: 503 });
-    const read = async (block?: number) => (await scene.pool.post("{}", { ...READ, block })).body;
+    const read = async (...blocks: number[]) =>
+      (await scene.pool.post("{}", { ...READ, blocks })).body;
     assert.equal(await read(100), "1");
     assert.equal(await read(), "1");
     assert.equal(await read(101), "busy", "without the block, its logs would look empty");
     assert.equal(await read(102), "1", "no node has it yet");
+    assert.equal(await read(102, 101, 100), "busy", "one of them exists");
     await scene.servers[0]!.stop();
     await assert.rejects(read(101), { status: 502 });
     assert.deepEqual(scene.moves, [1]);
