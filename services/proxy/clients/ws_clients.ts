@@ -7,7 +7,7 @@ import { pathOf } from "../../../lib/http/listener.ts";
 import { HOUR_MS } from "../../../lib/time.ts";
 import type { Cors } from "../../../lib/http/cors.ts";
 import { Deadlines } from "../shared/deadlines.ts";
-import { AddressCounts, type ByteBudget, SHARE_PER_PEER, SMALL_BYTES } from "../shared/limits.ts";
+import { AddressCounts, type ByteBudget, SMALL_BYTES } from "../shared/limits.ts";
 import { ClientBuffers, ClientQueue, type ClientSocket } from "./client_queue.ts";
 import { WsClient, type WsClientOptions } from "./ws_client.ts";
 import { IDLE_TIMEOUT_S, RuntimeSocket } from "./client_sockets.ts";
@@ -60,9 +60,8 @@ export class WsClients {
   constructor(options: WsClientsOptions) {
     this.#options = options;
     const { maxClients, maxClientsPerAddress, budget, clock, metrics } = options;
-    const maxPerPeer = Math.max(1, Math.floor(maxClients * SHARE_PER_PEER));
-    this.#perAddress = new AddressCounts(maxClientsPerAddress, maxPerPeer);
-    this.#unopenedPerAddress = new AddressCounts(maxClientsPerAddress, maxPerPeer);
+    this.#perAddress = new AddressCounts(maxClientsPerAddress, maxClients);
+    this.#unopenedPerAddress = new AddressCounts(maxClientsPerAddress, maxClients);
     this.#unopened = new Deadlines(
       clock,
       UNOPENED_COUNT_MS,

@@ -1,6 +1,6 @@
 import { NewestMap } from "../../../lib/newest_map.ts";
 import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
-import { AddressCounts, SHARE_PER_PEER } from "../shared/limits.ts";
+import { AddressCounts } from "../shared/limits.ts";
 import type { HubClient, HubSubscription, SubscribeError } from "./subscriptions.ts";
 import { ALL_THESES, SHARED_FEED_KEYS, type SubscriptionRequest } from "./subscription_request.ts";
 
@@ -123,8 +123,7 @@ class SubscriptionSlots {
   constructor(max: number, evict: (subscription: HubSubscription) => void) {
     this.#max = max;
     this.#evict = evict;
-    const part = (share: number) => Math.max(1, Math.floor(max * share));
-    this.#counts = new AddressCounts(part(SLOTS_PER_ADDRESS), part(SHARE_PER_PEER));
+    this.#counts = new AddressCounts(Math.max(1, Math.floor(max * SLOTS_PER_ADDRESS)), max);
   }
 
   /** Frees a slot for a client. @returns The reason to refuse it, if it may have no further one. */
