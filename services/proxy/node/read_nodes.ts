@@ -1,6 +1,6 @@
 import type { Clock } from "../../../lib/clock.ts";
 import type { RandomSource } from "../../../lib/random.ts";
-import { faultOf, type Head, isFarAbove, ReadNode } from "./read_node.ts";
+import { faultOf, type Head, isFarAbove, type OtherHeads, ReadNode } from "./read_node.ts";
 
 /** Consecutive failed probes before a node is marked dead; one refused connection is enough. */
 export const FAILURES_MAX = 3;
@@ -113,7 +113,7 @@ export class ReadNodes {
   onHead(index: number, head: Head): boolean {
     const nowMs = this.#options.clock.now();
     const node = this.#at(index);
-    if (isFarAbove(head, this.#headsBeside(node), this.#limits)) return false;
+    if (isFarAbove(head, this.#headsBeside(node).newest, this.#limits)) return false;
     node.setHead(head, nowMs);
     if (index !== this.#announcer) this.#duplicatesUntilMs = nowMs + DUPLICATE_HEADS_MS;
     this.#announcer = index;
@@ -188,9 +188,12 @@ export class ReadNodes {
   }
 
   /** The heads with which that of a node is compared. */
-  #headsBeside(node: ReadNode): Head[] {
-    return this.#nodes.filter((other) => other !== node && other.isUp)
-      .flatMap(({ headLastRound }) => headLastRound ?? []);
+  #headsBeside(node: ReadNode): OtherHeads {
+    const others = this.#nodes.filter((other) => other !== node && other.isUp);
+    return {
+      lastRound: others.flatMap(({ headLastRound }) => headLastRound ?? []),
+      newest: others.flatMap(({ round, headLastRound }) => round.head ?? headLastRound ?? []),
+    };
   }
 
   #add(node: ReadNode): void {

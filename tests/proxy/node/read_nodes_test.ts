@@ -144,6 +144,23 @@ Deno.test("ReadNodes: a head announced during a probe counts, not the older one 
   assert.equal(nodes.nodeForBlocks([head() + 1]), 1, "it was asked later: its chain went back");
 });
 
+Deno.test("ReadNodes: while a slow node makes a round long, heads of a fast chain do not look far too high", () => {
+  const { clock, nodes, play, isOut, head } = scene(4);
+  play(5, [0, 0, 0, 0]);
+  for (let round = 0; round < ROUNDS_TO_CHANGE; round += 1) {
+    const later = (blocks: number) => ({
+      number: head() + 40 * round + blocks,
+      timestampS: clock.now() / 1000,
+    });
+    for (const node of [0, 1, 2]) nodes.onProbeAnswered(node, later(20), 1);
+    clock.advance(2_000);
+    assert(nodes.onHead(0, later(40)));
+    nodes.onProbeAnswered(3, later(40), 2_000);
+    nodes.endRound();
+  }
+  assert.deepEqual(isOut(), [false, false, false, false]);
+});
+
 Deno.test("ReadNodes: the reported state of a node", () => {
   const { nodes } = scene(2);
   const state = (node: number) => {
