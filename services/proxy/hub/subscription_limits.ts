@@ -150,12 +150,12 @@ class SubscriptionSlots {
   /** Makes a client that uses a subscription its owner, if the present owner no longer uses it. */
   handOver(subscription: HubSubscription): void {
     const { quotaOwner } = subscription;
-    const [user] = subscription.clients;
-    if (
-      user === undefined || !this.#counted.has(subscription) || subscription.involves(quotaOwner)
-    ) {
-      return;
-    }
+    if (!this.#counted.has(subscription) || subscription.involves(quotaOwner)) return;
+    // Not from `clients`: a copy of thousands for each one that leaves.
+    const [user] = subscription.members.size > 0
+      ? subscription.members
+      : subscription.waiters.keys();
+    if (user === undefined) return;
     this.#counts.remove(quotaOwner.address);
     // This can put the new owner over its limit; it then gets no further ones.
     this.#counts.add(user.address);
