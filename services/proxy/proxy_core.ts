@@ -2,7 +2,7 @@ import { type Clock, monotonicClock, systemClock } from "../../lib/clock.ts";
 import { type CallerAddress, callerAddress } from "../../lib/http/caller_address.ts";
 import { RequestLimiter } from "../../lib/http/limiter.ts";
 import { Cors } from "../../lib/http/cors.ts";
-import { AddressCounts, ByteBudget, CallerBytes, SHARE_PER_PEER } from "./shared/limits.ts";
+import { AddressCounts, ByteBudget, CallerBytes } from "./shared/limits.ts";
 import { InFlightReads } from "./calls/in_flight_reads.ts";
 import { MethodKinds } from "./calls/method_kinds.ts";
 import { Router } from "./calls/router.ts";
@@ -57,10 +57,7 @@ export class ProxyCore {
     });
     const cors = this.cors = new Cors(options.corsOrigins);
     // One limit for HTTP and WebSockets together: no caller can occupy all connections to a node.
-    const openRequests = new AddressCounts(
-      options.maxConnectionsPerAddress,
-      Math.floor(HTTP_CONNECTIONS_MAX * SHARE_PER_PEER),
-    );
+    const openRequests = new AddressCounts(options.maxConnectionsPerAddress, HTTP_CONNECTIONS_MAX);
     const limiter = rateLimit + rateLimitTotal > 0 ? new RequestLimiter(options) : undefined;
     this.#limiter = limiter;
     const checkRate = limiter && ((address: CallerAddress) => limiter.count(address));

@@ -1,9 +1,7 @@
 import assert from "node:assert/strict";
-import { once } from "node:events";
-import { connect } from "node:net";
 import { eventually } from "../support/eventually.ts";
 import { readSeries } from "../support/http_answers.ts";
-import { handshakeText, RpcSocket, WEBSOCKET_KEY } from "../support/rpc_socket.ts";
+import { resetHandshake, RpcSocket } from "../support/rpc_socket.ts";
 import { BOTH_PORTS, call, connectReads, post, withProxy } from "./support.ts";
 
 Deno.test("Proxy, HTTP: a read over the WebSocket and a write without a timely answer are 504, and counted", () => {
@@ -107,13 +105,3 @@ Deno.test.each(BOTH_PORTS)(
       assert.equal(typeof (await client.call("eth_subscribe", ["newHeads"])).result, "string");
     }, { proxy: { maxWsClients: 5 } }),
 );
-
-async function resetHandshake(wsUrl: string): Promise<void> {
-  const { hostname, port } = new URL(wsUrl);
-  const socket = connect(Number(port), hostname);
-  await once(socket, "connect");
-  await new Promise<void>((resolve) =>
-    socket.write(handshakeText(wsUrl, WEBSOCKET_KEY), () => resolve())
-  );
-  socket.resetAndDestroy();
-}

@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { connect } from "node:net";
 
 /** A message from a node or proxy; the fields that are not there are undefined. */
 export interface RpcMessage {
@@ -139,4 +141,14 @@ export async function handshake(
   const answer = new Uint8Array(1_024);
   const read = await connection.read(answer);
   return [connection, new TextDecoder().decode(answer.subarray(0, read ?? 0))];
+}
+
+/** Sends a WebSocket handshake and resets the connection at once. */
+export async function resetHandshake(url: string): Promise<void> {
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  await once(socket, "connect");
+  const text = handshakeText(url, WEBSOCKET_KEY);
+  await new Promise<void>((resolve) => socket.write(text, () => resolve()));
+  socket.resetAndDestroy();
 }

@@ -39,8 +39,8 @@ const BLOCK_NUMBER = /^0x[0-9a-fA-F]{1,13}$/;
 
 export interface ReadRoute {
   node: number;
-  /** The highest block that the call names; undefined if it names none. */
-  block?: number | undefined;
+  /** The blocks that the call names; undefined if it names none. */
+  blocks?: readonly number[];
   /** The text of the call after its id, as it is sent to that node. */
   textAfterId: string;
 }
@@ -55,10 +55,11 @@ export interface ReadRoute {
 export function requireRoute(call: Call, nodes: ReadNodes): ReadRoute {
   const { textAfterId, method } = call;
   if (FILTER_USE.test(method)) return requireFilterRoute(call, nodes);
-  const block = blockOf(call);
-  const node = block === undefined ? nodes.leader : nodes.findNodeForBlock(block);
-  if (node !== undefined) return { node, block, textAfterId };
-  const message = `No responding read node has block ${block} yet: try again`;
+  const blocks = blocksOf(call);
+  if (blocks === undefined) return { node: nodes.leader, textAfterId };
+  const node = nodes.findNodeForBlocks(blocks);
+  if (node !== undefined) return { node, blocks, textAfterId };
+  const message = `No responding read node has block ${Math.max(...blocks)} yet: try again`;
   throw new ProxyError(503, RpcCode.resourceUnavailable, message);
 }
 
@@ -89,20 +90,19 @@ function filterNotFound(cause?: unknown): ProxyError {
   return new ProxyError(200, RpcCode.serverError, "filter not found", cause);
 }
 
-/** The highest block that a read names by number; undefined if it names none. */
-function blockOf({ method, params }: Call): number | undefined {
+/** The blocks that a read names by number; undefined if it names none. */
+function blocksOf({ method, params }: Call): number[] | undefined {
   const position = BLOCK_POSITIONS.get(method);
   if (position === undefined || !Array.isArray(params)) return undefined;
   const named: unknown = params[position];
-  if (typeof named !== "object" || named === null) return numberOf(named);
   const { fromBlock, toBlock, blockNumber }: {
     fromBlock?: unknown;
     toBlock?: unknown;
     blockNumber?: unknown;
-  } = named;
+  } = typeof named === "object" && named !== null ? named : { blockNumber: named };
   const numbers = [fromBlock, toBlock, blockNumber].map(numberOf)
     .filter((number) => number !== undefined);
-  return numbers.length === 0 ? undefined : Math.max(...numbers);
+  return numbers.length === 0 ? undefined : numbers;
 }
 
 function numberOf(value: unknown): number | undefined {

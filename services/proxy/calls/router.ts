@@ -121,10 +121,10 @@ export class Router {
   }
 
   #readOf(call: Call, hasLargeAnswer: boolean, caller: CallerAddress): Read {
-    const { node, block, textAfterId } = requireRoute(call, this.#options.readNodes);
+    const { node, blocks, textAfterId } = requireRoute(call, this.#options.readNodes);
     const fitsSocket = textAfterId.length <= OVER_WS_LENGTH_MAX && !hasLargeAnswer &&
       !isFullBlock(call) && !isTooComplex(textAfterId, OVER_WS_BOUNDS);
-    return { textAfterId, node, block, caller, fitsSocket };
+    return { textAfterId, node, blocks, caller, fitsSocket };
   }
 
   /** Sends a call that must not be sent twice. */
@@ -186,11 +186,11 @@ export class Router {
   #addToBatch(parts: Map<string, NodeBatch>, index: number, call: Call): string | undefined {
     const { target } = this.#options.methods.kindOf(call.method);
     try {
-      const { node, block, textAfterId } = this.#requireRoute(call, target);
+      const { node, blocks = [], textAfterId } = this.#requireRoute(call, target);
       const key = `${target} ${node}`;
-      const part = parts.get(key) ?? { target, node, calls: [] };
+      const part = parts.get(key) ?? { target, node, blocks: [], calls: [] };
       part.calls.push({ index, call, textAfterId });
-      if (block !== undefined) part.block = Math.max(block, part.block ?? 0);
+      part.blocks.push(...blocks);
       parts.set(key, part);
     } catch (thrown) {
       if (!(thrown instanceof ProxyError)) throw thrown;
@@ -205,7 +205,7 @@ export class Router {
 
   /** Sends a node its calls of a batch, and adds the answers of those with an id. */
   async #sendBatch(
-    { target, node, block, calls }: NodeBatch,
+    { target, node, blocks, calls }: NodeBatch,
     { forwardedFor }: CallerAddress,
     answers: (string | undefined)[],
   ): Promise<void> {
@@ -217,7 +217,7 @@ export class Router {
       callText(textAfterId, id === undefined ? undefined : firstId + position)
     );
     try {
-      const options = { forwardedFor, isPlain, node, block };
+      const options = { forwardedFor, isPlain, node, blocks };
       const reply = await nodes[target].post(`[${texts.join(",")}]`, options);
       await this.#largeReplyTurn(reply.body.length);
       const replies = splitBatchReply(calls.map(({ call }) => call), firstId, reply, target);
@@ -241,8 +241,8 @@ export class Router {
 interface NodeBatch {
   target: Target;
   node?: number | undefined;
-  /** The highest block that one of them names. */
-  block?: number;
+  /** The blocks that they name. */
+  blocks: number[];
   calls: { index: number; call: Call; textAfterId: string }[];
 }
 

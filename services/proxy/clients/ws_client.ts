@@ -90,26 +90,34 @@ export class WsClient {
   }
 
   /**
-   * Answers a counted message. From the moment that the client has a new subscription,
-   * notifications wait until the answer with its id is sent.
+   * Answers a counted message. A new subscription's notifications come after the answer with its id,
+   * so that is sent in the moment of the grant. In a batch all notifications wait for the answer.
    */
   async #route(text: string): Promise<void> {
-    const { address, checkRate, openRequests, router } = this.#options;
+    const { address, checkRate, openRequests, router, hub } = this.#options;
+    const isInBatch = isBatch(text);
+    /** Ids of new subscriptions, which end if the client cannot be told them. */
+    const granted: string[] = [];
     let isCounted = true;
-    let isPaused = false;
-    const onSubscribed = () => {
-      if (!isPaused) this.#client.pauseDelivery();
-      isPaused = true;
+    let isAnswered = false;
+    const answer = (text: string, target?: RoutedAnswer["target"]) => {
+      isAnswered = true;
+      if (this.#answer(text, target)) return;
+      for (const id of granted) hub.unsubscribe(this.#client, id);
     };
     const subscribe = (call: Call) => {
-      const answer = this.#subscription(call, onSubscribed);
-      if (answer !== undefined && !isBatch(text)) {
+      const pending = this.#subscription(call, (id, text) => {
+        if (isInBatch && granted.length === 0) this.#client.pauseDelivery();
+        granted.push(id);
+        if (!isInBatch && call.id !== undefined) answer(text);
+      });
+      if (pending !== undefined && !isInBatch) {
         // A subscription call uses no connection to a node, and may wait long for an unreachable
         // node: it does not count as an open request.
         isCounted = false;
         openRequests.remove(address);
       }
-      return answer;
+      return pending;
     };
     try {
       const waitS = checkRate && await checkRate(address);
@@ -117,10 +125,10 @@ export class WsClient {
         return this.#refuse(text, "request_rate", `Too many requests: retry after ${waitS} s`);
       }
       const { body, target } = await router.answer(text, address, subscribe);
-      if (body !== null) this.#answer(body, target);
+      if (body !== null && !isAnswered) answer(body, target);
     } finally {
       if (isCounted) openRequests.remove(address);
-      if (isPaused) {
+      if (isInBatch && granted.length > 0) {
         this.#client.resumeDelivery();
         this.onDrained();
       }
@@ -143,8 +151,16 @@ export class WsClient {
     this.#answer(failureText(JSON.stringify(idBesideParams(text)), limitExceeded(429, message)));
   }
 
-  /** The answer to a subscription call; undefined for any other call. */
-  #subscription(call: Call, onSubscribed: () => void): Promise<string> | undefined {
+  /**
+   * The answer to a subscription call; undefined for any other call.
+   *
+   * @param onGranted Called with its id and the answer in the moment in which the client has a new
+   *   subscription.
+   */
+  #subscription(
+    call: Call,
+    onGranted: (id: string, answer: string) => void,
+  ): Promise<string> | undefined {
     const method = tryParseSubscriptionMethod(call.method);
     if (method === undefined) return undefined;
     if (method.verb === "unsubscribe") return Promise.resolve(this.#unsubscribe(call));
@@ -161,10 +177,12 @@ export class WsClient {
       const request = parseSubscriptionRequest(method.namespace, call);
       return new Promise((resolve) => {
         hub.subscribe(this.#client, request, clock.now(), (outcome) => {
-          if ("id" in outcome) {
-            onSubscribed();
-            resolve(answerText(call.id, "result", JSON.stringify(outcome.id)));
-          } else resolve(answerText(call.id, "error", outcome.errorText));
+          if ("errorText" in outcome) {
+            return resolve(answerText(call.id, "error", outcome.errorText));
+          }
+          const granted = answerText(call.id, "result", JSON.stringify(outcome.id));
+          onGranted(outcome.id, granted);
+          resolve(granted);
         });
       });
     } catch (thrown) {
@@ -185,22 +203,29 @@ export class WsClient {
     return answerText(call.id, "result", String(isEnded));
   }
 
-  /** Sends an answer, or an error in its place if the process holds too many unread bytes. */
-  #answer(text: string, target: RoutedAnswer["target"] = "proxy"): void {
-    if (this.#hasEnded) return;
+  /**
+   * Sends an answer, or an error in its place if the process holds too many unread bytes.
+   *
+   * @returns Whether it sent the answer.
+   */
+  #answer(text: string, target: RoutedAnswer["target"] = "proxy"): boolean {
+    if (this.#hasEnded) return false;
     const { sink, metrics } = this.#options;
     let message = new OutgoingMessage(text);
-    if (!sink.tryAdmitAnswer(message.byteLength)) {
+    const isAdmitted = sink.tryAdmitAnswer(message.byteLength);
+    if (!isAdmitted) {
       const advice = retryAdvice(target === "write" || target === "mixed" ? "write" : "read");
       const error = limitExceeded(429, `Too many bytes of answers are unread${advice}`);
       const id = text.startsWith("{") ? memberText(text, "id") : undefined;
       message = new OutgoingMessage(failureText(id, error));
       if (!sink.tryAdmitAnswer(message.byteLength)) {
-        return sink.close(CloseCode.tryAgainLater, "Answers are not read");
+        sink.close(CloseCode.tryAgainLater, "Answers are not read");
+        return false;
       }
     }
     metrics.sockets.messages.inc({ direction: "downstream" });
     sink.sendAnswer(message);
+    return isAdmitted;
   }
 }
 

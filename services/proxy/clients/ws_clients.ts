@@ -4,8 +4,10 @@ import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import { pathOf } from "../../../lib/http/listener.ts";
+import { HOUR_MS } from "../../../lib/time.ts";
 import type { Cors } from "../../../lib/http/cors.ts";
-import { AddressCounts, type ByteBudget, SHARE_PER_PEER, SMALL_BYTES } from "../shared/limits.ts";
+import { Deadlines } from "../shared/deadlines.ts";
+import { AddressCounts, type ByteBudget, SMALL_BYTES } from "../shared/limits.ts";
 import { ClientBuffers, ClientQueue, type ClientSocket } from "./client_queue.ts";
 import { WsClient, type WsClientOptions } from "./ws_client.ts";
 import { IDLE_TIMEOUT_S, RuntimeSocket } from "./client_sockets.ts";
@@ -22,6 +24,13 @@ interface WsClientsOptions extends Omit<WsClientOptions, "sink" | "address"> {
   maxClients: number;
   maxClientsPerAddress: number;
 }
+
+/**
+ * How long a handshake of the first port whose socket does not open counts against its address. A
+ * client that resets its connection before the answer leaves a file descriptor in the runtime until
+ * the process ends, and no event: not even the socket is closed.
+ */
+const UNOPENED_COUNT_MS = HOUR_MS;
 
 /** How long clients may take to answer a close before the listener cuts them. */
 const CLOSE_DEADLINE_MS = 1_000;
@@ -41,6 +50,9 @@ export class WsClients {
   readonly #options: WsClientsOptions;
   readonly #sockets = new Set<ClientSocket>();
   readonly #perAddress: AddressCounts;
+  /** Handshakes of the first port whose socket has not opened, and when each counts no longer. */
+  readonly #unopenedPerAddress: AddressCounts;
+  readonly #unopened: Deadlines<CallerAddress>;
   readonly #buffers: ClientBuffers;
   #isClosing = false;
   #onAllClosed: (() => void) | undefined;
@@ -48,9 +60,12 @@ export class WsClients {
   constructor(options: WsClientsOptions) {
     this.#options = options;
     const { maxClients, maxClientsPerAddress, budget, clock, metrics } = options;
-    this.#perAddress = new AddressCounts(
-      maxClientsPerAddress,
-      Math.max(1, Math.floor(maxClients * SHARE_PER_PEER)),
+    this.#perAddress = new AddressCounts(maxClientsPerAddress, maxClients);
+    this.#unopenedPerAddress = new AddressCounts(maxClientsPerAddress, maxClients);
+    this.#unopened = new Deadlines(
+      clock,
+      UNOPENED_COUNT_MS,
+      (address) => this.#unopenedPerAddress.remove(address),
     );
     this.#buffers = new ClientBuffers(budget, clock, () => metrics.countRefusal("buffered_bytes"));
   }
@@ -59,13 +74,21 @@ export class WsClients {
   accept(request: Request, remote: string): Response {
     const address = this.admit(request.headers, remote);
     if (address instanceof Response) return address;
+    if (!this.#unopenedPerAddress.canAdd(address)) {
+      return this.#refusalResponse(this.#addressFull(
+        "Too many handshakes from this address, or behind its load balancer, were not completed: " +
+          "try again in an hour",
+      ));
+    }
     const upgrade = upgradeWebSocket(request, { idleTimeout: IDLE_TIMEOUT_S });
     if (typeof upgrade === "string") {
       return this.#refusalResponse(new ProxyError(400, RpcCode.invalidRequest, upgrade));
     }
     const { socket, response } = upgrade;
-    // A socket whose peer disconnects before it opens has no further event, not even a close.
+    this.#unopenedPerAddress.add(address);
+    const unopened = this.#unopened.add(address);
     socket.onopen = () => {
+      if (this.#unopened.finish(unopened)) this.#unopenedPerAddress.remove(address);
       const full = this.#findRefusal(address);
       if (full === undefined) return this.serve(new RuntimeSocket(socket), address);
       const code = this.#isClosing ? CloseCode.serviceRestart : CloseCode.tryAgainLater;
@@ -145,6 +168,7 @@ export class WsClients {
    */
   async closeAll(): Promise<void> {
     this.#isClosing = true;
+    this.#unopened.clear();
     for (const socket of this.#sockets) socket.close(CloseCode.serviceRestart, "Service restart");
     if (this.#sockets.size === 0) return;
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -166,12 +190,15 @@ export class WsClients {
       return limitExceeded(429, `${maxClients} clients are connected: try again later`);
     }
     if (!this.#perAddress.canAdd(address)) {
-      metrics.countRefusal("connections_per_address");
-      return limitExceeded(
-        429,
+      return this.#addressFull(
         "Too many clients are connected from this address, or behind its load balancer: close one first",
       );
     }
+  }
+
+  #addressFull(message: string): ProxyError {
+    this.#options.metrics.countRefusal("connections_per_address");
+    return limitExceeded(429, message);
   }
 
   #refusalResponse(error: ProxyError): Response {

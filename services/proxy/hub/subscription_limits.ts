@@ -1,6 +1,6 @@
 import { NewestMap } from "../../../lib/newest_map.ts";
 import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
-import { AddressCounts, SHARE_PER_PEER } from "../shared/limits.ts";
+import { AddressCounts } from "../shared/limits.ts";
 import type { HubClient, HubSubscription, SubscribeError } from "./subscriptions.ts";
 import { ALL_THESES, SHARED_FEED_KEYS, type SubscriptionRequest } from "./subscription_request.ts";
 
@@ -123,8 +123,7 @@ class SubscriptionSlots {
   constructor(max: number, evict: (subscription: HubSubscription) => void) {
     this.#max = max;
     this.#evict = evict;
-    const part = (share: number) => Math.max(1, Math.floor(max * share));
-    this.#counts = new AddressCounts(part(SLOTS_PER_ADDRESS), part(SHARE_PER_PEER));
+    this.#counts = new AddressCounts(Math.max(1, Math.floor(max * SLOTS_PER_ADDRESS)), max);
   }
 
   /** Frees a slot for a client. @returns The reason to refuse it, if it may have no further one. */
@@ -154,12 +153,12 @@ class SubscriptionSlots {
   /** Makes a client that uses a subscription its owner, if the present owner no longer uses it. */
   handOver(subscription: HubSubscription): void {
     const { quotaOwner } = subscription;
-    const [user] = subscription.clients;
-    if (
-      user === undefined || !this.#counted.has(subscription) || subscription.involves(quotaOwner)
-    ) {
-      return;
-    }
+    if (!this.#counted.has(subscription) || subscription.involves(quotaOwner)) return;
+    // Not from `clients`: a copy of thousands for each one that leaves.
+    const [user] = subscription.members.size > 0
+      ? subscription.members
+      : subscription.waiters.keys();
+    if (user === undefined) return;
     this.#counts.remove(quotaOwner.address);
     // This can put the new owner over its limit; it then gets no further ones.
     this.#counts.add(user.address);

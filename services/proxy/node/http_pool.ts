@@ -53,12 +53,12 @@ export interface PostOptions {
   forwardedFor: string;
   /**
    * The message changes nothing. It goes over a reused connection, is sent again if that was stale,
-   * and is sent to another node with its block if this one fails. All other messages are sent at most once, over a
-   * new connection: a node may close an idle connection at the moment of a request.
+   * and is sent to another node with its blocks if this one fails. All other messages are sent at
+   * most once, over a new connection: a node may close an idle connection at the moment of a request.
    */
   isPlain?: boolean;
-  /** The highest block that a plain message names; undefined if it names none. */
-  block?: number | undefined;
+  /** The blocks that a plain message names. */
+  blocks?: readonly number[] | undefined;
   /** Whether a body answers this message. Any other body is rejected, and its connection closed. */
   isAnswer?: (body: string) => boolean;
 }

@@ -172,6 +172,14 @@ const OLDER_S = 2;
 /** A round in which the node answered its probe. */
 type RoundReport = Round & { head: Head };
 
+/** The heads of the other nodes that serve, with which that of a node is compared. */
+export interface OtherHeads {
+  /** Of the previous round: on a fast chain, answers of one round differ in timing. */
+  lastRound: readonly Head[];
+  /** The newest answers: those of the previous round may be four seconds old. */
+  newest: readonly Head[];
+}
+
 interface FaultLimits {
   /** How many blocks a node may be behind. */
   maxLag: number;
@@ -179,33 +187,29 @@ interface FaultLimits {
   nowMs: number;
 }
 
-/**
- * Why a node must not serve; undefined if it keeps up.
- *
- * @param others Heads of the other nodes that serve. They are those of the previous round: on a
- *   fast chain, answers of one round differ in timing.
- */
+/** Why a node must not serve; undefined if it keeps up. */
 export function faultOf(
   { head, reads, errors }: RoundReport,
-  others: readonly Head[],
+  { lastRound, newest }: OtherHeads,
   limits: FaultLimits,
 ): string | undefined {
   if (reads >= ERROR_LIMITS.readsMin && errors >= reads * ERROR_LIMITS.share) {
     return `${errors} of ${reads} reads failed`;
   }
-  const behind = blocksBehind(head, others, limits.nowMs);
+  const behind = blocksBehind(head, lastRound, limits.nowMs);
   if (behind > limits.maxLag) return `it is ${behind} blocks behind`;
-  return isFarAbove(head, others, limits) ? `it is ${-behind} blocks above all others` : undefined;
+  if (!isFarAbove(head, newest, limits)) return undefined;
+  return `it is ${-blocksBehind(head, newest, limits.nowMs)} blocks above all others`;
 }
 
-/** Whether a head is so far above all others that it is probably wrong. */
+/** Whether a head is so far above the newest of all others that it is probably wrong. */
 export function isFarAbove(
   head: Head,
-  others: readonly Head[],
+  newest: readonly Head[],
   { maxLag, nowMs }: FaultLimits,
 ): boolean {
   const limit = Math.max(FAR_ABOVE.blocks, FAR_ABOVE.lags * maxLag);
-  return blocksBehind(head, others, nowMs) < -limit;
+  return blocksBehind(head, newest, nowMs) < -limit;
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { Clock } from "../../../lib/clock.ts";
 import type { RandomSource } from "../../../lib/random.ts";
-import { faultOf, type Head, isFarAbove, ReadNode } from "./read_node.ts";
+import { faultOf, type Head, isFarAbove, type OtherHeads, ReadNode } from "./read_node.ts";
 
 /** Consecutive failed probes before a node is marked dead; one refused connection is enough. */
 export const FAILURES_MAX = 3;
@@ -71,30 +71,32 @@ export class ReadNodes {
   }
 
   /**
-   * Another node, for a read that one could not answer: one that has the block of the read, unless
-   * no node has it yet.
+   * Another node, for a read that one could not answer: one that has those blocks of the read that
+   * exist.
    */
-  findOtherNode(failed: number, block?: number): number | undefined {
-    const required = block !== undefined && this.#isKnown(block) ? block : undefined;
+  findOtherNode(failed: number, blocks: readonly number[] = []): number | undefined {
+    const required = this.#highestKnown(blocks);
     return this.#nodes.find((node) => node.index !== failed && node.serves(required))?.index;
   }
 
   /**
-   * Picks the node for reading a block: the leader if it has the block or if no node has it yet,
-   * otherwise another node that has it.
+   * Picks the node for reading blocks: the leader if it has those that exist, otherwise another node
+   * that has them.
    *
-   * @returns Undefined if the block exists only on nodes that are removed or dead.
+   * @returns Undefined if one of them exists only on nodes that are removed or dead.
    */
-  findNodeForBlock(block: number): number | undefined {
+  findNodeForBlocks(blocks: readonly number[]): number | undefined {
     const { leader } = this;
     if (this.#nodes.length === 1) return leader;
-    if (!this.#isKnown(block) || this.#requireNode(leader).serves(block)) return leader;
-    return this.findOtherNode(leader, block);
+    const required = this.#highestKnown(blocks);
+    if (required === undefined || this.#requireNode(leader).serves(required)) return leader;
+    return this.findOtherNode(leader, blocks);
   }
 
-  /** Whether any node has a block, even if it does not serve. */
-  #isKnown(block: number): boolean {
-    return this.#nodes.some((node) => node.has(block));
+  /** The highest of some blocks that any node has, even if it does not serve. */
+  #highestKnown(blocks: readonly number[]): number | undefined {
+    const known = blocks.filter((block) => this.#nodes.some((node) => node.has(block)));
+    return known.length === 0 ? undefined : Math.max(...known);
   }
 
   /** Whether to ask a node for its head this round. */
@@ -111,7 +113,7 @@ export class ReadNodes {
   onHead(index: number, head: Head): boolean {
     const nowMs = this.#options.clock.now();
     const node = this.#requireNode(index);
-    if (isFarAbove(head, this.#headsBeside(node), this.#limits)) return false;
+    if (isFarAbove(head, this.#headsBeside(node).newest, this.#limits)) return false;
     node.setHead(head, nowMs);
     if (index !== this.#announcer) this.#duplicatesUntilMs = nowMs + DUPLICATE_HEADS_MS;
     this.#announcer = index;
@@ -186,9 +188,12 @@ export class ReadNodes {
   }
 
   /** The heads with which that of a node is compared. */
-  #headsBeside(node: ReadNode): Head[] {
-    return this.#nodes.filter((other) => other !== node && other.isUp)
-      .flatMap(({ headLastRound }) => headLastRound ?? []);
+  #headsBeside(node: ReadNode): OtherHeads {
+    const others = this.#nodes.filter((other) => other !== node && other.isUp);
+    return {
+      lastRound: others.flatMap(({ headLastRound }) => headLastRound ?? []),
+      newest: others.flatMap(({ round, headLastRound }) => round.head ?? headLastRound ?? []),
+    };
   }
 
   #add(node: ReadNode): void {

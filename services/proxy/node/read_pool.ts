@@ -26,8 +26,8 @@ export interface Read {
   /** The text of the call after its id. */
   textAfterId: string;
   node: number;
-  /** The highest block that it names; undefined if it names none. */
-  block?: number | undefined;
+  /** The blocks that it names. */
+  blocks?: readonly number[] | undefined;
   /** Callers take turns. */
   caller: CallerAddress;
   /** Whether it may share a socket with others: false if the read or its answer is large. */
@@ -72,8 +72,9 @@ export class ReadPool implements NodePort {
       ({ status }) => cannotServe(status),
       (failure) => connectionErrorOf(failure)?.isCallerCaused === false,
     );
-    if (!mayRetry || this.#isStopped) return await sent;
-    const other = this.#nodes.findOtherNode(node, options.block);
+    const other = mayRetry && !this.#isStopped
+      ? this.#nodes.findOtherNode(node, options.blocks)
+      : undefined;
     return await (other === undefined
       ? sent
       : this.#requirePool(this.#pools, other).post(text, options));
@@ -148,10 +149,10 @@ function connectionErrorOf(failure: unknown): ConnectionError | undefined {
  */
 export async function askOverHttp(
   nodes: NodePort,
-  { textAfterId, node, block, caller: { forwardedFor } }: Read,
+  { textAfterId, node, blocks, caller: { forwardedFor } }: Read,
   id: number,
 ): Promise<CallAnswer> {
   const isAnswer = (body: string) => tryParseAnswer({ status: 200, body }, id) !== undefined;
-  const options = { forwardedFor, node, block, isPlain: true, isAnswer };
+  const options = { forwardedFor, node, blocks, isPlain: true, isAnswer };
   return requireAnswer(id, await nodes.post(callText(textAfterId, id), options), "read");
 }

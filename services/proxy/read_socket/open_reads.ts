@@ -1,6 +1,6 @@
 import { FairQueue } from "../../../lib/fair_share.ts";
 import type { Read } from "../node/read_pool.ts";
-import { AddressCounts, SHARE_PER_PEER } from "../shared/limits.ts";
+import { AddressCounts } from "../shared/limits.ts";
 import type { CallAnswer } from "../shared/envelopes.ts";
 
 /** A read was sent over the socket. */
@@ -49,8 +49,7 @@ export class OpenReads {
     this.#limits = limits;
     this.#slots = new Array(limits.slots).fill(undefined);
     this.#free = [...this.#slots.keys()];
-    const perPeer = Math.floor(limits.slots * SHARE_PER_PEER);
-    this.#perCaller = new AddressCounts(limits.perCaller, perPeer);
+    this.#perCaller = new AddressCounts(limits.perCaller, limits.slots);
   }
 
   /** How many are open. */

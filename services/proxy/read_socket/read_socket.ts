@@ -2,7 +2,7 @@ import type { CancelTimer, Clock } from "../../../lib/clock.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import { ReconnectingSocket } from "../../../lib/net/reconnecting_socket.ts";
 import { callerAddress } from "../../../lib/http/caller_address.ts";
-import { AddressCounts, SHARE_PER_PEER } from "../shared/limits.ts";
+import { AddressCounts } from "../shared/limits.ts";
 import type { ProxyMetrics } from "../shared/metrics.ts";
 import {
   type CallAnswer,
@@ -77,10 +77,7 @@ export class ReadSocket {
   readonly #health: SocketHealth;
   readonly #reads = new OpenReads(OPEN_READ_LIMITS);
   /** Reads that go over HTTP because they waited too long, by caller and in all. */
-  readonly #overflow = new AddressCounts(
-    OVERFLOW_READS_MAX.perCaller,
-    Math.floor(OVERFLOW_READS_MAX.all * SHARE_PER_PEER),
-  );
+  readonly #overflow = new AddressCounts(OVERFLOW_READS_MAX.perCaller, OVERFLOW_READS_MAX.all);
   #overflowing = 0;
   readonly #observe: (seconds: number) => void;
   #isStarted = false;

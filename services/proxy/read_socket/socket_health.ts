@@ -23,6 +23,14 @@ interface SocketHealthOptions {
   onPause: (reason: string) => void;
 }
 
+/** A check that is unanswered over the socket. */
+interface Check {
+  sentAtMs: number;
+  /** How long it takes over HTTP; NaN if it fails there, which says nothing about the socket. */
+  httpMs: Promise<number>;
+  isAnsweredOverHttp: boolean;
+}
+
 /**
  * Decides whether reads go over a WebSocket. Some nodes work on one call of a socket at a time, or
  * lose answers: their reads go over HTTP for a while. While reads are open, the proxy sends the
@@ -34,8 +42,7 @@ export class SocketHealth {
   /** Checks that were slow, and ticks without an answer to one, in a row. */
   #slow = 0;
   #faults = new RateWindow(FAULTS_MAX);
-  /** The check that is unanswered over the socket: when it was sent, and how long HTTP takes. */
-  #check: { atMs: number; httpMs: Promise<number> } | undefined;
+  #check: Check | undefined;
 
   constructor(options: SocketHealthOptions) {
     this.#options = options;
@@ -60,11 +67,21 @@ export class SocketHealth {
 
   /** Call it regularly while reads are open. */
   tick(): void {
-    const { clock, askOverSocket } = this.#options;
-    if (this.#check !== undefined) {
-      return this.#countSlow("one read over its WebSocket blocks all others");
+    if (this.#check === undefined) this.#startCheck();
+    // A node that answers over neither is slow as a whole, or away.
+    else if (this.#check.isAnsweredOverHttp) {
+      this.#countSlow("one read over its WebSocket blocks all others");
     }
-    this.#check = { atMs: clock.now(), httpMs: this.#timeOverHttp() };
+  }
+
+  #startCheck(): void {
+    const { clock, askOverSocket, askOverHttp } = this.#options;
+    const sentAtMs = clock.now();
+    const httpMs = askOverHttp().then(() => {
+      check.isAnsweredOverHttp = true;
+      return clock.now() - sentAtMs;
+    }, () => NaN);
+    const check: Check = this.#check = { sentAtMs, httpMs, isAnsweredOverHttp: false };
     askOverSocket();
   }
 
@@ -72,20 +89,13 @@ export class SocketHealth {
     const check = this.#check;
     this.#check = undefined;
     if (check === undefined) return;
-    const socketMs = atMs - check.atMs;
+    const socketMs = atMs - check.sentAtMs;
     const httpMs = await check.httpMs;
     if (socketMs <= 2 * httpMs + SLOWER_THAN_HTTP_MS) this.#slow = 0;
     else if (!Number.isNaN(httpMs)) {
       const [slow, fast] = [socketMs, httpMs].map((ms) => ms.toFixed(1));
       this.#countSlow(`a call takes ${slow} ms over its WebSocket, and ${fast} ms over HTTP`);
     }
-  }
-
-  /** How long a check over HTTP takes; NaN if it fails, which says nothing about the socket. */
-  async #timeOverHttp(): Promise<number> {
-    const { clock, askOverHttp } = this.#options;
-    const atMs = clock.now();
-    return await askOverHttp().then(() => clock.now() - atMs, () => NaN);
   }
 
   /** The socket did not answer a read. */

@@ -26,10 +26,10 @@ export class AddressCounts {
   readonly #networkCounts = new Map<string, number>();
   readonly #peerCounts = new Map<string, number>();
 
-  /** @param perPeer Most of all addresses behind one peer together. */
-  constructor(perAddress: number, perPeer = Infinity) {
+  /** @param all Most of all callers together, of which one peer may have {@link SHARE_PER_PEER}. */
+  constructor(perAddress: number, all = Infinity) {
     this.#perAddress = perAddress;
-    this.#perPeer = perPeer;
+    this.#perPeer = Math.max(1, Math.floor(all * SHARE_PER_PEER));
   }
 
   get addresses(): number {
@@ -169,7 +169,7 @@ export class CallerBytes {
   constructor(budget: ByteBudget) {
     const max = budget.max * LARGE_SHARE;
     this.#budget = budget;
-    this.#perCaller = new AddressCounts(max * LARGE_SHARE_PER_ADDRESS, max * SHARE_PER_PEER);
+    this.#perCaller = new AddressCounts(max * LARGE_SHARE_PER_ADDRESS, max);
   }
 
   /** Whether this many more bytes of a caller fit. */

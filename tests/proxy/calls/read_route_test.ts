@@ -18,9 +18,9 @@ function callOf(method: string, params: unknown = []) {
   return message;
 }
 
-/** The block of which a read's route asks who has it. */
-function blockOf(method: string, params: Call["params"]): number | undefined {
-  return requireRoute({ ...callOf(method), params }, readNodesOf("a")).block;
+/** The blocks of which a read's route asks who has them. */
+function blocksOf(method: string, params: Call["params"]): readonly number[] {
+  return requireRoute({ ...callOf(method), params }, readNodesOf("a")).blocks ?? [];
 }
 
 const notFound = { status: 200, rpcCode: -32000, message: "filter not found" };
@@ -119,31 +119,31 @@ Deno.test("requireRoute: finds the block parameter of each method", () => {
     const found = [0, 1, 2, 3].map((at) => {
       const params: unknown[] = [];
       params[at] = "0x1f";
-      return blockOf(method, params);
+      return blocksOf(method, params);
     });
-    assert.deepEqual(found, [0, 1, 2, 3].map((at) => at === position ? 31 : undefined), method);
+    assert.deepEqual(found, [0, 1, 2, 3].map((at) => at === position ? [31] : []), method);
   }
-  assert.equal(blockOf("eth_chainId", ["0x1f", "0x1f", "0x1f"]), undefined);
+  assert.deepEqual(blocksOf("eth_chainId", ["0x1f", "0x1f", "0x1f"]), []);
 });
 
-Deno.test("requireRoute: uses the highest block of a filter or block object, and ignores other values", () => {
-  const rows: [named: unknown, block: number | undefined][] = [
-    ["0x0", 0],
-    ["0xFfFf", 65_535],
-    [`0x${"1".repeat(13)}`, 0x1111111111111],
-    [`0x${"1".repeat(14)}`, undefined],
-    [{ fromBlock: "0x5", toBlock: "0x7" }, 7],
-    [{ fromBlock: "0x7", toBlock: "latest" }, 7],
-    [{ fromBlock: "earliest", toBlock: "0x3" }, 3],
-    [{ blockNumber: "0x9", requireCanonical: true }, 9],
-    [{ blockHash: "0x9" }, undefined],
+Deno.test("requireRoute: uses the blocks of a filter or block object, and ignores other values", () => {
+  const rows: [named: unknown, blocks: number[]][] = [
+    ["0x0", [0]],
+    ["0xFfFf", [65_535]],
+    [`0x${"1".repeat(13)}`, [0x1111111111111]],
+    [`0x${"1".repeat(14)}`, []],
+    [{ fromBlock: "0x5", toBlock: "0x7" }, [5, 7]],
+    [{ fromBlock: "0x7", toBlock: "latest" }, [7]],
+    [{ fromBlock: "earliest", toBlock: "0x3" }, [3]],
+    [{ blockNumber: "0x9", requireCanonical: true }, [9]],
+    [{ blockHash: "0x9" }, []],
     ...[null, "latest", "0x", "0xg", " 0x1", "0x1 ", 7, undefined, {}, []]
-      .map((named): [unknown, undefined] => [named, undefined]),
+      .map((named): [unknown, number[]] => [named, []]),
   ];
-  for (const [named, block] of rows) {
-    assert.equal(blockOf("eth_getLogs", [named]), block, JSON.stringify(named));
+  for (const [named, blocks] of rows) {
+    assert.deepEqual(blocksOf("eth_getLogs", [named]), blocks, JSON.stringify(named));
   }
   for (const params of [undefined, { 0: "0x1" }]) {
-    assert.equal(blockOf("eth_getLogs", params), undefined);
+    assert.deepEqual(blocksOf("eth_getLogs", params), []);
   }
 });

@@ -48,19 +48,19 @@ function echo({ text, answer }: Posted, status = 200): void {
 
 const notification = (method: string) => ({ jsonrpc: "2.0", method });
 
-Deno.test("Router: a read, and a batch of reads, are sent with the highest block that they name", async () => {
+Deno.test("Router: a read, and a batch of reads, are sent with the blocks that they name", async () => {
   const logs = (id: number, block: string) => call(id, "eth_getLogs", [{ toBlock: block }]);
-  const messages: [message: unknown, block: number | undefined][] = [
-    [call(1, "eth_chainId"), undefined],
-    [logs(1, "0x65"), 0x65],
-    [[call(1, "eth_chainId")], undefined],
-    [[logs(1, "0x64"), logs(2, "0x65"), call(3, "eth_chainId"), logs(4, "latest")], 0x65],
+  const messages: [message: unknown, blocks: number[]][] = [
+    [call(1, "eth_chainId"), []],
+    [logs(1, "0x65"), [0x65]],
+    [[call(1, "eth_chainId")], []],
+    [[logs(1, "0x64"), logs(2, "0x65"), call(3, "eth_chainId"), logs(4, "latest")], [0x64, 0x65]],
   ];
-  for (const [message, block] of messages) {
+  for (const [message, blocks] of messages) {
     const { posted, ask } = scene();
     const asked = ask(message);
     const [sent] = posted;
-    assert.equal(sent?.options.block, block, JSON.stringify(message));
+    assert.deepEqual(sent?.options.blocks ?? [], blocks, JSON.stringify(message));
     echo(sent ?? assert.fail());
     await asked;
   }

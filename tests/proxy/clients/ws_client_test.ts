@@ -14,6 +14,8 @@ import { seriesIn } from "../../support/http_answers.ts";
 const MAX_MESSAGE_BYTES = 1_024;
 const ADDRESS_MESSAGES_MAX = 300;
 const BUDGET = 800_000;
+/** Notifications that the hub keeps for clients that are behind. */
+const RING = 4;
 
 function scene(
   maxMessageBytes = MAX_MESSAGE_BYTES,
@@ -30,7 +32,10 @@ function scene(
     },
   };
   const clock = new FakeClock();
-  const scene = new HubScene({ events: { ...NO_EVENTS, ...metrics.createHubEvents() } });
+  const scene = new HubScene({
+    capacity: RING,
+    events: { ...NO_EVENTS, ...metrics.createHubEvents() },
+  });
   const { hub } = scene;
   hub.onUpstreamOpened(0);
   const got: string[] = [];
@@ -154,9 +159,44 @@ Deno.test("WsClient: a subscribe that waits for the node delays no notification 
   assert.equal(frames().at(-1)?.params?.result, "a");
   grant();
   notify("b");
-  assert.equal(frames().length, 2, "nothing may come before the answer with the id");
   await second;
   assert.deepEqual(frames().slice(2).map(({ id, params }) => id ?? params?.result), [2, "b"]);
+});
+
+Deno.test("WsClient: a burst in the turn of a grant that is longer than the ring loses nothing", async () => {
+  const { receive, subscribe, grant, notify, frames, metric } = scene();
+  await subscribe("a");
+  const second = receive(call(2, "eth_subscribe", ["b"]));
+  grant();
+  for (let n = 0; n < 2 * RING; n += 1) notify(n % 2 === 0 ? "a" : "b");
+  await second;
+  const burst = frames().slice(1).map(({ id, params }) => id ?? params?.result);
+  assert.deepEqual(burst, [2, ...Array.from({ length: RING }, () => ["a", "b"]).flat()]);
+  assert.equal(await metric('proxy_ws_messages_total{direction="lagged"}'), 0);
+});
+
+Deno.test("WsClient: subscriptions end if their ids cannot be told to a client that reads nothing", async () => {
+  const topics = ["a", "b"].map((letter) => letter.repeat(200));
+  const subscribes = topics.map((topic, id) => call(id, "eth_subscribe", [topic]));
+  for (const message of [subscribes[0], subscribes]) {
+    const { receive, grant, notify, frames, admits, hub } = scene();
+    admits.bytes = 200;
+    const answered = receive(message);
+    grant();
+    await answered;
+    assert.equal(frames()[0]?.error?.code, -32005);
+    topics.forEach(notify);
+    assert.deepEqual([frames().length, hub.table.memberCount], [1, 0]);
+  }
+});
+
+Deno.test("WsClient: a subscribe without an id gets notifications, and no answer", async () => {
+  const { receive, grant, notify, frames } = scene();
+  const subscribed = receive({ jsonrpc: "2.0", method: "eth_subscribe", params: ["a"] });
+  grant();
+  await subscribed;
+  notify("a");
+  assert.deepEqual(frames().map(({ params }) => params?.result), ["a"]);
 });
 
 Deno.test("WsClient: large messages use the memory budget until answered, and are refused without room", async () => {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { Registry } from "prom-client";
 import { Cors } from "../../../lib/http/cors.ts";
+import { HOUR_MS } from "../../../lib/time.ts";
 import { AddressCounts, ByteBudget, CallerBytes } from "../../../services/proxy/shared/limits.ts";
 import { ANSWER_BYTES } from "../../../services/proxy/clients/client_queue.ts";
 import { isHandshake, WsClients } from "../../../services/proxy/clients/ws_clients.ts";
@@ -12,6 +13,7 @@ import { FakeClock } from "../../support/fake_clock.ts";
 import { address } from "../hub/hub_scene.ts";
 import { FakeClientSocket } from "./fake_client_socket.ts";
 import { seriesIn } from "../../support/http_answers.ts";
+import { resetHandshake, RpcSocket } from "../../support/rpc_socket.ts";
 
 const GOOD = "https://good.example";
 
@@ -109,6 +111,37 @@ Deno.test("WsClients: a handshake without a required header is answered with 400
   const series = 'proxy_http_requests_total{method="GET",target="proxy",status="400"}';
   assert.equal(await metric(series), 1);
 });
+
+// The runtime never ends the request of a handshake that is reset.
+const RESETS = { sanitizeOps: false, sanitizeResources: false };
+
+Deno.test(
+  "WsClients: handshakes that are reset count for an hour, on the first port only",
+  RESETS,
+  async () => {
+    const { clients, clock, metric } = scene();
+    const server = Deno.serve(
+      { hostname: "127.0.0.1", port: 0, onListen() {} },
+      (request) => clients.accept(request, "first"),
+    );
+    const url = `ws://127.0.0.1:${server.addr.port}/ws`;
+    const opens = () => RpcSocket.open(url).then((client) => client.close()).then(() => true);
+    for (let n = 0; n < 5; n += 1) await opens();
+    await eventually("a refusal", async () => {
+      await resetHandshake(url);
+      return !await opens().catch(() => false);
+    });
+    assert((await metric('proxy_refusals_total{limit="connections_per_address"}') ?? 0) > 0);
+    assert(!(clients.admit(new Headers(), "first") instanceof Response), "the second port");
+    clock.advance(HOUR_MS - 1);
+    await assert.rejects(opens());
+    clock.advance(1);
+    await opens();
+    await clients.closeAll();
+    assert.equal(clock.pending, 0);
+    void server.shutdown();
+  },
+);
 
 Deno.test("WsClients: counts a client until it disconnects", async () => {
   const { hub, caughtUp, adopt, metric, budget } = scene();

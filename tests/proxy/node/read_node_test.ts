@@ -7,8 +7,11 @@ type Age = [number: number, agoS?: number];
 
 const blockOf = ([number, agoS = 0]: Age) => ({ number, timestampS: NOW_S - agoS });
 
-const faultAt = (own: Age, others: Age[], maxLag = 0, counts = { reads: 0, errors: 0 }) =>
-  faultOf({ head: blockOf(own), ...counts }, others.map(blockOf), { maxLag, nowMs: NOW_S * 1_000 });
+const faultAt = (own: Age, others: Age[], maxLag = 0, counts = { reads: 0, errors: 0 }) => {
+  const heads = others.map(blockOf);
+  const limits = { maxLag, nowMs: NOW_S * 1_000 };
+  return faultOf({ head: blockOf(own), ...counts }, { lastRound: heads, newest: heads }, limits);
+};
 
 Deno.test("faultOf: lag is measured against the second-highest head, or against the other one of two nodes", () => {
   const rows: [own: Age, others: Age[], behind: number][] = [

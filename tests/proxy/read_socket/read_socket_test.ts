@@ -221,8 +221,11 @@ Deno.test("ReadSocket: if a node works on one call at a time, all reads use HTTP
     assert.equal(await scene.read(), "ws");
     const reads = ["eth_slow", "eth_a", "eth_b"].map((method) => scene.read(method));
     await eventually("they are sent", () => scene.asked.length >= 2);
-    // It answers nothing, and is asked a small call.
-    for (let look = 0; look < 11; look += 1) scene.clock.advance(TICK_INTERVAL_MS);
+    // It answers nothing over its socket, and is asked a small call.
+    for (let look = 0; look < 11; look += 1) {
+      scene.clock.advance(TICK_INTERVAL_MS);
+      await nextTurn();
+    }
     assert.deepEqual(await Promise.all(reads), ["http", "http", "http"]);
     assert.equal(await scene.read(), "http");
   });

@@ -6,14 +6,18 @@ import { FakeClock } from "../../support/fake_clock.ts";
 /** Checks of a socket that are slow, by default, while those over HTTP take no time. */
 class Scene {
   readonly #clock = new FakeClock();
-  isHttpAway = false;
+  http = Promise.withResolvers<void>();
   pauses = 0;
   readonly health = new SocketHealth({
     clock: this.#clock,
     askOverSocket() {},
-    askOverHttp: () => this.isHttpAway ? Promise.reject(new Error("away")) : Promise.resolve(),
+    askOverHttp: () => this.http.promise,
     onPause: () => this.pauses += 1,
   });
+
+  constructor() {
+    this.http.resolve();
+  }
 
   async check(socketMs = 100): Promise<void> {
     this.health.tick();
@@ -30,10 +34,12 @@ class Scene {
 Deno.test("SocketHealth: a check that fails over HTTP says nothing, and the count of slow ones goes on", async () => {
   const scene = new Scene();
   await scene.slowChecks(9);
-  scene.isHttpAway = true;
+  const { http } = scene;
+  scene.http = Promise.withResolvers();
+  scene.http.reject(new Error("away"));
   await scene.check();
   assert.equal(scene.pauses, 0);
-  scene.isHttpAway = false;
+  scene.http = http;
   await scene.check();
   assert.equal(scene.pauses, 1);
 });
@@ -56,7 +62,21 @@ Deno.test("SocketHealth: a check that went with a lost connection is not waited 
     scene.health.tick();
   }
   assert.equal(scene.pauses, 0);
+  await nextTurn();
   for (let tick = 0; tick < 10; tick += 1) scene.health.tick();
   assert.equal(scene.pauses, 1, "one that is not answered counts at each tick");
+});
+
+Deno.test("SocketHealth: a node that answers over HTTP neither says nothing about its socket", async () => {
+  const scene = new Scene();
+  const http = scene.http = Promise.withResolvers<void>();
+  for (let tick = 0; tick < 20; tick += 1) {
+    scene.health.tick();
+    await nextTurn();
+  }
+  assert.equal(scene.pauses, 0);
+  http.resolve();
   await nextTurn();
+  for (let tick = 0; tick < 10; tick += 1) scene.health.tick();
+  assert.equal(scene.pauses, 1, "it does over HTTP, and not over its socket");
 });

@@ -15,7 +15,7 @@ function from(header: string | undefined, remote = REMOTE) {
 }
 
 Deno.test("AddressCounts: each address has its limit, and so has the peer that forwards addresses", () => {
-  const counts = new AddressCounts(2, 3);
+  const counts = new AddressCounts(2, 4);
   const behind = (n: number) => from(`198.51.100.${n}`);
   const direct = from(undefined);
   assert.deepEqual([1, 1, 1].map((n) => counts.tryAdd(behind(n))), [true, true, false]);
@@ -30,7 +30,7 @@ Deno.test("AddressCounts: each address has its limit, and so has the peer that f
 });
 
 Deno.test("AddressCounts: a few addresses behind a peer cannot use up all its places", () => {
-  const counts = new AddressCounts(256, 921);
+  const counts = new AddressCounts(256, 1_024);
   const behind = (n: number) => from(`198.51.100.${n}`);
   const taken = [1, 2, 3, 4, 5].map((n) => {
     let taken = 0;
@@ -42,7 +42,7 @@ Deno.test("AddressCounts: a few addresses behind a peer cannot use up all its pl
 });
 
 Deno.test("AddressCounts: an address behind a peer gets no more at once than one by one", () => {
-  const counts = new AddressCounts(256, 10);
+  const counts = new AddressCounts(256, 12);
   const [greedy, other] = [from("198.51.100.1"), from("198.51.100.2")];
   assert.deepEqual([10, 6, 5].map((number) => counts.tryAdd(greedy, number)), [false, false, true]);
   assert.deepEqual([4, 3].map((number) => counts.tryAdd(other, number)), [false, true]);
