@@ -5,11 +5,11 @@ import { LocalSigner } from "../protocol/signature.ts";
 import { type CommandContext, createCommand, ExitCode, loadedEntry } from "./command.ts";
 import {
   createKeystore,
-  ensureNoKeystore,
   ensurePassword,
   KEYSTORE_COST,
   openKeystore,
   readPassword,
+  requireNoKeystore,
 } from "./keystore.ts";
 import * as kinds from "./option_kinds.ts";
 import { type OptionsOf, optionTable, UsageError } from "./options.ts";
@@ -37,7 +37,7 @@ async function writeKey(
   context: CommandContext,
   cost: number,
 ): Promise<number> {
-  await ensureNoKeystore(keystore);
+  await requireNoKeystore(keystore);
   const password = keystorePasswordFile === undefined
     ? await askNewPassword(context)
     : await ensurePassword(keystorePasswordFile);

@@ -69,16 +69,17 @@ export async function checkStart<T extends object>(
 ): Promise<string[]> {
   const deadlineMs = clock.now() + timeoutMs;
   await using service = await start(harmlessOptions(table, options));
-  let unconfirmed: string | undefined;
+  /** What the last answer lacked, if that may be final: it counts once a second answer confirms it. */
+  let seen: string | undefined;
   while (true) {
     const { problems, mayChange } = await readReadiness(service.url);
     const isReady = problems.length === 0;
     if (isReady && !mayChange || clock.now() >= deadlineMs) return problems;
-    const mayStay = isReady || !mayChange ? problems.join() : undefined;
-    if (mayStay !== undefined && mayStay === unconfirmed) return problems;
-    unconfirmed = mayStay;
+    const isFinal = isReady || !mayChange;
+    if (isFinal && seen === problems.join()) return problems;
+    seen = isFinal ? problems.join() : undefined;
     const pauseMs = Math.min(POLL_MS, deadlineMs - clock.now());
-    await waitMs(clock, mayStay === undefined ? pauseMs : CONFIRM_AFTER_MS);
+    await waitMs(clock, isFinal ? CONFIRM_AFTER_MS : pauseMs);
   }
 }
 

@@ -1,7 +1,7 @@
 import { dirname } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { messageOf } from "../errors.ts";
-import { statOf } from "../files.ts";
+import { readStat } from "../files.ts";
 import { redact } from "../redact.ts";
 import { SqliteDatabase } from "../database/sqlite.ts";
 import { Batches, ITEMS_WAITING_MAX } from "./batches.ts";
@@ -76,7 +76,7 @@ export class SqliteDriver implements SqlDriver {
     requireNoLink(path);
     // Closing a connection that may write removes the log and its index. That is right unless they
     // existed before: another process may be using them.
-    const readOnly = statOf(`${path}-wal`) !== undefined;
+    const readOnly = readStat(`${path}-wal`) !== undefined;
     return new SqliteDriver(new SqliteDatabase(path, { readOnly, errorOf }));
   }
 
@@ -94,7 +94,7 @@ export class SqliteDriver implements SqlDriver {
   }
 
   version(): Promise<number> {
-    return Promise.try(() => versionOf(this.#db));
+    return Promise.try(() => readVersion(this.#db));
   }
 
   close(): Promise<void> {
@@ -119,7 +119,7 @@ function errorOf(cause: unknown): Error {
 
 /** @throws {StoreDamagedError} If tables and indexes do not fit together. */
 function requireIntact(db: SqliteDatabase, path: string): void {
-  const bytes = statOf(path)?.size ?? 0;
+  const bytes = readStat(path)?.size ?? 0;
   const check = bytes <= INDEXES_CHECKED_BYTES ? "integrity_check" : "quick_check";
   const found = db.all(`PRAGMA ${check}(3)`).map((row) => String(Object.values(row)[0]));
   if (found.length === 1 && found[0] === "ok") return;
@@ -183,7 +183,7 @@ function runSteps<T>(running: SqlSteps<T>, run: (statement: Statement) => unknow
 
 function migrate(db: SqliteDatabase): void {
   commit(db, () => {
-    for (const { number, sqlite } of missingMigrations(versionOf(db))) {
+    for (const { number, sqlite } of missingMigrations(readVersion(db))) {
       db.exec(sqlite);
       db.exec(`PRAGMA user_version = ${number}`);
     }
@@ -191,7 +191,7 @@ function migrate(db: SqliteDatabase): void {
 }
 
 /** @throws {StoreError} If another program made the tables: it may not like others beside them. */
-function versionOf(db: SqliteDatabase): number {
+function readVersion(db: SqliteDatabase): number {
   const version = countOfRow(db.get("SELECT user_version AS count FROM pragma_user_version"));
   const tables = db.get("SELECT count(*) AS count FROM sqlite_schema");
   if (version > 0 || countOfRow(tables) === 0) return version;

@@ -14,9 +14,9 @@ export function createCachedCall<T>(
 ): Cached<T> {
   let last: { result: Promise<T>; startedAtMs: number; isPending: boolean } | undefined;
   const call = () => {
-    if (last?.isPending || last && Math.abs(clock.now() - last.startedAtMs) < forMs) {
-      return last.result;
-    }
+    const isRecent = ({ startedAtMs }: { startedAtMs: number }) =>
+      Math.abs(clock.now() - startedAtMs) < forMs;
+    if (last !== undefined && (last.isPending || isRecent(last))) return last.result;
     const entry = { result: load(), startedAtMs: clock.now(), isPending: true };
     const settle = () => void (entry.isPending = false);
     entry.result.then(settle, settle);

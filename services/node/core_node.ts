@@ -11,7 +11,7 @@ import {
   CheckpointLoop,
   CLOCK_AHEAD_WAIT_MS,
 } from "./chain/checkpoints.ts";
-import { DevChain, devMethods } from "./dev_chain.ts";
+import { createDevMethods, DevChain } from "./dev_chain.ts";
 import { createNodeMetrics, type NodeMetrics, registerNodeGauges } from "./metrics.ts";
 import { OraclePoller } from "./oracle/oracle_poller.ts";
 import { OraclePrices } from "./oracle/oracle_prices.ts";
@@ -87,7 +87,9 @@ export class CoreNode {
       events: this.#createChainEvents(subscriptions, oraclePrices),
     });
     this.#checkpoints = this.#createCheckpoints(monotonic);
-    const developmentMethods = devMethods(settings.dev ? this.#createDevChain(clock) : undefined);
+    const developmentMethods = createDevMethods(
+      settings.dev ? this.#createDevChain(clock) : undefined,
+    );
     this.dispatcher = this.#createDispatcher(developmentMethods);
     this.clients = new Clients({
       dispatcher: this.dispatcher,
@@ -229,7 +231,7 @@ export class CoreNode {
     });
   }
 
-  #createDispatcher(developmentMethods: ReturnType<typeof devMethods>): Dispatcher {
+  #createDispatcher(developmentMethods: ReturnType<typeof createDevMethods>): Dispatcher {
     const { commits } = this.#storage.records;
     const isWritable = () => commits.failure === undefined;
     const context = { chain: this.chain, clock: this.#clock, oracle: this.#oracle, isWritable };

@@ -81,16 +81,16 @@ export class ChainState {
   }
 
   /**
-   * Attempts to settle due theses, for {@link SETTLEMENT_SLICE_MS}.
+   * Settles due theses that have an outcome, for {@link SETTLEMENT_SLICE_MS}.
    *
    * @returns The changed theses.
    */
-  attemptDue(nowMs: number, clock: Clock): Thesis[] {
+  settleDueSlice(nowMs: number, clock: Clock): Thesis[] {
     const changed: Thesis[] = [];
     const startMs = clock.now();
     for (let attempts = 0; attempts < SETTLEMENTS_PER_SLICE; attempts += SETTLEMENTS_PER_CHECK) {
       for (const thesis of this.settlements.removeDue(nowMs, SETTLEMENTS_PER_CHECK)) {
-        const outcome = this.attempt(thesis);
+        const outcome = this.outcomeOf(thesis);
         if (!isFinalAt(outcome, thesis, nowMs)) continue;
         if (!this.settlements.isNewOutcome(thesis, outcome)) continue;
         const settled = this.applyOutcome(thesis, outcome, nowMs);
@@ -111,8 +111,8 @@ export class ChainState {
     }
   }
 
-  /** Attempts to settle the thesis with the prices known now. */
-  attempt(thesis: Thesis): Outcome {
+  /** The outcome of a thesis by the prices known now. */
+  outcomeOf(thesis: Thesis): Outcome {
     const { missing } = this.ledger.unsettled.get(thesis.id) ?? {};
     return decideOutcome(this.historyOf(thesis), thesis, missing);
   }

@@ -165,14 +165,14 @@ function createReceiver({ socket, caller, client, dispatcher, send }: Connection
     }).finally(() => openRequests -= 1);
     const isShort = answer.length <= SHORT_ANSWER_CHARS;
     const waiting = socket.bufferedAmount + answer.length;
-    const canBeSent = isShort || waiting <= UNSENT_PER_CLIENT_MAX - NOTIFICATION_BYTES;
-    if (!canBeSent) {
+    const fits = isShort || waiting <= UNSENT_PER_CLIENT_MAX - NOTIFICATION_BYTES;
+    if (!fits) {
       refuse(text, `${socket.bufferedAmount} bytes wait to be read: read them and try again`);
     } else if (answer !== "") send(answer);
     // An answer lacks the id if it is an error after all, or if the call wanted none.
-    const known = newIds.filter((id) => canBeSent && answer.includes(id));
-    client.activate(known);
-    for (const id of newIds) if (!known.includes(id)) client.unsubscribe(id);
+    const sentIds = newIds.filter((id) => fits && answer.includes(id));
+    client.activate(sentIds);
+    for (const id of newIds) if (!sentIds.includes(id)) client.unsubscribe(id);
   };
 }
 

@@ -43,7 +43,7 @@ export function methodsOf(
     core_getPrices: () => toWire(chain.oraclePrices.view(clock.now())),
     core_getPriceHistory: ({ query }) => toWire(pricesPage(chain, query)),
     core_getLimits: () => toWire(chain.limits),
-    core_getOracleStatus: () => oracle.describe(clock.now()),
+    core_getOracleStatus: () => oracle.viewStatus(clock.now()),
     eth_chainId: () => toQuantity(chain.chainId),
     net_version: () => chain.chainId.toString(),
     web3_clientVersion: () => `rangemaker/${config.version}`,
