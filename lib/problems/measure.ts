@@ -94,8 +94,11 @@ export function lowestOverTime(metric: string, window: string): Measure {
     `min_over_time(${metric}[${window}])`,
     metric,
     {},
-    (series, spanMs) =>
-      spanMs < WATCHED_MIN_MS ? undefined : Math.min(...series.map((value) => value ?? 0)),
+    (series, spanMs) => {
+      // Like Prometheus, without answers in which it is not a number.
+      const known = series.map((value) => value ?? 0).filter((value) => !Number.isNaN(value));
+      return spanMs < WATCHED_MIN_MS || known.length === 0 ? undefined : Math.min(...known);
+    },
   );
 }
 

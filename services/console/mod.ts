@@ -7,7 +7,7 @@ import { type RunningService, startService } from "../../lib/http/service.ts";
 import config from "../../deno.json" with { type: "json" };
 import { createConsoleApi } from "./api.ts";
 import { type ConsoleOptions, options } from "./options.ts";
-import type { PageConfig } from "./page_config.ts";
+import { type PageConfig, urlAt } from "./page_config.ts";
 import { loadPage, type PageFiles } from "./page_files.ts";
 
 export { type ConsoleOptions, options };
@@ -51,7 +51,7 @@ export async function readConfig(options: ConsoleOptions): Promise<PageConfig> {
       solver: withoutSlash(solverUrl),
       bridge: withoutSlash(bridgeUrl),
       proxy: proxyUrl, // called as it is
-      proxyWs: proxyWsUrl ?? proxyWsOf(proxyUrl),
+      proxyWs: proxyWsUrl ?? urlAt(webSocketUrlOf(proxyUrl), "/ws"),
       ...(oracleUrl !== undefined && { oracle: withoutSlash(oracleUrl) }),
       ...(nodeUrl !== undefined && { node: withoutSlash(nodeUrl) }),
       ...(exchangesUrl !== undefined && { exchanges: withoutSlash(exchangesUrl) }),
@@ -60,13 +60,6 @@ export async function readConfig(options: ConsoleOptions): Promise<PageConfig> {
     markets: list.map(({ symbol, base, quote }) => ({ symbol, base, quote })),
     isDevelopmentChain: options.developmentChain,
   };
-}
-
-/** The WebSocket of a proxy, whose URL may have a query, such as a key. */
-function proxyWsOf(proxyUrl: string): string {
-  const url = new URL(webSocketUrlOf(proxyUrl));
-  url.pathname = `${withoutSlash(url.pathname)}/ws`;
-  return url.href;
 }
 
 /** A URL that paths are appended to. */

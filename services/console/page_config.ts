@@ -27,3 +27,10 @@ export const pageConfigSchema = z.object({
 
 /** What the page has to know before its first request. */
 export type PageConfig = z.output<typeof pageConfigSchema>;
+
+/** A path below the URL of a service. The query of that URL, such as a key, stays behind the path. */
+export function urlAt(service: string, path: string): string {
+  const url = new URL(service);
+  url.pathname = url.pathname.replace(/\/+$/, "") + path;
+  return url.href;
+}

@@ -3,7 +3,7 @@
  * bet is on its way.
  */
 import assert from "node:assert/strict";
-import type { HTTPRequest } from "puppeteer-core";
+import type { HTTPRequest, Page } from "puppeteer-core";
 import { REST_REFRESH_MS } from "../../services/console/page/trade/bet_slip.ts";
 import { linkTo } from "../../services/console/page/trade/box_link.ts";
 import { eventually } from "../support/eventually.ts";
@@ -116,6 +116,18 @@ Deno.test(pageTest("a box that is often refused has a warning", async (visitor) 
   await visitor.seesNo(/Often refused/, ".side");
 }, PHONE));
 
+/** The next bet, which is on its way until it is continued or answered. */
+async function holdBet(page: Page): Promise<HTTPRequest> {
+  const sent = Promise.withResolvers<HTTPRequest>();
+  await page.setRequestInterception(true);
+  page.on("request", (request) => {
+    const isBet = request.method() === "POST" && request.url().endsWith("/execute");
+    if (isBet) sent.resolve(request);
+    else void request.continue();
+  });
+  return await sent.promise;
+}
+
 Deno.test(pageTest("a quote, and a bet on its way, keep their market", async (visitor) => {
   const { page } = visitor;
   await visitor.enter();
@@ -130,15 +142,9 @@ Deno.test(pageTest("a quote, and a bet on its way, keep their market", async (vi
   await page.focus("tbody th button");
   await page.keyboard.press("Enter");
   await visitor.hears(/^Bet \d+: pays [\d.]+, ETH\/USDT from [\d.,]+ to [\d.,]+\.$/);
-  const sent = Promise.withResolvers<HTTPRequest>();
-  await page.setRequestInterception(true);
-  page.on("request", (request) => {
-    const isBet = request.method() === "POST" && request.url().endsWith("/execute");
-    if (isBet) sent.resolve(request);
-    else void request.continue();
-  });
+  const sent = holdBet(page);
   await visitor.press("Sign and place the bet");
-  const bet = await sent.promise;
+  const bet = await sent;
   const fields = { lower: "1", upper: "2", startsIn: "10 s", lasts: "1 min" };
   const { hash } = new URL(linkTo("http://page", { symbol: "BTC/USDT", fields }));
   const acts = [
@@ -153,6 +159,36 @@ Deno.test(pageTest("a quote, and a bet on its way, keep their market", async (vi
   }
   await bet.continue();
   await visitor.sees(/Bet \d+ is placed/);
+}));
+
+Deno.test(pageTest("a stroke is undone that begins before a bet is refused", async (visitor) => {
+  const { page } = visitor;
+  const boxOf = () => Promise.all([visitor.valueOf("lower"), visitor.valueOf("upper")]);
+  await visitor.enter();
+  await visitor.press("Suggest a box");
+  const before = await boxOf();
+  await visitor.press("Get a quote");
+  const sent = holdBet(page);
+  await visitor.press("Sign and place the bet");
+  const bet = await sent;
+  const chart = await (await page.$(".chart canvas"))?.boundingBox();
+  assert(chart);
+  const moveTo = (x: number, y: number) =>
+    page.mouse.move(chart.x + x * chart.width, chart.y + y * chart.height, { steps: 4 });
+  await moveTo(0.9, 0.05);
+  await page.mouse.down();
+  await moveTo(0.92, 0.15);
+  await bet.respond({
+    status: 403,
+    headers: { "access-control-allow-origin": "*" },
+    body: JSON.stringify({ success: false, error: "no", code: "DRY_RUN", retry: "never" }),
+  });
+  await visitor.sees(/No bet was placed/);
+  await moveTo(0.95, 0.2);
+  assert.notDeepEqual(await boxOf(), before);
+  await page.keyboard.press("Escape");
+  assert.deepEqual(await boxOf(), before);
+  await page.mouse.up();
 }));
 
 Deno.test(pageTest("offline, the page blames its own connection", async (visitor, { claim }) => {

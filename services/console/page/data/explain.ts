@@ -71,6 +71,10 @@ export interface BetSize {
 
 /** Words for the user about an error. @param size Of the bet that failed, to name one that fits. */
 export function explain(thrown: unknown, size?: BetSize): Explanation {
+  if (thrown instanceof DOMException && thrown.name === "QuotaExceededError") {
+    const text = "This browser stores no more. Free some space, and try again.";
+    return { code: thrown.name, text };
+  }
   if (!isRangemakerError(thrown)) return { code: "UNEXPECTED", text: messageOf(thrown) };
   const { code, message, details, retry } = thrown;
   const room = size && code === "EXPOSURE_TOO_LARGE" ? roomOf(details, size) : undefined;

@@ -61,7 +61,7 @@ export function parseMetrics(text: string): Metrics {
     const [, name, labels = "", number] = SAMPLE.exec(line) ?? [];
     if (name === undefined || number === undefined) continue;
     const value = Number(number.replace("Inf", "Infinity"));
-    if (Number.isNaN(value) && number !== "NaN") continue;
+    if (Number.isNaN(value) && !/^nan$/i.test(number)) continue; // the library writes `Nan`
     const sample = { labels: parseLabels(labels), value };
     const known = samples.get(name);
     if (known === undefined) samples.set(name, [sample]);

@@ -3,6 +3,7 @@ import * as z from "zod/mini";
 import type { Clock } from "@rangemaker/client";
 import { tryParseJson } from "../../../../lib/json.ts";
 import { uint64Schema } from "../../../../lib/protocol/scalars.ts";
+import { urlAt } from "../../page_config.ts";
 import { get, type HttpAnswer, isAnswered, NoAnswerError, Poll } from "./http.ts";
 import { type Metrics, MetricsHistory, parseMetrics } from "./metrics.ts";
 
@@ -156,18 +157,19 @@ export class ServiceWatch {
   /** @throws {NoAnswerError} */
   async #ask(signal: AbortSignal): Promise<void> {
     const { url, name } = this.state.value;
+    const metricsUrl = urlAt(url, "/metrics");
     // It names what is missing, also of other services: it may wait for one, which is no fault of this.
     const ready = name === "exchanges" ? undefined : readReadiness(url, signal);
     const overdue = setTimeout(() => this.#missAnswer(signal), OVERDUE_MS);
     const [metrics, health] = await Promise.all([
-      get(`${url}/metrics`, signal),
-      get(`${url}/health`, signal),
+      get(metricsUrl, signal),
+      get(urlAt(url, "/health"), signal),
     ]).finally(() => clearTimeout(overdue));
     if (metrics.status !== 200) {
-      throw new NoAnswerError(`${url}/metrics answered with status ${metrics.status}`);
+      throw new NoAnswerError(`${metricsUrl} answered with status ${metrics.status}`);
     }
     const figures = parseMetrics(metrics.text);
-    if (figures.isEmpty) throw new NoAnswerError(`${url}/metrics answered without figures`);
+    if (figures.isEmpty) throw new NoAnswerError(`${metricsUrl} answered without figures`);
     const readiness = await ready;
     if (!signal.aborted) this.#update(figures, health, readiness);
   }
@@ -181,7 +183,7 @@ export class ServiceWatch {
   async #presenceAfter(error: NoAnswerError, signal: AbortSignal): Promise<Presence> {
     const hasFailedAtOnce = error.cause !== undefined;
     // Only a request for anything shows whether the others were refused by CORS or not answered.
-    return hasFailedAtOnce && await isAnswered(`${this.state.value.url}/`, signal)
+    return hasFailedAtOnce && await isAnswered(urlAt(this.state.value.url, "/"), signal)
       ? "forbidden"
       : "gone";
   }
@@ -215,7 +217,7 @@ export class ServiceWatch {
 
 /** Never fails: a service that answers other requests may wait, for example for the node. */
 function readReadiness(url: string, signal: AbortSignal): Promise<HttpAnswer> {
-  return get(`${url}/ready`, signal).catch((thrown) => {
+  return get(urlAt(url, "/ready"), signal).catch((thrown) => {
     if (!(thrown instanceof NoAnswerError)) throw thrown;
     return { status: 503, text: thrown.message };
   });

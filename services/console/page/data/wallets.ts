@@ -71,7 +71,11 @@ export function followWallet(
 ): void {
   const call = (method: "on" | "removeListener", event: string, listener: unknown) => {
     const found: unknown = Reflect.get(provider, method);
-    if (typeof found === "function") found.call(provider, event, listener);
+    try {
+      if (typeof found === "function") found.call(provider, event, listener);
+    } catch {
+      // it does not report this
+    }
   };
   const listeners = {
     accountsChanged: (accounts: unknown) => onAccounts(accountsSchema.parse(accounts)),

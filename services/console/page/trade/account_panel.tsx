@@ -27,10 +27,10 @@ function KeyChoice({ model }: { model: PageModel }) {
     model.announce("Opening your account …", { isSpoken: true });
     session.useDevelopmentKey().then(
       () => model.announce("Your test account is open.", { isSpoken: true }),
-      () =>
+      (thrown) =>
         problem.value = session.hasKey
           ? "The page could not load the code that creates the account. Try again, or reload the page."
-          : "This browser stores no more, so it cannot keep a key. Free some space, and try again.",
+          : explain(thrown).text, // no key is kept: the browser stores no more
     ).finally(() => isOpening.value = false);
   };
   const connect = (wallet: typeof wallets[number]) => {

@@ -206,6 +206,7 @@ export class ChartPointer {
       const [width, height] = [Math.abs(x - press.x), Math.abs(y - press.y)];
       if (press.isSketch && Math.min(width, height) < SLIVER) return;
       if (Math.hypot(width, height) < DRAG_MIN) return;
+      if (this.#target.slip.stage.peek().name === "sending") return; // its box stays
       press.hasMoved = true;
       this.#target.slip.saveForUndo();
     }

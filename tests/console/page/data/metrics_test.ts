@@ -22,12 +22,14 @@ Deno.test("parseMetrics: reads the output of the services' own library, includin
   new Gauge({ name: "g", help: "Help.", registers }).set(-1e-7);
   new Gauge({ name: "endless", help: "Help.", registers }).set(Infinity);
   new Gauge({ name: "bottomless", help: "Help.", registers }).set(-Infinity);
+  new Gauge({ name: "unknown", help: "Help.", registers }).set(NaN);
   const metrics = parseMetrics(await registers[0]!.metrics());
   assert.equal(metrics.sum("c_total"), 6.5);
   assert.equal(metrics.sum("c_total", { x: odd }), 2.5);
   assert.equal(metrics.sum("c_total", { x: "other" }), undefined);
   assert.equal(metrics.sum("g"), -1e-7);
   assert.deepEqual([metrics.sum("endless"), metrics.sum("bottomless")], [Infinity, -Infinity]);
+  assert.equal(metrics.sum("unknown"), NaN, "it is no 0");
   assert.deepEqual(metrics.samplesOf("c_total", { x: "b" }), [{
     labels: { x: "b", y: "1" },
     value: 4,

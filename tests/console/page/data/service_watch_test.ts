@@ -26,8 +26,8 @@ async function withService(
 ): Promise<void> {
   const scene = { url: "", answers: {} as Answers, asked: [] as string[] };
   await using listener = listen("127.0.0.1", 0, async (request) => {
-    const { pathname } = new URL(request.url);
-    scene.asked.push(pathname);
+    const { pathname, search } = new URL(request.url);
+    scene.asked.push(pathname + search);
     const answer = scene.answers[pathname] === undefined
       ? [404, ""] as const
       : scene.answers[pathname];
@@ -113,6 +113,16 @@ Deno.test("ServiceWatch: health, readiness and complaints are taken from the ser
       watch.poll.stop();
     }
     assert.deepEqual(new Set(asked), new Set(["/health", "/ready", "/metrics"]));
+  }));
+
+Deno.test("ServiceWatch: the query of a URL, such as a key, stays behind the path", () =>
+  withService(async ({ url, answers, asked }) => {
+    Object.assign(answers, WELL);
+    const watch = new ServiceWatch("proxy", `${url}/?key=a`, new FakeClock());
+    watch.poll.start();
+    await becomes(watch, "answers");
+    watch.poll.stop();
+    assert.deepEqual(asked.sort(), ["/health?key=a", "/metrics?key=a", "/ready?key=a"]);
   }));
 
 Deno.test("ServiceWatch: a service that was started again between two answers was away", () =>

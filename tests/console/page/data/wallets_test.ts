@@ -80,7 +80,8 @@ Deno.test("sharedAccounts, readChainId: ask without a prompt, and ignore an inva
 });
 
 Deno.test("followWallet: a disconnect means no accounts; a wallet without events is not followed", () => {
-  const { signal } = new AbortController();
+  const following = new AbortController();
+  const { signal } = following;
   const listeners = new Map<string, (news: unknown) => void>();
   const on = (event: string, listener: (news: unknown) => void) => listeners.set(event, listener);
   const events: unknown[] = [];
@@ -97,6 +98,10 @@ Deno.test("followWallet: a disconnect means no accounts; a wallet without events
   assert.deepEqual(events, [[], [], [], []]);
   listeners.get("chainChanged")?.("what");
   assert.equal(events.at(-1), 0);
+  const fail = () => assert.fail("events are not supported");
+  const throwing = { ...provider, on: fail, removeListener: fail };
+  followWallet(throwing, handlers, signal);
+  following.abort();
 });
 
 Deno.test("storedDevelopmentKey: the same key again in this browser, none for another chain", async () => {

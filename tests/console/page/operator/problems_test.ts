@@ -138,6 +138,14 @@ Deno.test("findingsOf: a deposit that is pending at the first look is not one th
   assert.deepEqual(findingsOf([stateOf("bridge", ["bridge_deposits_pending 1"])]), []);
 });
 
+Deno.test("findingsOf: deposits stay pending also while their number is unknown for a moment", () => {
+  const found = (...pending: string[]) =>
+    findingsOf([stateOf("bridge", pending.map((count) => `bridge_deposits_pending ${count}`))])
+      .map(({ chapter }) => chapter);
+  assert.deepEqual(found("2", "Nan", "1"), ["BridgeDepositsStuck"]);
+  assert.deepEqual(found("Nan", "Nan", "Nan"), []);
+});
+
 Deno.test("findingsOf: three restarts are reported until 15 minutes have passed", () => {
   const found = (...startedS: number[]) =>
     findingsOf([stateOf("oracle", startedS.map((s) => `process_start_time_seconds ${s}`))])

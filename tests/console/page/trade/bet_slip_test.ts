@@ -51,6 +51,16 @@ Deno.test("BetSlip: if the browser stores no more, a bet is shown as placed, and
   await slip.quote();
   slip.choose("ETH/USDT");
   assert.equal(stageOf(slip).name, "draft");
+  store.setItem = () => {
+    throw new DOMException("full", "QuotaExceededError");
+  };
+  slip.edit({ lower: "2990", upper: "3010" });
+  await slip.quote();
+  await slip.sign();
+  assert.match(
+    inStage(slip, "draft").failure ?? "",
+    /^No bet .* taken\. This browser stores no more/,
+  );
 });
 
 Deno.test("BetSlip: an amount for one bet is replaced after it by the amount from before", async () => {
