@@ -183,7 +183,7 @@ const others: [by: string, sqlite: string, postgres: string, reason: RegExp][] =
     "a build before 0.1.0",
     'ALTER TABLE intents RENAME COLUMN "user" TO subject',
     'ALTER TABLE intents RENAME COLUMN "user" TO subject',
-    /^Database has version 1, but the tables of a build before .* name another database /,
+    /^Database has tables of a build before .* name another database /,
   ],
 ];
 
@@ -202,6 +202,17 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
     });
   }
 }
+
+testOnPostgres(
+  "A database with the migrations of another program is refused with what to do",
+  async (url) => {
+    await runSql(url, "CREATE TABLE migrations (id INTEGER, name TEXT)");
+    await areRejected(
+      url,
+      /^Database has tables of a build .* or of another program: .* name another /,
+    );
+  },
+);
 
 testOnPostgres("inspectStore: PostgreSQL, empty and in use", async (url) => {
   assert.equal(await look(url), "new");
