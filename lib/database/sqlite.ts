@@ -68,11 +68,11 @@ export class SqliteDatabase {
     const file = path === IN_MEMORY ? path : resolve(path);
     // The option exists, but the runtime's types lack it. For `isTransaction`, see above.
     this.#db = this.#attempt(() => new DatabaseSync(file, { readOnly } as object)) as DatabaseSync;
+    this.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
   }
 
   /** Turns on the write-ahead log: from now on, every commit is on the disk when it returns. */
   useLog(): void {
-    this.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
     this.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
   }
 

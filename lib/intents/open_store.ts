@@ -18,7 +18,7 @@ import { IntentStore } from "./store.ts";
  */
 export async function openIntentStore(database: string, service: string): Promise<IntentStore> {
   const driver = POSTGRES_URL.test(database)
-    ? await (await importPostgres()).PostgresDriver.open(database)
+    ? await requireOwnTables((await importPostgres()).PostgresDriver.open(database))
     : openFile(database, service);
   try {
     await driver.version(); // refuses incomplete tables
@@ -36,19 +36,20 @@ function openFile(database: string, service: string): SqlDriver {
   return driver;
 }
 
-/**
- * Builds before 0.1.0 gave this version to other tables.
- *
- * @throws {StoreError} If one of them made the database, or if it cannot be read.
- */
+/** Builds before 0.1.0 gave this version to other tables. @throws As {@link requireOwnTables}. */
 async function requireColumns(driver: SqlDriver): Promise<void> {
+  await requireOwnTables(driver.read(`SELECT ${INTENT_COLUMNS} FROM intents LIMIT 0`, []));
+}
+
+/** @throws {StoreError} If the tables are not this program's, or if they cannot be read. */
+async function requireOwnTables<T>(use: Promise<T>): Promise<T> {
   try {
-    await driver.read(`SELECT ${INTENT_COLUMNS} FROM intents LIMIT 0`, []);
+    return await use;
   } catch (thrown) {
     if (!(thrown instanceof StoreError && isOfOtherTables(thrown.cause))) throw thrown;
     throw new StoreError(
-      `Database has version ${LATEST_VERSION}, but the tables of a build before 0.1.0 or of another ` +
-        "program: let that one finish its work, then name another database with --database",
+      "Database has tables of a build before 0.1.0 or of another program: let that one finish its " +
+        "work, then name another database with --database",
     );
   }
 }
@@ -118,7 +119,7 @@ function isExistingFile(path: string): boolean {
 }
 
 async function inspect(driver: SqlDriver, service: string, stuckBeforeMs: number) {
-  const version = await driver.version();
+  const version = await requireOwnTables(driver.version());
   if (version === 0) return "new" as const;
   // Refuses the tables of a newer program.
   missingMigrations(version);

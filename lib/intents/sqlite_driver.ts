@@ -54,6 +54,7 @@ export class SqliteDriver implements SqlDriver {
       const damage = path === IN_MEMORY ? undefined : logDamage(path);
       if (damage === "damaged") throw logDamaged(path);
       db = new SqliteDatabase(path, { errorOf });
+      readVersion(db); // refuses a file of another program before it is changed
       db.useLog();
       if (path !== IN_MEMORY) requireIntact(db, path);
       migrate(db);
@@ -192,8 +193,9 @@ function migrate(db: SqliteDatabase): void {
 
 /** @throws {StoreError} If another program made the tables: it may not like others beside them. */
 function readVersion(db: SqliteDatabase): number {
-  const version = countOfRow(db.get("SELECT user_version AS count FROM pragma_user_version"));
+  // Before the version: another process may make the tables between the two.
   const tables = db.get("SELECT count(*) AS count FROM sqlite_schema");
+  const version = countOfRow(db.get("SELECT user_version AS count FROM pragma_user_version"));
   if (version > 0 || countOfRow(tables) === 0) return version;
   throw new StoreError(
     "Database contains tables of another program: name another file with --database",

@@ -322,14 +322,14 @@ export class Submitter {
   async #failIfTooLate(intent: Intent): Promise<Intent> {
     const { text, txHash } = transactionOf(intent);
     const { clock, guard: { clocks: { blockTimeMs } } } = this.#options;
-    const [nowMs, signedAtMs] = [clock.now(), timestampOf(text)];
+    const agesMs = [clock.now(), blockTimeMs]
+      .filter(Number.isFinite).map((nowMs) => nowMs - timestampOf(text));
     // By both clocks: one that was set forward proves nothing.
-    const olderThanMs = Math.min(nowMs, blockTimeMs) - signedAtMs;
-    if (olderThanMs <= TIMESTAMP_DRIFT_MAX_MS + CLOCK_DIFFERENCE_MAX_MS) {
+    if (Math.min(...agesMs) <= TIMESTAMP_DRIFT_MAX_MS + CLOCK_DIFFERENCE_MAX_MS) {
       throw new OutcomeUnknownError(txHash, "the deadline passed before the node answered");
     }
-    // By the node's clock, if it is known: the node drops by it, and ours may have been set back.
-    const ageMs = (blockTimeMs === Infinity ? nowMs : blockTimeMs) - signedAtMs;
+    // By either: ours may have been set back, and the newest block may be older than the node's clock.
+    const ageMs = Math.max(...agesMs);
     if (ageMs > RECEIPTS_KEPT_MIN_MS) {
       return await this.#fail(intent, submissionFailure("RECEIPT_DROPPED", { txHash, ageMs }));
     }

@@ -156,14 +156,13 @@ for (const [name, damage, reason] of damages) {
     }));
 }
 
-Deno.test("openIntentStore: a file of another program gets no tables", () =>
+Deno.test("openIntentStore: a file of another program stays as it is", () =>
   withFolder(async (folder) => {
     const path = `${folder}/store.sqlite`;
     withFile(path, (db) => db.exec("CREATE TABLE songs (name TEXT)"));
+    const before = await Deno.readFile(path);
     await assert.rejects(openIntentStore(path, "bridge"), /tables of another program/);
-    withFile(path, (db) => {
-      assert.equal(db.prepare("SELECT name FROM sqlite_schema").all().length, 1);
-    });
+    assert.deepEqual(await Deno.readFile(path), before);
   }));
 
 Deno.test("inspectStore: a path inside a file is refused", () =>
@@ -184,7 +183,7 @@ const others: [by: string, sqlite: string, postgres: string, reason: RegExp][] =
     "a build before 0.1.0",
     'ALTER TABLE intents RENAME COLUMN "user" TO subject',
     'ALTER TABLE intents RENAME COLUMN "user" TO subject',
-    /^Database has version 1, but the tables of a build before .* name another database /,
+    /^Database has tables of a build before .* name another database /,
   ],
 ];
 
@@ -203,6 +202,17 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
     });
   }
 }
+
+testOnPostgres(
+  "A database with the migrations of another program is refused with what to do",
+  async (url) => {
+    await runSql(url, "CREATE TABLE migrations (id INTEGER, name TEXT)");
+    await areRejected(
+      url,
+      /^Database has tables of a build .* or of another program: .* name another /,
+    );
+  },
+);
 
 testOnPostgres("inspectStore: PostgreSQL, empty and in use", async (url) => {
   assert.equal(await look(url), "new");
