@@ -152,7 +152,7 @@ export async function openKeystore(path: string, password: string): Promise<Hex>
 export const KEYSTORE_COST = 262_144;
 
 /** @throws {KeystoreError} If something exists at the path. */
-export async function ensureNoKeystore(path: string): Promise<void> {
+export async function requireNoKeystore(path: string): Promise<void> {
   try {
     await Deno.lstat(path);
   } catch (thrown) {

@@ -73,7 +73,7 @@ export function requireRequest(bet: Bet, nowMs: number, markets: Markets) {
 
 /** A market by its symbol. @throws {InputError} `UNSUPPORTED_PAIR` */
 export function requireMarket(symbol: string, markets: Markets): Market {
-  const market = markets.bySymbol(symbol);
+  const market = markets.findBySymbol(symbol);
   if (market !== undefined) return market;
   const known = markets.symbols.join(", ");
   const message = `No market ${symbol}: expected one of ${known}`;

@@ -63,14 +63,16 @@ export class RequestLimiter {
     // The listener sets the connection's address; a request without one comes from a test.
     const env: { remote?: string } = c.env ?? {};
     const remote = env.remote ?? "unknown";
-    const seconds = await this.count(callerAddress(c.req.raw.headers, remote, this.#trustProxy));
+    const seconds = await this.secondsToWait(
+      callerAddress(c.req.raw.headers, remote, this.#trustProxy),
+    );
     if (seconds === undefined) return await next();
     c.header("retry-after", String(seconds));
     throw httpError("RATE_LIMITED", { retryAfterMs: seconds * 1_000 });
   };
 
   /** Counts a request. @returns Seconds until the next one is accepted, if this one is not. */
-  async count(
+  async secondsToWait(
     { key, networks, peerKey }: Pick<CallerAddress, "key" | "networks" | "peerKey">,
   ): Promise<number | undefined> {
     const isForwarded = key !== peerKey;

@@ -64,7 +64,7 @@ export class ExchangeHistory {
     const { attemptsMax = ATTEMPTS_MAX, timeoutMs } = this.#options;
     const url = `${this.#baseUrl}${path}?${new URLSearchParams(query)}`;
     for (let attempt = 1;; attempt++) {
-      const answer = await readPage(url, schema, { signal, ...(timeoutMs && { timeoutMs }) });
+      const answer = await tryReadPage(url, schema, { signal, ...(timeoutMs && { timeoutMs }) });
       if ("page" in answer) return answer.page;
       if (!answer.isTransient || attempt === attemptsMax || signal?.aborted) {
         throw new ExchangeHistoryError(`Exchange history ${redactUrls(url)}: ${answer.reason}`);
@@ -77,7 +77,7 @@ export class ExchangeHistory {
 
 type PageResult<T> = { page: T } | { reason: string; isTransient: boolean; waitMs?: number };
 
-async function readPage<S extends z.core.$ZodType>(
+async function tryReadPage<S extends z.core.$ZodType>(
   url: string,
   schema: S,
   options: { signal: AbortSignal | undefined; timeoutMs?: number },

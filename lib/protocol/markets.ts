@@ -71,7 +71,7 @@ export class Markets {
     if (list.length === 0) throw new RangeError("Markets needs one market at least");
     for (const market of list) {
       const { base, quote, symbol } = market;
-      if (this.find(base, quote) !== market || this.bySymbol(symbol) !== market) {
+      if (this.find(base, quote) !== market || this.findBySymbol(symbol) !== market) {
         throw new RangeError(`Markets has ${symbol} or its addresses ${base}, ${quote} twice`);
       }
     }
@@ -93,7 +93,7 @@ export class Markets {
   }
 
   /** The market of a symbol such as `ETH/USDT`, or undefined. */
-  bySymbol(symbol: string): Market | undefined {
+  findBySymbol(symbol: string): Market | undefined {
     return this.#bySymbol.get(symbol);
   }
 }

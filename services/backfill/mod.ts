@@ -190,7 +190,7 @@ function requestOf(
   if (thesis !== undefined || symbol === undefined || from === undefined || to === undefined) {
     throw new UsageError("Give either --thesis, or --market with --from and --to");
   }
-  const market = markets.bySymbol(symbol);
+  const market = markets.findBySymbol(symbol);
   if (market === undefined) {
     const known = markets.symbols.join(", ");
     throw new UsageError(`Invalid --market: Expected one of ${known}: received ${symbol}`);

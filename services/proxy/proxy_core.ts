@@ -63,7 +63,7 @@ export class ProxyCore {
     );
     const limiter = rateLimit + rateLimitTotal > 0 ? new RequestLimiter(options) : undefined;
     this.#limiter = limiter;
-    const checkRate = limiter && ((address: CallerAddress) => limiter.count(address));
+    const checkRate = limiter && ((address: CallerAddress) => limiter.secondsToWait(address));
     const addressOf = (headers: Headers, remote: string) =>
       callerAddress(headers, remote, options.trustProxy);
     const callerBytes = new CallerBytes(budget);

@@ -15,7 +15,7 @@ import { actors, CHAIN_ID, deposit, ETH, hashOf, rfqSubmit } from "../node/suppo
 import { from, START, startFakeHistory, trade } from "./fake_history.ts";
 import { type SteppedParts, withSteppedNode } from "../node/support/stepped_node.ts";
 
-const SOL = SPEC_MARKETS.bySymbol("SOL/USDT") ?? assert.fail("SOL/USDT is a market");
+const SOL = SPEC_MARKETS.findBySymbol("SOL/USDT") ?? assert.fail("SOL/USDT is a market");
 
 /** A backfiller whose node accepts and records everything. */
 function fakeBackfiller(trades: PastTrade[], stopAfter = Infinity) {

@@ -37,7 +37,7 @@ import {
 
 const CHAIN_ID = 4_242;
 
-const other = SPEC_MARKETS.bySymbol("SOL/USDT") ?? assert.fail("SOL/USDT is a market");
+const other = SPEC_MARKETS.findBySymbol("SOL/USDT") ?? assert.fail("SOL/USDT is a market");
 
 const KEY = DEV_ACCOUNTS.admin;
 
@@ -236,7 +236,7 @@ function effectsOnRefusals(ask: Ask, answered: Ask): Effects {
     assert.match(String((await answer).body.error), words);
   return {
     markets: () =>
-      isRefused(ask({ base: SPEC_MARKETS.bySymbol("BTC/USDT")?.base }), /UNSUPPORTED_PAIR/),
+      isRefused(ask({ base: SPEC_MARKETS.findBySymbol("BTC/USDT")?.base }), /UNSUPPORTED_PAIR/),
     maxPriceAgeMs: () =>
       isRefused(answered({ base: other.base }), /PRICE_UNAVAILABLE.* over the limit of 3000 ms/),
     minDurationMs: () =>

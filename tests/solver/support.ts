@@ -42,7 +42,7 @@ export const SOLVER_BALANCE = 1_000_000_000_000n;
 export const USER_BALANCE = 1_000_000_000_000n;
 
 /** ETH/USDT. */
-export const market = SPEC_MARKETS.bySymbol("ETH/USDT") ?? assert.fail("ETH/USDT is a market");
+export const market = SPEC_MARKETS.findBySymbol("ETH/USDT") ?? assert.fail("ETH/USDT is a market");
 
 /** A fresh price of the test market, as the node reports it. */
 export function nodePrice(overrides: Partial<NodePrice> = {}): NodePrice {

@@ -97,7 +97,8 @@ Deno.test("RequestLimiter: refusals are counted by the limit that was exceeded",
     { rateLimit: 1, rateLimitTotal: 2, trustProxy: true },
     registry,
   );
-  const count = (key: string, peerKey = key) => limiter.count({ key, networks: [], peerKey });
+  const count = (key: string, peerKey = key) =>
+    limiter.secondsToWait({ key, networks: [], peerKey });
   for (let i = 0; i < 5; i += 1) await count("1.1.1.1"); // two over the address's limit
   for (let i = 0; i < 4; i += 1) await count(`2.2.2.${i}`, "9.9.9.9"); // one over the connection's
   for (let i = 0; i < 4; i += 1) await count(`3.3.3.${i}`); // four over the total, three are used

@@ -18,10 +18,10 @@ Deno.test("Markets: are found by addresses or symbol, and listed in the given or
   assert.deepEqual(markets.symbols, ["ETH/USDT", "BTC/USDT"]);
   assert.deepEqual(markets.list, [eth, btc]);
   assert.equal(markets.find(btc.base, btc.quote), btc);
-  assert.equal(markets.bySymbol("ETH/USDT"), eth);
+  assert.equal(markets.findBySymbol("ETH/USDT"), eth);
   assert.equal(markets.find(sol.base, sol.quote), undefined);
   assert.equal(markets.find(btc.quote, btc.base), undefined);
-  assert.equal(markets.bySymbol("SOL/USDT"), undefined);
+  assert.equal(markets.findBySymbol("SOL/USDT"), undefined);
 });
 
 Deno.test("Markets: a symbol is two names of capital letters and digits, with a slash", () => {

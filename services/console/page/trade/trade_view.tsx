@@ -28,7 +28,7 @@ const FIRST_MARKET = "ETH/USDT";
 export function createTradeView(model: PageModel): View {
   const { client, session, serverClock, announce, markets, maker, feed } = model;
   const drafts = new DraftStore(localStorage, systemClock);
-  const first = [drafts.symbol, FIRST_MARKET].find((symbol) => markets.bySymbol(symbol)) ??
+  const first = [drafts.symbol, FIRST_MARKET].find((symbol) => markets.findBySymbol(symbol)) ??
     markets.symbols[0] ?? FIRST_MARKET;
   const slip: BetSlip = new BetSlip(first, {
     session,
@@ -58,7 +58,7 @@ export function createTradeView(model: PageModel): View {
     history.replaceState(null, "", "#trade"); // so that a reload keeps the user's changes
     if (box === "invalid") return void announce("This link has no valid box.");
     const { symbol, fields } = box;
-    if (markets.bySymbol(symbol) === undefined) {
+    if (markets.findBySymbol(symbol) === undefined) {
       return void announce(`This link is for ${symbol}, which is not traded here.`);
     }
     slip.choose(symbol);
@@ -75,7 +75,7 @@ export function createTradeView(model: PageModel): View {
 
 function TradeView({ model, slip, spanMs }: Pick<ChartSource, "model" | "slip" | "spanMs">) {
   const chosen = useSignal<number | undefined>(undefined);
-  const market = model.markets.bySymbol(slip.symbol.value);
+  const market = model.markets.findBySymbol(slip.symbol.value);
   // The card with the next step comes first.
   const user = model.session.user.value;
   const balance = user?.portfolio.account.value?.balance;

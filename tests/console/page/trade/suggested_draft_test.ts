@@ -46,7 +46,7 @@ async function makeAndSign(
   const startMs = clock.now();
   const random = seededRandom(seed);
   const trades = simulatedTrades({ markets: [symbol], random, startMs, tradesPerSecond: 5 });
-  const { base, quote } = SPEC_MARKETS.bySymbol(symbol) ?? assert.fail(symbol);
+  const { base, quote } = SPEC_MARKETS.findBySymbol(symbol) ?? assert.fail(symbol);
   const volatility = new MarketVolatility({ floor: 0.1, minHistoryMs: 2_000 });
   const market = new TapeMarket(volatility, SLOT_MS);
   const strategy = new BarrierStrategy({
