@@ -6,11 +6,11 @@ import { messageOf } from "./errors.ts";
  * Why no file can be created in a folder; undefined if one can, if the folder could be created, or
  * if this process lacks the permission to find out.
  */
-export function folderProblem(path: string): string | undefined {
+export function findFolderProblem(path: string): string | undefined {
   let folder = path;
   try {
-    while (statOf(folder) === undefined) folder = dirname(folder);
-    if (!statOf(folder)?.isDirectory) return `${folder} is not a folder`;
+    while (readStat(folder) === undefined) folder = dirname(folder);
+    if (!readStat(folder)?.isDirectory) return `${folder} is not a folder`;
     // Mode bits are not enough: the file system may be full or mounted read-only.
     Deno.removeSync(Deno.makeTempFileSync({ dir: folder, prefix: ".rangemaker-doctor-" }));
     return undefined;
@@ -21,7 +21,7 @@ export function folderProblem(path: string): string | undefined {
 }
 
 /** Why a file cannot be written; undefined if it can. Nothing is written. */
-export function fileProblem(path: string): string | undefined {
+export function findFileProblem(path: string): string | undefined {
   try {
     Deno.openSync(path, { write: true }).close();
     return undefined;
@@ -31,7 +31,7 @@ export function fileProblem(path: string): string | undefined {
 }
 
 /** File info of a path, or undefined if it does not exist. */
-export function statOf(path: string, stat = Deno.statSync): Deno.FileInfo | undefined {
+export function readStat(path: string, stat = Deno.statSync): Deno.FileInfo | undefined {
   try {
     return stat(path);
   } catch (thrown) {

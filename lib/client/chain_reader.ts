@@ -1,4 +1,4 @@
-import { pagesOf, type ThesisFilter } from "../net/core_reader.ts";
+import { readPages, type ThesisFilter } from "../net/core_reader.ts";
 import { appendSpan } from "../prices/price_slots.ts";
 import type { ThesesPage } from "../protocol/methods/reads.ts";
 import type { NodePrice } from "../protocol/price.ts";
@@ -96,7 +96,7 @@ export class ChainReader {
     const history: PriceHistory = { prices: [], missing: [] };
     const read = (cursor?: string) =>
       this.context.node.getPriceHistory({ base, quote, from, to, cursor });
-    for await (const { prices, missing } of pagesOf(read)) {
+    for await (const { prices, missing } of readPages(read)) {
       for (const price of prices) history.prices.push(price);
       // A span may begin on one page and end on the next.
       for (const span of missing) appendSpan(history.missing, span);
@@ -135,6 +135,6 @@ export class ChainReader {
   theses(filter: ThesisFilter = {}): AsyncGenerator<ThesesPage, void> {
     requireThesisFilter(filter);
     const { cursor: first } = filter;
-    return pagesOf((cursor = first) => this.context.node.getTheses({ ...filter, cursor }));
+    return readPages((cursor = first) => this.context.node.getTheses({ ...filter, cursor }));
   }
 }

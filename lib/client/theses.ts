@@ -1,5 +1,5 @@
 import { Backoff } from "../timing/backoff.ts";
-import { type CoreReader, pagesOf, type ThesisFilter } from "../net/core_reader.ts";
+import { type CoreReader, readPages, type ThesisFilter } from "../net/core_reader.ts";
 import { createSubscription, RpcSubscriber } from "../net/rpc_subscriber.ts";
 import type { Address } from "../protocol/scalars.ts";
 import { isUnsettled, type Thesis, thesisSchema } from "../protocol/thesis.ts";
@@ -284,7 +284,7 @@ export class ThesisWatch {
     const found = new Set<number>();
     const party = { ...this.#party, ...filter, limit: THESES_PER_PAGE };
     const read = (cursor = filter.cursor) => node.getTheses({ ...party, cursor });
-    for await (const { theses, nextCursor, lastId } of pagesOf(read)) {
+    for await (const { theses, nextCursor, lastId } of readPages(read)) {
       if (signal.aborted) break;
       if (nextCursor === null && filter.status === undefined) this.#readTo = lastId;
       this.#mostPages = Math.max(this.#mostPages, progress.pages += 1);

@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import * as sqlite from "node:sqlite";
-import { statOf } from "../files.ts";
+import { readStat } from "../files.ts";
 import { IN_MEMORY } from "./database_url.ts";
 
 export type SqliteValue = number | string | Uint8Array | null;
@@ -151,7 +151,7 @@ export class SqliteDatabase {
   /** Device and inode of the file and its log. */
   #fileIds(): string {
     return [this.path, `${this.path}-wal`].map((file) => {
-      const info = statOf(file);
+      const info = readStat(file);
       return `${info?.dev} ${info?.ino}`;
     }).join();
   }

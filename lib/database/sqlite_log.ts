@@ -1,5 +1,5 @@
 /** Looks for damage in a SQLite write-ahead log, which SQLite itself would drop silently. */
-import { statOf } from "../files.ts";
+import { readStat } from "../files.ts";
 
 const HEADER_BYTES = 32;
 const FRAME_HEADER_BYTES = 24;
@@ -22,7 +22,7 @@ const LOOK_AGAIN_MS = 100;
 type LogDamage = "torn" | "damaged";
 
 /** Inspects the log beside a database file, which nothing has opened yet. */
-export function logDamage(database: string): LogDamage | undefined {
+export function findLogDamage(database: string): LogDamage | undefined {
   const first = inspectFile(database);
   if (first === undefined) return undefined;
   // Another process may be writing to it. This blocks only the start, and only with a damaged log.
@@ -35,7 +35,7 @@ export function logDamage(database: string): LogDamage | undefined {
 
 function inspectFile(database: string): { damage: LogDamage; mtimeMs: number } | undefined {
   const path = `${database}-wal`;
-  const file = statOf(path);
+  const file = readStat(path);
   if (file === undefined || file.size <= HEADER_BYTES) return undefined;
   const damage = inspectLog(Deno.readFileSync(path));
   return damage && { damage, mtimeMs: file.mtime?.getTime() ?? 0 };

@@ -1,6 +1,6 @@
 /** Opens the store that an option names, or inspects it. */
 import { dirname } from "node:path";
-import { fileProblem, folderProblem, statOf } from "../files.ts";
+import { findFileProblem, findFolderProblem, readStat } from "../files.ts";
 import { serviceLog } from "../log/logging.ts";
 import { describeCause, StoreError } from "./errors.ts";
 import { IN_MEMORY, POSTGRES_URL } from "../database/database_url.ts";
@@ -82,10 +82,10 @@ function isExistingFile(path: string): boolean {
     if (problem !== undefined) throw new StoreError(`Database ${path} cannot be used: ${problem}`);
   };
   // First, as the file of a closed folder cannot be asked for. SQLite writes files of its own there.
-  requireNone(folderProblem(dirname(path)));
-  const file = statOf(path);
+  requireNone(findFolderProblem(dirname(path)));
+  const file = readStat(path);
   if (file?.isDirectory) throw new StoreError(`Database ${path} is a folder`);
-  requireNone(file && fileProblem(path));
+  requireNone(file && findFileProblem(path));
   return file !== undefined;
 }
 

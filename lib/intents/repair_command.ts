@@ -146,7 +146,7 @@ async function repairAll(
   };
   try {
     await requireSameChain(resources);
-    for await (const intent of intentsOf(store)) {
+    for await (const intent of readIntents(store)) {
       if (intent.state === "failed") continue;
       counts[await repairOne(intent, { repair, resources, options, clock, print })] += 1;
     }
@@ -162,7 +162,7 @@ async function repairAll(
 }
 
 /** All intents of a store, oldest first. */
-async function* intentsOf(store: IntentStore): AsyncGenerator<Intent, void> {
+async function* readIntents(store: IntentStore): AsyncGenerator<Intent, void> {
   let after = 0;
   do {
     const { intents, last } = await store.readPage(after, REPAIRED_PER_PAGE);

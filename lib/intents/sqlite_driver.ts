@@ -1,7 +1,7 @@
 import { dirname } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { messageOf } from "../errors.ts";
-import { statOf } from "../files.ts";
+import { readStat } from "../files.ts";
 import { redact } from "../redact.ts";
 import { SqliteDatabase } from "../database/sqlite.ts";
 import { Batches, ITEMS_WAITING_MAX } from "./batches.ts";
@@ -15,7 +15,7 @@ import {
   type SqlValue,
   type Statement,
 } from "./database.ts";
-import { logDamage } from "../database/sqlite_log.ts";
+import { findLogDamage } from "../database/sqlite_log.ts";
 
 /** In larger files, indexes are not checked at start: that takes a minute for 10 GB. */
 const INDEXES_CHECKED_BYTES = 1_000_000_000;
@@ -51,7 +51,7 @@ export class SqliteDriver implements SqlDriver {
       if (path !== IN_MEMORY) createPrivately(path);
       if (path !== IN_MEMORY) requireNoLink(path);
       // SQLite drops the damaged part when it opens the file.
-      const damage = path === IN_MEMORY ? undefined : logDamage(path);
+      const damage = path === IN_MEMORY ? undefined : findLogDamage(path);
       if (damage === "damaged") throw logDamaged(path);
       db = new SqliteDatabase(path, { errorOf });
       db.useLog();
@@ -76,7 +76,7 @@ export class SqliteDriver implements SqlDriver {
     requireNoLink(path);
     // Closing a connection that may write removes the log and its index. That is right unless they
     // existed before: another process may be using them.
-    const readOnly = statOf(`${path}-wal`) !== undefined;
+    const readOnly = readStat(`${path}-wal`) !== undefined;
     return new SqliteDriver(new SqliteDatabase(path, { readOnly, errorOf }));
   }
 
@@ -95,7 +95,7 @@ export class SqliteDriver implements SqlDriver {
 
   version(): Promise<number> {
     return Promise.try(() => {
-      const version = versionOf(this.#db);
+      const version = readVersion(this.#db);
       const tables = this.#db.get("SELECT count(*) AS count FROM sqlite_schema");
       if (version > 0 || countOfRow(tables) === 0) return version;
       throw new StoreError("Database contains tables of another program");
@@ -124,7 +124,7 @@ function errorOf(cause: unknown): Error {
 
 /** @throws {StoreDamagedError} If tables and indexes do not fit together. */
 function requireIntact(db: SqliteDatabase, path: string): void {
-  const bytes = statOf(path)?.size ?? 0;
+  const bytes = readStat(path)?.size ?? 0;
   const check = bytes <= INDEXES_CHECKED_BYTES ? "integrity_check" : "quick_check";
   const found = db.all(`PRAGMA ${check}(3)`).map((row) => String(Object.values(row)[0]));
   if (found.length === 1 && found[0] === "ok") return;
@@ -188,13 +188,13 @@ function runSteps<T>(running: SqlSteps<T>, run: (statement: Statement) => unknow
 
 function migrate(db: SqliteDatabase): void {
   commit(db, () => {
-    for (const { number, sqlite } of missingMigrations(versionOf(db))) {
+    for (const { number, sqlite } of missingMigrations(readVersion(db))) {
       db.exec(sqlite);
       db.exec(`PRAGMA user_version = ${number}`);
     }
   });
 }
 
-function versionOf(db: SqliteDatabase): number {
+function readVersion(db: SqliteDatabase): number {
   return countOfRow(db.get("SELECT user_version AS count FROM pragma_user_version"));
 }

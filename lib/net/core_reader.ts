@@ -201,7 +201,7 @@ interface Page {
  * @param read Reads the page that begins at a cursor; undefined stands for the first page.
  * @param pagesMax Stops after this many pages, even if more follow.
  */
-export async function* pagesOf<P extends Page>(
+export async function* readPages<P extends Page>(
   read: (cursor: string | undefined) => Promise<P>,
   pagesMax: number = Infinity,
 ): AsyncGenerator<P, void> {

@@ -66,7 +66,7 @@ export async function request(
       redirect: "manual",
       signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]),
     });
-    const text = await textOf(response, options.maxBytes ?? ANSWER_BYTES_MAX);
+    const text = await readText(response, options.maxBytes ?? ANSWER_BYTES_MAX);
     return { status: response.status, headers: response.headers, text };
   } catch (cause) {
     signal?.throwIfAborted();
@@ -84,7 +84,7 @@ export function gatewayReason(status: number): string | undefined {
   return GATEWAY_STATUSES.has(status) ? `a gateway in front of it answered ${status}` : undefined;
 }
 
-async function textOf(response: Response, maxBytes: number): Promise<string> {
+async function readText(response: Response, maxBytes: number): Promise<string> {
   const problem = problemOf(response, maxBytes);
   if (problem !== undefined) {
     await response.body?.cancel();

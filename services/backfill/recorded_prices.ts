@@ -1,6 +1,6 @@
 /** What the node has recorded: which prices are missing, and which are beside a gap. */
 import { type CoreClient, missingSpansOf } from "../../lib/net/core_client.ts";
-import { pagesOf } from "../../lib/net/core_reader.ts";
+import { readPages } from "../../lib/net/core_reader.ts";
 import { UsageError } from "../../lib/cli/options.ts";
 import { RangemakerError } from "../../lib/errors.ts";
 import { appendSpan, slotAtOrAfter, type TimeSpan } from "../../lib/prices/price_slots.ts";
@@ -77,7 +77,7 @@ async function missingSpans(
   const to = Math.min(slotAtOrAfter(span.to) * SLOT_MS, timestampMs + SLOT_MS);
   const missing: TimeSpan[] = [];
   if (from >= to) return missing;
-  for await (const page of readPages(market, { from, to }, client)) {
+  for await (const page of readMarketPages(market, { from, to }, client)) {
     for (const gap of page.missing) appendSpan(missing, gap);
   }
   return missing;
@@ -128,10 +128,10 @@ async function recordedPrices(
   span: TimeSpan,
   client: CoreClient,
 ): Promise<bigint[]> {
-  const pages = await Array.fromAsync(readPages(market, span, client));
+  const pages = await Array.fromAsync(readMarketPages(market, span, client));
   return pages.flatMap(({ prices }) => prices.map(({ price }) => price));
 }
 
-function readPages({ base, quote }: Market, { from, to }: TimeSpan, client: CoreClient) {
-  return pagesOf((cursor) => client.getPriceHistory({ base, quote, from, to, cursor }));
+function readMarketPages({ base, quote }: Market, { from, to }: TimeSpan, client: CoreClient) {
+  return readPages((cursor) => client.getPriceHistory({ base, quote, from, to, cursor }));
 }

@@ -4,7 +4,7 @@ import { createCommand, ExitCode } from "../../lib/cli/command.ts";
 import * as kinds from "../../lib/cli/option_kinds.ts";
 import { optionTable } from "../../lib/cli/options.ts";
 import { messageOf, RangemakerError } from "../../lib/errors.ts";
-import { statOf } from "../../lib/files.ts";
+import { readStat } from "../../lib/files.ts";
 import { options as nodeOptions } from "./options.ts";
 import {
   BACKUP_RUN,
@@ -47,11 +47,11 @@ export const run = createCommand({
 async function backUp(dir: string, to: string): Promise<void> {
   const draft = `${to}.draft`;
   for (const path of [to, draft]) {
-    if (withFileErrors(path, () => statOf(path)) !== undefined) {
+    if (withFileErrors(path, () => readStat(path)) !== undefined) {
       throw new DataDirError(`${path} exists already: name a new file`);
     }
   }
-  if (withFileErrors(dir, () => statOf(dir)) === undefined) {
+  if (withFileErrors(dir, () => readStat(dir)) === undefined) {
     throw new DataDirError(`${dir} does not exist`);
   }
   const isRunning = withFileErrors(dir, () => LockFile.isLocked(dir));
@@ -64,7 +64,7 @@ async function backUp(dir: string, to: string): Promise<void> {
   }
   // If no node runs, none may start meanwhile: the copy reads the files that a stopped or killed
   // node left.
-  const hadLock = statOf(`${dir}/lock`) !== undefined;
+  const hadLock = readStat(`${dir}/lock`) !== undefined;
   const lock = isRunning ? undefined : LockFile.lock(dir);
   // A restored backup must not be opened with the log of the chain that it has replaced.
   const restoreLog = found === "backup" ? renameReplacedLog(dir) : () => {};

@@ -11,14 +11,14 @@ import {
   CheckpointLoop,
   CLOCK_AHEAD_WAIT_MS,
 } from "./chain/checkpoints.ts";
-import { DevChain, devMethods } from "./dev_chain.ts";
+import { createDevMethods, DevChain } from "./dev_chain.ts";
 import { createNodeMetrics, type NodeMetrics, registerNodeGauges } from "./metrics.ts";
 import { OraclePoller } from "./oracle/oracle_poller.ts";
 import { OraclePrices } from "./oracle/oracle_prices.ts";
 import { OracleClient, oracleUrl } from "./oracle/oracle_client.ts";
 import { Clients } from "./rpc/clients.ts";
 import { Dispatcher } from "./rpc/dispatcher.ts";
-import { methodsOf } from "./rpc/methods.ts";
+import { createMethods } from "./rpc/methods.ts";
 import { NodeBusyError, SerialQueue } from "./rpc/serial_queue.ts";
 import { Subscriptions } from "./rpc/subscriptions.ts";
 import type { NodeSettings } from "./options.ts";
@@ -87,7 +87,9 @@ export class CoreNode {
       events: this.#createChainEvents(subscriptions, oraclePrices),
     });
     this.#checkpoints = this.#createCheckpoints(monotonic);
-    const developmentMethods = devMethods(settings.dev ? this.#createDevChain(clock) : undefined);
+    const developmentMethods = createDevMethods(
+      settings.dev ? this.#createDevChain(clock) : undefined,
+    );
     this.dispatcher = this.#createDispatcher(developmentMethods);
     this.clients = new Clients({
       dispatcher: this.dispatcher,
@@ -229,12 +231,12 @@ export class CoreNode {
     });
   }
 
-  #createDispatcher(developmentMethods: ReturnType<typeof devMethods>): Dispatcher {
+  #createDispatcher(developmentMethods: ReturnType<typeof createDevMethods>): Dispatcher {
     const { commits } = this.#storage.records;
     const isWritable = () => commits.failure === undefined;
     const context = { chain: this.chain, clock: this.#clock, oracle: this.#oracle, isWritable };
     return new Dispatcher({
-      methods: methodsOf(context, developmentMethods),
+      methods: createMethods(context, developmentMethods),
       onCallEnded: (method, outcome) => this.metrics.calls.inc({ method, outcome }),
       queue: this.#queue,
       beforeAnswer: () => commits.whenCommitted(),

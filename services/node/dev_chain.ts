@@ -101,7 +101,7 @@ export class DevChain {
   /** Takes a snapshot. @returns Its id. @throws {DevelopmentOnlyError} If the chain is on disk. */
   snapshot(): number {
     const { chain, clock } = this.#options;
-    this.#records("core_snapshot").createSavepoint(nameOf(++this.#lastSnapshot), chain.head);
+    this.#requireRecords("core_snapshot").createSavepoint(nameOf(++this.#lastSnapshot), chain.head);
     const snapshot = { position: chain.blocks.position, atMs: clock.now() };
     this.#snapshots.set(this.#lastSnapshot, snapshot);
     return this.#lastSnapshot;
@@ -115,7 +115,7 @@ export class DevChain {
    */
   revert(id: number): Moment {
     const { chain, clock } = this.#options;
-    const records = this.#records("core_revert");
+    const records = this.#requireRecords("core_revert");
     const snapshot = this.#snapshots.get(id);
     if (snapshot === undefined) throw new UnknownSnapshotError(id, [...this.#snapshots.keys()]);
     chain.restore(snapshot.position, () => {
@@ -134,7 +134,7 @@ export class DevChain {
    */
   advance(byMs: number, given: ReadonlyMap<Market, bigint>): Moment {
     const { chain, clock } = this.#options;
-    this.#records("core_advance");
+    this.#requireRecords("core_advance");
     this.#shift(byMs);
     const nowMs = clock.now();
     const priceOf = (market: Market) =>
@@ -161,7 +161,7 @@ export class DevChain {
     return { now: clock.now(), blockNumber: chain.head.number };
   }
 
-  #records(method: string): ChainRecords {
+  #requireRecords(method: string): ChainRecords {
     if (this.#options.records !== undefined) return this.#options.records;
     throw new DevelopmentOnlyError(
       `${method} needs a chain in memory: start the node with --data-dir :memory:`,
@@ -177,13 +177,14 @@ function nameOf(snapshot: number): string {
  * The methods of a development chain (docs/protocol.md, "Development methods of the node"). If off,
  * their error says how to enable them.
  */
-export function devMethods(dev: DevChain | undefined): [name: string, method: Method][] {
+export function createDevMethods(dev: DevChain | undefined): [name: string, method: Method][] {
   if (dev === undefined) return Object.keys(developmentMethods).map(disabledMethod);
   const methods = bindMethods(developmentMethods, {
     core_faucet: ({ address, amount }) => dev.faucet(address, amount),
     core_snapshot: () => dev.snapshot(),
     core_revert: ({ id }) => dev.revert(id),
-    core_advance: ({ jump: { ms, prices } }) => dev.advance(ms, byMarket(prices, dev.markets)),
+    core_advance: ({ jump: { ms, prices } }) =>
+      dev.advance(ms, requirePricesByMarket(prices, dev.markets)),
   });
   if (dev.isInMemory) return methods;
   // On a chain on disk, only the faucet works, so no other method is listed.
@@ -199,7 +200,7 @@ function disabledMethod(name: string): [name: string, method: Method] {
   return [name, { access: "write", isCostly: true, call }];
 }
 
-function byMarket(
+function requirePricesByMarket(
   prices: Record<string, bigint>,
   markets: readonly Market[],
 ): ReadonlyMap<Market, bigint> {

@@ -5,7 +5,7 @@ import { serviceLog } from "../../lib/log/logging.ts";
 import { ProblemTracker } from "../../lib/log/problem_tracker.ts";
 import { Backoff, SERVICE_WAIT_MAX_MS } from "../../lib/timing/backoff.ts";
 import type { CoreClient } from "../../lib/net/core_client.ts";
-import { pagesOf } from "../../lib/net/core_reader.ts";
+import { readPages } from "../../lib/net/core_reader.ts";
 import type { SocketLike } from "../../lib/net/reconnecting_socket.ts";
 import { createSubscription, RpcSubscriber } from "../../lib/net/rpc_subscriber.ts";
 import { nodePriceSchema } from "../../lib/protocol/price.ts";
@@ -114,7 +114,7 @@ async function readOpenTheses(
   for (const status of ["open", "needs_backfill"] as const) {
     const read = (cursor?: string) =>
       node.getTheses({ solver, status, limit: THESES_PAGE_MAX, cursor });
-    for await (const page of pagesOf(read)) theses.push(...page.theses);
+    for await (const page of readPages(read)) theses.push(...page.theses);
   }
   if (!signal.aborted) book.endReading(theses);
 }

@@ -1,6 +1,6 @@
 import { tmpdir } from "node:os";
 import { ListenError } from "../../lib/http/listener.ts";
-import { statOf } from "../../lib/files.ts";
+import { readStat } from "../../lib/files.ts";
 import { eventually } from "./eventually.ts";
 
 /** A file for each reserved port of this machine, which all other tests avoid. */
@@ -32,7 +32,7 @@ export function freePort(): number {
 function isTaken(port: number): boolean {
   const path = `${PORTS_TAKEN}/${port}`;
   Deno.mkdirSync(PORTS_TAKEN, { recursive: true });
-  const takenAtMs = statOf(path)?.mtime?.getTime() ?? Date.now();
+  const takenAtMs = readStat(path)?.mtime?.getTime() ?? Date.now();
   try {
     if (Date.now() - takenAtMs > TAKEN_FOR_MS) Deno.removeSync(path);
     Deno.openSync(path, { write: true, createNew: true }).close();

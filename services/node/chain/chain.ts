@@ -117,8 +117,8 @@ export class Chain {
     const evaluated = this.#evaluate(tx);
     const { receipt, isKnown } = evaluated;
     if (isKnown) return receipt;
-    if (receipt.status === "failed") return this.#fail(tx, receipt);
-    return this.#commit(tx, evaluated);
+    if (receipt.status === "failed") return this.#recordFailure(tx, receipt);
+    return this.#apply(tx, evaluated);
   }
 
   findReceipt(txHash: Hex): Receipt | undefined {
@@ -195,7 +195,7 @@ export class Chain {
     if (thesis === undefined) throw new UnknownThesisError(id);
     if (!isUnsettled(thesis.status)) return thesis;
     const { timestampMs } = this.head;
-    const outcome = this.state.attempt(thesis);
+    const outcome = this.state.outcomeOf(thesis);
     // A thesis is not final before its end, even if its last slot is recorded.
     if (!isFinalAt(outcome, thesis, timestampMs)) {
       throw SettlementError.tooEarly(thesis, timestampMs);
@@ -223,7 +223,7 @@ export class Chain {
     return this.#commits.failure === undefined && this.state.settlements.isDue(timestampMs);
   }
 
-  #fail(tx: Transaction, receipt: Receipt): Receipt {
+  #recordFailure(tx: Transaction, receipt: Receipt): Receipt {
     const { ledger } = this.state;
     if (!ledger.recordsFailureOf(tx)) {
       this.#unrecordedFailures.set(receipt.txHash, receipt);
@@ -236,14 +236,14 @@ export class Chain {
     return receipt;
   }
 
-  #commit(tx: Transaction, { receipt, quoteHash, filled }: Evaluated): Receipt {
+  #apply(tx: Transaction, { receipt, quoteHash, fillableSpans }: Evaluated): Receipt {
     const atMs = this.#clock.now();
     this.#commits.change(() => {
       const thesis = this.state.applyTransaction({ atMs, tx, receipt, quoteHash });
       this.#announce(tx, receipt);
       if (thesis !== undefined) this.#announceThesis(thesis);
-      if (tx.type !== "BackfillOracle" || filled === undefined) return;
-      this.state.fill(tx, filled);
+      if (tx.type !== "BackfillOracle" || fillableSpans === undefined) return;
+      this.state.fill(tx, fillableSpans);
       // Theses that end after the newest checkpoint wait: their last slots are not recorded yet.
       this.#settleSlice(this.head.timestampMs);
     });
@@ -274,8 +274,8 @@ export class Chain {
     if (tx.type !== "BackfillOracle" || receipt.status === "failed") {
       return { receipt, quoteHash, isKnown: false };
     }
-    const { slots: filledSlots, spans: filled } = this.state.fillable(tx);
-    return { receipt: { ...receipt, filledSlots }, filled, isKnown: false };
+    const { slots: filledSlots, spans: fillableSpans } = this.state.fillable(tx);
+    return { receipt: { ...receipt, filledSlots }, fillableSpans, isKnown: false };
   }
 
   #context(): EvaluationContext {
@@ -310,7 +310,9 @@ export class Chain {
   }
 
   #settleSlice(nowMs: number): void {
-    for (const thesis of this.state.attemptDue(nowMs, this.#clock)) this.#announceThesis(thesis);
+    for (const thesis of this.state.settleDueSlice(nowMs, this.#clock)) {
+      this.#announceThesis(thesis);
+    }
   }
 
   #announceThesis(thesis: Thesis): void {

@@ -29,7 +29,7 @@ export interface Evaluated {
   /** Only of an `RfqSubmit`. */
   quoteHash?: Hex | undefined;
   /** Only of a `BackfillOracle`. */
-  filled?: TimeSpan[];
+  fillableSpans?: TimeSpan[];
 }
 
 /** The state of a chain, loaded from its records: ledger, price histories and settlements. */
@@ -81,16 +81,16 @@ export class ChainState {
   }
 
   /**
-   * Attempts to settle due theses, for {@link SETTLEMENT_SLICE_MS}.
+   * Settles due theses, for {@link SETTLEMENT_SLICE_MS}.
    *
    * @returns The changed theses.
    */
-  attemptDue(nowMs: number, clock: Clock): Thesis[] {
+  settleDueSlice(nowMs: number, clock: Clock): Thesis[] {
     const changed: Thesis[] = [];
     const startMs = clock.now();
     for (let attempts = 0; attempts < SETTLEMENTS_PER_SLICE; attempts += SETTLEMENTS_PER_CHECK) {
       for (const thesis of this.settlements.removeDue(nowMs, SETTLEMENTS_PER_CHECK)) {
-        const outcome = this.attempt(thesis);
+        const outcome = this.outcomeOf(thesis);
         if (!isFinalAt(outcome, thesis, nowMs)) continue;
         if (!this.settlements.isNewOutcome(thesis, outcome)) continue;
         const settled = this.applyOutcome(thesis, outcome, nowMs);
@@ -111,8 +111,8 @@ export class ChainState {
     }
   }
 
-  /** Attempts to settle the thesis with the prices known now. */
-  attempt(thesis: Thesis): Outcome {
+  /** The outcome of the thesis by the prices known now. */
+  outcomeOf(thesis: Thesis): Outcome {
     const { missing } = this.ledger.unsettled.get(thesis.id) ?? {};
     return decideOutcome(this.historyOf(thesis), thesis, missing);
   }
@@ -128,7 +128,7 @@ export class ChainState {
     const history = this.historyOf(tx);
     const spans: TimeSpan[] = [];
     let slots = 0;
-    for (const { time, isNeeded } of this.#slotsOf(tx)) {
+    for (const { time, isNeeded } of this.#toSlots(tx)) {
       if (!history.canFill(time, isNeeded)) continue;
       slots += 1;
       appendSpan(spans, { from: time, to: time + SLOT_MS });
@@ -144,7 +144,7 @@ export class ChainState {
     const { symbol } = this.marketOf(tx)!; // it has a history
     const pages = new Set<number>();
     const isFilled = createSpanScan(filled);
-    for (const { time, price } of this.#slotsOf(tx)) {
+    for (const { time, price } of this.#toSlots(tx)) {
       if (isFilled(time)) pages.add(backfilled.put(time, price));
     }
     for (const page of pages) this.#records.saveBackfilled(symbol, page, backfilled.page(page));
@@ -193,7 +193,7 @@ export class ChainState {
   }
 
   /** The slots of a transaction, each with whether an open thesis needs it. */
-  *#slotsOf(tx: BackfillOracle) {
+  *#toSlots(tx: BackfillOracle) {
     const isNeeded = createSpanScan(this.settlements.neededSpans(tx.base, tx.quote));
     for (const [index, price] of tx.prices.entries()) {
       const time = tx.startTime + index * SLOT_MS;

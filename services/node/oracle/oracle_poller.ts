@@ -67,7 +67,7 @@ export class OraclePoller {
   }
 
   /** The answer of `core_getOracleStatus`; times in Unix milliseconds. */
-  describe(nowMs: number) {
+  viewStatus(nowMs: number) {
     const { prices, url } = this.#options;
     const view = prices.view(nowMs);
     const markets = prices.markets.map(({ symbol }) => {

@@ -21,7 +21,7 @@ function hoistDefinitions(schema: z.core.$ZodType, components: Components): Json
   return described;
 }
 
-function describe(name: string, definition: MethodDefinition, components: Components) {
+function methodEntryOf(name: string, definition: MethodDefinition, components: Components) {
   const { summary, access, params, result } = definition;
   return {
     name,
@@ -50,7 +50,7 @@ export function createOpenRpcDocument(methods: ReadonlyMap<string, Pick<Method, 
       license: { name: config.license },
     },
     methods: [...methods].flatMap(([name, { definition }]) =>
-      definition === undefined ? [] : describe(name, definition, schemas)
+      definition === undefined ? [] : methodEntryOf(name, definition, schemas)
     ),
     components: { schemas },
   };

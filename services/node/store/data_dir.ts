@@ -1,7 +1,7 @@
 /** The files of a data directory: whether they belong together, are opened and are undamaged. */
 import { setImmediate } from "node:timers/promises";
 import { messageOf } from "../../../lib/errors.ts";
-import { fileProblem, folderProblem, statOf } from "../../../lib/files.ts";
+import { findFileProblem, findFolderProblem, readStat } from "../../../lib/files.ts";
 import { damaged, Database, DataDirError, PRIVATE_FILE } from "./database.ts";
 import { LockFile, type LockRecord } from "./lock_file.ts";
 import {
@@ -21,9 +21,9 @@ export function databasePath(dir: string): string {
 }
 
 /** Size of the database with its log. */
-export function bytesOf(dir: string): number {
+export function readBytes(dir: string): number {
   const path = databasePath(dir);
-  return (statOf(path)?.size ?? 0) + (statOf(`${path}-wal`)?.size ?? 0);
+  return (readStat(path)?.size ?? 0) + (readStat(`${path}-wal`)?.size ?? 0);
 }
 
 /** An open database with the tables of a chain. */
@@ -78,7 +78,7 @@ export function openDatabase(
 
 /** @throws {DataDirError} If this user cannot write the database, such as one that root restored. */
 function requireWritable(path: string): void {
-  const problem = statOf(path) && fileProblem(path);
+  const problem = readStat(path) && findFileProblem(path);
   if (problem !== undefined) throw new DataDirError(`${problem}; make it writable for this user`);
 }
 
@@ -102,7 +102,7 @@ export function inspectFiles(dir: string, record: LockRecord | undefined): DataD
     );
   }
   // Also one that leads to no chain yet: the next start would find one there.
-  if (statOf(path, Deno.lstatSync)?.isSymlink) {
+  if (readStat(path, Deno.lstatSync)?.isSymlink) {
     throw new DataDirError(
       `${path} is a symbolic link, and SQLite keeps the log beside the file that it leads to, where a ` +
         "restored backup would not replace it: move the files here, or choose their folder as --data-dir",
@@ -121,7 +121,7 @@ export function inspectFiles(dir: string, record: LockRecord | undefined): DataD
     throw new DataDirError(`${path} is damaged, or not a chain: restore a backup`);
   }
   if (header.run === BACKUP_RUN) return "backup";
-  const hasLog = (statOf(`${path}-wal`)?.size ?? 0) > 0;
+  const hasLog = (readStat(`${path}-wal`)?.size ?? 0) > 0;
   if (!hasLog || record === undefined || record.runs.includes(header.run)) return "chain";
   throw new DataDirError(
     `${path}-wal is not the log of ${path}: put back the database that it belongs to; ` +
@@ -131,7 +131,7 @@ export function inspectFiles(dir: string, record: LockRecord | undefined): DataD
 
 /** Two numbers of a database's header; undefined if there is no file, or an empty one. */
 function readHeader(path: string): { run: number; applicationId: number } | undefined {
-  if ((statOf(path)?.size ?? 0) === 0) return undefined;
+  if ((readStat(path)?.size ?? 0) === 0) return undefined;
   using file = Deno.openSync(path);
   const bytes = new Uint8Array(100);
   file.readSync(bytes);
@@ -146,9 +146,9 @@ function readHeader(path: string): { run: number; applicationId: number } | unde
  */
 export function renameReplacedLog(dir: string): () => void {
   const log = `${databasePath(dir)}-wal`;
-  if ((statOf(log)?.size ?? 0) === 0) return () => {};
+  if ((readStat(log)?.size ?? 0) === 0) return () => {};
   let renamed = `${log}.replaced`;
-  for (let n = 2; statOf(renamed) !== undefined; n++) renamed = `${log}.replaced-${n}`;
+  for (let n = 2; readStat(renamed) !== undefined; n++) renamed = `${log}.replaced-${n}`;
   Deno.renameSync(log, renamed);
   return () => Deno.renameSync(renamed, log);
 }
@@ -167,7 +167,7 @@ function requireMatchingChain(
   identity: ChainIdentity,
 ): void {
   const path = databasePath(dir);
-  const hadIndex = statOf(`${path}-shm`) !== undefined;
+  const hadIndex = readStat(`${path}-shm`) !== undefined;
   const db = new Database(path, { readOnly: true });
   try {
     const meta = createMeta(db);
@@ -194,7 +194,7 @@ function requireMatchingChain(
   } finally {
     db.close();
     // A read-only connection leaves this file behind.
-    if (!hadIndex && statOf(`${path}-shm`) !== undefined) Deno.removeSync(`${path}-shm`);
+    if (!hadIndex && readStat(`${path}-shm`) !== undefined) Deno.removeSync(`${path}-shm`);
   }
 }
 
@@ -222,7 +222,7 @@ function beginRun(db: Database, lock: LockFile): number {
 
 /** Creates the file, readable by its owner only. SQLite gives its log the same mode. */
 function createDatabaseFile(dir: string, path: string): void {
-  if (statOf(path) !== undefined) return;
+  if (readStat(path) !== undefined) return;
   try {
     Deno.openSync(path, { write: true, createNew: true, mode: PRIVATE_FILE }).close();
   } catch (cause) {
@@ -241,7 +241,7 @@ export function inspectDataDir(
   dir: string,
   identity: ChainIdentity,
 ): { isLocked: boolean; bytes: number } | undefined {
-  const problem = folderProblem(dir);
+  const problem = findFolderProblem(dir);
   if (problem !== undefined) throw new DataDirError(problem);
   using shared = LockFile.share(dir);
   const isLocked = shared === undefined;
@@ -253,7 +253,7 @@ export function inspectDataDir(
     if (found === "nothing") return undefined;
     if (found === "chain") requireMatchingChain(dir, record, identity);
   }
-  return { isLocked, bytes: bytesOf(dir) };
+  return { isLocked, bytes: readBytes(dir) };
 }
 
 /** Checks all rows in short steps. @throws {StorageError} If something is damaged. */

@@ -1,6 +1,6 @@
 import { crc32 } from "node:zlib";
 import { messageOf } from "../../../lib/errors.ts";
-import { statOf } from "../../../lib/files.ts";
+import { readStat } from "../../../lib/files.ts";
 import { DataDirError, PRIVATE_FILE } from "./database.ts";
 
 /** Mode of a chain's folder: only the owner can enter it. */
@@ -57,7 +57,7 @@ export class LockFile implements Disposable {
    * @returns Released when it is disposed of; undefined if a node has the directory locked.
    */
   static share(dir: string): Disposable | undefined {
-    if (statOf(`${dir}/lock`) === undefined) return { [Symbol.dispose]() {} };
+    if (readStat(`${dir}/lock`) === undefined) return { [Symbol.dispose]() {} };
     const file = Deno.openSync(`${dir}/lock`);
     if (file.tryLockSync(false)) return new LockFile(file);
     file.close();
@@ -66,7 +66,7 @@ export class LockFile implements Disposable {
 
   /** The record of a directory's lock file; undefined if unreadable, as after a power loss. */
   static read(dir: string): LockRecord | undefined {
-    if (statOf(`${dir}/lock`) === undefined) return undefined;
+    if (readStat(`${dir}/lock`) === undefined) return undefined;
     const [text = "", checksum] = Deno.readTextFileSync(`${dir}/lock`).split("\n");
     return checksum === `${crc32(text)}` ? JSON.parse(text) : undefined;
   }

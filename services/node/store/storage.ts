@@ -9,10 +9,10 @@ import { ProblemTracker } from "../../../lib/log/problem_tracker.ts";
 import type { Markets } from "../../../lib/protocol/markets.ts";
 import { ChainRecords } from "./chain_records.ts";
 import {
-  bytesOf,
   checkInBackground,
   databasePath,
   openDatabase,
+  readBytes,
   requireUndamaged,
 } from "./data_dir.ts";
 import { Database, DataDirError, withFileErrors } from "./database.ts";
@@ -132,7 +132,7 @@ class DiskStorage implements Storage {
   }
 
   get bytes(): number {
-    return bytesOf(this.#dir);
+    return readBytes(this.#dir);
   }
 
   afterCheckpoint(head: HeadRow): void {

@@ -2,7 +2,7 @@ import type { Clock } from "../../../lib/clock.ts";
 import { CLOCK_DIFFERENCE_MAX_MS } from "../../../lib/intents/clock_comparison.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import type { CoreClient } from "../../../lib/net/core_client.ts";
-import { pagesOf } from "../../../lib/net/core_reader.ts";
+import { readPages } from "../../../lib/net/core_reader.ts";
 import { PollingLoop } from "../../../lib/timing/polling_loop.ts";
 import { RING_SLOTS_DEFAULT } from "../../../lib/prices/price_ring.ts";
 import { SLOT_MS } from "../../../lib/protocol/constants.ts";
@@ -77,7 +77,7 @@ export class HistoryReader {
     const from = Math.max(0, to - RING_SLOTS_DEFAULT * SLOT_MS, unreadMs);
     let newestMs = from - SLOT_MS;
     const read = (cursor?: string) => this.#node.getPriceHistory({ base, quote, from, to, cursor });
-    for await (const { prices } of pagesOf(read, HISTORY_PAGES_MAX)) {
+    for await (const { prices } of readPages(read, HISTORY_PAGES_MAX)) {
       newestMs = prices.at(-1)?.time ?? newestMs;
       known.addHistory(prices, newestMs + SLOT_MS);
       if (signal.aborted) return;

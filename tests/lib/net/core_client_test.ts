@@ -4,7 +4,7 @@ import {
   isNodeAway,
   NodeTimeoutError,
   NodeUnreachableError,
-  pagesOf,
+  readPages,
 } from "../../../lib/net/core_reader.ts";
 import { RpcError } from "../../../lib/protocol/jsonrpc.ts";
 import { withAnswer } from "../../support/http_answers.ts";
@@ -166,16 +166,16 @@ Deno.test("CoreClient: a chain allows reverts only if the node lists core_revert
   }
 });
 
-Deno.test("pagesOf: reads from the first to the last page, or to the given number of pages", async () => {
+Deno.test("readPages: reads from the first to the last page, or to the given number of pages", async () => {
   const cursors: (string | undefined)[] = [];
   const read = (cursor?: string) => {
     cursors.push(cursor);
     const page = Number(cursor ?? 0);
     return Promise.resolve({ page, nextCursor: page === 3 ? null : String(page + 1) });
   };
-  assert.deepEqual(await Array.fromAsync(pagesOf(read), ({ page }) => page), [0, 1, 2, 3]);
+  assert.deepEqual(await Array.fromAsync(readPages(read), ({ page }) => page), [0, 1, 2, 3]);
   assert.deepEqual(cursors.splice(0), [undefined, "1", "2", "3"]);
-  assert.deepEqual(await Array.fromAsync(pagesOf(read, 2), ({ page }) => page), [0, 1]);
+  assert.deepEqual(await Array.fromAsync(readPages(read, 2), ({ page }) => page), [0, 1]);
   assert.equal(cursors.length, 2);
 });
 

@@ -89,7 +89,7 @@ Deno.test("OraclePoller: the status has the age of each price, and the last succ
   const { clock, poller, outcomes, run, good } = setUp();
   const startMs = clock.now();
   const status = () => {
-    const { state, markets, serviceUrl, maxStaleMs, ...pulls } = poller.describe(clock.now());
+    const { state, markets, serviceUrl, maxStaleMs, ...pulls } = poller.viewStatus(clock.now());
     assert.deepEqual([serviceUrl, maxStaleMs], ["http://…@oracle", 3_000]);
     return { state, eth: markets["ETH/USDT"], ...pulls };
   };
