@@ -170,9 +170,9 @@ function createReceiver({ socket, caller, client, dispatcher, send }: Connection
       refuse(text, `${socket.bufferedAmount} bytes wait to be read: read them and try again`);
     } else if (answer !== "") send(answer);
     // An answer lacks the id if it is an error after all, or if the call wanted none.
-    const known = newIds.filter((id) => canBeSent && answer.includes(id));
-    client.activate(known);
-    for (const id of newIds) if (!known.includes(id)) client.unsubscribe(id);
+    const isSent = (id: string) => canBeSent && answer.includes(id);
+    client.activate(newIds.filter(isSent));
+    for (const id of newIds) if (!isSent(id)) client.unsubscribe(id);
   };
 }
 

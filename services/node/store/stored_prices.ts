@@ -38,11 +38,14 @@ export class StoredPrices {
     const newest = this.#newest();
     for (const [market, ring] of this.rings) {
       const last = newest.get(market)!; // one for each
-      const from = Math.max((this.#stored.get(market) ?? -1) + 1, ring.oldestMs / SLOT_MS);
+      const nextSlot = (this.#stored.get(market) ?? -1) + 1;
+      const fromMs = Math.max(nextSlot * SLOT_MS, ring.oldestMs);
       // A large ring of a new chain is empty before its first price.
-      const [gap] = ring.checkRange(from * SLOT_MS, (last + 1) * SLOT_MS).missing;
-      const first = gap?.from === from * SLOT_MS ? gap.to / SLOT_MS : from;
-      for (let cell = cellOf(first); cell <= cellOf(last); cell++) this.#put(market, ring, cell);
+      const [gap] = ring.checkRange(fromMs, (last + 1) * SLOT_MS).missing;
+      const firstMs = gap?.from === fromMs ? gap.to : fromMs;
+      for (let cell = cellOf(firstMs / SLOT_MS); cell <= cellOf(last); cell++) {
+        this.#put(market, ring, cell);
+      }
       const oldestCell = cellOf(ring.oldestMs / SLOT_MS);
       this.#db.run("DELETE FROM prices WHERE market = ? AND cell < ?", market.symbol, oldestCell);
     }
