@@ -10,7 +10,7 @@ import { runbookPage } from "./runbook.ts";
 interface ConsoleApiOptions {
   page: PageFiles;
   /** Returns undefined until the URLs of the services are known. */
-  config: () => PageConfig | undefined;
+  readConfig: () => PageConfig | undefined;
 }
 
 const STARTING = { STARTING: { status: 503, retry: "later" } } as const satisfies ErrorAnswers;
@@ -24,15 +24,15 @@ const SAFE_HEADERS = {
 };
 
 /** Routes of the console: files, and the URLs of the services. */
-export function createConsoleApi({ page, config }: ConsoleApiOptions): Hono {
+export function createConsoleApi({ page, readConfig }: ConsoleApiOptions): Hono {
   const app = new Hono();
   app.use(async (c, next) => {
     await next();
     for (const [name, value] of Object.entries(SAFE_HEADERS)) c.header(name, value);
-    c.header("content-security-policy", policyOf(config()));
+    c.header("content-security-policy", policyOf(readConfig()));
   });
   app.get("/config.json", (c) => {
-    const body = config();
+    const body = readConfig();
     if (body === undefined) {
       const message = "The services are still starting: try again in a second";
       return sendFailure(c, new RangemakerError("STARTING", message), STARTING);

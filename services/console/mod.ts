@@ -30,7 +30,7 @@ export function startConsole(
     host: options.host,
     allowedHosts: options.allowedHosts,
     port: options.port,
-    app: createConsoleApi({ page, config: pageConfig }),
+    app: createConsoleApi({ page, readConfig: pageConfig }),
     servesRoot: true,
     health: () => Response.json({ status: "healthy" }),
     registry: createRegistry(),

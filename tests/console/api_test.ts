@@ -10,7 +10,7 @@ import { eventually } from "../support/eventually.ts";
 
 const page = await loadPage();
 const config = await readConfig(withDefaults(options, { proxyUrl: "https://rpc.example/v1" }));
-const app = createConsoleApi({ page, config: () => config });
+const app = createConsoleApi({ page, readConfig: () => config });
 
 Deno.test("Console: the page may load its own files and call the configured services, nothing else", async () => {
   const response = await app.request("/");
@@ -32,9 +32,10 @@ Deno.test("Console: the page may load its own files and call the configured serv
 
 Deno.test("Console: of a service at an IPv6 address, which no policy can name, the page may call the port", async () => {
   const urls = { ...config.urls, solver: "http://[fd00::1]:3000", proxyWs: "ws://[::1]:8546/ws" };
-  const response = await createConsoleApi({ page, config: () => ({ ...config, urls }) }).request(
-    "/",
-  );
+  const response = await createConsoleApi({ page, readConfig: () => ({ ...config, urls }) })
+    .request(
+      "/",
+    );
   const policy = response.headers.get("content-security-policy") ?? "";
   assert.match(policy, / http:\/\/\*:3000 .*ws:\/\/\*:8546;/);
   assert(!policy.includes("["), policy);
@@ -94,7 +95,7 @@ Deno.test("Console: a first load is at most 110 kB; files with a hash in their n
 
 Deno.test("Console: /config.json has the URLs of the services, or is 503 while they are unknown", async () => {
   assert.deepEqual(await (await app.request("/config.json")).json(), config);
-  const early = createConsoleApi({ page, config: () => undefined });
+  const early = createConsoleApi({ page, readConfig: () => undefined });
   assert.equal((await early.request("/config.json")).status, 503);
   assert.equal((await early.request("/")).status, 200);
 });
