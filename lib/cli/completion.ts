@@ -111,11 +111,13 @@ export async function completions(
     .flatMap((word) => word.startsWith("--") ? word.split(/=(.*)/s, 2) : [word]);
   const current = typed.pop() ?? "";
   let options: OptionTable | undefined;
+  let subcommands = commands;
   let depth = 0;
   for (const word of typed) {
-    if (!Object.hasOwn(commands, word)) break;
-    const { definition, subcommands } = await loadCommand(commands, word);
-    [options, commands] = [definition.options, subcommands];
+    if (!Object.hasOwn(subcommands, word)) break;
+    const command = await loadCommand(subcommands, word);
+    options = command.definition.options;
+    subcommands = command.subcommands;
     depth += 1;
   }
   const open = Object.values(options ?? {}).find((spec) => {
@@ -128,7 +130,7 @@ export async function completions(
     return typeof completes === "string" ? [`:${completes}`] : completes;
   }
   // A command comes before all options.
-  const names = Object.entries(depth === typed.length ? commands : {});
+  const names = Object.entries(depth === typed.length ? subcommands : {});
   if (names.length > 0 && !current.startsWith("-")) {
     return names.map(([name, { summary }]) => `${name}\t${summary}`);
   }

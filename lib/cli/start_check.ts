@@ -69,16 +69,18 @@ export async function checkStart<T extends object>(
 ): Promise<string[]> {
   const deadlineMs = clock.now() + timeoutMs;
   await using service = await start(harmlessOptions(table, options));
-  let unconfirmed: string | undefined;
+  // An answer that may be final counts once it is seen twice, CONFIRM_AFTER_MS apart.
+  let seen: string | undefined;
   while (true) {
     const { problems, mayChange } = await readReadiness(service.url);
     const isReady = problems.length === 0;
     if (isReady && !mayChange || clock.now() >= deadlineMs) return problems;
-    const mayStay = isReady || !mayChange ? problems.join() : undefined;
-    if (mayStay !== undefined && mayStay === unconfirmed) return problems;
-    unconfirmed = mayStay;
+    const isSettled = isReady || !mayChange;
+    const text = problems.join();
+    if (isSettled && text === seen) return problems;
+    seen = isSettled ? text : undefined;
     const pauseMs = Math.min(POLL_MS, deadlineMs - clock.now());
-    await waitMs(clock, mayStay === undefined ? pauseMs : CONFIRM_AFTER_MS);
+    await waitMs(clock, isSettled ? CONFIRM_AFTER_MS : pauseMs);
   }
 }
 

@@ -257,10 +257,11 @@ function summed(
   // Prometheus extrapolates to the ends of the window, which would show counts such as 2.1.
   const growth = `round(${sum})`;
   // What a process counts before its first scrape is no increase for Prometheus.
-  const ofNew = `(sum by (${groups}) (${selected}) and on (instance) ` +
+  const sinceStart = `(sum by (${groups}) (${selected}) and on (instance) ` +
     `time() - process_start_time_seconds < ${60 * parseInt(window)})`;
-  const greater = `(${ofNew} > ${growth} or ${growth} or ${ofNew})`;
-  const promql = kind === "increase" ? greater : sum;
+  // `a > b or b or a` is the larger of both, or the one that exists.
+  const larger = `(${sinceStart} > ${growth} or ${growth} or ${sinceStart})`;
+  const promql = kind === "increase" ? larger : sum;
   return overTime(promql, metric, { labels, by }, read, figuresOf);
 }
 

@@ -14,8 +14,9 @@ export function createCachedCall<T>(
 ): Cached<T> {
   let last: { result: Promise<T>; startedAtMs: number; isPending: boolean } | undefined;
   const call = () => {
-    if (last?.isPending || last && Math.abs(clock.now() - last.startedAtMs) < forMs) {
-      return last.result;
+    if (last !== undefined) {
+      const ageMs = Math.abs(clock.now() - last.startedAtMs);
+      if (last.isPending || ageMs < forMs) return last.result;
     }
     const entry = { result: load(), startedAtMs: clock.now(), isPending: true };
     const settle = () => void (entry.isPending = false);
