@@ -169,17 +169,18 @@ export function createCommand<T extends OptionTable, L = void>(
     ...logging,
   });
   const command = { ...definition, options };
-  const runOrSubcommand = (argv: readonly string[], program: CommandContext): Promise<number> => {
-    const context = reportingContext(definition.name, program);
+  const runOrSubcommand = (argv: readonly string[], outer: CommandContext): Promise<number> => {
+    const context = reportingContext(definition.name, outer);
     // Until the options are parsed: they may be what is wrong.
     context.reportsJson = argv.includes("--json-logs") ||
-      variablesOf(options.jsonLogs).some((name) => program.env(name) === "true");
+      variablesOf(options.jsonLogs).some((name) => outer.env(name) === "true");
     return reportErrors(definition.name, context, async () => {
       const [first = "-", ...rest] = argv;
       // A command with subcommands takes no other arguments, so any word must be a subcommand.
       const isWord = Object.keys(subcommands).length > 0 && !first.startsWith("-");
       if (!isWord) return await parseAndRun<T, L>(command, argv, context);
-      return await (await loadCommand(subcommands, first))(rest, program);
+      // The subcommand reports under its own name.
+      return await (await loadCommand(subcommands, first))(rest, outer);
     });
   };
   return Object.assign(runOrSubcommand, { definition: command, subcommands });

@@ -46,7 +46,7 @@ async function writeKey(
   return ExitCode.ok;
 }
 
-const newKey = (cost: number) =>
+const createNewCommand = (cost: number) =>
   createCommand({
     name: "key new",
     description: "Makes a new private key, writes it into an encrypted keystore (version 3 JSON) " +
@@ -62,7 +62,7 @@ const newKey = (cost: number) =>
     run: (options, context) => writeKey(generatePrivateKey(), options, context, cost),
   });
 
-const importKey = (cost: number) =>
+const createImportCommand = (cost: number) =>
   createCommand({
     name: "key import",
     description: "Reads an existing private key from standard input, writes it into an encrypted " +
@@ -171,8 +171,8 @@ export const keyCommand = (cost: number) =>
       "Makes and reads encrypted keystores, which solver, bridge and backfill take with --keystore.",
     options: {},
     subcommands: {
-      new: loadedEntry("a new key in a new keystore", newKey(cost)),
-      import: loadedEntry("an existing key in a new keystore", importKey(cost)),
+      new: loadedEntry("a new key in a new keystore", createNewCommand(cost)),
+      import: loadedEntry("an existing key in a new keystore", createImportCommand(cost)),
       passwd: loadedEntry(
         "the same key in a new keystore, with another password",
         changePassword(cost),

@@ -47,8 +47,9 @@ export function parseOptions<T extends OptionTable>(
   const sources: Sources = { env };
   const named = optionsFor(text.target ?? text.name, table);
   // `--config` is read first: its file may contain the values of all other options.
-  const { [FILE_KEY]: file, ...others } = named;
-  for (const [key, spec] of Object.entries({ ...file && { [FILE_KEY]: file }, ...others })) {
+  const ordered = Object.entries(named)
+    .toSorted(([a], [b]) => Number(b === FILE_KEY) - Number(a === FILE_KEY));
+  for (const [key, spec] of ordered) {
     const value = values[key] = parseOption(spec, flags[optionOf(spec).attributeName()], sources);
     if (key === FILE_KEY && typeof value === "string") {
       sources.file = SettingsFile.read(value);

@@ -22,7 +22,7 @@ const LOOK_AGAIN_MS = 100;
 type LogDamage = "torn" | "damaged";
 
 /** Inspects the log beside a database file, which nothing has opened yet. */
-export function logDamage(database: string): LogDamage | undefined {
+export function findLogDamage(database: string): LogDamage | undefined {
   const first = inspectFile(database);
   if (first === undefined) return undefined;
   // Another process may be writing to it. This blocks only the start, and only with a damaged log.

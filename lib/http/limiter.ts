@@ -63,7 +63,9 @@ export class RequestLimiter {
     // The listener sets the connection's address; a request without one comes from a test.
     const env: { remote?: string } = c.env ?? {};
     const remote = env.remote ?? "unknown";
-    const seconds = await this.count(callerAddress(c.req.raw.headers, remote, this.#trustProxy));
+    const seconds = await this.count(
+      callerAddress(c.req.raw.headers, remote, this.#trustProxy),
+    );
     if (seconds === undefined) return await next();
     c.header("retry-after", String(seconds));
     throw httpError("RATE_LIMITED", { retryAfterMs: seconds * 1_000 });

@@ -15,7 +15,7 @@ import {
   type SqlValue,
   type Statement,
 } from "./database.ts";
-import { logDamage } from "../database/sqlite_log.ts";
+import { findLogDamage } from "../database/sqlite_log.ts";
 
 /** In larger files, indexes are not checked at start: that takes a minute for 10 GB. */
 const INDEXES_CHECKED_BYTES = 1_000_000_000;
@@ -51,7 +51,7 @@ export class SqliteDriver implements SqlDriver {
       if (path !== IN_MEMORY) createPrivately(path);
       if (path !== IN_MEMORY) requireNoLink(path);
       // SQLite drops the damaged part when it opens the file.
-      const damage = path === IN_MEMORY ? undefined : logDamage(path);
+      const damage = path === IN_MEMORY ? undefined : findLogDamage(path);
       if (damage === "damaged") throw logDamaged(path);
       db = new SqliteDatabase(path, { errorOf });
       readVersion(db); // refuses a file of another program before it is changed

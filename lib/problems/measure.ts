@@ -262,7 +262,7 @@ function summed(
   // What a process counts before its first scrape is no increase for Prometheus.
   const sinceStart = `(sum by (${groups}) (${selected}) and on (instance) ` +
     `time() - process_start_time_seconds < ${60 * parseInt(window)})`;
-  // The larger of both, or the one that there is.
+  // `a > b or b or a` is the larger of both, or the one that exists.
   const larger = `(${sinceStart} > ${growth} or ${growth} or ${sinceStart})`;
   const promql = kind === "increase" ? larger : sum;
   return overTime(promql, metric, { labels, by }, read, figuresOf);

@@ -126,8 +126,9 @@ const EDGE_CHARS = 512;
 export function idBesideParams(text: string): RpcId {
   const start = text.slice(0, EDGE_CHARS);
   const isObject = /^\s*\{/.test(start);
-  const [, id] = ID_AT_START.exec(start) ??
-    (isObject ? ID_AT_END.exec(text.slice(-EDGE_CHARS)) : null) ?? [];
+  const found = ID_AT_START.exec(start) ??
+    (isObject ? ID_AT_END.exec(text.slice(-EDGE_CHARS)) : null);
+  const id = found?.[1];
   return id === undefined ? null : idOf({ id: JSON.parse(id) });
 }
 

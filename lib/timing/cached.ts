@@ -14,9 +14,10 @@ export function createCachedCall<T>(
 ): Cached<T> {
   let last: { result: Promise<T>; startedAtMs: number; isPending: boolean } | undefined;
   const call = () => {
-    const isRecent = ({ startedAtMs }: { startedAtMs: number }) =>
-      Math.abs(clock.now() - startedAtMs) < forMs;
-    if (last !== undefined && (last.isPending || isRecent(last))) return last.result;
+    if (last !== undefined) {
+      const ageMs = Math.abs(clock.now() - last.startedAtMs);
+      if (last.isPending || ageMs < forMs) return last.result;
+    }
     const entry = { result: load(), startedAtMs: clock.now(), isPending: true };
     const settle = () => void (entry.isPending = false);
     entry.result.then(settle, settle);

@@ -57,7 +57,7 @@ export class Backfiller {
     let doneSlots = 0;
     for (const span of spans) {
       const report = { span, filledSlots: 0, slotsWithoutTrade: 0, slotsRefused: 0 };
-      for (const batch of batchesOf(span)) {
+      for (const batch of toBatches(span)) {
         if (this.#options.isStopping()) return [...reports, report];
         const runs = await this.#readRuns(market, batch);
         report.slotsWithoutTrade += slotsIn(batch);
@@ -107,7 +107,7 @@ export class Backfiller {
   }
 }
 
-function* batchesOf({ from, to }: TimeSpan): Generator<TimeSpan> {
+function* toBatches({ from, to }: TimeSpan): Generator<TimeSpan> {
   const batchMs = BACKFILL_SLOTS_MAX * SLOT_MS;
   for (let start = from; start < to; start += batchMs) {
     yield { from: start, to: Math.min(to, start + batchMs) };

@@ -84,7 +84,9 @@ export async function loadPage(): Promise<PageFiles> {
     { name: "icon.svg", bytes: encoder.encode(ICON) },
   ];
   const entries = files.map(
-    async ({ name, bytes }): Promise<[string, PageFile]> => [`/${name}`, await fileOf(name, bytes)],
+    async (
+      { name, bytes },
+    ): Promise<[string, PageFile]> => [`/${name}`, await toPageFile(name, bytes)],
   );
   return new Map(await Promise.all(entries));
 }
@@ -98,11 +100,11 @@ async function hashed(
   [from, bytes]: NamedBytes,
 ): Promise<{ from: string; name: string; bytes: Bytes }> {
   if (HASHED.test(from)) return { from, name: from, bytes };
-  const digest = (await digestOf(bytes)).slice(0, 5).toHex().slice(0, 8).toUpperCase();
+  const digest = (await computeDigest(bytes)).slice(0, 5).toHex().slice(0, 8).toUpperCase();
   return { from, name: from.replace(/\.(\w+)$/, `-${digest}.$1`), bytes };
 }
 
-async function digestOf(bytes: Bytes): Promise<Uint8Array> {
+async function computeDigest(bytes: Bytes): Promise<Uint8Array> {
   return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
 }
 
@@ -148,11 +150,11 @@ async function bundle(): Promise<NamedBytes[]> {
   });
 }
 
-async function fileOf(name: string, plain: Bytes): Promise<PageFile> {
+async function toPageFile(name: string, plain: Bytes): Promise<PageFile> {
   const packed = new Blob([plain]).stream().pipeThrough(new CompressionStream("gzip"));
   return {
     mediaType: getMimeType(name) ?? "application/octet-stream",
-    etag: `"${(await digestOf(plain)).slice(0, 16).toHex()}"`,
+    etag: `"${(await computeDigest(plain)).slice(0, 16).toHex()}"`,
     isImmutable: /-[A-Z0-9]{8}\.\w+$/.test(name),
     plain,
     gzip: new Uint8Array(await new Response(packed).arrayBuffer()),

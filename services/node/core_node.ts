@@ -18,7 +18,7 @@ import { OraclePrices } from "./oracle/oracle_prices.ts";
 import { OracleClient, oracleUrl } from "./oracle/oracle_client.ts";
 import { Clients } from "./rpc/clients.ts";
 import { Dispatcher } from "./rpc/dispatcher.ts";
-import { methodsOf } from "./rpc/methods.ts";
+import { createMethods } from "./rpc/methods.ts";
 import { NodeBusyError, SerialQueue } from "./rpc/serial_queue.ts";
 import { Subscriptions } from "./rpc/subscriptions.ts";
 import type { NodeSettings } from "./options.ts";
@@ -236,7 +236,7 @@ export class CoreNode {
     const isWritable = () => commits.failure === undefined;
     const context = { chain: this.chain, clock: this.#clock, oracle: this.#oracle, isWritable };
     return new Dispatcher({
-      methods: methodsOf(context, developmentMethods),
+      methods: createMethods(context, developmentMethods),
       onCallEnded: (method, outcome) => this.metrics.calls.inc({ method, outcome }),
       queue: this.#queue,
       beforeAnswer: () => commits.whenCommitted(),

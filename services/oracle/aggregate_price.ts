@@ -124,11 +124,7 @@ export class AggregatePrice {
    */
   refresh(timeMs: number): boolean {
     const before = this.#entry;
-    for (const source of this.#known) {
-      source.receivedAtMs = Math.min(source.receivedAtMs, timeMs);
-      source.confirmedAtMs = Math.min(source.confirmedAtMs, timeMs);
-      source.aliveAtMs = Math.min(source.aliveAtMs, timeMs);
-    }
+    this.#clampTo(timeMs);
     const fresh = this.#known.filter((source) => !this.#isStale(source, timeMs));
     const quiet = this.#quietSources(timeMs);
     // Always fewer than the fresh ones.
@@ -147,6 +143,14 @@ export class AggregatePrice {
     );
     this.#entry = this.#aggregate();
     return !isDeepStrictEqual(this.#entry, before);
+  }
+
+  #clampTo(timeMs: number): void {
+    for (const source of this.#known) {
+      source.receivedAtMs = Math.min(source.receivedAtMs, timeMs);
+      source.confirmedAtMs = Math.min(source.confirmedAtMs, timeMs);
+      source.aliveAtMs = Math.min(source.aliveAtMs, timeMs);
+    }
   }
 
   #find(provider: ProviderName): SourcePrice | undefined {

@@ -94,13 +94,15 @@ export async function playBet(
   );
   try {
     const first = await step("quote", () => askForQuote(client, clock), describeOffer);
-    const { thesisId, solverBefore, offer } = await step("execute", async () => {
-      const solverBefore = await client.account(first.quote.solver);
-      return { ...await executeOne(client, clock, first), solverBefore };
-    }, ({ thesisId, offer }) => {
-      const newer = offer === first ? "" : `, at a newer quote: ${describeOffer(offer)}`;
-      return `hash and signatures checked, thesis ${thesisId} committed${newer}`;
-    });
+    const solverBefore = await client.account(first.quote.solver);
+    const { thesisId, offer } = await step(
+      "execute",
+      () => executeOne(client, clock, first),
+      ({ thesisId, offer }) => {
+        const newer = offer === first ? "" : `, at a newer quote: ${describeOffer(offer)}`;
+        return `hash and signatures checked, thesis ${thesisId} committed${newer}`;
+      },
+    );
     return await step("settle", async () => {
       const settlement = waitForSettlement(watch, thesisId, offer);
       const thesis = await drawWhile(settlement, clock, progress, async () => {

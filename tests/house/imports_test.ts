@@ -237,3 +237,18 @@ Deno.test("Client: none of its modules needs Deno, Node or a recent browser", ()
     "zod/mini",
   ]);
 });
+
+const ASYNC_OR_GENERATOR_OF =
+  /(?:\basync (?:function)? ?\*? ?|\bfunction ?\* ?|^ *\*)#?\w+Of\b|\w+Of(?:: [^=\n]+)? = async\b/gm;
+
+Deno.test("House: what ends in Of computes a value, so it is neither async nor a generator", () => {
+  const wrong = ["lib/", "services/"].flatMap((folder) => [...sourceFiles(folder)]).flatMap((
+    file,
+  ) =>
+    Array.from(
+      Deno.readTextFileSync(new URL(file, root)).matchAll(ASYNC_OR_GENERATOR_OF),
+      ([text]) => `${file}: ${text.trim()}`,
+    )
+  );
+  assert.deepEqual(wrong, []);
+});

@@ -236,14 +236,14 @@ export class Chain {
     return receipt;
   }
 
-  #apply(tx: Transaction, { receipt, quoteHash, filled }: Evaluated): Receipt {
+  #apply(tx: Transaction, { receipt, quoteHash, fillableSpans }: Evaluated): Receipt {
     const atMs = this.#clock.now();
     this.#commits.change(() => {
       const thesis = this.state.applyTransaction({ atMs, tx, receipt, quoteHash });
       this.#announce(tx, receipt);
       if (thesis !== undefined) this.#announceThesis(thesis);
-      if (tx.type !== "BackfillOracle" || filled === undefined) return;
-      this.state.fill(tx, filled);
+      if (tx.type !== "BackfillOracle" || fillableSpans === undefined) return;
+      this.state.fill(tx, fillableSpans);
       // Theses that end after the newest checkpoint wait: their last slots are not recorded yet.
       this.#settleSlice(this.head.timestampMs);
     });
@@ -274,8 +274,8 @@ export class Chain {
     if (tx.type !== "BackfillOracle" || receipt.status === "failed") {
       return { receipt, quoteHash, isKnown: false };
     }
-    const { slots: filledSlots, spans: filled } = this.state.fillable(tx);
-    return { receipt: { ...receipt, filledSlots }, filled, isKnown: false };
+    const { slots: filledSlots, spans: fillableSpans } = this.state.fillable(tx);
+    return { receipt: { ...receipt, filledSlots }, fillableSpans, isKnown: false };
   }
 
   #context(): EvaluationContext {

@@ -59,7 +59,7 @@ export class CheckpointLoop {
    */
   start(lastMs = 0): void {
     this.#isRunning = true;
-    this.#offsetMs = this.#offset();
+    this.#offsetMs = this.#measureOffsetMs();
     const fromMs = Math.max(this.#clock.now(), lastMs);
     this.#nextMs = (Math.floor(fromMs / CHECKPOINT_MS) + 1) * CHECKPOINT_MS;
     this.#schedule();
@@ -68,7 +68,7 @@ export class CheckpointLoop {
   /** Continues after a checkpoint at `lastMs` and a move of the clock. None may be in progress. */
   continueAfter(lastMs: number): void {
     this.#cancelTimer();
-    this.#offsetMs = this.#offset();
+    this.#offsetMs = this.#measureOffsetMs();
     this.#nextMs = lastMs + CHECKPOINT_MS;
     this.#schedule();
   }
@@ -104,7 +104,7 @@ export class CheckpointLoop {
     if (lateMs >= 0) {
       const dueMs = this.#nextMs;
       this.#nextMs += CHECKPOINT_MS;
-      this.#offsetMs = this.#offset();
+      this.#offsetMs = this.#measureOffsetMs();
       this.#aheadSinceMs = undefined;
       if (this.#clock.now() < this.#nextMs) await this.#handlers.pull();
       this.#handlers.seal(dueMs, this.#clock.now() - dueMs);
@@ -114,7 +114,7 @@ export class CheckpointLoop {
 
   /** Whether the clock was set forward and is not accepted yet. */
   #isAhead(): boolean {
-    const aheadMs = this.#offset() - this.#offsetMs;
+    const aheadMs = this.#measureOffsetMs() - this.#offsetMs;
     if (aheadMs <= CHECKPOINT_LATE_MAX_MS) return false;
     const nowMs = this.#monotonic.now();
     this.#aheadSinceMs ??= nowMs;
@@ -123,7 +123,7 @@ export class CheckpointLoop {
     return true;
   }
 
-  #offset(): number {
+  #measureOffsetMs(): number {
     return this.#clock.now() - this.#monotonic.now();
   }
 

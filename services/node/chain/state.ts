@@ -29,7 +29,7 @@ export interface Evaluated {
   /** Only of an `RfqSubmit`. */
   quoteHash?: Hex | undefined;
   /** Only of a `BackfillOracle`. */
-  filled?: TimeSpan[];
+  fillableSpans?: TimeSpan[];
 }
 
 /** The state of a chain, loaded from its records: ledger, price histories and settlements. */
@@ -128,7 +128,7 @@ export class ChainState {
     const history = this.historyOf(tx);
     const spans: TimeSpan[] = [];
     let slots = 0;
-    for (const { time, isNeeded } of this.#slotsOf(tx)) {
+    for (const { time, isNeeded } of this.#toSlots(tx)) {
       if (!history.canFill(time, isNeeded)) continue;
       slots += 1;
       appendSpan(spans, { from: time, to: time + SLOT_MS });
@@ -144,7 +144,7 @@ export class ChainState {
     const { symbol } = this.marketOf(tx)!; // it has a history
     const pages = new Set<number>();
     const isFilled = createSpanScan(filled);
-    for (const { time, price } of this.#slotsOf(tx)) {
+    for (const { time, price } of this.#toSlots(tx)) {
       if (isFilled(time)) pages.add(backfilled.put(time, price));
     }
     for (const page of pages) this.#records.saveBackfilled(symbol, page, backfilled.page(page));
@@ -193,7 +193,7 @@ export class ChainState {
   }
 
   /** The slots of a transaction, each with whether an open thesis needs it. */
-  *#slotsOf(tx: BackfillOracle) {
+  *#toSlots(tx: BackfillOracle) {
     const isNeeded = createSpanScan(this.settlements.neededSpans(tx.base, tx.quote));
     for (const [index, price] of tx.prices.entries()) {
       const time = tx.startTime + index * SLOT_MS;

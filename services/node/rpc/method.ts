@@ -14,15 +14,18 @@ export interface Method extends Pick<MethodDefinition, "access" | "isCostly"> {
   definition?: MethodDefinition;
   /**
    * @param params As received.
-   * @param own The caller's subscriptions; undefined over HTTP.
+   * @param subscriptions The caller's subscriptions; undefined over HTTP.
    * @returns The result, ready for JSON.
    */
-  call(params: unknown, own: ClientSubscriptions | undefined): unknown;
+  call(params: unknown, subscriptions: ClientSubscriptions | undefined): unknown;
 }
 
 /** The handler of each method of a table: from parsed parameters to a result, ready for JSON. */
 export type Handlers<T extends MethodTable> = {
-  [N in keyof T]: (params: ParamsOf<T[N]>, own: ClientSubscriptions | undefined) => z.input<
+  [N in keyof T]: (
+    params: ParamsOf<T[N]>,
+    subscriptions: ClientSubscriptions | undefined,
+  ) => z.input<
     T[N]["result"]
   >;
 };
@@ -39,9 +42,10 @@ export function bindMethods<T extends MethodTable>(
     // Each handler gets what its own schema has parsed, which types of a whole table cannot say.
     const run = handlers[name] as (
       params: unknown,
-      own: ClientSubscriptions | undefined,
+      subscriptions: ClientSubscriptions | undefined,
     ) => unknown;
-    const call: Method["call"] = (params, own) => run(parseParams(schema, params), own);
+    const call: Method["call"] = (params, subscriptions) =>
+      run(parseParams(schema, params), subscriptions);
     return [name, { access, isCostly, definition, call }];
   });
 }

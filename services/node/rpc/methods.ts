@@ -26,7 +26,7 @@ interface MethodContext {
  *
  * @param others Further methods; `rpc.discover` lists those that have a definition.
  */
-export function methodsOf(
+export function createMethods(
   { chain, clock, oracle, isWritable }: MethodContext,
   others: readonly [name: string, method: Method][] = [],
 ): ReadonlyMap<string, Method> {
@@ -56,8 +56,9 @@ export function methodsOf(
         : chain.head;
       return block === undefined ? null : toEthereumBlock(block);
     },
-    eth_subscribe: ({ kind, filter }, own) => requireWebSocket(own).subscribe(kind, filter),
-    eth_unsubscribe: ({ id }, own) => requireWebSocket(own).unsubscribe(id),
+    eth_subscribe: ({ kind, filter }, subscriptions) =>
+      requireWebSocket(subscriptions).subscribe(kind, filter),
+    eth_unsubscribe: ({ id }, subscriptions) => requireWebSocket(subscriptions).unsubscribe(id),
     // Built on the first request, because it takes long.
     "rpc.discover": () => document ??= createOpenRpcDocument(methods),
   };

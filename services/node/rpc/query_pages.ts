@@ -53,25 +53,30 @@ export function pageOfPrices(
 ): { prices: PricePoint[]; missing: TimeSpan[]; nextCursor: string | null } {
   const end = Math.min(slotAtOrAfter(query.to) * SLOT_MS, LAST_SLOT_MS);
   const from = slotAtOrAfter(Number(query.cursor ?? query.from)) * SLOT_MS;
-  const { first, stop, to } = pageSpanOf({ from, to: end }, query.limit, history.span);
+  const { searchFrom, searchTo, pageEnd } = pageSpanOf(
+    { from, to: end },
+    query.limit,
+    history.span,
+  );
   const prices: PricePoint[] = [];
-  for (let time = first; time < stop; time += SLOT_MS) {
+  for (let time = searchFrom; time < searchTo; time += SLOT_MS) {
     const price = history.at(time);
     if (price !== undefined) prices.push({ time, price });
   }
   const missing: TimeSpan[] = [];
-  const within = history.checkRange(first, stop).missing;
-  for (const gap of [{ from, to: first }, ...within, { from: stop, to }]) {
+  const within = history.checkRange(searchFrom, searchTo).missing;
+  for (const gap of [{ from, to: searchFrom }, ...within, { from: searchTo, to: pageEnd }]) {
     if (gap.from < gap.to) appendSpan(missing, gap);
   }
-  return { prices, missing, nextCursor: to < end ? to.toString() : null };
+  return { prices, missing, nextCursor: pageEnd < end ? pageEnd.toString() : null };
 }
 
-/** Where a page ends (`to`), and the part of it that may have prices: `[first, stop)`. */
+/** Where a page ends, and the part of it that may have prices: `[searchFrom, searchTo)`. */
 function pageSpanOf({ from, to: end }: TimeSpan, limit: number, known: TimeSpan) {
   // Before and after all prices, any time fits on one page.
-  const first = Math.max(from, Math.min(known.from, end));
-  const last = first + limit * SLOT_MS;
-  const to = last < known.to ? Math.min(end, last) : end;
-  return { first, stop: Math.max(first, Math.min(to, last, known.to)), to };
+  const searchFrom = Math.max(from, Math.min(known.from, end));
+  const limitEnd = searchFrom + limit * SLOT_MS;
+  const pageEnd = limitEnd < known.to ? Math.min(end, limitEnd) : end;
+  const searchTo = Math.max(searchFrom, Math.min(pageEnd, limitEnd, known.to));
+  return { searchFrom, searchTo, pageEnd };
 }

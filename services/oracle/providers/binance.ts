@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { HOUR_MS } from "../../../lib/time.ts";
-import { type Provider, reader, readFrame, tradesFrame } from "./provider.ts";
+import { createReader, type Provider, readFrame, tradesFrame } from "./provider.ts";
 
 const tradeSchema = z.object({
   e: z.literal("aggTrade"),
@@ -22,11 +22,11 @@ const refusalSchema = z.union([
 ]);
 
 const readers = [
-  reader(z.object({ data: tradeSchema }), ({ data }) => tradeFrame(data)),
-  reader(tradeSchema, tradeFrame),
-  reader(z.object({ result: z.null(), id: z.int() }), () => ({ kind: "acknowledged" })),
-  reader(refusalSchema, ({ code, msg }) => ({ kind: "refused", reason: `${code} ${msg}` })),
-  reader(
+  createReader(z.object({ data: tradeSchema }), ({ data }) => tradeFrame(data)),
+  createReader(tradeSchema, tradeFrame),
+  createReader(z.object({ result: z.null(), id: z.int() }), () => ({ kind: "acknowledged" })),
+  createReader(refusalSchema, ({ code, msg }) => ({ kind: "refused", reason: `${code} ${msg}` })),
+  createReader(
     z.union([
       z.object({ e: z.literal("serverShutdown") }),
       z.object({ data: z.object({ e: z.literal("serverShutdown") }) }),

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { binance } from "./binance.ts";
-import { isoTimeSchema, type Provider, reader, readFrame, tradesFrame } from "./provider.ts";
+import { createReader, isoTimeSchema, type Provider, readFrame, tradesFrame } from "./provider.ts";
 
 const readers = [
-  reader(
+  createReader(
     z.object({
       type: z.literal("ticker"),
       product_id: z.string(),
@@ -19,14 +19,14 @@ const readers = [
         sequence: ticker.trade_id,
       }]),
   ),
-  reader(
+  createReader(
     z.object({ type: z.literal("heartbeat"), product_id: z.string(), last_trade_id: z.int() }),
     (beat) => ({
       kind: "alive",
       newest: { symbol: beat.product_id, sequence: beat.last_trade_id },
     }),
   ),
-  reader(
+  createReader(
     z.object({
       type: z.literal("subscriptions"),
       channels: z.array(z.object({ name: z.string(), product_ids: z.array(z.string()) })),
@@ -37,7 +37,7 @@ const readers = [
         .flatMap((channel) => channel.product_ids),
     }),
   ),
-  reader(
+  createReader(
     z.object({ type: z.literal("error"), message: z.string(), reason: z.string().optional() }),
     ({ message, reason }) => ({ kind: "refused", reason: reason ?? message }),
   ),

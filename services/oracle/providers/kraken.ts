@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { isoTimeSchema, type Provider, reader, readFrame, tradesFrame } from "./provider.ts";
+import { createReader, isoTimeSchema, type Provider, readFrame, tradesFrame } from "./provider.ts";
 
 const readers = [
-  reader(
+  createReader(
     z.object({
       channel: z.literal("trade"),
       type: z.literal("update"),
@@ -21,8 +21,11 @@ const readers = [
         sequence: trade.trade_id,
       }))),
   ),
-  reader(z.object({ channel: z.literal("heartbeat") }), () => ({ kind: "alive", idle: true })),
-  reader(
+  createReader(
+    z.object({ channel: z.literal("heartbeat") }),
+    () => ({ kind: "alive", idle: true }),
+  ),
+  createReader(
     z.object({
       method: z.literal("subscribe"),
       success: z.literal(true),
@@ -30,7 +33,7 @@ const readers = [
     }),
     ({ result }) => ({ kind: "acknowledged", symbols: [result.symbol] }),
   ),
-  reader(
+  createReader(
     z.object({
       method: z.literal("subscribe"),
       success: z.literal(false),
@@ -43,7 +46,7 @@ const readers = [
       symbols: symbol === undefined ? undefined : [symbol],
     }),
   ),
-  reader(
+  createReader(
     z.object({
       channel: z.literal("status"),
       data: z.array(z.object({ system: z.string() })).min(1),

@@ -1,12 +1,12 @@
 import { z } from "zod";
-import { type Frame, type Provider, reader, readFrame, tradesFrame } from "./provider.ts";
+import { createReader, type Frame, type Provider, readFrame, tradesFrame } from "./provider.ts";
 
 const millisecondsSchema = z.string().regex(/^\d{1,15}$/).transform(Number);
 
 const channelSchema = z.object({ channel: z.literal("tickers"), instId: z.string() });
 
 const readers = [
-  reader(
+  createReader(
     z.object({
       arg: channelSchema,
       data: z.array(z.object({ instId: z.string(), last: z.string(), ts: millisecondsSchema })),
@@ -18,15 +18,15 @@ const readers = [
         exchangeTimeMs: ticker.ts,
       }))),
   ),
-  reader(
+  createReader(
     z.object({ event: z.literal("subscribe"), arg: channelSchema }),
     ({ arg }) => ({ kind: "acknowledged", symbols: [arg.instId] }),
   ),
-  reader(
+  createReader(
     z.object({ event: z.literal("error"), code: z.string(), msg: z.string() }),
     ({ code, msg }) => ({ kind: "refused", reason: `${code} ${msg}` }),
   ),
-  reader(
+  createReader(
     z.object({ event: z.literal("notice"), code: z.string() }),
     ({ code }) => ({ kind: "closing", reason: `notice ${code}` }),
   ),

@@ -82,7 +82,7 @@ export interface Provider {
 type FrameReader = (value: unknown) => Frame | undefined;
 
 /** A reader of frames that fit `schema`. */
-export function reader<S extends z.ZodType>(
+export function createReader<S extends z.ZodType>(
   schema: S,
   toFrame: (value: z.output<S>) => Frame,
 ): FrameReader {
