@@ -167,7 +167,9 @@ export class ReadNodes {
     for (const node of this.#nodes) {
       const { head, reads, errors } = node.round;
       if (head === undefined) continue; // it did not answer, which shows nothing
-      const fault = faultOf({ head, reads, errors }, this.#headsBeside(node), this.#limits);
+      const others = this.#headsBeside(node);
+      node.isFarAbove = isFarAbove(head, others.newest, this.#limits);
+      const fault = faultOf({ head, reads, errors }, others, this.#limits);
       if (!node.countRound({ isFaulty: fault !== undefined })) continue;
       if (fault !== undefined) faults.set(node, fault);
       else this.#add(node);
