@@ -59,7 +59,7 @@ export function requireRoute(call: Call, nodes: ReadNodes): ReadRoute {
   if (blocks === undefined) return { node: nodes.leader, textAfterId };
   const node = nodes.findNodeForBlocks(blocks);
   if (node !== undefined) return { node, blocks, textAfterId };
-  const message = `No responding read node has block ${Math.max(...blocks)} yet: try again`;
+  const message = `No responding read node has block ${nodes.highestKnown(blocks)} yet: try again`;
   throw new ProxyError(503, RpcCode.resourceUnavailable, message);
 }
 

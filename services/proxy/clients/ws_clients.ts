@@ -32,6 +32,9 @@ interface WsClientsOptions extends Omit<WsClientOptions, "sink" | "address"> {
  */
 const UNOPENED_COUNT_MS = HOUR_MS;
 
+/** The address that the runtime gives a peer that reset its connection before that was accepted. */
+const RESET_REMOTE = "0.0.0.0";
+
 /** How long clients may take to answer a close before the listener cuts them. */
 const CLOSE_DEADLINE_MS = 1_000;
 
@@ -74,6 +77,10 @@ export class WsClients {
   accept(request: Request, remote: string): Response {
     const address = this.admit(request.headers, remote);
     if (address instanceof Response) return address;
+    if (remote === RESET_REMOTE) { // a plain answer leaves no descriptor
+      const reset = new ProxyError(400, RpcCode.invalidRequest, "The connection was reset");
+      return this.#refusalResponse(reset);
+    }
     if (!this.#unopenedPerAddress.canAdd(address)) {
       return this.#refusalResponse(this.#addressFull(
         "Too many handshakes from this address, or behind its load balancer, were not completed: " +

@@ -49,6 +49,8 @@ export class ReadNode {
   /** Its place among all read nodes. */
   readonly index: number;
   head: Head | undefined;
+  /** Whether that was implausibly far above all others at the end of the last round. */
+  isFarAbove = false;
   #headAtMs = -Infinity;
   /** The round that is not over yet. */
   round: Round = { reads: 0, errors: 0 };
@@ -94,7 +96,7 @@ export class ReadNode {
   }
 
   has(block: number): boolean {
-    return this.head !== undefined && this.head.number >= block;
+    return this.head !== undefined && this.head.number >= block && !this.isFarAbove;
   }
 
   /** Whether it is up and has a block, if one is given. */

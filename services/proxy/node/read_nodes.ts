@@ -75,7 +75,7 @@ export class ReadNodes {
    * exist.
    */
   findOtherNode(failed: number, blocks: readonly number[] = []): number | undefined {
-    const required = this.#highestKnown(blocks);
+    const required = this.highestKnown(blocks);
     return this.#nodes.find((node) => node.index !== failed && node.serves(required))?.index;
   }
 
@@ -88,13 +88,13 @@ export class ReadNodes {
   findNodeForBlocks(blocks: readonly number[]): number | undefined {
     const { leader } = this;
     if (this.#nodes.length === 1) return leader;
-    const required = this.#highestKnown(blocks);
+    const required = this.highestKnown(blocks);
     if (required === undefined || this.#requireNode(leader).serves(required)) return leader;
     return this.findOtherNode(leader, blocks);
   }
 
   /** The highest of some blocks that any node has, even if it does not serve. */
-  #highestKnown(blocks: readonly number[]): number | undefined {
+  highestKnown(blocks: readonly number[]): number | undefined {
     const known = blocks.filter((block) => this.#nodes.some((node) => node.has(block)));
     return known.length === 0 ? undefined : Math.max(...known);
   }
@@ -167,7 +167,9 @@ export class ReadNodes {
     for (const node of this.#nodes) {
       const { head, reads, errors } = node.round;
       if (head === undefined) continue; // it did not answer, which shows nothing
-      const fault = faultOf({ head, reads, errors }, this.#headsBeside(node), this.#limits);
+      const others = this.#headsBeside(node);
+      node.isFarAbove = isFarAbove(head, others.newest, this.#limits);
+      const fault = faultOf({ head, reads, errors }, others, this.#limits);
       if (!node.countRound({ isFaulty: fault !== undefined })) continue;
       if (fault !== undefined) faults.set(node, fault);
       else this.#add(node);

@@ -28,7 +28,8 @@ interface Check {
   sentAtMs: number;
   /** How long it takes over HTTP; NaN if it fails there, which says nothing about the socket. */
   httpMs: Promise<number>;
-  isAnsweredOverHttp: boolean;
+  /** The same once it is known. */
+  knownHttpMs: number | undefined;
 }
 
 /**
@@ -67,22 +68,28 @@ export class SocketHealth {
 
   /** Call it regularly while reads are open. */
   tick(): void {
-    if (this.#check === undefined) this.#startCheck();
-    // A node that answers over neither is slow as a whole, or away.
-    else if (this.#check.isAnsweredOverHttp) {
-      this.#countSlow("one read over its WebSocket blocks all others");
+    const { clock, askOverSocket } = this.#options;
+    const check = this.#check;
+    if (check === undefined) {
+      this.#check = this.#checkOverHttp(clock.now());
+      askOverSocket();
+      return;
     }
+    const { sentAtMs, knownHttpMs } = check;
+    // A node that answers over neither is slow as a whole, or away.
+    if (knownHttpMs === undefined) return;
+    if (Number.isNaN(knownHttpMs)) this.#check = this.#checkOverHttp(sentAtMs);
+    else this.#countSlow("one read over its WebSocket blocks all others");
   }
 
-  #startCheck(): void {
-    const { clock, askOverSocket, askOverHttp } = this.#options;
-    const sentAtMs = clock.now();
-    const httpMs = askOverHttp().then(() => {
-      check.isAnsweredOverHttp = true;
-      return clock.now() - sentAtMs;
-    }, () => NaN);
-    const check: Check = this.#check = { sentAtMs, httpMs, isAnsweredOverHttp: false };
-    askOverSocket();
+  /** Sends a check over HTTP. @param sentAtMs When it was sent over the socket. */
+  #checkOverHttp(sentAtMs: number): Check {
+    const { clock, askOverHttp } = this.#options;
+    const askedAtMs = clock.now();
+    const httpMs = askOverHttp().then(() => clock.now() - askedAtMs, () => NaN);
+    const check: Check = { sentAtMs, httpMs, knownHttpMs: undefined };
+    void httpMs.then((ms) => check.knownHttpMs = ms);
+    return check;
   }
 
   async onCheckAnswered(atMs: number): Promise<void> {

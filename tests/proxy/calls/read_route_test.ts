@@ -94,6 +94,15 @@ Deno.test("requireRoute: a filter of an unreachable node is not found; other fai
   }
 });
 
+Deno.test("requireRoute: the refusal of a range names the block that is missing, not one that does not exist", () => {
+  const nodes = readNodesOf("a b");
+  nodes.onHead(0, { number: 9, timestampS: 0 });
+  nodes.onDied(0, "gone");
+  const range = callOf("eth_getLogs", [{ fromBlock: "0x9", toBlock: "0xffffff" }]);
+  const message = "No responding read node has block 9 yet: try again";
+  assert.throws(() => requireRoute(range, nodes), { status: 503, rpcCode: -32002, message });
+});
+
 Deno.test("requireRoute: finds the block parameter of each method", () => {
   const positions: Record<string, number> = {
     eth_getBlockByNumber: 0,

@@ -15,6 +15,7 @@ import { FakeClientSocket } from "./fake_client_socket.ts";
 import { seriesIn } from "../../support/http_answers.ts";
 import { resetHandshake, RpcSocket } from "../../support/rpc_socket.ts";
 
+const SOCKETS = "../../support/rpc_socket.ts";
 const GOOD = "https://good.example";
 
 /** Clients of a hub that notes who is connected. */
@@ -111,6 +112,30 @@ Deno.test("WsClients: a handshake without a required header is answered with 400
   const series = 'proxy_http_requests_total{method="GET",target="proxy",status="400"}';
   assert.equal(await metric(series), 1);
 });
+
+Deno.test(
+  "WsClients: a handshake that was reset before it was accepted leaves nothing",
+  { ignore: Deno.build.os !== "linux" },
+  async () => {
+    const { clients, clock } = scene();
+    const { promise: status, resolve } = Promise.withResolvers<number>();
+    const server = Deno.serve(
+      { hostname: "127.0.0.1", port: 0, onListen() {} },
+      (request, { remoteAddr }) => {
+        const response = clients.accept(request, remoteAddr.hostname);
+        resolve(response.status);
+        return response;
+      },
+    );
+    const code = `import { resetHandshake } from "${import.meta.resolve(SOCKETS)}";
+      await resetHandshake("ws://127.0.0.1:${server.addr.port}/ws")`;
+    // This process accepts nothing while it waits.
+    assert(new Deno.Command(Deno.execPath(), { args: ["eval", code] }).outputSync().success);
+    assert.equal(await status, 400);
+    assert.equal(clock.pending, 0);
+    await server.shutdown();
+  },
+);
 
 // The runtime never ends the request of a handshake that is reset.
 const RESETS = { sanitizeOps: false, sanitizeResources: false };

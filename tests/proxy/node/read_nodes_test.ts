@@ -134,6 +134,21 @@ Deno.test("ReadNodes: a read of a block is sent to a node that has it, and fails
   assert.equal(nodes.findNodeForBlocks([lost]), 0, "the node may never come back");
 });
 
+Deno.test("ReadNodes: blocks that only a node far above all others has do not exist yet", () => {
+  const { nodes, play, isOut, head } = scene(3);
+  play(40, [0, 0, -1_000]);
+  assert.deepEqual(isOut(), [false, false, true]);
+  assert.equal(nodes.findNodeForBlocks([head() + 1]), 0, "as clients poll for the next block");
+  assert.equal(nodes.findOtherNode(0, [head() + 1]), 1);
+  play(1, [0, 0, 0]);
+  nodes.onHead(2, { number: head() + 1, timestampS: 0 });
+  assert.equal(
+    nodes.findNodeForBlocks([head() + 1]),
+    undefined,
+    "one that is plausible again does",
+  );
+});
+
 Deno.test("ReadNodes: a head announced during a probe counts, not the older one in its answer", () => {
   const { clock, nodes, play, head } = scene(2);
   play(5, [0, 0]);

@@ -80,3 +80,18 @@ Deno.test("SocketHealth: a node that answers over HTTP neither says nothing abou
   for (let tick = 0; tick < 10; tick += 1) scene.health.tick();
   assert.equal(scene.pauses, 1, "it does over HTTP, and not over its socket");
 });
+
+Deno.test("SocketHealth: while a check is unanswered over the socket, one that failed over HTTP is repeated there", async () => {
+  const scene = new Scene();
+  const { http } = scene;
+  scene.http = Promise.withResolvers();
+  scene.http.reject(new Error("away"));
+  scene.health.tick();
+  await nextTurn();
+  scene.http = http;
+  scene.health.tick();
+  await nextTurn();
+  assert.equal(scene.pauses, 0);
+  for (let tick = 0; tick < 10; tick += 1) scene.health.tick();
+  assert.equal(scene.pauses, 1);
+});
