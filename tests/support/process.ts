@@ -44,8 +44,9 @@ async function bundleProgram(): Promise<Launch> {
   await Deno.bundle({ entrypoints, platform, codeSplitting: true, outputDir, write: true });
   await makeKeystoresCheap(outputDir);
   const { command, args: [run = "", ...flags] } = fromSource;
-  // A short program gains nothing from V8's background compilation.
-  const options = ["--config", pathOf("deno.json"), "--v8-flags=--single-threaded"];
+  // A short program gains nothing from V8's background compilation, and its start should fit in memory.
+  const v8 = "--v8-flags=--single-threaded,--min-semi-space-size=16";
+  const options = ["--config", pathOf("deno.json"), v8];
   return {
     command,
     args: [run, ...options, ...flags.with(-1, `${outputDir}/main.js`)],
