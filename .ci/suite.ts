@@ -26,9 +26,10 @@ const LONG = [
   /^tests\/e2e\/(markets|restore)_/,
   /^tests\/console\/one_intention_test/,
   /^tests\/console\/board_test/,
+  /^tests\/hostile\//,
   /^tests\/ship\/front_/,
-  /^tests\/solver\/pricing\/(box_price|box_probability|early_users|volatility|window_outcomes)_/,
-  /^tests\/solver\/backtest\/(backtest|candle_bridge)_/,
+  /^tests\/solver\/pricing\/(box_|candle|d\w+_no_touch|early_users|forward|largest|volatility|window)/,
+  /^tests\/solver\/(api|market\/volatility_keeper|backtest\/(backtest|candle_bridge))_/,
   /^tests\/console\/page\/trade\/suggested_draft_test/,
 ];
 
