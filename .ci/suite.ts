@@ -122,7 +122,7 @@ if (import.meta.main) {
         const { code } = await new Deno.Command(Deno.execPath(), {
           args: [...task, ...others, ...own, ...entries],
           clearEnv: true,
-          env: { DENO_JOBS: `${jobs}`, ...env },
+          env: { DENO_JOBS: `${jobs}`, ...env, SUITE_FOLDER: folder },
         }).spawn().status;
         return { code, xml: await Deno.readTextFile(junit).catch(() => undefined) };
       });
