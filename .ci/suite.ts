@@ -8,8 +8,8 @@ import config from "../deno.json" with { type: "json" };
 import { joinReports } from "./verdict.ts";
 
 /**
- * Test files that start stacks and browsers, or simulate hours. Those of a line share an isolate, and
- * start in this order, beside all others: lines that take longest first, so that none is left alone at
+ * Test files that start stacks and browsers, attack, or compute long. Those of a line share an isolate,
+ * and start in this order, beside all others: lines that take longest first, so that none is left alone at
  * the end. Coverage would make what they compute twice as long, and the thresholds are reached without
  * it.
  */
