@@ -8,8 +8,8 @@ import config from "../deno.json" with { type: "json" };
 import { joinReports } from "./verdict.ts";
 
 /**
- * Test files that start stacks and browsers, or simulate hours. Those of a line share an isolate, and
- * start in this order, beside all others: lines that take longest first, so that none is left alone at
+ * Test files that start stacks and browsers, attack, or compute long. Those of a line share an isolate,
+ * and start in this order, beside all others: lines that take longest first, so that none is left alone at
  * the end. Coverage would make what they compute twice as long, and the thresholds are reached without
  * it.
  */
@@ -26,9 +26,10 @@ const LONG = [
   /^tests\/e2e\/(markets|restore)_/,
   /^tests\/console\/one_intention_test/,
   /^tests\/console\/board_test/,
+  /^tests\/hostile\//,
   /^tests\/ship\/front_/,
-  /^tests\/solver\/pricing\/(box_price|box_probability|early_users|volatility|window_outcomes)_/,
-  /^tests\/solver\/backtest\/(backtest|candle_bridge)_/,
+  /^tests\/solver\/pricing\/(box_|candle|d\w+_no_touch|early_users|forward|largest|volatility|window)/,
+  /^tests\/solver\/(api|market\/volatility_keeper|backtest\/(backtest|candle_bridge))_/,
   /^tests\/console\/page\/trade\/suggested_draft_test/,
 ];
 
@@ -121,7 +122,7 @@ if (import.meta.main) {
         const { code } = await new Deno.Command(Deno.execPath(), {
           args: [...task, ...others, ...own, ...entries],
           clearEnv: true,
-          env: { DENO_JOBS: `${jobs}`, ...env },
+          env: { DENO_JOBS: `${jobs}`, ...env, SUITE_FOLDER: folder },
         }).spawn().status;
         return { code, xml: await Deno.readTextFile(junit).catch(() => undefined) };
       });

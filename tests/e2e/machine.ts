@@ -20,7 +20,6 @@ import { bundledProgram, type Launch, Program, TEST_KEYSTORE_COST } from "../sup
 const bundled = await bundledProgram();
 const programFolder = (bundled.args.at(-1) ?? "").replace(/\/main\.js$/, "");
 const documents = new URL("../../docs", import.meta.url).pathname;
-await Deno.symlink(documents, `${programFolder}/docs`);
 
 /** Loaded before the program: its clock is an hour behind from SIGUSR1 to SIGUSR2. */
 const CLOCK = `

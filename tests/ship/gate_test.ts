@@ -229,7 +229,7 @@ Deno.test("gate: green if every file has a test; variables that change tests are
   const env = { TEST_HUB_SCHEDULES: "0", UPDATE_DOCS: "1", TEST_POSTGRES_URL: "postgres:" };
   const tests = {
     "tests/a_test.ts": `Deno.test("sees", () => {
-      const { PATH, HOME, TMPDIR, DENO_DIR, DENO_COVERAGE_DIR, NO_COLOR, DENO_JOBS, ...rest } = Deno.env.toObject();
+      const { PATH, HOME, TMPDIR, DENO_DIR, DENO_COVERAGE_DIR, NO_COLOR, DENO_JOBS, SUITE_FOLDER, ...rest } = Deno.env.toObject();
       if (JSON.stringify(rest) !== '{"TEST_POSTGRES_URL":"postgres:"}') throw new Error(JSON.stringify(rest));
     });`,
     "tests/b.test.mjs": passes,

@@ -60,6 +60,13 @@ function agreementOf(terms: Agreement): string {
   return [solver, user, payout, ...Object.values(betOf(terms))].join(" ");
 }
 
+/** Those of the solvers that are unsettled. */
+function openOf(theses: readonly Thesis[]): Thesis[] {
+  return theses.filter(({ status, solver }) =>
+    isUnsettled(status) && solver === actors.solver.address
+  );
+}
+
 /** The world, step by step; {@link check} must pass after each. */
 export class BetsWorld {
   readonly chain: MemoryChain;
@@ -104,9 +111,7 @@ export class BetsWorld {
 
   /** Unsettled theses of the solvers. */
   get openTheses(): Thesis[] {
-    return this.theses.filter(({ status, solver }) =>
-      isUnsettled(status) && solver === actors.solver.address
-    );
+    return openOf(this.theses);
   }
 
   /** Lets everything run that needs no time to pass. */
@@ -117,12 +122,13 @@ export class BetsWorld {
   /** Invariants at every moment. */
   check(): void {
     this.chain.requireConserved();
-    const atRisk = worstCase(this.openTheses);
+    const { theses } = this; // each time they are read anew
+    const atRisk = worstCase(openOf(theses));
     assert.ok(atRisk <= EXPOSURE_MAX, `exposure ${atRisk} is above ${EXPOSURE_MAX}`);
-    const hashes = new Set(this.theses.map(({ quoteHash }) => quoteHash));
-    assert.equal(hashes.size, this.theses.length, "a quote opens one thesis at most");
-    for (const thesis of this.theses.slice(this.#checkedTheses)) this.#checkNew(thesis);
-    this.#checkedTheses = this.theses.length;
+    const hashes = new Set(theses.map(({ quoteHash }) => quoteHash));
+    assert.equal(hashes.size, theses.length, "a quote opens one thesis at most");
+    for (const thesis of theses.slice(this.#checkedTheses)) this.#checkNew(thesis);
+    this.#checkedTheses = theses.length;
   }
 
   /** Both sides have signed this very bet against each other. */
@@ -150,7 +156,8 @@ export class BetsWorld {
   submit(text: string): Receipt {
     const tx = transactionSchema.parse(JSON.parse(text));
     const outside = tx.type === "RfqSubmit" ? this.brokenAt(tx) : undefined;
-    const known = this.theses.length;
+    const { ledger } = this.chain.chain.state;
+    const known = ledger.lastThesisId;
     let receipt: Receipt;
     try {
       receipt = this.chain.chain.submit(tx);
@@ -158,7 +165,7 @@ export class BetsWorld {
       if (!(thrown instanceof RangemakerError)) throw thrown;
       throw new RpcError(RpcCode.transactionRejected, thrown.message);
     }
-    const isNew = this.theses.length > known;
+    const isNew = ledger.lastThesisId > known;
     if (isNew && tx.type === "RfqSubmit") {
       assert.ok(tx.endTime > this.now && tx.deadline >= this.now, "a bet is opened in its time");
       assert.equal(outside, undefined, "a lost bet is nobody's to submit");

@@ -190,6 +190,9 @@ export const CALM_STEP_MS = 500;
 /** A page without input for this long moves in steps. */
 const IDLE_MS = 10_000;
 
+/** Within this, a chart that rests shows what is new beside the time, such as a payout. */
+const CALM_PAUSE_MS = 100;
+
 /** The steps of a page without input: two prices each. */
 const IDLE_STEP_MS = 200;
 
@@ -201,4 +204,13 @@ const IDLE_STEP_MS = 200;
 export function frameStepOf(restedMs: number, isCalm: boolean): number {
   if (isCalm) return CALM_STEP_MS;
   return restedMs > IDLE_MS ? IDLE_STEP_MS : 0;
+}
+
+/** How soon after the user's last input a chart that moves in half seconds rests between frames. */
+const CALM_REST_MS = 250;
+
+/** The pause before the next frame is looked at; 0 for each frame of the screen. */
+export function framePauseOf(restedMs: number, isCalm: boolean): number {
+  if (isCalm && restedMs > CALM_REST_MS) return CALM_PAUSE_MS;
+  return frameStepOf(restedMs, false);
 }

@@ -4,6 +4,7 @@ import { paint } from "./chart_painter.ts";
 import {
   CALM_STEP_MS,
   type ChartRange,
+  framePauseOf,
   frameStepOf,
   isKept,
   pastShare,
@@ -57,7 +58,7 @@ export class LiveChart {
 
   /** Paints each frame of the screen, or in steps if the user prefers reduced motion or is idle. */
   #run(signal: AbortSignal): void {
-    const isCalm = matchMedia("(prefers-reduced-motion: reduce)");
+    const reduced = matchMedia("(prefers-reduced-motion: reduce)");
     let touchedAtMs = performance.now();
     let timer: number | undefined;
     const next = () => {
@@ -67,11 +68,9 @@ export class LiveChart {
     const frame = (atMs: number) => {
       if (signal.aborted) return;
       const restedMs = atMs - touchedAtMs;
-      this.#paint(
-        atMs,
-        frameStepOf(restedMs, isCalm.matches && this.#frozen?.untilMs !== Infinity),
-      );
-      const pauseMs = frameStepOf(restedMs, false);
+      const isCalm = reduced.matches && !this.isHeld;
+      this.#paint(atMs, frameStepOf(restedMs, isCalm));
+      const pauseMs = framePauseOf(restedMs, isCalm);
       if (pauseMs > 0) timer = setTimeout(next, pauseMs);
       else next();
     };

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import {
+  framePauseOf,
   frameStepOf,
   isInside,
   isKept,
@@ -95,6 +96,15 @@ Deno.test("PriceWindow: a constant price has a range with a height, and no box s
 Deno.test("frameStepOf: after 10 s without a touch, steps of 200 ms; with reduced motion, half seconds", () => {
   assert.deepEqual([9_900, 10_100].map((restedMs) => frameStepOf(restedMs, false)), [0, 200]);
   assert.deepEqual([0, 60_000].map((restedMs) => frameStepOf(restedMs, true)), [500, 500]);
+});
+
+Deno.test("framePauseOf: with reduced motion, none until 250 ms after an input; without, steps are pauses", () => {
+  assert.deepEqual([200, 300, 60_000].map((restedMs) => framePauseOf(restedMs, true)), [
+    0,
+    100,
+    100,
+  ]);
+  assert.deepEqual([300, 60_000].map((restedMs) => framePauseOf(restedMs, false)), [0, 200]);
 });
 
 Deno.test("isKept: the range stays during a drag, and for a while after it if prices and box fit", () => {
