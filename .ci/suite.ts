@@ -8,10 +8,9 @@ import config from "../deno.json" with { type: "json" };
 import { joinReports } from "./verdict.ts";
 
 /**
- * Test files that start stacks and browsers, attack, or compute long. Those of a line share an isolate,
- * and start in this order, beside all others: lines that take longest first, so that none is left alone at
- * the end. Coverage would make what they compute twice as long, and the thresholds are reached without
- * it.
+ * Test files that start stacks and browsers. Those of a line share an isolate, and start in this
+ * order, beside all others: lines that take longest first, so that none is left alone at the end.
+ * They run without coverage, like {@link HEAVY}.
  */
 const LONG = [
   /^tests\/e2e\/runbooks_/,
@@ -20,14 +19,21 @@ const LONG = [
   /^tests\/ship\/(client_examples|examples|prometheus)_/,
   /^tests\/console\/outage_test/,
   /^tests\/ship\/commands_/,
-  /^tests\/simulation\//,
   /^tests\/ship\/package_/,
   /^tests\/ship\/containers_/,
   /^tests\/e2e\/(markets|restore)_/,
   /^tests\/console\/one_intention_test/,
   /^tests\/console\/board_test/,
-  /^tests\/hostile\//,
   /^tests\/ship\/front_/,
+];
+
+/**
+ * Test files that attack, or compute long. Coverage would make them twice as long, and the thresholds
+ * are reached without it. They start when most others have ended.
+ */
+const HEAVY = [
+  /^tests\/simulation\//,
+  /^tests\/hostile\//,
   /^tests\/solver\/pricing\/(box_|candle|d\w+_no_touch|early_users|forward|largest|volatility|window)/,
   /^tests\/solver\/(api|market\/volatility_keeper|backtest\/(backtest|candle_bridge))_/,
   /^tests\/console\/page\/trade\/suggested_draft_test/,
@@ -44,22 +50,25 @@ const APART = /^tests\/(lib\/intents\/|spec\/configuration_|console\/page\/data\
 interface Isolates {
   /** In the order of {@link LONG}, without coverage. */
   long: string[][];
+  /** In the order of {@link HEAVY}, without coverage. */
+  heavy: string[][];
   /** With coverage: those of a folder of `tests/`, folders with most files first. */
   covered: string[][];
 }
 
 /** Which test files run in which isolate. */
 function isolatesOf(files: readonly string[]): Isolates {
-  const long = LONG.map((pattern) => files.filter((file) => pattern.test(file)));
-  const isLong = new Set(long.flat());
+  const groupsOf = (patterns: readonly RegExp[]) =>
+    patterns.map((pattern) => files.filter((file) => pattern.test(file)))
+      .filter((group) => group.length > 0);
+  const [long, heavy] = [groupsOf(LONG), groupsOf(HEAVY)];
+  const isUncovered = new Set([...long, ...heavy].flat());
   const folders = Map.groupBy(
-    files.filter((file) => !isLong.has(file)),
+    files.filter((file) => !isUncovered.has(file)),
     (file) => `${APART.test(file)}${file.split("/").slice(0, 2).join("/")}`,
   );
-  return {
-    long: long.filter((group) => group.length > 0),
-    covered: [...folders.values()].toSorted((a, b) => b.length - a.length),
-  };
+  const covered = [...folders.values()].toSorted((a, b) => b.length - a.length);
+  return { long, heavy, covered };
 }
 
 /** The paths that `deno test` takes for tests. */
@@ -98,7 +107,7 @@ if (import.meta.main) {
   Deno.chdir(root);
   const folder = await Deno.makeTempDir();
   try {
-    const { long, covered } = isolatesOf(testFilesBelow("."));
+    const { long, heavy, covered } = isolatesOf(testFilesBelow("."));
     const [report] = Deno.args.flatMap((arg) => arg.match(/(?<=^--junit-path=).*/) ?? []);
     const uncovered = Deno.args.filter((arg) => !arg.startsWith("--coverage"));
     const [, ...task] = config.tasks.test.split(" ");
@@ -106,27 +115,28 @@ if (import.meta.main) {
       Object.entries(Deno.env.toObject()).filter(([name]) => VISIBLE.test(name)),
     );
     // The tests get it too, and end; the folder is removed after them.
-    Deno.addSignalListener("SIGINT", () => {});
+    let isInterrupted = false;
+    Deno.addSignalListener("SIGINT", () => isInterrupted = true);
+    const ended: { code: number; xml: string | undefined }[] = [];
+    const run = async (isolates: string[][], flags: readonly string[], jobs: number) => {
+      if (isolates.length === 0 || isInterrupted) return;
+      const entries = await Promise.all(isolates.map((files) => entryOf(files, folder)));
+      const junit = `${entries[0]}.xml`;
+      const own = report === undefined ? [] : [`--junit-path=${junit}`];
+      const others = flags.filter((flag) => !flag.startsWith("--junit-path="));
+      const { code } = await new Deno.Command(Deno.execPath(), {
+        args: [...task, ...others, ...own, ...entries],
+        clearEnv: true,
+        env: { DENO_JOBS: `${jobs}`, ...env, SUITE_FOLDER: folder },
+      }).spawn().status;
+      ended.push({ code, xml: await Deno.readTextFile(junit).catch(() => undefined) });
+    };
     const cores = navigator.hardwareConcurrency;
-    // Both at once: while long tests wait, for processes and for time to pass, the others compute.
-    const runs = [
-      { isolates: long, flags: uncovered, jobs: Math.ceil(1.5 * cores) },
-      { isolates: covered, flags: Deno.args, jobs: cores },
-    ]
-      .filter(({ isolates }) => isolates.length > 0)
-      .map(async ({ isolates, flags, jobs }, index) => {
-        const entries = await Promise.all(isolates.map((files) => entryOf(files, folder)));
-        const junit = `${folder}/${index}.xml`;
-        const own = report === undefined ? [] : [`--junit-path=${junit}`];
-        const others = flags.filter((flag) => !flag.startsWith("--junit-path="));
-        const { code } = await new Deno.Command(Deno.execPath(), {
-          args: [...task, ...others, ...own, ...entries],
-          clearEnv: true,
-          env: { DENO_JOBS: `${jobs}`, ...env, SUITE_FOLDER: folder },
-        }).spawn().status;
-        return { code, xml: await Deno.readTextFile(junit).catch(() => undefined) };
-      });
-    const ended = await Promise.all(runs);
+    // While long tests wait, for processes and for time to pass, the others compute.
+    await Promise.all([
+      run(long, uncovered, Math.ceil(1.5 * cores)),
+      run(covered, Deno.args, cores).then(() => run(heavy, uncovered, cores)),
+    ]);
     const joined = joinReports(ended.map(({ xml }) => xml));
     if (report !== undefined && joined !== undefined) await Deno.writeTextFile(report, joined);
     Deno.exitCode = Math.max(...ended.map(({ code }) => code));
