@@ -289,6 +289,15 @@ Deno.test("gate: reports files that exit, are not found, have no test or hang, a
   assert.equal(summary, `2 passed, 7 failed, ${skips.length} skipped`);
 });
 
+Deno.test("suite: fails once it is interrupted, also if the tests that run did not get the signal", async () => {
+  const { problems } = await gateOf({
+    "tests/a_test.ts": 'Deno.test("interrupts", () => Deno.kill(Deno.ppid, "SIGINT"));',
+    "tests/simulation/long_test.ts": passes,
+  });
+  assert.match(problems[0] ?? "", /^Step suite failed/);
+  assert.deepEqual(problems.slice(1), ["No test ran in tests/simulation/long_test.ts"]);
+});
+
 Deno.test("suite: a simulation with no cases or an invalid seed fails", () => {
   const read = { TEST_CASES: () => casesFrom("TEST_CASES", 1), TEST_SEED: testSeed };
   for (

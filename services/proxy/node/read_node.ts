@@ -49,8 +49,10 @@ export class ReadNode {
   /** Its place among all read nodes. */
   readonly index: number;
   head: Head | undefined;
-  /** Whether that was implausibly far above all others at the end of the last round. */
-  isFarAbove = false;
+  /** The highest of its blocks that exist: lower than its head while that is far above all others. */
+  existingMax = Infinity;
+  /** Its newest answer that was not far above. */
+  #plausibleMax = -1;
   #headAtMs = -Infinity;
   /** The round that is not over yet. */
   round: Round = { reads: 0, errors: 0 };
@@ -96,7 +98,7 @@ export class ReadNode {
   }
 
   has(block: number): boolean {
-    return this.head !== undefined && this.head.number >= block && !this.isFarAbove;
+    return this.head !== undefined && this.head.number >= block;
   }
 
   /** Whether it is up and has a block, if one is given. */
@@ -138,6 +140,12 @@ export class ReadNode {
   postponeProbe(nowMs: number): void {
     this.#roundsForChange = 0;
     this.#retryAtMs = nowMs + this.#retry.nextMs();
+  }
+
+  /** Applies whether its head of this round is implausibly far above all others. */
+  setFarAbove(isFarAbove: boolean): void {
+    if (!isFarAbove) this.#plausibleMax = this.round.head?.number ?? -1;
+    this.existingMax = isFarAbove ? this.#plausibleMax : Infinity;
   }
 
   countRead({ isFailed }: { isFailed: boolean }): void {

@@ -95,7 +95,11 @@ export class ReadNodes {
 
   /** The highest of some blocks that any node has, even if it does not serve. */
   highestKnown(blocks: readonly number[]): number | undefined {
-    const known = blocks.filter((block) => this.#nodes.some((node) => node.has(block)));
+    const isKnown = (block: number) =>
+      this.#nodes.some((node) =>
+        node.has(block) && block <= Math.max(node.existingMax, this.#shownNumber)
+      );
+    const known = blocks.filter(isKnown);
     return known.length === 0 ? undefined : Math.max(...known);
   }
 
@@ -168,7 +172,7 @@ export class ReadNodes {
       const { head, reads, errors } = node.round;
       if (head === undefined) continue; // it did not answer, which shows nothing
       const others = this.#headsBeside(node);
-      node.isFarAbove = isFarAbove(head, others.newest, this.#limits);
+      node.setFarAbove(isFarAbove(head, others.newest, this.#limits));
       const fault = faultOf({ head, reads, errors }, others, this.#limits);
       if (!node.countRound({ isFaulty: fault !== undefined })) continue;
       if (fault !== undefined) faults.set(node, fault);

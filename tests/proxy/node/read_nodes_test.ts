@@ -149,6 +149,24 @@ Deno.test("ReadNodes: blocks that only a node far above all others has do not ex
   );
 });
 
+Deno.test("ReadNodes: a block that clients may know is not read from nodes that stopped below it, also when they outvote the one that has it", () => {
+  for (const isAnnounced of [true, false]) {
+    const { nodes, play, isOut, head } = scene(3);
+    play(5, [0, 0, 0]);
+    const common = head();
+    for (let behind = 1; !isOut()[0]; behind += 1) {
+      if (isAnnounced) nodes.onHead(0, { number: head() + 1, timestampS: 0 });
+      play(1, [behind === 33 ? undefined : 0, behind, behind]); // a missed probe changes nothing
+      assert.equal(nodes.findOtherNode(0, [common + 1]), undefined, `${behind} behind`);
+    }
+    assert.equal(nodes.leader, 1);
+    assert.equal(nodes.findNodeForBlocks([common]), 1);
+    assert.equal(nodes.findNodeForBlocks([common + 1]), undefined);
+    assert.equal(nodes.findNodeForBlocks([common - 1, common + 32]), undefined);
+    assert.equal(nodes.findNodeForBlocks([head() + 1]), 1, "nobody knows it");
+  }
+});
+
 Deno.test("ReadNodes: a head announced during a probe counts, not the older one in its answer", () => {
   const { clock, nodes, play, head } = scene(2);
   play(5, [0, 0]);
