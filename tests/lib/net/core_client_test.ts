@@ -48,7 +48,7 @@ Deno.test("CoreClient: acceptsTransactions is false only if the node does not kn
   await assert.rejects(client.acceptsTransactions(), NodeUnreachableError);
 });
 
-Deno.test("CoreClient: the receipt of another transaction is no answer, and no refusal either", () => {
+Deno.test("CoreClient: the receipt of another transaction is an error that leaves the outcome open", () => {
   const [asked, other] = ["aa", "bb"].map((byte) => byte.repeat(32));
   const hash = `0x${asked}` as const;
   const receipt = { txHash: `0x${other}`, status: "committed", blockNumber: 1 };
