@@ -11,6 +11,8 @@ const HASHED_CHARS = 64;
 /** A read without an answer yet. */
 interface InFlightRead {
   readonly key: string;
+  /** Number of {@link InFlightReads.clear} calls before it. */
+  readonly generation: number;
   readonly answer: Promise<CallAnswer>;
   /** The answer for equal reads, once one waits for it: undefined if they have to ask. */
   shared?: Promise<CallAnswer | undefined>;
@@ -24,6 +26,7 @@ export class InFlightReads {
    * (3 % of its CPU), one of 1 kB 1.3 µs and one of 100 kB 39 µs.
    */
   readonly #slots: (InFlightRead | undefined)[] = new Array(SLOTS).fill(undefined);
+  #generation = 0;
 
   /**
    * Asks for the answer to a read, or waits for that of an equal read in flight. A result is shared,
@@ -35,7 +38,8 @@ export class InFlightReads {
   async share(key: string, ask: () => Promise<CallAnswer>): Promise<CallAnswer> {
     const slot = slotOf(key);
     const known = this.#slots[slot];
-    if (known?.key === key) {
+    const generation = this.#generation;
+    if (known?.key === key && known.generation === generation) {
       known.shared ??= known.answer.then(
         (answer) => isResult(answer) ? answer : undefined,
         (thrown) => {
@@ -45,7 +49,7 @@ export class InFlightReads {
       );
       return await known.shared ?? await ask();
     }
-    const read: InFlightRead = this.#slots[slot] = { key, answer: ask() };
+    const read: InFlightRead = this.#slots[slot] = { key, generation, answer: ask() };
     try {
       return await read.answer;
     } finally {
@@ -53,9 +57,12 @@ export class InFlightReads {
     }
   }
 
-  /** Prevents later reads from joining those in flight. */
+  /**
+   * Prevents later reads from joining those in flight. Called for each notification: emptying the
+   * slots took 4 µs.
+   */
   clear(): void {
-    this.#slots.fill(undefined);
+    this.#generation += 1;
   }
 }
 
