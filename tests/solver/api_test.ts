@@ -208,7 +208,7 @@ Deno.test("Solver with --pricing barrier: quotes and estimates have the details 
 
 Deno.test("Solver with --pricing barrier: quotes at once with a week of candles, and after a restart without", () =>
   withFolder(async (folder) => {
-    const exchange = startFakeCandles();
+    await using exchange = startFakeCandles();
     const options = {
       pricing: "barrier",
       // Far more than the node has.
@@ -224,7 +224,6 @@ Deno.test("Solver with --pricing barrier: quotes at once with a week of candles,
       }, { ...options, ...historyUrl });
       assert.ok(exchange.queries.length > 0);
     }
-    await exchange.stop();
   }));
 
 Deno.test("Solver: a quote has the milliseconds until its deadline, 0 afterwards", () =>

@@ -18,7 +18,8 @@ import { withLogs } from "../support/recorded_logs.ts";
 import { market, publishPrice, solver, SPOT, thesisOf } from "./support.ts";
 
 Deno.test("createNodeFollower: exposure, theses and prices follow the node until the connection is lost", async () => {
-  const node = FakeNode.start();
+  await using stack = new AsyncDisposableStack();
+  const node = stack.use(FakeNode.start());
   node.methods.set("core_getTheses", () => ({ theses: [], nextCursor: null }));
   node.methods.set("core_getLimits", () => ({ minBetAmount: "7", maxStartAheadMs: 9 }));
   const exposure = new ExposureBook(undefined, decodeBet);
@@ -44,30 +45,26 @@ Deno.test("createNodeFollower: exposure, theses and prices follow the node until
     },
     marketData,
   });
-  try {
-    assert.equal(node.feed.count("prices"), 0, "it waits for its start");
-    start();
-    await eventually("all open theses", () => exposure.isComplete);
-    assert.deepEqual(limits, [{ minBetAmount: 7n, maxStartAheadMs: 9 }]);
-    node.feed.publish("theses", toWire(thesisOf(7)));
-    publishPrice(node);
-    await eventually("a price", () => marketData.stateOf(market).spot);
-    assert.deepEqual([marketData.stateOf(market).spot?.price, theses], [BigInt(SPOT), [7]]);
-    node.paused = true;
-    await node.feed.disconnect();
-    await eventually("the loss", () => exposure.isComplete ? undefined : true);
-    node.methods.delete("core_getLimits"); // as an older node
-    node.paused = false;
-    await eventually("all open theses again", () => exposure.isComplete);
-    assert.equal(reconciled, 2, "after each reading");
-    assert.deepEqual(limits.slice(1), [{ minBetAmount: 0n, maxStartAheadMs: Infinity }]);
-    await stop();
-    assert.equal(exposure.isComplete, false, "nothing is followed any more");
-    await eventually("the end", () => node.feed.count("prices") === 0);
-  } finally {
-    await stop();
-    await node.stop();
-  }
+  stack.defer(stop);
+  assert.equal(node.feed.count("prices"), 0, "it waits for its start");
+  start();
+  await eventually("all open theses", () => exposure.isComplete);
+  assert.deepEqual(limits, [{ minBetAmount: 7n, maxStartAheadMs: 9 }]);
+  node.feed.publish("theses", toWire(thesisOf(7)));
+  publishPrice(node);
+  await eventually("a price", () => marketData.stateOf(market).spot);
+  assert.deepEqual([marketData.stateOf(market).spot?.price, theses], [BigInt(SPOT), [7]]);
+  node.paused = true;
+  await node.feed.disconnect();
+  await eventually("the loss", () => exposure.isComplete ? undefined : true);
+  node.methods.delete("core_getLimits"); // as an older node
+  node.paused = false;
+  await eventually("all open theses again", () => exposure.isComplete);
+  assert.equal(reconciled, 2, "after each reading");
+  assert.deepEqual(limits.slice(1), [{ minBetAmount: 0n, maxStartAheadMs: Infinity }]);
+  await stop();
+  assert.equal(exposure.isComplete, false, "nothing is followed any more");
+  await eventually("the end", () => node.feed.count("prices") === 0);
 });
 
 /** A follower of a node whose WebSocket the test controls. */
