@@ -155,12 +155,11 @@ function finalDeposit(url: string): Promise<Record<string, unknown>> {
 /** A key that replaces that of the bridge. */
 const newKey = new LocalSigner(DEV_ACCOUNTS.admin.privateKey);
 
-for (
-  const [permission, ending, credited] of [
-    ["is still a relayer", { state: "committed" }, 25_000_000n],
-    ["is none any more", { state: "failed", code: "PERMISSION_DENIED" }, undefined],
-  ] as const
-) {
+const cases = [
+  ["is still a relayer", { state: "committed" }, 25_000_000n],
+  ["is none any more", { state: "failed", code: "PERMISSION_DENIED" }, undefined],
+] as const;
+for (const [permission, ending, credited] of cases) {
   Deno.test(`Bridge: after a change of keys an unfinished deposit is ${ending.state} if the old key ${permission}`, () =>
     withFolder(async (directory) => {
       await using node = FakeNode.start();

@@ -140,13 +140,12 @@ Deno.test("ReconnectingSocket: reconnectNow only skips the wait before the next 
 });
 
 Deno.test("ReconnectingSocket: a failure has the platform's reason, if there is one", () => {
-  for (
-    const [event, reason] of [
-      [{ message: "TypeError: no Error: inside" }, "no Error: inside"],
-      [{ message: 5 }, "cannot be connected to"],
-      [{}, "cannot be connected to"],
-    ] as const
-  ) {
+  const cases = [
+    [{ message: "TypeError: no Error: inside" }, "no Error: inside"],
+    [{ message: 5 }, "cannot be connected to"],
+    [{}, "cannot be connected to"],
+  ] as const;
+  for (const [event, reason] of cases) {
     const { network, events, socket } = setUp();
     socket.start();
     network.newest.onerror?.(event);

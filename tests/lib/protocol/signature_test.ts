@@ -117,15 +117,14 @@ Deno.test("LocalSigner: printing, JSON and errors do not show the key", () => {
   });
 });
 
-for (
-  const [what, change] of [
-    ["a digit too many", (key: string) => `${key}0`],
-    ["a byte too many", (key: string) => `${key}00`],
-    ["a digit too few", (key: string) => key.slice(0, -1)],
-    ["something before it", (key: string) => `0${key}`],
-    ["a digit that is none", (key: string) => `${key.slice(0, -1)}g`],
-  ] as const
-) {
+const cases = [
+  ["a digit too many", (key: string) => `${key}0`],
+  ["a byte too many", (key: string) => `${key}00`],
+  ["a digit too few", (key: string) => key.slice(0, -1)],
+  ["something before it", (key: string) => `0${key}`],
+  ["a digit that is none", (key: string) => `${key.slice(0, -1)}g`],
+] as const;
+for (const [what, change] of cases) {
   Deno.test(`LocalSigner: a key with ${what} is refused, and not quoted`, () => {
     const key = change(DEV_ACCOUNTS.solver.privateKey);
     assert.throws(() => new LocalSigner(key as Hex), (thrown) => {

@@ -233,15 +233,14 @@ Deno.test("WsSocket: reports messages, frames over the limit, and the close", ()
   const events: string[] = [];
   wsSocket.listen(eventsTo(events));
   socket.emit("message", Buffer.from("€"));
-  for (
-    const code of [
-      "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH",
-      "WS_ERR_TOO_MANY_BUFFERED_PARTS",
-      "WS_ERR_INVALID_UTF8",
-      "A_WS_ERR_UNSUPPORTED_MESSAGE_LENGTH",
-      "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH_",
-    ]
-  ) {
+  const codes = [
+    "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH",
+    "WS_ERR_TOO_MANY_BUFFERED_PARTS",
+    "WS_ERR_INVALID_UTF8",
+    "A_WS_ERR_UNSUPPORTED_MESSAGE_LENGTH",
+    "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH_",
+  ];
+  for (const code of codes) {
     socket.emit("error", Object.assign(new Error(code), { code }));
   }
   socket.emit("error", new Error("another"));

@@ -102,14 +102,13 @@ Deno.test("VolatilityKeeper: a state older than a week, or over a minute from th
   await using store = await memoryStore();
   const first = await savedRun(store, 100);
   const endMs = first.volatility.candlesEndMs;
-  for (
-    const [passedMs, isKnown] of [
-      [-60_001, false],
-      [-60_000, true],
-      [7 * DAY_MS, true],
-      [7 * DAY_MS + 1, false],
-    ]
-  ) {
+  const cases = [
+    [-60_001, false],
+    [-60_000, true],
+    [7 * DAY_MS, true],
+    [7 * DAY_MS + 1, false],
+  ];
+  for (const [passedMs, isKnown] of cases) {
     const later = await run(store, { clock: new FakeClock(endMs + Number(passedMs)) });
     assert.equal(later.volatility.candlesEndMs, isKnown ? endMs : 0, `${passedMs}`);
   }

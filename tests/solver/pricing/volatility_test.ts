@@ -259,13 +259,12 @@ Deno.test("Volatility: the hour of the day has an effect after some days", () =>
   assert.deepEqual(begun, volatility.forecast(midnight, endMs), "the rest of a window");
 });
 
-for (
-  const [name, spans, expected] of [
-    ["right after a busy minute", [[0, 61]], 0.4],
-    ["after a gap that begins with a busy minute", [[0, 60], [61, 61.2]], 0.4],
-    ["after a gap that ends with a busy minute", [[0, 50], [60, 60.2]], 1.2],
-  ] as const
-) {
+const cases = [
+  ["right after a busy minute", [[0, 61]], 0.4],
+  ["after a gap that begins with a busy minute", [[0, 60], [61, 61.2]], 0.4],
+  ["after a gap that ends with a busy minute", [[0, 50], [60, 60.2]], 1.2],
+] as const;
+for (const [name, spans, expected] of cases) {
   Deno.test(`Volatility: ${name}, the last minute counts by the season that its prices had`, () => {
     const random = seededRandom(4);
     const volatility = new MarketVolatility(settings);
