@@ -28,11 +28,7 @@ export const SIGNERS = {
   ethers: (privateKey: Hex, call: SignerCall) => {
     const { domain, types, message } = typedDataIn(call);
     const { EIP712Domain: _, ...own } = types; // ethers makes it itself
-    return new Wallet(privateKey).signTypedData(
-      domain,
-      own,
-      message,
-    );
+    return new Wallet(privateKey).signTypedData(domain, own, message);
   },
   viem: (privateKey: Hex, call: SignerCall) =>
     privateKeyToAccount(privateKey).signTypedData(typedDataIn(call)),

@@ -220,10 +220,7 @@ Deno.test("RpcEndpoint: a large answer uses the memory budget until sent; withou
     await Promise.allSettled([served.promise]);
     assert.equal(budget.used, 0);
   }
-  const full = scene(
-    { budget: new ByteBudget(SMALL_BYTES + frame) },
-    "x".repeat(SMALL_BYTES),
-  );
+  const full = scene({ budget: new ByteBudget(SMALL_BYTES + frame) }, "x".repeat(SMALL_BYTES));
   assert.deepEqual(await outcome(await full.post(JSON.stringify(READ))), [429, -32005]);
   assert.deepEqual([await full.refusals(), full.budget.used], [["buffered_bytes"], 0]);
   assert.equal((await full.post(JSON.stringify(WRITE))).status, 200);
