@@ -129,7 +129,7 @@ Deno.test("createNodeFollower: start and end of each outage are logged once, and
   }));
 
 Deno.test("createNodeFollower: silence for 10 s, or a thesis of another shape, ends the connection", async () => {
-  const { network, clock, exposure, accept, stop } = followFake();
+  const { network, clock, exposure, accept } = followFake();
   await accept();
   clock.advance(9_999);
   assert.equal(exposure.isComplete, true);
@@ -140,7 +140,6 @@ Deno.test("createNodeFollower: silence for 10 s, or a thesis of another shape, e
   assert.equal(exposure.isComplete, true);
   network.newest.deliver(subscriptionNotice("0xa", { id: 1 }));
   assert.equal(exposure.isComplete, false);
-  await stop();
 });
 
 Deno.test("createNodeFollower: reads open theses and those without prices, page by page", async () => {
@@ -150,7 +149,7 @@ Deno.test("createNodeFollower: reads open theses and those without prices, page 
     thesisOf(7, { status: "won" }),
   ];
   const asked: unknown[] = [];
-  const { exposure, accept, stop } = followFake({
+  const { exposure, accept } = followFake({
     getTheses({ solver, limit, status, cursor = "0" }) {
       asked.push([solver, limit, status]);
       const rest = theses.filter((one) => one.status === status && one.id > Number(cursor));
@@ -164,7 +163,6 @@ Deno.test("createNodeFollower: reads open theses and those without prices, page 
   assert.equal(exposure.isComplete, true);
   const [open, waiting] = ["open", "needs_backfill"].map((one) => [solver.address, 1_000, one]);
   assert.deepEqual(asked, [open, open, open, waiting]);
-  await stop();
 });
 
 const problems: Record<string, [() => Promise<number>, RegExp]> = {
@@ -177,7 +175,7 @@ const problems: Record<string, [() => Promise<number>, RegExp]> = {
 
 Deno.test("createNodeFollower: answers of a lost connection are ignored", async () => {
   const gate = Promise.withResolvers<void>();
-  const { network, exposure, accept, stop } = followFake({
+  const { network, exposure, accept } = followFake({
     async getTheses() {
       await gate.promise;
       return { theses: [thesisOf(1)], nextCursor: null };
@@ -188,7 +186,6 @@ Deno.test("createNodeFollower: answers of a lost connection are ignored", async 
   gate.resolve();
   await setImmediate();
   assert.deepEqual([exposure.isComplete, exposure.openTheses], [false, []]);
-  await stop();
 });
 
 for (const [problem, [answer, reason]] of Object.entries(problems)) {
