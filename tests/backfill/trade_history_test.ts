@@ -41,10 +41,7 @@ Deno.test("exchangeTrades: pages by fromId and stops at the end of the span", as
   const span = { from: START + 5, to: START + 2 * PAGE_TRADES };
   const clock = new FakeClock(span.to + HISTORY_LAG_MS);
   const read = exchangeTrades(new ExchangeHistory(`${history.url}/`, clock), clock, clock.now());
-  assert.deepEqual(
-    await Array.fromAsync(read("ETHUSDT", span)),
-    trades.slice(5, 2 * PAGE_TRADES),
-  );
+  assert.deepEqual(await Array.fromAsync(read("ETHUSDT", span)), trades.slice(5, 2 * PAGE_TRADES));
   assert.deepEqual(history.queries.map((query) => Object.fromEntries(query)), [
     {
       symbol: "ETHUSDT",

@@ -17,25 +17,21 @@ for (const change of ["removed", "moved", "replaced", "without its log"]) {
     withFolder(async (folder) => {
       const database = `${folder}/data/bridge.sqlite`;
       const clock = new FakeClock(Date.now());
-      await withBridge(
-        async ({ url }, node) => {
-          assert.equal((await post(`${url}/deposit`, signedRequest())).status, 200);
-          if (change === "moved") await Deno.rename(`${folder}/data`, `${folder}/elsewhere`);
-          if (change === "replaced") await Deno.copyFile(database, `${folder}/copy`);
-          if (["removed", "replaced"].includes(change)) await Deno.remove(database);
-          if (change === "replaced") await Deno.rename(`${folder}/copy`, database);
-          if (change === "without its log") await Deno.remove(`${database}-wal`);
-          const next = signedRequest({ nonce: 2n });
-          const refused = post(`${url}/deposit`, next);
-          await assertFailure(refused, 503, "moved or replaced: stop the service");
-          assert.equal(node.received.length, 1, "only the first one was sent");
-          clock.advance(5_000);
-          const { status, code } = await (await fetch(`${url}/health`)).json();
-          assert.deepEqual([status, code], ["failed", "STORE_UNAVAILABLE"]);
-        },
-        { database },
-        clock,
-      );
+      await withBridge(async ({ url }, node) => {
+        assert.equal((await post(`${url}/deposit`, signedRequest())).status, 200);
+        if (change === "moved") await Deno.rename(`${folder}/data`, `${folder}/elsewhere`);
+        if (change === "replaced") await Deno.copyFile(database, `${folder}/copy`);
+        if (["removed", "replaced"].includes(change)) await Deno.remove(database);
+        if (change === "replaced") await Deno.rename(`${folder}/copy`, database);
+        if (change === "without its log") await Deno.remove(`${database}-wal`);
+        const next = signedRequest({ nonce: 2n });
+        const refused = post(`${url}/deposit`, next);
+        await assertFailure(refused, 503, "moved or replaced: stop the service");
+        assert.equal(node.received.length, 1, "only the first one was sent");
+        clock.advance(5_000);
+        const { status, code } = await (await fetch(`${url}/health`)).json();
+        assert.deepEqual([status, code], ["failed", "STORE_UNAVAILABLE"]);
+      }, { database, clock });
     }));
 }
 
@@ -68,55 +64,47 @@ Deno.test("Bridge: a start without the relayer permission logs the missing permi
 
 Deno.test("Bridge: without the relayer permission it refuses before the nonce is used, and its metric shows it", () => {
   const clock = new FakeClock(Date.now());
-  return withBridge(
-    async ({ url }, node) => {
-      const untilShown = (isRelayer: number) =>
-        eventually("the metric follows", async () => {
-          clock.advance(1_000);
-          return await readSeries(url, "bridge_relayer_permitted") === isRelayer;
-        });
-      await untilShown(1);
-      node.permissions = [];
-      await untilShown(0);
-      const request = signedRequest();
-      const { status, body } = await post(`${url}/deposit`, request);
-      assert.deepEqual([status, body.code], [503, "PERMISSION_DENIED"]);
-      assert.match(String(body.error), /does not grant 0x\w+ the relayer permission: nothing/);
-      const recorded = await (await fetch(`${url}/deposits/${user.address}/1`)).json();
-      assert.equal(recorded.code, "NOT_FOUND");
-      assert.equal(node.received.length, 0);
-      node.permissions = ["relayer"];
-      clock.advance(1_000);
-      assert.equal((await post(`${url}/deposit`, request)).status, 200);
-      await untilShown(1);
-    },
-    {},
-    clock,
-  );
+  return withBridge(async ({ url }, node) => {
+    const untilShown = (isRelayer: number) =>
+      eventually("the metric follows", async () => {
+        clock.advance(1_000);
+        return await readSeries(url, "bridge_relayer_permitted") === isRelayer;
+      });
+    await untilShown(1);
+    node.permissions = [];
+    await untilShown(0);
+    const request = signedRequest();
+    const { status, body } = await post(`${url}/deposit`, request);
+    assert.deepEqual([status, body.code], [503, "PERMISSION_DENIED"]);
+    assert.match(String(body.error), /does not grant 0x\w+ the relayer permission: nothing/);
+    const recorded = await (await fetch(`${url}/deposits/${user.address}/1`)).json();
+    assert.equal(recorded.code, "NOT_FOUND");
+    assert.equal(node.received.length, 0);
+    node.permissions = ["relayer"];
+    clock.advance(1_000);
+    assert.equal((await post(`${url}/deposit`, request)).status, 200);
+    await untilShown(1);
+  }, { clock });
 });
 
 for (const [minutes, code] of [[9, "DEADLINE_PASSED"], [11, "RECEIPT_DROPPED"]] as const) {
   Deno.test(`Bridge: whatever its --retain, a deposit without an answer is ${code} after ${minutes} min`, () => {
     const clock = new FakeClock(Date.now());
-    return withBridge(
-      async ({ url }, node) => {
-        node.behaviour = () => {
-          node.down = true;
-          throw new ConnectionLost(); // nobody knows whether the chain has it
-        };
-        await assertFailure(post(`${url}/deposit`, signedRequest()), 504, "is unknown");
-        node.down = false;
-        clock.jump(node.aheadMs = minutes * 60_000);
-        const reason = await eventually("the outcome is known", async () => {
-          clock.advance(1_000);
-          const answer = await fetch(`${url}/deposits/${user.address}/1`);
-          return (await answer.json()).deposit.reason?.code;
-        });
-        assert.equal(reason, code);
-      },
-      { retain: 2 * 3_600_000 },
-      clock,
-    );
+    return withBridge(async ({ url }, node) => {
+      node.behaviour = () => {
+        node.down = true;
+        throw new ConnectionLost(); // nobody knows whether the chain has it
+      };
+      await assertFailure(post(`${url}/deposit`, signedRequest()), 504, "is unknown");
+      node.down = false;
+      clock.jump(node.aheadMs = minutes * 60_000);
+      const reason = await eventually("the outcome is known", async () => {
+        clock.advance(1_000);
+        const answer = await fetch(`${url}/deposits/${user.address}/1`);
+        return (await answer.json()).deposit.reason?.code;
+      });
+      assert.equal(reason, code);
+    }, { retain: 2 * 3_600_000, clock });
   });
 }
 
@@ -155,12 +143,11 @@ function finalDeposit(url: string): Promise<Record<string, unknown>> {
 /** A key that replaces that of the bridge. */
 const newKey = new LocalSigner(DEV_ACCOUNTS.admin.privateKey);
 
-for (
-  const [permission, ending, credited] of [
-    ["is still a relayer", { state: "committed" }, 25_000_000n],
-    ["is none any more", { state: "failed", code: "PERMISSION_DENIED" }, undefined],
-  ] as const
-) {
+const cases = [
+  ["is still a relayer", { state: "committed" }, 25_000_000n],
+  ["is none any more", { state: "failed", code: "PERMISSION_DENIED" }, undefined],
+] as const;
+for (const [permission, ending, credited] of cases) {
   Deno.test(`Bridge: after a change of keys an unfinished deposit is ${ending.state} if the old key ${permission}`, () =>
     withFolder(async (directory) => {
       await using node = FakeNode.start();

@@ -62,8 +62,7 @@ export function startTestBridge(
 /** Runs a test with a fake node and a bridge in memory. */
 export async function withBridge(
   test: (bridge: RunningService, node: FakeNode) => Promise<void>,
-  overrides: Partial<BridgeOptions> = {},
-  clock?: Clock,
+  { clock, ...overrides }: Partial<BridgeOptions> & { clock?: Clock } = {},
 ): Promise<void> {
   await using node = FakeNode.start();
   await using bridge = await startTestBridge(node.url, overrides, clock);

@@ -33,9 +33,7 @@ Deno.test("Console: the page may load its own files and call the configured serv
 Deno.test("Console: of a service at an IPv6 address, which no policy can name, the page may call the port", async () => {
   const urls = { ...config.urls, solver: "http://[fd00::1]:3000", proxyWs: "ws://[::1]:8546/ws" };
   const response = await createConsoleApi({ page, findConfig: () => ({ ...config, urls }) })
-    .request(
-      "/",
-    );
+    .request("/");
   const policy = response.headers.get("content-security-policy") ?? "";
   assert.match(policy, / http:\/\/\*:3000 .*ws:\/\/\*:8546;/);
   assert(!policy.includes("["), policy);

@@ -278,9 +278,8 @@ Deno.test("plannedFaultSchema: reads exchange, fault, start and duration", () =>
     ["kraken=slow@1+2", { provider: "provider_c", fault: "slow", afterMs: 1, forMs: 2 }],
   ];
   for (const [text, planned] of cases) assert.deepEqual(plannedFaultSchema.parse(text), planned);
-  for (
-    const text of ["okx", "okx=fire", "mtgox=stall", "okx=stall@", "okx=stall+5", "okx=stall@-1"]
-  ) {
+  const texts = ["okx", "okx=fire", "mtgox=stall", "okx=stall@", "okx=stall+5", "okx=stall@-1"];
+  for (const text of texts) {
     assert(!plannedFaultSchema.safeParse(text).success, text);
   }
 });

@@ -39,43 +39,40 @@ Deno.test(
         tapeMarket: "BTC/USDT",
         faults: [{ provider: "provider_b", fault: "close", afterMs: 0 } as const],
       };
-      const exchanges = await start(values);
+      await using exchanges = await start(values);
       const { url } = exchanges;
-      const others = await Promise.all([start({ markets, seed: 7 }), start({ markets })]);
-      try {
-        const ofTape = async () => {
-          const [first, second] = await firstTrades(url, "BTCUSDT", 2);
-          assert.deepEqual([first?.p, second?.p], ["1666.800000", "1666.800000"]);
-        };
-        await observe(values, {
-          ...effectsOfListening(url, values, "/api/v3/aggTrades?symbol=SOLUSDT"),
-          markets: async () => {
-            const answer = await fetch(`${url}/api/v3/aggTrades?symbol=ETHUSDT`);
-            assert.equal((await answer.json()).msg, "Invalid symbol.");
-          },
-          seed: async () => {
-            const prices = await Promise.all(
-              others.map(async ({ url }) =>
-                (await firstTrades(url, "SOLUSDT", 3)).map(({ p }) => p)
-              ),
-            );
-            assert.notDeepEqual(prices[0], prices[1]);
-          },
-          rate: async () => {
-            const trades = await firstTrades(url, "SOLUSDT", 100);
-            const spanMs = (trades.at(-1)?.T ?? 0) - (trades[0]?.T ?? 0);
-            assert(spanMs < 2_000, `100 trades in ${spanMs} ms: 20 s at the default rate`);
-          },
-          tape: ofTape,
-          tapeMarket: ofTape,
-          faults: () =>
-            new Promise<void>((resolve) => {
-              const socket = new WebSocket(exchanges.providerUrls.provider_b);
-              socket.onclose = () => resolve();
-            }),
-        });
-      } finally {
-        await Promise.all([exchanges, ...others].map(({ stop }) => stop()));
-      }
+      await using seeded = await start({ markets, seed: 7 });
+      await using unseeded = await start({ markets });
+      const ofTape = async () => {
+        const [first, second] = await firstTrades(url, "BTCUSDT", 2);
+        assert.deepEqual([first?.p, second?.p], ["1666.800000", "1666.800000"]);
+      };
+      await observe(values, {
+        ...effectsOfListening(url, values, "/api/v3/aggTrades?symbol=SOLUSDT"),
+        markets: async () => {
+          const answer = await fetch(`${url}/api/v3/aggTrades?symbol=ETHUSDT`);
+          assert.equal((await answer.json()).msg, "Invalid symbol.");
+        },
+        seed: async () => {
+          const prices = await Promise.all(
+            [seeded, unseeded].map(async ({ url }) =>
+              (await firstTrades(url, "SOLUSDT", 3)).map(({ p }) => p)
+            ),
+          );
+          assert.notDeepEqual(prices[0], prices[1]);
+        },
+        rate: async () => {
+          const trades = await firstTrades(url, "SOLUSDT", 100);
+          const spanMs = (trades.at(-1)?.T ?? 0) - (trades[0]?.T ?? 0);
+          assert(spanMs < 2_000, `100 trades in ${spanMs} ms: 20 s at the default rate`);
+        },
+        tape: ofTape,
+        tapeMarket: ofTape,
+        faults: () =>
+          new Promise<void>((resolve) => {
+            const socket = new WebSocket(exchanges.providerUrls.provider_b);
+            socket.onclose = () => resolve();
+          }),
+      });
     })),
 );

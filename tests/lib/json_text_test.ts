@@ -38,10 +38,7 @@ Deno.test("memberText, replaceMember: keep text that parsing would change", () =
   const text = '{ "id" : 12345678901234567890, "n":1.0e3, "s":"\\u0041\\/" }';
   assert.equal(memberText(text, "id"), "12345678901234567890");
   assert.equal(memberText(text, "n"), "1.0e3");
-  assert.equal(
-    replaceMember(text, "id", "7"),
-    '{ "id" : 7, "n":1.0e3, "s":"\\u0041\\/" }',
-  );
+  assert.equal(replaceMember(text, "id", "7"), '{ "id" : 7, "n":1.0e3, "s":"\\u0041\\/" }');
 });
 
 Deno.test("memberText: of members with the same name the last is used, escaped names included", () => {

@@ -152,9 +152,8 @@ Deno.test("DevChain: advancing at a given price records it in every slot, and on
   const breach = { time: now - 2 * MINUTE_MS + 100, price: OUTSIDE };
   assert.deepEqual([thesis?.status, thesis?.breach], ["lost", breach]);
   const history = state.historyOf(ETH);
-  for (
-    const [agoMs, price] of [[2 * MINUTE_MS, PRICE], [MINUTE_MS, OUTSIDE], [0, PRICE]] as const
-  ) {
+  const cases = [[2 * MINUTE_MS, PRICE], [MINUTE_MS, OUTSIDE], [0, PRICE]] as const;
+  for (const [agoMs, price] of cases) {
     for (const earlierMs of [MINUTE_MS - 100, 0]) {
       assert.equal(history.at(now - agoMs - earlierMs), price);
     }

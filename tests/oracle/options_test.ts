@@ -46,7 +46,7 @@ Deno.test(
     const [market = assert.fail("There are markets")] = SPEC_MARKETS.list;
     const { symbol } = market;
     return withMarketsFile(tomlOf([market]), async (markets) => {
-      const exchanges = await startExchanges(
+      await using exchanges = await startExchanges(
         withDefaults(exchangesOptions, { port: 0, markets, rate: 500 }),
       );
       const values = {
@@ -58,51 +58,46 @@ Deno.test(
         providerUrls: exchanges.providerUrls,
         maxSourceAgeMs: 200,
       };
-      const { url, stop } = await startOracle(
+      await using oracle = await startOracle(
         withDefaults(options, { ...values, providers: [...values.providers] }),
       );
       const look = async () => {
         const { providers, pairSources } = providersSchema.parse(
-          await (await fetch(`${url}/providers`)).json(),
+          await (await fetch(`${oracle.url}/providers`)).json(),
         );
         return { providers, pairSources, pair: pairSources[symbol] ?? assert.fail() };
       };
-      try {
-        await observe({ ...values, providers: [...values.providers] }, {
-          ...effectsOfListening(url, values, "/providers"),
-          providers: async () => {
-            const { providers } = await look();
-            assert.deepEqual(providers.map(({ name }) => name), values.providers);
-          },
-          markets: async () => assert.deepEqual(Object.keys((await look()).pairSources), [symbol]),
-          providerUrls: () =>
-            eventually("all are ready", async () => {
-              return (await look()).providers.every(({ ready }) => ready);
-            }).then(() => {}),
-          aggregation: () =>
-            eventually("an average that is no median", async () => {
-              const { price, sourcePrices } = (await look()).pair;
-              const prices = Object.values(sourcePrices);
-              if (price === undefined || average(prices) === median(prices)) return undefined;
-              assert.equal(price, average(prices));
-              return true;
-            }).then(() => {}),
-          // With the default, a source stays fresh for longer than this test waits.
-          maxSourceAgeMs: () => {
-            exchanges.inject("provider_a", "mute");
-            return eventually("a source that is too old", async () => {
-              return !(await look()).pair.sources.includes("provider_a");
-            }, 2_000).then(() => {});
-          },
-          minSources: async () => {
-            const { pair: { sources, price } } = await look();
-            assert.deepEqual([sources.length > 0, price], [true, undefined]);
-          },
-        });
-      } finally {
-        await stop();
-        await exchanges.stop();
-      }
+      await observe({ ...values, providers: [...values.providers] }, {
+        ...effectsOfListening(oracle.url, values, "/providers"),
+        providers: async () => {
+          const { providers } = await look();
+          assert.deepEqual(providers.map(({ name }) => name), values.providers);
+        },
+        markets: async () => assert.deepEqual(Object.keys((await look()).pairSources), [symbol]),
+        providerUrls: () =>
+          eventually("all are ready", async () => {
+            return (await look()).providers.every(({ ready }) => ready);
+          }).then(() => {}),
+        aggregation: () =>
+          eventually("an average that is no median", async () => {
+            const { price, sourcePrices } = (await look()).pair;
+            const prices = Object.values(sourcePrices);
+            if (price === undefined || average(prices) === median(prices)) return undefined;
+            assert.equal(price, average(prices));
+            return true;
+          }).then(() => {}),
+        // With the default, a source stays fresh for longer than this test waits.
+        maxSourceAgeMs: () => {
+          exchanges.inject("provider_a", "mute");
+          return eventually("a source that is too old", async () => {
+            return !(await look()).pair.sources.includes("provider_a");
+          }, 2_000).then(() => {});
+        },
+        minSources: async () => {
+          const { pair: { sources, price } } = await look();
+          assert.deepEqual([sources.length > 0, price], [true, undefined]);
+        },
+      });
     });
   }),
 );
@@ -111,8 +106,7 @@ Deno.test("startOracle: with fewer than three providers, the warning advises mor
   const log = await logOf(async () => {
     const providerUrls = { provider_d: "ws://127.0.0.1:1" };
     const one = { port: 0, providers: ["provider_d" as const], providerUrls };
-    const oracle = await startOracle(withDefaults(options, one));
-    await oracle.stop();
+    await using _oracle = await startOracle(withDefaults(options, one));
   });
   assert.match(
     log.join("\n"),

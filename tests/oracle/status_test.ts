@@ -126,9 +126,12 @@ Deno.test("viewProviders: a source over 100 basis points off the median of three
     deviationBasisPoints: { provider_a: 0, provider_b: 1, provider_c: -9000 },
     outliers: ["provider_c"],
   });
-  for (
-    const [text, outliers] of [["60600", []], ["60607", ["provider_c"]], ["59393", ["provider_c"]]]
-  ) {
+  const cases = [
+    ["60600", []],
+    ["60607", ["provider_c"]],
+    ["59393", ["provider_c"]],
+  ];
+  for (const [text, outliers] of cases) {
     oracle.board.update("provider_b", "BTC/USDT", price("60000"), clock.now());
     oracle.board.update("provider_c", "BTC/USDT", price(String(text)), clock.now());
     assert.deepEqual(viewProviders(oracle, clock).pairSources["BTC/USDT"]?.outliers, outliers);
@@ -177,29 +180,24 @@ Deno.test("createOracleMetrics: count trades, faults and frames, and report ages
   network.newest.deliver("{");
   clock.advance(1_500);
   const text = await registry.metrics();
-  for (
-    const line of [
-      'oracle_trades_total{provider="provider_a"} 128',
-      'oracle_reconnects_total{provider="provider_a"} 1',
-      'oracle_faults_total{provider="provider_a",fault="not_opened"} 1',
-      'oracle_dropped_frames_total{provider="provider_a",reason="not_json"} 1',
-      'oracle_sources{pair="BTC/USDT"} 1',
-      'oracle_source_lag_seconds{pair="BTC/USDT",provider="provider_a"} 0.12',
-      'oracle_sources{pair="ETH/USDT"} 0',
-      'oracle_price_age_seconds{pair="BTC/USDT"} 1.5',
-      "oracle_aggregation_seconds_count 2",
-    ]
-  ) {
+  const lines = [
+    'oracle_trades_total{provider="provider_a"} 128',
+    'oracle_reconnects_total{provider="provider_a"} 1',
+    'oracle_faults_total{provider="provider_a",fault="not_opened"} 1',
+    'oracle_dropped_frames_total{provider="provider_a",reason="not_json"} 1',
+    'oracle_sources{pair="BTC/USDT"} 1',
+    'oracle_source_lag_seconds{pair="BTC/USDT",provider="provider_a"} 0.12',
+    'oracle_sources{pair="ETH/USDT"} 0',
+    'oracle_price_age_seconds{pair="BTC/USDT"} 1.5',
+    "oracle_aggregation_seconds_count 2",
+  ];
+  for (const line of lines) {
     assert(text.includes(line), `${line} is not in\n${text}`);
   }
   assert(!text.includes('oracle_price_age_seconds{pair="ETH/USDT"}'), "no price has no age");
   assert(!text.includes("oracle_source_deviation_ratio{"), "one source has no median");
-  for (
-    const [provider, price] of [["provider_b", 100n], ["provider_c", 100n], [
-      "provider_d",
-      90n,
-    ]] as const
-  ) {
+  const cases = [["provider_b", 100n], ["provider_c", 100n], ["provider_d", 90n]] as const;
+  for (const [provider, price] of cases) {
     oracle.board.update(provider, "SOL/USDT", price, clock.now());
   }
   assert.match(

@@ -52,6 +52,10 @@ export class EchoNode extends FakeFeed {
     await this.#server.shutdown();
   }
 
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
+  }
+
   protected override async answerText(text: string): Promise<string> {
     return await (await this.#answer({ text, over: "ws", forwardedFor: null })).text();
   }

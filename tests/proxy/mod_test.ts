@@ -131,9 +131,8 @@ Deno.test(
         return { pieces: isLost ? [] : [answer], ends: isLost };
       }, { cert, key });
       const port = await node.listen();
-      for (
-        const [host, isTrusted] of [["localhost", true], ["127.0.0.1", true], ["localhost", false]]
-      ) {
+      const cases = [["localhost", true], ["127.0.0.1", true], ["localhost", false]];
+      for (const [host, isTrusted] of cases) {
         const nodeUrl = `https://${host}:${port}`;
         const urls = ["--read-node-url", nodeUrl, "--write-node-url", nodeUrl];
         const env: Record<string, string> = isTrusted ? { DENO_CERT: authority } : {};

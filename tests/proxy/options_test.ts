@@ -16,8 +16,8 @@ import { call, connectReads, post, startTestProxy } from "./support.ts";
 Deno.test(
   "Proxy: every option has its effect",
   everyOption(options, async (observe) => {
-    const read = new EchoNode();
-    const write = new EchoNode();
+    await using read = new EchoNode();
+    await using write = new EchoNode();
     const given = {
       port: freePort(),
       host: "127.0.0.2",
@@ -35,58 +35,52 @@ Deno.test(
       httpMethods: ["eth_gasPrice"],
     } satisfies Partial<ProxyOptions>;
     const values = withDefaults(options, given);
-    const proxy = await startProxy(values);
+    await using proxy = await startProxy(values);
     const { url } = proxy;
-    try {
-      await read.until(() => read.connections === 1);
-      await observe(given, {
-        port: () => assert.equal(new URL(url).port, String(given.port)),
-        host: () => assert.equal(new URL(url).hostname, given.host),
-        wsPort: () => assert.equal(new URL(proxy.wsPortUrl ?? "").port, String(given.wsPort)),
-        reusePort: async () => await (await startProxy({ ...values, metricsPort: 0 })).stop(),
-        metricsPort: async () => {
-          assert.equal(new URL(proxy.metricsUrl ?? "").port, String(given.metricsPort));
-          assert.match(await (await fetch(`${proxy.metricsUrl}/metrics`)).text(), /^proxy_/m);
-        },
-        corsOrigins: () => assertAllowsPage(`${url}/health`),
-        allowedHosts: () => assertAnswersAsName(url),
-        writeNodeUrl: async () => {
-          await (await post(url, call(1, "core_sendTransaction"))).body?.cancel();
-          assert.equal(write.requests.length, 1);
-        },
-        readNodeUrl: async () => {
-          await (await post(url, [call(1, "eth_a"), call(2, "eth_b")])).body?.cancel();
-          assert(read.requests.some(({ text }) => text.includes("eth_a")));
-        },
-        readNodeWsUrl: () => assert.deepEqual(new Set(read.paths), new Set(["/of-its-own"])),
-        trustProxy: async () => {
-          const forwarded = { "x-forwarded-for": "9.9.9.9" };
-          await (await post(url, [call(1, "eth_f"), call(2, "eth_g")], forwarded)).body?.cancel();
-          const { forwardedFor } = read.requests.find(({ text }) => text.includes("eth_f")) ?? {};
-          assert(!forwardedFor?.includes("9.9.9.9"), `${forwardedFor}`);
-        },
-        writeMethods: async () => {
-          await (await post(url, call(1, "eth_mine"))).body?.cancel();
-          assert(write.requests.some(({ text }) => text.includes("eth_mine")));
-        },
-        maxBodyBytes: async () => {
-          const { status, body } = await post(url, call(1, "eth_call", ["x".repeat(2_000)]));
-          await body?.cancel();
-          assert.equal(status, 413);
-        },
-        httpMethods: async () => {
-          await connectReads({ url, read });
-          for (const method of ["eth_gasPrice", "eth_chainId"]) {
-            await (await post(url, call(1, method))).body?.cancel();
-          }
-          assert.deepEqual(read.requests.map(({ over }) => over), ["http", "ws"]);
-        },
-      });
-    } finally {
-      await proxy.stop();
-      await read.stop();
-      await write.stop();
-    }
+    await read.until(() => read.connections === 1);
+    await observe(given, {
+      port: () => assert.equal(new URL(url).port, String(given.port)),
+      host: () => assert.equal(new URL(url).hostname, given.host),
+      wsPort: () => assert.equal(new URL(proxy.wsPortUrl ?? "").port, String(given.wsPort)),
+      reusePort: async () => await (await startProxy({ ...values, metricsPort: 0 })).stop(),
+      metricsPort: async () => {
+        assert.equal(new URL(proxy.metricsUrl ?? "").port, String(given.metricsPort));
+        assert.match(await (await fetch(`${proxy.metricsUrl}/metrics`)).text(), /^proxy_/m);
+      },
+      corsOrigins: () => assertAllowsPage(`${url}/health`),
+      allowedHosts: () => assertAnswersAsName(url),
+      writeNodeUrl: async () => {
+        await (await post(url, call(1, "core_sendTransaction"))).body?.cancel();
+        assert.equal(write.requests.length, 1);
+      },
+      readNodeUrl: async () => {
+        await (await post(url, [call(1, "eth_a"), call(2, "eth_b")])).body?.cancel();
+        assert(read.requests.some(({ text }) => text.includes("eth_a")));
+      },
+      readNodeWsUrl: () => assert.deepEqual(new Set(read.paths), new Set(["/of-its-own"])),
+      trustProxy: async () => {
+        const forwarded = { "x-forwarded-for": "9.9.9.9" };
+        await (await post(url, [call(1, "eth_f"), call(2, "eth_g")], forwarded)).body?.cancel();
+        const { forwardedFor } = read.requests.find(({ text }) => text.includes("eth_f")) ?? {};
+        assert(!forwardedFor?.includes("9.9.9.9"), `${forwardedFor}`);
+      },
+      writeMethods: async () => {
+        await (await post(url, call(1, "eth_mine"))).body?.cancel();
+        assert(write.requests.some(({ text }) => text.includes("eth_mine")));
+      },
+      maxBodyBytes: async () => {
+        const { status, body } = await post(url, call(1, "eth_call", ["x".repeat(2_000)]));
+        await body?.cancel();
+        assert.equal(status, 413);
+      },
+      httpMethods: async () => {
+        await connectReads({ url, read });
+        for (const method of ["eth_gasPrice", "eth_chainId"]) {
+          await (await post(url, call(1, method))).body?.cancel();
+        }
+        assert.deepEqual(read.requests.map(({ over }) => over), ["http", "ws"]);
+      },
+    });
     await observeOnOthers(observe);
   }, {
     broadcastCapacity: "tests/proxy/slow_client_test.ts",
@@ -108,7 +102,7 @@ Deno.test(
 
 /** Options that would keep others from their effect. */
 async function observeOnOthers(observe: Observe<typeof options>): Promise<void> {
-  const node = new EchoNode();
+  await using node = new EchoNode();
   const overHttp = { readNodeUrl: node.url, reads: "http" as const };
   await withStarted(overHttp, async ({ url }) => {
     await node.until(() => node.connections === 1);
@@ -140,7 +134,6 @@ async function observeOnOthers(observe: Observe<typeof options>): Promise<void> 
       await observe(given, { rateLimit: isLimited, rateLimitTotal: isLimited });
     });
   }
-  await node.stop();
 }
 
 async function withStarted(

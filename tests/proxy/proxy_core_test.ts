@@ -40,10 +40,9 @@ interface Scene {
 
 async function withProxy(
   play: (scene: Scene) => Promise<void>,
-  overrides: Partial<ProxyOptions> = {},
-  nodeOptions: EchoNodeOptions = {},
+  { answer, ...overrides }: Partial<ProxyOptions> & Pick<EchoNodeOptions, "answer"> = {},
 ): Promise<void> {
-  const node = new EchoNode(nodeOptions);
+  const node = new EchoNode({ answer });
   const clock = new FakeClock();
   const metrics = new ProxyMetrics(new Registry());
   const proxy = new ProxyCore(
@@ -85,45 +84,41 @@ Deno.test("ProxyCore: reconnects to a read node whose chain grows without announ
   const SILENCE_MS = 2 * ROUND_MS;
   let head = 1;
   const answer = (text: string) => blockAnswer(text, head);
-  return withProxy(
-    async ({ clock, node, proxy, client }) => {
-      const subscriber = client();
-      subscriber.ask(call(1, "eth_subscribe", ["newHeads"]));
-      await node.until(() => node.subscriptions.length === 1);
-      await subscriber.frame(({ id }) => id === 1);
-      const [state = assert.fail()] = proxy.nodes.readNodes.states;
-      /** Rounds pass, in which the head is read or not. @returns How often it was read. */
-      const pass = async (rounds: number, isRead: boolean) => {
-        const before = node.requests.length;
-        for (let round = 0; round < rounds; round += 1) {
-          const { head } = state;
-          clock.advance(ROUND_MS);
-          if (isRead) await eventually("an answer", () => state.head !== head);
-          await nextTurn();
-        }
-        return node.requests.length - before;
-      };
-      assert.equal(await pass(1, false), 0);
-      node.notify(["newHeads"], { number: "0x1" });
-      await subscriber.frame(({ method }) => method === "eth_subscription");
-      clock.setBy(-HOUR_MS);
-      assert.equal(await pass(1, false), 0, "it has announced one, so nobody asks");
-      head = 2;
-      assert.equal(await pass(1, true), 1);
-      clock.advance(ROUND_MS);
-      await eventually("it is dropped", () => !proxy.nodes.isConnected);
-      await eventually("its end", () => node.connections === 0);
-      head = 100; // the next one is further on, and rests there
-      clock.advance(RECONNECT_MS);
-      await eventually("the next one", () => node.subscriptions.length === 1);
-      await eventually("it is connected", () => proxy.nodes.isConnected);
-      assert.equal(await pass(2, false), 0, "it has not been silent for long");
-      assert.equal(await pass(2, true), 2);
-      assert.equal(proxy.nodes.isConnected, true);
-    },
-    { headSilenceMs: SILENCE_MS },
-    { answer },
-  );
+  return withProxy(async ({ clock, node, proxy, client }) => {
+    const subscriber = client();
+    subscriber.ask(call(1, "eth_subscribe", ["newHeads"]));
+    await node.until(() => node.subscriptions.length === 1);
+    await subscriber.frame(({ id }) => id === 1);
+    const [state = assert.fail()] = proxy.nodes.readNodes.states;
+    /** Rounds pass, in which the head is read or not. @returns How often it was read. */
+    const pass = async (rounds: number, isRead: boolean) => {
+      const before = node.requests.length;
+      for (let round = 0; round < rounds; round += 1) {
+        const { head } = state;
+        clock.advance(ROUND_MS);
+        if (isRead) await eventually("an answer", () => state.head !== head);
+        await nextTurn();
+      }
+      return node.requests.length - before;
+    };
+    assert.equal(await pass(1, false), 0);
+    node.notify(["newHeads"], { number: "0x1" });
+    await subscriber.frame(({ method }) => method === "eth_subscription");
+    clock.setBy(-HOUR_MS);
+    assert.equal(await pass(1, false), 0, "it has announced one, so nobody asks");
+    head = 2;
+    assert.equal(await pass(1, true), 1);
+    clock.advance(ROUND_MS);
+    await eventually("it is dropped", () => !proxy.nodes.isConnected);
+    await eventually("its end", () => node.connections === 0);
+    head = 100; // the next one is further on, and rests there
+    clock.advance(RECONNECT_MS);
+    await eventually("the next one", () => node.subscriptions.length === 1);
+    await eventually("it is connected", () => proxy.nodes.isConnected);
+    assert.equal(await pass(2, false), 0, "it has not been silent for long");
+    assert.equal(await pass(2, true), 2);
+    assert.equal(proxy.nodes.isConnected, true);
+  }, { answer, headSilenceMs: SILENCE_MS });
 });
 
 Deno.test("ProxyCore: a read after a notification does not share the answer to a read before it", () => {
@@ -136,29 +131,25 @@ Deno.test("ProxyCore: a read after a notification does not share the answer to a
     await gate.promise;
     return Response.json({ jsonrpc: "2.0", id, result: state });
   };
-  return withProxy(
-    async ({ node, client }) => {
-      const [early, late] = [client(), client()];
-      early.ask(call(1, "eth_subscribe", ["newHeads"]));
-      await early.frame(({ id }) => id === 1);
-      early.ask(call(2, "core_getAccount", ["0x1"]));
-      late.ask(call(2, "core_getAccount", ["0x1"]));
-      await node.until(() => gates.length === 1);
-      node.notify(["newHeads"], "a change");
-      await early.frame(({ method }) => method === "eth_subscription");
-      early.ask(call(3, "core_getAccount", ["0x1"]));
-      await eventually("a second read", () => gates.length === 2);
-      for (const gate of gates) gate.resolve();
-      const results = [
-        await early.frame(({ id }) => id === 2),
-        await late.frame(({ id }) => id === 2),
-        await early.frame(({ id }) => id === 3),
-      ].map(({ result }) => result);
-      assert.deepEqual(results, [1, 1, 2]);
-    },
-    {},
-    { answer },
-  );
+  return withProxy(async ({ node, client }) => {
+    const [early, late] = [client(), client()];
+    early.ask(call(1, "eth_subscribe", ["newHeads"]));
+    await early.frame(({ id }) => id === 1);
+    early.ask(call(2, "core_getAccount", ["0x1"]));
+    late.ask(call(2, "core_getAccount", ["0x1"]));
+    await node.until(() => gates.length === 1);
+    node.notify(["newHeads"], "a change");
+    await early.frame(({ method }) => method === "eth_subscription");
+    early.ask(call(3, "core_getAccount", ["0x1"]));
+    await eventually("a second read", () => gates.length === 2);
+    for (const gate of gates) gate.resolve();
+    const results = [
+      await early.frame(({ id }) => id === 2),
+      await late.frame(({ id }) => id === 2),
+      await early.frame(({ id }) => id === 3),
+    ].map(({ result }) => result);
+    assert.deepEqual(results, [1, 1, 2]);
+  }, { answer });
 });
 
 Deno.test("ProxyCore: without the read node, a subscribe fails with -32002 after --subscribe-timeout-ms", () =>
@@ -180,22 +171,18 @@ Deno.test("ProxyCore: on a stop, reads on the socket are answered", () => {
     const { id, method } = JSON.parse(text);
     return method === "eth_call" ? never : Response.json({ jsonrpc: "2.0", id, result: 1 });
   };
-  return withProxy(
-    async ({ node, proxy }) => {
-      const read = (method: string) =>
-        proxy.router.answer(JSON.stringify(call(1, method)), address());
-      await eventually("a read goes over the socket", async () => {
-        await read("net_version");
-        return node.requests.at(-1)?.over === "ws";
-      });
-      const reply = read("eth_call");
-      const sent = () => node.requests.at(-1)?.text.includes("eth_call") ?? false;
-      await node.until(sent);
-      assert.equal(node.requests.at(-1)?.over, "ws");
-      await proxy.stop();
-      assert.equal((await reply).status, 502);
-    },
-    {},
-    { answer },
-  );
+  return withProxy(async ({ node, proxy }) => {
+    const read = (method: string) =>
+      proxy.router.answer(JSON.stringify(call(1, method)), address());
+    await eventually("a read goes over the socket", async () => {
+      await read("net_version");
+      return node.requests.at(-1)?.over === "ws";
+    });
+    const reply = read("eth_call");
+    const sent = () => node.requests.at(-1)?.text.includes("eth_call") ?? false;
+    await node.until(sent);
+    assert.equal(node.requests.at(-1)?.over, "ws");
+    await proxy.stop();
+    assert.equal((await reply).status, 502);
+  }, { answer });
 });

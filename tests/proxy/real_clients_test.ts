@@ -319,18 +319,15 @@ async function withNodeAndProxy(
   let node = await start();
   const [writeNodeUrl, readNodeUrl] = [node.url, node.readUrl];
   assert(readNodeUrl);
-  const proxy = await startTestProxy({ writeNodeUrl, readNodeUrl });
+  await using stack = new AsyncDisposableStack();
+  stack.defer(() => node.stop());
+  const proxy = stack.use(await startTestProxy({ writeNodeUrl, readNodeUrl }));
   const restart = async () => {
     await node.stop();
     const ports = [writeNodeUrl, readNodeUrl].map((url) => Number(new URL(url).port));
     node = await startAgain(() => start(...ports));
   };
-  try {
-    await play({ url: proxy.url, wsUrl: proxy.wsUrl, restart });
-  } finally {
-    await proxy.stop();
-    await node.stop();
-  }
+  await play({ url: proxy.url, wsUrl: proxy.wsUrl, restart });
 }
 
 Deno.test(`Proxy: viem and ethers read a core node, and follow it through ${CORE_NODE_RESTARTS} restarts`, () =>

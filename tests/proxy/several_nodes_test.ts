@@ -60,26 +60,20 @@ async function withNodes(
   overrides: Partial<ProxyOptions> = {},
 ): Promise<void> {
   const nodes = [1, 2, 3].map(() => new ChainNode(100));
-  const write = new EchoNode();
+  await using stack = new AsyncDisposableStack();
+  for (const { node } of nodes) stack.use(node);
+  await using write = new EchoNode();
   const readNodeUrl = nodes.map(({ node }) => node.url).join(", ");
-  const proxy = await startTestProxy({ readNodeUrl, writeNodeUrl: write.url, ...overrides });
+  await using proxy = await startTestProxy({ readNodeUrl, writeNodeUrl: write.url, ...overrides });
   const metric = (name: string) => readSeries(proxy.url, name);
-  try {
-    await eventually("every node was probed", async () => {
-      const heads = nodes.map(({ node }) =>
-        metric(`proxy_read_node_head{node="127.0.0.1:${node.port}"}`)
-      );
-      return (await Promise.all(heads)).every((head) => head === 100);
-    });
-    await eventually(
-      "the first node has the socket",
-      () => nodes[0]!.node.connections,
+  await eventually("every node was probed", async () => {
+    const heads = nodes.map(({ node }) =>
+      metric(`proxy_read_node_head{node="127.0.0.1:${node.port}"}`)
     );
-    await play({ url: proxy.url, wsUrl: proxy.wsUrl, nodes, write, metric });
-  } finally {
-    await proxy.stop();
-    await Promise.all([...nodes.map(({ node }) => node), write].map((node) => node.stop()));
-  }
+    return (await Promise.all(heads)).every((head) => head === 100);
+  });
+  await eventually("the first node has the socket", () => nodes[0]!.node.connections);
+  await play({ url: proxy.url, wsUrl: proxy.wsUrl, nodes, write, metric });
 }
 
 async function ask(url: string, message: unknown) {

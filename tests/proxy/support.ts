@@ -46,24 +46,17 @@ export async function withProxy(
   play: (scene: Scene) => Promise<void>,
   overrides: SceneOptions = {},
 ): Promise<void> {
-  const read = new EchoNode(overrides.read);
-  const write = new EchoNode(overrides.write);
-  const proxy = await startTestProxy({
+  await using read = new EchoNode(overrides.read);
+  await using write = new EchoNode(overrides.write);
+  await using proxy = await startTestProxy({
     readNodeUrl: read.url,
     writeNodeUrl: write.url,
     wsPort: overrides.clientPort === "WebSocket port" ? 0 : undefined,
     ...overrides.proxy,
   });
-  const stopProxy = () => proxy.stop();
-  try {
-    await read.until(() => read.connections === (overrides.connections ?? 1));
-    const wsUrl = proxy.wsPortUrl ?? proxy.wsUrl;
-    await play({ url: proxy.url, wsUrl, read, write, stopProxy });
-  } finally {
-    await proxy.stop();
-    await read.stop();
-    await write.stop();
-  }
+  await read.until(() => read.connections === (overrides.connections ?? 1));
+  const wsUrl = proxy.wsPortUrl ?? proxy.wsUrl;
+  await play({ url: proxy.url, wsUrl, read, write, stopProxy: () => proxy.stop() });
 }
 
 /** Read nodes of which the first leads, with the first of equally fast ones next. */

@@ -41,10 +41,7 @@ export async function refuseByModel(refusals: Refusals): Promise<void> {
       publishPrice(node);
       return await post(`${url}/quote`, body);
     };
-    await eventually(
-      "a price",
-      async () => (await ask()).body.code === "VOLATILITY_UNAVAILABLE",
-    );
+    await eventually("a price", async () => (await ask()).body.code === "VOLATILITY_UNAVAILABLE");
     await askAll(body, says("503 VOLATILITY_UNAVAILABLE", "ETH/USDT", "try again"));
     giveHistory(node);
     await eventually("a quote", async () => (await ask()).status === 200);

@@ -212,21 +212,17 @@ const SCENES: ExecutionScene[] = [
 
 async function refuseExecution(refusals: Refusals, scene: ExecutionScene): Promise<void> {
   const { given, prepare, change, until, unavailable, expected } = scene;
-  await withSolver(
-    async ({ url }, node) => {
-      const body = await execution(url);
-      change?.(node);
-      if (until !== undefined) await eventually(expected.answer, () => until(url));
-      if (unavailable !== undefined) await refusals.expectSoon(url, 503, unavailable);
-      await refusals.ask(url, { path: "/execute", body, ...expected });
-      if (expected.answer.endsWith("DRY_RUN")) {
-        await refusals.expect(url, 200, "/estimate", exampleEstimate);
-        await refusals.ask(url, { path: "/execute", body: "{", ...expected });
-      }
-    },
-    given,
-    prepare,
-  );
+  await withSolver(async ({ url }, node) => {
+    const body = await execution(url);
+    change?.(node);
+    if (until !== undefined) await eventually(expected.answer, () => until(url));
+    if (unavailable !== undefined) await refusals.expectSoon(url, 503, unavailable);
+    await refusals.ask(url, { path: "/execute", body, ...expected });
+    if (expected.answer.endsWith("DRY_RUN")) {
+      await refusals.expect(url, 200, "/estimate", exampleEstimate);
+      await refusals.ask(url, { path: "/execute", body: "{", ...expected });
+    }
+  }, { ...given, prepare });
 }
 
 const THROWN: [thrown: Error, expected: Expected][] = [

@@ -58,18 +58,17 @@ const names = (folder: string) => [...Deno.readDirSync(folder)].map(({ name }) =
 
 const DAYS = [25, 26, 27, 28].map((day) => `2026-11-${day}T03-00-00.000`);
 
-for (
-  const [what, times, kept] of [
-    ["those of three days", [...DAYS, "2026-11-28T04-00-00.000"], [
-      ...DAYS.slice(1),
-      "2026-11-28T04-00-00.000",
-    ]],
-    ["the newest ones after the clock was set back", [...DAYS, "2020-01-01T00-00-09.000"], [
-      "2020-01-01T00-00-09.000",
-      ...DAYS.slice(1),
-    ]],
-  ] as const
-) {
+const cases = [
+  ["those of three days", [...DAYS, "2026-11-28T04-00-00.000"], [
+    ...DAYS.slice(1),
+    "2026-11-28T04-00-00.000",
+  ]],
+  ["the newest ones after the clock was set back", [...DAYS, "2020-01-01T00-00-09.000"], [
+    "2020-01-01T00-00-09.000",
+    ...DAYS.slice(1),
+  ]],
+] as const;
+for (const [what, times, kept] of cases) {
   Deno.test(`Backup: keeps the copies that latest leads to, and ${what}`, () =>
     withFolder(async (folder) => {
       assert.deepEqual(names(await backUpAt(folder, times)), [...kept, "latest"]);
@@ -103,9 +102,8 @@ Deno.test({
   fn: () =>
     withFolder(async (folder) => {
       const database = `${folder}/lib/rangemaker/bridge/data/bridge.sqlite`;
-      for (
-        const path of [`${folder}/etc`, `${folder}/lib/rangemaker/bridge/data`, `${folder}/old`]
-      ) {
+      const paths = [`${folder}/etc`, `${folder}/lib/rangemaker/bridge/data`, `${folder}/old`];
+      for (const path of paths) {
         await Deno.mkdir(path, { recursive: true });
       }
       const db = new DatabaseSync(`${folder}/open.sqlite`);

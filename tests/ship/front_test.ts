@@ -266,13 +266,12 @@ async function assertFewReads({ front: { send } }: Running): Promise<void> {
 
 async function assertJsonErrors({ front: { send } }: Running): Promise<void> {
   const page = ["Origin: https://app.example"];
-  for (
-    const [name, path, body] of [
-      ["solver.example", "/quote", /"code":"SERVICE_UNREACHABLE"\}$/],
-      ["bridge.example", "/deposit", /"code":"SERVICE_UNREACHABLE"\}$/],
-      ["rpc.example", "/", /"error":\{"code":-32002,"message":"[^"]+ again"\}\}$/],
-    ] as const
-  ) {
+  const cases = [
+    ["solver.example", "/quote", /"code":"SERVICE_UNREACHABLE"\}$/],
+    ["bridge.example", "/deposit", /"code":"SERVICE_UNREACHABLE"\}$/],
+    ["rpc.example", "/", /"error":\{"code":-32002,"message":"[^"]+ again"\}\}$/],
+  ] as const;
+  for (const [name, path, body] of cases) {
     const { status, text } = await send(name, `POST ${path}`, [...json, ...page], "{}");
     assert(status === 502 || status === 503, text);
     assert.match(text, /^content-type: application\/json/im);

@@ -300,12 +300,12 @@ Deno.test("suite: fails once it is interrupted, also if the tests that run did n
 
 Deno.test("suite: a simulation with no cases or an invalid seed fails", () => {
   const read = { TEST_CASES: () => casesFrom("TEST_CASES", 1), TEST_SEED: testSeed };
-  for (
-    const [variable, value] of [["TEST_CASES", "0"], ["TEST_CASES", "few"], [
-      "TEST_SEED",
-      "x",
-    ]] as const
-  ) {
+  const cases = [
+    ["TEST_CASES", "0"],
+    ["TEST_CASES", "few"],
+    ["TEST_SEED", "x"],
+  ] as const;
+  for (const [variable, value] of cases) {
     Deno.env.set(variable, value);
     try {
       assert.throws(read[variable], /=(0|few|x): expected a whole number of at least [01]/);

@@ -71,12 +71,11 @@ Deno.test("Dashboard and alerts: use existing metrics, the dashboard all; alerts
 
 Deno.test("Alerts and runbook: the files match lib/problems", async () => {
   const plain = (text: string) => text.replaceAll(/\s+/g, " ");
-  for (
-    const [path, made] of [
-      ["docs/monitoring/alerts.yml", alertsFile()],
-      ["docs/runbooks.md", withChapters(readText("docs/runbooks.md"))],
-    ] as const
-  ) {
+  const cases = [
+    ["docs/monitoring/alerts.yml", alertsFile()],
+    ["docs/runbooks.md", withChapters(readText("docs/runbooks.md"))],
+  ] as const;
+  for (const [path, made] of cases) {
     if (Deno.env.get("UPDATE_DOCS") === "1") await Deno.writeTextFile(fileUrl(path), made);
     assert.equal(plain(readText(path)), plain(made), `${path}: run this with UPDATE_DOCS=1`);
   }

@@ -230,12 +230,11 @@ Deno.test({
         assert.equal(await modeOf(at(name)), 0o644, name);
       }
       assert.equal(await modeOf(at("slack_url")), 0o600);
-      for (
-        const [tool, verb, ...words] of [
-          ["promtool", "check", "config", at("prometheus.yml")],
-          ["amtool", "check-config", at("alertmanager.yml")],
-        ] as const
-      ) {
+      const cases = [
+        ["promtool", "check", "config", at("prometheus.yml")],
+        ["amtool", "check-config", at("alertmanager.yml")],
+      ] as const;
+      for (const [tool, verb, ...words] of cases) {
         const { code, text } = await run(tool, [verb, ...words]);
         assert.equal(code, 0, text);
       }

@@ -137,16 +137,16 @@ Deno.test("Solver: unfinished executions of the last run are included in the exp
       assert.equal((await post(`${url}/execute`, body)).body.code, "OUTCOME_UNKNOWN");
       assert.equal((await viewOf(url)).exposure, risk);
     }, { database });
-    await withSolver(
-      async ({ url }, node) => {
-        assert.equal((await viewOf(url)).exposure, risk);
-        await eventually("the execution taken up", () => node.committed[0]);
-        assert.equal((await viewOf(url)).exposure, risk);
-        // A list read after the commit that lacks the thesis would mean that it has settled.
-      },
-      { database, maxExposure: 1n },
-      (node) => node.methods.delete("core_getTheses"),
-    );
+    await withSolver(async ({ url }, node) => {
+      assert.equal((await viewOf(url)).exposure, risk);
+      await eventually("the execution taken up", () => node.committed[0]);
+      assert.equal((await viewOf(url)).exposure, risk);
+      // A list read after the commit that lacks the thesis would mean that it has settled.
+    }, {
+      database,
+      maxExposure: 1n,
+      prepare: (node) => void node.methods.delete("core_getTheses"),
+    });
   }));
 
 function around(spot: number): Record<string, string> {
@@ -208,7 +208,7 @@ Deno.test("Solver with --pricing barrier: quotes and estimates have the details 
 
 Deno.test("Solver with --pricing barrier: quotes at once with a week of candles, and after a restart without", () =>
   withFolder(async (folder) => {
-    const exchange = startFakeCandles();
+    await using exchange = startFakeCandles();
     const options = {
       pricing: "barrier",
       // Far more than the node has.
@@ -224,7 +224,6 @@ Deno.test("Solver with --pricing barrier: quotes at once with a week of candles,
       }, { ...options, ...historyUrl });
       assert.ok(exchange.queries.length > 0);
     }
-    await exchange.stop();
   }));
 
 Deno.test("Solver: a quote has the milliseconds until its deadline, 0 afterwards", () =>

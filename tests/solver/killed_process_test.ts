@@ -10,6 +10,7 @@ import {
   type ServiceProcess,
   traceFaultPoints,
 } from "../support/killed_process.ts";
+import { withFolder } from "../support/files.ts";
 import { assertFailure, post } from "../support/http_answers.ts";
 import {
   FakeNode,
@@ -49,23 +50,19 @@ async function withNode(
   behaviour: NodeBehaviour,
   test: (node: FakeNode, service: ServiceProcess, database: string) => Promise<void>,
 ): Promise<void> {
-  const directory = await Deno.makeTempDir();
-  const node = FakeNode.start();
+  await using node = FakeNode.start();
   node.credited.set(solver.address, SOLVER_BALANCE);
   node.credited.set(user.address, USER_BALANCE);
   behaviour.set(node);
-  try {
-    const database = `${directory}/solver.sqlite`;
+  await withFolder(async (folder) => {
+    const database = `${folder}/solver.sqlite`;
     const args = [
       ...["solver", "--port", "0", "--rpc-url", node.url, "--ws-url", NO_FEED],
       ...["--hedge-delay-ms", "1", "--database", database],
     ];
     const env = { SOLVER_PRIVATE_KEY: DEV_ACCOUNTS.solver.privateKey };
     await test(node, { args, env, launch }, database);
-  } finally {
-    await node.stop();
-    await Deno.remove(directory, { recursive: true });
-  }
+  });
 }
 
 async function killAt(point: string, behaviour: NodeBehaviour): Promise<void> {

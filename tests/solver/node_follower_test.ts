@@ -18,7 +18,8 @@ import { withLogs } from "../support/recorded_logs.ts";
 import { market, publishPrice, solver, SPOT, thesisOf } from "./support.ts";
 
 Deno.test("createNodeFollower: exposure, theses and prices follow the node until the connection is lost", async () => {
-  const node = FakeNode.start();
+  await using stack = new AsyncDisposableStack();
+  const node = stack.use(FakeNode.start());
   node.methods.set("core_getTheses", () => ({ theses: [], nextCursor: null }));
   node.methods.set("core_getLimits", () => ({ minBetAmount: "7", maxStartAheadMs: 9 }));
   const exposure = new ExposureBook(undefined, decodeBet);
@@ -44,30 +45,26 @@ Deno.test("createNodeFollower: exposure, theses and prices follow the node until
     },
     marketData,
   });
-  try {
-    assert.equal(node.feed.count("prices"), 0, "it waits for its start");
-    start();
-    await eventually("all open theses", () => exposure.isComplete);
-    assert.deepEqual(limits, [{ minBetAmount: 7n, maxStartAheadMs: 9 }]);
-    node.feed.publish("theses", toWire(thesisOf(7)));
-    publishPrice(node);
-    await eventually("a price", () => marketData.stateOf(market).spot);
-    assert.deepEqual([marketData.stateOf(market).spot?.price, theses], [BigInt(SPOT), [7]]);
-    node.paused = true;
-    await node.feed.disconnect();
-    await eventually("the loss", () => exposure.isComplete ? undefined : true);
-    node.methods.delete("core_getLimits"); // as an older node
-    node.paused = false;
-    await eventually("all open theses again", () => exposure.isComplete);
-    assert.equal(reconciled, 2, "after each reading");
-    assert.deepEqual(limits.slice(1), [{ minBetAmount: 0n, maxStartAheadMs: Infinity }]);
-    await stop();
-    assert.equal(exposure.isComplete, false, "nothing is followed any more");
-    await eventually("the end", () => node.feed.count("prices") === 0);
-  } finally {
-    await stop();
-    await node.stop();
-  }
+  stack.defer(stop);
+  assert.equal(node.feed.count("prices"), 0, "it waits for its start");
+  start();
+  await eventually("all open theses", () => exposure.isComplete);
+  assert.deepEqual(limits, [{ minBetAmount: 7n, maxStartAheadMs: 9 }]);
+  node.feed.publish("theses", toWire(thesisOf(7)));
+  publishPrice(node);
+  await eventually("a price", () => marketData.stateOf(market).spot);
+  assert.deepEqual([marketData.stateOf(market).spot?.price, theses], [BigInt(SPOT), [7]]);
+  node.paused = true;
+  await node.feed.disconnect();
+  await eventually("the loss", () => exposure.isComplete ? undefined : true);
+  node.methods.delete("core_getLimits"); // as an older node
+  node.paused = false;
+  await eventually("all open theses again", () => exposure.isComplete);
+  assert.equal(reconciled, 2, "after each reading");
+  assert.deepEqual(limits.slice(1), [{ minBetAmount: 0n, maxStartAheadMs: Infinity }]);
+  await stop();
+  assert.equal(exposure.isComplete, false, "nothing is followed any more");
+  await eventually("the end", () => node.feed.count("prices") === 0);
 });
 
 /** A follower of a node whose WebSocket the test controls. */
@@ -132,7 +129,7 @@ Deno.test("createNodeFollower: start and end of each outage are logged once, and
   }));
 
 Deno.test("createNodeFollower: silence for 10 s, or a thesis of another shape, ends the connection", async () => {
-  const { network, clock, exposure, accept, stop } = followFake();
+  const { network, clock, exposure, accept } = followFake();
   await accept();
   clock.advance(9_999);
   assert.equal(exposure.isComplete, true);
@@ -143,7 +140,6 @@ Deno.test("createNodeFollower: silence for 10 s, or a thesis of another shape, e
   assert.equal(exposure.isComplete, true);
   network.newest.deliver(subscriptionNotice("0xa", { id: 1 }));
   assert.equal(exposure.isComplete, false);
-  await stop();
 });
 
 Deno.test("createNodeFollower: reads open theses and those without prices, page by page", async () => {
@@ -153,7 +149,7 @@ Deno.test("createNodeFollower: reads open theses and those without prices, page 
     thesisOf(7, { status: "won" }),
   ];
   const asked: unknown[] = [];
-  const { exposure, accept, stop } = followFake({
+  const { exposure, accept } = followFake({
     getTheses({ solver, limit, status, cursor = "0" }) {
       asked.push([solver, limit, status]);
       const rest = theses.filter((one) => one.status === status && one.id > Number(cursor));
@@ -167,7 +163,6 @@ Deno.test("createNodeFollower: reads open theses and those without prices, page 
   assert.equal(exposure.isComplete, true);
   const [open, waiting] = ["open", "needs_backfill"].map((one) => [solver.address, 1_000, one]);
   assert.deepEqual(asked, [open, open, open, waiting]);
-  await stop();
 });
 
 const problems: Record<string, [() => Promise<number>, RegExp]> = {
@@ -180,7 +175,7 @@ const problems: Record<string, [() => Promise<number>, RegExp]> = {
 
 Deno.test("createNodeFollower: answers of a lost connection are ignored", async () => {
   const gate = Promise.withResolvers<void>();
-  const { network, exposure, accept, stop } = followFake({
+  const { network, exposure, accept } = followFake({
     async getTheses() {
       await gate.promise;
       return { theses: [thesisOf(1)], nextCursor: null };
@@ -191,7 +186,6 @@ Deno.test("createNodeFollower: answers of a lost connection are ignored", async 
   gate.resolve();
   await setImmediate();
   assert.deepEqual([exposure.isComplete, exposure.openTheses], [false, []]);
-  await stop();
 });
 
 for (const [problem, [answer, reason]] of Object.entries(problems)) {

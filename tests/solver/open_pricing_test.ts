@@ -134,7 +134,7 @@ Deno.test("Pricing: after a stop no history is read", () =>
   }));
 
 Deno.test("Pricing: if an exchange fails twice, the node's history is read", async () => {
-  const exchange = startFakeCandles();
+  await using exchange = startFakeCandles();
   exchange.failures = Array.from({ length: 9 }, () => new Response("", { status: 500 }));
   await withPricing(
     { pricing: "barrier", historyUrl: exchange.url },
@@ -149,5 +149,4 @@ Deno.test("Pricing: if an exchange fails twice, the node's history is read", asy
       assert.equal(exchange.queries.length, 2 * markets);
     },
   );
-  await exchange.stop();
 });

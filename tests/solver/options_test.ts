@@ -75,14 +75,10 @@ type Start = (
 Deno.test(
   "Solver: every option has its effect",
   everyOption(options, async (observe) => {
-    const start: Start = async (values, look, { node = startNode(), clock } = {}) => {
-      const { url, stop } = await startTestSolver(node, values, clock);
-      try {
-        await observe(values, await look(url, node));
-      } finally {
-        await stop();
-        await node.stop();
-      }
+    const start: Start = async (values, look, given = {}) => {
+      await using node = given.node ?? startNode();
+      await using solver = await startTestSolver(node, values, given.clock);
+      await observe(values, await look(solver.url, node));
     };
     await withFolder((folder) => startWithPrices(start, folder));
     await startWithClock(start);
@@ -300,7 +296,7 @@ async function startWithClock(start: Start): Promise<void> {
 async function startWithHedge(start: Start): Promise<void> {
   const late = Promise.withResolvers<Response>();
   let requests = 0;
-  const hedge = listen("127.0.0.1", 0, () => (requests += 1, late.promise));
+  await using hedge = listen("127.0.0.1", 0, () => (requests += 1, late.promise));
   const inTimeByDefault = setTimeout(() => late.resolve(Response.json({ hedged: true })), 1_000);
   const values = { hedgeUrl: hedge.url, hedgeTimeoutMs: 100, hedgeDelayMs: 7_000 };
   await start(values, async (url) => {
@@ -321,11 +317,10 @@ async function startWithHedge(start: Start): Promise<void> {
   });
   clearTimeout(inTimeByDefault);
   late.resolve(new Response());
-  await hedge.stop();
 }
 
 async function startDry(start: Start): Promise<void> {
-  const exchange = startFakeCandles();
+  await using exchange = startFakeCandles();
   await start({ pricing: "barrier", dryRun: true, historyUrl: exchange.url }, async (url) => {
     const { dryRun } = await (await fetch(`${url}/info`)).json();
     return {
@@ -333,5 +328,4 @@ async function startDry(start: Start): Promise<void> {
       historyUrl: () => assert(exchange.queries.length > 0),
     };
   });
-  await exchange.stop();
 }

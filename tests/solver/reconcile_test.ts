@@ -50,12 +50,11 @@ Deno.test("solver: works again after a stop in which the node settled its bet an
     assert.equal((await store.readPage(0, 1)).intents[0]?.state, "committed");
   }));
 
-for (
-  const [why, thesis, lastId] of [
-    ["another bet has the id", thesisOf(1), 1],
-    ["it has no bet with so high an id", null, 0],
-  ] as const
-) {
+const cases = [
+  ["another bet has the id", thesisOf(1), 1],
+  ["it has no bet with so high an id", null, 0],
+] as const;
+for (const [why, thesis, lastId] of cases) {
   Deno.test(`solver: notices after a long stop that the chain went back, since ${why}`, () =>
     withLongStop(thesis, lastId, async ({ status, code }, store) => {
       assert.deepEqual([status, code], ["failed", "CHAIN_REWOUND"]);

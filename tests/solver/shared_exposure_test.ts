@@ -34,7 +34,7 @@ const BET = 10_000_000n;
 const RISK_MAX = 5_000_000n;
 
 /** A node that remembers the theses of the solver and reports them. */
-class LedgerNode {
+class LedgerNode implements AsyncDisposable {
   readonly node = FakeNode.start();
   readonly theses: Thesis[] = [];
 
@@ -84,6 +84,10 @@ class LedgerNode {
     if (isHeard) this.#report(thesis);
   }
 
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.node.stop();
+  }
+
   #report(thesis: Thesis): void {
     this.node.feed.publish("theses", toWire(thesis));
   }
@@ -104,20 +108,8 @@ function randomExecution(random: RandomSource) {
 /** Resolves when nothing is pending. @returns The keys of the reservations. */
 async function untilQuiet(database: string): Promise<string[]> {
   await using store = await openIntentStore(database, "solver");
-  await eventually(
-    "the end of all executions",
-    async () => await store.countUnfinished() === 0 ? true : undefined,
-  );
+  await eventually("the end of all executions", async () => await store.countUnfinished() === 0);
   return (await reservedIntents(store)).map(({ key }) => key).sort();
-}
-
-async function withLedger(test: (ledger: LedgerNode) => Promise<void>): Promise<void> {
-  const ledger = new LedgerNode();
-  try {
-    await test(ledger);
-  } finally {
-    await ledger.node.stop();
-  }
 }
 
 /** Starts a solver in this process. */
@@ -151,34 +143,28 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
     name: `Balance: two solvers on one ${name} together do not hedge more than a user owns`,
     ignore,
     fn: () =>
-      withDatabase((database) =>
-        withLedger(async (ledger) => {
-          const { node } = ledger;
-          node.credited.set(user.address, 5n * BET / 2n);
-          const overrides = { database, hedgeDelayMs: 20 };
-          const solvers = [
-            await startTestSolver(node, overrides),
-            await startTestSolver(node, overrides),
-          ];
-          const execute = (n: number, body: object) => post(`${solvers[n % 2]!.url}/execute`, body);
-          try {
-            const bodies = Array.from({ length: 12 }, () => executionOf(1n));
-            const answers = await Promise.all(bodies.map((body, n) => execute(n, body)));
-            const refused = bodies.filter((_, n) => answers[n]?.status === 400);
-            for (const { status, body } of answers) {
-              if (status !== 200) assert.equal(body.code, "INSUFFICIENT_BALANCE");
-            }
-            // Each hedge ends in a transaction.
-            assert.deepEqual([node.received.length, refused.length], [2, 10]);
-            ledger.credit(user.address, BET / 2n);
-            const again = await Promise.all(refused.map((body, n) => execute(n, body)));
-            assert.equal(again.filter(({ status }) => status === 200).length, 1, "after a deposit");
-            assert.equal(node.received.length, 3);
-          } finally {
-            for (const running of solvers) await running.stop();
-          }
-        })
-      ),
+      withDatabase(async (database) => {
+        await using ledger = new LedgerNode();
+        const { node } = ledger;
+        node.credited.set(user.address, 5n * BET / 2n);
+        const overrides = { database, hedgeDelayMs: 20 };
+        await using first = await startTestSolver(node, overrides);
+        await using second = await startTestSolver(node, overrides);
+        const solvers = [first, second];
+        const execute = (n: number, body: object) => post(`${solvers[n % 2]!.url}/execute`, body);
+        const bodies = Array.from({ length: 12 }, () => executionOf(1n));
+        const answers = await Promise.all(bodies.map((body, n) => execute(n, body)));
+        const refused = bodies.filter((_, n) => answers[n]?.status === 400);
+        for (const { status, body } of answers) {
+          if (status !== 200) assert.equal(body.code, "INSUFFICIENT_BALANCE");
+        }
+        // Each hedge ends in a transaction.
+        assert.deepEqual([node.received.length, refused.length], [2, 10]);
+        ledger.credit(user.address, BET / 2n);
+        const again = await Promise.all(refused.map((body, n) => execute(n, body)));
+        assert.equal(again.filter(({ status }) => status === 200).length, 1, "after a deposit");
+        assert.equal(node.received.length, 3);
+      }),
   });
 
   Deno.test({
@@ -186,44 +172,35 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
     ignore,
     fn: () =>
       withSeed((random) =>
-        withDatabase((database) =>
-          withLedger(async (ledger) => {
-            const solvers = [await startOne(ledger, database), await startOne(ledger, database)];
-            try {
-              for (let round = 0; round < 3; round++) {
-                const answers = await Promise.all(
-                  Array.from({ length: 16 }, (_, n) =>
-                    post(`${solvers[n % 2]!.url}/execute`, randomExecution(random))),
-                );
-                assert.ok(ledger.atRisk <= BOUND, `${ledger.atRisk} is above the bound`);
-                for (const { status, body } of answers) {
-                  if (status !== 200) {
-                    assert.equal(body.code, "EXPOSURE_TOO_LARGE");
-                  }
-                }
-                await assertFull(ledger, database, solvers[round % 2]!.url);
-                // A settled bet frees its part of the limit, whichever solver was notified.
-                ledger.theses.forEach(({ status }, index) => {
-                  if (isUnsettled(status)) {
-                    ledger.settle(index, round === 0);
-                  }
-                });
-                if (round === 1) {
-                  await solvers[0]!.stop();
-                  solvers[0] = await startOne(ledger, database);
-                  await ledger.node.feed.disconnect();
-                }
-                for (const { url } of solvers) {
-                  await untilComplete(url);
-                }
-              }
-            } finally {
-              for (const running of solvers) {
-                await running.stop();
-              }
+        withDatabase(async (database) => {
+          await using ledger = new LedgerNode();
+          await using stack = new AsyncDisposableStack();
+          const start = async () => stack.use(await startOne(ledger, database));
+          const solvers = [await start(), await start()];
+          for (let round = 0; round < 3; round++) {
+            const answers = await Promise.all(
+              Array.from(
+                { length: 16 },
+                (_, n) => post(`${solvers[n % 2]!.url}/execute`, randomExecution(random)),
+              ),
+            );
+            assert.ok(ledger.atRisk <= BOUND, `${ledger.atRisk} is above the bound`);
+            for (const { status, body } of answers) {
+              if (status !== 200) assert.equal(body.code, "EXPOSURE_TOO_LARGE");
             }
-          })
-        )
+            await assertFull(ledger, database, solvers[round % 2]!.url);
+            // A settled bet frees its part of the limit, whichever solver was notified.
+            ledger.theses.forEach(({ status }, index) => {
+              if (isUnsettled(status)) ledger.settle(index, round === 0);
+            });
+            if (round === 1) {
+              await solvers[0]!.stop();
+              solvers[0] = await start();
+              await ledger.node.feed.disconnect();
+            }
+            for (const { url } of solvers) await untilComplete(url);
+          }
+        })
       ),
   });
 
@@ -233,47 +210,42 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
     ignore,
     fn: () =>
       withSeed((random) =>
-        withDatabase((database) =>
-          withLedger(async (ledger) => {
-            const { node } = ledger;
-            const survivor = await startOne(ledger, database);
-            try {
-              for (let death = 0; death < 3; death++) {
-                const victim = await startServiceProcess({
-                  args: [
-                    ...["solver", "--port", "0", "--rpc-url", node.url, "--ws-url", node.wsUrl],
-                    ...["--hedge-delay-ms", "2", "--database", database],
-                    ...["--max-exposure", String(BOUND), "--rate-limit", "0"],
-                  ],
-                  env: { SOLVER_PRIVATE_KEY: DEV_ACCOUNTS.solver.privateKey },
-                });
-                await untilComplete(victim.url);
-                const bodies = Array.from({ length: 16 }, () => randomExecution(random));
-                const played = bodies.map((body, n) =>
-                  post(`${n % 2 === 0 ? victim.url : survivor.url}/execute`, body)
-                    .catch(() => undefined)
-                );
-                const delayMs = random() * 60;
-                await new Promise((resolve) => setTimeout(resolve, delayMs));
-                await kill(victim);
-                await Promise.all(played);
-                assert.ok(ledger.atRisk <= BOUND, `${ledger.atRisk} is above the bound`);
-                // The survivor finishes the victim's executions, within the same limit.
-                await untilQuiet(database);
-                await assertFull(ledger, database, survivor.url);
-                ledger.theses.forEach(({ status }, index) => {
-                  if (isUnsettled(status)) ledger.settle(index, true);
-                });
-                await eventually("room again", async () => {
-                  const held = await untilQuiet(database);
-                  return held.length === 0 ? true : undefined;
-                });
-              }
-            } finally {
-              await survivor.stop();
-            }
-          })
-        )
+        withDatabase(async (database) => {
+          await using ledger = new LedgerNode();
+          const { node } = ledger;
+          await using survivor = await startOne(ledger, database);
+          for (let death = 0; death < 3; death++) {
+            const victim = await startServiceProcess({
+              args: [
+                ...["solver", "--port", "0", "--rpc-url", node.url, "--ws-url", node.wsUrl],
+                ...["--hedge-delay-ms", "2", "--database", database],
+                ...["--max-exposure", String(BOUND), "--rate-limit", "0"],
+              ],
+              env: { SOLVER_PRIVATE_KEY: DEV_ACCOUNTS.solver.privateKey },
+            });
+            await untilComplete(victim.url);
+            const bodies = Array.from({ length: 16 }, () => randomExecution(random));
+            const played = bodies.map((body, n) =>
+              post(`${n % 2 === 0 ? victim.url : survivor.url}/execute`, body)
+                .catch(() => undefined)
+            );
+            const delayMs = random() * 60;
+            await new Promise((resolve) => setTimeout(resolve, delayMs));
+            await kill(victim);
+            await Promise.all(played);
+            assert.ok(ledger.atRisk <= BOUND, `${ledger.atRisk} is above the bound`);
+            // The survivor finishes the victim's executions, within the same limit.
+            await untilQuiet(database);
+            await assertFull(ledger, database, survivor.url);
+            ledger.theses.forEach(({ status }, index) => {
+              if (isUnsettled(status)) ledger.settle(index, true);
+            });
+            await eventually("room again", async () => {
+              const held = await untilQuiet(database);
+              return held.length === 0;
+            });
+          }
+        })
       ),
   });
 }

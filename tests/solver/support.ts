@@ -122,14 +122,13 @@ export function startTestSolver(
 /** Runs a test with a fake node, which `prepare` may change first, and a solver in memory. */
 export async function withSolver(
   test: (solver: RunningService, node: FakeNode) => Promise<void>,
-  overrides: Partial<SolverOptions> = {},
-  prepare: (node: FakeNode) => void = () => {},
+  { prepare, ...overrides }: Partial<SolverOptions> & { prepare?: (node: FakeNode) => void } = {},
 ): Promise<void> {
   await using node = FakeNode.start();
   node.credited.set(solver.address, SOLVER_BALANCE);
   node.credited.set(user.address, USER_BALANCE);
   node.methods.set("core_getTheses", () => ({ theses: [], nextCursor: null }));
-  prepare(node);
+  prepare?.(node);
   await using running = await startTestSolver(node, overrides);
   await test(running, node);
 }

@@ -250,61 +250,34 @@ export const HEALTHY: NodeBehaviour = { name: "healthy", set: () => {}, commits:
 
 const SLOW_MS = 100;
 
+/** A node that does this with a transaction, which is committed in the end. */
+function behaving(name: string, behaviourOf: (node: FakeNode) => SendBehaviour): NodeBehaviour {
+  return { name, set: (node) => node.behaviour = behaviourOf(node), commits: true };
+}
+
 export const FAULTY: readonly NodeBehaviour[] = [
-  {
-    name: "slow",
-    set(node) {
-      node.behaviour = async (apply) => {
-        await new Promise((resolve) => setTimeout(resolve, SLOW_MS));
-        return apply();
-      };
-    },
-    commits: true,
-  },
-  {
-    name: "answering twice",
-    set(node) {
-      node.behaviour = (apply) => {
-        apply();
-        return apply();
-      };
-    },
-    commits: true,
-  },
-  {
-    name: "answering and dying",
-    set(node) {
-      node.behaviour = (apply) => {
-        apply();
-        node.down = true;
-        throw new ConnectionLost("Node died");
-      };
-    },
-    commits: true,
-  },
-  {
-    name: "away",
-    set(node) {
-      node.behaviour = () => {
-        throw new ConnectionLost("Node is away");
-      };
-    },
-    commits: true,
-  },
+  behaving("slow", () => async (apply) => {
+    await new Promise((resolve) => setTimeout(resolve, SLOW_MS));
+    return apply();
+  }),
+  behaving("answering twice", () => (apply) => {
+    apply();
+    return apply();
+  }),
+  behaving("answering and dying", (node) => (apply) => {
+    apply();
+    node.down = true;
+    throw new ConnectionLost("Node died");
+  }),
+  behaving("away", () => () => {
+    throw new ConnectionLost("Node is away");
+  }),
   {
     name: "refusing by its rules",
-    set(node) {
-      node.refusal = "PERMISSION_DENIED";
-    },
+    set: (node) => node.refusal = "PERMISSION_DENIED",
     commits: false,
   },
-  {
-    name: "rejecting",
-    set(node) {
-      node.timestampToleranceMs = -1;
-    },
-    commits: false,
-  },
+  { name: "rejecting", set: (node) => node.timestampToleranceMs = -1, commits: false },
 ];
 
 /** The node is up and answers; its rules still refuse the same transactions. */

@@ -4,6 +4,7 @@ import { privateKeyToAccount } from "viem/accounts";
 import { z } from "zod";
 import { SIGNER_METHODS } from "../../lib/net/remote_signer.ts";
 import type { Hex } from "../../lib/protocol/scalars.ts";
+import { withAnswer } from "./http_answers.ts";
 
 const typedDataSchema = z.object({
   domain: z.object({ name: z.string(), version: z.string(), chainId: z.number() }),
@@ -28,27 +29,19 @@ export const SIGNERS = {
   ethers: (privateKey: Hex, call: SignerCall) => {
     const { domain, types, message } = typedDataIn(call);
     const { EIP712Domain: _, ...own } = types; // ethers makes it itself
-    return new Wallet(privateKey).signTypedData(
-      domain,
-      own,
-      message,
-    );
+    return new Wallet(privateKey).signTypedData(domain, own, message);
   },
   viem: (privateKey: Hex, call: SignerCall) =>
     privateKeyToAccount(privateKey).signTypedData(typedDataIn(call)),
 };
 
 /** Runs a test with such a service, which answers with the members that `answer` returns. */
-export async function withSignerService(
+export function withSignerService(
   answer: (call: SignerCall) => Promise<unknown>,
   test: (url: string) => Promise<void>,
 ): Promise<void> {
-  await using server = Deno.serve(
-    { hostname: "127.0.0.1", port: 0, onListen() {} },
-    async (request) => {
-      const call = callSchema.parse(await request.json());
-      return Response.json({ jsonrpc: "2.0", id: 1, ...Object(await answer(call)) });
-    },
-  );
-  await test(`http://127.0.0.1:${server.addr.port}`);
+  return withAnswer(async (request) => {
+    const call = callSchema.parse(await request.json());
+    return Response.json({ jsonrpc: "2.0", id: 1, ...Object(await answer(call)) });
+  }, test);
 }

@@ -56,15 +56,14 @@ Deno.test("createCommand: with JSON logs, errors are JSON lines, whether the opt
   const json = { RANGEMAKER_JSON_LOGS: "true" };
   const wrongOption = "Unknown option '--x'. See rangemaker bridge --help";
   await withFile("json_logs = true\n", async (settings) => {
-    for (
-      const [env, argv, code, message] of [
-        [{}, ["--json-logs"], 1, "Password is wrong"],
-        [{ RANGEMAKER_CONFIG: settings }, [], 1, "Password is wrong"],
-        [json, [], 1, "Password is wrong"],
-        [json, ["--x"], 2, wrongOption],
-        [{}, ["--x", "--json-logs"], 2, wrongOption],
-      ] as const
-    ) {
+    const cases = [
+      [{}, ["--json-logs"], 1, "Password is wrong"],
+      [{ RANGEMAKER_CONFIG: settings }, [], 1, "Password is wrong"],
+      [json, [], 1, "Password is wrong"],
+      [json, ["--x"], 2, wrongOption],
+      [{}, ["--x", "--json-logs"], 2, wrongOption],
+    ] as const;
+    for (const [env, argv, code, message] of cases) {
       const result = await runIn(env, failing, ...argv);
       const [{ "@timestamp": time, ...line }] = result.errors.map((error) => JSON.parse(error));
       assert.match(time, /^\d{4}-/);

@@ -57,13 +57,12 @@ for (const change of CHANGES) {
 
 Deno.test("requireGenuine: refuses a signature by another key, an invalid signature and another solver", () => {
   const stranger = new LocalSigner(DEV_ACCOUNTS.admin.privateKey);
-  for (
-    const quote of [
-      signed(terms, stranger),
-      { ...signed(terms), signature: "0x1234" as const },
-      signed({ ...terms, solver: stranger.address }),
-    ]
-  ) {
+  const quotes = [
+    signed(terms, stranger),
+    { ...signed(terms), signature: "0x1234" as const },
+    signed({ ...terms, solver: stranger.address }),
+  ];
+  for (const quote of quotes) {
     assert.throws(() => check(quote), refuses("QUOTE_SIGNER_MISMATCH"));
   }
   assert.throws(() => check({ ...signed(terms), signature: "0x1234" }), /signed by nobody/);

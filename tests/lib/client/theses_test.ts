@@ -99,7 +99,6 @@ Deno.test("ThesisWatch: opens once it has subscribed and read every page, then r
   ]);
   assert.equal((await watch.until(is(2, "won"), 0)).id, 2, "it is known already");
   await watch.open(0);
-  watch.close();
 });
 
 Deno.test("ThesisWatch: after a reconnect it reads the changes it missed", async () => {
@@ -142,7 +141,6 @@ Deno.test("ThesisWatch: remembers all unsettled theses and the newest settled on
   clock.advance(100);
   await accept();
   assert.deepEqual([events.length, events.at(-2), watch.state], [count + 4, "1 won", "live"]);
-  watch.close();
 });
 
 Deno.test("ThesisWatch: reports each state once, and a slow read never undoes a notification", async () => {
@@ -157,7 +155,6 @@ Deno.test("ThesisWatch: reports each state once, and a slow read never undoes a 
   await opened;
   publish(thesis(1, "won"));
   assert.deepEqual(events, ["1 won", "live"]);
-  watch.close();
 });
 
 Deno.test("ThesisWatch: a settled thesis that a revert opened again is open, until its next outcome", async () => {
@@ -169,11 +166,10 @@ Deno.test("ThesisWatch: a settled thesis that a revert opened again is open, unt
   publish(thesis(1, "lost"));
   assert.equal((await outcome).status, "lost");
   assert.deepEqual(events, ["live", "1 won", "1 open", "1 lost"]);
-  watch.close();
 });
 
 Deno.test("ThesisWatch: a thesis of a chain that was restored while disconnected is open again", async () => {
-  const { clock, network, node, events, watch, accept, open } = setUp();
+  const { clock, network, node, events, accept, open } = setUp();
   node.theses = [thesis(1, "won"), thesis(2, "won")];
   await open();
   network.newest.end(1012, "restart");
@@ -200,7 +196,6 @@ Deno.test("ThesisWatch: a thesis of a chain that was restored while disconnected
   clock.advance(5_000);
   await accept();
   assert.deepEqual(events.slice(10), ["2 open", "live"]);
-  watch.close();
 });
 
 Deno.test("ThesisWatch: the first read goes on at the page that failed; after a lost connection it begins again", async () => {
@@ -233,7 +228,6 @@ Deno.test("ThesisWatch: the first read goes on at the page that failed; after a 
   clock.advance(200);
   await accept();
   assert.deepEqual(await untilLive(), [undefined, "1", undefined, "1", "2", "3", "4", "5"]);
-  watch.close();
 });
 
 Deno.test("ThesisWatch: once live it knows what changed on earlier pages while a page failed, though nobody announced it", async () => {
@@ -253,7 +247,6 @@ Deno.test("ThesisWatch: once live it knows what changed on earlier pages while a
   clock.advance(1_000);
   await opened;
   assert.deepEqual(events, ["1 open", "2 lost", "1 won", "live"]);
-  watch.close();
 });
 
 Deno.test("ThesisWatch: reports nothing more once it is closed, also by its own handler", async () => {
@@ -272,16 +265,15 @@ Deno.test("ThesisWatch: reports nothing more once it is closed, also by its own 
 });
 
 Deno.test("ThesisWatch: the same id with another quote hash is a thesis of a new chain", async () => {
-  const { events, watch, open, publish } = setUp();
+  const { events, open, publish } = setUp();
   await open();
   publish(thesis(1, "won"));
   publish({ ...thesis(1, "open"), quoteHash: `0x${"99".repeat(32)}` });
   assert.deepEqual(events.slice(1), ["1 won", "1 open"]);
-  watch.close();
 });
 
 Deno.test("ThesisWatch: every 30 s it reads open theses, new ones, and the outcome of missing ones, in case of lost notifications", async () => {
-  const { clock, node, events, watch, open, beat } = setUp();
+  const { clock, node, events, open, beat } = setUp();
   node.theses = [thesis(1, "won"), thesis(2, "open"), thesis(3, "open")];
   await open();
   node.theses = [2, 5].map((id) => thesis(id, "lost")).concat(
@@ -295,13 +287,12 @@ Deno.test("ThesisWatch: every 30 s it reads open theses, new ones, and the outco
   const all = { user, limit: 100 };
   assert.deepEqual(node.reads, [all, { ...all, status: "open" }, all, 2]);
   assert.deepEqual(events.slice(4), ["4 open", "5 lost", "6 won", "2 lost"]);
-  watch.close();
 });
 
 Deno.test("ThesisWatch: every 30 s it reads what can have changed: from its oldest open thesis on", async () => {
   const cases = [["open", [undefined, "2", "4"]], ["won", [undefined, "4"]]] as const;
   for (const [status, cursors] of cases) {
-    const { clock, node, events, watch, open, publish, beat } = setUp();
+    const { clock, node, events, open, publish, beat } = setUp();
     node.theses = [thesis(1, "won"), thesis(2, "needs_backfill"), thesis(3, status)];
     node.theses.push(thesis(4, "lost"));
     await open();
@@ -314,7 +305,6 @@ Deno.test("ThesisWatch: every 30 s it reads what can have changed: from its olde
     assert.deepEqual(node.cursors, cursors);
     assert.equal(node.reads.at(-1), 2);
     assert.deepEqual(events.slice(-2), ["6 won", "5 lost"]);
-    watch.close();
   }
 });
 
@@ -355,7 +345,6 @@ Deno.test("ThesisWatch: the error of a watch that did not open says that the nod
   }
   await nextTurn();
   assert.equal(watch.state, "live", "it went on, though nobody listens");
-  watch.close();
 });
 
 Deno.test("ThesisWatch: opens however many pages there are, unless none arrives in time", async () => {
@@ -380,7 +369,6 @@ Deno.test("ThesisWatch: opens however many pages there are, unless none arrives 
       await nextTurn();
     }
     assert.equal(await opened, pages === 4 ? "live" : "NOT_CONNECTED");
-    watch.close();
   }
 });
 

@@ -162,9 +162,10 @@ Deno.test("ProviderWallet: a wallet on another chain is not asked to sign until 
   const provider = new FakeProvider();
   provider.chainId = 1;
   const signing = adaptWallet(provider);
-  await assert.rejects(signing.sign(address, typedData), (thrown) => {
-    return thrown instanceof WalletError && thrown.code === "WRONG_CHAIN" &&
-      thrown.details.expected === CHAIN_ID && thrown.details.actual === 1;
+  await assert.rejects(signing.sign(address, typedData), {
+    name: "WalletError",
+    code: "WRONG_CHAIN",
+    details: { expected: CHAIN_ID, actual: 1 },
   });
   assert.deepEqual(provider.signed, []);
   await signing.switchChain(CHAIN_ID, chain);

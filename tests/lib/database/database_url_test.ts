@@ -17,9 +17,8 @@ Deno.test("postgresServers: returns a URL for each host, without target_session_
 
 Deno.test("databaseSchema: accepts a file, or a URL of valid hosts that requires a primary", () => {
   const isTaken = (text: string) => databaseSchema.safeParse(text).success;
-  for (
-    const role of ["", "?a=1", "?target_session_attrs=primary", "?target_session_attrs=read-write"]
-  ) {
+  const roles = ["", "?a=1", "?target_session_attrs=primary", "?target_session_attrs=read-write"];
+  for (const role of roles) {
     assert.ok(isTaken(`postgres://u@one,two/x${role}`), role);
   }
   for (const role of ["standby", "any", ""]) {

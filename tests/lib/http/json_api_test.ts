@@ -129,13 +129,11 @@ Deno.test("useJsonApi: with * every page may read answers and errors, and prefli
 
 Deno.test("useJsonApi: the error about a missing route or method begins with its code", async () => {
   const app = echoing();
-  for (
-    const [path, method, start] of [["/none", "GET", "NOT_FOUND: "], [
-      "/",
-      "PUT",
-      "METHOD_NOT_ALLOWED: ",
-    ]] as const
-  ) {
+  const cases = [
+    ["/none", "GET", "NOT_FOUND: "],
+    ["/", "PUT", "METHOD_NOT_ALLOWED: "],
+  ] as const;
+  for (const [path, method, start] of cases) {
     const { error } = await (await app.request(path, { method })).json();
     assert(error.startsWith(start), error);
   }

@@ -32,24 +32,21 @@ function endlessBody(everyMs = 0) {
 for (const status of [301, 302, 303, 307, 308]) {
   Deno.test(`request: a redirect (${status}) is not followed, with a body or without`, async () => {
     let followed = 0;
-    await withAnswer(
-      () => {
-        followed += 1;
-        return new Response("elsewhere");
-      },
-      (target) =>
-        withAnswer(
-          () => new Response("moved", { status, headers: { location: `${target}/?key=SECRET` } }),
-          async (url) => {
-            for (const options of [{}, { json: { pay: 1 } }]) {
-              await assert.rejects(
-                request(url, options),
-                unreachable(/redirect, which is not followed/),
-              );
-            }
-          },
-        ),
-    );
+    await withAnswer(() => {
+      followed += 1;
+      return new Response("elsewhere");
+    }, (target) =>
+      withAnswer(
+        () => new Response("moved", { status, headers: { location: `${target}/?key=SECRET` } }),
+        async (url) => {
+          for (const options of [{}, { json: { pay: 1 } }]) {
+            await assert.rejects(
+              request(url, options),
+              unreachable(/redirect, which is not followed/),
+            );
+          }
+        },
+      ));
     assert.equal(followed, 0);
   });
 }

@@ -58,5 +58,4 @@ Deno.test("ReconnectingSocket: in a page, the reason why a socket did not open n
     socket.start();
     fake.onerror?.({}); // as browsers do: without a message
     assert.deepEqual(reasons, [`cannot be connected to${HINT}`]);
-    socket.stop();
   }));

@@ -40,7 +40,6 @@ Deno.test("ReconnectingSocket: connects, sends and reads text and UTF-8 bytes", 
   network.newest.onmessage?.({ data: 5 }); // neither text nor bytes
   assert.deepEqual([network.newest.binaryType, network.newest.sent], ["arraybuffer", ["hello"]]);
   assert.deepEqual(events, ["attempt 1", "open", "text one", "text zwölf"]);
-  socket.stop();
 });
 
 Deno.test("ReconnectingSocket: reconnects after each loss with growing waits, also after a short connection", () => {
@@ -82,7 +81,6 @@ Deno.test("ReconnectingSocket: an attempt that does not open is aborted", () => 
   clock.advance(3_000);
   assert.equal(events.at(-1), "not_opened: not open after 3000 ms");
   assert(network.newest.closed);
-  socket.stop();
 });
 
 Deno.test("ReconnectingSocket: drops the connection after silenceMs without a frame", () => {
@@ -98,7 +96,6 @@ Deno.test("ReconnectingSocket: drops the connection after silenceMs without a fr
   assert.equal(events.at(-1), "silent: silent for 5000 ms");
   assert(!socket.isConnected);
   assert(network.newest.closed);
-  socket.stop();
 });
 
 Deno.test("ReconnectingSocket: after the clock was set back, silence is still noticed", () => {
@@ -108,7 +105,6 @@ Deno.test("ReconnectingSocket: after the clock was set back, silence is still no
   clock.setBy(-3_600_000);
   clock.advance(10_000);
   assert.equal(events.at(-1), "silent: silent for 5000 ms");
-  socket.stop();
 });
 
 Deno.test("ReconnectingSocket: a healthy connection resets the backoff", () => {
@@ -120,7 +116,6 @@ Deno.test("ReconnectingSocket: a healthy connection resets the backoff", () => {
   clock.advance(60_000);
   assert.equal(backoff.nextMs(), 1_000);
   assert.equal(clock.pending, 0, "nothing else is waited for");
-  socket.stop();
 });
 
 Deno.test("ReconnectingSocket: reconnectNow only skips the wait before the next attempt", () => {
@@ -142,22 +137,19 @@ Deno.test("ReconnectingSocket: reconnectNow only skips the wait before the next 
   assert.equal(network.sockets.length, 2, "it is stopped");
   socket.start();
   assert.equal(network.sockets.length, 3);
-  socket.stop();
 });
 
 Deno.test("ReconnectingSocket: a failure has the platform's reason, if there is one", () => {
-  for (
-    const [event, reason] of [
-      [{ message: "TypeError: no Error: inside" }, "no Error: inside"],
-      [{ message: 5 }, "cannot be connected to"],
-      [{}, "cannot be connected to"],
-    ] as const
-  ) {
+  const cases = [
+    [{ message: "TypeError: no Error: inside" }, "no Error: inside"],
+    [{ message: 5 }, "cannot be connected to"],
+    [{}, "cannot be connected to"],
+  ] as const;
+  for (const [event, reason] of cases) {
     const { network, events, socket } = setUp();
     socket.start();
     network.newest.onerror?.(event);
     assert.equal(events.at(-1), `not_opened: ${reason}`);
-    socket.stop();
   }
 });
 

@@ -42,7 +42,7 @@ function setUp(options: Partial<RpcSubscriberOptions> = {}) {
 }
 
 Deno.test("RpcSubscriber: subscribes, and passes each notification to its own subscription", () => {
-  const { network, events, subscriber, accept } = setUp();
+  const { network, events, accept } = setUp();
   accept();
   assert.deepEqual(network.newest.sent.map((text) => JSON.parse(text)), [
     { jsonrpc: "2.0", id: 1, method: "eth_subscribe", params: ["words"] },
@@ -51,7 +51,6 @@ Deno.test("RpcSubscriber: subscribes, and passes each notification to its own su
   network.newest.deliver(subscriptionNotice("0xb", 7));
   network.newest.deliver(subscriptionNotice("0xa", "seven"));
   assert.deepEqual(events, ["subscribed", 7, "seven"]);
-  subscriber.stop();
 });
 
 Deno.test("RpcSubscriber: subscribes again after a loss, and ignores ids of the lost connection", () => {
@@ -84,25 +83,23 @@ const WRONG_FRAMES = {
 
 for (const [name, frame] of Object.entries(WRONG_FRAMES)) {
   Deno.test(`RpcSubscriber: ${name} drops the connection`, () => {
-    const { network, events, subscriber, accept } = setUp();
+    const { network, events, accept } = setUp();
     accept();
     network.newest.deliver(frame);
     assert.equal(events.length, 2, JSON.stringify(events));
     assert.match(String(events[1]), /^lost: (unexpected .*|refuses .*No subscriptions)/);
     assert(network.newest.closed);
-    subscriber.stop();
   });
 }
 
 Deno.test("RpcSubscriber: a node that does not answer a subscription is dropped after 15 s", () => {
-  const { clock, network, events, subscriber, deliver } = setUp();
+  const { clock, network, events, deliver } = setUp();
   network.newest.open();
   deliver({ id: 1, result: "0xa" });
   clock.advance(14_999);
   assert.deepEqual(events, []);
   clock.advance(1);
   assert.match(String(events[0]), /^lost: no answer to a subscription within 15000 ms/);
-  subscriber.stop();
 });
 
 Deno.test("RpcSubscriber: a quiet connection stays open while heartbeats are answered", () => {
@@ -130,7 +127,7 @@ Deno.test("RpcSubscriber: a quiet connection stays open while heartbeats are ans
 });
 
 Deno.test("RpcSubscriber: a clock that is set back neither drops a connection that answers nor keeps a dead one", () => {
-  const { clock, events, subscriber, deliver, accept } = setUp({
+  const { clock, events, deliver, accept } = setUp({
     heartbeat: { everyMs: 20_000, answerMs: 5_000 },
   });
   accept();
@@ -142,11 +139,10 @@ Deno.test("RpcSubscriber: a clock that is set back neither drops a connection th
   clock.setBy(-3_600_000);
   clock.advance(25_000);
   assert.equal(events.at(-1), "lost: no answer to a heartbeat");
-  subscriber.stop();
 });
 
 Deno.test("RpcSubscriber: a tab that slept for a minute does not drop the connection for its own silence", () => {
-  const { clock, events, subscriber, deliver, accept } = setUp({
+  const { clock, events, deliver, accept } = setUp({
     heartbeat: { everyMs: 20_000, answerMs: 5_000 },
   });
   accept();
@@ -156,7 +152,6 @@ Deno.test("RpcSubscriber: a tab that slept for a minute does not drop the connec
   clock.jump(60_000);
   clock.advance(0);
   assert.deepEqual(events, ["subscribed"]);
-  subscriber.stop();
 });
 
 Deno.test("RpcSubscriber: reads missed events after each connect and at intervals, and is live after that", async () => {

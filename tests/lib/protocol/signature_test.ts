@@ -46,12 +46,11 @@ const refused: readonly (readonly [string, string, RegExp])[] = [
 
 for (const [what, signature, reason] of refused) {
   Deno.test(`recoverSigner: ${what} is refused with its reason`, () => {
-    assert.throws(() => recoverSigner(digest, signature as Hex), (thrown) => {
-      assert(thrown instanceof SignatureError);
-      assert.match(thrown.message, reason);
-      assert.equal(thrown.code, "INVALID_SIGNATURE");
-      assert.deepEqual(thrown.details, { digest });
-      return true;
+    assert.throws(() => recoverSigner(digest, signature as Hex), {
+      name: "SignatureError",
+      message: reason,
+      code: "INVALID_SIGNATURE",
+      details: { digest },
     });
   });
 }
@@ -114,21 +113,18 @@ Deno.test("LocalSigner: printing, JSON and errors do not show the key", () => {
   for (const text of shown) assert(!text.includes(key));
   const outOfRange: Hex = `0x${"ff".repeat(32)}`;
   assert.throws(() => new LocalSigner(outOfRange), (thrown) => {
-    assert(thrown instanceof SignatureError);
-    assert(!Deno.inspect(thrown).includes("ff".repeat(32)));
-    return true;
+    return thrown instanceof SignatureError && !Deno.inspect(thrown).includes("ff".repeat(32));
   });
 });
 
-for (
-  const [what, change] of [
-    ["a digit too many", (key: string) => `${key}0`],
-    ["a byte too many", (key: string) => `${key}00`],
-    ["a digit too few", (key: string) => key.slice(0, -1)],
-    ["something before it", (key: string) => `0${key}`],
-    ["a digit that is none", (key: string) => `${key.slice(0, -1)}g`],
-  ] as const
-) {
+const cases = [
+  ["a digit too many", (key: string) => `${key}0`],
+  ["a byte too many", (key: string) => `${key}00`],
+  ["a digit too few", (key: string) => key.slice(0, -1)],
+  ["something before it", (key: string) => `0${key}`],
+  ["a digit that is none", (key: string) => `${key.slice(0, -1)}g`],
+] as const;
+for (const [what, change] of cases) {
   Deno.test(`LocalSigner: a key with ${what} is refused, and not quoted`, () => {
     const key = change(DEV_ACCOUNTS.solver.privateKey);
     assert.throws(() => new LocalSigner(key as Hex), (thrown) => {

@@ -85,8 +85,6 @@ Deno.test("PollingLoop: waits grow while passes fail, and a successful pass rese
   await end("away again");
   clock.advance(100);
   assert.equal(passes.length, 7);
-  await end();
-  await loop.stop();
 });
 
 Deno.test("PollingLoop: reports the start, a change of the cause and the end of an outage once each", async () => {
@@ -98,8 +96,6 @@ Deno.test("PollingLoop: reports the start, a change of the cause and the end of 
     clock.advance(1_000);
   }
   assert.deepEqual(events, ["failure: one", "failure: three", "recovery", "failure: four"]);
-  await end();
-  await loop.stop();
 });
 
 Deno.test("PollingLoop: start aborts the current pass, which then schedules nothing", async () => {
@@ -113,7 +109,6 @@ Deno.test("PollingLoop: start aborts the current pass, which then schedules noth
   assert.deepEqual(events, []);
   await end();
   assert.equal(clock.pending, 1);
-  await loop.stop();
 });
 
 Deno.test("PollingLoop: a stop waits for every pass in flight, aborted ones included", async () => {

@@ -21,7 +21,7 @@ Deno.test("price oracle spec, service_url: the scheme may be left out", () => {
 });
 
 Deno.test("OracleClient: an answer after the timeout is passed on as a late answer", async () => {
-  const oracle = startFakeOracle();
+  await using oracle = startFakeOracle();
   const clock = new FakeClock();
   const asked = Promise.withResolvers<void>();
   const late = Promise.withResolvers<Response>();
@@ -37,7 +37,6 @@ Deno.test("OracleClient: an answer after the timeout is passed on as a late answ
   clock.advance(LATE_ANSWER_MAX_MS - 11);
   late.resolve(Response.json(pricesBody(1)));
   assert.deepEqual(await eventually("the late answer", () => received), pricesBody(1));
-  await oracle.stop();
   assert.equal(clock.pending, 0);
 });
 

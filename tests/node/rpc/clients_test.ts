@@ -42,10 +42,7 @@ Deno.test("Clients: a client that reads nothing is disconnected, and nobody else
       const seen = other.notifications(heads).length;
       return other.waitFor(() => other.notifications(heads).length > seen + count);
     };
-    await eventually(
-      "the slow client is counted",
-      async () => await slowClients() === 1,
-    );
+    await eventually("the slow client is counted", async () => await slowClients() === 1);
     await headsGoOn(2);
     assert.equal(await slowClients(), 1, "counted once");
     slow.close();
@@ -126,10 +123,7 @@ Deno.test("Clients: a client that reads nothing is disconnected if a burst lasts
       const connection = await connectByHand(url);
       const subscribe = { jsonrpc: "2.0", id: 1, method: "subscribe" };
       await connection.write(textFrame(JSON.stringify(subscribe)));
-      await eventually(
-        "the subscription",
-        () => subscriptions.count("newHeads") === 1,
-      );
+      await eventually("the subscription", () => subscriptions.count("newHeads") === 1);
       const event = "x".repeat(8 * MIB);
       const publish = () => subscriptions.publish("newHeads", () => event);
       for (let n = 0; n < 4; n++) publish();

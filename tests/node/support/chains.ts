@@ -203,9 +203,7 @@ export class DiskChain extends TestedChain {
   }
 
   deposit(number: number): Transaction {
-    return this.submit(
-      deposit({ timestamp: this.clock.now(), externalTxHash: hashOf(number) }),
-    );
+    return this.submit(deposit({ timestamp: this.clock.now(), externalTxHash: hashOf(number) }));
   }
 
   bet(durationMs: number, number = 0): Transaction {

@@ -29,12 +29,11 @@ Deno.test("InFlightReads: among 1,000 reads, a read shares the answer of an equa
 });
 
 Deno.test("InFlightReads: equal reads of a node that hangs time out together; after a lost answer, each asks for itself", async () => {
-  for (
-    const [error, asks] of [[nodeTimeout("read", 30_000), 1], [
-      answerLost("read", "reset"),
-      3,
-    ]] as const
-  ) {
+  const cases = [
+    [nodeTimeout("read", 30_000), 1],
+    [answerLost("read", "reset"), 3],
+  ] as const;
+  for (const [error, asks] of cases) {
     const reads = new InFlightReads();
     let asked = 0;
     const ask = () => {

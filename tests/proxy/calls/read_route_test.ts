@@ -49,13 +49,12 @@ Deno.test("requireRoute: the id of a new filter gets two digits for its node; ot
 
 Deno.test("requireRoute: a filter is read from its node, under the node's own id", () => {
   const nodes = readNodesOf("a b");
-  for (
-    const [method, params, node, sent] of [
-      ["eth_getFilterChanges", ["0x100"], 0, ["0x1"]],
-      ["eth_getFilterLogs", ["0xAb01", 7], 1, ["0xAb", 7]],
-      ["evm_uninstallFilter", ["0x01"], 1, ["0x"]],
-    ] as const
-  ) {
+  const cases = [
+    ["eth_getFilterChanges", ["0x100"], 0, ["0x1"]],
+    ["eth_getFilterLogs", ["0xAb01", 7], 1, ["0xAb", 7]],
+    ["evm_uninstallFilter", ["0x01"], 1, ["0x"]],
+  ] as const;
+  for (const [method, params, node, sent] of cases) {
     const route = requireRoute(callOf(method, params), nodes);
     assert.equal(route.node, node, method);
     assert.deepEqual(route.textAfterId, `,"method":"${method}","params":${JSON.stringify(sent)}}`);

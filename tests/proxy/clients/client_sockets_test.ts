@@ -122,20 +122,12 @@ Deno.test("ClientQueue: writable bytes are limited by its queue and the shared b
   const half = new OutgoingMessage("x".repeat(QUEUED_BYTES_MAX / 2));
   first.send([half], half.byteLength);
   assert.equal(first.writableBytes(Infinity), QUEUED_BYTES_MAX / 2);
-  assert.equal(
-    second.writableBytes(Infinity),
-    QUEUED_BYTES_MAX / 2,
-    "free for all together",
-  );
+  assert.equal(second.writableBytes(Infinity), QUEUED_BYTES_MAX / 2, "free for all together");
   first.send([half], half.byteLength);
   assert.equal(first.writableBytes(1), 0);
   assert.equal(second.writableBytes(Infinity), GUARANTEED_BYTES);
   assert.equal(second.tryAdmitAnswer(2 * QUEUED_BYTES_MAX), false);
-  assert.equal(
-    first.writableBytes(1),
-    0,
-    "it is still counted: ending it would free nothing",
-  );
+  assert.equal(first.writableBytes(1), 0, "it is still counted: ending it would free nothing");
   buffers.remove(first);
   assert.equal(second.writableBytes(Infinity), QUEUED_BYTES_MAX);
 });
@@ -233,15 +225,14 @@ Deno.test("WsSocket: reports messages, frames over the limit, and the close", ()
   const events: string[] = [];
   wsSocket.listen(eventsTo(events));
   socket.emit("message", Buffer.from("€"));
-  for (
-    const code of [
-      "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH",
-      "WS_ERR_TOO_MANY_BUFFERED_PARTS",
-      "WS_ERR_INVALID_UTF8",
-      "A_WS_ERR_UNSUPPORTED_MESSAGE_LENGTH",
-      "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH_",
-    ]
-  ) {
+  const codes = [
+    "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH",
+    "WS_ERR_TOO_MANY_BUFFERED_PARTS",
+    "WS_ERR_INVALID_UTF8",
+    "A_WS_ERR_UNSUPPORTED_MESSAGE_LENGTH",
+    "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH_",
+  ];
+  for (const code of codes) {
     socket.emit("error", Object.assign(new Error(code), { code }));
   }
   socket.emit("error", new Error("another"));

@@ -127,13 +127,12 @@ Deno.test("RpcEndpoint: answers are JSON with the headers of CORS, and are count
   const plain = await anyone.post(text);
   assert.deepEqual([...plain.headers], [["content-type", "application/json"]]);
   const counted = await registry.getSingleMetricAsString("proxy_http_requests_total");
-  for (
-    const labels of [
-      'method="POST",target="read",status="200"',
-      'method="POST",target="read",status="204"',
-      'method="POST",target="proxy",status="403"',
-    ]
-  ) {
+  const labelSets = [
+    'method="POST",target="read",status="200"',
+    'method="POST",target="read",status="204"',
+    'method="POST",target="proxy",status="403"',
+  ];
+  for (const labels of labelSets) {
     assert(counted.includes(`{${labels}} 1\n`) || counted.endsWith(`{${labels}} 1`), counted);
   }
 });
@@ -221,10 +220,7 @@ Deno.test("RpcEndpoint: a large answer uses the memory budget until sent; withou
     await Promise.allSettled([served.promise]);
     assert.equal(budget.used, 0);
   }
-  const full = scene(
-    { budget: new ByteBudget(SMALL_BYTES + frame) },
-    "x".repeat(SMALL_BYTES),
-  );
+  const full = scene({ budget: new ByteBudget(SMALL_BYTES + frame) }, "x".repeat(SMALL_BYTES));
   assert.deepEqual(await outcome(await full.post(JSON.stringify(READ))), [429, -32005]);
   assert.deepEqual([await full.refusals(), full.budget.used], [["buffered_bytes"], 0]);
   assert.equal((await full.post(JSON.stringify(WRITE))).status, 200);

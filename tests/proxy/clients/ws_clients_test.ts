@@ -119,7 +119,7 @@ Deno.test(
   async () => {
     const { clients, clock } = scene();
     const { promise: status, resolve } = Promise.withResolvers<number>();
-    const server = Deno.serve(
+    await using server = Deno.serve(
       { hostname: "127.0.0.1", port: 0, onListen() {} },
       (request, { remoteAddr }) => {
         const response = clients.accept(request, remoteAddr.hostname);
@@ -133,7 +133,6 @@ Deno.test(
     assert(new Deno.Command(Deno.execPath(), { args: ["eval", code] }).outputSync().success);
     assert.equal(await status, 400);
     assert.equal(clock.pending, 0);
-    await server.shutdown();
   },
 );
 

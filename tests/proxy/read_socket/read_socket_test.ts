@@ -30,7 +30,7 @@ type Reply = Response | Promise<Response>;
 const resultOf = (text: string, result: unknown = "ws") =>
   Response.json({ jsonrpc: "2.0", id: JSON.parse(text).id, result });
 
-class Scene {
+class Scene implements AsyncDisposable {
   readonly clock = new FakeClock();
   readonly registry = new Registry();
   readonly node: EchoNode;
@@ -100,16 +100,16 @@ class Scene {
     answer: (text: string) => Reply,
     play: (scene: Scene) => Promise<void>,
   ): Promise<void> {
-    const scene = new Scene(answer);
-    try {
-      assert.equal(await scene.read(), "http", "the first read connects it");
-      await scene.connected();
-      await play(scene);
-    } finally {
-      scene.socket.stop();
-      await scene.node.stop();
-      assert.equal(scene.clock.pending, 0, "A timer was left behind");
-    }
+    await using scene = new Scene(answer);
+    assert.equal(await scene.read(), "http", "the first read connects it");
+    await scene.connected();
+    await play(scene);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.socket.stop();
+    await this.node.stop();
+    assert.equal(this.clock.pending, 0, "A timer was left behind");
   }
 }
 
@@ -232,30 +232,25 @@ Deno.test("ReadSocket: if a node works on one call at a time, all reads use HTTP
 });
 
 Deno.test("ReadSocket: if a node is slower over its socket, all reads use HTTP", async () => {
-  const scene: Scene = new Scene(async (text) => {
+  await using scene: Scene = new Scene(async (text) => {
     scene.clock.advance(12);
     await Promise.resolve();
     return resultOf(text);
   });
-  try {
-    await scene.read();
-    await scene.connected();
-    let reads = 0;
-    while (await scene.isConnected()) {
-      const read = scene.read();
-      for (let ms = 0; ms < TICK_INTERVAL_MS; ms += 1) {
-        scene.clock.advance(1);
-        for (let turn = 0; turn < 5; turn += 1) await Promise.resolve(); // HTTP answers at once
-      }
-      await read;
-      reads += 1;
-      assert(reads < 100, "it was not noticed");
+  await scene.read();
+  await scene.connected();
+  let reads = 0;
+  while (await scene.isConnected()) {
+    const read = scene.read();
+    for (let ms = 0; ms < TICK_INTERVAL_MS; ms += 1) {
+      scene.clock.advance(1);
+      for (let turn = 0; turn < 5; turn += 1) await Promise.resolve(); // HTTP answers at once
     }
-    assert(reads >= 10, `${reads} reads are not enough to tell`);
-  } finally {
-    scene.socket.stop();
-    await scene.node.stop();
+    await read;
+    reads += 1;
+    assert(reads < 100, "it was not noticed");
   }
+  assert(reads >= 10, `${reads} reads are not enough to tell`);
 });
 
 const faults: [name: string, frame: string][] = [

@@ -119,15 +119,14 @@ Deno.test("requireAnswer: a gateway's message without id, result and error fails
 });
 
 Deno.test("tryParseAnswer: rejects an answer under another id", () => {
-  for (
-    const body of [
-      '{"jsonrpc":"2.0","id":123,"result":1}',
-      '{"jsonrpc":"2.0","id":1,"result":1}',
-      '{"result":1,"id":112}',
-      '{"id":"1","result":",\\"id\\":12"}',
-      '{"jsonrpc":"2.0","id":12.5,"result":1}',
-    ]
-  ) {
+  const bodies = [
+    '{"jsonrpc":"2.0","id":123,"result":1}',
+    '{"jsonrpc":"2.0","id":1,"result":1}',
+    '{"result":1,"id":112}',
+    '{"id":"1","result":",\\"id\\":12"}',
+    '{"jsonrpc":"2.0","id":12.5,"result":1}',
+  ];
+  for (const body of bodies) {
     assert.equal(tryParseAnswer({ status: 200, body }, 12), undefined, body);
   }
 });

@@ -46,24 +46,20 @@ async function execute(refusals: (PricingRefusal | undefined)[]): Promise<Found>
   const hedge = hedgeOf(() => Promise.resolve(step("hedge")));
   const found: Found[] = [];
   await withLogs("info", (records) =>
-    withExecutor(
-      hedge,
-      async ({ executor, exposure, sent }) => {
-        const running = executor.execute(signed(clock).execution)
-          .then(({ status }) => status, errorCodeOf);
-        const answered = running.then(() => true);
-        await Promise.race([
-          eventually("the hold", () => clock.pending > 0),
-          answered,
-        ]);
-        assert.deepEqual(sent, []);
-        clock.advance(HOLD_MS);
-        const answer = await running;
-        const logged = records.map(({ properties: { event } }) => event);
-        found.push({ answer, steps, logged, sent: sent.length, risk: exposure.total });
-      },
-      { clock, strategy },
-    ));
+    withExecutor(hedge, async ({ executor, exposure, sent }) => {
+      const running = executor.execute(signed(clock).execution)
+        .then(({ status }) => status, errorCodeOf);
+      const answered = running.then(() => true);
+      await Promise.race([
+        eventually("the hold", () => clock.pending > 0),
+        answered,
+      ]);
+      assert.deepEqual(sent, []);
+      clock.advance(HOLD_MS);
+      const answer = await running;
+      const logged = records.map(({ properties: { event } }) => event);
+      found.push({ answer, steps, logged, sent: sent.length, risk: exposure.total });
+    }, { clock, strategy }));
   return found[0] ?? assert.fail("It was executed");
 }
 

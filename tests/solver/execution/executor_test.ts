@@ -241,64 +241,56 @@ Deno.test("Executor: the exposure warning does not count a refused hedge, and no
   const clock = new FakeClock();
   const reports: string[] = [];
   const hedge = hedgeOf(() => Promise.reject(new RangemakerError("HEDGE_REFUSED", "No cover")));
-  await withExecutor(
-    hedge,
-    async ({ executor, exposure, store }) => {
-      const refused = signed(clock, { payout: 145n });
-      await assert.rejects(executor.execute(refused.execution), { code: "HEDGE_REFUSED" });
-      assert.equal(exposure.total, 0n);
-      hedge.cover = () => Promise.resolve();
-      await executor.execute(signed(clock, { payout: 140n, upperPrice: 3n }).execution);
-      assert.deepEqual([exposure.total, reports], [40n, []]);
-      const read = Promise.withResolvers<void>();
-      store.refreshReservations = () => read.promise;
-      await executor.execute(signed(clock, { payout: 140n, upperPrice: 4n }).execution);
-      assert.deepEqual(reports, []);
-      read.resolve();
-      await nextTurn();
-      assert.deepEqual(reports, ["true 80/100"]);
-    },
-    {
-      clock,
-      exposure: completeBook(100n),
-      onNearChanged: (isNear, total, max) => reports.push(`${isNear} ${total}/${max}`),
-    },
-  );
+  await withExecutor(hedge, async ({ executor, exposure, store }) => {
+    const refused = signed(clock, { payout: 145n });
+    await assert.rejects(executor.execute(refused.execution), { code: "HEDGE_REFUSED" });
+    assert.equal(exposure.total, 0n);
+    hedge.cover = () => Promise.resolve();
+    await executor.execute(signed(clock, { payout: 140n, upperPrice: 3n }).execution);
+    assert.deepEqual([exposure.total, reports], [40n, []]);
+    const read = Promise.withResolvers<void>();
+    store.refreshReservations = () => read.promise;
+    await executor.execute(signed(clock, { payout: 140n, upperPrice: 4n }).execution);
+    assert.deepEqual(reports, []);
+    read.resolve();
+    await nextTurn();
+    assert.deepEqual(reports, ["true 80/100"]);
+  }, {
+    clock,
+    exposure: completeBook(100n),
+    onNearChanged: (isNear, total, max) => reports.push(`${isNear} ${total}/${max}`),
+  });
 });
 
 Deno.test("Executor: before it refuses at the limit, it releases theses whose settlement was missed", async () => {
   const clock = new FakeClock();
   const first = signed(clock);
   const second = signed(clock, { upperPrice: 3n });
-  await withExecutor(
-    hedgeOf(),
-    async ({ executor, options, store, exposure, released }) => {
-      await executor.execute(first.execution);
-      exposure.beginReading();
-      exposure.endReading([]);
-      await store.release(first.quoteHash);
-      await insertReserved(store, { ...recorded(clock), key: quoteHashOf(7) });
-      const insert = store.insert.bind(store);
-      let attempts = 0;
-      store.insert = (...parameters) => {
-        attempts += 1;
-        return insert(...parameters);
-      };
-      await assert.rejects(executor.execute(second.execution), { code: "EXPOSURE_TOO_LARGE" });
-      assert.equal(attempts, 1, "nothing was released, so it is not tried again");
-      released.push("one");
-      await assert.rejects(executor.execute(second.execution), { code: "EXPOSURE_TOO_LARGE" });
-      assert.equal(attempts, 3);
-      const failingWith = (cause: Error) =>
-        new Executor({ ...options, releaseSettled: () => Promise.reject(cause) });
-      const away = failingWith(new StoreError("The store is away"));
-      await assert.rejects(away.execute(second.execution), { code: "EXPOSURE_TOO_LARGE" });
-      assert.equal(attempts, 4, "a release that fails does not hide the bound");
-      const bug = new TypeError("A bug");
-      await assert.rejects(failingWith(bug).execute(second.execution), bug);
-    },
-    { clock, exposure: completeBook(15n) },
-  );
+  await withExecutor(hedgeOf(), async ({ executor, options, store, exposure, released }) => {
+    await executor.execute(first.execution);
+    exposure.beginReading();
+    exposure.endReading([]);
+    await store.release(first.quoteHash);
+    await insertReserved(store, { ...recorded(clock), key: quoteHashOf(7) });
+    const insert = store.insert.bind(store);
+    let attempts = 0;
+    store.insert = (...parameters) => {
+      attempts += 1;
+      return insert(...parameters);
+    };
+    await assert.rejects(executor.execute(second.execution), { code: "EXPOSURE_TOO_LARGE" });
+    assert.equal(attempts, 1, "nothing was released, so it is not tried again");
+    released.push("one");
+    await assert.rejects(executor.execute(second.execution), { code: "EXPOSURE_TOO_LARGE" });
+    assert.equal(attempts, 3);
+    const failingWith = (cause: Error) =>
+      new Executor({ ...options, releaseSettled: () => Promise.reject(cause) });
+    const away = failingWith(new StoreError("The store is away"));
+    await assert.rejects(away.execute(second.execution), { code: "EXPOSURE_TOO_LARGE" });
+    assert.equal(attempts, 4, "a release that fails does not hide the bound");
+    const bug = new TypeError("A bug");
+    await assert.rejects(failingWith(bug).execute(second.execution), bug);
+  }, { clock, exposure: completeBook(15n) });
 });
 
 for (const thrown of [new StoreError("The store is away"), new TypeError("A bug")]) {

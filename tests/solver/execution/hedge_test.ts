@@ -4,6 +4,7 @@ import { OutcomeUnknownError } from "../../../lib/intents/errors.ts";
 import { quoteToWire, type QuoteWire } from "../../../lib/protocol/quote.ts";
 import { HttpHedge, SimulatedHedge } from "../../../services/solver/execution/hedge.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
+import { withAnswer } from "../../support/http_answers.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
 import { type Scene, signed, withExecutor } from "./support.ts";
 
@@ -28,22 +29,16 @@ async function withService(
 ): Promise<void> {
   const received: Received[] = [];
   const ended = Promise.withResolvers<void>();
-  const server = Deno.serve(
-    { hostname: "127.0.0.1", port: 0, onListen: () => {} },
-    async (request) => {
-      const key = request.headers.get("idempotency-key");
-      received.push({ key, body: await request.json() });
-      return await answer(received.length, ended.promise);
-    },
-  );
-  const url = `http://127.0.0.1:${server.addr.port}/hedge?key=SECRET`;
-  const hedge = new HttpHedge({ url, expectedMs: 0, timeoutMs });
-  try {
+  await withAnswer(async (request) => {
+    const key = request.headers.get("idempotency-key");
+    received.push({ key, body: await request.json() });
+    return await answer(received.length, ended.promise);
+  }, async (serviceUrl) => {
+    const url = `${serviceUrl}/hedge?key=SECRET`;
+    const hedge = new HttpHedge({ url, expectedMs: 0, timeoutMs });
     await withExecutor(hedge, (scene) => test({ ...scene, received, url }));
-  } finally {
     ended.resolve();
-    await server.shutdown();
-  }
+  });
 }
 
 Deno.test("--hedge-url: an execution is posted with quote and risk, and submitted after the hedge", () =>

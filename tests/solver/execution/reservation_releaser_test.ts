@@ -227,26 +227,23 @@ Deno.test("ReservationReleaser: reconcile drops executions that another process 
   }));
 
 Deno.test("ReservationReleaser: a store that is away is logged once until a pass succeeds", () =>
-  withReservations(
-    1,
-    ({ reservations, store }) =>
-      withLogs("warning", async (records) => {
-        const { signal } = new AbortController();
-        const { refreshReservations } = store;
-        const reasons = () => records.map(({ properties }) => properties.reason);
-        store.refreshReservations = rejectsWith(away);
-        await reservations.reconcileOrLog(AbortSignal.abort());
-        for (let pass = 0; pass < 3; pass += 1) await reservations.reconcileOrLog(signal);
-        assert.deepEqual(reasons(), ["The store is away"]);
-        store.refreshReservations = refreshReservations;
-        await reservations.reconcileOrLog(signal);
-        store.refreshReservations = rejectsWith(away);
-        await reservations.reconcileOrLog(signal);
-        assert.deepEqual(reasons(), ["The store is away", "The store is away"]);
-        store.refreshReservations = rejectsWith(new TypeError("A bug"));
-        await assert.rejects(reservations.reconcileOrLog(signal), TypeError);
-      }),
-  ));
+  withReservations(1, ({ reservations, store }) =>
+    withLogs("warning", async (records) => {
+      const { signal } = new AbortController();
+      const { refreshReservations } = store;
+      const reasons = () => records.map(({ properties }) => properties.reason);
+      store.refreshReservations = rejectsWith(away);
+      await reservations.reconcileOrLog(AbortSignal.abort());
+      for (let pass = 0; pass < 3; pass += 1) await reservations.reconcileOrLog(signal);
+      assert.deepEqual(reasons(), ["The store is away"]);
+      store.refreshReservations = refreshReservations;
+      await reservations.reconcileOrLog(signal);
+      store.refreshReservations = rejectsWith(away);
+      await reservations.reconcileOrLog(signal);
+      assert.deepEqual(reasons(), ["The store is away", "The store is away"]);
+      store.refreshReservations = rejectsWith(new TypeError("A bug"));
+      await assert.rejects(reservations.reconcileOrLog(signal), TypeError);
+    })));
 
 Deno.test("ReservationReleaser: each settlement releases its reservation, and is logged and reported once", () =>
   withReservations(

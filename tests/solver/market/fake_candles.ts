@@ -28,7 +28,10 @@ export function startFakeCandles() {
     });
     return Response.json(rows);
   });
-  return Object.assign(history, { url: listener.url, stop: () => listener.stop() });
+  return Object.assign(history, {
+    url: listener.url,
+    [Symbol.asyncDispose]: () => listener.stop(),
+  });
 }
 
 /**

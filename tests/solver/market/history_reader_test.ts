@@ -46,16 +46,25 @@ function createReader(clock = new FakeClock()) {
   const marketData = new MarketData({ floor: 0.1, minHistoryMs: 60_000 }, SPEC_MARKETS);
   const history = new HistoryReader(node, marketData, clock);
   const prices = marketData.stateOf(market);
-  return { node, history, clock, marketData, prices, [Symbol.asyncDispose]: () => history.stop() };
+  const start = async () => {
+    history.start();
+    await clock.untilScheduled();
+  };
+  /** Time passes, until the read that falls due is over. */
+  const pass = async (ms: number) => {
+    clock.advance(ms);
+    await clock.untilScheduled();
+  };
+  const end = { [Symbol.asyncDispose]: () => history.stop() };
+  return { node, history, start, pass, clock, marketData, prices, ...end };
 }
 
 Deno.test("HistoryReader: the first read gets the node's whole history, page by page", async () => {
   await using reader = createReader();
-  const { node, history, clock, prices } = reader;
+  const { node, start, clock, prices } = reader;
   const nowMs = clock.now();
   for (let n = 1; n <= 20_000; n++) node.slots.set(nowMs - n * 100, BigInt(n));
-  history.start();
-  await clock.untilScheduled();
+  await start();
   assert.equal(node.queries.length, 11, "65,536 slots in pages of 6,000");
   assert.equal(prices.historyEndMs, nowMs);
   const outsideOf = (lower: bigint, upper: bigint) =>
@@ -68,44 +77,35 @@ Deno.test("HistoryReader: the first read gets the node's whole history, page by 
 
 Deno.test("HistoryReader: later reads get new slots, and slots that are recorded late", async () => {
   await using reader = createReader();
-  const { node, history, clock, prices } = reader;
+  const { node, start, pass, clock, prices } = reader;
   const nowMs = clock.now();
   node.slots.set(nowMs - 100, 5n);
-  history.start();
-  await clock.untilScheduled();
+  await start();
   node.queries.length = 0;
   node.slots.set(nowMs + 200, 6n);
-  clock.advance(1_000);
-  await clock.untilScheduled();
+  await pass(1_000);
   assert.equal(prices.historyEndMs, nowMs + 300);
   assert.deepEqual(node.queries.map(({ from, to }) => [from, to]), [[nowMs, nowMs + 1_000]]);
   assert.deepEqual(prices.history.checkRange(nowMs, nowMs + 300).missing, [
     { from: nowMs, to: nowMs + 200 },
   ]);
-  clock.advance(5_000);
-  await clock.untilScheduled();
+  await pass(5_000);
   assert.equal(node.queries.at(-1)?.from, nowMs + 300);
-  for (const ms of [60_000, 1_000, 1_000]) {
-    clock.advance(ms);
-    await clock.untilScheduled();
-  }
+  for (const ms of [60_000, 1_000, 1_000]) await pass(ms);
   assert.equal(node.queries.at(-1)?.from, nowMs + 34_000, "33 s before the last read");
 });
 
 Deno.test("HistoryReader: after the clock was ahead, it reads on from the newest price", async () => {
   await using reader = createReader();
-  const { node, history, clock, prices } = reader;
+  const { node, start, pass, clock, prices } = reader;
   const nowMs = clock.now();
   node.slots.set(nowMs - 100, 5n);
   clock.setBy(3_600_000);
-  history.start();
-  await clock.untilScheduled();
-  clock.advance(1_000); // the second read asks from a time that never was
-  await clock.untilScheduled();
+  await start();
+  await pass(1_000); // the second read asks from a time that never was
   clock.setBy(-3_600_000);
   node.slots.set(nowMs + 1_500, 6n);
-  clock.advance(1_000);
-  await clock.untilScheduled();
+  await pass(1_000);
   assert.equal(prices.history.newestMs, nowMs + 1_500);
   assert.equal(prices.historyEndMs, nowMs + 1_600);
 });
@@ -113,12 +113,11 @@ Deno.test("HistoryReader: after the clock was ahead, it reads on from the newest
 Deno.test("HistoryReader: a market that cannot be read keeps no other one waiting", () =>
   withLogs("warning", async (records) => {
     await using reader = createReader();
-    const { node, history, clock, prices } = reader;
+    const { node, start, clock, prices } = reader;
     assert.notEqual(SPEC_MARKETS.list[0]?.base, market.base, "another one is read before it");
     node.lacksMarket = true;
     node.slots.set(clock.now() - 100, 5n);
-    history.start();
-    await clock.untilScheduled();
+    await start();
     assert.equal(prices.historyEndMs, clock.now());
     assert.match(String(records[0]?.properties.reason), /no market has this base/);
   }));
@@ -126,15 +125,13 @@ Deno.test("HistoryReader: a market that cannot be read keeps no other one waitin
 Deno.test("HistoryReader: after a revert of the chain it starts over, but not if only its clock was set back", async () => {
   for (const isReverted of [false, true]) {
     await using reader = createReader();
-    const { node, history, clock, prices, marketData } = reader;
+    const { node, start, pass, clock, prices, marketData } = reader;
     const nowMs = clock.now();
     node.slots.set(nowMs - 100, 5n).set(nowMs - 3_600_100, 4n);
-    history.start();
-    await clock.untilScheduled();
+    await start();
     clock.setBy(-3_600_000);
     if (isReverted) node.slots.delete(nowMs - 100);
-    clock.advance(1_000);
-    await clock.untilScheduled();
+    await pass(1_000);
     assert.equal(marketData.stateOf(market) === prices, !isReverted);
     const endMs = isReverted ? nowMs - 3_600_000 : nowMs;
     assert.equal(marketData.stateOf(market).historyEndMs, endMs);
@@ -143,18 +140,15 @@ Deno.test("HistoryReader: after a revert of the chain it starts over, but not if
 
 Deno.test("HistoryReader: after an outage of 5 h, it reads everything that the node still has", async () => {
   await using reader = createReader();
-  const { node, history, clock, prices } = reader;
-  history.start();
-  await clock.untilScheduled();
+  const { node, start, pass, clock, prices } = reader;
+  await start();
   node.away = true;
-  clock.advance(5 * 3_600_000);
-  await clock.untilScheduled();
+  await pass(5 * 3_600_000);
   node.away = false;
   const nowMs = clock.now();
   node.slots.set(nowMs - 6_000_000, 5n).set(nowMs - 100, 6n);
   node.queries.length = 0;
-  clock.advance(1_000);
-  await clock.untilScheduled();
+  await pass(1_000);
   assert.equal(node.queries.length, 11, "65,536 slots in pages of 6,000");
   assert.equal(prices.history.at(nowMs - 6_000_000), 5n);
   assert.equal(prices.historyEndMs, nowMs);
@@ -163,20 +157,17 @@ Deno.test("HistoryReader: after an outage of 5 h, it reads everything that the n
 Deno.test("HistoryReader: an unreachable node is logged once and retried, and no price is lost", () =>
   withLogs("info", async (records) => {
     await using reader = createReader();
-    const { node, history, clock, prices } = reader;
+    const { node, history, start, pass, clock, prices } = reader;
     const logged = () => records.map(({ category, level }) => `${level} ${category[1]}`);
     node.away = true;
-    history.start();
-    await clock.untilScheduled();
-    clock.advance(1_000);
-    await clock.untilScheduled();
+    await start();
+    await pass(1_000);
     assert.equal(prices.historyEndMs, 0);
     assert.deepEqual(logged(), ["warning solver"]);
     assert.match(String(records[0]?.properties.reason), /away/);
     node.away = false;
     node.slots.set(clock.now() - 100, 5n);
-    clock.advance(1_000);
-    await clock.untilScheduled();
+    await pass(1_000);
     assert.equal(prices.history.newestMs, clock.now() - 1_100);
     assert.deepEqual(logged(), ["warning solver", "info solver"]);
     await history.stop();
@@ -185,10 +176,9 @@ Deno.test("HistoryReader: an unreachable node is logged once and retried, and no
 
 Deno.test("HistoryReader: a read has at most 16 pages, and none after a stop", async () => {
   await using reader = createReader();
-  const { node, history, clock } = reader;
+  const { node, history, start } = reader;
   node.endless = true;
-  history.start();
-  await clock.untilScheduled();
+  await start();
   assert.equal(node.queries.length, 16);
   node.queries.length = 0;
   history.start();
@@ -198,9 +188,8 @@ Deno.test("HistoryReader: a read has at most 16 pages, and none after a stop", a
 
 Deno.test("HistoryReader: with a clock near 0, it reads from 0", async () => {
   await using reader = createReader(new FakeClock(1_234));
-  const { node, history, clock, prices } = reader;
-  history.start();
-  await clock.untilScheduled();
+  const { node, start, prices } = reader;
+  await start();
   assert.deepEqual(node.queries.map(({ from, to }) => [from, to]), [[0, 1_200]]);
   assert.equal(prices.historyEndMs, 0, "nothing is recorded");
 });

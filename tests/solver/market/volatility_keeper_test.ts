@@ -102,14 +102,13 @@ Deno.test("VolatilityKeeper: a state older than a week, or over a minute from th
   await using store = await memoryStore();
   const first = await savedRun(store, 100);
   const endMs = first.volatility.candlesEndMs;
-  for (
-    const [passedMs, isKnown] of [
-      [-60_001, false],
-      [-60_000, true],
-      [7 * DAY_MS, true],
-      [7 * DAY_MS + 1, false],
-    ]
-  ) {
+  const cases = [
+    [-60_001, false],
+    [-60_000, true],
+    [7 * DAY_MS, true],
+    [7 * DAY_MS + 1, false],
+  ];
+  for (const [passedMs, isKnown] of cases) {
     const later = await run(store, { clock: new FakeClock(endMs + Number(passedMs)) });
     assert.equal(later.volatility.candlesEndMs, isKnown ? endMs : 0, `${passedMs}`);
   }
@@ -205,7 +204,7 @@ Deno.test("VolatilityKeeper: if the store fails, it starts without history and l
 });
 
 Deno.test("VolatilityKeeper: reads a week of candles at the first start, and later only missing ones", async () => {
-  const exchange = startFakeCandles();
+  await using exchange = startFakeCandles();
   await using store = await memoryStore();
   const first = await run(store, { historyUrl: exchange.url });
   await withLogs("info", async (records) => {
@@ -226,11 +225,10 @@ Deno.test("VolatilityKeeper: reads a week of candles at the first start, and lat
   for (const query of exchange.queries) assert.equal(query.get("startTime"), String(from));
   assert.equal(second.volatility.historyMs, 7 * DAY_MS + 90 * MINUTE_MS);
   await second.keeper.stop();
-  await exchange.stop();
 });
 
 Deno.test("VolatilityKeeper: candles that cannot be read are logged in one line, with the reason", async () => {
-  const exchange = startFakeCandles();
+  await using exchange = startFakeCandles();
   exchange.failures = SPEC_MARKETS.list.map(() => new Response("no", { status: 403 }));
   await withLogs("info", async (records) => {
     const { keeper, marketData, forecast } = await run(await memoryStore(), {
@@ -243,7 +241,6 @@ Deno.test("VolatilityKeeper: candles that cannot be read are logged in one line,
     assert.match(String(records[0]?.properties.reason), /status 403/);
     await keeper.stop();
   });
-  await exchange.stop();
 });
 
 /** Three markets are requested; the remaining answers are for retries. */
@@ -258,7 +255,7 @@ const slow: [name: string, answer: (later: Promise<Response>) => Response | Prom
 for (const [name, answer] of slow) {
   Deno.test(`VolatilityKeeper: an exchange that ${name} delays a start by 15 s, and a stop not at all`, async () => {
     for (const stops of [false, true]) {
-      const exchange = startFakeCandles();
+      await using exchange = startFakeCandles();
       const { promise, resolve } = Promise.withResolvers<Response>();
       exchange.failures = Array.from({ length: 9 }, () => answer(promise));
       const { keeper, marketData, clock } = await run(await memoryStore(), {
@@ -273,7 +270,6 @@ for (const [name, answer] of slow) {
       await keeper.stop();
       assert.equal(clock.pending, 0);
       resolve(new Response());
-      await exchange.stop();
     }
   });
 }

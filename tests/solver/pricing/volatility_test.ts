@@ -46,6 +46,13 @@ function candles(
   });
 }
 
+/** What is learned from candles. */
+function learnedFrom(candles: Iterable<Candle>, given = settings): MarketVolatility {
+  const volatility = new MarketVolatility(given);
+  for (const candle of candles) volatility.addCandle(candle);
+  return volatility;
+}
+
 function feedSlots(
   volatility: MarketVolatility,
   random: RandomSource,
@@ -80,9 +87,7 @@ Deno.test("Volatility: from a day of candles it estimates every horizon's volati
   const horizonsMs = [MINUTE_MS, HOUR_MS, 4 * HOUR_MS, 24 * HOUR_MS];
   const sums = horizonsMs.map(() => 0);
   for (let market = 0; market < markets; market++) {
-    const volatility = new MarketVolatility(settings);
-    const day = candles(random, { volatility: () => 0.6, minutes });
-    day.forEach((candle) => volatility.addCandle(candle));
+    const volatility = learnedFrom(candles(random, { volatility: () => 0.6, minutes }));
     horizonsMs.forEach((horizonMs, index) => {
       const sigma = sigmaAt(volatility, nowMs, horizonMs);
       assertWithinShare(sigma, 0.6, 0.5, `${horizonMs} ms in one market`);
@@ -95,12 +100,10 @@ Deno.test("Volatility: from a day of candles it estimates every horizon's volati
 });
 
 Deno.test("Volatility: a short horizon adapts to a change sooner than a long one", () => {
-  const volatility = new MarketVolatility(settings);
   const change = START_MS + 24 * HOUR_MS;
   const sigma = (timeMs: number) => timeMs < change ? 0.3 : 0.9;
-  for (const candle of candles(seededRandom(1), { volatility: sigma, minutes: 1_470 })) {
-    volatility.addCandle(candle);
-  }
+  const past = candles(seededRandom(1), { volatility: sigma, minutes: 1_470 });
+  const volatility = learnedFrom(past);
   const nowMs = change + 30 * MINUTE_MS;
   const [short, hour, day] = [5 * MINUTE_MS, HOUR_MS, 24 * HOUR_MS].map((horizonMs) =>
     sigmaAt(volatility, nowMs, horizonMs)
@@ -112,8 +115,7 @@ Deno.test("Volatility: a short horizon adapts to a change sooner than a long one
 Deno.test("Volatility: one jump of 2 % raises an hour's forecast by less than two thirds", () => {
   const walk = { volatility: () => 0.5, minutes: 720 };
   const [calm, jumped] = [new Map(), new Map([[715, 0.02]])].map((jumps) => {
-    const volatility = new MarketVolatility(settings);
-    for (const candle of candles(seededRandom(5), { ...walk, jumps })) volatility.addCandle(candle);
+    const volatility = learnedFrom(candles(seededRandom(5), { ...walk, jumps }));
     return sigmaAt(volatility, START_MS + 720 * MINUTE_MS, HOUR_MS);
   });
   assert.ok(jumped! < 1.67 * calm!, `${jumped} after ${calm}`);
@@ -219,11 +221,10 @@ Deno.test("Volatility: noise of single prices does not raise the forecast", () =
 });
 
 Deno.test("Volatility: slots are combined with earlier candles", () => {
-  const volatility = new MarketVolatility(settings);
   const minutes = 600;
   const fromMs = START_MS - minutes * MINUTE_MS;
   const past = candles(seededRandom(7), { volatility: () => 1.2, minutes, fromMs });
-  past.forEach((candle) => volatility.addCandle(candle));
+  const volatility = learnedFrom(past);
   const close = past.at(-1)?.close ?? 0;
   const nowMs = feedSlots(volatility, seededRandom(8), { slots: 1_300, sigma: 0.4, close });
   const [second, day] = [1_000, 24 * HOUR_MS].map((ms) => sigmaAt(volatility, nowMs, ms));
@@ -236,13 +237,11 @@ Deno.test("Volatility: slots are combined with earlier candles", () => {
 });
 
 Deno.test("Volatility: the hour of the day has an effect after some days", () => {
-  const volatility = new MarketVolatility(settings);
   const hourOf = (timeMs: number) => Math.floor(timeMs / HOUR_MS) % 24;
   const sigma = (timeMs: number) => hourOf(timeMs) >= 12 && hourOf(timeMs) < 16 ? 0.9 : 0.45;
   const days = 12;
-  for (const candle of candles(seededRandom(3), { volatility: sigma, minutes: days * 1_440 })) {
-    volatility.addCandle(candle);
-  }
+  const past = candles(seededRandom(3), { volatility: sigma, minutes: days * 1_440 });
+  const volatility = learnedFrom(past);
   const midnight = START_MS + days * 24 * HOUR_MS;
   assert.equal(hourOf(midnight), 0);
   const atNoon = volatility.forecast(midnight, midnight + 16 * HOUR_MS)?.volatility ?? 0;
@@ -259,19 +258,17 @@ Deno.test("Volatility: the hour of the day has an effect after some days", () =>
   assert.deepEqual(begun, volatility.forecast(midnight, endMs), "the rest of a window");
 });
 
-for (
-  const [name, spans, expected] of [
-    ["right after a busy minute", [[0, 61]], 0.4],
-    ["after a gap that begins with a busy minute", [[0, 60], [61, 61.2]], 0.4],
-    ["after a gap that ends with a busy minute", [[0, 50], [60, 60.2]], 1.2],
-  ] as const
-) {
+const cases = [
+  ["right after a busy minute", [[0, 61]], 0.4],
+  ["after a gap that begins with a busy minute", [[0, 60], [61, 61.2]], 0.4],
+  ["after a gap that ends with a busy minute", [[0, 50], [60, 60.2]], 1.2],
+] as const;
+for (const [name, spans, expected] of cases) {
   Deno.test(`Volatility: ${name}, the last minute counts by the season that its prices had`, () => {
     const random = seededRandom(4);
-    const volatility = new MarketVolatility(settings);
     const sigma = (timeMs: number) => Math.floor(timeMs / MINUTE_MS) % 60 === 0 ? 1.2 : 0.4;
     const past = candles(random, { volatility: sigma, minutes: 10 * 1_440 });
-    past.forEach((candle) => volatility.addCandle(candle));
+    const volatility = learnedFrom(past);
     const pastEndMs = START_MS + past.length * MINUTE_MS;
     let log = Math.log(past.at(-1)?.close ?? 0);
     for (const [from, to] of spans) {
@@ -324,10 +321,7 @@ Deno.test("Volatility: undefined without enough history, the floor for a still p
 
 Deno.test("Volatility: with less history than the horizon, the forecast is less certain", () => {
   const [short, long] = [10, 3_000].map((minutes) => {
-    const volatility = new MarketVolatility(settings);
-    for (const candle of candles(seededRandom(4), { volatility: () => 0.5, minutes })) {
-      volatility.addCandle(candle);
-    }
+    const volatility = learnedFrom(candles(seededRandom(4), { volatility: () => 0.5, minutes }));
     const nowMs = START_MS + minutes * MINUTE_MS;
     return volatility.forecast(nowMs, nowMs + 24 * HOUR_MS)?.spread ?? 0;
   });
@@ -396,10 +390,8 @@ const DAYS = 12;
 
 for (const [name, market] of Object.entries(SIMULATED_MARKETS)) {
   Deno.test(`Simulated market, ${name}: boxes are won as often as forecast, at every horizon`, () => {
-    const forecasts = new MarketVolatility({ floor: 0.05, minHistoryMs: CANDLE_MS });
-    for (const candle of simulatedCandles(seededRandom(1), market, DAYS * 1_440)) {
-      forecasts.addCandle(candle);
-    }
+    const past = simulatedCandles(seededRandom(1), market, DAYS * 1_440);
+    const forecasts = learnedFrom(past, { floor: 0.05, minHistoryMs: CANDLE_MS });
     const seen = forecasts.calibrations.filter(({ windows }) => windows > 20);
     assert.ok(seen.length >= 4, "a minute to an hour");
     for (const { horizonMs, boxes } of seen) {

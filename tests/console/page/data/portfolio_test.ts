@@ -120,7 +120,6 @@ Deno.test("Portfolio: a bet past its deadline is sent again until the chain can 
     await nextTurn();
     assert.deepEqual([client.executed, pending.readBets(USER)], [[offer, offer, offer], []]);
     assert.deepEqual(portfolio.bets.resolved.value?.outcome, expected);
-    portfolio.close();
   }
 });
 
@@ -167,11 +166,10 @@ Deno.test("Portfolio: the start of a window is reported once; a bet from just be
 });
 
 Deno.test("Portfolio: a bet that was pending is reported by its outcome alone", async () => {
-  const { client, portfolio, news, clock } = scene(new NetworkError("SERVICE_TIMEOUT", "late"));
+  const { client, news, clock } = scene(new NetworkError("SERVICE_TIMEOUT", "late"));
   await nextTurn();
   client.onThesis?.(thesisOf(7, { startTime: clock.now() + 1_000, createdAt: clock.now() - 1 }));
   assert.deepEqual(news, []);
-  portfolio.close();
 });
 
 Deno.test("Portfolio: follows the bets again after a failure, and reads the balance every 10 s until its end", async () => {
@@ -223,7 +221,6 @@ Deno.test("Portfolio: a balance that arrives after a newer one is ignored", asyn
   slow.resolve(8n);
   await older;
   assert.equal(portfolio.account.value?.balance, 9n);
-  portfolio.close();
 });
 
 Deno.test("Portfolio: a watch that opens after the close is closed, and one that fails is not opened again", async () => {
@@ -264,11 +261,10 @@ Deno.test("Portfolio: a deposit without an answer is repeated with its nonce, un
   assert.notEqual(third, second);
   assert.equal(await nonceOf(5n, used("failed")), third);
   assert.notEqual(await nonceOf(5n), third);
-  portfolio.close();
 });
 
 Deno.test("Portfolio: the balance is read soon after a bet is placed, and each second until that works", async () => {
-  const { client, portfolio, clock } = scene();
+  const { client, clock } = scene();
   await nextTurn(); // the pending bet is placed
   const { reads } = client;
   client.isAway = true;
@@ -277,5 +273,4 @@ Deno.test("Portfolio: the balance is read soon after a bet is placed, and each s
   await nextTurn();
   clock.advance(1_000);
   assert.equal(client.reads, reads + 2);
-  portfolio.close();
 });

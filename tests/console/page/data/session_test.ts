@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { signal } from "@preact/signals";
 import { MARKETS } from "../../../../lib/client/mod.ts";
+import { listen } from "../../../../lib/http/listener.ts";
 import { Session } from "../../../../services/console/page/data/session.ts";
 import type { InjectedWallet } from "../../../../services/console/page/data/wallets.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
@@ -77,12 +78,11 @@ Deno.test.sanitizer({ ops: false, resources: false });
 
 Deno.test("Session: deadlines are in the node's time, whatever the device's clock says", async () => {
   const asked = Promise.withResolvers<{ deadline: number }>();
-  const solver = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, async (request) => {
+  await using solver = listen("127.0.0.1", 0, async (request) => {
     asked.resolve(await request.json());
     return new Response(null, { status: 503 });
   });
-  const url = `http://127.0.0.1:${solver.addr.port}`;
-  const { session } = sessionOf(true, memoryStore(), signal([]), new EventTarget(), url);
+  const { session } = sessionOf(true, memoryStore(), signal([]), new EventTarget(), solver.url);
   await session.useDevelopmentKey();
   const { client } = session.user.value ?? assert.fail();
   const bet = { symbol: "BTC/USDT", lowerPrice: 1n, upperPrice: 2n, betAmount: 1n };
@@ -90,7 +90,6 @@ Deno.test("Session: deadlines are in the node's time, whatever the device's cloc
   await assert.rejects(client.estimate({ ...bet, startTime: nowMs, endTime: nowMs + 1_000 }));
   assert.equal((await asked.promise).deadline, nowMs + 60_000);
   session.leave();
-  await solver.shutdown();
 });
 
 Deno.test("Session: the development key is made once, and restored after a reload", async () => {

@@ -379,14 +379,8 @@ Deno.test("findingsOf: one problem of several markets is one line, with the wors
 
 Deno.test("noProblemText: without problems, the page names the services that it does not watch", () => {
   assert.equal(noProblemText(["solver", "oracle", "node"]), "✓ All services work.");
-  assert.match(
-    noProblemText(["solver", "oracle"]),
-    /The services below work\. .* --node-url\.$/,
-  );
-  assert.match(
-    noProblemText(["solver"]),
-    / --oracle-url and --node-url\.$/,
-  );
+  assert.match(noProblemText(["solver", "oracle"]), /The services below work\. .* --node-url\.$/);
+  assert.match(noProblemText(["solver"]), / --oracle-url and --node-url\.$/);
 });
 
 Deno.test("FIGURES: two bounds of one figure are shown as one figure", () => {

@@ -84,12 +84,11 @@ Deno.test("BetSlip: a quote that replaces an expired one announces payout and st
 });
 
 Deno.test("BetSlip: the last 10 s to sign are announced, counted to the start of the window if that is earlier", async () => {
-  for (
-    const [startsIn, seconds, warnedAfterMs] of [
-      ["1 min", 25, 15_000],
-      ["20 s", 20, 10_000],
-    ] as const
-  ) {
+  const cases = [
+    ["1 min", 25, 15_000],
+    ["20 s", 20, 10_000],
+  ] as const;
+  for (const [startsIn, seconds, warnedAfterMs] of cases) {
     const { slip, clock, said } = scene();
     slip.edit({ startsIn });
     await slip.quote();

@@ -16,13 +16,12 @@ Deno.test("multiplierOf, breakEvenOf, chanceText: multiplier, chance and break-e
     "over 99.9 %",
   ]);
   // Shown beside "100.00" of "10.00", and "57.31" of "29.00".
-  for (
-    const [betAmount, payout, multiplier] of [
-      [10_000_000n, 99_995_000n, "× 10.00"],
-      [29_000_000n, 57_310_000n, "× 1.98"],
-      [25_000_000n, 25_025_611n, "× 1.001"],
-    ] as const
-  ) {
+  const cases = [
+    [10_000_000n, 99_995_000n, "× 10.00"],
+    [29_000_000n, 57_310_000n, "× 1.98"],
+    [25_000_000n, 25_025_611n, "× 1.001"],
+  ] as const;
+  for (const [betAmount, payout, multiplier] of cases) {
     assert.equal(multiplierOf({ betAmount, payout }), multiplier);
   }
 });
