@@ -32,9 +32,6 @@ const RECONNECT_WAIT = { initialMs: 1_000, maxMs: 10_000 };
 /** Consecutive rounds with a fault before a node is removed, and without one before it is added. */
 export const ROUNDS_TO_CHANGE = 3;
 
-/** How long another node's repeated or lower heads are dropped; then clients follow its chain. */
-export const DUPLICATE_HEADS_MS = 120_000;
-
 /** The head of a node that has not answered for this long is deleted. */
 const HEAD_KEPT_MS = 30_000;
 
@@ -54,8 +51,8 @@ export class ReadNode {
   head: Head | undefined;
   /** The highest of its blocks that exist: lower than its head while that is far above all others. */
   existingMax = Infinity;
-  /** Its newest answer that was not far above, and when that was. */
-  #plausible = { max: -1, atMs: -Infinity };
+  /** Its newest answer that was not far above. */
+  #plausibleMax = -1;
   #headAtMs = -Infinity;
   /** The round that is not over yet. */
   round: Round = { reads: 0, errors: 0 };
@@ -145,15 +142,10 @@ export class ReadNode {
     this.#retryAtMs = nowMs + this.#retry.nextMs();
   }
 
-  /**
-   * Applies whether its head of this round is implausibly far above all others. What it had before
-   * exists as long as clients do not follow lower heads: while too few others answered, nothing was
-   * implausible.
-   */
-  setFarAbove(isFarAbove: boolean, nowMs: number): void {
-    if (!isFarAbove) this.#plausible = { max: this.round.head?.number ?? -1, atMs: nowMs };
-    const { max, atMs } = this.#plausible;
-    this.existingMax = !isFarAbove ? Infinity : nowMs - atMs < DUPLICATE_HEADS_MS ? max : -1;
+  /** Applies whether its head of this round is implausibly far above all others. */
+  setFarAbove(isFarAbove: boolean): void {
+    if (!isFarAbove) this.#plausibleMax = this.round.head?.number ?? -1;
+    this.existingMax = isFarAbove ? this.#plausibleMax : Infinity;
   }
 
   countRead({ isFailed }: { isFailed: boolean }): void {

@@ -1,16 +1,12 @@
 import type { Clock } from "../../../lib/clock.ts";
 import type { RandomSource } from "../../../lib/random.ts";
-import {
-  DUPLICATE_HEADS_MS,
-  faultOf,
-  type Head,
-  isFarAbove,
-  type OtherHeads,
-  ReadNode,
-} from "./read_node.ts";
+import { faultOf, type Head, isFarAbove, type OtherHeads, ReadNode } from "./read_node.ts";
 
 /** Consecutive failed probes before a node is marked dead; one refused connection is enough. */
 export const FAILURES_MAX = 3;
+
+/** How long another node's repeated or lower heads are dropped; then clients follow its chain. */
+export const DUPLICATE_HEADS_MS = 120_000;
 
 export interface ReadNodesOptions {
   /** Names for logs, metrics and people, one per node. */
@@ -41,9 +37,8 @@ export class ReadNodes {
   #leader = 0;
   /** The node that announced the last head. */
   #announcer = 0;
-  /** The number of the last head that clients got, and when. */
+  /** The number of the last head that clients got. */
   #shownNumber = -1;
-  #shownAtMs = -Infinity;
   /** Until then, heads up to that number are duplicates: another node has announced them. */
   #duplicatesUntilMs = 0;
 
@@ -100,10 +95,10 @@ export class ReadNodes {
 
   /** The highest of some blocks that any node has, even if it does not serve. */
   highestKnown(blocks: readonly number[]): number | undefined {
-    const nowMs = this.#options.clock.now();
-    const shownMax = nowMs - this.#shownAtMs < DUPLICATE_HEADS_MS ? this.#shownNumber : -1;
     const isKnown = (block: number) =>
-      this.#nodes.some((node) => node.has(block) && block <= Math.max(node.existingMax, shownMax));
+      this.#nodes.some((node) =>
+        node.has(block) && block <= Math.max(node.existingMax, this.#shownNumber)
+      );
     const known = blocks.filter(isKnown);
     return known.length === 0 ? undefined : Math.max(...known);
   }
@@ -129,7 +124,6 @@ export class ReadNodes {
     if (head.number <= this.#shownNumber && nowMs < this.#duplicatesUntilMs) return false;
     this.#duplicatesUntilMs = 0;
     this.#shownNumber = head.number;
-    this.#shownAtMs = nowMs;
     return true;
   }
 
@@ -173,13 +167,12 @@ export class ReadNodes {
 
   /** Ends a probe round: every probe was answered or timed out. Applies lag and error limits. */
   endRound(): void {
-    const nowMs = this.#options.clock.now();
     const faults = new Map<ReadNode, string>();
     for (const node of this.#nodes) {
       const { head, reads, errors } = node.round;
       if (head === undefined) continue; // it did not answer, which shows nothing
       const others = this.#headsBeside(node);
-      node.setFarAbove(isFarAbove(head, others.newest, this.#limits), nowMs);
+      node.setFarAbove(isFarAbove(head, others.newest, this.#limits));
       const fault = faultOf({ head, reads, errors }, others, this.#limits);
       if (!node.countRound({ isFaulty: fault !== undefined })) continue;
       if (fault !== undefined) faults.set(node, fault);
@@ -192,7 +185,7 @@ export class ReadNodes {
     // At the end: if all nodes have a fault, the leader stays.
     if (leaderFault !== undefined) this.#remove(leader, leaderFault);
     this.#replaceLeader();
-    for (const node of this.#nodes) node.endRound(nowMs);
+    for (const node of this.#nodes) node.endRound(this.#options.clock.now());
   }
 
   get #limits() {
