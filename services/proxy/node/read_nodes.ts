@@ -114,7 +114,9 @@ export class ReadNodes {
     const nowMs = this.#options.clock.now();
     const node = this.#requireNode(index);
     if (this.#isFarAbove(node, head)) return false;
-    node.setHead(head, nowMs);
+    // A lower one is late, or its chain went back: of several nodes, the next probe shows that.
+    const isLower = node.has(head.number + 1);
+    if (!isLower || this.#nodes.length === 1) node.setHead(head, nowMs);
     if (index !== this.#announcer) this.#duplicatesUntilMs = nowMs + DUPLICATE_HEADS_MS;
     this.#announcer = index;
     if (head.number <= this.#shownNumber && nowMs < this.#duplicatesUntilMs) return false;

@@ -10,7 +10,7 @@ const ROUND_TICKS = 4;
 const PROBE_TIMEOUT_TICKS = 8;
 /** A head is implausible this far above the second-highest of three or more. */
 const FAR_ABOVE = 32;
-/** A block that only an unreachable node has is refused for so long. */
+/** A block that only an unreachable node has is refused until the end of the round after so long. */
 const HEAD_KEPT_MS = 30_000;
 /** A lying node adds this to its heads. */
 const LIE = 1_000_000;
@@ -126,16 +126,16 @@ class Model {
     }
   }
 
-  /** The leader announces its head, sometimes not. */
+  /** The leader announces its head, sometimes late, sometimes not. */
   #announce(): void {
     const { leader } = this.#decision;
     const node = this.#nodes[leader] ?? assert.fail();
     if (node.state !== "well" || this.#random() < 0.3) return;
-    const head = node.top + node.lie;
+    const head = node.top + node.lie - (this.#random() < 0.8 ? 0 : this.#below(4));
     const isPlausible = this.#isPlausible(leader, head);
-    const isShown = this.#decision.onHead(leader, this.#headOf(node));
+    const isShown = this.#decision.onHead(leader, { ...this.#headOf(node), number: head });
     assert(!isShown || isPlausible, "No head far above all others is shown to clients");
-    if (isPlausible) this.#know(leader, head);
+    if (isPlausible && head >= node.known) this.#know(leader, head);
   }
 
   #startRound(): void {
@@ -159,7 +159,11 @@ class Model {
       else this.#answer(index, head ?? this.#headOf(node), (endTick - startTick) * TICK_MS);
     }
     this.#probes = this.#probes.filter(({ endTick }) => endTick > this.#tick);
-    if (this.#probes.length === 0) this.#decision.endRound();
+    if (this.#probes.length > 0) return;
+    this.#decision.endRound();
+    for (const node of this.#nodes) {
+      if (this.#clock.now() - node.knownAtMs >= HEAD_KEPT_MS) node.known = -1;
+    }
   }
 
   #answer(index: number, head: Head, probeMs: number): void {
@@ -192,7 +196,7 @@ class Model {
     const blocks = this.#random() < 0.5 ? [from] : [from, to];
     const known = blocks.filter((block) => this.#nodes.some((_, node) => this.#knows(node, block)));
     const node = this.#decision.findNodeForBlocks(blocks);
-    if (node === undefined) return this.#checkRefusal(blocks);
+    if (node === undefined) return this.#checkRefusal(known);
     this.#checkAnswer(node, known);
     const { leader, states } = this.#decision;
     const isLeaderAble = states[leader]?.isUp && known.every((block) => this.#knows(leader, block));
@@ -207,9 +211,8 @@ class Model {
   }
 
   /** Whether it was seen to have a block, and not to have lost it, in the last half minute. */
-  #knows(index: number, block: number, keptMs = HEAD_KEPT_MS): boolean {
-    const { known, knownAtMs } = this.#nodes[index] ?? assert.fail();
-    return known >= block && this.#clock.now() - knownAtMs < keptMs;
+  #knows(index: number, block: number): boolean {
+    return this.#nodes[index]!.known >= block;
   }
 
   #checkAnswer(index: number, known: number[]): void {
@@ -219,16 +222,11 @@ class Model {
     assert(known.every((block) => has >= block), `node ${index}, at ${top}, lacks one of ${known}`);
   }
 
-  #checkRefusal(blocks: number[]): void {
-    // Heads are forgotten at the end of a round.
-    const keptMs = HEAD_KEPT_MS + (ROUND_TICKS + PROBE_TIMEOUT_TICKS + 1) * TICK_MS;
-    const required = blocks.filter((block) =>
-      this.#nodes.some((_, node) => this.#knows(node, block, keptMs))
-    );
+  #checkRefusal(known: number[]): void {
+    assert(known.length > 0, "A read of blocks that no client may know is not refused");
     const isServed = this.#nodes.some((_, node) =>
-      this.#decision.states[node]?.isUp && required.every((block) => this.#knows(node, block))
+      this.#decision.states[node]?.isUp && known.every((block) => this.#knows(node, block))
     );
-    assert(required.length > 0, "A read of blocks that no client may know is not refused");
     assert(!isServed, "A read is not refused while a node that serves has its blocks");
   }
 

@@ -202,6 +202,16 @@ Deno.test("ReadNodes: a head announced during a probe counts, not the older one 
   assert.equal(nodes.findNodeForBlocks([head() + 1]), 1, "it was asked later: its chain went back");
 });
 
+Deno.test("ReadNodes: heads that the leader announces after it answered a probe with a later one are late", () => {
+  const { nodes, play, head } = scene(2);
+  play(5, [0, 0]);
+  nodes.onHead(0, { number: head() - 1, timestampS: 0 });
+  assert.equal(nodes.findNodeForBlocks([head()]), 0, "it has the block");
+  nodes.onDied(1, "gone");
+  play(1, [1, undefined]);
+  assert.equal(nodes.states[0]?.head?.number, head() - 1);
+});
+
 Deno.test("ReadNodes: while a slow node makes a round long, heads of a fast chain do not look far too high", () => {
   const { clock, nodes, play, isOut, head } = scene(4);
   play(5, [0, 0, 0, 0]);
