@@ -32,7 +32,7 @@ const RECONNECT_WAIT = { initialMs: 1_000, maxMs: 10_000 };
 /** Consecutive rounds with a fault before a node is removed, and without one before it is added. */
 export const ROUNDS_TO_CHANGE = 3;
 
-/** The head of a node that has not answered for this long is deleted. */
+/** The head of a node that has shown no plausible one for this long is deleted. */
 const HEAD_KEPT_MS = 30_000;
 
 /** What a round of probes has shown about a node. */
@@ -48,11 +48,8 @@ export class ReadNode {
   readonly name: string;
   /** Its place among all read nodes. */
   readonly index: number;
+  /** Its newest plausible head: one far above all others is not kept. */
   head: Head | undefined;
-  /** The highest of its blocks that exist: lower than its head while that is far above all others. */
-  existingMax = Infinity;
-  /** Its newest answer that was not far above. */
-  #plausibleMax = -1;
   #headAtMs = -Infinity;
   /** The round that is not over yet. */
   round: Round = { reads: 0, errors: 0 };
@@ -113,15 +110,15 @@ export class ReadNode {
     if (reason !== undefined) this.totals.removals += 1;
   }
 
-  setHead(head: Head, nowMs: number): void {
+  /** @param probeMs How long ago it was asked for the head; 0 if it announced it. */
+  setHead(head: Head, nowMs: number, probeMs = 0): void {
+    // A higher head that was announced during the probe is newer than its answer.
+    if (this.has(head.number) && nowMs - probeMs < this.#headAtMs) return;
     this.head = head;
     this.#headAtMs = nowMs;
   }
 
-  onProbeAnswered(head: Head, probeMs: number, nowMs: number): void {
-    // A higher head that was announced during the probe is newer than its answer.
-    const isOutdated = this.has(head.number) && nowMs - probeMs < this.#headAtMs;
-    if (!isOutdated) this.setHead(head, nowMs);
+  onProbeAnswered(head: Head, probeMs: number): void {
     this.round.head = head;
     this.probeMs = probeMs;
     this.#failures = 0;
@@ -142,12 +139,6 @@ export class ReadNode {
     this.#retryAtMs = nowMs + this.#retry.nextMs();
   }
 
-  /** Applies whether its head of this round is implausibly far above all others. */
-  setFarAbove(isFarAbove: boolean): void {
-    if (!isFarAbove) this.#plausibleMax = this.round.head?.number ?? -1;
-    this.existingMax = isFarAbove ? this.#plausibleMax : Infinity;
-  }
-
   countRead({ isFailed }: { isFailed: boolean }): void {
     for (const counts of [this.round, this.totals]) {
       counts.reads += 1;
@@ -165,7 +156,7 @@ export class ReadNode {
   endRound(nowMs: number): void {
     this.headLastRound = this.round.head;
     this.round = { reads: 0, errors: 0 };
-    // Forget the head of a silent node, so that reads of its blocks do not wait for it.
+    // Forget the head of a node that does not follow, so that reads of its blocks do not wait for it.
     if (nowMs - this.#headAtMs >= HEAD_KEPT_MS) this.head = undefined;
   }
 }
@@ -261,7 +252,7 @@ export function registerNodeMetrics(
     "proxy_read_node_head",
     "Newest block number of each read node, 0 before any is known.",
     ["node"],
-    ofEach(({ head }) => head?.number ?? 0),
+    ofEach(({ headLastRound, head }) => (headLastRound ?? head)?.number ?? 0),
   );
   scrapedGauges(
     "proxy_read_node_probe_seconds",

@@ -95,11 +95,7 @@ export class ReadNodes {
 
   /** The highest of some blocks that any node has, even if it does not serve. */
   highestKnown(blocks: readonly number[]): number | undefined {
-    const isKnown = (block: number) =>
-      this.#nodes.some((node) =>
-        node.has(block) && block <= Math.max(node.existingMax, this.#shownNumber)
-      );
-    const known = blocks.filter(isKnown);
+    const known = blocks.filter((block) => this.#nodes.some((node) => node.has(block)));
     return known.length === 0 ? undefined : Math.max(...known);
   }
 
@@ -117,8 +113,10 @@ export class ReadNodes {
   onHead(index: number, head: Head): boolean {
     const nowMs = this.#options.clock.now();
     const node = this.#requireNode(index);
-    if (isFarAbove(head, this.#headsBeside(node).newest, this.#limits)) return false;
-    node.setHead(head, nowMs);
+    if (this.#isFarAbove(node, head)) return false;
+    // A lower one is late, or its chain went back: of several nodes, the next probe shows that.
+    const isLower = node.has(head.number + 1);
+    if (!isLower || this.#nodes.length === 1) node.setHead(head, nowMs);
     if (index !== this.#announcer) this.#duplicatesUntilMs = nowMs + DUPLICATE_HEADS_MS;
     this.#announcer = index;
     if (head.number <= this.#shownNumber && nowMs < this.#duplicatesUntilMs) return false;
@@ -129,7 +127,9 @@ export class ReadNodes {
 
   /** A node answered with its newest block. */
   onProbeAnswered(index: number, head: Head, probeMs: number): void {
-    this.#requireNode(index).onProbeAnswered(head, probeMs, this.#options.clock.now());
+    const node = this.#requireNode(index);
+    node.onProbeAnswered(head, probeMs);
+    if (!this.#isFarAbove(node, head)) node.setHead(head, this.#options.clock.now(), probeMs);
     // A dead leader that was the last to serve leads until another node answers.
     this.#replaceLeader();
   }
@@ -172,7 +172,6 @@ export class ReadNodes {
       const { head, reads, errors } = node.round;
       if (head === undefined) continue; // it did not answer, which shows nothing
       const others = this.#headsBeside(node);
-      node.setFarAbove(isFarAbove(head, others.newest, this.#limits));
       const fault = faultOf({ head, reads, errors }, others, this.#limits);
       if (!node.countRound({ isFaulty: fault !== undefined })) continue;
       if (fault !== undefined) faults.set(node, fault);
@@ -191,6 +190,10 @@ export class ReadNodes {
   get #limits() {
     const { maxLag, unixClock } = this.#options;
     return { maxLag, nowMs: unixClock.now() };
+  }
+
+  #isFarAbove(node: ReadNode, head: Head): boolean {
+    return isFarAbove(head, this.#headsBeside(node).newest, this.#limits);
   }
 
   /** The heads with which that of a node is compared. */

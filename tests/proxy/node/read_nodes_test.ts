@@ -167,6 +167,27 @@ Deno.test("ReadNodes: a block that clients may know is not read from nodes that 
   }
 });
 
+Deno.test("ReadNodes: a node that begins to show heads far above all others has no more blocks than before", () => {
+  const { nodes, play, head } = scene(3);
+  play(5, [0, 0, 0]);
+  nodes.onProbeAnswered(2, { number: head() + 1_000, timestampS: 0 }, 1);
+  assert.equal(nodes.findNodeForBlocks([head() + 1]), 0, "as clients poll for the next block");
+  nodes.onHead(0, { number: head() + 1, timestampS: 0 });
+  nodes.onDied(0, "gone");
+  assert.equal(nodes.findNodeForBlocks([head() + 1]), undefined);
+  assert.equal(nodes.findNodeForBlocks([head()]), 1);
+});
+
+Deno.test("ReadNodes: when the chain has gone far back on all nodes but one, reads of its next blocks are refused for half a minute at most", () => {
+  const { nodes, play, isOut, head } = scene(3);
+  play(5, [0, 0, 0]);
+  play(HEAD_KEPT_ROUNDS - 1, [100, 100, 0]);
+  assert.deepEqual(isOut(), [false, false, true]);
+  assert.equal(nodes.findNodeForBlocks([head() - 99]), undefined);
+  play(1, [100, 100, 0]);
+  assert.equal(nodes.findNodeForBlocks([head() - 99]), 0);
+});
+
 Deno.test("ReadNodes: a head announced during a probe counts, not the older one in its answer", () => {
   const { clock, nodes, play, head } = scene(2);
   play(5, [0, 0]);
@@ -179,6 +200,16 @@ Deno.test("ReadNodes: a head announced during a probe counts, not the older one 
   assert.equal(nodes.findNodeForBlocks([head() + 1]), undefined, "the other one lacks it");
   nodes.onProbeAnswered(0, { number: head(), timestampS }, 5);
   assert.equal(nodes.findNodeForBlocks([head() + 1]), 1, "it was asked later: its chain went back");
+});
+
+Deno.test("ReadNodes: heads that the leader announces after it answered a probe with a later one are late", () => {
+  const { nodes, play, head } = scene(2);
+  play(5, [0, 0]);
+  nodes.onHead(0, { number: head() - 1, timestampS: 0 });
+  assert.equal(nodes.findNodeForBlocks([head()]), 0, "it has the block");
+  nodes.onDied(1, "gone");
+  play(1, [1, undefined]);
+  assert.equal(nodes.states[0]?.head?.number, head() - 1);
 });
 
 Deno.test("ReadNodes: while a slow node makes a round long, heads of a fast chain do not look far too high", () => {
