@@ -100,18 +100,18 @@ export class PostgresDriver implements SqlDriver {
   async version(): Promise<number> {
     const has = (table: string) => this.#count(`(to_regclass('${table}') IS NOT NULL)::int`);
     const version = await has("migrations") > 0 ? await this.#count(`(${NEWEST_MIGRATION})`) : 0;
-    const hasTables = await has("intents") > 0;
+    const hasTables = await has("intents") > 0 || version === 0 && await has("services") > 0;
     if (hasTables !== version > 0) {
       throw new StoreError(
         `Database is incomplete: it has version ${version}, ${
           hasTables ? "but also" : "without"
-        } tables. Restore a backup`,
+        } tables. Restore a backup, or name another one with --database`,
       );
     }
-    if (hasTables) return version;
+    // Each start needs it, also if there is nothing to create.
     const allowed = "has_schema_privilege(current_schema(), 'CREATE')::int";
-    if (await this.#count(allowed) > 0) return 0;
-    throw new StoreError("Database has no tables yet, and its user may not create them");
+    if (await this.#count(allowed) > 0) return version;
+    throw new StoreError("Database cannot be used: its user may not create tables");
   }
 
   close(): Promise<void> {

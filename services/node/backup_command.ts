@@ -55,20 +55,21 @@ async function backUp(dir: string, to: string): Promise<void> {
     throw new DataDirError(`${dir} does not exist`);
   }
   const isRunning = withFileErrors(dir, () => LockFile.isLocked(dir));
-  const found = withFileErrors(dir, () => inspectFiles(dir, LockFile.read(dir)));
-  if (found === "nothing") throw new DataDirError(`${dir} contains no chain yet`);
-  if (isRunning && found === "backup") {
-    throw new DataDirError(
-      `A node still runs on the chain that the backup in ${dir} has replaced: stop it first`,
-    );
-  }
   // If no node runs, none may start meanwhile: the copy reads the files that a stopped or killed
   // node left.
   const hadLock = readStat(`${dir}/lock`) !== undefined;
   const lock = isRunning ? undefined : LockFile.lock(dir);
-  // A restored backup must not be opened with the log of the chain that it has replaced.
-  const restoreLog = found === "backup" ? renameReplacedLog(dir) : () => {};
+  let restoreLog = () => {};
   try {
+    const found = withFileErrors(dir, () => inspectFiles(dir, LockFile.read(dir)));
+    if (found === "nothing") throw new DataDirError(`${dir} contains no chain yet`);
+    if (isRunning && found === "backup") {
+      throw new DataDirError(
+        `A node still runs on the chain that the backup in ${dir} has replaced: stop it first`,
+      );
+    }
+    // A restored backup must not be opened with the log of the chain that it has replaced.
+    if (found === "backup") restoreLog = renameReplacedLog(dir);
     await writeBackup(databasePath(dir), draft);
     Deno.renameSync(draft, to);
     syncFolder(dirname(to));

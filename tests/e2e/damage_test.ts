@@ -11,6 +11,7 @@ import type { RandomSource } from "../../lib/random.ts";
 import type { RunningService } from "../../lib/http/service.ts";
 import type { SqlValue } from "../../lib/intents/database.ts";
 import { StoreError } from "../../lib/intents/errors.ts";
+import { IntentStore } from "../../lib/intents/store.ts";
 import { signedRequest, startTestBridge } from "../bridge/support.ts";
 import { execution, solver, SOLVER_BALANCE, startTestSolver, user } from "../solver/support.ts";
 import { ConnectionLost, FakeNode } from "../support/fake_node.ts";
@@ -116,6 +117,11 @@ async function startDamaged(
   node.received.length = 0;
   node.behaviour = (apply) => apply();
   let outcome = "refused";
+  let isVerified = false;
+  const { readPage } = IntentStore.prototype;
+  IntentStore.prototype.readPage = function (...page) {
+    return readPage.apply(this, page).finally(() => isVerified = true);
+  };
   await withLogs("info", async (records) => {
     const named = () => records.find(({ properties: { event } }) => NAMED.has(String(event)));
     try {
@@ -126,14 +132,13 @@ async function startDamaged(
         );
         return done.length >= PENDING || named() !== undefined;
       }, SETTLED_MS);
-      await eventually("the first look at all rows", async () => {
-        const { status } = await (await fetch(`${service.url}/health`)).json();
-        return status !== undefined;
-      });
+      await eventually("the first look at all rows", () => isVerified);
       outcome = String(named()?.properties.event ?? "none");
       await service.stop();
     } catch (thrown) {
       if (!(thrown instanceof StoreError)) throw thrown;
+    } finally {
+      IntentStore.prototype.readPage = readPage;
     }
   });
   return outcome;

@@ -93,8 +93,11 @@ type DataDirContents = "nothing" | "chain" | "backup";
 export function inspectFiles(dir: string, record: LockRecord | undefined): DataDirContents {
   const path = databasePath(dir);
   const header = readHeader(path);
-  const isOtherFormat = header !== undefined && header.applicationId !== APPLICATION_ID &&
-    header.applicationId >>> 8 === APPLICATION_ID >>> 8;
+  // The first versions had no database.
+  const isOtherFormat = header === undefined
+    ? readStat(`${dir}/chain.journal`) !== undefined
+    : header.applicationId !== APPLICATION_ID &&
+      header.applicationId >>> 8 === APPLICATION_ID >>> 8;
   if (isOtherFormat) {
     throw new DataDirError(
       `${dir} contains a chain of an earlier version, which this version cannot read: ` +

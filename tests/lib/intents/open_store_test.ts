@@ -214,6 +214,14 @@ testOnPostgres(
   },
 );
 
+testOnPostgres(
+  "A database whose table services is of another program is refused with what to do",
+  async (url) => {
+    await runSql(url, "CREATE TABLE services (id INTEGER)");
+    await areRejected(url, /^Database is incomplete: .* or name another one with --database$/);
+  },
+);
+
 testOnPostgres("inspectStore: PostgreSQL, empty and in use", async (url) => {
   assert.equal(await look(url), "new");
   await useStore(url);
@@ -225,7 +233,18 @@ testOnPostgres(
   async (url) => {
     const noSchema = new URL(url);
     noSchema.searchParams.set("search_path", "missing");
-    await assert.rejects(look(noSchema.href), /no tables yet, and its user may not create them$/);
+    await assert.rejects(look(noSchema.href), /its user may not create tables$/);
+  },
+);
+
+testOnPostgres(
+  "A database in use is refused to a user who may not create tables in it",
+  async (url) => {
+    await useStore(url);
+    const reader = new URL(url);
+    reader.searchParams.set("role", "pg_read_all_data");
+    await assert.rejects(openIntentStore(reader.href, "bridge"), /permission denied for schema/);
+    await assert.rejects(look(reader.href), /its user may not create tables$/);
   },
 );
 

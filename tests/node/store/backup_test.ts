@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { run } from "../../../services/node/backup_command.ts";
 import { Database, StorageError } from "../../../services/node/store/database.ts";
+import { LockFile } from "../../../services/node/store/lock_file.ts";
 import config from "../../../deno.json" with { type: "json" };
 import { runHere } from "../../support/command_context.ts";
 import { bundledProgram, Program } from "../../support/process.ts";
@@ -238,4 +239,21 @@ Deno.test("Node: a chain of over 50,000 rows is checked while the node runs", ()
     await program.until(({ stderr }) => /No damage was found in the chain/.test(stderr));
     program.kill("SIGTERM");
     assert.equal((await program.finished()).code, 0);
+  }));
+
+Deno.test("node backup: inspects the files when no node can start any more", () =>
+  withFolder(async (folder) => {
+    const [dir, to] = [`${folder}/node`, `${folder}/backup.sqlite`];
+    await new DiskChain(dir, new FakeClock()).close();
+    const { lock } = LockFile;
+    LockFile.lock = (path) => {
+      Deno.renameSync(`${dir}/chain.sqlite`, `${folder}/moved.sqlite`);
+      return lock.call(LockFile, path);
+    };
+    try {
+      const { stderr } = await runHere(["node", "backup", "--data-dir", dir, "--to", to]);
+      assert.match(stderr, /chain\.sqlite is missing or empty, but .* had a chain/);
+    } finally {
+      LockFile.lock = lock;
+    }
   }));

@@ -133,6 +133,10 @@ Deno.test("Data directory: the files of an earlier version are refused in one se
       code: "DATA_DIR",
       message: /^.* contains a chain of an earlier version, .*: choose another --data-dir, or move/,
     };
+    const journal = `${path}/chain.journal`;
+    Deno.writeTextFileSync(journal, "");
+    assert.throws(() => new DiskChain(path, new FakeClock()), refused);
+    Deno.removeSync(journal);
     await new DiskChain(path, new FakeClock()).close();
     const database = new Database(`${path}/${DATABASE}`);
     database.exec(`PRAGMA application_id = ${APPLICATION_ID - 1}`);
