@@ -52,7 +52,7 @@ function scene(...answers: Answer[]) {
         },
       },
       user,
-      pending: new PendingBets({ ...store, setItem }, tab),
+      pending: new PendingBets({ ...store, setItem }, 1337, tab),
       clock,
       serverClock: clock,
       async readTheses() {
@@ -76,10 +76,12 @@ function scene(...answers: Answer[]) {
   /** Another tab has written the same again. */
   const touch = () => {
     for (const tab of tabs) {
-      tab.dispatchEvent(Object.assign(new Event("storage"), { key: "rangemaker.pending-bets" }));
+      tab.dispatchEvent(
+        Object.assign(new Event("storage"), { key: "rangemaker.pending-bets.1337" }),
+      );
     }
   };
-  const stored = () => new PendingBets(store).readBets(USER).length;
+  const stored = () => new PendingBets(store, 1337).readBets(USER).length;
   return { open, pass, outcomes, chain, events, stored, sent: () => sent, store, clock, touch };
 }
 
