@@ -234,6 +234,7 @@ const countInvitations = async (page: Page) => {
       const { fillText } = CanvasRenderingContext2D.prototype;
       CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {
         if (text === "Tap or draw") globalThis.invitedMs = performance.now();
+        if (/^0\\.\\d+$/.test(text)) globalThis.isWrong = true;
         return fillText.call(this, text, ...rest);
       }`);
 };
@@ -242,6 +243,7 @@ Deno.test(pageTest("a wrong field leaves the box on the chart", async (visitor) 
   const { page } = visitor;
   await visitor.sees(/Live/);
   await page.waitForFunction("globalThis.invitedMs > 0");
+  assert.equal(await page.evaluate("globalThis.isWrong"), undefined, "no price is near 0");
   await visitor.press("Suggest a box");
   await visitor.fill("startsIn", "abc");
   await page.waitForSelector('input[name=startsIn][aria-invalid="true"]');

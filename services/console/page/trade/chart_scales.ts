@@ -143,13 +143,16 @@ export function shownRange(
 /** How fast the range follows, in milliseconds: smoothly, so that users can follow a box. */
 const GLIDE_MS = 180;
 
+/** Before the first price. */
+export const NO_RANGE: ChartRange = { low: 0, high: 1 };
+
 /** The range of prices on the chart, which follows its content smoothly. */
 export class PriceWindow {
   #range: ChartRange | undefined;
 
   /** The range of the next frame. @param shown Everything that should be seen. */
   next(shown: ChartRange | undefined, elapsedMs: number): ChartRange {
-    if (shown === undefined) return this.#range ?? { low: 0, high: 1 };
+    if (shown === undefined) return this.#range ?? NO_RANGE;
     const target = padded(shown);
     const range = this.#range;
     const isFar = range === undefined || target.low > range.high || target.high < range.low;
