@@ -214,6 +214,6 @@ const CALM_REST_MS = 250;
 
 /** The pause before the next frame is looked at; 0 for each frame of the screen. */
 export function framePauseOf(restedMs: number, isCalm: boolean): number {
-  if (isCalm && restedMs > CALM_REST_MS) return CALM_PAUSE_MS;
-  return frameStepOf(restedMs, false);
+  const leastMs = isCalm && restedMs > CALM_REST_MS ? CALM_PAUSE_MS : 0;
+  return Math.max(leastMs, frameStepOf(restedMs, false));
 }
