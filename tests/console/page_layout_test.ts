@@ -59,6 +59,7 @@ for (const size of [{ width: 1360, height: 660 }, PHONE]) {
     const places = async () => {
       for (let frame = 0; frame < 2; frame++) await visitor.nextFrame();
       const parts = ["input[name=lower]", "input[name=amount]", ".stakes button", "[data-next]"];
+      if (size !== PHONE) parts.push(".side > .card + .card h2");
       return await Promise.all(parts.map((part) => visitor.placeOf(part)));
     };
     await visitor.enter();
