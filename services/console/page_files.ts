@@ -1,6 +1,6 @@
 /** The page as files in memory: bundled from its sources, or read from a finished bundle. */
-import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
+import { pipeline } from "node:stream/promises";
 import { setImmediate } from "node:timers/promises";
 import { constants, createBrotliCompress } from "node:zlib";
 import { getMimeType } from "hono/utils/mime";
@@ -17,7 +17,7 @@ export interface PageFile {
   isImmutable: boolean;
   plain: Bytes;
   gzip: Bytes;
-  /** The first call starts compression, which takes about a second; undefined until it is done. */
+  /** The first call starts compression, which takes a second; undefined until then, or if it fails. */
   findBrotli(): Bytes | undefined;
 }
 
@@ -177,9 +177,9 @@ function createPacker(): Packer {
   return (plain) => {
     const params = { [constants.BROTLI_PARAM_LGBLOCK]: BLOCK_BITS };
     const packed = last.then(() =>
-      buffer(Readable.from(toBlocks(plain)).pipe(createBrotliCompress({ params })))
+      pipeline(toBlocks(plain), createBrotliCompress({ params }), buffer)
     );
-    last = packed;
+    last = packed.catch(() => {}); // the next file may be packed all the same
     return packed;
   };
 }
@@ -192,12 +192,12 @@ async function* toBlocks(plain: Bytes): AsyncGenerator<Bytes> {
   }
 }
 
-/** Returns the result of a task once it is done. The first call starts the task. */
+/** Returns the result of a task once it is done, if it succeeds. The first call starts the task. */
 function inBackground(task: () => Promise<Uint8Array>): () => Bytes | undefined {
   let isStarted = false;
   let done: Bytes | undefined;
   return () => {
-    if (!isStarted) void task().then((bytes) => done = Uint8Array.from(bytes));
+    if (!isStarted) void task().then((bytes) => done = Uint8Array.from(bytes), () => {});
     isStarted = true;
     return done;
   };

@@ -63,6 +63,18 @@ Deno.test("Console: files are compressed, and answered with 304 if unchanged", a
   assert.equal((await again.arrayBuffer()).byteLength, 0);
 });
 
+Deno.test("Console: a file that cannot be packed best is served with gzip, and the others are packed", async () => {
+  const path = [...page.keys()].find((path) => /^\/(?!main)\w+-\w{8}\.js$/.test(path)) ?? "";
+  const read = () => app.request(path, { headers: { "accept-encoding": "gzip, br" } });
+  const fail = () => assert.fail("Out of memory");
+  Object.assign(page.get(path)?.plain ?? [], { subarray: fail });
+  await (await read()).body?.cancel();
+  await eventually("Brotli", () => page.get("/icon.svg")?.findBrotli());
+  const answer = await read();
+  assert.equal(answer.headers.get("content-encoding"), "gzip");
+  await answer.body?.cancel();
+});
+
 Deno.test("Console: a first load is at most 98 kB; files with a hash in their name are cached forever", async () => {
   const html = await (await app.request("/")).text();
   assert(html.includes(`src="${script}"`));

@@ -142,6 +142,7 @@ Deno.test(pageTest("a quote, and a bet on its way, keep their market", async (vi
   await page.focus("tbody th button");
   await page.keyboard.press("Enter");
   await visitor.hears(/^Bet \d+: pays [\d.]+, ETH\/USDT from [\d.,]+ to [\d.,]+\.$/);
+  await page.waitForSelector("::-p-xpath(//p[not(@class)][contains(., ': pays')])");
   const sent = holdBet(page);
   await visitor.press("Sign and place the bet");
   const bet = await sent;
@@ -151,6 +152,10 @@ Deno.test(pageTest("a quote, and a bet on its way, keep their market", async (vi
     () => visitor.press("ETH/USDT"),
     () => page.click('tr [aria-label^="Repeat bet"]'),
     () => page.evaluate(`location.hash = "${hash}"`),
+    ...(["m", "ArrowUp", "Delete"] as const).map((key) => async () => {
+      await page.focus(".chart .area");
+      await page.keyboard.press(key);
+    }),
   ];
   for (const act of acts) {
     await act();
@@ -161,35 +166,44 @@ Deno.test(pageTest("a quote, and a bet on its way, keep their market", async (vi
   await visitor.sees(/Bet \d+ is placed/);
 }));
 
-Deno.test(pageTest("a stroke is undone that begins before a bet is refused", async (visitor) => {
-  const { page } = visitor;
-  const boxOf = () => Promise.all([visitor.valueOf("lower"), visitor.valueOf("upper")]);
-  await visitor.enter();
-  await visitor.press("Suggest a box");
-  const before = await boxOf();
-  await visitor.press("Get a quote");
-  const sent = holdBet(page);
-  await visitor.press("Sign and place the bet");
-  const bet = await sent;
-  const chart = await (await page.$(".chart canvas"))?.boundingBox();
-  assert(chart);
-  const moveTo = (x: number, y: number) =>
-    page.mouse.move(chart.x + x * chart.width, chart.y + y * chart.height, { steps: 4 });
-  await moveTo(0.9, 0.05);
-  await page.mouse.down();
-  await moveTo(0.92, 0.15);
-  await bet.respond({
-    status: 403,
-    headers: { "access-control-allow-origin": "*" },
-    body: JSON.stringify({ success: false, error: "no", code: "DRY_RUN", retry: "never" }),
-  });
-  await visitor.sees(/No bet was placed/);
-  await moveTo(0.95, 0.2);
-  assert.notDeepEqual(await boxOf(), before);
-  await page.keyboard.press("Escape");
-  assert.deepEqual(await boxOf(), before);
-  await page.mouse.up();
-}));
+Deno.test(
+  pageTest(
+    "before a bet is refused, a stroke can begin, and a held key moves nothing",
+    async (visitor) => {
+      const { page } = visitor;
+      const boxOf = () => Promise.all([visitor.valueOf("lower"), visitor.valueOf("upper")]);
+      await visitor.enter();
+      await visitor.press("Suggest a box");
+      const before = await boxOf();
+      await visitor.press("Get a quote");
+      const sent = holdBet(page);
+      await visitor.press("Sign and place the bet");
+      const bet = await sent;
+      const chart = await (await page.$(".chart canvas"))?.boundingBox();
+      assert(chart);
+      const moveTo = (x: number, y: number) =>
+        page.mouse.move(chart.x + x * chart.width, chart.y + y * chart.height, { steps: 4 });
+      await page.focus(".chart .area");
+      await page.keyboard.down("ArrowUp");
+      await moveTo(0.9, 0.05);
+      await page.mouse.down();
+      await moveTo(0.92, 0.15);
+      await bet.respond({
+        status: 403,
+        headers: { "access-control-allow-origin": "*" },
+        body: JSON.stringify({ success: false, error: "no", code: "DRY_RUN", retry: "never" }),
+      });
+      await visitor.sees(/No bet was placed/);
+      await page.keyboard.down("ArrowUp"); // a repeat
+      await page.keyboard.up("ArrowUp");
+      await moveTo(0.95, 0.2);
+      assert.notDeepEqual(await boxOf(), before);
+      await page.keyboard.press("Escape");
+      assert.deepEqual(await boxOf(), before);
+      await page.mouse.up();
+    },
+  ),
+);
 
 Deno.test(pageTest("offline, the page blames its own connection", async (visitor, { claim }) => {
   const { page } = visitor;

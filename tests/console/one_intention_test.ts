@@ -103,7 +103,7 @@ class TestUser {
     this.#portfolio = new Portfolio({
       client: this.client,
       user: this.wallet.address,
-      pending: new PendingBets(this.store),
+      pending: new PendingBets(this.store, 1337),
       clock: systemClock,
       serverClock: systemClock,
       onNews() {},

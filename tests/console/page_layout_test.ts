@@ -35,7 +35,7 @@ Deno.test(pageTest("on a wide screen, the next button keeps its place", async (v
         parts.map((part) => part.getBoundingClientRect()).map(({ top, bottom }) => ({
           top,
           bottom,
-        })),
+        })).sort((one, other) => one.top - other.top),
     );
     const gaps = parts.slice(1).map(({ top }, index) => top - parts[index]!.bottom);
     assert(Math.max(...gaps) < 90, `${action}: gaps of ${gaps.map(Math.round)} between its parts`);
@@ -45,6 +45,35 @@ Deno.test(pageTest("on a wide screen, the next button keeps its place", async (v
   }
   assert.equal(new Set(places).size, 1, places.join());
 }));
+
+for (const size of [{ width: 1360, height: 660 }, PHONE]) {
+  const behaviour = `an estimate and its warning move no button, ${size.width} pixels wide`;
+  Deno.test(pageTest(behaviour, async (visitor) => {
+    const { page } = visitor;
+    const held = Promise.withResolvers<void>();
+    await page.setRequestInterception(true);
+    page.on("request", async (request) => {
+      if (request.url().endsWith("/estimate")) await held.promise;
+      await request.continue();
+    });
+    const places = async () => {
+      for (let frame = 0; frame < 2; frame++) await visitor.nextFrame();
+      const parts = ["input[name=lower]", "input[name=amount]", ".stakes button", "[data-next]"];
+      if (size !== PHONE) parts.push(".side > .card + .card h2");
+      return await Promise.all(parts.map((part) => visitor.placeOf(part)));
+    };
+    await visitor.enter();
+    await visitor.fill("startsIn", "8 s");
+    await visitor.fill("lasts", "15 s");
+    await page.select(".side select", "0");
+    await visitor.press("Suggest a box");
+    const before = await places();
+    held.resolve();
+    await visitor.sees(/Often refused/);
+    assert.deepEqual(await places(), before);
+    assert.deepEqual(await visitor.cutOff(["#bar-note"]), []);
+  }, size));
+}
 
 Deno.test(pageTest("on a low phone, the page stays still with each step", async (visitor) => {
   const { page } = visitor;
@@ -206,6 +235,7 @@ const countInvitations = async (page: Page) => {
       const { fillText } = CanvasRenderingContext2D.prototype;
       CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {
         if (text === "Tap or draw") globalThis.invitedMs = performance.now();
+        if (/^0\\.\\d+$/.test(text)) globalThis.isWrong = true;
         return fillText.call(this, text, ...rest);
       }`);
 };
@@ -214,6 +244,7 @@ Deno.test(pageTest("a wrong field leaves the box on the chart", async (visitor) 
   const { page } = visitor;
   await visitor.sees(/Live/);
   await page.waitForFunction("globalThis.invitedMs > 0");
+  assert.equal(await page.evaluate("globalThis.isWrong"), undefined, "no price is near 0");
   await visitor.press("Suggest a box");
   await visitor.fill("startsIn", "abc");
   await page.waitForSelector('input[name=startsIn][aria-invalid="true"]');

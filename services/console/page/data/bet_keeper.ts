@@ -34,8 +34,8 @@ export interface BetKeeperOptions {
   user: Address;
   pending: PendingBets;
   clock: Clock;
-  /** The node's time, in which deadlines are. */
-  serverClock: Pick<Clock, "now">;
+  /** The node's time, in which deadlines are, unless it is unset. */
+  serverClock: Pick<Clock, "now"> & { isUnset?: boolean };
   /**
    * Reads the user's theses, and confirms each.
    *
@@ -194,8 +194,9 @@ export class BetKeeper {
 
   /** Whether a bet that is not on the chain now will not be placed any more. */
   #canExpire({ bet: { offer: { quote } }, isResolvedElsewhere }: Run): boolean {
-    const isLate = this.#options.serverClock.now() >= quote.deadline + DEADLINE_MARGIN_MS;
-    return isResolvedElsewhere || isLate;
+    const { serverClock } = this.#options;
+    const isLate = serverClock.now() >= quote.deadline + DEADLINE_MARGIN_MS;
+    return isResolvedElsewhere || isLate && !serverClock.isUnset;
   }
 
   #markChecking(run: Run): void {

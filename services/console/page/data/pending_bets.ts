@@ -12,8 +12,6 @@ export interface PendingBet {
   isShared?: boolean;
 }
 
-const STORAGE_KEY = "rangemaker.pending-bets";
-
 const signatureSchema = z.custom<PendingBet["signature"]>((value) =>
   typeof value === "string" && /^0x[0-9a-fA-F]{130}$/.test(value)
 );
@@ -33,14 +31,16 @@ function betsOf(entry: unknown): PendingBet[] {
   }
 }
 
-/** The signed bets whose outcome this browser does not know yet. */
+/** The signed bets on a chain whose outcome this browser does not know yet. */
 export class PendingBets {
   readonly #store: TextStore;
+  readonly #key: string;
   readonly #tabs: EventTarget;
 
   /** @param tabs The window, whose `storage` events report writes of other tabs. */
-  constructor(store: TextStore, tabs: EventTarget = new EventTarget()) {
+  constructor(store: TextStore, chainId: number, tabs: EventTarget = new EventTarget()) {
     this.#store = store;
+    this.#key = `rangemaker.pending-bets.${chainId}`; // another chain would not know them
     this.#tabs = tabs;
   }
 
@@ -84,17 +84,17 @@ export class PendingBets {
   /** Calls back when another tab has changed the bets. @param signal Ends the callbacks. */
   onOtherTab(changed: () => void, signal: AbortSignal): void {
     this.#tabs.addEventListener("storage", (event) => {
-      if (Reflect.get(event, "key") === STORAGE_KEY) changed();
+      if (Reflect.get(event, "key") === this.#key) changed();
     }, { signal });
   }
 
   #read(): PendingBet[] {
-    const entries = tryParseJson(this.#store.getItem(STORAGE_KEY) ?? "");
+    const entries = tryParseJson(this.#store.getItem(this.#key) ?? "");
     return z.catch(z.array(z.unknown()), []).parse(entries).flatMap(betsOf);
   }
 
   #write(bets: readonly PendingBet[]): void {
     const texts = bets.map(({ offer, ...signed }) => ({ ...offerToJson(offer), ...signed }));
-    this.#store.setItem(STORAGE_KEY, JSON.stringify(texts));
+    this.#store.setItem(this.#key, JSON.stringify(texts));
   }
 }

@@ -36,6 +36,11 @@ export class ServerClock {
     this.#offsetMs = Math.max(...this.#offsets);
   }
 
+  /** Whether no message has come yet: until then, this is the time of this machine. */
+  get isUnset(): boolean {
+    return this.#offsets.length === 0;
+  }
+
   now(): number {
     return this.#localNow() + this.#offsetMs;
   }

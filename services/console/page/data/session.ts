@@ -70,7 +70,7 @@ export class Session {
   constructor(options: SessionOptions) {
     this.#options = options;
     this.injected = options.injected;
-    this.#pending = new PendingBets(options.store, options.tabs);
+    this.#pending = new PendingBets(options.store, options.config.chainId, options.tabs);
     options.tabs.addEventListener("storage", (event) => {
       if (Reflect.get(event, "key") !== LAST_ACCOUNT_KEY) return;
       const user = this.user.peek();

@@ -68,10 +68,11 @@ function paintNow(frame: Frame): void {
 }
 
 function paintGrid(frame: Frame, tags: readonly Tag[]): void {
-  const { context, scales, palette } = frame;
+  const { context, scales, series, palette } = frame;
   const { plot, x, y } = scales;
   context.strokeStyle = palette.grid;
-  for (const price of y.ticks(Math.max(2, Math.floor((plot.bottom - plot.top) / 56)))) {
+  const most = series.prices.length === 0 ? 0 : Math.floor((plot.bottom - plot.top) / 56);
+  for (const price of y.ticks(most && Math.max(2, most))) {
     const at = Math.round(y(price)) + 0.5;
     strokeLine(context, [plot.left, at], [plot.right, at]);
     if (tags.some(({ level }) => Math.abs(at - level) < TAG_HEIGHT)) continue;

@@ -1,6 +1,6 @@
 /** Mouse, pen, finger and keys on the chart. */
 import { type CancelTimer, systemClock } from "@rangemaker/client";
-import { announceBox, suggestBox } from "./box_actions.ts";
+import { announceBox, ON_ITS_WAY, suggestBox } from "./box_actions.ts";
 import { BoxDrag, type Grip, gripAt, isOnHandle, nudged, strokeOf } from "./box_drag.ts";
 import { type ChartSource, isLocked, ownBetAt } from "./chart_content.ts";
 import { keyActionsOf } from "./chart_keys.ts";
@@ -58,6 +58,8 @@ export class ChartPointer {
   readonly #keys: Readonly<Record<string, () => void>>;
   #cancelAnnouncement: CancelTimer = () => {};
   #press: Press | undefined;
+  /** The last key was pressed while a bet was on its way: held on after that, it changes nothing either. */
+  #isStuck = false;
   readonly #pinch = new Pinch();
   /** Where the page was when a finger began to swipe instead of drawing. */
   #swipedAt: number | undefined;
@@ -92,7 +94,7 @@ export class ChartPointer {
     });
     on("keydown", (event) => this.#key(event));
     on("keyup", ({ key }) => {
-      if (key.startsWith("Arrow")) this.#announceLater();
+      if (key.startsWith("Arrow") && !this.#isStuck) this.#announceLater();
     });
     signal.addEventListener("abort", () => {
       this.#cancelAnnouncement();
@@ -256,6 +258,14 @@ export class ChartPointer {
     const isArrow = event.key.startsWith("Arrow");
     // The list of keys may have scrolled it away.
     if (name !== "?" && (isArrow || act)) this.#element.scrollIntoView({ block: "nearest" });
+    const { model, slip } = this.#target;
+    const isOfBox = isArrow || ["m", "ctrl z", "delete"].includes(name);
+    if (!event.repeat) this.#isStuck = isOfBox && slip.stage.peek().name === "sending";
+    if (this.#isStuck) {
+      event.preventDefault();
+      if (!event.repeat) model.announce(ON_ITS_WAY, { isAnswer: true });
+      return;
+    }
     if (!event.altKey && !event.repeat) act?.();
     if (isArrow) this.#nudge(event);
   }

@@ -143,13 +143,16 @@ export function shownRange(
 /** How fast the range follows, in milliseconds: smoothly, so that users can follow a box. */
 const GLIDE_MS = 180;
 
+/** Before the first price. */
+export const NO_RANGE: ChartRange = { low: 0, high: 1 };
+
 /** The range of prices on the chart, which follows its content smoothly. */
 export class PriceWindow {
   #range: ChartRange | undefined;
 
   /** The range of the next frame. @param shown Everything that should be seen. */
   next(shown: ChartRange | undefined, elapsedMs: number): ChartRange {
-    if (shown === undefined) return this.#range ?? { low: 0, high: 1 };
+    if (shown === undefined) return this.#range ?? NO_RANGE;
     const target = padded(shown);
     const range = this.#range;
     const isFar = range === undefined || target.low > range.high || target.high < range.low;
@@ -211,6 +214,6 @@ const CALM_REST_MS = 250;
 
 /** The pause before the next frame is looked at; 0 for each frame of the screen. */
 export function framePauseOf(restedMs: number, isCalm: boolean): number {
-  if (isCalm && restedMs > CALM_REST_MS) return CALM_PAUSE_MS;
-  return frameStepOf(restedMs, false);
+  const leastMs = isCalm && restedMs > CALM_REST_MS ? CALM_PAUSE_MS : 0;
+  return Math.max(leastMs, frameStepOf(restedMs, false));
 }

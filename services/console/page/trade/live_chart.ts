@@ -7,6 +7,7 @@ import {
   framePauseOf,
   frameStepOf,
   isKept,
+  NO_RANGE,
   pastShare,
   type Position,
   PriceWindow,
@@ -29,7 +30,7 @@ export class LiveChart {
   #palette: Palette;
   #scales: Scales | undefined;
   #frozen: { range: ChartRange; untilMs: number } | undefined;
-  #range: ChartRange = { low: 0, high: 1 };
+  #range = NO_RANGE;
   /** Size in units of `scale` page pixels, so that drawn text is as large as the page's text. */
   #size = { width: 0, height: 0, scale: 1 };
   /** Size, pixel ratio and scale of the last frame. */
@@ -139,9 +140,9 @@ export class LiveChart {
     const stepMs = Math.max(leastMs, spanMs * MOVE_MIN / width);
     const nowMs = Math.floor(content.nowMs / stepMs) * stepMs;
     const elapsedMs = leastMs === CALM_STEP_MS ? Infinity : Math.min(100, atMs - this.#atMs);
-    // In steps, prices and the range also move only with the steps of time.
+    // In steps, prices and the range also move only with the steps of time, from the first price on.
     const isStepped = leastMs > 0;
-    const isNew = !isStepped || nowMs !== this.#scales?.nowMs;
+    const isNew = !isStepped || nowMs !== this.#scales?.nowMs || this.#range === NO_RANGE;
     if (isNew) this.#atMs = atMs;
     if (!this.#isRangeKept(content)) this.#frozen = undefined;
     if (this.#frozen !== undefined) this.#range = this.#frozen.range;

@@ -203,7 +203,9 @@ export function PlacedBet({ model, slip, stage, onRepeat }: PlacedBetProps) {
         </strong>
         <p>Bet {thesisId} {text}</p>
       </div>
-      {signedFirst && !isOver && <p class="note">{repricedText(signedFirst, offer)}</p>}
+      <div class="bar-note note">
+        {signedFirst && !isOver && <p>{repricedText(signedFirst, offer)}</p>}
+      </div>
       <Range symbol={symbol} quote={quote} />
       <Terms offered={{ ...quote, probability: offer.probability }} betAmount={quote.betAmount} />
       <div class="next">

@@ -103,9 +103,7 @@ function TradeView({ model, slip, spanMs }: Pick<ChartSource, "model" | "slip" |
     const market = symbol ?? shortAddress(bet.base);
     const box = `${text.slice(2)}, ${market} from ${formatRange(bet, " to ")}`;
     // A quote keeps its market on the chart.
-    if (symbol !== slip.symbol.value) {
-      return void model.announce(`Bet ${bet.id}: ${box}.`, { isSpoken: true });
-    }
+    if (symbol !== slip.symbol.value) return void model.announce(`Bet ${bet.id}: ${box}.`);
     const { share } = measureFuture();
     const [before, after] = [nowMs - bet.startTime, bet.endTime - nowMs];
     spanMs.value = Math.max(spanMs.value, spanFor(before, 1 - share), spanFor(after, share));

@@ -23,6 +23,7 @@ type Answer = number | Error | Promise<Error> | "hangs";
 /** A browser with tabs: each has a keeper, and a solver that answers one request after the other. */
 function scene(...answers: Answer[]) {
   const clock = new FakeClock(0);
+  const serverClock = { isUnset: false, now: () => clock.now() };
   const store = memoryStore();
   const outcomes: string[] = [];
   const chain = { isKnown: true, read: async () => {} };
@@ -52,9 +53,9 @@ function scene(...answers: Answer[]) {
         },
       },
       user,
-      pending: new PendingBets({ ...store, setItem }, tab),
+      pending: new PendingBets({ ...store, setItem }, 1337, tab),
       clock,
-      serverClock: clock,
+      serverClock,
       async readTheses() {
         await chain.read();
         return chain.isKnown;
@@ -76,11 +77,14 @@ function scene(...answers: Answer[]) {
   /** Another tab has written the same again. */
   const touch = () => {
     for (const tab of tabs) {
-      tab.dispatchEvent(Object.assign(new Event("storage"), { key: "rangemaker.pending-bets" }));
+      tab.dispatchEvent(
+        Object.assign(new Event("storage"), { key: "rangemaker.pending-bets.1337" }),
+      );
     }
   };
-  const stored = () => new PendingBets(store).readBets(USER).length;
-  return { open, pass, outcomes, chain, events, stored, sent: () => sent, store, clock, touch };
+  const stored = () => new PendingBets(store, 1337).readBets(USER).length;
+  const others = { events, store, clock, serverClock };
+  return { open, pass, outcomes, chain, stored, sent: () => sent, touch, ...others };
 }
 
 /** The same, after the bet was sent in the first tab. */
@@ -177,6 +181,17 @@ Deno.test("BetKeeper: a bet that the chain lacks 5 s after its deadline expires,
   const before = sent();
   await pass(20_000);
   assert.equal(sent(), before);
+});
+
+Deno.test("BetKeeper: no bet expires by the device's clock, as long as the node's time is unknown", async () => {
+  const { open, pass, outcomes, serverClock } = scene(...Array(20).fill(LOST));
+  Object.assign(serverClock, { isUnset: true, now: () => DEADLINE + DEADLINE_MARGIN_MS });
+  void open().send(bet);
+  await pass(10_000);
+  assert.deepEqual(outcomes, []);
+  serverClock.isUnset = false;
+  await pass(4_000);
+  assert.deepEqual(outcomes, ["checked: expired"]);
 });
 
 Deno.test("BetKeeper: a read that fails while another tab learns the outcome is repeated, and nothing is sent", async () => {

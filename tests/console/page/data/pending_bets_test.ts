@@ -5,7 +5,7 @@ import { hashOf, memoryStore, offerOf, OTHER, SIGNATURE, USER } from "../../supp
 
 Deno.test("PendingBets: skips a stored entry of another form, and keeps the others", () => {
   const store = memoryStore();
-  const pending = new PendingBets(store);
+  const pending = new PendingBets(store, 1337);
   pending.remove("0x1"); // learns nothing, writes nothing
   assert.equal(store.texts.size, 0);
   pending.add({ offer: offerOf(1), signature: SIGNATURE });
@@ -14,10 +14,10 @@ Deno.test("PendingBets: skips a stored entry of another form, and keeps the othe
     stored.replace(`"${SIGNATURE}"}]`, `"${text}"}]`)
   );
   for (const text of ["no JSON", "{}", '[{"quote":1}]', ...texts]) {
-    store.setItem("rangemaker.pending-bets", text);
+    store.setItem("rangemaker.pending-bets.1337", text);
     assert.deepEqual(pending.readBets(USER), [], text);
   }
-  store.setItem("rangemaker.pending-bets", stored.replace("[", '[{"quote":1},'));
+  store.setItem("rangemaker.pending-bets.1337", stored.replace("[", '[{"quote":1},'));
   pending.add({ offer: offerOf(2), signature: SIGNATURE });
   assert.deepEqual(pending.readBets(USER).map(({ offer }) => offer), [offerOf(1), offerOf(2)]);
 });
@@ -26,27 +26,28 @@ Deno.test("PendingBets: reports only changes of bets in other tabs, until it is 
   const tabs = new EventTarget();
   const end = new AbortController();
   let changes = 0;
-  new PendingBets(memoryStore(), tabs).onOtherTab(() => changes += 1, end.signal);
+  new PendingBets(memoryStore(), 1337, tabs).onOtherTab(() => changes += 1, end.signal);
   const write = (key: string) => tabs.dispatchEvent(Object.assign(new Event("storage"), { key }));
   write("rangemaker.drafts");
   assert.equal(changes, 0);
-  write("rangemaker.pending-bets");
+  write("rangemaker.pending-bets.1337");
   assert.equal(changes, 1);
   end.abort();
-  write("rangemaker.pending-bets");
+  write("rangemaker.pending-bets.1337");
   assert.equal(changes, 1);
 });
 
-Deno.test("PendingBets: each user has only its own bets, and none is dropped", () => {
+Deno.test("PendingBets: each user has only its own bets, on each chain, and none is dropped", () => {
   const betOf = (user: Offer["quote"]["user"], n: number) => {
     return { offer: offerOf(n, { user }), signature: SIGNATURE };
   };
   const store = memoryStore();
   const bets = [...Array(15).fill(USER), ...Array(7).fill(OTHER)].map(betOf);
-  for (const bet of bets) new PendingBets(store).add(bet);
-  const reloaded = new PendingBets(store);
+  for (const bet of bets) new PendingBets(store, 1337).add(bet);
+  const reloaded = new PendingBets(store, 1337);
   assert.deepEqual(reloaded.readBets(USER), bets.slice(0, 15));
   assert.deepEqual(reloaded.readBets(OTHER), bets.slice(15));
+  assert.deepEqual(new PendingBets(store, 1).readBets(USER), [], "those of another chain");
   reloaded.remove(hashOf(3));
   assert.deepEqual(reloaded.readBets(USER), [...bets.slice(0, 3), ...bets.slice(4, 15)]);
 });

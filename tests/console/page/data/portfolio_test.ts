@@ -73,7 +73,7 @@ class FakeClient extends RangemakerClient {
 }
 
 function scene(failure?: Error) {
-  const pending = new PendingBets(memoryStore());
+  const pending = new PendingBets(memoryStore(), 1337);
   pending.add({ offer, signature: SIGNATURE });
   const client = new FakeClient();
   client.failure = failure;

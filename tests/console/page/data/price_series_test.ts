@@ -7,8 +7,9 @@ import { FakeClock } from "../../../support/fake_clock.ts";
 Deno.test("ServerClock: follows the node even if the local clock is ahead or was set", () => {
   let local = 100_000;
   const clock = new ServerClock(() => local);
+  assert.equal(clock.isUnset, true);
   clock.observe(90_000);
-  assert.equal(clock.now(), 90_000);
+  assert.deepEqual([clock.now(), clock.isUnset], [90_000, false]);
   local = 0;
   clock.observe(90_100);
   assert.equal(clock.now(), 90_100);

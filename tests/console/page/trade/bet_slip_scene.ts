@@ -43,7 +43,7 @@ export function scene(
 ) {
   const clock = new FakeClock(1_000_000);
   const store = memoryStore();
-  const pending = new PendingBets(store);
+  const pending = new PendingBets(store, 1337);
   const said: string[] = [];
   const removed: string[] = [];
   const chain = { isKnown: false };

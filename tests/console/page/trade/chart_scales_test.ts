@@ -99,12 +99,10 @@ Deno.test("frameStepOf: after 10 s without a touch, steps of 200 ms; with reduce
 });
 
 Deno.test("framePauseOf: with reduced motion, none until 250 ms after an input; without, steps are pauses", () => {
-  assert.deepEqual([200, 300, 60_000].map((restedMs) => framePauseOf(restedMs, true)), [
-    0,
-    100,
-    100,
-  ]);
-  assert.deepEqual([300, 60_000].map((restedMs) => framePauseOf(restedMs, false)), [0, 200]);
+  const pausesOf = (isCalm: boolean) =>
+    [200, 300, 60_000].map((restedMs) => framePauseOf(restedMs, isCalm));
+  assert.deepEqual(pausesOf(true), [0, 100, 200], "at rest no more often than with motion");
+  assert.deepEqual(pausesOf(false), [0, 0, 200]);
 });
 
 Deno.test("isKept: the range stays during a drag, and for a while after it if prices and box fit", () => {
