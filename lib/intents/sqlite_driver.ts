@@ -54,7 +54,7 @@ export class SqliteDriver implements SqlDriver {
       const damage = path === IN_MEMORY ? undefined : findLogDamage(path);
       if (damage === "damaged") throw logDamaged(path);
       db = new SqliteDatabase(path, { errorOf });
-      readVersion(db); // refuses a file of another program before it is changed
+      missingMigrations(readVersion(db)); // refuses a file of another program before it is changed
       db.useLog();
       if (path !== IN_MEMORY) requireIntact(db, path);
       migrate(db);

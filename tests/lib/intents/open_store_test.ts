@@ -156,14 +156,21 @@ for (const [name, damage, reason] of damages) {
     }));
 }
 
-Deno.test("openIntentStore: a file of another program stays as it is", () =>
-  withFolder(async (folder) => {
-    const path = `${folder}/store.sqlite`;
-    withFile(path, (db) => db.exec("CREATE TABLE songs (name TEXT)"));
-    const before = await Deno.readFile(path);
-    await assert.rejects(openIntentStore(path, "bridge"), /tables of another program/);
-    assert.deepEqual(await Deno.readFile(path), before);
-  }));
+const foreign = [
+  [0, /tables of another program/],
+  [99, /version 99, made by a newer program/],
+] as const;
+for (const [version, reason] of foreign) {
+  Deno.test(`openIntentStore: a file of another program, version ${version}, stays as it is`, () =>
+    withFolder(async (folder) => {
+      const path = `${folder}/store.sqlite`;
+      const tables = `CREATE TABLE songs (name TEXT); PRAGMA user_version = ${version}`;
+      withFile(path, (db) => db.exec(tables));
+      const before = await Deno.readFile(path);
+      await assert.rejects(openIntentStore(path, "bridge"), reason);
+      assert.deepEqual(await Deno.readFile(path), before);
+    }));
+}
 
 Deno.test("inspectStore: a path inside a file is refused", () =>
   withFolder(async (folder) => {
