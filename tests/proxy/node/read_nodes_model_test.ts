@@ -16,6 +16,8 @@ const HEAD_KEPT_MS = 30_000;
 const LIE = 1_000_000;
 /** Long enough for retries, removals and {@link HEAD_KEPT_MS} after each other. */
 const QUIET_TICKS = 120_000 / TICK_MS;
+/** {@link HEAD_KEPT_MS} and a round. */
+const KEPT_TICKS = HEAD_KEPT_MS / TICK_MS + PROBE_TIMEOUT_TICKS + ROUND_TICKS;
 
 /** A read node as it really is. */
 interface Node {
@@ -96,19 +98,23 @@ class Model {
     }
   }
 
-  /** After two minutes in which one node is well and nothing else happens, no read is refused. */
+  /**
+   * After two minutes in which one node is well and nothing else happens, no read is refused, if no
+   * block has come in the last half minute: any block may put a node far above all others.
+   */
   settle(): void {
     if (this.#nodes.every(({ state }) => state !== "well")) this.#nodes[0]!.state = "well";
     for (let tick = 0; tick < QUIET_TICKS; tick += 1) this.#play();
+    for (let tick = 0; tick < KEPT_TICKS; tick += 1) this.#play({ isStill: true });
     for (let block = this.#height - 300; block <= this.#height + 3; block += 1) {
       assert.notEqual(this.#decision.findNodeForBlocks([block]), undefined, `${block} is refused`);
     }
   }
 
-  #play(): void {
+  #play({ isStill = false } = {}): void {
     this.#clock.advance(TICK_MS);
     this.#tick += 1;
-    this.#height += Math.floor(this.#blocksPerTick + this.#random());
+    if (!isStill) this.#height += Math.floor(this.#blocksPerTick + this.#random());
     for (const node of this.#nodes) {
       if (!node.isStopped) node.top = Math.max(node.top, this.#height - node.lag);
     }
