@@ -241,7 +241,7 @@ Deno.test("Client: none of its modules needs Deno, Node or a recent browser", ()
 const ASYNC_OR_GENERATOR_OF =
   /(?:\basync (?:function)? ?\*? ?|\bfunction ?\* ?|^ *\*)#?\w+Of\b|\w+Of(?:: [^=\n]+)? = async\b/gm;
 
-Deno.test("House: a function whose name ends in Of is neither async nor a generator", () => {
+Deno.test("House: async functions and generators have no name that ends in Of", () => {
   const wrong = ["lib/", "services/"].flatMap((folder) => [...sourceFiles(folder)]).flatMap((
     file,
   ) =>

@@ -100,7 +100,7 @@ class Model {
 
   /**
    * After two minutes in which one node is well and nothing else happens, no read is refused, if no
-   * block has come in the last half minute: any block may put a node far above all others.
+   * block has come in the last half minute: each new block may put a node far above all others.
    */
   settle(): void {
     if (this.#nodes.every(({ state }) => state !== "well")) this.#nodes[0]!.state = "well";
