@@ -81,7 +81,7 @@ export class ReadNodes {
 
   /**
    * Picks the node for reading blocks: the leader if it has those that exist, otherwise another node
-   * that has them. While none serves, the leader may still answer over HTTP.
+   * that has them.
    *
    * @returns Undefined if one of them exists only on nodes that are removed or dead.
    */
@@ -89,9 +89,7 @@ export class ReadNodes {
     const { leader } = this;
     if (this.#nodes.length === 1) return leader;
     const required = this.highestKnown(blocks);
-    const node = this.#requireNode(leader);
-    const serves = this.isAnyAlive ? node.serves(required) : node.has(required ?? 0);
-    if (required === undefined || serves) return leader;
+    if (required === undefined || this.#requireNode(leader).serves(required)) return leader;
     return this.findOtherNode(leader, blocks);
   }
 

@@ -188,18 +188,6 @@ Deno.test("ReadNodes: when the chain has gone far back on all nodes but one, rea
   assert.equal(nodes.findNodeForBlocks([head() - 99]), 0);
 });
 
-Deno.test("ReadNodes: while no node serves, such as when each has closed its WebSocket, the leader is asked for blocks that it has", () => {
-  const { nodes, play, head } = scene(2);
-  play(5, [0, 1]);
-  nodes.onDied(1, "gone");
-  nodes.onDied(0, "gone");
-  assert.equal(nodes.findNodeForBlocks([head()]), 0);
-  nodes.onProbeAnswered(1, { number: head() + 1, timestampS: 0 }, 1);
-  assert.equal(nodes.leader, 1);
-  nodes.onDied(1, "gone");
-  assert.equal(nodes.findNodeForBlocks([head() + 1]), 1);
-});
-
 Deno.test("ReadNodes: a head announced during a probe counts, not the older one in its answer", () => {
   const { clock, nodes, play, head } = scene(2);
   play(5, [0, 0]);
