@@ -105,13 +105,15 @@ export class PostgresDriver implements SqlDriver {
       throw new StoreError(
         `Database is incomplete: it has version ${version}, ${
           hasTables ? "but also" : "without"
-        } tables. Restore a backup, or name another one with --database`,
+        } tables. Restore a backup, or name another database with --database`,
       );
     }
     // Each start needs it, also if there is nothing to create.
     const allowed = "has_schema_privilege(current_schema(), 'CREATE')::int";
     if (await this.#count(allowed) > 0) return version;
-    throw new StoreError("Database cannot be used: its user may not create tables");
+    throw new StoreError(
+      "Database cannot be used: its user may not create tables: grant it CREATE on the schema",
+    );
   }
 
   close(): Promise<void> {

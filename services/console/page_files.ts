@@ -5,6 +5,7 @@ import { setImmediate } from "node:timers/promises";
 import { constants, createBrotliCompress } from "node:zlib";
 import { getMimeType } from "hono/utils/mime";
 import { messageOf, RangemakerError } from "../../lib/errors.ts";
+import { serviceLog } from "../../lib/log/logging.ts";
 import config from "../../deno.json" with { type: "json" };
 
 type Bytes = Uint8Array<ArrayBuffer>;
@@ -161,7 +162,7 @@ async function toPageFile(name: string, plain: Bytes, packBest: Packer): Promise
     isImmutable: /-[A-Z0-9]{8}\.\w+$/.test(name),
     plain,
     gzip: new Uint8Array(await new Response(packed).arrayBuffer()),
-    findBrotli: inBackground(() => packBest(plain)),
+    findBrotli: inBackground(() => packBest(plain), (thrown) => logUnpacked(name, thrown)),
   };
 }
 
@@ -192,12 +193,20 @@ async function* toBlocks(plain: Bytes): AsyncGenerator<Bytes> {
   }
 }
 
+function logUnpacked(file: string, thrown: unknown): void {
+  const facts = { file, reason: messageOf(thrown) };
+  serviceLog("console").warn("{file} is served with gzip, not Brotli: {reason}", facts);
+}
+
 /** Returns the result of a task once it is done, if it succeeds. The first call starts the task. */
-function inBackground(task: () => Promise<Uint8Array>): () => Bytes | undefined {
+function inBackground(
+  task: () => Promise<Uint8Array>,
+  onFailure: (thrown: unknown) => void,
+): () => Bytes | undefined {
   let isStarted = false;
   let done: Bytes | undefined;
   return () => {
-    if (!isStarted) void task().then((bytes) => done = Uint8Array.from(bytes), () => {});
+    if (!isStarted) void task().then((bytes) => done = Uint8Array.from(bytes), onFailure);
     isStarted = true;
     return done;
   };

@@ -7,6 +7,7 @@ import deploying from "../../docs/deploying.md" with { type: "text" };
 import operating from "../../docs/operating.md" with { type: "text" };
 import runbooks from "../../docs/runbooks.md" with { type: "text" };
 import { eventually } from "../support/eventually.ts";
+import { logOf } from "../support/recorded_logs.ts";
 
 const page = await loadPage();
 const config = await readConfig(withDefaults(options, { proxyUrl: "https://rpc.example/v1" }));
@@ -63,13 +64,16 @@ Deno.test("Console: files are compressed, and answered with 304 if unchanged", a
   assert.equal((await again.arrayBuffer()).byteLength, 0);
 });
 
-Deno.test("Console: a file that cannot be packed best is served with gzip, and the others are packed", async () => {
+Deno.test("Console: a file that cannot be packed best is served with gzip, which the log says, and the others are packed", async () => {
   const path = [...page.keys()].find((path) => /^\/(?!main)\w+-\w{8}\.js$/.test(path)) ?? "";
   const read = () => app.request(path, { headers: { "accept-encoding": "gzip, br" } });
   const fail = () => assert.fail("Out of memory");
   Object.assign(page.get(path)?.plain ?? [], { subarray: fail });
-  await (await read()).body?.cancel();
-  await eventually("Brotli", () => page.get("/icon.svg")?.findBrotli());
+  const lines = await logOf(async () => {
+    await (await read()).body?.cancel();
+    await eventually("Brotli", () => page.get("/icon.svg")?.findBrotli());
+  });
+  assert.deepEqual(lines, [`${path.slice(1)} is served with gzip, not Brotli: Out of memory`]);
   const answer = await read();
   assert.equal(answer.headers.get("content-encoding"), "gzip");
   await answer.body?.cancel();

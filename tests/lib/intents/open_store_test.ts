@@ -225,7 +225,7 @@ testOnPostgres(
   "A database whose table services is of another program is refused with what to do",
   async (url) => {
     await runSql(url, "CREATE TABLE services (id INTEGER)");
-    await areRejected(url, /^Database is incomplete: .* or name another one with --database$/);
+    await areRejected(url, /^Database is incomplete: .* or name another database with --database$/);
   },
 );
 
@@ -240,7 +240,10 @@ testOnPostgres(
   async (url) => {
     const noSchema = new URL(url);
     noSchema.searchParams.set("search_path", "missing");
-    await assert.rejects(look(noSchema.href), /its user may not create tables$/);
+    await assert.rejects(
+      look(noSchema.href),
+      /its user may not create tables: grant it CREATE on the schema$/,
+    );
   },
 );
 
@@ -251,7 +254,10 @@ testOnPostgres(
     const reader = new URL(url);
     reader.searchParams.set("role", "pg_read_all_data");
     await assert.rejects(openIntentStore(reader.href, "bridge"), /permission denied for schema/);
-    await assert.rejects(look(reader.href), /its user may not create tables$/);
+    await assert.rejects(
+      look(reader.href),
+      /its user may not create tables: grant it CREATE on the schema$/,
+    );
   },
 );
 
