@@ -111,7 +111,7 @@ export class UpstreamNodes {
           this.#hub?.onUpstreamClosed();
           // With 1013, a node asks clients to use another one. It is removed until its probes show
           // that it keeps up.
-          this.readNodes.onDied(node, `its WebSocket is lost: ${reason}`);
+          this.readNodes.onSocketLost(node, `its WebSocket is lost: ${reason}`);
         },
         // A socket that was closed because of a client says nothing about the node.
         onRejected: () => this.#hub?.onUpstreamRejected(clock.now()),

@@ -152,3 +152,27 @@ Deno.test("Several read nodes: a node that claims 1,000 blocks too many is remov
     await eventually("its head", () => numbers().length === 2);
     assert.deepEqual(numbers(), [101, 103]);
   }));
+
+Deno.test("Several read nodes: while all refuse WebSockets, reads of numbered blocks are answered over HTTP, and subscriptions wait", () =>
+  withNodes(async ({ url, wsUrl, nodes }) => {
+    await using client = await RpcSocket.open(wsUrl);
+    const id = (await client.call("eth_subscribe", ["newHeads"])).result;
+    await nodes[0]!.node.until(() => nodes[0]!.node.subscriptions.length === 1);
+    const attempts = nodes.map(({ node }) => node.paths.length + 3);
+    for (const { node } of nodes) {
+      node.isRefusingSockets = true;
+      node.dropSockets();
+    }
+    await eventually("each node has refused three times", async () => {
+      const answer = await ask(url, call(1, "eth_getBlockByNumber", ["0x64", false]));
+      assert.equal(answer.error, undefined, answer.error?.message);
+      return nodes.every(({ node }, index) => node.paths.length >= attempts[index]!);
+    });
+    for (const { node } of nodes) node.isRefusingSockets = false;
+    const leader = await eventually(
+      "one node is followed",
+      () => nodes.find(({ node }) => node.subscriptions.length > 0),
+    );
+    leader.announce();
+    await eventually("its head", () => client.notifications(id).length === 1);
+  }));

@@ -27,6 +27,8 @@ export class FakeFeed {
   readonly calls: ReceivedCall[] = [];
   /** Frames on which it closed a socket. */
   readonly closedOn: string[] = [];
+  /** It answers over HTTP only. */
+  isRefusingSockets = false;
   readonly #feedOptions: FakeFeedOptions;
   readonly #sockets = new Set<WebSocket>();
   readonly #open = new Set<WebSocket>();
@@ -42,6 +44,7 @@ export class FakeFeed {
   accept(request: Request): Response | undefined {
     if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") return undefined;
     this.paths.push(new URL(request.url).pathname);
+    if (this.isRefusingSockets) return new Response(null, { status: 426 });
     const { socket, response } = Deno.upgradeWebSocket(request);
     this.#sockets.add(socket);
     socket.onopen = () => {

@@ -165,6 +165,15 @@ export class ReadNodes {
     if (index === this.#leader) this.#replaceLeader(reason);
   }
 
+  /**
+   * The WebSocket of a node is lost, or was refused. It counts as dead, unless no other node serves:
+   * then its probes decide, since it may still answer over HTTP.
+   */
+  onSocketLost(index: number, reason: string): void {
+    const isAlone = this.#nodes.length === 1;
+    if (isAlone || this.#isAnyUpBeside(this.#requireNode(index))) this.onDied(index, reason);
+  }
+
   /** Ends a probe round: every probe was answered or timed out. Applies lag and error limits. */
   endRound(): void {
     const faults = new Map<ReadNode, string>();
@@ -212,10 +221,13 @@ export class ReadNodes {
 
   /** Removes a node from the read group, unless no other node serves. */
   #remove(node: ReadNode, reason: string): void {
-    const isLast = !this.#nodes.some((other) => other !== node && other.isUp);
-    if (isLast || node.isRemoved) return;
+    if (node.isRemoved || !this.#isAnyUpBeside(node)) return;
     node.setRemoved(reason);
     this.#options.onMembershipChange?.(node.index, reason);
+  }
+
+  #isAnyUpBeside(node: ReadNode): boolean {
+    return this.#nodes.some((other) => other !== node && other.isUp);
   }
 
   /** Replaces a leader that does not serve, if another node answers. */

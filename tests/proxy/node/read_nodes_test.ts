@@ -78,6 +78,22 @@ Deno.test("ReadNodes: the last node stays leader until another one answers", () 
   assert.deepEqual(isOut(), [true, false], "one answer is not enough for the former leader");
 });
 
+Deno.test("ReadNodes: a node whose WebSocket is lost counts as dead only while another node serves; a single one always", () => {
+  const { nodes, moves, play, isOut } = scene(2);
+  play(5, [0, 0]);
+  nodes.onSocketLost(0, "426");
+  nodes.onSocketLost(1, "426");
+  assert.deepEqual([moves, isOut()], [[[1, "426"]], [true, false]]);
+  const block = 1_005;
+  assert.equal(nodes.findNodeForBlocks([block]), 1, "it still answers over HTTP");
+  play(ROUNDS_TO_CHANGE, [0, 0]);
+  nodes.onSocketLost(1, "426");
+  assert.deepEqual(moves.slice(1), [[0, "426"]], "the other one may have its WebSocket back");
+  const single = scene(1);
+  single.nodes.onSocketLost(0, "426");
+  assert(single.nodes.isDead(0));
+});
+
 Deno.test("ReadNodes: a node that fails half of its reads for three rounds is removed; if all do, the leader stays", () => {
   const { nodes, moves, play, isOut } = scene(3);
   play(5, [0, 0, 0]);
