@@ -103,7 +103,7 @@ export class UpstreamNodes {
       metrics,
       events: {
         onOpened: (node) => {
-          this.readNodes.onConnected(node);
+          this.readNodes.onSocketOpened(node);
           this.#probeRounds.onReconnected();
           this.#hub?.onUpstreamOpened(clock.now());
         },

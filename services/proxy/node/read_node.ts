@@ -29,6 +29,9 @@ function quantity(value: unknown): number | undefined {
 /** Waits before a node that does not answer is tried again. */
 const RECONNECT_WAIT = { initialMs: 1_000, maxMs: 10_000 };
 
+/** Waits before a node whose WebSocket is lost may replace one that has lost its own. */
+const SOCKET_WAIT = { initialMs: 3_000, maxMs: 60_000 };
+
 /** Consecutive rounds with a fault before a node is removed, and without one before it is added. */
 export const ROUNDS_TO_CHANGE = 3;
 
@@ -68,12 +71,15 @@ export class ReadNode {
   #removedFor: string | undefined;
   readonly #retry: Backoff;
   #retryAtMs = -Infinity;
+  readonly #socketRetry: Backoff;
+  #socketRetryAtMs = -Infinity;
 
   /** @param random For the waits before it is tried again. */
   constructor(name: string, index: number, random: RandomSource) {
     this.name = name;
     this.index = index;
     this.#retry = new Backoff({ ...RECONNECT_WAIT, random });
+    this.#socketRetry = new Backoff({ ...SOCKET_WAIT, random });
   }
 
   get isRemoved(): boolean {
@@ -92,6 +98,11 @@ export class ReadNode {
   /** Whether to ask it for its head this round. */
   isProbeDue(nowMs: number): boolean {
     return nowMs >= this.#retryAtMs;
+  }
+
+  /** Whether it is up, and it is time to try its WebSocket, even if that was lost before. */
+  mayConnect(nowMs: number): boolean {
+    return this.isUp && nowMs >= this.#socketRetryAtMs;
   }
 
   has(block: number): boolean {
@@ -137,6 +148,16 @@ export class ReadNode {
   postponeProbe(nowMs: number): void {
     this.#roundsForChange = 0;
     this.#retryAtMs = nowMs + this.#retry.nextMs();
+  }
+
+  onSocketOpened(): void {
+    this.#socketRetry.reset();
+    this.#socketRetryAtMs = -Infinity;
+  }
+
+  /** Its WebSocket is lost, and another node is tried: it has to wait before it is tried again. */
+  postponeSocket(nowMs: number): void {
+    this.#socketRetryAtMs = nowMs + this.#socketRetry.nextMs();
   }
 
   countRead({ isFailed }: { isFailed: boolean }): void {

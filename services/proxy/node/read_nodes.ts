@@ -157,6 +157,12 @@ export class ReadNodes {
     if (this.#nodes.length === 1) this.#requireNode(index).isDead = false;
   }
 
+  /** The WebSocket to a node is open. */
+  onSocketOpened(index: number): void {
+    this.#requireNode(index).onSocketOpened();
+    this.onConnected(index);
+  }
+
   /** Marks a node dead: it refused or closed a connection, or stopped answering. */
   onDied(index: number, reason: string): void {
     const node = this.#requireNode(index);
@@ -166,12 +172,16 @@ export class ReadNodes {
   }
 
   /**
-   * The WebSocket of a node is lost, or was refused. It counts as dead, unless no other node serves:
-   * then its probes decide, since it may still answer over HTTP.
+   * The WebSocket of a node is lost, or was refused. It counts as dead, unless no other node serves
+   * whose own WebSocket may be tried: then its probes decide, since it may still answer over HTTP.
    */
   onSocketLost(index: number, reason: string): void {
+    const node = this.#requireNode(index);
+    const nowMs = this.#options.clock.now();
     const isAlone = this.#nodes.length === 1;
-    if (isAlone || this.#isAnyUpBeside(this.#requireNode(index))) this.onDied(index, reason);
+    if (!isAlone && !this.#nodes.some((other) => other !== node && other.mayConnect(nowMs))) return;
+    node.postponeSocket(nowMs);
+    this.onDied(index, reason);
   }
 
   /** Ends a probe round: every probe was answered or timed out. Applies lag and error limits. */
@@ -234,7 +244,9 @@ export class ReadNodes {
   #replaceLeader(reason = this.#requireNode(this.#leader).downReason ?? ""): void {
     const leader = this.#requireNode(this.#leader);
     if (leader.isUp) return;
-    const next = this.#nodes.find(({ isUp }) => isUp) ?? this.#highestAnswering();
+    const nowMs = this.#options.clock.now();
+    const next = this.#nodes.find((node) => node.mayConnect(nowMs)) ??
+      this.#nodes.find(({ isUp }) => isUp) ?? this.#highestAnswering();
     if (next === undefined) return;
     // It may be behind, but no better node is available.
     if (!next.isUp) this.#add(next);

@@ -94,6 +94,51 @@ Deno.test("ReadNodes: a node whose WebSocket is lost counts as dead only while a
   assert(single.nodes.isDead(0));
 });
 
+Deno.test("ReadNodes: while all nodes refuse WebSockets, they lead in turn, ever more seldom; one that accepts one starts over", () => {
+  const { nodes, moves, play } = scene(3);
+  play(5, [0, 0, 0]);
+  const leadersIn = (rounds: number) => {
+    const known = moves.length;
+    for (let round = 0; round < rounds; round += 1) {
+      nodes.onSocketLost(nodes.leader, "426");
+      play(1, [0, 0, 0]);
+    }
+    return moves.slice(known).map(([leader]) => leader);
+  };
+  assert.deepEqual(new Set(leadersIn(20)), new Set([0, 1, 2]));
+  leadersIn(200);
+  const later = leadersIn(120);
+  assert.deepEqual([later.length <= 8, new Set(later).size], [true, 3], `${later}`);
+  for (const node of [0, 1, 2]) nodes.onSocketOpened(node);
+  assert(leadersIn(10).length >= 3);
+});
+
+Deno.test("ReadNodes: of the nodes that serve, one that refused its WebSocket again and again leads last", () => {
+  const { nodes, moves, play } = scene(3);
+  for (const lost of [[0], [1, 0], [2, 0], [1]]) {
+    play(ROUNDS_TO_CHANGE, [0, 0, 0]);
+    for (const node of lost) nodes.onSocketLost(node, "426");
+  }
+  assert.deepEqual(moves.map(([leader]) => leader), [1, 0, 2, 0, 1, 2]);
+});
+
+Deno.test("ReadNodes: while all nodes refuse HTTP, the leader is asked for blocks up to the head that its WebSocket announces", () => {
+  const { nodes, play, head } = scene(2);
+  play(5, [0, 0]);
+  nodes.onHead(0, { number: head(), timestampS: 0 });
+  const answered = () => [head() - 1, head()].map((block) => nodes.findNodeForBlocks([block]));
+  nodes.onDied(1, "ECONNREFUSED");
+  nodes.onDied(0, "ECONNREFUSED");
+  assert.deepEqual(answered(), [undefined, undefined], "it may have gone back");
+  nodes.onHead(0, { number: head() - 1, timestampS: 0 });
+  assert.deepEqual(answered(), [0, undefined]);
+  nodes.onHead(0, { number: head(), timestampS: 0 });
+  nodes.onDied(0, "ECONNREFUSED");
+  assert.deepEqual(answered(), [0, 0]);
+  nodes.onSocketLost(0, "1006");
+  assert.deepEqual(answered(), [undefined, undefined]);
+});
+
 Deno.test("ReadNodes: a node that fails half of its reads for three rounds is removed; if all do, the leader stays", () => {
   const { nodes, moves, play, isOut } = scene(3);
   play(5, [0, 0, 0]);
