@@ -6,7 +6,7 @@ import { faultOf, type Head, isFarAbove, type OtherHeads, ReadNode } from "./rea
 export const FAILURES_MAX = 3;
 
 /** How long another node's repeated or lower heads are dropped; then clients follow its chain. */
-export const DUPLICATE_HEADS_MS = 120_000;
+const DUPLICATE_HEADS_MS = 120_000;
 
 export interface ReadNodesOptions {
   /** Names for logs, metrics and people, one per node. */
