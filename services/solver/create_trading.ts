@@ -9,7 +9,7 @@ import { NODE_ANSWER_CACHED_MS } from "../../lib/net/core_reader.ts";
 import type { Markets } from "../../lib/protocol/markets.ts";
 import type { LocalSigner } from "../../lib/protocol/signature.ts";
 import type { Pricing } from "./open_pricing.ts";
-import { checkThesis, findQuote } from "./execution/execution.ts";
+import { checkThesis, decodeExecution } from "./execution/execution.ts";
 import { ExecutionPreparation } from "./execution/execution_preparation.ts";
 import { Executor } from "./execution/executor.ts";
 import { type Hedge, HttpHedge, SimulatedHedge } from "./execution/hedge.ts";
@@ -128,17 +128,10 @@ function createIntentHandler(
     onFinishedByUs(intent) {
       metrics.countExecution(intent);
       solverLog.finished(intent);
-      const quote = findQuote(intent.payload);
-      if (quote === undefined) return;
-      if (intent.state === "committed") metrics.countCommittedBet(quote);
-      else preparation.onFailed(intent, quote);
+      if (intent.state !== "committed") return;
+      metrics.countCommittedBet(decodeExecution(intent.payload).quote);
     },
-    onFinished(intent) {
-      releaser.onExecutionFinished(intent);
-      if (intent.state === "committed") return;
-      const quote = findQuote(intent.payload);
-      if (quote !== undefined) preparation.onFailedElsewhere(intent, quote);
-    },
+    onFinished: (intent) => releaser.onExecutionFinished(intent),
   };
 }
 

@@ -126,7 +126,6 @@ export class SolverMetrics {
   timeHedge(hedge: Hedge): Hedge {
     return {
       expectedMs: hedge.expectedMs,
-      isSimulated: hedge.isSimulated,
       cover: async (quoteHash, quote) => {
         const startedAtMs = performance.now();
         let outcome = "hedged";

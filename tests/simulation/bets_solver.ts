@@ -277,7 +277,6 @@ function strategyOf(world: BetsWorld): BarrierStrategy {
 function hedgeOf(world: BetsWorld): Hedge {
   return {
     expectedMs: 50,
-    isSimulated: false,
     async cover(_quoteHash: Hex, terms: UnsignedQuote) {
       world.checkHedge(terms);
       if (terms.user === loyal.address) await world.checkFunds(terms.user);

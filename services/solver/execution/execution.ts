@@ -13,7 +13,6 @@ import { requireSigner } from "../../../lib/protocol/signature.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import { betOf } from "../../../lib/protocol/bet.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
-import { tryParseJson } from "../../../lib/json.ts";
 import type { QuoteSigner } from "../quoting/quote_signer.ts";
 import type { ReservedBet } from "../risk/exposure_book.ts";
 
@@ -36,11 +35,6 @@ export function encodeExecution({ quote, userSignature }: Execution): string {
 
 export function decodeExecution(payload: string): Execution {
   return executionSchema.parse(JSON.parse(payload));
-}
-
-/** Reads the quote from the payload of an intent; undefined if it cannot be read: it is damaged. */
-export function findQuote(payload: string): Execution["quote"] | undefined {
-  return executionSchema.safeParse(tryParseJson(payload)).data?.quote;
 }
 
 /** Reads the bet from the payload of an intent. */

@@ -13,8 +13,6 @@ import { solverError } from "../shared/errors.ts";
 export interface Hedge {
   /** Usual duration of {@link cover} in milliseconds: a quote must live that long. */
   readonly expectedMs: number;
-  /** It covers nothing, so there is nothing to undo. */
-  readonly isSimulated: boolean;
   /**
    * Resolves when the risk of a quote is covered. Idempotent by the quote hash: it is called again
    * after a crash.
@@ -27,7 +25,6 @@ export interface Hedge {
 /** Waits and covers nothing (spec: quote solver, flow step 4). */
 export class SimulatedHedge implements Hedge {
   readonly expectedMs: number;
-  readonly isSimulated = true;
   readonly #clock: Clock;
 
   constructor(clock: Clock, delayMs: number) {
@@ -65,7 +62,6 @@ interface HttpHedgeOptions {
  */
 export class HttpHedge implements Hedge {
   readonly expectedMs: number;
-  readonly isSimulated = false;
   readonly #options: HttpHedgeOptions;
 
   constructor(options: HttpHedgeOptions) {

@@ -92,15 +92,6 @@ export const solverLog = {
     }));
   },
 
-  /** The execution has failed and needs no hedge, if there is one: an answer may be lost. */
-  hedgeUnused(quoteHash: string, quote: UnsignedQuote): void {
-    log.warn("A hedge of {risk} for {user} is not needed: the execution has failed", () => ({
-      event: "hedge_unused",
-      ...fieldsOf(quoteHash, quote),
-      risk: usdcText(riskOf(quote)),
-    }));
-  },
-
   /** The hedging service gave no valid answer; the execution is tried again. */
   hedgeFailed(
     quoteHash: Hex,

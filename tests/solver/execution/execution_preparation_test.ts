@@ -1,11 +1,7 @@
 import assert from "node:assert/strict";
-import { errorCodeOf, RangemakerError } from "../../../lib/errors.ts";
+import { errorCodeOf } from "../../../lib/errors.ts";
 import { IntentRefusedError } from "../../../lib/intents/errors.ts";
 import type { Intent } from "../../../lib/intents/intent.ts";
-import type { Quote } from "../../../lib/protocol/quote.ts";
-import { hash32Schema } from "../../../lib/protocol/scalars.ts";
-import { decodeExecution } from "../../../services/solver/execution/execution.ts";
-import { type Hedge, SimulatedHedge } from "../../../services/solver/execution/hedge.ts";
 import {
   type PricingRefusal,
   PricingRefusedError,
@@ -13,7 +9,6 @@ import {
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
-import { thesisOf } from "../support.ts";
 import { hedgeOf, type Overrides, recorded, type Scene, signed, withExecutor } from "./support.ts";
 
 const HOLD_MS = 300;
@@ -78,12 +73,12 @@ const runs: [name: string, refusals: (PricingRefusal | undefined)[], expected: P
     risk: 0n,
   }],
   [
-    "if the price moved during the hedge, nothing is submitted and the unused hedge is logged",
+    "if the price moved during the hedge, nothing is submitted",
     [undefined, undefined, "PRICE_IMPROVED"],
     {
       answer: "PRICE_IMPROVED",
       steps: ["first check at 0", "recheck at 300", "hedge at 300", "recheck at 300"],
-      logged: ["execution_accepted", "execution_hedged", "hedge_unused"],
+      logged: ["execution_accepted", "execution_hedged"],
       sent: 0,
       risk: 0n,
     },
@@ -110,23 +105,17 @@ for (const [name, refusals, expected] of runs) {
 interface Recorded extends Scene {
   /** An execution that was recorded, perhaps by another process. */
   intent: Intent;
-  quote: Quote;
-  /** The events that were logged so far. */
-  events(): unknown[];
 }
 
 /** Runs a test with a recorded execution. */
 function withRecorded(
   test: (scene: Recorded) => Promise<void>,
-  { hedge = hedgeOf(), ...overrides }: Overrides & { hedge?: Hedge } = {},
+  overrides: Overrides = {},
 ): Promise<void> {
-  return withLogs("info", (records) =>
-    withExecutor(hedge, async (scene) => {
-      const { intent } = await scene.store.insert(recorded(scene.clock));
-      const { quote } = decodeExecution(intent.payload);
-      const events = () => records.map(({ properties: { event } }) => event);
-      await test({ ...scene, intent, quote, events });
-    }, overrides));
+  return withExecutor(hedgeOf(), async (scene) => {
+    const { intent } = await scene.store.insert(recorded(scene.clock));
+    await test({ ...scene, intent });
+  }, overrides);
 }
 
 Deno.test("ExecutionPreparation: after a restart, an execution is held only for the remaining time", () =>
@@ -141,97 +130,6 @@ Deno.test("ExecutionPreparation: after a restart, an execution is held only for 
     await running;
     await preparation.prepare(intent);
   }, { strategy: { holdMs: () => HOLD_MS, recheck() {} } }));
-
-Deno.test("ExecutionPreparation: an execution whose hedge was refused reports no unused hedge", () =>
-  withRecorded(async ({ preparation, intent, quote, events }) => {
-    await assert.rejects(preparation.prepare(intent), { code: "HEDGE_REFUSED" });
-    preparation.onFailed(intent, quote);
-    assert.deepEqual(events(), []);
-  }, { hedge: hedgeOf(() => Promise.reject(new RangemakerError("HEDGE_REFUSED", "no"))) }));
-
-Deno.test("ExecutionPreparation: without a hedging service no hedge is reported as unused", () => {
-  const clock = new FakeClock();
-  return withRecorded(async ({ preparation, intent, quote, events }) => {
-    const prepared = preparation.prepare(intent);
-    clock.advance(0);
-    await prepared;
-    preparation.onFailed(intent, quote);
-    assert.deepEqual(events(), ["execution_hedged"]);
-  }, { clock, hedge: new SimulatedHedge(clock, 0) });
-});
-
-Deno.test("ExecutionPreparation: a failed execution that may be hedged is reported as an unused hedge, once", () =>
-  withRecorded(async ({ preparation, intent, quote, events }) => {
-    const fail = () => {
-      for (let times = 0; times < 2; times++) preparation.onFailed(intent, quote);
-    };
-    preparation.onRecorded(intent, decodeExecution(intent.payload));
-    fail();
-    assert.deepEqual(events(), [], "this process has not asked for its hedge");
-    await preparation.prepare(intent);
-    fail();
-    assert.deepEqual(events(), ["execution_hedged", "hedge_unused"]);
-  }));
-
-Deno.test("ExecutionPreparation: a hedge is unused only once the failure is recorded: another process may have placed the bet", () => {
-  const refusals: (PricingRefusal | undefined)[] = [undefined, "PRICE_MOVED"];
-  const strategy = {
-    recheck() {
-      const code = refusals.shift();
-      if (code !== undefined) throw new PricingRefusedError(code, `It is ${code}`);
-    },
-  };
-  return withRecorded(async ({ preparation, intent, quote, events }) => {
-    await assert.rejects(preparation.prepare(intent), { code: "PRICE_MOVED" });
-    assert.deepEqual(events(), ["execution_hedged"]);
-    preparation.onFailedElsewhere(intent, quote);
-    assert.deepEqual(events(), ["execution_hedged", "hedge_unused"]);
-  }, { strategy });
-});
-
-// Another process may have held it for a shorter time: the hold depends on the market of the moment.
-Deno.test("ExecutionPreparation: a possible hedge of another process is reported after a refusal at the hold", () => {
-  const strategy = {
-    holdMs: () => HOLD_MS,
-    recheck() {
-      throw new PricingRefusedError("PRICE_MOVED", "It has moved");
-    },
-  };
-  return withRecorded(async ({ preparation, intent, quote, clock, events }) => {
-    const refused = assert.rejects(preparation.prepare(intent), { code: "PRICE_MOVED" });
-    clock.advance(HOLD_MS);
-    await refused;
-    preparation.onFailed(intent, quote);
-    assert.deepEqual(events(), ["hedge_unused"]);
-  }, { strategy });
-});
-
-Deno.test("ExecutionPreparation: the hedge of a bet that was placed before is not reported as unused", () =>
-  withRecorded(async ({ preparation, intent, quote, events }) => {
-    await preparation.prepare(intent);
-    const failure = { code: "QUOTE_ALREADY_USED", message: "Quote has already opened a thesis" };
-    const failed = { ...intent, state: "failed" as const, failure };
-    preparation.onFailed(failed, quote);
-    preparation.onFailedElsewhere(failed, quote);
-    assert.deepEqual(events(), ["execution_hedged"]);
-  }));
-
-Deno.test("ExecutionPreparation: the hedge of a bet that the chain has is not reported as unused, though its receipt was dropped", () =>
-  withRecorded(async ({ preparation, intent, quote, exposure, events }) => {
-    await preparation.prepare(intent);
-    exposure.apply(thesisOf(1, { quoteHash: hash32Schema.parse(intent.key) }));
-    const failure = { code: "RECEIPT_DROPPED", message: "Signed long ago" };
-    preparation.onFailed({ ...intent, state: "failed", failure }, quote);
-    assert.deepEqual(events(), ["execution_hedged"]);
-  }));
-
-Deno.test("ExecutionPreparation: a hedge for an execution that another process has failed meanwhile is reported", () =>
-  withRecorded(async ({ preparation, intent, quote, events }) => {
-    preparation.onFailedElsewhere(intent, quote);
-    await preparation.prepare(intent);
-    for (let times = 0; times < 2; times++) preparation.onFailedElsewhere(intent, quote);
-    assert.deepEqual(events(), ["execution_hedged", "hedge_unused"]);
-  }));
 
 Deno.test("ExecutionPreparation: an execution of another process is reserved, and refused after its deadline", () =>
   withRecorded(async ({ preparation, intent, exposure, clock }) => {

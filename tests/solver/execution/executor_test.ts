@@ -9,7 +9,6 @@ import {
   decodeExecution,
   encodeExecution,
   type Execution,
-  findQuote,
 } from "../../../services/solver/execution/execution.ts";
 import { Executor } from "../../../services/solver/execution/executor.ts";
 import {
@@ -340,13 +339,4 @@ Deno.test("Executor: a quote that was refused for its price is used up, one with
     refusal = undefined;
     assert.equal((await executor.execute(later.execution)).status, "committed");
   }, { strategy });
-});
-
-Deno.test("findQuote: finds the quote of an execution, and none in a payload that is damaged", () => {
-  const { execution } = signed(new FakeClock());
-  const payload = encodeExecution(execution);
-  assert.deepEqual(findQuote(payload), execution.quote);
-  for (const damaged of [payload.slice(1), payload.replace('"quote"', '"quite"'), ""]) {
-    assert.equal(findQuote(damaged), undefined);
-  }
 });

@@ -7,11 +7,7 @@ import { TransactionBuilder } from "../../../lib/intents/transactions.ts";
 import { Submitter } from "../../../lib/intents/submitter.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
 import type { UnsignedQuote } from "../../../lib/protocol/quote.ts";
-import {
-  decodeBet,
-  decodeExecution,
-  encodeExecution,
-} from "../../../services/solver/execution/execution.ts";
+import { decodeBet, encodeExecution } from "../../../services/solver/execution/execution.ts";
 import { ExecutionPreparation } from "../../../services/solver/execution/execution_preparation.ts";
 import { Executor, type ExecutorOptions } from "../../../services/solver/execution/executor.ts";
 import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
@@ -62,7 +58,7 @@ export function recorded(clock: FakeClock): NewIntent {
 
 /** A hedging service that answers at once. */
 export function hedgeOf(cover: Hedge["cover"] = () => Promise.resolve()): Hedge {
-  return { expectedMs: 0, isSimulated: false, cover };
+  return { expectedMs: 0, cover };
 }
 
 export interface Overrides {
@@ -130,10 +126,6 @@ function createExecutor(given: Hedge, overrides: Overrides) {
     handler: {
       termsOf: (intent) => preparation.termsOf(intent),
       beforeSigning: (intent) => preparation.prepare(intent),
-      onFinishedByUs(intent) {
-        const { quote } = decodeExecution(intent.payload);
-        if (intent.state === "failed") preparation.onFailed(intent, quote);
-      },
       onFinished: (intent) => reservations.onExecutionFinished(intent),
     },
     node: submissionNode,
