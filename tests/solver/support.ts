@@ -204,6 +204,7 @@ export function stakeOf(risk: bigint): UnsignedQuote {
 export const plenty: AdmissionFacts = {
   balances: { user: 10n ** 18n, solver: 10n ** 18n },
   inFlightBefore: { keys: new Set(), newestSequence: 0 },
+  requirePrice() {},
 };
 
 /** The quote hash of {@link thesisOf}. */

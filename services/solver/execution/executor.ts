@@ -33,7 +33,7 @@ export interface ExecutorOptions {
   intents: Pick<IntentService, "store" | "submitOnce" | "requireChain">;
   preparation: Pick<ExecutionPreparation, "onRecorded">;
   checks: Pick<PreTradeChecks, "requirePlaceable" | "requirePrice" | "requireTimeLeft">;
-  exposureLimit: Pick<ExposureLimit, "createAdmission" | "changeCount" | "report">;
+  exposureLimit: Pick<ExposureLimit, "createAdmission" | "report">;
   /** Releases reservations of theses that have settled. @returns How many. */
   releaseSettled(): Promise<number>;
   quoteSigner: Pick<QuoteSigner, "address" | "requireOwn">;
@@ -122,12 +122,9 @@ export class Executor {
     const { quote } = execution;
     await intents.requireChain();
     try {
-      // Read before the price is checked: executions that arrive together are all checked before one
-      // of them is reserved, so the book may change meanwhile.
-      const changeCountBefore = exposureLimit.changeCount;
       const balances = await checks.requirePlaceable(quote);
-      const priceCheck = { changeCountBefore, requirePrice: () => checks.requirePrice(quote) };
-      const facts = { balances, inFlightBefore, priceCheck };
+      // Executions that arrive together are priced one after the other, as they are reserved.
+      const facts = { balances, inFlightBefore, requirePrice: () => checks.requirePrice(quote) };
       const insertion = await this.#insert(quoteHash, execution, facts);
       // Otherwise another process has accepted the quote.
       if (insertion.inserted) {

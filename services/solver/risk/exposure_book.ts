@@ -40,7 +40,6 @@ export class ExposureBook implements ReservationBook {
   /** Computed at the first read after a change. */
   #exposure: bigint | undefined;
   #size = 0;
-  #changeCount = 0;
   #isComplete = false;
   #reading: Reading | undefined;
 
@@ -67,11 +66,6 @@ export class ExposureBook implements ReservationBook {
   /** Number of bets at risk. */
   get size(): number {
     return this.#size;
-  }
-
-  /** How often a bet was added or removed: another number means that prices may differ. */
-  get changeCount(): number {
-    return this.#changeCount;
   }
 
   get betsAtRisk(): BetAtRisk[] {
@@ -183,7 +177,6 @@ export class ExposureBook implements ReservationBook {
     const wasAtRisk = earlier !== undefined && isAtRisk(earlier);
     if (wasAtRisk === isAtRisk(entry)) return;
     this.#exposure = undefined;
-    this.#changeCount += 1;
     const risk = riskOf(entry.bet);
     this.#size += wasAtRisk ? -1 : 1;
     this.#total += wasAtRisk ? -risk : risk;

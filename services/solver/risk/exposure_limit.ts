@@ -27,8 +27,8 @@ export interface AdmissionFacts {
   balances: Balances;
   /** The intents under way before the node was asked for the balances. */
   inFlightBefore: InFlight;
-  /** Checks the price again, if {@link ExposureLimit.changeCount} is no longer `changeCountBefore`. */
-  priceCheck?: { changeCountBefore: number; requirePrice(): void };
+  /** Checks the price beside all bets so far. Throws if the payout is no longer acceptable. */
+  requirePrice(): void;
 }
 
 /** Balances and `--max-exposure`: decides whether a bet fits beside all others of the solver. */
@@ -38,11 +38,6 @@ export class ExposureLimit {
 
   constructor(options: ExposureLimitOptions) {
     this.#options = options;
-  }
-
-  /** {@link ExposureBook.changeCount} so far. */
-  get changeCount(): number {
-    return this.#options.book.changeCount;
   }
 
   /**
@@ -56,7 +51,7 @@ export class ExposureLimit {
   createAdmission(
     quoteHash: string,
     bet: ReservedBet,
-    { balances, inFlightBefore, priceCheck }: AdmissionFacts,
+    { balances, inFlightBefore, requirePrice }: AdmissionFacts,
   ): Admission {
     const { book } = this.#options;
     return {
@@ -64,9 +59,9 @@ export class ExposureLimit {
       inFlightBefore,
       decide: (inFlight) => {
         requireBalances(bet, balances, book.reservationsOf(inFlight));
-        if (priceCheck !== undefined && priceCheck.changeCountBefore !== book.changeCount) {
-          priceCheck.requirePrice();
-        }
+        // Last but one: its refusal is recorded, and callers without money must not be able to fill
+        // the database.
+        requirePrice();
         if (book.maxExposure !== undefined) this.#requireWithinLimit(bet, book.maxExposure);
         book.reserve(quoteHash, bet);
       },

@@ -30,7 +30,7 @@ export class PreTradeChecks {
   }
 
   /**
-   * The checks before an execution is recorded.
+   * The checks of time, risk and balances before an execution is recorded.
    *
    * @returns The balances.
    * @throws {RangemakerError} If a check fails or the node cannot be asked.
@@ -48,8 +48,6 @@ export class PreTradeChecks {
     requireFreshPrice(market?.symbol ?? "this pair", market && prices[market.symbol]);
     const balances = { user: userAccount.balance, solver: solverAccount.balance };
     requireBalances(quote, balances, []);
-    // Last: its refusal is recorded, and callers without money must not be able to fill the database.
-    this.requirePrice(quote);
     return balances;
   }
 

@@ -85,6 +85,7 @@ Deno.test("ExposureLimit: balances must cover all pending bets of the same user,
   const inFlight = new Set([quoteHashOf(1), quoteHashOf(2), quoteHashOf(7)]);
   const decideWith = (balances: Balances, bet = betOf(5n)) => {
     const { book, decide } = limit.createAdmission(quoteHashOf(99), bet, {
+      ...plenty,
       balances,
       inFlightBefore,
     });

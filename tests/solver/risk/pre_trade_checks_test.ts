@@ -74,12 +74,12 @@ Deno.test("PreTradeChecks: a bet just over one limit is refused, with its figure
   }
 });
 
-Deno.test("PreTradeChecks: the recheck after the recording checks price, deadline and risk", async () => {
+Deno.test("PreTradeChecks: the recheck after the recording checks price, deadline and risk", () => {
   const seen: unknown[] = [];
   const strategy = {
     recheck: (...call: Parameters<PricingStrategy["recheck"]>) => void seen.push(call),
   };
-  await checks({ strategy }).requirePlaceable(quote);
+  checks({ strategy }).requirePrice(quote);
   checks({ strategy }).recheck(quote, { isHedged: false });
   assert.deepEqual(seen, [
     [quote, 150n, { isRecorded: false }],
