@@ -46,7 +46,6 @@ export function createTrading(options: SolverOptions, parts: SolverParts) {
   const quoteSigner = new QuoteSigner(signer);
   const exposureLimit = new ExposureLimit({
     book: exposure,
-    refreshBook: () => store.refreshReservations(exposure),
     onNearChanged: solverLog.exposureChanged,
   });
   const quoter = new Quoter({
@@ -113,7 +112,7 @@ export function createTrading(options: SolverOptions, parts: SolverParts) {
     chainId,
     clock,
   });
-  return { quoter, executor, intents, releaser };
+  return { quoter, executor, intents, releaser, exposureLimit };
 }
 
 /** Prepares executions, and tells the other parts of the solver how they end. */

@@ -96,6 +96,7 @@ async function startWith(
     node,
     clock,
     exposure,
+    exposureLimit: trading.exposureLimit,
     quoter: trading.quoter,
     releaser: dryRun ? undefined : trading.releaser,
     marketData: pricing.marketData,

@@ -16,6 +16,7 @@ import type { ReservationReleaser } from "./execution/reservation_releaser.ts";
 import type { MarketData } from "./market/market_data.ts";
 import type { Quoter } from "./quoting/quoter.ts";
 import type { ExposureBook } from "./risk/exposure_book.ts";
+import type { ExposureLimit } from "./risk/exposure_limit.ts";
 
 /** The node sends prices ten times a second, so silence means a dead connection. */
 const FEED_SILENCE_MS = 10_000;
@@ -32,6 +33,7 @@ interface NodeFollowerOptions {
   clock: Clock;
   exposure: ExposureBook;
   quoter: Pick<Quoter, "setChainLimits">;
+  exposureLimit: Pick<ExposureLimit, "report">;
   /** Releases the reservations of settled theses; undefined in a dry run. */
   releaser: Pick<ReservationReleaser, "onThesisChanged" | "reconcileOrLog"> | undefined;
   /** Gets the prices; undefined if the strategy needs none. */
@@ -43,7 +45,7 @@ interface NodeFollowerOptions {
 /** Follows the node's WebSocket: theses update the solver's exposure, prices the market data. */
 export function createNodeFollower(options: NodeFollowerOptions) {
   const { wsUrl: url, chainId, solver, node, clock, connect } = options;
-  const { exposure, quoter, releaser, marketData } = options;
+  const { exposure, exposureLimit, quoter, releaser, marketData } = options;
   const log = serviceLog("solver");
   const backoff = () => new Backoff({ ...FEED_RECONNECT, random: Math.random });
   const loss = new ProblemTracker();
@@ -70,7 +72,9 @@ export function createNodeFollower(options: NodeFollowerOptions) {
         quoter.setChainLimits(await node.getLimits());
         await readOpenTheses(exposure, node, solver, signal);
         // Theses may have settled while disconnected.
-        if (!signal.aborted) await releaser?.reconcileOrLog(signal);
+        if (releaser === undefined || signal.aborted) return;
+        await releaser.reconcileOrLog(signal);
+        exposureLimit.report();
       },
       backoff: backoff(),
       onFailure: ({ message: reason }) =>

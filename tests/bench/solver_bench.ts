@@ -81,7 +81,7 @@ function ownExecution(quoteSigner: QuoteSigner) {
         requireChain: () => Promise.resolve(),
       },
       preparation,
-      exposureLimit: new ExposureLimit({ book: exposure, refreshBook: () => Promise.resolve() }),
+      exposureLimit: new ExposureLimit({ book: exposure }),
       releaseSettled: () => Promise.resolve(0),
     });
   return { preparation, newExecutor };

@@ -139,10 +139,7 @@ export class BetsSolver {
       },
       preparation,
       checks,
-      exposureLimit: new ExposureLimit({
-        book,
-        refreshBook: () => store.refreshReservations(book),
-      }),
+      exposureLimit: new ExposureLimit({ book }),
       releaseSettled: () => this.#releaser.reconcile(),
       quoteSigner,
       chainId: CHAIN_ID,

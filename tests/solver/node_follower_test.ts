@@ -27,6 +27,7 @@ Deno.test("createNodeFollower: exposure, theses and prices follow the node until
   const marketData = new MarketData({ floor: 0.1, minHistoryMs: 1_000 }, SPEC_MARKETS);
   const theses: number[] = [];
   let reconciled = 0;
+  const reports: number[] = [];
   const { start, stop } = createNodeFollower({
     wsUrl: node.wsUrl,
     chainId: 1337,
@@ -43,6 +44,7 @@ Deno.test("createNodeFollower: exposure, theses and prices follow the node until
         return Promise.resolve();
       },
     },
+    exposureLimit: { report: () => void reports.push(reconciled) },
     marketData,
   });
   stack.defer(stop);
@@ -60,7 +62,7 @@ Deno.test("createNodeFollower: exposure, theses and prices follow the node until
   node.methods.delete("core_getLimits"); // as an older node
   node.paused = false;
   await eventually("all open theses again", () => exposure.isComplete);
-  assert.equal(reconciled, 2, "after each reading");
+  assert.deepEqual(reports, [1, 2], "after each reading, by the reservations");
   assert.deepEqual(limits.slice(1), [{ minBetAmount: 0n, maxStartAheadMs: Infinity }]);
   await stop();
   assert.equal(exposure.isComplete, false, "nothing is followed any more");
@@ -87,6 +89,7 @@ function followFake(overrides: Partial<Parameters<typeof createNodeFollower>[0][
     },
     clock,
     exposure,
+    exposureLimit: { report() {} },
     quoter: { setChainLimits() {} },
     releaser: undefined,
     marketData: undefined,

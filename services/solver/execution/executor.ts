@@ -33,7 +33,7 @@ export interface ExecutorOptions {
   intents: Pick<IntentService, "store" | "submitOnce" | "requireChain">;
   preparation: Pick<ExecutionPreparation, "onRecorded">;
   checks: Pick<PreTradeChecks, "requirePlaceable" | "requirePrice" | "requireTimeLeft">;
-  exposureLimit: Pick<ExposureLimit, "createAdmission" | "report">;
+  exposureLimit: Pick<ExposureLimit, "createAdmission">;
   /** Releases reservations of theses that have settled. @returns How many. */
   releaseSettled(): Promise<number>;
   quoteSigner: Pick<QuoteSigner, "address" | "requireOwn">;
@@ -118,7 +118,7 @@ export class Executor {
     execution: Execution,
     inFlightBefore: InFlight,
   ): Promise<InsertResult> {
-    const { preparation, checks, exposureLimit, intents } = this.#options;
+    const { preparation, checks, intents } = this.#options;
     const { quote } = execution;
     await intents.requireChain();
     try {
@@ -138,8 +138,6 @@ export class Executor {
       const refused = this.#intentOf(quoteHash, execution);
       const intent = await intents.store.insertFailed(refused, failureOf(thrown));
       return { inserted: false, intent };
-    } finally {
-      void exposureLimit.report(); // it may read the database
     }
   }
 

@@ -1,14 +1,11 @@
-import { RangemakerError } from "../../../lib/errors.ts";
 import { type BetAtRisk, riskOf } from "../../../lib/protocol/bet.ts";
 import { worstCaseLoss } from "../../../lib/prices/worst_case_loss.ts";
 import type { Admission, InFlight } from "../../../lib/intents/intent.ts";
 import { solverError } from "../shared/errors.ts";
 import type { ExposureBook, ReservedBet } from "./exposure_book.ts";
 
-export interface ExposureLimitOptions {
+interface ExposureLimitOptions {
   book: ExposureBook;
-  /** Makes the book count exactly the reservations in the database. */
-  refreshBook(): Promise<void>;
   /** {@link ExposureLimit.report}: the exposure is near the limit, or well below it again. */
   onNearChanged?(isNear: boolean, total: bigint, max: bigint): void;
 }
@@ -84,31 +81,16 @@ export class ExposureLimit {
 
   /**
    * Reports if the exposure came near the limit, or dropped well below it again, since the last
-   * call. It first reads the releases of other solvers; if that fails, the next call tries again.
+   * call. Call it when the book has just read the reservations: other solvers release some too.
    */
-  async report(): Promise<void> {
-    const { refreshBook, onNearChanged } = this.#options;
-    if (onNearChanged === undefined || this.#nearChange() === undefined) return;
-    try {
-      await refreshBook();
-    } catch (thrown) {
-      if (thrown instanceof RangemakerError) return;
-      throw thrown;
-    }
-    const change = this.#nearChange();
-    if (change === undefined) return;
-    this.#isNear = change.isNear;
-    onNearChanged(change.isNear, change.total, change.max);
-  }
-
-  /** The exposure, if it has come near the limit or dropped well below it. */
-  #nearChange(): { isNear: boolean; total: bigint; max: bigint } | undefined {
-    const { maxExposure: max } = this.#options.book;
-    if (max === undefined) return undefined;
+  report(): void {
+    const { book: { maxExposure: max }, onNearChanged } = this.#options;
+    if (max === undefined) return;
     const total = this.#totalWith([], max);
     const percent = this.#isNear ? WARNING_PERCENT.clearBelow : WARNING_PERCENT.raiseAt;
     const isNear = total * 100n >= max * percent;
-    return isNear === this.#isNear ? undefined : { isNear, total, max };
+    if (isNear !== this.#isNear) onNearChanged?.(isNear, total, max);
+    this.#isNear = isNear;
   }
 
   #requireWithinLimit(bet: BetAtRisk, max: bigint): void {

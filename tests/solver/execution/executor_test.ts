@@ -16,7 +16,6 @@ import {
   PricingRefusedError,
 } from "../../../services/solver/pricing/strategy.ts";
 import { insertReserved } from "../../support/intents.ts";
-import { nextTurn } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
 import { rejectsWith } from "../../support/scripted_node.ts";
@@ -235,31 +234,6 @@ Deno.test("Executor: an execution that another process records at the same time 
     await assert.rejects(executor.execute(execution), { code: "STORE_DAMAGED" });
     assert.deepEqual(sent, []);
   }));
-
-Deno.test("Executor: the exposure warning does not count a refused hedge, and no answer waits for it", async () => {
-  const clock = new FakeClock();
-  const reports: string[] = [];
-  const hedge = hedgeOf(() => Promise.reject(new RangemakerError("HEDGE_REFUSED", "No cover")));
-  await withExecutor(hedge, async ({ executor, exposure, store }) => {
-    const refused = signed(clock, { payout: 145n });
-    await assert.rejects(executor.execute(refused.execution), { code: "HEDGE_REFUSED" });
-    assert.equal(exposure.total, 0n);
-    hedge.cover = () => Promise.resolve();
-    await executor.execute(signed(clock, { payout: 140n, upperPrice: 3n }).execution);
-    assert.deepEqual([exposure.total, reports], [40n, []]);
-    const read = Promise.withResolvers<void>();
-    store.refreshReservations = () => read.promise;
-    await executor.execute(signed(clock, { payout: 140n, upperPrice: 4n }).execution);
-    assert.deepEqual(reports, []);
-    read.resolve();
-    await nextTurn();
-    assert.deepEqual(reports, ["true 80/100"]);
-  }, {
-    clock,
-    exposure: completeBook(100n),
-    onNearChanged: (isNear, total, max) => reports.push(`${isNear} ${total}/${max}`),
-  });
-});
 
 Deno.test("Executor: before it refuses at the limit, it releases theses whose settlement was missed", async () => {
   const clock = new FakeClock();

@@ -14,10 +14,7 @@ import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
 import type { Hedge } from "../../../services/solver/execution/hedge.ts";
 import { SolverMetrics } from "../../../services/solver/metrics.ts";
 import { ReservationReleaser } from "../../../services/solver/execution/reservation_releaser.ts";
-import {
-  ExposureLimit,
-  type ExposureLimitOptions,
-} from "../../../services/solver/risk/exposure_limit.ts";
+import { ExposureLimit } from "../../../services/solver/risk/exposure_limit.ts";
 import {
   PreTradeChecks,
   type PreTradeChecksOptions,
@@ -64,7 +61,6 @@ export function hedgeOf(cover: Hedge["cover"] = () => Promise.resolve()): Hedge 
 export interface Overrides {
   clock?: FakeClock;
   exposure?: ExposureBook;
-  onNearChanged?: ExposureLimitOptions["onNearChanged"];
   strategy?: PreTradeChecksOptions["strategy"];
 }
 
@@ -75,7 +71,7 @@ export interface Overrides {
 function createExecutor(given: Hedge, overrides: Overrides) {
   const hedge = new SolverMetrics(createRegistry(), SPEC_MARKETS).timeHedge(given);
   const { clock = new FakeClock(), exposure = new ExposureBook(undefined, decodeBet) } = overrides;
-  const { onNearChanged, strategy = new MockStrategy(() => 0) } = overrides;
+  const { strategy = new MockStrategy(() => 0) } = overrides;
   const store = new IntentStore(SqliteDriver.open(":memory:"), "test");
   const submissionNode = new ScriptedNode();
   /** What the next look for settled theses releases. */
@@ -93,11 +89,7 @@ function createExecutor(given: Hedge, overrides: Overrides) {
     hedgeMs: hedge.expectedMs,
     strategy,
   });
-  const exposureLimit = new ExposureLimit({
-    book: exposure,
-    refreshBook: () => store.refreshReservations(exposure),
-    ...(onNearChanged && { onNearChanged }),
-  });
+  const exposureLimit = new ExposureLimit({ book: exposure });
   /** Throws the test's error unless the node has the chain of the store. */
   const chain = { require: () => Promise.resolve() };
   const reservations = new ReservationReleaser({

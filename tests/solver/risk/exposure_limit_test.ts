@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { RangemakerError } from "../../../lib/errors.ts";
-import { StoreError } from "../../../lib/intents/errors.ts";
 import type { Reservation } from "../../../lib/intents/intent.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import { type Balances, ExposureLimit } from "../../../services/solver/risk/exposure_limit.ts";
@@ -15,7 +14,7 @@ function limitOf(max: bigint | undefined, theses?: readonly Thesis[]) {
   const book = new ExposureBook(max, betOfPayload);
   book.beginReading();
   if (theses !== undefined) book.endReading(theses);
-  return { book, limit: new ExposureLimit({ book, refreshBook: () => Promise.resolve() }) };
+  return { book, limit: new ExposureLimit({ book }) };
 }
 
 /** A bet with this much at risk. */
@@ -118,53 +117,17 @@ Deno.test("ExposureLimit: near the limit, only the larger of two bets that canno
   refused(overlapping, "EXPOSURE_TOO_LARGE", { exposure: "21" });
 });
 
-/** A limit of 100 that reports, and a bet with this much at risk that it is asked to report about. */
-function reportingLimit(refreshBook: (book: ExposureBook) => Promise<void>) {
+Deno.test("ExposureLimit: reports once near the limit, and once well below it again", () => {
   const reports: string[] = [];
   const { book } = limitOf(100n, []);
   const limit = new ExposureLimit({
     book,
-    refreshBook: () => refreshBook(book),
     onNearChanged: (isNear, total, max) => reports.push(`${isNear} ${total}/${max}`),
   });
-  const reportWith = async (risk: bigint) => {
+  for (const risk of [79n, 80n, 100n, 70n, 75n, 69n, 79n, 80n]) {
     book.addReservation(reservation(9, risk));
-    await limit.report();
+    limit.report();
     book.release(quoteHashOf(9));
-  };
-  return { book, reports, limit, reportWith };
-}
-
-Deno.test("ExposureLimit: reports once near the limit, and once well below it again", async () => {
-  const { reports, reportWith } = reportingLimit(() => Promise.resolve());
-  for (const risk of [79n, 80n, 100n, 70n, 75n, 69n, 79n, 80n]) await reportWith(risk);
+  }
   assert.deepEqual(reports, ["true 80/100", "false 69/100", "true 80/100"]);
-});
-
-Deno.test("ExposureLimit: warns only after reading the releases of other solvers", async () => {
-  const { book, reports, reportWith } = reportingLimit((book) => {
-    book.release(quoteHashOf(1));
-    return Promise.resolve();
-  });
-  book.addReservation(reservation(1, 60n));
-  await reportWith(25n);
-  assert.deepEqual([reports, book.total], [[], 0n]);
-});
-
-Deno.test("ExposureLimit: if the database cannot be read, it warns at the next report", async () => {
-  let reads = 0;
-  const { reports, reportWith } = reportingLimit(() =>
-    ++reads === 1 ? Promise.reject(new StoreError("is away")) : Promise.resolve()
-  );
-  await reportWith(85n);
-  assert.deepEqual(reports, []);
-  await reportWith(85n);
-  assert.deepEqual(reports, ["true 85/100"]);
-});
-
-Deno.test("ExposureLimit: two reports at once warn once", async () => {
-  const { book, limit, reports } = reportingLimit(() => Promise.resolve());
-  book.addReservation(reservation(1, 90n));
-  await Promise.all([limit.report(), limit.report()]);
-  assert.deepEqual(reports, ["true 90/100"]);
 });
