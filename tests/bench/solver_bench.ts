@@ -82,7 +82,6 @@ function ownExecution(quoteSigner: QuoteSigner) {
       },
       preparation,
       exposureLimit: new ExposureLimit({ book: exposure }),
-      releaseSettled: () => Promise.resolve(0),
     });
   return { preparation, newExecutor };
 }
