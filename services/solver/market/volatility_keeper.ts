@@ -31,14 +31,8 @@ const PAST_MAX_MS = 7 * DAY_MS;
 /** How long the first quote may wait for past candles. */
 const FILL_MAX_MS = 15_000;
 
-/** A forecast above this cannot be real: 10,000 % a year. */
-const FORECAST_VOLATILITY_MAX = 100;
-
 /** States by symbol. */
-const savedSchema = z.object({
-  version: z.literal(1, { error: "Expected version 1" }),
-  markets: z.record(z.string(), volatilityStateSchema),
-});
+const savedSchema = z.object({ markets: z.record(z.string(), volatilityStateSchema) });
 
 interface VolatilityKeeperOptions {
   records: Pick<ServiceRecords, "saveValue" | "findValue">;
@@ -86,7 +80,7 @@ export class VolatilityKeeper {
       const usable = markets.list.flatMap((market): [Market, MarketVolatility][] => {
         const state = parsed.data.markets[market.symbol];
         const volatility = state && new MarketVolatility(options, state);
-        return volatility && this.#isUsable(volatility) ? [[market, volatility]] : [];
+        return volatility && this.#isRecent(volatility) ? [[market, volatility]] : [];
       });
       this.#log.info("Volatility of {count} markets continues from {savedAt}", {
         count: usable.length,
@@ -126,15 +120,9 @@ export class VolatilityKeeper {
     );
   }
 
-  #isUsable(volatility: MarketVolatility): boolean {
+  #isRecent({ candlesEndMs }: MarketVolatility): boolean {
     const nowMs = this.#options.clock.now();
-    const { candlesEndMs } = volatility;
-    // After a restart the clock may be a little behind.
-    if (candlesEndMs > nowMs + CLOCK_LAG_MAX_MS || candlesEndMs < nowMs - PAST_MAX_MS) return false;
-    return [CANDLE_MS, PAST_MAX_MS].every((horizonMs) => {
-      const forecast = volatility.forecast(nowMs, nowMs + horizonMs);
-      return forecast === undefined || forecast.volatility <= FORECAST_VOLATILITY_MAX;
-    });
+    return candlesEndMs <= nowMs + CLOCK_LAG_MAX_MS && candlesEndMs >= nowMs - PAST_MAX_MS;
   }
 
   async #fill(marketData: MarketData, history: ExchangeHistory): Promise<void> {
@@ -171,10 +159,7 @@ export class VolatilityKeeper {
       return volatility.candlesEndMs === 0 ? [] : [[market.symbol, volatility.toJSON()] as const];
     });
     if (states.length === 0) return;
-    const saved: z.input<typeof savedSchema> = {
-      version: 1,
-      markets: Object.fromEntries(states),
-    };
+    const saved: z.input<typeof savedSchema> = { markets: Object.fromEntries(states) };
     await records.saveValue(SAVED_NAME, JSON.stringify(saved), clock.now());
   }
 }
