@@ -90,32 +90,6 @@ Deno.test(pageTest("a press meant for the button before it does nothing", async 
   await visitor.hears(/^Moved box: /);
 }));
 
-Deno.test(pageTest("a box that is often refused has a warning", async (visitor) => {
-  const { page } = visitor;
-  await visitor.enter();
-  // Low enough that the chance depends on its height.
-  await visitor.fill("startsIn", "8 s");
-  await visitor.fill("lasts", "15 s");
-  await visitor.press("Suggest a box");
-  await visitor.sees(/Odds\s+×\s\d/);
-  await visitor.seesNo(/Often refused/);
-  await page.select(".side select", "0"); // each move of the price changes the payout
-  await visitor.sees(
-    /Often refused: the payout changes by more than 0 % while you sign\. Taller, longer or later/,
-  );
-  await page.$eval("html", (html) => html.scrollTop = 0);
-  assert.deepEqual(
-    await visitor.cutOff([".legend .choice"]),
-    [],
-    "the longer bar hides no button",
-  );
-  await page.focus(".chart .area");
-  await page.keyboard.press("p");
-  await visitor.hears(/Your box pays .* Often refused: /);
-  await page.select(".side select", "15");
-  await visitor.seesNo(/Often refused/, ".side");
-}, PHONE));
-
 /** The next bet, which is on its way until it is continued or answered. */
 async function holdBet(page: Page): Promise<HTTPRequest> {
   const sent = Promise.withResolvers<HTTPRequest>();

@@ -13,19 +13,13 @@ const PAUSE_MS = 120;
 /** A request that takes longer is aborted. */
 const TIMEOUT_MS = 3_000;
 
-/** An estimate of a box. */
-export interface BoxEstimate extends Estimate {
-  /** What it would pay after a typical move of the price: 0 if that leaves the box. */
-  movedPayout?: bigint;
-}
-
 /** The newest estimate, or the reason why there is none. */
 export type EstimateState =
-  | { estimate: BoxEstimate; bet: Bet }
+  | { estimate: Estimate; bet: Bet }
   | { failure: unknown; bet: Bet };
 
 interface EstimatorOptions {
-  estimate(bet: Bet, signal: AbortSignal): Promise<BoxEstimate>;
+  estimate(bet: Bet, signal: AbortSignal): Promise<Estimate>;
   clock: Clock;
 }
 

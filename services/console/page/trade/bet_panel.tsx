@@ -15,7 +15,7 @@ import {
 } from "./draft.ts";
 import { tryParseDuration, unitOf } from "./input.ts";
 import { fieldErrorsOf, isFix } from "./next_step.ts";
-import { refusalWarning, warningOf } from "./odds.ts";
+import { warningOf } from "./odds.ts";
 import { leastOf, LiveQuote, Payout, PlacedBet, Terms } from "./quote_panel.tsx";
 import { estimateNow, obstacleNow, situationOf } from "./situation.ts";
 
@@ -109,7 +109,6 @@ function QuoteButton({ model, slip, children }: RenderableProps<BetPanelProps>) 
   const estimate = estimateNow(model, slip);
   const warning = estimate && warningOf(estimate, model.maker.info.value?.config.maxPayoutRatio);
   const { value: tolerancePercent } = slip.tolerancePercent;
-  const refusal = estimate && refusalWarning(estimate, tolerancePercent);
   // The obstacle is also why there is no quote.
   const failed = stage.name === "draft" && (stage.isSigned || !obstacle?.text) && stage.failure;
   return (
@@ -117,7 +116,6 @@ function QuoteButton({ model, slip, children }: RenderableProps<BetPanelProps>) 
       <div class="bar-note note" id="bar-note">
         {failed && <p class="warned">{failed}</p>}
         {warning && <p class="warned">{warning}</p>}
-        {refusal && <p class="warned">{refusal}</p>}
         {/* A wrong field has its error below it. */}
         {obstacle?.text && !obstacle.field && <p>{obstacle.text}</p>}
       </div>

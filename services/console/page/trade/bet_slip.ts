@@ -115,7 +115,7 @@ export class BetSlip {
     }
     const state = this.#estimated;
     if (state === undefined || stage.name !== "draft") return "";
-    return boxText(state, this.#options.maker.info.value, this.tolerancePercent.value);
+    return boxText(state, this.#options.maker.info.value);
   }
 
   /** The newest estimate, if it is for the present box and amount. */

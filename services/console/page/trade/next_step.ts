@@ -13,15 +13,7 @@ import {
   LABELS,
   type ParsedFields,
 } from "./draft.ts";
-import {
-  changesOf,
-  isMuchLess,
-  isWorthless,
-  paysText,
-  refusalWarning,
-  warningOf,
-  withChance,
-} from "./odds.ts";
+import { changesOf, isMuchLess, isWorthless, paysText, warningOf, withChance } from "./odds.ts";
 import { checkingText, isOutside, overText, signableMs, signWithinText } from "./quote_life.ts";
 import type { LiveStage, QuotedStage } from "./stage.ts";
 
@@ -219,14 +211,12 @@ export function unpriceableBy(
 export function boxText(
   state: EstimateState,
   info: Parameters<typeof unpriceableBy>[1],
-  tolerancePercent: number,
 ): string {
   const unpriceable = unpriceableBy(state, info);
   if (unpriceable !== undefined || "failure" in state) return unpriceable?.text ?? "";
   const { estimate } = state;
   const warning = warningOf(estimate, info?.config.maxPayoutRatio);
-  const refusal = refusalWarning(estimate, tolerancePercent);
-  return [`Your box ${paysText(estimate)}.`, warning, refusal].filter(Boolean).join(" ");
+  return [`Your box ${paysText(estimate)}.`, warning].filter(Boolean).join(" ");
 }
 
 /** All facts that decide the next step of a quote. */

@@ -1,8 +1,6 @@
 /** What a box or a quote pays, its chance, and what of them has changed. */
-import type { Bet, Estimate, Offer, Quote } from "@rangemaker/client";
-import type { BoxEstimate } from "../data/estimator.ts";
+import type { Estimate, Offer, Quote } from "@rangemaker/client";
 import { formatAmount, formatCents, formatTime } from "../parts/format.ts";
-import { isOutside } from "./quote_life.ts";
 import type { QuotedStage } from "./stage.ts";
 
 /** Whether a bet could win less than a thousandth of its stake. */
@@ -70,59 +68,8 @@ export function isWithinTolerance(
   return payout >= betAmount && 100n * change <= first.payout * BigInt(tolerancePercent);
 }
 
-/** Time in which most users read and sign a quote: 1 to 4 s. */
-const SIGNING_MS = 2_500;
-
-/** Half of all changes of a price are larger than this, in standard deviations. */
-const TYPICAL_DEVIATIONS = 0.67;
-
-/**
- * Estimates a box now and after a typical move of the price: half of all moves while a quote is
- * signed are larger. The box is moved instead of the price, which comes closer to the nearer side,
- * where payouts change the most. A box that the move changes beyond the tolerance is refused about
- * every second time; `suggested_draft_test.ts` measures that.
- *
- * @param price The newest price, and the standard deviation of its change in a second as a share of
- *   it, if they are known.
- */
-export async function estimateBox(
-  bet: Bet,
-  estimate: (bet: Bet) => Promise<Estimate>,
-  { price, move }: { price?: bigint; move?: number },
-): Promise<BoxEstimate> {
-  const payoutAfterMove = async () => {
-    if (price === undefined || move === undefined) return undefined;
-    const share = TYPICAL_DEVIATIONS * move * Math.sqrt(SIGNING_MS / 1_000);
-    const distance = BigInt(Math.round(Number(price) * share));
-    const isUpperNearer = bet.upperPrice - price < price - bet.lowerPrice;
-    const shift = isUpperNearer ? -distance : distance;
-    const moved = {
-      ...bet,
-      lowerPrice: bet.lowerPrice + shift,
-      upperPrice: bet.upperPrice + shift,
-    };
-    return isOutside(moved, price) ? 0n : (await estimate(moved)).payout;
-  };
-  const [now, movedPayout] = await Promise.all([
-    estimate(bet),
-    payoutAfterMove().catch(() => undefined), // the offer is shown without it
-  ]);
-  return { ...now, movedPayout };
-}
-
 /** What makes refusals rarer. */
 export const ADVICE = "Taller, longer or later boxes are easier to place.";
-
-/** Says before a quote is asked for that its bet may be refused; undefined if that is unlikely. */
-export function refusalWarning(
-  { movedPayout, ...estimate }: Pick<BoxEstimate, "betAmount" | "payout" | "movedPayout">,
-  tolerancePercent: number,
-): string | undefined {
-  if (movedPayout === undefined) return undefined;
-  const moved = { ...estimate, payout: movedPayout };
-  if (isWithinTolerance(moved, estimate, tolerancePercent)) return undefined;
-  return `Often refused: the payout changes by more than ${tolerancePercent} % while you sign. ${ADVICE}`;
-}
 
 /** A probability in percent, never 0 or 100. */
 export function chanceText(probability: number): string {

@@ -17,7 +17,6 @@ import { ChartCard, measureFuture } from "./chart_card.tsx";
 import { stateOfBet } from "./chart_boxes.ts";
 import type { ChartSource } from "./chart_content.ts";
 import { FIRST_SPAN_MS, spanFor } from "./chart_spans.ts";
-import { estimateBox } from "./odds.ts";
 import { obstacleNow } from "./situation.ts";
 import { YourBets } from "./your_bets.tsx";
 
@@ -26,18 +25,14 @@ const FIRST_MARKET = "ETH/USDT";
 
 /** The trade view. Its bet slip is kept when the user opens another view. */
 export function createTradeView(model: PageModel): View {
-  const { client, session, serverClock, announce, markets, maker, feed } = model;
+  const { client, session, serverClock, announce, markets, maker } = model;
   const drafts = new DraftStore(localStorage, systemClock);
   const first = [drafts.symbol, FIRST_MARKET].find((symbol) => markets.bySymbol(symbol)) ??
     markets.symbols[0] ?? FIRST_MARKET;
   const slip: BetSlip = new BetSlip(first, {
     session,
     estimator: new Estimator({
-      estimate: (bet, signal) =>
-        estimateBox(bet, (bet) => client.estimate(bet, signal), {
-          price: feed.latest.peek()[bet.symbol]?.price,
-          move: feed.seriesOf(bet.symbol).secondMove(),
-        }),
+      estimate: (bet, signal) => client.estimate(bet, signal),
       clock: systemClock,
     }),
     serverClock,
