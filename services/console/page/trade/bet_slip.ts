@@ -18,10 +18,6 @@ import { notPlacedText, seenPayout, type Stage } from "./stage.ts";
 /** Interval at which an estimate is updated, because the price moves. */
 const REFRESH_MS = 1_000;
 
-/** The interval at rest: once the user has done nothing on the page for {@link REST_AFTER_MS}. */
-export const REST_REFRESH_MS = 15_000;
-const REST_AFTER_MS = 60_000;
-
 interface BetSlipOptions extends SlipVoiceOptions {
   session: Pick<Session, "user">;
   estimator: Estimator;
@@ -50,7 +46,6 @@ export class BetSlip {
   readonly replaced: Signal<DraftFields | undefined> = signal(undefined);
   readonly #options: BetSlipOptions;
   #cancelRefresh: CancelTimer = () => {};
-  #usedAtMs = -Infinity;
   readonly #voice: SlipVoice;
   readonly parsed = computed(() =>
     parseFields(this.fields.value, this.#options.maker.info.value?.config)
@@ -139,7 +134,6 @@ export class BetSlip {
     const { amount } = this.fields.value;
     if ((fields.amount ?? amount) !== amount) this.#usualAmount = undefined;
     this.#isEdited = true;
-    this.noteUse();
     this.#fill({ ...this.fields.value, ...fields });
   }
 
@@ -316,25 +310,13 @@ export class BetSlip {
     );
   }
 
-  /** Updates the estimate now, and regularly while there is a box: rarely at rest. */
+  /** Updates the estimate now, and regularly while there is a box. */
   refresh(): void {
     const { clock } = this.#options;
     this.#cancelRefresh();
     const bet = this.#bet;
     if (bet === undefined || this.stage.value.name !== "draft") return;
     this.estimator.ask(bet);
-    const waitMs = this.#isAtRest ? REST_REFRESH_MS : REFRESH_MS;
-    this.#cancelRefresh = clock.after(waitMs, () => this.refresh());
-  }
-
-  get #isAtRest(): boolean {
-    return this.#options.clock.now() - this.#usedAtMs > REST_AFTER_MS;
-  }
-
-  /** The user does something on the page: after a rest, the estimate is updated at once. */
-  noteUse(): void {
-    const wasAtRest = this.#isAtRest;
-    this.#usedAtMs = this.#options.clock.now();
-    if (wasAtRest) this.refresh();
+    this.#cancelRefresh = clock.after(REFRESH_MS, () => this.refresh());
   }
 }

@@ -134,24 +134,18 @@ function TradeView({ model, slip, spanMs }: Pick<ChartSource, "model" | "slip" |
   );
 }
 
-/** What shows that the user is at the page; the last two also with a screen reader. */
-const USES = ["pointermove", "pointerdown", "keydown", "wheel", "click", "focusin"];
-
-/** Estimates come while this view is shown: rarely at rest, and at once when the user is back. */
+/** Estimates come while this view is shown, and at once when the user is back. */
 function useEstimates(slip: BetSlip): void {
   useEffect(() => {
-    const onUse = () => slip.noteUse();
     const onVisibility = () => {
       slip.estimator.isHidden = document.hidden;
-      slip.noteUse();
+      slip.refresh();
     };
     slip.estimator.isPaused = false;
     onVisibility(); // it may be opened behind other tabs
-    for (const use of USES) addEventListener(use, onUse, { passive: true });
     document.addEventListener("visibilitychange", onVisibility);
     return () => {
       slip.estimator.isPaused = true;
-      for (const use of USES) removeEventListener(use, onUse);
       document.removeEventListener("visibilitychange", onVisibility);
     };
   }, []);

@@ -226,29 +226,6 @@ Deno.test("BetSlip: a box is estimated every second, while it is valid and not q
   assert.equal(slip.estimator.state.value, undefined);
 });
 
-Deno.test("BetSlip: a box is estimated rarely while nobody uses the page, and at once when somebody does", async () => {
-  let asked = 0;
-  const { slip, clock } = scene({}, () => Promise.resolve((asked++, ESTIMATE)));
-  const askedIn = async (seconds: number) => {
-    asked = 0;
-    for (let second = 0; second < seconds; second++) {
-      clock.advance(1_000);
-      await nextTurn();
-    }
-    return asked;
-  };
-  slip.noteUse();
-  await nextTurn();
-  assert.equal(await askedIn(60), 60);
-  await askedIn(15);
-  assert.equal(await askedIn(60), 4, "at rest");
-  asked = 0;
-  slip.noteUse();
-  await nextTurn();
-  assert.equal(asked, 1);
-  assert.equal(await askedIn(10), 10);
-});
-
 Deno.test("BetSlip: a quote shows its own chance, and is not compared with an estimate of other terms", async () => {
   const late = { betAmount: 1_000_000n, payout: 1_180_000n, probability: 0.8 };
   const others = [{ betAmount: 1_000_000n }, { endTime: BET.endTime + 100 }, {
