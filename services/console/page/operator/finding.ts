@@ -104,11 +104,3 @@ export function firstSeenAfter(
 /** @param what The chapter of a problem, or a verdict. */
 export const firstSeenText = (firstSeen: FirstSeen, service: ServiceName, what: string) =>
   formatTime(firstSeen.get(keyOf(service, what)) ?? Date.now());
-
-/** The first alarm that was none at the look before. */
-export const newAlarmOf = (findings: readonly Finding[], before: readonly Finding[]) =>
-  findings.filter(isAlarm).find(({ service, chapter }) =>
-    !before.some((other) =>
-      isAlarm(other) && other.service === service && other.chapter === chapter
-    )
-  );

@@ -1,4 +1,4 @@
-import { Card, NotifyButton, Words } from "../parts/parts.tsx";
+import { Card, Words } from "../parts/parts.tsx";
 import type { ServiceState } from "../data/service_watch.ts";
 import { followingText, isFolded } from "./causes.ts";
 import {
@@ -17,11 +17,10 @@ interface FindingsProps {
   states: readonly ServiceState[];
   /** What answers if no service does: the page's own server, or nothing. */
   cutOff: "page" | "nothing" | undefined;
-  announce(text: string): void;
 }
 
 /** Present problems of the services. */
-export function Findings({ findings, firstSeen, states, cutOff, announce }: FindingsProps) {
+export function Findings({ findings, firstSeen, states, cutOff }: FindingsProps) {
   const asking = cutOff === undefined
     ? ["note", "Asking the services …"]
     : cutOff === "nothing"
@@ -40,17 +39,7 @@ export function Findings({ findings, firstSeen, states, cutOff, announce }: Find
     ? ["won", noProblemText(states.map(({ name }) => name))]
     : asking;
   return (
-    <Card
-      title={findings.length === 0 ? "Health" : "What is wrong"}
-      note={
-        <NotifyButton
-          label="Notify me of critical problems"
-          granted="You will be notified of critical problems while this view is open in a hidden tab."
-          denied="This browser does not allow this page to notify you of critical problems."
-          announce={announce}
-        />
-      }
-    >
+    <Card title={findings.length === 0 ? "Health" : "What is wrong"}>
       <p class={style} role="status">{text}</p>
       {cutOff === "page" && (
         <p>

@@ -8,7 +8,7 @@ import { ServiceCard } from "./service_card.tsx";
 import { type OperatorWatch, watchOperator } from "./operator_watch.ts";
 import { Sources } from "./sources_card.tsx";
 
-/** The operator's view. It watches the services while it is open, in a hidden tab too. */
+/** The operator's view. It watches the services while it is open, also in a hidden tab. */
 export function createOperatorView(model: PageModel): ComponentType {
   const watch = watchOperator(model);
   return () => <OperatorView model={model} watch={watch} />;
@@ -32,7 +32,6 @@ function OperatorView({ model, watch }: { model: PageModel; watch: OperatorWatch
         findings={findings}
         firstSeen={firstSeen}
         states={states}
-        announce={model.announce}
         cutOff={watch.cutOff.value}
       />
       <div class="services">

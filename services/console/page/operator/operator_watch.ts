@@ -2,7 +2,6 @@
 import { computed, effect, type Signal, signal, untracked } from "@preact/signals";
 import { systemClock } from "@rangemaker/client";
 import { isAnswered, Poll } from "../data/http.ts";
-import { notify } from "../data/notify.ts";
 import type { PageModel } from "../data/page_model.ts";
 import {
   isSilent,
@@ -12,7 +11,7 @@ import {
   unknownOf,
 } from "../data/service_watch.ts";
 import { SERVICES } from "./causes.ts";
-import { type Finding, type FirstSeen, firstSeenAfter, newAlarmOf } from "./finding.ts";
+import { type Finding, type FirstSeen, firstSeenAfter } from "./finding.ts";
 import { findingsOf } from "./problems.ts";
 
 interface Seen {
@@ -77,18 +76,14 @@ export function watchOperator(model: PageModel) {
   document.addEventListener("visibilitychange", () => {
     if (isAsking.value) sources?.start();
   });
-  // At the last look that knew every service: what was present then may go on after a lost network.
-  let known: Seen = seen.peek();
+  // Of the last look that knew every service: what was present then may go on after a lost network.
+  let firstSeen: FirstSeen = new Map();
   effect(() => {
     const findings = findingsOf(states.value);
-    if (states.value.some(({ presence }) => presence === "unknown")) {
-      seen.value = { ...known, findings };
-      return;
+    if (states.value.every(({ presence }) => presence !== "unknown")) {
+      firstSeen = firstSeenAfter(firstSeen, states.value, findings, Date.now());
     }
-    const alarm = newAlarmOf(findings, known.findings);
-    if (alarm !== undefined) notify(`${alarm.service}: ${alarm.text}`);
-    const firstSeen = firstSeenAfter(known.firstSeen, states.value, findings, Date.now());
-    seen.value = known = { findings, firstSeen };
+    seen.value = { findings, firstSeen };
   });
   return { states, sources, seen, isOpen, cutOff };
 }

@@ -63,15 +63,12 @@ interface NotifyButtonProps {
   label: string;
   /** Announced once notifications are allowed. */
   granted: string;
-  /** Shown instead of the button if the browser has denied them. */
-  denied?: string;
   announce(text: string): void;
 }
 
 /** Asks for permission to notify, only when pressed. */
-export function NotifyButton({ label, granted, denied, announce }: NotifyButtonProps) {
+export function NotifyButton({ label, granted, announce }: NotifyButtonProps) {
   const state = useSignal("Notification" in globalThis ? Notification.permission : "denied");
-  if (state.value === "denied" && denied !== undefined) return <span class="note">{denied}</span>;
   if (state.value !== "default") return null;
   const ask = async ({ currentTarget: button }: { currentTarget: HTMLButtonElement }) => {
     const next = button.nextElementSibling ?? button.previousElementSibling;

@@ -13,7 +13,6 @@ import {
   firstSeenAfter,
   firstSeenText,
   isAlarm,
-  newAlarmOf,
   noProblemText,
   runbookOf,
   serviceVerdictOf,
@@ -218,7 +217,7 @@ Deno.test("findingsOf: a service that is away has a first step, and its chapters
   assert(deploying.includes(`\n## ${START_CHAPTER}\n`));
 });
 
-Deno.test("findingsOf: a service that answers late is a warning, without a notification", () => {
+Deno.test("findingsOf: a service that answers late is a warning, not an alarm", () => {
   const late = being("oracle", "overdue");
   const [overdue] = findingsOf([late]);
   assert(overdue !== undefined && !isAlarm(overdue));
@@ -246,25 +245,6 @@ Deno.test("firstSeenAfter: problems and verdicts keep the time when they were fi
   assert.equal(textOf("✓ healthy, ready", ended), formatTime(3_000));
   const again = look(ended, failing, 4_000);
   assert.equal(textOf("NodeStorageFailed", again), formatTime(4_000), "it is another one");
-});
-
-Deno.test("newAlarmOf: a problem is a new alarm once, when it is critical and has no other cause", () => {
-  const [node = assert.fail()] = findingsOf([FULL_DISK]);
-  const warning = { ...node, severity: "warning" } as const;
-  const following = { ...node, cause: "oracle" } as const;
-  const other = { ...node, service: "bridge" } as const;
-  const cases = [
-    [[], [node], true],
-    [[node], [node], false],
-    [[warning], [node], true],
-    [[following], [node], true],
-    [[other], [other, node], true],
-    [[node], [warning], false],
-    [[], [following], false],
-  ] as const;
-  for (const [before, after, expected] of cases) {
-    assert.equal(newAlarmOf(after, before) !== undefined, expected);
-  }
 });
 
 Deno.test("findingsOf: refused bets are the share of the alert's window, by code, with the steps for them", () => {
