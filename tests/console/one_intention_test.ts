@@ -106,7 +106,7 @@ class TestUser {
       pending: new PendingBets(this.store, 1337),
       clock: systemClock,
       serverClock: systemClock,
-      onNews() {},
+      onSettled() {},
       onResolved: (_, outcome) => this.resolved.push(outcome),
     });
     this.#portfolio.start();

@@ -1,10 +1,9 @@
 import { type Signal, signal } from "@preact/signals";
 import { Markets, RangemakerClient, systemClock, type Thesis } from "@rangemaker/client";
 import type { PageConfig } from "../../page_config.ts";
-import { durationText, formatTime } from "../parts/format.ts";
+import { formatTime } from "../parts/format.ts";
 import type { BetOutcome, UnresolvedBet } from "./bet_keeper.ts";
 import { Poll } from "./http.ts";
-import type { BetNews } from "./portfolio.ts";
 import { LiveBreaches, outcomeText, placedText, stillOpenText } from "./live_breaches.ts";
 import { MakerStatus } from "./maker_status.ts";
 import { createMessages } from "./messages.ts";
@@ -63,7 +62,7 @@ export class PageModel {
       store: page.localStorage,
       tabs: page,
       injected: watchInjectedWallets(page),
-      onNews: (thesis, news) => this.#announceNews(thesis, news),
+      onSettled: (thesis) => this.#announceSettled(thesis),
       onResolved: (bet, outcome) => this.#announceOutcome(bet, outcome),
       onLeft: (theses) => {
         this.announce(`You have left the account.${stillOpenText(theses.map(this.withBreach))}`);
@@ -104,17 +103,9 @@ export class PageModel {
     return this.#breaches.withBreach(thesis, market && this.feed.seriesOf(market.symbol));
   };
 
-  #announceNews(thesis: Thesis, news: BetNews): void {
-    const { id, startTime, endTime } = thesis;
-    if (news === "found") {
-      this.announce(placedText(id, thesis, this.serverClock.now()));
-    } else if (news === "started") {
-      const text = `Bet ${id} has started and runs for ${durationText(endTime - startTime)}.`;
-      this.announce(text, { isSpoken: true }); // the chart shows it
-    } else {
-      this.announce(outcomeText(thesis), { isSpoken: isOutcomeSeen(this.#document, thesis) });
-      notify(outcomeText(thesis));
-    }
+  #announceSettled(thesis: Thesis): void {
+    this.announce(outcomeText(thesis), { isSpoken: isOutcomeSeen(this.#document, thesis) });
+    notify(outcomeText(thesis));
   }
 
   #announceOutcome({ offer: { quote }, isChecking }: UnresolvedBet, outcome: BetOutcome): void {

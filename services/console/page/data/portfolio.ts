@@ -21,18 +21,10 @@ const REFRESH_MS = 10_000;
 /** A bet changes the balance; a read that soon covers all bets that are reported together. */
 const REFRESH_SOON_MS = 100;
 
-/** Who placed a bet this shortly before a reload may not have seen that it was placed. */
-const FOUND_MS = 10_000;
-
-/** Timers end at once if they are to wait for longer: 24 days. */
-const TIMER_MAX_MS = 2 ** 31 - 1;
-
-/** Such a bet was found, or the window of a bet that was seen open has started, or it is settled. */
-export type BetNews = "found" | "started" | "settled";
-
 interface PortfolioOptions extends Omit<BetKeeperOptions, "readTheses"> {
   client: RangemakerClient;
-  onNews(thesis: Thesis, news: BetNews): void;
+  /** A bet that was seen open is settled. */
+  onSettled(thesis: Thesis): void;
 }
 
 /** Follows one user's balance and bets. */
@@ -53,8 +45,6 @@ export class Portfolio {
   #cancelRefresh: CancelTimer = () => {};
   #closed = false;
   #isRefreshSoon = false;
-  #startedAtMs = 0;
-  readonly #cancelStarts = new Set<CancelTimer>();
   /** Numbers of the last request for the balance, and of the last one with an answer. */
   #lastRequest = 0;
   #lastAnswered = 0;
@@ -75,7 +65,6 @@ export class Portfolio {
 
   /** Starts following, and resends signed bets that have no answer. */
   start(): void {
-    this.#startedAtMs = this.#options.serverClock.now();
     void this.#connect();
     void this.refresh();
     this.bets.start();
@@ -86,7 +75,6 @@ export class Portfolio {
     this.bets.close();
     this.#cancelTimer();
     this.#cancelRefresh();
-    for (const cancel of this.#cancelStarts) cancel();
     this.#watch?.close();
   }
 
@@ -174,29 +162,10 @@ export class Portfolio {
     const others = this.theses.value.filter(({ id }) => id !== thesis.id);
     const older = others.findIndex(({ id }) => id < thesis.id);
     this.theses.value = others.toSpliced(older === -1 ? others.length : older, 0, thesis);
-    const isPending = this.bets.unresolved.value.some(({ offer: { quoteHash } }) =>
-      quoteHash === thesis.quoteHash
-    );
     this.bets.confirm(thesis);
     const isSettled = thesis.status === "won" || thesis.status === "lost";
-    if (isSettled && this.#unsettled.delete(thesis.id)) this.#options.onNews(thesis, "settled");
-    if (!isSettled && !this.#unsettled.has(thesis.id)) this.#expect(thesis, isPending);
+    if (!isSettled) this.#unsettled.add(thesis.id);
+    else if (this.#unsettled.delete(thesis.id)) this.#options.onSettled(thesis);
     this.#refreshSoon();
-  }
-
-  /** Follows a bet that was not seen before. The keeper reports those that were pending. */
-  #expect(thesis: Thesis, isPending: boolean): void {
-    const { clock, serverClock, onNews } = this.#options;
-    this.#unsettled.add(thesis.id);
-    const ageMs = this.#startedAtMs - thesis.createdAt;
-    if (ageMs > 0 && ageMs < FOUND_MS && !isPending) onNews(thesis, "found");
-    const startsInMs = thesis.startTime - serverClock.now();
-    if (startsInMs <= 0 || startsInMs > TIMER_MAX_MS) return;
-    const cancel = clock.after(startsInMs, () => {
-      this.#cancelStarts.delete(cancel);
-      // The device may have slept until after its end, or the time of a development chain was moved.
-      if (serverClock.now() < thesis.endTime) onNews(thesis, "started");
-    });
-    this.#cancelStarts.add(cancel);
   }
 }

@@ -10,7 +10,7 @@ import { messageOf } from "../../../../lib/errors.ts";
 import type { PageConfig } from "../../page_config.ts";
 import type { BetOutcome, UnresolvedBet } from "./bet_keeper.ts";
 import { PendingBets } from "./pending_bets.ts";
-import { type BetNews, Portfolio } from "./portfolio.ts";
+import { Portfolio } from "./portfolio.ts";
 import {
   createDevelopmentKey,
   followWallet,
@@ -43,7 +43,7 @@ interface SessionOptions {
   /** The window, which reports writes of other tabs. */
   tabs: EventTarget;
   injected: ReadonlySignal<readonly InjectedWallet[]>;
-  onNews(thesis: Thesis, news: BetNews): void;
+  onSettled(thesis: Thesis): void;
   onResolved(bet: UnresolvedBet, outcome: BetOutcome): void;
   /** Called with the user's bets when the user has left the account, in this tab or another one. */
   onLeft(theses: readonly Thesis[]): void;

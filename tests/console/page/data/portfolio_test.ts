@@ -77,7 +77,7 @@ function scene(failure?: Error) {
   pending.add({ offer, signature: SIGNATURE });
   const client = new FakeClient();
   client.failure = failure;
-  const news: [id: number, news: string][] = [];
+  const settled: number[] = [];
   const clock = new FakeClock();
   const portfolio = new Portfolio({
     client,
@@ -85,11 +85,11 @@ function scene(failure?: Error) {
     pending,
     clock,
     serverClock: clock,
-    onNews: ({ id }, what) => news.push([id, what]),
+    onSettled: ({ id }) => settled.push(id),
     onResolved() {},
   });
   portfolio.start();
-  return { pending, client, portfolio, news, clock };
+  return { pending, client, portfolio, settled, clock };
 }
 
 Deno.test("Portfolio: a bet past its deadline is sent again until the chain can be read, which has it or not", async () => {
@@ -124,52 +124,19 @@ Deno.test("Portfolio: a bet past its deadline is sent again until the chain can 
 });
 
 Deno.test("Portfolio: outcomes are reported for bets that were seen open, not for past bets", async () => {
-  const { client, portfolio, news } = scene();
+  const { client, portfolio, settled } = scene();
   await nextTurn();
   for (const [id, status] of [[2, "lost"], [3, "won"]] as const) {
     client.onThesis?.(thesisOf(id, { status: "open" }));
     client.onThesis?.(thesisOf(id, { status }));
   }
   client.onThesis?.(thesisOf(1, { status: "won" }));
-  assert.deepEqual(news, [[2, "settled"], [3, "settled"]]);
+  assert.deepEqual(settled, [2, 3]);
   assert.deepEqual(portfolio.theses.value.map(({ id }) => id), [3, 2, 1], "newest first");
   assert.match(portfolio.problem.value ?? "", /no/, "the watch has failed");
   portfolio.close();
   client.onThesis?.(thesisOf(4, { status: "open" }));
   assert.equal(portfolio.theses.value.length, 3, "after the end nothing changes");
-});
-
-Deno.test("Portfolio: the start of a window is reported once; a bet from just before the page was loaded, too", async () => {
-  const { client, portfolio, news, clock } = scene();
-  await nextTurn();
-  const startTime = clock.now() + 5_000;
-  const endTime = startTime + 1_000;
-  const before = { startTime, endTime, createdAt: clock.now() - 1_000 };
-  client.onThesis?.(thesisOf(1, { startTime, endTime, createdAt: clock.now() - 60_000 }));
-  for (let seen = 0; seen < 2; seen++) client.onThesis?.(thesisOf(2, before));
-  client.onThesis?.(thesisOf(3, { startTime, endTime, createdAt: clock.now() + 1 })); // of this page
-  assert.deepEqual(news, [[2, "found"]]);
-  clock.advance(5_000);
-  assert.deepEqual(news.slice(1), [1, 2, 3].map((id) => [id, "started"]));
-  const next = { startTime: clock.now() + 1_000, endTime: clock.now() + 61_000 };
-  client.onThesis?.(thesisOf(4, { ...next, createdAt: clock.now() }));
-  clock.setBy(60_000); // the device sleeps, and timers with it
-  clock.advance(1_000);
-  assert.equal(news.length, 4, "one that has ended is not said to have started");
-  client.onThesis?.(thesisOf(5, { startTime: clock.now() + 1_000, createdAt: clock.now() }));
-  const { pending } = clock;
-  client.onThesis?.(thesisOf(6, { startTime: clock.now() + 2 ** 31, createdAt: clock.now() }));
-  assert.equal(clock.pending, pending, "no timer can wait for a start in 25 days");
-  portfolio.close();
-  clock.advance(1_000);
-  assert.equal(news.length, 4);
-});
-
-Deno.test("Portfolio: a bet that was pending is reported by its outcome alone", async () => {
-  const { client, news, clock } = scene(new NetworkError("SERVICE_TIMEOUT", "late"));
-  await nextTurn();
-  client.onThesis?.(thesisOf(7, { startTime: clock.now() + 1_000, createdAt: clock.now() - 1 }));
-  assert.deepEqual(news, []);
 });
 
 Deno.test("Portfolio: follows the bets again after a failure, and reads the balance every 10 s until its end", async () => {

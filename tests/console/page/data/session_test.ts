@@ -26,7 +26,7 @@ function sessionOf(
     store,
     tabs,
     injected,
-    onNews() {},
+    onSettled() {},
     onResolved() {},
     onLeft: (theses) => left.push(theses.map(({ id }) => id)),
   });
