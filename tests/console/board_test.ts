@@ -90,20 +90,17 @@ async function makerSees(
     );
     await visitor.sees(/Last bet ends\s+in \d/);
   });
-  await claim("open bets are sorted by their time left, and fit phones", async () => {
+  await claim("open bets have the largest loss first, and fit phones", async () => {
     await showsAll(visitor);
-    const firstIs = (id: number) =>
-      visitor.page.waitForSelector(
-        `[aria-label="open bets"] tbody tr:first-child[data-row="${id}"]`,
-      );
-    await visitor.press("Time left");
-    await firstIs(SHORT + 1); // the next to end
-    await visitor.press("Time left");
-    await firstIs(SHORT + LONG);
+    const losses = await visitor.page.$$eval(
+      '[aria-label="open bets"] td[data-column="You may lose"]',
+      (cells) => cells.map(({ textContent }) => Number(textContent)),
+    );
+    assert(losses.length > 1);
+    assert.deepEqual(losses, losses.toSorted((a, b) => b - a));
     await openBetsFitPhones(visitor);
   });
   await claim("the chart of a market has the profit at each price", async () => {
-    await visitor.press("You may lose");
     await visitor.sees(/moves now and stays: at worst −\d+\.\d\d USDC, at .* – /);
     const other = await visitor.page.$eval(
       '[aria-label="Market"] button[aria-pressed="false"]',

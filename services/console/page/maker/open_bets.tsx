@@ -1,7 +1,5 @@
-import { useSignal } from "@preact/signals";
 import type { Thesis } from "@rangemaker/client";
 import { riskOf } from "../../../../lib/protocol/bet.ts";
-import { isDecided } from "../data/live_breaches.ts";
 import type { PageModel } from "../data/page_model.ts";
 import {
   clamp,
@@ -11,10 +9,10 @@ import {
   shortAddress,
   toNumber,
 } from "../parts/format.ts";
-import { type Sort, Table } from "../parts/table.tsx";
+import { Table } from "../parts/table.tsx";
 import { multiplierOf } from "../trade/odds.ts";
 import { useNow } from "../parts/hooks.ts";
-import { decidingPrice, timeTexts } from "./exposure.ts";
+import { decidingPrice, openOf, timeTexts } from "./exposure.ts";
 
 /** The price of a market of now; undefined if it is missing or old. A view is not redrawn with it. */
 export function freshPrice({ feed }: PageModel, symbol: string): number | undefined {
@@ -27,25 +25,22 @@ interface OpenBetsProps {
   theses: readonly Thesis[];
 }
 
-/** The open bets of a solver, each with the price's position in its box. */
+/** The open bets of a solver, the largest losses first, each with the price's position in its box. */
 export function OpenBets({ model, theses }: OpenBetsProps) {
   const nowMs = useNow(model.serverClock, 500);
   const symbolOf = ({ base, quote }: Thesis) =>
     model.markets.find(base, quote)?.symbol ?? shortAddress(base);
-  const sort = useSignal<Sort>({ by: "You may lose", isDescending: true });
   return (
     <Table
       of="open bets"
       isCards
       empty="No bet is open: nothing is at risk."
-      rows={theses.filter((thesis) => !isDecided(thesis))}
+      rows={openOf(theses).sort((a, b) => Number(riskOf(b) - riskOf(a)))}
       first={6}
-      sort={sort}
       keyOf={({ id }) => id}
       columns={[
         {
           name: "Market",
-          sortBy: symbolOf,
           text: (thesis) => (
             <>
               {symbolOf(thesis)}
@@ -55,7 +50,6 @@ export function OpenBets({ model, theses }: OpenBetsProps) {
         },
         {
           name: "Price in the box",
-          sortBy: ({ lowerPrice }) => toNumber(lowerPrice),
           text: (thesis) => {
             const price = decidingPrice(thesis, freshPrice(model, symbolOf(thesis)), nowMs);
             return (
@@ -68,13 +62,10 @@ export function OpenBets({ model, theses }: OpenBetsProps) {
         },
         {
           name: "You may lose",
-          sortBy: (thesis) => toNumber(riskOf(thesis)),
           number: (thesis) => formatLoss(riskOf(thesis)),
         },
         {
           name: "Time left",
-          sortBy: ({ endTime }) => endTime,
-          // A text, so that the first press sorts the soonest first.
           text: (thesis) => {
             const [text, detail] = timeTexts(thesis, nowMs);
             return (
@@ -87,7 +78,6 @@ export function OpenBets({ model, theses }: OpenBetsProps) {
         },
         {
           name: "Stake",
-          sortBy: ({ betAmount }) => toNumber(betAmount),
           number: (thesis) => (
             <>
               {formatAmount(thesis.betAmount)} {multiplierOf(thesis)}
@@ -97,7 +87,6 @@ export function OpenBets({ model, theses }: OpenBetsProps) {
         },
         {
           name: "User",
-          sortBy: ({ user }) => user,
           text: ({ user }) => <code title={user}>{shortAddress(user)}</code>,
         },
       ]}

@@ -1,19 +1,13 @@
-import { type Signal, useSignal } from "@preact/signals";
+import { useSignal } from "@preact/signals";
 import type { ComponentChildren, HTMLAttributes } from "preact";
 
 /** A column: its heading, and its content in each row. Numbers are aligned to the right. */
 export type Column<Row> =
-  & { name: string; sortBy?(row: Row): number | string }
+  & { name: string }
   & (
     | { text(row: Row): ComponentChildren }
     | { number(row: Row): ComponentChildren }
   );
-
-/** The order of the rows. */
-export interface Sort {
-  by: string;
-  isDescending: boolean;
-}
 
 interface TableProps<Row> {
   /** Plural noun for the rows, such as `markets`. */
@@ -25,11 +19,6 @@ interface TableProps<Row> {
   /** Attributes of the row's element, besides `data-row`, which is its key. */
   attributesOf?(row: Row): HTMLAttributes<HTMLTableRowElement> & Record<`data-${string}`, unknown>;
   empty?: string;
-  /**
-   * If set, each heading is a button that sorts. Rows are sorted already, or their columns have a
-   * sort key; equal rows keep their order.
-   */
-  sort?: Signal<Sort>;
   /** On a narrow page, rows are cards without headings. */
   isCards?: boolean;
   /** Number of rows shown at first, below a button that shows all. */
@@ -38,16 +27,11 @@ interface TableProps<Row> {
 
 /** A table that scrolls in its own frame, with the keyboard too. */
 export function Table<Row>(props: TableProps<Row>) {
-  const { of, columns, rows, keyOf, attributesOf, empty, sort, isCards = false } = props;
+  const { of, columns, rows, keyOf, attributesOf, empty, isCards = false } = props;
   const { first = Infinity } = props;
   const isWhole = useSignal(false);
   // One row more takes no more space than the button.
   const isLong = rows.length > first + 1;
-  const { by, isDescending = false } = sort?.value ?? {};
-  const sortBy = columns.find(({ name }) => name === by)?.sortBy;
-  const ordered = sortBy === undefined
-    ? rows
-    : rows.toSorted((a, b) => compare(sortBy(a), sortBy(b)) * (isDescending ? -1 : 1));
   const classOf = (column: Column<Row>) => "number" in column ? "number" : undefined;
   const cellOf = (column: Column<Row>, row: Row) =>
     "number" in column ? column.number(row) : column.text(row);
@@ -81,21 +65,14 @@ export function Table<Row>(props: TableProps<Row>) {
                   scope="col"
                   data-column={column.name}
                   class={classOf(column)}
-                  aria-sort={by !== column.name
-                    ? undefined
-                    : isDescending
-                    ? "descending"
-                    : "ascending"}
                 >
-                  {sort === undefined
-                    ? column.name
-                    : <SortButton name={column.name} isNumber={"number" in column} sort={sort} />}
+                  {column.name}
                 </th>
               ))}
             </tr>
           </thead>
           <tbody>
-            {ordered.slice(0, isLong && !isWhole.value ? first : rows.length).map((row) => (
+            {rows.slice(0, isLong && !isWhole.value ? first : rows.length).map((row) => (
               <tr key={keyOf(row)} data-row={keyOf(row)} {...attributesOf?.(row)}>
                 {columns.map((column, index) =>
                   index === 0
@@ -112,26 +89,5 @@ export function Table<Row>(props: TableProps<Row>) {
         </table>
       </div>
     </>
-  );
-}
-
-const compare = (a: number | string, b: number | string) => a < b ? -1 : a > b ? 1 : 0;
-
-/** Sorts by its column, largest numbers first; a second press reverses the order. */
-function SortButton(
-  { name, isNumber, sort }: { name: string; isNumber: boolean; sort: Signal<Sort> },
-) {
-  const { by, isDescending } = sort.value;
-  const sign = by !== name ? "" : isDescending ? " ↓" : " ↑";
-  return (
-    <button
-      type="button"
-      class="quiet sort"
-      onClick={() =>
-        sort.value = { by: name, isDescending: by === name ? !isDescending : isNumber }}
-    >
-      {name}
-      <span aria-hidden="true">{sign}</span>
-    </button>
   );
 }
