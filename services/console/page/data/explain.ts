@@ -1,22 +1,20 @@
 /** Explains errors to users: what happened, and what to do. */
-import * as z from "zod/mini";
 import { isOutcomeUnknown, isRangemakerError } from "@rangemaker/client";
 import { messageOf } from "../../../../lib/errors.ts";
-import { uint64Schema } from "../../../../lib/protocol/scalars.ts";
-import { CENT, formatAmount } from "../parts/format.ts";
 
 /** An error as users see it. */
 export interface Explanation {
   /** The error's code, for support and for tests. */
   code: string;
   text: string;
-  /** The largest amount that can be bet on the same box, if a smaller one can. */
-  most?: bigint;
 }
 
 /** The service may be down, or this device offline: the page cannot tell. */
 const NO_ANSWER = "No answer from the service.";
 const NO_HISTORY = "The maker has too little price history yet.";
+/** The page also knows it before a quote. */
+export const RISK_TOO_LARGE =
+  "The maker does not risk that much on one bet. Bet less, make the box taller, or let it end sooner.";
 const EXPIRED = "The quote has expired. Get a new one.";
 
 /** What happened. {@link explain} adds when to try again, if the error says so. */
@@ -38,7 +36,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   PRICE_STALE: "The chain has no fresh price of this market.",
   QUOTE_EXPIRED: EXPIRED,
   DEADLINE_PASSED: EXPIRED,
-  RISK_TOO_LARGE: "The maker does not risk that much on one bet. Bet less.",
+  RISK_TOO_LARGE,
   EXPOSURE_TOO_LARGE: "The maker accepts no more risk right now. A smaller bet may fit.",
   EXPOSURE_UNKNOWN: "The maker is starting.",
   BALANCE_TOO_LOW: "The maker lacks the money for this bet. A smaller one may fit.",
@@ -63,28 +61,21 @@ export const AWAY_CODES: ReadonlySet<string> = new Set(["SERVICE_UNREACHABLE", "
 /** Codes that have an explanation of their own. */
 export const EXPLAINED_CODES: readonly string[] = Object.keys(TEXTS);
 
-/** The size of a refused bet, and the maker's smallest one. */
-export interface BetSize {
-  betAmount: bigint;
-  minBetAmount: bigint;
-}
-
-/** Words for the user about an error. @param size Of the bet that failed, to name one that fits. */
-export function explain(thrown: unknown, size?: BetSize): Explanation {
+/** Words for the user about an error. */
+export function explain(thrown: unknown): Explanation {
   if (thrown instanceof DOMException && thrown.name === "QuotaExceededError") {
     const text = "This browser stores no more. Free some space, and try again.";
     return { code: thrown.name, text };
   }
   if (!isRangemakerError(thrown)) return { code: "UNEXPECTED", text: messageOf(thrown) };
-  const { code, message, details, retry } = thrown;
-  const room = size && code === "EXPOSURE_TOO_LARGE" ? roomOf(details, size) : undefined;
+  const { code, message, retry } = thrown;
   const again = retry === "later"
     ? " Try again in a moment."
     : AWAY_CODES.has(code)
     ? " Try again."
     : "";
   const known = TEXTS[code] && TEXTS[code] + again;
-  return { code, text: known ?? withoutUrl(message), ...room };
+  return { code, text: known ?? withoutUrl(message) };
 }
 
 /** Words for the user about a deposit that failed. */
@@ -101,42 +92,6 @@ const DEPOSIT_TEXTS: Readonly<Record<string, string>> = {
   DEADLINE_PASSED: "It was signed too late. Try again, and sign within a minute.",
   WRONG_CHAIN: "The wallet is on another chain. Switch it, and try again.",
 };
-
-/** Details of `EXPOSURE_TOO_LARGE`: the exposure with the bet, its limit, and the bet's part of it. */
-const exposureSchema = z.object({
-  exposure: uint64Schema,
-  maxExposure: uint64Schema,
-  risk: uint64Schema.check(z.refine((risk) => risk > 0n)),
-});
-
-/** The largest bet on the same box that fits the maker's limit; undefined if it is unknown. */
-function roomOf(details: unknown, { betAmount, minBetAmount }: BetSize) {
-  const { data } = exposureSchema.safeParse(details);
-  if (data === undefined) return undefined;
-  const { exposure, maxExposure, risk } = data;
-  const most = betAmount * (maxExposure - exposure + risk) / risk;
-  return atMost(most, minBetAmount, "on this box now") ??
-    { text: "The maker is full now: later, or another box." };
-}
-
-/** Names the largest bet, in cents; undefined if it is below the smallest one. */
-function atMost(amount: bigint, minBetAmount: bigint, where: string) {
-  const most = amount / CENT * CENT;
-  if (most < CENT || most < minBetAmount) return undefined;
-  return { text: `The maker takes at most ${formatAmount(most)} USDC ${where}.`, most };
-}
-
-/** A bet that the maker would quote and never execute, with the largest one on the same box. */
-export function explainRisk(
-  { betAmount, minBetAmount }: BetSize,
-  risk: bigint,
-  maxRisk: bigint,
-): Explanation {
-  const room = atMost(betAmount * maxRisk / risk, minBetAmount, "on this box");
-  const text =
-    "The maker does not risk that much on this box. Make it taller, or let it end sooner.";
-  return { code: "RISK_TOO_LARGE", text, ...room };
-}
 
 /** Removes the called URL at the start of a service's message, which does not help the user. */
 function withoutUrl(message: string): string {

@@ -202,7 +202,7 @@ function Stakes({ model, slip }: BetPanelProps) {
           key={stake}
           type="button"
           aria-label={stake === "All" ? "Bet all of your balance" : `Bet ${stake} USDC`}
-          onClick={() => stake === "All" ? slip.enterOnce(all) : slip.edit({ amount: stake })}
+          onClick={() => slip.edit({ amount: stake === "All" ? all : stake })}
         >
           {stake}
         </button>

@@ -52,8 +52,6 @@ export class BetSlip {
   );
   /** Increased when the bet or its user changes, to drop quotes and signatures for earlier ones. */
   #version = 0;
-  /** The amount that follows one that was entered for a single bet. */
-  #usualAmount: string | undefined;
   /** Whether the user has changed the box that was restored from the store. */
   #isEdited = false;
 
@@ -131,17 +129,8 @@ export class BetSlip {
   /** Applies the user's input. A signed bet is not changed any more. */
   edit(fields: Partial<DraftFields>): void {
     if (this.stage.value.name === "sending") return;
-    const { amount } = this.fields.value;
-    if ((fields.amount ?? amount) !== amount) this.#usualAmount = undefined;
     this.#isEdited = true;
     this.#fill({ ...this.fields.value, ...fields });
-  }
-
-  /** Enters an amount for the next bet only. After that, the amount is the one from before. */
-  enterOnce(amount: string): void {
-    const usual = this.#usualAmount ?? this.fields.value.amount;
-    this.edit({ amount });
-    this.#usualAmount = usual;
   }
 
   /** Saves the fields for {@link undo}, before the box changes: that of a signed bet does not. */
@@ -275,15 +264,12 @@ export class BetSlip {
   }
 
   #clearPlaced(): void {
-    const fields = this.fields.value;
-    this.#fill({ ...fields, lower: "", upper: "", amount: this.#usualAmount ?? fields.amount });
+    this.#fill({ ...this.fields.value, lower: "", upper: "" });
     this.replaced.value = undefined; // it would be the same bet twice
   }
 
   #fail(thrown: unknown, signedStartMs: number | undefined): void {
-    const { betAmount = 0n } = this.parsed.value;
-    const { minBetAmount = 0n } = this.#options.maker.info.value?.config ?? {};
-    const explanation = explain(thrown, { betAmount, minBetAmount });
+    const explanation = explain(thrown);
     const isSigned = signedStartMs !== undefined;
     const failure = notPlacedText(explanation, signedStartMs);
     this.estimator.clear();

@@ -2,7 +2,7 @@ import type { Thesis } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import { formatAmount } from "../parts/format.ts";
 import type { BetSlip } from "./bet_slip.ts";
-import { amountText, describeDraft, type Draft, fieldsOf } from "./draft.ts";
+import { describeDraft, type Draft, fieldsOf } from "./draft.ts";
 import { repeatedDraft, suggestedDraft, timesOf } from "./suggested_draft.ts";
 import { isFix, spokenText } from "./next_step.ts";
 import { obstacleNow, switchChain } from "./situation.ts";
@@ -83,7 +83,6 @@ export function askQuote(model: PageModel, slip: BetSlip): void {
     return suggestBox(model, slip, { keepsHeight: action === "move" });
   }
   if (action === "switch") return switchChain(model);
-  if (obstacle.amount) return slip.enterOnce(amountText(obstacle.amount));
   const field = document.getElementById(`field-${obstacle.field}`);
   // The page shows it, and the error of a field is read as that gets the focus.
   const isRead = field !== document.activeElement && field?.ariaInvalid === "true";

@@ -2,7 +2,7 @@
 import type { SolverInfo } from "@rangemaker/client";
 import type { UnresolvedBet } from "../data/bet_keeper.ts";
 import type { EstimateState } from "../data/estimator.ts";
-import { AWAY_CODES, explain, explainRisk, type Explanation } from "../data/explain.ts";
+import { AWAY_CODES, explain, type Explanation, RISK_TOO_LARGE } from "../data/explain.ts";
 import type { PriceState } from "../data/price_feed.ts";
 import { formatAmount, formatCents } from "../parts/format.ts";
 import {
@@ -43,14 +43,12 @@ export interface Obstacle {
   button: string;
   text: string;
   /**
-   * What the button does: switch the wallet's chain, draw a box, go to a field, enter an amount, move
-   * the box to the price or fit its height. Key M on the chart does the last two.
+   * What the button does: switch the wallet's chain, draw a box, go to a field, move the box to the
+   * price or fit its height. Key M on the chart does the last two.
    */
-  action?: "switch" | "suggest" | "correct" | "reduce" | "move" | "fit";
+  action?: "switch" | "suggest" | "correct" | "move" | "fit";
   /** The field to correct, which shows its error. */
   field?: keyof DraftFields;
-  /** The amount to enter. */
-  amount?: bigint;
 }
 
 /** Why a market accepts no bets, in one sentence. The chart shows it. */
@@ -123,11 +121,7 @@ export function obstacleOf(situation: Situation): Obstacle | undefined {
 
 function wrongField(situation: Situation): Obstacle | undefined {
   const wrong = firstError(fieldErrorsOf(situation));
-  const amount = wrong?.field === "amount" ? largestBet(situation) : undefined;
-  if (wrong === undefined) return undefined;
-  return amount === undefined
-    ? { ...wrong, button: `Check “${LABELS[wrong.field]}”`, action: "correct" }
-    : { ...wrong, button: `Bet ${formatAmount(amount)} USDC`, action: "reduce", amount };
+  return wrong && { ...wrong, button: `Check “${LABELS[wrong.field]}”`, action: "correct" };
 }
 
 /** Whether a change of the box removes an obstacle. */
@@ -161,20 +155,10 @@ export function fieldErrorsOf(situation: Situation): FieldErrors {
   return amount === undefined ? errors : { ...errors, amount };
 }
 
-/** The most that the maker takes on the box, if that is less than the amount and the balance. */
-function largestBet({ parsed: { betAmount = 0n }, balance, unpriceable }: Situation) {
-  const most = unpriceable?.most ?? betAmount;
-  return most < betAmount && (!balance || most < balance) ? most : undefined;
-}
-
 /** Why this amount cannot be bet. A balance of 0 is reported elsewhere. */
 function amountError(situation: Situation): string | undefined {
   const { parsed: { betAmount }, balance, limits } = situation;
-  const most = largestBet(situation);
   if (betAmount === undefined) return undefined;
-  if (most !== undefined) {
-    return `Enter at most ${formatAmount(most)} USDC: the maker takes no more on this box`;
-  }
   if (balance && betAmount > balance) {
     return `Enter at most ${formatAmount(balance)} USDC, your balance`;
   }
@@ -192,15 +176,13 @@ export function unpriceableBy(
   state: EstimateState,
   info: Pick<SolverInfo, "config" | "maxRisk"> | undefined,
 ): Explanation | undefined {
-  const { betAmount } = state.bet;
-  const size = { betAmount, minBetAmount: info?.config.minBetAmount ?? 0n };
   if ("failure" in state) {
-    const explained = explain(state.failure, size);
+    const explained = explain(state.failure);
     return AWAY_CODES.has(explained.code) ? { ...explained, text: MAKER_AWAY } : explained;
   }
-  const risk = state.estimate.payout - betAmount;
+  const risk = state.estimate.payout - state.bet.betAmount;
   if (info?.maxRisk !== undefined && risk > info.maxRisk) {
-    return explainRisk(size, risk, info.maxRisk);
+    return { code: "RISK_TOO_LARGE", text: RISK_TOO_LARGE };
   }
   if (!isWorthless(state.estimate)) return undefined;
   const text = "It would win almost nothing. Make the box less tall, or let it last longer.";

@@ -6,7 +6,6 @@ import {
   WalletError,
 } from "../../../../lib/client/mod.ts";
 import {
-  type BetSize,
   explain,
   explainDeposit,
   EXPLAINED_CODES,
@@ -27,31 +26,6 @@ Deno.test("explain: without an explanation, the error's own message is shown", (
     assert.equal(explain(new RangemakerError("OTHER", message)).text, message);
   }
   assert.match(explain(new RangemakerError("DRY_RUN", "no")).text, /^This maker quotes only/);
-});
-
-Deno.test("explain: a maker at its limit takes a bet that fits, cut to cents, and none below its smallest", () => {
-  const size = { betAmount: 20_000_000n, minBetAmount: 1_000_000n };
-  const textOf = (details: Record<string, string>, given: BetSize | undefined = size) =>
-    explain(new RangemakerError("EXPOSURE_TOO_LARGE", "full", { details }), given).text;
-  // 20 USDC add 30 to 281.55: 18.45 are free, for 12.30 USDC.
-  const full = { exposure: "311550000", maxExposure: "300000000", risk: "30000000" };
-  assert.equal(textOf(full), "The maker takes at most 12.30 USDC on this box now.");
-  const { most } = explain(
-    new RangemakerError("EXPOSURE_TOO_LARGE", "full", { details: full }),
-    size,
-  );
-  assert.equal(most, 12_300_000n);
-  assert.equal(
-    textOf({ ...full, exposure: "311550001" }),
-    "The maker takes at most 12.29 USDC on this box now.",
-  );
-  const none = "The maker is full now: later, or another box.";
-  for (const exposure of ["328600000", "330000000", "340000000"]) {
-    assert.equal(textOf({ ...full, exposure }), none);
-  }
-  assert.equal(textOf({ ...full, exposure: "329999999" }, { ...size, minBetAmount: 0n }), none);
-  for (const details of [{}, { ...full, risk: "0" }]) assert.match(textOf(details), /no more risk/);
-  assert.match(explain(new RangemakerError("EXPOSURE_TOO_LARGE", "full")).text, /no more risk/);
 });
 
 Deno.test("explain: a service's message is shown without the URL that was called", () => {

@@ -154,7 +154,7 @@ Deno.test("obstacleOf: without a box, a wrong time is corrected first, and empty
   }
 });
 
-Deno.test("unpriceableBy: a bet with more risk than the maker takes is refused early, with the largest one", () => {
+Deno.test("unpriceableBy: a bet with more risk than the maker takes is refused early", () => {
   const config = { ...READY.limits, basePayoutMultiplier: 1, maxPayoutRatio: 10 };
   const limits = { ...config, minBetAmount: 1n, maxBetAmount: 1_000_000_000_000n };
   const info = { config: { ...limits, minDuration: 1, maxDuration: 2 }, maxRisk: 10_000_000_000n };
@@ -170,15 +170,9 @@ Deno.test("unpriceableBy: a bet with more risk than the maker takes is refused e
   const estimated = (payout: bigint) =>
     unpriceableBy({ bet, estimate: { ...estimate, payout } }, info);
   assert.equal(estimated(60_000_000_000n), undefined);
-  assert.deepEqual(estimated(82_195_460_000n), {
-    code: "RISK_TOO_LARGE",
-    text: "The maker takes at most 15,530.13 USDC on this box.",
-    most: 15_530_130_000n,
-  });
-  info.config.minBetAmount = 20_000_000_000n;
-  const { most, text } = estimated(82_195_460_000n) ?? assert.fail();
-  assert.equal(most, undefined, "it would be below the smallest bet");
-  assert.match(text, /^The maker does not risk that much on this box\. Make it taller, /);
+  const { code, text } = estimated(82_195_460_000n) ?? assert.fail();
+  assert.equal(code, "RISK_TOO_LARGE");
+  assert.match(text, /^The maker does not risk that much on one bet\. Bet less, /);
 });
 
 Deno.test("unpriceableBy: a maker that does not answer is named, and nobody is told to try again", () => {
@@ -187,21 +181,6 @@ Deno.test("unpriceableBy: a maker that does not answer is named, and nobody is t
     code: "SERVICE_UNREACHABLE",
     text: "The maker does not answer: no quotes now.",
   });
-});
-
-Deno.test("obstacleOf: the button bets the most that the maker takes, if the balance allows it", () => {
-  const parsed = parseFields({ ...FIELDS, amount: "50" });
-  const limits = { minBetAmount: 1n, maxBetAmount: 1_000_000_000n };
-  const unpriceable = { code: "RISK_TOO_LARGE", text: "", most: 20_000_000n };
-  const found = (balance: bigint) => obstacleOf({ ...READY, parsed, limits, unpriceable, balance });
-  assert.deepEqual(found(1_000_000_000n), {
-    button: "Bet 20.00 USDC",
-    field: "amount",
-    action: "reduce",
-    amount: 20_000_000n,
-    text: "You bet: Enter at most 20.00 USDC: the maker takes no more on this box.",
-  });
-  assert.equal(found(15_000_000n)?.amount, undefined, "the balance is less");
 });
 
 const offer = offerOf(1, {
