@@ -1,7 +1,7 @@
 /** What goes wrong with intents, and with the store that has them. */
 import { createErrors, messageOf, RangemakerError } from "../errors.ts";
 import type { Hex } from "../protocol/scalars.ts";
-import { isDamage, isWrongStatement } from "../database/sqlite.ts";
+import { isDamage } from "../database/sqlite.ts";
 
 /** The intent must not be submitted: it fails with this code, message and details. */
 export class IntentRefusedError extends RangemakerError {}
@@ -79,11 +79,6 @@ export function asStoreError(cause: unknown): StoreError {
     return new StoreDamagedError(`Database is damaged: ${describeCause(cause)}`, undefined, cause);
   }
   return new StoreError(`Database failed: ${describeCause(cause)}`, cause);
-}
-
-/** Whether a statement that fits the tables of this program does not fit those of the database. */
-export function isOfOtherTables(cause: unknown): boolean {
-  return isWrongStatement(cause) || driverCodeOf(cause) === "42703"; // undefined_column
 }
 
 /** Why a database driver failed. */

@@ -2,10 +2,9 @@
 import { dirname } from "node:path";
 import { findFileProblem, findFolderProblem, readStat } from "../files.ts";
 import { serviceLog } from "../log/logging.ts";
-import { describeCause, isOfOtherTables, StoreError } from "./errors.ts";
+import { describeCause, StoreError } from "./errors.ts";
 import { IN_MEMORY, POSTGRES_URL } from "../database/database_url.ts";
 import { LATEST_VERSION, missingMigrations, type SqlDriver } from "./database.ts";
-import { INTENT_COLUMNS } from "./intent_rows.ts";
 import { SqliteDriver } from "./sqlite_driver.ts";
 import { IntentStore } from "./store.ts";
 
@@ -18,15 +17,8 @@ import { IntentStore } from "./store.ts";
  */
 export async function openIntentStore(database: string, service: string): Promise<IntentStore> {
   const driver = POSTGRES_URL.test(database)
-    ? await requireOwnTables((await importPostgres()).PostgresDriver.open(database))
+    ? await (await importPostgres()).PostgresDriver.open(database)
     : openFile(database, service);
-  try {
-    await driver.version(); // refuses incomplete tables
-    await requireColumns(driver);
-  } catch (thrown) {
-    await driver.close();
-    throw thrown;
-  }
   return new IntentStore(driver, service);
 }
 
@@ -34,24 +26,6 @@ function openFile(database: string, service: string): SqlDriver {
   const driver = SqliteDriver.open(database);
   if (driver.hadTornLog) warnOfTornLog(database, service);
   return driver;
-}
-
-/** Builds before 0.1.0 gave this version to other tables. @throws As {@link requireOwnTables}. */
-async function requireColumns(driver: SqlDriver): Promise<void> {
-  await requireOwnTables(driver.read(`SELECT ${INTENT_COLUMNS} FROM intents LIMIT 0`, []));
-}
-
-/** @throws {StoreError} If the tables are not this program's, or if they cannot be read. */
-async function requireOwnTables<T>(use: Promise<T>): Promise<T> {
-  try {
-    return await use;
-  } catch (thrown) {
-    if (!(thrown instanceof StoreError && isOfOtherTables(thrown.cause))) throw thrown;
-    throw new StoreError(
-      "Database has tables of a build before 0.1.0 or of another program: let that one finish its " +
-        "work, then name another database with --database",
-    );
-  }
 }
 
 /** A power failure loses only unacknowledged transactions; other damage may lose more. */
@@ -119,11 +93,10 @@ function isExistingFile(path: string): boolean {
 }
 
 async function inspect(driver: SqlDriver, service: string, stuckBeforeMs: number) {
-  const version = await requireOwnTables(driver.version());
+  const version = await driver.version();
   if (version === 0) return "new" as const;
   // Refuses the tables of a newer program.
   missingMigrations(version);
-  await requireColumns(driver);
   const store = new IntentStore(driver, service);
   return {
     /** The account that it is bound to; null if it is bound to none, as that of a bridge. */

@@ -98,16 +98,8 @@ export class PostgresDriver implements SqlDriver {
   }
 
   async version(): Promise<number> {
-    const has = (table: string) => this.#count(`(to_regclass('${table}') IS NOT NULL)::int`);
-    const version = await has("migrations") > 0 ? await this.#count(`(${NEWEST_MIGRATION})`) : 0;
-    const hasTables = await has("intents") > 0 || version === 0 && await has("services") > 0;
-    if (hasTables !== version > 0) {
-      throw new StoreError(
-        `Database is incomplete: it has version ${version}, ${
-          hasTables ? "but also" : "without"
-        } tables. Restore a backup, or name another database with --database`,
-      );
-    }
+    const hasMigrations = await this.#count("(to_regclass('migrations') IS NOT NULL)::int") > 0;
+    const version = hasMigrations ? await this.#count(`(${NEWEST_MIGRATION})`) : 0;
     // Each start needs it, also if there is nothing to create.
     const allowed = "has_schema_privilege(current_schema(), 'CREATE')::int";
     if (await this.#count(allowed) > 0) return version;
@@ -160,9 +152,7 @@ export class PostgresDriver implements SqlDriver {
       } catch (thrown) {
         const cause = thrown instanceof StoreError ? thrown.cause : thrown;
         if (sqlStateKindOf(driverCodeOf(cause)) !== "race") throw thrown;
-        if (attempt < MIGRATION_ATTEMPTS) continue;
-        await this.version(); // names incomplete tables
-        throw thrown;
+        if (attempt === MIGRATION_ATTEMPTS) throw thrown;
       }
     }
   }
