@@ -4,6 +4,8 @@ import type { IntentResources } from "../../lib/intents/intent_resources.ts";
 import { ChainGuard } from "../../lib/intents/chain_guard.ts";
 import { IntentService } from "../../lib/intents/intent_service.ts";
 import type { IntentHandler } from "../../lib/intents/submitter.ts";
+import { createCachedCall } from "../../lib/timing/cached.ts";
+import { NODE_ANSWER_CACHED_MS } from "../../lib/net/core_reader.ts";
 import type { Markets } from "../../lib/protocol/markets.ts";
 import type { LocalSigner } from "../../lib/protocol/signature.ts";
 import type { Pricing } from "./open_pricing.ts";
@@ -105,6 +107,7 @@ export function createTrading(options: SolverOptions, parts: SolverParts) {
     preparation,
     checks,
     exposureLimit,
+    releaseSettled: createCachedCall(() => releaser.reconcile(), NODE_ANSWER_CACHED_MS, clock),
     quoteSigner,
     chainId,
     clock,

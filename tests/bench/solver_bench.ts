@@ -82,6 +82,7 @@ function ownExecution(quoteSigner: QuoteSigner) {
       },
       preparation,
       exposureLimit: new ExposureLimit({ book: exposure }),
+      releaseSettled: () => Promise.resolve(0),
     });
   return { preparation, newExecutor };
 }

@@ -140,6 +140,7 @@ export class BetsSolver {
       preparation,
       checks,
       exposureLimit: new ExposureLimit({ book }),
+      releaseSettled: () => this.#releaser.reconcile(),
       quoteSigner,
       chainId: CHAIN_ID,
       clock,

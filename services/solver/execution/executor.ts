@@ -25,7 +25,7 @@ import {
 import type { ExecutionPreparation } from "./execution_preparation.ts";
 import { solverLog } from "../shared/solver_log.ts";
 import { PricingRefusedError } from "../pricing/strategy.ts";
-import type { ExposureLimit } from "../risk/exposure_limit.ts";
+import type { AdmissionFacts, ExposureLimit } from "../risk/exposure_limit.ts";
 import type { PreTradeChecks } from "../risk/pre_trade_checks.ts";
 import type { QuoteSigner } from "../quoting/quote_signer.ts";
 
@@ -34,6 +34,8 @@ export interface ExecutorOptions {
   preparation: Pick<ExecutionPreparation, "onRecorded">;
   checks: Pick<PreTradeChecks, "requirePlaceable" | "requirePrice" | "requireTimeLeft">;
   exposureLimit: Pick<ExposureLimit, "createAdmission">;
+  /** Releases reservations of theses that have settled. @returns How many. */
+  releaseSettled(): Promise<number>;
   quoteSigner: Pick<QuoteSigner, "address" | "requireOwn">;
   chainId: number;
   clock: Clock;
@@ -116,18 +118,14 @@ export class Executor {
     execution: Execution,
     inFlightBefore: InFlight,
   ): Promise<InsertResult> {
-    const { preparation, checks, exposureLimit, intents } = this.#options;
+    const { preparation, checks, intents } = this.#options;
     const { quote } = execution;
     await intents.requireChain();
     try {
       const balances = await checks.requirePlaceable(quote);
       // Executions that arrive together are priced one after the other, as they are reserved.
       const facts = { balances, inFlightBefore, requirePrice: () => checks.requirePrice(quote) };
-      const admission = exposureLimit.createAdmission(quoteHash, quote, facts);
-      const insertion = await intents.store.insert(
-        this.#intentOf(quoteHash, execution),
-        admission,
-      );
+      const insertion = await this.#insert(quoteHash, execution, facts);
       // Otherwise another process has accepted the quote.
       if (insertion.inserted) {
         preparation.onRecorded(insertion.intent, execution);
@@ -140,6 +138,30 @@ export class Executor {
       const refused = this.#intentOf(quoteHash, execution);
       const intent = await intents.store.insertFailed(refused, failureOf(thrown));
       return { inserted: false, intent };
+    }
+  }
+
+  async #insert(
+    quoteHash: Hex,
+    execution: Execution,
+    facts: AdmissionFacts,
+  ): Promise<InsertResult> {
+    const { intents, exposureLimit, releaseSettled } = this.#options;
+    const admission = exposureLimit.createAdmission(quoteHash, execution.quote, facts);
+    const insert = () => intents.store.insert(this.#intentOf(quoteHash, execution), admission);
+    try {
+      return await insert();
+    } catch (thrown) {
+      if (!(thrown instanceof RangemakerError) || thrown.code !== "EXPOSURE_TOO_LARGE") {
+        throw thrown;
+      }
+      // Theses that settled while this solver was down count until they are released.
+      const released = await releaseSettled().catch((cause: unknown) => {
+        if (cause instanceof RangemakerError) return 0; // the node does not answer: it stays refused
+        throw cause;
+      });
+      if (released === 0) throw thrown;
+      return await insert();
     }
   }
 

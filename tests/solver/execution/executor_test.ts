@@ -19,7 +19,7 @@ import { insertReserved } from "../../support/intents.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
 import { rejectsWith } from "../../support/scripted_node.ts";
-import { CHAIN_ID, solver, user } from "../support.ts";
+import { CHAIN_ID, completeBook, quoteHashOf, solver, user } from "../support.ts";
 import { hedgeOf, recorded, type Scene, signed, withExecutor } from "./support.ts";
 
 const unhedged = hedgeOf(() => assert.fail("Nothing is hedged"));
@@ -234,6 +234,47 @@ Deno.test("Executor: an execution that another process records at the same time 
     await assert.rejects(executor.execute(execution), { code: "STORE_DAMAGED" });
     assert.deepEqual(sent, []);
   }));
+
+Deno.test("Executor: before it refuses at the limit, it releases theses whose settlement was missed", async () => {
+  const clock = new FakeClock();
+  const first = signed(clock);
+  const second = signed(clock, { upperPrice: 3n });
+  await withExecutor(hedgeOf(), async ({ executor, options, store, exposure, released }) => {
+    await executor.execute(first.execution);
+    exposure.beginReading();
+    exposure.endReading([]);
+    await store.release(first.quoteHash);
+    await insertReserved(store, { ...recorded(clock), key: quoteHashOf(7) });
+    const insert = store.insert.bind(store);
+    let attempts = 0;
+    store.insert = (...parameters) => {
+      attempts += 1;
+      return insert(...parameters);
+    };
+    await assert.rejects(executor.execute(second.execution), { code: "EXPOSURE_TOO_LARGE" });
+    assert.equal(attempts, 1, "nothing was released, so it is not tried again");
+    released.push("one");
+    await assert.rejects(executor.execute(second.execution), { code: "EXPOSURE_TOO_LARGE" });
+    assert.equal(attempts, 3);
+    const failingWith = (cause: Error) =>
+      new Executor({ ...options, releaseSettled: () => Promise.reject(cause) });
+    const away = failingWith(new StoreError("The store is away"));
+    await assert.rejects(away.execute(second.execution), { code: "EXPOSURE_TOO_LARGE" });
+    assert.equal(attempts, 4, "a release that fails does not hide the bound");
+    const bug = new TypeError("A bug");
+    await assert.rejects(failingWith(bug).execute(second.execution), bug);
+  }, { clock, exposure: completeBook(15n) });
+});
+
+for (const thrown of [new StoreError("The store is away"), new TypeError("A bug")]) {
+  Deno.test(`Executor: after a ${thrown.name} of the store, nothing is released or retried`, () =>
+    withExecutor(hedgeOf(), async ({ executor, clock, store, released }) => {
+      released.push("one");
+      store.insert = () => Promise.reject(thrown);
+      await assert.rejects(executor.execute(signed(clock).execution), thrown);
+      assert.deepEqual(released, ["one"]);
+    }));
+}
 
 Deno.test("Executor: a late quote is refused for its deadline, even with an invalid user signature", async () => {
   const clock = new FakeClock();

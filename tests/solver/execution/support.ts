@@ -74,6 +74,8 @@ function createExecutor(given: Hedge, overrides: Overrides) {
   const { strategy = new MockStrategy(() => 0) } = overrides;
   const store = new IntentStore(SqliteDriver.open(":memory:"), "test");
   const submissionNode = new ScriptedNode();
+  /** What the next look for settled theses releases. */
+  const released: string[] = [];
   const node = {
     getPrices: () => Promise.resolve({ [market.symbol]: nodePrice() }),
     getAccount: (address: Address) => Promise.resolve(accountOf(address, 1_000n)),
@@ -129,6 +131,7 @@ function createExecutor(given: Hedge, overrides: Overrides) {
     preparation,
     checks,
     exposureLimit,
+    releaseSettled: () => Promise.resolve(released.splice(0).length),
     quoteSigner: new QuoteSigner(solver),
     chainId: CHAIN_ID,
     clock,
@@ -142,6 +145,7 @@ function createExecutor(given: Hedge, overrides: Overrides) {
     clock,
     store,
     sent: submissionNode.sent,
+    released,
     submitter,
     chain,
   };
