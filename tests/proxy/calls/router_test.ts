@@ -136,6 +136,20 @@ Deno.test("Router: notifications get no answer, even if the node fails", async (
   }
 });
 
+Deno.test("Router: when a node fails, each of its calls in a batch gets the error under its own id", async () => {
+  const { posted, ask } = scene();
+  const [read, other] = [call(1, "eth_call"), call(3, "eth_chainId")];
+  const answer = ask([read, notification("eth_call"), call(2, "core_sendTransaction"), other]);
+  posted[0]?.answer.reject(answerLost("read", "away"));
+  echo(posted[1] ?? assert.fail());
+  const all: { id: number; error?: { code: number } }[] = JSON.parse(String((await answer).body));
+  assert.deepEqual(all.map(({ id, error }) => [id, error?.code]), [
+    [1, -32002],
+    [2, undefined],
+    [3, -32002],
+  ]);
+});
+
 const change = call(2, "core_sendTransaction");
 const plainRead = call(3, "eth_chainId");
 const changes: [name: string, message: unknown][] = [
