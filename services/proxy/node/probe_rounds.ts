@@ -94,7 +94,9 @@ export class ProbeRounds {
     this.#announced ??= number;
     const isAhead = number > this.#announced;
     if (isAhead && this.#wasAheadLastRound) {
-      this.#options.drop(`no new head for ${this.#silentMs} ms while the chain advanced`);
+      this.#options.drop(
+        `no new head for ${Math.round(this.#silentMs)} ms while the chain advanced`,
+      );
     }
     this.#wasAheadLastRound = isAhead;
   }

@@ -177,6 +177,16 @@ Deno.test("ProbeRounds: a silent node is read after the whole silence, and dropp
   scene.rounds.stop();
 });
 
+Deno.test("ProbeRounds: a silence is told in whole milliseconds", async () => {
+  const scene = new Scene();
+  scene.announce(1);
+  scene.head = 2;
+  scene.clock.advance(0.25);
+  await scene.pass(SILENCE_MS + ROUND_MS);
+  assert.deepEqual(scene.dropped, ["no new head for 16000 ms while the chain advanced"]);
+  scene.rounds.stop();
+});
+
 Deno.test("ProbeRounds: after stop nothing is requested, not even after a pending probe", async () => {
   const scene = new Scene();
   scene.pending = [];
