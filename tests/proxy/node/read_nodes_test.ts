@@ -342,7 +342,19 @@ Deno.test("ReadNodes: a single node serves every block, and is alive once it acc
   nodes.countRead(0, { isFailed: true });
   assert.equal(nodes.isAnyAlive, false);
   nodes.countRead(0, { isFailed: false });
-  assert(nodes.isAnyAlive);
+  for (let n = 0; n < 5; n += 1) nodes.onProbeFailed(0, "it is slow");
+  assert(nodes.isAnyAlive, "no other node is faster");
+});
+
+Deno.test("ReadNodes: a refused probe restarts the count of good rounds after which a node is added again", () => {
+  const { nodes, changes, play } = scene(2);
+  nodes.onDied(1, "gone");
+  play(ROUNDS_TO_CHANGE - 1, [0, 0]);
+  nodes.onProbeRefused(1, "gone");
+  play(ROUNDS_TO_CHANGE - 1, [0, 0]);
+  assert.deepEqual(changes, [[1, true]]);
+  play(1, [0, 0]);
+  assert.deepEqual(changes, [[1, true], [1, false]]);
 });
 
 Deno.test("ReadNodes: the waits between failed probes start over only after an answer", () => {
