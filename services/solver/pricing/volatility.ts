@@ -211,7 +211,6 @@ export class MarketVolatility implements VolatilityForecaster {
     const share = (endMs - firstMs) / durationMs;
     const range = this.#rangeOfMinute(candle, before, share);
     const usual = range / this.#season.factorAt(timeMs);
-    if (this.#slotMoves !== undefined) this.#recent.addMinute(usual, share);
     this.#memory.add(this.#endMs === 0 ? 0 : endMs - this.#endMs, usual, share);
     this.#season.add(timeMs, share * durationMs, range);
     this.#historyMs += share * durationMs;
