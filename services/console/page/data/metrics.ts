@@ -159,12 +159,6 @@ export class MetricsHistory implements Figures {
     return this.#answers.at(-1)?.metrics ?? new Metrics(new Map());
   }
 
-  /** Whether the newest figures are the first ones of another process than those before. */
-  get hasRestarted(): boolean {
-    const [before, latest] = this.series(STARTED).slice(-2);
-    return before !== undefined && latest !== undefined && before !== latest;
-  }
-
   /** When the newest figures were read; 0 if there are none. */
   get latestMs(): number {
     return this.#answers.at(-1)?.atMs ?? 0;

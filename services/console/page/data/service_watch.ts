@@ -49,8 +49,6 @@ export interface ServiceState {
   presence: Presence;
   /** Its last answer since it has been asked without a break; undefined if there is none. */
   lastAnswerAtMs: number | undefined;
-  /** When it was last away; -Infinity if it never was. */
-  lastAwayAtMs: number;
   reason: string;
   /** The status of its health answer. */
   health: string;
@@ -97,7 +95,6 @@ export class ServiceWatch {
       url: url.replace(/\/+$/, ""),
       presence: "unknown",
       lastAnswerAtMs: undefined,
-      lastAwayAtMs: -Infinity,
       reason: "",
       health: "",
       isHealthy: true,
@@ -132,7 +129,7 @@ export class ServiceWatch {
     if (signal.aborted) return undefined;
     const { message: reason } = error;
     if (presence === "forbidden") return { presence, reason };
-    return isBlamed ? { presence, reason, lastAwayAtMs: this.#clock.now() } : undefined;
+    return isBlamed ? { presence, reason } : undefined;
   }
 
   /** Asks it. Returns why it did not answer; undefined if it did, or is not watched any more. */
@@ -199,7 +196,6 @@ export class ServiceWatch {
       ...before,
       presence: "answers",
       lastAnswerAtMs: nowMs,
-      ...(history.hasRestarted && { lastAwayAtMs: nowMs }),
       reason: "",
       health: word,
       isHealthy: health.status === 200 && word !== "degraded" && word !== "failed",

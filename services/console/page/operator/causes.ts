@@ -1,9 +1,8 @@
 /** Tells causes from consequences: which service, or which other problem, explains a problem. */
 import { PROBLEMS } from "../../../../lib/problems/mod.ts";
-import { RECENT_MS } from "../data/metrics.ts";
 import { isSilent, type ServiceName, type ServiceState } from "../data/service_watch.ts";
-import { counted, durationText } from "../parts/format.ts";
-import { type Finding, isAbsence, isAlarm, isCritical } from "./finding.ts";
+import { counted } from "../parts/format.ts";
+import { type Finding, isAbsence, isAlarm } from "./finding.ts";
 
 interface Service {
   /** The services that it needs, directly or indirectly. */
@@ -56,14 +55,10 @@ const ROOT_CAUSES = new Set(
   PROBLEMS.filter(({ isRootCause }) => isRootCause).map(({ name }) => name),
 );
 
-/** For this long after a service is back, figures still contain the outage. */
-export const BACK_MS = RECENT_MS + 5_000;
-
 /**
- * A finding with its likely cause: another problem of its service; a service that its own service
- * needs and that does not answer, or answers, but does not work; and only then an absence that is
- * over, of its own service or one that it needs. Nothing explains that a service itself is away.
- * Missing prices stay missing when a service is back.
+ * The finding with its likely cause: another problem of its service, or a service that its own
+ * service needs and that does not answer, or answers, but does not work. Nothing explains that a
+ * service itself is away.
  *
  * @param before The findings so far: of the services before it in {@link SERVICES}, and of its own
  *   those that explain others.
@@ -74,53 +69,21 @@ export function withCause(
   before: readonly Finding[],
 ): Finding {
   if (ROOT_CAUSES.has(finding.chapter) || isAbsence(finding)) return finding;
-  const causes = [presentCause(finding, services, before), pastCause(finding, services)];
-  // What has been counted over minutes may contain an absence that is over.
-  if (finding.alertWindowMs !== undefined) causes.reverse();
-  return causes.find((found) => found !== undefined) ?? finding;
+  return { ...finding, cause: causeOf(finding, services, before) };
 }
 
-/** The finding with a cause that lasts; undefined if there is none. */
-function presentCause(
+function causeOf(
   finding: Finding,
   services: readonly ServiceState[],
   before: readonly Finding[],
-): Finding | undefined {
+): ServiceName | undefined {
   const { service, chapter, explainedBy } = finding;
   const isExplained = before.some((other) =>
     other.service === service && other.chapter === explainedBy && isAlarm(other)
   );
-  if (isExplained) {
-    return { ...finding, cause: service, causeKind: "failing" };
-  }
+  if (isExplained) return service;
   const silent = services.find((other) => isNeeded(finding, other.name) && isSilent(other));
-  if (silent !== undefined) return { ...finding, cause: silent.name, causeKind: "silent" };
-  const failing = TO_BACKFILL.has(chapter) ? undefined : failureIn(before, service);
-  return failing && { ...finding, cause: failing, causeKind: "failing" };
-}
-
-/**
- * The finding with a cause that is over; undefined if there is none.
- *
- * A figure contains an outage for {@link BACK_MS} after its end, and a warning that counts events, for
- * the window of its alert. What is left of an outage ends by itself, so it is a warning.
- */
-function pastCause(finding: Finding, services: readonly ServiceState[]): Finding | undefined {
-  const { service, chapter, alertWindowMs } = finding;
-  if (TO_BACKFILL.has(chapter)) return undefined;
-  const measuredMs = Math.max(BACK_MS, isCritical(finding) ? 0 : alertWindowMs ?? 0);
-  const wasAway = ({ history, lastAwayAtMs }: ServiceState) =>
-    history.latestMs - lastAwayAtMs <= measuredMs;
-  const warning = { ...finding, severity: "warning", causeKind: "was away" } as const;
-  const own = services.find(({ name }) => name === service);
-  if (own !== undefined && wasAway(own)) {
-    const firstStep = alertWindowMs === undefined
-      ? `${STEP_AFTER_START} ${finding.firstStep}`
-      : STEP_AFTER_ABSENCE;
-    return { ...warning, cause: service, firstStep };
-  }
-  const away = services.find((other) => isNeeded(finding, other.name) && wasAway(other));
-  return away && { ...warning, cause: away.name };
+  return silent?.name ?? (TO_BACKFILL.has(chapter) ? undefined : failureIn(before, service));
 }
 
 const isNeeded = ({ service }: Finding, name: ServiceName) =>
@@ -144,13 +107,10 @@ function isFailureFor(service: ServiceName, problem: Finding): boolean {
 
 /**
  * Whether it is shown below its cause, when that is opened: not missing prices, which bets need
- * before they end, and not what a service lacks since its own start, which may never come.
+ * before they end.
  */
-export const isFolded = (
-  { service, chapter, cause, causeKind, alertWindowMs }: Finding,
-) =>
-  cause !== undefined && chapter !== PRICES_MISSING &&
-  (cause !== service || causeKind !== "was away" || alertWindowMs !== undefined);
+export const isFolded = ({ chapter, cause }: Finding) =>
+  cause !== undefined && chapter !== PRICES_MISSING;
 
 /** Such as `3 more problems (2 critical), probably because node does not answer`. */
 export function followingText(
@@ -161,21 +121,9 @@ export function followingText(
   const more = following.length < findings.length ? "more " : "";
   const criticals = following.filter(({ severity }) => severity === "critical").length;
   const reasons = [...new Set(following.flatMap(({ cause }) => cause ?? []))].map((name) => {
-    const state = states.find((state) => state.name === name);
-    if (state === undefined || isSilent(state)) return `${name} does not answer`;
-    const own = following.filter(({ cause }) => cause === name);
-    if (own.some(({ causeKind }) => causeKind === "failing")) return `${name} does not work`;
-    const counted = own.flatMap(({ alertWindowMs }) => alertWindowMs ?? []);
-    const end = counted.length === 0 ? "a minute" : durationText(Math.max(...counted));
-    return `${name} was away: this should end within ${end}`;
+    const isAnswering = states.some((state) => state.name === name && !isSilent(state));
+    return `${name} does not ${isAnswering ? "work" : "answer"}`;
   });
   return counted(following.length, `${more}problem`) +
     (criticals > 0 ? ` (${criticals} critical)` : "") + `, probably because ${reasons.join("; ")}`;
 }
-
-/** Before the step for a problem that a start may have, and a wrong option, too. */
-const STEP_AFTER_START = "It has just started: wait 20 s. If the problem remains:";
-
-/** Only time ends what has been counted while the service was away. */
-const STEP_AFTER_ABSENCE =
-  "Nothing, unless the number grows: it was counted while the service was away.";

@@ -82,13 +82,9 @@ const SILENT_MS = 10_000;
 type Source = Pick<Providers["providers"][number], "ready" | "streams">;
 
 /** The state of a source of prices: a class, and a sign with a word. */
-export function sourceVerdictOf(
-  source: Source,
-  wasOracleAway: boolean,
-): [style: string, text: string] {
+export function sourceVerdictOf(source: Source): [style: string, text: string] {
   const fault = faultOf(source);
-  if (fault === undefined) return ["won", "✓"];
-  return wasOracleAway ? ["note", "… the oracle was away"] : ["lost", `✕ ${fault}`];
+  return fault === undefined ? ["won", "✓"] : ["lost", `✕ ${fault}`];
 }
 
 /** The fault of a source of prices; undefined if it sends prices. */

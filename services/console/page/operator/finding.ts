@@ -15,14 +15,10 @@ export interface Finding {
   firstStep: string;
   /** Heading of the chapter in docs/runbooks.md or docs/operating.md. */
   chapter: string;
-  /** The likely cause: a needed service that fails or was away, or the service itself. */
+  /** The likely cause: a needed service that does not work, or itself if another figure explains it. */
   cause?: ServiceName | undefined;
-  /** `failing`: it answers, but does not work; the service itself if another figure explains this. */
-  causeKind?: "silent" | "failing" | "was away";
   /** Chapter of the problem of the same service that explains this one. */
   explainedBy?: string;
-  /** The window of the alert, if it counts events. */
-  alertWindowMs?: number;
 }
 
 /** Whether a service is away or late. */
@@ -69,7 +65,6 @@ export function serviceVerdictOf(
   if (presence === "unknown") return ["note", "… asking"];
   if (own.some(isAlarm)) return ["lost", "✕ has a problem"];
   const [first] = own;
-  if (first?.cause === name) return ["warning", "▲ was away"];
   if (first?.cause !== undefined) return ["warning", `▲ probably because of ${first.cause}`];
   if (first !== undefined) return ["warning", "▲ has a warning"];
   return ["won", isReady === undefined ? "✓ healthy" : "✓ healthy, ready"];

@@ -82,7 +82,6 @@ function measuredOf(problem: Problem, { name: service, history }: ServiceState):
   const span = durationText(history.over(breakdown?.counter?.windowMs ?? 0).spanMs);
   const details = breakdown?.read(history).filter(({ value }) => value > 0)
     .map(({ labels, value }) => `${Object.values(labels).join(" ")}: ${value} in the last ${span}`);
-  const alertWindowMs = problem.measure.counter?.windowMs;
   return {
     service,
     severity,
@@ -92,7 +91,6 @@ function measuredOf(problem: Problem, { name: service, history }: ServiceState):
     chapter,
     ...(effect && { effect }),
     ...(follows && { explainedBy: follows }),
-    ...(alertWindowMs && { alertWindowMs }),
   };
 }
 

@@ -4,7 +4,6 @@ import { isAway, type Providers, type ServiceState } from "../data/service_watch
 import { formatQuotePrice, formatTime, toNumber } from "../parts/format.ts";
 import { type Column, Table } from "../parts/table.tsx";
 import { faultText, formatAge, formatPoints, sourceVerdictOf } from "./figures.ts";
-import { BACK_MS } from "./causes.ts";
 
 interface SourcesProps {
   symbols: readonly string[];
@@ -19,7 +18,6 @@ type Provider = Providers["providers"][number];
 /** Prices of the oracle and of each exchange, their age, and their distance from the median. */
 export function Sources({ providers, oracle, symbols, isSimulated }: SourcesProps) {
   const isOracleAway = oracle !== undefined && isAway(oracle);
-  const judgedFromMs = (oracle?.lastAwayAtMs ?? -Infinity) + BACK_MS;
   const missing = oracle?.presence === "forbidden"
     ? "The oracle does not allow this page to read it."
     : isOracleAway
@@ -50,20 +48,14 @@ export function Sources({ providers, oracle, symbols, isSimulated }: SourcesProp
               {
                 name: "Source",
                 text: (provider) =>
-                  provider === undefined ? "Oracle" : (
-                    <Source
-                      {...provider}
-                      isSimulated={isSimulated}
-                      judgedFromMs={judgedFromMs}
-                    />
-                  ),
+                  provider === undefined
+                    ? "Oracle"
+                    : <Source {...provider} isSimulated={isSimulated} />,
               },
               ...symbols.map(pricesOf),
               {
                 name: "Last fault",
-                text: (provider) =>
-                  provider && (provider.lastErrorTime ?? Infinity) >= judgedFromMs &&
-                  <LastFault {...provider} />,
+                text: (provider) => provider && <LastFault {...provider} />,
               },
             ]}
           />
@@ -79,13 +71,11 @@ export function Sources({ providers, oracle, symbols, isSimulated }: SourcesProp
 
 interface SourceProps extends Provider {
   isSimulated: boolean;
-  /** What looks like a fault before this time is one of the oracle, which was away. */
-  judgedFromMs: number;
 }
 
 /** A source has the name that logs, metrics and the API give it. */
-function Source({ exchange, isSimulated, judgedFromMs, ...provider }: SourceProps) {
-  const [style, verdict] = sourceVerdictOf(provider, Date.now() < judgedFromMs);
+function Source({ exchange, isSimulated, ...provider }: SourceProps) {
+  const [style, verdict] = sourceVerdictOf(provider);
   return (
     <>
       {provider.name} <span class={style}>{verdict}</span>

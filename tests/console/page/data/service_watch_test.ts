@@ -51,7 +51,6 @@ const WELL: Answers = {
 const GOOD = {
   presence: "answers",
   lastAnswerAtMs: new FakeClock().now(),
-  lastAwayAtMs: -Infinity,
   reason: "",
   health: "healthy",
   isHealthy: true,
@@ -125,25 +124,6 @@ Deno.test("ServiceWatch: the query of a URL, such as a key, stays behind the pat
     assert.deepEqual(asked.sort(), ["/health?key=a", "/metrics?key=a", "/ready?key=a"]);
   }));
 
-Deno.test("ServiceWatch: a service that was started again between two answers was away", () =>
-  withService(async ({ url, answers }) => {
-    const clock = new FakeClock();
-    const watch = new ServiceWatch("oracle", url, clock);
-    const awayMsAfter = async (startedS: number) => {
-      Object.assign(answers, WELL, { "/metrics": `process_start_time_seconds ${startedS}\n` });
-      clock.advance(1_000);
-      watch.poll.start();
-      const { lastAwayAtMs } = await becomes(watch, "answers");
-      watch.forget();
-      return lastAwayAtMs;
-    };
-    assert.equal(await awayMsAfter(1), -Infinity);
-    assert.equal(await awayMsAfter(1), -Infinity);
-    assert.equal(await awayMsAfter(2), clock.now());
-    const backMs = clock.now();
-    assert.equal(await awayMsAfter(2), backMs);
-  }));
-
 Deno.test("ServiceWatch: all but the exchanges are asked for /ready; without an answer they are up, not ready", () =>
   withService(async ({ url, answers, asked }) => {
     Object.assign(answers, WELL, { "/ready": null });
@@ -193,8 +173,7 @@ Deno.test("ServiceWatch: a service that does not answer for 1.5 s is overdue, an
     const overdue = await becomes(watch, "overdue");
     assert(isUp(overdue) && !isAway(overdue));
     late.resolve('{"status":"healthy"}');
-    const { lastAwayAtMs } = await becomes(watch, "answers");
-    assert.equal(lastAwayAtMs, -Infinity, "it was not away");
+    await becomes(watch, "answers");
     assert.equal(asked.filter((path) => path === "/health").length, 2, "it was not asked again");
     watch.forget();
     assert.equal(watch.state.value.presence, "unknown");
@@ -248,12 +227,10 @@ Deno.test("ServiceWatch: a service that goes away has a reason, and keeps its la
     answers["/metrics"] = "<html>\nLog in\n</html>";
     await next("gone");
     assert.match(watch.state.value.reason, /\/metrics answered without figures$/, "a front did");
-    const awayMs = clock.now();
     answers["/metrics"] = "up 1\n";
-    assert.equal((await next("answers")).lastAwayAtMs, awayMs);
+    await next("answers");
     answers["/health"] = null;
-    const { lastAwayAtMs } = await next("forbidden");
-    assert.equal(lastAwayAtMs, awayMs, "it answers others");
+    await next("forbidden");
     answers["/health"] = "fine";
     await next("answers");
   });
@@ -283,11 +260,11 @@ Deno.test("ServiceWatch: a service is away only if another one answered before i
     assert.equal((await next("overdue")).presence, "overdue", "no other one answers");
     otherAnswerMs = clock.now();
     answers["/metrics"] = "up 1\n";
-    assert.equal((await next("answers")).lastAwayAtMs, -Infinity, "none answered meanwhile");
+    await next("answers");
     answers["/metrics"] = [503, "no upstream"];
     assert.equal((await next("overdue")).presence, "overdue", "an answer of before is no sign");
     otherAnswerMs = clock.now() + 1;
-    assert.equal((await next("gone")).lastAwayAtMs, clock.now());
+    await next("gone");
     watch.poll.stop();
   }));
 

@@ -9,7 +9,6 @@ import {
 import { findingsOf } from "../../../../services/console/page/operator/problems.ts";
 import {
   ALIVE,
-  backFor,
   being,
   calibration,
   FULL_DISK,
@@ -17,7 +16,6 @@ import {
   listOf,
   MISSING,
   nodeWith,
-  SKIPPED,
   stateOf,
   UNREADY,
   unready,
@@ -32,12 +30,6 @@ const CAUSES: [what: string, states: ServiceState[], expected: string][] = [
     "oracle, solver (oracle)",
   ],
   ["a needed service does not answer", [gone("node"), UNREADY], "node, solver (node)"],
-  [
-    "a needed service was away until 20 s ago",
-    [backFor("oracle", 20_000), UNREADY],
-    "solver (oracle)",
-  ],
-  ["a needed service has been back for longer", [backFor("oracle", 20_001), UNREADY], "solver"],
   ["a service that is away comes before its consequences and other problems", [
     nodeWith("node_theses_without_prices 1"),
     gone("proxy"),
@@ -61,11 +53,10 @@ const CAUSES: [what: string, states: ServiceState[], expected: string][] = [
     gone("bridge"),
   ], "node, bridge"],
   ["missing prices, and their cause", [MISSING, gone("oracle")], "oracle, node (oracle)"],
-  ["missing prices stay missing when their cause is back", [MISSING, backFor("oracle", 1)], "node"],
   ["nothing explains another chain", [
-    backFor("node", 1),
+    gone("node"),
     stateOf("bridge", ['bridge_problem{code="CHAIN_MISMATCH"} 1']),
-  ], "bridge"],
+  ], "node, bridge"],
   [
     "a needed service cannot store anything",
     [FULL_DISK, unready("bridge"), UNREADY],
@@ -110,37 +101,10 @@ const CAUSES: [what: string, states: ServiceState[], expected: string][] = [
     "exchanges, solver",
   ],
   ["forecasts of under 20 windows are not judged", [stateOf("solver", [calibration(19)])], ""],
-  ["a warning counts what happened while its service was away", [
-    backFor("oracle", 60_000),
-    stateOf("node", SKIPPED, { awayAgoMs: 590_000 }),
-  ], "node (node)"],
-  ["a service was not away while its warning was counted", [
-    stateOf("node", SKIPPED, { awayAgoMs: 600_001 }),
-  ], "node"],
-  ["a later outage of another service does not change that", [
-    gone("exchanges"),
-    stateOf("node", SKIPPED, { awayAgoMs: 590_000 }),
-  ], "exchanges, node (node)"],
-  ["a service that is back may take 20 s", [
-    stateOf("bridge", [], { isHealthy: false, awayAgoMs: 20_000 }),
-  ], "bridge (bridge)"],
-  ["what is wrong now comes before an absence that is over", [
-    gone("node"),
-    stateOf("solver", [], { isReady: false, awayAgoMs: 1 }),
-  ], "node, solver (node)"],
   ["nothing excuses a late source", [
-    backFor("exchanges", 1),
+    gone("exchanges"),
     stateOf("oracle", ['oracle_source_lag_seconds{pair="A/B"} 2']),
-  ], "oracle"],
-  [
-    "it has had time since",
-    [stateOf("bridge", [], { isHealthy: false, awayAgoMs: 20_001 })],
-    "bridge",
-  ],
-  ["a node that is back needs the missing prices", [{
-    ...MISSING,
-    lastAwayAtMs: MISSING.lastAnswerAtMs!,
-  }], "node"],
+  ], "exchanges, oracle"],
 ];
 
 for (const [what, states, expected] of CAUSES) {
@@ -149,7 +113,7 @@ for (const [what, states, expected] of CAUSES) {
   });
 }
 
-Deno.test("followingText: consequences of an outage that is over are not critical, and say when they end", () => {
+Deno.test("followingText: says of the causes whether they answer", () => {
   const few = stateOf("proxy", ["", "proxy_broadcast_reconnects_total 9"]);
   const textOf = (oracle: ServiceState) => {
     const states = [oracle, UNREADY, few];
@@ -163,32 +127,6 @@ Deno.test("followingText: consequences of an outage that is over are not critica
     textOf(unready("oracle")),
     "1 more problem (1 critical), probably because oracle does not work",
   );
-  assert.equal(
-    textOf(backFor("oracle", 20_000)),
-    "2 problems, probably because oracle was away: this should end within 10 min",
-  );
-  assert.match(
-    textOf({ ...backFor("oracle", 1), presence: "forbidden" }),
-    /because oracle was away/,
-  );
-  const back = [{ ...MISSING, lastAwayAtMs: MISSING.history.latestMs }, UNREADY];
-  assert.match(followingText(findingsOf(back), back), /because node was away/);
-});
-
-Deno.test("withCause: after a start, the first step is to wait; a number that was counted before needs no step", () => {
-  const [started] = findingsOf([stateOf("bridge", [], { isHealthy: false, awayAgoMs: 1 })]);
-  assert.match(
-    started?.firstStep ?? "",
-    /wait 20 s\. If the problem remains: Fix what it reports in its log/,
-  );
-  const [counting] = findingsOf([stateOf("node", SKIPPED, { awayAgoMs: 60_000 })]);
-  assert.match(counting?.firstStep ?? "", /^Nothing, unless the number grows/);
-});
-
-Deno.test("isFolded: after a start, what a service lacks is shown; what it counted before is folded", () => {
-  const foldedOf = (state: ServiceState) => findingsOf([state]).map(isFolded);
-  assert.deepEqual(foldedOf(stateOf("solver", [], { isReady: false, awayAgoMs: 1 })), [false]);
-  assert.deepEqual(foldedOf(stateOf("node", SKIPPED, { awayAgoMs: 1 })), [true]);
 });
 
 Deno.test("isFolded: a consequence is folded below its cause, unless it is missing prices of open bets", () => {
@@ -206,7 +144,6 @@ Deno.test("serviceVerdictOf: a service is not called bad for the problem of anot
     serviceVerdictOf(UNREADY, [{ ...own, ...more }])[1];
   assert.equal(verdictWith({}), "✕ has a problem");
   assert.equal(verdictWith({ cause: "node" }), "▲ probably because of node");
-  assert.equal(verdictWith({ cause: "solver" }), "▲ was away");
   assert.equal(verdictWith({ severity: "warning" }), "▲ has a warning");
   const verdictBeing = (presence: ServiceState["presence"]) =>
     serviceVerdictOf({ ...UNREADY, presence }, [])[1];

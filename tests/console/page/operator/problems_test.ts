@@ -7,7 +7,6 @@ import type {
 } from "../../../../services/console/page/data/service_watch.ts";
 import { formatTime } from "../../../../services/console/page/parts/format.ts";
 import { alertText, countedFor } from "../../../../services/console/page/operator/figures.ts";
-import { followingText } from "../../../../services/console/page/operator/causes.ts";
 import {
   type FirstSeen,
   firstSeenAfter,
@@ -303,14 +302,6 @@ Deno.test("findingsOf: a number counted for less than the window of its alert is
   assert(missed !== undefined);
   assert.equal(alertText(missed).replaceAll("\u00a0", " "), "alert above 10 in 10 min");
   assert.equal(countedFor(missed, stateOf("node", SKIPPED).history), 10_000);
-  // After an outage it is reported for as long as its alert fires.
-  const node = stateOf("node", SKIPPED, { awayAgoMs: 300_000 });
-  const [finding] = findingsOf([node]);
-  assert.match(finding?.firstStep ?? "", /^Nothing, unless the number grows/);
-  assert.equal(
-    followingText(findingsOf([node]), [node]),
-    "1 problem, probably because node was away: this should end within 10 min",
-  );
 });
 
 Deno.test("findingsOf: bad health that a figure explains is reported once, with the service's own words", () => {

@@ -10,22 +10,20 @@ import { findingsOf } from "../../../../services/console/page/operator/problems.
 export function stateOf(
   name: ServiceName,
   texts: string[],
-  { awayAgoMs = Infinity, ...more }: Partial<ServiceState> & { awayAgoMs?: number } = {},
+  more: Partial<ServiceState> = {},
 ): ServiceState {
   const history = texts.reduce(
     (history, text, index) => history.with(1 + index * 10_000, parseMetrics(text)),
     new MetricsHistory(),
   );
   const healthy = { isHealthy: true, isReady: true, reason: "", health: "healthy", complaints: [] };
-  const lastAwayAtMs = history.latestMs - awayAgoMs;
-  const times = { lastAnswerAtMs: history.latestMs, lastAwayAtMs };
   return {
     name,
     url: `http://${name}`,
     presence: "answers",
     history,
     ...healthy,
-    ...times,
+    lastAnswerAtMs: history.latestMs,
     ...more,
   };
 }
@@ -59,5 +57,4 @@ export const being = (name: ServiceName, presence: ServiceState["presence"]) =>
   stateOf(name, [], { presence });
 export const gone = (name: ServiceName) => being(name, "gone");
 export const unready = (name: ServiceName) => stateOf(name, [], { isReady: false });
-export const backFor = (name: ServiceName, awayAgoMs: number) => stateOf(name, [], { awayAgoMs });
 export const UNREADY = unready("solver");
