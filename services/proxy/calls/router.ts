@@ -1,5 +1,6 @@
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import { isTooComplex } from "../../../lib/json_text.ts";
+import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
 import type { ByteBudget } from "../shared/limits.ts";
 import type { ProxyMetrics, Target } from "../shared/metrics.ts";
 import { createLargeReplyQueue, splitBatchReply } from "./batch.ts";
@@ -14,7 +15,7 @@ import {
 } from "../shared/envelopes.ts";
 import { failureText, ProxyError } from "../shared/failures.ts";
 import type { InFlightReads } from "./in_flight_reads.ts";
-import type { MethodKinds } from "./method_kinds.ts";
+import { type MethodKinds, tryParseSubscriptionMethod } from "./method_kinds.ts";
 import type { NodePort } from "../node/http_pool.ts";
 import { answerForClient, failureForClient, type ReadRoute, requireRoute } from "./read_route.ts";
 import type { ReadNodes } from "../node/read_nodes.ts";
@@ -90,7 +91,7 @@ export class Router {
       return Promise.resolve({ status: thrown.status, body, target: "proxy" });
     }
     return Array.isArray(message)
-      ? this.#answerBatch(message, caller, subscribe)
+      ? this.#answerBatch(message, caller)
       : this.#answerCall(message, caller, subscribe);
   }
 
@@ -147,22 +148,19 @@ export class Router {
   async #answerBatch(
     batch: readonly (Call | MessageError)[],
     caller: CallerAddress,
-    subscribe?: Subscribe,
   ): Promise<RoutedAnswer> {
-    const { answers, answering, parts } = this.#startBatch(batch, subscribe);
-    for (const part of parts) answering.push(this.#sendBatch(part, caller, answers));
-    await Promise.all(answering);
+    const { answers, parts } = this.#sortBatch(batch);
+    await Promise.all(parts.map((part) => this.#sendBatch(part, caller, answers)));
     const target = targetOf(parts);
     const texts = answers.filter((text) => text !== undefined);
     if (texts.length === 0) return { status: 204, body: null, target };
     return { status: 200, body: `[${texts.join(",")}]`, target };
   }
 
-  /** Subscribes, answers what needs no node, and sorts all other calls by their node. */
-  #startBatch(batch: readonly (Call | MessageError)[], subscribe?: Subscribe) {
+  /** Answers what needs no node, and sorts all other calls by their node. */
+  #sortBatch(batch: readonly (Call | MessageError)[]) {
     /** By position in the batch; undefined for calls without an answer. */
     const answers: (string | undefined)[] = new Array(batch.length);
-    const answering: Promise<void>[] = [];
     const parts = new Map<string, NodeBatch>();
     for (const [index, call] of batch.entries()) {
       if (call instanceof MessageError) {
@@ -170,22 +168,16 @@ export class Router {
         continue;
       }
       this.#options.metrics.countCall(call.method);
-      const subscribed = subscribe?.(call);
-      if (subscribed === undefined) {
-        answers[index] = this.#addToBatch(parts, index, call);
-        continue;
-      }
-      answering.push(subscribed.then((text) => {
-        if (call.id !== undefined) answers[index] = text;
-      }));
+      answers[index] = this.#addToBatch(parts, index, call);
     }
-    return { answers, answering, parts: [...parts.values()] };
+    return { answers, parts: [...parts.values()] };
   }
 
   /** Adds a call to those for its node. Returns the error for its caller if no node can answer it. */
   #addToBatch(parts: Map<string, NodeBatch>, index: number, call: Call): string | undefined {
     const { target } = this.#options.methods.kindOf(call.method);
     try {
+      if (tryParseSubscriptionMethod(call.method) !== undefined) throw subscriptionInBatch();
       const { node, blocks = [], textAfterId } = this.#requireRoute(call, target);
       const key = `${target} ${node}`;
       const part = parts.get(key) ?? { target, node, blocks: [], calls: [] };
@@ -253,6 +245,12 @@ function targetOf(parts: readonly NodeBatch[]): RoutedAnswer["target"] {
 
 function answerOf(call: Call, status: number, body: string, target: Target): RoutedAnswer {
   return call.id === undefined ? { status: 204, body: null, target } : { status, body, target };
+}
+
+/** The answer with the id of a subscription has to precede its notifications. */
+function subscriptionInBatch(): ProxyError {
+  const message = "Invalid request: A batch cannot subscribe: send this call alone, on a WebSocket";
+  return new ProxyError(400, RpcCode.invalidRequest, message);
 }
 
 function isFullBlock({ method, params }: Call): boolean {

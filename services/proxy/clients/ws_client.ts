@@ -91,27 +91,19 @@ export class WsClient {
 
   /**
    * Answers a counted message. A new subscription's notifications come after the answer with its id,
-   * so that is sent in the moment of the grant. In a batch all notifications wait for the answer.
+   * so that is sent in the moment of the grant. The subscription ends if it cannot be sent.
    */
   async #route(text: string): Promise<void> {
     const { address, checkRate, openRequests, router, hub } = this.#options;
-    const isInBatch = isBatch(text);
-    /** Ids of new subscriptions, which end if the client cannot be told them. */
-    const granted: string[] = [];
     let isCounted = true;
     let isAnswered = false;
-    const answer = (text: string, target?: RoutedAnswer["target"]) => {
-      isAnswered = true;
-      if (this.#answer(text, target)) return;
-      for (const id of granted) hub.unsubscribe(this.#client, id);
-    };
     const subscribe = (call: Call) => {
       const pending = this.#subscription(call, (id, text) => {
-        if (isInBatch && granted.length === 0) this.#client.pauseDelivery();
-        granted.push(id);
-        if (!isInBatch && call.id !== undefined) answer(text);
+        if (call.id === undefined) return;
+        isAnswered = true;
+        if (!this.#answer(text)) hub.unsubscribe(this.#client, id);
       });
-      if (pending !== undefined && !isInBatch) {
+      if (pending !== undefined) {
         // A subscription call uses no connection to a node, and may wait long for an unreachable
         // node: it does not count as an open request.
         isCounted = false;
@@ -125,13 +117,9 @@ export class WsClient {
         return this.#refuse(text, "request_rate", `Too many requests: retry after ${waitS} s`);
       }
       const { body, target } = await router.answer(text, address, subscribe);
-      if (body !== null && !isAnswered) answer(body, target);
+      if (body !== null && !isAnswered) this.#answer(body, target);
     } finally {
       if (isCounted) openRequests.remove(address);
-      if (isInBatch && granted.length > 0) {
-        this.#client.resumeDelivery();
-        this.onDrained();
-      }
     }
   }
 
@@ -232,10 +220,6 @@ export class WsClient {
 /** Why a WebSocket is closed on a message over the limit. */
 export function tooLargeText(maxMessageBytes: number): string {
   return `Message is over ${maxMessageBytes} bytes`;
-}
-
-function isBatch(text: string): boolean {
-  return /^\s*\[/.test(text);
 }
 
 /** Whether a text is over `maxBytes` in UTF-8; its bytes are only counted if it may be. */

@@ -39,7 +39,6 @@ export class HubClient {
   readonly pendingSubscriptions = new Set<HubSubscription>();
   /** Ring position from which it reads; undefined while it is up to date. */
   cursor: number | undefined;
-  #pauses = 0;
 
   constructor(sink: ClientSink, address: CallerAddress) {
     this.sink = sink;
@@ -71,21 +70,12 @@ export class HubClient {
     return missed;
   }
 
-  /** Delivers nothing until {@link resumeDelivery}, so that a pending answer comes first. */
-  pauseDelivery(): void {
-    this.#pauses += 1;
-  }
-
-  resumeDelivery(): void {
-    this.#pauses -= 1;
-  }
-
   /**
    * Sends the new notifications of a subscription to a client that is up to date.
    * @returns False, with nothing sent, if the connection cannot take all of them now.
    */
   deliver({ unflushed, unflushedBytes }: HubSubscription): boolean {
-    if (this.#pauses > 0 || this.sink.writableBytes(unflushedBytes) < unflushedBytes) return false;
+    if (this.sink.writableBytes(unflushedBytes) < unflushedBytes) return false;
     this.sink.send(unflushed, unflushedBytes);
     return true;
   }
@@ -107,7 +97,7 @@ export class HubClient {
 
   /** Sends as many due notifications of the ring as fit. @returns How many were sent. */
   sendFrom(ring: BroadcastRing<Notification>, maxBytes: number): number {
-    if (this.cursor === undefined || this.#pauses > 0) return 0;
+    if (this.cursor === undefined) return 0;
     const due: OutgoingMessage[] = [];
     let bytes = 0;
     let position = Math.max(this.cursor, ring.start);
