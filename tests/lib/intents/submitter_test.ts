@@ -233,6 +233,37 @@ Deno.test("Submitter: verifies intents from the store before sending, but not ne
     assert.equal((await world.submitter.submit(fresh, { isNew: true })).state, "committed");
   }));
 
+Deno.test("Submitter: a transaction that another process recorded meanwhile is verified, and not sent if that has ended", () =>
+  withWorld(async (world) => {
+    const intent = await world.record("k", { signed: false });
+    world.sign = async () => {
+      await world.store.setTransaction(intent, world.signed(), world.clock.now());
+      return world.signed();
+    };
+    const verified: string[] = [];
+    world.verify = () => void verified.push("k");
+    assert.equal((await world.submitter.submit(intent, { isNew: true })).state, "committed");
+    assert.deepEqual([verified, world.node.sent.length], [["k"], 1]);
+    const other = await world.record("other", { signed: false });
+    world.sign = async () => {
+      await world.store.finish(other, COMMITTED, world.clock.now());
+      return world.signed();
+    };
+    assert.equal((await world.submitter.submit(other, { isNew: true })).state, "committed");
+    assert.equal(world.node.sent.length, 1);
+  }));
+
+Deno.test("Submitter: the chain guard is told of each commit, and of no failure", () =>
+  withWorld(async (world) => {
+    const told: string[] = [];
+    world.guard.onCommitted = ({ key }) => void told.push(key);
+    await world.submitter.submit(await world.record());
+    const error = { code: "PERMISSION_DENIED", message: "Sender is no relayer" } as const;
+    world.node.onSend = (tx) => ({ ...world.node.commit(tx), status: "failed", error });
+    await world.submitter.submit(await world.record("failing"));
+    assert.deepEqual(told, ["k"]);
+  }));
+
 Deno.test("Submitter: an intent that was done before is committed, with the receipt's reason", () =>
   withWorld(async (world) => {
     const error = { code: "DEPOSIT_ALREADY_PROCESSED" as const, message: "Used before" };
