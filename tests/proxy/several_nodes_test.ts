@@ -106,6 +106,20 @@ Deno.test("Several read nodes: if the hub's node is gone, clients keep their ids
     assert.deepEqual(numbers(), expected);
   }));
 
+Deno.test("Several read nodes: /ready is OK while one serves, and 503 once none does", () =>
+  withNodes(async ({ url, nodes }) => {
+    const statusOfReady = async () => {
+      const answer = await fetch(`${url}/ready`);
+      await answer.body?.cancel();
+      return answer.status;
+    };
+    const [last, ...others] = nodes;
+    for (const { node } of others) await node.stop();
+    assert.equal(await statusOfReady(), 200);
+    await last?.node.stop();
+    await eventually("no node serves", async () => await statusOfReady() === 503);
+  }));
+
 Deno.test("Several read nodes: a node is removed for a while if it closes with 1013 or lags over --read-node-max-lag", () =>
   withNodes(async ({ url, wsUrl, nodes: [first, ...others], metric }) => {
     assert(first);
