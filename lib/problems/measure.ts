@@ -124,43 +124,6 @@ export function shareOfHighest(metric: string, other: string, window: string): M
   };
 }
 
-/** A quantile of a histogram, as `histogram_quantile` estimates it. */
-export function quantile(share: number, histogram: string, by: string): Measure {
-  const buckets = `sum by (instance, ${by}, le) (rate(${histogram}_bucket[5m]))`;
-  return {
-    promql: `histogram_quantile(${share}, ${buckets})`,
-    read({ recent }) {
-      const samples = recent.newest(`${histogram}_bucket`);
-      const groups = new Set(samples.map(({ labels }) => labels[by] ?? ""));
-      return [...groups].flatMap((group) => {
-        const bounds = new Set(
-          samples.filter(({ labels }) => labels[by] === group).map(({ labels }) => labels.le ?? ""),
-        );
-        const counts = [...bounds].map((le) => ({
-          limit: le === "+Inf" ? Infinity : Number(le),
-          count: growthOf(recent.series(`${histogram}_bucket`, { [by]: group, le })),
-        })).sort((a, b) => a.limit - b.limit);
-        const value = quantileOf(share, counts);
-        return value === undefined ? [] : [{ labels: { [by]: group }, value }];
-      });
-    },
-  };
-}
-
-/** @param counts How many values are at or below each limit, ascending; the last one is infinite. */
-function quantileOf(
-  share: number,
-  counts: readonly { limit: number; count: number }[],
-): number | undefined {
-  const rank = share * (counts.at(-1)?.count ?? 0);
-  const index = counts.findIndex(({ count }) => count >= rank);
-  const bucket = counts[index];
-  if (rank === 0 || bucket === undefined) return undefined;
-  const { limit: from, count: before } = counts[index - 1] ?? { limit: 0, count: 0 };
-  if (bucket.limit === Infinity) return from;
-  return from + (bucket.limit - from) * (rank - before) / (bucket.count - before);
-}
-
 export function absolute(measure: Measure): Measure {
   return {
     promql: `abs(${measure.promql})`,

@@ -1,14 +1,4 @@
-import {
-  absolute,
-  changes,
-  gauge,
-  increase,
-  matching,
-  minus,
-  quantile,
-  rate,
-  ratio,
-} from "./measure.ts";
+import { absolute, changes, gauge, increase, matching, minus, rate, ratio } from "./measure.ts";
 import { type Problem, whenFalse } from "./problem.ts";
 
 export const SERVICE_DOWN = {
@@ -103,17 +93,6 @@ export const PROXY: readonly Problem[] = [
     afterS: 300,
     message: "Clients miss {value} of their messages",
     firstStep: "If all clients do, raise `--broadcast-capacity`; a few read too slowly.",
-  },
-  {
-    name: "ProxySlow",
-    title: "Time of the slowest hundredth of requests",
-    measure: quantile(0.99, "proxy_http_request_duration_seconds", "target"),
-    bound: { op: ">", limit: 1 },
-    unit: "seconds",
-    severity: "warning",
-    afterS: 600,
-    message: "One in a hundred {target} requests takes {value}",
-    firstStep: "Compare `proxy_upstream_latency_seconds`: if it is as slow, the node is the cause.",
   },
 ];
 

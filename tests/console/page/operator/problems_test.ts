@@ -26,9 +26,6 @@ const readDocument = (name: string) =>
 const runbooks = await readDocument("runbooks");
 const deploying = await readDocument("deploying");
 
-const slow = (le: string, count: number) =>
-  `proxy_http_request_duration_seconds_bucket{target="read",${le}} ${count}\n`;
-
 /** Figures that show the problems of services, with those before if they are not new. */
 const WRONG: Record<ServiceName, Record<string, string | [before: string, after: string]>> = {
   proxy: {
@@ -41,10 +38,6 @@ const WRONG: Record<ServiceName, Record<string, string | [before: string, after:
     ProxyClientsLag: [
       'proxy_ws_messages_total{direction="downstream"} 0',
       'proxy_ws_messages_total{direction="downstream"} 98\nproxy_ws_messages_total{direction="lagged"} 2',
-    ],
-    ProxySlow: [
-      slow('le="+Inf"', 0),
-      slow('le="1"', 98) + slow('le="2"', 100) + slow('le="+Inf"', 100),
     ],
     ProxyReadNodeOut: 'proxy_read_node_up{node="n"} 0',
   },
