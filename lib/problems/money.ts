@@ -15,17 +15,6 @@ import {
 } from "./measure.ts";
 import { type Problem, whenFalse } from "./problem.ts";
 
-const signaturesFail = (counter: string, requests: string) => ({
-  title: "Invalid signatures, a second",
-  measure: rate(counter, "5m"),
-  bound: { op: ">", limit: 1 },
-  severity: "warning",
-  afterS: 300,
-  message: `{value} ${requests} a second have an invalid signature`,
-  isRootCause: true,
-  firstStep: "Compare the digest in an answer with `GET /typed-data`.",
-} as const);
-
 /** Problems that make the health checks of bridge and solver fail. */
 export const STORES: readonly Problem[] = [
   {
@@ -95,10 +84,6 @@ export const BRIDGE: readonly Problem[] = [
     afterS: 120,
     message: "It keeps resending deposits: the node does not answer",
     firstStep: "Look at the node; nothing is lost.",
-  },
-  {
-    ...signaturesFail("bridge_signature_failures_total", "deposit requests"),
-    name: "BridgeSignaturesFail",
   },
 ];
 
@@ -226,9 +211,5 @@ export const SOLVER: readonly Problem[] = [
     afterS: 60,
     message: "It does not know all its open theses",
     firstStep: "Check that the proxy or node at `--ws-url` answers.",
-  },
-  {
-    ...signaturesFail("solver_signature_failures_total", "executions"),
-    name: "SolverSignaturesFail",
   },
 ];

@@ -76,11 +76,9 @@ const WRONG: Record<ServiceName, Record<string, string | [before: string, after:
     BridgeDepositsStuck: ["bridge_deposits_pending 2", "bridge_deposits_pending 1"],
     BridgeDepositsFail: 'bridge_deposits_total{outcome="failed"} 1',
     BridgeRetrying: ["bridge_retries_total 0", "bridge_retries_total 7"],
-    BridgeSignaturesFail: "bridge_signature_failures_total 11",
   },
   solver: {
     HealthFailed: 'solver_problem{code="CHAIN_REWOUND"} 1',
-    SolverSignaturesFail: "solver_signature_failures_total 11",
     SolverProbabilitiesWrong: calibration(20),
     SolverExposureUnknown: "solver_exposure_complete 0",
     SolverExposureHigh: "solver_exposure_usdc 81\nsolver_exposure_limit_usdc 100",
