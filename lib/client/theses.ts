@@ -76,8 +76,6 @@ export class ThesisWatch {
   #lastFailure = "no answer";
   /** The most pages that were read at once: what is read again after a loss is no progress. */
   #mostPages = 0;
-  /** The read of all theses since the last connect. */
-  #progress = newProgress();
   readonly #closed = new AbortController();
 
   constructor(context: ThesisWatchContext, handlers: WatchHandlers, party: ThesisParty) {
@@ -100,7 +98,7 @@ export class ThesisWatch {
         ),
       ],
       catchUp: {
-        read: (signal) => this.#state === "live" ? this.#read(signal) : this.#readAll(signal),
+        read: (signal) => this.#read(signal),
         backoff: backoff(),
         onFailure: ({ message }) => this.#lastFailure = message,
       },
@@ -110,7 +108,6 @@ export class ThesisWatch {
       },
       onLost: (reason) => {
         this.#lastFailure = reason;
-        this.#progress = newProgress();
         this.#setState("connecting", reason);
       },
     });
@@ -266,36 +263,22 @@ export class ThesisWatch {
     }
   }
 
-  /**
-   * Goes on at a page that failed, and then reads what has changed on those before it: without its
-   * node, the proxy announces nothing.
-   */
-  async #readAll(signal: AbortSignal): Promise<void> {
-    const { cursor } = this.#progress;
-    await this.#readPages({ cursor }, signal, this.#progress);
-    if (cursor !== undefined && !signal.aborted) await this.#readChanges(signal);
-  }
-
   /** Reads the pages of a filter. @returns The ids of the theses. */
-  async #readPages(
-    filter: ThesisFilter,
-    signal: AbortSignal,
-    progress = newProgress(),
-  ): Promise<Set<number>> {
+  async #readPages(filter: ThesisFilter, signal: AbortSignal): Promise<Set<number>> {
     const { node } = this.#context;
     const found = new Set<number>();
+    let pages = 0;
     const party = { ...this.#party, ...filter, limit: THESES_PER_PAGE };
     const read = (cursor = filter.cursor) => node.getTheses({ ...party, cursor });
     for await (const { theses, nextCursor, lastId } of readPages(read)) {
       if (signal.aborted) break;
       if (nextCursor === null && filter.status === undefined) this.#newestReadId = lastId;
-      this.#mostPages = Math.max(this.#mostPages, progress.pages += 1);
+      this.#mostPages = Math.max(this.#mostPages, pages += 1);
       for (const thesis of theses) {
         if (signal.aborted) break; // a handler may close the watch
         found.add(thesis.id);
         this.#onRead(thesis);
       }
-      progress.cursor = nextCursor ?? progress.cursor;
     }
     return found;
   }
@@ -342,11 +325,5 @@ export class ThesisWatch {
     this.#handlers.onState?.(state, reason);
   }
 }
-
-/** How many pages were read, and where the next one begins, or the last one. */
-const newProgress = (): { pages: number; cursor: string | undefined } => ({
-  pages: 0,
-  cursor: undefined,
-});
 
 const closedError = () => new WatchError("WATCH_CLOSED", "The watch was closed");
