@@ -6,7 +6,6 @@ import {
   lowestOverTime,
   matching,
   minus,
-  rate,
   ratio,
   shareOf,
   shareOfHighest,
@@ -74,16 +73,6 @@ export const BRIDGE: readonly Problem[] = [
     message: "{value} deposits have failed for good in 10 minutes",
     effect: "users have not got the money of these deposits",
     firstStep: "`GET /deposits/<user>` of the bridge shows the code of each.",
-  },
-  {
-    name: "BridgeRetrying",
-    title: "Repeated deposits, a second",
-    measure: rate("bridge_retries_total", "5m"),
-    bound: { op: ">", limit: 0.1 },
-    severity: "warning",
-    afterS: 120,
-    message: "It keeps resending deposits: the node does not answer",
-    firstStep: "Look at the node; nothing is lost.",
   },
 ];
 

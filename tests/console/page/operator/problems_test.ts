@@ -75,7 +75,6 @@ const WRONG: Record<ServiceName, Record<string, string | [before: string, after:
     BridgeNotRelayer: "bridge_relayer_permitted 0",
     BridgeDepositsStuck: ["bridge_deposits_pending 2", "bridge_deposits_pending 1"],
     BridgeDepositsFail: 'bridge_deposits_total{outcome="failed"} 1',
-    BridgeRetrying: ["bridge_retries_total 0", "bridge_retries_total 7"],
   },
   solver: {
     HealthFailed: 'solver_problem{code="CHAIN_REWOUND"} 1',
