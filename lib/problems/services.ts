@@ -167,21 +167,6 @@ export const ORACLE: readonly Problem[] = [
       "the source with `--providers` until it is right again.",
   },
   {
-    name: "OracleFramesUnreadable",
-    isRootCause: true,
-    title: "Frames of a source that cannot be read, a second",
-    measure: rate("oracle_dropped_frames_total", "5m", {
-      labels: { reason: /too_long|not_json|unknown_shape|bad_price/ },
-      by: ["provider"],
-    }),
-    bound: { op: ">", limit: 0.1 },
-    severity: "warning",
-    afterS: 60,
-    message: "{value} frames a second from {provider} cannot be read",
-    firstStep: "Compare its documentation: its wire format has probably changed. Its prices may " +
-      "stop: `oracle_dropped_frames_total` has the reasons.",
-  },
-  {
     name: "OracleProviderSilent",
     title: "Prices of the slowest source, a second",
     measure: rate("oracle_trades_total", "5m", { by: ["provider"] }),

@@ -47,10 +47,6 @@ const WRONG: Record<ServiceName, Record<string, string | [before: string, after:
     OracleFewSources: 'oracle_sources{pair="A/B"} 2\noracle_price_age_seconds{pair="A/B"} 1',
     OracleSourceDeviates: 'oracle_source_deviation_ratio{pair="A/B",provider="p"} -0.011',
     OracleSourceLate: 'oracle_source_lag_seconds{pair="A/B",provider="p"} -1.1',
-    OracleFramesUnreadable: [
-      'oracle_dropped_frames_total{provider="p",reason="not_json"} 0',
-      'oracle_dropped_frames_total{provider="p",reason="not_json"} 31',
-    ],
     OracleProviderSilent: [
       'oracle_trades_total{provider="p"} 5',
       'oracle_trades_total{provider="p"} 5',
