@@ -202,20 +202,6 @@ Deno.test("Imports: folders have no cycle, in lib/ and inside each service", () 
   assert.deepEqual(cyclesOf(edgesBy(folderOf)), []);
 });
 
-Deno.test("Imports: packages come first, then those of lib, then the rest", () => {
-  const places = [...graph.keys()].filter((place) => /\.tsx?$/.test(place));
-  const unsorted = places.filter((place) => {
-    const text = Deno.readTextFileSync(new URL(place, root));
-    const groups = [...text.matchAll(/^(?:import|\} from) [^;(]*?"([^"]+)"[^;]*;$/gm)]
-      .map(([, specifier = ""]) => {
-        if (!specifier.startsWith(".")) return 0;
-        return placeOf(new URL(specifier, root + place).href)?.startsWith("lib/") ? 1 : 2;
-      });
-    return groups.some((group, index) => group < (groups[index - 1] ?? 0));
-  });
-  assert.deepEqual(unsorted, []);
-});
-
 /** What Node 20 or browsers lack, or lacked until lately. */
 const NOT_PORTABLE =
   /\bDeno\.\w|["']node:|\bBuffer\b|\bprocess\.|\.(toHex|fromHex)\(|withResolvers|\bErrorEvent\b|URL\.parse|Array\.fromAsync|Promise\.try|import\.meta\.|^const .* = await /m;
@@ -236,19 +222,4 @@ Deno.test("Client: none of its modules needs Deno, Node or a recent browser", ()
     "@noble/secp256k1",
     "zod/mini",
   ]);
-});
-
-const ASYNC_OR_GENERATOR_OF =
-  /(?:\basync (?:function)? ?\*? ?|\bfunction ?\* ?|^ *\*)#?\w+Of\b|\w+Of(?:: [^=\n]+)? = async\b/gm;
-
-Deno.test("House: async functions and generators have no name that ends in Of", () => {
-  const wrong = ["lib/", "services/"].flatMap((folder) => [...sourceFiles(folder)]).flatMap((
-    file,
-  ) =>
-    Array.from(
-      Deno.readTextFileSync(new URL(file, root)).matchAll(ASYNC_OR_GENERATOR_OF),
-      ([text]) => `${file}: ${text.trim()}`,
-    )
-  );
-  assert.deepEqual(wrong, []);
 });
