@@ -33,9 +33,15 @@ export async function get(url: string, signal: AbortSignal): Promise<HttpAnswer>
 }
 
 /** Whether anything answers at a URL, even if this page may not read the answer. */
-export function isAnswered(url: string, signal: AbortSignal): Promise<boolean> {
+export async function isAnswered(url: string, signal: AbortSignal): Promise<boolean> {
   const ended = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
-  return fetch(url, { mode: "no-cors", signal: ended }).then(() => true, () => false);
+  try {
+    const { body } = await fetch(url, { mode: "no-cors", signal: ended });
+    body?.cancel().catch(() => {}); // nothing of it is read
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Repeats a pass while it is started, with a pause after each. */
