@@ -1,6 +1,6 @@
 /** Tells causes from consequences: which service, or which other problem, explains a problem. */
 import { PROBLEMS } from "../../../../lib/problems/mod.ts";
-import { isSilent, type ServiceName, type ServiceState } from "../data/service_watch.ts";
+import type { ServiceName, ServiceState } from "../data/service_watch.ts";
 import { counted } from "../parts/format.ts";
 import { type Finding, isAbsence, isAlarm } from "./finding.ts";
 
@@ -82,7 +82,9 @@ function causeOf(
     other.service === service && other.chapter === explainedBy && isAlarm(other)
   );
   if (isExplained) return service;
-  const silent = services.find((other) => isNeeded(finding, other.name) && isSilent(other));
+  const silent = services.find((other) =>
+    isNeeded(finding, other.name) && other.presence === "gone"
+  );
   return silent?.name ?? (TO_BACKFILL.has(chapter) ? undefined : failureIn(before, service));
 }
 
@@ -121,7 +123,7 @@ export function followingText(
   const more = following.length < findings.length ? "more " : "";
   const criticals = following.filter(({ severity }) => severity === "critical").length;
   const reasons = [...new Set(following.flatMap(({ cause }) => cause ?? []))].map((name) => {
-    const isAnswering = states.some((state) => state.name === name && !isSilent(state));
+    const isAnswering = states.some((state) => state.name === name && state.presence !== "gone");
     return `${name} does not ${isAnswering ? "work" : "answer"}`;
   });
   return counted(following.length, `${more}problem`) +

@@ -21,7 +21,7 @@ export interface Finding {
   explainedBy?: string;
 }
 
-/** Whether a service is away or late. */
+/** Whether a service is away. */
 export const isAbsence = ({ chapter }: Pick<Finding, "chapter">) => chapter === SERVICE_DOWN.name;
 
 export const isCritical = ({ severity }: Pick<Finding, "severity">) => severity === "critical";
@@ -59,7 +59,6 @@ export function serviceVerdictOf(
 ): [style: string, text: string] {
   const { name, presence, isReady } = state;
   const own = findings.filter(({ service }) => service === name);
-  if (presence === "overdue") return ["warning", "▲ no answer yet"];
   if (presence === "forbidden") return ["lost", "✕ does not allow this page to read it"];
   if (isAway(state)) return ["lost", "✕ does not answer"];
   if (presence === "unknown") return ["note", "… asking"];

@@ -15,21 +15,19 @@ interface FindingsProps {
   findings: readonly Finding[];
   firstSeen: FirstSeen;
   states: readonly ServiceState[];
-  /** What answers if no service does: the page's own server, or nothing. */
-  cutOff: "page" | "nothing" | undefined;
+  /** Whether no service answers. */
+  isCutOff: boolean;
 }
 
 /** Present problems of the services. */
-export function Findings({ findings, firstSeen, states, cutOff }: FindingsProps) {
-  const asking = cutOff === undefined
-    ? ["note", "Asking the services …"]
-    : cutOff === "nothing"
-    ? ["note", "This page reaches no service. Check your own connection first."]
-    : [
+export function Findings({ findings, firstSeen, states, isCutOff }: FindingsProps) {
+  const asking = isCutOff
+    ? [
       "lost",
-      "✕ This page reaches no service, but its own server answers: all services have stopped, or " +
-      "something between them and you has.",
-    ];
+      "✕ This page reaches no service. Check your own connection first. If it works, all services " +
+      "have stopped, or something between them and you has.",
+    ]
+    : ["note", "Asking the services …"];
   const isKnown = states.every(({ presence }) => presence !== "unknown");
   const following = findings.filter(isFolded);
   const first = findings.filter((finding) => !isFolded(finding));
@@ -41,7 +39,7 @@ export function Findings({ findings, firstSeen, states, cutOff }: FindingsProps)
   return (
     <Card title={findings.length === 0 ? "Health" : "What is wrong"}>
       <p class={style} role="status">{text}</p>
-      {cutOff === "page" && (
+      {isCutOff && (
         <p>
           To start them:{" "}
           <a href={`/runbook/${encodeURIComponent(START_CHAPTER)}`} target="_blank">

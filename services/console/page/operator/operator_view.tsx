@@ -32,7 +32,7 @@ function OperatorView({ model, watch }: { model: PageModel; watch: OperatorWatch
         findings={findings}
         firstSeen={firstSeen}
         states={states}
-        cutOff={watch.cutOff.value}
+        isCutOff={watch.isCutOff.value}
       />
       <div class="services">
         {states.map((state) => (

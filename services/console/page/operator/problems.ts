@@ -24,7 +24,7 @@ const HEALTH = "Health and readiness";
  * @param services In the order of {@link SERVICES}.
  */
 export function findingsOf(services: readonly ServiceState[]): Finding[] {
-  // Before each has answered or is overdue, a consequence could not be told from its cause.
+  // Before each has answered or is away, a consequence could not be told from its cause.
   if (services.some(({ presence }) => presence === "unknown")) return [];
   const firsts = new Set(processesOf(services).map(([first]) => first));
   const found: Finding[] = [];
@@ -137,11 +137,6 @@ function absenceOf({ name: service, presence, reason }: ServiceState): Finding {
     effect: SERVICES[service].effect,
     firstStep: service === "exchanges" ? EXCHANGES_STEP : SERVICE_DOWN.firstStep,
   };
-  if (presence === "overdue") {
-    const text = "It has not answered the last request yet";
-    const firstStep = "Wait a few seconds: it is being asked again.";
-    return { ...found, severity: "warning", text, firstStep };
-  }
   if (presence === "forbidden") {
     const text = "It answers, but does not allow this page to read it";
     const effect = "nothing for users, but this page cannot see what is wrong with it";

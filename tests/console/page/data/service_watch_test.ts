@@ -1,16 +1,15 @@
 /** What the operator's page learns from a service that answers, half answers or is away. */
 import assert from "node:assert/strict";
-import { systemClock, waitMs } from "../../../../lib/clock.ts";
 import { listen } from "../../../../lib/http/listener.ts";
 import { Poll } from "../../../../services/console/page/data/http.ts";
 import {
   isAway,
-  isUp,
   type Presence,
   ProvidersWatch,
   type ServiceName,
   type ServiceState,
   ServiceWatch,
+  unknownService,
 } from "../../../../services/console/page/data/service_watch.ts";
 import { eventually } from "../../../support/eventually.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
@@ -50,7 +49,7 @@ const WELL: Answers = {
 };
 const GOOD = {
   presence: "answers",
-  lastAnswerAtMs: new FakeClock().now(),
+  hasMissed: false,
   reason: "",
   health: "healthy",
   isHealthy: true,
@@ -58,10 +57,16 @@ const GOOD = {
   complaints: [],
 };
 
+/** A watch of one service. */
+const watchOf = (name: ServiceName, url: string, clock: FakeClock) =>
+  new ServiceWatch([unknownService(name, url)], clock);
+
+const stateOf = ({ states: { value: [state = assert.fail()] } }: ServiceWatch) => state;
+
 /** The state of a service, as soon as it has this presence. */
 const becomes = (watch: ServiceWatch, presence: Presence) =>
   eventually(`it is "${presence}"`, () => {
-    const state = watch.state.value;
+    const state = stateOf(watch);
     return state.presence === presence ? state : undefined;
   });
 
@@ -103,8 +108,8 @@ Deno.test("ServiceWatch: health, readiness and complaints are taken from the ser
     for (const [what, given, expected] of CASES) {
       Object.assign(answers, WELL, given);
       const clock = new FakeClock();
-      const watch = new ServiceWatch("bridge", `${url}//`, clock);
-      assert.deepEqual([watch.state.value.presence, watch.state.value.url], ["unknown", url]);
+      const watch = watchOf("bridge", `${url}//`, clock);
+      assert.deepEqual([stateOf(watch).presence, stateOf(watch).url], ["unknown", url]);
       watch.poll.start();
       const { name: _, url: __, history, ...state } = await becomes(watch, "answers");
       assert.deepEqual(state, { ...GOOD, ...expected }, what);
@@ -117,7 +122,7 @@ Deno.test("ServiceWatch: health, readiness and complaints are taken from the ser
 Deno.test("ServiceWatch: the query of a URL, such as a key, stays behind the path", () =>
   withService(async ({ url, answers, asked }) => {
     Object.assign(answers, WELL);
-    const watch = new ServiceWatch("proxy", `${url}/?key=a`, new FakeClock());
+    const watch = watchOf("proxy", `${url}/?key=a`, new FakeClock());
     watch.poll.start();
     await becomes(watch, "answers");
     watch.poll.stop();
@@ -129,7 +134,7 @@ Deno.test("ServiceWatch: all but the exchanges are asked for /ready; without an 
     Object.assign(answers, WELL, { "/ready": null });
     for (const name of ["exchanges", "oracle", "node", "proxy", "solver"] satisfies ServiceName[]) {
       asked.length = 0;
-      const watch = new ServiceWatch(name, url, new FakeClock());
+      const watch = watchOf(name, url, new FakeClock());
       watch.poll.start();
       const { isReady, complaints } = await becomes(watch, "answers");
       watch.poll.stop();
@@ -140,99 +145,69 @@ Deno.test("ServiceWatch: all but the exchanges are asked for /ready; without an 
     }
   }));
 
-Deno.test("ServiceWatch: after one missing answer the service is asked again at once", () =>
-  withService(async ({ url, answers, asked }) => {
-    Object.assign(answers, WELL, { "/health": null });
-    const watch = new ServiceWatch("node", url, new FakeClock());
-    const seen = new Set<Presence>();
-    watch.state.subscribe((state) => {
-      seen.add(state.presence);
-      if (state.presence === "overdue") {
-        Object.assign(answers, WELL);
-        assert(!isUp(state), "it has never answered");
-      }
-    });
-    watch.poll.start();
-    await becomes(watch, "answers");
-    watch.poll.stop();
-    assert.deepEqual([...seen], ["unknown", "overdue", "answers"]);
-    assert.equal(asked.filter((path) => path === "/health").length, 2);
-  }));
-
-Deno.test("ServiceWatch: a service that does not answer for 1.5 s is overdue, and up until it is away", () =>
-  withService(async ({ url, answers, asked }) => {
-    const late = Promise.withResolvers<string>();
+Deno.test("ServiceWatch: one missing answer proves nothing, two in a row do", () =>
+  withService(async ({ url, answers }) => {
     Object.assign(answers, WELL);
     const clock = new FakeClock();
-    const watch = new ServiceWatch("node", url, clock);
+    const watch = watchOf("node", url, clock);
+    const next = async (answer: string | null) => {
+      answers["/metrics"] = answer;
+      await eventually("the pass is over", () => clock.pending === 1);
+      clock.advance(PASS_MS);
+      await eventually("the pass is over", () => clock.pending === 1);
+      return [stateOf(watch).presence, stateOf(watch).hasMissed];
+    };
     watch.poll.start();
     await becomes(watch, "answers");
-    await eventually("the pass is over", () => clock.pending === 1);
-    answers["/health"] = late.promise;
-    clock.advance(PASS_MS);
-    const overdue = await becomes(watch, "overdue");
-    assert(isUp(overdue) && !isAway(overdue));
-    late.resolve('{"status":"healthy"}');
-    await becomes(watch, "answers");
-    assert.equal(asked.filter((path) => path === "/health").length, 2, "it was not asked again");
+    assert.deepEqual(await next(null), ["answers", true]);
+    assert.deepEqual(await next("up 1"), ["answers", false]);
+    assert.deepEqual(await next(""), ["answers", true]);
+    assert.deepEqual(await next(""), ["gone", true]);
     watch.forget();
-    assert.equal(watch.state.value.presence, "unknown");
-    assert(!isUp(watch.state.value));
-  }));
-
-Deno.test("ServiceWatch: a service whose readiness waits for another one is not overdue", () =>
-  withService(async ({ url, answers }) => {
-    const waiting = Promise.withResolvers<string>();
-    Object.assign(answers, WELL, { "/ready": waiting.promise });
-    const watch = new ServiceWatch("solver", url, new FakeClock());
-    const seen = new Set<Presence>();
-    watch.state.subscribe(({ presence }) => void seen.add(presence));
-    watch.poll.start();
-    await waitMs(systemClock, 1_700);
-    waiting.resolve("{}");
-    await becomes(watch, "answers");
-    watch.poll.stop();
-    assert.deepEqual([...seen], ["unknown", "answers"]);
+    assert.deepEqual([stateOf(watch).presence, stateOf(watch).hasMissed], ["unknown", false]);
+    assert.equal(clock.pending, 0);
   }));
 
 Deno.test("ServiceWatch: a service that goes away has a reason, and keeps its last figures and answer", async () => {
   const clock = new FakeClock();
   let watch: ServiceWatch | undefined;
   const isOver = () => clock.pending === 1;
-  const next = async (presence: Presence, pauseMs = PASS_MS) => {
+  /** The state after so many passes. */
+  const next = async (presence: Presence, passes = 2) => {
+    assert(watch !== undefined);
+    for (let pass = 0; pass < passes; pass++) {
+      await eventually("the pass is over", isOver);
+      clock.advance(PASS_MS);
+    }
     await eventually("the pass is over", isOver);
-    clock.advance(pauseMs - 1);
-    assert(watch !== undefined && (clock.pending === 1 || pauseMs > PASS_MS));
-    clock.advance(1);
-    const state = await becomes(watch, presence);
-    await eventually("the pass is over", isOver);
-    assert.equal(isAway(watch.state.value), presence !== "answers");
+    const state = stateOf(watch);
+    assert.equal(state.presence, presence);
+    assert.equal(isAway(state), presence !== "answers");
     return state;
   };
   await withService(async ({ url, answers }) => {
     Object.assign(answers, WELL);
-    watch = new ServiceWatch("oracle", url, clock);
+    watch = watchOf("oracle", url, clock);
     watch.poll.start();
     await becomes(watch, "answers");
-    await next("answers");
-    const { history } = watch.state.value;
+    const { history } = await next("answers");
     assert.ok(history.spanMs >= PASS_MS);
     answers["/metrics"] = [503, "no upstream"];
     const { reason, ...away } = await next("gone");
     assert.match(reason, /\/metrics answered with status 503$/);
     assert.equal(away.history, history, "its figures are the last that came");
-    assert.equal(away.lastAnswerAtMs, history.latestMs);
-    const { lastAnswerAtMs } = await next("gone", 200_000);
-    assert.equal(lastAnswerAtMs, history.latestMs, "it was away all the time");
     answers["/metrics"] = "<html>\nLog in\n</html>";
-    await next("gone");
-    assert.match(watch.state.value.reason, /\/metrics answered without figures$/, "a front did");
+    assert.match(
+      (await next("gone", 1)).reason,
+      /\/metrics answered without figures$/,
+      "a front did",
+    );
     answers["/metrics"] = "up 1\n";
-    await next("answers");
+    await next("answers", 1);
     answers["/health"] = null;
     await next("forbidden");
     answers["/health"] = "fine";
-    await next("answers");
+    await next("answers", 1);
   });
   const { reason } = await next("gone");
   assert.match(reason, /^http:\/\/127\.0\.0\.1:\d+\/\w* cannot be reached: /);
@@ -240,46 +215,18 @@ Deno.test("ServiceWatch: a service that goes away has a reason, and keeps its la
   assert.equal(clock.pending, 0);
 });
 
-Deno.test("ServiceWatch: a service is away only if another one answered before it was asked again", () =>
-  withService(async ({ url, answers }) => {
-    Object.assign(answers, WELL);
-    const clock = new FakeClock();
-    let otherAnswerMs = clock.now();
-    const watch = new ServiceWatch("node", url, clock, (sinceMs) => otherAnswerMs > sinceMs);
-    const next = async (presence: Presence) => {
-      await eventually("the pass is over", () => clock.pending === 1);
-      clock.advance(PASS_MS);
-      await becomes(watch, presence);
-      await eventually("the pass is over", () => clock.pending === 1);
-      return watch.state.value;
-    };
-    watch.poll.start();
-    await becomes(watch, "answers");
-    answers["/metrics"] = [503, "no network"];
-    await next("overdue");
-    assert.equal((await next("overdue")).presence, "overdue", "no other one answers");
-    otherAnswerMs = clock.now();
-    answers["/metrics"] = "up 1\n";
-    await next("answers");
-    answers["/metrics"] = [503, "no upstream"];
-    assert.equal((await next("overdue")).presence, "overdue", "an answer of before is no sign");
-    otherAnswerMs = clock.now() + 1;
-    await next("gone");
-    watch.poll.stop();
-  }));
-
 Deno.test("Poll: a pass that was stopped changes nothing, and a second start replaces the first", () =>
   withService(async ({ url, answers }) => {
     Object.assign(answers, WELL);
     const clock = new FakeClock();
-    const watch = new ServiceWatch("oracle", url, clock);
+    const watch = watchOf("oracle", url, clock);
     watch.poll.start();
     watch.poll.stop();
-    const other = new ServiceWatch("oracle", url, new FakeClock());
+    const other = watchOf("oracle", url, new FakeClock());
     other.poll.start();
     await becomes(other, "answers");
     other.poll.stop();
-    assert.equal(watch.state.value.presence, "unknown");
+    assert.equal(stateOf(watch).presence, "unknown");
     watch.poll.start();
     watch.poll.start();
     await becomes(watch, "answers");

@@ -24,11 +24,6 @@ import {
 const CAUSES: [what: string, states: ServiceState[], expected: string][] = [
   ["all are healthy", [nodeWith()], ""],
   ["not every service was asked", [UNREADY, being("oracle", "unknown")], ""],
-  [
-    "the first answer of one is overdue",
-    [UNREADY, being("oracle", "overdue")],
-    "oracle, solver (oracle)",
-  ],
   ["a needed service does not answer", [gone("node"), UNREADY], "node, solver (node)"],
   ["a service that is away comes before its consequences and other problems", [
     nodeWith("node_theses_without_prices 1"),

@@ -11,15 +11,13 @@ import {
   type FirstSeen,
   firstSeenAfter,
   firstSeenText,
-  isAlarm,
   noProblemText,
   runbookOf,
-  serviceVerdictOf,
   START_CHAPTER,
   verdictOf,
 } from "../../../../services/console/page/operator/finding.ts";
 import { findingsOf, processesOf } from "../../../../services/console/page/operator/problems.ts";
-import { ALIVE, being, calibration, FULL_DISK, gone, listOf, SKIPPED, stateOf } from "./states.ts";
+import { ALIVE, being, calibration, FULL_DISK, gone, SKIPPED, stateOf } from "./states.ts";
 
 const readDocument = (name: string) =>
   Deno.readTextFile(new URL(`../../../../docs/${name}.md`, import.meta.url));
@@ -200,20 +198,6 @@ Deno.test("findingsOf: a service that is away has a first step, and its chapters
   ];
   for (const command of commands) assert(runbooks.includes(command), command);
   assert(deploying.includes(`\n## ${START_CHAPTER}\n`));
-});
-
-Deno.test("findingsOf: a service that answers late is a warning, not an alarm", () => {
-  const late = being("oracle", "overdue");
-  const [overdue] = findingsOf([late]);
-  assert(overdue !== undefined && !isAlarm(overdue));
-  assert.deepEqual(serviceVerdictOf(late, [overdue]), ["warning", "▲ no answer yet"]);
-  assert(findingsOf([gone("oracle")]).every(isAlarm));
-});
-
-Deno.test("findingsOf: figures from before a pause of the watch are not used", () => {
-  const since = (lastAnswerAtMs: number | undefined) =>
-    listOf({ ...FULL_DISK, presence: "overdue", lastAnswerAtMs });
-  assert.deepEqual([since(1), since(undefined)], ["node, node", "node"]);
 });
 
 Deno.test("firstSeenAfter: problems and verdicts keep the time when they were first seen until they end", () => {

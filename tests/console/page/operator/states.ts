@@ -23,7 +23,7 @@ export function stateOf(
     presence: "answers",
     history,
     ...healthy,
-    lastAnswerAtMs: history.latestMs,
+    hasMissed: false,
     ...more,
   };
 }
