@@ -68,15 +68,6 @@ export const decidingPrice = ({ endTime }: Thesis, price: number | undefined, no
 /** The most that the open bets can lose, over all price paths. */
 export const worstLossOf = (theses: readonly Thesis[]) => worstCaseLoss(openOf(theses));
 
-/**
- * The most that can be lost: on the open bets at least, at most with all bets being placed, and as the
- * solver says in between, since some of those may be open already.
- */
-export function mostAtRisk(ofOpen: bigint, placing: bigint, bySolver = ofOpen + placing): bigint {
-  if (bySolver < ofOpen) return ofOpen;
-  return bySolver > ofOpen + placing ? ofOpen + placing : bySolver;
-}
-
 /** Those that are not decided. */
 export const openOf = (theses: readonly Thesis[]) => theses.filter((thesis) => !isDecided(thesis));
 

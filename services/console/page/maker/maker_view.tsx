@@ -22,7 +22,7 @@ import { Exposure } from "./exposure_card.tsx";
 import { activityOf, MakerWatch, type SolverFigures, termsOf } from "./maker_watch.ts";
 import { OpenBets } from "./open_bets.tsx";
 import { ResultsCard } from "./results_card.tsx";
-import { Risk, type RiskProps, SolverRisk } from "./risk_card.tsx";
+import { Risk, type RiskProps } from "./risk_card.tsx";
 
 /** The maker's view: the money, risk and results of the solver. It polls only while it is shown. */
 export function createMakerView(model: PageModel): ComponentType {
@@ -62,12 +62,7 @@ function MakerView({ model, watch }: { model: PageModel; watch: MakerWatch }) {
             asOfMs={problem === undefined ? undefined : state.readAtMs}
           />
         )
-        : problem && solver && (
-          <>
-            <SolverRisk solver={solver} />
-            <SolverCards solver={solver} />
-          </>
-        )}
+        : problem && solver && <SolverCards solver={solver} />}
     </div>
   );
 }

@@ -21,8 +21,6 @@ import { durationText, formatAmount, formatUsdc } from "../parts/format.ts";
 /** What the chain says of the solver and its bets. */
 export interface MakerState {
   address: Address;
-  /** At risk in bets that the solver was placing and that may not be among `theses` yet. */
-  placing: bigint;
   account: Account;
   /** Oldest first. */
   theses: readonly Thesis[];
@@ -36,12 +34,6 @@ export interface SolverFigures extends z.output<typeof exposureSchema> {
   metrics: Metrics;
   readAtMs: number;
 }
-
-/**
- * How long a bet may take from the solver's answer to the chain. While it does not answer, bets that
- * it was placing are on the chain by then, or were not placed.
- */
-const PLACED_MS = 6_000;
 
 type MakerClient = Pick<
   RangemakerClient,
@@ -58,10 +50,8 @@ interface MakerModel {
 
 /** The parts of the solver's `GET /theses` that are shown, USDC with 6 decimals. */
 const exposureSchema = z.object({
-  /** Amount at risk in running executions, which are not yet on the chain. */
+  /** Amount at risk in running executions, most of which are not yet on the chain. */
   executing: uint64Schema,
-  /** The most that all bets can lose, over all price paths, with those in running executions. */
-  exposure: uint64Schema,
   /** Bound on the exposure, or null. */
   maxExposure: z.nullable(uint64Schema),
   /** Whether it knows all its open bets. */
@@ -114,8 +104,7 @@ export class MakerWatch {
     try {
       const answer = await this.#readSolver(signal);
       signal.throwIfAborted();
-      const solver = answer ?? this.solver.value;
-      this.solver.value = solver;
+      this.solver.value = answer ?? this.solver.value;
       // If the solver does not answer, use the one of the chain's first bet: most chains have one.
       const address = answer?.info.address ?? this.state.value?.address ??
         await this.#firstSolver();
@@ -123,12 +112,8 @@ export class MakerWatch {
       const account = await this.#model.client.account(address);
       signal.throwIfAborted();
       const { theses } = watch;
-      const readAtMs = this.#clock.now();
-      const isLive = watch.state === "live";
-      const arePlaced = isLive && readAtMs > (solver?.readAtMs ?? 0) + PLACED_MS;
-      const placing = arePlaced ? 0n : solver?.executing ?? 0n;
-      this.state.value = { address, placing, account, theses, readAtMs };
-      this.#problem.value = isLive ? undefined : "reconnecting";
+      this.state.value = { address, account, theses, readAtMs: this.#clock.now() };
+      this.#problem.value = watch.state === "live" ? undefined : "reconnecting";
     } catch (thrown) {
       if (signal.aborted) return;
       if (!isRangemakerError(thrown)) throw thrown;

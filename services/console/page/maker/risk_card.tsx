@@ -3,7 +3,7 @@ import { Card, Fact, Words } from "../parts/parts.tsx";
 import { counted, formatCents, formatLoss, formatTime } from "../parts/format.ts";
 import { labelOf } from "../trade/chart_spans.ts";
 import { resultsOf } from "./earnings.ts";
-import { headroomOf, mostAtRisk, openOf, worstLossOf } from "./exposure.ts";
+import { headroomOf, openOf, worstLossOf } from "./exposure.ts";
 import type { MakerState, SolverFigures } from "./maker_watch.ts";
 
 export interface RiskProps {
@@ -21,16 +21,11 @@ export interface RiskProps {
 
 /** The largest loss on all open bets, including bets being placed, and `--max-exposure`. */
 export function Risk({ state, solver, theses, isOld, asOfMs, nowMs }: RiskProps) {
-  const { placing, account } = state;
+  const { account } = state;
   const { open, atRisk } = resultsOf(theses);
-  const ofOpen = worstLossOf(theses);
-  // Bets being placed may exclude others. The solver was read before or after the bets.
-  const ofChain = mostAtRisk(ofOpen, placing, isOld ? undefined : solver?.exposure);
-  // While the chain does not answer, the solver may still place bets.
-  const isMore = asOfMs !== undefined && solver !== undefined && solver.exposure > ofChain;
-  const all = isMore ? solver.exposure : ofChain;
+  const ofPlacing = solver?.executing ?? 0n; // for a moment, such a bet may also be among the open ones
+  const all = worstLossOf(theses) + ofPlacing;
   const lastMs = Math.max(...openOf(theses).map(({ endTime }) => endTime)) - nowMs;
-  const ofPlacing = ofChain > ofOpen ? formatLoss(ofChain - ofOpen) : "–";
   return (
     <Card title="What you may lose">
       <div class="headline" data-old={asOfMs !== undefined}>
@@ -39,7 +34,6 @@ export function Risk({ state, solver, theses, isOld, asOfMs, nowMs }: RiskProps)
           <p>
             {open === 0 ? "No bet is open" : `At most, on ${counted(open, "bet")}`}
             {asOfMs !== undefined && ` at ${formatTime(asOfMs)}`}
-            {isMore && ", and as the solver reports since"}
             {solver === undefined && ", without bets being placed"}
             {all < atRisk && `: not all of ${formatLoss(atRisk)} can be lost together`}.
             {open > 1 && " Stakes won on other bets are not deducted."}
@@ -48,7 +42,9 @@ export function Risk({ state, solver, theses, isOld, asOfMs, nowMs }: RiskProps)
         </div>
         <dl class="facts tiles">
           <Fact label="Last bet ends">{lastMs > 0 ? `in ${labelOf(lastMs)}` : "–"}</Fact>
-          <Fact label="In bets being placed">{solver === undefined ? "unknown" : ofPlacing}</Fact>
+          <Fact label="In bets being placed">
+            {solver === undefined ? "unknown" : ofPlacing > 0n ? formatLoss(ofPlacing) : "–"}
+          </Fact>
           <Fact label="Balance for new bets">
             <span data-maker-balance>{formatCents(account.balance)}</span>
           </Fact>
@@ -62,7 +58,7 @@ interface LimitProps {
   /** The most that may be lost. */
   all: bigint;
   solver: SolverFigures;
-  account: Account | undefined;
+  account: Account;
   isOld: boolean;
 }
 
@@ -72,8 +68,8 @@ interface LimitProps {
  */
 function Limit({ all, solver, account, isOld }: LimitProps) {
   const { maxExposure, info: { config: { minBetAmount } } } = solver;
-  const known = account && headroomOf({ atRisk: all, maxExposure, minBetAmount, account });
-  const headroom = isOld && known?.style === "won" ? undefined : known;
+  const known = headroomOf({ atRisk: all, maxExposure, minBetAmount, account });
+  const headroom = isOld && known.style === "won" ? undefined : known;
   const asOf = isOld ? ` At ${formatTime(solver.readAtMs)}.` : "";
   return (
     <>
@@ -92,18 +88,5 @@ function Limit({ all, solver, account, isOld }: LimitProps) {
       )}
       {!solver.complete && <p class="lost">▲ The solver does not know all open bets.</p>}
     </>
-  );
-}
-
-/** What the solver itself reports, while the chain does not answer. */
-export function SolverRisk({ solver }: { solver: SolverFigures }) {
-  return (
-    <Card title="What you may lose">
-      <div class="part" data-old="true">
-        <p class="huge" data-maker-exposure>{formatLoss(solver.exposure)} USDC</p>
-        <p>At most, as the solver itself reported at {formatTime(solver.readAtMs)}.</p>
-        <Limit all={solver.exposure} solver={solver} account={undefined} isOld />
-      </div>
-    </Card>
   );
 }

@@ -4,7 +4,6 @@ import { seededRandom } from "../../../../lib/random.ts";
 import {
   decidingPrice,
   headroomOf,
-  mostAtRisk,
   type Payoff,
   payoffOf,
   requireLimit,
@@ -73,13 +72,6 @@ Deno.test("worstLossOf: neither decided bets, nor those that cannot be lost toge
   const bets = [bet(1, 1, 2, 0, 9_000), bet(2, 5, 6, 0, 9_000), bet(3, 5, 6, 10_000, 19_000)];
   assert.equal(worstLossOf(bets), 30_000_000n);
   assert.equal(worstLossOf([...bets.slice(0, 2), { ...bets[2]!, status: "won" }]), 15_000_000n);
-});
-
-Deno.test("mostAtRisk: the solver's figure, between the open bets alone and with all that are being placed", () => {
-  assert.deepEqual([9n, 10n, 14n, 17n, 18n].map((own) => mostAtRisk(10n, 7n, own)), [
-    ...[10n, 10n, 14n, 17n, 17n],
-  ]);
-  assert.equal(mostAtRisk(10n, 7n), 17n);
 });
 
 Deno.test("decidingPrice: a bet whose window is over shows no present price, which decides nothing", () => {
