@@ -62,33 +62,6 @@ if (name === "lower") input.form.requestSubmit();
   assert.match(shown.join(), /no valid box/, "what is only spoken does not replace what is seen");
 }, PHONE));
 
-Deno.test(pageTest("a press meant for the button before it does nothing", async (visitor) => {
-  const { page } = visitor;
-  await visitor.enter();
-  await visitor.press("Suggest a box");
-  await visitor.sees(/Odds\s+×\s\d/);
-  const box = () =>
-    page.$$eval(".fields input", (inputs) => inputs.map(({ value }) => value).join());
-  const before = await box();
-  await page.evaluate(`new MutationObserver((_, watch) => {
-      const button = document.querySelector(".action-bar [data-next]");
-      if (button?.textContent !== "Move the box to the price") return;
-      watch.disconnect();
-      button.click();
-}).observe(document.body, { childList: true, subtree: true, characterData: true })`);
-  await page.setRequestInterception(true);
-  page.on("request", (request) => {
-    if (!request.url().endsWith("/estimate")) return void request.continue();
-    const away = { lowerPrice: "1000000", upperPrice: "2000000" };
-    const bet = { ...JSON.parse(request.postData() ?? "{}"), ...away };
-    void request.continue({ postData: JSON.stringify(bet) });
-  });
-  await visitor.sees(/The price moved, and the button changed: press again\./);
-  assert.equal(await box(), before);
-  await visitor.press("Move the box to the price");
-  await visitor.hears(/^Moved box: /);
-}));
-
 /** The next bet, which is on its way until it is continued or answered. */
 async function holdBet(page: Page): Promise<HTTPRequest> {
   const sent = Promise.withResolvers<HTTPRequest>();

@@ -1,20 +1,12 @@
 import type { RenderableProps } from "preact";
-import { useLayoutEffect, useRef } from "preact/hooks";
 import type { PageModel } from "../data/page_model.ts";
 import { exactDurationText } from "../parts/format.ts";
 import type { BetSlip } from "./bet_slip.ts";
 import { askQuote, repeatBet } from "./box_actions.ts";
 import { linkTo } from "./box_link.ts";
-import {
-  amountText,
-  type DraftFields,
-  errorText,
-  isSameBet,
-  isUnreached,
-  LABELS,
-} from "./draft.ts";
+import { amountText, type DraftFields, errorText, isUnreached, LABELS } from "./draft.ts";
 import { tryParseDuration, unitOf } from "./input.ts";
-import { fieldErrorsOf, isFix } from "./next_step.ts";
+import { fieldErrorsOf } from "./next_step.ts";
 import { warningOf } from "./odds.ts";
 import { leastOf, LiveQuote, Payout, PlacedBet, Terms } from "./quote_panel.tsx";
 import { estimateNow, obstacleNow, situationOf } from "./situation.ts";
@@ -65,8 +57,7 @@ function DraftPanel({ model, slip }: BetPanelProps) {
       noValidate
       onSubmit={(event) => {
         event.preventDefault();
-        if (slip.lock.tryPress()) askQuote(model, slip);
-        else model.announce("The price moved, and the button changed: press again.");
+        askQuote(model, slip);
       }}
     >
       {isEmpty && (
@@ -97,15 +88,6 @@ function QuoteButton({ model, slip, children }: RenderableProps<BetPanelProps>) 
   const stage = slip.stage.value;
   const isQuoting = stage.name === "quoting";
   const obstacle = obstacleNow(model, slip);
-  const isFixing = obstacle !== undefined && isFix(obstacle);
-  const bet = slip.estimator.state.value?.bet;
-  const before = useRef({ isFixing, bet });
-  useLayoutEffect(() => {
-    const { isFixing: wasFixing, bet: last } = before.current;
-    before.current = { isFixing, bet };
-    // The price has changed what the button does, and a finger may be on its way.
-    if (isFixing !== wasFixing && bet && last && isSameBet(bet, last)) slip.lock.begin();
-  });
   const estimate = estimateNow(model, slip);
   const warning = estimate && warningOf(estimate, model.maker.info.value?.config.maxPayoutRatio);
   const { value: tolerancePercent } = slip.tolerancePercent;
@@ -132,7 +114,6 @@ function QuoteButton({ model, slip, children }: RenderableProps<BetPanelProps>) 
           // Not `disabled`, so that the keyboard reaches it and screen readers read the reason.
           aria-disabled={isQuoting || obstacle !== undefined && !obstacle.action}
           aria-describedby="bar-note"
-          data-unread={slip.lock.isLocked.value}
         >
           {isQuoting ? "Asking the maker …" : obstacle?.button ?? "Get a quote"}
         </button>
