@@ -1,7 +1,6 @@
 import { signal } from "@preact/signals";
 import { isUnsettled, SLOT_MS, type Thesis } from "@rangemaker/client";
 import {
-  counted,
   durationText,
   formatAmount,
   formatCents,
@@ -135,10 +134,4 @@ export function crossingText(
     const [one = "", other = ""] = numbers.map((number) => formatDigits(number, digits));
     if (one !== other || digits >= 6) return [one, other];
   }
-}
-
-/** Tells how many bets of an account go on without it; empty if none is open. */
-export function stillOpenText(theses: readonly Thesis[]): string {
-  const { length } = theses.filter((thesis) => !isDecided(thesis));
-  return length === 0 ? "" : ` ${counted(length, "open bet")} ${length === 1 ? "goes" : "go"} on.`;
 }

@@ -4,7 +4,7 @@ import type { PageConfig } from "../../page_config.ts";
 import { formatTime } from "../parts/format.ts";
 import type { BetOutcome, UnresolvedBet } from "./bet_keeper.ts";
 import { Poll } from "./http.ts";
-import { LiveBreaches, outcomeText, placedText, stillOpenText } from "./live_breaches.ts";
+import { LiveBreaches, outcomeText, placedText } from "./live_breaches.ts";
 import { MakerStatus } from "./maker_status.ts";
 import { createMessages } from "./messages.ts";
 import { notify } from "./notify.ts";
@@ -64,9 +64,7 @@ export class PageModel {
       injected: watchInjectedWallets(page),
       onSettled: (thesis) => this.#announceSettled(thesis),
       onResolved: (bet, outcome) => this.#announceOutcome(bet, outcome),
-      onLeft: (theses) => {
-        this.announce(`You have left the account.${stillOpenText(theses.map(this.withBreach))}`);
-      },
+      onLeft: () => this.announce("You have left the account."),
     });
     const chainPoll = new Poll(clock, (signal) => this.#checkChain(signal), CHAIN_POLL_MS);
     this.feed = new PriceFeed({

@@ -45,8 +45,8 @@ interface SessionOptions {
   injected: ReadonlySignal<readonly InjectedWallet[]>;
   onSettled(thesis: Thesis): void;
   onResolved(bet: UnresolvedBet, outcome: BetOutcome): void;
-  /** Called with the user's bets when the user has left the account, in this tab or another one. */
-  onLeft(theses: readonly Thesis[]): void;
+  /** Called when the user has left the account, in this tab or another one. */
+  onLeft(): void;
 }
 
 /** Storage key of the last account: a wallet's id, {@link DEVELOPMENT_KEY}, or none. */
@@ -76,7 +76,7 @@ export class Session {
       const user = this.user.peek();
       if (options.store.getItem(LAST_ACCOUNT_KEY) !== "") return user ?? this.restore();
       this.#signOut();
-      if (user !== undefined) options.onLeft(user.portfolio.theses.peek());
+      if (user !== undefined) options.onLeft();
     });
   }
 
@@ -147,10 +147,9 @@ export class Session {
   /** Disconnects, and stays disconnected after a reload; a key stays in the browser. */
   leave(): void {
     if (this.#wallet !== undefined) revokeAccounts(this.#wallet.provider);
-    const theses = this.user.peek()?.portfolio.theses.peek() ?? [];
     this.#signOut();
     this.#remember("");
-    this.#options.onLeft(theses);
+    this.#options.onLeft();
   }
 
   /** Reads all data of the user again, because the chain has changed. */

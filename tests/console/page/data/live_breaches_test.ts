@@ -8,7 +8,6 @@ import {
   outcomeDetail,
   outcomeText,
   placedText,
-  stillOpenText,
 } from "../../../../services/console/page/data/live_breaches.ts";
 import { PriceSeries } from "../../../../services/console/page/data/price_series.ts";
 import { profitHistory, resultsOf } from "../../../../services/console/page/maker/earnings.ts";
@@ -113,16 +112,6 @@ Deno.test("placedText: a bet that ended before its page learned of it promises n
   const pays = "Bet 7 is placed: it pays 0.00 USDC if the price stays in the box. The window";
   const over = "Bet 7 was placed, and its window is over.";
   assert.deepEqual(texts, [`${pays} starts in 1 s.`, `${pays} has begun.`, over]);
-});
-
-Deno.test("stillOpenText: counts the bets that are not decided", () => {
-  const decided = [{ ...open, status: "won" as const }, {
-    ...open,
-    breach: { time: 0, price: 1n },
-  }];
-  assert.equal(stillOpenText(decided), "");
-  assert.equal(stillOpenText([open, ...decided]), " 1 open bet goes on.");
-  assert.equal(stillOpenText([open, open]), " 2 open bets go on.");
 });
 
 Deno.test("isDecided: a bet with a breach is decided before the node settles it, in every view", () => {
