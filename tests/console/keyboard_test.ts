@@ -161,9 +161,9 @@ Deno.test(pageTest("in large text, no message covers the next button", async (vi
   await page.focus('[aria-label^="Repeat bet"]');
   await slowDown(page);
   await page.keyboard.press("Enter");
-  await page.waitForSelector("[aria-label=Box] button");
+  await page.waitForSelector(".legend > .choice > button");
   const chart = await visitor.placeOf(".chart");
-  const buttons = await visitor.placeOf("[aria-label=Box]");
+  const buttons = await visitor.placeOf(".legend > .choice > button");
   assert(buttons.top >= chart.bottom, "below the chart, where they cover no box");
   const [tabsWidth, tabsShown] = await page.$eval(
     ".tabs",

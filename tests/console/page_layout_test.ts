@@ -228,13 +228,11 @@ Deno.test(pageTest("a drag to the edge leaves the view still", async (visitor) =
   assert.notEqual(await startsIn(), "8 s", "it was dragged");
   const after = await secondsShown();
   assert(after <= 2 * before, `${before} s, then ${after} s`);
-  await visitor.press("Undo");
-  assert.equal(await startsIn(), "8 s");
+  await visitor.fill("startsIn", "8 s");
   await visitor.press("Get a quote");
   await visitor.sees(/Ask for a new quote/);
   const grip = await middle();
   await visitor.touch([0, 0.02, 0.05, 0.1].map((x) => [[grip + x, 0.5]]), 300);
-  await visitor.sees(/Undo/);
   assert.notEqual(await startsIn(), "8 s", "it was dragged again");
 }, PHONE));
 

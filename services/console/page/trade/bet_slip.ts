@@ -42,8 +42,6 @@ export class BetSlip {
   /** By how much a payout may change during signing, in percent. */
   readonly tolerancePercent: Signal<number>;
   readonly lock: PressLock;
-  /** The fields before the box was last drawn, moved or cleared. */
-  readonly replaced: Signal<DraftFields | undefined> = signal(undefined);
   readonly #options: BetSlipOptions;
   #cancelRefresh: CancelTimer = () => {};
   readonly #voice: SlipVoice;
@@ -133,21 +131,8 @@ export class BetSlip {
     this.#fill({ ...this.fields.value, ...fields });
   }
 
-  /** Saves the fields for {@link undo}, before the box changes: that of a signed bet does not. */
-  saveForUndo(): void {
-    if (this.stage.value.name !== "sending") this.replaced.value = this.fields.value;
-  }
-
-  /** Restores the box from before the last change. A second call restores the changed box. */
-  undo(): void {
-    const before = this.replaced.value;
-    this.saveForUndo();
-    this.edit({ ...before, amount: this.fields.value.amount });
-  }
-
   /** Clears the box; its times and the amount stay. */
   clear(): void {
-    this.saveForUndo();
     this.edit({ lower: "", upper: "" });
   }
 
@@ -157,7 +142,6 @@ export class BetSlip {
     if (this.stage.value.name === "sending") return false;
     const { amount } = this.fields.value;
     this.symbol.value = symbol;
-    this.replaced.value = undefined;
     this.estimator.clear();
     this.#fill({ ...this.#options.drafts.readDraft(symbol) ?? EMPTY_FIELDS, amount });
     return true;
@@ -253,7 +237,6 @@ export class BetSlip {
     const isSame = draft?.lowerPrice === lowerPrice && draft.upperPrice === upperPrice;
     if (outcome.name === "placed") {
       if (isSame) this.#clearPlaced();
-      this.replaced.value = undefined;
       if (isChecking && (isSame || !this.#isEdited)) this.stage.value = { ...outcome, offer };
     } else if (name === "draft") {
       const reason = outcome.name === "refused" ? outcome.reason : NOT_PLACED;
@@ -265,7 +248,6 @@ export class BetSlip {
 
   #clearPlaced(): void {
     this.#fill({ ...this.fields.value, lower: "", upper: "" });
-    this.replaced.value = undefined; // it would be the same bet twice
   }
 
   #fail(thrown: unknown, signedStartMs: number | undefined): void {

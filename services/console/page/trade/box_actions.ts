@@ -31,7 +31,6 @@ export function suggestBox(model: PageModel, slip: BetSlip, { keepsHeight = fals
   const draft = suggestionOf(model, slip, keepsHeight ? slip.draft : undefined);
   if (draft === undefined) return void model.announce("The prices are still being loaded.");
   const name = keepsHeight ? "Moved box" : slip.isEmpty ? "Suggested box" : "Fitted box";
-  slip.saveForUndo();
   slip.edit(fieldsOf(draft));
   showChart();
   announceBox(model, slip, name);
@@ -46,7 +45,6 @@ export function repeatBet(model: PageModel, slip: BetSlip, bet: Thesis): void {
     return void model.announce("Its market has no price: it cannot be repeated now.");
   }
   slip.choose(symbol);
-  slip.saveForUndo();
   slip.edit(repeatedDraft(bet, price, timesOf(slip.fields.value).startsInMs));
   showChart();
   const amount = formatAmount(bet.betAmount);
@@ -65,13 +63,6 @@ export function clearBox({ announce }: PageModel, slip: BetSlip): void {
   slip.clear();
   announce("The box was cleared.", { isSpoken: true });
   document.querySelector<HTMLElement>(CHART)?.focus({ preventScroll: true });
-}
-
-/** Undoes the last change of the box, and announces the result. */
-export function undo(model: PageModel, slip: BetSlip): void {
-  if (slip.replaced.peek() === undefined) return;
-  slip.undo();
-  announceBox(model, slip);
 }
 
 /** Requests a quote. If there is an obstacle, removes it or announces it. */

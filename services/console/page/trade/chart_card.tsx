@@ -3,7 +3,7 @@ import { useEffect, useRef } from "preact/hooks";
 import type { Market } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import { useNow } from "../parts/hooks.ts";
-import { clearBox, ON_ITS_WAY, undo } from "./box_actions.ts";
+import { clearBox, ON_ITS_WAY } from "./box_actions.ts";
 import { openBetsText } from "./chart_boxes.ts";
 import { betsOf, type ChartSource, createContentReader } from "./chart_content.ts";
 import { CHART_KEYS, zoomBy } from "./chart_keys.ts";
@@ -36,7 +36,7 @@ export function ChartCard(props: ChartSource) {
           <ul>{CHART_KEYS.map((text) => <li key={text}>{text}</li>)}</ul>
         </details>
         <div class="choice">
-          <BoxButtons model={model} slip={slip} />
+          <ClearButton model={model} slip={slip} />
           <SpanChoice model={model} spanMs={spanMs} />
         </div>
       </div>
@@ -127,15 +127,10 @@ function SpanChoice(props: Pick<ChartSource, "model" | "spanMs">) {
   );
 }
 
-/** Buttons for a drawn box below the chart, because on a phone the fields are far below. */
-function BoxButtons({ model, slip }: Pick<ChartSource, "model" | "slip">) {
-  if (slip.stage.value.name !== "draft") return null;
-  return (
-    <div class="choice" role="group" aria-label="Box">
-      {slip.replaced.value && <button type="button" onClick={() => undo(model, slip)}>Undo</button>}
-      {!slip.isEmpty && <button type="button" onClick={() => clearBox(model, slip)}>Clear</button>}
-    </div>
-  );
+/** A button for a drawn box below the chart, because on a phone the fields are far below. */
+function ClearButton({ model, slip }: Pick<ChartSource, "model" | "slip">) {
+  if (slip.isEmpty || slip.stage.value.name !== "draft") return null;
+  return <button type="button" onClick={() => clearBox(model, slip)}>Clear</button>;
 }
 
 /** How the chart shows the future: its share of the time, and the width of the whole in pixels. */

@@ -1,4 +1,4 @@
-import { announceBox, askQuote, clearBox, focusNextStep, suggestBox, undo } from "./box_actions.ts";
+import { announceBox, askQuote, clearBox, focusNextStep, suggestBox } from "./box_actions.ts";
 import { countdownOf, nextToEnd, whereabouts } from "./chart_boxes.ts";
 import { betsOf, type ChartSource } from "./chart_content.ts";
 import { labelOf, ZOOM_STEP, zoomed } from "./chart_spans.ts";
@@ -12,7 +12,6 @@ export const CHART_KEYS = [
   "Arrows: move, with Shift: size. ",
   "Escape: undo a drag, close a message, leave the quote, clear the box: the first that is there. ",
   "Delete: leave the quote, clear the box. ",
-  "Ctrl+Z: undo. ",
   "M: move the box to the price, or fit its height. ",
   "P: say price and bet. ",
   "+ −: show less or more time.",
@@ -42,7 +41,6 @@ export function keyActionsOf(source: ChartSource): Record<string, () => void> {
       if (list?.toggleAttribute("open")) answer(CHART_KEYS.join(""));
       else answer("Keys hidden.");
     },
-    "ctrl z": () => undo(model, slip),
     escape: clear,
     delete: clear,
     enter() {

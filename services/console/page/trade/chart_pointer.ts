@@ -7,7 +7,7 @@ import { keyActionsOf } from "./chart_keys.ts";
 import type { ChartProbe } from "./chart_probe.ts";
 import { isInside, type Position, type Scales } from "./chart_scales.ts";
 import { wheelFactor, zoomed } from "./chart_spans.ts";
-import { fieldsOf } from "./draft.ts";
+import { type DraftFields, fieldsOf } from "./draft.ts";
 import type { LiveChart } from "./live_chart.ts";
 import { Pinch } from "./pinch.ts";
 
@@ -37,7 +37,8 @@ interface Press {
   isOnHandle: boolean;
   /** Whether the drag draws: a finger that starts to move may scroll the page instead. */
   isDrawing: boolean;
-  hasMoved: boolean;
+  /** The fields before it changed the box; undefined until then. */
+  before: DraftFields | undefined;
   /** Whether it began on the future, outside of a drawn box. */
   isOnFuture: boolean;
 }
@@ -145,7 +146,7 @@ export class ChartPointer {
       isSketch: isFinger && grip.kind === "new",
       isOnHandle: slip.draft !== undefined && isOnHandle(scales, slip.draft, x, y),
       isDrawing: !isFinger,
-      hasMoved: false,
+      before: undefined,
       isOnFuture: grip.kind === "new" && !isPast,
     };
     this.#target.chart.freeze(true);
@@ -204,13 +205,12 @@ export class ChartPointer {
       return;
     }
     if (event.pointerId !== press.pointerId || !press.isDrawing) return;
-    if (!press.hasMoved) {
+    if (press.before === undefined) {
       const [width, height] = [Math.abs(x - press.x), Math.abs(y - press.y)];
       if (press.isSketch && Math.min(width, height) < SLIVER) return;
       if (Math.hypot(width, height) < DRAG_MIN) return;
       if (this.#target.slip.stage.peek().name === "sending") return; // its box stays
-      press.hasMoved = true;
-      this.#target.slip.saveForUndo();
+      press.before = this.#target.slip.fields.peek();
     }
     const draft = press.drag.draftAt(scales, x, y);
     if (draft !== undefined) this.#target.slip.edit(fieldsOf(draft));
@@ -225,7 +225,7 @@ export class ChartPointer {
       this.#end();
       const isTap = Math.hypot(x - press.x, y - press.y) < DIRECTION_MIN;
       const { model, slip } = this.#target;
-      if (isTap && press.isOnFuture && !press.hasMoved && slip.isEmpty) suggestBox(model, slip);
+      if (isTap && press.isOnFuture && !press.before && slip.isEmpty) suggestBox(model, slip);
     }
     if (pointerType === "touch") this.#point(undefined, false);
   }
@@ -238,12 +238,9 @@ export class ChartPointer {
   }
 
   #cancel(): void {
-    const press = this.#press;
-    if (press === undefined) return;
+    const before = this.#press?.before;
     this.#end();
-    if (!press.hasMoved) return;
-    this.#target.slip.undo();
-    this.#target.slip.replaced.value = undefined;
+    if (before !== undefined) this.#target.slip.edit(before);
   }
 
   #key(event: KeyboardEvent): void {
@@ -259,7 +256,7 @@ export class ChartPointer {
     // The list of keys may have scrolled it away.
     if (name !== "?" && (isArrow || act)) this.#element.scrollIntoView({ block: "nearest" });
     const { model, slip } = this.#target;
-    const isOfBox = isArrow || ["m", "ctrl z", "delete"].includes(name);
+    const isOfBox = isArrow || ["m", "delete"].includes(name);
     if (!event.repeat) this.#isStuck = isOfBox && slip.stage.peek().name === "sending";
     if (this.#isStuck) {
       event.preventDefault();
@@ -277,7 +274,6 @@ export class ChartPointer {
     event.preventDefault(); // so that the page does not scroll
     const next = slip.draft && nudged(scales, slip.draft, event);
     if (next === undefined) return;
-    if (!event.repeat) slip.saveForUndo();
     slip.edit(fieldsOf(next));
   }
 

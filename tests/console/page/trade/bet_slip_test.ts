@@ -42,7 +42,6 @@ Deno.test("BetSlip: a bet is quoted, signed and placed, and the box is cleared f
   assert.equal(stage.thesisId, 7);
   assert.equal(slip.draft, undefined);
   assert.equal(slip.fields.value.amount, "10", "the amount stays");
-  assert.equal(slip.replaced.value, undefined, "it does not come back: it would be a second bet");
   assert.deepEqual(pending.readBets(USER), []);
   assert.deepEqual(said, ["(Quote: sign within 8 s. It pays 12.00 USDC.)"]);
 });
@@ -72,22 +71,6 @@ Deno.test("BetSlip: if the browser stores no more, a bet is shown as placed, and
     inStage(slip, "draft").failure ?? "",
     /^No bet .* taken\. This browser stores no more/,
   );
-});
-
-Deno.test("BetSlip: undo restores a changed or cleared box, a second undo reverts that; the amount stays", () => {
-  const { slip } = scene();
-  const { lower } = slip.fields.value;
-  slip.saveForUndo();
-  for (const low of ["2991", "2992"]) slip.edit({ lower: low });
-  slip.edit({ amount: "50" });
-  const lowerAfter = (change: () => void) => (change(), slip.fields.value.lower);
-  assert.equal(lowerAfter(() => slip.undo()), lower);
-  assert.equal(slip.fields.value.amount, "50");
-  assert.equal(lowerAfter(() => slip.undo()), "2992");
-  assert.equal(lowerAfter(() => slip.clear()), "");
-  assert.equal(lowerAfter(() => slip.undo()), "2992");
-  slip.choose("BTC/USDT");
-  assert.equal(slip.replaced.value, undefined, "a box of another market");
 });
 
 Deno.test("BetSlip: a quote of an earlier box is dropped", async () => {
@@ -309,14 +292,14 @@ Deno.test("BetSlip: while the outcome of a signed bet is unknown, nothing is cha
   void slip.sign();
   await nextTurn();
   assert.deepEqual(pending.readBets(USER).map(({ signature }) => signature), [SIGNATURE]);
-  const { stage, fields, symbol, replaced } = slip;
-  const before = [stage.value, fields.value, symbol.value, replaced.value];
+  const { stage, fields, symbol } = slip;
+  const before = [stage.value, fields.value, symbol.value];
   slip.edit({ upper: "3020" });
   slip.clear();
   slip.choose("BTC/USDT");
   slip.back();
   await slip.quote();
-  assert.deepEqual([stage.value, fields.value, symbol.value, replaced.value], before);
+  assert.deepEqual([stage.value, fields.value, symbol.value], before);
   assert.equal(stageOf(slip).name, "sending");
   clock.advance(3_600_000);
   assert.equal(quoted, 1);
