@@ -183,7 +183,7 @@ function Stakes({ model, slip }: BetPanelProps) {
           key={stake}
           type="button"
           aria-label={stake === "All" ? "Bet all of your balance" : `Bet ${stake} USDC`}
-          onClick={() => slip.edit({ amount: stake === "All" ? all : stake })}
+          onClick={() => stake === "All" ? slip.enterOnce(all) : slip.edit({ amount: stake })}
         >
           {stake}
         </button>

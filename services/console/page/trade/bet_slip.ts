@@ -50,6 +50,8 @@ export class BetSlip {
   );
   /** Increased when the bet or its user changes, to drop quotes and signatures for earlier ones. */
   #version = 0;
+  /** The amount that follows one that was entered for a single bet. */
+  #usualAmount: string | undefined;
   /** Whether the user has changed the box that was restored from the store. */
   #isEdited = false;
 
@@ -127,8 +129,17 @@ export class BetSlip {
   /** Applies the user's input. A signed bet is not changed any more. */
   edit(fields: Partial<DraftFields>): void {
     if (this.stage.value.name === "sending") return;
+    const { amount } = this.fields.value;
+    if ((fields.amount ?? amount) !== amount) this.#usualAmount = undefined;
     this.#isEdited = true;
     this.#fill({ ...this.fields.value, ...fields });
+  }
+
+  /** Enters an amount for the next bet only. After that, the amount is the one from before. */
+  enterOnce(amount: string): void {
+    const usual = this.#usualAmount ?? this.fields.value.amount;
+    this.edit({ amount });
+    this.#usualAmount = usual;
   }
 
   /** Clears the box; its times and the amount stay. */
@@ -247,7 +258,8 @@ export class BetSlip {
   }
 
   #clearPlaced(): void {
-    this.#fill({ ...this.fields.value, lower: "", upper: "" });
+    const fields = this.fields.value;
+    this.#fill({ ...fields, lower: "", upper: "", amount: this.#usualAmount ?? fields.amount });
   }
 
   #fail(thrown: unknown, signedStartMs: number | undefined): void {

@@ -73,6 +73,23 @@ Deno.test("BetSlip: if the browser stores no more, a bet is shown as placed, and
   );
 });
 
+Deno.test("BetSlip: an amount for one bet is replaced after it by the amount from before", async () => {
+  for (const [amounts, after] of [[["1000"], "10"], [["1000", "1500"], "10"]] as const) {
+    const { slip } = scene();
+    for (const amount of amounts) slip.enterOnce(amount);
+    assert.equal(slip.fields.value.amount, amounts.at(-1));
+    await slip.quote();
+    await slip.sign();
+    assert.deepEqual([stageOf(slip).name, slip.fields.value.amount], ["placed", after]);
+  }
+  const { slip } = scene();
+  slip.enterOnce("1000");
+  slip.edit({ amount: "20" });
+  await slip.quote();
+  await slip.sign();
+  assert.equal(slip.fields.value.amount, "20", "typed since");
+});
+
 Deno.test("BetSlip: a quote of an earlier box is dropped", async () => {
   const answers = [quoteOf, () => Promise.reject(new Error("too late to matter"))];
   for (const answer of answers) {
