@@ -30,7 +30,7 @@ function quantity(value: unknown): number | undefined {
 const RECONNECT_WAIT = { initialMs: 1_000, maxMs: 10_000 };
 
 /** Waits before a node whose WebSocket is lost may replace one that has lost its own. */
-const SOCKET_WAIT = { initialMs: 3_000, maxMs: 60_000 };
+const SOCKET_WAIT = { initialMs: 3_000, maxMs: 20_000 };
 
 /** Consecutive rounds with a fault before a node is removed, and without one before it is added. */
 export const ROUNDS_TO_CHANGE = 3;
