@@ -231,13 +231,10 @@ export class ReadNodes {
 
   /** Removes a node from the read group, unless no other node serves. */
   #remove(node: ReadNode, reason: string): void {
-    if (node.isRemoved || !this.#isAnyUpBeside(node)) return;
+    const isLast = !this.#nodes.some((other) => other !== node && other.isUp);
+    if (isLast || node.isRemoved) return;
     node.setRemoved(reason);
     this.#options.onMembershipChange?.(node.index, reason);
-  }
-
-  #isAnyUpBeside(node: ReadNode): boolean {
-    return this.#nodes.some((other) => other !== node && other.isUp);
   }
 
   /** Replaces a leader that does not serve, if another node answers. */
