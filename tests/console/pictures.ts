@@ -109,7 +109,7 @@ async function onPhone(visitor: Visitor): Promise<void> {
   await sign(visitor);
   await pause(6_000);
   await take("phone-5-open");
-  await pause(12_000); // of the suggested box
+  await pause(65_000); // the suggested box has the times of the one that was cleared
   await visitor.sees(/Bet \d+ (won|lost)/);
   await take("phone-6-outcome");
 }
