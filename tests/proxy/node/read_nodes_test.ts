@@ -132,6 +132,23 @@ Deno.test("ReadNodes: of the nodes that serve, one that refused its WebSocket ag
   assert.deepEqual(moves.map(([leader]) => leader), [1, 0, 2, 0, 1, 2]);
 });
 
+Deno.test("ReadNodes: a node that waits before its WebSocket is tried leads rather than one that is removed", () => {
+  const { nodes, moves, changes, play } = scene(3);
+  const behind = [0, 1, 0];
+  play(5, behind);
+  for (let loss = 0; loss < 5; loss += 1) {
+    nodes.onSocketLost(1, "426");
+    play(ROUNDS_TO_CHANGE, behind);
+  }
+  for (let round = 0; round < ROUNDS_TO_CHANGE; round += 1) {
+    for (let n = 0; n < 10; n += 1) nodes.countRead(2, { isFailed: true });
+    play(1, behind);
+  }
+  assert.deepEqual(changes.at(-1), [2, true], "although it is ahead of the other");
+  nodes.onDied(0, "gone");
+  assert.deepEqual(moves, [[1, "gone"]]);
+});
+
 Deno.test("ReadNodes: a node that fails half of its reads for three rounds is removed; if all do, the leader stays", () => {
   const { nodes, moves, play, isOut } = scene(3);
   play(5, [0, 0, 0]);

@@ -221,6 +221,8 @@ Deno.test("Session: opening or leaving an account in one tab does the same in th
   first.leave();
   stored("rangemaker.drafts");
   assert.notEqual(other.session.user.value, undefined);
-  for (const _ of ["left", "said once"]) stored("rangemaker.account");
-  assert.deepEqual([other.session.user.value, other.left], [undefined, ["left"]]);
+  for (const when of ["left", "said once"]) {
+    stored("rangemaker.account");
+    assert.deepEqual([other.session.user.value, other.left], [undefined, ["left"]], when);
+  }
 });
