@@ -1,4 +1,5 @@
 import { setImmediate } from "node:timers";
+import { afterInput } from "../../../lib/clock.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
 import { FairQueue } from "../../../lib/fair_share.ts";
 
@@ -16,8 +17,11 @@ const TASKS_PER_READ = 4;
 /** The group of a caller's own tasks: they take turns with those of callers behind it. */
 const OWN_TASKS = "own tasks";
 
-/** Tasks run for this long before sockets and timers are served again. */
+/** Tasks run for this long before timers are served again. */
 const SLICE_MS = 1;
+
+/** Tasks run for this long before sockets are served again: see {@link afterInput}. */
+const INPUT_EVERY_MS = 4;
 
 /** The caller's share of the places for waiting tasks is used up. */
 export class NodeBusyError extends RangemakerError {
@@ -33,22 +37,29 @@ export class NodeBusyError extends RangemakerError {
 /** Reads and writes wait separately, so that no number of reads can delay or displace a write. */
 type Lane = "write" | "read";
 
+/** Runs a task in a later turn of the event loop: at once, or after new input. */
+type NextTurn = (task: () => void, isAfterInput: boolean) => void;
+
+const nextTurnOfLoop: NextTurn = (task, isAfterInput) =>
+  void (isAfterInput ? afterInput(task) : setImmediate(task));
+
 /**
- * Runs costly tasks for {@link SLICE_MS} in each turn of the event loop, so that timers and sockets
- * are always served in time. Callers take turns, and each has a share of the places. No task runs
- * while the queue is paused.
+ * Runs costly tasks for {@link SLICE_MS} in each turn of the event loop, so that timers are always
+ * served in time, and sockets after {@link INPUT_EVERY_MS}. Callers take turns, and each has a share
+ * of the places. No task runs while the queue is paused.
  */
 export class SerialQueue {
   readonly #lanes = { write: new FairQueue<() => void>(), read: new FairQueue<() => void>() };
-  readonly #nextTurn: (task: () => void) => void;
+  readonly #nextTurn: NextTurn;
   readonly #nowMs: () => number;
   #isPaused = false;
   #isScheduled = false;
   #turnOfCycle = 0;
+  /** How long tasks have run since the last turn after new input. */
+  #workedMs = 0;
 
-  /** @param nextTurn Runs a task after the pending work of the event loop. */
   constructor(
-    nextTurn: (task: () => void) => void = setImmediate,
+    nextTurn: NextTurn = nextTurnOfLoop,
     nowMs: () => number = () => performance.now(),
   ) {
     this.#nextTurn = nextTurn;
@@ -80,9 +91,9 @@ export class SerialQueue {
     });
   }
 
-  /** Resolves after the pending work of the event loop. */
+  /** Resolves after timers and sockets have been served. */
   yieldToEventLoop(): Promise<void> {
-    return new Promise((resolve) => this.#nextTurn(resolve));
+    return new Promise((resolve) => this.#nextTurn(resolve, true));
   }
 
   /** Runs no task while `run` is pending. */
@@ -99,15 +110,19 @@ export class SerialQueue {
   #schedule(): void {
     if (this.#isScheduled || this.#isPaused || this.waiting === 0) return;
     this.#isScheduled = true;
+    const isAfterInput = this.#workedMs >= INPUT_EVERY_MS;
+    if (isAfterInput) this.#workedMs = 0;
     this.#nextTurn(() => {
-      const endMs = this.#nowMs() + SLICE_MS;
-      while (!this.#isPaused && this.waiting > 0) {
+      const startedAtMs = this.#nowMs();
+      let elapsedMs = 0;
+      while (elapsedMs < SLICE_MS && !this.#isPaused && this.waiting > 0) {
         this.#removeNext()?.();
-        if (this.#nowMs() >= endMs) break;
+        elapsedMs = this.#nowMs() - startedAtMs;
       }
+      this.#workedMs += elapsedMs;
       this.#isScheduled = false;
       this.#schedule();
-    });
+    }, isAfterInput);
   }
 
   #removeNext(): (() => void) | undefined {

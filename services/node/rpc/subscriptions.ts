@@ -1,4 +1,4 @@
-import { clearImmediate, setImmediate } from "node:timers";
+import { afterInput } from "../../../lib/clock.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
 import {
   SUBSCRIPTION_KINDS,
@@ -24,14 +24,6 @@ export const SENDS_PER_TURN = 1_000;
 
 /** Most messages that wait for a later turn. With more, all are sent at once, to bound memory. */
 export const SENDS_WAITING_MAX = 500_000;
-
-/** Runs a task after the pending work of the event loop. @returns Cancels it. */
-type NextTurn = (task: () => void) => () => void;
-
-function nextTurnOfLoop(task: () => void): () => void {
-  const immediate = setImmediate(task);
-  return () => clearImmediate(immediate);
-}
 
 interface PendingEvent {
   result: string;
@@ -66,7 +58,7 @@ export class Subscriptions {
 
   /** Events that some subscribers have not been sent yet, in order. */
   readonly #pending = new Set<PendingEvent>();
-  readonly #nextTurn: NextTurn;
+  readonly #nextTurn: typeof afterInput;
   #sentInTurn = 0;
   /** Unsent messages of {@link #pending}. */
   #waiting = 0;
@@ -74,7 +66,7 @@ export class Subscriptions {
   #cancelTurn: (() => void) | undefined;
 
   /** Both parameters are for tests: known ids, and turns that the test begins. */
-  constructor(newId: () => string = randomSubscriptionId, nextTurn: NextTurn = nextTurnOfLoop) {
+  constructor(newId: () => string = randomSubscriptionId, nextTurn = afterInput) {
     this.#newId = newId;
     this.#nextTurn = nextTurn;
   }

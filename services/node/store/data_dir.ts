@@ -1,5 +1,5 @@
 /** The files of a data directory: whether they belong together, are opened and are undamaged. */
-import { setImmediate } from "node:timers/promises";
+import { afterInput } from "../../../lib/clock.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import { findFileProblem, findFolderProblem, readStat } from "../../../lib/files.ts";
 import { damaged, Database, DataDirError, PRIVATE_FILE } from "./database.ts";
@@ -288,7 +288,7 @@ export async function checkInBackground(dir: string, signal: AbortSignal): Promi
       db.exec("BEGIN");
       try {
         for (const _ of checkRows(db)) {
-          await setImmediate();
+          await new Promise<void>(afterInput);
           if (signal.aborted) return false;
         }
         return true;

@@ -28,6 +28,39 @@ Deno.test("SerialQueue: runs several short tasks in a turn, until its time is us
   assert.deepEqual([done, turns.length], [tasks, 0]);
 });
 
+Deno.test("SerialQueue: after each 4 ms of tasks, sockets are served, also between tasks that come one by one", async () => {
+  let nowMs = 0;
+  const turns: [task: () => void, isAfterInput: boolean][] = [];
+  const queue = new SerialQueue((...turn) => turns.push(turn), () => nowMs += 1);
+  const served: boolean[] = [];
+  for (const _ of Array.from({ length: 10 })) {
+    const result = queue.run("read", BRIDGE, () => {});
+    const [task, isAfterInput] = turns.shift()!; // each task has a turn
+    served.push(isAfterInput);
+    task();
+    await result;
+  }
+  assert.deepEqual(served, [0, 0, 0, 0, 1, 0, 0, 0, 1, 0].map(Boolean));
+});
+
+Deno.test("SerialQueue: while tasks wait, a request that arrives is answered before the last of them", async () => {
+  await using server = Deno.serve({ port: 0, onListen() {} }, () => new Response("served"));
+  const queue = new SerialQueue();
+  let done = 0;
+  const busyUntil = (endMs: number) => {
+    while (performance.now() < endMs);
+    done += 1;
+  };
+  const tasks = Array.from(
+    { length: 200 },
+    () => queue.run("read", BRIDGE, () => busyUntil(performance.now() + 2)),
+  );
+  const answer = await fetch(`http://127.0.0.1:${server.addr.port}`);
+  assert.equal(await answer.text(), "served");
+  assert(done < 100, `${done} tasks were first`);
+  await Promise.all(tasks);
+});
+
 Deno.test("SerialQueue: runs no task while it is paused", async () => {
   const { queue, turn, turns } = newQueue();
   const done: string[] = [];
