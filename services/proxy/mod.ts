@@ -121,8 +121,8 @@ async function listenForWebSockets(
 }
 
 /** One line for each of several read nodes that does not serve. */
-function excludedNodeLines({ hasSeveral, readNodes }: ProxyCore["nodes"]): string[] {
-  if (!hasSeveral) return [];
+function excludedNodeLines({ readNodes }: ProxyCore["nodes"]): string[] {
+  if (!readNodes.hasSeveral) return [];
   return readNodes.states.filter(({ isUp }) => !isUp)
     .map(({ name, downReason }) => `Read node ${name} does not serve: ${downReason}`);
 }

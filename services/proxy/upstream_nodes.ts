@@ -123,16 +123,12 @@ export class UpstreamNodes {
 
   /** Whether the socket for subscriptions is open, or any read node responds. */
   get isReachable(): boolean {
-    return this.isConnected || (this.hasSeveral && this.readNodes.isAnyAlive);
+    return this.isConnected || (this.readNodes.hasSeveral && this.readNodes.isAnyAlive);
   }
 
   /** Whether the socket for subscriptions is open. */
   get isConnected(): boolean {
     return this.#subscriptionSocket.connection.isConnected;
-  }
-
-  get hasSeveral(): boolean {
-    return this.readNodes.names.length > 1;
   }
 
   /** The socket for subscriptions, to the leading read node. */

@@ -54,7 +54,7 @@ export interface ReadRoute {
  */
 export function requireRoute(call: Call, nodes: ReadNodes): ReadRoute {
   const { textAfterId, method } = call;
-  if (FILTER_USE.test(method)) return requireFilterRoute(call, nodes);
+  if (nodes.hasSeveral && FILTER_USE.test(method)) return requireFilterRoute(call, nodes);
   const blocks = blocksOf(call);
   if (blocks === undefined) return { node: nodes.leader, textAfterId };
   const node = nodes.findNodeForBlocks(blocks);
@@ -71,18 +71,28 @@ function requireFilterRoute({ method, params }: Call, nodes: ReadNodes): ReadRou
   return { node, textAfterId: textAfterIdOf(method, JSON.stringify([nodesId, ...rest])) };
 }
 
-/** The answer as its caller gets it: the id of a new filter ends with the node's digits. */
-export function answerForClient({ method }: Call, node: number | undefined, text: string): string {
-  if (node === undefined || !NEW_FILTER.test(method)) return text;
+/** The answer as its caller gets it: of several nodes, a new filter's id ends with the node's digits. */
+export function answerForClient(
+  { method }: Call,
+  nodes: ReadNodes,
+  node: number | undefined,
+  text: string,
+): string {
+  if (!nodes.hasSeveral || node === undefined || !NEW_FILTER.test(method)) return text;
   const result = memberText(text, "result");
   if (result === undefined || !/^"0x[0-9a-fA-F]*"$/.test(result)) return text;
   const suffix = node.toString(16).padStart(2, "0");
   return replaceMember(text, "result", `${result.slice(0, -1)}${suffix}"`);
 }
 
-/** The failure of a call as its caller gets it: a filter of an unreachable node is not found. */
-export function failureForClient({ method }: Call, error: ProxyError): ProxyError {
-  return error.status === 502 && FILTER_USE.test(method) ? filterNotFound(error) : error;
+/** The failure of a call as its caller gets it: of several nodes, a filter of a lost one is gone. */
+export function failureForClient(
+  { method }: Call,
+  nodes: ReadNodes,
+  error: ProxyError,
+): ProxyError {
+  const isFilterLost = nodes.hasSeveral && error.status === 502 && FILTER_USE.test(method);
+  return isFilterLost ? filterNotFound(error) : error;
 }
 
 /** The error that geth sends; clients then create the filter again. */

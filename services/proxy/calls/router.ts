@@ -116,7 +116,7 @@ export class Router {
       return { status: answer.status, body: withCallerId(answer, call.id), target };
     } catch (thrown) {
       if (!(thrown instanceof ProxyError)) throw thrown;
-      const error = failureForClient(call, thrown);
+      const error = failureForClient(call, this.#options.readNodes, thrown);
       return answerOf(call, error.status, failureText(call.id, error), target);
     }
   }
@@ -130,7 +130,7 @@ export class Router {
 
   /** Sends a call that must not be sent twice. */
   async #send(call: Call, target: Target, { forwardedFor }: CallerAddress): Promise<NodeReply> {
-    const { nodes, inFlight } = this.#options;
+    const { nodes, readNodes, inFlight } = this.#options;
     const { node, textAfterId } = this.#requireRoute(call, target);
     const id = this.#lastId += 1;
     try {
@@ -138,7 +138,7 @@ export class Router {
       const reply = await nodes[target].post(text, { forwardedFor, node });
       if (call.id === undefined) return reply;
       const body = withCallerId(requireAnswer(id, reply, target), call.id);
-      return { status: reply.status, body: answerForClient(call, node, body) };
+      return { status: reply.status, body: answerForClient(call, readNodes, node, body) };
     } finally {
       // After a change, even if its answer was lost, a read must not share an older read's answer.
       inFlight.clear();
@@ -201,7 +201,7 @@ export class Router {
     { forwardedFor }: CallerAddress,
     answers: (string | undefined)[],
   ): Promise<void> {
-    const { methods, nodes } = this.#options;
+    const { methods, nodes, readNodes } = this.#options;
     const isPlain = calls.every(({ call: { method } }) => methods.kindOf(method).isPlainRead);
     const firstId = this.#lastId + 1;
     this.#lastId += calls.length;
@@ -215,13 +215,13 @@ export class Router {
       const replies = splitBatchReply(calls.map(({ call }) => call), firstId, reply, target);
       for (const [position, { index, call }] of calls.entries()) {
         const text = replies[position];
-        answers[index] = text && answerForClient(call, node, text);
+        answers[index] = text && answerForClient(call, readNodes, node, text);
       }
     } catch (thrown) {
       if (!(thrown instanceof ProxyError)) throw thrown;
       for (const { index, call } of calls) {
         if (call.id === undefined) continue;
-        answers[index] = failureText(call.id, failureForClient(call, thrown));
+        answers[index] = failureText(call.id, failureForClient(call, readNodes, thrown));
       }
     } finally {
       if (!isPlain) this.#options.inFlight.clear();

@@ -75,7 +75,7 @@ export class ProbeRounds {
     const { nodes, clock, probe } = this.#options;
     const startedAtMs = clock.now();
     const silent = this.#silentNode;
-    const isGroup = nodes.names.length > 1;
+    const isGroup = nodes.hasSeveral;
     const due = nodes.names.map((_, node) => node)
       .filter((node) => nodes.isDue(node) && (isGroup || node === silent));
     Promise.all(due.map(probe)).then((heads) => {

@@ -55,6 +55,10 @@ export class ReadNodes {
     return this.#options.names;
   }
 
+  get hasSeveral(): boolean {
+    return this.#nodes.length > 1;
+  }
+
   /** Whether at least one node of the read group responds. */
   get isAnyAlive(): boolean {
     return this.#nodes.some(({ isUp }) => isUp);

@@ -26,6 +26,7 @@ function blocksOf(method: string, params: Call["params"]): readonly number[] {
 const notFound = { status: 200, rpcCode: -32000, message: "filter not found" };
 
 Deno.test("requireRoute: the id of a new filter gets two digits for its node; other answers are unchanged", () => {
+  const nodes = readNodesOf("a b");
   const rows: [method: string, node: number, result: unknown, shown: unknown][] = [
     ["eth_newFilter", 0, "0x1", "0x100"],
     ["eth_newBlockFilter", 1, "0xabC", "0xabC01"],
@@ -41,10 +42,10 @@ Deno.test("requireRoute: the id of a new filter gets two digits for its node; ot
   for (const [method, node, result, shown] of rows) {
     const body = JSON.stringify({ jsonrpc: "2.0", id: 1, result });
     const wanted = JSON.stringify({ jsonrpc: "2.0", id: 1, result: shown });
-    assert.equal(answerForClient(callOf(method), node, body), wanted, method);
+    assert.equal(answerForClient(callOf(method), nodes, node, body), wanted, method);
   }
   const failure = '{"jsonrpc":"2.0","id":1,"error":{}}';
-  assert.equal(answerForClient(callOf("eth_newFilter"), 1, failure), failure);
+  assert.equal(answerForClient(callOf("eth_newFilter"), nodes, 1, failure), failure);
 });
 
 Deno.test("requireRoute: a filter is read from its node, under the node's own id", () => {
@@ -79,9 +80,10 @@ Deno.test("requireRoute: a filter id without a node is not found", () => {
 });
 
 Deno.test("requireRoute: a filter of an unreachable node is not found; other failures are unchanged", () => {
+  const nodes = readNodesOf("a b");
   const away = answerLost("read", "gone");
   const late = nodeTimeout("read", 1);
-  const { status, rpcCode, message } = failureForClient(callOf("eth_getFilterLogs"), away);
+  const { status, rpcCode, message } = failureForClient(callOf("eth_getFilterLogs"), nodes, away);
   assert.deepEqual({ status, rpcCode, message }, notFound);
   const rows: [method: string, error: ProxyError][] = [
     ["eth_getFilterLogs", late],
@@ -89,7 +91,7 @@ Deno.test("requireRoute: a filter of an unreachable node is not found; other fai
     ["eth_newFilter", away],
   ];
   for (const [method, error] of rows) {
-    assert.equal(failureForClient(callOf(method), error), error, method);
+    assert.equal(failureForClient(callOf(method), nodes, error), error, method);
   }
 });
 

@@ -364,6 +364,30 @@ Deno.test("Router: a read of a block that no node has, and of a filter whose nod
   }
 });
 
+Deno.test("Router: with one read node, calls of filters and their failures pass unchanged", async () => {
+  const created = call(1, "eth_newFilter");
+  const used = call(2, "eth_getFilterChanges", ["filter 7"]);
+  const { posted, ask } = scene();
+  const answers = [ask(created), ask([created, used])];
+  for (const [index, { text, answer }] of posted.entries()) {
+    const sent: { id: number; params: unknown[] }[] = [JSON.parse(text)].flat();
+    assert.deepEqual(
+      sent.map(({ params }) => params),
+      [created, used].slice(0, index + 1).map(({ params }) => params),
+    );
+    const body = sent.map(({ id }) => ({ id, result: "0x1" }));
+    answer.resolve({ status: 200, body: JSON.stringify(index === 0 ? body[0] : body) });
+  }
+  const bodies = (await Promise.all(answers)).flatMap(({ body }) => JSON.parse(String(body)));
+  assert.deepEqual(bodies.map(({ result }) => result), ["0x1", "0x1", "0x1"]);
+
+  const away = scene();
+  const failed = away.ask(used);
+  away.posted[0]?.answer.reject(answerLost("read", "away"));
+  const { status, body } = await failed;
+  assert.deepEqual([status, JSON.parse(String(body)).error.code], [502, -32002]);
+});
+
 Deno.test("Router: an unexpected error is thrown", async () => {
   for (const message of [call(1, "eth_call"), [call(1, "eth_call")], call(1, "eth_newFilter")]) {
     const { posted, ask } = scene();
