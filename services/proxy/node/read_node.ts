@@ -290,7 +290,7 @@ export function registerNodeMetrics(
   );
   scrapedCounters(
     "proxy_read_node_errors_total",
-    "Requests over HTTP that a read node did not answer; of several, also those with 429 or 5xx.",
+    "Requests over HTTP that a read node did not answer, or answered with 429 or 5xx.",
     ["node"],
     ofEach(({ totals }) => totals.errors),
   );
