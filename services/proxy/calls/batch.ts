@@ -1,7 +1,6 @@
-import { setImmediate } from "node:timers";
+import { afterInput } from "../../../lib/clock.ts";
 import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
 import { arrayElements, memberText } from "../../../lib/json_text.ts";
-import { type ByteBudget, SMALL_BYTES } from "../shared/limits.ts";
 import type { Target } from "../shared/metrics.ts";
 import type { Call } from "./message.ts";
 import { type NodeReply, tryParseAnswer, withCallerId } from "../shared/envelopes.ts";
@@ -70,21 +69,20 @@ function missingAnswerText(id: string, target: Target): string {
   return failureText(id, { rpcCode: RpcCode.internalError, message });
 }
 
+/** A message or reply up to this size is read at once, which takes about a millisecond. */
+const READ_AT_ONCE_BYTES = 32 * 1024;
+
 /**
- * Allows one large reply to a batch to be split in each turn of the event loop. Splitting 768 KiB
- * takes 10 ms, and all batches of one caller may be answered at once. Notifications and other
+ * Allows one longer message, or reply to a batch, to be read in each turn of the event loop. Reading
+ * 768 KiB takes 10 ms, and all batches of one caller may arrive at once. Notifications and other
  * callers' reads are served in between.
  *
- * @param budget Counts the replies that wait.
- * @returns Resolves when a reply of this many bytes may be split.
+ * @returns Resolves when a text of this many bytes may be read; undefined if it may be read now.
  */
-export function createLargeReplyQueue(budget: ByteBudget): (bytes: number) => Promise<void> {
+export function createReadingQueue(): (bytes: number) => Promise<void> | undefined {
   let last = Promise.resolve();
-  return async (bytes) => {
-    if (bytes <= SMALL_BYTES) return;
-    budget.add(bytes);
-    last = last.then(() => new Promise((resolve) => setImmediate(resolve)));
-    await last;
-    budget.remove(bytes);
+  return (bytes) => {
+    if (bytes <= READ_AT_ONCE_BYTES) return undefined;
+    return last = last.then(() => new Promise(afterInput));
   };
 }

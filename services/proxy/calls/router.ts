@@ -3,7 +3,7 @@ import { isTooComplex } from "../../../lib/json_text.ts";
 import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
 import type { ByteBudget } from "../shared/limits.ts";
 import type { ProxyMetrics, Target } from "../shared/metrics.ts";
-import { createLargeReplyQueue, splitBatchReply } from "./batch.ts";
+import { createReadingQueue, splitBatchReply } from "./batch.ts";
 import { type Call, type Message, MessageError, parseMessage } from "./message.ts";
 import {
   type CallAnswer,
@@ -42,7 +42,7 @@ export interface RouterOptions {
   /** Equal reads in flight share an answer, unless the node has reported a change in between. */
   inFlight: InFlightReads;
   maxBatch: number;
-  /** Counts replies that wait to be split. */
+  /** Counts replies that wait to be read. */
   budget: ByteBudget;
   metrics: ProxyMetrics;
 }
@@ -66,13 +66,11 @@ const OVER_WS_BOUNDS = { depth: 32, parts: 1_000 };
  */
 export class Router {
   readonly #options: RouterOptions;
-  /** Resolves when a reply of this many bytes may be split. */
-  readonly #largeReplyTurn: (bytes: number) => Promise<void>;
+  readonly #turnToRead = createReadingQueue();
   #lastId = randomFirstId();
 
   constructor(options: RouterOptions) {
     this.#options = options;
-    this.#largeReplyTurn = createLargeReplyQueue(options.budget);
   }
 
   /**
@@ -82,6 +80,12 @@ export class Router {
    * @param subscribe Undefined over HTTP.
    */
   answer(text: string, caller: CallerAddress, subscribe?: Subscribe): Promise<RoutedAnswer> {
+    const turn = this.#turnToRead(text.length);
+    if (turn === undefined) return this.#answerNow(text, caller, subscribe);
+    return turn.then(() => this.#answerNow(text, caller, subscribe));
+  }
+
+  #answerNow(text: string, caller: CallerAddress, subscribe?: Subscribe): Promise<RoutedAnswer> {
     let message: Message;
     try {
       message = parseMessage(text, this.#options.maxBatch);
@@ -201,7 +205,7 @@ export class Router {
     { forwardedFor }: CallerAddress,
     answers: (string | undefined)[],
   ): Promise<void> {
-    const { methods, nodes, readNodes } = this.#options;
+    const { methods, nodes, readNodes, budget } = this.#options;
     const isPlain = calls.every(({ call: { method } }) => methods.kindOf(method).isPlainRead);
     const firstId = this.#lastId + 1;
     this.#lastId += calls.length;
@@ -211,7 +215,10 @@ export class Router {
     try {
       const options = { forwardedFor, isPlain, node, blocks };
       const reply = await nodes[target].post(`[${texts.join(",")}]`, options);
-      await this.#largeReplyTurn(reply.body.length);
+      const bytes = reply.body.length;
+      budget.add(bytes);
+      await this.#turnToRead(bytes);
+      budget.remove(bytes);
       const replies = splitBatchReply(calls.map(({ call }) => call), firstId, reply, target);
       for (const [position, { index, call }] of calls.entries()) {
         const text = replies[position];

@@ -289,6 +289,19 @@ Deno.test("Router: large answers to batches are split one per turn, and count as
   assert.equal(budget.used, 0);
 });
 
+Deno.test("Router: other callers are served while long batches wait to be read", async () => {
+  const { posted, ask } = scene({ maxBatch: 1_000 });
+  await using server = Deno.serve({ port: 0, onListen() {} }, () => new Response("served"));
+  const calls = Array.from({ length: 1_000 }, (_, id) => call(id, "eth_getLogs", [{ id }]));
+  const batches = Array.from({ length: 60 }, () => ask(calls));
+  const served = await fetch(`http://127.0.0.1:${server.addr.port}`);
+  assert.equal(await served.text(), "served");
+  assert(posted.length < batches.length, "all of them were read before");
+  await eventually("all batches are sent", () => posted.length === batches.length);
+  posted.forEach((post) => echo(post));
+  for (const { status } of await Promise.all(batches)) assert.equal(status, 200);
+});
+
 Deno.test("Router: a small answer to a batch does not wait for a turn", async () => {
   const { posted, ask } = scene();
   const answer = ask([call(1, "eth_chainId")]);

@@ -8,6 +8,7 @@ import type { NodeReply } from "../../../services/proxy/shared/envelopes.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { address, HubScene, NO_EVENTS } from "../hub/hub_scene.ts";
 import type { RpcMessage } from "../../support/rpc_socket.ts";
+import { eventually } from "../../support/eventually.ts";
 import { call, routerTo } from "../support.ts";
 import { seriesIn } from "../../support/http_answers.ts";
 
@@ -184,6 +185,7 @@ Deno.test("WsClient: large messages use the memory budget until answered, and ar
   const large = (id: number) => receive(call(id, "eth_call", ["x".repeat(200_000)]));
   const first = large(1);
   assert(budget.used > 200_000);
+  await eventually("the first is sent", () => open.length === 1);
   await large(2);
   assert.deepEqual([open.length, frames()[0]?.id, frames()[0]?.error?.code], [1, 2, -32005]);
   void receive(call(3, "eth_call"));
@@ -306,7 +308,8 @@ Deno.test("WsClient: notifications are not answered, and a failed message leaves
   assert.deepEqual(frames(), []);
   for (let n = 1; n < ADDRESS_MESSAGES_MAX; n += 1) openRequests.add(caller);
   const failed = receive(call(1, "eth_call", ["x".repeat(100_000)]));
-  open[1]?.answer.reject(new TypeError("a defect"));
+  const sent = await eventually("the large one is sent", () => open[1]);
+  sent.answer.reject(new TypeError("a defect"));
   await assert.rejects(failed, TypeError);
   assert.deepEqual([openRequests.canAdd(caller), budget.used], [true, 0]);
 });
