@@ -31,7 +31,9 @@ const CARRY_MAX_MS = 60_000;
 /** A time as Unix milliseconds or ISO 8601. */
 const time = {
   schema: z.string().transform((text, context) => {
-    const timeMs = /^\d+$/.test(text) ? Number(text) : Date.parse(text);
+    // `Date.parse` also reads "Jan 5 9:00", as in 2001.
+    const isDate = /^\d{4}-\d\d-\d\d(T\d\d:|$)/.test(text);
+    const timeMs = isDate ? Date.parse(text) : /^\d+$/.test(text) ? Number(text) : NaN;
     if (Number.isSafeInteger(timeMs)) return timeMs;
     context.addIssue({ code: "custom", message: "Expected Unix milliseconds or an ISO 8601 time" });
     return z.NEVER;

@@ -284,6 +284,7 @@ const wrongOptions = [
   ["--market", "ETH/USDT", "--from", "2", "--to", "1"],
   ["--market", "ETH/USDT", "--from", "0", "--to", "86400001"],
   ["--market", "ETH/USDT", "--from", "noon", "--to", "2"],
+  ["--market", "ETH/USDT", "--from", "Jan 5 9:00", "--to", "Jan 5 10:00"],
   ["--thesis", "1", "--max-carry-ms", "60001"],
 ];
 
