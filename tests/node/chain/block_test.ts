@@ -6,8 +6,10 @@ import {
   toEthereumBlock,
 } from "../../../services/node/chain/block.ts";
 import type { ResumePoint } from "../../../services/node/store/chain_records.ts";
-import { hashOf } from "../support/actors.ts";
-import { MemoryChain } from "../support/chains.ts";
+import { FakeClock } from "../../support/fake_clock.ts";
+import { withFolder } from "../../support/files.ts";
+import { deposit, hashOf } from "../support/actors.ts";
+import { DiskChain, MemoryChain } from "../support/chains.ts";
 
 Deno.test("Chain: each block has the hash of its parent, and old blocks are dropped", () => {
   const test = new MemoryChain();
@@ -33,6 +35,18 @@ Deno.test("Chain: a block contains each transaction since the previous block onc
   const sealed = test.heads.map(({ transactions }) => transactions);
   assert.deepEqual(sealed, [hashes.slice(0, 2), hashes.slice(2), []]);
 });
+
+Deno.test("Chain: a block contains what was not committed yet, under the number in its receipt", () =>
+  withFolder(async (folder) => {
+    const disk = new DiskChain(folder, new FakeClock());
+    const tx = deposit({ timestamp: disk.clock.now(), externalTxHash: hashOf(1) });
+    const { txHash } = disk.chain.submit(tx);
+    disk.run(1);
+    const { number, transactions } = disk.chain.head;
+    assert.deepEqual(transactions, [txHash]);
+    assert.equal(disk.chain.findReceipt(txHash)?.blockNumber, number);
+    await disk.close();
+  }));
 
 Deno.test("Chain: checkpoints without prices advance the time, also of the price history", () => {
   const test = new MemoryChain({ maxStaleMs: 0 });

@@ -250,6 +250,22 @@ Deno.test("Chain: a settlement whose commit failed is announced after it is stor
     await disk.close();
   }));
 
+Deno.test("Chain: a breach whose commit failed is settled when commits succeed, though the price is back inside", () =>
+  withFolder(async (folder) => {
+    const disk = new DiskChain(folder, new FakeClock());
+    disk.run(1);
+    disk.deposit(1);
+    disk.bet(60_000);
+    disk.run(1);
+    disk.failCommits(true);
+    disk.run(1, 9_000_000_000n);
+    const time = disk.clock.now();
+    disk.failCommits(false);
+    disk.run(2 * CHECKPOINTS_PER_SAVE);
+    assert.deepEqual(disk.chain.findThesis(1)?.breach, { time, price: 9_000_000_000n });
+    await disk.close();
+  }));
+
 Deno.test("CoreNode: theses that end together are settled in slices, but not shortly before a checkpoint", async () => {
   await withNode(async (node) => {
     const count = 4 * SETTLEMENTS_PER_SLICE + 1;
