@@ -67,7 +67,7 @@ Deno.test("CheckpointLoop: after a long delay missed checkpoints are skipped", a
   assert.equal(seals[1]?.[0], 1_700_000_004_300);
 });
 
-async function healthOf(url: string): Promise<{ status: string; error?: string }> {
+async function healthOf(url: string): Promise<{ status: string; error?: string; oracle: string }> {
   return await (await fetch(`${url}/health`)).json();
 }
 
@@ -96,6 +96,16 @@ Deno.test("Node: with the clock set forward it is degraded and waits; set back, 
         ],
       );
     })));
+
+Deno.test("Node: with the clock set back by an hour, known prices become stale after 3 s", () =>
+  withSteppedNode(async ({ stepped, clock, node }) => {
+    await stepped.run(1);
+    clock.setBy(-3_600_000);
+    clock.advance(2_000);
+    assert.equal((await healthOf(node.url)).oracle, "fresh");
+    clock.advance(3_000);
+    assert.equal((await healthOf(node.url)).oracle, "stale");
+  }));
 
 Deno.test("CheckpointLoop: makes no checkpoint after it was stopped", async () => {
   const { clock, loop, seals } = startLoop();
