@@ -30,7 +30,7 @@ class DamagedChains {
   readonly #clock: FakeClock;
   readonly #txs: readonly Transaction[];
   readonly #truth: ReturnType<DiskChain["view"]>;
-  readonly #prices: number;
+  readonly #prices: ReadonlyMap<string, bigint>;
 
   private constructor(folder: string, disk: DiskChain, txs: readonly Transaction[]) {
     this.#folder = folder;
@@ -83,7 +83,9 @@ class DamagedChains {
         const again = deposit({ ...tx, timestamp: clock.now() + 1 });
         assert.equal(disk.chain.submit(again).error?.code, "DEPOSIT_ALREADY_PROCESSED");
       }
-      return pricesOf(disk) < this.#prices ? "lackPrices" : "whole";
+      const prices = pricesOf(disk);
+      for (const [slot, price] of prices) assert.equal(price, this.#prices.get(slot), slot);
+      return prices.size < this.#prices.size ? "lackPrices" : "whole";
     } finally {
       await disk.close();
     }
@@ -121,14 +123,17 @@ class DamagedChains {
   }
 }
 
-function pricesOf({ chain, clock }: DiskChain): number {
-  let known = 0;
-  for (const history of chain.state.histories.values()) {
+/** The known prices of the last ten seconds, by market and slot. */
+function pricesOf({ chain, clock }: DiskChain): Map<string, bigint> {
+  const prices = new Map<string, bigint>();
+  for (const [{ symbol }, history] of chain.state.histories) {
     for (let slot = 0; slot < 100; slot++) {
-      if (history.at(clock.now() - clock.now() % 100 - slot * 100) !== undefined) known += 1;
+      const time = clock.now() - clock.now() % 100 - slot * 100;
+      const price = history.at(time);
+      if (price !== undefined) prices.set(`${symbol} at ${time}`, price);
     }
   }
-  return known;
+  return prices;
 }
 
 /** Damages copies of a chain. @throws {Error} If one is opened and wrong. */

@@ -204,6 +204,21 @@ Deno.test("node backup: works while the node is stopped, and refuses a directory
     assert.equal(run.definition.name, "node backup");
   }));
 
+Deno.test("node backup: of a damaged chain fails, names the row, and leaves no file", () =>
+  withFolder(async (folder) => {
+    const disk = new DiskChain(`${folder}/node`, new FakeClock());
+    addHistory(disk);
+    await disk.close();
+    const database = new Database(`${folder}/node/chain.sqlite`);
+    database.exec("UPDATE theses SET value = '{}' WHERE key = 2");
+    database.close();
+    const args = ["--data-dir", `${folder}/node`, "--to", `${folder}/backup.sqlite`];
+    const { code, stderr } = await runHere(["node", "backup", ...args]);
+    assert.equal(code, 1);
+    assert.match(stderr, /damaged \(row 2 of the table theses\): restore a backup/);
+    assert.deepEqual(Array.from(Deno.readDirSync(folder), ({ name }) => name), ["node"]);
+  }));
+
 Deno.test("Database: a copy that cannot be written is a StorageError", () =>
   withFolder(async (folder) => {
     const database = new Database();

@@ -14,6 +14,7 @@ import { FakeClock } from "../../support/fake_clock.ts";
 import { marketsToml, tomlOf, withFolder, withMarketsFile } from "../../support/files.ts";
 import { addHistory, DiskChain, GENESIS } from "../support/chains.ts";
 import { withSeed } from "../../support/random.ts";
+import { logOf } from "../../support/recorded_logs.ts";
 import { damageMany } from "../damage.ts";
 import { backfill, CHAIN_ID, deposit, ETH, rfqSubmit } from "../support/actors.ts";
 import { testOptions } from "../support/running_node.ts";
@@ -317,6 +318,30 @@ Deno.test("Data directory: random damage is detected or harmless", () =>
     const { refused, whole, lackPrices } = await damageMany(40, random);
     assert.equal(refused + whole + lackPrices, 40);
     assert.ok(refused > 0 && whole > 0, `${refused} refused, ${whole} whole`);
+  }));
+
+Deno.test("Data directory: a price that changed on the disk is missing, and so is no other", () =>
+  withFolder(async (folder) => {
+    const clock = new FakeClock();
+    const disk = new DiskChain(folder, clock);
+    disk.run(20);
+    await disk.close();
+    const time = clock.now() - 1_000;
+    const database = new Database(`${folder}/${DATABASE}`);
+    const where = `market = 'ETH/USDT' AND cell = ${Math.floor(time / 6_400)}`;
+    const { slots } = database.get(`SELECT slots FROM prices WHERE ${where}`) ?? {};
+    assert.ok(slots instanceof Uint8Array);
+    slots[time % 6_400 / 100 * 12 + 3]! ^= 1; // a bit of its price
+    database.run(`UPDATE prices SET slots = ? WHERE ${where}`, slots);
+    database.close();
+    const lines = await logOf(async () => {
+      const reopened = new DiskChain(folder, clock);
+      const history = reopened.chain.state.historyOf(ETH);
+      const known = [time - 100, time, time + 100].map((slot) => history.at(slot) !== undefined);
+      assert.deepEqual(known, [true, false, true]);
+      await reopened.close();
+    });
+    assert.deepEqual(lines, ["Prices are damaged; these slots count as missing: ETH/USDT 1"]);
   }));
 
 // A chain on the disk whose markets change between two starts.
