@@ -190,6 +190,22 @@ Deno.test('CoreNode: on a full disk it refuses writes with one code, reports "fa
   ]);
 });
 
+Deno.test("CoreNode: if its database is moved away, callers get a code without the path, which health has", () =>
+  withFolder(async (folder) => {
+    const node = new Node(folder);
+    node.second();
+    Deno.renameSync(`${folder}/chain.sqlite`, `${folder}/moved.sqlite`);
+    const { error } = await node.deposit();
+    assert.deepEqual([error.code, error.data], [-32002, { code: "STORAGE" }]);
+    assert.ok(!error.message.includes(folder), error.message);
+    const { status, error: reason } = await node.health();
+    assert.equal(status, "failed");
+    assert.ok(
+      reason.startsWith(`${folder}/chain.sqlite or its log was removed, moved or replaced`),
+    );
+    await assert.rejects(node.storage.close(node.core.chain.head), StorageError);
+  }));
+
 Deno.test("CoreNode: a thesis that is breached or ends while the disk is full is settled afterwards", async () => {
   await withNode(async (node) => {
     await node.deposit();
