@@ -33,14 +33,14 @@ export function multiplierOf(priced: Priced): string {
 export function warningOf(priced: Priced, maxPayoutRatio = Infinity): string | undefined {
   const { betAmount, payout, probability } = priced;
   const ratio = ratioOf(priced);
+  const capped = ratio >= CAPPED_SHARE * maxPayoutRatio &&
+    `The payout is capped at × ${maxPayoutRatio}`;
   if (probability !== undefined && probability * ratio < POOR_RETURN) {
     const back = BigInt(Math.floor(probability * Number(payout)));
-    return "The chance is far below break-even: on average, such a bet pays back " +
-      `${formatCents(back)} of ${formatAmount(betAmount)} USDC.`;
+    return `${capped ? `${capped},` : "The chance is"} far below break-even: on average, such a ` +
+      `bet pays back ${formatCents(back)} of ${formatAmount(betAmount)} USDC.`;
   }
-  if (ratio >= CAPPED_SHARE * maxPayoutRatio) {
-    return `The payout is capped at × ${maxPayoutRatio}: a less likely box pays no more.`;
-  }
+  if (capped) return `${capped}: a less likely box pays no more.`;
   if (probability === undefined) {
     return "This maker prices at random, for tests: its payout says nothing about the chance.";
   }

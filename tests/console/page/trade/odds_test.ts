@@ -32,7 +32,12 @@ Deno.test("warningOf: of a capped, a small and a random payout, and of a chance 
     [99_900_000n, 0.09, /capped at × 10/], // the maker rounds down
     [98_000_000n, 0.09, undefined],
     [100_000_000n, 0.075, /capped/],
-    [100_000_000n, 0.012, /far below break-even: .* pays back 1\.20 of 10\.00 USDC\.$/],
+    [
+      100_000_000n,
+      0.012,
+      /capped at × 10, far below break-even: .* pays back 1\.20 of 10\.00 USDC\.$/,
+    ],
+    [25_000_000n, 0.2, /^The chance is far below break-even: .* pays back 5\.00 of 10\.00 USDC\.$/],
     [25_000_000n, undefined, /prices at random/],
     [10_060_000n, 0.99, /you risk 10\.00 USDC to win 0\.06\.$/],
     [10_999_999n, 0.99, /^It barely pays more than you bet/],
