@@ -121,6 +121,7 @@ async function makerSees(
     await visitor.sees(new RegExp(`2 of ${SHORT + LONG + 2} signed bets \\(.* refused since the`));
     assert.match(await visitor.textOf('tr[data-row="DURATION_TOO_SHORT"]'), /1/);
     await visitor.sees(/EXPOSURE_TOO_LARGE[\s\S]*DURATION_TOO_SHORT/); // bets come first
+    await answersFitPhones(visitor);
   });
   await claim("forecasts are drawn, and all labels grow", async () => {
     await drawsForecasts(visitor);
@@ -195,6 +196,21 @@ async function assertSourcesFitPhones(visitor: Visitor): Promise<void> {
   await page.setViewport({ width: 320, height: 640 });
   assert.deepEqual(await rowsOf("100%"), { lines: 1, isCut: false });
   assert.deepEqual(await rowsOf("200%"), { lines: 3, isCut: false });
+}
+
+/** Each answer is in sight without scrolling sideways, in large text too. */
+async function answersFitPhones(visitor: Visitor): Promise<void> {
+  const { page } = visitor;
+  const size = page.viewport();
+  await page.setViewport({ width: 390, height: 844 });
+  await visitor.setTextSize("200%");
+  const hidden = await page.$eval(
+    '[aria-label="Table of answers"]',
+    ({ scrollWidth, clientWidth }) => scrollWidth - clientWidth,
+  );
+  assert.equal(hidden, 0);
+  await visitor.setTextSize("100%");
+  await page.setViewport(size);
 }
 
 /** With the keyboard, all open bets are shown, and the focused button stays where it is. */
