@@ -18,6 +18,7 @@ function ruleOf(issue: z.core.$ZodIssue): string {
   if (!DEFAULT_MESSAGE.test(issue.message)) return issue.message;
   switch (issue.code) {
     case "invalid_type":
+      if (issue.expected === "int") return "Expected a whole number";
       return `Expected ${/^[aeiou]/.test(issue.expected) ? "an" : "a"} ${issue.expected}`;
     case "invalid_value":
       return `Expected one of ${issue.values.map(String).join(", ")}`;

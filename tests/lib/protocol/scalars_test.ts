@@ -105,6 +105,8 @@ Deno.test("describeIssue: names the broken rule and the field", () => {
   assert.match(issueOf({ price: 1, range }), /^price: Expected a decimal integer as a string$/);
   assert.equal(issueOf({ price: "1", range: 5 }), "range: Expected an object");
   assert.equal(issueOf("text"), "Expected an object");
+  const broken = z.int().safeParse(1.5).error ?? assert.fail();
+  assert.equal(describeIssue(broken), "Expected a whole number");
   assert.equal(describeIssue(new z.ZodError([])), "Invalid value");
 });
 
