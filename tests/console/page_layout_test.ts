@@ -83,6 +83,21 @@ for (const size of [{ width: 1360, height: 660 }, PHONE]) {
   }, size));
 }
 
+Deno.test(pageTest("a refusal of a service that has a long word fits the page", async (visitor) => {
+  const { page } = visitor;
+  await page.setRequestInterception(true);
+  page.on("request", async (request) => {
+    const isEstimate = request.url().endsWith("/estimate") && request.method() === "POST";
+    if (!isEstimate) return void request.continue();
+    const body = JSON.stringify({ success: false, code: "ODD", error: "odd".repeat(200) });
+    await request.respond({ headers: { "access-control-allow-origin": "*" }, body });
+  });
+  await visitor.enter();
+  await visitor.press("Suggest a box");
+  await visitor.sees(/oddodd/);
+  assert.equal(await page.$eval("html", (html) => html.scrollWidth - html.clientWidth), 0);
+}));
+
 Deno.test(pageTest("on a low phone, the page stays still with each step", async (visitor) => {
   const { page } = visitor;
   await visitor.enter();
