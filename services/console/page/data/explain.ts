@@ -49,6 +49,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   USER_REJECTED: "You rejected the request in the wallet. Nothing was signed.",
   WALLET_BUSY: "Another request waits in the wallet: open it and answer.",
   WRONG_CHAIN: "The wallet is on another chain. Switch it, and get a new quote.",
+  INVALID_ANSWER: "Something else answers in place of the service. Try again later.",
   SERVICE_UNREACHABLE: NO_ANSWER,
   SERVICE_TIMEOUT: NO_ANSWER,
   NODE_UNREACHABLE: "The chain does not answer.",
@@ -75,7 +76,7 @@ export function explain(thrown: unknown): Explanation {
     ? " Try again."
     : "";
   const known = TEXTS[code] && TEXTS[code] + again;
-  return { code, text: known ?? withoutUrl(message) };
+  return { code, text: known ?? message };
 }
 
 /** Words for the user about a deposit that failed. */
@@ -92,8 +93,3 @@ const DEPOSIT_TEXTS: Readonly<Record<string, string>> = {
   DEADLINE_PASSED: "It was signed too late. Try again, and sign within a minute.",
   WRONG_CHAIN: "The wallet is on another chain. Switch it, and try again.",
 };
-
-/** Removes the called URL at the start of a service's message, which does not help the user. */
-function withoutUrl(message: string): string {
-  return message.replace(/^https?:\S+ answered \d+: (?:[A-Z_]+: )?/, "");
-}

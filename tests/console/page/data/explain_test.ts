@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
+import { z } from "zod";
 import {
   NetworkError,
   RangemakerError,
   type Retry,
   WalletError,
 } from "../../../../lib/client/mod.ts";
+import { callJson } from "../../../../lib/net/call_json.ts";
 import {
   explain,
   explainDeposit,
@@ -28,14 +30,14 @@ Deno.test("explain: without an explanation, the error's own message is shown", (
   assert.match(explain(new RangemakerError("DRY_RUN", "no")).text, /^This maker quotes only/);
 });
 
-Deno.test("explain: a service's message is shown without the URL that was called", () => {
-  const message = "http://127.0.0.1:3000/estimate answered 400: BET_TOO_LARGE: Bet 2 is above 1";
-  assert.deepEqual(explain(new RangemakerError("BET_TOO_LARGE", message)), {
-    code: "BET_TOO_LARGE",
-    text: "Bet 2 is above 1",
+Deno.test("explain: what answers in place of a service is not shown, nor where", async () => {
+  const body = "data:application/json,<html>Sign in</html>";
+  const thrown = await callJson(body, z.object({})).catch((thrown: unknown) => thrown);
+  assert.match(String(thrown), /<html>/);
+  assert.deepEqual(explain(thrown), {
+    code: "INVALID_ANSWER",
+    text: "Something else answers in place of the service. Try again later.",
   });
-  const page = new RangemakerError("INVALID_ANSWER", "https://a answered 500: No page");
-  assert.equal(explain(page).text, "No page");
 });
 
 Deno.test("explain: says once to try again, as soon as the error says", () => {
