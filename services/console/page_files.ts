@@ -1,9 +1,9 @@
 /** The page as files in memory: bundled from its sources, or read from a finished bundle. */
 import { buffer } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
-import { setImmediate } from "node:timers/promises";
 import { constants, createBrotliCompress } from "node:zlib";
 import { getMimeType } from "hono/utils/mime";
+import { afterInput } from "../../lib/clock.ts";
 import { messageOf, RangemakerError } from "../../lib/errors.ts";
 import { serviceLog } from "../../lib/log/logging.ts";
 import config from "../../deno.json" with { type: "json" };
@@ -188,7 +188,7 @@ function createPacker(): Packer {
 async function* toBlocks(plain: Bytes): AsyncGenerator<Bytes> {
   const size = 2 ** BLOCK_BITS;
   for (let at = 0; at < plain.length; at += size) {
-    await setImmediate();
+    await new Promise<void>(afterInput);
     yield plain.subarray(at, at + size);
   }
 }
