@@ -21,8 +21,9 @@ export const systemClock: Clock = {
 };
 
 /**
- * Runs a task once sockets and timers have been served, a millisecond later. With `setImmediate` in a
- * row, Deno looks for new input only in every 61st turn of the event loop; it does so for a timer.
+ * Runs a task once sockets and timers have been served, one or two milliseconds later. After
+ * `setImmediate`, Deno looks for new input only in every 61st turn of the event loop; for a timer it
+ * always does.
  */
 export function afterInput(task: () => void): CancelTimer {
   return systemClock.after(0, task);

@@ -28,10 +28,10 @@ Deno.test("SerialQueue: runs several short tasks in a turn, until its time is us
   assert.deepEqual([done, turns.length], [tasks, 0]);
 });
 
-Deno.test("SerialQueue: after each 4 ms of tasks, sockets are served, also between tasks that come one by one", async () => {
+Deno.test("SerialQueue: after each 16 ms of tasks, sockets are served, also between tasks that come one by one", async () => {
   let nowMs = 0;
   const turns: [task: () => void, isAfterInput: boolean][] = [];
-  const queue = new SerialQueue((...turn) => turns.push(turn), () => nowMs += 1);
+  const queue = new SerialQueue((...turn) => turns.push(turn), () => nowMs += 4);
   const served: boolean[] = [];
   for (const _ of Array.from({ length: 10 })) {
     const result = queue.run("read", BRIDGE, () => {});
