@@ -51,11 +51,10 @@ const TEXTS = {
   PAYOUT_TOO_LOW: (d: { betAmount: bigint; probability: number; margin: number }) => {
     // With a lower probability, only rounding down to the smallest unit takes the winnings.
     const isRounded = d.probability < 1 - d.margin;
-    return `A bet of ${
-      usdcText(d.betAmount)
-    } would pay no more than its stake: the user wins with ` +
-      `a probability of ${(Math.floor(d.probability * 1e4) / 1e4).toFixed(4)} and the margin is ` +
-      `${d.margin}; choose a narrower range` +
+    const probability = (Math.floor(d.probability * 1e4) / 1e4).toFixed(4);
+    return `A bet of ${usdcText(d.betAmount)} would pay no more than its stake: once executed, ` +
+      `the user wins with a probability of ${probability} and the margin is ${d.margin}; ` +
+      "choose a narrower range" +
       (isRounded ? ", a longer window or a larger bet" : " or a longer window");
   },
   PRICE_MOVED: (d: { signedPayout: bigint; kept: number; minKept: number } & CurrentPayout) =>

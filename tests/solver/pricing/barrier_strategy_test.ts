@@ -86,6 +86,21 @@ Deno.test("BarrierStrategy: PAYOUT_TOO_LOW advises a larger bet only if rounding
   assert.ok(strategy.price({ ...small, betAmount: 1_000_000n }).payout > 1_000_000n);
 });
 
+Deno.test("BarrierStrategy: PAYOUT_TOO_LOW for a box that ends within its hold: it is executed only if it is won", () => {
+  const { strategy, bet } = barrier({}, { userLeadMs: 3_000 });
+  const short = {
+    ...bet,
+    lowerPrice: SPOT - 100_000n,
+    upperPrice: SPOT + 100_000n,
+    endTime: bet.startTime + 2_000,
+  };
+  assertRefused(
+    () => strategy.price(short),
+    "PAYOUT_TOO_LOW",
+    /once executed, the user wins with a probability of 1\.0000 /,
+  );
+});
+
 Deno.test("BarrierStrategy: near a bound, an execution is held for the user's lead plus the price's age", () => {
   const { strategy, bet, view } = barrier({}, { userLeadMs: 700 });
   const near = { ...bet, upperPrice: SPOT + 300_000n };
