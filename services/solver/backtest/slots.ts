@@ -2,6 +2,7 @@ import { RangemakerError } from "../../../lib/errors.ts";
 import { slotAtOrAfter } from "../../../lib/prices/price_slots.ts";
 import { SLOT_MS } from "../../../lib/protocol/constants.ts";
 import { TapeError, type TapeRow } from "../../../lib/prices/tape.ts";
+import { DAY_MS } from "../../../lib/time.ts";
 
 /** The backtest cannot run with these options or prices. */
 export class BacktestError extends RangemakerError {
@@ -25,7 +26,7 @@ export interface SlotSource {
   slots(): AsyncIterable<readonly SlotPrice[]>;
 }
 
-/** Slots of the longest tape: 4.8 days. */
+/** Slots of the longest tape: 4.9 days. */
 const SLOTS_MAX = 2 ** 22;
 
 /** Slots that are returned at once. */
@@ -42,7 +43,11 @@ export function tradeSlots(rows: readonly TapeRow[]): SlotSource {
   const first = slotAtOrAfter(rows[0]?.timeMs ?? 0);
   const end = slotAtOrAfter(rows.at(-1)?.timeMs ?? 0) + 1;
   if (end - first > SLOTS_MAX) {
-    throw new TapeError(`Expected at most ${SLOTS_MAX} slots of 100 ms: received ${end - first}`);
+    const days = (slots: number) => (slots * SLOT_MS / DAY_MS).toFixed(1);
+    throw new TapeError(
+      `Tape covers ${days(end - first)} days: expected at most ${days(SLOTS_MAX)}; ` +
+        "cut it, and check that its times are in milliseconds",
+    );
   }
   return {
     fromMs: first * SLOT_MS,

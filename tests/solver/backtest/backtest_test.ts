@@ -96,3 +96,16 @@ Deno.test("Backtest: the price of a slot is that of the last trade before it", a
   }
   assert.deepEqual(found, [[100, 1], [200, 4], [300, 4], [400, 4], [500, 4], [600, 5]]);
 });
+
+Deno.test("Backtest: a tape whose times are in microseconds is refused with its length and what to check", () => {
+  const rows = [1_675_329_600_138_000, 1_675_330_200_138_000].map((timeMs) => ({
+    timeMs,
+    side: "buy" as const,
+    price: 1n,
+    amount: "1",
+  }));
+  assert.throws(
+    () => tradeSlots(rows),
+    /^TapeError: Tape covers 6\.9 days: expected at most 4\.9; cut it, and check that its times are in milliseconds$/,
+  );
+});
