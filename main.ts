@@ -5,6 +5,8 @@ import {
   type ProgramCommands,
   reportErrors,
 } from "./lib/cli/command.ts";
+import { didYouMean } from "./lib/cli/did_you_mean.ts";
+import { UsageError } from "./lib/cli/options.ts";
 import { runProcess } from "./lib/cli/process.ts";
 import config from "./deno.json" with { type: "json" };
 
@@ -110,11 +112,17 @@ export function rangemaker(
       return ExitCode.ok;
     });
   }
-  return reportErrors(
-    "",
-    context,
-    async () => await (await loadCommand(commands, name))(rest, context),
-  );
+  return reportErrors("", context, async () => {
+    if (name.startsWith("-")) throw unknownOption(name);
+    return await (await loadCommand(commands, name))(rest, context);
+  });
+}
+
+/** The error for an option in place of a command. The text after its = may be a secret. */
+function unknownOption(typed: string): UsageError {
+  const name = typed.replace(/=.*/s, "");
+  const meant = didYouMean(name, ["--help", "--version"]);
+  return new UsageError(`Unknown option '${name}'${meant || ": options follow the command"}`);
 }
 
 if (import.meta.main) await runProcess((context) => rangemaker(Deno.args, context));

@@ -51,6 +51,11 @@ const { privateKey } = DEV_ACCOUNTS.solver;
 const wrong: readonly (readonly [string[], string])[] = [
   [["solver"], "Missing key: give --private-key or SOLVER_PRIVATE_KEY, or --keystore"],
   [["sovler"], "Unknown command 'sovler' (did you mean solver?). See rangemaker --help"],
+  [["--hlep"], "Unknown option '--hlep' (did you mean --help?). See rangemaker --help"],
+  [
+    [`--private-key=${privateKey.slice(2)}`, "solver"],
+    "Unknown option '--private-key': options follow the command. See rangemaker --help",
+  ],
   [["key", "nw"], "Unknown command 'nw' (did you mean new?). See rangemaker key --help"],
   [["solver", "-k", privateKey.slice(2)], "Invalid --private-key: Expected 0x and 64 hex digits"],
 ];
