@@ -36,7 +36,7 @@ Deno.test("Chain: a block contains each transaction since the previous block onc
   assert.deepEqual(sealed, [hashes.slice(0, 2), hashes.slice(2), []]);
 });
 
-Deno.test("Chain: a block contains what was not committed yet, under the number in its receipt", () =>
+Deno.test("Chain: a block contains transactions that were not committed when it was due, under the number in their receipts", () =>
   withFolder(async (folder) => {
     const disk = new DiskChain(folder, new FakeClock());
     const tx = deposit({ timestamp: disk.clock.now(), externalTxHash: hashOf(1) });

@@ -320,7 +320,7 @@ Deno.test("Data directory: random damage is detected or harmless", () =>
     assert.ok(refused > 0 && whole > 0, `${refused} refused, ${whole} whole`);
   }));
 
-Deno.test("Data directory: a price that changed on the disk is missing, and so is no other", () =>
+Deno.test("Data directory: a price damaged on the disk is left out, and every other one is kept", () =>
   withFolder(async (folder) => {
     const clock = new FakeClock();
     const disk = new DiskChain(folder, clock);
