@@ -17,7 +17,7 @@ function fieldsOf({ user, amount, nonce }: Pick<DepositRequest, "user" | "amount
 }
 
 /**
- * Logs account, limits, node and database once, and every problem that will make deposits fail.
+ * Logs account, limits, node and database once.
  *
  * @param account The bridge's own account; undefined if the node does not answer.
  */
@@ -25,7 +25,6 @@ export function logStart(
   { database, chainId, rpcUrl, rateLimit, rateLimitTotal }: BridgeOptions,
   address: Address,
   account: Account | undefined,
-  problems: readonly string[],
 ): void {
   const isRelayer = account?.permissions.includes("relayer");
   log.info(
@@ -47,9 +46,6 @@ export function logStart(
       database: redactUrls(database),
     },
   );
-  for (const problem of problems) {
-    log.warn("Not ready: {problem}", { event: "not_ready", problem });
-  }
 }
 
 function limitText(limit: number): string {
@@ -58,6 +54,15 @@ function limitText(limit: number): string {
 
 /** The log line of each event of a deposit (docs/reference.md, "Log events"). */
 export const depositLog = {
+  /** Something is missing that deposits need: they fail until {@link depositLog.ready}. */
+  notReady(problem: string): void {
+    log.warn("Not ready: {problem}", { event: "not_ready", problem });
+  },
+
+  ready(): void {
+    log.info("Ready again", { event: "ready" });
+  },
+
   /** A deposit was refused before anything was recorded. */
   refused(request: DepositRequest, { code, message }: RangemakerError): void {
     log.info("Deposit for {user} refused, {code}: {reason}", {

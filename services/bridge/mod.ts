@@ -72,6 +72,8 @@ async function startWith(
     relayer: bridge,
     chainId,
     onPermission: (isRelayer) => metrics.setRelayerPermitted(isRelayer),
+    onNotReady: depositLog.notReady,
+    onReady: depositLog.ready,
   });
   cleanup.defer(() => readiness.stop());
   const depositor = new Depositor({
@@ -103,25 +105,14 @@ async function startWith(
     close: () => cleanup.disposeAsync(),
   });
   intents.start();
-  readiness.start();
-  const report = reportStart(options, bridge, node, readiness);
+  // The balance, if the node answers: otherwise the readiness has the reason.
+  const report = node.getAccount(bridge).catch(() => undefined).then((account) => {
+    logStart(options, bridge, account);
+    readiness.start();
+  });
   // A stop waits until the start is logged.
   cleanup.defer(() => report);
   return service;
-}
-
-/** Logs the start, with the balance if the node answers. */
-async function reportStart(
-  options: BridgeOptions,
-  bridge: Address,
-  node: Pick<CoreClient, "getAccount">,
-  readiness: BridgeReadiness,
-): Promise<void> {
-  const [{ problems }, account] = await Promise.all([
-    readiness.check(),
-    node.getAccount(bridge).catch(() => undefined), // the readiness has the reason
-  ]);
-  logStart(options, bridge, account, problems);
 }
 
 function createHealthRoute(

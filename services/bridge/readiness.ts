@@ -16,8 +16,8 @@ import type { Address } from "../../lib/protocol/scalars.ts";
 import { redactUrls } from "../../lib/redact.ts";
 import { bridgeError } from "./errors.ts";
 
-/** Time between two looks at what the node would refuse every deposit for. */
-const REFUSAL_INTERVAL_MS = 5_000;
+/** Time between two checks. */
+const CHECK_INTERVAL_MS = 5_000;
 
 /** Whether the bridge can work, with one sentence per problem. */
 export const readinessSchema = z.object({
@@ -41,6 +41,10 @@ export interface ReadinessOptions {
   chainId: number;
   /** Called with each answer of the node. */
   onPermission(isRelayer: boolean): void;
+  /** Called when the bridge is found not to be ready, with every problem. */
+  onNotReady(problems: string): void;
+  /** Called when it is ready again. */
+  onReady(): void;
 }
 
 /** Whether the bridge can work, and why it refuses deposits that the node could not execute. */
@@ -62,13 +66,18 @@ export class BridgeReadiness {
     this.check = createCachedCall(() => this.#check(), NODE_ANSWER_CACHED_MS, clock);
     this.#polls = new PollingLoop({
       clock,
-      poll: async () => void await this.check(),
-      intervalMs: REFUSAL_INTERVAL_MS,
+      poll: async () => {
+        const { ready, problems } = await this.check();
+        if (!ready) throw new RangemakerError("NOT_READY", problems.join(". "));
+      },
+      intervalMs: CHECK_INTERVAL_MS,
+      onFailure: ({ message }) => options.onNotReady(message),
+      onRecovery: () => options.onReady(),
     });
   }
 
   start(): void {
-    this.#polls.start(REFUSAL_INTERVAL_MS);
+    this.#polls.start();
   }
 
   stop(): Promise<void> {

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { isDeepStrictEqual } from "node:util";
 import { StoreError } from "../../lib/intents/errors.ts";
 import { ListenError } from "../../lib/http/listener.ts";
 import { UsageError } from "../../lib/cli/options.ts";
@@ -52,14 +53,30 @@ Deno.test("Bridge: if its port is in use the start fails and closes the database
     assert.deepEqual(files, ["bridge.sqlite"], "SQLite deletes its journal when it is closed");
   }));
 
-Deno.test("Bridge: a start without the relayer permission logs the missing permission", () =>
-  withLogs("warning", async (records) => {
-    await using node = FakeNode.start();
-    node.permissions = [];
-    await using _bridge = await startTestBridge(node.url);
-    const missing = await eventually("a warning", () => records[0]);
-    assert.equal(missing.properties.event, "not_ready");
-    assert.match(String(missing.properties.problem), /the relayer permission/);
+Deno.test("Bridge: what it lacks is logged once after the start, and the end of it", () =>
+  withLogs("info", async (records) => {
+    const clock = new FakeClock(Date.now());
+    await withBridge(async (_bridge, node) => {
+      const events = () => records.map(({ properties }) => properties["event"]);
+      const untilLogged = (...expected: string[]) =>
+        eventually("the log follows", () => {
+          clock.advance(1_000);
+          return isDeepStrictEqual(events(), ["listening", "started", ...expected]);
+        });
+      await untilLogged();
+      node.permissions = [];
+      await untilLogged("not_ready");
+      assert.match(String(records[2]?.properties["problem"]), /the relayer permission/);
+      node.down = true;
+      const asked = node.calls.get("core_getAccount") ?? 0;
+      await eventually("it asks again", () => {
+        clock.advance(1_000);
+        return (node.calls.get("core_getAccount") ?? 0) > asked + 1;
+      });
+      assert.deepEqual(events(), ["listening", "started", "not_ready"]);
+      [node.down, node.permissions] = [false, ["relayer"]];
+      await untilLogged("not_ready", "ready");
+    }, { clock });
   }));
 
 Deno.test("Bridge: without the relayer permission it refuses before the nonce is used, and its metric shows it", () => {

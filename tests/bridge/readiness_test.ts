@@ -25,6 +25,8 @@ function ports(overrides: Partial<Probe> = {}, problem?: RangemakerError): Readi
     relayer: relayer.address,
     chainId: 1337,
     onPermission() {},
+    onNotReady() {},
+    onReady() {},
   };
 }
 
