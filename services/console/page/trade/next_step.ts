@@ -246,7 +246,13 @@ export function quoteStepOf(situation: QuoteSituation, nowMs: number): QuoteStep
       : "";
     const deadline = signWithinText(stage.offer.quote, nowMs);
     if (isDevelopmentKey) return { button: "Signing …", note, deadline };
-    return { button: "Sign in your wallet …", note, deadline, back: "Cancel" };
+    const isOver = signableMs(stage.offer.quote, nowMs) === 0;
+    return {
+      button: isOver ? "Decline in your wallet …" : "Sign in your wallet …",
+      note,
+      deadline,
+      back: "Cancel",
+    };
   }
   if (onItsWay) {
     const note = "This quote waits for another signed bet.";

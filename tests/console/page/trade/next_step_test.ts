@@ -304,10 +304,15 @@ const STEPS: Record<
       ),
     },
   ],
-  "a wallet that asks for too long": [
+  "a wallet asks for a signature while it is in time": [
+    { stage: signing },
+    9_999,
+    { button: "Sign in your wallet …", note: "", deadline: "Sign within 1 s.", back: "Cancel" },
+  ],
+  "a wallet that still asks when it is too late is to be declined": [
     { stage: signing },
     10_000,
-    { button: "Sign in your wallet …", note: "", deadline: LATE, back: "Cancel" },
+    { button: "Decline in your wallet …", note: "", deadline: LATE, back: "Cancel" },
   ],
   "a key signs again by itself": [
     { stage: { ...signing, isAgain: true }, isDevelopmentKey: true },
