@@ -15,6 +15,9 @@ import { fileUrl, hasProgram, hasVolatility, readText, run } from "./support.ts"
 /** First byte of a WebSocket's close frame. */
 const CLOSE_FRAME = 0x88;
 
+/** How long each front waits for a body. */
+const SLOW_BODY_MS = 10_000;
+
 const NAMES = ["rpc.example", "solver.example", "bridge.example"];
 
 /** How to start a front with a file, and the test's changes to that file. */
@@ -176,20 +179,24 @@ async function startFront(
 interface Echo extends AsyncDisposable {
   port: number;
   stop(): Promise<void>;
+  /** Paths of all requests, also of those whose body never came. */
+  begun: Set<string>;
   reached: { path: string; forwardedFor: string | null }[];
 }
 
 function startEcho(): Echo {
+  const begun: Echo["begun"] = new Set();
   const reached: Echo["reached"] = [];
   const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
     const { pathname: path } = new URL(request.url);
+    begun.add(path);
     const forwardedFor = request.headers.get("x-forwarded-for");
     const isWhole = await request.text().then(() => true, () => false);
     if (isWhole) reached.push({ path, forwardedFor });
     return new Response("echo");
   });
   const stop = () => server.shutdown();
-  return { port: server.addr.port, reached, stop, [Symbol.asyncDispose]: stop };
+  return { port: server.addr.port, begun, reached, stop, [Symbol.asyncDispose]: stop };
 }
 
 interface Running {
@@ -251,6 +258,15 @@ async function assertPublicPaths(
   // It shows the URL of the node.
   await send("bridge.example", "GET /info");
   assert.deepEqual(reached, []);
+}
+
+/** A body that never comes ends the request, which only Caddy has passed on meanwhile. */
+async function assertSlowBodyEnds(program: Program, { front, echo }: Running): Promise<void> {
+  const slow = [...json, "Content-Length: 2000"];
+  // Some fronts only close the connection.
+  const end = front.send("solver.example", "POST /estimate", slow).then(() => true, () => true);
+  assert(await withinMs(end, SLOW_BODY_MS + 10_000, false), "The body may take longer");
+  assert.equal(echo.begun.has("/estimate"), program === "caddy");
 }
 
 /** nginx bounds an address's reads of solver and bridge, also without their bodies. */
@@ -364,7 +380,10 @@ Deno.test({
         const behind = { ...services, "3000": echo.port, "3001": echo.port };
         return { echo, front: running.use(await startFront(program, behind, certificate)) };
       });
-      await forEach((_, index) => assertPublicPaths(fronts[index]!));
+      await forEach((program, index) => {
+        const running = fronts[index]!;
+        return Promise.all([assertPublicPaths(running), assertSlowBodyEnds(program, running)]);
+      });
       const nginx = fronts[installed.indexOf("nginx")];
       if (nginx !== undefined) await assertFewReads(nginx);
       await Promise.all([stack.stop(), proxy.stop(), ...fronts.map(({ echo }) => echo.stop())]);
