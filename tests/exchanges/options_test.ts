@@ -68,11 +68,14 @@ Deno.test(
         },
         tape: ofTape,
         tapeMarket: ofTape,
-        faults: () =>
-          new Promise<void>((resolve) => {
-            const socket = new WebSocket(exchanges.providerUrls.provider_b);
-            socket.onclose = () => resolve();
-          }),
+        faults: async () => {
+          const socket = new WebSocket(exchanges.providerUrls.provider_b);
+          const reason = new Promise((resolve) =>
+            socket.onclose = (event) => resolve(event.reason)
+          );
+          // Without the fault it would close too, since nothing is subscribed.
+          assert.equal(await reason, "Fault on demand");
+        },
       });
     })),
 );
