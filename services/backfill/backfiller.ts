@@ -16,6 +16,8 @@ interface BackfillerOptions {
   clock: Clock;
   /** How long a trade provides the price of the slots after it, in milliseconds. */
   maxCarryMs: number;
+  /** Throws if prices for a gap must not be filled; called for each batch of it. */
+  requireSimilar?(gap: TimeSpan, prices: readonly bigint[]): Promise<void>;
   /** Checked before each batch: no batch starts once it is true. */
   isStopping(): boolean;
   /** Called after each batch, in slots. */
@@ -47,7 +49,7 @@ export class Backfiller {
 
   /**
    * @param spans Aligned to slots of 100 ms.
-   * @throws {ExchangeHistoryError} If the exchange has no trades for them.
+   * @throws {ExchangeHistoryError} If the exchange has no trades for them, or wrong ones.
    * @throws {RangemakerError} If the node refuses them.
    * @throws {NodeUnreachableError} If the node does not answer.
    */
@@ -60,6 +62,7 @@ export class Backfiller {
       for (const batch of toBatches(span)) {
         if (this.#options.isStopping()) return [...reports, report];
         const runs = await this.#readRuns(market, batch);
+        await this.#options.requireSimilar?.(span, runs.flatMap(({ prices }) => prices));
         report.slotsWithoutTrade += slotsIn(batch);
         for (const run of runs) {
           const filledSlots = await this.#submit(market, run);

@@ -1,7 +1,12 @@
 import { z } from "zod";
 import { requireChainId } from "../../lib/intents/chain_guard.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
-import { EXCHANGE_HISTORY_URL, ExchangeHistory } from "../../lib/net/exchange_history.ts";
+import {
+  EXCHANGE_HISTORY_URL,
+  ExchangeHistory,
+  ExchangeHistoryError,
+} from "../../lib/net/exchange_history.ts";
+import type { TimeSpan } from "../../lib/prices/price_slots.ts";
 import { THESIS_DURATION_MAX_MS } from "../../lib/protocol/constants.ts";
 import type { Market, Markets } from "../../lib/protocol/markets.ts";
 import { type CommandContext, createCommand, ExitCode } from "../../lib/cli/command.ts";
@@ -20,7 +25,7 @@ import { optionsFor } from "../../lib/cli/option_names.ts";
 import type { TransactionSigner } from "../../lib/protocol/transaction.ts";
 import { progressBar } from "../../lib/cli/terminal.ts";
 import { Backfiller, type SpanReport } from "./backfiller.ts";
-import { type BackfillRequest, readMissingPrices, requireSimilarPrice } from "./recorded_prices.ts";
+import { type BackfillRequest, findDistantPrice, readMissingPrices } from "./recorded_prices.ts";
 import { exchangeTrades, fixedPriceTrades, priceText } from "./trade_history.ts";
 
 /** The longest span that one run fills: as long as the longest thesis. */
@@ -86,7 +91,7 @@ export const options = optionsFor("backfill", {
   },
   anyPrice: {
     kind: kinds.flag,
-    description: "accept a --price that is more than 10 % from the recorded ones around the gap",
+    description: "accept prices that are more than 10 % from the recorded ones around a gap",
     default: "false",
   },
   chainId: chainIdOption,
@@ -148,7 +153,14 @@ async function backfill(
   context.progress("Asking the node for missing slots …");
   const { market, missing, thesis } = await readMissingPrices(request, client, markets);
   const { price, anyPrice, historyUrl, maxCarryMs } = options;
-  if (price !== undefined && !anyPrice) await requireSimilarPrice(price, market, missing, client);
+  const requireSimilar = async (gap: TimeSpan, prices: readonly bigint[]) => {
+    const distant = anyPrice ? undefined : await findDistantPrice(prices, market, gap, client);
+    if (distant !== undefined) throw distantPrice(distant, price === undefined);
+  };
+  if (price !== undefined) {
+    // Before any slot is filled; trades are compared as they are read.
+    for (const gap of missing) await requireSimilar(gap, [price]);
+  }
   const backfiller = new Backfiller({
     client,
     signer,
@@ -162,6 +174,7 @@ async function backfill(
       : fixedPriceTrades(price),
     clock,
     maxCarryMs: price === undefined ? maxCarryMs : 0,
+    ...(price === undefined && { requireSimilar }),
     isStopping: () => isStopping,
     onProgress: (done, total) => context.progress(progressBar(done, total, "slots")),
   });
@@ -180,6 +193,14 @@ async function backfill(
   }
   const isComplete = !isStopping && isFilled;
   return isComplete ? ExitCode.ok : ExitCode.failed;
+}
+
+function distantPrice(distant: string, isOfTrade: boolean): Error {
+  const advice = "A filled price is final and decides bets: correct";
+  const otherwise = "or add --any-price if it is right";
+  return isOfTrade
+    ? new ExchangeHistoryError(`Trade at ${distant}. ${advice} --history-url, ${otherwise}`)
+    : new UsageError(`Invalid --price: ${distant}. ${advice} it, ${otherwise}`);
 }
 
 function requestOf(

@@ -1,7 +1,6 @@
 /** What the node has recorded: which prices are missing, and which are beside a gap. */
 import { type CoreClient, missingSpansOf } from "../../lib/net/core_client.ts";
 import { readPages } from "../../lib/net/core_reader.ts";
-import { UsageError } from "../../lib/cli/options.ts";
 import { RangemakerError } from "../../lib/errors.ts";
 import { appendSpan, slotAtOrAfter, type TimeSpan } from "../../lib/prices/price_slots.ts";
 import { BACKFILL_SLOTS_MAX, SLOT_MS } from "../../lib/protocol/constants.ts";
@@ -90,48 +89,55 @@ const DISTANCE_MAX_PERCENT = 10n;
 const READ_MS = BACKFILL_SLOTS_MAX * SLOT_MS;
 
 /**
- * Compares a price with the last recorded one before each gap and the first one after it, as far as
+ * Compares prices with the last recorded one before a gap and the first one after it, as far as
  * they are known: a filled price is final.
  *
- * @throws {UsageError} If it is more than 10 % from one of them.
+ * @returns Which price is more than 10 % from which recorded one, as text; undefined if none is.
  */
-export async function requireSimilarPrice(
-  price: bigint,
+export async function findDistantPrice(
+  prices: readonly bigint[],
   market: Market,
-  gaps: readonly TimeSpan[],
-  client: CoreClient,
-): Promise<void> {
-  for (const { from, to } of gaps) {
-    const before = { from: Math.max(0, from - READ_MS), to: from };
-    const after = { from: to, to: to + READ_MS };
-    const last = (await recordedPrices(market, before, client)).at(-1);
-    const [first] = await recordedPrices(market, after, client);
-    const gap = `the gap from ${new Date(from).toISOString()}`;
-    requireSimilar(price, last, `the last one before ${gap}`);
-    requireSimilar(price, first, `the first one after ${gap}`);
-  }
+  { from, to }: TimeSpan,
+  client: Pick<CoreClient, "getPriceHistory">,
+): Promise<string | undefined> {
+  const before = { from: Math.max(0, from - READ_MS), to: from };
+  const after = { from: to, to: to + READ_MS };
+  const last = (await recordedPrices(market, before, client)).at(-1);
+  const [first] = await recordedPrices(market, after, client);
+  const gap = `the gap from ${new Date(from).toISOString()}`;
+  return distanceText(prices, last, `the last one before ${gap}`) ??
+    distanceText(prices, first, `the first one after ${gap}`);
 }
 
-function requireSimilar(price: bigint, recorded: bigint | undefined, which: string): void {
-  if (recorded === undefined) return;
-  const distance = price > recorded ? price - recorded : recorded - price;
-  if (distance * 100n <= recorded * DISTANCE_MAX_PERCENT) return;
-  throw new UsageError(
-    `Invalid --price: ${formatUnits(price)} is more than ${DISTANCE_MAX_PERCENT} % from ` +
-      `${formatUnits(recorded)}, ${which}. A filled price is final and decides bets: ` +
-      "correct it, or add --any-price if it is right",
-  );
+function distanceText(
+  prices: readonly bigint[],
+  recorded: bigint | undefined,
+  which: string,
+): string | undefined {
+  if (recorded === undefined) return undefined;
+  const isFar = (price: bigint) => {
+    const distance = price > recorded ? price - recorded : recorded - price;
+    return distance * 100n > recorded * DISTANCE_MAX_PERCENT;
+  };
+  const far = prices.find(isFar);
+  if (far === undefined) return undefined;
+  const [price, other] = [formatUnits(far), formatUnits(recorded)];
+  return `${price} is more than ${DISTANCE_MAX_PERCENT} % from ${other}, ${which}`;
 }
 
 async function recordedPrices(
   market: Market,
   span: TimeSpan,
-  client: CoreClient,
+  client: Pick<CoreClient, "getPriceHistory">,
 ): Promise<bigint[]> {
   const pages = await Array.fromAsync(readRecorded(market, span, client));
   return pages.flatMap(({ prices }) => prices.map(({ price }) => price));
 }
 
-function readRecorded({ base, quote }: Market, { from, to }: TimeSpan, client: CoreClient) {
+function readRecorded(
+  { base, quote }: Market,
+  { from, to }: TimeSpan,
+  client: Pick<CoreClient, "getPriceHistory">,
+) {
   return readPages((cursor) => client.getPriceHistory({ base, quote, from, to, cursor }));
 }

@@ -157,6 +157,27 @@ Deno.test("rangemaker backfill: a --price over 10 % from one beside the gap is r
     assert.equal((await client.getPriceHistory({ base, quote, from, to })).missing.length, 0);
   }, SHORT_LIVED));
 
+Deno.test("rangemaker backfill: a trade over 10 % from a price beside the gap fills nothing without --any-price", () =>
+  withSteppedNode(async (scene) => {
+    const { from } = await lackingThesis(scene);
+    const history = startFakeHistory([
+      { time: from, price: 3_000_000_000n },
+      { time: from + 650, price: 60_000_000_000n },
+    ]);
+    const args = ["--history-url", history.url, "--thesis", "1"];
+    const refused = await runBackfill(scene, ...args);
+    assert.deepEqual([refused.code, refused.lines], [1, []]);
+    assert.match(
+      refused.errors.join(),
+      /Trade at 60000\S* is more than 10 % from 3000\S*, the last one before .*correct --history-url/,
+    );
+    assert.equal((await scene.client.getThesis(1))?.status, "needs_backfill");
+
+    const meant = await runBackfill(scene, ...args, "--any-price");
+    assert.deepEqual([meant.code, meant.lines.at(-1)], [0, "Thesis 1: lost"]);
+    await history.stop();
+  }, SHORT_LIVED));
+
 Deno.test("rangemaker backfill: fills the missing prices of a thesis, which is then settled", () =>
   withSteppedNode(async (scene) => {
     const { from } = await lackingThesis(scene);
@@ -223,7 +244,7 @@ Deno.test("rangemaker backfill: the thesis is settled at once, although hundreds
 Deno.test("rangemaker backfill: fills a stretch of time in a market", () =>
   withSteppedNode(async (scene) => {
     const { from, to } = await lackingThesis(scene);
-    const history = startFakeHistory([{ time: from - 10, price: 5n }]);
+    const history = startFakeHistory([{ time: from - 10, price: 2_750_000_000n }]);
     const args = ["--history-url", history.url];
     for (const [end, filled] of [[from + 300, "1 slot"], [to, "12 slots"]] as const) {
       const span = ["--from", new Date(from).toISOString(), "--to", `${end}`];
@@ -231,14 +252,17 @@ Deno.test("rangemaker backfill: fills a stretch of time in a market", () =>
       assert.equal(code, 0, lines.join("\n"));
       assert(lines[0]?.endsWith(`: ${filled} filled, 0 without a trade`), lines[0]);
     }
-    assert.deepEqual((await scene.client.getThesis(1))?.breach, { time: from + 200, price: 5n });
+    assert.deepEqual((await scene.client.getThesis(1))?.breach, {
+      time: from + 200,
+      price: 2_750_000_000n,
+    });
     await history.stop();
   }, SHORT_LIVED));
 
 Deno.test("rangemaker backfill: reports slots that the node did not accept", () =>
   withSteppedNode(async (scene) => {
     const to = scene.stepped.now;
-    const history = startFakeHistory([{ time: to - 10_000, price: 5n }]);
+    const history = startFakeHistory([{ time: to - 10_000, price: 3_000_000_000n }]);
     const args = ["--history-url", history.url, "--market", "ETH/USDT"];
     const span = ["--from", `${to - 10_000}`, "--to", `${to - 8_000}`];
     const { code, lines } = await runBackfill(scene, ...args, ...span);
@@ -254,7 +278,7 @@ Deno.test("rangemaker backfill: what it cannot do is an error, and nothing is fi
       withSteppedNode(async (scene) => {
         const { node, clock, client } = scene;
         const { from } = await lackingThesis(scene);
-        const history = startFakeHistory([{ time: from, price: 5n }]);
+        const history = startFakeHistory([{ time: from, price: 3_000_000_000n }]);
         const onEth = new RegExp(`Thesis 1 is on ${ETH.base}/${ETH.quote}: .*--markets`);
         const refused: [key: string, code: number, words: RegExp, ...argv: string[]][] = [
           ["a2", 1, /no thesis with the id 9/, "--thesis", "9"],
