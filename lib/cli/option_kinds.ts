@@ -13,6 +13,7 @@ import { LocalSigner } from "../protocol/signature.ts";
 import { LOG_LEVELS } from "../log/logging.ts";
 import { SPEC_MARKETS, SYMBOL_PATTERN } from "../protocol/markets.ts";
 import { databaseSchema } from "../database/database_url.ts";
+import { isPlainUrl, PLAIN_URL_RULE } from "../redact.ts";
 
 export interface OptionKind<S extends z.core.$ZodType = z.core.$ZodType> {
   /** Turns text (`true` for a flag, a list for a repeatable option) into a value. */
@@ -59,7 +60,7 @@ function urlSchema(protocols: readonly string[]) {
   return z.string().refine((text) => {
     const url = URL.parse(text);
     return url !== null && protocols.includes(url.protocol) && url.hostname !== "";
-  }, rule);
+  }, rule).refine((text) => isPlainUrl(text) && !/^\w+:\/{3}/.test(text), PLAIN_URL_RULE);
 }
 
 export const httpUrl = {

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { isPlainUrl, PLAIN_URL_RULE } from "../redact.ts";
 
 /** Takes the place of a path: nothing is stored on disk. */
 export const IN_MEMORY = ":memory:";
@@ -29,7 +30,8 @@ export const databaseSchema = z.string().min(1, DATABASE_RULE)
     (text) => !POSTGRES_URL.test(text) || splitHosts(text).every((one) => URL.canParse(one)),
     HOSTS_RULE,
   )
-  .refine((text) => !POSTGRES_URL.test(text) || asksForPrimary(text), ROLE_RULE);
+  .refine((text) => !POSTGRES_URL.test(text) || asksForPrimary(text), ROLE_RULE)
+  .refine((text) => !POSTGRES_URL.test(text) || isPlainUrl(text), PLAIN_URL_RULE);
 
 /** Splits the URL of a PostgreSQL database into one URL per host, in the same order. */
 export function postgresServers(url: string): URL[] {
