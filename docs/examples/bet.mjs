@@ -1,6 +1,11 @@
 // A whole bet in Node 20 or newer, Bun or Deno, on a running stack or at four URLs.
 import process from "node:process";
-import { hasPriceMoved, isRangemakerError, RangemakerClient } from "@rangemaker/client";
+import {
+  formatUnits,
+  hasPriceMoved,
+  isRangemakerError,
+  RangemakerClient,
+} from "@rangemaker/client";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import WebSocket from "ws"; // only for Node 20; newer versions, Bun and Deno have one
 
@@ -40,8 +45,9 @@ async function bet(attempts = 20) {
 try {
   await client.deposit(100_000_000n); // amounts and prices have 6 decimals
   const { thesisId } = await bet();
-  const { status, payout } = await client.settled(thesisId, 15_000);
-  console.log(status, payout);
+  const { status } = await client.settled(thesisId, 15_000);
+  const { balance } = await client.account();
+  console.log(`${status}, balance ${formatUnits(balance)} USDC`);
 } catch (error) {
   if (!isRangemakerError(error)) throw error;
   console.error(error.code, error.message);

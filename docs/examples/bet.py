@@ -101,4 +101,5 @@ if result["status"] != "committed":
 
 while (thesis := rpc("core_getThesis", result["thesisId"]))["status"] in ("open", "needs_backfill"):
     time.sleep(0.2)
-print(thesis["status"], thesis["payout"])
+balance = int(rpc("core_getAccount", user.address)["balance"])
+print(f"{thesis['status']}, balance {balance / 10**6:.6f} USDC")

@@ -35,7 +35,10 @@ export const thesisSchema = described(
   { id: "Thesis", description: "A bet in the ledger" },
 );
 
-/** A bet in the ledger; times in Unix milliseconds, `breach` is the slot that decided it. */
+/**
+ * A bet in the ledger; times in Unix milliseconds. The winner gets the `payout`: the user, or the
+ * solver if the bet is `lost`, with `breach` as the slot that decided it.
+ */
 export type Thesis = z.output<typeof thesisSchema>;
 
 /**

@@ -64,14 +64,17 @@ async function runExample(program: string, flags: string[], cwd: string): Promis
 
 async function playReadme(urls: StackUrls): Promise<void> {
   const [, example = assert.fail("README has no example of the client")] =
-    /```ts\n(import \{ hasPriceMoved, RangemakerClient[\s\S]*?)```/.exec(readText("README.md")) ??
+    /```ts\n(import \{ formatUnits, hasPriceMoved, RangemakerClient[\s\S]*?)```/.exec(
+      readText("README.md"),
+    ) ??
       [];
   await Promise.all(
     Object.entries(WAYS).map(([name, way]) =>
       withFolder(async (folder) => {
         const { flags, cwd, client } = way(folder);
         const program = atUrls(example, urls).replace("../lib/client/mod.ts", client);
-        assert.match(await runExample(program, flags, cwd), /^(won|lost) \d+n\n$/, name);
+        const outcome = await runExample(program, flags, cwd);
+        assert.match(outcome, /^(won, balance 1\d\d\.\d+|lost, balance 90) USDC\n$/, name);
       })
     ),
   );
@@ -99,7 +102,7 @@ async function runPython(urls: StackUrls): Promise<{ code: number; text: string;
 async function playInPython(urls: StackUrls): Promise<void> {
   const { code, text, stdout } = await runPython(urls);
   assert.equal(code, 0, text);
-  assert.match(stdout.trim(), /^(won|lost) \d+$/);
+  assert.match(stdout.trim(), /^(won, balance 1\d\d\.\d+|lost, balance 90\.0+) USDC$/);
 
   // A node that refuses every call, as JSON-RPC does: with status 200.
   await using proxy = listen("127.0.0.1", 0, () => {
