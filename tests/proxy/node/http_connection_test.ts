@@ -82,6 +82,20 @@ Deno.test("HttpConnection: if an answer is incomplete, the request fails", async
   }
 });
 
+Deno.test("HttpConnection: a read is not sent again if its answer broke off, or its connection was new", async () => {
+  const whole = `${OK}content-length: 2\r\n\r\nok`;
+  const reused = [{ pieces: [whole] }, { pieces: [whole.slice(0, -1)], ends: true }];
+  const reopened = [{ pieces: [whole], ends: true }, { pieces: [], ends: true }];
+  for (const [answers, isOpenBefore] of [[reused, true], [reopened, false]] as const) {
+    await play((request) => answers[request - 1] ?? { pieces: [whole] }, async (pool, node) => {
+      await pool.post("a", READ);
+      if (!isOpenBefore) await eventually("its end", () => node.sockets.size === 0);
+      await assert.rejects(pool.post("b", READ), failed("sent", /./));
+      assert.equal(node.requests.length, 2);
+    });
+  }
+});
+
 Deno.test("HttpConnection: an unrequested answer is dropped, and reads get their own answers", () => {
   const answer = (body: string) => `${OK}content-length: ${body.length}\r\n\r\n${body}`;
   const bodyOf = (text: string) => text.slice(text.indexOf("\r\n\r\n") + 4);
