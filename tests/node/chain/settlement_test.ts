@@ -160,6 +160,18 @@ Deno.test("Chain: a checkpoint settles some of many theses, and settleDue the re
   assert.ok(theses.every(({ status, settledAt }) => status === "won" && settledAt === endedMs));
 });
 
+Deno.test("Chain: settlements that take long end their slice early, so that checkpoints are not late", () => {
+  const test = new MemoryChain();
+  test.run(1);
+  const { state } = test.chain;
+  const endTime = test.now + 300;
+  openTheses(test.chain, test.records, rfqSubmit({ timestamp: test.now, endTime }), 100);
+  let nowMs = 0;
+  const slow = { now: () => nowMs += 3, after: () => () => {} };
+  const settled = test.records.commits.change(() => state.settleDueSlice(endTime, slow));
+  assert.equal(settled.length, 25);
+});
+
 Deno.test("Chain: a thesis has the times of its opening and settlement, besides those of its window", () => {
   const test = MemoryChain.funded();
   const window = { startTime: test.now + 100, endTime: test.now + 5_050 };
