@@ -263,7 +263,7 @@ export class Chain {
     requireSigner("Transaction signature", txHash, tx.signature, tx.from);
     const earlier = this.findReceipt(txHash);
     if (earlier !== undefined) return { receipt: earlier, isKnown: true };
-    // Its receipt may be deleted if it is this old: the transaction must not be accepted again.
+    // Its receipt or quote may be deleted if it is this old: it must not be accepted again.
     const isOld = tx.timestamp < this.#records.state.droppedBeforeMs + TIMESTAMP_DRIFT_MAX_MS;
     const offMs = Math.abs(this.#clock.now() - tx.timestamp);
     if (offMs > TIMESTAMP_DRIFT_MAX_MS || isOld) {
@@ -279,8 +279,7 @@ export class Chain {
   }
 
   #context(): EvaluationContext {
-    // Quotes of deleted theses have expired and must stay expired if the clock is set back.
-    const nowMs = Math.max(this.#clock.now(), this.#records.state.droppedBeforeMs);
+    const nowMs = this.#clock.now();
     const isBehind = this.head.timestampMs - nowMs > CHECKPOINT_LATE_MAX_MS;
     return {
       blockNumber: this.blocks.nextNumber,
