@@ -74,6 +74,19 @@ Deno.test("Chain: a transaction whose receipt may be deleted is refused, though 
   });
 });
 
+Deno.test("Chain: once a bet that was lost early is deleted, its quote is not used again, though the clock is set back", () => {
+  const test = MemoryChain.funded();
+  const endTime = test.now + 3_600_000;
+  const quote = { startTime: test.now, endTime, deadline: endTime };
+  test.bet(quote);
+  test.run(1, { "ETH/USDT": 1n });
+  assert.deepEqual(test.statuses, ["lost"]);
+  test.records.dropBefore(endTime + 1);
+  assert.deepEqual(test.statuses, []);
+  test.travelClock.shift(600_000);
+  assert.throws(() => test.bet(quote), { code: "TIMESTAMP_OUT_OF_RANGE" });
+});
+
 Deno.test("Chain: a transaction with an invalid signature is not recorded", () => {
   const test = new MemoryChain();
   const tx = deposit({ timestamp: test.now });
