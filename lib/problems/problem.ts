@@ -16,7 +16,7 @@ export interface Problem {
   /** The parts of the value that the operator's page shows, such as refusals by code. */
   breakdown?: Measure;
   bound: Bound;
-  unit?: "share" | "seconds" | "bytes";
+  unit?: "share" | "seconds" | "bytes" | "rate";
   /** The value is 1 for yes and 0 for no. */
   isFlag?: boolean;
   /** The cause is never a service that does not answer. */

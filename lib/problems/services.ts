@@ -73,6 +73,7 @@ export const PROXY: readonly Problem[] = [
     title: "Requests without an answer, a second",
     measure: rate("proxy_upstream_errors_total", "1m", { by: ["target"] }),
     bound: { op: ">", limit: 0.1 },
+    unit: "rate",
     severity: "critical",
     afterS: 120,
     message: "The {target} node leaves {value} requests a second without an answer",

@@ -137,6 +137,7 @@ const VALUES = {
   share: "{{ $value | humanizePercentage }}",
   seconds: "{{ $value | humanizeDuration }}",
   bytes: "{{ $value | humanize1024 }}B",
+  rate: '{{ $value | printf "%.2f" }}', // humanize would write 0.12 as 120m
   number: "{{ $value | humanize }}",
 } as const;
 
@@ -184,9 +185,13 @@ function withChapters(guide: string): string {
 function firstParagraph(problem: Problem): string {
   const { bound, unit, severity, afterS, message, firstStep } = problem;
   const { op, limit } = bound;
-  const value = unit === "share"
-    ? `${100 * limit} %`
-    : `${unit === "bytes" ? limit / 1e9 : limit}${unit === "bytes" ? " GB" : unit ? " s" : ""}`;
+  const value = {
+    share: `${100 * limit} %`,
+    seconds: `${limit} s`,
+    bytes: `${limit / 1e9} GB`,
+    rate: `${limit}`,
+    number: `${limit}`,
+  }[unit ?? "number"];
   const text = fillPlaceholders(message, (name) => {
     if (name !== "value") return `\`${name}\``;
     if (limit === 0) return "some";
