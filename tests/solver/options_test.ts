@@ -215,7 +215,8 @@ async function effectsOnPrices(answered: Ask, values: Values): Promise<Effects> 
     margin: () => assert.equal(details.margin, values.margin),
     userLeadMs: async () => {
       await eventually("an estimate that charges no lead", async () => {
-        const { pricing } = (await answered()).body;
+        // With a lead, a box so near to the price is worth far more once it has survived the hold.
+        const { pricing } = (await answered({ upperPrice: String(SPOT * 1.0005) })).body;
         const { probability, chargedProbability } = detailsSchema.parse(pricing);
         return chargedProbability < 1.01 * probability;
       }, 5_000);
