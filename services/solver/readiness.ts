@@ -36,7 +36,7 @@ export interface ReadinessOptions {
   account: Pick<OwnAccount, "read">;
   exposure: Pick<ExposureBook, "isComplete">;
   /** Undefined if the strategy needs no prices. */
-  marketData: Pick<MarketData, "symbolsWithoutPrice"> | undefined;
+  marketData: Pick<MarketData, "symbolsWithoutPrice" | "symbolsWithoutHistory"> | undefined;
   /** Oldest price that the strategy uses. */
   maxPriceAgeMs: number;
   clock: Clock;
@@ -70,8 +70,13 @@ export function checkReadiness(options: ReadinessOptions): Promise<Readiness> {
       return `Open theses are not known: core node at ${redactUrls(wsUrl)} is not followed`;
     },
     prices() {
-      const symbols = marketData?.symbolsWithoutPrice(clock.now(), maxPriceAgeMs) ?? [];
-      return symbols.length === 0 ? undefined : `No fresh price of ${symbols.join(", ")}`;
+      if (marketData === undefined) return undefined;
+      const priceless = marketData.symbolsWithoutPrice(clock.now(), maxPriceAgeMs);
+      if (priceless.length > 0) return `No fresh price of ${priceless.join(", ")}`;
+      const unread = marketData.symbolsWithoutHistory(clock.now());
+      if (unread.length === 0) return undefined;
+      const url = redactUrls(node.url);
+      return `No price history of ${unread.join(", ")} up to now from core node at ${url}`;
     },
   });
 }

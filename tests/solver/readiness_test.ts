@@ -53,7 +53,11 @@ const readOnly = { requireWritable: () => Promise.reject(new Error("Full")) };
 const rewound = new WrongChainError("CHAIN_REWOUND", "Older", {});
 const otherId = { ...NODE, getChainId: () => Promise.resolve(5) };
 const readPort = { ...NODE, acceptsTransactions: () => Promise.resolve(false) };
-const noPrices = { symbolsWithoutPrice: () => ["BTC/USDT", "SOL/USDT"] };
+const noPrices = {
+  symbolsWithoutPrice: () => ["BTC/USDT", "SOL/USDT"],
+  symbolsWithoutHistory: () => [],
+};
+const noHistory = { symbolsWithoutPrice: () => [], symbolsWithoutHistory: () => ["SOL/USDT"] };
 
 const MISSING: [string, Partial<ReadinessOptions>, RegExp][] = [
   ["store", { intents: intents(new StoreError("Full")) }, /^Full$/],
@@ -73,6 +77,11 @@ const MISSING: [string, Partial<ReadinessOptions>, RegExp][] = [
     /^Open theses are not known: .*node\/key\?… is not/,
   ],
   ["prices", { marketData: noPrices }, /^No fresh price of BTC\/USDT, SOL\/USDT$/],
+  [
+    "prices",
+    { marketData: noHistory },
+    /^No price history of SOL\/USDT up to now from core node at http:\/\/…@node$/,
+  ],
 ];
 
 for (const [name, changes, problem] of MISSING) {

@@ -4,6 +4,7 @@ import { SLOT_MS } from "../../../lib/protocol/constants.ts";
 import type { MarketCalibration } from "../../../lib/protocol/answers.ts";
 import { type Market, marketKey, type Markets } from "../../../lib/protocol/markets.ts";
 import type { NodePrice } from "../../../lib/protocol/price.ts";
+import { HISTORY_LAG_MAX_MS } from "../pricing/barrier_strategy.ts";
 import { StillPrices } from "../pricing/still_prices.ts";
 import { FUTURE_PRICE_MAX_MS, type MarketView } from "../pricing/strategy.ts";
 import { MarketVolatility, type VolatilityOptions } from "../pricing/volatility.ts";
@@ -100,6 +101,13 @@ export class MarketData {
     const isUsable = ({ spot }: MarketState) =>
       spot !== undefined && spot.fresh && nowMs - spot.lastUpdateMs <= maxAgeMs;
     return [...this.#stateByMarket.values()].filter((state) => !isUsable(state))
+      .map(({ symbol }) => symbol);
+  }
+
+  /** The markets whose recorded prices are not known up to now: no bet on them has a price. */
+  symbolsWithoutHistory(nowMs: number): string[] {
+    return [...this.#stateByMarket.values()]
+      .filter(({ historyEndMs }) => Math.abs(nowMs - historyEndMs) > HISTORY_LAG_MAX_MS)
       .map(({ symbol }) => symbol);
   }
 

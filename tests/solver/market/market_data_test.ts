@@ -29,6 +29,17 @@ Deno.test("MarketData: each price is assigned to its market, and a time in the f
   assert.deepEqual(withoutPrice(2_501), MARKETS.map(({ symbol }) => symbol), "it is too old");
 });
 
+Deno.test("MarketData: lists the markets whose history ends over 10 s before or after now", () => {
+  const marketData = new MarketData(settings, SPEC_MARKETS);
+  marketData.stateOf(market).addHistory([{ time: 20_000, price: 7n }], 20_100);
+  const others = ["BTC/USDT", "SOL/USDT"];
+  const unread = [10_099, 10_100, 30_100, 30_101].map((nowMs) =>
+    marketData.symbolsWithoutHistory(nowMs).length
+  );
+  assert.deepEqual(unread, [3, 2, 2, 3]);
+  assert.deepEqual(marketData.symbolsWithoutHistory(30_000), others);
+});
+
 Deno.test("MarketData: a price of other tokens under a market's symbol is not its price", () => {
   const marketData = new MarketData(settings, SPEC_MARKETS);
   marketData.setSpots({ [symbol]: { ...price, base: MARKETS[0].base } }, 2_000);
