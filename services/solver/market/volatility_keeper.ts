@@ -4,6 +4,8 @@ import { messageOf } from "../../../lib/errors.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import type { ServiceRecords } from "../../../lib/intents/service_records.ts";
 import type { ExchangeHistory } from "../../../lib/net/exchange_history.ts";
+import { RING_SLOTS_DEFAULT } from "../../../lib/prices/price_ring.ts";
+import { SLOT_MS } from "../../../lib/protocol/constants.ts";
 import { PollingLoop } from "../../../lib/timing/polling_loop.ts";
 import type { Market, Markets } from "../../../lib/protocol/markets.ts";
 import { describeIssue } from "../../../lib/protocol/describe_input.ts";
@@ -27,6 +29,12 @@ const CLOCK_LAG_MAX_MS = 60_000;
 
 /** Oldest state that is used, and longest span of past candles that is read. */
 const PAST_MAX_MS = 7 * DAY_MS;
+
+/**
+ * Candles end this long before now: the node's own prices of that time are read afterwards, and the
+ * newest prices decide the most. They have several sources, while candles have one.
+ */
+const NODE_HISTORY_MS = RING_SLOTS_DEFAULT * SLOT_MS;
 
 /** How long the first quote may wait for past candles. */
 const FILL_MAX_MS = 15_000;
@@ -96,8 +104,8 @@ export class VolatilityKeeper {
   }
 
   /**
-   * Adds the candles from the end of the known history until now, then begins to save. Read the
-   * node's prices afterwards: candles older than known prices are ignored.
+   * Adds the candles from the end of the known history to {@link NODE_HISTORY_MS} ago, then begins
+   * to save. Read the node's prices afterwards: candles older than known prices are ignored.
    */
   async start(marketData: MarketData): Promise<void> {
     this.#marketData = marketData;
@@ -127,8 +135,8 @@ export class VolatilityKeeper {
 
   async #fill(marketData: MarketData, history: ExchangeHistory): Promise<void> {
     const { signal } = this.#filling;
-    const nowMs = this.#options.clock.now();
-    const to = Math.floor(nowMs / CANDLE_MS) * CANDLE_MS;
+    const endMs = this.#options.clock.now() - NODE_HISTORY_MS;
+    const to = Math.floor(endMs / CANDLE_MS) * CANDLE_MS;
     let count = 0;
     const fills = await Promise.allSettled([...marketData.markets].map(async (market) => {
       const { volatility } = marketData.stateOf(market);

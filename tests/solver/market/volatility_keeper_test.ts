@@ -211,15 +211,36 @@ Deno.test("VolatilityKeeper: reads a week of candles at the first start, and lat
   assert.equal(first.volatility.historyMs, 7 * DAY_MS);
   const ofEth = exchange.queries.filter((query) => query.get("symbol") === "ETHUSDT");
   assert.equal(ofEth.length, 11, "10,080 candles in pages of 1,000");
+  const from = first.volatility.candlesEndMs;
   await first.keeper.stop();
   exchange.queries.length = 0;
   first.clock.advance(90 * MINUTE_MS);
   const second = await run(store, { clock: first.clock, historyUrl: exchange.url });
   await second.keeper.start(second.marketData);
   assert.equal(exchange.queries.length, SPEC_MARKETS.list.length);
-  const from = Math.floor(first.clock.now() / MINUTE_MS) * MINUTE_MS - 90 * MINUTE_MS;
   for (const query of exchange.queries) assert.equal(query.get("startTime"), String(from));
   assert.equal(second.volatility.historyMs, 7 * DAY_MS + 90 * MINUTE_MS);
+  await second.keeper.stop();
+});
+
+Deno.test("VolatilityKeeper: reads no candles of the time whose prices the node has, such as after a restart", async () => {
+  await using exchange = startFakeCandles();
+  const historyUrl = exchange.url;
+  const first = await run(await memoryStore(), { historyUrl });
+  await first.keeper.start(first.marketData);
+  const nodesMs = first.clock.now() - 65_536 * 100;
+  assert.equal(first.volatility.candlesEndMs, Math.floor(nodesMs / MINUTE_MS) * MINUTE_MS);
+  for (const query of exchange.queries) assert.ok(Number(query.get("endTime")) < nodesMs);
+  await first.keeper.stop();
+
+  await using store = await memoryStore();
+  const { clock } = await savedRun(store, 10);
+  clock.advance(90 * MINUTE_MS);
+  exchange.queries.length = 0;
+  const second = await run(store, { clock, historyUrl });
+  await second.keeper.start(second.marketData);
+  const symbols = new Set(exchange.queries.map((query) => query.get("symbol")));
+  assert.deepEqual([...symbols].sort(), ["BTCUSDT", "SOLUSDT"], "all but the saved one");
   await second.keeper.stop();
 });
 
