@@ -1,4 +1,3 @@
-import { afterInput } from "../../../lib/clock.ts";
 import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
 import { arrayElements, memberText } from "../../../lib/json_text.ts";
 import type { Target } from "../shared/metrics.ts";
@@ -67,22 +66,4 @@ function missingAnswerText(id: string, target: Target): string {
   const advice = target === "read" ? ": send it alone" : retryAdvice(target);
   const message = `The ${target} node did not answer this call of the batch${advice}`;
   return failureText(id, { rpcCode: RpcCode.internalError, message });
-}
-
-/** A message or reply up to this size is read at once, which takes about a millisecond. */
-const READ_AT_ONCE_BYTES = 32 * 1024;
-
-/**
- * Allows one longer message, or reply to a batch, to be read in each turn of the event loop. Reading
- * 768 KiB takes 10 ms, and all batches of one caller may arrive at once. Notifications and other
- * callers' reads are served in between.
- *
- * @returns Resolves when a text of this many bytes may be read; undefined if it may be read now.
- */
-export function createReadingQueue(): (bytes: number) => Promise<void> | undefined {
-  let last = Promise.resolve();
-  return (bytes) => {
-    if (bytes <= READ_AT_ONCE_BYTES) return undefined;
-    return last = last.then(() => new Promise(afterInput));
-  };
 }

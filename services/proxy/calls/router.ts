@@ -3,7 +3,7 @@ import { isTooComplex } from "../../../lib/json_text.ts";
 import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
 import type { ByteBudget } from "../shared/limits.ts";
 import type { ProxyMetrics, Target } from "../shared/metrics.ts";
-import { createReadingQueue, splitBatchReply } from "./batch.ts";
+import { splitBatchReply } from "./batch.ts";
 import { type Call, type Message, MessageError, parseMessage } from "./message.ts";
 import {
   type CallAnswer,
@@ -18,6 +18,7 @@ import type { InFlightReads } from "./in_flight_reads.ts";
 import { type MethodKinds, tryParseSubscriptionMethod } from "./method_kinds.ts";
 import type { NodePort } from "../node/http_pool.ts";
 import { answerForClient, failureForClient, type ReadRoute, requireRoute } from "./read_route.ts";
+import { ReadingTurns } from "./reading_turns.ts";
 import type { ReadNodes } from "../node/read_nodes.ts";
 import type { Read } from "../node/read_pool.ts";
 
@@ -47,6 +48,9 @@ export interface RouterOptions {
   metrics: ProxyMetrics;
 }
 
+/** A single call of this length is read at once: the shortest that takes long has more members. */
+const SHORT_CALL_CHARS = 1024;
+
 /** Longer reads go over HTTP: nodes close the WebSocket of all callers on a large message. */
 const OVER_WS_LENGTH_MAX = 16 * 1024;
 
@@ -66,7 +70,7 @@ const OVER_WS_BOUNDS = { depth: 32, parts: 1_000 };
  */
 export class Router {
   readonly #options: RouterOptions;
-  readonly #turnToRead = createReadingQueue();
+  readonly #readingTurns = new ReadingTurns();
   #lastId = randomFirstId();
 
   constructor(options: RouterOptions) {
@@ -80,9 +84,9 @@ export class Router {
    * @param subscribe Undefined over HTTP.
    */
   answer(text: string, caller: CallerAddress, subscribe?: Subscribe): Promise<RoutedAnswer> {
-    const turn = this.#turnToRead(text.length);
-    if (turn === undefined) return this.#answerNow(text, caller, subscribe);
-    return turn.then(() => this.#answerNow(text, caller, subscribe));
+    const read = () => this.#answerNow(text, caller, subscribe);
+    const isShort = text.length <= SHORT_CALL_CHARS && text.startsWith("{");
+    return isShort ? read() : this.#readingTurns.run(caller.key, text.length, read);
   }
 
   #answerNow(text: string, caller: CallerAddress, subscribe?: Subscribe): Promise<RoutedAnswer> {
@@ -202,7 +206,7 @@ export class Router {
   /** Sends a node its calls of a batch, and adds the answers of those with an id. */
   async #sendBatch(
     { target, node, blocks, calls }: NodeBatch,
-    { forwardedFor }: CallerAddress,
+    { forwardedFor, key: caller }: CallerAddress,
     answers: (string | undefined)[],
   ): Promise<void> {
     const { methods, nodes, readNodes, budget } = this.#options;
@@ -217,9 +221,10 @@ export class Router {
       const reply = await nodes[target].post(`[${texts.join(",")}]`, options);
       const bytes = reply.body.length;
       budget.add(bytes);
-      await this.#turnToRead(bytes);
-      budget.remove(bytes);
-      const replies = splitBatchReply(calls.map(({ call }) => call), firstId, reply, target);
+      const replies = await this.#readingTurns.run(caller, bytes, () => {
+        budget.remove(bytes);
+        return splitBatchReply(calls.map(({ call }) => call), firstId, reply, target);
+      });
       for (const [position, { index, call }] of calls.entries()) {
         const text = replies[position];
         answers[index] = text && answerForClient(call, readNodes, node, text);

@@ -302,6 +302,21 @@ Deno.test("Router: other callers are served while long batches wait to be read",
   for (const { status } of await Promise.all(batches)) assert.equal(status, 200);
 });
 
+Deno.test("Router: other callers are served while many short batches are read", async () => {
+  const { askText } = scene({ maxBatch: 1_000 });
+  await using server = Deno.serve({ port: 0, onListen() {} }, () => new Response("served"));
+  const invalid = `[${Array(1_000).fill("1").join(",")}]`;
+  let answered = 0;
+  const batches = Array.from({ length: 100 }, async () => {
+    await askText(invalid);
+    answered += 1;
+  });
+  const served = await fetch(`http://127.0.0.1:${server.addr.port}`);
+  assert.equal(await served.text(), "served");
+  assert(answered < batches.length, "all of them were read before");
+  await Promise.all(batches);
+});
+
 Deno.test("Router: a small answer to a batch does not wait for a turn", async () => {
   const { posted, ask } = scene();
   const answer = ask([call(1, "eth_chainId")]);
