@@ -5,6 +5,7 @@ import { HTTPException } from "hono/http-exception";
 import { z } from "zod";
 import { type Clock, systemClock, withinMs } from "../clock.ts";
 import { RangemakerError } from "../errors.ts";
+import { isTooComplex } from "../json_text.ts";
 import { describeInput, describeValue } from "../protocol/describe_input.ts";
 import { RpcError } from "../protocol/jsonrpc.ts";
 import { Cors } from "./cors.ts";
@@ -19,6 +20,12 @@ import { serviceLog } from "../log/logging.ts";
 
 /** The largest body of a request: the biggest valid one is under 2 KiB. */
 const BODY_BYTES_MAX = 64 * 1024;
+
+/**
+ * The most complex body that is parsed: the biggest valid one has 20 members. 64 KiB of members
+ * would take 4 ms, and one caller may send hundreds of them at once.
+ */
+const BODY_BOUNDS = { depth: 32, parts: 1_000 };
 
 /** How long a body may take to arrive; the first 64 KiB at the proxy have the same time. */
 const BODY_MS_MAX = 5_000;
@@ -138,6 +145,13 @@ export async function readBody<S extends z.core.$ZodType>(
   schema: S,
 ): Promise<z.output<S>> {
   const text = await withBodyErrors(() => c.req.text());
+  if (isTooComplex(text, BODY_BOUNDS)) {
+    const { parts, depth } = BODY_BOUNDS;
+    throw new RangemakerError(
+      "INVALID_REQUEST",
+      `Body has over ${parts} members or is nested over ${depth} levels deep: send a smaller object`,
+    );
+  }
   let value: unknown;
   try {
     value = JSON.parse(text);

@@ -241,3 +241,17 @@ for (const length of ["100", undefined]) {
     });
   });
 }
+
+Deno.test("readBody: a body with far more members or levels than a valid one is not parsed", async () => {
+  const app = echoing();
+  const members = (count: number) =>
+    JSON.stringify(Object.fromEntries(Array.from({ length: count }, (_, n) => [`a${n}`, 1])));
+  const levels = (count: number) => "[".repeat(count) + "]".repeat(count);
+  const send = (body: string) => app.request("/", { method: "POST", headers: JSON_TYPE, body });
+  for (const body of [members(5_000), levels(100)]) {
+    const response = await send(body);
+    assert.equal(response.status, 400);
+    assert.match((await response.json()).error, /^INVALID_REQUEST: Body has over 1000 members/);
+  }
+  for (const body of [members(500), levels(20)]) assert.equal((await send(body)).status, 200);
+});
