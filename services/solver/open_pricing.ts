@@ -48,6 +48,7 @@ export async function openPricing(
   const keeper = new VolatilityKeeper({
     records: store.records,
     clock,
+    node,
     history: createHistory(options.historyUrl, clock),
     dryRun: options.dryRun,
   });

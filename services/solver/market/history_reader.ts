@@ -20,7 +20,7 @@ const HISTORY_INTERVAL_MS = 1_000;
 const SETTLE_MS = 3_000 + CLOCK_DIFFERENCE_MAX_MS;
 
 /** Most pages of one read of one market: the whole ring has 11. */
-const HISTORY_PAGES_MAX = 16;
+export const HISTORY_PAGES_MAX = 16;
 
 /** Keeps a {@link MarketData} up to date: reads the node's whole history, then its additions. */
 export class HistoryReader {

@@ -1,8 +1,10 @@
 import { z } from "zod";
 import type { Clock } from "../../../lib/clock.ts";
-import { messageOf } from "../../../lib/errors.ts";
+import { messageOf, RangemakerError } from "../../../lib/errors.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import type { ServiceRecords } from "../../../lib/intents/service_records.ts";
+import type { CoreClient } from "../../../lib/net/core_client.ts";
+import { readPages } from "../../../lib/net/core_reader.ts";
 import type { ExchangeHistory } from "../../../lib/net/exchange_history.ts";
 import { RING_SLOTS_DEFAULT } from "../../../lib/prices/price_ring.ts";
 import { SLOT_MS } from "../../../lib/protocol/constants.ts";
@@ -17,6 +19,7 @@ import {
   volatilityStateSchema,
 } from "../pricing/volatility.ts";
 import { readExchangeCandles } from "./exchange_candles.ts";
+import { HISTORY_PAGES_MAX } from "./history_reader.ts";
 import type { MarketData } from "./market_data.ts";
 
 const SAVED_NAME = "volatility";
@@ -30,10 +33,7 @@ const CLOCK_LAG_MAX_MS = 60_000;
 /** Oldest state that is used, and longest span of past candles that is read. */
 const PAST_MAX_MS = 7 * DAY_MS;
 
-/**
- * Candles end this long before now: the node's own prices of that time are read afterwards, and the
- * newest prices decide the most. They have several sources, while candles have one.
- */
+/** For how long the node has prices. */
 const NODE_HISTORY_MS = RING_SLOTS_DEFAULT * SLOT_MS;
 
 /** How long the first quote may wait for past candles. */
@@ -45,6 +45,8 @@ const savedSchema = z.object({ markets: z.record(z.string(), volatilityStateSche
 interface VolatilityKeeperOptions {
   records: Pick<ServiceRecords, "saveValue" | "findValue">;
   clock: Clock;
+  /** Has the newest prices. */
+  node: Pick<CoreClient, "getPriceHistory">;
   /** The source of past candles; undefined for none. */
   history: ExchangeHistory | undefined;
   dryRun: boolean;
@@ -104,8 +106,8 @@ export class VolatilityKeeper {
   }
 
   /**
-   * Adds the candles from the end of the known history to {@link NODE_HISTORY_MS} ago, then begins
-   * to save. Read the node's prices afterwards: candles older than known prices are ignored.
+   * Adds the candles between the known history and the node's first price, then begins to save. Read
+   * the node's prices afterwards: candles older than known prices are ignored.
    */
   async start(marketData: MarketData): Promise<void> {
     this.#marketData = marketData;
@@ -135,11 +137,10 @@ export class VolatilityKeeper {
 
   async #fill(marketData: MarketData, history: ExchangeHistory): Promise<void> {
     const { signal } = this.#filling;
-    const endMs = this.#options.clock.now() - NODE_HISTORY_MS;
-    const to = Math.floor(endMs / CANDLE_MS) * CANDLE_MS;
     let count = 0;
     const fills = await Promise.allSettled([...marketData.markets].map(async (market) => {
       const { volatility } = marketData.stateOf(market);
+      const to = Math.floor(await this.#firstPriceMs(market) / CANDLE_MS) * CANDLE_MS;
       const from = Math.max(to - PAST_MAX_MS, volatility.candlesEndMs);
       for await (const candle of readExchangeCandles(history, market, { from, to }, signal)) {
         volatility.addCandle(candle);
@@ -155,6 +156,26 @@ export class VolatilityKeeper {
           "state: {reason}",
         { count, reason: messageOf(failure.reason) },
       );
+    }
+  }
+
+  /**
+   * When the node's prices of a market begin; now, if it has none. The newest prices decide the most,
+   * and the node's have several sources, while candles have one.
+   */
+  async #firstPriceMs({ base, quote }: Market): Promise<number> {
+    const { node, clock } = this.#options;
+    const to = Math.floor(clock.now() / SLOT_MS) * SLOT_MS;
+    const from = Math.max(0, to - NODE_HISTORY_MS);
+    const read = (cursor?: string) => node.getPriceHistory({ base, quote, from, to, cursor });
+    try {
+      for await (const { prices: [first] } of readPages(read, HISTORY_PAGES_MAX)) {
+        if (first !== undefined) return first.time;
+      }
+      return to;
+    } catch (thrown) {
+      if (!(thrown instanceof RangemakerError)) throw thrown;
+      return from; // it may have them all
     }
   }
 

@@ -4,7 +4,10 @@ import { openIntentStore } from "../../../lib/intents/open_store.ts";
 import { StoreError } from "../../../lib/intents/errors.ts";
 import type { ServiceRecords } from "../../../lib/intents/service_records.ts";
 import type { IntentStore } from "../../../lib/intents/store.ts";
+import type { CoreClient } from "../../../lib/net/core_client.ts";
+import { NodeUnreachableError } from "../../../lib/net/core_reader.ts";
 import { ExchangeHistory } from "../../../lib/net/exchange_history.ts";
+import type { HistoryPage } from "../../../lib/protocol/methods/reads.ts";
 import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import { DAY_MS, MINUTE_MS } from "../../../lib/time.ts";
 import { MarketData } from "../../../services/solver/market/market_data.ts";
@@ -17,19 +20,27 @@ import { startFakeCandles } from "./fake_candles.ts";
 
 const settings = { floor: 0.01, minHistoryMs: 60_000 };
 
+function page(prices: HistoryPage["prices"], nextCursor: string | null): Promise<HistoryPage> {
+  return Promise.resolve({ prices, missing: [], nextCursor });
+}
+
+const noPrices = () => page([], null);
+
 /** One run of a solver on a store: what it loads, and the market data that it continues with. */
 async function run(
   { records }: { records: Pick<ServiceRecords, "saveValue" | "findValue"> },
-  { clock = new FakeClock(), historyUrl, dryRun = false }: {
+  { clock = new FakeClock(), historyUrl, dryRun = false, readPrices = noPrices }: {
     clock?: FakeClock;
     historyUrl?: string;
     dryRun?: boolean;
+    readPrices?: CoreClient["getPriceHistory"];
   } = {},
 ) {
   const history = historyUrl === undefined
     ? undefined
     : new ExchangeHistory(historyUrl, clock, { attemptsMax: 2 });
-  const keeper = new VolatilityKeeper({ records, clock, history, dryRun });
+  const node = { getPriceHistory: readPrices };
+  const keeper = new VolatilityKeeper({ records, clock, node, history, dryRun });
   const marketData = new MarketData(
     settings,
     SPEC_MARKETS,
@@ -211,37 +222,38 @@ Deno.test("VolatilityKeeper: reads a week of candles at the first start, and lat
   assert.equal(first.volatility.historyMs, 7 * DAY_MS);
   const ofEth = exchange.queries.filter((query) => query.get("symbol") === "ETHUSDT");
   assert.equal(ofEth.length, 11, "10,080 candles in pages of 1,000");
-  const from = first.volatility.candlesEndMs;
   await first.keeper.stop();
   exchange.queries.length = 0;
   first.clock.advance(90 * MINUTE_MS);
   const second = await run(store, { clock: first.clock, historyUrl: exchange.url });
   await second.keeper.start(second.marketData);
   assert.equal(exchange.queries.length, SPEC_MARKETS.list.length);
+  const from = Math.floor(first.clock.now() / MINUTE_MS) * MINUTE_MS - 90 * MINUTE_MS;
   for (const query of exchange.queries) assert.equal(query.get("startTime"), String(from));
   assert.equal(second.volatility.historyMs, 7 * DAY_MS + 90 * MINUTE_MS);
   await second.keeper.stop();
 });
 
-Deno.test("VolatilityKeeper: reads no candles of the time whose prices the node has, such as after a restart", async () => {
+Deno.test("VolatilityKeeper: candles end where the node's prices begin", async () => {
   await using exchange = startFakeCandles();
-  const historyUrl = exchange.url;
-  const first = await run(await memoryStore(), { historyUrl });
-  await first.keeper.start(first.marketData);
-  const nodesMs = first.clock.now() - 65_536 * 100;
-  assert.equal(first.volatility.candlesEndMs, Math.floor(nodesMs / MINUTE_MS) * MINUTE_MS);
-  for (const query of exchange.queries) assert.ok(Number(query.get("endTime")) < nodesMs);
-  await first.keeper.stop();
-
-  await using store = await memoryStore();
-  const { clock } = await savedRun(store, 10);
-  clock.advance(90 * MINUTE_MS);
-  exchange.queries.length = 0;
-  const second = await run(store, { clock, historyUrl });
-  await second.keeper.start(second.marketData);
-  const symbols = new Set(exchange.queries.map((query) => query.get("symbol")));
-  assert.deepEqual([...symbols].sort(), ["BTCUSDT", "SOLUSDT"], "all but the saved one");
-  await second.keeper.stop();
+  const clock = new FakeClock(100 * DAY_MS);
+  const firstMs = clock.now() - 30 * MINUTE_MS;
+  const oldestMs = clock.now() - 65_536 * 100;
+  const cases: [CoreClient["getPriceHistory"], endMs: number][] = [
+    [({ cursor }) => cursor ? page([{ time: firstMs, price: 1n }], null) : page([], "1"), firstMs],
+    [() => Promise.reject(new NodeUnreachableError("http://node", "test")), oldestMs],
+    [noPrices, clock.now()],
+  ];
+  for (const [readPrices, endMs] of cases) {
+    const { keeper, marketData, volatility } = await run(await memoryStore(), {
+      clock,
+      historyUrl: exchange.url,
+      readPrices,
+    });
+    await keeper.start(marketData);
+    assert.equal(volatility.candlesEndMs, Math.floor(endMs / MINUTE_MS) * MINUTE_MS);
+    await keeper.stop();
+  }
 });
 
 Deno.test("VolatilityKeeper: candles that cannot be read are logged in one line, with the reason", async () => {
