@@ -88,6 +88,41 @@ Deno.test("Data directory: a missing log or database is refused; without the loc
     assert.throws(() => new DiskChain(`${folder}/gone`, clock), /is missing or empty/);
   }));
 
+Deno.test("Data directory: a copy that lacks only the last commit is refused", () =>
+  withFolder(async (folder) => {
+    const disk = new DiskChain(`${folder}/node`, new FakeClock());
+    disk.kill(`${folder}/older`);
+    disk.deposit(1);
+    disk.records.commits.commit();
+    copy(`${folder}/node`, `${folder}/older`, "lock");
+    assert.throws(() => new DiskChain(`${folder}/older`, disk.clock), /lacks 1 commit/);
+    await disk.close();
+  }));
+
+Deno.test("Data directory: after a start that was killed when it had numbered its run, the next one works", () =>
+  withFolder(async (folder) => {
+    const disk = new DiskChain(`${folder}/node`, new FakeClock());
+    disk.deposit(1);
+    await disk.close();
+    const { emptyLog } = Database.prototype;
+    let starts = 0;
+    Database.prototype.emptyLog = function () {
+      copy(`${folder}/node`, `${folder}/killed-${starts += 1}`);
+      emptyLog.call(this);
+    };
+    try {
+      await new DiskChain(`${folder}/node`, disk.clock).close();
+    } finally {
+      Database.prototype.emptyLog = emptyLog;
+    }
+    assert.equal(starts, 2);
+    for (const start of [1, 2]) {
+      const next = new DiskChain(`${folder}/killed-${start}`, disk.clock);
+      assert.equal(next.records.state.totals.deposits.rows, 1);
+      await next.close();
+    }
+  }));
+
 Deno.test("Data directory: a database that is a symbolic link is refused, since a restore would keep its log", () =>
   withFolder(async (folder) => {
     const disk = new DiskChain(`${folder}/node`, new FakeClock());
