@@ -16,7 +16,7 @@ import { addHistory, DiskChain, GENESIS } from "../support/chains.ts";
 import { withSeed } from "../../support/random.ts";
 import { logOf } from "../../support/recorded_logs.ts";
 import { damageMany } from "../damage.ts";
-import { backfill, CHAIN_ID, deposit, ETH, rfqSubmit } from "../support/actors.ts";
+import { actors, backfill, CHAIN_ID, deposit, ETH, rfqSubmit } from "../support/actors.ts";
 import { testOptions } from "../support/running_node.ts";
 import { withSteppedNode } from "../support/stepped_node.ts";
 
@@ -234,6 +234,22 @@ Deno.test("requireUndamaged: passes if a page cannot be read once, and fails if 
     requireUndamaged(db);
     cuts = 2;
     assert.throws(() => requireUndamaged(db), /table receipts: 0 rows instead of/);
+    await disk.close();
+  }));
+
+Deno.test("requireUndamaged: fails if a row is as it was before its last change", () =>
+  withFolder(async (path) => {
+    const disk = new DiskChain(path, new FakeClock());
+    disk.deposit(1);
+    disk.records.commits.commit();
+    const db = disk.storage.database;
+    const key = actors.user.address;
+    const { value, crc } = db.get("SELECT value, crc FROM accounts WHERE key = ?", key) ?? {};
+    disk.deposit(2);
+    disk.records.commits.commit();
+    requireUndamaged(db);
+    db.run("UPDATE accounts SET value = ?, crc = ? WHERE key = ?", `${value}`, Number(crc), key);
+    assert.throws(() => requireUndamaged(db), /table accounts: .* or older ones/);
     await disk.close();
   }));
 
