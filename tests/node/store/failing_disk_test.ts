@@ -403,10 +403,11 @@ Deno.test("Chain: continues after prices that are newer than its head, even if t
   withFolder(async (folder) => {
     const clock = new FakeClock();
     const disk = new DiskChain(`${folder}/node`, clock);
+    const { commits, reservedTo } = disk.records;
     disk.failCommits(true);
     disk.run(2 * BLOCKS_RESERVED);
+    assert.equal(disk.chain.head.number, reservedTo, "no number is announced that is not stored");
     disk.failCommits(false);
-    const { commits } = disk.storage.records;
     while (commits.failure !== undefined) disk.run(1);
     disk.kill(`${folder}/copy`);
     await disk.close();
