@@ -62,8 +62,10 @@ Deno.test("Chain: a failed transaction is recorded in a block", () => {
 
 Deno.test("Chain: a transaction whose receipt may be deleted is refused, though the clock is set back", () => {
   const test = MemoryChain.funded();
+  const depositedAtMs = test.now;
   test.run(1);
   test.records.dropBefore(test.now);
+  assert.equal(test.records.state.droppedBeforeMs, depositedAtMs + 1);
   test.travelClock.shift(test.records.state.droppedBeforeMs + 60_000 - test.now);
   const { now: timestamp } = test;
   assert.equal(test.deposit(2).status, "committed");
