@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { errorCodeOf } from "../../../lib/errors.ts";
 import { IntentRefusedError } from "../../../lib/intents/errors.ts";
 import type { Intent } from "../../../lib/intents/intent.ts";
+import { SignatureError } from "../../../lib/protocol/signature.ts";
+import { decodeExecution, encodeExecution } from "../../../services/solver/execution/execution.ts";
 import {
   type PricingRefusal,
   PricingRefusedError,
@@ -130,6 +132,32 @@ Deno.test("ExecutionPreparation: after a restart, an execution is held only for 
     await running;
     await preparation.prepare(intent);
   }, { strategy: { holdMs: () => HOLD_MS, recheck() {} } }));
+
+Deno.test("ExecutionPreparation: an execution recorded by a clock that is ahead is held no longer", () =>
+  withRecorded(async ({ preparation, intent, clock }) => {
+    let isHedged = false;
+    const running = preparation.prepare({ ...intent, createdAtMs: intent.createdAtMs + 500 })
+      .then(() => isHedged = true);
+    clock.advance(HOLD_MS);
+    await eventually("its hedge", () => isHedged);
+    await running;
+  }, { strategy: { holdMs: () => HOLD_MS, recheck() {} } }));
+
+Deno.test("ExecutionPreparation: a recorded execution that solver or user did not sign gets no transaction", () =>
+  withRecorded(({ preparation, intent }) => {
+    const { quote, userSignature } = decodeExecution(intent.payload);
+    assert.ok(preparation.termsOf(intent));
+    for (
+      const execution of [
+        { quote: { ...quote, signature: userSignature }, userSignature },
+        { quote, userSignature: quote.signature },
+      ]
+    ) {
+      const payload = encodeExecution(execution);
+      assert.throws(() => preparation.termsOf({ ...intent, payload }), SignatureError);
+    }
+    return Promise.resolve();
+  }));
 
 Deno.test("ExecutionPreparation: an execution of another process is reserved, and refused after its deadline", () =>
   withRecorded(async ({ preparation, intent, exposure, clock }) => {
