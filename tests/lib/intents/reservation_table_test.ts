@@ -8,6 +8,8 @@ import type {
   Reservation,
   ReservationBook,
 } from "../../../lib/intents/intent.ts";
+import type { SqlSteps } from "../../../lib/intents/database.ts";
+import { StoreError } from "../../../lib/intents/errors.ts";
 import { openIntentStore } from "../../../lib/intents/open_store.ts";
 import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
@@ -360,6 +362,15 @@ Deno.test("ReservationTable on SQLite: after a failed transaction, a decision do
     const batch = [look("a", "1"), look("b", "2"), look("c", "x".repeat(200_000))];
     for (const answer of await Promise.allSettled(batch)) assert.equal(answer.status, "rejected");
     assert.deepEqual([...count.held.keys()], ["before"]);
+    const { transaction } = driver;
+    const failing = (steps: () => SqlSteps<unknown>) =>
+      transaction.call(driver, function* () {
+        yield* steps();
+        throw new StoreError("The commit failed");
+      });
+    Object.assign(driver, { transaction: failing });
+    await assert.rejects(look("late", "3"), /The commit failed/);
+    Object.assign(driver, { transaction });
     // It gets the sequence number of a row that was rolled back.
     await insertReserved(store, newIntent("d", { payload: "44" }));
     await look("e", "555");
