@@ -90,9 +90,16 @@ testOnPostgres(
       }, () => {});
       const before = await sessionsOf(driver);
       assert.equal(before.size, 2);
-      const ending = driver.read("SELECT pg_terminate_backend(pg_backend_pid())", []);
-      await assert.rejects(ending, StoreConnectionLostError);
+      const loseConnection = () =>
+        assert.rejects(
+          driver.read("SELECT pg_terminate_backend(pg_backend_pid())", []),
+          StoreConnectionLostError,
+        );
+      await loseConnection();
       assert.ok(before.isDisjointFrom(await sessionsOf(driver)));
+      const during = sessionsOf(driver);
+      await loseConnection();
+      assert.ok((await during).isDisjointFrom(await sessionsOf(driver)));
       assert.ok(!wasAskedAgain);
     } finally {
       await driver.close();
