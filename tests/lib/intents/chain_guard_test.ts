@@ -132,6 +132,24 @@ Deno.test("ChainGuard: the newest committed receipt may be of an intent that was
     await assert.rejects(world.newGuard().requireChain(), rewound);
   }));
 
+Deno.test("ChainGuard: a commit that becomes known during a check is looked for as well", () =>
+  withWorld(async (world) => {
+    const guard = world.newGuard();
+    const [first, second] = [await world.commit("1"), await world.commit("2")];
+    guard.onCommitted(second);
+    world.clock.advance(READ_NODE_LAG_MS);
+    const { onLookup, receipts } = world.node;
+    world.node.onLookup = (txHash) => {
+      guard.onCommitted(first); // it was committed in the same second
+      return receipts.get(txHash) ?? null;
+    };
+    await guard.refresh();
+    world.node.onLookup = onLookup;
+    receipts.delete(first.transaction?.txHash ?? assert.fail("It is signed"));
+    world.clock.advance(CHECK_CACHED_MS);
+    await assert.rejects(guard.requireChain(), rewound);
+  }));
+
 Deno.test("ChainGuard: after a failed refresh, requests fail despite a cached success", () =>
   withWorld(async (world) => {
     const guard = world.newGuard();
