@@ -1,6 +1,7 @@
 /** `docs/deployment/backup`, `restore` and `rotate`, with programs that stand in for those of the machine. */
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
+import { eventually } from "../support/eventually.ts";
 import { withFolder } from "../support/files.ts";
 import { hasProgram, readText, run } from "./support.ts";
 
@@ -71,9 +72,38 @@ const cases = [
 for (const [what, times, kept] of cases) {
   Deno.test(`Backup: keeps the copies that latest leads to, and ${what}`, () =>
     withFolder(async (folder) => {
-      assert.deepEqual(names(await backUpAt(folder, times)), [...kept, "latest"]);
+      assert.deepEqual(names(await backUpAt(folder, times)), [...kept, "latest", "lock"]);
     }));
 }
+
+Deno.test({
+  name: "Backup: a run waits for one that began earlier, and both copies are complete",
+  ignore: !hasProgram("sqlite3", "--version"),
+  fn: () =>
+    withFolder(async (folder) => {
+      await Deno.mkdir(`${folder}/etc`);
+      const database = `${folder}/solver.sqlite`;
+      const db = new DatabaseSync(database);
+      db.exec("CREATE TABLE t (x)");
+      db.close();
+      await Deno.writeTextFile(`${folder}/etc/solver.database`, `${database}\n`);
+      const script = await writeScript(folder, "backup");
+      // The copy is there, not yet checked, when the second run begins.
+      const second = `sh ${script} node > ${folder}/second 2>&1`;
+      await standIn(folder, {
+        rangemaker: 'for last; do :; done; echo chain > "$last"',
+        sqlite3: `/usr/bin/sqlite3 "$@"
+case "$*" in *.backup*) (${second}; echo $? > ${folder}/ended) 9>&- & sleep 1 ;; esac`,
+      });
+      await runIn(folder, "backup", ["node", "solver"]);
+      await eventually("the second run ends", () => names(folder).includes("ended"));
+      assert.equal(await Deno.readTextFile(`${folder}/ended`), "0\n");
+      const [first = ""] = names(`${folder}/backups`);
+      assert.deepEqual(names(`${folder}/backups/${first}`), ["chain.sqlite", "solver.sqlite"]);
+      assert((await Deno.stat(`${folder}/backups/${first}/solver.sqlite`)).size > 0);
+      assert.deepEqual(names(`${folder}/backups/latest`), ["chain.sqlite"]);
+    }),
+});
 
 Deno.test("Backup and restore: a password with escapes is decoded, and passed in the environment instead of an argument", () =>
   withFolder(async (folder) => {
