@@ -121,6 +121,25 @@ Deno.test("ProxyCore: reconnects to a read node whose chain grows without announ
   }, { answer, headSilenceMs: SILENCE_MS });
 });
 
+Deno.test("ProxyCore: waits for --reconnect-initial-ms before it reconnects to the read node, and later never longer than --reconnect-max-ms", () =>
+  withProxy(async ({ clock, node, proxy, metrics }) => {
+    const attempts = async () => {
+      const { values: [sample] } = await metrics.sockets.reconnectAttempts.get();
+      return sample?.value ?? 0;
+    };
+    await node.stop();
+    await eventually("its end", () => !proxy.nodes.isConnected);
+    clock.advance(1);
+    assert.equal(await attempts(), 1);
+    let waitedMs = 0;
+    await eventually("more attempts", async () => {
+      clock.advance(1);
+      waitedMs += 1;
+      return await attempts() === 13;
+    });
+    assert(waitedMs < 1_000, `${waitedMs} ms: as if waits grew without a limit`);
+  }, { reconnectInitialMs: 1, reconnectMaxMs: 2 }));
+
 Deno.test("ProxyCore: a read after a notification does not share the answer to a read before it", () => {
   const gates: PromiseWithResolvers<void>[] = [];
   const answer = async (text: string) => {
