@@ -194,7 +194,10 @@ function readSecretVariable(name: string, env: Environment): string | undefined 
   if (!path) return text;
   if (text) throw new UsageError(`Two values: expected ${name} or ${name}${FILE_SUFFIX}, not both`);
   try {
-    return Deno.readTextFileSync(inUserFolder(path, env)).trim();
+    const secret = Deno.readTextFileSync(inUserFolder(path, env)).trim();
+    // A default, such as a local database, would take its place.
+    if (secret === "") throw new Error("it is empty");
+    return secret;
   } catch (thrown) {
     throw new UsageError(`Invalid ${name}${FILE_SUFFIX}: ${path}: ${messageOf(thrown)}`);
   }

@@ -89,6 +89,13 @@ Deno.test("parseOptions: a secret is read from the file in its _FILE variable", 
     const env = { RANGEMAKER_SOLVER_DATABASE: "postgres://solver@db/x", PGPASSWORD_FILE: path };
     assert.equal(parse(env).database, "postgres://solver:hunter2@db/x");
   });
+  // A service whose secret was not written must not use its default.
+  await withFile("\n", (path) => {
+    assert.throws(
+      () => parse({ RANGEMAKER_SOLVER_DATABASE_FILE: path }),
+      /^UsageError: Invalid RANGEMAKER_SOLVER_DATABASE_FILE: .*: it is empty/,
+    );
+  });
 });
 
 const check = (...names: string[]) => () => requireKnownVariables(names, text, table);
