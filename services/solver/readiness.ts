@@ -76,7 +76,7 @@ export function checkReadiness(options: ReadinessOptions): Promise<Readiness> {
       const unread = marketData.symbolsWithoutHistory(clock.now());
       if (unread.length === 0) return undefined;
       const url = redactUrls(node.url);
-      return `No price history of ${unread.join(", ")} up to now from core node at ${url}`;
+      return `Prices of ${unread.join(", ")} are not read up to now from core node at ${url}`;
     },
   });
 }

@@ -80,7 +80,7 @@ const MISSING: [string, Partial<ReadinessOptions>, RegExp][] = [
   [
     "prices",
     { marketData: noHistory },
-    /^No price history of SOL\/USDT up to now from core node at http:\/\/…@node$/,
+    /^Prices of SOL\/USDT are not read up to now from core node at http:\/\/…@node$/,
   ],
 ];
 
