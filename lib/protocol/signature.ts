@@ -140,37 +140,6 @@ export function requireSigner(what: string, digest: Hex, signature: Hex, expecte
   }
 }
 
-/** Ids that front ends sign for by mistake: Ethereum, its test network, Geth, Anvil, Hardhat. */
-const KNOWN_CHAIN_IDS = [1, 11_155_111, 1_337, 31_337];
-
-/**
- * Checks that `expected` made a user's signature for a chain. A wrong signature costs
- * at most four more checks, about 1 ms.
- *
- * @param digestFor The digest that is signed on a chain.
- * @throws {SignatureError} As {@link requireSigner} does; `WRONG_CHAIN`, with both ids, if it is
- * for another well-known chain.
- */
-export function requireSignerForChain(
-  chainId: number,
-  what: string,
-  digestFor: (chainId: number) => Hex,
-  signature: Hex,
-  expected: Address,
-): void {
-  try {
-    requireSigner(what, digestFor(chainId), signature, expected);
-  } catch (thrown) {
-    if (!(thrown instanceof SignatureError) || thrown.details.recovered === undefined) throw thrown;
-    const actual = KNOWN_CHAIN_IDS.find((id) => isSignedBy(expected, digestFor(id), signature));
-    if (actual === undefined) throw thrown;
-    const message = `${what} is for chain ${actual}: expected chain ${chainId}; GET /typed-data ` +
-      "describes what to sign";
-    const details = { expected: chainId, actual };
-    throw new SignatureError(message, details, thrown, "WRONG_CHAIN");
-  }
-}
-
 /** Whether `address` made the signature. */
 export function isSignedBy(address: Address, digest: Hex, signature: Hex): boolean {
   try {

@@ -5,12 +5,13 @@ import { rowDamaged } from "../../lib/intents/errors.ts";
 import type { Intent, SignedTransactionText } from "../../lib/intents/intent.ts";
 import type { IntentService } from "../../lib/intents/intent_service.ts";
 import type { TransactionBuilder, TransactionTerms } from "../../lib/intents/transactions.ts";
+import { UserSignatures } from "../../lib/intents/user_signatures.ts";
 import type { CoreClient } from "../../lib/net/core_client.ts";
 import { type DepositRequest, depositRequestSchema } from "../../lib/protocol/deposit.ts";
 import { externalHashOf, hashDepositRequest } from "../../lib/protocol/hashes.ts";
 import type { Receipt } from "../../lib/protocol/receipt.ts";
 import { type Address, hash32Schema, type Hex } from "../../lib/protocol/scalars.ts";
-import { requireSigner, requireSignerForChain } from "../../lib/protocol/signature.ts";
+import { requireSigner } from "../../lib/protocol/signature.ts";
 import { RangemakerError } from "../../lib/errors.ts";
 import { bridgeError } from "./errors.ts";
 
@@ -114,9 +115,11 @@ function depositTerms({ user, amount }: DepositRequest, externalTxHash: Hex): Tr
 /** Turns signed deposit requests into deposit transactions, each exactly once. */
 export class Depositor {
   readonly #options: DepositorOptions;
+  readonly #userSignatures: UserSignatures;
 
   constructor(options: DepositorOptions) {
     this.#options = options;
+    this.#userSignatures = new UserSignatures(options.chainId, options.clock);
   }
 
   /**
@@ -141,7 +144,7 @@ export class Depositor {
     }
     const { user, signature } = request;
     const digestFor = (id: number) => hashDepositRequest(request, id);
-    requireSignerForChain(chainId, "Deposit signature", digestFor, signature, user);
+    this.#userSignatures.require("Deposit signature", digestFor, signature, user);
     let intent: Intent;
     try {
       intent = await this.#record(request, externalHashOf(request, chainId));

@@ -10,11 +10,12 @@ import {
   type NewIntent,
 } from "../../../lib/intents/intent.ts";
 import type { IntentService } from "../../../lib/intents/intent_service.ts";
+import { UserSignatures } from "../../../lib/intents/user_signatures.ts";
 import type { RecordedIntent } from "../../../lib/intents/submitter.ts";
 import type { ExecuteResult } from "../../../lib/protocol/answers.ts";
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
 import type { Address, Hex } from "../../../lib/protocol/scalars.ts";
-import { requireSignerForChain, SignatureError } from "../../../lib/protocol/signature.ts";
+import { SignatureError } from "../../../lib/protocol/signature.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
 import {
   encodeExecution,
@@ -44,9 +45,11 @@ export interface ExecutorOptions {
 /** Executes quotes that the user has signed, each once: the quote hash is the key of its intent. */
 export class Executor {
   readonly #options: ExecutorOptions;
+  readonly #userSignatures: UserSignatures;
 
   constructor(options: ExecutorOptions) {
     this.#options = options;
+    this.#userSignatures = new UserSignatures(options.chainId, options.clock);
   }
 
   /**
@@ -76,10 +79,10 @@ export class Executor {
    * "POST /execute").
    */
   #requireUserSignature({ quote, userSignature }: Execution): void {
-    const { chainId, quoteSigner } = this.#options;
+    const { quoteSigner } = this.#options;
     const hashFor = (id: number) => hashQuote(quote, id);
     try {
-      requireSignerForChain(chainId, "User signature", hashFor, userSignature, quote.user);
+      this.#userSignatures.require("User signature", hashFor, userSignature, quote.user);
       if (quote.user === quoteSigner.address) throw ownQuote(quote.user);
     } catch (thrown) {
       if (thrown instanceof SignatureError) this.#options.checks.requireTimeLeft(quote, 0);

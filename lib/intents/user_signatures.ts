@@ -1,0 +1,56 @@
+import type { Clock } from "../clock.ts";
+import type { Address, Hex } from "../protocol/scalars.ts";
+import { isSignedBy, requireSigner, SignatureError } from "../protocol/signature.ts";
+import { RateWindow } from "../rate_window.ts";
+
+/** Ids that front ends sign for by mistake: Ethereum, its test network, Geth, Anvil, Hardhat. */
+const KNOWN_CHAIN_IDS = [1, 11_155_111, 1_337, 31_337];
+
+/**
+ * How many wrong signatures are compared with other chains. It takes four times as long as the check
+ * itself, and anybody can send wrong ones.
+ */
+const COMPARED = { count: 20, windowMs: 1_000 };
+
+/** Checks the signatures of users, which may be for another chain by mistake. */
+export class UserSignatures {
+  readonly #chainId: number;
+  readonly #clock: Pick<Clock, "now">;
+  readonly #compared = new RateWindow(COMPARED);
+
+  constructor(chainId: number, clock: Pick<Clock, "now">) {
+    this.#chainId = chainId;
+    this.#clock = clock;
+  }
+
+  /**
+   * Checks that `expected` made a user's signature for the chain.
+   *
+   * @param digestFor The digest that is signed on a chain.
+   * @throws {SignatureError} As {@link requireSigner} does; `WRONG_CHAIN`, with both ids, if it is
+   * for another well-known chain, unless there are too many wrong ones to find that out.
+   */
+  require(
+    what: string,
+    digestFor: (chainId: number) => Hex,
+    signature: Hex,
+    expected: Address,
+  ): void {
+    const chainId = this.#chainId;
+    try {
+      requireSigner(what, digestFor(chainId), signature, expected);
+    } catch (thrown) {
+      if (!(thrown instanceof SignatureError) || thrown.details.recovered === undefined) {
+        throw thrown;
+      }
+      if (!this.#compared.tryAdd(this.#clock.now())) throw thrown;
+      const actual = KNOWN_CHAIN_IDS.find((id) => isSignedBy(expected, digestFor(id), signature));
+      if (actual === undefined) throw thrown;
+      const message =
+        `${what} is for chain ${actual}: expected chain ${chainId}; GET /typed-data ` +
+        "describes what to sign";
+      const details = { expected: chainId, actual };
+      throw new SignatureError(message, details, thrown, "WRONG_CHAIN");
+    }
+  }
+}
