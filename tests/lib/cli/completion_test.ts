@@ -1,5 +1,6 @@
 /** Completion: the program's answers, and the shells themselves, which ask it at each Tab. */
 import assert from "node:assert/strict";
+import { STRATEGIES } from "../../../services/solver/pricing/strategy.ts";
 import { runHere } from "../../support/command_context.ts";
 import { withFolder } from "../../support/files.ts";
 import { fromSource, hasProgram } from "../../support/process.ts";
@@ -12,9 +13,9 @@ Deno.test("Completion: offers what may come next, by the option table of the com
 
   assert.deepEqual(await offers("solver "), ["backtest", "deposit", "reconcile"]);
   assert.deepEqual(await offers("-"), ["--version", "--help"]);
-  assert.deepEqual(await offers("solver --dry-run --pricing "), ["mock", "barrier"]);
-  assert.deepEqual(await offers("solver --pricing=b"), ["mock", "barrier"]);
-  assert.deepEqual(await offers("solver --pricing = b"), ["mock", "barrier"]); // as bash splits it
+  assert.deepEqual(await offers("solver --dry-run --pricing "), Object.keys(STRATEGIES));
+  assert.deepEqual(await offers("solver --pricing=b"), Object.keys(STRATEGIES));
+  assert.deepEqual(await offers("solver --pricing = b"), Object.keys(STRATEGIES)); // as bash splits it
   assert.deepEqual(await offers("proxy --trust-proxy "), ["true", "false"]);
   assert.deepEqual(await offers("bridge --keystore "), [":file"]);
   assert.deepEqual(await offers("node -d "), [":directory"]);

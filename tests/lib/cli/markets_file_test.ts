@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { parseMarkets, readMarkets } from "../../../lib/cli/markets_file.ts";
 import { UsageError } from "../../../lib/cli/options.ts";
 import { MARKETS, Markets } from "../../../lib/protocol/markets.ts";
+import { EXCHANGE_OF } from "../../../lib/protocol/providers.ts";
 import { marketsToml, withMarketsFile } from "../../support/files.ts";
 
 const BASE = `0x${"0".repeat(39)}7`;
@@ -44,7 +45,11 @@ const invalid: [what: string, text: string, message: RegExp][] = [
   ["a path as symbol", MARKET.replace("DOGE/USDT", "../USDT"), /Expected a symbol such as/],
   ["a short address", MARKET.replace(BASE, "0x12"), /market\.0\.base/],
   ["other decimals", `${MARKET}decimals = 8\n`, /decimals: Expected 6/],
-  ["an unknown exchange", `${MARKET}exchanges = { mtgox = "X" }\n`, /okx: received mtgox/],
+  [
+    "an unknown exchange",
+    `${MARKET}exchanges = { mtgox = "X" }\n`,
+    new RegExp(`: Expected ${Object.values(EXCHANGE_OF).join(", ")}: received mtgox`),
+  ],
   ["the same symbol twice", MARKET + MARKET.replace(BASE, QUOTE), /DOGE\/USDT .* twice/],
   ["the same addresses twice", MARKET + MARKET.replace("DOGE", "XDG"), /twice/],
   [
