@@ -26,6 +26,11 @@ const bridgeHealth = jsonHandler(bridgeOperations.health, () => ({
   timestamp: 0,
 }));
 
+const reference = Deno.readTextFileSync(new URL("../../docs/reference.md", import.meta.url));
+
+/** Described once for all services. */
+const IN_EVERY_SERVICE = ["GET /", "GET /openapi.json", "GET /metrics"];
+
 const services: Record<string, { app: Hono; health: Handler }> = {
   solver: { app: solverApp(), health: solverHealth },
   bridge: { app: bridgeApp(), health: bridgeHealth },
@@ -54,6 +59,17 @@ for (const [name, { app, health }] of Object.entries(services)) {
     const inDocument = documented.operations.map(({ method, path }) => `${method} ${path}`);
     assert.deepEqual(inDocument.toSorted(), [...new Set(routes)].toSorted());
     assert(inDocument.includes("GET /openapi.json"));
+  });
+
+  Deno.test(`OpenAPI of the ${name}: docs/reference.md has each of its operations, and no other`, () => {
+    const heading = `### ${name.charAt(0).toUpperCase()}${name.slice(1)} endpoints`;
+    const chapter = reference.split(/^(?=##)/m).find((text) => text.startsWith(heading)) ?? "";
+    const rows = chapter.matchAll(/^(?:\| |\*\*`)(GET|POST)[ |`]+(\/[^?`]*)/gm);
+    const listed = Array.from(rows, ([, method, path]) => `${method} ${path}`);
+    const inDocument = documented.operations
+      .map(({ method, path }) => `${method} ${path.replaceAll(/\{(\w+)\}/g, ":$1")}`)
+      .filter((operation) => !IN_EVERY_SERVICE.includes(operation));
+    assert.deepEqual(listed.toSorted(), inDocument.toSorted());
   });
 
   Deno.test(`OpenAPI of the ${name}: each operation has a summary, and a tag that is described`, () => {
