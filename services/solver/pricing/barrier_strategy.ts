@@ -164,7 +164,7 @@ function requireForecast(
   { startTime, endTime }: Bet,
 ): VolatilityForecast {
   const forecast = volatility.forecast(nowMs, endTime, startTime);
-  const lagMs = forecast === undefined ? null : nowMs - historyEndMs;
+  const lagMs = forecast === undefined || historyEndMs === 0 ? null : nowMs - historyEndMs;
   const isRead = lagMs !== null && Math.abs(lagMs) <= HISTORY_LAG_MAX_MS;
   if (forecast !== undefined && isRead) return forecast;
   const { missingMs = 0 } = volatility;

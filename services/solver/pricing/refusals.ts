@@ -26,12 +26,16 @@ const TEXTS = {
   },
   VOLATILITY_UNAVAILABLE: (
     d: { symbol: string; lagMs: number | null; maxLagMs: number; missingMs: number },
-  ) =>
-    d.lagMs === null
-      ? `Price history of ${d.symbol} is ${d.missingMs} ms too short for a volatility ` +
-        "(--volatility-history-ms): try again after that time"
-      : `Price history of ${d.symbol} ends ${d.lagMs} ms ago, over the limit of ${d.maxLagMs} ms: ` +
-        "try again in a few seconds",
+  ) => {
+    if (d.missingMs > 0) {
+      return `Price history of ${d.symbol} is ${d.missingMs} ms too short for a volatility ` +
+        "(--volatility-history-ms): try again after that time";
+    }
+    const end = d.lagMs === null
+      ? "not read yet"
+      : `read up to ${d.lagMs} ms ago, over the limit of ${d.maxLagMs} ms`;
+    return `Price history of ${d.symbol} is ${end}: try again in a few seconds`;
+  },
   HISTORY_UNAVAILABLE: ({ from, to }: { from: number; to: number }) =>
     `Window has begun, and its prices from ${from} to ${to} are not known: ` +
     "try again in a few seconds, or choose a later start",

@@ -211,7 +211,10 @@ Deno.test("BarrierStrategy: VOLATILITY_UNAVAILABLE with too little history, or a
   const words = /history of ETH\/USDT is 2000 ms too short/;
   assertRefused(() => strategy.price(bet), "VOLATILITY_UNAVAILABLE", words);
   const ended = barrier({ historyEndMs: bet.startTime - 10_001 });
-  assertRefused(() => ended.strategy.price(bet), "VOLATILITY_UNAVAILABLE", /10001 ms ago/);
+  assertRefused(() => ended.strategy.price(bet), "VOLATILITY_UNAVAILABLE", /up to 10001 ms ago/);
+  // A saved volatility goes on before the first prices of its history are read.
+  const unread = barrier({ historyEndMs: 0 });
+  assertRefused(() => unread.strategy.price(bet), "VOLATILITY_UNAVAILABLE", /not read yet: try/);
   assert.ok(barrier({ historyEndMs: bet.startTime - 10_000 }).strategy.price(bet).payout > 0n);
 });
 
