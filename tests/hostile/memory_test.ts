@@ -14,7 +14,7 @@ import {
 import { EchoNode } from "../proxy/echo_node.ts";
 import { readSeries } from "../support/http_answers.ts";
 import { HonestClient } from "./honest_client.ts";
-import { freePort } from "../support/ports.ts";
+import { withProxyProcess } from "./proxy_process.ts";
 import { handshake, RpcSocket, textFrame, WEBSOCKET_KEY } from "../support/rpc_socket.ts";
 
 const MIB = 1024 * 1024;
@@ -46,43 +46,20 @@ async function memoryOf(pid: number, field: "VmRSS" | "VmHWM"): Promise<number> 
   return Number(new RegExp(`^${field}:\\s+(\\d+) kB`, "m").exec(status)?.[1]) * 1024;
 }
 
-/** A proxy in a process of its own, whose memory can be measured. */
-async function withProcess(
+/** A proxy whose memory can be measured. */
+function withProcess(
   clientPort: ClientPort,
   play: (scene: Scene, pid: number) => Promise<void>,
 ): Promise<void> {
   const huge = "x".repeat(ANSWER);
-  const read = new EchoNode({
+  const node = new EchoNode({
     answer(text) {
       const { id, method, params } = JSON.parse(text);
       const result = method === "core_getPriceHistory" ? huge : { params };
       return new Response(`{"jsonrpc":"2.0","id":${id},"result":${JSON.stringify(result)}}`);
     },
   });
-  const [port, wsPort] = [freePort(), freePort()];
-  const flags = ["--port", port, "--ws-port", wsPort, "--max-buffered-bytes", BUDGET];
-  const nodes = ["--read-node-url", read.url, "--write-node-url", read.url];
-  const main = new URL("../../main.ts", import.meta.url).pathname;
-  const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--no-check", main, "proxy", ...flags.map(String), ...nodes],
-    stdout: "null",
-    stderr: "null",
-  }).spawn();
-  const url = `http://127.0.0.1:${port}`;
-  try {
-    await eventually("the proxy is ready", async () => {
-      const answer = await fetch(`${url}/ready`).catch(() => undefined);
-      await answer?.text();
-      return answer?.ok;
-    });
-    const wsUrl = `ws://127.0.0.1:${clientPort === "main port" ? port : wsPort}/ws`;
-    const stopProxy = () => Promise.resolve();
-    await play({ url, wsUrl, read, write: read, stopProxy }, child.pid);
-  } finally {
-    child.kill("SIGKILL"); // deaf clients would hold up its end
-    await child.status;
-    await read.stop();
-  }
+  return withProxyProcess(clientPort, node, ["--max-buffered-bytes", BUDGET], play);
 }
 
 /**

@@ -11,6 +11,7 @@ import { AddressCounts, type ByteBudget, SMALL_BYTES } from "../shared/limits.ts
 import { ClientBuffers, ClientQueue, type ClientSocket } from "./client_queue.ts";
 import { WsClient, type WsClientOptions } from "./ws_client.ts";
 import { IDLE_TIMEOUT_S, RuntimeSocket } from "./client_sockets.ts";
+import { MessageTurns } from "./message_turns.ts";
 import { failureText, limitExceeded, originRefused, ProxyError } from "../shared/failures.ts";
 
 const log = serviceLog("proxy");
@@ -57,6 +58,7 @@ export class WsClients {
   readonly #unopenedPerAddress: AddressCounts;
   readonly #unopened: Deadlines<CallerAddress>;
   readonly #buffers: ClientBuffers;
+  readonly #turns: MessageTurns;
   #isClosing = false;
   #onAllClosed: (() => void) | undefined;
 
@@ -71,6 +73,7 @@ export class WsClients {
       (address) => this.#unopenedPerAddress.remove(address),
     );
     this.#buffers = new ClientBuffers(budget, clock, () => metrics.countRefusal("buffered_bytes"));
+    this.#turns = new MessageTurns(clock);
   }
 
   /** Turns a request into a WebSocket, or refuses it. */
@@ -126,13 +129,19 @@ export class WsClients {
     metrics.sockets.connections.set(this.#sockets.size);
     log.debug("Client {address} connected", { address: display });
     const countUnfinished = this.#createCounter(socket, address);
+    const handle = this.#turns.ofClient(address.key, (text) => {
+      if (!socket.isOpen) return;
+      client.receive(text).catch((error: unknown) => {
+        log.error("A client's message could not be handled: {error}", { error });
+        socket.close(CloseCode.internalError, "Internal error");
+      });
+    });
     socket.listen({
       onUnfinished: countUnfinished,
       onText(text) {
-        client.receive(text).catch((error: unknown) => {
-          log.error("A client's message could not be handled: {error}", { error });
-          socket.close(CloseCode.internalError, "Internal error");
-        });
+        if (handle(text) || !socket.isOpen) return;
+        metrics.countRefusal("requests_per_address");
+        socket.close(CloseCode.tryAgainLater, "Too many messages at once: await answers");
       },
       onTooLarge: () => metrics.countRefusal("message_bytes"),
       onDrain: () => client.onDrained(),

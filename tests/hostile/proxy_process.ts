@@ -1,0 +1,43 @@
+import { eventually } from "../support/eventually.ts";
+import { freePort } from "../support/ports.ts";
+import type { EchoNode } from "../proxy/echo_node.ts";
+import type { ClientPort, Scene } from "../proxy/support.ts";
+
+/**
+ * A proxy in a process of its own, with an event loop and a memory that attackers do not share.
+ *
+ * @param read The node, which ends with it.
+ * @param flags Further options.
+ */
+export async function withProxyProcess(
+  clientPort: ClientPort,
+  read: EchoNode,
+  flags: readonly (string | number)[],
+  play: (scene: Scene, pid: number) => Promise<void>,
+): Promise<void> {
+  const [port, wsPort] = [freePort(), freePort()];
+  const ports = ["--port", port, "--ws-port", wsPort];
+  const nodes = ["--read-node-url", read.url, "--write-node-url", read.url];
+  const main = new URL("../../main.ts", import.meta.url).pathname;
+  const args = [...ports, ...flags].map(String);
+  const child = new Deno.Command(Deno.execPath(), {
+    args: ["run", "-A", "--no-check", main, "proxy", ...args, ...nodes],
+    stdout: "null",
+    stderr: "null",
+  }).spawn();
+  const url = `http://127.0.0.1:${port}`;
+  try {
+    await eventually("the proxy is ready", async () => {
+      const answer = await fetch(`${url}/ready`).catch(() => undefined);
+      await answer?.text();
+      return answer?.ok;
+    });
+    const wsUrl = `ws://127.0.0.1:${clientPort === "main port" ? port : wsPort}/ws`;
+    const stopProxy = () => Promise.resolve();
+    await play({ url, wsUrl, read, write: read, stopProxy }, child.pid);
+  } finally {
+    child.kill("SIGKILL"); // deaf clients would hold up its end
+    await child.status;
+    await read.stop();
+  }
+}
