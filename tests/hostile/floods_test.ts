@@ -12,6 +12,9 @@ const READS = 5;
 /** A read takes under 0.3 s on a busy machine; before, as long as the flood. */
 const READ_MS_MAX = 3_000;
 
+/** An empty ping. */
+const PING = new Uint8Array([0x89, 0x80, 0, 0, 0, 0]);
+
 /** Sends a frame again and again until the connection ends. */
 async function flood(wsUrl: string, frame: Uint8Array): Promise<Disposable> {
   const [connection] = await handshake(wsUrl, WEBSOCKET_KEY);
@@ -35,6 +38,8 @@ async function flood(wsUrl: string, frame: Uint8Array): Promise<Disposable> {
 
 const floods: [port: ClientPort, what: string, frame: Uint8Array][] = [
   ["main port", "messages", textFrame("{}")],
+  ["WebSocket port", "messages", textFrame("{}")],
+  ["WebSocket port", "pings", PING],
 ];
 for (const [port, what, frame] of floods) {
   Deno.test(`Hostile: clients that send ${what} without end leave time for others (${port})`, () =>
