@@ -75,6 +75,30 @@ Deno.test("node backup: copies a running chain to a private, checked file that c
     await goesOn.close();
   }));
 
+Deno.test("node backup: the copy is synced before it gets its name, and the folder after that", () =>
+  withFolder(async (folder) => {
+    await new DiskChain(`${folder}/node`, new FakeClock()).close();
+    const steps: string[] = [];
+    const { renameSync, FsFile: { prototype } } = Deno;
+    const { syncSync } = prototype;
+    prototype.syncSync = function () {
+      steps.push("sync");
+      syncSync.call(this);
+    };
+    Deno.renameSync = (...paths) => {
+      steps.push("rename");
+      renameSync(...paths);
+    };
+    try {
+      const to = `${folder}/backup.sqlite`;
+      await runHere(["node", "backup", "--data-dir", `${folder}/node`, "--to", to]);
+    } finally {
+      Object.assign(prototype, { syncSync });
+      Object.assign(Deno, { renameSync });
+    }
+    assert.deepEqual(steps, ["sync", "rename", "sync"]);
+  }));
+
 Deno.test("node backup: a refused backup of another chain leaves the log, which its database needs", () =>
   withFolder(async (folder) => {
     const clock = new FakeClock();
