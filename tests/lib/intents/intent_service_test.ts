@@ -16,6 +16,7 @@ import { FakeClock } from "../../support/fake_clock.ts";
 import { FakeNode } from "../../support/fake_node.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
 import { withFolder } from "../../support/files.ts";
+import { newIntent } from "../../support/intents.ts";
 
 const signer = new LocalSigner(DEV_ACCOUNTS.relayer.privateKey);
 const other = new LocalSigner(DEV_ACCOUNTS.solver.privateKey);
@@ -85,6 +86,14 @@ Deno.test("IntentService: health fails on a full disk, which is logged once", ()
     assert.deepEqual(eventsOf(records), ["STORE_UNAVAILABLE", "submitting_works"]);
   }));
 
+Deno.test("IntentService: a damaged row fails the health", () =>
+  withService(async ({ service }) => {
+    await service.store.insert(newIntent("a"));
+    await service.store.db.write("UPDATE intents SET payload = 'damaged'", []);
+    await assert.rejects(service.store.find("a"), { code: "STORE_DAMAGED" });
+    assert.equal((await service.findProblem())?.code, "STORE_DAMAGED");
+  }));
+
 Deno.test("IntentService: another chain fails the health, a node that is away does not", () =>
   withService(async ({ service, node, clock }) => {
     assert.equal(await service.findProblem(), undefined);
@@ -128,6 +137,19 @@ Deno.test("IntentService: a failure is logged without a health request; the stor
     await Promise.all([service.findProblem(), service.findProblem()]);
     assert.equal(checks, 1);
     assert.deepEqual(eventsOf(records), ["STORE_UNAVAILABLE"]);
+  }));
+
+Deno.test("IntentService: once submitting has stopped, no retry begins", () =>
+  withService(async ({ service, clock }) => {
+    let looks = 0;
+    service.store.listUnfinished = () => Promise.resolve((looks += 1, []));
+    service.start();
+    while (clock.pending < 3) await setImmediate();
+    const before = looks;
+    service.stopSubmitting();
+    clock.advance(2_000);
+    for (let turn = 0; turn < 20; turn += 1) await setImmediate();
+    assert.deepEqual([before, looks], [1, 1]);
   }));
 
 Deno.test("openIntentResources: a database is bound to the first key that binds it, and refused for others with both addresses", () =>
