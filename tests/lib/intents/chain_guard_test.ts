@@ -87,6 +87,13 @@ Deno.test("ChainGuard: a node below the highest block that the store remembers i
     await world.newGuard().requireChain();
   }));
 
+Deno.test("ChainGuard: of two processes that meet different chains, the first binds the store, and the highest block stays", () =>
+  withWorld(async ({ store: { records } }) => {
+    const first = await records.update({ genesis: GENESIS, highestBlock: 10 });
+    assert.deepEqual(first, { genesis: GENESIS, signer: null, highestBlock: 10 });
+    assert.deepEqual(await records.update({ genesis: OTHER, highestBlock: 9 }), first);
+  }));
+
 Deno.test("ChainGuard: on a node without block numbers, only receipts are checked", () =>
   withWorld(async (world) => {
     await world.store.records.update({ genesis: GENESIS, highestBlock: 2_000 });
