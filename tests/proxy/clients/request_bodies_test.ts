@@ -93,6 +93,11 @@ Deno.test("RequestBodies: a body of the maximum size is read, a byte more is ref
       assert.equal((await scene.read(request(bytes, isDeclared))).length, bytes);
     }
     assert.equal(await scene.refused(request(MAX_BYTES + 1, isDeclared)), 413);
+    const inPieces = new SlowBody();
+    const refused = scene.refused(inPieces.request);
+    for (const bytes of [MAX_BYTES, 1]) await inPieces.send(bytes);
+    if (!inPieces.isCancelled) inPieces.end();
+    assert.equal(await refused, 413);
     scene.stop();
   }
   assert.equal(await new Scene().read(new Request("http://x/", { method: "POST" })), "");

@@ -210,6 +210,13 @@ Deno.test("WsClient: messages of an address share one limit, without pending sub
   assert.equal(open.length, 2);
 });
 
+Deno.test("WsClient: a large message that is refused for the number of messages uses no memory", async () => {
+  const { receive, frames, openRequests, caller, budget } = scene(1_000_000);
+  for (let used = 0; used < ADDRESS_MESSAGES_MAX; used += 1) openRequests.tryAdd(caller);
+  await receive(call(1, "eth_call", ["x".repeat(200_000)]));
+  assert.deepEqual([frames()[0]?.error?.code, budget.used], [-32005, 0]);
+});
+
 Deno.test("WsClient: a refusal has the error code of a limit, and is counted under that limit", async () => {
   const text = JSON.stringify(call(1, "eth_subscribe", ["x".repeat(5_000)]));
   const { session, frames, metric, receive, subscribe } = scene(10_000);
