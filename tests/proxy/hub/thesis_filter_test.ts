@@ -156,7 +156,8 @@ Deno.test("Hub, thesis filters: with their only client closed for a newcomer, th
     scene.follow(heir, filter(n)),
   ]);
   scene.answer();
-  await Promise.all(outcomes.flat());
+  const made = await Promise.all(outcomes.flat());
+  assert(made.every(({ id }) => id !== undefined), "16 times as many as at the node");
   for (const owner of owners) scene.hub.disconnect(owner);
   const newcomer = scene.follow(scene.client(), filter(9_999));
   scene.answer();
