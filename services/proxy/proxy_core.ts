@@ -11,6 +11,7 @@ import { WsClients } from "./clients/ws_clients.ts";
 import { DeliveryLoop } from "./hub/delivery_loop.ts";
 import { Hub } from "./hub/hub.ts";
 import type { ProxyMetrics } from "./shared/metrics.ts";
+import { Turns } from "./shared/turns.ts";
 import { HTTP_CONNECTIONS_MAX } from "./node/http_pool.ts";
 import { UpstreamNodes } from "./upstream_nodes.ts";
 import type { ProxyOptions } from "./options.ts";
@@ -28,6 +29,7 @@ export class ProxyCore {
   readonly clients: WsClients;
   readonly #delivery: DeliveryLoop;
   readonly #limiter: RequestLimiter | undefined;
+  readonly #turns: Turns;
 
   /**
    * @param clock Measures durations: it must not jump.
@@ -43,6 +45,7 @@ export class ProxyCore {
     const budget = new ByteBudget(options.maxBufferedBytes);
     const nodes = this.nodes = new UpstreamNodes({ options, clock, unixClock, budget, metrics });
     const inFlight = new InFlightReads();
+    const turns = this.#turns = new Turns(clock);
     this.hub = this.#createHub(options, metrics, inFlight);
     this.#delivery = new DeliveryLoop(this.hub, clock);
     const router = this.router = new Router({
@@ -54,6 +57,7 @@ export class ProxyCore {
       maxBatch: options.maxBatch,
       budget,
       metrics,
+      turns,
     });
     const cors = this.cors = new Cors(options.corsOrigins);
     // One limit for HTTP and WebSockets together: no caller can occupy all connections to a node.
@@ -69,6 +73,7 @@ export class ProxyCore {
     this.endpoint = new RpcEndpoint({ ...forCalls, maxBodyBytes });
     this.clients = new WsClients({
       ...forCalls,
+      turns,
       hub: this.hub,
       maxClients: options.maxWsClients,
       maxClientsPerAddress: options.maxConnectionsPerAddress,
@@ -126,6 +131,7 @@ export class ProxyCore {
   /** Stops all timers, and the connections to the nodes. */
   async stop(): Promise<void> {
     this.endpoint.stop();
+    this.#turns.stop();
     this.#delivery.stop();
     this.nodes.stop();
     await this.#limiter?.stop();

@@ -3,6 +3,7 @@ import { isTooComplex } from "../../../lib/json_text.ts";
 import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
 import type { ByteBudget } from "../shared/limits.ts";
 import type { ProxyMetrics, Target } from "../shared/metrics.ts";
+import type { Turns } from "../shared/turns.ts";
 import { splitBatchReply } from "./batch.ts";
 import { type Call, type Message, MessageError, parseMessage } from "./message.ts";
 import {
@@ -18,7 +19,6 @@ import type { InFlightReads } from "./in_flight_reads.ts";
 import { type MethodKinds, tryParseSubscriptionMethod } from "./method_kinds.ts";
 import type { NodePort } from "../node/http_pool.ts";
 import { answerForClient, failureForClient, type ReadRoute, requireRoute } from "./read_route.ts";
-import { ReadingTurns } from "./reading_turns.ts";
 import type { ReadNodes } from "../node/read_nodes.ts";
 import type { Read } from "../node/read_pool.ts";
 
@@ -46,6 +46,8 @@ export interface RouterOptions {
   /** Counts replies that wait to be read. */
   budget: ByteBudget;
   metrics: ProxyMetrics;
+  /** In which long messages and replies are read. */
+  turns: Turns;
 }
 
 /** A single call of this length is read at once: the shortest that takes long has more members. */
@@ -70,7 +72,6 @@ const OVER_WS_BOUNDS = { depth: 32, parts: 1_000 };
  */
 export class Router {
   readonly #options: RouterOptions;
-  readonly #readingTurns = new ReadingTurns();
   #lastId = randomFirstId();
 
   constructor(options: RouterOptions) {
@@ -86,7 +87,7 @@ export class Router {
   answer(text: string, caller: CallerAddress, subscribe?: Subscribe): Promise<RoutedAnswer> {
     const read = () => this.#answerNow(text, caller, subscribe);
     const isShort = text.length <= SHORT_CALL_CHARS && text.startsWith("{");
-    return isShort ? read() : this.#readingTurns.run(caller.key, text.length, read);
+    return isShort ? read() : this.#options.turns.run(caller, read);
   }
 
   #answerNow(text: string, caller: CallerAddress, subscribe?: Subscribe): Promise<RoutedAnswer> {
@@ -206,10 +207,10 @@ export class Router {
   /** Sends a node its calls of a batch, and adds the answers of those with an id. */
   async #sendBatch(
     { target, node, blocks, calls }: NodeBatch,
-    { forwardedFor, key: caller }: CallerAddress,
+    caller: CallerAddress,
     answers: (string | undefined)[],
   ): Promise<void> {
-    const { methods, nodes, readNodes, budget } = this.#options;
+    const { methods, nodes, readNodes, budget, turns } = this.#options;
     const isPlain = calls.every(({ call: { method } }) => methods.kindOf(method).isPlainRead);
     const firstId = this.#lastId + 1;
     this.#lastId += calls.length;
@@ -217,11 +218,11 @@ export class Router {
       callText(textAfterId, id === undefined ? undefined : firstId + position)
     );
     try {
-      const options = { forwardedFor, isPlain, node, blocks };
+      const options = { forwardedFor: caller.forwardedFor, isPlain, node, blocks };
       const reply = await nodes[target].post(`[${texts.join(",")}]`, options);
       const bytes = reply.body.length;
       budget.add(bytes);
-      const replies = await this.#readingTurns.run(caller, bytes, () => {
+      const replies = await turns.run(caller, () => {
         budget.remove(bytes);
         return splitBatchReply(calls.map(({ call }) => call), firstId, reply, target);
       });

@@ -11,7 +11,7 @@ import { AddressCounts, type ByteBudget, SMALL_BYTES } from "../shared/limits.ts
 import { ClientBuffers, ClientQueue, type ClientSocket } from "./client_queue.ts";
 import { WsClient, type WsClientOptions } from "./ws_client.ts";
 import { IDLE_TIMEOUT_S, RuntimeSocket } from "./client_sockets.ts";
-import { MessageTurns } from "./message_turns.ts";
+import type { Turns } from "../shared/turns.ts";
 import { failureText, limitExceeded, originRefused, ProxyError } from "../shared/failures.ts";
 
 const log = serviceLog("proxy");
@@ -22,6 +22,8 @@ interface WsClientsOptions extends Omit<WsClientOptions, "sink" | "address"> {
   addressOf: (headers: Headers, remote: string) => CallerAddress;
   /** Unsent bytes, together with all others of the process. */
   budget: ByteBudget;
+  /** In which messages are handled. */
+  turns: Turns;
   maxClients: number;
   maxClientsPerAddress: number;
 }
@@ -35,6 +37,10 @@ const UNOPENED_COUNT_MS = HOUR_MS;
 
 /** The address that the runtime gives a peer that reset its connection before that was accepted. */
 const RESET_REMOTE = "0.0.0.0";
+
+/** Most messages of a client that wait for their turn, and from how many characters on none is added. */
+const WAITING_MAX = 1_024;
+const WAITING_CHARS_MAX = 1024 * 1024;
 
 /** How long clients may take to answer a close before the listener cuts them. */
 const CLOSE_DEADLINE_MS = 1_000;
@@ -58,7 +64,6 @@ export class WsClients {
   readonly #unopenedPerAddress: AddressCounts;
   readonly #unopened: Deadlines<CallerAddress>;
   readonly #buffers: ClientBuffers;
-  readonly #turns: MessageTurns;
   #isClosing = false;
   #onAllClosed: (() => void) | undefined;
 
@@ -73,7 +78,6 @@ export class WsClients {
       (address) => this.#unopenedPerAddress.remove(address),
     );
     this.#buffers = new ClientBuffers(budget, clock, () => metrics.countRefusal("buffered_bytes"));
-    this.#turns = new MessageTurns(clock);
   }
 
   /** Turns a request into a WebSocket, or refuses it. */
@@ -119,7 +123,7 @@ export class WsClients {
 
   /** Serves a client whose socket has just opened, until it ends. */
   serve(socket: ClientSocket, address: CallerAddress): void {
-    const { metrics } = this.#options;
+    const { metrics, turns } = this.#options;
     const { display } = address;
     metrics.countHandshake(101);
     const queue = new ClientQueue(socket, this.#buffers, address.key);
@@ -129,19 +133,27 @@ export class WsClients {
     metrics.sockets.connections.set(this.#sockets.size);
     log.debug("Client {address} connected", { address: display });
     const countUnfinished = this.#createCounter(socket, address);
-    const handle = this.#turns.ofClient(address.key, (text) => {
-      if (!socket.isOpen) return;
-      client.receive(text).catch((error: unknown) => {
-        log.error("A client's message could not be handled: {error}", { error });
-        socket.close(CloseCode.internalError, "Internal error");
-      });
-    });
+    const waiting = { messages: 0, chars: 0 };
     socket.listen({
       onUnfinished: countUnfinished,
       onText(text) {
-        if (handle(text) || !socket.isOpen) return;
-        metrics.countRefusal("requests_per_address");
-        socket.close(CloseCode.tryAgainLater, "Too many messages at once: await answers");
+        if (!socket.isOpen) return;
+        if (waiting.messages === WAITING_MAX || waiting.chars > WAITING_CHARS_MAX) {
+          metrics.countRefusal("requests_per_address");
+          socket.close(CloseCode.tryAgainLater, "Too many messages at once: await answers");
+          return;
+        }
+        waiting.messages += 1;
+        waiting.chars += text.length;
+        const handled = turns.run(address, async () => {
+          waiting.messages -= 1;
+          waiting.chars -= text.length;
+          if (socket.isOpen) await client.receive(text);
+        });
+        handled.catch((error: unknown) => {
+          log.error("A client's message could not be handled: {error}", { error });
+          socket.close(CloseCode.internalError, "Internal error");
+        });
       },
       onTooLarge: () => metrics.countRefusal("message_bytes"),
       onDrain: () => client.onDrained(),

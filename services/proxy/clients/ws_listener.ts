@@ -16,7 +16,7 @@ import { AddressCounts } from "../shared/limits.ts";
 import { tooLargeText } from "./ws_client.ts";
 import { isWebSocketPath, type WsClients } from "./ws_clients.ts";
 import { IDLE_TIMEOUT_S, WsSocket } from "./client_sockets.ts";
-import { LONG_READ_BYTES, ReadTurns } from "./read_turns.ts";
+import { LONG_READ_BYTES, SocketTurns } from "./socket_turns.ts";
 import { FrameJoiner } from "../hub/notifications.ts";
 
 const log = serviceLog("proxy");
@@ -65,7 +65,7 @@ export class WsListener {
   readonly #pendingPerPeer: AddressCounts;
   readonly #sockets = new Set<WsSocket>();
   readonly #joiner = new FrameJoiner();
-  readonly #readTurns = new ReadTurns();
+  readonly #socketTurns = new SocketTurns();
   readonly port: number;
   readonly #timers: Timers;
   #runningCheck: Promise<void> = Promise.resolve();
@@ -166,7 +166,7 @@ export class WsListener {
       webSocket.once("close", () => this.#sockets.delete(socket));
       clients.serve(socket, address);
       tcp.on("data", ({ length }: Buffer) => {
-        if (length >= LONG_READ_BYTES) this.#readTurns.pause(webSocket, address.key);
+        if (length >= LONG_READ_BYTES) this.#socketTurns.pause(webSocket, address);
       });
     });
   }

@@ -1,10 +1,12 @@
 /** The router between two nodes that a test plays: their requests, and the callers' answers. */
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers";
+import { monotonicClock } from "../../../lib/clock.ts";
 import { ByteBudget } from "../../../services/proxy/shared/limits.ts";
 import { answerLost, ProxyError } from "../../../services/proxy/shared/failures.ts";
 import type { PostOptions } from "../../../services/proxy/node/http_pool.ts";
 import type { CallAnswer, NodeReply } from "../../../services/proxy/shared/envelopes.ts";
+import { Turns } from "../../../services/proxy/shared/turns.ts";
 import type { RouterOptions } from "../../../services/proxy/calls/router.ts";
 import type { Read } from "../../../services/proxy/node/read_pool.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -264,9 +266,13 @@ Deno.test("Router: the node's answer to a change is passed on unchanged, under i
   });
 });
 
-Deno.test("Router: large answers to batches are split one per turn, and count as memory until then", async () => {
-  const { posted, ask, budget } = scene();
+Deno.test("Router: answers to batches that take long are split one per turn, and count as memory until then", async () => {
+  let nowMs = 0;
+  // Each reading takes 5 ms.
+  const turns = new Turns({ ...monotonicClock, now: () => nowMs += 5 });
+  const { posted, ask, budget } = scene({ turns });
   const batches = Array.from({ length: 5 }, (_, id) => ask([call(id, "eth_getLogs", [id])]));
+  await eventually("all batches are sent", () => posted.length === batches.length);
   const result = "x".repeat(100_000);
   for (const { text, answer } of posted) {
     const [{ id }]: [{ id: number }] = JSON.parse(text);
@@ -290,7 +296,7 @@ Deno.test("Router: large answers to batches are split one per turn, and count as
 });
 
 Deno.test("Router: other callers are served while long batches wait to be read", async () => {
-  const { posted, ask } = scene({ maxBatch: 1_000 });
+  const { posted, ask } = scene({ maxBatch: 1_000, turns: new Turns(monotonicClock) });
   await using server = Deno.serve({ port: 0, onListen() {} }, () => new Response("served"));
   const calls = Array.from({ length: 1_000 }, (_, id) => call(id, "eth_getLogs", [{ id }]));
   const batches = Array.from({ length: 60 }, () => ask(calls));
@@ -303,7 +309,7 @@ Deno.test("Router: other callers are served while long batches wait to be read",
 });
 
 Deno.test("Router: other callers are served while many short batches are read", async () => {
-  const { askText } = scene({ maxBatch: 1_000 });
+  const { askText } = scene({ maxBatch: 1_000, turns: new Turns(monotonicClock) });
   await using server = Deno.serve({ port: 0, onListen() {} }, () => new Response("served"));
   const invalid = `[${Array(1_000).fill("1").join(",")}]`;
   let answered = 0;
