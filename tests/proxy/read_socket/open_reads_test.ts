@@ -16,12 +16,13 @@ Deno.test("OpenReads: an id finds its read only while that is open", () =>
     const reads = new OpenReads({ slots: 8, perCaller: 8, waitingMax: 0 });
     const open = new Set<OpenRead>();
     const ids = new Set<number>();
+    const ended: number[] = [];
     for (let n = 0; n < 2_000; n += 1) {
       const some = [...open][Math.floor(random() * open.size)];
       if (some !== undefined && random() < (open.size === 8 ? 0.5 : 0.4)) {
         reads.finish(some);
         open.delete(some);
-        assert.equal(reads.get(idOf(some)), undefined);
+        ended.push(idOf(some));
       } else {
         const added = read();
         assert.equal(reads.tryOpen(added), open.size < 8);
@@ -34,6 +35,7 @@ Deno.test("OpenReads: an id finds its read only while that is open", () =>
       assert.deepEqual(new Set(reads.listOpen()), open);
       assert.equal(reads.size, open.size);
       for (const each of open) assert.equal(reads.get(idOf(each)), each);
+      for (const id of ended.slice(-20)) assert.equal(reads.get(id), undefined);
     }
     assert.equal(reads.get(0), undefined, "No read has the id of a check");
   }));
@@ -88,6 +90,17 @@ Deno.test("OpenReads: a removed or cleared read gets no slot", () => {
   assert.deepEqual(reads.clear(), [b1, c0]);
   assert.equal(reads.size, 0);
   assert(reads.tryOpen(read("x")));
+});
+
+Deno.test("OpenReads: a caller whose reads were all removed waits for its turn like a new one", () => {
+  const reads = new OpenReads({ slots: 1, perCaller: 1, waitingMax: 9 });
+  const [open, a0, b0, a1] = ["x", "a", "b", "a"].map(read);
+  assert(open && a0 && b0 && a1 && reads.tryOpen(open));
+  for (const each of [a0, b0]) assert(reads.wait(each));
+  reads.finish(a0);
+  assert(reads.wait(a1));
+  assert.equal(reads.finish(open), b0);
+  assert.equal(reads.finish(b0), a1);
 });
 
 Deno.test("OpenReads: for random calls, no limit is exceeded and no slot stays unused while a read may open", () => {
