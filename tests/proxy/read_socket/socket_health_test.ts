@@ -52,12 +52,15 @@ Deno.test("SocketHealth: one fast check restarts the count of ten slow ones", as
   assert.equal(scene.pauses, 0);
   await scene.check();
   assert.equal(scene.pauses, 1);
+  for (let n = 0; n < 5; n += 1) scene.health.countFault("it is paused already");
+  assert.equal(scene.pauses, 1);
 });
 
 Deno.test("SocketHealth: a check that went with a lost connection is not waited for", async () => {
   const scene = new Scene();
   scene.health.tick();
   for (let tick = 0; tick < 20; tick += 1) {
+    await nextTurn();
     scene.health.onLost();
     scene.health.tick();
   }
