@@ -96,4 +96,7 @@ Deno.test("CallerBytes: an address has half of the memory, and a peer that forwa
   assert.deepEqual(taken, [450, 220, 110]);
   assert(messages.fits(direct, 200), "the rest is for others");
   assert(!messages.fits(direct, 300), "but no more than there is");
+  messages.add(behind(4), 120);
+  assert(!messages.fitsAnswer(behind(5), 10), "not even a first answer");
+  assert(messages.fitsAnswer(direct, 100));
 });
