@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { YEAR_MS } from "../../../lib/time.ts";
-import { needsHold, priceBox } from "../../../services/solver/pricing/box_price.ts";
+import { needsHold, payoutFor, priceBox } from "../../../services/solver/pricing/box_price.ts";
 import { forecastOf } from "../../../services/solver/pricing/volatility_forecast.ts";
 import { boxProbability } from "./reference.ts";
 import { findFreeBet, SCENARIOS } from "./no_free_bet.ts";
@@ -27,6 +27,14 @@ Deno.test("Price of a box: the charged probability is that of boxes that survive
   assert.equal(probability, boxProbability({ ...near, volatility: VOLATILITY }));
   const survives = boxProbability({ ...near, endMs: NOW_MS + 1_000, volatility: VOLATILITY });
   assert.ok(survives < 0.8 && Math.abs(chargedProbability - probability / survives) < 1e-12);
+});
+
+Deno.test("Payout: a share is withheld of the winnings, not of the bet", () => {
+  assert.deepEqual([0, 0.25, 1].map((skew) => payoutFor(100n, 0.5, 0, skew)), [
+    200n,
+    175n,
+    undefined,
+  ]);
 });
 
 Deno.test("Price of a box: charged only with a hold, and only if the box starts before its end", () => {
