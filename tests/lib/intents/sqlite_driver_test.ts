@@ -13,6 +13,11 @@ function withFile(test: (path: string) => void | Promise<void>): Promise<void> {
   return withFolder(async (folder) => await test(`${folder}/intents.sqlite`));
 }
 
+/** A copy with another bit at a place; unchanged if there is no such place. */
+function withBitFlipped(bytes: Uint8Array, at: number): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from(bytes, (byte, index) => index === at ? byte ^ 1 : byte);
+}
+
 Deno.test("SqliteDriver: on a full disk a write fails without an effect", () =>
   withFile(async (path) => {
     const driver = SqliteDriver.open(path);
@@ -57,6 +62,56 @@ Deno.test("SqliteDriver: a link to a file is refused: the log is beside the file
     const isRefused = /symbolic link.*name the file/;
     assert.throws(() => SqliteDriver.open(`${folder}/link.sqlite`), isRefused);
     assert.throws(() => SqliteDriver.openToInspect(`${folder}/link.sqlite`), isRefused);
+  }));
+
+Deno.test("SqliteDriver: a log that is damaged before its last transaction is refused, one that is damaged in it is torn", () =>
+  withFolder(async (folder) => {
+    const path = `${folder}/intents.sqlite`;
+    await SqliteDriver.open(path).close();
+    const database = Deno.readFileSync(path);
+    await using store = new IntentStore(SqliteDriver.open(path), "test");
+    const logs = [];
+    for (const key of ["a", "b"]) {
+      await store.insert(newIntent(key));
+      logs.push(Deno.readFileSync(`${path}-wal`));
+    }
+    const [one = assert.fail(), two = assert.fail()] = logs; // with so many transactions
+    const frameBytes = 24 + 4_096;
+    /** Opens a copy of the file with a log in which one bit is different. */
+    const open = (log: Uint8Array, at: number) => {
+      const copy = `${folder}/copy.sqlite`;
+      Deno.writeFileSync(copy, database);
+      Deno.writeFileSync(`${copy}-wal`, withBitFlipped(log, at));
+      return SqliteDriver.open(copy);
+    };
+    const lastFrame = two.length - frameBytes;
+    // A frame of an earlier round has other salts.
+    const stale = withBitFlipped(withBitFlipped(two.slice(lastFrame), 8), 12);
+    const cases: [log: Uint8Array, at: number, isTorn: boolean][] = [
+      [two, -1, false],
+      [new Uint8Array([...two, ...stale]), -1, false],
+      [two, lastFrame + 99, true],
+      [two, lastFrame + 8, true],
+    ];
+    for (const [log, at, isTorn] of cases) {
+      const driver = open(log, at);
+      assert.equal(driver.hadTornLog, isTorn);
+      await driver.close();
+    }
+    for (const [log, at] of [[two, 99], [one, 24]] as const) {
+      assert.throws(() => open(log, at), { code: "STORE_DAMAGED", message: /-wal is damaged/ });
+    }
+  }));
+
+Deno.test("SqliteDriver: a file whose index does not fit its table is refused", () =>
+  withFile(async (path) => {
+    const store = new IntentStore(SqliteDriver.open(path), "test");
+    await store.insert(newIntent("the only key"));
+    await store.close();
+    const bytes = Deno.readFileSync(path);
+    const at = new TextDecoder("latin1").decode(bytes).lastIndexOf("the only key");
+    Deno.writeFileSync(path, withBitFlipped(bytes, at));
+    assert.throws(() => SqliteDriver.open(path), { code: "STORE_DAMAGED", message: /index/ });
   }));
 
 Deno.test("SqliteDriver: no error shows a key or a password", () =>
