@@ -237,6 +237,18 @@ Deno.test("requireUndamaged: passes if a page cannot be read once, and fails if 
     await disk.close();
   }));
 
+Deno.test("Data directory: balances that are not what was issued are refused, although every row is intact", () =>
+  withFolder(async (path) => {
+    const disk = new DiskChain(path, new FakeClock());
+    const { accounts, commits } = disk.records;
+    commits.change(() => accounts.add(actors.user.address, { balance: 1n }));
+    await disk.close();
+    assert.throws(
+      () => new DiskChain(path, disk.clock),
+      /balances and open theses are 1000000001, 1000000000 was issued/,
+    );
+  }));
+
 Deno.test("requireUndamaged: fails if a row is as it was before its last change", () =>
   withFolder(async (path) => {
     const disk = new DiskChain(path, new FakeClock());
