@@ -108,6 +108,18 @@ testOnPostgres(
 );
 
 testOnPostgres(
+  "PostgresDriver: a transaction whose connection is lost before its commit has recorded nothing",
+  async (url) => {
+    const driver = await PostgresDriver.open(url);
+    const lost = driver.transaction(function* (): SqlSteps<void> {
+      yield [{ sql: "SELECT pg_terminate_backend(pg_backend_pid())", values: [] }];
+    });
+    await assert.rejects(lost, { code: "STORE_UNAVAILABLE", message: /nothing was recorded/ });
+    await driver.close();
+  },
+);
+
+testOnPostgres(
   "PostgresDriver: a connection that was lost while idle fails no call",
   async (url) => {
     const driver = await PostgresDriver.open(url);
