@@ -65,6 +65,27 @@ Deno.test("createUpkeepLoop: a finished intent is deleted once its end and its d
     assert.equal(await has(world, "long"), false);
   }));
 
+Deno.test("createUpkeepLoop: refused requests that passes left are looked for until all are deleted", () =>
+  withWorld(async (world) => {
+    /** Since when each pass looks for them. */
+    const since: number[] = [];
+    let areMany = false;
+    world.store.deleteUnsent = ({ fromMs, limit }) => {
+      if (since.at(-1) !== fromMs) since.push(fromMs);
+      return Promise.resolve(areMany ? limit : 0);
+    };
+    const upkeep = createUpkeepLoop({ ...world, chainClock: NO_CLOCK, retainMs: RETAIN_MS });
+    upkeep.start();
+    await world.clock.untilScheduled();
+    areMany = true;
+    await pass(world, 30_000);
+    areMany = false;
+    await pass(world, 20_000);
+    await upkeep.stop();
+    const [first = 0] = since;
+    assert.deepEqual(since.map((fromMs) => fromMs - first), [0, 40_000]);
+  }));
+
 Deno.test("createUpkeepLoop: a clock that is days ahead of the chain deletes nothing", () => {
   const chainClock = { blockTimeMs: -Infinity };
   return withUpkeep(async (world) => {
