@@ -157,6 +157,32 @@ Deno.test("ChainGuard: a commit that becomes known during a check is looked for 
     await assert.rejects(guard.requireChain(), rewound);
   }));
 
+Deno.test("ChainGuard: what an operator has reconciled since is not missed", () =>
+  withWorld(async (world) => {
+    const { store, clock, node } = world;
+    const guard = world.newGuard();
+    const gone = await world.commit("1");
+    clock.advance(1_000); // of each second, one commit is looked for
+    const sentAgain = await world.commit("2");
+    clock.advance(1_000);
+    const failure = { code: "CHAIN_REWOUND", message: "It is gone" };
+    const { transaction } = gone;
+    const ended = { state: "failed", transaction, receipt: null, failure } as const;
+    const again = { txHash: OTHER, text: "{}" };
+    const receipt = JSON.stringify(node.addReceipt(OTHER));
+    const repeated = { state: "committed", transaction: again, receipt, failure: null } as const;
+    await store.replaceResult(gone, ended, clock.now());
+    await store.replaceResult(sentAgain, repeated, clock.now());
+    for (const intent of [gone, sentAgain]) {
+      guard.onCommitted(intent);
+      node.receipts.delete(intent.transaction?.txHash ?? assert.fail("It is signed"));
+      clock.advance(READ_NODE_LAG_MS);
+      await guard.refresh();
+    }
+    node.receipts.clear();
+    await assert.rejects(guard.refresh(), rewound);
+  }));
+
 Deno.test("ChainGuard: after a failed refresh, requests fail despite a cached success", () =>
   withWorld(async (world) => {
     const guard = world.newGuard();
