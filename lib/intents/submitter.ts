@@ -46,8 +46,7 @@ export interface IntentHandler {
   /**
    * The transaction that an intent asks for.
    *
-   * @throws If its key, its request and the user's signature do not belong together; an
-   * `IntentRefusedError` if they do, but the intent must not be submitted.
+   * @throws If its key, its request and the user's signature do not belong together.
    */
   termsOf(intent: Intent): TransactionTerms;
   /**
@@ -247,7 +246,6 @@ export class Submitter {
       const terms = handler.termsOf(intent);
       if (intent.transaction !== null) transactions.requireOwn(terms, intent.transaction);
     } catch (thrown) {
-      if (thrown instanceof IntentRefusedError) throw thrown;
       const { key } = intent;
       const damage = thrown instanceof StoreDamagedError
         ? thrown
