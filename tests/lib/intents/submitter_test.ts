@@ -168,6 +168,10 @@ Deno.test("Submitter: a row that is gone or damaged is asked for its end once, n
       await assert.rejects(submitter.submit(await world.record(key)), OutcomeUnknownError);
       await world.finish(key);
     }
+    const { recordAttempt } = world.store;
+    world.store.recordAttempt = () => Promise.reject(new StoreError("Database failed"));
+    await assert.rejects(submitter.retry({ key: "gone" }), StoreError);
+    world.store.recordAttempt = recordAttempt;
     await driver.write("DELETE FROM intents WHERE key = 'gone'", []);
     await driver.write("UPDATE intents SET payload = 'x'", []);
     assert.deepEqual(await submitter.findEnded(), ["gone", "damaged"]);
@@ -442,7 +446,8 @@ for (const code of finalCodes) {
   Deno.test(`Submitter: the node's ${code} is final`, () =>
     withWorld(async (world) => {
       const rpcCode = RpcCode[code];
-      world.node.onSend = rejectsWith(new RpcError(rpcCode, "Not a transaction"));
+      const data = { code: "INVALID_SIGNATURE" };
+      world.node.onSend = rejectsWith(new RpcError(rpcCode, "Not a transaction", { data }));
       const finished = await world.submitter.submit(await world.record());
       assert.equal(finished.state, "failed");
       assert.deepEqual(finished.failure, {
