@@ -2,7 +2,7 @@
 import { systemClock, waitMs } from "../clock.ts";
 import { type CommandContext, ExitCode } from "./command.ts";
 import { USER_FOLDER_VARIABLE } from "./options.ts";
-import { askSecret, progressOn } from "./terminal.ts";
+import { askSecret, printable, progressOn } from "./terminal.ts";
 
 /**
  * A second signal within this time is a copy of the first: a terminal sends Ctrl-C to all its
@@ -63,11 +63,11 @@ function processContext(): CommandContext {
     },
     print(line) {
       progress("");
-      console.log(line);
+      console.log(printable(line));
     },
     printError(line) {
       progress("");
-      console.error(line);
+      console.error(printable(line));
     },
     untilSignal,
     askSecret: (question) => askSecret(question, Deno.stdin, Deno.stderr),

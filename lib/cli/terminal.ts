@@ -1,4 +1,4 @@
-/** Progress lines and password prompts on a terminal. */
+/** Lines, progress and password prompts on a terminal. */
 import { UsageError } from "./options.ts";
 
 /** Replaces the progress line on a terminal; an empty text clears it. */
@@ -93,4 +93,17 @@ async function readHiddenLine(keyboard: Keyboard): Promise<string> {
       else typed.push(letter);
     }
   }
+}
+
+/**
+ * Escapes control characters, which could move the cursor or change the terminal: a line may quote
+ * what an exchange or another service has answered. Ends of lines, tabs and colours stay.
+ */
+export function printable(text: string): string {
+  return text.replace(/\p{Cc}(\[\d*m)?/gu, (found, color: string | undefined) => {
+    const control = found.charAt(0);
+    const stays = control === "\n" || control === "\t" || control === "\x1b" && color !== undefined;
+    if (stays) return found;
+    return `\\u${control.charCodeAt(0).toString(16).padStart(4, "0")}${color ?? ""}`;
+  });
 }

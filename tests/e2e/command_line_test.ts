@@ -92,6 +92,19 @@ Deno.test("rangemaker node: a start that fails for a taken port leaves no data d
     }
   }));
 
+Deno.test("rangemaker: what another service answers cannot change the terminal", async () => {
+  const error = "no\x1b]0;title\x07\x1b[2J\x9b2J";
+  const handler = () => Response.json({ success: false, error, code: "NO" }, { status: 400 });
+  await using bridge = Deno.serve({ port: 0, onListen() {} }, handler);
+  const { code, stdout, stderr } = await runProgram(
+    ["solver", "deposit", "--amount", "1", "--bridge-url", `http://127.0.0.1:${bridge.addr.port}`],
+    { SOLVER_PRIVATE_KEY: DEV_ACCOUNTS.solver.privateKey },
+  );
+  assert.equal(code, ExitCode.failed);
+  assert.match(stderr, /no\\u001b\]0;title/);
+  assert.doesNotMatch(stdout + stderr, /(?!\n)\p{Cc}/u);
+});
+
 Deno.test("rangemaker: a service logs that it listens on every interface; the error of its taken port names it", async () => {
   const running = new Program(["exchanges", "--port", "0", "--host", "0.0.0.0"]);
   const url = await running.url();

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { askSecret, progressBar, progressOn } from "../../../lib/cli/terminal.ts";
+import { askSecret, printable, progressBar, progressOn } from "../../../lib/cli/terminal.ts";
 
 function terminal(...typed: string[]) {
   const raw: boolean[] = [];
@@ -78,4 +78,13 @@ Deno.test("progressBar: is filled in proportion, and full if the total is 0", ()
   assert.equal(progressBar(0, 10, "slots"), `${"░".repeat(40)} 0 % of 10 slots`);
   assert.equal(progressBar(5, 10, "slots"), `${"█".repeat(20)}${"░".repeat(20)} 50 % of 10 slots`);
   assert.equal(progressBar(0, 0, "slots"), `${"█".repeat(40)} 100 % of 0 slots`);
+});
+
+Deno.test("printable: control characters are escaped, except ends of lines, tabs and colours", () => {
+  const kept = "two\n\tlines, \x1b[31mred\x1b[0m, ä € ░";
+  assert.equal(printable(kept), kept);
+  assert.equal(
+    printable("\x1b]0;title\x07\r\x1b[2J\x9b31m\x7f\x00[31m"),
+    "\\u001b]0;title\\u0007\\u000d\\u001b[2J\\u009b31m\\u007f\\u0000[31m",
+  );
 });
