@@ -54,6 +54,9 @@ const RETRY_REFUSED_MS = 300_000;
 /** Longest frame that is read; the largest real one has under 2,000 characters. */
 const EXCHANGE_FRAME_CHARS_MAX = 65_536;
 
+/** Longest detail of a fault, which may quote the exchange: it is logged every few seconds. */
+const DETAIL_CHARS_MAX = 200;
+
 /** A stream that is silent for this many times its `streamSilenceMs` ends the connection. */
 const SILENCES_MAX = 3;
 
@@ -246,6 +249,6 @@ export class ProviderSession {
   }
 
   #reportFault(fault: SessionFault, remedy: Remedy, detail: string): void {
-    this.#options.handlers.onFault(fault, remedy, detail);
+    this.#options.handlers.onFault(fault, remedy, detail.slice(0, DETAIL_CHARS_MAX));
   }
 }

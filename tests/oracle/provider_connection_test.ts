@@ -70,6 +70,17 @@ Deno.test("ProviderConnection: a closed connection drops its prices at once and 
   assert.equal(connection.reconnects, 1);
 });
 
+Deno.test("ProviderConnection: of a long reason of the exchange, 200 characters are logged and shown", () =>
+  withLogs("info", (records) => {
+    const { network, connection } = setUp();
+    network.newest.open();
+    network.newest.deliver(JSON.stringify({ code: 3, msg: "x".repeat(60_000) }));
+    assert.equal(connection.lastError, `refused: 3 ${"x".repeat(198)}`);
+    assert.deepEqual(records.map(({ properties: { detail } }) => String(detail).length), [200]);
+    connection.stop();
+    return Promise.resolve();
+  }));
+
 /** Lets time pass until the next connection is attempted. @returns How long it took. */
 function waitFor(network: FakeNetwork, clock: FakeClock): number {
   const { length } = network.sockets;
