@@ -21,6 +21,11 @@ const CLOSE_TIMEOUT_MS = 1_000;
 interface BoundedSocketOptions {
   /** A longer message closes the connection, as does one in over 16,384 fragments. */
   maxMessageBytes: number;
+  /**
+   * Each frame has a turn of the event loop of its own, so that a peer which sends frames without
+   * end keeps nobody waiting. It costs time that many frames of a trusted peer would not be worth.
+   */
+  oneFrameATurn?: true;
   /** Clock of the pings, which detect a dead peer; without a clock there are no pings. */
   clock?: Clock;
 }
@@ -46,12 +51,13 @@ export class BoundedSocket implements SocketLike {
   #bytesSinceYield = 0;
   #error = "";
 
-  constructor(url: string, { maxMessageBytes, clock }: BoundedSocketOptions) {
+  constructor(url: string, { maxMessageBytes, oneFrameATurn, clock }: BoundedSocketOptions) {
     this.#clock = clock;
     // The types of `ws` do not know closeTimeout yet.
     const options: ClientOptions & { closeTimeout: number } = {
       perMessageDeflate: false,
       maxPayload: maxMessageBytes,
+      allowSynchronousEvents: !oneFrameATurn,
       closeTimeout: CLOSE_TIMEOUT_MS,
     };
     this.#client = new WsClient(url, options);

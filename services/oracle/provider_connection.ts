@@ -49,7 +49,8 @@ const MESSAGE_BYTES_MAX = 1024 * 1024;
 /** Each kind of fault is logged at most this often, in milliseconds; every fault is counted. */
 const LOG_EVERY_MS = 5_000;
 
-const openSocket = (url: string) => new BoundedSocket(url, { maxMessageBytes: MESSAGE_BYTES_MAX });
+const openSocket = (url: string) =>
+  new BoundedSocket(url, { maxMessageBytes: MESSAGE_BYTES_MAX, oneFrameATurn: true });
 
 /** Keeps one provider connected and passes on its prices. */
 export class ProviderConnection {

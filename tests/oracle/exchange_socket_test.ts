@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { setImmediate } from "node:timers";
 import { systemClock } from "../../lib/clock.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
 import { MARKETS } from "../../lib/protocol/markets.ts";
@@ -37,6 +38,40 @@ Deno.test("ProviderConnection: a message of over 1 MiB closes the connection", a
   connection.stop();
   assert.deepEqual(events, ["too_long", "closed"]);
   assert.match(connection.lastError ?? "", /Max payload size exceeded/);
+});
+
+Deno.test("ProviderConnection: an exchange that sends many short messages leaves time between them", async () => {
+  const MESSAGES = 2_000;
+  await using server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, (request) => {
+    const { socket, response } = Deno.upgradeWebSocket(request);
+    socket.onopen = () => {
+      for (let n = 0; n < MESSAGES; n += 1) socket.send("x");
+    };
+    return response;
+  });
+  let [received, inTurn, mostInTurn] = [0, 0, 0];
+  const { promise: hasAll, resolve } = Promise.withResolvers<void>();
+  const connection = new ProviderConnection({
+    provider: binance,
+    url: `ws://127.0.0.1:${server.addr.port}`,
+    markets: MARKETS,
+    clock: systemClock,
+    random: Math.random,
+    handlers: {
+      onTrade: () => assert.fail("There is no trade"),
+      onLost() {},
+      onFrameDropped() {
+        received += 1;
+        mostInTurn = Math.max(mostInTurn, inTurn += 1);
+        if (inTurn === 1) setImmediate(() => inTurn = 0);
+        if (received === MESSAGES) resolve();
+      },
+    },
+  });
+  connection.start();
+  await hasAll;
+  connection.stop();
+  assert(mostInTurn <= 2, `${mostInTurn} messages came in one turn`);
 });
 
 /** Forwards what each connection of a listener sends to a port, and back. */
