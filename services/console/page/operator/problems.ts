@@ -140,7 +140,7 @@ function absenceOf({ name: service, presence, reason }: ServiceState): Finding {
   if (presence === "forbidden") {
     const text = "It answers, but does not allow this page to read it";
     const effect = "nothing for users, but this page cannot see what is wrong with it";
-    const firstStep = `Start it with --cors-origins ${globalThis.location?.origin}.`;
+    const firstStep = `Add ${globalThis.location?.origin} to its --cors-origins, and restart it.`;
     return { ...found, severity: "warning", text, effect, firstStep };
   }
   return { ...found, details: [reason] };
