@@ -165,12 +165,20 @@ export const key = {
 
 export const chainId = { ...integer(1), placeholder: "id" } satisfies OptionKind;
 
+const usdcTextSchema = z.string().regex(
+  /^\d+$/,
+  "Expected USDC with 6 decimals as a whole number, such as 5000000 for 5 USDC",
+);
+
 /** An amount of USDC with 6 decimals. */
-export const amount = { schema: uint64Schema, placeholder: "amount" } satisfies OptionKind;
+export const amount = {
+  schema: usdcTextSchema.pipe(uint64Schema),
+  placeholder: "amount",
+} satisfies OptionKind;
 
 export const positiveAmount = {
   ...amount,
-  schema: positiveUint64Schema("Expected an amount of at least 1"),
+  schema: usdcTextSchema.pipe(positiveUint64Schema("Expected an amount of at least 1")),
 } satisfies OptionKind;
 
 export const nonce = { schema: uint256Schema, placeholder: "nonce" } satisfies OptionKind;

@@ -265,6 +265,17 @@ Deno.test("kinds.addresses: commas and spaces separate, an empty text is an empt
   assert(!kinds.addresses.schema.safeParse("0x12").success);
 });
 
+Deno.test("kinds.amount: an amount with a fraction is told the unit, and an example", () => {
+  for (const { schema } of [kinds.amount, kinds.positiveAmount]) {
+    for (const text of ["5.5", "5,000", "-1", "1e6", ""]) {
+      const advice =
+        /^Expected USDC with 6 decimals as a whole number, such as 5000000 for 5 USDC$/;
+      assert.match(schema.safeParse(text).error?.issues[0]?.message ?? "", advice);
+    }
+    assert.equal(schema.parse("5000000"), 5_000_000n);
+  }
+});
+
 Deno.test("loggingOptions: warn is short for warning, in the variable too", () => {
   const read = (argv: string[], env: Record<string, string> = {}) =>
     parseOptions(text, loggingOptions, argv, (name) => env[name]).logLevel;
