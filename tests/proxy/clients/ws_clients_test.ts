@@ -169,6 +169,34 @@ Deno.test(
   },
 );
 
+Deno.test("WsClients: a handshake that completes after others have filled the limit, or after a stop, is closed", async () => {
+  const { clients, adopt } = scene();
+  const closed: (number | undefined)[] = [];
+  const opened: WebSocket[] = [];
+  const { upgradeWebSocket } = Deno;
+  Deno.upgradeWebSocket = () => {
+    // What is used of it before it opens.
+    const socket = Object.assign({} as WebSocket, { close: (code?: number) => closed.push(code) });
+    opened.push(socket);
+    return { socket, response: new Response() };
+  };
+  try {
+    const headers = { upgrade: "websocket" };
+    for (const from of ["first", "other"]) {
+      clients.accept(new Request("http://x/ws", { headers }), from);
+    }
+  } finally {
+    Deno.upgradeWebSocket = upgradeWebSocket;
+  }
+  const others = [adopt(), adopt()];
+  opened[0]?.onopen?.(new Event("open"));
+  assert.deepEqual(closed, [1013]);
+  for (const other of others) other.events.onClosed();
+  await clients.closeAll();
+  opened[1]?.onopen?.(new Event("open"));
+  assert.deepEqual(closed, [1013, 1012]);
+});
+
 Deno.test("WsClients: counts a client until it disconnects", async () => {
   const { hub, caughtUp, adopt, metric, budget } = scene();
   const client = adopt();
