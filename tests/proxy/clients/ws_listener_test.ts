@@ -26,7 +26,10 @@ interface Scene {
   accepted: { socket: ClientSocket; forwardedFor: string; texts: string[]; gone: boolean }[];
 }
 
-async function withListener(play: (scene: Scene) => Promise<void>): Promise<void> {
+async function withListener(
+  play: (scene: Scene) => Promise<void>,
+  maxMessageBytes = 1_024,
+): Promise<void> {
   const clock = new FakeClock();
   const accepted: Scene["accepted"] = [];
   let refusals = 0;
@@ -34,7 +37,7 @@ async function withListener(play: (scene: Scene) => Promise<void>): Promise<void
     host: "127.0.0.1",
     port: 0,
     clock,
-    maxMessageBytes: 1_024,
+    maxMessageBytes,
     maxHandshakesPerPeer: 3,
     onRefusal: () => refusals += 1,
     clients: {
@@ -113,6 +116,16 @@ Deno.test("WsListener: each of many pings is answered once to a client that read
     client.close();
     await eventually("its end", () => accepted[0]?.gone);
   }));
+
+Deno.test("WsListener: a message in more than 1,024 fragments closes its connection", () =>
+  withListener(async ({ url, accepted }) => {
+    const client = new WsClient(url);
+    await once(client, "open");
+    for (let n = 0; n < 1_024; n += 1) client.send("x", { fin: n === 1_023 });
+    await eventually("the first message", () => accepted[0]?.texts.length === 1);
+    for (let n = 0; n < 1_025; n += 1) client.send("x", { fin: false });
+    await eventually("its end", () => accepted[0]?.gone);
+  }, 2_048));
 
 Deno.test("WsListener: a message over the limit closes its connection with 1009 and the limit", () =>
   withListener(async ({ url, accepted }) => {
