@@ -236,6 +236,7 @@ Deno.test("CoreNode: theses that end while the disk is full are all settled late
     node.second();
     const unsettled = () => node.core.chain.state.settlements.unsettledCount;
     assert.equal(unsettled(), count);
+    assert.equal(node.core.chain.settleDue(), false, "not tried in every turn");
     assert.equal((await node.health()).status, "failed");
     node.fillDisk(false);
     node.second(); // finds out that there is room
