@@ -160,6 +160,19 @@ Deno.test("Chain: a checkpoint settles some of many theses, and settleDue the re
   assert.ok(theses.every(({ status, settledAt }) => status === "won" && settledAt === endedMs));
 });
 
+Deno.test("Chain: a thesis that is settled on request is announced", () => {
+  const test = new MemoryChain();
+  test.run(1);
+  const last = SETTLEMENTS_PER_SLICE + 1; // more than one checkpoint settles
+  const tx = rfqSubmit({ timestamp: test.now, endTime: test.now + 300 });
+  openTheses(test.chain, test.records, tx, last);
+  test.run(3);
+  assert.equal(test.chain.findThesis(last)?.status, "open");
+  assert.equal(test.chain.settle(last).status, "won");
+  const { id, status } = test.theses.at(-1) ?? {};
+  assert.deepEqual([id, status], [last, "won"]);
+});
+
 Deno.test("Chain: settlements that take long end their slice early, so that checkpoints are not late", () => {
   const test = new MemoryChain();
   test.run(1);
