@@ -137,5 +137,5 @@ export function originHint(url: string): string {
   if (origin === undefined || !/^(http|ws)s?:/.test(url) || `${url}/`.startsWith(`${origin}/`)) {
     return "";
   }
-  return `; if it is up, it may refuse this page (CORS): start it with --cors-origins ${origin}`;
+  return `; if it is up, it may refuse this page (CORS): add ${origin} to its --cors-origins`;
 }

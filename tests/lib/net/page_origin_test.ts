@@ -8,7 +8,7 @@ import { FakeSocket } from "../../support/fake_socket.ts";
 
 const PAGE = "http://localhost:8000";
 const URL_OF_OTHER = "http://127.0.0.1:1";
-const HINT = `; if it is up, it may refuse this page (CORS): start it with --cors-origins ${PAGE}`;
+const HINT = `; if it is up, it may refuse this page (CORS): add ${PAGE} to its --cors-origins`;
 
 async function onPage(test: () => unknown): Promise<void> {
   const original = Object.getOwnPropertyDescriptor(globalThis, "location");
