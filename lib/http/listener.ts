@@ -1,9 +1,16 @@
 import { messageOf, RangemakerError } from "../errors.ts";
 import { NetworkError, request } from "../net/http_request.ts";
-import { withinMs } from "../clock.ts";
+import { monotonicClock, withinMs } from "../clock.ts";
 import { AllowedHosts } from "./allowed_hosts.ts";
 import { failureResponse, internalError } from "./json_api.ts";
 import { serviceLog } from "../log/logging.ts";
+import { Turns } from "../timing/turns.ts";
+
+/**
+ * Further requests are answered at once: a client of HTTP/2 may send requests and take them back at
+ * any rate.
+ */
+const WAITING_MAX = 8_192;
 
 /** How long open requests and sockets get to finish before they are abandoned. */
 const DRAIN_DEADLINE_MS = 3_000;
@@ -105,6 +112,7 @@ class Listener implements AsyncDisposable {
   readonly isOnEveryInterface: boolean;
   readonly #log = serviceLog("http");
   readonly #allowedHosts: AllowedHosts;
+  readonly #turns = new Turns(monotonicClock);
   readonly #serve: (port: number) => Deno.HttpServer<Deno.NetAddr>;
   #server: Deno.HttpServer<Deno.NetAddr>;
   #isStopping = false;
@@ -121,9 +129,10 @@ class Listener implements AsyncDisposable {
         onError: (thrown) => this.#answerFault(thrown),
       }, (request, info) => {
         const refused = this.#allowedHosts.refusalOf(request.headers);
-        return refused
-          ? failureResponse(refused)
-          : handler(request, info.remoteAddr.hostname, info);
+        if (refused) return failureResponse(refused);
+        const remote = info.remoteAddr.hostname;
+        const answer = () => handler(request, remote, info);
+        return this.#turns.size < WAITING_MAX ? this.#turns.run([remote], answer) : answer();
       });
     this.#server = this.#serve(port);
     const bound = this.#server.addr;
@@ -145,7 +154,9 @@ class Listener implements AsyncDisposable {
     // cannot be aborted once shutdown has begun (BadResource), so the wait itself is bounded. A
     // failed server has nothing to wait for.
     const ended = this.#server.shutdown().then(() => true, () => true);
-    if (await withinMs(ended, DRAIN_DEADLINE_MS, false)) return;
+    const hasEnded = await withinMs(ended, DRAIN_DEADLINE_MS, false);
+    this.#turns.stop();
+    if (hasEnded) return;
     this.#log.warn("Connections still open after {ms} ms were abandoned", {
       ms: DRAIN_DEADLINE_MS,
     });

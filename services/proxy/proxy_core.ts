@@ -11,7 +11,7 @@ import { WsClients } from "./clients/ws_clients.ts";
 import { DeliveryLoop } from "./hub/delivery_loop.ts";
 import { Hub } from "./hub/hub.ts";
 import type { ProxyMetrics } from "./shared/metrics.ts";
-import { Turns } from "./shared/turns.ts";
+import { Turns } from "../../lib/timing/turns.ts";
 import { HTTP_CONNECTIONS_MAX } from "./node/http_pool.ts";
 import { UpstreamNodes } from "./upstream_nodes.ts";
 import type { ProxyOptions } from "./options.ts";

@@ -1,4 +1,4 @@
-/** Clients that send short frames without end, and read nothing: others are served meanwhile. */
+/** Clients that send frames, or requests, without end: others are served meanwhile. */
 import assert from "node:assert/strict";
 import { withinMs } from "../../lib/clock.ts";
 import { EchoNode } from "../proxy/echo_node.ts";
@@ -7,6 +7,7 @@ import { handshake, textFrame, WEBSOCKET_KEY } from "../support/rpc_socket.ts";
 import { withProxyProcess } from "./proxy_process.ts";
 
 const FLOODERS = 10;
+const PIPELINERS = 100;
 const READS = 5;
 
 /** A read takes under 0.3 s on a busy machine; before, as long as the flood. */
@@ -15,15 +16,17 @@ const READ_MS_MAX = 3_000;
 /** An empty ping. */
 const PING = new Uint8Array([0x89, 0x80, 0, 0, 0, 0]);
 
-/** Sends a frame again and again until the connection ends. */
-async function flood(wsUrl: string, frame: Uint8Array): Promise<Disposable> {
-  const [connection] = await handshake(wsUrl, WEBSOCKET_KEY);
-  const frames = new Uint8Array(frame.length * 30_000);
-  for (let at = 0; at < frames.length; at += frame.length) frames.set(frame, at);
+/** Sends bytes again and again, and drops what comes, until the connection ends. */
+function flood(connection: Deno.Conn, bytes: Uint8Array): Disposable {
   const send = async () => {
-    for (;;) await writeAll(connection, frames);
+    for (;;) await writeAll(connection, bytes);
   };
-  const sending = send().catch(() => {}); // cut
+  const buffer = new Uint8Array(65_536);
+  const read = async () => {
+    while (await connection.read(buffer) !== null);
+  };
+  send().catch(() => {}); // cut
+  read().catch(() => {});
   return {
     [Symbol.dispose]() {
       try {
@@ -31,9 +34,23 @@ async function flood(wsUrl: string, frame: Uint8Array): Promise<Disposable> {
       } catch {
         // The proxy was first.
       }
-      void sending;
     },
   };
+}
+
+function repeated(bytes: Uint8Array, count: number): Uint8Array {
+  const all = new Uint8Array(bytes.length * count);
+  for (let at = 0; at < all.length; at += bytes.length) all.set(bytes, at);
+  return all;
+}
+
+async function requireReads(url: string): Promise<void> {
+  for (let id = 0; id < READS; id += 1) {
+    const read = post(url, call(id, "core_getAccount", [id]));
+    const answer = await withinMs(read, READ_MS_MAX, undefined);
+    assert(answer, "no read was answered during the flood");
+    await answer.text();
+  }
 }
 
 const floods: [port: ClientPort, what: string, frame: Uint8Array][] = [
@@ -45,15 +62,26 @@ for (const [port, what, frame] of floods) {
   Deno.test(`Hostile: clients that send ${what} without end leave time for others (${port})`, () =>
     withProxyProcess(port, new EchoNode(), [], async ({ url, wsUrl }) => {
       using flooders = new DisposableStack();
-      for (let n = 0; n < FLOODERS; n += 1) flooders.use(await flood(wsUrl, frame));
-      for (let id = 0; id < READS; id += 1) {
-        const read = post(url, call(id, "core_getAccount", [id]));
-        const answer = await withinMs(read, READ_MS_MAX, undefined);
-        assert(answer, "no read was answered during the flood");
-        await answer.text();
+      for (let n = 0; n < FLOODERS; n += 1) {
+        const [connection] = await handshake(wsUrl, WEBSOCKET_KEY);
+        flooders.use(flood(connection, repeated(frame, 30_000)));
       }
+      await requireReads(url);
     }));
 }
+
+Deno.test("Hostile: clients that send requests without waiting for answers leave time for others", () =>
+  withProxyProcess("main port", new EchoNode(), [], async ({ url }) => {
+    const { hostname, port } = new URL(url);
+    const head = "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n";
+    const requests = repeated(new TextEncoder().encode(`${head}{}`), 1_000);
+    using flooders = new DisposableStack();
+    for (let n = 0; n < PIPELINERS; n += 1) {
+      const connection = await Deno.connect({ hostname, port: Number(port) });
+      flooders.use(flood(connection, requests));
+    }
+    await requireReads(url);
+  }));
 
 /** Sends messages at once. @returns Whether the last one was answered, before the connection ended. */
 async function isAnswered(wsUrl: string, count: number): Promise<boolean> {

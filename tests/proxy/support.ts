@@ -6,7 +6,7 @@ import { InFlightReads } from "../../services/proxy/calls/in_flight_reads.ts";
 import { MethodKinds } from "../../services/proxy/calls/method_kinds.ts";
 import { Router, type RouterOptions } from "../../services/proxy/calls/router.ts";
 import { ProxyMetrics } from "../../services/proxy/shared/metrics.ts";
-import { Turns } from "../../services/proxy/shared/turns.ts";
+import { Turns } from "../../lib/timing/turns.ts";
 import { askOverHttp } from "../../services/proxy/node/read_pool.ts";
 import { ReadNodes, type ReadNodesOptions } from "../../services/proxy/node/read_nodes.ts";
 import { eventually } from "../support/eventually.ts";

@@ -3,7 +3,7 @@ import { isTooComplex } from "../../../lib/json_text.ts";
 import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
 import type { ByteBudget } from "../shared/limits.ts";
 import type { ProxyMetrics, Target } from "../shared/metrics.ts";
-import type { Turns } from "../shared/turns.ts";
+import type { Turns } from "../../../lib/timing/turns.ts";
 import { splitBatchReply } from "./batch.ts";
 import { type Call, type Message, MessageError, parseMessage } from "./message.ts";
 import {
@@ -87,7 +87,7 @@ export class Router {
   answer(text: string, caller: CallerAddress, subscribe?: Subscribe): Promise<RoutedAnswer> {
     const read = () => this.#answerNow(text, caller, subscribe);
     const isShort = text.length <= SHORT_CALL_CHARS && text.startsWith("{");
-    return isShort ? read() : this.#options.turns.run(caller, read);
+    return isShort ? read() : this.#options.turns.run([caller.peerKey, caller.key], read);
   }
 
   #answerNow(text: string, caller: CallerAddress, subscribe?: Subscribe): Promise<RoutedAnswer> {
@@ -222,7 +222,7 @@ export class Router {
       const reply = await nodes[target].post(`[${texts.join(",")}]`, options);
       const bytes = reply.body.length;
       budget.add(bytes);
-      const replies = await turns.run(caller, () => {
+      const replies = await turns.run([caller.peerKey, caller.key], () => {
         budget.remove(bytes);
         return splitBatchReply(calls.map(({ call }) => call), firstId, reply, target);
       });

@@ -11,7 +11,7 @@ import { AddressCounts, type ByteBudget, SMALL_BYTES } from "../shared/limits.ts
 import { ClientBuffers, ClientQueue, type ClientSocket } from "./client_queue.ts";
 import { WsClient, type WsClientOptions } from "./ws_client.ts";
 import { IDLE_TIMEOUT_S, RuntimeSocket } from "./client_sockets.ts";
-import type { Turns } from "../shared/turns.ts";
+import type { Turns } from "../../../lib/timing/turns.ts";
 import { failureText, limitExceeded, originRefused, ProxyError } from "../shared/failures.ts";
 
 const log = serviceLog("proxy");
@@ -145,7 +145,7 @@ export class WsClients {
         }
         waiting.messages += 1;
         waiting.chars += text.length;
-        const handled = turns.run(address, async () => {
+        const handled = turns.run([address.peerKey, address.key], async () => {
           waiting.messages -= 1;
           waiting.chars -= text.length;
           if (socket.isOpen) await client.receive(text);

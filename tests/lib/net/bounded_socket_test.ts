@@ -128,6 +128,39 @@ Deno.test("BoundedSocket: a long burst of messages is split over several turns o
   await server.shutdown();
 });
 
+/** Sends small messages without end, as fast as they are read; prints its port. */
+const FLOOD = `Deno.serve({ port: 0, onListen: ({ port }) => console.log(port) }, (request) => {
+  const { socket, response } = Deno.upgradeWebSocket(request);
+  const send = () => {
+    while (socket.readyState === 1 && socket.bufferedAmount < 2e6) socket.send("x".repeat(130));
+    if (socket.readyState === 1) setTimeout(send);
+  };
+  socket.onopen = send;
+  return response;
+});`;
+
+Deno.test("BoundedSocket: other sockets are served in an endless burst of messages that take time", async () => {
+  const command = new Deno.Command(Deno.execPath(), { args: ["eval", FLOOD], stdout: "piped" });
+  await using peer = command.spawn(); // its end kills it
+  const reader = peer.stdout.getReader();
+  const port = new TextDecoder().decode((await reader.read()).value).trim();
+  await using server = Deno.serve({ port: 0, onListen() {} }, () => new Response("served"));
+  const url = `ws://127.0.0.1:${port}`;
+  const socket = new BoundedSocket(url, { maxMessageBytes: 1_024, oneFrameATurn: true });
+  let received = 0;
+  socket.onmessage = () => {
+    received += 1;
+    const untilMs = performance.now() + 0.05;
+    while (performance.now() < untilMs);
+  };
+  await eventually("the burst", () => received > 1_000);
+  const before = received;
+  assert.equal(await (await fetch(`http://127.0.0.1:${server.addr.port}`)).text(), "served");
+  assert(received - before < 30_000, `${received - before} messages were handled before`);
+  socket.close();
+  await reader.cancel();
+});
+
 Deno.test("BoundedSocket: close does not wait for the peer and leaves no timer", async () => {
   const clock = new FakeClock();
   const peer = mutePeer();

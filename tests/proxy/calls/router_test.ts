@@ -6,7 +6,7 @@ import { ByteBudget } from "../../../services/proxy/shared/limits.ts";
 import { answerLost, ProxyError } from "../../../services/proxy/shared/failures.ts";
 import type { PostOptions } from "../../../services/proxy/node/http_pool.ts";
 import type { CallAnswer, NodeReply } from "../../../services/proxy/shared/envelopes.ts";
-import { Turns } from "../../../services/proxy/shared/turns.ts";
+import { Turns } from "../../../lib/timing/turns.ts";
 import type { RouterOptions } from "../../../services/proxy/calls/router.ts";
 import type { Read } from "../../../services/proxy/node/read_pool.ts";
 import { eventually } from "../../support/eventually.ts";

@@ -6,7 +6,7 @@ import { AddressCounts, ByteBudget, CallerBytes } from "../../../services/proxy/
 import { ANSWER_BYTES } from "../../../services/proxy/clients/client_queue.ts";
 import { isHandshake, WsClients } from "../../../services/proxy/clients/ws_clients.ts";
 import { ProxyMetrics } from "../../../services/proxy/shared/metrics.ts";
-import { Turns } from "../../../services/proxy/shared/turns.ts";
+import { Turns } from "../../../lib/timing/turns.ts";
 import { eventually, nextTurn } from "../../support/eventually.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import { type ClientSink, HubClient } from "../../../services/proxy/hub/subscriptions.ts";

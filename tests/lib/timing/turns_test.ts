@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { monotonicClock } from "../../../lib/clock.ts";
-import { Turns } from "../../../services/proxy/shared/turns.ts";
-import { address } from "../hub/hub_scene.ts";
+import { Turns } from "../../../lib/timing/turns.ts";
 
 /** Turns that the test begins, and tasks that take as long as it says. */
 function scene() {
@@ -16,7 +15,7 @@ function scene() {
     },
   });
   const run = (name: string, tookMs: number, caller = "a") =>
-    turns.run({ ...address("peer"), key: caller }, () => {
+    turns.run([caller], () => {
       started.push(name);
       nowMs += tookMs;
     });
@@ -50,9 +49,9 @@ Deno.test("Turns: results and errors are passed on, and a task that fails holds 
   const fails = () => {
     throw new TypeError("not readable");
   };
-  const failed = turns.run(address("a"), fails);
+  const failed = turns.run(["a"], fails);
   await assert.rejects(failed, TypeError);
-  assert.equal(await turns.run(address("a"), () => Promise.resolve(1)), 1);
+  assert.equal(await turns.run(["a"], () => Promise.resolve(1)), 1);
   assert.equal(due.length, 0, "they took no time");
 });
 
@@ -61,7 +60,7 @@ Deno.test("Turns: sockets are served while many tasks wait", async () => {
   let done = 0;
   await using server = Deno.serve({ port: 0, onListen() {} }, () => new Response(`${done}`));
   const tasks = Array.from({ length: 100 }, () =>
-    turns.run(address("a"), () => {
+    turns.run(["a"], () => {
       for (const endMs = performance.now() + 3; performance.now() < endMs;);
       done += 1;
     }));

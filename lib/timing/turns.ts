@@ -1,14 +1,13 @@
-import type { CancelTimer, Clock } from "../../../lib/clock.ts";
-import { FairQueue } from "../../../lib/fair_share.ts";
-import type { CallerAddress } from "../../../lib/http/caller_address.ts";
+import type { CancelTimer, Clock } from "../clock.ts";
+import { FairQueue } from "../fair_share.ts";
 
 /** Tasks run for this long in all before sockets are served again. */
 const TURN_MS = 4;
 
 /**
  * Runs what callers cause at once for 4 ms, and the rest in later turns of the event loop, in which
- * callers take turns. The runtime passes on all that a client has sent before it serves anybody
- * else, and a batch of 2 KiB may take 10 ms.
+ * callers take turns. The runtime serves no new input while a connection has some that it has read:
+ * otherwise a caller that sends without end would keep all others waiting.
  */
 export class Turns {
   readonly #clock: Clock;
@@ -22,13 +21,19 @@ export class Turns {
     this.#clock = clock;
   }
 
+  /** How many tasks wait. */
+  get size(): number {
+    return this.#waiting.size;
+  }
+
   /**
    * Runs a task, now or later; those of one caller start in order. Whoever calls this bounds how many
    * wait.
    *
+   * @param caller Its groups, the widest first, and itself.
    * @param task Only the time until its first wait counts.
    */
-  run<T>({ peerKey, key }: CallerAddress, task: () => T | Promise<T>): Promise<T> {
+  run<T>(caller: readonly string[], task: () => T | Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const run = () => {
         const startedAtMs = this.#clock.now();
@@ -40,7 +45,7 @@ export class Turns {
         this.#spentMs += this.#clock.now() - startedAtMs;
       };
       if (this.#waiting.size === 0 && this.#spentMs < TURN_MS) run();
-      else this.#waiting.add([peerKey, key], run);
+      else this.#waiting.add(caller, run);
       // Early enough to be due when the time is used up: nothing waits for an idle processor.
       if (this.#spentMs >= TURN_MS / 2) this.#schedule();
     });
