@@ -5,11 +5,12 @@ import { UsageError } from "../../lib/cli/options.ts";
 import { requireDistinctPorts } from "../../lib/cli/shared_options.ts";
 import { listen, webSocketUrlOf } from "../../lib/http/listener.ts";
 import { type RunningService, startOrClose, startService } from "../../lib/http/service.ts";
+import { redactUrls } from "../../lib/redact.ts";
 import { createProxyApi } from "./api.ts";
 import { SHARE_PER_PEER } from "./shared/limits.ts";
 import { isHandshake, type WsClients } from "./clients/ws_clients.ts";
 import { ProxyMetrics } from "./shared/metrics.ts";
-import { options, type ProxyOptions } from "./options.ts";
+import { options, type ProxyOptions, readNodeUrls } from "./options.ts";
 import { ProxyCore } from "./proxy_core.ts";
 import { WsListener } from "./clients/ws_listener.ts";
 
@@ -50,6 +51,7 @@ async function start(options: ProxyOptions, cleanup: AsyncDisposableStack): Prom
   cleanup.defer(() => core.stop());
   core.start();
   const { nodes, clients, endpoint, cors } = core;
+  const socketUrls = readNodeUrls(options).wsUrls.map(redactUrls).join(", ");
   let isStopping = false;
   const app = createProxyApi({
     cors,
@@ -57,7 +59,7 @@ async function start(options: ProxyOptions, cleanup: AsyncDisposableStack): Prom
     notReadyReason() {
       if (isStopping) return "Shutting down";
       if (nodes.isReachable) return;
-      return `The read node cannot be reached: ${nodes.readNodes.names.join(", ")}`;
+      return `No WebSocket to a read node: ${socketUrls}`;
     },
   });
   const metricsListener = metricsPort === undefined

@@ -41,6 +41,9 @@ Deno.test("Proxy, HTTP: /ready follows the read node's connection; other routes 
     await read.stop();
     await read.until(() => read.connections === 0);
     while (await status("/ready") !== 503);
+    const { host } = new URL(read.url);
+    const reason = await (await fetch(`${url}/ready`)).text();
+    assert.equal(reason, `No WebSocket to a read node: ws://${host}`);
     assert.equal(await status("/health"), 200);
     assert.deepEqual(await Promise.all(["/", "/ws", "/nothing"].map(status)), [200, 426, 404]);
     const preflight = await fetch(url, { method: "OPTIONS", headers: { origin: "https://a.b" } });
