@@ -178,6 +178,27 @@ Deno.test("Restore: after a run that died, the next one finds the data before to
     assert(!names(data).includes("lock"));
   }));
 
+Deno.test({
+  name:
+    "Restore: moves nothing if the file with the database's name is empty, as a full disk leaves it",
+  ignore: !hasProgram("sqlite3", "--version"),
+  fn: () =>
+    withFolder(async (folder) => {
+      const etc = `${folder}/etc`;
+      await Deno.mkdir(etc);
+      await Deno.writeTextFile(`${etc}/bridge.json`, "the key");
+      await Deno.writeTextFile(`${etc}/bridge.database`, "\n");
+      const copy = new DatabaseSync(`${folder}/bridge.sqlite`);
+      copy.exec("CREATE TABLE t (x)");
+      copy.close();
+      const script = await writeScript(folder, "restore");
+      const { code, text } = await run("sh", [script, "bridge", folder], { cwd: etc });
+      assert.equal(code, 1);
+      assert.match(text, /bridge\.database is empty/);
+      assert.deepEqual(names(etc), ["bridge.database", "bridge.json"]);
+    }),
+});
+
 Deno.test("Rotate: a second run, after one that died, names only the files that it has moved itself", () =>
   withFolder(async (folder) => {
     const etc = `${folder}/etc`;
