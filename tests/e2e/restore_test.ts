@@ -3,6 +3,7 @@
  * combination. The commands are those of docs/runbooks.md, "Backup and restore in a checkout".
  */
 import assert from "node:assert/strict";
+import { DatabaseSync } from "node:sqlite";
 import { withDefaults } from "../../lib/cli/options.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import type { RunningService } from "../../lib/http/service.ts";
@@ -163,6 +164,31 @@ class Deployment {
 function everyDepositOnce(bets: number) {
   return { balance: 2n * BigInt(DEPOSITS) * DEPOSIT - BigInt(bets) * BET, bets };
 }
+
+Deno.test("Backup in a checkout: copies of killed services have the rows that were only in the log", () =>
+  withFolder(async (folder) => {
+    await Deno.mkdir(`${folder}/data/node`, { recursive: true });
+    await Deno.writeTextFile(`${folder}/data/node/chain.sqlite`, "");
+    const names = ["bridge", "solver"].map((name) => `${name}.sqlite`);
+    // Open databases whose rows are not in their files yet, as a kill leaves them.
+    const killed = names.map((name) => new DatabaseSync(`${folder}/data/${name}`));
+    for (const database of killed) {
+      database.exec("PRAGMA journal_mode = wal; CREATE TABLE rows (id INTEGER)");
+      database.exec("INSERT INTO rows VALUES (7)");
+    }
+    const shell = async (command: string) => {
+      const { code, text } = await run("bash", ["-c", command], { cwd: folder });
+      assert.equal(code, 0, text);
+    };
+    for (const command of backups) await shell(command);
+    for (const database of killed) database.close();
+    for (const command of restores) await shell(command);
+    for (const name of names) {
+      const restored = new DatabaseSync(`${folder}/data/${name}`);
+      assert.equal(Object(restored.prepare("SELECT id FROM rows").get()).id, 7, name);
+      restored.close();
+    }
+  }));
 
 async function depositAll(deployment: Deployment, signed: Signed): Promise<void> {
   for (let index = 0; index < DEPOSITS; index += 1) {
