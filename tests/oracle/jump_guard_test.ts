@@ -89,8 +89,23 @@ Deno.test("JumpGuard: a wide spread counts for 10 to 20 s", () => {
   assert(accepts(1, 58_000, 58_000, 62_000, 62_000));
   for (const timeMs of [2, 3]) assert(accepts(timeMs, 60_000, 60_000, 60_000, 60_000));
   assert(accepts(4, 70_000));
-  for (const timeMs of [10_000, 20_000]) assert(accepts(timeMs, 60_000, 60_000, 60_000, 60_000));
+  assert(accepts(10_000, 60_000, 60_000, 60_000, 60_000));
+  assert(accepts(19_999, 70_000), "the window before this one was wide");
+  assert(accepts(20_000, 60_000, 60_000, 60_000, 60_000));
   assert(!accepts(20_001, 60_061));
+});
+
+Deno.test("JumpGuard: after the clock was set back, its windows end as if it had been set ahead", () => {
+  assert(guardAfterFour()(-60 * MINUTE_MS, 70_000), "missing sources are forgotten");
+  assert(!guardAfterFour()(1 - 60 * MINUTE_MS, 70_000));
+
+  const accepts = guardAfterFour();
+  assert(accepts(-MINUTE_MS, 60_060));
+  assert(accepts(-MINUTE_MS + 1_000, 60_120), "the reference follows a trend");
+  for (const timeMs of [-50_000, -40_000]) {
+    assert(accepts(timeMs, 60_000, 60_000, 60_000, 60_000));
+  }
+  assert(!accepts(-39_999, 60_061), "the wider spread is forgotten");
 });
 
 Deno.test("JumpGuard: one source that lies while all contribute does not widen the bound for itself", () => {
