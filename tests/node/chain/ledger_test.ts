@@ -47,6 +47,17 @@ Deno.test("Ledger: a thesis can be settled only once", () => {
   assert.equal(ledger.account(user.address).balance, 5_070_000n);
 });
 
+Deno.test("Ledger: theses between two ids are those from the first to before the second", () => {
+  const test = MemoryChain.funded();
+  for (const betAmount of [1n, 2n, 3n, 4n]) test.bet({ betAmount, payout: 5n });
+  const { ledger } = test.chain.state;
+  const idsOf = (...span: Parameters<typeof ledger.thesesBetween>) =>
+    ledger.thesesBetween(...span).map(({ id }) => id);
+  assert.deepEqual(idsOf(2, 4), [2, 3]);
+  assert.deepEqual(idsOf(2, 4, { solver: solver.address }, 1), [2]);
+  assert.deepEqual(idsOf(2, 4, { user: stranger.address }), []);
+});
+
 Deno.test("Ledger: a thesis lasts at most 24 hours, needs a slot, and ends in the future", () => {
   const test = MemoryChain.funded();
   const { now: timestamp } = test;
