@@ -134,6 +134,15 @@ Deno.test("Chain: accepts a quote at its deadline, and a quote without collatera
   assert.equal(test.bet({ payout: 1_000_000n }).status, "committed");
 });
 
+Deno.test("Chain: a bet may use the whole balances of its user and its solver", () => {
+  const test = MemoryChain.funded();
+  const receipt = test.bet({ betAmount: 5_000_000n, payout: 5_000_000n + SOLVER_BALANCE });
+  assert.equal(receipt.status, "committed");
+  const { ledger } = test.chain.state;
+  assert.equal(ledger.account(user.address).balance, 0n);
+  assert.equal(ledger.account(solver.address).balance, 0n);
+});
+
 Deno.test("Chain: a quote opens one thesis, and a failed attempt may be repeated", () => {
   const test = MemoryChain.funded();
   const fields = { startTime: test.now, endTime: test.now + 10_000, deadline: test.now + 60_000 };
