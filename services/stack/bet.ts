@@ -5,8 +5,10 @@ import {
   type Bet,
   isOutcomeUnknown,
   isRangemakerError,
+  isUnsettled,
   type Offer,
   type PlacedBet,
+  type Quote,
   RangemakerClient,
   type Thesis,
   type ThesisWatch,
@@ -237,17 +239,23 @@ function mayRetry(thrown: unknown): boolean {
 }
 
 /** Checks that both the creation and the settlement of the thesis were reported. */
-async function waitForSettlement(
-  watch: ThesisWatch,
+export async function waitForSettlement(
+  watch: Pick<ThesisWatch, "until">,
   thesisId: number,
-  { quote }: Offer,
+  { quote }: { quote: Pick<Quote, "payout"> },
 ): Promise<Thesis> {
   const created = await watch.until(({ id }) => id === thesisId, STEP_TIMEOUT_MS);
   assert(created.payout === quote.payout, `Thesis pays ${created.payout}, not ${quote.payout}`);
-  return await watch.until(
-    ({ id, status }) => id === thesisId && (status === "won" || status === "lost"),
+  const ended = await watch.until(
+    ({ id, status }) => id === thesisId && status !== "open",
     STEP_TIMEOUT_MS,
   );
+  assert(
+    !isUnsettled(ended.status),
+    `Thesis ${thesisId} has no outcome: this machine was too busy to record its prices; ` +
+      "run the demo again",
+  );
+  return ended;
 }
 
 /** Checks that the balances match the outcome, and that both sides' sum has not changed. */

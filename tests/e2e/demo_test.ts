@@ -5,15 +5,16 @@
 import assert from "node:assert/strict";
 import type { LogRecord } from "@logtape/logtape";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
-import { NetworkError, RangemakerClient, ServiceError } from "../../lib/client/mod.ts";
+import { NetworkError, RangemakerClient, ServiceError, type Thesis } from "../../lib/client/mod.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { listen } from "../../lib/http/listener.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { TAPE_HEADER } from "../../lib/prices/tape.ts";
-import { playBet, waitForPrices } from "../../services/stack/bet.ts";
+import { playBet, waitForPrices, waitForSettlement } from "../../services/stack/bet.ts";
 import { FREE_PORTS } from "../../services/stack/ports.ts";
 import { drawWhile, rangeLine } from "../../services/stack/range_line.ts";
 import { startStack } from "../../services/stack/stack.ts";
+import { thesisOf } from "../solver/support.ts";
 import { runHere } from "../support/command_context.ts";
 import { eventually, settled } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
@@ -96,6 +97,20 @@ Deno.test("playBet: shows the newer quote that it executes after the price moved
   );
   const [, , , , executed = ""] = lines;
   assert.match(executed, / committed, at a newer quote: 100 pays [\d.]+ if the price stays in /);
+});
+
+Deno.test("playBet: a machine too busy to record the prices of the bet is named as the reason", async () => {
+  const thesis = thesisOf(7, { status: "open" });
+  const states: Thesis[] = [thesis, { ...thesis, status: "needs_backfill" }];
+  const watch = {
+    until: (matches: (thesis: Thesis) => boolean) =>
+      Promise.resolve(states.find(matches) ?? assert.fail("The watch times out")),
+  };
+  const quote = { payout: thesis.payout };
+  await assert.rejects(
+    waitForSettlement(watch, 7, { quote }),
+    /^RangemakerError: Thesis 7 has no outcome: this machine was too busy .* run the demo again$/,
+  );
 });
 
 Deno.test("startStack: if one service cannot start, none is left running", () =>
