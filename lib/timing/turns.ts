@@ -21,6 +21,11 @@ export class Turns {
     this.#clock = clock;
   }
 
+  /** Whether a task would run now. */
+  get isFree(): boolean {
+    return this.#waiting.size === 0 && this.#spentMs < TURN_MS;
+  }
+
   /** How many tasks wait. */
   get size(): number {
     return this.#waiting.size;
@@ -44,7 +49,7 @@ export class Turns {
         }
         this.#spentMs += this.#clock.now() - startedAtMs;
       };
-      if (this.#waiting.size === 0 && this.#spentMs < TURN_MS) run();
+      if (this.isFree) run();
       else this.#waiting.add(caller, run);
       // Early enough to be due when the time is used up: nothing waits for an idle processor.
       if (this.#spentMs >= TURN_MS / 2) this.#schedule();

@@ -38,9 +38,8 @@ const UNOPENED_COUNT_MS = HOUR_MS;
 /** The address that the runtime gives a peer that reset its connection before that was accepted. */
 const RESET_REMOTE = "0.0.0.0";
 
-/** Most messages of a client that wait for their turn, and from how many characters on none is added. */
+/** Most messages of a client that wait for their turn. */
 const WAITING_MAX = 1_024;
-const WAITING_CHARS_MAX = 1024 * 1024;
 
 /** How long clients may take to answer a close before the listener cuts them. */
 const CLOSE_DEADLINE_MS = 1_000;
@@ -123,7 +122,7 @@ export class WsClients {
 
   /** Serves a client whose socket has just opened, until it ends. */
   serve(socket: ClientSocket, address: CallerAddress): void {
-    const { metrics, turns } = this.#options;
+    const { metrics, turns, callerBytes } = this.#options;
     const { display } = address;
     metrics.countHandshake(101);
     const queue = new ClientQueue(socket, this.#buffers, address.key);
@@ -133,21 +132,22 @@ export class WsClients {
     metrics.sockets.connections.set(this.#sockets.size);
     log.debug("Client {address} connected", { address: display });
     const countUnfinished = this.#createCounter(socket, address);
-    const waiting = { messages: 0, chars: 0 };
+    let waiting = 0;
     socket.listen({
       onUnfinished: countUnfinished,
       onText(text) {
         if (!socket.isOpen) return;
-        if (waiting.messages === WAITING_MAX || waiting.chars > WAITING_CHARS_MAX) {
-          metrics.countRefusal("requests_per_address");
+        const bytes = turns.isFree ? 0 : text.length;
+        const hasPlace = waiting < WAITING_MAX;
+        if (!hasPlace || !callerBytes.tryAdd(address, bytes)) {
+          metrics.countRefusal(hasPlace ? "buffered_bytes" : "requests_per_address");
           socket.close(CloseCode.tryAgainLater, "Too many messages at once: await answers");
           return;
         }
-        waiting.messages += 1;
-        waiting.chars += text.length;
+        waiting += 1;
         const handled = turns.run([address.peerKey, address.key], async () => {
-          waiting.messages -= 1;
-          waiting.chars -= text.length;
+          waiting -= 1;
+          callerBytes.remove(address, bytes);
           if (socket.isOpen) await client.receive(text);
         });
         handled.catch((error: unknown) => {

@@ -20,7 +20,7 @@ const SOCKETS = "../../support/rpc_socket.ts";
 const GOOD = "https://good.example";
 
 /** Clients of a hub that notes who is connected. */
-function scene() {
+function scene(clock = new FakeClock()) {
   const caughtUp: HubClient[] = [];
   const hub = {
     connected: new Set<HubClient>(),
@@ -34,7 +34,6 @@ function scene() {
     subscribe: () => assert.fail("Nobody subscribes"),
     unsubscribe: () => assert.fail("Nobody subscribes"),
   };
-  const clock = new FakeClock();
   const registry = new Registry();
   const budget = new ByteBudget(1_000_000);
   const router = {
@@ -232,6 +231,52 @@ Deno.test("WsClients: unfinished messages over 64 KiB count as memory, and their
   assert.equal(budget.used, 200_000);
   client.events.onClosed();
   assert.equal(budget.used, 0);
+});
+
+/** A clock by which each message takes a turn of its own. */
+class SlowClock extends FakeClock {
+  override now(): number {
+    this.jump(4);
+    return super.now();
+  }
+}
+
+Deno.test("WsClients: messages that wait for their turn count as memory, until they have it", async () => {
+  const clock = new SlowClock();
+  const { adopt, metric, budget } = scene(clock);
+  const client = adopt();
+  client.events.onText("1".repeat(900)); // at once
+  assert.equal(budget.used, 0);
+  for (let n = 0; n < 10; n += 1) client.events.onText("2".repeat(900));
+  assert.equal(budget.used, 9_000);
+  clock.advance(1_000);
+  assert.equal(budget.used, 0);
+  for (let n = 0; n < 1_000 && client.closed.length === 0; n += 1) {
+    client.events.onText("3".repeat(900));
+  }
+  assert.deepEqual(client.closed, [1013], "without room");
+  assert.equal(await metric('proxy_refusals_total{limit="buffered_bytes"}'), 1);
+});
+
+Deno.test("WsClients: a client with 1,024 messages that wait for their turn is closed at the next one", async () => {
+  const clock = new SlowClock();
+  const { adopt, metric } = scene(clock);
+  const [client, other] = [adopt("first"), adopt("second")];
+  for (let n = 0; n < 1_025; n += 1) client.events.onText("1");
+  assert.deepEqual(client.closed, []);
+  other.events.onText("2");
+  clock.advance(50);
+  await nextTurn();
+  assert.equal(other.frames.length, 1, "callers take turns");
+  const handled = client.frames.length - 1; // the first one was handled at once
+  assert(handled > 0 && handled < 20);
+  let sent = 0;
+  while (client.closed.length === 0) {
+    client.events.onText("1");
+    sent += 1;
+  }
+  assert.deepEqual([client.closed, sent], [[1013], handled + 1]);
+  assert.equal(await metric('proxy_refusals_total{limit="requests_per_address"}'), 1);
 });
 
 Deno.test("WsClients: an unexpected error closes only its client, with 1011", async () => {
