@@ -12,7 +12,10 @@ const { privateKey } = DEV_ACCOUNTS.relayer;
 
 const FAILED = "0 sent again, 0 already present, 1 failed";
 
-/** A committed deposit of 25 USDC, and a node that was restored from a backup without it. */
+/**
+ * A committed deposit of 25 USDC, and a node that was restored from a backup without it, after the
+ * deadline of the deposit.
+ */
 async function withLostDeposit(
   test: (
     node: FakeNode,
@@ -24,11 +27,16 @@ async function withLostDeposit(
     await using node = FakeNode.start();
     const database = `${folder}/bridge.sqlite`;
     const bridge = await startTestBridge(node.url, { database });
-    assert.equal((await post(`${bridge.url}/deposit`, signedRequest())).status, 200);
+    const request = signedRequest({ deadline: Date.now() + 20_000 });
+    assert.equal((await post(`${bridge.url}/deposit`, request)).status, 200);
     await bridge.stop();
     node.rewind();
     const options = ["--rpc-url", node.url, "--database", database, "--private-key", privateKey];
-    await test(node, (...more) => runHere(["bridge", "replay", ...options, ...more]), database);
+    const clock = new ShiftedClock(systemClock);
+    clock.shift(30_000);
+    const replay = (...more: string[]) =>
+      runHere(["bridge", "replay", ...options, ...more], {}, clock);
+    await test(node, replay, database);
   });
 }
 
@@ -43,12 +51,24 @@ async function sendRefused(node: FakeNode): Promise<void> {
   node.refusal = undefined;
 }
 
-Deno.test("bridge replay: sends a deposit again if the node has only a failed receipt of it", () =>
+Deno.test("bridge replay: sends a deposit again after its deadline, also if the node has a failed receipt of it", () =>
   withLostDeposit(async (node, replay) => {
     await sendRefused(node);
     const { code, stdout } = await replay();
     assert.equal(stdout.split("\n").at(-1), "1 sent again, 0 already present, 0 failed");
     assert.equal(code, 0);
+    assert.equal(node.credited.get(user.address), 25_000_000n);
+  }));
+
+Deno.test("bridge replay: with another key and a database from before, a deposit that was sent again is present", () =>
+  withLostDeposit(async (node, replay, database) => {
+    const before = `${database}.before`;
+    await Deno.copyFile(database, before);
+    assert.match((await replay()).stdout, /1 sent again/);
+    const key = DEV_ACCOUNTS.admin.privateKey;
+    const options = ["--rpc-url", node.url, "--database", before, "--private-key", key];
+    const { code, stdout } = await runHere(["bridge", "replay", ...options]);
+    assert.deepEqual([code, stdout], [0, "0 sent again, 1 already present, 0 failed"]);
     assert.equal(node.credited.get(user.address), 25_000_000n);
   }));
 
