@@ -20,6 +20,13 @@ export const BYTES_PER_S = 128 * 1024;
  */
 export const RUNTIME_BYTES_MAX = 8 * 1024;
 
+/**
+ * The most pieces of a body: these, and one for each {@link PIECE_BYTES}. One that comes byte by byte
+ * takes 20 to 50 µs for each, and nobody else is served while one is there.
+ */
+const PIECES_MAX = 512;
+const PIECE_BYTES = 256;
+
 interface RequestBodiesOptions {
   /** Longer bodies are refused; the limit of `--max-body-bytes`. */
   maxBytes: number;
@@ -97,7 +104,8 @@ export class RequestBodies {
     let text = "";
     let bytes = 0;
     try {
-      for (;;) {
+      for (let pieces = 1;; pieces += 1) {
+        if (pieces > PIECES_MAX + bytes / PIECE_BYTES) throw this.#tooManyPiecesError();
         const leftMs = startedAtMs + allowedMs(bytes) - clock.now();
         if (leftMs <= 0) throw this.#tooSlowError();
         const reading = reader.read().catch((error) => {
@@ -122,6 +130,11 @@ export class RequestBodies {
   #tooSlowError(): Error {
     this.#options.metrics.countRefusal("slow_body");
     return limitExceeded(408, `Body is slower than ${BYTES_PER_S / 1024} KiB/s: send it at once`);
+  }
+
+  #tooManyPiecesError(): Error {
+    this.#options.metrics.countRefusal("slow_body");
+    return limitExceeded(413, "Body comes in too many pieces: send it at once");
   }
 
   #tooLargeError(): Error {

@@ -195,3 +195,22 @@ Deno.test("RequestBodies: the first 64 KiB may take five seconds, the rest needs
     scene.stop();
   }
 });
+
+Deno.test("RequestBodies: a body that comes byte by byte is refused, one in usual pieces is not", async () => {
+  const scene = new Scene();
+  const bodyOf = (pieces: number, bytes: number) => {
+    let sent = 0;
+    const body = new ReadableStream({
+      pull(controller) {
+        controller.enqueue(new Uint8Array(bytes).fill(0x20));
+        if ((sent += 1) === pieces) controller.close();
+      },
+    });
+    return new Request("http://x/", { method: "POST", body });
+  };
+  assert.equal(await scene.refused(bodyOf(1_000, 1)), 413);
+  assert.deepEqual(scene.refusals, ["slow_body"]);
+  assert.equal((await scene.read(bodyOf(500, 1))).length, 500);
+  assert.equal((await scene.read(bodyOf(800, 300))).length, 240_000);
+  scene.stop();
+});
