@@ -255,3 +255,15 @@ Deno.test("readBody: a body with far more members or levels than a valid one is 
   }
   for (const body of [members(500), levels(20)]) assert.equal((await send(body)).status, 200);
 });
+
+Deno.test("acceptJson: a body of unknown length that comes byte by byte is refused", async () => {
+  const app = echoing();
+  const send = (text: string, bytes: number) => {
+    const pieces = text.match(new RegExp(`.{1,${bytes}}`, "g")) ?? [];
+    const body = ReadableStream.from(pieces.map((piece) => new TextEncoder().encode(piece)));
+    return app.request("/", { method: "POST", headers: JSON_TYPE, body });
+  };
+  const text = `"${"x".repeat(998)}"`;
+  assert.equal((await send(text, 1)).status, 413);
+  assert.equal(await (await send(text, 10)).json(), JSON.parse(text));
+});
