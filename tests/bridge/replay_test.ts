@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { ShiftedClock, systemClock } from "../../lib/clock.ts";
+import { openIntentStore } from "../../lib/intents/open_store.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { runHere } from "../support/command_context.ts";
 import { post } from "../support/http_answers.ts";
@@ -129,6 +130,40 @@ Deno.test("bridge replay: reports a deposit that the node refuses, exit code 1",
     const { code, stdout } = await replay();
     const line = `${user.address}:1 failed: Refused by the test: do as it says`;
     assert.deepEqual([code, stdout], [1, `${line}\n${FAILED}`]);
+  }));
+
+Deno.test("bridge replay: the store accepts the node's older state once no deposit failed", () =>
+  withLostDeposit(async (node, replay, database) => {
+    const highestBlock = async () => {
+      await using store = await openIntentStore(database, "bridge");
+      return (await store.records.read()).highestBlock;
+    };
+    const before = await highestBlock();
+    node.blockNumber = before - 1;
+    node.refusal = "PERMISSION_DENIED";
+    assert.equal((await replay()).code, 1);
+    assert.equal(await highestBlock(), before);
+    node.refusal = undefined;
+    assert.equal((await replay()).code, 0);
+    assert.equal(await highestBlock(), before - 1);
+  }));
+
+Deno.test("bridge replay: with a node of another chain it sends nothing", () =>
+  withLostDeposit(async (node, replay) => {
+    node.genesis = `0x${"9".repeat(64)}`;
+    const { code, stdout } = await replay();
+    assert.deepEqual([code, stdout], [1, ""]);
+    assert.equal(node.credited.get(user.address), undefined);
+  }));
+
+Deno.test("bridge replay: a damaged row counts as failed", () =>
+  withLostDeposit(async (_node, replay, database) => {
+    const db = new DatabaseSync(database);
+    db.exec("UPDATE intents SET payload = 'damaged'");
+    db.close();
+    const { code, stdout } = await replay();
+    assert.equal(code, 1);
+    assert.equal(stdout.split("\n").at(-1), FAILED);
   }));
 
 Deno.test("bridge replay: a deposit that another process changes meanwhile is reported as failed", () =>
