@@ -188,3 +188,24 @@ Deno.test("bridge replay: refuses an empty database, and does not create the fil
     assert.match(stderr, /bridge\.sqlte is empty/);
     await assert.rejects(Deno.stat(database));
   }));
+
+Deno.test("bridge replay: sends more deposits again than a page of the database has", () =>
+  withFolder(async (folder) => {
+    const count = 501;
+    await using node = FakeNode.start();
+    const database = `${folder}/bridge.sqlite`;
+    const bridge = await startTestBridge(node.url, { database });
+    const nonces = Array.from({ length: count }, (_, index) => BigInt(index + 1));
+    const deposit = async (nonce: bigint) => {
+      const { status } = await post(`${bridge.url}/deposit`, signedRequest({ nonce }));
+      assert.equal(status, 200);
+    };
+    await Promise.all(nonces.map(deposit));
+    await bridge.stop();
+    node.rewind();
+    const options = ["--rpc-url", node.url, "--database", database, "--private-key", privateKey];
+    const { code, stdout } = await runHere(["bridge", "replay", ...options]);
+    assert.equal(stdout.split("\n").at(-1), `${count} sent again, 0 already present, 0 failed`);
+    assert.equal(code, 0);
+    assert.equal(node.credited.get(user.address), BigInt(count) * 25_000_000n);
+  }));
