@@ -32,8 +32,8 @@ export class Turns {
   }
 
   /**
-   * Runs a task, now or later; those of one caller start in order. Whoever calls this bounds how many
-   * wait.
+   * Runs a task, now or later; those of one caller start in order. How many may wait is not limited
+   * here.
    *
    * @param caller Its groups, the widest first, and itself.
    * @param task Only the time until its first wait counts.
