@@ -5,8 +5,8 @@ import { FairQueue } from "../fair_share.ts";
 const TURN_MS = 4;
 
 /**
- * Runs what callers cause at once for 4 ms, and the rest in later turns of the event loop, in which
- * callers take turns. The runtime serves no new input while a connection has some that it has read:
+ * Runs tasks of callers at once until they have taken 4 ms; further ones wait for the next turn of the
+ * event loop, in which callers take turns. The runtime serves no new input while a connection has some that it has read:
  * otherwise a caller that sends without end would keep all others waiting.
  */
 export class Turns {

@@ -137,9 +137,11 @@ export class WsClients {
       onUnfinished: countUnfinished,
       onText(text) {
         if (!socket.isOpen) return;
-        const bytes = turns.isFree ? 0 : text.length;
+        // One short message of each client may always wait.
+        const isCounted = !turns.isFree && (waiting > 0 || text.length > SMALL_BYTES);
+        const bytes = isCounted ? text.length : 0;
         const hasPlace = waiting < WAITING_MAX;
-        if (!hasPlace || !callerBytes.tryAdd(address, bytes)) {
+        if (!hasPlace || isCounted && !callerBytes.tryAdd(address, bytes)) {
           metrics.countRefusal(hasPlace ? "buffered_bytes" : "requests_per_address");
           socket.close(CloseCode.tryAgainLater, "Too many messages at once: await answers");
           return;

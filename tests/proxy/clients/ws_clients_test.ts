@@ -247,7 +247,8 @@ Deno.test("WsClients: messages that wait for their turn count as memory, until t
   const client = adopt();
   client.events.onText("1".repeat(900)); // at once
   assert.equal(budget.used, 0);
-  for (let n = 0; n < 10; n += 1) client.events.onText("2".repeat(900));
+  client.events.onText("2"); // a short one may always wait
+  for (let n = 0; n < 10; n += 1) client.events.onText("3".repeat(900));
   assert.equal(budget.used, 9_000);
   clock.advance(1_000);
   assert.equal(budget.used, 0);
@@ -257,6 +258,19 @@ Deno.test("WsClients: messages that wait for their turn count as memory, until t
   assert.deepEqual(client.closed, [1013], "without room");
   assert.equal(await metric('proxy_refusals_total{limit="buffered_bytes"}'), 1);
 });
+
+for (const [when, clock] of [["need not", new FakeClock()], ["has to", new SlowClock()]] as const) {
+  Deno.test(`WsClients: without room for messages, a short one that ${when} wait is handled`, async () => {
+    const { adopt, budget } = scene(clock);
+    const [client, other] = [adopt("first"), adopt("second")];
+    other.events.onText("1"); // uses the turn up, by the slow clock
+    budget.add(budget.max);
+    client.events.onText("1");
+    clock.advance(100);
+    await nextTurn();
+    assert.deepEqual([client.closed, client.frames.length], [[], 1]);
+  });
+}
 
 Deno.test("WsClients: a client with 1,024 messages that wait for their turn is closed at the next one", async () => {
   const clock = new SlowClock();
