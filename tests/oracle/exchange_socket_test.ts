@@ -10,67 +10,64 @@ import { binance } from "../../services/oracle/providers/binance.ts";
 import { withCertificate } from "../support/certificate.ts";
 import { hasProgram, type Launch, Program } from "../support/process.ts";
 
-Deno.test("ProviderConnection: a message of over 1 MiB closes the connection", async () => {
-  await using server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, (request) => {
+type Handlers = ConstructorParameters<typeof ProviderConnection>[0]["handlers"];
+
+/** A connection to an exchange that sends messages as soon as it is open, none of them a trade. */
+function connectTo(
+  messages: readonly string[],
+  handlers: Omit<Handlers, "onTrade">,
+): { connection: ProviderConnection } & AsyncDisposable {
+  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, (request) => {
     const { socket, response } = Deno.upgradeWebSocket(request);
-    socket.onopen = () => {
-      for (const bytes of [2 ** 20, 2 ** 20 + 1]) socket.send("x".repeat(bytes));
-    };
+    socket.onopen = () => messages.forEach((message) => socket.send(message));
     return response;
   });
-  const events: string[] = [];
-  const { promise: isLost, resolve: onLost } = Promise.withResolvers<void>();
   const connection = new ProviderConnection({
     provider: binance,
     url: `ws://127.0.0.1:${server.addr.port}`,
     markets: MARKETS,
     clock: systemClock,
     random: Math.random,
-    handlers: {
-      onTrade: () => assert.fail("There is no trade"),
-      onLost,
-      onFault: (fault) => events.push(fault),
-      onFrameDropped: (reason) => events.push(reason),
-    },
+    handlers: { onTrade: () => assert.fail("There is no trade"), ...handlers },
   });
   connection.start();
+  return {
+    connection,
+    async [Symbol.asyncDispose]() {
+      connection.stop();
+      await server.shutdown();
+    },
+  };
+}
+
+Deno.test("ProviderConnection: a message of over 1 MiB closes the connection", async () => {
+  const events: string[] = [];
+  const { promise: isLost, resolve: onLost } = Promise.withResolvers<void>();
+  await using exchange = connectTo([2 ** 20, 2 ** 20 + 1].map((bytes) => "x".repeat(bytes)), {
+    onLost,
+    onFault: (fault) => events.push(fault),
+    onFrameDropped: (reason) => events.push(reason),
+  });
   await isLost;
-  connection.stop();
+  exchange.connection.stop();
   assert.deepEqual(events, ["too_long", "closed"]);
-  assert.match(connection.lastError ?? "", /Max payload size exceeded/);
+  assert.match(exchange.connection.lastError ?? "", /Max payload size exceeded/);
 });
 
 Deno.test("ProviderConnection: an exchange that sends many short messages leaves time between them", async () => {
-  const MESSAGES = 2_000;
-  await using server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, (request) => {
-    const { socket, response } = Deno.upgradeWebSocket(request);
-    socket.onopen = () => {
-      for (let n = 0; n < MESSAGES; n += 1) socket.send("x");
-    };
-    return response;
-  });
+  const messages = Array<string>(2_000).fill("x");
   let [received, inTurn, mostInTurn] = [0, 0, 0];
   const { promise: hasAll, resolve } = Promise.withResolvers<void>();
-  const connection = new ProviderConnection({
-    provider: binance,
-    url: `ws://127.0.0.1:${server.addr.port}`,
-    markets: MARKETS,
-    clock: systemClock,
-    random: Math.random,
-    handlers: {
-      onTrade: () => assert.fail("There is no trade"),
-      onLost() {},
-      onFrameDropped() {
-        received += 1;
-        mostInTurn = Math.max(mostInTurn, inTurn += 1);
-        if (inTurn === 1) setImmediate(() => inTurn = 0);
-        if (received === MESSAGES) resolve();
-      },
+  await using _exchange = connectTo(messages, {
+    onLost() {},
+    onFrameDropped() {
+      received += 1;
+      mostInTurn = Math.max(mostInTurn, inTurn += 1);
+      if (inTurn === 1) setImmediate(() => inTurn = 0);
+      if (received === messages.length) resolve();
     },
   });
-  connection.start();
   await hasAll;
-  connection.stop();
   assert(mostInTurn <= 2, `${mostInTurn} messages came in one turn`);
 });
 

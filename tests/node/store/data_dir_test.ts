@@ -237,7 +237,7 @@ Deno.test("requireUndamaged: passes if a page cannot be read once, and fails if 
     await disk.close();
   }));
 
-Deno.test("Data directory: a start is refused if balances do not add up to what was issued, although every row is intact", () =>
+Deno.test("Data directory: a node whose balances do not add up to the issued sum does not start, even with every row intact", () =>
   withFolder(async (path) => {
     const disk = new DiskChain(path, new FakeClock());
     const { accounts, commits } = disk.records;
