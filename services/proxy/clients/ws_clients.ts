@@ -143,8 +143,9 @@ export class WsClients {
         const hasPlace = waiting < WAITING_MAX;
         if (!hasPlace || isCounted && !callerBytes.tryAdd(address, bytes)) {
           metrics.countRefusal(hasPlace ? "buffered_bytes" : "requests_per_address");
-          socket.close(CloseCode.tryAgainLater, "Too many messages at once: await answers");
-          return;
+          // One that is only closed would be read until it answers that.
+          if (socket.canTerminate) return socket.terminate();
+          return socket.close(CloseCode.tryAgainLater, "Too many messages at once: await answers");
         }
         waiting += 1;
         const handled = turns.run([address.peerKey, address.key], async () => {
