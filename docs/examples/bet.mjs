@@ -22,10 +22,10 @@ const client = new RangemakerClient({
   connect: (url) => new WebSocket(url), // the same
 });
 
-/** Bets on a range around the price; again, around the new price, if it moved meanwhile. */
-async function bet(attempts = 20) {
+/** Bets on a range around the price. If it moved meanwhile: around the new one, with more time. */
+async function bet(leadMs = 1_000) {
   const { price } = (await client.prices())["ETH/USDT"];
-  const startTime = Date.now() + 1_000; // time to sign
+  const startTime = Date.now() + leadMs; // time to sign
   try {
     const offer = await client.quote({
       symbol: "ETH/USDT",
@@ -37,15 +37,15 @@ async function bet(attempts = 20) {
     });
     return await client.execute(offer);
   } catch (error) {
-    if (attempts === 1 || !hasPriceMoved(error)) throw error; // if it moved, nothing was placed
-    return await bet(attempts - 1);
+    if (leadMs > 10_000 || !hasPriceMoved(error)) throw error; // if it moved, nothing was placed
+    return await bet(leadMs + 500);
   }
 }
 
 try {
   await client.deposit(100_000_000n); // amounts and prices have 6 decimals
   const { thesisId } = await bet();
-  const { status } = await client.settled(thesisId, 15_000);
+  const { status } = await client.settled(thesisId, 30_000);
   const { balance } = await client.account();
   console.log(`${status}, balance ${formatUnits(balance)} USDC`);
 } catch (error) {

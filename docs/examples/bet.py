@@ -65,11 +65,11 @@ deposit = {
 call(f"{BRIDGE}/deposit", {**deposit, "signature": sign(BRIDGE, dict(deposit))})
 
 
-def bet():
+def bet(lead_ms):
     """Bets on a range around the price."""
     market = rpc("core_getPrices")["ETH/USDT"]
     price = int(market["price"])
-    start = now() + 1_000  # time to sign
+    start = now() + lead_ms  # time to sign
     terms = {
         "user": user.address,
         "thesisType": "box",
@@ -87,14 +87,14 @@ def bet():
     return call(f"{SOLVER}/execute", {"quote": quote, "userSignature": signature})["result"]
 
 
-attempts, result = 20, None
+lead_ms, result = 1_000, None
 while result is None:
     try:
-        result = bet()
+        result = bet(lead_ms)
     except SystemExit as refusal:
-        attempts -= 1
-        # The price moved, and nothing was placed: get a new quote, around the new price.
-        if attempts == 0 or '"retry":"new_quote"' not in str(refusal):
+        lead_ms += 500
+        # The price moved, nothing was placed: a new quote, around the new price, with more time.
+        if lead_ms > 10_000 or '"retry":"new_quote"' not in str(refusal):
             raise
 if result["status"] != "committed":
     raise SystemExit(f"{result['error']['code']}: {result['error']['message']}")

@@ -38,7 +38,10 @@ const BET = 100_000_000n;
 /** Time that the price has to stay in the range for the user to win, in ms. */
 const WINDOW_MS = 3_000;
 /** From the quote to the start of the window: time to sign and to execute. */
-const STARTS_IN_MS = 1_000;
+const LEAD_MS = 1_000;
+/** Each new quote leaves so much more time: a busy machine needs longer. */
+const LEAD_STEP_MS = 500;
+const LEAD_MAX_MS = 5_000;
 /** The widest range that is tried reaches this part of the price, half a percent, to each side. */
 const WIDEST_DIVISOR = 200n;
 const NARROWEST_DIVISOR = 21_000n;
@@ -167,11 +170,12 @@ async function deposit(client: RangemakerClient): Promise<Account> {
 async function askForQuote(
   client: RangemakerClient,
   clock: Clock,
+  leadMs = LEAD_MS,
 ): Promise<EstimatedOffer> {
   const deadlineMs = clock.now() + STEP_TIMEOUT_MS;
   for (;;) {
     try {
-      const { bet, payout } = await chooseBet(client, clock);
+      const { bet, payout } = await chooseBet(client, clock, leadMs);
       return { ...await client.quote(bet), estimatedPayout: payout };
     } catch (thrown) {
       const mayChange = isRangemakerError(thrown, "PAYOUT_TOO_LOW") || mayRetry(thrown);
@@ -188,13 +192,14 @@ async function askForQuote(
 async function chooseBet(
   client: RangemakerClient,
   clock: Clock,
+  leadMs: number,
 ): Promise<{ bet: Bet; payout: bigint }> {
   let found: { bet: Bet; payout: bigint } | undefined;
   let refused: unknown;
   for (let divisor = WIDEST_DIVISOR; divisor <= NARROWEST_DIVISOR; divisor = divisor * 4n / 3n) {
     const price = (await client.prices())[SYMBOL]?.price;
     assert(price !== undefined, `The node has no price of ${SYMBOL}`);
-    const startTime = clock.now() + STARTS_IN_MS;
+    const startTime = clock.now() + leadMs;
     const half = price / divisor;
     const bet = {
       symbol: SYMBOL,
@@ -223,13 +228,17 @@ async function executeOne(
   first: EstimatedOffer,
 ): Promise<PlacedBet & { offer: EstimatedOffer }> {
   const deadlineMs = clock.now() + EXECUTE_TIMEOUT_MS;
+  let leadMs = LEAD_MS;
   for (let offer = first;;) {
     try {
       return { ...await client.execute(offer), offer };
     } catch (thrown) {
       if (!mayRetry(thrown) || clock.now() >= deadlineMs) throw thrown;
       if (isOutcomeUnknown(thrown)) await waitMs(clock, PRICE_POLL_MS);
-      else offer = await askForQuote(client, clock);
+      else {
+        leadMs = Math.min(leadMs + LEAD_STEP_MS, LEAD_MAX_MS);
+        offer = await askForQuote(client, clock, leadMs);
+      }
     }
   }
 }
