@@ -1,16 +1,53 @@
 /**
- * Loaded before all tests. A test that hangs fails after a minute, unless it has a `timeout`. Programs
- * that tests start collect no coverage: it costs each of them time, and the thresholds hold without it.
+ * Loaded before all tests. A test that hangs fails after a minute, unless it has a `timeout`. An error
+ * that nothing catches fails the test that runs: Deno would end the isolate, and report the tests of
+ * all its other files as failed. Programs that tests start collect no coverage: it costs each of them
+ * time, and the thresholds hold without it.
  */
 import { runInThisContext } from "node:vm";
 
 const TIMEOUT_MS = 60_000;
 
+type Run = (...args: unknown[]) => unknown;
+
+/** Errors of the test that runs which nothing caught; undefined if none runs. */
+let uncaught: unknown[] | undefined;
+
+for (const type of ["error", "unhandledrejection"] as const) {
+  addEventListener(type, (event: ErrorEvent | PromiseRejectionEvent) => {
+    if (uncaught === undefined) return;
+    event.preventDefault();
+    uncaught.push("reason" in event ? event.reason : event.error);
+  });
+}
+
+/** A test that fails if there is an error that nothing caught until it ended. */
+function noticing(test: Run): Run {
+  const run: Run = async (...args) => {
+    const errors: unknown[] = uncaught = [];
+    try {
+      await test(...args);
+      await new Promise(setImmediate); // a promise that was rejected at its end is reported then
+    } catch (thrown) {
+      errors.unshift(thrown);
+    }
+    uncaught = undefined;
+    if (errors.length > 1) throw new AggregateError(errors, "Some of them nothing caught");
+    if (errors.length > 0) throw errors[0];
+  };
+  return Object.defineProperty(run, "name", { value: test.name });
+}
+
 /** The arguments of `Deno.test`, with a timeout among the options. */
 function limited(args: readonly unknown[]): unknown[] {
   const options = { timeout: TIMEOUT_MS };
-  const [first, second, ...rest] = args;
-  if (typeof first === "object") return [{ ...options, ...first }, second, ...rest];
+  const [first, second, ...rest] = args.map((arg) =>
+    typeof arg === "function" ? noticing(arg as Run) : arg
+  );
+  if (typeof first === "object") {
+    const { fn, ...others } = first as { fn?: Run };
+    return [{ ...options, ...others, ...(fn && { fn: noticing(fn) }) }, second, ...rest];
+  }
   if (typeof first === "function") return [options, first];
   if (typeof second === "object") return [first, { ...options, ...second }, ...rest];
   return [first, options, second];

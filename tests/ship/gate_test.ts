@@ -289,6 +289,28 @@ Deno.test("gate: reports files that exit, are not found, have no test or hang, a
   assert.equal(summary, `2 passed, 7 failed, ${skips.length} skipped`);
 });
 
+Deno.test("gate: an error that nothing caught fails the test that ran then, and no other", async () => {
+  const { problems, summary } = await gateOf({
+    "tests/uncaught_test.ts": `Deno.test("rejects", async () => {
+        Promise.reject(new Error("later"));
+        await new Promise((resolve) => setTimeout(resolve, 10));
+      });
+      Deno.test({ name: "rejects at its end", fn: () => void Promise.reject(new Error("end")) });
+      Deno.test("throws in a timer", { timeout: 1_000 }, async () => {
+        setTimeout(() => { throw new Error("timer"); }, 1);
+        await new Promise((resolve) => setTimeout(resolve, 10));
+      });
+      Deno.test(function caught() { Promise.reject(new Error("caught")).catch(() => {}); });`,
+    "tests/other_test.ts": passes,
+  });
+  assert.deepEqual(problems.slice(1), [
+    "Failed: tests/uncaught_test.ts: rejects",
+    "Failed: tests/uncaught_test.ts: rejects at its end",
+    "Failed: tests/uncaught_test.ts: throws in a timer",
+  ]);
+  assert.equal(summary, "2 passed, 3 failed, 0 skipped");
+});
+
 Deno.test("suite: fails once it is interrupted, also if the tests that run did not get the signal", async () => {
   const { problems } = await gateOf({
     "tests/a_test.ts": 'Deno.test("interrupts", () => Deno.kill(Deno.ppid, "SIGINT"));',
