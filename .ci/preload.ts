@@ -11,29 +11,33 @@ const TIMEOUT_MS = 60_000;
 type Run = (...args: unknown[]) => unknown;
 
 /** Errors of the test that runs which nothing caught; undefined if none runs. */
-let uncaught: unknown[] | undefined;
+let uncaught: Set<unknown> | undefined;
 
 for (const type of ["error", "unhandledrejection"] as const) {
   addEventListener(type, (event: ErrorEvent | PromiseRejectionEvent) => {
     if (uncaught === undefined) return;
+    const error: unknown = "reason" in event ? event.reason : event.error;
+    const errors = uncaught.add(error);
     event.preventDefault();
-    uncaught.push("reason" in event ? event.reason : event.error);
+    // Called by a test that expects the error: its listener comes after this one.
+    event.preventDefault = () => void errors.delete(error);
   });
 }
 
 /** A test that fails if there is an error that nothing caught until it ended. */
 function noticing(test: Run): Run {
   const run: Run = async (...args) => {
-    const errors: unknown[] = uncaught = [];
+    const errors = uncaught = new Set();
     try {
       await test(...args);
       await new Promise(setImmediate); // a promise that was rejected at its end is reported then
     } catch (thrown) {
-      errors.unshift(thrown);
+      errors.add(thrown);
     }
     uncaught = undefined;
-    if (errors.length > 1) throw new AggregateError(errors, "Some of them nothing caught");
-    if (errors.length > 0) throw errors[0];
+    const [error] = errors;
+    if (errors.size > 1) throw new AggregateError(errors, "Several errors");
+    if (errors.size > 0) throw error;
   };
   return Object.defineProperty(run, "name", { value: test.name });
 }
