@@ -58,8 +58,11 @@ export function parseSubscriptionRequest(
   const used = namespace === "eth" ? usedParams(params) : undefined;
   if (used === undefined) {
     const key = keyOf(namespace, params);
-    // Different numbers can be equal after parsing; such requests are not shared.
-    return { namespace, paramsText, key: isExact(params) ? key : `${namespace} ${paramsText}` };
+    return {
+      namespace,
+      paramsText,
+      key: isExact(paramsText, params) ? key : `${namespace} ${paramsText}`,
+    };
   }
   const [, parties] = used;
   const request = { namespace, paramsText: JSON.stringify(used), key: keyOf(namespace, used) };
@@ -105,11 +108,12 @@ function isAddress(value: unknown): value is string {
   return typeof value === "string" && ADDRESS.test(value);
 }
 
-/** Whether parsing kept every number of a value exactly. */
-function isExact(value: unknown): boolean {
-  if (typeof value === "number") return Number.isSafeInteger(value);
-  if (typeof value !== "object" || value === null) return true;
-  return Object.values(value).every(isExact);
+/**
+ * Whether parsing kept everything except spaces. Otherwise the request is not shared: different
+ * numbers can be equal after parsing, and of a repeated member some nodes take the first.
+ */
+function isExact(text: string, params: unknown): boolean {
+  return text.replace(/("(?:[^"\\]|\\.)*")|\s+/g, "$1") === JSON.stringify(params);
 }
 
 /** Parameters that differ only in spacing or in the order of members mean the same. */

@@ -29,6 +29,13 @@ Deno.test("parseSubscriptionRequest: the key differs for numbers that are equal 
   assert.equal(keyOf('["x",{"a":[7,null]}]'), keyOf('["x",{"a": [7, null]}]'));
 });
 
+Deno.test("parseSubscriptionRequest: the key differs for a member that is given twice, since nodes disagree about which one counts", () => {
+  const twice = keyOf('["logs",{"address":"0x2","address":"0x1"}]');
+  assert.notEqual(twice, keyOf('["logs",{"address":"0x1"}]'));
+  assert.notEqual(twice, keyOf('["logs",{"address":"0x2"}]'));
+  assert.notEqual(keyOf('["logs",{"a":{"b":1,"\\u0062":2}}]'), keyOf('["logs",{"a":{"b":2}}]'));
+});
+
 Deno.test("parseSubscriptionRequest: parameters that the core node ignores are removed", () => {
   const rows: [params: string[], sent: string][] = [
     [['["newHeads"]', '["newHeads",{}]', '["newHeads",7]'], '["newHeads"]'],
