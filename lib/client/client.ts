@@ -311,11 +311,14 @@ export class RangemakerClient extends ChainReader {
     if (!isUnsettled(known.status)) return known;
     const watch = await openWatch(this.context, {}, { user: known.user }, timeoutMs);
     try {
-      const isOutcome = ({ id, status }: Thesis) => id === thesisId && !isUnsettled(status);
+      // A chain that is restored meanwhile may give the id to another bet.
+      const isOutcome = ({ quoteHash, status }: Thesis) =>
+        quoteHash === known.quoteHash && !isUnsettled(status);
       return await watch.until(isOutcome, timeoutMs);
     } catch (thrown) {
       if (!isRangemakerError(thrown, "WATCH_TIMEOUT")) throw thrown;
-      const { status } = watch.theses.find(({ id }) => id === thesisId) ?? known;
+      const { status } = watch.theses.find(({ quoteHash }) => quoteHash === known.quoteHash) ??
+        known;
       const cause = status === "open" ? "" : ": it waits until its missing prices are filled in";
       const message = `Thesis ${thesisId} is ${status} after ${timeoutMs} ms${cause}`;
       throw new WatchError("WATCH_TIMEOUT", message, { timeoutMs, thesisId, status });

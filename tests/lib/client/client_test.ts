@@ -267,6 +267,24 @@ Deno.test("settled: follows a thesis of another user, and returns a known outcom
   }, { connect: network.connect, wallet: undefined });
 });
 
+Deno.test("settled: another bet under the same id, of a chain that was restored meanwhile, is not its outcome", async () => {
+  const network = new FakeNetwork();
+  const open = thesisOf(7);
+  const other = toWire(thesisOf(7, { status: "won", quoteHash: txHash }));
+  let reads = 0;
+  const routes: Routes = {
+    core_getThesis: () => toWire(open),
+    core_getTheses: () => (reads += 1, { theses: [other], nextCursor: null }),
+  };
+  await withClient(routes, async (client) => {
+    const settled = client.settled(7, 60_000);
+    const socket = await subscribed(network);
+    await eventually("the theses are read", () => reads > 0);
+    socket.notify(thesisOf(7, { status: "lost" }));
+    assert.equal((await settled).status, "lost");
+  }, { connect: network.connect, clock: systemClock });
+});
+
 Deno.test("settled: a thesis that does not appear within its timeout throws UNKNOWN_THESIS, however slow the answers", () => {
   const clock = new FakeClock();
   let reads = 0;
