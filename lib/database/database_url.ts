@@ -12,10 +12,12 @@ const HOSTS_RULE = "Expected a URL such as postgres://host:5432/name";
 const ROLE_RULE = "Expected a URL without target_session_attrs or with primary";
 
 /**
- * A mistyped URL or a key: taken as a path, it would put a password or a key into a file name. Or a
- * URI of SQLite, which would become the name of a file. One letter before the colon may be a drive.
+ * A mistyped URL, a URL without its scheme, PostgreSQL's `host=h password=p` or a key: taken as a
+ * path, it would put a password or a key into a file name. Or a URI of SQLite, which would become the
+ * name of a file. `C:/` may be a drive.
  */
-const NOT_A_PATH = /^[a-z][a-z0-9+.-]+:\/|^(postgres\w*|file):|:\/\/|^(0x)?[0-9a-f]{64}$/i;
+const NOT_A_PATH =
+  /^[a-z][a-z0-9+.-]+:\/|^(postgres\w*|file):|:\/\/|^[^/\\]+:[^/\\].*@|\b(host|dbname|user|password) *=|^(0x)?[0-9a-f]{64}$/i;
 
 /** Scheme and user, hosts, and the rest of a database URL. A password may have `@`, a host not. */
 const URL_PARTS = /^([^:]+:\/\/(?:[^/?#]*@)?)([^@/?#]*)(.*)$/s;

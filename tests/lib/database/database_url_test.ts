@@ -24,7 +24,7 @@ Deno.test("databaseSchema: accepts a file, or a URL of valid hosts that requires
   for (const role of ["standby", "any", ""]) {
     assert.ok(!isTaken(`postgres://u@one,two/x?target_session_attrs=${role}`), role);
   }
-  const files = ["data/store.sqlite", "./12:30.sqlite", "C:/store.sqlite", ":memory:"];
+  const files = ["data/store.sqlite", "./12:30.sqlite", "C:/me@home/x.sqlite", ":memory:"];
   const urls = ["Postgres://u:pw@h/x", "POSTGRESQL://h/x", "postgres://u:p,w@one:1,two:2/x"];
   for (const text of [...files, ...urls, "file?target_session_attrs=standby"]) {
     assert.ok(isTaken(text), text);
@@ -32,6 +32,7 @@ Deno.test("databaseSchema: accepts a file, or a URL of valid hosts that requires
   const hosts = ["postgres://one:5432,two:port/x", "postgres://one:port,two:5432/x"];
   const schemes = ["mysql://h/x", "MySQL://h/x", "postgre://h/x", "postgres+ssl://h/x"];
   const malformed = ["postgres:h", "postgresql:/u@h/x", " postgres://h/x", "=postgres://h/x"];
+  const bare = ["u:pw@h:5432/x", "u:p/w@h/x", "host=h user=u password = pw", "dbname=x"];
   const others = [
     "",
     "file:///x.sqlite",
@@ -39,7 +40,7 @@ Deno.test("databaseSchema: accepts a file, or a URL of valid hosts that requires
     "ab".repeat(32),
     `0x${"ab".repeat(32)}`,
   ];
-  for (const text of [...hosts, ...schemes, ...malformed, ...others]) {
+  for (const text of [...hosts, ...schemes, ...malformed, ...bare, ...others]) {
     assert.ok(!isTaken(text), text);
   }
 });
