@@ -4,6 +4,7 @@ import { NEEDS_ALL_ACCESS } from "../library_messages.ts";
 import { configureLogging, jsonErrorLine, type LoggingOptions } from "../log/logging.ts";
 import type { RunningService } from "../http/service.ts";
 import { type Clock, withinMs } from "../clock.ts";
+import { redactUrls } from "../redact.ts";
 import { didYouMean } from "./did_you_mean.ts";
 import { restrictFileAccess } from "./permissions.ts";
 import { listedWithOr } from "./option_kinds.ts";
@@ -246,7 +247,8 @@ export async function reportErrors(
       return ExitCode.usage;
     }
     if (thrown instanceof RangemakerError) {
-      context.printError(messageOf(thrown));
+      // Any error may quote a URL, and a URL may contain a password or an API key.
+      context.printError(redactUrls(messageOf(thrown)));
       return ExitCode.failed;
     }
     if (thrown instanceof Deno.errors.NotCapable) {

@@ -105,9 +105,12 @@ Deno.test("createCommand: under deno task, help and errors show commands as deno
   assert.match(help, /\(deno task parent <command>\)/);
 });
 
-Deno.test("createCommand: an expected error is one line and exit code 1, a bug is thrown", async () => {
+Deno.test("createCommand: an expected error is one line without passwords and exit code 1, a bug is thrown", async () => {
   const fails = commandThat("fails", () => Promise.reject(new RangemakerError("X", "It is so")));
   assert.deepEqual(await runWith(fails), { code: 1, lines: [], errors: ["It is so"] });
+  const quotes = new RangemakerError("X", "Cannot listen on http://me:secret@host:3000");
+  const { errors } = await runWith(commandThat("quotes", () => Promise.reject(quotes)));
+  assert.deepEqual(errors, ["Cannot listen on http://…@host:3000"]);
   const bug = commandThat("bug", () => Promise.reject(new TypeError("oops")));
   await assert.rejects(runWith(bug), TypeError);
 });
