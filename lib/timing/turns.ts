@@ -37,8 +37,9 @@ export class Turns {
    *
    * @param caller Its groups, the widest first, and itself.
    * @param task Only the time until its first wait counts.
+   * @param leastMs Counts for a task that takes less: for what it makes the runtime do.
    */
-  run<T>(caller: readonly string[], task: () => T | Promise<T>): Promise<T> {
+  run<T>(caller: readonly string[], task: () => T | Promise<T>, leastMs = 0): Promise<T> {
     return new Promise((resolve, reject) => {
       const run = () => {
         const startedAtMs = this.#clock.now();
@@ -47,7 +48,7 @@ export class Turns {
         } catch (thrown) {
           reject(thrown);
         }
-        this.#spentMs += this.#clock.now() - startedAtMs;
+        this.#spentMs += Math.max(leastMs, this.#clock.now() - startedAtMs);
       };
       if (this.isFree) run();
       else this.#waiting.add(caller, run);

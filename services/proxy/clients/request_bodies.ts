@@ -1,5 +1,6 @@
-import { type Clock, withinMs } from "../../../lib/clock.ts";
+import { type Clock, monotonicClock, withinMs } from "../../../lib/clock.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
+import { Turns } from "../../../lib/timing/turns.ts";
 import { Deadlines } from "../shared/deadlines.ts";
 import type { CallerBytes } from "../shared/limits.ts";
 import type { ProxyMetrics } from "../shared/metrics.ts";
@@ -22,10 +23,13 @@ export const RUNTIME_BYTES_MAX = 8 * 1024;
 
 /**
  * The most pieces of a body: these, and one for each {@link PIECE_BYTES}. One that comes byte by byte
- * takes 20 to 50 µs for each, and nobody else is served while one is there.
+ * takes 20 to 50 µs for each.
  */
 const PIECES_MAX = 512;
 const PIECE_BYTES = 256;
+
+/** What a piece counts, in milliseconds: nobody else is served while one is there and may be read. */
+const PIECE_MS = 0.1;
 
 interface RequestBodiesOptions {
   /** Longer bodies are refused; the limit of `--max-body-bytes`. */
@@ -47,6 +51,8 @@ interface RequestBody {
  */
 export class RequestBodies {
   readonly #options: RequestBodiesOptions;
+  /** In which pieces are read. */
+  readonly #turns = new Turns(monotonicClock);
   /** Bodies that the runtime reads, by the function that ends the wait for one. */
   readonly #inRuntime: Deadlines<(error: Error) => void>;
 
@@ -79,6 +85,7 @@ export class RequestBodies {
 
   stop(): void {
     this.#inRuntime.clear();
+    this.#turns.stop();
   }
 
   #readByRuntime(request: Request, nowMs: number): Promise<RequestBody> {
@@ -108,12 +115,13 @@ export class RequestBodies {
         if (pieces > PIECES_MAX + bytes / PIECE_BYTES) throw this.#tooManyPiecesError();
         const leftMs = startedAtMs + allowedMs(bytes) - clock.now();
         if (leftMs <= 0) throw this.#tooSlowError();
-        const reading = reader.read().catch((error) => {
+        const read = () => reader.read();
+        const reading = this.#turns.run([address.key], read, PIECE_MS).catch((error) => {
           throw bodyEnded(error);
         });
-        const read = await withinMs(reading, leftMs, undefined, clock);
-        if (read === undefined) throw this.#tooSlowError();
-        const { value, done } = read;
+        const piece = await withinMs(reading, leftMs, undefined, clock);
+        if (piece === undefined) throw this.#tooSlowError();
+        const { value, done } = piece;
         if (done) return { text: text + decoder.decode(), countedBytes: bytes };
         if (bytes + value.length > maxBytes) throw this.#tooLargeError();
         if (!callerBytes.tryAdd(address, value.length)) throw this.#noMemoryError();

@@ -214,3 +214,31 @@ Deno.test("RequestBodies: a body that comes byte by byte is refused, one in usua
   assert.equal((await scene.read(bodyOf(800, 300))).length, 240_000);
   scene.stop();
 });
+
+Deno.test("RequestBodies: others are served while many bodies come in pieces", async () => {
+  const scene = new Scene();
+  let pieces = 0;
+  const body = () => {
+    let sent = 0;
+    return new ReadableStream({
+      pull(controller) {
+        pieces += 1;
+        controller.enqueue(Uint8Array.of(0x20));
+        if ((sent += 1) === 200) controller.close();
+      },
+    });
+  };
+  const bodies = Array.from(
+    { length: 10 },
+    () => scene.read(new Request("http://x/", { method: "POST", body: body() })),
+  );
+  let [before, most] = [0, 0];
+  const served = setInterval(() => {
+    most = Math.max(most, pieces - before);
+    before = pieces;
+  }, 0);
+  for (const text of await Promise.all(bodies)) assert.equal(text.length, 200);
+  clearInterval(served);
+  assert(0 < most && most < 200, `${most} of 2,000 pieces were read in one turn`);
+  scene.stop();
+});
