@@ -32,7 +32,7 @@ export const ethereumMethods = {
     params: z.object({
       block: z.union([
         z.enum(["latest", "pending", "safe", "finalized", "earliest"]),
-        z.string().regex(/^0x(0|[1-9a-f][0-9a-f]{0,12})$/i, BLOCK_RULE),
+        z.string().regex(/^0x(0|[1-9a-fA-F][0-9a-fA-F]{0,12})$/, BLOCK_RULE),
       ], { error: BLOCK_RULE }),
       withTransactions: z.boolean().optional(),
     }),

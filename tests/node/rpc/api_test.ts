@@ -228,7 +228,7 @@ Deno.test("Node: metrics count checkpoints, pulls, transactions and calls", () =
     assert.ok(!text.includes("a-name-that-must-not"));
   }));
 
-Deno.test("Node: viem reads blocks by number and tag", () =>
+Deno.test("Node: viem reads blocks by number and tag; another number is refused", () =>
   withNode(async ({ node }) => {
     const overHttp = createPublicClient({ transport: http(node.url) });
     const block = await overHttp.getBlock();
@@ -236,6 +236,8 @@ Deno.test("Node: viem reads blocks by number and tag", () =>
     assert.equal(parent.hash, block.parentHash);
     assert.equal((await overHttp.getBlock({ blockTag: "earliest" })).number, 0n);
     assert.ok(Math.abs(Number(block.timestamp) - Date.now() / 1000) < 5);
+    assert.equal((await call(node.url, "eth_getBlockByNumber", ["0xFFFF"])).result, null);
+    assert.equal((await call(node.url, "eth_getBlockByNumber", ["0X0"])).error?.code, -32602);
   }));
 
 Deno.test("Node: on shutdown, sockets are closed with 1012 so that clients reconnect", async () => {
