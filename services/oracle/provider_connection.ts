@@ -60,8 +60,7 @@ export class ProviderConnection {
   readonly #log = serviceLog("oracle");
   #session: ProviderSession | undefined;
   #attempts = 0;
-  #lastError: string | undefined;
-  #lastErrorAtMs: number | undefined;
+  #lastError: { text: string; atMs: number } | undefined;
   readonly #loss = new ProblemTracker();
   readonly #loggedAtMs = new Map<SessionFault, number>();
 
@@ -100,13 +99,9 @@ export class ProviderConnection {
     return Math.max(0, this.#attempts - 1);
   }
 
-  /** The last fault, as text for people. */
-  get lastError(): string | undefined {
+  /** The last fault, as text for people, and when it was found. */
+  get lastError(): { text: string; atMs: number } | undefined {
     return this.#lastError;
-  }
-
-  get lastErrorAtMs(): number | undefined {
-    return this.#lastErrorAtMs;
   }
 
   start(): void {
@@ -171,8 +166,7 @@ export class ProviderConnection {
   #report(fault: SessionFault, detail: string, lossReason?: string): void {
     const provider = this.name;
     const nowMs = this.#options.clock.now();
-    this.#lastError = `${fault}: ${detail}`;
-    this.#lastErrorAtMs = nowMs;
+    this.#lastError = { text: `${fault}: ${detail}`, atMs: nowMs };
     this.#options.handlers.onFault?.(fault);
     if (lossReason !== undefined) {
       if (!this.#loss.begin()) return;

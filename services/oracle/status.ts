@@ -76,7 +76,7 @@ function providerStatus(
   board: PriceBoard,
   nowMs: number,
 ): z.input<typeof providerStatusSchema> {
-  const { name, session, reconnects, lastError, lastErrorAtMs } = connection;
+  const { name, session, reconnects, lastError } = connection;
   const ageMs = (atMs: number | undefined) => atMs === undefined ? null : Math.max(0, nowMs - atMs);
   return {
     name,
@@ -91,8 +91,8 @@ function providerStatus(
       exchangeLagMs: stream.lagMs ?? null,
     }])),
     reconnects,
-    lastError: lastError ?? null,
-    lastErrorTime: lastErrorAtMs ?? null,
+    lastError: lastError?.text ?? null,
+    lastErrorTime: lastError?.atMs ?? null,
   };
 }
 
@@ -160,11 +160,11 @@ export function checkReadiness(
         : `${symbol} has ${sources.length} of ${minSources} sources`
     );
   // The last error of a provider with all prices is over.
-  const failed = connections
-    .filter(({ name, lastError }) =>
-      lastError !== undefined && board.countOf(name) < board.markets.size
-    )
-    .map(({ name, lastError }) => `${EXCHANGE_OF[name]}: ${lastError}`);
+  const failed = connections.flatMap(({ name, lastError }) =>
+    lastError === undefined || board.countOf(name) === board.markets.size
+      ? []
+      : [`${EXCHANGE_OF[name]}: ${lastError.text}`]
+  );
   const hasSource = [...board.markets.values()].some(({ sources }) => sources.length > 0);
   const haveAllFailed = connections.every(({ lastError, session }) =>
     lastError !== undefined && !session?.isSubscribed

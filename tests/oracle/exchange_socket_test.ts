@@ -51,7 +51,7 @@ Deno.test("ProviderConnection: a message of over 1 MiB closes the connection", a
   await isLost;
   exchange.connection.stop();
   assert.deepEqual(events, ["too_long", "closed"]);
-  assert.match(exchange.connection.lastError ?? "", /Max payload size exceeded/);
+  assert.match(exchange.connection.lastError?.text ?? "", /Max payload size exceeded/);
 });
 
 Deno.test("ProviderConnection: an exchange that sends many short messages leaves time between them", async () => {

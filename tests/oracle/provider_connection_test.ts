@@ -60,8 +60,8 @@ Deno.test("ProviderConnection: a closed connection drops its prices at once and 
   assert.deepEqual(news(), ["BTC/USDT 100000000"]);
   network.newest.end(1001, "away");
   assert.deepEqual(news(), ["closed", "drop"]);
-  assert.equal(connection.lastError, "closed: closed with 1001 away");
-  assert.equal(connection.lastErrorAtMs, clock.now());
+  const error = { text: "closed: closed with 1001 away", atMs: clock.now() };
+  assert.deepEqual(connection.lastError, error);
   clock.advance(499);
   assert.equal(network.sockets.length, 1);
   clock.advance(1);
@@ -75,7 +75,7 @@ Deno.test("ProviderConnection: of a long reason of the exchange, 200 characters 
     const { network, connection } = setUp();
     network.newest.open();
     network.newest.deliver(JSON.stringify({ code: 3, msg: "x".repeat(60_000) }));
-    assert.equal(connection.lastError, `refused: 3 ${"x".repeat(198)}`);
+    assert.equal(connection.lastError?.text, `refused: 3 ${"x".repeat(198)}`);
     assert.deepEqual(records.map(({ properties: { detail } }) => String(detail).length), [200]);
     connection.stop();
     return Promise.resolve();
