@@ -2,7 +2,7 @@ import { z } from "zod";
 import { tryParseJson } from "../../../lib/json.ts";
 import { formatPrice } from "../../../lib/protocol/price.ts";
 import { DAY_MS } from "../../../lib/time.ts";
-import type { Dialect } from "./dialect.ts";
+import type { Dialect, NumberedTrade } from "./dialect.ts";
 
 const STREAM_PATTERN = /^([a-z0-9]+)@aggTrade$/;
 
@@ -46,13 +46,7 @@ export const binance: Dialect = {
 };
 
 /** The fields of an aggregate trade, the same in stream and history. */
-export function aggregateTrade(trade: {
-  id: number;
-  price: bigint;
-  amount: string;
-  timeMs: number;
-  side: "buy" | "sell";
-}) {
+export function aggregateTrade(trade: NumberedTrade) {
   return {
     a: trade.id,
     p: formatPrice(trade.price),
