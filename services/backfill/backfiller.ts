@@ -8,7 +8,7 @@ import { BACKFILL_SLOTS_MAX, SLOT_MS } from "../../lib/protocol/constants.ts";
 import { signTransactionBy, type TransactionSigner } from "../../lib/protocol/transaction.ts";
 import type { PastTrade, TradeSource } from "./trade_history.ts";
 
-interface BackfillerOptions {
+export interface BackfillerOptions {
   client: Pick<CoreClient, "sendTransaction">;
   signer: TransactionSigner;
   chainId: number;

@@ -24,7 +24,7 @@ import {
 import { optionsFor } from "../../lib/cli/option_names.ts";
 import type { TransactionSigner } from "../../lib/protocol/transaction.ts";
 import { progressBar } from "../../lib/cli/terminal.ts";
-import { Backfiller, type SpanReport } from "./backfiller.ts";
+import { Backfiller, type BackfillerOptions, type SpanReport } from "./backfiller.ts";
 import { type BackfillRequest, findDistantPrice, readMissingPrices } from "./recorded_prices.ts";
 import { exchangeTrades, fixedPriceTrades, priceText } from "./trade_history.ts";
 
@@ -157,24 +157,22 @@ async function backfill(
     const distant = anyPrice ? undefined : await findDistantPrice(prices, market, gap, client);
     if (distant !== undefined) throw distantPrice(distant, price === undefined);
   };
-  if (price !== undefined) {
-    // Before any slot is filled; trades are compared as they are read.
+  let source: Pick<BackfillerOptions, "trades" | "maxCarryMs" | "requireSimilar">;
+  if (price === undefined) {
+    const { timestampMs } = await client.getHead();
+    const trades = exchangeTrades(new ExchangeHistory(historyUrl, clock), clock, timestampMs);
+    source = { trades, maxCarryMs, requireSimilar };
+  } else {
+    // Compared before any slot is filled; trades are compared as they are read.
     for (const gap of missing) await requireSimilar(gap, [price]);
+    source = { trades: fixedPriceTrades(price), maxCarryMs: 0 };
   }
   const backfiller = new Backfiller({
     client,
     signer,
     chainId: options.chainId,
-    trades: price === undefined
-      ? exchangeTrades(
-        new ExchangeHistory(historyUrl, clock),
-        clock,
-        (await client.getHead()).timestampMs,
-      )
-      : fixedPriceTrades(price),
+    ...source,
     clock,
-    maxCarryMs: price === undefined ? maxCarryMs : 0,
-    ...(price === undefined && { requireSimilar }),
     isStopping: () => isStopping,
     onProgress: (done, total) => context.progress(progressBar(done, total, "slots")),
   });
