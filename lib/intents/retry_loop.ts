@@ -7,7 +7,6 @@ import type { CoreClient } from "../net/core_client.ts";
 import { NewestMap } from "../newest_map.ts";
 import { PollingLoop } from "../timing/polling_loop.ts";
 import { redactUrls } from "../redact.ts";
-import { asStoreError } from "./errors.ts";
 import type { Intent } from "./intent.ts";
 import type { IntentStore } from "./store.ts";
 import type { Submitter } from "./submitter.ts";
@@ -52,9 +51,7 @@ export function createRetryLoop(submitter: Retrier, options: RetryLoopOptions): 
     intervalMs: RETRY_INTERVAL_MS,
     backoff: new Backoff({ initialMs: RETRY_INTERVAL_MS, maxMs: SERVICE_WAIT_MAX_MS, random }),
     async poll(signal) {
-      const hasRetried = await retries.pass(signal).catch((cause) => {
-        throw asStoreError(cause);
-      });
+      const hasRetried = await retries.pass(signal);
       // If nothing was retried, nothing waits for the node: another process has finished it.
       if (hasRetried && submitter.isNodeLost) {
         throw new RangemakerError(NODE_LOST, "Core node does not answer");
