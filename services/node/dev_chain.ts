@@ -20,23 +20,6 @@ import type { ChainRecords } from "./store/chain_records.ts";
  */
 const SNAPSHOTS_MAX = 16;
 
-/** The method exists on development chains only, or only on those in memory. */
-class DevelopmentOnlyError extends RangemakerError {
-  constructor(message: string) {
-    super("DEVELOPMENT_ONLY", message);
-  }
-}
-
-/** The snapshot never existed, was dropped, or was deleted by a revert to an earlier one. */
-class UnknownSnapshotError extends RangemakerError {
-  constructor(id: number, known: readonly number[]) {
-    const kept = known.length === 0 ? "there is none" : `there are ${known.join(", ")}`;
-    super("UNKNOWN_SNAPSHOT", `No snapshot has the id ${id}: ${kept}; core_snapshot takes one`, {
-      details: { id },
-    });
-  }
-}
-
 interface DevChainOptions {
   chain: Chain;
   /** The clock of the chain, and of other services that share it. */
@@ -98,7 +81,7 @@ export class DevChain {
     return chain.submit(tx);
   }
 
-  /** Takes a snapshot. @returns Its id. @throws {DevelopmentOnlyError} If the chain is on disk. */
+  /** Takes a snapshot. @returns Its id. @throws {RangemakerError} If the chain is on disk. */
   snapshot(): number {
     const { chain, clock } = this.#options;
     this.#requireRecords("core_snapshot").createSavepoint(nameOf(++this.#lastSnapshot), chain.head);
@@ -110,14 +93,13 @@ export class DevChain {
   /**
    * Restores ledger, blocks, prices and clock from a snapshot, which can be used again.
    *
-   * @throws {UnknownSnapshotError} If there is no such snapshot.
-   * @throws {DevelopmentOnlyError} If the chain is on disk.
+   * @throws {RangemakerError} If there is no such snapshot, or the chain is on disk.
    */
   revert(id: number): Moment {
     const { chain, clock } = this.#options;
     const records = this.#requireRecords("core_revert");
     const snapshot = this.#snapshots.get(id);
-    if (snapshot === undefined) throw new UnknownSnapshotError(id, [...this.#snapshots.keys()]);
+    if (snapshot === undefined) throw unknownSnapshot(id, [...this.#snapshots.keys()]);
     chain.restore(snapshot.position, () => {
       records.revertTo(nameOf(id));
       for (const later of this.#snapshots.keys()) if (later > id) this.#snapshots.delete(later);
@@ -130,7 +112,7 @@ export class DevChain {
    * Moves the clock forward. Each slot gets the given price of its market, or the last known one if
    * that is fresh. Theses that end until then are settled, and one block is sealed at the end.
    *
-   * @throws {DevelopmentOnlyError} If the chain is on disk.
+   * @throws {RangemakerError} If the chain is on disk.
    */
   advance(byMs: number, given: ReadonlyMap<Market, bigint>): Moment {
     const { chain, clock } = this.#options;
@@ -163,7 +145,7 @@ export class DevChain {
 
   #requireRecords(method: string): ChainRecords {
     if (this.#options.records !== undefined) return this.#options.records;
-    throw new DevelopmentOnlyError(
+    throw developmentOnly(
       `${method} needs a chain in memory: start the node with --data-dir :memory:`,
     );
   }
@@ -171,6 +153,18 @@ export class DevChain {
 
 function nameOf(snapshot: number): string {
   return `snapshot_${snapshot}`;
+}
+
+/** The method exists on development chains only, or only on those in memory. */
+function developmentOnly(message: string): RangemakerError {
+  return new RangemakerError("DEVELOPMENT_ONLY", message);
+}
+
+/** The snapshot never existed, was dropped, or was deleted by a revert to an earlier one. */
+function unknownSnapshot(id: number, known: readonly number[]): RangemakerError {
+  const kept = known.length === 0 ? "there is none" : `there are ${known.join(", ")}`;
+  const message = `No snapshot has the id ${id}: ${kept}; core_snapshot takes one`;
+  return new RangemakerError("UNKNOWN_SNAPSHOT", message, { details: { id } });
 }
 
 /**
@@ -195,7 +189,7 @@ export function createDevMethods(dev: DevChain | undefined): [name: string, meth
 
 function disabledMethod(name: string): [name: string, method: Method] {
   const call = () => {
-    throw new DevelopmentOnlyError(`${name} is off: start the node with --dev to use it`);
+    throw developmentOnly(`${name} is off: start the node with --dev to use it`);
   };
   return [name, { access: "write", isCostly: true, call }];
 }
