@@ -204,7 +204,7 @@ export class ProvidersWatch {
 
   constructor(oracleUrl: string, clock: Clock) {
     this.poll = new Poll(clock, async (signal) => {
-      const providers = await get(`${oracleUrl}/providers`, signal)
+      const providers = await get(urlAt(oracleUrl, "/providers"), signal)
         .then(({ text }) => providersSchema.parse(JSON.parse(text)))
         .catch(() => undefined); // the view shows that the oracle does not answer
       if (!signal.aborted) this.providers.value = providers;

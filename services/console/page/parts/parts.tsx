@@ -1,6 +1,7 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useId } from "preact/hooks";
+import { urlAt } from "../../page_config.ts";
 
 interface CardProps extends Record<`data-${string}`, unknown> {
   title: ComponentChildren;
@@ -53,7 +54,7 @@ export function Words({ text, url }: { text: string; url?: string }) {
         if (index % 2 === 0) return part;
         return url === undefined || path === undefined
           ? <code key={index}>{part}</code>
-          : <a key={index} href={url + path} target="_blank">{part}</a>;
+          : <a key={index} href={urlAt(url, path)} target="_blank">{part}</a>;
       })}
     </>
   );

@@ -129,6 +129,16 @@ Deno.test("ServiceWatch: the query of a URL, such as a key, stays behind the pat
     assert.deepEqual(asked.sort(), ["/health?key=a", "/metrics?key=a", "/ready?key=a"]);
   }));
 
+Deno.test("ProvidersWatch: the query of a URL stays behind the path", () =>
+  withService(async ({ url, answers, asked }) => {
+    answers["/providers"] = JSON.stringify({ providers: [], pairSources: {} });
+    const watch = new ProvidersWatch(`${url}/?key=a`, new FakeClock());
+    watch.start();
+    await eventually("the sources", () => watch.providers.value);
+    watch.poll.stop();
+    assert.deepEqual(asked, ["/providers?key=a"]);
+  }));
+
 Deno.test("ServiceWatch: all but the exchanges are asked for /ready; without an answer they are up, not ready", () =>
   withService(async ({ url, answers, asked }) => {
     Object.assign(answers, WELL, { "/ready": null });
