@@ -64,7 +64,7 @@ export class Session {
   /** Aborted when the user leaves. */
   #following = new AbortController();
   /** Aborted when another account is used, or none. */
-  #restoring = new AbortController();
+  #opening = new AbortController();
   #wallet: InjectedWallet | undefined;
 
   constructor(options: SessionOptions) {
@@ -99,8 +99,7 @@ export class Session {
   restore(): void {
     const last = this.#options.store.getItem(LAST_ACCOUNT_KEY) ?? DEVELOPMENT_KEY;
     if (last === DEVELOPMENT_KEY && this.hasKey) return void this.useDevelopmentKey();
-    this.#restoring.abort();
-    const { signal } = this.#restoring = new AbortController();
+    const signal = this.#beginOpening();
     let isFound = false;
     const stop = effect(() => {
       const wallet = this.injected.value.find(({ id }) => id === last);
@@ -118,8 +117,9 @@ export class Session {
     if (!this.mayMakeKeys) throw new TypeError("Keys are made for development chains only");
     const { store, config } = this.#options;
     const key = this.#key ?? createDevelopmentKey(store, config.chainId);
+    const signal = this.#beginOpening();
     const account = await loadAccount(key);
-    if (this.user.peek() !== undefined) return; // a wallet has connected meanwhile
+    if (signal.aborted) return; // a wallet has connected meanwhile, or another tab has left the key
     this.#remember(DEVELOPMENT_KEY);
     const walletName = "Test key in this browser";
     this.#signIn(account, { address: account.address, walletName, isDevelopmentKey: true });
@@ -133,6 +133,12 @@ export class Session {
   async connect(wallet: InjectedWallet): Promise<void> {
     this.#useWallet(wallet, await this.#clientOf(wallet.provider).address());
     this.#remember(wallet.id);
+  }
+
+  #beginOpening(): AbortSignal {
+    this.#opening.abort();
+    this.#opening = new AbortController();
+    return this.#opening.signal;
   }
 
   /** Stores the account in use, for the next visit and for other tabs. */
@@ -181,7 +187,7 @@ export class Session {
   }
 
   #signOut(): void {
-    this.#restoring.abort();
+    this.#opening.abort();
     this.#following.abort();
     this.#wallet = undefined;
     this.user.value?.portfolio.close();

@@ -226,3 +226,17 @@ Deno.test("Session: opening or leaving an account in one tab does the same in th
     assert.deepEqual([other.session.user.value, other.left], [undefined, ["left"]], when);
   }
 });
+
+Deno.test("Session: a key that another tab leaves while a page opens it stays closed in both", async () => {
+  const store = memoryStore();
+  const tabs = new EventTarget();
+  const { session } = sessionOf(true, store);
+  await session.useDevelopmentKey();
+  const reloaded = sessionOf(true, store, undefined, tabs).session;
+  const opening = reloaded.useDevelopmentKey();
+  session.leave();
+  tabs.dispatchEvent(Object.assign(new Event("storage"), { key: "rangemaker.account" }));
+  await opening;
+  assert.equal(reloaded.user.value, undefined);
+  assert.equal(store.getItem("rangemaker.account"), "", "or the other tab would open it again");
+});
