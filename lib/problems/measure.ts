@@ -46,60 +46,69 @@ interface Counted {
 }
 
 /** The growth of a counter over a window of minutes: less if it was watched for a shorter time. */
-export function increase(metric: string, window: `${number}m`, counted: Counted = {}): Measure {
-  const windowMs = 60_000 * parseInt(window);
-  const growth = summed(
-    "increase",
+export function increase(
+  metric: string,
+  window: `${number}m`,
+  { labels = {}, by = [] }: Counted = {},
+): Measure {
+  const groups = ["instance", ...by].join(", ");
+  const selected = selector(metric, labels);
+  // Prometheus extrapolates to the ends of the window, which would show counts such as 2.1.
+  const growth = `round(sum by (${groups}) (increase(${selected}[${window}])))`;
+  // What a process counts before its first scrape is no increase for Prometheus.
+  const sinceStart = `(sum by (${groups}) (${selected}) and on (instance) ` +
+    `time() - process_start_time_seconds < ${60 * parseInt(window)})`;
+  return overWindow(window, {
+    // `a > b or b or a` is the larger of both, or the one that exists.
+    promql: `(${sinceStart} > ${growth} or ${growth} or ${sinceStart})`,
     metric,
-    window,
-    counted,
-    (series) => growthOf(series),
-    (figures) => figures.over(windowMs),
-  );
-  return { ...growth, counter: { metric, windowMs } };
+    labels,
+    by,
+    valueOf: (series) => growthOf(series),
+  });
 }
 
 /** Growth of a counter in a second. */
-export function rate(metric: string, window: string, counted: Counted = {}): Measure {
-  return summed(
-    "rate",
+export function rate(
+  metric: string,
+  window: string,
+  { labels = {}, by = [] }: Counted = {},
+): Measure {
+  const groups = ["instance", ...by].join(", ");
+  const measure = ofSeries({
+    promql: `sum by (${groups}) (rate(${selector(metric, labels)}[${window}]))`,
     metric,
-    window,
-    counted,
-    (series, spanMs) => spanMs < WATCHED_MIN_MS ? undefined : 1_000 * growthOf(series) / spanMs,
-    ({ recent }) => recent,
-  );
+    labels,
+    by,
+    valueOf: (series, spanMs) =>
+      spanMs < WATCHED_MIN_MS ? undefined : 1_000 * growthOf(series) / spanMs,
+  });
+  return { ...measure, read: ({ recent }) => measure.read(recent) };
 }
 
 /** How often a gauge has changed over a window of minutes. */
 export function changes(metric: string, window: `${number}m`): Measure {
-  const windowMs = 60_000 * parseInt(window);
-  const measure = overTime(
-    `changes(${metric}[${window}])`,
+  return overWindow(window, {
+    promql: `changes(${metric}[${window}])`,
     metric,
-    {},
-    (series, spanMs) => {
+    valueOf(series, spanMs) {
+      if (spanMs < WATCHED_MIN_MS) return undefined;
       const known = series.filter((value) => value !== undefined);
-      return spanMs < WATCHED_MIN_MS
-        ? undefined
-        : known.filter((value, index) => index > 0 && value !== known[index - 1]).length;
+      return known.filter((value, index) => index > 0 && value !== known[index - 1]).length;
     },
-    (figures) => figures.over(windowMs),
-  );
-  return { ...measure, counter: { metric, windowMs } };
+  });
 }
 
 export function lowestOverTime(metric: string, window: string): Measure {
-  return overTime(
-    `min_over_time(${metric}[${window}])`,
+  return ofSeries({
+    promql: `min_over_time(${metric}[${window}])`,
     metric,
-    {},
-    (series, spanMs) => {
+    valueOf(series, spanMs) {
       // Like Prometheus, without answers in which it is not a number.
       const known = series.map((value) => value ?? 0).filter((value) => !Number.isNaN(value));
       return spanMs < WATCHED_MIN_MS || known.length === 0 ? undefined : Math.min(...known);
     },
-  );
+  });
 }
 
 /** Keeps shares of nothing at 0: less than the smallest amount. */
@@ -209,42 +218,18 @@ function combined(
   };
 }
 
-function summed(
-  kind: "increase" | "rate",
-  metric: string,
-  window: string,
-  { labels = {}, by = [] }: Counted,
-  read: SeriesReader,
-  figuresOf?: (figures: Figures) => Figures,
-): Measure {
-  const groups = ["instance", ...by].join(", ");
-  const selected = selector(metric, labels);
-  const sum = `sum by (${groups}) (${kind}(${selected}[${window}]))`;
-  // Prometheus extrapolates to the ends of the window, which would show counts such as 2.1.
-  const growth = `round(${sum})`;
-  // What a process counts before its first scrape is no increase for Prometheus.
-  const sinceStart = `(sum by (${groups}) (${selected}) and on (instance) ` +
-    `time() - process_start_time_seconds < ${60 * parseInt(window)})`;
-  // `a > b or b or a` is the larger of both, or the one that exists.
-  const larger = `(${sinceStart} > ${growth} or ${growth} or ${sinceStart})`;
-  const promql = kind === "increase" ? larger : sum;
-  return overTime(promql, metric, { labels, by }, read, figuresOf);
+/** A measure of the values of a metric over time, one for each group of its labels. */
+interface SeriesMeasure extends Counted {
+  promql: string;
+  metric: string;
+  /** The value of a group, if there is one, from its sums in each answer and the time they span. */
+  valueOf(series: readonly (number | undefined)[], spanMs: number): number | undefined;
 }
 
-type SeriesReader = (series: readonly (number | undefined)[], spanMs: number) => number | undefined;
-
-/** A value from the series of each group of samples. */
-function overTime(
-  promql: string,
-  metric: string,
-  { labels = {}, by = [] }: Counted,
-  read: SeriesReader,
-  figuresOf = (figures: Figures) => figures,
-): Measure {
+function ofSeries({ promql, metric, labels = {}, by = [], valueOf }: SeriesMeasure): Measure {
   return {
     promql,
-    read(all) {
-      const figures = figuresOf(all);
+    read(figures) {
       const groups = new Map(
         figures.newest(metric, labels).map(({ labels: series }) => {
           const group = Object.fromEntries(by.map((label) => [label, series[label] ?? ""]));
@@ -252,10 +237,21 @@ function overTime(
         }),
       );
       return [...groups.values()].flatMap((group) => {
-        const value = read(figures.series(metric, { ...labels, ...group }), figures.spanMs);
+        const value = valueOf(figures.series(metric, { ...labels, ...group }), figures.spanMs);
         return value === undefined ? [] : [{ labels: group, value }];
       });
     },
+  };
+}
+
+/** The same, of what is counted over a window of minutes. */
+function overWindow(window: `${number}m`, series: SeriesMeasure): Measure {
+  const windowMs = 60_000 * parseInt(window);
+  const { promql, read } = ofSeries(series);
+  return {
+    promql,
+    read: (figures) => read(figures.over(windowMs)),
+    counter: { metric: series.metric, windowMs },
   };
 }
 
