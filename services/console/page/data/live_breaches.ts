@@ -1,14 +1,6 @@
 import { signal } from "@preact/signals";
 import { isUnsettled, SLOT_MS, type Thesis } from "@rangemaker/client";
-import {
-  durationText,
-  formatAmount,
-  formatCents,
-  formatDigits,
-  fromNumber,
-  shownDigits,
-  toNumber,
-} from "../parts/format.ts";
+import { fromNumber, toNumber } from "../parts/format.ts";
 import type { PriceSeries } from "./price_series.ts";
 
 /** The page's prices may be a slot off, so prices this close to a window's edges prove nothing. */
@@ -77,61 +69,5 @@ export class LiveBreaches {
     }
     known.toMs = Math.max(known.toMs, series.times.at(-1) ?? 0);
     return known.breach;
-  }
-}
-
-/** Whether the outcome of a thesis is known: settled by the node, or the page saw the breach. */
-export function isDecided({ status, breach }: Thesis): boolean {
-  return !isUnsettled(status) || breach !== undefined;
-}
-
-/** What a decided bet gained; below 0 if it is lost. */
-export function gainOf({ status, betAmount, payout }: Thesis): bigint {
-  return status === "won" ? payout - betAmount : -betAmount;
-}
-
-/** What a won bet paid out, or where the price left the box of a lost one, if that is known. */
-export function outcomeDetail(thesis: Thesis): string {
-  const { status, payout, breach, lowerPrice } = thesis;
-  if (status === "won") return `${formatAmount(payout)} paid out.`;
-  if (breach === undefined) return "";
-  const [price, side] = crossingText(thesis, breach.price);
-  return breach.price < lowerPrice
-    ? `The price fell to ${price}, below ${side}.`
-    : `The price rose to ${price}, above ${side}.`;
-}
-
-/** The outcome of a decided bet in words. */
-export function outcomeText(thesis: Thesis): string {
-  const { id, status, betAmount } = thesis;
-  const outcome = status === "won"
-    ? `won ${formatAmount(gainOf(thesis))} USDC:`
-    : `lost: ${formatAmount(betAmount)} USDC.`;
-  return `Bet ${id} ${outcome} ${outcomeDetail(thesis)}`.trim();
-}
-
-/** Tells that a bet is placed: it may have ended before its page learned of it. */
-export function placedText(
-  id: number,
-  { payout, startTime, endTime }: Pick<Thesis, "payout" | "startTime" | "endTime">,
-  nowMs: number,
-): string {
-  if (endTime <= nowMs) return `Bet ${id} was placed, and its window is over.`;
-  const begins = startTime > nowMs
-    ? `starts in ${durationText(1_000 * Math.ceil((startTime - nowMs) / 1_000))}`
-    : "has begun";
-  return `Bet ${id} is placed: it pays ${formatCents(payout)} USDC if the price stays in the ` +
-    `box. The window ${begins}.`;
-}
-
-/** A price outside a box and the side that it crossed, with enough digits to tell them apart. */
-export function crossingText(
-  { lowerPrice, upperPrice }: Pick<Thesis, "lowerPrice" | "upperPrice">,
-  price: bigint,
-): [price: string, side: string] {
-  const numbers = [price, price < lowerPrice ? lowerPrice : upperPrice].map(toNumber);
-  for (let digits = shownDigits(numbers[1]!);; digits++) {
-    const [one = "", other = ""] = numbers.map((number) => formatDigits(number, digits));
-    if (one !== other || digits >= 6) return [one, other];
   }
 }

@@ -2,7 +2,7 @@
 import type { Market, Thesis } from "@rangemaker/client";
 import { riskOf } from "../../../../lib/protocol/bet.ts";
 import { DAY_MS, HOUR_MS } from "../../../../lib/time.ts";
-import { gainOf, isDecided } from "../data/live_breaches.ts";
+import { gainOf, isDecided, openOf } from "../data/outcome.ts";
 import { counted, formatCents, formatProfit, formatShare } from "../parts/format.ts";
 
 /** Results of a set of bets from the maker's side. */
@@ -24,7 +24,7 @@ export const makerGainOf = (thesis: Thesis) => isDecided(thesis) ? -gainOf(thesi
 
 /** Sums up bets. */
 export function resultsOf(theses: readonly Thesis[]): Results {
-  const open = theses.filter((thesis) => !isDecided(thesis));
+  const open = openOf(theses);
   const settled = theses.filter(isDecided);
   return {
     open: open.length,

@@ -2,7 +2,7 @@
 import { formatUnits, type Thesis } from "@rangemaker/client";
 import { worstCaseLoss } from "../../../../lib/prices/worst_case_loss.ts";
 import { PROBLEMS } from "../../../../lib/problems/mod.ts";
-import { isDecided } from "../data/live_breaches.ts";
+import { openOf } from "../data/outcome.ts";
 import { formatCents, formatLoss, formatShare, formatTime, toNumber } from "../parts/format.ts";
 import { labelOf } from "../trade/chart_spans.ts";
 
@@ -67,9 +67,6 @@ export const decidingPrice = ({ endTime }: Thesis, price: number | undefined, no
 
 /** The most that the open bets can lose, over all price paths. */
 export const worstLossOf = (theses: readonly Thesis[]) => worstCaseLoss(openOf(theses));
-
-/** Those that are not decided. */
-export const openOf = (theses: readonly Thesis[]) => theses.filter((thesis) => !isDecided(thesis));
 
 /** The limit at which an alert for operators fires. */
 export function requireLimit(alert: string): number {

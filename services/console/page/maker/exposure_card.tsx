@@ -2,6 +2,7 @@ import { useSignal } from "@preact/signals";
 import type { Thesis } from "@rangemaker/client";
 import { type ScaleLinear, scaleLinear, scaleSqrt } from "d3-scale";
 import { riskOf } from "../../../../lib/protocol/bet.ts";
+import { openOf } from "../data/outcome.ts";
 import type { PageModel } from "../data/page_model.ts";
 import {
   counted,
@@ -13,7 +14,7 @@ import {
   toNumber,
 } from "../parts/format.ts";
 import { labelOf } from "../trade/chart_spans.ts";
-import { openOf, payoffOf, timeTexts, worstLossOf } from "./exposure.ts";
+import { payoffOf, timeTexts, worstLossOf } from "./exposure.ts";
 import { freshPrice } from "./open_bets.tsx";
 import { Plot, ProfitPlot } from "../parts/plot.tsx";
 

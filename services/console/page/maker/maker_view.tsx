@@ -3,6 +3,7 @@ import { useEffect } from "preact/hooks";
 import { systemClock } from "@rangemaker/client";
 import { Card, Words } from "../parts/parts.tsx";
 import type { Metrics } from "../data/metrics.ts";
+import { openOf } from "../data/outcome.ts";
 import type { PageModel } from "../data/page_model.ts";
 import { formatTime, shortAddress } from "../parts/format.ts";
 import { Table } from "../parts/table.tsx";
@@ -17,7 +18,6 @@ import {
   SUCCESSES,
 } from "./answers.ts";
 import { Calibration } from "./calibration_card.tsx";
-import { openOf } from "./exposure.ts";
 import { Exposure } from "./exposure_card.tsx";
 import { activityOf, MakerWatch, type SolverFigures, termsOf } from "./maker_watch.ts";
 import { OpenBets } from "./open_bets.tsx";

@@ -1,5 +1,6 @@
 import type { Thesis } from "@rangemaker/client";
 import { riskOf } from "../../../../lib/protocol/bet.ts";
+import { openOf } from "../data/outcome.ts";
 import type { PageModel } from "../data/page_model.ts";
 import {
   clamp,
@@ -12,7 +13,7 @@ import {
 import { Table } from "../parts/table.tsx";
 import { multiplierOf } from "../trade/odds.ts";
 import { useNow } from "../parts/hooks.ts";
-import { decidingPrice, openOf, timeTexts } from "./exposure.ts";
+import { decidingPrice, timeTexts } from "./exposure.ts";
 
 /** The price of a market of now; undefined if it is missing or old. A view is not redrawn with it. */
 export function freshPrice({ feed }: PageModel, symbol: string): number | undefined {

@@ -2,7 +2,7 @@ import type { Thesis } from "@rangemaker/client";
 import { DAY_MS } from "../../../../lib/time.ts";
 import { Card, download } from "../parts/parts.tsx";
 import type { PageModel } from "../data/page_model.ts";
-import { isDecided } from "../data/live_breaches.ts";
+import { isDecided } from "../data/outcome.ts";
 import { formatDay, formatProfit, formatTime } from "../parts/format.ts";
 import { Table } from "../parts/table.tsx";
 import { betsCsv } from "../trade/bet_list.ts";

@@ -1,9 +1,10 @@
 import type { Account, Thesis } from "@rangemaker/client";
 import { Card, Fact, Words } from "../parts/parts.tsx";
+import { openOf } from "../data/outcome.ts";
 import { counted, formatCents, formatLoss, formatTime } from "../parts/format.ts";
 import { labelOf } from "../trade/chart_spans.ts";
 import { resultsOf } from "./earnings.ts";
-import { headroomOf, openOf, worstLossOf } from "./exposure.ts";
+import { headroomOf, worstLossOf } from "./exposure.ts";
 import type { MakerState, SolverFigures } from "./maker_watch.ts";
 
 export interface RiskProps {

@@ -1,6 +1,6 @@
 /** The list of the user's bets: filters, pages, and a file for spreadsheets. */
 import { formatPrice, type Markets, type Thesis } from "@rangemaker/client";
-import { isDecided } from "../data/live_breaches.ts";
+import { isDecided } from "../data/outcome.ts";
 import { clamp } from "../parts/format.ts";
 
 /** The filters of the list. */

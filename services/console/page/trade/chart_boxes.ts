@@ -1,6 +1,6 @@
 /** The boxes on the chart: the user's bets, and the box that is being drawn. */
 import type { Market, Quote, Thesis } from "@rangemaker/client";
-import { gainOf, isDecided } from "../data/live_breaches.ts";
+import { gainOf, openOf } from "../data/outcome.ts";
 import type { Point } from "../data/price_series.ts";
 import {
   decimalsOf,
@@ -69,7 +69,7 @@ export function stateOfBet(
 
 /** The open bet that ends next; undefined if there is none. */
 export function nextToEnd(theses: readonly Thesis[], nowMs: number): Thesis | undefined {
-  return theses.filter((thesis) => !isDecided(thesis) && thesis.endTime > nowMs)
+  return openOf(theses).filter(({ endTime }) => endTime > nowMs)
     .sort((a, b) => a.endTime - b.endTime)[0];
 }
 
@@ -77,7 +77,7 @@ export function nextToEnd(theses: readonly Thesis[], nowMs: number): Thesis | un
 export function openBetsText(theses: readonly Thesis[], nowMs: number): string | undefined {
   const next = nextToEnd(theses, nowMs);
   if (next === undefined) return undefined;
-  const { length } = theses.filter((thesis) => !isDecided(thesis));
+  const { length } = openOf(theses);
   return length === 1
     ? countdownOf(next, nowMs)
     : `${length} open bets: bet ${next.id} ends next, in ${secondsTo(next.endTime, nowMs)}`;

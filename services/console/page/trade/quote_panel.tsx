@@ -2,7 +2,7 @@ import { useEffect } from "preact/hooks";
 import type { Quote, Thesis } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import { Fact, Signed } from "../parts/parts.tsx";
-import { gainOf, isDecided, outcomeDetail } from "../data/live_breaches.ts";
+import { gainOf, isDecided, outcomeDetail } from "../data/outcome.ts";
 import {
   exactDurationText,
   formatAmount,

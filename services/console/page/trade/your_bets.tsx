@@ -2,7 +2,7 @@ import { type Signal, useSignal } from "@preact/signals";
 import type { Thesis } from "@rangemaker/client";
 import { DAY_MS } from "../../../../lib/time.ts";
 import type { PageModel } from "../data/page_model.ts";
-import { crossingText, gainOf, isDecided } from "../data/live_breaches.ts";
+import { crossingText, gainOf, isDecided } from "../data/outcome.ts";
 import {
   counted,
   durationText,

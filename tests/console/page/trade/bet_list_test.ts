@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { Markets } from "../../../../lib/client/mod.ts";
-import { gainOf } from "../../../../services/console/page/data/live_breaches.ts";
+import { gainOf } from "../../../../services/console/page/data/outcome.ts";
 import { makerGainOf } from "../../../../services/console/page/maker/earnings.ts";
 import {
   betsCsv,

@@ -1,0 +1,56 @@
+import assert from "node:assert/strict";
+import {
+  gainOf,
+  isDecided,
+  outcomeDetail,
+  outcomeText,
+  placedText,
+} from "../../../../services/console/page/data/outcome.ts";
+import { profitHistory, resultsOf } from "../../../../services/console/page/maker/earnings.ts";
+import { boxOfThesis, stateOfBet } from "../../../../services/console/page/trade/chart_boxes.ts";
+import { thesisOf } from "../../support.ts";
+
+const open = thesisOf(1, {
+  lowerPrice: 10_000_000n,
+  upperPrice: 20_000_000n,
+  startTime: 1_000,
+  endTime: 2_000,
+  betAmount: 10n,
+  payout: 25n,
+});
+
+Deno.test("outcomeText: for a lost bet, it names the price of the breach and the edge that was crossed", () => {
+  const bet = { ...open, betAmount: 10_000_000n, payout: 12_000_000n };
+  assert.equal(outcomeText({ ...bet, status: "won" }), "Bet 1 won 2.00 USDC: 12.00 paid out.");
+  const sides = { lowerPrice: 2_990_000_000n, upperPrice: 3_010_000_000n };
+  const textAt = (price: bigint) => outcomeText({ ...bet, ...sides, breach: { time: 0, price } });
+  const lost = "Bet 1 lost: 10.00 USDC.";
+  assert.equal(textAt(2_989_380_000n), `${lost} The price fell to 2,989.38, below 2,990.00.`);
+  assert.equal(textAt(3_010_500_000n), `${lost} The price rose to 3,010.50, above 3,010.00.`);
+  assert.equal(
+    textAt(2_989_999_900n),
+    `${lost} The price fell to 2,989.9999, below 2,990.0000.`,
+    "with the digits that tell them apart",
+  );
+  assert.equal(outcomeText({ ...bet, status: "lost" }), lost);
+  const outcomes = (["won", "lost"] as const).map((status) => ({ ...bet, status }));
+  assert.deepEqual(outcomes.map(gainOf), [2_000_000n, -10_000_000n]);
+  assert.deepEqual(outcomes.map(outcomeDetail), ["12.00 paid out.", ""]);
+});
+
+Deno.test("placedText: a bet that ended before its page learned of it promises no payout any more", () => {
+  const texts = [500, 1_000, 2_000].map((nowMs) => placedText(7, open, nowMs));
+  const pays = "Bet 7 is placed: it pays 0.00 USDC if the price stays in the box. The window";
+  const over = "Bet 7 was placed, and its window is over.";
+  assert.deepEqual(texts, [`${pays} starts in 1 s.`, `${pays} has begun.`, over]);
+});
+
+Deno.test("isDecided: a bet with a breach is decided before the node settles it, in every view", () => {
+  const left = { ...open, breach: { time: 1_500, price: 9n } };
+  assert.deepEqual([isDecided(open), isDecided(left)], [false, true]);
+  assert.match(stateOfBet(left, 0).text, /^✕ left the box at \d\d:\d\d:01$/);
+  assert.deepEqual([boxOfThesis(left, 0).kind, boxOfThesis(open, 0).kind], ["lost", "open"]);
+  const { open: count, settled, held, profit, atRisk } = resultsOf([left]);
+  assert.deepEqual([count, settled, held, profit, atRisk], [0, 1, 0, 10n, 0n]);
+  assert.deepEqual(profitHistory([left]), [{ timeMs: 1_500, profit: 10n }]);
+});
