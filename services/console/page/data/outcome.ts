@@ -1,7 +1,7 @@
 /** The outcome of a thesis, for programs and in words. */
 import { isUnsettled, type Thesis } from "@rangemaker/client";
 import {
-  durationText,
+  countdownText,
   formatAmount,
   formatCents,
   formatDigits,
@@ -49,9 +49,7 @@ export function placedText(
   nowMs: number,
 ): string {
   if (endTime <= nowMs) return `Bet ${id} was placed, and its window is over.`;
-  const begins = startTime > nowMs
-    ? `starts in ${durationText(1_000 * Math.ceil((startTime - nowMs) / 1_000))}`
-    : "has begun";
+  const begins = startTime > nowMs ? `starts in ${countdownText(startTime - nowMs)}` : "has begun";
   return `Bet ${id} is placed: it pays ${formatCents(payout)} USDC if the price stays in the ` +
     `box. The window ${begins}.`;
 }

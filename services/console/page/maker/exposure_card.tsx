@@ -13,6 +13,7 @@ import {
   formatRange,
   toNumber,
 } from "../parts/format.ts";
+import { betsOn } from "../trade/chart_boxes.ts";
 import { labelOf } from "../trade/chart_spans.ts";
 import { payoffOf, timeTexts, worstLossOf } from "./exposure.ts";
 import { freshPrice } from "./open_bets.tsx";
@@ -27,9 +28,9 @@ interface ExposureProps {
 /** What the open bets of each market may lose, and of one market, at which prices and when. */
 export function Exposure({ model, theses, nowMs }: ExposureProps) {
   const chosen = useSignal("");
-  const markets = model.markets.list.map(({ symbol, base, quote }) => {
-    const own = theses.filter((thesis) => thesis.base === base && thesis.quote === quote);
-    return { symbol, own, most: worstLossOf(own) };
+  const markets = model.markets.list.map((market) => {
+    const own = betsOn(theses, market);
+    return { symbol: market.symbol, own, most: worstLossOf(own) };
   }).filter(({ most }) => most > 0n);
   const riskiest = markets.toSorted((a, b) => Number(b.most - a.most))[0];
   const market = markets.find(({ symbol }) => symbol === chosen.value) ?? riskiest;

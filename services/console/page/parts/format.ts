@@ -90,6 +90,11 @@ export function durationText(durationMs: number): string {
   return `${whole} ${name}${rest > 0 ? ` ${rest} ${smaller}` : ""}`;
 }
 
+/** A remaining time in full seconds, rounded up: `0 s` only once it is over. */
+export function countdownText(remainingMs: number): string {
+  return durationText(1_000 * Math.ceil(remainingMs / 1_000));
+}
+
 /** A duration to the tenth of a second, such as `1 h 10 min 30.5 s`. */
 export function exactDurationText(durationMs: number): string {
   let tenths = Math.round(Math.max(0, durationMs) / 100);

@@ -3,8 +3,8 @@ import type { Market, Quote, Thesis } from "@rangemaker/client";
 import { gainOf, openOf } from "../data/outcome.ts";
 import type { Point } from "../data/price_series.ts";
 import {
+  countdownText,
   decimalsOf,
-  durationText,
   formatCents,
   formatGain,
   formatTime,
@@ -80,7 +80,7 @@ export function openBetsText(theses: readonly Thesis[], nowMs: number): string |
   const { length } = openOf(theses);
   return length === 1
     ? countdownOf(next, nowMs)
-    : `${length} open bets: bet ${next.id} ends next, in ${secondsTo(next.endTime, nowMs)}`;
+    : `${length} open bets: bet ${next.id} ends next, in ${countdownText(next.endTime - nowMs)}`;
 }
 
 /** When an open bet starts or ends, and what it pays. */
@@ -94,13 +94,10 @@ export function runText(
   nowMs: number,
   isAway = false,
 ): string {
-  if (nowMs < startTime) return `starts in ${secondsTo(startTime, nowMs)}`;
-  if (nowMs < endTime) return `${secondsTo(endTime, nowMs)} left`;
+  if (nowMs < startTime) return `starts in ${countdownText(startTime - nowMs)}`;
+  if (nowMs < endTime) return `${countdownText(endTime - nowMs)} left`;
   return isAway ? NOT_KNOWN : "being settled";
 }
-
-const secondsTo = (timeMs: number, nowMs: number) =>
-  durationText(1_000 * Math.ceil((timeMs - nowMs) / 1_000));
 
 /** Describes where a price is in a box, for users who do not see the chart. */
 export function whereabouts(

@@ -2,7 +2,7 @@
 import { type Signal, signal } from "@preact/signals";
 import type { CancelTimer, Clock, Quote } from "@rangemaker/client";
 import { DEADLINE_MARGIN_MS } from "../data/bet_keeper.ts";
-import { durationText, exactDurationText, formatTime } from "../parts/format.ts";
+import { countdownText, exactDurationText, formatTime } from "../parts/format.ts";
 
 /** Nothing is signed later than this before the end, because a signature takes time to arrive. */
 const SIGN_MARGIN_MS = 5_000;
@@ -23,7 +23,7 @@ type QuoteTimes = Pick<Quote, "deadline" | "startTime">;
 export function signWithinText(quote: QuoteTimes, nowMs: number): string {
   const ms = signableMs(quote, nowMs);
   if (ms === 0) return overText(quote);
-  return `Sign within ${durationText(1_000 * Math.ceil(ms / 1_000))}.`;
+  return `Sign within ${countdownText(ms)}.`;
 }
 
 /** Why a quote can no longer be signed. */
