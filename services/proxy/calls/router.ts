@@ -22,8 +22,13 @@ import { answerForClient, failureForClient, type ReadRoute, requireRoute } from 
 import type { ReadNodes } from "../node/read_nodes.ts";
 import type { Read } from "../node/read_pool.ts";
 
-/** Handles the subscription calls of a WebSocket; undefined for any other call. */
-type Subscribe = (call: Call) => Promise<string> | undefined;
+/**
+ * Makes and ends the subscriptions of a WebSocket, and sends the answers itself; undefined for any
+ * other call.
+ *
+ * @throws {ProxyError} If the call is refused.
+ */
+type Subscribe = (call: Call) => Promise<void> | undefined;
 
 /** The answer to a message; over WebSocket the body alone. */
 export interface RoutedAnswer {
@@ -113,8 +118,11 @@ export class Router {
     metrics.countCall(call.method);
     const { target, isPlainRead, hasLargeAnswer } = methods.kindOf(call.method);
     try {
-      const subscription = subscribe?.(call);
-      if (subscription !== undefined) return answerOf(call, 200, await subscription, target);
+      const answered = subscribe?.(call);
+      if (answered !== undefined) {
+        await answered;
+        return { status: 204, body: null, target };
+      }
       if (!isPlainRead || call.id === undefined) {
         const { status, body } = await this.#send(call, target, caller);
         return answerOf(call, status, body, target);

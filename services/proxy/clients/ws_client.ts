@@ -13,7 +13,7 @@ import {
 import type { Hub } from "../hub/hub.ts";
 import type { ClientSink, HubClient } from "../hub/subscriptions.ts";
 import { OutgoingMessage } from "../hub/notifications.ts";
-import { parseSubscriptionRequest } from "../hub/subscription_request.ts";
+import { parseSubscriptionRequest, type SubscriptionRequest } from "../hub/subscription_request.ts";
 import type { Limit, ProxyMetrics } from "../shared/metrics.ts";
 import type { Call } from "../calls/message.ts";
 import {
@@ -89,27 +89,19 @@ export class WsClient {
     }
   }
 
-  /**
-   * Answers a counted message. A new subscription's notifications come after the answer with its id,
-   * so that is sent in the moment of the grant. The subscription ends if it cannot be sent.
-   */
+  /** Answers a counted message. */
   async #route(text: string): Promise<void> {
-    const { address, checkRate, openRequests, router, hub } = this.#options;
+    const { address, checkRate, openRequests, router } = this.#options;
     let isCounted = true;
-    let isAnswered = false;
     const subscribe = (call: Call) => {
-      const pending = this.#subscription(call, (id, text) => {
-        if (call.id === undefined) return;
-        isAnswered = true;
-        if (!this.#answer(text)) hub.unsubscribe(this.#client, id);
-      });
-      if (pending !== undefined) {
-        // A subscription call uses no connection to a node, and may wait long for an unreachable
-        // node: it does not count as an open request.
-        isCounted = false;
-        openRequests.remove(address);
-      }
-      return pending;
+      const method = tryParseSubscriptionMethod(call.method);
+      if (method === undefined) return undefined;
+      // It uses no connection to a node, and may wait long for an unreachable node: it does not count
+      // as an open request.
+      isCounted = false;
+      openRequests.remove(address);
+      if (method.verb === "unsubscribe") return this.#unsubscribe(call);
+      return this.#subscribe(method.namespace, call);
     };
     try {
       const waitS = checkRate && await checkRate(address);
@@ -117,7 +109,7 @@ export class WsClient {
         return this.#refuse(text, "request_rate", `Too many requests: retry after ${waitS} s`);
       }
       const { body, target } = await router.answer(text, address, subscribe);
-      if (body !== null && !isAnswered) this.#answer(body, target);
+      if (body !== null) this.#answer(body, target);
     } finally {
       if (isCounted) openRequests.remove(address);
     }
@@ -140,55 +132,58 @@ export class WsClient {
   }
 
   /**
-   * The answer to a subscription call; undefined for any other call.
+   * Resolves when a subscribe is answered. Notifications come after the answer with their id, so that
+   * is sent in the moment of the grant. The subscription ends if it cannot be sent.
    *
-   * @param onGranted Called with its id and the answer in the moment in which the client has a new
-   *   subscription.
+   * @throws {ProxyError} If it is refused.
    */
-  #subscription(
-    call: Call,
-    onGranted: (id: string, answer: string) => void,
-  ): Promise<string> | undefined {
-    const method = tryParseSubscriptionMethod(call.method);
-    if (method === undefined) return undefined;
-    if (method.verb === "unsubscribe") return Promise.resolve(this.#unsubscribe(call));
-    const { hub, clock, maxSubscriptionsPerClient, metrics } = this.#options;
-    const refuse = (limit: Limit, error: ProxyError) => {
-      metrics.countRefusal(limit);
-      return Promise.resolve(failureText(call.id, error));
-    };
+  #subscribe(namespace: string, call: Call): Promise<void> {
+    const { hub, clock } = this.#options;
+    const request = this.#requireRequest(namespace, call);
+    return new Promise((resolve) => {
+      hub.subscribe(this.#client, request, clock.now(), (outcome) => {
+        resolve();
+        if ("errorText" in outcome) this.#answerCall(call, "error", outcome.errorText);
+        else if (!this.#answerCall(call, "result", JSON.stringify(outcome.id))) {
+          hub.unsubscribe(this.#client, outcome.id);
+        }
+      });
+    });
+  }
+
+  /** Reads the parameters of a subscribe. @throws {ProxyError} If it is refused, which is counted. */
+  #requireRequest(namespace: string, call: Call): SubscriptionRequest {
+    const { maxSubscriptionsPerClient, metrics } = this.#options;
     if (this.#client.subscriptionCount >= maxSubscriptionsPerClient) {
+      metrics.countRefusal("subscriptions_per_client");
       const message = `A client may have ${maxSubscriptionsPerClient} subscriptions: end one first`;
-      return refuse("subscriptions_per_client", limitExceeded(429, message));
+      throw limitExceeded(429, message);
     }
     try {
-      const request = parseSubscriptionRequest(method.namespace, call);
-      return new Promise((resolve) => {
-        hub.subscribe(this.#client, request, clock.now(), (outcome) => {
-          if ("errorText" in outcome) {
-            return resolve(answerText(call.id, "error", outcome.errorText));
-          }
-          const granted = answerText(call.id, "result", JSON.stringify(outcome.id));
-          onGranted(outcome.id, granted);
-          resolve(granted);
-        });
-      });
+      return parseSubscriptionRequest(namespace, call);
     } catch (thrown) {
-      if (!(thrown instanceof ProxyError)) throw thrown;
-      return refuse("subscription_parameters", thrown);
+      if (thrown instanceof ProxyError) metrics.countRefusal("subscription_parameters");
+      throw thrown;
     }
   }
 
-  #unsubscribe(call: Call): string {
+  /** @throws {ProxyError} Without the id of a subscription. */
+  #unsubscribe(call: Call): Promise<void> {
     const subscription: unknown = Array.isArray(call.params) ? call.params[0] : undefined;
     if (typeof subscription !== "string") {
       const message = `Invalid params: ${call.method} takes the id of a subscription: received ${
         JSON.stringify(subscription) ?? "nothing"
       }`;
-      return failureText(call.id, { rpcCode: RpcCode.invalidParams, message });
+      throw new ProxyError(400, RpcCode.invalidParams, message);
     }
     const isEnded = this.#options.hub.unsubscribe(this.#client, subscription);
-    return answerText(call.id, "result", String(isEnded));
+    this.#answerCall(call, "result", String(isEnded));
+    return Promise.resolve();
+  }
+
+  /** Sends the answer to a call that has an id. @returns False if it cannot be sent. */
+  #answerCall({ id }: Call, member: "result" | "error", value: string): boolean {
+    return id === undefined || this.#answer(answerText(id, member, value));
   }
 
   /**

@@ -33,9 +33,9 @@ function scene(overrides: Partial<RouterOptions> = {}) {
   });
   const nodes = { read: node("read"), write: node("write") };
   const router = routerTo(nodes, { budget, ...overrides });
-  const askText = (text: string, subscribe?: () => Promise<string>) =>
+  const askText = (text: string, subscribe?: () => Promise<void>) =>
     router.answer(text, address("x"), subscribe);
-  const ask = (message: unknown, subscribe?: () => Promise<string>) =>
+  const ask = (message: unknown, subscribe?: () => Promise<void>) =>
     askText(JSON.stringify(message), subscribe);
   return { posted, ask, askText, budget };
 }
@@ -132,7 +132,7 @@ Deno.test("Router: notifications get no answer, even if the node fails", async (
       { jsonrpc: "2.0", id: 1, error: { code: 1 } },
     ]);
   }
-  const subscribe = () => Promise.resolve('{"subscribed":true}');
+  const subscribe = () => Promise.resolve();
   for (const message of [notification("eth_subscribe"), [notification("eth_subscribe")]]) {
     assert.equal((await scene().ask(message, subscribe)).body, null);
   }
