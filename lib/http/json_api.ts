@@ -125,6 +125,8 @@ function announcedBytes(headers: Headers): number | undefined {
   );
 }
 
+const LATE: unique symbol = Symbol("late");
+
 /**
  * Reads a body within {@link BODY_MS_MAX}.
  *
@@ -134,10 +136,9 @@ export async function readInTime<T>(
   read: () => Promise<T>,
   clock: Clock = systemClock,
 ): Promise<T> {
-  const late = Symbol("late");
-  const result = await withinMs(withBodyErrors(read), BODY_MS_MAX, late, clock);
-  if (result === late) throw httpError("BODY_TOO_SLOW", { maxMs: BODY_MS_MAX });
-  return result as T; // anything but `late`
+  const result = await withinMs(withBodyErrors(read), BODY_MS_MAX, LATE, clock);
+  if (result === LATE) throw httpError("BODY_TOO_SLOW", { maxMs: BODY_MS_MAX });
+  return result;
 }
 
 /** A caller that disconnects in the middle of a body is a bad request, and not logged. */
