@@ -7,6 +7,7 @@ import { messageOf } from "../errors.ts";
 import {
   type Address,
   addressSchema,
+  anySignatureSchema,
   type Hex,
   normalizeSignature,
   toQuantity,
@@ -223,7 +224,6 @@ class ProviderAdapter implements WalletAdapter {
 }
 
 const accountsSchema = z.array(addressSchema);
-const signatureSchema = z.string().check(z.regex(/^0x[0-9a-fA-F]{130}$/));
 
 /** Converts v 0 or 1 and a high s, which services refuse, and checks the signer. */
 async function requireSignature(
@@ -231,12 +231,12 @@ async function requireSignature(
   typedData: TypedData,
   signed: unknown,
 ): Promise<Hex> {
-  const parsed = signatureSchema.safeParse(signed);
+  const parsed = anySignatureSchema.safeParse(signed);
   if (!parsed.success) {
     const message = "The wallet gave no 65-byte signature: contract accounts are not supported";
     throw new WalletError("UNSUPPORTED_SIGNATURE", message);
   }
-  const signature = normalizeSignature(parsed.data as Hex); // the pattern above is what Hex means
+  const signature = normalizeSignature(parsed.data);
   const actual = await callWallet("sign", () => recoverSigner(hashTypedData(typedData), signature));
   if (actual === expected) return signature;
   const message = `The wallet signed as ${actual}, not as ${expected}`;

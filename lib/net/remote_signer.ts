@@ -2,7 +2,12 @@
 import { z } from "zod";
 import { RangemakerError } from "../errors.ts";
 import { tryParseJson } from "../json.ts";
-import { type Address, type Hex, normalizeSignature } from "../protocol/scalars.ts";
+import {
+  type Address,
+  anySignatureSchema,
+  type Hex,
+  normalizeSignature,
+} from "../protocol/scalars.ts";
 import { requireSigner, SignatureError } from "../protocol/signature.ts";
 import { TRANSACTION_TYPES, type UnsignedTransaction } from "../protocol/transaction.ts";
 import { typedDataOf } from "../protocol/typed_data.ts";
@@ -30,7 +35,7 @@ const OPEN_REQUESTS_MAX = 32;
 
 /** A signature, or JSON-RPC's error. */
 const answerSchema = z.union([
-  z.object({ result: z.string().regex(/^0x[0-9a-fA-F]{130}$/) }),
+  z.object({ result: anySignatureSchema }),
   z.object({ error: z.object({ code: z.number(), message: z.string() }) }),
 ]);
 
@@ -101,6 +106,6 @@ export class RemoteSigner {
       const { code, message } = answer.error;
       throw new RemoteSignerError(`Signer ${url} refused ${method}: ${code}: ${message}`);
     }
-    return answer.result as Hex; // its schema has checked the form
+    return answer.result;
   }
 }

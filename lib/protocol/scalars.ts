@@ -108,6 +108,11 @@ export const signatureSchema = described(
   },
 );
 
+/** A signature of 65 bytes by any wallet or signer: see {@link normalizeSignature}. */
+export const anySignatureSchema = z.custom<Hex>((value) =>
+  typeof value === "string" && /^0x[0-9a-fA-F]{130}$/.test(value)
+);
+
 /** Of secp256k1. */
 export const CURVE_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 export const HALF_ORDER = CURVE_ORDER / 2n;

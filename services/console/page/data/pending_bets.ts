@@ -1,23 +1,20 @@
 /** Signed bets, stored in the browser until their outcome is known, to survive a reload. */
 import * as z from "zod/mini";
-import { type Address, type Offer, offerFromJson, offerToJson } from "@rangemaker/client";
+import { type Address, type Hex, type Offer, offerFromJson, offerToJson } from "@rangemaker/client";
 import { tryParseJson } from "../../../../lib/json.ts";
+import { anySignatureSchema } from "../../../../lib/protocol/scalars.ts";
 import type { TextStore } from "./wallets.ts";
 
 /** A signed bet, with all that is needed to send it again. */
 export interface PendingBet {
   offer: Offer;
-  signature: `0x${string}`;
+  signature: Hex;
   /** A tab that was opened since then sends it, too. */
   isShared?: boolean;
 }
 
-const signatureSchema = z.custom<PendingBet["signature"]>((value) =>
-  typeof value === "string" && /^0x[0-9a-fA-F]{130}$/.test(value)
-);
-
 const entrySchema = z.looseObject({
-  signature: signatureSchema,
+  signature: anySignatureSchema,
   isShared: z.optional(z.boolean()),
 });
 
