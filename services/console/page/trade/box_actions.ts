@@ -17,7 +17,7 @@ export const CHART = ".chart .area";
 export function suggestionOf({ feed }: PageModel, slip: BetSlip, kept?: Draft): Draft | undefined {
   const symbol = slip.symbol.peek();
   const price = feed.latest.peek()[symbol]?.price;
-  if (price === undefined || !feed.loaded.peek().has(symbol)) return undefined;
+  if (price === undefined || !feed.isLoaded(symbol)) return undefined;
   const times = timesOf(slip.fields.peek());
   return suggestedDraft(price, feed.seriesOf(symbol).secondMove(), times, kept);
 }

@@ -168,7 +168,7 @@ function Chart(props: ChartSource) {
   }, [symbol]);
   useEffect(() => {
     void model.feed.readFrom(symbol, model.serverClock.now() - spanMs.value * 0.6);
-  }, [symbol, spanMs.value, model.feed.isLive.value, model.feed.loaded.value.has(symbol)]);
+  }, [symbol, spanMs.value, model.feed.isLive.value, model.feed.isLoaded(symbol)]);
   // A suggested or typed box may end beyond the chart or be hardly seen.
   useEffect(() => fit(), [startsInMs, durationMs]);
   useEffect(() => {

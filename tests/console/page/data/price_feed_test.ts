@@ -145,7 +145,7 @@ Deno.test("PriceFeed: if the chain goes back, its later prices are deleted, and 
   await run(5_000);
   await feed.readFrom(SYMBOL, START_MS);
   const series = feed.seriesOf(SYMBOL);
-  const shown = () => [series.times[0], series.times.at(-1), feed.loaded.value.has(SYMBOL)];
+  const shown = () => [series.times[0], series.times.at(-1), feed.isLoaded(SYMBOL)];
   assert.deepEqual(shown(), [START_MS, START_MS + 5_000, true]);
   clock.jump(-900);
   await run(100);
@@ -166,7 +166,7 @@ Deno.test("PriceFeed: history whose load a revert cut off is loaded from the cha
   const read = feed.readFrom(SYMBOL, START_MS - 5_000);
   feed.clear();
   await read;
-  assert.deepEqual([...feed.loaded.value], [SYMBOL]);
+  assert.deepEqual([SYMBOL, OTHER].map((symbol) => feed.isLoaded(symbol)), [true, false]);
   assert.deepEqual(feed.seriesOf(SYMBOL).times.slice(0, 1), [START_MS - 5_000]);
 });
 
@@ -219,9 +219,9 @@ Deno.test("PriceFeed: history that could not be loaded is requested again, and o
   assert.deepEqual(node.asked, [], "not connected");
   onState?.("live");
   node.away = [SYMBOL];
-  assert.equal(feed.loaded.value.has(SYMBOL), false);
+  assert.equal(feed.isLoaded(SYMBOL), false);
   await load();
-  assert(feed.loaded.value.has(SYMBOL), "as far as it is to be had");
+  assert(feed.isLoaded(SYMBOL), "as far as it is to be had");
   node.away = [];
   clock.advance(1_000);
   await settled();
