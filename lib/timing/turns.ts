@@ -6,8 +6,8 @@ const TURN_MS = 4;
 
 /**
  * Runs tasks of callers at once until they have taken 4 ms; further ones wait for the next turn of
- * the event loop, in which callers take turns. The runtime serves no new input while it has read
- * some of a connection: otherwise a caller that sends without end would keep all others waiting.
+ * the event loop, in which callers take turns. While the runtime has input of one connection to hand
+ * over, it serves no other: a caller that sends without end would keep all others waiting.
  */
 export class Turns {
   readonly #clock: Clock;
