@@ -1,6 +1,6 @@
 import { Hono } from "hono";
-import { bodyLimit } from "hono/body-limit";
 import { type Clock, systemClock } from "../../../lib/clock.ts";
+import { readText } from "../../../lib/http/body_text.ts";
 import { Cors } from "../../../lib/http/cors.ts";
 import { allowReadsFrom, handleErrors, readInTime } from "../../../lib/http/json_api.ts";
 import { RpcCode, rpcFailure } from "../../../lib/protocol/jsonrpc.ts";
@@ -9,6 +9,12 @@ import type { Dispatcher } from "./dispatcher.ts";
 
 /** The largest body of a request: a `BackfillOracle` of 6,000 prices needs a seventh of it. */
 const RPC_BODY_BYTES_MAX = 1024 * 1024;
+
+const TOO_LARGE = rpcFailure(
+  null,
+  RpcCode.limitExceeded,
+  `Body may have ${RPC_BODY_BYTES_MAX} bytes: send less at once`,
+);
 
 /**
  * Refuses calls of web pages of other origins: browsers send some calls without a preflight
@@ -43,18 +49,6 @@ export function createNodeApi(
   const app = new Hono();
   const cors = new Cors(corsOrigins);
   allowReadsFrom(app, corsOrigins);
-  const limit = bodyLimit({
-    maxSize: RPC_BODY_BYTES_MAX,
-    onError: (c) =>
-      c.json(
-        rpcFailure(
-          null,
-          RpcCode.limitExceeded,
-          `Body may have ${RPC_BODY_BYTES_MAX} bytes: send less at once`,
-        ),
-        413,
-      ),
-  });
   app.post("/", async (c) => {
     const refused = refuseCrossOrigin(c.req.raw, cors);
     if (refused !== undefined) return refused;
@@ -63,12 +57,8 @@ export function createNodeApi(
     // Read now: headers cannot be read once the caller has hung up.
     const forwardedFor = c.req.raw.headers.get(FORWARDED_FOR);
     const groups = () => callerGroups(forwardedFor, remote);
-    // The limit reads a chunked body itself.
-    const body = await readInTime(
-      async () => await limit(c, () => Promise.resolve()) ?? await c.req.text(),
-      clock,
-    );
-    if (typeof body !== "string") return body; // it is too large
+    const body = await readInTime(() => readText(c.req.raw, remote, RPC_BODY_BYTES_MAX), clock);
+    if (body === undefined) return c.json(TOO_LARGE, 413);
     const { text, isMalformed } = await dispatcher.handle(body, { isReadOnly, groups });
     if (text === undefined) return c.body(null, 204);
     return c.body(text, isMalformed ? 400 : 200, { "content-type": "application/json" });

@@ -1,4 +1,5 @@
 import { type Clock, monotonicClock, withinMs } from "../../../lib/clock.ts";
+import { PIECE_MS } from "../../../lib/http/body_text.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import { Turns } from "../../../lib/timing/turns.ts";
 import { Deadlines } from "../shared/deadlines.ts";
@@ -27,9 +28,6 @@ export const RUNTIME_BYTES_MAX = 8 * 1024;
  */
 const PIECES_MAX = 512;
 const PIECE_BYTES = 256;
-
-/** What a piece counts, in milliseconds: nobody else is served while one is there and may be read. */
-const PIECE_MS = 0.1;
 
 interface RequestBodiesOptions {
   /** Longer bodies are refused; the limit of `--max-body-bytes`. */

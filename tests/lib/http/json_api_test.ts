@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { type Handler, Hono } from "hono";
 import { z } from "zod";
-import type { Clock } from "../../../lib/clock.ts";
+import { afterInput, type Clock } from "../../../lib/clock.ts";
 import { NodeTimeoutError } from "../../../lib/net/core_reader.ts";
 import { RpcCode, RpcError } from "../../../lib/protocol/jsonrpc.ts";
 import { INTENT_ERRORS } from "../../../lib/intents/error_answers.ts";
@@ -266,4 +266,38 @@ Deno.test("acceptJson: a body of unknown length that comes byte by byte is refus
   const text = `"${"x".repeat(998)}"`;
   assert.equal((await send(text, 1)).status, 413);
   assert.equal(await (await send(text, 10)).json(), JSON.parse(text));
+  await new Promise<void>(afterInput); // the last turn has ended
+});
+
+Deno.test("acceptJson: an empty body is no JSON, whether its length is known or not", async () => {
+  for (const body of ["", ReadableStream.from([])]) {
+    const answer = await echoing().request("/", { method: "POST", headers: JSON_TYPE, body });
+    assert.match((await answer.json()).error, /Body is not JSON: received ""/);
+  }
+});
+
+Deno.test("acceptJson: others are served while many bodies come in pieces", async () => {
+  const app = echoing();
+  let pieces = 0;
+  const send = async () => {
+    let sent = 0;
+    const body = new ReadableStream({
+      pull(controller) {
+        pieces += 1;
+        controller.enqueue(new TextEncoder().encode("1"));
+        if ((sent += 1) === 200) controller.close();
+      },
+    });
+    return (await app.request("/", { method: "POST", headers: JSON_TYPE, body })).status;
+  };
+  const answers = Array.from({ length: 10 }, send);
+  let [before, most] = [0, 0];
+  const served = setInterval(() => {
+    most = Math.max(most, pieces - before);
+    before = pieces;
+  }, 0);
+  assert.deepEqual(await Promise.all(answers), new Array(10).fill(200));
+  clearInterval(served);
+  assert(0 < most && most < 200, `${most} of 2,000 pieces were read in one turn`);
+  await new Promise<void>(afterInput); // the last turn has ended
 });

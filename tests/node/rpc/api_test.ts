@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { createPublicClient, http } from "viem";
+import { afterInput } from "../../../lib/clock.ts";
 import { listen } from "../../../lib/http/listener.ts";
 import { toWire } from "../../../lib/json.ts";
 import { callerGroups, createNodeApi } from "../../../services/node/rpc/api.ts";
@@ -40,6 +41,25 @@ Deno.test("Node: the read port serves the same state, and refuses write methods"
     const simulated = await call(node.readUrl, "core_simulateTransaction", [tx]);
     assert.equal(Object(simulated.result).error.code, "DEPOSIT_ALREADY_PROCESSED");
   }));
+
+Deno.test("Node: a body of unknown length is read in usual pieces, and refused byte by byte or over 1 MiB", async () => {
+  let chars = 0;
+  const handle = (text: string) => {
+    chars = text.length;
+    return Promise.resolve({ text: undefined, isMalformed: false });
+  };
+  const app = createNodeApi({ handle }, false);
+  const send = async (pieces: number, bytes: number) => {
+    const piece = new Uint8Array(bytes).fill(0x20);
+    const body = ReadableStream.from(new Array(pieces).fill(piece));
+    return (await app.request("/", { method: "POST", body })).status;
+  };
+  assert.deepEqual([await send(700, 1_460), chars], [204, 1_022_000]);
+  for (const [pieces, bytes] of [[1_000, 1], [17, 65_536]] as const) {
+    assert.equal(await send(pieces, bytes), 413);
+  }
+  await new Promise<void>(afterInput); // the last turn has ended
+});
 
 Deno.test("Node: a body that does not arrive within 5 s is refused with 408, whether its length is known or not", async () => {
   for (const length of [undefined, "9"]) {
