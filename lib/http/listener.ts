@@ -12,6 +12,9 @@ import { Turns } from "../timing/turns.ts";
  */
 const WAITING_MAX = 8_192;
 
+/** The longest URL of a request; the longest of a route has under 300 characters. */
+const URL_CHARS_MAX = 4_096;
+
 /** How long open requests and sockets get to finish before they are abandoned. */
 const DRAIN_DEADLINE_MS = 3_000;
 
@@ -128,7 +131,7 @@ class Listener implements AsyncDisposable {
         onListen: () => {},
         onError: (thrown) => this.#answerFault(thrown),
       }, (request, info) => {
-        const refused = this.#allowedHosts.refusalOf(request.headers);
+        const refused = this.#allowedHosts.refusalOf(request.headers) ?? refusalOfUrl(request.url);
         if (refused) return failureResponse(refused);
         const remote = info.remoteAddr.hostname;
         const answer = () => handler(request, remote, info);
@@ -226,6 +229,23 @@ export async function describePortOwner(host: string, port: number): Promise<str
     // It speaks no HTTP, or this process may not call it.
   }
   return "another program";
+}
+
+/**
+ * The reason to refuse a URL that would take long: the router needs 20 µs for each `%` that it cannot
+ * decode, and a URL of the runtime may have 64 KiB.
+ */
+function refusalOfUrl(url: string): RangemakerError | undefined {
+  const refuse = (message: string) => new RangemakerError("INVALID_REQUEST", message);
+  if (url.length > URL_CHARS_MAX) {
+    return refuse(`URL has over ${URL_CHARS_MAX} characters: send a shorter one`);
+  }
+  try {
+    if (url.includes("%")) decodeURI(url);
+    return undefined;
+  } catch {
+    return refuse("URL has a % that encodes no UTF-8: write a percent sign as %25");
+  }
 }
 
 /** The path of an absolute URL. Unlike `URL`, it accepts the host that a caller wrote. */

@@ -37,6 +37,20 @@ Deno.test("listen: a listener on every interface is marked as such, and its URL 
   assert.equal(own.boundUrl, own.url);
 });
 
+Deno.test("listen: a URL that is long, or has a % without an encoded character, is refused", async () => {
+  await using listener = listen("127.0.0.1", 0, () => new Response("here"));
+  const ask = async (rest: string) => {
+    const answer = await fetch(listener.url + rest);
+    return [answer.status, (await answer.text()).match(/INVALID_REQUEST: URL has/)?.length];
+  };
+  for (const rest of ["/a?b=%41&c=%25", "/%C3%A9", `/?${"a".repeat(4_000)}`]) {
+    assert.deepEqual(await ask(rest), [200, undefined], rest);
+  }
+  for (const rest of ["/a?b=%", "/?%zz", "/%80", `/?${"a".repeat(4_096)}`]) {
+    assert.deepEqual(await ask(rest), [400, 1], rest);
+  }
+});
+
 Deno.test("startService: drains, then closes, and does so once for several stops", async () => {
   const order: string[] = [];
   const service = startService({
