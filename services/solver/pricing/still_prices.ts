@@ -11,6 +11,15 @@ const HALF_LIFE_MS = 300_000;
 const TICK_MEMORY_MS = 1_800_000;
 
 /**
+ * One in this many moves may be smaller than the tick: an exchange may report a trade between two
+ * steps of its prices.
+ */
+const MOVES_PER_ODD_ONE = 100;
+
+/** Small moves that are kept: with a move in every slot, as many may be odd. */
+const SMALL_MOVES_MAX = 1 + TICK_MEMORY_MS / SLOT_MS / MOVES_PER_ODD_ONE;
+
+/**
  * A price within this many ticks of its last move's end has not moved: trades alternate between the
  * bid, the ask and the level behind (Roll, "A simple implicit measure of the effective bid-ask
  * spread", 1984). On a quiet market, the few larger moves decide most boxes.
@@ -25,7 +34,9 @@ export class StillPrices {
   /** The price after its last move. */
   #anchor = 0n;
   #ticksFromMs = 0;
-  #tick: bigint | undefined;
+  /** The smallest moves of this period, ascending, and how many moves there were. */
+  #smallMoves: bigint[] = [];
+  #moves = 0;
   #tickBefore: bigint | undefined;
 
   /** Adds the price of a slot that is later than all before. */
@@ -49,20 +60,31 @@ export class StillPrices {
     return this.#still.mean ?? 0;
   }
 
-  /** The smallest move of the last half hour or more; undefined before the first move. */
+  /**
+   * The smallest move of the last half hour or more, without the one in a hundred that are odd;
+   * undefined before the first move.
+   */
   get tick(): bigint | undefined {
-    const [now, before] = [this.#tick, this.#tickBefore];
+    const [now, before] = [this.#tickNow, this.#tickBefore];
     if (now === undefined || before === undefined) return now ?? before;
     return now < before ? now : before;
   }
 
+  get #tickNow(): bigint | undefined {
+    return this.#smallMoves[Math.floor(this.#moves / MOVES_PER_ODD_ONE)];
+  }
+
   #learnTick(timeMs: number, move: bigint): void {
     if (timeMs - this.#ticksFromMs >= TICK_MEMORY_MS) {
-      this.#tickBefore = this.#tick;
-      this.#tick = undefined;
+      this.#tickBefore = this.#tickNow;
+      this.#smallMoves = [];
+      this.#moves = 0;
       this.#ticksFromMs = timeMs;
     }
-    if (this.#tick === undefined || move < this.#tick) this.#tick = move;
+    this.#moves += 1;
+    const larger = this.#smallMoves.findIndex((small) => small >= move);
+    this.#smallMoves.splice(larger === -1 ? SMALL_MOVES_MAX : larger, 0, move);
+    this.#smallMoves.length = Math.min(this.#smallMoves.length, SMALL_MOVES_MAX);
   }
 }
 

@@ -36,9 +36,11 @@ Deno.test("StillPrices: a bid-ask bounce counts as still, a slow drift as a move
 
 Deno.test("StillPrices: a slot of five minutes ago counts half as much as a new one", () => {
   const stillness = withTick();
-  feed(stillness, 2, 36_000, (price) => price + 15n);
+  // In the first half hour, one move in fifty is of one tick.
+  feed(stillness, 2, 18_000, (price, slot) => price + (slot % 50 === 0 ? 5n : 15n));
+  feed(stillness, 18_002, 17_900, (price) => price + 15n);
   assert.ok(stillness.share < 0.01);
-  feed(stillness, 36_002, 3_000, (price) => price);
+  feed(stillness, 35_902, 3_000, (price) => price);
   assert.ok(Math.abs(stillness.share - 0.5) < 0.01, `${stillness.share}`);
 });
 
@@ -65,6 +67,14 @@ Deno.test("StillPrices: the tick is the smallest move, up or down, of this half 
   assert.equal(stillness.tick, 15n);
   addFrom(stillness, 53_999, 200n, 230n);
   assert.equal(stillness.tick, 15n);
+});
+
+Deno.test("StillPrices: one odd price neither becomes the tick nor makes each bounce a move", () => {
+  const stillness = withTick();
+  const bounce = (slot: number) => slot % 2 === 0 ? 1_000_000n : 1_000_005n;
+  feed(stillness, 2, 15_000, (_price, slot) => bounce(slot) + (slot === 9_000 ? 4n : 0n));
+  assert.equal(stillness.tick, 5n);
+  assert.ok(stillness.share > 0.99, `${stillness.share}`);
 });
 
 Deno.test("StillPrices: a slot after a missing one is ignored, and a fall is a move", () => {
