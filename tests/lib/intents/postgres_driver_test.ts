@@ -79,7 +79,7 @@ testOnPostgres(
     const first = silent.accept();
     const { host } = new URL(url);
     const several = url.replace(host, `127.0.0.1:${silent.addr.port},${host}`);
-    const driver = new PostgresDriver(several, { connectMs: 300, answerMs: 4_000 });
+    const driver = new PostgresDriver(several, { connectMs: 1_500, answerMs: 4_000 });
     try {
       await driver.read("SELECT 1", []);
       (await first).close();
