@@ -106,24 +106,20 @@ class Retries {
       await this.#retry({ key }, false);
     }
     let after = 0; // the sequence of the last one
-    while (!signal.aborted) {
+    while (!signal.aborted && this.#running < RETRIES_AT_ONCE) {
       const isProbe = this.#submitter.isNodeLost;
-      const freePlaces = RETRIES_AT_ONCE - this.#running;
-      const limit = isProbe ? 1 : Math.max(1, freePlaces);
+      const limit = isProbe ? 1 : RETRIES_AT_ONCE - this.#running;
       const unchangedForMs = RETRY_AFTER_MS;
       const page = await store.listUnfinished({ limit, after, nowMs, unchangedForMs });
-      const waiting = page.filter(({ key }) => !this.#submitter.isRunning(key)).slice(
-        0,
-        freePlaces,
-      );
+      const waiting = page.filter(({ key }) => !this.#submitter.isRunning(key));
       const attempts = Promise.all(waiting.map((intent) => this.#retry(intent, isProbe)));
       await withinMs(attempts, RETRY_INTERVAL_MS, undefined, clock);
       after = page.at(-1)?.sequence ?? after;
       if (page.length < limit || waiting.length > 0 && this.#submitter.isNodeLost) break;
-      if (this.#running === RETRIES_AT_ONCE) break;
     }
-    if (after === 0) this.#failing.clear();
-    return after > 0;
+    const isAnyUnfinished = after > 0 || this.#running > 0;
+    if (!isAnyUnfinished) this.#failing.clear();
+    return isAnyUnfinished;
   }
 
   /** @param isProbe The node was lost, which is in the log. */
