@@ -173,8 +173,8 @@ class Run {
         if (endMs > this.source.toMs) continue;
         for (const width of widths) {
           for (const offset of offsets) {
-            const box = boxAround(price, width * move, offset, startMs, endMs);
-            this.#startTrial(box, { durationMs, width }, nowMs);
+            const bounds = boundsAround(price, width * move, offset);
+            this.#startTrial({ ...bounds, startMs, endMs }, { durationMs, width }, nowMs);
           }
         }
       }
@@ -210,16 +210,11 @@ function narrowed(quiet: Quiet, box: TrialBox, nowMs: number): Quiet {
   };
 }
 
-function boxAround(
-  spot: number,
-  reach: number,
-  offset: number,
-  startMs: number,
-  endMs: number,
-): TrialBox {
-  const half = Math.max(1, Math.round(reach));
+/** @param offset How far off the spot their centre is, as a share of the half width. */
+function boundsAround(spot: number, halfWidth: number, offset: number) {
+  const half = Math.max(1, Math.round(halfWidth));
   const centre = spot + Math.round(offset * half);
-  return { lower: Math.max(0, centre - half), upper: centre + half, startMs, endMs };
+  return { lower: Math.max(0, centre - half), upper: centre + half };
 }
 
 /** Single slots are mostly noise. */
