@@ -200,7 +200,8 @@ Deno.test("bridge replay: sends more deposits again than a page of the database 
       const { status } = await post(`${bridge.url}/deposit`, signedRequest({ nonce }));
       assert.equal(status, 200);
     };
-    await Promise.all(nonces.map(deposit));
+    // Not all at once: a busy machine would take over the second that the node may.
+    while (nonces.length > 0) await Promise.all(nonces.splice(0, 50).map(deposit));
     await bridge.stop();
     node.rewind();
     const options = ["--rpc-url", node.url, "--database", database, "--private-key", privateKey];
