@@ -170,7 +170,7 @@ export class ReadSocket {
     const id = idSpan ? idNumber(text, idSpan) : NaN;
     // An error without an id belongs to one of the open reads.
     if (Number.isNaN(id)) return this.#onErrorWithoutId();
-    if (id === CHECK_CALL_ID) return void this.#health.onCheckAnswered(this.#socket.lastFrameAtMs);
+    if (id === CHECK_CALL_ID) return this.#health.onCheckAnswered(this.#socket.lastFrameAtMs);
     const open = this.#reads.get(id);
     if (open === undefined) return; // it was answered over HTTP, or timed out
     this.#observe((this.#socket.lastFrameAtMs - open.startedAtMs) / 1000);

@@ -23,13 +23,12 @@ interface SocketHealthOptions {
   onPause: (reason: string) => void;
 }
 
-/** A check that is unanswered over the socket. */
 interface Check {
   sentAtMs: number;
-  /** How long it takes over HTTP; NaN if it fails there, which says nothing about the socket. */
-  httpMs: Promise<number>;
-  /** The same once it is known. */
-  knownHttpMs: number | undefined;
+  /** How long it took over the socket, once it was answered. */
+  socketMs?: number;
+  /** The same over HTTP; NaN if it failed there, which says nothing about the socket. */
+  httpMs?: number;
 }
 
 /**
@@ -43,6 +42,7 @@ export class SocketHealth {
   /** Checks that were slow, and ticks without an answer to one, in a row. */
   #slow = 0;
   #faults = new RateWindow(FAULTS_MAX);
+  /** The check that is unanswered over the socket. */
   #check: Check | undefined;
 
   constructor(options: SocketHealthOptions) {
@@ -75,10 +75,10 @@ export class SocketHealth {
       askOverSocket();
       return;
     }
-    const { sentAtMs, knownHttpMs } = check;
+    const { sentAtMs, httpMs } = check;
     // A node that answers over neither is slow as a whole, or away.
-    if (knownHttpMs === undefined) return;
-    if (Number.isNaN(knownHttpMs)) this.#check = this.#checkOverHttp(sentAtMs);
+    if (httpMs === undefined) return;
+    if (Number.isNaN(httpMs)) this.#check = this.#checkOverHttp(sentAtMs);
     else this.#countSlow("one read over its WebSocket blocks all others");
   }
 
@@ -86,20 +86,27 @@ export class SocketHealth {
   #checkOverHttp(sentAtMs: number): Check {
     const { clock, askOverHttp } = this.#options;
     const askedAtMs = clock.now();
-    const httpMs = askOverHttp().then(() => clock.now() - askedAtMs, () => NaN);
-    const check: Check = { sentAtMs, httpMs, knownHttpMs: undefined };
-    void httpMs.then((ms) => check.knownHttpMs = ms);
+    const check: Check = { sentAtMs };
+    void askOverHttp().then(() => clock.now() - askedAtMs, () => NaN).then((ms) => {
+      check.httpMs = ms;
+      this.#compare(check);
+    });
     return check;
   }
 
-  async onCheckAnswered(atMs: number): Promise<void> {
+  onCheckAnswered(atMs: number): void {
     const check = this.#check;
     this.#check = undefined;
     if (check === undefined) return;
-    const socketMs = atMs - check.sentAtMs;
-    const httpMs = await check.httpMs;
+    check.socketMs = atMs - check.sentAtMs;
+    this.#compare(check);
+  }
+
+  /** Compares the times of a check, once both are known. */
+  #compare({ socketMs, httpMs }: Check): void {
+    if (socketMs === undefined || httpMs === undefined || Number.isNaN(httpMs)) return;
     if (socketMs <= 2 * httpMs + SLOWER_THAN_HTTP_MS) this.#slow = 0;
-    else if (!Number.isNaN(httpMs)) {
+    else {
       const [slow, fast] = [socketMs, httpMs].map((ms) => ms.toFixed(1));
       this.#countSlow(`a call takes ${slow} ms over its WebSocket, and ${fast} ms over HTTP`);
     }
