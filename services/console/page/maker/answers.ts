@@ -1,6 +1,6 @@
 /** The solver's answers since its start. */
 import type { Metrics } from "../data/metrics.ts";
-import { counted, formatShare, formatTime } from "../parts/format.ts";
+import { counted, formatCount, formatShare, formatTime } from "../parts/format.ts";
 
 /** The kinds of requests, each with the counter of its answers. Pages estimate by themselves. */
 export const REQUESTS = [
@@ -51,30 +51,31 @@ export function answersOf(metrics: Metrics): AnswerCount[] {
 }
 
 /** Refusals of requests that say nothing about the offer: no percentage contains them. */
-const NOT_COUNTED: ReadonlySet<string> = new Set([
-  "BODY_TOO_LARGE",
-  "BODY_TOO_SLOW",
-  "INVALID_REQUEST",
-  "INVALID_SIGNATURE",
-  "ORIGIN_NOT_ALLOWED",
-  "RATE_LIMITED",
-  "UNSUPPORTED_MEDIA_TYPE",
-]);
+const NOT_COUNTED: Readonly<Record<string, string>> = {
+  INVALID_REQUEST: "A field was wrong, or beyond one of your limits such as `--max-deadline-ms`.",
+  BODY_TOO_LARGE: "The request was too long.",
+  BODY_TOO_SLOW: "The request took too long to arrive.",
+  UNSUPPORTED_MEDIA_TYPE: "The request was not JSON.",
+  ORIGIN_NOT_ALLOWED: "A web page called whose origin is not in `--cors-origins`.",
+  INVALID_SIGNATURE: "The user’s signature does not fit the quote.",
+  RATE_LIMITED: "Too many requests from one address, or in all.",
+};
+
+const isCounted = ({ outcome }: AnswerCount) => !Object.hasOwn(NOT_COUNTED, outcome);
 
 /** How many requests of a kind had one of some answers, without {@link NOT_COUNTED}. */
 const totalOf = (answers: readonly AnswerCount[], request: number) =>
-  answers.filter(({ outcome }) => !NOT_COUNTED.has(outcome))
-    .reduce((sum, { counts }) => sum + (counts[request] ?? 0), 0);
+  answers.filter(isCounted).reduce((sum, { counts }) => sum + (counts[request] ?? 0), 0);
 
 /** How many requests of a kind had an answer, with its share of all. */
 export function countText(
-  { outcome, counts }: AnswerCount,
+  answer: AnswerCount,
   request: number,
   all: readonly AnswerCount[],
 ): string {
-  const count = counts[request] ?? 0;
-  const text = count.toLocaleString("en-US");
-  if (count === 0 || NOT_COUNTED.has(outcome)) return text;
+  const count = answer.counts[request] ?? 0;
+  const text = formatCount(count);
+  if (count === 0 || !isCounted(answer)) return text;
   return `${text}\u00a0(${formatShare(count / totalOf(all, request))})`;
 }
 
@@ -120,22 +121,18 @@ export const REFUSAL_TEXTS: Readonly<Record<string, string>> = {
     "The solver did not know all its open bets: it had just started, or lost the node.",
   BALANCE_TOO_LOW: "Your balance did not cover the payout less the stake: deposit.",
   INSUFFICIENT_BALANCE: "The user’s balance did not cover the stake.",
-  INVALID_REQUEST:
-    "A field was wrong, or beyond one of your limits such as `--max-deadline-ms`. Not counted in the " +
-    "percentages.",
-  BODY_TOO_LARGE: "The request was too long. Not counted in the percentages.",
-  BODY_TOO_SLOW: "The request took too long to arrive. Not counted in the percentages.",
-  UNSUPPORTED_MEDIA_TYPE: "The request was not JSON. Not counted in the percentages.",
-  ORIGIN_NOT_ALLOWED:
-    "A web page called whose origin is not in `--cors-origins`. Not counted in the percentages.",
-  INVALID_SIGNATURE: "The user’s signature does not fit the quote. Not counted in the percentages.",
   DEADLINE_PASSED: "The user signed too late.",
   PRICE_STALE: "The node had no fresh price.",
   ORACLE_STALE: "The node had no fresh price when the bet arrived.",
   PRICE_UNAVAILABLE: "The solver had no price.",
   VOLATILITY_UNAVAILABLE: "Too little price history to price with, as after a start.",
   HISTORY_UNAVAILABLE: "Too little price history to price with, as after a start.",
-  RATE_LIMITED: "Too many requests from one address, or in all. Not counted in the percentages.",
   OUTCOME_UNKNOWN: "The node’s answer was lost. The bet counts as at risk until it is known.",
   DRY_RUN: "The solver runs with `--dry-run` and takes no bets.",
+  ...Object.fromEntries(
+    Object.entries(NOT_COUNTED).map(([code, text]) => [
+      code,
+      `${text} Not counted in the percentages.`,
+    ]),
+  ),
 };

@@ -3,7 +3,7 @@ import { DAY_MS } from "../../../../lib/time.ts";
 import { Card, download } from "../parts/parts.tsx";
 import type { PageModel } from "../data/page_model.ts";
 import { isDecided } from "../data/outcome.ts";
-import { formatDay, formatProfit, formatTime } from "../parts/format.ts";
+import { formatCount, formatDay, formatProfit, formatTime } from "../parts/format.ts";
 import { Table } from "../parts/table.tsx";
 import { betsCsv } from "../trade/bet_list.ts";
 import {
@@ -48,8 +48,6 @@ export function ResultsCard({ model, theses, nowMs }: ResultsProps) {
   );
 }
 
-const countText = (count: number) => count.toLocaleString("en-US");
-
 const styleOf = (gain: bigint) => gain < 0n ? "lost" : gain > 0n ? "won" : undefined;
 
 function EarningsTable({ rows }: { rows: readonly Earnings[] }) {
@@ -65,7 +63,7 @@ function EarningsTable({ rows }: { rows: readonly Earnings[] }) {
           { name: "Bets", text: ({ name }) => name },
           {
             name: "Users won",
-            number: ({ settled, held }) => `${countText(held)} of ${countText(settled)}`,
+            number: ({ settled, held }) => `${formatCount(held)} of ${formatCount(settled)}`,
           },
           {
             name: "Realised",

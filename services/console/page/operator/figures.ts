@@ -2,13 +2,13 @@
 import { type Problem, PROBLEM_GROUPS } from "../../../../lib/problems/mod.ts";
 import { type MetricsHistory, RECENT_MS } from "../data/metrics.ts";
 import type { Providers, ServiceName } from "../data/service_watch.ts";
-import { counted, durationText, formatShare, formatTime } from "../parts/format.ts";
+import { counted, durationText, formatCount, formatShare, formatTime } from "../parts/format.ts";
 
 /** Whether a problem belongs to a process, so that only its first service reports it. */
 export const isProcessProblem = (problem: Problem) => PROBLEM_GROUPS.services.includes(problem);
 
 const count = (value: number | undefined) =>
-  value === undefined ? "–" : Math.round(value).toLocaleString("en-US");
+  value === undefined ? "–" : formatCount(Math.round(value));
 
 /** A value of a problem, in its unit. */
 export function formatValue(

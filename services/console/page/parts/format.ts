@@ -113,9 +113,14 @@ export function formatTime(timeMs: number): string {
   return times.format(timeMs);
 }
 
+/** A count such as `1,234`. */
+export function formatCount(count: number): string {
+  return count.toLocaleString("en-US");
+}
+
 /** A count with its noun, such as `1 bet` or `2 bets`. */
 export function counted(count: number, noun: string): string {
-  return `${count.toLocaleString("en-US")} ${noun}${count === 1 ? "" : "s"}`;
+  return `${formatCount(count)} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 const days = new Intl.DateTimeFormat("en-GB", {

@@ -1,7 +1,7 @@
 /** Parses numbers and durations as users type them. */
 import { parsePrice } from "@rangemaker/client";
 import { DAY_MS, HOUR_MS } from "../../../../lib/time.ts";
-import { toNumber } from "../parts/format.ts";
+import { formatCount, toNumber } from "../parts/format.ts";
 
 /** A number whose thousands may be separated by commas, such as `1,234.50`. */
 const WITH_POINT = /^(?:\d+|[1-9]\d{0,2}(?:,\d{3})+)(?:\.\d{1,6})?$/;
@@ -46,7 +46,7 @@ export function numberError(text: string, noun: string, minText: string, min = 1
   }
   const value = Number(withPoint(plain) ?? plain.replace(",", "."));
   if (value < toNumber(min)) return `Enter ${noun} ${minText}`;
-  if (value > LARGEST) return `Enter ${noun} of at most ${LARGEST.toLocaleString("en-US")}`;
+  if (value > LARGEST) return `Enter ${noun} of at most ${formatCount(LARGEST)}`;
   return "Enter a number such as 10.50, with 6 decimals at most";
 }
 
