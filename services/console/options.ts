@@ -16,47 +16,39 @@ export const options = optionsFor("console", {
   },
   ...listenOptions,
   solverUrl: {
-    flags: "--solver-url",
     kind: browserUrl,
     description: "the solver, as browsers reach it",
     default: "http://127.0.0.1:3000",
   },
   bridgeUrl: {
-    flags: "--bridge-url",
     kind: browserUrl,
     description: "the bridge, as browsers reach it",
     default: "http://127.0.0.1:3001",
   },
   proxyUrl: {
-    flags: "--proxy-url",
     kind: browserUrl,
     description: "the proxy, as browsers reach it",
     default: "http://127.0.0.1:8546",
   },
   proxyWsUrl: {
-    flags: "--proxy-ws-url",
     kind: browserWsUrl,
     description: "the proxy's WebSocket; derived from --proxy-url by default",
   },
   oracleUrl: {
-    flags: "--oracle-url",
     kind: browserUrl,
     description: "the oracle, as browsers reach it, to show its state",
   },
   nodeUrl: {
-    flags: "--node-url",
     kind: browserUrl,
     description: "the write node, as browsers reach it, to show its state",
   },
   exchangesUrl: {
-    flags: "--exchanges-url",
     kind: browserUrl,
     description: "stand-ins for the exchanges, as browsers reach them, to show their state",
   },
   chainId: chainIdOption,
   markets: marketsOption,
   developmentChain: {
-    flags: "--development-chain",
     kind: kinds.flag,
     description: "--chain-id is a chain for tests: users may make a key in their browser",
     default: "false",
