@@ -43,7 +43,6 @@ export class Estimator {
 
   /** Requests an estimate after a short pause. */
   ask(bet: Bet): void {
-    if (this.isPaused || this.isHidden) return;
     this.#wanted = bet;
     this.#pump();
   }
@@ -63,16 +62,18 @@ export class Estimator {
     const { clock } = this.#options;
     // The clock may have been set back since.
     const waitMs = Math.min(PAUSE_MS, this.#sentAtMs + PAUSE_MS - clock.now());
-    if (waitMs <= 0) return void this.#send(this.#wanted);
+    if (waitMs <= 0) return void this.#send();
     this.#cancelTimer = clock.after(waitMs, () => {
       this.#cancelTimer = undefined;
-      if (this.#wanted !== undefined) void this.#send(this.#wanted);
+      void this.#send();
     });
   }
 
-  async #send(bet: Bet): Promise<void> {
+  async #send(): Promise<void> {
     const { clock, estimate } = this.#options;
+    const bet = this.#wanted;
     this.#wanted = undefined;
+    if (bet === undefined || this.isPaused || this.isHidden) return;
     this.#sentAtMs = clock.now();
     const running = new AbortController();
     this.#running = running;

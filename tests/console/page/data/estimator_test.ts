@@ -57,17 +57,6 @@ Deno.test("Estimator: sends one request at a time, and then one for the newest b
   assert.equal(state.estimate.payout, 6n);
 });
 
-Deno.test("Estimator: asks nothing in a hidden tab", () => {
-  const { requests, estimator } = scene();
-  estimator.isHidden = true;
-  estimator.ask(betOf(1n));
-  assert.equal(requests.length, 0);
-  estimator.isHidden = false;
-  estimator.ask(betOf(1n));
-  assert.equal(requests.length, 1);
-  estimator.clear();
-});
-
 Deno.test("Estimator: requests are 120 ms apart, also after the clock was set back", async () => {
   for (const setByMs of [0, -3_600_000]) {
     const { clock, requests, estimator } = scene();
@@ -111,12 +100,21 @@ Deno.test("Estimator: a refusal becomes the state, and a request without an answ
   assert.deepEqual(estimator.state.value, { failure: new Error("no"), bet: betOf(2n) });
 });
 
-Deno.test("Estimator: requests nothing while it is paused", () => {
-  const { requests, estimator } = scene();
-  estimator.isPaused = true;
-  estimator.ask(betOf(1n));
-  assert.equal(requests.length, 0);
-  estimator.isPaused = false;
-  estimator.ask(betOf(1n));
-  assert.equal(requests.length, 1);
+Deno.test("Estimator: while it is paused or its tab is hidden, it requests nothing, nor what waited before", async () => {
+  for (const flag of ["isPaused", "isHidden"] as const) {
+    const { clock, requests, estimator } = scene();
+    estimator.ask(betOf(1n));
+    estimator.ask(betOf(2n));
+    estimator[flag] = true;
+    requests[0]?.answer.resolve(estimateOf(1n));
+    await nextTurn();
+    estimator.ask(betOf(3n));
+    clock.advance(1_000);
+    assert.equal(requests.length, 1);
+    estimator[flag] = false;
+    estimator.ask(betOf(4n));
+    assert.equal(requests[1]?.bet.betAmount, 4n);
+    estimator.clear();
+    await nextTurn();
+  }
 });
