@@ -6,6 +6,7 @@ import { isUnsettled, type Thesis, thesisSchema } from "../protocol/thesis.ts";
 import type { WatchContext } from "./context.ts";
 import { WatchError } from "./errors.ts";
 import { requireTimeout } from "./input.ts";
+import { KnownTheses } from "./known_theses.ts";
 
 /**
  * `connecting`: what is known may be out of date. `live`: changes arrive as they happen, unless the
@@ -36,18 +37,6 @@ const HEARTBEAT = { everyMs: 20_000, answerMs: 10_000 };
 
 const THESES_PER_PAGE = 100;
 
-/** A read counts only if its rank is higher, so a slow answer never undoes a notification. */
-const RANK = { open: 0, needs_backfill: 1, won: 2, lost: 2 } as const;
-
-/**
- * An answer that contradicts a state known for longer than this is no slow one: the chain was
- * restored while the watch was disconnected.
- */
-const SLOW_ANSWER_MS = 10_000;
-
-/** The newest settled theses that a watch remembers at least; at most twice as many. */
-const SETTLED_KEPT = 10_000;
-
 /** A caller that waits for a thesis or for the connection. */
 interface Waiter {
   /** Called after each change; resolves the wait if it is over. */
@@ -64,11 +53,7 @@ export class ThesisWatch {
   readonly #handlers: WatchHandlers;
   readonly #party: ThesisParty;
   readonly #subscriber: RpcSubscriber;
-  /** Newest state of each unsettled and each newer settled thesis, and when it was reported. */
-  readonly #newest = new Map<number, { thesis: Thesis; atMs: number }>();
-  #forgetAbove = SETTLED_KEPT * 2; // with more than this, older settled theses are forgotten
-  /** Highest id that was forgotten. */
-  #forgottenTo = 0;
+  readonly #known = new KnownTheses();
   /** Id of the chain's newest thesis at the last read; undefined if the node does not report it. */
   #newestReadId: number | undefined;
   readonly #waiters = new Set<Waiter>();
@@ -120,7 +105,7 @@ export class ThesisWatch {
 
   /** All unsettled and at least the newest 10,000 settled theses as they are now, oldest first. */
   get theses(): Thesis[] {
-    return [...this.#newest.values()].map(({ thesis }) => thesis).sort((a, b) => a.id - b.id);
+    return this.#known.list();
   }
 
   /**
@@ -158,10 +143,7 @@ export class ThesisWatch {
   async until(matches: (thesis: Thesis) => boolean, timeoutMs: number): Promise<Thesis> {
     requireTimeout(timeoutMs);
     if (this.#state === "closed") throw closedError();
-    for (const { thesis } of this.#newest.values()) {
-      if (matches(thesis)) return thesis;
-    }
-    return await this.#wait(
+    return this.theses.find(matches) ?? await this.#wait(
       (changed) => changed && matches(changed) ? changed : undefined,
       timeoutMs,
       () => {
@@ -284,39 +266,16 @@ export class ThesisWatch {
   }
 
   #onRead(thesis: Thesis): void {
-    const known = this.#knownOf(thesis);
-    const isForgotten = thesis.id <= this.#forgottenTo && !isUnsettled(thesis.status);
-    if (known === undefined && isForgotten) return;
-    const isNewer = known === undefined || RANK[thesis.status] > RANK[known.thesis.status] ||
-      Math.abs(this.#context.clock.now() - known.atMs) > SLOW_ANSWER_MS; // a revert moves it back
-    if (isNewer) this.#onNotification(thesis);
+    if (this.#known.addRead(thesis, this.#context.clock.now())) this.#report(thesis);
   }
 
-  /** A revert of a development node opens settled theses again. */
   #onNotification(thesis: Thesis): void {
-    if (this.#knownOf(thesis)?.thesis.status !== thesis.status) this.#update(thesis);
+    if (this.#known.addNotified(thesis, this.#context.clock.now())) this.#report(thesis);
   }
 
-  /** Another hash under the same id: a development node was restarted with a new chain. */
-  #knownOf({ id, quoteHash }: Thesis): { thesis: Thesis; atMs: number } | undefined {
-    const known = this.#newest.get(id);
-    return known?.thesis.quoteHash === quoteHash ? known : undefined;
-  }
-
-  #update(thesis: Thesis): void {
-    this.#newest.set(thesis.id, { thesis, atMs: this.#context.clock.now() });
-    if (this.#newest.size > this.#forgetAbove) this.#forgetOldest();
+  #report(thesis: Thesis): void {
     for (const waiter of this.#waiters) waiter.notify(thesis);
     this.#handlers.onThesis?.(thesis);
-  }
-
-  #forgetOldest(): void {
-    const settled = this.theses.filter(({ status }) => !isUnsettled(status));
-    for (const { id } of settled.slice(0, -SETTLED_KEPT)) {
-      this.#newest.delete(id);
-      this.#forgottenTo = Math.max(this.#forgottenTo, id);
-    }
-    this.#forgetAbove = this.#newest.size + SETTLED_KEPT;
   }
 
   #setState(state: WatchState, reason?: string): void {
