@@ -187,33 +187,24 @@ function padded({ low, high }: ChartRange): ChartRange {
   return { low: Math.max(0, middle - half), high: middle + half };
 }
 
-/** Steps of time for users who prefer reduced motion. Their own actions show at once. */
-export const CALM_STEP_MS = 500;
-
-/** A page without input for this long moves in steps. */
-const IDLE_MS = 10_000;
-
-/** Within this, a chart that rests shows what is new beside the time, such as a payout. */
-const CALM_PAUSE_MS = 100;
-
-/** The steps of a page without input: two prices each. */
-const IDLE_STEP_MS = 200;
+/** A page without input for this long moves in steps of two prices each. */
+const IDLE = { afterMs: 10_000, stepMs: 200 };
 
 /**
- * The steps in which the chart moves; 0 for each frame of the screen.
+ * Steps for users who prefer reduced motion. Their own actions show at once; after them, a chart that
+ * rests shows at each pause what is new beside the time, such as a payout.
+ */
+const CALM = { stepMs: 500, restAfterMs: 250, pauseMs: 100 };
+
+/**
+ * The steps of time in which the chart moves, and the pause before the next frame is looked at; 0 for
+ * each frame of the screen.
  *
  * @param restedMs Time since the user's last input.
  */
-export function frameStepOf(restedMs: number, isCalm: boolean): number {
-  if (isCalm) return CALM_STEP_MS;
-  return restedMs > IDLE_MS ? IDLE_STEP_MS : 0;
-}
-
-/** How soon after the user's last input a chart that moves in half seconds rests between frames. */
-const CALM_REST_MS = 250;
-
-/** The pause before the next frame is looked at; 0 for each frame of the screen. */
-export function framePauseOf(restedMs: number, isCalm: boolean): number {
-  const leastMs = isCalm && restedMs > CALM_REST_MS ? CALM_PAUSE_MS : 0;
-  return Math.max(leastMs, frameStepOf(restedMs, false));
+export function paceOf(restedMs: number, isCalm: boolean): { stepMs: number; pauseMs: number } {
+  const idleMs = restedMs > IDLE.afterMs ? IDLE.stepMs : 0;
+  if (!isCalm) return { stepMs: idleMs, pauseMs: idleMs };
+  const pauseMs = restedMs > CALM.restAfterMs ? CALM.pauseMs : 0;
+  return { stepMs: CALM.stepMs, pauseMs: Math.max(pauseMs, idleMs) };
 }

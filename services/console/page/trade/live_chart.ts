@@ -2,12 +2,10 @@ import { toNumber } from "../parts/format.ts";
 import { type ChartContent, type Palette, readPalette } from "./chart_frame.ts";
 import { paint } from "./chart_painter.ts";
 import {
-  CALM_STEP_MS,
   type ChartRange,
-  framePauseOf,
-  frameStepOf,
   isKept,
   NO_RANGE,
+  paceOf,
   pastShare,
   type Position,
   PriceWindow,
@@ -70,8 +68,8 @@ export class LiveChart {
       if (signal.aborted) return;
       const restedMs = atMs - touchedAtMs;
       const isCalm = reduced.matches && !this.isHeld;
-      this.#paint(atMs, frameStepOf(restedMs, isCalm));
-      const pauseMs = framePauseOf(restedMs, isCalm);
+      const { stepMs, pauseMs } = paceOf(restedMs, isCalm);
+      this.#paint(atMs, stepMs, isCalm);
       if (pauseMs > 0) timer = setTimeout(next, pauseMs);
       else next();
     };
@@ -130,8 +128,11 @@ export class LiveChart {
     this.#paint(this.#atMs, 0);
   }
 
-  /** @param leastMs Time moves in steps of at least this. */
-  #paint(atMs: number, leastMs: number): void {
+  /**
+   * @param leastMs Time moves in steps of at least this.
+   * @param isCalm Whether the range of prices moves at once, not smoothly.
+   */
+  #paint(atMs: number, leastMs: number, isCalm = false): void {
     const context = this.#canvas.getContext("2d");
     const { width, height } = this.#size;
     if (context === null || width === 0 || height === 0) return;
@@ -139,7 +140,7 @@ export class LiveChart {
     const { spanMs } = content;
     const stepMs = Math.max(leastMs, spanMs * MOVE_MIN / width);
     const nowMs = Math.floor(content.nowMs / stepMs) * stepMs;
-    const elapsedMs = leastMs === CALM_STEP_MS ? Infinity : Math.min(100, atMs - this.#atMs);
+    const elapsedMs = isCalm ? Infinity : Math.min(100, atMs - this.#atMs);
     // In steps, prices and the range also move only with the steps of time, from the first price on.
     const isStepped = leastMs > 0;
     const isNew = !isStepped || nowMs !== this.#scales?.nowMs || this.#range === NO_RANGE;

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import {
-  framePauseOf,
-  frameStepOf,
   isInside,
   isKept,
+  paceOf,
   pastShare,
   PriceWindow,
   scalesOf,
@@ -93,16 +92,14 @@ Deno.test("PriceWindow: a constant price has a range with a height, and no box s
   assert.equal(new PriceWindow().next({ low: 900, high: 900_000 }, 16).low, 0);
 });
 
-Deno.test("frameStepOf: after 10 s without a touch, steps of 200 ms; with reduced motion, half seconds", () => {
-  assert.deepEqual([9_900, 10_100].map((restedMs) => frameStepOf(restedMs, false)), [0, 200]);
-  assert.deepEqual([0, 60_000].map((restedMs) => frameStepOf(restedMs, true)), [500, 500]);
+Deno.test("paceOf: after 10 s without a touch, steps of 200 ms, which are pauses", () => {
+  const paces = [200, 9_900, 10_100].map((restedMs) => paceOf(restedMs, false));
+  assert.deepEqual(paces, [0, 0, 200].map((ms) => ({ stepMs: ms, pauseMs: ms })));
 });
 
-Deno.test("framePauseOf: with reduced motion, none until 250 ms after an input; without, steps are pauses", () => {
-  const pausesOf = (isCalm: boolean) =>
-    [200, 300, 60_000].map((restedMs) => framePauseOf(restedMs, isCalm));
-  assert.deepEqual(pausesOf(true), [0, 100, 200], "at rest no more often than with motion");
-  assert.deepEqual(pausesOf(false), [0, 0, 200]);
+Deno.test("paceOf: with reduced motion, steps of half a second, and pauses from 250 ms after a touch on", () => {
+  const paces = [200, 300, 60_000].map((restedMs) => paceOf(restedMs, true));
+  assert.deepEqual(paces, [0, 100, 200].map((pauseMs) => ({ stepMs: 500, pauseMs })));
 });
 
 Deno.test("isKept: the range stays during a drag, and for a while after it if prices and box fit", () => {
