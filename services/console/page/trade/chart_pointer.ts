@@ -6,7 +6,7 @@ import { type ChartSource, isLocked, ownBetAt } from "./chart_content.ts";
 import { keyActionsOf } from "./chart_keys.ts";
 import type { ChartProbe } from "./chart_probe.ts";
 import { isInside, type Position, type Scales } from "./chart_scales.ts";
-import { wheelFactor, zoomed } from "./chart_spans.ts";
+import { boundedSpan, wheelFactor } from "./chart_spans.ts";
 import { type DraftFields, fieldsOf } from "./draft.ts";
 import type { LiveChart } from "./live_chart.ts";
 import { Pinch } from "./pinch.ts";
@@ -186,7 +186,7 @@ export class ChartPointer {
   #show(wantedMs: number): boolean {
     const { spanMs } = this.#target;
     const before = spanMs.peek();
-    spanMs.value = zoomed(wantedMs, 1);
+    spanMs.value = boundedSpan(wantedMs);
     return spanMs.peek() !== before;
   }
 

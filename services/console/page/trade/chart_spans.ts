@@ -19,9 +19,9 @@ export const FIRST_SPAN_MS = 180_000;
 /** Factor of a press on + or -. */
 export const ZOOM_STEP = 2;
 
-/** A span times a factor, within the bounds. */
-export function zoomed(spanMs: number, factor: number): number {
-  return clamp(spanMs * factor, SPAN_MIN_MS, SPAN_MAX_MS);
+/** The nearest span within the bounds. */
+export function boundedSpan(spanMs: number): number {
+  return clamp(spanMs, SPAN_MIN_MS, SPAN_MAX_MS);
 }
 
 /** Spans that fit a box are rounded up to half a minute. */
@@ -29,7 +29,7 @@ const FIT_STEP_MS = 30_000;
 
 /** A span that shows `futureMs` ahead of now and a little more; the future has `share` of the chart. */
 export function spanFor(futureMs: number, share: number): number {
-  return zoomed(Math.ceil(futureMs * 1.1 / share / FIT_STEP_MS) * FIT_STEP_MS, 1);
+  return boundedSpan(Math.ceil(futureMs * 1.1 / share / FIT_STEP_MS) * FIT_STEP_MS);
 }
 
 /** A box that is narrower than this, in pixels, can hardly be seen. */
