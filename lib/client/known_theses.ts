@@ -36,7 +36,7 @@ export class KnownTheses {
     const isForgotten = thesis.id <= this.#forgottenTo && !isUnsettled(thesis.status);
     if (known === undefined && isForgotten) return false;
     const isNewer = known === undefined || RANK[thesis.status] > RANK[known.thesis.status] ||
-      Math.abs(nowMs - known.atMs) > SLOW_ANSWER_MS; // a revert moves the time back
+      isLongAgo(known.atMs, nowMs);
     return isNewer && this.addNotified(thesis, nowMs);
   }
 
@@ -50,6 +50,13 @@ export class KnownTheses {
     this.#newest.set(thesis.id, { thesis, atMs: nowMs });
     if (this.#newest.size > this.#forgetAbove) this.#forgetOldest();
     return true;
+  }
+
+  /** Drops theses above the chain's newest id: a restored chain does not have them. */
+  dropAfter(lastId: number, nowMs: number): void {
+    for (const [id, { atMs }] of this.#newest) {
+      if (id > lastId && isLongAgo(atMs, nowMs)) this.#newest.delete(id);
+    }
   }
 
   /** Another hash under the same id: a development node was restarted with a new chain. */
@@ -67,3 +74,6 @@ export class KnownTheses {
     this.#forgetAbove = this.#newest.size + SETTLED_KEPT;
   }
 }
+
+/** Whether an answer that contradicts what was known is no slow one. A revert moves the time back. */
+const isLongAgo = (atMs: number, nowMs: number) => Math.abs(nowMs - atMs) > SLOW_ANSWER_MS;

@@ -254,7 +254,7 @@ export class ThesisWatch {
     const read = (cursor = filter.cursor) => node.getTheses({ ...party, cursor });
     for await (const { theses, nextCursor, lastId } of readPages(read)) {
       if (signal.aborted) break;
-      if (nextCursor === null && filter.status === undefined) this.#newestReadId = lastId;
+      if (nextCursor === null && filter.status === undefined) this.#onLastId(lastId);
       this.#mostPages = Math.max(this.#mostPages, pages += 1);
       for (const thesis of theses) {
         if (signal.aborted) break; // a handler may close the watch
@@ -263,6 +263,11 @@ export class ThesisWatch {
       }
     }
     return found;
+  }
+
+  #onLastId(lastId: number | undefined): void {
+    this.#newestReadId = lastId;
+    if (lastId !== undefined) this.#known.dropAfter(lastId, this.#context.clock.now());
   }
 
   #onRead(thesis: Thesis): void {

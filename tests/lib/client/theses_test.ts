@@ -198,6 +198,20 @@ Deno.test("ThesisWatch: a thesis of a chain that was restored while disconnected
   assert.deepEqual(events.slice(10), ["2 open", "live"]);
 });
 
+Deno.test("ThesisWatch: a thesis that a restored chain does not have is no longer listed, unless the answer may be a late one", async () => {
+  const { clock, network, node, watch, accept, open } = setUp();
+  node.theses = [thesis(1, "open"), thesis(2, "open"), thesis(3, "won")];
+  await open();
+  network.newest.end(1012, "restart");
+  node.theses = [thesis(1, "open")];
+  clock.advance(5_000);
+  await accept();
+  assert.deepEqual(watch.theses.map(({ id }) => id), [1, 2, 3]);
+  clock.advance(10_000);
+  await watch.refresh();
+  assert.deepEqual(watch.theses.map(({ id }) => id), [1]);
+});
+
 Deno.test("ThesisWatch: after a page that failed it reads all again, also what changed meanwhile", async () => {
   const { clock, node, events, watch, accept } = setUp();
   node.theses = [thesis(1, "open"), thesis(2, "lost")];
