@@ -7,6 +7,7 @@ import type { CoreClient } from "../net/core_client.ts";
 import { NewestMap } from "../newest_map.ts";
 import { PollingLoop } from "../timing/polling_loop.ts";
 import { redactUrls } from "../redact.ts";
+import { asStoreError } from "./errors.ts";
 import type { Intent } from "./intent.ts";
 import type { IntentStore } from "./store.ts";
 import type { Submitter } from "./submitter.ts";
@@ -51,7 +52,9 @@ export function createRetryLoop(submitter: Retrier, options: RetryLoopOptions): 
     intervalMs: RETRY_INTERVAL_MS,
     backoff: new Backoff({ initialMs: RETRY_INTERVAL_MS, maxMs: SERVICE_WAIT_MAX_MS, random }),
     async poll(signal) {
-      const hasRetried = await retries.pass(signal);
+      const hasRetried = await retries.pass(signal).catch((cause) => {
+        throw asStoreError(cause);
+      });
       // If nothing was retried, nothing waits for the node: another process has finished it.
       if (hasRetried && submitter.isNodeLost) {
         throw new RangemakerError(NODE_LOST, "Core node does not answer");
