@@ -49,11 +49,8 @@ export function createMethods(
     web3_clientVersion: () => `rangemaker/${config.version}`,
     eth_blockNumber: () => toQuantity(chain.head.number),
     eth_getBlockByNumber({ block: which }) {
-      const block = which.startsWith("0x")
-        ? chain.blocks.findBlock(Number(which))
-        : which === "earliest"
-        ? chain.blocks.findBlock(0)
-        : chain.head;
+      const named = which === "earliest" ? 0 : chain.head.number;
+      const block = chain.blocks.findBlock(which.startsWith("0x") ? Number(which) : named);
       return block === undefined ? null : toEthereumBlock(block);
     },
     eth_subscribe: ({ kind, filter }, subscriptions) =>
