@@ -285,7 +285,6 @@ export class CoreNode {
     const { metrics } = this;
     return {
       onHead: (block) => {
-        metrics.blockNumber.set(block.number);
         subscriptions.publish("newHeads", () => toHeader(block));
         subscriptions.publish(
           "prices",

@@ -23,7 +23,6 @@ export function createNodeMetrics({ symbols }: Markets) {
   const { counter, gauge, histogram } = metricsIn(registry);
   const metrics = {
     registry,
-    blockNumber: gauge("node_block_number", "Number of the newest sealed block."),
     checkpointLateness: histogram(
       "node_checkpoint_lateness_seconds",
       "How long after its due time a checkpoint was sealed.",
@@ -89,6 +88,11 @@ export function registerNodeGauges(
   { chain, clients, storage, clock }: MeasuredNode,
 ): void {
   const { scrapedGauge, scrapedGauges } = metricsIn(registry);
+  scrapedGauge(
+    "node_block_number",
+    "Number of the newest sealed block.",
+    () => chain.head.number,
+  );
   scrapedGauge(
     "node_theses_unsettled",
     "Theses that are not settled.",

@@ -10,6 +10,7 @@ import { options, startNode } from "../../../services/node/mod.ts";
 import { inspectDataDir } from "../../../services/node/store/data_dir.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
+import { readSeries } from "../../support/http_answers.ts";
 import { withSeed } from "../../support/random.ts";
 import { RpcSocket } from "../../support/rpc_socket.ts";
 import { withFolder } from "../../support/files.ts";
@@ -44,6 +45,16 @@ async function blockNumber(url: string): Promise<number> {
   await socket.close();
   return Number(result);
 }
+
+Deno.test("Node: its metrics have the newest block from the start, before the first checkpoint", () =>
+  withFolder(async (dataDir) => {
+    const options = testOptions({ dataDir });
+    await (await startNode(options)).stop();
+    await using stepped = await SteppedNode.start(options, new FakeClock(Date.now() - 3_600_000));
+    const { url } = stepped.node;
+    const newest = await blockNumber(url);
+    assert.deepEqual([newest > 0, await readSeries(url, "node_block_number")], [true, newest]);
+  }));
 
 Deno.test("Data directory: after a stop it has the same accounts, theses, receipts and prices", () =>
   withFolder(async (directory) => {
