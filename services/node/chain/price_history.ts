@@ -157,7 +157,7 @@ export class MarketHistory implements PriceReader {
     const missing: TimeSpan[] = [];
     for (const gap of inRing.missing) {
       const found = this.backfilled.checkRange(gap.from, gap.to, range);
-      missing.push(...found.missing);
+      for (const part of found.missing) missing.push(part); // there may be hundreds of thousands
       if (found.outside === undefined) continue;
       if (outside === undefined || found.outside.time < outside.time) outside = found.outside;
     }

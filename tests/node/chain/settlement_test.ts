@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { PriceRing } from "../../../lib/prices/price_ring.ts";
 import type { TimeSpan } from "../../../lib/prices/price_slots.ts";
+import { THESIS_DURATION_MAX_MS } from "../../../lib/protocol/constants.ts";
 import { MARKETS } from "../../../lib/protocol/markets.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import { SETTLEMENTS_PER_SLICE } from "../../../services/node/chain/state.ts";
@@ -56,6 +57,23 @@ Deno.test("decideOutcome: gaps beyond the limit are joined into the last", () =>
   assert.deepEqual(last, { status: "needs_backfill", missing: [hole(holes - 1)] });
   prices.backfilled.put(hole(holes - 1).from, INSIDE);
   assert.deepEqual(decideOutcome(prices, box, last.missing), { status: "won" });
+});
+
+Deno.test("decideOutcome: a day without every second price needs a backfill, be the others in the ring or backfilled", () => {
+  const inRing = new MarketHistory(new PriceRing(2 ** 20));
+  const filled = new MarketHistory(new PriceRing(1));
+  const endTime = START + THESIS_DURATION_MAX_MS;
+  for (let time = START; time < endTime; time += 200) {
+    inRing.ring.append(time, INSIDE);
+    filled.backfilled.put(time, INSIDE);
+  }
+  const box = { lowerPrice: 10n, upperPrice: 20n, startTime: START, endTime };
+  for (const prices of [inRing, filled]) {
+    const outcome = decideOutcome(prices, box);
+    assert.ok(outcome.status === "needs_backfill");
+    assert.equal(outcome.missing.length, 256);
+    assert.equal(outcome.missing.at(-1)?.to, endTime);
+  }
 });
 
 Deno.test("decideOutcome: a price outside the box in a gap that is not listed pays the solver", () => {
