@@ -61,9 +61,8 @@ export class ChainRecords {
   readonly #options: ChainRecordsOptions;
   readonly #meta: ReturnType<typeof createMeta>;
   #prices: StoredPrices;
-  #state!: StoredState;
-  #tables!: Tables;
-  #accounts!: Accounts;
+  /** What a rollback replaces. */
+  #loaded: { state: StoredState; tables: Tables; accounts: Accounts };
   #reservedTo: number;
   #onRollback = () => {};
 
@@ -72,18 +71,18 @@ export class ChainRecords {
     this.#db = db;
     this.#options = options;
     this.#meta = createMeta(db);
-    this.#reload();
+    this.#loaded = this.#load();
     this.#prices = this.#readPrices();
     this.createdAtMs = this.#meta.chain.get()?.createdAtMs ?? 0;
     this.resumeFrom = this.#resumePoint();
-    this.#reservedTo = this.#state.reservedTo;
+    this.#reservedTo = this.state.reservedTo;
     // A chain in memory is one endless transaction, in which snapshots are savepoints.
     if (!options.isDurable) db.exec("BEGIN");
     this.commits = new GroupCommit(db, options.isDurable, {
       write: () => this.#write(),
-      onCommitted: () => options.onCommit?.(this.#state.sequence),
+      onCommitted: () => options.onCommit?.(this.state.sequence),
       onRolledBack: () => {
-        this.#reload();
+        this.#loaded = this.#load();
         this.#onRollback();
       },
     });
@@ -91,15 +90,15 @@ export class ChainRecords {
 
   /** Counters that each change may update. */
   get state(): StoredState {
-    return this.#state;
+    return this.#loaded.state;
   }
 
   get tables(): Tables {
-    return this.#tables;
+    return this.#loaded.tables;
   }
 
   get accounts(): Accounts {
-    return this.#accounts;
+    return this.#loaded.accounts;
   }
 
   get prices(): StoredPrices {
@@ -118,7 +117,7 @@ export class ChainRecords {
 
   /** The theses that still lock money, by id. */
   unsettledTheses(): StoredThesis[] {
-    const rows = this.#tables.theses.select(`WHERE ${CLOSED_AT} IS NULL ORDER BY key`);
+    const rows = this.tables.theses.select(`WHERE ${CLOSED_AT} IS NULL ORDER BY key`);
     return rows.map(([id, stored]) => {
       if (isUnsettled(stored.thesis.status)) return stored;
       throw damaged(`thesis ${id} is settled, but its index lists it as unsettled`);
@@ -126,7 +125,7 @@ export class ChainRecords {
   }
 
   backfilledPages(): { symbol: string; page: number; prices: BigUint64Array }[] {
-    return this.#tables.backfilled.select().map(([key, prices]) => {
+    return this.tables.backfilled.select().map(([key, prices]) => {
       const [symbol = "", page] = `${key}`.split(" ");
       return { symbol, page: Number(page), prices };
     });
@@ -135,8 +134,8 @@ export class ChainRecords {
   /** Stores a page of backfilled prices; deletes it if there are none. */
   saveBackfilled(symbol: string, page: number, prices: BigUint64Array | undefined): void {
     const key = backfilledKey(symbol, page);
-    if (prices === undefined) this.#tables.backfilled.delete(key);
-    else this.#tables.backfilled.put(key, prices);
+    if (prices === undefined) this.tables.backfilled.delete(key);
+    else this.tables.backfilled.put(key, prices);
   }
 
   /** Stores the prices and the head, and reserves block numbers; tries again after a failure. */
@@ -159,7 +158,7 @@ export class ChainRecords {
    */
   dropBefore(timeMs: number): void {
     if (this.commits.failure !== undefined) return;
-    const { theses, receipts, quotes } = this.#tables;
+    const { theses, receipts, quotes } = this.tables;
     try {
       const oldTheses = theses.select(
         `WHERE ${CLOSED_AT} < ? ORDER BY ${CLOSED_AT} LIMIT ?`,
@@ -202,7 +201,7 @@ export class ChainRecords {
   /** Returns to a savepoint and deletes later ones. */
   revertTo(name: string): void {
     this.#db.exec(`ROLLBACK TO ${name}`);
-    this.#reload();
+    this.#loaded = this.#load();
     this.#prices = this.#readPrices();
   }
 
@@ -213,15 +212,15 @@ export class ChainRecords {
    */
   #resumePoint(): ResumePoint | undefined {
     const ageMs = this.#options.nowMs - this.createdAtMs;
-    if (ageMs === 0 && this.#state.sequence === FIRST_SEQUENCE) return undefined;
+    if (ageMs === 0 && this.state.sequence === FIRST_SEQUENCE) return undefined;
     return {
       head: this.#meta.head.get(),
-      announcedTo: Math.max(this.#state.reservedTo, ageMs),
+      announcedTo: Math.max(this.state.reservedTo, ageMs),
     };
   }
 
   #raiseDroppedBefore(timeMs: number): void {
-    this.#state.droppedBeforeMs = Math.max(this.#state.droppedBeforeMs, timeMs + 1);
+    this.state.droppedBeforeMs = Math.max(this.state.droppedBeforeMs, timeMs + 1);
   }
 
   #writeHead(head: HeadRow | undefined, reservedTo: number): void {
@@ -229,7 +228,7 @@ export class ChainRecords {
       const { number, hash, parentHash, timestampMs } = head;
       this.#meta.head.put({ number, hash, parentHash, timestampMs });
     }
-    this.#state.reservedTo = reservedTo;
+    this.state.reservedTo = reservedTo;
     const onStored = this.#prices.save();
     this.commits.afterCommit(() => {
       onStored();
@@ -238,17 +237,16 @@ export class ChainRecords {
   }
 
   #write(): void {
-    this.#accounts.write();
-    this.#state.sequence += 1;
-    this.#meta.state.put(this.#state); // with the totals after all other writes
+    this.accounts.write();
+    this.state.sequence += 1;
+    this.#meta.state.put(this.state); // with the totals after all other writes
   }
 
-  #reload(): void {
+  #load() {
     const state = this.#meta.state.get();
     if (state === undefined) throw new StorageError("The database has no chain");
-    this.#state = state;
-    this.#tables = createTables(this.#db, state.totals);
-    this.#accounts = new Accounts(this.#tables.accounts);
+    const tables = createTables(this.#db, state.totals);
+    return { state, tables, accounts: new Accounts(tables.accounts) };
   }
 
   #readPrices(): StoredPrices {
