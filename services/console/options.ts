@@ -1,11 +1,26 @@
+import type { z } from "zod";
 import * as kinds from "../../lib/cli/option_kinds.ts";
 import type { OptionsOf } from "../../lib/cli/options.ts";
 import { chainIdOption, listenOptions, marketsOption } from "../../lib/cli/shared_options.ts";
 import { optionsFor } from "../../lib/cli/option_names.ts";
 
+/** Every visitor gets the URLs, and browsers refuse one with a user. */
+function withoutUser(schema: z.ZodString) {
+  return schema.refine((text) => {
+    const { username, password } = URL.parse(text) ?? {};
+    return !username && !password;
+  }, "Expected a URL without user and password: every visitor gets it, and browsers refuse it");
+}
+
 /** A URL that browsers call; this process never does. */
-const browserUrl = { schema: kinds.httpUrl.schema, placeholder: "url" } satisfies kinds.OptionKind;
-const browserWsUrl = { ...browserUrl, schema: kinds.wsUrl.schema } satisfies kinds.OptionKind;
+const browserUrl = {
+  schema: withoutUser(kinds.httpUrl.schema),
+  placeholder: "url",
+} satisfies kinds.OptionKind;
+const browserWsUrl = {
+  ...browserUrl,
+  schema: withoutUser(kinds.wsUrl.schema),
+} satisfies kinds.OptionKind;
 
 export const options = optionsFor("console", {
   port: {

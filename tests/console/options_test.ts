@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
-import { withDefaults } from "../../lib/cli/options.ts";
+import { parseOptions, UsageError, withDefaults } from "../../lib/cli/options.ts";
 import { options, readConfig, startConsole } from "../../services/console/mod.ts";
 import { assertAnswersAsName, everyOption, NAME } from "../support/every_option.ts";
 import { marketsToml, withMarketsFile } from "../support/files.ts";
@@ -55,3 +55,24 @@ Deno.test(
       }
     })),
 );
+
+Deno.test("Console: a URL with a user or a password is refused, since every visitor would get it", () => {
+  const parse = (url: string) =>
+    parseOptions(
+      { name: "console", description: "", examples: [] },
+      options,
+      [url],
+      () => undefined,
+    );
+  for (const name of ["--solver-url=http", "--node-url=https", "--proxy-ws-url=ws"]) {
+    for (const user of ["me:secret", "token", ":secret"]) {
+      assert.throws(() => parse(`${name}://${user}@host.example/`), (thrown) => {
+        assert(thrown instanceof UsageError);
+        assert.match(thrown.message, /Expected a URL without user and password/);
+        assert(!thrown.message.includes(user), thrown.message);
+        return true;
+      });
+    }
+    parse(`${name}://host.example/a@b`);
+  }
+});
