@@ -2,6 +2,8 @@ import type { Handler, Hono } from "hono";
 import type { Registry } from "prom-client";
 import { listen, type RequestHandler } from "./listener.ts";
 import { serviceLog } from "../log/logging.ts";
+import { monotonicClock } from "../clock.ts";
+import { createCachedCall } from "../timing/cached.ts";
 import { aboutOperation, documentedHandler, metricsOperation } from "./openapi.ts";
 import config from "../../deno.json" with { type: "json" };
 
@@ -71,9 +73,11 @@ export function startService(definition: ServiceDefinition): RunningService {
   );
   if (!definition.servesRoot) app.get("/", about);
   app.get("/health", definition.health);
+  // Requests that come together share one text, which takes some milliseconds to write.
+  const readMetrics = createCachedCall(() => registry.metrics(), 0, monotonicClock);
   const metrics = documentedHandler(metricsOperation, async (c) => {
     c.header("content-type", registry.contentType);
-    return c.body(await registry.metrics());
+    return c.body(await readMetrics());
   });
   app.get("/metrics", metrics);
   const handler: RequestHandler = (request, remote, served) =>

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { Hono } from "hono";
+import { Gauge } from "prom-client";
+import { afterInput } from "../../../lib/clock.ts";
 import { createRegistry } from "../../../lib/http/metrics.ts";
 import { listen, ListenError } from "../../../lib/http/listener.ts";
 import { startService } from "../../../lib/http/service.ts";
@@ -49,6 +51,28 @@ Deno.test("listen: a URL that is long, or has a % without an encoded character, 
   for (const rest of ["/a?b=%", "/?%zz", "/%80", `/?${"a".repeat(4_096)}`]) {
     assert.deepEqual(await ask(rest), [400, 1], rest);
   }
+});
+
+Deno.test("startService: requests of metrics that come together share one text, a later one has a new text", async () => {
+  const registry = createRegistry();
+  let collected = 0;
+  new Gauge({
+    name: "collected",
+    help: "How often",
+    registers: [registry],
+    async collect() {
+      await new Promise<void>(afterInput);
+      this.set(collected += 1);
+    },
+  });
+  await using service = startService({ ...definition(), registry });
+  const read = async () => {
+    const text = await (await fetch(`${service.url}/metrics`)).text();
+    return Number(/^collected (\d+)$/m.exec(text)?.[1]);
+  };
+  await Promise.all(Array.from({ length: 100 }, read));
+  assert(collected < 50, `${collected} texts for 100 requests`);
+  assert.equal(await read(), collected);
 });
 
 Deno.test("startService: drains, then closes, and does so once for several stops", async () => {
