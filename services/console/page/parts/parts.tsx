@@ -35,12 +35,10 @@ export function Fact({ label, children }: { label: string; children: ComponentCh
 }
 
 /** A text after a sign, such as ✓ or ●, that is not spoken. */
-export function Signed({ text }: { text: string }) {
-  const end = text.indexOf(" ");
+export function Signed({ sign, text }: { sign: string; text: string }) {
   return (
     <>
-      <span aria-hidden="true">{text.slice(0, end)}</span>
-      {text.slice(end)}
+      <span aria-hidden="true">{sign}</span> {text}
     </>
   );
 }

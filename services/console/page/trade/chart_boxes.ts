@@ -48,23 +48,26 @@ export function isWaiting({ status, breach, endTime }: Thesis, nowMs: number): b
 
 const NOT_KNOWN = "unknown until connected";
 
-/** The state of a bet for its box and its row: text with a sign, and the look. */
+/** The sign before the state of a bet. */
+export const SIGNS = { open: "●", waiting: "…", won: "✓", lost: "✕" } as const;
+
+/** The state of a bet for its box and its row: the look, and a text to follow its sign. */
 export function stateOfBet(
   thesis: Thesis,
   nowMs: number,
   isAway = false,
-): { kind: BoxKind; text: string } {
+): { kind: keyof typeof SIGNS; text: string } {
   const { status, payout, breach } = thesis;
   const gain = formatGain(gainOf(thesis));
-  if (status === "won") return { kind: "won", text: `✓ won ${gain}` };
-  if (status === "lost") return { kind: "lost", text: `✕ lost ${gain}` };
+  if (status === "won") return { kind: "won", text: `won ${gain}` };
+  if (status === "lost") return { kind: "lost", text: `lost ${gain}` };
   // The page has seen the breach before the node, which settles the bet in a moment.
-  if (breach) return { kind: "lost", text: `✕ left the box at ${formatTime(breach.time)}` };
+  if (breach) return { kind: "lost", text: `left the box at ${formatTime(breach.time)}` };
   if (isWaiting(thesis, nowMs)) {
     const text = isAway && status === "open" ? NOT_KNOWN : "waits for prices";
-    return { kind: "waiting", text: `… ${text}` };
+    return { kind: "waiting", text };
   }
-  return { kind: "open", text: `● pays ${formatCents(payout)}` };
+  return { kind: "open", text: `pays ${formatCents(payout)}` };
 }
 
 /** The open bet that ends next; undefined if there is none. */
@@ -116,14 +119,13 @@ export function whereabouts(
 export function boxOfThesis(thesis: Thesis, nowMs: number, isAway = false): ChartBox {
   const { id, breach, startTime, endTime } = thesis;
   const { kind, text } = stateOfBet(thesis, nowMs, isAway);
-  const gain = formatGain(gainOf(thesis));
-  const label = kind === "won" ? `✓ ${gain}` : kind === "lost" ? `✕ ${gain}` : undefined;
+  const isDecided = kind === "won" || kind === "lost";
   return {
     kind,
     ...sidesOf(thesis),
     fromMs: startTime,
     toMs: endTime,
-    label: label ?? text.replace(" ", ` ${id} `), // after its sign
+    label: `${SIGNS[kind]} ${isDecided ? formatGain(gainOf(thesis)) : `${id} ${text}`}`,
     thesisId: id,
     ...(breach && { breach: { time: breach.time, price: toNumber(breach.price) } }),
   };

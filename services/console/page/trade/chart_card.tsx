@@ -3,8 +3,9 @@ import { useEffect, useRef } from "preact/hooks";
 import type { Market } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import { useNow } from "../parts/hooks.ts";
+import { Signed } from "../parts/parts.tsx";
 import { clearBox, ON_ITS_WAY } from "./box_actions.ts";
-import { openBetsText } from "./chart_boxes.ts";
+import { openBetsText, SIGNS } from "./chart_boxes.ts";
 import { betsOf, type ChartSource, createContentReader } from "./chart_content.ts";
 import { CHART_KEYS, zoomBy } from "./chart_keys.ts";
 import { ChartPointer } from "./chart_pointer.ts";
@@ -96,7 +97,7 @@ function Legend({ model, market }: { model: PageModel; market: Market }) {
       </p>
       {text && (
         <p class="open">
-          <span aria-hidden="true">●</span> {text}
+          <Signed sign={SIGNS.open} text={text} />
         </p>
       )}
     </div>

@@ -14,7 +14,7 @@ import {
 import { useNow } from "../parts/hooks.ts";
 import type { BetSlip } from "./bet_slip.ts";
 import { showChart } from "./box_actions.ts";
-import { runText } from "./chart_boxes.ts";
+import { runText, SIGNS } from "./chart_boxes.ts";
 import { quoteStepOf } from "./next_step.ts";
 import { windowText } from "./quote_life.ts";
 import {
@@ -180,26 +180,21 @@ export function PlacedBet({ model, slip, stage, onRepeat }: PlacedBetProps) {
   const thesis = model.session.user.value?.portfolio.theses.value.find(({ id }) => id === thesisId);
   const bet = thesis && model.withBreach(thesis);
   const isOver = bet !== undefined && isDecided(bet);
-  const isWon = bet?.status === "won";
   const nowMs = useNow(model.serverClock, 250);
   useEffect(showChart, []); // the user now watches the box
-  const [look, figure, text] = isOver
-    ? [
-      isWon ? "won" : "lost",
-      `${isWon ? "✓" : "✕"} ${formatGain(gainOf(bet))} USDC`,
-      `${isWon ? "won" : "lost"}. ${outcomeDetail(bet)}`,
-    ]
+  const kind = !isOver ? "open" : bet.status === "won" ? "won" : "lost";
+  const [figure, text] = isOver
+    ? [`${formatGain(gainOf(bet))} USDC`, `${kind}. ${outcomeDetail(bet)}`]
     : [
-      "open",
-      `● ${runText(quote, nowMs, model.feed.isAway.value)}`,
+      runText(quote, nowMs, model.feed.isAway.value),
       `is placed. It pays ${formatCents(quote.payout)} USDC if ${symbol} stays in the box, ` +
       `from ${windowText(quote)}.`,
     ];
   return (
     <div class="action-bar">
       <div data-outcome={thesisId}>
-        <strong class={`figure ${look}`}>
-          <Signed text={figure} />
+        <strong class={`figure ${kind}`}>
+          <Signed sign={SIGNS[kind]} text={figure} />
         </strong>
         <p>Bet {thesisId} {text}</p>
       </div>

@@ -96,7 +96,7 @@ function TradeView({ model, slip, spanMs }: Pick<ChartSource, "model" | "slip" |
     const nowMs = model.serverClock.now();
     const { text } = stateOfBet(model.withBreach(bet), nowMs, model.feed.isAway.value);
     const market = symbol ?? shortAddress(bet.base);
-    const box = `${text.slice(2)}, ${market} from ${formatRange(bet, " to ")}`;
+    const box = `${text}, ${market} from ${formatRange(bet, " to ")}`;
     // A quote keeps its market on the chart.
     if (symbol !== slip.symbol.value) return void model.announce(`Bet ${bet.id}: ${box}.`);
     const { share } = measureFuture();

@@ -17,7 +17,7 @@ import {
 import { type Column, Table } from "../parts/table.tsx";
 import { useNow } from "../parts/hooks.ts";
 import { download, NotifyButton, Signed } from "../parts/parts.tsx";
-import { runText, stateOfBet } from "./chart_boxes.ts";
+import { runText, SIGNS, stateOfBet } from "./chart_boxes.ts";
 import { betsCsv, FILTERS, pageOf } from "./bet_list.ts";
 
 /** Interval at which the list is drawn while a bet is open, and while none is. */
@@ -99,7 +99,7 @@ function BetFilter({ model, theses, filter }: Pick<YourBetsProps, "model"> & {
   };
   return (
     <div class="choice" role="group" aria-label="Bets shown">
-      {SIGNS.map(([name, sign]) => (
+      {CHOICES.map(([name, sign]) => (
         <button
           key={name}
           type="button"
@@ -191,7 +191,12 @@ function columnsOf({ model, onRepeat, nowMs }: BetTableProps): Column<Thesis>[] 
 type FilterName = keyof typeof FILTERS;
 
 /** The choices of bets, with the signs of their states. */
-const SIGNS = [["All", ""], ["Open", "●"], ["Won", "✓"], ["Lost", "✕"]] as const;
+const CHOICES = [
+  ["All", ""],
+  ["Open", SIGNS.open],
+  ["Won", SIGNS.won],
+  ["Lost", SIGNS.lost],
+] as const;
 
 function Pager(
   { page, pages, wanted }: { page: number; pages: number; wanted: Signal<number> },
@@ -233,7 +238,10 @@ function Outcome(
     : "";
   return (
     <span class={kind}>
-      <Signed text={kind === "open" ? `● ${runText(thesis, nowMs, isAway)}` : text + lostAt} />
+      <Signed
+        sign={SIGNS[kind]}
+        text={kind === "open" ? runText(thesis, nowMs, isAway) : text + lostAt}
+      />
     </span>
   );
 }

@@ -48,7 +48,7 @@ Deno.test("placedText: a bet that ended before its page learned of it promises n
 Deno.test("isDecided: a bet with a breach is decided before the node settles it, in every view", () => {
   const left = { ...open, breach: { time: 1_500, price: 9n } };
   assert.deepEqual([isDecided(open), isDecided(left)], [false, true]);
-  assert.match(stateOfBet(left, 0).text, /^✕ left the box at \d\d:\d\d:01$/);
+  assert.match(stateOfBet(left, 0).text, /^left the box at \d\d:\d\d:01$/);
   assert.deepEqual([boxOfThesis(left, 0).kind, boxOfThesis(open, 0).kind], ["lost", "open"]);
   const { open: count, settled, held, profit, atRisk } = resultsOf([left]);
   assert.deepEqual([count, settled, held, profit, atRisk], [0, 1, 0, 10n, 0n]);
