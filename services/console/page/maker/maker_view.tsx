@@ -37,18 +37,19 @@ function MakerView({ model, watch }: { model: PageModel; watch: MakerWatch }) {
   }, []);
   const [state, solver, problem] = [watch.state.value, watch.solver.value, watch.problem.value];
   const wrong = newsOf(watch);
-  const activity = state &&
-    activityOf(model.markets.symbols.map(model.stateOf), solver?.info.pricing);
+  const [style, activity] = state
+    ? activityOf(model.markets.symbols.map(model.stateOf), solver?.info.pricing)
+    : ["note", "Reading the solver and its bets …"];
   return (
     <div class="board">
       {/* One element for good and bad news, so that the end of an outage is spoken too. */}
-      <p class={wrong || activity?.startsWith("not") ? "warned" : "note"} role="status">
+      <p class={wrong ? "warned" : style} role="status">
         {state && (
           <>
             Solver <code title={state.address}>{shortAddress(state.address)}</code>:{" "}
           </>
         )}
-        {wrong || (activity ?? "Reading the solver and its bets …")}
+        {wrong || activity}
         {solver?.info.dryRun && ", a dry run: it takes no bets"}
       </p>
       {solver && <p class="note">{termsOf(solver.info)}</p>}

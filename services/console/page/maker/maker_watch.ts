@@ -206,8 +206,11 @@ export function termsOf({ config, maxRisk }: Pick<SolverInfo, "config" | "maxRis
 
 const WITHOUT_PRICE: ReadonlySet<PriceState> = new Set(["stale", "missing"]);
 
-/** Whether the solver can quote: without any market's price, only `mock` does. */
-export function activityOf(markets: readonly PriceState[], pricing: string | undefined): string {
+/** Whether the solver can quote, as a class and a text: without any price, only `mock` does. */
+export function activityOf(
+  markets: readonly PriceState[],
+  pricing: string | undefined,
+): [style: string, text: string] {
   const isBlind = pricing !== "mock" && markets.every((state) => WITHOUT_PRICE.has(state));
-  return isBlind ? "not quoting: no price" : `live, pricing ${pricing}`;
+  return isBlind ? ["warned", "not quoting: no price"] : ["note", `live, pricing ${pricing}`];
 }

@@ -150,14 +150,12 @@ Deno.test("MakerWatch: without the chain, the solver's own figures are known", a
 });
 
 Deno.test("activityOf: without the price of any market, a solver that needs prices is not quoting", () => {
-  assert.equal(activityOf(["stale", "missing"], "barrier"), "not quoting: no price");
-  assert.equal(activityOf(["stale", "missing"], "mock"), "live, pricing mock");
-  assert.equal(activityOf(["stale", "fresh"], "barrier"), "live, pricing barrier");
-  assert.equal(
-    activityOf(["away", "away"], "barrier"),
-    "live, pricing barrier",
-    "of this page only",
-  );
+  const blind = ["warned", "not quoting: no price"];
+  assert.deepEqual(activityOf(["stale", "missing"], "barrier"), blind);
+  assert.deepEqual(activityOf(["stale", "missing"], "mock"), ["note", "live, pricing mock"]);
+  const live = ["note", "live, pricing barrier"];
+  assert.deepEqual(activityOf(["stale", "fresh"], "barrier"), live);
+  assert.deepEqual(activityOf(["away", "away"], "barrier"), live, "of this page only");
 });
 
 Deno.test("termsOf: the maker sees which bets its settings allow", () => {
