@@ -1,5 +1,6 @@
 import type { Backoff } from "../timing/backoff.ts";
 import { type Clock, Timers } from "../clock.ts";
+import { messageOf } from "../errors.ts";
 import { originHint } from "./http_request.ts";
 
 /** A method, so that its parameters are bivariant: each package has its own event types. */
@@ -88,7 +89,7 @@ export class ReconnectingSocket {
     return this.#lastFrameAtMs;
   }
 
-  /** Connects, and keeps connecting. */
+  /** Connects, and keeps connecting. @throws What `connect` throws, such as a missing permission. */
   start(): void {
     if (!this.#isStopped) return;
     this.#isStopped = false;
@@ -112,7 +113,7 @@ export class ReconnectingSocket {
   reconnectNow(): void {
     if (this.#isStopped || this.#socket !== undefined) return;
     this.#timers.clear();
-    this.#connect();
+    this.#connectAgain();
   }
 
   /** Closes the connection for good. */
@@ -120,6 +121,15 @@ export class ReconnectingSocket {
     this.#isStopped = true;
     this.#timers.clear();
     this.#detach();
+  }
+
+  /** A failed `connect` is one more loss, or a timer would end the reconnecting with its error. */
+  #connectAgain(): void {
+    try {
+      this.#connect();
+    } catch (thrown) {
+      this.#lose(messageOf(thrown), "not_opened");
+    }
   }
 
   #connect(): void {
@@ -180,7 +190,7 @@ export class ReconnectingSocket {
     this.#detach();
     if (this.#isStopped) return;
     const waitMs = this.#options.backoff.nextMs();
-    this.#timers.after(waitMs, () => this.#connect());
+    this.#timers.after(waitMs, () => this.#connectAgain());
     this.#options.handlers.onLost?.(reason, cause, closeCode);
   }
 

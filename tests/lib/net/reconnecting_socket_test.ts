@@ -83,6 +83,30 @@ Deno.test("ReconnectingSocket: an attempt that does not open is aborted", () => 
   assert(network.newest.closed);
 });
 
+Deno.test("ReconnectingSocket: a connect that throws fails the start, but does not end the reconnecting", () => {
+  const thrown: { error: Error | undefined } = { error: new Error("no permission") };
+  const network = new FakeNetwork();
+  const { clock, events, socket } = setUp({
+    connect(url) {
+      if (thrown.error !== undefined) throw thrown.error;
+      return network.connect(url);
+    },
+  });
+  assert.throws(() => socket.start(), thrown.error);
+  thrown.error = undefined;
+  socket.stop();
+  socket.start();
+  network.newest.end(1001);
+  thrown.error = new Error("no token");
+  clock.advance(1_000);
+  assert.equal(events.at(-1), "not_opened: no token");
+  thrown.error = undefined;
+  clock.advance(2_000);
+  network.newest.open();
+  assert.equal(events.at(-1), "open");
+  socket.stop();
+});
+
 Deno.test("ReconnectingSocket: drops the connection after silenceMs without a frame", () => {
   const { clock, network, events, socket } = setUp({ silenceMs: 5_000 });
   socket.start();
