@@ -12,13 +12,20 @@ import {
 import type { Frame, Palette } from "./chart_frame.ts";
 import type { Area } from "./chart_scales.ts";
 
-const FILLS: Readonly<Record<BoxKind, number>> = {
-  draft: 0.16,
-  quoted: 0.24,
-  open: 0.06,
-  waiting: 0.05,
-  won: 0.12,
-  lost: 0.08,
+interface Look {
+  color: keyof Palette;
+  fill: number;
+  /** It is not a bet yet, or a lost one. */
+  isDashed?: boolean;
+}
+
+const LOOKS: Readonly<Record<BoxKind, Look>> = {
+  draft: { color: "accent", fill: 0.16, isDashed: true },
+  quoted: { color: "accent", fill: 0.24, isDashed: true },
+  open: { color: "open", fill: 0.06 },
+  waiting: { color: "ink-soft", fill: 0.05 },
+  won: { color: "won", fill: 0.12 },
+  lost: { color: "lost", fill: 0.08, isDashed: true },
 };
 
 const OUTLINE_MIN = 0.25;
@@ -29,8 +36,7 @@ const COVER = 0.7;
 const isOwn = ({ kind }: Pick<ChartBox, "kind">) => kind === "draft" || kind === "quoted";
 
 export function colorOf(kind: BoxKind, palette: Palette): string {
-  if (kind === "draft" || kind === "quoted") return palette.accent;
-  return kind === "waiting" ? palette["ink-soft"] : palette[kind];
+  return palette[LOOKS[kind].color];
 }
 
 /**
@@ -62,11 +68,11 @@ const isHighlighted = ({ highlighted }: Frame, { thesisId }: ChartBox) =>
 /** @param isChief Whether it is the user's own box or the highlighted one, which stands out. */
 function paintGroup(frame: Frame, { kind, boxes }: BoxGroup, isChief: boolean): void {
   const { context, scales, palette } = frame;
-  const color = colorOf(kind, palette);
+  const { color, fill, isDashed } = LOOKS[kind];
   const filled = boxes.filter((box) => !isBounds(frame, box));
   if (isChief) paintCover(frame, filled);
-  context.fillStyle = context.strokeStyle = color;
-  context.globalAlpha = isChief ? Math.max(0.16, FILLS[kind]) : FILLS[kind];
+  context.fillStyle = context.strokeStyle = palette[color];
+  context.globalAlpha = isChief ? Math.max(0.16, fill) : fill;
   tracePath(frame, filled);
   context.fill("nonzero");
   if (kind === "open") { // its passed part more strongly
@@ -76,8 +82,7 @@ function paintGroup(frame: Frame, { kind, boxes }: BoxGroup, isChief: boolean): 
   // The more boxes, the calmer: their outlines do not hide prices.
   context.globalAlpha = isChief ? 1 : Math.max(OUTLINE_MIN, boxes.length ** (-1 / 3));
   context.lineWidth = isChief ? 2.5 : 1;
-  // Not a bet yet, or a lost one.
-  if (kind === "draft" || kind === "quoted" || kind === "lost") context.setLineDash([6, 4]);
+  if (isDashed) context.setLineDash([6, 4]);
   tracePath(frame, boxes);
   context.stroke();
   context.setLineDash([]);
