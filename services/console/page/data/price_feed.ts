@@ -101,20 +101,10 @@ export class PriceFeed {
 
   /** The prices of a market. The series is updated in place. */
   seriesOf(symbol: string): PriceSeries {
-    return this.#historyOf(symbol).series;
+    return this.historyOf(symbol).series;
   }
 
-  /** Whether the history of a market was requested: it has been loaded, or it cannot be. */
-  isLoaded(symbol: string): boolean {
-    return this.#historyOf(symbol).isLoaded.value;
-  }
-
-  /** Loads the history of a market back to a time: see {@link MarketHistory.readFrom}. */
-  readFrom(symbol: string, fromMs: number): Promise<void> {
-    return this.#historyOf(symbol).readFrom(fromMs);
-  }
-
-  #historyOf(symbol: string): MarketHistory {
+  historyOf(symbol: string): MarketHistory {
     const history = this.#histories.get(symbol);
     if (history === undefined) throw new TypeError(`No market ${symbol}`);
     return history;

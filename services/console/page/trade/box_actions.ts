@@ -17,9 +17,10 @@ export const CHART = ".chart .area";
 export function suggestionOf({ feed }: PageModel, slip: BetSlip, kept?: Draft): Draft | undefined {
   const symbol = slip.symbol.peek();
   const price = feed.latest.peek()[symbol]?.price;
-  if (price === undefined || !feed.isLoaded(symbol)) return undefined;
+  const history = feed.historyOf(symbol);
+  if (price === undefined || !history.isLoaded.peek()) return undefined;
   const times = timesOf(slip.fields.peek());
-  return suggestedDraft(price, feed.seriesOf(symbol).secondMove(), times, kept);
+  return suggestedDraft(price, history.series.secondMove(), times, kept);
 }
 
 /**

@@ -146,6 +146,7 @@ function Chart(props: ChartSource) {
   const chart = useRef<LiveChart>(null);
   const { startsInMs, durationMs } = slip.draft ?? {};
   const stage = slip.stage.value;
+  const history = model.feed.historyOf(symbol);
   // Under a drag, the view keeps still: if it grew with a box at its edge, the box would run away.
   const fit = (leastMs = 0) => {
     if (slip.draft === undefined || chart.current?.isHeld) return;
@@ -168,8 +169,8 @@ function Chart(props: ChartSource) {
     return () => ended.abort();
   }, [symbol]);
   useEffect(() => {
-    void model.feed.readFrom(symbol, model.serverClock.now() - spanMs.value * 0.6);
-  }, [symbol, spanMs.value, model.feed.isLive.value, model.feed.isLoaded(symbol)]);
+    void history.readFrom(model.serverClock.now() - spanMs.value * 0.6);
+  }, [symbol, spanMs.value, model.feed.isLive.value, history.isLoaded.value]);
   // A suggested or typed box may end beyond the chart or be hardly seen.
   useEffect(() => fit(), [startsInMs, durationMs]);
   useEffect(() => {

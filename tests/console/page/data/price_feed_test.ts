@@ -114,7 +114,7 @@ Deno.test("PriceFeed: away once the browser reports a lost network, unless price
 Deno.test("PriceFeed: a page that slept for minutes loads the missing prices", async () => {
   const { clock, feed, onState, deliver, run } = setUp();
   onState?.("live");
-  await feed.readFrom(SYMBOL, START_MS - 5_000);
+  await feed.historyOf(SYMBOL).readFrom(START_MS - 5_000);
   await run(1_000);
   clock.advance(300_000);
   // The loss is noticed only now.
@@ -143,9 +143,9 @@ Deno.test("PriceFeed: if the chain goes back, its later prices are deleted, and 
   const { clock, feed, node, onState, run } = setUp();
   onState?.("live");
   await run(5_000);
-  await feed.readFrom(SYMBOL, START_MS);
+  await feed.historyOf(SYMBOL).readFrom(START_MS);
   const series = feed.seriesOf(SYMBOL);
-  const shown = () => [series.times[0], series.times.at(-1), feed.isLoaded(SYMBOL)];
+  const shown = () => [series.times[0], series.times.at(-1), feed.historyOf(SYMBOL).isLoaded.value];
   assert.deepEqual(shown(), [START_MS, START_MS + 5_000, true]);
   clock.jump(-900);
   await run(100);
@@ -155,7 +155,7 @@ Deno.test("PriceFeed: if the chain goes back, its later prices are deleted, and 
   await run(100);
   assert.deepEqual(shown(), [START_MS + 1_200, START_MS + 1_300, false]);
   assert.equal(node.reverted, 1);
-  await feed.readFrom(SYMBOL, START_MS);
+  await feed.historyOf(SYMBOL).readFrom(START_MS);
   assert.deepEqual(shown(), [START_MS, START_MS + 1_300, true]);
 });
 
@@ -163,17 +163,20 @@ Deno.test("PriceFeed: history whose load a revert cut off is loaded from the cha
   const { feed, onState, deliver } = setUp();
   onState?.("live");
   await deliver();
-  const read = feed.readFrom(SYMBOL, START_MS - 5_000);
+  const read = feed.historyOf(SYMBOL).readFrom(START_MS - 5_000);
   feed.clear();
   await read;
-  assert.deepEqual([SYMBOL, OTHER].map((symbol) => feed.isLoaded(symbol)), [true, false]);
+  assert.deepEqual([SYMBOL, OTHER].map((symbol) => feed.historyOf(symbol).isLoaded.value), [
+    true,
+    false,
+  ]);
   assert.deepEqual(feed.seriesOf(SYMBOL).times.slice(0, 1), [START_MS - 5_000]);
 });
 
 Deno.test("PriceFeed: a failed load of prices is retried, at most once a second", async () => {
   const { clock, feed, node, onState, run } = setUp();
   onState?.("live");
-  await feed.readFrom(SYMBOL, START_MS - 1_000);
+  await feed.historyOf(SYMBOL).readFrom(START_MS - 1_000);
   await run(500);
   node.away = [SYMBOL];
   node.asked = [];
@@ -193,7 +196,7 @@ Deno.test("PriceFeed: a failed load of prices is retried, at most once a second"
 Deno.test("PriceFeed: a gap is loaded once its prices have been filled in, and given up after 17 minutes", async () => {
   const { clock, feed, node, onState, deliver, run } = setUp();
   onState?.("live");
-  await feed.readFrom(SYMBOL, START_MS - 1_000);
+  await feed.historyOf(SYMBOL).readFrom(START_MS - 1_000);
   await run(500);
   const lost = clock.now();
   clock.advance(30_000);
@@ -214,14 +217,14 @@ Deno.test("PriceFeed: a gap is loaded once its prices have been filled in, and g
 
 Deno.test("PriceFeed: history that could not be loaded is requested again, and only once when loaded", async () => {
   const { clock, feed, node, onState } = setUp();
-  const load = () => feed.readFrom(SYMBOL, START_MS - 700_000);
+  const load = () => feed.historyOf(SYMBOL).readFrom(START_MS - 700_000);
   await load();
   assert.deepEqual(node.asked, [], "not connected");
   onState?.("live");
   node.away = [SYMBOL];
-  assert.equal(feed.isLoaded(SYMBOL), false);
+  assert.equal(feed.historyOf(SYMBOL).isLoaded.value, false);
   await load();
-  assert(feed.isLoaded(SYMBOL), "as far as it is to be had");
+  assert(feed.historyOf(SYMBOL).isLoaded.value, "as far as it is to be had");
   node.away = [];
   clock.advance(1_000);
   await settled();
@@ -246,7 +249,8 @@ Deno.test("PriceFeed: history that could not be loaded is requested again, and o
 Deno.test("PriceFeed: however often history is asked for, one attempt waits, for all of it", async () => {
   const { clock, feed, node, onState } = setUp();
   const spans = [60_000, 60_000, 600_000, 900_000, 300_000];
-  const load = () => Promise.all(spans.map((span) => feed.readFrom(SYMBOL, START_MS - span)));
+  const load = () =>
+    Promise.all(spans.map((span) => feed.historyOf(SYMBOL).readFrom(START_MS - span)));
   onState?.("live");
   node.away = [SYMBOL];
   for (let zoom = 0; zoom < 5; zoom++) await load();
@@ -289,7 +293,7 @@ Deno.test("PriceFeed: reports the state of each market, and when the connection 
 Deno.test("PriceFeed: a pause under a second loads nothing", async () => {
   const { clock, feed, node, onState, run } = setUp();
   onState?.("live");
-  await feed.readFrom(SYMBOL, START_MS - 1_000);
+  await feed.historyOf(SYMBOL).readFrom(START_MS - 1_000);
   node.asked = [];
   await run(500);
   clock.advance(800);
