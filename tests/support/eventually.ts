@@ -1,7 +1,8 @@
 /** How long a condition may take by default to become true: a busy machine is slow. */
 const DEADLINE_MS = 30_000;
 
-const POLL_MS = 10;
+/** How long to wait between two questions: a tenth of the time so far, within these bounds. */
+const POLL_MS = { min: 10, max: 50 };
 
 /**
  * Asks until the answer is truthy, and returns it.
@@ -13,12 +14,14 @@ export async function eventually<T>(
   ask: () => T | Promise<T>,
   withinMs = DEADLINE_MS,
 ): Promise<Exclude<T, undefined | null | false | 0 | "">> {
-  const deadlineMs = Date.now() + withinMs;
+  const startMs = Date.now();
   for (;;) {
     const answer = await ask();
     if (answer) return answer as Exclude<T, undefined | null | false | 0 | "">;
-    if (Date.now() > deadlineMs) throw new Error(`Not within ${withinMs} ms: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    const passedMs = Date.now() - startMs;
+    if (passedMs > withinMs) throw new Error(`Not within ${withinMs} ms: ${what}`);
+    const pollMs = Math.min(Math.max(POLL_MS.min, passedMs / 10), POLL_MS.max);
+    await new Promise((resolve) => setTimeout(resolve, pollMs));
   }
 }
 
