@@ -48,8 +48,8 @@ export class SqliteDriver implements SqlDriver {
   static open(path: string): SqliteDriver {
     let db: SqliteDatabase | undefined;
     try {
+      if (path !== IN_MEMORY) requireFile(path); // it would wait for the other end of a pipe
       if (path !== IN_MEMORY) createPrivately(path);
-      if (path !== IN_MEMORY) requireNoLink(path);
       // SQLite drops the damaged part when it opens the file.
       const damage = path === IN_MEMORY ? undefined : findLogDamage(path);
       if (damage === "damaged") throw logDamaged(path);
@@ -74,7 +74,7 @@ export class SqliteDriver implements SqlDriver {
 
   /** Opens an existing file for reading, and leaves it as it is. @throws {StoreError} As `open`. */
   static openToInspect(path: string): SqliteDriver {
-    requireNoLink(path);
+    requireFile(path);
     // Closing a connection that may write removes the log and its index. That is right unless they
     // existed before: another process may be using them.
     const readOnly = readStat(`${path}-wal`) !== undefined;
@@ -130,11 +130,15 @@ function requireIntact(db: SqliteDatabase, path: string): void {
   );
 }
 
-function requireNoLink(path: string): void {
-  if (!Deno.lstatSync(path).isSymlink) return;
+/** @throws {StoreError} If there is something else at the path. */
+function requireFile(path: string): void {
+  const found = readStat(path, Deno.lstatSync);
+  if (found === undefined || found.isFile) return;
   throw new StoreError(
-    `Database ${path} is a symbolic link, so its write-ahead log would not be checked for damage: name ` +
-      "the file that it leads to",
+    found.isSymlink
+      ? `Database ${path} is a symbolic link, so its write-ahead log would not be checked for damage: ` +
+        "name the file that it leads to"
+      : `Database ${path} cannot be opened: it is not a file`,
   );
 }
 

@@ -53,6 +53,9 @@ Deno.test("SqliteDriver: the error for a file that cannot be opened names it", (
     await Deno.remove(path);
     await Deno.mkdir(path);
     assert.throws(() => SqliteDriver.open(path), { name: "StoreError", message });
+    await Deno.remove(path);
+    assert((await new Deno.Command("mkfifo", { args: [path] }).output()).success);
+    assert.throws(() => SqliteDriver.open(path), { name: "StoreError", message });
   }));
 
 Deno.test("SqliteDriver: a link to a file is refused: the log is beside the file, where it would not be checked", () =>
