@@ -39,6 +39,16 @@ export function thesisOf(n: number, terms: Partial<Thesis> = {}): Thesis {
   return { ...quote, ...state, quoteHash, ...terms };
 }
 
+/** An open bet with a window of one second, on prices from 10 to 20. */
+export const openBet = thesisOf(1, {
+  lowerPrice: 10_000_000n,
+  upperPrice: 20_000_000n,
+  startTime: 1_000,
+  endTime: 2_000,
+  betAmount: 10n,
+  payout: 25n,
+});
+
 /** What a browser keeps, in memory. */
 export function memoryStore(): TextStore & { texts: Map<string, string> } {
   const texts = new Map<string, string>();

@@ -198,7 +198,7 @@ Deno.test("ThesisWatch: a thesis of a chain that was restored while disconnected
   assert.deepEqual(events.slice(10), ["2 open", "live"]);
 });
 
-Deno.test("ThesisWatch: a thesis that a restored chain does not have is no longer listed, unless the answer may be a late one", async () => {
+Deno.test("ThesisWatch: drops theses that a restored chain lacks, ten seconds after they were reported", async () => {
   const { clock, network, node, watch, accept, open } = setUp();
   node.theses = [thesis(1, "open"), thesis(2, "open"), thesis(3, "won")];
   await open();

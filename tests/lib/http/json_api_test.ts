@@ -269,7 +269,7 @@ Deno.test("acceptJson: a body of unknown length that comes byte by byte is refus
   await new Promise<void>(afterInput); // the last turn has ended
 });
 
-Deno.test("acceptJson: an empty body is no JSON, whether its length is known or not", async () => {
+Deno.test("acceptJson: refuses an empty body as not JSON, with or without a length", async () => {
   for (const body of ["", ReadableStream.from([])]) {
     const answer = await echoing().request("/", { method: "POST", headers: JSON_TYPE, body });
     assert.match((await answer.json()).error, /Body is not JSON: received ""/);

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { effect } from "@preact/signals";
 import { LiveBreaches } from "../../../../services/console/page/data/live_breaches.ts";
 import { PriceSeries } from "../../../../services/console/page/data/price_series.ts";
-import { thesisOf } from "../../support.ts";
+import { openBet as open } from "../../support.ts";
 
 /** Prices of slots of 100 ms from a time on. */
 function seriesOf(fromMs: number, ...prices: number[]): PriceSeries {
@@ -11,15 +11,6 @@ function seriesOf(fromMs: number, ...prices: number[]): PriceSeries {
   for (const [index, price] of prices.entries()) series.append(fromMs + 100 * index, price);
   return series;
 }
-
-const open = thesisOf(1, {
-  lowerPrice: 10_000_000n,
-  upperPrice: 20_000_000n,
-  startTime: 1_000,
-  endTime: 2_000,
-  betAmount: 10n,
-  payout: 25n,
-});
 
 Deno.test("LiveBreaches: the first price outside is the breach, bounds are inside", () => {
   const breaches = new LiveBreaches();

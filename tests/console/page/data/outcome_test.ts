@@ -8,16 +8,7 @@ import {
 } from "../../../../services/console/page/data/outcome.ts";
 import { profitHistory, resultsOf } from "../../../../services/console/page/maker/earnings.ts";
 import { boxOfThesis, stateOfBet } from "../../../../services/console/page/trade/chart_boxes.ts";
-import { thesisOf } from "../../support.ts";
-
-const open = thesisOf(1, {
-  lowerPrice: 10_000_000n,
-  upperPrice: 20_000_000n,
-  startTime: 1_000,
-  endTime: 2_000,
-  betAmount: 10n,
-  payout: 25n,
-});
+import { openBet as open } from "../../support.ts";
 
 Deno.test("outcomeText: for a lost bet, it names the price of the breach and the edge that was crossed", () => {
   const bet = { ...open, betAmount: 10_000_000n, payout: 12_000_000n };
