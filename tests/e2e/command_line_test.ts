@@ -213,7 +213,10 @@ Deno.test("Tasks: a database in a system folder is refused, without the advice -
   const args = ["--port", "0", "--database", "/proc/bridge.sqlite"];
   const { code, stderr } = await startTask("bridge", args, root, BRIDGE_KEY).finished();
   assert.equal(code, 1);
-  assert.match(stderr, /^Cannot use "\/proc\/bridge.sqlite": .* closed to this program; choose another path$/m);
+  assert.match(
+    stderr,
+    /^Cannot use "\/proc\/bridge.sqlite": .* closed to this program; choose another path$/m,
+  );
   assert.doesNotMatch(stderr, /allow-all/);
 });
 
