@@ -82,9 +82,11 @@ export class StillPrices {
       this.#ticksFromMs = timeMs;
     }
     this.#moves += 1;
-    const larger = this.#smallMoves.findIndex((small) => small >= move);
-    this.#smallMoves.splice(larger === -1 ? SMALL_MOVES_MAX : larger, 0, move);
-    this.#smallMoves.length = Math.min(this.#smallMoves.length, SMALL_MOVES_MAX);
+    // From the largest on: most moves end here at once.
+    const place = this.#smallMoves.findLastIndex((small) => small <= move) + 1;
+    if (place === SMALL_MOVES_MAX) return;
+    this.#smallMoves.splice(place, 0, move);
+    if (this.#smallMoves.length > SMALL_MOVES_MAX) this.#smallMoves.pop();
   }
 }
 
