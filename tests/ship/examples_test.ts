@@ -1,5 +1,5 @@
 /**
- * The examples of README.md, docs/examples and docs/tutorial.md, on a running stack. That in Python
+ * The examples of docs/examples and docs/tutorial.md, on a running stack. That in Python
  * signs with eth-account if that is installed, otherwise with a stand-in of the same interface, which
  * lets this test sign.
  */
@@ -16,10 +16,7 @@ import { atUrls, fileUrl, hasProgram, hasVolatility, readText, run, withStack } 
 
 const root = fileUrl(".").pathname;
 
-/**
- * How the example of README.md can be run, by it and docs/client.md: which flags, in what folder,
- * and what it imports.
- */
+/** How Deno can run an example, by docs/client.md: which flags, in what folder, what it imports. */
 const WAYS: Record<string, (folder: string) => { flags: string[]; cwd: string; client: string }> = {
   "in a directory of the checkout": () => ({
     flags: [],
@@ -32,21 +29,23 @@ const WAYS: Record<string, (folder: string) => { flags: string[]; cwd: string; c
     client: `${root}lib/client/mod.ts`,
   }),
   "in a project that links to it": (folder) => {
-    const own = { links: [root], imports: { viem: config.imports.viem } };
+    const { viem, ws } = config.imports;
+    const own = { links: [root], imports: { viem, ws } };
     Deno.writeTextFileSync(`${folder}/deno.json`, JSON.stringify(own));
     return { flags: [], cwd: folder, client: `${config.name}/client` };
   },
 };
 
 /**
- * Runs a program like `deno run --allow-net first_bet.ts`, again if a busy node answered too late.
+ * Runs a program like `deno run --allow-net --allow-env bet.mjs`, again if a busy node answered too
+ * late.
  *
  * @returns Its output.
  */
 async function runExample(program: string, flags: string[], cwd: string): Promise<string> {
   // Not as a file: the checkout stays as it is.
   const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", "--no-prompt", ...flags, "--allow-net=127.0.0.1", "--ext=ts", "-"],
+    args: ["run", "--no-prompt", ...flags, "--allow-net=127.0.0.1", "--allow-env", "-"],
     cwd,
     stdin: "piped",
     stdout: "piped",
@@ -62,18 +61,13 @@ async function runExample(program: string, flags: string[], cwd: string): Promis
   return new TextDecoder().decode(stdout);
 }
 
-async function playReadme(urls: StackUrls): Promise<void> {
-  const [, example = assert.fail("README has no example of the client")] =
-    /```ts\n(import \{ formatUnits, hasPriceMoved, RangemakerClient[\s\S]*?)```/.exec(
-      readText("README.md"),
-    ) ??
-      [];
+async function playInDeno(urls: StackUrls): Promise<void> {
+  const example = atUrls(readText("docs/examples/bet.mjs"), urls);
   await Promise.all(
     Object.entries(WAYS).map(([name, way]) =>
       withFolder(async (folder) => {
         const { flags, cwd, client } = way(folder);
-        const program = atUrls(example, urls).replace("../lib/client/mod.ts", client);
-        const outcome = await runExample(program, flags, cwd);
+        const outcome = await runExample(example.replace("@rangemaker/client", client), flags, cwd);
         assert.match(outcome, /^(won, balance 1\d\d\.\d+|lost, balance 90) USDC\n$/, name);
       })
     ),
@@ -129,12 +123,14 @@ Deno.test(
   (t) =>
     withStack(async ({ urls }) => {
       await hasVolatility(urls);
-      await t.step("README.md: run in every documented way", () => playReadme(urls));
+      await t.step("docs/examples/bet.mjs: with Deno, in every documented way", () =>
+        playInDeno(urls));
       await t.step({
         name: `docs/examples/bet.py (signed by ${signedBy}): reports the service or call that ` +
           "failed, exit code 1",
         ignore: !hasPython,
-        fn: () => playInPython(urls),
+        fn: () =>
+          playInPython(urls),
       });
     }),
 );
