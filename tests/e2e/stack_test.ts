@@ -69,6 +69,10 @@ Deno.test("stack --port-offset, --host: moves every port, prices bets once it is
     assert.match(text, new RegExp(`^  ${name} +${address} ${privateKey}$`, "m"));
   }
   assert.match(text, /^Accounts with their private keys\. Everyone knows these keys: /m);
+  assert.match(text, /^For tests, call at the proxy: core_faucet gives USDC, core_snapshot and$/m);
+  const backfill =
+    `backfill --private-key ${DEV_ACCOUNTS.admin.privateKey} \\\n    --rpc-url http:`;
+  assert(text.includes(backfill), text);
 });
 
 async function namesOwnersOfPorts({ urls }: RunningStack): Promise<void> {
