@@ -16,13 +16,17 @@ class FakeHistory {
   readonly slots = new Map<number, bigint>();
   readonly queries: HistoryQuery[] = [];
   away = false;
+  /** Answers the first page of a read alone. */
+  awayAfterFirstPage = false;
   /** Gives page after page without end. */
   endless = false;
   /** Refuses another market. */
   lacksMarket = false;
 
   getPriceHistory(query: HistoryQuery): Promise<HistoryPage> {
-    if (this.away) return Promise.reject(new NodeUnreachableError("http://node", "away"));
+    if (this.away || this.awayAfterFirstPage && query.cursor !== undefined) {
+      return Promise.reject(new NodeUnreachableError("http://node", "away"));
+    }
     if (query.base !== market.base) {
       if (this.lacksMarket) return Promise.reject(new RpcError(-32602, "no market has this base"));
       return Promise.resolve({ prices: [], missing: [], nextCursor: null });
@@ -173,6 +177,24 @@ Deno.test("HistoryReader: an unreachable node is logged once and retried, and no
     await history.stop();
     assert.equal(clock.pending, 0);
   }));
+
+Deno.test("HistoryReader: after a read that failed halfway, the next one adds the rest, and nothing twice", async () => {
+  await using reader = createReader();
+  const { node, start, pass, clock, prices } = reader;
+  const nowMs = clock.now();
+  for (let n = 1; n <= 60_000; n++) node.slots.set(nowMs - n * 100, BigInt(n));
+  node.awayAfterFirstPage = true;
+  await start();
+  const firstPageEndMs = nowMs - 65_536 * 100 + PAGE_SLOTS * 100;
+  assert.equal(prices.historyEndMs, firstPageEndMs);
+  const knownMs = prices.volatility.historyMs;
+  node.awayAfterFirstPage = false;
+  await pass(1_000);
+  assert.equal(prices.historyEndMs, nowMs);
+  const { missing } = prices.history.checkRange(nowMs - 6_000_000, nowMs);
+  assert.deepEqual(missing, []);
+  assert.equal(prices.volatility.historyMs, knownMs + nowMs - firstPageEndMs);
+});
 
 Deno.test("HistoryReader: a read has at most 16 pages, and none after a stop", async () => {
   await using reader = createReader();
