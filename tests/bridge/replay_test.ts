@@ -41,6 +41,11 @@ async function withLostDeposit(
   });
 }
 
+async function highestBlockIn(database: string): Promise<number> {
+  await using store = await openIntentStore(database, "bridge");
+  return (await store.records.read()).highestBlock;
+}
+
 /** The node gets the lost transaction again, and its rules refuse it. */
 async function sendRefused(node: FakeNode): Promise<void> {
   node.refusal = "PERMISSION_DENIED";
@@ -134,18 +139,27 @@ Deno.test("bridge replay: reports a deposit that the node refuses, exit code 1",
 
 Deno.test("bridge replay: the store accepts the node's older state once no deposit failed", () =>
   withLostDeposit(async (node, replay, database) => {
-    const highestBlock = async () => {
-      await using store = await openIntentStore(database, "bridge");
-      return (await store.records.read()).highestBlock;
-    };
-    const before = await highestBlock();
+    const before = await highestBlockIn(database);
     node.blockNumber = before - 1;
     node.refusal = "PERMISSION_DENIED";
     assert.equal((await replay()).code, 1);
-    assert.equal(await highestBlock(), before);
+    assert.equal(await highestBlockIn(database), before);
     node.refusal = undefined;
     assert.equal((await replay()).code, 0);
-    assert.equal(await highestBlock(), before - 1);
+    assert.equal(await highestBlockIn(database), before - 1);
+  }));
+
+Deno.test("bridge replay: if the node gets another chain meanwhile, the store does not accept its state", () =>
+  withLostDeposit(async (node, replay, database) => {
+    const before = await highestBlockIn(database);
+    node.blockNumber = before - 1;
+    node.behaviour = (apply) => {
+      node.genesis = `0x${"9".repeat(64)}`;
+      return apply();
+    };
+    const { code, stdout } = await replay();
+    assert.deepEqual([code, stdout], [1, `Sent again: 25 USDC for ${user.address}, nonce 1`]);
+    assert.equal(await highestBlockIn(database), before);
   }));
 
 Deno.test("bridge replay: with a node of another chain it sends nothing", () =>
