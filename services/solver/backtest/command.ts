@@ -14,8 +14,8 @@ import { loadStrategy } from "../pricing/load_strategy.ts";
 import type { Maker } from "./maker.ts";
 import { options, type planOptions } from "./options.ts";
 import { type Report, reportOn } from "./report.ts";
-import { describeReport } from "./report_text.ts";
-import { type SlotSource, tradeSlots } from "./slots.ts";
+import { describeReport, formatDuration } from "./report_text.ts";
+import { BacktestError, type SlotSource, tradeSlots } from "./slots.ts";
 import { StrategyMaker, TapeMarket } from "./strategy_maker.ts";
 
 export { options };
@@ -87,11 +87,18 @@ export async function backtest(
   // Users of `barrier` know the last maker's model, those of all others know `barrier`'s.
   const last = makers.length - 1;
   const rivals = makers.map((_, index) => index === 0 && last > 1 ? last : 0);
-  const results = await runBacktest(source, plan, { market, makers, rivals });
+  const results = runBacktest(source, plan, { market, makers, rivals });
+  const spanMs = toMs - plan.reportFromMs;
+  if (results.boxes === 0) {
+    throw new BacktestError(
+      `No box fits into ${formatDuration(spanMs)} of prices to report on: ` +
+        "use a longer recording, a shorter --durations-ms or a lower --learning-share",
+    );
+  }
   return reportOn(results, {
     ...plan,
     makers: names,
     focus: names.filter((name) => name !== "mock"),
-    spanMs: toMs - plan.reportFromMs,
+    spanMs,
   });
 }

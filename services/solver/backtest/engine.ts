@@ -1,9 +1,8 @@
 import { SLOT_MS } from "../../../lib/protocol/constants.ts";
 import { YEAR_MS } from "../../../lib/time.ts";
 import { DecayedMean } from "../pricing/decayed_mean.ts";
-import { BacktestError, type SlotPrice, type SlotSource } from "./slots.ts";
+import type { SlotPrice, SlotSource } from "./slots.ts";
 import type { Maker, Trial, TrialBox, TrialKind } from "./maker.ts";
-import { formatDuration } from "./report_text.ts";
 import { Results } from "./results.ts";
 import type { TapeMarket } from "./strategy_maker.ts";
 import { planBets, type QuotedMaker, type UserPlan } from "./users.ts";
@@ -26,6 +25,9 @@ export interface BacktestPlan extends UserPlan {
   onProgress?: ((doneMs: number, totalMs: number) => void) | undefined;
 }
 
+/** Recorded time between two calls of `onProgress`. */
+const PROGRESS_MS = 1_000_000;
+
 interface Participants {
   market: TapeMarket;
   makers: readonly Maker[];
@@ -37,25 +39,19 @@ interface Participants {
  * Slides boxes over recorded prices. Every decision uses only prices known at the time: makers and
  * users see them slot by slot, and a box is scored when its window is over. Memory is bounded by
  * the boxes that have not ended.
- *
- * @throws {BacktestError} If no box fits.
  */
-export async function runBacktest(
+export function runBacktest(
   source: SlotSource,
   plan: BacktestPlan,
   participants: Participants,
-): Promise<Results> {
+): Results {
   const run = new Run(source, plan, participants);
-  for await (const slots of source.slots()) {
-    for (const slot of slots) run.step(slot);
-    const doneMs = (slots.at(-1)?.timeMs ?? source.fromMs) - source.fromMs;
-    plan.onProgress?.(doneMs, source.toMs - source.fromMs);
+  for (const slot of source.slots()) {
+    run.step(slot);
+    if (slot.timeMs % PROGRESS_MS > 0) continue;
+    plan.onProgress?.(slot.timeMs - source.fromMs, source.toMs - source.fromMs);
   }
-  if (run.results.boxes > 0) return run.results;
-  throw new BacktestError(
-    `No box fits into ${formatDuration(source.toMs - plan.reportFromMs)} of prices to report on: ` +
-      "use a longer recording, a shorter --durations-ms or a lower --learning-share",
-  );
+  return run.results;
 }
 
 /** Prices within these bounds change nothing for any box, until a time. */

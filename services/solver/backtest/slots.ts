@@ -22,15 +22,11 @@ export interface SlotPrice {
 export interface SlotSource {
   fromMs: number;
   toMs: number;
-  /** In chunks of any length. */
-  slots(): AsyncIterable<readonly SlotPrice[]>;
+  slots(): Iterable<SlotPrice>;
 }
 
 /** Slots of the longest tape: 4.9 days. */
 const SLOTS_MAX = 2 ** 22;
-
-/** Slots that are returned at once. */
-const CHUNK_SLOTS = 10_000;
 
 /**
  * A price for every 100 ms of a tape, as the core node would have recorded it: the last trade at or
@@ -52,22 +48,17 @@ export function tradeSlots(rows: readonly TapeRow[]): SlotSource {
   return {
     fromMs: first * SLOT_MS,
     toMs: end * SLOT_MS,
-    async *slots() {
+    *slots() {
       let next = 0;
       let price = 0;
-      let chunk: SlotPrice[] = [];
       for (let slot = first; slot < end; slot++) {
         const timeMs = slot * SLOT_MS;
         for (let row = rows[next]; row !== undefined && row.timeMs <= timeMs; row = rows[next]) {
           price = Number(row.price);
           next += 1;
         }
-        chunk.push({ timeMs, price });
-        if (chunk.length < CHUNK_SLOTS) continue;
-        yield await Promise.resolve(chunk);
-        chunk = [];
+        yield { timeMs, price };
       }
-      if (chunk.length > 0) yield chunk;
     },
   };
 }

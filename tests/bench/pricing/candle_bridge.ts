@@ -31,9 +31,9 @@ export function bridgedSlots(candles: readonly Candle[], seed: number): SlotSour
   return {
     fromMs: first.timeMs,
     toMs: last.timeMs + last.durationMs,
-    async *slots() {
+    *slots() {
       const bridge = new CandleBridge(seededRandom(seed), first.durationMs);
-      for (const candle of candles) yield await Promise.resolve(bridge.slotsOf(candle));
+      for (const candle of candles) yield* bridge.slotsOf(candle);
     },
   };
 }

@@ -13,10 +13,10 @@ function simulated(random: RandomSource, hours: number): SlotSource {
 }
 
 const HOURS = 3;
-let known: Promise<Results> | undefined;
+let known: Results | undefined;
 
 /** The run that several tests read. */
-function withKnownVolatility(): Promise<Results> {
+function withKnownVolatility(): Results {
   return known ??= runMakers(simulated(seededRandom(1), HOURS), seededRandom(2), {
     volatility: VOLATILITY,
   });
@@ -31,8 +31,8 @@ function report(results: Results) {
   });
 }
 
-Deno.test("Backtest: with the true volatility, the model is calibrated within sampling error", async () => {
-  const { calibration, boxes } = report(await withKnownVolatility());
+Deno.test("Backtest: with the true volatility, the model is calibrated within sampling error", () => {
+  const { calibration, boxes } = report(withKnownVolatility());
   const independent = boxes / plan.widths.length;
   const points = calibration("barrier");
   assert.ok(points.length >= 5);
@@ -45,28 +45,26 @@ Deno.test("Backtest: with the true volatility, the model is calibrated within sa
   }
 });
 
-Deno.test("Backtest: estimating the volatility raises the Brier score by at most 0.01", async () => {
-  const known = report(await withKnownVolatility());
-  const estimated = report(await runMakers(simulated(seededRandom(1), HOURS), seededRandom(2)));
+Deno.test("Backtest: estimating the volatility raises the Brier score by at most 0.01", () => {
+  const known = report(withKnownVolatility());
+  const estimated = report(runMakers(simulated(seededRandom(1), HOURS), seededRandom(2)));
   const scoreOf = ({ scores }: typeof known) => scores.at(-1)?.byMaker[0]?.mean ?? 1;
   assert.ok(scoreOf(estimated) <= scoreOf(known) + 0.01);
 });
 
-Deno.test("Backtest: without a last look, a patient user gets ten times as many bets", async () => {
+Deno.test("Backtest: without a last look, a patient user gets ten times as many bets", () => {
   const random = seededRandom(1);
   const given = { volatility: VOLATILITY, waitMs: 15_000 };
-  const results = await runMakers(simulated(random, 1), random, given);
+  const results = runMakers(simulated(random, 1), random, given);
   const bets = (maker: string) => results.gain(USERS.patient, maker)?.gain.mean().count ?? 0;
   assert.ok(bets("plain") > 100);
   assert.ok(bets("barrier") < bets("plain") / 10);
 });
 
-Deno.test("Backtest: a price after the quote does not influence the box's probability", async () => {
+Deno.test("Backtest: a price after the quote does not influence the box's probability", () => {
   const rows = simulatedTape(seededRandom(1), { volatility: VOLATILITY, durationMs: 1_800_000 });
   const crash = rows.map((row, index) => index < rows.length - 10 ? row : { ...row, price: 1n });
-  const [calm, crashed] = await Promise.all(
-    [rows, crash].map((all) => runMakers(tradeSlots(all), seededRandom(2))),
-  );
+  const [calm, crashed] = [rows, crash].map((all) => runMakers(tradeSlots(all), seededRandom(2)));
   const kind = (width: number) => ({ durationMs: 20_000, width });
   const predicted = (results: Results) =>
     Array.from(
@@ -84,16 +82,13 @@ Deno.test("Backtest: a price after the quote does not influence the box's probab
   }
 });
 
-Deno.test("Backtest: the price of a slot is that of the last trade before it", async () => {
+Deno.test("Backtest: the price of a slot is that of the last trade before it", () => {
   const rows = [[50, 1n], [120, 2n], [180, 3n], [200, 4n], [560, 5n]] as const;
   const source = tradeSlots(
     rows.map(([timeMs, price]) => ({ timeMs, side: "buy", price, amount: "1" })),
   );
   assert.deepEqual([source.fromMs, source.toMs], [100, 700]);
-  const found: [number, number][] = [];
-  for await (const slots of source.slots()) {
-    for (const { timeMs, price } of slots) found.push([timeMs, price]);
-  }
+  const found = Array.from(source.slots(), ({ timeMs, price }) => [timeMs, price]);
   assert.deepEqual(found, [[100, 1], [200, 4], [300, 4], [400, 4], [500, 4], [600, 5]]);
 });
 

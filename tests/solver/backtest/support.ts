@@ -144,11 +144,11 @@ class KnownVolatility extends MarketVolatility {
 export const MAKERS = ["barrier", "plain", "mock"];
 
 /** Runs the solver's strategy beside a plain maker and the mock. */
-export async function runMakers(
+export function runMakers(
   source: SlotSource,
   random: RandomSource,
   overrides: Partial<BacktestPlan> & { userLeadMs?: number; volatility?: number } = {},
-): Promise<Results> {
+): Results {
   const { volatility, userLeadMs = 0 } = overrides;
   const margin = 0.03;
   const market = new TapeMarket(
@@ -170,7 +170,7 @@ export async function runMakers(
   );
   const mock = new StrategyMaker(() => new MockStrategy(random), market);
   const makers: Maker[] = [barrier, new PlainMaker(margin, volatility), mock];
-  return await runBacktest(source, { ...plan, ...overrides }, {
+  return runBacktest(source, { ...plan, ...overrides }, {
     market,
     makers,
     // The users of the plain maker know the solver's model, all others know the plain one.

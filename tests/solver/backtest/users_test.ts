@@ -3,7 +3,6 @@ import { YEAR_MS } from "../../../lib/time.ts";
 import { ReturnVolatility, runBacktest } from "../../../services/solver/backtest/engine.ts";
 import type { Maker, TrialBox, TrialQuote } from "../../../services/solver/backtest/maker.ts";
 import type { Results } from "../../../services/solver/backtest/results.ts";
-import { BacktestError } from "../../../services/solver/backtest/slots.ts";
 import { TapeMarket } from "../../../services/solver/backtest/strategy_maker.ts";
 import { MarketVolatility } from "../../../services/solver/pricing/volatility.ts";
 import { USERS } from "../../../services/solver/backtest/users.ts";
@@ -61,15 +60,10 @@ interface Trial {
   given?: Partial<typeof plan>;
 }
 
-/**
- * One box of 10 s; until shortly before, the price goes up and down by a thousandth. No results
- * without a box.
- */
-async function runTrial(
+/** One box of 10 s; until shortly before, the price goes up and down by a thousandth. */
+function runTrial(
   { prices = {}, holdMs = 0, rivalFromMs = Infinity, rivalWorth = 1.7, given }: Trial,
-): Promise<
-  { results: Results | undefined; maker: FixedMaker }
-> {
+): { results: Results; maker: FixedMaker } {
   const slots = Array.from({ length: END_MS / 100 }, (_, slot) => {
     const timeMs = slot * 100;
     const sinceMs = timeMs - QUOTED_MS;
@@ -79,16 +73,14 @@ async function runTrial(
   const source = {
     fromMs: 0,
     toMs: END_MS,
-    async *slots() {
-      yield await Promise.resolve(slots);
-    },
+    slots: () => slots,
   };
   const maker = new FixedMaker("fixed", () => ({ probability: 0.5, ratio: 1.9 }), holdMs);
   const rival = new FixedMaker("rival", (nowMs) => ({
     probability: nowMs - QUOTED_MS >= rivalFromMs ? rivalWorth / 1.9 : 0.1,
     ratio: undefined,
   }));
-  const results = await runBacktest(source, {
+  const results = runBacktest(source, {
     ...plan,
     stepMs: QUOTED_MS,
     durationsMs: [10_000],
@@ -99,18 +91,15 @@ async function runTrial(
     market: new TapeMarket(new MarketVolatility({ floor: 0.1, minHistoryMs: 0 })),
     makers: [maker, rival],
     rivals: [1, 0],
-  }).catch((thrown) => {
-    if (!(thrown instanceof BacktestError)) throw thrown;
-    return undefined;
   });
   return { results, maker };
 }
 
-function betsOf(results: Results | undefined, user: string): number {
-  return results?.gain(user, "fixed")?.gain.mean().count ?? 0;
+function betsOf(results: Results, user: string): number {
+  return results.gain(user, "fixed")?.gain.mean().count ?? 0;
 }
 
-Deno.test("Backtest: a box is won if every price between its start and its end is inside", async () => {
+Deno.test("Backtest: a box is won if every price between its start and its end is inside", () => {
   const ahead = { startAheadMs: [10_000] };
   const cases: [name: string, sinceMs: number, held: boolean, given: Trial["given"]][] = [
     ["in the last slot", 9_900, false, {}],
@@ -120,53 +109,53 @@ Deno.test("Backtest: a box is won if every price between its start and its end i
     ["within a box that starts later", 15_000, false, ahead],
   ];
   for (const [name, sinceMs, held, given] of cases) {
-    const { maker } = await runTrial({ prices: { [sinceMs]: 2 * PRICE }, given });
+    const { maker } = runTrial({ prices: { [sinceMs]: 2 * PRICE }, given });
     assert.deepEqual(maker.settled.map(({ held }) => held), [held], name);
   }
 });
 
-Deno.test("Backtest: a price before a later box's start does not break that box", async () => {
+Deno.test("Backtest: a price before a later box's start does not break that box", () => {
   const given = { startAheadMs: [0, 10_000] };
-  const { maker } = await runTrial({ prices: { 5_000: 2 * PRICE }, given });
+  const { maker } = runTrial({ prices: { 5_000: 2 * PRICE }, given });
   assert.deepEqual(maker.settled.map(({ held }) => held), [false, true]);
 });
 
-Deno.test("Backtest: a missing price drops the box, which is then not rechecked", async () => {
-  const { maker, results } = await runTrial({ prices: { 5_000: undefined }, holdMs: 8_000 });
-  assert.equal(results, undefined, "no box");
+Deno.test("Backtest: a missing price drops the box, which is then not rechecked", () => {
+  const { maker, results } = runTrial({ prices: { 5_000: undefined }, holdMs: 8_000 });
+  assert.equal(results.boxes, 0);
   assert.deepEqual([maker.settled.length, maker.rechecks], [0, 0]);
-  const whole = await runTrial({ holdMs: 8_000 });
+  const whole = runTrial({ holdMs: 8_000 });
   assert.deepEqual([whole.maker.settled.length, whole.maker.rechecks], [1, 1]);
   assert.equal(betsOf(whole.results, USERS.everyone), 1);
 });
 
-Deno.test("Backtest: no box ends after the prices, and an offset of 0.5 moves a box by a quarter of its width", async () => {
-  const late = await runTrial({ given: { durationsMs: [END_MS - QUOTED_MS + 100] } });
+Deno.test("Backtest: no box ends after the prices, and an offset of 0.5 moves a box by a quarter of its width", () => {
+  const late = runTrial({ given: { durationsMs: [END_MS - QUOTED_MS + 100] } });
   assert.equal(late.maker.boxes.length, 0);
-  const { maker: { boxes: [box] } } = await runTrial({ given: { offsets: [0.5] } });
+  const { maker: { boxes: [box] } } = runTrial({ given: { offsets: [0.5] } });
   const half = (box!.upper - box!.lower) / 2; // one box
   assert.ok(Math.abs((box!.upper + box!.lower) / 2 - PRICE - half / 2) <= 1);
 });
 
-Deno.test("Backtest: a user bets if the rival's value covers the cost before lead, wait or box end", async () => {
-  const betsFrom = async (rivalFromMs: number, given: Trial["given"], user: string) =>
-    betsOf((await runTrial({ rivalFromMs, given })).results, user);
-  assert.equal(await betsFrom(2_000, { leadMs: 2_000 }, USERS.earlier), 1);
-  assert.equal(await betsFrom(2_100, { leadMs: 2_000 }, USERS.earlier), 0);
+Deno.test("Backtest: a user bets if the rival's value covers the cost before lead, wait or box end", () => {
+  const betsFrom = (rivalFromMs: number, given: Trial["given"], user: string) =>
+    betsOf(runTrial({ rivalFromMs, given }).results, user);
+  assert.equal(betsFrom(2_000, { leadMs: 2_000 }, USERS.earlier), 1);
+  assert.equal(betsFrom(2_100, { leadMs: 2_000 }, USERS.earlier), 0);
   const both = { leadMs: 2_000, waitMs: 6_000 };
-  assert.equal(await betsFrom(1_900, both, USERS.earlier), 1, "not before its time");
-  assert.equal(await betsFrom(6_000, { waitMs: 6_000 }, USERS.patient), 1);
-  assert.equal(await betsFrom(6_100, { waitMs: 6_000 }, USERS.patient), 0);
+  assert.equal(betsFrom(1_900, both, USERS.earlier), 1, "not before its time");
+  assert.equal(betsFrom(6_000, { waitMs: 6_000 }, USERS.patient), 1);
+  assert.equal(betsFrom(6_100, { waitMs: 6_000 }, USERS.patient), 0);
   for (const [rivalWorth, bets] of [[0.991, 1], [0.989, 0]] as const) {
-    const { results } = await runTrial({ rivalFromMs: 0, rivalWorth, given: { waitMs: 6_000 } });
+    const { results } = runTrial({ rivalFromMs: 0, rivalWorth, given: { waitMs: 6_000 } });
     assert.equal(betsOf(results, USERS.patient), bets, `worth ${rivalWorth}`);
   }
-  assert.equal(await betsFrom(9_000, { waitMs: 30_000 }, USERS.patient), 1);
-  assert.equal(await betsFrom(9_500, { waitMs: 30_000 }, USERS.patient), 0, "between two looks");
+  assert.equal(betsFrom(9_000, { waitMs: 30_000 }, USERS.patient), 1);
+  assert.equal(betsFrom(9_500, { waitMs: 30_000 }, USERS.patient), 0, "between two looks");
 });
 
-Deno.test("Backtest: a box that is lost before its recheck is not executed", async () => {
-  const { maker, results } = await runTrial({ prices: { 3_000: 2 * PRICE }, holdMs: 4_000 });
+Deno.test("Backtest: a box that is lost before its recheck is not executed", () => {
+  const { maker, results } = runTrial({ prices: { 3_000: 2 * PRICE }, holdMs: 4_000 });
   assert.deepEqual([maker.rechecks, betsOf(results, USERS.everyone)], [0, 0]);
   assert.equal(maker.settled[0]?.endMs, QUOTED_MS + 3_100);
 });
