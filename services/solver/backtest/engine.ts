@@ -54,25 +54,12 @@ export function runBacktest(
   return run.results;
 }
 
-/** Prices within these bounds change nothing for any box, until a time. */
-interface Quiet {
-  low: number;
-  high: number;
-  untilMs: number;
-}
-
-const ALWAYS_QUIET: Quiet = { low: -Infinity, high: Infinity, untilMs: Infinity };
-
 class Run {
   readonly results: Results;
   readonly #names: readonly string[];
   /** Widths of boxes are measured in it, so they do not depend on any of the models under test. */
   readonly #neutral = new ReturnVolatility();
   #pending: Trial[] = [];
-  readonly #undecided = new Set<Trial>();
-  /** When the first of the undecided trials is due. */
-  #dueMs = Infinity;
-  #quiet = ALWAYS_QUIET;
   readonly #quoted: readonly QuotedMaker[];
   #endMs: number;
 
@@ -94,13 +81,9 @@ class Run {
   step(slot: SlotPrice): void {
     const { market, makers } = this.participants;
     // Prices in a gap are unknown: boxes that reach into it are dropped.
-    if (slot.timeMs > this.#endMs) {
-      this.#pending = [];
-      this.#undecided.clear();
-    }
+    if (slot.timeMs > this.#endMs) this.#pending = [];
     this.#endMs = slot.timeMs + SLOT_MS;
-    const { low, high, untilMs } = this.#quiet;
-    if (slot.price < low || slot.price > high || this.#endMs >= untilMs) this.#settle(slot);
+    this.#pending = this.#pending.filter((trial) => !this.#settle(trial, slot));
     market.observe(slot);
     this.#neutral.observe(slot);
     for (const maker of makers) maker.observe(slot);
@@ -108,53 +91,30 @@ class Run {
     if (slot.timeMs % this.plan.stepMs === 0) this.#quote(slot);
   }
 
-  #settle({ timeMs, price }: SlotPrice): void {
-    const pending = this.#pending;
-    this.#pending = [];
-    this.#quiet = ALWAYS_QUIET;
-    for (const trial of pending) {
-      const { box } = trial;
-      const counts = timeMs >= box.startMs && timeMs < box.endMs;
-      if (counts && (price < box.lower || price > box.upper)) trial.isBroken = true;
-      if (trial.isBroken || this.#endMs >= box.endMs) this.#end(trial, this.#endMs);
-      else this.#keepPending(trial);
-    }
-  }
-
-  #keepPending(trial: Trial): void {
-    this.#pending.push(trial);
-    this.#quiet = narrowed(this.#quiet, trial.box, this.#endMs);
-  }
-
-  #end(trial: Trial, endMs: number): void {
-    this.#undecided.delete(trial);
-    const { makers } = this.participants;
-    makers.forEach((maker, index) =>
-      maker.settle?.(trial.kind, trial.quotes[index], !trial.isBroken, endMs)
+  /** @returns Whether the trial has ended. */
+  #settle(trial: Trial, { timeMs, price }: SlotPrice): boolean {
+    const { startMs, endMs, lower, upper } = trial.box;
+    const counts = timeMs >= startMs && timeMs < endMs;
+    if (counts && (price < lower || price > upper)) trial.isBroken = true;
+    if (!trial.isBroken && this.#endMs < endMs) return false;
+    this.participants.makers.forEach((maker, index) =>
+      maker.settle?.(trial.kind, trial.quotes[index], !trial.isBroken, this.#endMs)
     );
     if (trial.quotedAtMs >= this.plan.reportFromMs) this.results.add(trial, this.#names);
+    return true;
   }
 
   #askUndecided(nowMs: number): void {
-    if (nowMs < this.#dueMs) return;
-    this.#dueMs = Infinity;
-    for (const trial of this.#undecided) {
+    for (const trial of this.#pending) {
       const asked = trial.pendingDecisions;
+      if (asked.length === 0) continue;
       // A decision may add a further one.
       trial.pendingDecisions = [];
       for (const { dueMs, decide } of asked) {
-        const isDue = nowMs >= dueMs;
-        const nextMs = isDue ? decide(nowMs) : dueMs;
+        const nextMs = nowMs >= dueMs ? decide(nowMs) : dueMs;
         if (nextMs !== undefined) trial.pendingDecisions.push({ dueMs: nextMs, decide });
       }
-      this.#trackUndecided(trial);
     }
-  }
-
-  #trackUndecided(trial: Trial): void {
-    if (trial.pendingDecisions.length === 0) this.#undecided.delete(trial);
-    else this.#undecided.add(trial);
-    for (const { dueMs } of trial.pendingDecisions) this.#dueMs = Math.min(this.#dueMs, dueMs);
   }
 
   #quote({ timeMs: nowMs, price }: SlotPrice): void {
@@ -190,20 +150,8 @@ class Run {
     if (nowMs >= this.plan.reportFromMs) {
       for (const quoted of this.#quoted) planBets(trial, quoted, this.plan);
     }
-    this.#trackUndecided(trial);
-    this.#keepPending(trial);
+    this.#pending.push(trial);
   }
-}
-
-function narrowed(quiet: Quiet, box: TrialBox, nowMs: number): Quiet {
-  const { low, high, untilMs } = quiet;
-  const { lower, upper, startMs, endMs } = box;
-  if (startMs > nowMs) return { low, high, untilMs: Math.min(untilMs, startMs) };
-  return {
-    low: Math.max(low, lower),
-    high: Math.min(high, upper),
-    untilMs: Math.min(untilMs, endMs),
-  };
 }
 
 /** @param offset How far off the spot their centre is, as a share of the half width. */
