@@ -4,7 +4,7 @@ import type { CoreClient } from "../../lib/net/core_client.ts";
 import { ExchangeHistory } from "../../lib/net/exchange_history.ts";
 import type { Markets } from "../../lib/protocol/markets.ts";
 import type { Bet } from "../../lib/protocol/bet.ts";
-import { HistoryReader } from "./market/history_reader.ts";
+import { createHistoryReader } from "./market/history_reader.ts";
 import { MarketData } from "./market/market_data.ts";
 import { VolatilityKeeper } from "./market/volatility_keeper.ts";
 import type { SolverOptions } from "./options.ts";
@@ -76,7 +76,7 @@ export async function openPricing(
       skew: { share: options.skew, capacity: skewCapacity(options), correlatedRisk },
     })
     : (await loadStrategy(options.pricing))(context);
-  const reader = new HistoryReader(node, marketData, clock);
+  const reader = createHistoryReader(node, marketData, clock);
   let starting = Promise.resolve();
   let isStopping = false;
   return {

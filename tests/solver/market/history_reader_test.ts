@@ -3,7 +3,7 @@ import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import { RpcError } from "../../../lib/protocol/jsonrpc.ts";
 import type { HistoryPage } from "../../../lib/protocol/methods/reads.ts";
 import { type HistoryQuery, NodeUnreachableError } from "../../../lib/net/core_reader.ts";
-import { HistoryReader } from "../../../services/solver/market/history_reader.ts";
+import { createHistoryReader } from "../../../services/solver/market/history_reader.ts";
 import { MarketData } from "../../../services/solver/market/market_data.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
@@ -48,7 +48,7 @@ class FakeHistory {
 function createReader(clock = new FakeClock()) {
   const node = new FakeHistory();
   const marketData = new MarketData({ floor: 0.1, minHistoryMs: 60_000 }, SPEC_MARKETS);
-  const history = new HistoryReader(node, marketData, clock);
+  const history = createHistoryReader(node, marketData, clock);
   const prices = marketData.stateOf(market);
   const start = async () => {
     history.start();
@@ -63,7 +63,7 @@ function createReader(clock = new FakeClock()) {
   return { node, history, start, pass, clock, marketData, prices, ...end };
 }
 
-Deno.test("HistoryReader: the first read gets the node's whole history, page by page", async () => {
+Deno.test("History reader: the first read gets the node's whole history, page by page", async () => {
   await using reader = createReader();
   const { node, start, clock, prices } = reader;
   const nowMs = clock.now();
@@ -79,7 +79,7 @@ Deno.test("HistoryReader: the first read gets the node's whole history, page by 
   assert.ok(prices.volatility.historyMs >= 60_000);
 });
 
-Deno.test("HistoryReader: later reads get new slots, and slots that are recorded late", async () => {
+Deno.test("History reader: later reads get new slots, and slots that are recorded late", async () => {
   await using reader = createReader();
   const { node, start, pass, clock, prices } = reader;
   const nowMs = clock.now();
@@ -99,7 +99,7 @@ Deno.test("HistoryReader: later reads get new slots, and slots that are recorded
   assert.equal(node.queries.at(-1)?.from, nowMs + 34_000, "33 s before the last read");
 });
 
-Deno.test("HistoryReader: after the clock was ahead, it reads on from the newest price", async () => {
+Deno.test("History reader: after the clock was ahead, it reads on from the newest price", async () => {
   await using reader = createReader();
   const { node, start, pass, clock, prices } = reader;
   const nowMs = clock.now();
@@ -114,7 +114,7 @@ Deno.test("HistoryReader: after the clock was ahead, it reads on from the newest
   assert.equal(prices.historyEndMs, nowMs + 1_600);
 });
 
-Deno.test("HistoryReader: a market that cannot be read keeps no other one waiting", () =>
+Deno.test("History reader: a market that cannot be read keeps no other one waiting", () =>
   withLogs("warning", async (records) => {
     await using reader = createReader();
     const { node, start, clock, prices } = reader;
@@ -126,7 +126,7 @@ Deno.test("HistoryReader: a market that cannot be read keeps no other one waitin
     assert.match(String(records[0]?.properties.reason), /no market has this base/);
   }));
 
-Deno.test("HistoryReader: after a revert of the chain it starts over, but not if only its clock was set back", async () => {
+Deno.test("History reader: after a revert of the chain it starts over, but not if only its clock was set back", async () => {
   for (const isReverted of [false, true]) {
     await using reader = createReader();
     const { node, start, pass, clock, prices, marketData } = reader;
@@ -142,7 +142,7 @@ Deno.test("HistoryReader: after a revert of the chain it starts over, but not if
   }
 });
 
-Deno.test("HistoryReader: after an outage of 5 h, it reads everything that the node still has", async () => {
+Deno.test("History reader: after an outage of 5 h, it reads everything that the node still has", async () => {
   await using reader = createReader();
   const { node, start, pass, clock, prices } = reader;
   await start();
@@ -158,7 +158,7 @@ Deno.test("HistoryReader: after an outage of 5 h, it reads everything that the n
   assert.equal(prices.historyEndMs, nowMs);
 });
 
-Deno.test("HistoryReader: an unreachable node is logged once and retried, and no price is lost", () =>
+Deno.test("History reader: an unreachable node is logged once and retried, and no price is lost", () =>
   withLogs("info", async (records) => {
     await using reader = createReader();
     const { node, history, start, pass, clock, prices } = reader;
@@ -178,7 +178,7 @@ Deno.test("HistoryReader: an unreachable node is logged once and retried, and no
     assert.equal(clock.pending, 0);
   }));
 
-Deno.test("HistoryReader: after a read that failed halfway, the next one adds the rest, and nothing twice", async () => {
+Deno.test("History reader: after a read that failed halfway, the next one adds the rest, and nothing twice", async () => {
   await using reader = createReader();
   const { node, start, pass, clock, prices } = reader;
   const nowMs = clock.now();
@@ -196,7 +196,7 @@ Deno.test("HistoryReader: after a read that failed halfway, the next one adds th
   assert.equal(prices.volatility.historyMs, knownMs + nowMs - firstPageEndMs);
 });
 
-Deno.test("HistoryReader: a read has at most 16 pages, and none after a stop", async () => {
+Deno.test("History reader: a read has at most 16 pages, and none after a stop", async () => {
   await using reader = createReader();
   const { node, history, start } = reader;
   node.endless = true;
@@ -208,7 +208,7 @@ Deno.test("HistoryReader: a read has at most 16 pages, and none after a stop", a
   assert.equal(node.queries.length, 1);
 });
 
-Deno.test("HistoryReader: with a clock near 0, it reads from 0", async () => {
+Deno.test("History reader: with a clock near 0, it reads from 0", async () => {
   await using reader = createReader(new FakeClock(1_234));
   const { node, start, prices } = reader;
   await start();
