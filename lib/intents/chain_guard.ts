@@ -3,8 +3,7 @@ import type { Clock } from "../clock.ts";
 import { RangemakerError } from "../errors.ts";
 import { type Cached, createCachedCall } from "../timing/cached.ts";
 import type { CoreClient } from "../net/core_client.ts";
-import { isNodeAway, nullIfUnsupported } from "../net/core_reader.ts";
-import { RpcError } from "../protocol/jsonrpc.ts";
+import { nullIfUnsupported } from "../net/core_reader.ts";
 import type { Hex } from "../protocol/scalars.ts";
 import { redactUrls } from "../redact.ts";
 import { ClockComparison } from "./clock_comparison.ts";
@@ -158,7 +157,7 @@ export class ChainGuard {
   /** Finished intents keep their state: they were answered before the revert. */
   async #acceptOrRefuseRevert(resetBlock: number, evidence: string): Promise<void> {
     const { store, node, clock, log } = this.#options;
-    if (!await allowsReverts(node)) throw chainRewound(node.url, evidence);
+    if (!await nullIfUnsupported(node.allowsReverts())) throw chainRewound(node.url, evidence);
     this.#commits.clear(clock.now());
     this.#record = await store.records.update({ resetBlock });
     log.info("The development chain was reverted: the node {evidence}", {
@@ -276,14 +275,4 @@ function chainRewound(url: string, evidence: string): WrongChainError {
       "(docs/runbooks.md, A restored node)",
     { evidence },
   );
-}
-
-/** Whether the chain allows reverts; false if the node does not answer. */
-async function allowsReverts(node: Pick<CoreClient, "allowsReverts">): Promise<boolean> {
-  try {
-    return await node.allowsReverts();
-  } catch (thrown) {
-    if (isNodeAway(thrown) || thrown instanceof RpcError) return false;
-    throw thrown;
-  }
 }
