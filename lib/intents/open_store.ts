@@ -16,25 +16,20 @@ import { IntentStore } from "./store.ts";
  * @throws {StoreError} If the database cannot be used.
  */
 export async function openIntentStore(database: string, service: string): Promise<IntentStore> {
-  const driver = POSTGRES_URL.test(database)
-    ? await (await importPostgres()).PostgresDriver.open(database)
-    : openFile(database, service);
-  return new IntentStore(driver, service);
-}
-
-function openFile(database: string, service: string): SqlDriver {
+  if (POSTGRES_URL.test(database)) {
+    const { PostgresDriver } = await importPostgres();
+    return new IntentStore(await PostgresDriver.open(database), service);
+  }
   const driver = SqliteDriver.open(database);
-  if (driver.hadTornLog) warnOfTornLog(database, service);
-  return driver;
-}
-
-/** A power failure loses only unacknowledged transactions; other damage may lose more. */
-function warnOfTornLog(database: string, service: string): void {
-  serviceLog(service).warn(
-    "Write-ahead log of database {database} ended in an incomplete transaction, which is lost: unless " +
-      "the power failed, restore a backup (docs/runbooks.md, Damaged databases)",
-    { event: "store_log_torn", database },
-  );
+  if (driver.hadTornLog) {
+    // A power failure loses only unacknowledged transactions; other damage may lose more.
+    serviceLog(service).warn(
+      "Write-ahead log of database {database} ended in an incomplete transaction, which is lost: unless " +
+        "the power failed, restore a backup (docs/runbooks.md, Damaged databases)",
+      { event: "store_log_torn", database },
+    );
+  }
+  return new IntentStore(driver, service);
 }
 
 /** Loaded on demand: SQLite needs none of it. */
