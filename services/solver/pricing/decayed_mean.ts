@@ -11,9 +11,6 @@ export class DecayedMean {
   readonly halfLifeMs: number;
   #sum = 0;
   #weight = 0;
-  /** Cache of the last elapsed time, often the same as before, and the weight that it leaves. */
-  #elapsedMs = 0;
-  #decayFactor = 1;
 
   constructor(halfLifeMs: number, state?: z.output<typeof decayedMeanSchema>) {
     this.halfLifeMs = halfLifeMs;
@@ -32,12 +29,9 @@ export class DecayedMean {
   }
 
   decay(elapsedMs: number): void {
-    if (elapsedMs !== this.#elapsedMs) {
-      this.#elapsedMs = elapsedMs;
-      this.#decayFactor = 2 ** (-elapsedMs / this.halfLifeMs);
-    }
-    this.#sum *= this.#decayFactor;
-    this.#weight *= this.#decayFactor;
+    const factor = 2 ** (-elapsedMs / this.halfLifeMs);
+    this.#sum *= factor;
+    this.#weight *= factor;
   }
 
   /** Adds a value at the current time. */
