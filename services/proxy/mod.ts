@@ -79,7 +79,7 @@ async function start(options: ProxyOptions, cleanup: AsyncDisposableStack): Prom
     reusePort,
     app,
     registry,
-    health: () => new Response(["OK", ...excludedNodeLines(nodes)].join("\n")),
+    health: () => new Response("OK"),
     beforeRoutes: (request, remote, served) =>
       isHandshake(request)
         ? clients.accept(request, remote)
@@ -120,13 +120,6 @@ async function listenForWebSockets(
     onRefusal: () => metrics.countRefusal("connections_per_address"),
     clients,
   });
-}
-
-/** One line for each of several read nodes that does not serve. */
-function excludedNodeLines({ readNodes }: ProxyCore["nodes"]): string[] {
-  if (!readNodes.hasSeveral) return [];
-  return readNodes.states.filter(({ isUp }) => !isUp)
-    .map(({ name, downReason }) => `Read node ${name} does not serve: ${downReason}`);
 }
 
 export const run = createServiceCommand({
