@@ -68,7 +68,7 @@ export class WsClient {
     metrics.sockets.messages.inc({ direction: "upstream" });
     if (isLonger(text, maxMessageBytes)) {
       metrics.countRefusal("message_bytes");
-      return sink.close(CloseCode.tooBig, tooLargeText(maxMessageBytes));
+      return sink.close(CloseCode.tooBig, `Message is over ${maxMessageBytes} bytes`);
     }
     const bytes = text.length > SMALL_BYTES ? text.length : 0;
     if (bytes > 0 && !callerBytes.tryAdd(address, bytes)) {
@@ -210,11 +210,6 @@ export class WsClient {
     sink.sendAnswer(message);
     return isAdmitted;
   }
-}
-
-/** Why a WebSocket is closed on a message over the limit. */
-export function tooLargeText(maxMessageBytes: number): string {
-  return `Message is over ${maxMessageBytes} bytes`;
 }
 
 /** Whether a text is over `maxBytes` in UTF-8; its bytes are only counted if it may be. */

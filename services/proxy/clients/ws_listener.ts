@@ -2,18 +2,16 @@ import { Buffer } from "node:buffer";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 // @ts-types="@types/ws"
-import { type ServerOptions, WebSocket as WsWebSocket, WebSocketServer } from "ws";
+import { type ServerOptions, WebSocketServer } from "ws";
 import { type Clock, Timers, withinMs } from "../../../lib/clock.ts";
 import type { RangemakerError } from "../../../lib/errors.ts";
 import { failureResponse, handshakeExpected } from "../../../lib/http/json_api.ts";
 import { httpError } from "../../../lib/http/error_answers.ts";
 import { AllowedHosts } from "../../../lib/http/allowed_hosts.ts";
 import { ListenError, urlOf, webSocketUrlOf } from "../../../lib/http/listener.ts";
-import { CloseCode } from "../../../lib/http/web_socket.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import { callerAddress } from "../../../lib/http/caller_address.ts";
 import { AddressCounts } from "../shared/limits.ts";
-import { tooLargeText } from "./ws_client.ts";
 import { isWebSocketPath, type WsClients } from "./ws_clients.ts";
 import { IDLE_TIMEOUT_S, WsSocket } from "./client_sockets.ts";
 import { LONG_READ_BYTES, SocketTurns } from "./socket_turns.ts";
@@ -89,7 +87,6 @@ export class WsListener {
       autoPong: false, // a connection answers pings itself, while its peer reads
       maxPayload: options.maxMessageBytes,
       maxFragments: FRAGMENTS_MAX,
-      WebSocket: explainedSocket(tooLargeText(options.maxMessageBytes)),
     };
     this.#handshakes = new WebSocketServer(limits);
     server.on("connection", (tcp: Socket) => this.#onConnected(tcp));
@@ -202,15 +199,6 @@ export class WsListener {
     }
     this.#checkLater();
   }
-}
-
-/** A WebSocket of `ws`, which closes on a too large message without a reason, that gives one. */
-function explainedSocket(tooLarge: string): typeof WsWebSocket {
-  return class extends WsWebSocket {
-    override close(code?: number, reason?: string | Buffer): void {
-      super.close(code, reason ?? (code === CloseCode.tooBig ? tooLarge : undefined));
-    }
-  };
 }
 
 /** Whether a connection is answered in time, or ended; also if none can be made. */

@@ -127,15 +127,15 @@ Deno.test("WsListener: a message in more than 1,024 fragments closes its connect
     await eventually("its end", () => accepted[0]?.gone);
   }, 2_048));
 
-Deno.test("WsListener: a message over the limit closes its connection with 1009 and the limit", () =>
+Deno.test("WsListener: a message over the limit closes its connection with 1009", () =>
   withListener(async ({ url, accepted }) => {
     const client = new WsClient(url);
     await once(client, "open");
     client.send("x".repeat(1_024));
     await eventually("the longest one", () => accepted[0]?.texts.length);
     client.send("x".repeat(1_025));
-    const [code, reason] = await once(client, "close");
-    assert.deepEqual([code, String(reason)], [1009, "Message is over 1024 bytes"]);
+    const [code] = await once(client, "close");
+    assert.equal(code, 1009);
     await eventually("its end", () => accepted[0]?.gone);
   }));
 
