@@ -1,7 +1,6 @@
 import { monotonicClock } from "../../lib/clock.ts";
 import { createServiceCommand } from "../../lib/cli/command.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
-import { UsageError } from "../../lib/cli/options.ts";
 import { requireDistinctPorts } from "../../lib/cli/shared_options.ts";
 import { listen, webSocketUrlOf } from "../../lib/http/listener.ts";
 import { type RunningService, startOrClose, startService } from "../../lib/http/service.ts";
@@ -33,13 +32,8 @@ interface RunningProxy extends RunningService {
  * @throws {UsageError} If options contradict each other.
  */
 export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
-  const { reconnectInitialMs, reconnectMaxMs, port, wsPort, metricsPort } = options;
+  const { port, wsPort, metricsPort } = options;
   requireDistinctPorts({ "--port": port, "--ws-port": wsPort, "--metrics-port": metricsPort });
-  if (reconnectInitialMs > reconnectMaxMs) {
-    throw new UsageError(
-      `--reconnect-initial-ms must not be over --reconnect-max-ms: received ${reconnectInitialMs} and ${reconnectMaxMs}`,
-    );
-  }
   return await startOrClose((cleanup) => start(options, cleanup));
 }
 

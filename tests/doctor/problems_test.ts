@@ -91,10 +91,10 @@ const problems: Record<string, Problem> = {
     remedy: /^Remove the cause, and run the doctor again$/,
   },
   "options that contradict each other": {
-    argv: ["proxy", "--reconnect-initial-ms", "2", "--reconnect-max-ms", "1"],
+    argv: ["proxy", "--read-node-ws-url", "ws://127.0.0.1:1,ws://127.0.0.1:2"],
     subject: "start",
     level: "fail",
-    text: /^--reconnect-initial-ms must not be over --reconnect-max-ms/,
+    text: /^--read-node-ws-url must have a URL for each of --read-node-url/,
     remedy: /^Remove the cause, and run the doctor again$/,
   },
   "an oracle that is down": {
