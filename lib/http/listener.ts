@@ -112,7 +112,6 @@ class Listener implements AsyncDisposable {
   readonly url: string;
   /** Base URL with the bound address, which may be 0.0.0.0. */
   readonly boundUrl: string;
-  readonly isOnEveryInterface: boolean;
   readonly #log = serviceLog("http");
   readonly #allowedHosts: AllowedHosts;
   readonly #turns = new Turns(monotonicClock);
@@ -142,7 +141,6 @@ class Listener implements AsyncDisposable {
     this.#allowedHosts = new AllowedHosts(bound.hostname, options.allowedHosts);
     this.url = reachableUrl(bound.hostname, bound.port);
     this.boundUrl = urlOf(bound.hostname, bound.port);
-    this.isOnEveryInterface = isEveryInterface(bound.hostname);
     this.#watch();
   }
 
@@ -201,18 +199,14 @@ export function urlOf(host: string, port: number): string {
   return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
-/** A base URL at which a listener answers on this machine. */
+/** A base URL at which a listener answers on this machine; it may listen on every interface. */
 function reachableUrl(host: string, port: number): string {
-  return urlOf(isEveryInterface(host) ? "127.0.0.1" : host, port);
+  return urlOf(host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host, port);
 }
 
 /** The WebSocket URL of a server that answers both on one port. */
 export function webSocketUrlOf(httpUrl: string): string {
   return httpUrl.replace(/^http/i, "ws");
-}
-
-function isEveryInterface(host: string): boolean {
-  return host === "0.0.0.0" || host === "::";
 }
 
 /** Name of the program on a port; services of this program send their name at `GET /`. */

@@ -83,10 +83,7 @@ export function startService(definition: ServiceDefinition): RunningService {
   const handler: RequestHandler = (request, remote, served) =>
     definition.beforeRoutes?.(request, remote, served) ?? app.fetch(request, { remote });
   const listener = listen(definition.host, definition.port, handler, definition);
-  log.info(
-    listener.isOnEveryInterface ? "Listening on {url}, every interface" : "Listening on {url}",
-    { event: "listening", url: listener.boundUrl },
-  );
+  log.info("Listening on {url}", { event: "listening", url: listener.boundUrl });
   let stopping: Promise<void> | undefined;
   const stop = async () => {
     await definition.drain?.();
