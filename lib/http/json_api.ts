@@ -37,20 +37,6 @@ declare module "hono" {
   }
 }
 
-/** Codes that precede the message on every route. */
-const ALWAYS_PREFIXED: ReadonlySet<string> = new Set([
-  "INVALID_REQUEST",
-  "ORIGIN_NOT_ALLOWED",
-  "HOST_NOT_ALLOWED",
-  "BODY_TOO_SLOW",
-  "BODY_TOO_LARGE",
-  "UNSUPPORTED_MEDIA_TYPE",
-  "NOT_FOUND",
-  "METHOD_NOT_ALLOWED",
-  "RATE_LIMITED",
-  "INTERNAL_ERROR",
-]);
-
 /** Writes every `error` of a route as `<CODE>: <message>` (spec: quote solver, "Errors"). */
 export const prefixErrorCodes: MiddlewareHandler = async (c, next) => {
   c.set("prefixesErrorCodes", true);
@@ -274,7 +260,9 @@ function failureBody(
   prefixesAll = false,
 ) {
   const text = advice === undefined ? message : `${message}; ${advice}`;
-  const error = ALWAYS_PREFIXED.has(code) || prefixesAll ? `${code}: ${text}` : text;
+  // The codes of every service precede the message on every route.
+  const isCommon = code === "INTERNAL_ERROR" || Object.hasOwn(COMMON_ERRORS, code);
+  const error = isCommon || prefixesAll ? `${code}: ${text}` : text;
   const hasDetails = Object.keys(details).length > 0;
   return { success: false, error, code, retry, ...(hasDetails && { details }) };
 }
