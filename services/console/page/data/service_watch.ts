@@ -72,20 +72,27 @@ export const unknownService = (name: ServiceName, url: string): ServiceState => 
 /** Polls services while its {@link poll} is started: together, so that it shows if none answers. */
 export class ServiceWatch {
   readonly states: Signal<readonly ServiceState[]>;
+  /** Undefined until the oracle answers, and while it does not. */
+  readonly providers: Signal<Providers | undefined> = signal(undefined);
   readonly poll: Poll;
 
   constructor(services: readonly ServiceState[], clock: Clock) {
     this.states = signal(services);
     this.poll = new Poll(clock, async (signal) => {
       const asked = this.states.value.map((state) => nextState(state, signal, clock));
-      const states = await Promise.all(asked);
-      if (!signal.aborted) this.states.value = states;
+      const oracle = this.states.value.find(({ name }) => name === "oracle");
+      const [providers, ...states] = await Promise.all([
+        oracle && readProviders(oracle.url, signal),
+        ...asked,
+      ]);
+      if (!signal.aborted) [this.states.value, this.providers.value] = [states, providers];
     });
   }
 
   /** Stops. Nothing is known of the services until they are asked again. */
   forget(): void {
     this.poll.stop();
+    this.providers.value = undefined;
     this.states.value = this.states.value.map((state) => ({
       ...state,
       presence: "unknown",
@@ -196,24 +203,7 @@ const providersSchema = z.object({
 /** The oracle's sources of each market. */
 export type Providers = z.output<typeof providersSchema>;
 
-/** Polls the oracle's sources while its {@link poll} is started. */
-export class ProvidersWatch {
-  /** Undefined until the oracle answers, and while it does not. */
-  readonly providers: Signal<Providers | undefined> = signal(undefined);
-  readonly poll: Poll;
-
-  constructor(oracleUrl: string, clock: Clock) {
-    this.poll = new Poll(clock, async (signal) => {
-      const providers = await get(urlAt(oracleUrl, "/providers"), signal)
-        .then(({ text }) => providersSchema.parse(JSON.parse(text)))
-        .catch(() => undefined); // the view shows that the oracle does not answer
-      if (!signal.aborted) this.providers.value = providers;
-    });
-  }
-
-  /** Asks at once, and forgets what may be out of date. */
-  start(): void {
-    this.providers.value = undefined;
-    this.poll.start();
-  }
-}
+/** Asks the oracle for its sources; undefined if it does not answer, as the view shows. */
+const readProviders = (oracleUrl: string, signal: AbortSignal) =>
+  get(urlAt(oracleUrl, "/providers"), signal)
+    .then(({ text }) => providersSchema.parse(JSON.parse(text))).catch(() => undefined);

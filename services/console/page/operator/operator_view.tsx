@@ -15,14 +15,17 @@ export function createOperatorView(model: PageModel): ComponentType {
 }
 
 function OperatorView({ model, watch }: { model: PageModel; watch: OperatorWatch }) {
-  const { sources, isOpen } = watch;
+  const { poll, providers } = watch.services;
+  const isOffline = model.feed.isOffline.value;
   const [states, { findings, firstSeen }] = [watch.states.value, watch.seen.value];
   const processes = processesOf(states);
+  const oracle = states.find(({ name }) => name === "oracle");
   const criticals = findings.filter(isCritical).length;
   useEffect(() => {
-    isOpen.value = true;
-    return () => isOpen.value = false;
-  }, []);
+    if (isOffline) return;
+    poll.start();
+    return () => watch.services.forget();
+  }, [isOffline]);
   useEffect(() => {
     document.title = `${criticals > 0 ? `✕ ${criticals} · ` : ""}Operator · rangemaker`;
   }, [criticals]);
@@ -45,11 +48,11 @@ function OperatorView({ model, watch }: { model: PageModel; watch: OperatorWatch
           />
         ))}
       </div>
-      {sources && (
+      {oracle && (
         <Sources
-          oracle={states.find(({ name }) => name === "oracle")}
+          oracle={oracle}
           symbols={model.markets.symbols}
-          providers={sources.providers.value}
+          providers={providers.value}
           isSimulated={model.isSimulated}
         />
       )}

@@ -8,7 +8,7 @@ import { faultText, formatAge, formatPoints, sourceVerdictOf } from "./figures.t
 interface SourcesProps {
   symbols: readonly string[];
   providers: Providers | undefined;
-  oracle: ServiceState | undefined;
+  oracle: ServiceState;
   /** Whether stand-ins for the exchanges are the sources. */
   isSimulated: boolean;
 }
@@ -17,10 +17,9 @@ type Provider = Providers["providers"][number];
 
 /** Prices of the oracle and of each exchange, their age, and their distance from the median. */
 export function Sources({ providers, oracle, symbols, isSimulated }: SourcesProps) {
-  const isOracleAway = oracle !== undefined && isAway(oracle);
-  const missing = oracle?.presence === "forbidden"
+  const missing = oracle.presence === "forbidden"
     ? "The oracle does not allow this page to read it."
-    : isOracleAway
+    : isAway(oracle)
     ? "The oracle does not answer."
     : "Asking the oracle …";
   const pricesOf = (symbol: string): Column<Provider | undefined> => ({
@@ -30,7 +29,7 @@ export function Sources({ providers, oracle, symbols, isSimulated }: SourcesProp
         provider={provider}
         symbol={symbol}
         pair={providers?.pairSources[symbol]}
-        ageS={oracle?.history.latest.sum("oracle_price_age_seconds", { pair: symbol })}
+        ageS={oracle.history.latest.sum("oracle_price_age_seconds", { pair: symbol })}
       />
     ),
   });

@@ -5,7 +5,6 @@ import { Poll } from "../../../../services/console/page/data/http.ts";
 import {
   isAway,
   type Presence,
-  ProvidersWatch,
   type ServiceName,
   type ServiceState,
   ServiceWatch,
@@ -122,21 +121,12 @@ Deno.test("ServiceWatch: health, readiness and complaints are taken from the ser
 Deno.test("ServiceWatch: the query of a URL, such as a key, stays behind the path", () =>
   withService(async ({ url, answers, asked }) => {
     Object.assign(answers, WELL);
-    const watch = watchOf("proxy", `${url}/?key=a`, new FakeClock());
+    const watch = watchOf("oracle", `${url}/?key=a`, new FakeClock());
     watch.poll.start();
     await becomes(watch, "answers");
     watch.poll.stop();
-    assert.deepEqual(asked.sort(), ["/health?key=a", "/metrics?key=a", "/ready?key=a"]);
-  }));
-
-Deno.test("ProvidersWatch: the query of a URL stays behind the path", () =>
-  withService(async ({ url, answers, asked }) => {
-    answers["/providers"] = JSON.stringify({ providers: [], pairSources: {} });
-    const watch = new ProvidersWatch(`${url}/?key=a`, new FakeClock());
-    watch.start();
-    await eventually("the sources", () => watch.providers.value);
-    watch.poll.stop();
-    assert.deepEqual(asked, ["/providers?key=a"]);
+    const paths = ["/health", "/metrics", "/providers", "/ready"];
+    assert.deepEqual(asked.sort(), paths.map((path) => `${path}?key=a`));
   }));
 
 Deno.test("ServiceWatch: all but the exchanges are asked for /ready; without an answer they are up, not ready", () =>
@@ -265,7 +255,7 @@ Deno.test("Poll: an unexpected error in a pass does not end the polling", async 
   removeEventListener("unhandledrejection", report);
 });
 
-Deno.test("ProvidersWatch: lists the sources of each market, or none if the oracle's answer is not valid", () =>
+Deno.test("ServiceWatch: lists the oracle's sources of each market, or none if the oracle's answer is not valid", () =>
   withService(async ({ url, answers }) => {
     const provider = {
       name: "a",
@@ -282,8 +272,8 @@ Deno.test("ProvidersWatch: lists the sources of each market, or none if the orac
     };
     answers["/providers"] = JSON.stringify(body);
     const clock = new FakeClock();
-    const watch = new ProvidersWatch(url, clock);
-    watch.start();
+    const watch = watchOf("oracle", url, clock);
+    watch.poll.start();
     const providers = await eventually("the sources", () => watch.providers.value);
     assert.deepEqual(providers, {
       ...body,
@@ -304,7 +294,6 @@ Deno.test("ProvidersWatch: lists the sources of each market, or none if the orac
         return watch.providers.value;
       });
     }
-    watch.start();
+    watch.forget();
     assert.equal(watch.providers.value, undefined, "what it knew may be out of date");
-    watch.poll.stop();
   }));
