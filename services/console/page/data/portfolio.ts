@@ -11,12 +11,13 @@ import {
 } from "@rangemaker/client";
 import { messageOf } from "../../../../lib/errors.ts";
 import { BetKeeper, type BetKeeperOptions } from "./bet_keeper.ts";
+import { Poll } from "./http.ts";
 
-/** Pause between attempts to read the balance, and to follow the user's bets. */
+/** Pause between attempts to follow the user's bets. */
 const RETRY_MS = 1_000;
 
 /** Balances are read this often, since they may change without a bet, for example by a deposit. */
-const REFRESH_MS = 10_000;
+const REFRESH_MS = 5_000;
 
 /** A bet changes the balance; a read that soon covers all bets that are reported together. */
 const REFRESH_SOON_MS = 100;
@@ -42,17 +43,21 @@ export class Portfolio {
   readonly #unsettled = new Set<number>();
   #watch: ThesisWatch | undefined;
   #cancelTimer: CancelTimer = () => {};
-  #cancelRefresh: CancelTimer = () => {};
+  #cancelRefresh: CancelTimer | undefined;
   #closed = false;
-  #isRefreshSoon = false;
-  /** Numbers of the last request for the balance, and of the last one with an answer. */
-  #lastRequest = 0;
-  #lastAnswered = 0;
+  /** Reads the balance. */
+  readonly #poll: Poll;
   /** The nonces of deposits without an answer, by amount. */
   readonly #nonceByLostAmount = new Map<bigint, bigint>();
 
   constructor(options: PortfolioOptions) {
     this.#options = options;
+    const { client, user, clock } = options;
+    this.#poll = new Poll(clock, async (signal) => {
+      // Asked again soon; meanwhile the last balance is shown.
+      const account = await client.account(user).catch(() => undefined);
+      if (account !== undefined && !signal.aborted) this.account.value = account;
+    }, REFRESH_MS);
     this.bets = new BetKeeper({
       ...options,
       readTheses: () => this.#readTheses(),
@@ -66,7 +71,7 @@ export class Portfolio {
   /** Starts following, and resends signed bets that have no answer. */
   start(): void {
     void this.#connect();
-    void this.refresh();
+    this.refresh();
     this.bets.start();
   }
 
@@ -74,7 +79,8 @@ export class Portfolio {
     this.#closed = true;
     this.bets.close();
     this.#cancelTimer();
-    this.#cancelRefresh();
+    this.#cancelRefresh?.();
+    this.#poll.stop();
     this.#watch?.close();
   }
 
@@ -97,33 +103,20 @@ export class Portfolio {
       if (state !== "committed") throw thrown;
       isNew = false;
     } finally {
-      void this.refresh();
+      this.refresh();
     }
     nonces.delete(amount);
     return isNew;
   }
 
-  async refresh(): Promise<void> {
-    const { client, user } = this.#options;
-    this.#cancelRefresh();
-    this.#isRefreshSoon = false;
-    const number = this.#lastRequest += 1;
-    // Asked again soon; meanwhile the last balance is shown.
-    const account = await client.account(user).catch(() => undefined);
-    if (this.#closed || number < this.#lastAnswered) return; // a newer one was faster
-    if (account !== undefined) [this.account.value, this.#lastAnswered] = [account, number];
-    if (!this.#isRefreshSoon) this.#refreshAfter(account === undefined ? RETRY_MS : REFRESH_MS);
-  }
-
-  #refreshAfter(delayMs: number): void {
-    this.#cancelRefresh();
-    this.#cancelRefresh = this.#options.clock.after(delayMs, () => void this.refresh());
+  /** Reads the balance now; what an earlier request answers later is ignored. */
+  refresh(): void {
+    this.#cancelRefresh = undefined;
+    if (!this.#closed) this.#poll.start();
   }
 
   #refreshSoon(): void {
-    if (this.#isRefreshSoon) return;
-    this.#refreshAfter(REFRESH_SOON_MS);
-    this.#isRefreshSoon = true;
+    this.#cancelRefresh ??= this.#options.clock.after(REFRESH_SOON_MS, () => this.refresh());
   }
 
   async #connect(): Promise<void> {
@@ -133,7 +126,7 @@ export class Portfolio {
         onThesis: (thesis) => this.#receive(thesis),
         onState: (state) => {
           this.problem.value = state === "live" ? undefined : "reconnecting";
-          if (state === "live") void this.refresh();
+          if (state === "live") this.refresh();
         },
       }, user);
       if (this.#closed) return watch.close();

@@ -64,7 +64,7 @@ export function scene(
       readTheses: () => Promise.resolve(chain.isKnown),
       onResolved() {},
     });
-    const portfolio = { refresh: () => Promise.resolve(), bets };
+    const portfolio = { refresh() {}, bets };
     // The slip uses these parts of a user alone.
     const walletChainId = signal(undefined);
     return { address, client: answers, portfolio, walletChainId } as unknown as User;
