@@ -18,7 +18,7 @@ import { watchInjectedWallets } from "./wallets.ts";
 const MAKER_POLL_MS = 5_000;
 
 /** Pause between two checks of the chain: a proxy stays connected while its node is replaced. */
-const CHAIN_POLL_MS = 10_000;
+const CHAIN_POLL_MS = 5_000;
 
 /** All data that the views show. Data flows from here to the views. */
 export class PageModel {
@@ -39,13 +39,6 @@ export class PageModel {
   readonly announce = this.messages.announce;
   readonly #document: Document;
   readonly #breaches = new LiveBreaches();
-  /** Until the node answers: without its chain id nobody can bet. */
-  readonly #chainIdPoll = new Poll(systemClock, async (signal) => {
-    const id = await this.client.chainId().catch(() => undefined);
-    if (id === undefined || signal.aborted) return;
-    this.nodeChainId.value = id;
-    this.#chainIdPoll.stop();
-  });
   #genesis: string | undefined;
 
   constructor(config: PageConfig, page: Window) {
@@ -73,10 +66,7 @@ export class PageModel {
       symbols: this.markets.symbols,
       serverClock: this.serverClock,
       clock,
-      onConnected: () => {
-        chainPoll.start();
-        this.#chainIdPoll.start();
-      },
+      onConnected: () => chainPoll.start(),
       onReverted: () => {
         if (config.isDevelopmentChain) this.session.restart(); // nobody reports which bets are gone
       },
@@ -117,13 +107,16 @@ export class PageModel {
     }
   }
 
-  /** Detects that the node has another chain than before. */
+  /** Reads the node's chain, without which nobody can bet, and detects another one than before. */
   async #checkChain(signal: AbortSignal): Promise<void> {
-    const found = await this.client.genesisHash().catch(() => undefined);
-    if (found == null || signal.aborted) return;
+    const { client } = this;
+    const [found, id] = await Promise.all([client.genesisHash(), client.chainId()])
+      .catch(() => []);
+    if (id === undefined || signal.aborted) return;
+    this.nodeChainId.value = id;
+    if (found == null) return;
     if (this.#genesis !== undefined && this.#genesis !== found) {
       this.announce("The chain was reset: prices and bets start over.");
-      this.#chainIdPoll.start(); // it may be another one
       this.feed.clear();
       this.session.restart();
     }
