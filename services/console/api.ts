@@ -41,7 +41,7 @@ export function createConsoleApi({ page, findConfig }: ConsoleApiOptions): Hono 
   });
   const stylesheet = [...page.keys()].find((path) => /^\/main.*\.css$/.test(path)) ?? "";
   app.get("/runbook/:chapter", (c, next) => {
-    const html = runbookPage(c.req.param("chapter"), stylesheet, c.req.query("service"));
+    const html = runbookPage(c.req.param("chapter"), stylesheet);
     return html === undefined ? next() : c.html(html);
   });
   for (const [path, file] of page) {

@@ -24,21 +24,14 @@ const bodies = new Map<string, string>();
  *
  * @param name Its heading, or its name in links.
  * @param stylesheet Path of the page's styles.
- * @param service Name of a service to insert into the chapter's commands.
  * @returns Undefined if there is no such chapter.
  */
-export function runbookPage(
-  name: string,
-  stylesheet: string,
-  service = "",
-): string | undefined {
+export function runbookPage(name: string, stylesheet: string): string | undefined {
   const slug = slugOf(name);
   const chapter = CHAPTERS.get(slug);
   if (chapter === undefined) return undefined;
   const body = bodies.get(slug) ?? bodyOf(chapter);
   bodies.set(slug, body);
-  const isName = /^[a-z]{1,20}$/.test(service);
-  const text = isName ? body.replaceAll("&lt;service&gt;", service) : body;
   return `<!doctype html>
 <html lang="en">
   <head>
@@ -58,7 +51,7 @@ export function runbookPage(
         <nav class="tabs" aria-label="Views"><a href="/#operator">← Operator</a></nav>
       </header>
       <main class="card prose">
-        ${text}
+        ${body}
       </main>
     </div>
   </body>

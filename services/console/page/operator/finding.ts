@@ -72,9 +72,8 @@ export function serviceVerdictOf(
 /** The chapter of docs/deploying.md that starts each service in a terminal. */
 export const START_CHAPTER = "Each service on its own";
 
-/** Path of a chapter of the runbook, with commands for a service. */
-export const runbookOf = ({ chapter, service }: Pick<Finding, "chapter" | "service">) =>
-  `/runbook/${encodeURIComponent(chapter)}?service=${service}`;
+/** Path of a chapter of the runbook. */
+export const runbookOf = (chapter: string) => `/runbook/${encodeURIComponent(chapter)}`;
 
 /** When each problem and each verdict on a service was first seen by this page. */
 export type FirstSeen = ReadonlyMap<string, number>;

@@ -42,7 +42,7 @@ export function Findings({ findings, firstSeen, states, isCutOff }: FindingsProp
       {isCutOff && (
         <p>
           To start them:{" "}
-          <a href={`/runbook/${encodeURIComponent(START_CHAPTER)}`} target="_blank">
+          <a href={runbookOf(START_CHAPTER)} target="_blank">
             {START_CHAPTER}
           </a>
         </p>
@@ -100,7 +100,7 @@ function FindingItem({ finding, firstSeen, url }: FindingItemProps) {
         <strong>Do first:</strong> <Words text={firstStep} url={url} />
       </p>
       <p>
-        <a href={runbookOf(finding)} target="_blank">Runbook: {chapter}</a>
+        <a href={runbookOf(chapter)} target="_blank">Runbook: {chapter}</a>
       </p>
     </li>
   );
