@@ -29,14 +29,6 @@ export const isCritical = ({ severity }: Pick<Finding, "severity">) => severity 
 /** Whether a problem is critical and has no other cause. */
 export const isAlarm = (finding: Finding) => isCritical(finding) && finding.cause === undefined;
 
-/** The text that all watched services work, and how to watch the others. */
-export function noProblemText(watched: readonly ServiceName[]): string {
-  const unwatched = (["oracle", "node"] as const).filter((name) => !watched.includes(name));
-  if (unwatched.length === 0) return "✓ All services work.";
-  const options = unwatched.map((name) => `--${name}-url`).join(" and ");
-  return `✓ The services below work. To watch all, start the console with ${options}.`;
-}
-
 /**
  * How much is wrong with its consequences, as a class and a text; only for lists that are not
  * empty.
@@ -68,9 +60,6 @@ export function serviceVerdictOf(
   if (first !== undefined) return ["warning", "▲ has a warning"];
   return ["won", isReady === undefined ? "✓ healthy" : "✓ healthy, ready"];
 }
-
-/** The chapter of docs/deploying.md that starts each service in a terminal. */
-export const START_CHAPTER = "Each service on its own";
 
 /** Path of a chapter of the runbook. */
 export const runbookOf = (chapter: string) => `/runbook/${encodeURIComponent(chapter)}`;

@@ -1,15 +1,7 @@
 import { Card, Words } from "../parts/parts.tsx";
 import type { ServiceState } from "../data/service_watch.ts";
 import { followingText, isFolded } from "./causes.ts";
-import {
-  type Finding,
-  type FirstSeen,
-  firstSeenText,
-  noProblemText,
-  runbookOf,
-  START_CHAPTER,
-  verdictOf,
-} from "./finding.ts";
+import { type Finding, type FirstSeen, firstSeenText, runbookOf, verdictOf } from "./finding.ts";
 
 interface FindingsProps {
   findings: readonly Finding[];
@@ -34,19 +26,11 @@ export function Findings({ findings, firstSeen, states, isCutOff }: FindingsProp
   const [style, text] = findings.length > 0
     ? verdictOf(findings)
     : isKnown
-    ? ["won", noProblemText(states.map(({ name }) => name))]
+    ? ["won", "✓ All services below work."]
     : asking;
   return (
     <Card title={findings.length === 0 ? "Health" : "What is wrong"}>
       <p class={style} role="status">{text}</p>
-      {isCutOff && (
-        <p>
-          To start them:{" "}
-          <a href={runbookOf(START_CHAPTER)} target="_blank">
-            {START_CHAPTER}
-          </a>
-        </p>
-      )}
       <FindingList findings={first} firstSeen={firstSeen} states={states} />
       {following.length > 0 && (
         <details>

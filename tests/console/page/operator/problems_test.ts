@@ -11,9 +11,7 @@ import {
   type FirstSeen,
   firstSeenAfter,
   firstSeenText,
-  noProblemText,
   runbookOf,
-  START_CHAPTER,
   verdictOf,
 } from "../../../../services/console/page/operator/finding.ts";
 import { findingsOf, processesOf } from "../../../../services/console/page/operator/problems.ts";
@@ -22,7 +20,6 @@ import { ALIVE, being, calibration, FULL_DISK, gone, SKIPPED, stateOf } from "./
 const readDocument = (name: string) =>
   Deno.readTextFile(new URL(`../../../../docs/${name}.md`, import.meta.url));
 const runbooks = await readDocument("runbooks");
-const deploying = await readDocument("deploying");
 
 /** Figures that show the problems of services, with those before if they are not new. */
 const WRONG: Record<ServiceName, Record<string, string | [before: string, after: string]>> = {
@@ -198,7 +195,6 @@ Deno.test("findingsOf: a service that is away has a first step, and its chapters
     "ps -eo pid,stat,pcpu,etime,args | grep '[m]ain.ts <service>'",
   ];
   for (const command of commands) assert(runbooks.includes(command), command);
-  assert(deploying.includes(`\n## ${START_CHAPTER}\n`));
 });
 
 Deno.test("firstSeenAfter: problems and verdicts keep the time when they were first seen until they end", () => {
@@ -317,12 +313,6 @@ Deno.test("findingsOf: one problem of several markets is one line, with the wors
   const problems = findingsOf([stateOf("oracle", [`${old}\n${sources}`, `${old}\n${sources}`])]);
   assert.equal(problems.length, 1);
   assert.match(problems[0]?.text ?? "", /A\/B, C\/D.*7\.0 s/);
-});
-
-Deno.test("noProblemText: without problems, the page names the services that it does not watch", () => {
-  assert.equal(noProblemText(["solver", "oracle", "node"]), "✓ All services work.");
-  assert.match(noProblemText(["solver", "oracle"]), /The services below work\. .* --node-url\.$/);
-  assert.match(noProblemText(["solver"]), / --oracle-url and --node-url\.$/);
 });
 
 Deno.test("FIGURES: two bounds of one figure are shown as one figure", () => {
