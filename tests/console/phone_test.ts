@@ -198,7 +198,6 @@ Deno.test(pageTest("a phone's keyboard hides no next step", async (visitor) => {
   const { page } = visitor;
   await visitor.enter();
   await visitor.fill("lasts", "25");
-  assert.equal(await visitor.textOf(".field-lasts .unit"), "(s)");
   for (const [field, text] of [["upper", "8994"], ["lower", "8990"]] as const) {
     await visitor.fill(field, text);
   }

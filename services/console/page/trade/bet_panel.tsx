@@ -5,7 +5,7 @@ import type { BetSlip } from "./bet_slip.ts";
 import { askQuote, repeatBet } from "./box_actions.ts";
 import { linkTo } from "./box_link.ts";
 import { amountText, type DraftFields, errorText, isUnreached, LABELS } from "./draft.ts";
-import { tryParseDuration, unitOf } from "./input.ts";
+import { tryParseDuration } from "./input.ts";
 import { fieldErrorsOf } from "./next_step.ts";
 import { warningOf } from "./odds.ts";
 import { leastOf, LiveQuote, Payout, PlacedBet, Terms } from "./quote_panel.tsx";
@@ -135,11 +135,7 @@ function Field({ model, slip, name, error }: FieldProps) {
   const isWrong = error !== undefined && !isUnreached(slip.fields.value, name);
   const errorId = `error-${name}`;
   const isDuration = name === "startsIn" || name === "lasts";
-  const unit = isDuration
-    ? unitOf(slip.fields.value[name])
-    : name === "amount"
-    ? "USDC"
-    : slip.symbol.value.split("/")[1];
+  const unit = name === "amount" ? "USDC" : slip.symbol.value.split("/")[1];
   // Writes a duration without units with them.
   const leave = () => {
     const isSaid = obstacleNow(model, slip)?.field === name; // the slip says the first error
@@ -152,7 +148,7 @@ function Field({ model, slip, name, error }: FieldProps) {
   return (
     <div class={`field field-${name}`}>
       <label for={`field-${name}`}>
-        {LABELS[name]} {unit && <span class="unit">({unit})</span>}
+        {LABELS[name]} {!isDuration && <span class="unit">({unit})</span>}
       </label>
       <input
         id={`field-${name}`}

@@ -58,11 +58,6 @@ const UNITS = [
   [1_000, /^(s|secs?|seconds?)$/i],
 ] as const;
 
-/** The unit that a duration without one has: a plain number counts seconds. */
-export function unitOf(text: string): "s" | undefined {
-  return /^\s*\d+([.,]\d*)?\s*$/.test(text) ? "s" : undefined;
-}
-
 /** Milliseconds of a duration such as `15 s`, `1,5 h`, `2 min 5 s`, or `15`, which are seconds. */
 export function tryParseDuration(text: string): number | undefined {
   const parts = [...text.matchAll(/\s*(\d{1,6}(?:[.,]\d{1,3})?)\s*([a-z]*)\s*/gi)];

@@ -3,7 +3,6 @@ import {
   numberError,
   tryParseDecimal,
   tryParseDuration,
-  unitOf,
 } from "../../../../services/console/page/trade/input.ts";
 
 const numbers: Record<string, bigint> = {
@@ -75,12 +74,5 @@ Deno.test("tryParseDuration: each unit has its names, and no others", () => {
         assert.equal(tryParseDuration(`2 ${other}`), undefined, other);
       }
     }
-  }
-});
-
-Deno.test("unitOf: a plain number counts seconds, also while it is typed", () => {
-  for (const text of ["25", " 2.5 ", "1,", "0"]) assert.equal(unitOf(text), "s", text);
-  for (const text of ["", "25 s", "2:05", "5 min", "-1", "a"]) {
-    assert.equal(unitOf(text), undefined);
   }
 });
