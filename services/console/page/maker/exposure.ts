@@ -1,5 +1,5 @@
 /** Possible losses on open bets: by price, and within the limit. */
-import { formatUnits, type Thesis } from "@rangemaker/client";
+import type { Thesis } from "@rangemaker/client";
 import { worstCaseLoss } from "../../../../lib/prices/worst_case_loss.ts";
 import { PROBLEMS } from "../../../../lib/problems/mod.ts";
 import { openOf } from "../data/outcome.ts";
@@ -84,20 +84,14 @@ interface Bounds {
   atRisk: bigint;
   /** `--max-exposure`; null without one. */
   maxExposure: bigint | null;
-  minBetAmount: bigint;
   /** The money of the solver's account, for new bets and in open ones. */
   account: { balance: bigint; locked: bigint };
 }
 
 /** How much more may be risked, as text with a style, and the used share of what bounds it. */
 export function headroomOf(
-  { atRisk, maxExposure: max, minBetAmount, account }: Bounds,
+  { atRisk, maxExposure: max, account }: Bounds,
 ): { style: string; text: string; used?: number } {
-  if (max !== null && max < minBetAmount) {
-    const text = `▲ The limit is ${formatUnits(max)} USDC: hardly a bet fits. ` +
-      "`--max-exposure` counts 6 decimals: 5000000000 is 5,000 USDC.";
-    return { style: "warning", text };
-  }
   const { balance, locked } = account;
   if (balance + locked === 0n) {
     return { style: "lost", text: "✕ No money: every bet is refused until you deposit some." };

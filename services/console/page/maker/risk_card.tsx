@@ -68,8 +68,8 @@ interface LimitProps {
  * time.
  */
 function Limit({ all, solver, account, isOld }: LimitProps) {
-  const { maxExposure, info: { config: { minBetAmount } } } = solver;
-  const known = headroomOf({ atRisk: all, maxExposure, minBetAmount, account });
+  const { maxExposure } = solver;
+  const known = headroomOf({ atRisk: all, maxExposure, account });
   const headroom = isOld && known.style === "won" ? undefined : known;
   const asOf = isOld ? ` At ${formatTime(solver.readAtMs)}.` : "";
   return (

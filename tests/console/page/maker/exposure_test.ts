@@ -92,7 +92,7 @@ Deno.test("timeTexts: a bet that has not started has both times", () => {
 const account = { balance: 900_000_000n, locked: 100_000_000n };
 
 const roomAt = (given: Partial<Parameters<typeof headroomOf>[0]>) => {
-  const bounds = { atRisk: 0n, maxExposure: 100_000_000n, minBetAmount: 1_000_000n, account };
+  const bounds = { atRisk: 0n, maxExposure: 100_000_000n, account };
   const { style, text, used } = headroomOf({ ...bounds, ...given });
   return [style, used, text.replaceAll("\u00a0", " ")] as const;
 };
@@ -127,12 +127,6 @@ Deno.test("headroomOf: without any money, every bet is refused", () => {
     assert.deepEqual([style, used], ["lost", undefined]);
     assert.match(text, /^✕ No money: every bet is refused/);
   }
-});
-
-Deno.test("headroomOf: a limit below the smallest bet gets a warning about its decimals", () => {
-  const [style, used, text] = roomAt({ maxExposure: 5_000n });
-  assert.deepEqual([style, used], ["warning", undefined]);
-  assert.match(text, /^▲ The limit is 0\.005 USDC: .* counts 6 decimals/);
 });
 
 Deno.test("headroomOf: without a limit, or with less money than it leaves, the balance bounds new bets", () => {
