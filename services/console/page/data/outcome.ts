@@ -2,10 +2,10 @@
 import { isUnsettled, type Thesis } from "@rangemaker/client";
 import {
   countdownText,
+  decimalsOf,
   formatAmount,
   formatCents,
   formatDigits,
-  shownDigits,
   toNumber,
 } from "../parts/format.ts";
 
@@ -60,7 +60,7 @@ export function crossingText(
   price: bigint,
 ): [price: string, side: string] {
   const numbers = [price, price < lowerPrice ? lowerPrice : upperPrice].map(toNumber);
-  for (let digits = shownDigits(numbers[1]!);; digits++) {
+  for (let digits = decimalsOf(numbers[1]!);; digits++) {
     const [one = "", other = ""] = numbers.map((number) => formatDigits(number, digits));
     if (one !== other || digits >= 6) return [one, other];
   }

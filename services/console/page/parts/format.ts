@@ -50,17 +50,12 @@ export function formatProfit(amount: bigint): string {
 
 /** Digits after the point for a price of this size: six digits in total. */
 export function decimalsOf(price: number): number {
-  return clamp(5 - Math.floor(Math.log10(Math.max(price, 1e-6))), 0, 6);
-}
-
-/** Digits after the point that are shown of a price. */
-export function shownDigits(price: number): number {
-  return decimalsOf(Math.abs(price));
+  return clamp(5 - Math.floor(Math.log10(Math.max(Math.abs(price), 1e-6))), 0, 6);
 }
 
 /** A price such as 2,998.41. */
 export function formatQuotePrice(price: number): string {
-  return formatDigits(price, shownDigits(price));
+  return formatDigits(price, decimalsOf(price));
 }
 
 /** A price with a number of digits after the point, 6 at most. */

@@ -11,7 +11,6 @@ import {
   durationText,
   exactDurationText,
   formatRange,
-  shownDigits,
   toNumber,
 } from "../parts/format.ts";
 import { numberError, tryParseDecimal, tryParseDuration } from "./input.ts";
@@ -98,7 +97,7 @@ export function isUnreached(fields: DraftFields, name: keyof DraftFields): boole
 
 /** The fields for a draft; both prices have at least the digits that are shown of the upper one. */
 export function fieldsOf(draft: Draft): Omit<DraftFields, "amount"> {
-  const digits = shownDigits(toNumber(draft.upperPrice));
+  const digits = decimalsOf(toNumber(draft.upperPrice));
   const priceText = (price: bigint) => {
     const [whole, fraction = ""] = formatUnits(price).split(".");
     return [whole, fraction.padEnd(digits, "0")].filter(Boolean).join(".");
