@@ -1,4 +1,5 @@
 import { type Context, Hono } from "hono";
+import { secureHeaders } from "hono/secure-headers";
 import { RangemakerError } from "../../lib/errors.ts";
 import { handleErrors, sendFailure } from "../../lib/http/json_api.ts";
 import type { ErrorAnswers } from "../../lib/http/error_answers.ts";
@@ -15,20 +16,13 @@ interface ConsoleApiOptions {
 
 const STARTING = { STARTING: { status: 503, retry: "later" } } as const satisfies ErrorAnswers;
 
-/** Headers of every answer: no type sniffing, no referrers, no use by other origins. */
-const SAFE_HEADERS = {
-  "x-content-type-options": "nosniff",
-  "referrer-policy": "no-referrer",
-  "cross-origin-opener-policy": "same-origin",
-  "cross-origin-resource-policy": "same-origin",
-};
-
 /** Routes of the console: files, and the URLs of the services. */
 export function createConsoleApi({ page, findConfig }: ConsoleApiOptions): Hono {
   const app = new Hono();
+  // No type sniffing, no referrers, no use by other origins; TLS is for whatever is in front of it.
+  app.use(secureHeaders({ strictTransportSecurity: false }));
   app.use(async (c, next) => {
     await next();
-    for (const [name, value] of Object.entries(SAFE_HEADERS)) c.header(name, value);
     c.header("content-security-policy", policyOf(findConfig()));
   });
   app.get("/config.json", (c) => {
