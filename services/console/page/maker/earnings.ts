@@ -93,17 +93,4 @@ export function profitHistory(theses: readonly Thesis[]) {
   });
 }
 
-/**
- * Which bets of the history have their time below it, and where, in percent of the width: below the
- * step of the bet, or at the end for the last one, where it has space.
- */
-export function labelledBets(count: number): { index: number; at: number }[] {
-  const last = count - 1;
-  const indexes = new Set([0, Math.min(Math.ceil(count / 2), last), last]);
-  return [...indexes].map((index) => {
-    const isEnd = index === last && index > 0;
-    return { index, at: isEnd ? 100 : 100 * index / count };
-  });
-}
-
 const timeOf = ({ settledAt, breach, endTime }: Thesis) => settledAt ?? breach?.time ?? endTime;

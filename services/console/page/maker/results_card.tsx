@@ -6,14 +6,7 @@ import { isDecided } from "../data/outcome.ts";
 import { formatCount, formatDay, formatProfit, formatTime } from "../parts/format.ts";
 import { Table } from "../parts/table.tsx";
 import { betsCsv } from "../trade/bet_list.ts";
-import {
-  earnedText,
-  type Earnings,
-  earningsOf,
-  labelledBets,
-  makerGainOf,
-  profitHistory,
-} from "./earnings.ts";
+import { earnedText, type Earnings, earningsOf, makerGainOf, profitHistory } from "./earnings.ts";
 import { ProfitPlot } from "../parts/plot.tsx";
 
 interface ResultsProps {
@@ -99,10 +92,10 @@ function ProfitChart({ theses, nowMs }: { theses: readonly Thesis[]; nowMs: numb
         } USDC`}
         start={0n}
         steps={points.map(({ profit }, index) => ({ at: toX(index), profit }))}
-        ticks={labelledBets(points.length).map(({ at, index }) => ({
-          at,
-          text: nameOf(points[index]?.timeMs ?? nowMs),
-        }))}
+        ticks={[
+          { at: 0, text: nameOf(fromMs) },
+          { at: 100, text: nameOf(points[last]?.timeMs ?? nowMs) },
+        ]}
         nameAt={(at) => nameOf(points[Math.floor(at * points.length / 100)]?.timeMs ?? nowMs)}
       />
     </figure>

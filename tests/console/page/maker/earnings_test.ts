@@ -4,7 +4,6 @@ import { DAY_MS } from "../../../../lib/time.ts";
 import {
   earnedText,
   earningsOf,
-  labelledBets,
   makerGainOf,
   profitHistory,
   resultsOf,
@@ -87,15 +86,6 @@ Deno.test("profitHistory: adds up profit in order of settlement, or of end witho
     { timeMs: 9, profit: 0n },
     { timeMs: 9, profit: 10n * USDC },
   ]);
-});
-
-Deno.test("labelledBets: a time is below the step of its bet, that of the last bet at the end", () => {
-  const found = (count: number) => labelledBets(count).map(({ index, at }) => [index, at]);
-  assert.deepEqual(found(1), [[0, 0]]);
-  assert.deepEqual(found(2), [[0, 0], [1, 100]]);
-  assert.deepEqual(found(3), [[0, 0], [2, 100]]);
-  assert.deepEqual(found(4), [[0, 0], [2, 50], [3, 100]]);
-  assert.deepEqual(found(5), [[0, 0], [3, 60], [4, 100]]);
 });
 
 Deno.test("earnedText: what the settled bets brought, and its share of the stakes", () => {
