@@ -8,7 +8,7 @@ import type { Problem } from "./problem.ts";
 
 export { CALIBRATION } from "./money.ts";
 export { type Figures, growthOf, type LabelFilter, type Sample } from "./measure.ts";
-export { SERVICE_DOWN, SOURCE_LAG_MAX_S } from "./services.ts";
+export { SERVICE_DOWN } from "./services.ts";
 export { beyondBound, fillPlaceholders, isBeyond, type Problem } from "./problem.ts";
 
 /** All problems, in the groups of the rules of Prometheus. */

@@ -98,7 +98,7 @@ export const PROXY: readonly Problem[] = [
 ];
 
 /** A source whose trades have times that differ more from their arrival is reported. */
-export const SOURCE_LAG_MAX_S = 1;
+const SOURCE_LAG_MAX_S = 1;
 
 export const ORACLE: readonly Problem[] = [
   {

@@ -180,10 +180,7 @@ const providersSchema = z.object({
     ready: z.boolean(),
     streams: z.record(
       z.string(),
-      z.object({
-        lastTradeAgeMs: z.nullable(z.number()),
-        exchangeLagMs: z.nullish(z.number()),
-      }),
+      z.object({ lastTradeAgeMs: z.nullable(z.number()) }),
     ),
     reconnects: z.number(),
     lastError: z.nullable(z.string()),

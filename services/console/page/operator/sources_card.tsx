@@ -1,4 +1,3 @@
-import { SOURCE_LAG_MAX_S } from "../../../../lib/problems/mod.ts";
 import { Card } from "../parts/parts.tsx";
 import { isAway, type Providers, type ServiceState } from "../data/service_watch.ts";
 import { formatQuotePrice, formatTime, toNumber } from "../parts/format.ts";
@@ -105,7 +104,6 @@ interface PriceProps {
 /** Lines break between details, not within one. */
 function Price({ provider, symbol, pair, ageS }: PriceProps) {
   const { name = "", streams } = provider ?? {};
-  const lagMs = streams?.[symbol]?.exchangeLagMs ?? 0;
   const price = provider === undefined ? pair?.price : pair?.sourcePrices[name];
   const age = streams?.[symbol]?.lastTradeAgeMs;
   const points = pair?.deviationBasisPoints?.[name];
@@ -114,8 +112,6 @@ function Price({ provider, symbol, pair, ageS }: PriceProps) {
     age != null && formatAge(age),
     points !== undefined && formatPoints(points),
     pair?.outliers.includes(name) && "▲ far",
-    Math.abs(lagMs) > 1_000 * SOURCE_LAG_MAX_S &&
-    `▲ ${formatAge(Math.abs(lagMs))} ${lagMs > 0 ? "late" : "ahead"}`,
   ].flatMap((text) => text ? text.replaceAll(" ", "\u00a0") : []);
   return (
     <>
