@@ -230,7 +230,6 @@ ${key("admin")}
       ],
       env: {
         ...bundled.env,
-        PATH: Deno.env.get("PATH") ?? "",
         RANGEMAKER_CONFIG: `${this.#folder}/etc/settings.toml`,
         CLOCK_BEHIND_MS: `${this.#behindMs}`,
       },

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { TAPE_HEADER } from "../../lib/prices/tape.ts";
 import { withFile } from "../support/files.ts";
-import { denoEnv, lacksTerminal, NEEDS_TERMINAL, Terminal } from "../support/terminal.ts";
+import { lacksTerminal, NEEDS_TERMINAL, Terminal } from "../support/terminal.ts";
 import { runProgram } from "../support/process.ts";
 
 const main = new URL("../../main.ts", import.meta.url).pathname;
@@ -10,10 +10,6 @@ const deno = `'${Deno.execPath()}' run --no-prompt --allow-all '${main}'`;
 
 // deno-lint-ignore no-control-regex -- what is looked for are control characters
 const COLOR = /\x1b\[[\d;]*m/;
-
-function onTerminal(line: string, env: Record<string, string> = {}) {
-  return new Terminal(line, { ...denoEnv(), ...env }).finished();
-}
 
 interface Shown {
   line: string;
@@ -54,7 +50,7 @@ for (const [what, { line, env, hasColors }] of Object.entries(shown)) {
     name: `Colours: ${what}${NEEDS_TERMINAL}`,
     ignore: lacksTerminal,
     async fn() {
-      const terminal = new Terminal(line, { ...denoEnv(), ...env });
+      const terminal = new Terminal(line, env);
       if (line.startsWith(service)) {
         await terminal.until("http://127.0.0.1:");
         await terminal.type("\x03"); // Ctrl-C ends it
@@ -70,7 +66,7 @@ Deno.test({
   name: `Progress: demo shows the current step on a terminal${NEEDS_TERMINAL}`,
   ignore: lacksTerminal,
   async fn() {
-    const { code, output } = await onTerminal(`${deno} demo`, { NO_COLOR: "1" });
+    const { code, output } = await new Terminal(`${deno} demo`, { NO_COLOR: "1" }).finished();
     assert.equal(code, 0, output);
     for (const text of ["\rStarting everything …", "\r1/6 prices …", "\r6/6 settle …"]) {
       assert(output.includes(text), `${text}: ${JSON.stringify(output)}`);
@@ -93,7 +89,8 @@ Deno.test("Progress: without a terminal on standard error nothing is drawn", () 
     const { code, stderr } = await runProgram([...backtest, "--log-level", "warning"]);
     assert.deepEqual([code, stderr], [0, ""]);
     if (lacksTerminal) return;
-    const { output } = await onTerminal(`${deno} ${backtest.join(" ")}`, { NO_COLOR: "1" });
+    const { output } = await new Terminal(`${deno} ${backtest.join(" ")}`, { NO_COLOR: "1" })
+      .finished();
     assert.match(output, /\r[█░]{40} \d+ % of 60 s of prices/);
   });
 });

@@ -10,7 +10,7 @@ import { ALLOWED_SKIPS, joinReports, judge, readReport } from "../../.ci/verdict
 import config from "../../deno.json" with { type: "json" };
 import { withFolder } from "../support/files.ts";
 import { casesFrom, testSeed } from "../support/random.ts";
-import { denoEnv } from "../support/terminal.ts";
+import { denoEnv } from "../support/process.ts";
 import { fileUrl, readText, run, runTask } from "./support.ts";
 
 const cwd = fileUrl(".").pathname;
@@ -174,7 +174,7 @@ const deno = (folder: string, args: string[], env: Record<string, string> = {}) 
   run(Deno.execPath(), args, {
     cwd: folder,
     clearEnv: true,
-    env: { ...denoEnv(), PATH: Deno.env.get("PATH") ?? "", NO_COLOR: "1", ...env },
+    env: { ...denoEnv(), NO_COLOR: "1", ...env },
   });
 
 Deno.test("suite: finds the same test files as Deno", async () => {

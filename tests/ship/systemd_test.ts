@@ -108,7 +108,7 @@ function withMachine(test: (folder: string, env: Record<string, string>) => Prom
     }
     const settings = `${folder}/etc/settings.toml`;
     await Deno.writeTextFile(settings, installed("settings.toml", folder));
-    await test(folder, { PATH, DENO_DIR, KAIZEN_RPC_URL: "http://127.0.0.1:1" });
+    await test(folder, { DENO_DIR, KAIZEN_RPC_URL: "http://127.0.0.1:1" });
   });
 }
 

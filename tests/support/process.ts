@@ -98,7 +98,7 @@ export class Program {
   stdout = "";
   stderr = "";
 
-  /** Starts `rangemaker` with arguments; nothing of this process's environment is passed on. */
+  /** Starts `rangemaker` with arguments; of this process's environment it gets {@link denoEnv}. */
   constructor(
     args: readonly string[],
     env: Record<string, string> = {},
@@ -108,13 +108,7 @@ export class Program {
       ...launch,
       args: [...launch.args, ...args],
       clearEnv: true,
-      env: {
-        HOME: Deno.env.get("HOME") ?? "",
-        NO_COLOR: "1",
-        ...denoDir(),
-        ...launch.env,
-        ...env,
-      },
+      env: { ...denoEnv(), NO_COLOR: "1", ...launch.env, ...env },
       stdin: "null",
       stdout: "piped",
       stderr: "piped",
@@ -182,10 +176,10 @@ export class Program {
   }
 }
 
-/** Where Deno keeps its npm packages, if that is not the default. */
-function denoDir(): Record<string, string> {
-  const folder = Deno.env.get("DENO_DIR");
-  return folder === undefined ? {} : { DENO_DIR: folder };
+/** What a program needs of this process's environment: where programs and Deno's packages are. */
+export function denoEnv(): Record<string, string> {
+  const { HOME = "", PATH = "", DENO_DIR } = Deno.env.toObject();
+  return { HOME, PATH, ...(DENO_DIR !== undefined && { DENO_DIR }) };
 }
 
 export function runProgram(

@@ -1,5 +1,5 @@
 /** Runs a program on a terminal of its own, made by util-linux's `script`. */
-import { hasProgram } from "./process.ts";
+import { denoEnv, hasProgram } from "./process.ts";
 
 const hasTerminals = hasProgram("script");
 
@@ -26,7 +26,7 @@ export class Terminal {
     this.#child = new Deno.Command("script", {
       args: ["--quiet", "--return", "--flush", "--command", command, "/dev/null"],
       clearEnv: true,
-      env: { HOME: "/nonexistent", PATH: Deno.env.get("PATH") ?? "", TERM: "xterm", ...env },
+      env: { ...denoEnv(), TERM: "xterm", ...env },
       stdin: "piped",
       stdout: "piped",
       stderr: "null",
@@ -74,13 +74,4 @@ export class Terminal {
 
 function isIn(text: string | RegExp, output: string): boolean {
   return typeof text === "string" ? output.includes(text) : text.test(output);
-}
-
-/** Deno's package folders, as a terminal starts with a bare environment. */
-export function denoEnv(): Record<string, string> {
-  const names = ["HOME", "DENO_DIR"];
-  return Object.fromEntries(names.flatMap((name) => {
-    const value = Deno.env.get(name);
-    return value === undefined ? [] : [[name, value]];
-  }));
 }

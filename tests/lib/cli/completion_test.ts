@@ -4,7 +4,7 @@ import { STRATEGIES } from "../../../services/solver/pricing/strategy.ts";
 import { runHere } from "../../support/command_context.ts";
 import { withFolder } from "../../support/files.ts";
 import { fromSource, hasProgram } from "../../support/process.ts";
-import { denoEnv, lacksTerminal, NEEDS_TERMINAL, Terminal } from "../../support/terminal.ts";
+import { lacksTerminal, NEEDS_TERMINAL, Terminal } from "../../support/terminal.ts";
 
 Deno.test("Completion: offers what may come next, by the option table of the command", async () => {
   const offers = async (line: string) =>
@@ -72,7 +72,7 @@ for (const shell of ["bash", "zsh"]) {
     const start = shell === "zsh"
       ? "ZDOTDIR=. exec zsh -i"
       : "exec bash --noprofile --rcfile .zshrc -i";
-    const terminal = new Terminal(`cd ${folder} && ${start}`, denoEnv());
+    const terminal = new Terminal(`cd ${folder} && ${start}`);
     await terminal.until(READY);
     for (const [typed, lastWord] of completed) {
       terminal.output = "";
