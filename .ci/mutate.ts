@@ -1,14 +1,14 @@
 /**
- * `deno task mutate [--since <rev>] [--all] [--every <n>] [--jobs <n>] [folder or file]…`: changes
- * the code in small ways and runs the tests that belong to it; a change that no test detects is a gap.
+ * `deno task mutate [--since <rev>] [--all] [--jobs <n>] [folder or file]…`: changes the code in small
+ * ways and runs the tests that belong to it; a change that no test detects is a gap.
  *
  * Without arguments: the lines of {@link FOLDERS} changed since the branch left `main`, or another
  * revision. With folders or files: all of these. With `--all`: everything in {@link FOLDERS}.
- * With `--every 5`: only one of five pieces of each file, an estimate in a fifth of the time.
  * Prints Stryker's report of each group of files with the same tests, and writes all of them to
  * `mutation.txt`. Exits with 1 only if something could not be judged: docs/testing.md says how to read
  * a report.
  */
+import { readdirSync } from "node:fs";
 import { parseArgs } from "node:util";
 import config from "../deno.json" with { type: "json" };
 import { runProgram } from "./program.ts";
@@ -34,9 +34,6 @@ const STRYKER = "@stryker-mutator/core@9.6.1";
 
 const REPORT = "mutation.txt";
 
-/** Lines of a piece that `--every` takes or leaves. */
-const PIECE_LINES = 20;
-
 /** A plugin for Stryker: no test should pin down messages, or what only OpenAPI documents show. */
 const IGNORE_TEXTS = `
 const textsOf = ({ value, quasis = [] }) => [value, ...quasis.map(({ value }) => value.raw)];
@@ -53,15 +50,9 @@ const { values, positionals } = parseArgs({
   options: {
     since: { type: "string", default: "main" },
     all: { type: "boolean", default: false },
-    every: { type: "string", default: "1" },
     jobs: { type: "string", default: "2" },
   },
 });
-
-const every = Number(values.every);
-if (!Number.isInteger(every) || every < 1) {
-  throw new Error(`--every ${values.every}: expected a whole number of at least 1, such as 5`);
-}
 
 /** An import of a file of this repository that remains at run time. */
 const IMPORT = /^(?:import|export)\s(?!type\s)(?:[^";]*?\sfrom\s*)?"(\.[^"]+)"/gm;
@@ -126,39 +117,20 @@ function changedRanges(diff: string): { path: string; range: string }[] {
   return ranges;
 }
 
-function* typeScriptBelow(folder: string): Generator<string> {
-  for (const { name, isDirectory } of Deno.readDirSync(folder)) {
-    const path = `${folder}/${name}`;
-    if (isDirectory) yield* typeScriptBelow(path);
-    else if (name.endsWith(".ts")) yield path;
-  }
-}
-
-/** A file for Stryker, or with `--every` those pieces of it that are mutated. */
-function piecesOf(path: string): string[] {
-  if (every === 1) return [path];
-  const lines = Deno.readTextFileSync(path).split("\n").length;
-  const pieces = [];
-  for (let line = 1; line <= lines; line += every * PIECE_LINES) {
-    pieces.push(`${path}:${line}-${line + PIECE_LINES - 1}`);
-  }
-  return pieces;
-}
-
 /** The code to mutate, as paths with or without lines. */
 async function targets(files: readonly string[]): Promise<{ path: string; range: string }[]> {
   const folders = values.all ? FOLDERS : positionals;
-  const whole = (path: string) => piecesOf(path).map((range) => ({ path, range }));
+  const whole = (path: string) => ({ path, range: path });
   if (folders.length > 0) {
     const unknown = positionals.filter((each) => !files.some((path) => isWithin(path, [each])));
     if (unknown.length > 0) throw new Error(`No code to mutate in ${unknown.join(", ")}`);
-    return files.filter((path) => isWithin(path, folders)).flatMap(whole);
+    return files.filter((path) => isWithin(path, folders)).map(whole);
   }
   const base = await runProgram("git", "merge-base", values.since, "HEAD");
   const added = (await runProgram("git", "ls-files", "--others", "--exclude-standard")).split("\n");
   return [
     ...changedRanges(await runProgram("git", "diff", "--unified=0", "--no-color", base)),
-    ...added.filter((path) => path !== "").flatMap(whole),
+    ...added.map(whole),
   ].filter(({ path }) => isWithin(path, FOLDERS));
 }
 
@@ -202,7 +174,10 @@ async function stryker(
   );
 }
 
-const files = ["lib", "services", "tests"].flatMap((folder) => [...typeScriptBelow(folder)]);
+const files = ["lib", "services", "tests"].flatMap((folder) =>
+  readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .filter((path) => path.endsWith(".ts")).map((path) => `${folder}/${path}`)
+);
 const importers = importersOf(new Map(files.map((path) => [path, Deno.readTextFileSync(path)])));
 const groups = new Map<string, string[]>();
 for (const { path, range } of await targets(files)) {
