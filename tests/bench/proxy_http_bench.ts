@@ -1,7 +1,7 @@
 /**
  * Requests a second and CPU per request of the proxy and its rivals, in front of the same node.
  *
- *     deno run -A tests/bench/proxy_http_bench.ts [ROUNDS] [MAIN_OF_ANOTHER_VERSION]
+ *     deno run -A tests/bench/proxy_http_bench.ts [ROUNDS]
  *
  * It needs Linux, `wrk` and `nginx` on the path, and `npx` to fetch Bun, which plays the node.
  * Every request reads another account, so that nothing is shared. Only ratios within a round
@@ -13,8 +13,7 @@
  * - each turn begins with a second that does not count, since the caches belong to the rival before
  *   it.
  *
- * Another version, such as a checkout of an earlier commit, is compared in front of a node without
- * WebSocket, where all reads go over HTTP. Results are in `services/proxy/README.md`.
+ * Results are in `services/proxy/README.md`.
  */
 import { freePort } from "../support/ports.ts";
 import {
@@ -35,13 +34,11 @@ const CONNECTIONS = 32;
 const TURN_S = 3;
 const WARM_UP = { windowS: 2, windows: 3, windowsMax: 20, gain: 0.97 };
 const rounds = Number(Deno.args[0] ?? 9);
-const otherMain = Deno.args[1];
 
 const NGINX = "nginx";
 const BARE = "bare forwarder";
 const PROXY = "proxy";
 const OVER_HTTP = "proxy, node without WebSocket";
-const OTHER = "other version, node without WebSocket";
 
 const dir = await Deno.makeTempDir();
 const script = `
@@ -106,9 +103,6 @@ async function startForwarder(nodePort: number): Promise<Rival> {
     [PROXY, stack.use(await startOwnProxy(node.port, quiet))],
     [OVER_HTTP, stack.use(await startOwnProxy(httpNode.port, quiet))],
   ]);
-  if (otherMain !== undefined) {
-    rivals.set(OTHER, stack.use(await startOwnProxy(httpNode.port, quiet, otherMain)));
-  }
   for (const [name, rival] of rivals) {
     console.log(`${name}: warm after ${await warmUp(rival)} s`);
   }
@@ -139,9 +133,5 @@ async function startForwarder(nodePort: number): Promise<Rival> {
     `\nCPU per read: ${ratio(PROXY, BARE, cpu)} of the bare forwarder (aim: at most 0.95)`,
   );
   console.log(`Reads a second: ${ratio(PROXY, NGINX, rate)} of nginx (aim: at least 1.1)`);
-  if (otherMain !== undefined) {
-    const overHttp = ratio(OVER_HTTP, OTHER, rate);
-    console.log(`Reads a second over HTTP: ${overHttp} of the other version (aim: at least 0.75)`);
-  }
 }
 await Deno.remove(dir, { recursive: true });

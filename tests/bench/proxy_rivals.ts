@@ -99,13 +99,10 @@ export async function startNginx(nodePort: number, dir: string): Promise<Rival> 
   return await start(nginx, ["-e", `${dir}/nginx.log`, "-c", `${dir}/nginx.conf`], port);
 }
 
-/** This program's proxy in front of a node, or that of another version. */
-export async function startOwnProxy(
-  nodePort: number,
-  flags: string[],
-  main = new URL("../../main.ts", import.meta.url).pathname,
-): Promise<Rival> {
+/** This program's proxy in front of a node. */
+export async function startOwnProxy(nodePort: number, flags: string[]): Promise<Rival> {
   const port = freePort();
+  const main = new URL("../../main.ts", import.meta.url).pathname;
   const node = `http://127.0.0.1:${nodePort}`;
   const args = ["run", "-A", main, "proxy", "--port", String(port)];
   const nodes = ["--read-node-url", node, "--write-node-url", node];
