@@ -18,9 +18,9 @@ import { thesisOf } from "../solver/support.ts";
 import { runHere } from "../support/command_context.ts";
 import { eventually, settled } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
-import { Program } from "../support/process.ts";
 import { withLogs } from "../support/recorded_logs.ts";
 import { withFile, withFolder } from "../support/files.ts";
+import { lacksTerminal, NEEDS_TERMINAL, RANGEMAKER, Terminal } from "../support/terminal.ts";
 
 function assertNoKeys(text: string): void {
   for (const { privateKey } of Object.values(DEV_ACCOUNTS)) {
@@ -28,35 +28,45 @@ function assertNoKeys(text: string): void {
   }
 }
 
-Deno.test("demo --tape --keep: plays one bet on recorded trades, prints its six steps and the URLs, and stays until a signal", async () => {
-  const rows = Array.from({ length: 300 }, (_, index) => {
-    // The simulation starts elsewhere than at 1,600.
-    return `${1_700_000_000_000 + 100 * index},${index},buy,${1_600 + Math.sin(index) / 10},1`;
-  });
-  await withFile([TAPE_HEADER, ...rows].join("\n"), async (tape) => {
-    const program = new Program(["demo", "--keep", "--tape", tape, "--log-level", "debug"]);
-    await program.until(({ stdout }) => stdout.includes("Stop it with Ctrl-C."));
-    const urls = program.stdout.match(/(?<=^ {2}\S.* )http:\S+$/gm) ?? [];
-    assert.equal(urls.length, 7, program.stdout);
-    for (const url of urls) {
-      const answer = await fetch(new URL("/health", url));
-      await answer.body?.cancel();
-      assert.equal(answer.status, 200, url);
-    }
-    program.kill("SIGINT");
-    const { code, stdout, stderr } = await program.finished();
-    assert.equal(code, 0, stdout + stderr);
-    const [bet = "", addresses] = stdout.split("\nrangemaker stack is up:\n");
-    assert.match(addresses ?? stdout, /^ {2}exchanges /);
-    const lines = bet.split("\n");
-    for (const step of [1, 2, 3, 4, 5, 6]) {
-      assert(lines[step - 1]?.startsWith(`${step}/6 `), stdout);
-    }
-    assert.match(lines[0] ?? "", / ETH\/USDT (1599|1600)\./);
-    assert.match(lines[6] ?? "", /^Bet (won|lost) by the user, end to end in \d+\.\d s$/);
-    assert.match(stderr, /Development keys only/);
-    assertNoKeys(bet + stderr);
-  });
+Deno.test({
+  name:
+    `demo --tape --keep: plays one bet on recorded trades, shows its progress, prints its six steps and the URLs, and stays until Ctrl-C${NEEDS_TERMINAL}`,
+  ignore: lacksTerminal,
+  async fn() {
+    const rows = Array.from({ length: 300 }, (_, index) => {
+      // The simulation starts elsewhere than at 1,600.
+      return `${1_700_000_000_000 + 100 * index},${index},buy,${1_600 + Math.sin(index) / 10},1`;
+    });
+    await withFile([TAPE_HEADER, ...rows].join("\n"), async (tape) => {
+      const line = `exec ${RANGEMAKER} demo --keep --tape ${tape} --log-level debug`;
+      const terminal = new Terminal(line, { NO_COLOR: "1" });
+      await terminal.until("Stop it with Ctrl-C.");
+      const urls = terminal.output.match(/(?<=^ {2}\S.* )http:\S+$/gm) ?? [];
+      assert.equal(urls.length, 7, terminal.output);
+      for (const url of urls) {
+        const answer = await fetch(new URL("/health", url));
+        await answer.body?.cancel();
+        assert.equal(answer.status, 200, url);
+      }
+      await terminal.type("\x03"); // Ctrl-C
+      const { code, output } = await terminal.finished();
+      assert.equal(code, 0, output);
+      const [bet = "", addresses] = output.split("rangemaker stack is up:\r\n");
+      assert.match(addresses ?? output, /^ {2}exchanges /);
+      // The progress was cleared before each line of results.
+      const steps = [...bet.matchAll(/ \r(\d)\/6 \w+ +[\d.]+ s {2}.*$/gm)];
+      assert.equal(steps.map(([, count]) => count).join(), "1,2,3,4,5,6", output);
+      assert.match(steps[0]?.[0] ?? "", / ETH\/USDT (1599|1600)\./);
+      assert.match(bet, /^Bet (won|lost) by the user, end to end in \d+\.\d s$/m);
+      for (const text of ["\rStarting everything …", "\r1/6 prices …", "\r6/6 settle …"]) {
+        assert(output.includes(text), `${text}: ${JSON.stringify(output)}`);
+      }
+      // While the bet runs, the price moves inside its range.
+      assert.match(output, /\r6\/6 settle … [\d.]+ ├─*●─*┤ [\d.]+ {2}at [\d.]+, \d\.\d s left/);
+      assert.match(output, /Development keys only/);
+      assertNoKeys(bet);
+    });
+  },
 });
 
 Deno.test("demo: a tape that cannot be read is one clear line, exit code 1", async () => {

@@ -2,11 +2,8 @@
 import assert from "node:assert/strict";
 import { TAPE_HEADER } from "../../lib/prices/tape.ts";
 import { withFile } from "../support/files.ts";
-import { lacksTerminal, NEEDS_TERMINAL, Terminal } from "../support/terminal.ts";
+import { lacksTerminal, NEEDS_TERMINAL, RANGEMAKER, Terminal } from "../support/terminal.ts";
 import { runProgram } from "../support/process.ts";
-
-const main = new URL("../../main.ts", import.meta.url).pathname;
-const deno = `'${Deno.execPath()}' run --no-prompt --allow-all '${main}'`;
 
 // deno-lint-ignore no-control-regex -- what is looked for are control characters
 const COLOR = /\x1b\[[\d;]*m/;
@@ -18,8 +15,9 @@ interface Shown {
 }
 
 // Its report has lines of all levels, and ends at once.
-const doctor = `${deno} doctor bridge --rpc-url http://127.0.0.1:9 --port 0 --database :memory:`;
-const service = `${deno} exchanges --port 0`;
+const doctor =
+  `${RANGEMAKER} doctor bridge --rpc-url http://127.0.0.1:9 --port 0 --database :memory:`;
+const service = `${RANGEMAKER} exchanges --port 0`;
 const shown: Record<string, Shown> = {
   "results on a terminal have colours": { line: doctor, hasColors: true },
   "results have no colours with NO_COLOR": {
@@ -33,7 +31,7 @@ const shown: Record<string, Shown> = {
     hasColors: false,
   },
   "help and usage errors have no colours": {
-    line: `${deno} node --help; ${deno} node --nonsense`,
+    line: `${RANGEMAKER} node --help; ${RANGEMAKER} node --nonsense`,
     hasColors: false,
   },
   "logs on a terminal have colours": { line: service, hasColors: true },
@@ -62,22 +60,6 @@ for (const [what, { line, env, hasColors }] of Object.entries(shown)) {
   });
 }
 
-Deno.test({
-  name: `Progress: demo shows the current step on a terminal${NEEDS_TERMINAL}`,
-  ignore: lacksTerminal,
-  async fn() {
-    const { code, output } = await new Terminal(`${deno} demo`, { NO_COLOR: "1" }).finished();
-    assert.equal(code, 0, output);
-    for (const text of ["\rStarting everything …", "\r1/6 prices …", "\r6/6 settle …"]) {
-      assert(output.includes(text), `${text}: ${JSON.stringify(output)}`);
-    }
-    // While the bet runs, the price moves inside its range.
-    assert.match(output, /\r6\/6 settle … [\d.]+ ├─*●─*┤ [\d.]+ {2}at [\d.]+, \d\.\d s left/);
-    // The progress line was cleared before each line of results.
-    for (const row of output.split("\n")) assert(!/….*\d s {2}/.test(row.split("\r").at(-2) ?? ""));
-  },
-});
-
 Deno.test("Progress: without a terminal on standard error nothing is drawn", () => {
   const rows = Array.from(
     { length: 600 },
@@ -89,7 +71,7 @@ Deno.test("Progress: without a terminal on standard error nothing is drawn", () 
     const { code, stderr } = await runProgram([...backtest, "--log-level", "warning"]);
     assert.deepEqual([code, stderr], [0, ""]);
     if (lacksTerminal) return;
-    const { output } = await new Terminal(`${deno} ${backtest.join(" ")}`, { NO_COLOR: "1" })
+    const { output } = await new Terminal(`${RANGEMAKER} ${backtest.join(" ")}`, { NO_COLOR: "1" })
       .finished();
     assert.match(output, /\r[█░]{40} \d+ % of 60 s of prices/);
   });

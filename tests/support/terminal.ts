@@ -1,5 +1,5 @@
 /** Runs a program on a terminal of its own, made by util-linux's `script`. */
-import { denoEnv, hasProgram } from "./process.ts";
+import { denoEnv, fromSource, hasProgram } from "./process.ts";
 
 const hasTerminals = hasProgram("script");
 
@@ -9,8 +9,12 @@ export const NEEDS_TERMINAL = hasTerminals ? "" : " (left out: no script of util
 /** Whether tests that need a terminal are skipped. */
 export const lacksTerminal = !hasTerminals;
 
+/** The program from its sources, as a line for `sh` begins. */
+export const RANGEMAKER = [fromSource.command, ...fromSource.args].map((word) => `'${word}'`)
+  .join(" ");
+
 /** How long a program may take to show the expected text. */
-const PATIENCE_MS = 20_000;
+const PATIENCE_MS = 60_000;
 
 /** A program on a terminal, its output collected as it comes, both streams together. */
 export class Terminal {
