@@ -33,51 +33,6 @@ async function metadataOf(file: string): Promise<z.output<typeof metadataSchema>
   });
 }
 
-interface Compilation {
-  target: string;
-  runtime: string;
-  names: string[];
-}
-
-function withExecutables(
-  { target, runtime, names }: Compilation,
-  test: (folder: string) => Promise<void>,
-): Promise<void> {
-  return withFolder(async (outdir) => {
-    const args = ["compile", `--outdir=${outdir}`, `--target=${target}`, ...names];
-    const { code, text } = await runTask(args, { DENORT_BIN: runtime });
-    assert.equal(code, 0, text);
-    await test(`${outdir}/${target}`);
-  });
-}
-
-/** Bundles the whole program. */
-const slow = { timeout: 180_000 };
-
-Deno.test("compile: an executable has its task's command and permissions", slow, async () => {
-  const linux = { target: "x86_64-unknown-linux-gnu", runtime: Deno.execPath() };
-  await withExecutables({ ...linux, names: ["bridge", "all"] }, async (folder) => {
-    const bridge = await metadataOf(`${folder}/rangemaker-bridge`);
-    assert.deepEqual(bridge.argv, ["bridge"]);
-    const [, variables = ""] = /--allow-env=(\S+)/.exec(config.tasks.bridge) ?? [];
-    assert.deepEqual(bridge.permissions.allow_env, variables.split(","));
-    assert.deepEqual(bridge.permissions.allow_write, ["/"]);
-
-    const { argv, permissions } = await metadataOf(`${folder}/rangemaker`);
-    assert.deepEqual(argv, []);
-    for (const variable of ["SOLVER_PRIVATE_KEY*", "BROADCAST_CAPACITY", "RANGEMAKER_*"]) {
-      assert(permissions.allow_env?.includes(variable), variable);
-    }
-    assert.deepEqual(permissions.allow_net, [], "every host");
-    assert.deepEqual(permissions.allow_write, ["/"]);
-
-    // The console's page is embedded: without sources it cannot be bundled.
-    const executable = Buffer.from(await Deno.readFile(`${folder}/rangemaker`));
-    const page = await Deno.readFile(`${folder}/../bundle/console_page/main.js`);
-    assert(page.length > 50_000 && executable.includes(Buffer.from(page)), `${page.length} bytes`);
-  });
-});
-
 /** The smallest program for Windows: headers, and an empty section. */
 function emptyWindowsProgram(): Uint8Array {
   const bytes = new Uint8Array(0x400);
@@ -107,19 +62,49 @@ function emptyWindowsProgram(): Uint8Array {
 
 const ICON_SIZES = [256, 128, 48, 32, 24, 16];
 
-Deno.test("compile: an executable for Windows has the icon in all its sizes", slow, async () => {
-  const runtime = await Deno.makeTempFile({ suffix: ".exe" });
-  await Deno.writeFile(runtime, emptyWindowsProgram());
-  const windows = { target: "x86_64-pc-windows-msvc", runtime };
-  await withExecutables({ ...windows, names: ["exchanges"] }, async (folder) => {
-    const bytes = await Deno.readFile(`${folder}/rangemaker-exchanges.exe`);
-    const images = new TextDecoder("latin1").decode(bytes).matchAll(/PNG\r\n.{6}IHDR/gs);
-    // What begins an image has 15 bytes after the first; then comes its width.
-    const widths = [...images].map(({ index }) => new DataView(bytes.buffer).getUint32(index + 15));
-    assert.deepEqual(widths.toSorted((one, other) => other - one), ICON_SIZES);
-  });
-  await Deno.remove(runtime);
-});
+const target = "x86_64-pc-windows-msvc";
+
+Deno.test(
+  "compile: an executable has its task's command and permissions, the page of the console, and on Windows the icon in all its sizes",
+  {
+    timeout: 180_000, // it bundles the whole program
+  },
+  () =>
+    withFolder(async (outdir) => {
+      const runtime = `${outdir}/runtime.exe`;
+      await Deno.writeFile(runtime, emptyWindowsProgram());
+      const args = ["compile", `--outdir=${outdir}`, `--target=${target}`, "bridge", "all"];
+      const { code, text } = await runTask(args, { DENORT_BIN: runtime });
+      assert.equal(code, 0, text);
+
+      const bridge = await metadataOf(`${outdir}/${target}/rangemaker-bridge.exe`);
+      assert.deepEqual(bridge.argv, ["bridge"]);
+      const [, variables = ""] = /--allow-env=(\S+)/.exec(config.tasks.bridge) ?? [];
+      assert.deepEqual(bridge.permissions.allow_env, variables.split(","));
+      assert.deepEqual(bridge.permissions.allow_write, ["/"]);
+
+      const { argv, permissions } = await metadataOf(`${outdir}/${target}/rangemaker.exe`);
+      assert.deepEqual(argv, []);
+      for (const variable of ["SOLVER_PRIVATE_KEY*", "BROADCAST_CAPACITY", "RANGEMAKER_*"]) {
+        assert(permissions.allow_env?.includes(variable), variable);
+      }
+      assert.deepEqual(permissions.allow_net, [], "every host");
+      assert.deepEqual(permissions.allow_write, ["/"]);
+
+      // The console's page is embedded: without sources it cannot be bundled.
+      const executable = Buffer.from(await Deno.readFile(`${outdir}/${target}/rangemaker.exe`));
+      const page = await Deno.readFile(`${outdir}/bundle/console_page/main.js`);
+      assert(
+        page.length > 50_000 && executable.includes(Buffer.from(page)),
+        `${page.length} bytes`,
+      );
+
+      const images = executable.toString("latin1").matchAll(/PNG\r\n.{6}IHDR/gs);
+      // What begins an image has 15 bytes after the first; then comes its width.
+      const widths = [...images].map(({ index }) => executable.readUInt32BE(index + 15));
+      assert.deepEqual(widths.toSorted((one, other) => other - one), ICON_SIZES);
+    }),
+);
 
 const names = "solver, bridge, proxy, oracle, node, backfill, console, exchanges";
 const wrong = [
