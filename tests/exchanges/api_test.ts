@@ -40,13 +40,15 @@ Deno.test("aggTrades: selects by trade number, by time range, or the newest", ()
   assert.equal(ids({ symbol: "BTCUSDT", startTime: "1", limit: "5000" }).length, 1_000);
 });
 
-Deno.test("aggTrades: refuses a query without a symbol, with a wrong number, or with trade number and time", () => {
-  const wrong: Record<string, string>[] = [{}, { symbol: "BTCUSDT", fromId: "x" }, {
-    symbol: "BTCUSDT",
-    limit: "-1",
+Deno.test("aggTrades: refuses a query without a symbol, with a wrong number, or with trade number and time, as Binance does", () => {
+  assert.deepEqual(ask({}).body, {
+    code: -1100,
+    msg: "symbol: Expected a symbol: received nothing",
+  });
+  assert.deepEqual(ask({ symbol: "X" }).body, { code: -1121, msg: "Invalid symbol." });
+  const wrong: Record<string, string>[] = [{ fromId: "x" }, { limit: "-1" }, {
+    fromId: "1",
+    startTime: "1",
   }];
-  for (const query of wrong) {
-    assert.equal(ask(query).status, 400);
-  }
-  assert.equal(ask({ symbol: "BTCUSDT", fromId: "1", startTime: "1" }).status, 400);
+  for (const query of wrong) assert.equal(ask({ symbol: "BTCUSDT", ...query }).status, 400);
 });

@@ -9,7 +9,6 @@ import { withDefaults } from "../../lib/cli/options.ts";
 import { listen } from "../../lib/http/listener.ts";
 import { TRANSACTION_ERROR_CODES } from "../../lib/protocol/receipt.ts";
 import { createConsoleApi } from "../../services/console/api.ts";
-import { createExchangesApi } from "../../services/exchanges/api.ts";
 import { options, startExchanges } from "../../services/exchanges/mod.ts";
 import { options as oracleOptions, startOracle } from "../../services/oracle/mod.ts";
 import { withOracle } from "../openapi/support/apps.ts";
@@ -127,15 +126,3 @@ Deno.test("Refusals: every refusal has a documented code, a reason and advice", 
     }
   });
 });
-
-Deno.test("Refusals: the simulated exchanges use the real exchanges' error messages", () =>
-  serving(
-    createExchangesApi({ markets: ["X/USDT"], historyOf() {}, pinPrice() {} }),
-    async (url) => {
-      const path = "/api/v3/aggTrades";
-      const none = await (await fetch(`${url}${path}`)).json();
-      assert.deepEqual(none, { code: -1100, msg: "symbol: Expected a symbol: received nothing" });
-      const unknown = await (await fetch(`${url}${path}?symbol=X`)).json();
-      assert.deepEqual(unknown, { code: -1121, msg: "Invalid symbol." });
-    },
-  ));
