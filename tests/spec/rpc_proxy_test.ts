@@ -4,17 +4,13 @@
  */
 import assert from "node:assert/strict";
 import { z } from "zod";
-import { post as postEnvelope } from "../support/http_answers.ts";
+import { post as postEnvelope, readSeries } from "../support/http_answers.ts";
 import { eventually } from "../support/eventually.ts";
 import { RpcSocket } from "../support/rpc_socket.ts";
 import { post } from "../proxy/support.ts";
 import { newWallet, rpc, sharedStack, signedDeposit, untilPriced } from "./support.ts";
 
 const stack = sharedStack();
-
-async function metricsOf(url: string): Promise<string[]> {
-  return (await (await fetch(`${url}/metrics`)).text()).split("\n");
-}
 
 Deno.test("RPC proxy, POST /: a request gets the same answer as from the node", async () => {
   const { urls } = stack;
@@ -75,6 +71,8 @@ const METRICS: [name: string, type: string, sample: RegExp][] = [
   ["proxy_ws_messages_total", "counter", /\{direction="upstream"\} [1-9]/],
   ["proxy_ws_messages_total", "counter", /\{direction="downstream"\} [1-9]/],
   ["proxy_ws_messages_total", "counter", /\{direction="lagged"\} 0/],
+  ["proxy_ws_connections_active", "gauge", / [1-9]/],
+  ["proxy_broadcast_active_subscriptions", "gauge", / [1-9]/],
   ["proxy_broadcast_upstream_connected", "gauge", / 1$/],
   ["proxy_broadcast_messages_received", "counter", / [1-9]/],
   ["proxy_broadcast_messages_sent", "counter", / [1-9]/],
@@ -91,38 +89,32 @@ Deno.test("RPC proxy, Proxy metrics: each has its type, and changes after a read
   await client.waitFor((frame) => frame.method === "eth_subscription");
   for (const [name, type, sample] of METRICS) {
     await eventually(`${name} ${sample}`, async () => {
-      const lines = await metricsOf(urls.proxy);
+      const lines = (await (await fetch(`${urls.proxy}/metrics`)).text()).split("\n");
       assert.ok(lines.includes(`# TYPE ${name} ${type}`), `${name} is no ${type}`);
       return lines.find((line) => line.startsWith(name) && sample.test(line.slice(name.length)));
     });
   }
 });
 
-for (const name of ["proxy_ws_connections_active", "proxy_broadcast_active_subscriptions"]) {
-  Deno.test(
-    `RPC proxy, Proxy metrics, ${name}: a gauge that follows connects and disconnects of a client`,
-    async () => {
-      const { urls } = stack;
-      const value = async () => {
-        const lines = await metricsOf(urls.proxy);
-        assert.ok(lines.includes(`# TYPE ${name} gauge`));
-        return Number(lines.find((line) => line.startsWith(`${name} `))?.split(" ")[1]);
-      };
-      // The solver of the stack is a client, too, and the client of the last test may be leaving.
-      let last = -1;
-      const before = await eventually("a steady gauge", async () => {
-        const earlier = last;
-        last = await value();
-        return last === earlier ? last : undefined;
-      });
-      const client = await RpcSocket.open(urls.proxyWs);
-      await client.call("eth_subscribe", ["newHeads"]);
-      assert.equal(await value(), before + 1);
-      await client.close();
-      await eventually("the client is gone", async () => await value() === before);
-    },
-  );
-}
+const GAUGES = ["proxy_ws_connections_active", "proxy_broadcast_active_subscriptions"];
+
+Deno.test("RPC proxy, Proxy metrics: connections and subscriptions are gauges that follow those of a client", async () => {
+  const { urls } = stack;
+  const values = async () =>
+    (await Promise.all(GAUGES.map((name) => readSeries(urls.proxy, name)))).join();
+  // The solver of the stack is a client, too, and the client of the last test may be leaving.
+  let last = "";
+  const before = await eventually("steady gauges", async () => {
+    const earlier = last;
+    last = await values();
+    return last === earlier ? last : undefined;
+  });
+  const client = await RpcSocket.open(urls.proxyWs);
+  await client.call("eth_subscribe", ["newHeads"]);
+  assert.equal(await values(), before.split(",").map((value) => Number(value) + 1).join());
+  await client.close();
+  await eventually("the client is gone", async () => await values() === before);
+});
 
 Deno.test(
   "RPC proxy, What the service does: the node's price oracle works through the proxy",
