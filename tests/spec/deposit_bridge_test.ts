@@ -14,13 +14,12 @@ import {
   get,
   newWallet,
   rpc,
-  sharedStack,
   signedDeposit,
+  stack,
   typedData,
   wire,
 } from "./support.ts";
 
-const stack = sharedStack();
 const relayer = privateKeyToAccount(DEV_ACCOUNTS.relayer.privateKey);
 
 const TRANSACTION_TYPE =

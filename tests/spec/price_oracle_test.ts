@@ -8,11 +8,9 @@ import assert from "node:assert/strict";
 import { z } from "zod";
 import { AGGREGATIONS } from "../../services/oracle/aggregation.ts";
 import { eventually } from "../support/eventually.ts";
-import { get, PAIRS, rpc, sharedStack, wire } from "./support.ts";
+import { get, PAIRS, rpc, stack, wire } from "./support.ts";
 
 const { average, median } = AGGREGATIONS;
-
-const stack = sharedStack();
 
 const SYMBOLS = PAIRS.map(({ symbol }) => symbol);
 const NAMES = ["provider_a", "provider_b", "provider_c", "provider_d"];

@@ -15,16 +15,7 @@ import { withSteppedNode } from "../node/support/stepped_node.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { post } from "../support/http_answers.ts";
-import {
-  fundedWallet,
-  get,
-  newWallet,
-  PAIRS,
-  rpc,
-  sharedStack,
-  typedData,
-  wire,
-} from "./support.ts";
+import { fundedWallet, get, newWallet, PAIRS, rpc, stack, typedData, wire } from "./support.ts";
 
 /** What solver and user sign (docs/protocol.md, "What users and solvers sign"). */
 const QUOTE_TYPE =
@@ -100,7 +91,6 @@ async function signedExecution(
   return { quote, userSignature };
 }
 
-const stack = sharedStack();
 const solver = DEV_ACCOUNTS.solver.address;
 
 async function thesesOf(wallet: PrivateKeyAccount): Promise<Record<string, unknown>[]> {

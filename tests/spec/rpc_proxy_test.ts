@@ -8,9 +8,7 @@ import { post as postEnvelope, readSeries } from "../support/http_answers.ts";
 import { eventually } from "../support/eventually.ts";
 import { RpcSocket } from "../support/rpc_socket.ts";
 import { post } from "../proxy/support.ts";
-import { newWallet, rpc, sharedStack, signedDeposit, untilPriced } from "./support.ts";
-
-const stack = sharedStack();
+import { newWallet, rpc, signedDeposit, stack, untilPriced } from "./support.ts";
 
 Deno.test("RPC proxy, POST /: a request gets the same answer as from the node", async () => {
   const { urls } = stack;

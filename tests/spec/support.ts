@@ -32,35 +32,24 @@ export const wire = {
   success: z.literal(true),
 } as const;
 
-/** The stack that all tests of an isolate share. */
-export interface SharedStack {
-  readonly urls: StackUrls;
-}
-
-let shared: SharedStack | undefined;
+let running: RunningStack | undefined;
 
 /**
  * The stack that starts before the first test of the isolate, with prices, and stops after the
  * last. It keeps running during each test, so the sanitizers would report its sockets and timers.
  */
-export function sharedStack(): SharedStack {
-  return shared ??= startedStack();
-}
+export const stack = {
+  get urls(): StackUrls {
+    return running?.urls ?? assert.fail("The stack runs from the first test to the last");
+  },
+};
 
-function startedStack(): SharedStack {
-  let stack: RunningStack | undefined;
-  Deno.test.sanitizer({ ops: false, resources: false });
-  Deno.test.beforeAll(async () => {
-    stack = await startStack({ ports: FREE_PORTS, seed: SEED });
-    await untilPriced(stack.urls.node);
-  });
-  Deno.test.afterAll(async () => await stack?.stop());
-  return {
-    get urls() {
-      return stack?.urls ?? assert.fail("The stack runs from the first test to the last");
-    },
-  };
-}
+Deno.test.sanitizer({ ops: false, resources: false });
+Deno.test.beforeAll(async () => {
+  running = await startStack({ ports: FREE_PORTS, seed: SEED });
+  await untilPriced(running.urls.node);
+});
+Deno.test.afterAll(async () => await running?.stop());
 
 /** Resolves once the node takes theses on every market. */
 export async function untilPriced(nodeUrl: string): Promise<void> {
