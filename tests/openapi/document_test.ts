@@ -90,7 +90,7 @@ for (const [name, { app, health }] of Object.entries(services)) {
       const media = operation.object.requestBody?.content["application/json"];
       if (media === undefined) continue;
       const place = ["requestBody", "content", "application/json", "schema"];
-      assert(documented.fitsExactly(operation, place, media.example), operation.id);
+      assert(documented.fits(operation, place, media.example), operation.id);
     }
   });
 

@@ -14,8 +14,7 @@ export class DocumentedService {
   readonly operations: readonly DocumentedOperation[];
   /** Every answer so far, as `operation status`. */
   readonly seen = new Set<string>();
-  readonly #open = new Ajv2020({ strict: true });
-  readonly #closed = new Ajv2020({ strict: true });
+  readonly #ajv = new Ajv2020({ strict: true });
   readonly #compiled = new Map<string, ValidateFunction>();
 
   private constructor(document: OpenApiDocument) {
@@ -28,11 +27,9 @@ export class DocumentedService {
         object,
       }))
     );
-    for (const ajv of [this.#open, this.#closed]) {
-      // A document is no schema itself, yet its schemas refer to each other through it.
-      ajv.addVocabulary(Object.keys(document));
-      ajv.addSchema(ajv === this.#open ? document : closed(document), "document");
-    }
+    // A document is no schema itself, yet its schemas refer to each other through it.
+    this.#ajv.addVocabulary(Object.keys(document));
+    this.#ajv.addSchema(closed(document), "document");
   }
 
   static async at(url: string): Promise<DocumentedService> {
@@ -42,14 +39,12 @@ export class DocumentedService {
     return new DocumentedService(await response.json());
   }
 
-  /** Whether a value matches a schema of an operation, given by its place in the document. */
+  /**
+   * Whether a value matches a schema of an operation, given by its place in the document, and has no
+   * field that the document does not name.
+   */
   fits(operation: DocumentedOperation, place: readonly string[], value: unknown): boolean {
-    return this.#validator(this.#open, operation, place)(value);
-  }
-
-  /** As {@link fits}, and whether it has no field that the document does not name. */
-  fitsExactly(operation: DocumentedOperation, place: readonly string[], value: unknown): boolean {
-    return this.#validator(this.#closed, operation, place)(value);
+    return this.#validator(operation, place)(value);
   }
 
   /** The schema that a `$ref` of the document leads to, or the schema itself. */
@@ -78,22 +73,17 @@ export class DocumentedService {
     assert(documented.content[mediaType], `Media type ${mediaType}: ${shown}`);
     const body: unknown = mediaType === "application/json" ? JSON.parse(text) : text;
     const place = ["responses", String(status), "content", mediaType, "schema"];
-    const validate = this.#validator(this.#closed, operation, place);
+    const validate = this.#validator(operation, place);
     assert(validate(body), `${shown}\n${JSON.stringify(validate.errors)}`);
     this.seen.add(`${operation.id} ${status}`);
   }
 
-  #validator(
-    ajv: Ajv2020,
-    { path, method }: DocumentedOperation,
-    place: readonly string[],
-  ): ValidateFunction {
+  #validator({ path, method }: DocumentedOperation, place: readonly string[]): ValidateFunction {
     const pointer = ["paths", path, method.toLowerCase(), ...place]
       .map((key) => encodeURIComponent(key.replaceAll("~", "~0").replaceAll("/", "~1")));
     const $ref = `document#/${pointer.join("/")}`;
-    const key = `${ajv === this.#open} ${$ref}`;
-    const known = this.#compiled.get(key) ?? ajv.compile({ $ref });
-    this.#compiled.set(key, known);
+    const known = this.#compiled.get($ref) ?? this.#ajv.compile({ $ref });
+    this.#compiled.set($ref, known);
     return known;
   }
 }
