@@ -69,32 +69,20 @@ async function compile(name: string, target: string, outdir: string): Promise<vo
   );
 }
 
-function readArguments() {
-  try {
-    return parseArgs({
-      args: Deno.args,
-      allowPositionals: true,
-      options: {
-        target: { type: "string", multiple: true, default: TARGETS },
-        outdir: { type: "string", default: "dist" },
-      },
-    });
-  } catch (thrown) {
-    if (!(thrown instanceof TypeError)) throw thrown; // what parseArgs throws for wrong arguments
-    console.error(thrown.message);
-    Deno.exit(2);
-  }
-}
-
-const { values, positionals } = readArguments();
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    target: { type: "string", multiple: true, default: TARGETS },
+    outdir: { type: "string", default: "dist" },
+  },
+});
 // Commands about several services are only in the executable for all of them.
 const several = ["demo", "stack", "doctor", "key", "completion"];
 const services = [...flagsByCommand.keys()].filter((name) => !several.includes(name));
 const names = positionals.length > 0 ? positionals : [ALL, ...services];
 const unknown = names.find((name) => name !== ALL && !services.includes(name));
 if (unknown !== undefined) {
-  console.error(`Unknown executable ${unknown}: expected ${[ALL, ...services].join(", ")}`);
-  Deno.exit(2);
+  throw new Error(`Unknown executable ${unknown}: expected ${[ALL, ...services].join(", ")}`);
 }
 
 // From a bundle: unused code is left out, and deno compile 2.9.6 overflows its stack
