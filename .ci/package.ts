@@ -3,6 +3,7 @@
  * `dist/npm/testing` unless another folder is named. Each is one module for all runtimes with its
  * types, source maps and documents; it depends on no packages but those its sources import.
  */
+import { rm } from "node:fs/promises";
 import { build } from "esbuild";
 import ts from "typescript";
 import { z } from "zod";
@@ -162,9 +163,7 @@ async function writePackage(definition: Package, folder: string): Promise<void> 
   const { name } = definition;
   await Deno.mkdir(folder, { recursive: true });
   for (const outdated of ["types", "stack"]) {
-    await Deno.remove(`${folder}/${outdated}`, { recursive: true }).catch((thrown) => {
-      if (!(thrown instanceof Deno.errors.NotFound)) throw thrown; // there is no earlier version
-    });
+    await rm(`${folder}/${outdated}`, { recursive: true, force: true }); // there may be none
   }
   const packages = await writeModule(name, folder);
   await writeTypes(name, folder);
