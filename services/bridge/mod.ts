@@ -72,8 +72,6 @@ async function startWith(
     relayer: bridge,
     chainId,
     onPermission: (isRelayer) => metrics.setRelayerPermitted(isRelayer),
-    onNotReady: depositLog.notReady,
-    onReady: depositLog.ready,
   });
   cleanup.defer(() => readiness.stop());
   const depositor = new Depositor({

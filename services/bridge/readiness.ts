@@ -14,6 +14,7 @@ import type { CoreClient } from "../../lib/net/core_client.ts";
 import { PollingLoop } from "../../lib/timing/polling_loop.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 import { redactUrls } from "../../lib/redact.ts";
+import { depositLog } from "./deposit_log.ts";
 import { bridgeError } from "./errors.ts";
 
 /** Time between two checks. */
@@ -41,10 +42,6 @@ export interface ReadinessOptions {
   chainId: number;
   /** Called with each answer of the node. */
   onPermission(isRelayer: boolean): void;
-  /** Called when the bridge is found not to be ready, with every problem. */
-  onNotReady(problems: string): void;
-  /** Called when it is ready again. */
-  onReady(): void;
 }
 
 /** Whether the bridge can work, and why it refuses deposits that the node could not execute. */
@@ -71,8 +68,8 @@ export class BridgeReadiness {
         if (!ready) throw new RangemakerError("NOT_READY", problems.join(". "));
       },
       intervalMs: CHECK_INTERVAL_MS,
-      onFailure: ({ message }) => options.onNotReady(message),
-      onRecovery: () => options.onReady(),
+      onFailure: ({ message }) => depositLog.notReady(message),
+      onRecovery: () => depositLog.ready(),
     });
   }
 
