@@ -2,13 +2,8 @@ import { type BetAtRisk, riskOf } from "../../../lib/protocol/bet.ts";
 import { worstCaseLoss } from "../../../lib/prices/worst_case_loss.ts";
 import type { Admission, InFlight } from "../../../lib/intents/intent.ts";
 import { solverError } from "../shared/errors.ts";
+import { solverLog } from "../shared/solver_log.ts";
 import type { ExposureBook, ReservedBet } from "./exposure_book.ts";
-
-interface ExposureLimitOptions {
-  book: ExposureBook;
-  /** {@link ExposureLimit.report}: the exposure is near the limit, or well below it again. */
-  onNearChanged?(isNear: boolean, total: bigint, max: bigint): void;
-}
 
 /** When the warning is raised, and below what it is cleared, in percent of the limit. */
 const WARNING_PERCENT = { raiseAt: 80n, clearBelow: 70n };
@@ -30,11 +25,11 @@ export interface AdmissionFacts {
 
 /** Balances and `--max-exposure`: decides whether a bet fits beside all others of the solver. */
 export class ExposureLimit {
-  readonly #options: ExposureLimitOptions;
+  readonly #book: ExposureBook;
   #isNear = false;
 
-  constructor(options: ExposureLimitOptions) {
-    this.#options = options;
+  constructor({ book }: { book: ExposureBook }) {
+    this.#book = book;
   }
 
   /**
@@ -50,7 +45,7 @@ export class ExposureLimit {
     bet: ReservedBet,
     { balances, inFlightBefore, requirePrice }: AdmissionFacts,
   ): Admission {
-    const { book } = this.#options;
+    const book = this.#book;
     return {
       book,
       inFlightBefore,
@@ -72,7 +67,7 @@ export class ExposureLimit {
    * @throws {RangemakerError} `EXPOSURE_TOO_LARGE`.
    */
   requireEstimateFits(bet: BetAtRisk): void {
-    const { book } = this.#options;
+    const book = this.#book;
     const isComparable = book.isComplete && book.size <= ESTIMATE_BETS_MAX;
     if (book.maxExposure !== undefined && isComparable) {
       this.#requireWithinLimit(bet, book.maxExposure);
@@ -80,21 +75,21 @@ export class ExposureLimit {
   }
 
   /**
-   * Reports if the exposure came near the limit, or dropped well below it again, since the last
+   * Logs if the exposure came near the limit, or dropped well below it again, since the last
    * call. Call it when the book has just read the reservations: other solvers release some too.
    */
   report(): void {
-    const { book: { maxExposure: max }, onNearChanged } = this.#options;
+    const max = this.#book.maxExposure;
     if (max === undefined) return;
     const total = this.#totalWith([], max);
     const percent = this.#isNear ? WARNING_PERCENT.clearBelow : WARNING_PERCENT.raiseAt;
     const isNear = total * 100n >= max * percent;
-    if (isNear !== this.#isNear) onNearChanged?.(isNear, total, max);
+    if (isNear !== this.#isNear) solverLog.exposureChanged(isNear, total, max);
     this.#isNear = isNear;
   }
 
   #requireWithinLimit(bet: BetAtRisk, max: bigint): void {
-    if (!this.#options.book.isComplete) throw solverError("EXPOSURE_UNKNOWN");
+    if (!this.#book.isComplete) throw solverError("EXPOSURE_UNKNOWN");
     const total = this.#totalWith([bet], max);
     if (total <= max) return;
     throw solverError("EXPOSURE_TOO_LARGE", {
@@ -105,7 +100,7 @@ export class ExposureLimit {
   }
 
   #totalWith(bets: readonly BetAtRisk[], max: bigint): bigint {
-    const { book } = this.#options;
+    const book = this.#book;
     // Well below the limit the cached sum is enough: computing the exact loss reads every bet.
     const sum = bets.reduce((total, bet) => total + riskOf(bet), book.total);
     const isFar = sum * 100n < max * WARNING_PERCENT.clearBelow;

@@ -4,6 +4,7 @@ import type { Reservation } from "../../../lib/intents/intent.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import { type Balances, ExposureLimit } from "../../../services/solver/risk/exposure_limit.ts";
 import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
+import { withLogs } from "../../support/recorded_logs.ts";
 import { plenty, quoteHashOf, thesisOf } from "../support.ts";
 
 function betOfPayload(payload: string) {
@@ -117,17 +118,15 @@ Deno.test("ExposureLimit: near the limit, only the larger of two bets that canno
   refused(overlapping, "EXPOSURE_TOO_LARGE", { exposure: "21" });
 });
 
-Deno.test("ExposureLimit: reports once near the limit, and once well below it again", () => {
-  const reports: string[] = [];
-  const { book } = limitOf(100n, []);
-  const limit = new ExposureLimit({
-    book,
-    onNearChanged: (isNear, total, max) => reports.push(`${isNear} ${total}/${max}`),
-  });
-  for (const risk of [79n, 80n, 100n, 70n, 75n, 69n, 79n, 80n]) {
-    book.addReservation(reservation(9, risk));
-    limit.report();
-    book.release(quoteHashOf(9));
-  }
-  assert.deepEqual(reports, ["true 80/100", "false 69/100", "true 80/100"]);
-});
+Deno.test("ExposureLimit: reports once near the limit, and once well below it again", () =>
+  withLogs("info", (records) => {
+    const { book, limit } = limitOf(100n, []);
+    for (const risk of [79n, 80n, 100n, 70n, 75n, 69n, 79n, 80n]) {
+      book.addReservation(reservation(9, risk));
+      limit.report();
+      book.release(quoteHashOf(9));
+    }
+    const reports = records.map(({ properties: { event, exposure } }) => `${event} ${exposure}`);
+    const near = "exposure_near_bound 80";
+    assert.deepEqual(reports, [near, "exposure_normal 69", near]);
+  }));
