@@ -6,7 +6,7 @@ import type { Markets } from "../../lib/protocol/markets.ts";
 import type { Bet } from "../../lib/protocol/bet.ts";
 import { createHistoryReader } from "./market/history_reader.ts";
 import { MarketData } from "./market/market_data.ts";
-import { VolatilityKeeper } from "./market/volatility_keeper.ts";
+import { readSavedVolatility, VolatilityKeeper } from "./market/volatility_keeper.ts";
 import type { SolverOptions } from "./options.ts";
 import { BarrierStrategy } from "./pricing/barrier_strategy.ts";
 import { loadStrategy } from "./pricing/load_strategy.ts";
@@ -45,22 +45,13 @@ export async function openPricing(
     const strategy = new MockStrategy(Math.random);
     return { strategy, start() {}, stop: () => Promise.resolve() };
   }
-  const keeper = new VolatilityKeeper({
-    records: store.records,
-    clock,
-    node,
-    history: createHistory(options.historyUrl, clock),
-    dryRun: options.dryRun,
-  });
   const volatilityOptions = {
     floor: options.volatilityFloor,
     minHistoryMs: options.volatilityHistoryMs,
   };
-  const marketData = new MarketData(
-    volatilityOptions,
-    markets,
-    await keeper.readSaved(markets, volatilityOptions),
-  );
+  const { records } = store;
+  const saved = await readSavedVolatility({ records, clock }, markets, volatilityOptions);
+  const marketData = new MarketData(volatilityOptions, markets, saved);
   const correlatedRisk = (bet: Bet) => exposure.correlatedRisk(bet, clock.now());
   const marketView = marketData.stateOf.bind(marketData);
   const context = createStrategyContext({ marketView, clock, markets, correlatedRisk });
@@ -76,20 +67,19 @@ export async function openPricing(
       skew: { share: options.skew, capacity: skewCapacity(options), correlatedRisk },
     })
     : (await loadStrategy(options.pricing))(context);
+  const history = createHistory(options.historyUrl, clock);
+  const { dryRun } = options;
+  const keeper = new VolatilityKeeper({ records, clock, node, history, dryRun, marketData });
   const reader = createHistoryReader(node, marketData, clock);
   let starting = Promise.resolve();
-  let isStopping = false;
   return {
     strategy,
     marketData,
     start() {
-      starting = keeper.start(marketData).then(() => {
-        if (!isStopping) reader.start();
-      });
+      starting = keeper.start(reader);
     },
     async stop() {
-      isStopping = true;
-      await Promise.all([reader.stop(), keeper.stop(), starting]);
+      await Promise.all([keeper.stop(), reader.stop(), starting]);
     },
   };
 }

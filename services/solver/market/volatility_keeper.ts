@@ -50,6 +50,40 @@ interface VolatilityKeeperOptions {
   /** The source of past candles; undefined for none. */
   history: ExchangeHistory | undefined;
   dryRun: boolean;
+  marketData: MarketData;
+}
+
+const log = serviceLog("solver");
+
+/** The stored volatilities that are recent enough. */
+export async function readSavedVolatility(
+  { records, clock }: Pick<VolatilityKeeperOptions, "records" | "clock">,
+  markets: Markets,
+  options: VolatilityOptions,
+): Promise<Map<Market, MarketVolatility>> {
+  const isRecent = ({ candlesEndMs }: MarketVolatility) =>
+    candlesEndMs <= clock.now() + CLOCK_LAG_MAX_MS && candlesEndMs >= clock.now() - PAST_MAX_MS;
+  try {
+    const saved = await records.findValue(SAVED_NAME);
+    if (saved === undefined) return new Map();
+    const parsed = savedSchema.safeParse(JSON.parse(saved.value));
+    if (!parsed.success) throw new TypeError(describeIssue(parsed.error));
+    const usable = markets.list.flatMap((market): [Market, MarketVolatility][] => {
+      const state = parsed.data.markets[market.symbol];
+      const volatility = state && new MarketVolatility(options, state);
+      return volatility && isRecent(volatility) ? [[market, volatility]] : [];
+    });
+    log.info("Volatility of {count} markets continues from {savedAt}", {
+      count: usable.length,
+      savedAt: new Date(saved.savedAtMs).toISOString(),
+    });
+    return new Map(usable);
+  } catch (thrown) {
+    log.warn("Volatility of the last run cannot be used, learning it again: {reason}", {
+      reason: messageOf(thrown),
+    });
+    return new Map();
+  }
 }
 
 /**
@@ -58,10 +92,8 @@ interface VolatilityKeeperOptions {
  */
 export class VolatilityKeeper {
   readonly #options: VolatilityKeeperOptions;
-  readonly #log = serviceLog("solver");
   readonly #filling = new AbortController();
   readonly #saving: PollingLoop;
-  #marketData: MarketData | undefined;
   #isStopping = false;
 
   constructor(options: VolatilityKeeperOptions) {
@@ -71,53 +103,20 @@ export class VolatilityKeeper {
       intervalMs: SAVE_INTERVAL_MS,
       poll: () => this.#save(),
       onFailure: ({ message }) =>
-        this.#log.warn("Volatility cannot be saved: {reason}", { reason: message }),
-      onRecovery: () => this.#log.info("Volatility can be saved again"),
+        log.warn("Volatility cannot be saved: {reason}", { reason: message }),
+      onRecovery: () => log.info("Volatility can be saved again"),
     });
   }
 
-  /** The stored volatilities that are recent enough. */
-  async readSaved(
-    markets: Markets,
-    options: VolatilityOptions,
-  ): Promise<Map<Market, MarketVolatility>> {
-    const { records } = this.#options;
-    try {
-      const saved = await records.findValue(SAVED_NAME);
-      if (saved === undefined) return new Map();
-      const parsed = savedSchema.safeParse(JSON.parse(saved.value));
-      if (!parsed.success) throw new TypeError(describeIssue(parsed.error));
-      const usable = markets.list.flatMap((market): [Market, MarketVolatility][] => {
-        const state = parsed.data.markets[market.symbol];
-        const volatility = state && new MarketVolatility(options, state);
-        return volatility && this.#isRecent(volatility) ? [[market, volatility]] : [];
-      });
-      this.#log.info("Volatility of {count} markets continues from {savedAt}", {
-        count: usable.length,
-        savedAt: new Date(saved.savedAtMs).toISOString(),
-      });
-      return new Map(usable);
-    } catch (thrown) {
-      this.#log.warn("Volatility of the last run cannot be used, learning it again: {reason}", {
-        reason: messageOf(thrown),
-      });
-      return new Map();
-    }
-  }
-
   /**
-   * Adds the candles between the known history and the node's first price, then begins to save. Read
-   * the node's prices afterwards: candles older than known prices are ignored.
+   * Adds the candles between the known history and the node's first price, then begins to save, and
+   * starts to read the node's prices: candles older than known prices are ignored.
    */
-  async start(marketData: MarketData): Promise<void> {
-    this.#marketData = marketData;
-    const { history, clock } = this.#options;
-    if (history !== undefined) {
-      const cancel = clock.after(FILL_MAX_MS, () => this.#filling.abort());
-      await this.#fill(marketData, history);
-      cancel();
-    }
-    if (!this.#isStopping) this.#saving.start(SAVE_INTERVAL_MS);
+  async start(reader?: Pick<PollingLoop, "start">): Promise<void> {
+    await this.#fill();
+    if (this.#isStopping) return;
+    this.#saving.start(SAVE_INTERVAL_MS);
+    reader?.start();
   }
 
   /** Stops filling and saves the state. */
@@ -126,16 +125,14 @@ export class VolatilityKeeper {
     this.#filling.abort();
     await this.#saving.stop();
     await this.#save().catch((thrown) =>
-      this.#log.warn("Volatility cannot be saved: {reason}", { reason: messageOf(thrown) })
+      log.warn("Volatility cannot be saved: {reason}", { reason: messageOf(thrown) })
     );
   }
 
-  #isRecent({ candlesEndMs }: MarketVolatility): boolean {
-    const nowMs = this.#options.clock.now();
-    return candlesEndMs <= nowMs + CLOCK_LAG_MAX_MS && candlesEndMs >= nowMs - PAST_MAX_MS;
-  }
-
-  async #fill(marketData: MarketData, history: ExchangeHistory): Promise<void> {
+  async #fill(): Promise<void> {
+    const { history, clock, marketData } = this.#options;
+    if (history === undefined) return;
+    const cancel = clock.after(FILL_MAX_MS, () => this.#filling.abort());
     const { signal } = this.#filling;
     let count = 0;
     const fills = await Promise.allSettled([...marketData.markets].map(async (market) => {
@@ -147,11 +144,12 @@ export class VolatilityKeeper {
         count += 1;
       }
     }));
+    cancel();
     const failure = fills.find((fill) => fill.status === "rejected");
     if (failure === undefined) {
-      this.#log.info("Volatility begins with {count} candles of an exchange's history", { count });
+      log.info("Volatility begins with {count} candles of an exchange's history", { count });
     } else {
-      this.#log.warn(
+      log.warn(
         "Exchange history cannot be read, volatility begins with {count} candles of it and the saved " +
           "state: {reason}",
         { count, reason: messageOf(failure.reason) },
@@ -180,9 +178,8 @@ export class VolatilityKeeper {
   }
 
   async #save(): Promise<void> {
-    const { records, clock, dryRun } = this.#options;
-    const marketData = this.#marketData;
-    if (dryRun || marketData === undefined) return;
+    const { records, clock, dryRun, marketData } = this.#options;
+    if (dryRun) return;
     const states = [...marketData.markets].flatMap((market) => {
       const { volatility } = marketData.stateOf(market);
       return volatility.candlesEndMs === 0 ? [] : [[market.symbol, volatility.toJSON()] as const];

@@ -11,7 +11,10 @@ import type { HistoryPage } from "../../../lib/protocol/methods/reads.ts";
 import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import { DAY_MS, MINUTE_MS } from "../../../lib/time.ts";
 import { MarketData } from "../../../services/solver/market/market_data.ts";
-import { VolatilityKeeper } from "../../../services/solver/market/volatility_keeper.ts";
+import {
+  readSavedVolatility,
+  VolatilityKeeper,
+} from "../../../services/solver/market/volatility_keeper.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
@@ -40,15 +43,12 @@ async function run(
     ? undefined
     : new ExchangeHistory(historyUrl, clock, { attemptsMax: 2 });
   const node = { getPriceHistory: readPrices };
-  const keeper = new VolatilityKeeper({ records, clock, node, history, dryRun });
-  const marketData = new MarketData(
-    settings,
-    SPEC_MARKETS,
-    await keeper.readSaved(SPEC_MARKETS, settings),
-  );
+  const saved = await readSavedVolatility({ records, clock }, SPEC_MARKETS, settings);
+  const marketData = new MarketData(settings, SPEC_MARKETS, saved);
+  const keeper = new VolatilityKeeper({ records, clock, node, history, dryRun, marketData });
   const { volatility } = marketData.stateOf(market);
   const forecast = () => volatility.forecast(clock.now(), clock.now() + 3_600_000);
-  return { keeper, marketData, clock, volatility, forecast };
+  return { keeper, clock, volatility, forecast };
 }
 
 /** Adds minutes that end now, whose price swings. */
@@ -73,7 +73,7 @@ function memoryStore(): Promise<IntentStore> {
 /** A run that is over, and has saved so many minutes. */
 async function savedRun(store: IntentStore, minutes: number) {
   const first = await run(store);
-  await first.keeper.start(first.marketData);
+  await first.keeper.start();
   addMinutes(first, minutes);
   await first.keeper.stop();
   return first;
@@ -82,7 +82,7 @@ async function savedRun(store: IntentStore, minutes: number) {
 Deno.test("VolatilityKeeper: saves every minute, so a killed process loses a minute", async () => {
   await using store = await memoryStore();
   const { clock, ...first } = await run(store);
-  await first.keeper.start(first.marketData);
+  await first.keeper.start();
   addMinutes({ clock, ...first }, 10);
   clock.advance(59_999);
   await setImmediate();
@@ -102,7 +102,7 @@ Deno.test("VolatilityKeeper: a dry run uses the saved state, and saves nothing",
   first.clock.advance(5 * MINUTE_MS);
   const dry = await run(store, { clock: first.clock, dryRun: true });
   assert.equal(dry.volatility.candlesEndMs, first.volatility.candlesEndMs);
-  await dry.keeper.start(dry.marketData);
+  await dry.keeper.start();
   addMinutes(dry, 2);
   dry.clock.advance(2 * MINUTE_MS);
   await dry.keeper.stop();
@@ -123,17 +123,17 @@ Deno.test("VolatilityKeeper: a state older than a week, or over a minute from th
     const later = await run(store, { clock: new FakeClock(endMs + Number(passedMs)) });
     assert.equal(later.volatility.candlesEndMs, isKnown ? endMs : 0, `${passedMs}`);
   }
-  const { keeper } = await run(store, { clock: first.clock });
-  const patient = await keeper.readSaved(SPEC_MARKETS, { ...settings, minHistoryMs: DAY_MS });
-  assert.deepEqual([...patient.keys()], [market], "less history than quotes need is kept");
+  const patient = { ...settings, minHistoryMs: DAY_MS };
+  const read = await readSavedVolatility({ ...store, clock: first.clock }, SPEC_MARKETS, patient);
+  assert.deepEqual([...read.keys()], [market], "less history than quotes need is kept");
 });
 
 Deno.test("VolatilityKeeper: without prices or before its start, it saves and logs nothing", () =>
   withLogs("info", async (records) => {
     await using store = await memoryStore();
     await (await run(store)).keeper.stop();
-    const { keeper, marketData } = await run(store);
-    await keeper.start(marketData);
+    const { keeper } = await run(store);
+    await keeper.start();
     await keeper.stop();
     assert.deepEqual([await store.records.findValue("volatility"), records.length], [
       undefined,
@@ -188,7 +188,7 @@ Deno.test("VolatilityKeeper: if the store fails, it starts without history and l
   };
   await withLogs("info", async (records) => {
     const first = await run({ records: failing });
-    await first.keeper.start(first.marketData);
+    await first.keeper.start();
     addMinutes(first, 2);
     const minutes = async (count: number) => {
       for (let minute = 0; minute < count; minute++) {
@@ -215,7 +215,7 @@ Deno.test("VolatilityKeeper: reads a week of candles at the first start, and lat
   await using store = await memoryStore();
   const first = await run(store, { historyUrl: exchange.url });
   await withLogs("info", async (records) => {
-    await first.keeper.start(first.marketData);
+    await first.keeper.start();
     const logged = records.map(({ level, properties: { count } }) => [level, count]);
     assert.deepEqual(logged, [["info", 3 * 7 * 1_440]]);
   });
@@ -226,7 +226,7 @@ Deno.test("VolatilityKeeper: reads a week of candles at the first start, and lat
   exchange.queries.length = 0;
   first.clock.advance(90 * MINUTE_MS);
   const second = await run(store, { clock: first.clock, historyUrl: exchange.url });
-  await second.keeper.start(second.marketData);
+  await second.keeper.start();
   assert.equal(exchange.queries.length, SPEC_MARKETS.list.length);
   const from = Math.floor(first.clock.now() / MINUTE_MS) * MINUTE_MS - 90 * MINUTE_MS;
   for (const query of exchange.queries) assert.equal(query.get("startTime"), String(from));
@@ -245,12 +245,12 @@ Deno.test("VolatilityKeeper: candles end where the node's prices begin", async (
     [noPrices, clock.now()],
   ];
   for (const [readPrices, endMs] of cases) {
-    const { keeper, marketData, volatility } = await run(await memoryStore(), {
+    const { keeper, volatility } = await run(await memoryStore(), {
       clock,
       historyUrl: exchange.url,
       readPrices,
     });
-    await keeper.start(marketData);
+    await keeper.start();
     assert.equal(volatility.candlesEndMs, Math.floor(endMs / MINUTE_MS) * MINUTE_MS);
     await keeper.stop();
   }
@@ -260,10 +260,10 @@ Deno.test("VolatilityKeeper: candles that cannot be read are logged in one line,
   await using exchange = startFakeCandles();
   exchange.failures = SPEC_MARKETS.list.map(() => new Response("no", { status: 403 }));
   await withLogs("info", async (records) => {
-    const { keeper, marketData, forecast } = await run(await memoryStore(), {
+    const { keeper, forecast } = await run(await memoryStore(), {
       historyUrl: exchange.url,
     });
-    await keeper.start(marketData);
+    await keeper.start();
     assert.equal(forecast(), undefined);
     const logged = records.map(({ level, properties: { count } }) => [level, count]);
     assert.deepEqual(logged, [["warning", 0]]);
@@ -287,10 +287,10 @@ for (const [name, answer] of slow) {
       await using exchange = startFakeCandles();
       const { promise, resolve } = Promise.withResolvers<Response>();
       exchange.failures = Array.from({ length: 9 }, () => answer(promise));
-      const { keeper, marketData, clock } = await run(await memoryStore(), {
+      const { keeper, clock } = await run(await memoryStore(), {
         historyUrl: exchange.url,
       });
-      const starting = keeper.start(marketData);
+      const starting = keeper.start();
       await eventually("the questions", () => exchange.queries.length >= 3 ? true : undefined);
       if (stops) await keeper.stop();
       else clock.advance(15_000);
