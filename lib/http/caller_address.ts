@@ -1,4 +1,5 @@
 import { isIP, isIPv6 } from "node:net";
+import type { Context } from "hono";
 
 /** The addresses behind a request. */
 export interface CallerAddress {
@@ -24,6 +25,12 @@ const FORWARDED_FOR_LENGTH_MAX = 800;
 
 /** The longest text that can be an IP address with a port. */
 const ADDRESS_LENGTH_MAX = 64;
+
+/** The address of a connection. The listener sets it; a request without one comes from a test. */
+export function remoteOf(c: Context): string {
+  const { remote = "unknown" }: { remote?: string } = c.env ?? {};
+  return remote;
+}
 
 /**
  * Finds the caller of a request. Only the last entry of `X-Forwarded-For` was written by the proxy

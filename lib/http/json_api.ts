@@ -1,6 +1,5 @@
 /** Requests and failures of a JSON API over HTTP. */
 import type { Context, Hono, MiddlewareHandler } from "hono";
-import { HTTPException } from "hono/http-exception";
 import { z } from "zod";
 import { type Clock, systemClock, withinMs } from "../clock.ts";
 import { RangemakerError } from "../errors.ts";
@@ -8,6 +7,7 @@ import { isTooComplex } from "../json_text.ts";
 import { describeInput, describeValue } from "../protocol/describe_input.ts";
 import { RpcError } from "../protocol/jsonrpc.ts";
 import { readText } from "./body_text.ts";
+import { remoteOf } from "./caller_address.ts";
 import { Cors } from "./cors.ts";
 import {
   answerOfCode,
@@ -60,9 +60,7 @@ export function acceptJson(
     const origin = c.req.raw.headers.get("origin");
     if (!cors.allows(origin)) throw httpError("ORIGIN_NOT_ALLOWED", { origin: String(origin) });
     requireJson(c.req.raw.headers);
-    // The listener sets the connection's address; a request without one comes from a test.
-    const { remote = "unknown" }: { remote?: string } = c.env ?? {};
-    const text = await readInTime(() => readText(c.req.raw, remote, BODY_BYTES_MAX), clock);
+    const text = await readInTime(c, BODY_BYTES_MAX, clock);
     if (text === undefined) throw httpError("BODY_TOO_LARGE", { maxBytes: BODY_BYTES_MAX });
     // For the route. Hono keeps promises here, unlike its types, and would read an empty text again.
     c.req.bodyCache.text = Promise.resolve(text) as unknown as string;
@@ -79,27 +77,22 @@ function requireJson(headers: Headers): void {
 const LATE: unique symbol = Symbol("late");
 
 /**
- * Reads a body within {@link BODY_MS_MAX}.
+ * Reads a body as {@link readText} does, within {@link BODY_MS_MAX}. A caller that disconnects within
+ * it is a bad request, and not logged.
  *
  * @throws {RangemakerError} `BODY_TOO_SLOW`, or `INVALID_REQUEST` if it cannot be read.
  */
-export async function readInTime<T>(
-  read: () => Promise<T>,
-  clock: Clock = systemClock,
-): Promise<T> {
-  const result = await withinMs(withBodyErrors(read), BODY_MS_MAX, LATE, clock);
+export async function readInTime(
+  c: Context,
+  maxBytes: number,
+  clock: Clock,
+): Promise<string | undefined> {
+  const reading = readText(c.req.raw, remoteOf(c), maxBytes).catch((cause: unknown) => {
+    throw new RangemakerError("INVALID_REQUEST", "Body ended early", { cause });
+  });
+  const result = await withinMs(reading, BODY_MS_MAX, LATE, clock);
   if (result === LATE) throw httpError("BODY_TOO_SLOW", { maxMs: BODY_MS_MAX });
   return result;
-}
-
-/** A caller that disconnects in the middle of a body is a bad request, and not logged. */
-async function withBodyErrors<T>(read: () => Promise<T>): Promise<T> {
-  try {
-    return await read();
-  } catch (cause) {
-    if (cause instanceof RangemakerError) throw cause;
-    throw new RangemakerError("INVALID_REQUEST", "Body ended early", { cause });
-  }
 }
 
 /**
@@ -111,7 +104,7 @@ export async function readBody<S extends z.core.$ZodType>(
   c: Context,
   schema: S,
 ): Promise<z.output<S>> {
-  const text = await withBodyErrors(() => c.req.text());
+  const text = await c.req.text(); // read by {@link acceptJson}
   if (isTooComplex(text, BODY_BOUNDS)) {
     const { parts, depth } = BODY_BOUNDS;
     throw new RangemakerError(
@@ -224,10 +217,6 @@ function asCallerError(thrown: unknown, answers: ErrorAnswers): RangemakerError 
     return new RangemakerError(code, `Core node ${what}: ${thrown.message}`, {
       details: { rpcCode: thrown.rpcCode },
     });
-  }
-  // Hono's own errors, such as a body that ended early.
-  if (thrown instanceof HTTPException) {
-    return new RangemakerError("INVALID_REQUEST", thrown.message);
   }
   const isKnown = thrown instanceof RangemakerError && Object.hasOwn(answers, thrown.code);
   return isKnown ? thrown : undefined;

@@ -2,7 +2,7 @@
 import type { MiddlewareHandler } from "hono";
 import type { Counter, Registry } from "prom-client";
 import { RateLimiterMemory, RateLimiterRes } from "rate-limiter-flexible";
-import { type CallerAddress, callerAddress } from "./caller_address.ts";
+import { type CallerAddress, callerAddress, remoteOf } from "./caller_address.ts";
 import { httpError } from "./error_answers.ts";
 import { metricsIn } from "./metrics.ts";
 
@@ -60,11 +60,8 @@ export class RequestLimiter {
 
   /** Refuses requests over the limits with 429 and `Retry-After`. */
   readonly handle: MiddlewareHandler = async (c, next) => {
-    // The listener sets the connection's address; a request without one comes from a test.
-    const env: { remote?: string } = c.env ?? {};
-    const remote = env.remote ?? "unknown";
     const seconds = await this.count(
-      callerAddress(c.req.raw.headers, remote, this.#trustProxy),
+      callerAddress(c.req.raw.headers, remoteOf(c), this.#trustProxy),
     );
     if (seconds === undefined) return await next();
     c.header("retry-after", String(seconds));

@@ -1,10 +1,9 @@
 import { Hono } from "hono";
 import { type Clock, systemClock } from "../../../lib/clock.ts";
-import { readText } from "../../../lib/http/body_text.ts";
 import { Cors } from "../../../lib/http/cors.ts";
 import { allowReadsFrom, handleErrors, readInTime } from "../../../lib/http/json_api.ts";
 import { RpcCode, rpcFailure } from "../../../lib/protocol/jsonrpc.ts";
-import { addressKey, FORWARDED_FOR } from "../../../lib/http/caller_address.ts";
+import { addressKey, FORWARDED_FOR, remoteOf } from "../../../lib/http/caller_address.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 
 /** The largest body of a request: a `BackfillOracle` of 6,000 prices needs a seventh of it. */
@@ -52,12 +51,10 @@ export function createNodeApi(
   app.post("/", async (c) => {
     const refused = refuseCrossOrigin(c.req.raw, cors);
     if (refused !== undefined) return refused;
-    // The listener sets the connection's address; a request without one comes from a test.
-    const { remote = "unknown" }: { remote?: string } = c.env ?? {};
     // Read now: headers cannot be read once the caller has hung up.
     const forwardedFor = c.req.raw.headers.get(FORWARDED_FOR);
-    const groups = () => callerGroups(forwardedFor, remote);
-    const body = await readInTime(() => readText(c.req.raw, remote, RPC_BODY_BYTES_MAX), clock);
+    const groups = () => callerGroups(forwardedFor, remoteOf(c));
+    const body = await readInTime(c, RPC_BODY_BYTES_MAX, clock);
     if (body === undefined) return c.json(TOO_LARGE, 413);
     const { text, isMalformed } = await dispatcher.handle(body, { isReadOnly, groups });
     if (text === undefined) return c.body(null, 204);
