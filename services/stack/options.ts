@@ -27,9 +27,7 @@ export const options = optionTable({
   },
   portOffset: {
     kind: kinds.integer(0, PORT_OFFSET_MAX),
-    description:
-      "added to every port, so that several stacks can run side by side; refused if browsers " +
-      "refuse one of the ports",
+    description: "added to every port, so that several stacks can run side by side",
     default: "0",
   },
   ...listenOptions,

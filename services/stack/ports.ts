@@ -1,5 +1,4 @@
 /** The ports of a stack. If some are taken, finds the programs that use them. */
-import { UsageError } from "../../lib/cli/options.ts";
 import { messageOf, RangemakerError } from "../../lib/errors.ts";
 import { describePortOwner, ListenError, requireFreePort } from "../../lib/http/listener.ts";
 import { options as consoleOptions } from "../console/options.ts";
@@ -40,28 +39,10 @@ const nameOf = (key: string) => key === "nodeRead" ? "read-node" : key;
 /** The largest offset that keeps every port below 65536. */
 export const PORT_OFFSET_MAX = 65_535 - Math.max(...Object.values(DEFAULT_PORTS));
 
-/** Ports above 1023 that browsers and `fetch` refuse (Fetch standard, "bad port"). */
-const REFUSED_PORTS: readonly number[] = [
-  ...[1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566],
-  ...[6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080],
-];
-
-/**
- * The default ports, each increased by the offset.
- *
- * @throws {UsageError} If browsers refuse one of them.
- */
+/** The default ports, each increased by the offset. */
 export function portsAt(offset: number): Required<StackPorts> {
   const moved = Object.entries(DEFAULT_PORTS)
     .map(([key, port]): [string, number] => [key, port + offset]);
-  const refused = moved.find(([, port]) => REFUSED_PORTS.includes(port));
-  if (refused !== undefined) {
-    const [key, port] = refused;
-    throw new UsageError(
-      `Invalid --port-offset: Expected no port that browsers refuse: received ${offset}, which ` +
-        `puts ${nameOf(key)} on ${port}`,
-    );
-  }
   return Object.fromEntries(moved) as Required<StackPorts>; // the keys are unchanged
 }
 

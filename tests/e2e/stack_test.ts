@@ -208,12 +208,3 @@ Deno.test("stack --data-dir: balances and bets survive a restart; the printed ba
       assert((await Deno.stat(`${options.dataDir}/${name}`)).size > 0, name);
     }
   }));
-
-Deno.test("stack --port-offset: an offset that puts a service on a port that browsers refuse is one line, exit code 2", async () => {
-  const { context, errors } = recordedContext();
-  assert.equal(await run(["--port-offset", "3000"], context), 2);
-  assert.match(errors.join("\n"), /--port-offset.* received 3000, which puts solver on 6000/);
-  assert.throws(() => portsAt(2_999), /puts bridge on 6000/);
-  assert.throws(() => portsAt(1_533), /puts read-node on 10080/);
-  assert.equal(portsAt(100).solver, 3_100);
-});
