@@ -30,9 +30,6 @@ import type { Storage } from "./store/storage.ts";
  */
 export const SETTLEMENT_MS = 70;
 
-/** Most theses without all prices that one log line names. */
-const WITHOUT_PRICES_NAMED = 10;
-
 /** All parts of a node except its ports. */
 export class CoreNode {
   readonly chain: Chain;
@@ -205,15 +202,11 @@ export class CoreNode {
   }
 
   #reportWithoutPrices(): void {
-    const ids = this.#withoutPrices.splice(0);
-    if (ids.length === 0) return;
-    const named = ids.slice(0, WITHOUT_PRICES_NAMED).map((id) => {
-      return `${id} (${this.chain.state.settlements.missingSlots(id)} slots)`;
-    });
-    const others = ids.length > named.length ? ` and ${ids.length - named.length} more` : "";
+    const [thesis, ...others] = this.#withoutPrices.splice(0);
+    if (thesis === undefined) return;
     this.#log.warn(
-      "Theses have ended with prices missing: {theses}; rangemaker backfill --thesis <id> fills them in",
-      { event: "needs_backfill", theses: named.join(", ") + others },
+      "Thesis {thesis} and {others} more have ended with prices missing; rangemaker backfill --thesis <id> fills them in",
+      { event: "needs_backfill", thesis, others: others.length },
     );
   }
 

@@ -6,7 +6,6 @@ import {
   type PriceReader,
   type TimeSpan,
 } from "../../../lib/prices/price_slots.ts";
-import { SLOT_MS } from "../../../lib/protocol/constants.ts";
 import type { Box } from "../../../lib/protocol/bet.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
@@ -125,12 +124,6 @@ export class SettlementSchedule {
   /** Number of theses that have ended and lack prices. */
   get withoutPricesCount(): number {
     return this.#unsettled.values().filter(({ missing }) => missing !== undefined).toArray().length;
-  }
-
-  /** How many slots of an ended thesis have no price, by its last attempt. */
-  missingSlots(id: number): number {
-    const spans = this.#unsettled.get(id)?.missing ?? [];
-    return spans.reduce((slots, { from, to }) => slots + (to - from) / SLOT_MS, 0);
   }
 
   /** Schedules the attempt at the end of an unsettled thesis. */
