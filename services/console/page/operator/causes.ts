@@ -114,18 +114,8 @@ function isFailureFor(service: ServiceName, problem: Finding): boolean {
 export const isFolded = ({ chapter, cause }: Finding) =>
   cause !== undefined && chapter !== PRICES_MISSING;
 
-/** Such as `3 more problems (2 critical), probably because node does not answer`. */
-export function followingText(
-  findings: readonly Finding[],
-  states: readonly ServiceState[],
-): string {
-  const following = findings.filter(isFolded);
-  const more = following.length < findings.length ? "more " : "";
-  const criticals = following.filter(({ severity }) => severity === "critical").length;
-  const reasons = [...new Set(following.flatMap(({ cause }) => cause ?? []))].map((name) => {
-    const isAnswering = states.some((state) => state.name === name && state.presence !== "gone");
-    return `${name} does not ${isAnswering ? "work" : "answer"}`;
-  });
-  return counted(following.length, `${more}problem`) +
-    (criticals > 0 ? ` (${criticals} critical)` : "") + `, probably because ${reasons.join("; ")}`;
+/** Such as `3 problems, probably because of node`. */
+export function followingText(following: readonly Finding[]): string {
+  const causes = [...new Set(following.flatMap(({ cause }) => cause ?? []))];
+  return `${counted(following.length, "problem")}, probably because of ${causes.join(", ")}`;
 }

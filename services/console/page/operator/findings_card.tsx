@@ -34,7 +34,7 @@ export function Findings({ findings, firstSeen, states, isCutOff }: FindingsProp
       <FindingList findings={first} firstSeen={firstSeen} states={states} />
       {following.length > 0 && (
         <details>
-          <summary>{followingText(findings, states)}</summary>
+          <summary>{followingText(following)}</summary>
           <FindingList findings={following} firstSeen={firstSeen} states={states} />
         </details>
       )}
