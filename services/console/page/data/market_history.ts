@@ -4,10 +4,7 @@ import { messageOf } from "../../../../lib/errors.ts";
 import { toNumber } from "../parts/format.ts";
 import { POINTS_MAX, PriceSeries } from "./price_series.ts";
 
-/**
- * Prices arrive ten times a second. In a longer pause the page was disconnected or asleep, or the node
- * had no prices: an operator may fill them in later.
- */
+/** Prices arrive ten times a second. In a longer pause the page was disconnected or asleep. */
 export const PAUSE_MAX_MS = 1_000;
 
 /** Pauses between attempts to load prices: they double. */
@@ -49,7 +46,8 @@ export class MarketHistory {
   append(slot: number, price: number): void {
     const newest = this.series.times.at(-1) ?? slot;
     if (slot - newest > PAUSE_MAX_MS && this.#loadedFromMs !== undefined) {
-      void this.#fill(newest, slot, RETRY_MS.first);
+      this.#loadedFromMs = undefined;
+      void this.readFrom(newest);
     }
     this.series.append(slot, price);
   }
@@ -77,7 +75,7 @@ export class MarketHistory {
       const from = Math.max(wanted, to - PAGE_MS);
       // Set before the request, so that no other caller repeats it; reset if it fails.
       this.#loadedFromMs = from;
-      const isDone = await this.#load(from, to) !== "failed";
+      const isDone = await this.#load(from, to);
       // The same time back from now, on the chain as it is now.
       if (signal.aborted) return this.readFrom(serverClock.now() - (nowMs - fromMs));
       if (to === nowMs) this.isLoaded.value = true;
@@ -95,32 +93,17 @@ export class MarketHistory {
     const waiting = this.#retryFromMs;
     this.#retryFromMs = Math.min(waiting ?? fromMs, fromMs);
     if (waiting !== undefined) return;
-    this.#afterPause(retryMs, () => {
+    const { signal } = this.#chain;
+    this.#options.clock.after(retryMs, () => {
+      if (signal.aborted) return;
       const from = this.#retryFromMs ?? fromMs;
       this.#retryFromMs = undefined;
       void this.readFrom(from, 2 * retryMs);
     });
   }
 
-  /** Loads the prices of a gap, again and again while the node does not have them. */
-  async #fill(fromMs: number, toMs: number, retryMs: number): Promise<void> {
-    const { signal } = this.#chain;
-    const from = Math.max(fromMs, this.#options.serverClock.now() - HISTORY_MAX_MS);
-    if (from >= toMs || await this.#load(from, toMs) === "complete") return;
-    if (signal.aborted || retryMs > RETRY_MS.last) return;
-    this.#afterPause(retryMs, () => void this.#fill(fromMs, toMs, 2 * retryMs));
-  }
-
-  /** Runs a task later, unless the chain is replaced meanwhile. */
-  #afterPause(pauseMs: number, task: () => void): void {
-    const { signal } = this.#chain;
-    this.#options.clock.after(pauseMs, () => {
-      if (!signal.aborted) task();
-    });
-  }
-
-  /** @returns Whether it was loaded, and had all prices. */
-  async #load(fromMs: number, toMs: number): Promise<"complete" | "incomplete" | "failed"> {
+  /** @returns Whether it was loaded. */
+  async #load(fromMs: number, toMs: number): Promise<boolean> {
     const { signal } = this.#chain;
     const { client, symbol } = this.#options;
     let history: PriceHistory;
@@ -128,11 +111,10 @@ export class MarketHistory {
       history = await client.history(symbol, Math.floor(fromMs), Math.ceil(toMs));
     } catch (thrown) {
       console.info(`History of ${symbol} was not loaded: ${messageOf(thrown)}`);
-      return "failed";
+      return false;
     }
-    if (signal.aborted) return "failed";
+    if (signal.aborted) return false;
     this.series.merge(history.prices.map(({ time, price }) => ({ time, price: toNumber(price) })));
-    const isComplete = history.missing.every(({ from, to }) => to - from <= PAUSE_MAX_MS);
-    return isComplete ? "complete" : "incomplete";
+    return true;
   }
 }

@@ -193,28 +193,6 @@ Deno.test("PriceFeed: a failed load of prices is retried, at most once a second"
   assert.deepEqual(node.asked, [], "nothing is missing");
 });
 
-Deno.test("PriceFeed: a gap is loaded once its prices have been filled in, and given up after 17 minutes", async () => {
-  const { clock, feed, node, onState, deliver, run } = setUp();
-  onState?.("live");
-  await feed.historyOf(SYMBOL).readFrom(START_MS - 1_000);
-  await run(500);
-  const lost = clock.now();
-  clock.advance(30_000);
-  await deliver("stale");
-  node.recordedFrom = clock.now();
-  await run(60_000);
-  assert.ok(longestGap(feed.seriesOf(SYMBOL).times) >= 30_000, "the node has no prices");
-  node.recordedFrom = 0; // filled in
-  await run(70_000);
-  assert.equal(longestGap(feed.seriesOf(SYMBOL).times), 100);
-  node.asked = [];
-  node.recordedFrom = lost + 1_000_000;
-  clock.advance(30_000);
-  await run(500);
-  for (let minute = 0; minute < 30; minute++) await run(60_000);
-  assert.ok(node.asked.length === 11, `${node.asked.length}`);
-});
-
 Deno.test("PriceFeed: history that could not be loaded is requested again, and only once when loaded", async () => {
   const { clock, feed, node, onState } = setUp();
   const load = () => feed.historyOf(SYMBOL).readFrom(START_MS - 700_000);
