@@ -31,11 +31,11 @@ export function Findings({ findings, firstSeen, states, isCutOff }: FindingsProp
   return (
     <Card title={findings.length === 0 ? "Health" : "What is wrong"}>
       <p class={style} role="status">{text}</p>
-      <FindingList findings={first} firstSeen={firstSeen} states={states} />
+      <FindingList findings={first} firstSeen={firstSeen} />
       {following.length > 0 && (
         <details>
           <summary>{followingText(following)}</summary>
-          <FindingList findings={following} firstSeen={firstSeen} states={states} />
+          <FindingList findings={following} firstSeen={firstSeen} />
         </details>
       )}
     </Card>
@@ -47,10 +47,9 @@ const Severity = ({ severity }: Pick<Finding, "severity">) =>
     ? <span class="lost">✕ Critical</span>
     : <span class="warning">▲ Warning</span>;
 
-type FindingListProps = Pick<FindingsProps, "findings" | "firstSeen" | "states">;
+type FindingListProps = Pick<FindingsProps, "findings" | "firstSeen">;
 
-function FindingList({ findings, firstSeen, states }: FindingListProps) {
-  const urls = new Map(states.map(({ name, url }) => [name, url]));
+function FindingList({ findings, firstSeen }: FindingListProps) {
   return (
     <ul>
       {findings.map((finding) => (
@@ -58,7 +57,6 @@ function FindingList({ findings, firstSeen, states }: FindingListProps) {
           key={finding.service + finding.chapter}
           finding={finding}
           firstSeen={firstSeen}
-          url={urls.get(finding.service) ?? ""}
         />
       ))}
     </ul>
@@ -67,10 +65,9 @@ function FindingList({ findings, firstSeen, states }: FindingListProps) {
 
 interface FindingItemProps extends Pick<FindingsProps, "firstSeen"> {
   finding: Finding;
-  url: string;
 }
 
-function FindingItem({ finding, firstSeen, url }: FindingItemProps) {
+function FindingItem({ finding, firstSeen }: FindingItemProps) {
   const { service, severity, text, effect, details, firstStep, chapter } = finding;
   return (
     <li class="finding" data-severity={severity}>
@@ -81,7 +78,7 @@ function FindingItem({ finding, firstSeen, url }: FindingItemProps) {
       {effect && <p>Effect: {effect}.</p>}
       {details.map((detail) => <p key={detail} class="note">{detail}</p>)}
       <p>
-        <strong>Do first:</strong> <Words text={firstStep} url={url} />
+        <strong>Do first:</strong> <Words text={firstStep} />
       </p>
       <p>
         <a href={runbookOf(chapter)} target="_blank">Runbook: {chapter}</a>

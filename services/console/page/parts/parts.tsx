@@ -1,7 +1,6 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useId } from "preact/hooks";
-import { urlAt } from "../../page_config.ts";
 
 interface CardProps extends Record<`data-${string}`, unknown> {
   title: ComponentChildren;
@@ -43,18 +42,10 @@ export function Signed({ sign, text }: { sign: string; text: string }) {
   );
 }
 
-/** A text whose parts in backticks are code. Requests in it are links if `url` is given. */
-export function Words({ text, url }: { text: string; url?: string }) {
+/** A text whose parts in backticks are code. */
+export function Words({ text }: { text: string }) {
   return (
-    <>
-      {text.split("`").map((part, index) => {
-        const [, path] = /^GET (\/[\w/-]+)$/.exec(part) ?? [];
-        if (index % 2 === 0) return part;
-        return url === undefined || path === undefined
-          ? <code key={index}>{part}</code>
-          : <a key={index} href={urlAt(url, path)} target="_blank">{part}</a>;
-      })}
-    </>
+    <>{text.split("`").map((part, index) => index % 2 ? <code key={index}>{part}</code> : part)}</>
   );
 }
 
