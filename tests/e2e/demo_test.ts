@@ -40,16 +40,16 @@ Deno.test({
     await withFile([TAPE_HEADER, ...rows].join("\n"), async (tape) => {
       const line = `exec ${RANGEMAKER} demo --keep --tape ${tape} --log-level debug`;
       const terminal = new Terminal(line, { NO_COLOR: "1" });
-      await terminal.until("Stop it with Ctrl-C.");
-      const urls = terminal.output.match(/(?<=^ {2}\S.* )http:\S+$/gm) ?? [];
-      assert.equal(urls.length, 7, terminal.output);
+      await terminal.untilShown("Stop it with Ctrl-C.");
+      const urls = terminal.stdout.match(/(?<=^ {2}\S.* )http:\S+$/gm) ?? [];
+      assert.equal(urls.length, 7, terminal.stdout);
       for (const url of urls) {
         const answer = await fetch(new URL("/health", url));
         await answer.body?.cancel();
         assert.equal(answer.status, 200, url);
       }
       await terminal.type("\x03"); // Ctrl-C
-      const { code, output } = await terminal.finished();
+      const { code, stdout: output } = await terminal.finished();
       assert.equal(code, 0, output);
       const [bet = "", addresses] = output.split("rangemaker stack is up:\r\n");
       assert.match(addresses ?? output, /^ {2}exchanges /);

@@ -50,10 +50,10 @@ for (const [what, { line, env, hasColors }] of Object.entries(shown)) {
     async fn() {
       const terminal = new Terminal(line, env);
       if (line.startsWith(service)) {
-        await terminal.until("http://127.0.0.1:");
+        await terminal.untilShown("http://127.0.0.1:");
         await terminal.type("\x03"); // Ctrl-C ends it
       }
-      const { output } = await terminal.finished();
+      const { stdout: output } = await terminal.finished();
       assert(output.length > 80, output);
       assert.equal(COLOR.test(output), hasColors, output);
     },
@@ -71,8 +71,8 @@ Deno.test("Progress: without a terminal on standard error nothing is drawn", () 
     const { code, stderr } = await runProgram([...backtest, "--log-level", "warning"]);
     assert.deepEqual([code, stderr], [0, ""]);
     if (lacksTerminal) return;
-    const { output } = await new Terminal(`${RANGEMAKER} ${backtest.join(" ")}`, { NO_COLOR: "1" })
+    const { stdout } = await new Terminal(`${RANGEMAKER} ${backtest.join(" ")}`, { NO_COLOR: "1" })
       .finished();
-    assert.match(output, /\r[█░]{40} \d+ % of 60 s of prices/);
+    assert.match(stdout, /\r[█░]{40} \d+ % of 60 s of prices/);
   });
 });

@@ -12,7 +12,7 @@ export interface Finished {
 }
 
 /** The program to start, if it is not `main.ts` with all permissions. */
-export interface Launch extends Pick<Deno.CommandOptions, "cwd" | "env" | "uid" | "gid"> {
+export interface Launch extends Pick<Deno.CommandOptions, "cwd" | "env" | "uid" | "gid" | "stdin"> {
   command: string | URL;
   /** Arguments before the program's own. */
   args: readonly string[];
@@ -92,7 +92,7 @@ const UNTIL_MS = 90_000;
 
 /** A run of the program, its output collected as it comes. */
 export class Program {
-  readonly #child: Deno.ChildProcess;
+  protected readonly child: Deno.ChildProcess;
   readonly #ended: Promise<[Deno.CommandStatus, void, void]>;
   #waiting: (() => void)[] = [];
   stdout = "";
@@ -104,19 +104,19 @@ export class Program {
     env: Record<string, string> = {},
     { command, ...launch }: Launch = fromSource,
   ) {
-    this.#child = new Deno.Command(command, {
+    this.child = new Deno.Command(command, {
+      stdin: "null",
       ...launch,
       args: [...launch.args, ...args],
       clearEnv: true,
       env: { ...denoEnv(), NO_COLOR: "1", ...launch.env, ...env },
-      stdin: "null",
       stdout: "piped",
       stderr: "piped",
     }).spawn();
     this.#ended = Promise.all([
-      this.#child.status,
-      this.#collect(this.#child.stdout, (text) => this.stdout += text),
-      this.#collect(this.#child.stderr, (text) => this.stderr += text),
+      this.child.status,
+      this.#collect(this.child.stdout, (text) => this.stdout += text),
+      this.#collect(this.child.stderr, (text) => this.stderr += text),
     ]);
   }
 
@@ -156,7 +156,7 @@ export class Program {
 
   /** Sends a signal. @throws {TypeError} If the program has ended. */
   kill(signal: Deno.Signal): void {
-    this.#child.kill(signal);
+    this.child.kill(signal);
   }
 
   async finished(): Promise<Finished> {

@@ -73,22 +73,22 @@ for (const shell of ["bash", "zsh"]) {
       ? "ZDOTDIR=. exec zsh -i"
       : "exec bash --noprofile --rcfile .zshrc -i";
     const terminal = new Terminal(`cd ${folder} && ${start}`);
-    await terminal.until(READY);
+    await terminal.untilShown(READY);
     for (const [typed, lastWord] of completed) {
-      terminal.output = "";
+      terminal.stdout = "";
       await terminal.type(`rangemaker ${typed}\n`);
-      await terminal.until(/ran:.*:\r?\n[^]*ready>/);
-      const [, word] = /ran:(.*):\r?\n/.exec(terminal.output) ?? [];
+      await terminal.untilShown(/ran:.*:\r?\n[^]*ready>/);
+      const [, word] = /ran:(.*):\r?\n/.exec(terminal.stdout) ?? [];
       // Zsh removes the slash after a folder at the end of a line.
       assert.equal(word?.replace(/\/$/, ""), lastWord, typed);
     }
     if (shell === "zsh") {
       await terminal.type("rangemaker \t");
-      await terminal.until("market maker: signs quotes, executes them");
+      await terminal.untilShown("market maker: signs quotes, executes them");
       await terminal.type("\x15");
     }
     await terminal.type(`rangemaker ${HOSTILE}\t`);
-    await terminal.until("--rpc-url");
+    await terminal.untilShown("--rpc-url");
     // Ctrl-U clears the line; Ctrl-C could arrive while the list is still being drawn.
     await terminal.type("\x15exit\n");
     await terminal.finished();
