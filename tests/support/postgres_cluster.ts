@@ -84,23 +84,29 @@ class ServerProcess {
   }
 }
 
-function startServer(bin: string, folder: string, settings: readonly string[]): ServerProcess {
+async function startServer(
+  bin: string,
+  folder: string,
+  started: ServerProcess[],
+): Promise<ServerProcess> {
   const port = freePort();
-  const all = [
+  const settings = [
     `port=${port}`,
     "listen_addresses=127.0.0.1",
     `unix_socket_directories=${folder}`,
     // Processes die here, never the machine.
     "fsync=off",
-    ...settings,
   ];
-  const args = ["-D", folder, ...all.flatMap((setting) => ["-c", setting])];
-  return new ServerProcess(`${bin}/postgres`, args, port);
+  const args = ["-D", folder, ...settings.flatMap((setting) => ["-c", setting])];
+  const server = new ServerProcess(`${bin}/postgres`, args, port);
+  started.push(server);
+  await accepts(server);
+  return server;
 }
 
 async function accepts(server: ServerProcess): Promise<void> {
   await eventually(
-    `PostgreSQL on port ${server.port} accepts connections`,
+    `port ${server.port} accepts connections`,
     () => server.sql("SELECT 1").then(() => true, () => undefined),
   );
 }
@@ -115,11 +121,7 @@ export interface Pair {
 
 /** Runs a test with a primary that commits nothing before its standby has it. */
 export function withPair(databases: readonly string[], test: (pair: Pair) => Promise<void>) {
-  return withFolder(async (bin, folder, started) => {
-    await runAsPostgres(`${bin}/initdb`, ["-D", `${folder}/one`, "-U", USER, "-A", "trust", "-N"]);
-    const primary = startServer(bin, `${folder}/one`, []);
-    started.push(primary);
-    await accepts(primary);
+  return withServer(async (primary, { bin, folder, started }) => {
     await primary.sql(...databases.map((name) => `CREATE DATABASE ${name}`));
     await runAsPostgres(`${bin}/pg_basebackup`, [
       `--pgdata=${folder}/two`,
@@ -128,9 +130,7 @@ export function withPair(databases: readonly string[], test: (pair: Pair) => Pro
       "--no-sync",
       "--checkpoint=fast",
     ]);
-    const standby = startServer(bin, `${folder}/two`, []);
-    started.push(standby);
-    await accepts(standby);
+    const standby = await startServer(bin, `${folder}/two`, started);
     await primary.sql(
       "ALTER SYSTEM SET synchronous_standby_names = '*'",
       "SELECT pg_reload_conf()",
@@ -156,11 +156,7 @@ export function withPgbouncer(
   test: (url: string, server: ServerProcess) => Promise<void>,
   more = "",
 ) {
-  return withFolder(async (bin, folder, started) => {
-    await runAsPostgres(`${bin}/initdb`, ["-D", `${folder}/one`, "-U", USER, "-A", "trust", "-N"]);
-    const server = startServer(bin, `${folder}/one`, []);
-    started.push(server);
-    await accepts(server);
+  return withServer(async (server, { folder, started }) => {
     const port = freePort();
     const settings = `[databases]
 postgres = host=127.0.0.1 port=${server.port} user=${USER}
@@ -175,35 +171,27 @@ ${more}`;
     await Deno.writeTextFile(`${folder}/pgbouncer.ini`, settings);
     const pooler = new ServerProcess(PGBOUNCER, [`${folder}/pgbouncer.ini`], port);
     started.push(pooler);
-    await eventually(
-      "pgbouncer accepts connections",
-      () =>
-        Deno.connect({ hostname: "127.0.0.1", port }).then((connection) => {
-          connection.close();
-          return true;
-        }, () => undefined),
-    );
+    await accepts(pooler);
     await test(pooler.url("postgres"), server);
   });
 }
 
-async function withFolder(
-  test: (bin: string, folder: string, started: ServerProcess[]) => Promise<void>,
+/** Runs a test with a server of its own; all servers that were started end with it. */
+async function withServer(
+  test: (
+    server: ServerProcess,
+    place: { bin: string; folder: string; started: ServerProcess[] },
+  ) => Promise<void>,
 ): Promise<void> {
-  if (BIN === undefined) throw new Error("PostgreSQL's programs are not there");
+  const bin = BIN ?? assert.fail("PostgreSQL's programs are not there");
   const folder = await Deno.makeTempDir();
   const started: ServerProcess[] = [];
   try {
-    const { uid } = await ownerOf("postgres");
-    await Deno.chown(folder, uid, null);
-    await test(BIN, folder, started);
+    await new Deno.Command("chown", { args: ["postgres", folder] }).output();
+    await runAsPostgres(`${bin}/initdb`, ["-D", `${folder}/one`, "-U", USER, "-A", "trust", "-N"]);
+    await test(await startServer(bin, `${folder}/one`, started), { bin, folder, started });
   } finally {
     await Promise.all(started.map((server) => server.end("SIGQUIT")));
     await Deno.remove(folder, { recursive: true });
   }
-}
-
-async function ownerOf(name: string): Promise<{ uid: number }> {
-  const { stdout } = await new Deno.Command("id", { args: ["-u", name] }).output();
-  return { uid: Number(new TextDecoder().decode(stdout)) };
 }

@@ -12,7 +12,7 @@ export interface Finished {
 }
 
 /** The program to start, if it is not `main.ts` with all permissions. */
-export interface Launch extends Pick<Deno.CommandOptions, "cwd" | "env" | "uid" | "gid" | "stdin"> {
+export interface Launch extends Pick<Deno.CommandOptions, "cwd" | "env" | "stdin"> {
   command: string | URL;
   /** Arguments before the program's own. */
   args: readonly string[];
