@@ -113,13 +113,3 @@ Deno.test("startOracle: with fewer than three providers, the warning advises mor
     /1 of 1 sources.*: use at least 3 --providers and --min-sources 3$/m,
   );
 });
-
-Deno.test("startOracle: while no market has a price, GET /health is 503, and GET /prices 200", async () => {
-  const providerUrls = { provider_d: "ws://127.0.0.1:1" };
-  const one = { port: 0, providers: ["provider_d" as const], providerUrls };
-  await using oracle = await startOracle(withDefaults(options, one));
-  const health = await fetch(`${oracle.url}/health`);
-  assert.deepEqual([health.status, (await health.json()).status], [503, "unhealthy"]);
-  const prices = await fetch(`${oracle.url}/prices`);
-  assert.deepEqual([prices.status, await prices.json()], [200, { timestamp: 0, prices: {} }]);
-});

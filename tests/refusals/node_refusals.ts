@@ -208,14 +208,6 @@ export async function refuseAtNode(refusals: Refusals): Promise<void> {
       says("200 ORACLE_STALE", "ETH/USDT", "until the oracle has a fresh one"),
     );
   }, { dev: true, relayers });
-  await withSteppedNode(async ({ node: { url } }) => {
-    const expected = says(
-      "200 -32601 DEVELOPMENT_ONLY",
-      "core_faucet",
-      "start the node with --dev",
-    );
-    await refusals.ask(url, { path: "", body: callOf("core_faucet", [user, "1"]), ...expected });
-  });
 }
 
 /** Calls of a batch: it divides the most subscriptions. */

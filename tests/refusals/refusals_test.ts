@@ -36,6 +36,7 @@ const TESTED_ELSEWHERE: Readonly<Record<string, string>> = {
   PRICE_MOVED: "solver/pricing/barrier_strategy_test.ts",
   PRICE_IMPROVED: "solver/pricing/recheck_test.ts",
   CLOCKS_DIFFER: "bridge/depositor_test.ts",
+  DEVELOPMENT_ONLY: "node/dev_methods_test.ts",
   NODE_TIMEOUT: "lib/http/json_api_test.ts",
   RECEIPT_DROPPED: "lib/intents/submitter_test.ts",
   NeedsBackfill: "node/chain/settlement_test.ts",
@@ -64,6 +65,7 @@ async function refuseAtOracle(refusals: Refusals): Promise<void> {
   await using oracle = await startOracle(
     withDefaults(oracleOptions, { port: 0, providers: ["provider_a"], providerUrls }),
   );
+  await refusals.expect(oracle.url, 200, "/prices");
   await refusals.expect(oracle.url, 503, "/health");
   await refusals.expect(oracle.url, 503, "/ready");
 }

@@ -21,13 +21,6 @@ async function connectByHand(url: string): Promise<Deno.TcpConn> {
   return connection;
 }
 
-Deno.test("Clients: a handshake without its key is a bad request", () =>
-  withNode(async ({ node }) => {
-    const [connection, answer] = await handshake(node.url);
-    assert.match(answer, /^HTTP\/1\.1 400 /);
-    connection.close();
-  }));
-
 Deno.test("Clients: a client that reads nothing is disconnected, and nobody else waits for it", () =>
   withNode(async ({ node }) => {
     const slow = await connectByHand(node.url);
