@@ -1,6 +1,6 @@
 /**
- * Dashboard and alert rules, checked by Prometheus' own tools and by running Prometheus on a live
- * stack in which a bet is played.
+ * Dashboard and alert rules, in a Prometheus that watches a live stack in which a bet is played. The
+ * rules' own tests are a command of docs/operating.md, which `commands_test.ts` runs.
  */
 import assert from "node:assert/strict";
 import { z } from "zod";
@@ -9,27 +9,16 @@ import { playBet } from "../../services/stack/bet.ts";
 import { type RunningStack, STACK_PRICING } from "../../services/stack/stack.ts";
 import { eventually } from "../support/eventually.ts";
 import { prometheusConfig, queries, rules, urlsByJob } from "./monitoring.ts";
-import { fileUrl, hasProgram, run, withStack } from "./support.ts";
+import { fileUrl, hasProgram, withStack } from "./support.ts";
 import { withFolder } from "../support/files.ts";
 import { freePort } from "../support/ports.ts";
 
-const hasPrometheus = hasProgram("promtool") && hasProgram("prometheus");
+const hasPrometheus = hasProgram("prometheus");
 
 /** Suffix of the names of tests that need Debian's `prometheus`. */
-const NEEDS_PROMETHEUS = hasPrometheus ? "" : " (left out: no prometheus and promtool here)";
+const NEEDS_PROMETHEUS = hasPrometheus ? "" : " (left out: no prometheus here)";
 
 const monitoring = fileUrl("docs/monitoring/").pathname;
-
-// The rules' own tests are a command of docs/operating.md, which `commands_test.ts` runs.
-Deno.test({
-  name: `promtool check config${NEEDS_PROMETHEUS}`,
-  ignore: !hasPrometheus,
-  async fn() {
-    const args = ["check", "config", "prometheus.yml", "prometheus.production.yml"];
-    const { code, text } = await run("promtool", args, { cwd: monitoring });
-    assert.equal(code, 0, text);
-  },
-});
 
 /** Runs Prometheus with the repository's configuration, but fast, on the ports of a stack. */
 function withPrometheus(

@@ -232,6 +232,7 @@ Deno.test({
       assert.equal(await modeOf(at("slack_url")), 0o600);
       const cases = [
         ["promtool", "check", "config", at("prometheus.yml")],
+        ["promtool", "check", "config", fileUrl("docs/monitoring/prometheus.yml").pathname],
         ["amtool", "check-config", at("alertmanager.yml")],
       ] as const;
       for (const [tool, verb, ...words] of cases) {
