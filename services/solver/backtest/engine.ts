@@ -1,6 +1,5 @@
 import { SLOT_MS } from "../../../lib/protocol/constants.ts";
 import { YEAR_MS } from "../../../lib/time.ts";
-import { DecayedMean } from "../pricing/decayed_mean.ts";
 import type { SlotPrice, SlotSource } from "./slots.ts";
 import type { Maker, Trial, TrialBox, TrialKind } from "./maker.ts";
 import { Results } from "./results.ts";
@@ -164,32 +163,27 @@ function boundsAround(spot: number, halfWidth: number, offset: number) {
 /** Single slots are mostly noise. */
 const RETURN_MS = 5_000;
 
-/** Fewest returns for a mean: ten, of which the oldest may have faded. */
-const RETURNS_MIN = 9.5;
+/** Fewest returns for a mean. */
+const RETURNS_MIN = 10;
 
 /** A simple volatility: the mean squared return of 5 s. */
 export class ReturnVolatility {
-  readonly #squares: DecayedMean;
+  #squares = 0;
+  #returns = 0;
   #price: number | undefined;
-
-  /** @param halfLifeMs Memory of the returns; without it, all count the same. */
-  constructor(halfLifeMs = Infinity) {
-    this.#squares = new DecayedMean(halfLifeMs);
-  }
 
   observe({ timeMs, price }: SlotPrice): void {
     if (timeMs % RETURN_MS !== 0) return;
     if (this.#price !== undefined) {
-      this.#squares.decay(RETURN_MS);
-      this.#squares.add(Math.log(price / this.#price) ** 2);
+      this.#squares += Math.log(price / this.#price) ** 2;
+      this.#returns += 1;
     }
     this.#price = price;
   }
 
   /** Annualised; undefined before there are enough prices, or while none has moved. */
   get volatility(): number | undefined {
-    const { mean, weight } = this.#squares;
-    if (mean === undefined || mean === 0 || weight < RETURNS_MIN) return undefined;
-    return Math.sqrt(mean / RETURN_MS * YEAR_MS);
+    if (this.#squares === 0 || this.#returns < RETURNS_MIN) return undefined;
+    return Math.sqrt(this.#squares / this.#returns / RETURN_MS * YEAR_MS);
   }
 }

@@ -98,7 +98,7 @@ export abstract class ModelMaker implements Maker {
 class PlainMaker extends ModelMaker {
   readonly name = "plain";
   readonly #known: number | undefined;
-  readonly #estimate = new ReturnVolatility(600_000);
+  readonly #estimate = new ReturnVolatility();
   #spot: number | undefined;
 
   constructor(margin: number, known: number | undefined) {
