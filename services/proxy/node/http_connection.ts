@@ -66,7 +66,6 @@ export class HttpConnection implements Dispatcher.DispatchHandler {
   /** Stage to report if the current request fails. */
   #stage: FailureStage = "connecting";
   #isUsed = false;
-  #isDestroyed = false;
 
   /** @param budget Counts the bytes of large answers while they are read. */
   constructor(url: URL, budget: ByteBudget) {
@@ -112,8 +111,6 @@ export class HttpConnection implements Dispatcher.DispatchHandler {
 
   /** Ends the connection at once; a pending answer fails with the reason. */
   destroy(reason: Error): void {
-    if (this.#isDestroyed) return;
-    this.#isDestroyed = true;
     this.#socket?.destroy();
     this.#client.destroy(reason, () => {});
     this.#fail(reason);

@@ -31,8 +31,7 @@ export class ReplyBody {
   readonly #budget: ByteBudget;
   /** Bytes counted in the budget: all of a large body. */
   #budgeted = 0;
-  /** The first chunk, usually all of it. */
-  #first: Uint8Array | undefined;
+  /** The first chunk, which is usually all of it; then a larger copy. */
   #bytes: Uint8Array = Buffer.alloc(0);
   #length = 0;
 
@@ -64,20 +63,25 @@ export class ReplyBody {
 
   /** Adds the next chunk. @throws As {@link reserve}. */
   add(chunk: Uint8Array): void {
-    const length = this.#length + chunk.length;
+    const start = this.#length;
+    const length = start + chunk.length;
     this.reserve(length);
-    if (this.#length === 0) this.#first = chunk;
+    if (start === 0) this.#bytes = chunk;
     else {
-      if (this.#first !== undefined) this.#copy(this.#first, 0);
-      this.#first = undefined;
-      this.#copy(chunk, this.#length);
+      if (length > this.#bytes.length) {
+        const capacity = Math.max(length, this.#budgeted, this.#bytes.length * 2, FIRST_CAPACITY);
+        const larger = Buffer.alloc(capacity);
+        larger.set(this.#bytes.subarray(0, start));
+        this.#bytes = larger;
+      }
+      this.#bytes.set(chunk, start);
     }
     this.#length = length;
   }
 
   /** Returns the text (JSON is UTF-8) and frees its bytes in the budget. */
   end(): string {
-    const text = decoder.decode(this.#first ?? this.#bytes.subarray(0, this.#length));
+    const text = decoder.decode(this.#bytes.subarray(0, this.#length));
     this.clear();
     return text;
   }
@@ -85,18 +89,6 @@ export class ReplyBody {
   clear(): void {
     this.#budget.remove(this.#budgeted);
     this.#budgeted = this.#length = 0;
-    this.#first = undefined;
     this.#bytes = Buffer.alloc(0);
-  }
-
-  #copy(chunk: Uint8Array, at: number): void {
-    const length = at + chunk.length;
-    if (length > this.#bytes.length) {
-      const capacity = Math.max(length, this.#budgeted, this.#bytes.length * 2, FIRST_CAPACITY);
-      const larger = Buffer.alloc(capacity);
-      larger.set(this.#bytes.subarray(0, at));
-      this.#bytes = larger;
-    }
-    this.#bytes.set(chunk, at);
   }
 }
