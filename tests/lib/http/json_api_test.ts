@@ -8,8 +8,6 @@ import { INTENT_ERRORS } from "../../../lib/intents/error_answers.ts";
 import { acceptJson, allowReadsFrom, readBody, useJsonApi } from "../../../lib/http/json_api.ts";
 import { nextTurn } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
-import { withAnswer } from "../../support/http_answers.ts";
-import { withLogs } from "../../support/recorded_logs.ts";
 
 const JSON_TYPE = { "content-type": "application/json" };
 
@@ -158,42 +156,6 @@ Deno.test("allowReadsFrom: only the given origins may read, none without any, an
     assert.equal(headers.get("access-control-allow-origin"), name, `${method} ${origin}`);
   }
 });
-
-const UNFINISHED_BODIES = {
-  "of a known length": 'Content-Length: 100\r\n\r\n{"a":',
-  chunked: 'Transfer-Encoding: chunked\r\n\r\n5\r\n{"a":\r\n',
-};
-
-for (const [kind, rest] of Object.entries(UNFINISHED_BODIES)) {
-  Deno.test(`readBody: a caller that disconnects within a body ${kind} is a bad request, not a server error`, () =>
-    withLogs("debug", async (records) => {
-      const app = new Hono();
-      const started = Promise.withResolvers<void>();
-      const answered = Promise.withResolvers<Response>();
-      app.use(async (c, next) => {
-        started.resolve();
-        await next();
-        answered.resolve(c.res);
-      });
-      useJsonApi(app, "test", ["*"], INTENT_ERRORS);
-      app.post("/", acceptJson([]), async (c) => c.json(await readBody(c, z.unknown())));
-      await withAnswer((request) => app.fetch(request), async (url) => {
-        const caller = await Deno.connect({
-          hostname: "127.0.0.1",
-          port: Number(new URL(url).port),
-        });
-        const head =
-          `POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n${rest}`;
-        await caller.write(new TextEncoder().encode(head));
-        await started.promise;
-        caller.close();
-        const answer = await answered.promise;
-        assert.equal(answer.status, 400);
-        assert.equal((await answer.json()).error, "INVALID_REQUEST: Body ended early");
-        assert.deepEqual(records.map(({ level }) => level), []);
-      });
-    }));
-}
 
 for (const length of ["100", undefined]) {
   const kind = length === undefined ? "chunked" : "of a known length";
