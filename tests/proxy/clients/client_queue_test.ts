@@ -50,15 +50,6 @@ class Client {
   }
 }
 
-Deno.test("ClientQueue: a client that has over 64 MiB to read is closed at the next message", () => {
-  const { buffers, refusals } = scene();
-  const client = new Client(buffers, "a", true);
-  for (const bytes of [64 * MIB, 1]) client.notify(bytes);
-  assert.deepEqual([client.socket.closed, refusals()], [[], 0]);
-  client.notify(1);
-  assert.deepEqual([client.socket.closed, refusals()], [[1013], 1]);
-});
-
 Deno.test("ClientBuffers: over the limit the connection with the most unsent bytes is terminated first", () => {
   const { budget, buffers, refusals } = scene();
   const clients = [2, 6, 4].map((mib, n) => {

@@ -117,28 +117,6 @@ Deno.test("WsListener: each of many pings is answered once to a client that read
     await eventually("its end", () => accepted[0]?.gone);
   }));
 
-Deno.test("WsListener: a message in more than 1,024 fragments closes its connection", () =>
-  withListener(async ({ url, accepted }) => {
-    const client = new WsClient(url);
-    await once(client, "open");
-    for (let n = 0; n < 1_024; n += 1) client.send("x", { fin: n === 1_023 });
-    await eventually("the first message", () => accepted[0]?.texts.length === 1);
-    for (let n = 0; n < 1_025; n += 1) client.send("x", { fin: false });
-    await eventually("its end", () => accepted[0]?.gone);
-  }, 2_048));
-
-Deno.test("WsListener: a message over the limit closes its connection with 1009", () =>
-  withListener(async ({ url, accepted }) => {
-    const client = new WsClient(url);
-    await once(client, "open");
-    client.send("x".repeat(1_024));
-    await eventually("the longest one", () => accepted[0]?.texts.length);
-    client.send("x".repeat(1_025));
-    const [code] = await once(client, "close");
-    assert.equal(code, 1009);
-    await eventually("its end", () => accepted[0]?.gone);
-  }));
-
 Deno.test("WsListener: passes repeated headers on, and accepts one of any name", () =>
   withListener(async ({ listener, accepted }) => {
     const forwarded = ["10.0.0.1", "10.0.0.2"].map((address) => `X-Forwarded-For: ${address}`);
