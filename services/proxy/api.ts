@@ -1,5 +1,4 @@
 import { Hono } from "hono";
-import { RangemakerError } from "../../lib/errors.ts";
 import { handleErrors, handshakeExpected, sendFailure } from "../../lib/http/json_api.ts";
 import type { Cors } from "../../lib/http/cors.ts";
 import type { ProxyMetrics } from "./shared/metrics.ts";
@@ -32,16 +31,8 @@ export function createProxyApi({ cors, metrics, notReadyReason }: ProxyApiOption
     c.header("upgrade", "websocket");
     return sendFailure(c, handshakeExpected("/ws"));
   });
-  // `GET /` is answered for every service (`lib/http/service.ts`).
-  app.on(
-    ["PUT", "PATCH", "DELETE"],
-    "/",
-    (c) => {
-      c.header("allow", "POST");
-      const message = `Expected POST with a JSON-RPC request: received ${c.req.method}`;
-      return sendFailure(c, new RangemakerError("METHOD_NOT_ALLOWED", message));
-    },
-  );
+  // Answered before the routes, by `clients/rpc_endpoint.ts`; here for the methods that `/` allows.
+  app.post("/", (c) => c.notFound());
   handleErrors(app, "proxy");
   return app;
 }

@@ -28,7 +28,7 @@ export async function refuseAtProxy(refusals: Refusals): Promise<void> {
     await refusals.ask(url, {
       method: "PUT",
       path: "/",
-      ...says("405 METHOD_NOT_ALLOWED", "JSON-RPC request", "PUT", "Expected POST"),
+      ...says("405 METHOD_NOT_ALLOWED", "/", "PUT", "answers GET, POST"),
     });
     await refusals.ask(url, { path: "/ws", ...upgrade });
     await refusals.ask(wsUrl.replace(/^ws(.*)\/ws$/, "http$1"), { path: "/", ...upgrade });
