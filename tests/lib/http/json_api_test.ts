@@ -122,18 +122,6 @@ Deno.test("useJsonApi: with * every page may read answers and errors, and prefli
   assert.deepEqual(await ask("/", "OPTIONS"), [204, "*"]);
 });
 
-Deno.test("useJsonApi: the error about a missing route or method begins with its code", async () => {
-  const app = echoing();
-  const cases = [
-    ["/none", "GET", "NOT_FOUND: "],
-    ["/", "PUT", "METHOD_NOT_ALLOWED: "],
-  ] as const;
-  for (const [path, method, start] of cases) {
-    const { error } = await (await app.request(path, { method })).json();
-    assert(error.startsWith(start), error);
-  }
-});
-
 Deno.test("allowReadsFrom: only the given origins may read, none without any, and only with GET", async () => {
   const [page, other] = ["http://127.0.0.1:8600", "https://other.example"];
   const rows: [
