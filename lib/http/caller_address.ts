@@ -81,10 +81,6 @@ export function limitKeys(text: string): LimitKeys {
   return last.keys;
 }
 
-export function addressKey(text: string): string {
-  return limitKeys(text).key;
-}
-
 function keysOf(text: string): LimitKeys {
   const address = withoutPort(text);
   if (isIP(address) === 4) return { key: address, networks: [] };

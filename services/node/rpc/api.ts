@@ -3,7 +3,7 @@ import { type Clock, systemClock } from "../../../lib/clock.ts";
 import { Cors } from "../../../lib/http/cors.ts";
 import { allowReadsFrom, handleErrors, readInTime } from "../../../lib/http/json_api.ts";
 import { RpcCode, rpcFailure } from "../../../lib/protocol/jsonrpc.ts";
-import { addressKey, FORWARDED_FOR, remoteOf } from "../../../lib/http/caller_address.ts";
+import { FORWARDED_FOR, limitKeys, remoteOf } from "../../../lib/http/caller_address.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 
 /** The largest body of a request: a `BackfillOracle` of 6,000 prices needs a seventh of it. */
@@ -81,10 +81,10 @@ const END_CHARS = 160;
  * @param forwardedFor The header `X-Forwarded-For`; null if there is none.
  */
 export function callerGroups(forwardedFor: string | null, remote: string): readonly string[] {
-  const peer = addressKey(remote);
+  const peer = limitKeys(remote).key;
   if (forwardedFor === null) return [peer];
   const groups = [`via ${peer}`];
   const nearestFirst = forwardedFor.slice(-END_CHARS).split(",").slice(-2).reverse();
-  for (const entry of nearestFirst) groups.push(`${addressKey(entry.trim())} ${groups.at(-1)}`);
+  for (const entry of nearestFirst) groups.push(`${limitKeys(entry.trim()).key} ${groups.at(-1)}`);
   return groups;
 }
