@@ -1,8 +1,7 @@
 import type { Clock } from "../../../lib/clock.ts";
-import { messageOf } from "../../../lib/errors.ts";
 import { pathOf, type ServedRequest } from "../../../lib/http/listener.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
-import { idBesideParams } from "../../../lib/protocol/jsonrpc.ts";
+import { idBesideParams, RpcCode } from "../../../lib/protocol/jsonrpc.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import type { Cors } from "../../../lib/http/cors.ts";
 import {
@@ -14,7 +13,6 @@ import {
 import type { ProxyMetrics } from "../shared/metrics.ts";
 import {
   failureText,
-  internalFailure,
   limitExceeded,
   originRefused,
   ProxyError,
@@ -166,12 +164,10 @@ function inPieces(bytes: Uint8Array<ArrayBuffer>): ReadableStream<Uint8Array<Arr
 
 /** @param text The request, for its id; empty if it was not read. */
 function refusal(thrown: unknown, text: string): RoutedAnswer {
-  const error = thrown instanceof ProxyError ? thrown : internalFailure(thrown);
-  if (error.status === 500) {
-    log.error("A request failed: {error}", { error: thrown });
-  } else if (error.cause !== undefined) {
-    log.debug("Refused a request: {reason}", { reason: messageOf(error.cause) });
-  }
+  const isRefusal = thrown instanceof ProxyError;
+  if (!isRefusal) log.error("A request failed: {error}", { error: thrown });
+  const message = "Internal error: see the log of the proxy; a write may have taken effect";
+  const error = isRefusal ? thrown : new ProxyError(500, RpcCode.internalError, message);
   const id = JSON.stringify(idBesideParams(text));
   return { status: error.status, body: failureText(id, error), target: "proxy" };
 }

@@ -72,12 +72,6 @@ export function bodyEnded(cause: unknown): ProxyError {
   return new ProxyError(400, RpcCode.parseError, "Body ended early", cause);
 }
 
-/** 500 / -32603: a defect of the proxy. */
-export function internalFailure(cause: unknown): ProxyError {
-  const message = "Internal error: see the log of the proxy; a write may have taken effect";
-  return new ProxyError(500, RpcCode.internalError, message, cause);
-}
-
 /** The text of a failure answer, with the id of the call as it was written. */
 export function failureText(
   id: string | undefined,
