@@ -70,34 +70,15 @@ export interface WalletAdapter {
 export function adaptWallet(wallet: Wallet): WalletAdapter {
   if (isEthersSigner(wallet)) return adaptEthersSigner(wallet);
   if (isAccount(wallet)) return adaptAccount(wallet);
-  if (!isProvider(wallet)) throw unsupportedWallet(wallet);
+  if (!isProvider(wallet)) {
+    // The value is never shown: a caller may have passed a private key.
+    const message =
+      "Not a wallet: expected a viem account or WalletClient, a signer of ethers 6, " +
+      "or an EIP-1193 provider such as window.ethereum";
+    throw new WalletError("UNSUPPORTED_WALLET", message);
+  }
   const account = "account" in wallet ? wallet.account : undefined;
   return isAccount(account) ? adaptAccount(account) : new ProviderAdapter(wallet, account);
-}
-
-/**
- * The error for a value without the methods of a wallet. It never shows the value: a caller may
- * have passed a private key.
- */
-function unsupportedWallet(value: unknown): WalletError {
-  return new WalletError("UNSUPPORTED_WALLET", `Not a wallet: ${whyNoWallet(value)}`);
-}
-
-function whyNoWallet(value: unknown): string {
-  if (typeof value === "string") {
-    return "received text: make an account of a private key with privateKeyToAccount of viem";
-  }
-  const has = (name: string) => typeof value === "object" && value !== null && name in value;
-  if (has("_signTypedData")) {
-    return "signTypedData is missing: signers of ethers 5 are not supported, those of ethers 6 are";
-  }
-  if (has("getAddress")) return "signTypedData(domain, types, value) is missing";
-  if (has("address")) {
-    return "signTypedData is missing: an address alone does not sign; pass window.ethereum, " +
-      "a viem WalletClient, or an account of privateKeyToAccount";
-  }
-  return "request is missing: expected a viem account or WalletClient, an ethers signer, " +
-    "or an EIP-1193 provider such as window.ethereum";
 }
 
 /** Whether a value is an EIP-1193 provider, such as `window.ethereum`. */

@@ -120,23 +120,20 @@ for (const [name, make] of Object.entries(WALLETS)) {
 }
 
 Deno.test("adaptWallet: a value that is not a wallet is refused at once", () => {
-  const noSigner = { address, signTypedData: "no function" };
   const getAddress = () => address;
-  const refused: [unknown, RegExp][] = [
-    ...[{}, { request: "no function" }, null].map((value): [unknown, RegExp] => {
-      return [
-        value,
-        /request is missing: expected a viem account or WalletClient, an ethers signer/,
-      ];
-    }),
-    [{ address }, /an address alone does not sign/],
-    [noSigner, /signTypedData is missing/],
-    [{ getAddress: "no function", signTypedData: getAddress }, /signTypedData\(domain/],
-    [{ getAddress }, /signTypedData\(domain, types, value\) is missing/],
-    [{ getAddress, _signTypedData: getAddress }, /signers of ethers 5 are not supported/],
-    ["0x12", /received text: make an account/],
+  const refused: unknown[] = [
+    {},
+    null,
+    "0x12",
+    { address },
+    { request: "no function" },
+    { address, signTypedData: "no function" },
+    { getAddress },
+    { getAddress: "no function", signTypedData: getAddress },
+    { getAddress, _signTypedData: getAddress },
   ];
-  for (const [value, message] of refused) {
+  const message = /^Not a wallet: expected a viem account/;
+  for (const value of refused) {
     // The types forbid these; JavaScript callers have no types.
     const make = () => adaptWallet(value as unknown as Wallet);
     assert.throws(make, { code: "UNSUPPORTED_WALLET", message });
