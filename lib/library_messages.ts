@@ -3,9 +3,6 @@
  * code for it. Tests provoke each one: an update of a library that changes its words fails.
  */
 
-/** Deno: a path that only `--allow-all` opens; in quotes, what it is. */
-export const NEEDS_ALL_ACCESS = /^Requires all access to (".*?")(?:,|$)/;
-
 /** commander: the arguments beyond those that a command takes. */
 export const EXCESS_ARGUMENTS = /got \d+: (.*)\.$/s;
 

@@ -1,6 +1,5 @@
 import { messageOf, RangemakerError } from "../errors.ts";
 import { describePortOwner, ListenError } from "../http/listener.ts";
-import { NEEDS_ALL_ACCESS } from "../library_messages.ts";
 import { configureLogging, jsonErrorLine, type LoggingOptions } from "../log/logging.ts";
 import type { RunningService } from "../http/service.ts";
 import { type Clock, withinMs } from "../clock.ts";
@@ -254,13 +253,8 @@ export async function reportErrors(
     if (thrown instanceof Deno.errors.NotCapable) {
       // Deno's advice is dropped: commands do not accept Deno's flags.
       const [what = ""] = thrown.message.split(", run again");
-      // Deno opens paths such as /proc and /dev for --allow-all only.
-      const [, path] = NEEDS_ALL_ACCESS.exec(thrown.message) ?? [];
       context.printError(
-        path === undefined
-          ? `${what}, which this process lacks: use another file or address, or deno task ${name}`
-          : `Cannot use ${path}: paths of the system, such as those in /proc, /sys and /dev, are closed ` +
-            "to this program; choose another path",
+        `${what}, which this process lacks: use another file or address, or deno task ${name}`,
       );
       return ExitCode.failed;
     }

@@ -214,7 +214,7 @@ Deno.test("Tasks: a database in a system folder is refused, without the advice -
   assert.equal(code, 1);
   assert.match(
     stderr,
-    /^Cannot use "\/proc\/bridge.sqlite": .* closed to this program; choose another path$/m,
+    /^Requires all access to "\/proc\/bridge.sqlite", which this process lacks: use another file/m,
   );
   assert.doesNotMatch(stderr, /allow-all/);
 });
