@@ -84,9 +84,9 @@ export class CoreNode {
       events: this.#createChainEvents(subscriptions, oraclePrices),
     });
     this.#checkpoints = this.#createCheckpoints(monotonic);
-    const developmentMethods = createDevMethods(
-      settings.dev ? this.#createDevChain(clock) : undefined,
-    );
+    const developmentMethods = settings.dev
+      ? createDevMethods(this.#createDevChain(clock), storage.isInMemory)
+      : [];
     this.dispatcher = this.#createDispatcher(developmentMethods);
     this.clients = new Clients({
       dispatcher: this.dispatcher,
@@ -245,7 +245,7 @@ export class CoreNode {
     return new DevChain({
       chain: this.chain,
       clock,
-      records: this.#storage.isInMemory ? this.#storage.records : undefined,
+      records: this.#storage.records,
       continueAfter: (headMs) => this.#checkpoints.continueAfter(headMs),
       randomHash: () => `0x${crypto.getRandomValues(new Uint8Array(32)).toHex()}`,
     });

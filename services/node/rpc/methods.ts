@@ -21,11 +21,7 @@ interface MethodContext {
   isWritable(): boolean;
 }
 
-/**
- * All methods of the node by name (protocol, "JSON-RPC of the core node").
- *
- * @param others Further methods; `rpc.discover` lists those that have a definition.
- */
+/** All methods of the node by name (protocol, "JSON-RPC of the core node"), and others. */
 export function createMethods(
   { chain, clock, oracle, isWritable }: MethodContext,
   others: readonly [name: string, method: Method][] = [],
