@@ -211,7 +211,7 @@ Deno.test(
     await visitor.sees(/Take test money/);
   }, async (page) => {
     await page.evaluateOnNewDocument(`{ const wait = setTimeout;
-setTimeout = (task, ms) => wait(task, ms === 10_000 ? 300 : ms) }`);
+setTimeout = (task, ms) => wait(task, ms === 4_000 ? 300 : ms) }`);
     let asked = 0;
     await page.setRequestInterception(true);
     page.on("request", (request) => {

@@ -18,7 +18,7 @@ import { watchInjectedWallets } from "./wallets.ts";
 const MAKER_POLL_MS = 5_000;
 
 /** Pause between two checks of the chain: a proxy stays connected while its node is replaced. */
-const CHAIN_POLL_MS = 5_000;
+const CHAIN_POLL_MS = 4_000;
 
 /** All data that the views show. Data flows from here to the views. */
 export class PageModel {
