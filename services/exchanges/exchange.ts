@@ -56,7 +56,8 @@ export class Exchange implements ExchangeState {
   /** Injects a fault into open and new connections. */
   inject(fault: ExchangeFault): void {
     this.#faults.add(fault);
-    for (const connection of [...this.#connections]) connection.applyFault(fault);
+    if (fault !== "close") return;
+    for (const connection of [...this.#connections]) connection.closeByFault();
   }
 
   clear(fault: ExchangeFault): void {
