@@ -27,25 +27,14 @@ interface Found {
   remedy?: string;
 }
 
-interface Diagnosis {
-  code: number;
-  checks: Found[];
-  of(subject: string): Found;
-  printed: string;
-}
-
 export async function runDoctor(
   argv: readonly string[],
   env: Record<string, string> = {},
-  context: Partial<CommandContext> = {},
-): Promise<{ code: number; printed: string; errors: string }> {
-  const recorded = recordedContext(env);
-  const code = await run(argv, { ...recorded.context, ...context });
-  return {
-    code,
-    printed: recorded.printed.join("\n"),
-    errors: recorded.errors.join("\n"),
-  };
+  more: Partial<CommandContext> = {},
+) {
+  const { context, printed, errors } = recordedContext(env);
+  const code = await run(argv, { ...context, ...more });
+  return { code, printed: printed.join("\n"), errors: errors.join("\n") };
 }
 
 /** Runs the doctor with a short timeout and parses its report. */
@@ -53,7 +42,7 @@ export async function diagnose(
   argv: readonly string[],
   env: Record<string, string> = {},
   timeoutMs = 500,
-): Promise<Diagnosis> {
+) {
   const args = [...argv, "--timeout-ms", String(timeoutMs)];
   const { code, printed } = await runDoctor(args, env);
   const checks = resultsIn(printed);

@@ -67,26 +67,6 @@ const SPELLINGS = [
 const hasMounts = hasProgram("unshare", "--version") &&
   (await run("unshare", ["--map-root-user", "--mount", "true"])).code === 0;
 
-interface Answer {
-  status: number;
-  text: string;
-}
-
-interface Front extends AsyncDisposable {
-  /** Sends a request to one of the names. @returns The answer's status and text. */
-  send(name: string, line: string, headers?: string[], body?: string): Promise<Answer>;
-  /** Gets a path of `rpc.example` over HTTP/2. @returns The version of HTTP and the status. */
-  getOverHttp2(path: string): Promise<string>;
-  /** Opens a WebSocket and announces a message of some bytes. @returns What comes back, at most 1 s. */
-  announce(bytes: number): Promise<Uint8Array>;
-  /**
-   * Plays the whole bet of docs/deploying.md, on a machine where the public names are this one.
-   *
-   * @returns What it printed.
-   */
-  playBet(): Promise<string>;
-}
-
 async function writeAll(connection: Deno.Conn, bytes: Uint8Array): Promise<void> {
   for (let at = 0; at < bytes.length;) at += await connection.write(bytes.subarray(at));
 }
@@ -100,7 +80,7 @@ async function startFront(
   program: Program,
   services: Services,
   { authority, cert, key }: Certificate,
-): Promise<Front> {
+) {
   const { file, args, listens } = FRONTS[program];
   const folder = await Deno.makeTempDir();
   const port = freePort();
@@ -120,8 +100,9 @@ async function startFront(
     stderr: "null",
   }).spawn();
   const caCerts = [await Deno.readTextFile(authority)];
-  const front: Front = {
-    async send(name, line, headers = [], body = "") {
+  const front = {
+    /** Sends a request to one of the names. @returns The answer's status and text. */
+    async send(name: string, line: string, headers: string[] = [], body = "") {
       const tcp = await Deno.connect({ hostname: "127.0.0.1", port });
       using connection = await Deno.startTls(tcp, { hostname: name, caCerts });
       const length = body === "" ? [] : [`Content-Length: ${body.length}`];
@@ -135,7 +116,8 @@ async function startFront(
       const shown = new TextDecoder().decode(answer.subarray(0, read));
       return { status: Number(/^HTTP\/1\.\d (\d+)/.exec(shown)?.[1]), text: shown };
     },
-    async announce(bytes) {
+    /** Opens a WebSocket and announces a message of some bytes. @returns What comes back, at most 1 s. */
+    async announce(bytes: number) {
       const tcp = await Deno.connect({ hostname: "127.0.0.1", port });
       using connection = await Deno.startTls(tcp, { hostname: "rpc.example", caCerts });
       const head = ["GET /ws HTTP/1.1", "Host: rpc.example", ...HANDSHAKE, "", ""].join("\r\n");
@@ -146,7 +128,8 @@ async function startFront(
       const read = await withinMs(connection.read(answer), 1_000, null);
       return answer.subarray(0, read ?? 0);
     },
-    async getOverHttp2(path) {
+    /** Gets a path of `rpc.example` over HTTP/2. @returns The version of HTTP and the status. */
+    async getOverHttp2(path: string) {
       const { code, stdout, text } = await run("curl", [
         ...["-sS", "--http2", "-o", `${folder}/answer`, "-w", "%{http_version} %{http_code}"],
         ...["--cacert", authority, "--resolve", `rpc.example:${port}:127.0.0.1`],
@@ -155,6 +138,11 @@ async function startFront(
       assert.equal(code, 0, text);
       return stdout;
     },
+    /**
+     * Plays the whole bet of docs/deploying.md, on a machine where the public names are this one.
+     *
+     * @returns What it printed.
+     */
     async playBet() {
       const { text } = passagesOf("docs/deploying.md").flatMap(({ commands }) => commands)
         .find((command) => command.text.includes("bet.mjs")) ?? assert.fail("No bet");
@@ -183,17 +171,10 @@ async function startFront(
   return front;
 }
 
-interface Echo extends AsyncDisposable {
-  port: number;
-  stop(): Promise<void>;
+function startEcho() {
   /** Paths of all requests, also of those whose body never came. */
-  begun: Set<string>;
-  reached: { path: string; forwardedFor: string | null }[];
-}
-
-function startEcho(): Echo {
-  const begun: Echo["begun"] = new Set();
-  const reached: Echo["reached"] = [];
+  const begun = new Set<string>();
+  const reached: { path: string; forwardedFor: string | null }[] = [];
   const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
     const { pathname: path } = new URL(request.url);
     begun.add(path);
@@ -207,8 +188,8 @@ function startEcho(): Echo {
 }
 
 interface Running {
-  front: Front;
-  echo: Echo;
+  front: Awaited<ReturnType<typeof startFront>>;
+  echo: ReturnType<typeof startEcho>;
 }
 
 const json = ["Content-Type: application/json"];

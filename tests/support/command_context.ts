@@ -2,18 +2,8 @@ import type { CommandContext } from "../../lib/cli/command.ts";
 import { type Clock, systemClock } from "../../lib/clock.ts";
 import { rangemaker } from "../../main.ts";
 
-/** A context for a command run in this process, and the command's output. */
-export interface RecordedContext {
-  context: CommandContext;
-  printed: string[];
-  errors: string[];
-}
-
-/** A context without terminal and signals that records output. */
-export function recordedContext(
-  env: Record<string, string> = {},
-  clock: Clock = systemClock,
-): RecordedContext {
+/** A context for a command run in this process, without terminal and signals, and its output. */
+export function recordedContext(env: Record<string, string> = {}, clock: Clock = systemClock) {
   const printed: string[] = [];
   const errors: string[] = [];
   const context: CommandContext = {
