@@ -46,18 +46,11 @@ const HEAVY = [
  */
 const APART = /^tests\/(lib\/intents\/|spec\/configuration_|console\/page\/data\/session_)/;
 
-/** The test files of each isolate. */
-interface Isolates {
-  /** In the order of {@link LONG}, without coverage. */
-  long: string[][];
-  /** In the order of {@link HEAVY}, without coverage. */
-  heavy: string[][];
-  /** With coverage: those of a folder of `tests/`, folders with most files first. */
-  covered: string[][];
-}
-
-/** Which test files run in which isolate. */
-function isolatesOf(files: readonly string[]): Isolates {
+/**
+ * The test files of each isolate: in the order of {@link LONG} and {@link HEAVY}, and with coverage
+ * those of a folder of `tests/`, folders with most files first.
+ */
+function isolatesOf(files: readonly string[]) {
   const groupsOf = (patterns: readonly RegExp[]) =>
     patterns.map((pattern) => files.filter((file) => pattern.test(file)))
       .filter((group) => group.length > 0);
