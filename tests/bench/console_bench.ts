@@ -10,7 +10,7 @@ import { setTimeout } from "node:timers/promises";
 import type { Page } from "puppeteer-core";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { z } from "zod";
-import { RangemakerClient, ServiceError } from "../../lib/client/mod.ts";
+import { RangemakerClient } from "../../lib/client/mod.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { waitForPrices } from "../../services/stack/bet.ts";
 import { FREE_PORTS } from "../../services/stack/ports.ts";
@@ -25,18 +25,6 @@ const REST_MS = 5_000;
 /** After this long without a touch, the page moves in steps. */
 const UNTOUCHED_MS = 11_000;
 const KEY_PLACE = "rangemaker.development-key.1337";
-
-/** Calls again a second after a refusal for its rate: one address makes all bets here. */
-async function withinRate<T>(call: () => Promise<T>): Promise<T> {
-  while (true) {
-    try {
-      return await call();
-    } catch (thrown) {
-      if (!(thrown instanceof ServiceError && thrown.code === "RATE_LIMITED")) throw thrown;
-      await setTimeout(1_000);
-    }
-  }
-}
 
 /** Places bets that are open for long, all of them on the chart of eight minutes. */
 async function placeBets(urls: StackUrls): Promise<`0x${string}`> {
@@ -57,8 +45,7 @@ async function placeBets(urls: StackUrls): Promise<`0x${string}`> {
         startTime,
         endTime: startTime + 600_000,
       };
-      const quote = await withinRate(() => client.quote(terms));
-      await withinRate(() => client.execute(quote));
+      await client.execute(await client.quote(terms));
     }
   };
   await Promise.all(Array.from({ length: CONCURRENCY }, place));
@@ -160,7 +147,9 @@ const row = (name: string, values: readonly number[]) =>
     `${name.padEnd(34)} median ${quantile(values, 0.5)} ms, p95 ${quantile(values, 0.95)} ms`,
   );
 
-const stack = await startStack({ ports: { ...FREE_PORTS, console: 0 }, seed: 1 });
+// One address makes all bets here.
+const pricing = { rateLimit: 0 };
+const stack = await startStack({ ports: { ...FREE_PORTS, console: 0 }, seed: 1, pricing });
 const browser = await launchBrowser();
 try {
   const url = stack.urls.console ?? assert.fail();
