@@ -66,7 +66,8 @@ export const PROXY: readonly Problem[] = [
     afterS: 120,
     message: "It does not use its read node {node}",
     follows: "ProxyUpstreamDisconnected",
-    firstStep: "`GET /ready` of the proxy says why; of several read nodes, `GET /health`.",
+    firstStep:
+      '`GET /ready` of the proxy says why; of several read nodes, its log: "Read node … removed".',
   },
   {
     name: "ProxyUpstreamErrors",

@@ -284,7 +284,7 @@ function testMachine(
 ): void {
   Deno.test(
     `Runbooks: ${name}${LEFT_OUT}${databases === undefined ? "" : NEEDS_POSTGRES}`,
-    { ignore: !hasDisk || databases && POSTGRES_URL === undefined, timeout: 300_000 },
+    { ignore: !hasDisk || databases && POSTGRES_URL === undefined, timeout: 600_000 },
     (t) =>
       withFolder(async (folder) => {
         await databases?.create();
