@@ -93,6 +93,17 @@ type DataDirContents = "nothing" | "chain" | "backup";
 export function inspectFiles(dir: string, record: LockRecord | undefined): DataDirContents {
   const path = databasePath(dir);
   const header = readHeader(path);
+  // The first versions had no database.
+  const isOtherFormat = header === undefined
+    ? readStat(`${dir}/chain.journal`) !== undefined
+    : header.applicationId !== APPLICATION_ID &&
+      header.applicationId >>> 8 === APPLICATION_ID >>> 8;
+  if (isOtherFormat) {
+    throw new DataDirError(
+      `${dir} contains a chain of an earlier version, which this version cannot read: ` +
+        "choose another --data-dir, or move its files elsewhere to start a new chain there",
+    );
+  }
   // Also one that leads to no chain yet: the next start would find one there.
   if (readStat(path, Deno.lstatSync)?.isSymlink) {
     throw new DataDirError(
@@ -110,7 +121,7 @@ export function inspectFiles(dir: string, record: LockRecord | undefined): DataD
   // A node was interrupted while it created the chain.
   if (header.applicationId === 0 && (record?.sequence ?? 0) === 0) return "nothing";
   if (header.applicationId !== APPLICATION_ID) {
-    throw new DataDirError(`${path} is damaged, or not a chain of this version: restore a backup`);
+    throw new DataDirError(`${path} is damaged, or not a chain: restore a backup`);
   }
   if (header.run === BACKUP_RUN) return "backup";
   const hasLog = (readStat(`${path}-wal`)?.size ?? 0) > 0;

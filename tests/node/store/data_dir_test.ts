@@ -163,16 +163,20 @@ Deno.test("Data directory: a database that the system does not open, and a disk 
     assert.throws(() => inspectDataDir(`${folder}/node`, identity), refused);
   }));
 
-Deno.test("Data directory: a database of another format is refused", () =>
+Deno.test("Data directory: the files of an earlier version are refused in one sentence", () =>
   withFolder(async (path) => {
+    const refused = {
+      code: "DATA_DIR",
+      message: /^.* contains a chain of an earlier version, .*: choose another --data-dir, or move/,
+    };
+    const journal = `${path}/chain.journal`;
+    Deno.writeTextFileSync(journal, "");
+    assert.throws(() => new DiskChain(path, new FakeClock()), refused);
+    Deno.removeSync(journal);
     await new DiskChain(path, new FakeClock()).close();
     const database = new Database(`${path}/${DATABASE}`);
     database.exec(`PRAGMA application_id = ${APPLICATION_ID - 1}`);
     database.close();
-    const refused = {
-      code: "DATA_DIR",
-      message: /is damaged, or not a chain of this version: restore a backup$/,
-    };
     assert.throws(() => new DiskChain(path, new FakeClock()), refused);
   }));
 
