@@ -36,7 +36,6 @@ const TESTED_ELSEWHERE: Readonly<Record<string, string>> = {
   PRICE_MOVED: "solver/pricing/barrier_strategy_test.ts",
   PRICE_IMPROVED: "solver/pricing/recheck_test.ts",
   CLOCKS_DIFFER: "bridge/depositor_test.ts",
-  DEVELOPMENT_ONLY: "node/dev_methods_test.ts",
   NODE_TIMEOUT: "lib/http/json_api_test.ts",
   RECEIPT_DROPPED: "lib/intents/submitter_test.ts",
   NeedsBackfill: "node/chain/settlement_test.ts",
