@@ -1,7 +1,7 @@
 import { type Clock, Timers } from "../../lib/clock.ts";
 import { RateWindow } from "../../lib/rate_window.ts";
 import type { ClientFrame, Dialect, NumberedTrade } from "./dialects/dialect.ts";
-import { type ExchangeFault, SLOW_MS, WRONG_CLOCK_MS } from "./faults.ts";
+import { type ExchangeFault, SHUTDOWN_NOTICE_MS, SLOW_MS, WRONG_CLOCK_MS } from "./faults.ts";
 import type { TradeLog } from "./trade_log.ts";
 
 export interface Peer {
@@ -59,10 +59,11 @@ export class ExchangeConnection {
     this.#messages = messages && new RateWindow(messages);
   }
 
-  /** Starts the timers of limits and heartbeats; under the fault `close`, ends at once. */
+  /** Starts the timers of limits and heartbeats, and applies faults that are already active. */
   start(): void {
     const { exchange } = this.#options;
-    if (exchange.hasFault("close")) this.#timers.after(0, () => this.closeByFault());
+    if (exchange.hasFault("close")) this.#timers.after(0, () => this.applyFault("close"));
+    if (exchange.hasFault("shutdown")) this.applyFault("shutdown");
     const { heartbeat, limits: { subscribeWithinMs, lifetimeMs, idleMs } } = exchange.dialect;
     if (subscribeWithinMs !== undefined) {
       this.#timers.after(subscribeWithinMs, () => {
@@ -106,8 +107,12 @@ export class ExchangeConnection {
     this.#options.peer.close(code, reason);
   }
 
-  closeByFault(): void {
-    this.close(1011, "Fault on demand");
+  applyFault(fault: ExchangeFault): void {
+    if (fault === "close") this.close(1011, "Fault on demand");
+    if (fault !== "shutdown") return;
+    const { shutdownNotice } = this.#options.exchange.dialect;
+    if (shutdownNotice !== undefined) this.#send(shutdownNotice);
+    this.#timers.after(SHUTDOWN_NOTICE_MS, () => this.close(1012, "Service restart"));
   }
 
   /** Publishes a trade to the client if it is subscribed to its market. */

@@ -56,8 +56,7 @@ export class Exchange implements ExchangeState {
   /** Injects a fault into open and new connections. */
   inject(fault: ExchangeFault): void {
     this.#faults.add(fault);
-    if (fault !== "close") return;
-    for (const connection of [...this.#connections]) connection.closeByFault();
+    for (const connection of [...this.#connections]) connection.applyFault(fault);
   }
 
   clear(fault: ExchangeFault): void {

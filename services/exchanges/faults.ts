@@ -15,6 +15,7 @@ const EXCHANGE_FAULTS = {
   no_ack: "acknowledges no subscription and sends no trades on it",
   slow: "sends everything two seconds late",
   wrong_clock: "has its clock an hour ahead",
+  shutdown: "gives notice and closes ten seconds later, new connections too",
 } as const;
 
 export type ExchangeFault = keyof typeof EXCHANGE_FAULTS;
@@ -29,6 +30,9 @@ export const WRONG_CLOCK_MS = HOUR_MS;
 
 /** Under `gap`, trades whose number is a multiple of this are left out. */
 export const GAP_EVERY = 5;
+
+/** Time from the notice to the end under `shutdown`, in milliseconds. */
+export const SHUTDOWN_NOTICE_MS = 10_000;
 
 interface FaultTarget {
   inject(fault: ExchangeFault): void;

@@ -40,6 +40,9 @@ for (const dialect of DIALECTS) {
     for (const frame of dialect.heartbeat?.frames([{ symbol, newest }], trade.timeMs) ?? []) {
       assert.equal(provider.parse(frame).kind, "alive", frame);
     }
+    if (dialect.shutdownNotice !== undefined) {
+      assert.equal(provider.parse(dialect.shutdownNotice).kind, "closing");
+    }
   });
 
   Deno.test(`DIALECTS, ${dialect.provider}: reads the provider's subscribe and ping frames`, () => {

@@ -6,6 +6,7 @@ import { DIALECTS } from "../../services/exchanges/dialects/mod.ts";
 import {
   plannedFaultSchema,
   scheduleFaults,
+  SHUTDOWN_NOTICE_MS,
   SLOW_MS,
   WRONG_CLOCK_MS,
 } from "../../services/exchanges/faults.ts";
@@ -132,12 +133,22 @@ for (const { provider: name, delayMs, sendsNewest } of DIALECTS) {
     assert.deepEqual(ignored.news(), []);
   });
 
-  Deno.test(`Exchange ${name}: a fault can close connections, also new ones`, () => {
-    const { connect, exchange } = setUp(name);
+  Deno.test(`Exchange ${name}: faults can close connections, at once or after a notice`, () => {
+    const { connect, exchange, clock } = setUp(name);
     const first = connect();
     exchange.inject("close");
     assert.deepEqual(first.news(), ["closed 1011 Fault on demand"]);
     assert.deepEqual(connect().news(), ["closed 1011 Fault on demand"]);
+    exchange.clear("close");
+    clock.advance(1_000);
+    const second = connect();
+    second.subscribe();
+    second.news();
+    exchange.inject("shutdown");
+    const notice = kinds(name, second.news());
+    assert.deepEqual(notice, name === "provider_b" ? [] : ["closing"]);
+    const rest = kinds(name, second.news(SHUTDOWN_NOTICE_MS)).filter((kind) => kind !== "alive");
+    assert.deepEqual(rest, ["closed 1012 Service restart"]);
     assert.equal(exchange.connections, 0);
   });
 }

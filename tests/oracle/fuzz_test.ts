@@ -58,6 +58,7 @@ function frameOf(dialect: Dialect, random: RandomSource, id: number): string {
     ...dialect.acknowledge([symbol], [symbol], 1),
     ...dialect.refuse([symbol], "no", 1),
     ...dialect.heartbeat?.frames([{ symbol, newest: trade }], 0) ?? [],
+    ...dialect.shutdownNotice === undefined ? [] : [dialect.shutdownNotice],
   ];
   return random() < 0.8 ? dialect.trade(symbol, trade) : pick(random, others);
 }

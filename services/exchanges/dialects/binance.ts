@@ -42,6 +42,7 @@ export const binance: Dialect = {
       },
     }),
   sendsNewest: false,
+  shutdownNotice: JSON.stringify({ e: "serverShutdown" }),
 };
 
 /** The fields of an aggregate trade, the same in stream and history. */

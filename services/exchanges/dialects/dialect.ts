@@ -55,6 +55,8 @@ export interface Dialect {
     frames(subscriptions: readonly Subscription[], nowMs: number): string[];
   };
   readonly pong?: string;
+  /** The frame that announces that the exchange will close its connections, if it sends one. */
+  readonly shutdownNotice?: string;
 }
 
 /** Limits of an exchange; an absent one means no limit. */

@@ -61,4 +61,9 @@ export const kraken: Dialect = {
     frames: () => [JSON.stringify({ channel: "heartbeat" })],
   },
   pong: JSON.stringify({ method: "pong" }),
+  shutdownNotice: JSON.stringify({
+    channel: "status",
+    type: "update",
+    data: [{ system: "maintenance", api_version: "v2", version: "2.0.0" }],
+  }),
 };

@@ -64,4 +64,10 @@ export const okx: Dialect = {
   },
   sendsNewest: true,
   pong: "pong",
+  shutdownNotice: JSON.stringify({
+    event: "notice",
+    code: "64008",
+    msg: "The connection will soon be closed for a service upgrade. Please reconnect.",
+    connId: CONNECTION_ID,
+  }),
 };
