@@ -104,8 +104,16 @@ async function readText(path: string): Promise<string> {
   try {
     return await Deno.readTextFile(path);
   } catch (thrown) {
-    throw new KeystoreError(`File ${path} cannot be read: ${messageOf(thrown)}`);
+    throw new KeystoreError(`File ${path} cannot be read: ${whyUnreadable(thrown)}`);
   }
+}
+
+function whyUnreadable(thrown: unknown): string {
+  if (thrown instanceof Deno.errors.NotFound) return "it does not exist";
+  if (thrown instanceof Deno.errors.NotCapable) {
+    return "this process may not read it; start the service by its task, or add --allow-read";
+  }
+  return messageOf(thrown);
 }
 
 /** The least that a keystore file must have; the library checks the rest. */

@@ -42,7 +42,7 @@ Deno.test("openLocalSigner: opens a keystore written by ethers; errors name the 
     await Deno.writeTextFile(keystore, text.replace('"scrypt"', '"other"'));
     await fails(/its encryption is not one of version 3$/);
     await Deno.remove(keystore);
-    await fails(/^File \S+relayer\.json cannot be read: No such file/);
+    await fails(/^File \S+relayer\.json cannot be read: it does not exist$/);
     await Deno.mkdir(keystore);
     await fails(/cannot be read: Is a directory/);
   }));
@@ -51,8 +51,21 @@ Deno.test("openLocalSigner: a key given by mistake as the password file is not s
   const source = { privateKey: undefined, keystore: "none.json", keystorePasswordFile: key };
   await assert.rejects(
     () => openLocalSigner(source, LABEL),
-    /^KeystoreError: File … cannot be read: No such file [^x]*$/,
+    /^KeystoreError: File … cannot be read: it does not exist$/,
   );
+});
+
+Deno.test({
+  name: "openLocalSigner: the error of an unreadable file says which permission to add",
+  permissions: { read: ["data"] },
+  async fn() {
+    const keystore = "/etc/hostname";
+    await assert.rejects(
+      () =>
+        openLocalSigner({ privateKey: undefined, keystore, keystorePasswordFile: keystore }, LABEL),
+      /hostname cannot be read: this process may not read it; start .* by its task, or add --allow-read$/,
+    );
+  },
 });
 
 Deno.test("openLocalSigner: requires exactly one key", async () => {
