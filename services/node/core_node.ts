@@ -205,7 +205,7 @@ export class CoreNode {
     const [thesis, ...others] = this.#withoutPrices.splice(0);
     if (thesis === undefined) return;
     this.#log.warn(
-      "Thesis {thesis} and {others} more have ended with prices missing; rangemaker backfill --thesis <id> fills them in",
+      "Theses have ended with prices missing: {thesis} and {others} more; rangemaker backfill --thesis <id> fills them in",
       { event: "needs_backfill", thesis, others: others.length },
     );
   }

@@ -114,7 +114,7 @@ Deno.test("Node: logs theses that have ended without all prices once, a line for
       const lines = records.filter(({ properties }) => properties.event === "needs_backfill")
         .map(({ message }) => message.join(""));
       assert.deepEqual(lines, [
-        "Thesis 1 and 11 more have ended with prices missing; " +
+        "Theses have ended with prices missing: 1 and 11 more; " +
         "rangemaker backfill --thesis <id> fills them in",
       ]);
     })));
