@@ -104,8 +104,11 @@ async function killEverywhere(
 ): Promise<void> {
   let points: string[] = [];
   await withNode(behaviour, engine, async (_node, service) => {
-    const play = (url: string) => postUntilRecorded(`${url}/deposit`, signedRequest());
-    points = await traceFaultPoints(service, play);
+    points = await traceFaultPoints(service, async (url) => {
+      // Its regular check then has its points before the transaction is sent, in every run.
+      await (await fetch(`${url}/ready`)).text();
+      await postUntilRecorded(`${url}/deposit`, signedRequest());
+    });
   });
   for (const needed of ["store.insert:after", "node.sendTransactionText:before"]) {
     assert.ok(points.includes(needed), `${needed} is passed`);
