@@ -53,10 +53,13 @@ export class Portfolio {
   constructor(options: PortfolioOptions) {
     this.#options = options;
     const { client, user, clock } = options;
-    this.#poll = new Poll(clock, async (signal) => {
+    let [lastRequest, lastAnswered] = [0, 0];
+    this.#poll = new Poll(clock, async () => {
+      const number = lastRequest += 1;
       // Asked again soon; meanwhile the last balance is shown.
       const account = await client.account(user).catch(() => undefined);
-      if (account !== undefined && !signal.aborted) this.account.value = account;
+      if (account === undefined || this.#closed || number < lastAnswered) return;
+      [this.account.value, lastAnswered] = [account, number];
     }, REFRESH_MS);
     this.bets = new BetKeeper({
       ...options,
@@ -109,7 +112,10 @@ export class Portfolio {
     return isNew;
   }
 
-  /** Reads the balance now; what an earlier request answers later is ignored. */
+  /**
+   * Reads the balance now. An earlier request that answers first still counts: bets that end one
+   * after the other have it read again and again.
+   */
   refresh(): void {
     this.#cancelRefresh = undefined;
     if (!this.#closed) this.#poll.start();

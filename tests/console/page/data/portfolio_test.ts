@@ -178,6 +178,20 @@ Deno.test("Portfolio: follows the bets again after a failure, and reads the bala
   assert.deepEqual([closed, clock.pending], [1, 0]);
 });
 
+Deno.test("Portfolio: a balance is shown although a bet that ended meanwhile has it read again", async () => {
+  const { client, portfolio } = scene();
+  await nextTurn();
+  const slow = Promise.withResolvers<bigint>();
+  client.balance = slow.promise;
+  portfolio.refresh();
+  client.balance = new Promise(() => {});
+  portfolio.refresh();
+  slow.resolve(8n);
+  await nextTurn();
+  assert.equal(portfolio.account.value?.balance, 8n);
+  portfolio.close();
+});
+
 Deno.test("Portfolio: a balance that arrives after a newer one is ignored", async () => {
   const { client, portfolio } = scene();
   await nextTurn();
