@@ -20,7 +20,7 @@ export const httpError = createErrors({
   BODY_TOO_SLOW: ({ maxMs }: { maxMs: number }) =>
     `Body did not arrive within ${maxMs} ms: send it at once`,
   BODY_TOO_LARGE: ({ maxBytes }: { maxBytes: number }) =>
-    `Body is over ${maxBytes} bytes: send a smaller one`,
+    `Body is over ${maxBytes} bytes, or in too many pieces: send a smaller one at once`,
   NOT_FOUND: ({ method, path }: { method: string; path: string }) =>
     `No route ${method} ${path}: GET / says where the endpoints are described`,
   METHOD_NOT_ALLOWED: ({ method, path, allow }: { method: string; path: string; allow: string }) =>

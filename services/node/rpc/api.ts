@@ -12,7 +12,7 @@ const RPC_BODY_BYTES_MAX = 1024 * 1024;
 const TOO_LARGE = rpcFailure(
   null,
   RpcCode.limitExceeded,
-  `Body may have ${RPC_BODY_BYTES_MAX} bytes: send less at once`,
+  `Body may have ${RPC_BODY_BYTES_MAX} bytes, in few pieces: send less at once`,
 );
 
 /**

@@ -75,7 +75,7 @@ Deno.test("acceptJson: a body over the limit is 413, with and without Content-Le
   assert.equal((await send(stream(), twice)).status, 413);
   assert.match(
     (await refused.json()).error,
-    /^BODY_TOO_LARGE: Body is over 65536 bytes: send a smaller one$/,
+    /^BODY_TOO_LARGE: Body is over 65536 bytes, or in too many pieces: send a smaller one at once$/,
   );
 });
 
