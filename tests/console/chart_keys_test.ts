@@ -70,7 +70,7 @@ Deno.test(pageTest("keys zoom, and Escape undoes the last thing only", async (vi
   await page.focus(".chart .area");
   await page.keyboard.press("Enter");
   await visitor.hears(/^Suggested box: /);
-  await visitor.press("Clear");
+  await visitor.press("Clear the box");
   await visitor.hears(/^The box was cleared\.$/);
   await page.waitForSelector(".chart .area:focus"); // the button is gone
   const upper = () => visitor.valueOf("upper");

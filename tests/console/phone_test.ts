@@ -142,14 +142,14 @@ Deno.test(pageTest("a swipe scrolls the page, and drawing does not", async (visi
     assert.equal(await lower(), drawn);
   });
   await claim("a sliver draws nothing, a tap the suggested box", async () => {
-    await visitor.press("Clear");
+    await visitor.press("Clear the box");
     await swipe(visitor, [0.5, 0.6], [0.7, 0.61]);
     assert.equal(await lower(), "", "a sliver is not meant");
     await visitor.touch([[[0.6, 0.5]]]); // a tap where the chart invites to draw
     await eventually("a suggested box", async () => await lower() !== "");
   });
   await claim("after a rest, a finger draws and does not scroll", async () => {
-    await visitor.press("Clear");
+    await visitor.press("Clear the box");
     await swipe(visitor, [0.5, 0.8], [0.6, 0.2], 300);
     await eventually("a box", async () => await lower() !== "");
     assert.equal(await scrolled(), 0);
@@ -161,7 +161,7 @@ Deno.test(pageTest("a swipe scrolls the page, and drawing does not", async (visi
         (inputs) => inputs.map(({ value }) => parseFloat(value)),
       );
     const heightOf = ([low = 0, high = 0]: number[]) => Math.round(100 * (high - low));
-    await visitor.press("Clear");
+    await visitor.press("Clear the box");
     await swipe(visitor, [0.5, 0.7], [0.7, 0.3], 300);
     await eventually("a box", async () => await lower() !== "");
     const drawnSides = await sides();
@@ -182,7 +182,7 @@ Deno.test(pageTest("a swipe scrolls the page, and drawing does not", async (visi
   });
   await claim("a quoted box stays as it is", async () => {
     await visitor.enter();
-    await visitor.press("Clear");
+    await visitor.press("Clear the box");
     await visitor.fill("startsIn", "20 s");
     await visitor.fill("lasts", "1 min");
     await visitor.press("Suggest a box");

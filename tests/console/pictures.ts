@@ -100,7 +100,7 @@ async function onPhone(visitor: Visitor): Promise<void> {
   await visitor.touch([[[0.5, 0.75]], [[0.66, 0.72]], [[0.68, 0.25]]]);
   await visitor.sees(/Odds\s+×\s\d/);
   await take("phone-3-box");
-  await visitor.press("Clear");
+  await visitor.press("Clear the box");
   await visitor.press("Suggest a box");
   await visitor.sees(/Odds\s+×\s\d/);
   await visitor.press("Get a quote");

@@ -131,7 +131,11 @@ function SpanChoice(props: Pick<ChartSource, "model" | "spanMs">) {
 /** A button for a drawn box below the chart, because on a phone the fields are far below. */
 function ClearButton({ model, slip }: Pick<ChartSource, "model" | "slip">) {
   if (slip.isEmpty || slip.stage.value.name !== "draft") return null;
-  return <button type="button" onClick={() => clearBox(model, slip)}>Clear</button>;
+  return (
+    <button type="button" aria-label="Clear the box" onClick={() => clearBox(model, slip)}>
+      Clear
+    </button>
+  );
 }
 
 /** How the chart shows the future: its share of the time, and the width of the whole in pixels. */
