@@ -34,7 +34,7 @@ export interface ExecutorOptions {
   intents: Pick<IntentService, "store" | "submitOnce" | "requireChain">;
   preparation: Pick<ExecutionPreparation, "onRecorded">;
   checks: Pick<PreTradeChecks, "requirePlaceable" | "requirePrice" | "requireTimeLeft">;
-  exposureLimit: Pick<ExposureLimit, "createAdmission">;
+  exposureLimit: Pick<ExposureLimit, "createAdmission" | "thesisOf">;
   /** Releases reservations of theses that have settled. @returns How many. */
   releaseSettled(): Promise<number>;
   quoteSigner: Pick<QuoteSigner, "address" | "requireOwn">;
@@ -61,13 +61,18 @@ export class Executor {
    * @throws {OutcomeUnknownError} If the node has not answered yet.
    */
   async execute(request: ExecutionRequest): Promise<ExecuteResult> {
-    const { intents, quoteSigner, chainId } = this.#options;
+    const { intents, exposureLimit, quoteSigner, chainId } = this.#options;
     const { userSignature } = request;
     const quote = { ...request.quote, solver: request.quote.solver ?? quoteSigner.address };
     const execution = { quote, userSignature };
     const quoteHash = hashQuote(quote, chainId);
     quoteSigner.requireOwn(quoteHash, quote.signature);
     this.#requireUserSignature(execution);
+    // The store may not know it, after a restore: it would refuse a bet that is open.
+    const thesis = exposureLimit.thesisOf(quoteHash);
+    if (thesis !== undefined) {
+      return { txHash: thesis.txHash, status: "committed", thesisId: thesis.id };
+    }
     const record = () => this.#findOrRecord(quoteHash, execution);
     return requireResult(await intents.submitOnce(quoteHash, record));
   }

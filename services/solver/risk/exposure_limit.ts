@@ -1,3 +1,4 @@
+import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import { type BetAtRisk, riskOf } from "../../../lib/protocol/bet.ts";
 import { worstCaseLoss } from "../../../lib/prices/worst_case_loss.ts";
 import type { Admission, InFlight } from "../../../lib/intents/intent.ts";
@@ -30,6 +31,11 @@ export class ExposureLimit {
 
   constructor({ book }: { book: ExposureBook }) {
     this.#book = book;
+  }
+
+  /** The thesis of a bet that counts already, as the node last reported it. */
+  thesisOf(quoteHash: string): Thesis | undefined {
+    return this.#book.thesisOf(quoteHash);
   }
 
   /**

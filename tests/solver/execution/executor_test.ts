@@ -19,7 +19,7 @@ import { insertReserved } from "../../support/intents.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
 import { rejectsWith } from "../../support/scripted_node.ts";
-import { CHAIN_ID, completeBook, quoteHashOf, solver, user } from "../support.ts";
+import { CHAIN_ID, completeBook, quoteHashOf, solver, thesisOf, user } from "../support.ts";
 import { hedgeOf, recorded, type Scene, signed, withExecutor } from "./support.ts";
 
 const unhedged = hedgeOf(() => assert.fail("Nothing is hedged"));
@@ -312,5 +312,23 @@ Deno.test("Executor: a quote that was refused for its price is used up, one with
     await assert.rejects(executor.execute(later.execution), { details: {} });
     refusal = undefined;
     assert.equal((await executor.execute(later.execution)).status, "committed");
+  }, { strategy });
+});
+
+Deno.test("Executor: a bet that is open on the chain has its result, also if the store has lost it", async () => {
+  const strategy = {
+    recheck() {
+      throw new PricingRefusedError("PRICE_MOVED", "It is refused");
+    },
+  };
+  await withExecutor(unhedged, async ({ executor, clock, exposure, store }) => {
+    const { execution, quoteHash } = signed(clock);
+    exposure.apply(thesisOf(7, { quoteHash }));
+    const { txHash } = thesisOf(7);
+    const result = await executor.execute(execution);
+    assert.deepEqual(result, { txHash, status: "committed", thesisId: 7 });
+    assert.equal(await store.find(quoteHash), undefined);
+    const forged = { ...execution, userSignature: execution.quote.signature };
+    await assert.rejects(executor.execute(forged), { code: "INVALID_SIGNATURE" });
   }, { strategy });
 });
