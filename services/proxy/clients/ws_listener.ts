@@ -2,19 +2,19 @@ import { Buffer } from "node:buffer";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 // @ts-types="@types/ws"
-import { type ServerOptions, WebSocketServer } from "ws";
-import { type Clock, Timers, withinMs } from "../../../lib/clock.ts";
+import { type ServerOptions, type WebSocket, WebSocketServer } from "ws";
+import { type Clock, monotonicClock, Timers, withinMs } from "../../../lib/clock.ts";
 import type { RangemakerError } from "../../../lib/errors.ts";
 import { failureResponse, handshakeExpected } from "../../../lib/http/json_api.ts";
 import { httpError } from "../../../lib/http/error_answers.ts";
 import { AllowedHosts } from "../../../lib/http/allowed_hosts.ts";
 import { ListenError, urlOf, webSocketUrlOf } from "../../../lib/http/listener.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
-import { callerAddress } from "../../../lib/http/caller_address.ts";
+import { type CallerAddress, callerAddress } from "../../../lib/http/caller_address.ts";
+import { Turns } from "../../../lib/timing/turns.ts";
 import { AddressCounts } from "../shared/limits.ts";
 import { isWebSocketPath, type WsClients } from "./ws_clients.ts";
 import { IDLE_TIMEOUT_S, WsSocket } from "./client_sockets.ts";
-import { LONG_READ_BYTES, SocketTurns } from "./socket_turns.ts";
 import { FrameJoiner } from "../hub/notifications.ts";
 
 const log = serviceLog("proxy");
@@ -30,6 +30,9 @@ const CHECK_MS = 5_000;
 
 /** The largest header of a handshake: the default of nginx. */
 const HEADER_BYTES_MAX = 16 * 1024;
+
+/** Bytes of one read after which a socket waits for its turn. */
+const LONG_READ_BYTES = 16 * 1024;
 
 interface WsListenerOptions {
   host: string;
@@ -63,7 +66,8 @@ export class WsListener {
   readonly #pendingPerPeer: AddressCounts;
   readonly #sockets = new Set<WsSocket>();
   readonly #joiner = new FrameJoiner();
-  readonly #socketTurns = new SocketTurns();
+  /** In which sockets that read much at once go on. */
+  readonly #turns = new Turns(monotonicClock);
   readonly port: number;
   readonly #timers: Timers;
   #runningCheck: Promise<void> = Promise.resolve();
@@ -115,6 +119,7 @@ export class WsListener {
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#timers.clear();
+    this.#turns.stop();
     for (const [tcp, settle] of this.#pending) {
       settle();
       tcp.destroy();
@@ -163,9 +168,19 @@ export class WsListener {
       webSocket.once("close", () => this.#sockets.delete(socket));
       clients.serve(socket, address);
       tcp.on("data", ({ length }: Buffer) => {
-        if (length >= LONG_READ_BYTES) this.#socketTurns.pause(webSocket, address);
+        if (length >= LONG_READ_BYTES) this.#waitForTurn(webSocket, address);
       });
     });
+  }
+
+  /**
+   * Pauses a socket until its turn, in which no other one goes on. The runtime serves no new input
+   * while a socket still finds data, so twenty clients that sent pings without end kept all others
+   * waiting for as long as they did.
+   */
+  #waitForTurn(socket: WebSocket, { peerKey, key }: CallerAddress): void {
+    socket.pause();
+    void this.#turns.run([peerKey, key], () => socket.resume(), Infinity);
   }
 
   #pingLater(): void {
