@@ -65,24 +65,19 @@ export class PollingLoop {
   }
 
   async #pass(signal: AbortSignal): Promise<void> {
-    const { intervalMs, backoff } = this.#options;
-    const succeeded = await this.#poll(signal);
-    if (signal.aborted) return;
-    if (succeeded) backoff?.reset();
-    this.#schedule(succeeded ? intervalMs : backoff?.nextMs() ?? intervalMs, signal);
-  }
-
-  async #poll(signal: AbortSignal): Promise<boolean> {
-    const { poll, onFailure, onRecovery } = this.#options;
+    const { poll, intervalMs, backoff, onFailure, onRecovery } = this.#options;
+    let waitMs = intervalMs;
     try {
       await poll(signal);
+      if (signal.aborted) return;
+      backoff?.reset();
       if (this.#failure.end()) onRecovery?.();
-      return true;
     } catch (thrown) {
       if (!(thrown instanceof RangemakerError)) throw thrown;
-      if (signal.aborted) return false;
+      if (signal.aborted) return;
+      waitMs = backoff?.nextMs() ?? intervalMs;
       if (this.#failure.begin(thrown.code)) onFailure?.(thrown);
-      return false;
     }
+    if (!signal.aborted) this.#schedule(waitMs, signal);
   }
 }

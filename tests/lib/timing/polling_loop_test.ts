@@ -111,6 +111,18 @@ Deno.test("PollingLoop: start aborts the current pass, which then schedules noth
   assert.equal(clock.pending, 1);
 });
 
+Deno.test("PollingLoop: a pass that was aborted ends no outage", async () => {
+  const { clock, events, passes, loop, end } = setUp();
+  loop.start();
+  await end("away");
+  clock.advance(1_000);
+  loop.start();
+  passes[1]?.resolve();
+  await nextTurn();
+  await end("still away");
+  assert.deepEqual(events, ["failure: away"]);
+});
+
 Deno.test("PollingLoop: a stop waits for every pass in flight, aborted ones included", async () => {
   const { passes, loop } = setUp();
   loop.start();
