@@ -23,6 +23,16 @@ export interface LimiterSettings {
   trustProxy: boolean;
 }
 
+type CallerKeys = Pick<CallerAddress, "key" | "networks" | "peerKey">;
+
+/** One of the limits that a request counts against. */
+interface Limit {
+  name: "address" | "connection" | "total";
+  limiter: RateLimiterMemory;
+  /** What is counted; undefined for a request that the limit does not concern. */
+  keyOf: (caller: CallerKeys) => string | undefined;
+}
+
 /**
  * Counts the requests of one service.
  *
@@ -34,20 +44,24 @@ export interface LimiterSettings {
  * or the rate of one address if that is more; without a total, ten times that rate.
  */
 export class RequestLimiter {
-  readonly #byCaller: RateLimiterMemory | undefined;
-  /** Of the networks around an address, in the order of `CallerAddress`. */
-  readonly #byNetwork: readonly (RateLimiterMemory | undefined)[];
-  readonly #byConnection: RateLimiterMemory | undefined;
-  readonly #total: RateLimiterMemory | undefined;
+  /** From the narrowest to the widest: a caller over its own limit must not use up a shared one. */
+  readonly #limits: readonly Limit[];
   readonly #trustProxy: boolean;
   readonly #refusals: Counter<"limit"> | undefined;
 
   /** @param registry Where `http_rate_limited_total` is registered, if anywhere. */
   constructor({ rateLimit, rateLimitTotal, trustProxy }: LimiterSettings, registry?: Registry) {
-    this.#byCaller = limiterOf(rateLimit);
-    this.#byNetwork = [limiterOf(2 * rateLimit), limiterOf(4 * rateLimit)];
-    this.#byConnection = limiterOf(connectionRate(rateLimit, rateLimitTotal));
-    this.#total = limiterOf(rateLimitTotal);
+    this.#limits = [
+      ...limitOf("address", rateLimit, ({ key }) => key),
+      ...limitOf("address", 2 * rateLimit, ({ networks }) => networks[0]),
+      ...limitOf("address", 4 * rateLimit, ({ networks }) => networks[1]),
+      ...limitOf(
+        "connection",
+        connectionRate(rateLimit, rateLimitTotal),
+        ({ key, peerKey }) => key === peerKey ? undefined : peerKey,
+      ),
+      ...limitOf("total", rateLimitTotal, () => "all"),
+    ];
     this.#trustProxy = trustProxy;
     this.#refusals = registry && metricsIn(registry).counter(
       "http_rate_limited_total",
@@ -69,41 +83,24 @@ export class RequestLimiter {
   };
 
   /** Counts a request. @returns Seconds until the next one is accepted, if this one is not. */
-  async count(
-    { key, networks, peerKey }: Pick<CallerAddress, "key" | "networks" | "peerKey">,
-  ): Promise<number | undefined> {
-    const isForwarded = key !== peerKey;
-    // From the narrowest to the widest: a caller over its own limit must not use up a shared one.
-    let waitSeconds = await this.#consume("address", this.#byCaller, key);
-    for (const [index, network] of networks.entries()) {
-      waitSeconds ??= await this.#consume("address", this.#byNetwork[index], network);
-    }
-    return waitSeconds ??
-      (isForwarded ? await this.#consume("connection", this.#byConnection, peerKey) : undefined) ??
-      await this.#consume("total", this.#total, "all");
-  }
-
-  async #consume(
-    limit: "address" | "connection" | "total",
-    limiter: RateLimiterMemory | undefined,
-    key: string,
-  ): Promise<number | undefined> {
-    try {
-      await limiter?.consume(key);
-      return undefined;
-    } catch (thrown) {
-      if (!(thrown instanceof RateLimiterRes)) throw thrown;
-      this.#refusals?.inc({ limit });
-      return Math.max(1, Math.ceil(thrown.msBeforeNext / 1000));
+  async count(caller: CallerKeys): Promise<number | undefined> {
+    for (const { name, limiter, keyOf } of this.#limits) {
+      const key = keyOf(caller);
+      if (key === undefined) continue;
+      try {
+        await limiter.consume(key);
+      } catch (thrown) {
+        if (!(thrown instanceof RateLimiterRes)) throw thrown;
+        this.#refusals?.inc({ limit: name });
+        return Math.max(1, Math.ceil(thrown.msBeforeNext / 1000));
+      }
     }
   }
 
   /** Drops all counts and their timers. */
   async stop(): Promise<void> {
-    for (
-      const limiter of [this.#byCaller, ...this.#byNetwork, this.#byConnection, this.#total]
-    ) {
-      for (const { key } of limiter?.dump().storage ?? []) await limiter?.delete(key);
+    for (const { limiter } of this.#limits) {
+      for (const { key } of limiter.dump().storage) await limiter.delete(key);
     }
   }
 }
@@ -115,10 +112,9 @@ function connectionRate(rateLimit: number, rateLimitTotal: number): number {
   return Math.max(rateLimit, Math.ceil(rateLimitTotal / 2));
 }
 
-function limiterOf(ratePerSecond: number): RateLimiterMemory | undefined {
-  if (ratePerSecond === 0) return undefined;
-  return new RateLimiterMemory({
-    points: ratePerSecond * WINDOW_SECONDS,
-    duration: WINDOW_SECONDS,
-  });
+/** A limit, or none if its rate is 0. */
+function limitOf(name: Limit["name"], ratePerS: number, keyOf: Limit["keyOf"]): Limit[] {
+  if (ratePerS === 0) return [];
+  const points = ratePerS * WINDOW_SECONDS;
+  return [{ name, limiter: new RateLimiterMemory({ points, duration: WINDOW_SECONDS }), keyOf }];
 }
