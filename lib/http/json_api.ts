@@ -44,27 +44,24 @@ export const prefixErrorCodes: MiddlewareHandler = async (c, next) => {
 };
 
 /**
- * Accepts JSON bodies up to a limit, also from pages of the allowed origins. Refuses other origins
- * with 403, other types with 415, longer bodies with 413 before they are read whole, and bodies that
- * take longer than {@link BODY_MS_MAX} with 408. Browsers send a page's POST of another type without
- * a preflight, so hiding the answer would not be enough.
+ * Makes a reader of JSON bodies, also from pages of the allowed origins. It refuses other origins
+ * with 403, other types with 415, bodies over {@link BODY_BYTES_MAX} with 413 before they are read
+ * whole, those that take longer than {@link BODY_MS_MAX} with 408, and what does not fit the schema
+ * with `INVALID_REQUEST`, which names the field and its rule. Browsers send a page's POST of another
+ * type without a preflight, so hiding the answer would not be enough.
  *
  * @param corsOrigins `*` allows every origin.
  */
-export function acceptJson(
-  corsOrigins: readonly string[],
-  clock: Clock = systemClock,
-): MiddlewareHandler {
+export function createBodyReader(corsOrigins: readonly string[], clock: Clock = systemClock) {
   const cors = new Cors(corsOrigins);
-  return async (c, next) => {
-    const origin = c.req.raw.headers.get("origin");
+  return async <S extends z.core.$ZodType>(c: Context, schema: S): Promise<z.output<S>> => {
+    const { headers } = c.req.raw;
+    const origin = headers.get("origin");
     if (!cors.allows(origin)) throw httpError("ORIGIN_NOT_ALLOWED", { origin: String(origin) });
-    requireJson(c.req.raw.headers);
+    requireJson(headers);
     const text = await readInTime(c, BODY_BYTES_MAX, clock);
     if (text === undefined) throw httpError("BODY_TOO_LARGE", { maxBytes: BODY_BYTES_MAX });
-    // For the route. Hono keeps promises here, unlike its types, and would read an empty text again.
-    c.req.bodyCache.text = Promise.resolve(text) as unknown as string;
-    await next();
+    return parseInput(parseBody(text), schema);
   };
 }
 
@@ -95,16 +92,7 @@ export async function readInTime(
   return result;
 }
 
-/**
- * Parses the body of a request with a schema.
- *
- * @throws {RangemakerError} `INVALID_REQUEST`, naming the field and its rule.
- */
-export async function readBody<S extends z.core.$ZodType>(
-  c: Context,
-  schema: S,
-): Promise<z.output<S>> {
-  const text = await c.req.text(); // read by {@link acceptJson}
+function parseBody(text: string): unknown {
   if (isTooComplex(text, BODY_BOUNDS)) {
     const { parts, depth } = BODY_BOUNDS;
     throw new RangemakerError(
@@ -112,9 +100,8 @@ export async function readBody<S extends z.core.$ZodType>(
       `Body has over ${parts} members or is nested over ${depth} levels deep: send a smaller object`,
     );
   }
-  let value: unknown;
   try {
-    value = JSON.parse(text);
+    return JSON.parse(text);
   } catch (cause) {
     throw new RangemakerError(
       "INVALID_REQUEST",
@@ -122,7 +109,6 @@ export async function readBody<S extends z.core.$ZodType>(
       { cause },
     );
   }
-  return parseInput(value, schema);
 }
 
 /**

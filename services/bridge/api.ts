@@ -2,7 +2,7 @@ import { Hono, type MiddlewareHandler } from "hono";
 import { DEPOSIT_REQUEST_TYPE } from "../../lib/protocol/deposit.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 import { typedDataDescriptionOf } from "../../lib/protocol/typed_data.ts";
-import { acceptJson, parseInput, readBody, useJsonApi } from "../../lib/http/json_api.ts";
+import { createBodyReader, parseInput, useJsonApi } from "../../lib/http/json_api.ts";
 import { jsonHandler, serveDocument } from "../../lib/http/openapi.ts";
 import { readyHandler } from "../../lib/http/readiness.ts";
 import type { IntentStore } from "../../lib/intents/store.ts";
@@ -36,6 +36,7 @@ interface BridgeApiOptions {
 export function createBridgeApi(options: BridgeApiOptions): Hono {
   const { depositor, store, metrics, limiter, bridge, rpcUrl, chainId } = options;
   const { version } = config;
+  const readBody = createBodyReader(options.corsOrigins);
   const app = new Hono();
   useJsonApi(app, "bridge", options.corsOrigins, BRIDGE_ERRORS);
   serveDocument(app, description);
@@ -55,7 +56,6 @@ export function createBridgeApi(options: BridgeApiOptions): Hono {
       metrics.countAnswer(c.res.status);
     },
     limiter,
-    acceptJson(options.corsOrigins),
     jsonHandler(operations.deposit, async (c) => {
       const txHash = await depositor.deposit(await readBody(c, operations.deposit.body));
       return { success: true as const, txHash };

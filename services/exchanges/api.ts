@@ -2,12 +2,11 @@ import { Hono } from "hono";
 import { z } from "zod";
 import { RangemakerError } from "../../lib/errors.ts";
 import {
-  acceptJson,
   allowReadsFrom,
+  createBodyReader,
   failureResponse,
   handleErrors,
   handshakeExpected,
-  readBody,
 } from "../../lib/http/json_api.ts";
 import { pathOf } from "../../lib/http/listener.ts";
 import { upgradeWebSocket, wantsWebSocket } from "../../lib/http/web_socket.ts";
@@ -87,6 +86,7 @@ interface ExchangesApiOptions {
 export function createExchangesApi(
   { markets, historyOf, pinPrice, corsOrigins }: ExchangesApiOptions,
 ): Hono {
+  const readBody = createBodyReader(corsOrigins ?? []);
   const app = new Hono();
   allowReadsFrom(app, corsOrigins);
   app.get("/api/v3/aggTrades", (c) => {
@@ -94,7 +94,7 @@ export function createExchangesApi(
     return c.json(body, status);
   });
   const schema = pinsSchema(markets);
-  app.put("/prices", acceptJson(corsOrigins ?? []), async (c) => {
+  app.put("/prices", async (c) => {
     for (const [market, price] of Object.entries(await readBody(c, schema))) {
       if (price !== undefined) pinPrice(market, price);
     }

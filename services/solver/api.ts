@@ -6,10 +6,9 @@ import { QUOTE_TYPE, quoteToWire } from "../../lib/protocol/quote.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 import { typedDataDescriptionOf } from "../../lib/protocol/typed_data.ts";
 import {
-  acceptJson,
+  createBodyReader,
   parseInput,
   prefixErrorCodes,
-  readBody,
   useJsonApi,
 } from "../../lib/http/json_api.ts";
 import { type AnswerOf, jsonHandler, serveDocument } from "../../lib/http/openapi.ts";
@@ -60,6 +59,7 @@ interface SolverApiOptions {
  */
 export function createSolverApi(options: SolverApiOptions): Hono {
   const { quoter, executor, exposure, metrics, limiter, chainId, dryRun, clock } = options;
+  const readBody = createBodyReader(options.corsOrigins);
   const app = new Hono();
   useJsonApi(app, "solver", options.corsOrigins, SOLVER_ERRORS);
   serveDocument(app, description);
@@ -86,7 +86,6 @@ export function createSolverApi(options: SolverApiOptions): Hono {
     metrics.countQuotes("quote"),
     prefixErrorCodes,
     limiter,
-    acceptJson(options.corsOrigins),
     jsonHandler(operations.quote, async (c) => {
       const request = await readBody(c, operations.quote.body);
       const { quote, quoteHash, pricing } = quoter.quote(request);
@@ -99,7 +98,6 @@ export function createSolverApi(options: SolverApiOptions): Hono {
     metrics.countQuotes("estimate"),
     prefixErrorCodes,
     limiter,
-    acceptJson(options.corsOrigins),
     jsonHandler(operations.estimate, async (c) => {
       const estimate = quoter.estimate(await readBody(c, operations.estimate.body));
       return {
@@ -113,7 +111,6 @@ export function createSolverApi(options: SolverApiOptions): Hono {
     "/execute",
     metrics.countExecuteAnswers,
     limiter,
-    acceptJson(options.corsOrigins),
     jsonHandler(operations.execute, async (c) => {
       if (dryRun) throw solverError("DRY_RUN");
       const result = await executor.execute(await readBody(c, operations.execute.body));

@@ -17,7 +17,7 @@ import {
   type UnsignedQuote,
 } from "../../lib/protocol/quote.ts";
 import { TRANSACTION_TYPES, transactionToText } from "../../lib/protocol/transaction.ts";
-import { acceptJson, readBody, useJsonApi } from "../../lib/http/json_api.ts";
+import { createBodyReader, useJsonApi } from "../../lib/http/json_api.ts";
 import type { TransactionTerms } from "../../lib/intents/transactions.ts";
 import { SOLVER_ERRORS } from "../../services/solver/error_answers.ts";
 import { encodeExecution, requireResult } from "../../services/solver/execution/execution.ts";
@@ -41,9 +41,10 @@ function quoteMessage(terms: UnsignedQuote): Record<string, unknown> {
 
 /** `POST /quote` with the same parsing, rules and payout, signed by viem. */
 export function viemQuotes(): Hono {
+  const readBody = createBodyReader([]);
   const app = new Hono();
   useJsonApi(app, "solver", ["*"], SOLVER_ERRORS);
-  app.post("/quote", acceptJson([]), async (c) => {
+  app.post("/quote", async (c) => {
     const request = await readBody(c, quoteRequestSchema);
     requireQuoteRules(request, SPEC_MARKETS, LIMITS.minBetAmount);
     const terms: UnsignedQuote = {

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { type Handler, Hono } from "hono";
+import { Hono } from "hono";
 import { z } from "zod";
 import { afterInput, type Clock } from "../../../lib/clock.ts";
 import { NodeTimeoutError } from "../../../lib/net/core_reader.ts";
 import { RpcCode, RpcError } from "../../../lib/protocol/jsonrpc.ts";
 import { INTENT_ERRORS } from "../../../lib/intents/error_answers.ts";
-import { acceptJson, allowReadsFrom, readBody, useJsonApi } from "../../../lib/http/json_api.ts";
+import { allowReadsFrom, createBodyReader, useJsonApi } from "../../../lib/http/json_api.ts";
 import { nextTurn } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 
@@ -19,13 +19,8 @@ function newApi(origins: string[] = ["*"]): Hono {
 
 /** An application that reads JSON from pages of some origins, and returns it. */
 function echoing(origins?: string[], clock?: Clock): Hono {
-  const echo: Handler = async (c) => c.json(await readBody(c, z.unknown()));
-  return newApi(origins).post("/", acceptJson(origins ?? ["*"], clock), echo);
-}
-
-/** As {@link echoing}, but of any text. */
-function echoingText(): Hono {
-  return newApi().post("/", acceptJson([]), async (c) => c.text(await c.req.text()));
+  const readBody = createBodyReader(origins ?? ["*"], clock);
+  return newApi(origins).post("/", async (c) => c.json(await readBody(c, z.unknown())));
 }
 
 Deno.test("useJsonApi: an expected error is answered with its status, code, message and advice", async () => {
@@ -58,15 +53,15 @@ Deno.test("useJsonApi: a call that the node refuses now may succeed later; one t
   assert.deepEqual(await answerTo(invalidParams), ["NODE_REFUSED", "never", invalidParams]);
 });
 
-Deno.test("acceptJson: a body over the limit is 413, with and without Content-Length", async () => {
-  const app = echoingText();
+Deno.test("createBodyReader: a body over the limit is 413, with and without Content-Length", async () => {
+  const app = echoing();
   const send = (body: BodyInit, headers?: HeadersInit) =>
     app.request("/", { method: "POST", body, headers: { ...JSON_TYPE, ...headers } });
-  const largest = "0".repeat(65_536);
+  const largest = "1".repeat(65_536);
   assert.equal((await send(largest)).status, 200);
-  assert.equal((await send(`${largest}0`, { "content-length": "65537" })).status, 413);
+  assert.equal((await send(`${largest}1`, { "content-length": "65537" })).status, 413);
   assert.equal((await send(largest, { "content-length": "65536" })).status, 200);
-  const stream = () => new Blob([`${largest}0`]).stream();
+  const stream = () => new Blob([`${largest}1`]).stream();
   const both = { "content-length": "65536", "transfer-encoding": "chunked" };
   assert.equal((await send(stream(), both)).status, 413);
   const refused = await send(stream());
@@ -92,7 +87,7 @@ const types: [type: string | undefined, status: number][] = [
   [undefined, 415],
 ];
 for (const [type, status] of types) {
-  Deno.test(`acceptJson: Content-Type ${type} is answered with ${status}`, async () => {
+  Deno.test(`createBodyReader: Content-Type ${type} is answered with ${status}`, async () => {
     const app = echoing();
     const headers = type === undefined ? undefined : { "content-type": type };
     const body = new TextEncoder().encode("{}");
@@ -100,7 +95,7 @@ for (const [type, status] of types) {
   });
 }
 
-Deno.test("acceptJson: only a page of an allowed origin may send a body", async () => {
+Deno.test("createBodyReader: only a page of an allowed origin may send a body", async () => {
   const app = echoing(["https://app.example"]);
   for (const [origin, status] of [["https://app.example", 200], ["null", 403]] as const) {
     const headers = { ...JSON_TYPE, origin };
@@ -147,7 +142,7 @@ Deno.test("allowReadsFrom: only the given origins may read, none without any, an
 
 for (const length of ["100", undefined]) {
   const kind = length === undefined ? "chunked" : "of a known length";
-  Deno.test(`acceptJson: a body ${kind} that does not arrive within five seconds is refused with 408`, async () => {
+  Deno.test(`createBodyReader: a body ${kind} that does not arrive within five seconds is refused with 408`, async () => {
     const clock = new FakeClock();
     const app = echoing(undefined, clock);
     const send = (text: string, isComplete: boolean) => {
@@ -181,7 +176,7 @@ for (const length of ["100", undefined]) {
   });
 }
 
-Deno.test("readBody: a body with far more members or levels than a valid one is not parsed", async () => {
+Deno.test("createBodyReader: a body with far more members or levels than a valid one is not parsed", async () => {
   const app = echoing();
   const members = (count: number) =>
     JSON.stringify(Object.fromEntries(Array.from({ length: count }, (_, n) => [`a${n}`, 1])));
@@ -195,7 +190,7 @@ Deno.test("readBody: a body with far more members or levels than a valid one is 
   for (const body of [members(500), levels(20)]) assert.equal((await send(body)).status, 200);
 });
 
-Deno.test("acceptJson: a body of unknown length that comes byte by byte is refused", async () => {
+Deno.test("createBodyReader: a body of unknown length that comes byte by byte is refused", async () => {
   const app = echoing();
   const send = (text: string, bytes: number) => {
     const pieces = text.match(new RegExp(`.{1,${bytes}}`, "g")) ?? [];
@@ -208,14 +203,14 @@ Deno.test("acceptJson: a body of unknown length that comes byte by byte is refus
   await new Promise<void>(afterInput); // the last turn has ended
 });
 
-Deno.test("acceptJson: refuses an empty body as not JSON, with or without a length", async () => {
+Deno.test("createBodyReader: refuses an empty body as not JSON, with or without a length", async () => {
   for (const body of ["", ReadableStream.from([])]) {
     const answer = await echoing().request("/", { method: "POST", headers: JSON_TYPE, body });
     assert.match((await answer.json()).error, /Body is not JSON: received ""/);
   }
 });
 
-Deno.test("acceptJson: others are served while many bodies come in pieces", async () => {
+Deno.test("createBodyReader: others are served while many bodies come in pieces", async () => {
   const app = echoing();
   let pieces = 0;
   const send = async () => {
