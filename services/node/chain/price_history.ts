@@ -9,6 +9,7 @@ import {
   type TimeSpan,
 } from "../../../lib/prices/price_slots.ts";
 import { SLOT_MS } from "../../../lib/protocol/constants.ts";
+import { BreachWatch } from "./breaches.ts";
 
 /** Slots of a page: 25.6 s of prices. */
 const PAGE_SLOTS = 256;
@@ -118,6 +119,8 @@ function pageOf(slot: number): number {
 export class MarketHistory implements PriceReader {
   readonly ring: PriceRing;
   readonly backfilled = new BackfilledPrices();
+  /** The open theses of the market that its next prices may break. */
+  readonly breaches = new BreachWatch();
 
   constructor(ring: PriceRing) {
     this.ring = ring;

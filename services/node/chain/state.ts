@@ -9,7 +9,6 @@ import type { Hex } from "../../../lib/protocol/scalars.ts";
 import type { BackfillOracle } from "../../../lib/protocol/transaction.ts";
 import type { ChainRecords } from "../store/chain_records.ts";
 import type { PermissionLists } from "../store/schema.ts";
-import { BreachWatch } from "./breaches.ts";
 import { type AppliedTransaction, Ledger } from "./ledger.ts";
 import { MarketHistory } from "./price_history.ts";
 import { decideOutcome, isFinalAt, type Outcome, SettlementSchedule } from "./settlement.ts";
@@ -39,7 +38,6 @@ export class ChainState {
   readonly settlements: SettlementSchedule;
   readonly #markets: Markets;
   readonly #records: ChainRecords;
-  readonly #breaches: ReadonlyMap<Market, BreachWatch>;
 
   constructor(records: ChainRecords, permissions: PermissionLists) {
     const { rings } = records.prices;
@@ -47,7 +45,6 @@ export class ChainState {
     this.ledger = new Ledger(records, permissions);
     this.settlements = new SettlementSchedule(this.ledger.unsettled);
     this.#markets = new Markets([...rings.keys()]);
-    this.#breaches = new Map([...rings.keys()].map((market) => [market, new BreachWatch()]));
     this.histories = new Map(
       Array.from(rings, ([market, ring]) => [market, new MarketHistory(ring)]),
     );
@@ -76,7 +73,7 @@ export class ChainState {
    */
   applyOutcome({ id, status }: Thesis, outcome: Outcome, atMs: number): Thesis | undefined {
     const thesis = this.ledger.applyOutcome(id, outcome, atMs);
-    if (outcome.status !== "needs_backfill") this.#breachesOf(thesis)?.remove(id);
+    if (outcome.status !== "needs_backfill") this.historyOf(thesis).breaches.remove(id);
     return thesis.status === status ? undefined : thesis;
   }
 
@@ -103,10 +100,10 @@ export class ChainState {
 
   /** Records the price of a slot, or that it has none. Theses that it breaks are due at once. */
   recordPrice(market: Market, time: number, price: bigint | undefined): void {
-    const ring = this.histories.get(market)?.ring;
-    if (price === undefined) return ring?.skipTo(time);
-    ring?.append(time, price);
-    for (const { id } of this.#breaches.get(market)?.removeBroken(time, price) ?? []) {
+    const { ring, breaches } = this.historyOf(market);
+    if (price === undefined) return ring.skipTo(time);
+    ring.append(time, price);
+    for (const { id } of breaches.removeBroken(time, price)) {
       this.settlements.makeDue(id);
     }
   }
@@ -184,12 +181,7 @@ export class ChainState {
 
   #watch(thesis: Thesis): void {
     this.settlements.add(thesis);
-    this.#breachesOf(thesis)?.add(thesis);
-  }
-
-  #breachesOf(pair: MarketPair): BreachWatch | undefined {
-    const market = this.marketOf(pair);
-    return market && this.#breaches.get(market);
+    this.historyOf(thesis).breaches.add(thesis);
   }
 
   /** The slots of a transaction, each with whether an open thesis needs it. */
