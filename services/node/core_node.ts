@@ -49,8 +49,6 @@ export class CoreNode {
   readonly #unreadableLog = new ProblemTracker();
   /** Ids of theses that have ended without all prices since the last checkpoint. */
   readonly #withoutPrices: number[] = [];
-  /** How far the clock was set forward; undefined once that is accepted or undone. */
-  #clockAheadMs: number | undefined;
 
   /**
    * @param clock Moved by the time travel of a development chain.
@@ -130,11 +128,9 @@ export class CoreNode {
   #problem(): { status: string; reason?: string } | undefined {
     const { failure } = this.#storage.records.commits;
     if (failure !== undefined) return { status: "failed", reason: failure.message };
-    if (this.#clockAheadMs !== undefined) {
-      return {
-        status: "degraded",
-        reason: `The clock was set forward by ${this.#clockAheadMs} ms`,
-      };
+    const { aheadMs } = this.#checkpoints;
+    if (aheadMs !== undefined) {
+      return { status: "degraded", reason: `The clock was set forward by ${aheadMs} ms` };
     }
     const behindMs = this.chain.head.timestampMs - this.#clock.now();
     if (behindMs <= CHECKPOINT_LATE_MAX_MS) return undefined;
@@ -143,7 +139,6 @@ export class CoreNode {
 
   #seal(dueMs: number, lateMs: number): void {
     if (this.#clockBehindLog.end()) this.#log.info("The clock has passed the newest block again");
-    this.#clockAheadMs = undefined;
     this.#reportWithoutPrices();
     this.metrics.checkpointLateness.observe(lateMs / 1000);
     this.#storage.afterCheckpoint(this.chain.checkpoint(dueMs));
@@ -178,20 +173,17 @@ export class CoreNode {
     );
   }
 
-  /** Logged once. The next log line reports the missed checkpoints. */
+  /** The next log line reports the missed checkpoints. */
   #onClockAhead(byMs: number): void {
-    if (this.#clockAheadMs === undefined) {
-      this.#log.warn(
-        "The clock was set forward by {byMs} ms: no block, bet or settlement until it is set back or {waitMs} ms have passed",
-        { byMs, waitMs: CLOCK_AHEAD_WAIT_MS },
-      );
-    }
-    this.#clockAheadMs = byMs;
+    this.#log.warn(
+      "The clock was set forward by {byMs} ms: no block, bet or settlement until it is set back or {waitMs} ms have passed",
+      { byMs, waitMs: CLOCK_AHEAD_WAIT_MS },
+    );
   }
 
   #reportMissed(fromMs: number, toMs: number): void {
     this.metrics.checkpointsMissed.inc((toMs - fromMs) / CHECKPOINT_MS);
-    const cause = this.#clockAheadMs === undefined
+    const cause = this.#checkpoints.aheadMs === undefined
       ? "Process was blocked"
       : "The clock was set forward";
     this.#log.warn("{cause}: missed {missedMs} ms of checkpoints from {from}", {

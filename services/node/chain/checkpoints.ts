@@ -26,7 +26,7 @@ interface CheckpointHandlers {
   onMissed(fromMs: number, toMs: number): void;
   /** The clock was set back and is this far behind the next checkpoint. Called every second. */
   onClockBehind(byMs: number): void;
-  /** The clock was set forward by this much. Called every 100 ms until accepted or undone. */
+  /** The clock was set forward by this much. Called once, until that is accepted or undone. */
   onClockAhead(byMs: number): void;
 }
 
@@ -38,8 +38,8 @@ export class CheckpointLoop {
   #nextMs = 0;
   /** The clock minus the monotonic one at the last checkpoint. */
   #offsetMs = 0;
-  /** When the clock was first found ahead, in the time of the monotonic clock. */
-  #aheadSinceMs: number | undefined;
+  /** By how much the clock is ahead, and since when, in the time of the monotonic clock. */
+  #ahead: { byMs: number; sinceMs: number } | undefined;
   #isRunning = false;
   #cancelTimer: CancelTimer = () => {};
   #inProgress: Promise<void> = Promise.resolve();
@@ -49,6 +49,11 @@ export class CheckpointLoop {
     this.#clock = clock;
     this.#monotonic = monotonic;
     this.#handlers = handlers;
+  }
+
+  /** How far the clock was set forward; undefined once that is accepted or undone. */
+  get aheadMs(): number | undefined {
+    return this.#ahead?.byMs;
   }
 
   /**
@@ -105,7 +110,7 @@ export class CheckpointLoop {
       const dueMs = this.#nextMs;
       this.#nextMs += CHECKPOINT_MS;
       this.#offsetMs = this.#measureOffsetMs();
-      this.#aheadSinceMs = undefined;
+      this.#ahead = undefined;
       if (this.#clock.now() < this.#nextMs) await this.#handlers.pull();
       this.#handlers.seal(dueMs, this.#clock.now() - dueMs);
     }
@@ -116,11 +121,12 @@ export class CheckpointLoop {
   #isAhead(): boolean {
     const aheadMs = this.#measureOffsetMs() - this.#offsetMs;
     if (aheadMs <= CHECKPOINT_LATE_MAX_MS) return false;
+    const byMs = Math.round(aheadMs); // the monotonic clock has fractions
+    if (this.#ahead === undefined) this.#handlers.onClockAhead(byMs);
     const nowMs = this.#monotonic.now();
-    this.#aheadSinceMs ??= nowMs;
-    if (nowMs - this.#aheadSinceMs >= CLOCK_AHEAD_WAIT_MS) return false;
-    this.#handlers.onClockAhead(Math.round(aheadMs)); // the monotonic clock has fractions
-    return true;
+    const sinceMs = this.#ahead?.sinceMs ?? nowMs;
+    this.#ahead = { byMs, sinceMs };
+    return nowMs - sinceMs < CLOCK_AHEAD_WAIT_MS;
   }
 
   #measureOffsetMs(): number {
