@@ -1,9 +1,6 @@
 import { afterInput } from "../../../lib/clock.ts";
 import { RangemakerError } from "../../../lib/errors.ts";
-import {
-  SUBSCRIPTION_KINDS,
-  type SubscriptionKind,
-} from "../../../lib/protocol/methods/ethereum.ts";
+import type { SubscriptionKind } from "../../../lib/protocol/methods/ethereum.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
 
 /** Filter of `theses`: all members that are set must match. */
@@ -40,6 +37,9 @@ interface Subscription {
   filter: ThesesFilter;
 }
 
+/** The active subscriptions of each kind, by id. */
+type ActiveSubscriptions = Readonly<Record<SubscriptionKind, Map<string, Subscription>>>;
+
 /** Sends one encoded message to a client; never throws and never waits. */
 type Send = (text: string) => void;
 
@@ -52,10 +52,12 @@ function randomSubscriptionId(): string {
 /** All subscriptions of the node. It uses no sockets. */
 export class Subscriptions {
   readonly #newId: () => string;
-  readonly #byKind: ReadonlyMap<SubscriptionKind, Map<string, Subscription>> = new Map(
-    SUBSCRIPTION_KINDS.map((kind) => [kind, new Map()]),
-  );
-
+  readonly #active: ActiveSubscriptions = {
+    newHeads: new Map(),
+    theses: new Map(),
+    prices: new Map(),
+    transactions: new Map(),
+  };
   /** Events that some subscribers have not been sent yet, in order. */
   readonly #pending = new Set<PendingEvent>();
   readonly #nextTurn: typeof afterInput;
@@ -72,11 +74,11 @@ export class Subscriptions {
   }
 
   count(kind: SubscriptionKind): number {
-    return this.#of(kind).size;
+    return this.#active[kind].size;
   }
 
   connect(send: Send): Subscriber {
-    return new Subscriber(send, this.#newId, (kind) => this.#of(kind));
+    return new Subscriber(send, this.#newId, this.#active);
   }
 
   /** Sends an event to all subscribers of its kind, encoded once. */
@@ -100,7 +102,7 @@ export class Subscriptions {
     makeResult: () => unknown,
     matches: (filter: ThesesFilter) => boolean,
   ): void {
-    const targets = [...this.#of(kind).values()].filter(({ filter }) => matches(filter));
+    const targets = [...this.#active[kind].values()].filter(({ filter }) => matches(filter));
     if (targets.length === 0) return;
     this.#pending.add({ kind, result: JSON.stringify(makeResult()), targets, next: 0 });
     this.#waiting += targets.length;
@@ -122,7 +124,7 @@ export class Subscriptions {
   }
 
   #sendTo({ id, client }: Subscription, { kind, result }: PendingEvent): void {
-    if (!this.#of(kind).has(id)) return; // the subscription has ended meanwhile
+    if (!this.#active[kind].has(id)) return; // the subscription has ended meanwhile
     this.#sentInTurn += 1;
     client.send(
       `{"jsonrpc":"2.0","method":"eth_subscription","params":{"subscription":"${id}","result":${result}}}`,
@@ -143,10 +145,6 @@ export class Subscriptions {
     this.#pending.clear();
     this.#waiting = 0;
   }
-
-  #of(kind: SubscriptionKind): Map<string, Subscription> {
-    return this.#byKind.get(kind)!; // each kind has a map
-  }
 }
 
 /** What the calls of a client may do. */
@@ -155,18 +153,14 @@ export type ClientSubscriptions = Pick<Subscriber, "subscribe" | "unsubscribe">;
 export class Subscriber {
   readonly send: Send;
   readonly #newId: () => string;
-  readonly #of: (kind: SubscriptionKind) => Map<string, Subscription>;
+  readonly #active: ActiveSubscriptions;
   readonly #subscriptions = new Map<string, Subscription>();
   #isDisconnected = false;
 
-  constructor(
-    send: Send,
-    newId: () => string,
-    of: (kind: SubscriptionKind) => Map<string, Subscription>,
-  ) {
+  constructor(send: Send, newId: () => string, active: ActiveSubscriptions) {
     this.send = send;
     this.#newId = newId;
-    this.#of = of;
+    this.#active = active;
   }
 
   /**
@@ -191,7 +185,7 @@ export class Subscriber {
   activate(ids: readonly string[]): void {
     for (const id of ids) {
       const subscription = this.#subscriptions.get(id);
-      if (subscription !== undefined) this.#of(subscription.kind).set(id, subscription);
+      if (subscription !== undefined) this.#active[subscription.kind].set(id, subscription);
     }
   }
 
@@ -200,7 +194,7 @@ export class Subscriber {
     const subscription = this.#subscriptions.get(id);
     if (subscription === undefined) return false;
     this.#subscriptions.delete(id);
-    this.#of(subscription.kind).delete(id);
+    this.#active[subscription.kind].delete(id);
     return true;
   }
 
