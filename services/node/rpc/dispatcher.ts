@@ -15,7 +15,7 @@ import {
   rpcResult,
 } from "../../../lib/protocol/jsonrpc.ts";
 import { StorageError } from "../store/database.ts";
-import type { Method } from "./method.ts";
+import type { CallableMethod } from "./method.ts";
 import { NodeBusyError, type SerialQueue } from "./serial_queue.ts";
 import type { ClientSubscriptions } from "./subscriptions.ts";
 
@@ -62,7 +62,7 @@ interface RpcAnswer {
 }
 
 interface DispatcherOptions {
-  methods: ReadonlyMap<string, Method>;
+  methods: ReadonlyMap<string, CallableMethod>;
   /** For metrics. `method` is "unknown" where the node has no such method. */
   onCallEnded: (method: string, outcome: "ok" | "error") => void;
   /** Runs costly calls and the calls of batches, so that checkpoints come between them. */

@@ -8,10 +8,8 @@ import type {
 import { describeInput } from "../../../lib/protocol/describe_input.ts";
 import type { ClientSubscriptions } from "./subscriptions.ts";
 
-/** One JSON-RPC method as the dispatcher runs it. */
-export interface Method extends Pick<MethodDefinition, "access" | "isCostly"> {
-  /** Its entry in the OpenRPC document. */
-  definition?: MethodDefinition;
+/** One JSON-RPC method with its handler. */
+export interface Method extends MethodDefinition {
   /**
    * @param params As received.
    * @param subscriptions The caller's subscriptions; undefined over HTTP.
@@ -19,6 +17,9 @@ export interface Method extends Pick<MethodDefinition, "access" | "isCostly"> {
    */
   call(params: unknown, subscriptions: ClientSubscriptions | undefined): unknown;
 }
+
+/** What the dispatcher needs of a method. */
+export type CallableMethod = Pick<Method, "access" | "isCostly" | "call">;
 
 /** The handler of each method of a table: from parsed parameters to a result, ready for JSON. */
 export type Handlers<T extends MethodTable> = {
@@ -38,7 +39,7 @@ export function bindMethods<T extends MethodTable>(
   handlers: Handlers<T>,
 ): [name: string, method: Method][] {
   return Object.entries(table).map(([name, definition]) => {
-    const { access, isCostly, params: schema = noParams } = definition;
+    const { params: schema = noParams } = definition;
     // Each handler gets what its own schema has parsed, which types of a whole table cannot say.
     const run = handlers[name] as (
       params: unknown,
@@ -46,7 +47,7 @@ export function bindMethods<T extends MethodTable>(
     ) => unknown;
     const call: Method["call"] = (params, subscriptions) =>
       run(parseParams(schema, params), subscriptions);
-    return [name, { access, isCostly, definition, call }];
+    return [name, { ...definition, call }];
   });
 }
 

@@ -3,7 +3,6 @@ import { z } from "zod";
 import { type JsonSchema, toJsonSchema } from "../../../lib/http/openapi.ts";
 import type { MethodDefinition } from "../../../lib/protocol/methods/definition.ts";
 import config from "../../../deno.json" with { type: "json" };
-import type { Method } from "./method.ts";
 
 /** The schemas of a document that have a name. */
 type Components = Record<string, JsonSchema>;
@@ -36,8 +35,8 @@ function methodEntryOf(name: string, definition: MethodDefinition, components: C
   };
 }
 
-/** The document that `rpc.discover` answers with; methods without a definition are left out. */
-export function createOpenRpcDocument(methods: ReadonlyMap<string, Pick<Method, "definition">>) {
+/** The document that `rpc.discover` answers with. */
+export function createOpenRpcDocument(methods: ReadonlyMap<string, MethodDefinition>) {
   const schemas: Components = {};
   return {
     openrpc: "1.3.2",
@@ -49,9 +48,7 @@ export function createOpenRpcDocument(methods: ReadonlyMap<string, Pick<Method, 
         "Errors, limits and what is signed: docs/protocol.md",
       license: { name: config.license },
     },
-    methods: [...methods].flatMap(([name, { definition }]) =>
-      definition === undefined ? [] : methodEntryOf(name, definition, schemas)
-    ),
+    methods: Array.from(methods, ([name, definition]) => methodEntryOf(name, definition, schemas)),
     components: { schemas },
   };
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { Clients } from "../../../services/node/rpc/clients.ts";
-import type { Method } from "../../../services/node/rpc/method.ts";
+import type { CallableMethod } from "../../../services/node/rpc/method.ts";
 import { Dispatcher } from "../../../services/node/rpc/dispatcher.ts";
 import { SENDS_PER_TURN, Subscriptions } from "../../../services/node/rpc/subscriptions.ts";
 import { SerialQueue } from "../../../services/node/rpc/serial_queue.ts";
@@ -63,7 +63,7 @@ async function withClients(
   let slow = 0;
   const resumed = Promise.withResolvers<void>();
   const dispatcher = new Dispatcher({
-    methods: new Map<string, Method>([
+    methods: new Map<string, CallableMethod>([
       ["echo", { call: (params) => params }],
       ["costly", { isCostly: true, call: (params) => params }],
       ["long", { call: () => "x".repeat(MIB / 2) }],

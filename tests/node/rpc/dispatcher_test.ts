@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { RangemakerError } from "../../../lib/errors.ts";
 import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
 import { Dispatcher, rpcErrorBody } from "../../../services/node/rpc/dispatcher.ts";
-import type { Method } from "../../../services/node/rpc/method.ts";
+import type { CallableMethod } from "../../../services/node/rpc/method.ts";
 import { SerialQueue } from "../../../services/node/rpc/serial_queue.ts";
 import { StorageError } from "../../../services/node/store/database.ts";
 import { nextTurn } from "../../support/eventually.ts";
@@ -16,7 +16,7 @@ const TASKS_WAITING_MAX = 4_096;
 const groups = () => ["192.0.2.1"];
 
 /** A dispatcher whose queue runs a turn only when the test asks for it. */
-function setUp(methods: Record<string, Method>) {
+function setUp(methods: Record<string, CallableMethod>) {
   const scheduled: (() => void)[] = [];
   const queue = new SerialQueue((task) => scheduled.push(task));
   const dispatcher = new Dispatcher({

@@ -14,10 +14,7 @@ import { withNode } from "../support/running_node.ts";
 
 /** The document of a node without development methods. */
 function nodeDocument() {
-  const definitions = Object.entries(nodeMethods);
-  return createOpenRpcDocument(
-    new Map(definitions.map(([name, definition]) => [name, { definition }])),
-  );
+  return createOpenRpcDocument(new Map(Object.entries(nodeMethods)));
 }
 
 /** Compiles the result schema of a method, with the document's named schemas. */
