@@ -52,8 +52,6 @@ export class AggregatePrice {
   /** All sources with a price, in the order of the spec's providers. */
   #known: SourcePrice[] = [];
   #contributing: SourcePrice[] = [];
-  /** The contributing sources, in the order in which they were last confirmed. */
-  #byConfirmation: SourcePrice[] = [];
   /** The next time at which a source stops contributing; Infinity for none. */
   #dueAtMs = Infinity;
   readonly #guard = new JumpGuard();
@@ -133,7 +131,6 @@ export class AggregatePrice {
     this.#contributing = this.#known.filter((source) =>
       fresh.includes(source) || contributingQuiet.includes(source)
     );
-    this.#byConfirmation = this.#contributing.toSorted((a, b) => a.confirmedAtMs - b.confirmedAtMs);
     const { maxSourceAgeMs } = this.#rules;
     this.#dueAtMs = 1 + Math.min(
       ...fresh.map((source) => source.confirmedAtMs + maxSourceAgeMs),
@@ -171,29 +168,24 @@ export class AggregatePrice {
   }
 
   #aggregate(): PriceEntry | undefined {
+    const { aggregation, minSources, onWithheld, onServedAgain } = this.#rules;
     this.#isWithheld = false;
     const prices = this.#contributing.map((source) => source.price);
-    if (prices.length < Math.max(1, this.#rules.minSources)) return undefined;
-    const price = AGGREGATIONS[this.#rules.aggregation](prices);
+    if (prices.length < Math.max(1, minSources)) return undefined;
+    const price = AGGREGATIONS[aggregation](prices);
     const sources = this.#contributing.map((source) => source.provider);
     const { symbol, base, quote } = this.#market;
-    if (!this.#guard.accepts(price, prices, this.#byConfirmation.at(-1)?.confirmedAtMs ?? 0)) {
+    const confirmedAtMs = this.#contributing.map((source) => source.confirmedAtMs)
+      .sort((a, b) => a - b);
+    if (!this.#guard.accepts(price, prices, confirmedAtMs.at(-1)!)) { // at least one source
       this.#isWithheld = true;
-      if (this.#jump.begin()) this.#rules.onWithheld?.(symbol, price, sources);
+      if (this.#jump.begin()) onWithheld?.(symbol, price, sources);
       return undefined;
     }
-    if (this.#jump.end()) this.#rules.onServedAgain?.(symbol, price, sources);
-    const lastUpdate = this.#lastUpdateMs();
+    if (this.#jump.end()) onServedAgain?.(symbol, price, sources);
+    // More than half of the sources of a median, and all of an average, have confirmed since then.
+    const lastUpdate = confirmedAtMs[aggregation === "median" ? (prices.length - 1) >> 1 : 0]!;
     return { base, quote, price, decimals: PRICE_DECIMALS, lastUpdate, sources };
-  }
-
-  /**
-   * The `lastUpdate` of the price. For a median, more than half of the sources have confirmed their
-   * prices at this time or later. For an average, it is the confirmation of the oldest source.
-   */
-  #lastUpdateMs(): number {
-    const index = this.#rules.aggregation === "median" ? (this.#byConfirmation.length - 1) >> 1 : 0;
-    return this.#byConfirmation[index]?.confirmedAtMs ?? 0;
   }
 }
 
