@@ -24,7 +24,7 @@ import {
 import { optionsFor } from "../../lib/cli/option_names.ts";
 import type { TransactionSigner } from "../../lib/protocol/transaction.ts";
 import { progressBar } from "../../lib/cli/terminal.ts";
-import { Backfiller, type BackfillerOptions, type SpanReport } from "./backfiller.ts";
+import { fillSpans, type SpanReport } from "./fill_spans.ts";
 import { type BackfillRequest, findDistantPrice, readMissingPrices } from "./recorded_prices.ts";
 import { exchangeTrades, fixedPriceTrades, priceText } from "./trade_history.ts";
 
@@ -157,26 +157,24 @@ async function backfill(
     const distant = anyPrice ? undefined : await findDistantPrice(prices, market, gap, client);
     if (distant !== undefined) throw distantPrice(distant, price === undefined);
   };
-  let source: Pick<BackfillerOptions, "trades" | "maxCarryMs" | "requireSimilar">;
-  if (price === undefined) {
-    const { timestampMs } = await client.getHead();
-    const trades = exchangeTrades(new ExchangeHistory(historyUrl, clock), clock, timestampMs);
-    source = { trades, maxCarryMs, requireSimilar };
-  } else {
-    // Compared before any slot is filled; trades are compared as they are read.
-    for (const gap of missing) await requireSimilar(gap, [price]);
-    source = { trades: fixedPriceTrades(price), maxCarryMs: 0 };
-  }
-  const backfiller = new Backfiller({
+  // A fixed price is compared before any slot is filled, trades as they are read.
+  if (price !== undefined) { for (const gap of missing) await requireSimilar(gap, [price]); }
+  const { timestampMs } = await client.getHead();
+  const reports = await fillSpans(market, missing, {
     client,
     signer,
     chainId: options.chainId,
-    ...source,
+    ...(price === undefined
+      ? {
+        trades: exchangeTrades(new ExchangeHistory(historyUrl, clock), clock, timestampMs),
+        requireSimilar,
+      }
+      : { trades: fixedPriceTrades(price) }),
     clock,
+    maxCarryMs,
     isStopping: () => isStopping,
     onProgress: (done, total) => context.progress(progressBar(done, total, "slots")),
   });
-  const reports = await backfiller.fill(market, missing);
   context.progress("");
   for (const report of reports) context.print(lineOf(market, report));
   if (reports.length === 0) context.print(`${market.symbol}: nothing is missing`);

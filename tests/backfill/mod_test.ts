@@ -4,7 +4,7 @@ import type { TimeSpan } from "../../lib/prices/price_slots.ts";
 import { parsePrice } from "../../lib/protocol/price.ts";
 import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import type { Transaction } from "../../lib/protocol/transaction.ts";
-import { Backfiller } from "../../services/backfill/backfiller.ts";
+import { fillSpans } from "../../services/backfill/fill_spans.ts";
 import { run } from "../../services/backfill/mod.ts";
 import { SETTLEMENTS_PER_SLICE } from "../../services/node/chain/state.ts";
 import { HISTORY_LAG_MS, type PastTrade } from "../../services/backfill/trade_history.ts";
@@ -17,12 +17,12 @@ import { type SteppedParts, withSteppedNode } from "../node/support/stepped_node
 
 const SOL = SPEC_MARKETS.bySymbol("SOL/USDT") ?? assert.fail("SOL/USDT is a market");
 
-/** A backfiller whose node accepts and records everything. */
-function fakeBackfiller(trades: PastTrade[], stopAfter = Infinity) {
+/** Fills a span of ETH/USDT; the node accepts and records everything. */
+async function fillWith(span: TimeSpan, trades: PastTrade[], stopAfter = Infinity) {
   const sent: Transaction[] = [];
   const asked: TimeSpan[] = [];
   const progress: [number, number][] = [];
-  const backfiller = new Backfiller({
+  const reports = await fillSpans(ETH, [span], {
     client: {
       sendTransaction(tx) {
         sent.push(tx);
@@ -46,16 +46,16 @@ function fakeBackfiller(trades: PastTrade[], stopAfter = Infinity) {
     isStopping: () => asked.length >= stopAfter,
     onProgress: (done, total) => progress.push([done, total]),
   });
-  return { backfiller, sent, asked, progress };
+  return { reports, sent, asked, progress };
 }
 
 /** A trade every second for half an hour. */
 const halfAnHour = Array.from({ length: 1_800 }, (_, second) => trade(second * 1_000, 5n));
 
-Deno.test("Backfiller: works in batches of at most ten minutes, and reports progress", async () => {
-  const { backfiller, sent, asked, progress } = fakeBackfiller(halfAnHour);
+Deno.test("fillSpans: works in batches of at most ten minutes, and reports progress", async () => {
   const span = { from: START, to: START + 1_500_000 };
-  assert.deepEqual(await backfiller.fill(ETH, [span]), [
+  const { reports, sent, asked, progress } = await fillWith(span, halfAnHour);
+  assert.deepEqual(reports, [
     { span, filledSlots: 15_000, slotsWithoutTrade: 0, slotsRefused: 0 },
   ]);
   assert.deepEqual(asked.map(({ from, to }) => [from - START, to - START]), [
@@ -68,10 +68,9 @@ Deno.test("Backfiller: works in batches of at most ten minutes, and reports prog
   assert.deepEqual(progress, [[6_000, 15_000], [12_000, 15_000], [15_000, 15_000]]);
 });
 
-Deno.test("Backfiller: starts no batch after a stop", async () => {
-  const { backfiller, sent } = fakeBackfiller(halfAnHour, 1);
+Deno.test("fillSpans: starts no batch after a stop", async () => {
   const span = { from: START, to: START + 1_500_000 };
-  const [report] = await backfiller.fill(ETH, [span]);
+  const { reports: [report], sent } = await fillWith(span, halfAnHour, 1);
   assert.deepEqual([sent.length, report?.filledSlots], [1, 6_000]);
 });
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { z } from "zod";
 import { ExchangeHistory } from "../../lib/net/exchange_history.ts";
-import { slotPrices } from "../../services/backfill/backfiller.ts";
+import { slotPrices } from "../../services/backfill/fill_spans.ts";
 import {
   exchangeTrades,
   HISTORY_LAG_MS,

@@ -8,7 +8,7 @@ import { BACKFILL_SLOTS_MAX, SLOT_MS } from "../../lib/protocol/constants.ts";
 import { signTransactionBy, type TransactionSigner } from "../../lib/protocol/transaction.ts";
 import type { PastTrade, TradeSource } from "./trade_history.ts";
 
-export interface BackfillerOptions {
+interface FillOptions {
   client: Pick<CoreClient, "sendTransaction">;
   signer: TransactionSigner;
   chainId: number;
@@ -39,75 +39,69 @@ export interface SpanReport {
 /**
  * Fills missing price slots from trades in batches of up to ten minutes, each in its own
  * transaction. Filled slots stay filled, so a new run after an interruption does the rest.
+ *
+ * @param spans Aligned to slots of 100 ms.
+ * @throws {ExchangeHistoryError} If the exchange has no trades for them, or wrong ones.
+ * @throws {RangemakerError} If the node refuses them.
+ * @throws {NodeUnreachableError} If the node does not answer.
  */
-export class Backfiller {
-  readonly #options: BackfillerOptions;
-
-  constructor(options: BackfillerOptions) {
-    this.#options = options;
-  }
-
-  /**
-   * @param spans Aligned to slots of 100 ms.
-   * @throws {ExchangeHistoryError} If the exchange has no trades for them, or wrong ones.
-   * @throws {RangemakerError} If the node refuses them.
-   * @throws {NodeUnreachableError} If the node does not answer.
-   */
-  async fill(market: Market, spans: readonly TimeSpan[]): Promise<SpanReport[]> {
-    const totalSlots = spans.reduce((sum, span) => sum + slotsIn(span), 0);
-    const reports: SpanReport[] = [];
-    let doneSlots = 0;
-    for (const span of spans) {
-      const report = { span, filledSlots: 0, slotsWithoutTrade: 0, slotsRefused: 0 };
-      for (const batch of toBatches(span)) {
-        if (this.#options.isStopping()) return [...reports, report];
-        const runs = await this.#readRuns(market, batch);
-        await this.#options.requireSimilar?.(span, runs.flatMap(({ prices }) => prices));
-        report.slotsWithoutTrade += slotsIn(batch);
-        for (const run of runs) {
-          const filledSlots = await this.#submit(market, run);
-          report.filledSlots += filledSlots;
-          report.slotsRefused += run.prices.length - filledSlots;
-          report.slotsWithoutTrade -= run.prices.length;
-        }
-        doneSlots += slotsIn(batch);
-        this.#options.onProgress(doneSlots, totalSlots);
+export async function fillSpans(
+  market: Market,
+  spans: readonly TimeSpan[],
+  options: FillOptions,
+): Promise<SpanReport[]> {
+  const { trades, maxCarryMs, requireSimilar, isStopping, onProgress } = options;
+  const symbol = exchangeSymbol(market, EXCHANGE_HISTORY_PROVIDER);
+  const totalSlots = spans.reduce((sum, span) => sum + slotsIn(span), 0);
+  const reports: SpanReport[] = [];
+  let doneSlots = 0;
+  for (const span of spans) {
+    const report = { span, filledSlots: 0, slotsWithoutTrade: 0, slotsRefused: 0 };
+    reports.push(report);
+    for (const batch of toBatches(span)) {
+      if (isStopping()) return reports;
+      const from = Math.max(0, batch.from - maxCarryMs);
+      const runs = await slotPrices(trades(symbol, { from, to: batch.to }), batch, maxCarryMs);
+      await requireSimilar?.(span, runs.flatMap(({ prices }) => prices));
+      report.slotsWithoutTrade += slotsIn(batch);
+      for (const run of runs) {
+        const filledSlots = await submit(market, run, options);
+        report.filledSlots += filledSlots;
+        report.slotsRefused += run.prices.length - filledSlots;
+        report.slotsWithoutTrade -= run.prices.length;
       }
-      reports.push(report);
+      doneSlots += slotsIn(batch);
+      onProgress(doneSlots, totalSlots);
     }
-    return reports;
   }
+  return reports;
+}
 
-  #readRuns(market: Market, batch: TimeSpan): Promise<SlotRun[]> {
-    const { trades, maxCarryMs } = this.#options;
-    const symbol = exchangeSymbol(market, EXCHANGE_HISTORY_PROVIDER);
-    const from = Math.max(0, batch.from - maxCarryMs);
-    return slotPrices(trades(symbol, { from, to: batch.to }), batch, maxCarryMs);
+/** @returns Number of filled slots. */
+async function submit(
+  { base, quote }: Market,
+  { startTime, prices }: SlotRun,
+  { client, signer, chainId, clock }: FillOptions,
+): Promise<number> {
+  const { tx } = await signTransactionBy(
+    {
+      type: "BackfillOracle" as const,
+      timestamp: clock.now(),
+      from: signer.address,
+      base,
+      quote,
+      startTime,
+      prices,
+    },
+    signer,
+    chainId,
+  );
+  const { error, filledSlots = 0 } = await client.sendTransaction(tx);
+  if (error !== undefined) {
+    const { code, message } = error;
+    throw new RangemakerError(code, `Backfill refused with ${code}: ${message}`);
   }
-
-  /** @returns Number of filled slots. */
-  async #submit({ base, quote }: Market, { startTime, prices }: SlotRun): Promise<number> {
-    const { client, signer, chainId, clock } = this.#options;
-    const { tx } = await signTransactionBy(
-      {
-        type: "BackfillOracle" as const,
-        timestamp: clock.now(),
-        from: signer.address,
-        base,
-        quote,
-        startTime,
-        prices,
-      },
-      signer,
-      chainId,
-    );
-    const { error, filledSlots = 0 } = await client.sendTransaction(tx);
-    if (error !== undefined) {
-      const { code, message } = error;
-      throw new RangemakerError(code, `Backfill refused with ${code}: ${message}`);
-    }
-    return filledSlots;
-  }
+  return filledSlots;
 }
 
 function* toBatches({ from, to }: TimeSpan): Generator<TimeSpan> {
