@@ -146,24 +146,21 @@ const GLIDE_MS = 180;
 /** Before the first price. */
 export const NO_RANGE: ChartRange = { low: 0, high: 1 };
 
-/** The range of prices on the chart, which follows its content smoothly. */
-export class PriceWindow {
-  #range: ChartRange | undefined;
-
-  /** The range of the next frame. @param shown Everything that should be seen. */
-  next(shown: ChartRange | undefined, elapsedMs: number): ChartRange {
-    if (shown === undefined) return this.#range ?? NO_RANGE;
-    const target = padded(shown);
-    const range = this.#range;
-    const isFar = range === undefined || target.low > range.high || target.high < range.low;
-    const share = isFar ? 1 : 1 - Math.exp(-elapsedMs / GLIDE_MS);
-    const from = range ?? target;
-    this.#range = {
-      low: from.low + (target.low - from.low) * share,
-      high: from.high + (target.high - from.high) * share,
-    };
-    return this.#range;
-  }
+/** The range of the next frame, which follows its content smoothly. @param shown What to see. */
+export function nextRange(
+  range: ChartRange,
+  shown: ChartRange | undefined,
+  elapsedMs: number,
+): ChartRange {
+  if (shown === undefined) return range;
+  const target = padded(shown);
+  const isFar = range === NO_RANGE || target.low > range.high || target.high < range.low;
+  if (isFar) return target;
+  const share = 1 - Math.exp(-elapsedMs / GLIDE_MS);
+  return {
+    low: range.low + (target.low - range.low) * share,
+    high: range.high + (target.high - range.high) * share,
+  };
 }
 
 /**

@@ -4,11 +4,11 @@ import { paint } from "./chart_painter.ts";
 import {
   type ChartRange,
   isKept,
+  nextRange,
   NO_RANGE,
   paceOf,
   pastShare,
   type Position,
-  PriceWindow,
   type Scales,
   scalesOf,
   shownRange,
@@ -24,10 +24,10 @@ const MOVE_MIN = 0.5;
 export class LiveChart {
   readonly #canvas: HTMLCanvasElement;
   readonly #content: () => ChartContent;
-  readonly #window = new PriceWindow();
   #palette: Palette;
   #scales: Scales | undefined;
-  #frozen: { range: ChartRange; untilMs: number } | undefined;
+  /** Until then the range of prices is fixed; Infinity during a drag. */
+  #frozenUntilMs = 0;
   #range = NO_RANGE;
   /** Size in units of `scale` page pixels, so that drawn text is as large as the page's text. */
   #size = { width: 0, height: 0, scale: 1 };
@@ -96,20 +96,18 @@ export class LiveChart {
   }
 
   get isHeld(): boolean {
-    return this.#frozen?.untilMs === Infinity;
+    return this.#frozenUntilMs === Infinity;
   }
 
   /** Fixes the range of prices, or releases it after a short time. */
   freeze(isFrozen: boolean): void {
-    const untilMs = isFrozen ? Infinity : performance.now() + UNFREEZE_AFTER_MS;
-    this.#frozen = { range: this.#range, untilMs };
+    this.#frozenUntilMs = isFrozen ? Infinity : performance.now() + UNFREEZE_AFTER_MS;
   }
 
   #isRangeKept({ draft, series }: ChartContent): boolean {
-    if (this.#frozen === undefined) return false;
-    const { range, untilMs } = this.#frozen;
     const sides = draft === undefined ? [] : [draft.lowerPrice, draft.upperPrice].map(toNumber);
-    return isKept(range, untilMs - performance.now(), [...series.prices.slice(-1), ...sides]);
+    const leftMs = this.#frozenUntilMs - performance.now();
+    return isKept(this.#range, leftMs, [...series.prices.slice(-1), ...sides]);
   }
 
   #resize(): void {
@@ -145,13 +143,10 @@ export class LiveChart {
     const isStepped = leastMs > 0;
     const isNew = !isStepped || nowMs !== this.#scales?.nowMs || this.#range === NO_RANGE;
     if (isNew) this.#atMs = atMs;
-    if (!this.#isRangeKept(content)) this.#frozen = undefined;
-    if (this.#frozen !== undefined) this.#range = this.#frozen.range;
-    else if (isNew) {
-      this.#range = this.#window.next(
-        shownRange(content, nowMs - spanMs * pastShare(width)),
-        elapsedMs,
-      );
+    if (!this.#isRangeKept(content)) {
+      this.#frozenUntilMs = 0;
+      const fromMs = nowMs - spanMs * pastShare(width);
+      if (isNew) this.#range = nextRange(this.#range, shownRange(content, fromMs), elapsedMs);
     }
     const key = keyOf(content, nowMs, this.#range, height, isStepped);
     if (key === this.#paintedKey) return;

@@ -2,9 +2,10 @@ import assert from "node:assert/strict";
 import {
   isInside,
   isKept,
+  nextRange,
+  NO_RANGE,
   paceOf,
   pastShare,
-  PriceWindow,
   scalesOf,
   shownRange,
   timeTicks,
@@ -68,28 +69,27 @@ Deno.test("timeTicks: labels are at full seconds, at least the given distance ap
   assert(timeTicks(month, 90).length > 0, "nearer, since there is no larger step");
 });
 
-Deno.test("PriceWindow: moves smoothly to a new range, and jumps to one far away", () => {
-  const window = new PriceWindow();
-  assert.deepEqual(window.next(undefined, 16), { low: 0, high: 1 });
-  const first = window.next({ low: 100, high: 101 }, 16);
-  assert.deepEqual(window.next(undefined, 16), first);
+Deno.test("nextRange: moves smoothly to a new range, and jumps to one far away", () => {
+  assert.equal(nextRange(NO_RANGE, undefined, 16), NO_RANGE);
+  const first = nextRange(NO_RANGE, { low: 100, high: 101 }, 16);
+  assert.equal(nextRange(first, undefined, 16), first);
   assert(first.low < 100 && first.high > 101);
-  const second = window.next({ low: 100, high: 103 }, 16);
+  const second = nextRange(first, { low: 100, high: 103 }, 16);
   assert(second.high > first.high && second.high < 103, "on its way");
   assert(second.low < first.low && second.low > 98, "on its way");
   let range = second;
-  for (let frame = 0; frame < 200; frame++) range = window.next({ low: 100, high: 103 }, 16);
+  for (let frame = 0; frame < 200; frame++) range = nextRange(range, { low: 100, high: 103 }, 16);
   assert(range.high > 103);
-  const other = window.next({ low: 5_000, high: 5_001 }, 16);
+  const other = nextRange(range, { low: 5_000, high: 5_001 }, 16);
   assert(other.low < 5_000 && other.high > 5_001 && other.low > 4_000);
-  const { low, high } = window.next({ low: 100, high: 101 }, 16);
+  const { low, high } = nextRange(other, { low: 100, high: 101 }, 16);
   assert(low > 99 && low < 100 && high > 101 && high < 102, "downwards, too");
 });
 
-Deno.test("PriceWindow: a constant price has a range with a height, and no box shows prices below 0", () => {
-  const { low, high } = new PriceWindow().next({ low: 100, high: 100 }, 16);
+Deno.test("nextRange: a constant price has a range with a height, and no box shows prices below 0", () => {
+  const { low, high } = nextRange(NO_RANGE, { low: 100, high: 100 }, 16);
   assert(low < 100 && high > 100);
-  assert.equal(new PriceWindow().next({ low: 900, high: 900_000 }, 16).low, 0);
+  assert.equal(nextRange(NO_RANGE, { low: 900, high: 900_000 }, 16).low, 0);
 });
 
 Deno.test("paceOf: after 10 s without a touch, steps of 200 ms, which are pauses", () => {
