@@ -1,7 +1,7 @@
 /** A problem as the operator reads it. */
 import { type Problem, SERVICE_DOWN } from "../../../../lib/problems/mod.ts";
 import { isAway, type ServiceName, type ServiceState } from "../data/service_watch.ts";
-import { counted, formatTime } from "../parts/format.ts";
+import { counted } from "../parts/format.ts";
 
 /** A problem that an operator must look at. */
 export interface Finding {
@@ -64,25 +64,39 @@ export function serviceVerdictOf(
 /** Path of a chapter of the runbook. */
 export const runbookOf = (chapter: string) => `/runbook/${encodeURIComponent(chapter)}`;
 
-/** When each problem and each verdict on a service was first seen by this page. */
-export type FirstSeen = ReadonlyMap<string, number>;
+/** Something that this page sees, and since when. */
+export type Seen<T> = T & { sinceMs: number };
 
-const keyOf = (service: ServiceName, what: string) => `${service}: ${what}`;
+/** The verdict on a service. */
+interface Verdict {
+  state: ServiceState;
+  style: string;
+  text: string;
+}
 
-/** What is present now, with the time when it was first seen; what has ended is forgotten. */
-export function firstSeenAfter(
-  before: FirstSeen,
+/** What the page sees of the services. */
+export interface Look {
+  findings: readonly Seen<Finding>[];
+  verdicts: readonly Seen<Verdict>[];
+}
+
+/** The next look. What the last one has as well is seen since then. */
+export function nextLook(
+  last: Look,
   states: readonly ServiceState[],
   findings: readonly Finding[],
   nowMs: number,
-): FirstSeen {
-  const keys = [
-    ...findings.map(({ service, chapter }) => keyOf(service, chapter)),
-    ...states.map((state) => keyOf(state.name, serviceVerdictOf(state, findings)[1])),
-  ];
-  return new Map(keys.map((key) => [key, before.get(key) ?? nowMs]));
+): Look {
+  return {
+    findings: findings.map((finding) => {
+      const { service, chapter } = finding;
+      const same = last.findings.find((one) => one.service === service && one.chapter === chapter);
+      return { ...finding, sinceMs: same?.sinceMs ?? nowMs };
+    }),
+    verdicts: states.map((state) => {
+      const [style, text] = serviceVerdictOf(state, findings);
+      const same = last.verdicts.find((one) => one.state.name === state.name && one.text === text);
+      return { state, style, text, sinceMs: same?.sinceMs ?? nowMs };
+    }),
+  };
 }
-
-/** @param what The chapter of a problem, or a verdict. */
-export const firstSeenText = (firstSeen: FirstSeen, service: ServiceName, what: string) =>
-  formatTime(firstSeen.get(keyOf(service, what)) ?? Date.now());

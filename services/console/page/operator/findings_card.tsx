@@ -1,18 +1,15 @@
 import { Card, Words } from "../parts/parts.tsx";
-import type { ServiceState } from "../data/service_watch.ts";
+import { formatTime } from "../parts/format.ts";
 import { followingText, isFolded } from "./causes.ts";
-import { type Finding, type FirstSeen, firstSeenText, runbookOf, verdictOf } from "./finding.ts";
+import { type Finding, type Look, runbookOf, type Seen, verdictOf } from "./finding.ts";
 
-interface FindingsProps {
-  findings: readonly Finding[];
-  firstSeen: FirstSeen;
-  states: readonly ServiceState[];
+interface FindingsProps extends Look {
   /** Whether no service answers. */
   isCutOff: boolean;
 }
 
 /** Present problems of the services. */
-export function Findings({ findings, firstSeen, states, isCutOff }: FindingsProps) {
+export function Findings({ findings, verdicts, isCutOff }: FindingsProps) {
   const asking = isCutOff
     ? [
       "lost",
@@ -20,7 +17,7 @@ export function Findings({ findings, firstSeen, states, isCutOff }: FindingsProp
       "have stopped, or something between them and you has.",
     ]
     : ["note", "Asking the services …"];
-  const isKnown = states.every(({ presence }) => presence !== "unknown");
+  const isKnown = verdicts.every(({ state }) => state.presence !== "unknown");
   const following = findings.filter(isFolded);
   const first = findings.filter((finding) => !isFolded(finding));
   const [style, text] = findings.length > 0
@@ -31,11 +28,11 @@ export function Findings({ findings, firstSeen, states, isCutOff }: FindingsProp
   return (
     <Card title={findings.length === 0 ? "Health" : "What is wrong"}>
       <p class={style} role="status">{text}</p>
-      <FindingList findings={first} firstSeen={firstSeen} />
+      <FindingList findings={first} />
       {following.length > 0 && (
         <details>
           <summary>{followingText(following)}</summary>
-          <FindingList findings={following} firstSeen={firstSeen} />
+          <FindingList findings={following} />
         </details>
       )}
     </Card>
@@ -47,33 +44,23 @@ const Severity = ({ severity }: Pick<Finding, "severity">) =>
     ? <span class="lost">✕ Critical</span>
     : <span class="warning">▲ Warning</span>;
 
-type FindingListProps = Pick<FindingsProps, "findings" | "firstSeen">;
-
-function FindingList({ findings, firstSeen }: FindingListProps) {
+function FindingList({ findings }: Pick<FindingsProps, "findings">) {
   return (
     <ul>
       {findings.map((finding) => (
-        <FindingItem
-          key={finding.service + finding.chapter}
-          finding={finding}
-          firstSeen={firstSeen}
-        />
+        <FindingItem key={finding.service + finding.chapter} {...finding} />
       ))}
     </ul>
   );
 }
 
-interface FindingItemProps extends Pick<FindingsProps, "firstSeen"> {
-  finding: Finding;
-}
-
-function FindingItem({ finding, firstSeen }: FindingItemProps) {
-  const { service, severity, text, effect, details, firstStep, chapter } = finding;
+function FindingItem(finding: Seen<Finding>) {
+  const { service, severity, text, effect, details, firstStep, chapter, sinceMs } = finding;
   return (
     <li class="finding" data-severity={severity}>
       <p>
         <Severity severity={severity} /> <strong>{service}: {text}</strong>{" "}
-        <span class="note">seen since {firstSeenText(firstSeen, service, chapter)}</span>
+        <span class="note">seen since {formatTime(sinceMs)}</span>
       </p>
       {effect && <p>Effect: {effect}.</p>}
       {details.map((detail) => <p key={detail} class="note">{detail}</p>)}

@@ -17,7 +17,8 @@ export function createOperatorView(model: PageModel): ComponentType {
 function OperatorView({ model, watch }: { model: PageModel; watch: OperatorWatch }) {
   const { poll, providers } = watch.services;
   const isOffline = model.feed.isOffline.value;
-  const [states, { findings, firstSeen }] = [watch.states.value, watch.seen.value];
+  const { findings, verdicts } = watch.look.value;
+  const states = verdicts.map(({ state }) => state);
   const processes = processesOf(states);
   const oracle = states.find(({ name }) => name === "oracle");
   const criticals = findings.filter(isCritical).length;
@@ -31,20 +32,13 @@ function OperatorView({ model, watch }: { model: PageModel; watch: OperatorWatch
   }, [criticals]);
   return (
     <div class="board">
-      <Findings
-        findings={findings}
-        firstSeen={firstSeen}
-        states={states}
-        isCutOff={watch.isCutOff.value}
-      />
+      <Findings {...watch.look.value} isCutOff={watch.isCutOff.value} />
       <div class="services">
-        {states.map((state) => (
+        {verdicts.map((verdict) => (
           <ServiceCard
-            key={state.name}
-            state={state}
-            findings={findings}
-            firstSeen={firstSeen}
-            process={processes.find((services) => services.includes(state)) ?? []}
+            key={verdict.state.name}
+            {...verdict}
+            process={processes.find((services) => services.includes(verdict.state)) ?? []}
           />
         ))}
       </div>

@@ -9,7 +9,7 @@ import {
   unknownService,
 } from "../data/service_watch.ts";
 import { SERVICES } from "./causes.ts";
-import { type FirstSeen, firstSeenAfter } from "./finding.ts";
+import { type Look, nextLook } from "./finding.ts";
 import { findingsOf } from "./problems.ts";
 
 /** A watch of the services that are configured, and the problems that it finds. */
@@ -32,16 +32,14 @@ export function watchOperator(model: PageModel) {
       ? watch.states.value.map((state) => ({ ...state, presence: "unknown" }))
       : watch.states.value
   );
-  // Of the last look that knew every service: what was present then may go on after a lost network.
-  let firstSeen: FirstSeen = new Map();
-  const seen = computed(() => {
-    const findings = findingsOf(states.value);
-    if (states.value.every(({ presence }) => presence !== "unknown")) {
-      firstSeen = firstSeenAfter(firstSeen, states.value, findings, Date.now());
-    }
-    return { findings, firstSeen };
+  // The last one that knew every service: what was present then may go on after a lost network.
+  let last: Look = { findings: [], verdicts: [] };
+  const look = computed(() => {
+    const next = nextLook(last, states.value, findingsOf(states.value), Date.now());
+    if (states.value.every(({ presence }) => presence !== "unknown")) last = next;
+    return next;
   });
-  return { services: watch, states, seen, isCutOff };
+  return { services: watch, look, isCutOff };
 }
 
 export type OperatorWatch = ReturnType<typeof watchOperator>;

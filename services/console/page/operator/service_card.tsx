@@ -5,19 +5,16 @@ import { TREND_MAX } from "../data/metrics.ts";
 import { isAway, isUp, type ServiceState } from "../data/service_watch.ts";
 import { durationText, formatTime } from "../parts/format.ts";
 import { alertText, figuresText, formatValue, isWarmingUp, usageOf } from "./figures.ts";
-import { type Finding, type FirstSeen, firstSeenText, serviceVerdictOf } from "./finding.ts";
+import type { Look } from "./finding.ts";
 
-interface ServiceCardProps {
-  state: ServiceState;
-  findings: readonly Finding[];
-  firstSeen: FirstSeen;
+type ServiceCardProps = Look["verdicts"][number] & {
+  /** The services of its process. */
   process: readonly ServiceState[];
-}
+};
 
 /** The state of a service, its use, and its figures that have an alert. */
-export function ServiceCard({ state, findings, firstSeen, process }: ServiceCardProps) {
+export function ServiceCard({ state, style, text, sinceMs, process }: ServiceCardProps) {
   const { name, url, history } = state;
-  const [style, verdict] = serviceVerdictOf(state, findings);
   // Figures of a service that is away are out of date.
   const figures = [...isUp(state) ? history.trends : []].map(([problem, trend]) => {
     const worst = trend.at(-1) ?? NaN; // none is empty
@@ -28,7 +25,7 @@ export function ServiceCard({ state, findings, firstSeen, process }: ServiceCard
   return (
     <Card
       title={name}
-      note={<span class={style}>{verdict}</span>}
+      note={<span class={style}>{text}</span>}
       data-service={name}
       data-up={isUp(state)}
     >
@@ -36,7 +33,7 @@ export function ServiceCard({ state, findings, firstSeen, process }: ServiceCard
         {[
           url.replace(/^https?:\/\//, ""),
           ...processTexts(state, process),
-          `unchanged since ${firstSeenText(firstSeen, name, verdict)}`,
+          `unchanged since ${formatTime(sinceMs)}`,
           isAway(state) && history.latestMs > 0 && `figures of ${formatTime(history.latestMs)}`,
         ].flatMap((text) => text ? text.replaceAll(" ", "\u00a0") : []).join(" · ")}
       </p>

@@ -5,12 +5,10 @@ import type {
   ServiceName,
   ServiceState,
 } from "../../../../services/console/page/data/service_watch.ts";
-import { formatTime } from "../../../../services/console/page/parts/format.ts";
 import { alertText, countedFor } from "../../../../services/console/page/operator/figures.ts";
 import {
-  type FirstSeen,
-  firstSeenAfter,
-  firstSeenText,
+  type Look,
+  nextLook,
   runbookOf,
   verdictOf,
 } from "../../../../services/console/page/operator/finding.ts";
@@ -197,20 +195,22 @@ Deno.test("findingsOf: a service that is away has a first step, and its chapters
   for (const command of commands) assert(runbooks.includes(command), command);
 });
 
-Deno.test("firstSeenAfter: problems and verdicts keep the time when they were first seen until they end", () => {
+Deno.test("nextLook: problems and verdicts keep the time when they were first seen until they end", () => {
   const [healthy, failing] = [stateOf("node", [...ALIVE]), FULL_DISK];
-  const look = (before: FirstSeen, state: ServiceState, nowMs: number) =>
-    firstSeenAfter(before, [state], findingsOf([state]), nowMs);
-  const first = look(new Map(), failing, 1_000);
+  const look = (last: Look, state: ServiceState, nowMs: number) =>
+    nextLook(last, [state], findingsOf([state]), nowMs);
+  const timesOf = ({ findings, verdicts }: Look) => [
+    ...findings.map(({ chapter, sinceMs }) => [chapter, sinceMs]),
+    ...verdicts.map(({ text, sinceMs }) => [text, sinceMs]),
+  ];
+  const first = look({ findings: [], verdicts: [] }, failing, 1_000);
+  assert.deepEqual(timesOf(first), [["NodeStorageFailed", 1_000], ["✕ has a problem", 1_000]]);
   const second = look(first, failing, 2_000);
   assert.deepEqual(second, first);
-  const textOf = (what: string, seen: FirstSeen) => firstSeenText(seen, "node", what);
-  assert.equal(textOf("NodeStorageFailed", second), formatTime(1_000));
-  assert.equal(textOf("✕ has a problem", second), formatTime(1_000));
   const ended = look(second, healthy, 3_000);
-  assert.equal(textOf("✓ healthy, ready", ended), formatTime(3_000));
+  assert.deepEqual(timesOf(ended), [["✓ healthy, ready", 3_000]]);
   const again = look(ended, failing, 4_000);
-  assert.equal(textOf("NodeStorageFailed", again), formatTime(4_000), "it is another one");
+  assert.deepEqual(timesOf(again)[0], ["NodeStorageFailed", 4_000], "it is another one");
 });
 
 Deno.test("findingsOf: refused bets are the share of the alert's window, by code, with the steps for them", () => {
