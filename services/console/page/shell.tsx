@@ -2,6 +2,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { systemClock } from "@rangemaker/client";
 import type { PageModel } from "./data/page_model.ts";
+import { walletNameOf } from "./data/session.ts";
 import { formatUsdc, shortAddress } from "./parts/format.ts";
 import { Messages } from "./messages.tsx";
 import type { View } from "./parts/view.tsx";
@@ -139,7 +140,7 @@ function AccountChip({ model }: { model: PageModel }) {
     <a
       class="account-chip"
       href="#trade"
-      title={`${user.walletName}: ${user.address}`}
+      title={`${walletNameOf(user)}: ${user.address}`}
       onClick={() => document.querySelector("[data-account]")?.scrollIntoView()}
     >
       <span class="spoken">Balance</span>

@@ -26,14 +26,17 @@ import {
 /** The user who bets. */
 export interface User {
   address: Address;
-  walletName: string;
-  /** The key was made in this browser, for development chains. */
-  isDevelopmentKey: boolean;
+  /** Undefined for the key of this browser, which is for development chains. */
+  wallet: InjectedWallet | undefined;
   /** The chain that the wallet is on; undefined for a key, which signs for any chain. */
   walletChainId: Signal<number | undefined>;
   client: RangemakerClient;
   portfolio: Portfolio;
 }
+
+/** What the user signs with, in words. */
+export const walletNameOf = ({ wallet }: Pick<User, "wallet">) =>
+  wallet?.name ?? "Test key in this browser";
 
 interface SessionOptions {
   config: PageConfig;
@@ -65,7 +68,6 @@ export class Session {
   #following = new AbortController();
   /** Aborted when another account is used, or none. */
   #opening = new AbortController();
-  #wallet: InjectedWallet | undefined;
 
   constructor(options: SessionOptions) {
     this.#options = options;
@@ -121,8 +123,7 @@ export class Session {
     const account = await loadAccount(key);
     if (signal.aborted) return; // a wallet has connected meanwhile, or another tab has left the key
     this.#remember(DEVELOPMENT_KEY);
-    const walletName = "Test key in this browser";
-    this.#signIn(account, { address: account.address, walletName, isDevelopmentKey: true });
+    this.#signIn(account, account.address);
   }
 
   /**
@@ -152,7 +153,8 @@ export class Session {
 
   /** Disconnects, and stays disconnected after a reload; a key stays in the browser. */
   leave(): void {
-    if (this.#wallet !== undefined) revokeAccounts(this.#wallet.provider);
+    const wallet = this.user.value?.wallet;
+    if (wallet !== undefined) revokeAccounts(wallet.provider);
     this.#signOut();
     this.#remember("");
     this.#options.onLeft();
@@ -169,13 +171,7 @@ export class Session {
   #useWallet(wallet: InjectedWallet, address: Address): void {
     const { provider } = wallet;
     const request: typeof provider.request = (call) => provider.request(call);
-    const signer = { request, account: { address } };
-    const user = this.#signIn(signer, {
-      address,
-      walletName: wallet.name,
-      isDevelopmentKey: false,
-    });
-    this.#wallet = wallet;
+    const user = this.#signIn({ request, account: { address } }, address, wallet);
     followWallet(provider, {
       onAccounts: ([next]) => {
         if (next === undefined) this.#signOut();
@@ -189,17 +185,16 @@ export class Session {
   #signOut(): void {
     this.#opening.abort();
     this.#following.abort();
-    this.#wallet = undefined;
     this.user.value?.portfolio.close();
     this.user.value = undefined;
   }
 
-  #signIn(wallet: Wallet, who: Pick<User, "address" | "walletName" | "isDevelopmentKey">): User {
+  #signIn(signer: Wallet, address: Address, wallet?: InjectedWallet): User {
     this.#signOut();
     this.#following = new AbortController();
-    const client = this.#clientOf(wallet);
-    const portfolio = this.#portfolioOf(client, who.address);
-    const user = { ...who, walletChainId: signal(undefined), client, portfolio };
+    const client = this.#clientOf(signer);
+    const portfolio = this.#portfolioOf(client, address);
+    const user = { address, wallet, walletChainId: signal(undefined), client, portfolio };
     this.user.value = user;
     return user;
   }

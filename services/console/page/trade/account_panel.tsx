@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { Card, Fact } from "../parts/parts.tsx";
 import type { PageModel } from "../data/page_model.ts";
-import type { User } from "../data/session.ts";
+import { type User, walletNameOf } from "../data/session.ts";
 import { formatUsdc, shortAddress } from "../parts/format.ts";
 import { explain, explainDeposit } from "../data/explain.ts";
 import { numberError, tryParseDecimal } from "./input.ts";
@@ -89,7 +89,7 @@ function Money({ model, user }: { model: PageModel; user: User }) {
       <dl class="facts">
         <Fact label="Balance">{formatUsdc(account?.balance)}</Fact>
         <Fact label="In open bets">{formatUsdc(account?.locked)}</Fact>
-        <Fact label={user.walletName}>
+        <Fact label={walletNameOf(user)}>
           <code title={user.address}>{shortAddress(user.address)}</code>
         </Fact>
       </dl>
@@ -104,7 +104,7 @@ function Money({ model, user }: { model: PageModel; user: User }) {
         )
         : <Deposit model={model} user={user} isFirst={isEmpty} />}
       <button type="button" class="start" onClick={() => model.session.leave()}>
-        {user.isDevelopmentKey ? "Leave this account" : "Disconnect"}
+        {user.wallet === undefined ? "Leave this account" : "Disconnect"}
       </button>
     </Card>
   );

@@ -111,7 +111,7 @@ export function LiveQuote(
   const bets = user?.portfolio.bets.unresolved.value ?? [];
   const { button, note, deadline, look, action, back } = quoteStepOf({
     stage,
-    isDevelopmentKey: user?.isDevelopmentKey ?? false,
+    isDevelopmentKey: user !== undefined && user.wallet === undefined,
     onItsWay: bets.find(({ offer }) => offer.quoteHash === quoteHash) ?? bets[0],
     balance: user?.portfolio.account.value?.balance,
     isAway: model.feed.isAway.value,

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { signal } from "@preact/signals";
 import { MARKETS } from "../../../../lib/client/mod.ts";
 import { listen } from "../../../../lib/http/listener.ts";
-import { Session } from "../../../../services/console/page/data/session.ts";
+import { Session, walletNameOf } from "../../../../services/console/page/data/session.ts";
 import type { InjectedWallet } from "../../../../services/console/page/data/wallets.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { eventually, nextTurn } from "../../../support/eventually.ts";
@@ -45,6 +45,10 @@ Deno.test("Session: a stored development key is not used on another kind of chai
   session.restore();
   assert.equal(session.user.value, undefined);
 });
+
+const TEST_KEY = "Test key in this browser";
+
+const usedBy = ({ user }: Session) => walletNameOf(user.value ?? assert.fail());
 
 /** A browser wallet that counts prompts and listeners, and emits the test's events. */
 function walletOf(accounts: string[], chainId = 1337) {
@@ -97,7 +101,7 @@ Deno.test("Session: the development key is made once, and restored after a reloa
   assert.equal(session.hasKey, false);
   await session.useDevelopmentKey();
   const address = session.user.value?.address;
-  assert.deepEqual([session.hasKey, session.user.value?.isDevelopmentKey], [true, true]);
+  assert.deepEqual([session.hasKey, usedBy(session)], [true, TEST_KEY]);
   const reloaded = sessionOf(true, store).session;
   reloaded.restore();
   await eventually("the same account", () => reloaded.user.value);
@@ -116,10 +120,7 @@ Deno.test("Session: the wallet's account and chain are followed without a prompt
   const { user } = session;
   for (let times = 0; times < 3; times++) await session.connect(wallet);
   await nextTurn();
-  assert.deepEqual(
-    [user.value?.address, user.value?.walletName, user.value?.isDevelopmentKey],
-    [ALICE, "Fox", false],
-  );
+  assert.deepEqual([user.value?.address, usedBy(session)], [ALICE, "Fox"]);
   assert.equal(user.value?.walletChainId.value, 5);
   emit("chainChanged", "0x539");
   assert.equal(user.value?.walletChainId.value, 1337);
@@ -168,7 +169,7 @@ Deno.test("Session: a wallet is restored after a reload without a prompt, until 
   assert.equal(left.user.value, undefined, "its user left meanwhile");
   await second.connect(wallet);
   const other = await reload((session) => session.useDevelopmentKey());
-  assert.equal(other.user.value?.isDevelopmentKey, true, "its user chose a key meanwhile");
+  assert.equal(usedBy(other), TEST_KEY, "its user chose a key meanwhile");
   await second.connect(wallet);
   second.leave();
   assert.equal(calls.at(-1), "wallet_revokePermissions");
@@ -199,7 +200,7 @@ Deno.test("Session: in a full store no key is made, but one from before opens, a
   session.leave();
   store.setItem = full;
   await session.useDevelopmentKey();
-  assert.equal(session.user.value?.isDevelopmentKey, true);
+  assert.equal(usedBy(session), TEST_KEY);
   await session.connect(walletOf([ALICE]).wallet);
   assert.equal(session.user.value?.address, ALICE);
   session.leave();
