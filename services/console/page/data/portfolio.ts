@@ -4,6 +4,7 @@ import {
   type CancelTimer,
   isOutcomeUnknown,
   isRangemakerError,
+  isUnsettled,
   randomNonce,
   type RangemakerClient,
   type Thesis,
@@ -39,8 +40,6 @@ export class Portfolio {
   /** Signed bets on their way to the chain. */
   readonly bets: BetKeeper;
   readonly #options: PortfolioOptions;
-  /** Ids of bets that were seen unsettled: their outcome is announced. */
-  readonly #unsettled = new Set<number>();
   #watch: ThesisWatch | undefined;
   #cancelTimer: CancelTimer = () => {};
   #cancelRefresh: CancelTimer | undefined;
@@ -158,13 +157,13 @@ export class Portfolio {
 
   #receive(thesis: Thesis): void {
     if (this.#closed) return;
-    const others = this.theses.value.filter(({ id }) => id !== thesis.id);
+    const before = this.theses.value.find(({ id }) => id === thesis.id);
+    const others = this.theses.value.filter((other) => other !== before);
     const older = others.findIndex(({ id }) => id < thesis.id);
     this.theses.value = others.toSpliced(older === -1 ? others.length : older, 0, thesis);
     this.bets.confirm(thesis);
-    const isSettled = thesis.status === "won" || thesis.status === "lost";
-    if (!isSettled) this.#unsettled.add(thesis.id);
-    else if (this.#unsettled.delete(thesis.id)) this.#options.onSettled(thesis);
+    const wasSeenOpen = before !== undefined && isUnsettled(before.status);
+    if (wasSeenOpen && !isUnsettled(thesis.status)) this.#options.onSettled(thesis);
     this.#refreshSoon();
   }
 }
