@@ -38,15 +38,13 @@ const NOT_RECEIVED: Readonly<Record<string, NodePrice>> = {};
 export class PriceFeed {
   /** Newest price of each market, by symbol. */
   readonly latest: Signal<Readonly<Record<string, NodePrice>>> = signal(NOT_RECEIVED);
-  readonly isLive: Signal<boolean> = signal(false);
-  /** Why no prices arrive; undefined while they do, and during the first connection attempt. */
-  readonly problem: Signal<string | undefined> = signal(undefined);
+  /** Whether it is connected; undefined during the first attempt. */
+  readonly isLive: Signal<boolean | undefined> = signal(undefined);
   /** The device has lost its network. Later prices disprove it: services may be on this device. */
   readonly isOffline: Signal<boolean> = signal(false);
   /** The connection is lost: here or at the service, which a page cannot always tell apart. */
   readonly isAway = computed(() =>
-    this.isOffline.value || this.#isSilent.value ||
-    !this.isLive.value && this.problem.value !== undefined
+    this.isOffline.value || this.#isSilent.value || this.isLive.value === false
   );
   /** Prices have stopped arriving, for example because the node hangs. */
   readonly #isSilent: Signal<boolean> = signal(false);
@@ -62,7 +60,7 @@ export class PriceFeed {
   constructor(options: PriceFeedOptions) {
     this.#options = options;
     const { symbols } = options;
-    const isLive = () => this.isLive.peek();
+    const isLive = () => this.isLive.peek() === true;
     this.#histories = new Map(
       symbols.map((symbol) => [symbol, new MarketHistory({ ...options, symbol, isLive })]),
     );
@@ -74,10 +72,9 @@ export class PriceFeed {
   start(): void {
     this.#options.client.watchPrices({
       onPrices: (prices) => this.#receive(prices),
-      onState: (state, reason) => {
+      onState: (state) => {
         this.isLive.value = state === "live";
-        this.problem.value = reason;
-        if (state === "live") this.#options.onConnected();
+        if (this.isLive.value) this.#options.onConnected();
       },
     });
   }

@@ -119,10 +119,10 @@ Deno.test("PriceFeed: a page that slept for minutes loads the missing prices", a
   clock.advance(300_000);
   // The loss is noticed only now.
   onState?.("connecting", "closed");
-  assert.equal(feed.problem.value, "closed");
+  assert.equal(feed.isAway.value, true);
   onState?.("live");
-  assert.equal(feed.problem.value, undefined);
   await deliver();
+  assert.equal(feed.isAway.value, false);
   const { times } = feed.seriesOf(SYMBOL);
   assert.equal(times[0], START_MS - 5_000);
   assert.equal(times.at(-1), clock.now());
