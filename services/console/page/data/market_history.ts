@@ -1,5 +1,11 @@
 import { type Signal, signal } from "@preact/signals";
-import { type Clock, type PriceHistory, type RangemakerClient, SLOT_MS } from "@rangemaker/client";
+import {
+  type CancelTimer,
+  type Clock,
+  type PriceHistory,
+  type RangemakerClient,
+  SLOT_MS,
+} from "@rangemaker/client";
 import { messageOf } from "../../../../lib/errors.ts";
 import { toNumber } from "../parts/format.ts";
 import { POINTS_MAX, PriceSeries } from "./price_series.ts";
@@ -25,16 +31,24 @@ interface MarketHistoryOptions {
   clock: Clock;
 }
 
+/** A span of time whose recorded prices are to be loaded; Infinity is now. */
+interface Span {
+  fromMs: number;
+  toMs: number;
+}
+
 /** The prices of one market: live ones, and the recorded ones before and between them. */
 export class MarketHistory {
   readonly series = new PriceSeries();
   /** It was requested: either it has been loaded, or it cannot be. */
   readonly isLoaded: Signal<boolean> = signal(false);
   readonly #options: MarketHistoryOptions;
-  /** Start of the loaded history; undefined if there is none. */
-  #loadedFromMs: number | undefined;
-  /** How far back the waiting attempt reads: one, however often the page has asked. */
-  #retryFromMs: number | undefined;
+  /** What is to be loaded, the newest last; what fails stays. */
+  readonly #missing: Span[] = [];
+  /** How far back the page has asked; Infinity before it has. */
+  #askedFromMs = Infinity;
+  #isReading = false;
+  #cancelRetry: CancelTimer = () => {};
   /** Aborted when the chain is replaced: what is being loaded belongs to the old one. */
   #chain = new AbortController();
 
@@ -45,17 +59,18 @@ export class MarketHistory {
   /** Adds a live price, and loads those that were missed before it. */
   append(slot: number, price: number): void {
     const newest = this.series.times.at(-1) ?? slot;
-    if (slot - newest > PAUSE_MAX_MS && this.#loadedFromMs !== undefined) {
-      this.#loadedFromMs = undefined;
-      void this.readFrom(newest);
-    }
     this.series.append(slot, price);
+    if (slot - newest <= PAUSE_MAX_MS || this.#askedFromMs === Infinity) return;
+    this.#missing.push({ fromMs: Math.max(newest, slot - HISTORY_MAX_MS), toMs: slot });
+    void this.#readMissing();
   }
 
   /** Deletes all prices, because they belong to a chain that no longer exists. */
   clear(): void {
     this.series.clear();
-    this.#loadedFromMs = this.#retryFromMs = undefined;
+    this.#missing.length = 0;
+    this.#askedFromMs = Infinity;
+    this.#cancelRetry();
     this.isLoaded.value = false;
     this.#chain.abort();
     this.#chain = new AbortController();
@@ -63,58 +78,56 @@ export class MarketHistory {
 
   /**
    * Loads history back to a time, as far as the node has it; newest first, and again if it fails.
+   * Resolves when it is loaded or has failed, or at once if other history is being loaded.
    */
-  async readFrom(fromMs: number, retryMs = RETRY_MS.first): Promise<void> {
-    const { signal } = this.#chain;
-    const { serverClock, isLive } = this.#options;
-    const nowMs = serverClock.now();
-    const wanted = Math.max(fromMs, nowMs - HISTORY_MAX_MS);
-    for (;;) {
-      const to = this.#loadedFromMs ?? nowMs;
-      if (to <= wanted || !isLive()) return;
-      const from = Math.max(wanted, to - PAGE_MS);
-      // Set before the request, so that no other caller repeats it; reset if it fails.
-      this.#loadedFromMs = from;
-      const isDone = await this.#load(from, to);
-      // The same time back from now, on the chain as it is now.
-      if (signal.aborted) return this.readFrom(serverClock.now() - (nowMs - fromMs));
-      if (to === nowMs) this.isLoaded.value = true;
-      if (isDone) continue;
-      // If newer prices, which another call asked for, are not there either, from now again.
-      const isNewestMissing = to === nowMs || this.#loadedFromMs === undefined;
-      this.#loadedFromMs = isNewestMissing ? undefined : to;
-      return this.#retryLater(fromMs, retryMs);
+  async readFrom(fromMs: number): Promise<void> {
+    const wanted = Math.max(fromMs, this.#options.serverClock.now() - HISTORY_MAX_MS);
+    if (wanted < this.#askedFromMs) {
+      this.#missing.unshift({ fromMs: wanted, toMs: this.#askedFromMs });
+      this.#askedFromMs = wanted;
     }
+    await this.#readMissing();
   }
 
-  /** Reads history that has failed again, together with all that fails meanwhile. */
-  #retryLater(fromMs: number, retryMs: number): void {
-    if (retryMs > RETRY_MS.last) return;
-    const waiting = this.#retryFromMs;
-    this.#retryFromMs = Math.min(waiting ?? fromMs, fromMs);
-    if (waiting !== undefined) return;
+  /** Loads what is missing, one request at a time. */
+  async #readMissing(retryMs = RETRY_MS.first): Promise<void> {
+    if (this.#isReading) return;
+    this.#cancelRetry();
+    this.#isReading = true;
     const { signal } = this.#chain;
-    this.#options.clock.after(retryMs, () => {
-      if (signal.aborted) return;
-      const from = this.#retryFromMs ?? fromMs;
-      this.#retryFromMs = undefined;
-      void this.readFrom(from, 2 * retryMs);
-    });
+    const { serverClock, isLive, clock } = this.#options;
+    const backMs = serverClock.now() - this.#askedFromMs;
+    let isDone = true;
+    while (isDone && isLive()) {
+      const span = this.#missing.at(-1);
+      if (span === undefined) break;
+      isDone = await this.#readPage(span);
+    }
+    this.#isReading = false;
+    // The same time back from now, on the chain as it is now.
+    if (signal.aborted) return this.readFrom(serverClock.now() - backMs);
+    if (isDone || retryMs > RETRY_MS.last) return;
+    this.#cancelRetry = clock.after(retryMs, () => void this.#readMissing(2 * retryMs));
   }
 
-  /** @returns Whether it was loaded. */
-  async #load(fromMs: number, toMs: number): Promise<boolean> {
+  /** Loads the newest part of a span. @returns Whether it was loaded. */
+  async #readPage(span: Span): Promise<boolean> {
     const { signal } = this.#chain;
-    const { client, symbol } = this.#options;
-    let history: PriceHistory;
+    const { client, symbol, serverClock } = this.#options;
+    const toMs = Math.min(span.toMs, serverClock.now());
+    const fromMs = Math.max(span.fromMs, toMs - PAGE_MS);
+    let history: PriceHistory | undefined;
     try {
       history = await client.history(symbol, Math.floor(fromMs), Math.ceil(toMs));
     } catch (thrown) {
       console.info(`History of ${symbol} was not loaded: ${messageOf(thrown)}`);
-      return false;
     }
     if (signal.aborted) return false;
+    this.isLoaded.value = true;
+    if (history === undefined) return false;
     this.series.merge(history.prices.map(({ time, price }) => ({ time, price: toNumber(price) })));
+    span.toMs = fromMs;
+    if (fromMs === span.fromMs) this.#missing.splice(this.#missing.indexOf(span), 1);
     return true;
   }
 }

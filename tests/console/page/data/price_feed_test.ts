@@ -129,6 +129,20 @@ Deno.test("PriceFeed: a page that slept for minutes loads the missing prices", a
   assert.equal(longestGap(times), 100);
 });
 
+Deno.test("PriceFeed: after a pause, only what was missed is loaded, and not more than the page keeps", async () => {
+  const { clock, feed, node, onState, run } = setUp();
+  onState?.("live");
+  await run(100);
+  await feed.historyOf(SYMBOL).readFrom(START_MS - 900_000);
+  for (const [pauseMs, requests] of [[10_000, 1], [86_400_000, 11]] as const) {
+    node.asked = [];
+    clock.advance(pauseMs);
+    await run(100);
+    await feed.historyOf(SYMBOL).readFrom(START_MS - 900_000);
+    assert.equal(node.asked.length, requests);
+  }
+});
+
 Deno.test("PriceFeed: a price that arrives late is one of the slot in which it was sent", async () => {
   const { clock, feed, onState, deliver } = setUp();
   onState?.("live");
