@@ -27,10 +27,8 @@ interface EstimatorOptions {
 export class Estimator {
   /** Undefined while no bet is estimated. */
   readonly state: Signal<EstimateState | undefined> = signal(undefined);
-  /** Set while nobody sees the estimates: nothing is requested. */
+  /** Set while nobody sees the estimates, as in a hidden tab: nothing is requested. */
   isPaused = false;
-  /** The same for a hidden tab, in which the bet slip goes on. */
-  isHidden = false;
   readonly #options: EstimatorOptions;
   #wanted: Bet | undefined;
   #running: AbortController | undefined;
@@ -73,7 +71,7 @@ export class Estimator {
     const { clock, estimate } = this.#options;
     const bet = this.#wanted;
     this.#wanted = undefined;
-    if (bet === undefined || this.isPaused || this.isHidden) return;
+    if (bet === undefined || this.isPaused) return;
     this.#sentAtMs = clock.now();
     const running = new AbortController();
     this.#running = running;

@@ -62,7 +62,7 @@ export class BetSlip {
     this.tolerancePercent = signal(options.drafts.tolerancePercent);
     this.lock = new PressLock(options.clock);
     this.#options = options;
-    // On other views, only the outcomes of bets are announced.
+    // While nobody sees it, only the outcomes of bets are announced.
     const announce: typeof options.announce = (...message) =>
       this.estimator.isPaused ? () => {} : options.announce(...message);
     this.#voice = new SlipVoice({ ...options, announce });

@@ -138,15 +138,14 @@ function TradeView({ model, slip, spanMs }: Pick<ChartSource, "model" | "slip" |
 function useEstimates(slip: BetSlip): void {
   useEffect(() => {
     const onVisibility = () => {
-      slip.estimator.isHidden = document.hidden;
+      slip.estimator.isPaused = document.hidden;
       slip.refresh();
     };
-    slip.estimator.isPaused = false;
     onVisibility(); // it may be opened behind other tabs
     document.addEventListener("visibilitychange", onVisibility);
     return () => {
-      slip.estimator.isPaused = true;
       document.removeEventListener("visibilitychange", onVisibility);
+      slip.estimator.isPaused = true;
     };
   }, []);
 }
