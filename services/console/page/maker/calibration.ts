@@ -1,8 +1,7 @@
 /** Compares predicted probabilities with what happened to hypothetical boxes. */
 import type { SolverInfo } from "@rangemaker/client";
 import { CALIBRATION } from "../../../../lib/problems/mod.ts";
-import { clamp, counted } from "../parts/format.ts";
-import { labelOf } from "../trade/chart_spans.ts";
+import { clamp, counted, spanText } from "../parts/format.ts";
 
 /** A predicted probability, and the share of these boxes that the price did not leave. */
 export interface Forecast {
@@ -70,7 +69,7 @@ export function forecastsOf(markets: Markets): Forecast[] {
     horizons.filter(({ windows }) => windows >= COUNT_MIN)
       .flatMap(({ horizonMs, windows, boxes }) =>
         boxes.map((box) => ({
-          label: `${symbol}, ${labelOf(horizonMs)}`,
+          label: `${symbol}, ${spanText(horizonMs)}`,
           ...box,
           count: windows,
         }))

@@ -3,8 +3,14 @@ import type { Thesis } from "@rangemaker/client";
 import { worstCaseLoss } from "../../../../lib/prices/worst_case_loss.ts";
 import { PROBLEMS } from "../../../../lib/problems/mod.ts";
 import { openOf } from "../data/outcome.ts";
-import { formatCents, formatLoss, formatShare, formatTime, toNumber } from "../parts/format.ts";
-import { labelOf } from "../trade/chart_spans.ts";
+import {
+  formatCents,
+  formatLoss,
+  formatShare,
+  formatTime,
+  spanText,
+  toNumber,
+} from "../parts/format.ts";
 
 /** Profit on one market's open bets if its price moves to a given price now and stays there. */
 export interface Payoff {
@@ -53,7 +59,7 @@ export function timeTexts(
   const [start, end] = [startTime, endTime].map(formatTime);
   const detail = `${nowMs < endTime ? "ends" : "ended"} ${end}`;
   if (status === "needs_backfill") return ["waits for missing prices", detail];
-  const [from, to] = [labelOf(startTime - nowMs), labelOf(endTime - nowMs)];
+  const [from, to] = [spanText(startTime - nowMs), spanText(endTime - nowMs)];
   const [number, unit = ""] = from.split(" ");
   if (nowMs < startTime) {
     return [`in ${to.endsWith(unit) ? number : from}–${to}`, `${start} – ${end}`];

@@ -11,10 +11,10 @@ import {
   formatProfit,
   formatQuotePrice,
   formatRange,
+  spanText,
   toNumber,
 } from "../parts/format.ts";
 import { betsOn } from "../trade/chart_boxes.ts";
-import { labelOf } from "../trade/chart_spans.ts";
 import { payoffOf, timeTexts, worstLossOf } from "./exposure.ts";
 import { freshPrice } from "./open_bets.tsx";
 import { Plot, ProfitPlot } from "../parts/plot.tsx";
@@ -114,7 +114,9 @@ function HeatMap({ theses, nowMs, toX }: HeatMapProps) {
     );
     const endMs = Math.max(nowMs, ...here.map(({ endTime }) => endTime));
     return `${formatQuotePrice(price)}: ${counted(here.length, "open bet")}` +
-      (here.length > 0 ? `, ${formatLoss(worstLossOf(here))} until ${labelOf(endMs - nowMs)}` : "");
+      (here.length > 0
+        ? `, ${formatLoss(worstLossOf(here))} until ${spanText(endMs - nowMs)}`
+        : "");
   };
   return (
     <>
@@ -124,11 +126,11 @@ function HeatMap({ theses, nowMs, toX }: HeatMapProps) {
       </p>
       <Plot
         label={`${counted(bets.length, "open bet")} over price and time, the last until ${
-          labelOf(lastMs)
+          spanText(lastMs)
         } from now`}
         yTicks={[0, 0.25, 1].map((share) => ({
           at: 100 * Math.sqrt(share),
-          text: share === 0 ? "now" : labelOf(lastMs * share),
+          text: share === 0 ? "now" : spanText(lastMs * share),
         }))}
         readAt={readAt}
       >

@@ -1,8 +1,7 @@
 import type { Account, Thesis } from "@rangemaker/client";
 import { Card, Fact, Words } from "../parts/parts.tsx";
 import { openOf } from "../data/outcome.ts";
-import { counted, formatCents, formatLoss, formatTime } from "../parts/format.ts";
-import { labelOf } from "../trade/chart_spans.ts";
+import { counted, formatCents, formatLoss, formatTime, spanText } from "../parts/format.ts";
 import { resultsOf } from "./earnings.ts";
 import { headroomOf, worstLossOf } from "./exposure.ts";
 import type { MakerState, SolverFigures } from "./maker_watch.ts";
@@ -42,7 +41,7 @@ export function Risk({ state, solver, theses, isOld, asOfMs, nowMs }: RiskProps)
           {solver && <Limit {...{ all, solver, account, isOld }} />}
         </div>
         <dl class="facts tiles">
-          <Fact label="Last bet ends">{lastMs > 0 ? `in ${labelOf(lastMs)}` : "–"}</Fact>
+          <Fact label="Last bet ends">{lastMs > 0 ? `in ${spanText(lastMs)}` : "–"}</Fact>
           <Fact label="In bets being placed">
             {solver === undefined ? "unknown" : ofPlacing > 0n ? formatLoss(ofPlacing) : "–"}
           </Fact>

@@ -85,6 +85,12 @@ export function durationText(durationMs: number): string {
   return `${whole} ${name}${rest > 0 ? ` ${rest} ${smaller}` : ""}`;
 }
 
+/** A span of time in one unit, such as `45 s`, `1.5 min`, `3 h`. */
+export function spanText(durationMs: number): string {
+  const [name, unit] = UNITS.find(([, unit]) => durationMs >= 1_000 * unit) ?? UNITS[3];
+  return `${Math.round(durationMs / (100 * unit)) / 10} ${name}`;
+}
+
 /** A remaining time in full seconds, rounded up: `0 s` only once it is over. */
 export function countdownText(remainingMs: number): string {
   return durationText(1_000 * Math.ceil(remainingMs / 1_000));

@@ -2,6 +2,7 @@ import { useComputed } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { Market } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
+import { spanText } from "../parts/format.ts";
 import { useNow } from "../parts/hooks.ts";
 import { Signed } from "../parts/parts.tsx";
 import { clearBox, ON_ITS_WAY } from "./box_actions.ts";
@@ -11,7 +12,7 @@ import { CHART_KEYS, zoomBy } from "./chart_keys.ts";
 import { ChartPointer } from "./chart_pointer.ts";
 import { ChartProbe } from "./chart_probe.ts";
 import { pastShare } from "./chart_scales.ts";
-import { labelOf, spanFor, spanToSee, ZOOM_STEP } from "./chart_spans.ts";
+import { spanFor, spanToSee, ZOOM_STEP } from "./chart_spans.ts";
 import { describeDraft } from "./draft.ts";
 import { LiveChart, textScale } from "./live_chart.ts";
 import { MARKET_TEXTS } from "./next_step.ts";
@@ -112,7 +113,7 @@ const [MORE, LESS] = ["Show more time", "Show less time"];
  */
 function SpanChoice(props: Pick<ChartSource, "model" | "spanMs">) {
   const zoom = (factor: number) => zoomBy(props, factor);
-  const label = labelOf(props.spanMs.value);
+  const label = spanText(props.spanMs.value);
   return (
     <div class="choice" role="group" aria-label={`Time shown: ${label}`}>
       <span class="shows">

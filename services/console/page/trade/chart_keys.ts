@@ -1,7 +1,8 @@
+import { spanText } from "../parts/format.ts";
 import { announceBox, askQuote, clearBox, focusNextStep, suggestBox } from "./box_actions.ts";
 import { countdownOf, nextToEnd, whereabouts } from "./chart_boxes.ts";
 import { betsOf, type ChartSource } from "./chart_content.ts";
-import { boundedSpan, labelOf, ZOOM_STEP } from "./chart_spans.ts";
+import { boundedSpan, ZOOM_STEP } from "./chart_spans.ts";
 import { MARKET_TEXTS } from "./next_step.ts";
 import { signableMs } from "./quote_life.ts";
 import { obstacleNow, priceText } from "./situation.ts";
@@ -20,7 +21,7 @@ export const CHART_KEYS = [
 /** Multiplies the time that the chart shows, and announces it. */
 export function zoomBy({ model, spanMs }: Pick<ChartSource, "model" | "spanMs">, factor: number) {
   spanMs.value = boundedSpan(spanMs.peek() * factor);
-  const text = `Time shown: ${labelOf(spanMs.peek())}`;
+  const text = `Time shown: ${spanText(spanMs.peek())}`;
   model.announce(text, { isSpoken: true, isAnswer: true });
 }
 

@@ -1,6 +1,6 @@
 /** How much time the chart shows, past and future together. */
 
-import { DAY_MS, HOUR_MS } from "../../../../lib/time.ts";
+import { DAY_MS } from "../../../../lib/time.ts";
 import { clamp } from "../parts/format.ts";
 import type { Draft } from "./draft.ts";
 
@@ -52,14 +52,6 @@ export function spanToSee(
   if (endsInMs > spanMs * share) return fitting;
   return durationMs / spanMs * width < VISIBLE_WIDTH ? Math.min(spanMs, fitting) : spanMs;
 }
-
-/** A short label of a span: `45 s`, `1.5 min`, `3 h`. */
-export function labelOf(spanMs: number): string {
-  const [name, unit] = UNITS.findLast(([, unit]) => spanMs >= unit) ?? UNITS[0];
-  return `${Math.round(10 * spanMs / unit) / 10} ${name}`;
-}
-
-const UNITS = [["s", 1_000], ["min", 60_000], ["h", HOUR_MS], ["d", DAY_MS]] as const;
 
 interface WheelTurn {
   deltaY: number;
