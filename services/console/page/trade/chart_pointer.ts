@@ -32,9 +32,6 @@ interface Press {
   x: number;
   y: number;
   startedAtMs: number;
-  isSketch: boolean;
-  /** A finger began on the handle of a corner, which it pulls without a rest. */
-  isOnHandle: boolean;
   /** Whether the drag draws: a finger that starts to move may scroll the page instead. */
   isDrawing: boolean;
   /** The fields before it changed the box; undefined until then. */
@@ -122,7 +119,7 @@ export class ChartPointer {
   #down(event: PointerEvent): void {
     this.#swipedAt = undefined; // a second finger zooms
     const { x, y } = this.#positionOf(event);
-    if (event.pointerType === "touch") {
+    if (isTouch(event)) {
       this.#pinch.down(event.pointerId, { x, y }, this.#target.spanMs.peek());
     }
     if (this.#press !== undefined) return this.#cancel();
@@ -131,7 +128,7 @@ export class ChartPointer {
     if (event.button !== 0 || scales === undefined || !isInside(scales.plot, { x, y })) return;
     const grip = this.#gripAt(scales, event);
     const isPast = x < scales.x(scales.nowMs) && grip.kind === "new";
-    const isFinger = event.pointerType === "touch";
+    const isFinger = isTouch(event);
     const { model, slip } = this.#target;
     if (isFinger && (isPast || isLocked(slip, model.serverClock.now()))) {
       return this.#point({ x, y }, false);
@@ -143,8 +140,6 @@ export class ChartPointer {
       x,
       y,
       startedAtMs: event.timeStamp,
-      isSketch: isFinger && grip.kind === "new",
-      isOnHandle: slip.draft !== undefined && isOnHandle(scales, slip.draft, x, y),
       isDrawing: !isFinger,
       before: undefined,
       isOnFuture: grip.kind === "new" && !isPast,
@@ -156,17 +151,20 @@ export class ChartPointer {
   /** Decides whether a finger that starts to move draws, or the browser scrolls the page. */
   #touchMove(event: TouchEvent): void {
     const [press, finger] = [this.#press, event.touches[0]];
-    if (press?.isDrawing === false && finger !== undefined) {
+    const { chart: { scales }, slip: { draft } } = this.#target;
+    if (press?.isDrawing === false && finger !== undefined && scales !== undefined) {
       const at = this.#positionOf(finger);
       const [x, y] = [at.x - press.x, at.y - press.y];
       if (Math.hypot(x, y) < DIRECTION_MIN) return;
       const stroke = strokeOf(x, y, event.timeStamp - press.startedAtMs);
-      if (stroke === "scroll" && !(press.isSketch && isAtEnd(y))) {
+      if (stroke === "scroll" && !(press.isOnFuture && isAtEnd(y))) {
         this.#swipedAt = scrollY;
         this.#end();
       } else {
         press.isDrawing = true;
-        if (stroke !== "rested" && !press.isSketch && !press.isOnHandle) press.drag.switchToMove();
+        // The handle of a corner is pulled without a rest.
+        const isPulled = draft !== undefined && isOnHandle(scales, draft, press.x, press.y);
+        if (stroke !== "rested" && !press.isOnFuture && !isPulled) press.drag.switchToMove();
       }
     }
     if (this.#press !== undefined || this.#pinch.isActive) event.preventDefault();
@@ -207,7 +205,7 @@ export class ChartPointer {
     if (event.pointerId !== press.pointerId || !press.isDrawing) return;
     if (press.before === undefined) {
       const [width, height] = [Math.abs(x - press.x), Math.abs(y - press.y)];
-      if (press.isSketch && Math.min(width, height) < SLIVER) return;
+      if (isTouch(event) && press.isOnFuture && Math.min(width, height) < SLIVER) return;
       if (Math.hypot(width, height) < DRAG_MIN) return;
       if (this.#target.slip.stage.peek().name === "sending") return; // its box stays
       press.before = this.#target.slip.fields.peek();
@@ -217,7 +215,7 @@ export class ChartPointer {
   }
 
   #up(event: PointerEvent): void {
-    const { pointerId, pointerType } = event;
+    const { pointerId } = event;
     this.#pinch.up(pointerId);
     const press = this.#press;
     const { x, y } = this.#positionOf(event);
@@ -227,7 +225,7 @@ export class ChartPointer {
       const { model, slip } = this.#target;
       if (isTap && press.isOnFuture && !press.before && slip.isEmpty) suggestBox(model, slip);
     }
-    if (pointerType === "touch") this.#point(undefined, false);
+    if (isTouch(event)) this.#point(undefined, false);
   }
 
   #end(): void {
@@ -285,10 +283,11 @@ export class ChartPointer {
 
   #gripAt(scales: Scales, event: PointerEvent): Grip {
     const { x, y } = this.#positionOf(event);
-    const by = event.pointerType === "touch" ? "touch" : "mouse";
-    return gripAt(scales, this.#target.slip.draft, x, y, by);
+    return gripAt(scales, this.#target.slip.draft, x, y, isTouch(event) ? "touch" : "mouse");
   }
 }
+
+const isTouch = ({ pointerType }: PointerEvent) => pointerType === "touch";
 
 /** Whether the page cannot scroll any further for a finger that moves by `y`. */
 function isAtEnd(y: number): boolean {
