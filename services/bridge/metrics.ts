@@ -1,6 +1,7 @@
-import type { Counter, Gauge, Histogram, Registry } from "prom-client";
+import type { Counter, Histogram, Registry } from "prom-client";
 import { metricsIn } from "../../lib/http/metrics.ts";
 import type { Intent } from "../../lib/intents/intent.ts";
+import type { BridgeReadiness } from "./readiness.ts";
 
 /** Buckets of the time to commit, in seconds: an instant node to one that was down for minutes. */
 const COMMIT_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
@@ -11,11 +12,10 @@ export class BridgeMetrics {
   readonly #timeToCommit: Histogram;
   readonly #retries: Counter;
   readonly #signatureFailures: Counter;
-  readonly #isRelayer: Gauge;
 
   /** @param countPending Counts the deposits without a final state, at each scrape. */
   constructor(registry: Registry, countPending: () => Promise<number>) {
-    const { counter, gauge, histogram, scrapedGauge } = metricsIn(registry);
+    const { counter, histogram, scrapedGauge } = metricsIn(registry);
     this.#deposits = counter(
       "bridge_deposits_total",
       "Deposits that reached a final state here, by outcome: committed or failed.",
@@ -41,11 +41,6 @@ export class BridgeMetrics {
       "bridge_signature_failures_total",
       "Deposit requests whose signature failed its check.",
     );
-    this.#isRelayer = gauge(
-      "bridge_relayer_permitted",
-      "0 after the node answered that the bridge lacks the relayer permission, otherwise 1.",
-    );
-    this.#isRelayer.set(1);
     scrapedGauge(
       "bridge_deposits_pending",
       "Deposits without a final state, of all bridges that share the database.",
@@ -60,11 +55,6 @@ export class BridgeMetrics {
     if (status === 401) this.#signatureFailures.inc();
   }
 
-  /** Sets whether the bridge has the relayer permission, as the node has answered. */
-  setRelayerPermitted(isRelayer: boolean): void {
-    this.#isRelayer.set(Number(isRelayer));
-  }
-
   /** Counts an attempt that ended without an answer. */
   countRetry(): void {
     this.#retries.inc();
@@ -75,4 +65,16 @@ export class BridgeMetrics {
     this.#deposits.inc({ outcome: state });
     if (state === "committed") this.#timeToCommit.observe((updatedAtMs - createdAtMs) / 1000);
   }
+}
+
+/** Reports on every scrape whether the bridge has the relayer permission. */
+export function registerPermission(
+  registry: Registry,
+  readiness: Pick<BridgeReadiness, "isRelayer">,
+): void {
+  metricsIn(registry).scrapedGauge(
+    "bridge_relayer_permitted",
+    "0 after the node answered that the bridge lacks the relayer permission, otherwise 1.",
+    () => Number(readiness.isRelayer),
+  );
 }

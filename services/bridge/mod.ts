@@ -24,7 +24,7 @@ import {
   wasCreditedBefore,
 } from "./depositor.ts";
 import { depositLog, logStart } from "./deposit_log.ts";
-import { BridgeMetrics } from "./metrics.ts";
+import { BridgeMetrics, registerPermission } from "./metrics.ts";
 import { operations } from "./operations.ts";
 import { type BridgeOptions, openBridgeSigner, options } from "./options.ts";
 import { BridgeReadiness } from "./readiness.ts";
@@ -71,8 +71,8 @@ async function startWith(
     findProblem: intents.findProblem,
     relayer: bridge,
     chainId,
-    onPermission: (isRelayer) => metrics.setRelayerPermitted(isRelayer),
   });
+  registerPermission(registry, readiness);
   cleanup.defer(() => readiness.stop());
   const depositor = new Depositor({
     intents,

@@ -40,8 +40,6 @@ export interface ReadinessOptions {
   findProblem(): Promise<RangemakerError | undefined>;
   relayer: Address;
   chainId: number;
-  /** Called with each answer of the node. */
-  onPermission(isRelayer: boolean): void;
 }
 
 /** Whether the bridge can work, and why it refuses deposits that the node could not execute. */
@@ -51,12 +49,12 @@ export class BridgeReadiness {
    * problem of the answer. Each check also sees why the node would refuse deposits.
    */
   readonly check: () => Promise<Readiness>;
+  /** Whether the bridge has the relayer permission; true until the node says otherwise. */
+  isRelayer = true;
   readonly #options: ReadinessOptions;
   readonly #polls: PollingLoop;
   /** Why the node accepts no transactions. */
   #writeProblem: string | undefined;
-  /** Until the node says otherwise. */
-  #isRelayer = true;
 
   constructor(clock: Clock, options: ReadinessOptions) {
     this.#options = options;
@@ -83,17 +81,17 @@ export class BridgeReadiness {
 
   /** Why deposits are refused now. Asks the node again while they are. */
   async findRefusal(): Promise<RangemakerError | undefined> {
-    if (this.#writeProblem !== undefined || !this.#isRelayer) await this.check();
+    if (this.#writeProblem !== undefined || !this.isRelayer) await this.check();
     if (this.#writeProblem !== undefined) {
       return new RangemakerError("NODE_UNREACHABLE", this.#writeProblem, { retry: "later" });
     }
-    if (this.#isRelayer) return undefined;
+    if (this.isRelayer) return undefined;
     const { node, relayer } = this.#options;
     return bridgeError("PERMISSION_DENIED", { relayer, url: redactUrls(node.url) });
   }
 
   #check(): Promise<Readiness> {
-    const { node, findProblem, relayer, chainId, onPermission } = this.#options;
+    const { node, findProblem, relayer, chainId } = this.#options;
     const account = node.getAccount(relayer);
     return runReadinessChecks({
       store: () => findHealthProblem(findProblem, "store"),
@@ -106,9 +104,8 @@ export class BridgeReadiness {
       },
       relayer: async () => {
         const { permissions } = await account;
-        this.#isRelayer = permissions.includes("relayer");
-        onPermission(this.#isRelayer);
-        if (this.#isRelayer) return undefined;
+        this.isRelayer = permissions.includes("relayer");
+        if (this.isRelayer) return undefined;
         const url = redactUrls(node.url);
         return `Core node at ${url} does not grant ${relayer} the relayer permission: deposits will fail`;
       },

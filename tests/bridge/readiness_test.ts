@@ -24,7 +24,6 @@ function ports(overrides: Partial<Probe> = {}, problem?: RangemakerError): Readi
     },
     relayer: relayer.address,
     chainId: 1337,
-    onPermission() {},
   };
 }
 
