@@ -20,16 +20,10 @@ export interface VolatilityOptions {
   minHistoryMs: number;
 }
 
-/**
- * Lengths of the windows that forecasts are compared with; the shortest windows are made of slots.
- */
-const HORIZONS_MS = [
-  ...[1, 4, 15].map((seconds) => seconds * 1_000),
-  ...[1, 4, 16, 64, 256, 1_024].map((minutes) => minutes * CANDLE_MS),
-];
-
-/** Index of the horizon of a minute, the first one made of candles, and the prior of the others. */
-const MINUTE_INDEX = HORIZONS_MS.indexOf(CANDLE_MS);
+/** Lengths of the windows that forecasts are compared with: those made of slots, and of candles. */
+const SLOT_HORIZONS_MS = [1, 4, 15].map((seconds) => seconds * 1_000);
+const CANDLE_HORIZONS_MS = [1, 4, 16, 64, 256, 1_024].map((minutes) => minutes * CANDLE_MS);
+const HORIZONS_MS = [...SLOT_HORIZONS_MS, ...CANDLE_HORIZONS_MS];
 
 /** Windows with fewer moves say little about the size of a move. */
 const SLOT_WINDOW_MOVES_MIN = 8;
@@ -96,8 +90,9 @@ export class MarketVolatility implements VolatilityForecaster {
   readonly #options: VolatilityOptions;
   readonly #memory: RangeMemory;
   readonly #season: Season;
-  /** By horizon. */
-  readonly #outcomes: readonly WindowOutcomes[];
+  /** From the shortest windows on: those made of slots, and of candles. */
+  readonly #slotOutcomes: readonly WindowOutcomes[];
+  readonly #candleOutcomes: readonly WindowOutcomes[];
   readonly #candles = new CandleBuilder();
   readonly #recent: RecentRange;
   /** Moves per minute by the newest slots; undefined while there are only candles. */
@@ -113,9 +108,15 @@ export class MarketVolatility implements VolatilityForecaster {
     this.#memory = new RangeMemory(state?.memory);
     this.#season = new Season(state?.season);
     this.#recent = new RecentRange(this.#season);
-    this.#outcomes = HORIZONS_MS.map((ms, index) =>
-      new WindowOutcomes(ms, index < MINUTE_INDEX ? 1_000 : CANDLE_MS, state?.outcomes[index])
-    );
+    // The prior of each is its neighbour nearer to one minute.
+    let prior: Pick<WindowOutcomes, "deviation"> = { deviation: PRIOR };
+    const outcomesOf = (unitMs: number) => (horizonMs: number) => {
+      const restored = state?.outcomes[HORIZONS_MS.indexOf(horizonMs)];
+      return prior = new WindowOutcomes({ horizonMs, unitMs, prior, state: restored });
+    };
+    this.#candleOutcomes = CANDLE_HORIZONS_MS.map(outcomesOf(CANDLE_MS));
+    prior = this.#candleOutcomes[0]!; // that of a minute
+    this.#slotOutcomes = SLOT_HORIZONS_MS.toReversed().map(outcomesOf(1_000)).toReversed();
     this.#historyMs = state?.historyMs ?? 0;
     this.#slotMs = state?.slotMs ?? 0;
     this.#endMs = state?.endMs ?? 0;
@@ -137,12 +138,11 @@ export class MarketVolatility implements VolatilityForecaster {
     // The state for a restart contains the windows of these slots, but not their recent range.
     if (timeMs <= this.#slotMs) return;
     const bar = { endMs: timeMs, high: value, low: value, close: value };
-    for (let index = 0; index < MINUTE_INDEX; index++) {
-      const outcomes = this.#outcomes[index]!; // one of the horizons
+    for (const outcomes of this.#slotOutcomes) {
       if (timeMs !== this.#slotMs + SLOT_MS) outcomes.discardOpen();
       outcomes.observe(bar);
-      const moves = this.#movesPerMinute * outcomes.horizonMs / CANDLE_MS;
-      if (moves >= SLOT_WINDOW_MOVES_MIN) this.#beginWindowIfDue(index, timeMs, SLOT_MS, value);
+      if (this.#movesIn(outcomes.horizonMs) < SLOT_WINDOW_MOVES_MIN) continue;
+      this.#beginWindowIfDue(outcomes, timeMs, SLOT_MS, value);
     }
     this.#slotMs = timeMs;
   }
@@ -216,12 +216,11 @@ export class MarketVolatility implements VolatilityForecaster {
     this.#historyMs += share * durationMs;
     this.#endMs = endMs;
     this.#close = close;
-    this.#outcomes.forEach((outcomes, index) => {
-      if (index < MINUTE_INDEX) return;
+    for (const outcomes of this.#candleOutcomes) {
       if (before === undefined) outcomes.discardOpen();
       outcomes.observe({ endMs, high, low, close });
-      this.#beginWindowIfDue(index, endMs, durationMs, close);
-    });
+      this.#beginWindowIfDue(outcomes, endMs, durationMs, close);
+    }
   }
 
   /** @param share How much of the minute is known; its range is extrapolated. */
@@ -233,20 +232,25 @@ export class MarketVolatility implements VolatilityForecaster {
   }
 
   /** Begins a window if a step has begun since the previous price. */
-  #beginWindowIfDue(index: number, nowMs: number, elapsedMs: number, price: number): void {
-    const outcomes = this.#outcomes[index]!; // one of the horizons
+  #beginWindowIfDue(
+    outcomes: WindowOutcomes,
+    nowMs: number,
+    elapsedMs: number,
+    price: number,
+  ): void {
     const step = (timeMs: number) => Math.floor(timeMs / outcomes.stepMs);
     if (step(nowMs) === step(nowMs - elapsedMs)) return;
     const base = this.#logDeviation(nowMs, outcomes.horizonMs);
     if (base === undefined) return;
-    const { median } = this.#correctionsByHorizon()[index]!; // one per horizon
-    const deviation = Math.exp(base + median);
-    const moves = this.#movesPerMinute * outcomes.horizonMs / CANDLE_MS;
-    outcomes.begin(nowMs, price, base, { deviation, moves });
+    outcomes.begin({ nowMs, price, base, moves: this.#movesIn(outcomes.horizonMs) });
   }
 
   get #movesPerMinute(): number {
     return this.#slotMoves ?? CANDLE_MOVES;
+  }
+
+  #movesIn(durationMs: number): number {
+    return this.#movesPerMinute * durationMs / CANDLE_MS;
   }
 
   /**
@@ -259,7 +263,7 @@ export class MarketVolatility implements VolatilityForecaster {
     const fast = recent && {
       halfLifeMs: recent.halfLifeMs,
       mean: recent.value,
-      moves: this.#movesPerMinute * recent.knownMs / CANDLE_MS,
+      moves: this.#movesIn(recent.knownMs),
     };
     const perMinute = this.#memory.logRangeOver(horizonMs, fast);
     if (perMinute === undefined) return undefined;
@@ -267,43 +271,27 @@ export class MarketVolatility implements VolatilityForecaster {
     return perMinute + Math.log(square * horizonMs / CANDLE_MS) / 2;
   }
 
-  /** Learned correction per horizon. The prior of each is its neighbour nearer to one minute. */
-  #correctionsByHorizon(): readonly LogDeviation[] {
-    const learned: LogDeviation[] = [];
-    let prior = PRIOR;
-    for (let index = MINUTE_INDEX; index < HORIZONS_MS.length; index++) {
-      prior = this.#outcomes[index]!.deviation(prior); // one per horizon
-      learned[index] = prior;
-    }
-    prior = learned[MINUTE_INDEX]!;
-    for (let index = MINUTE_INDEX - 1; index >= 0; index--) {
-      prior = this.#outcomes[index]!.deviation(prior);
-      learned[index] = prior;
-    }
-    return learned;
+  get #outcomes(): WindowOutcomes[] {
+    return [...this.#slotOutcomes, ...this.#candleOutcomes];
   }
 
   /**
-   * {@link #correctionsByHorizon} at any horizon: interpolated by the horizon's logarithm, constant
-   * beyond the ends.
+   * The correction that is learned for a horizon: interpolated by the horizon's logarithm, constant
+   * beyond the shortest and the longest windows.
    */
   #correctionAt(horizonMs: number): LogDeviation & { endToRangeRatio: number } {
-    const learned = this.#correctionsByHorizon();
-    const at = (index: number) => {
-      const { endToRangeRatio } = this.#outcomes[index]!; // one per horizon, like `learned`
-      return { ...learned[index]!, endToRangeRatio };
-    };
-    const next = HORIZONS_MS.findIndex((ms) => ms > horizonMs);
-    if (next === 0) return at(0);
-    if (next === -1) return at(HORIZONS_MS.length - 1);
-    const [from, to] = [HORIZONS_MS[next - 1]!, HORIZONS_MS[next]!];
-    const share = Math.log(horizonMs / from) / Math.log(to / from);
-    const [shorter, longer] = [at(next - 1), at(next)];
-    const between = (a: number, b: number) => a + (b - a) * share;
+    const outcomes = this.#outcomes;
+    const next = outcomes.findIndex((one) => one.horizonMs > horizonMs);
+    // Without a next one, these are the last two; no horizon is below the shortest.
+    const [shorter, longer] = [outcomes.at(next - 1)!, outcomes.at(next)!];
+    const share = Math.log(horizonMs / shorter.horizonMs) /
+      Math.log(longer.horizonMs / shorter.horizonMs);
+    const between = (a: number, b: number) => a + (b - a) * Math.min(1, share);
+    const [from, to] = [shorter.deviation, longer.deviation];
     return {
-      median: between(shorter.median, longer.median),
-      lowerVariance: between(shorter.lowerVariance, longer.lowerVariance),
-      upperVariance: between(shorter.upperVariance, longer.upperVariance),
+      median: between(from.median, to.median),
+      lowerVariance: between(from.lowerVariance, to.lowerVariance),
+      upperVariance: between(from.upperVariance, to.upperVariance),
       endToRangeRatio: between(shorter.endToRangeRatio, longer.endToRangeRatio),
     };
   }

@@ -2,7 +2,6 @@ import { z } from "zod";
 import { SLOT_MS } from "../../../lib/protocol/constants.ts";
 import { DAY_MS, MINUTE_MS } from "../../../lib/time.ts";
 import {
-  type CheckedPath,
   deviationFrom,
   largestMoveBelow,
   largestMoveQuantile,
@@ -83,6 +82,15 @@ interface WindowBar {
   close: number;
 }
 
+interface WindowOutcomesOptions {
+  horizonMs: number;
+  /** Windows begin at multiples of it. */
+  unitMs: number;
+  /** Has the deviation that is expected before there are windows. */
+  prior: Pick<WindowOutcomes, "deviation">;
+  state?: State | undefined;
+}
+
 /**
  * The outcomes of windows of one length, compared with the forecast at their start: the logarithm
  * of the largest move, relative to a base that follows the present volatility.
@@ -91,13 +99,14 @@ export class WindowOutcomes {
   readonly horizonMs: number;
   /** Time from one window's start to the next. */
   readonly stepMs: number;
+  readonly #prior: WindowOutcomesOptions["prior"];
   readonly #state: State;
   #fit: { deviation: LogDeviation; bounds: number[]; prior: LogDeviation } | undefined;
   #windowsSinceFit = 0;
 
-  /** @param unitMs Length of the bars that windows are made of. */
-  constructor(horizonMs: number, unitMs: number, state?: State) {
+  constructor({ horizonMs, unitMs, prior, state }: WindowOutcomesOptions) {
     this.horizonMs = horizonMs;
+    this.#prior = prior;
     this.stepMs = Math.max(unitMs, Math.ceil(horizonMs / OVERLAPPING_WINDOWS / unitMs) * unitMs);
     this.#state = structuredClone(state) ?? {
       counts: new Array<number>(BINS).fill(0),
@@ -131,27 +140,29 @@ export class WindowOutcomes {
    * Begins a window.
    *
    * @param base Logarithm of the expected deviation, before the correction learned here.
-   * @param path The expected deviation with that correction, and its number of moves.
+   * @param moves Expected moves of the window.
    */
   begin(
-    nowMs: number,
-    price: number,
-    base: number,
-    path: Pick<CheckedPath, "deviation" | "moves">,
+    { nowMs, price, base, moves }: { nowMs: number; price: number; base: number; moves: number },
   ): void {
-    const bounds = this.#fit?.bounds;
-    if (bounds === undefined) throw new TypeError("Ask for the deviation before a window begins");
+    const { deviation: { median }, bounds } = this.#currentFit();
+    const deviation = Math.exp(base + median);
     const endMs = nowMs + this.horizonMs;
-    this.#state.open.push({ endMs, price, high: price, low: price, base, bounds, ...path });
+    this.#state.open.push({
+      endMs,
+      price,
+      high: price,
+      low: price,
+      base,
+      deviation,
+      moves,
+      bounds,
+    });
   }
 
-  /**
-   * Logarithm of the deviation of a window, relative to its base.
-   *
-   * @param prior The expectation before there are windows.
-   */
-  deviation(prior: LogDeviation): LogDeviation {
-    return this.#currentFit(prior).deviation;
+  /** Logarithm of the deviation of a window, relative to its base. */
+  get deviation(): LogDeviation {
+    return this.#currentFit().deviation;
   }
 
   /**
@@ -209,16 +220,13 @@ export class WindowOutcomes {
     state.held.forEach((held, index) => state.held[index] = held * factor);
   }
 
-  #currentFit(prior: LogDeviation) {
-    const fit = this.#fit;
-    if (fit !== undefined && fit.prior === prior && this.#windowsSinceFit < WINDOWS_PER_FIT) {
-      return fit;
-    }
+  #currentFit() {
+    const prior = this.#prior.deviation;
+    if (this.#fit?.prior === prior && this.#windowsSinceFit < WINDOWS_PER_FIT) return this.#fit;
     this.#windowsSinceFit = 0;
     const deviation = this.#matchDeviation(prior);
     const bounds = CHECKED_PROBABILITIES.map((share) => largestMoveQuantile(share, deviation));
-    this.#fit = { deviation, bounds, prior };
-    return this.#fit;
+    return this.#fit = { deviation, bounds, prior };
   }
 
   #matchDeviation(prior: LogDeviation): LogDeviation {

@@ -9,7 +9,10 @@ import { WindowOutcomes } from "../../../services/solver/pricing/window_outcomes
 const PRIOR: LogDeviation = { median: -0.43, lowerVariance: 0.1, upperVariance: 0.1 };
 const CHECKS = 600;
 
-const EXPECTED = { deviation: Math.exp(-7), moves: 600 };
+function outcomesOf(minutes: number): WindowOutcomes {
+  const horizonMs = minutes * MINUTE_MS;
+  return new WindowOutcomes({ horizonMs, unitMs: MINUTE_MS, prior: { deviation: PRIOR } });
+}
 
 interface Path {
   minutes: number;
@@ -31,10 +34,8 @@ function feed(outcomes: WindowOutcomes, random: () => number, path: Path): void 
   for (let minute = 0; minute < path.minutes; minute++) {
     if (minute % path.windowMinutes === 0) deviation = path.deviation();
     if (minute % (outcomes.stepMs / MINUTE_MS) === 0) {
-      const { median } = outcomes.deviation(PRIOR);
       const moves = steps * outcomes.horizonMs / MINUTE_MS;
-      const expected = { deviation: Math.exp(base + median), moves };
-      outcomes.begin(minute * MINUTE_MS, Math.exp(log), base, expected);
+      outcomes.begin({ nowMs: minute * MINUTE_MS, price: Math.exp(log), base, moves });
     }
     let [high, low] = [log, log];
     for (let check = 1; check < CHECKS; check++) {
@@ -57,10 +58,10 @@ function feed(outcomes: WindowOutcomes, random: () => number, path: Path): void 
 Deno.test("WindowOutcomes: the deviation of the windows is learned, whatever the base forecast", () => {
   const random = seededRandom(1);
   for (const factor of [0.6, 1, 1.7]) {
-    const outcomes = new WindowOutcomes(4 * MINUTE_MS, MINUTE_MS);
+    const outcomes = outcomesOf(4);
     const deviation = () => 1e-3 * factor;
     feed(outcomes, random, { minutes: 8_000, deviation, windowMinutes: 1 });
-    const learned = outcomes.deviation(PRIOR);
+    const learned = outcomes.deviation;
     const off = Math.abs(learned.median - Math.log(factor));
     assert.ok(off < 0.12, `${factor}: ${Math.exp(learned.median)}`);
     assert.ok(
@@ -73,10 +74,10 @@ Deno.test("WindowOutcomes: the deviation of the windows is learned, whatever the
 Deno.test("WindowOutcomes: boxes of few moves are won as often as priced", () => {
   const minute = { waitMs: 0, steps: CHECKS - 1 };
   for (const steps of [6, 30, 400]) {
-    const outcomes = new WindowOutcomes(MINUTE_MS, MINUTE_MS);
+    const outcomes = outcomesOf(1);
     const path = { minutes: 6_000, deviation: () => 1e-3, windowMinutes: 1, steps };
     feed(outcomes, seededRandom(1), path);
-    const { median, lowerVariance, upperVariance } = outcomes.deviation(PRIOR);
+    const { median, lowerVariance, upperVariance } = outcomes.deviation;
     const unit = Math.sqrt(YEAR_MS / MINUTE_MS) * 1e-3;
     const { nodes } = forecastOf(
       Math.exp(median) * unit,
@@ -98,10 +99,10 @@ Deno.test("WindowOutcomes: boxes of few moves are won as often as priced", () =>
 
 Deno.test("WindowOutcomes: unseen changes of volatility make the deviation less certain", () => {
   const random = seededRandom(1);
-  const outcomes = new WindowOutcomes(4 * MINUTE_MS, MINUTE_MS);
+  const outcomes = outcomesOf(4);
   const deviation = () => 1e-3 * Math.exp(0.6 * gaussian(random));
   feed(outcomes, random, { minutes: 16_000, deviation, windowMinutes: 4 });
-  const learned = outcomes.deviation(PRIOR);
+  const learned = outcomes.deviation;
   for (const variance of [learned.lowerVariance, learned.upperVariance]) {
     assert.ok(variance > 0.15 && variance < 0.6, JSON.stringify(learned));
   }
@@ -109,7 +110,7 @@ Deno.test("WindowOutcomes: unseen changes of volatility make the deviation less 
 
 Deno.test("WindowOutcomes: boxes forecast at 50 % are won half of the time", () => {
   const random = seededRandom(1);
-  const outcomes = new WindowOutcomes(4 * MINUTE_MS, MINUTE_MS);
+  const outcomes = outcomesOf(4);
   feed(outcomes, random, { minutes: 16_000, deviation: () => 1.3e-3, windowMinutes: 1 });
   const { boxes, windows } = outcomes.calibration;
   assert.ok(windows > 900, `${windows}`);
@@ -125,7 +126,7 @@ Deno.test("WindowOutcomes: boxes forecast at 50 % are won half of the time", () 
 
 Deno.test("WindowOutcomes: bid-ask bounce lowers the learned ratio of window ends to window ranges", () => {
   const factorOf = (bounce: number) => {
-    const outcomes = new WindowOutcomes(4 * MINUTE_MS, MINUTE_MS);
+    const outcomes = outcomesOf(4);
     feed(outcomes, seededRandom(1), {
       minutes: 16_000,
       deviation: () => 1e-3,
@@ -134,28 +135,26 @@ Deno.test("WindowOutcomes: bid-ask bounce lowers the learned ratio of window end
     });
     return outcomes.endToRangeRatio;
   };
-  assert.equal(new WindowOutcomes(MINUTE_MS, MINUTE_MS).endToRangeRatio, 1);
+  assert.equal(outcomesOf(1).endToRangeRatio, 1);
   const [plain, bouncing] = [factorOf(0), factorOf(3e-4)];
   assert.ok(Math.abs(plain - 1) < 0.03, `${plain}`);
   assert.ok(bouncing < plain - 0.05, `${bouncing}`);
 });
 
 Deno.test("WindowOutcomes: without windows the prior is used; a gap drops open windows", () => {
-  const outcomes = new WindowOutcomes(MINUTE_MS, MINUTE_MS);
-  assert.throws(() => outcomes.begin(0, 1, 0, EXPECTED), TypeError);
-  const { median, lowerVariance, upperVariance } = outcomes.deviation(PRIOR);
+  const outcomes = outcomesOf(1);
+  const { median, lowerVariance, upperVariance } = outcomes.deviation;
   assert.ok(Math.abs(median - PRIOR.median) < 0.05 && lowerVariance > 0 && upperVariance > 0);
-  outcomes.begin(0, 100, -7, EXPECTED);
+  outcomes.begin({ nowMs: 0, price: 100, base: -7, moves: 600 });
   outcomes.discardOpen();
   outcomes.observe({ endMs: MINUTE_MS, high: 101, low: 99, close: 100 });
   assert.deepEqual(outcomes.calibration, { horizonMs: MINUTE_MS, windows: 0, boxes: [] });
 });
 
 Deno.test("WindowOutcomes: a still price and a jump stay within the histogram", () => {
-  const outcomes = new WindowOutcomes(MINUTE_MS, MINUTE_MS);
+  const outcomes = outcomesOf(1);
   for (const [minute, high] of [[0, 100], [1, 1e9]] as const) {
-    outcomes.deviation(PRIOR);
-    outcomes.begin(minute * MINUTE_MS, 100, -7, EXPECTED);
+    outcomes.begin({ nowMs: minute * MINUTE_MS, price: 100, base: -7, moves: 600 });
     outcomes.observe({ endMs: (minute + 1) * MINUTE_MS, high, low: 100, close: 100 });
   }
   const { counts } = outcomes.toJSON();
