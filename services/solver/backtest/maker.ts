@@ -23,11 +23,12 @@ export interface TrialQuote {
   ratio: number | undefined;
 }
 
-/** A bet that was executed. */
-export interface TrialBet {
-  user: string;
+/** A quote that users accepted at one moment. */
+export interface TrialExecution {
   maker: number;
-  /** Probability that the box holds, by the maker's model when it executed the bet. */
+  /** False while it is held, and if its recheck refuses it. */
+  isExecuted: boolean;
+  /** Probability that the box holds, by the maker's model when it was executed. */
   probability: number | undefined;
 }
 
@@ -38,7 +39,8 @@ export interface Trial {
   quotedAtMs: number;
   /** By index of the maker. */
   quotes: (TrialQuote | undefined)[];
-  bets: TrialBet[];
+  /** Bets count if they are executed. */
+  bets: { user: string; execution: TrialExecution }[];
   /** Pending decisions of users and makers. */
   pendingDecisions: {
     dueMs: number;

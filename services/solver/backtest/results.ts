@@ -56,9 +56,9 @@ export class Results {
         bucket.held.add(quotedAtMs, held);
       });
     }
-    for (const { user, maker, probability } of trial.bets) {
+    for (const { user, execution: { maker, isExecuted, probability } } of trial.bets) {
       const quote = trial.quotes[maker];
-      if (quote?.ratio === undefined) continue;
+      if (!isExecuted || quote?.ratio === undefined) continue;
       const name = makers[maker]!; // one name per quote
       for (const key of [`${user}|${name}`, `${user}|${keyOf(name, kind)}`]) {
         const series = this.#gains.getOrInsertComputed(

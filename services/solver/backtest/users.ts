@@ -1,5 +1,5 @@
 import { SLOT_MS } from "../../../lib/protocol/constants.ts";
-import type { Maker, Trial, TrialBet } from "./maker.ts";
+import type { Maker, Trial, TrialExecution } from "./maker.ts";
 
 /** Behaviour of users. */
 export interface UserPlan {
@@ -30,41 +30,29 @@ export interface QuotedMaker {
   rival: { maker: Maker; index: number };
 }
 
-/**
- * Holds a quote that is accepted now, and plans its recheck by the maker.
- *
- * @returns A function that adds a user's bet once the quote is executed, and drops it if the maker
- *   refuses.
- */
-function holdAndRecheck(
+/** Accepts a quote, which the maker executes now, or holds and rechecks. */
+function accept(
   trial: Trial,
   { index, maker }: QuotedMaker,
   ratio: number,
   acceptedAtMs: number,
-): (user: string) => void {
-  const { box, kind, bets } = trial;
-  const probability = (nowMs: number) => maker.quote(box, kind, nowMs)?.probability;
+): TrialExecution {
+  const { box, kind, quotedAtMs, quotes } = trial;
+  const execution: TrialExecution = { maker: index, isExecuted: false, probability: undefined };
+  const execute = (nowMs: number) => {
+    const quote = nowMs === quotedAtMs ? quotes[index] : maker.quote(box, kind, nowMs);
+    Object.assign(execution, { isExecuted: true, probability: quote?.probability });
+  };
   const holdMs = maker.holdMs?.(box, ratio) ?? 0;
-  if (holdMs === 0) {
-    const now = acceptedAtMs === trial.quotedAtMs
-      ? trial.quotes[index]?.probability
-      : probability(acceptedAtMs);
-    return (user) => bets.push({ user, maker: index, probability: now });
+  if (holdMs === 0) execute(acceptedAtMs);
+  else {
+    const recheck = (nowMs: number) => {
+      if (maker.passesRecheck?.(box, ratio) ?? true) execute(nowMs);
+      return undefined;
+    };
+    trial.pendingDecisions.push({ dueMs: acceptedAtMs + holdMs, decide: recheck });
   }
-  const waiting: string[] = [];
-  let executed: Omit<TrialBet, "user"> | "refused" | undefined;
-  const bet = (user: string) => {
-    if (executed === undefined) waiting.push(user);
-    else if (executed !== "refused") bets.push({ user, ...executed });
-  };
-  const recheck = (nowMs: number) => {
-    const passes = maker.passesRecheck?.(box, ratio) ?? true;
-    executed = passes ? { maker: index, probability: probability(nowMs) } : "refused";
-    waiting.forEach(bet);
-    return undefined;
-  };
-  trial.pendingDecisions.push({ dueMs: acceptedAtMs + holdMs, decide: recheck });
-  return bet;
+  return execution;
 }
 
 /** Lets the users of a maker decide on a fresh quote; some decide later. */
@@ -76,7 +64,8 @@ export function planBets(
   const { index, rival, maker } = quoted;
   const ratio = trial.quotes[index]?.ratio;
   if (ratio === undefined) return;
-  const bet = holdAndRecheck(trial, quoted, ratio, trial.quotedAtMs);
+  const execution = accept(trial, quoted, ratio, trial.quotedAtMs);
+  const bet = (user: string) => trial.bets.push({ user, execution });
   bet(USERS.everyone);
   if (informed(trial.quotes[rival.index]?.probability, ratio)) bet(USERS.informed);
   const probability = (nowMs: number) =>
@@ -97,7 +86,7 @@ export function planBets(
       if (worth < 1 - WAIT_FOR_MARGIN || !maker.accepts(trial.box, trial.kind, ratio, nowMs)) {
         return nowMs + checkEveryMs;
       }
-      holdAndRecheck(trial, quoted, ratio, nowMs)(USERS.patient);
+      trial.bets.push({ user: USERS.patient, execution: accept(trial, quoted, ratio, nowMs) });
       return undefined;
     };
     trial.pendingDecisions.push({ dueMs: trial.quotedAtMs + checkEveryMs, decide: decideOrWait });

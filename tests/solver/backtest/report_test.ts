@@ -16,6 +16,7 @@ const plan = {
 };
 
 function trialOf(day: number, held: boolean, users: readonly string[]): Trial {
+  const execution = { maker: 0, isExecuted: true, probability: 0.4 };
   return {
     box: { lower: 1, upper: 2, startMs: 0, endMs: 1 },
     kind,
@@ -24,7 +25,7 @@ function trialOf(day: number, held: boolean, users: readonly string[]): Trial {
       { probability: 0.4, ratio: 1.8 },
       { probability: 0.6, ratio: 1 / 0.6 },
     ],
-    bets: users.map((user) => ({ user, maker: 0, probability: 0.4 })),
+    bets: users.map((user) => ({ user, execution })),
     pendingDecisions: [],
     isBroken: !held,
   };
