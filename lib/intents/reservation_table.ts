@@ -51,13 +51,14 @@ export function turnStatement(service: string): Statement {
 const INTENT_MISSING =
   "The store counted the reservation but has no intent: send the same request again";
 
+type AdmissionResult = InsertResult | { error: unknown };
+
 interface AdmissionRequest {
   intent: NewIntent;
   admission: Admission;
+  /** Undefined until it is decided or found. */
+  result?: AdmissionResult;
 }
-
-type AdmissionResult = InsertResult | { error: unknown };
-type AdmissionResults = Map<AdmissionRequest, AdmissionResult>;
 
 /**
  * Records intents whose reservations fit into a bound that all processes of a service share. A row
@@ -79,8 +80,8 @@ export class ReservationTable {
   }
 
   /** Records an intent unless its key is taken. Throws what `decide` throws. */
-  async insert(request: AdmissionRequest): Promise<InsertResult> {
-    const result = await this.#batches.add(request);
+  async insert(intent: NewIntent, admission: Admission): Promise<InsertResult> {
+    const result = await this.#batches.add({ intent, admission });
     if ("error" in result) throw result.error;
     return result;
   }
@@ -107,20 +108,15 @@ export class ReservationTable {
     if (first === undefined) return [];
     const { book } = first.admission;
     const inFlight = yield* this.#takeTurn(batch, book);
-    const decided = yield* this.#decide(batch, inFlight);
-    const isRefused = (request: AdmissionRequest) => isError(decided.get(request));
+    yield* this.#decide(batch, inFlight);
     const refused = batch.filter(isRefused);
     if (refused.length > 0) {
       // Other processes may have released reservations: read those releases and decide once more.
       yield* this.#refresh(book);
-      const again = yield* this.#decide(refused, inFlight);
-      again.forEach((result, request) => decided.set(request, result));
+      yield* this.#decide(refused, inFlight);
     }
-    const notInserted = batch.filter((request) => !decided.has(request) || isRefused(request));
-    const recorded = yield* this.#findRecorded(notInserted);
-    return batch.map((request) =>
-      recorded.get(request) ?? decided.get(request) ?? { error: new StoreError(INTENT_MISSING) }
-    );
+    yield* this.#findRecorded(batch.filter((one) => one.result === undefined || isRefused(one)));
+    return batch.map(({ result }) => result ?? { error: new StoreError(INTENT_MISSING) });
   }
 
   /**
@@ -145,15 +141,10 @@ export class ReservationTable {
   }
 
   /**
-   * Decides about intents in order, counting those accepted before, and inserts them.
-   *
-   * @returns Nothing for those whose keys are taken.
+   * Decides about intents in order, counting those accepted before, and inserts them. Those whose
+   * keys are taken keep their result.
    */
-  *#decide(
-    requests: readonly AdmissionRequest[],
-    inFlight: Set<string>,
-  ): SqlSteps<AdmissionResults> {
-    const results: AdmissionResults = new Map();
+  *#decide(requests: readonly AdmissionRequest[], inFlight: Set<string>): SqlSteps<void> {
     const accepted: AdmissionRequest[] = [];
     for (const request of requests) {
       const { intent: { key }, admission } = request;
@@ -163,7 +154,7 @@ export class ReservationTable {
         inFlight.add(key);
         accepted.push(request);
       } catch (error) {
-        results.set(request, { error }); // the other intents of the transaction go on
+        request.result = { error }; // the other intents of the transaction go on
       }
     }
     const inserted = yield accepted.map(({ intent }) =>
@@ -178,9 +169,8 @@ export class ReservationTable {
       }
       const { sequence } = parseRow(sequenceSchema, row);
       this.#newest = Math.max(this.#newest, sequence);
-      results.set(request, { inserted: true, intent: acceptedIntent(intent, sequence, true) });
+      request.result = { inserted: true, intent: acceptedIntent(intent, sequence, true) };
     }
-    return results;
   }
 
   *#refresh(book: ReservationBook): SqlSteps<void> {
@@ -206,8 +196,7 @@ export class ReservationTable {
   }
 
   /** Answers taken keys with their intents, even if another reservation would not fit. */
-  *#findRecorded(others: readonly AdmissionRequest[]): SqlSteps<AdmissionResults> {
-    const results: AdmissionResults = new Map();
+  *#findRecorded(others: readonly AdmissionRequest[]): SqlSteps<void> {
     const found = yield others.map(({ intent: { key } }) => ({
       sql: INTENT_SQL.find,
       values: [this.#service, key],
@@ -218,12 +207,11 @@ export class ReservationTable {
       // A damaged row fails its own request, and not the others of the transaction.
       const intent = intentOfRow(row, this.#service);
       const isDamaged = intent instanceof StoreDamagedError;
-      results.set(request, isDamaged ? { error: intent } : { inserted: false, intent });
+      request.result = isDamaged ? { error: intent } : { inserted: false, intent };
     }
-    return results;
   }
 }
 
-function isError(result: AdmissionResult | undefined): boolean {
+function isRefused({ result }: AdmissionRequest): boolean {
   return result !== undefined && "error" in result;
 }

@@ -91,7 +91,7 @@ export class IntentStore implements AsyncDisposable {
   }
 
   async #insertOnce(intent: NewIntent, admission: Admission | undefined): Promise<InsertResult> {
-    if (admission !== undefined) return await this.#reservations.insert({ intent, admission });
+    if (admission !== undefined) return await this.#reservations.insert(intent, admission);
     const accepted = acceptedIntent(intent, 0, false);
     const { sql, values } = insertStatement(this.service, accepted);
     const [row] = await this.db.write(sql, values);
