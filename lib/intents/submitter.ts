@@ -16,6 +16,7 @@ import {
 } from "./errors.ts";
 import {
   failureOf,
+  type InsertResult,
   type Intent,
   type IntentOutcome,
   isFinal,
@@ -84,10 +85,6 @@ export interface SubmitOptions {
   isNew?: boolean;
 }
 
-export interface RecordedIntent extends SubmitOptions {
-  intent: Intent;
-}
-
 /**
  * Brings intents to a final state: the transaction is durable before it is first sent, a retry
  * sends the same transaction until the node refuses it for its age, and the receipt is durable
@@ -130,10 +127,10 @@ export class Submitter {
    * Like {@link submit}, for an intent that `record` finds or creates. A second call with the same
    * key joins the first, `record` included.
    */
-  submitOnce(key: string, record: () => Promise<RecordedIntent>): Promise<Intent> {
+  submitOnce(key: string, record: () => Promise<InsertResult>): Promise<Intent> {
     return this.#join(key, async () => {
-      const recorded = await record();
-      return await this.#attempt(recorded.intent, recorded);
+      const { intent, inserted } = await record();
+      return await this.#attempt(intent, { isNew: inserted });
     });
   }
 

@@ -11,7 +11,6 @@ import {
 } from "../../../lib/intents/intent.ts";
 import type { IntentService } from "../../../lib/intents/intent_service.ts";
 import { UserSignatures } from "../../../lib/intents/user_signatures.ts";
-import type { RecordedIntent } from "../../../lib/intents/submitter.ts";
 import type { ExecuteResult } from "../../../lib/protocol/answers.ts";
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
 import type { Address, Hex } from "../../../lib/protocol/scalars.ts";
@@ -95,13 +94,12 @@ export class Executor {
     }
   }
 
-  async #findOrRecord(quoteHash: Hex, execution: Execution): Promise<RecordedIntent> {
+  async #findOrRecord(quoteHash: Hex, execution: Execution): Promise<InsertResult> {
     const { intents } = this.#options;
     // Before the balances, so that a bet committed in between shows in one of the two at least.
     const { state, inFlight } = await intents.store.findState(quoteHash);
-    if (state !== undefined) return { intent: await this.#readRecorded(quoteHash, state) };
-    const { intent, inserted } = await this.#record(quoteHash, execution, inFlight);
-    return { intent, isNew: inserted };
+    if (state === undefined) return await this.#record(quoteHash, execution, inFlight);
+    return { intent: await this.#readRecorded(quoteHash, state), inserted: false };
   }
 
   /** @throws {OutcomeUnknownError} If the store fails: it is recorded, though it cannot be read. */
