@@ -11,7 +11,7 @@ import { redact } from "../redact.ts";
 import { UsageError } from "./options.ts";
 
 /** Options that give a service its key: either the key or a keystore. */
-interface KeyOptions {
+export interface KeyOptions {
   privateKey?: LocalSigner | undefined;
   keystore?: string | undefined;
   keystorePasswordFile?: string | undefined;

@@ -6,6 +6,7 @@ import { type IntentResources, openIntentResources } from "./intent_resources.ts
 import { inspectStore } from "./open_store.ts";
 import type { IntentStore } from "./store.ts";
 import { isNodeAway } from "../net/core_reader.ts";
+import type { TransactionSigner } from "../protocol/transaction.ts";
 import { redactUrls } from "../redact.ts";
 import {
   type CommandContext,
@@ -13,15 +14,9 @@ import {
   ExitCode,
   type RunnableCommand,
 } from "../cli/command.ts";
-import { openLocalSigner, openTransactionSigner, type RemoteKeyOptions } from "../cli/keystore.ts";
+import type { RemoteKeyOptions } from "../cli/keystore.ts";
 import * as kinds from "../cli/option_kinds.ts";
-import {
-  type CommandText,
-  optionLabel,
-  type OptionsOf,
-  type OptionSpec,
-  UsageError,
-} from "../cli/options.ts";
+import { type CommandText, type OptionsOf, type OptionSpec, UsageError } from "../cli/options.ts";
 import type {
   chainIdOption,
   databaseOption,
@@ -52,6 +47,7 @@ type RepairTable = typeof keystoreOptions & {
 interface RepairCommand extends Pick<CommandText, "name" | "description" | "examples"> {
   service: string;
   options: Omit<RepairTable, "dryRun"> & Partial<typeof remoteSignerOptions>;
+  openSigner(options: RemoteKeyOptions): Promise<TransactionSigner>;
   /** The command's words for a repaired intent, such as `sent again`. */
   repairedWords: string;
   /** Binds no database: that is for the service, which may have another key. */
@@ -124,12 +120,11 @@ async function requireNotEmpty(database: string, service: string): Promise<void>
 }
 
 async function repairAll(
-  { service, options: { privateKey, signerUrl }, storeKey, repair }: RepairCommand,
+  { service, openSigner, storeKey, repair }: RepairCommand,
   options: OptionsOf<RepairTable> & RemoteKeyOptions,
   { clock, print }: CommandContext,
 ) {
-  const openSigner = signerUrl ? openTransactionSigner : openLocalSigner;
-  const signer = await openSigner(options, optionLabel(privateKey));
+  const signer = await openSigner(options);
   const resources = await openIntentResources({
     ...options,
     name: service,

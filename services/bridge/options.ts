@@ -48,8 +48,6 @@ export type BridgeOptions = OptionsOf<typeof options>;
  * @throws {UsageError} Without one.
  * @throws {KeystoreError} If it cannot be read.
  */
-export function openBridgeSigner(
-  keyOptions: Pick<BridgeOptions, keyof RemoteKeyOptions>,
-): Promise<TransactionSigner> {
+export function openBridgeSigner(keyOptions: RemoteKeyOptions): Promise<TransactionSigner> {
   return openTransactionSigner(keyOptions, optionLabel(options.privateKey));
 }

@@ -1,8 +1,7 @@
 /** `rangemaker solver deposit`: money for the account of a solver's key. */
 import { createCommand, ExitCode } from "../../lib/cli/command.ts";
-import { openLocalSigner } from "../../lib/cli/keystore.ts";
 import * as kinds from "../../lib/cli/option_kinds.ts";
-import { optionLabel, optionTable } from "../../lib/cli/options.ts";
+import { optionTable } from "../../lib/cli/options.ts";
 import { REQUEST_LIFE_MS } from "../../lib/client/bet.ts";
 import { toWire } from "../../lib/json.ts";
 import { callJson, ServiceError } from "../../lib/net/call_json.ts";
@@ -10,7 +9,7 @@ import { depositAnswerSchema } from "../../lib/protocol/answers.ts";
 import { randomNonce } from "../../lib/protocol/deposit.ts";
 import { hashDepositRequest } from "../../lib/protocol/hashes.ts";
 import { usdcText } from "../../lib/protocol/price.ts";
-import { options as solverOptions } from "./options.ts";
+import { openSolverSigner, options as solverOptions } from "./options.ts";
 
 const { privateKey, keystore, keystorePasswordFile, chainId } = solverOptions;
 
@@ -45,7 +44,7 @@ export const run = createCommand({
     "500 USDC for the key in SOLVER_PRIVATE_KEY",
   ]],
   async run({ bridgeUrl, amount, nonce = randomNonce(), chainId, ...key }, { clock, print }) {
-    const signer = await openLocalSigner(key, optionLabel(privateKey));
+    const signer = await openSolverSigner(key);
     const deadline = clock.now() + REQUEST_LIFE_MS;
     const request = { user: signer.address, amount, nonce, deadline };
     const signature = signer.sign(hashDepositRequest(request, chainId));
