@@ -1,11 +1,6 @@
 import { YEAR_MS } from "../../../lib/time.ts";
 import { LIMITS } from "../shared/limits.ts";
-import {
-  type BoxToPrice,
-  createNoTouch,
-  noTouchAtChecks,
-  priceChecksOf,
-} from "./box_probability.ts";
+import { type BoxToPrice, NoTouch, noTouchAtChecks, priceChecksOf } from "./box_probability.ts";
 import type { VolatilityForecast } from "./volatility_forecast.ts";
 
 /** The charges of the maker. */
@@ -142,14 +137,14 @@ function createMixedNoTouch(
   if (checks === undefined) return () => 1;
   const nodes = forecast.nodes.map(({ volatility, weight }) => ({
     weight,
-    noTouch: createNoTouch(checks, { volatility, stillShare, startFactor }),
+    noTouch: new NoTouch(checks, { volatility, stillShare, startFactor }),
   }));
   return (endMs) => {
     const steps = priceChecksOf({ ...box, endMs })?.steps;
     if (steps === undefined) return 1;
     return Math.min(
       1,
-      nodes.reduce((sum, { weight, noTouch }) => sum + weight * noTouch(steps), 0),
+      nodes.reduce((sum, { weight, noTouch }) => sum + weight * noTouch.after(steps), 0),
     );
   };
 }

@@ -81,126 +81,131 @@ export function priceChecksOf(
  * without a trend.
  */
 export function noTouchAtChecks(checks: Checks, motion: PriceMotion): number {
-  return createNoTouch(checks, motion)(checks.steps);
+  return new NoTouch(checks, motion).after(checks.steps);
 }
 
 /**
  * {@link noTouchAtChecks} of the first check and some of the steps after it. For speed, ask for the
  * most steps first: their recursion also has the results of fewer steps.
  */
-export function createNoTouch(checks: Checks, motion: PriceMotion): (steps: number) => number {
-  const { toLower, toUpper, waitMs } = checks;
-  const hasBegun = waitMs < SLOT_MS;
-  if (hasBegun && (toLower < 0 || toUpper < 0)) return () => 0;
-  const stillShare = clampedStillShare(motion.stillShare ?? 0);
-  const variancePerMs = motion.volatility * motion.volatility / YEAR_MS;
-  const waitVariance = variancePerMs * waitMs * (hasBegun ? 1 : (motion.startFactor ?? 1) ** 2);
-  // Rarer moves are larger, so that the variance over time stays the same.
-  const stepVariance = variancePerMs * SLOT_MS / (1 - stillShare);
-  // Until a later window begins, still prices may all stay where they are.
-  const stayProbability = hasBegun ? 0 : stillShare ** Math.ceil(waitMs / SLOT_MS);
-  const noTouchAfter = hasBegun
-    ? (moves: number) => noTouchOfBegun(checks, waitVariance, stepVariance, moves)
-    : (moves: number) =>
-      stayProbability * noTouchOfFuture(checks, 0, stepVariance, moves) +
-      (1 - stayProbability) *
-        noTouchOfFuture(checks, waitVariance / (1 - stayProbability), stepVariance, moves);
-  let recursion: Recursion | undefined;
-  return (steps) => {
+export class NoTouch {
+  readonly #checks: Checks;
+  readonly #hasBegun: boolean;
+  readonly #stillShare: number;
+  /** Of the move until the first check, and of a move between two checks. */
+  readonly #waitVariance: number;
+  readonly #stepVariance: number;
+  /** The current slot may be still like any other: its check counts as one more step. */
+  readonly #extraSteps: number;
+  #recursion: Recursion | undefined;
+
+  constructor(checks: Checks, { volatility, stillShare = 0, startFactor = 1 }: PriceMotion) {
+    const { waitMs } = checks;
+    const variancePerMs = volatility * volatility / YEAR_MS;
+    this.#checks = checks;
+    this.#hasBegun = waitMs < SLOT_MS;
+    this.#stillShare = stillShare < STILL_SHARE_MIN ? 0 : Math.min(STILL_SHARE_MAX, stillShare);
+    this.#waitVariance = variancePerMs * waitMs * (this.#hasBegun ? 1 : startFactor ** 2);
+    // Rarer moves are larger, so that the variance over time stays the same.
+    this.#stepVariance = variancePerMs * SLOT_MS / (1 - this.#stillShare);
+    this.#extraSteps = this.#stillShare > 0 && this.#hasBegun && waitMs > 0 ? 1 : 0;
+  }
+
+  after(steps: number): number {
+    const { toLower, toUpper } = this.#checks;
+    if (this.#hasBegun && (toLower < 0 || toUpper < 0)) return 0;
+    const stillShare = this.#stillShare;
     const moves = steps * (1 - stillShare);
-    if (moves <= EXACT_MOVES_MAX) {
-      if (recursion === undefined || recursion.steps < steps) {
-        recursion = recursionOf({ ...checks, steps }, waitVariance, stepVariance, stillShare);
-      }
-      const exact = afterSteps(recursion, steps, stillShare);
-      if (exact !== undefined) return exact;
-    }
+    const exact = moves <= EXACT_MOVES_MAX ? this.#afterExactly(steps) : undefined;
+    if (exact !== undefined) return exact;
     // The number of moves is binomial, with mean `moves` and variance `moves * stillShare`. With
     // many moves one count stands for all: the mean less `stillShare`. Exact would be 0.75 of it,
     // since near a barrier survival falls like count^-1/2; the rest makes no difference.
-    if (moves > COUNTED_MOVES_MAX || stillShare === 0) return noTouchAfter(moves - stillShare);
+    if (moves > COUNTED_MOVES_MAX || stillShare === 0) return this.#afterMoves(moves - stillShare);
     // Otherwise three counts have its mean and variance.
     const reach = OUTER_DEVIATIONS * Math.sqrt(moves * stillShare);
-    return CENTRE_WEIGHT * noTouchAfter(moves) +
-      OUTER_WEIGHT * (noTouchAfter(Math.max(0, moves - reach)) + noTouchAfter(moves + reach));
-  };
-}
+    return CENTRE_WEIGHT * this.#afterMoves(moves) +
+      OUTER_WEIGHT *
+        (this.#afterMoves(Math.max(0, moves - reach)) + this.#afterMoves(moves + reach));
+  }
 
-/** Survival of a window that has begun: the rest of the current slot may contain a move as well. */
-function noTouchOfBegun(
-  { toLower, toUpper }: Checks,
-  waitVariance: number,
-  stepVariance: number,
-  moves: number,
-): number {
-  const stepDeviation = Math.sqrt(stepVariance);
-  const variance = stepVariance * moves + waitVariance;
-  return noTouchProbability({
-    toLower: shiftedDistance(toLower, stepDeviation),
-    toUpper: shiftedDistance(toUpper, stepDeviation),
-    variance,
-    // The logarithm of a price without a trend falls by half the variance.
-    drift: -variance / 2,
-  });
-}
+  /** Survival of a number of moves, by shifted barriers. */
+  #afterMoves(moves: number): number {
+    if (this.#hasBegun) return this.#afterMovesOfBegun(moves);
+    // Until a later window begins, still prices may all stay where they are.
+    const stay = this.#stillShare ** Math.ceil(this.#checks.waitMs / SLOT_MS);
+    return stay * this.#afterMovesOfFuture(0, moves) +
+      (1 - stay) * this.#afterMovesOfFuture(this.#waitVariance / (1 - stay), moves);
+  }
 
-/** Survival of a window that begins after the wait, wherever the price is then. */
-function noTouchOfFuture(
-  { toLower, toUpper }: Checks,
-  waitVariance: number,
-  stepVariance: number,
-  moves: number,
-): number {
-  const variance = stepVariance * moves;
-  return forwardNoTouchProbability({
-    toLower,
-    toUpper,
-    variance,
-    drift: -variance / 2,
-    startVariance: waitVariance,
-    startDrift: -waitVariance / 2,
-    stepDeviation: Math.sqrt(stepVariance),
-  });
-}
+  /** For a window that has begun: the rest of the current slot may contain a move as well. */
+  #afterMovesOfBegun(moves: number): number {
+    const { toLower, toUpper } = this.#checks;
+    const stepDeviation = Math.sqrt(this.#stepVariance);
+    const variance = this.#stepVariance * moves + this.#waitVariance;
+    return noTouchProbability({
+      toLower: shiftedDistance(toLower, stepDeviation),
+      toUpper: shiftedDistance(toUpper, stepDeviation),
+      variance,
+      // The logarithm of a price without a trend falls by half the variance.
+      drift: -variance / 2,
+    });
+  }
 
-function clampedStillShare(probability: number): number {
-  return probability < STILL_SHARE_MIN ? 0 : Math.min(STILL_SHARE_MAX, probability);
+  /** For a window that begins after the wait, wherever the price is then. */
+  #afterMovesOfFuture(waitVariance: number, moves: number): number {
+    const { toLower, toUpper } = this.#checks;
+    const variance = this.#stepVariance * moves;
+    return forwardNoTouchProbability({
+      toLower,
+      toUpper,
+      variance,
+      drift: -variance / 2,
+      startVariance: waitVariance,
+      startDrift: -waitVariance / 2,
+      stepDeviation: Math.sqrt(this.#stepVariance),
+    });
+  }
+
+  /** Survival averaged over the number of steps that are moves; undefined without a recursion. */
+  #afterExactly(steps: number): number | undefined {
+    if (this.#recursion === undefined || this.#recursion.steps < steps) {
+      this.#recursion = { steps, byMoves: this.#byMoves(steps + this.#extraSteps) };
+    }
+    const { byMoves } = this.#recursion;
+    if (byMoves === undefined) return undefined;
+    if (byMoves === "certain") return 1;
+    if (this.#stillShare === 0) return byMoves[steps];
+    const weights = movesWeights(steps + this.#extraSteps, this.#stillShare);
+    const sum = weights.reduce((sum, weight, count) => sum + weight * byMoves[count]!, 0); // one each
+    return Math.min(1, sum);
+  }
+
+  /** Survival for each number of moves, up to the largest likely number within the slots. */
+  #byMoves(slots: number): Recursion["byMoves"] {
+    const { toLower, toUpper, waitMs } = this.#checks;
+    const stillShare = this.#stillShare;
+    const variance = stillShare > 0 && this.#hasBegun ? 0 : this.#waitVariance;
+    // A bound out of reach is moved to the reach, so that fewer nodes are needed.
+    const expected = slots * (1 - stillShare);
+    const reach = variance > 0 ? Infinity : reachOfMoves(expected) * Math.sqrt(this.#stepVariance);
+    if (toLower >= reach && toUpper >= reach) return "certain";
+    return noTouchByStep({
+      toLower: Math.min(toLower, reach),
+      toUpper: Math.min(toUpper, reach),
+      first: this.#hasBegun
+        ? [{ variance, drift: -variance / 2, weight: 1 }]
+        : movesUntilStart(waitMs, variance, stillShare),
+      step: { variance: this.#stepVariance, drift: -this.#stepVariance / 2 },
+    }, movesMax(slots, stillShare));
+  }
 }
 
 /** Survival by the number of moves. */
 interface Recursion {
   steps: number;
-  /** The current slot may be still like any other: its check counts as one more step. */
-  extraSteps: number;
   /** "certain" if both bounds are out of reach, undefined if they are too far apart. */
   byMoves: Float64Array | "certain" | undefined;
-}
-
-/** Survival for each number of moves, up to the largest likely number within the steps. */
-function recursionOf(
-  { toLower, toUpper, waitMs, steps }: Checks,
-  firstVariance: number,
-  stepVariance: number,
-  stillShare: number,
-): Recursion {
-  const hasBegun = waitMs < SLOT_MS;
-  const extraSteps = stillShare > 0 && hasBegun && waitMs > 0 ? 1 : 0;
-  const slots = steps + extraSteps;
-  const variance = stillShare > 0 && hasBegun ? 0 : firstVariance;
-  const expected = slots * (1 - stillShare);
-  const moves = movesMax(slots, stillShare);
-  // A bound out of reach is moved to the reach, so that fewer nodes are needed.
-  const reach = variance > 0 ? Infinity : reachOfMoves(expected) * Math.sqrt(stepVariance);
-  if (toLower >= reach && toUpper >= reach) return { steps, extraSteps, byMoves: "certain" };
-  const byMoves = noTouchByStep({
-    toLower: Math.min(toLower, reach),
-    toUpper: Math.min(toUpper, reach),
-    first: hasBegun
-      ? [{ variance, drift: -variance / 2, weight: 1 }]
-      : movesUntilStart(waitMs, variance, stillShare),
-    step: { variance: stepVariance, drift: -stepVariance / 2 },
-  }, moves);
-  return { steps, extraSteps, byMoves };
 }
 
 /** The move until a later window: if moves are rare, one for each number of them. */
@@ -220,20 +225,6 @@ function movesUntilStart(waitMs: number, variance: number, stillShare: number): 
 function movesMax(slots: number, stillShare: number): number {
   const expected = slots * (1 - stillShare);
   return Math.min(slots, Math.ceil(expected + 6 * Math.sqrt(expected * stillShare) + 5));
-}
-
-/** Survival averaged over the number of steps that are moves. */
-function afterSteps(
-  { byMoves, extraSteps }: Recursion,
-  steps: number,
-  stillShare: number,
-): number | undefined {
-  if (byMoves === undefined) return undefined;
-  if (byMoves === "certain") return 1;
-  if (stillShare === 0) return byMoves[steps];
-  const weights = movesWeights(steps + extraSteps, stillShare);
-  const sum = weights.reduce((sum, weight, count) => sum + weight * byMoves[count]!, 0); // one each
-  return Math.min(1, sum);
 }
 
 /** Probability of each number of moves. */
