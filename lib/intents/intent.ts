@@ -68,11 +68,7 @@ export interface InsertResult {
 }
 
 /** An intent's claim on a limit that all processes of a service share. */
-export interface Reservation {
-  sequence: number;
-  key: string;
-  payload: string;
-}
+export type Reservation = Pick<Intent, "key" | "payload">;
 
 /** Which intents of a service were unfinished at a moment. */
 export interface InFlight {

@@ -50,7 +50,7 @@ Deno.test("ExposureBook: a bet of any solver is counted once, from the database 
   book.endReading([thesisOf(1), thesisOf(2)]);
   book.reserve(quoteHashOf(3), thesisOf(3));
   for (const id of [2, 3, 4, 4]) {
-    book.addReservation({ sequence: id, key: quoteHashOf(id), payload: String(id) });
+    book.addReservation({ key: quoteHashOf(id), payload: String(id) });
   }
   assert.deepEqual(book.betsAtRisk, [1, 2, 3, 4].map((id) => thesisOf(id)));
   assert.equal(book.total, 40n);

@@ -24,7 +24,7 @@ function betOf(risk: bigint) {
 }
 
 function reservation(id: number, risk: bigint): Reservation {
-  return { sequence: id, key: quoteHashOf(id), payload: String(risk) };
+  return { key: quoteHashOf(id), payload: String(risk) };
 }
 
 /** Decides about a bet with this much at risk, in addition to the reservations. */
