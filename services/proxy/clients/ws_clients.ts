@@ -77,6 +77,11 @@ export class WsClients {
       (address) => this.#unopenedPerAddress.remove(address),
     );
     this.#buffers = new ClientBuffers(budget, clock, () => metrics.countRefusal("buffered_bytes"));
+    metrics.scrapedGauge(
+      "proxy_ws_connections_active",
+      "Client WebSockets that are open.",
+      () => this.#sockets.size,
+    );
   }
 
   /** Turns a request into a WebSocket, or refuses it. */
@@ -129,7 +134,6 @@ export class WsClients {
     const client = new WsClient({ ...this.#options, sink: queue, address });
     this.#sockets.add(socket);
     this.#perAddress.add(address);
-    metrics.sockets.connections.set(this.#sockets.size);
     log.debug("Client {address} connected", { address: display });
     const countUnfinished = this.#createCounter(socket, address);
     let waiting = 0;
@@ -167,7 +171,6 @@ export class WsClients {
         this.#perAddress.remove(address);
         log.debug("Client {address} disconnected", { address: display });
         this.#sockets.delete(socket);
-        metrics.sockets.connections.set(this.#sockets.size);
         if (this.#sockets.size === 0) this.#onAllClosed?.();
       },
     });

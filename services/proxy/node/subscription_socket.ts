@@ -46,7 +46,11 @@ export class SubscriptionSocket {
   constructor(options: SubscriptionSocketOptions) {
     this.#options = options;
     const { leader, socket, metrics, events } = options;
-    metrics.sockets.upstreamConnected.set(0);
+    metrics.scrapedGauge(
+      "proxy_broadcast_upstream_connected",
+      "1 while the WebSocket to the read node is open, else 0.",
+      () => this.connection.isConnected ? 1 : 0,
+    );
     const loss = new ProblemTracker();
     let wasConnected = false;
     this.connection = new ReconnectingSocket({
@@ -60,7 +64,6 @@ export class SubscriptionSocket {
           if (attempt > 1) metrics.sockets.reconnectAttempts.inc();
         },
         onOpen: () => {
-          metrics.sockets.upstreamConnected.set(1);
           const isBack = loss.end();
           const event = isBack ? "node_back" : "node_connected";
           log.info("Connected to the read node at {url}", { event, url: this.#url });
@@ -76,7 +79,6 @@ export class SubscriptionSocket {
           );
         },
         onLost: (reason, _cause, closeCode) => {
-          metrics.sockets.upstreamConnected.set(0);
           if (this.#isChangingLeader) return events.onLeaderChanged();
           metrics.upstreamErrors.inc({ target: "read" });
           if (loss.begin()) {

@@ -89,20 +89,15 @@ function createCallMetrics(registry: Registry) {
   };
 }
 
-/** Metrics of WebSockets: those of clients, and the one that brings notifications. */
+/** What is counted of WebSockets: those of clients, and the one that brings notifications. */
 function createSocketMetrics(registry: Registry) {
-  const { counter, gauge } = metricsIn(registry);
+  const { counter } = metricsIn(registry);
   return {
-    connections: gauge("proxy_ws_connections_active", "Client WebSockets that are open."),
     messages: counter(
       "proxy_ws_messages_total",
       "WebSocket messages from clients (upstream), to clients (downstream), " +
         "and missed by clients that were too slow (lagged).",
       "direction",
-    ),
-    upstreamConnected: gauge(
-      "proxy_broadcast_upstream_connected",
-      "1 while the WebSocket to the read node is open, else 0.",
     ),
     received: counter(
       "proxy_broadcast_messages_received",

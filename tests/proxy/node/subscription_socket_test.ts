@@ -51,13 +51,12 @@ class Scene {
 
   /** Gauge of the connection, attempts after the first, and errors. */
   async counts(): Promise<(number | undefined)[]> {
-    const { sockets, upstreamErrors } = this.#metrics;
+    const { registry, sockets, upstreamErrors } = this.#metrics;
+    const gauge = registry.getSingleMetric("proxy_broadcast_upstream_connected");
     const all = await Promise.all(
-      [sockets.upstreamConnected, sockets.reconnectAttempts, upstreamErrors].map((metric) =>
-        metric.get()
-      ),
+      [gauge, sockets.reconnectAttempts, upstreamErrors].map((metric) => metric?.get()),
     );
-    return all.map(({ values }) => values[0]?.value ?? 0);
+    return all.map((metric) => metric?.values[0]?.value ?? 0);
   }
 
   async reconnects(): Promise<number | undefined> {
