@@ -123,7 +123,7 @@ export class WsSocket implements ClientSocket {
   listen({ onText, onUnfinished, onTooLarge, onDrain, onClosed }: SocketEvents): void {
     // Text and binary messages both arrive as one Buffer.
     this.#socket.on("message", (data: Buffer) => {
-      // For the read that it came in: 64 KiB of whole messages would count until the next one.
+      // Offsets the READ_BYTES of the read that it came in: 64 KiB of whole messages do not count.
       this.#unfinishedBytes = -READ_BYTES;
       onUnfinished(0);
       onText(data.toString());

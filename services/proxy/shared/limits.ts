@@ -26,7 +26,7 @@ export class AddressCounts {
   readonly #networkCounts = new Map<string, number>();
   readonly #peerCounts = new Map<string, number>();
 
-  /** @param all Most of all callers together, of which one peer may have {@link SHARE_PER_PEER}. */
+  /** @param all The owner's limit for all together; of it, one peer may have {@link SHARE_PER_PEER}. */
   constructor(perAddress: number, all = Infinity) {
     this.#perAddress = perAddress;
     this.#perPeer = Math.max(1, Math.floor(all * SHARE_PER_PEER));
