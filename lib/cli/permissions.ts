@@ -45,9 +45,9 @@ const DEFAULT_PORTS: Readonly<Record<string, string>> = {
   "postgresql:": "5432",
 };
 
-/** The `host:port` of a URL; the port defaults to the scheme's, and the scheme to `http:`. */
+/** The `host:port` of a URL; the port defaults to the scheme's. */
 export function addressOf(url: string): string {
-  const { hostname, port, protocol } = new URL(url.includes("://") ? url : `http://${url}`);
+  const { hostname, port, protocol } = new URL(url);
   return `${hostname}:${port || (DEFAULT_PORTS[protocol] ?? "80")}`;
 }
 

@@ -15,7 +15,7 @@ import { createDevMethods, DevChain } from "./dev_chain.ts";
 import { createNodeMetrics, type NodeMetrics, registerNodeGauges } from "./metrics.ts";
 import { OraclePoller } from "./oracle/oracle_poller.ts";
 import { OraclePrices } from "./oracle/oracle_prices.ts";
-import { OracleClient, oracleUrl } from "./oracle/oracle_client.ts";
+import { OracleClient } from "./oracle/oracle_client.ts";
 import { Clients } from "./rpc/clients.ts";
 import { Dispatcher } from "./rpc/dispatcher.ts";
 import { createMethods } from "./rpc/methods.ts";
@@ -71,9 +71,9 @@ export class CoreNode {
     for (const [{ symbol }, slots] of storage.records.prices.damagedSlots) {
       this.metrics.slotsDamaged.set({ market: symbol }, slots);
     }
-    const { oracleUrl: serviceUrl, oracleTimeoutMs } = settings;
-    this.#oracleClient = new OracleClient(serviceUrl, oracleTimeoutMs, clock);
-    this.#oracle = this.#createPoller(oracleUrl(serviceUrl), oraclePrices);
+    const { oracleUrl, oracleTimeoutMs } = settings;
+    this.#oracleClient = new OracleClient(oracleUrl, oracleTimeoutMs, clock);
+    this.#oracle = this.#createPoller(oracleUrl, oraclePrices);
     const chain = this.chain = new Chain({
       ...settings,
       clock,

@@ -19,7 +19,6 @@ import {
   START_AHEAD_MAX_MS,
 } from "../../lib/protocol/constants.ts";
 import { optionsFor } from "../../lib/cli/option_names.ts";
-import { isServiceUrl } from "./oracle/oracle_client.ts";
 import type { PermissionLists } from "./store/schema.ts";
 
 /** The longest timeout of a pull: the pull must end before the next checkpoint. */
@@ -51,11 +50,15 @@ const balances = {
   placeholder: "address=amount",
 } satisfies kinds.OptionKind;
 
-/** The URL of the oracle, with or without a scheme. */
+/** The URL of the oracle (spec: `service_url`). The scheme may be left out; the value has one. */
 const serviceUrl = {
   ...kinds.httpUrl,
   schema: z.string({ error: "Expected a URL as text" })
-    .refine(isServiceUrl, "Expected host:port or an http: or https: URL"),
+    .transform((text) => (/^[a-z][a-z\d+.-]*:\/\//i.test(text) ? text : `http://${text}`))
+    .refine(
+      (url) => kinds.httpUrl.schema.safeParse(url).success,
+      "Expected host:port or an http: or https: URL",
+    ).transform((url) => url.replace(/\/+$/, "")),
 } satisfies kinds.OptionKind;
 
 const ringBufferSize = {

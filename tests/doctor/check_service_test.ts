@@ -21,7 +21,6 @@ const required: readonly (readonly [kinds.OptionKind, value: unknown, flags: str
     "--allow-net=a.example:8545,b.example:80",
   ],
   [kinds.wsUrl, "ws://node.example", "--allow-net=node.example:80"],
-  [{ ...kinds.httpUrl }, "oracle.example:8550", "--allow-net=oracle.example:8550"],
   [kinds.file, "keys/a.json", "--allow-read=keys/a.json"],
   [kinds.module, "mine/strategy.ts", "--allow-read=mine"],
   [kinds.outputFile, "a.svg", "--allow-write=a.svg"],

@@ -150,13 +150,27 @@ function fromFile(text: string, ...argv: string[]) {
   }
 }
 
+Deno.test("price oracle spec, service_url: the scheme may be left out", () => {
+  const { schema } = options.oracleUrl.kind;
+  const urls = {
+    "localhost:8550": "http://localhost:8550",
+    "https://oracle.example/": "https://oracle.example",
+    "http://[::1]:1": "http://[::1]:1",
+    oracle: "http://oracle",
+  };
+  for (const [text, url] of Object.entries(urls)) assert.equal(schema.parse(text), url);
+  for (const bad of ["", "http://", "https:///", "a b", "localhost:99999", "ftp://oracle"]) {
+    assert.equal(schema.safeParse(bad).success, false, bad);
+  }
+});
+
 Deno.test("price oracle spec, Write node [oracle] settings: keys and defaults", () => {
   const oracleOf = (settings: NodeSettings) => {
     const { ringBufferSize, maxStaleMs, oracleUrl, oracleTimeoutMs } = settings;
     return [ringBufferSize, maxStaleMs, oracleUrl, oracleTimeoutMs];
   };
   const byDefault = oracleOf(resolveSettings(fromFlags(), SPEC_MARKETS));
-  assert.deepEqual(byDefault, [65_536, 3_000, "localhost:8550", 10]);
+  assert.deepEqual(byDefault, [65_536, 3_000, "http://localhost:8550", 10]);
   const given = fromFile(
     `[oracle]
      min_sources = 3 # of the oracle itself

@@ -11,18 +11,6 @@ export const LATE_ANSWER_MAX_MS = 1_000;
 /** Longest answer of an oracle: thousands of markets. */
 const PRICES_BYTES_MAX = 1024 * 1024;
 
-/** Whether text is a `service_url`: `host:port`, or an `http:` or `https:` URL. */
-export function isServiceUrl(text: string): boolean {
-  const hasOtherScheme = /^(?!https?:)[a-z][a-z\d+.-]*:\/\//i.test(text);
-  return URL.canParse(oracleUrl(text)) && !hasOtherScheme && !/\s/.test(text);
-}
-
-/** The URL of the oracle from the spec's `service_url`, which may lack the scheme. */
-export function oracleUrl(serviceUrl: string): string {
-  const url = /^https?:\/\//i.test(serviceUrl) ? serviceUrl : `http://${serviceUrl}`;
-  return url.replace(/\/+$/, "");
-}
-
 /** Pulls prices over HTTP (spec: price oracle, pull cycle). */
 export class OracleClient {
   readonly #pricesUrl: string;
@@ -31,8 +19,8 @@ export class OracleClient {
   readonly #requests = new Set<AbortController>();
 
   /** @param timeoutMs How long a pull waits for its answer. */
-  constructor(serviceUrl: string, timeoutMs: number, clock: Clock) {
-    this.#pricesUrl = `${oracleUrl(serviceUrl)}/prices`;
+  constructor(url: string, timeoutMs: number, clock: Clock) {
+    this.#pricesUrl = `${url}/prices`;
     this.#timeoutMs = timeoutMs;
     this.#clock = clock;
   }

@@ -1,24 +1,10 @@
 import assert from "node:assert/strict";
 import { systemClock } from "../../../lib/clock.ts";
 import { listen } from "../../../lib/http/listener.ts";
-import {
-  isServiceUrl,
-  LATE_ANSWER_MAX_MS,
-  OracleClient,
-  oracleUrl,
-} from "../../../services/node/oracle/oracle_client.ts";
+import { LATE_ANSWER_MAX_MS, OracleClient } from "../../../services/node/oracle/oracle_client.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { pricesBody, startFakeOracle } from "../support/fake_oracle.ts";
-
-Deno.test("price oracle spec, service_url: the scheme may be left out", () => {
-  assert.equal(oracleUrl("localhost:8550"), "http://localhost:8550");
-  assert.equal(oracleUrl("https://oracle.example/"), "https://oracle.example");
-  for (const good of ["localhost:8550", "http://[::1]:1", "oracle"]) assert.ok(isServiceUrl(good));
-  for (const bad of ["", "http://", "https:///", "a b", "localhost:99999"]) {
-    assert.ok(!isServiceUrl(bad), bad);
-  }
-});
 
 Deno.test("OracleClient: an answer after the timeout is passed on as a late answer", async () => {
   await using oracle = startFakeOracle();

@@ -461,7 +461,7 @@ Deno.test("Node --data-dir: a market can be removed only if it has no open thesi
 
 Deno.test("Data directory: a start that fails at any moment leaves it free for another node", () =>
   withFolder(async (folder) => {
-    const options = testOptions({ dataDir: `${folder}/node`, oracleUrl: "127.0.0.1:9" });
+    const options = testOptions({ dataDir: `${folder}/node`, oracleUrl: "http://127.0.0.1:9" });
     for (let failingCall = 1; failingCall <= 4; failingCall++) {
       let calls = 0;
       const mistake = new TypeError("A bug");
