@@ -35,8 +35,12 @@ export class TradePlayer {
   readonly #clock: Clock;
   readonly #deliver: (trade: Trade) => void;
   readonly #upcoming: { source: TradeStream; trade: Trade }[];
-  /** How long the machine was asleep. To skip a week's trades would take seconds. */
-  #asleepMs = 0;
+  /**
+   * How long the machine was asleep, minus how far its clock was set back. To skip a week's trades
+   * would take seconds.
+   */
+  #shiftMs = 0;
+  #lastRunMs = 0;
   #cancelTimer: CancelTimer | undefined;
 
   /** @param sources One at least. */
@@ -49,14 +53,16 @@ export class TradePlayer {
   /** Plays due trades, and schedules the next run. */
   start(): void {
     const nowMs = this.#clock.now();
+    this.#shiftMs += Math.min(0, nowMs - this.#lastRunMs); // the clock was set back
+    this.#lastRunMs = nowMs;
     let dueMs: number;
     for (;;) {
       const upcoming = this.#upcoming.reduce((a, b) => b.trade.timeMs < a.trade.timeMs ? b : a);
       const { trade } = upcoming;
-      dueMs = trade.timeMs + this.#asleepMs;
+      dueMs = trade.timeMs + this.#shiftMs;
       if (dueMs > nowMs) break;
       if (dueMs < nowMs - OVERDUE_MAX_MS) {
-        this.#asleepMs += nowMs - dueMs;
+        this.#shiftMs += nowMs - dueMs;
         dueMs = nowMs;
       }
       upcoming.trade = upcoming.source.next().value;

@@ -140,3 +140,13 @@ Deno.test("TradePlayer: after a sleep it goes on where it was, and makes up no t
   assert.deepEqual(played, [1_000, atMs, atMs + 1_000].map((ms) => `1000@${ms}`));
   player.stop();
 });
+
+Deno.test("TradePlayer: after the clock was set back it goes on", () => {
+  const { clock, player, played } = startPlayer([1_000]);
+  clock.advance(2_000);
+  clock.setBy(-3_600_000);
+  clock.advance(3_000);
+  const atMs = clock.now();
+  assert.deepEqual(played, [1_000, 2_000, atMs - 1_000, atMs].map((ms) => `1000@${ms}`));
+  player.stop();
+});
