@@ -242,7 +242,7 @@ export class ProviderSession {
 
   #watchIdle(ping: { afterMs: number; text: string }): void {
     const { clock, send } = this.#options;
-    const idleMs = clock.now() - this.#lastFrameAtMs;
+    const idleMs = Math.abs(clock.now() - this.#lastFrameAtMs); // a clock may be set back
     if (idleMs >= ping.afterMs) send(ping.text);
     const waitMs = idleMs >= ping.afterMs ? ping.afterMs : ping.afterMs - idleMs;
     this.#timers.after(waitMs, () => this.#watchIdle(ping));

@@ -234,6 +234,9 @@ Deno.test("ProviderSession: sends a ping only after silence, and only to exchang
   assert.deepEqual(sent, []);
   clock.advance(1);
   assert.deepEqual(sent, ["ping"]);
+  clock.setBy(-3_600_000);
+  clock.advance(5_000);
+  assert.deepEqual(sent, ["ping", "ping"]);
 });
 
 Deno.test("ProviderSession: frames without a price are dropped with a reason", () => {
