@@ -155,21 +155,8 @@ export class Dispatcher {
     caller: Caller,
   ): Promise<string> {
     const { methods, onCallEnded, queue, beforeAnswer, onStorageError } = this.#options;
-    const method = methods.get(name);
-    const isWrite = method?.access === "write" && !caller.isReadOnly;
+    const method = findMethod(methods, name, caller);
     const run = () => {
-      if (method === undefined) {
-        throw new RpcError(
-          RpcCode.methodNotFound,
-          `Method not found: ${name}; rpc.discover lists the methods`,
-        );
-      }
-      if (method.access === "write" && caller.isReadOnly) {
-        throw new RpcError(
-          RpcCode.methodNotFound,
-          `Method not available on a read port: ${name}; send it to the write node`,
-        );
-      }
       // One task for both: encoding a long result takes as long as computing it.
       const text = JSON.stringify(rpcResult(id, method.call(params, caller.subscriptions)));
       // Called in the same task: the next task may fail, and its rollback would undo this change.
@@ -178,20 +165,37 @@ export class Dispatcher {
       return { text, committed };
     };
     try {
-      const isQueued = method?.isCostly || caller.batch !== undefined;
-      const { text, committed } = isQueued
-        ? await queue.run(isWrite ? "write" : "read", caller.groups(), run)
-        : run();
+      const lane = method.access === "write" ? "write" : "read";
+      const isQueued = method.isCostly || caller.batch !== undefined;
+      const { text, committed } = isQueued ? await queue.run(lane, caller.groups(), run) : run();
       await committed;
       onCallEnded(name, "ok");
       return text;
     } catch (thrown) {
       if (caller.batch && thrown instanceof NodeBusyError) caller.batch.isRefused = true;
       if (thrown instanceof StorageError) onStorageError?.(thrown);
-      onCallEnded(method === undefined ? "unknown" : name, "error");
+      onCallEnded(methods.has(name) ? name : "unknown", "error");
       return failureText(id, thrown);
     }
   }
+}
+
+/** The method of a call; in place of one that its port lacks, one that throws why. */
+function findMethod(
+  methods: ReadonlyMap<string, CallableMethod>,
+  name: string,
+  { isReadOnly }: Caller,
+): CallableMethod {
+  const method = methods.get(name);
+  if (method !== undefined && !(isReadOnly && method.access === "write")) return method;
+  const message = method === undefined
+    ? `Method not found: ${name}; rpc.discover lists the methods`
+    : `Method not available on a read port: ${name}; send it to the write node`;
+  return {
+    call() {
+      throw new RpcError(RpcCode.methodNotFound, message);
+    },
+  };
 }
 
 /** @throws {RpcError} -32005 if it takes so long to parse that a checkpoint could be late. */
