@@ -11,6 +11,7 @@ import {
 } from "@rangemaker/client";
 import * as z from "zod/mini";
 import { messageOf } from "../../../../lib/errors.ts";
+import { tryParseJson } from "../../../../lib/json.ts";
 import { uint64Schema } from "../../../../lib/protocol/scalars.ts";
 import { get, LateError, NoAnswerError, Poll } from "../data/http.ts";
 import { type Metrics, parseMetrics } from "../data/metrics.ts";
@@ -160,7 +161,8 @@ export class MakerWatch {
         this.#get("theses?limit=1", signal),
         this.#get("metrics", signal),
       ]);
-      const exposure = exposureSchema.parse(JSON.parse(theses));
+      const { data: exposure } = exposureSchema.safeParse(tryParseJson(theses));
+      if (exposure === undefined) throw new NoAnswerError("something else answers in its place");
       const info = await this.#model.client.solverInfo(signal);
       if (!signal.aborted) this.#report(undefined);
       return {

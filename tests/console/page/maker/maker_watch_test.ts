@@ -26,8 +26,9 @@ const INFO = { address: OTHER, pricing: "barrier", dryRun: false };
 Deno.test("MakerWatch: a pass reads all figures; while the solver is away, the old figures keep their time", async () => {
   const exposure = { executing: "7", maxExposure: "100", complete: true };
   let isAway = false;
+  let frontStatus = 502;
   await using solver = listen("127.0.0.1", 0, (request) => {
-    if (isAway) return new Response("no upstream", { status: 502 });
+    if (isAway) return new Response("no upstream", { status: frontStatus });
     const { pathname } = new URL(request.url);
     return pathname === "/metrics" ? new Response("up 1\n") : Response.json(exposure);
   });
@@ -81,8 +82,10 @@ Deno.test("MakerWatch: a pass reads all figures; while the solver is away, the o
   model.feed.isAway.value = false;
   assert.equal(watch.solver.value, known, "with the time at which it was read");
   assert.equal(later.readAtMs, same.readAtMs + PASS_MS);
+  frontStatus = 200;
   connection = "reconnecting";
   await next();
+  assert.equal(watch.solverProblem.value, "the solver cannot be reached", "but its front");
   assert.equal(watch.problem.value, "reconnecting");
   connection = "live";
   await next();
