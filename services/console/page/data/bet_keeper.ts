@@ -109,7 +109,8 @@ export class BetKeeper {
 
   /** Resolves a bet that is on the chain. */
   confirm({ quoteHash, id }: Thesis): void {
-    this.#resolve(quoteHash, { name: "placed", thesisId: id });
+    const run = this.#runs.get(quoteHash);
+    if (run !== undefined) this.#resolve(run, { name: "placed", thesisId: id });
   }
 
   #begin(
@@ -135,39 +136,49 @@ export class BetKeeper {
   #later(run: Run, delayMs: number): void {
     if (delayMs === 0) return void this.#attempt(run);
     run.cancel = this.#options.clock.after(delayMs, () => {
-      const { isResolvedElsewhere } = run;
       // The event of another tab that has ended the bet may come later than this timer.
       if (run.attempts === 0) this.#sync();
-      if (run.isResolvedElsewhere !== isResolvedElsewhere) return; // it has scheduled the next attempt
-      // An earlier request, or one of another tab, may still arrive.
-      if (!run.isResolvedElsewhere) this.#markChecking(run);
+      if (!this.#isSending(run)) return;
+      this.#markChecking(run); // an earlier request, or one of another tab, may still arrive
       void this.#attempt(run);
     });
   }
 
   async #attempt(run: Run): Promise<void> {
-    const { quoteHash } = run.bet.offer;
-    if (this.#canExpire(run) && await this.#expireIfUnknown(run)) return;
-    if (run.isResolvedElsewhere) return this.#later(run, DEADLINE_MARGIN_MS);
+    if (this.#isLate(run) && await this.#expireIfUnknown(run)) return;
+    if (!this.#isSending(run)) return;
     run.cancel = this.#options.clock.after(OVERDUE_MS, () => this.#markChecking(run));
     const outcome = await this.#execute(run);
-    if (this.#runs.get(quoteHash) !== run) return; // closed, or resolved by the chain
-    if (outcome === undefined && run.isResolvedElsewhere) return; // the chain has time to show it
+    if (outcome !== undefined) return this.#resolve(run, outcome);
+    if (!this.#isSending(run)) return;
     run.cancel();
-    if (outcome !== undefined) return this.#resolve(quoteHash, outcome);
     this.#markChecking(run);
     this.#later(run, RETRY_MS[Math.min(run.attempts, RETRY_MS.length - 1)]!);
     run.attempts += 1;
   }
 
-  /** Ends a bet that the chain does not have. @returns Whether the attempt is over. */
+  /** Whether its outcome is unknown here, and the keeper is not closed. */
+  #isOpen(run: Run): boolean {
+    return this.#runs.get(run.bet.offer.quoteHash) === run;
+  }
+
+  #isSending(run: Run): boolean {
+    return this.#isOpen(run) && !run.isResolvedElsewhere;
+  }
+
+  /** Waits until the chain shows a bet that another tab has ended, or does not have it. */
+  #followChain(run: Run): void {
+    run.cancel = this.#options.clock.after(DEADLINE_MARGIN_MS, async () => {
+      const isOver = await this.#expireIfUnknown(run);
+      if (!isOver && this.#isOpen(run)) this.#followChain(run);
+    });
+  }
+
+  /** Ends a bet that the chain does not have and will not get. @returns Whether it could be read. */
   async #expireIfUnknown(run: Run): Promise<boolean> {
-    const { isResolvedElsewhere, bet: { offer: { quoteHash } } } = run;
     const areAllKnown = await this.#options.readTheses();
-    if (this.#runs.get(quoteHash) !== run) return true; // closed, or the chain has the bet
-    if (areAllKnown) this.#resolve(quoteHash, { name: "expired" });
-    // Or another tab has learned the outcome, and `#sync` has scheduled the next attempt.
-    return areAllKnown || run.isResolvedElsewhere !== isResolvedElsewhere;
+    if (areAllKnown) this.#resolve(run, { name: "expired" });
+    return areAllKnown;
   }
 
   /** Sends a bet. @returns Undefined if its outcome is unknown. */
@@ -193,10 +204,9 @@ export class BetKeeper {
   }
 
   /** Whether a bet that is not on the chain now will not be placed any more. */
-  #canExpire({ bet: { offer: { quote } }, isResolvedElsewhere }: Run): boolean {
+  #isLate({ bet: { offer: { quote } } }: Run): boolean {
     const { serverClock } = this.#options;
-    const isLate = serverClock.now() >= quote.deadline + DEADLINE_MARGIN_MS;
-    return isResolvedElsewhere || isLate && !serverClock.isUnset;
+    return serverClock.now() >= quote.deadline + DEADLINE_MARGIN_MS && !serverClock.isUnset;
   }
 
   #markChecking(run: Run): void {
@@ -218,13 +228,14 @@ export class BetKeeper {
       }
       run.isResolvedElsewhere = true;
       run.cancel();
-      this.#later(run, DEADLINE_MARGIN_MS);
+      this.#followChain(run);
     }
   }
 
-  #resolve(quoteHash: string, outcome: BetOutcome): void {
-    const run = this.#runs.get(quoteHash);
-    if (run === undefined) return;
+  /** Ends a bet, unless it has ended. */
+  #resolve(run: Run, outcome: BetOutcome): void {
+    const { quoteHash } = run.bet.offer;
+    if (!this.#isOpen(run)) return;
     run.cancel();
     this.#runs.delete(quoteHash);
     this.#options.pending.remove(quoteHash);
