@@ -5,6 +5,7 @@ import {
   type Clock,
   type Estimate,
   NetworkError,
+  type RangemakerClient,
 } from "@rangemaker/client";
 
 /** Shortest time between two requests: a drag changes the bet 60 times a second. */
@@ -18,25 +19,22 @@ export type EstimateState =
   | { estimate: Estimate; bet: Bet }
   | { failure: unknown; bet: Bet };
 
-interface EstimatorOptions {
-  estimate(bet: Bet, signal: AbortSignal): Promise<Estimate>;
-  clock: Clock;
-}
-
 /** Estimates a changing bet, with one request at a time. Shows answers for the newest bet only. */
 export class Estimator {
   /** Undefined while no bet is estimated. */
   readonly state: Signal<EstimateState | undefined> = signal(undefined);
   /** Set while nobody sees the estimates, as in a hidden tab: nothing is requested. */
   isPaused = false;
-  readonly #options: EstimatorOptions;
+  readonly #client: Pick<RangemakerClient, "estimate">;
+  readonly #clock: Clock;
   #wanted: Bet | undefined;
   #running: AbortController | undefined;
   #sentAtMs = -Infinity;
   #cancelTimer: CancelTimer | undefined;
 
-  constructor(options: EstimatorOptions) {
-    this.#options = options;
+  constructor(client: Pick<RangemakerClient, "estimate">, clock: Clock) {
+    this.#client = client;
+    this.#clock = clock;
   }
 
   /** Requests an estimate after a short pause. */
@@ -57,28 +55,26 @@ export class Estimator {
 
   #pump(): void {
     if (this.#wanted === undefined || this.#running || this.#cancelTimer) return;
-    const { clock } = this.#options;
     // The clock may have been set back since.
-    const waitMs = Math.min(PAUSE_MS, this.#sentAtMs + PAUSE_MS - clock.now());
+    const waitMs = Math.min(PAUSE_MS, this.#sentAtMs + PAUSE_MS - this.#clock.now());
     if (waitMs <= 0) return void this.#send();
-    this.#cancelTimer = clock.after(waitMs, () => {
+    this.#cancelTimer = this.#clock.after(waitMs, () => {
       this.#cancelTimer = undefined;
       void this.#send();
     });
   }
 
   async #send(): Promise<void> {
-    const { clock, estimate } = this.#options;
     const bet = this.#wanted;
     this.#wanted = undefined;
     if (bet === undefined || this.isPaused) return;
-    this.#sentAtMs = clock.now();
+    this.#sentAtMs = this.#clock.now();
     const running = new AbortController();
     this.#running = running;
-    const cancelTimeout = clock.after(TIMEOUT_MS, () => {
+    const cancelTimeout = this.#clock.after(TIMEOUT_MS, () => {
       running.abort(new NetworkError("SERVICE_TIMEOUT", `No estimate within ${TIMEOUT_MS} ms`));
     });
-    const state = await estimate(bet, running.signal).then(
+    const state = await this.#client.estimate(bet, running.signal).then(
       (estimate): EstimateState => ({ estimate, bet }),
       (failure: unknown): EstimateState => ({ failure, bet }),
     );

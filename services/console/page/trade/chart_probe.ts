@@ -34,13 +34,8 @@ export class ChartProbe {
   readonly #estimator: Estimator;
 
   constructor(options: ProbeOptions) {
-    const { client } = options.model;
     this.#options = options;
-    // The estimator has one request at a time, pauses between requests, and aborts outdated ones.
-    this.#estimator = new Estimator({
-      estimate: (bet, signal) => client.estimate(bet, signal),
-      clock: systemClock,
-    });
+    this.#estimator = new Estimator(options.model.client, systemClock);
   }
 
   /**

@@ -31,10 +31,7 @@ export function createTradeView(model: PageModel): View {
     markets.symbols[0] ?? FIRST_MARKET;
   const slip: BetSlip = new BetSlip(first, {
     session,
-    estimator: new Estimator({
-      estimate: (bet, signal) => client.estimate(bet, signal),
-      clock: systemClock,
-    }),
+    estimator: new Estimator(client, systemClock),
     serverClock,
     clock: systemClock,
     drafts,

@@ -15,14 +15,13 @@ function scene() {
   const clock = new FakeClock(0);
   const requests: Request[] = [];
   const estimator = new Estimator({
-    clock,
-    estimate(bet, signal) {
+    estimate(bet, signal = assert.fail()) {
       const answer = Promise.withResolvers<Estimate>();
       signal.addEventListener("abort", () => answer.reject(signal.reason));
       requests.push({ bet, signal, answer });
       return answer.promise;
     },
-  });
+  }, clock);
   return { clock, requests, estimator };
 }
 

@@ -73,7 +73,7 @@ export function scene(
   const open = () =>
     new BetSlip("ETH/USDT", {
       session: { user },
-      estimator: new Estimator({ estimate, clock }),
+      estimator: new Estimator({ estimate }, clock),
       serverClock: clock,
       clock,
       drafts: new DraftStore(store, clock),
