@@ -111,10 +111,9 @@ function useHashView(views: readonly View[]): View | undefined {
 
 /** The best state of all markets: one live market is enough to bet, if the maker answers. */
 function Connection({ model }: { model: PageModel }) {
-  const { markets, maker, stateOf } = model;
-  const states = new Set(markets.symbols.map(stateOf));
+  const { feed: { states }, maker } = model;
   const state = (["fresh", "stale", "missing", "connecting", "away"] as const)
-    .find((state) => states.has(state)) ?? "connecting";
+    .find((state) => states.includes(state)) ?? "connecting";
   const isMakerAway = state === "fresh" && maker.isAway.value;
   const wasMakerAway = useRef(isMakerAway);
   useEffect(() => {

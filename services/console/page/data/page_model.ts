@@ -9,7 +9,7 @@ import { MakerStatus } from "./maker_status.ts";
 import { createMessages } from "./messages.ts";
 import { notify } from "./notify.ts";
 import { outcomeText, placedText } from "./outcome.ts";
-import { PriceFeed, type PriceState } from "./price_feed.ts";
+import { PriceFeed } from "./price_feed.ts";
 import { ServerClock } from "./server_clock.ts";
 import { Session } from "./session.ts";
 import { watchInjectedWallets } from "./wallets.ts";
@@ -83,13 +83,10 @@ export class PageModel {
     this.session.restore();
   }
 
-  /** Whether a market can be bet on. */
-  readonly stateOf = (symbol: string): PriceState => this.feed.stateOf(symbol);
-
   /** A thesis of any market, with the breach that the page's own prices show. */
   readonly withBreach = (thesis: Thesis): Thesis => {
     const market = this.markets.find(thesis.base, thesis.quote);
-    return this.#breaches.withBreach(thesis, market && this.feed.seriesOf(market.symbol));
+    return this.#breaches.withBreach(thesis, market && this.feed.historyOf(market.symbol).series);
   };
 
   #announceSettled(thesis: Thesis): void {

@@ -8,7 +8,6 @@ import {
 } from "@rangemaker/client";
 import { toNumber } from "../parts/format.ts";
 import { MarketHistory, PAUSE_MAX_MS } from "./market_history.ts";
-import type { PriceSeries } from "./price_series.ts";
 import type { ServerClock } from "./server_clock.ts";
 
 /** Whether a market accepts bets, as far as the page knows. */
@@ -85,6 +84,11 @@ export class PriceFeed {
     this.isOffline.value = !isOnline;
   }
 
+  /** The states of all markets. */
+  get states(): PriceState[] {
+    return [...this.#states.values()].map(({ value }) => value);
+  }
+
   /** The state of a market: `fresh`, or why it has no fresh price. */
   stateOf(symbol: string): PriceState {
     return this.#states.get(symbol)?.value ?? "missing";
@@ -96,11 +100,7 @@ export class PriceFeed {
     return this.latest.value[symbol]?.state ?? "missing";
   }
 
-  /** The prices of a market. The series is updated in place. */
-  seriesOf(symbol: string): PriceSeries {
-    return this.historyOf(symbol).series;
-  }
-
+  /** The prices of a market, which are updated in place. */
   historyOf(symbol: string): MarketHistory {
     const history = this.#histories.get(symbol);
     if (history === undefined) throw new TypeError(`No market ${symbol}`);

@@ -38,7 +38,7 @@ function MakerView({ model, watch }: { model: PageModel; watch: MakerWatch }) {
   const [state, solver, problem] = [watch.state.value, watch.solver.value, watch.problem.value];
   const wrong = newsOf(watch);
   const [style, activity] = state
-    ? activityOf(model.markets.symbols.map(model.stateOf), solver?.info.pricing)
+    ? activityOf(model.feed.states, solver?.info.pricing)
     : ["note", "Reading the solver and its bets …"];
   return (
     <div class="board">

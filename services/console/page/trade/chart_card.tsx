@@ -88,7 +88,7 @@ function MarketButton(
 function Legend({ model, market }: { model: PageModel; market: Market }) {
   const nowMs = useNow(model.serverClock, 500);
   const text = openBetsText(betsOf(model, market), nowMs);
-  const state = model.stateOf(market.symbol);
+  const state = model.feed.stateOf(market.symbol);
   const isLive = state === "fresh";
   return (
     <div class="note legend-text">

@@ -58,7 +58,7 @@ export function createContentReader(
   probe: ChartProbe,
 ) {
   const { feed, serverClock, session } = model;
-  const series = feed.seriesOf(market.symbol);
+  const { series } = feed.historyOf(market.symbol);
   let theses: unknown;
   let version = -1;
   let placed: ChartBox[] = [];

@@ -60,7 +60,7 @@ export function keyActionsOf(source: ChartSource): Record<string, () => void> {
       suggestBox(model, slip, { keepsHeight: obstacleNow(model, slip)?.action !== "fit" });
     },
     p() {
-      const state = model.stateOf(market.symbol);
+      const state = model.feed.stateOf(market.symbol);
       const price = model.feed.latest.peek()[market.symbol]?.price;
       const shown = priceText(model, market.symbol);
       if (state !== "fresh" || price === undefined) {

@@ -19,9 +19,11 @@ const STAKE = 10_000_000n;
 interface ProbeOptions {
   model: {
     client: Pick<RangemakerClient, "estimate">;
-    feed: { seriesOf(symbol: string): PriceSeries };
+    feed: {
+      historyOf(symbol: string): { series: PriceSeries };
+      stateOf(symbol: string): PriceState;
+    };
     serverClock: { now(): number };
-    stateOf(symbol: string): PriceState;
   };
   slip: Pick<BetSlip, "stage" | "fields">;
   market: Market;
@@ -66,8 +68,8 @@ export class ChartProbe {
   #betAt(place: Point, endMs: number): Bet | undefined {
     const { model, slip, market: { symbol } } = this.#options;
     const nowMs = model.serverClock.now();
-    const spot = model.feed.seriesOf(symbol).prices.at(-1);
-    const isFresh = model.stateOf(symbol) === "fresh" && slip.stage.peek().name === "draft";
+    const spot = model.feed.historyOf(symbol).series.prices.at(-1);
+    const isFresh = model.feed.stateOf(symbol) === "fresh" && slip.stage.peek().name === "draft";
     if (!isFresh || spot === undefined || place.time < nowMs) return undefined;
     const draft = draftAt(place, nowMs, { futureMs: endMs - nowMs, spot });
     return draft &&

@@ -24,7 +24,7 @@ export function situationOf(model: PageModel, slip: BetSlip): Situation {
   const estimate = slip.estimator.state.value;
   const limits = maker.info.value?.config;
   return {
-    market: model.stateOf(slip.symbol.value),
+    market: model.feed.stateOf(slip.symbol.value),
     chainId: config.chainId,
     nodeChainId: nodeChainId.value,
     hasUser: user !== undefined,
@@ -46,12 +46,12 @@ export function estimateNow(model: PageModel, slip: BetSlip) {
   if (firstError(fieldErrorsOf(situationOf(model, slip))) !== undefined) return undefined;
   // During a drag, the estimate is a moment behind, so only the amount must match.
   const hasSameStake = state.bet.betAmount === parsed.value.betAmount;
-  return hasSameStake && model.stateOf(symbol.value) === "fresh" ? state.estimate : undefined;
+  return hasSameStake && model.feed.stateOf(symbol.value) === "fresh" ? state.estimate : undefined;
 }
 
 /** Whether the newest price is out of date. */
-export function isOld({ stateOf }: PageModel, symbol: string): boolean {
-  const state = stateOf(symbol);
+export function isOld({ feed }: PageModel, symbol: string): boolean {
+  const state = feed.stateOf(symbol);
   return state === "stale" || state === "away";
 }
 

@@ -123,7 +123,7 @@ Deno.test("PriceFeed: a page that slept for minutes loads the missing prices", a
   onState?.("live");
   await deliver();
   assert.equal(feed.isAway.value, false);
-  const { times } = feed.seriesOf(SYMBOL);
+  const { times } = feed.historyOf(SYMBOL).series;
   assert.equal(times[0], START_MS - 5_000);
   assert.equal(times.at(-1), clock.now());
   assert.equal(longestGap(times), 100);
@@ -150,7 +150,7 @@ Deno.test("PriceFeed: a price that arrives late is one of the slot in which it w
   clock.advance(2_000);
   for (const onTheWayMs of [1_500, 800, 0]) await deliver("fresh", onTheWayMs);
   const sent = [0, 500, 1_200, 2_000].map((afterMs) => START_MS + afterMs);
-  assert.deepEqual(feed.seriesOf(SYMBOL).times, sent);
+  assert.deepEqual(feed.historyOf(SYMBOL).series.times, sent);
 });
 
 Deno.test("PriceFeed: if the chain goes back, its later prices are deleted, and history is loaded anew", async () => {
@@ -158,7 +158,7 @@ Deno.test("PriceFeed: if the chain goes back, its later prices are deleted, and 
   onState?.("live");
   await run(5_000);
   await feed.historyOf(SYMBOL).readFrom(START_MS);
-  const series = feed.seriesOf(SYMBOL);
+  const series = feed.historyOf(SYMBOL).series;
   const shown = () => [series.times[0], series.times.at(-1), feed.historyOf(SYMBOL).isLoaded.value];
   assert.deepEqual(shown(), [START_MS, START_MS + 5_000, true]);
   clock.jump(-900);
@@ -184,7 +184,7 @@ Deno.test("PriceFeed: history whose load a revert cut off is loaded from the cha
     true,
     false,
   ]);
-  assert.deepEqual(feed.seriesOf(SYMBOL).times.slice(0, 1), [START_MS - 5_000]);
+  assert.deepEqual(feed.historyOf(SYMBOL).series.times.slice(0, 1), [START_MS - 5_000]);
 });
 
 Deno.test("PriceFeed: a failed load of prices is retried, at most once a second", async () => {
@@ -196,11 +196,11 @@ Deno.test("PriceFeed: a failed load of prices is retried, at most once a second"
   node.asked = [];
   clock.advance(10_000);
   await run(2_500);
-  assert.equal(longestGap(feed.seriesOf(SYMBOL).times), 10_000);
+  assert.equal(longestGap(feed.historyOf(SYMBOL).series.times), 10_000);
   assert(node.asked.length <= 3, "at most once a second");
   node.away = [];
   await run(1_500);
-  assert.equal(longestGap(feed.seriesOf(SYMBOL).times), 100);
+  assert.equal(longestGap(feed.historyOf(SYMBOL).series.times), 100);
   assert(!node.asked.includes(OTHER), "only what was shown");
   node.asked = [];
   await run(3_000);
@@ -221,13 +221,13 @@ Deno.test("PriceFeed: history that could not be loaded is requested again, and o
   clock.advance(1_000);
   await settled();
   assert.deepEqual(node.asked, [SYMBOL, SYMBOL, SYMBOL], "one that failed, and two pages");
-  const { times } = feed.seriesOf(SYMBOL);
+  const { times } = feed.historyOf(SYMBOL).series;
   assert.deepEqual([times[0], times.at(-1)], [START_MS - 700_000, clock.now() - 100]);
   assert.equal(longestGap(times), 100);
   await load();
   assert.equal(node.asked.length, 3);
   feed.clear();
-  assert.deepEqual(feed.seriesOf(SYMBOL).times, []);
+  assert.deepEqual(feed.historyOf(SYMBOL).series.times, []);
   await load();
   assert.equal(node.asked.length, 5, "of the next chain");
   feed.clear();
@@ -235,7 +235,7 @@ Deno.test("PriceFeed: history that could not be loaded is requested again, and o
   feed.clear();
   node.recordedFrom = START_MS;
   await Promise.all([ofOldChain, load()]);
-  assert.deepEqual([feed.seriesOf(SYMBOL).times[0], node.asked.length], [START_MS, 8]);
+  assert.deepEqual([feed.historyOf(SYMBOL).series.times[0], node.asked.length], [START_MS, 8]);
 });
 
 Deno.test("PriceFeed: however often history is asked for, one attempt waits, for all of it", async () => {
@@ -253,7 +253,7 @@ Deno.test("PriceFeed: however often history is asked for, one attempt waits, for
   node.away = [];
   clock.advance(2_000);
   await settled();
-  const { times } = feed.seriesOf(SYMBOL);
+  const { times } = feed.historyOf(SYMBOL).series;
   assert.deepEqual([times[0], times.at(-1)], [START_MS - 900_000, clock.now() - 100]);
   assert.equal(longestGap(times), 100);
 });
@@ -273,13 +273,13 @@ Deno.test("PriceFeed: reports the state of each market, and when the connection 
   await deliver("stale");
   assert.equal(feed.stateOf("X/Y"), "missing");
   assert.equal(feed.stateOf(SYMBOL), "stale");
-  assert.deepEqual(feed.seriesOf(SYMBOL).times, [], "a stale price is not drawn");
+  assert.deepEqual(feed.historyOf(SYMBOL).series.times, [], "a stale price is not drawn");
   await deliver();
   assert.equal(feed.stateOf(SYMBOL), "fresh");
-  assert.deepEqual(feed.seriesOf(SYMBOL).times, [START_MS]);
+  assert.deepEqual(feed.historyOf(SYMBOL).series.times, [START_MS]);
   onState?.("connecting", "closed");
   assert.deepEqual([feed.stateOf(SYMBOL), node.connected], ["away", 1]);
-  assert.throws(() => feed.seriesOf("X/Y"), /No market X\/Y/);
+  assert.throws(() => feed.historyOf("X/Y"), /No market X\/Y/);
 });
 
 Deno.test("PriceFeed: a pause under a second loads nothing", async () => {

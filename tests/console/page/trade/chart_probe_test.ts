@@ -30,9 +30,8 @@ function scene({ state = "fresh" as PriceState, amount = "" } = {}) {
           return bet.betAmount === 1n ? Promise.reject(new Error("no")) : Promise.resolve(estimate);
         },
       },
-      feed: { seriesOf: () => series },
+      feed: { historyOf: () => ({ series }), stateOf: () => state },
       serverClock: { now: () => NOW_MS },
-      stateOf: () => state,
     },
     slip: { stage: signal<Stage>({ name: "draft" }), fields: signal({ ...EMPTY_FIELDS, amount }) },
   });
