@@ -1,5 +1,5 @@
 /** What the chart shows: prices, the user's bets, and the box that the user is making. */
-import type { Signal } from "@preact/signals";
+import { computed, type Signal } from "@preact/signals";
 import type { Market, Quote, Thesis } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import type { Point } from "../data/price_series.ts";
@@ -49,46 +49,38 @@ function boxesOf(model: PageModel, market: Market, nowMs: number): ChartBox[] {
   return betsOf(model, market).map((bet) => boxOfThesis(bet, nowMs, isAway)).reverse();
 }
 
-/**
- * Content of the chart at each frame. Bets' boxes are updated when bets or prices change, or none
- * arrive.
- */
+/** Content of the chart at each frame. */
 export function createContentReader(
   { model, slip, market, spanMs, chosen }: ChartSource,
   probe: ChartProbe,
 ) {
-  const { feed, serverClock, session } = model;
+  const { feed, serverClock } = model;
   const { series } = feed.historyOf(market.symbol);
-  let theses: unknown;
-  let version = -1;
-  let placed: ChartBox[] = [];
-  let suggested: Draft | undefined;
+  /** Updated when bets or prices change. */
+  const bets = computed(() => {
+    void feed.latest.value;
+    return boxesOf(model, market, serverClock.now());
+  });
   /** It stays while only a time is wrong. */
   let drawn: Draft | undefined;
   return (): ChartContent => {
-    const newest = session.user.peek()?.portfolio.theses.peek() ?? [];
     const nowMs = serverClock.now();
-    if (newest !== theses || series.version !== version || feed.isAway.peek()) {
-      theses = newest;
-      version = series.version;
-      placed = boxesOf(model, market, nowMs);
-      suggested = suggestionOf(model, slip);
-    }
+    const placed = feed.isAway.peek() ? boxesOf(model, market, nowMs) : bets.peek();
     const { lower, upper } = slip.parsed.peek().errors;
     const isPriceWrong = lower !== undefined || upper !== undefined;
     if (slip.draft !== undefined || isPriceWrong) drawn = slip.draft;
     const own = ownBox(model, slip, drawn, nowMs);
     const place = probe.place.peek();
+    const isFree = slip.isEmpty && own === undefined &&
+      placed.every(({ kind, toMs }) => kind === "lost" || toMs < nowMs);
+    const suggested = isFree ? suggestionOf(model, slip) : undefined;
     return {
       series,
       boxes: own === undefined ? placed : [...placed, own],
       draft: isLocked(slip, nowMs) ? undefined : slip.draft,
       highlighted: chosen.peek(),
       probe: place && { place, text: probe.textAt(place, series, nowMs) },
-      hint: suggested && slip.isEmpty && own === undefined &&
-          placed.every(({ kind, toMs }) => kind === "lost" || toMs < nowMs)
-        ? boxOfDraft(suggested, nowMs, "Tap or draw")
-        : undefined,
+      hint: suggested && boxOfDraft(suggested, nowMs, "Tap or draw"),
       isOld: isOld(model, market.symbol),
       nowMs,
       spanMs: spanMs.peek(),
