@@ -21,6 +21,7 @@ export class RpcSocket {
   readonly messages: RpcMessage[] = [];
   readonly closed: Promise<CloseEvent>;
   readonly socket: WebSocket;
+  readonly #notifications = new Map<unknown, Record<string, unknown>[]>();
   #wake: () => void = () => {};
   #lastId = 0;
 
@@ -32,7 +33,10 @@ export class RpcSocket {
     socket.onmessage = ({ data }) => {
       assert.equal(typeof data, "string", "answers are text");
       this.frames.push(data);
-      this.messages.push(JSON.parse(data));
+      const message: RpcMessage = JSON.parse(data);
+      this.messages.push(message);
+      const { params } = message;
+      if (params) this.#notifications.getOrInsert(params.subscription, []).push(params.result);
       this.#wake();
     };
   }
@@ -68,14 +72,12 @@ export class RpcSocket {
   }
 
   /** Results that came for a subscription so far. */
-  notifications(subscription: unknown): Record<string, unknown>[] {
-    return this.messages.flatMap(({ params }) =>
-      params !== undefined && params.subscription === subscription ? [params.result] : []
-    );
+  notifications(subscription: unknown): readonly Record<string, unknown>[] {
+    return this.#notifications.get(subscription) ?? [];
   }
 
   /**
-   * The first message, past or to come, that meets the condition.
+   * The first message, past or to come, that meets the condition; each is looked at once.
    *
    * @throws {Error} If there is none within {@link DEADLINE_MS}, with the last message that came.
    */
@@ -86,9 +88,10 @@ export class RpcSocket {
       this.#wake();
     }, DEADLINE_MS);
     try {
-      while (!isLate) {
-        const found = this.messages.find(condition);
+      for (let seen = 0; !isLate;) {
+        const found = this.messages.slice(seen).find(condition);
         if (found !== undefined) return found;
+        seen = this.messages.length;
         await new Promise<void>((resolve) => this.#wake = resolve);
       }
     } finally {
