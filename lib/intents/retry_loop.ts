@@ -24,7 +24,7 @@ const FAILING_MAX = 10_000;
 /** Most intents that are retried at the same time. */
 const RETRIES_AT_ONCE = 50;
 
-type Retrier = Pick<Submitter, "retry" | "findEnded" | "isNodeLost" | "isRunning">;
+type Retrier = Pick<Submitter, "retry" | "isNodeLost" | "isRunning">;
 
 interface RetryLoopOptions {
   store: Pick<IntentStore, "listUnfinished">;
@@ -104,10 +104,6 @@ class Retries {
   async pass(signal: AbortSignal): Promise<boolean> {
     const { store, clock } = this.#options;
     const nowMs = clock.now();
-    for (const key of await this.#submitter.findEnded()) {
-      if (signal.aborted) return false;
-      await this.#retry({ key }, false);
-    }
     let after = 0; // the sequence of the last one
     while (!signal.aborted && this.#running < RETRIES_AT_ONCE) {
       const isProbe = this.#submitter.isNodeLost;
@@ -126,11 +122,12 @@ class Retries {
   }
 
   /** @param isProbe The node was lost, which is in the log. */
-  async #retry({ key }: Pick<Intent, "key">, isProbe: boolean): Promise<void> {
+  async #retry(intent: Intent, isProbe: boolean): Promise<void> {
     const { log } = this.#options;
+    const { key } = intent;
     this.#running += 1;
     try {
-      const { state } = await this.#submitter.retry({ key });
+      const { state } = await this.#submitter.retry(intent);
       this.#failing.delete(key);
       log.info("Intent {key} retried: {state}", { event: "intent_retried", key, state });
     } catch (thrown) {

@@ -66,7 +66,7 @@ export interface IntentHandler {
   onRetry?(intent: Intent): void;
   /** Called after this process has set a final state. */
   onFinishedByUs?(intent: Intent): void;
-  /** Called with each final state that an attempt found or set: another process may have set it. */
+  /** Called with each final state that an attempt has led to: another process may have set it. */
   onFinished?(intent: Intent): void;
 }
 
@@ -93,8 +93,6 @@ export interface SubmitOptions {
 export class Submitter {
   readonly #options: SubmitterOptions;
   readonly #inFlight = new Map<string, Promise<Intent>>();
-  /** Keys of intents whose last attempt here did not learn of their end. */
-  readonly #keysWithoutEnd = new Set<string>();
   #isNodeLost = false;
   /** When stopping, an attempt that lost its answer is not repeated: the next start does that. */
   #isStopping = false;
@@ -149,44 +147,20 @@ export class Submitter {
   }
 
   /** Submits an intent again. It writes first: a failover may lose a row that was only read. */
-  async retry({ key }: Pick<Intent, "key">): Promise<Intent> {
+  async retry({ key }: Intent): Promise<Intent> {
     const { store, clock } = this.#options;
-    let intent: Intent;
-    try {
-      intent = await store.recordAttempt(key, clock.now());
-    } catch (thrown) {
-      // A row that is damaged or gone will never tell its end.
-      const isLost = thrown instanceof StoreDamagedError || await store.find(key) === undefined;
-      if (isLost) this.#keysWithoutEnd.delete(key);
-      throw thrown;
-    }
-    return await this.submit(intent);
-  }
-
-  /**
-   * Keys of intents that have ended, although the last attempt here did not learn of it: another
-   * process has finished them, or the answer of the store was lost. Those that run now will learn.
-   */
-  async findEnded(): Promise<string[]> {
-    // Those that are recorded during the read are not in its answer.
-    const before = new Set(this.#keysWithoutEnd);
-    if (before.size === 0) return [];
-    const { inFlight } = await this.#options.store.findState("");
-    return [...before.difference(inFlight.keys).difference(this.#inFlight)];
+    return await this.submit(await store.recordAttempt(key, clock.now()));
   }
 
   async #attempt(intent: Intent, options: SubmitOptions): Promise<Intent> {
-    const isEnded = isFinal(intent.state);
-    if (isEnded && !this.#keysWithoutEnd.has(intent.key)) return intent;
+    if (isFinal(intent.state)) return intent;
     const { guard, handler } = this.#options;
     try {
-      const finished = isEnded ? intent : await this.#sendOrLookUp(intent, options);
-      this.#keysWithoutEnd.delete(intent.key);
+      const finished = await this.#sendOrLookUp(intent, options);
       if (finished.state === "committed") guard.onCommitted(finished);
       handler.onFinished?.(finished);
       return finished;
     } catch (thrown) {
-      this.#keysWithoutEnd.add(intent.key);
       if (!(thrown instanceof RangemakerError)) throw thrown;
       throw await this.#unknownOutcome(intent, thrown);
     }

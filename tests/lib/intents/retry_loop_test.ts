@@ -20,8 +20,6 @@ class Retries extends World {
   submit = ({ key }: Intent): Promise<Intent> => this.finish(key);
   readonly loop = createRetryLoop(this, { ...this, random: () => 1 });
 
-  findEnded = (): Promise<string[]> => Promise.resolve([]);
-
   isRunning(key: string): boolean {
     return this.running.has(key);
   }
@@ -79,18 +77,6 @@ Deno.test("createRetryLoop: a start retries every unfinished intent, page by pag
     await world.start();
     assert.deepEqual(world.retried.toSorted(), KEYS.toSorted());
     assert.equal(await world.store.countUnfinished(), 0);
-  }));
-
-Deno.test("createRetryLoop: a stop waits for one intent whose end is looked up, not for all", () =>
-  withRetries(async (world) => {
-    await world.recordAll(...KEYS);
-    world.findEnded = () => Promise.resolve(KEYS);
-    world.submit = ({ key }) => {
-      world.loop.pause();
-      return world.finish(key);
-    };
-    await world.start();
-    assert.equal(world.retried.length, 1);
   }));
 
 Deno.test("createRetryLoop: failing intents do not block the others", () =>

@@ -1,11 +1,6 @@
 import assert from "node:assert/strict";
 import { RangemakerError } from "../../../lib/errors.ts";
-import {
-  OutcomeUnknownError,
-  rowDamaged,
-  StoreConnectionLostError,
-  StoreError,
-} from "../../../lib/intents/errors.ts";
+import { OutcomeUnknownError, rowDamaged, StoreError } from "../../../lib/intents/errors.ts";
 import { toWire } from "../../../lib/json.ts";
 import { NodeTimeoutError, NodeUnreachableError } from "../../../lib/net/core_reader.ts";
 import { RemoteSignerError } from "../../../lib/net/remote_signer.ts";
@@ -119,67 +114,6 @@ Deno.test("Submitter: after a store that fails after the send the outcome is unk
     assert.equal(world.node.receipts.size, 1);
   }));
 
-Deno.test("Submitter: an end that the store or another process recorded unnoticed is learnt of by the next pass", () =>
-  withWorld(async (world) => {
-    const { store, submitter } = world;
-    const finish = store.finish.bind(store);
-    store.finish = async (...args) => {
-      await finish(...args);
-      throw new StoreConnectionLostError(new Error("test"));
-    };
-    await assert.rejects(submitter.submit(await world.record("lost")), OutcomeUnknownError);
-    store.finish = finish;
-    world.clock.jump(1); // for another transaction
-    world.node.onSend = rejectsAsAway;
-    await assert.rejects(submitter.submit(await world.record("other")), OutcomeUnknownError);
-    await world.finish("other");
-    await world.record("open");
-    await assert.rejects(submitter.submit(await store.get("open")), OutcomeUnknownError);
-    assert.deepEqual([await submitter.findEnded(), world.ended], [["lost", "other"], []]);
-    const { promise: gate, reject: end } = Promise.withResolvers<never>();
-    const running = submitter.submitOnce("lost", () => gate);
-    assert.deepEqual(await submitter.findEnded(), ["other"], "one that runs will learn of its end");
-    end(new StoreError("test"));
-    await assert.rejects(running);
-    world.retries.start();
-    await world.settled();
-    assert.deepEqual([await submitter.findEnded(), world.ended], [[], ["committed", "committed"]]);
-  }));
-
-Deno.test("Submitter: an intent that is recorded while those under way are read has not ended", () =>
-  withWorld(async (world) => {
-    const { store, submitter } = world;
-    world.node.onSend = rejectsAsAway;
-    await assert.rejects(submitter.submit(await world.record("old")), OutcomeUnknownError);
-    const state = await store.findState("");
-    const { promise, resolve } = Promise.withResolvers<typeof state>();
-    store.findState = () => promise;
-    const ended = submitter.findEnded();
-    await assert.rejects(submitter.submit(await world.record("new")), OutcomeUnknownError);
-    resolve(state);
-    assert.deepEqual(await ended, []);
-  }));
-
-Deno.test("Submitter: a row that is gone or damaged is asked for its end once, not by each pass", () =>
-  withWorld(async (world) => {
-    const { submitter, driver } = world;
-    world.node.onSend = rejectsAsAway;
-    for (const key of ["gone", "damaged"]) {
-      await assert.rejects(submitter.submit(await world.record(key)), OutcomeUnknownError);
-      await world.finish(key);
-    }
-    const { recordAttempt } = world.store;
-    world.store.recordAttempt = () => Promise.reject(new StoreError("Database failed"));
-    await assert.rejects(submitter.retry({ key: "gone" }), StoreError);
-    world.store.recordAttempt = recordAttempt;
-    await driver.write("DELETE FROM intents WHERE key = 'gone'", []);
-    await driver.write("UPDATE intents SET payload = 'x'", []);
-    assert.deepEqual(await submitter.findEnded(), ["gone", "damaged"]);
-    world.retries.start();
-    await world.settled();
-    assert.deepEqual(await submitter.findEnded(), []);
-  }));
-
 Deno.test("Submitter: two processes on one store finish an intent once, with the same outcome", () =>
   withWorld(async (world) => {
     const other = world.newSubmitter();
@@ -188,6 +122,7 @@ Deno.test("Submitter: two processes on one store finish an intent once, with the
     assert.deepEqual(both[0], both[1]);
     assert.equal(world.node.receipts.size, 1);
     assert.deepEqual(world.events, ["final committed"]); // one of them has counted it
+    assert.deepEqual(world.ended, ["committed", "committed"]); // and both know of it
     await other.stop();
   }));
 
