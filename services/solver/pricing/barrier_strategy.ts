@@ -41,7 +41,6 @@ interface Valuation extends BoxPrice {
   model: MarketModel;
   /** How long the box is held if it {@link needsHold}: the fastest user's lead on the spot. */
   holdMs: number;
-  spot: bigint;
   spotAgeMs: number;
 }
 
@@ -56,7 +55,7 @@ export class BarrierStrategy implements PricingStrategy {
 
   price(bet: Bet): PricedBet & { details: PricingDetails } {
     const { margin, skew: skewOptions } = this.#options;
-    const { model, spot, spotAgeMs, probability, chargedProbability } = this.#requireValuation(bet);
+    const { box, model, spotAgeMs, probability, chargedProbability } = this.#requireValuation(bet);
     const skew = bookSkew(skewOptions, bet);
     const details: PricingDetails = {
       probability,
@@ -64,7 +63,7 @@ export class BarrierStrategy implements PricingStrategy {
       volatility: model.forecast.volatility,
       volatilitySpread: model.forecast.spread,
       stillShare: model.stillShare,
-      spot: spot.toString(),
+      spot: box.spot.toString(),
       spotAgeMs,
       margin,
       skew,
@@ -129,7 +128,7 @@ export class BarrierStrategy implements PricingStrategy {
       endMs: bet.endTime,
     };
     const holdMs = userLeadMs + spotAgeMs;
-    return { box, model, holdMs, spot, spotAgeMs, ...priceBox(box, model, holdMs, margin) };
+    return { box, model, holdMs, spotAgeMs, ...priceBox(box, model, holdMs, margin) };
   }
 
   #requireWindow({ startTime, endTime }: Bet, nowMs: number): void {

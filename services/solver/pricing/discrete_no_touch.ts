@@ -82,7 +82,7 @@ interface Nodes {
   weights: Float64Array;
 }
 
-/** The survival at the start from the values at the nodes, for each kind of start. */
+/** What the first moves lead to. */
 interface StartWeights {
   /** Probability to be inside at the first check. */
   inside: number;
