@@ -12,7 +12,7 @@ import type { PreTradeChecks } from "../risk/pre_trade_checks.ts";
 import { type Execution, requireExecution, transactionTermsOf } from "./execution.ts";
 import type { Hedge } from "./hedge.ts";
 
-export interface ExecutionPreparationOptions {
+interface ExecutionPreparationOptions {
   checks: Pick<PreTradeChecks, "holdMs" | "recheck">;
   exposure: ExposureBook;
   hedge: Hedge;

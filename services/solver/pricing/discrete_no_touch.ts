@@ -19,7 +19,7 @@ export interface WeightedMove extends Move {
 }
 
 /** Barriers that are checked once after a first move, then once after each further step. */
-export interface CheckedCorridor {
+interface CheckedCorridor {
   /** From the spot down to the lower barrier; negative if the spot is below it. */
   toLower: number;
   toUpper: number;

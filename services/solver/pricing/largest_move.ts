@@ -88,7 +88,7 @@ const CERTAIN: LogDeviation = { median: 0, lowerVariance: 0, upperVariance: 0 };
 const PROBABILITY_MAX = 0.9999;
 
 /** The parameters of a window's path between its checks. */
-export interface CheckedPath {
+interface CheckedPath {
   /** Deviation of the path's end. */
   deviation: number;
   /** Expected moves. */
