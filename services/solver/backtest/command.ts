@@ -1,4 +1,5 @@
 /** `rangemaker solver backtest`: compares strategies and their earnings on recorded prices. */
+import { RangemakerError } from "../../../lib/errors.ts";
 import { seededRandom } from "../../../lib/random.ts";
 import { createCommand, ExitCode } from "../../../lib/cli/command.ts";
 import type { OptionsOf } from "../../../lib/cli/options.ts";
@@ -15,7 +16,7 @@ import type { Maker } from "./maker.ts";
 import { options, type planOptions } from "./options.ts";
 import { type Report, reportOn } from "./report.ts";
 import { describeReport, formatDuration } from "./report_text.ts";
-import { BacktestError, type SlotSource, tradeSlots } from "./slots.ts";
+import { type SlotSource, tradeSlots } from "./slots.ts";
 import { StrategyMaker, TapeMarket } from "./strategy_maker.ts";
 
 export { options };
@@ -52,7 +53,7 @@ export const run = createCommand({
  * Runs the backtest of the options on prices.
  *
  * @param rival A maker in addition to those of the options: users of `barrier` know its model.
- * @throws {BacktestError} If the prices are too short for the options.
+ * @throws {RangemakerError} `BACKTEST` if the prices are too short for the options.
  */
 export async function backtest(
   options: PlanOptions,
@@ -90,7 +91,8 @@ export async function backtest(
   const results = runBacktest(source, plan, { market, makers, rivals });
   const spanMs = toMs - plan.reportFromMs;
   if (results.boxes === 0) {
-    throw new BacktestError(
+    throw new RangemakerError(
+      "BACKTEST",
       `No box fits into ${formatDuration(spanMs)} of prices to report on: ` +
         "use a longer recording, a shorter --durations-ms or a lower --learning-share",
     );

@@ -1,15 +1,7 @@
-import { RangemakerError } from "../../../lib/errors.ts";
 import { slotAtOrAfter } from "../../../lib/prices/price_slots.ts";
 import { SLOT_MS } from "../../../lib/protocol/constants.ts";
 import { TapeError, type TapeRow } from "../../../lib/prices/tape.ts";
 import { DAY_MS } from "../../../lib/time.ts";
-
-/** The backtest cannot run with these options or prices. */
-export class BacktestError extends RangemakerError {
-  constructor(message: string) {
-    super("BACKTEST", message);
-  }
-}
 
 /** The price at a checkpoint, an integer with 6 decimals. */
 export interface SlotPrice {
