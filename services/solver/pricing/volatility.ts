@@ -110,13 +110,13 @@ export class MarketVolatility implements VolatilityForecaster {
     this.#recent = new RecentRange(this.#season);
     // The prior of each is its neighbour nearer to one minute.
     let prior: Pick<WindowOutcomes, "deviation"> = { deviation: PRIOR };
-    const outcomesOf = (unitMs: number) => (horizonMs: number) => {
+    const createNext = (horizonMs: number) => {
       const restored = state?.outcomes[HORIZONS_MS.indexOf(horizonMs)];
-      return prior = new WindowOutcomes({ horizonMs, unitMs, prior, state: restored });
+      return prior = new WindowOutcomes({ horizonMs, prior, state: restored });
     };
-    this.#candleOutcomes = CANDLE_HORIZONS_MS.map(outcomesOf(CANDLE_MS));
+    this.#candleOutcomes = CANDLE_HORIZONS_MS.map(createNext);
     prior = this.#candleOutcomes[0]!; // that of a minute
-    this.#slotOutcomes = SLOT_HORIZONS_MS.toReversed().map(outcomesOf(1_000)).toReversed();
+    this.#slotOutcomes = SLOT_HORIZONS_MS.toReversed().map(createNext).toReversed();
     this.#historyMs = state?.historyMs ?? 0;
     this.#slotMs = state?.slotMs ?? 0;
     this.#endMs = state?.endMs ?? 0;

@@ -84,8 +84,6 @@ interface WindowBar {
 
 interface WindowOutcomesOptions {
   horizonMs: number;
-  /** Windows begin at multiples of it. */
-  unitMs: number;
   /** Has the deviation that is expected before there are windows. */
   prior: Pick<WindowOutcomes, "deviation">;
   state?: State | undefined;
@@ -104,9 +102,11 @@ export class WindowOutcomes {
   #fit: { deviation: LogDeviation; bounds: number[]; prior: LogDeviation } | undefined;
   #windowsSinceFit = 0;
 
-  constructor({ horizonMs, unitMs, prior, state }: WindowOutcomesOptions) {
+  constructor({ horizonMs, prior, state }: WindowOutcomesOptions) {
     this.horizonMs = horizonMs;
     this.#prior = prior;
+    // Windows below a minute are made of slots, others of candles.
+    const unitMs = horizonMs < MINUTE_MS ? 1_000 : MINUTE_MS;
     this.stepMs = Math.max(unitMs, Math.ceil(horizonMs / OVERLAPPING_WINDOWS / unitMs) * unitMs);
     this.#state = structuredClone(state) ?? {
       counts: new Array<number>(BINS).fill(0),

@@ -10,8 +10,7 @@ const PRIOR: LogDeviation = { median: -0.43, lowerVariance: 0.1, upperVariance: 
 const CHECKS = 600;
 
 function outcomesOf(minutes: number): WindowOutcomes {
-  const horizonMs = minutes * MINUTE_MS;
-  return new WindowOutcomes({ horizonMs, unitMs: MINUTE_MS, prior: { deviation: PRIOR } });
+  return new WindowOutcomes({ horizonMs: minutes * MINUTE_MS, prior: { deviation: PRIOR } });
 }
 
 interface Path {
