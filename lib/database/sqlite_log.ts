@@ -73,8 +73,8 @@ function inspectLog({ buffer, byteOffset, byteLength }: Uint8Array): LogDamage |
       isIntact = salts === 2 && matches(at + 16);
     }
     // Frames of earlier rounds, with other salts, may follow; the database already contains them.
-    // One matching salt is enough, since the other may be damaged.
-    if (!isIntact && salts > 0) dropped.push(wordAt(at + 4) !== 0);
+    // One matching salt is enough, since the other may be damaged; a damaged header says none.
+    if (!isIntact && (salts > 0 || !isHeaderIntact)) dropped.push(wordAt(at + 4) !== 0);
   }
   if (dropped.length === 0) return undefined;
   const isLastTransaction = !dropped.slice(0, -1).includes(true);

@@ -101,7 +101,8 @@ Deno.test("SqliteDriver: a log that is damaged before its last transaction is re
       assert.equal(driver.hadTornLog, isTorn);
       await driver.close();
     }
-    for (const [log, at] of [[two, 99], [one, 24]] as const) {
+    const headless = one.slice().fill(0xff, 0, 32);
+    for (const [log, at] of [[two, 99], [one, 24], [headless, -1]] as const) {
       assert.throws(() => open(log, at), { code: "STORE_DAMAGED", message: /-wal is damaged/ });
     }
   }));
