@@ -67,10 +67,7 @@ export async function startOrClose<T>(
 export function startService(definition: ServiceDefinition): RunningService {
   const { name, app, registry } = definition;
   const log = serviceLog(name);
-  const about = documentedHandler(
-    aboutOperation,
-    (c) => Promise.resolve(c.text(describe(definition))),
-  );
+  const about = documentedHandler(aboutOperation, (c) => c.text(describe(definition)));
   if (!definition.servesRoot) app.get("/", about);
   app.get("/health", definition.health);
   // Requests that come together share one text, which takes some milliseconds to write.
