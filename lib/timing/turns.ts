@@ -37,7 +37,8 @@ export class Turns {
    *
    * @param caller Its groups, the widest first, and itself.
    * @param task Only the time until its first wait counts.
-   * @param leastMs Counts for a task that takes less: for what it makes the runtime do.
+   * @param leastMs Counts for a task that takes less: for what it makes the runtime do. `Infinity`
+   *   gives it a turn of its own.
    */
   run<T>(caller: readonly string[], task: () => T | Promise<T>, leastMs = 0): Promise<T> {
     return new Promise((resolve, reject) => {
