@@ -42,8 +42,8 @@ interface ReadPoolOptions extends Omit<HttpPoolOptions, "target" | "url"> {
 /** Connections to the read nodes: reads go to the leader, and to another one if it fails. */
 export class ReadPool implements NodePort {
   readonly #nodes: ReadNodes;
-  readonly #pools: readonly HttpPool[];
-  readonly #probes: readonly HttpPool[];
+  /** The connections of each node. */
+  readonly #pools: readonly { reads: HttpPool; probes: HttpPool }[];
   readonly #clock: Clock;
   #lastId = randomFirstId();
   #isStopped = false;
@@ -51,23 +51,22 @@ export class ReadPool implements NodePort {
   constructor({ urls, nodes, ...options }: ReadPoolOptions) {
     this.#nodes = nodes;
     this.#clock = options.clock;
-    this.#pools = urls.map((url, node) =>
-      new HttpPool({
-        ...options,
-        target: "read",
-        url: new URL(url),
-        onEnd: (status, error) => this.#report(node, status, error),
-      })
-    );
-    const probe = { ...options, metrics: undefined, timeoutMs: PROBE_TIMEOUT_MS };
-    this.#probes = urls.map((url) => new HttpPool({ ...probe, target: "read", url: new URL(url) }));
+    this.#pools = urls.map((text, node) => {
+      const common = { ...options, target: "read" as const, url: new URL(text) };
+      return {
+        reads: new HttpPool({
+          ...common,
+          onEnd: (status, error) => this.#report(node, status, error),
+        }),
+        probes: new HttpPool({ ...common, metrics: undefined, timeoutMs: PROBE_TIMEOUT_MS }),
+      };
+    });
   }
 
   async post(text: string, options: PostOptions): Promise<NodeReply> {
     const node = options.node ?? this.#nodes.leader;
-    const first = this.#requirePool(this.#pools, node);
-    if (!options.isPlain) return await first.post(text, options);
-    const sent = first.post(text, options);
+    const sent = this.#poolsOf(node).reads.post(text, options);
+    if (!options.isPlain) return await sent;
     const mayRetry = await sent.then(
       ({ status }) => cannotServe(status),
       (failure) => connectionErrorOf(failure)?.isCallerCaused === false,
@@ -75,9 +74,7 @@ export class ReadPool implements NodePort {
     const other = mayRetry && !this.#isStopped
       ? this.#nodes.findOtherNode(node, options.blocks)
       : undefined;
-    return await (other === undefined
-      ? sent
-      : this.#requirePool(this.#pools, other).post(text, options));
+    return await (other === undefined ? sent : this.#poolsOf(other).reads.post(text, options));
   }
 
   /** Sends a plain read: see {@link askOverHttp}. */
@@ -93,7 +90,7 @@ export class ReadPool implements NodePort {
     const startedAtMs = this.#clock.now();
     try {
       const options = { forwardedFor: "127.0.0.1", isPlain: true };
-      const { body } = await this.#requirePool(this.#probes, node).post(PROBE, options);
+      const { body } = await this.#poolsOf(node).probes.post(PROBE, options);
       const head = headOf(parseResponse(parseJson(body)).result);
       if (head === undefined) throw new TypeError("It is not a block");
       this.#nodes.onProbeAnswered(node, head, this.#clock.now() - startedAtMs);
@@ -103,15 +100,16 @@ export class ReadPool implements NodePort {
       const error = connectionErrorOf(thrown);
       if (error?.isNodeDown) this.#nodes.onProbeRefused(node, error.message);
       else this.#nodes.onProbeFailed(node, error?.message ?? "its answer is not a block");
-      if (this.#nodes.isDead(node)) {
-        this.#requirePool(this.#pools, node).abandon("It does not respond");
-      }
+      if (this.#nodes.isDead(node)) this.#poolsOf(node).reads.abandon("It does not respond");
     }
   }
 
   stop(): void {
     this.#isStopped = true;
-    for (const pool of [...this.#pools, ...this.#probes]) pool.stop();
+    for (const { reads, probes } of this.#pools) {
+      reads.stop();
+      probes.stop();
+    }
   }
 
   #report(node: number, status: number | undefined, error?: ConnectionError): void {
@@ -123,10 +121,10 @@ export class ReadPool implements NodePort {
     if (error?.isNodeDown) this.#nodes.onDied(node, error.message);
   }
 
-  #requirePool(pools: readonly HttpPool[], node: number): HttpPool {
-    const pool = pools[node];
-    if (pool === undefined) throw new RangeError(`There is no read node ${node}`);
-    return pool;
+  #poolsOf(node: number) {
+    const pools = this.#pools[node];
+    if (pools === undefined) throw new RangeError(`There is no read node ${node}`);
+    return pools;
   }
 }
 
