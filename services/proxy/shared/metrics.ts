@@ -123,7 +123,7 @@ export class ProxyMetrics {
   readonly registry: Registry;
   readonly upstreamErrors: Counter<"target">;
   readonly sockets: ReturnType<typeof createSocketMetrics>;
-  /** Reports the use of a bounded resource; `read` is called at every scrape. */
+  /** Declares a gauge that is read at every scrape. */
   readonly scrapedGauge: (name: string, help: string, read: () => number) => void;
   readonly #calls: ReturnType<typeof createCallMetrics>;
   readonly #refusals: Counter<"limit">;
