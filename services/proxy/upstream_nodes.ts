@@ -58,9 +58,8 @@ export class UpstreamNodes {
       drop: (reason) => this.#subscriptionSocket.connection.drop(reason),
     });
     this.#readSocket = options.reads === "http" ? undefined : new ReadSocket({
-      names,
+      nodes: readNodes,
       urls: wsUrls,
-      leader: () => readNodes.leader,
       overHttp: (call) => readPool.ask(call),
       socket: socketSettings(options, clock),
       timeoutMs,
@@ -98,7 +97,7 @@ export class UpstreamNodes {
   ): SubscriptionSocket {
     return new SubscriptionSocket({
       urls,
-      leader: () => this.readNodes.leader,
+      nodes: this.readNodes,
       socket: socketSettings(options, clock),
       metrics,
       events: {

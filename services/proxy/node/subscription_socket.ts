@@ -5,6 +5,7 @@ import {
   type ReconnectingSocketOptions,
 } from "../../../lib/net/reconnecting_socket.ts";
 import type { ProxyMetrics } from "../shared/metrics.ts";
+import type { ReadNodes } from "./read_nodes.ts";
 
 const log = serviceLog("proxy");
 
@@ -26,8 +27,8 @@ export type SocketSettings = Pick<ReconnectingSocketOptions, "backoff" | "clock"
 interface SubscriptionSocketOptions {
   /** WebSocket URLs of the read nodes. */
   urls: readonly string[];
-  /** Returns the node to connect to; called at every attempt. */
-  leader: () => number;
+  /** The leader is read at every attempt. */
+  nodes: Pick<ReadNodes, "leader">;
   socket: SocketSettings;
   metrics: ProxyMetrics;
   events: SubscriptionSocketEvents;
@@ -45,7 +46,7 @@ export class SubscriptionSocket {
 
   constructor(options: SubscriptionSocketOptions) {
     this.#options = options;
-    const { leader, socket, metrics, events } = options;
+    const { nodes, socket, metrics, events } = options;
     metrics.scrapedGauge(
       "proxy_broadcast_upstream_connected",
       "1 while the WebSocket to the read node is open, else 0.",
@@ -56,7 +57,7 @@ export class SubscriptionSocket {
     this.connection = new ReconnectingSocket({
       ...socket,
       url: () => {
-        this.#node = leader();
+        this.#node = nodes.leader;
         return this.#url;
       },
       handlers: {
@@ -103,7 +104,7 @@ export class SubscriptionSocket {
 
   /** The leader changed: connects to it now. */
   followLeader(): void {
-    if (this.#node === this.#options.leader()) return;
+    if (this.#node === this.#options.nodes.leader) return;
     this.#isChangingLeader = true;
     this.connection.drop("another node is the leader now");
     this.#isChangingLeader = false;

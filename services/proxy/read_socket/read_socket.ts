@@ -12,6 +12,7 @@ import {
   textAfterIdOf,
 } from "../shared/envelopes.ts";
 import { limitExceeded, nodeTimeout } from "../shared/failures.ts";
+import type { ReadNodes } from "../node/read_nodes.ts";
 import type { Read } from "../node/read_pool.ts";
 import type { SocketSettings } from "../node/subscription_socket.ts";
 import { OpenRead, OpenReads, type SentRead } from "./open_reads.ts";
@@ -54,10 +55,9 @@ const CHECK_CALL = {
 const CHECK_CALL_ID = 0;
 
 interface ReadSocketOptions {
-  /** Names and WebSocket URLs of the read nodes. */
-  names: readonly string[];
+  nodes: Pick<ReadNodes, "leader" | "names">;
+  /** WebSocket URLs of the read nodes. */
   urls: readonly string[];
-  leader: () => number;
   overHttp: (read: Read) => Promise<CallAnswer>;
   socket: SocketSettings;
   timeoutMs: number;
@@ -85,22 +85,22 @@ export class ReadSocket {
 
   constructor(options: ReadSocketOptions) {
     this.#options = options;
-    const { names, urls, leader, socket, metrics, overHttp } = options;
+    const { nodes, urls, socket, metrics, overHttp } = options;
     this.#clock = socket.clock;
     this.#observe = metrics.upstreamLatencyOf("read");
     this.#health = new SocketHealth({
       clock: socket.clock,
       askOverSocket: () => this.#socket.send(callText(CHECK_CALL.textAfterId, CHECK_CALL_ID)),
-      askOverHttp: () => overHttp({ ...CHECK_CALL, node: leader() }),
+      askOverHttp: () => overHttp({ ...CHECK_CALL, node: nodes.leader }),
       onPause: (reason) => {
-        const facts = { node: names[leader()], reason, minutes: PAUSE_MS / 60_000 };
+        const facts = { node: nodes.names[nodes.leader], reason, minutes: PAUSE_MS / 60_000 };
         log.warn("Reads go to {node} over HTTP for {minutes} minutes: {reason}", facts);
         this.#socket.drop(reason);
       },
     });
     this.#socket = new ReconnectingSocket({
       ...socket,
-      url: () => urls[leader()] ?? "",
+      url: () => urls[nodes.leader] ?? "",
       handlers: {
         onOpen() {},
         onText: (text) => this.#onText(text),
@@ -121,8 +121,8 @@ export class ReadSocket {
    *   many reads wait.
    */
   ask(read: Read): Promise<CallAnswer> {
-    const { overHttp, leader, metrics } = this.#options;
-    if (!read.fitsSocket || read.node !== leader()) return overHttp(read);
+    const { overHttp, nodes, metrics } = this.#options;
+    if (!read.fitsSocket || read.node !== nodes.leader) return overHttp(read);
     if (!this.#isUsable) {
       this.#connect();
       return overHttp(read);

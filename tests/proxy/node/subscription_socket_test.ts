@@ -23,7 +23,7 @@ class Scene {
   readonly #metrics = new ProxyMetrics(new Registry());
   readonly upstream = new SubscriptionSocket({
     urls: this.nodes.map(({ url }) => url.replace("http", "ws")),
-    leader: () => this.leader,
+    nodes: this,
     socket: {
       clock: this.clock,
       backoff: new Backoff({

@@ -35,6 +35,7 @@ class Scene implements AsyncDisposable {
   readonly registry = new Registry();
   readonly node: EchoNode;
   readonly socket: ReadSocket;
+  readonly names = ["a"];
   leader = 0;
   overHttp: (method: string) => Promise<CallAnswer> = () =>
     Promise.resolve({
@@ -46,9 +47,8 @@ class Scene implements AsyncDisposable {
   constructor(answer: (text: string) => Reply) {
     this.node = new EchoNode({ answer });
     this.socket = new ReadSocket({
-      names: ["a"],
+      nodes: this,
       urls: [this.node.url.replace("http", "ws")],
-      leader: () => this.leader,
       overHttp: ({ textAfterId }) => this.overHttp(/"method":"(\w+)"/.exec(textAfterId)?.[1] ?? ""),
       socket: {
         clock: this.clock,
