@@ -1,4 +1,4 @@
-import { setImmediate } from "node:timers";
+import { clearImmediate, setImmediate } from "node:timers";
 import { type Clock, Timers } from "../../../lib/clock.ts";
 import type { Hub } from "./hub.ts";
 
@@ -25,11 +25,11 @@ export class DeliveryLoop {
   readonly #hub: DrivenHub;
   readonly #clock: Clock;
   readonly #timers: Timers;
-  #isFlushing = false;
+  /** The coming flush, if there is one. */
+  #flush: ReturnType<typeof setImmediate> | undefined;
   /** Whether notifications arrived since the end of the last turn of the event loop. */
   #isArriving = false;
   #isRetrying = false;
-  #isStopped = false;
 
   constructor(hub: DrivenHub, clock: Clock) {
     this.#hub = hub;
@@ -46,7 +46,7 @@ export class DeliveryLoop {
   }
 
   stop(): void {
-    this.#isStopped = true;
+    clearImmediate(this.#flush);
     this.#timers.clear();
   }
 
@@ -57,18 +57,15 @@ export class DeliveryLoop {
    */
   flushSoon(): void {
     this.#isArriving = true;
-    if (this.#isFlushing) return;
-    this.#isFlushing = true;
-    this.#flushAfter(FLUSH_TURNS_MAX);
+    if (this.#flush === undefined) this.#flushAfter(FLUSH_TURNS_MAX);
   }
 
   #flushAfter(turns: number): void {
-    setImmediate(() => {
-      if (this.#isStopped) return;
+    this.#flush = setImmediate(() => {
       const isArriving = this.#isArriving;
       this.#isArriving = false;
       if (isArriving && turns > 1) return this.#flushAfter(turns - 1);
-      this.#isFlushing = false;
+      this.#flush = undefined;
       this.#hub.flush();
       this.#catchUpSoon();
     });
