@@ -13,8 +13,8 @@ export class Turns {
   readonly #clock: Clock;
   readonly #waiting = new FairQueue<() => void>();
   #spentMs = 0;
-  #isScheduled = false;
-  #cancelTurn: CancelTimer = () => {};
+  /** Of the next turn, if one is due. */
+  #cancelTurn: CancelTimer | undefined;
 
   /** @param clock Measures durations: it must not jump. */
   constructor(clock: Clock) {
@@ -60,14 +60,12 @@ export class Turns {
 
   /** Begins no further turn: what waits is not run. */
   stop(): void {
-    this.#cancelTurn();
+    this.#cancelTurn?.();
   }
 
   #schedule(): void {
-    if (this.#isScheduled) return;
-    this.#isScheduled = true;
-    this.#cancelTurn = this.#clock.after(0, () => {
-      this.#isScheduled = false;
+    this.#cancelTurn ??= this.#clock.after(0, () => {
+      this.#cancelTurn = undefined;
       this.#spentMs = 0;
       while (this.#spentMs < TURN_MS && this.#waiting.size > 0) this.#waiting.removeNext()?.();
       if (this.#waiting.size > 0) this.#schedule();
