@@ -1,8 +1,6 @@
 import { type Context, Hono } from "hono";
 import { secureHeaders } from "hono/secure-headers";
-import { RangemakerError } from "../../lib/errors.ts";
-import { handleErrors, sendFailure } from "../../lib/http/json_api.ts";
-import type { ErrorAnswers } from "../../lib/http/error_answers.ts";
+import { handleErrors } from "../../lib/http/json_api.ts";
 import type { PageConfig } from "./page_config.ts";
 import type { PageFile, PageFiles } from "./page_files.ts";
 import { runbookPage } from "./runbook.ts";
@@ -10,29 +8,24 @@ import { runbookPage } from "./runbook.ts";
 /** Dependencies of the routes. */
 interface ConsoleApiOptions {
   page: PageFiles;
-  /** Returns undefined until the URLs of the services are known. */
-  findConfig: () => PageConfig | undefined;
+  /** Every answer waits for it: a page may call the services that it names, and no others. */
+  config: PageConfig | Promise<PageConfig>;
 }
 
-const STARTING = { STARTING: { status: 503, retry: "later" } } as const satisfies ErrorAnswers;
-
 /** Routes of the console: files, and the URLs of the services. */
-export function createConsoleApi({ page, findConfig }: ConsoleApiOptions): Hono {
+export function createConsoleApi({ page, config }: ConsoleApiOptions): Hono {
   const app = new Hono();
   // No type sniffing, no referrers, no use by other origins; TLS is for whatever is in front of it.
   app.use(secureHeaders({ strictTransportSecurity: false }));
   app.use(async (c, next) => {
+    const policy = policyOf(await config);
     await next();
-    c.header("content-security-policy", policyOf(findConfig()));
+    c.header("content-security-policy", policy);
   });
-  app.get("/config.json", (c) => {
-    const body = findConfig();
-    if (body === undefined) {
-      const message = "The services are still starting: try again in a second";
-      return sendFailure(c, new RangemakerError("STARTING", message), STARTING);
-    }
-    return c.json(body, 200, { "cache-control": "no-store" });
-  });
+  app.get(
+    "/config.json",
+    async (c) => c.json(await config, 200, { "cache-control": "no-store" }),
+  );
   const stylesheet = [...page.keys()].find((path) => /^\/main.*\.css$/.test(path)) ?? "";
   app.get("/runbook/:chapter", (c, next) => {
     const html = runbookPage(c.req.param("chapter"), stylesheet);
@@ -67,10 +60,9 @@ function answerFile(c: Context, file: PageFile): Response {
 }
 
 /** Content security policy: the page's own files, and connections to the services only. */
-function policyOf(config: PageConfig | undefined): string {
+function policyOf({ urls }: PageConfig): string {
   // A policy cannot name an IPv6 address, so it allows any host at that port.
-  const services = Object.values(config?.urls ?? {})
-    .map((url) => new URL(url).origin.replace(/\[.*\]/, "*"));
+  const services = Object.values(urls).map((url) => new URL(url).origin.replace(/\[.*\]/, "*"));
   return [
     "default-src 'none'",
     "script-src 'self'",

@@ -17,20 +17,20 @@ export { loadPage, type PageFiles };
  * Starts the console.
  *
  * @param page The files to serve.
- * @param findConfig Returns the result of {@link readConfig}; undefined while it is unknown.
+ * @param config The result of {@link readConfig}; answers wait for it.
  * @throws {ListenError} If the port is taken.
  */
 export function startConsole(
   options: ConsoleOptions,
   page: PageFiles,
-  findConfig: () => PageConfig | undefined,
+  config: PageConfig | Promise<PageConfig>,
 ): RunningService {
   return startService({
     name: "console",
     host: options.host,
     allowedHosts: options.allowedHosts,
     port: options.port,
-    app: createConsoleApi({ page, findConfig }),
+    app: createConsoleApi({ page, config }),
     servesRoot: true,
     health: () => Response.json({ status: "healthy" }),
     registry: createRegistry(),
@@ -82,7 +82,4 @@ export const run = createServiceCommand({
     ],
   ],
   load: loadPage,
-}, async (options, page) => {
-  const config = await readConfig(options);
-  return startConsole(options, page, () => config);
-});
+}, async (options, page) => startConsole(options, page, await readConfig(options)));

@@ -107,12 +107,13 @@ export async function startStack(options: StackOptions): Promise<RunningStack> {
     options.live ? others : { exchanges, ...others },
   );
   return await startOrClose(async (cleanup) => {
-    const consolePart = await startStackConsole(options, cleanup);
+    const started = Promise.withResolvers<StackUrls>();
+    const consoleUrl = await startStackConsole(options, cleanup, started.promise);
     const urls = {
-      ...consolePart?.urls,
-      ...await startAll(options, cleanup, originsOf(consolePart?.urls.console)),
+      ...(consoleUrl !== undefined && { console: consoleUrl }),
+      ...await startAll(options, cleanup, originsOf(consoleUrl)),
     };
-    await consolePart?.connect(urls);
+    started.resolve(urls);
     const stop = () => cleanup.disposeAsync();
     return { urls, stop, [Symbol.asyncDispose]: stop };
   });
@@ -128,36 +129,28 @@ async function requireFiles({ markets, tape, pricing }: StackOptions): Promise<v
   }
 }
 
-/** Starts the console, which gets the URLs of the services once they run. */
+/** Starts the console, whose answers wait for the URLs of the services. @returns Its URL, if any. */
 async function startStackConsole(
   { ports, host = DEFAULT_HOST, allowedHosts, page, markets }: StackOptions,
   cleanup: AsyncDisposableStack,
-): Promise<{ urls: { console: string }; connect(urls: StackUrls): Promise<void> } | undefined> {
+  urls: Promise<StackUrls>,
+): Promise<string | undefined> {
   if (ports.console === undefined) return undefined;
-  const common = { host, allowedHosts, markets, port: ports.console, developmentChain: true };
-  let config: Awaited<ReturnType<typeof readConfig>> | undefined;
-  const { url } = cleanup.use(
-    await startConsole(
-      withDefaults(consoleOptions, common),
-      page ?? await loadPage(),
-      () => config,
-    ),
+  const own = { host, allowedHosts, markets, port: ports.console, developmentChain: true };
+  const values = withDefaults(consoleOptions, own);
+  const config = urls.then(({ solver, bridge, proxy, proxyWs, oracle, node, exchanges }) =>
+    readConfig({
+      ...values,
+      solverUrl: solver,
+      bridgeUrl: bridge,
+      proxyUrl: proxy,
+      proxyWsUrl: proxyWs,
+      oracleUrl: oracle,
+      nodeUrl: node,
+      exchangesUrl: exchanges,
+    })
   );
-  return {
-    urls: { console: url },
-    async connect({ solver, bridge, proxy, proxyWs, oracle, node, exchanges }) {
-      config = await readConfig(withDefaults(consoleOptions, {
-        ...common,
-        solverUrl: solver,
-        bridgeUrl: bridge,
-        proxyUrl: proxy,
-        proxyWsUrl: proxyWs,
-        oracleUrl: oracle,
-        nodeUrl: node,
-        exchangesUrl: exchanges,
-      }));
-    },
-  };
+  return cleanup.use(startConsole(values, page ?? await loadPage(), config)).url;
 }
 
 /** The origins of the console, under both names of this machine. */

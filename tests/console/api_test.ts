@@ -2,16 +2,17 @@ import assert from "node:assert/strict";
 import { withDefaults } from "../../lib/cli/options.ts";
 import { createConsoleApi } from "../../services/console/api.ts";
 import { options, readConfig } from "../../services/console/mod.ts";
+import type { PageConfig } from "../../services/console/page_config.ts";
 import { loadPage } from "../../services/console/page_files.ts";
 import deploying from "../../docs/deploying.md" with { type: "text" };
 import operating from "../../docs/operating.md" with { type: "text" };
 import runbooks from "../../docs/runbooks.md" with { type: "text" };
-import { eventually } from "../support/eventually.ts";
+import { eventually, isSettled } from "../support/eventually.ts";
 import { logOf } from "../support/recorded_logs.ts";
 
 const page = await loadPage();
 const config = await readConfig(withDefaults(options, { proxyUrl: "https://rpc.example/v1" }));
-const app = createConsoleApi({ page, findConfig: () => config });
+const app = createConsoleApi({ page, config });
 
 Deno.test("Console: the page may load its own files and call the configured services, nothing else", async () => {
   const response = await app.request("/");
@@ -33,7 +34,7 @@ Deno.test("Console: the page may load its own files and call the configured serv
 
 Deno.test("Console: of a service at an IPv6 address, which no policy can name, the page may call the port", async () => {
   const urls = { ...config.urls, solver: "http://[fd00::1]:3000", proxyWs: "ws://[::1]:8546/ws" };
-  const response = await createConsoleApi({ page, findConfig: () => ({ ...config, urls }) })
+  const response = await createConsoleApi({ page, config: { ...config, urls } })
     .request("/");
   const policy = response.headers.get("content-security-policy") ?? "";
   assert.match(policy, / http:\/\/\*:3000 .*ws:\/\/\*:8546;/);
@@ -107,11 +108,15 @@ Deno.test("Console: a first load is at most 98 kB; files with a hash in their na
   assert([...page.keys()].length > needed.size, "views on demand");
 });
 
-Deno.test("Console: /config.json has the URLs of the services, or is 503 while they are unknown", async () => {
-  assert.deepEqual(await (await app.request("/config.json")).json(), config);
-  const early = createConsoleApi({ page, findConfig: () => undefined });
-  assert.equal((await early.request("/config.json")).status, 503);
-  assert.equal((await early.request("/")).status, 200);
+Deno.test("Console: /config.json has the URLs of the services; it and the page wait until they are known", async () => {
+  const known = Promise.withResolvers<PageConfig>();
+  const early = createConsoleApi({ page, config: known.promise });
+  const answers = ["/config.json", "/"].map((path) => Promise.resolve(early.request(path)));
+  for (const answer of answers) assert.equal(await isSettled(answer), false);
+  known.resolve(config);
+  const [urls, index] = await Promise.all(answers);
+  assert.deepEqual(await urls?.json(), config);
+  assert.match(index?.headers.get("content-security-policy") ?? "", /https:\/\/rpc\.example/);
 });
 
 Deno.test("Console: paths can be appended to the URLs of the configuration", async () => {

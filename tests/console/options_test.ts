@@ -27,7 +27,7 @@ Deno.test(
       };
       const values = withDefaults(options, given);
       const config = await readConfig(values);
-      const { url, stop } = startConsole(values, new Map(), () => config);
+      const { url, stop } = startConsole(values, new Map(), config);
       try {
         const { urls, chainId, isDevelopmentChain, ...shown } =
           await (await fetch(`${url}/config.json`)).json();

@@ -133,7 +133,7 @@ export class TestServices {
           nodeUrl: this.urlOf("node"),
         });
         const config = await readConfig(options);
-        return startConsole(options, await consolePage(), () => config);
+        return startConsole(options, await consolePage(), config);
       }
     }
   }

@@ -9,6 +9,7 @@ import { withDefaults } from "../../lib/cli/options.ts";
 import { listen } from "../../lib/http/listener.ts";
 import { TRANSACTION_ERROR_CODES } from "../../lib/protocol/receipt.ts";
 import { createConsoleApi } from "../../services/console/api.ts";
+import { options as consoleOptions, readConfig } from "../../services/console/mod.ts";
 import { options, startExchanges } from "../../services/exchanges/mod.ts";
 import { options as oracleOptions, startOracle } from "../../services/oracle/mod.ts";
 import { withOracle } from "../openapi/support/apps.ts";
@@ -92,14 +93,11 @@ Deno.test("Refusals: every refusal has a documented code, a reason and advice", 
   await t.step("proxy", () => refuseAtProxy(refusals));
   await t.step("oracle", () => refuseAtOracle(refusals));
   await t.step("exchanges", () => refuseAtExchanges(refusals));
+  const config = await readConfig(withDefaults(consoleOptions, {}));
   await t.step(
     "console",
     () =>
-      serving(createConsoleApi({ page: new Map(), findConfig: () => undefined }), async (url) => {
-        await refusals.ask(url, noRoute);
-        const starting = says("503 STARTING", "services are still starting", "try again");
-        await refusals.ask(url, { path: "/config.json", ...starting });
-      }),
+      serving(createConsoleApi({ page: new Map(), config }), (url) => refusals.ask(url, noRoute)),
   );
 
   await t.step("every documented status was seen", () => {

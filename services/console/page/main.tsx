@@ -10,7 +10,7 @@ import { Shell } from "./shell.tsx";
 import { viewOnDemand } from "./parts/view.tsx";
 import { createTradeView } from "./trade/trade_view.tsx";
 
-/** Retry delay for `/config.json`: short, because a starting stack is ready within a second. */
+/** Retry delay for `/config.json`. */
 const RETRY_MS = 300;
 
 /** Fetches the service URLs and retries until it succeeds. */
@@ -19,11 +19,7 @@ async function readConfig(onFailure: (reason: string) => void) {
     try {
       const response = await fetch("/config.json", { cache: "no-store" });
       if (response.ok) return pageConfigSchema.parse(await response.json());
-      onFailure(
-        response.status === 503
-          ? "The services are starting …"
-          : `GET /config.json failed with HTTP ${response.status}. Trying again …`,
-      );
+      onFailure(`GET /config.json failed with HTTP ${response.status}. Trying again …`);
     } catch (thrown) {
       onFailure(`The console does not answer: ${messageOf(thrown)}. Trying again …`);
     }
