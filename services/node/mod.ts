@@ -78,8 +78,8 @@ async function startWith(
       health: () => node.health(),
       registry: node.metrics.registry,
       beforeRoutes: (request, remote) => {
-        const isSocket = request.headers.has("upgrade");
-        const refused = isSocket ? refuseCrossOrigin(request, cors) : undefined;
+        const isCall = request.method === "POST" || request.headers.has("upgrade");
+        const refused = isCall ? refuseCrossOrigin(request, cors) : undefined;
         return refused ?? node.clients.accept(request, remote, isReadOnly);
       },
       drain: () => node.clients.closeAll(),

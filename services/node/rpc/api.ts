@@ -1,6 +1,6 @@
 import { Hono } from "hono";
 import { type Clock, systemClock } from "../../../lib/clock.ts";
-import { Cors } from "../../../lib/http/cors.ts";
+import type { Cors } from "../../../lib/http/cors.ts";
 import { allowReadsFrom, handleErrors, readInTime } from "../../../lib/http/json_api.ts";
 import { RpcCode, rpcFailure } from "../../../lib/protocol/jsonrpc.ts";
 import { FORWARDED_FOR, limitKeys, remoteOf } from "../../../lib/http/caller_address.ts";
@@ -36,7 +36,7 @@ export function invalidRequest(status: number, message: string): Response {
 /**
  * JSON-RPC over HTTP: `POST /`.
  *
- * @param corsOrigins Origins of the web pages that may call the node and read health and metrics.
+ * @param corsOrigins Origins of the web pages that may read health and metrics.
  * @param clock Bounds the time in which a body arrives.
  */
 export function createNodeApi(
@@ -46,11 +46,8 @@ export function createNodeApi(
   clock: Clock = systemClock,
 ): Hono {
   const app = new Hono();
-  const cors = new Cors(corsOrigins);
   allowReadsFrom(app, corsOrigins);
   app.post("/", async (c) => {
-    const refused = refuseCrossOrigin(c.req.raw, cors);
-    if (refused !== undefined) return refused;
     // Read now: headers cannot be read once the caller has hung up.
     const forwardedFor = c.req.raw.headers.get(FORWARDED_FOR);
     const groups = () => callerGroups(forwardedFor, remoteOf(c));
