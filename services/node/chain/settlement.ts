@@ -7,7 +7,7 @@ import {
   type TimeSpan,
 } from "../../../lib/prices/price_slots.ts";
 import type { Box } from "../../../lib/protocol/bet.ts";
-import type { Address } from "../../../lib/protocol/scalars.ts";
+import type { MarketPair } from "../../../lib/protocol/markets.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import type { StoredThesis } from "../store/schema.ts";
 
@@ -144,7 +144,7 @@ export class SettlementSchedule {
   }
 
   /** Makes the theses due that need prices of this market in this span. */
-  makeDueWhere(base: Address, quote: Address, span: TimeSpan): void {
+  makeDueWhere({ base, quote }: MarketPair, span: TimeSpan): void {
     for (const [id, { thesis, missing }] of this.#unsettled) {
       const needsPrices = thesis.base === base && thesis.quote === quote &&
         undecidedSpansOf(thesis, missing).some((gap) => overlap(gap, span));
@@ -163,16 +163,16 @@ export class SettlementSchedule {
   }
 
   /** The windows of all unsettled theses of a market, joined and in order. */
-  neededSpans(base: Address, quote: Address): TimeSpan[] {
-    return this.#joinedSpans(base, quote, (thesis) => undecidedSpansOf(thesis));
+  neededSpans(pair: MarketPair): TimeSpan[] {
+    return this.#joinedSpans(pair, (thesis) => undecidedSpansOf(thesis));
   }
 
   /** The parts of these windows that no attempt has found inside the range yet. */
-  undecidedSpans(base: Address, quote: Address): TimeSpan[] {
-    return this.#joinedSpans(base, quote, undecidedSpansOf);
+  undecidedSpans(pair: MarketPair): TimeSpan[] {
+    return this.#joinedSpans(pair, undecidedSpansOf);
   }
 
-  #joinedSpans(base: Address, quote: Address, spansOf: typeof undecidedSpansOf): TimeSpan[] {
+  #joinedSpans({ base, quote }: MarketPair, spansOf: typeof undecidedSpansOf): TimeSpan[] {
     // Theses have most missing spans in common: millions of them would take seconds to sort.
     const endsByStart = new Map<number, number>();
     for (const { thesis, missing } of this.#unsettled.values()) {

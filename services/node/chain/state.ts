@@ -145,15 +145,15 @@ export class ChainState {
       if (isFilled(time)) pages.add(backfilled.put(time, price));
     }
     for (const page of pages) this.#records.saveBackfilled(symbol, page, backfilled.page(page));
-    this.settlements.makeDueWhere(tx.base, tx.quote, { from: first.from, to: last.to });
+    this.settlements.makeDueWhere(tx, { from: first.from, to: last.to });
   }
 
   /** Deletes backfilled prices that are older than the ring and that no open thesis needs. */
   prune(): void {
-    for (const [{ base, quote, symbol }, history] of this.histories) {
+    for (const [market, history] of this.histories) {
       if (history.backfilled.pages === 0) continue;
-      for (const page of history.prune(this.settlements.neededSpans(base, quote))) {
-        this.#records.saveBackfilled(symbol, page, undefined);
+      for (const page of history.prune(this.settlements.neededSpans(market))) {
+        this.#records.saveBackfilled(market.symbol, page, undefined);
       }
     }
   }
@@ -161,7 +161,7 @@ export class ChainState {
   /** How many slots up to a time lack the price that an unsettled thesis needs, by market. */
   *neededSlots(untilMs: number): Iterable<[market: Market, slots: number]> {
     for (const [market, history] of this.histories) {
-      const missingMs = this.settlements.undecidedSpans(market.base, market.quote)
+      const missingMs = this.settlements.undecidedSpans(market)
         .flatMap(({ from, to }) => history.checkRange(from, Math.min(to, untilMs + 1)).missing)
         .reduce((sum, gap) => sum + gap.to - gap.from, 0);
       yield [market, missingMs / SLOT_MS];
@@ -186,7 +186,7 @@ export class ChainState {
 
   /** The slots of a transaction, each with whether an open thesis needs it. */
   *#toSlots(tx: BackfillOracle) {
-    const isNeeded = createSpanScan(this.settlements.neededSpans(tx.base, tx.quote));
+    const isNeeded = createSpanScan(this.settlements.neededSpans(tx));
     for (const [index, price] of tx.prices.entries()) {
       const time = tx.startTime + index * SLOT_MS;
       yield { time, price, isNeeded: isNeeded(time) };

@@ -126,14 +126,14 @@ Deno.test("SettlementSchedule: neededSpans joins the windows of a market's these
     [OTHER_BASE, 0, 900],
     [OTHER_QUOTE, 0, 900],
   );
-  assert.deepEqual(schedule.neededSpans(ETH.base, ETH.quote), [span(0, 400), span(500, 700)]);
+  assert.deepEqual(schedule.neededSpans(ETH), [span(0, 400), span(500, 700)]);
 });
 
 Deno.test("SettlementSchedule: of an attempted thesis, undecidedSpans has only what it lacked", () => {
   const { schedule, theses, unsettled } = scheduleOf([{}, 0, 900], [{}, 600, 700]);
   unsettled.set(1, { thesis: theses[0]!, missing: [span(500, 600), span(100, 200)] });
-  assert.deepEqual(schedule.undecidedSpans(ETH.base, ETH.quote), [span(100, 200), span(500, 700)]);
-  assert.deepEqual(schedule.neededSpans(ETH.base, ETH.quote), [span(0, 900)]);
+  assert.deepEqual(schedule.undecidedSpans(ETH), [span(100, 200), span(500, 700)]);
+  assert.deepEqual(schedule.neededSpans(ETH), [span(0, 900)]);
 });
 
 Deno.test("SettlementSchedule: a backfill retries the theses of its market that lack one of its slots", () => {
@@ -151,7 +151,7 @@ Deno.test("SettlementSchedule: a backfill retries the theses of its market that 
   for (const [index, thesis] of theses.slice(0, 6).entries()) {
     unsettled.set(thesis.id, { thesis, missing: [gaps[index] ?? span(200, 300)] });
   }
-  schedule.makeDueWhere(ETH.base, ETH.quote, span(200, 400));
+  schedule.makeDueWhere(ETH, span(200, 400));
   const retried = schedule.removeDue(START, 9).map(({ id }) => id);
   assert.deepEqual(retried, [2, 3, 7], "and one that was not attempted yet");
 });
