@@ -104,6 +104,9 @@ const startedSchema = z.object({
   solver: addressSchema,
 });
 
+/** Timeout of a call: on a busy machine, a move by 24 hours takes longer than other calls may. */
+const CALL_MS = 30_000;
+
 /** How long prices may take to arrive, in milliseconds. */
 const PRICES_MS = 10_000;
 const NODE_POLL_MS = 20;
@@ -151,7 +154,7 @@ export class TestChain implements AsyncDisposable {
     this.#child = child;
     this.wallets = wallets;
     this.options = { ...startedSchema.parse(JSON.parse(child.line)), clock: this.#clock };
-    this.#node = new DevNode({ url: this.urls.proxy });
+    this.#node = new DevNode({ url: this.urls.proxy, timeoutMs: CALL_MS });
   }
 
   get urls(): ChainUrls {
