@@ -40,6 +40,8 @@ Deno.test("Clients: a client that reads nothing is disconnected, and nobody else
     assert.equal(await slowClients(), 1, "counted once");
     slow.close();
     await headsGoOn(10);
+    const clients = () => readSeries(node.url, "node_websocket_clients");
+    await eventually("the slow client is gone", async () => await clients() === 1);
   }));
 
 /** Clients of a node that answers `echo` at once, and `costly` when its queue is open. */
