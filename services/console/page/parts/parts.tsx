@@ -49,15 +49,8 @@ export function Words({ text }: { text: string }) {
   );
 }
 
-interface NotifyButtonProps {
-  label: string;
-  /** Announced once notifications are allowed. */
-  granted: string;
-  announce(text: string): void;
-}
-
 /** Asks for permission to notify, only when pressed. */
-export function NotifyButton({ label, granted, announce }: NotifyButtonProps) {
+export function NotifyButton({ announce }: { announce(text: string): void }) {
   const state = useSignal("Notification" in globalThis ? Notification.permission : "denied");
   if (state.value !== "default") return null;
   const ask = async ({ currentTarget: button }: { currentTarget: HTMLButtonElement }) => {
@@ -71,9 +64,9 @@ export function NotifyButton({ label, granted, announce }: NotifyButtonProps) {
     // The button disappears, so its focus moves on.
     if (document.activeElement === button && next instanceof HTMLElement) next.focus();
     state.value = permission;
-    announce(granted);
+    announce("You will be notified when a bet ends and this page is hidden.");
   };
-  return <button type="button" onClick={ask}>{label}</button>;
+  return <button type="button" onClick={ask}>Notify me when a bet ends</button>;
 }
 
 /** Chrome on Android has the class, and lets no page use it. Without permission, nothing is shown. */

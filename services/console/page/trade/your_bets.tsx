@@ -72,11 +72,7 @@ export function YourBets(props: YourBetsProps) {
               <BetFilter model={model} theses={theses} filter={filter} />
               <span class="spacer" />
               <button type="button" onClick={save}>Download CSV</button>
-              <NotifyButton
-                label="Notify me when a bet ends"
-                granted="You will be notified when a bet ends and this page is hidden."
-                announce={model.announce}
-              />
+              <NotifyButton announce={model.announce} />
             </div>
             <BetTable {...props} rows={rows} nowMs={nowMs} />
             {rows.length === 0 && <p class="note">You have no {filter.value.toLowerCase()} bets.
