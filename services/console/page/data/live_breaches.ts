@@ -27,11 +27,10 @@ function firstOutside(
 }
 
 interface Comparison {
+  series: PriceSeries;
   /** Prices before this time were compared with the box. */
   toMs: number;
   breach: Breach | undefined;
-  /** Of the series. */
-  generation: number;
 }
 
 /**
@@ -56,10 +55,9 @@ export class LiveBreaches {
 
   #breachOf(thesis: Thesis, series: PriceSeries): Breach | undefined {
     const { quoteHash, startTime } = thesis;
-    const { generation } = series;
     let known = this.#comparisons.get(quoteHash);
-    if (known?.generation !== generation) {
-      known = { toMs: startTime + EDGE_MS, breach: undefined, generation };
+    if (known?.series !== series) {
+      known = { series, toMs: startTime + EDGE_MS, breach: undefined };
       this.#comparisons.set(quoteHash, known);
     }
     if (known.breach === undefined) {

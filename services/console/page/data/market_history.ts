@@ -39,7 +39,8 @@ interface Span {
 
 /** The prices of one market: live ones, and the recorded ones before and between them. */
 export class MarketHistory {
-  readonly series = new PriceSeries();
+  /** Its prices are updated in place; another one after {@link clear}. */
+  series = new PriceSeries();
   /** It was requested: either it has been loaded, or it cannot be. */
   readonly isLoaded: Signal<boolean> = signal(false);
   readonly #options: MarketHistoryOptions;
@@ -67,7 +68,7 @@ export class MarketHistory {
 
   /** Deletes all prices, because they belong to a chain that no longer exists. */
   clear(): void {
-    this.series.clear();
+    this.series = new PriceSeries();
     this.#missing.length = 0;
     this.#askedFromMs = Infinity;
     this.#cancelRetry();

@@ -100,7 +100,6 @@ export class PriceFeed {
     return this.latest.value[symbol]?.state ?? "missing";
   }
 
-  /** The prices of a market, which are updated in place. */
   historyOf(symbol: string): MarketHistory {
     const history = this.#histories.get(symbol);
     if (history === undefined) throw new TypeError(`No market ${symbol}`);

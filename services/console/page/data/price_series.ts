@@ -24,8 +24,6 @@ export class PriceSeries {
   prices: number[] = [];
   /** Counts changes. */
   version = 0;
-  /** Counts how often it was cleared: what was concluded from earlier prices no longer holds. */
-  generation = 0;
 
   /** Adds the price of the newest slot. A second price of the same slot replaces the first. */
   append(time: number, price: number): void {
@@ -71,12 +69,5 @@ export class PriceSeries {
       count += 1;
     }
     return count < MOVES_MIN ? undefined : Math.sqrt(sum / count);
-  }
-
-  clear(): void {
-    this.times = [];
-    this.prices = [];
-    this.version += 1;
-    this.generation += 1;
   }
 }

@@ -55,7 +55,7 @@ export function createContentReader(
   probe: ChartProbe,
 ) {
   const { feed, serverClock } = model;
-  const { series } = feed.historyOf(market.symbol);
+  const history = feed.historyOf(market.symbol);
   /** Updated when bets or prices change. */
   const bets = computed(() => {
     void feed.latest.value;
@@ -64,6 +64,7 @@ export function createContentReader(
   /** It stays while only a time is wrong. */
   let drawn: Draft | undefined;
   return (): ChartContent => {
+    const { series } = history;
     const nowMs = serverClock.now();
     const placed = feed.isAway.peek() ? boxesOf(model, market, nowMs) : bets.peek();
     const { lower, upper } = slip.parsed.peek().errors;

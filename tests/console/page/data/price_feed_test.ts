@@ -158,8 +158,10 @@ Deno.test("PriceFeed: if the chain goes back, its later prices are deleted, and 
   onState?.("live");
   await run(5_000);
   await feed.historyOf(SYMBOL).readFrom(START_MS);
-  const series = feed.historyOf(SYMBOL).series;
-  const shown = () => [series.times[0], series.times.at(-1), feed.historyOf(SYMBOL).isLoaded.value];
+  const shown = () => {
+    const { series: { times }, isLoaded } = feed.historyOf(SYMBOL);
+    return [times[0], times.at(-1), isLoaded.value];
+  };
   assert.deepEqual(shown(), [START_MS, START_MS + 5_000, true]);
   clock.jump(-900);
   await run(100);

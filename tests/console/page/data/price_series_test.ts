@@ -35,7 +35,7 @@ Deno.test("ServerClock: a few messages that are seconds late do not count", () =
   assert.equal(clock.now(), local);
 });
 
-Deno.test("PriceSeries: keeps the latest price of each slot and ignores older slots, until it is cleared", () => {
+Deno.test("PriceSeries: keeps the latest price of each slot and ignores older slots", () => {
   const series = new PriceSeries();
   series.append(100, 1);
   series.append(200, 2);
@@ -43,10 +43,6 @@ Deno.test("PriceSeries: keeps the latest price of each slot and ignores older sl
   series.append(300, 4);
   series.append(200, 9);
   assert.deepEqual([series.times, series.prices], [[100, 200, 300], [1, 3, 4]]);
-  const { version } = series;
-  series.clear();
-  assert.deepEqual([series.times, series.prices], [[], []]);
-  assert(series.version > version, "what is drawn has changed");
 });
 
 Deno.test("PriceSeries: history fills gaps and overrides live prices", () => {
