@@ -50,8 +50,6 @@ export class MarketHistory {
   #askedFromMs = Infinity;
   #isReading = false;
   #cancelRetry: CancelTimer = () => {};
-  /** Aborted when the chain is replaced: what is being loaded belongs to the old one. */
-  #chain = new AbortController();
 
   constructor(options: MarketHistoryOptions) {
     this.#options = options;
@@ -71,10 +69,9 @@ export class MarketHistory {
     this.series = new PriceSeries();
     this.#missing.length = 0;
     this.#askedFromMs = Infinity;
+    this.#isReading = false; // what is being loaded is of the old series
     this.#cancelRetry();
     this.isLoaded.value = false;
-    this.#chain.abort();
-    this.#chain = new AbortController();
   }
 
   /**
@@ -95,7 +92,7 @@ export class MarketHistory {
     if (this.#isReading) return;
     this.#cancelRetry();
     this.#isReading = true;
-    const { signal } = this.#chain;
+    const { series } = this;
     const { serverClock, isLive, clock } = this.#options;
     const backMs = serverClock.now() - this.#askedFromMs;
     let isDone = true;
@@ -104,16 +101,16 @@ export class MarketHistory {
       if (span === undefined) break;
       isDone = await this.#readPage(span);
     }
-    this.#isReading = false;
     // The same time back from now, on the chain as it is now.
-    if (signal.aborted) return this.readFrom(serverClock.now() - backMs);
+    if (series !== this.series) return this.readFrom(serverClock.now() - backMs);
+    this.#isReading = false;
     if (isDone || retryMs > RETRY_MS.last) return;
     this.#cancelRetry = clock.after(retryMs, () => void this.#readMissing(2 * retryMs));
   }
 
   /** Loads the newest part of a span. @returns Whether it was loaded. */
   async #readPage(span: Span): Promise<boolean> {
-    const { signal } = this.#chain;
+    const { series } = this;
     const { client, symbol, serverClock } = this.#options;
     const toMs = Math.min(span.toMs, serverClock.now());
     const fromMs = Math.max(span.fromMs, toMs - PAGE_MS);
@@ -123,10 +120,10 @@ export class MarketHistory {
     } catch (thrown) {
       console.info(`History of ${symbol} was not loaded: ${messageOf(thrown)}`);
     }
-    if (signal.aborted) return false;
+    if (series !== this.series) return false;
     this.isLoaded.value = true;
     if (history === undefined) return false;
-    this.series.merge(history.prices.map(({ time, price }) => ({ time, price: toNumber(price) })));
+    series.merge(history.prices.map(({ time, price }) => ({ time, price: toNumber(price) })));
     span.toMs = fromMs;
     if (fromMs === span.fromMs) this.#missing.splice(this.#missing.indexOf(span), 1);
     return true;

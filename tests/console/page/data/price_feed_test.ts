@@ -16,6 +16,7 @@ function setUp() {
   const handlers: { current?: PriceHandlers } = {};
   const node = {
     away: [] as string[],
+    hangs: false,
     asked: [] as string[],
     connected: 0,
     reverted: 0,
@@ -27,6 +28,7 @@ function setUp() {
     client: {
       history(symbol, from, to): Promise<PriceHistory> {
         node.asked.push(symbol);
+        if (node.hangs) return new Promise(() => {});
         if (node.away.includes(symbol)) return Promise.reject(new Error("away"));
         const prices = [];
         const missing = from < node.recordedFrom ? [{ from, to: node.recordedFrom }] : [];
@@ -187,6 +189,17 @@ Deno.test("PriceFeed: history whose load a revert cut off is loaded from the cha
     false,
   ]);
   assert.deepEqual(feed.historyOf(SYMBOL).series.times.slice(0, 1), [START_MS - 5_000]);
+});
+
+Deno.test("PriceFeed: the history of a new chain does not wait for a request to the old one that hangs", async () => {
+  const { feed, node, onState } = setUp();
+  onState?.("live");
+  node.hangs = true;
+  void feed.historyOf(SYMBOL).readFrom(START_MS - 5_000);
+  feed.clear();
+  node.hangs = false;
+  await feed.historyOf(SYMBOL).readFrom(START_MS - 5_000);
+  assert.equal(feed.historyOf(SYMBOL).series.times[0], START_MS - 5_000);
 });
 
 Deno.test("PriceFeed: a failed load of prices is retried, at most once a second", async () => {
