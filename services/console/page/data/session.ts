@@ -64,10 +64,8 @@ export class Session {
   readonly injected: ReadonlySignal<readonly InjectedWallet[]>;
   readonly #options: SessionOptions;
   readonly #pending: PendingBets;
-  /** Aborted when the user leaves. */
-  #following = new AbortController();
   /** Aborted when another account is used, or none. */
-  #opening = new AbortController();
+  #using = new AbortController();
 
   constructor(options: SessionOptions) {
     this.#options = options;
@@ -101,7 +99,7 @@ export class Session {
   restore(): void {
     const last = this.#options.store.getItem(LAST_ACCOUNT_KEY) ?? DEVELOPMENT_KEY;
     if (last === DEVELOPMENT_KEY && this.hasKey) return void this.useDevelopmentKey();
-    const signal = this.#beginOpening();
+    const signal = this.#beginUse();
     let isFound = false;
     const stop = effect(() => {
       const wallet = this.injected.value.find(({ id }) => id === last);
@@ -119,7 +117,7 @@ export class Session {
     if (!this.mayMakeKeys) throw new TypeError("Keys are made for development chains only");
     const { store, config } = this.#options;
     const key = this.#key ?? createDevelopmentKey(store, config.chainId);
-    const signal = this.#beginOpening();
+    const signal = this.#beginUse();
     const account = await loadAccount(key);
     if (signal.aborted) return; // a wallet has connected meanwhile, or another tab has left the key
     this.#remember(DEVELOPMENT_KEY);
@@ -136,10 +134,11 @@ export class Session {
     this.#remember(wallet.id);
   }
 
-  #beginOpening(): AbortSignal {
-    this.#opening.abort();
-    this.#opening = new AbortController();
-    return this.#opening.signal;
+  /** @returns Aborted when another account is used than the one that begins now, or none. */
+  #beginUse(): AbortSignal {
+    this.#using.abort();
+    this.#using = new AbortController();
+    return this.#using.signal;
   }
 
   /** Stores the account in use, for the next visit and for other tabs. */
@@ -178,20 +177,18 @@ export class Session {
         else if (next !== address) this.#useWallet(wallet, next);
       },
       onChain: (chainId) => user.walletChainId.value = chainId,
-    }, this.#following.signal);
+    }, this.#beginUse());
     void readChainId(provider).then((chainId) => user.walletChainId.value ??= chainId);
   }
 
   #signOut(): void {
-    this.#opening.abort();
-    this.#following.abort();
+    this.#using.abort();
     this.user.value?.portfolio.close();
     this.user.value = undefined;
   }
 
   #signIn(signer: Wallet, address: Address, wallet?: InjectedWallet): User {
     this.#signOut();
-    this.#following = new AbortController();
     const client = this.#clientOf(signer);
     const portfolio = this.#portfolioOf(client, address);
     const user = { address, wallet, walletChainId: signal(undefined), client, portfolio };
