@@ -76,9 +76,8 @@ export class MakerWatch {
   readonly #solverUrl: string;
   readonly #clock: Clock;
   readonly #poll: Poll;
-  #watch: ThesisWatch | undefined;
-  /** Identifies the solver and the chain of the watch. */
-  #watched = "";
+  /** Of one solver and one chain. */
+  #open: { watch: ThesisWatch; of: string } | undefined;
 
   constructor(model: MakerModel, solverUrl: string, clock: Clock) {
     this.#model = model;
@@ -97,8 +96,8 @@ export class MakerWatch {
   }
 
   #closeWatch(): void {
-    this.#watch?.close();
-    this.#watch = undefined;
+    this.#open?.watch.close();
+    this.#open = undefined;
   }
 
   async #read(signal: AbortSignal): Promise<void> {
@@ -124,18 +123,15 @@ export class MakerWatch {
 
   /** The watch of a solver's bets: a new one for another solver or another chain. */
   async #openWatch(address: Address, signal: AbortSignal): Promise<ThesisWatch> {
-    const watched = `${address} ${await this.#model.client.genesisHash()}`;
+    const of = `${address} ${await this.#model.client.genesisHash()}`;
     signal.throwIfAborted();
-    if (watched !== this.#watched) {
-      this.#closeWatch();
-    }
-    if (this.#watch !== undefined) return this.#watch;
+    if (this.#open?.of === of) return this.#open.watch;
+    this.#closeWatch();
     const watch = await this.#model.client.watch({}, { solver: address });
     if (signal.aborted) watch.close();
     signal.throwIfAborted();
     // Kept before anything else can fail, so that the next pass does not open another one.
-    this.#watch = watch;
-    this.#watched = watched;
+    this.#open = { watch, of };
     return watch;
   }
 
