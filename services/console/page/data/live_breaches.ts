@@ -39,26 +39,23 @@ interface Comparison {
  * all views at once.
  */
 export class LiveBreaches {
-  readonly #comparisons = new Map<string, Comparison>();
+  readonly #comparisons = new WeakMap<Thesis, Comparison>();
   readonly #found = signal(0);
 
   /** A thesis with the breach that the page has seen. The node may still list it as open. */
   withBreach(thesis: Thesis, series: PriceSeries | undefined): Thesis {
-    if (!isUnsettled(thesis.status) || thesis.breach !== undefined || series === undefined) {
-      this.#comparisons.delete(thesis.quoteHash);
-      return thesis;
-    }
+    const isKnown = !isUnsettled(thesis.status) || thesis.breach !== undefined;
+    if (isKnown || series === undefined) return thesis;
     void this.#found.value;
     const breach = this.#breachOf(thesis, series);
     return breach === undefined ? thesis : { ...thesis, breach };
   }
 
   #breachOf(thesis: Thesis, series: PriceSeries): Breach | undefined {
-    const { quoteHash, startTime } = thesis;
-    let known = this.#comparisons.get(quoteHash);
+    let known = this.#comparisons.get(thesis);
     if (known?.series !== series) {
-      known = { series, toMs: startTime + EDGE_MS, breach: undefined };
-      this.#comparisons.set(quoteHash, known);
+      known = { series, toMs: thesis.startTime + EDGE_MS, breach: undefined };
+      this.#comparisons.set(thesis, known);
     }
     if (known.breach === undefined) {
       known.breach = firstOutside(thesis, series, known.toMs);
