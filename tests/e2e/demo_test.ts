@@ -20,7 +20,8 @@ import { eventually, settled } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { withLogs } from "../support/recorded_logs.ts";
 import { withFile, withFolder } from "../support/files.ts";
-import { lacksTerminal, NEEDS_TERMINAL, RANGEMAKER, Terminal } from "../support/terminal.ts";
+import { fromSource, lineOf } from "../support/process.ts";
+import { lacksTerminal, NEEDS_TERMINAL, Terminal } from "../support/terminal.ts";
 
 function assertNoKeys(text: string): void {
   for (const { privateKey } of Object.values(DEV_ACCOUNTS)) {
@@ -38,7 +39,7 @@ Deno.test({
       return `${1_700_000_000_000 + 100 * index},${index},buy,${1_600 + Math.sin(index) / 10},1`;
     });
     await withFile([TAPE_HEADER, ...rows].join("\n"), async (tape) => {
-      const line = `exec ${RANGEMAKER} demo --keep --tape ${tape} --log-level debug`;
+      const line = `exec ${lineOf(fromSource)} demo --keep --tape ${tape} --log-level debug`;
       const terminal = new Terminal(line, { NO_COLOR: "1" });
       await terminal.untilShown("Stop it with Ctrl-C.");
       const urls = terminal.stdout.match(/(?<=^ {2}\S.* )http:\S+$/gm) ?? [];

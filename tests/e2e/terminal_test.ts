@@ -2,8 +2,10 @@
 import assert from "node:assert/strict";
 import { TAPE_HEADER } from "../../lib/prices/tape.ts";
 import { withFile } from "../support/files.ts";
-import { lacksTerminal, NEEDS_TERMINAL, RANGEMAKER, Terminal } from "../support/terminal.ts";
-import { runProgram } from "../support/process.ts";
+import { bundledProgram, lineOf, runProgram } from "../support/process.ts";
+import { lacksTerminal, NEEDS_TERMINAL, Terminal } from "../support/terminal.ts";
+
+const RANGEMAKER = lineOf(await bundledProgram());
 
 // deno-lint-ignore no-control-regex -- what is looked for are control characters
 const COLOR = /\x1b\[[\d;]*m/;

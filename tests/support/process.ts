@@ -18,6 +18,12 @@ export interface Launch extends Pick<Deno.CommandOptions, "cwd" | "env" | "stdin
   args: readonly string[];
 }
 
+/** A line for `sh` that starts a program; its arguments may follow. */
+export function lineOf({ command, args, env = {} }: Launch): string {
+  const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
+  return ["env", ...variables, command, ...args].map((word) => `'${word}'`).join(" ");
+}
+
 export const fromSource: Launch = {
   command: Deno.execPath(),
   args: ["run", "--no-prompt", "--allow-all", main],

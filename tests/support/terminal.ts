@@ -1,5 +1,5 @@
 /** Runs a program on a terminal of its own, made by util-linux's `script`. */
-import { type Finished, fromSource, hasProgram, Program } from "./process.ts";
+import { type Finished, hasProgram, Program } from "./process.ts";
 
 const hasTerminals = hasProgram("script");
 
@@ -8,10 +8,6 @@ export const NEEDS_TERMINAL = hasTerminals ? "" : " (left out: no script of util
 
 /** Whether tests that need a terminal are skipped. */
 export const lacksTerminal = !hasTerminals;
-
-/** The program from its sources, as a line for `sh` begins. */
-export const RANGEMAKER = [fromSource.command, ...fromSource.args].map((word) => `'${word}'`)
-  .join(" ");
 
 /** A program on a terminal: both its streams are `stdout`, with escape sequences. */
 export class Terminal extends Program {

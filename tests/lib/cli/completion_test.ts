@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { STRATEGIES } from "../../../services/solver/pricing/strategy.ts";
 import { runHere } from "../../support/command_context.ts";
 import { withFolder } from "../../support/files.ts";
-import { fromSource, hasProgram } from "../../support/process.ts";
+import { bundledProgram, hasProgram, lineOf } from "../../support/process.ts";
 import { lacksTerminal, NEEDS_TERMINAL, Terminal } from "../../support/terminal.ts";
 
 Deno.test("Completion: offers what may come next, by the option table of the command", async () => {
@@ -37,6 +37,8 @@ const completed: readonly (readonly [typed: string, lastWord: string])[] = [
   ["node --data-dir=\t", "--data-dir=folder"],
 ];
 
+const RANGEMAKER = lineOf(await bundledProgram());
+
 /** Text on a command line that completion must not run. */
 const HOSTILE = "bridge --host $(touch made) --rpc";
 
@@ -49,7 +51,7 @@ function inShell(name: string, shell: string, test: (folder: string) => Promise<
     fn: () =>
       withFolder(async (folder) => {
         const program = `#!/bin/sh
-case $1 in complete) exec ${[fromSource.command, ...fromSource.args].join(" ")} "$@" ;; esac
+case $1 in complete) exec ${RANGEMAKER} "$@" ;; esac
 shift $(($# - 1)); printf 'ran:%s:\\n' "$1"`;
         await Deno.writeTextFile(`${folder}/rangemaker`, program, { mode: 0o755 });
         const { stdout: script } = await runHere(["completion", shell]);
