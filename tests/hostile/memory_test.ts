@@ -51,12 +51,12 @@ function withProcess(
   clientPort: ClientPort,
   play: (scene: Scene, pid: number) => Promise<void>,
 ): Promise<void> {
-  const huge = "x".repeat(ANSWER);
+  const huge = JSON.stringify("x".repeat(ANSWER));
   const node = new EchoNode({
     answer(text) {
       const { id, method, params } = JSON.parse(text);
-      const result = method === "core_getPriceHistory" ? huge : { params };
-      return new Response(`{"jsonrpc":"2.0","id":${id},"result":${JSON.stringify(result)}}`);
+      const result = method === "core_getPriceHistory" ? huge : JSON.stringify({ params });
+      return new Response(`{"jsonrpc":"2.0","id":${id},"result":${result}}`);
     },
   });
   return withProxyProcess(clientPort, node, ["--max-buffered-bytes", BUDGET], play);

@@ -1,7 +1,13 @@
 import { eventually } from "../support/eventually.ts";
 import { freePort } from "../support/ports.ts";
+import { bundledProgram } from "../support/process.ts";
 import type { EchoNode } from "../proxy/echo_node.ts";
 import type { ClientPort, Scene } from "../proxy/support.ts";
+
+const { command, args: program, env } = await bundledProgram();
+
+/** Memory is managed as operators have it. */
+const run = program.filter((arg) => !arg.startsWith("--v8-flags"));
 
 /**
  * A proxy in a process of its own, with an event loop and a memory that attackers do not share.
@@ -18,10 +24,10 @@ export async function withProxyProcess(
   const [port, wsPort] = [freePort(), freePort()];
   const ports = ["--port", port, "--ws-port", wsPort];
   const nodes = ["--read-node-url", read.url, "--write-node-url", read.url];
-  const main = new URL("../../main.ts", import.meta.url).pathname;
-  const args = [...ports, ...flags].map(String);
-  const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--no-check", main, "proxy", ...args, ...nodes],
+  const args = [...run, "proxy", ...ports, ...flags, ...nodes].map(String);
+  const child = new Deno.Command(command, {
+    args,
+    env: { ...env },
     stdout: "null",
     stderr: "null",
   }).spawn();
