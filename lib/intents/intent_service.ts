@@ -55,6 +55,8 @@ export class IntentService {
   readonly #upkeep: PollingLoop;
   readonly #problems: Gauge<"code">;
   readonly #tracker = new ProblemTracker();
+  /** What the node's last answer showed of its chain. */
+  #wrongChain: WrongChainError | undefined;
 
   constructor({ resources, guard, handler, retainMs, registry }: IntentServiceOptions) {
     const { name, store, clock, log } = resources;
@@ -154,11 +156,13 @@ export class IntentService {
     try {
       await this.#guard.refresh();
     } catch (thrown) {
-      if (thrown instanceof StoreError || thrown instanceof WrongChainError) return thrown;
-      // The service stays healthy while the node is unreachable: it waits.
+      if (thrown instanceof StoreError) return thrown;
+      if (thrown instanceof WrongChainError) return this.#wrongChain = thrown;
       if (!(thrown instanceof RangemakerError)) throw thrown;
+      // The service stays healthy while the node is unreachable: it waits.
+      return this.#wrongChain;
     }
-    return undefined;
+    return this.#wrongChain = undefined;
   }
 }
 

@@ -97,12 +97,30 @@ Deno.test("IntentService: a damaged row fails the health", () =>
 Deno.test("IntentService: another chain fails the health, a node that is away does not", () =>
   withService(async ({ service, node, clock }) => {
     assert.equal(await service.findProblem(), undefined);
-    node.genesis = `0x${"01".repeat(32)}`;
-    clock.advance(1_000);
-    assert.equal((await service.findProblem())?.code, "CHAIN_MISMATCH");
     node.down = true;
     clock.advance(1_000);
     assert.equal(await service.findProblem(), undefined);
+    node.down = false;
+    node.genesis = `0x${"01".repeat(32)}`;
+    clock.advance(1_000);
+    assert.equal((await service.findProblem())?.code, "CHAIN_MISMATCH");
+  }));
+
+Deno.test("IntentService: another chain is a problem until the node says otherwise, also while it is away", () =>
+  withService(async ({ service, node, clock, records }) => {
+    assert.equal(await service.findProblem(), undefined);
+    const { genesis } = node;
+    const codeIn = async (turn: () => void) => {
+      turn();
+      clock.advance(1_000);
+      return (await service.findProblem())?.code;
+    };
+    assert.equal(await codeIn(() => node.genesis = `0x${"01".repeat(32)}`), "CHAIN_MISMATCH");
+    assert.equal(await codeIn(() => node.down = true), "CHAIN_MISMATCH");
+    assert.deepEqual(eventsOf(records), ["CHAIN_MISMATCH"]);
+    node.down = false;
+    assert.equal(await codeIn(() => node.genesis = genesis), undefined);
+    assert.deepEqual(eventsOf(records), ["CHAIN_MISMATCH", "submitting_works"]);
   }));
 
 Deno.test("IntentService: a problem is in the metrics until it ends, even if its code is a new one", () =>
