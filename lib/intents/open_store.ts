@@ -5,7 +5,7 @@ import { serviceLog } from "../log/logging.ts";
 import { describeCause, StoreError } from "./errors.ts";
 import { IN_MEMORY, POSTGRES_URL } from "../database/database_url.ts";
 import { LATEST_VERSION, missingMigrations, type SqlDriver } from "./database.ts";
-import { SqliteDriver } from "./sqlite_driver.ts";
+import { requireDatabaseOfLog, SqliteDriver } from "./sqlite_driver.ts";
 import { IntentStore } from "./store.ts";
 
 /**
@@ -53,7 +53,9 @@ export async function inspectStore(
 ) {
   if (database === IN_MEMORY) return "memory" as const;
   const isFile = !POSTGRES_URL.test(database);
-  if (isFile && !isExistingFile(database)) return "new" as const;
+  const isMissing = isFile && !isExistingFile(database);
+  if (isFile) requireDatabaseOfLog(database);
+  if (isMissing) return "new" as const;
   let driver: SqlDriver | undefined;
   try {
     driver = isFile

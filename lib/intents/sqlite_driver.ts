@@ -49,6 +49,7 @@ export class SqliteDriver implements SqlDriver {
     let db: SqliteDatabase | undefined;
     try {
       if (path !== IN_MEMORY) requireFile(path); // it would wait for the other end of a pipe
+      if (path !== IN_MEMORY) requireDatabaseOfLog(path);
       if (path !== IN_MEMORY) createPrivately(path);
       // SQLite drops the damaged part when it opens the file.
       const damage = path === IN_MEMORY ? undefined : findLogDamage(path);
@@ -139,6 +140,16 @@ function requireFile(path: string): void {
       ? `Database ${path} is a symbolic link, so its write-ahead log would not be checked for damage: ` +
         "name the file that it leads to"
       : `Database ${path} cannot be opened: it is not a file`,
+  );
+}
+
+/** @throws {StoreError} If the file of a log is missing: SQLite would delete that log. */
+export function requireDatabaseOfLog(path: string): void {
+  const [database = 0, log = 0] = [path, `${path}-wal`].map((file) => readStat(file)?.size);
+  if (database > 0 || log === 0) return;
+  throw new StoreError(
+    `Database ${path} is missing or empty, but its write-ahead log ${path}-wal is there, with ` +
+      "transactions that would be lost: put the file back, or move the log away with it",
   );
 }
 

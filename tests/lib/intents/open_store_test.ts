@@ -103,6 +103,8 @@ Deno.test("inspectStore: reads the write-ahead log of a killed process, and keep
     });
     assert.deepEqual(await Deno.readFile(copy), before);
     assert(Deno.statSync(`${copy}-wal`).size > 0);
+    Deno.removeSync(copy);
+    await assert.rejects(look(copy), /store.sqlite is missing or empty, but its write-ahead log/);
   }));
 
 Deno.test("inspectStore: a missing file is new, and is not created", () =>

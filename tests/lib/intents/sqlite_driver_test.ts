@@ -107,6 +107,21 @@ Deno.test("SqliteDriver: a log that is damaged before its last transaction is re
     }
   }));
 
+Deno.test("SqliteDriver: a log without its database is refused, and kept", () =>
+  withFolder(async (folder) => {
+    const path = `${folder}/intents.sqlite`;
+    await using store = new IntentStore(SqliteDriver.open(path), "test");
+    await store.insert(newIntent("a"));
+    const other = `${folder}/other.sqlite`;
+    Deno.copyFileSync(`${path}-wal`, `${other}-wal`);
+    for (let start = 0; start < 2; start++) {
+      assert.throws(() => SqliteDriver.open(other), /other.sqlite is missing or empty, but .*-wal/);
+    }
+    Deno.copyFileSync(path, other);
+    await using again = new IntentStore(SqliteDriver.open(other), "test");
+    assert.equal(await again.countUnfinished(), 1);
+  }));
+
 Deno.test("SqliteDriver: a file whose index does not fit its table is refused", () =>
   withFile(async (path) => {
     const store = new IntentStore(SqliteDriver.open(path), "test");
