@@ -1,4 +1,4 @@
-import { isIP, isIPv6 } from "node:net";
+import { isIP } from "node:net";
 import type { Context } from "hono";
 
 /** The addresses behind a request. */
@@ -48,7 +48,7 @@ export function callerAddress(headers: Headers, remote: string, trusted: boolean
   }
   const path = nearestHops(header);
   const nearest = path.slice(path.lastIndexOf(",") + 1).trim();
-  const keys = limitKeys(nearest);
+  const keys = keysOf(nearest); // not cached: that would evict the peer's
   return {
     display: nearest.slice(0, ADDRESS_LENGTH_MAX) || remote,
     forwardedFor: path === "" ? remote : `${path}, ${remote}`,
@@ -83,8 +83,9 @@ export function limitKeys(text: string): LimitKeys {
 
 function keysOf(text: string): LimitKeys {
   const address = withoutPort(text);
-  if (isIP(address) === 4) return { key: address, networks: [] };
-  if (!isIPv6(address)) return { key: "unknown", networks: [] };
+  const version = isIP(address);
+  if (version === 4) return { key: address, networks: [] };
+  if (version === 0) return { key: "unknown", networks: [] };
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
   return mapped === undefined ? networksOf(address) : { key: mapped, networks: [] };
 }
