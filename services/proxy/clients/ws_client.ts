@@ -65,7 +65,7 @@ export class WsClient {
   /** Handles one message and sends its answer. */
   async receive(text: string): Promise<void> {
     const { metrics, maxMessageBytes, sink, openRequests, address, callerBytes } = this.#options;
-    metrics.sockets.messages.inc({ direction: "upstream" });
+    metrics.sockets.upstream.count += 1;
     if (isLonger(text, maxMessageBytes)) {
       metrics.countRefusal("message_bytes");
       return sink.close(CloseCode.tooBig, `Message is over ${maxMessageBytes} bytes`);
@@ -206,7 +206,7 @@ export class WsClient {
         return false;
       }
     }
-    metrics.sockets.messages.inc({ direction: "downstream" });
+    metrics.sockets.downstream.count += 1;
     sink.sendAnswer(message);
     return isAdmitted;
   }

@@ -92,13 +92,18 @@ function createCallMetrics(registry: Registry) {
 /** What is counted of WebSockets: those of clients, and the one that brings notifications. */
 function createSocketMetrics(registry: Registry) {
   const { counter } = metricsIn(registry);
+  const messages = createHotCounter(
+    registry,
+    "proxy_ws_messages_total",
+    "WebSocket messages from clients (upstream), to clients (downstream), " +
+      "and missed by clients that were too slow (lagged).",
+    "direction",
+  );
   return {
-    messages: counter(
-      "proxy_ws_messages_total",
-      "WebSocket messages from clients (upstream), to clients (downstream), " +
-        "and missed by clients that were too slow (lagged).",
-      "direction",
-    ),
+    // Messages of clients: from them, to them, and missed.
+    upstream: messages({ direction: "upstream" }),
+    downstream: messages({ direction: "downstream" }),
+    lagged: messages({ direction: "lagged" }),
     received: counter(
       "proxy_broadcast_messages_received",
       "Notifications, and answers to subscribe calls, received from the read node.",
@@ -147,9 +152,6 @@ export class ProxyMetrics {
       "limit",
     );
     for (const limit of LIMIT_NAMES) this.#refusals.inc({ limit }, 0);
-    for (const direction of ["upstream", "downstream", "lagged"] as const) {
-      this.sockets.messages.inc({ direction }, 0);
-    }
     for (const target of ["read", "write"] as const) this.upstreamErrors.inc({ target }, 0);
   }
 
@@ -159,15 +161,15 @@ export class ProxyMetrics {
   }
 
   createHubEvents() {
-    const { received, sent, messages } = this.sockets;
+    const { received, sent, downstream, lagged } = this.sockets;
     return {
       onReceived: () => received.inc(),
       onSent: (count: number) => {
         sent.inc(count);
-        messages.inc({ direction: "downstream" }, count);
+        downstream.count += count;
       },
       onRefused: (limit: Limit) => this.countRefusal(limit),
-      onLagged: (count: number) => messages.inc({ direction: "lagged" }, count),
+      onLagged: (count: number) => void (lagged.count += count),
     };
   }
 
