@@ -1,7 +1,6 @@
 import { type Clock, monotonicClock, ShiftedClock, systemClock } from "../../lib/clock.ts";
 import { createServiceCommand, type RunnableCommand } from "../../lib/cli/command.ts";
 import { readMarkets } from "../../lib/cli/markets_file.ts";
-import { IN_MEMORY } from "../../lib/database/database_url.ts";
 import { Cors } from "../../lib/http/cors.ts";
 import { requireFreePort, webSocketUrlOf } from "../../lib/http/listener.ts";
 import { type RunningService, startOrClose, startService } from "../../lib/http/service.ts";
@@ -55,11 +54,10 @@ async function startWith(
 ): Promise<RunningNode> {
   const settings = resolveSettings(nodeOptions, await readMarkets(nodeOptions.markets));
   const { host, port, readPort, allowedHosts, corsOrigins = [] } = settings;
-  const dataDir = settings.dataDir === IN_MEMORY ? undefined : settings.dataDir;
   requireFreePort(host, port, "--port");
   requireFreePort(host, readPort, "--read-port");
   const nodeClock = clock instanceof ShiftedClock ? clock : new ShiftedClock(clock);
-  const storage = openStorage(settings, dataDir, nodeClock);
+  const storage = openStorage(settings, nodeClock);
   let started: CoreNode | undefined;
   // Also if the node cannot be created.
   cleanup.defer(() => storage.close(started?.chain.head));

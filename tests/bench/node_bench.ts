@@ -46,7 +46,8 @@ async function benchSettlement(where: "memory" | "disk"): Promise<void> {
     SPEC_MARKETS,
   );
   const clock = systemClock;
-  const storage = openStorage(settings, where === "disk" ? directory : undefined, clock);
+  const dataDir = where === "disk" ? directory : ":memory:";
+  const storage = openStorage({ ...settings, dataDir }, clock);
   const feed = new OraclePrices(3_000, SPEC_MARKETS);
   const chain = new Chain({
     ...settings,

@@ -4,6 +4,7 @@
  * changes are committed in groups (`group_commit.ts`).
  */
 import type { Clock } from "../../../lib/clock.ts";
+import { IN_MEMORY } from "../../../lib/database/database_url.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import { ProblemTracker } from "../../../lib/log/problem_tracker.ts";
 import type { Markets } from "../../../lib/protocol/markets.ts";
@@ -30,6 +31,8 @@ const ROWS_CHECKED_AT_START = 50_000;
 
 /** Genesis of a new chain, and settings that may differ at each start. */
 interface StorageSettings extends ChainIdentity {
+  /** Directory of the chain; `:memory:` keeps nothing. */
+  dataDir: string;
   markets: Markets;
   permissions: PermissionLists;
   ringBufferSize: number;
@@ -54,23 +57,19 @@ export interface Storage {
 }
 
 /**
- * Opens the data directory, or storage in memory if there is none.
+ * Opens the data directory, or storage in memory.
  *
  * @throws {DataDirError} If another process has it open, or its chain cannot be continued.
  * @throws {StorageError} If it cannot be read or written, or a row is damaged.
  */
-export function openStorage(
-  settings: StorageSettings,
-  dataDir: string | undefined,
-  clock: Clock,
-): Storage {
-  if (dataDir !== undefined) {
-    return withFileErrors(dataDir, () => new DiskStorage(settings, dataDir, clock));
+export function openStorage(settings: StorageSettings, clock: Clock): Storage {
+  const { dataDir, markets, ringBufferSize: ringSlots } = settings;
+  if (dataDir !== IN_MEMORY) {
+    return withFileErrors(dataDir, () => new DiskStorage(settings, clock));
   }
   const database = new Database();
   const nowMs = clock.now();
   createChain(database, settings, nowMs);
-  const { markets, ringBufferSize: ringSlots } = settings;
   return {
     database,
     records: new ChainRecords(database, { nowMs, markets, ringSlots, isDurable: false }),
@@ -98,12 +97,12 @@ class DiskStorage implements Storage {
   #copiedSequence = 0;
   readonly #failureLog = new ProblemTracker();
 
-  constructor(settings: StorageSettings, dir: string, clock: Clock) {
-    const { markets, permissions, ringBufferSize: ringSlots, retain: retainMs } = settings;
+  constructor(settings: StorageSettings, clock: Clock) {
+    const { dataDir: dir, markets, permissions, ringBufferSize: ringSlots } = settings;
     using opened = new DisposableStack();
     this.#dir = dir;
     this.#clock = clock;
-    this.#retainMs = retainMs;
+    this.#retainMs = settings.retain;
     this.#lock = opened.adopt(LockFile.lock(dir), (lock) => lock.close());
     const nowMs = clock.now();
     const { db, isNew, isRestored, run } = openDatabase(dir, this.#lock, settings, nowMs);

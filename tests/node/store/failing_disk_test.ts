@@ -35,7 +35,7 @@ class Node {
 
   constructor(folder: string) {
     const { clock } = this;
-    this.storage = openStorage(settings, folder, clock);
+    this.storage = openStorage({ ...settings, dataDir: folder }, clock);
     const nodeClock = new ShiftedClock(clock);
     this.core = new CoreNode(settings, this.storage, nodeClock, clock.monotonic);
   }

@@ -71,10 +71,10 @@ class TestedChain {
   readonly theses: Thesis[] = [];
   readonly missing: Market[] = [];
 
-  constructor(dataDir: string | undefined, clock: Clock, given: Partial<NodeOptions>) {
-    const base = { chainId: CHAIN_ID, ...GENESIS, ringBufferSize: 1_024, minBet: 0n };
+  constructor(dataDir: string, clock: Clock, given: Partial<NodeOptions>) {
+    const base = { chainId: CHAIN_ID, ...GENESIS, dataDir, ringBufferSize: 1_024, minBet: 0n };
     const settings = resolveSettings(withDefaults(options, { ...base, ...given }), SPEC_MARKETS);
-    this.storage = openStorage(settings, dataDir, clock);
+    this.storage = openStorage(settings, clock);
     this.chain = new Chain({
       ...settings,
       clock,
@@ -107,7 +107,7 @@ export class MemoryChain extends TestedChain {
   constructor(given: Partial<NodeOptions> = {}) {
     const clock = new FakeClock();
     const travelClock = new ShiftedClock(clock);
-    super(undefined, travelClock, given);
+    super(":memory:", travelClock, given);
     this.clock = clock;
     this.travelClock = travelClock;
   }
