@@ -189,7 +189,9 @@ export class ExchangeConnection {
     if (this.#waiting.length >= FRAMES_WAITING_MAX) return this.close(1008, "Client too slow");
     const nowMs = clock.now();
     const delayMs = exchange.dialect.delayMs + (exchange.hasFault("slow") ? SLOW_MS : 0);
-    this.#lastDueAtMs = Math.max(this.#lastDueAtMs, nowMs + delayMs);
+    // Bounded, since the clock may have been set back.
+    const lastDueAtMs = Math.min(this.#lastDueAtMs, nowMs + exchange.dialect.delayMs + SLOW_MS);
+    this.#lastDueAtMs = Math.max(lastDueAtMs, nowMs + delayMs);
     this.#waiting.push(text);
     this.#timers.after(this.#lastDueAtMs - nowMs, () => this.#sendOldest());
   }

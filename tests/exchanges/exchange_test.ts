@@ -302,3 +302,15 @@ Deno.test("scheduleFaults: faults begin and end on time, unless cancelled", () =
   clock.advance(10_000);
   assert.deepEqual(has(), [false, false]);
 });
+
+Deno.test("Exchange: after the clock was set back, trades arrive within two seconds", () => {
+  const { clock, connect, trade } = setUp("provider_a");
+  const { subscribe, news } = connect();
+  subscribe();
+  assert.equal(news().length, 1);
+  clock.setBy(-3_600_000);
+  trade();
+  assert.deepEqual(kinds("provider_a", news(2 * SLOW_MS)), ["trades"]);
+  trade();
+  assert.deepEqual(kinds("provider_a", news()), ["trades"]);
+});
