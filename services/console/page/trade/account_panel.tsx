@@ -44,7 +44,7 @@ function KeyChoice({ model }: { model: PageModel }) {
           <div class="action-bar">
             <button
               type="button"
-              class="primary wide"
+              class="primary"
               data-next
               disabled={!mayMakeKey}
               aria-disabled={isOpening.value}
@@ -97,7 +97,7 @@ function Money({ model, user }: { model: PageModel; user: User }) {
         ? (
           <div class="action-bar">
             <p class="bar-note note">{wrongChain.text}</p>
-            <button type="button" class="primary wide" data-next onClick={() => switchChain(model)}>
+            <button type="button" class="primary" data-next onClick={() => switchChain(model)}>
               {wrongChain.button}
             </button>
           </div>
@@ -153,7 +153,7 @@ function Deposit({ model, user, isFirst }: { model: PageModel; user: User; isFir
       <div class={isFirst ? "action-bar" : ""}>
         <button
           type="submit"
-          class={isFirst ? "primary wide" : ""}
+          class={isFirst ? "primary" : ""}
           data-next={isFirst || undefined}
           // Not `disabled`, so that it keeps the focus.
           aria-disabled={isBusy.value}
