@@ -5,10 +5,14 @@ import { runHere } from "../../support/command_context.ts";
 import { simulatedTape, tapeText } from "./support.ts";
 import { withFolder } from "../../support/files.ts";
 
-function withTape(test: (tape: string, folder: string) => Promise<void>): Promise<void> {
+/** Bets are simulated in its second half. */
+function withTape(
+  test: (tape: string, folder: string) => Promise<void>,
+  durationMs = 600_000,
+): Promise<void> {
   return withFolder(async (folder) => {
     const tape = `${folder}/tape.csv`;
-    const rows = simulatedTape(seededRandom(3), { volatility: 0.6, durationMs: 600_000 });
+    const rows = simulatedTape(seededRandom(3), { volatility: 0.6, durationMs });
     await Deno.writeTextFile(tape, tapeText(rows));
     await test(tape, folder);
   });
@@ -63,7 +67,7 @@ Deno.test("solver backtest: a strategy without any price leaves figures n/a", ()
     assert.equal(exitCode, 0, stderr);
     assert.doesNotMatch(stdout, /NaN/);
     assert.match(stdout, /^15 s +n\/a/m);
-  }));
+  }, 200_000));
 
 for (const member of ["price", "holdMs", "recheck"]) {
   Deno.test(`solver backtest: an exception in ${member} of a strategy is one line with its file, exit code 1`, () =>
