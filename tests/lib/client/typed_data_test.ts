@@ -15,7 +15,7 @@ const hexText = (digits: number) =>
 const VALUES: Record<string, fc.Arbitrary<unknown>> = {
   address: hexText(40).map(checksumAddress),
   uint256: fc.bigInt({ min: 0n, max: 2n ** 256n - 1n }),
-  string: fc.string({ unit: "binary" }),
+  string: fc.string({ unit: "grapheme" }),
 };
 
 for (const type of [QUOTE_TYPE, DEPOSIT_REQUEST_TYPE]) {
