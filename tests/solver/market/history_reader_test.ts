@@ -182,7 +182,7 @@ Deno.test("History reader: after a read that failed halfway, the next one adds t
   await using reader = createReader();
   const { node, start, pass, clock, prices } = reader;
   const nowMs = clock.now();
-  for (let n = 1; n <= 60_000; n++) node.slots.set(nowMs - n * 100, BigInt(n));
+  for (let n = 1; n <= 60_000; n++) node.slots.set(nowMs - n * 100, 5n);
   node.awayAfterFirstPage = true;
   await start();
   const firstPageEndMs = nowMs - 65_536 * 100 + PAGE_SLOTS * 100;
