@@ -27,7 +27,11 @@ export const INTENT_ERRORS = {
   // Whether anything was done is unknown.
   OUTCOME_UNKNOWN: { status: 504, retry: "same" },
   RECEIPT_DROPPED: { status: 504, retry: "same" },
-  STORE_CONNECTION_LOST: { status: 504, retry: "same" },
+  STORE_CONNECTION_LOST: {
+    status: 504,
+    retry: "same",
+    advice: "whether the request was recorded is unknown: the same request may be sent again",
+  },
 } as const satisfies ErrorAnswers;
 
 /** Codes of every route that reads the store. */

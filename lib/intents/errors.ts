@@ -41,12 +41,8 @@ export class StoreError extends RangemakerError {
 /** The connection broke during a statement: it is unknown whether the statement took effect. */
 export class StoreConnectionLostError extends StoreError {
   constructor(cause: unknown) {
-    super(
-      "Database connection was lost: whether the request was recorded is unknown, and the same " +
-        "request may be sent again",
-      cause,
-      "STORE_CONNECTION_LOST",
-    );
+    // Also in logs and in the health, where there is no request; the answer to one says more.
+    super("Database connection was lost", cause, "STORE_CONNECTION_LOST");
   }
 }
 

@@ -1,5 +1,9 @@
 import assert from "node:assert/strict";
-import { asStoreError, sqlStateKindOf } from "../../../lib/intents/errors.ts";
+import {
+  asStoreError,
+  sqlStateKindOf,
+  StoreConnectionLostError,
+} from "../../../lib/intents/errors.ts";
 
 const kinds: readonly [kind: string, ...codes: string[]][] = [
   ["lost", "57P01", "57P02", "08000", "08006"],
@@ -22,4 +26,9 @@ Deno.test("asStoreError: an error without a message is reported by its code", ()
   assert.equal(asStoreError(cause).message, "Database failed: ECONNREFUSED");
   assert.equal(asStoreError(new Error()).message, "Database failed: no reason given");
   assert.equal(asStoreError(new Error("disk is full")).message, "Database failed: disk is full");
+});
+
+Deno.test("StoreConnectionLostError: speaks of no request, since logs and the health show it too", () => {
+  const { message } = new StoreConnectionLostError(new Error("reset"));
+  assert.equal(message, "Database connection was lost");
 });
