@@ -172,7 +172,7 @@ export class ProviderConnection {
       if (!this.#loss.begin()) return;
       const facts = { event: "provider_lost", provider, fault, reason: lossReason };
       this.#log.warn("{provider} disconnected: {reason}", facts);
-    } else if (nowMs - (this.#loggedAtMs.get(fault) ?? -Infinity) >= LOG_EVERY_MS) {
+    } else if (Math.abs(nowMs - (this.#loggedAtMs.get(fault) ?? -Infinity)) >= LOG_EVERY_MS) {
       this.#loggedAtMs.set(fault, nowMs);
       const facts = { event: "provider_fault", provider, fault, detail };
       this.#log.warn("{provider} {fault}: {detail}", facts);

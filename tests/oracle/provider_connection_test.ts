@@ -135,7 +135,7 @@ Deno.test("ProviderConnection: after a shutdown notice it drops the prices and r
   assert.deepEqual(news(), ["reconnect", "BTC/USDT 101000000"]);
 });
 
-Deno.test("ProviderConnection: every fault is counted, and each kind is logged at most every 5 s", () =>
+Deno.test("ProviderConnection: every fault is counted, and each kind is logged at most every 5 s, by any clock", () =>
   withLogs("warning", (records) => {
     const { clock, network, news } = setUp();
     network.newest.open();
@@ -145,9 +145,12 @@ Deno.test("ProviderConnection: every fault is counted, and each kind is logged a
     refuse();
     clock.advance(5_000);
     refuse();
+    clock.setBy(-3_600_000);
+    refuse();
     network.newest.deliver(NOTICE);
-    assert.equal(news().filter((event) => event === "refused").length, 3);
+    assert.equal(news().filter((event) => event === "refused").length, 4);
     assert.deepEqual(records.map(({ properties }) => [properties.provider, properties.fault]), [
+      ["provider_a", "refused"],
       ["provider_a", "refused"],
       ["provider_a", "refused"],
       ["provider_a", "shutdown_notice"],
