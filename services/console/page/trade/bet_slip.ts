@@ -42,6 +42,8 @@ export class BetSlip {
   /** By how much a payout may change during signing, in percent. */
   readonly tolerancePercent: Signal<number>;
   readonly lock: PressLock;
+  /** Set while another view is shown: only the outcomes of bets are announced. */
+  isMuted = false;
   readonly #options: BetSlipOptions;
   #cancelRefresh: CancelTimer = () => {};
   readonly #voice: SlipVoice;
@@ -62,9 +64,8 @@ export class BetSlip {
     this.tolerancePercent = signal(options.drafts.tolerancePercent);
     this.lock = new PressLock(options.clock);
     this.#options = options;
-    // While nobody sees it, only the outcomes of bets are announced.
     const announce: typeof options.announce = (...message) =>
-      this.estimator.isPaused ? () => {} : options.announce(...message);
+      this.isMuted ? () => {} : options.announce(...message);
     this.#voice = new SlipVoice({ ...options, announce });
     let address = options.session.user.peek()?.address;
     effect(() => {

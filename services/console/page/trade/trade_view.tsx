@@ -60,7 +60,7 @@ export function createTradeView(model: PageModel): View {
   };
   openLink();
   addEventListener("hashchange", openLink);
-  slip.estimator.isPaused = true; // until the view is shown
+  slip.isMuted = slip.estimator.isPaused = true; // until the view is shown
   const spanMs = signal(FIRST_SPAN_MS); // survives a visit to another view
   const Body = () => <TradeView model={model} slip={slip} spanMs={spanMs} />;
   return { id: "trade", label: "Trade", Body };
@@ -138,11 +138,12 @@ function useEstimates(slip: BetSlip): void {
       slip.estimator.isPaused = document.hidden;
       slip.refresh();
     };
+    slip.isMuted = false;
     onVisibility(); // it may be opened behind other tabs
     document.addEventListener("visibilitychange", onVisibility);
     return () => {
       document.removeEventListener("visibilitychange", onVisibility);
-      slip.estimator.isPaused = true;
+      slip.isMuted = slip.estimator.isPaused = true;
     };
   }, []);
 }
