@@ -8,13 +8,21 @@ export interface DocumentedOperation {
   object: OperationObject;
 }
 
+/** One for all documents: each would compile the standard's own schemas anew. */
+const ajv = new Ajv2020({ strict: true });
+// A document is no schema itself, yet its schemas refer to each other through it.
+ajv.addVocabulary(["openapi", "info", "servers", "security", "tags", "paths", "components"]);
+
+let documents = 0;
+
 /** A live service that is checked against its own document only. */
 export class DocumentedService {
   readonly document: OpenApiDocument;
   readonly operations: readonly DocumentedOperation[];
   /** Every answer so far, as `operation status`. */
   readonly seen = new Set<string>();
-  readonly #ajv = new Ajv2020({ strict: true });
+  /** The document's name among those of {@link ajv}. */
+  readonly #name = `document${documents++}`;
   readonly #compiled = new Map<string, ValidateFunction>();
 
   private constructor(document: OpenApiDocument) {
@@ -27,9 +35,7 @@ export class DocumentedService {
         object,
       }))
     );
-    // A document is no schema itself, yet its schemas refer to each other through it.
-    this.#ajv.addVocabulary(Object.keys(document));
-    this.#ajv.addSchema(closed(document), "document");
+    ajv.addSchema(closed(document), this.#name);
   }
 
   static async at(url: string): Promise<DocumentedService> {
@@ -81,8 +87,8 @@ export class DocumentedService {
   #validator({ path, method }: DocumentedOperation, place: readonly string[]): ValidateFunction {
     const pointer = ["paths", path, method.toLowerCase(), ...place]
       .map((key) => encodeURIComponent(key.replaceAll("~", "~0").replaceAll("/", "~1")));
-    const $ref = `document#/${pointer.join("/")}`;
-    const known = this.#compiled.get($ref) ?? this.#ajv.compile({ $ref });
+    const $ref = `${this.#name}#/${pointer.join("/")}`;
+    const known = this.#compiled.get($ref) ?? ajv.compile({ $ref });
     this.#compiled.set($ref, known);
     return known;
   }
