@@ -96,7 +96,7 @@ export class MarketHistory {
     const { serverClock, isLive, clock } = this.#options;
     const backMs = serverClock.now() - this.#askedFromMs;
     let isDone = true;
-    while (isDone && isLive()) {
+    while (isDone && isLive() && series === this.series) {
       const span = this.#missing.at(-1);
       if (span === undefined) break;
       isDone = await this.#readPage(span);
