@@ -95,7 +95,7 @@ Deno.test("checkService: checks permissions and key first, then side by side; a 
   ]);
 });
 
-Deno.test("checkService: only a start leaves out what lines above it say", async () => {
+Deno.test("checkService: the check of a start does not repeat what earlier lines report; other checks may", async () => {
   const answers = () => passed("It answers");
   const lacks = (name: string) => () => warning(`${name}: No BTC; No SOL`, "Fix it");
   const results = await resultsOf({}, {}, {

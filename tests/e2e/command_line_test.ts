@@ -92,7 +92,7 @@ Deno.test("rangemaker node: a start that fails for a taken port leaves no data d
     }
   }));
 
-Deno.test("rangemaker: what another service answers cannot change the terminal", async () => {
+Deno.test("rangemaker: control characters in the answer of another service do not reach the terminal", async () => {
   const error = "no\x1b]0;title\x07\x1b[2J\x9b2J";
   const handler = () => Response.json({ success: false, error, code: "NO" }, { status: 400 });
   await using bridge = Deno.serve({ port: 0, onListen() {} }, handler);

@@ -246,7 +246,7 @@ Deno.test("checkReadiness: names the error of a provider only while it lacks pri
   assert.match(await problems(), /okx: not_opened: refused$/);
 });
 
-Deno.test("checkReadiness, viewProviders: a price that is withheld is told as such, not as a lack of sources", async () => {
+Deno.test("checkReadiness, viewProviders: a withheld price is reported as withheld, not as a lack of sources", async () => {
   const { clock, oracle } = setUp();
   const update = (provider: ProviderName, price: bigint) => {
     for (const { symbol } of MARKETS) oracle.board.update(provider, symbol, price, clock.now());

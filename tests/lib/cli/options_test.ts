@@ -265,7 +265,7 @@ Deno.test("kinds.addresses: commas and spaces separate, an empty text is an empt
   assert(!kinds.addresses.schema.safeParse("0x12").success);
 });
 
-Deno.test("kinds.amount: an amount with a fraction is told the unit, and an example", () => {
+Deno.test("kinds.amount: the error for an amount with a fraction names the unit, with an example", () => {
   for (const { schema } of [kinds.amount, kinds.positiveAmount]) {
     for (const text of ["5.5", "5,000", "-1", "1e6", ""]) {
       const advice =

@@ -65,7 +65,7 @@ Deno.test("checkStart: a service that is ready twice has no problem, even if it 
   assert.deepEqual([problems, asked], [[], 3]);
 });
 
-Deno.test("checkStart: what does not come by waiting is a problem once it shows twice", async () => {
+Deno.test("checkStart: a problem that waiting does not solve is reported once it shows twice", async () => {
   const { problems, asked } = await checked([unready("no permission")]);
   assert.deepEqual([problems, asked], [["no permission"], 2]);
   const body = { problems: ["no node", "no price"], node: false, feed: false, prices: false };

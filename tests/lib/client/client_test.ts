@@ -593,7 +593,7 @@ Deno.test("isRangemakerError: recognises errors by their shape, also from anothe
   assert.deepEqual(retries, ["never", "later", "later", "never"]);
 });
 
-Deno.test("hasPriceMoved and isOutcomeUnknown: what the service says; without that, what the status says", () => {
+Deno.test("hasPriceMoved and isOutcomeUnknown: follow the service's answer, or without one its status", () => {
   const kindOf = (error: unknown) =>
     hasPriceMoved(error) ? "moved" : isOutcomeUnknown(error) ? "unknown" : "refused";
   for (const { status, retry } of Object.values<ErrorAnswer>(SOLVER_ERRORS)) {

@@ -157,7 +157,7 @@ Deno.test("ChainGuard: a commit that becomes known during a check is looked for 
     await assert.rejects(guard.requireChain(), rewound);
   }));
 
-Deno.test("ChainGuard: what an operator has reconciled since is not missed", () =>
+Deno.test("ChainGuard: intents that an operator has reconciled are not reported as missing from the chain", () =>
   withWorld(async (world) => {
     const { store, clock, node } = world;
     const guard = world.newGuard();
@@ -249,7 +249,7 @@ Deno.test("ChainGuard: after an outage or on an older block, a node is checked w
     await assert.rejects(guard.requireChain(), rewound);
   }));
 
-Deno.test("ChainGuard: another chain is CHAIN_MISMATCH, even if it cannot say what it lacks", () =>
+Deno.test("ChainGuard: another chain is CHAIN_MISMATCH, even if reads of its receipts time out", () =>
   withWorld(async (world) => {
     const guard = world.newGuard();
     guard.onCommitted(await world.commit("1"));

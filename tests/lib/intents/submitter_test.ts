@@ -192,7 +192,7 @@ Deno.test("Submitter: a transaction that another process recorded meanwhile is v
     assert.equal(world.node.sent.length, 1);
   }));
 
-Deno.test("Submitter: the chain guard is told of each commit, and of no failure", () =>
+Deno.test("Submitter: notifies the chain guard of each commit, and of no failure", () =>
   withWorld(async (world) => {
     const told: string[] = [];
     world.guard.onCommitted = ({ key }) => void told.push(key);

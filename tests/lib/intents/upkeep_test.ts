@@ -216,7 +216,7 @@ Deno.test("createUpkeepLoop: every row is verified in turn, even if it is never 
     assert.match(world.store.damaged.first?.message ?? "", /^Row key 3 .* its checksum is wrong$/);
   }));
 
-Deno.test("createUpkeepLoop: old intents go while rows cannot be read, rows are verified while none can go", () =>
+Deno.test("createUpkeepLoop: deletes old intents while rows cannot be read, and verifies rows while none can be deleted", () =>
   withLogs("warning", (records) =>
     withUpkeep(async (world) => {
       await world.record("old", { lifeMs: 0 });

@@ -59,7 +59,7 @@ Deno.test("decideOutcome: gaps beyond the limit are joined into the last", () =>
   assert.deepEqual(decideOutcome(prices, box, last.missing), { status: "won" });
 });
 
-Deno.test("decideOutcome: a day without every second price needs a backfill, be the others in the ring or backfilled", () => {
+Deno.test("decideOutcome: a day that lacks every second price needs a backfill, whether the others are in the ring or backfilled", () => {
   const inRing = new MarketHistory(new PriceRing(2 ** 20));
   const filled = new MarketHistory(new PriceRing(1));
   const endTime = START + THESIS_DURATION_MAX_MS;

@@ -137,7 +137,7 @@ Deno.test("Data directory: a database that is a symbolic link is refused, since 
     assert.throws(() => new DiskChain(`${folder}/new`, new FakeClock()), /is a symbolic link/);
   }));
 
-Deno.test("Data directory: a database that the system does not open, and a disk that fails at start or stop, are told in one sentence", () =>
+Deno.test("Data directory: a database that the system does not open, and a disk that fails at start or stop, are reported in one sentence", () =>
   withFolder(async (folder) => {
     const refused = {
       code: "DATA_DIR",

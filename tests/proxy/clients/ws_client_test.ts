@@ -159,7 +159,7 @@ Deno.test("WsClient: a burst in the turn of a grant that is longer than the ring
   assert.equal(await metric('proxy_ws_messages_total{direction="lagged"}'), 0);
 });
 
-Deno.test("WsClient: a subscription ends if its id cannot be told to a client that reads nothing", async () => {
+Deno.test("WsClient: a subscription ends if its id cannot be sent to a client that reads nothing", async () => {
   const topic = "a".repeat(200);
   const { receive, grant, notify, frames, admits, hub } = scene();
   admits.bytes = 200;

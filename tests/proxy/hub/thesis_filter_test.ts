@@ -146,7 +146,7 @@ Deno.test("Hub, thesis filters: random clients get the theses that match their f
     assert.deepEqual({ ...scene.hub.table.size, requests: 0 }, nothing);
   }));
 
-Deno.test("Hub, thesis filters: with their only client closed for a newcomer, theses are asked for anew", async () => {
+Deno.test("Hub, thesis filters: a newcomer gets a place when the only client of other filters is disconnected for it", async () => {
   const scene = new Scene();
   const filter = (n: number) => ({ user: `0x${n.toString(16).padStart(40, "0")}` });
   const owners = Array.from({ length: 8 }, () => scene.client());

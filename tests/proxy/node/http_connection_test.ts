@@ -166,7 +166,7 @@ Deno.test("HttpConnection: an answer that does not fit into memory is refused, a
   }, new ByteBudget(SMALL_BYTES / LARGE_SHARE));
 });
 
-Deno.test("ReplyBody: pieces of every size are joined to one text, and a further body begins anew", () => {
+Deno.test("ReplyBody: pieces of every size are joined to one text, and the next body starts empty", () => {
   const body = new ReplyBody(new ByteBudget(Infinity));
   const text = Array.from({ length: 5_000 }, (_, n) => `${n}€`).join("");
   const bytes = new TextEncoder().encode(text);

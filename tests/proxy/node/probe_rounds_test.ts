@@ -177,7 +177,7 @@ Deno.test("ProbeRounds: a silent node is read after the whole silence, and dropp
   scene.rounds.stop();
 });
 
-Deno.test("ProbeRounds: a silence is told in whole milliseconds", async () => {
+Deno.test("ProbeRounds: a silence is reported in whole milliseconds", async () => {
   const scene = new Scene();
   scene.announce(1);
   scene.head = 2;

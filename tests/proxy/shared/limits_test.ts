@@ -41,7 +41,7 @@ Deno.test("AddressCounts: a few addresses behind a peer cannot use up all its pl
   assert(counts.tryAdd(behind(6)));
 });
 
-Deno.test("AddressCounts: an address behind a peer gets no more at once than one by one", () => {
+Deno.test("AddressCounts: behind a peer, an address gets no more in one large request than in many small ones", () => {
   const counts = new AddressCounts(256, 12);
   const [greedy, other] = [from("198.51.100.1"), from("198.51.100.2")];
   assert.deepEqual([10, 6, 5].map((number) => counts.tryAdd(greedy, number)), [false, false, true]);

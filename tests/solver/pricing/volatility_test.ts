@@ -198,7 +198,7 @@ Deno.test("Volatility: after a gap, the first seconds count less than a whole mi
   assert.ok(seconds < 0.85 && minutes > 1, `${seconds}, ${minutes}`);
 });
 
-Deno.test("Volatility: an hour after a burst, its last minute counts no more", () => {
+Deno.test("Volatility: an hour after a burst, the burst's last minute no longer counts", () => {
   const volatility = new MarketVolatility(settings);
   const random = seededRandom(1);
   feedSlots(volatility, random, { slots: 36_000, sigma: 0.5 });

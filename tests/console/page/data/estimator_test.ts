@@ -99,7 +99,7 @@ Deno.test("Estimator: a refusal becomes the state, and a request without an answ
   assert.deepEqual(estimator.state.value, { failure: new Error("no"), bet: betOf(2n) });
 });
 
-Deno.test("Estimator: while it is paused, it requests nothing, nor what waited before", async () => {
+Deno.test("Estimator: while it is paused, it requests nothing, and drops a request that was waiting", async () => {
   const { clock, requests, estimator } = scene();
   estimator.ask(betOf(1n));
   estimator.ask(betOf(2n));

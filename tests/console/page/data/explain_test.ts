@@ -30,7 +30,7 @@ Deno.test("explain: without an explanation, the error's own message is shown", (
   assert.match(explain(new RangemakerError("DRY_RUN", "no")).text, /^This maker quotes only/);
 });
 
-Deno.test("explain: what answers in place of a service is not shown, nor where", async () => {
+Deno.test("explain: shows neither the page nor the URL of something that answers in place of a service", async () => {
   const body = "data:application/json,<html>Sign in</html>";
   const thrown = await callJson(body, z.object({})).catch((thrown: unknown) => thrown);
   assert.match(String(thrown), /<html>/);
@@ -47,7 +47,7 @@ Deno.test("explain: says once to try again, as soon as the error says", () => {
   assert.equal(textOf("later"), "No answer from the service. Try again in a moment.");
 });
 
-Deno.test("explainDeposit: says of a late signature, another chain and a lost answer what to do, and nothing of quotes", () => {
+Deno.test("explainDeposit: gives advice on a late signature, another chain and a lost answer, without mentioning quotes", () => {
   const late = "It was signed too late. Try again, and sign within a minute.";
   assert.equal(explainDeposit(new RangemakerError("DEADLINE_PASSED", "late")), late);
   const other = "The wallet is on another chain. Switch it, and try again.";

@@ -155,7 +155,7 @@ Deno.test("PriceFeed: a price that arrives late is one of the slot in which it w
   assert.deepEqual(feed.historyOf(SYMBOL).series.times, sent);
 });
 
-Deno.test("PriceFeed: if the chain goes back, its later prices are deleted, and history is loaded anew", async () => {
+Deno.test("PriceFeed: if the chain goes back, its later prices are deleted, and history is loaded again", async () => {
   const { clock, feed, node, onState, run } = setUp();
   onState?.("live");
   await run(5_000);

@@ -175,7 +175,7 @@ Deno.test("unpriceableBy: a bet with more risk than the maker takes is refused e
   assert.match(text, /^The maker does not risk that much on one bet\. Bet less, /);
 });
 
-Deno.test("unpriceableBy: a maker that does not answer is named, and nobody is told to try again", () => {
+Deno.test("unpriceableBy: names a maker that does not answer, and does not advise to try again", () => {
   const failure = new NetworkError("SERVICE_UNREACHABLE", "");
   assert.deepEqual(unpriceableBy({ bet: BET, failure }, undefined), {
     code: "SERVICE_UNREACHABLE",
