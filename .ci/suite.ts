@@ -32,7 +32,7 @@ const LONG = [
  * are reached without it. They start when most others have ended.
  */
 const HEAVY = [
-  /^tests\/simulation\//,
+  /^tests\/(simulation\/|proxy\/node\/read_nodes_model_)/,
   /^tests\/hostile\//,
   /^tests\/solver\/pricing\/(box_|candle|d\w+_no_touch|early_users|forward|largest|volatility|window)/,
   /^tests\/solver\/(api|market\/volatility_keeper|backtest\/(backtest|candle_bridge))_/,
