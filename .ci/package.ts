@@ -71,9 +71,16 @@ async function writeStack(folder: string): Promise<void> {
 
 const RELATIVE_IMPORT = /((?:from |import\()")(\.[^"]+)\.ts"/g;
 
-/** Writes the declarations that the entry reaches; `deno check` has checked the types. */
-async function writeTypes(name: string, folder: string): Promise<void> {
-  const declarations = emitDeclarations(`${ROOT}lib/${name}/mod.ts`);
+/**
+ * Writes those declarations that the entry of a package reaches; `deno check` has checked the types.
+ *
+ * @param declarations Of all packages, by their path below `lib/`.
+ */
+async function writeTypes(
+  name: string,
+  declarations: ReadonlyMap<string, string>,
+  folder: string,
+): Promise<void> {
   const reached = new Set([`${name}/mod.d.ts`]);
   for (const path of reached) { // grows during the loop
     const text = declarations.get(path);
@@ -87,8 +94,8 @@ async function writeTypes(name: string, folder: string): Promise<void> {
   }
 }
 
-/** The declarations of all files behind the entry, by their path below `lib/`. */
-function emitDeclarations(entry: string): Map<string, string> {
+/** The declarations of all files behind the entries, by their path below `lib/`. */
+function emitDeclarations(entries: readonly string[]): Map<string, string> {
   const options: ts.CompilerOptions = {
     target: ts.ScriptTarget.ES2022,
     lib: ["lib.es2023.d.ts", "lib.dom.d.ts", "lib.dom.iterable.d.ts"],
@@ -110,7 +117,7 @@ function emitDeclarations(entry: string): Map<string, string> {
       return { resolvedModule: resolvedModule ?? declarationsOf(text) };
     });
   const declarations = new Map<string, string>();
-  ts.createProgram([entry], options, host).emit(undefined, (path, text) => {
+  ts.createProgram(entries, options, host).emit(undefined, (path, text) => {
     declarations.set(path.slice(1), text);
   });
   return declarations;
@@ -159,14 +166,18 @@ async function readmeOf({ document, example }: Package["readme"]): Promise<strin
     .replaceAll(/\[([^\]]+)\]\((?!#|https?:)[^)]+\)/g, "$1");
 }
 
-async function writePackage(definition: Package, folder: string): Promise<void> {
+async function writePackage(
+  definition: Package,
+  declarations: ReadonlyMap<string, string>,
+  folder: string,
+): Promise<void> {
   const { name } = definition;
   await Deno.mkdir(folder, { recursive: true });
   for (const outdated of ["types", "stack"]) {
     await rm(`${folder}/${outdated}`, { recursive: true, force: true }); // there may be none
   }
   const packages = await writeModule(name, folder);
-  await writeTypes(name, folder);
+  await writeTypes(name, declarations, folder);
   if (definition.files?.includes("stack")) await writeStack(`${folder}/stack`);
   const manifest = manifestOf(definition, packages);
   await Deno.writeTextFile(`${folder}/package.json`, `${JSON.stringify(manifest, null, 2)}\n`);
@@ -176,7 +187,10 @@ async function writePackage(definition: Package, folder: string): Promise<void> 
 }
 
 const [folder = `${ROOT}dist/npm`] = Deno.args;
-for (const definition of PACKAGES) await writePackage(definition, `${folder}/${definition.name}`);
+const declarations = emitDeclarations(PACKAGES.map(({ name }) => `${ROOT}lib/${name}/mod.ts`));
+for (const definition of PACKAGES) {
+  await writePackage(definition, declarations, `${folder}/${definition.name}`);
+}
 console.log(
   `Next, in a project of yours: npm pack ${folder}/client, then npm install the file it names`,
 );
