@@ -131,7 +131,7 @@ Deno.test("PriceFeed: a page that slept for minutes loads the missing prices", a
   assert.equal(longestGap(times), 100);
 });
 
-Deno.test("PriceFeed: after a pause, only what was missed is loaded, and not more than the page keeps", async () => {
+Deno.test("PriceFeed: after a pause, only the missing prices are loaded, no older than the page keeps", async () => {
   const { clock, feed, node, onState, run } = setUp();
   onState?.("live");
   await run(100);
