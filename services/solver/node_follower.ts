@@ -102,7 +102,7 @@ export function createNodeFollower(options: NodeFollowerOptions) {
 }
 
 /**
- * Reads all open theses of a solver into its book. Once `signal` is aborted, the result is dropped.
+ * Reads all open theses of a solver into its book, and after a loss the newest settled ones. Once `signal` is aborted, the result is dropped.
  *
  * @throws {RangemakerError} If the node gives no valid answer.
  */
@@ -114,11 +114,20 @@ async function readOpenTheses(
 ): Promise<void> {
   book.beginReading();
   const theses: Thesis[] = [];
+  const limit = THESES_PAGE_MAX;
+  let newestId = 0;
   // In this order, a thesis that changes its state between the two reads is not missed.
   for (const status of ["open", "needs_backfill"] as const) {
-    const read = (cursor?: string) =>
-      node.getTheses({ solver, status, limit: THESES_PAGE_MAX, cursor });
-    for await (const page of readPages(read)) theses.push(...page.theses);
+    const read = (cursor?: string) => node.getTheses({ solver, status, limit, cursor });
+    for await (const page of readPages(read)) {
+      theses.push(...page.theses);
+      newestId = page.lastId ?? 0;
+    }
+  }
+  if (newestId > 0 && !book.isComplete) {
+    const cursor = `${Math.max(0, newestId - limit)}`;
+    const newest = await node.getTheses({ solver, limit, cursor });
+    theses.push(...newest.theses);
   }
   if (!signal.aborted) book.endReading(theses);
 }

@@ -168,6 +168,29 @@ Deno.test("createNodeFollower: reads open theses and those without prices, page 
   assert.deepEqual(asked, [open, open, open, waiting]);
 });
 
+Deno.test("createNodeFollower: the newest settled theses are read after each loss, and forgotten with it", async () => {
+  const settled = [1, 2, 1_003].map((id) => thesisOf(id, { status: id === 2 ? "lost" : "won" }));
+  let reads = 0;
+  const { network, clock, exposure, accept } = followFake({
+    getTheses({ status, cursor = "0" }) {
+      reads += 1;
+      const theses = settled.filter(({ id }) => status === undefined && id > Number(cursor));
+      return Promise.resolve({ theses, nextCursor: null, lastId: 1_001 });
+    },
+  });
+  await accept();
+  const known = () => settled.map(({ quoteHash }) => exposure.settledThesisOf(quoteHash)?.status);
+  assert.deepEqual(known(), [undefined, "lost", "won"]);
+  assert.deepEqual([exposure.total, reads], [0n, 3]);
+  network.newest.deliver(subscriptionNotice("0xa", toWire(thesisOf(1, { status: "lost" }))));
+  assert.deepEqual(known(), ["lost", "lost", "won"]);
+  network.newest.end();
+  assert.deepEqual(known(), [undefined, undefined, undefined]);
+  clock.advance(2_000);
+  await accept();
+  assert.deepEqual(known(), [undefined, "lost", "won"]);
+});
+
 const problems: Record<string, [() => Promise<number>, RegExp]> = {
   "is away": [() => Promise.reject(new NodeUnreachableError("http://node", "away")), /away/],
   "has another chain": [

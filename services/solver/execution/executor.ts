@@ -67,7 +67,7 @@ export class Executor {
     const quoteHash = hashQuote(quote, chainId);
     quoteSigner.requireOwn(quoteHash, quote.signature);
     this.#requireUserSignature(execution);
-    // The store may not know it, after a restore: it would refuse a bet that is open.
+    // The store may not know it, after a restore: it would refuse a bet that was made.
     const thesis = exposureLimit.thesisOf(quoteHash);
     if (thesis !== undefined) {
       return { txHash: thesis.txHash, status: "committed", thesisId: thesis.id };

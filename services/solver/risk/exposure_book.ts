@@ -1,6 +1,7 @@
 import type { Reservation, ReservationBook } from "../../../lib/intents/intent.ts";
 import { type Bet, type BetAtRisk, riskOf } from "../../../lib/protocol/bet.ts";
 import { worstCaseLoss } from "../../../lib/prices/worst_case_loss.ts";
+import { NewestMap } from "../../../lib/newest_map.ts";
 import type { Address } from "../../../lib/protocol/scalars.ts";
 import { isUnsettled, type Thesis } from "../../../lib/protocol/thesis.ts";
 import { OverlapIndex } from "./overlap_index.ts";
@@ -10,6 +11,9 @@ import { OverlapIndex } from "./overlap_index.ts";
  * ms.
  */
 export const READ_BETS_MAX = 10_000;
+
+/** Most settled theses that are remembered: those of a minute and more, at 100 bets a second. */
+const SETTLED_MAX = 10_000;
 
 /** A bet with its two sides. */
 export type ReservedBet = BetAtRisk & { user: Address; solver: Address };
@@ -35,6 +39,7 @@ export class ExposureBook implements ReservationBook {
   readonly maxExposure: bigint | undefined;
   readonly #decode: (payload: string) => ReservedBet;
   readonly #entries = new Map<string, Entry>();
+  readonly #settled = new NewestMap<string, Thesis>(SETTLED_MAX);
   readonly #index = new OverlapIndex();
   #total = 0n;
   /** Computed at the first read after a change. */
@@ -87,6 +92,11 @@ export class ExposureBook implements ReservationBook {
   /** The thesis of a quote as the node last reported it. */
   thesisOf(quoteHash: string): Thesis | undefined {
     return this.#entries.get(quoteHash)?.thesis;
+  }
+
+  /** The thesis of a quote, if it is one of the newest that settled on this chain. */
+  settledThesisOf(quoteHash: string): Thesis | undefined {
+    return this.#settled.get(quoteHash);
   }
 
   /**
@@ -144,7 +154,10 @@ export class ExposureBook implements ReservationBook {
     this.#reading = { known, reported: new Set() };
   }
 
-  /** Applies all open theses, read since {@link beginReading}; later reports are newer. */
+  /**
+   * Applies all open theses, and any settled ones, read since {@link beginReading}; later reports
+   * are newer.
+   */
   endReading(theses: readonly Thesis[]): void {
     if (this.#reading === undefined) throw new TypeError("No reading was begun");
     const { known, reported } = this.#reading;
@@ -160,10 +173,12 @@ export class ExposureBook implements ReservationBook {
   /** Call when disconnected: changes from now on are missed. */
   invalidate(): void {
     this.#reading = undefined;
+    this.#settled.clear(); // the chain may have lost them when it is back
     this.#isComplete = false;
   }
 
   #setThesis(quoteHash: string, thesis: Thesis | undefined): void {
+    if (thesis && !isUnsettled(thesis.status)) this.#settled.set(quoteHash, thesis);
     const entry = this.#entries.get(quoteHash);
     const bet = entry?.bet ?? thesis;
     if (bet === undefined) return;

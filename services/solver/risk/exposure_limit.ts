@@ -33,9 +33,9 @@ export class ExposureLimit {
     this.#book = book;
   }
 
-  /** The thesis of a bet that counts already, as the node last reported it. */
+  /** The thesis of a bet that counts already, or did before it settled, as the node reported it. */
   thesisOf(quoteHash: string): Thesis | undefined {
-    return this.#book.thesisOf(quoteHash);
+    return this.#book.thesisOf(quoteHash) ?? this.#book.settledThesisOf(quoteHash);
   }
 
   /**

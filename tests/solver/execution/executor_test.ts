@@ -315,20 +315,22 @@ Deno.test("Executor: a quote that was refused for its price is used up, one with
   }, { strategy });
 });
 
-Deno.test("Executor: a bet that is open on the chain has its result, also if the store has lost it", async () => {
-  const strategy = {
-    recheck() {
-      throw new PricingRefusedError("PRICE_MOVED", "It is refused");
-    },
-  };
-  await withExecutor(unhedged, async ({ executor, clock, exposure, store }) => {
-    const { execution, quoteHash } = signed(clock);
-    exposure.apply(thesisOf(7, { quoteHash }));
-    const { txHash } = thesisOf(7);
-    const result = await executor.execute(execution);
-    assert.deepEqual(result, { txHash, status: "committed", thesisId: 7 });
-    assert.equal(await store.find(quoteHash), undefined);
-    const forged = { ...execution, userSignature: execution.quote.signature };
-    await assert.rejects(executor.execute(forged), { code: "INVALID_SIGNATURE" });
-  }, { strategy });
-});
+for (const status of ["open", "won", "lost"] as const) {
+  Deno.test(`Executor: a bet that is ${status} on the chain has its result, also if the store has lost it`, async () => {
+    const strategy = {
+      recheck() {
+        throw new PricingRefusedError("PRICE_MOVED", "It is refused");
+      },
+    };
+    await withExecutor(unhedged, async ({ executor, clock, exposure, store }) => {
+      const { execution, quoteHash } = signed(clock);
+      exposure.apply(thesisOf(7, { quoteHash, status }));
+      const { txHash } = thesisOf(7);
+      const result = await executor.execute(execution);
+      assert.deepEqual(result, { txHash, status: "committed", thesisId: 7 });
+      assert.equal(await store.find(quoteHash), undefined);
+      const forged = { ...execution, userSignature: execution.quote.signature };
+      await assert.rejects(executor.execute(forged), { code: "INVALID_SIGNATURE" });
+    }, { strategy });
+  });
+}
