@@ -30,6 +30,10 @@ const STATEMENT_CONNECTIONS_MAX = 9;
 /** Attempts at the migrations: of processes that start at the same time, the slower one fails. */
 const MIGRATION_ATTEMPTS = 5;
 
+/** The number of tables that the first start would create, and that are there already. */
+const OWN_TABLES = `num_nonnulls(to_regclass('intents'), to_regclass('reservation_locks'),
+  to_regclass('services'), to_regclass('saved_values'))`;
+
 const NEWEST_MIGRATION = "SELECT coalesce(max(number), 0) AS count FROM migrations";
 
 /** Runs a statement on one connection. */
@@ -100,6 +104,12 @@ export class PostgresDriver implements SqlDriver {
   async version(): Promise<number> {
     const hasMigrations = await this.#count("(to_regclass('migrations') IS NOT NULL)::int") > 0;
     const version = hasMigrations ? await this.#count(`(${NEWEST_MIGRATION})`) : 0;
+    if (version === 0 && await this.#count(OWN_TABLES) > 0) {
+      throw new StoreError(
+        "Database contains tables of another program, with names that a start needs: name another " +
+          "database with --database, or another schema with ?search_path=",
+      );
+    }
     // Each start needs it, also if there is nothing to create.
     const allowed = "has_schema_privilege(current_schema(), 'CREATE')::int";
     if (await this.#count(allowed) > 0) return version;

@@ -1,4 +1,5 @@
 import { type Check, type CheckContext, failure, passed, warning } from "../cli/service_checks.ts";
+import { POSTGRES_URL } from "../database/database_url.ts";
 import type { Address } from "../protocol/scalars.ts";
 import { inspectStore } from "./open_store.ts";
 
@@ -29,7 +30,8 @@ export function storeCheck(
         );
       }
       if (found === "new") {
-        return passed(`${database} is empty: the first start creates its tables`);
+        const what = POSTGRES_URL.test(database) ? "has no tables of rangemaker" : "is empty";
+        return passed(`${database} ${what}: the first start creates its tables`);
       }
       const { owner, version, latestVersion, unfinished, stuck, hasCommitted } = found;
       if (address !== undefined && owner !== null && owner !== address) {

@@ -187,6 +187,14 @@ testOnPostgres("inspectStore: PostgreSQL, empty and in use", async (url) => {
   assert.deepEqual(await look(url), found);
 });
 
+testOnPostgres("inspectStore: PostgreSQL with tables of another program", async (url) => {
+  await runSql(url, "CREATE TABLE orders (id INTEGER)");
+  assert.equal(await look(url), "new", "others may be beside them");
+  await runSql(url, "CREATE TABLE services (id INTEGER)");
+  await assert.rejects(openIntentStore(url, "bridge"), /"services" already exists/);
+  await assert.rejects(look(url), /contains tables of another program.*search_path=$/);
+});
+
 testOnPostgres(
   "inspectStore: PostgreSQL where no tables can be created cannot be used",
   async (url) => {
