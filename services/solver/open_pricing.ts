@@ -71,7 +71,7 @@ export async function openPricing(
   const { dryRun } = options;
   const keeper = new VolatilityKeeper({ records, clock, node, history, dryRun, marketData });
   const reader = createHistoryReader(node, marketData, clock);
-  let starting = Promise.resolve();
+  let starting: Promise<void> | undefined;
   return {
     strategy,
     marketData,
@@ -79,6 +79,8 @@ export async function openPricing(
       starting = keeper.start(reader);
     },
     async stop() {
+      // A start that failed keeps nothing: another solver may have saved more since.
+      if (starting === undefined) return;
       await Promise.all([keeper.stop(), reader.stop(), starting]);
     },
   };

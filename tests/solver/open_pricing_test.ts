@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import { withDefaults } from "../../lib/cli/options.ts";
 import { openIntentStore } from "../../lib/intents/open_store.ts";
+import type { IntentStore } from "../../lib/intents/store.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import type { HistoryQuery } from "../../lib/net/core_reader.ts";
 import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
@@ -43,6 +44,7 @@ async function withPricing(
       clock: FakeClock;
       node: SwingingNode;
       exposure: ExposureBook;
+      store: IntentStore;
     },
   ) => Promise<void>,
 ): Promise<void> {
@@ -63,7 +65,7 @@ async function withPricing(
     store,
   });
   try {
-    await test({ ...pricing, clock, node, exposure });
+    await test({ ...pricing, clock, node, exposure, store });
   } finally {
     await pricing.stop();
     await store.close();
@@ -150,3 +152,26 @@ Deno.test("Pricing: if an exchange fails twice, the node's history is read", asy
     },
   );
 });
+
+for (
+  const [title, isStarted] of [["saves its volatility", true], [
+    "that never started saves none",
+    false,
+  ]] as const
+) {
+  Deno.test(`openPricing: a stop of a solver ${title}`, () =>
+    withPricing({ pricing: "barrier" }, async ({ marketData, start, stop, store }) => {
+      const candle = {
+        timeMs: 0,
+        durationMs: 60_000,
+        open: 3_000,
+        high: 3_010,
+        low: 2_990,
+        close: 3_005,
+      };
+      marketData?.stateOf(market).volatility.addCandle(candle);
+      if (isStarted) start();
+      await stop();
+      assert.equal(await store.records.findValue("volatility") !== undefined, isStarted);
+    }));
+}
