@@ -62,8 +62,9 @@ export class BridgeReadiness {
     this.#polls = new PollingLoop({
       clock,
       poll: async () => {
-        const { ready, problems } = await this.check();
-        if (!ready) throw new RangemakerError("NOT_READY", problems.join(". "));
+        const { ready, problems, ...parts } = await this.check();
+        // Logged again once other parts are missing.
+        if (!ready) throw new RangemakerError(JSON.stringify(parts), problems.join(". "));
       },
       intervalMs: CHECK_INTERVAL_MS,
       onFailure: ({ message }) => depositLog.notReady(message),

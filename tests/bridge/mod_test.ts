@@ -53,7 +53,7 @@ Deno.test("Bridge: if its port is in use the start fails and closes the database
     assert.deepEqual(files, ["bridge.sqlite"], "SQLite deletes its journal when it is closed");
   }));
 
-Deno.test("Bridge: what it lacks is logged once after the start, and the end of it", () =>
+Deno.test("Bridge: what it lacks is logged once after the start, again if more is lacking, and the end of it", () =>
   withLogs("info", async (records) => {
     const clock = new FakeClock(Date.now());
     await withBridge(async (_bridge, node) => {
@@ -68,14 +68,16 @@ Deno.test("Bridge: what it lacks is logged once after the start, and the end of 
       await untilLogged("not_ready");
       assert.match(String(records[2]?.properties["problem"]), /the relayer permission/);
       node.down = true;
+      await untilLogged("not_ready", "not_ready");
+      assert.match(String(records[3]?.properties["problem"]), /cannot be reached/);
       const asked = node.calls.get("core_getAccount") ?? 0;
       await eventually("it asks again", () => {
         clock.advance(1_000);
         return (node.calls.get("core_getAccount") ?? 0) > asked + 1;
       });
-      assert.deepEqual(events(), ["listening", "started", "not_ready"]);
+      assert.deepEqual(events(), ["listening", "started", "not_ready", "not_ready"]);
       [node.down, node.permissions] = [false, ["relayer"]];
-      await untilLogged("not_ready", "ready");
+      await untilLogged("not_ready", "not_ready", "ready");
     }, { clock });
   }));
 
