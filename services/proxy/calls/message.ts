@@ -21,7 +21,7 @@ export interface Call extends Envelope {
   params: RpcRequest["params"];
 }
 
-/** A message, or an element of a batch, that is invalid. */
+/** A message that is invalid as a whole. */
 export class MessageError extends ProxyError {
   /** The message's id as it is written if it is valid, else `null`. */
   readonly id: string;
@@ -32,7 +32,14 @@ export class MessageError extends ProxyError {
   }
 }
 
-export type Message = Call | (Call | MessageError)[];
+/** An invalid element of a batch: a caller may send thousands, and each error records a stack. */
+export interface InvalidCall {
+  /** As in a {@link MessageError}. */
+  id: string;
+  error: RpcError;
+}
+
+export type Message = Call | (Call | InvalidCall)[];
 
 /**
  * Reads a message: one call or a batch of them, in which some may be invalid.
@@ -61,11 +68,12 @@ export function parseMessage(text: string, maxBatch: number): Message {
   }
   if (Array.isArray(value)) return parseBatch(value, text, maxBatch);
   const call = parseCall(value, text);
-  if (call instanceof MessageError) throw call;
-  return call;
+  if (!("error" in call)) return call;
+  const { id, error } = call;
+  throw new MessageError(id, 400, error.rpcCode, error.message, error);
 }
 
-function parseBatch(values: unknown[], text: string, maxBatch: number): (Call | MessageError)[] {
+function parseBatch(values: unknown[], text: string, maxBatch: number): (Call | InvalidCall)[] {
   if (values.length === 0) {
     const message = "Invalid request: Batch is empty: send one call or more";
     throw new MessageError("null", 400, RpcCode.invalidRequest, message);
@@ -79,15 +87,15 @@ function parseBatch(values: unknown[], text: string, maxBatch: number): (Call | 
   return values.map((value, index) => parseCall(value, texts[index] ?? ""));
 }
 
-function parseCall(value: unknown, text: string): Call | MessageError {
+function parseCall(value: unknown, text: string): Call | InvalidCall {
   try {
     const { method, params } = parseRequest(value);
     const { id, paramsText, textAfterId } = parseEnvelope(text, method);
     // Written out: spreading the envelope would take longer than reading it.
     return { id, method, params, paramsText, textAfterId };
-  } catch (cause) {
-    if (!(cause instanceof RpcError)) throw cause;
+  } catch (error) {
+    if (!(error instanceof RpcError)) throw error;
     const id = idOf(value) === null ? undefined : memberText(text, "id");
-    return new MessageError(id ?? "null", 400, cause.rpcCode, cause.message, cause);
+    return { id: id ?? "null", error };
   }
 }

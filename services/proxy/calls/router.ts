@@ -5,7 +5,13 @@ import type { ByteBudget } from "../shared/limits.ts";
 import type { ProxyMetrics, Target } from "../shared/metrics.ts";
 import type { Turns } from "../../../lib/timing/turns.ts";
 import { splitBatchReply } from "./batch.ts";
-import { type Call, type Message, MessageError, parseMessage } from "./message.ts";
+import {
+  type Call,
+  type InvalidCall,
+  type Message,
+  MessageError,
+  parseMessage,
+} from "./message.ts";
 import {
   type CallAnswer,
   callText,
@@ -163,7 +169,7 @@ export class Router {
   }
 
   async #answerBatch(
-    batch: readonly (Call | MessageError)[],
+    batch: readonly (Call | InvalidCall)[],
     caller: CallerAddress,
   ): Promise<RoutedAnswer> {
     const { answers, parts } = this.#sortBatch(batch);
@@ -175,13 +181,13 @@ export class Router {
   }
 
   /** Answers what needs no node, and sorts all other calls by their node. */
-  #sortBatch(batch: readonly (Call | MessageError)[]) {
+  #sortBatch(batch: readonly (Call | InvalidCall)[]) {
     /** By position in the batch; undefined for calls without an answer. */
     const answers: (string | undefined)[] = new Array(batch.length);
     const parts = new Map<string, NodeBatch>();
     for (const [index, call] of batch.entries()) {
-      if (call instanceof MessageError) {
-        answers[index] = failureText(call.id, call);
+      if ("error" in call) {
+        answers[index] = failureText(call.id, call.error);
         continue;
       }
       this.#options.metrics.countCall(call.method);
