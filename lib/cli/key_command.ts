@@ -13,7 +13,7 @@ import {
 } from "./keystore.ts";
 import * as kinds from "./option_kinds.ts";
 import { type OptionsOf, optionTable, UsageError } from "./options.ts";
-import { keystoreOptions } from "./shared_options.ts";
+import { keyKind, keystoreOptions } from "./key_options.ts";
 
 const { keystorePasswordFile } = keystoreOptions;
 
@@ -78,7 +78,7 @@ const createImportCommand = (cost: number) =>
     async run(options, context) {
       const text = (await context.readSecret("Private key: ")).trim();
       // The schema's error does not repeat the key.
-      const parsed = kinds.key.schema.safeParse(text);
+      const parsed = keyKind.schema.safeParse(text);
       if (!parsed.success) {
         throw new UsageError(`Invalid private key: ${parsed.error.issues[0]?.message}`);
       }

@@ -9,7 +9,6 @@ import {
   uint256Schema,
   uint64Schema,
 } from "../protocol/scalars.ts";
-import { LocalSigner } from "../protocol/signature.ts";
 import { LOG_LEVELS } from "../log/logging.ts";
 import { SPEC_MARKETS, SYMBOL_PATTERN } from "../protocol/markets.ts";
 import { databaseSchema } from "../database/database_url.ts";
@@ -142,25 +141,6 @@ export const database = {
   completes: "file",
   access: "database",
   role: "database",
-} satisfies OptionKind;
-
-/** A private key as hex. The value is a signer that never reveals it. */
-export const key = {
-  schema: z.string()
-    .regex(/^0x[0-9a-fA-F]{64}$/, "Expected 0x and 64 hex digits")
-    .transform((text, context) => {
-      try {
-        return new LocalSigner(text as `0x${string}`); // the pattern above is what Hex means
-      } catch {
-        context.addIssue({
-          code: "custom",
-          message: "Not a private key of secp256k1: out of range",
-        });
-        return z.NEVER;
-      }
-    }),
-  placeholder: "key",
-  secret: true,
 } satisfies OptionKind;
 
 export const chainId = { ...integer(1), placeholder: "id" } satisfies OptionKind;

@@ -1,6 +1,4 @@
 /** Options that several commands take. Each means the same everywhere. */
-import { SIGNER_METHODS } from "../net/remote_signer.ts";
-import { addressSchema } from "../protocol/scalars.ts";
 import * as kinds from "./option_kinds.ts";
 import { type OptionSpec, optionTable, UsageError } from "./option_table.ts";
 import { DAY_MS } from "../time.ts";
@@ -140,37 +138,6 @@ export const marketsOption = {
   description:
     "TOML file of the markets, the same for every service; the specification's by default",
 } satisfies OptionSpec;
-
-/** The keystore options of a service that signs. */
-export const keystoreOptions = optionTable({
-  keystore: {
-    kind: kinds.file,
-    description: "encrypted JSON keystore (version 3) with the key",
-  },
-  keystorePasswordFile: {
-    kind: kinds.file,
-    description: "file whose first line is the password of the keystore",
-  },
-});
-
-/** The options of a remote signer. */
-export const remoteSignerOptions = optionTable({
-  signerUrl: {
-    kind: kinds.serviceUrl,
-    description:
-      "service that signs typed data over JSON-RPC, such as Web3Signer, in place of a key",
-  },
-  signerAddress: {
-    kind: { schema: addressSchema, placeholder: "address" },
-    description: "account that the service signs as",
-  },
-  signerMethod: {
-    kind: kinds.choice(SIGNER_METHODS),
-    description:
-      "its JSON-RPC method: eth_signTypedData for Web3Signer, account_… for Clef, …_v4 for wallets",
-    default: "eth_signTypedData",
-  },
-});
 
 /** The database in which a service stores its intents. */
 export function databaseOption(defaultPath: string) {

@@ -15,15 +15,10 @@ import {
   type RunnableCommand,
 } from "../cli/command.ts";
 import type { RemoteKeyOptions } from "../cli/keystore.ts";
+import type { keyKind, keystoreOptions, remoteSignerOptions } from "../cli/key_options.ts";
 import * as kinds from "../cli/option_kinds.ts";
 import { type CommandText, type OptionsOf, type OptionSpec, UsageError } from "../cli/options.ts";
-import type {
-  chainIdOption,
-  databaseOption,
-  keystoreOptions,
-  remoteSignerOptions,
-  rpcUrlOption,
-} from "../cli/shared_options.ts";
+import type { chainIdOption, databaseOption, rpcUrlOption } from "../cli/shared_options.ts";
 
 const REPAIRED_PER_PAGE = 500;
 
@@ -37,7 +32,7 @@ const dryRun = {
 /** The options of a service that its repair needs. */
 type RepairTable = typeof keystoreOptions & {
   rpcUrl: typeof rpcUrlOption;
-  privateKey: OptionSpec<typeof kinds.key>;
+  privateKey: OptionSpec<typeof keyKind>;
   chainId: typeof chainIdOption;
   database: ReturnType<typeof databaseOption>;
   dryRun: typeof dryRun;

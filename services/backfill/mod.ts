@@ -11,16 +11,11 @@ import { THESIS_DURATION_MAX_MS } from "../../lib/protocol/constants.ts";
 import type { Market, Markets } from "../../lib/protocol/markets.ts";
 import { type CommandContext, createCommand, ExitCode } from "../../lib/cli/command.ts";
 import * as kinds from "../../lib/cli/option_kinds.ts";
+import { keyKind, keystoreOptions, remoteSignerOptions } from "../../lib/cli/key_options.ts";
 import { readMarkets } from "../../lib/cli/markets_file.ts";
 import { openTransactionSigner, type RemoteKeyOptions } from "../../lib/cli/keystore.ts";
 import { optionLabel, type OptionsOf, UsageError } from "../../lib/cli/options.ts";
-import {
-  chainIdOption,
-  keystoreOptions,
-  marketsOption,
-  remoteSignerOptions,
-  rpcUrlOption,
-} from "../../lib/cli/shared_options.ts";
+import { chainIdOption, marketsOption, rpcUrlOption } from "../../lib/cli/shared_options.ts";
 import { optionsFor } from "../../lib/cli/option_names.ts";
 import type { TransactionSigner } from "../../lib/protocol/transaction.ts";
 import { progressBar } from "../../lib/cli/terminal.ts";
@@ -69,7 +64,7 @@ export const options = optionsFor("backfill", {
   rpcUrl: rpcUrlOption,
   privateKey: {
     flags: "-k, --private-key",
-    kind: kinds.key,
+    kind: keyKind,
     description: "private key of an admin: 0x and 64 hex digits",
   },
   ...keystoreOptions,

@@ -1,4 +1,5 @@
 import * as kinds from "../../lib/cli/option_kinds.ts";
+import { keyKind, keystoreOptions, remoteSignerOptions } from "../../lib/cli/key_options.ts";
 import { openTransactionSigner, type RemoteKeyOptions } from "../../lib/cli/keystore.ts";
 import { optionLabel, type OptionsOf } from "../../lib/cli/options.ts";
 import type { TransactionSigner } from "../../lib/protocol/transaction.ts";
@@ -6,10 +7,8 @@ import {
   chainIdOption,
   corsOriginsOption,
   databaseOption,
-  keystoreOptions,
   limiterOptions,
   listenOptions,
-  remoteSignerOptions,
   retainOption,
   rpcUrlOption,
 } from "../../lib/cli/shared_options.ts";
@@ -28,7 +27,7 @@ export const options = optionsFor("bridge", {
   rpcUrl: rpcUrlOption,
   privateKey: {
     flags: "-k, --private-key",
-    kind: kinds.key,
+    kind: keyKind,
     env: "BRIDGE_PRIVATE_KEY",
     description: "relayer private key: 0x and 64 hex digits",
   },

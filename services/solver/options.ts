@@ -1,5 +1,6 @@
 import { z } from "zod";
 import * as kinds from "../../lib/cli/option_kinds.ts";
+import { keyKind, keystoreOptions } from "../../lib/cli/key_options.ts";
 import { type KeyOptions, openLocalSigner } from "../../lib/cli/keystore.ts";
 import { optionLabel, type OptionsOf } from "../../lib/cli/options.ts";
 import type { LocalSigner } from "../../lib/protocol/signature.ts";
@@ -7,7 +8,6 @@ import {
   chainIdOption,
   corsOriginsOption,
   databaseOption,
-  keystoreOptions,
   limiterOptions,
   listenOptions,
   marketsOption,
@@ -50,7 +50,7 @@ export const options = optionsFor("solver", {
   },
   privateKey: {
     flags: "-k, --private-key",
-    kind: kinds.key,
+    kind: keyKind,
     env: "SOLVER_PRIVATE_KEY",
     description: "solver private key: 0x and 64 hex digits",
   },

@@ -18,7 +18,8 @@ import {
 } from "../../lib/cli/options.ts";
 import { optionsFor, requireKnownVariables } from "../../lib/cli/option_names.ts";
 import { type CheckOutcome, failure, type ServiceChecks } from "../../lib/cli/service_checks.ts";
-import { configOption, keystoreOptions, loggingOptions } from "../../lib/cli/shared_options.ts";
+import { keystoreOptions } from "../../lib/cli/key_options.ts";
+import { configOption, loggingOptions } from "../../lib/cli/shared_options.ts";
 import { configureLogging } from "../../lib/log/logging.ts";
 import { redact } from "../../lib/redact.ts";
 import { type CheckResult, checkService } from "./check_service.ts";

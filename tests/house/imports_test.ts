@@ -9,6 +9,7 @@ interface Module {
     /** Absent for imports of types alone. */
     code?: { specifier?: string };
     type?: { specifier?: string };
+    isDynamic?: boolean;
   }[];
 }
 
@@ -161,6 +162,18 @@ Deno.test("House: modules of the console's page import zod/mini: all of zod is 1
 Deno.test("House: main.ts imports no service before a command is chosen", () => {
   const text = Deno.readTextFileSync(new URL("main.ts", root));
   assert(!/^(?:import|export)\s[^;(]*"[^"]*services\//m.test(text));
+});
+
+Deno.test("House: main.ts starts no WebAssembly before a command is chosen", () => {
+  const atStart = new Map([...loads].map(([place, targets]) => {
+    const dynamic = modules.get(place)?.dependencies?.filter(({ isDynamic }) => isDynamic) ?? [];
+    const later = dynamic.map(({ specifier, code }) => placeOf(code?.specifier ?? specifier));
+    return [place, targets.filter((target) => !later.includes(target))];
+  }));
+  const loaded = [...reachableFrom("main.ts", atStart)];
+  assert(loaded.includes("lib/cli/command.ts") && !loaded.includes("lib/cli/key_command.ts"));
+  const programs = ["lib/protocol/keccak.ts", "lib/protocol/signature.ts"];
+  assert.deepEqual(loaded.filter((place) => programs.includes(place)), []);
 });
 
 /** Groups of nodes that reach each other: import cycles. */

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
+import { keyKind } from "../../../lib/cli/key_options.ts";
 import * as kinds from "../../../lib/cli/option_kinds.ts";
 import {
   flagsOf,
@@ -28,7 +29,7 @@ const table = {
   },
   privateKey: {
     flags: "-k, --private-key",
-    kind: kinds.key,
+    kind: keyKind,
     env: "SAMPLE_KEY",
     description: "key",
   },
