@@ -8,7 +8,13 @@ import { CoreClient } from "../../lib/net/core_client.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { seededRandom } from "../../lib/random.ts";
 import { resultsOf } from "../../services/console/page/maker/earnings.ts";
-import { formatCents, formatLoss, formatProfit } from "../../services/console/page/parts/format.ts";
+import type { Page } from "puppeteer-core";
+import {
+  formatCents,
+  formatLoss,
+  formatProfit,
+  formatTime,
+} from "../../services/console/page/parts/format.ts";
 import { waitForPrices } from "../../services/stack/bet.ts";
 import { FREE_PORTS } from "../../services/stack/ports.ts";
 import { type RunningStack, startStack } from "../../services/stack/stack.ts";
@@ -45,13 +51,18 @@ Deno.test({
     await waitForPrices(stack.urls, client, systemClock);
     await client.deposit(1_000_000_000n);
     await playBets(client);
-    const visitor = await Visitor.open(browser, `${stack.urls.console}#maker`);
+    const visitor = await Visitor.open(browser, `${stack.urls.console}#maker`, setBack);
     await makerSees(visitor, stack.urls, createClaim(test));
     await visitor.page.$eval('nav a[href="#operator"]', (link) => link.click());
     await operatorSees(visitor, createClaim(test));
     await visitor.close();
   },
 });
+
+/** Sets the clock of a device back by an hour. */
+async function setBack(page: Page): Promise<void> {
+  await page.evaluateOnNewDocument("const now = Date.now; Date.now = () => now() - 3_600_000");
+}
 
 async function makerSees(
   visitor: Visitor,
@@ -139,6 +150,13 @@ async function operatorSees(visitor: Visitor, claim: Claim): Promise<void> {
     await visitor.sees(/healthy, ready/);
     await visitor.sees(/figures, all within their bounds, watched since \d\d:\d\d:\d\d/);
     await showsTrends(visitor);
+  });
+  await claim("times are those of the services, whatever the device's clock says", async () => {
+    await visitor.sees(/· runs [1-9]/);
+    const isNow = (time = "") =>
+      [0, 1, 2].some((minutes) => time === formatTime(Date.now() - 60_000 * minutes).slice(0, 5));
+    const since = await visitor.sees(/unchanged since \d\d:\d\d/);
+    assert(isNow(since.slice(-5)), since);
   });
   await claim("the sources of prices are shown, and fit phones", async () => {
     await visitor.sees(/ETH\/USDT[\s\S]*Oracle[\s\S]*ms\sold/);

@@ -1,3 +1,5 @@
+import { type Clock, systemClock } from "@rangemaker/client";
+
 /** Number of messages that are used: three seconds of prices. */
 const SAMPLES_MAX = 30;
 
@@ -11,7 +13,8 @@ const JUMP_SAMPLES = 5;
  * Estimates the node's time from the times in its messages. The fastest message gives the best
  * estimate, so the largest difference among the newest messages is used.
  */
-export class ServerClock {
+export class ServerClock implements Clock {
+  readonly after = systemClock.after;
   readonly #localNow: () => number;
   #offsets: number[] = [];
   #offsetMs = 0;

@@ -198,8 +198,8 @@ export class Session {
 
   #clientOf(wallet: Wallet): RangemakerClient {
     const { config: { urls, chainId, markets }, serverClock } = this.#options;
-    const clock = { now: () => serverClock.now() }; // deadlines do not depend on the device's clock
-    return new RangemakerClient({ urls, chainId, markets, wallet, clock });
+    // Deadlines do not depend on the device's clock.
+    return new RangemakerClient({ urls, chainId, markets, wallet, clock: serverClock });
   }
 
   #portfolioOf(client: RangemakerClient, user: Address): Portfolio {

@@ -1,6 +1,5 @@
 import type { ComponentType } from "preact";
 import { useEffect } from "preact/hooks";
-import { systemClock } from "@rangemaker/client";
 import { Card, Words } from "../parts/parts.tsx";
 import type { Metrics } from "../data/metrics.ts";
 import { openOf } from "../data/outcome.ts";
@@ -26,7 +25,7 @@ import { Risk, type RiskProps } from "./risk_card.tsx";
 
 /** The maker's view: the money, risk and results of the solver. It polls only while it is shown. */
 export function createMakerView(model: PageModel): ComponentType {
-  const watch = new MakerWatch(model, model.config.urls.solver, systemClock);
+  const watch = new MakerWatch(model, model.config.urls.solver, model.serverClock);
   return () => <MakerView model={model} watch={watch} />;
 }
 

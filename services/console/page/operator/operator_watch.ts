@@ -1,6 +1,5 @@
 /** What the operator's view shows: services, their problems, and the sources of prices. */
 import { computed } from "@preact/signals";
-import { systemClock } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import {
   type ServiceName,
@@ -14,14 +13,13 @@ import { findingsOf } from "./problems.ts";
 
 /** A watch of the services that are configured, and the problems that it finds. */
 export function watchOperator(model: PageModel) {
-  const { urls } = model.config;
+  const { config: { urls }, feed: { isOffline }, serverClock } = model;
   // The keys of this very record.
   const services = (Object.keys(SERVICES) as ServiceName[]).flatMap((name) => {
     const url = urls[name];
     return url === undefined ? [] : [unknownService(name, url)];
   });
-  const watch = new ServiceWatch(services, systemClock);
-  const { isOffline } = model.feed;
+  const watch = new ServiceWatch(services, serverClock);
   // If nothing answers, nothing is known of the services: it may be this page's own connection.
   const isCutOff = computed(() =>
     isOffline.value ||
@@ -35,7 +33,7 @@ export function watchOperator(model: PageModel) {
   // The last one that knew every service: what was present then may go on after a lost network.
   let last: Look = { findings: [], verdicts: [] };
   const look = computed(() => {
-    const next = nextLook(last, states.value, findingsOf(states.value), Date.now());
+    const next = nextLook(last, states.value, findingsOf(states.value), serverClock.now());
     if (states.value.every(({ presence }) => presence !== "unknown")) last = next;
     return next;
   });

@@ -94,6 +94,6 @@ function processTexts({ name, history }: ServiceState, [first]: readonly Service
   const memory = history.latest.sum("process_resident_memory_bytes");
   if (first === undefined || startedAtS === undefined || memory === undefined) return [];
   if (first.name !== name) return [`same process as ${first.name}`];
-  const runsMs = Date.now() - startedAtS * 1_000;
+  const runsMs = history.latestMs - startedAtS * 1_000;
   return [`runs ${durationText(runsMs)}`, formatValue(memory, { unit: "bytes" })];
 }
