@@ -58,7 +58,12 @@ export class PageModel {
       injected: watchInjectedWallets(page),
       onSettled: (thesis) => this.#announceSettled(thesis),
       onResolved: (bet, outcome) => this.#announceOutcome(bet, outcome),
-      onLeft: () => this.announce("You have left the account."),
+      onLeft: (wallet) =>
+        this.announce(
+          wallet === undefined
+            ? "You have left the account."
+            : `${wallet.name} no longer shares your account. Connect it to see your bets again.`,
+        ),
     });
     const chainPoll = new Poll(clock, (signal) => this.#checkChain(signal), CHAIN_POLL_MS);
     this.feed = new PriceFeed({

@@ -48,8 +48,11 @@ interface SessionOptions {
   injected: ReadonlySignal<readonly InjectedWallet[]>;
   onSettled(thesis: Thesis): void;
   onResolved(bet: UnresolvedBet, outcome: BetOutcome): void;
-  /** Called when the user has left the account, in this tab or another one. */
-  onLeft(): void;
+  /**
+   * Called when the user has left the account, in this tab or another one; with its wallet, if that
+   * no longer shares the account.
+   */
+  onLeft(wallet?: InjectedWallet): void;
 }
 
 /** Storage key of the last account: a wallet's id, {@link DEVELOPMENT_KEY}, or none. */
@@ -173,8 +176,10 @@ export class Session {
     const user = this.#signIn({ request, account: { address } }, address, wallet);
     followWallet(provider, {
       onAccounts: ([next]) => {
-        if (next === undefined) this.#signOut();
-        else if (next !== address) this.#useWallet(wallet, next);
+        if (next === undefined) {
+          this.#signOut();
+          this.#options.onLeft(wallet);
+        } else if (next !== address) this.#useWallet(wallet, next);
       },
       onChain: (chainId) => user.walletChainId.value = chainId,
     }, this.#beginUse());

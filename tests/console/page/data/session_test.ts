@@ -28,7 +28,7 @@ function sessionOf(
     injected,
     onSettled() {},
     onResolved() {},
-    onLeft: () => left.push("left"),
+    onLeft: (wallet) => left.push(wallet?.name ?? "left"),
   });
   return { session, store, left };
 }
@@ -115,7 +115,7 @@ Deno.test("Session: the development key is made once, and restored after a reloa
 });
 
 Deno.test("Session: the wallet's account and chain are followed without a prompt, with one listener each", async () => {
-  const { session } = sessionOf(false);
+  const { session, left } = sessionOf(false);
   const { wallet, emit, of, prompts } = walletOf([ALICE.toLowerCase()], 5);
   const { user } = session;
   for (let times = 0; times < 3; times++) await session.connect(wallet);
@@ -140,6 +140,7 @@ Deno.test("Session: the wallet's account and chain are followed without a prompt
   emit("disconnect", { code: 4900 });
   assert.equal(user.value, undefined);
   assert.equal(prompts(), 4, "one for each press on Connect");
+  assert.deepEqual(left, ["Fox", "Fox"], "each time the user is told which wallet it was");
 });
 
 Deno.test("Session: a wallet is restored after a reload without a prompt, until the user disconnects", async () => {
