@@ -102,7 +102,8 @@ export function createNodeFollower(options: NodeFollowerOptions) {
 }
 
 /**
- * Reads all open theses of a solver into its book, and after a loss the newest settled ones. Once `signal` is aborted, the result is dropped.
+ * Reads all open theses of a solver into its book, and after a loss the newest settled ones. Once
+ * `signal` is aborted, the result is dropped.
  *
  * @throws {RangemakerError} If the node gives no valid answer.
  */
