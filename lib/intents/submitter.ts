@@ -62,6 +62,11 @@ export interface IntentHandler {
    * the intent asks for.
    */
   wasDoneBefore?(receipt: Receipt): boolean;
+  /**
+   * The receipt that a new transaction of an intent would get now. Asked before an intent fails since
+   * its transaction was not committed: an earlier one may have been, which the store has lost.
+   */
+  simulate?(intent: Intent): Promise<Receipt>;
   /** Called after each attempt that got no answer. */
   onRetry?(intent: Intent): void;
   /** Called after this process has set a final state. */
@@ -290,12 +295,17 @@ export class Submitter {
   /** Fails an intent whose transaction was not committed by its deadline and cannot be any more. */
   async #failIfTooLate(intent: Intent): Promise<Intent> {
     const { text, txHash } = transactionOf(intent);
-    const { clock, guard: { clocks: { blockTimeMs } } } = this.#options;
+    const { clock, handler, guard: { clocks: { blockTimeMs } } } = this.#options;
     const agesMs = [clock.now(), blockTimeMs]
       .filter(Number.isFinite).map((nowMs) => nowMs - timestampOf(text));
     // By both clocks: one that was set forward proves nothing.
     if (Math.min(...agesMs) <= TIMESTAMP_DRIFT_MAX_MS + CLOCK_DIFFERENCE_MAX_MS) {
       throw new OutcomeUnknownError(txHash, "the deadline passed before the node answered");
+    }
+    const simulated = await handler.simulate?.(intent);
+    if (simulated !== undefined && handler.wasDoneBefore?.(simulated)) {
+      const failure = simulated.error ?? null;
+      return await this.#finish(intent, { state: "committed", receipt: null, failure });
     }
     // By either: ours may have been set back, and the newest block may be older than the node's clock.
     const ageMs = Math.max(...agesMs);

@@ -60,6 +60,22 @@ export function wasCreditedBefore({ error }: Receipt): boolean {
   return error?.code === "DEPOSIT_ALREADY_PROCESSED";
 }
 
+/** What {@link simulateDeposit} needs. */
+interface SimulationParts {
+  node: Pick<CoreClient, "simulateTransactionText">;
+  transactions: Pick<TransactionBuilder, "sign">;
+}
+
+/** The receipt that a new transaction of a deposit would get now. Nothing is sent. */
+export async function simulateDeposit(
+  { node, transactions }: SimulationParts,
+  intent: Intent,
+  chainId: number,
+): Promise<Receipt> {
+  const { text, txHash } = await transactions.sign(requireDepositTerms(intent, chainId));
+  return await node.simulateTransactionText(text, txHash);
+}
+
 /**
  * Whether the chain has a deposit, although the node has no receipt of it. The node keeps external
  * hashes for ever, so a simulation that would credit this one proves that the chain has lost it.
@@ -68,15 +84,11 @@ export function wasCreditedBefore({ error }: Receipt): boolean {
  *   permission, which proves nothing.
  */
 export async function isDepositOnChain(
-  { node, transactions }: {
-    node: Pick<CoreClient, "simulateTransactionText">;
-    transactions: Pick<TransactionBuilder, "sign">;
-  },
+  parts: SimulationParts,
   intent: Intent,
   chainId: number,
 ): Promise<boolean> {
-  const { text, txHash } = await transactions.sign(requireDepositTerms(intent, chainId));
-  const receipt = await node.simulateTransactionText(text, txHash);
+  const receipt = await simulateDeposit(parts, intent, chainId);
   if (receipt.status === "committed") return false;
   if (wasCreditedBefore(receipt)) return true;
   const { code = "TRANSACTION_FAILED", message = "no reason given" } = receipt.error ?? {};

@@ -21,6 +21,7 @@ import {
   Depositor,
   isDepositOnChain,
   requireDepositTerms,
+  simulateDeposit,
   wasCreditedBefore,
 } from "./depositor.ts";
 import { depositLog, logStart } from "./deposit_log.ts";
@@ -147,6 +148,7 @@ function createIntents(
   const handler: IntentHandler = {
     termsOf: (intent) => requireDepositTerms(intent, chainId),
     wasDoneBefore: wasCreditedBefore,
+    simulate: (intent) => simulateDeposit(resources, intent, chainId),
     onRetry: () => metrics.countRetry(),
     onFinishedByUs(intent) {
       metrics.countFinished(intent);

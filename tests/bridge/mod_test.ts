@@ -4,12 +4,14 @@ import { StoreError } from "../../lib/intents/errors.ts";
 import { ListenError } from "../../lib/http/listener.ts";
 import { UsageError } from "../../lib/cli/options.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
+import { CoreClient } from "../../lib/net/core_client.ts";
+import { signTransaction } from "../../lib/protocol/transaction.ts";
 import { LocalSigner } from "../../lib/protocol/signature.ts";
 import { assertFailure, post, readSeries } from "../support/http_answers.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { ConnectionLost, FakeNode } from "../support/fake_node.ts";
-import { relayer, signedRequest, startTestBridge, user, withBridge } from "./support.ts";
+import { CHAIN_ID, relayer, signedRequest, startTestBridge, user, withBridge } from "./support.ts";
 import { withFolder } from "../support/files.ts";
 import { withLogs } from "../support/recorded_logs.ts";
 
@@ -126,6 +128,33 @@ for (const [minutes, code] of [[9, "DEADLINE_PASSED"], [11, "RECEIPT_DROPPED"]] 
     }, { retain: 2 * 3_600_000, clock });
   });
 }
+
+Deno.test("Bridge: a deposit that a lost transaction has credited is committed, also after its deadline", () => {
+  const clock = new FakeClock(Date.now());
+  return withBridge(async ({ url }, node) => {
+    node.behaviour = async (_apply, { signature: _, ...unsigned }) => {
+      node.behaviour = (apply) => apply();
+      // As if the database was restored since, and this transaction was signed in place of its one.
+      const { tx } = signTransaction({ ...unsigned, timestamp: Date.now() - 1 }, relayer, CHAIN_ID);
+      await new CoreClient({ url: node.url }).sendTransaction(tx);
+      node.down = true;
+      throw new ConnectionLost();
+    };
+    await assertFailure(post(`${url}/deposit`, signedRequest()), 504, "is unknown");
+    node.down = false;
+    clock.jump(node.aheadMs = 9 * 60_000);
+    const deposit = await eventually("the outcome is known", async () => {
+      clock.advance(1_000);
+      const { deposit } = await (await fetch(`${url}/deposits/${user.address}/1`)).json();
+      return deposit.state === "submitted" ? undefined : deposit;
+    });
+    assert.deepEqual([deposit.state, deposit.reason.code], [
+      "committed",
+      "DEPOSIT_ALREADY_PROCESSED",
+    ]);
+    assert.equal(node.credited.get(user.address), 25_000_000n);
+  }, { clock });
+});
 
 Deno.test("Bridge: stops within 5 s while the node does not answer, and the next start finishes the deposit", () =>
   withFolder(async (directory) => {
