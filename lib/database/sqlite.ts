@@ -24,8 +24,8 @@ interface SqliteDatabaseOptions {
   errorOf(cause: unknown): Error;
 }
 
-/** SQLite's code for a damaged page, a full disk, and a file of another kind. */
-const [CORRUPT, FULL, NOT_A_DATABASE] = [11, 13, 26];
+/** SQLite's code for a locked file, a damaged page, a full disk, and a file of another kind. */
+const [BUSY, CORRUPT, FULL, NOT_A_DATABASE] = [5, 11, 13, 26];
 
 /** Whether an error of SQLite means that the file is damaged or not a database. */
 export function isDamage(cause: unknown): boolean {
@@ -36,6 +36,11 @@ export function isDamage(cause: unknown): boolean {
 /** Whether an error of SQLite means that the disk is full. */
 export function isDiskFull(cause: unknown): boolean {
   return resultCodeOf(cause) === FULL;
+}
+
+/** Whether an error of SQLite means that another connection locks the file. */
+export function isLocked(cause: unknown): boolean {
+  return resultCodeOf(cause) === BUSY;
 }
 
 function resultCodeOf(cause: unknown): number | undefined {

@@ -1,6 +1,7 @@
 import type { Logger } from "@logtape/logtape";
 import { type Clock, waitMs } from "../clock.ts";
 import type { RandomSource } from "../random.ts";
+import { isLocked } from "../database/sqlite.ts";
 import { POSTGRES_URL } from "../database/database_url.ts";
 import { messageOf } from "../errors.ts";
 import { serviceLog } from "../log/logging.ts";
@@ -21,7 +22,7 @@ const SUBMISSION_TIMEOUT_MS = 4_000;
  */
 const SHORT_TIMEOUT_MS = 1_000;
 
-/** How long a start waits for a database that is also starting. */
+/** How long a start waits for a database that is also starting, or locked by what is ending. */
 const STARTING_MS = 30_000;
 
 /** Time between two attempts. */
@@ -109,7 +110,8 @@ function requireKey(
 
 /**
  * Opens a store. A database that cannot be reached is tried again for 30 s: after a power failure,
- * it may start later than its services.
+ * it may start later than its services. So is a file that is locked: a process that was killed may
+ * still be ending, or one that stops writes its log into it.
  */
 async function openWhenReady(
   database: string,
@@ -135,7 +137,8 @@ async function openWhenReady(
 }
 
 function mayBeStarting(database: string, thrown: unknown): boolean {
-  return POSTGRES_URL.test(database) && thrown instanceof StoreError &&
-    thrown.cause !== undefined &&
-    ["lost", "starting", "exhausted", "none"].includes(sqlStateKindOf(driverCodeOf(thrown.cause)));
+  if (!(thrown instanceof StoreError) || thrown.cause === undefined) return false;
+  const { cause } = thrown;
+  if (!POSTGRES_URL.test(database)) return isLocked(cause);
+  return ["lost", "starting", "exhausted", "none"].includes(sqlStateKindOf(driverCodeOf(cause)));
 }

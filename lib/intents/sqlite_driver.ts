@@ -68,7 +68,7 @@ export class SqliteDriver implements SqlDriver {
       if (reason === undefined) throw cause; // already our own error
       throw new StoreError(
         redact(`Database ${path} cannot be opened: ${messageOf(reason)}`),
-        cause,
+        reason,
       );
     }
   }

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { DatabaseSync } from "node:sqlite";
 import { setImmediate } from "node:timers/promises";
 import type { LogRecord } from "@logtape/logtape";
 import type { Registry } from "prom-client";
@@ -188,3 +189,27 @@ Deno.test("openIntentResources: a database is bound to the first key that binds 
     await openAndClose({ signer: other, storeKey: "ignore" });
     await openAndClose({ storeKey: "bind" });
   }));
+
+Deno.test("openIntentResources: a locked file is tried again for 30 s, which one line says", () =>
+  withFolder((folder) =>
+    withLogs("warning", async (records) => {
+      const database = `${folder}/bridge.sqlite`;
+      await (await openResources({ database })).store.close();
+      const ending = new DatabaseSync(database);
+      const clock = new FakeClock();
+      const open = () => openResources({ database, clock });
+      ending.exec("BEGIN IMMEDIATE");
+      const opened = open();
+      while (clock.pending === 0) await setImmediate();
+      ending.exec("COMMIT");
+      clock.advance(500);
+      await (await opened).store.close();
+      assert.deepEqual(eventsOf(records), ["store_starting"]);
+      ending.exec("BEGIN IMMEDIATE");
+      const refused = assert.rejects(open(), /cannot be opened: database is locked$/);
+      while (clock.pending === 0) await setImmediate();
+      clock.advance(30_000);
+      await refused;
+      ending.close();
+    })
+  ));
