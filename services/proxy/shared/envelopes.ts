@@ -103,8 +103,11 @@ export interface CallAnswer {
 /** Members of which an answer has one. */
 const OUTCOMES = ["result", "error"];
 
-/** Whitespace just after a document, such as the line end that Go's encoder writes. */
-const TRAILING_SPACE = /\s*$/;
+/** An id at the end of an answer, before a line end such as Go's encoder writes. */
+const ID_AT_END = /(?<=,"id":)\d+(?=\}\s*$)/;
+
+/** Characters at the end of an answer in which its id is looked for. */
+const END_CHARS = 40;
 
 /**
  * Reads a node's answer to a call that was sent under an id.
@@ -116,7 +119,7 @@ export function tryParseAnswer(
   { status, body: text }: NodeReply,
   ownId: number,
 ): CallAnswer | undefined {
-  const idSpan = findIdAtEnd(text, ownId) ?? findIdSpan(text);
+  const idSpan = findIdSpan(text);
   const written = idSpan && text.slice(idSpan.start, idSpan.end);
   const isOwn = written === undefined || written === "null" ||
     written === String(ownId) || written === `"${ownId}"`;
@@ -152,12 +155,20 @@ export function withCallerId({ text, idSpan }: CallAnswer, callerId: string): st
 }
 
 export function findIdSpan(text: string): Span | undefined {
-  if (!text.startsWith(USUAL_START)) return memberSpan(text, "id");
+  if (!text.startsWith(USUAL_START)) return findIdAtEnd(text) ?? memberSpan(text, "id");
   const start = USUAL_START.length;
   let end = start;
   while (isDigit(text.charCodeAt(end))) end += 1;
   const isUsual = end > start && (text[end] === "," || text[end] === "}");
   return isUsual ? { start, end } : memberSpan(text, "id");
+}
+
+/** Finds an id at the end of an answer: some nodes write it after a result of megabytes. */
+function findIdAtEnd(text: string): Span | undefined {
+  const [id] = ID_AT_END.exec(text.slice(-END_CHARS)) ?? [];
+  if (id === undefined || !text.startsWith("{")) return undefined;
+  const start = text.lastIndexOf(id);
+  return { start, end: start + id.length };
 }
 
 /** The number of an id; some nodes return a number as text. NaN if it is none. */
@@ -167,13 +178,4 @@ export function idNumber(text: string, { start, end }: Span): number {
 
 function isDigit(code: number): boolean {
   return code >= ZERO && code <= ZERO + 9;
-}
-
-/** Finds an id at the end of an answer: some nodes write it after a result of megabytes. */
-function findIdAtEnd(text: string, ownId: number): Span | undefined {
-  const written = `,"id":${ownId}}`;
-  const trailing = TRAILING_SPACE.exec(text.slice(-8))?.[0].length ?? 0;
-  const start = text.length - trailing - written.length;
-  if (!text.startsWith("{") || !text.startsWith(written, start)) return undefined;
-  return { start: start + ',"id":'.length, end: start + written.length - 1 };
 }

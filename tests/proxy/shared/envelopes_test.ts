@@ -2,11 +2,13 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import {
   callText,
+  findIdSpan,
   parseEnvelope,
   requireAnswer,
   tryParseAnswer,
   withCallerId,
 } from "../../../services/proxy/shared/envelopes.ts";
+import { memberSpan } from "../../../lib/json_text.ts";
 import { parseMessage } from "../../../services/proxy/calls/message.ts";
 
 function envelopeOf(text: string) {
@@ -79,6 +81,17 @@ Deno.test("parseMessage: whatever members are added, a node parses the same meth
     assert(!Array.isArray(call));
     const sent = callText(call.textAfterId, 7);
     assert.equal(sent, '{"jsonrpc":"2.0","id":7,"method":"eth_call","params":[1.0]}');
+  }));
+});
+
+Deno.test("findIdSpan: finds the id of an answer at every place where a node may write it", () => {
+  const id = fc.oneof(fc.nat(), fc.constantFrom(null, "12", 12.5, ',"id":7}'));
+  const space = fc.constantFrom("", "\n", " ");
+  fc.assert(fc.property(fc.json(), id, fc.json(), space, (before, id, after, end) => {
+    for (const rest of ["", `,"x":${after}`]) {
+      const text = `{"result":${before},"id":${JSON.stringify(id)}${rest}}${end}`;
+      assert.deepEqual(findIdSpan(text), memberSpan(text, "id"), text);
+    }
   }));
 });
 
