@@ -56,14 +56,15 @@ Deno.test("arrayElements, memberSpan: end on invalid JSON", () => {
   }));
 });
 
-/** Levels of nesting, and the number of members, arrays and objects. */
-function complexityOf(value: unknown): { depth: number; parts: number } {
-  if (typeof value !== "object" || value === null) return { depth: 0, parts: 0 };
+/** Levels of nesting, the number of members, arrays and objects, and that of commas. */
+function complexityOf(value: unknown): { depth: number; parts: number; commas: number } {
+  if (typeof value !== "object" || value === null) return { depth: 0, parts: 0, commas: 0 };
   const inner = Object.values(value).map(complexityOf);
   const members = Array.isArray(value) ? 0 : inner.length;
   return {
     depth: 1 + Math.max(0, ...inner.map(({ depth }) => depth)),
     parts: inner.reduce((sum, { parts }) => sum + parts, 1 + members),
+    commas: inner.reduce((sum, { commas }) => sum + commas, Math.max(0, inner.length - 1)),
   };
 }
 
@@ -78,9 +79,12 @@ Deno.test("isTooComplex: agrees with a walk through the parsed value", () => {
   fc.assert(
     fc.property(value, fc.constantFrom(0, 2), (value, indent) => {
       const json = JSON.stringify(value, null, indent);
-      const { depth, parts } = complexityOf(value);
-      assert.equal(isTooComplex(json, { depth, parts }), false);
+      const { depth, parts, commas } = complexityOf(value);
+      assert.equal(isTooComplex(json, { depth, parts, commas }), false);
       if (depth > 0) assert.equal(isTooComplex(json, { depth: depth - 1, parts }), true);
+      if (commas > 0) {
+        assert.equal(isTooComplex(json, { depth, parts, commas: commas - 1 }), true);
+      }
       if (parts > 0) assert.equal(isTooComplex(json, { depth, parts: parts - 1 }), true);
     }),
   );

@@ -32,8 +32,11 @@ const BATCH_TOO_LONG = new RangemakerError(
   "Answers of the batch are too long: send this call in another batch",
 );
 
-/** Most levels and values of a message: a batch of 100 bets has half as many values. */
-const REQUEST_BOUNDS = { depth: 64, parts: 5_000 };
+/**
+ * Limits on a message: a batch of 100 bets has half as many values, and the prices of backfills that
+ * fit in a message have fewer commas.
+ */
+const REQUEST_BOUNDS = { depth: 64, parts: 5_000, commas: 2 ** 17 };
 
 /** Shorter messages cannot have too many parts. */
 const SIMPLE_CHARS = 4_096;
@@ -201,10 +204,11 @@ function findMethod(
 /** @throws {RpcError} -32005 if it takes so long to parse that a checkpoint could be late. */
 function requireSimple(text: string): void {
   if (text.length <= SIMPLE_CHARS || !isTooComplex(text, REQUEST_BOUNDS)) return;
-  const { depth, parts } = REQUEST_BOUNDS;
+  const { depth, parts, commas } = REQUEST_BOUNDS;
   throw new RpcError(
     RpcCode.limitExceeded,
-    `Message is too large: it may have ${parts} values, nested ${depth} deep; send less at once`,
+    `Message is too large: it may have ${parts} values, nested ${depth} deep, ` +
+      `and ${commas} list elements; send less at once`,
   );
 }
 

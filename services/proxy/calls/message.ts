@@ -14,7 +14,7 @@ import { type Envelope, parseEnvelope } from "../shared/envelopes.ts";
 import { ProxyError } from "../shared/failures.ts";
 
 /** Complexity limit of a message over {@link SMALL_BYTES}: 1,000 calls use half of it. */
-const MESSAGE_BOUNDS = { depth: 64, parts: 16_384 };
+const MESSAGE_BOUNDS = { depth: 64, parts: 16_384, commas: 2 ** 18 };
 
 export interface Call extends Envelope {
   method: string;
@@ -49,9 +49,10 @@ export type Message = Call | (Call | InvalidCall)[];
  */
 export function parseMessage(text: string, maxBatch: number): Message {
   if (text.length > SMALL_BYTES && isTooComplex(text, MESSAGE_BOUNDS)) {
-    const { depth, parts } = MESSAGE_BOUNDS;
-    const message = `Message has over ${parts} members or is nested over ${depth} levels deep: ` +
-      "send less at once";
+    const { depth, parts, commas } = MESSAGE_BOUNDS;
+    const message =
+      `Message has over ${parts} members, over ${commas} list elements or is nested over ${depth} ` +
+      "levels deep: send less at once";
     throw new MessageError(
       JSON.stringify(idBesideParams(text)),
       413,

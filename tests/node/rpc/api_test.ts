@@ -108,11 +108,17 @@ function withMembers(count: number): string {
   return `{"jsonrpc":"2.0","id":1,"method":"core_getAccount","params":{${members}}}`;
 }
 
-Deno.test("Node: a message with 5,000 values is refused under its id, and the node keeps working", () =>
+function withDigits(count: number): string {
+  return `{"jsonrpc":"2.0","id":1,"method":"core_getAccount","params":[[${Array(count).fill(1)}]]}`;
+}
+
+Deno.test("Node: a message with 5,000 values, or 131,072 list elements, is refused under its id, and the node keeps working", () =>
   withNode(async ({ node }) => {
     const bodies: [body: string, status: number, code: number][] = [
       [withMembers(4_900), 200, -32602],
       [withMembers(5_000), 400, -32005],
+      [withDigits(100_000), 200, -32602],
+      [withDigits(200_000), 400, -32005],
     ];
     for (const [body, status, code] of bodies) {
       const [seenStatus, { id, error }] = await post(node.url, body);

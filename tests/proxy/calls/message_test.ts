@@ -7,6 +7,7 @@ const LARGE = 1024 * 1024;
 const costly: Record<string, string> = {
   "brackets in brackets": "[".repeat(LARGE / 2) + "]".repeat(LARGE / 2),
   "many empty objects": `[${"{},".repeat(LARGE / 3)}0]`,
+  "many numbers": `[[${"1,".repeat(LARGE / 2)}1]]`,
   "many keys": `{${Array.from({ length: 60_000 }, (_, key) => `"${key}":0`).join()}}`,
 };
 for (const [name, text] of Object.entries(costly)) {
