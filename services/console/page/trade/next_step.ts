@@ -96,6 +96,11 @@ const OBSTACLES: readonly ((situation: Situation) => Obstacle | false | undefine
   ({ onItsWay }) => onItsWay?.isChecking === false && { button: OTHER_TAB, text: "" },
   ({ onItsWay }) => onItsWay && { button: CHECKING, text: checkingText(onItsWay.offer.quote) },
   ({ market }) => market !== "fresh" && { button: WAITING, text: "" },
+  ({ nodeChainId, chainId }) =>
+    nodeChainId !== undefined && nodeChainId !== chainId &&
+    blocked(
+      `The node has chain ${nodeChainId}, and this page is for chain ${chainId}: nobody can bet here.`,
+    ),
   wrongField,
   ({ isEmpty }) =>
     isEmpty && {
@@ -109,9 +114,6 @@ const OBSTACLES: readonly ((situation: Situation) => Obstacle | false | undefine
   ({ walletChainId, chainId }) => chainObstacle(walletChainId, chainId),
   ({ nodeChainId }) =>
     nodeChainId === undefined && { button: "Connecting …", text: "Asking the node …" },
-  ({ nodeChainId, chainId }) =>
-    nodeChainId !== chainId &&
-    blocked(`The node has chain ${nodeChainId}, and this page is for chain ${chainId}.`),
 ];
 
 /** The first obstacle to a quote; undefined if there is none. */

@@ -57,6 +57,11 @@ const obstacles: Record<
     /^$/,
   ],
   "no live prices": [{ market: "away" }, "Waiting for live prices", /^$/],
+  "a node of another chain, which opens no account": [
+    { nodeChainId: 9 },
+    QUOTE,
+    /^The node has chain 9, and this page is for chain 1337: nobody can bet here\.$/,
+  ],
   "no box": [{ isEmpty: true }, "Suggest a box", /^Draw a box/, { action: "suggest" }],
   "wrong fields": [
     { parsed: { errors: { lower: "?", lasts: "!" } } },
@@ -96,11 +101,6 @@ const obstacles: Record<
     "Switch the wallet’s chain",
     /^The wallet is on chain 5; bets are on chain 1337\.$/,
     { action: "switch" },
-  ],
-  "a node of another chain": [
-    { nodeChainId: 9 },
-    QUOTE,
-    /^The node has chain 9, and this page is for chain 1337\.$/,
   ],
   "a node that has not answered": [{ nodeChainId: undefined }, "Connecting …", /Asking the node/],
 };
