@@ -9,7 +9,12 @@ import type { Thesis } from "../protocol/thesis.ts";
 import type { Transaction } from "../protocol/transaction.ts";
 import { CoreReader, requireReceiptOf } from "./core_reader.ts";
 
-const headSchema = z.object({ number: quantitySchema, timestampMs: timestampSchema });
+/** Only rangemaker's own node adds `timestampMs` to Ethereum's seconds. */
+const headSchema = z.object({
+  number: quantitySchema,
+  timestamp: quantitySchema,
+  timestampMs: z.optional(timestampSchema),
+});
 
 const discoverySchema = z.object({ methods: z.array(z.object({ name: z.string() })) });
 
@@ -66,10 +71,11 @@ export class CoreClient extends CoreReader {
     return methods.some(({ name }) => name === "core_revert");
   }
 
-  /** The newest block: its number, and its time in Unix milliseconds. */
+  /** The newest block: its number, and its time in Unix milliseconds, of some nodes in whole seconds. */
   async getHead(): Promise<{ number: number; timestampMs: number }> {
     const head = await this.ask("eth_getBlockByNumber", ["latest", false], headSchema);
-    return { number: Number(head.number), timestampMs: head.timestampMs };
+    const { number, timestamp, timestampMs = Number(timestamp) * 1000 } = head;
+    return { number: Number(number), timestampMs };
   }
 
   /** Attempts settlement. @throws {RpcError} -32010 if price history is missing. */

@@ -11,7 +11,7 @@ import {
   rpcResult,
 } from "../../lib/protocol/jsonrpc.ts";
 import type { Receipt, TransactionErrorCode } from "../../lib/protocol/receipt.ts";
-import { addressSchema, hash32Schema, type Hex } from "../../lib/protocol/scalars.ts";
+import { addressSchema, hash32Schema, type Hex, toQuantity } from "../../lib/protocol/scalars.ts";
 import { recoverSigner } from "../../lib/protocol/signature.ts";
 import {
   hashTransaction,
@@ -143,9 +143,11 @@ export class FakeNode implements AsyncDisposable {
     if (method === "eth_chainId") return `0x${this.#chainId.toString(16)}`;
     if (method === "eth_getBlockByNumber" && param === "0x0") return { hash: this.genesis };
     if (method === "eth_getBlockByNumber" && !this.methods.has(method)) {
+      const timestampMs = Date.now() + this.aheadMs;
       return {
-        number: `0x${this.blockNumber.toString(16)}`,
-        timestampMs: Date.now() + this.aheadMs,
+        number: toQuantity(this.blockNumber),
+        timestamp: toQuantity(Math.floor(timestampMs / 1000)),
+        timestampMs,
       };
     }
     if (method === "core_getPrices") return this.#prices();

@@ -151,6 +151,19 @@ Deno.test("CoreClient: the genesis hash is null only if the node reports none", 
   }
 });
 
+Deno.test("CoreClient: the time of a block is in whole seconds only if the node has nothing finer", async () => {
+  const ethereum = { number: "0x10", timestamp: "0x6553f100" };
+  const answers = [
+    { block: ethereum, timestampMs: 1_700_000_000_000 },
+    { block: { ...ethereum, timestampMs: 1_700_000_000_900 }, timestampMs: 1_700_000_000_900 },
+  ];
+  for (const { block, timestampMs } of answers) {
+    await withNode(() => result(block), async (client) => {
+      assert.deepEqual(await client.getHead(), { number: 16, timestampMs });
+    });
+  }
+});
+
 Deno.test("CoreClient: new theses have no bounds only if the node does not report them", async () => {
   const answers = [
     { answer: result({ minBetAmount: "7", maxStartAheadMs: 9 }), expected: [7n, 9] },
