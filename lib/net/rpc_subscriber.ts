@@ -169,7 +169,9 @@ export class RpcSubscriber {
     if (frame === undefined) return this.drop(`unexpected frame ${shown}`);
     if ("params" in frame) {
       const { subscription, result } = frame.params;
-      if (this.#accepted.get(subscription)?.tryDeliver(result)) return;
+      const accepted = this.#accepted.get(subscription);
+      if (accepted === undefined && !this.#isComplete) return; // some nodes notify before they answer
+      if (accepted?.tryDeliver(result)) return;
       return this.drop(`unexpected notification ${shown}`);
     }
     if (frame.id === HEARTBEAT_ID) return;
@@ -180,9 +182,14 @@ export class RpcSubscriber {
     this.#accept(frame.result, requested);
   }
 
+  /** Whether the node has accepted every subscription. */
+  get #isComplete(): boolean {
+    return this.#accepted.size === this.#options.subscriptions.length;
+  }
+
   #accept(id: string, requested: RpcSubscription): void {
     this.#accepted.set(id, requested);
-    if (this.#accepted.size < this.#options.subscriptions.length) return;
+    if (!this.#isComplete) return;
     this.#timers.clear();
     this.#scheduleHeartbeat();
     if (this.#catchUp === undefined) this.#setLive();

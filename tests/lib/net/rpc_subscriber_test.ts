@@ -54,20 +54,35 @@ Deno.test("RpcSubscriber: subscribes, and passes each notification to its own su
 });
 
 Deno.test("RpcSubscriber: subscribes again after a loss, and ignores ids of the lost connection", () => {
-  const { clock, network, events, subscriber, accept } = setUp();
+  const { clock, network, events, subscriber, deliver, accept } = setUp();
   accept();
   network.newest.end(1001, "away");
   clock.advance(1_000);
   network.newest.open();
   assert.equal(network.newest.sent.length, 2);
+  deliver({ jsonrpc: "2.0", id: 1, result: "0xc" });
+  deliver({ jsonrpc: "2.0", id: 2, result: "0xd" });
   network.newest.deliver(subscriptionNotice("0xa", "stale"));
-  assert.deepEqual(events.slice(0, 2), ["subscribed", "lost: closed with 1001 away"]);
-  assert.match(String(events[2]), /^lost: unexpected notification .*"stale"/);
+  const again = ["subscribed", "lost: closed with 1001 away", "subscribed"];
+  assert.deepEqual(events.slice(0, 3), again);
+  assert.match(String(events[3]), /^lost: unexpected notification .*"stale"/);
   clock.advance(2_000);
   accept();
   assert.equal(events.at(-1), "subscribed");
   subscriber.stop();
   assert.equal(clock.pending, 0);
+});
+
+Deno.test("RpcSubscriber: a notification before the answer to its subscription is passed over", () => {
+  const { network, events, deliver } = setUp();
+  network.newest.open();
+  network.newest.deliver(subscriptionNotice("0xa", "early"));
+  deliver({ jsonrpc: "2.0", id: 1, result: "0xa" });
+  network.newest.deliver(subscriptionNotice("0xb", 5));
+  network.newest.deliver(subscriptionNotice("0xa", "known"));
+  deliver({ jsonrpc: "2.0", id: 2, result: "0xb" });
+  network.newest.deliver(subscriptionNotice("0xb", 7));
+  assert.deepEqual(events, ["known", "subscribed", 7]);
 });
 
 const WRONG_FRAMES = {
