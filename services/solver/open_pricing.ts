@@ -18,7 +18,7 @@ import type { ExposureBook } from "./risk/exposure_book.ts";
 const SKEW_CAPACITY_RISKS = 10n;
 
 /** Timeout of one request for past candles. */
-const HISTORY_TIMEOUT_MS = 4_000;
+const HISTORY_TIMEOUT_MS = 2_000;
 
 interface PricingInputs {
   markets: Markets;
