@@ -66,7 +66,8 @@ export class SolverMetrics {
     );
     this.#settled = counter(
       "solver_settled_usdc_total",
-      "Settled bets, in USDC: all stakes, and the payouts that users were paid.",
+      "Settled bets, in USDC: all stakes, and the payouts that users were paid. Each counts at most " +
+        "once: one is missing if the process died, or the database's answer was lost, at its release.",
       "part",
     );
     this.#signatureFailures = counter(
