@@ -86,6 +86,10 @@ export class PostgresDriver implements SqlDriver {
     }
   }
 
+  get losses(): number {
+    return this.#servers.losses;
+  }
+
   read(sql: string, values: SqlValue[]): Promise<unknown[]> {
     return this.#runSoon(sql, values);
   }

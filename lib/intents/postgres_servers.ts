@@ -59,7 +59,6 @@ export class PostgresServers {
   readonly #mayPrepare: boolean;
   readonly #connections = new Set<PostgresConnection>();
   #idle: PostgresConnection[] = [];
-  /** Connections from before a loss are not used again: another server may be the primary now. */
   #losses = 0;
   #failed: { error: StoreError; atMs: number } | undefined;
   #isClosed = false;
@@ -72,6 +71,14 @@ export class PostgresServers {
   }
 
   /**
+   * How many losses of connections were noticed. Connections from before one are not used again:
+   * another server may be the primary now.
+   */
+  get losses(): number {
+    return this.#losses;
+  }
+
+  /**
    * Runs work on a connection of its own to the server that accepts writes. If the work fails, the
    * connection is closed, which rolls back.
    *
@@ -79,6 +86,7 @@ export class PostgresServers {
    */
   async use<T>(work: (connection: PostgresConnection) => Promise<T>): Promise<T> {
     const idle = this.#idle.pop();
+    if (idle?.isLost) this.#cutIdle();
     const connection = idle === undefined || idle.isLost ? await this.#connect() : idle;
     const lossesBefore = this.#losses;
     let isReusable = false;

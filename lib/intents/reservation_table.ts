@@ -72,6 +72,8 @@ export class ReservationTable {
   readonly #batches: Batches<AdmissionRequest, AdmissionResult>;
   /** Sequence of the newest reservation that was read or made. */
   #newest = 0;
+  /** {@link SqlDriver.losses} when it was read. */
+  #losses = 0;
 
   constructor(db: SqlDriver, service: string) {
     this.#db = db;
@@ -128,6 +130,10 @@ export class ReservationTable {
     batch: readonly AdmissionRequest[],
     book: ReservationBook,
   ): SqlSteps<Set<string>> {
+    const { losses } = this.#db;
+    // A server without the last rows uses their sequence numbers again.
+    if (losses !== this.#losses) this.#newest = 0;
+    this.#losses = losses;
     const since = Math.min(
       ...batch.map(({ admission }) => admission.inFlightBefore.newestSequence),
     );
