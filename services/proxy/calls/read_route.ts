@@ -73,7 +73,7 @@ function requireFilterRoute({ method, params }: Call, nodes: ReadNodes): ReadRou
 
 /** The answer as its caller gets it: of several nodes, a new filter's id ends with the node's digits. */
 export function answerForClient(
-  { method }: Call,
+  { method }: Pick<Call, "method">,
   nodes: ReadNodes,
   node: number | undefined,
   text: string,
@@ -87,7 +87,7 @@ export function answerForClient(
 
 /** The failure of a call as its caller gets it: of several nodes, a filter of a lost one is gone. */
 export function failureForClient(
-  { method }: Call,
+  { method }: Pick<Call, "method">,
   nodes: ReadNodes,
   error: ProxyError,
 ): ProxyError {

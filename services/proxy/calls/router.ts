@@ -111,7 +111,7 @@ export class Router {
       return Promise.resolve({ status: thrown.status, body, target: "proxy" });
     }
     return Array.isArray(message)
-      ? this.#answerBatch(message, caller)
+      ? this.#answerBatch(this.#sortBatch(message), caller)
       : this.#answerCall(message, caller, subscribe);
   }
 
@@ -169,10 +169,9 @@ export class Router {
   }
 
   async #answerBatch(
-    batch: readonly (Call | InvalidCall)[],
+    { answers, parts }: SortedBatch,
     caller: CallerAddress,
   ): Promise<RoutedAnswer> {
-    const { answers, parts } = this.#sortBatch(batch);
     await Promise.all(parts.map((part) => this.#sendBatch(part, caller, answers)));
     const target = targetOf(parts);
     const texts = answers.filter((text) => text !== undefined);
@@ -181,9 +180,8 @@ export class Router {
   }
 
   /** Answers what needs no node, and sorts all other calls by their node. */
-  #sortBatch(batch: readonly (Call | InvalidCall)[]) {
-    /** By position in the batch; undefined for calls without an answer. */
-    const answers: (string | undefined)[] = new Array(batch.length);
+  #sortBatch(batch: readonly (Call | InvalidCall)[]): SortedBatch {
+    const answers: SortedBatch["answers"] = new Array(batch.length);
     const parts = new Map<string, NodeBatch>();
     for (const [index, call] of batch.entries()) {
       if ("error" in call) {
@@ -204,7 +202,7 @@ export class Router {
       const { node, blocks = [], textAfterId } = this.#requireRoute(call, target);
       const key = `${target} ${node}`;
       const part = parts.get(key) ?? { target, node, blocks: [], calls: [] };
-      part.calls.push({ index, call, textAfterId });
+      part.calls.push({ index, id: call.id, method: call.method, textAfterId });
       part.blocks.push(...blocks);
       parts.set(key, part);
     } catch (thrown) {
@@ -225,10 +223,10 @@ export class Router {
     answers: (string | undefined)[],
   ): Promise<void> {
     const { methods, nodes, readNodes, budget, turns } = this.#options;
-    const isPlain = calls.every(({ call: { method } }) => methods.kindOf(method).isPlainRead);
+    const isPlain = calls.every(({ method }) => methods.kindOf(method).isPlainRead);
     const firstId = this.#lastId + 1;
     this.#lastId += calls.length;
-    const texts = calls.map(({ call: { id }, textAfterId }, position) =>
+    const texts = calls.map(({ id, textAfterId }, position) =>
       callText(textAfterId, id === undefined ? undefined : firstId + position)
     );
     try {
@@ -238,17 +236,17 @@ export class Router {
       budget.add(bytes);
       const replies = await turns.run([caller.peerKey, caller.key], () => {
         budget.remove(bytes);
-        return splitBatchReply(calls.map(({ call }) => call), firstId, reply, target);
+        return splitBatchReply(calls, firstId, reply, target);
       });
-      for (const [position, { index, call }] of calls.entries()) {
-        const text = replies[position];
-        answers[index] = text && answerForClient(call, readNodes, node, text);
+      for (const [position, call] of calls.entries()) {
+        const reply = replies[position];
+        answers[call.index] = reply && answerForClient(call, readNodes, node, reply);
       }
     } catch (thrown) {
       if (!(thrown instanceof ProxyError)) throw thrown;
-      for (const { index, call } of calls) {
+      for (const call of calls) {
         if (call.id === undefined) continue;
-        answers[index] = failureText(call.id, failureForClient(call, readNodes, thrown));
+        answers[call.index] = failureText(call.id, failureForClient(call, readNodes, thrown));
       }
     } finally {
       if (!isPlain) this.#options.inFlight.clear();
@@ -256,13 +254,19 @@ export class Router {
   }
 }
 
-/** The calls of a batch that go to one node. */
+interface SortedBatch {
+  /** By position in the batch; undefined for calls without an answer. */
+  answers: (string | undefined)[];
+  parts: NodeBatch[];
+}
+
+/** The calls of a batch that go to one node, without their parsed parameters: large ones wait. */
 interface NodeBatch {
   target: Target;
   node?: number | undefined;
   /** The blocks that they name. */
   blocks: number[];
-  calls: { index: number; call: Call; textAfterId: string }[];
+  calls: ({ index: number } & Pick<Call, "id" | "method" | "textAfterId">)[];
 }
 
 function targetOf(parts: readonly NodeBatch[]): RoutedAnswer["target"] {
