@@ -131,7 +131,10 @@ export class Portfolio {
         onThesis: (thesis) => this.#receive(thesis),
         onState: (state) => {
           this.problem.value = state === "live" ? undefined : "reconnecting";
-          if (state === "live") this.refresh();
+          if (state !== "live") return;
+          // A chain that was restored meanwhile may not have all of them.
+          if (this.#watch !== undefined) this.theses.value = this.#watch.theses.toReversed();
+          this.refresh();
         },
       }, user);
       if (this.#closed) return watch.close();

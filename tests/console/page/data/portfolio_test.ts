@@ -144,7 +144,7 @@ Deno.test("Portfolio: follows the bets again after a failure, and reads the bala
   let closed = 0;
   await nextTurn();
   assert.equal(portfolio.account.value?.balance, 7n);
-  client.opened = { close: () => closed += 1 };
+  client.opened = { theses: [], close: () => closed += 1 };
   clock.advance(999);
   assert.equal(client.watched, 1);
   clock.advance(1);
@@ -176,6 +176,19 @@ Deno.test("Portfolio: follows the bets again after a failure, and reads the bala
   portfolio.close();
   await nextTurn();
   assert.deepEqual([closed, clock.pending], [1, 0]);
+});
+
+Deno.test("Portfolio: after a reconnect, bets that a restored chain does not have are gone", async () => {
+  const { client, portfolio, clock } = scene();
+  client.opened = { theses: [thesisOf(1), thesisOf(2)], close() {} };
+  await nextTurn();
+  clock.advance(1_000);
+  await nextTurn();
+  for (const id of [1, 2, 3]) client.onThesis?.(thesisOf(id));
+  client.onState?.("connecting");
+  client.onState?.("live");
+  assert.deepEqual(portfolio.theses.value.map(({ id }) => id), [2, 1]);
+  portfolio.close();
 });
 
 Deno.test("Portfolio: a balance is shown although a bet that ended meanwhile has it read again", async () => {
