@@ -29,7 +29,7 @@ async function readConfig(onFailure: (reason: string) => void) {
 
 /** @throws Whatever the browser does not allow, such as storage. */
 function show(root: HTMLElement, config: PageConfig): void {
-  const model = new PageModel(config, globalThis.window);
+  const model = new PageModel(config);
   history.scrollRestoration = "manual"; // a reloaded page opens at the chart
   const views = [
     createTradeView(model),

@@ -37,15 +37,13 @@ export class PageModel {
   /** The newest events, for screen readers and the message line. */
   readonly messages = createMessages(systemClock);
   readonly announce = this.messages.announce;
-  readonly #document: Document;
   readonly #breaches = new LiveBreaches();
   #genesis: string | undefined;
 
-  constructor(config: PageConfig, page: Window) {
+  constructor(config: PageConfig) {
     const clock = systemClock;
     const { urls, chainId } = config;
     this.config = config;
-    this.#document = page.document;
     this.markets = new Markets(config.markets);
     this.client = new RangemakerClient({ urls, chainId, markets: config.markets });
     this.isSimulated = urls.exchanges !== undefined;
@@ -53,9 +51,9 @@ export class PageModel {
       config,
       clock,
       serverClock: this.serverClock,
-      store: page.localStorage,
-      tabs: page,
-      injected: watchInjectedWallets(page),
+      store: localStorage,
+      tabs: globalThis,
+      injected: watchInjectedWallets(globalThis),
       onSettled: (thesis) => this.#announceSettled(thesis),
       onResolved: (bet, outcome) => this.#announceOutcome(bet, outcome),
       onLeft: (wallet) =>
@@ -78,8 +76,8 @@ export class PageModel {
     });
     const askMaker = () => this.maker.read(() => this.client.solverInfo());
     const makerPoll = new Poll(clock, askMaker, MAKER_POLL_MS);
-    page.addEventListener("offline", () => this.feed.setOnline(false));
-    page.addEventListener("online", () => {
+    addEventListener("offline", () => this.feed.setOnline(false));
+    addEventListener("online", () => {
       this.feed.setOnline(true);
       makerPoll.start();
     });
@@ -95,7 +93,7 @@ export class PageModel {
   };
 
   #announceSettled(thesis: Thesis): void {
-    this.announce(outcomeText(thesis), { isSpoken: isOutcomeSeen(this.#document, thesis) });
+    this.announce(outcomeText(thesis), { isSpoken: isOutcomeSeen(thesis) });
     notify(outcomeText(thesis));
   }
 
@@ -127,7 +125,7 @@ export class PageModel {
 }
 
 /** Whether the part of the page that shows the outcome of a bet is visible and not covered. */
-function isOutcomeSeen(document: Document, { id }: Thesis): boolean {
+function isOutcomeSeen({ id }: Thesis): boolean {
   const place = document.querySelector(`[data-outcome="${id}"]`);
   if (place === null || document.hidden) return false;
   const { left, top, width, height } = place.getBoundingClientRect();
