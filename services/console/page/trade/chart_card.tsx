@@ -8,7 +8,7 @@ import { Signed } from "../parts/parts.tsx";
 import { clearBox, ON_ITS_WAY } from "./box_actions.ts";
 import { openBetsText, SIGNS } from "./chart_boxes.ts";
 import { betsOf, type ChartSource, createContentReader } from "./chart_content.ts";
-import { CHART_KEYS, zoomBy } from "./chart_keys.ts";
+import { CHART_KEYS, followKeys, zoomBy } from "./chart_keys.ts";
 import { ChartPointer } from "./chart_pointer.ts";
 import { ChartProbe } from "./chart_probe.ts";
 import { pastShare } from "./chart_scales.ts";
@@ -169,7 +169,9 @@ function Chart(props: ChartSource) {
     );
     // A drawn box stays as narrow as the user made it.
     const released = () => fit(spanMs.value);
-    new ChartPointer(area.current, { ...props, chart: live, probe, released }, ended.signal);
+    const target = { ...props, chart: live, probe, released };
+    const pointer = new ChartPointer(area.current, target, ended.signal);
+    followKeys(area.current, { ...props, chart: live, pointer }, ended.signal);
     addEventListener("resize", () => fit(), { signal: ended.signal }); // the screen was rotated
     return () => ended.abort();
   }, [symbol]);

@@ -1,8 +1,21 @@
+/** Keys on the chart. */
+import { type CancelTimer, systemClock } from "@rangemaker/client";
 import { spanText } from "../parts/format.ts";
-import { announceBox, askQuote, clearBox, focusNextStep, suggestBox } from "./box_actions.ts";
+import {
+  announceBox,
+  askQuote,
+  clearBox,
+  focusNextStep,
+  ON_ITS_WAY,
+  suggestBox,
+} from "./box_actions.ts";
+import { nudged } from "./box_drag.ts";
 import { countdownOf, nextToEnd, whereabouts } from "./chart_boxes.ts";
 import { betsOf, type ChartSource } from "./chart_content.ts";
+import type { ChartPointer } from "./chart_pointer.ts";
 import { boundedSpan, ZOOM_STEP } from "./chart_spans.ts";
+import { fieldsOf } from "./draft.ts";
+import type { LiveChart } from "./live_chart.ts";
 import { MARKET_TEXTS } from "./next_step.ts";
 import { signableMs } from "./quote_life.ts";
 import { obstacleNow, priceText } from "./situation.ts";
@@ -25,8 +38,54 @@ export function zoomBy({ model, spanMs }: Pick<ChartSource, "model" | "spanMs">,
   model.announce(text, { isSpoken: true, isAnswer: true });
 }
 
-/** Actions of keys on the chart, besides the keys that move the box. */
-export function keyActionsOf(source: ChartSource): Record<string, () => void> {
+interface KeyTarget extends ChartSource {
+  chart: LiveChart;
+  pointer: ChartPointer;
+}
+
+/** A moved box is announced when no key has moved it for this long. */
+const ANNOUNCE_AFTER_MS = 600;
+
+/** Acts on keys that are pressed while the chart has the focus. */
+export function followKeys(element: HTMLElement, target: KeyTarget, signal: AbortSignal): void {
+  const { model, slip, chart, pointer } = target;
+  const actions = actionsOf(target);
+  /** The last key was pressed while a bet was on its way: held on after that, it changes nothing either. */
+  let isStuck = false;
+  let cancelAnnouncement: CancelTimer = () => {};
+  element.addEventListener("keydown", (event) => {
+    const { key, repeat } = event;
+    if (key === "Escape" && pointer.undoDrag()) {
+      return void model.announce("The drag was undone.", { isSpoken: true });
+    }
+    const isArrow = key.startsWith("Arrow");
+    const name = (event.ctrlKey || event.metaKey ? "ctrl " : "") + key.toLowerCase();
+    const act = actions[name];
+    // The list of keys may have scrolled it away.
+    if (name !== "?" && (isArrow || act)) element.scrollIntoView({ block: "nearest" });
+    const isOfBox = isArrow || ["m", "delete"].includes(name);
+    if (!repeat) isStuck = isOfBox && slip.stage.peek().name === "sending";
+    // Enter that moves the focus to a button does not press it; arrows do not scroll the page.
+    if (key === "Enter" || isStuck || isArrow && chart.scales) event.preventDefault();
+    if (isStuck) {
+      if (!repeat) model.announce(ON_ITS_WAY, { isAnswer: true });
+      return;
+    }
+    if (!event.altKey && !repeat) act?.();
+    const moved = chart.scales && slip.draft && nudged(chart.scales, slip.draft, event);
+    if (moved !== undefined) slip.edit(fieldsOf(moved));
+  }, { signal });
+  // Announces the box once, after the last of several presses.
+  element.addEventListener("keyup", ({ key }) => {
+    if (!key.startsWith("Arrow") || isStuck) return;
+    cancelAnnouncement();
+    cancelAnnouncement = systemClock.after(ANNOUNCE_AFTER_MS, () => announceBox(model, slip));
+  }, { signal });
+  signal.addEventListener("abort", () => cancelAnnouncement());
+}
+
+/** Actions of keys, by name in lower case, besides those that move the box. */
+function actionsOf(source: ChartSource): Record<string, () => void> {
   const { model, slip, market } = source;
   const answer = (text: string) => model.announce(text, { isSpoken: true, isAnswer: true });
   const clear = () => {

@@ -1,9 +1,7 @@
-/** Mouse, pen, finger and keys on the chart. */
-import { type CancelTimer, systemClock } from "@rangemaker/client";
-import { announceBox, ON_ITS_WAY, suggestBox } from "./box_actions.ts";
-import { BoxDrag, type Grip, gripAt, isOnHandle, nudged, strokeOf } from "./box_drag.ts";
+/** Mouse, pen and finger on the chart. */
+import { suggestBox } from "./box_actions.ts";
+import { BoxDrag, type Grip, gripAt, isOnHandle, strokeOf } from "./box_drag.ts";
 import { type ChartSource, isLocked, ownBetAt } from "./chart_content.ts";
-import { keyActionsOf } from "./chart_keys.ts";
 import type { ChartProbe } from "./chart_probe.ts";
 import { isInside, type Position, type Scales } from "./chart_scales.ts";
 import { boundedSpan, wheelFactor } from "./chart_spans.ts";
@@ -16,9 +14,6 @@ interface PointerTarget extends ChartSource {
   probe: ChartProbe;
   released(): void;
 }
-
-/** A moved box is announced when no key has moved it for this long. */
-const ANNOUNCE_AFTER_MS = 600;
 
 /** A press that moves less than this draws no box. */
 const DRAG_MIN = 4;
@@ -44,7 +39,7 @@ interface Press {
 const DIRECTION_MIN = 8;
 
 /**
- * Draws boxes with one pointer. Escape or a second pointer undoes the drag. Two fingers and the
+ * Draws boxes with one pointer. A second pointer undoes the drag. Two fingers and the
  * wheel zoom. A finger draws on the future, moves the box and, after a rest, resizes it. It scrolls
  * the page if it swipes up or down, unless the page ends there, if it is on the past, or while a
  * quote can be signed.
@@ -52,12 +47,7 @@ const DIRECTION_MIN = 8;
 export class ChartPointer {
   readonly #element: HTMLElement;
   readonly #target: PointerTarget;
-  /** Actions of keys, by name in lower case, besides those that move the box. */
-  readonly #keys: Readonly<Record<string, () => void>>;
-  #cancelAnnouncement: CancelTimer = () => {};
   #press: Press | undefined;
-  /** The last key was pressed while a bet was on its way: held on after that, it changes nothing either. */
-  #isStuck = false;
   readonly #pinch = new Pinch();
   /** Where the page was when a finger began to swipe instead of drawing. */
   #swipedAt: number | undefined;
@@ -66,7 +56,6 @@ export class ChartPointer {
   constructor(element: HTMLElement, target: PointerTarget, signal: AbortSignal) {
     this.#element = element;
     this.#target = target;
-    this.#keys = keyActionsOf(target);
     // Not passive, so that the handlers can prevent scrolling while the chart zooms.
     const on = <Type extends keyof HTMLElementEventMap>(
       type: Type,
@@ -77,7 +66,7 @@ export class ChartPointer {
     on("pointerup", (event) => this.#up(event));
     on("pointerleave", () => this.#point(undefined, false));
     on("pointercancel", (event) => {
-      this.#cancel();
+      this.undoDrag();
       this.#up(event);
     });
     on("wheel", (event) => this.#wheel(event));
@@ -90,14 +79,7 @@ export class ChartPointer {
       }
       this.#swipedAt = undefined;
     });
-    on("keydown", (event) => this.#key(event));
-    on("keyup", ({ key }) => {
-      if (key.startsWith("Arrow") && !this.#isStuck) this.#announceLater();
-    });
-    signal.addEventListener("abort", () => {
-      this.#cancelAnnouncement();
-      target.probe.show(undefined);
-    });
+    signal.addEventListener("abort", () => target.probe.show(undefined));
   }
 
   /** The pointer has moved without drawing, or left. @param isFree A press would draw a new box. */
@@ -108,21 +90,13 @@ export class ChartPointer {
     probe.show(place, isFree && chosen.value === undefined ? scales?.x.domain()[1] : undefined);
   }
 
-  /** Announces the box once, after the last of several presses. */
-  #announceLater(): void {
-    const { model, slip } = this.#target;
-    this.#cancelAnnouncement();
-    const announce = () => announceBox(model, slip);
-    this.#cancelAnnouncement = systemClock.after(ANNOUNCE_AFTER_MS, announce);
-  }
-
   #down(event: PointerEvent): void {
     this.#swipedAt = undefined; // a second finger zooms
     const { x, y } = this.#positionOf(event);
     if (isTouch(event)) {
       this.#pinch.down(event.pointerId, { x, y }, this.#target.spanMs.peek());
     }
-    if (this.#press !== undefined) return this.#cancel();
+    if (this.undoDrag()) return;
     if (this.#pinch.fingers > 1) return;
     const scales = this.#target.chart.scales;
     if (event.button !== 0 || scales === undefined || !isInside(scales.plot, { x, y })) return;
@@ -235,44 +209,12 @@ export class ChartPointer {
     this.#target.released();
   }
 
-  #cancel(): void {
-    const before = this.#press?.before;
+  /** Ends the drag, and undoes it. @returns Whether there was one. */
+  undoDrag(): boolean {
+    const press = this.#press;
     this.#end();
-    if (before !== undefined) this.#target.slip.edit(before);
-  }
-
-  #key(event: KeyboardEvent): void {
-    if (event.key === "Escape" && this.#press !== undefined) {
-      this.#cancel();
-      return void this.#target.model.announce("The drag was undone.", { isSpoken: true });
-    }
-    // The press that moves the focus to a button does not press it.
-    if (event.key === "Enter") event.preventDefault();
-    const name = (event.ctrlKey || event.metaKey ? "ctrl " : "") + event.key.toLowerCase();
-    const act = this.#keys[name];
-    const isArrow = event.key.startsWith("Arrow");
-    // The list of keys may have scrolled it away.
-    if (name !== "?" && (isArrow || act)) this.#element.scrollIntoView({ block: "nearest" });
-    const { model, slip } = this.#target;
-    const isOfBox = isArrow || ["m", "delete"].includes(name);
-    if (!event.repeat) this.#isStuck = isOfBox && slip.stage.peek().name === "sending";
-    if (this.#isStuck) {
-      event.preventDefault();
-      if (!event.repeat) model.announce(ON_ITS_WAY, { isAnswer: true });
-      return;
-    }
-    if (!event.altKey && !event.repeat) act?.();
-    if (isArrow) this.#nudge(event);
-  }
-
-  /** Arrow keys move the box, with Shift they change its size. */
-  #nudge(event: KeyboardEvent): void {
-    const { chart: { scales }, slip } = this.#target;
-    if (scales === undefined) return;
-    event.preventDefault(); // so that the page does not scroll
-    const next = slip.draft && nudged(scales, slip.draft, event);
-    if (next === undefined) return;
-    slip.edit(fieldsOf(next));
+    if (press?.before !== undefined) this.#target.slip.edit(press.before);
+    return press !== undefined;
   }
 
   /** The position of an event on the chart, whichever element is on top there. */
