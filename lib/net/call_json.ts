@@ -3,7 +3,7 @@ import { RangemakerError, type Retry } from "../errors.ts";
 import { tryParseJson } from "../json.ts";
 import { failureSchema } from "../protocol/answers.ts";
 import { redactUrls } from "../redact.ts";
-import { gatewayReason, NetworkError, request } from "./http_request.ts";
+import { ERROR_TEXT_MAX, gatewayReason, NetworkError, request } from "./http_request.ts";
 
 /** Properties of a {@link ServiceError} besides its message. */
 interface ServiceErrorOptions {
@@ -26,9 +26,6 @@ export class ServiceError extends RangemakerError {
     this.status = status;
   }
 }
-
-/** Longest text of an answer that goes into an error. */
-const ERROR_TEXT_MAX = 300;
 
 /** How to try again after a failure that does not say so. */
 function retryOfStatus(status: number): Retry {

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { parseResponse, RpcCode, RpcError } from "../protocol/jsonrpc.ts";
+import { RpcCode, RpcError } from "../protocol/jsonrpc.ts";
 import { spanSchema } from "../protocol/methods/reads.ts";
 import { transactionMethods } from "../protocol/methods/transactions.ts";
 import type { Receipt } from "../protocol/receipt.ts";
@@ -46,9 +46,8 @@ export class CoreClient extends CoreReader {
 
   /** Whether the node accepts transactions: a read port does not. Nothing is submitted. */
   async acceptsTransactions(): Promise<boolean> {
-    const answer = await this.post("core_sendTransaction", []);
     try {
-      parseResponse(answer);
+      await this.ask("core_sendTransaction", [], z.unknown());
     } catch (thrown) {
       if (!(thrown instanceof RpcError)) throw thrown;
       return thrown.rpcCode !== RpcCode.methodNotFound;

@@ -1,14 +1,21 @@
 import * as z from "zod/mini";
 import { tryParseJson } from "../json.ts";
 import type { Account } from "../protocol/account.ts";
-import { parseResponse, RpcCode, RpcError } from "../protocol/jsonrpc.ts";
+import { RpcCode, RpcError, tryParseResponse } from "../protocol/jsonrpc.ts";
 import type { MethodTable, ParamsWire } from "../protocol/methods/definition.ts";
 import { type HistoryPage, readMethods, type ThesesPage } from "../protocol/methods/reads.ts";
 import type { NodePrice } from "../protocol/price.ts";
 import { type Receipt, receiptSchema } from "../protocol/receipt.ts";
 import { type Address, hash32Schema, type Hex, quantitySchema } from "../protocol/scalars.ts";
 import type { Thesis, ThesisStatus } from "../protocol/thesis.ts";
-import { gatewayReason, NetworkError, request, unreachableReason } from "./http_request.ts";
+import { redactUrls } from "../redact.ts";
+import {
+  ERROR_TEXT_MAX,
+  gatewayReason,
+  NetworkError,
+  request,
+  unreachableReason,
+} from "./http_request.ts";
 
 /**
  * How long an answer of the node is cached on routes without a rate limit, such as health checks:
@@ -148,8 +155,19 @@ export class CoreReader {
     params: unknown[],
     schema: S,
   ): Promise<z.output<S>> {
-    const { result } = parseResponse(await this.post(method, params));
-    const parsed = z.safeParse(schema, result);
+    const { status, text } = await this.#post(method, params);
+    const value = tryParseJson(text);
+    const answer = tryParseResponse(value);
+    if (answer === undefined) {
+      const gateway = gatewayReason(status);
+      if (value === undefined || gateway !== undefined) {
+        throw new NodeUnreachableError(this.url, new Error(gateway ?? "its answer is not JSON"));
+      }
+      const message = `Not a node or proxy: ${this.url} answered ${status}: ` +
+        text.slice(0, ERROR_TEXT_MAX);
+      throw new RpcError(RpcCode.internalError, redactUrls(message));
+    }
+    const parsed = z.safeParse(schema, answer.result);
     if (parsed.success) return parsed.data;
     throw new RpcError(
       RpcCode.internalError,
@@ -161,17 +179,11 @@ export class CoreReader {
   }
 
   /** Sends a call. @returns The answer as it came. */
-  protected async post(method: string, params: unknown[]): Promise<unknown> {
+  async #post(method: string, params: unknown[]): Promise<{ status: number; text: string }> {
     const id = this.#lastId += 1;
     const timeoutMs = this.#timeoutMs;
     try {
-      const { status, text } = await request(this.url, {
-        json: { jsonrpc: "2.0", id, method, params },
-        timeoutMs,
-      });
-      const answer = tryParseJson(text);
-      if (answer === undefined) throw new Error(gatewayReason(status) ?? "its answer is not JSON");
-      return answer;
+      return await request(this.url, { json: { jsonrpc: "2.0", id, method, params }, timeoutMs });
     } catch (cause) {
       if (cause instanceof NetworkError && cause.code === "SERVICE_TIMEOUT") {
         throw new NodeTimeoutError(this.url, method, timeoutMs);

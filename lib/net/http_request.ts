@@ -79,6 +79,9 @@ export async function request(
   }
 }
 
+/** Longest text of an answer that goes into an error. */
+export const ERROR_TEXT_MAX = 300;
+
 /** The reason of a failure if a status is that of a gateway in front of the service. */
 export function gatewayReason(status: number): string | undefined {
   return GATEWAY_STATUSES.has(status) ? `a gateway in front of it answered ${status}` : undefined;

@@ -154,17 +154,13 @@ const responseSchema = z.object({
 });
 
 /**
- * Parses an answer and returns its result.
+ * Parses an answer and returns its result, or undefined if it is not JSON-RPC.
  *
  * @throws {RpcError} With the node's own code and message if the answer is an error.
  */
-export function parseResponse(value: unknown): { id: RpcId; result: unknown } {
+export function tryParseResponse(value: unknown): { id: RpcId; result: unknown } | undefined {
   const parsed = responseSchema.safeParse(value);
-  if (!parsed.success) {
-    throw new RpcError(RpcCode.internalError, "Answer of the node is not JSON-RPC", {
-      cause: parsed.error,
-    });
-  }
+  if (!parsed.success) return undefined;
   const { id, result, error } = parsed.data;
   if (error) throw new RpcError(error.code, error.message, { data: error.data });
   return { id, result };

@@ -1,6 +1,6 @@
 import type { Clock } from "../../../lib/clock.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
-import { parseJson, parseResponse } from "../../../lib/protocol/jsonrpc.ts";
+import { parseJson, tryParseResponse } from "../../../lib/protocol/jsonrpc.ts";
 import { type Head, headOf } from "./read_node.ts";
 import {
   type CallAnswer,
@@ -91,7 +91,7 @@ export class ReadPool implements NodePort {
     try {
       const options = { forwardedFor: "127.0.0.1", isPlain: true };
       const { body } = await this.#poolsOf(node).probes.post(PROBE, options);
-      const head = headOf(parseResponse(parseJson(body)).result);
+      const head = headOf(tryParseResponse(parseJson(body))?.result);
       if (head === undefined) throw new TypeError("It is not a block");
       this.#nodes.onProbeAnswered(node, head, this.#clock.now() - startedAtMs);
       return head;

@@ -114,6 +114,23 @@ Deno.test("CoreClient: an answer of the wrong shape is an RpcError, whatever it 
   }
 });
 
+Deno.test("CoreClient: another service's answer is shown with its URL; a gateway's means that the node is away", async () => {
+  const body = { success: false, error: "No route POST /", code: "NOT_FOUND" };
+  const withStatus = (status: number, test: (client: CoreClient) => Promise<void>) =>
+    withNode(() => Response.json(body, { status }), test);
+  await withStatus(404, (client) =>
+    assert.rejects(client.getChainId(), {
+      rpcCode: -32603,
+      message: `Not a node or proxy: ${client.url} answered 404: ${JSON.stringify(body)}`,
+    }));
+  await withStatus(503, (client) =>
+    assert.rejects(client.getChainId(), {
+      code: "NODE_UNREACHABLE",
+      message: `Core node at ${client.url} cannot be reached: ` +
+        "a gateway in front of it answered 503",
+    }));
+});
+
 Deno.test("CoreClient: a slow node is NODE_TIMEOUT, a missing one NODE_UNREACHABLE", async () => {
   const late = Promise.withResolvers<Response>();
   await withNode(() => late.promise, async (client) => {
