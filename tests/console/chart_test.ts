@@ -85,6 +85,7 @@ Deno.test(pageTest(
   async (visitor) => {
     const { page } = visitor;
     await visitor.sees(/T1\/EUR\s+\d{2,3}\.\d{3}/);
+    await keepsProbing(visitor);
     await visitor.drag([0.7, 0.2], [0.8, 0.6]);
     const drawn = await fieldsOf(visitor);
     const canvas = await page.$(".chart canvas");
@@ -114,6 +115,17 @@ Deno.test(pageTest(
   LOW,
   OPTIONS,
 ));
+
+/** A mouse that rests on the future shows what a box there pays now. */
+async function keepsProbing({ page }: Visitor): Promise<void> {
+  let asked = 0;
+  page.on("request", (request) => asked += Number(request.url().endsWith("/estimate")));
+  const box = await (await page.$(".chart canvas"))?.boundingBox() ?? assert.fail();
+  await page.mouse.move(box.x + 0.75 * box.width, box.y + 0.4 * box.height);
+  await eventually("the payout there is asked for again and again", () => {
+    return Promise.resolve(asked >= 3);
+  });
+}
 
 async function fieldsOf(visitor: Visitor): Promise<{ lower: string; upper: string }> {
   return { lower: await visitor.valueOf("lower"), upper: await visitor.valueOf("upper") };

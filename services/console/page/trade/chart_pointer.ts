@@ -1,4 +1,5 @@
 /** Mouse, pen and finger on the chart. */
+import { type CancelTimer, systemClock } from "@rangemaker/client";
 import { suggestBox } from "./box_actions.ts";
 import { BoxDrag, type Grip, gripAt, isOnHandle, strokeOf } from "./box_drag.ts";
 import { type ChartSource, isLocked, ownBetAt } from "./chart_content.ts";
@@ -20,6 +21,9 @@ const DRAG_MIN = 4;
 
 /** A finger that draws a new box less wide or high than this has done so by accident. */
 const SLIVER = 16;
+
+/** The chart moves below a pointer that rests: what is there is looked at again after this time. */
+const LOOK_AGAIN_MS = 1_000;
 
 interface Press {
   pointerId: number;
@@ -48,6 +52,7 @@ export class ChartPointer {
   readonly #element: HTMLElement;
   readonly #target: PointerTarget;
   #press: Press | undefined;
+  #cancelLook: CancelTimer = () => {};
   readonly #pinch = new Pinch();
   /** Where the page was when a finger began to swipe instead of drawing. */
   #swipedAt: number | undefined;
@@ -64,7 +69,7 @@ export class ChartPointer {
     on("pointerdown", (event) => this.#down(event));
     on("pointermove", (event) => this.#move(event));
     on("pointerup", (event) => this.#up(event));
-    on("pointerleave", () => this.#point(undefined, false));
+    on("pointerleave", () => this.#point(undefined));
     on("pointercancel", (event) => {
       this.undoDrag();
       this.#up(event);
@@ -79,15 +84,29 @@ export class ChartPointer {
       }
       this.#swipedAt = undefined;
     });
-    signal.addEventListener("abort", () => target.probe.show(undefined));
+    signal.addEventListener("abort", () => void this.#look(undefined));
   }
 
-  /** The pointer has moved without drawing, or left. @param isFree A press would draw a new box. */
-  #point(at: Position | undefined, isFree: boolean): void {
-    const { chart: { scales }, chosen, probe } = this.#target;
-    const place = at && scales && { time: scales.x.invert(at.x), price: scales.y.invert(at.y) };
-    chosen.value = place && ownBetAt(this.#target, place, scales.nowMs);
-    probe.show(place, isFree && chosen.value === undefined ? scales?.x.domain()[1] : undefined);
+  /** The pointer is there without drawing, or has left. */
+  #point(at: Position | undefined): void {
+    this.#target.chosen.value = this.#look(at);
+  }
+
+  /** Shows what is at a position, now and as the chart moves on. @returns The user's bet there. */
+  #look(at: Position | undefined): number | undefined {
+    this.#cancelLook();
+    const { chart: { scales }, slip, probe } = this.#target;
+    if (at === undefined || scales === undefined) {
+      probe.show(undefined);
+      return undefined;
+    }
+    const place = { time: scales.x.invert(at.x), price: scales.y.invert(at.y) };
+    const bet = ownBetAt(this.#target, place, scales.nowMs);
+    const isFree = !document.hidden && bet === undefined &&
+      gripAt(scales, slip.draft, at.x, at.y, "mouse").kind === "new";
+    probe.show(place, isFree ? scales.x.domain()[1] : undefined);
+    this.#cancelLook = systemClock.after(LOOK_AGAIN_MS, () => void this.#look(at));
+    return bet;
   }
 
   #down(event: PointerEvent): void {
@@ -105,7 +124,7 @@ export class ChartPointer {
     const isFinger = isTouch(event);
     const { model, slip } = this.#target;
     if (isFinger && (isPast || isLocked(slip, model.serverClock.now()))) {
-      return this.#point({ x, y }, false);
+      return this.#point({ x, y });
     }
     this.#element.setPointerCapture(event.pointerId);
     this.#press = {
@@ -119,7 +138,7 @@ export class ChartPointer {
       isOnFuture: grip.kind === "new" && !isPast,
     };
     this.#target.chart.freeze(true);
-    this.#point(undefined, false);
+    this.#point(undefined);
   }
 
   /** Decides whether a finger that starts to move draws, or the browser scrolls the page. */
@@ -171,10 +190,8 @@ export class ChartPointer {
     const press = this.#press;
     if (press === undefined) {
       const isOver = isInside(scales.plot, { x, y });
-      const grip = this.#gripAt(scales, event);
-      this.#element.style.cursor = isOver ? cursorOf(grip) : "";
-      this.#point(isOver ? { x, y } : undefined, grip.kind === "new");
-      return;
+      this.#element.style.cursor = isOver ? cursorOf(this.#gripAt(scales, event)) : "";
+      return this.#point(isOver ? { x, y } : undefined);
     }
     if (event.pointerId !== press.pointerId || !press.isDrawing) return;
     if (press.before === undefined) {
@@ -199,7 +216,7 @@ export class ChartPointer {
       const { model, slip } = this.#target;
       if (isTap && press.isOnFuture && !press.before && slip.isEmpty) suggestBox(model, slip);
     }
-    if (isTouch(event)) this.#point(undefined, false);
+    if (isTouch(event)) this.#point(undefined);
   }
 
   #end(): void {

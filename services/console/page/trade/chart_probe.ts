@@ -58,7 +58,7 @@ export class ChartProbe {
     const text = shown === undefined ? "no price" : formatQuotePrice(shown);
     const here = `${text} at ${formatTime(time)}`;
     const state = this.#estimator.state.peek();
-    if (state === undefined) return here;
+    if (state === undefined || time < nowMs) return here;
     if ("failure" in state) return `${here}: no bet up to here`;
     const { startTime, endTime } = state.bet;
     const length = durationText(endTime - startTime);

@@ -51,6 +51,12 @@ Deno.test("ChartProbe: a point in the future shows the multiplier of a box that 
   assert.equal(bet?.betAmount, 20_000_000n);
   const text = probe.textAt(future, series, NOW_MS);
   assert.match(text, /^3,006\.00 at \d\d:\d\d:\d\d: staying this close for 15 s pays × 2\.50/);
+  series.append(NOW_MS + 10_000, 3_001);
+  assert.match(
+    probe.textAt(future, series, NOW_MS + 10_001),
+    /^3,001\.00 at [\d:]+$/,
+    "it is past",
+  );
   probe.show(undefined);
   assert.equal(probe.place.value, undefined);
 });
