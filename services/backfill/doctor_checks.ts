@@ -18,7 +18,7 @@ export const checks: ServiceChecks<typeof options> = {
   openSigner: openAdminSigner,
   customChecks: (values, context) => [{
     subject: "admin",
-    remedy: REMEDY,
+    remedy: "Start the node, or correct --rpc-url",
     run: () => checkAdmin(values, context),
   }],
 };

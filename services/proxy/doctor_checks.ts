@@ -10,7 +10,8 @@ import { findChainProblem, findWriteProblem } from "../../lib/http/readiness.ts"
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { options, type ProxyOptions, startProxy } from "./mod.ts";
 
-const REMEDY = "Correct --write-node-url and --read-node-url";
+const URLS = "--write-node-url and --read-node-url";
+const REMEDY = `Correct ${URLS}`;
 
 /** What `rangemaker doctor` checks of the proxy besides its options. */
 export const checks: ServiceChecks<typeof options> = {
@@ -18,7 +19,7 @@ export const checks: ServiceChecks<typeof options> = {
   options,
   customChecks: (values, context) => [{
     subject: "nodes",
-    remedy: REMEDY,
+    remedy: `Start the nodes, or correct ${URLS}`,
     run: () => checkNodes(values, context),
   }],
   start: startProxy,
