@@ -1,4 +1,5 @@
-import type { Clock, ShiftedClock } from "../../lib/clock.ts";
+import { type Clock, monotonicClock, type ShiftedClock } from "../../lib/clock.ts";
+import { Turns } from "../../lib/timing/turns.ts";
 import { runReadinessChecks } from "../../lib/http/readiness.ts";
 import { serviceLog } from "../../lib/log/logging.ts";
 import { ProblemTracker } from "../../lib/log/problem_tracker.ts";
@@ -90,6 +91,7 @@ export class CoreNode {
       dispatcher: this.dispatcher,
       subscriptions,
       clock: this.#clock,
+      turns: new Turns(monotonicClock),
       onSlowClient: () => this.metrics.slowClients.inc(),
     });
     registerNodeGauges(this.metrics.registry, { chain, clients: this.clients, storage, clock });

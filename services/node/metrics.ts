@@ -70,7 +70,7 @@ export function createNodeMetrics({ symbols }: Markets) {
     ),
     slowClients: counter(
       "node_websocket_slow_clients_total",
-      "WebSocket clients disconnected because they read too slowly.",
+      "WebSocket clients disconnected because they read too slowly or sent too much at once.",
     ),
   };
   // Present from the start: the first event is then an increase, not a new series.

@@ -2,6 +2,7 @@ import { type Clock, withinMs } from "../../../lib/clock.ts";
 import { FORWARDED_FOR } from "../../../lib/http/caller_address.ts";
 import { CloseCode, upgradeWebSocket, wantsWebSocket } from "../../../lib/http/web_socket.ts";
 import { idBesideParams, RpcCode, rpcFailure } from "../../../lib/protocol/jsonrpc.ts";
+import type { Turns } from "../../../lib/timing/turns.ts";
 import { callerGroups, invalidRequest } from "./api.ts";
 import type { Caller, Dispatcher } from "./dispatcher.ts";
 import type { ClientSubscriptions, Subscriber, Subscriptions } from "./subscriptions.ts";
@@ -34,6 +35,14 @@ const SHORT_ANSWER_CHARS = 16 * 1024;
 /** Most requests of one client without an answer. Further ones get an error. */
 const OPEN_REQUESTS_MAX = 100;
 
+/**
+ * Characters of one client's messages that wait for their turn, each counted as at least
+ * {@link MESSAGE_CHARS}. A proxy that reconnects sends 4,096 subscribe calls of 4 KiB at once. A
+ * client that sends more is closed with 1013.
+ */
+const WAITING_CHARS_MAX = 20 * 1024 * 1024;
+const MESSAGE_CHARS = 4_096;
+
 /** How long clients may take to answer a close frame when the node stops. */
 const CLOSE_WAIT_MS = 1_000;
 
@@ -41,7 +50,9 @@ interface ClientsOptions {
   dispatcher: Dispatcher;
   subscriptions: Subscriptions;
   clock: Clock;
-  /** A client was disconnected because it read too slowly. */
+  /** In which messages are handled: a client that sends without end delays no checkpoint. */
+  turns: Turns;
+  /** A client was disconnected because it read too slowly, or sent too much at once. */
   onSlowClient(): void;
 }
 
@@ -123,7 +134,7 @@ export class Clients {
     const receive = createReceiver({ socket, caller, client, dispatcher, send });
     socket.binaryType = "arraybuffer";
     this.#sockets.add(socket);
-    socket.onmessage = ({ data }) => void receive(textOfFrame(data));
+    socket.onmessage = this.#inTurns(socket, caller, receive);
     const onClosed = () => {
       this.#sockets.delete(socket);
       this.#bursts.delete(socket);
@@ -133,6 +144,29 @@ export class Clients {
     socket.onclose = onClosed;
     // A close event follows every error.
     socket.onerror = () => {};
+  }
+
+  /** Handles messages one after the other, each when it is its client's turn. */
+  #inTurns(socket: WebSocket, caller: Caller, receive: (text: string) => Promise<void>) {
+    const { turns, onSlowClient } = this.#options;
+    let waitingChars = 0;
+    let previous = Promise.resolve();
+    return ({ data }: MessageEvent): void => {
+      if (socket.readyState !== WebSocket.OPEN) return; // one that is closed may go on sending
+      if (waitingChars >= WAITING_CHARS_MAX) {
+        onSlowClient();
+        socket.close(CloseCode.tryAgainLater, "Too many messages at once: await answers");
+        return;
+      }
+      const text = textOfFrame(data);
+      const chars = Math.max(text.length, MESSAGE_CHARS);
+      waitingChars += chars;
+      const handle = () => {
+        waitingChars -= chars;
+        if (socket.readyState === WebSocket.OPEN) void receive(text);
+      };
+      previous = previous.then(() => turns.run(caller.groups(), handle));
+    };
   }
 }
 

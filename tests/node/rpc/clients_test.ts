@@ -5,6 +5,7 @@ import { Dispatcher } from "../../../services/node/rpc/dispatcher.ts";
 import { SENDS_PER_TURN, Subscriptions } from "../../../services/node/rpc/subscriptions.ts";
 import { SerialQueue } from "../../../services/node/rpc/serial_queue.ts";
 import { StorageError } from "../../../services/node/store/database.ts";
+import { Turns } from "../../../lib/timing/turns.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { eventually } from "../../support/eventually.ts";
 import { handshake, RpcSocket, textFrame, WEBSOCKET_KEY } from "../../support/rpc_socket.ts";
@@ -68,6 +69,7 @@ async function withClients(
     methods: new Map<string, CallableMethod>([
       ["echo", { call: (params) => params }],
       ["costly", { isCostly: true, call: (params) => params }],
+      ["busy", { call: () => clock.advance(4) }], // the time of a turn
       ["long", { call: () => "x".repeat(MIB / 2) }],
       ["flood", {
         call: () => subscriptions.publish("newHeads", () => "x".repeat(2 * MIB)),
@@ -83,6 +85,7 @@ async function withClients(
     dispatcher,
     subscriptions,
     clock,
+    turns: new Turns(clock),
     onSlowClient: () => slow += 1,
   });
   const server = Deno.serve(
@@ -158,6 +161,27 @@ for (const excess of [0, 2]) {
       assert.deepEqual((await socket.call("echo", [1])).result, [1], "the socket stays open");
     }));
 }
+
+Deno.test("Clients: messages of a busy node wait for their turn, and a client of too many is closed", () =>
+  withClients(async ({ url, subscriptions, clock, slow }) => {
+    await using socket = await RpcSocket.open(url);
+    const sendAtOnce = async (count: number) => {
+      await socket.call("busy");
+      for (let id = 1_001; id <= 1_000 + count; id++) {
+        socket.send({ jsonrpc: "2.0", id, method: "subscribe" });
+      }
+    };
+    await sendAtOnce(4_096); // those of a proxy that reconnects
+    await eventually("they are handled in turns", () => {
+      clock.advance(1);
+      return subscriptions.count("newHeads") === 4_096;
+    });
+    await socket.waitFor(({ id }) => id === 5_096);
+    await sendAtOnce(5_121);
+    assert.equal((await socket.closed).code, 1013);
+    await eventually("none is left", () => subscriptions.count("newHeads") === 0);
+    assert.equal(slow(), 1);
+  }));
 
 Deno.test("Clients: unread long answers become errors, and the client keeps its subscriptions", () =>
   withClients(async ({ url, subscriptions, slow }) => {
