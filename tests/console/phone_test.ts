@@ -4,6 +4,7 @@ import type { Page } from "puppeteer-core";
 import { eventually } from "../support/eventually.ts";
 import { seriousViolations } from "./accessibility.ts";
 import type { Place, Visitor } from "./browser.ts";
+import { injectWallet } from "./injected_wallet.ts";
 import { pageTest, PHONE } from "./shared_page.ts";
 
 const LANDSCAPE = { ...PHONE, width: PHONE.height, height: PHONE.width };
@@ -110,6 +111,29 @@ Deno.test(
       }
     });
   }, PHONE),
+);
+
+Deno.test(
+  pageTest("on a phone of a chain with money, the wallet is the next step", async (visitor) => {
+    const { page } = visitor;
+    await visitor.sees(/Live/);
+    await page.evaluate("scrollTo(0, document.documentElement.scrollHeight)");
+    await assertInReach(page, "Connect Testing Wallet");
+    await visitor.press("Connect Testing Wallet");
+    await visitor.sees(/2\. Take money to bet with/);
+    await visitor.focusIsOn("Deposit");
+    await visitor.press("Disconnect");
+    await visitor.focusIsOn("Connect Testing Wallet");
+  }, async (page) => {
+    await page.setViewport(PHONE);
+    await injectWallet(page, "Testing Wallet");
+    await page.setRequestInterception(true);
+    page.on("request", async (request) => {
+      if (!request.url().endsWith("/config.json")) return await request.continue();
+      const config = await (await fetch(request.url())).json();
+      await request.respond({ body: JSON.stringify({ ...config, isDevelopmentChain: false }) });
+    });
+  }),
 );
 
 Deno.test(pageTest("a swipe scrolls the page, and drawing does not", async (visitor, { claim }) => {

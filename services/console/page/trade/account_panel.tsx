@@ -37,45 +37,55 @@ function KeyChoice({ model }: { model: PageModel }) {
     problem.value = "";
     session.connect(wallet).catch((thrown) => problem.value = explain(thrown).text);
   };
+  const connects = wallets.map((wallet) => (
+    <button
+      key={wallet.id}
+      type="button"
+      class={session.mayMakeKeys ? "" : "primary"}
+      data-next={!session.mayMakeKeys || undefined}
+      onClick={() => connect(wallet)}
+    >
+      Connect {wallet.name}
+    </button>
+  ));
   return (
     <Card title={session.hasKey ? "Your account" : "1. Open an account"}>
+      {session.mayMakeKeys || wallets.length > 0
+        ? (
+          <div class="action-bar">
+            {session.mayMakeKeys
+              ? (
+                <button
+                  type="button"
+                  class="primary"
+                  data-next
+                  disabled={!mayMakeKey}
+                  aria-disabled={isOpening.value}
+                  onClick={() => isOpening.value || makeKey()}
+                >
+                  {isOpening.value
+                    ? "Opening …"
+                    : `${session.hasKey ? "Use your" : "Make a"} test account`}
+                </button>
+              )
+              : connects}
+            <p class="failure" role="alert">{problem.value}</p>
+          </div>
+        )
+        : (
+          <p class="note">
+            To bet, install a browser wallet. You can look at prices and draw boxes without one.
+          </p>
+        )}
       {session.mayMakeKeys && (
         <>
-          <div class="action-bar">
-            <button
-              type="button"
-              class="primary"
-              data-next
-              disabled={!mayMakeKey}
-              aria-disabled={isOpening.value}
-              onClick={() => isOpening.value || makeKey()}
-            >
-              {isOpening.value
-                ? "Opening …"
-                : `${session.hasKey ? "Use your" : "Make a"} test account`}
-            </button>
-          </div>
           <p class="note">
             It is a key for this development chain, kept in this browser. Never send anything of
             value to it.
           </p>
+          {connects}
         </>
       )}
-      {wallets.map((wallet) => (
-        <button
-          key={wallet.id}
-          type="button"
-          onClick={() => connect(wallet)}
-        >
-          Connect {wallet.name}
-        </button>
-      ))}
-      {wallets.length === 0 && !session.mayMakeKeys && (
-        <p class="note">
-          To bet, install a browser wallet. You can look at prices and draw boxes without one.
-        </p>
-      )}
-      <p class="failure" role="alert">{problem.value}</p>
     </Card>
   );
 }
