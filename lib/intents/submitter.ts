@@ -309,7 +309,8 @@ export class Submitter {
     }
     // By either: ours may have been set back, and the newest block may be older than the node's clock.
     const ageMs = Math.max(...agesMs);
-    if (ageMs > RECEIPTS_KEPT_MIN_MS) {
+    // One that would be committed now was not before.
+    if (ageMs > RECEIPTS_KEPT_MIN_MS && simulated?.status !== "committed") {
       return await this.#fail(intent, submissionFailure("RECEIPT_DROPPED", { txHash, ageMs }));
     }
     const { expiresAtMs: deadline } = intent;

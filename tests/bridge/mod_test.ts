@@ -108,8 +108,14 @@ Deno.test("Bridge: without the relayer permission it refuses before the nonce is
   }, { clock });
 });
 
-for (const [minutes, code] of [[9, "DEADLINE_PASSED"], [11, "RECEIPT_DROPPED"]] as const) {
-  Deno.test(`Bridge: whatever its --retain, a deposit without an answer is ${code} after ${minutes} min`, () => {
+const late = [
+  [9, true, "DEADLINE_PASSED"],
+  [11, true, "DEADLINE_PASSED"],
+  [11, false, "RECEIPT_DROPPED"],
+] as const;
+for (const [minutes, isRelayer, code] of late) {
+  const who = isRelayer ? "a relayer" : "no relayer any more";
+  Deno.test(`Bridge: whatever its --retain, a deposit without an answer is ${code} after ${minutes} min, of ${who}`, () => {
     const clock = new FakeClock(Date.now());
     return withBridge(async ({ url }, node) => {
       node.behaviour = () => {
@@ -118,6 +124,7 @@ for (const [minutes, code] of [[9, "DEADLINE_PASSED"], [11, "RECEIPT_DROPPED"]] 
       };
       await assertFailure(post(`${url}/deposit`, signedRequest()), 504, "is unknown");
       node.down = false;
+      if (!isRelayer) node.refusal = "PERMISSION_DENIED";
       clock.jump(node.aheadMs = minutes * 60_000);
       const reason = await eventually("the outcome is known", async () => {
         clock.advance(1_000);

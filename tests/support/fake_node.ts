@@ -165,8 +165,10 @@ export class FakeNode implements AsyncDisposable {
     const tx = transactionSchema.parse(param);
     assert(tx.type === "Deposit", "Other transactions are not simulated");
     const receipt = { txHash: hashTransaction(tx, this.#chainId), blockNumber: 1 };
-    if (!this.#used.has(tx.externalTxHash)) return { ...receipt, status: "committed" };
-    const error = { code: "DEPOSIT_ALREADY_PROCESSED" as const, message: "Used before" };
+    const isUsed = this.#used.has(tx.externalTxHash);
+    const code = this.refusal ?? (isUsed ? "DEPOSIT_ALREADY_PROCESSED" : undefined);
+    if (code === undefined) return { ...receipt, status: "committed" };
+    const error = { code, message: "Used before, or refused by the test" };
     return { ...receipt, status: "failed", error };
   }
 
