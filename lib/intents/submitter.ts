@@ -64,9 +64,10 @@ export interface IntentHandler {
   wasDoneBefore?(receipt: Receipt): boolean;
   /**
    * The receipt that a new transaction of an intent would get now. Asked before an intent fails since
-   * its transaction was not committed: an earlier one may have been, which the store has lost.
+   * its transaction was not committed: an earlier one may have been, which the store has lost. Null if
+   * the node cannot say.
    */
-  simulate?(intent: Intent): Promise<Receipt>;
+  simulate?(intent: Intent): Promise<Receipt | null>;
   /** Called after each attempt that got no answer. */
   onRetry?(intent: Intent): void;
   /** Called after this process has set a final state. */
@@ -302,8 +303,8 @@ export class Submitter {
     if (Math.min(...agesMs) <= TIMESTAMP_DRIFT_MAX_MS + CLOCK_DIFFERENCE_MAX_MS) {
       throw new OutcomeUnknownError(txHash, "the deadline passed before the node answered");
     }
-    const simulated = await handler.simulate?.(intent);
-    if (simulated !== undefined && handler.wasDoneBefore?.(simulated)) {
+    const simulated = await handler.simulate?.(intent) ?? null;
+    if (simulated !== null && handler.wasDoneBefore?.(simulated)) {
       const failure = simulated.error ?? null;
       return await this.#finish(intent, { state: "committed", receipt: null, failure });
     }

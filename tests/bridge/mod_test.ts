@@ -108,14 +108,19 @@ Deno.test("Bridge: without the relayer permission it refuses before the nonce is
   }, { clock });
 });
 
-const late = [
-  [9, true, "DEADLINE_PASSED"],
-  [11, true, "DEADLINE_PASSED"],
-  [11, false, "RECEIPT_DROPPED"],
-] as const;
-for (const [minutes, isRelayer, code] of late) {
-  const who = isRelayer ? "a relayer" : "no relayer any more";
-  Deno.test(`Bridge: whatever its --retain, a deposit without an answer is ${code} after ${minutes} min, of ${who}`, () => {
+const late: [number, string, (node: FakeNode) => unknown, string][] = [
+  [9, "as before", () => {}, "DEADLINE_PASSED"],
+  [11, "as before", () => {}, "DEADLINE_PASSED"],
+  [
+    11,
+    "that denies the permission",
+    (node) => node.refusal = "PERMISSION_DENIED",
+    "RECEIPT_DROPPED",
+  ],
+  [11, "that cannot simulate", (node) => node.simulates = false, "RECEIPT_DROPPED"],
+];
+for (const [minutes, how, change, code] of late) {
+  Deno.test(`Bridge: whatever its --retain, a deposit without an answer is ${code} after ${minutes} min, with a node ${how}`, () => {
     const clock = new FakeClock(Date.now());
     return withBridge(async ({ url }, node) => {
       node.behaviour = () => {
@@ -124,7 +129,7 @@ for (const [minutes, isRelayer, code] of late) {
       };
       await assertFailure(post(`${url}/deposit`, signedRequest()), 504, "is unknown");
       node.down = false;
-      if (!isRelayer) node.refusal = "PERMISSION_DENIED";
+      change(node);
       clock.jump(node.aheadMs = minutes * 60_000);
       const reason = await eventually("the outcome is known", async () => {
         clock.advance(1_000);
