@@ -1,6 +1,7 @@
 /** What commands use of the process: its environment, terminal, signals and exit code. */
 import { systemClock, waitMs } from "../clock.ts";
-import { type CommandContext, ExitCode } from "./command.ts";
+import { messageOf, RangemakerError } from "../errors.ts";
+import { type CommandContext, ExitCode, reportErrors } from "./command.ts";
 import { USER_FOLDER_VARIABLE } from "./options.ts";
 import { askSecret, printable, progressOn } from "./terminal.ts";
 
@@ -63,7 +64,12 @@ function processContext(): CommandContext {
     },
     print(line) {
       progress("");
-      console.log(printable(line));
+      try {
+        console.log(printable(line));
+      } catch (cause) { // such as a full disk
+        const message = `Standard output cannot be written: ${messageOf(cause)}`;
+        throw new RangemakerError("OUTPUT_FAILED", message, { cause });
+      }
     },
     printError(line) {
       progress("");
@@ -85,7 +91,8 @@ function processContext(): CommandContext {
 export async function runProcess(
   program: (context: CommandContext) => Promise<number> | number,
 ): Promise<never> {
-  const code = await program(processContext());
+  const context = processContext();
+  const code = await reportErrors("", context, async () => await program(context));
   const sinceMs = performance.now() - (firstSignalAtMs ?? -Infinity);
   await waitMs(systemClock, Math.max(0, SIGNAL_COPY_ARRIVAL_MS - sinceMs));
   Deno.exit(code);

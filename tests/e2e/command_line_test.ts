@@ -71,6 +71,18 @@ for (const [args, line] of wrong) {
   });
 }
 
+Deno.test("rangemaker: standard output on a full disk ends a command with one line, exit code 1", async () => {
+  const script = '"$0" run --allow-all "$1" proxy --help > /dev/full';
+  const command = new Deno.Command("sh", {
+    args: ["-c", script, Deno.execPath(), `${root}main.ts`],
+    stderr: "piped",
+  });
+  const { code, stderr } = await command.output();
+  assert.equal(code, 1);
+  const line = /^Standard output cannot be written: No space left on device[^\n]*\n$/;
+  assert.match(new TextDecoder().decode(stderr), line);
+});
+
 Deno.test("rangemaker key new: the keystore has the usual scrypt cost", () =>
   withFolder(async (folder) => {
     const files = ["--keystore", `${folder}/key`, "--keystore-password-file", `${folder}/password`];
