@@ -143,8 +143,12 @@ export async function waitForPrices(
   }
 }
 
-/** Waits until the solver has the prices for a first quote, within a limit. */
-export async function waitForQuotes(urls: StackUrls, clock: Clock): Promise<void> {
+/**
+ * Waits until the solver has the prices for a first quote, within a limit.
+ *
+ * @returns What is missing after that.
+ */
+export async function waitForQuotes(urls: StackUrls, clock: Clock): Promise<string | undefined> {
   const client = new RangemakerClient({ urls, chainId: Number(chainIdOption.default), clock });
   const deadlineMs = clock.now() + STEP_TIMEOUT_MS;
   for (;;) {
@@ -154,7 +158,8 @@ export async function waitForQuotes(urls: StackUrls, clock: Clock): Promise<void
     const bet = { symbol: SYMBOL, ...range, betAmount: BET, startTime, endTime };
     const answer: unknown = await client.estimate(bet).catch((refusal) => refusal);
     const isEarly = isRangemakerError(answer) && answer.retry === "later";
-    if (!isEarly || clock.now() >= deadlineMs) return;
+    if (!isEarly) return undefined;
+    if (clock.now() >= deadlineMs) return answer.message;
     await waitMs(clock, PRICE_POLL_MS);
   }
 }

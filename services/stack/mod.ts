@@ -1,4 +1,5 @@
 import { createCommand, ExitCode, stopInTime, withTaskNames } from "../../lib/cli/command.ts";
+import { serviceLog } from "../../lib/log/logging.ts";
 import { loadPage } from "../console/mod.ts";
 import { waitForQuotes } from "./bet.ts";
 import { options } from "./options.ts";
@@ -55,10 +56,11 @@ export const run = createCommand({
       page,
     });
     context.progress("Waiting for prices …");
-    await Promise.race([waitForQuotes(stack.urls, context.clock), signal]);
+    const missing = await Promise.race([waitForQuotes(stack.urls, context.clock), signal]);
     context.progress("");
     warnOfDevelopmentKeys();
     for (const line of greetingOf(stack.urls, dataDir)) context.print(withTaskNames(line, context));
+    if (missing) serviceLog("stack").warn("No bet can be priced yet: {missing}", { missing });
     await signal;
     return await stopInTime(stack, context) ? ExitCode.ok : ExitCode.failed;
   },
