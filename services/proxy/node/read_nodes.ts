@@ -5,7 +5,10 @@ import { faultOf, type Head, isFarAbove, type OtherHeads, ReadNode } from "./rea
 /** Consecutive failed probes before a node is marked dead; one refused connection is enough. */
 export const FAILURES_MAX = 3;
 
-/** How long another node's repeated or lower heads are dropped; then clients follow its chain. */
+/**
+ * How long another node's repeated or lower heads are dropped, unless all nodes went back; then
+ * clients follow its chain.
+ */
 const DUPLICATE_HEADS_MS = 120_000;
 
 export interface ReadNodesOptions {
@@ -123,7 +126,8 @@ export class ReadNodes {
     if (!isLower || this.#nodes.length === 1) node.setHead(head, nowMs);
     if (index !== this.#announcer) this.#duplicatesUntilMs = nowMs + DUPLICATE_HEADS_MS;
     this.#announcer = index;
-    if (head.number <= this.#shownNumber && nowMs < this.#duplicatesUntilMs) return false;
+    const isRepeated = head.number <= this.#shownNumber && !this.#haveAllGoneBack;
+    if (isRepeated && nowMs < this.#duplicatesUntilMs) return false;
     this.#duplicatesUntilMs = 0;
     this.#shownNumber = head.number;
     return true;
@@ -213,6 +217,11 @@ export class ReadNodes {
   get #limits() {
     const { maxLag, unixClock } = this.#options;
     return { maxLag, nowMs: unixClock.now() };
+  }
+
+  /** Whether every node is known to be below the last head that clients got: the chain went back. */
+  get #haveAllGoneBack(): boolean {
+    return this.#nodes.every((node) => node.head !== undefined && !node.has(this.#shownNumber));
   }
 
   #isFarAbove(node: ReadNode, head: Head): boolean {

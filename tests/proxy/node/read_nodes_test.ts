@@ -347,6 +347,17 @@ Deno.test("ReadNodes: heads announced again by another node are not shown to cli
   assert.deepEqual(shown(0, 3, 4), [3, 4], "its chain is another one");
 });
 
+Deno.test("ReadNodes: if all nodes start over at a lower head, the heads of the next leader are shown", () => {
+  const { nodes, play, head } = scene(2);
+  play(3, [0, 0]);
+  assert(nodes.onHead(0, { number: head(), timestampS: 0 }));
+  const lower = { number: head() - 900, timestampS: 0 };
+  play(1, [undefined, 900]);
+  assert(!nodes.onHead(1, lower), "the other one may still have the block");
+  play(1, [900, 900]);
+  assert(nodes.onHead(1, { number: head() - 900, timestampS: 0 }));
+});
+
 Deno.test("ReadNodes: a single node serves every block, and is alive once it accepts a connection or answers a read", () => {
   const { nodes } = scene(1);
   nodes.onHead(0, { number: 7, timestampS: 1 });
