@@ -21,6 +21,8 @@ export interface Problem {
   isFlag?: boolean;
   /** The cause is never a service that does not answer. */
   isRootCause?: boolean;
+  /** Its service stays healthy and ready: although it may be critical, it explains no other problem. */
+  isBesideHealth?: boolean;
   /** Name of a problem of the same service that explains this one while both exist. */
   follows?: string;
   /** `critical` costs money or users now; `warning` will, unless somebody acts today. */

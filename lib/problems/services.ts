@@ -76,6 +76,7 @@ export const PROXY: readonly Problem[] = [
     bound: { op: ">", limit: 0.1 },
     unit: "rate",
     severity: "critical",
+    isBesideHealth: true,
     afterS: 120,
     message: "The {target} node leaves {value} requests a second without an answer",
     follows: "ProxyUpstreamDisconnected",
@@ -237,6 +238,7 @@ export const NODE: readonly Problem[] = [
     measure: gauge("node_price_slots_needed"),
     bound: { op: ">", limit: 0 },
     severity: "critical",
+    isBesideHealth: true,
     message: "Open bets on {market} need prices that are missing; checkpoints without one: {value}",
     effect: "users cannot win these bets, and their money stays locked after they end",
     firstStep: "Before these bets end, fill the last 15 minutes, or more, with an admin's key: " +
@@ -249,6 +251,7 @@ export const NODE: readonly Problem[] = [
     measure: gauge("node_theses_without_prices"),
     bound: { op: ">", limit: 0 },
     severity: "critical",
+    isBesideHealth: true,
     message: "Ended bets that cannot be settled, since prices are missing: {value}",
     effect: "stakes and payouts of these bets stay locked",
     firstStep:

@@ -1,5 +1,5 @@
 /** Tells causes from consequences: which service, or which other problem, explains a problem. */
-import { PROBLEMS } from "../../../../lib/problems/mod.ts";
+import { type Problem, PROBLEMS } from "../../../../lib/problems/mod.ts";
 import type { ServiceName, ServiceState } from "../data/service_watch.ts";
 import { counted } from "../parts/format.ts";
 import { type Finding, isAbsence, isAlarm } from "./finding.ts";
@@ -28,32 +28,22 @@ export const SERVICES: Readonly<Record<ServiceName, Service>> = {
   },
 };
 
-/** Problems that a backfill fixes: prices that open bets, or bets that have ended, lack. */
+/** Prices that open bets need are missing. */
 export const PRICES_MISSING = "NodePricesMissing";
-const NEEDS_BACKFILL = "NodeNeedsBackfill";
 
 /** These problems last until an operator fills in the prices. */
-const TO_BACKFILL: ReadonlySet<string> = new Set([PRICES_MISSING, NEEDS_BACKFILL]);
-
-/**
- * Critical problems of a service that may be healthy and ready: they explain nothing but
- * themselves.
- */
-export const NOT_IN_HEALTH: ReadonlySet<string> = new Set([
-  ...TO_BACKFILL,
-  "BridgeRefusesDeposits",
-  "BridgeDepositsFail",
-  "ProxyUpstreamErrors",
-  "SolverExecutionsFail",
-  "SolverExposureFull",
-]);
+const TO_BACKFILL: ReadonlySet<string> = new Set([PRICES_MISSING, "NodeNeedsBackfill"]);
 
 const NEED_NO_PRICES: ReadonlySet<ServiceName> = new Set(["proxy", "bridge"]);
 
+const namesOf = (problems: readonly Problem[]): ReadonlySet<string> =>
+  new Set(problems.map(({ name }) => name));
+
 /** Problems that no other one explains. */
-const ROOT_CAUSES = new Set(
-  PROBLEMS.filter(({ isRootCause }) => isRootCause).map(({ name }) => name),
-);
+const ROOT_CAUSES = namesOf(PROBLEMS.filter(({ isRootCause }) => isRootCause));
+
+/** Problems that explain nothing but themselves. */
+export const BESIDE_HEALTH = namesOf(PROBLEMS.filter(({ isBesideHealth }) => isBesideHealth));
 
 /**
  * The finding with its likely cause: another problem of its service, or a service that its own
@@ -99,7 +89,7 @@ const failureIn = (problems: readonly Finding[], service: ServiceName): ServiceN
 
 /** Whether a service cannot work with this problem of one that it needs. */
 function isFailureFor(service: ServiceName, problem: Finding): boolean {
-  if (!isAlarm(problem) || isAbsence(problem) || NOT_IN_HEALTH.has(problem.chapter)) {
+  if (!isAlarm(problem) || isAbsence(problem) || BESIDE_HEALTH.has(problem.chapter)) {
     return false;
   }
   const isOfPrices = problem.chapter === "NodePricesStale" ||

@@ -9,7 +9,7 @@ import {
 import { worstOf } from "../data/metrics.ts";
 import { isUp, type ServiceState } from "../data/service_watch.ts";
 import { durationText } from "../parts/format.ts";
-import { NOT_IN_HEALTH, PRICES_MISSING, SERVICES, withCause } from "./causes.ts";
+import { BESIDE_HEALTH, PRICES_MISSING, SERVICES, withCause } from "./causes.ts";
 import { countedFor, formatValue, isProcessProblem, isWarmingUp } from "./figures.ts";
 import { type Finding, isAbsence, isCritical } from "./finding.ts";
 
@@ -60,7 +60,7 @@ function findingsOfService(state: ServiceState, isFirstOfProcess: boolean): Find
   const health = healthOf(state);
   if (health === undefined) return measured;
   const reason = measured.find((finding) =>
-    isCritical(finding) && !NOT_IN_HEALTH.has(finding.chapter)
+    isCritical(finding) && !BESIDE_HEALTH.has(finding.chapter)
   );
   if (health.chapter !== HEALTH || reason === undefined) return [health, ...measured];
   // A figure that explains the bad health is more informative.
