@@ -43,10 +43,9 @@ interface Press {
 const DIRECTION_MIN = 8;
 
 /**
- * Draws boxes with one pointer. A second pointer undoes the drag. Two fingers and the
- * wheel zoom. A finger draws on the future, moves the box and, after a rest, resizes it. It scrolls
- * the page if it swipes up or down, unless the page ends there, if it is on the past, or while a
- * quote can be signed.
+ * Draws boxes with one pointer. A second pointer undoes the drag. Two fingers and the wheel zoom. A
+ * finger draws on the future, moves the box and, after a rest, resizes it. It scrolls the page if it
+ * swipes up or down, unless the page ends there, if it is on the past, or while a quote can be signed.
  */
 export class ChartPointer {
   readonly #element: HTMLElement;
