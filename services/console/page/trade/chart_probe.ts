@@ -6,7 +6,7 @@ import type { PriceState } from "../data/price_feed.ts";
 import type { Point, PriceSeries } from "../data/price_series.ts";
 import { durationText, formatQuotePrice, formatTime } from "../parts/format.ts";
 import type { BetSlip } from "./bet_slip.ts";
-import { betFromDraft, type Draft, draftOf } from "./draft.ts";
+import { betFromDraft, draftOf, DURATION_MIN_MS } from "./draft.ts";
 import { tryParseDecimal } from "./input.ts";
 import { multiplierOf } from "./odds.ts";
 
@@ -71,20 +71,12 @@ export class ChartProbe {
     const spot = model.feed.historyOf(symbol).series.prices.at(-1);
     const isFresh = model.feed.stateOf(symbol) === "fresh" && slip.stage.peek().name === "draft";
     if (!isFresh || spot === undefined || place.time < nowMs) return undefined;
-    const draft = draftAt(place, nowMs, { futureMs: endMs - nowMs, spot });
+    // A box around the newest price that reaches as far as the position, and starts at its time.
+    const half = Math.abs(place.price - spot);
+    const fromMs = place.time - nowMs;
+    const toMs = fromMs + Math.max(DURATION_MIN_MS, (endMs - nowMs) / FUTURE_PARTS);
+    const draft = draftOf({ fromMs, toMs, low: spot - half, high: spot + half });
     return draft &&
       betFromDraft(symbol, draft, tryParseDecimal(slip.fields.peek().amount) ?? STAKE, nowMs);
   }
-}
-
-/** A box around the newest price that reaches as far as a position, and starts at its time. */
-function draftAt(
-  { time, price }: Point,
-  nowMs: number,
-  { futureMs, spot }: { futureMs: number; spot: number },
-): Draft | undefined {
-  const half = Math.abs(price - spot);
-  const fromMs = time - nowMs;
-  const toMs = fromMs + Math.max(1_000, futureMs / FUTURE_PARTS);
-  return draftOf({ fromMs, toMs, low: spot - half, high: spot + half });
 }
