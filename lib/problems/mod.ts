@@ -6,7 +6,7 @@ import { BRIDGE, SOLVER, STORES } from "./money.ts";
 import { NODE, ORACLE, PROXY, SERVICE_PROBLEMS } from "./services.ts";
 import type { Problem } from "./problem.ts";
 
-export { CALIBRATION } from "./money.ts";
+export { CALIBRATION, EXPOSURE_LIMITS } from "./money.ts";
 export { type Figures, growthOf, type LabelFilter, type Sample } from "./measure.ts";
 export { SERVICE_DOWN } from "./services.ts";
 export { beyondBound, fillPlaceholders, isBeyond, type Problem } from "./problem.ts";

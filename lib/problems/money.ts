@@ -89,6 +89,9 @@ const SOLVER_CAUSED_REFUSALS =
  */
 export const CALIBRATION = { errors: 4, share: 0.03, countMin: 20 } as const;
 
+/** Shares of the maximum loss that are nearly all of it, and as good as all. */
+export const EXPOSURE_LIMITS = { high: 0.8, full: 0.95 } as const;
+
 /** The share of the maximum loss that is at risk; no value without a limit. */
 const EXPOSURE = {
   measure: ratio(gauge("solver_exposure_usdc"), gauge("solver_exposure_limit_usdc")),
@@ -104,13 +107,13 @@ export const SOLVER: readonly Problem[] = [
     ...EXPOSURE,
     name: "SolverExposureHigh",
     title: "Used of the limit of open bets",
-    bound: { op: ">", limit: 0.8 },
+    bound: { op: ">", limit: EXPOSURE_LIMITS.high },
     severity: "warning",
   },
   {
     ...EXPOSURE,
     name: "SolverExposureFull",
-    bound: { op: ">", limit: 0.95 },
+    bound: { op: ">", limit: EXPOSURE_LIMITS.full },
     severity: "critical",
     isBesideHealth: true,
     effect: "large bets are refused, and soon all of them",

@@ -1,7 +1,7 @@
 /** Possible losses on open bets: by price, and within the limit. */
 import type { Thesis } from "@rangemaker/client";
 import { worstCaseLoss } from "../../../../lib/prices/worst_case_loss.ts";
-import { PROBLEMS } from "../../../../lib/problems/mod.ts";
+import { EXPOSURE_LIMITS } from "../../../../lib/problems/mod.ts";
 import { openOf } from "../data/outcome.ts";
 import {
   formatCents,
@@ -74,17 +74,6 @@ export const decidingPrice = ({ endTime }: Thesis, price: number | undefined, no
 /** The most that the open bets can lose, over all price paths. */
 export const worstLossOf = (theses: readonly Thesis[]) => worstCaseLoss(openOf(theses));
 
-/** The limit at which an alert for operators fires. */
-export function requireLimit(alert: string): number {
-  const problem = PROBLEMS.find(({ name }) => name === alert);
-  if (problem === undefined) throw new RangeError(`There is no alert ${alert}`);
-  return problem.bound.limit;
-}
-
-/** Shares of the exposure limit. */
-const NEARLY_FULL = requireLimit("SolverExposureHigh");
-const FULL = requireLimit("SolverExposureFull");
-
 /** What bounds new bets, USDC with 6 decimals. */
 interface Bounds {
   atRisk: bigint;
@@ -124,7 +113,7 @@ function stateOf(used: number, left: bigint): [style: string, text: string] {
     const over = formatLoss(-left);
     return ["lost", `✕ Over the limit by ${over} USDC: every bet that adds to it is refused`];
   }
-  if (used > FULL) return ["lost", `✕ Full: ${refused}`];
-  if (used > NEARLY_FULL) return ["warning", `▲ Nearly full: ${refused}`];
+  if (used > EXPOSURE_LIMITS.full) return ["lost", `✕ Full: ${refused}`];
+  if (used > EXPOSURE_LIMITS.high) return ["warning", `▲ Nearly full: ${refused}`];
   return ["won", `✓ Fine: ${free} USDC is free`];
 }

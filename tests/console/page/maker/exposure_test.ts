@@ -6,7 +6,6 @@ import {
   headroomOf,
   type Payoff,
   payoffOf,
-  requireLimit,
   timeTexts,
   worstLossOf,
 } from "../../../../services/console/page/maker/exposure.ts";
@@ -114,10 +113,6 @@ Deno.test("headroomOf: the exposure limit is fine up to 80 % used, nearly full a
     if (typeof expected[2] === "string") assert.equal(text, expected[2]);
     else assert.match(text, expected[2]);
   }
-});
-
-Deno.test("requireLimit: an alert that does not exist moves no threshold", () => {
-  assert.throws(() => requireLimit("SolverExposureHighest"), /no alert SolverExposureHighest/);
 });
 
 Deno.test("headroomOf: without any money, every bet is refused", () => {
