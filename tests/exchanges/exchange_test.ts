@@ -54,7 +54,15 @@ function kinds(name: ProviderName, frames: string[]): string[] {
   );
 }
 
-for (const { provider: name, delayMs, sendsNewest } of DIALECTS) {
+for (const dialect of DIALECTS) {
+  const { provider: name, delayMs, sendsNewest } = dialect;
+
+  Deno.test(`Exchange ${name}: frames that are no subscription and no ping are invalid`, () => {
+    for (const frame of ["", "{", "null", "[1]", "{}", '{"op":"subscribe","args":[]}']) {
+      assert.equal(dialect.read(frame).kind, "invalid", frame);
+    }
+  });
+
   Deno.test(`Exchange ${name}: acknowledges a subscription, then sends every trade after its latency`, () => {
     const { connect, trade, exchange } = setUp(name);
     trade(3n);
