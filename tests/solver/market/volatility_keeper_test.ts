@@ -8,7 +8,7 @@ import type { CoreClient } from "../../../lib/net/core_client.ts";
 import { NodeUnreachableError } from "../../../lib/net/core_reader.ts";
 import { ExchangeHistory } from "../../../lib/net/exchange_history.ts";
 import type { HistoryPage } from "../../../lib/protocol/methods/reads.ts";
-import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
+import { Markets, SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import { DAY_MS, MINUTE_MS } from "../../../lib/time.ts";
 import { MarketData } from "../../../services/solver/market/market_data.ts";
 import {
@@ -38,13 +38,14 @@ async function run(
     dryRun?: boolean;
     readPrices?: CoreClient["getPriceHistory"];
   } = {},
+  markets = SPEC_MARKETS,
 ) {
   const history = historyUrl === undefined
     ? undefined
     : new ExchangeHistory(historyUrl, clock, { attemptsMax: 2 });
   const node = { getPriceHistory: readPrices };
-  const saved = await readSavedVolatility({ records, clock }, SPEC_MARKETS, settings);
-  const marketData = new MarketData(settings, SPEC_MARKETS, saved);
+  const saved = await readSavedVolatility({ records, clock }, markets, settings);
+  const marketData = new MarketData(settings, markets, saved);
   const keeper = new VolatilityKeeper({ records, clock, node, history, dryRun, marketData });
   const { volatility } = marketData.stateOf(market);
   const forecast = () => volatility.forecast(clock.now(), clock.now() + 3_600_000);
@@ -245,11 +246,8 @@ Deno.test("VolatilityKeeper: candles end where the node's prices begin", async (
     [noPrices, clock.now()],
   ];
   for (const [readPrices, endMs] of cases) {
-    const { keeper, volatility } = await run(await memoryStore(), {
-      clock,
-      historyUrl: exchange.url,
-      readPrices,
-    });
+    const given = { clock, historyUrl: exchange.url, readPrices };
+    const { keeper, volatility } = await run(await memoryStore(), given, new Markets([market]));
     await keeper.start();
     assert.equal(volatility.candlesEndMs, Math.floor(endMs / MINUTE_MS) * MINUTE_MS);
     await keeper.stop();
