@@ -102,7 +102,7 @@ export function headroomOf(
   const of = isMoneyLeast
     ? "your money is in open bets"
     : `the limit of ${formatCents(all)} is used`;
-  const noLimit = max === null ? " No limit is set (`--max-exposure`)." : "";
+  const noLimit = max === null ? " No `--max-exposure` is set." : "";
   return { style, used, text: `${state}. ${share} of ${of}.${noLimit}` };
 }
 

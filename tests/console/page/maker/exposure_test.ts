@@ -135,6 +135,6 @@ Deno.test("headroomOf: without a limit, or with less money than it leaves, the b
   assert.deepEqual(room(97_000_000n, 500_000_000n), ["lost", 0.97, full]);
   assert.match(room(97_000_000n, 61_000_000n)[2], / 1\.00 USDC .* limit of 61\.00 is used/);
   const fine = "✓ Fine: 60.00 USDC is free. 40 % of your money is in open bets. " +
-    "No limit is set (`--max-exposure`).";
+    "No `--max-exposure` is set.";
   assert.deepEqual(room(40_000_000n, null), ["won", 0.4, fine]);
 });
