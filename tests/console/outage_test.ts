@@ -208,6 +208,25 @@ browserTest("if none answers, no service is blamed", "#operator", async (visitor
   assert.deepEqual(titles.filter((title) => title.startsWith("✕")), []);
 });
 
+browserTest(
+  "a bet that lacks prices waits, also where it was placed",
+  "",
+  async (visitor, services) => {
+    await visitor.enter();
+    await visitor.press("Suggest a box");
+    await visitor.fill("startsIn", "8 s");
+    await visitor.fill("lasts", "1 s");
+    await visitor.press("Get a quote");
+    await visitor.press("Sign and place the bet");
+    await visitor.sees(/Bet \d+ is placed/);
+    await services.stop("oracle");
+    await visitor.sees(/waits for prices/, "[data-outcome]");
+    await visitor.sees(/waits for prices/, ".your-bets");
+    await services.start("oracle");
+    await visitor.sees(/Live/);
+  },
+);
+
 browserTest("the page follows oracle and chain", "", async (visitor, services) => {
   const asked: string[] = [];
   visitor.page.on("request", (request) => void asked.push(request.url()));

@@ -14,7 +14,7 @@ import {
 import { useNow } from "../parts/hooks.ts";
 import type { BetSlip } from "./bet_slip.ts";
 import { showChart } from "./box_actions.ts";
-import { runText, SIGNS } from "./chart_boxes.ts";
+import { progressOf, runText, SIGNS } from "./chart_boxes.ts";
 import { quoteStepOf } from "./next_step.ts";
 import { windowText } from "./quote_life.ts";
 import {
@@ -182,11 +182,14 @@ export function PlacedBet({ model, slip, stage, onRepeat }: PlacedBetProps) {
   const isOver = bet !== undefined && isDecided(bet);
   const nowMs = useNow(model.serverClock, 250);
   useEffect(showChart, []); // the user now watches the box
-  const kind = !isOver ? "open" : bet.status === "won" ? "won" : "lost";
+  const isAway = model.feed.isAway.value;
+  const { kind, text: progress } = bet === undefined
+    ? { kind: "open", text: runText(quote, nowMs, isAway) } as const
+    : progressOf(bet, nowMs, isAway);
   const [figure, text] = isOver
     ? [`${formatGain(gainOf(bet))} USDC`, `${kind}. ${outcomeDetail(bet)}`]
     : [
-      runText(quote, nowMs, model.feed.isAway.value),
+      progress,
       `is placed. It pays ${formatCents(quote.payout)} USDC if ${symbol} stays in the box, ` +
       `from ${windowText(quote)}.`,
     ];
