@@ -2,6 +2,7 @@ import * as z from "zod/mini";
 import { RangemakerError, type Retry } from "../errors.ts";
 import { tryParseJson } from "../json.ts";
 import { failureSchema } from "../protocol/answers.ts";
+import { describeIssue } from "../protocol/describe_input.ts";
 import { redactUrls } from "../redact.ts";
 import { ERROR_TEXT_MAX, gatewayReason, NetworkError, request } from "./http_request.ts";
 
@@ -67,7 +68,9 @@ export async function callJson<S extends z.core.$ZodType>(
     const message = `${url} cannot be reached: ${gateway}`;
     throw new NetworkError("SERVICE_UNREACHABLE", message, parsed.error);
   }
-  const message = `Not a rangemaker service: ${url} answered ${status}: ` +
+  // A service by another program may lack a single field.
+  const problem = value === undefined ? "" : ` (${describeIssue(parsed.error)})`;
+  const message = `Not a rangemaker service${problem}: ${url} answered ${status}: ` +
     text.slice(0, ERROR_TEXT_MAX);
   throw new ServiceError("INVALID_ANSWER", message, { status, retry: "same", cause: parsed.error });
 }

@@ -85,6 +85,16 @@ Deno.test("callJson: an answer of another form is INVALID_ANSWER, with its text"
   }
 });
 
+Deno.test("callJson: the error about JSON of another form names the first field that does not fit", () =>
+  withAnswer(() => Response.json({ success: true, n: 1 }), async (url) => {
+    const { message } = await failureOf(callJson(url, schema), ServiceError);
+    const field = "n: Expected a string";
+    assert.equal(
+      message,
+      `Not a rangemaker service (${field}): ${url} answered 200: {"success":true,"n":1}`,
+    );
+  }));
+
 Deno.test("callJson: an error page of a gateway is reported as an unreachable service", async () => {
   for (const status of [502, 503, 504]) {
     await withAnswer(() => new Response("<html>", { status }), async (url) => {
