@@ -6,11 +6,14 @@ import config from "../../deno.json" with { type: "json" };
 import { commands as entries } from "../../main.ts";
 import { runHere } from "../support/command_context.ts";
 import { eventually } from "../support/eventually.ts";
-import { Program, runProgram } from "../support/process.ts";
+import { bundledProgram, Program, runProgram } from "../support/process.ts";
 import { withFolder } from "../support/files.ts";
 
 const commands = Object.keys(entries);
 const root = new URL("../../", import.meta.url).pathname;
+
+const bundled = await bundledProgram();
+const start = (...args: string[]) => new Program(args, {}, bundled);
 
 /** A port whose connections are accepted and never answered, until the end of the block. */
 function silentPort() {
@@ -118,10 +121,10 @@ Deno.test("rangemaker: control characters in the answer of another service do no
 });
 
 Deno.test("rangemaker: the error of a taken port names the service that listens there", async () => {
-  const running = new Program(["exchanges", "--port", "0", "--host", "0.0.0.0"]);
+  const running = start("exchanges", "--port", "0", "--host", "0.0.0.0");
   const url = await running.url();
   const { port } = new URL(url);
-  const { code, stderr } = await runHere(["console", "--port", port]);
+  const { code, stderr } = await runHere(["oracle", "--port", port]);
   await running.stop();
   assert.equal(code, 1);
   assert(
@@ -233,10 +236,8 @@ Deno.test("Tasks: a database in a system folder is refused, without the advice -
 
 /** Starts a node, and a request to it that never comes to its end. */
 async function busyNode(): Promise<{ program: Program; request: Deno.TcpConn }> {
-  const program = new Program([
-    ...["node", "--port", "0", "--read-port", "0", "--oracle-url", "127.0.0.1:9"],
-    ...["--data-dir", ":memory:"],
-  ]);
+  const ports = ["--port", "0", "--read-port", "0"];
+  const program = start("node", ...ports, "--oracle-url", "127.0.0.1:9", "--data-dir", ":memory:");
   const { hostname, port } = new URL(await program.url());
   const request = await Deno.connect({ hostname, port: Number(port) });
   const head = "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
@@ -258,7 +259,7 @@ Deno.test("Exit code 0: a service stops despite a pending request, and two signa
 });
 
 Deno.test("Exit code 0: after its stop, a service waits 0.2 s for a second copy of the signal", async () => {
-  const program = new Program(["exchanges", "--port", "0"]);
+  const program = start("exchanges", "--port", "0");
   await program.url();
   const signalledMs = performance.now();
   program.kill("SIGINT");
@@ -287,7 +288,7 @@ Deno.test("Exit code 130: a second signal ends a stopping service at once", asyn
 Deno.test("Exit code 130: Ctrl-C on a command that is not a service", async () => {
   using silent = silentPort();
   const url = `okx=ws://127.0.0.1:${silent.port}`;
-  const program = new Program(["doctor", "oracle", "-p", "okx", "--provider-url", url]);
+  const program = start("doctor", "oracle", "-p", "okx", "--provider-url", url);
   using _connection = await silent.listener.accept();
   program.kill("SIGINT");
   assert.equal((await program.finished()).code, ExitCode.interrupted);

@@ -4,7 +4,7 @@ import { UsageError } from "../../lib/cli/options.ts";
 import { handshake, RpcSocket, WEBSOCKET_KEY } from "../support/rpc_socket.ts";
 import { BOTH_PORTS, call, deafClient, post, startTestProxy, withProxy } from "./support.ts";
 import { withCertificate } from "../support/certificate.ts";
-import { hasProgram, Program } from "../support/process.ts";
+import { bundledProgram, hasProgram, Program } from "../support/process.ts";
 import { RawNode } from "./node/http_pool_scene.ts";
 
 Deno.test("Proxy: options that contradict each other are a usage error", async () => {
@@ -130,7 +130,8 @@ Deno.test(
         const nodeUrl = `https://${host}:${port}`;
         const urls = ["--read-node-url", nodeUrl, "--write-node-url", nodeUrl];
         const env: Record<string, string> = isTrusted ? { DENO_CERT: authority } : {};
-        const program = new Program(["proxy", "--port", "0", ...urls], env);
+        const args = ["proxy", "--port", "0", ...urls];
+        const program = new Program(args, env, await bundledProgram());
         const listening = /Listening on "?(http:\/\/[\d.]+:\d+)/;
         await program.until(({ stderr }) => listening.test(stderr));
         const url = listening.exec(program.stderr)?.[1] ?? assert.fail();
