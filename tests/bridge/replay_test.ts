@@ -2,12 +2,15 @@ import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { ShiftedClock, systemClock } from "../../lib/clock.ts";
 import { openIntentStore } from "../../lib/intents/open_store.ts";
+import { depositRequestSchema } from "../../lib/protocol/deposit.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
+import { externalHashOf } from "../../lib/protocol/hashes.ts";
+import { depositKey, encodeDeposit } from "../../services/bridge/depositor.ts";
 import { runHere } from "../support/command_context.ts";
 import { post } from "../support/http_answers.ts";
 import { ConnectionLost, FakeNode } from "../support/fake_node.ts";
 import { withFolder } from "../support/files.ts";
-import { signedRequest, startTestBridge, user } from "./support.ts";
+import { CHAIN_ID, signedRequest, startTestBridge, user } from "./support.ts";
 
 const { privateKey } = DEV_ACCOUNTS.relayer;
 
@@ -204,23 +207,25 @@ Deno.test("bridge replay: refuses an empty database, and does not create the fil
   }));
 
 Deno.test("bridge replay: sends more deposits again than a page of the database has", () =>
-  withFolder(async (folder) => {
-    const count = 501;
-    await using node = FakeNode.start();
-    const database = `${folder}/bridge.sqlite`;
-    const bridge = await startTestBridge(node.url, { database });
-    const nonces = Array.from({ length: count }, (_, index) => BigInt(index + 1));
-    const deposit = async (nonce: bigint) => {
-      const { status } = await post(`${bridge.url}/deposit`, signedRequest({ nonce }));
-      assert.equal(status, 200);
-    };
-    // Not all at once: a busy machine would take over the second that the node may.
-    while (nonces.length > 0) await Promise.all(nonces.splice(0, 50).map(deposit));
-    await bridge.stop();
-    node.rewind();
-    const options = ["--rpc-url", node.url, "--database", database, "--private-key", privateKey];
-    const { code, stdout } = await runHere(["bridge", "replay", ...options]);
-    assert.equal(stdout.split("\n").at(-1), `${count} sent again, 0 already present, 0 failed`);
+  withLostDeposit(async (node, replay, database) => {
+    const count = 500;
+    const store = await openIntentStore(database, "bridge");
+    await Promise.all(Array.from({ length: count }, (_, index) => {
+      const deadline = Date.now() + 3_600_000;
+      const signed = signedRequest({ nonce: BigInt(index + 2), deadline });
+      const request = depositRequestSchema.parse(signed);
+      return store.insert({
+        key: depositKey(user.address, request.nonce),
+        user: user.address,
+        payload: encodeDeposit(request, externalHashOf(request, CHAIN_ID)),
+        transaction: null,
+        expiresAtMs: deadline,
+        createdAtMs: Date.now(),
+      });
+    }));
+    await store.close();
+    const { code, stdout } = await replay();
+    assert.equal(stdout.split("\n").at(-1), `${count + 1} sent again, 0 already present, 0 failed`);
     assert.equal(code, 0);
-    assert.equal(node.credited.get(user.address), BigInt(count) * 25_000_000n);
+    assert.equal(node.credited.get(user.address), BigInt(count + 1) * 25_000_000n);
   }));
