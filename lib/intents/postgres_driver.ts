@@ -30,9 +30,12 @@ const STATEMENT_CONNECTIONS_MAX = 9;
 /** Attempts at the migrations: of processes that start at the same time, the slower one fails. */
 const MIGRATION_ATTEMPTS = 5;
 
-/** The number of tables that the first start would create, and that are there already. */
-const OWN_TABLES = `num_nonnulls(to_regclass('intents'), to_regclass('reservation_locks'),
-  to_regclass('services'), to_regclass('saved_values'))`;
+/** Counts the tables of some names where a start would create them: other schemas may have them too. */
+const tablesNamed = (...names: string[]) =>
+  `(SELECT count(*)::int FROM pg_tables WHERE schemaname = current_schema()
+  AND tablename IN ('${names.join("', '")}'))`;
+
+const OWN_TABLES = tablesNamed("intents", "reservation_locks", "services", "saved_values");
 
 const NEWEST_MIGRATION = "SELECT coalesce(max(number), 0) AS count FROM migrations";
 
@@ -106,7 +109,7 @@ export class PostgresDriver implements SqlDriver {
   }
 
   async version(): Promise<number> {
-    const hasMigrations = await this.#count("(to_regclass('migrations') IS NOT NULL)::int") > 0;
+    const hasMigrations = await this.#count(tablesNamed("migrations")) > 0;
     const version = hasMigrations ? await this.#count(`(${NEWEST_MIGRATION})`) : 0;
     if (version === 0 && await this.#count(OWN_TABLES) > 0) {
       throw new StoreError(

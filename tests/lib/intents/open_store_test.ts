@@ -196,6 +196,24 @@ testOnPostgres("inspectStore: PostgreSQL with tables of another program", async 
 });
 
 testOnPostgres(
+  "inspectStore: PostgreSQL with another program in a later schema of the path",
+  async (url) => {
+    await runSql(url, "CREATE TABLE services (id INTEGER); CREATE TABLE migrations (id INTEGER)");
+    const later = new URL(url).searchParams.get("search_path");
+    const first = new URL(url);
+    first.searchParams.set("search_path", `${later}_first,${later}`);
+    await runSql(url, `CREATE SCHEMA ${later}_first`);
+    try {
+      assert.equal(await look(first.href), "new");
+      await useStore(first.href);
+      assert.deepEqual(await look(first.href), found);
+    } finally {
+      await runSql(url, `DROP SCHEMA ${later}_first CASCADE`);
+    }
+  },
+);
+
+testOnPostgres(
   "inspectStore: PostgreSQL where no tables can be created cannot be used",
   async (url) => {
     const noSchema = new URL(url);
