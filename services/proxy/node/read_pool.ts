@@ -88,9 +88,11 @@ export class ReadPool implements NodePort {
    */
   async probe(node: number): Promise<Head | undefined> {
     const startedAtMs = this.#clock.now();
+    let status = 200;
     try {
       const options = { forwardedFor: "127.0.0.1", isPlain: true };
-      const { body } = await this.#poolsOf(node).probes.post(PROBE, options);
+      let body: string;
+      ({ status, body } = await this.#poolsOf(node).probes.post(PROBE, options));
       const head = headOf(tryParseResponse(parseJson(body))?.result);
       if (head === undefined) throw new TypeError("It is not a block");
       this.#nodes.onProbeAnswered(node, head, this.#clock.now() - startedAtMs);
@@ -98,8 +100,9 @@ export class ReadPool implements NodePort {
     } catch (thrown) {
       if (this.#isStopped) return;
       const error = connectionErrorOf(thrown);
+      const notABlock = status === 200 ? "its answer is not a block" : `HTTP status ${status}`;
       if (error?.isNodeDown) this.#nodes.onProbeRefused(node, error.message);
-      else this.#nodes.onProbeFailed(node, error?.message ?? "its answer is not a block");
+      else this.#nodes.onProbeFailed(node, error?.message ?? notABlock);
       if (this.#nodes.isDead(node)) this.#poolsOf(node).reads.abandon("It does not respond");
     }
   }

@@ -209,6 +209,13 @@ Deno.test("ReadPool: after several probes with a late or wrong answer, a node is
     assert.deepEqual([scene.open.length, scene.counts[1]], [4, 2], "nothing else is sent");
   }));
 
+Deno.test("ReadPool: a node whose probes get an error status is removed with that status as the reason", () =>
+  Scene.play(async ({ pool, nodes, answers }) => {
+    answers[0] = () => new Response("Too many requests", { status: 429 });
+    for (let n = 0; n < FAILURES_MAX; n += 1) await pool.probe(0);
+    assert.deepEqual([nodes.leader, nodes.states[0]?.downReason], [1, "HTTP status 429"]);
+  }));
+
 Deno.test("ReadPool: a refused probe marks a node as dead, and after stop nothing is reported", () =>
   Scene.play(async (scene) => {
     await scene.servers[1]!.stop();
