@@ -97,6 +97,7 @@ export class HttpPool implements NodePort {
     try {
       const reply = await this.#ask(text, options, startedAtMs);
       status = reply.status;
+      if (status >= 500) metrics?.upstreamErrors.inc({ target }); // often a gateway without its node
       return reply;
     } catch (thrown) {
       if (!(thrown instanceof ConnectionError)) throw thrown;

@@ -142,7 +142,8 @@ export class ProxyMetrics {
     this.#calls = createCallMetrics(registry);
     this.upstreamErrors = counter(
       "proxy_upstream_errors_total",
-      "Requests that a node did not answer, lost WebSockets and invalid notifications, by target.",
+      "Requests that a node did not answer or answered with 5xx, lost WebSockets and invalid " +
+        "notifications, by target.",
       "target",
     );
     this.sockets = createSocketMetrics(registry);
