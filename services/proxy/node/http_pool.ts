@@ -2,6 +2,7 @@ import { Buffer } from "node:buffer";
 import type { Clock } from "../../../lib/clock.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import { FORWARDED_FOR } from "../../../lib/http/caller_address.ts";
+import { gatewayReason } from "../../../lib/net/http_request.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import type { ByteBudget } from "../shared/limits.ts";
 import type { NodeReply } from "../shared/envelopes.ts";
@@ -97,7 +98,7 @@ export class HttpPool implements NodePort {
     try {
       const reply = await this.#ask(text, options, startedAtMs);
       status = reply.status;
-      if (status >= 500) metrics?.upstreamErrors.inc({ target }); // often a gateway without its node
+      if (gatewayReason(status) !== undefined) metrics?.upstreamErrors.inc({ target });
       return reply;
     } catch (thrown) {
       if (!(thrown instanceof ConnectionError)) throw thrown;

@@ -142,7 +142,7 @@ export class ProxyMetrics {
     this.#calls = createCallMetrics(registry);
     this.upstreamErrors = counter(
       "proxy_upstream_errors_total",
-      "Requests that a node did not answer or answered with 5xx, lost WebSockets and invalid " +
+      "Requests without an answer or with a gateway's 502 to 504, lost WebSockets and invalid " +
         "notifications, by target.",
       "target",
     );
