@@ -4,7 +4,6 @@ import type { Page } from "puppeteer-core";
 import { eventually } from "../support/eventually.ts";
 import { seriousViolations } from "./accessibility.ts";
 import type { Place, Visitor } from "./browser.ts";
-import { injectWallet } from "./injected_wallet.ts";
 import { pageTest, PHONE } from "./shared_page.ts";
 
 const LANDSCAPE = { ...PHONE, width: PHONE.height, height: PHONE.width };
@@ -116,9 +115,19 @@ Deno.test(
 Deno.test(
   pageTest("on a phone of a chain with money, the wallet is the next step", async (visitor) => {
     const { page } = visitor;
-    await visitor.sees(/Live/);
+    await visitor.sees(/To bet, install a browser wallet/);
+    const bar = await page.$eval("html", ({ style }) => style.getPropertyValue("--bar"));
+    assert.equal(bar, "0px", "no step needs a bar");
+    await page.evaluate(`{
+    const answers = { eth_requestAccounts: ["0x${"12".repeat(20)}"], eth_chainId: "0x539" };
+    const provider = { request: async ({ method }) => answers[method] };
+    const detail = { info: { uuid: "1", name: "Testing Wallet", rdns: "test" }, provider };
+    dispatchEvent(new CustomEvent("eip6963:announceProvider", { detail }));
+  }`);
+    await assertInReach(page, "Connect Testing Wallet");
     await page.evaluate("scrollTo(0, document.documentElement.scrollHeight)");
     await assertInReach(page, "Connect Testing Wallet");
+    assert.deepEqual(await visitor.cutOff([".foot"]), [], "the page ends above the bar");
     await visitor.press("Connect Testing Wallet");
     await visitor.sees(/2\. Take money to bet with/);
     await visitor.focusIsOn("Deposit");
@@ -126,7 +135,6 @@ Deno.test(
     await visitor.focusIsOn("Connect Testing Wallet");
   }, async (page) => {
     await page.setViewport(PHONE);
-    await injectWallet(page, "Testing Wallet");
     await page.setRequestInterception(true);
     page.on("request", async (request) => {
       if (!request.url().endsWith("/config.json")) return await request.continue();

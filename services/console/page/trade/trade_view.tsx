@@ -79,6 +79,7 @@ function TradeView({ model, slip, spanMs }: Pick<ChartSource, "model" | "slip" |
   const money = balance === undefined ? "unknown" : hasMoney;
   const step = { name: slip.stage.value.name, of: `${user?.address} ${money}` };
   useNextFocus(side, step, CHART);
+  void model.session.injected.value; // the first wallet that announces itself brings a bar
   useBarHeight(side);
   // What is signed, or its outcome, is in sight.
   useEffect(() => {
@@ -155,7 +156,7 @@ const NEXT_SHARE = 0.53;
 function useBarHeight(side: RefObject<HTMLElement | null>): void {
   const { style } = document.documentElement;
   useEffect(() => {
-    const bar = side.current?.querySelector<HTMLElement>(".action-bar");
+    const bar = side.current?.querySelector<HTMLElement>(".card:first-child .action-bar");
     const next = bar?.querySelector<HTMLElement>(".next");
     const parts = [bar, next].filter((part) => part instanceof HTMLElement);
     // In two columns, the bar itself has no box.
@@ -171,6 +172,7 @@ function useBarHeight(side: RefObject<HTMLElement | null>): void {
     };
     const sizes = new ResizeObserver(measure);
     for (const part of parts) sizes.observe(part);
+    if (bar == null) measure();
     addEventListener("resize", measure);
     return () => {
       sizes.disconnect();
