@@ -15,6 +15,8 @@ const NO_HISTORY = "The maker has too little price history yet.";
 /** The page also knows it before a quote. */
 export const RISK_TOO_LARGE =
   "The maker does not risk that much on one bet. Bet less, make the box taller, or let it end sooner.";
+const CHAIN_SILENT = "The chain does not answer.";
+const BUSY = "Too many requests.";
 const EXPIRED = "The quote has expired. Get a new one.";
 
 /** What happened. {@link explain} adds when to try again, if the error says so. */
@@ -41,7 +43,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   EXPOSURE_UNKNOWN: "The maker is starting.",
   BALANCE_TOO_LOW: "The maker lacks the money for this bet. A smaller one may fit.",
   DRY_RUN: "This maker quotes only, and takes no bets (--dry-run).",
-  RATE_LIMITED: "Too many requests.",
+  RATE_LIMITED: BUSY,
   OUTCOME_UNKNOWN:
     "Nobody knows yet whether the bet was taken. If it was, it will show up in your bets.",
   RECEIPT_DROPPED:
@@ -52,7 +54,9 @@ const TEXTS: Readonly<Record<string, string>> = {
   INVALID_ANSWER: "Something else answers in place of the service. Try again later.",
   SERVICE_UNREACHABLE: NO_ANSWER,
   SERVICE_TIMEOUT: NO_ANSWER,
-  NODE_UNREACHABLE: "The chain does not answer.",
+  NODE_UNREACHABLE: CHAIN_SILENT,
+  "RPC_-32002": CHAIN_SILENT,
+  "RPC_-32005": BUSY,
   NODE_TIMEOUT: "The chain took too long to answer.",
 };
 

@@ -4,6 +4,7 @@ import {
   NetworkError,
   RangemakerError,
   type Retry,
+  RpcError,
   WalletError,
 } from "../../../../lib/client/mod.ts";
 import { callJson } from "../../../../lib/net/call_json.ts";
@@ -45,6 +46,8 @@ Deno.test("explain: says once to try again, as soon as the error says", () => {
     explain(new NetworkError("SERVICE_UNREACHABLE", "no", undefined, retry)).text;
   assert.equal(textOf("same"), "No answer from the service. Try again.");
   assert.equal(textOf("later"), "No answer from the service. Try again in a moment.");
+  const { text } = explain(new RpcError(-32002, "The read node cannot be reached: ECONNREFUSED"));
+  assert.equal(text, "The chain does not answer. Try again in a moment.");
 });
 
 Deno.test("explainDeposit: gives advice on a late signature, another chain and a lost answer, without mentioning quotes", () => {
