@@ -4,8 +4,10 @@ import { RpcCode, RpcError } from "../protocol/jsonrpc.ts";
 import type { Receipt } from "../protocol/receipt.ts";
 import type { SignedTransactionText } from "./intent.ts";
 
-/** The part of a core node that a submitter needs. */
-export type SubmissionNode = Pick<CoreClient, "sendTransactionText" | "getTransaction">;
+/** The part of a core node that a submitter needs. Not every one can simulate. */
+export type SubmissionNode =
+  & Pick<CoreClient, "sendTransactionText" | "getTransaction">
+  & Partial<Pick<CoreClient, "simulateTransactionText">>;
 
 /** What a node said when it was sent a transaction, or asked for its receipt. */
 export type NodeAnswer =

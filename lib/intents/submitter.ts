@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { Clock } from "../clock.ts";
 import { messageOf, RangemakerError } from "../errors.ts";
+import { nullIfUnsupported } from "../net/core_reader.ts";
 import { RECEIPTS_KEPT_MIN_MS, TIMESTAMP_DRIFT_MAX_MS } from "../protocol/constants.ts";
 import type { RpcError } from "../protocol/jsonrpc.ts";
 import type { Receipt } from "../protocol/receipt.ts";
@@ -62,12 +63,6 @@ export interface IntentHandler {
    * the intent asks for.
    */
   wasDoneBefore?(receipt: Receipt): boolean;
-  /**
-   * The receipt that a new transaction of an intent would get now. Asked before an intent fails since
-   * its transaction was not committed: an earlier one may have been, which the store has lost. Null if
-   * the node cannot say.
-   */
-  simulate?(intent: Intent): Promise<Receipt | null>;
   /** Called after each attempt that got no answer. */
   onRetry?(intent: Intent): void;
   /** Called after this process has set a final state. */
@@ -303,7 +298,7 @@ export class Submitter {
     if (Math.min(...agesMs) <= TIMESTAMP_DRIFT_MAX_MS + CLOCK_DIFFERENCE_MAX_MS) {
       throw new OutcomeUnknownError(txHash, "the deadline passed before the node answered");
     }
-    const simulated = await handler.simulate?.(intent) ?? null;
+    const simulated = await this.#simulateAnew(intent);
     if (simulated !== null && handler.wasDoneBefore?.(simulated)) {
       const failure = simulated.error ?? null;
       return await this.#finish(intent, { state: "committed", receipt: null, failure });
@@ -316,6 +311,19 @@ export class Submitter {
     }
     const { expiresAtMs: deadline } = intent;
     return await this.#fail(intent, submissionFailure("DEADLINE_PASSED", { deadline }));
+  }
+
+  /**
+   * The receipt that a new transaction would get now: an earlier one may have been committed, which
+   * the store has lost. Null if nobody can say.
+   */
+  async #simulateAnew(intent: Intent): Promise<Receipt | null> {
+    const { node, handler, transactions } = this.#options;
+    if (handler.wasDoneBefore === undefined || node.simulateTransactionText === undefined) {
+      return null;
+    }
+    const { text, txHash } = await transactions.sign(handler.termsOf(intent));
+    return await nullIfUnsupported(node.simulateTransactionText(text, txHash));
   }
 
   async #finishBy(intent: Intent, receipt: Receipt): Promise<Intent> {

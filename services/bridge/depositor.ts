@@ -60,22 +60,6 @@ export function wasCreditedBefore({ error }: Receipt): boolean {
   return error?.code === "DEPOSIT_ALREADY_PROCESSED";
 }
 
-/** What {@link simulateDeposit} needs. */
-interface SimulationParts {
-  node: Pick<CoreClient, "simulateTransactionText">;
-  transactions: Pick<TransactionBuilder, "sign">;
-}
-
-/** The receipt that a new transaction of a deposit would get now. Nothing is sent. */
-export async function simulateDeposit(
-  { node, transactions }: SimulationParts,
-  intent: Intent,
-  chainId: number,
-): Promise<Receipt> {
-  const { text, txHash } = await transactions.sign(requireDepositTerms(intent, chainId));
-  return await node.simulateTransactionText(text, txHash);
-}
-
 /**
  * Whether the chain has a deposit, although the node has no receipt of it. The node keeps external
  * hashes for ever, so a simulation that would credit this one proves that the chain has lost it.
@@ -84,11 +68,15 @@ export async function simulateDeposit(
  *   permission, which proves nothing.
  */
 export async function isDepositOnChain(
-  parts: SimulationParts,
+  { node, transactions }: {
+    node: Pick<CoreClient, "simulateTransactionText">;
+    transactions: Pick<TransactionBuilder, "sign">;
+  },
   intent: Intent,
   chainId: number,
 ): Promise<boolean> {
-  const receipt = await simulateDeposit(parts, intent, chainId);
+  const { text, txHash } = await transactions.sign(requireDepositTerms(intent, chainId));
+  const receipt = await node.simulateTransactionText(text, txHash);
   if (receipt.status === "committed") return false;
   if (wasCreditedBefore(receipt)) return true;
   const { code = "TRANSACTION_FAILED", message = "no reason given" } = receipt.error ?? {};

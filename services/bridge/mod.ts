@@ -8,7 +8,7 @@ import { IntentService, problemFields } from "../../lib/intents/intent_service.t
 import type { IntentHandler } from "../../lib/intents/submitter.ts";
 import { redactUrls } from "../../lib/redact.ts";
 import { createCachedCall } from "../../lib/timing/cached.ts";
-import { NODE_ANSWER_CACHED_MS, nullIfUnsupported } from "../../lib/net/core_reader.ts";
+import { NODE_ANSWER_CACHED_MS } from "../../lib/net/core_reader.ts";
 import type { CoreClient } from "../../lib/net/core_client.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 import { createServiceCommand } from "../../lib/cli/command.ts";
@@ -21,7 +21,6 @@ import {
   Depositor,
   isDepositOnChain,
   requireDepositTerms,
-  simulateDeposit,
   wasCreditedBefore,
 } from "./depositor.ts";
 import { depositLog, logStart } from "./deposit_log.ts";
@@ -148,7 +147,6 @@ function createIntents(
   const handler: IntentHandler = {
     termsOf: (intent) => requireDepositTerms(intent, chainId),
     wasDoneBefore: wasCreditedBefore,
-    simulate: (intent) => nullIfUnsupported(simulateDeposit(resources, intent, chainId)),
     onRetry: () => metrics.countRetry(),
     onFinishedByUs(intent) {
       metrics.countFinished(intent);
