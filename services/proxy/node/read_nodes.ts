@@ -126,7 +126,9 @@ export class ReadNodes {
     if (!isLower || this.#nodes.length === 1) node.setHead(head, nowMs);
     if (index !== this.#announcer) this.#duplicatesUntilMs = nowMs + DUPLICATE_HEADS_MS;
     this.#announcer = index;
-    const isRepeated = head.number <= this.#shownNumber && !this.#haveAllGoneBack;
+    // If every node is known to be below the last one that clients got, the chain went back.
+    const mayRepeat = this.#nodes.some((node) => !node.head || node.has(this.#shownNumber));
+    const isRepeated = head.number <= this.#shownNumber && mayRepeat;
     if (isRepeated && nowMs < this.#duplicatesUntilMs) return false;
     this.#duplicatesUntilMs = 0;
     this.#shownNumber = head.number;
@@ -217,11 +219,6 @@ export class ReadNodes {
   get #limits() {
     const { maxLag, unixClock } = this.#options;
     return { maxLag, nowMs: unixClock.now() };
-  }
-
-  /** Whether every node is known to be below the last head that clients got: the chain went back. */
-  get #haveAllGoneBack(): boolean {
-    return this.#nodes.every((node) => node.head !== undefined && !node.has(this.#shownNumber));
   }
 
   #isFarAbove(node: ReadNode, head: Head): boolean {
