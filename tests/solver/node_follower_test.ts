@@ -179,7 +179,7 @@ Deno.test("createNodeFollower: the newest settled theses are read after each los
     },
   });
   await accept();
-  const known = () => settled.map(({ quoteHash }) => exposure.settledThesisOf(quoteHash)?.status);
+  const known = () => settled.map(({ quoteHash }) => exposure.thesisOf(quoteHash)?.status);
   assert.deepEqual(known(), [undefined, "lost", "won"]);
   assert.deepEqual([exposure.total, reads], [0n, 3]);
   network.newest.deliver(subscriptionNotice("0xa", toWire(thesisOf(1, { status: "lost" }))));

@@ -89,14 +89,9 @@ export class ExposureBook implements ReservationBook {
       .sort((a, b) => a.id - b.id);
   }
 
-  /** The thesis of a quote as the node last reported it. */
+  /** The thesis of a quote as the node last reported it; of settled ones, the newest are known. */
   thesisOf(quoteHash: string): Thesis | undefined {
-    return this.#entries.get(quoteHash)?.thesis;
-  }
-
-  /** The thesis of a quote, if it is one of the newest that settled on this chain. */
-  settledThesisOf(quoteHash: string): Thesis | undefined {
-    return this.#settled.get(quoteHash);
+    return this.#entries.get(quoteHash)?.thesis ?? this.#settled.get(quoteHash);
   }
 
   /**

@@ -35,7 +35,7 @@ export class ExposureLimit {
 
   /** The thesis of a bet that counts already, or did before it settled, as the node reported it. */
   thesisOf(quoteHash: string): Thesis | undefined {
-    return this.#book.thesisOf(quoteHash) ?? this.#book.settledThesisOf(quoteHash);
+    return this.#book.thesisOf(quoteHash);
   }
 
   /**

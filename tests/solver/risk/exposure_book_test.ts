@@ -24,6 +24,8 @@ Deno.test("ExposureBook: a risk is counted once, from before its hedge until its
   assert.equal(book.total, 0n, "settled before its receipt was read");
   assert.equal(book.thesisOf(quoteHashOf(1))?.status, "won");
   book.release(quoteHashOf(1));
+  assert.equal(book.thesisOf(quoteHashOf(1))?.status, "won");
+  book.invalidate();
   assert.equal(book.thesisOf(quoteHashOf(1)), undefined);
 });
 
