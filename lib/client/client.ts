@@ -12,7 +12,7 @@ import {
 } from "../protocol/answers.ts";
 import { DEPOSIT_REQUEST_TYPE, randomNonce } from "../protocol/deposit.ts";
 import { quoteToWire } from "../protocol/quote.ts";
-import { TRANSACTION_ERRORS } from "../protocol/receipt.ts";
+import { retryOfFailure } from "../protocol/receipt.ts";
 import { type Address, hash32Schema, type Hex } from "../protocol/scalars.ts";
 import { isUnsettled, type Thesis } from "../protocol/thesis.ts";
 import {
@@ -246,7 +246,7 @@ export class RangemakerClient extends ChainReader {
     const message = `The chain refused the bet: ${error?.message ?? "no reason was given"}`;
     throw new ExecutionError(error?.code ?? "TRANSACTION_FAILED", message, {
       details: { ...error?.details, txHash },
-      ...(error && { retry: TRANSACTION_ERRORS[error.code] }),
+      ...(error && { retry: retryOfFailure(error.code) }),
     });
   }
 

@@ -3,7 +3,7 @@ import type { Retry } from "../errors.ts";
 import { hash32Schema } from "./scalars.ts";
 
 /** Codes of valid transactions that break a rule of the chain, and how to try again with a bet. */
-export const TRANSACTION_ERRORS = {
+const TRANSACTION_ERRORS = {
   PERMISSION_DENIED: "never",
   INSUFFICIENT_BALANCE: "never",
   UNSUPPORTED_PAIR: "never",
@@ -22,8 +22,15 @@ export const TRANSACTION_ERRORS = {
 
 export type TransactionErrorCode = keyof typeof TRANSACTION_ERRORS;
 
-/** The codes of {@link TRANSACTION_ERRORS}, whose type `Object.keys` loses. */
+/** The codes above, whose type `Object.keys` loses. */
 export const TRANSACTION_ERROR_CODES = Object.keys(TRANSACTION_ERRORS) as TransactionErrorCode[];
+
+const RETRIES = new Map<string, Retry>(Object.entries(TRANSACTION_ERRORS));
+
+/** How to try again with a bet whose transaction failed; never for a code of another node. */
+export function retryOfFailure(code: string): Retry {
+  return RETRIES.get(code) ?? "never";
+}
 
 /** Result of `core_sendTransaction` and `core_getTransaction`. */
 export const receiptSchema = z.object({
@@ -34,7 +41,8 @@ export const receiptSchema = z.object({
   /** For a `BackfillOracle`: slots that had no price before. */
   filledSlots: z.optional(z.int().check(z.nonnegative())),
   error: z.optional(z.object({
-    code: z.enum(TRANSACTION_ERROR_CODES),
+    /** Another node may have codes of its own: such a transaction has failed, too. */
+    code: z.union([z.enum(TRANSACTION_ERROR_CODES), z.string().check(z.minLength(1))]),
     message: z.string(),
     /** The numbers in the message; another chain may have none. */
     details: z.optional(z.record(z.string(), z.unknown())),

@@ -158,6 +158,17 @@ Deno.test("execute: a failed transaction throws with the chain's code, details a
   );
 });
 
+Deno.test("execute: a code that only another node has fails the bet for good", () =>
+  withClient(
+    executionOf({ status: "failed", error: { code: "constructor", message: "No bets today" } }),
+    (client) =>
+      assert.rejects(client.execute(offer), {
+        name: "ExecutionError",
+        code: "constructor",
+        retry: "never",
+      }),
+  ));
+
 Deno.test("execute: a failed bet without a reason throws TRANSACTION_FAILED", () =>
   withClient(
     executionOf({ status: "failed", thesisId: 7 }),

@@ -180,6 +180,7 @@ Deno.test("Wire: each code of a failed transaction, state of a price and status 
     assert.match(code, /^[A-Z_]+$/);
     receiptSchema.parse({ ...receipt, blockNumber: 1, error: { ...error, code } });
   }
+  receiptSchema.parse({ ...receipt, blockNumber: 1, error: { ...error, code: "ANOTHER_NODES" } });
   receiptSchema.parse({ txHash: hash, status: "committed", blockNumber: 1 });
   prices.nodePriceSchema.parse({ ...price, ageMs: 1, state: "fresh" });
   const statuses = ["open", "needs_backfill", "won", "lost"] as const;
