@@ -38,9 +38,10 @@ const OPEN_REQUESTS_MAX = 100;
 /**
  * Characters of one client's messages that wait for their turn, each counted as at least
  * {@link MESSAGE_CHARS}. A proxy that reconnects sends 4,096 subscribe calls of 4 KiB at once. A
- * client that sends more is closed with 1013.
+ * client that sends more, or more than is left for all together, is closed with 1013.
  */
 const WAITING_CHARS_MAX = 20 * 1024 * 1024;
+const TOTAL_WAITING_CHARS_MAX = 256 * 1024 * 1024;
 const MESSAGE_CHARS = 4_096;
 
 /** How long clients may take to answer a close frame when the node stops. */
@@ -62,6 +63,8 @@ export class Clients {
   readonly #sockets = new Set<WebSocket>();
   /** Clients over {@link UNSENT_PER_CLIENT_MAX} at their last message, and since when. */
   readonly #bursts = new Map<WebSocket, number>();
+  /** Characters of all messages that wait for their turn. */
+  #waitingChars = 0;
   #onEmpty: () => void = () => {};
   #closing: Promise<void> | undefined;
 
@@ -153,7 +156,8 @@ export class Clients {
     let previous = Promise.resolve();
     return ({ data }: MessageEvent): void => {
       if (socket.readyState !== WebSocket.OPEN) return; // one that is closed may go on sending
-      if (waitingChars >= WAITING_CHARS_MAX) {
+      const leftChars = TOTAL_WAITING_CHARS_MAX - this.#waitingChars;
+      if (waitingChars >= Math.min(WAITING_CHARS_MAX, leftChars)) {
         onSlowClient();
         socket.close(CloseCode.tryAgainLater, "Too many messages at once: await answers");
         return;
@@ -161,8 +165,10 @@ export class Clients {
       const text = textOfFrame(data);
       const chars = Math.max(text.length, MESSAGE_CHARS);
       waitingChars += chars;
+      this.#waitingChars += chars;
       const handle = () => {
         waitingChars -= chars;
+        this.#waitingChars -= chars;
         if (socket.readyState === WebSocket.OPEN) void receive(text);
       };
       previous = previous.then(() => turns.run(caller.groups(), handle));

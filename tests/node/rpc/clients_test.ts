@@ -183,6 +183,24 @@ Deno.test("Clients: messages of a busy node wait for their turn, and a client of
     assert.equal(slow(), 1);
   }));
 
+Deno.test("Clients: messages of all clients that wait are bounded, and a client that sends little stays", () =>
+  withClients(async ({ url, subscriptions, clock, slow }) => {
+    const sockets = await Promise.all(Array.from({ length: 16 }, () => RpcSocket.open(url)));
+    await using last = await RpcSocket.open(url);
+    await last.call("busy");
+    const notice = JSON.stringify({ jsonrpc: "2.0", method: "echo" });
+    for (const socket of sockets) {
+      for (let sent = 0; sent < 4_864; sent++) socket.send(notice); // counted as 19 MiB
+    }
+    await eventually("some are closed", () => slow() > 0);
+    last.send({ jsonrpc: "2.0", id: 2_000, method: "subscribe" });
+    await eventually("it is handled", () => {
+      clock.advance(1);
+      return subscriptions.count("newHeads") === 1;
+    });
+    await Promise.all(sockets.map((socket) => socket[Symbol.asyncDispose]()));
+  }));
+
 Deno.test("Clients: unread long answers become errors, and the client keeps its subscriptions", () =>
   withClients(async ({ url, subscriptions, slow }) => {
     await using socket = await RpcSocket.open(url);
