@@ -1,6 +1,7 @@
 /** The page under a thumb: on a phone, upright and in landscape, and on a tablet. */
 import assert from "node:assert/strict";
 import type { Page } from "puppeteer-core";
+import type { PageConfig } from "../../services/console/page_config.ts";
 import { eventually } from "../support/eventually.ts";
 import { seriousViolations } from "./accessibility.ts";
 import type { Place, Visitor } from "./browser.ts";
@@ -133,16 +134,28 @@ Deno.test(
     await visitor.focusIsOn("Deposit");
     await visitor.press("Disconnect");
     await visitor.focusIsOn("Connect Testing Wallet");
-  }, async (page) => {
+  }, onPhoneWith({ isDevelopmentChain: false })),
+);
+
+Deno.test(
+  pageTest("on a phone, a node of another chain is why no account is made", async (visitor) => {
+    const reason = /The node has chain 1337, and this page is for chain 9: nobody can bet here/;
+    await visitor.sees(reason, ".side > .card:first-child .action-bar");
+  }, onPhoneWith({ chainId: 9 })),
+);
+
+/** Opens the page on a phone with another configuration than its console's. */
+function onPhoneWith(changes: Partial<PageConfig>) {
+  return async (page: Page) => {
     await page.setViewport(PHONE);
     await page.setRequestInterception(true);
     page.on("request", async (request) => {
       if (!request.url().endsWith("/config.json")) return await request.continue();
       const config = await (await fetch(request.url())).json();
-      await request.respond({ body: JSON.stringify({ ...config, isDevelopmentChain: false }) });
+      await request.respond({ body: JSON.stringify({ ...config, ...changes }) });
     });
-  }),
-);
+  };
+}
 
 Deno.test(pageTest("a swipe scrolls the page, and drawing does not", async (visitor, { claim }) => {
   const { page } = visitor;

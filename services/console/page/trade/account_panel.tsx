@@ -5,7 +5,7 @@ import { type User, walletNameOf } from "../data/session.ts";
 import { formatUsdc, shortAddress } from "../parts/format.ts";
 import { explain, explainDeposit } from "../data/explain.ts";
 import { numberError, tryParseDecimal } from "./input.ts";
-import { chainObstacle } from "./next_step.ts";
+import { chainObstacle, nodeObstacle } from "./next_step.ts";
 import { switchChain } from "./situation.ts";
 
 /** Account setup: choose a key, then get funds. */
@@ -53,6 +53,7 @@ function KeyChoice({ model }: { model: PageModel }) {
       {session.mayMakeKeys || wallets.length > 0
         ? (
           <div class="action-bar">
+            <p class="bar-note note">{nodeObstacle(nodeChainId.value, config.chainId)?.text}</p>
             {session.mayMakeKeys
               ? (
                 <button

@@ -72,6 +72,17 @@ export function chainObstacle(
   };
 }
 
+/** The obstacle of a node that has another chain than the page, once it has answered. */
+export function nodeObstacle(
+  nodeChainId: number | undefined,
+  chainId: number,
+): Obstacle | undefined {
+  if (nodeChainId === undefined || nodeChainId === chainId) return undefined;
+  return blocked(
+    `The node has chain ${nodeChainId}, and this page is for chain ${chainId}: nobody can bet here.`,
+  );
+}
+
 const FIT = { button: "Fit its height", action: "fit" } as const;
 
 /** Refusals of a box that moving it, or changing its height, would fix. */
@@ -96,11 +107,7 @@ const OBSTACLES: readonly ((situation: Situation) => Obstacle | false | undefine
   ({ onItsWay }) => onItsWay?.isChecking === false && { button: OTHER_TAB, text: "" },
   ({ onItsWay }) => onItsWay && { button: CHECKING, text: checkingText(onItsWay.offer.quote) },
   ({ market }) => market !== "fresh" && { button: WAITING, text: "" },
-  ({ nodeChainId, chainId }) =>
-    nodeChainId !== undefined && nodeChainId !== chainId &&
-    blocked(
-      `The node has chain ${nodeChainId}, and this page is for chain ${chainId}: nobody can bet here.`,
-    ),
+  ({ nodeChainId, chainId }) => nodeObstacle(nodeChainId, chainId),
   wrongField,
   ({ isEmpty }) =>
     isEmpty && {
