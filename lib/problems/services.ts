@@ -56,7 +56,7 @@ export const PROXY: readonly Problem[] = [
     bound: { op: ">", limit: 5 },
     severity: "warning",
     message: "It has lost its connection to the read node {value} times in 10 minutes",
-    firstStep: "Look for an idle limit between them, or a node that disconnects slow readers.",
+    firstStep: "Look for an idle limit between them, or a node that disconnects clients.",
   },
   {
     name: "ProxyReadNodeOut",
