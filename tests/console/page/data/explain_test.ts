@@ -31,6 +31,16 @@ Deno.test("explain: without an explanation, the error's own message is shown", (
   assert.match(explain(new RangemakerError("DRY_RUN", "no")).text, /^This maker quotes only/);
 });
 
+Deno.test("explain: what only an operator can repair is not explained by options and databases", () => {
+  const message = "the database belongs to another chain: set --rpc-url to a node of that chain";
+  for (const code of ["CHAIN_MISMATCH", "CHAIN_REWOUND", "STORE_DAMAGED", "PERMISSION_DENIED"]) {
+    const { text } = explain(new RangemakerError(code, message));
+    assert.equal(text, "The service is out of order until its operator repairs it.");
+  }
+  const { text } = explain(new RangemakerError("STORE_UNAVAILABLE", "disk", { retry: "later" }));
+  assert.equal(text, "The service is out of order. Try again in a moment.");
+});
+
 Deno.test("explain: shows neither the page nor the URL of something that answers in place of a service", async () => {
   const body = "data:application/json,<html>Sign in</html>";
   const thrown = await callJson(body, z.object({})).catch((thrown: unknown) => thrown);
