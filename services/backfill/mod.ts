@@ -173,6 +173,12 @@ async function backfill(
   context.progress("");
   for (const report of reports) context.print(lineOf(market, report));
   if (reports.length === 0) context.print(`${market.symbol}: nothing is missing`);
+  if (price === undefined && reports.some((report) => report.slotsWithoutTrade > 0)) {
+    context.print(
+      `Slots without a trade stay missing: try --max-carry-ms ${CARRY_MAX_MS}, another ` +
+        "--history-url or, as the last resort, --price",
+    );
+  }
   if (isStopping) context.print("Stopped: run it again to continue");
   let isFilled = reports.every((report) => report.slotsWithoutTrade + report.slotsRefused === 0);
   if (thesis !== undefined) {

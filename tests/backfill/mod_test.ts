@@ -192,6 +192,8 @@ Deno.test("rangemaker backfill: fills the missing prices of a thesis, which is t
     const first = await runBackfill(scene, ...args, "--max-carry-ms", "100");
     assert.deepEqual([first.code, first.lines], [1, [
       `ETH/USDT ${at(200)} to ${at(1_500)}: 5 slots filled, 8 without a trade`,
+      "Slots without a trade stay missing: try --max-carry-ms 60000, another --history-url or, " +
+      "as the last resort, --price",
       "Thesis 1: needs_backfill",
     ]]);
 
