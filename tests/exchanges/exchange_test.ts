@@ -27,7 +27,7 @@ function setUp(name: ProviderName, clock = new FakeClock()) {
       provider: name,
       market: "BTC/USDT",
       timeMs: clock.now(),
-      price: price * 1_000_000n,
+      price: price * 1_000_001n,
       amount: "1",
       side: "buy",
     });
@@ -64,7 +64,7 @@ for (const dialect of DIALECTS) {
   });
 
   Deno.test(`Exchange ${name}: acknowledges a subscription, then sends every trade after its latency`, () => {
-    const { connect, trade, exchange } = setUp(name);
+    const { connect, trade, exchange, clock } = setUp(name);
     trade(3n);
     const { subscribe, news, connection } = connect();
     trade(4n);
@@ -75,7 +75,15 @@ for (const dialect of DIALECTS) {
     assert.equal(first[0], "acknowledged");
     assert.equal(first.filter((kind) => kind === "trades").length, sendsNewest ? 1 : 0);
     trade(5n);
-    assert.deepEqual(kinds(name, news()), ["trades"]);
+    assert.deepEqual(news().map(PROVIDERS[name].parse), [{
+      kind: "trades",
+      trades: [{
+        symbol: exchangeSymbol(TRADED[0]!, name),
+        price: 5_000_005n,
+        exchangeTimeMs: clock.now() - delayMs,
+        ...name !== "provider_d" && { sequence: 3 },
+      }],
+    }]);
     assert.equal(exchange.connections, 1);
     connection.closed();
     assert.equal(exchange.connections, 0);
@@ -132,7 +140,12 @@ for (const dialect of DIALECTS) {
     exchange.inject("refuse");
     const refused = connect();
     refused.subscribe();
-    assert(kinds(name, refused.news()).every((kind) => kind === "refused"));
+    for (const frame of refused.news().map(PROVIDERS[name].parse)) {
+      assert(
+        frame.kind === "refused" && frame.reason.endsWith(" is not a valid product"),
+        frame.kind,
+      );
+    }
     exchange.clear("refuse");
     exchange.inject("no_ack");
     const ignored = connect();
