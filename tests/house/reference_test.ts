@@ -7,6 +7,10 @@ import { flagsOf, type OptionSpec, type OptionTable } from "../../lib/cli/option
 import type { CommandEntries } from "../../lib/cli/command.ts";
 import config from "../../deno.json" with { type: "json" };
 import { commands } from "../../main.ts";
+// Whole before the tables are read: another test's static import of a command may be under way, and
+// the runtime then hands out a module that has not run yet.
+import "../../services/stack/doctor.ts";
+import "../../services/stack/mod.ts";
 
 const referenceUrl = new URL("../../docs/reference.md", import.meta.url);
 const contributingUrl = new URL("../../CONTRIBUTING.md", import.meta.url);
