@@ -81,8 +81,8 @@ function KeyChoice({ model }: { model: PageModel }) {
       {session.mayMakeKeys && (
         <>
           <p class="note">
-            It is a key for this development chain, kept in this browser. Never send anything of
-            value to it.
+            A test account is a key for this development chain, kept in this browser. Never send
+            anything of value to it.
           </p>
           {connects}
         </>
