@@ -1,5 +1,5 @@
 import type { CoreClient } from "../net/core_client.ts";
-import { isNodeAway, NodeUnreachableError } from "../net/core_reader.ts";
+import { isNodeAway, NodeUnreachableError, nullIfUnsupported } from "../net/core_reader.ts";
 import { RpcCode, RpcError } from "../protocol/jsonrpc.ts";
 import type { Receipt } from "../protocol/receipt.ts";
 import type { SignedTransactionText } from "./intent.ts";
@@ -51,6 +51,21 @@ export async function askForReceipt(
   const answer = await answerTo(() => node.getTransaction(txHash));
   // It refused the question, not the transaction.
   return answer.kind === "refused" ? { kind: "unknown", cause: answer.error } : answer;
+}
+
+/**
+ * The receipt that a new transaction would get now. Null if the node does not say: it cannot
+ * simulate, or refuses this one, such as for the time of a clock that is wrong.
+ */
+export async function simulate(
+  node: SubmissionNode,
+  { text, txHash }: SignedTransactionText,
+): Promise<Receipt | null> {
+  if (node.simulateTransactionText === undefined) return null;
+  const simulated = node.simulateTransactionText(text, txHash);
+  const answer = await answerTo(() => nullIfUnsupported(simulated));
+  if (answer.kind === "unknown") throw answer.cause;
+  return answer.kind === "receipt" ? answer.receipt : null;
 }
 
 /** @throws Errors that are not the node's. */

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import type { Clock } from "../clock.ts";
 import { messageOf, RangemakerError } from "../errors.ts";
-import { nullIfUnsupported } from "../net/core_reader.ts";
 import { RECEIPTS_KEPT_MIN_MS, TIMESTAMP_DRIFT_MAX_MS } from "../protocol/constants.ts";
 import type { RpcError } from "../protocol/jsonrpc.ts";
 import type { Receipt } from "../protocol/receipt.ts";
@@ -29,6 +28,7 @@ import {
   isNodeUnusable,
   type NodeAnswer,
   sendOnce,
+  simulate,
   type SubmissionNode,
 } from "./node_answer.ts";
 import type { IntentStore } from "./store.ts";
@@ -291,14 +291,17 @@ export class Submitter {
   /** Fails an intent whose transaction was not committed by its deadline and cannot be any more. */
   async #failIfTooLate(intent: Intent): Promise<Intent> {
     const { text, txHash } = transactionOf(intent);
-    const { clock, handler, guard: { clocks: { blockTimeMs } } } = this.#options;
-    const agesMs = [clock.now(), blockTimeMs]
+    const { node, clock, handler, transactions, guard } = this.#options;
+    const agesMs = [clock.now(), guard.clocks.blockTimeMs]
       .filter(Number.isFinite).map((nowMs) => nowMs - timestampOf(text));
     // By both clocks: one that was set forward proves nothing.
     if (Math.min(...agesMs) <= TIMESTAMP_DRIFT_MAX_MS + CLOCK_DIFFERENCE_MAX_MS) {
       throw new OutcomeUnknownError(txHash, "the deadline passed before the node answered");
     }
-    const simulated = await this.#simulateAnew(intent);
+    // An earlier transaction may have been committed, which the store has lost.
+    const simulated = handler.wasDoneBefore === undefined
+      ? null
+      : await simulate(node, await transactions.sign(handler.termsOf(intent)));
     if (simulated !== null && handler.wasDoneBefore?.(simulated)) {
       const failure = simulated.error ?? null;
       return await this.#finish(intent, { state: "committed", receipt: null, failure });
@@ -311,19 +314,6 @@ export class Submitter {
     }
     const { expiresAtMs: deadline } = intent;
     return await this.#fail(intent, submissionFailure("DEADLINE_PASSED", { deadline }));
-  }
-
-  /**
-   * The receipt that a new transaction would get now: an earlier one may have been committed, which
-   * the store has lost. Null if nobody can say.
-   */
-  async #simulateAnew(intent: Intent): Promise<Receipt | null> {
-    const { node, handler, transactions } = this.#options;
-    if (handler.wasDoneBefore === undefined || node.simulateTransactionText === undefined) {
-      return null;
-    }
-    const { text, txHash } = await transactions.sign(handler.termsOf(intent));
-    return await nullIfUnsupported(node.simulateTransactionText(text, txHash));
   }
 
   async #finishBy(intent: Intent, receipt: Receipt): Promise<Intent> {

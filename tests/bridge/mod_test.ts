@@ -118,6 +118,8 @@ const late: [number, string, (node: FakeNode) => unknown, string][] = [
     "RECEIPT_DROPPED",
   ],
   [11, "that cannot simulate", (node) => node.simulates = false, "RECEIPT_DROPPED"],
+  [9, "whose clock is 2 min behind", (node) => node.aheadMs -= 120_000, "DEADLINE_PASSED"],
+  [11, "whose clock is 2 min behind", (node) => node.aheadMs -= 120_000, "RECEIPT_DROPPED"],
 ];
 for (const [minutes, how, change, code] of late) {
   Deno.test(`Bridge: whatever its --retain, a deposit without an answer is ${code} after ${minutes} min, with a node ${how}`, () => {
@@ -129,8 +131,8 @@ for (const [minutes, how, change, code] of late) {
       };
       await assertFailure(post(`${url}/deposit`, signedRequest()), 504, "is unknown");
       node.down = false;
-      change(node);
       clock.jump(node.aheadMs = minutes * 60_000);
+      change(node);
       const reason = await eventually("the outcome is known", async () => {
         clock.advance(1_000);
         const answer = await fetch(`${url}/deposits/${user.address}/1`);

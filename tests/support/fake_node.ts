@@ -166,6 +166,7 @@ export class FakeNode implements AsyncDisposable {
   #simulate(param: unknown): Receipt {
     const tx = transactionSchema.parse(param);
     assert(tx.type === "Deposit", "Other transactions are not simulated");
+    this.#requireRecent(tx);
     const receipt = { txHash: hashTransaction(tx, this.#chainId), blockNumber: 1 };
     const isUsed = this.#used.has(tx.externalTxHash);
     const code = this.refusal ?? (isUsed ? "DEPOSIT_ALREADY_PROCESSED" : undefined);
@@ -189,12 +190,15 @@ export class FakeNode implements AsyncDisposable {
     if (recoverSigner(txHash, tx.signature) !== tx.from) {
       throw new RpcError(RpcCode.transactionRejected, "Signature is not by the sender");
     }
-    if (Math.abs(Date.now() + this.aheadMs - tx.timestamp) > this.timestampToleranceMs) {
-      throw new RpcError(RpcCode.transactionRejected, "Timestamp is too far from now");
-    }
+    this.#requireRecent(tx);
     const receipt = this.#receiptOf(tx, txHash);
     this.#receipts.set(txHash, receipt);
     return receipt;
+  }
+
+  #requireRecent({ timestamp }: Transaction): void {
+    if (Math.abs(Date.now() + this.aheadMs - timestamp) <= this.timestampToleranceMs) return;
+    throw new RpcError(RpcCode.transactionRejected, "Timestamp is too far from now");
   }
 
   #receiptOf(tx: Transaction, txHash: Hex): Receipt {
