@@ -169,9 +169,9 @@ export class RpcSubscriber {
     if (frame === undefined) return this.drop(`unexpected frame ${shown}`);
     if ("params" in frame) {
       const { subscription, result } = frame.params;
-      const accepted = this.#accepted.get(subscription);
-      if (accepted === undefined && !this.#isComplete) return; // some nodes notify before they answer
-      if (accepted?.tryDeliver(result)) return;
+      // Some nodes notify before they answer.
+      const isEarly = this.#accepted.size < this.#options.subscriptions.length;
+      if (this.#accepted.get(subscription)?.tryDeliver(result) ?? isEarly) return;
       return this.drop(`unexpected notification ${shown}`);
     }
     if (frame.id === HEARTBEAT_ID) return;
@@ -182,14 +182,9 @@ export class RpcSubscriber {
     this.#accept(frame.result, requested);
   }
 
-  /** Whether the node has accepted every subscription. */
-  get #isComplete(): boolean {
-    return this.#accepted.size === this.#options.subscriptions.length;
-  }
-
   #accept(id: string, requested: RpcSubscription): void {
     this.#accepted.set(id, requested);
-    if (!this.#isComplete) return;
+    if (this.#accepted.size < this.#options.subscriptions.length) return;
     this.#timers.clear();
     this.#scheduleHeartbeat();
     if (this.#catchUp === undefined) this.#setLive();
