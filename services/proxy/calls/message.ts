@@ -11,7 +11,7 @@ import {
 } from "../../../lib/protocol/jsonrpc.ts";
 import { SMALL_BYTES } from "../shared/limits.ts";
 import { type Envelope, parseEnvelope } from "../shared/envelopes.ts";
-import { ProxyError } from "../shared/failures.ts";
+import { limitExceeded } from "../shared/failures.ts";
 
 /** Complexity limit of a message over {@link SMALL_BYTES}: 1,000 calls use half of it. */
 const MESSAGE_BOUNDS = { depth: 64, parts: 16_384, commas: 2 ** 18 };
@@ -21,31 +21,21 @@ export interface Call extends Envelope {
   params: RpcRequest["params"];
 }
 
-/** A message that is invalid as a whole. */
-export class MessageError extends ProxyError {
-  /** The message's id as it is written if it is valid, else `null`. */
-  readonly id: string;
-
-  constructor(id: string, ...error: ConstructorParameters<typeof ProxyError>) {
-    super(...error);
-    this.id = id;
-  }
-}
-
-/** An invalid element of a batch: a caller may send thousands, and each error records a stack. */
+/** A message, or an element of a batch, that is invalid. */
 export interface InvalidCall {
-  /** As in a {@link MessageError}. */
+  /** Its id as it is written if that is valid, else `null`. */
   id: string;
   error: RpcError;
 }
 
-export type Message = Call | (Call | InvalidCall)[];
+export type Batch = (Call | InvalidCall)[];
+
+export type Message = Call | InvalidCall | Batch;
 
 /**
- * Reads a message: one call or a batch of them, in which some may be invalid.
- *
- * @throws {MessageError} -32700, -32600 (an empty batch too), or -32005 for a batch over the
- *   limit, or a message that is too complex.
+ * Reads a message: one call or a batch of them, in which some may be invalid. The error of an invalid
+ * one is -32700, -32600 (an empty batch too), or -32005 for a batch over the limit, or a message that
+ * is too complex.
  */
 export function parseMessage(text: string, maxBatch: number): Message {
   if (text.length > SMALL_BYTES && isTooComplex(text, MESSAGE_BOUNDS)) {
@@ -53,36 +43,27 @@ export function parseMessage(text: string, maxBatch: number): Message {
     const message =
       `Message has over ${parts} members, over ${commas} list elements or is nested over ${depth} ` +
       "levels deep: send less at once";
-    throw new MessageError(
-      JSON.stringify(idBesideParams(text)),
-      413,
-      RpcCode.limitExceeded,
-      message,
-    );
+    return { id: JSON.stringify(idBesideParams(text)), error: limitExceeded(413, message) };
   }
   let value: unknown;
   try {
     value = parseJson(text);
-  } catch (cause) {
-    if (!(cause instanceof RpcError)) throw cause;
-    throw new MessageError("null", 400, cause.rpcCode, cause.message, cause);
+  } catch (error) {
+    if (!(error instanceof RpcError)) throw error;
+    return { id: "null", error };
   }
-  if (Array.isArray(value)) return parseBatch(value, text, maxBatch);
-  const call = parseCall(value, text);
-  if (!("error" in call)) return call;
-  const { id, error } = call;
-  throw new MessageError(id, 400, error.rpcCode, error.message, error);
+  return Array.isArray(value) ? parseBatch(value, text, maxBatch) : parseCall(value, text);
 }
 
-function parseBatch(values: unknown[], text: string, maxBatch: number): (Call | InvalidCall)[] {
+function parseBatch(values: unknown[], text: string, maxBatch: number): Batch | InvalidCall {
   if (values.length === 0) {
     const message = "Invalid request: Batch is empty: send one call or more";
-    throw new MessageError("null", 400, RpcCode.invalidRequest, message);
+    return { id: "null", error: new RpcError(RpcCode.invalidRequest, message) };
   }
   if (values.length > maxBatch) {
     const message =
       `Batch has ${values.length} calls: the limit is ${maxBatch}; send several batches`;
-    throw new MessageError("null", 413, RpcCode.limitExceeded, message);
+    return { id: "null", error: limitExceeded(413, message) };
   }
   const texts = arrayElements(text);
   return values.map((value, index) => parseCall(value, texts[index] ?? ""));

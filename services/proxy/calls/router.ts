@@ -5,13 +5,7 @@ import type { ByteBudget } from "../shared/limits.ts";
 import type { ProxyMetrics, Target } from "../shared/metrics.ts";
 import type { Turns } from "../../../lib/timing/turns.ts";
 import { splitBatchReply } from "./batch.ts";
-import {
-  type Call,
-  type InvalidCall,
-  type Message,
-  MessageError,
-  parseMessage,
-} from "./message.ts";
+import { type Batch, type Call, parseMessage } from "./message.ts";
 import {
   type CallAnswer,
   callText,
@@ -102,17 +96,12 @@ export class Router {
   }
 
   #answerNow(text: string, caller: CallerAddress, subscribe?: Subscribe): Promise<RoutedAnswer> {
-    let message: Message;
-    try {
-      message = parseMessage(text, this.#options.maxBatch);
-    } catch (thrown) {
-      if (!(thrown instanceof MessageError)) throw thrown;
-      const body = failureText(thrown.id, thrown);
-      return Promise.resolve({ status: thrown.status, body, target: "proxy" });
-    }
-    return Array.isArray(message)
-      ? this.#answerBatch(this.#sortBatch(message), caller)
-      : this.#answerCall(message, caller, subscribe);
+    const message = parseMessage(text, this.#options.maxBatch);
+    if (Array.isArray(message)) return this.#answerBatch(...this.#sortBatch(message), caller);
+    if (!("error" in message)) return this.#answerCall(message, caller, subscribe);
+    const { id, error } = message;
+    const status = error instanceof ProxyError ? error.status : 400;
+    return Promise.resolve({ status, body: failureText(id, error), target: "proxy" });
   }
 
   async #answerCall(
@@ -169,7 +158,8 @@ export class Router {
   }
 
   async #answerBatch(
-    { answers, parts }: SortedBatch,
+    answers: BatchAnswers,
+    parts: readonly NodeBatch[],
     caller: CallerAddress,
   ): Promise<RoutedAnswer> {
     await Promise.all(parts.map((part) => this.#sendBatch(part, caller, answers)));
@@ -180,8 +170,8 @@ export class Router {
   }
 
   /** Answers what needs no node, and sorts all other calls by their node. */
-  #sortBatch(batch: readonly (Call | InvalidCall)[]): SortedBatch {
-    const answers: SortedBatch["answers"] = new Array(batch.length);
+  #sortBatch(batch: Batch): [answers: BatchAnswers, parts: readonly NodeBatch[]] {
+    const answers: BatchAnswers = new Array(batch.length);
     const parts = new Map<string, NodeBatch>();
     for (const [index, call] of batch.entries()) {
       if ("error" in call) {
@@ -191,7 +181,7 @@ export class Router {
       this.#options.metrics.countCall(call.method);
       answers[index] = this.#addToBatch(parts, index, call);
     }
-    return { answers, parts: [...parts.values()] };
+    return [answers, [...parts.values()]];
   }
 
   /** Adds a call to those for its node. Returns the error for its caller if no node can answer it. */
@@ -220,7 +210,7 @@ export class Router {
   async #sendBatch(
     { target, node, blocks, calls }: NodeBatch,
     caller: CallerAddress,
-    answers: (string | undefined)[],
+    answers: BatchAnswers,
   ): Promise<void> {
     const { methods, nodes, readNodes, budget, turns } = this.#options;
     const isPlain = calls.every(({ method }) => methods.kindOf(method).isPlainRead);
@@ -254,11 +244,8 @@ export class Router {
   }
 }
 
-interface SortedBatch {
-  /** By position in the batch; undefined for calls without an answer. */
-  answers: (string | undefined)[];
-  parts: NodeBatch[];
-}
+/** By position in the batch; undefined for calls without an answer. */
+type BatchAnswers = (string | undefined)[];
 
 /** The calls of a batch that go to one node, without their parsed parameters: large ones wait. */
 interface NodeBatch {

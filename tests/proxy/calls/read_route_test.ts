@@ -14,7 +14,7 @@ import { call, readNodesOf } from "../support.ts";
 
 function callOf(method: string, params: unknown = []) {
   const message = parseMessage(JSON.stringify({ ...call(1, method), params }), 1);
-  assert(!Array.isArray(message));
+  assert("method" in message);
   return message;
 }
 
