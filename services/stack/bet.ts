@@ -143,11 +143,7 @@ export async function waitForPrices(
   }
 }
 
-/**
- * Waits until the solver has the prices for a first quote, within a limit.
- *
- * @returns What is missing after that.
- */
+/** Waits, within a limit, for the solver's prices for a first quote. @returns What is missing. */
 export async function waitForQuotes(urls: StackUrls, clock: Clock): Promise<string | undefined> {
   const client = new RangemakerClient({ urls, chainId: Number(chainIdOption.default), clock });
   const deadlineMs = clock.now() + STEP_TIMEOUT_MS;

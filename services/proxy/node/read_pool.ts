@@ -88,11 +88,11 @@ export class ReadPool implements NodePort {
    */
   async probe(node: number): Promise<Head | undefined> {
     const startedAtMs = this.#clock.now();
-    let status = 200;
+    let fault = "its answer is not a block";
     try {
       const options = { forwardedFor: "127.0.0.1", isPlain: true };
-      let body: string;
-      ({ status, body } = await this.#poolsOf(node).probes.post(PROBE, options));
+      const { status, body } = await this.#poolsOf(node).probes.post(PROBE, options);
+      if (status !== 200) fault = `HTTP status ${status}`;
       const head = headOf(tryParseResponse(parseJson(body))?.result);
       if (head === undefined) throw new TypeError("It is not a block");
       this.#nodes.onProbeAnswered(node, head, this.#clock.now() - startedAtMs);
@@ -100,9 +100,8 @@ export class ReadPool implements NodePort {
     } catch (thrown) {
       if (this.#isStopped) return;
       const error = connectionErrorOf(thrown);
-      const notABlock = status === 200 ? "its answer is not a block" : `HTTP status ${status}`;
       if (error?.isNodeDown) this.#nodes.onProbeRefused(node, error.message);
-      else this.#nodes.onProbeFailed(node, error?.message ?? notABlock);
+      else this.#nodes.onProbeFailed(node, error?.message ?? fault);
       if (this.#nodes.isDead(node)) this.#poolsOf(node).reads.abandon("It does not respond");
     }
   }
