@@ -17,8 +17,7 @@ import type { SlotPrice } from "./slots.ts";
 /** A strategy's view of one market, fed slot by slot as in production. */
 export class TapeMarket extends MarketState {
   readonly #priceAgeMs: number;
-  /** Prices that are old enough to be seen. */
-  #visible: MarketView["spot"];
+  /** Prices that are not old enough to be seen. */
   #delayed: NonNullable<MarketView["spot"]>[] = [];
 
   /** @param priceAgeMs Age of the spot that strategies see, in milliseconds. */
@@ -31,13 +30,9 @@ export class TapeMarket extends MarketState {
     const value = BigInt(price);
     this.#delayed.push({ price: value, lastUpdateMs: timeMs, fresh: true });
     while (this.#delayed[0] && this.#delayed[0].lastUpdateMs <= timeMs - this.#priceAgeMs) {
-      this.#visible = this.#delayed.shift();
+      this.spot = this.#delayed.shift();
     }
     this.addHistory([{ time: timeMs, price: value }], timeMs);
-  }
-
-  override get spot(): MarketView["spot"] {
-    return this.#visible;
   }
 }
 

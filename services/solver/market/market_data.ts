@@ -15,20 +15,12 @@ export class MarketState implements MarketView {
   readonly history: PriceRing = new PriceRing();
   readonly volatility: MarketVolatility;
   readonly stillness: StillPrices = new StillPrices();
-  #spot: MarketView["spot"];
-  #historyEndMs = 0;
+  spot: MarketView["spot"];
+  historyEndMs = 0;
 
   constructor(symbol: string, volatility: MarketVolatility) {
     this.symbol = symbol;
     this.volatility = volatility;
-  }
-
-  get spot(): MarketView["spot"] {
-    return this.#spot;
-  }
-
-  get historyEndMs(): number {
-    return this.#historyEndMs;
   }
 
   /**
@@ -38,7 +30,7 @@ export class MarketState implements MarketView {
   setSpot({ price, lastUpdate, state }: NodePrice, nowMs: number): void {
     if (price === 0n) return;
     const isAhead = lastUpdate - nowMs > FUTURE_PRICE_MAX_MS;
-    this.#spot = {
+    this.spot = {
       price,
       lastUpdateMs: isAhead ? lastUpdate : Math.min(lastUpdate, nowMs),
       fresh: state === "fresh" && !isAhead,
@@ -56,12 +48,12 @@ export class MarketState implements MarketView {
       this.stillness.add(time / SLOT_MS, price);
       this.volatility.addSlot(time, price, this.stillness.share);
     }
-    this.#historyEndMs = Math.max(this.#historyEndMs, endMs);
+    this.historyEndMs = Math.max(this.historyEndMs, endMs);
   }
 
   /** Ends the history with its newest price, since its end was computed from a wrong time. */
   truncateToNewest(): number {
-    return this.#historyEndMs = (this.history.newestMs ?? -SLOT_MS) + SLOT_MS;
+    return this.historyEndMs = (this.history.newestMs ?? -SLOT_MS) + SLOT_MS;
   }
 }
 
