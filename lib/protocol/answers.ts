@@ -53,6 +53,8 @@ const horizonCalibrationSchema = z.object({
   })),
 });
 
+export type HorizonCalibration = z.output<typeof horizonCalibrationSchema>;
+
 const calibrationSchema = z.object({
   symbol: described(z.string(), "Such as `ETH/USDT`"),
   horizons: described(z.array(horizonCalibrationSchema), "Shortest first; none without windows"),

@@ -107,8 +107,7 @@ export class MarketData {
   calibration(): MarketCalibration[] {
     return [...this.#stateByMarket].map(([{ symbol }, { volatility }]) => ({
       symbol,
-      horizons: volatility.calibrations.filter(({ windows }) => windows > 0)
-        .map(({ boxes, ...horizon }) => ({ ...horizon, boxes: [...boxes] })),
+      horizons: volatility.calibrations.filter(({ windows }) => windows > 0),
     }));
   }
 

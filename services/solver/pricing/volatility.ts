@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { SLOT_MS } from "../../../lib/protocol/constants.ts";
+import type { HorizonCalibration } from "../../../lib/protocol/answers.ts";
 import { YEAR_MS } from "../../../lib/time.ts";
 import { type Candle, CANDLE_MS, CandleBuilder, rangeOf, unitRange } from "./candle.ts";
 import type { LogDeviation } from "./largest_move.ts";
@@ -11,7 +12,7 @@ import {
   type VolatilityForecast,
   type VolatilityForecaster,
 } from "./volatility_forecast.ts";
-import { type Calibration, outcomesStateSchema, WindowOutcomes } from "./window_outcomes.ts";
+import { outcomesStateSchema, WindowOutcomes } from "./window_outcomes.ts";
 
 export interface VolatilityOptions {
   /** Lowest annualised volatility of a forecast: a still price does not prove a low one. */
@@ -168,7 +169,7 @@ export class MarketVolatility implements VolatilityForecaster {
   }
 
   /** Shares of hypothetical boxes that held, by horizon. */
-  get calibrations(): readonly Calibration[] {
+  get calibrations(): HorizonCalibration[] {
     return this.#outcomes.map(({ calibration }) => calibration);
   }
 

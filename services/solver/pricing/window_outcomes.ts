@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { SLOT_MS } from "../../../lib/protocol/constants.ts";
+import type { HorizonCalibration } from "../../../lib/protocol/answers.ts";
 import { DAY_MS, MINUTE_MS } from "../../../lib/time.ts";
 import {
   deviationFrom,
@@ -58,21 +59,6 @@ export const outcomesStateSchema = z.object({
 });
 
 type State = z.output<typeof outcomesStateSchema>;
-
-/** Predicted and observed shares of hypothetical boxes that held. */
-export interface Calibration {
-  horizonMs: number;
-  /** Number of ended windows: overlapping windows count in part, older ones count less. */
-  windows: number;
-  /** By the forecast's probability: {@link CHECKED_PROBABILITIES}. Empty without windows. */
-  boxes: readonly {
-    predicted: number;
-    /** Share of the boxes that held. */
-    held: number;
-    /** Standard error of `held` by chance alone, if windows that do not overlap are independent. */
-    error: number;
-  }[];
-}
 
 /** Prices from the bar before to `endMs`. */
 interface WindowBar {
@@ -174,7 +160,11 @@ export class WindowOutcomes {
     return (ends / END_SHARE + PRIOR_WINDOWS) / (windows + PRIOR_WINDOWS);
   }
 
-  get calibration(): Calibration {
+  /**
+   * Predicted and observed shares of hypothetical boxes that held, by {@link CHECKED_PROBABILITIES}.
+   * The standard errors are those of windows that are independent unless they overlap.
+   */
+  get calibration(): HorizonCalibration {
     const { windows, held } = this.#state;
     const boxes = windows === 0 ? [] : CHECKED_PROBABILITIES.map((predicted, index) => ({
       predicted,
