@@ -59,12 +59,10 @@ export function forwardNoTouchProbability(corridor: ForwardCorridor): number {
 function noTouchByStart(
   { toLower, toUpper, variance, drift, stepDeviation }: ForwardCorridor,
 ): (move: number) => number {
-  const shifted = (distance: number) =>
-    stepDeviation > 0 ? shiftedDistance(distance, stepDeviation) : distance;
   return (move) =>
     noTouchProbability({
-      toLower: shifted(toLower + move),
-      toUpper: shifted(toUpper - move),
+      toLower: shiftedDistance(toLower + move, stepDeviation),
+      toUpper: shiftedDistance(toUpper - move, stepDeviation),
       variance,
       drift,
     });
