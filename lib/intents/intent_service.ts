@@ -165,8 +165,3 @@ export class IntentService {
     return this.#wrongChain = undefined;
   }
 }
-
-/** The fields of a health answer that describe a problem. */
-export function problemFields(problem: RangemakerError): { code: string; reason: string } {
-  return { code: problem.code, reason: problem.message };
-}

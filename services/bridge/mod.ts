@@ -4,7 +4,7 @@ import type { Registry } from "prom-client";
 import { type Clock, systemClock } from "../../lib/clock.ts";
 import { ChainGuard } from "../../lib/intents/chain_guard.ts";
 import { type IntentResources, openIntentResources } from "../../lib/intents/intent_resources.ts";
-import { IntentService, problemFields } from "../../lib/intents/intent_service.ts";
+import { IntentService } from "../../lib/intents/intent_service.ts";
 import type { IntentHandler } from "../../lib/intents/submitter.ts";
 import { redactUrls } from "../../lib/redact.ts";
 import { createCachedCall } from "../../lib/timing/cached.ts";
@@ -128,7 +128,8 @@ function createHealthRoute(
     const [found, rpc] = await Promise.all([findProblem(), nodeAnswers()]);
     const about = { rpc, bridge, timestamp: clock.now() };
     if (found === undefined) return c.json({ status: "healthy", ...about });
-    return c.json({ status: "failed", ...problemFields(found), ...about }, 503);
+    const { code, message: reason } = found;
+    return c.json({ status: "failed", code, reason, ...about }, 503);
   });
 }
 

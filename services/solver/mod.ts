@@ -8,7 +8,7 @@ import { createRegistry } from "../../lib/http/metrics.ts";
 import { documentedHandler } from "../../lib/http/openapi.ts";
 import { type RunningService, startOrClose, startService } from "../../lib/http/service.ts";
 import { openIntentResources } from "../../lib/intents/intent_resources.ts";
-import { type IntentService, problemFields } from "../../lib/intents/intent_service.ts";
+import type { IntentService } from "../../lib/intents/intent_service.ts";
 import { createCachedCall } from "../../lib/timing/cached.ts";
 import { NODE_ANSWER_CACHED_MS } from "../../lib/net/core_reader.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
@@ -179,7 +179,8 @@ function createHealthRoute({ findProblem }: IntentService, solver: Address, dryR
     // A dry run needs neither store nor node.
     const found = dryRun ? undefined : await findProblem();
     if (found === undefined) return c.json({ status: "ok", solver, dryRun });
-    return c.json({ status: "failed", ...problemFields(found), solver, dryRun }, 503);
+    const { code, message: reason } = found;
+    return c.json({ status: "failed", code, reason, solver, dryRun }, 503);
   });
 }
 
