@@ -1,12 +1,5 @@
 import type { Bet } from "../../../lib/protocol/bet.ts";
-import {
-  type BoxPrice,
-  type Charges,
-  type MarketModel,
-  needsHold,
-  payoutFor,
-  priceBox,
-} from "./box_price.ts";
+import { type BoxPrice, type MarketModel, needsHold, payoutFor, priceBox } from "./box_price.ts";
 import type { BoxToPrice } from "./box_probability.ts";
 import { requirePayout } from "./recheck.ts";
 import { refusal } from "./refusals.ts";
@@ -21,7 +14,11 @@ import {
 } from "./strategy.ts";
 import type { VolatilityForecast } from "./volatility_forecast.ts";
 
-export interface BarrierStrategyOptions extends Charges, Pick<StrategyContext, "clock" | "market"> {
+export interface BarrierStrategyOptions extends Pick<StrategyContext, "clock" | "market"> {
+  /** Share of each fair payout that the maker keeps, 0 to below 1. */
+  margin: number;
+  /** How much earlier than the maker the fastest user may see prices, in milliseconds. */
+  userLeadMs: number;
   /** Without it, the book has no effect on prices. */
   skew?: SkewOptions;
   /** Highest age of a price for quotes, in milliseconds. */

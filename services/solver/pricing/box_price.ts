@@ -3,14 +3,6 @@ import { LIMITS } from "../shared/limits.ts";
 import { type BoxToPrice, NoTouch, noTouchAtChecks, priceChecksOf } from "./box_probability.ts";
 import type { VolatilityForecast } from "./volatility_forecast.ts";
 
-/** The charges of the maker. */
-export interface Charges {
-  /** Share of each fair payout that the maker keeps, 0 to below 1. */
-  margin: number;
-  /** How much earlier than the maker the fastest user may see prices, in milliseconds. */
-  userLeadMs: number;
-}
-
 /** The model's state of a market. */
 export interface MarketModel {
   forecast: VolatilityForecast;
