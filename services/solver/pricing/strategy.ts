@@ -154,7 +154,6 @@ export interface StrategyContext {
   clock: Pick<Clock, "now">;
   /** The market of a bet. */
   market(bet: Bet): MarketView;
-  marketView(market: Market): MarketView;
   /**
    * The maker's risk on bets that tend to win together with this one, USDC with 6 decimals: those
    * with overlapping ranges and remaining windows, weighted by the overlap. 0 in the backtest.
@@ -170,10 +169,10 @@ export interface StrategyContext {
 
 /** The context of a strategy that a file exports. */
 export function createStrategyContext(
-  { markets, ...context }:
-    & Pick<StrategyContext, "clock" | "marketView">
+  { markets, marketView, ...context }:
+    & Pick<StrategyContext, "clock">
     & Partial<Pick<StrategyContext, "correlatedRisk">>
-    & { markets: Markets },
+    & { markets: Markets; marketView(market: Market): MarketView },
 ): StrategyContext {
   const refuse = (code: PricingRefusal, message: string): never => {
     throw new PricingRefusedError(code, message);
@@ -187,7 +186,7 @@ export function createStrategyContext(
       if (market === undefined) {
         return refuse("PRICE_UNAVAILABLE", `No market ${base} / ${quote}: GET /pairs lists them`);
       }
-      return context.marketView(market);
+      return marketView(market);
     },
     refuse,
   };
