@@ -6,10 +6,8 @@ import {
   toEthereumBlock,
 } from "../../../services/node/chain/block.ts";
 import type { ResumePoint } from "../../../services/node/store/chain_records.ts";
-import { FakeClock } from "../../support/fake_clock.ts";
-import { withFolder } from "../../support/files.ts";
 import { deposit, hashOf } from "../support/actors.ts";
-import { DiskChain, MemoryChain } from "../support/chains.ts";
+import { MemoryChain, withDiskChain } from "../support/chains.ts";
 
 Deno.test("Chain: each block has the hash of its parent, and old blocks are dropped", () => {
   const test = new MemoryChain();
@@ -37,15 +35,13 @@ Deno.test("Chain: a block contains each transaction since the previous block onc
 });
 
 Deno.test("Chain: a block contains transactions that were not committed when it was due, under the number in their receipts", () =>
-  withFolder(async (folder) => {
-    const disk = new DiskChain(folder, new FakeClock());
+  withDiskChain((disk) => {
     const tx = deposit({ timestamp: disk.clock.now(), externalTxHash: hashOf(1) });
     const { txHash } = disk.chain.submit(tx);
     disk.run(1);
     const { number, transactions } = disk.chain.head;
     assert.deepEqual(transactions, [txHash]);
     assert.equal(disk.chain.findReceipt(txHash)?.blockNumber, number);
-    await disk.close();
   }));
 
 Deno.test("Chain: checkpoints without prices advance the time, also of the price history", () => {

@@ -7,9 +7,7 @@ import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import { MarketHistory } from "../../../services/node/chain/price_history.ts";
 import { pageOfPrices, pageOfTheses } from "../../../services/node/rpc/query_pages.ts";
 import { actors, rfqSubmit } from "../support/actors.ts";
-import { DiskChain, openTheses } from "../support/chains.ts";
-import { FakeClock } from "../../support/fake_clock.ts";
-import { withFolder } from "../../support/files.ts";
+import { openTheses, withDiskChain } from "../support/chains.ts";
 
 /** A ledger with these theses: all that a page reads of them. */
 function ledgerOf(theses: readonly Partial<Thesis>[]) {
@@ -100,8 +98,7 @@ Deno.test("pageOfTheses: a filter that matches little is answered page by page",
 });
 
 Deno.test("pageOfTheses: only the theses of the page are parsed, and all filters count", () =>
-  withFolder(async (folder) => {
-    const disk = new DiskChain(`${folder}/node`, new FakeClock());
+  withDiskChain((disk) => {
     disk.deposit(1);
     for (const [count, price] of [[900, 9_000_000_000n], [100, 3_000_000_000n]] as const) {
       disk.run(1);
@@ -128,7 +125,6 @@ Deno.test("pageOfTheses: only the theses of the page are parsed, and all filters
     const full = timeOf({});
     assert(timeOf({ user: solver }) < full / 3, "parsing a row takes longer than filtering it");
     assert(timeOf({ limit: 10 }) < full / 3);
-    await disk.close();
   }));
 
 Deno.test("pageOfTheses: the first page starts at the oldest thesis that was not deleted", () => {

@@ -9,7 +9,7 @@ import { bundledProgram, Program } from "../../support/process.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { withFolder } from "../../support/files.ts";
 import { actors, hashOf } from "../support/actors.ts";
-import { addHistory, DiskChain, GENESIS } from "../support/chains.ts";
+import { addHistory, DiskChain, GENESIS, withDiskChain } from "../support/chains.ts";
 import { logOf } from "../../support/recorded_logs.ts";
 
 const { relayer, user } = actors;
@@ -41,18 +41,16 @@ async function whileRunning<T>(disk: DiskChain, promise: Promise<T>): Promise<T>
 }
 
 Deno.test("node backup: copies a running chain to a private, checked file that can be continued", () =>
-  withFolder(async (folder) => {
-    const clock = new FakeClock();
-    const [dir, to] = [`${folder}/node`, `${folder}/backup.sqlite`];
-    const disk = new DiskChain(dir, clock);
+  withDiskChain(async (disk, folder) => {
+    const to = `${folder}/backup.sqlite`;
     const txs = addHistory(disk);
     disk.storage.records.commits.commit();
     const before = disk.view(txs);
-    const { code, output } = await whileRunning(disk, backUp(dir, to));
+    const { code, output } = await whileRunning(disk, backUp(disk.path, to));
     assert.equal(code, 0, output);
     assert.match(output, /^Backup of .*: \d+ bytes, checked/);
     assert.equal((Deno.statSync(to).mode ?? 0) & 0o777, 0o600);
-    const again = await whileRunning(disk, backUp(dir, to));
+    const again = await whileRunning(disk, backUp(disk.path, to));
     assert.match(again.output, /exists already: name a new file/);
     disk.deposit(50);
     disk.run(30);
@@ -62,7 +60,7 @@ Deno.test("node backup: copies a running chain to a private, checked file that c
 
     Deno.copyFileSync(to, `${folder}/restored/chain.sqlite`);
     const logged = await logOf(async () => {
-      const restored = new DiskChain(`${folder}/restored`, clock);
+      const restored = new DiskChain(`${folder}/restored`, disk.clock);
       assert.deepEqual(restored.view(txs), before);
       assert.ok(restored.chain.head.number > number, "above all that were announced since");
       restored.run(1);
@@ -70,9 +68,8 @@ Deno.test("node backup: copies a running chain to a private, checked file that c
       await restored.close();
     });
     assert.match(logged.join("\n"), /is a restored backup/);
-    const goesOn = new DiskChain(`${folder}/restored`, clock);
+    await using goesOn = new DiskChain(`${folder}/restored`, disk.clock);
     assert.equal(goesOn.view([]).issued, before.issued + 5_000_000n);
-    await goesOn.close();
   }));
 
 Deno.test("node backup: the copy is synced before it gets its name, and the folder after that", () =>
@@ -100,10 +97,8 @@ Deno.test("node backup: the copy is synced before it gets its name, and the fold
   }));
 
 Deno.test("node backup: a refused backup of another chain leaves the log, which its database needs", () =>
-  withFolder(async (folder) => {
-    const clock = new FakeClock();
-    const [dir, copy, killed] = [`${folder}/node`, `${folder}/backup.sqlite`, `${folder}/killed`];
-    const disk = new DiskChain(dir, clock);
+  withDiskChain(async (disk, folder) => {
+    const [copy, killed] = [`${folder}/backup.sqlite`, `${folder}/killed`];
     addHistory(disk);
     disk.storage.records.commits.commit();
     disk.run(1);
@@ -111,40 +106,37 @@ Deno.test("node backup: a refused backup of another chain leaves the log, which 
     const before = disk.view(txs);
     disk.kill(killed);
     await disk.close();
-    const other = new DiskChain(`${folder}/other`, clock, { chainId: 7 });
+    const other = new DiskChain(`${folder}/other`, disk.clock, { chainId: 7 });
     await other.close();
     await runHere(["node", "backup", "--data-dir", `${folder}/other`, "--to", copy]);
 
     Deno.renameSync(`${killed}/chain.sqlite`, `${folder}/chain.sqlite`);
     Deno.copyFileSync(copy, `${killed}/chain.sqlite`);
-    assert.throws(() => new DiskChain(killed, clock), /another genesis or chain id/);
+    assert.throws(() => new DiskChain(killed, disk.clock), /another genesis or chain id/);
     Deno.renameSync(`${folder}/chain.sqlite`, `${killed}/chain.sqlite`);
-    const again = new DiskChain(killed, clock);
+    await using again = new DiskChain(killed, disk.clock);
     assert.deepEqual(again.view(txs), before);
-    await again.close();
   }));
 
 Deno.test("node backup: a second restore does not overwrite the log that the first one replaced", () =>
-  withFolder(async (folder) => {
-    const [dir, to] = [`${folder}/node`, `${folder}/backup.sqlite`];
-    const disk = new DiskChain(dir, new FakeClock());
+  withDiskChain(async (disk, folder) => {
+    const to = `${folder}/backup.sqlite`;
     addHistory(disk);
     await disk.close();
-    await runHere(["node", "backup", "--data-dir", dir, "--to", to]);
-    const log = `${dir}/chain.sqlite-wal`;
+    await runHere(["node", "backup", "--data-dir", disk.path, "--to", to]);
+    const log = `${disk.path}/chain.sqlite-wal`;
     for (const content of ["first", "second"]) {
-      Deno.copyFileSync(to, `${dir}/chain.sqlite`);
+      Deno.copyFileSync(to, `${disk.path}/chain.sqlite`);
       Deno.writeTextFileSync(log, content);
-      await new DiskChain(dir, disk.clock).close();
+      await new DiskChain(disk.path, disk.clock).close();
     }
     const logs = [`${log}.replaced`, `${log}.replaced-2`];
     assert.deepEqual(logs.map((path) => Deno.readTextFileSync(path)), ["first", "second"]);
   }));
 
 Deno.test("node backup: copies a restored backup before its first start, without the log of what it replaced", () =>
-  withFolder(async (folder) => {
+  withDiskChain(async (disk, folder) => {
     const [killed, to, copy] = [`${folder}/killed`, `${folder}/backup.sqlite`, `${folder}/copy`];
-    const disk = new DiskChain(`${folder}/node`, new FakeClock());
     const txs = addHistory(disk);
     const before = disk.view(txs);
     disk.kill(`${folder}/earlier`);
@@ -163,43 +155,38 @@ Deno.test("node backup: copies a restored backup before its first start, without
     assert.ok(Deno.statSync(`${killed}/chain.sqlite-wal.replaced`).size > 0, "its log is kept");
     Deno.mkdirSync(`${folder}/other`);
     Deno.copyFileSync(copy, `${folder}/other/chain.sqlite`);
-    const copied = new DiskChain(`${folder}/other`, disk.clock);
+    await using copied = new DiskChain(`${folder}/other`, disk.clock);
     assert.deepEqual(copied.view(txs), before);
-    await copied.close();
   }));
 
 Deno.test("node backup: refuses a restored backup while the node still runs on what it replaced", () =>
-  withFolder(async (folder) => {
-    const [dir, to] = [`${folder}/node`, `${folder}/backup.sqlite`];
-    const disk = new DiskChain(dir, new FakeClock());
+  withDiskChain(async (disk, folder) => {
+    const to = `${folder}/backup.sqlite`;
     const txs = addHistory(disk);
     const before = disk.view(txs);
-    const { code, output } = await whileRunning(disk, backUp(dir, to));
+    const { code, output } = await whileRunning(disk, backUp(disk.path, to));
     assert.equal(code, 0, output);
     for (let number = 50; number < 60; number++) disk.deposit(number);
     disk.storage.records.commits.commit();
 
     Deno.copyFileSync(to, `${folder}/restored.sqlite`);
-    Deno.renameSync(`${folder}/restored.sqlite`, `${dir}/chain.sqlite`);
-    const refused = await backUp(dir, `${folder}/copy`);
+    Deno.renameSync(`${folder}/restored.sqlite`, `${disk.path}/chain.sqlite`);
+    const refused = await backUp(disk.path, `${folder}/copy`);
     assert.match(refused.output, /A node still runs .*: stop it first/);
     assert.equal(refused.code, 1);
     await assert.rejects(disk.close(), /restart the node/);
-    const restored = new DiskChain(dir, disk.clock);
+    await using restored = new DiskChain(disk.path, disk.clock);
     assert.deepEqual(restored.view(txs), before);
-    await restored.close();
   }));
 
 Deno.test("node backup: works while the node is stopped, and refuses a directory without a chain", () =>
-  withFolder(async (folder) => {
-    const dir = `${folder}/node`;
-    const disk = new DiskChain(dir, new FakeClock());
+  withDiskChain(async (disk, folder) => {
     const txs = addHistory(disk);
     const before = disk.view(txs);
     await disk.close();
     const backUpHere = (dir: string, to: string) =>
       runHere(["node", "backup", "--data-dir", dir, "--to", `${folder}/${to}`]);
-    const { code, stderr } = await backUpHere(dir, "backup.sqlite");
+    const { code, stderr } = await backUpHere(disk.path, "backup.sqlite");
     assert.equal(code, 0, stderr);
     Deno.mkdirSync(`${folder}/other`);
     Deno.copyFileSync(`${folder}/backup.sqlite`, `${folder}/other/chain.sqlite`);
@@ -209,7 +196,7 @@ Deno.test("node backup: works while the node is stopped, and refuses a directory
     const restored = new DiskChain(`${folder}/other`, disk.clock);
     assert.deepEqual(restored.view(txs), before);
     await restored.close();
-    const misplaced = await backUpHere(dir, "none/b");
+    const misplaced = await backUpHere(disk.path, "none/b");
     assert.match(misplaced.stderr, /none\/b cannot be written: No such file or directory/);
     assert.match((await backUpHere(`${folder}/none`, "b")).stderr, /does not exist/);
     const long = "x".repeat(300); // not even root can ask for it, as others for a closed folder
@@ -229,14 +216,13 @@ Deno.test("node backup: works while the node is stopped, and refuses a directory
   }));
 
 Deno.test("node backup: of a damaged chain fails, names the row, and leaves no file", () =>
-  withFolder(async (folder) => {
-    const disk = new DiskChain(`${folder}/node`, new FakeClock());
+  withDiskChain(async (disk, folder) => {
     addHistory(disk);
     await disk.close();
     const database = new Database(`${folder}/node/chain.sqlite`);
     database.exec("UPDATE theses SET value = '{}' WHERE key = 2");
     database.close();
-    const args = ["--data-dir", `${folder}/node`, "--to", `${folder}/backup.sqlite`];
+    const args = ["--data-dir", disk.path, "--to", `${folder}/backup.sqlite`];
     const { code, stderr } = await runHere(["node", "backup", ...args]);
     assert.equal(code, 1);
     assert.match(stderr, /damaged \(row 2 of the table theses\): restore a backup/);

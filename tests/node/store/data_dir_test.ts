@@ -12,7 +12,7 @@ import { Database, StorageError } from "../../../services/node/store/database.ts
 import { startNode } from "../../../services/node/mod.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { marketsToml, tomlOf, withFolder, withMarketsFile } from "../../support/files.ts";
-import { addHistory, DiskChain, GENESIS } from "../support/chains.ts";
+import { addHistory, DiskChain, GENESIS, withDiskChain } from "../support/chains.ts";
 import { withSeed } from "../../support/random.ts";
 import { logOf } from "../../support/recorded_logs.ts";
 import { damageMany } from "../damage.ts";
@@ -89,29 +89,26 @@ Deno.test("Data directory: a missing log or database is refused; without the loc
   }));
 
 Deno.test("Data directory: a copy that lacks only the last commit is refused", () =>
-  withFolder(async (folder) => {
-    const disk = new DiskChain(`${folder}/node`, new FakeClock());
+  withDiskChain((disk, folder) => {
     disk.kill(`${folder}/older`);
     disk.deposit(1);
     disk.records.commits.commit();
-    copy(`${folder}/node`, `${folder}/older`, "lock");
+    copy(disk.path, `${folder}/older`, "lock");
     assert.throws(() => new DiskChain(`${folder}/older`, disk.clock), /lacks 1 commit/);
-    await disk.close();
   }));
 
 Deno.test("Data directory: after a start that was killed when it had numbered its run, the next one works", () =>
-  withFolder(async (folder) => {
-    const disk = new DiskChain(`${folder}/node`, new FakeClock());
+  withDiskChain(async (disk, folder) => {
     disk.deposit(1);
     await disk.close();
     const { emptyLog } = Database.prototype;
     let starts = 0;
     Database.prototype.emptyLog = function () {
-      copy(`${folder}/node`, `${folder}/killed-${starts += 1}`);
+      copy(disk.path, `${folder}/killed-${starts += 1}`);
       emptyLog.call(this);
     };
     try {
-      await new DiskChain(`${folder}/node`, disk.clock).close();
+      await new DiskChain(disk.path, disk.clock).close();
     } finally {
       Database.prototype.emptyLog = emptyLog;
     }
@@ -124,12 +121,11 @@ Deno.test("Data directory: after a start that was killed when it had numbered it
   }));
 
 Deno.test("Data directory: a database that is a symbolic link is refused, since a restore would keep its log", () =>
-  withFolder(async (folder) => {
-    const disk = new DiskChain(`${folder}/node`, new FakeClock());
+  withDiskChain(async (disk, folder) => {
     await disk.close();
     Deno.renameSync(`${folder}/node/${DATABASE}`, `${folder}/${DATABASE}`);
     Deno.symlinkSync(`${folder}/${DATABASE}`, `${folder}/node/${DATABASE}`);
-    assert.throws(() => new DiskChain(`${folder}/node`, new FakeClock()), /is a symbolic link/);
+    assert.throws(() => new DiskChain(disk.path, new FakeClock()), /is a symbolic link/);
     Deno.mkdirSync(`${folder}/new`);
     Deno.symlinkSync(`${folder}/empty`, `${folder}/new/${DATABASE}`);
     assert.throws(() => new DiskChain(`${folder}/new`, new FakeClock()), /is a symbolic link/);
@@ -181,10 +177,9 @@ Deno.test("Data directory: the files of an earlier version are refused in one se
   }));
 
 Deno.test("Data directory: after another program changed the database, nothing is acknowledged", () =>
-  withFolder(async (path) => {
-    const disk = new DiskChain(path, new FakeClock());
+  withDiskChain(async (disk) => {
     disk.run(20);
-    const other = new Database(`${path}/${DATABASE}`);
+    const other = new Database(`${disk.path}/${DATABASE}`);
     other.exec("DELETE FROM deposits WHERE key = 'none'");
     disk.deposit(1);
     disk.storage.records.commits.commit();
@@ -200,8 +195,7 @@ Deno.test("Data directory: after another program changed the database, nothing i
   }));
 
 Deno.test("Data directory: a start while another program reads the chain is refused, and works afterwards", () =>
-  withFolder(async (folder) => {
-    const disk = new DiskChain(`${folder}/node`, new FakeClock());
+  withDiskChain(async (disk, folder) => {
     disk.run(20);
     const reader = new Database(`${folder}/node/${DATABASE}`);
     reader.exec("BEGIN");
@@ -210,19 +204,17 @@ Deno.test("Data directory: a start while another program reads the chain is refu
     const { issued } = disk.view([]);
     await disk.close();
     assert.throws(
-      () => new DiskChain(`${folder}/node`, disk.clock),
+      () => new DiskChain(disk.path, disk.clock),
       /is being read, for example by a backup/,
     );
     reader.exec("ROLLBACK");
     reader.close();
-    const again = new DiskChain(`${folder}/node`, disk.clock);
+    await using again = new DiskChain(disk.path, disk.clock);
     assert.equal(again.view([]).issued, issued);
-    await again.close();
   }));
 
 Deno.test("requireUndamaged: passes if a page cannot be read once, and fails if it cannot be read again", () =>
-  withFolder(async (path) => {
-    const disk = new DiskChain(path, new FakeClock());
+  withDiskChain((disk) => {
     addHistory(disk);
     disk.records.commits.commit();
     const db = disk.storage.database;
@@ -234,24 +226,21 @@ Deno.test("requireUndamaged: passes if a page cannot be read once, and fails if 
     requireUndamaged(db);
     cuts = 2;
     assert.throws(() => requireUndamaged(db), /table receipts: 0 rows instead of/);
-    await disk.close();
   }));
 
 Deno.test("Data directory: a node whose balances do not add up to the issued sum does not start, even with every row intact", () =>
-  withFolder(async (path) => {
-    const disk = new DiskChain(path, new FakeClock());
+  withDiskChain(async (disk) => {
     const { accounts, commits } = disk.records;
     commits.change(() => accounts.add(actors.user.address, { balance: 1n }));
     await disk.close();
     assert.throws(
-      () => new DiskChain(path, disk.clock),
+      () => new DiskChain(disk.path, disk.clock),
       /balances and open theses are 1000000001, 1000000000 was issued/,
     );
   }));
 
 Deno.test("requireUndamaged: fails if a row is as it was before its last change", () =>
-  withFolder(async (path) => {
-    const disk = new DiskChain(path, new FakeClock());
+  withDiskChain((disk) => {
     disk.deposit(1);
     disk.records.commits.commit();
     const db = disk.storage.database;
@@ -262,12 +251,10 @@ Deno.test("requireUndamaged: fails if a row is as it was before its last change"
     requireUndamaged(db);
     db.run("UPDATE accounts SET value = ?, crc = ? WHERE key = ?", `${value}`, Number(crc), key);
     assert.throws(() => requireUndamaged(db), /table accounts: .* or older ones/);
-    await disk.close();
   }));
 
 Deno.test("checkInBackground: passes after one failed read that also ended its transaction", () =>
-  withFolder(async (path) => {
-    const disk = new DiskChain(path, new FakeClock());
+  withDiskChain(async (disk) => {
     addHistory(disk);
     disk.records.commits.commit();
     const { iterate } = Database.prototype;
@@ -280,36 +267,32 @@ Deno.test("checkInBackground: passes after one failed read that also ended its t
       disk.records.commits.commit();
     };
     try {
-      assert.equal(await checkInBackground(path, new AbortController().signal), true);
+      assert.equal(await checkInBackground(disk.path, new AbortController().signal), true);
     } finally {
       Database.prototype.iterate = iterate;
     }
     assert(isCut);
-    await disk.close();
   }));
 
 Deno.test("checkInBackground: reports a damaged row of an open chain, and can be stopped early", () =>
-  withFolder(async (path) => {
-    const disk = new DiskChain(path, new FakeClock());
+  withDiskChain(async (disk) => {
     addHistory(disk);
     disk.run(20);
     const { signal } = new AbortController();
-    assert.equal(await checkInBackground(path, signal), true);
-    assert.equal(await checkInBackground(path, AbortSignal.abort()), false);
-    const other = new Database(`${path}/${DATABASE}`);
+    assert.equal(await checkInBackground(disk.path, signal), true);
+    assert.equal(await checkInBackground(disk.path, AbortSignal.abort()), false);
+    const other = new Database(`${disk.path}/${DATABASE}`);
     other.exec("UPDATE theses SET value = replace(value, '1000001', '1000002')");
     other.close();
-    await assert.rejects(checkInBackground(path, signal), /\(row \d+ of the table theses\)/);
+    await assert.rejects(checkInBackground(disk.path, signal), /\(row \d+ of the table theses\)/);
     disk.storage.records.commits.fail(new StorageError("The test is over", { isFinal: true }));
     await assert.rejects(disk.close(), /The test is over/);
   }));
 
 for (const change of ["removed", "moved", "replaced", "without its log"]) {
   Deno.test(`Data directory: after the database is ${change}, nothing is acknowledged`, () =>
-    withFolder(async (folder) => {
-      const clock = new FakeClock();
-      const path = `${folder}/node`;
-      const disk = new DiskChain(path, clock);
+    withDiskChain(async (disk, folder) => {
+      const { path } = disk;
       disk.run(20);
       disk.deposit(1);
       disk.kill(`${folder}/copy`);
@@ -384,13 +367,11 @@ Deno.test("Data directory: random damage is detected or harmless", () =>
   }));
 
 Deno.test("Data directory: a price damaged on the disk is left out, and every other one is kept", () =>
-  withFolder(async (folder) => {
-    const clock = new FakeClock();
-    const disk = new DiskChain(folder, clock);
+  withDiskChain(async (disk) => {
     disk.run(20);
     await disk.close();
-    const time = clock.now() - 1_000;
-    const database = new Database(`${folder}/${DATABASE}`);
+    const time = disk.clock.now() - 1_000;
+    const database = new Database(`${disk.path}/${DATABASE}`);
     const where = `market = 'ETH/USDT' AND cell = ${Math.floor(time / 6_400)}`;
     const { slots } = database.get(`SELECT slots FROM prices WHERE ${where}`) ?? {};
     assert.ok(slots instanceof Uint8Array);
@@ -398,7 +379,7 @@ Deno.test("Data directory: a price damaged on the disk is left out, and every ot
     database.run(`UPDATE prices SET slots = ? WHERE ${where}`, slots);
     database.close();
     const lines = await logOf(async () => {
-      const reopened = new DiskChain(folder, clock);
+      const reopened = new DiskChain(disk.path, disk.clock);
       const history = reopened.chain.state.historyOf(ETH);
       const known = [time - 100, time, time + 100].map((slot) => history.at(slot) !== undefined);
       assert.deepEqual(known, [true, false, true]);

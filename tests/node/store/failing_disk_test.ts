@@ -19,7 +19,7 @@ import { eventually, settled } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { withFolder } from "../../support/files.ts";
 import { actors, deposit, hashOf, rfqSubmit } from "../support/actors.ts";
-import { DiskChain, openTheses, requireConserved } from "../support/chains.ts";
+import { DiskChain, openTheses, requireConserved, withDiskChain } from "../support/chains.ts";
 import { pricesBody } from "../support/fake_oracle.ts";
 import { logOf } from "../../support/recorded_logs.ts";
 import { testOptions } from "../support/running_node.ts";
@@ -115,22 +115,18 @@ class Node {
   }
 }
 
-/** Runs a test with a node on the disk. @returns What was logged after its start. */
-async function withNode(test: (node: Node, folder: string) => Promise<void>): Promise<string[]> {
-  let lines: string[] = [];
-  await withFolder(async (folder) => {
-    lines = await logOf(async () => {
-      const node = new Node(folder);
-      node.second();
-      await test(node, folder);
-      await node.storage.close(node.core.chain.head);
-    });
+/** Runs a test with a node on the disk. */
+function withNode(test: (node: Node, folder: string) => Promise<void>): Promise<void> {
+  return withFolder(async (folder) => {
+    const node = new Node(folder);
+    node.second();
+    await test(node, folder);
+    await node.storage.close(node.core.chain.head);
   });
-  return lines.filter((line) => !line.startsWith("New chain"));
 }
 
-Deno.test("CoreNode: a deposit is not answered as committed if a query of the same turn fills the disk", async () => {
-  await withNode(async (node) => {
+Deno.test("CoreNode: a deposit is not answered as committed if a query of the same turn fills the disk", () =>
+  withNode(async (node) => {
     node.fillDisk(true);
     for (let round = 0; round < 20; round++) {
       const before = BigInt(await node.balance());
@@ -149,42 +145,45 @@ Deno.test("CoreNode: a deposit is not answered as committed if a query of the sa
     assert.equal((await node.health()).status, "failed", "there was no room in the end");
     node.fillDisk(false);
     node.second();
-  });
-});
+  }));
 
 Deno.test('CoreNode: on a full disk it refuses writes with one code, reports "failed", logs once, and recovers', async () => {
-  const logged = await withNode(async (node, folder) => {
-    const { committed, error } = await node.depositUntilFull();
-    assert.deepEqual([error.code, error.data], [-32002, { code: "STORAGE" }]);
-    assert.ok(!JSON.stringify(error).includes(folder), "no path");
-    for (let sent = 0; sent < 5; sent++) {
-      assert.equal((await node.deposit()).error.code, -32002);
-      node.second();
-    }
-    const { http, status, error: reason } = await node.health();
-    assert.deepEqual([http, status], [503, "failed"]);
-    assert.match(reason, /^The chain cannot be written: database or disk is full/);
-    const { chain, problems } = await (await node.core.readiness()).json();
-    assert.deepEqual([chain, problems[0]], [false, reason]);
-    const { registry } = node.core.metrics;
-    const gauge = registry.getSingleMetric("node_storage_writable") ?? assert.fail("no gauge");
-    const writable = async () => (await gauge.get()).values[0]?.value;
-    assert.equal(await writable(), 0);
-    assert.equal((await node.account()).frozen, true);
-    assert.equal(await node.balance(), `${committed * 5_000_000}`, "what was answered, no more");
-    const { ledger, histories } = node.core.chain.state;
-    requireConserved(ledger, node.storage.records);
-    for (const { ring } of histories.values()) assert.ok(ring.at(node.clock.now()), "prices go on");
+  const logged = await logOf(() =>
+    withNode(async (node, folder) => {
+      const { committed, error } = await node.depositUntilFull();
+      assert.deepEqual([error.code, error.data], [-32002, { code: "STORAGE" }]);
+      assert.ok(!JSON.stringify(error).includes(folder), "no path");
+      for (let sent = 0; sent < 5; sent++) {
+        assert.equal((await node.deposit()).error.code, -32002);
+        node.second();
+      }
+      const { http, status, error: reason } = await node.health();
+      assert.deepEqual([http, status], [503, "failed"]);
+      assert.match(reason, /^The chain cannot be written: database or disk is full/);
+      const { chain, problems } = await (await node.core.readiness()).json();
+      assert.deepEqual([chain, problems[0]], [false, reason]);
+      const { registry } = node.core.metrics;
+      const gauge = registry.getSingleMetric("node_storage_writable") ?? assert.fail("no gauge");
+      const writable = async () => (await gauge.get()).values[0]?.value;
+      assert.equal(await writable(), 0);
+      assert.equal((await node.account()).frozen, true);
+      assert.equal(await node.balance(), `${committed * 5_000_000}`, "what was answered, no more");
+      const { ledger, histories } = node.core.chain.state;
+      requireConserved(ledger, node.storage.records);
+      for (const { ring } of histories.values()) {
+        assert.ok(ring.at(node.clock.now()), "prices go on");
+      }
 
-    node.fillDisk(false);
-    node.second();
-    assert.deepEqual(await node.health(), { http: 200, status: "healthy", error: undefined });
-    assert.equal(await writable(), 1);
-    assert.equal((await node.account()).frozen, undefined);
-    assert.equal((await node.deposit()).result.status, "committed");
-    assert.equal(await node.balance(), `${(committed + 1) * 5_000_000}`);
-  });
-  assert.deepEqual(logged.map((line) => line.replace(/: .*/, "")), [
+      node.fillDisk(false);
+      node.second();
+      assert.deepEqual(await node.health(), { http: 200, status: "healthy", error: undefined });
+      assert.equal(await writable(), 1);
+      assert.equal((await node.account()).frozen, undefined);
+      assert.equal((await node.deposit()).result.status, "committed");
+      assert.equal(await node.balance(), `${(committed + 1) * 5_000_000}`);
+    })
+  );
+  assert.deepEqual(logged.slice(1).map((line) => line.replace(/: .*/, "")), [
     "The chain cannot be written",
     "The data directory can be written again",
   ]);
@@ -206,8 +205,8 @@ Deno.test("CoreNode: if its database is moved away, callers get a code without t
     await assert.rejects(node.storage.close(node.core.chain.head), StorageError);
   }));
 
-Deno.test("CoreNode: a thesis that is breached or ends while the disk is full is settled afterwards", async () => {
-  await withNode(async (node) => {
+Deno.test("CoreNode: a thesis that is breached or ends while the disk is full is settled afterwards", () =>
+  withNode(async (node) => {
     await node.deposit();
     const timestamp = node.clock.now();
     const bet = (endTime: number, lowerPrice: bigint) =>
@@ -225,11 +224,10 @@ Deno.test("CoreNode: a thesis that is breached or ends while the disk is full is
     assert.deepEqual(statuses(), ["lost", "won"]);
     const { breach } = node.core.chain.state.ledger.findThesis(1)!;
     assert.deepEqual(breach, { time: timestamp + 100, price: 2_000_000_000n });
-  });
-});
+  }));
 
-Deno.test("CoreNode: theses that end while the disk is full are all settled later, over several turns", async () => {
-  await withNode(async (node) => {
+Deno.test("CoreNode: theses that end while the disk is full are all settled later, over several turns", () =>
+  withNode(async (node) => {
     const count = 2 * SETTLEMENTS_PER_SLICE;
     node.openTheses(count);
     node.fillDisk(true);
@@ -243,12 +241,10 @@ Deno.test("CoreNode: theses that end while the disk is full are all settled late
     node.second();
     assert.equal(unsettled(), 0);
     assert.equal((await node.health()).status, "healthy");
-  });
-});
+  }));
 
 Deno.test("Chain: a settlement whose commit failed is announced after it is stored, its block at once", () =>
-  withFolder(async (folder) => {
-    const disk = new DiskChain(folder, new FakeClock());
+  withDiskChain((disk) => {
     disk.run(1);
     disk.deposit(1);
     disk.bet(300);
@@ -264,12 +260,10 @@ Deno.test("Chain: a settlement whose commit failed is announced after it is stor
     assert.deepEqual(theses.map(({ status }) => status), ["open", "won"]);
     const [first = 0] = heads();
     assert.deepEqual(heads(), heads().map((_, index) => first + index), "no block is left out");
-    await disk.close();
   }));
 
 Deno.test("Chain: a breach whose commit failed is settled when commits succeed, though the price is back inside", () =>
-  withFolder(async (folder) => {
-    const disk = new DiskChain(folder, new FakeClock());
+  withDiskChain((disk) => {
     disk.run(1);
     disk.deposit(1);
     disk.bet(60_000);
@@ -280,11 +274,10 @@ Deno.test("Chain: a breach whose commit failed is settled when commits succeed, 
     disk.failCommits(false);
     disk.run(2 * CHECKPOINTS_PER_SAVE);
     assert.deepEqual(disk.chain.findThesis(1)?.breach, { time, price: 9_000_000_000n });
-    await disk.close();
   }));
 
-Deno.test("CoreNode: theses that end together are settled in slices, but not shortly before a checkpoint", async () => {
-  await withNode(async (node) => {
+Deno.test("CoreNode: theses that end together are settled in slices, but not shortly before a checkpoint", () =>
+  withNode(async (node) => {
     const count = 4 * SETTLEMENTS_PER_SLICE + 1;
     node.openTheses(count);
     const { chain } = node.core;
@@ -305,11 +298,10 @@ Deno.test("CoreNode: theses that end together are settled in slices, but not sho
     await checkpoint(0);
     await eventually("settlement", () => left() === 0);
     await node.core.stop();
-  });
-});
+  }));
 
-Deno.test("CoreNode: without a reserved number it announces no block, and continues once numbers are reserved", async () => {
-  await withNode(async (node) => {
+Deno.test("CoreNode: without a reserved number it announces no block, and continues once numbers are reserved", () =>
+  withNode(async (node) => {
     await node.depositUntilFull();
     for (let seconds = 0; seconds < 30; seconds++) node.second();
     const { number } = node.core.chain.head;
@@ -318,8 +310,7 @@ Deno.test("CoreNode: without a reserved number it announces no block, and contin
     node.second();
     node.second();
     assert.ok(node.core.chain.head.number > number);
-  });
-});
+  }));
 
 /** Makes checkpoints with a problem and without it: it is reported, and does not end the node. */
 async function requireRecovery(node: Node, reason: RegExp, setProblem: (on: boolean) => void) {
@@ -334,29 +325,29 @@ async function requireRecovery(node: Node, reason: RegExp, setProblem: (on: bool
   assert.equal((await node.health()).status, "healthy");
 }
 
-Deno.test("CoreNode: a database that another program locks fails its health, not the checkpoint that prunes", async () => {
-  await withNode(async (node, folder) => {
+Deno.test("CoreNode: a database that another program locks fails its health, not the checkpoint that prunes", () =>
+  withNode(async (node, folder) => {
     node.clock.jump(120_000);
     const other = new Database(`${folder}/chain.sqlite`);
     const lock = (on: boolean) => other.exec(on ? "BEGIN IMMEDIATE" : "ROLLBACK");
     await requireRecovery(node, /database is locked/, lock);
     other.close();
-  });
-});
+  }));
 
-Deno.test("CoreNode: an error when it reads old rows fails its health, not the checkpoint", async () => {
-  await withNode((node) => requireRecovery(node, /disk I\/O error/, (on) => node.failQueries(on)));
-});
+Deno.test("CoreNode: an error when it reads old rows fails its health, not the checkpoint", () =>
+  withNode((node) => requireRecovery(node, /disk I\/O error/, (on) => node.failQueries(on))));
 
 Deno.test("CoreNode: a damaged row that a call reads is logged once, with its table and key", async () => {
-  const lines = await withNode(async (node) => {
-    const { txHash } = (await node.deposit()).result;
-    node.storage.database.exec("UPDATE receipts SET value = '{}'");
-    for (let call = 0; call < 2; call++) {
-      const { error } = await node.call("core_getTransaction", txHash);
-      assert.equal(error.data.code, "STORAGE");
-    }
-  });
+  const [, ...lines] = await logOf(() =>
+    withNode(async (node) => {
+      const { txHash } = (await node.deposit()).result;
+      node.storage.database.exec("UPDATE receipts SET value = '{}'");
+      for (let call = 0; call < 2; call++) {
+        const { error } = await node.call("core_getTransaction", txHash);
+        assert.equal(error.data.code, "STORAGE");
+      }
+    })
+  );
   assert.equal(lines.length, 1);
   assert.match(
     lines[0]!,
@@ -364,8 +355,8 @@ Deno.test("CoreNode: a damaged row that a call reads is logged once, with its ta
   );
 });
 
-Deno.test("CoreNode: degraded with the clock an hour behind the newest block", async () => {
-  await withNode(async (node) => {
+Deno.test("CoreNode: degraded with the clock an hour behind the newest block", () =>
+  withNode(async (node) => {
     node.clock.jump(-3_600_000);
     const { http, status, error } = await node.health();
     assert.deepEqual([http, status], [200, "degraded"]);
@@ -373,12 +364,10 @@ Deno.test("CoreNode: degraded with the clock an hour behind the newest block", a
     node.clock.jump(3_600_000);
     node.second();
     assert.equal((await node.health()).status, "healthy");
-  });
-});
+  }));
 
 Deno.test("Chain: a change that is stored is announced, even if the lock file cannot record its commit", () =>
-  withFolder(async (folder) => {
-    const disk = new DiskChain(folder, new FakeClock());
+  withDiskChain((disk) => {
     disk.run(1);
     const { prototype } = LockFile;
     const { write } = prototype;
@@ -397,13 +386,10 @@ Deno.test("Chain: a change that is stored is announced, even if the lock file ca
     disk.deposit(2);
     disk.run(1);
     assert.equal(disk.receipts.length, 2);
-    await disk.close();
   }));
 
 Deno.test("Chain: continues after prices that are newer than its head, even if the clock is set back", () =>
-  withFolder(async (folder) => {
-    const clock = new FakeClock();
-    const disk = new DiskChain(`${folder}/node`, clock);
+  withDiskChain(async (disk, folder) => {
     const { commits, reservedTo } = disk.records;
     disk.failCommits(true);
     disk.run(2 * BLOCKS_RESERVED);
@@ -412,14 +398,14 @@ Deno.test("Chain: continues after prices that are newer than its head, even if t
     while (commits.failure !== undefined) disk.run(1);
     disk.kill(`${folder}/copy`);
     await disk.close();
-    clock.jump(-3_600_000);
-    const { chain, storage } = new DiskChain(`${folder}/copy`, clock);
+    disk.clock.jump(-3_600_000);
+    const { chain, storage } = new DiskChain(`${folder}/copy`, disk.clock);
     chain.checkpoint(chain.head.timestampMs + 100, () => 3_000_000_000n);
     await storage.close(chain.head);
   }));
 
-Deno.test("CoreNode: receipts and reads show a change only after its commit", async () => {
-  await withNode(async (node) => {
+Deno.test("CoreNode: receipts and reads show a change only after its commit", () =>
+  withNode(async (node) => {
     const order: string[] = [];
     const { commits } = node.storage.records;
     commits.change(() => {});
@@ -430,8 +416,7 @@ Deno.test("CoreNode: receipts and reads show a change only after its commit", as
     );
     await Promise.all(answers);
     assert.equal(order[0], "committed");
-  });
-});
+  }));
 
 Deno.test("CoreNode: a read that fails between two changes undoes both, and none is half stored", () =>
   withFolder(async (folder) => {
@@ -457,8 +442,8 @@ Deno.test("CoreNode: a read that fails between two changes undoes both, and none
     await new Node(folder).storage.close(undefined); // its rows and sums are consistent
   }));
 
-Deno.test("CoreNode: an error within a change rolls all of it back", async () => {
-  await withNode(async (node) => {
+Deno.test("CoreNode: an error within a change rolls all of it back", () =>
+  withNode(async (node) => {
     await node.deposit();
     const { records } = node.storage;
     const view = async () => [await node.balance(), JSON.stringify(records.state.totals)];
@@ -473,5 +458,4 @@ Deno.test("CoreNode: an error within a change rolls all of it back", async () =>
     assert.deepEqual(await view(), before);
     assert.equal(records.tables.deposits.has(hashKey(hashOf(99))), false);
     assert.equal((await node.deposit()).result.status, "committed");
-  });
-});
+  }));

@@ -15,7 +15,7 @@ import { withSeed } from "../../support/random.ts";
 import { RpcSocket } from "../../support/rpc_socket.ts";
 import { withFolder } from "../../support/files.ts";
 import { actors, deposit, ETH, hashOf, rfqSubmit } from "../support/actors.ts";
-import { addHistory, DiskChain } from "../support/chains.ts";
+import { addHistory, DiskChain, withDiskChain } from "../support/chains.ts";
 import { startFakeOracle } from "../support/fake_oracle.ts";
 import { logOf } from "../../support/recorded_logs.ts";
 import { NodeProcess, testOptions } from "../support/running_node.ts";
@@ -96,19 +96,15 @@ Deno.test("Data directory: after a stop it has the same accounts, theses, receip
   }));
 
 Deno.test("Data directory: prices and the head are stored every second", () =>
-  withFolder(async (folder) => {
-    const clock = new FakeClock();
-    const disk = new DiskChain(`${folder}/node`, clock);
-    const from = clock.now() + 100;
+  withDiskChain(async (disk, folder) => {
+    const from = disk.clock.now() + 100;
     disk.run(25);
     disk.kill(`${folder}/copy`);
-    const copy = new DiskChain(`${folder}/copy`, clock);
+    await using copy = new DiskChain(`${folder}/copy`, disk.clock);
     const { ring } = copy.chain.state.historyOf(ETH);
     const known = Array.from({ length: 25 }, (_, slot) => ring.at(from + 100 * slot));
     assert.deepEqual(known.indexOf(undefined), 20);
     assert.ok(copy.chain.head.number > disk.chain.head.number, "above all that was announced");
-    await copy.close();
-    await disk.close();
   }));
 
 Deno.test("Data directory: after each of several kills, it has everything that was committed", () =>
@@ -244,16 +240,14 @@ Deno.test("Data directory: refuses a second node and another genesis; another ri
   }));
 
 Deno.test("Data directory: permissions are applied at every start, and changes are recorded and logged", () =>
-  withFolder(async (path) => {
-    const clock = new FakeClock();
-    const first = new DiskChain(path, clock);
+  withDiskChain(async (first) => {
     first.run(1);
     first.deposit(1);
     await first.close();
     const relayers = [actors.stranger.address];
     const logged = await logOf(async () => {
-      const disk = new DiskChain(path, clock, { relayers });
-      const timestamp = clock.now();
+      const disk = new DiskChain(first.path, first.clock, { relayers });
+      const timestamp = first.clock.now();
       const byOld = depositAt(timestamp, 2);
       assert.equal(disk.chain.submit(byOld).error?.code, "PERMISSION_DENIED");
       disk.submit(deposit({ timestamp, externalTxHash: hashOf(2), by: actors.stranger }));
@@ -263,7 +257,7 @@ Deno.test("Data directory: permissions are applied at every start, and changes a
       assert.deepEqual(disk.storage.records.tables.permissions.get(2)?.relayers, relayers);
       assert.equal(disk.storage.records.state.totals.permissions.rows, 2);
       await disk.close();
-      await new DiskChain(path, clock, { relayers }).close();
+      await new DiskChain(first.path, first.clock, { relayers }).close();
     });
     const changes = logged.filter((line) => line.startsWith("Permissions changed"));
     assert.equal(changes.length, 1, "once, not at each start");
@@ -293,13 +287,11 @@ Deno.test("docs/security.md: the documented command removes a leaked relayer fro
   }));
 
 Deno.test("Data directory: only settled theses and receipts are deleted, after the retention time", () =>
-  withFolder(async (path) => {
-    const clock = new FakeClock();
-    const disk = new DiskChain(path, clock, { retain: 600_000 });
+  withDiskChain((disk) => {
     const txs = addHistory(disk);
     const { totals } = disk.storage.records.state;
     const before = disk.view([]);
-    clock.jump(4_300_000);
+    disk.clock.jump(4_300_000);
     disk.run(3);
     const { theses, unsettled, ...after } = {
       ...disk.view([]),
@@ -315,18 +307,16 @@ Deno.test("Data directory: only settled theses and receipts are deleted, after t
     for (const tx of txs) assert.throws(() => disk.chain.submit(tx), /within 60 s/);
     const [first] = txs;
     assert.ok(first?.type === "Deposit");
-    const again = deposit({ ...first, timestamp: clock.now() });
+    const again = deposit({ ...first, timestamp: disk.clock.now() });
     assert.equal(disk.chain.submit(again).error?.code, "DEPOSIT_ALREADY_PROCESSED");
-    clock.jump(-4_300_000); // set back
+    disk.clock.jump(-4_300_000); // set back
     for (const tx of txs) assert.throws(() => disk.chain.submit(tx), /within 60 s/);
-    clock.jump(4_300_000);
-    await disk.close();
-  }));
+    disk.clock.jump(4_300_000);
+  }, { retain: 600_000 }));
 
 Deno.test("Data directory: the quote of a lost bet stays used until the end of its window", () =>
-  withFolder(async (path) => {
-    const clock = new FakeClock();
-    const disk = new DiskChain(path, clock, { retain: 600_000, ringBufferSize: 128 });
+  withDiskChain((disk) => {
+    const { clock } = disk;
     disk.run(1);
     disk.deposit(1);
     const timestamp = clock.now();
@@ -347,16 +337,13 @@ Deno.test("Data directory: the quote of a lost bet stays used until the end of i
     clock.jump(600_000);
     disk.run(1);
     assert.equal(disk.chain.state.ledger.theses.length, 0);
-    await disk.close();
-  }));
+  }, { retain: 600_000, ringBufferSize: 128 }));
 
 Deno.test("inspectDataDir: reports the chain of a directory without changing it", () =>
-  withFolder(async (directory) => {
-    const path = `${directory}/node`;
+  withDiskChain(async (disk, directory) => {
     const identity = (chainId: number) => ({ chainId, balances: undefined });
-    assert.equal(inspectDataDir(path, identity(1337)), undefined);
-    const disk = new DiskChain(path, new FakeClock());
-    assert.equal(inspectDataDir(path, identity(1337))?.isLocked, true);
+    assert.equal(inspectDataDir(`${directory}/none`, identity(1337)), undefined);
+    assert.equal(inspectDataDir(disk.path, identity(1337))?.isLocked, true);
     disk.run(1);
     disk.deposit(1);
     disk.kill(`${directory}/killed`);

@@ -15,6 +15,7 @@ import type { ChainRecords } from "../../../services/node/store/chain_records.ts
 import { Database, StorageError } from "../../../services/node/store/database.ts";
 import { openStorage, type Storage } from "../../../services/node/store/storage.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
+import { withFolder } from "../../support/files.ts";
 import {
   actors,
   backfill,
@@ -177,12 +178,15 @@ export class MemoryChain extends TestedChain {
 }
 
 /** A chain in a directory, driven by hand. */
-export class DiskChain extends TestedChain {
-  readonly #path: string;
+export class DiskChain extends TestedChain implements AsyncDisposable {
+  #isClosed = false;
 
-  constructor(path: string, readonly clock: FakeClock, given: Partial<NodeOptions> = {}) {
+  constructor(
+    readonly path: string,
+    readonly clock: FakeClock,
+    given: Partial<NodeOptions> = {},
+  ) {
     super(path, clock, given);
-    this.#path = path;
   }
 
   /** Moves on by checkpoints with a price of ETH, or without any. */
@@ -246,15 +250,31 @@ export class DiskChain extends TestedChain {
   kill(copyTo: string): void {
     this.records.commits.commit();
     Deno.mkdirSync(copyTo);
-    for (const { name } of Deno.readDirSync(this.#path)) {
+    for (const { name } of Deno.readDirSync(this.path)) {
       // This releases the locks of SQLite, which no other process wants here.
-      Deno.copyFileSync(`${this.#path}/${name}`, `${copyTo}/${name}`);
+      Deno.copyFileSync(`${this.path}/${name}`, `${copyTo}/${name}`);
     }
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     await this.storage.close(this.chain.head);
   }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (!this.#isClosed) await this.close();
+  }
+}
+
+/** Runs a test with a new chain in the directory `node` of a folder. */
+export function withDiskChain(
+  test: (disk: DiskChain, folder: string) => void | Promise<void>,
+  given: Partial<NodeOptions> = {},
+): Promise<void> {
+  return withFolder(async (folder) => {
+    await using disk = new DiskChain(`${folder}/node`, new FakeClock(), given);
+    await test(disk, folder);
+  });
 }
 
 /** A chain with deposits, won, lost and open bets. */
