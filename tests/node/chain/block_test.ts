@@ -53,10 +53,16 @@ Deno.test("Chain: checkpoints without prices advance the time, also of the price
 
 const T = 1_700_000_000_000;
 
+/** The log of a chain that was created at T, by default then. */
+function blockLog(given: Partial<ConstructorParameters<typeof BlockLog>[0]> = {}): BlockLog {
+  const reservedTo = () => Infinity;
+  return new BlockLog({ nowMs: T, createdAtMs: T, resumeFrom: undefined, reservedTo, ...given });
+}
+
 Deno.test("BlockLog: after a restart the chain continues above every block number that it may have announced", () => {
   const genesis = genesisBlock(T);
   const headAfter = (resumeFrom: ResumePoint | undefined, nowMs: number) =>
-    new BlockLog({ nowMs, createdAtMs: T, resumeFrom, reservedTo: () => Infinity }).head;
+    blockLog({ nowMs, resumeFrom }).head;
   assert.deepEqual(headAfter(undefined, T + 5_000), genesis);
   const { timestampMs, hash } = genesisBlock(T + 30);
   assert.deepEqual([timestampMs, hash === genesis.hash], [T, false], "of another chain");
@@ -70,8 +76,7 @@ Deno.test("BlockLog: after a restart the chain continues above every block numbe
 
 Deno.test("BlockLog: a block waits with its transactions until its number is reserved", () => {
   let reserved = 1;
-  const reservedTo = () => reserved;
-  const log = new BlockLog({ nowMs: T, createdAtMs: T, resumeFrom: undefined, reservedTo });
+  const log = blockLog({ reservedTo: () => reserved });
   const first = log.seal(T + 100);
   log.add(hashOf(1));
   assert.equal(log.seal(T + 200), undefined);
@@ -81,12 +86,7 @@ Deno.test("BlockLog: a block waits with its transactions until its number is res
 });
 
 Deno.test("BlockLog: a position is restored with its pending transactions; the first block is always kept", () => {
-  const log = new BlockLog({
-    nowMs: T,
-    createdAtMs: T,
-    resumeFrom: undefined,
-    reservedTo: () => Infinity,
-  });
+  const log = blockLog();
   const { head: genesis } = log;
   log.add(hashOf(1));
   const { position } = log;

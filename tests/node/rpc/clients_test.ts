@@ -46,20 +46,7 @@ Deno.test("Clients: a client that reads nothing is disconnected, and nobody else
   }));
 
 /** Clients of a node that answers `echo` at once, and `costly` when its queue is open. */
-async function withClients(
-  test: (
-    parts: {
-      url: string;
-      subscriptions: Subscriptions;
-      queue: SerialQueue;
-      clock: FakeClock;
-      clients: Clients;
-      slow: () => number;
-      resume: () => void;
-    },
-  ) => Promise<void>,
-  beforeAnswer = () => Promise.resolve(),
-): Promise<void> {
+function startClients(beforeAnswer = () => Promise.resolve()) {
   const queue = new SerialQueue();
   const subscriptions = new Subscriptions();
   const clock = new FakeClock();
@@ -92,14 +79,27 @@ async function withClients(
     { hostname: "127.0.0.1", port: 0, onListen: () => {} },
     (request) => clients.accept(request, "192.0.2.1", false) ?? new Response(null, { status: 404 }),
   );
-  try {
-    const url = `ws://127.0.0.1:${server.addr.port}`;
-    const { resolve: resume } = resumed;
-    await test({ url, subscriptions, queue, clock, clients, slow: () => slow, resume });
-  } finally {
-    await clients.closeAll();
-    await server.shutdown();
-  }
+  return {
+    url: `ws://127.0.0.1:${server.addr.port}`,
+    subscriptions,
+    queue,
+    clock,
+    clients,
+    slow: () => slow,
+    resume: resumed.resolve,
+    async [Symbol.asyncDispose]() {
+      await clients.closeAll();
+      await server.shutdown();
+    },
+  };
+}
+
+async function withClients(
+  test: (parts: ReturnType<typeof startClients>) => Promise<void>,
+  beforeAnswer?: () => Promise<void>,
+): Promise<void> {
+  await using parts = startClients(beforeAnswer);
+  await test(parts);
 }
 
 Deno.test("Clients: a burst far over the queue reaches a client that reads", () =>
