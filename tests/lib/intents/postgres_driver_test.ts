@@ -6,32 +6,31 @@ import { StoreConnectionLostError } from "../../../lib/intents/errors.ts";
 import type { SqlSteps } from "../../../lib/intents/database.ts";
 import { openIntentStore } from "../../../lib/intents/open_store.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
-import type { Hex } from "../../../lib/protocol/scalars.ts";
 import { PostgresDriver } from "../../../lib/intents/postgres_driver.ts";
 import { freePort } from "../../support/ports.ts";
 import { runSql, testOnPostgres } from "../../support/postgres.ts";
 import { COMMITTED, newIntent } from "../../support/intents.ts";
 
-const HASH: Hex = `0x${"01".repeat(32)}`;
-
 const intent = newIntent("a");
 
-/** Declares a test with a store, and a client of the server beside it. */
-function testStore(
+/** Declares a test on an empty schema of its own, with a client of the server beside it. */
+function test(
   name: string,
-  test: (store: IntentStore, admin: postgres.Sql) => Promise<void>,
-  urlOf = (url: string) => url,
+  run: (server: { url: string; admin: postgres.Sql }) => Promise<void>,
 ): void {
   testOnPostgres(`PostgresDriver: ${name}`, async (url) => {
-    const store = await openIntentStore(urlOf(url), "test");
     const admin = postgres(url, { max: 2 });
     try {
-      await test(store, admin);
+      await run({ url, admin });
     } finally {
       await admin.end();
-      await store.close();
     }
   });
+}
+
+/** A driver that is closed at the end of its test. */
+function closing(driver: PostgresDriver) {
+  return Object.assign(driver, { [Symbol.asyncDispose]: () => driver.close() });
 }
 
 /** Runs SQL in each session that inserts an intent, after the insertion. */
@@ -44,26 +43,24 @@ async function onInsert(admin: postgres.Sql, body: string): Promise<void> {
     CREATE TRIGGER on_insert AFTER INSERT ON intents EXECUTE FUNCTION on_insert()`);
 }
 
-testStore(
-  "a call fails if its connection is lost, and the next call reconnects",
-  async (store, admin) => {
-    let ended: Promise<unknown> | undefined;
-    await admin.begin(async (tx) => {
-      await tx`LOCK TABLE intents IN ACCESS EXCLUSIVE MODE`;
-      ended = store.insert(intent).catch((thrown: unknown) => thrown);
-      // Within its transaction the lock's connection would see the same activity for ever.
-      let waiting: postgres.Row | undefined;
-      while (waiting === undefined) {
-        [waiting] = await admin`SELECT pid FROM pg_locks
+test("a call fails if its connection is lost, and the next call reconnects", async ({ url, admin }) => {
+  await using store = await openIntentStore(url, "test");
+  let ended: Promise<unknown> | undefined;
+  await admin.begin(async (tx) => {
+    await tx`LOCK TABLE intents IN ACCESS EXCLUSIVE MODE`;
+    ended = store.insert(intent).catch((thrown: unknown) => thrown);
+    // Within its transaction the lock's connection would see the same activity for ever.
+    let waiting: postgres.Row | undefined;
+    while (waiting === undefined) {
+      [waiting] = await admin`SELECT pid FROM pg_locks
           WHERE NOT granted AND relation = 'intents'::regclass`;
-      }
-      await admin`SELECT pg_terminate_backend(${waiting.pid}, 5000)`;
-    });
-    // Its look whether the row is there waited for the lock.
-    assert.ok(await ended instanceof StoreConnectionLostError);
-    assert.equal((await store.insert(intent)).inserted, true);
-  },
-);
+    }
+    await admin`SELECT pg_terminate_backend(${waiting.pid}, 5000)`;
+  });
+  // Its look whether the row is there waited for the lock.
+  assert.ok(await ended instanceof StoreConnectionLostError);
+  assert.equal((await store.insert(intent)).inserted, true);
+});
 
 /** Sessions of two statements at a time. */
 async function sessionsOf(driver: PostgresDriver): Promise<Set<number>> {
@@ -72,89 +69,65 @@ async function sessionsOf(driver: PostgresDriver): Promise<Set<number>> {
   return new Set(rows.flat().map((row) => Object(row).pid));
 }
 
-testOnPostgres(
-  "PostgresDriver: after a loss no open connection is used, and the server that worked is asked first",
-  async (url) => {
-    using silent = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-    const first = silent.accept();
-    const { host } = new URL(url);
-    const several = url.replace(host, `127.0.0.1:${silent.addr.port},${host}`);
-    const driver = new PostgresDriver(several, { connectMs: 1_500, answerMs: 4_000 });
-    try {
-      await driver.read("SELECT 1", []);
-      (await first).close();
-      let wasAskedAgain = false;
-      silent.accept().then((connection) => {
-        wasAskedAgain = true;
-        connection.close();
-      }, () => {});
-      const before = await sessionsOf(driver);
-      assert.equal(before.size, 2);
-      const loseConnection = () =>
-        assert.rejects(
-          driver.read("SELECT pg_terminate_backend(pg_backend_pid())", []),
-          StoreConnectionLostError,
-        );
-      await loseConnection();
-      assert.ok(before.isDisjointFrom(await sessionsOf(driver)));
-      const during = sessionsOf(driver);
-      await loseConnection();
-      assert.ok((await during).isDisjointFrom(await sessionsOf(driver)));
-      assert.ok(!wasAskedAgain);
-    } finally {
-      await driver.close();
-    }
-  },
-);
+test("after a loss no open connection is used, and the server that worked is asked first", async ({ url }) => {
+  using silent = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const first = silent.accept();
+  const { host } = new URL(url);
+  const several = url.replace(host, `127.0.0.1:${silent.addr.port},${host}`);
+  await using driver = closing(
+    new PostgresDriver(several, { connectMs: 1_500, answerMs: 4_000 }),
+  );
+  await driver.read("SELECT 1", []);
+  (await first).close();
+  let wasAskedAgain = false;
+  silent.accept().then((connection) => {
+    wasAskedAgain = true;
+    connection.close();
+  }, () => {});
+  const before = await sessionsOf(driver);
+  assert.equal(before.size, 2);
+  const loseConnection = () =>
+    assert.rejects(
+      driver.read("SELECT pg_terminate_backend(pg_backend_pid())", []),
+      StoreConnectionLostError,
+    );
+  await loseConnection();
+  assert.ok(before.isDisjointFrom(await sessionsOf(driver)));
+  const during = sessionsOf(driver);
+  await loseConnection();
+  assert.ok((await during).isDisjointFrom(await sessionsOf(driver)));
+  assert.ok(!wasAskedAgain);
+});
 
-testOnPostgres(
-  "PostgresDriver: a transaction whose connection is lost before its commit has recorded nothing",
-  async (url) => {
-    const driver = await PostgresDriver.open(url);
-    const lost = driver.transaction(function* (): SqlSteps<void> {
-      yield [{ sql: "SELECT pg_terminate_backend(pg_backend_pid())", values: [] }];
-    });
-    await assert.rejects(lost, { code: "STORE_UNAVAILABLE", message: /nothing was recorded/ });
-    await driver.close();
-  },
-);
+test("a transaction whose connection is lost before its commit has recorded nothing", async ({ url }) => {
+  await using driver = closing(await PostgresDriver.open(url));
+  const lost = driver.transaction(function* (): SqlSteps<void> {
+    yield [{ sql: "SELECT pg_terminate_backend(pg_backend_pid())", values: [] }];
+  });
+  await assert.rejects(lost, { code: "STORE_UNAVAILABLE", message: /nothing was recorded/ });
+});
 
-testOnPostgres(
-  "PostgresDriver: a connection that was lost while idle fails no call",
-  async (url) => {
-    const driver = await PostgresDriver.open(url);
-    const admin = postgres(url, { max: 1 });
-    try {
-      const [row] = await driver.read("SELECT pg_backend_pid() AS pid", []);
-      // Waits for its end. By the next answer, this process knows of it too.
-      await admin`SELECT pg_terminate_backend(${Object(row).pid}, 5000)`;
-      await admin`SELECT 1`;
-      await driver.read("SELECT 1", []);
-    } finally {
-      await admin.end();
-      await driver.close();
-    }
-  },
-);
+test("a connection that was lost while idle fails no call", async ({ url, admin }) => {
+  await using driver = closing(await PostgresDriver.open(url));
+  const [row] = await driver.read("SELECT pg_backend_pid() AS pid", []);
+  // Waits for its end. By the next answer, this process knows of it too.
+  await admin`SELECT pg_terminate_backend(${Object(row).pid}, 5000)`;
+  await admin`SELECT 1`;
+  await driver.read("SELECT 1", []);
+});
 
-testOnPostgres("PostgresDriver: a statement that takes too long fails", async (url) => {
+test("a statement that takes too long fails", async ({ url, admin }) => {
   const driver = await PostgresDriver.open(url);
-  const store = new IntentStore(driver, "test");
+  await using store = new IntentStore(driver, "test");
   // For the insert alone, on the one connection there is: on a busy machine anything else could
   // take that long.
   await driver.read("SELECT set_config('statement_timeout', '100', false)", []);
-  const admin = postgres(url, { max: 2 });
-  try {
-    await admin.begin(async (tx) => {
-      await tx`LOCK TABLE intents IN ACCESS EXCLUSIVE MODE`;
-      const timedOut = { name: "StoreError", message: /statement timeout/ };
-      await assert.rejects(() => store.insert(intent), timedOut);
-    });
-    assert.equal((await admin`SELECT FROM intents`).length, 0);
-  } finally {
-    await admin.end();
-    await store.close();
-  }
+  await admin.begin(async (tx) => {
+    await tx`LOCK TABLE intents IN ACCESS EXCLUSIVE MODE`;
+    const timedOut = { name: "StoreError", message: /statement timeout/ };
+    await assert.rejects(() => store.insert(intent), timedOut);
+  });
+  assert.equal((await admin`SELECT FROM intents`).length, 0);
 });
 
 Deno.test("PostgresDriver: calls to a server that refuses fail at once, and ask it four times a second at most", async () => {
@@ -188,16 +161,17 @@ Deno.test("PostgresDriver: only so many transactions wait for the one that runs"
   await driver.close();
 });
 
-testOnPostgres("PostgresDriver: a read-only server is refused at start", async (url) => {
+test("a read-only server is refused at start", async ({ url }) => {
   const readOnly = `${url}&default_transaction_read_only=on`;
   await assert.rejects(() => openIntentStore(readOnly, "test"), /read-only transaction/);
 });
 
-testStore(
-  "every commit waits for its flush, whatever the server's default is",
-  async (store, admin) => {
-    // Runs in the session that commits, at its commit.
-    await admin.unsafe(`
+test("every commit waits for its flush, whatever the server's default is", async ({ url, admin }) => {
+  // Acts like a default of the server or of the user.
+  const options = encodeURIComponent("-c synchronous_commit=off");
+  await using store = await openIntentStore(`${url}&options=${options}`, "test");
+  // Runs in the session that commits, at its commit.
+  await admin.unsafe(`
       CREATE TABLE seen (settings TEXT);
       CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
         INSERT INTO seen VALUES (current_setting('synchronous_commit') || ' ' ||
@@ -206,33 +180,28 @@ testStore(
       END $$;
       CREATE CONSTRAINT TRIGGER note AFTER INSERT OR UPDATE ON intents
         DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION note()`);
-    const recorded = await store.insert(intent);
-    await store.setTransaction(recorded.intent, { txHash: HASH, text: "{}" }, 2);
-    const noted = await store.recordAttempt("a", 3);
-    await store.finish(noted, COMMITTED, 4);
-    const seen = await admin`SELECT settings FROM seen`;
-    assert.deepEqual(seen.map(({ settings }) => settings), Array(4).fill("on 3s"));
-  },
-  // Acts like a default of the server or of the user.
-  (url) => `${url}&options=${encodeURIComponent("-c synchronous_commit=off")}`,
-);
+  const recorded = await store.insert(intent);
+  await store.setTransaction(recorded.intent, { txHash: `0x${"01".repeat(32)}`, text: "{}" }, 2);
+  const noted = await store.recordAttempt("a", 3);
+  await store.finish(noted, COMMITTED, 4);
+  const seen = await admin`SELECT settings FROM seen`;
+  assert.deepEqual(seen.map(({ settings }) => settings), Array(4).fill("on 3s"));
+});
 
-testOnPostgres(
-  "PostgresDriver: a database that cannot record every text is refused",
-  async (url) => {
-    const name = new URL(url).searchParams.get("search_path") ?? assert.fail();
-    await runSql(url, `CREATE DATABASE ${name} TEMPLATE template0 ENCODING LATIN1 LOCALE 'C'`);
-    try {
-      const latin = new URL(url);
-      latin.pathname = name;
-      await assert.rejects(openIntentStore(latin.href, "test"), /is LATIN1.*: expected UTF8$/);
-    } finally {
-      await runSql(url, `DROP DATABASE ${name}`);
-    }
-  },
-);
+test("a database that cannot record every text is refused", async ({ url }) => {
+  const name = new URL(url).searchParams.get("search_path") ?? assert.fail();
+  await runSql(url, `CREATE DATABASE ${name} TEMPLATE template0 ENCODING LATIN1 LOCALE 'C'`);
+  try {
+    const latin = new URL(url);
+    latin.pathname = name;
+    await assert.rejects(openIntentStore(latin.href, "test"), /is LATIN1.*: expected UTF8$/);
+  } finally {
+    await runSql(url, `DROP DATABASE ${name}`);
+  }
+});
 
-testStore("requireWritable fails on a server that has become read-only", async (store, admin) => {
+test("requireWritable fails on a server that has become read-only", async ({ url, admin }) => {
+  await using store = await openIntentStore(url, "test");
   await store.requireWritable();
   // Makes the session of the insert read-only from then on, like a demoted primary.
   await onInsert(admin, "PERFORM set_config('default_transaction_read_only', 'on', false)");
@@ -242,7 +211,8 @@ testStore("requireWritable fails on a server that has become read-only", async (
   await store.requireWritable();
 });
 
-testStore("a close waits for the running statements", async (store, admin) => {
+test("a close waits for the running statements", async ({ url, admin }) => {
+  await using store = await openIntentStore(url, "test");
   await onInsert(admin, "PERFORM pg_sleep(0.1)");
   const insert = store.insert(intent);
   // By the next turn the statement is sent.
@@ -252,7 +222,8 @@ testStore("a close waits for the running statements", async (store, admin) => {
   assert.equal((await admin`SELECT FROM intents`).length, 1);
 });
 
-testStore("a close cuts statements that run for over a second", async (store, admin) => {
+test("a close cuts statements that run for over a second", async ({ url, admin }) => {
+  await using store = await openIntentStore(url, "test");
   await onInsert(admin, "PERFORM pg_sleep(2.5)");
   const insert = assert.rejects(store.insert(intent), StoreConnectionLostError);
   await setImmediate();
@@ -260,35 +231,23 @@ testStore("a close cuts statements that run for over a second", async (store, ad
   await insert;
 });
 
-testStore(
-  "of several servers, the writable one is used",
-  async (store) => assert.equal((await store.insert(intent)).inserted, true),
-  (url) =>
-    `${
-      url.replace(/@[^/]*/, (host) => `@127.0.0.1:9,${host.slice(1)}`)
-    }&target_session_attrs=primary`,
-);
+test("of several servers, the writable one is used", async ({ url }) => {
+  const several = url.replace("@", "@127.0.0.1:9,");
+  await using store = await openIntentStore(`${several}&target_session_attrs=primary`, "test");
+  assert.equal((await store.insert(intent)).inserted, true);
+});
 
-testOnPostgres(
-  "PostgresDriver: skips a silent server, and a call without an answer throws StoreConnectionLostError",
-  async (url) => {
-    const silent = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-    const { host } = new URL(url);
-    const several = url.replace(host, `127.0.0.1:${silent.addr.port},${host}`);
-    await (await openIntentStore(url, "test")).close();
-    // A commit that waits for a standby is not ended by the server's timeout either.
-    const timeouts = { connectMs: 2_000, answerMs: 1_000 };
-    const driver = new PostgresDriver(`${several}&statement_timeout=60000`, timeouts);
-    const store = new IntentStore(driver, "test");
-    const admin = postgres(url, { max: 1 });
-    await onInsert(admin, "PERFORM pg_advisory_xact_lock(hashtext(current_schema()))");
-    try {
-      await admin.unsafe("SELECT pg_advisory_lock(hashtext(current_schema()))");
-      await assert.rejects(() => store.insert(intent), StoreConnectionLostError);
-    } finally {
-      await admin.end();
-      await store.close();
-      silent.close();
-    }
-  },
-);
+test("skips a silent server, and a call without an answer throws StoreConnectionLostError", async ({ url, admin }) => {
+  using silent = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const { host } = new URL(url);
+  const several = url.replace(host, `127.0.0.1:${silent.addr.port},${host}`);
+  await (await openIntentStore(url, "test")).close();
+  // A commit that waits for a standby is not ended by the server's timeout either.
+  const timeouts = { connectMs: 2_000, answerMs: 1_000 };
+  const driver = new PostgresDriver(`${several}&statement_timeout=60000`, timeouts);
+  await using store = new IntentStore(driver, "test");
+  await onInsert(admin, "PERFORM pg_advisory_xact_lock(hashtext(current_schema()))");
+  await admin.unsafe("SELECT pg_advisory_lock(hashtext(current_schema()))");
+  await assert.rejects(() => store.insert(intent), StoreConnectionLostError);
+  await admin.end();
+});
