@@ -56,12 +56,7 @@ export class PageModel {
       injected: watchInjectedWallets(globalThis),
       onSettled: (thesis) => this.#announceSettled(thesis),
       onResolved: (bet, outcome) => this.#announceOutcome(bet, outcome),
-      onLeft: (wallet) =>
-        this.announce(
-          wallet === undefined
-            ? "You have left the account."
-            : `${wallet.name} no longer shares your account. Connect it to see your bets again.`,
-        ),
+      announce: this.announce,
     });
     const chainPoll = new Poll(clock, (signal) => this.#checkChain(signal), CHAIN_POLL_MS);
     this.feed = new PriceFeed({

@@ -8,6 +8,7 @@ import {
 } from "@rangemaker/client";
 import { messageOf } from "../../../../lib/errors.ts";
 import type { PageConfig } from "../../page_config.ts";
+import { shortAddress } from "../parts/format.ts";
 import type { BetOutcome, UnresolvedBet } from "./bet_keeper.ts";
 import { PendingBets } from "./pending_bets.ts";
 import { Portfolio } from "./portfolio.ts";
@@ -48,11 +49,7 @@ interface SessionOptions {
   injected: ReadonlySignal<readonly InjectedWallet[]>;
   onSettled(thesis: Thesis): void;
   onResolved(bet: UnresolvedBet, outcome: BetOutcome): void;
-  /**
-   * Called when the user has left the account, in this tab or another one; with its wallet, if that
-   * no longer shares the account.
-   */
-  onLeft(wallet?: InjectedWallet): void;
+  announce(text: string): void;
 }
 
 /** Storage key of the last account: a wallet's id, {@link DEVELOPMENT_KEY}, or none. */
@@ -60,6 +57,8 @@ const LAST_ACCOUNT_KEY = "rangemaker.account";
 
 /** The stored value that stands for the key of this browser. */
 const DEVELOPMENT_KEY = "development-key";
+
+const LEFT = "You have left the account.";
 
 /** The user of the page: nobody, a key of this browser, or a wallet. */
 export class Session {
@@ -79,7 +78,7 @@ export class Session {
       const user = this.user.peek();
       if (options.store.getItem(LAST_ACCOUNT_KEY) !== "") return user ?? this.restore();
       this.#signOut();
-      if (user !== undefined) options.onLeft();
+      if (user !== undefined) options.announce(LEFT);
     });
   }
 
@@ -159,7 +158,7 @@ export class Session {
     if (wallet !== undefined) revokeAccounts(wallet.provider);
     this.#signOut();
     this.#remember("");
-    this.#options.onLeft();
+    this.#options.announce(LEFT);
   }
 
   /** Reads all data of the user again, because the chain has changed. */
@@ -171,15 +170,19 @@ export class Session {
   }
 
   #useWallet(wallet: InjectedWallet, address: Address): void {
-    const { provider } = wallet;
+    const { provider, name } = wallet;
+    const { announce } = this.#options;
     const request: typeof provider.request = (call) => provider.request(call);
     const user = this.#signIn({ request, account: { address } }, address, wallet);
     followWallet(provider, {
       onAccounts: ([next]) => {
         if (next === undefined) {
           this.#signOut();
-          this.#options.onLeft(wallet);
-        } else if (next !== address) this.#useWallet(wallet, next);
+          announce(`${name} no longer shares your account. Connect it to see your bets again.`);
+        } else if (next !== address) {
+          this.#useWallet(wallet, next);
+          announce(`${name} uses another account now: ${shortAddress(next)}.`);
+        }
       },
       onChain: (chainId) => user.walletChainId.value = chainId,
     }, this.#beginUse());

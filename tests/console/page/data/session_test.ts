@@ -17,7 +17,7 @@ function sessionOf(
   tabs = new EventTarget(),
   solver = URL,
 ) {
-  const left: string[] = [];
+  const said: string[] = [];
   const urls = { solver, bridge: URL, proxy: URL, proxyWs: "ws://127.0.0.1:1" };
   const session = new Session({
     config: { version: "1", urls, chainId: 1337, markets: [...MARKETS], isDevelopmentChain },
@@ -28,9 +28,9 @@ function sessionOf(
     injected,
     onSettled() {},
     onResolved() {},
-    onLeft: (wallet) => left.push(wallet?.name ?? "left"),
+    announce: (text) => said.push(text),
   });
-  return { session, store, left };
+  return { session, store, said };
 }
 
 Deno.test("Session: makes no key unless the chain is marked as a development chain", async () => {
@@ -45,6 +45,8 @@ Deno.test("Session: a stored development key is not used on another kind of chai
   session.restore();
   assert.equal(session.user.value, undefined);
 });
+
+const LEFT = "You have left the account.";
 
 const TEST_KEY = "Test key in this browser";
 
@@ -115,7 +117,7 @@ Deno.test("Session: the development key is made once, and restored after a reloa
 });
 
 Deno.test("Session: the wallet's account and chain are followed without a prompt, with one listener each", async () => {
-  const { session, left } = sessionOf(false);
+  const { session, said } = sessionOf(false);
   const { wallet, emit, of, prompts } = walletOf([ALICE.toLowerCase()], 5);
   const { user } = session;
   for (let times = 0; times < 3; times++) await session.connect(wallet);
@@ -140,7 +142,8 @@ Deno.test("Session: the wallet's account and chain are followed without a prompt
   emit("disconnect", { code: 4900 });
   assert.equal(user.value, undefined);
   assert.equal(prompts(), 4, "one for each press on Connect");
-  assert.deepEqual(left, ["Fox", "Fox"], "each time the user is told which wallet it was");
+  const gone = "Fox no longer shares your account. Connect it to see your bets again.";
+  assert.deepEqual(said, ["Fox uses another account now: 0x3C44…93BC.", gone, gone]);
 });
 
 Deno.test("Session: a wallet is restored after a reload without a prompt, until the user disconnects", async () => {
@@ -178,10 +181,10 @@ Deno.test("Session: a wallet is restored after a reload without a prompt, until 
 });
 
 Deno.test("Session: a development key that the user left is not restored after a reload", async () => {
-  const { session, store, left } = sessionOf(true);
+  const { session, store, said } = sessionOf(true);
   await session.useDevelopmentKey();
   session.leave();
-  assert.deepEqual(left, ["left"]);
+  assert.deepEqual(said, [LEFT]);
   const reloaded = sessionOf(true, store).session;
   reloaded.restore();
   assert.deepEqual([reloaded.user.value, reloaded.hasKey], [undefined, true]);
@@ -225,7 +228,7 @@ Deno.test("Session: opening or leaving an account in one tab does the same in th
   assert.notEqual(other.session.user.value, undefined);
   for (const when of ["left", "said once"]) {
     stored("rangemaker.account");
-    assert.deepEqual([other.session.user.value, other.left], [undefined, ["left"]], when);
+    assert.deepEqual([other.session.user.value, other.said], [undefined, [LEFT]], when);
   }
 });
 
