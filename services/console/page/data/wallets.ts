@@ -142,7 +142,7 @@ export function createDevelopmentKey(store: TextStore, chainId: number): Key {
 
 /** The account of a key. The code for it is loaded only when it is needed. */
 export async function loadAccount(key: Key): Promise<AccountWallet> {
-  const { privateKeyToAccount } = await import("viem/accounts");
+  const { privateKeyToAccount } = await import("./key_account.ts");
   return privateKeyToAccount(key);
 }
 
