@@ -25,7 +25,7 @@ export type SqlSteps<T> = Generator<readonly Statement[], T, unknown[][]>;
  */
 export interface SqlDriver {
   /** Changes when the connection was lost: another server may answer since, without the last rows. */
-  readonly losses: number;
+  readonly losses?: number;
   /** Runs a statement that changes nothing. */
   read(sql: string, values: SqlValue[]): Promise<unknown[]>;
   /**

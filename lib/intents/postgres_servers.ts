@@ -51,6 +51,8 @@ const CLIENT_PARAMETERS =
  * when their callers have given up, and never fails a call to a server that does not answer.
  */
 export class PostgresServers {
+  /** Connections from before a loss are not used again: another server may be the primary now. */
+  losses = 0;
   /** The server that last accepted a connection comes first. */
   #servers: readonly URL[];
   readonly #timeouts: PostgresTimeouts;
@@ -59,7 +61,6 @@ export class PostgresServers {
   readonly #mayPrepare: boolean;
   readonly #connections = new Set<PostgresConnection>();
   #idle: PostgresConnection[] = [];
-  #losses = 0;
   #failed: { error: StoreError; atMs: number } | undefined;
   #isClosed = false;
 
@@ -68,14 +69,6 @@ export class PostgresServers {
     this.#servers = servers;
     this.#timeouts = timeouts;
     this.#mayPrepare = servers.every((url) => url.searchParams.get("prepare") !== "false");
-  }
-
-  /**
-   * How many losses of connections were noticed. Connections from before one are not used again:
-   * another server may be the primary now.
-   */
-  get losses(): number {
-    return this.#losses;
   }
 
   /**
@@ -88,14 +81,14 @@ export class PostgresServers {
     const idle = this.#idle.pop();
     if (idle?.isLost) this.#cutIdle();
     const connection = idle === undefined || idle.isLost ? await this.#connect() : idle;
-    const lossesBefore = this.#losses;
+    const lossesBefore = this.losses;
     let isReusable = false;
     try {
       const result = await work(connection);
-      isReusable = !this.#isClosed && !connection.isLost && lossesBefore === this.#losses;
+      isReusable = !this.#isClosed && !connection.isLost && lossesBefore === this.losses;
       return result;
     } finally {
-      if (connection.isLost && lossesBefore === this.#losses) this.#cutIdle();
+      if (connection.isLost && lossesBefore === this.losses) this.#cutIdle();
       if (isReusable) this.#idle.push(connection);
       else connection.end();
     }
@@ -111,7 +104,7 @@ export class PostgresServers {
   }
 
   #cutIdle(): void {
-    this.#losses += 1;
+    this.losses += 1;
     for (const connection of this.#idle) connection.cut();
     this.#idle = [];
   }

@@ -73,7 +73,7 @@ export class ReservationTable {
   /** Sequence of the newest reservation that was read or made. */
   #newest = 0;
   /** {@link SqlDriver.losses} when it was read. */
-  #losses = 0;
+  #losses: number | undefined;
 
   constructor(db: SqlDriver, service: string) {
     this.#db = db;

@@ -22,7 +22,6 @@ const INDEXES_CHECKED_BYTES = 1_000_000_000;
 
 /** A SQLite file with a write-ahead log; every commit is flushed to the disk. */
 export class SqliteDriver implements SqlDriver {
-  readonly losses = 0;
   readonly #db: SqliteDatabase;
   /** The writes of one turn of the event loop share one transaction and one flush to the disk. */
   readonly #writes = new Batches<() => unknown, unknown>(ITEMS_WAITING_MAX, async (take) => {
