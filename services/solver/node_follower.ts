@@ -127,8 +127,7 @@ async function readOpenTheses(
   }
   if (newestId > 0 && !book.isComplete) {
     const cursor = `${Math.max(0, newestId - limit)}`;
-    const newest = await node.getTheses({ solver, limit, cursor });
-    theses.push(...newest.theses);
+    theses.push(...(await node.getTheses({ solver, limit, cursor })).theses);
   }
   if (!signal.aborted) book.endReading(theses);
 }
