@@ -299,10 +299,9 @@ export class Submitter {
       throw new OutcomeUnknownError(txHash, "the deadline passed before the node answered");
     }
     // An earlier transaction may have been committed, which the store has lost.
-    const simulated = handler.wasDoneBefore === undefined
-      ? null
-      : await simulate(node, await transactions.sign(handler.termsOf(intent)));
-    if (simulated !== null && handler.wasDoneBefore?.(simulated)) {
+    const simulated = handler.wasDoneBefore &&
+      await simulate(node, await transactions.sign(handler.termsOf(intent)));
+    if (simulated && handler.wasDoneBefore?.(simulated)) {
       const failure = simulated.error ?? null;
       return await this.#finish(intent, { state: "committed", receipt: null, failure });
     }
