@@ -15,11 +15,12 @@ export function AccountPanel({ model }: { model: PageModel }) {
 }
 
 function KeyChoice({ model }: { model: PageModel }) {
-  const { session, config, nodeChainId } = model;
+  const { session, config: { chainId } } = model;
+  const nodeChainId = model.nodeChainId.value;
   const problem = useSignal("");
   const wallets = session.injected.value;
   // A test key is made only if the node reports the configured chain.
-  const mayMakeKey = session.mayMakeKeys && nodeChainId.value === config.chainId;
+  const mayMakeKey = session.mayMakeKeys && nodeChainId === chainId;
   const isOpening = useSignal(false);
   const makeKey = () => {
     isOpening.value = true;
@@ -53,7 +54,7 @@ function KeyChoice({ model }: { model: PageModel }) {
       {session.mayMakeKeys || wallets.length > 0
         ? (
           <div class="action-bar">
-            <p class="bar-note note">{nodeObstacle(nodeChainId.value, config.chainId)?.text}</p>
+            <p class="bar-note note">{nodeObstacle({ nodeChainId, chainId })?.text}</p>
             {session.mayMakeKeys
               ? (
                 <button

@@ -102,16 +102,6 @@ export function runText(
   return isAway ? NOT_KNOWN : "being settled";
 }
 
-/** What is shown of a bet after its sign: its state, or the time that an open one still has. */
-export function progressOf(
-  thesis: Thesis,
-  nowMs: number,
-  isAway: boolean,
-): ReturnType<typeof stateOfBet> {
-  const state = stateOfBet(thesis, nowMs, isAway);
-  return state.kind === "open" ? { ...state, text: runText(thesis, nowMs, isAway) } : state;
-}
-
 /** Describes where a price is in a box, for users who do not see the chart. */
 export function whereabouts(
   { lowerPrice, upperPrice }: Pick<Thesis, "lowerPrice" | "upperPrice">,

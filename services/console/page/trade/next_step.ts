@@ -73,10 +73,7 @@ export function chainObstacle(
 }
 
 /** The obstacle of a node that has another chain than the page, once it has answered. */
-export function nodeObstacle(
-  nodeChainId: number | undefined,
-  chainId: number,
-): Obstacle | undefined {
+export function nodeObstacle({ nodeChainId, chainId }: Pick<Situation, "nodeChainId" | "chainId">) {
   if (nodeChainId === undefined || nodeChainId === chainId) return undefined;
   return blocked(
     `The node has chain ${nodeChainId}, and this page is for chain ${chainId}: nobody can bet here.`,
@@ -107,7 +104,7 @@ const OBSTACLES: readonly ((situation: Situation) => Obstacle | false | undefine
   ({ onItsWay }) => onItsWay?.isChecking === false && { button: OTHER_TAB, text: "" },
   ({ onItsWay }) => onItsWay && { button: CHECKING, text: checkingText(onItsWay.offer.quote) },
   ({ market }) => market !== "fresh" && { button: WAITING, text: "" },
-  ({ nodeChainId, chainId }) => nodeObstacle(nodeChainId, chainId),
+  nodeObstacle,
   wrongField,
   ({ isEmpty }) =>
     isEmpty && {

@@ -14,7 +14,7 @@ import {
 import { useNow } from "../parts/hooks.ts";
 import type { BetSlip } from "./bet_slip.ts";
 import { showChart } from "./box_actions.ts";
-import { progressOf, runText, SIGNS } from "./chart_boxes.ts";
+import { runText, SIGNS, stateOfBet } from "./chart_boxes.ts";
 import { quoteStepOf } from "./next_step.ts";
 import { windowText } from "./quote_life.ts";
 import {
@@ -183,13 +183,11 @@ export function PlacedBet({ model, slip, stage, onRepeat }: PlacedBetProps) {
   const nowMs = useNow(model.serverClock, 250);
   useEffect(showChart, []); // the user now watches the box
   const isAway = model.feed.isAway.value;
-  const { kind, text: progress } = bet === undefined
-    ? { kind: "open", text: runText(quote, nowMs, isAway) } as const
-    : progressOf(bet, nowMs, isAway);
+  const { kind, text: state } = bet ? stateOfBet(bet, nowMs, isAway) : { kind: "open" as const };
   const [figure, text] = isOver
     ? [`${formatGain(gainOf(bet))} USDC`, `${kind}. ${outcomeDetail(bet)}`]
     : [
-      progress,
+      kind === "open" ? runText(quote, nowMs, isAway) : state,
       `is placed. It pays ${formatCents(quote.payout)} USDC if ${symbol} stays in the box, ` +
       `from ${windowText(quote)}.`,
     ];

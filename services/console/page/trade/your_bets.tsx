@@ -17,7 +17,7 @@ import {
 import { type Column, Table } from "../parts/table.tsx";
 import { useNow } from "../parts/hooks.ts";
 import { download, NotifyButton, Signed } from "../parts/parts.tsx";
-import { progressOf, SIGNS } from "./chart_boxes.ts";
+import { runText, SIGNS, stateOfBet } from "./chart_boxes.ts";
 import { betsCsv, FILTERS, pageOf } from "./bet_list.ts";
 
 /** Interval at which the list is drawn while a bet is open, and while none is. */
@@ -227,14 +227,17 @@ function Outcome(
   { thesis, nowMs, isAway }: { thesis: Thesis; nowMs: number; isAway: boolean },
 ) {
   const { status, breach } = thesis;
-  const { kind, text } = progressOf(thesis, nowMs, isAway);
+  const { kind, text } = stateOfBet(thesis, nowMs, isAway);
   const lostAt = kind === "lost" && breach
     ? `: ${crossingText(thesis, breach.price)[0]}` +
       (status === "lost" ? ` at ${formatTime(breach.time)}` : "")
     : "";
   return (
     <span class={kind}>
-      <Signed sign={SIGNS[kind]} text={text + lostAt} />
+      <Signed
+        sign={SIGNS[kind]}
+        text={kind === "open" ? runText(thesis, nowMs, isAway) : text + lostAt}
+      />
     </span>
   );
 }
