@@ -54,6 +54,9 @@ export class Portfolio {
     const { client, user, clock } = options;
     let [lastRequest, lastAnswered] = [0, 0];
     this.#poll = new Poll(clock, async () => {
+      const theses = this.#watch?.theses ?? this.theses.value;
+      // A chain that was restored does not have all of them.
+      if (theses.length < this.theses.value.length) this.theses.value = theses.toReversed();
       const number = lastRequest += 1;
       // Asked again soon; meanwhile the last balance is shown.
       const account = await client.account(user).catch(() => undefined);
@@ -131,10 +134,7 @@ export class Portfolio {
         onThesis: (thesis) => this.#receive(thesis),
         onState: (state) => {
           this.problem.value = state === "live" ? undefined : "reconnecting";
-          if (state !== "live") return;
-          // A chain that was restored meanwhile may not have all of them.
-          if (this.#watch !== undefined) this.theses.value = this.#watch.theses.toReversed();
-          this.refresh();
+          if (state === "live") this.refresh();
         },
       }, user);
       if (this.#closed) return watch.close();

@@ -178,7 +178,7 @@ Deno.test("Portfolio: follows the bets again after a failure, and reads the bala
   assert.deepEqual([closed, clock.pending], [1, 0]);
 });
 
-Deno.test("Portfolio: after a reconnect, bets that a restored chain does not have are gone", async () => {
+Deno.test("Portfolio: bets that a restored chain does not have are gone, with a lost connection or without", async () => {
   const { client, portfolio, clock } = scene();
   client.opened = { theses: [thesisOf(1), thesisOf(2)], close() {} };
   await nextTurn();
@@ -188,6 +188,10 @@ Deno.test("Portfolio: after a reconnect, bets that a restored chain does not hav
   client.onState?.("connecting");
   client.onState?.("live");
   assert.deepEqual(portfolio.theses.value.map(({ id }) => id), [2, 1]);
+  Object.assign(client.opened, { theses: [thesisOf(1)] });
+  await nextTurn();
+  clock.advance(5_000);
+  assert.deepEqual(portfolio.theses.value.map(({ id }) => id), [1]);
   portfolio.close();
 });
 
