@@ -42,17 +42,66 @@ const NODE_LOST = "NODE_LOST";
  * did not change for a while. While the node is unreachable, a pass tries one intent, and the
  * others only after an answer.
  */
-export function createRetryLoop(submitter: Retrier, options: RetryLoopOptions): PollingLoop {
-  const { node, clock, random, log } = options;
+export function createRetryLoop(
+  submitter: Retrier,
+  { store, node, clock, random, log }: RetryLoopOptions,
+): PollingLoop {
   const url = redactUrls(node.url);
-  const retries = new Retries(submitter, options);
+  /** Keys of intents whose failure is in the log. */
+  const failing = new NewestMap<string, true>(FAILING_MAX);
+  /** How many are being retried. */
+  let running = 0;
   let isNodeLost = false;
+
+  /** @param isProbe The node was lost, which is in the log. */
+  async function retry(intent: Intent, isProbe: boolean): Promise<void> {
+    const { key } = intent;
+    running += 1;
+    try {
+      const { state } = await submitter.retry(intent);
+      failing.delete(key);
+      log.info("Intent {key} retried: {state}", { event: "intent_retried", key, state });
+    } catch (thrown) {
+      if (isProbe && submitter.isNodeLost || failing.has(key)) return;
+      failing.set(key, true);
+      const facts = { event: "intent_unfinished", key, reason: messageOf(thrown) };
+      log.warn("Intent {key} is still unfinished: {reason}", facts);
+    } finally {
+      running -= 1;
+    }
+  }
+
+  /**
+   * Tries each unfinished intent once, except those that are running. It waits for them for a moment
+   * only: an execution may be held for seconds, and the others would wait for it.
+   *
+   * @returns Whether there was an unfinished one.
+   */
+  async function retryAll(signal: AbortSignal): Promise<boolean> {
+    const nowMs = clock.now();
+    let after = 0; // the sequence of the last one
+    while (!signal.aborted && running < RETRIES_AT_ONCE) {
+      const isProbe = submitter.isNodeLost;
+      const limit = isProbe ? 1 : RETRIES_AT_ONCE - running;
+      const unchangedForMs = RETRY_AFTER_MS;
+      const page = await store.listUnfinished({ limit, after, nowMs, unchangedForMs });
+      const waiting = page.filter(({ key }) => !submitter.isRunning(key));
+      const attempts = Promise.all(waiting.map((intent) => retry(intent, isProbe)));
+      await withinMs(attempts, RETRY_INTERVAL_MS, undefined, clock);
+      after = page.at(-1)?.sequence ?? after;
+      if (page.length < limit || waiting.length > 0 && submitter.isNodeLost) break;
+    }
+    const isAnyUnfinished = after > 0 || running > 0;
+    if (!isAnyUnfinished) failing.clear();
+    return isAnyUnfinished;
+  }
+
   return new PollingLoop({
     clock,
     intervalMs: RETRY_INTERVAL_MS,
     backoff: new Backoff({ initialMs: RETRY_INTERVAL_MS, maxMs: SERVICE_WAIT_MAX_MS, random }),
     async poll(signal) {
-      const hasRetried = await retries.pass(signal).catch((cause) => {
+      const hasRetried = await retryAll(signal).catch((cause) => {
         throw asStoreError(cause);
       });
       // If nothing was retried, nothing waits for the node: another process has finished it.
@@ -63,10 +112,8 @@ export function createRetryLoop(submitter: Retrier, options: RetryLoopOptions): 
     onFailure({ code, message: reason }) {
       if (code === NODE_LOST) {
         isNodeLost = true;
-        log.warn("Core node at {url} does not answer: recorded intents wait", {
-          event: "node_lost",
-          url,
-        });
+        const facts = { event: "node_lost", url };
+        log.warn("Core node at {url} does not answer: recorded intents wait", facts);
       } else {
         log.error("Unfinished intents cannot be read: {reason}", { event: "store_failed", reason });
       }
@@ -74,73 +121,8 @@ export function createRetryLoop(submitter: Retrier, options: RetryLoopOptions): 
     onRecovery() {
       if (!isNodeLost) return;
       isNodeLost = false;
-      log.info("Recorded intents no longer wait for core node at {url}", {
-        event: "node_back",
-        url,
-      });
+      const facts = { event: "node_back", url };
+      log.info("Recorded intents no longer wait for core node at {url}", facts);
     },
   });
-}
-
-class Retries {
-  readonly #submitter: Retrier;
-  readonly #options: RetryLoopOptions;
-  /** Keys of intents whose failure is in the log. */
-  readonly #failing = new NewestMap<string, true>(FAILING_MAX);
-  /** How many are being retried. */
-  #running = 0;
-
-  constructor(submitter: Retrier, options: RetryLoopOptions) {
-    this.#submitter = submitter;
-    this.#options = options;
-  }
-
-  /**
-   * Tries each unfinished intent once, except those that are running. It waits for them for a moment
-   * only: an execution may be held for seconds, and the others would wait for it.
-   *
-   * @returns Whether there was an unfinished one.
-   */
-  async pass(signal: AbortSignal): Promise<boolean> {
-    const { store, clock } = this.#options;
-    const nowMs = clock.now();
-    let after = 0; // the sequence of the last one
-    while (!signal.aborted && this.#running < RETRIES_AT_ONCE) {
-      const isProbe = this.#submitter.isNodeLost;
-      const limit = isProbe ? 1 : RETRIES_AT_ONCE - this.#running;
-      const unchangedForMs = RETRY_AFTER_MS;
-      const page = await store.listUnfinished({ limit, after, nowMs, unchangedForMs });
-      const waiting = page.filter(({ key }) => !this.#submitter.isRunning(key));
-      const attempts = Promise.all(waiting.map((intent) => this.#retry(intent, isProbe)));
-      await withinMs(attempts, RETRY_INTERVAL_MS, undefined, clock);
-      after = page.at(-1)?.sequence ?? after;
-      if (page.length < limit || waiting.length > 0 && this.#submitter.isNodeLost) break;
-    }
-    const isAnyUnfinished = after > 0 || this.#running > 0;
-    if (!isAnyUnfinished) this.#failing.clear();
-    return isAnyUnfinished;
-  }
-
-  /** @param isProbe The node was lost, which is in the log. */
-  async #retry(intent: Intent, isProbe: boolean): Promise<void> {
-    const { log } = this.#options;
-    const { key } = intent;
-    this.#running += 1;
-    try {
-      const { state } = await this.#submitter.retry(intent);
-      this.#failing.delete(key);
-      log.info("Intent {key} retried: {state}", { event: "intent_retried", key, state });
-    } catch (thrown) {
-      if (isProbe && this.#submitter.isNodeLost || this.#failing.has(key)) return;
-      this.#failing.set(key, true);
-      const reason = messageOf(thrown);
-      log.warn("Intent {key} is still unfinished: {reason}", {
-        event: "intent_unfinished",
-        key,
-        reason,
-      });
-    } finally {
-      this.#running -= 1;
-    }
-  }
 }
