@@ -3,7 +3,7 @@ import * as kinds from "../../../lib/cli/option_kinds.ts";
 import { optionTable } from "../../../lib/cli/options.ts";
 import { DAY_MS, HOUR_MS } from "../../../lib/time.ts";
 import { LIMITS } from "../shared/limits.ts";
-import { chargeOptions, pricingOptions, share, volatilityOptions } from "../pricing/options.ts";
+import { pricingOptions, share } from "../pricing/options.ts";
 
 const LIST_MAX = 20;
 
@@ -82,8 +82,10 @@ export const planOptions = optionTable({
     kind: kinds.seed,
     default: "1",
   },
-  ...chargeOptions,
-  ...volatilityOptions,
+  margin: pricingOptions.margin,
+  userLeadMs: pricingOptions.userLeadMs,
+  volatilityFloor: pricingOptions.volatilityFloor,
+  volatilityHistoryMs: pricingOptions.volatilityHistoryMs,
   minDurationMs: pricingOptions.minDurationMs,
   minWidthTicks: pricingOptions.minWidthTicks,
 });

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import * as kinds from "../../../lib/cli/option_kinds.ts";
-import { type OptionSpec, optionTable } from "../../../lib/cli/options.ts";
+import { optionTable } from "../../../lib/cli/options.ts";
 import { DAY_MS } from "../../../lib/time.ts";
 import { LIMITS } from "../shared/limits.ts";
 import { isBuiltIn, STRATEGIES } from "./strategy.ts";
@@ -42,8 +42,15 @@ const strategy = {
   completes: Object.keys(STRATEGIES),
 } satisfies kinds.OptionKind;
 
-/** Options of the maker's charges. */
-export const chargeOptions = optionTable({
+/** All pricing options of the solver. */
+export const pricingOptions = optionTable({
+  pricing: {
+    flags: "--pricing <strategy>",
+    description: Object.entries(STRATEGIES).map(([name, how]) => `${name}: ${how}; `).join("") +
+      "or the path of a strategy of your own, such as ./mine.ts",
+    kind: strategy,
+    default: "mock",
+  },
   margin: {
     description: "barrier: share of the fair payout that the solver keeps",
     kind: share,
@@ -56,20 +63,14 @@ export const chargeOptions = optionTable({
     kind: kinds.duration(0, 60_000),
     default: "3000",
   },
-});
-
-/** The option of the maker's charge for similar bets in its book. */
-const skewOption = {
-  flags: "--skew",
-  description:
-    "barrier: share of the winnings withheld once similar bets risk --max-exposure (without it, " +
-    "ten times --max-risk), in proportion below; 0 for none",
-  kind: share,
-  default: "0.5",
-} satisfies OptionSpec;
-
-/** Options of the volatility estimate. */
-export const volatilityOptions = optionTable({
+  skew: {
+    flags: "--skew",
+    description:
+      "barrier: share of the winnings withheld once similar bets risk --max-exposure (without it, " +
+      "ten times --max-risk), in proportion below; 0 for none",
+    kind: share,
+    default: "0.5",
+  },
   volatilityFloor: {
     description: "barrier: minimum annualised volatility",
     kind: volatility,
@@ -80,20 +81,6 @@ export const volatilityOptions = optionTable({
     kind: kinds.duration(1_000, HISTORY_MAX_MS),
     default: "60000",
   },
-});
-
-/** All pricing options of the solver. */
-export const pricingOptions = optionTable({
-  pricing: {
-    flags: "--pricing <strategy>",
-    description: Object.entries(STRATEGIES).map(([name, how]) => `${name}: ${how}; `).join("") +
-      "or the path of a strategy of your own, such as ./mine.ts",
-    kind: strategy,
-    default: "mock",
-  },
-  ...chargeOptions,
-  skew: skewOption,
-  ...volatilityOptions,
   maxPriceAgeMs: {
     description: "barrier: oldest price that quotes are made from",
     kind: kinds.duration(1, 60_000),
