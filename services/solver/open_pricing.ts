@@ -55,20 +55,20 @@ export async function openPricing(
   const correlatedRisk = (bet: Bet) => exposure.correlatedRisk(bet, clock.now());
   const marketView = marketData.stateOf.bind(marketData);
   const context = createStrategyContext({ marketView, clock, markets, correlatedRisk });
-  const { margin, userLeadMs, maxPriceAgeMs, minDurationMs, minWidthTicks } = options;
+  const { dryRun, historyUrl, maxExposure, maxRisk } = options;
+  const capacity = maxExposure ?? maxRisk * SKEW_CAPACITY_RISKS;
   const strategy = options.pricing === "barrier"
     ? new BarrierStrategy({
       ...context,
-      margin,
-      userLeadMs,
-      maxPriceAgeMs,
-      minDurationMs,
-      minWidthTicks,
-      skew: { share: options.skew, capacity: skewCapacity(options), correlatedRisk },
+      ...options,
+      skew: { share: options.skew, capacity, correlatedRisk },
     })
     : (await loadStrategy(options.pricing))(context);
-  const history = createHistory(options.historyUrl, clock);
-  const { dryRun } = options;
+  // A start does not wait long for past candles.
+  const attempts = { attemptsMax: 2, timeoutMs: HISTORY_TIMEOUT_MS };
+  const history = historyUrl === undefined
+    ? undefined
+    : new ExchangeHistory(historyUrl, clock, attempts);
   const keeper = new VolatilityKeeper({ records, clock, node, history, dryRun, marketData });
   const reader = createHistoryReader(node, marketData, clock);
   let starting: Promise<void> | undefined;
@@ -84,15 +84,4 @@ export async function openPricing(
       await Promise.all([keeper.stop(), reader.stop(), starting]);
     },
   };
-}
-
-/** The source of past candles. A start does not wait long for them. */
-function createHistory(url: string | undefined, clock: Clock): ExchangeHistory | undefined {
-  if (url === undefined) return undefined;
-  return new ExchangeHistory(url, clock, { attemptsMax: 2, timeoutMs: HISTORY_TIMEOUT_MS });
-}
-
-/** Risk in the direction of a bet at which `--skew` is charged in full, USDC with 6 decimals. */
-function skewCapacity({ maxExposure, maxRisk }: SolverOptions): bigint {
-  return maxExposure ?? maxRisk * SKEW_CAPACITY_RISKS;
 }
