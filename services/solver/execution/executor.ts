@@ -33,7 +33,7 @@ export interface ExecutorOptions {
   intents: Pick<IntentService, "store" | "submitOnce" | "requireChain">;
   preparation: Pick<ExecutionPreparation, "onRecorded">;
   checks: Pick<PreTradeChecks, "requirePlaceable" | "requirePrice" | "requireTimeLeft">;
-  exposureLimit: Pick<ExposureLimit, "createAdmission" | "thesisOf">;
+  exposureLimit: Pick<ExposureLimit, "createAdmission" | "book">;
   /** Releases reservations of theses that have settled. @returns How many. */
   releaseSettled(): Promise<number>;
   quoteSigner: Pick<QuoteSigner, "address" | "requireOwn">;
@@ -68,7 +68,7 @@ export class Executor {
     quoteSigner.requireOwn(quoteHash, quote.signature);
     this.#requireUserSignature(execution);
     // The store may not know it, after a restore: it would refuse a bet that was made.
-    const thesis = exposureLimit.thesisOf(quoteHash);
+    const thesis = exposureLimit.book.thesisOf(quoteHash);
     if (thesis !== undefined) {
       return { txHash: thesis.txHash, status: "committed", thesisId: thesis.id };
     }

@@ -1,4 +1,3 @@
-import type { Thesis } from "../../../lib/protocol/thesis.ts";
 import { type BetAtRisk, riskOf } from "../../../lib/protocol/bet.ts";
 import { worstCaseLoss } from "../../../lib/prices/worst_case_loss.ts";
 import type { Admission, InFlight } from "../../../lib/intents/intent.ts";
@@ -26,16 +25,11 @@ export interface AdmissionFacts {
 
 /** Balances and `--max-exposure`: decides whether a bet fits beside all others of the solver. */
 export class ExposureLimit {
-  readonly #book: ExposureBook;
+  readonly book: ExposureBook;
   #isNear = false;
 
   constructor({ book }: { book: ExposureBook }) {
-    this.#book = book;
-  }
-
-  /** The thesis of a bet that counts already, or did before it settled, as the node reported it. */
-  thesisOf(quoteHash: string): Thesis | undefined {
-    return this.#book.thesisOf(quoteHash);
+    this.book = book;
   }
 
   /**
@@ -51,7 +45,7 @@ export class ExposureLimit {
     bet: ReservedBet,
     { balances, inFlightBefore, requirePrice }: AdmissionFacts,
   ): Admission {
-    const book = this.#book;
+    const book = this.book;
     return {
       book,
       inFlightBefore,
@@ -73,7 +67,7 @@ export class ExposureLimit {
    * @throws {RangemakerError} `EXPOSURE_TOO_LARGE`.
    */
   requireEstimateFits(bet: BetAtRisk): void {
-    const book = this.#book;
+    const book = this.book;
     const isComparable = book.isComplete && book.size <= ESTIMATE_BETS_MAX;
     if (book.maxExposure !== undefined && isComparable) {
       this.#requireWithinLimit(bet, book.maxExposure);
@@ -85,7 +79,7 @@ export class ExposureLimit {
    * call. Call it when the book has just read the reservations: other solvers release some too.
    */
   report(): void {
-    const max = this.#book.maxExposure;
+    const max = this.book.maxExposure;
     if (max === undefined) return;
     const total = this.#totalWith([], max);
     const percent = this.#isNear ? WARNING_PERCENT.clearBelow : WARNING_PERCENT.raiseAt;
@@ -95,7 +89,7 @@ export class ExposureLimit {
   }
 
   #requireWithinLimit(bet: BetAtRisk, max: bigint): void {
-    if (!this.#book.isComplete) throw solverError("EXPOSURE_UNKNOWN");
+    if (!this.book.isComplete) throw solverError("EXPOSURE_UNKNOWN");
     const total = this.#totalWith([bet], max);
     if (total <= max) return;
     throw solverError("EXPOSURE_TOO_LARGE", {
@@ -106,7 +100,7 @@ export class ExposureLimit {
   }
 
   #totalWith(bets: readonly BetAtRisk[], max: bigint): bigint {
-    const book = this.#book;
+    const book = this.book;
     // Well below the limit the cached sum is enough: computing the exact loss reads every bet.
     const sum = bets.reduce((total, bet) => total + riskOf(bet), book.total);
     const isFar = sum * 100n < max * WARNING_PERCENT.clearBelow;
