@@ -41,7 +41,7 @@ function scoreTable({ makers, scores }: Report): string[][] {
     ["duration", ...makers],
     ...scores.map(({ durationMs, byMaker }) => [
       rowName(durationMs),
-      ...byMaker.map((score) => score === undefined ? "" : plain(score.mean, 4)),
+      ...byMaker.map((score) => plain(score.mean, 4)),
     ]),
   ];
 }
