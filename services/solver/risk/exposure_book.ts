@@ -114,12 +114,10 @@ export class ExposureBook implements ReservationBook {
 
   /** The bets of the given quotes that have a reservation. */
   reservationsOf(quoteHashes: Iterable<string>): ReservedBet[] {
-    const bets: ReservedBet[] = [];
-    for (const quoteHash of quoteHashes) {
+    return [...quoteHashes].flatMap((quoteHash) => {
       const entry = this.#entries.get(quoteHash);
-      if (entry?.isReserved) bets.push(entry.bet);
-    }
-    return bets;
+      return entry?.isReserved ? [entry.bet] : [];
+    });
   }
 
   addReservation({ key, payload }: Reservation): void {
