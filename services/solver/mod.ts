@@ -80,7 +80,7 @@ async function startWith(
   clock: Clock,
   cleanup: AsyncDisposableStack,
 ): Promise<RunningService> {
-  const { dryRun, wsUrl, chainId } = options;
+  const { dryRun } = options;
   const parts = await openParts(options, clock, cleanup);
   const trading = createTrading(options, parts);
   const { registry, store, node, exposure, account, pricing } = parts;
@@ -88,8 +88,7 @@ async function startWith(
   const solver = parts.signer.address;
   cleanup.defer(() => intents.stop());
   const follower = createNodeFollower({
-    wsUrl,
-    chainId,
+    ...options,
     solver,
     node,
     clock,
@@ -123,7 +122,6 @@ async function startWith(
   return service;
 }
 
-/** The API, with what it needs from options and parts. */
 function createApi(
   options: SolverOptions,
   parts: SolverParts,
@@ -132,21 +130,18 @@ function createApi(
 ) {
   const { account, exposure, metrics, markets, clock } = parts;
   const { marketData } = parts.pricing;
-  const { chainId, wsUrl, corsOrigins, dryRun, maxPriceAgeMs, maxRisk, multiplier } = options;
   const readiness = () =>
     checkReadiness({
+      ...options,
       intents,
       node: parts.shortTimeoutNode,
       account,
       exposure,
       marketData,
-      maxPriceAgeMs,
       clock,
-      chainId,
-      wsUrl,
-      dryRun,
     });
   return createSolverApi({
+    ...options,
     quoter,
     executor,
     exposure,
@@ -156,11 +151,6 @@ function createApi(
     checkReadiness: createCachedCall(readiness, NODE_ANSWER_CACHED_MS, clock),
     calibration: () => marketData?.calibration(),
     solver: parts.signer.address,
-    chainId,
-    corsOrigins,
-    dryRun,
-    maxRisk,
-    multiplier,
     clock,
     markets,
   });
