@@ -43,7 +43,6 @@ export async function sendOnce(
   return known.kind === "missing" ? answer : known;
 }
 
-/** Asks for the receipt of a transaction. */
 export async function askForReceipt(
   node: SubmissionNode,
   { txHash }: SignedTransactionText,

@@ -49,18 +49,15 @@ export class BridgeMetrics {
     );
   }
 
-  /** Counts an answer to `POST /deposit`. */
   countAnswer(status: number): void {
     this.#requests.inc({ status });
     if (status === 401) this.#signatureFailures.inc();
   }
 
-  /** Counts an attempt that ended without an answer. */
   countRetry(): void {
     this.#retries.inc();
   }
 
-  /** Counts a deposit that reached its final state. */
   countFinished({ state, createdAtMs, updatedAtMs }: Intent): void {
     this.#deposits.inc({ outcome: state });
     if (state === "committed") this.#timeToCommit.observe((updatedAtMs - createdAtMs) / 1000);

@@ -23,7 +23,6 @@ export { options };
 
 type PlanOptions = OptionsOf<typeof planOptions>;
 
-/** The `solver backtest` subcommand. */
 export const run = createCommand({
   name: "solver backtest",
   description:

@@ -90,7 +90,6 @@ export const planOptions = optionTable({
   minWidthTicks: pricingOptions.minWidthTicks,
 });
 
-/** Options of the backtest. */
 export const options = optionTable({
   tape: {
     flags: "-t, --tape <file>",

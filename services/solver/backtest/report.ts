@@ -25,7 +25,6 @@ interface CalibrationPoint {
 /** Mean distance of a normal value from its mean, in standard deviations. */
 const MEAN_DISTANCE = Math.sqrt(2 / Math.PI);
 
-/** The results of a backtest. */
 export type Report = ReturnType<typeof reportOn>;
 
 /** Sums up the results. */

@@ -1,7 +1,6 @@
 import { SLOT_MS } from "../../../lib/protocol/constants.ts";
 import type { Maker, Trial, TrialExecution } from "./maker.ts";
 
-/** Behaviour of users. */
 export interface UserPlan {
   /** How much earlier than the maker the user `earlier` sees prices, ms; 0 for no such user. */
   leadMs: number;

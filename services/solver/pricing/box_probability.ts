@@ -227,7 +227,6 @@ function movesMax(slots: number, stillShare: number): number {
   return Math.min(slots, Math.ceil(expected + 6 * Math.sqrt(expected * stillShare) + 5));
 }
 
-/** Probability of each number of moves. */
 function movesWeights(slots: number, stillShare: number): number[] {
   // Logarithms: with many slots, the probability of no move is below the smallest double.
   let log = slots * Math.log(stillShare);

@@ -42,7 +42,6 @@ const strategy = {
   completes: Object.keys(STRATEGIES),
 } satisfies kinds.OptionKind;
 
-/** All pricing options of the solver. */
 export const pricingOptions = optionTable({
   pricing: {
     flags: "--pricing <strategy>",

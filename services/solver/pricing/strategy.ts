@@ -45,7 +45,6 @@ export const pricingDetailsSchema = z.object({
 /** The details of a price in JSON form. */
 export type PricingDetails = z.input<typeof pricingDetailsSchema>;
 
-/** The price of a bet. */
 export interface PricedBet {
   /** Total payout if the user wins, in the unit of the bet. */
   payout: bigint;
@@ -63,11 +62,9 @@ export const PRICING_REFUSALS = {
   HISTORY_UNAVAILABLE: "later",
   /** The window has begun, and a price was outside the range: the user cannot win. */
   RANGE_BROKEN: "new_quote",
-  /** The price is outside the range now. */
   OUTSIDE_RANGE: "new_quote",
   /** The range is only a few of the smallest price moves wide. */
   RANGE_TOO_NARROW: "never",
-  /** The window is over. */
   WINDOW_ENDED: "never",
   /** The duration is below the strategy's own minimum. */
   DURATION_TOO_SHORT: "never",
@@ -152,7 +149,6 @@ export const FUTURE_PRICE_MAX_MS = 2_000;
 export interface StrategyContext {
   readonly version: typeof STRATEGY_VERSION;
   clock: Pick<Clock, "now">;
-  /** The market of a bet. */
   market(bet: Bet): MarketView;
   /**
    * The maker's risk on bets that tend to win together with this one, USDC with 6 decimals: those

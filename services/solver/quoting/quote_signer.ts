@@ -25,7 +25,6 @@ export class QuoteSigner {
     return this.#signer.address;
   }
 
-  /** Signs a quote hash. */
   sign(quoteHash: Hex): Hex {
     const signature = this.#signer.sign(quoteHash);
     this.#cached.set(quoteHash, signature);
