@@ -30,6 +30,11 @@ export function recoverSigner(digest: Hex, signature: Hex): Address {
     prehash: false,
     isCompressed: false,
   });
+  return addressOf(publicKey);
+}
+
+/** The address of an uncompressed public key. */
+export function addressOf(publicKey: Uint8Array): Address {
   return checksumAddress(`0x${bytesToHex(keccak_256(publicKey.subarray(1)).subarray(-20))}`);
 }
 

@@ -7,7 +7,8 @@ export const OTHER = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC";
 export const SIGNATURE = `0x${"1a".repeat(64)}1b` as const;
 
 /** A hash that differs by its number. */
-export const hashOf = (n: number): `0x${string}` => `0x${n.toString(16).padStart(64, "0")}`;
+export const hashOf = (n: number | bigint): `0x${string}` =>
+  `0x${n.toString(16).padStart(64, "0")}`;
 
 /** An offer whose hash has a number. */
 export function offerOf(n: number, terms: Partial<Offer["quote"]> = {}): Offer {

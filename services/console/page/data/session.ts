@@ -10,13 +10,13 @@ import { messageOf } from "../../../../lib/errors.ts";
 import type { PageConfig } from "../../page_config.ts";
 import { shortAddress } from "../parts/format.ts";
 import type { BetOutcome, UnresolvedBet } from "./bet_keeper.ts";
+import { accountOf } from "./key_account.ts";
 import { PendingBets } from "./pending_bets.ts";
 import { Portfolio } from "./portfolio.ts";
 import {
   createDevelopmentKey,
   followWallet,
   type InjectedWallet,
-  loadAccount,
   readChainId,
   revokeAccounts,
   sharedAccounts,
@@ -100,7 +100,7 @@ export class Session {
   /** Restores the last account. No wallet shows a prompt for that. */
   restore(): void {
     const last = this.#options.store.getItem(LAST_ACCOUNT_KEY) ?? DEVELOPMENT_KEY;
-    if (last === DEVELOPMENT_KEY && this.hasKey) return void this.useDevelopmentKey();
+    if (last === DEVELOPMENT_KEY && this.hasKey) return this.useDevelopmentKey();
     const signal = this.#beginUse();
     let isFound = false;
     const stop = effect(() => {
@@ -115,13 +115,10 @@ export class Session {
   }
 
   /** Uses this browser's key, or makes one. @throws If a new key cannot be stored. */
-  async useDevelopmentKey(): Promise<void> {
+  useDevelopmentKey(): void {
     if (!this.mayMakeKeys) throw new TypeError("Keys are made for development chains only");
     const { store, config } = this.#options;
-    const key = this.#key ?? createDevelopmentKey(store, config.chainId);
-    const signal = this.#beginUse();
-    const account = await loadAccount(key);
-    if (signal.aborted) return; // a wallet has connected meanwhile, or another tab has left the key
+    const account = accountOf(this.#key ?? createDevelopmentKey(store, config.chainId));
     this.#remember(DEVELOPMENT_KEY);
     this.#signIn(account, account.address);
   }

@@ -1,12 +1,8 @@
 /** Wallets of the user: wallets of browser extensions, and a key made for development chains. */
+import { bytesToHex } from "@noble/hashes/utils";
 import { type Signal, signal } from "@preact/signals";
 import * as z from "zod/mini";
-import {
-  type AccountWallet,
-  type Address,
-  isProvider,
-  type ProviderWallet,
-} from "@rangemaker/client";
+import { type Address, type Hex, isProvider, type ProviderWallet } from "@rangemaker/client";
 import { addressSchema } from "../../../../lib/protocol/scalars.ts";
 
 /** A wallet that the browser offers. */
@@ -121,29 +117,20 @@ export function revokeAccounts(provider: ProviderWallet): void {
 
 export type TextStore = Pick<Storage, "getItem" | "setItem">;
 
-type Key = `0x${string}`;
-
-const keySchema = z.custom<Key>((value) =>
+const keySchema = z.custom<Hex>((value) =>
   typeof value === "string" && /^0x[0-9a-f]{64}$/.test(value)
 );
 
 /** The development key that this browser made earlier, if any. */
-export function storedDevelopmentKey(store: TextStore, chainId: number): Key | undefined {
+export function storedDevelopmentKey(store: TextStore, chainId: number): Hex | undefined {
   return keySchema.safeParse(store.getItem(storageKeyOf(chainId))).data;
 }
 
 /** Makes a development key and stores it in this browser: for development chains only. */
-export function createDevelopmentKey(store: TextStore, chainId: number): Key {
-  const bytes = [...crypto.getRandomValues(new Uint8Array(32))];
-  const key: Key = `0x${bytes.map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
+export function createDevelopmentKey(store: TextStore, chainId: number): Hex {
+  const key: Hex = `0x${bytesToHex(crypto.getRandomValues(new Uint8Array(32)))}`;
   store.setItem(storageKeyOf(chainId), key);
   return key;
-}
-
-/** The account of a key. The code for it is loaded only when it is needed. */
-export async function loadAccount(key: Key): Promise<AccountWallet> {
-  const { privateKeyToAccount } = await import("./key_account.ts");
-  return privateKeyToAccount(key);
 }
 
 function storageKeyOf(chainId: number): string {

@@ -21,18 +21,13 @@ function KeyChoice({ model }: { model: PageModel }) {
   const wallets = session.injected.value;
   // A test key is made only if the node reports the configured chain.
   const mayMakeKey = session.mayMakeKeys && nodeChainId === chainId;
-  const isOpening = useSignal(false);
   const makeKey = () => {
-    isOpening.value = true;
-    problem.value = "";
-    model.announce("Opening your account …", { isSpoken: true });
-    session.useDevelopmentKey().then(
-      () => model.announce("Your test account is open.", { isSpoken: true }),
-      (thrown) =>
-        problem.value = session.hasKey
-          ? "The page could not load the code that creates the account. Try again, or reload the page."
-          : explain(thrown).text, // no key is kept: the browser stores no more
-    ).finally(() => isOpening.value = false);
+    try {
+      session.useDevelopmentKey();
+      model.announce("Your test account is open.", { isSpoken: true });
+    } catch (thrown) {
+      problem.value = explain(thrown).text; // no key is kept: the browser stores no more
+    }
   };
   const connect = (wallet: typeof wallets[number]) => {
     problem.value = "";
@@ -62,12 +57,9 @@ function KeyChoice({ model }: { model: PageModel }) {
                   class="primary"
                   data-next
                   disabled={!mayMakeKey}
-                  aria-disabled={isOpening.value}
-                  onClick={() => isOpening.value || makeKey()}
+                  onClick={makeKey}
                 >
-                  {isOpening.value
-                    ? "Opening …"
-                    : `${session.hasKey ? "Use your" : "Make a"} test account`}
+                  {session.hasKey ? "Use your" : "Make a"} test account
                 </button>
               )
               : connects}
