@@ -9,7 +9,7 @@ import { createProxyApi } from "./api.ts";
 import { SHARE_PER_PEER } from "./shared/limits.ts";
 import { isHandshake, type WsClients } from "./clients/ws_clients.ts";
 import { ProxyMetrics } from "./shared/metrics.ts";
-import { options, type ProxyOptions, readNodeUrls } from "./options.ts";
+import { options, type ProxyOptions } from "./options.ts";
 import { ProxyCore } from "./proxy_core.ts";
 import { WsListener } from "./clients/ws_listener.ts";
 
@@ -45,7 +45,9 @@ async function start(options: ProxyOptions, cleanup: AsyncDisposableStack): Prom
   cleanup.defer(() => core.stop());
   core.start();
   const { nodes, clients, endpoint, cors } = core;
-  const socketUrls = readNodeUrls(options).wsUrls.map(redactUrls).join(", ");
+  const socketUrls = nodes.readNodes.all.map(({ endpoint }) => redactUrls(endpoint.wsUrl)).join(
+    ", ",
+  );
   let isStopping = false;
   const app = createProxyApi({
     cors,

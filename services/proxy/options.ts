@@ -10,6 +10,7 @@ import {
 } from "../../lib/cli/shared_options.ts";
 import { optionsFor } from "../../lib/cli/option_names.ts";
 import { webSocketUrlOf } from "../../lib/http/listener.ts";
+import type { ReadNodeEndpoint } from "./node/read_node.ts";
 
 /** The option table of `rangemaker proxy` (spec: RPC proxy, "Proxy configuration"). */
 export const options = optionsFor("proxy", {
@@ -179,20 +180,13 @@ export type ProxyOptions = OptionsOf<typeof options>;
 /** Most read nodes: the id of a filter has two digits for its node. */
 const READ_NODES_MAX = 256;
 
-interface ReadNodeUrls {
-  urls: string[];
-  wsUrls: string[];
-  /** Names for logs, metrics and people. */
-  names: string[];
-}
-
 /** The read nodes. @throws {UsageError} If there are too many, or one has no WebSocket URL. */
-export function readNodeUrls({ readNodeUrl, readNodeWsUrl }: ProxyOptions): ReadNodeUrls {
+export function readNodeEndpoints(
+  { readNodeUrl, readNodeWsUrl }: ProxyOptions,
+): ReadNodeEndpoint[] {
   const urls = kinds.itemsOf(readNodeUrl);
-  const wsUrls = readNodeWsUrl === undefined
-    ? urls.map(webSocketUrlOf) // most nodes answer both on one port
-    : kinds.itemsOf(readNodeWsUrl);
-  if (wsUrls.length !== urls.length) {
+  const wsUrls = readNodeWsUrl === undefined ? undefined : kinds.itemsOf(readNodeWsUrl);
+  if (wsUrls !== undefined && wsUrls.length !== urls.length) {
     throw new UsageError(
       `--read-node-ws-url must have a URL for each of --read-node-url: received ${wsUrls.length} ` +
         `and ${urls.length}`,
@@ -203,14 +197,14 @@ export function readNodeUrls({ readNodeUrl, readNodeWsUrl }: ProxyOptions): Read
       `--read-node-url may have ${READ_NODES_MAX} URLs: received ${urls.length}`,
     );
   }
-  return { urls, wsUrls, names: namesOf(urls) };
-}
-
-/** Host and port of each node, without passwords; equal ones are numbered. */
-function namesOf(urls: readonly string[]): string[] {
   const hosts = urls.map((url) => new URL(url).host);
-  return hosts.map((host, index) => {
-    const isUnique = hosts.every((other, at) => at === index || other !== host);
-    return isUnique ? host : `${host} ${index + 1}`;
+  return urls.map((url, index) => {
+    const { host } = new URL(url);
+    const isUnique = hosts.indexOf(host) === hosts.lastIndexOf(host);
+    return {
+      url,
+      wsUrl: wsUrls?.[index] ?? webSocketUrlOf(url), // most nodes answer both on one port
+      name: isUnique ? host : `${host} ${index + 1}`,
+    };
   });
 }

@@ -12,7 +12,7 @@ import { ReadPool } from "./node/read_pool.ts";
 import { ReadSocket } from "./read_socket/read_socket.ts";
 import { REPLY_BYTES_MAX } from "./node/reply_body.ts";
 import { type SocketSettings, SubscriptionSocket } from "./node/subscription_socket.ts";
-import { type ProxyOptions, readNodeUrls } from "./options.ts";
+import { type ProxyOptions, readNodeEndpoints } from "./options.ts";
 import type { ByteBudget } from "./shared/limits.ts";
 import type { ProxyMetrics } from "./shared/metrics.ts";
 
@@ -41,14 +41,13 @@ export class UpstreamNodes {
 
   constructor(parts: UpstreamNodesOptions) {
     const { options, clock, budget, metrics } = parts;
-    const { urls, wsUrls, names } = readNodeUrls(options);
     const { upstreamTimeoutMs: timeoutMs } = options;
     const http = { timeoutMs, clock, budget, metrics };
     this.writePool = new HttpPool({ target: "write", url: new URL(options.writeNodeUrl), ...http });
-    const readNodes = this.readNodes = this.#createReadNodes(names, parts);
+    const readNodes = this.readNodes = this.#createReadNodes(parts);
     registerNodeMetrics(metrics.registry, readNodes);
-    const readPool = this.readPool = new ReadPool({ urls, nodes: readNodes, ...http });
-    this.#subscriptionSocket = this.#createSubscriptionSocket(wsUrls, parts);
+    const readPool = this.readPool = new ReadPool({ nodes: readNodes, ...http });
+    this.#subscriptionSocket = this.#createSubscriptionSocket(parts);
     this.#probeRounds = new ProbeRounds({
       nodes: readNodes,
       clock,
@@ -59,7 +58,6 @@ export class UpstreamNodes {
     });
     this.#readSocket = options.reads === "http" ? undefined : new ReadSocket({
       nodes: readNodes,
-      urls: wsUrls,
       overHttp: (call) => readPool.ask(call),
       socket: socketSettings(options, clock),
       timeoutMs,
@@ -68,23 +66,20 @@ export class UpstreamNodes {
     this.plainReadPath = this.#readSocket ?? readPool;
   }
 
-  #createReadNodes(
-    names: readonly string[],
-    { options, clock, unixClock }: UpstreamNodesOptions,
-  ): ReadNodes {
+  #createReadNodes({ options, clock, unixClock }: UpstreamNodesOptions): ReadNodes {
     return new ReadNodes({
-      names,
+      endpoints: readNodeEndpoints(options),
       maxLag: options.readNodeMaxLag,
       clock,
       unixClock,
       random: Math.random,
       onLeaderChange: (leader, reason, before) => {
-        const facts = { before: names[before], reason, node: names[leader] };
+        const facts = { before: before.name, reason, node: leader.name };
         log.warn("Read node {before} no longer leads: {reason}; {node} is now the leader", facts);
         this.#followLeader();
       },
-      onMembershipChange(node, reason) {
-        const facts = { node: names[node], reason };
+      onMembershipChange({ name: node }, reason) {
+        const facts = { node, reason };
         if (reason === undefined) log.info("Read node {node} added to the read group", facts);
         else log.warn("Read node {node} removed from the read group: {reason}", facts);
       },
@@ -92,11 +87,9 @@ export class UpstreamNodes {
   }
 
   #createSubscriptionSocket(
-    urls: readonly string[],
     { options, clock, metrics }: UpstreamNodesOptions,
   ): SubscriptionSocket {
     return new SubscriptionSocket({
-      urls,
       nodes: this.readNodes,
       socket: socketSettings(options, clock),
       metrics,

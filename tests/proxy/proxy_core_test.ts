@@ -89,7 +89,7 @@ Deno.test("ProxyCore: reconnects to a read node whose chain grows without announ
     subscriber.ask(call(1, "eth_subscribe", ["newHeads"]));
     await node.until(() => node.subscriptions.length === 1);
     await subscriber.frame(({ id }) => id === 1);
-    const [state = assert.fail()] = proxy.nodes.readNodes.states;
+    const [state = assert.fail()] = proxy.nodes.readNodes.all;
     /** Rounds pass, in which the head is read or not. @returns How often it was read. */
     const pass = async (rounds: number, isRead: boolean) => {
       const before = node.requests.length;

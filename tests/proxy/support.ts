@@ -1,6 +1,7 @@
 import { Registry } from "prom-client";
 import { withDefaults } from "../../lib/cli/options.ts";
 import { options, type ProxyOptions, startProxy } from "../../services/proxy/mod.ts";
+import type { ReadNodeEndpoint } from "../../services/proxy/node/read_node.ts";
 import { ByteBudget } from "../../services/proxy/shared/limits.ts";
 import { InFlightReads } from "../../services/proxy/calls/in_flight_reads.ts";
 import { MethodKinds } from "../../services/proxy/calls/method_kinds.ts";
@@ -60,11 +61,16 @@ export async function withProxy(
   await play({ url: proxy.url, wsUrl, read, write, stopProxy: () => proxy.stop() });
 }
 
+/** Nodes on these hosts. */
+export function endpointsOf(...hosts: string[]): ReadNodeEndpoint[] {
+  return hosts.map((name) => ({ name, url: `http://${name}`, wsUrl: `ws://${name}` }));
+}
+
 /** Read nodes of which the first leads, with the first of equally fast ones next. */
-export function readNodesOf(names: string, overrides: Partial<ReadNodesOptions> = {}): ReadNodes {
+export function readNodesOf(hosts: string, overrides: Partial<ReadNodesOptions> = {}): ReadNodes {
   const clock = new FakeClock();
   return new ReadNodes({
-    names: names.split(" "),
+    endpoints: endpointsOf(...hosts.split(" ")),
     maxLag: 3,
     clock,
     unixClock: clock,

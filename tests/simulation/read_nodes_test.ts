@@ -3,9 +3,10 @@ import type { RandomSource } from "../../lib/random.ts";
 import { Hub } from "../../services/proxy/hub/hub.ts";
 import type { ClientSink, HubClient } from "../../services/proxy/hub/subscriptions.ts";
 import { NEW_HEADS_KEY } from "../../services/proxy/hub/subscription_request.ts";
-import { headOf } from "../../services/proxy/node/read_node.ts";
+import { headOf, type ReadNode } from "../../services/proxy/node/read_node.ts";
 import { ReadNodes } from "../../services/proxy/node/read_nodes.ts";
 import { address, NO_EVENTS } from "../proxy/hub/hub_scene.ts";
+import { endpointsOf } from "../proxy/support.ts";
 import { settled } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { casesFrom, playSchedules } from "../support/random.ts";
@@ -89,12 +90,12 @@ class ReadNodesWorld {
       hasFailed: false,
     }));
     this.#decision = new ReadNodes({
-      names: this.#nodes.map((_, index) => `node${index}`),
+      endpoints: endpointsOf(...this.#nodes.map((_, index) => `node${index}`)),
       maxLag: MAX_LAG,
       clock: this.#clock,
       unixClock: this.#clock,
       random,
-      onLeaderChange: (leader, reason) => this.#moved(leader, reason),
+      onLeaderChange: (leader, reason) => this.#moved(leader.index, reason),
     });
     this.#hub = new Hub({
       onFlushNeeded() {},
@@ -109,7 +110,7 @@ class ReadNodesWorld {
         onLagged: (count) => this.#missed += count,
         acceptsHead: (block) => {
           const head = headOf(block);
-          return !head || this.#decision.onHead(this.#socketTo ?? -1, head);
+          return !head || this.#decision.onHead(this.#at(this.#socketTo ?? -1), head);
         },
       },
     });
@@ -140,8 +141,8 @@ class ReadNodesWorld {
     for (let n = 0; n < 20; n += 1) this.#read();
     for (const node of this.#nodes) Object.assign(node, { state: "well", lag: 0, lies: false });
     for (let tick = 0; tick < QUIET_TICKS; tick += 1) await this.#tick(true);
-    assert(this.#decision.states.every(({ isUp }) => isUp), "Nodes that are well are in");
-    assert.equal(this.#socketTo, this.#decision.leader, "The hub follows the leader");
+    assert(this.#decision.all.every(({ isUp }) => isUp), "Nodes that are well are in");
+    assert.equal(this.#socketTo, this.#decision.leader.index, "The hub follows the leader");
     for (const client of this.#clients) this.#checkClient(client);
   }
 
@@ -156,17 +157,17 @@ class ReadNodesWorld {
   /** A round of probes, all answered at once. */
   #probe(): void {
     for (const [index, node] of this.#nodes.entries()) {
-      if (!this.#decision.isDue(index)) continue;
+      if (!this.#at(index).isProbeDue(this.#clock.now())) continue;
       if (node.state !== "well") {
         node.hasFailed = true;
-        if (node.state === "dead") this.#decision.onProbeRefused(index, "dead");
-        else this.#decision.onProbeFailed(index, "hung");
+        if (node.state === "dead") this.#decision.onProbeRefused(this.#at(index), "dead");
+        else this.#decision.onProbeFailed(this.#at(index), "hung");
         continue;
       }
       node.hasFailed ||= node.lies;
       const agoS = (this.#head - node.top) * this.#blockTicks * TICK_MS / 1_000;
       const timestampS = this.#clock.now() / 1_000 - agoS;
-      this.#decision.onProbeAnswered(index, { number: shownTop(node), timestampS }, 1);
+      this.#decision.onProbeAnswered(this.#at(index), { number: shownTop(node), timestampS }, 1);
     }
     this.#decision.endRound();
     for (const node of this.#nodes) node.shown = shownTop(node);
@@ -175,17 +176,17 @@ class ReadNodesWorld {
   /** A read like the pool's: repeated at another node if the first one is gone. */
   #read(): void {
     const first = this.#decision.leader;
-    if (this.#answersRead(first)) return;
+    if (this.#answersRead(first.index)) return;
     const second = this.#decision.findOtherNode(first);
     if (second === undefined) return;
     assert.notEqual(second, first, "A read is not sent to the same node again");
-    this.#answersRead(second);
+    this.#answersRead(second.index);
   }
 
   #answersRead(index: number): boolean {
     const isWell = this.#nodes[index]?.state === "well";
-    if (isWell) this.#decision.countRead(index, { isFailed: false });
-    else this.#decision.onDied(index, "refused");
+    if (isWell) this.#decision.countRead(this.#at(index), { isFailed: false });
+    else this.#decision.onDied(this.#at(index), "refused");
     return isWell;
   }
 
@@ -207,10 +208,9 @@ class ReadNodesWorld {
 
   /** After a while: it lives, and is in step as far as the nodes themselves can tell. */
   #checkLeader(): void {
-    const { leader, states } = this.#decision;
-    const node = this.#nodes[leader] ?? assert.fail();
+    const node = this.#nodes[this.#decision.leader.index] ?? assert.fail();
     assert.equal(node.state, "well", "The leader lives");
-    const up = this.#nodes.filter((_, index) => states[index]?.isUp);
+    const up = this.#nodes.filter((_, index) => this.#at(index).isUp);
     // Of four nodes, two that lie alike and two that do not take turns: nobody can tell who is right.
     if (up.length === 4 && up.filter(({ lies }) => lies).length === 2) return;
     const shown = up.map(shownTop).sort((a, b) => b - a);
@@ -244,13 +244,13 @@ class ReadNodesWorld {
   #connect(): void {
     if (this.#socketTo !== undefined || this.#clock.now() < this.#connectAtMs) return;
     const { leader } = this.#decision;
-    const node = this.#nodes[leader] ?? assert.fail();
+    const node = this.#nodes[leader.index] ?? assert.fail();
     if (node.state !== "well") {
       this.#connectAtMs = this.#clock.now() + ROUND_MS;
       node.hasFailed = true;
       return this.#decision.onDied(leader, "cannot be connected to");
     }
-    this.#socketTo = leader;
+    this.#socketTo = leader.index;
     this.#connections += 1;
     this.#hub.onUpstreamOpened(this.#clock.now());
   }
@@ -262,7 +262,7 @@ class ReadNodesWorld {
     node.hasFailed = true;
     this.#closeSocket();
     this.#connectAtMs = this.#clock.now() + TICK_MS;
-    this.#decision.onDied(index, reason);
+    this.#decision.onDied(this.#at(index), reason);
   }
 
   #closeSocket(): void {
@@ -348,6 +348,10 @@ class ReadNodesWorld {
     for (const client of [...this.#hub.clientsBehind]) this.#hub.catchUp(client);
     await settled();
     if (isQuiet) this.#hub.flush();
+  }
+
+  #at(index: number): ReadNode {
+    return this.#decision.all[index] ?? assert.fail();
   }
 
   #below(limit: number): number {

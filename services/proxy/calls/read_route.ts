@@ -1,5 +1,6 @@
 import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
 import { memberText, replaceMember } from "../../../lib/json_text.ts";
+import type { ReadNode } from "../node/read_node.ts";
 import type { ReadNodes } from "../node/read_nodes.ts";
 import type { Call } from "./message.ts";
 import { textAfterIdOf } from "../shared/envelopes.ts";
@@ -38,7 +39,7 @@ const BLOCK_POSITIONS: ReadonlyMap<string, number> = new Map([
 const BLOCK_NUMBER = /^0x[0-9a-fA-F]{1,13}$/;
 
 export interface ReadRoute {
-  node: number;
+  node: ReadNode;
   /** The blocks that the call names; undefined if it names none. */
   blocks?: readonly number[];
   /** The text of the call after its id, as it is sent to that node. */
@@ -66,8 +67,8 @@ export function requireRoute(call: Call, nodes: ReadNodes): ReadRoute {
 function requireFilterRoute({ method, params }: Call, nodes: ReadNodes): ReadRoute {
   const [id, ...rest]: unknown[] = Array.isArray(params) ? params : [];
   const [, nodesId, digits] = (typeof id === "string" ? FILTER_ID.exec(id) : null) ?? [];
-  const node = parseInt(digits ?? "", 16);
-  if (nodesId === undefined || !(node < nodes.names.length)) throw filterNotFound();
+  const node = nodes.all[parseInt(digits ?? "", 16)];
+  if (nodesId === undefined || node === undefined) throw filterNotFound();
   return { node, textAfterId: textAfterIdOf(method, JSON.stringify([nodesId, ...rest])) };
 }
 
@@ -75,13 +76,13 @@ function requireFilterRoute({ method, params }: Call, nodes: ReadNodes): ReadRou
 export function answerForClient(
   { method }: Pick<Call, "method">,
   nodes: ReadNodes,
-  node: number | undefined,
+  node: ReadNode | undefined,
   text: string,
 ): string {
   if (!nodes.hasSeveral || node === undefined || !NEW_FILTER.test(method)) return text;
   const result = memberText(text, "result");
   if (result === undefined || !/^"0x[0-9a-fA-F]*"$/.test(result)) return text;
-  const suffix = node.toString(16).padStart(2, "0");
+  const suffix = node.index.toString(16).padStart(2, "0");
   return replaceMember(text, "result", `${result.slice(0, -1)}${suffix}"`);
 }
 

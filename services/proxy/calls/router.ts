@@ -19,6 +19,7 @@ import type { InFlightReads } from "./in_flight_reads.ts";
 import { type MethodKinds, tryParseSubscriptionMethod } from "./method_kinds.ts";
 import type { NodePort } from "../node/http_pool.ts";
 import { answerForClient, failureForClient, type ReadRoute, requireRoute } from "./read_route.ts";
+import type { ReadNode } from "../node/read_node.ts";
 import type { ReadNodes } from "../node/read_nodes.ts";
 import type { Read } from "../node/read_pool.ts";
 
@@ -172,7 +173,7 @@ export class Router {
   /** Answers what needs no node, and sorts all other calls by their node. */
   #sortBatch(batch: Batch): [answers: BatchAnswers, parts: readonly NodeBatch[]] {
     const answers: BatchAnswers = new Array(batch.length);
-    const parts = new Map<string, NodeBatch>();
+    const parts: BatchParts = new Map();
     for (const [index, call] of batch.entries()) {
       if ("error" in call) {
         answers[index] = failureText(call.id, call.error);
@@ -185,16 +186,15 @@ export class Router {
   }
 
   /** Adds a call to those for its node. Returns the error for its caller if no node can answer it. */
-  #addToBatch(parts: Map<string, NodeBatch>, index: number, call: Call): string | undefined {
+  #addToBatch(parts: BatchParts, index: number, call: Call): string | undefined {
     const { target } = this.#options.methods.kindOf(call.method);
     try {
       if (tryParseSubscriptionMethod(call.method) !== undefined) throw subscriptionInBatch();
       const { node, blocks = [], textAfterId } = this.#requireRoute(call, target);
-      const key = `${target} ${node}`;
-      const part = parts.get(key) ?? { target, node, blocks: [], calls: [] };
+      const part = parts.get(node) ?? { target, node, blocks: [], calls: [] };
       part.calls.push({ index, id: call.id, method: call.method, textAfterId });
       part.blocks.push(...blocks);
-      parts.set(key, part);
+      parts.set(node, part);
     } catch (thrown) {
       if (!(thrown instanceof ProxyError)) throw thrown;
       return call.id === undefined ? undefined : failureText(call.id, thrown);
@@ -247,10 +247,13 @@ export class Router {
 /** By position in the batch; undefined for calls without an answer. */
 type BatchAnswers = (string | undefined)[];
 
+/** The calls of a batch by their read node; writes have none. */
+type BatchParts = Map<ReadNode | undefined, NodeBatch>;
+
 /** The calls of a batch that go to one node, without their parsed parameters: large ones wait. */
 interface NodeBatch {
   target: Target;
-  node?: number | undefined;
+  node?: ReadNode | undefined;
   /** The blocks that they name. */
   blocks: number[];
   calls: ({ index: number } & Pick<Call, "id" | "method" | "textAfterId">)[];

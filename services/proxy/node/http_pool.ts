@@ -16,6 +16,7 @@ import {
 import type { ProxyMetrics, Target } from "../shared/metrics.ts";
 import { Deadlines } from "../shared/deadlines.ts";
 import { ConnectionError, HttpConnection } from "./http_connection.ts";
+import type { ReadNode } from "./read_node.ts";
 import { ReplyError } from "./reply_body.ts";
 
 const log = serviceLog("proxy");
@@ -49,8 +50,8 @@ export interface HttpPoolOptions {
 }
 
 export interface PostOptions {
-  /** Index of the read node; the leader by default. */
-  node?: number;
+  /** The read node; the leader by default. */
+  node?: ReadNode;
   forwardedFor: string;
   /**
    * The message changes nothing. It goes over a reused connection, is sent again if that was stale,

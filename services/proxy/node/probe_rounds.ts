@@ -1,5 +1,5 @@
 import type { CancelTimer, Clock } from "../../../lib/clock.ts";
-import type { Head } from "./read_node.ts";
+import type { Head, ReadNode } from "./read_node.ts";
 import type { ReadNodes } from "./read_nodes.ts";
 
 /** Interval at which every node is asked for its head. */
@@ -11,9 +11,9 @@ interface ProbeRoundsOptions {
   /** How long `newHeads` may be silent, in milliseconds. */
   silenceMs: number;
   /** The node whose `newHeads` the hub follows; undefined while it has no such subscription. */
-  followedNode: () => number | undefined;
+  followedNode: () => ReadNode | undefined;
   /** Asks a node for its head and reports the outcome; never rejects. */
-  probe: (node: number) => Promise<Head | undefined>;
+  probe: (node: ReadNode) => Promise<Head | undefined>;
   /** Replaces the connection to the followed node. */
   drop: (reason: string) => void;
 }
@@ -66,7 +66,7 @@ export class ProbeRounds {
   }
 
   /** The node that should announce heads and does not. */
-  get #silentNode(): number | undefined {
+  get #silentNode(): ReadNode | undefined {
     const { silenceMs, followedNode } = this.#options;
     return this.#silentMs >= silenceMs ? followedNode() : undefined;
   }
@@ -76,8 +76,8 @@ export class ProbeRounds {
     const startedAtMs = clock.now();
     const silent = this.#silentNode;
     const isGroup = nodes.hasSeveral;
-    const due = nodes.names.map((_, node) => node)
-      .filter((node) => nodes.isDue(node) && (isGroup || node === silent));
+    const due = nodes.all
+      .filter((node) => node.isProbeDue(startedAtMs) && (isGroup || node === silent));
     Promise.all(due.map(probe)).then((heads) => {
       if (this.#isStopped) return;
       if (isGroup) nodes.endRound();

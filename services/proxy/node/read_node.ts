@@ -3,6 +3,14 @@ import { metricsIn } from "../../../lib/http/metrics.ts";
 import { Backoff } from "../../../lib/timing/backoff.ts";
 import type { RandomSource } from "../../../lib/random.ts";
 
+/** Where a read node is. */
+export interface ReadNodeEndpoint {
+  url: string;
+  wsUrl: string;
+  /** For logs, metrics and people: host and port, without passwords; equal ones are numbered. */
+  name: string;
+}
+
 /** The newest block of a node. */
 export interface Head {
   number: number;
@@ -46,11 +54,8 @@ interface Round {
   errors: number;
 }
 
-/** The known state of one of several read nodes: only `ReadNodes` changes it. */
+/** One of several read nodes, and its known state: only `ReadNodes` changes it. */
 export class ReadNode {
-  readonly name: string;
-  /** Its place among all read nodes. */
-  readonly index: number;
   /** Its newest plausible head: one far above all others is not kept. */
   head: Head | undefined;
   #headAtMs = -Infinity;
@@ -74,12 +79,21 @@ export class ReadNode {
   readonly #socketRetry: Backoff;
   #socketRetryAtMs = -Infinity;
 
-  /** @param random For the waits before it is tried again. */
-  constructor(name: string, index: number, random: RandomSource) {
-    this.name = name;
-    this.index = index;
+  /**
+   * @param index Its place among all read nodes.
+   * @param random For the waits before it is tried again.
+   */
+  constructor(
+    readonly endpoint: ReadNodeEndpoint,
+    readonly index: number,
+    random: RandomSource,
+  ) {
     this.#retry = new Backoff({ ...RECONNECT_WAIT, random });
     this.#socketRetry = new Backoff({ ...SOCKET_WAIT, random });
+  }
+
+  get name(): string {
+    return this.endpoint.name;
   }
 
   get isRemoved(): boolean {
@@ -252,11 +266,11 @@ function blocksBehind(head: Head, others: readonly Head[], nowMs: number): numbe
 /** Registers the metrics of each read node, which are read at every scrape. */
 export function registerNodeMetrics(
   registry: Registry,
-  nodes: { readonly states: readonly Readonly<ReadNode>[]; readonly leader: number },
+  nodes: { readonly all: readonly ReadNode[]; readonly leader: ReadNode },
 ): void {
   const { scrapedGauges, scrapedCounters } = metricsIn(registry);
-  const ofEach = (valueOf: (node: Readonly<ReadNode>) => number) => () =>
-    nodes.states.map((node): [{ node: string }, number] => [{ node: node.name }, valueOf(node)]);
+  const ofEach = (valueOf: (node: ReadNode) => number) => () =>
+    nodes.all.map((node): [{ node: string }, number] => [{ node: node.name }, valueOf(node)]);
   scrapedGauges(
     "proxy_read_node_up",
     "0 while a read node is removed from the read group or does not answer, else 1.",
@@ -267,7 +281,7 @@ export function registerNodeMetrics(
     "proxy_read_node_leads",
     "1 for the read node that serves reads and subscriptions, 0 for the others.",
     ["node"],
-    ofEach(({ index }) => index === nodes.leader ? 1 : 0),
+    ofEach((node) => node === nodes.leader ? 1 : 0),
   );
   scrapedGauges(
     "proxy_read_node_head",

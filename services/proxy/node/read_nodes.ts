@@ -1,6 +1,13 @@
 import type { Clock } from "../../../lib/clock.ts";
 import type { RandomSource } from "../../../lib/random.ts";
-import { faultOf, type Head, isFarAbove, type OtherHeads, ReadNode } from "./read_node.ts";
+import {
+  faultOf,
+  type Head,
+  isFarAbove,
+  type OtherHeads,
+  ReadNode,
+  type ReadNodeEndpoint,
+} from "./read_node.ts";
 
 /** Consecutive failed probes before a node is marked dead; one refused connection is enough. */
 export const FAILURES_MAX = 3;
@@ -12,8 +19,8 @@ export const FAILURES_MAX = 3;
 const DUPLICATE_HEADS_MS = 120_000;
 
 export interface ReadNodesOptions {
-  /** Names for logs, metrics and people, one per node. */
-  names: readonly string[];
+  /** At least one. */
+  endpoints: readonly ReadNodeEndpoint[];
   /** How many blocks a node may be behind. */
   maxLag: number;
   /** Measures durations: it must not jump. */
@@ -23,9 +30,9 @@ export interface ReadNodesOptions {
   /** For the waits before a dead node is probed again. */
   random: RandomSource;
   /** Called when another node becomes the leader, with the reason against the one before. */
-  onLeaderChange?: (leader: number, reason: string, before: number) => void;
+  onLeaderChange?: (leader: ReadNode, reason: string, before: ReadNode) => void;
   /** Called when a node is removed from the read group, with the reason, or added, without one. */
-  onMembershipChange?: (node: number, reason: string | undefined) => void;
+  onMembershipChange?: (node: ReadNode, reason: string | undefined) => void;
 }
 
 /**
@@ -36,10 +43,10 @@ export interface ReadNodesOptions {
  */
 export class ReadNodes {
   readonly #options: ReadNodesOptions;
-  readonly #nodes: readonly ReadNode[];
-  #leader = 0;
+  readonly all: readonly ReadNode[];
+  #leader: ReadNode;
   /** The node that announced the last head. */
-  #announcer = 0;
+  #announcer: ReadNode | undefined;
   /** The number of the last head that clients got. */
   #shownNumber = -1;
   /** Until then, heads up to that number are duplicates: another node has announced them. */
@@ -47,43 +54,33 @@ export class ReadNodes {
 
   constructor(options: ReadNodesOptions) {
     this.#options = options;
-    this.#nodes = options.names.map((name, index) => new ReadNode(name, index, options.random));
+    this.all = options.endpoints
+      .map((endpoint, index) => new ReadNode(endpoint, index, options.random));
+    const [first] = this.all;
+    if (first === undefined) throw new RangeError("There must be a read node");
+    this.#leader = first;
   }
 
-  get leader(): number {
+  get leader(): ReadNode {
     return this.#leader;
   }
 
-  get names(): readonly string[] {
-    return this.#options.names;
-  }
-
   get hasSeveral(): boolean {
-    return this.#nodes.length > 1;
+    return this.all.length > 1;
   }
 
   /** Whether at least one node of the read group responds. */
   get isAnyAlive(): boolean {
-    return this.#nodes.some(({ isUp }) => isUp);
-  }
-
-  /** All nodes, for people and metrics. */
-  get states(): readonly Readonly<ReadNode>[] {
-    return this.#nodes;
-  }
-
-  /** Whether a node refused or closed its last connection, or answers no probes. */
-  isDead(index: number): boolean {
-    return this.#requireNode(index).isDead;
+    return this.all.some(({ isUp }) => isUp);
   }
 
   /**
    * Another node, for a read that one could not answer: one that has those blocks of the read that
    * exist.
    */
-  findOtherNode(failed: number, blocks: readonly number[] = []): number | undefined {
+  findOtherNode(failed: ReadNode, blocks: readonly number[] = []): ReadNode | undefined {
     const required = this.highestKnown(blocks);
-    return this.#nodes.find((node) => node.index !== failed && node.serves(required))?.index;
+    return this.all.find((node) => node !== failed && node.serves(required));
   }
 
   /**
@@ -92,23 +89,18 @@ export class ReadNodes {
    *
    * @returns Undefined if one of them exists only on nodes that are removed or dead.
    */
-  findNodeForBlocks(blocks: readonly number[]): number | undefined {
+  findNodeForBlocks(blocks: readonly number[]): ReadNode | undefined {
     const { leader } = this;
-    if (this.#nodes.length === 1) return leader;
+    if (!this.hasSeveral) return leader;
     const required = this.highestKnown(blocks);
-    if (required === undefined || this.#requireNode(leader).serves(required)) return leader;
+    if (required === undefined || leader.serves(required)) return leader;
     return this.findOtherNode(leader, blocks);
   }
 
   /** The highest of some blocks that any node has, even if it does not serve. */
   highestKnown(blocks: readonly number[]): number | undefined {
-    const known = blocks.filter((block) => this.#nodes.some((node) => node.has(block)));
+    const known = blocks.filter((block) => this.all.some((node) => node.has(block)));
     return known.length === 0 ? undefined : Math.max(...known);
-  }
-
-  /** Whether to ask a node for its head this round. */
-  isDue(index: number): boolean {
-    return this.#requireNode(index).isProbeDue(this.#options.clock.now());
   }
 
   /**
@@ -117,17 +109,16 @@ export class ReadNodes {
    * @returns Whether clients get it: not if it is implausibly far ahead, or if they got it from
    *   another node. A node may announce a number again after a reorganisation.
    */
-  onHead(index: number, head: Head): boolean {
+  onHead(node: ReadNode, head: Head): boolean {
     const nowMs = this.#options.clock.now();
-    const node = this.#requireNode(index);
     if (this.#isFarAbove(node, head)) return false;
     // A lower one is late, or its chain went back: of several nodes, the next probe shows that.
     const isLower = node.has(head.number + 1);
-    if (!isLower || this.#nodes.length === 1) node.setHead(head, nowMs);
-    if (index !== this.#announcer) this.#duplicatesUntilMs = nowMs + DUPLICATE_HEADS_MS;
-    this.#announcer = index;
+    if (!isLower || !this.hasSeveral) node.setHead(head, nowMs);
+    if (node !== this.#announcer) this.#duplicatesUntilMs = nowMs + DUPLICATE_HEADS_MS;
+    this.#announcer = node;
     // If every node is known to be below the last one that clients got, the chain went back.
-    const mayRepeat = this.#nodes.some((node) => !node.head || node.has(this.#shownNumber));
+    const mayRepeat = this.all.some((node) => !node.head || node.has(this.#shownNumber));
     const isRepeated = head.number <= this.#shownNumber && mayRepeat;
     if (isRepeated && nowMs < this.#duplicatesUntilMs) return false;
     this.#duplicatesUntilMs = 0;
@@ -136,68 +127,64 @@ export class ReadNodes {
   }
 
   /** A node answered with its newest block. */
-  onProbeAnswered(index: number, head: Head, probeMs: number): void {
-    const node = this.#requireNode(index);
+  onProbeAnswered(node: ReadNode, head: Head, probeMs: number): void {
     node.onProbeAnswered(head, probeMs);
     if (!this.#isFarAbove(node, head)) node.setHead(head, this.#options.clock.now(), probeMs);
     // A dead leader that was the last to serve leads until another node answers.
     this.#replaceLeader();
   }
 
-  onProbeFailed(index: number, reason: string): void {
-    const failures = this.#requireNode(index).countFailedProbe();
+  onProbeFailed(node: ReadNode, reason: string): void {
+    const failures = node.countFailedProbe();
     // A single node is probed only if it is silent; its timing shows in its reads.
-    const isComparable = this.#nodes.length > 1;
-    if (isComparable && failures >= FAILURES_MAX) this.onProbeRefused(index, reason);
+    if (this.hasSeveral && failures >= FAILURES_MAX) this.onProbeRefused(node, reason);
   }
 
-  onProbeRefused(index: number, reason: string): void {
-    this.#requireNode(index).postponeProbe(this.#options.clock.now());
-    this.onDied(index, reason);
+  onProbeRefused(node: ReadNode, reason: string): void {
+    node.postponeProbe(this.#options.clock.now());
+    this.onDied(node, reason);
   }
 
   /** Counts a read. It failed if the node returned an internal error or dropped the request. */
-  countRead(index: number, outcome: { isFailed: boolean }): void {
-    this.#requireNode(index).countRead(outcome);
-    if (!outcome.isFailed) this.onConnected(index);
+  countRead(node: ReadNode, outcome: { isFailed: boolean }): void {
+    node.countRead(outcome);
+    if (!outcome.isFailed) this.onConnected(node);
   }
 
   /** A node responds: it has accepted a connection. Of several, only probes show that one is back. */
-  onConnected(index: number): void {
-    if (this.#nodes.length === 1) this.#requireNode(index).isDead = false;
+  onConnected(node: ReadNode): void {
+    if (!this.hasSeveral) node.isDead = false;
   }
 
   /** The WebSocket to a node is open. */
-  onSocketOpened(index: number): void {
-    this.#requireNode(index).onSocketOpened();
-    this.onConnected(index);
+  onSocketOpened(node: ReadNode): void {
+    node.onSocketOpened();
+    this.onConnected(node);
   }
 
   /** Marks a node dead: it refused or closed a connection, or stopped answering. */
-  onDied(index: number, reason: string): void {
-    const node = this.#requireNode(index);
+  onDied(node: ReadNode, reason: string): void {
     node.isDead = true;
     this.#remove(node, reason);
-    if (index === this.#leader) this.#replaceLeader(reason);
+    if (node === this.#leader) this.#replaceLeader(reason);
   }
 
   /**
    * The WebSocket of a node is lost, or was refused. It counts as dead, unless no other node serves
    * whose own WebSocket may be tried: then its probes decide, since it may still answer over HTTP.
    */
-  onSocketLost(index: number, reason: string): void {
-    const node = this.#requireNode(index);
+  onSocketLost(node: ReadNode, reason: string): void {
     const nowMs = this.#options.clock.now();
-    const isAlone = this.#nodes.length === 1;
-    if (!isAlone && !this.#nodes.some((other) => other !== node && other.mayConnect(nowMs))) return;
+    const mayReplace = (other: ReadNode) => other !== node && other.mayConnect(nowMs);
+    if (this.hasSeveral && !this.all.some(mayReplace)) return;
     node.postponeSocket(nowMs);
-    this.onDied(index, reason);
+    this.onDied(node, reason);
   }
 
   /** Ends a probe round: every probe was answered or timed out. Applies lag and error limits. */
   endRound(): void {
     const faults = new Map<ReadNode, string>();
-    for (const node of this.#nodes) {
+    for (const node of this.all) {
       const { head, reads, errors } = node.round;
       if (head === undefined) continue; // it did not answer, which shows nothing
       const others = this.#headsBeside(node);
@@ -206,14 +193,14 @@ export class ReadNodes {
       if (fault !== undefined) faults.set(node, fault);
       else this.#add(node);
     }
-    const leader = this.#requireNode(this.#leader);
+    const leader = this.#leader;
     const leaderFault = faults.get(leader);
     faults.delete(leader);
     for (const [node, fault] of faults) this.#remove(node, fault);
     // At the end: if all nodes have a fault, the leader stays.
     if (leaderFault !== undefined) this.#remove(leader, leaderFault);
     this.#replaceLeader();
-    for (const node of this.#nodes) node.endRound(this.#options.clock.now());
+    for (const node of this.all) node.endRound(this.#options.clock.now());
   }
 
   get #limits() {
@@ -227,7 +214,7 @@ export class ReadNodes {
 
   /** The heads with which that of a node is compared. */
   #headsBeside(node: ReadNode): OtherHeads {
-    const others = this.#nodes.filter((other) => other !== node && other.isUp);
+    const others = this.all.filter((other) => other !== node && other.isUp);
     return {
       lastRound: others.flatMap(({ headLastRound }) => headLastRound ?? []),
       newest: others.flatMap(({ round, headLastRound }) => round.head ?? headLastRound ?? []),
@@ -236,41 +223,35 @@ export class ReadNodes {
 
   #add(node: ReadNode): void {
     node.setRemoved(undefined);
-    this.#options.onMembershipChange?.(node.index, undefined);
+    this.#options.onMembershipChange?.(node, undefined);
   }
 
   /** Removes a node from the read group, unless no other node serves. */
   #remove(node: ReadNode, reason: string): void {
-    const isLast = !this.#nodes.some((other) => other !== node && other.isUp);
+    const isLast = !this.all.some((other) => other !== node && other.isUp);
     if (isLast || node.isRemoved) return;
     node.setRemoved(reason);
-    this.#options.onMembershipChange?.(node.index, reason);
+    this.#options.onMembershipChange?.(node, reason);
   }
 
   /** Replaces a leader that does not serve, if another node answers. */
-  #replaceLeader(reason = this.#requireNode(this.#leader).downReason ?? ""): void {
-    const leader = this.#requireNode(this.#leader);
+  #replaceLeader(reason = this.#leader.downReason ?? ""): void {
+    const leader = this.#leader;
     if (leader.isUp) return;
     const nowMs = this.#options.clock.now();
-    const next = this.#nodes.find((node) => node.mayConnect(nowMs)) ??
-      this.#nodes.find(({ isUp }) => isUp) ?? this.#highestAnswering();
+    const next = this.all.find((node) => node.mayConnect(nowMs)) ??
+      this.all.find(({ isUp }) => isUp) ?? this.#highestAnswering();
     if (next === undefined) return;
     // It may be behind, but no better node is available.
     if (!next.isUp) this.#add(next);
-    this.#leader = next.index;
-    this.#options.onLeaderChange?.(next.index, reason, leader.index);
+    this.#leader = next;
+    this.#options.onLeaderChange?.(next, reason, leader);
     this.#remove(leader, reason);
   }
 
   #highestAnswering(): ReadNode | undefined {
     const heightOf = ({ head }: ReadNode) => head?.number ?? -1;
-    return this.#nodes.filter(({ isDead }) => !isDead)
+    return this.all.filter(({ isDead }) => !isDead)
       .toSorted((a, b) => heightOf(b) - heightOf(a))[0];
-  }
-
-  #requireNode(index: number): ReadNode {
-    const node = this.#nodes[index];
-    if (node === undefined) throw new RangeError(`There is no read node ${index}`);
-    return node;
   }
 }

@@ -1,7 +1,7 @@
 import type { Clock } from "../../../lib/clock.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import { parseJson, tryParseResponse } from "../../../lib/protocol/jsonrpc.ts";
-import { type Head, headOf } from "./read_node.ts";
+import { type Head, headOf, type ReadNode } from "./read_node.ts";
 import {
   type CallAnswer,
   callText,
@@ -25,7 +25,7 @@ const PROBE = callText(textAfterIdOf("eth_getBlockByNumber", '["latest",false]')
 export interface Read {
   /** The text of the call after its id. */
   textAfterId: string;
-  node: number;
+  node: ReadNode;
   /** The blocks that it names. */
   blocks?: readonly number[] | undefined;
   /** Callers take turns. */
@@ -35,7 +35,6 @@ export interface Read {
 }
 
 interface ReadPoolOptions extends Omit<HttpPoolOptions, "target" | "url"> {
-  urls: readonly string[];
   nodes: ReadNodes;
 }
 
@@ -43,24 +42,24 @@ interface ReadPoolOptions extends Omit<HttpPoolOptions, "target" | "url"> {
 export class ReadPool implements NodePort {
   readonly #nodes: ReadNodes;
   /** The connections of each node. */
-  readonly #pools: readonly { reads: HttpPool; probes: HttpPool }[];
+  readonly #pools: ReadonlyMap<ReadNode, { reads: HttpPool; probes: HttpPool }>;
   readonly #clock: Clock;
   #lastId = randomFirstId();
   #isStopped = false;
 
-  constructor({ urls, nodes, ...options }: ReadPoolOptions) {
+  constructor({ nodes, ...options }: ReadPoolOptions) {
     this.#nodes = nodes;
     this.#clock = options.clock;
-    this.#pools = urls.map((text, node) => {
-      const common = { ...options, target: "read" as const, url: new URL(text) };
-      return {
+    this.#pools = new Map(nodes.all.map((node) => {
+      const common = { ...options, target: "read" as const, url: new URL(node.endpoint.url) };
+      return [node, {
         reads: new HttpPool({
           ...common,
           onEnd: (status, error) => this.#report(node, status, error),
         }),
         probes: new HttpPool({ ...common, metrics: undefined, timeoutMs: PROBE_TIMEOUT_MS }),
-      };
-    });
+      }];
+    }));
   }
 
   async post(text: string, options: PostOptions): Promise<NodeReply> {
@@ -86,7 +85,7 @@ export class ReadPool implements NodePort {
    * Asks a node for its newest block and reports the answer or the failure; never rejects.
    * @returns Undefined if it did not answer.
    */
-  async probe(node: number): Promise<Head | undefined> {
+  async probe(node: ReadNode): Promise<Head | undefined> {
     const startedAtMs = this.#clock.now();
     let fault = "its answer is not a block";
     try {
@@ -102,19 +101,19 @@ export class ReadPool implements NodePort {
       const error = connectionErrorOf(thrown);
       if (error?.isNodeDown) this.#nodes.onProbeRefused(node, error.message);
       else this.#nodes.onProbeFailed(node, error?.message ?? fault);
-      if (this.#nodes.isDead(node)) this.#poolsOf(node).reads.abandon("It does not respond");
+      if (node.isDead) this.#poolsOf(node).reads.abandon("It does not respond");
     }
   }
 
   stop(): void {
     this.#isStopped = true;
-    for (const { reads, probes } of this.#pools) {
+    for (const { reads, probes } of this.#pools.values()) {
       reads.stop();
       probes.stop();
     }
   }
 
-  #report(node: number, status: number | undefined, error?: ConnectionError): void {
+  #report(node: ReadNode, status: number | undefined, error?: ConnectionError): void {
     if (this.#isStopped) return;
     const isFailed = error !== undefined || cannotServe(status);
     // The probes detect a node that hangs.
@@ -123,9 +122,9 @@ export class ReadPool implements NodePort {
     if (error?.isNodeDown) this.#nodes.onDied(node, error.message);
   }
 
-  #poolsOf(node: number) {
-    const pools = this.#pools[node];
-    if (pools === undefined) throw new RangeError(`There is no read node ${node}`);
+  #poolsOf(node: ReadNode) {
+    const pools = this.#pools.get(node);
+    if (pools === undefined) throw new RangeError(`There is no read node ${node.name}`);
     return pools;
   }
 }

@@ -5,14 +5,15 @@ import {
   type ReconnectingSocketOptions,
 } from "../../../lib/net/reconnecting_socket.ts";
 import type { ProxyMetrics } from "../shared/metrics.ts";
+import type { ReadNode } from "./read_node.ts";
 import type { ReadNodes } from "./read_nodes.ts";
 
 const log = serviceLog("proxy");
 
 interface SubscriptionSocketEvents {
-  onOpened(node: number): void;
+  onOpened(node: ReadNode): void;
   /** The connection to a node is lost, or could not be opened. */
-  onLost(node: number, reason: string): void;
+  onLost(node: ReadNode, reason: string): void;
   /** The node closed the connection because of what it was sent. */
   onRejected(): void;
   /** The connection was closed because another node leads. */
@@ -25,8 +26,6 @@ interface SubscriptionSocketEvents {
 export type SocketSettings = Pick<ReconnectingSocketOptions, "backoff" | "clock" | "connect">;
 
 interface SubscriptionSocketOptions {
-  /** WebSocket URLs of the read nodes. */
-  urls: readonly string[];
   /** The leader is read at every attempt. */
   nodes: Pick<ReadNodes, "leader">;
   socket: SocketSettings;
@@ -41,12 +40,13 @@ const REJECTION_CODES: ReadonlySet<number> = new Set([1002, 1003, 1007, 1008, 10
 export class SubscriptionSocket {
   readonly #options: SubscriptionSocketOptions;
   readonly connection: ReconnectingSocket;
-  #node = 0;
+  #node: ReadNode;
   #isChangingLeader = false;
 
   constructor(options: SubscriptionSocketOptions) {
     this.#options = options;
     const { nodes, socket, metrics, events } = options;
+    this.#node = nodes.leader;
     metrics.scrapedGauge(
       "proxy_broadcast_upstream_connected",
       "1 while the WebSocket to the read node is open, else 0.",
@@ -58,7 +58,7 @@ export class SubscriptionSocket {
       ...socket,
       url: () => {
         this.#node = nodes.leader;
-        return this.#url;
+        return this.#node.endpoint.wsUrl;
       },
       handlers: {
         onAttempt(attempt) {
@@ -67,7 +67,10 @@ export class SubscriptionSocket {
         onOpen: () => {
           const isBack = loss.end();
           const event = isBack ? "node_back" : "node_connected";
-          log.info("Connected to the read node at {url}", { event, url: this.#url });
+          log.info("Connected to the read node at {url}", {
+            event,
+            url: this.#node.endpoint.wsUrl,
+          });
           if (isBack && wasConnected) metrics.sockets.reconnects.inc();
           wasConnected = true;
           events.onOpened(this.#node);
@@ -83,7 +86,7 @@ export class SubscriptionSocket {
           if (this.#isChangingLeader) return events.onLeaderChanged();
           metrics.upstreamErrors.inc({ target: "read" });
           if (loss.begin()) {
-            const facts = { event: "node_lost", url: this.#url, reason };
+            const facts = { event: "node_lost", url: this.#node.endpoint.wsUrl, reason };
             log.warn("No connection to the read node at {url}: {reason}", facts);
           }
           if (closeCode !== undefined && REJECTION_CODES.has(closeCode)) events.onRejected();
@@ -93,12 +96,8 @@ export class SubscriptionSocket {
     });
   }
 
-  get #url(): string {
-    return this.#options.urls[this.#node] ?? "";
-  }
-
   /** The node of the present connection or attempt, or of the last one. */
-  get node(): number {
+  get node(): ReadNode {
     return this.#node;
   }
 

@@ -55,9 +55,7 @@ const CHECK_CALL = {
 const CHECK_CALL_ID = 0;
 
 interface ReadSocketOptions {
-  nodes: Pick<ReadNodes, "leader" | "names">;
-  /** WebSocket URLs of the read nodes. */
-  urls: readonly string[];
+  nodes: Pick<ReadNodes, "leader">;
   overHttp: (read: Read) => Promise<CallAnswer>;
   socket: SocketSettings;
   timeoutMs: number;
@@ -85,7 +83,7 @@ export class ReadSocket {
 
   constructor(options: ReadSocketOptions) {
     this.#options = options;
-    const { nodes, urls, socket, metrics, overHttp } = options;
+    const { nodes, socket, metrics, overHttp } = options;
     this.#clock = socket.clock;
     this.#observe = metrics.upstreamLatencyOf("read");
     this.#health = new SocketHealth({
@@ -93,14 +91,14 @@ export class ReadSocket {
       askOverSocket: () => this.#socket.send(callText(CHECK_CALL.textAfterId, CHECK_CALL_ID)),
       askOverHttp: () => overHttp({ ...CHECK_CALL, node: nodes.leader }),
       onPause: (reason) => {
-        const facts = { node: nodes.names[nodes.leader], reason, minutes: PAUSE_MS / 60_000 };
+        const facts = { node: nodes.leader.name, reason, minutes: PAUSE_MS / 60_000 };
         log.warn("Reads go to {node} over HTTP for {minutes} minutes: {reason}", facts);
         this.#socket.drop(reason);
       },
     });
     this.#socket = new ReconnectingSocket({
       ...socket,
-      url: () => urls[nodes.leader] ?? "",
+      url: () => nodes.leader.endpoint.wsUrl,
       handlers: {
         onOpen() {},
         onText: (text) => this.#onText(text),

@@ -26,7 +26,7 @@ function blocksOf(method: string, params: Call["params"]): readonly number[] {
 const notFound = { status: 200, rpcCode: -32000, message: "filter not found" };
 
 Deno.test("requireRoute: the id of a new filter gets two digits for its node; other answers are unchanged", () => {
-  const nodes = readNodesOf("a b");
+  const nodes = readNodesOf(Array.from({ length: 256 }, (_, index) => `node${index}`).join(" "));
   const rows: [method: string, node: number, result: unknown, shown: unknown][] = [
     ["eth_newFilter", 0, "0x1", "0x100"],
     ["eth_newBlockFilter", 1, "0xabC", "0xabC01"],
@@ -42,10 +42,10 @@ Deno.test("requireRoute: the id of a new filter gets two digits for its node; ot
   for (const [method, node, result, shown] of rows) {
     const body = JSON.stringify({ jsonrpc: "2.0", id: 1, result });
     const wanted = JSON.stringify({ jsonrpc: "2.0", id: 1, result: shown });
-    assert.equal(answerForClient(callOf(method), nodes, node, body), wanted, method);
+    assert.equal(answerForClient(callOf(method), nodes, nodes.all[node], body), wanted, method);
   }
   const failure = '{"jsonrpc":"2.0","id":1,"error":{}}';
-  assert.equal(answerForClient(callOf("eth_newFilter"), nodes, 1, failure), failure);
+  assert.equal(answerForClient(callOf("eth_newFilter"), nodes, nodes.all[1], failure), failure);
 });
 
 Deno.test("requireRoute: a filter is read from its node, under the node's own id", () => {
@@ -57,7 +57,7 @@ Deno.test("requireRoute: a filter is read from its node, under the node's own id
   ] as const;
   for (const [method, params, node, sent] of cases) {
     const route = requireRoute(callOf(method, params), nodes);
-    assert.equal(route.node, node, method);
+    assert.equal(route.node.index, node, method);
     assert.deepEqual(route.textAfterId, `,"method":"${method}","params":${JSON.stringify(sent)}}`);
   }
 });
@@ -75,7 +75,7 @@ Deno.test("requireRoute: a filter id without a node is not found", () => {
     assert.throws(() => requireRoute(callOf("eth_getFilterLogs", params), nodes), notFound);
   }
   for (const method of ["eth_getFilterChangesNow", "x_eth_getFilterLogs", "getFilterLogs"]) {
-    assert.equal(requireRoute(callOf(method, ["0x102"]), nodes).node, 0, method);
+    assert.equal(requireRoute(callOf(method, ["0x102"]), nodes).node, nodes.leader, method);
   }
 });
 
@@ -97,8 +97,8 @@ Deno.test("requireRoute: a filter of an unreachable node is not found; other fai
 
 Deno.test("requireRoute: the refusal of a range names the block that is missing, not one that does not exist", () => {
   const nodes = readNodesOf("a b");
-  nodes.onHead(0, { number: 9, timestampS: 0 });
-  nodes.onDied(0, "gone");
+  nodes.onHead(nodes.leader, { number: 9, timestampS: 0 });
+  nodes.onDied(nodes.leader, "gone");
   const range = callOf("eth_getLogs", [{ fromBlock: "0x9", toBlock: "0xffffff" }]);
   const message = "No responding read node has block 9 yet: try again";
   assert.throws(() => requireRoute(range, nodes), { status: 503, rpcCode: -32002, message });

@@ -336,7 +336,9 @@ Deno.test("Router: a small answer to a batch does not wait for a turn", async ()
 /** Three nodes: the first one leads, and only the second one has block 9. */
 function severalNodes() {
   const nodes = readNodesOf("a b c");
-  for (const [node, number] of [5, 9, 5].entries()) nodes.onHead(node, { number, timestampS: 0 });
+  for (const [index, node] of nodes.all.entries()) {
+    nodes.onHead(node, { number: index === 1 ? 9 : 5, timestampS: 0 });
+  }
   return nodes;
 }
 
@@ -351,7 +353,10 @@ Deno.test("Router: with several read nodes, each call is sent to its node, alone
   const wanted = [["read", 1], ["write", undefined], ["read", 0], ["read", 2], ["read", 0]];
   const alone = scene({ readNodes: severalNodes() });
   const answers = calls.map((each) => alone.ask(each));
-  assert.deepEqual(alone.posted.map(({ target, options }) => [target, options.node]), wanted);
+  assert.deepEqual(
+    alone.posted.map(({ target, options }) => [target, options.node?.index]),
+    wanted,
+  );
   assert.deepEqual(JSON.parse(alone.posted[3]?.text ?? "").params, ["0x7"], "the node's own id");
   for (const post of alone.posted) reply(post, '"result":"0x1"');
   const results = (await Promise.all(answers)).map(({ body }) => JSON.parse(String(body)).result);
@@ -359,7 +364,10 @@ Deno.test("Router: with several read nodes, each call is sent to its node, alone
 
   const { posted, ask } = scene({ readNodes: severalNodes() });
   const answer = ask([...calls, notification("eth_newFilter")]);
-  assert.deepEqual(posted.map(({ target, options }) => [target, options.node]), wanted.slice(0, 4));
+  assert.deepEqual(
+    posted.map(({ target, options }) => [target, options.node?.index]),
+    wanted.slice(0, 4),
+  );
   for (const { text, answer } of posted) {
     const sent: { id?: number }[] = JSON.parse(text);
     const body = sent.flatMap(({ id }) => id === undefined ? [] : [{ id, result: "0x1" }]);
@@ -387,7 +395,7 @@ Deno.test("Router: a read of a block that no node has, and of a filter whose nod
   ];
   for (const [message, status, errors] of rows) {
     const readNodes = severalNodes();
-    readNodes.onDied(1, "gone");
+    readNodes.onDied(readNodes.all[1] ?? assert.fail(), "gone");
     const { posted, ask } = scene({ readNodes });
     const answering = ask(message);
     for (const { answer } of posted) answer.reject(answerLost("read", "away"));
@@ -445,7 +453,7 @@ Deno.test("Router: plain reads are marked as such, with their node and whether t
     '{"jsonrpc":"2.0","id":1'.length;
   const long = (length: number) => call(1, "eth_call", ["x".repeat(length - rest)]);
   const nested = (depth: number): unknown => depth === 0 ? 1 : [nested(depth - 1)];
-  const rows: [message: unknown, read?: Partial<Read>][] = [
+  const rows: [message: unknown, read?: { node: number; fitsSocket: boolean }][] = [
     [call(1, "eth_chainId"), { node: 0, fitsSocket: true }],
     [long(16 * 1_024), { node: 0, fitsSocket: true }],
     [long(16 * 1_024 + 1), { node: 0, fitsSocket: false }],
@@ -471,7 +479,7 @@ Deno.test("Router: plain reads are marked as such, with their node and whether t
     assert.deepEqual(sent, isRead ? [1, 0] : [0, 1], JSON.stringify(message).slice(0, 99));
     if (!isRead) continue;
     const { node, fitsSocket } = asked.at(-1) ?? assert.fail();
-    assert.deepEqual({ node, fitsSocket }, wanted);
+    assert.deepEqual({ node: node.index, fitsSocket }, wanted);
     assert.equal((await answer).body, '{"id":1}');
   }
   const { textAfterId: firstRest, caller } = asked[0] ?? assert.fail();

@@ -21,6 +21,7 @@ import {
   TIMEOUT_MS,
 } from "./http_pool_scene.ts";
 import { address } from "../hub/hub_scene.ts";
+import { readNodesOf } from "../support.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { freePort } from "../../support/ports.ts";
 import { seriesIn } from "../../support/http_answers.ts";
@@ -319,12 +320,13 @@ Deno.test("askOverHttp: a read may be repeated and moved, and accepts only its o
       return Promise.resolve({ status: 200, body });
     },
   };
-  const read = { node: 1, blocks: [5], caller: address("x"), fitsSocket: true };
+  const { leader: node } = readNodesOf("node");
+  const read = { node, blocks: [5], caller: address("x"), fitsSocket: true };
   const asked = () => askOverHttp(nodes, { ...read, textAfterId: ',"method":"eth_call"}' }, 8);
   assert.equal(withCallerId(await asked(), "5"), '{"id":5,"result":7}');
   const [[text, { isAnswer, ...options }]] = posted as [typeof posted[number]];
   assert.equal(text, '{"jsonrpc":"2.0","id":8,"method":"eth_call"}');
-  assert.deepEqual(options, { forwardedFor: "x", node: 1, blocks: [5], isPlain: true });
+  assert.deepEqual(options, { forwardedFor: "x", node, blocks: [5], isPlain: true });
   const isTaken = [8, 9, null].map((id) => isAnswer?.(JSON.stringify({ id })));
   assert.deepEqual(isTaken, [true, false, true]);
   for (body of ['{"id":9}', "<html>"]) {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Head } from "../../../services/proxy/node/read_node.ts";
+import type { Head, ReadNode } from "../../../services/proxy/node/read_node.ts";
 import { ProbeRounds, ROUND_MS } from "../../../services/proxy/node/probe_rounds.ts";
 import type { ReadNodes } from "../../../services/proxy/node/read_nodes.ts";
 import { settled } from "../../support/eventually.ts";
@@ -26,15 +26,15 @@ class Scene {
       nodes: this.nodes,
       clock: this.clock,
       silenceMs: SILENCE_MS,
-      followedNode: () => this.isFollowed ? 0 : undefined,
+      followedNode: () => this.isFollowed ? this.nodes.leader : undefined,
       probe: (node) => this.#probe(node),
       drop: (reason) => this.dropped.push(reason),
     });
     this.rounds.start();
   }
 
-  async #probe(node: number): Promise<Head | undefined> {
-    this.asked.push(node);
+  async #probe(node: ReadNode): Promise<Head | undefined> {
+    this.asked.push(node.index);
     const { head } = this; // as the node has it when it is asked
     const answer = Promise.withResolvers<void>();
     if (this.pending?.push(answer)) await answer.promise;
@@ -69,13 +69,14 @@ Deno.test("ProbeRounds: a round asks every due node of a group once, and ends wi
   scene.pending = [];
   await scene.pass(ROUND_MS);
   assert.deepEqual(await scene.answer(), [0, 1, 0, 1], "the first round, and the second");
-  nodes.countRead(0, { isFailed: true });
+  const [first = assert.fail(), second = assert.fail()] = nodes.all;
+  nodes.countRead(first, { isFailed: true });
   clock.advance(ROUND_MS);
-  assert.equal(nodes.states[0]?.round.reads, 1, "the round goes on");
+  assert.equal(first.round.reads, 1, "the round goes on");
   assert.deepEqual(await scene.answer(), [0, 1]);
-  assert.equal(nodes.states[0]?.round.reads, 0, "reads are counted by round");
+  assert.equal(first.round.reads, 0, "reads are counted by round");
   clock.advance(3 * ROUND_MS);
-  nodes.onProbeRefused(1, "gone"); // not due for a while
+  nodes.onProbeRefused(second, "gone"); // not due for a while
   assert.deepEqual(await scene.answer(), [0, 1]);
   clock.advance(0);
   assert.deepEqual(scene.asked, [0], "a long round is followed by the next one at once");

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import type { RandomSource } from "../../../lib/random.ts";
-import type { Head } from "../../../services/proxy/node/read_node.ts";
+import type { Head, ReadNode } from "../../../services/proxy/node/read_node.ts";
 import { ReadNodes } from "../../../services/proxy/node/read_nodes.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { casesFrom, playSchedules } from "../../support/random.ts";
+import { endpointsOf } from "../support.ts";
 
 const TICK_MS = 250;
 const ROUND_TICKS = 4;
@@ -74,9 +75,9 @@ class Model {
     this.#random = random;
     this.#blocksPerTick = [0.05, 0.25, 1, 2.5][this.#below(4)] ?? 1;
     this.#nodes = Array.from({ length: 1 + this.#below(5) }, () => ({ ...NEW_NODE }));
-    const names = this.#nodes.map((_, index) => `node${index}`);
+    const endpoints = endpointsOf(...this.#nodes.map((_, index) => `node${index}`));
     const clocks = { clock: this.#clock.monotonic, unixClock: this.#clock };
-    this.#decision = new ReadNodes({ names, maxLag: 3, ...clocks, random });
+    this.#decision = new ReadNodes({ endpoints, maxLag: 3, ...clocks, random });
   }
 
   /** One random fault or repair, then some time and reads. */
@@ -135,19 +136,21 @@ class Model {
   /** The leader announces its head, sometimes late, sometimes not. */
   #announce(): void {
     const { leader } = this.#decision;
-    const node = this.#nodes[leader] ?? assert.fail();
+    const node = this.#nodes[leader.index] ?? assert.fail();
     if (node.state !== "well" || this.#random() < 0.3) return;
     const head = node.top + node.lie - (this.#random() < 0.8 ? 0 : this.#below(4));
-    const isPlausible = this.#isPlausible(leader, head);
+    const isPlausible = this.#isPlausible(leader.index, head);
     const isShown = this.#decision.onHead(leader, { ...this.#headOf(node), number: head });
     assert(!isShown || isPlausible, "No head far above all others is shown to clients");
-    if (isPlausible && head >= node.known) this.#know(leader, head);
+    if (isPlausible && head >= node.known) this.#know(leader.index, head);
   }
 
   #startRound(): void {
     this.#roundEnds = this.#tick + ROUND_TICKS;
     for (const [index, node] of this.#nodes.entries()) {
-      if (!this.#decision.isDue(index) || this.#nodes.length === 1) continue;
+      if (!this.#at(index).isProbeDue(this.#clock.monotonic.now()) || this.#nodes.length === 1) {
+        continue;
+      }
       const lateTicks = this.#random() < 0.1 ? this.#below(6) : 0;
       const waitTicks = node.state === "hung" ? PROBE_TIMEOUT_TICKS : lateTicks;
       const head = this.#random() < 0.5 ? this.#headOf(node) : undefined;
@@ -160,8 +163,8 @@ class Model {
     for (const { index, startTick, endTick, head } of this.#probes) {
       const node = this.#nodes[index] ?? assert.fail();
       if (endTick !== this.#tick) continue;
-      if (node.state === "dead") this.#decision.onProbeRefused(index, "refused");
-      else if (node.state === "hung") this.#decision.onProbeFailed(index, "hung");
+      if (node.state === "dead") this.#decision.onProbeRefused(this.#at(index), "refused");
+      else if (node.state === "hung") this.#decision.onProbeFailed(this.#at(index), "hung");
       else this.#answer(index, head ?? this.#headOf(node), (endTick - startTick) * TICK_MS);
     }
     this.#probes = this.#probes.filter(({ endTick }) => endTick > this.#tick);
@@ -175,7 +178,7 @@ class Model {
   #answer(index: number, head: Head, probeMs: number): void {
     const { known, knownAtMs } = this.#nodes[index] ?? assert.fail();
     const isPlausible = this.#isPlausible(index, head.number);
-    this.#decision.onProbeAnswered(index, head, probeMs);
+    this.#decision.onProbeAnswered(this.#at(index), head, probeMs);
     const isOutdated = known >= head.number && knownAtMs > this.#clock.now() - probeMs;
     if (isPlausible && !isOutdated) this.#know(index, head.number);
   }
@@ -190,7 +193,7 @@ class Model {
   }
 
   #isPlausible(index: number, head: number): boolean {
-    const others = this.#decision.states.filter((other) => other.index !== index && other.isUp)
+    const others = this.#decision.all.filter((other) => other.index !== index && other.isUp)
       .flatMap(({ round, headLastRound }) => (round.head ?? headLastRound)?.number ?? []);
     const second = [head, ...others].sort((a, b) => b - a)[1] ?? head;
     return others.length < 2 || head - second <= FAR_ABOVE;
@@ -203,17 +206,17 @@ class Model {
     const known = blocks.filter((block) => this.#nodes.some((_, node) => this.#knows(node, block)));
     const node = this.#decision.findNodeForBlocks(blocks);
     if (node === undefined) return this.#checkRefusal(known);
-    this.#checkAnswer(node, known);
-    const { leader, states } = this.#decision;
-    const isLeaderAble = states[leader]?.isUp && known.every((block) => this.#knows(leader, block));
+    this.#checkAnswer(node.index, known);
+    const { leader } = this.#decision;
+    const isLeaderAble = leader.isUp && known.every((block) => this.#knows(leader.index, block));
     if (isLeaderAble) assert.equal(node, leader, "Reads go to the leader if it has their blocks");
-    const { state, failsReads } = this.#nodes[node] ?? assert.fail();
+    const { state, failsReads } = this.#nodes[node.index] ?? assert.fail();
     const isFailed = state !== "well" || failsReads;
     this.#decision.countRead(node, { isFailed });
     if (state === "dead") this.#decision.onDied(node, "refused");
     const other = isFailed ? this.#decision.findOtherNode(node, blocks) : undefined;
     assert.notEqual(other, node, "A read is not sent to the same node again");
-    if (other !== undefined) this.#checkAnswer(other, known);
+    if (other !== undefined) this.#checkAnswer(other.index, known);
   }
 
   /** Whether it was seen to have a block, and not to have lost it, in the last half minute. */
@@ -231,9 +234,13 @@ class Model {
   #checkRefusal(known: number[]): void {
     assert(known.length > 0, "A read of blocks that no client may know is not refused");
     const isServed = this.#nodes.some((_, node) =>
-      this.#decision.states[node]?.isUp && known.every((block) => this.#knows(node, block))
+      this.#at(node).isUp && known.every((block) => this.#knows(node, block))
     );
     assert(!isServed, "A read is not refused while a node that serves has its blocks");
+  }
+
+  #at(index: number): ReadNode {
+    return this.#decision.all[index] ?? assert.fail();
   }
 
   #below(limit: number): number {

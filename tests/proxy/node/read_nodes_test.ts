@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { ReadNodes } from "../../../services/proxy/node/read_nodes.ts";
 import { ROUNDS_TO_CHANGE } from "../../../services/proxy/node/read_node.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
+import { endpointsOf } from "../support.ts";
 
 const ROUND_MS = 1_000;
 const MAX_LAG = 3;
@@ -16,22 +17,24 @@ function scene(count: number) {
   const moves: [leader: number, reason: string][] = [];
   const changes: [node: number, isOut: boolean][] = [];
   const nodes = new ReadNodes({
-    names: Array.from({ length: count }, (_, index) => `node${index}`),
+    endpoints: endpointsOf(...Array.from({ length: count }, (_, index) => `node${index}`)),
     maxLag: MAX_LAG,
     clock: clock.monotonic,
     unixClock: clock,
     random: () => 0,
-    onLeaderChange: (leader, reason) => moves.push([leader, reason]),
-    onMembershipChange: (node, reason) => changes.push([node, reason !== undefined]),
+    onLeaderChange: (leader, reason) => moves.push([leader.index, reason]),
+    onMembershipChange: (node, reason) => changes.push([node.index, reason !== undefined]),
   });
+  const at = (index: number) => nodes.all[index] ?? assert.fail(`There is no node ${index}`);
   let number = 1_000;
   /** Plays rounds with each node a number of blocks behind, undefined if it does not answer. */
   const play = (rounds: number, behind: (number | undefined)[]) => {
     for (let round = 0; round < rounds; round += 1) {
       clock.advance(ROUND_MS);
       number += 1;
-      for (const [node, lag] of behind.entries()) {
-        if (!nodes.isDue(node)) continue;
+      for (const [index, lag] of behind.entries()) {
+        const node = at(index);
+        if (!node.isProbeDue(clock.monotonic.now())) continue;
         if (lag === undefined) nodes.onProbeFailed(node, "no answer");
         else {
           const timestampS = clock.now() / 1000 - lag;
@@ -41,21 +44,21 @@ function scene(count: number) {
       nodes.endRound();
     }
   };
-  const isOut = () => nodes.states.map(({ isUp }) => !isUp);
-  return { clock, nodes, moves, changes, play, isOut, head: () => number };
+  const isOut = () => nodes.all.map(({ isUp }) => !isUp);
+  return { at, clock, nodes, moves, changes, play, isOut, head: () => number };
 }
 
 Deno.test("ReadNodes: a leader that refuses connections is replaced at once, and returns after three rounds without lag", () => {
-  const { nodes, moves, changes, play } = scene(3);
+  const { at, nodes, moves, changes, play } = scene(3);
   play(5, [0, 0, 0]);
-  nodes.onDied(0, "ECONNREFUSED");
+  nodes.onDied(at(0), "ECONNREFUSED");
   assert.deepEqual(moves, [[1, "ECONNREFUSED"]], "the first of the others leads");
   assert.deepEqual(changes, [[0, true]]);
   play(ROUNDS_TO_CHANGE - 1, [0, 0, 0]);
   assert.deepEqual(changes, [[0, true]]);
   play(1, [0, 0, 0]);
   assert.deepEqual(changes, [[0, true], [0, false]]);
-  assert.equal(nodes.leader, 1, "nobody moves back");
+  assert.equal(nodes.leader, at(1), "nobody moves back");
 });
 
 Deno.test("ReadNodes: a node is removed when its third probe in a row is not answered", () => {
@@ -69,43 +72,43 @@ Deno.test("ReadNodes: a node is removed when its third probe in a row is not ans
 });
 
 Deno.test("ReadNodes: the last node stays leader until another one answers", () => {
-  const { clock, nodes, moves, play, isOut, head } = scene(2);
+  const { at, clock, nodes, moves, play, isOut, head } = scene(2);
   play(5, [0, 0]);
-  nodes.onDied(1, "gone");
-  nodes.onDied(0, "gone");
-  assert.equal(nodes.leader, 0);
+  nodes.onDied(at(1), "gone");
+  nodes.onDied(at(0), "gone");
+  assert.equal(nodes.leader, at(0));
   assert.deepEqual(isOut(), [true, true], "people see both");
   assert.equal(nodes.isAnyAlive, false);
   play(1, [undefined, undefined]);
-  assert.equal(nodes.leader, 0);
-  for (let round = 0; nodes.leader === 0; round += 1) {
+  assert.equal(nodes.leader, at(0));
+  for (let round = 0; nodes.leader === at(0); round += 1) {
     assert(round < 15);
     play(1, [undefined, 40]);
   }
   assert.deepEqual(moves, [[1, "it does not answer"]]);
   assert.equal(nodes.isAnyAlive, true);
-  nodes.onProbeAnswered(0, { number: head(), timestampS: clock.now() / 1000 }, 1);
+  nodes.onProbeAnswered(at(0), { number: head(), timestampS: clock.now() / 1000 }, 1);
   assert.deepEqual(isOut(), [true, false], "one answer is not enough for the former leader");
 });
 
 Deno.test("ReadNodes: a node whose WebSocket is lost counts as dead only while another node serves; a single one always", () => {
-  const { nodes, moves, play, isOut } = scene(2);
+  const { at, nodes, moves, play, isOut } = scene(2);
   play(5, [0, 0]);
-  nodes.onSocketLost(0, "426");
-  nodes.onSocketLost(1, "426");
+  nodes.onSocketLost(at(0), "426");
+  nodes.onSocketLost(at(1), "426");
   assert.deepEqual([moves, isOut()], [[[1, "426"]], [true, false]]);
   const block = 1_005;
-  assert.equal(nodes.findNodeForBlocks([block]), 1, "it still answers over HTTP");
+  assert.equal(nodes.findNodeForBlocks([block]), at(1), "it still answers over HTTP");
   play(ROUNDS_TO_CHANGE, [0, 0]);
-  nodes.onSocketLost(1, "426");
+  nodes.onSocketLost(at(1), "426");
   assert.deepEqual(moves.slice(1), [[0, "426"]], "the other one may have its WebSocket back");
   const single = scene(1);
-  single.nodes.onSocketLost(0, "426");
-  assert(single.nodes.isDead(0));
+  single.nodes.onSocketLost(single.at(0), "426");
+  assert(single.at(0).isDead);
 });
 
 Deno.test("ReadNodes: while all nodes refuse WebSockets, they lead in turn, ever more seldom; one that accepts one starts over", () => {
-  const { nodes, moves, play } = scene(3);
+  const { at, nodes, moves, play } = scene(3);
   play(5, [0, 0, 0]);
   const leadersIn = (rounds: number) => {
     const known = moves.length;
@@ -119,43 +122,43 @@ Deno.test("ReadNodes: while all nodes refuse WebSockets, they lead in turn, ever
   leadersIn(200);
   const later = leadersIn(120);
   assert.deepEqual([later.length <= 24, new Set(later).size], [true, 3], `${later}`);
-  for (const node of [0, 1, 2]) nodes.onSocketOpened(node);
+  for (const node of [0, 1, 2]) nodes.onSocketOpened(at(node));
   assert(leadersIn(10).length >= 3);
 });
 
 Deno.test("ReadNodes: of the nodes that serve, one that refused its WebSocket again and again leads last", () => {
-  const { nodes, moves, play } = scene(3);
+  const { at, nodes, moves, play } = scene(3);
   for (const lost of [[0], [1, 0], [2, 0], [1]]) {
     play(ROUNDS_TO_CHANGE, [0, 0, 0]);
-    for (const node of lost) nodes.onSocketLost(node, "426");
+    for (const node of lost) nodes.onSocketLost(at(node), "426");
   }
   assert.deepEqual(moves.map(([leader]) => leader), [1, 0, 2, 0, 1, 2]);
 });
 
 Deno.test("ReadNodes: a node that waits before its WebSocket is tried leads rather than one that is removed", () => {
-  const { nodes, moves, changes, play } = scene(3);
+  const { at, nodes, moves, changes, play } = scene(3);
   const behind = [0, 1, 0];
   play(5, behind);
   for (let loss = 0; loss < 5; loss += 1) {
-    nodes.onSocketLost(1, "426");
+    nodes.onSocketLost(at(1), "426");
     play(ROUNDS_TO_CHANGE, behind);
   }
   for (let round = 0; round < ROUNDS_TO_CHANGE; round += 1) {
-    for (let n = 0; n < 10; n += 1) nodes.countRead(2, { isFailed: true });
+    for (let n = 0; n < 10; n += 1) nodes.countRead(at(2), { isFailed: true });
     play(1, behind);
   }
   assert.deepEqual(changes.at(-1), [2, true], "although it is ahead of the other");
-  nodes.onDied(0, "gone");
+  nodes.onDied(at(0), "gone");
   assert.deepEqual(moves, [[1, "gone"]]);
 });
 
 Deno.test("ReadNodes: a node that fails half of its reads for three rounds is removed; if all do, the leader stays", () => {
-  const { nodes, moves, play, isOut } = scene(3);
+  const { at, nodes, moves, play, isOut } = scene(3);
   play(5, [0, 0, 0]);
   const fail = (rounds: number, ...failing: number[]) => {
     for (let round = 0; round < rounds; round += 1) {
       for (const node of failing) {
-        for (let n = 0; n < 10; n += 1) nodes.countRead(node, { isFailed: n % 2 === 0 });
+        for (let n = 0; n < 10; n += 1) nodes.countRead(at(node), { isFailed: n % 2 === 0 });
       }
       play(1, [0, 0, 0]);
     }
@@ -169,50 +172,54 @@ Deno.test("ReadNodes: a node that fails half of its reads for three rounds is re
 });
 
 Deno.test("ReadNodes: if no node is left that keeps up, the one furthest ahead of all that answer leads", () => {
-  const { nodes, moves, play, isOut } = scene(3);
+  const { at, nodes, moves, play, isOut } = scene(3);
   play(10, [0, 30, 20]);
   assert.deepEqual(isOut(), [false, true, true]);
-  nodes.onDied(0, "gone");
+  nodes.onDied(at(0), "gone");
   assert.deepEqual(moves, [[2, "gone"]]);
   assert.deepEqual(isOut(), [true, true, false]);
 });
 
 Deno.test("ReadNodes: a read of a block is sent to a node that has it, and fails if that node is dead", () => {
-  const { nodes, play, head } = scene(3);
+  const { at, nodes, play, head } = scene(3);
   play(5, [2, 0, 1]);
-  assert.equal(nodes.leader, 0);
-  assert.equal(nodes.findNodeForBlocks([head() - 2]), 0);
-  assert.equal(nodes.findNodeForBlocks([head() - 1]), 1, "of two that have it, the first");
-  assert.equal(nodes.findNodeForBlocks([head()]), 1);
+  assert.equal(nodes.leader, at(0));
+  assert.equal(nodes.findNodeForBlocks([head() - 2]), at(0));
+  assert.equal(nodes.findNodeForBlocks([head() - 1]), at(1), "of two that have it, the first");
+  assert.equal(nodes.findNodeForBlocks([head()]), at(1));
   assert.equal(
     nodes.findNodeForBlocks([head() + 1]),
-    0,
+    at(0),
     "nobody is known to have it: the leader may",
   );
-  assert.equal(nodes.findNodeForBlocks([head() - 2, head() + 1, head()]), 1, "of those that exist");
-  nodes.onDied(1, "gone");
+  assert.equal(
+    nodes.findNodeForBlocks([head() - 2, head() + 1, head()]),
+    at(1),
+    "of those that exist",
+  );
+  nodes.onDied(at(1), "gone");
   assert.equal(nodes.findNodeForBlocks([head()]), undefined);
-  assert.equal(nodes.findNodeForBlocks([head() - 1]), 2);
+  assert.equal(nodes.findNodeForBlocks([head() - 1]), at(2));
   const block = head();
   play(3, [3, undefined, 3]);
-  assert.equal(nodes.findNodeForBlocks([block]), 0, "the others have come as far");
+  assert.equal(nodes.findNodeForBlocks([block]), at(0), "the others have come as far");
   const lost = head() + 5;
-  nodes.onHead(1, { number: lost, timestampS: 0 });
+  nodes.onHead(at(1), { number: lost, timestampS: 0 });
   assert.equal(nodes.findNodeForBlocks([lost]), undefined);
   play(HEAD_KEPT_ROUNDS - 1, [40, undefined, 40]);
   assert.equal(nodes.findNodeForBlocks([lost]), undefined);
   play(1, [40, undefined, 40]);
-  assert.equal(nodes.findNodeForBlocks([lost]), 0, "the node may never come back");
+  assert.equal(nodes.findNodeForBlocks([lost]), at(0), "the node may never come back");
 });
 
 Deno.test("ReadNodes: blocks that only a node far above all others has do not exist yet", () => {
-  const { nodes, play, isOut, head } = scene(3);
+  const { at, nodes, play, isOut, head } = scene(3);
   play(40, [0, 0, -1_000]);
   assert.deepEqual(isOut(), [false, false, true]);
-  assert.equal(nodes.findNodeForBlocks([head() + 1]), 0, "as clients poll for the next block");
-  assert.equal(nodes.findOtherNode(0, [head() + 1]), 1);
+  assert.equal(nodes.findNodeForBlocks([head() + 1]), at(0), "as clients poll for the next block");
+  assert.equal(nodes.findOtherNode(at(0), [head() + 1]), at(1));
   play(1, [0, 0, 0]);
-  nodes.onHead(2, { number: head() + 1, timestampS: 0 });
+  nodes.onHead(at(2), { number: head() + 1, timestampS: 0 });
   assert.equal(
     nodes.findNodeForBlocks([head() + 1]),
     undefined,
@@ -222,108 +229,112 @@ Deno.test("ReadNodes: blocks that only a node far above all others has do not ex
 
 Deno.test("ReadNodes: a block that clients may know is not read from nodes that stopped below it, also when they outvote the one that has it", () => {
   for (const isAnnounced of [true, false]) {
-    const { nodes, play, isOut, head } = scene(3);
+    const { at, nodes, play, isOut, head } = scene(3);
     play(5, [0, 0, 0]);
     const common = head();
     for (let behind = 1; !isOut()[0]; behind += 1) {
-      if (isAnnounced) nodes.onHead(0, { number: head() + 1, timestampS: 0 });
+      if (isAnnounced) nodes.onHead(at(0), { number: head() + 1, timestampS: 0 });
       play(1, [behind === 33 ? undefined : 0, behind, behind]); // a missed probe changes nothing
-      assert.equal(nodes.findOtherNode(0, [common + 1]), undefined, `${behind} behind`);
+      assert.equal(nodes.findOtherNode(at(0), [common + 1]), undefined, `${behind} behind`);
     }
-    assert.equal(nodes.leader, 1);
-    assert.equal(nodes.findNodeForBlocks([common]), 1);
+    assert.equal(nodes.leader, at(1));
+    assert.equal(nodes.findNodeForBlocks([common]), at(1));
     assert.equal(nodes.findNodeForBlocks([common + 1]), undefined);
     assert.equal(nodes.findNodeForBlocks([common - 1, common + 32]), undefined);
-    assert.equal(nodes.findNodeForBlocks([head() + 1]), 1, "nobody knows it");
+    assert.equal(nodes.findNodeForBlocks([head() + 1]), at(1), "nobody knows it");
   }
 });
 
 Deno.test("ReadNodes: a node that begins to show heads far above all others has no more blocks than before", () => {
-  const { nodes, play, head } = scene(3);
+  const { at, nodes, play, head } = scene(3);
   play(5, [0, 0, 0]);
-  nodes.onProbeAnswered(2, { number: head() + 1_000, timestampS: 0 }, 1);
-  assert.equal(nodes.findNodeForBlocks([head() + 1]), 0, "as clients poll for the next block");
-  nodes.onHead(0, { number: head() + 1, timestampS: 0 });
-  nodes.onDied(0, "gone");
+  nodes.onProbeAnswered(at(2), { number: head() + 1_000, timestampS: 0 }, 1);
+  assert.equal(nodes.findNodeForBlocks([head() + 1]), at(0), "as clients poll for the next block");
+  nodes.onHead(at(0), { number: head() + 1, timestampS: 0 });
+  nodes.onDied(at(0), "gone");
   assert.equal(nodes.findNodeForBlocks([head() + 1]), undefined);
-  assert.equal(nodes.findNodeForBlocks([head()]), 1);
+  assert.equal(nodes.findNodeForBlocks([head()]), at(1));
 });
 
 Deno.test("ReadNodes: when the chain has gone far back on all nodes but one, reads of its next blocks are refused for half a minute at most", () => {
-  const { nodes, play, isOut, head } = scene(3);
+  const { at, nodes, play, isOut, head } = scene(3);
   play(5, [0, 0, 0]);
   play(HEAD_KEPT_ROUNDS - 1, [100, 100, 0]);
   assert.deepEqual(isOut(), [false, false, true]);
   assert.equal(nodes.findNodeForBlocks([head() - 99]), undefined);
   play(1, [100, 100, 0]);
-  assert.equal(nodes.findNodeForBlocks([head() - 99]), 0);
+  assert.equal(nodes.findNodeForBlocks([head() - 99]), at(0));
 });
 
 Deno.test("ReadNodes: a head announced during a probe counts, not the older one in its answer", () => {
-  const { clock, nodes, play, head } = scene(2);
+  const { at, clock, nodes, play, head } = scene(2);
   play(5, [0, 0]);
   const timestampS = clock.now() / 1000;
   clock.advance(10);
-  nodes.onHead(0, { number: head() + 1, timestampS });
+  nodes.onHead(at(0), { number: head() + 1, timestampS });
   clock.advance(10);
-  nodes.onProbeAnswered(0, { number: head(), timestampS }, 15);
-  nodes.onDied(0, "gone");
+  nodes.onProbeAnswered(at(0), { number: head(), timestampS }, 15);
+  nodes.onDied(at(0), "gone");
   assert.equal(nodes.findNodeForBlocks([head() + 1]), undefined, "the other one lacks it");
-  nodes.onProbeAnswered(0, { number: head(), timestampS }, 5);
-  assert.equal(nodes.findNodeForBlocks([head() + 1]), 1, "it was asked later: its chain went back");
+  nodes.onProbeAnswered(at(0), { number: head(), timestampS }, 5);
+  assert.equal(
+    nodes.findNodeForBlocks([head() + 1]),
+    at(1),
+    "it was asked later: its chain went back",
+  );
 });
 
 Deno.test("ReadNodes: heads that the leader announces after it answered a probe with a later one are late", () => {
-  const { nodes, play, head } = scene(2);
+  const { at, nodes, play, head } = scene(2);
   play(5, [0, 0]);
-  nodes.onHead(0, { number: head() - 1, timestampS: 0 });
-  assert.equal(nodes.findNodeForBlocks([head()]), 0, "it has the block");
-  nodes.onDied(1, "gone");
+  nodes.onHead(at(0), { number: head() - 1, timestampS: 0 });
+  assert.equal(nodes.findNodeForBlocks([head()]), at(0), "it has the block");
+  nodes.onDied(at(1), "gone");
   play(1, [1, undefined]);
-  assert.equal(nodes.states[0]?.head?.number, head() - 1);
+  assert.equal(at(0).head?.number, head() - 1);
 });
 
 Deno.test("ReadNodes: while a slow node makes a round long, heads of a fast chain do not look far too high", () => {
-  const { clock, nodes, play, isOut, head } = scene(4);
+  const { at, clock, nodes, play, isOut, head } = scene(4);
   play(5, [0, 0, 0, 0]);
   for (let round = 0; round < ROUNDS_TO_CHANGE; round += 1) {
     const later = (blocks: number) => ({
       number: head() + 40 * round + blocks,
       timestampS: clock.now() / 1000,
     });
-    for (const node of [0, 1, 2]) nodes.onProbeAnswered(node, later(20), 1);
+    for (const node of [0, 1, 2]) nodes.onProbeAnswered(at(node), later(20), 1);
     clock.advance(2_000);
-    assert(nodes.onHead(0, later(40)));
-    nodes.onProbeAnswered(3, later(40), 2_000);
+    assert(nodes.onHead(at(0), later(40)));
+    nodes.onProbeAnswered(at(3), later(40), 2_000);
     nodes.endRound();
   }
   assert.deepEqual(isOut(), [false, false, false, false]);
 });
 
 Deno.test("ReadNodes: the reported state of a node", () => {
-  const { nodes } = scene(2);
+  const { at, nodes } = scene(2);
   const state = (node: number) => {
-    const { head, isUp, downReason, probeMs, totals } = nodes.states[node] ?? assert.fail();
+    const { head, isUp, downReason, probeMs, totals } = at(node);
     return [head?.number, isUp, downReason, probeMs, ...Object.values(totals)];
   };
   assert.deepEqual(state(0), [undefined, true, undefined, undefined, 0, 0, 0]);
-  nodes.onProbeAnswered(0, { number: 7, timestampS: 1 }, 100);
-  nodes.onProbeAnswered(0, { number: 8, timestampS: 1 }, 200);
-  nodes.countRead(0, { isFailed: false });
-  nodes.countRead(0, { isFailed: true });
-  nodes.onDied(1, "gone");
+  nodes.onProbeAnswered(at(0), { number: 7, timestampS: 1 }, 100);
+  nodes.onProbeAnswered(at(0), { number: 8, timestampS: 1 }, 200);
+  nodes.countRead(at(0), { isFailed: false });
+  nodes.countRead(at(0), { isFailed: true });
+  nodes.onDied(at(1), "gone");
   assert.deepEqual(state(0), [8, true, undefined, 200, 2, 1, 0]);
   assert.deepEqual(state(1), [undefined, false, "gone", undefined, 0, 0, 1]);
-  nodes.onDied(0, "gone as well");
+  nodes.onDied(at(0), "gone as well");
   assert.deepEqual(state(0).slice(1, 3), [false, "it does not answer"], "the last stays in");
-  nodes.onConnected(0);
-  assert(nodes.isDead(0), "of several, only a probe shows that one is back");
-  assert.throws(() => nodes.isDead(2), RangeError);
+  nodes.onConnected(at(0));
+  assert(at(0).isDead, "of several, only a probe shows that one is back");
+  assert.throws(() => scene(0), RangeError);
 });
 
 Deno.test("ReadNodes: a head far above all others is shown only while the others have been silent for a round", () => {
-  const { nodes, play, head } = scene(3);
-  const isShown = () => nodes.onHead(0, { number: head() + 65, timestampS: 0 });
+  const { at, nodes, play, head } = scene(3);
+  const isShown = () => nodes.onHead(at(0), { number: head() + 65, timestampS: 0 });
   play(5, [0, 0, 0]);
   assert(!isShown());
   play(1, [0, undefined, undefined]);
@@ -334,12 +345,12 @@ Deno.test("ReadNodes: a head far above all others is shown only while the others
 
 Deno.test("ReadNodes: heads announced again by another node are not shown to clients for two minutes", () => {
   const shown = (node: number, ...numbers: number[]) =>
-    numbers.filter((number) => nodes.onHead(node, { number, timestampS: 0 }));
-  const { nodes, clock } = scene(2);
+    numbers.filter((number) => nodes.onHead(at(node), { number, timestampS: 0 }));
+  const { at, nodes, clock } = scene(2);
   assert.deepEqual(shown(0, 10, 11, 12), [10, 11, 12]);
   assert.deepEqual(shown(1, 10, 11, 12, 13), [13], "it was behind");
   assert.deepEqual(shown(1, 12, 13), [12, 13], "it reorganises its chain");
-  assert.equal(nodes.states[1]?.head?.number, 13, "what it has is known all the same");
+  assert.equal(at(1).head?.number, 13, "what it has is known all the same");
   assert.deepEqual(shown(0, 1), []);
   clock.advance(2 * 60_000 - 1);
   assert.deepEqual(shown(0, 2), []);
@@ -348,37 +359,37 @@ Deno.test("ReadNodes: heads announced again by another node are not shown to cli
 });
 
 Deno.test("ReadNodes: if all nodes start over at a lower head, the heads of the next leader are shown", () => {
-  const { nodes, play, head } = scene(2);
+  const { at, nodes, play, head } = scene(2);
   play(3, [0, 0]);
-  assert(nodes.onHead(0, { number: head(), timestampS: 0 }));
+  assert(nodes.onHead(at(0), { number: head(), timestampS: 0 }));
   const lower = { number: head() - 900, timestampS: 0 };
   play(1, [undefined, 900]);
-  assert(!nodes.onHead(1, lower), "the other one may still have the block");
+  assert(!nodes.onHead(at(1), lower), "the other one may still have the block");
   play(1, [900, 900]);
-  assert(nodes.onHead(1, { number: head() - 900, timestampS: 0 }));
+  assert(nodes.onHead(at(1), { number: head() - 900, timestampS: 0 }));
 });
 
 Deno.test("ReadNodes: a single node serves every block, and is alive once it accepts a connection or answers a read", () => {
-  const { nodes } = scene(1);
-  nodes.onHead(0, { number: 7, timestampS: 1 });
-  nodes.onDied(0, "gone");
-  assert.deepEqual([nodes.findNodeForBlocks([5]), nodes.findNodeForBlocks([9])], [0, 0]);
+  const { at, nodes } = scene(1);
+  nodes.onHead(at(0), { number: 7, timestampS: 1 });
+  nodes.onDied(at(0), "gone");
+  assert.deepEqual([nodes.findNodeForBlocks([5]), nodes.findNodeForBlocks([9])], [at(0), at(0)]);
   assert.equal(nodes.isAnyAlive, false);
-  nodes.onConnected(0);
+  nodes.onConnected(at(0));
   assert(nodes.isAnyAlive);
-  nodes.onDied(0, "its HTTP port is away");
-  nodes.countRead(0, { isFailed: true });
+  nodes.onDied(at(0), "its HTTP port is away");
+  nodes.countRead(at(0), { isFailed: true });
   assert.equal(nodes.isAnyAlive, false);
-  nodes.countRead(0, { isFailed: false });
-  for (let n = 0; n < 5; n += 1) nodes.onProbeFailed(0, "it is slow");
+  nodes.countRead(at(0), { isFailed: false });
+  for (let n = 0; n < 5; n += 1) nodes.onProbeFailed(at(0), "it is slow");
   assert(nodes.isAnyAlive, "no other node is faster");
 });
 
 Deno.test("ReadNodes: a refused probe restarts the count of good rounds after which a node is added again", () => {
-  const { nodes, changes, play } = scene(2);
-  nodes.onDied(1, "gone");
+  const { at, nodes, changes, play } = scene(2);
+  nodes.onDied(at(1), "gone");
   play(ROUNDS_TO_CHANGE - 1, [0, 0]);
-  nodes.onProbeRefused(1, "gone");
+  nodes.onProbeRefused(at(1), "gone");
   play(ROUNDS_TO_CHANGE - 1, [0, 0]);
   assert.deepEqual(changes, [[1, true]]);
   play(1, [0, 0]);
@@ -386,18 +397,18 @@ Deno.test("ReadNodes: a refused probe restarts the count of good rounds after wh
 });
 
 Deno.test("ReadNodes: the waits between failed probes start over only after an answer", () => {
-  const { nodes, clock } = scene(2);
+  const { at, nodes, clock } = scene(2);
   const waitMs = () => {
-    nodes.onProbeRefused(1, "gone");
+    nodes.onProbeRefused(at(1), "gone");
     let ms = 0;
-    for (; !nodes.isDue(1); ms += 100) clock.advance(100);
+    for (; !at(1).isProbeDue(clock.monotonic.now()); ms += 100) clock.advance(100);
     return ms;
   };
   const waits = [waitMs(), waitMs(), waitMs(), waitMs(), waitMs(), waitMs()];
   assert.deepEqual(waits, [500, 1_000, 2_000, 4_000, 5_000, 5_000]);
-  nodes.onProbeRefused(1, "gone");
-  nodes.onProbeAnswered(1, { number: 1, timestampS: 1 }, 1);
-  assert(nodes.isDue(1));
+  nodes.onProbeRefused(at(1), "gone");
+  nodes.onProbeAnswered(at(1), { number: 1, timestampS: 1 }, 1);
+  assert(at(1).isProbeDue(clock.monotonic.now()));
   assert.equal(waitMs(), 500);
 });
 

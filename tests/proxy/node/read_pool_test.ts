@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { Registry } from "prom-client";
 import { ByteBudget, SMALL_BYTES } from "../../../services/proxy/shared/limits.ts";
 import { ProxyMetrics } from "../../../services/proxy/shared/metrics.ts";
-import { FAILURES_MAX } from "../../../services/proxy/node/read_nodes.ts";
+import { FAILURES_MAX, type ReadNodes } from "../../../services/proxy/node/read_nodes.ts";
+import type { ReadNode } from "../../../services/proxy/node/read_node.ts";
 import { HTTP_CONNECTIONS_MAX } from "../../../services/proxy/node/http_pool.ts";
 import { PROBE_TIMEOUT_MS, ReadPool } from "../../../services/proxy/node/read_pool.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -24,13 +25,10 @@ class Scene {
   readonly open: Asked[] = [];
   /** How long each node took for each request. */
   readonly ends: [node: number, tookMs: number][] = [];
-  readonly nodes = readNodesOf("a b", {
-    clock: this.clock,
-    onLeaderChange: (leader) => this.moves.push(leader),
-  });
+  readonly nodes: ReadNodes;
   readonly pool: ReadPool;
 
-  private constructor(readonly servers: readonly Server[], urls: readonly string[]) {
+  private constructor(readonly servers: readonly Server[], hosts: string) {
     for (const [node, server] of servers.entries()) {
       server.answer = (asked) => this.#answer(node, asked);
     }
@@ -39,8 +37,11 @@ class Scene {
       const node = created++;
       return (seconds: number) => void this.ends.push([node, seconds * 1_000]);
     };
+    this.nodes = readNodesOf(hosts, {
+      clock: this.clock,
+      onLeaderChange: (leader) => this.moves.push(leader.index),
+    });
     this.pool = new ReadPool({
-      urls,
       nodes: this.nodes,
       timeoutMs: TIMEOUT_MS,
       clock: this.clock,
@@ -57,8 +58,12 @@ class Scene {
   }
 
   /** Posts a message that may move. @returns Which node answered. */
-  async read(node?: number): Promise<string> {
+  async read(node?: ReadNode): Promise<string> {
     return ((await this.pool.post("{}", { ...READ, node })).body);
+  }
+
+  at(index: number): ReadNode {
+    return this.nodes.all[index] ?? assert.fail();
   }
 
   /** How many requests each node got. */
@@ -68,13 +73,13 @@ class Scene {
 
   /** Reads of each node, and how many of them failed. */
   get reads(): [reads: number, errors: number][] {
-    return this.nodes.states.map(({ totals }) => [totals.reads, totals.errors]);
+    return this.nodes.all.map(({ totals }) => [totals.reads, totals.errors]);
   }
 
   static async play(play: (scene: Scene) => Promise<void>): Promise<void> {
     const servers = [0, 1].map(() => new Server(() => {}));
     const ports = await Promise.all(servers.map((server) => server.listen()));
-    const scene = new Scene(servers, ports.map((port) => `http://127.0.0.1:${port}`));
+    const scene = new Scene(servers, ports.map((port) => `127.0.0.1:${port}`).join(" "));
     try {
       await play(scene);
     } finally {
@@ -90,14 +95,14 @@ const answerTo = (text: string, result: unknown) =>
   Response.json({ jsonrpc: "2.0", id: JSON.parse(text).id, result });
 
 Deno.test("ReadPool: a read is sent to the leader, or to the required node", () =>
-  Scene.play(async ({ pool, reads, ...scene }) => {
-    const read = (node?: number) => pool.post("{}", { ...READ, node });
-    assert.deepEqual([(await read()).body, (await read(1)).body], ["0", "1"]);
-    assert.deepEqual(reads, [[0, 0], [0, 0]]);
-    assert.deepEqual(scene.nodes.states.map(({ totals }) => totals.reads), [1, 1]);
-    scene.nodes.onDied(0, "gone");
+  Scene.play(async (scene) => {
+    const { pool } = scene;
+    const read = (node?: ReadNode) => pool.post("{}", { ...READ, node });
+    assert.deepEqual([(await read()).body, (await read(scene.at(1))).body], ["0", "1"]);
+    assert.deepEqual(scene.nodes.all.map(({ totals }) => totals.reads), [1, 1]);
+    scene.nodes.onDied(scene.at(0), "gone");
     assert.equal((await read()).body, "1");
-    await assert.rejects(read(2), RangeError);
+    await assert.rejects(read(readNodesOf("c").leader), RangeError);
   }));
 
 Deno.test("ReadPool: a refusal counts as a failure of the node, and another node answers", () =>
@@ -118,8 +123,8 @@ Deno.test("ReadPool: a refusal counts as a failure of the node, and another node
 
 Deno.test("ReadPool: a failed read of a block is answered by a node that has the block, or by none", () =>
   Scene.play(async (scene) => {
-    scene.nodes.onHead(0, { number: 101, timestampS: 0 });
-    scene.nodes.onHead(1, { number: 100, timestampS: 0 });
+    scene.nodes.onHead(scene.at(0), { number: 101, timestampS: 0 });
+    scene.nodes.onHead(scene.at(1), { number: 100, timestampS: 0 });
     scene.answers[0] = () => new Response("busy", { status: 503 });
     const read = async (...blocks: number[]) =>
       (await scene.pool.post("{}", { ...READ, blocks })).body;
@@ -153,7 +158,7 @@ Deno.test("ReadPool: a node to which all connections are in use keeps leading, a
       Array.from({ length: HTTP_CONNECTIONS_MAX }, () => scene.read()),
     );
     assert.equal(await scene.read(), "1");
-    assert.deepEqual([scene.moves, scene.reads[0], scene.nodes.isDead(0)], [[], [0, 0], false]);
+    assert.deepEqual([scene.moves, scene.reads[0], scene.at(0).isDead], [[], [0, 0], false]);
     scene.pool.stop();
     await open;
   }));
@@ -163,7 +168,7 @@ Deno.test("ReadPool: a node that refuses connections is replaced at once", () =>
     await scene.servers[0]!.stop();
     assert.equal(await scene.read(), "1");
     assert.deepEqual([scene.reads, scene.moves], [[[1, 1], [1, 0]], [1]]);
-    assert(scene.nodes.isDead(0));
+    assert(scene.at(0).isDead);
     assert.equal(await scene.read(), "1");
     assert.deepEqual(scene.reads[0], [1, 1]);
   }));
@@ -176,13 +181,13 @@ Deno.test("ReadPool: a probe reads the newest block of its node", () =>
       scene.clock.jump(40);
       return answerTo(text, blockOf("0x1f"));
     };
-    await scene.pool.probe(1);
+    await scene.pool.probe(scene.at(1));
     assert.deepEqual(asked, [call(1, "eth_getBlockByNumber", ["latest", false])]);
-    assert.deepEqual([scene.nodes.states[1]?.head?.number, scene.nodes.states[1]?.probeMs], [
+    assert.deepEqual([scene.at(1).head?.number, scene.at(1).probeMs], [
       31,
       40,
     ]);
-    assert.deepEqual([scene.nodes.states[0]?.head?.number, scene.reads], [undefined, [[0, 0], [
+    assert.deepEqual([scene.at(0).head?.number, scene.reads], [undefined, [[0, 0], [
       0,
       0,
     ]]]);
@@ -192,17 +197,17 @@ Deno.test("ReadPool: after several probes with a late or wrong answer, a node is
   Scene.play(async (scene) => {
     const wrong = [blockOf("31"), { timestamp: "0x1f" }, null];
     scene.answers[0] = (text) => answerTo(text, wrong.pop());
-    await scene.pool.post("{}", { ...READ, node: 0 });
-    for (let n = 1; n < FAILURES_MAX; n += 1) await scene.pool.probe(0);
-    assert.equal(scene.nodes.isDead(0), false);
+    await scene.pool.post("{}", { ...READ, node: scene.at(0) });
+    for (let n = 1; n < FAILURES_MAX; n += 1) await scene.pool.probe(scene.at(0));
+    assert.equal(scene.at(0).isDead, false);
     scene.answers[0] = () => undefined;
     const reads = [scene.read(), scene.read()]; // one of them on a connection that was used before
     const change = assert.rejects(scene.pool.post("{}", CHANGE), failed("sent", "abandoned"));
-    const probe = scene.pool.probe(0);
+    const probe = scene.pool.probe(scene.at(0));
     await eventually("all were sent", () => scene.open.length === 4);
     scene.clock.advance(PROBE_TIMEOUT_MS);
     await probe;
-    assert(scene.nodes.isDead(0));
+    assert(scene.at(0).isDead);
     assert.deepEqual(scene.moves, [1]);
     await change;
     assert.deepEqual(await Promise.all(reads), ["1", "1"]);
@@ -212,20 +217,20 @@ Deno.test("ReadPool: after several probes with a late or wrong answer, a node is
 Deno.test("ReadPool: a node whose probes get an error status is removed with that status as the reason", () =>
   Scene.play(async ({ pool, nodes, answers }) => {
     answers[0] = () => new Response("Too many requests", { status: 429 });
-    for (let n = 0; n < FAILURES_MAX; n += 1) await pool.probe(0);
-    assert.deepEqual([nodes.leader, nodes.states[0]?.downReason], [1, "HTTP status 429"]);
+    for (let n = 0; n < FAILURES_MAX; n += 1) await pool.probe(nodes.leader);
+    assert.deepEqual([nodes.leader.index, nodes.all[0]?.downReason], [1, "HTTP status 429"]);
   }));
 
 Deno.test("ReadPool: a refused probe marks a node as dead, and after stop nothing is reported", () =>
   Scene.play(async (scene) => {
     await scene.servers[1]!.stop();
-    await scene.pool.probe(1);
-    assert.deepEqual([scene.nodes.isDead(0), scene.nodes.isDead(1)], [false, true]);
-    const probe = scene.pool.probe(0);
-    const read = assert.rejects(scene.read(0), { status: 502, rpcCode: -32002 });
+    await scene.pool.probe(scene.at(1));
+    assert.deepEqual([scene.at(0).isDead, scene.at(1).isDead], [false, true]);
+    const probe = scene.pool.probe(scene.at(0));
+    const read = assert.rejects(scene.read(scene.at(0)), { status: 502, rpcCode: -32002 });
     scene.pool.stop();
     await Promise.all([probe, read]);
-    assert.deepEqual([scene.nodes.isDead(0), scene.reads[0]], [false, [0, 0]]);
+    assert.deepEqual([scene.at(0).isDead, scene.reads[0]], [false, [0, 0]]);
     assert.equal(scene.counts[1], 0, "nothing moves any more");
   }));
 

@@ -9,6 +9,7 @@ import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
 import { EchoNode } from "../echo_node.ts";
+import { readNodesOf } from "../support.ts";
 
 const RECONNECT_MS = 100;
 
@@ -19,10 +20,10 @@ class Scene {
   readonly clock = new FakeClock();
   readonly happened: Happened[] = [];
   readonly frames: string[] = [];
-  leader = 0;
+  readonly #group = readNodesOf(this.nodes.map(({ url }) => new URL(url).host).join(" "));
+  leader = this.#group.leader;
   readonly #metrics = new ProxyMetrics(new Registry());
   readonly upstream = new SubscriptionSocket({
-    urls: this.nodes.map(({ url }) => url.replace("http", "ws")),
     nodes: this,
     socket: {
       clock: this.clock,
@@ -35,13 +36,17 @@ class Scene {
     },
     metrics: this.#metrics,
     events: {
-      onOpened: (node) => this.happened.push(["opened", node]),
-      onLost: (node) => this.happened.push(["lost", node]),
+      onOpened: (node) => this.happened.push(["opened", node.index]),
+      onLost: (node) => this.happened.push(["lost", node.index]),
       onRejected: () => this.happened.push(["refused"]),
       onLeaderChanged: () => this.happened.push(["moved"]),
       onReceived: (text) => this.frames.push(text) > 0 && text.startsWith("{"),
     },
   });
+
+  lead(index: number): void {
+    this.leader = this.#group.all[index] ?? assert.fail();
+  }
 
   /** The events since the last call, once there are this many. */
   async next(count = 1): Promise<Happened[]> {
@@ -137,16 +142,16 @@ Deno.test("SubscriptionSocket: moves to a new leader at once, without an error o
     await scene.next();
     upstream.followLeader();
     assert.deepEqual(scene.happened, [], "it is connected to the leader");
-    scene.leader = 1;
+    scene.lead(1);
     upstream.followLeader();
     assert.deepEqual(await scene.next(2), [["moved"], ["opened", 1]]);
-    assert.deepEqual([upstream.connection.isConnected, upstream.node], [true, 1]);
+    assert.deepEqual([upstream.connection.isConnected, upstream.node.index], [true, 1]);
     assert.deepEqual(await scene.counts(), [1, 1, 0]);
     assert.equal(await scene.reconnects(), 0, "the first node's connection was not lost");
     await eventually("the other one is left", () => nodes[0]!.connections === 0);
     nodes[1]!.dropSockets();
     assert.deepEqual(await scene.next(), [["lost", 1]]);
-    scene.leader = 0;
+    scene.lead(0);
     scene.clock.advance(RECONNECT_MS);
     assert.deepEqual(await scene.next(), [["opened", 0]], "every attempt asks for the leader");
   }));
@@ -171,11 +176,11 @@ Deno.test("SubscriptionSocket: waits grow while no node can be reached, and star
     };
     const waits = [await waitMs(), await waitMs()];
     assert(waits[1]! > waits[0]!, `${waits}`);
-    scene.leader = 1;
+    scene.lead(1);
     upstream.followLeader();
     assert.deepEqual(await scene.next(), [["opened", 1]], "without waiting");
     nodes[1]!.dropSockets();
     await scene.next();
-    scene.leader = 0;
+    scene.lead(0);
     assert.equal(await waitMs(), waits[0]);
   }));

@@ -3,9 +3,12 @@ import fc from "fast-check";
 import { OpenRead, OpenReads } from "../../../services/proxy/read_socket/open_reads.ts";
 import { withSeed } from "../../support/random.ts";
 import { address } from "../hub/hub_scene.ts";
+import { readNodesOf } from "../support.ts";
+
+const { leader: node } = readNodesOf("node");
 
 const read = (caller = "a") =>
-  new OpenRead({ textAfterId: "", node: 0, caller: address(caller), fitsSocket: true }, 0);
+  new OpenRead({ textAfterId: "", node, caller: address(caller), fitsSocket: true }, 0);
 
 const idOf = ({ state }: OpenRead) => state.at === "socket" ? state.id : assert.fail();
 

@@ -3,6 +3,8 @@ import assert from "node:assert/strict";
 import { Registry } from "prom-client";
 import { Backoff } from "../../../lib/timing/backoff.ts";
 import { BoundedSocket } from "../../../lib/net/bounded_socket.ts";
+import type { ReadNode } from "../../../services/proxy/node/read_node.ts";
+import type { ReadNodes } from "../../../services/proxy/node/read_nodes.ts";
 import { ProxyMetrics } from "../../../services/proxy/shared/metrics.ts";
 import {
   ALSO_OVER_HTTP_AFTER_MS,
@@ -22,6 +24,7 @@ import { eventually, nextTurn } from "../../support/eventually.ts";
 import { address } from "../hub/hub_scene.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { EchoNode } from "../echo_node.ts";
+import { readNodesOf } from "../support.ts";
 
 const TIMEOUT_MS = 30_000;
 
@@ -35,8 +38,8 @@ class Scene implements AsyncDisposable {
   readonly registry = new Registry();
   readonly node: EchoNode;
   readonly socket: ReadSocket;
-  readonly names = ["a"];
-  leader = 0;
+  readonly #nodes: ReadNodes;
+  leader: ReadNode;
   overHttp: (method: string) => Promise<CallAnswer> = () =>
     Promise.resolve({
       status: 200,
@@ -46,9 +49,10 @@ class Scene implements AsyncDisposable {
 
   constructor(answer: (text: string) => Reply) {
     this.node = new EchoNode({ answer });
+    this.#nodes = readNodesOf(`${new URL(this.node.url).host} other`);
+    this.leader = this.#nodes.leader;
     this.socket = new ReadSocket({
       nodes: this,
-      urls: [this.node.url.replace("http", "ws")],
       overHttp: ({ textAfterId }) => this.overHttp(/"method":"(\w+)"/.exec(textAfterId)?.[1] ?? ""),
       socket: {
         clock: this.clock,
@@ -63,7 +67,7 @@ class Scene implements AsyncDisposable {
   /** Reads. @returns The way that the answer came, or the status of an error. */
   async read(method = "eth_call", caller = "a", fitsSocket = true): Promise<unknown> {
     const textAfterId = textAfterIdOf(method, "[]");
-    const read = { textAfterId, caller: address(caller), node: 0, fitsSocket };
+    const read = { textAfterId, caller: address(caller), node: this.#nodes.leader, fitsSocket };
     try {
       const answer = await this.socket.ask(read);
       const { result, error } = JSON.parse(withCallerId(answer, "7"));
@@ -72,6 +76,10 @@ class Scene implements AsyncDisposable {
       assert(error instanceof ProxyError);
       return error.status;
     }
+  }
+
+  lead(index: number): void {
+    this.leader = this.#nodes.all[index] ?? assert.fail();
   }
 
   get asked(): string[] {
@@ -145,9 +153,9 @@ Deno.test("ReadSocket: answers in any order, and with ids as text, reach their r
 Deno.test("ReadSocket: a large read, or a read of another node than the leader, uses HTTP", () =>
   Scene.play((text) => resultOf(text), async (scene) => {
     assert.equal(await scene.read("eth_call", "a", false), "http");
-    scene.leader = 1;
+    scene.lead(1);
     assert.equal(await scene.read(), "http");
-    scene.leader = 0;
+    scene.lead(0);
     assert.equal(await scene.read(), "ws");
   }));
 
