@@ -43,11 +43,12 @@ export class ProxyCore {
   ) {
     const { maxBodyBytes, rateLimit, rateLimitTotal } = options;
     const budget = new ByteBudget(options.maxBufferedBytes);
-    const nodes = this.nodes = new UpstreamNodes({ options, clock, unixClock, budget, metrics });
     const inFlight = new InFlightReads();
     const turns = this.#turns = new Turns(clock);
-    this.hub = this.#createHub(options, metrics, inFlight);
-    this.#delivery = new DeliveryLoop(this.hub, clock);
+    const hub = this.hub = this.#createHub(options, metrics, inFlight);
+    const nodes = new UpstreamNodes({ options, hub, clock, unixClock, budget, metrics });
+    this.nodes = nodes;
+    this.#delivery = new DeliveryLoop(hub, clock);
     const router = this.router = new Router({
       methods: new MethodKinds(options.writeMethods, options.httpMethods),
       nodes: { write: nodes.writePool, read: nodes.readPool },
@@ -74,7 +75,7 @@ export class ProxyCore {
     this.clients = new WsClients({
       ...forCalls,
       turns,
-      hub: this.hub,
+      hub,
       maxClients: options.maxWsClients,
       maxClientsPerAddress: options.maxConnectionsPerAddress,
       maxMessageBytes: maxBodyBytes,
@@ -88,11 +89,9 @@ export class ProxyCore {
   }
 
   #createHub(options: ProxyOptions, metrics: ProxyMetrics, inFlight: InFlightReads): Hub {
-    const { nodes } = this;
     const events = metrics.createHubEvents();
     const hub = new Hub({
       capacity: options.broadcastCapacity,
-      upstream: nodes.subscriptions,
       random: Math.random,
       subscribeTimeoutMs: options.subscribeTimeoutMs,
       maxSubscriptions: options.maxUpstreamSubscriptions,
@@ -104,7 +103,6 @@ export class ProxyCore {
           // A read that follows a notification must not share the answer to an older read.
           inFlight.clear();
         },
-        acceptsHead: (block) => nodes.acceptsHead(block),
       },
       onFlushNeeded: () => this.#delivery.flushSoon(),
     });
@@ -125,7 +123,7 @@ export class ProxyCore {
   /** Connects to the nodes and starts all timers. */
   start(): void {
     this.#delivery.start();
-    this.nodes.start(this.hub);
+    this.nodes.start();
   }
 
   /** Stops all timers, and the connections to the nodes. */

@@ -3,7 +3,6 @@ import { serviceLog } from "../../lib/log/logging.ts";
 import { Backoff } from "../../lib/timing/backoff.ts";
 import { BoundedSocket } from "../../lib/net/bounded_socket.ts";
 import type { Hub } from "./hub/hub.ts";
-import type { UpstreamPort } from "./hub/subscribe_calls.ts";
 import { HttpPool } from "./node/http_pool.ts";
 import { ProbeRounds } from "./node/probe_rounds.ts";
 import { headOf, registerNodeMetrics } from "./node/read_node.ts";
@@ -20,6 +19,8 @@ const log = serviceLog("proxy");
 
 interface UpstreamNodesOptions {
   options: ProxyOptions;
+  /** Gets what the leading read node sends. */
+  hub: Hub;
   /** Measures durations: it must not jump. */
   clock: Clock;
   /** Is compared with the times of blocks. */
@@ -37,10 +38,9 @@ export class UpstreamNodes {
   readonly #readSocket: ReadSocket | undefined;
   readonly #subscriptionSocket: SubscriptionSocket;
   readonly #probeRounds: ProbeRounds;
-  #hub: Hub | undefined;
 
   constructor(parts: UpstreamNodesOptions) {
-    const { options, clock, budget, metrics } = parts;
+    const { options, hub, clock, budget, metrics } = parts;
     const { upstreamTimeoutMs: timeoutMs } = options;
     const http = { timeoutMs, clock, budget, metrics };
     this.writePool = new HttpPool({ target: "write", url: new URL(options.writeNodeUrl), ...http });
@@ -52,7 +52,7 @@ export class UpstreamNodes {
       nodes: readNodes,
       clock,
       silenceMs: options.headSilenceMs,
-      followedNode: () => this.#hub?.followsHeads ? this.#subscriptionSocket.node : undefined,
+      followedNode: () => hub.followsHeads ? this.#subscriptionSocket.node : undefined,
       probe: (node) => readPool.probe(node),
       drop: (reason) => this.#subscriptionSocket.connection.drop(reason),
     });
@@ -87,7 +87,7 @@ export class UpstreamNodes {
   }
 
   #createSubscriptionSocket(
-    { options, clock, metrics }: UpstreamNodesOptions,
+    { options, hub, clock, metrics }: UpstreamNodesOptions,
   ): SubscriptionSocket {
     return new SubscriptionSocket({
       nodes: this.readNodes,
@@ -97,18 +97,18 @@ export class UpstreamNodes {
         onOpened: (node) => {
           this.readNodes.onSocketOpened(node);
           this.#probeRounds.onReconnected();
-          this.#hub?.onUpstreamOpened(clock.now());
+          hub.onUpstreamOpened(this.#subscriptionSocket.connection, clock.now());
         },
         onLost: (node, reason) => {
-          this.#hub?.onUpstreamClosed();
+          hub.onUpstreamClosed();
           // With 1013, a node asks clients to use another one. It is removed until its probes show
           // that it keeps up.
           this.readNodes.onSocketLost(node, `its WebSocket is lost: ${reason}`);
         },
         // A socket that was closed because of a client says nothing about the node.
-        onRejected: () => this.#hub?.onUpstreamRejected(clock.now()),
-        onLeaderChanged: () => this.#hub?.onUpstreamClosed(),
-        onReceived: (text) => this.#hub?.receive(text) ?? true,
+        onRejected: () => hub.onUpstreamRejected(clock.now()),
+        onLeaderChanged: () => hub.onUpstreamClosed(),
+        onReceived: (text) => hub.receive(text, (block) => this.#acceptsHead(block)),
       },
     });
   }
@@ -123,21 +123,8 @@ export class UpstreamNodes {
     return this.#subscriptionSocket.connection.isConnected;
   }
 
-  /** The socket for subscriptions, to the leading read node. */
-  get subscriptions(): UpstreamPort {
-    return this.#subscriptionSocket.connection;
-  }
-
-  /** The node announced a block. @returns False to keep it from clients. */
-  acceptsHead(block: unknown): boolean {
-    const head = headOf(block);
-    this.#probeRounds.onHead(head);
-    return head === undefined || this.readNodes.onHead(this.#subscriptionSocket.node, head);
-  }
-
-  /** Connects to the nodes. @param hub Gets what the leading read node sends. */
-  start(hub: Hub): void {
-    this.#hub = hub;
+  /** Connects to the nodes. */
+  start(): void {
     this.#subscriptionSocket.connection.start();
     this.#probeRounds.start();
   }
@@ -148,6 +135,13 @@ export class UpstreamNodes {
     this.#probeRounds.stop();
     this.readPool.stop();
     this.writePool.stop();
+  }
+
+  /** The node announced a block. @returns False to keep it from clients. */
+  #acceptsHead(block: unknown): boolean {
+    const head = headOf(block);
+    this.#probeRounds.onHead(head);
+    return head === undefined || this.readNodes.onHead(this.#subscriptionSocket.node, head);
   }
 
   #followLeader(): void {

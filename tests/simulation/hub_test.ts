@@ -87,13 +87,6 @@ class HubWorld {
       maxSubscriptions: 10_000,
       subscribeTimeoutMs: SUBSCRIBE_TIMEOUT_MS,
       slowClients: "lag",
-      upstream: {
-        send: (text) => {
-          if (this.#connected) this.#toNode.push(text);
-          return this.#connected;
-        },
-        drop: () => this.#drop(),
-      },
       events: { ...NO_EVENTS, onLagged: (count) => this.#lagged += count },
     });
   }
@@ -321,7 +314,11 @@ class HubWorld {
     this.#epoch += 1;
     // The ids of a restarted node may equal those that clients still have.
     if (this.#random() < 0.5) this.#lastNodeId = 0;
-    this.#hub.onUpstreamOpened(this.#nowMs);
+    const upstream = {
+      send: (text: string) => this.#toNode.push(text) > 0,
+      drop: () => this.#drop(),
+    };
+    this.#hub.onUpstreamOpened(upstream, this.#nowMs);
   }
 
   #nodeReads(reliable = false): void {
@@ -383,7 +380,7 @@ class HubWorld {
         }
       }
     }
-    assert(this.#hub.receive(text));
+    assert(this.#hub.receive(text, () => true));
   }
 
   #sweep(elapsedMs: number): void {

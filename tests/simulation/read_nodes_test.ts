@@ -104,15 +104,7 @@ class ReadNodesWorld {
       maxSubscriptions: 100,
       subscribeTimeoutMs: SUBSCRIBE_TIMEOUT_MS,
       slowClients: "lag",
-      upstream: { send: (text) => this.#toNode(text), drop: () => assert.fail("Not dropped") },
-      events: {
-        ...NO_EVENTS,
-        onLagged: (count) => this.#missed += count,
-        acceptsHead: (block) => {
-          const head = headOf(block);
-          return !head || this.#decision.onHead(this.#at(this.#socketTo ?? -1), head);
-        },
-      },
+      events: { ...NO_EVENTS, onLagged: (count) => this.#missed += count },
     });
     for (const reads of ["fast", "slowly", "nothing"] as const) this.#connectClient(reads);
   }
@@ -252,7 +244,9 @@ class ReadNodesWorld {
     }
     this.#socketTo = leader.index;
     this.#connections += 1;
-    this.#hub.onUpstreamOpened(this.#clock.now());
+    const send = (text: string) => this.#toNode(text);
+    const drop = () => assert.fail("Not dropped");
+    this.#hub.onUpstreamOpened({ send, drop }, this.#clock.now());
   }
 
   #loseSocket(reason: string): void {
@@ -283,6 +277,11 @@ class ReadNodesWorld {
         }
       }
     }
+  }
+
+  #acceptsHead(block: unknown): boolean {
+    const head = headOf(block);
+    return !head || this.#decision.onHead(this.#at(this.#socketTo ?? -1), head);
   }
 
   // Clients.
@@ -343,7 +342,9 @@ class ReadNodesWorld {
     }
     this.#connect();
     this.#announce();
-    while (this.#frames.length > 0) assert(this.#hub.receive(this.#frames.shift() ?? ""));
+    for (let frame = this.#frames.shift(); frame; frame = this.#frames.shift()) {
+      assert(this.#hub.receive(frame, (block) => this.#acceptsHead(block)));
+    }
     if (isQuiet || this.#random() < 0.8) this.#hub.flush();
     for (const client of [...this.#hub.clientsBehind]) this.#hub.catchUp(client);
     await settled();

@@ -75,10 +75,10 @@ export class ReadersWorld {
       maxSubscriptions: 10,
       subscribeTimeoutMs: 1_000,
       slowClients: "lag",
-      upstream: { send: (text) => this.#grant(text), drop: () => assert.fail("Not dropped") },
       events: { ...NO_EVENTS, onLagged: (count) => this.#lagged += count },
     });
-    this.#hub.onUpstreamOpened(0);
+    const send = (text: string) => this.#grant(text);
+    this.#hub.onUpstreamOpened({ send, drop: () => assert.fail("Not dropped") }, 0);
     const buffers = new ClientBuffers(this.#budget, this.#clock, () => assert.fail("No refusal"));
     this.#clients = Array.from({ length: CLIENTS }, () => this.#connect(buffers));
   }
@@ -88,7 +88,7 @@ export class ReadersWorld {
     const count = this.#random() < 0.5 ? 0 : 1 + this.#below(BURST_MAX);
     for (let n = 0; n < count; n += 1) {
       const padding = "x".repeat(this.#below(MESSAGE_BYTES_MAX));
-      this.#hub.receive(subscriptionNotice("0x1", { n: this.#emitted, padding }));
+      this.#receive(subscriptionNotice("0x1", { n: this.#emitted, padding }));
       this.#emitted += 1;
       if (this.#random() < 0.1) this.#hub.flush();
     }
@@ -156,9 +156,13 @@ export class ReadersWorld {
     }
   }
 
+  #receive(text: string): void {
+    this.#hub.receive(text, () => true);
+  }
+
   #grant(text: string): boolean {
     const { id } = JSON.parse(text);
-    queueMicrotask(() => this.#hub.receive(JSON.stringify({ jsonrpc: "2.0", id, result: "0x1" })));
+    queueMicrotask(() => this.#receive(JSON.stringify({ jsonrpc: "2.0", id, result: "0x1" })));
     return true;
   }
 

@@ -20,18 +20,18 @@ import {
 import { type NodeFrame, tryParseNodeFrame, withPublicId } from "./notifications.ts";
 import { filtersOf, NEW_HEADS_KEY, type SubscriptionRequest } from "./subscription_request.ts";
 
-/** Events for metrics and the head watch. */
+/** Events for metrics. */
 export interface HubEvents extends FanOutEvents {
   onReceived(): void;
   onRefused(limit: Limit): void;
-  /** The node announced a block. @returns False to keep it from clients. */
-  acceptsHead(block: unknown): boolean;
 }
+
+/** The node announced a block. @returns False to keep it from clients. */
+type HeadCheck = (block: unknown) => boolean;
 
 export interface HubOptions {
   /** Notifications kept for clients that are behind, all subscriptions together. */
   capacity: number;
-  upstream: UpstreamPort;
   random: RandomSource;
   /** How long a subscribe waits while the node is disconnected or silent. */
   subscribeTimeoutMs: number;
@@ -69,9 +69,8 @@ export class Hub {
       onTooSlow: (client, missed) => this.#close(client, `Too slow: ${missed} messages missed`),
       events: options.events,
     });
-    const { upstream, random, subscribeTimeoutMs, maxSubscriptions } = options;
+    const { random, subscribeTimeoutMs, maxSubscriptions } = options;
     this.table = new SubscriptionTable({
-      upstream,
       random,
       subscribeTimeoutMs,
       maxSubscriptions,
@@ -136,8 +135,9 @@ export class Hub {
     return this.table.isLive(NEW_HEADS_KEY);
   }
 
-  onUpstreamOpened(nowMs: number): void {
-    this.table.onOpened(nowMs);
+  /** @param upstream The connection, until it is closed. */
+  onUpstreamOpened(upstream: UpstreamPort, nowMs: number): void {
+    this.table.onOpened(upstream, nowMs);
   }
 
   /** The connection to the node is lost; clients keep their ids and wait. */
@@ -156,12 +156,14 @@ export class Hub {
   }
 
   /** Handles an answer or a notification of the node. @returns False if it is malformed. */
-  receive(text: string): boolean {
+  receive(text: string, acceptsHead: HeadCheck): boolean {
     const frame = tryParseNodeFrame(text);
     if (frame === undefined) return false;
     this.#options.events.onReceived();
     if (typeof frame.id === "number") this.#onAnswer(frame.id, text);
-    else if (typeof frame.method === "string") return this.#onNotification(frame, text);
+    else if (typeof frame.method === "string") {
+      return this.#onNotification(frame, text, acceptsHead);
+    }
     return true;
   }
 
@@ -245,7 +247,7 @@ export class Hub {
   }
 
   /** @returns False if it is malformed: a thesis without its parties. */
-  #onNotification(frame: NodeFrame, text: string): boolean {
+  #onNotification(frame: NodeFrame, text: string, acceptsHead: HeadCheck): boolean {
     const upstreamId = frame.params?.subscription;
     if (typeof upstreamId !== "string") return true;
     const subscription = this.table.findByUpstreamId(upstreamId);
@@ -254,7 +256,7 @@ export class Hub {
       return true;
     }
     const isHead = subscription.request.key === NEW_HEADS_KEY;
-    if (isHead && !this.#options.events.acceptsHead(frame.params?.result)) return true;
+    if (isHead && !acceptsHead(frame.params?.result)) return true;
     const { filtered } = subscription;
     const filters = filtered.isEmpty ? [] : filtersOf(frame.params?.result);
     const selected = filters?.flatMap((filter) => filtered.valuesOf(filter)) ?? [];

@@ -30,7 +30,7 @@ const UNKNOWN_IDS_MAX = 256;
 
 /** The hub's subscribe and unsubscribe calls on one connection to the node. */
 export class SubscribeCalls {
-  readonly #upstream: UpstreamPort;
+  readonly #upstream: UpstreamPort | undefined;
   readonly #pending = new Map<number, PendingCall>();
   #lastId = 0;
   #timedOut = 0;
@@ -41,7 +41,8 @@ export class SubscribeCalls {
   #unknownIds = new Map<string, string>();
   #unknownBefore = new Map<string, string>();
 
-  constructor(upstream: UpstreamPort) {
+  /** @param upstream Undefined while there is no connection. */
+  constructor(upstream?: UpstreamPort) {
     this.#upstream = upstream;
   }
 
@@ -112,7 +113,7 @@ export class SubscribeCalls {
     }
     this.#timedOut += late.length;
     if (this.#timedOut > TIMED_OUT_MAX) {
-      this.#upstream.drop(`${this.#timedOut} subscribe requests left unanswered`);
+      this.#upstream?.drop(`${this.#timedOut} subscribe requests left unanswered`);
     }
     return late;
   }
@@ -139,18 +140,11 @@ export class SubscribeCalls {
     this.#unknownIds = new Map();
   }
 
-  clear(): void {
-    this.#pending.clear();
-    this.#timedOut = 0;
-    this.#unknownIds.clear();
-    this.#unknownBefore.clear();
-  }
-
   #call(method: string, paramsText: string): number | undefined {
     const id = this.#lastId += 1;
     const name = JSON.stringify(method);
     const text = `{"jsonrpc":"2.0","id":${id},"method":${name},"params":${paramsText}}`;
-    return this.#upstream.send(text) ? id : undefined;
+    return this.#upstream?.send(text) ? id : undefined;
   }
 }
 

@@ -5,7 +5,6 @@ import { SubscriptionLimits, type SubscriptionRefusal } from "./subscription_lim
 import { ALL_THESES, type SubscriptionRequest } from "./subscription_request.ts";
 
 interface SubscriptionTableOptions {
-  upstream: UpstreamPort;
   /** Makes the public id of a subscription whose id at the node is taken. */
   random: RandomSource;
   /** How long the node may take to answer a subscribe. */
@@ -23,12 +22,11 @@ export class SubscriptionTable {
   readonly #byUpstreamId = new Map<string, HubSubscription>();
   readonly #publicIds = new Set<string>();
   /** Calls to the node on the present connection. */
-  readonly calls: SubscribeCalls;
+  calls = new SubscribeCalls();
   readonly #limits: SubscriptionLimits;
 
   constructor(options: SubscriptionTableOptions) {
     this.#options = options;
-    this.calls = new SubscribeCalls(options.upstream);
     this.#limits = new SubscriptionLimits(options.maxSubscriptions, options.evict);
   }
 
@@ -132,8 +130,9 @@ export class SubscriptionTable {
     this.retire(state.source);
   }
 
-  /** The connection is open: every subscription is requested again. */
-  onOpened(nowMs: number): void {
+  /** A connection is open: every subscription is requested again. */
+  onOpened(upstream: UpstreamPort, nowMs: number): void {
+    this.calls = new SubscribeCalls(upstream);
     for (const subscription of this.subscriptions()) this.requestAtNode(subscription, nowMs);
   }
 
@@ -156,7 +155,7 @@ export class SubscriptionTable {
 
   /** The connection is gone, and with it the node's subscriptions. */
   onClosed(): void {
-    this.calls.clear();
+    this.calls = new SubscribeCalls();
     this.#byUpstreamId.clear();
     for (const subscription of [...this.subscriptions()]) {
       if (subscription.state.kind !== "filtered") subscription.state = { kind: "notRequested" };

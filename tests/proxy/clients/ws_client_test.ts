@@ -38,7 +38,6 @@ function scene(
     events: { ...NO_EVENTS, ...metrics.createHubEvents() },
   });
   const { hub } = scene;
-  hub.onUpstreamOpened(0);
   const got: string[] = [];
   const budget = new ByteBudget(BUDGET);
   const closed: number[] = [];

@@ -6,6 +6,7 @@ import type {
   HubClient,
   SubscribeOutcome,
 } from "../../../services/proxy/hub/subscriptions.ts";
+import type { UpstreamPort } from "../../../services/proxy/hub/subscribe_calls.ts";
 import { subscriptionNotice } from "../../support/fake_feed.ts";
 
 export const NO_EVENTS: HubEvents = {
@@ -13,7 +14,6 @@ export const NO_EVENTS: HubEvents = {
   onSent() {},
   onLagged() {},
   onRefused() {},
-  acceptsHead: () => true,
 };
 
 /** A connection that accepts everything. */
@@ -29,7 +29,12 @@ export class HubScene<Params extends [string, ...unknown[]] = [string]> {
   /** What the node was asked and has not answered. */
   readonly requests: { id: number; method: string; params: Params }[] = [];
   readonly dropped: string[] = [];
-  isConnected = true;
+  /** The node at the other end of a connection. */
+  readonly upstream: UpstreamPort = {
+    send: (text) => this.requests.push(JSON.parse(text)) > 0,
+    drop: (reason) => this.dropped.push(reason),
+  };
+  acceptsHead = (_block: unknown) => true;
   readonly hub: Hub;
 
   constructor(overrides: Partial<HubOptions> = {}) {
@@ -41,15 +46,9 @@ export class HubScene<Params extends [string, ...unknown[]] = [string]> {
       random: () => 0.5,
       events: NO_EVENTS,
       onFlushNeeded() {}, // the test calls the hub itself when something is due
-      upstream: {
-        send: (text) => {
-          if (this.isConnected) this.requests.push(JSON.parse(text));
-          return this.isConnected;
-        },
-        drop: (reason) => this.dropped.push(reason),
-      },
       ...overrides,
     });
+    this.hub.onUpstreamOpened(this.upstream, 0);
   }
 
   /** Subscribes to something that is known by its name alone. */
@@ -67,12 +66,17 @@ export class HubScene<Params extends [string, ...unknown[]] = [string]> {
 
   /** The node answers a call. @returns Whether the hub understood it. */
   reply(id: number, outcome: { result: unknown } | { error: object }): boolean {
-    return this.hub.receive(JSON.stringify({ jsonrpc: "2.0", id, ...outcome }));
+    return this.receive(JSON.stringify({ jsonrpc: "2.0", id, ...outcome }));
   }
 
   /** The node notifies. @returns Whether the hub understood it. */
   notify(subscription: string, result: unknown): boolean {
-    return this.hub.receive(subscriptionNotice(subscription, result));
+    return this.receive(subscriptionNotice(subscription, result));
+  }
+
+  /** The node sends a frame. @returns Whether the hub understood it. */
+  receive(text: string): boolean {
+    return this.hub.receive(text, this.acceptsHead);
   }
 }
 

@@ -30,7 +30,6 @@ class Scene extends HubScene {
         },
       },
     });
-    this.hub.onUpstreamOpened(0);
   }
 
   client(...topics: string[]): Client {
@@ -106,16 +105,16 @@ Deno.test("Hub: rejects frames that are no objects, ignores notifications withou
   const scene = new Scene();
   const client = scene.client("a");
   const frames = scene.received;
-  for (const text of ["no JSON", "7", "null", '"text"']) assert(!scene.hub.receive(text), text);
+  for (const text of ["no JSON", "7", "null", '"text"']) assert(!scene.receive(text), text);
   assert.equal(scene.received, frames);
   const params = { subscription: "a", result: 1 };
   for (
     const frame of [{ params }, { method: 7, params }, { id: 9, method: "x_subscription", params }]
   ) {
-    assert(scene.hub.receive(JSON.stringify(frame)));
+    assert(scene.receive(JSON.stringify(frame)));
   }
   for (const params of [undefined, null, {}, { subscription: 7 }]) {
-    assert(scene.hub.receive(JSON.stringify({ method: "x_subscription", params })));
+    assert(scene.receive(JSON.stringify({ method: "x_subscription", params })));
   }
   assert.equal(scene.received, frames + 7);
   scene.hub.flush();
@@ -236,11 +235,9 @@ class NodeScene extends HubScene {
   }
 
   reconnect(): void {
-    this.isConnected = false;
     this.hub.onUpstreamClosed();
     this.requests.length = 0;
-    this.isConnected = true;
-    this.hub.onUpstreamOpened(this.nowMs);
+    this.hub.onUpstreamOpened(this.upstream, this.nowMs);
   }
 
   pass(ms: number): void {
@@ -394,14 +391,14 @@ Deno.test("Hub: when the node closes the socket on a subscribe, only pending sub
     assert.match(JSON.stringify(outcome), /closed its connection/);
   }
   scene.requests.length = 0;
-  scene.hub.onUpstreamOpened(scene.nowMs);
+  scene.hub.onUpstreamOpened(scene.upstream, scene.nowMs);
   assert.deepEqual(scene.requests.map(({ params }) => params), [["granted"]]);
   scene.answer({ result: "0x2" });
   // One of two may have been innocent, so both may be asked for again. Alone, it is remembered.
   void scene.subscribe(scene.client(), "a");
   assert.equal(scene.requests.length, 1);
   scene.hub.onUpstreamRejected(scene.nowMs);
-  scene.hub.onUpstreamOpened(scene.nowMs);
+  scene.hub.onUpstreamOpened(scene.upstream, scene.nowMs);
   scene.requests.length = 0;
   assert.match(JSON.stringify(await scene.subscribe(scene.client(), "a")), /closed its connection/);
   scene.pass(600_000);
@@ -458,7 +455,7 @@ Deno.test("Hub: a subscription that the node granted once is renewed, however of
   for (let times = 0; times < 3; times += 1) {
     scene.hub.onUpstreamRejected(scene.nowMs);
     scene.requests.length = 0;
-    scene.hub.onUpstreamOpened(scene.nowMs);
+    scene.hub.onUpstreamOpened(scene.upstream, scene.nowMs);
     assert.deepEqual(scene.requests.map(({ params }) => params), [["granted"]]);
   }
   assert.deepEqual(scene.closed, []);
@@ -474,7 +471,7 @@ Deno.test("Hub: remembers the newest 256 subscribes on which the node closed the
       return /closed its connection/.test(JSON.stringify(await outcome));
     }
     scene.hub.onUpstreamRejected(scene.nowMs);
-    scene.hub.onUpstreamOpened(scene.nowMs);
+    scene.hub.onUpstreamOpened(scene.upstream, scene.nowMs);
     scene.requests.length = 0;
     return false;
   };
@@ -491,7 +488,8 @@ Deno.test("Hub: reports only heads, and does not send heads that its owner refus
     announced.push(block);
     return block !== "refused";
   };
-  const scene = new NodeScene({ events: { ...NO_EVENTS, acceptsHead: isShown } });
+  const scene = new NodeScene();
+  scene.acceptsHead = isShown;
   const client = scene.client();
   const outcomes = [
     new Promise((answer) => scene.hub.subscribe(client, NEW_HEADS, 0, answer)),

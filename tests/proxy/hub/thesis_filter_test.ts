@@ -100,7 +100,7 @@ class Scene extends HubScene<[string, Filter?]> {
     this.granted.clear();
     this.requests.length = 0;
     close();
-    this.hub.onUpstreamOpened(0);
+    this.hub.onUpstreamOpened(this.upstream, 0);
   }
 }
 
