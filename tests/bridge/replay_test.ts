@@ -16,33 +16,33 @@ const { privateKey } = DEV_ACCOUNTS.relayer;
 
 const FAILED = "0 sent again, 0 already present, 1 failed";
 
-/**
- * A committed deposit of 25 USDC, and a node that was restored from a backup without it, after the
- * deadline of the deposit.
- */
-async function withLostDeposit(
-  test: (
-    node: FakeNode,
-    replay: (...more: string[]) => ReturnType<typeof runHere>,
-    database: string,
-  ) => Promise<void>,
-): Promise<void> {
-  await withFolder(async (folder) => {
-    await using node = FakeNode.start();
-    const database = `${folder}/bridge.sqlite`;
-    const bridge = await startTestBridge(node.url, { database });
-    const request = signedRequest({ deadline: Date.now() + 20_000 });
-    assert.equal((await post(`${bridge.url}/deposit`, request)).status, 200);
-    await bridge.stop();
-    node.rewind();
-    const options = ["--rpc-url", node.url, "--database", database, "--private-key", privateKey];
-    const clock = new ShiftedClock(systemClock);
-    clock.shift(30_000);
-    const replay = (...more: string[]) =>
-      runHere(["bridge", "replay", ...options, ...more], {}, clock);
-    await test(node, replay, database);
-  });
+interface Lost {
+  node: FakeNode;
+  replay: (...more: string[]) => ReturnType<typeof runHere>;
+  database: string;
 }
+
+/**
+ * Declares a test with a committed deposit of 25 USDC, and a node that was restored from a backup
+ * without it, after the deadline of the deposit.
+ */
+const test = (name: string, run: (lost: Lost) => Promise<void>) =>
+  Deno.test(`bridge replay: ${name}`, () =>
+    withFolder(async (folder) => {
+      await using node = FakeNode.start();
+      const database = `${folder}/bridge.sqlite`;
+      const bridge = await startTestBridge(node.url, { database });
+      const request = signedRequest({ deadline: Date.now() + 20_000 });
+      assert.equal((await post(`${bridge.url}/deposit`, request)).status, 200);
+      await bridge.stop();
+      node.rewind();
+      const options = ["--rpc-url", node.url, "--database", database, "--private-key", privateKey];
+      const clock = new ShiftedClock(systemClock);
+      clock.shift(30_000);
+      const replay = (...more: string[]) =>
+        runHere(["bridge", "replay", ...options, ...more], {}, clock);
+      await run({ node, replay, database });
+    }));
 
 async function highestBlockIn(database: string): Promise<number> {
   await using store = await openIntentStore(database, "bridge");
@@ -60,26 +60,24 @@ async function sendRefused(node: FakeNode): Promise<void> {
   node.refusal = undefined;
 }
 
-Deno.test("bridge replay: sends a deposit again after its deadline, also if the node has a failed receipt of it", () =>
-  withLostDeposit(async (node, replay) => {
-    await sendRefused(node);
-    const { code, stdout } = await replay();
-    assert.equal(stdout.split("\n").at(-1), "1 sent again, 0 already present, 0 failed");
-    assert.equal(code, 0);
-    assert.equal(node.credited.get(user.address), 25_000_000n);
-  }));
+test("sends a deposit again after its deadline, also if the node has a failed receipt of it", async ({ node, replay }) => {
+  await sendRefused(node);
+  const { code, stdout } = await replay();
+  assert.equal(stdout.split("\n").at(-1), "1 sent again, 0 already present, 0 failed");
+  assert.equal(code, 0);
+  assert.equal(node.credited.get(user.address), 25_000_000n);
+});
 
-Deno.test("bridge replay: with another key and a database from before, a deposit that was sent again is present", () =>
-  withLostDeposit(async (node, replay, database) => {
-    const before = `${database}.before`;
-    await Deno.copyFile(database, before);
-    assert.match((await replay()).stdout, /1 sent again/);
-    const key = DEV_ACCOUNTS.admin.privateKey;
-    const options = ["--rpc-url", node.url, "--database", before, "--private-key", key];
-    const { code, stdout } = await runHere(["bridge", "replay", ...options]);
-    assert.deepEqual([code, stdout], [0, "0 sent again, 1 already present, 0 failed"]);
-    assert.equal(node.credited.get(user.address), 25_000_000n);
-  }));
+test("with another key and a database from before, a deposit that was sent again is present", async ({ node, replay, database }) => {
+  const before = `${database}.before`;
+  await Deno.copyFile(database, before);
+  assert.match((await replay()).stdout, /1 sent again/);
+  const key = DEV_ACCOUNTS.admin.privateKey;
+  const options = ["--rpc-url", node.url, "--database", before, "--private-key", key];
+  const { code, stdout } = await runHere(["bridge", "replay", ...options]);
+  assert.deepEqual([code, stdout], [0, "0 sent again, 1 already present, 0 failed"]);
+  assert.equal(node.credited.get(user.address), 25_000_000n);
+});
 
 Deno.test("bridge replay: sends a deposit that was recorded and not finished, until its deadline", () =>
   withFolder(async (folder) => {
@@ -110,91 +108,83 @@ Deno.test("bridge replay: sends a deposit that was recorded and not finished, un
     assert.match((await replay()).stdout, /\n0 sent again, 1 already present, .* 1 unfinished$/);
   }));
 
-Deno.test("bridge replay: a dry run that finds missing deposits exits with 1 and sends nothing", () =>
-  withLostDeposit(async (node, replay) => {
-    const dry = await replay("--dry-run");
-    const lines = [
-      `Missing: 25 USDC for ${user.address}, nonce 1`,
-      "1 missing, 0 already present, 0 failed",
-    ];
-    assert.deepEqual([dry.code, dry.stdout.split("\n")], [1, lines]);
-    assert.equal(node.credited.get(user.address), undefined);
-    assert.match((await replay()).stdout, /1 sent again/);
-    assert.equal((await replay("--dry-run")).code, 0);
-  }));
+test("a dry run that finds missing deposits exits with 1 and sends nothing", async ({ node, replay }) => {
+  const dry = await replay("--dry-run");
+  const lines = [
+    `Missing: 25 USDC for ${user.address}, nonce 1`,
+    "1 missing, 0 already present, 0 failed",
+  ];
+  assert.deepEqual([dry.code, dry.stdout.split("\n")], [1, lines]);
+  assert.equal(node.credited.get(user.address), undefined);
+  assert.match((await replay()).stdout, /1 sent again/);
+  assert.equal((await replay("--dry-run")).code, 0);
+});
 
-Deno.test("bridge replay: a dry run writes no record of the chain into a database without one", () =>
-  withLostDeposit(async (_node, replay, database) => {
-    const db = new DatabaseSync(database);
-    db.exec("DELETE FROM services");
-    assert.equal((await replay("--dry-run")).code, 1);
-    assert.deepEqual(db.prepare("SELECT * FROM services").all(), []);
-    db.close();
-  }));
+test("a dry run writes no record of the chain into a database without one", async ({ replay, database }) => {
+  const db = new DatabaseSync(database);
+  db.exec("DELETE FROM services");
+  assert.equal((await replay("--dry-run")).code, 1);
+  assert.deepEqual(db.prepare("SELECT * FROM services").all(), []);
+  db.close();
+});
 
-Deno.test("bridge replay: reports a deposit that the node refuses, exit code 1", () =>
-  withLostDeposit(async (node, replay) => {
-    node.refusal = "PERMISSION_DENIED";
-    const { code, stdout } = await replay();
-    const line = `${user.address}:1 failed: Refused by the test: do as it says`;
-    assert.deepEqual([code, stdout], [1, `${line}\n${FAILED}`]);
-  }));
+test("reports a deposit that the node refuses, exit code 1", async ({ node, replay }) => {
+  node.refusal = "PERMISSION_DENIED";
+  const { code, stdout } = await replay();
+  const line = `${user.address}:1 failed: Refused by the test: do as it says`;
+  assert.deepEqual([code, stdout], [1, `${line}\n${FAILED}`]);
+});
 
-Deno.test("bridge replay: the store accepts the node's older state once no deposit failed", () =>
-  withLostDeposit(async (node, replay, database) => {
-    const before = await highestBlockIn(database);
-    node.blockNumber = before - 1;
-    node.refusal = "PERMISSION_DENIED";
-    assert.equal((await replay()).code, 1);
-    assert.equal(await highestBlockIn(database), before);
-    node.refusal = undefined;
-    assert.equal((await replay()).code, 0);
-    assert.equal(await highestBlockIn(database), before - 1);
-  }));
+test("the store accepts the node's older state once no deposit failed", async ({ node, replay, database }) => {
+  const before = await highestBlockIn(database);
+  node.blockNumber = before - 1;
+  node.refusal = "PERMISSION_DENIED";
+  assert.equal((await replay()).code, 1);
+  assert.equal(await highestBlockIn(database), before);
+  node.refusal = undefined;
+  assert.equal((await replay()).code, 0);
+  assert.equal(await highestBlockIn(database), before - 1);
+});
 
-Deno.test("bridge replay: if the node gets another chain meanwhile, the store does not accept its state", () =>
-  withLostDeposit(async (node, replay, database) => {
-    const before = await highestBlockIn(database);
-    node.blockNumber = before - 1;
-    node.behaviour = (apply) => {
-      node.genesis = `0x${"9".repeat(64)}`;
-      return apply();
-    };
-    const { code, stdout } = await replay();
-    assert.deepEqual([code, stdout], [1, `Sent again: 25 USDC for ${user.address}, nonce 1`]);
-    assert.equal(await highestBlockIn(database), before);
-  }));
-
-Deno.test("bridge replay: with a node of another chain it sends nothing", () =>
-  withLostDeposit(async (node, replay) => {
+test("if the node gets another chain meanwhile, the store does not accept its state", async ({ node, replay, database }) => {
+  const before = await highestBlockIn(database);
+  node.blockNumber = before - 1;
+  node.behaviour = (apply) => {
     node.genesis = `0x${"9".repeat(64)}`;
-    const { code, stdout } = await replay();
-    assert.deepEqual([code, stdout], [1, ""]);
-    assert.equal(node.credited.get(user.address), undefined);
-  }));
+    return apply();
+  };
+  const { code, stdout } = await replay();
+  assert.deepEqual([code, stdout], [1, `Sent again: 25 USDC for ${user.address}, nonce 1`]);
+  assert.equal(await highestBlockIn(database), before);
+});
 
-Deno.test("bridge replay: a damaged row counts as failed", () =>
-  withLostDeposit(async (_node, replay, database) => {
-    const db = new DatabaseSync(database);
-    db.exec("UPDATE intents SET payload = 'damaged'");
-    db.close();
-    const { code, stdout } = await replay();
-    assert.equal(code, 1);
-    assert.equal(stdout.split("\n").at(-1), FAILED);
-  }));
+test("with a node of another chain it sends nothing", async ({ node, replay }) => {
+  node.genesis = `0x${"9".repeat(64)}`;
+  const { code, stdout } = await replay();
+  assert.deepEqual([code, stdout], [1, ""]);
+  assert.equal(node.credited.get(user.address), undefined);
+});
 
-Deno.test("bridge replay: a deposit that another process changes meanwhile is reported as failed", () =>
-  withLostDeposit(async (node, replay, database) => {
-    node.behaviour = (apply) => {
-      const other = new DatabaseSync(database);
-      other.exec("UPDATE intents SET tx_hash = '0x'");
-      other.close();
-      return apply();
-    };
-    const { code, stdout } = await replay();
-    assert.equal(code, 1);
-    assert.match(stdout, new RegExp(`^${user.address}:1 was changed by another .*\n${FAILED}$`));
-  }));
+test("a damaged row counts as failed", async ({ replay, database }) => {
+  const db = new DatabaseSync(database);
+  db.exec("UPDATE intents SET payload = 'damaged'");
+  db.close();
+  const { code, stdout } = await replay();
+  assert.equal(code, 1);
+  assert.equal(stdout.split("\n").at(-1), FAILED);
+});
+
+test("a deposit that another process changes meanwhile is reported as failed", async ({ node, replay, database }) => {
+  node.behaviour = (apply) => {
+    const other = new DatabaseSync(database);
+    other.exec("UPDATE intents SET tx_hash = '0x'");
+    other.close();
+    return apply();
+  };
+  const { code, stdout } = await replay();
+  assert.equal(code, 1);
+  assert.match(stdout, new RegExp(`^${user.address}:1 was changed by another .*\n${FAILED}$`));
+});
 
 Deno.test("bridge replay: refuses an empty database, and does not create the file", () =>
   withFolder(async (folder) => {
@@ -206,26 +196,25 @@ Deno.test("bridge replay: refuses an empty database, and does not create the fil
     await assert.rejects(Deno.stat(database));
   }));
 
-Deno.test("bridge replay: sends more deposits again than a page of the database has", () =>
-  withLostDeposit(async (node, replay, database) => {
-    const count = 500;
-    const store = await openIntentStore(database, "bridge");
-    await Promise.all(Array.from({ length: count }, (_, index) => {
-      const deadline = Date.now() + 3_600_000;
-      const signed = signedRequest({ nonce: BigInt(index + 2), deadline });
-      const request = depositRequestSchema.parse(signed);
-      return store.insert({
-        key: depositKey(user.address, request.nonce),
-        user: user.address,
-        payload: encodeDeposit(request, externalHashOf(request, CHAIN_ID)),
-        transaction: null,
-        expiresAtMs: deadline,
-        createdAtMs: Date.now(),
-      });
-    }));
-    await store.close();
-    const { code, stdout } = await replay();
-    assert.equal(stdout.split("\n").at(-1), `${count + 1} sent again, 0 already present, 0 failed`);
-    assert.equal(code, 0);
-    assert.equal(node.credited.get(user.address), BigInt(count + 1) * 25_000_000n);
+test("sends more deposits again than a page of the database has", async ({ node, replay, database }) => {
+  const count = 500;
+  const store = await openIntentStore(database, "bridge");
+  await Promise.all(Array.from({ length: count }, (_, index) => {
+    const deadline = Date.now() + 3_600_000;
+    const signed = signedRequest({ nonce: BigInt(index + 2), deadline });
+    const request = depositRequestSchema.parse(signed);
+    return store.insert({
+      key: depositKey(user.address, request.nonce),
+      user: user.address,
+      payload: encodeDeposit(request, externalHashOf(request, CHAIN_ID)),
+      transaction: null,
+      expiresAtMs: deadline,
+      createdAtMs: Date.now(),
+    });
   }));
+  await store.close();
+  const { code, stdout } = await replay();
+  assert.equal(stdout.split("\n").at(-1), `${count + 1} sent again, 0 already present, 0 failed`);
+  assert.equal(code, 0);
+  assert.equal(node.credited.get(user.address), BigInt(count + 1) * 25_000_000n);
+});

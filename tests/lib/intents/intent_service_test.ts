@@ -48,128 +48,122 @@ function eventsOf(records: readonly LogRecord[]): unknown[] {
   return records.map(({ properties: { event, code } }) => code ?? event);
 }
 
-function withService(test: (world: World) => Promise<void>): Promise<void> {
-  return withLogs("info", async (records) => {
-    const node = FakeNode.start();
-    const clock = new FakeClock();
-    const registry = createRegistry();
-    const resources = await openResources({ rpcUrl: node.url, clock });
-    const service = new IntentService({
-      resources,
-      guard: new ChainGuard({ ...resources, isOnChain: () => Promise.resolve(true) }),
-      handler: { termsOf: () => assert.fail("Nothing is submitted") },
-      retainMs: 60_000,
-      registry,
-    });
-    try {
-      await test({ service, node, clock, registry, records });
-    } finally {
-      await service.stop();
-      await resources.store.close();
-      await node.stop();
-    }
-  });
-}
+/** Declares a test of a service with a node and a store of its own. */
+const test = (name: string, run: (world: World) => Promise<void>) =>
+  Deno.test(`IntentService: ${name}`, () =>
+    withLogs("info", async (records) => {
+      const node = FakeNode.start();
+      const clock = new FakeClock();
+      const registry = createRegistry();
+      const resources = await openResources({ rpcUrl: node.url, clock });
+      const service = new IntentService({
+        resources,
+        guard: new ChainGuard({ ...resources, isOnChain: () => Promise.resolve(true) }),
+        handler: { termsOf: () => assert.fail("Nothing is submitted") },
+        retainMs: 60_000,
+        registry,
+      });
+      try {
+        await run({ service, node, clock, registry, records });
+      } finally {
+        await service.stop();
+        await resources.store.close();
+        await node.stop();
+      }
+    }));
 
-Deno.test("IntentService: health fails on a full disk, which is logged once", () =>
-  withService(async ({ service, clock, records }) => {
-    assert.equal(await service.findProblem(), undefined);
-    const { requireWritable } = service.store;
-    const full = new StoreError("Database failed: database or disk is full");
-    service.store.requireWritable = () => Promise.reject(full);
-    for (let turn = 0; turn < 3; turn += 1) {
-      clock.advance(1_000);
-      assert.equal(await service.findProblem(), full);
-    }
-    service.store.requireWritable = requireWritable;
+test("health fails on a full disk, which is logged once", async ({ service, clock, records }) => {
+  assert.equal(await service.findProblem(), undefined);
+  const { requireWritable } = service.store;
+  const full = new StoreError("Database failed: database or disk is full");
+  service.store.requireWritable = () => Promise.reject(full);
+  for (let turn = 0; turn < 3; turn += 1) {
     clock.advance(1_000);
-    assert.equal(await service.findProblem(), undefined);
-    assert.deepEqual(eventsOf(records), ["STORE_UNAVAILABLE", "submitting_works"]);
-  }));
+    assert.equal(await service.findProblem(), full);
+  }
+  service.store.requireWritable = requireWritable;
+  clock.advance(1_000);
+  assert.equal(await service.findProblem(), undefined);
+  assert.deepEqual(eventsOf(records), ["STORE_UNAVAILABLE", "submitting_works"]);
+});
 
-Deno.test("IntentService: a damaged row fails the health", () =>
-  withService(async ({ service }) => {
-    await service.store.insert(newIntent("a"));
-    await service.store.db.write("UPDATE intents SET payload = 'damaged'", []);
-    await assert.rejects(service.store.find("a"), { code: "STORE_DAMAGED" });
-    assert.equal((await service.findProblem())?.code, "STORE_DAMAGED");
-  }));
+test("a damaged row fails the health", async ({ service }) => {
+  await service.store.insert(newIntent("a"));
+  await service.store.db.write("UPDATE intents SET payload = 'damaged'", []);
+  await assert.rejects(service.store.find("a"), { code: "STORE_DAMAGED" });
+  assert.equal((await service.findProblem())?.code, "STORE_DAMAGED");
+});
 
-Deno.test("IntentService: another chain fails the health, a node that is away does not", () =>
-  withService(async ({ service, node, clock }) => {
-    assert.equal(await service.findProblem(), undefined);
-    node.down = true;
+test("another chain fails the health, a node that is away does not", async ({ service, node, clock }) => {
+  assert.equal(await service.findProblem(), undefined);
+  node.down = true;
+  clock.advance(1_000);
+  assert.equal(await service.findProblem(), undefined);
+  node.down = false;
+  node.genesis = `0x${"01".repeat(32)}`;
+  clock.advance(1_000);
+  assert.equal((await service.findProblem())?.code, "CHAIN_MISMATCH");
+});
+
+test("another chain is a problem until the node says otherwise, also while it is away", async ({ service, node, clock, records }) => {
+  assert.equal(await service.findProblem(), undefined);
+  const { genesis } = node;
+  const codeIn = async (turn: () => void) => {
+    turn();
     clock.advance(1_000);
-    assert.equal(await service.findProblem(), undefined);
-    node.down = false;
-    node.genesis = `0x${"01".repeat(32)}`;
+    return (await service.findProblem())?.code;
+  };
+  assert.equal(await codeIn(() => node.genesis = `0x${"01".repeat(32)}`), "CHAIN_MISMATCH");
+  assert.equal(await codeIn(() => node.down = true), "CHAIN_MISMATCH");
+  assert.deepEqual(eventsOf(records), ["CHAIN_MISMATCH"]);
+  node.down = false;
+  assert.equal(await codeIn(() => node.genesis = genesis), undefined);
+  assert.deepEqual(eventsOf(records), ["CHAIN_MISMATCH", "submitting_works"]);
+});
+
+test("a problem is in the metrics until it ends, even if its code is a new one", async ({ service, clock, registry }) => {
+  const shown = async () => {
     clock.advance(1_000);
-    assert.equal((await service.findProblem())?.code, "CHAIN_MISMATCH");
-  }));
+    await service.findProblem();
+    return (await registry.metrics()).match(/(?<=^bridge_problem\{.*code=")\w+(?=".* 1$)/gm);
+  };
+  const { requireWritable } = service.store;
+  for (const code of ["STORE_UNAVAILABLE", "NEW_PROBLEM"]) {
+    const problem = new StoreError("test", undefined, code);
+    service.store.requireWritable = () => Promise.reject(problem);
+    assert.deepEqual(await shown(), [code]);
+  }
+  service.store.requireWritable = requireWritable;
+  assert.equal(await shown(), null);
+});
 
-Deno.test("IntentService: another chain is a problem until the node says otherwise, also while it is away", () =>
-  withService(async ({ service, node, clock, records }) => {
-    assert.equal(await service.findProblem(), undefined);
-    const { genesis } = node;
-    const codeIn = async (turn: () => void) => {
-      turn();
-      clock.advance(1_000);
-      return (await service.findProblem())?.code;
-    };
-    assert.equal(await codeIn(() => node.genesis = `0x${"01".repeat(32)}`), "CHAIN_MISMATCH");
-    assert.equal(await codeIn(() => node.down = true), "CHAIN_MISMATCH");
-    assert.deepEqual(eventsOf(records), ["CHAIN_MISMATCH"]);
-    node.down = false;
-    assert.equal(await codeIn(() => node.genesis = genesis), undefined);
-    assert.deepEqual(eventsOf(records), ["CHAIN_MISMATCH", "submitting_works"]);
-  }));
+test("a failure is logged without a health request; the store is checked once a second", async ({ service, clock, records }) => {
+  service.start();
+  await Promise.all([service.findProblem(), service.findProblem()]);
+  let checks = 0;
+  service.store.requireWritable = () => {
+    checks += 1;
+    return Promise.reject(new StoreError("disk I/O error"));
+  };
+  while (clock.pending < 3) await setImmediate();
+  clock.advance(5_000);
+  while (records.length === 0) await setImmediate();
+  await Promise.all([service.findProblem(), service.findProblem()]);
+  assert.equal(checks, 1);
+  assert.deepEqual(eventsOf(records), ["STORE_UNAVAILABLE"]);
+});
 
-Deno.test("IntentService: a problem is in the metrics until it ends, even if its code is a new one", () =>
-  withService(async ({ service, clock, registry }) => {
-    const shown = async () => {
-      clock.advance(1_000);
-      await service.findProblem();
-      return (await registry.metrics()).match(/(?<=^bridge_problem\{.*code=")\w+(?=".* 1$)/gm);
-    };
-    const { requireWritable } = service.store;
-    for (const code of ["STORE_UNAVAILABLE", "NEW_PROBLEM"]) {
-      const problem = new StoreError("test", undefined, code);
-      service.store.requireWritable = () => Promise.reject(problem);
-      assert.deepEqual(await shown(), [code]);
-    }
-    service.store.requireWritable = requireWritable;
-    assert.equal(await shown(), null);
-  }));
-
-Deno.test("IntentService: a failure is logged without a health request; the store is checked once a second", () =>
-  withService(async ({ service, clock, records }) => {
-    service.start();
-    await Promise.all([service.findProblem(), service.findProblem()]);
-    let checks = 0;
-    service.store.requireWritable = () => {
-      checks += 1;
-      return Promise.reject(new StoreError("disk I/O error"));
-    };
-    while (clock.pending < 3) await setImmediate();
-    clock.advance(5_000);
-    while (records.length === 0) await setImmediate();
-    await Promise.all([service.findProblem(), service.findProblem()]);
-    assert.equal(checks, 1);
-    assert.deepEqual(eventsOf(records), ["STORE_UNAVAILABLE"]);
-  }));
-
-Deno.test("IntentService: once submitting has stopped, no retry begins", () =>
-  withService(async ({ service, clock }) => {
-    let looks = 0;
-    service.store.listUnfinished = () => Promise.resolve((looks += 1, []));
-    service.start();
-    while (clock.pending < 3) await setImmediate();
-    const before = looks;
-    service.stopSubmitting();
-    clock.advance(2_000);
-    for (let turn = 0; turn < 20; turn += 1) await setImmediate();
-    assert.deepEqual([before, looks], [1, 1]);
-  }));
+test("once submitting has stopped, no retry begins", async ({ service, clock }) => {
+  let looks = 0;
+  service.store.listUnfinished = () => Promise.resolve((looks += 1, []));
+  service.start();
+  while (clock.pending < 3) await setImmediate();
+  const before = looks;
+  service.stopSubmitting();
+  clock.advance(2_000);
+  for (let turn = 0; turn < 20; turn += 1) await setImmediate();
+  assert.deepEqual([before, looks], [1, 1]);
+});
 
 Deno.test("openIntentResources: a database is bound to the first key that binds it, and refused for others with both addresses", () =>
   withFolder(async (folder) => {

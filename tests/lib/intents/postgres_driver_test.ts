@@ -74,9 +74,7 @@ test("after a loss no open connection is used, and the server that worked is ask
   const first = silent.accept();
   const { host } = new URL(url);
   const several = url.replace(host, `127.0.0.1:${silent.addr.port},${host}`);
-  await using driver = closing(
-    new PostgresDriver(several, { connectMs: 1_500, answerMs: 4_000 }),
-  );
+  await using driver = closing(new PostgresDriver(several, { connectMs: 1_500, answerMs: 4_000 }));
   await driver.read("SELECT 1", []);
   (await first).close();
   let wasAskedAgain = false;

@@ -66,111 +66,108 @@ class Retries extends World {
   }
 }
 
+/** Declares a test with a retry loop of its own. */
+const test = (name: string, run: (world: Retries) => Promise<void>) =>
+  Deno.test(`createRetryLoop: ${name}`, () => withRetries(run));
+
 async function withRetries(test: (world: Retries) => Promise<void>): Promise<void> {
   await using world = new Retries();
   await test(world);
 }
 
-Deno.test("createRetryLoop: a start retries every unfinished intent, page by page", () =>
-  withRetries(async (world) => {
-    await world.recordAll(...KEYS);
-    await world.start();
-    assert.deepEqual(world.retried.toSorted(), KEYS.toSorted());
-    assert.equal(await world.store.countUnfinished(), 0);
-  }));
+test("a start retries every unfinished intent, page by page", async (world) => {
+  await world.recordAll(...KEYS);
+  await world.start();
+  assert.deepEqual(world.retried.toSorted(), KEYS.toSorted());
+  assert.equal(await world.store.countUnfinished(), 0);
+});
 
-Deno.test("createRetryLoop: failing intents do not block the others", () =>
-  withRetries(async (world) => {
-    await world.recordAll(...KEYS);
-    const { submit } = world;
-    world.submit = (intent) =>
-      Number(intent.key.slice(4)) < 60 ? Promise.reject(new Error("stuck")) : submit(intent);
-    await world.start();
-    assert.equal(await world.store.countUnfinished(), 60);
-    assert.equal((await world.nextPass()).length, 60);
-  }));
+test("failing intents do not block the others", async (world) => {
+  await world.recordAll(...KEYS);
+  const { submit } = world;
+  world.submit = (intent) =>
+    Number(intent.key.slice(4)) < 60 ? Promise.reject(new Error("stuck")) : submit(intent);
+  await world.start();
+  assert.equal(await world.store.countUnfinished(), 60);
+  assert.equal((await world.nextPass()).length, 60);
+});
 
-Deno.test("createRetryLoop: a slow retry keeps no other one waiting, and fifty are the most at once", () =>
-  withRetries(async (world) => {
-    await world.recordAll("slow");
-    const open = world.holdBack((key) => key !== "quick");
-    await world.start();
-    await world.recordAll("quick");
-    world.clock.advance(1_000); // the pass no longer waits for the slow one
-    await world.settled();
+test("a slow retry keeps no other one waiting, and fifty are the most at once", async (world) => {
+  await world.recordAll("slow");
+  const open = world.holdBack((key) => key !== "quick");
+  await world.start();
+  await world.recordAll("quick");
+  world.clock.advance(1_000); // the pass no longer waits for the slow one
+  await world.settled();
+  world.clock.advance(1_000);
+  await world.settled();
+  assert.deepEqual(world.retried, ["slow", "quick"]);
+  await world.recordAll(...KEYS);
+  for (let pass = 0; pass < 5; pass++) {
     world.clock.advance(1_000);
     await world.settled();
-    assert.deepEqual(world.retried, ["slow", "quick"]);
-    await world.recordAll(...KEYS);
-    for (let pass = 0; pass < 5; pass++) {
-      world.clock.advance(1_000);
-      await world.settled();
-    }
-    assert.equal(world.retried.length, 51);
-    open();
-    for (let pass = 0; pass < 5; pass++) {
-      world.clock.advance(1_000);
-      await world.settled();
-    }
-    assert.equal(await world.store.countUnfinished(), 0);
-  }));
-
-Deno.test("createRetryLoop: a pass retries every intent, although slow ones leave few places", () =>
-  withRetries(async (world) => {
-    const slow = KEYS.slice(0, 40).map((key) => `slow ${key}`);
-    await world.recordAll(...slow);
-    const open = world.holdBack((key) => key.startsWith("slow"));
-    await world.start();
-    await world.recordAll(...KEYS);
-    world.clock.advance(1_000); // the first pass no longer waits
-    await world.settled();
-    assert.equal((await world.nextPass()).length, KEYS.length);
-    open();
-  }));
-
-Deno.test("createRetryLoop: once the node is back, a slow first retry keeps no other one waiting", () =>
-  withRetries(async (world) => {
-    await world.recordAll("slow", "signed");
-    const { promise: gate, resolve: open } = Promise.withResolvers<void>();
-    world.isNodeLost = true;
-    world.submit = async (intent) => {
-      world.isNodeLost = false; // it answers, and then the hedge takes long
-      if (intent.key === "slow") await gate;
-      return await world.finish(intent.key);
-    };
-    await world.start();
+  }
+  assert.equal(world.retried.length, 51);
+  open();
+  for (let pass = 0; pass < 5; pass++) {
     world.clock.advance(1_000);
     await world.settled();
-    assert.equal(await world.store.countUnfinished(), 1);
-    open();
-  }));
+  }
+  assert.equal(await world.store.countUnfinished(), 0);
+});
 
-Deno.test("createRetryLoop: no intent waits for others that are being carried out, also while the node is lost", () =>
-  withRetries(async (world) => {
-    await world.recordAll(...KEYS, "lost");
-    KEYS.forEach((key) => world.running.add(key));
+test("a pass retries every intent, although slow ones leave few places", async (world) => {
+  const slow = KEYS.slice(0, 40).map((key) => `slow ${key}`);
+  await world.recordAll(...slow);
+  const open = world.holdBack((key) => key.startsWith("slow"));
+  await world.start();
+  await world.recordAll(...KEYS);
+  world.clock.advance(1_000); // the first pass no longer waits
+  await world.settled();
+  assert.equal((await world.nextPass()).length, KEYS.length);
+  open();
+});
+
+test("once the node is back, a slow first retry keeps no other one waiting", async (world) => {
+  await world.recordAll("slow", "signed");
+  const { promise: gate, resolve: open } = Promise.withResolvers<void>();
+  world.isNodeLost = true;
+  world.submit = async (intent) => {
+    world.isNodeLost = false; // it answers, and then the hedge takes long
+    if (intent.key === "slow") await gate;
+    return await world.finish(intent.key);
+  };
+  await world.start();
+  world.clock.advance(1_000);
+  await world.settled();
+  assert.equal(await world.store.countUnfinished(), 1);
+  open();
+});
+
+test("no intent waits for others that are being carried out, also while the node is lost", async (world) => {
+  await world.recordAll(...KEYS, "lost");
+  KEYS.forEach((key) => world.running.add(key));
+  world.isNodeLost = true;
+  world.submit = rejectsWith(new Error("away"));
+  await world.start();
+  assert.deepEqual(world.retried, ["lost"]);
+  world.submit = (intent) => {
+    world.isNodeLost = false;
+    return world.finish(intent.key);
+  };
+  assert.deepEqual(await world.nextPass(), ["lost"]);
+  assert.equal(await world.store.countUnfinished(), 120);
+});
+
+test("once the node is lost, a pass ends after the current page", async (world) => {
+  await world.recordAll(...KEYS);
+  world.submit = () => {
     world.isNodeLost = true;
-    world.submit = rejectsWith(new Error("away"));
-    await world.start();
-    assert.deepEqual(world.retried, ["lost"]);
-    world.submit = (intent) => {
-      world.isNodeLost = false;
-      return world.finish(intent.key);
-    };
-    assert.deepEqual(await world.nextPass(), ["lost"]);
-    assert.equal(await world.store.countUnfinished(), 120);
-  }));
-
-Deno.test("createRetryLoop: once the node is lost, a pass ends after the current page", () =>
-  withRetries(async (world) => {
-    await world.recordAll(...KEYS);
-    world.submit = () => {
-      world.isNodeLost = true;
-      return Promise.reject(new Error("away"));
-    };
-    await world.start();
-    assert.equal(world.retried.length, 50);
-  }));
+    return Promise.reject(new Error("away"));
+  };
+  await world.start();
+  assert.equal(world.retried.length, 50);
+});
 
 /**
  * Runs a test with a function that says how many lines of each level were logged since its last
@@ -235,81 +232,76 @@ Deno.test("createRetryLoop: logs each cause of an outage, and that the node is b
     assert.deepEqual(levels(), { info: 1 });
   }));
 
-Deno.test("createRetryLoop: an intent that changed exactly a second ago is retried, one changed later is not", () =>
-  withRetries(async (world) => {
-    await world.start();
-    await world.recordAll("early");
-    world.clock.advance(1);
-    await world.recordAll("late");
-    world.clock.advance(999);
-    await world.settled();
-    assert.deepEqual(world.retried, ["early"]);
-  }));
+test("an intent that changed exactly a second ago is retried, one changed later is not", async (world) => {
+  await world.start();
+  await world.recordAll("early");
+  world.clock.advance(1);
+  await world.recordAll("late");
+  world.clock.advance(999);
+  await world.settled();
+  assert.deepEqual(world.retried, ["early"]);
+});
 
-Deno.test("createRetryLoop: intents from a time ahead of the clock are retried, also after a failed first pass", () =>
-  withRetries(async (world) => {
-    await world.recordAll("before the start");
-    world.clock.setBy(-60_000);
-    const works = world.store.listUnfinished.bind(world.store);
-    world.store.listUnfinished = rejectsWith(new StoreError("Database failed: locked"));
-    await world.start();
-    world.store.listUnfinished = works;
-    assert.deepEqual(await world.nextPass(), ["before the start"]);
-    await world.recordAll("while it runs");
-    world.clock.setBy(-60_000);
-    assert.deepEqual(await world.nextPass(), ["while it runs"]);
-  }));
+test("intents from a time ahead of the clock are retried, also after a failed first pass", async (world) => {
+  await world.recordAll("before the start");
+  world.clock.setBy(-60_000);
+  const works = world.store.listUnfinished.bind(world.store);
+  world.store.listUnfinished = rejectsWith(new StoreError("Database failed: locked"));
+  await world.start();
+  world.store.listUnfinished = works;
+  assert.deepEqual(await world.nextPass(), ["before the start"]);
+  await world.recordAll("while it runs");
+  world.clock.setBy(-60_000);
+  assert.deepEqual(await world.nextPass(), ["while it runs"]);
+});
 
-Deno.test("createRetryLoop: passes run every second, and back off while the node is lost", () =>
-  withRetries(async (world) => {
-    await world.recordAll("stuck");
-    world.submit = rejectsWith(new Error("away"));
-    await world.start();
-    const waitsMs: number[] = [];
-    for (const isNodeLost of [false, false, true, true, true, false, false]) {
-      world.isNodeLost = isNodeLost;
-      const fromMs = world.clock.now();
-      await world.nextPass();
-      waitsMs.push(world.clock.now() - fromMs);
-    }
-    assert.deepEqual(waitsMs, [1_000, 1_000, 1_000, 1_000, 2_000, 2_000, 1_000]);
-  }));
-
-Deno.test("createRetryLoop: while the node is away one intent is tried every 2 s, and all once it is back", () =>
-  withRetries(async (world) => {
-    await world.recordAll(...KEYS);
-    world.isNodeLost = true;
-    world.submit = rejectsWith(new Error("away"));
-    await world.start();
-    world.retried.length = 0;
-    const leftAtMs = world.clock.now();
-    while (world.clock.now() < leftAtMs + 60_000) {
-      world.clock.advance(100);
-      await world.settled();
-    }
-    assert.ok(world.retried.length <= 31, `${world.retried.length} attempts in a minute`);
-    world.submit = (intent) => {
-      world.isNodeLost = false;
-      return world.finish(intent.key);
-    };
-    const backAtMs = world.clock.now();
+test("passes run every second, and back off while the node is lost", async (world) => {
+  await world.recordAll("stuck");
+  world.submit = rejectsWith(new Error("away"));
+  await world.start();
+  const waitsMs: number[] = [];
+  for (const isNodeLost of [false, false, true, true, true, false, false]) {
+    world.isNodeLost = isNodeLost;
+    const fromMs = world.clock.now();
     await world.nextPass();
-    assert.ok(world.clock.now() - backAtMs <= 2_000);
-    assert.equal(await world.store.countUnfinished(), 0);
-  }));
+    waitsMs.push(world.clock.now() - fromMs);
+  }
+  assert.deepEqual(waitsMs, [1_000, 1_000, 1_000, 1_000, 2_000, 2_000, 1_000]);
+});
 
-Deno.test("createRetryLoop: stop waits for the current page and starts no other", () =>
-  withRetries(async (world) => {
-    const open = world.holdBack(() => true);
-    await world.start();
-    await world.recordAll(...KEYS);
-    world.clock.advance(1_000);
-    while (world.retried.length === 0) await setImmediate();
-    const stop = world.loop.stop();
-    assert.equal(await isSettled(stop), false);
-    open();
-    await stop;
-    assert.equal(world.retried.length, 50);
-    assert.equal(await world.store.countUnfinished(), 70);
-    assert.equal(world.clock.pending, 0);
-  }));
+test("while the node is away one intent is tried every 2 s, and all once it is back", async (world) => {
+  await world.recordAll(...KEYS);
+  world.isNodeLost = true;
+  world.submit = rejectsWith(new Error("away"));
+  await world.start();
+  world.retried.length = 0;
+  const leftAtMs = world.clock.now();
+  while (world.clock.now() < leftAtMs + 60_000) {
+    world.clock.advance(100);
+    await world.settled();
+  }
+  assert.ok(world.retried.length <= 31, `${world.retried.length} attempts in a minute`);
+  world.submit = (intent) => {
+    world.isNodeLost = false;
+    return world.finish(intent.key);
+  };
+  const backAtMs = world.clock.now();
+  await world.nextPass();
+  assert.ok(world.clock.now() - backAtMs <= 2_000);
+  assert.equal(await world.store.countUnfinished(), 0);
+});
+
+test("stop waits for the current page and starts no other", async (world) => {
+  const open = world.holdBack(() => true);
+  await world.start();
+  await world.recordAll(...KEYS);
+  world.clock.advance(1_000);
+  while (world.retried.length === 0) await setImmediate();
+  const stop = world.loop.stop();
+  assert.equal(await isSettled(stop), false);
+  open();
+  await stop;
+  assert.equal(world.retried.length, 50);
+  assert.equal(await world.store.countUnfinished(), 70);
+  assert.equal(world.clock.pending, 0);
+});

@@ -98,10 +98,11 @@ const contract: Record<string, StoreTest> = {
   async "of concurrent inserts with one key, only one succeeds"(store, database) {
     await using other = await openIntentStore(database, "test");
     const inserts = await Promise.all(
-      Array.from({ length: 20 }, (_, index) =>
-        (index % 2 === 0 ? store : other).insert(
-          newIntent("same", { payload: String(index) }),
-        )),
+      Array.from(
+        { length: 20 },
+        (_, index) =>
+          (index % 2 === 0 ? store : other).insert(newIntent("same", { payload: String(index) })),
+      ),
     );
     const winners = inserts.filter(({ inserted }) => inserted);
     assert.equal(winners.length, 1);

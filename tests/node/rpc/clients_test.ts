@@ -94,6 +94,10 @@ function startClients(beforeAnswer = () => Promise.resolve()) {
   };
 }
 
+/** Declares a test with clients of its own. */
+const test = (name: string, run: (parts: ReturnType<typeof startClients>) => Promise<void>) =>
+  Deno.test(`Clients: ${name}`, () => withClients(run));
+
 async function withClients(
   test: (parts: ReturnType<typeof startClients>) => Promise<void>,
   beforeAnswer?: () => Promise<void>,
@@ -102,18 +106,17 @@ async function withClients(
   await test(parts);
 }
 
-Deno.test("Clients: a burst far over the queue reaches a client that reads", () =>
-  withClients(async ({ url, subscriptions, slow }) => {
-    await using socket = await RpcSocket.open(url);
-    const id = String((await socket.call("subscribe")).result);
-    const events = 4 * SENDS_PER_TURN;
-    const text = "x".repeat(16 * MIB / events);
-    for (let n = 0; n < events; n++) subscriptions.publish("newHeads", () => `${n} ${text}`);
-    await eventually("all events", () => socket.notifications(id).length === events);
-    const numbers = socket.notifications(id).map((result) => parseInt(String(result)));
-    assert.deepEqual(numbers, Array.from({ length: events }, (_, n) => n));
-    assert.equal(slow(), 0);
-  }));
+test("a burst far over the queue reaches a client that reads", async ({ url, subscriptions, slow }) => {
+  await using socket = await RpcSocket.open(url);
+  const id = String((await socket.call("subscribe")).result);
+  const events = 4 * SENDS_PER_TURN;
+  const text = "x".repeat(16 * MIB / events);
+  for (let n = 0; n < events; n++) subscriptions.publish("newHeads", () => `${n} ${text}`);
+  await eventually("all events", () => socket.notifications(id).length === events);
+  const numbers = socket.notifications(id).map((result) => parseInt(String(result)));
+  assert.deepEqual(numbers, Array.from({ length: events }, (_, n) => n));
+  assert.equal(slow(), 0);
+});
 
 Deno.test("Clients: a client that reads nothing is disconnected if a burst lasts too long or is too large", async () => {
   for (const isTooLarge of [false, true]) {
@@ -141,93 +144,88 @@ Deno.test("Clients: a client that reads nothing is disconnected if a burst lasts
 for (const excess of [0, 2]) {
   const then = excess === 0 ? "are all answered" : "get an error where they are too many";
   const sent = 100 + excess;
-  Deno.test(`Clients: ${sent} pending requests of a client ${then}`, () =>
-    withClients(async ({ url, queue }) => {
-      await using socket = await RpcSocket.open(url);
-      const open = Promise.withResolvers<void>();
-      const closed = queue.pausedDuring(() => open.promise);
-      for (let id = 1_001; id <= 1_000 + sent; id++) {
-        socket.send(JSON.stringify({ jsonrpc: "2.0", id, method: "costly" }));
-      }
-      await eventually(
-        "the rest is refused",
-        () => socket.messages.length === excess && queue.waiting === sent - excess,
-      );
-      const refused = socket.messages.map(({ id, error }) => [id, error?.code]);
-      assert.deepEqual(refused, [[1_101, -32005], [1_102, -32005]].slice(0, excess));
-      open.resolve();
-      await closed;
-      await socket.waitFor(() => socket.messages.length === sent);
-      assert.deepEqual((await socket.call("echo", [1])).result, [1], "the socket stays open");
-    }));
+  test(`${sent} pending requests of a client ${then}`, async ({ url, queue }) => {
+    await using socket = await RpcSocket.open(url);
+    const open = Promise.withResolvers<void>();
+    const closed = queue.pausedDuring(() => open.promise);
+    for (let id = 1_001; id <= 1_000 + sent; id++) {
+      socket.send(JSON.stringify({ jsonrpc: "2.0", id, method: "costly" }));
+    }
+    await eventually(
+      "the rest is refused",
+      () => socket.messages.length === excess && queue.waiting === sent - excess,
+    );
+    const refused = socket.messages.map(({ id, error }) => [id, error?.code]);
+    assert.deepEqual(refused, [[1_101, -32005], [1_102, -32005]].slice(0, excess));
+    open.resolve();
+    await closed;
+    await socket.waitFor(() => socket.messages.length === sent);
+    assert.deepEqual((await socket.call("echo", [1])).result, [1], "the socket stays open");
+  });
 }
 
-Deno.test("Clients: messages of a busy node wait for their turn, and a client of too many is closed", () =>
-  withClients(async ({ url, subscriptions, clock, slow }) => {
-    await using socket = await RpcSocket.open(url);
-    const sendAtOnce = async (count: number) => {
-      await socket.call("busy");
-      for (let id = 1_001; id <= 1_000 + count; id++) {
-        socket.send({ jsonrpc: "2.0", id, method: "subscribe" });
-      }
-    };
-    await sendAtOnce(4_096); // those of a proxy that reconnects
-    await eventually("they are handled in turns", () => {
-      clock.advance(1);
-      return subscriptions.count("newHeads") === 4_096;
-    });
-    await socket.waitFor(({ id }) => id === 5_096);
-    await sendAtOnce(5_121);
-    assert.equal((await socket.closed).code, 1013);
-    await eventually("none is left", () => subscriptions.count("newHeads") === 0);
-    assert.equal(slow(), 1);
-  }));
-
-Deno.test("Clients: messages of all clients that wait are bounded, and a client that sends little stays", () =>
-  withClients(async ({ url, subscriptions, clock, slow }) => {
-    const sockets = await Promise.all(Array.from({ length: 16 }, () => RpcSocket.open(url)));
-    await using last = await RpcSocket.open(url);
-    await last.call("busy");
-    const notice = JSON.stringify({ jsonrpc: "2.0", method: "echo" });
-    for (const socket of sockets) {
-      for (let sent = 0; sent < 4_864; sent++) socket.send(notice); // counted as 19 MiB
+test("messages of a busy node wait for their turn, and a client of too many is closed", async ({ url, subscriptions, clock, slow }) => {
+  await using socket = await RpcSocket.open(url);
+  const sendAtOnce = async (count: number) => {
+    await socket.call("busy");
+    for (let id = 1_001; id <= 1_000 + count; id++) {
+      socket.send({ jsonrpc: "2.0", id, method: "subscribe" });
     }
-    await eventually("some are closed", () => slow() > 0);
-    last.send({ jsonrpc: "2.0", id: 2_000, method: "subscribe" });
-    await eventually("it is handled", () => {
-      clock.advance(1);
-      return subscriptions.count("newHeads") === 1;
-    });
-    await Promise.all(sockets.map((socket) => socket[Symbol.asyncDispose]()));
-  }));
+  };
+  await sendAtOnce(4_096); // those of a proxy that reconnects
+  await eventually("they are handled in turns", () => {
+    clock.advance(1);
+    return subscriptions.count("newHeads") === 4_096;
+  });
+  await socket.waitFor(({ id }) => id === 5_096);
+  await sendAtOnce(5_121);
+  assert.equal((await socket.closed).code, 1013);
+  await eventually("none is left", () => subscriptions.count("newHeads") === 0);
+  assert.equal(slow(), 1);
+});
 
-Deno.test("Clients: unread long answers become errors, and the client keeps its subscriptions", () =>
-  withClients(async ({ url, subscriptions, slow }) => {
-    await using socket = await RpcSocket.open(url);
-    await socket.call("subscribe");
-    const calls = 12;
-    for (let id = 1; id <= calls; id++) {
-      socket.send(JSON.stringify({ jsonrpc: "2.0", id, method: "long" }));
-    }
-    await socket.waitFor(() => socket.messages.length === calls + 1);
-    const answers = socket.messages.slice(1);
-    const errors = answers.filter(({ error }) => error?.code === -32005);
-    assert(errors.length > 0 && errors.length < calls, `${errors.length} errors`);
-    assert.match(errors[0]?.error?.message ?? "", /bytes wait to be read/);
-    assert.deepEqual([slow(), subscriptions.count("newHeads")], [0, 1]);
-  }));
+test("messages of all clients that wait are bounded, and a client that sends little stays", async ({ url, subscriptions, clock, slow }) => {
+  const sockets = await Promise.all(Array.from({ length: 16 }, () => RpcSocket.open(url)));
+  await using last = await RpcSocket.open(url);
+  await last.call("busy");
+  const notice = JSON.stringify({ jsonrpc: "2.0", method: "echo" });
+  for (const socket of sockets) {
+    for (let sent = 0; sent < 4_864; sent++) socket.send(notice); // counted as 19 MiB
+  }
+  await eventually("some are closed", () => slow() > 0);
+  last.send({ jsonrpc: "2.0", id: 2_000, method: "subscribe" });
+  await eventually("it is handled", () => {
+    clock.advance(1);
+    return subscriptions.count("newHeads") === 1;
+  });
+  await Promise.all(sockets.map((socket) => socket[Symbol.asyncDispose]()));
+});
 
-Deno.test("Clients: a batch whose answer becomes an error leaves no subscription behind", () =>
-  withClients(async ({ url, subscriptions }) => {
-    await using socket = await RpcSocket.open(url);
-    await socket.call("subscribe");
-    const calls = ["subscribe", "long", "flood"];
-    socket.send(calls.map((method, id) => ({ jsonrpc: "2.0", id, method })));
-    const { error } = await socket.waitFor(({ error }) => error !== undefined);
-    assert.match(error?.message ?? "", /bytes wait to be read/);
-    await socket.call("subscribe");
-    assert.equal(subscriptions.count("newHeads"), 2, "those before and after the batch");
-  }));
+test("unread long answers become errors, and the client keeps its subscriptions", async ({ url, subscriptions, slow }) => {
+  await using socket = await RpcSocket.open(url);
+  await socket.call("subscribe");
+  const calls = 12;
+  for (let id = 1; id <= calls; id++) {
+    socket.send(JSON.stringify({ jsonrpc: "2.0", id, method: "long" }));
+  }
+  await socket.waitFor(() => socket.messages.length === calls + 1);
+  const answers = socket.messages.slice(1);
+  const errors = answers.filter(({ error }) => error?.code === -32005);
+  assert(errors.length > 0 && errors.length < calls, `${errors.length} errors`);
+  assert.match(errors[0]?.error?.message ?? "", /bytes wait to be read/);
+  assert.deepEqual([slow(), subscriptions.count("newHeads")], [0, 1]);
+});
+
+test("a batch whose answer becomes an error leaves no subscription behind", async ({ url, subscriptions }) => {
+  await using socket = await RpcSocket.open(url);
+  await socket.call("subscribe");
+  const calls = ["subscribe", "long", "flood"];
+  socket.send(calls.map((method, id) => ({ jsonrpc: "2.0", id, method })));
+  const { error } = await socket.waitFor(({ error }) => error !== undefined);
+  assert.match(error?.message ?? "", /bytes wait to be read/);
+  await socket.call("subscribe");
+  assert.equal(subscriptions.count("newHeads"), 2, "those before and after the batch");
+});
 
 Deno.test("Clients: a subscription whose id the client does not get is ended", async () => {
   let isDiskFull = true;
@@ -250,55 +248,51 @@ Deno.test("Clients: a subscription whose id the client does not get is ended", a
   }, () => isDiskFull ? Promise.reject(new StorageError("disk full")) : Promise.resolve());
 });
 
-Deno.test("Clients: subscriptions of a batch start with its answer, not with one before it", () =>
-  withClients(async ({ url, subscriptions, queue, resume }) => {
-    await using socket = await RpcSocket.open(url);
-    const calls = ["subscribe", "pause", "echo"];
-    socket.send(calls.map((method, id) => ({ jsonrpc: "2.0", id, method })));
-    await eventually("the batch waits", () => queue.waiting === 1);
-    await socket.call("echo");
-    assert.equal(subscriptions.count("newHeads"), 0);
-    resume();
-    await socket.waitFor((message) => Array.isArray(message));
-    assert.equal(subscriptions.count("newHeads"), 1);
-  }));
+test("subscriptions of a batch start with its answer, not with one before it", async ({ url, subscriptions, queue, resume }) => {
+  await using socket = await RpcSocket.open(url);
+  const calls = ["subscribe", "pause", "echo"];
+  socket.send(calls.map((method, id) => ({ jsonrpc: "2.0", id, method })));
+  await eventually("the batch waits", () => queue.waiting === 1);
+  await socket.call("echo");
+  assert.equal(subscriptions.count("newHeads"), 0);
+  resume();
+  await socket.waitFor((message) => Array.isArray(message));
+  assert.equal(subscriptions.count("newHeads"), 1);
+});
 
-Deno.test("Clients: a slow client loses its subscriptions at once, and is counted once", () =>
-  withClients(async ({ url, subscriptions, slow }) => {
-    const socket = await RpcSocket.open(url);
-    for (let ids = 0; ids < 3; ids++) await socket.call("subscribe");
-    await socket.call("echo");
-    assert.equal(subscriptions.count("newHeads"), 3);
-    const quarter = "x".repeat(16 * MIB);
-    // One turn of the event loop: nothing of it can be sent in between.
-    subscriptions.publish("newHeads", () => quarter);
-    assert.deepEqual([slow(), subscriptions.count("newHeads")], [0, 3]);
-    subscriptions.publish("newHeads", () => quarter);
-    assert.deepEqual([slow(), subscriptions.count("newHeads")], [1, 0]);
-    assert.equal((await socket.closed).code, 1013);
-    assert.equal(slow(), 1);
-  }));
+test("a slow client loses its subscriptions at once, and is counted once", async ({ url, subscriptions, slow }) => {
+  const socket = await RpcSocket.open(url);
+  for (let ids = 0; ids < 3; ids++) await socket.call("subscribe");
+  await socket.call("echo");
+  assert.equal(subscriptions.count("newHeads"), 3);
+  const quarter = "x".repeat(16 * MIB);
+  // One turn of the event loop: nothing of it can be sent in between.
+  subscriptions.publish("newHeads", () => quarter);
+  assert.deepEqual([slow(), subscriptions.count("newHeads")], [0, 3]);
+  subscriptions.publish("newHeads", () => quarter);
+  assert.deepEqual([slow(), subscriptions.count("newHeads")], [1, 0]);
+  assert.equal((await socket.closed).code, 1013);
+  assert.equal(slow(), 1);
+});
 
-Deno.test("Clients: a client that disconnects loses its subscriptions", () =>
-  withClients(async ({ url, subscriptions }) => {
-    const socket = await RpcSocket.open(url);
-    await socket.call("subscribe");
-    await socket.call("echo");
-    assert.equal(subscriptions.count("newHeads"), 1);
-    await socket.close();
-    await eventually("no subscription", () => subscriptions.count("newHeads") === 0);
-  }));
+test("a client that disconnects loses its subscriptions", async ({ url, subscriptions }) => {
+  const socket = await RpcSocket.open(url);
+  await socket.call("subscribe");
+  await socket.call("echo");
+  assert.equal(subscriptions.count("newHeads"), 1);
+  await socket.close();
+  await eventually("no subscription", () => subscriptions.count("newHeads") === 0);
+});
 
-Deno.test("Clients: a socket that never opens, as its client has reset the connection, is not kept", () =>
-  withClients(({ clients }) => {
-    const { upgradeWebSocket } = Deno;
-    Deno.upgradeWebSocket = () => ({ socket: {} as WebSocket, response: new Response() });
-    try {
-      const request = new Request("http://node.test", { headers: { upgrade: "websocket" } });
-      assert.ok(clients.accept(request, "192.0.2.1", false));
-      assert.equal(clients.count, 0);
-    } finally {
-      Deno.upgradeWebSocket = upgradeWebSocket;
-    }
-    return Promise.resolve();
-  }));
+test("a socket that never opens, as its client has reset the connection, is not kept", ({ clients }) => {
+  const { upgradeWebSocket } = Deno;
+  Deno.upgradeWebSocket = () => ({ socket: {} as WebSocket, response: new Response() });
+  try {
+    const request = new Request("http://node.test", { headers: { upgrade: "websocket" } });
+    assert.ok(clients.accept(request, "192.0.2.1", false));
+    assert.equal(clients.count, 0);
+  } finally {
+    Deno.upgradeWebSocket = upgradeWebSocket;
+  }
+  return Promise.resolve();
+});
