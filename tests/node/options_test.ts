@@ -78,9 +78,7 @@ Deno.test(
               assert.deepEqual(permissions, ["relayer"]);
             },
             admins: async () => {
-              assert.deepEqual((await client.getAccount(admin.address)).permissions, [
-                "admin",
-              ]);
+              assert.deepEqual((await client.getAccount(admin.address)).permissions, ["admin"]);
             },
             balances: async () => {
               assert.equal((await client.getAccount(solver.address)).balance, 123n);

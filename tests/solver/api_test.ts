@@ -150,10 +150,7 @@ Deno.test("Solver: unfinished executions of the last run are included in the exp
   }));
 
 function around(spot: number): Record<string, string> {
-  return {
-    lowerPrice: String(spot - spot / 4_000),
-    upperPrice: String(spot + spot / 4_000),
-  };
+  return { lowerPrice: String(spot - spot / 4_000), upperPrice: String(spot + spot / 4_000) };
 }
 
 const pricingSchema = z.strictObject({

@@ -193,10 +193,7 @@ Deno.test("createNodeFollower: the newest settled theses are read after each los
 
 const problems: Record<string, [() => Promise<number>, RegExp]> = {
   "is away": [() => Promise.reject(new NodeUnreachableError("http://node", "away")), /away/],
-  "has another chain": [
-    () => Promise.resolve(5),
-    /chain id 5: expected 1337/,
-  ],
+  "has another chain": [() => Promise.resolve(5), /chain id 5: expected 1337/],
 };
 
 Deno.test("createNodeFollower: answers of a lost connection are ignored", async () => {

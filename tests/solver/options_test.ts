@@ -252,12 +252,7 @@ function effectsOnRefusals(ask: Ask, answered: Ask): Effects {
 /** What takes time: the simulated hedge, and the end of what is retained. */
 async function startWithClock(start: Start): Promise<void> {
   const clock = new FakeClock(Date.now());
-  const values = {
-    privateKey: solver,
-    maxRisk: 400_000n,
-    hedgeDelayMs: 7_000,
-    retain: 120_000,
-  };
+  const values = { privateKey: solver, maxRisk: 400_000n, hedgeDelayMs: 7_000, retain: 120_000 };
   await start(values, async (url, node) => {
     const info = await (await fetch(`${url}/info`)).json();
     const execute = async (body: unknown) => (await post(`${url}/execute`, body)).body;

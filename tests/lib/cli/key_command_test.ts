@@ -16,11 +16,7 @@ async function runKey(args: readonly string[], answers: readonly string[] = [], 
   const { context, printed, errors } = recordedContext();
   const left = [...answers];
   const askSecret = () => Promise.resolve(left.shift() ?? assert.fail("One question too many"));
-  const code = await run(args, {
-    ...context,
-    askSecret,
-    readSecret: () => Promise.resolve(input),
-  });
+  const code = await run(args, { ...context, askSecret, readSecret: () => Promise.resolve(input) });
   return { code, printed, errors: errors.join("\n") };
 }
 

@@ -27,12 +27,7 @@ const table = {
     description: "node",
     default: "http://localhost:8545",
   },
-  privateKey: {
-    flags: "-k, --private-key",
-    kind: keyKind,
-    env: "SAMPLE_KEY",
-    description: "key",
-  },
+  privateKey: { flags: "-k, --private-key", kind: keyKind, env: "SAMPLE_KEY", description: "key" },
   trustProxy: {
     flags: "--trust-proxy [bool]",
     kind: kinds.toggle,
@@ -257,10 +252,7 @@ Deno.test("kinds.addresses: commas and spaces separate, an empty text is an empt
   const { admin, relayer } = DEV_ACCOUNTS;
   assert.deepEqual(
     kinds.addresses.schema.parse(`${admin.address}, ${relayer.address.toLowerCase()}`),
-    [
-      admin.address,
-      relayer.address,
-    ],
+    [admin.address, relayer.address],
   );
   assert.deepEqual(kinds.addresses.schema.parse(""), []);
   assert(!kinds.addresses.schema.safeParse("0x12").success);

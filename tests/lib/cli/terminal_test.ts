@@ -16,9 +16,7 @@ function terminal(...typed: string[]) {
         return Promise.resolve(new TextEncoder().encodeInto(text, buffer).written);
       },
     },
-    screen: {
-      writeSync: (bytes: Uint8Array) => shown.push(new TextDecoder().decode(bytes)),
-    },
+    screen: { writeSync: (bytes: Uint8Array) => shown.push(new TextDecoder().decode(bytes)) },
   };
 }
 

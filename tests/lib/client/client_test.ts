@@ -130,9 +130,7 @@ Deno.test("quote: an unknown market is refused before any request", () =>
 Deno.test("execute: sends the user's signature of the quote hash, and returns the thesis", async () => {
   let sent: Record<string, unknown> = {};
   const result = { txHash, status: "committed", thesisId: 7 };
-  const routes: Routes = {
-    "/solver/execute": (body) => (sent = body, { success: true, result }),
-  };
+  const routes: Routes = { "/solver/execute": (body) => (sent = body, { success: true, result }) };
   await withClient(routes, async (client) => {
     assert.deepEqual(await client.execute(offer), { thesisId: 7, txHash });
     assert.deepEqual(sent.quote, quoteToWire(offer.quote));

@@ -114,10 +114,7 @@ const contract: Record<string, StoreTest> = {
     database,
   ) {
     const details = { balance: "5", ageMs: 1.5, nested: { known: null } };
-    const lost: IntentOutcome = {
-      ...failed,
-      failure: { code: "GONE", message: "no", details },
-    };
+    const lost: IntentOutcome = { ...failed, failure: { code: "GONE", message: "no", details } };
     const { intent } = await store.insert(newIntent("a"));
     const { intent: finished } = await store.finish(intent, lost, 5);
     const { intent: second } = await store.insert(newIntent("b"));

@@ -124,10 +124,7 @@ const wires: Record<string, Wire> = {
       success: [false],
       estimate: [
         {},
-        ...["1.33", "x1.3333", "1.33330"].map((text) => ({
-          ...estimate,
-          multiplier: text,
-        })),
+        ...["1.33", "x1.3333", "1.33330"].map((text) => ({ ...estimate, multiplier: text })),
       ],
     },
   },

@@ -58,9 +58,7 @@ function startClients(beforeAnswer = () => Promise.resolve()) {
       ["costly", { isCostly: true, call: (params) => params }],
       ["busy", { call: () => clock.advance(4) }], // the time of a turn
       ["long", { call: () => "x".repeat(MIB / 2) }],
-      ["flood", {
-        call: () => subscriptions.publish("newHeads", () => "x".repeat(2 * MIB)),
-      }],
+      ["flood", { call: () => subscriptions.publish("newHeads", () => "x".repeat(2 * MIB)) }],
       ["pause", { call: () => void queue.pausedDuring(() => resumed.promise) }],
       ["subscribe", { call: (_params, client) => client?.subscribe("newHeads") }],
     ]),

@@ -85,11 +85,7 @@ Deno.test("pageOfTheses: a filter that matches little is answered page by page",
     const pages = [];
     let cursor: string | undefined;
     do {
-      const page = pageOfTheses(ledger, {
-        user: stranger.address,
-        limit: 10,
-        cursor,
-      });
+      const page = pageOfTheses(ledger, { user: stranger.address, limit: 10, cursor });
       pages.push(page.theses.map(({ id }) => id));
       cursor = page.nextCursor ?? undefined;
     } while (cursor !== undefined);

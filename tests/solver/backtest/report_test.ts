@@ -21,10 +21,7 @@ function trialOf(day: number, held: boolean, users: readonly string[]): Trial {
     box: { lower: 1, upper: 2, startMs: 0, endMs: 1 },
     kind,
     quotedAtMs: day * DAY_MS,
-    quotes: [
-      { probability: 0.4, ratio: 1.8 },
-      { probability: 0.6, ratio: 1 / 0.6 },
-    ],
+    quotes: [{ probability: 0.4, ratio: 1.8 }, { probability: 0.6, ratio: 1 / 0.6 }],
     bets: users.map((user) => ({ user, execution })),
     pendingDecisions: [],
     isBroken: !held,

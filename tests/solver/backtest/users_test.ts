@@ -70,11 +70,7 @@ function runTrial(
     const usual = timeMs < QUOTED_MS - 1_000 && slot % 100 < 50 ? 1.001e9 : PRICE;
     return { timeMs, price: sinceMs in prices ? prices[sinceMs] : usual };
   }).filter((slot): slot is { timeMs: number; price: number } => slot.price !== undefined);
-  const source = {
-    fromMs: 0,
-    toMs: END_MS,
-    slots: () => slots,
-  };
+  const source = { fromMs: 0, toMs: END_MS, slots: () => slots };
   const maker = new FixedMaker("fixed", () => ({ probability: 0.5, ratio: 1.9 }), holdMs);
   const rival = new FixedMaker("rival", (nowMs) => ({
     probability: nowMs - QUOTED_MS >= rivalFromMs ? rivalWorth / 1.9 : 0.1,

@@ -47,10 +47,7 @@ async function execute(refusals: (PricingRefusal | undefined)[]): Promise<Found>
       const running = executor.execute(signed(clock).execution)
         .then(({ status }) => status, errorCodeOf);
       const answered = running.then(() => true);
-      await Promise.race([
-        eventually("the hold", () => clock.pending > 0),
-        answered,
-      ]);
+      await Promise.race([eventually("the hold", () => clock.pending > 0), answered]);
       assert.deepEqual(sent, []);
       clock.advance(HOLD_MS);
       const answer = await running;

@@ -114,12 +114,7 @@ Deno.test("VolatilityKeeper: a state older than a week, or over a minute from th
   await using store = await memoryStore();
   const first = await savedRun(store, 100);
   const endMs = first.volatility.candlesEndMs;
-  const cases = [
-    [-60_001, false],
-    [-60_000, true],
-    [7 * DAY_MS, true],
-    [7 * DAY_MS + 1, false],
-  ];
+  const cases = [[-60_001, false], [-60_000, true], [7 * DAY_MS, true], [7 * DAY_MS + 1, false]];
   for (const [passedMs, isKnown] of cases) {
     const later = await run(store, { clock: new FakeClock(endMs + Number(passedMs)) });
     assert.equal(later.volatility.candlesEndMs, isKnown ? endMs : 0, `${passedMs}`);
@@ -136,10 +131,7 @@ Deno.test("VolatilityKeeper: without prices or before its start, it saves and lo
     const { keeper } = await run(store);
     await keeper.start();
     await keeper.stop();
-    assert.deepEqual([await store.records.findValue("volatility"), records.length], [
-      undefined,
-      0,
-    ]);
+    assert.deepEqual([await store.records.findValue("volatility"), records.length], [undefined, 0]);
   }));
 
 /** A good state of one market, and ways to spoil it. */
@@ -160,11 +152,7 @@ const spoiled: [name: string, spoil: (good: string) => string, logs: RegExp][] =
   ],
   ["a negative weight", (good) => good.replace('"weight":', '"weight":-'), /weight/],
   ["no number", (good) => good.replace('"sum":', '"sum":null,"x":'), /sum/],
-  [
-    "a season beyond all markets",
-    (good) => good.replace('"ratios":[1', '"ratios":[1e9'),
-    /ratios/,
-  ],
+  ["a season beyond all markets", (good) => good.replace('"ratios":[1', '"ratios":[1e9'), /ratios/],
 ];
 
 for (const [name, spoil, logs] of spoiled) {
@@ -258,9 +246,7 @@ Deno.test("VolatilityKeeper: candles that cannot be read are logged in one line,
   await using exchange = startFakeCandles();
   exchange.failures = SPEC_MARKETS.list.map(() => new Response("no", { status: 403 }));
   await withLogs("info", async (records) => {
-    const { keeper, forecast } = await run(await memoryStore(), {
-      historyUrl: exchange.url,
-    });
+    const { keeper, forecast } = await run(await memoryStore(), { historyUrl: exchange.url });
     await keeper.start();
     assert.equal(forecast(), undefined);
     const logged = records.map(({ level, properties: { count } }) => [level, count]);
@@ -285,9 +271,7 @@ for (const [name, answer] of slow) {
       await using exchange = startFakeCandles();
       const { promise, resolve } = Promise.withResolvers<Response>();
       exchange.failures = Array.from({ length: 9 }, () => answer(promise));
-      const { keeper, clock } = await run(await memoryStore(), {
-        historyUrl: exchange.url,
-      });
+      const { keeper, clock } = await run(await memoryStore(), { historyUrl: exchange.url });
       const starting = keeper.start();
       await eventually("the questions", () => exchange.queries.length >= 3 ? true : undefined);
       if (stops) await keeper.stop();

@@ -188,10 +188,7 @@ Deno.test("Box: priceChecksOf includes the window's last slot, and nothing after
 Deno.test("Box: before its only check the price moves, whatever the share of still slots", () => {
   for (const stillShare of [0, 0.5]) {
     const inside = (toLower: number, waitMs: number) =>
-      noTouchAtChecks({ toLower, toUpper: 1, waitMs, steps: 0 }, {
-        volatility: 0.5,
-        stillShare,
-      });
+      noTouchAtChecks({ toLower, toUpper: 1, waitMs, steps: 0 }, { volatility: 0.5, stillShare });
     assert.ok(Math.abs(inside(0, 10_000) - 0.5) < 1e-3, "a window that lies ahead");
     const deviation = 0.5 * Math.sqrt(10_000 / YEAR_MS);
     assert.ok(Math.abs(inside(deviation, 10_000) - 0.8413) < 1e-3);
@@ -215,10 +212,7 @@ Deno.test("Box: for prices that are often still, it is at most .005 too high, an
       toUpper: toUpper * deviation,
       waitMs: 0,
       steps: checks,
-    }, {
-      volatility: deviation * Math.sqrt((1 - still) * YEAR_MS / 100),
-      stillShare: still,
-    });
+    }, { volatility: deviation * Math.sqrt((1 - still) * YEAR_MS / 100), stillShare: still });
     const error = said - latticeProbability(toLower, toUpper, -deviation / 2, checks, still);
     lowest = Math.min(lowest, error);
     highest = Math.max(highest, error);
