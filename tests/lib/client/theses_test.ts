@@ -62,16 +62,26 @@ function setUp(handlers: WatchHandlers = {}) {
     await accept();
     await opened;
   };
+  /** The connection is lost, the node has other theses meanwhile, and the watch reconnects. */
+  const reconnect = async (theses: Thesis[], afterMs: number) => {
+    network.newest.end(1012, "restart");
+    node.theses = theses;
+    clock.advance(afterMs);
+    await accept();
+  };
   const publish = (thesis: Thesis) => network.newest.notify(thesis);
   const beat = () => network.newest.deliver('{"jsonrpc":"2.0","id":0,"result":"0x539"}');
-  return { clock, network, node, events, watch, accept, open, publish, beat };
+  return { clock, network, node, events, watch, accept, open, reconnect, publish, beat };
 }
+
+/** Declares a test with a watch of its own. */
+const test = (name: string, run: (scene: ReturnType<typeof setUp>) => Promise<void>) =>
+  Deno.test(`ThesisWatch: ${name}`, () => run(setUp()));
 
 const is = (id: number, ...statuses: ThesisStatus[]) => (thesis: Thesis) =>
   thesis.id === id && statuses.includes(thesis.status);
 
-Deno.test("ThesisWatch: opens once it has subscribed and read every page, then reports changes", async () => {
-  const { network, node, events, watch, open, publish } = setUp();
+test("opens once it has subscribed and read every page, then reports changes", async ({ network, node, events, watch, open, publish }) => {
   node.theses = [thesis(1, "lost"), thesis(2, "open"), thesis(3, "open")];
   node.pageSize = 2;
   await open();
@@ -101,8 +111,7 @@ Deno.test("ThesisWatch: opens once it has subscribed and read every page, then r
   await watch.open(0);
 });
 
-Deno.test("ThesisWatch: after a reconnect it reads the changes it missed", async () => {
-  const { clock, network, node, events, watch, accept, open } = setUp();
+test("after a reconnect it reads the changes it missed", async ({ clock, network, node, events, watch, accept, open }) => {
   node.theses = [thesis(1, "open")];
   await open();
   const outcome = watch.until(is(1, "won", "lost"), 60_000);
@@ -126,8 +135,7 @@ Deno.test("ThesisWatch: after a reconnect it reads the changes it missed", async
   assert.equal(clock.pending, 0);
 });
 
-Deno.test("ThesisWatch: remembers all unsettled theses and the newest settled ones, and reports each once", async () => {
-  const { clock, network, node, events, watch, accept, open } = setUp();
+test("remembers all unsettled theses and the newest settled ones, and reports each once", async ({ node, events, watch, open, reconnect }) => {
   const count = 25_000;
   node.pageSize = count;
   node.theses = Array.from({ length: count }, (_, index) => thesis(index + 1, "lost"));
@@ -136,15 +144,11 @@ Deno.test("ThesisWatch: remembers all unsettled theses and the newest settled on
   const ids = watch.theses.map(({ id }) => id);
   assert.ok(ids.length > 10_000 && ids.length <= 20_001, `${ids.length} are remembered`);
   assert.deepEqual([ids[0], ids.at(-10_000), ids.at(-1)], [1, count - 9_999, count]);
-  node.theses[0] = thesis(1, "won");
-  network.newest.end(1012, "restart");
-  clock.advance(100);
-  await accept();
+  await reconnect(node.theses.with(0, thesis(1, "won")), 100);
   assert.deepEqual([events.length, events.at(-2), watch.state], [count + 4, "1 won", "live"]);
 });
 
-Deno.test("ThesisWatch: reports each state once, and a slow read never undoes a notification", async () => {
-  const { node, events, watch, accept, publish } = setUp();
+test("reports each state once, and a slow read never undoes a notification", async ({ node, events, watch, accept, publish }) => {
   const gate = Promise.withResolvers<void>();
   node.gate = gate.promise;
   node.theses = [thesis(1, "open")];
@@ -157,8 +161,7 @@ Deno.test("ThesisWatch: reports each state once, and a slow read never undoes a 
   assert.deepEqual(events, ["1 won", "live"]);
 });
 
-Deno.test("ThesisWatch: a settled thesis that a revert opened again is open, until its next outcome", async () => {
-  const { events, watch, open, publish } = setUp();
+test("a settled thesis that a revert opened again is open, until its next outcome", async ({ events, watch, open, publish }) => {
   await open();
   publish(thesis(1, "won"));
   publish(thesis(1, "open"));
@@ -168,22 +171,17 @@ Deno.test("ThesisWatch: a settled thesis that a revert opened again is open, unt
   assert.deepEqual(events, ["live", "1 won", "1 open", "1 lost"]);
 });
 
-Deno.test("ThesisWatch: a thesis of a chain that was restored while disconnected is open again", async () => {
-  const { clock, network, node, events, accept, open } = setUp();
+test("a thesis of a chain that was restored while disconnected is open again", async ({ clock, network, node, events, accept, open, reconnect }) => {
   node.theses = [thesis(1, "won"), thesis(2, "won")];
   await open();
-  network.newest.end(1012, "restart");
-  node.theses = [thesis(1, "open"), thesis(2, "lost")];
-  clock.advance(10_000);
-  await accept();
+  const restored = [thesis(1, "open"), thesis(2, "lost")];
+  await reconnect(restored, 10_000);
   assert.deepEqual(
     events.slice(2),
     ["live", "connecting: closed with 1012 restart", "live"],
     "the answer may be a late one",
   );
-  network.newest.end(1012, "restart");
-  clock.advance(5_000);
-  await accept();
+  await reconnect(restored, 5_000);
   assert.deepEqual(events.slice(5), [
     "connecting: closed with 1012 restart",
     "1 open",
@@ -198,22 +196,17 @@ Deno.test("ThesisWatch: a thesis of a chain that was restored while disconnected
   assert.deepEqual(events.slice(10), ["2 open", "live"]);
 });
 
-Deno.test("ThesisWatch: drops theses that a restored chain lacks, ten seconds after they were reported", async () => {
-  const { clock, network, node, watch, accept, open } = setUp();
+test("drops theses that a restored chain lacks, ten seconds after they were reported", async ({ clock, node, watch, open, reconnect }) => {
   node.theses = [thesis(1, "open"), thesis(2, "open"), thesis(3, "won")];
   await open();
-  network.newest.end(1012, "restart");
-  node.theses = [thesis(1, "open")];
-  clock.advance(5_000);
-  await accept();
+  await reconnect([thesis(1, "open")], 5_000);
   assert.deepEqual(watch.theses.map(({ id }) => id), [1, 2, 3]);
   clock.advance(10_000);
   await watch.refresh();
   assert.deepEqual(watch.theses.map(({ id }) => id), [1]);
 });
 
-Deno.test("ThesisWatch: after a page that failed it reads all again, also what changed meanwhile", async () => {
-  const { clock, node, events, watch, accept } = setUp();
+test("after a page that failed it reads all again, also what changed meanwhile", async ({ clock, node, events, watch, accept }) => {
   node.theses = [thesis(1, "open"), thesis(2, "lost")];
   node.pageSize = 1;
   const getTheses = node.getTheses.bind(node);
@@ -246,16 +239,14 @@ Deno.test("ThesisWatch: reports nothing more once it is closed, also by its own 
   assert.deepEqual(reported, [1]);
 });
 
-Deno.test("ThesisWatch: the same id with another quote hash is a thesis of a new chain", async () => {
-  const { events, open, publish } = setUp();
+test("the same id with another quote hash is a thesis of a new chain", async ({ events, open, publish }) => {
   await open();
   publish(thesis(1, "won"));
   publish({ ...thesis(1, "open"), quoteHash: `0x${"99".repeat(32)}` });
   assert.deepEqual(events.slice(1), ["1 won", "1 open"]);
 });
 
-Deno.test("ThesisWatch: every 30 s it reads open theses, new ones, and the outcome of missing ones, in case of lost notifications", async () => {
-  const { clock, node, events, open, beat } = setUp();
+test("every 30 s it reads open theses, new ones, and the outcome of missing ones, in case of lost notifications", async ({ clock, node, events, open, beat }) => {
   node.theses = [thesis(1, "won"), thesis(2, "open"), thesis(3, "open")];
   await open();
   node.theses = [2, 5].map((id) => thesis(id, "lost")).concat(
@@ -290,8 +281,7 @@ Deno.test("ThesisWatch: every 30 s it reads what can have changed: from its olde
   }
 });
 
-Deno.test("ThesisWatch: a refresh reports what changed without a notification, or fails", async () => {
-  const { node, events, watch, open } = setUp();
+test("a refresh reports what changed without a notification, or fails", async ({ node, events, watch, open }) => {
   node.theses = [thesis(1, "open"), thesis(2, "lost")];
   await open();
   node.theses = [thesis(1, "won"), thesis(2, "lost"), thesis(3, "open")];
@@ -354,8 +344,7 @@ Deno.test("ThesisWatch: opens however many pages there are, unless none arrives 
   }
 });
 
-Deno.test("ThesisWatch: until rejects at its deadline, when the watch is closed, and at once after that", async () => {
-  const { clock, watch } = setUp();
+test("until rejects at its deadline, when the watch is closed, and at once after that", async ({ clock, watch }) => {
   const late = assert.rejects(watch.until(is(1, "won"), 1_000), { code: "WATCH_TIMEOUT" });
   clock.advance(1_000);
   await late;

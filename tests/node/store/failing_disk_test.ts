@@ -33,7 +33,7 @@ class Node {
   readonly core: CoreNode;
   #deposits = 0;
 
-  constructor(folder: string) {
+  constructor(readonly folder: string) {
     const { clock } = this;
     this.storage = openStorage({ ...settings, dataDir: folder }, clock);
     const nodeClock = new ShiftedClock(clock);
@@ -116,43 +116,46 @@ class Node {
 }
 
 /** Runs a test with a node on the disk. */
-function withNode(test: (node: Node, folder: string) => Promise<void>): Promise<void> {
+function withNode(test: (node: Node) => Promise<void>): Promise<void> {
   return withFolder(async (folder) => {
     const node = new Node(folder);
     node.second();
-    await test(node, folder);
+    await test(node);
     await node.storage.close(node.core.chain.head);
   });
 }
 
-Deno.test("CoreNode: a deposit is not answered as committed if a query of the same turn fills the disk", () =>
-  withNode(async (node) => {
-    node.fillDisk(true);
-    for (let round = 0; round < 20; round++) {
-      const before = BigInt(await node.balance());
-      // Queries commit what is only in memory so far.
-      const query = () => node.call("core_getTheses", {});
-      const answers = await Promise.all([
-        node.deposit(),
-        query(),
-        query(),
-        node.deposit(),
-        query(),
-      ]);
-      const committed = answers.filter(({ result }) => result?.status === "committed").length;
-      assert.equal(BigInt(await node.balance()) - before, 5_000_000n * BigInt(committed));
-    }
-    assert.equal((await node.health()).status, "failed", "there was no room in the end");
-    node.fillDisk(false);
-    node.second();
-  }));
+/** Declares a test with a node on the disk. */
+const test = (name: string, run: (node: Node) => Promise<void>) =>
+  Deno.test(`CoreNode: ${name}`, () => withNode(run));
+
+test("a deposit is not answered as committed if a query of the same turn fills the disk", async (node) => {
+  node.fillDisk(true);
+  for (let round = 0; round < 20; round++) {
+    const before = BigInt(await node.balance());
+    // Queries commit what is only in memory so far.
+    const query = () => node.call("core_getTheses", {});
+    const answers = await Promise.all([
+      node.deposit(),
+      query(),
+      query(),
+      node.deposit(),
+      query(),
+    ]);
+    const committed = answers.filter(({ result }) => result?.status === "committed").length;
+    assert.equal(BigInt(await node.balance()) - before, 5_000_000n * BigInt(committed));
+  }
+  assert.equal((await node.health()).status, "failed", "there was no room in the end");
+  node.fillDisk(false);
+  node.second();
+});
 
 Deno.test('CoreNode: on a full disk it refuses writes with one code, reports "failed", logs once, and recovers', async () => {
   const logged = await logOf(() =>
-    withNode(async (node, folder) => {
+    withNode(async (node) => {
       const { committed, error } = await node.depositUntilFull();
       assert.deepEqual([error.code, error.data], [-32002, { code: "STORAGE" }]);
-      assert.ok(!JSON.stringify(error).includes(folder), "no path");
+      assert.ok(!JSON.stringify(error).includes(node.folder), "no path");
       for (let sent = 0; sent < 5; sent++) {
         assert.equal((await node.deposit()).error.code, -32002);
         node.second();
@@ -205,43 +208,41 @@ Deno.test("CoreNode: if its database is moved away, callers get a code without t
     await assert.rejects(node.storage.close(node.core.chain.head), StorageError);
   }));
 
-Deno.test("CoreNode: a thesis that is breached or ends while the disk is full is settled afterwards", () =>
-  withNode(async (node) => {
-    await node.deposit();
-    const timestamp = node.clock.now();
-    const bet = (endTime: number, lowerPrice: bigint) =>
-      node.call("core_sendTransaction", toWire(rfqSubmit({ timestamp, endTime, lowerPrice })));
-    assert.equal((await bet(timestamp + 60_000, 2_850_000_000n)).result.status, "committed");
-    assert.equal((await bet(timestamp + 3_000, 1n)).result.status, "committed");
-    await node.depositUntilFull();
-    node.second(2_000_000_000n);
-    for (let seconds = 0; seconds < 3; seconds++) node.second();
-    const statuses = () => node.core.chain.state.ledger.theses.map(({ status }) => status);
-    assert.deepEqual(statuses(), ["open", "open"]);
-    node.fillDisk(false);
-    node.second();
-    node.second();
-    assert.deepEqual(statuses(), ["lost", "won"]);
-    const { breach } = node.core.chain.state.ledger.findThesis(1)!;
-    assert.deepEqual(breach, { time: timestamp + 100, price: 2_000_000_000n });
-  }));
+test("a thesis that is breached or ends while the disk is full is settled afterwards", async (node) => {
+  await node.deposit();
+  const timestamp = node.clock.now();
+  const bet = (endTime: number, lowerPrice: bigint) =>
+    node.call("core_sendTransaction", toWire(rfqSubmit({ timestamp, endTime, lowerPrice })));
+  assert.equal((await bet(timestamp + 60_000, 2_850_000_000n)).result.status, "committed");
+  assert.equal((await bet(timestamp + 3_000, 1n)).result.status, "committed");
+  await node.depositUntilFull();
+  node.second(2_000_000_000n);
+  for (let seconds = 0; seconds < 3; seconds++) node.second();
+  const statuses = () => node.core.chain.state.ledger.theses.map(({ status }) => status);
+  assert.deepEqual(statuses(), ["open", "open"]);
+  node.fillDisk(false);
+  node.second();
+  node.second();
+  assert.deepEqual(statuses(), ["lost", "won"]);
+  const { breach } = node.core.chain.state.ledger.findThesis(1)!;
+  assert.deepEqual(breach, { time: timestamp + 100, price: 2_000_000_000n });
+});
 
-Deno.test("CoreNode: theses that end while the disk is full are all settled later, over several turns", () =>
-  withNode(async (node) => {
-    const count = 2 * SETTLEMENTS_PER_SLICE;
-    node.openTheses(count);
-    node.fillDisk(true);
-    node.second();
-    const unsettled = () => node.core.chain.state.settlements.unsettledCount;
-    assert.equal(unsettled(), count);
-    assert.equal(node.core.chain.settleDue(), false, "not tried in every turn");
-    assert.equal((await node.health()).status, "failed");
-    node.fillDisk(false);
-    node.second(); // finds out that there is room
-    node.second();
-    assert.equal(unsettled(), 0);
-    assert.equal((await node.health()).status, "healthy");
-  }));
+test("theses that end while the disk is full are all settled later, over several turns", async (node) => {
+  const count = 2 * SETTLEMENTS_PER_SLICE;
+  node.openTheses(count);
+  node.fillDisk(true);
+  node.second();
+  const unsettled = () => node.core.chain.state.settlements.unsettledCount;
+  assert.equal(unsettled(), count);
+  assert.equal(node.core.chain.settleDue(), false, "not tried in every turn");
+  assert.equal((await node.health()).status, "failed");
+  node.fillDisk(false);
+  node.second(); // finds out that there is room
+  node.second();
+  assert.equal(unsettled(), 0);
+  assert.equal((await node.health()).status, "healthy");
+});
 
 Deno.test("Chain: a settlement whose commit failed is announced after it is stored, its block at once", () =>
   withDiskChain((disk) => {
@@ -276,41 +277,39 @@ Deno.test("Chain: a breach whose commit failed is settled when commits succeed, 
     assert.deepEqual(disk.chain.findThesis(1)?.breach, { time, price: 9_000_000_000n });
   }));
 
-Deno.test("CoreNode: theses that end together are settled in slices, but not shortly before a checkpoint", () =>
-  withNode(async (node) => {
-    const count = 4 * SETTLEMENTS_PER_SLICE + 1;
-    node.openTheses(count);
-    const { chain } = node.core;
-    const { settlements } = chain.state;
-    const checkpoint = async (lateMs: number) => {
-      node.clock.advance(100 - node.clock.now() % 100);
-      const dueMs = node.clock.now();
-      node.clock.jump(lateMs);
-      chain.oraclePrices.update(pricesBody(dueMs), dueMs);
-      await eventually("a checkpoint", () => chain.head.timestampMs === dueMs);
-    };
-    node.core.start();
-    for (const lateMs of [0, 0, SETTLEMENT_MS]) await checkpoint(lateMs);
-    const left = () => settlements.unsettledCount;
-    await eventually("a turn", () => left() <= count - 2 * SETTLEMENTS_PER_SLICE);
-    await settled(10);
-    assert.equal(left(), count - 2 * SETTLEMENTS_PER_SLICE);
-    await checkpoint(0);
-    await eventually("settlement", () => left() === 0);
-    await node.core.stop();
-  }));
+test("theses that end together are settled in slices, but not shortly before a checkpoint", async (node) => {
+  const count = 4 * SETTLEMENTS_PER_SLICE + 1;
+  node.openTheses(count);
+  const { chain } = node.core;
+  const { settlements } = chain.state;
+  const checkpoint = async (lateMs: number) => {
+    node.clock.advance(100 - node.clock.now() % 100);
+    const dueMs = node.clock.now();
+    node.clock.jump(lateMs);
+    chain.oraclePrices.update(pricesBody(dueMs), dueMs);
+    await eventually("a checkpoint", () => chain.head.timestampMs === dueMs);
+  };
+  node.core.start();
+  for (const lateMs of [0, 0, SETTLEMENT_MS]) await checkpoint(lateMs);
+  const left = () => settlements.unsettledCount;
+  await eventually("a turn", () => left() <= count - 2 * SETTLEMENTS_PER_SLICE);
+  await settled(10);
+  assert.equal(left(), count - 2 * SETTLEMENTS_PER_SLICE);
+  await checkpoint(0);
+  await eventually("settlement", () => left() === 0);
+  await node.core.stop();
+});
 
-Deno.test("CoreNode: without a reserved number it announces no block, and continues once numbers are reserved", () =>
-  withNode(async (node) => {
-    await node.depositUntilFull();
-    for (let seconds = 0; seconds < 30; seconds++) node.second();
-    const { number } = node.core.chain.head;
-    assert.ok(number <= 120, `${number}`);
-    node.fillDisk(false);
-    node.second();
-    node.second();
-    assert.ok(node.core.chain.head.number > number);
-  }));
+test("without a reserved number it announces no block, and continues once numbers are reserved", async (node) => {
+  await node.depositUntilFull();
+  for (let seconds = 0; seconds < 30; seconds++) node.second();
+  const { number } = node.core.chain.head;
+  assert.ok(number <= 120, `${number}`);
+  node.fillDisk(false);
+  node.second();
+  node.second();
+  assert.ok(node.core.chain.head.number > number);
+});
 
 /** Makes checkpoints with a problem and without it: it is reported, and does not end the node. */
 async function requireRecovery(node: Node, reason: RegExp, setProblem: (on: boolean) => void) {
@@ -325,17 +324,16 @@ async function requireRecovery(node: Node, reason: RegExp, setProblem: (on: bool
   assert.equal((await node.health()).status, "healthy");
 }
 
-Deno.test("CoreNode: a database that another program locks fails its health, not the checkpoint that prunes", () =>
-  withNode(async (node, folder) => {
-    node.clock.jump(120_000);
-    const other = new Database(`${folder}/chain.sqlite`);
-    const lock = (on: boolean) => other.exec(on ? "BEGIN IMMEDIATE" : "ROLLBACK");
-    await requireRecovery(node, /database is locked/, lock);
-    other.close();
-  }));
+test("a database that another program locks fails its health, not the checkpoint that prunes", async (node) => {
+  node.clock.jump(120_000);
+  const other = new Database(`${node.folder}/chain.sqlite`);
+  const lock = (on: boolean) => other.exec(on ? "BEGIN IMMEDIATE" : "ROLLBACK");
+  await requireRecovery(node, /database is locked/, lock);
+  other.close();
+});
 
-Deno.test("CoreNode: an error when it reads old rows fails its health, not the checkpoint", () =>
-  withNode((node) => requireRecovery(node, /disk I\/O error/, (on) => node.failQueries(on))));
+test("an error when it reads old rows fails its health, not the checkpoint", (node) =>
+  requireRecovery(node, /disk I\/O error/, (on) => node.failQueries(on)));
 
 Deno.test("CoreNode: a damaged row that a call reads is logged once, with its table and key", async () => {
   const [, ...lines] = await logOf(() =>
@@ -355,16 +353,15 @@ Deno.test("CoreNode: a damaged row that a call reads is logged once, with its ta
   );
 });
 
-Deno.test("CoreNode: degraded with the clock an hour behind the newest block", () =>
-  withNode(async (node) => {
-    node.clock.jump(-3_600_000);
-    const { http, status, error } = await node.health();
-    assert.deepEqual([http, status], [200, "degraded"]);
-    assert.match(error, /The clock is 3600000 ms behind the newest block/);
-    node.clock.jump(3_600_000);
-    node.second();
-    assert.equal((await node.health()).status, "healthy");
-  }));
+test("degraded with the clock an hour behind the newest block", async (node) => {
+  node.clock.jump(-3_600_000);
+  const { http, status, error } = await node.health();
+  assert.deepEqual([http, status], [200, "degraded"]);
+  assert.match(error, /The clock is 3600000 ms behind the newest block/);
+  node.clock.jump(3_600_000);
+  node.second();
+  assert.equal((await node.health()).status, "healthy");
+});
 
 Deno.test("Chain: a change that is stored is announced, even if the lock file cannot record its commit", () =>
   withDiskChain((disk) => {
@@ -404,19 +401,18 @@ Deno.test("Chain: continues after prices that are newer than its head, even if t
     await storage.close(chain.head);
   }));
 
-Deno.test("CoreNode: receipts and reads show a change only after its commit", () =>
-  withNode(async (node) => {
-    const order: string[] = [];
-    const { commits } = node.storage.records;
-    commits.change(() => {});
-    commits.afterCommit(() => order.push("committed"));
-    const answers = ["core_getAccount", "eth_blockNumber"].map((method) =>
-      node.call(method, ...(method === "core_getAccount" ? [actors.user.address] : []))
-        .then(() => order.push(method))
-    );
-    await Promise.all(answers);
-    assert.equal(order[0], "committed");
-  }));
+test("receipts and reads show a change only after its commit", async (node) => {
+  const order: string[] = [];
+  const { commits } = node.storage.records;
+  commits.change(() => {});
+  commits.afterCommit(() => order.push("committed"));
+  const answers = ["core_getAccount", "eth_blockNumber"].map((method) =>
+    node.call(method, ...(method === "core_getAccount" ? [actors.user.address] : []))
+      .then(() => order.push(method))
+  );
+  await Promise.all(answers);
+  assert.equal(order[0], "committed");
+});
 
 Deno.test("CoreNode: a read that fails between two changes undoes both, and none is half stored", () =>
   withFolder(async (folder) => {
@@ -442,20 +438,19 @@ Deno.test("CoreNode: a read that fails between two changes undoes both, and none
     await new Node(folder).storage.close(undefined); // its rows and sums are consistent
   }));
 
-Deno.test("CoreNode: an error within a change rolls all of it back", () =>
-  withNode(async (node) => {
-    await node.deposit();
-    const { records } = node.storage;
-    const view = async () => [await node.balance(), JSON.stringify(records.state.totals)];
-    const before = await view();
-    const { address } = actors.user;
-    const fail = () => {
-      records.accounts.add(address, { balance: 1n });
-      records.tables.deposits.add(hashKey(hashOf(99)), true);
-      throw new Error("A mistake");
-    };
-    assert.throws(() => records.commits.change(fail), /A mistake/);
-    assert.deepEqual(await view(), before);
-    assert.equal(records.tables.deposits.has(hashKey(hashOf(99))), false);
-    assert.equal((await node.deposit()).result.status, "committed");
-  }));
+test("an error within a change rolls all of it back", async (node) => {
+  await node.deposit();
+  const { records } = node.storage;
+  const view = async () => [await node.balance(), JSON.stringify(records.state.totals)];
+  const before = await view();
+  const { address } = actors.user;
+  const fail = () => {
+    records.accounts.add(address, { balance: 1n });
+    records.tables.deposits.add(hashKey(hashOf(99)), true);
+    throw new Error("A mistake");
+  };
+  assert.throws(() => records.commits.change(fail), /A mistake/);
+  assert.deepEqual(await view(), before);
+  assert.equal(records.tables.deposits.has(hashKey(hashOf(99))), false);
+  assert.equal((await node.deposit()).result.status, "committed");
+});
