@@ -1,4 +1,4 @@
-import { type Clock, monotonicClock, type ShiftedClock } from "../../lib/clock.ts";
+import type { Clock, ShiftedClock } from "../../lib/clock.ts";
 import { Turns } from "../../lib/timing/turns.ts";
 import { runReadinessChecks } from "../../lib/http/readiness.ts";
 import { serviceLog } from "../../lib/log/logging.ts";
@@ -53,7 +53,7 @@ export class CoreNode {
 
   /**
    * @param clock Moved by the time travel of a development chain.
-   * @param monotonic Shows whether the clock was changed.
+   * @param monotonic Measures turns, and shows whether the clock was changed.
    */
   constructor(
     settings: NodeSettings,
@@ -91,7 +91,7 @@ export class CoreNode {
       dispatcher: this.dispatcher,
       subscriptions,
       clock: this.#clock,
-      turns: new Turns(monotonicClock),
+      turns: new Turns(monotonic),
       onSlowClient: () => this.metrics.slowClients.inc(),
     });
     registerNodeGauges(this.metrics.registry, { chain, clients: this.clients, storage, clock });
