@@ -35,8 +35,6 @@ const tablesNamed = (...names: string[]) =>
   `(SELECT count(*)::int FROM pg_tables WHERE schemaname = current_schema()
   AND tablename IN ('${names.join("', '")}'))`;
 
-const OWN_TABLES = tablesNamed("intents", "reservation_locks", "services", "saved_values");
-
 const NEWEST_MIGRATION = "SELECT coalesce(max(number), 0) AS count FROM migrations";
 
 /** Runs a statement on one connection. */
@@ -111,7 +109,8 @@ export class PostgresDriver implements SqlDriver {
   async version(): Promise<number> {
     const hasMigrations = await this.#count(tablesNamed("migrations")) > 0;
     const version = hasMigrations ? await this.#count(`(${NEWEST_MIGRATION})`) : 0;
-    if (version === 0 && await this.#count(OWN_TABLES) > 0) {
+    const taken = tablesNamed("intents", "reservation_locks", "services", "saved_values");
+    if (version === 0 && await this.#count(taken) > 0) {
       throw new StoreError(
         "Database contains tables of another program, with names that a start needs: name another " +
           "database with --database, or another schema with ?search_path=",
