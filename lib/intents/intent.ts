@@ -43,7 +43,7 @@ export interface Intent extends NewIntent {
   updatedAtMs: number;
 }
 
-/** Why an intent failed: the code is the node's if there is a receipt, else the submitter's. */
+/** Why an intent failed or was done before: the node's code, or the submitter's without one. */
 export interface IntentFailure {
   code: string;
   message: string;

@@ -51,7 +51,7 @@ const CLIENT_PARAMETERS =
  * when their callers have given up, and never fails a call to a server that does not answer.
  */
 export class PostgresServers {
-  /** Connections from before a loss are not used again: another server may be the primary now. */
+  /** Losses so far. Connections from before one are not used: another server may be the primary. */
   losses = 0;
   /** The server that last accepted a connection comes first. */
   #servers: readonly URL[];

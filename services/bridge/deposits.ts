@@ -44,8 +44,8 @@ export const depositViewSchema = z.object({
     message: z.string(),
     details: z.record(z.string(), z.unknown()).optional(),
   }).optional().describe(
-    "Why it failed. A `committed` one has `DEPOSIT_ALREADY_PROCESSED` if a transaction " +
-      "before `txHash` has credited it",
+    "Why it failed. A `committed` one has `DEPOSIT_ALREADY_PROCESSED` if another transaction " +
+      "than `txHash` has credited it",
   ),
   createdAt: timestampSchema,
   updatedAt: timestampSchema,
