@@ -242,13 +242,18 @@ Deno.test("Bridge: after the loss of its database it credits no deposit a second
     const made = signedRequest({ nonce: 7n });
     assert.equal((await post(`${first.url}/deposit`, made)).status, 200);
     await first.stop();
-    await using second = await startTestBridge(node.url);
+    node.simulates = false; // other nodes may not
+    const clock = new FakeClock(Date.now());
+    await using second = await startTestBridge(node.url, {}, clock);
     const later = signedRequest({ nonce: 7n, deadline: made.deadline + 1 });
     const { status, body } = await post(`${second.url}/deposit`, later);
     assert.equal(status, 200, JSON.stringify(body));
     const { deposit } = await (await fetch(`${second.url}/deposits/${user.address}/7`)).json();
     assert.equal(deposit.reason.code, "DEPOSIT_ALREADY_PROCESSED");
     assert.equal(node.credited.get(user.address), 25_000_000n);
+    clock.advance(3_000); // so it looks for the receipt
+    const { body: next } = await post(`${second.url}/deposit`, signedRequest({ nonce: 8n }));
+    assert.equal(next.success, true, `${next.error}`);
   }));
 
 Deno.test("Bridge: two bridges with different keys on one database credit each deposit once", () =>
