@@ -120,61 +120,12 @@ async function repairAll(
   { clock, print }: CommandContext,
 ) {
   const signer = await openSigner(options);
-  const resources = await openIntentResources({
-    ...options,
-    name: service,
-    clock,
-    signer,
-    storeKey,
-  });
-  const { store } = resources;
-  const counts: Record<RepairVerdict, number> = {
-    present: 0,
-    repaired: 0,
-    failed: 0,
-    unfinished: 0,
-  };
-  try {
-    await requireSameChain(resources);
-    for await (const intent of readIntents(store)) {
-      if (intent.state === "failed") continue;
-      counts[await repairOne(intent, { repair, resources, options, clock, print })] += 1;
-    }
-    counts.failed += store.damaged.size;
-    if (counts.failed === 0 && !options.dryRun) {
-      await requireSameChain(resources);
-      await store.records.update({ resetBlock: await readNewestBlock(resources.node) });
-    }
-    return counts;
-  } finally {
-    await store.close();
-  }
-}
-
-/** All intents of a store, oldest first. */
-async function* readIntents(store: IntentStore): AsyncGenerator<Intent, void> {
-  let after = 0;
-  do {
-    const { intents, last } = await store.readPage(after, REPAIRED_PER_PAGE);
-    yield* intents;
-    after = last;
-  } while (after > 0);
-}
-
-type RepairVerdict = "present" | "repaired" | "failed" | "unfinished";
-
-interface RepairContext
-  extends Pick<RepairCommand, "repair">, Pick<CommandContext, "clock" | "print"> {
-  resources: IntentResources;
-  options: { chainId: number; dryRun: boolean };
-}
-
-async function repairOne(
-  intent: Intent,
-  { repair, resources, options, clock, print }: RepairContext,
-): Promise<RepairVerdict> {
+  const source = { ...options, name: service, clock, signer, storeKey };
+  const resources = await openIntentResources(source);
   const { store, node } = resources;
-  try {
+  const counts = { present: 0, repaired: 0, failed: 0, unfinished: 0 };
+
+  async function repairOne(intent: Intent): Promise<keyof typeof counts> {
     const txHash = intent.transaction?.txHash;
     const receipt = txHash === undefined ? null : await node.getTransaction(txHash);
     if (receipt?.status === "committed") return "present";
@@ -194,9 +145,36 @@ async function repairOne(
     }
     print(line);
     return "repaired";
-  } catch (thrown) {
-    if (isNodeAway(thrown) || !(thrown instanceof RangemakerError)) throw thrown;
-    print(`${intent.key} failed: ${messageOf(thrown)}`);
-    return "failed";
   }
+
+  try {
+    await requireSameChain(resources);
+    for await (const intent of readIntents(store)) {
+      if (intent.state === "failed") continue;
+      const verdict = await repairOne(intent).catch((thrown) => {
+        if (isNodeAway(thrown) || !(thrown instanceof RangemakerError)) throw thrown;
+        print(`${intent.key} failed: ${messageOf(thrown)}`);
+        return "failed" as const;
+      });
+      counts[verdict] += 1;
+    }
+    counts.failed += store.damaged.size;
+    if (counts.failed === 0 && !options.dryRun) {
+      await requireSameChain(resources);
+      await store.records.update({ resetBlock: await readNewestBlock(node) });
+    }
+    return counts;
+  } finally {
+    await store.close();
+  }
+}
+
+/** All intents of a store, oldest first. */
+async function* readIntents(store: IntentStore): AsyncGenerator<Intent, void> {
+  let after = 0;
+  do {
+    const { intents, last } = await store.readPage(after, REPAIRED_PER_PAGE);
+    yield* intents;
+    after = last;
+  } while (after > 0);
 }
