@@ -66,12 +66,12 @@ export class StrategyMaker implements Maker {
 
   quote(box: TrialBox): TrialQuote | undefined {
     try {
-      const { payout, details } = this.#strategy.price(betOf(box));
+      const { payout, details } = this.#ask((strategy) => strategy.price(betOf(box)));
       const ratio = Number(payout) / Number(BET);
       // Without details, the payout implies the strategy's probability.
       return { probability: details?.probability ?? Math.min(1, 1 / ratio), ratio };
     } catch (thrown) {
-      if (!(thrown instanceof PricingRefusedError)) throw this.#errorForAuthor(thrown);
+      if (!(thrown instanceof PricingRefusedError)) throw thrown;
       const probability = thrown.pricing?.probability;
       return probability === undefined ? undefined : { probability, ratio: undefined };
     }
@@ -82,11 +82,7 @@ export class StrategyMaker implements Maker {
   }
 
   holdMs(box: TrialBox, ratio: number): number {
-    try {
-      return this.#strategy.holdMs?.(betOf(box), payoutOf(ratio)) ?? 0;
-    } catch (thrown) {
-      throw this.#errorForAuthor(thrown);
-    }
+    return this.#ask((strategy) => strategy.holdMs?.(betOf(box), payoutOf(ratio)) ?? 0);
   }
 
   passesRecheck(box: TrialBox, ratio: number): boolean {
@@ -95,18 +91,22 @@ export class StrategyMaker implements Maker {
 
   #passesRecheck(box: TrialBox, ratio: number, options: { isRecorded: boolean }): boolean {
     try {
-      this.#strategy.recheck(betOf(box), payoutOf(ratio), options);
+      this.#ask((strategy) => strategy.recheck(betOf(box), payoutOf(ratio), options));
       return true;
     } catch (thrown) {
       if (thrown instanceof PricingRefusedError) return false;
-      throw this.#errorForAuthor(thrown);
+      throw thrown;
     }
   }
 
-  /** An exception of a strategy's file as an error for its author. */
-  #errorForAuthor(thrown: unknown): unknown {
-    if (this.#path === undefined || thrown instanceof RangemakerError) return thrown;
-    return new StrategyError(`Strategy ${this.#path} threw: ${messageOf(thrown)}`);
+  /** Asks the strategy. An exception of its file becomes an error for its author. */
+  #ask<T>(question: (strategy: PricingStrategy) => T): T {
+    try {
+      return question(this.#strategy);
+    } catch (thrown) {
+      if (this.#path === undefined || thrown instanceof RangemakerError) throw thrown;
+      throw new StrategyError(`Strategy ${this.#path} threw: ${messageOf(thrown)}`);
+    }
   }
 }
 
