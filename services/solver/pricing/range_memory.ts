@@ -22,7 +22,7 @@ const HALF_LIFE_PER_HORIZON = 0.4;
 const RELIABLE_MOVES = 100;
 
 /** A mean range with its half-life. */
-interface DecayedRange {
+export interface DecayedRange {
   halfLifeMs: number;
   /** In logarithms of the price, per minute. */
   mean: number;

@@ -2,6 +2,7 @@ import { SLOT_MS } from "../../../lib/protocol/constants.ts";
 import { MINUTE_MS } from "../../../lib/time.ts";
 import { CandleBuilder, type JoinedCandle, rangeOf, unitRange } from "./candle.ts";
 import { DecayedMean } from "./decayed_mean.ts";
+import type { DecayedRange } from "./range_memory.ts";
 import type { Season } from "./season.ts";
 
 /** Length of the candles whose ranges are averaged. */
@@ -57,8 +58,8 @@ export class RecentRange {
       (open === undefined ? 0 : open.lastMs - open.firstMs);
   }
 
-  /** The mean range per minute, and the weighted time behind it; undefined before the second price. */
-  get meanRange(): { value: number; halfLifeMs: number; knownMs: number } | undefined {
+  /** Undefined before the second price. */
+  get meanRange(): DecayedRange | undefined {
     const { open } = this.#candles;
     if (open === undefined) return undefined;
     const { range, weight } = this.#rangeAndWeight(open);
@@ -66,9 +67,10 @@ export class RecentRange {
     const kept = this.#mean.weight * 2 ** (-elapsedMs / HALF_LIFE_MS);
     const total = kept + weight;
     if (total === 0) return undefined;
-    const mean = ((this.#mean.mean ?? 0) * kept + range * weight) / total;
-    const value = mean * this.#unitRange(MINUTE_MS) / this.#unitRange(SHORT_CANDLE_MS);
-    return { value, halfLifeMs: HALF_LIFE_MS, knownMs: total * SHORT_CANDLE_MS };
+    const ofCandle = ((this.#mean.mean ?? 0) * kept + range * weight) / total;
+    const mean = ofCandle * this.#unitRange(MINUTE_MS) / this.#unitRange(SHORT_CANDLE_MS);
+    const moves = this.#moving * total * SHORT_CANDLE_MS / SLOT_MS;
+    return { mean, halfLifeMs: HALF_LIFE_MS, moves };
   }
 
   /** The range of a candle without its season, extrapolated if it is partial, and its weight. */

@@ -228,7 +228,7 @@ export class MarketVolatility implements VolatilityForecaster {
   #rangeOfMinute(candle: Candle, before: number | undefined, share: number): number {
     const moves = this.#movesPerMinute;
     const whole = rangeOf(candle, before) * unitRange(moves) / unitRange(share * moves);
-    const recent = this.#historyMs < EARLY_MS ? this.#recent.meanRange?.value : undefined;
+    const recent = this.#historyMs < EARLY_MS ? this.#recent.meanRange?.mean : undefined;
     return Math.min(whole, EARLY_RAISE_MAX * (recent ?? Infinity));
   }
 
@@ -261,12 +261,7 @@ export class MarketVolatility implements VolatilityForecaster {
    */
   #logDeviation(nowMs: number, horizonMs: number, seasonFromMs = nowMs): number | undefined {
     const recent = this.#slotMoves === undefined ? undefined : this.#recent.meanRange;
-    const fast = recent && {
-      halfLifeMs: recent.halfLifeMs,
-      mean: recent.value,
-      moves: this.#movesIn(recent.knownMs),
-    };
-    const perMinute = this.#memory.logRangeOver(horizonMs, fast);
+    const perMinute = this.#memory.logRangeOver(horizonMs, recent);
     if (perMinute === undefined) return undefined;
     const square = this.#season.meanSquareFactor(seasonFromMs, nowMs + horizonMs);
     return perMinute + Math.log(square * horizonMs / CANDLE_MS) / 2;
