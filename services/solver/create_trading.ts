@@ -3,7 +3,6 @@ import type { Clock } from "../../lib/clock.ts";
 import type { IntentResources } from "../../lib/intents/intent_resources.ts";
 import { ChainGuard } from "../../lib/intents/chain_guard.ts";
 import { IntentService } from "../../lib/intents/intent_service.ts";
-import type { IntentHandler } from "../../lib/intents/submitter.ts";
 import { createCachedCall } from "../../lib/timing/cached.ts";
 import { NODE_ANSWER_CACHED_MS } from "../../lib/net/core_reader.ts";
 import type { Markets } from "../../lib/protocol/markets.ts";
@@ -95,7 +94,17 @@ export function createTrading(options: SolverOptions, parts: SolverParts) {
   const intents = new IntentService({
     resources: parts,
     guard,
-    handler: createIntentHandler(preparation, releaser, metrics),
+    handler: {
+      termsOf: (intent) => preparation.termsOf(intent),
+      beforeSigning: (intent) => preparation.prepare(intent),
+      onFinishedByUs(intent) {
+        metrics.countExecution(intent);
+        solverLog.finished(intent);
+        if (intent.state !== "committed") return;
+        metrics.countCommittedBet(decodeExecution(intent.payload).quote);
+      },
+      onFinished: (intent) => releaser.onExecutionFinished(intent),
+    },
     retainMs: options.retain,
     registry: parts.registry,
   });
@@ -110,25 +119,6 @@ export function createTrading(options: SolverOptions, parts: SolverParts) {
     clock,
   });
   return { quoter, executor, intents, releaser, exposureLimit };
-}
-
-/** Prepares executions, and tells the other parts of the solver how they end. */
-function createIntentHandler(
-  preparation: ExecutionPreparation,
-  releaser: ReservationReleaser,
-  metrics: SolverMetrics,
-): IntentHandler {
-  return {
-    termsOf: (intent) => preparation.termsOf(intent),
-    beforeSigning: (intent) => preparation.prepare(intent),
-    onFinishedByUs(intent) {
-      metrics.countExecution(intent);
-      solverLog.finished(intent);
-      if (intent.state !== "committed") return;
-      metrics.countCommittedBet(decodeExecution(intent.payload).quote);
-    },
-    onFinished: (intent) => releaser.onExecutionFinished(intent),
-  };
 }
 
 function createHedge(options: SolverOptions, clock: Clock, metrics: SolverMetrics): Hedge {
