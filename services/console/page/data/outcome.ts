@@ -1,11 +1,13 @@
 /** The outcome of a thesis, for programs and in words. */
-import { isUnsettled, type Thesis } from "@rangemaker/client";
+import { isUnsettled, RangemakerError, type Thesis } from "@rangemaker/client";
+import { explain } from "./explain.ts";
 import {
   countdownText,
   decimalsOf,
   formatAmount,
   formatCents,
   formatDigits,
+  formatTime,
   toNumber,
 } from "../parts/format.ts";
 
@@ -52,6 +54,21 @@ export function placedText(
   const begins = startTime > nowMs ? `starts in ${countdownText(startTime - nowMs)}` : "has begun";
   return `Bet ${id} is placed: it pays ${formatCents(payout)} USDC if the price stays in the ` +
     `box. The window ${begins}.`;
+}
+
+/** Why a bet was not placed that the chain lacks after its deadline. */
+export const NOT_PLACED = new RangemakerError("NOT_PLACED", "No answer came in time.");
+
+/**
+ * Says that there is no quote, or that a signed bet was not placed, and why.
+ *
+ * @param startMs The start of a signed bet's window: the text may be shown beside other bets.
+ */
+export function notPlacedText(reason: unknown, startMs?: number): string {
+  const nothing = startMs === undefined
+    ? "No quote was made."
+    : `No bet was placed on the box from ${formatTime(startMs)}; no money was taken.`;
+  return `${nothing} ${explain(reason).text}`;
 }
 
 /** A price outside a box and the side that it crossed, with enough digits to tell them apart. */

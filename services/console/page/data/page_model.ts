@@ -1,14 +1,13 @@
 import { type Signal, signal } from "@preact/signals";
 import { Markets, RangemakerClient, systemClock, type Thesis } from "@rangemaker/client";
 import type { PageConfig } from "../../page_config.ts";
-import { formatTime } from "../parts/format.ts";
 import type { BetOutcome, UnresolvedBet } from "./bet_keeper.ts";
 import { Poll } from "./http.ts";
 import { LiveBreaches } from "./live_breaches.ts";
 import { MakerStatus } from "./maker_status.ts";
 import { createMessages } from "./messages.ts";
 import { notify } from "./notify.ts";
-import { outcomeText, placedText } from "./outcome.ts";
+import { NOT_PLACED, notPlacedText, outcomeText, placedText } from "./outcome.ts";
 import { PriceFeed } from "./price_feed.ts";
 import { ServerClock } from "./server_clock.ts";
 import { Session } from "./session.ts";
@@ -96,9 +95,8 @@ export class PageModel {
     if (outcome.name === "placed") {
       const text = placedText(outcome.thesisId, quote, this.serverClock.now());
       this.announce(text, { isSpoken: !isChecking });
-    } else if (outcome.name !== "refused") { // of which the bet slip shows the reason
-      const from = formatTime(quote.startTime);
-      this.announce(`No bet was placed on the box from ${from}; no money was taken.`);
+    } else if (outcome.name === "expired") { // the bet slip shows why one was refused
+      this.announce(notPlacedText(NOT_PLACED, quote.startTime));
     }
   }
 

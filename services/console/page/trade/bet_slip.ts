@@ -1,30 +1,41 @@
 import { computed, effect, type Signal, signal, untracked } from "@preact/signals";
-import type { Bet, CancelTimer } from "@rangemaker/client";
+import type { Bet, CancelTimer, Clock } from "@rangemaker/client";
+import type { PageConfig } from "../../page_config.ts";
 import { Estimator } from "../data/estimator.ts";
 import type { ResolvedBet } from "../data/bet_keeper.ts";
-import { explain } from "../data/explain.ts";
+import type { MakerStatus } from "../data/maker_status.ts";
+import type { Announce } from "../data/messages.ts";
+import { NOT_PLACED, notPlacedText } from "../data/outcome.ts";
+import type { PriceFeed } from "../data/price_feed.ts";
 import type { Session, User } from "../data/session.ts";
 import { betFromDraft, type Draft, type DraftFields, isSameBet, parseFields } from "./draft.ts";
 import { EMPTY_FIELDS } from "./suggested_draft.ts";
 import type { DraftStore } from "./draft_store.ts";
-import { checkingText, PressLock, signableMs, signWithinText } from "./quote_life.ts";
-import { NOT_PLACED, signingStages } from "./signing.ts";
-import type { MakerStatus } from "../data/maker_status.ts";
-import { paysText, repricedText } from "./odds.ts";
-import { boxText, type Obstacle, stillText } from "./next_step.ts";
-import { SlipVoice, type SlipVoiceOptions } from "./slip_voice.ts";
-import { notPlacedText, seenPayout, type Stage } from "./stage.ts";
+import { PressLock, signableMs, signWithinText } from "./quote_life.ts";
+import { signingStages } from "./signing.ts";
+import { paysText } from "./odds.ts";
+import { boxText } from "./next_step.ts";
+import { seenPayout, type Stage } from "./stage.ts";
 
 /** Interval at which an estimate is updated, because the price moves. */
 const REFRESH_MS = 1_000;
 
-interface BetSlipOptions extends SlipVoiceOptions {
+/** What a bet needs of the page. */
+export interface TradeModel {
+  config: Pick<PageConfig, "chainId">;
   session: Pick<Session, "user">;
+  maker: Pick<MakerStatus, "info">;
+  feed: Pick<PriceFeed, "latest" | "stateOf">;
+  nodeChainId: Signal<number | undefined>;
+  serverClock: Pick<Clock, "now">;
+  announce: Announce;
+}
+
+interface BetSlipOptions
+  extends Pick<TradeModel, "session" | "maker" | "serverClock" | "announce"> {
   estimator: Estimator;
   drafts: DraftStore;
-  maker: Pick<MakerStatus, "info">;
-  /** Returns the obstacle to a quote, if there is one. */
-  obstacle(): Obstacle | undefined;
+  clock: Clock;
 }
 
 /**
@@ -42,11 +53,8 @@ export class BetSlip {
   /** By how much a payout may change during signing, in percent. */
   readonly tolerancePercent: Signal<number>;
   readonly lock: PressLock;
-  /** Set while another view is shown: only the outcomes of bets are announced. */
-  isMuted = false;
   readonly #options: BetSlipOptions;
   #cancelRefresh: CancelTimer = () => {};
-  readonly #voice: SlipVoice;
   readonly parsed = computed(() =>
     parseFields(this.fields.value, this.#options.maker.info.value?.config)
   );
@@ -64,9 +72,6 @@ export class BetSlip {
     this.tolerancePercent = signal(options.drafts.tolerancePercent);
     this.lock = new PressLock(options.clock);
     this.#options = options;
-    const announce: typeof options.announce = (...message) =>
-      this.isMuted ? () => {} : options.announce(...message);
-    this.#voice = new SlipVoice({ ...options, announce });
     let address = options.session.user.peek()?.address;
     effect(() => {
       const next = options.session.user.value?.address;
@@ -80,11 +85,6 @@ export class BetSlip {
     effect(() => {
       const resolved = bets.value?.resolved.value;
       if (resolved !== undefined) untracked(() => this.#recover(resolved));
-    });
-    const checked = computed(() => bets.value?.unresolved.value.find((bet) => bet.isChecking));
-    effect(() => {
-      const quote = checked.value?.offer.quote;
-      if (quote) untracked(() => this.#voice.speak(checkingText(quote)));
     });
     this.refresh();
   }
@@ -190,7 +190,6 @@ export class BetSlip {
     const stage = this.stage.value;
     if (user === undefined || stage.name !== "quoted") return;
     if (signableMs(stage.offer.quote, this.#options.serverClock.now()) === 0) return;
-    this.#voice.endQuote();
     const stages = signingStages(stage, {
       user,
       symbol: this.symbol.value,
@@ -208,7 +207,7 @@ export class BetSlip {
     const { name } = this.stage.value;
     if (name !== "sending") this.#changed();
     if (name === "quoting" || name === "quoted" || name === "signing") {
-      this.#voice.speak("Back to the box: no bet was placed.");
+      this.#options.announce("Back to the box: no bet was placed.", { isSpoken: true });
     }
   }
 
@@ -226,13 +225,9 @@ export class BetSlip {
         if (version !== this.#version) return;
         if (stage.name === "placed") this.#clearPlaced();
         this.stage.value = stage;
-        if (stage.name === "placed" && stage.signedFirst !== undefined) {
-          this.#voice.speak(repricedText(stage.signedFirst, stage.offer));
-        }
         if (stage.name !== "quoted") continue;
         this.estimator.clear();
         this.lock.begin();
-        this.#voice.announceQuote(stage);
       }
     } catch (thrown) {
       if (version === this.#version) this.#fail(thrown, signedStartMs);
@@ -252,9 +247,8 @@ export class BetSlip {
       if (isChecking && (isSame || !this.#isEdited)) this.stage.value = { ...outcome, offer };
     } else if (name === "draft") {
       const reason = outcome.name === "refused" ? outcome.reason : NOT_PLACED;
-      const failure = notPlacedText(explain(reason), offer.quote.startTime);
+      const failure = notPlacedText(reason, offer.quote.startTime);
       this.stage.value = { name, failure, isSigned: true };
-      if (outcome.name === "refused") this.#voice.speak(failure);
     }
   }
 
@@ -264,12 +258,9 @@ export class BetSlip {
   }
 
   #fail(thrown: unknown, signedStartMs: number | undefined): void {
-    const explanation = explain(thrown);
-    const isSigned = signedStartMs !== undefined;
-    const failure = notPlacedText(explanation, signedStartMs);
+    const failure = notPlacedText(thrown, signedStartMs);
     this.estimator.clear();
-    this.stage.value = { name: "draft", failure, isSigned };
-    this.#voice.speak(isSigned ? failure : explanation.text); // the bar shows it
+    this.stage.value = { name: "draft", failure, isSigned: signedStartMs !== undefined };
     this.refresh();
   }
 
@@ -282,13 +273,9 @@ export class BetSlip {
   #changed(): void {
     this.#version += 1;
     this.lock.end();
-    this.#voice.endQuote();
     this.stage.value = { name: "draft" };
     if (this.#bet === undefined) this.estimator.clear();
     this.refresh();
-    this.#voice.speakWhenUnchanged(() =>
-      this.stage.value.name === "draft" ? stillText(this.#options.obstacle(), this) : ""
-    );
   }
 
   /** Updates the estimate now, and regularly while there is a box. */

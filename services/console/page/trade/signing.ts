@@ -1,22 +1,17 @@
 /** Signs a bet; again if its price moves meanwhile, within the user's tolerance. */
 import {
+  type Clock,
   hasPriceMoved,
   isRangemakerError,
   type Offer,
   type Quote,
-  RangemakerError,
 } from "@rangemaker/client";
+import { NOT_PLACED } from "../data/outcome.ts";
 import type { User } from "../data/session.ts";
 import { betFromDraft, QUOTE_LIFE_MS } from "./draft.ts";
 import { ADVICE, isWithinTolerance } from "./odds.ts";
 import { signableMs } from "./quote_life.ts";
-import type { SlipVoiceOptions } from "./slip_voice.ts";
 import type { QuotedStage, Stage } from "./stage.ts";
-
-export const NOT_PLACED = new RangemakerError(
-  "NOT_PLACED",
-  "No answer came in time.",
-);
 
 /** How often a bet is signed again at most. Normally, its window begins before that. */
 const SIGNED_AGAIN_MAX = 30;
@@ -39,9 +34,10 @@ function beyondText(quote: Quote, first: Quote, tolerancePercent: number): strin
   }`;
 }
 
-interface SigningOptions extends Pick<SlipVoiceOptions, "serverClock"> {
+interface SigningOptions {
   user: User;
   symbol: string;
+  serverClock: Pick<Clock, "now">;
   /** By how much a payout may differ from the first one, in percent. */
   tolerancePercent: number;
   /** Whether the user may still sign. */

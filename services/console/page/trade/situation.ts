@@ -1,7 +1,6 @@
 import { explain } from "../data/explain.ts";
-import type { PageModel } from "../data/page_model.ts";
 import { formatQuotePrice, toNumber } from "../parts/format.ts";
-import type { BetSlip } from "./bet_slip.ts";
+import type { BetSlip, TradeModel } from "./bet_slip.ts";
 import { firstError } from "./draft.ts";
 import {
   fieldErrorsOf,
@@ -12,12 +11,12 @@ import {
 } from "./next_step.ts";
 
 /** The present obstacle to a quote; undefined if there is none. */
-export function obstacleNow(model: PageModel, slip: BetSlip): Obstacle | undefined {
+export function obstacleNow(model: TradeModel, slip: BetSlip): Obstacle | undefined {
   return obstacleOf(situationOf(model, slip));
 }
 
 /** Collects the facts that decide whether a quote can be requested. */
-export function situationOf(model: PageModel, slip: BetSlip): Situation {
+export function situationOf(model: TradeModel, slip: BetSlip): Situation {
   const { session, config, nodeChainId, maker } = model;
   const user = session.user.value;
   const parsed = slip.parsed.value;
@@ -39,7 +38,7 @@ export function situationOf(model: PageModel, slip: BetSlip): Situation {
 }
 
 /** The estimate for the present box and amount, if the price is fresh and they can be bet. */
-export function estimateNow(model: PageModel, slip: BetSlip) {
+export function estimateNow(model: TradeModel, slip: BetSlip) {
   const { symbol, parsed, estimator } = slip;
   const state = estimator.state.value;
   if (state === undefined || "failure" in state) return undefined;
@@ -50,19 +49,19 @@ export function estimateNow(model: PageModel, slip: BetSlip) {
 }
 
 /** Whether the newest price is out of date. */
-export function isOld({ feed }: PageModel, symbol: string): boolean {
+export function isOld({ feed }: TradeModel, symbol: string): boolean {
   const state = feed.stateOf(symbol);
   return state === "stale" || state === "away";
 }
 
 /** The newest price of a market as text. */
-export function priceText({ feed }: PageModel, symbol: string): string {
+export function priceText({ feed }: TradeModel, symbol: string): string {
   const price = feed.latest.value[symbol]?.price;
   return price === undefined ? "–" : formatQuotePrice(toNumber(price));
 }
 
 /** Switches the wallet to the chain of the bets. */
-export function switchChain({ session, config, announce }: PageModel): void {
+export function switchChain({ session, config, announce }: TradeModel): void {
   const user = session.user.value;
   user?.client.switchChain().then(
     () => {

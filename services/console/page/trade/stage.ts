@@ -1,8 +1,6 @@
 /** The stages of a bet, from draft to placed. */
 import type { Offer } from "@rangemaker/client";
 import type { EstimateState } from "../data/estimator.ts";
-import type { Explanation } from "../data/explain.ts";
-import { formatTime } from "../parts/format.ts";
 
 export type Stage =
   /**
@@ -34,18 +32,6 @@ export type QuotedStage = Extract<Stage, { name: "quoted" }>;
 export type PlacedStage = Extract<Stage, { name: "placed" }>;
 /** The stages with a quote that is not a bet yet. */
 export type LiveStage = Exclude<Extract<Stage, { offer: Offer }>, PlacedStage>;
-
-/**
- * Says that there is no quote, or that a signed bet was not placed, and why.
- *
- * @param startMs The start of a signed bet's window: the text may be shown beside other bets.
- */
-export function notPlacedText({ text }: Explanation, startMs?: number): string {
-  const nothing = startMs === undefined
-    ? "No quote was made."
-    : `No bet was placed on the box from ${formatTime(startMs)}; no money was taken.`;
-  return `${nothing} ${text}`;
-}
 
 /** The payout that the user saw last of this bet: of a quote, or of an estimate of it. */
 export function seenPayout(stage: Stage, state: EstimateState | undefined): QuotedStage["before"] {

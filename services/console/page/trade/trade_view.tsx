@@ -17,7 +17,7 @@ import { ChartCard, measureFuture } from "./chart_card.tsx";
 import { stateOfBet } from "./chart_boxes.ts";
 import type { ChartSource } from "./chart_content.ts";
 import { FIRST_SPAN_MS, spanFor } from "./chart_spans.ts";
-import { obstacleNow } from "./situation.ts";
+import { speakStages } from "./slip_voice.ts";
 import { YourBets } from "./your_bets.tsx";
 
 /** The market that is shown first, if it exists: its prices move the most visibly. */
@@ -29,7 +29,7 @@ export function createTradeView(model: PageModel): View {
   const drafts = new DraftStore(localStorage, systemClock);
   const first = [drafts.symbol, FIRST_MARKET].find((symbol) => markets.bySymbol(symbol)) ??
     markets.symbols[0] ?? FIRST_MARKET;
-  const slip: BetSlip = new BetSlip(first, {
+  const slip = new BetSlip(first, {
     session,
     estimator: new Estimator(client, systemClock),
     serverClock,
@@ -37,7 +37,6 @@ export function createTradeView(model: PageModel): View {
     drafts,
     announce,
     maker,
-    obstacle: () => obstacleNow(model, slip),
   });
   effect(() => {
     const state = slip.estimator.state.value;
@@ -60,7 +59,7 @@ export function createTradeView(model: PageModel): View {
   };
   openLink();
   addEventListener("hashchange", openLink);
-  slip.isMuted = slip.estimator.isPaused = true; // until the view is shown
+  slip.estimator.isPaused = true; // until the view is shown
   const spanMs = signal(FIRST_SPAN_MS); // survives a visit to another view
   const Body = () => <TradeView model={model} slip={slip} spanMs={spanMs} />;
   return { id: "trade", label: "Trade", Body };
@@ -76,6 +75,8 @@ function TradeView({ model, slip, spanMs }: Pick<ChartSource, "model" | "slip" |
   const isReady = hasMoney || slip.stage.value.name !== "draft";
   const side = useRef<HTMLElement>(null);
   useEstimates(slip);
+  // While another view is shown, only the outcomes of bets are announced.
+  useEffect(() => speakStages(model, slip, systemClock), []);
   const money = balance === undefined ? "unknown" : hasMoney;
   const step = { name: slip.stage.value.name, of: `${user?.address} ${money}` };
   useNextFocus(side, step, CHART);
@@ -139,12 +140,11 @@ function useEstimates(slip: BetSlip): void {
       slip.estimator.isPaused = document.hidden;
       slip.refresh();
     };
-    slip.isMuted = false;
     onVisibility(); // it may be opened behind other tabs
     document.addEventListener("visibilitychange", onVisibility);
     return () => {
       document.removeEventListener("visibilitychange", onVisibility);
-      slip.isMuted = slip.estimator.isPaused = true;
+      slip.estimator.isPaused = true;
     };
   }, []);
 }

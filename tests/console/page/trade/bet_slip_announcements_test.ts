@@ -1,6 +1,6 @@
 /** What the slip announces. Texts in parentheses are for screen readers alone. */
 import assert from "node:assert/strict";
-import { NetworkError } from "../../../../lib/client/mod.ts";
+import { NetworkError, RangemakerError } from "../../../../lib/client/mod.ts";
 import type { EstimateState } from "../../../../services/console/page/data/estimator.ts";
 import { BET, inStage, scene, TOO_LATE } from "./bet_slip_scene.ts";
 import { nextTurn } from "../../../support/eventually.ts";
@@ -27,48 +27,47 @@ Deno.test("BetSlip: a payout is announced once the box has been still for a seco
 });
 
 Deno.test("BetSlip: while the market has a problem, which the chart announces, no payout is announced", () => {
-  const { slip, said, clock, obstacle } = scene();
-  obstacle.now = { button: "Waiting for live prices", text: "" };
+  const { slip, said, clock, market } = scene();
+  market.state = "stale";
   slip.estimator.state.value = { failure: new NetworkError("SERVICE_UNREACHABLE", ""), bet: BET };
   clock.advance(1_000);
   assert.deepEqual(said, []);
 });
 
 Deno.test("BetSlip: a wrong field is announced instead of a payout, unless it is an empty price", () => {
-  const { slip, clock, said, obstacle } = scene();
-  obstacle.now = { button: "", text: "You bet: too much.", field: "amount" };
+  const { slip, clock, said } = scene();
   for (const amount of ["5", "50", "5000"]) {
     slip.edit({ amount });
     clock.advance(900);
   }
   assert.deepEqual(said, [], "it is still being typed");
   clock.advance(5_000);
-  assert.deepEqual(said, ["(You bet: too much.)"], "once");
+  const tooMuch = "(You bet: Enter at most 1,000.00 USDC, your balance.)";
+  assert.deepEqual(said, [tooMuch], "once");
   slip.edit({ lower: "2980", upper: "3020" });
   clock.advance(1_000);
   assert.equal(said.length, 2, "also if another field has changed, as by a suggested box");
-  obstacle.now = { button: "", text: "Stays above: Enter a price.", field: "lower" };
   slip.edit({ lower: "" });
   clock.advance(5_000);
   assert.equal(said.length, 2, "the user has not filled it in yet");
-  obstacle.now = { button: "", text: "You bet: Enter an amount.", field: "amount" };
   slip.edit({ lower: "2980", amount: "" });
   clock.advance(1_000);
   assert.equal(said.at(-1), "(You bet: Enter an amount.)", "it is asked for, also by Enter");
 });
 
 Deno.test("BetSlip: a box that the price has left is announced with the key that moves it, once that is known", () => {
-  const { slip, clock, said, obstacle } = scene();
-  const button = "Move the box to the price";
-  obstacle.now = { button, text: "The price is outside.", action: "move" };
+  const { slip, clock, said } = scene();
+  const failure = new RangemakerError("OUTSIDE_RANGE", "");
+  slip.estimator.state.value = { failure, bet: BET };
   slip.edit({ amount: "20" });
   clock.advance(1_000);
   assert.deepEqual(said, [], "the obstacle may be of the box before");
   const bet = { ...BET, betAmount: 20_000_000n };
-  slip.estimator.state.value = { failure: new Error("outside"), bet };
+  slip.estimator.state.value = { failure, bet };
   clock.advance(1_000);
   assert.deepEqual(said, [
-    "(The price is outside. Press “Move the box to the price”, or M on the chart.)",
+    "(The price is outside the box. Move it, or draw one around the price. " +
+    "Press “Move the box to the price”, or M on the chart.)",
   ]);
 });
 
@@ -116,13 +115,14 @@ Deno.test("BetSlip: an expiry is announced only while the quote is shown", async
 });
 
 Deno.test("BetSlip: while another view is shown, nothing about the slip is announced", async () => {
-  const { slip, clock, said } = scene();
+  const { slip, clock, said, speak, hush } = scene();
   await slip.quote();
-  slip.isMuted = true; // as the trade view does when it is left
+  hush(); // as the trade view does when it is left
   clock.advance(60_000);
   assert.equal(said.length, 1, "not that it expired");
-  slip.isMuted = false;
+  speak();
+  assert.deepEqual(said.slice(1), [TOO_LATE], "once it is shown again");
   slip.estimator.isPaused = true; // as in a hidden tab, for example behind a wallet
   slip.back();
-  assert.equal(said.length, 2);
+  assert.equal(said.length, 3);
 });

@@ -11,10 +11,11 @@ import {
 } from "../../../../lib/client/mod.ts";
 import { BetKeeper } from "../../../../services/console/page/data/bet_keeper.ts";
 import { Estimator } from "../../../../services/console/page/data/estimator.ts";
+import type { PriceState } from "../../../../services/console/page/data/price_feed.ts";
 import { PendingBets } from "../../../../services/console/page/data/pending_bets.ts";
 import type { User } from "../../../../services/console/page/data/session.ts";
 import { BetSlip } from "../../../../services/console/page/trade/bet_slip.ts";
-import type { Obstacle } from "../../../../services/console/page/trade/next_step.ts";
+import { speakStages } from "../../../../services/console/page/trade/slip_voice.ts";
 import type { Stage } from "../../../../services/console/page/trade/stage.ts";
 import { DraftStore } from "../../../../services/console/page/trade/draft_store.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
@@ -47,7 +48,7 @@ export function scene(
   const said: string[] = [];
   const removed: string[] = [];
   const chain = { isKnown: false };
-  const obstacle: { now: Obstacle | undefined } = { now: undefined };
+  const market: { state: PriceState } = { state: "fresh" };
   const answers: Client = {
     quote: (bet) => Promise.resolve(quoteOf(bet)),
     sign: () => Promise.resolve(SIGNATURE),
@@ -64,27 +65,34 @@ export function scene(
       readTheses: () => Promise.resolve(chain.isKnown),
       onResolved() {},
     });
-    const portfolio = { refresh() {}, bets };
+    const account = signal({ balance: 1_000_000_000n, locked: 0n });
+    const portfolio = { refresh() {}, bets, account };
     // The slip uses these parts of a user alone.
     const walletChainId = signal(undefined);
     return { address, client: answers, portfolio, walletChainId } as unknown as User;
   };
   const user = signal<User | undefined>(userOf(USER));
+  const parts = {
+    session: { user },
+    maker: { info: signal(undefined) },
+    serverClock: clock,
+    announce(text: string, { isSpoken = false } = {}) {
+      said.push(isSpoken ? `(${text})` : text);
+      return () => removed.push(text);
+    },
+  };
   const open = () =>
     new BetSlip("ETH/USDT", {
-      session: { user },
+      ...parts,
       estimator: new Estimator({ estimate }, clock),
-      serverClock: clock,
       clock,
       drafts: new DraftStore(store, clock),
-      maker: { info: signal(undefined) },
-      obstacle: () => obstacle.now,
-      announce(text, { isSpoken = false } = {}) {
-        said.push(isSpoken ? `(${text})` : text);
-        return () => removed.push(text);
-      },
     });
   const slip = open();
+  const feed = { stateOf: () => market.state, latest: signal({}) };
+  const model = { ...parts, feed, config: { chainId: 1337 }, nodeChainId: signal(1337) };
+  const speak = () => speakStages(model, slip, clock);
+  const hush = speak();
   const untouched = slip.fields.value;
   slip.edit({ lower: "2990", upper: "3010", startsIn: "8", lasts: "15", amount: "10" });
   return {
@@ -98,7 +106,9 @@ export function scene(
     user,
     userOf,
     chain,
-    obstacle,
+    market,
+    speak,
+    hush,
     untouched,
   };
 }
