@@ -31,27 +31,19 @@ export function useNextFocus(
   returnTo: string,
 ): void {
   const before = useRef(step);
-  /** Where the focus was last; the focused element may no longer exist. */
-  const last = useRef<"part" | "origin" | undefined>(undefined);
   const isFromOrigin = useRef(false);
-  useEffect(() => {
-    const follow = ({ target }: FocusEvent) => {
-      const isOrigin = target instanceof Element && target.matches(returnTo);
-      const isPart = target instanceof Node && part.current?.contains(target);
-      last.current = isOrigin ? "origin" : isPart ? "part" : undefined;
-    };
-    document.addEventListener("focusin", follow);
-    return () => document.removeEventListener("focusin", follow);
-  }, []);
+  // The focus before this change: afterwards, the focused element may no longer exist.
+  const { activeElement } = document;
+  const isInPart = part.current?.contains(activeElement) === true;
+  const isAtOrigin = activeElement?.matches(returnTo) === true;
   const focusNext = (previous: typeof step) => {
-    const isSameName = previous.name === step.name;
-    const isSame = isSameName && (previous.of === step.of || last.current === "origin");
-    // The user may be typing when a deposit arrives, which is not the user's own step.
-    const isTyping = isSameName && document.activeElement instanceof HTMLInputElement;
-    if (isSame || isTyping || last.current === undefined) return;
+    if (previous.name === step.name) {
+      // The user may be typing when a deposit arrives, which is not the user's own step.
+      if (!isInPart || document.activeElement instanceof HTMLInputElement) return;
+    } else if (!isInPart && !isAtOrigin) return;
     // The user gave up from there, so the focus stays.
-    if (step.name === "draft" && last.current === "origin") return;
-    if (previous.name === "draft") isFromOrigin.current = last.current === "origin";
+    if (step.name === "draft" && isAtOrigin) return;
+    if (previous.name === "draft") isFromOrigin.current = isAtOrigin;
     const isBack = step.name === "draft" && previous.name !== "placed" && isFromOrigin.current;
     const next = isBack
       ? document.querySelector<HTMLElement>(returnTo)
