@@ -66,7 +66,7 @@ async function benchSettlement(where: "memory" | "disk"): Promise<void> {
     for (let number = 1; number <= THESES; number++) {
       const txHash = hashOf(number);
       const receipt = { txHash, status: "committed" as const, blockNumber: 1, thesisId: number };
-      state.applyTransaction({ atMs: startTime, quoteHash: txHash, tx, receipt });
+      state.applyTransaction({ quoteHash: txHash, tx, receipt }, startTime);
     }
   });
   storage.records.commits.commit();

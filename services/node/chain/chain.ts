@@ -11,12 +11,12 @@ import { hashTransaction, quoteOf, type Transaction } from "../../../lib/protoco
 import { type Block, BlockLog, type BlockLogPosition } from "./block.ts";
 import { CHECKPOINT_LATE_MAX_MS } from "./checkpoints.ts";
 import { RejectedTransactionError, SettlementError, UnknownThesisError } from "./errors.ts";
-import type { EvaluationContext, ThesisLimits } from "./ledger.ts";
+import type { EvaluatedTransaction, EvaluationContext, ThesisLimits } from "./ledger.ts";
 import type { OraclePrices } from "../oracle/oracle_prices.ts";
 import type { ChainRecords } from "../store/chain_records.ts";
 import type { PermissionLists } from "../store/schema.ts";
 import { isFinalAt } from "./settlement.ts";
-import { ChainState, type Evaluated } from "./state.ts";
+import { ChainState } from "./state.ts";
 
 /**
  * Failed transactions that are not recorded (`Ledger.recordsFailureOf`) and kept in memory,
@@ -117,8 +117,9 @@ export class Chain {
     const evaluated = this.#evaluate(tx);
     const { receipt, isKnown } = evaluated;
     if (isKnown) return receipt;
-    if (receipt.status === "failed") return this.#recordFailure(tx, receipt);
-    return this.#apply(tx, evaluated);
+    if (receipt.status === "failed") this.#recordFailure(evaluated);
+    else this.#apply(evaluated);
+    return receipt;
   }
 
   findReceipt(txHash: Hex): Receipt | undefined {
@@ -223,46 +224,42 @@ export class Chain {
     return this.#commits.failure === undefined && this.state.settlements.isDue(timestampMs);
   }
 
-  #recordFailure(tx: Transaction, receipt: Receipt): Receipt {
+  #recordFailure(failed: EvaluatedTransaction): void {
     const { ledger } = this.state;
+    const { tx, receipt } = failed;
     if (!ledger.recordsFailureOf(tx)) {
       this.#unrecordedFailures.set(receipt.txHash, receipt);
-      return receipt;
+      return;
     }
     this.#commits.change(() => {
       ledger.record(receipt, this.#clock.now());
-      this.#announce(tx, receipt);
+      this.#announce(failed);
     });
-    return receipt;
   }
 
-  #apply(tx: Transaction, { receipt, quoteHash, fillableSpans }: Evaluated): Receipt {
-    const atMs = this.#clock.now();
+  #apply(evaluated: EvaluatedTransaction): void {
     this.#commits.change(() => {
-      const thesis = this.state.applyTransaction({ atMs, tx, receipt, quoteHash });
-      this.#announce(tx, receipt);
+      const thesis = this.state.applyTransaction(evaluated, this.#clock.now());
+      this.#announce(evaluated);
       if (thesis !== undefined) this.#announceThesis(thesis);
-      if (tx.type !== "BackfillOracle" || fillableSpans === undefined) return;
-      this.state.fill(tx, fillableSpans);
+      if (evaluated.fillableSpans === undefined) return;
       // Theses that end after the newest checkpoint wait: their last slots are not recorded yet.
       this.#settleSlice(this.head.timestampMs);
     });
-    return receipt;
   }
 
-  #announce(tx: Transaction, receipt: Receipt): void {
+  #announce({ tx, receipt }: EvaluatedTransaction): void {
     this.#commits.afterCommit(() => {
       this.blocks.add(receipt.txHash);
       this.#events.onTransaction(receipt, tx);
     });
   }
 
-  #evaluate(tx: Transaction): Evaluated & { isKnown: boolean } {
-    const { ledger } = this.state;
+  #evaluate(tx: Transaction): EvaluatedTransaction & { isKnown: boolean } {
     const txHash = hashTransaction(tx, this.chainId);
     requireSigner("Transaction signature", txHash, tx.signature, tx.from);
     const earlier = this.findReceipt(txHash);
-    if (earlier !== undefined) return { receipt: earlier, isKnown: true };
+    if (earlier !== undefined) return { tx, receipt: earlier, isKnown: true };
     // Its receipt or quote may be deleted if it is this old: it must not be accepted again.
     const isOld = tx.timestamp < this.#records.state.droppedBeforeMs + TIMESTAMP_DRIFT_MAX_MS;
     const offMs = Math.abs(this.#clock.now() - tx.timestamp);
@@ -270,12 +267,12 @@ export class Chain {
       throw new RejectedTransactionError(tx.timestamp, offMs);
     }
     const quoteHash = tx.type === "RfqSubmit" ? hashQuote(quoteOf(tx), this.chainId) : undefined;
-    const receipt = ledger.evaluate({ tx, txHash, quoteHash }, this.#context());
+    const receipt = this.state.ledger.evaluate({ tx, quoteHash }, txHash, this.#context());
     if (tx.type !== "BackfillOracle" || receipt.status === "failed") {
-      return { receipt, quoteHash, isKnown: false };
+      return { tx, receipt, quoteHash, isKnown: false };
     }
     const { slots: filledSlots, spans: fillableSpans } = this.state.fillable(tx);
-    return { receipt: { ...receipt, filledSlots }, fillableSpans, isKnown: false };
+    return { tx, receipt: { ...receipt, filledSlots }, fillableSpans, isKnown: false };
   }
 
   #context(): EvaluationContext {

@@ -10,7 +10,7 @@ import type {
   RfqSubmit,
   Transaction,
 } from "../../../lib/protocol/transaction.ts";
-import type { PricePoint } from "../../../lib/prices/price_slots.ts";
+import type { PricePoint, TimeSpan } from "../../../lib/prices/price_slots.ts";
 import { SLOT_MS } from "../../../lib/protocol/constants.ts";
 import type { ChainRecords } from "../store/chain_records.ts";
 import { hashKey, type PermissionLists, quoteKey, type StoredThesis } from "../store/schema.ts";
@@ -50,18 +50,14 @@ export interface EvaluationContext {
 /** Values that a thesis must have. */
 type LedgerFilter = { [Name in "user" | "solver" | "status"]?: Thesis[Name] | undefined };
 
-/** A transaction that was signed by its sender, with its hashes. */
-interface VerifiedTransaction {
+/** A transaction that was signed by its sender, with the receipt that it gets. */
+export interface EvaluatedTransaction {
   tx: Transaction;
-  txHash: Hex;
-  /** Only for an `RfqSubmit`. */
-  quoteHash?: Hex | undefined;
-}
-
-export interface AppliedTransaction extends Omit<VerifiedTransaction, "txHash"> {
-  /** When it was applied, in Unix milliseconds. */
-  atMs: number;
   receipt: Receipt;
+  /** Only of an `RfqSubmit`. */
+  quoteHash?: Hex | undefined;
+  /** Only of a `BackfillOracle`. */
+  fillableSpans?: readonly TimeSpan[];
 }
 
 /**
@@ -156,10 +152,13 @@ export class Ledger {
   }
 
   /** The receipt that a new transaction would get now. */
-  evaluate(verified: VerifiedTransaction, context: EvaluationContext): Receipt {
-    const { tx, txHash } = verified;
+  evaluate(
+    { tx, quoteHash }: Omit<EvaluatedTransaction, "receipt">,
+    txHash: Hex,
+    context: EvaluationContext,
+  ): Receipt {
     const { blockNumber } = context;
-    const error = this.#refusalOf(verified, context);
+    const error = this.#refusalOf(tx, quoteHash, context);
     if (error !== undefined) return { txHash, status: "failed", blockNumber, error };
     const receipt: Receipt = { txHash, status: "committed", blockNumber };
     return tx.type === "RfqSubmit" ? { ...receipt, thesisId: this.lastThesisId + 1 } : receipt;
@@ -170,11 +169,11 @@ export class Ledger {
    *
    * @returns The thesis it opened, if any.
    */
-  apply(applied: AppliedTransaction): Thesis | undefined {
-    const { tx, receipt, atMs } = applied;
+  apply(evaluated: EvaluatedTransaction, atMs: number): Thesis | undefined {
+    const { tx, receipt } = evaluated;
     this.record(receipt, atMs);
     if (tx.type === "Deposit") this.#deposit(tx);
-    if (tx.type === "RfqSubmit") return this.#open(tx, applied);
+    if (tx.type === "RfqSubmit") return this.#open(tx, evaluated, atMs);
   }
 
   /**
@@ -212,7 +211,8 @@ export class Ledger {
   }
 
   #refusalOf(
-    { tx, quoteHash }: VerifiedTransaction,
+    tx: Transaction,
+    quoteHash: Hex | undefined,
     context: EvaluationContext,
   ): Refusal | undefined {
     switch (tx.type) {
@@ -279,7 +279,7 @@ export class Ledger {
     state.issued += amount;
   }
 
-  #open(tx: RfqSubmit, { receipt, quoteHash, atMs }: AppliedTransaction): Thesis {
+  #open(tx: RfqSubmit, { receipt, quoteHash }: EvaluatedTransaction, atMs: number): Thesis {
     const { accounts, tables, state } = this.#records;
     for (const [address, amount] of stakesOf(tx)) {
       accounts.add(address, { balance: -amount, locked: amount });

@@ -4,12 +4,11 @@ import { SLOT_MS } from "../../../lib/protocol/constants.ts";
 import type { Box } from "../../../lib/protocol/bet.ts";
 import { type Market, type MarketPair, Markets } from "../../../lib/protocol/markets.ts";
 import type { Thesis } from "../../../lib/protocol/thesis.ts";
-import type { Receipt } from "../../../lib/protocol/receipt.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
 import type { BackfillOracle } from "../../../lib/protocol/transaction.ts";
 import type { ChainRecords } from "../store/chain_records.ts";
 import type { PermissionLists } from "../store/schema.ts";
-import { type AppliedTransaction, Ledger } from "./ledger.ts";
+import { type EvaluatedTransaction, Ledger } from "./ledger.ts";
 import { MarketHistory } from "./price_history.ts";
 import { decideOutcome, isFinalAt, type Outcome, SettlementSchedule } from "./settlement.ts";
 
@@ -21,15 +20,6 @@ export const SETTLEMENTS_PER_SLICE = 500;
 
 /** Attempts between two checks of the clock. */
 const SETTLEMENTS_PER_CHECK = 25;
-
-/** The receipt that a transaction would get now, and what it would fill or open. */
-export interface Evaluated {
-  receipt: Receipt;
-  /** Only of an `RfqSubmit`. */
-  quoteHash?: Hex | undefined;
-  /** Only of a `BackfillOracle`. */
-  fillableSpans?: TimeSpan[];
-}
 
 /** The state of a chain, loaded from its records: ledger, price histories and settlements. */
 export class ChainState {
@@ -59,10 +49,12 @@ export class ChainState {
     }
   }
 
-  /** @returns The thesis that the transaction opened, if any. */
-  applyTransaction(applied: AppliedTransaction): Thesis | undefined {
-    const thesis = this.ledger.apply(applied);
+  /** Applies a committed transaction. @returns The thesis that it opened, if any. */
+  applyTransaction(evaluated: EvaluatedTransaction, atMs: number): Thesis | undefined {
+    const { tx, fillableSpans } = evaluated;
+    const thesis = this.ledger.apply(evaluated, atMs);
     if (thesis !== undefined) this.#watch(thesis);
+    if (tx.type === "BackfillOracle" && fillableSpans !== undefined) this.fill(tx, fillableSpans);
     return thesis;
   }
 

@@ -246,7 +246,7 @@ Deno.test("Node: a chain of over 50,000 rows is checked while the node runs", ()
       for (let number = 1; number <= 26_000; number++) {
         const tx = { ...deposit, timestamp, amount: 1n, externalTxHash: hashOf(number) };
         const receipt = { txHash: hashOf(number), status: "committed" as const, blockNumber: 1 };
-        chain.state.applyTransaction({ atMs: timestamp, tx: { ...tx, signature: "0x" }, receipt });
+        chain.state.applyTransaction({ tx: { ...tx, signature: "0x" }, receipt }, timestamp);
       }
     });
     await disk.close();

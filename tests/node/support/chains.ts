@@ -58,7 +58,7 @@ export function openTheses(
   commits.change(() => {
     for (let number = first; number < first + count; number++) {
       const receipt = { txHash: hashOf(number), status: "committed" as const, blockNumber: 1 };
-      state.applyTransaction({ atMs: tx.timestamp, tx, receipt, quoteHash: hashOf(number) });
+      state.applyTransaction({ tx, receipt, quoteHash: hashOf(number) }, tx.timestamp);
     }
   });
 }
