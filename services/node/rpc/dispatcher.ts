@@ -48,13 +48,12 @@ export interface Caller {
   /** Undefined over HTTP. */
   subscriptions?: ClientSubscriptions;
   isReadOnly: boolean;
-  batch?: Batch;
 }
 
-/** A batch while its calls run. */
-interface Batch {
-  /** A call was refused because the node is busy, as all further calls of the batch would be. */
-  isRefused: boolean;
+/** The text of an answer; undefined if the call gets none. `error` is why the call failed. */
+interface CallAnswer {
+  text: string | undefined;
+  error?: unknown;
 }
 
 /** An answer as text; undefined if the request gets none. */
@@ -100,7 +99,8 @@ export class Dispatcher {
     } catch (thrown) {
       return { text: failureText(idOf(value), thrown), isMalformed: true };
     }
-    return { text: await this.#answer(request, caller), isMalformed: false };
+    const { text: answer } = await this.#call(request, caller);
+    return { text: answer, isMalformed: false };
   }
 
   async #handleBatch(items: readonly unknown[], caller: Caller): Promise<RpcAnswer> {
@@ -116,52 +116,47 @@ export class Dispatcher {
         `A batch may have ${CALLS_PER_BATCH_MAX} calls: received ${items.length}; send several batches`,
       );
     }
-    const batch: Batch = { isRefused: false };
     const answers: string[] = [];
     let chars = 0;
+    let refusal: RangemakerError | undefined; // of all further calls
     for (const item of items) {
-      let answer: string | undefined;
-      if (batch.isRefused) answer = failureText(idOf(item), new NodeBusyError());
-      else if (chars < BATCH_ANSWER_CHARS_MAX) {
-        answer = await this.#answerItem(item, { ...caller, batch });
-      } else answer = failureText(idOf(item), BATCH_TOO_LONG);
-      if (answer === undefined) continue;
-      chars += answer.length;
-      answers.push(answer);
+      const { text, error } = await this.#answerItem(item, caller, refusal);
+      if (error instanceof NodeBusyError) refusal = error;
+      if (text === undefined) continue;
+      chars += text.length;
+      if (chars >= BATCH_ANSWER_CHARS_MAX) refusal ??= BATCH_TOO_LONG;
+      answers.push(text);
     }
     // Refused calls do not go through the queue, so yield here to leave time for checkpoints.
-    if (batch.isRefused || chars >= BATCH_ANSWER_CHARS_MAX) {
-      await this.#options.queue.yieldToEventLoop();
-    }
+    if (refusal !== undefined) await this.#options.queue.yieldToEventLoop();
     return { text: answers.length > 0 ? `[${answers.join()}]` : undefined, isMalformed: false };
   }
 
-  async #answerItem(item: unknown, caller: Caller): Promise<string | undefined> {
+  /** Answers a call of a batch. @param refusal Why it is not run. */
+  async #answerItem(item: unknown, caller: Caller, refusal?: RangemakerError): Promise<CallAnswer> {
     let request: RpcRequest;
     try {
       request = parseRequest(item);
     } catch (thrown) {
       await this.#options.queue.yieldToEventLoop();
-      return failureText(idOf(item), thrown);
+      return { text: failureText(idOf(item), thrown) };
     }
-    return await this.#answer(request, caller);
+    if (refusal !== undefined) return answerTo(request, failureText(request.id, refusal));
+    return await this.#call(request, caller, { isInBatch: true });
   }
 
-  /** Runs a call. A call without an id also runs, but gets no answer. */
-  async #answer(request: RpcRequest, caller: Caller): Promise<string | undefined> {
-    const answer = await this.#call(request, caller);
-    return request.id === undefined ? undefined : answer;
-  }
-
+  /** Runs a call. */
   async #call(
-    { id = null, method: name, params }: RpcRequest,
+    request: RpcRequest,
     caller: Caller,
-  ): Promise<string> {
+    { isInBatch = false } = {},
+  ): Promise<CallAnswer> {
+    const { id, method: name, params } = request;
     const { methods, onCallEnded, queue, beforeAnswer, onStorageError } = this.#options;
     const method = findMethod(methods, name, caller);
     const run = () => {
       // One task for both: encoding a long result takes as long as computing it.
-      const text = JSON.stringify(rpcResult(id, method.call(params, caller.subscriptions)));
+      const text = JSON.stringify(rpcResult(id ?? null, method.call(params, caller.subscriptions)));
       // Called in the same task: the next task may fail, and its rollback would undo this change.
       const committed = beforeAnswer();
       committed.catch(() => {}); // it is awaited below
@@ -169,18 +164,22 @@ export class Dispatcher {
     };
     try {
       const lane = method.access === "write" ? "write" : "read";
-      const isQueued = method.isCostly || caller.batch !== undefined;
+      const isQueued = method.isCostly || isInBatch;
       const { text, committed } = isQueued ? await queue.run(lane, caller.groups(), run) : run();
       await committed;
       onCallEnded(name, "ok");
-      return text;
+      return answerTo(request, text);
     } catch (thrown) {
-      if (caller.batch && thrown instanceof NodeBusyError) caller.batch.isRefused = true;
       if (thrown instanceof StorageError) onStorageError?.(thrown);
       onCallEnded(methods.has(name) ? name : "unknown", "error");
-      return failureText(id, thrown);
+      return answerTo(request, failureText(id, thrown), thrown);
     }
   }
+}
+
+/** A call without an id also runs, but gets no answer. */
+function answerTo({ id }: RpcRequest, text: string, error?: unknown): CallAnswer {
+  return { text: id === undefined ? undefined : text, error };
 }
 
 /** The method of a call; in place of one that its port lacks, one that throws why. */
@@ -212,9 +211,9 @@ function requireSimple(text: string): void {
   );
 }
 
-function failureText(id: RpcId, thrown: unknown): string {
+function failureText(id: RpcId | undefined, thrown: unknown): string {
   const { code, message, data } = rpcErrorBody(thrown);
-  return JSON.stringify(rpcFailure(id, code, message, data));
+  return JSON.stringify(rpcFailure(id ?? null, code, message, data));
 }
 
 /** The JSON-RPC code of each domain error that a caller can cause. Others are internal errors. */

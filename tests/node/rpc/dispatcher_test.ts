@@ -57,6 +57,18 @@ Deno.test("Dispatcher: if the node is busy, a whole batch is refused after one t
   assert.equal(calls, 0);
 });
 
+Deno.test("Dispatcher: in a batch that is refused, a call without an id gets no answer", async () => {
+  const { handle, queue, runAll } = setUp({ cheap: { call: () => 1 } });
+  for (let task = 0; task < TASKS_WAITING_MAX / 2; task++) {
+    void queue.run("read", groups(), () => {});
+  }
+  const call = { jsonrpc: "2.0", method: "cheap" };
+  const answer = handle(JSON.stringify([{ ...call, id: 1 }, call, { ...call, id: 2 }]));
+  await runAll();
+  const answers: { id: number }[] = JSON.parse((await answer).text ?? "");
+  assert.deepEqual(answers.map(({ id }) => id), [1, 2]);
+});
+
 /** Items of a batch, which has as many as a batch may have. */
 const ITEMS: Record<string, unknown> = {
   "cheap call": { jsonrpc: "2.0", id: 1, method: "cheap" },
