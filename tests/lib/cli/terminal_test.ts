@@ -43,33 +43,25 @@ Deno.test("askSecret: without a terminal it names the option", async () => {
   );
 });
 
-function drawn(isTerminal: boolean, columns: number, ...texts: string[]): string {
-  let written = "";
-  const show = progressOn({
-    isTerminal: () => isTerminal,
-    writeSync: (bytes) => (written += new TextDecoder().decode(bytes), bytes.length),
-  }, () => columns);
-  texts.forEach(show);
-  return written;
-}
-
-Deno.test("progressOn: overwrites the previous line and clears it", () => {
-  assert.equal(drawn(true, 80, "longer", "short", ""), "\rlonger\rshort \r     \r");
-});
-
-Deno.test("progressOn: a text that is already shown is not written again", () => {
-  assert.equal(drawn(true, 80, "", ""), "");
-  assert.equal(drawn(true, 80, "same", "same"), "\rsame");
-  assert.equal(drawn(true, 5, "same one", "same two"), "\rsame");
-});
-
-Deno.test("progressOn: cuts the text below the width of the terminal", () => {
-  assert.equal(drawn(true, 5, "longer"), "\rlong");
-  assert.equal(drawn(true, 0, "no width known"), "\rno width known");
-});
-
-Deno.test("progressOn: without a terminal it writes nothing", () => {
-  assert.equal(drawn(false, 80, "line", ""), "");
+Deno.test("progressOn: a text replaces the one before, cut to the width of the terminal, and is written once", () => {
+  const cases: [isTerminal: boolean, columns: number, texts: string[], written: string][] = [
+    [true, 80, ["longer", "short", ""], "\rlonger\rshort \r     \r"],
+    [true, 80, ["", ""], ""],
+    [true, 80, ["same", "same"], "\rsame"],
+    [true, 5, ["same one", "same two"], "\rsame"],
+    [true, 5, ["longer"], "\rlong"],
+    [true, 0, ["no width known"], "\rno width known"],
+    [false, 80, ["line", ""], ""],
+  ];
+  for (const [isTerminal, columns, texts, expected] of cases) {
+    let written = "";
+    const show = progressOn({
+      isTerminal: () => isTerminal,
+      writeSync: (bytes) => (written += new TextDecoder().decode(bytes), bytes.length),
+    }, () => columns);
+    texts.forEach(show);
+    assert.equal(written, expected);
+  }
 });
 
 Deno.test("progressBar: is filled in proportion, and full if the total is 0", () => {

@@ -204,13 +204,12 @@ testOnPostgres("inspectStore: PostgreSQL, another program in a later schema", as
   }
 });
 
+const MAY_NOT_CREATE = /its user may not create tables: grant it CREATE on the schema$/;
+
 testOnPostgres("inspectStore: PostgreSQL where no table can be created is refused", async (url) => {
   const noSchema = new URL(url);
   noSchema.searchParams.set("search_path", "missing");
-  await assert.rejects(
-    look(noSchema.href),
-    /its user may not create tables: grant it CREATE on the schema$/,
-  );
+  await assert.rejects(look(noSchema.href), MAY_NOT_CREATE);
 });
 
 testOnPostgres("A used database is refused to a user who may not create tables", async (url) => {
@@ -218,10 +217,7 @@ testOnPostgres("A used database is refused to a user who may not create tables",
   const reader = new URL(url);
   reader.searchParams.set("role", "pg_read_all_data");
   await assert.rejects(openIntentStore(reader.href, "bridge"), /permission denied for schema/);
-  await assert.rejects(
-    look(reader.href),
-    /its user may not create tables: grant it CREATE on the schema$/,
-  );
+  await assert.rejects(look(reader.href), MAY_NOT_CREATE);
 });
 
 testOnPostgres("inspectStore: read-only PostgreSQL cannot be used", async (url) => {

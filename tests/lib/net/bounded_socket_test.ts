@@ -31,7 +31,7 @@ function mutePeer() {
     async write(bytes: Uint8Array) {
       for (let at = 0; at < bytes.length;) at += await (await connection).write(bytes.subarray(at));
     },
-    async close() {
+    async [Symbol.asyncDispose]() {
       (await connection).close();
       listener.close();
     },
@@ -46,6 +46,12 @@ function opened(socket: BoundedSocket): Promise<void> {
   return new Promise((resolve) => socket.onopen = () => resolve());
 }
 
+function close(socket: BoundedSocket): Promise<unknown> {
+  const closed = new Promise((resolve) => socket.onclose = resolve);
+  socket.close();
+  return closed;
+}
+
 Deno.test("BoundedSocket: the reason of a refused connection is reported, also for a host with several addresses", async () => {
   const port = freePort();
   for (const host of ["127.0.0.1", "localhost"]) {
@@ -57,27 +63,29 @@ Deno.test("BoundedSocket: the reason of a refused connection is reported, also f
 
 Deno.test("BoundedSocket: a peer that does not answer a ping is disconnected", async () => {
   const clock = new FakeClock();
-  const peer = mutePeer();
+  await using peer = mutePeer();
   const socket = newSocket(peer.url, clock);
   await opened(socket);
   const closed = new Promise<{ code: number }>((resolve) => socket.onclose = resolve);
   clock.advance(PING_EVERY_MS);
   assert.equal((await closed).code, 1006);
   assert.equal(clock.pending, 0);
-  await peer.close();
 });
 
 Deno.test("BoundedSocket: a peer that answers pings is kept; frames sent together arrive in order", async () => {
   const clock = new FakeClock();
   const received: string[] = [];
-  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, (request) => {
-    const { socket, response } = Deno.upgradeWebSocket(request);
-    socket.onmessage = ({ data }) => {
-      received.push(data);
-      socket.send(new TextEncoder().encode(`echo ${data}`)); // binary, to be read as text
-    };
-    return response;
-  });
+  await using server = Deno.serve(
+    { hostname: "127.0.0.1", port: 0, onListen: () => {} },
+    (request) => {
+      const { socket, response } = Deno.upgradeWebSocket(request);
+      socket.onmessage = ({ data }) => {
+        received.push(data);
+        socket.send(new TextEncoder().encode(`echo ${data}`)); // binary, to be read as text
+      };
+      return response;
+    },
+  );
   const socket = newSocket(`ws://127.0.0.1:${server.addr.port}`, clock);
   const answers: string[] = [];
   socket.onmessage = ({ data }) => answers.push(String(data));
@@ -93,22 +101,22 @@ Deno.test("BoundedSocket: a peer that answers pings is kept; frames sent togethe
   }
   assert.deepEqual(received, wanted);
   assert.deepEqual(answers, wanted.map((text) => `echo ${text}`));
-  const ended = new Promise((resolve) => socket.onclose = resolve);
-  socket.close();
-  await ended;
-  await server.shutdown();
+  await close(socket);
 });
 
 Deno.test("BoundedSocket: a long burst of messages is split over several turns of the event loop", async () => {
   const MESSAGES = 5_000;
   const text = "x".repeat(1_000);
-  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, (request) => {
-    const { socket, response } = Deno.upgradeWebSocket(request);
-    socket.onopen = () => {
-      for (let n = 0; n < MESSAGES; n += 1) socket.send(text);
-    };
-    return response;
-  });
+  await using server = Deno.serve(
+    { hostname: "127.0.0.1", port: 0, onListen: () => {} },
+    (request) => {
+      const { socket, response } = Deno.upgradeWebSocket(request);
+      socket.onopen = () => {
+        for (let n = 0; n < MESSAGES; n += 1) socket.send(text);
+      };
+      return response;
+    },
+  );
   const socket = newSocket(`ws://127.0.0.1:${server.addr.port}`);
   const { promise: over, resolve } = Promise.withResolvers<void>();
   let [received, inTurn, mostInTurn] = [0, 0, 0];
@@ -122,10 +130,7 @@ Deno.test("BoundedSocket: a long burst of messages is split over several turns o
   await over;
   const isBetween = mostInTurn > 1 && mostInTurn < MESSAGES / 10;
   assert(isBetween, `${mostInTurn} messages came in one turn`);
-  const ended = new Promise((resolve) => socket.onclose = resolve);
-  socket.close();
-  await ended;
-  await server.shutdown();
+  await close(socket);
 });
 
 /** Sends small messages without end, as fast as they are read; prints its port. */
@@ -163,15 +168,12 @@ Deno.test("BoundedSocket: other sockets are served in an endless burst of messag
 
 Deno.test("BoundedSocket: close does not wait for the peer and leaves no timer", async () => {
   const clock = new FakeClock();
-  const peer = mutePeer();
+  await using peer = mutePeer();
   const socket = newSocket(peer.url, clock);
   assert.throws(() => socket.send("before it is open"));
   await opened(socket);
-  const closed = new Promise((resolve) => socket.onclose = resolve);
-  socket.close();
-  await closed;
+  await close(socket);
   assert.equal(clock.pending, 0);
-  await peer.close();
 });
 
 const MIB = 1_048_576;
@@ -191,13 +193,12 @@ const tooLong: Record<string, Uint8Array[]> = {
 };
 for (const [how, frames] of Object.entries(tooLong)) {
   Deno.test(`BoundedSocket: a peer that ${how} too long a message is disconnected, with the reason`, async () => {
-    const peer = mutePeer();
+    await using peer = mutePeer();
     const socket = newSocket(peer.url);
     await opened(socket);
     const closed = new Promise<{ reason: string }>((resolve) => socket.onclose = resolve);
     socket.onmessage = () => assert.fail("It is no message");
     for (const frame of frames) await peer.write(frame);
     assert.match((await closed).reason, /^Max payload size exceeded/);
-    await peer.close();
   });
 }

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { withDefaults } from "../../../lib/cli/options.ts";
 import { Backoff } from "../../../lib/timing/backoff.ts";
-import { ReconnectingSocket, type SocketLike } from "../../../lib/net/reconnecting_socket.ts";
+import { ReconnectingSocket } from "../../../lib/net/reconnecting_socket.ts";
 import { options as proxyOptions } from "../../../services/proxy/options.ts";
 import { FEED_RECONNECT } from "../../../services/solver/node_follower.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
+import { FakeSocket } from "../../support/fake_socket.ts";
 import { withSeed } from "../../support/random.ts";
 
 Deno.test("Backoff: jitter keeps each wait between half and all of its value", () =>
@@ -34,23 +35,15 @@ function follow(waits: { initialMs: number; maxMs: number }, random: () => numbe
   const clock = new FakeClock(0);
   let attempts = 0;
   let connectedAtMs: number | undefined;
-  const connect = (): SocketLike => {
+  const connect = () => {
     attempts += 1;
-    const socket: SocketLike = {
-      binaryType: "",
-      onopen: null,
-      onmessage: null,
-      onclose: null,
-      onerror: null,
-      send() {},
-      close() {},
-    };
+    const socket = new FakeSocket("");
     const isUp = clock.now() < FLAPS_UNTIL_MS || clock.now() >= BACK_AT_MS;
     clock.after(1, () => {
-      if (!isUp) return socket.onerror?.({});
-      socket.onopen?.({});
+      if (!isUp) return socket.fail("");
+      socket.open();
       if (clock.now() >= BACK_AT_MS) connectedAtMs ??= clock.now();
-      else clock.after(1_000, () => socket.onclose?.({ code: 1006, reason: "" }));
+      else clock.after(1_000, () => socket.end());
     });
     return socket;
   };

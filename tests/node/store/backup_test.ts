@@ -60,12 +60,11 @@ Deno.test("node backup: copies a running chain to a private, checked file that c
 
     Deno.copyFileSync(to, `${folder}/restored/chain.sqlite`);
     const logged = await logOf(async () => {
-      const restored = new DiskChain(`${folder}/restored`, disk.clock);
+      await using restored = new DiskChain(`${folder}/restored`, disk.clock);
       assert.deepEqual(restored.view(txs), before);
       assert.ok(restored.chain.head.number > number, "above all that were announced since");
       restored.run(1);
       restored.deposit(50);
-      await restored.close();
     });
     assert.match(logged.join("\n"), /is a restored backup/);
     await using goesOn = new DiskChain(`${folder}/restored`, disk.clock);

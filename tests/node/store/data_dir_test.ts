@@ -114,9 +114,8 @@ Deno.test("Data directory: after a start that was killed when it had numbered it
     }
     assert.equal(starts, 2);
     for (const start of [1, 2]) {
-      const next = new DiskChain(`${folder}/killed-${start}`, disk.clock);
+      await using next = new DiskChain(`${folder}/killed-${start}`, disk.clock);
       assert.equal(next.records.state.totals.deposits.rows, 1);
-      await next.close();
     }
   }));
 
@@ -379,11 +378,10 @@ Deno.test("Data directory: a price damaged on the disk is left out, and every ot
     database.run(`UPDATE prices SET slots = ? WHERE ${where}`, slots);
     database.close();
     const lines = await logOf(async () => {
-      const reopened = new DiskChain(disk.path, disk.clock);
+      await using reopened = new DiskChain(disk.path, disk.clock);
       const history = reopened.chain.state.historyOf(ETH);
       const known = [time - 100, time, time + 100].map((slot) => history.at(slot) !== undefined);
       assert.deepEqual(known, [true, false, true]);
-      await reopened.close();
     });
     assert.deepEqual(lines, ["Prices are damaged; these slots count as missing: ETH/USDT 1"]);
   }));

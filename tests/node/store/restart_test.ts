@@ -59,7 +59,7 @@ Deno.test("Node: its metrics have the newest block from the start, before the fi
 Deno.test("Data directory: after a stop it has the same accounts, theses, receipts and prices", () =>
   withFolder(async (directory) => {
     const clock = new FakeClock();
-    const oracle = startFakeOracle(() => clock.now());
+    await using oracle = startFakeOracle(() => clock.now());
     const options = testOptions({ oracleUrl: oracle.url, dataDir: directory });
     const before = await SteppedNode.start(options, clock);
     await before.run(1);
@@ -84,15 +84,13 @@ Deno.test("Data directory: after a stop it has the same accounts, theses, receip
     assert.deepEqual([seen.history.prices.length, seen.history.missing.length], [15, 1]);
     await before.stop();
 
-    const after = await SteppedNode.start(options, clock);
+    await using after = await SteppedNode.start(options, clock);
     assert.deepEqual(await after.client.getAccount(user.address), seen.account);
     assert.deepEqual(await after.client.getTheses({}), seen.theses);
     assert.deepEqual(await after.client.getTransaction(receipt.txHash), receipt);
     assert.deepEqual(await after.client.getPriceHistory(query), seen.history);
     assert.ok(await blockNumber(after.node.url) > seen.block);
     assert.deepEqual((await after.client.sendTransaction(poor)).status, "failed");
-    await after.stop();
-    await oracle.stop();
   }));
 
 Deno.test("Data directory: prices and the head are stored every second", () =>
@@ -180,7 +178,7 @@ Deno.test("Data directory: after each kill -9 under load, all answered deposits 
 
 Deno.test("Data directory: a bet survives kill -9, and lacks the prices of the time without a node", () =>
   withFolder(async (directory) => {
-    const oracle = startFakeOracle();
+    await using oracle = startFakeOracle();
     const first = await NodeProcess.start(processArgs(directory, oracle.url));
     const client = new CoreClient({ url: first.url });
     await client.sendTransaction(depositAt(Date.now(), 1));
@@ -200,15 +198,13 @@ Deno.test("Data directory: a bet survives kill -9, and lacks the prices of the t
     });
     // The time between the two processes is missing, and nothing was made up for it.
     assert.equal(settled?.status, "needs_backfill");
-    const socket = await RpcSocket.open(second.url.replace("http", "ws"));
+    await using socket = await RpcSocket.open(second.url.replace("http", "ws"));
     const refused = await socket.call("core_settleThesis", [1]);
     const { missing } = Object(refused.error?.data);
     assert.ok(missing[0].to <= Math.ceil(endTime / 100) * 100 && missing.length >= 1);
     const { locked } = await again.getAccount(user.address);
     assert.equal(locked, 1_000_000n);
-    await socket.close();
     await second.stop();
-    await oracle.stop();
   }));
 
 Deno.test("Data directory: refuses a second node and another genesis; another ring keeps the prices", () =>
@@ -229,14 +225,12 @@ Deno.test("Data directory: refuses a second node and another genesis; another ri
     await assert.rejects(() => startNode({ ...options, ...nothing }), /another genesis/);
     const clock = new FakeClock();
     for (const ringBufferSize of [64, 1_024, 128]) {
-      const disk = new DiskChain(`${directory}/ring`, clock, { ringBufferSize });
+      await using disk = new DiskChain(`${directory}/ring`, clock, { ringBufferSize });
       disk.run(20);
-      await disk.close();
     }
-    const disk = new DiskChain(`${directory}/ring`, clock, { ringBufferSize: 128 });
+    await using disk = new DiskChain(`${directory}/ring`, clock, { ringBufferSize: 128 });
     const { ring } = disk.chain.state.historyOf(ETH);
     assert.ok(ring.at(clock.now() - 5_900) !== undefined, "from the first start");
-    await disk.close();
   }));
 
 Deno.test("Data directory: permissions are applied at every start, and changes are recorded and logged", () =>
@@ -365,12 +359,11 @@ Deno.test({
   fn: () =>
     withFolder(async (folder) => {
       const path = `${folder}/chain`;
-      const disk = new DiskChain(path, new FakeClock());
+      await using disk = new DiskChain(path, new FakeClock());
       disk.run(10);
       const modeOf = (file: string) => (Deno.statSync(`${path}/${file}`).mode ?? 0) & 0o777;
       assert.equal(modeOf(""), 0o700);
       for (const { name } of Deno.readDirSync(path)) assert.equal(modeOf(name), 0o600, name);
-      await disk.close();
     }),
 });
 
@@ -402,8 +395,7 @@ Deno.test("Data directory: a block number never gets a second hash, after restor
     run(restored, 30);
     await restored.close();
     clock.jump(-3_600_000);
-    const setBack = new DiskChain(`${folder}/old`, clock);
+    await using setBack = new DiskChain(`${folder}/old`, clock);
     const { number, hash } = setBack.chain.head;
     assert.ok(!announced.has(number), `${number} ${hash}`);
-    await setBack.close();
   }));
