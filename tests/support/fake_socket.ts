@@ -12,15 +12,12 @@ export class FakeSocket implements SocketLike {
   onmessage: SocketLike["onmessage"] = null;
   onclose: SocketLike["onclose"] = null;
   onerror: SocketLike["onerror"] = null;
-  readonly url: string;
   /** Frames that the client sent. */
   readonly sent: string[] = [];
   /** Whether the client closed it. */
   closed = false;
 
-  constructor(url: string) {
-    this.url = url;
-  }
+  constructor(readonly url: string) {}
 
   send(text: string): void {
     this.sent.push(text);

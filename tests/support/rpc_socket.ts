@@ -20,13 +20,11 @@ export class RpcSocket {
   /** The same, parsed; a batch is an array. */
   readonly messages: RpcMessage[] = [];
   readonly closed: Promise<CloseEvent>;
-  readonly socket: WebSocket;
   readonly #notifications = new Map<unknown, Record<string, unknown>[]>();
   #wake: () => void = () => {};
   #lastId = 0;
 
-  constructor(socket: WebSocket) {
-    this.socket = socket;
+  constructor(readonly socket: WebSocket) {
     const closed = Promise.withResolvers<CloseEvent>();
     this.closed = closed.promise;
     socket.onclose = (event) => closed.resolve(event);

@@ -26,17 +26,9 @@ console.log(JSON.stringify(
 function accessLeft(flags: readonly string[], values: Record<string, string>) {
   return withFile(PROGRAM, async (program) => {
     const config = new URL("../../deno.json", lib).pathname;
+    const run = ["run", "--no-prompt", "--no-check", "--config", config, ...flags];
     const { stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-      args: [
-        "run",
-        "--no-prompt",
-        "--no-check",
-        "--config",
-        config,
-        ...flags,
-        program,
-        JSON.stringify(values),
-      ],
+      args: [...run, program, JSON.stringify(values)],
     }).output();
     const decoder = new TextDecoder();
     return JSON.parse(decoder.decode(stdout) || "null") ?? decoder.decode(stderr);

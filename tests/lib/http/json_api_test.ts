@@ -23,6 +23,11 @@ function echoing(origins?: string[], clock?: Clock): Hono {
   return newApi(origins).post("/", async (c) => c.json(await readBody(c, z.unknown())));
 }
 
+/** Posts JSON. */
+async function send(app: Hono, body: BodyInit, headers?: HeadersInit): Promise<Response> {
+  return await app.request("/", { method: "POST", body, headers: { ...JSON_TYPE, ...headers } });
+}
+
 Deno.test("useJsonApi: an expected error is answered with its status, code, message and advice", async () => {
   const timeout = new NodeTimeoutError("http://node", "eth_chainId", 5);
   const app = newApi().get("/", () => {
@@ -55,19 +60,17 @@ Deno.test("useJsonApi: a call that the node refuses now may succeed later; one t
 
 Deno.test("createBodyReader: a body over the limit is 413, with and without Content-Length", async () => {
   const app = echoing();
-  const send = (body: BodyInit, headers?: HeadersInit) =>
-    app.request("/", { method: "POST", body, headers: { ...JSON_TYPE, ...headers } });
   const largest = "1".repeat(65_536);
-  assert.equal((await send(largest)).status, 200);
-  assert.equal((await send(`${largest}1`, { "content-length": "65537" })).status, 413);
-  assert.equal((await send(largest, { "content-length": "65536" })).status, 200);
+  assert.equal((await send(app, largest)).status, 200);
+  assert.equal((await send(app, `${largest}1`, { "content-length": "65537" })).status, 413);
+  assert.equal((await send(app, largest, { "content-length": "65536" })).status, 200);
   const stream = () => new Blob([`${largest}1`]).stream();
   const both = { "content-length": "65536", "transfer-encoding": "chunked" };
-  assert.equal((await send(stream(), both)).status, 413);
-  const refused = await send(stream());
+  assert.equal((await send(app, stream(), both)).status, 413);
+  const refused = await send(app, stream());
   assert.equal(refused.status, 413);
   const twice = { "content-length": "65536, 65536" }; // the server accepts equal ones
-  assert.equal((await send(stream(), twice)).status, 413);
+  assert.equal((await send(app, stream(), twice)).status, 413);
   assert.match(
     (await refused.json()).error,
     /^BODY_TOO_LARGE: Body is over 65536 bytes, or in too many pieces: send a smaller one at once$/,
@@ -98,8 +101,7 @@ for (const [type, status] of types) {
 Deno.test("createBodyReader: only a page of an allowed origin may send a body", async () => {
   const app = echoing(["https://app.example"]);
   for (const [origin, status] of [["https://app.example", 200], ["null", 403]] as const) {
-    const headers = { ...JSON_TYPE, origin };
-    assert.equal((await app.request("/", { method: "POST", body: "{}", headers })).status, status);
+    assert.equal((await send(app, "{}", { origin })).status, status);
   }
 });
 
@@ -145,20 +147,19 @@ for (const length of ["100", undefined]) {
   Deno.test(`createBodyReader: a body ${kind} that does not arrive within five seconds is refused with 408`, async () => {
     const clock = new FakeClock();
     const app = echoing(undefined, clock);
-    const send = (text: string, isComplete: boolean) => {
+    const sendText = (text: string, isComplete: boolean) => {
       const body = new ReadableStream({
         start(controller) {
           controller.enqueue(new TextEncoder().encode(text));
           if (isComplete) controller.close();
         },
       });
-      const headers = { ...JSON_TYPE, ...length && { "content-length": length } };
-      return app.request("/", { method: "POST", body, headers });
+      return send(app, body, length === undefined ? {} : { "content-length": length });
     };
-    assert.equal((await send("{}", true)).status, 200);
+    assert.equal((await sendText("{}", true)).status, 200);
     assert.equal(clock.pending, 0, "a timer was left behind");
     let isAnswered = false;
-    const answer = Promise.resolve(send('{"a":', false)).finally(() => isAnswered = true);
+    const answer = sendText('{"a":', false).finally(() => isAnswered = true);
     await clock.untilScheduled();
     clock.advance(4_999);
     await nextTurn();
@@ -181,31 +182,30 @@ Deno.test("createBodyReader: a body with far more members or levels than a valid
   const members = (count: number) =>
     JSON.stringify(Object.fromEntries(Array.from({ length: count }, (_, n) => [`a${n}`, 1])));
   const levels = (count: number) => "[".repeat(count) + "]".repeat(count);
-  const send = (body: string) => app.request("/", { method: "POST", headers: JSON_TYPE, body });
   for (const body of [members(5_000), levels(100)]) {
-    const response = await send(body);
+    const response = await send(app, body);
     assert.equal(response.status, 400);
     assert.match((await response.json()).error, /^INVALID_REQUEST: Body has over 1000 members/);
   }
-  for (const body of [members(500), levels(20)]) assert.equal((await send(body)).status, 200);
+  for (const body of [members(500), levels(20)]) assert.equal((await send(app, body)).status, 200);
 });
 
 Deno.test("createBodyReader: a body of unknown length that comes byte by byte is refused", async () => {
   const app = echoing();
-  const send = (text: string, bytes: number) => {
+  const sendIn = (text: string, bytes: number) => {
     const pieces = text.match(new RegExp(`.{1,${bytes}}`, "g")) ?? [];
     const body = ReadableStream.from(pieces.map((piece) => new TextEncoder().encode(piece)));
-    return app.request("/", { method: "POST", headers: JSON_TYPE, body });
+    return send(app, body);
   };
   const text = `"${"x".repeat(998)}"`;
-  assert.equal((await send(text, 1)).status, 413);
-  assert.equal(await (await send(text, 10)).json(), JSON.parse(text));
+  assert.equal((await sendIn(text, 1)).status, 413);
+  assert.equal(await (await sendIn(text, 10)).json(), JSON.parse(text));
   await new Promise<void>(afterInput); // the last turn has ended
 });
 
 Deno.test("createBodyReader: refuses an empty body as not JSON, with or without a length", async () => {
   for (const body of ["", ReadableStream.from([])]) {
-    const answer = await echoing().request("/", { method: "POST", headers: JSON_TYPE, body });
+    const answer = await send(echoing(), body);
     assert.match((await answer.json()).error, /Body is not JSON: received ""/);
   }
 });
@@ -213,7 +213,7 @@ Deno.test("createBodyReader: refuses an empty body as not JSON, with or without 
 Deno.test("createBodyReader: others are served while many bodies come in pieces", async () => {
   const app = echoing();
   let pieces = 0;
-  const send = async () => {
+  const sendInPieces = async () => {
     let sent = 0;
     const body = new ReadableStream({
       pull(controller) {
@@ -222,9 +222,9 @@ Deno.test("createBodyReader: others are served while many bodies come in pieces"
         if ((sent += 1) === 200) controller.close();
       },
     });
-    return (await app.request("/", { method: "POST", headers: JSON_TYPE, body })).status;
+    return (await send(app, body)).status;
   };
-  const answers = Array.from({ length: 10 }, send);
+  const answers = Array.from({ length: 10 }, sendInPieces);
   let [before, most] = [0, 0];
   const served = setInterval(() => {
     most = Math.max(most, pieces - before);

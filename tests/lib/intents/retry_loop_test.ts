@@ -57,6 +57,14 @@ class Retries extends World {
     await this.settled();
   }
 
+  /** Time passes, every pass that falls due with it. */
+  async seconds(count: number): Promise<void> {
+    for (let second = 0; second < count; second++) {
+      this.clock.advance(1_000);
+      await this.settled();
+    }
+  }
+
   /** Keys that the next pass retries. */
   async nextPass(): Promise<string[]> {
     this.retried.length = 0;
@@ -97,22 +105,13 @@ test("a slow retry keeps no other one waiting, and fifty are the most at once", 
   const open = world.holdBack((key) => key !== "quick");
   await world.start();
   await world.recordAll("quick");
-  world.clock.advance(1_000); // the pass no longer waits for the slow one
-  await world.settled();
-  world.clock.advance(1_000);
-  await world.settled();
+  await world.seconds(2); // the pass no longer waits for the slow one after the first
   assert.deepEqual(world.retried, ["slow", "quick"]);
   await world.recordAll(...KEYS);
-  for (let pass = 0; pass < 5; pass++) {
-    world.clock.advance(1_000);
-    await world.settled();
-  }
+  await world.seconds(5);
   assert.equal(world.retried.length, 51);
   open();
-  for (let pass = 0; pass < 5; pass++) {
-    world.clock.advance(1_000);
-    await world.settled();
-  }
+  await world.seconds(5);
   assert.equal(await world.store.countUnfinished(), 0);
 });
 
@@ -122,8 +121,7 @@ test("a pass retries every intent, although slow ones leave few places", async (
   const open = world.holdBack((key) => key.startsWith("slow"));
   await world.start();
   await world.recordAll(...KEYS);
-  world.clock.advance(1_000); // the first pass no longer waits
-  await world.settled();
+  await world.seconds(1); // the first pass no longer waits
   assert.equal((await world.nextPass()).length, KEYS.length);
   open();
 });
@@ -138,8 +136,7 @@ test("once the node is back, a slow first retry keeps no other one waiting", asy
     return await world.finish(intent.key);
   };
   await world.start();
-  world.clock.advance(1_000);
-  await world.settled();
+  await world.seconds(1);
   assert.equal(await world.store.countUnfinished(), 1);
   open();
 });

@@ -30,28 +30,12 @@ async function trace(folder: string): Promise<Call[]> {
   const file = `${folder}/trace`;
   const script = new URL("../support/power_loss_program.ts", import.meta.url).pathname;
   const calls = "openat,pwrite64,write,lseek,fsync,fdatasync,ftruncate,unlink,unlinkat";
-  const command = new Deno.Command("strace", {
-    args: [
-      "-f",
-      "-y",
-      "-xx",
-      "-s",
-      "100000",
-      "-e",
-      `trace=${calls}`,
-      "-o",
-      file,
-      Deno.execPath(),
-      "run",
-      "--no-check",
-      "--allow-all",
-      script,
-      `${folder}/node`,
-      `${DEPOSITS}`,
-    ],
+  const options = ["-f", "-y", "-xx", "-s", "100000", "-e", `trace=${calls}`, "-o", file];
+  const program = [Deno.execPath(), "run", "--no-check", "--allow-all", script];
+  const { success, stderr } = await new Deno.Command("strace", {
+    args: [...options, ...program, `${folder}/node`, `${DEPOSITS}`],
     stderr: "piped",
-  });
-  const { success, stderr } = await command.output();
+  }).output();
   assert.ok(success, new TextDecoder().decode(stderr));
   const lines = wholeLines((await Deno.readTextFile(file)).split("\n"));
   return [...lines].flatMap((line) => callOf(line) ?? []);

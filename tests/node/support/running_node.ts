@@ -55,11 +55,9 @@ export async function hasPrices(node: RunningNode): Promise<void> {
 
 /** A node in a process of its own, which a test may kill. */
 export class NodeProcess {
-  readonly url: string;
   readonly #program: Program;
 
-  private constructor(url: string, program: Program) {
-    this.url = url;
+  private constructor(readonly url: string, program: Program) {
     this.#program = program;
   }
 

@@ -12,17 +12,18 @@ const CHECKPOINT_MS = 100;
  * machine can make it miss one. Its oracle goes by the same clock.
  */
 export class SteppedNode {
-  readonly node: RunningNode;
   readonly client: CoreClient;
-  readonly clock: FakeClock;
   readonly #socket: RpcSocket;
   readonly #heads: string;
   #seenHeads = 0;
 
-  private constructor(node: RunningNode, clock: FakeClock, socket: RpcSocket, heads: string) {
-    this.node = node;
+  private constructor(
+    readonly node: RunningNode,
+    readonly clock: FakeClock,
+    socket: RpcSocket,
+    heads: string,
+  ) {
     this.client = new CoreClient({ url: node.url });
-    this.clock = clock;
     this.#socket = socket;
     this.#heads = heads;
   }
