@@ -33,12 +33,11 @@ import {
   bet,
   CHAIN_ID,
   clock,
-  HONEST,
   offerOn,
   type Routes,
   solver,
+  startServices,
   terms,
-  withServices,
 } from "./fake_services.ts";
 
 const wallet = privateKeyToAccount(DEV_ACCOUNTS.admin.privateKey);
@@ -46,15 +45,11 @@ const txHash = `0x${"ab".repeat(32)}` as const;
 const offer = offerOn(CHAIN_ID);
 const { quote: { base, quote }, quoteHash } = offer;
 
-/** Runs a test with a client whose services answer as the routes do, on the same chain. */
-function withClient(
-  routes: Routes,
-  test: (client: RangemakerClient) => Promise<void>,
-  options: Partial<ClientOptions> = {},
-): Promise<void> {
-  return withServices(routes, HONEST, (urls) => {
-    return test(new RangemakerClient({ urls, chainId: CHAIN_ID, wallet, clock, ...options }));
-  });
+/** A client whose services answer as the routes do, on the same chain; they end with it. */
+function clientOf(routes: Routes, options: Partial<ClientOptions> = {}) {
+  const { urls, ...services } = startServices(routes);
+  const client = new RangemakerClient({ urls, chainId: CHAIN_ID, wallet, clock, ...options });
+  return Object.assign(client, services);
 }
 
 /** The next socket of a network, which grants the subscription of a watch. */
@@ -79,13 +74,12 @@ Deno.test("quote: requests a quote of the bet and returns a checked offer", asyn
     ...quoteRoutes,
     "/solver/quote": (body) => (asked = body, quoteRoutes["/solver/quote"]?.(body)),
   };
-  await withClient(routes, async (client) => {
-    assert.deepEqual(await client.quote(bet), offer);
-    const { solver: _, payout: __, ...expected } = quoteMessage(terms);
-    const asText = (record: Record<string, unknown>) =>
-      Object.fromEntries(Object.entries(record).map(([field, value]) => [field, String(value)]));
-    assert.deepEqual(asText(asked), asText(expected));
-  });
+  await using client = clientOf(routes);
+  assert.deepEqual(await client.quote(bet), offer);
+  const { solver: _, payout: __, ...expected } = quoteMessage(terms);
+  const asText = (record: Record<string, unknown>) =>
+    Object.fromEntries(Object.entries(record).map(([field, value]) => [field, String(value)]));
+  assert.deepEqual(asText(asked), asText(expected));
 });
 
 Deno.test("quote: returns the solver's probability if it has a model, in an offer that can be signed", async () => {
@@ -96,14 +90,11 @@ Deno.test("quote: returns the solver's probability if it has a model, in an offe
       pricing: { probability: 0.4, spot: "1" },
     }),
   };
-  await withClient(
-    { ...priced, ...executionOf({ status: "committed", thesisId: 7 }) },
-    async (client) => {
-      const quoted = await client.quote(bet);
-      assert.deepEqual(quoted, { ...offer, probability: 0.4 });
-      assert.equal((await client.execute(quoted, await client.sign(quoted))).thesisId, 7);
-    },
-  );
+  const executed = executionOf({ status: "committed", thesisId: 7 });
+  await using client = clientOf({ ...priced, ...executed });
+  const quoted = await client.quote(bet);
+  assert.deepEqual(quoted, { ...offer, probability: 0.4 });
+  assert.equal((await client.execute(quoted, await client.sign(quoted))).thesisId, 7);
 });
 
 Deno.test("quote: the addresses of the client's markets may be in any case", async () => {
@@ -115,63 +106,52 @@ Deno.test("quote: the addresses of the client's markets may be in any case", asy
     "/solver/quote": () => ({ success: true, quote: signed, quoteHash }),
   };
   const market = { symbol: bet.symbol, base: solver.address.toLowerCase() as Address, quote };
-  await withClient(routes, async (client) => {
-    assert.equal((await client.quote(bet)).quoteHash, quoteHash);
-  }, { markets: [market] });
+  await using client = clientOf(routes, { markets: [market] });
+  assert.equal((await client.quote(bet)).quoteHash, quoteHash);
 });
 
-Deno.test("quote: an unknown market is refused before any request", () =>
-  withClient({}, (client) =>
-    assert.rejects(client.quote({ ...bet, symbol: "DOGE/USDT" }), {
-      code: "UNSUPPORTED_PAIR",
-      message: /ETH\/USDT/,
-    })));
+Deno.test("quote: an unknown market is refused before any request", async () => {
+  await using client = clientOf({});
+  const error = { code: "UNSUPPORTED_PAIR", message: /ETH\/USDT/ };
+  await assert.rejects(client.quote({ ...bet, symbol: "DOGE/USDT" }), error);
+});
 
 Deno.test("execute: sends the user's signature of the quote hash, and returns the thesis", async () => {
   let sent: Record<string, unknown> = {};
   const result = { txHash, status: "committed", thesisId: 7 };
   const routes: Routes = { "/solver/execute": (body) => (sent = body, { success: true, result }) };
-  await withClient(routes, async (client) => {
-    assert.deepEqual(await client.execute(offer), { thesisId: 7, txHash });
-    assert.deepEqual(sent.quote, quoteToWire(offer.quote));
-    const signature = await client.sign(offer);
-    assert.equal(sent.userSignature, signature);
-    assert.equal(recoverSigner(quoteHash, signature), wallet.address);
+  await using client = clientOf(routes);
+  assert.deepEqual(await client.execute(offer), { thesisId: 7, txHash });
+  assert.deepEqual(sent.quote, quoteToWire(offer.quote));
+  const signature = await client.sign(offer);
+  assert.equal(sent.userSignature, signature);
+  assert.equal(recoverSigner(quoteHash, signature), wallet.address);
+});
+
+Deno.test("execute: a failed transaction throws with the chain's code, details and hash", async () => {
+  const details = { symbol: "ETH/USDT" };
+  const error = { code: "ORACLE_STALE", message: "The price is 4000 ms old", details };
+  await using client = clientOf(executionOf({ status: "failed", error }));
+  await assert.rejects(client.execute(offer), {
+    name: "ExecutionError",
+    code: "ORACLE_STALE",
+    details: { ...details, txHash },
+    retry: "new_quote",
+    message: /The price is 4000 ms old$/,
   });
 });
 
-Deno.test("execute: a failed transaction throws with the chain's code, details and hash", () => {
-  const details = { symbol: "ETH/USDT" };
-  const error = { code: "ORACLE_STALE", message: "The price is 4000 ms old", details };
-  return withClient(
-    executionOf({ status: "failed", error }),
-    (client) =>
-      assert.rejects(client.execute(offer), {
-        name: "ExecutionError",
-        code: "ORACLE_STALE",
-        details: { ...details, txHash },
-        retry: "new_quote",
-        message: /The price is 4000 ms old$/,
-      }),
-  );
+Deno.test("execute: a code that only another node has fails the bet for good", async () => {
+  const error = { code: "constructor", message: "No bets today" };
+  await using client = clientOf(executionOf({ status: "failed", error }));
+  const expected = { name: "ExecutionError", code: "constructor", retry: "never" };
+  await assert.rejects(client.execute(offer), expected);
 });
 
-Deno.test("execute: a code that only another node has fails the bet for good", () =>
-  withClient(
-    executionOf({ status: "failed", error: { code: "constructor", message: "No bets today" } }),
-    (client) =>
-      assert.rejects(client.execute(offer), {
-        name: "ExecutionError",
-        code: "constructor",
-        retry: "never",
-      }),
-  ));
-
-Deno.test("execute: a failed bet without a reason throws TRANSACTION_FAILED", () =>
-  withClient(
-    executionOf({ status: "failed", thesisId: 7 }),
-    (client) => assert.rejects(client.execute(offer), { code: "TRANSACTION_FAILED" }),
-  ));
+Deno.test("execute: a failed bet without a reason throws TRANSACTION_FAILED", async () => {
+  await using client = clientOf(executionOf({ status: "failed", thesisId: 7 }));
+  await assert.rejects(client.execute(offer), { code: "TRANSACTION_FAILED" });
+});
 
 Deno.test("execute: a committed bet whose answer has no thesis id gets it from the receipt of its transaction", async () => {
   let receipt: Record<string, unknown> | null = null;
@@ -180,26 +160,25 @@ Deno.test("execute: a committed bet whose answer has no thesis id gets it from t
     ...executionOf({ status: "committed" }),
     core_getTransaction: ({ params }: Record<string, unknown>) => (asked.push(params), receipt),
   };
-  await withClient(routes, async (client) => {
-    for (const unknown of [null, { txHash, blockNumber: 3, status: "committed" }]) {
-      receipt = unknown;
-      await assert.rejects(client.execute(offer), { code: "INVALID_ANSWER", retry: "same" });
-    }
-    receipt = { txHash, blockNumber: 3, status: "committed", thesisId: 9 };
-    assert.deepEqual(await client.execute(offer), { thesisId: 9, txHash });
-    assert.deepEqual(asked.at(-1), [txHash]);
-  });
+  await using client = clientOf(routes);
+  for (const unknown of [null, { txHash, blockNumber: 3, status: "committed" }]) {
+    receipt = unknown;
+    await assert.rejects(client.execute(offer), { code: "INVALID_ANSWER", retry: "same" });
+  }
+  receipt = { txHash, blockNumber: 3, status: "committed", thesisId: 9 };
+  assert.deepEqual(await client.execute(offer), { thesisId: 9, txHash });
+  assert.deepEqual(asked.at(-1), [txHash]);
 });
 
 Deno.test("execute: a committed bet whose thesis cannot be read counts as perhaps placed, not as refused", async () => {
   const answers = [() => "not a receipt", () => assert.fail("the node is away")];
   for (const core_getTransaction of answers) {
     const routes = { ...executionOf({ status: "committed" }), core_getTransaction };
-    await withClient(routes, (client) =>
-      assert.rejects(client.execute(offer), (thrown) => {
-        assert(isRangemakerError(thrown, "INVALID_ANSWER"));
-        return isOutcomeUnknown(thrown) && thrown.cause !== undefined;
-      }));
+    await using client = clientOf(routes);
+    await assert.rejects(client.execute(offer), (thrown) => {
+      assert(isRangemakerError(thrown, "INVALID_ANSWER"));
+      return isOutcomeUnknown(thrown) && thrown.cause !== undefined;
+    });
   }
 });
 
@@ -208,23 +187,20 @@ Deno.test("estimate: returns the payout, with the solver's probability if it has
   const read = { betAmount: 5n, payout: 9n, multiplier: "1.8000", solverCollateral: 4n };
   for (const pricing of [undefined, { probability: 0.4, spot: "1" }]) {
     const routes = { "/solver/estimate": () => ({ success: true, estimate, pricing }) };
-    await withClient(routes, async (client) => {
-      const expected = { ...read, probability: pricing?.probability };
-      assert.deepEqual(await client.estimate(bet), expected);
-    });
+    await using client = clientOf(routes);
+    const expected = { ...read, probability: pricing?.probability };
+    assert.deepEqual(await client.estimate(bet), expected);
   }
 });
 
-Deno.test("estimate, solverInfo: an aborted signal's reason is thrown, and nothing is sent", () =>
-  withClient(
-    { "/solver/estimate": () => assert.fail("sent"), "/solver/info": () => assert.fail("sent") },
-    async (client) => {
-      const unwanted = AbortSignal.abort();
-      const isReason = (thrown: unknown) => thrown === unwanted.reason;
-      await assert.rejects(client.estimate(bet, unwanted), isReason);
-      await assert.rejects(client.solverInfo(unwanted), isReason);
-    },
-  ));
+Deno.test("estimate, solverInfo: an aborted signal's reason is thrown, and nothing is sent", async () => {
+  const sent = () => assert.fail("sent");
+  await using client = clientOf({ "/solver/estimate": sent, "/solver/info": sent });
+  const unwanted = AbortSignal.abort();
+  const isReason = (thrown: unknown) => thrown === unwanted.reason;
+  await assert.rejects(client.estimate(bet, unwanted), isReason);
+  await assert.rejects(client.solverInfo(unwanted), isReason);
+});
 
 Deno.test("settled: returns the outcome of a thesis of the wallet's account, then stops watching", async () => {
   const network = new FakeNetwork();
@@ -236,22 +212,21 @@ Deno.test("settled: returns the outcome of a thesis of the wallet's account, the
     // The node that answers has it a moment later.
     core_getThesis: () => (reads += 1) < 3 ? null : toWire(thesisOf(7, { user: wallet.address })),
   };
-  await withClient(routes, async (client) => {
-    const settled = client.settled(7, 60_000);
-    const socket = await subscribed(network);
-    await eventually("the theses are read", () => asked.length > 0);
-    for (const status of ["needs_backfill", "lost"] as const) {
-      socket.notify(thesisOf(7, { status }));
-    }
-    assert.equal((await settled).status, "lost");
-    assert(socket.closed);
-    const watched = client.watch({}, { solver: solver.address });
-    await subscribed(network, 2);
-    (await watched).close();
-    const party = z.object({ user: z.string().optional(), solver: z.string().optional() });
-    const parties = asked.map((params) => z.tuple([party]).parse(params));
-    assert.deepEqual(parties.flat(), [{ user: wallet.address }, { solver: solver.address }]);
-  }, { connect: network.connect, clock: systemClock });
+  await using client = clientOf(routes, { connect: network.connect, clock: systemClock });
+  const settled = client.settled(7, 60_000);
+  const socket = await subscribed(network);
+  await eventually("the theses are read", () => asked.length > 0);
+  for (const status of ["needs_backfill", "lost"] as const) {
+    socket.notify(thesisOf(7, { status }));
+  }
+  assert.equal((await settled).status, "lost");
+  assert(socket.closed);
+  const watched = client.watch({}, { solver: solver.address });
+  await subscribed(network, 2);
+  (await watched).close();
+  const party = z.object({ user: z.string().optional(), solver: z.string().optional() });
+  const parties = asked.map((params) => z.tuple([party]).parse(params));
+  assert.deepEqual(parties.flat(), [{ user: wallet.address }, { solver: solver.address }]);
 });
 
 Deno.test("settled: follows a thesis of another user, and returns a known outcome at once", async () => {
@@ -267,13 +242,12 @@ Deno.test("settled: follows a thesis of another user, and returns a known outcom
       return { theses: [toWire({ ...open, status: "lost" })], nextCursor: null };
     },
   };
-  await withClient(routes, async (client) => {
-    assert.equal((await client.settled(8, 60_000)).status, "won");
-    const settled = client.settled(7, 60_000);
-    await subscribed(network);
-    assert.equal((await settled).status, "lost");
-    assert.match(JSON.stringify(asked), new RegExp(solver.address));
-  }, { connect: network.connect, wallet: undefined });
+  await using client = clientOf(routes, { connect: network.connect, wallet: undefined });
+  assert.equal((await client.settled(8, 60_000)).status, "won");
+  const settled = client.settled(7, 60_000);
+  await subscribed(network);
+  assert.equal((await settled).status, "lost");
+  assert.match(JSON.stringify(asked), new RegExp(solver.address));
 });
 
 Deno.test("settled: another bet under the same id, of a chain that was restored meanwhile, is not its outcome", async () => {
@@ -285,16 +259,15 @@ Deno.test("settled: another bet under the same id, of a chain that was restored 
     core_getThesis: () => toWire(open),
     core_getTheses: () => (reads += 1, { theses: [other], nextCursor: null }),
   };
-  await withClient(routes, async (client) => {
-    const settled = client.settled(7, 60_000);
-    const socket = await subscribed(network);
-    await eventually("the theses are read", () => reads > 0);
-    socket.notify(thesisOf(7, { status: "lost" }));
-    assert.equal((await settled).status, "lost");
-  }, { connect: network.connect, clock: systemClock });
+  await using client = clientOf(routes, { connect: network.connect, clock: systemClock });
+  const settled = client.settled(7, 60_000);
+  const socket = await subscribed(network);
+  await eventually("the theses are read", () => reads > 0);
+  socket.notify(thesisOf(7, { status: "lost" }));
+  assert.equal((await settled).status, "lost");
 });
 
-Deno.test("settled: a thesis that does not appear within its timeout throws UNKNOWN_THESIS, however slow the answers", () => {
+Deno.test("settled: a thesis that does not appear within its timeout throws UNKNOWN_THESIS, however slow the answers", async () => {
   const clock = new FakeClock();
   let reads = 0;
   const routes: Routes = {
@@ -304,26 +277,25 @@ Deno.test("settled: a thesis that does not appear within its timeout throws UNKN
       return null;
     },
   };
-  return withClient(routes, async (client) => {
-    for (const [timeoutMs, count] of [[0, 1], [150, 2], [1_000, 7]] as const) {
-      reads = 0;
-      const settled = assert.rejects(client.settled(7, timeoutMs), {
-        code: "UNKNOWN_THESIS",
-        message: "The chain has no thesis 7",
-        details: { thesisId: 7 },
-        retry: "never",
-      });
-      for (let read = 1; read < count; read++) {
-        await eventually("it waits", () => reads === read && clock.pending === 2);
-        clock.advance(100);
-      }
-      await settled;
-      assert.equal(reads, count);
+  await using client = clientOf(routes, { clock });
+  for (const [timeoutMs, count] of [[0, 1], [150, 2], [1_000, 7]] as const) {
+    reads = 0;
+    const settled = assert.rejects(client.settled(7, timeoutMs), {
+      code: "UNKNOWN_THESIS",
+      message: "The chain has no thesis 7",
+      details: { thesisId: 7 },
+      retry: "never",
+    });
+    for (let read = 1; read < count; read++) {
+      await eventually("it waits", () => reads === read && clock.pending === 2);
+      clock.advance(100);
     }
-  }, { clock });
+    await settled;
+    assert.equal(reads, count);
+  }
 });
 
-Deno.test("settled: after its timeout, the error says the status of the thesis", () => {
+Deno.test("settled: after its timeout, the error says the status of the thesis", async () => {
   const network = new FakeNetwork();
   const time = new FakeClock();
   const delays: number[] = [];
@@ -337,45 +309,43 @@ Deno.test("settled: after its timeout, the error says the status of the thesis",
     core_getThesis: () => open,
     core_getTheses: () => ({ theses: [open], nextCursor: null }),
   };
-  return withClient(routes, async (client) => {
-    const ended = assert.rejects(client.settled(7, timeoutMs), {
-      code: "WATCH_TIMEOUT",
-      message: "Thesis 7 is needs_backfill after 12000 ms: it waits until its missing prices are " +
-        "filled in",
-      details: { timeoutMs, thesisId: 7, status: "needs_backfill" },
-      retry: "later",
-    });
-    const socket = await subscribed(network);
-    await eventually("it waits for the outcome", () => delays.includes(timeoutMs));
-    socket.notify(thesisOf(7, { status: "needs_backfill" }));
-    time.advance(timeoutMs);
-    await ended;
-  }, { connect: network.connect, clock });
+  await using client = clientOf(routes, { connect: network.connect, clock });
+  const ended = assert.rejects(client.settled(7, timeoutMs), {
+    code: "WATCH_TIMEOUT",
+    message: "Thesis 7 is needs_backfill after 12000 ms: it waits until its missing prices are " +
+      "filled in",
+    details: { timeoutMs, thesisId: 7, status: "needs_backfill" },
+    retry: "later",
+  });
+  const socket = await subscribed(network);
+  await eventually("it waits for the outcome", () => delays.includes(timeoutMs));
+  socket.notify(thesisOf(7, { status: "needs_backfill" }));
+  time.advance(timeoutMs);
+  await ended;
 });
 
-Deno.test("settled: without a connection it fails after its own timeout", () => {
+Deno.test("settled: without a connection it fails after its own timeout", async () => {
   const network = new FakeNetwork();
   const open = toWire(thesisOf(7, { user: wallet.address }));
-  return withClient({ core_getThesis: () => open }, async (client) => {
-    const timeoutMs = 50;
-    const error = { code: "NOT_CONNECTED", details: { timeoutMs } };
-    await assert.rejects(client.settled(7, timeoutMs), error);
-  }, { connect: network.connect, clock: systemClock });
+  await using client = clientOf({ core_getThesis: () => open }, {
+    connect: network.connect,
+    clock: systemClock,
+  });
+  const timeoutMs = 50;
+  const error = { code: "NOT_CONNECTED", details: { timeoutMs } };
+  await assert.rejects(client.settled(7, timeoutMs), error);
 });
 
 Deno.test("watch, watchPrices: without a global WebSocket the option connect is required", async () => {
   const { WebSocket } = globalThis;
   Reflect.deleteProperty(globalThis, "WebSocket");
   try {
-    await withClient({}, async (client) => {
-      await assert.rejects(client.watch(), { code: "NO_WEBSOCKET" });
-      assert.throws(() => client.watchPrices({ onPrices() {} }), { code: "NO_WEBSOCKET" });
-    });
+    await using client = clientOf({});
+    await assert.rejects(client.watch(), { code: "NO_WEBSOCKET" });
+    assert.throws(() => client.watchPrices({ onPrices() {} }), { code: "NO_WEBSOCKET" });
     const { connect } = new FakeNetwork();
-    await withClient({}, (client) => {
-      client.watchPrices({ onPrices() {} }).close();
-      return Promise.resolve();
-    }, { connect });
+    await using connecting = clientOf({}, { connect });
+    connecting.watchPrices({ onPrices() {} }).close();
   } finally {
     Object.assign(globalThis, { WebSocket });
   }
@@ -386,9 +356,9 @@ Deno.test("clock: an object with now() is enough, also one with parts of millise
   const routes: Routes = {
     "/bridge/deposit": (body) => (sent.push(body), { success: true, txHash }),
   };
-  await withClient(routes, async (client) => void await client.deposit(1n), {
-    clock: { now: () => 5_000.7 }, // such as performance.timeOrigin + performance.now()
-  });
+  const clock = { now: () => 5_000.7 }; // such as performance.timeOrigin + performance.now()
+  await using client = clientOf(routes, { clock });
+  await client.deposit(1n);
   assert.equal(sent[0]?.deadline, 65_000);
 });
 
@@ -397,42 +367,42 @@ Deno.test("prices, watchPrices: report the prices of the deployment's markets, o
   const prices = { "ETH/EUR": { ...entry, price: "7" } };
   const network = new FakeNetwork();
   const market = { symbol: "ETH/EUR", base, quote };
-  await withClient({ core_getPrices: () => prices }, async (client) => {
-    assert.equal((await client.prices())["ETH/EUR"]?.price, 7n);
-    const received: unknown[] = [];
-    const watch = client.watchPrices({ onPrices: (prices) => received.push(prices) });
-    network.newest.grant();
-    assert.equal(watch.state, "live");
-    network.newest.notify(prices);
-    assert.deepEqual(received, [{ "ETH/EUR": { ...entry, price: 7n } }]);
-    network.newest.end(); // without a listener for it
-    assert.equal(watch.state, "connecting");
-    watch.close();
-    assert.equal(watch.state, "closed");
-    await assert.rejects(client.history("ETH/USDT", 1, 2), InputError);
-  }, { connect: network.connect, markets: [market] });
+  await using client = clientOf({ core_getPrices: () => prices }, {
+    connect: network.connect,
+    markets: [market],
+  });
+  assert.equal((await client.prices())["ETH/EUR"]?.price, 7n);
+  const received: unknown[] = [];
+  const watch = client.watchPrices({ onPrices: (prices) => received.push(prices) });
+  network.newest.grant();
+  assert.equal(watch.state, "live");
+  network.newest.notify(prices);
+  assert.deepEqual(received, [{ "ETH/EUR": { ...entry, price: 7n } }]);
+  network.newest.end(); // without a listener for it
+  assert.equal(watch.state, "connecting");
+  watch.close();
+  assert.equal(watch.state, "closed");
+  await assert.rejects(client.history("ETH/USDT", 1, 2), InputError);
 });
 
-Deno.test("watchPrices: a connection without prices for 4 s is closed, and reopened within 5 s", () => {
+Deno.test("watchPrices: a connection without prices for 4 s is closed, and reopened within 5 s", async () => {
   const network = new FakeNetwork();
   const clock = new FakeClock();
   const states: string[] = [];
-  return withClient({}, (client) => {
-    const watch = client.watchPrices({
-      onPrices() {},
-      onState: (state, reason = "") => states.push(`${state} ${reason}`),
-    });
-    network.newest.grant();
-    assert.deepEqual(JSON.parse(network.newest.sent[0] ?? "{}").params, ["prices"]);
-    clock.advance(4_100);
-    assert.equal(watch.state, "connecting");
-    clock.advance(900);
-    assert.equal(network.sockets.length, 2);
-    network.newest.grant();
-    assert.deepEqual(states, ["live ", "connecting silent for 4000 ms", "live "]);
-    watch.close();
-    return Promise.resolve();
-  }, { connect: network.connect, clock });
+  await using client = clientOf({}, { connect: network.connect, clock });
+  const watch = client.watchPrices({
+    onPrices() {},
+    onState: (state, reason = "") => states.push(`${state} ${reason}`),
+  });
+  network.newest.grant();
+  assert.deepEqual(JSON.parse(network.newest.sent[0] ?? "{}").params, ["prices"]);
+  clock.advance(4_100);
+  assert.equal(watch.state, "connecting");
+  clock.advance(900);
+  assert.equal(network.sockets.length, 2);
+  network.newest.grant();
+  assert.deepEqual(states, ["live ", "connecting silent for 4000 ms", "live "]);
+  watch.close();
 });
 
 Deno.test("deposit: the same nonce sends the same request again", async () => {
@@ -440,11 +410,10 @@ Deno.test("deposit: the same nonce sends the same request again", async () => {
   const routes: Routes = {
     "/bridge/deposit": (body) => (sent.push(body), { success: true, txHash }),
   };
-  await withClient(routes, async (client) => {
-    for (const nonce of [5n, 5n]) assert.equal(await client.deposit(2n ** 63n, nonce), txHash);
-    await client.deposit(1n);
-    await client.deposit(1n);
-  });
+  await using client = clientOf(routes);
+  for (const nonce of [5n, 5n]) assert.equal(await client.deposit(2n ** 63n, nonce), txHash);
+  await client.deposit(1n);
+  await client.deposit(1n);
   const [first, again, ...random] = sent as { nonce: string; amount: string; deadline: number }[]; // bodies as sent
   assert.deepEqual(first, again);
   const { amount, nonce, deadline } = first ?? assert.fail();
@@ -470,11 +439,10 @@ Deno.test("history: joins all pages of a market, and missing spans that touch", 
         };
     },
   };
-  await withClient(routes, async (client) => {
-    assert.deepEqual(await client.history("ETH/USDT", 100, 600), {
-      prices: [{ time: 100, price: 1n }, { time: 400, price: 2n }],
-      missing: [{ from: 200, to: 400 }, { from: 500, to: 600 }],
-    });
+  await using client = clientOf(routes);
+  assert.deepEqual(await client.history("ETH/USDT", 100, 600), {
+    prices: [{ time: 100, price: 1n }, { time: 400, price: 2n }],
+    missing: [{ from: 200, to: 400 }, { from: 500, to: 600 }],
   });
 });
 
@@ -488,18 +456,17 @@ Deno.test("theses: passes its filter to every page, and starts at a given cursor
     },
     core_getThesis: () => null,
   };
-  await withClient(routes, async (client) => {
-    const cursors = await Array.fromAsync(
-      client.theses({ status: "open", limit: 5, cursor: "3" }),
-      ({ nextCursor }) => nextCursor,
-    );
-    assert.deepEqual(cursors, ["7", null]);
-    const filter = { status: "open", limit: 5 };
-    assert.deepEqual(asked, [{ ...filter, cursor: "3" }, { ...filter, cursor: "7" }]);
-    await client.theses().next();
-    assert.deepEqual(asked.at(-1), {});
-    assert.equal(await client.thesis(9), null);
-  });
+  await using client = clientOf(routes);
+  const cursors = await Array.fromAsync(
+    client.theses({ status: "open", limit: 5, cursor: "3" }),
+    ({ nextCursor }) => nextCursor,
+  );
+  assert.deepEqual(cursors, ["7", null]);
+  const filter = { status: "open", limit: 5 };
+  assert.deepEqual(asked, [{ ...filter, cursor: "3" }, { ...filter, cursor: "7" }]);
+  await client.theses().next();
+  assert.deepEqual(asked.at(-1), {});
+  assert.equal(await client.thesis(9), null);
 });
 
 Deno.test("genesisHash, solverInfo: return the chain's genesis hash and the solver's settings", async () => {
@@ -514,27 +481,24 @@ Deno.test("genesisHash, solverInfo: return the chain's genesis hash and the solv
   const account = { address: solver.address, balance: "5", balanceTime: null };
   const info = { ...account, dryRun: false, pricing: "mock", config };
   const routes = { eth_getBlockByNumber: () => ({ hash: txHash }), "/solver/info": () => info };
-  await withClient(routes, async (client) => {
-    assert.equal(await client.genesisHash(), txHash);
-    const { balance, config: { maxBetAmount } } = await client.solverInfo();
-    assert.deepEqual([balance, maxBetAmount], [5n, 9n]);
-  });
+  await using client = clientOf(routes);
+  assert.equal(await client.genesisHash(), txHash);
+  const { balance, config: { maxBetAmount } } = await client.solverInfo();
+  assert.deepEqual([balance, maxBetAmount], [5n, 9n]);
   // The fields of the specification alone.
   const ofSpec = { address: solver.address, balance: "5", dryRun: false, config };
-  await withClient({ "/solver/info": () => ofSpec }, async (client) => {
-    assert.equal((await client.solverInfo()).balance, 5n);
-  });
+  await using plain = clientOf({ "/solver/info": () => ofSpec });
+  assert.equal((await plain.solverInfo()).balance, 5n);
 });
 
-Deno.test("A client without a wallet can read, and refuses to sign with WALLET_REQUIRED", () => {
+Deno.test("A client without a wallet can read, and refuses to sign with WALLET_REQUIRED", async () => {
   const account = { address: wallet.address, balance: "5", locked: "0", permissions: [] };
-  return withClient({ core_getAccount: () => account }, async (client) => {
-    assert.equal((await client.account(wallet.address)).balance, 5n);
-    const calls = [() => client.account(), () => client.quote(bet), () => client.deposit(1n)];
-    for (const call of [...calls, () => client.sign(offer)]) {
-      await assert.rejects(call, { code: "WALLET_REQUIRED" });
-    }
-  }, { wallet: undefined });
+  await using client = clientOf({ core_getAccount: () => account }, { wallet: undefined });
+  assert.equal((await client.account(wallet.address)).balance, 5n);
+  const calls = [() => client.account(), () => client.quote(bet), () => client.deposit(1n)];
+  for (const call of [...calls, () => client.sign(offer)]) {
+    await assert.rejects(call, { code: "WALLET_REQUIRED" });
+  }
 });
 
 Deno.test("switchChain: describes the node's chain to a wallet that does not know it", async () => {
@@ -548,14 +512,13 @@ Deno.test("switchChain: describes the node's chain to a wallet that does not kno
         : Promise.resolve(`0x${CHAIN_ID.toString(16)}`);
     },
   };
-  await withClient({}, async (client) => {
-    await client.switchChain({ chainName: "My test chain" });
-    const [, [method, [chain]]] = asked as [unknown, [string, [Record<string, unknown>]]]; // as sent
-    assert.equal(method, "wallet_addEthereumChain");
-    assert.deepEqual([chain.chainId, chain.chainName], ["0x539", "My test chain"]);
-    assert.deepEqual(chain.nativeCurrency, { name: "Ether", symbol: "ETH", decimals: 18 });
-    assert.match(String(chain.rpcUrls), /^http:\/\/127\.0\.0\.1:\d+\/rpc$/);
-  }, { wallet: provider });
+  await using client = clientOf({}, { wallet: provider });
+  await client.switchChain({ chainName: "My test chain" });
+  const [, [method, [chain]]] = asked as [unknown, [string, [Record<string, unknown>]]]; // as sent
+  assert.equal(method, "wallet_addEthereumChain");
+  assert.deepEqual([chain.chainId, chain.chainName], ["0x539", "My test chain"]);
+  assert.deepEqual(chain.nativeCurrency, { name: "Ether", symbol: "ETH", decimals: 18 });
+  assert.match(String(chain.rpcUrls), /^http:\/\/127\.0\.0\.1:\d+\/rpc$/);
 });
 
 Deno.test("watch: a watch that could not open does not reconnect", async () => {

@@ -22,18 +22,15 @@ export const HONEST: Claims = { node: CHAIN_ID, bridge: CHAIN_ID, solver: CHAIN_
 /** The answers of each route of solver and bridge, and of each method of the node. */
 export type Routes = Record<string, (body: Record<string, unknown>) => unknown>;
 
-export async function withServices(
-  routes: Routes,
-  claims: Claims,
-  test: (urls: ClientUrls) => Promise<void>,
-): Promise<void> {
+/** Starts services that answer as the routes do; they end with the block that uses them. */
+export function startServices(routes: Routes, claims: Claims = HONEST) {
   const all: Routes = {
     "/solver/typed-data": () => typedDataDescriptionOf(QUOTE_TYPE, claims.solver),
     "/bridge/typed-data": () => typedDataDescriptionOf(DEPOSIT_REQUEST_TYPE, claims.bridge),
     eth_chainId: () => `0x${claims.node.toString(16)}`,
     ...routes,
   };
-  await using services = listen("127.0.0.1", 0, async (request) => {
+  const services = listen("127.0.0.1", 0, async (request) => {
     const text = await request.text();
     const body = text === "" ? {} : JSON.parse(text);
     const { pathname } = new URL(request.url);
@@ -41,8 +38,13 @@ export async function withServices(
     return Response.json({ jsonrpc: "2.0", id: body.id, result: all[body.method]?.(body) });
   });
   const { url } = services;
-  const urls = { solver: `${url}/solver//`, bridge: `${url}/bridge` };
-  await test({ ...urls, proxy: `${url}/rpc`, proxyWs: url });
+  const urls: ClientUrls = {
+    solver: `${url}/solver//`,
+    bridge: `${url}/bridge`,
+    proxy: `${url}/rpc`,
+    proxyWs: url,
+  };
+  return { urls, [Symbol.asyncDispose]: () => services.stop() };
 }
 
 export const clock = new FakeClock();

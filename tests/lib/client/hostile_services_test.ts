@@ -27,7 +27,7 @@ import {
   offerOn,
   type Routes,
   solver,
-  withServices,
+  startServices,
 } from "./fake_services.ts";
 
 const PRODUCTION = 4_242;
@@ -53,7 +53,8 @@ async function withNetwork(
         : { success: true, quote: quoteToWire(quote), quoteHash },
     "/solver/execute": () => (written.push("execute"), { success: true, result }),
   };
-  await withServices(routes, claims, test);
+  await using services = startServices(routes, claims);
+  await test(services.urls);
   return written;
 }
 
