@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { listen } from "../../../lib/http/listener.ts";
 import { CoreClient, missingSpansOf } from "../../../lib/net/core_client.ts";
 import {
   isNodeAway,
@@ -7,21 +8,17 @@ import {
   readPages,
 } from "../../../lib/net/core_reader.ts";
 import { RpcError } from "../../../lib/protocol/jsonrpc.ts";
-import { withAnswer } from "../../support/http_answers.ts";
 
 const NOBODY = "http://127.0.0.1:2";
 
-async function withNode(
-  answer: (body: { jsonrpc: string; method: string; params: unknown[] }) =>
-    | Response
-    | Promise<Response>,
-  test: (client: CoreClient) => Promise<void>,
+/** A client of a node that answers every call in one way, and ends with it. */
+function clientOf(
+  answer: (call: { method: string; params: unknown[] }) => Response | Promise<Response>,
   timeoutMs = 30_000,
-): Promise<void> {
-  await withAnswer(
-    async (request) => answer(await request.json()),
-    (url) => test(new CoreClient({ url, timeoutMs })),
-  );
+) {
+  const node = listen("127.0.0.1", 0, async (request) => answer(await request.json()));
+  const client = new CoreClient({ url: node.url, timeoutMs });
+  return Object.assign(client, { [Symbol.asyncDispose]: () => node.stop() });
 }
 
 function result(value: unknown): Response {
@@ -39,29 +36,29 @@ Deno.test("CoreClient: acceptsTransactions is false only if the node does not kn
     { answer: result(null), takes: true },
   ];
   for (const { answer, takes } of answers) {
-    await withNode(({ method, params }) => {
+    await using client = clientOf(({ method, params }) => {
       assert.deepEqual([method, params], ["core_sendTransaction", []]);
       return answer;
-    }, async (client) => assert.equal(await client.acceptsTransactions(), takes));
+    });
+    assert.equal(await client.acceptsTransactions(), takes);
   }
   const client = new CoreClient({ url: NOBODY });
   await assert.rejects(client.acceptsTransactions(), NodeUnreachableError);
 });
 
-Deno.test("CoreClient: the receipt of another transaction is an error that leaves the outcome open", () => {
+Deno.test("CoreClient: the receipt of another transaction is an error that leaves the outcome open", async () => {
   const [asked, other] = ["aa", "bb"].map((byte) => byte.repeat(32));
   const hash = `0x${asked}` as const;
   const receipt = { txHash: `0x${other}`, status: "committed", blockNumber: 1 };
-  return withNode(() => result(receipt), async (client) => {
-    const calls = [
-      client.getTransaction(hash),
-      client.sendTransactionText("{}", hash),
-      client.simulateTransactionText("{}", hash),
-    ];
-    for (const call of calls) {
-      await assert.rejects(call, { rpcCode: -32603, message: /the receipt of 0xbb.* of 0xaa/ });
-    }
-  });
+  await using client = clientOf(() => result(receipt));
+  const calls = [
+    client.getTransaction(hash),
+    client.sendTransactionText("{}", hash),
+    client.simulateTransactionText("{}", hash),
+  ];
+  for (const call of calls) {
+    await assert.rejects(call, { rpcCode: -32603, message: /the receipt of 0xbb.* of 0xaa/ });
+  }
 });
 
 Deno.test("isNodeAway: true for a call without an answer, false for an error answer", () => {
@@ -79,17 +76,12 @@ Deno.test('RpcError: only "node is away" and a limit may be tried again later', 
   ]);
 });
 
-Deno.test("CoreClient: an error of the node keeps its code, message and data", () =>
-  withNode(
-    () => failure(-32010, "lacks prices", { code: "NotEnded" }),
-    (client) =>
-      assert.rejects(() => client.settleThesis(1), {
-        name: "RpcError",
-        rpcCode: -32010,
-        message: "lacks prices",
-        data: { code: "NotEnded" },
-      }),
-  ));
+Deno.test("CoreClient: an error of the node keeps its code, message and data", async () => {
+  const [message, data] = ["lacks prices", { code: "NotEnded" }];
+  await using client = clientOf(() => failure(-32010, message, data));
+  const expected = { name: "RpcError", rpcCode: -32010, message, data };
+  await assert.rejects(() => client.settleThesis(1), expected);
+});
 
 Deno.test("CoreClient: an answer of the wrong shape is an RpcError, whatever it is", async () => {
   const answers = [
@@ -100,51 +92,41 @@ Deno.test("CoreClient: an answer of the wrong shape is an RpcError, whatever it 
     Response.json("text"),
   ];
   for (const answer of answers) {
-    await withNode(() => answer, (client) =>
-      assert.rejects(
-        () => client.getAccount("0x0000000000000000000000000000000000000001"),
-        { name: "RpcError", rpcCode: -32603 },
-      ));
+    await using client = clientOf(() => answer);
+    const account = client.getAccount("0x0000000000000000000000000000000000000001");
+    await assert.rejects(account, { name: "RpcError", rpcCode: -32603 });
   }
   for (const quantity of ["0x", "0x5g", "10x5", "1337"]) {
-    await withNode(
-      () => result(quantity),
-      (client) => assert.rejects(client.getChainId(), { rpcCode: -32603, message: /eth_chainId/ }),
-    );
+    await using client = clientOf(() => result(quantity));
+    await assert.rejects(client.getChainId(), { rpcCode: -32603, message: /eth_chainId/ });
   }
 });
 
 Deno.test("CoreClient: another service's answer is shown with its URL; a gateway's means that the node is away", async () => {
   const body = { success: false, error: "No route POST /", code: "NOT_FOUND" };
-  const withStatus = (status: number, test: (client: CoreClient) => Promise<void>) =>
-    withNode(() => Response.json(body, { status }), test);
-  await withStatus(404, (client) =>
-    assert.rejects(client.getChainId(), {
-      rpcCode: -32603,
-      message: `Not a node or proxy: ${client.url} answered 404: ${JSON.stringify(body)}`,
-    }));
-  await withStatus(503, (client) =>
-    assert.rejects(client.getChainId(), {
-      code: "NODE_UNREACHABLE",
-      message: `Core node at ${client.url} cannot be reached: ` +
-        "a gateway in front of it answered 503",
-    }));
+  await using other = clientOf(() => Response.json(body, { status: 404 }));
+  await assert.rejects(other.getChainId(), {
+    rpcCode: -32603,
+    message: `Not a node or proxy: ${other.url} answered 404: ${JSON.stringify(body)}`,
+  });
+  await using front = clientOf(() => Response.json(body, { status: 503 }));
+  await assert.rejects(front.getChainId(), {
+    code: "NODE_UNREACHABLE",
+    message: `Core node at ${front.url} cannot be reached: a gateway in front of it answered 503`,
+  });
 });
 
 Deno.test("CoreClient: a slow node is NODE_TIMEOUT, a missing one NODE_UNREACHABLE", async () => {
   const late = Promise.withResolvers<Response>();
-  await withNode(() => late.promise, async (client) => {
-    const timeout = { name: "NodeTimeoutError", code: "NODE_TIMEOUT" };
-    await assert.rejects(() => client.getPrices(), timeout);
-    late.resolve(result({}));
-  }, 50);
-  const client = new CoreClient({ url: NOBODY });
+  await using slow = clientOf(() => late.promise, 50);
+  const timeout = { name: "NodeTimeoutError", code: "NODE_TIMEOUT" };
+  await assert.rejects(() => slow.getPrices(), timeout);
+  late.resolve(result({}));
+  const missing = new CoreClient({ url: NOBODY });
   const away = { name: "NodeUnreachableError", code: "NODE_UNREACHABLE" };
-  await assert.rejects(() => client.getChainId(), away);
-  await withNode(
-    () => new Response("<html>"),
-    (client) => assert.rejects(() => client.getChainId(), NodeUnreachableError),
-  );
+  await assert.rejects(() => missing.getChainId(), away);
+  await using page = clientOf(() => new Response("<html>"));
+  await assert.rejects(() => page.getChainId(), NodeUnreachableError);
 });
 
 Deno.test("CoreClient: the genesis hash is null only if the node reports none", async () => {
@@ -158,13 +140,12 @@ Deno.test("CoreClient: the genesis hash is null only if the node reports none", 
     { answer: new Response("<html>"), expected: NodeUnreachableError },
   ];
   for (const { answer, expected } of answers) {
-    await withNode(({ method, params }) => {
+    await using client = clientOf(({ method, params }) => {
       assert.deepEqual([method, params], ["eth_getBlockByNumber", ["0x0", false]]);
       return answer;
-    }, async (client) => {
-      if (typeof expected === "function") await assert.rejects(client.getGenesisHash(), expected);
-      else assert.equal(await client.getGenesisHash(), expected);
     });
+    if (typeof expected === "function") await assert.rejects(client.getGenesisHash(), expected);
+    else assert.equal(await client.getGenesisHash(), expected);
   }
 });
 
@@ -175,9 +156,8 @@ Deno.test("CoreClient: the time of a block is in whole seconds only if the node 
     { block: { ...ethereum, timestampMs: 1_700_000_000_900 }, timestampMs: 1_700_000_000_900 },
   ];
   for (const { block, timestampMs } of answers) {
-    await withNode(() => result(block), async (client) => {
-      assert.deepEqual(await client.getHead(), { number: 16, timestampMs });
-    });
+    await using client = clientOf(() => result(block));
+    assert.deepEqual(await client.getHead(), { number: 16, timestampMs });
   }
 });
 
@@ -187,12 +167,11 @@ Deno.test("CoreClient: new theses have no bounds only if the node does not repor
     { answer: failure(-32601, "no such method"), expected: [0n, Infinity] },
   ];
   for (const { answer, expected } of answers) {
-    await withNode(() => answer, async (client) => {
-      assert.deepEqual(Object.values(await client.getLimits()), expected);
-    });
+    await using client = clientOf(() => answer);
+    assert.deepEqual(Object.values(await client.getLimits()), expected);
   }
-  const failing = () => failure(-32603, "internal error");
-  await withNode(failing, (client) => assert.rejects(client.getLimits(), RpcError));
+  await using failing = clientOf(() => failure(-32603, "internal error"));
+  await assert.rejects(failing.getLimits(), RpcError);
 });
 
 Deno.test("CoreClient: a chain allows reverts only if the node lists core_revert", async () => {
@@ -202,10 +181,11 @@ Deno.test("CoreClient: a chain allows reverts only if the node lists core_revert
   ];
   for (const { names, expected } of lists) {
     const methods = names.map((name) => ({ name }));
-    await withNode(({ method, params }) => {
+    await using client = clientOf(({ method, params }) => {
       assert.deepEqual([method, params], ["rpc.discover", []]);
       return result({ openrpc: "1.3.2", methods });
-    }, async (client) => assert.equal(await client.allowsReverts(), expected));
+    });
+    assert.equal(await client.allowsReverts(), expected);
   }
 });
 
