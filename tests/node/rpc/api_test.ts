@@ -23,24 +23,27 @@ async function call(url: string, method: string, params: unknown = []): Promise<
   return answer;
 }
 
-Deno.test("Node: the read port serves the same state, and refuses write methods", () =>
-  withNode(async ({ node, client }) => {
-    const tx = toWire(deposit({ timestamp: Date.now() }));
-    for (const method of ["core_sendTransaction", "core_settleThesis"]) {
-      const { error } = await call(node.readUrl, method, [tx]);
-      assert.equal(error?.code, -32601);
-    }
-    await using socket = await RpcSocket.open(node.readWsUrl);
-    assert.equal((await socket.call("core_sendTransaction", [tx])).error?.code, -32601);
-    const transactions = await socket.subscribe("transactions");
-    const receipt = await client.sendTransaction(deposit({ timestamp: Date.now() }));
-    await socket.waitFor(({ params }) => params?.subscription === transactions);
-    assert.deepEqual(socket.notifications(transactions), [{ ...receipt }]);
-    const seen = await call(node.readUrl, "core_getTransaction", [receipt.txHash]);
-    assert.deepEqual(seen.result, receipt);
-    const simulated = await call(node.readUrl, "core_simulateTransaction", [tx]);
-    assert.equal(Object(simulated.result).error.code, "DEPOSIT_ALREADY_PROCESSED");
-  }));
+function test(title: string, run: Parameters<typeof withNode>[0]): void {
+  Deno.test(`Node: ${title}`, () => withNode(run));
+}
+
+test("the read port serves the same state, and refuses write methods", async ({ node, client }) => {
+  const tx = toWire(deposit({ timestamp: Date.now() }));
+  for (const method of ["core_sendTransaction", "core_settleThesis"]) {
+    const { error } = await call(node.readUrl, method, [tx]);
+    assert.equal(error?.code, -32601);
+  }
+  await using socket = await RpcSocket.open(node.readWsUrl);
+  assert.equal((await socket.call("core_sendTransaction", [tx])).error?.code, -32601);
+  const transactions = await socket.subscribe("transactions");
+  const receipt = await client.sendTransaction(deposit({ timestamp: Date.now() }));
+  await socket.waitFor(({ params }) => params?.subscription === transactions);
+  assert.deepEqual(socket.notifications(transactions), [{ ...receipt }]);
+  const seen = await call(node.readUrl, "core_getTransaction", [receipt.txHash]);
+  assert.deepEqual(seen.result, receipt);
+  const simulated = await call(node.readUrl, "core_simulateTransaction", [tx]);
+  assert.equal(Object(simulated.result).error.code, "DEPOSIT_ALREADY_PROCESSED");
+});
 
 Deno.test("Node: a body of unknown length is read in usual pieces, and refused byte by byte or over 1 MiB", async () => {
   let chars = 0;
@@ -112,20 +115,19 @@ function withDigits(count: number): string {
   return `{"jsonrpc":"2.0","id":1,"method":"core_getAccount","params":[[${Array(count).fill(1)}]]}`;
 }
 
-Deno.test("Node: a message with 5,000 values, or 131,072 list elements, is refused under its id, and the node keeps working", () =>
-  withNode(async ({ node }) => {
-    const bodies: [body: string, status: number, code: number][] = [
-      [withMembers(4_900), 200, -32602],
-      [withMembers(5_000), 400, -32005],
-      [withDigits(100_000), 200, -32602],
-      [withDigits(200_000), 400, -32005],
-    ];
-    for (const [body, status, code] of bodies) {
-      const [seenStatus, { id, error }] = await post(node.url, body);
-      assert.deepEqual([seenStatus, id, error?.code], [status, 1, code], body.slice(0, 100));
-    }
-    assert.equal((await call(node.url, "eth_chainId")).result, "0x539");
-  }));
+test("a message with 5,000 values, or 131,072 list elements, is refused under its id, and the node keeps working", async ({ node }) => {
+  const bodies: [body: string, status: number, code: number][] = [
+    [withMembers(4_900), 200, -32602],
+    [withMembers(5_000), 400, -32005],
+    [withDigits(100_000), 200, -32602],
+    [withDigits(200_000), 400, -32005],
+  ];
+  for (const [body, status, code] of bodies) {
+    const [seenStatus, { id, error }] = await post(node.url, body);
+    assert.deepEqual([seenStatus, id, error?.code], [status, 1, code], body.slice(0, 100));
+  }
+  assert.equal((await call(node.url, "eth_chainId")).result, "0x539");
+});
 
 const UNFINISHED_BODIES = {
   "of a known length": "Content-Length: 100\r\n\r\n[",
@@ -156,116 +158,109 @@ for (const [kind, rest] of Object.entries(UNFINISHED_BODIES)) {
     }));
 }
 
-Deno.test("Node: a batch is answered in order, each call separately", () =>
-  withNode(async ({ node }) => {
-    const batch = [
-      { jsonrpc: "2.0", id: "a", method: "eth_chainId" },
-      { jsonrpc: "2.0", method: "net_version" },
-      7,
-      { jsonrpc: "2.0", id: null, method: "nothing" },
-      { jsonrpc: "2.0", id: 2, method: "net_version", params: [] },
-    ];
-    const [status, answers] = await post(node.url, JSON.stringify(batch));
-    assert.equal(status, 200);
-    assert.ok(Array.isArray(answers));
-    const brief = answers.map(({ id, result, error }) => [id, result ?? error?.code]);
-    assert.deepEqual(brief, [["a", "0x539"], [null, -32600], [null, -32601], [2, "1337"]]);
-    const silent = await post(node.url, JSON.stringify([batch[1]]));
-    assert.deepEqual(silent, [204, {}]);
-  }));
+test("a batch is answered in order, each call separately", async ({ node }) => {
+  const batch = [
+    { jsonrpc: "2.0", id: "a", method: "eth_chainId" },
+    { jsonrpc: "2.0", method: "net_version" },
+    7,
+    { jsonrpc: "2.0", id: null, method: "nothing" },
+    { jsonrpc: "2.0", id: 2, method: "net_version", params: [] },
+  ];
+  const [status, answers] = await post(node.url, JSON.stringify(batch));
+  assert.equal(status, 200);
+  assert.ok(Array.isArray(answers));
+  const brief = answers.map(({ id, result, error }) => [id, result ?? error?.code]);
+  assert.deepEqual(brief, [["a", "0x539"], [null, -32600], [null, -32601], [2, "1337"]]);
+  const silent = await post(node.url, JSON.stringify([batch[1]]));
+  assert.deepEqual(silent, [204, {}]);
+});
 
-Deno.test("Node: a request without an id is executed without an answer", () =>
-  withNode(async ({ node, client }) => {
-    await using socket = await RpcSocket.open(node.wsUrl);
-    socket.send('{"jsonrpc":"2.0","method":"net_version"}');
-    const params = [toWire(deposit({ timestamp: Date.now() }))];
-    socket.send(JSON.stringify({ jsonrpc: "2.0", method: "core_sendTransaction", params }));
-    assert.equal((await socket.call("eth_chainId")).result, "0x539");
-    assert.equal(socket.messages.length, 1);
-    assert.equal((await client.getAccount(user.address)).balance, 5_000_000n);
-  }));
+test("a request without an id is executed without an answer", async ({ node, client }) => {
+  await using socket = await RpcSocket.open(node.wsUrl);
+  socket.send('{"jsonrpc":"2.0","method":"net_version"}');
+  const params = [toWire(deposit({ timestamp: Date.now() }))];
+  socket.send(JSON.stringify({ jsonrpc: "2.0", method: "core_sendTransaction", params }));
+  assert.equal((await socket.call("eth_chainId")).result, "0x539");
+  assert.equal(socket.messages.length, 1);
+  assert.equal((await client.getAccount(user.address)).balance, 5_000_000n);
+});
 
-Deno.test("Node: a binary frame is read as text, and broken frames are answered", () =>
-  withNode(async ({ node }) => {
-    await using socket = await RpcSocket.open(node.wsUrl);
-    socket.send(new TextEncoder().encode('{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}'));
-    await socket.waitFor(({ result }) => result === "0x539");
-    socket.send("}{");
-    await socket.waitFor(({ error }) => error?.code === -32700);
-  }));
+test("a binary frame is read as text, and broken frames are answered", async ({ node }) => {
+  await using socket = await RpcSocket.open(node.wsUrl);
+  socket.send(new TextEncoder().encode('{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}'));
+  await socket.waitFor(({ result }) => result === "0x539");
+  socket.send("}{");
+  await socket.waitFor(({ error }) => error?.code === -32700);
+});
 
-Deno.test("Node: a frame that is too long gets an error under its id, and the socket stays open", () =>
-  withNode(async ({ node }) => {
-    await using socket = await RpcSocket.open(node.wsUrl);
-    const padding = "x".repeat(1_048_576);
-    const cases: [start: string, id: unknown][] = [
-      ['{"jsonrpc":"2.0","id":7,"method":"core_getThesis","params":', 7],
-      ["}{", null],
-    ];
-    for (const [index, [start, expected]] of cases.entries()) {
-      socket.send(`${start}"${padding}"}`);
-      await socket.waitFor(() => socket.messages.length === index + 1);
-      const { id, error } = socket.messages[index]!;
-      assert.deepEqual([id, error?.code], [expected, -32005], start);
-      assert.match(error?.message ?? "", /1048576 characters: received 1048[0-9]{3}/);
-    }
-    assert.equal((await socket.call("eth_chainId")).result, "0x539");
-  }));
+test("a frame that is too long gets an error under its id, and the socket stays open", async ({ node }) => {
+  await using socket = await RpcSocket.open(node.wsUrl);
+  const padding = "x".repeat(1_048_576);
+  const cases: [start: string, id: unknown][] = [
+    ['{"jsonrpc":"2.0","id":7,"method":"core_getThesis","params":', 7],
+    ["}{", null],
+  ];
+  for (const [index, [start, expected]] of cases.entries()) {
+    socket.send(`${start}"${padding}"}`);
+    await socket.waitFor(() => socket.messages.length === index + 1);
+    const { id, error } = socket.messages[index]!;
+    assert.deepEqual([id, error?.code], [expected, -32005], start);
+    assert.match(error?.message ?? "", /1048576 characters: received 1048[0-9]{3}/);
+  }
+  assert.equal((await socket.call("eth_chainId")).result, "0x539");
+});
 
-Deno.test("Node: core_getTheses filters by each field of its query, in pages by cursor", () =>
-  withNode(async ({ client }) => {
-    await client.sendTransaction(deposit({ timestamp: Date.now() }));
-    for (let opened = 0; opened < 5; opened++) {
-      const fields = { timestamp: Date.now(), upperPrice: 4_000_000_000n + BigInt(opened) };
-      await client.sendTransaction(rfqSubmit({ ...fields, betAmount: 10_000n, payout: 10_001n }));
-    }
-    const first = await client.getTheses({ user: user.address, limit: 3 });
-    const second = await client.getTheses({
-      user: user.address,
-      limit: 3,
-      cursor: first.nextCursor!,
-    });
-    assert.deepEqual([first, second].map(({ theses }) => theses.map(({ id }) => id)), [
-      [1, 2, 3],
-      [4, 5],
-    ]);
-    assert.equal(second.nextCursor, null);
-    assert.deepEqual((await client.getTheses({ status: "lost" })).theses, []);
-    assert.deepEqual((await client.getTheses({ solver: user.address })).theses, []);
-    assert.deepEqual((await client.getTheses({ user: solver.address })).theses, []);
-    assert.equal((await client.getTheses({})).theses.length, 5);
-  }));
+test("core_getTheses filters by each field of its query, in pages by cursor", async ({ client }) => {
+  await client.sendTransaction(deposit({ timestamp: Date.now() }));
+  for (let opened = 0; opened < 5; opened++) {
+    const fields = { timestamp: Date.now(), upperPrice: 4_000_000_000n + BigInt(opened) };
+    await client.sendTransaction(rfqSubmit({ ...fields, betAmount: 10_000n, payout: 10_001n }));
+  }
+  const first = await client.getTheses({ user: user.address, limit: 3 });
+  const second = await client.getTheses({
+    user: user.address,
+    limit: 3,
+    cursor: first.nextCursor!,
+  });
+  assert.deepEqual([first, second].map(({ theses }) => theses.map(({ id }) => id)), [
+    [1, 2, 3],
+    [4, 5],
+  ]);
+  assert.equal(second.nextCursor, null);
+  assert.deepEqual((await client.getTheses({ status: "lost" })).theses, []);
+  assert.deepEqual((await client.getTheses({ solver: user.address })).theses, []);
+  assert.deepEqual((await client.getTheses({ user: solver.address })).theses, []);
+  assert.equal((await client.getTheses({})).theses.length, 5);
+});
 
-Deno.test("Node: metrics count checkpoints, pulls, transactions and calls", () =>
-  withNode(async ({ node, client }) => {
-    await client.sendTransaction(deposit({ timestamp: Date.now() }));
-    await call(node.url, "a-name-that-must-not-become-a-label");
-    await call(node.url, "core_settleThesis", [1]);
-    const text = await (await fetch(`${node.url}/metrics`)).text();
-    const lines = [
-      /^node_block_number [1-9]/m,
-      /^node_oracle_pulls_total\{outcome="ok"\} [1-9]/m,
-      /^node_transactions_total\{type="Deposit",status="committed"\} 1$/m,
-      /^node_rpc_calls_total\{method="core_sendTransaction",outcome="ok"\} 1$/m,
-      /^node_rpc_calls_total\{method="unknown",outcome="error"\} 1$/m,
-      /^node_rpc_calls_total\{method="core_settleThesis",outcome="error"\} 1$/m,
-      /^node_checkpoint_lateness_seconds_count [1-9]/m,
-    ];
-    for (const line of lines) assert.match(text, line);
-    assert.ok(!text.includes("a-name-that-must-not"));
-  }));
+test("metrics count checkpoints, pulls, transactions and calls", async ({ node, client }) => {
+  await client.sendTransaction(deposit({ timestamp: Date.now() }));
+  await call(node.url, "a-name-that-must-not-become-a-label");
+  await call(node.url, "core_settleThesis", [1]);
+  const text = await (await fetch(`${node.url}/metrics`)).text();
+  const lines = [
+    /^node_block_number [1-9]/m,
+    /^node_oracle_pulls_total\{outcome="ok"\} [1-9]/m,
+    /^node_transactions_total\{type="Deposit",status="committed"\} 1$/m,
+    /^node_rpc_calls_total\{method="core_sendTransaction",outcome="ok"\} 1$/m,
+    /^node_rpc_calls_total\{method="unknown",outcome="error"\} 1$/m,
+    /^node_rpc_calls_total\{method="core_settleThesis",outcome="error"\} 1$/m,
+    /^node_checkpoint_lateness_seconds_count [1-9]/m,
+  ];
+  for (const line of lines) assert.match(text, line);
+  assert.ok(!text.includes("a-name-that-must-not"));
+});
 
-Deno.test("Node: viem reads blocks by number and tag; another number is refused", () =>
-  withNode(async ({ node }) => {
-    const overHttp = createPublicClient({ transport: http(node.url) });
-    const block = await overHttp.getBlock();
-    const parent = await overHttp.getBlock({ blockNumber: block.number - 1n });
-    assert.equal(parent.hash, block.parentHash);
-    assert.equal((await overHttp.getBlock({ blockTag: "earliest" })).number, 0n);
-    assert.ok(Math.abs(Number(block.timestamp) - Date.now() / 1000) < 5);
-    assert.equal((await call(node.url, "eth_getBlockByNumber", ["0xFFFF"])).result, null);
-    assert.equal((await call(node.url, "eth_getBlockByNumber", ["0X0"])).error?.code, -32602);
-  }));
+test("viem reads blocks by number and tag; another number is refused", async ({ node }) => {
+  const overHttp = createPublicClient({ transport: http(node.url) });
+  const block = await overHttp.getBlock();
+  const parent = await overHttp.getBlock({ blockNumber: block.number - 1n });
+  assert.equal(parent.hash, block.parentHash);
+  assert.equal((await overHttp.getBlock({ blockTag: "earliest" })).number, 0n);
+  assert.ok(Math.abs(Number(block.timestamp) - Date.now() / 1000) < 5);
+  assert.equal((await call(node.url, "eth_getBlockByNumber", ["0xFFFF"])).result, null);
+  assert.equal((await call(node.url, "eth_getBlockByNumber", ["0X0"])).error?.code, -32602);
+});
 
 Deno.test("Node: on shutdown, sockets are closed with 1012 so that clients reconnect", async () => {
   let closed: Promise<CloseEvent> | undefined;
