@@ -4,7 +4,7 @@ import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { exampleEstimate } from "../../services/solver/operations.ts";
 import { run } from "../../services/stack/mod.ts";
-import { playBet } from "../../services/stack/bet.ts";
+import { playBet, waitForQuotes } from "../../services/stack/bet.ts";
 import {
   FREE_PORTS,
   PORT_OFFSET_MAX,
@@ -19,7 +19,7 @@ import {
 } from "../../services/stack/stack.ts";
 import { recordedContext, runHere } from "../support/command_context.ts";
 import { withFolder } from "../support/files.ts";
-import { assertFailure, post, resultOf } from "../support/http_answers.ts";
+import { assertFailure, post, resultOf, withAnswer } from "../support/http_answers.ts";
 
 /** Runs `stack` until its output is complete, and ends it. @param whenUp Called before its end. */
 async function runStack(args: readonly string[], whenUp = () => Promise.resolve()) {
@@ -36,6 +36,22 @@ async function runStack(args: readonly string[], whenUp = () => Promise.resolve(
   });
   return { code, printed, errors };
 }
+
+Deno.test("waitForQuotes: after its limit, it returns what the solver lacks", () => {
+  const refusal = {
+    success: false,
+    error: "No price yet",
+    code: "PRICE_UNAVAILABLE",
+    retry: "later",
+  };
+  let nowMs = 0;
+  const clock = { now: () => nowMs += 6_000, after: systemClock.after };
+  return withAnswer(() => Response.json(refusal, { status: 503 }), async (url) => {
+    const [oracle, node, nodeRead, proxy, proxyWs, bridge, solver] = Array(7).fill(url);
+    const urls = { oracle, node, nodeRead, proxy, proxyWs, bridge, solver };
+    assert.equal(await waitForQuotes(urls, clock), refusal.error);
+  });
+});
 
 async function freeOffset(): Promise<number> {
   for (let offset = 20_000; offset < PORT_OFFSET_MAX; offset += 1_000) {

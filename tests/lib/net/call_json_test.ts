@@ -81,6 +81,7 @@ Deno.test("callJson: an answer of another form is INVALID_ANSWER, with its text"
       const [, shown = ""] = / answered 500: (.*)$/.exec(error.message) ?? [];
       assert(shown !== "" && body.startsWith(shown) && shown.length < 1_000, error.message);
       if (body !== long) assert.equal(shown, body);
+      assert.equal(error.message.startsWith("Not a rangemaker service: "), !/^[{n]/.test(body));
     });
   }
 });

@@ -109,6 +109,10 @@ Deno.test("CoreClient: another service's answer is shown with its URL; a gateway
     rpcCode: -32603,
     message: `Not a node or proxy: ${other.url} answered 404: ${JSON.stringify(body)}`,
   });
+  await using odd = clientOf(() => Response.json(["x".repeat(1_000)]));
+  const withKey = new CoreClient({ url: `${odd.url}/?key=secret` });
+  const shown = /^Not a node or proxy: http:[^?]*\?… answered 200: \["x{298}$/;
+  await assert.rejects(withKey.getChainId(), { message: shown });
   await using front = clientOf(() => Response.json(body, { status: 503 }));
   await assert.rejects(front.getChainId(), {
     code: "NODE_UNREACHABLE",

@@ -280,7 +280,7 @@ Deno.test("HttpPool: a write that is late before it was sent has not taken effec
 });
 
 Deno.test("HttpPool: an answer of any status resolves, redirects are not followed, and the time is observed", async () => {
-  for (const status of [503, 307]) {
+  for (const status of [503, 500, 307]) {
     let asked = 0;
     const { reply, ends, ...counts } = await outcome("write", ({ response }, clock) => {
       asked += 1;

@@ -369,6 +369,15 @@ Deno.test("ReadNodes: if all nodes start over at a lower head, the heads of the 
   assert(nodes.onHead(at(1), { number: head() - 900, timestampS: 0 }));
 });
 
+Deno.test("ReadNodes: heads do not go back while the node that had the last one is silent", () => {
+  const { nodes, at, play, head } = scene(2);
+  play(3, [0, 900]);
+  assert(nodes.onHead(at(0), { number: head(), timestampS: 0 }));
+  play(HEAD_KEPT_ROUNDS + 1, [undefined, 900]);
+  assert.equal(at(0).head, undefined);
+  assert(!nodes.onHead(at(1), { number: head() - 900, timestampS: 0 }));
+});
+
 Deno.test("ReadNodes: a single node serves every block, and is alive once it accepts a connection or answers a read", () => {
   const { at, nodes } = scene(1);
   nodes.onHead(at(0), { number: 7, timestampS: 1 });

@@ -93,6 +93,10 @@ Deno.test("findIdSpan: finds the id of an answer at every place where a node may
   }));
 });
 
+Deno.test("findIdSpan: the result before an id at the end is not read", () => {
+  assert.deepEqual(findIdSpan('{"result":[{"unfinished,"id":12}\n'), { start: 29, end: 31 });
+});
+
 Deno.test("withCallerId: an answer gets the caller's id, and every other byte stays", () => {
   const rows: [answer: string, shown: string][] = [
     ['{"jsonrpc":"2.0","id":12,"result":1.0}', '{"jsonrpc":"2.0","id":"x","result":1.0}'],
