@@ -42,6 +42,9 @@ const OPEN_REQUESTS_MAX = 100;
  */
 const WAITING_CHARS_MAX = 20 * 1024 * 1024;
 const TOTAL_WAITING_CHARS_MAX = 256 * 1024 * 1024;
+
+/** What every client may have waiting, regardless of others: 160 Mi characters for 10,000. */
+const GUARANTEED_WAITING_CHARS = 16 * 1024;
 const MESSAGE_CHARS = 4_096;
 
 /** How long clients may take to answer a close frame when the node stops. */
@@ -156,14 +159,15 @@ export class Clients {
     let previous = Promise.resolve();
     return ({ data }: MessageEvent): void => {
       if (socket.readyState !== WebSocket.OPEN) return; // one that is closed may go on sending
+      const text = textOfFrame(data);
+      const chars = Math.max(text.length, MESSAGE_CHARS);
       const leftChars = TOTAL_WAITING_CHARS_MAX - this.#waitingChars;
-      if (waitingChars >= Math.min(WAITING_CHARS_MAX, leftChars)) {
+      const areFew = waitingChars + chars <= GUARANTEED_WAITING_CHARS;
+      if (!areFew && waitingChars >= Math.min(WAITING_CHARS_MAX, leftChars)) {
         onSlowClient();
         socket.close(CloseCode.tryAgainLater, "Too many messages at once: await answers");
         return;
       }
-      const text = textOfFrame(data);
-      const chars = Math.max(text.length, MESSAGE_CHARS);
       waitingChars += chars;
       this.#waitingChars += chars;
       const handle = () => {
