@@ -7,6 +7,7 @@ import type { IntentService } from "../../lib/intents/intent_service.ts";
 import type { TransactionBuilder, TransactionTerms } from "../../lib/intents/transactions.ts";
 import { UserSignatures } from "../../lib/intents/user_signatures.ts";
 import type { CoreClient } from "../../lib/net/core_client.ts";
+import { nullIfUnsupported } from "../../lib/net/core_reader.ts";
 import { type DepositRequest, depositRequestSchema } from "../../lib/protocol/deposit.ts";
 import { externalHashOf, hashDepositRequest } from "../../lib/protocol/hashes.ts";
 import type { Receipt } from "../../lib/protocol/receipt.ts";
@@ -62,7 +63,8 @@ export function wasCreditedBefore({ error }: Receipt): boolean {
 
 /**
  * Whether the chain has a deposit, although the node has no receipt of it. The node keeps external
- * hashes for ever, so a simulation that would credit this one proves that the chain has lost it.
+ * hashes for ever, so a simulation that would credit this one proves that the chain has lost it. Of
+ * a node that cannot simulate, the lack of the receipt does.
  *
  * @throws {RangemakerError} If the node refuses for another reason, such as a key without
  *   permission, which proves nothing.
@@ -76,8 +78,8 @@ export async function isDepositOnChain(
   chainId: number,
 ): Promise<boolean> {
   const { text, txHash } = await transactions.sign(requireDepositTerms(intent, chainId));
-  const receipt = await node.simulateTransactionText(text, txHash);
-  if (receipt.status === "committed") return false;
+  const receipt = await nullIfUnsupported(node.simulateTransactionText(text, txHash));
+  if (receipt === null || receipt.status === "committed") return false;
   if (wasCreditedBefore(receipt)) return true;
   const { code = "TRANSACTION_FAILED", message = "no reason given" } = receipt.error ?? {};
   throw new RangemakerError(
