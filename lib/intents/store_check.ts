@@ -1,5 +1,4 @@
 import { type Check, type CheckContext, failure, passed, warning } from "../cli/service_checks.ts";
-import { POSTGRES_URL } from "../database/database_url.ts";
 import type { Address } from "../protocol/scalars.ts";
 import { inspectStore } from "./open_store.ts";
 
@@ -30,8 +29,7 @@ export function storeCheck(
         );
       }
       if (found === "new") {
-        const what = POSTGRES_URL.test(database) ? "has no tables of rangemaker" : "is empty";
-        return passed(`${database} ${what}: the first start creates its tables`);
+        return passed(`${database} has no tables of rangemaker: the first start creates them`);
       }
       const { owner, version, latestVersion, unfinished, stuck, hasCommitted } = found;
       if (address !== undefined && owner !== null && owner !== address) {
