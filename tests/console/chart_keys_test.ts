@@ -135,7 +135,11 @@ Deno.test(pageTest("keys suggest and move a box, and say what it pays", async (v
   await page.keyboard.press("m");
   await visitor.hears(/^Moved box: from .* to .*, starts in 20 s, lasts 1 min 30 s\.$/);
   const before = Number(await visitor.valueOf("upper"));
+  const isPrevented = page.evaluate(
+    "new Promise((end) => addEventListener('keydown', (event) => end(event.defaultPrevented)))",
+  );
   for (let pressed = 0; pressed < 5; pressed++) await page.keyboard.press("ArrowUp");
+  assert(await isPrevented, "the page does not scroll");
   await visitor.hears(/^Box: from /);
   const said = await page.$$eval(
     ".messages p",

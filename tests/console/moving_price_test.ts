@@ -240,6 +240,8 @@ Deno.test(
       page.on("request", (request) => {
         if (request.method() === "POST" && request.url().endsWith("/estimate")) asked += 1;
       });
+      const { left, right, top, bottom } = await visitor.placeOf(".chart canvas");
+      await page.mouse.move(left + 0.75 * (right - left), top + 0.4 * (bottom - top));
       const box = { upper: "3100", lower: "2900", startsIn: "9", lasts: "5", amount: "5" };
       for (const [field, text] of Object.entries(box)) await visitor.fill(field, text);
       await new Promise((resolve) => setTimeout(resolve, 1_500));
