@@ -17,8 +17,8 @@ export const RISK_TOO_LARGE =
   "The maker does not risk that much on one bet. Bet less, make the box taller, or let it end sooner.";
 const CHAIN_SILENT = "The chain does not answer.";
 /** The error's own words are for its operator. */
-const OUT_OF_ORDER = "The service is out of order";
-const TO_REPAIR = `${OUT_OF_ORDER} until its operator repairs it.`;
+const OUT_OF_ORDER = "The service is out of order.";
+const TO_REPAIR = "The service is out of order until its operator repairs it.";
 const BUSY = "Too many requests.";
 const EXPIRED = "The quote has expired. Get a new one.";
 
@@ -64,8 +64,10 @@ const TEXTS: Readonly<Record<string, string>> = {
   CHAIN_REWOUND: TO_REPAIR,
   STORE_DAMAGED: TO_REPAIR,
   PERMISSION_DENIED: TO_REPAIR,
-  STORE_UNAVAILABLE: `${OUT_OF_ORDER}.`,
-  SIGNER_UNAVAILABLE: `${OUT_OF_ORDER}.`,
+  NODE_REFUSED: TO_REPAIR,
+  CLOCKS_DIFFER: OUT_OF_ORDER,
+  STORE_UNAVAILABLE: OUT_OF_ORDER,
+  SIGNER_UNAVAILABLE: OUT_OF_ORDER,
   NODE_TIMEOUT: "The chain took too long to answer.",
 };
 

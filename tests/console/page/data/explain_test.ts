@@ -33,12 +33,22 @@ Deno.test("explain: without an explanation, the error's own message is shown", (
 
 Deno.test("explain: what only an operator can repair is not explained by options and databases", () => {
   const message = "the database belongs to another chain: set --rpc-url to a node of that chain";
-  for (const code of ["CHAIN_MISMATCH", "CHAIN_REWOUND", "STORE_DAMAGED", "PERMISSION_DENIED"]) {
+  for (
+    const code of [
+      "CHAIN_MISMATCH",
+      "CHAIN_REWOUND",
+      "STORE_DAMAGED",
+      "PERMISSION_DENIED",
+      "NODE_REFUSED",
+    ]
+  ) {
     const { text } = explain(new RangemakerError(code, message));
     assert.equal(text, "The service is out of order until its operator repairs it.");
   }
-  const { text } = explain(new RangemakerError("STORE_UNAVAILABLE", "disk", { retry: "later" }));
-  assert.equal(text, "The service is out of order. Try again in a moment.");
+  for (const code of ["STORE_UNAVAILABLE", "CLOCKS_DIFFER"]) {
+    const { text } = explain(new RangemakerError(code, "of this machine", { retry: "later" }));
+    assert.equal(text, "The service is out of order. Try again in a moment.");
+  }
 });
 
 Deno.test("explain: shows neither the page nor the URL of something that answers in place of a service", async () => {
