@@ -12,38 +12,23 @@ const KNOWN_CHAIN_IDS = [1, 11_155_111, 1_337, 31_337];
  */
 const COMPARED = { count: 20, windowMs: 1_000 };
 
-/** Checks the signatures of users, which may be for another chain by mistake. */
-export class UserSignatures {
-  readonly #chainId: number;
-  readonly #clock: Pick<Clock, "now">;
-  readonly #compared = new RateWindow(COMPARED);
-
-  constructor(chainId: number, clock: Pick<Clock, "now">) {
-    this.#chainId = chainId;
-    this.#clock = clock;
-  }
-
-  /**
-   * Checks that `expected` made a user's signature for the chain.
-   *
-   * @param digestFor The digest that is signed on a chain.
-   * @throws {SignatureError} As {@link requireSigner} does; `WRONG_CHAIN`, with both ids, if it is
-   * for another well-known chain, unless there are too many wrong ones to find that out.
-   */
-  require(
-    what: string,
-    digestFor: (chainId: number) => Hex,
-    signature: Hex,
-    expected: Address,
-  ): void {
-    const chainId = this.#chainId;
+/**
+ * Creates the check that a user made a signature for this chain, and not for another by mistake.
+ *
+ * @throws {SignatureError} As {@link requireSigner} does; `WRONG_CHAIN`, with both ids, if it is for
+ *   another well-known chain, unless there are too many wrong ones to find that out.
+ */
+export function createUserSignatureCheck(chainId: number, clock: Pick<Clock, "now">) {
+  const compared = new RateWindow(COMPARED);
+  /** @param digestFor The digest that is signed on a chain. */
+  return (what: string, digestFor: (chainId: number) => Hex, signature: Hex, expected: Address) => {
     try {
       requireSigner(what, digestFor(chainId), signature, expected);
     } catch (thrown) {
       if (!(thrown instanceof SignatureError) || thrown.details.recovered === undefined) {
         throw thrown;
       }
-      if (!this.#compared.tryAdd(this.#clock.now())) throw thrown;
+      if (!compared.tryAdd(clock.now())) throw thrown;
       const actual = KNOWN_CHAIN_IDS.find((id) => isSignedBy(expected, digestFor(id), signature));
       if (actual === undefined) throw thrown;
       const message =
@@ -52,5 +37,5 @@ export class UserSignatures {
       const details = { expected: chainId, actual };
       throw new SignatureError(message, details, thrown, "WRONG_CHAIN");
     }
-  }
+  };
 }

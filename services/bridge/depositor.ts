@@ -5,7 +5,7 @@ import { rowDamaged } from "../../lib/intents/errors.ts";
 import type { Intent, SignedTransactionText } from "../../lib/intents/intent.ts";
 import type { IntentService } from "../../lib/intents/intent_service.ts";
 import type { TransactionBuilder, TransactionTerms } from "../../lib/intents/transactions.ts";
-import { UserSignatures } from "../../lib/intents/user_signatures.ts";
+import { createUserSignatureCheck } from "../../lib/intents/user_signatures.ts";
 import type { CoreClient } from "../../lib/net/core_client.ts";
 import { nullIfUnsupported } from "../../lib/net/core_reader.ts";
 import { type DepositRequest, depositRequestSchema } from "../../lib/protocol/deposit.ts";
@@ -117,11 +117,11 @@ function depositTerms({ user, amount }: DepositRequest, externalTxHash: Hex): Tr
 /** Turns signed deposit requests into deposit transactions, each exactly once. */
 export class Depositor {
   readonly #options: DepositorOptions;
-  readonly #userSignatures: UserSignatures;
+  readonly #checkSignature: ReturnType<typeof createUserSignatureCheck>;
 
   constructor(options: DepositorOptions) {
     this.#options = options;
-    this.#userSignatures = new UserSignatures(options.chainId, options.clock);
+    this.#checkSignature = createUserSignatureCheck(options.chainId, options.clock);
   }
 
   /**
@@ -146,7 +146,7 @@ export class Depositor {
     }
     const { user, signature } = request;
     const digestFor = (id: number) => hashDepositRequest(request, id);
-    this.#userSignatures.require("Deposit signature", digestFor, signature, user);
+    this.#checkSignature("Deposit signature", digestFor, signature, user);
     let intent: Intent;
     try {
       intent = await this.#record(request, externalHashOf(request, chainId));

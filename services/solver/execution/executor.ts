@@ -10,7 +10,7 @@ import {
   type NewIntent,
 } from "../../../lib/intents/intent.ts";
 import type { IntentService } from "../../../lib/intents/intent_service.ts";
-import { UserSignatures } from "../../../lib/intents/user_signatures.ts";
+import { createUserSignatureCheck } from "../../../lib/intents/user_signatures.ts";
 import type { ExecuteResult } from "../../../lib/protocol/answers.ts";
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
 import type { Address, Hex } from "../../../lib/protocol/scalars.ts";
@@ -44,11 +44,11 @@ export interface ExecutorOptions {
 /** Executes quotes that the user has signed, each once: the quote hash is the key of its intent. */
 export class Executor {
   readonly #options: ExecutorOptions;
-  readonly #userSignatures: UserSignatures;
+  readonly #checkSignature: ReturnType<typeof createUserSignatureCheck>;
 
   constructor(options: ExecutorOptions) {
     this.#options = options;
-    this.#userSignatures = new UserSignatures(options.chainId, options.clock);
+    this.#checkSignature = createUserSignatureCheck(options.chainId, options.clock);
   }
 
   /**
@@ -86,7 +86,7 @@ export class Executor {
     const { quoteSigner } = this.#options;
     const hashFor = (id: number) => hashQuote(quote, id);
     try {
-      this.#userSignatures.require("User signature", hashFor, userSignature, quote.user);
+      this.#checkSignature("User signature", hashFor, userSignature, quote.user);
       if (quote.user === quoteSigner.address) throw ownQuote(quote.user);
     } catch (thrown) {
       if (thrown instanceof SignatureError) this.#options.checks.requireTimeLeft(quote, 0);

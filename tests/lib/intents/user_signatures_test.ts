@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
-import { UserSignatures } from "../../../lib/intents/user_signatures.ts";
+import { createUserSignatureCheck } from "../../../lib/intents/user_signatures.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
 import { LocalSigner, SignatureError } from "../../../lib/protocol/signature.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 
-Deno.test("UserSignatures: only 20 wrong signatures a second are compared with other chains, others cost one check", () => {
+Deno.test("createUserSignatureCheck: only 20 wrong signatures a second are compared with other chains, others cost one check", () => {
   const clock = new FakeClock();
   const user = new LocalSigner(DEV_ACCOUNTS.solver.privateKey);
-  const signatures = new UserSignatures(1_337, clock);
+  const check = createUserSignatureCheck(1_337, clock);
   let digests = 0;
   const digestFor = (chainId: number): Hex => {
     digests += 1;
@@ -18,7 +18,7 @@ Deno.test("UserSignatures: only 20 wrong signatures a second are compared with o
   const codes = (count: number) =>
     Array.from({ length: count }, () => {
       try {
-        signatures.require("User signature", digestFor, onMainnet, user.address);
+        check("User signature", digestFor, onMainnet, user.address);
       } catch (thrown) {
         return thrown instanceof SignatureError ? thrown.code : thrown;
       }
@@ -28,7 +28,7 @@ Deno.test("UserSignatures: only 20 wrong signatures a second are compared with o
   assert.deepEqual(codes(1_000), Array(1_000).fill("INVALID_SIGNATURE"));
   assert.equal(digests, 1_000);
   const right = user.sign(digestFor(1_337));
-  signatures.require("User signature", digestFor, right, user.address);
+  check("User signature", digestFor, right, user.address);
   clock.advance(1_000);
   assert.deepEqual(codes(1), ["WRONG_CHAIN"]);
 });
