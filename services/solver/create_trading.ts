@@ -11,7 +11,7 @@ import type { Pricing } from "./open_pricing.ts";
 import { checkThesis, decodeExecution } from "./execution/execution.ts";
 import { ExecutionPreparation } from "./execution/execution_preparation.ts";
 import { Executor } from "./execution/executor.ts";
-import { type Hedge, HttpHedge, SimulatedHedge } from "./execution/hedge.ts";
+import { createHttpHedge, type Hedge, SimulatedHedge } from "./execution/hedge.ts";
 import { ReservationReleaser } from "./execution/reservation_releaser.ts";
 import type { SolverMetrics } from "./metrics.ts";
 import type { SolverOptions } from "./options.ts";
@@ -125,6 +125,6 @@ function createHedge(options: SolverOptions, clock: Clock, metrics: SolverMetric
   const { hedgeUrl: url, hedgeDelayMs: expectedMs, hedgeTimeoutMs: timeoutMs } = options;
   const hedge = url === undefined
     ? new SimulatedHedge(clock, expectedMs)
-    : new HttpHedge({ url, expectedMs, timeoutMs });
+    : createHttpHedge({ url, expectedMs, timeoutMs });
   return metrics.timeHedge(hedge);
 }

@@ -60,53 +60,44 @@ interface HttpHedgeOptions {
  * Asks the maker's own service to cover each execution, and waits for its answer. The same
  * execution may be sent again, with the same `Idempotency-Key`: the quote hash.
  */
-export class HttpHedge implements Hedge {
-  readonly expectedMs: number;
-  readonly #options: HttpHedgeOptions;
-
-  constructor(options: HttpHedgeOptions) {
-    this.#options = options;
-    this.expectedMs = options.expectedMs;
-  }
-
-  /**
-   * @throws {RangemakerError} `HEDGE_REFUSED` if the service refuses, which is final.
-   * @throws {RangemakerError} `HEDGE_UNAVAILABLE` without a valid answer: it may succeed later.
-   */
-  async cover(quoteHash: Hex, quote: Quote): Promise<void> {
-    const { url, timeoutMs } = this.#options;
-    const risk = String(riskOf(quote));
-    const json = { quoteHash, quote: quoteToWire(quote), risk };
-    const headers = { "idempotency-key": quoteHash };
-    const maxBytes = HEDGE_ANSWER_BYTES_MAX;
-    let answer: { status: number; text: string };
-    try {
-      answer = await request(url, { json, headers, timeoutMs, maxBytes });
-    } catch (cause) {
-      throw this.#unavailable(quoteHash, { reason: "did not answer", cause });
-    }
-    const { status, text } = answer;
-    const parsed = answerSchema.safeParse(tryParseJson(text));
-    if (status !== 200 || !parsed.success) {
-      const reason = status === 200 ? "gave an invalid answer" : `answered with status ${status}`;
-      throw this.#unavailable(quoteHash, { reason, status, cause: parsed.error });
-    }
-    if (parsed.data.hedged) return;
-    const reason = parsed.data.reason?.slice(0, REASON_LENGTH_MAX) ?? "no reason given";
-    throw solverError("HEDGE_REFUSED", { reason });
-  }
-
-  #unavailable(
+export function createHttpHedge({ url, expectedMs, timeoutMs }: HttpHedgeOptions): Hedge {
+  // Neither the path nor the query, which may contain a key.
+  const service = new URL(url).origin;
+  const unavailable = (
     quoteHash: Hex,
     { reason, status, cause }: { reason: string; status?: number; cause: unknown },
-  ): RangemakerError {
-    solverLog.hedgeFailed(quoteHash, {
-      // Neither the path nor the query, which may contain a key.
-      service: new URL(this.#options.url).origin,
-      status,
-      reason: cause instanceof NetworkError ? reasonOf(cause) : reason,
-    });
+  ) => {
+    const logged = cause instanceof NetworkError ? reasonOf(cause) : reason;
+    solverLog.hedgeFailed(quoteHash, { service, status, reason: logged });
     const message = `Execution is not hedged yet: the hedging service ${reason}`;
     return new RangemakerError("HEDGE_UNAVAILABLE", message, { retry: "later", cause });
-  }
+  };
+  return {
+    expectedMs,
+    /**
+     * @throws {RangemakerError} `HEDGE_REFUSED` if the service refuses, which is final.
+     * @throws {RangemakerError} `HEDGE_UNAVAILABLE` without a valid answer: it may succeed later.
+     */
+    async cover(quoteHash, quote) {
+      const risk = String(riskOf(quote));
+      const json = { quoteHash, quote: quoteToWire(quote), risk };
+      const headers = { "idempotency-key": quoteHash };
+      const maxBytes = HEDGE_ANSWER_BYTES_MAX;
+      let answer: { status: number; text: string };
+      try {
+        answer = await request(url, { json, headers, timeoutMs, maxBytes });
+      } catch (cause) {
+        throw unavailable(quoteHash, { reason: "did not answer", cause });
+      }
+      const { status, text } = answer;
+      const parsed = answerSchema.safeParse(tryParseJson(text));
+      if (status !== 200 || !parsed.success) {
+        const reason = status === 200 ? "gave an invalid answer" : `answered with status ${status}`;
+        throw unavailable(quoteHash, { reason, status, cause: parsed.error });
+      }
+      if (parsed.data.hedged) return;
+      const reason = parsed.data.reason?.slice(0, REASON_LENGTH_MAX) ?? "no reason given";
+      throw solverError("HEDGE_REFUSED", { reason });
+    },
+  };
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { RangemakerError } from "../../../lib/errors.ts";
 import { OutcomeUnknownError } from "../../../lib/intents/errors.ts";
 import { quoteToWire, type QuoteWire } from "../../../lib/protocol/quote.ts";
-import { HttpHedge, SimulatedHedge } from "../../../services/solver/execution/hedge.ts";
+import { createHttpHedge, SimulatedHedge } from "../../../services/solver/execution/hedge.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { withAnswer } from "../../support/http_answers.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
@@ -35,7 +35,7 @@ async function withService(
     return await answer(received.length, ended.promise);
   }, async (serviceUrl) => {
     const url = `${serviceUrl}/hedge?key=SECRET`;
-    const hedge = new HttpHedge({ url, expectedMs: 0, timeoutMs });
+    const hedge = createHttpHedge({ url, expectedMs: 0, timeoutMs });
     await withExecutor(hedge, (scene) => test({ ...scene, received, url }));
     ended.resolve();
   });
