@@ -1,7 +1,6 @@
 import type { Counter, Histogram, Registry } from "prom-client";
 import { metricsIn } from "../../lib/http/metrics.ts";
 import type { Intent } from "../../lib/intents/intent.ts";
-import type { BridgeReadiness } from "./readiness.ts";
 
 /** Buckets of the time to commit, in seconds: an instant node to one that was down for minutes. */
 const COMMIT_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
@@ -65,13 +64,10 @@ export class BridgeMetrics {
 }
 
 /** Reports on every scrape whether the bridge has the relayer permission. */
-export function registerPermission(
-  registry: Registry,
-  readiness: Pick<BridgeReadiness, "isRelayer">,
-): void {
+export function registerPermission(registry: Registry, isRelayer: () => boolean): void {
   metricsIn(registry).scrapedGauge(
     "bridge_relayer_permitted",
     "0 after the node answered that the bridge lacks the relayer permission, otherwise 1.",
-    () => Number(readiness.isRelayer),
+    () => Number(isRelayer()),
   );
 }

@@ -27,7 +27,7 @@ import { depositLog, logStart } from "./deposit_log.ts";
 import { BridgeMetrics, registerPermission } from "./metrics.ts";
 import { operations } from "./operations.ts";
 import { type BridgeOptions, openBridgeSigner, options } from "./options.ts";
-import { BridgeReadiness } from "./readiness.ts";
+import { createBridgeReadiness } from "./readiness.ts";
 
 export { type BridgeOptions, options };
 
@@ -66,17 +66,17 @@ async function startWith(
   cleanup.defer(() => intents.stop());
   const limiter = new RequestLimiter(options, registry);
   cleanup.defer(() => limiter.stop());
-  const readiness = new BridgeReadiness(clock, {
+  const readiness = createBridgeReadiness(clock, {
     node,
     findProblem: intents.findProblem,
     relayer: bridge,
     chainId,
   });
-  registerPermission(registry, readiness);
+  registerPermission(registry, readiness.isRelayer);
   cleanup.defer(() => readiness.stop());
   const depositor = new Depositor({
     intents,
-    findNodeRefusal: () => readiness.findRefusal(),
+    findNodeRefusal: readiness.findRefusal,
     transactions,
     chainId,
     clock,

@@ -43,73 +43,65 @@ export interface ReadinessOptions {
 }
 
 /** Whether the bridge can work, and why it refuses deposits that the node could not execute. */
-export class BridgeReadiness {
-  /**
-   * Checks everything that a deposit needs, at most once a second. Never throws: a failure is a
-   * problem of the answer. Each check also sees why the node would refuse deposits.
-   */
-  readonly check: () => Promise<Readiness>;
-  /** Whether the bridge has the relayer permission; true until the node says otherwise. */
-  isRelayer = true;
-  readonly #options: ReadinessOptions;
-  readonly #polls: PollingLoop;
+export function createBridgeReadiness(
+  clock: Clock,
+  { node, findProblem, relayer, chainId }: ReadinessOptions,
+) {
+  const url = redactUrls(node.url);
   /** Why the node accepts no transactions. */
-  #writeProblem: string | undefined;
-
-  constructor(clock: Clock, options: ReadinessOptions) {
-    this.#options = options;
-    this.check = createCachedCall(() => this.#check(), NODE_ANSWER_CACHED_MS, clock);
-    this.#polls = new PollingLoop({
-      clock,
-      poll: async () => {
-        const { ready, problems, ...parts } = await this.check();
-        // Logged again once other parts are missing.
-        if (!ready) throw new RangemakerError(JSON.stringify(parts), problems.join(". "));
-      },
-      intervalMs: CHECK_INTERVAL_MS,
-      onFailure: ({ message }) => depositLog.notReady(message),
-      onRecovery: () => depositLog.ready(),
-    });
-  }
-
-  start(): void {
-    this.#polls.start();
-  }
-
-  stop(): Promise<void> {
-    return this.#polls.stop();
-  }
-
-  /** Why deposits are refused now. Asks the node again while they are. */
-  async findRefusal(): Promise<RangemakerError | undefined> {
-    if (this.#writeProblem !== undefined || !this.isRelayer) await this.check();
-    if (this.#writeProblem !== undefined) {
-      return new RangemakerError("NODE_UNREACHABLE", this.#writeProblem, { retry: "later" });
-    }
-    if (this.isRelayer) return undefined;
-    const { node, relayer } = this.#options;
-    return bridgeError("PERMISSION_DENIED", { relayer, url: redactUrls(node.url) });
-  }
-
-  #check(): Promise<Readiness> {
-    const { node, findProblem, relayer, chainId } = this.#options;
-    const account = node.getAccount(relayer);
-    return runReadinessChecks({
-      store: () => findHealthProblem(findProblem, "store"),
-      node: async () => {
-        const wrongChain = await findChainProblem(node, chainId);
-        if (wrongChain !== undefined) return wrongChain;
-        this.#writeProblem = await findWriteProblem(node);
-        return this.#writeProblem ?? await findHealthProblem(findProblem, "node") ??
-          storageProblem(node, await account);
-      },
-      relayer: async () => {
-        const { permissions } = await account;
-        this.isRelayer = permissions.includes("relayer");
-        if (this.isRelayer) return undefined;
-        const url = redactUrls(node.url);
-        return `Core node at ${url} does not grant ${relayer} the relayer permission: deposits will fail`;
-      },
-    });
-  }
+  let writeProblem: string | undefined;
+  let isRelayer = true;
+  const check = createCachedCall(
+    (): Promise<Readiness> => {
+      const account = node.getAccount(relayer);
+      return runReadinessChecks({
+        store: () => findHealthProblem(findProblem, "store"),
+        node: async () => {
+          const wrongChain = await findChainProblem(node, chainId);
+          if (wrongChain !== undefined) return wrongChain;
+          writeProblem = await findWriteProblem(node);
+          return writeProblem ?? await findHealthProblem(findProblem, "node") ??
+            storageProblem(node, await account);
+        },
+        relayer: async () => {
+          const { permissions } = await account;
+          isRelayer = permissions.includes("relayer");
+          if (isRelayer) return undefined;
+          return `Core node at ${url} does not grant ${relayer} the relayer permission: deposits will fail`;
+        },
+      });
+    },
+    NODE_ANSWER_CACHED_MS,
+    clock,
+  );
+  const polls = new PollingLoop({
+    clock,
+    poll: async () => {
+      const { ready, problems, ...parts } = await check();
+      // Logged again once other parts are missing.
+      if (!ready) throw new RangemakerError(JSON.stringify(parts), problems.join(". "));
+    },
+    intervalMs: CHECK_INTERVAL_MS,
+    onFailure: ({ message }) => depositLog.notReady(message),
+    onRecovery: () => depositLog.ready(),
+  });
+  return {
+    /**
+     * Checks everything that a deposit needs, at most once a second. Never throws: a failure is a
+     * problem of the answer. Each check also sees why the node would refuse deposits.
+     */
+    check,
+    /** Whether the bridge has the relayer permission; true until the node says otherwise. */
+    isRelayer: () => isRelayer,
+    /** Why deposits are refused now. Asks the node again while they are. */
+    async findRefusal(): Promise<RangemakerError | undefined> {
+      if (writeProblem !== undefined || !isRelayer) await check();
+      if (writeProblem !== undefined) {
+        return new RangemakerError("NODE_UNREACHABLE", writeProblem, { retry: "later" });
+      }
+      return isRelayer ? undefined : bridgeError("PERMISSION_DENIED", { relayer, url });
+    },
+    start: () => polls.start(),
+    stop: () => polls.stop(),
+  };
 }

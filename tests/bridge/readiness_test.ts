@@ -5,7 +5,7 @@ import { NodeUnreachableError } from "../../lib/net/core_reader.ts";
 import { WrongChainError } from "../../lib/intents/chain_guard.ts";
 import { StoreError } from "../../lib/intents/errors.ts";
 import type { Account } from "../../lib/protocol/account.ts";
-import { BridgeReadiness, type ReadinessOptions } from "../../services/bridge/readiness.ts";
+import { createBridgeReadiness, type ReadinessOptions } from "../../services/bridge/readiness.ts";
 import { NODE_ANSWER_CACHED_MS } from "../../lib/net/core_reader.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { relayer, withBridge } from "./support.ts";
@@ -62,7 +62,8 @@ const cases: Case[] = [
 
 for (const [what, overrides, missing, expected] of cases) {
   Deno.test(`Readiness: with ${what}, ${missing.join(" and ") || "nothing"} is missing`, async () => {
-    const { ready, problems, ...parts } = await new BridgeReadiness(systemClock, overrides).check();
+    const { ready, problems, ...parts } = await createBridgeReadiness(systemClock, overrides)
+      .check();
     const lacks = Object.entries(parts).filter(([, isThere]) => !isThere).map(([part]) => part);
     assert.deepEqual([ready, lacks, problems.length], [
       missing.length === 0,
@@ -77,7 +78,7 @@ for (const [what, overrides, missing, expected] of cases) {
 Deno.test("Readiness: deposits are refused while the node is a read port or denies the permission", async () => {
   const clock = new FakeClock();
   let [permissions, accepts]: [Account["permissions"], boolean] = [[], true];
-  const readiness = new BridgeReadiness(
+  const readiness = createBridgeReadiness(
     clock,
     ports({
       getAccount: (address) => account({ permissions })(address),
