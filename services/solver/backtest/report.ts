@@ -1,4 +1,3 @@
-import type { BlockMean } from "./block_series.ts";
 import { BUCKETS, type Results } from "./results.ts";
 import { USERS } from "./users.ts";
 
@@ -12,14 +11,6 @@ interface ReportPlan {
   spanMs: number;
   /** Standard errors are across blocks of this time. */
   blockMs: number;
-}
-
-/** One point of a calibration: the predicted probability, and the share of boxes that held. */
-interface CalibrationPoint {
-  predicted: number;
-  held: BlockMean;
-  /** Observed minus predicted share. */
-  difference: BlockMean;
 }
 
 /** Mean distance of a normal value from its mean, in standard deviations. */
@@ -95,12 +86,13 @@ export function reportOn(results: Results, plan: ReportPlan) {
   };
 }
 
+/** A point for each tenth of the predicted probability; differences are observed minus predicted. */
 function calibrationOf(
   results: Results,
   { durationsMs }: ReportPlan,
   maker: string,
   durationMs: number | undefined,
-): CalibrationPoint[] {
+) {
   const durations = durationMs === undefined ? durationsMs : [durationMs];
   return Array.from({ length: BUCKETS }, (_, index) => {
     const buckets = durations.flatMap((ms) => results.bucket(maker, ms, index) ?? []);
