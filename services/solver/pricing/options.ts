@@ -8,9 +8,6 @@ import { isBuiltIn, STRATEGIES } from "./strategy.ts";
 /** The highest plausible annualised volatility: a thousand percent. */
 const OPTION_VOLATILITY_MAX = 10;
 
-/** The longest history that quotes wait for: a day. */
-const HISTORY_MAX_MS = DAY_MS;
-
 const VOLATILITY_RULE = `Expected a volatility above 0 and up to ${OPTION_VOLATILITY_MAX}`;
 
 /** A share of at least 0 and below 1, as decimal text. */
@@ -77,7 +74,7 @@ export const pricingOptions = optionTable({
   },
   volatilityHistoryMs: {
     description: "barrier: price history needed before the first quote",
-    kind: kinds.duration(1_000, HISTORY_MAX_MS),
+    kind: kinds.duration(1_000, DAY_MS),
     default: "60000",
   },
   maxPriceAgeMs: {

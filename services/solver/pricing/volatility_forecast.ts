@@ -1,21 +1,13 @@
 import { CENTRE_WEIGHT, OUTER_DEVIATIONS, OUTER_WEIGHT } from "./quadrature.ts";
 
-/** One volatility that a forecast considers possible. */
-interface VolatilityNode {
-  /** Annualised. */
-  volatility: number;
-  /** Probability of this node; the weights of a forecast add up to 1. */
-  weight: number;
-}
-
 /** A forecast of volatility. Prices are averaged over its nodes. */
 export interface VolatilityForecast {
   /** Annualised; the middle node. */
   volatility: number;
   /** Standard deviation of its logarithm. */
   spread: number;
-  /** From the lowest to the highest. */
-  nodes: readonly VolatilityNode[];
+  /** Possible volatilities from the lowest to the highest; their weights add up to 1. */
+  nodes: readonly { volatility: number; weight: number }[];
   /** Deviation of the window's end, as a share of the deviation that the largest move implies. */
   endToRangeRatio: number;
 }
