@@ -41,15 +41,7 @@ interface ChainGuardOptions {
 }
 
 /** The node has another chain than the store, or an older state of it: nothing is submitted. */
-export class WrongChainError extends RangemakerError {
-  constructor(
-    code: "CHAIN_MISMATCH" | "CHAIN_REWOUND",
-    message: string,
-    details: Record<string, unknown>,
-  ) {
-    super(code, message, { details });
-  }
-}
+export class WrongChainError extends RangemakerError {}
 
 /**
  * Checks that the node has the configured chain id and the chain of the store, in a state that is
@@ -235,7 +227,7 @@ export async function requireChainId(
     "CHAIN_MISMATCH",
     `Core node at ${url} has chain id ${actual}: expected ${expected}, so nothing is submitted: ` +
       "correct --chain-id or --rpc-url",
-    { expected, actual },
+    { details: { expected, actual } },
   );
 }
 
@@ -266,7 +258,7 @@ function requireSameGenesis(url: string, actual: Hex | null, expected: Hex | nul
     `Core node at ${redactUrls(url)} ${has}, but the database belongs to the chain that begins ` +
       `with ${expected}, so nothing is submitted: if the node has lost its chain, restore it; ` +
       "otherwise set --rpc-url to a node of that chain (docs/runbooks.md, Another chain)",
-    { expected, actual },
+    { details: { expected, actual } },
   );
 }
 
@@ -276,6 +268,6 @@ function chainRewound(url: string, evidence: string): WrongChainError {
     `Core node at ${redactUrls(url)} ${evidence}: it was restored from a backup, so nothing is ` +
       "submitted. Restore a newer one, or run bridge replay and solver reconcile " +
       "(docs/runbooks.md, A restored node)",
-    { evidence },
+    { details: { evidence } },
   );
 }
