@@ -40,16 +40,14 @@ export function depositKey(user: Address, nonce: bigint): string {
   return `${user}:${nonce}`;
 }
 
-const payloadSchema = z.object({ ...depositRequestSchema.shape, externalTxHash: hash32Schema });
-
 /** The request as it is stored, with the external hash of its transaction. */
-type DepositPayload = z.output<typeof payloadSchema>;
+const payloadSchema = z.object({ ...depositRequestSchema.shape, externalTxHash: hash32Schema });
 
 export function encodeDeposit(request: DepositRequest, externalTxHash: Hex): string {
   return JSON.stringify(toWire({ ...request, externalTxHash }));
 }
 
-export function decodeDeposit(text: string): DepositPayload {
+export function decodeDeposit(text: string) {
   return payloadSchema.parse(JSON.parse(text));
 }
 

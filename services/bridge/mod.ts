@@ -1,9 +1,8 @@
 /** The deposit bridge: turns each signed deposit request into one deposit transaction. */
 import type { Context } from "hono";
-import type { Registry } from "prom-client";
 import { type Clock, systemClock } from "../../lib/clock.ts";
 import { ChainGuard } from "../../lib/intents/chain_guard.ts";
-import { type IntentResources, openIntentResources } from "../../lib/intents/intent_resources.ts";
+import { openIntentResources } from "../../lib/intents/intent_resources.ts";
 import { IntentService } from "../../lib/intents/intent_service.ts";
 import type { IntentHandler } from "../../lib/intents/submitter.ts";
 import { redactUrls } from "../../lib/redact.ts";
@@ -62,7 +61,22 @@ async function startWith(
   const { store, shortTimeoutNode: node, transactions } = resources;
   cleanup.defer(() => store.close());
   const metrics = new BridgeMetrics(registry, () => store.countUnfinished());
-  const intents = createIntents(options, resources, metrics, registry);
+  const guard = new ChainGuard({
+    ...resources,
+    node,
+    isOnChain: (intent) => isDepositOnChain(resources, intent, chainId),
+  });
+  const handler: IntentHandler = {
+    termsOf: (intent) => requireDepositTerms(intent, chainId),
+    wasDoneBefore: wasCreditedBefore,
+    onRetry: () => metrics.countRetry(),
+    onFinishedByUs(intent) {
+      metrics.countFinished(intent);
+      depositLog.finished(intent);
+    },
+  };
+  const { retain: retainMs } = options;
+  const intents = new IntentService({ resources, guard, handler, retainMs, registry });
   cleanup.defer(() => intents.stop());
   const limiter = new RequestLimiter(options, registry);
   cleanup.defer(() => limiter.stop());
@@ -131,30 +145,6 @@ function createHealthRoute(
     const { code, message: reason } = found;
     return c.json({ status: "failed", code, reason, ...about }, 503);
   });
-}
-
-/** Creates what submits deposits, and reports how they end. */
-function createIntents(
-  { chainId, retain }: BridgeOptions,
-  resources: IntentResources,
-  metrics: BridgeMetrics,
-  registry: Registry,
-): IntentService {
-  const guard = new ChainGuard({
-    ...resources,
-    node: resources.shortTimeoutNode,
-    isOnChain: (intent) => isDepositOnChain(resources, intent, chainId),
-  });
-  const handler: IntentHandler = {
-    termsOf: (intent) => requireDepositTerms(intent, chainId),
-    wasDoneBefore: wasCreditedBefore,
-    onRetry: () => metrics.countRetry(),
-    onFinishedByUs(intent) {
-      metrics.countFinished(intent);
-      depositLog.finished(intent);
-    },
-  };
-  return new IntentService({ resources, guard, handler, retainMs: retain, registry });
 }
 
 export const run = createServiceCommand({
