@@ -6,7 +6,6 @@ import { POSTGRES_URL } from "../database/database_url.ts";
 import { messageOf } from "../errors.ts";
 import { serviceLog } from "../log/logging.ts";
 import { CoreClient } from "../net/core_client.ts";
-import type { Address } from "../protocol/scalars.ts";
 import type { TransactionSigner } from "../protocol/transaction.ts";
 import { driverCodeOf, sqlStateKindOf, StoreError } from "./errors.ts";
 import { openIntentStore } from "./open_store.ts";
@@ -73,10 +72,16 @@ export async function openIntentResources(
   try {
     if (storeKey !== "ignore") {
       const { records } = store;
+      const { address } = signer;
       const { signer: owner } = storeKey === "bind"
-        ? await records.update({ signer: signer.address })
+        ? await records.update({ signer: address })
         : await records.read();
-      requireKey(name, signer, owner);
+      if (owner !== null && owner !== address) {
+        throw new StoreError(
+          `Database belongs to the ${name} with the key of ${owner}, but this one signs as ` +
+            `${address}: use that key, or give this one a database of its own with --database`,
+        );
+      }
     }
   } catch (thrown) {
     await store.close();
@@ -93,19 +98,6 @@ export async function openIntentResources(
     random: Math.random,
     log: serviceLog(name),
   };
-}
-
-/** @param owner The account that the database is bound to; null if it is bound to none. */
-function requireKey(
-  name: string,
-  { address }: Pick<TransactionSigner, "address">,
-  owner: Address | null,
-): void {
-  if (owner === null || owner === address) return;
-  throw new StoreError(
-    `Database belongs to the ${name} with the key of ${owner}, but this one signs as ${address}: ` +
-      "use that key, or give this one a database of its own with --database",
-  );
 }
 
 /**
