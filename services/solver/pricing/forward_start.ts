@@ -27,9 +27,16 @@ const QUADRATURE = gaussLegendre(32);
  * measured from the current spot, which may lie outside of them (a negative distance).
  */
 export function forwardNoTouchProbability(corridor: ForwardCorridor): number {
-  const { toLower, toUpper, variance, drift, startVariance, startDrift } = corridor;
+  const { toLower, toUpper, variance, drift, startVariance, startDrift, stepDeviation } = corridor;
   const deviation = Math.sqrt(Math.max(0, startVariance));
-  const noTouchFrom = noTouchByStart(corridor);
+  /** Survival of the running window by the move until its start, for starts inside the corridor. */
+  const noTouchFrom = (move: number) =>
+    noTouchProbability({
+      toLower: shiftedDistance(toLower + move, stepDeviation),
+      toUpper: shiftedDistance(toUpper - move, stepDeviation),
+      variance,
+      drift,
+    });
   if (deviation === 0) return toLower < 0 || toUpper < 0 ? 0 : noTouchFrom(0);
   const scaled = (move: number) => (move - startDrift) / deviation;
   const over = (from: number, to: number) =>
@@ -53,17 +60,4 @@ export function forwardNoTouchProbability(corridor: ForwardCorridor): number {
       over(safeTo, highest)
     : over(lowest, highest);
   return Math.min(1, probability);
-}
-
-/** Survival of the running window by the move until its start, for starts inside the corridor. */
-function noTouchByStart(
-  { toLower, toUpper, variance, drift, stepDeviation }: ForwardCorridor,
-): (move: number) => number {
-  return (move) =>
-    noTouchProbability({
-      toLower: shiftedDistance(toLower + move, stepDeviation),
-      toUpper: shiftedDistance(toUpper - move, stepDeviation),
-      variance,
-      drift,
-    });
 }
