@@ -3,7 +3,6 @@ import { RangemakerError } from "../../../lib/errors.ts";
 import { IntentRefusedError, OutcomeUnknownError } from "../../../lib/intents/errors.ts";
 import type { Intent } from "../../../lib/intents/intent.ts";
 import type { TransactionTerms } from "../../../lib/intents/transactions.ts";
-import type { Quote } from "../../../lib/protocol/quote.ts";
 import { hash32Schema } from "../../../lib/protocol/scalars.ts";
 import { solverLog } from "../shared/solver_log.ts";
 import type { QuoteSigner } from "../quoting/quote_signer.ts";
@@ -44,7 +43,7 @@ export class ExecutionPreparation {
    * @throws {OutcomeUnknownError} If the hedge failed, but may succeed later.
    */
   async prepare(intent: Intent): Promise<void> {
-    const { checks, exposure, clock } = this.#options;
+    const { checks, exposure, hedge, clock } = this.#options;
     const { quote } = this.#executionOf(intent);
     // Another process may have recorded the execution.
     exposure.reserve(intent.key, quote);
@@ -54,17 +53,12 @@ export class ExecutionPreparation {
       // Clocks of other processes may differ.
       const leftMs = Math.min(holdMs, intent.createdAtMs + holdMs - clock.now());
       if (leftMs > 0) await waitMs(clock, leftMs);
-      await this.#hedgeBetweenChecks(intent, quote);
+      // Before and after the hedge, since a new price may have arrived.
+      checks.recheck(quote, { isHedged: false });
+      await hedge.cover(hash32Schema.parse(intent.key), quote);
+      solverLog.hedged(intent.key, quote);
+      checks.recheck(quote, { isHedged: true });
     });
-  }
-
-  /** Rechecks before and after the hedge, since a new price may have arrived. */
-  async #hedgeBetweenChecks({ key }: Intent, quote: Quote): Promise<void> {
-    const { checks, hedge } = this.#options;
-    checks.recheck(quote, { isHedged: false });
-    await hedge.cover(hash32Schema.parse(key), quote);
-    solverLog.hedged(key, quote);
-    checks.recheck(quote, { isHedged: true });
   }
 
   /**
