@@ -1,6 +1,6 @@
 /** Turns a drag on the chart into a box: a new one, or the drawn one moved or resized. */
 import { clamp, decimalsOf, toNumber } from "../parts/format.ts";
-import type { Area, Scales } from "./chart_scales.ts";
+import type { Area, Position, Scales } from "./chart_scales.ts";
 import { type Corners, type Draft, draftOf, DURATION_MIN_MS, START_MIN_MS } from "./draft.ts";
 
 /** The dragged part: a new box, the whole box, or some of its sides. */
@@ -15,8 +15,8 @@ interface ChartPoint {
   price: number;
 }
 
-function pointAt({ x, y, nowMs }: Scales, atX: number, atY: number): ChartPoint {
-  return { ms: x.invert(atX) - nowMs, price: y.invert(atY) };
+function pointAt({ x, y, nowMs }: Scales, at: Position): ChartPoint {
+  return { ms: x.invert(at.x) - nowMs, price: y.invert(at.y) };
 }
 
 /**
@@ -45,18 +45,17 @@ function widened(from: number, to: number, least: number): [from: number, to: nu
 export function gripAt(
   scales: Scales,
   draft: Draft | undefined,
-  atX: number,
-  atY: number,
+  { x, y }: Position,
   by: keyof typeof REACH,
 ): Grip {
   const [reach, margin] = [REACH[by], MARGIN[by]];
   if (draft === undefined) return { kind: "new" };
   const { left, right, top, bottom } = grabArea(scales, draft, reach);
-  const isBeside = atX >= left - margin && atX <= right + margin;
-  const isAcross = atY >= top - margin && atY <= bottom + margin;
+  const isBeside = x >= left - margin && x <= right + margin;
+  const isAcross = y >= top - margin && y <= bottom + margin;
   if (!isBeside || !isAcross) return { kind: "new" };
-  const horizontal = atX >= right - reach ? "to" : atX <= left + reach ? "from" : undefined;
-  const vertical = atY <= top + reach ? "high" : atY >= bottom - reach ? "low" : undefined;
+  const horizontal = x >= right - reach ? "to" : x <= left + reach ? "from" : undefined;
+  const vertical = y <= top + reach ? "high" : y >= bottom - reach ? "low" : undefined;
   if (horizontal === undefined && vertical === undefined) return { kind: "move" };
   return { kind: "sides", ...(horizontal && { horizontal }), ...(vertical && { vertical }) };
 }
@@ -64,11 +63,11 @@ export function gripAt(
 /** A finger this near to a corner, in pixels, pulls it at once: it is on its handle. */
 const HANDLE = 14;
 
-/** Whether a point is on the handle of a corner. */
-export function isOnHandle({ x, y, nowMs }: Scales, draft: Draft, atX: number, atY: number) {
+/** Whether a position is on the handle of a corner. */
+export function isOnHandle({ x, y, nowMs }: Scales, draft: Draft, at: Position): boolean {
   const { fromMs, toMs, low, high } = cornersOf(draft);
   return [fromMs, toMs].some((ms) =>
-    [low, high].some((price) => Math.hypot(atX - x(nowMs + ms), atY - y(price)) <= HANDLE)
+    [low, high].some((price) => Math.hypot(at.x - x(nowMs + ms), at.y - y(price)) <= HANDLE)
   );
 }
 
@@ -91,10 +90,10 @@ export class BoxDrag {
   readonly #start: ChartPoint;
 
   /** @param before The box that was there when the drag began. */
-  constructor(grip: Grip, before: Draft | undefined, scales: Scales, atX: number, atY: number) {
+  constructor(grip: Grip, before: Draft | undefined, scales: Scales, at: Position) {
     this.#grip = grip;
     this.#before = before && cornersOf(before);
-    this.#start = pointAt(scales, atX, atY);
+    this.#start = pointAt(scales, at);
   }
 
   /** From now on it moves the whole box, wherever that was grabbed. */
@@ -103,9 +102,9 @@ export class BoxDrag {
   }
 
   /** The box for a position of the pointer; undefined while it is too small. */
-  draftAt(scales: Scales, atX: number, atY: number): Draft | undefined {
+  draftAt(scales: Scales, { x, y }: Position): Draft | undefined {
     const { left, right, top, bottom } = scales.plot;
-    const point = pointAt(scales, clamp(atX, left, right), clamp(atY, top, bottom));
+    const point = pointAt(scales, { x: clamp(x, left, right), y: clamp(y, top, bottom) });
     if (this.#grip.kind !== "move" || this.#before === undefined) {
       return draftOf(this.#corners(point));
     }

@@ -4,7 +4,7 @@ import { suggestBox } from "./box_actions.ts";
 import { BoxDrag, type Grip, gripAt, isOnHandle, strokeOf } from "./box_drag.ts";
 import { type ChartSource, isLocked, ownBetAt } from "./chart_content.ts";
 import type { ChartProbe } from "./chart_probe.ts";
-import { isInside, type Position, type Scales } from "./chart_scales.ts";
+import { isInside, type Position } from "./chart_scales.ts";
 import { boundedSpan, wheelFactor } from "./chart_spans.ts";
 import { type DraftFields, fieldsOf } from "./draft.ts";
 import type { LiveChart } from "./live_chart.ts";
@@ -28,8 +28,7 @@ const LOOK_AGAIN_MS = 1_000;
 interface Press {
   pointerId: number;
   drag: BoxDrag;
-  x: number;
-  y: number;
+  start: Position;
   startedAtMs: number;
   /** Whether the drag draws: a finger that starts to move may scroll the page instead. */
   isDrawing: boolean;
@@ -102,7 +101,7 @@ export class ChartPointer {
     const place = { time: scales.x.invert(at.x), price: scales.y.invert(at.y) };
     const bet = ownBetAt(this.#target, place, scales.nowMs);
     const isFree = !document.hidden && bet === undefined &&
-      gripAt(scales, slip.draft, at.x, at.y, "mouse").kind === "new";
+      gripAt(scales, slip.draft, at, "mouse").kind === "new";
     probe.show(place, isFree ? scales.x.domain()[1] : undefined);
     this.#cancelLook = systemClock.after(LOOK_AGAIN_MS, () => void this.#look(at));
     return bet;
@@ -110,27 +109,20 @@ export class ChartPointer {
 
   #down(event: PointerEvent): void {
     this.#swipedAt = undefined; // a second finger zooms
-    const { x, y } = this.#positionOf(event);
-    if (isTouch(event)) {
-      this.#pinch.down(event.pointerId, { x, y }, this.#target.spanMs.peek());
-    }
-    if (this.undoDrag()) return;
-    if (this.#pinch.fingers > 1) return;
-    const scales = this.#target.chart.scales;
-    if (event.button !== 0 || scales === undefined || !isInside(scales.plot, { x, y })) return;
-    const grip = this.#gripAt(scales, event);
-    const isPast = x < scales.x(scales.nowMs) && grip.kind === "new";
+    const start = this.#positionOf(event);
     const isFinger = isTouch(event);
-    const { model, slip } = this.#target;
-    if (isFinger && (isPast || isLocked(slip, model.serverClock.now()))) {
-      return this.#point({ x, y });
-    }
+    const { model, slip, spanMs, chart: { scales } } = this.#target;
+    if (isFinger) this.#pinch.down(event.pointerId, start, spanMs.peek());
+    if (this.undoDrag() || this.#pinch.fingers > 1) return;
+    if (event.button !== 0 || scales === undefined || !isInside(scales.plot, start)) return;
+    const grip = gripAt(scales, slip.draft, start, kindOf(event));
+    const isPast = start.x < scales.x(scales.nowMs) && grip.kind === "new";
+    if (isFinger && (isPast || isLocked(slip, model.serverClock.now()))) return this.#point(start);
     this.#element.setPointerCapture(event.pointerId);
     this.#press = {
       pointerId: event.pointerId,
-      drag: new BoxDrag(grip, slip.draft, scales, x, y),
-      x,
-      y,
+      drag: new BoxDrag(grip, slip.draft, scales, start),
+      start,
       startedAtMs: event.timeStamp,
       isDrawing: !isFinger,
       before: undefined,
@@ -146,7 +138,7 @@ export class ChartPointer {
     const { chart: { scales }, slip: { draft } } = this.#target;
     if (press?.isDrawing === false && finger !== undefined && scales !== undefined) {
       const at = this.#positionOf(finger);
-      const [x, y] = [at.x - press.x, at.y - press.y];
+      const [x, y] = [at.x - press.start.x, at.y - press.start.y];
       if (Math.hypot(x, y) < DIRECTION_MIN) return;
       const stroke = strokeOf(x, y, event.timeStamp - press.startedAtMs);
       if (stroke === "scroll" && !(press.isOnFuture && isAtEnd(y))) {
@@ -155,7 +147,7 @@ export class ChartPointer {
       } else {
         press.isDrawing = true;
         // The handle of a corner is pulled without a rest.
-        const isPulled = draft !== undefined && isOnHandle(scales, draft, press.x, press.y);
+        const isPulled = draft !== undefined && isOnHandle(scales, draft, press.start);
         if (stroke !== "rested" && !press.isOnFuture && !isPulled) press.drag.switchToMove();
       }
     }
@@ -163,9 +155,8 @@ export class ChartPointer {
   }
 
   #wheel(event: WheelEvent): void {
-    const scales = this.#target.chart.scales;
-    const { x, y } = this.#positionOf(event);
-    if (scales === undefined || !isInside(scales.plot, { x, y })) return;
+    const { scales } = this.#target.chart;
+    if (scales === undefined || !isInside(scales.plot, this.#positionOf(event))) return;
     const isZoomed = this.#press === undefined &&
       this.#show(this.#target.spanMs.peek() * wheelFactor(event));
     // At the limit of the zoom, the wheel scrolls the page.
@@ -181,27 +172,28 @@ export class ChartPointer {
   }
 
   #move(event: PointerEvent): void {
-    const { x, y } = this.#positionOf(event);
-    const spanMs = this.#pinch.move(event.pointerId, { x, y });
+    const at = this.#positionOf(event);
+    const spanMs = this.#pinch.move(event.pointerId, at);
     if (spanMs !== undefined) return void this.#show(spanMs);
-    const scales = this.#target.chart.scales;
+    const { slip, chart: { scales } } = this.#target;
     if (scales === undefined) return;
     const press = this.#press;
     if (press === undefined) {
-      const isOver = isInside(scales.plot, { x, y });
-      this.#element.style.cursor = isOver ? cursorOf(this.#gripAt(scales, event)) : "";
-      return this.#point(isOver ? { x, y } : undefined);
+      const isOver = isInside(scales.plot, at);
+      const grip = gripAt(scales, slip.draft, at, kindOf(event));
+      this.#element.style.cursor = isOver ? cursorOf(grip) : "";
+      return this.#point(isOver ? at : undefined);
     }
     if (event.pointerId !== press.pointerId || !press.isDrawing) return;
     if (press.before === undefined) {
-      const [width, height] = [Math.abs(x - press.x), Math.abs(y - press.y)];
+      const [width, height] = [Math.abs(at.x - press.start.x), Math.abs(at.y - press.start.y)];
       if (isTouch(event) && press.isOnFuture && Math.min(width, height) < SLIVER) return;
       if (Math.hypot(width, height) < DRAG_MIN) return;
-      if (this.#target.slip.stage.peek().name === "sending") return; // its box stays
-      press.before = this.#target.slip.fields.peek();
+      if (slip.stage.peek().name === "sending") return; // its box stays
+      press.before = slip.fields.peek();
     }
-    const draft = press.drag.draftAt(scales, x, y);
-    if (draft !== undefined) this.#target.slip.edit(fieldsOf(draft));
+    const draft = press.drag.draftAt(scales, at);
+    if (draft !== undefined) slip.edit(fieldsOf(draft));
   }
 
   #up(event: PointerEvent): void {
@@ -211,7 +203,7 @@ export class ChartPointer {
     const { x, y } = this.#positionOf(event);
     if (press?.pointerId === pointerId) {
       this.#end();
-      const isTap = Math.hypot(x - press.x, y - press.y) < DIRECTION_MIN;
+      const isTap = Math.hypot(x - press.start.x, y - press.start.y) < DIRECTION_MIN;
       const { model, slip } = this.#target;
       if (isTap && press.isOnFuture && !press.before && slip.isEmpty) suggestBox(model, slip);
     }
@@ -238,14 +230,11 @@ export class ChartPointer {
     const { left, top } = this.#element.getBoundingClientRect();
     return this.#target.chart.toChart(clientX - left, clientY - top);
   }
-
-  #gripAt(scales: Scales, event: PointerEvent): Grip {
-    const { x, y } = this.#positionOf(event);
-    return gripAt(scales, this.#target.slip.draft, x, y, isTouch(event) ? "touch" : "mouse");
-  }
 }
 
 const isTouch = ({ pointerType }: PointerEvent) => pointerType === "touch";
+
+const kindOf = (event: PointerEvent) => isTouch(event) ? "touch" : "mouse";
 
 /** Whether the page cannot scroll any further for a finger that moves by `y`. */
 function isAtEnd(y: number): boolean {
