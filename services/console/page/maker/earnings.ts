@@ -3,6 +3,7 @@ import type { Market, Thesis } from "@rangemaker/client";
 import { riskOf } from "../../../../lib/protocol/bet.ts";
 import { DAY_MS, HOUR_MS } from "../../../../lib/time.ts";
 import { gainOf, isDecided, openOf } from "../data/outcome.ts";
+import { betsOn } from "../trade/chart_boxes.ts";
 import { counted, formatCents, formatProfit, formatShare } from "../parts/format.ts";
 
 /** Results of a set of bets from the maker's side. */
@@ -63,16 +64,12 @@ export function earningsOf(
   nowMs: number,
 ): [all: Earnings, ...others: Earnings[]] {
   const settled = theses.filter(isDecided);
-  const rowOf = (name: string, has: (bet: Thesis) => boolean): Earnings => ({
-    name,
-    ...resultsOf(settled.filter(has)),
-  });
-  const ofMarkets = markets.map(({ symbol, base, quote }) =>
-    rowOf(symbol, (bet) => bet.base === base && bet.quote === quote)
-  );
-  const ofPeriods = PERIODS.map(([name, ms]) => rowOf(name, (bet) => timeOf(bet) > nowMs - ms))
-    .filter((row) => row.settled < settled.length);
-  return [rowOf("All", () => true), ...ofMarkets, ...ofPeriods];
+  const rowOf = (name: string, bets: readonly Thesis[]) => ({ name, ...resultsOf(bets) });
+  const ofMarkets = markets.map((market) => rowOf(market.symbol, betsOn(settled, market)));
+  const ofPeriods = PERIODS.map(([name, ms]) =>
+    rowOf(name, settled.filter((bet) => timeOf(bet) > nowMs - ms))
+  ).filter((row) => row.settled < settled.length);
+  return [rowOf("All", settled), ...ofMarkets, ...ofPeriods];
 }
 
 /** What the settled bets brought. */
