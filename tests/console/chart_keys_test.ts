@@ -134,6 +134,10 @@ Deno.test(pageTest("keys suggest and move a box, and say what it pays", async (v
   );
   await page.keyboard.press("m");
   await visitor.hears(/^Moved box: from .* to .*, starts in 20 s, lasts 1 min 30 s\.$/);
+  await page.keyboard.down("Alt");
+  await page.keyboard.press("ArrowLeft"); // the browser's "Back"
+  await page.keyboard.up("Alt");
+  assert.equal(await visitor.valueOf("startsIn"), "20 s");
   const before = Number(await visitor.valueOf("upper"));
   const isPrevented = page.evaluate(
     "new Promise((end) => addEventListener('keydown', (event) => end(event.defaultPrevented)))",

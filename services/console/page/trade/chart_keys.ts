@@ -55,11 +55,12 @@ export function followKeys(element: HTMLElement, target: KeyTarget, signal: Abor
   let cancelAnnouncement: CancelTimer = () => {};
   element.addEventListener("keydown", (event) => {
     const { key, repeat } = event;
+    if (event.altKey || event.ctrlKey || event.metaKey) return; // such as the browser's "Back"
     if (key === "Escape" && pointer.undoDrag()) {
       return void model.announce("The drag was undone.", { isSpoken: true });
     }
     const isArrow = key.startsWith("Arrow");
-    const name = (event.ctrlKey || event.metaKey ? "ctrl " : "") + key.toLowerCase();
+    const name = key.toLowerCase();
     const act = actions[name];
     // The list of keys may have scrolled it away.
     if (name !== "?" && (isArrow || act)) element.scrollIntoView({ block: "nearest" });
@@ -71,7 +72,7 @@ export function followKeys(element: HTMLElement, target: KeyTarget, signal: Abor
       if (!repeat) model.announce(ON_ITS_WAY, { isAnswer: true });
       return;
     }
-    if (!event.altKey && !repeat) act?.();
+    if (!repeat) act?.();
     const moved = chart.scales && slip.draft && nudged(chart.scales, slip.draft, event);
     if (moved !== undefined) slip.edit(fieldsOf(moved));
   }, { signal });
