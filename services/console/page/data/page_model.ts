@@ -86,6 +86,11 @@ export class PageModel {
     return this.#breaches.withBreach(thesis, market && this.feed.historyOf(market.symbol).series);
   };
 
+  /** The user's bets, newest first, with the breaches that the page's own prices show. */
+  get bets(): readonly Thesis[] {
+    return this.session.user.value?.portfolio.theses.value.map(this.withBreach) ?? [];
+  }
+
   #announceSettled(thesis: Thesis): void {
     this.announce(outcomeText(thesis), { isSpoken: isOutcomeSeen(thesis) });
     notify(outcomeText(thesis));

@@ -6,8 +6,8 @@ import { spanText } from "../parts/format.ts";
 import { useNow } from "../parts/hooks.ts";
 import { Signed } from "../parts/parts.tsx";
 import { clearBox, ON_ITS_WAY } from "./box_actions.ts";
-import { openBetsText, SIGNS } from "./chart_boxes.ts";
-import { betsOf, type ChartSource, createContentReader } from "./chart_content.ts";
+import { betsOn, openBetsText, SIGNS } from "./chart_boxes.ts";
+import { type ChartSource, createContentReader } from "./chart_content.ts";
 import { CHART_KEYS, followKeys, zoomBy } from "./chart_keys.ts";
 import { ChartPointer } from "./chart_pointer.ts";
 import { ChartProbe } from "./chart_probe.ts";
@@ -87,7 +87,7 @@ function MarketButton(
 /** Why there is no live price, or whose prices these are; and the open bets. */
 function Legend({ model, market }: { model: PageModel; market: Market }) {
   const nowMs = useNow(model.serverClock, 500);
-  const text = openBetsText(betsOf(model, market), nowMs);
+  const text = openBetsText(betsOn(model.bets, market), nowMs);
   const state = model.feed.stateOf(market.symbol);
   const isLive = state === "fresh";
   return (

@@ -1,6 +1,6 @@
 /** What the chart shows: prices, the user's bets, and the box that the user is making. */
 import { computed, type Signal } from "@preact/signals";
-import type { Market, Quote, Thesis } from "@rangemaker/client";
+import type { Market, Quote } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import type { Point } from "../data/price_series.ts";
 import { formatCents } from "../parts/format.ts";
@@ -30,15 +30,6 @@ export interface ChartSource {
   chosen: Signal<number | undefined>;
 }
 
-/** The user's bets of a market, newest first, with breaches that the page has seen. */
-export function betsOf(
-  { session, withBreach }: Pick<PageModel, "session" | "withBreach">,
-  market: Market,
-): readonly Thesis[] {
-  const theses = session.user.value?.portfolio.theses.value ?? [];
-  return betsOn(theses, market).map(withBreach);
-}
-
 /** The user's topmost bet at a position. */
 export function ownBetAt({ model, market }: ChartSource, { time, price }: Point, nowMs: number) {
   return betAt(boxesOf(model, market, nowMs), time, price);
@@ -46,7 +37,7 @@ export function ownBetAt({ model, market }: ChartSource, { time, price }: Point,
 
 function boxesOf(model: PageModel, market: Market, nowMs: number): ChartBox[] {
   const isAway = model.feed.isAway.peek();
-  return betsOf(model, market).map((bet) => boxOfThesis(bet, nowMs, isAway)).reverse();
+  return betsOn(model.bets, market).map((bet) => boxOfThesis(bet, nowMs, isAway)).reverse();
 }
 
 /** Content of the chart at each frame. */

@@ -10,8 +10,8 @@ import {
   suggestBox,
 } from "./box_actions.ts";
 import { nudged } from "./box_drag.ts";
-import { countdownOf, nextToEnd, whereabouts } from "./chart_boxes.ts";
-import { betsOf, type ChartSource } from "./chart_content.ts";
+import { betsOn, countdownOf, nextToEnd, whereabouts } from "./chart_boxes.ts";
+import type { ChartSource } from "./chart_content.ts";
 import type { ChartPointer } from "./chart_pointer.ts";
 import { boundedSpan, ZOOM_STEP } from "./chart_spans.ts";
 import { fieldsOf } from "./draft.ts";
@@ -128,7 +128,7 @@ function actionsOf(source: ChartSource): Record<string, () => void> {
         return answer(price === undefined ? why : `${why} The last price was ${shown}.`);
       }
       const nowMs = model.serverClock.now();
-      const bet = nextToEnd(betsOf(model, market), nowMs);
+      const bet = nextToEnd(betsOn(model.bets, market), nowMs);
       const open = bet && `${countdownOf(bet, nowMs)}. The price is ${whereabouts(bet, price)}.`;
       const stage = slip.stage.peek();
       const box = stage.name === "quoted" ? stage.offer.quote : slip.draft;

@@ -176,9 +176,7 @@ interface PlacedBetProps {
 export function PlacedBet({ model, slip, stage, onRepeat }: PlacedBetProps) {
   const { thesisId, signedFirst, offer, offer: { quote } } = stage;
   const symbol = model.markets.find(quote.base, quote.quote)?.symbol ?? "the price";
-  // Undefined until the node has reported it.
-  const thesis = model.session.user.value?.portfolio.theses.value.find(({ id }) => id === thesisId);
-  const bet = thesis && model.withBreach(thesis);
+  const bet = model.bets.find(({ id }) => id === thesisId); // once the node has reported it
   const isOver = bet !== undefined && isDecided(bet);
   const nowMs = useNow(model.serverClock, 250);
   useEffect(showChart, []); // the user now watches the box
@@ -208,7 +206,7 @@ export function PlacedBet({ model, slip, stage, onRepeat }: PlacedBetProps) {
         <button type="button" class="primary wide" data-next onClick={() => slip.back()}>
           Make another bet
         </button>
-        {thesis && <button type="button" onClick={() => onRepeat(thesis)}>Repeat</button>}
+        {bet && <button type="button" onClick={() => onRepeat(bet)}>Repeat</button>}
       </div>
     </div>
   );

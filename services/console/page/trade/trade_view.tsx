@@ -93,7 +93,7 @@ function TradeView({ model, slip, spanMs }: Pick<ChartSource, "model" | "slip" |
     const { name } = slip.stage.value;
     if (symbol !== undefined && (name === "draft" || name === "placed")) slip.choose(symbol);
     const nowMs = model.serverClock.now();
-    const { text } = stateOfBet(model.withBreach(bet), nowMs, model.feed.isAway.value);
+    const { text } = stateOfBet(bet, nowMs, model.feed.isAway.value);
     const market = symbol ?? shortAddress(bet.base);
     const box = `${text}, ${market} from ${formatRange(bet, " to ")}`;
     // A quote keeps its market on the chart.

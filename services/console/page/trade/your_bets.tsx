@@ -36,7 +36,7 @@ export function YourBets(props: YourBetsProps) {
   const { session, feed } = model;
   // The chart shows that the connection is lost.
   const isOld = session.user.value?.portfolio.problem.value !== undefined && !feed.isAway.value;
-  const theses = (session.user.value?.portfolio.theses.value ?? []).map(model.withBreach);
+  const theses = model.bets;
   const nowMs = useNow(model.serverClock, theses.every(isDecided) ? SETTLED_STEP_MS : STEP_MS);
   const filter = useSignal<FilterName>("All");
   const wanted = useSignal(0);
