@@ -43,7 +43,7 @@ export function betsCsv(
     return [
       id,
       markets.find(base, quote)?.symbol ?? base,
-      status,
+      FILTERS.Lost(thesis) ? "lost" : status,
       ...[createdAt, startTime, endTime].map(time),
       ...[lowerPrice, upperPrice, betAmount, payout].map((value) => formatPrice(value)),
       ...(isDecided(thesis) ? [paid, gainOf(thesis)].map((value) => formatPrice(value)) : ["", ""]),

@@ -52,7 +52,7 @@ Deno.test("betsCsv: lists all bets, oldest first, with what each pays, paid and 
       `1,A/B,open,${terms},,,,,${USER}`,
       `2,A/B,won,${terms},0.000025,0.000015,,,${USER}`,
       `3,A/B,lost,${terms},${left},${USER}`,
-      `4,A/B,open,${terms},${left},${USER}`,
+      `4,A/B,lost,${terms},${left},${USER}`,
     ].map(zeros),
   );
   for (const row of rows) assert.equal(row.split(",").length, head?.split(",").length);
