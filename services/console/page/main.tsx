@@ -43,7 +43,7 @@ function show(root: HTMLElement, config: PageConfig): void {
       "Operator",
       async () => (await import("./operator/operator_view.tsx")).createOperatorView(model),
     ),
-  ];
+  ] as const;
   root.replaceChildren();
   render(<Shell model={model} views={views} />, root);
 }

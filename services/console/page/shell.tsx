@@ -7,21 +7,22 @@ import { formatUsdc, shortAddress } from "./parts/format.ts";
 import { Messages } from "./messages.tsx";
 import type { View } from "./parts/view.tsx";
 
+type Views = readonly [View, ...View[]];
+
 /** The frame of every view: name, tabs, account and problems. */
-export function Shell({ model, views }: { model: PageModel; views: readonly View[] }) {
+export function Shell({ model, views }: { model: PageModel; views: Views }) {
   const view = useHashView(views);
   const body = useRef<HTMLElement>(null);
   const before = useRef(view);
   useEffect(() => body.current ? keepFocus(body.current) : undefined, []);
   useEffect(() => {
-    document.title = `${view?.label} · rangemaker`;
+    document.title = `${view.label} · rangemaker`;
     if (before.current !== view) {
       body.current?.focus({ preventScroll: true });
       scrollTo(0, 0);
     }
     before.current = view;
   }, [view]);
-  if (view === undefined) return null;
   return (
     <>
       <button type="button" class="skip" onClick={() => body.current?.focus()}>
@@ -32,7 +33,7 @@ export function Shell({ model, views }: { model: PageModel; views: readonly View
           <img src="/icon.svg" alt="" width="28" height="28" />
           <strong>rangemaker</strong>
         </div>
-        {views.length > 1 && <Tabs views={views} current={view} />}
+        <Tabs views={views} current={view} />
         <Connection model={model} />
         <AccountChip model={model} />
       </header>
@@ -99,7 +100,7 @@ function Tabs({ views, current }: { views: readonly View[]; current: View }) {
 }
 
 /** The view in the fragment of the address, or else the first one. */
-function useHashView(views: readonly View[]): View | undefined {
+function useHashView(views: Views): View {
   const hash = useSignal(location.hash);
   useEffect(() => {
     const changed = () => hash.value = location.hash;
