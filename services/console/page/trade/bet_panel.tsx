@@ -2,7 +2,7 @@ import type { RenderableProps } from "preact";
 import type { PageModel } from "../data/page_model.ts";
 import { exactDurationText } from "../parts/format.ts";
 import type { BetSlip } from "./bet_slip.ts";
-import { askQuote, repeatBet } from "./box_actions.ts";
+import { askQuote } from "./box_actions.ts";
 import { linkTo } from "./box_link.ts";
 import { amountText, type DraftFields, errorText, isUnreached, LABELS } from "./draft.ts";
 import { tryParseDuration } from "./input.ts";
@@ -34,14 +34,7 @@ export function BetPanel({ model, slip }: BetPanelProps) {
         {stage.name === "draft" && !slip.isEmpty && <CopyLink model={model} slip={slip} />}
       </div>
       {stage.name === "placed"
-        ? (
-          <PlacedBet
-            model={model}
-            slip={slip}
-            stage={stage}
-            onRepeat={(bet) => repeatBet(model, slip, bet)}
-          />
-        )
+        ? <PlacedBet model={model} slip={slip} stage={stage} />
         : "offer" in stage
         ? <LiveQuote model={model} slip={slip} stage={stage} />
         : <DraftPanel model={model} slip={slip} />}

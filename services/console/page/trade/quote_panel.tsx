@@ -1,5 +1,5 @@
 import { useEffect } from "preact/hooks";
-import type { Quote, Thesis } from "@rangemaker/client";
+import type { Quote } from "@rangemaker/client";
 import type { PageModel } from "../data/page_model.ts";
 import { Fact, Signed } from "../parts/parts.tsx";
 import { gainOf, isDecided, outcomeDetail } from "../data/outcome.ts";
@@ -13,7 +13,7 @@ import {
 } from "../parts/format.ts";
 import { useNow } from "../parts/hooks.ts";
 import type { BetSlip } from "./bet_slip.ts";
-import { showChart } from "./box_actions.ts";
+import { repeatBet, showChart } from "./box_actions.ts";
 import { runText, SIGNS, stateOfBet } from "./chart_boxes.ts";
 import { quoteStepOf } from "./next_step.ts";
 import { windowText } from "./quote_life.ts";
@@ -99,10 +99,14 @@ function Range({ symbol, quote, isOver }: { symbol: string; quote: Quote; isOver
 /** Nothing to speak. */
 const NONE = <span aria-hidden="true">–</span>;
 
+interface QuoteProps<ItsStage> {
+  model: PageModel;
+  slip: BetSlip;
+  stage: ItsStage;
+}
+
 /** A quote: its terms, its remaining time, and the button that signs it. */
-export function LiveQuote(
-  { model, slip, stage }: { model: PageModel; slip: BetSlip; stage: LiveStage },
-) {
+export function LiveQuote({ model, slip, stage }: QuoteProps<LiveStage>) {
   const nowMs = useNow(model.serverClock, 250);
   const { quote, quoteHash, probability } = stage.offer;
   const first = stage.name === "quoted" ? stage.offer : stage.first;
@@ -165,15 +169,8 @@ export function LiveQuote(
   );
 }
 
-interface PlacedBetProps {
-  model: PageModel;
-  slip: BetSlip;
-  stage: PlacedStage;
-  onRepeat(bet: Thesis): void;
-}
-
 /** The bet that was just placed, before and after its settlement. */
-export function PlacedBet({ model, slip, stage, onRepeat }: PlacedBetProps) {
+export function PlacedBet({ model, slip, stage }: QuoteProps<PlacedStage>) {
   const { thesisId, signedFirst, offer, offer: { quote } } = stage;
   const symbol = model.markets.find(quote.base, quote.quote)?.symbol ?? "the price";
   const bet = model.bets.find(({ id }) => id === thesisId); // once the node has reported it
@@ -206,7 +203,7 @@ export function PlacedBet({ model, slip, stage, onRepeat }: PlacedBetProps) {
         <button type="button" class="primary wide" data-next onClick={() => slip.back()}>
           Make another bet
         </button>
-        {bet && <button type="button" onClick={() => onRepeat(bet)}>Repeat</button>}
+        {bet && <button type="button" onClick={() => repeatBet(model, slip, bet)}>Repeat</button>}
       </div>
     </div>
   );
