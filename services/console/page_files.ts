@@ -86,9 +86,9 @@ export async function loadPage(): Promise<PageFiles> {
     { name: "index.html", bytes: encoder.encode(html) },
     { name: "icon.svg", bytes: encoder.encode(ICON) },
   ];
-  const packBest = createPacker();
+  const pack = createPacker();
   const entries = files.map(async ({ name, bytes }): Promise<[string, PageFile]> => {
-    return [`/${name}`, await toPageFile(name, bytes, packBest)];
+    return [`/${name}`, await toPageFile(name, bytes, pack)];
   });
   return new Map(await Promise.all(entries));
 }
@@ -152,9 +152,7 @@ async function bundle(): Promise<NamedBytes[]> {
   });
 }
 
-type Packer = (plain: Bytes) => Promise<Uint8Array>;
-
-async function toPageFile(name: string, plain: Bytes, packBest: Packer): Promise<PageFile> {
+async function toPageFile(name: string, plain: Bytes, pack: Packer): Promise<PageFile> {
   const packed = new Blob([plain]).stream().pipeThrough(new CompressionStream("gzip"));
   return {
     mediaType: getMimeType(name) ?? "application/octet-stream",
@@ -162,26 +160,35 @@ async function toPageFile(name: string, plain: Bytes, packBest: Packer): Promise
     isImmutable: /-[A-Z0-9]{8}\.\w+$/.test(name),
     plain,
     gzip: new Uint8Array(await new Response(packed).arrayBuffer()),
-    findBrotli: inBackground(() => packBest(plain), (thrown) => logUnpacked(name, thrown)),
+    findBrotli: pack(name, plain),
   };
 }
 
 /** 64 KiB, the size of a block that Brotli compresses at once, as a power of two. */
 const BLOCK_BITS = 16;
 
+type Packer = (name: string, plain: Bytes) => PageFile["findBrotli"];
+
 /**
  * Compresses with Brotli, one file after the other and in blocks of 0.1 s: the runtime does it on the
  * thread that serves everything else, which is served in between.
  */
 function createPacker(): Packer {
-  let last: Promise<unknown> = Promise.resolve();
-  return (plain) => {
-    const params = { [constants.BROTLI_PARAM_LGBLOCK]: BLOCK_BITS };
-    const packed = last.then(() =>
-      pipeline(toBlocks(plain), createBrotliCompress({ params }), buffer)
-    );
-    last = packed.catch(() => {}); // the next file may be packed all the same
-    return packed;
+  let last: Promise<void> = Promise.resolve();
+  return (name, plain) => {
+    let isStarted = false;
+    let packed: Bytes | undefined;
+    const pack = async () => {
+      const brotli = createBrotliCompress({
+        params: { [constants.BROTLI_PARAM_LGBLOCK]: BLOCK_BITS },
+      });
+      packed = Uint8Array.from(await pipeline(toBlocks(plain), brotli, buffer));
+    };
+    return () => {
+      if (!isStarted) last = last.then(pack).catch((thrown) => logUnpacked(name, thrown));
+      isStarted = true;
+      return packed;
+    };
   };
 }
 
@@ -196,18 +203,4 @@ async function* toBlocks(plain: Bytes): AsyncGenerator<Bytes> {
 function logUnpacked(file: string, thrown: unknown): void {
   const facts = { file, reason: messageOf(thrown) };
   serviceLog("console").warn("{file} is served with gzip, not Brotli: {reason}", facts);
-}
-
-/** Returns the result of a task once it is done, if it succeeds. The first call starts the task. */
-function inBackground(
-  task: () => Promise<Uint8Array>,
-  onFailure: (thrown: unknown) => void,
-): () => Bytes | undefined {
-  let isStarted = false;
-  let done: Bytes | undefined;
-  return () => {
-    if (!isStarted) void task().then((bytes) => done = Uint8Array.from(bytes), onFailure);
-    isStarted = true;
-    return done;
-  };
 }
