@@ -5,7 +5,7 @@ import { BoundedSocket } from "../../lib/net/bounded_socket.ts";
 import type { Hub } from "./hub/hub.ts";
 import { HttpPool } from "./node/http_pool.ts";
 import { ProbeRounds } from "./node/probe_rounds.ts";
-import { headOf, registerNodeMetrics } from "./node/read_node.ts";
+import { registerNodeMetrics } from "./node/read_node.ts";
 import { ReadNodes } from "./node/read_nodes.ts";
 import { ReadPool } from "./node/read_pool.ts";
 import { ReadSocket } from "./read_socket/read_socket.ts";
@@ -47,14 +47,19 @@ export class UpstreamNodes {
     const readNodes = this.readNodes = this.#createReadNodes(parts);
     registerNodeMetrics(metrics.registry, readNodes);
     const readPool = this.readPool = new ReadPool({ nodes: readNodes, ...http });
-    this.#subscriptionSocket = this.#createSubscriptionSocket(parts);
-    this.#probeRounds = new ProbeRounds({
+    const probeRounds = this.#probeRounds = new ProbeRounds({
       nodes: readNodes,
       clock,
       silenceMs: options.headSilenceMs,
-      followedNode: () => hub.followsHeads ? this.#subscriptionSocket.node : undefined,
+      hub,
       probe: (node) => readPool.probe(node),
-      drop: (reason) => this.#subscriptionSocket.connection.drop(reason),
+    });
+    this.#subscriptionSocket = new SubscriptionSocket({
+      nodes: readNodes,
+      hub,
+      probeRounds,
+      socket: socketSettings(options, clock),
+      metrics,
     });
     this.#readSocket = options.reads === "http" ? undefined : new ReadSocket({
       nodes: readNodes,
@@ -86,33 +91,6 @@ export class UpstreamNodes {
     });
   }
 
-  #createSubscriptionSocket(
-    { options, hub, clock, metrics }: UpstreamNodesOptions,
-  ): SubscriptionSocket {
-    return new SubscriptionSocket({
-      nodes: this.readNodes,
-      socket: socketSettings(options, clock),
-      metrics,
-      events: {
-        onOpened: (node) => {
-          this.readNodes.onSocketOpened(node);
-          this.#probeRounds.onReconnected();
-          hub.onUpstreamOpened(this.#subscriptionSocket.connection, clock.now());
-        },
-        onLost: (node, reason) => {
-          hub.onUpstreamClosed();
-          // With 1013, a node asks clients to use another one. It is removed until its probes show
-          // that it keeps up.
-          this.readNodes.onSocketLost(node, `its WebSocket is lost: ${reason}`);
-        },
-        // A socket that was closed because of a client says nothing about the node.
-        onRejected: () => hub.onUpstreamRejected(clock.now()),
-        onLeaderChanged: () => hub.onUpstreamClosed(),
-        onReceived: (text) => hub.receive(text, (block) => this.#acceptsHead(block)),
-      },
-    });
-  }
-
   /** Whether the socket for subscriptions is open, or any read node responds. */
   get isReachable(): boolean {
     return this.isConnected || (this.readNodes.hasSeveral && this.readNodes.isAnyAlive);
@@ -135,13 +113,6 @@ export class UpstreamNodes {
     this.#probeRounds.stop();
     this.readPool.stop();
     this.writePool.stop();
-  }
-
-  /** The node announced a block. @returns False to keep it from clients. */
-  #acceptsHead(block: unknown): boolean {
-    const head = headOf(block);
-    this.#probeRounds.onHead(head);
-    return head === undefined || this.readNodes.onHead(this.#subscriptionSocket.node, head);
   }
 
   #followLeader(): void {

@@ -1,4 +1,6 @@
 import type { CancelTimer, Clock } from "../../../lib/clock.ts";
+import type { Hub } from "../hub/hub.ts";
+import type { UpstreamPort } from "../hub/subscribe_calls.ts";
 import type { Head, ReadNode } from "./read_node.ts";
 import type { ReadNodes } from "./read_nodes.ts";
 
@@ -10,12 +12,10 @@ interface ProbeRoundsOptions {
   clock: Clock;
   /** How long `newHeads` may be silent, in milliseconds. */
   silenceMs: number;
-  /** The node whose `newHeads` the hub follows; undefined while it has no such subscription. */
-  followedNode: () => ReadNode | undefined;
+  /** Whether it follows `newHeads` of the node that it is connected to. */
+  hub: Pick<Hub, "followsHeads">;
   /** Asks a node for its head and reports the outcome; never rejects. */
   probe: (node: ReadNode) => Promise<Head | undefined>;
-  /** Replaces the connection to the followed node. */
-  drop: (reason: string) => void;
 }
 
 /**
@@ -26,6 +26,8 @@ interface ProbeRoundsOptions {
  */
 export class ProbeRounds {
   readonly #options: ProbeRoundsOptions;
+  /** The hub's last connection. */
+  #connected: { node: ReadNode; upstream: Pick<UpstreamPort, "drop"> } | undefined;
   /** The newest block announced on this connection; before that, the first block that was read. */
   #announced: number | undefined;
   #announcedAtMs = 0;
@@ -39,7 +41,7 @@ export class ProbeRounds {
   }
 
   start(): void {
-    this.onReconnected();
+    this.onHead(undefined);
     this.#startRound();
   }
 
@@ -48,8 +50,9 @@ export class ProbeRounds {
     this.#cancel?.();
   }
 
-  /** Earlier announcements do not apply to a new connection. */
-  onReconnected(): void {
+  /** The hub has a new connection, to which earlier announcements do not apply. */
+  onConnected(node: ReadNode, upstream: Pick<UpstreamPort, "drop">): void {
+    this.#connected = { node, upstream };
     this.#announced = undefined;
     this.onHead(undefined);
   }
@@ -67,8 +70,8 @@ export class ProbeRounds {
 
   /** The node that should announce heads and does not. */
   get #silentNode(): ReadNode | undefined {
-    const { silenceMs, followedNode } = this.#options;
-    return this.#silentMs >= silenceMs ? followedNode() : undefined;
+    const { silenceMs, hub } = this.#options;
+    return this.#silentMs >= silenceMs && hub.followsHeads ? this.#connected?.node : undefined;
   }
 
   #startRound(): void {
@@ -94,7 +97,7 @@ export class ProbeRounds {
     this.#announced ??= number;
     const isAhead = number > this.#announced;
     if (isAhead && this.#wasAheadLastRound) {
-      this.#options.drop(
+      this.#connected?.upstream.drop(
         `no new head for ${Math.round(this.#silentMs)} ms while the chain advanced`,
       );
     }

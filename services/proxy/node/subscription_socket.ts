@@ -4,39 +4,30 @@ import {
   ReconnectingSocket,
   type ReconnectingSocketOptions,
 } from "../../../lib/net/reconnecting_socket.ts";
+import type { Hub } from "../hub/hub.ts";
 import type { ProxyMetrics } from "../shared/metrics.ts";
-import type { ReadNode } from "./read_node.ts";
+import type { ProbeRounds } from "./probe_rounds.ts";
+import { headOf, type ReadNode } from "./read_node.ts";
 import type { ReadNodes } from "./read_nodes.ts";
 
 const log = serviceLog("proxy");
-
-interface SubscriptionSocketEvents {
-  onOpened(node: ReadNode): void;
-  /** The connection to a node is lost, or could not be opened. */
-  onLost(node: ReadNode, reason: string): void;
-  /** The node closed the connection because of what it was sent. */
-  onRejected(): void;
-  /** The connection was closed because another node leads. */
-  onLeaderChanged(): void;
-  /** A frame of the node. @returns False if it is malformed. */
-  onReceived(text: string): boolean;
-}
 
 /** How a socket is opened, and opened again. */
 export type SocketSettings = Pick<ReconnectingSocketOptions, "backoff" | "clock" | "connect">;
 
 interface SubscriptionSocketOptions {
   /** The leader is read at every attempt. */
-  nodes: Pick<ReadNodes, "leader">;
+  nodes: Pick<ReadNodes, "leader" | "onSocketOpened" | "onSocketLost" | "onHead">;
+  hub: Pick<Hub, "onUpstreamOpened" | "onUpstreamClosed" | "onUpstreamRejected" | "receive">;
+  probeRounds: Pick<ProbeRounds, "onConnected" | "onHead">;
   socket: SocketSettings;
   metrics: ProxyMetrics;
-  events: SubscriptionSocketEvents;
 }
 
 /** Close codes caused by our messages (RFC 6455, section 7.4.1): 1009 is a message too large. */
 const REJECTION_CODES: ReadonlySet<number> = new Set([1002, 1003, 1007, 1008, 1009]);
 
-/** The WebSocket to a read node for subscriptions: to the leader, if there are several. */
+/** The WebSocket to a read node for the hub: to the leader, if there are several. */
 export class SubscriptionSocket {
   readonly #options: SubscriptionSocketOptions;
   readonly connection: ReconnectingSocket;
@@ -45,7 +36,7 @@ export class SubscriptionSocket {
 
   constructor(options: SubscriptionSocketOptions) {
     this.#options = options;
-    const { nodes, socket, metrics, events } = options;
+    const { nodes, hub, probeRounds, socket, metrics } = options;
     this.#node = nodes.leader;
     metrics.scrapedGauge(
       "proxy_broadcast_upstream_connected",
@@ -73,32 +64,35 @@ export class SubscriptionSocket {
           });
           if (isBack && wasConnected) metrics.sockets.reconnects.inc();
           wasConnected = true;
-          events.onOpened(this.#node);
+          nodes.onSocketOpened(this.#node);
+          probeRounds.onConnected(this.#node, this.connection);
+          hub.onUpstreamOpened(this.connection, socket.clock.now());
         },
-        onText(text) {
-          if (events.onReceived(text)) return;
+        onText: (text) => {
+          if (hub.receive(text, (block) => this.#acceptsHead(block))) return;
           metrics.upstreamErrors.inc({ target: "read" });
           log.warn(
             "The read node sent a frame that is not JSON-RPC, or a thesis without user and solver",
           );
         },
         onLost: (reason, _cause, closeCode) => {
-          if (this.#isChangingLeader) return events.onLeaderChanged();
+          if (this.#isChangingLeader) return hub.onUpstreamClosed();
           metrics.upstreamErrors.inc({ target: "read" });
           if (loss.begin()) {
             const facts = { event: "node_lost", url: this.#node.endpoint.wsUrl, reason };
             log.warn("No connection to the read node at {url}: {reason}", facts);
           }
-          if (closeCode !== undefined && REJECTION_CODES.has(closeCode)) events.onRejected();
-          else events.onLost(this.#node, reason);
+          // A socket that was closed because of a client says nothing about the node.
+          if (closeCode !== undefined && REJECTION_CODES.has(closeCode)) {
+            return hub.onUpstreamRejected(socket.clock.now());
+          }
+          hub.onUpstreamClosed();
+          // With 1013, a node asks clients to use another one. It is removed until its probes show
+          // that it keeps up.
+          nodes.onSocketLost(this.#node, `its WebSocket is lost: ${reason}`);
         },
       },
     });
-  }
-
-  /** The node of the present connection or attempt, or of the last one. */
-  get node(): ReadNode {
-    return this.#node;
   }
 
   /** The leader changed: connects to it now. */
@@ -109,5 +103,13 @@ export class SubscriptionSocket {
     this.#isChangingLeader = false;
     this.#options.socket.backoff.reset();
     this.connection.reconnectNow();
+  }
+
+  /** The node announced a block. @returns False to keep it from clients. */
+  #acceptsHead(block: unknown): boolean {
+    const { probeRounds, nodes } = this.#options;
+    const head = headOf(block);
+    probeRounds.onHead(head);
+    return head === undefined || nodes.onHead(this.#node, head);
   }
 }

@@ -16,7 +16,7 @@ class Scene {
   readonly dropped: string[] = [];
   asked: number[] = [];
   head: number | undefined = 1;
-  isFollowed = true;
+  followsHeads = true;
   /** While it is set, no probe is answered. */
   pending: PromiseWithResolvers<void>[] | undefined;
 
@@ -26,11 +26,15 @@ class Scene {
       nodes: this.nodes,
       clock: this.clock,
       silenceMs: SILENCE_MS,
-      followedNode: () => this.isFollowed ? this.nodes.leader : undefined,
+      hub: this,
       probe: (node) => this.#probe(node),
-      drop: (reason) => this.dropped.push(reason),
     });
     this.rounds.start();
+    this.connect();
+  }
+
+  connect(): void {
+    this.rounds.onConnected(this.nodes.leader, { drop: (reason) => this.dropped.push(reason) });
   }
 
   async #probe(node: ReadNode): Promise<Head | undefined> {
@@ -111,7 +115,7 @@ const quiet: [name: string, isAsked: boolean, play: (scene: Scene) => Promise<vo
     await scene.pass(3 * SILENCE_MS);
   }],
   ["has no subscription to newHeads", false, async (scene) => {
-    scene.isFollowed = false;
+    scene.followsHeads = false;
     scene.announce(1);
     scene.head = 9;
     await scene.pass(3 * SILENCE_MS);
@@ -136,14 +140,14 @@ const quiet: [name: string, isAsked: boolean, play: (scene: Scene) => Promise<vo
   }],
   ["is further on and idle on a new connection", true, async (scene) => {
     scene.announce(1);
-    scene.rounds.onReconnected();
+    scene.connect();
     scene.head = 100;
     await scene.pass(3 * SILENCE_MS);
   }],
   ["was read before a new connection", true, async (scene) => {
     scene.pending = [];
     await scene.pass(SILENCE_MS);
-    scene.rounds.onReconnected();
+    scene.connect();
     scene.head = 100; // of the new one, whose chain is idle
     await scene.answer();
     scene.pending = undefined;
