@@ -46,9 +46,9 @@ export class ProxyCore {
     const inFlight = new InFlightReads();
     const turns = this.#turns = new Turns(clock);
     const hub = this.hub = this.#createHub(options, metrics, inFlight);
-    const nodes = new UpstreamNodes({ options, hub, clock, unixClock, budget, metrics });
-    this.nodes = nodes;
-    this.#delivery = new DeliveryLoop(hub, clock);
+    const delivery = this.#delivery = new DeliveryLoop(hub, clock);
+    const forNodes = { options, hub, delivery, clock, unixClock, budget, metrics };
+    const nodes = this.nodes = new UpstreamNodes(forNodes);
     const router = this.router = new Router({
       methods: new MethodKinds(options.writeMethods, options.httpMethods),
       nodes: { write: nodes.writePool, read: nodes.readPool },
@@ -104,7 +104,6 @@ export class ProxyCore {
           inFlight.clear();
         },
       },
-      onFlushNeeded: () => this.#delivery.flushSoon(),
     });
     metrics.scrapedGauge(
       "proxy_broadcast_active_subscriptions",

@@ -2,6 +2,7 @@ import type { Clock } from "../../lib/clock.ts";
 import { serviceLog } from "../../lib/log/logging.ts";
 import { Backoff } from "../../lib/timing/backoff.ts";
 import { BoundedSocket } from "../../lib/net/bounded_socket.ts";
+import type { DeliveryLoop } from "./hub/delivery_loop.ts";
 import type { Hub } from "./hub/hub.ts";
 import { HttpPool } from "./node/http_pool.ts";
 import { ProbeRounds } from "./node/probe_rounds.ts";
@@ -21,6 +22,7 @@ interface UpstreamNodesOptions {
   options: ProxyOptions;
   /** Gets what the leading read node sends. */
   hub: Hub;
+  delivery: DeliveryLoop;
   /** Measures durations: it must not jump. */
   clock: Clock;
   /** Is compared with the times of blocks. */
@@ -40,7 +42,7 @@ export class UpstreamNodes {
   readonly #probeRounds: ProbeRounds;
 
   constructor(parts: UpstreamNodesOptions) {
-    const { options, hub, clock, budget, metrics } = parts;
+    const { options, hub, delivery, clock, budget, metrics } = parts;
     const { upstreamTimeoutMs: timeoutMs } = options;
     const http = { timeoutMs, clock, budget, metrics };
     this.writePool = new HttpPool({ target: "write", url: new URL(options.writeNodeUrl), ...http });
@@ -57,6 +59,7 @@ export class UpstreamNodes {
     this.#subscriptionSocket = new SubscriptionSocket({
       nodes: readNodes,
       hub,
+      delivery,
       probeRounds,
       socket: socketSettings(options, clock),
       metrics,

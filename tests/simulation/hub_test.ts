@@ -81,7 +81,6 @@ class HubWorld {
     this.#random = random;
     this.#capacity = 1 + this.#below(CAPACITY_MAX);
     this.#hub = new Hub({
-      onFlushNeeded() {},
       capacity: this.#capacity,
       random,
       maxSubscriptions: 10_000,

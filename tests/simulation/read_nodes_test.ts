@@ -98,7 +98,6 @@ class ReadNodesWorld {
       onLeaderChange: (leader, reason) => this.#moved(leader.index, reason),
     });
     this.#hub = new Hub({
-      onFlushNeeded() {},
       capacity: CAPACITY,
       random,
       maxSubscriptions: 100,

@@ -69,7 +69,6 @@ export class ReadersWorld {
   constructor(random: RandomSource) {
     this.#random = random;
     this.#hub = new Hub({
-      onFlushNeeded() {},
       capacity: 1 + this.#below(BURST_MAX),
       random,
       maxSubscriptions: 10,

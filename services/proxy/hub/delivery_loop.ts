@@ -51,9 +51,9 @@ export class DeliveryLoop {
   }
 
   /**
-   * Sends new notifications after the first turn of the event loop in which none arrive.
-   * Notifications that arrive together are sent together: a second round to thousands of clients
-   * would take as long again.
+   * Call it for each frame of the node. Sends new notifications after the first turn of the event
+   * loop in which none arrive. Those that arrive together are sent together: a second round to
+   * thousands of clients would take as long again.
    */
   flushSoon(): void {
     this.#isArriving = true;

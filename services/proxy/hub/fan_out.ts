@@ -16,8 +16,6 @@ interface FanOutOptions {
   capacity: number;
   /** Whether a client that missed notifications continues. */
   keepsSlowClients: boolean;
-  /** Called when notifications wait for the next flush. */
-  onFlushNeeded(): void;
   /** A client missed `count` notifications and cannot continue. Called at most once per client. */
   onTooSlow(client: HubClient, count: number): void;
   events: FanOutEvents;
@@ -84,7 +82,6 @@ export class FanOut {
     subscription.emitted += 1;
     subscription.unflushed.push(message);
     subscription.unflushedBytes += message.byteLength;
-    this.#options.onFlushNeeded();
   }
 
   /**

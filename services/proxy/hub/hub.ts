@@ -40,8 +40,6 @@ export interface HubOptions {
   /** Whether a client that missed notifications continues, or is closed with 1013. */
   slowClients: "lag" | "close";
   events: HubEvents;
-  /** Called when notifications wait for the next {@link Hub.flush}. */
-  onFlushNeeded: () => void;
 }
 
 /**
@@ -65,7 +63,6 @@ export class Hub {
     this.#fanOut = new FanOut({
       capacity: options.capacity,
       keepsSlowClients: options.slowClients === "lag",
-      onFlushNeeded: options.onFlushNeeded,
       onTooSlow: (client, missed) => this.#close(client, `Too slow: ${missed} messages missed`),
       events: options.events,
     });
@@ -155,7 +152,7 @@ export class Hub {
     }
   }
 
-  /** Handles an answer or a notification of the node. @returns False if it is malformed. */
+  /** Handles a frame of the node; {@link flush} is to follow. @returns False if it is malformed. */
   receive(text: string, acceptsHead: HeadCheck): boolean {
     const frame = tryParseNodeFrame(text);
     if (frame === undefined) return false;

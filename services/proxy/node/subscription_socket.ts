@@ -4,6 +4,7 @@ import {
   ReconnectingSocket,
   type ReconnectingSocketOptions,
 } from "../../../lib/net/reconnecting_socket.ts";
+import type { DeliveryLoop } from "../hub/delivery_loop.ts";
 import type { Hub } from "../hub/hub.ts";
 import type { ProxyMetrics } from "../shared/metrics.ts";
 import type { ProbeRounds } from "./probe_rounds.ts";
@@ -19,6 +20,7 @@ interface SubscriptionSocketOptions {
   /** The leader is read at every attempt. */
   nodes: Pick<ReadNodes, "leader" | "onSocketOpened" | "onSocketLost" | "onHead">;
   hub: Pick<Hub, "onUpstreamOpened" | "onUpstreamClosed" | "onUpstreamRejected" | "receive">;
+  delivery: Pick<DeliveryLoop, "flushSoon">;
   probeRounds: Pick<ProbeRounds, "onConnected" | "onHead">;
   socket: SocketSettings;
   metrics: ProxyMetrics;
@@ -36,7 +38,7 @@ export class SubscriptionSocket {
 
   constructor(options: SubscriptionSocketOptions) {
     this.#options = options;
-    const { nodes, hub, probeRounds, socket, metrics } = options;
+    const { nodes, hub, delivery, probeRounds, socket, metrics } = options;
     this.#node = nodes.leader;
     metrics.scrapedGauge(
       "proxy_broadcast_upstream_connected",
@@ -69,6 +71,7 @@ export class SubscriptionSocket {
           hub.onUpstreamOpened(this.connection, socket.clock.now());
         },
         onText: (text) => {
+          delivery.flushSoon();
           if (hub.receive(text, (block) => this.#acceptsHead(block))) return;
           metrics.upstreamErrors.inc({ target: "read" });
           log.warn(

@@ -45,7 +45,6 @@ export class HubScene<Params extends [string, ...unknown[]] = [string]> {
       slowClients: "lag",
       random: () => 0.5,
       events: NO_EVENTS,
-      onFlushNeeded() {}, // the test calls the hub itself when something is due
       ...overrides,
     });
     this.hub.onUpstreamOpened(this.upstream, 0);

@@ -27,6 +27,7 @@ class Scene {
   readonly upstream = new SubscriptionSocket({
     nodes: this,
     hub: this,
+    delivery: { flushSoon() {} },
     probeRounds: { onConnected() {}, onHead() {} },
     socket: {
       clock: this.clock,
