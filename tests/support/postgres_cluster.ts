@@ -52,10 +52,12 @@ async function runAsPostgres(program: string, args: readonly string[]): Promise<
 }
 
 class ServerProcess {
+  readonly port: number;
   readonly #child: Deno.ChildProcess;
   readonly #ended: Promise<unknown>;
 
-  constructor(program: string, args: readonly string[], readonly port: number) {
+  constructor(program: string, args: readonly string[], port: number) {
+    this.port = port;
     this.#child = asPostgres(program, args).spawn();
     this.#ended = Promise.all([this.#child.status, new Response(this.#child.stderr).text()]);
   }

@@ -66,8 +66,13 @@ Deno.test({
         const inserted = await Promise.all(
           keys.flatMap((key) => stores.map((store) => store.insert(newIntent(key), admission))),
         );
-        assert.equal(inserted.filter((one) => one.inserted).length, keys.length);
-        await Promise.all(inserted.map(({ intent }) => stores[0].finish(intent, COMMITTED, 3)));
+        assert.equal(
+          inserted.filter((one) => one.inserted).length,
+          keys.length,
+        );
+        await Promise.all(
+          inserted.map(({ intent }) => stores[0].finish(intent, COMMITTED, 3)),
+        );
         await eventually(
           "every intent is finished",
           async () => await stores[1].countUnfinished() === 0,
