@@ -16,18 +16,11 @@ export async function* from(trades: readonly PastTrade[]): AsyncGenerator<PastTr
 /** A trade history that answers as Binance's `GET /api/v3/aggTrades` does, over real HTTP. */
 export function startFakeHistory(trades: readonly PastTrade[]) {
   const queries: URLSearchParams[] = [];
-  const history = {
-    trades: [...trades],
-    queries,
-    /** Answers returned before the real ones, to simulate a failing endpoint. */
-    failures: [] as Response[],
-  };
+  const history = { trades: [...trades], queries };
   const listener = listen("127.0.0.1", 0, (request) => {
     const url = new URL(request.url);
     const query = url.searchParams;
     queries.push(query);
-    const failure = history.failures.shift();
-    if (failure !== undefined) return failure;
     if (url.pathname !== "/api/v3/aggTrades") return new Response("", { status: 404 });
     const rows = history.trades.map(({ time, price }, index) => ({
       a: index + 1,
@@ -45,5 +38,6 @@ export function startFakeHistory(trades: readonly PastTrade[]) {
       : rows.filter(({ T }) => T >= number("startTime", 0) && T <= number("endTime", Infinity));
     return Response.json(fitting.slice(0, number("limit", 500)));
   });
-  return Object.assign(history, { url: listener.url, stop: () => listener.stop() });
+  const stop = () => listener.stop();
+  return Object.assign(history, { url: listener.url, stop, [Symbol.asyncDispose]: stop });
 }

@@ -37,7 +37,7 @@ Deno.test("slotPrices: agrees with looking up every slot by itself", () =>
 
 Deno.test("exchangeTrades: pages by fromId and stops at the end of the span", async () => {
   const trades = Array.from({ length: 2 * PAGE_TRADES + 10 }, (_, index) => trade(index, 7n));
-  const history = startFakeHistory(trades);
+  await using history = startFakeHistory(trades);
   const span = { from: START + 5, to: START + 2 * PAGE_TRADES };
   const clock = new FakeClock(span.to + HISTORY_LAG_MS);
   const read = exchangeTrades(new ExchangeHistory(`${history.url}/`, clock), clock, clock.now());
@@ -51,11 +51,10 @@ Deno.test("exchangeTrades: pages by fromId and stops at the end of the span", as
     },
     { symbol: "ETHUSDT", fromId: `${PAGE_TRADES + 6}`, limit: `${PAGE_TRADES}` },
   ]);
-  await history.stop();
 });
 
 Deno.test("exchangeTrades: reads a span that has just ended when the exchange lists its last trades", async () => {
-  const history = startFakeHistory([trade(0, 7n)]);
+  await using history = startFakeHistory([trade(0, 7n)]);
   const span = { from: START, to: START + 1_000 };
   for (const [aheadMs, setByMs] of [[0, 0], [3_600_000, 0], [-5_000, 0], [-5_000, -3_600_000]]) {
     const clock = new FakeClock(span.to - aheadMs!);
@@ -70,7 +69,6 @@ Deno.test("exchangeTrades: reads a span that has just ended when the exchange li
     assert.deepEqual(await trades, history.trades);
     history.queries.length = 0;
   }
-  await history.stop();
 });
 
 Deno.test("exchangeTrades: a span with over a million trades fails", async () => {
