@@ -43,6 +43,12 @@ function tradeFrame(clock: FakeClock, price: number, id = nextId++): string {
   return aggTrade(id, clock.now(), String(price));
 }
 
+/** Opens a connection, and acknowledges its subscription. */
+function subscribe(socket: FakeSocket): void {
+  socket.open();
+  socket.deliver(ACK);
+}
+
 /** Lets time pass on a connection that keeps trading. */
 function trade(clock: FakeClock, socket: FakeSocket, ms: number): void {
   for (let passedMs = 0; passedMs < ms; passedMs += 1_000) {
@@ -54,8 +60,7 @@ function trade(clock: FakeClock, socket: FakeSocket, ms: number): void {
 Deno.test("ProviderConnection: a closed connection drops its prices at once and reconnects", () => {
   const { clock, network, connection, news } = setUp();
   assert.equal(connection.session, undefined);
-  network.newest.open();
-  network.newest.deliver(ACK);
+  subscribe(network.newest);
   network.newest.deliver(tradeFrame(clock, 100));
   assert.deepEqual(news(), ["BTC/USDT 100000000"]);
   network.newest.end(1001, "away");
@@ -108,8 +113,7 @@ Deno.test("ProviderConnection: waits double from 500 ms to 2 s, and start over a
   assert.deepEqual(waits, [500, 1_000, 2_000, 2_000, 2_000]);
   waits.length = 0;
   for (const healthyMs of [29_000, 30_000]) {
-    network.newest.open();
-    network.newest.deliver(ACK);
+    subscribe(network.newest);
     trade(clock, network.newest, healthyMs);
     network.newest.end();
     waitForNext();
@@ -121,16 +125,14 @@ Deno.test("ProviderConnection: waits double from 500 ms to 2 s, and start over a
 Deno.test("ProviderConnection: after a shutdown notice it drops the prices and reconnects at once", () => {
   const { clock, network, news } = setUp();
   const first = network.newest;
-  first.open();
-  first.deliver(ACK);
+  subscribe(first);
   first.deliver(tradeFrame(clock, 100));
   clock.advance(1_000);
   first.deliver(NOTICE);
   assert(first.closed);
   assert.deepEqual(news(), ["BTC/USDT 100000000", "shutdown_notice", "drop"]);
   assert.equal(waitFor(network, clock), 500);
-  network.newest.open();
-  network.newest.deliver(ACK);
+  subscribe(network.newest);
   network.newest.deliver(tradeFrame(clock, 101));
   assert.deepEqual(news(), ["reconnect", "BTC/USDT 101000000"]);
 });
@@ -138,8 +140,7 @@ Deno.test("ProviderConnection: after a shutdown notice it drops the prices and r
 Deno.test("ProviderConnection: every fault is counted, and each kind is logged at most every 5 s, by any clock", () =>
   withLogs("warning", (records) => {
     const { clock, network, news } = setUp();
-    network.newest.open();
-    network.newest.deliver(ACK);
+    subscribe(network.newest);
     const refuse = () => network.newest.deliver('{"code":2,"msg":"Invalid request"}');
     refuse();
     refuse();
@@ -161,15 +162,12 @@ Deno.test("ProviderConnection: every fault is counted, and each kind is logged a
 Deno.test("ProviderConnection: the loss and the return of a provider are logged in one line each", () =>
   withLogs("info", (records) => {
     const { clock, network } = setUp();
-    network.newest.open();
-    network.newest.deliver(ACK);
+    subscribe(network.newest);
     for (let attempt = 0; attempt < 5; attempt++) {
       network.newest.end();
-      const { length } = network.sockets;
-      while (network.sockets.length === length) clock.advance(100);
+      waitFor(network, clock);
     }
-    network.newest.open();
-    network.newest.deliver(ACK);
+    subscribe(network.newest);
     const lines = records.map(({ properties: { event, fault } }) => [event, fault]);
     assert.deepEqual(lines, [
       ["provider_subscribed", undefined],

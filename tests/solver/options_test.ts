@@ -21,7 +21,7 @@ import {
 } from "../support/every_option.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { FakeNode } from "../support/fake_node.ts";
-import { withFolder } from "../support/files.ts";
+import { tomlOf, withFolder } from "../support/files.ts";
 import { startFakeCandles } from "./market/fake_candles.ts";
 import {
   execution,
@@ -42,10 +42,7 @@ const other = SPEC_MARKETS.bySymbol("SOL/USDT") ?? assert.fail("SOL/USDT is a ma
 const KEY = DEV_ACCOUNTS.admin;
 
 /** The markets of the specification without BTC/USDT. */
-const MARKETS = SPEC_MARKETS.list.filter(({ symbol }) => symbol !== "BTC/USDT")
-  .map(({ symbol, base, quote }) =>
-    `[[market]]\nsymbol = "${symbol}"\nbase = "${base}"\nquote = "${quote}"\n`
-  ).join("\n");
+const MARKETS = tomlOf(SPEC_MARKETS.list.filter(({ symbol }) => symbol !== "BTC/USDT"));
 
 /** A node on which both sides have enough. */
 function startNode(chainId?: number): FakeNode {
