@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { z } from "zod";
 import { externalHashOf } from "../../lib/protocol/hashes.ts";
 import { assertFailure, post } from "../support/http_answers.ts";
-import { ConnectionLost } from "../support/fake_node.ts";
 import { CHAIN_ID, relayer, signedRequest, user, withBridge } from "./support.ts";
 
 async function get(url: string): Promise<{ status: number; body: Record<string, unknown> }> {
@@ -45,10 +44,7 @@ Deno.test("Deposits: a failed deposit is shown with its reason, a deposit withou
       message: "Refused by the test: do as it says",
     });
     // After the bridge has seen that it is the right chain: otherwise it refuses at once.
-    node.behaviour = () => {
-      node.paused = true;
-      throw new ConnectionLost("Node pauses");
-    };
+    node.loseTransactions({ paused: true });
     await assertFailure(post(`${url}/deposit`, signedRequest({ nonce: 2n })), 504, "unknown");
     const waiting = (await get(`${url}/deposits/${user.address}/2`)).body.deposit;
     assert.equal((waiting as Record<string, unknown>).state, "submitted");

@@ -3,7 +3,6 @@ import { StoreError } from "../../lib/intents/errors.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { BridgeMetrics } from "../../services/bridge/metrics.ts";
 import { post, seriesIn } from "../support/http_answers.ts";
-import { ConnectionLost } from "../support/fake_node.ts";
 import { signedRequest, withBridge } from "./support.ts";
 
 Deno.test("BridgeMetrics: outcomes, answers, time to commit, retries, pending and signatures", () =>
@@ -14,10 +13,7 @@ Deno.test("BridgeMetrics: outcomes, answers, time to commit, retries, pending an
     node.refusal = "PERMISSION_DENIED";
     await post(`${url}/deposit`, signedRequest({ nonce: 3n }));
     // After the bridge has seen that it is the right chain: otherwise it refuses at once.
-    node.behaviour = () => {
-      node.paused = true;
-      throw new ConnectionLost("Node pauses");
-    };
+    node.loseTransactions({ paused: true });
     await post(`${url}/deposit`, signedRequest({ nonce: 4n }));
     const page = await (await fetch(`${url}/metrics`)).text();
     const expected: Record<string, number> = {

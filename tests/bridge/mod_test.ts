@@ -137,10 +137,7 @@ for (const [minutes, how, change, code] of late) {
   Deno.test(`Bridge: whatever its --retain, a deposit without an answer is ${code} after ${minutes} min, with a node ${how}`, () => {
     const clock = new FakeClock(Date.now());
     return withBridge(async ({ url }, node) => {
-      node.behaviour = () => {
-        node.down = true;
-        throw new ConnectionLost(); // nobody knows whether the chain has it
-      };
+      node.loseTransactions({ down: true });
       await assertFailure(post(`${url}/deposit`, signedRequest()), 504, "is unknown");
       node.down = false;
       clock.jump(node.aheadMs = minutes * 60_000);
@@ -208,10 +205,7 @@ for (const [permission, ending, credited] of cases) {
       await using node = FakeNode.start();
       const database = `${directory}/bridge.sqlite`;
       const before = await startTestBridge(node.url, { database });
-      node.behaviour = () => {
-        node.down = true;
-        throw new ConnectionLost();
-      };
+      node.loseTransactions({ down: true });
       await assertFailure(post(`${before.url}/deposit`, signedRequest()), 504, "is unknown");
       await before.stop();
       node.behaviour = (apply, tx) => {

@@ -8,7 +8,7 @@ import { externalHashOf } from "../../lib/protocol/hashes.ts";
 import { depositKey, encodeDeposit } from "../../services/bridge/depositor.ts";
 import { runHere } from "../support/command_context.ts";
 import { post } from "../support/http_answers.ts";
-import { ConnectionLost, FakeNode } from "../support/fake_node.ts";
+import { FakeNode, makeHealthy } from "../support/fake_node.ts";
 import { withFolder } from "../support/files.ts";
 import { CHAIN_ID, signedRequest, startTestBridge, user } from "./support.ts";
 
@@ -92,17 +92,14 @@ Deno.test("bridge replay: sends a deposit that was recorded and not finished, un
     const options = ["--rpc-url", node.url, "--database", database, "--private-key", privateKey];
     const clock = new ShiftedClock(systemClock);
     const replay = () => runHere(["bridge", "replay", ...options], {}, clock);
-    const { behaviour } = node;
-    node.behaviour = () => {
-      throw new ConnectionLost("Node died");
-    };
+    node.loseTransactions();
     const bridge = await startTestBridge(node.url, { database });
     for (const [nonce, lifeMs] of [[1n, 60_000], [2n, 10_000]] as const) {
       const request = signedRequest({ nonce, deadline: Date.now() + lifeMs });
       assert.equal((await post(`${bridge.url}/deposit`, request)).status, 504);
     }
     await bridge.stop();
-    node.behaviour = behaviour;
+    makeHealthy(node);
     clock.shift(30_000);
     const first = await replay();
     assert.deepEqual([first.code, first.stdout.split("\n")], [0, [

@@ -14,7 +14,7 @@ import { StoreError } from "../../lib/intents/errors.ts";
 import { IntentStore } from "../../lib/intents/store.ts";
 import { signedRequest, startTestBridge } from "../bridge/support.ts";
 import { execution, solver, SOLVER_BALANCE, startTestSolver, user } from "../solver/support.ts";
-import { ConnectionLost, FakeNode } from "../support/fake_node.ts";
+import { FakeNode } from "../support/fake_node.ts";
 import { eventually } from "../support/eventually.ts";
 import { post } from "../support/http_answers.ts";
 import { NEEDS_POSTGRES, POSTGRES_URL, withSchema } from "../support/postgres.ts";
@@ -89,9 +89,7 @@ function startNode(): FakeNode {
 
 /** Gives a service work that the node leaves without an answer. */
 async function leavePending(scene: Scene, node: FakeNode, url: string): Promise<void> {
-  node.behaviour = () => {
-    throw new ConnectionLost("The node is away");
-  };
+  node.loseTransactions();
   for (let index = 0; index < PENDING; index += 1) await scene.submit(url, 200 + index);
 }
 

@@ -4,7 +4,7 @@ import { signedRequest, user, withBridge } from "../bridge/support.ts";
 import { bridgeApp } from "../openapi/support/apps.ts";
 import { post } from "../support/http_answers.ts";
 import { eventually } from "../support/eventually.ts";
-import { ConnectionLost, type FakeNode } from "../support/fake_node.ts";
+import type { FakeNode } from "../support/fake_node.ts";
 import { brokenPosts, refuseByStore } from "./solver_refusals.ts";
 import { type Expected, type Refusals, type Refused, says } from "./support.ts";
 
@@ -123,9 +123,7 @@ export async function refuseAtBridge(refusals: Refusals): Promise<void> {
       await ask(nonce += 1n, expected);
     }
     node.refusal = undefined;
-    node.behaviour = () => {
-      throw new ConnectionLost("Node died");
-    };
+    node.loseTransactions();
     await ask(9n, says("504 OUTCOME_UNKNOWN", "transaction 0x", "same request may be sent again"));
     await slow;
   }, { corsOrigins: [] });

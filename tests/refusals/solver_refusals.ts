@@ -20,7 +20,7 @@ import {
 import { solverApp } from "../openapi/support/apps.ts";
 import { eventually } from "../support/eventually.ts";
 import { withField } from "../support/http_answers.ts";
-import { ConnectionLost, type FakeNode } from "../support/fake_node.ts";
+import type { FakeNode } from "../support/fake_node.ts";
 import { CHAIN_ID, execution, quoteRequest, solver, user, withSolver } from "../solver/support.ts";
 import { refuseByModel } from "./model_refusals.ts";
 import { BET_RULES } from "./request_rules.ts";
@@ -148,10 +148,6 @@ interface ExecutionScene {
   unavailable?: string;
 }
 
-const lost = () => {
-  throw new ConnectionLost("Node died");
-};
-
 const hedger = () => listen("127.0.0.1", 0, () => Response.json({ hedged: false, reason: "full" }));
 
 const SCENES: ExecutionScene[] = [
@@ -202,7 +198,7 @@ const SCENES: ExecutionScene[] = [
   },
   {
     expected: says("504 OUTCOME_UNKNOWN", "transaction 0x", "may be sent again"),
-    change: (node) => node.behaviour = lost,
+    change: (node) => node.loseTransactions(),
   },
   {
     expected: says("400 RISK_TOO_LARGE", "above 0.00001 USDC", "bet less"),

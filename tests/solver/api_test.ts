@@ -24,7 +24,6 @@ import {
 import { post, seriesIn } from "../support/http_answers.ts";
 import { eventually } from "../support/eventually.ts";
 import { withFolder } from "../support/files.ts";
-import { ConnectionLost } from "../support/fake_node.ts";
 import { startFakeCandles } from "./market/fake_candles.ts";
 
 Deno.test("Solver: a start with mock pricing logs a warning, except for a dry run", () =>
@@ -128,10 +127,7 @@ Deno.test("Solver: unfinished executions of the last run are included in the exp
     const database = `${folder}/solver.sqlite`;
     let risk = 0n;
     await withSolver(async ({ url }, node) => {
-      node.behaviour = () => {
-        node.down = true;
-        throw new ConnectionLost("The node dies");
-      };
+      node.loseTransactions({ down: true });
       const body = await execution(url, BET);
       risk = riskOf(body);
       assert.equal((await post(`${url}/execute`, body)).body.code, "OUTCOME_UNKNOWN");

@@ -130,6 +130,18 @@ export class FakeNode implements AsyncDisposable {
     }
   }
 
+  /**
+   * From now on, each transaction is lost on its way, without an answer.
+   *
+   * @param state Of the node from the first one on.
+   */
+  loseTransactions(state: { down?: true; paused?: true } = {}): void {
+    this.behaviour = () => {
+      Object.assign(this, state);
+      throw new ConnectionLost("Node is away");
+    };
+  }
+
   async #call(method: string, param: unknown): Promise<unknown> {
     this.calls.set(method, (this.calls.get(method) ?? 0) + 1);
     if (this.down) throw new ConnectionLost("Node is down");
@@ -279,9 +291,7 @@ export const FAULTY: readonly NodeBehaviour[] = [
     node.down = true;
     throw new ConnectionLost("Node died");
   }),
-  behaving("away", () => () => {
-    throw new ConnectionLost("Node is away");
-  }),
+  { name: "away", set: (node) => node.loseTransactions(), commits: true },
   {
     name: "refusing by its rules",
     set: (node) => node.refusal = "PERMISSION_DENIED",
