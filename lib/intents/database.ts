@@ -24,8 +24,6 @@ export type SqlSteps<T> = Generator<readonly Statement[], T, unknown[][]>;
  * changed nothing; after a `StoreConnectionLostError` the change may have been made.
  */
 export interface SqlDriver {
-  /** Changes when the connection was lost: another server may answer since, without the last rows. */
-  readonly losses?: number;
   /** Runs a statement that changes nothing. */
   read(sql: string, values: SqlValue[]): Promise<unknown[]>;
   /**

@@ -87,10 +87,6 @@ export class PostgresDriver implements SqlDriver {
     }
   }
 
-  get losses(): number {
-    return this.#servers.losses;
-  }
-
   read(sql: string, values: SqlValue[]): Promise<unknown[]> {
     return this.#runSoon(sql, values);
   }

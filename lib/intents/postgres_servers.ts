@@ -51,8 +51,6 @@ const CLIENT_PARAMETERS =
  * when their callers have given up, and never fails a call to a server that does not answer.
  */
 export class PostgresServers {
-  /** Losses so far. Connections from before one are not used: another server may be the primary. */
-  losses = 0;
   /** The server that last accepted a connection comes first. */
   #servers: readonly URL[];
   readonly #timeouts: PostgresTimeouts;
@@ -61,6 +59,8 @@ export class PostgresServers {
   readonly #mayPrepare: boolean;
   readonly #connections = new Set<PostgresConnection>();
   #idle: PostgresConnection[] = [];
+  /** Connections from before a loss are not used again: another server may be the primary now. */
+  #losses = 0;
   #failed: { error: StoreError; atMs: number } | undefined;
   #isClosed = false;
 
@@ -79,16 +79,15 @@ export class PostgresServers {
    */
   async use<T>(work: (connection: PostgresConnection) => Promise<T>): Promise<T> {
     const idle = this.#idle.pop();
-    if (idle?.isLost) this.#cutIdle();
     const connection = idle === undefined || idle.isLost ? await this.#connect() : idle;
-    const lossesBefore = this.losses;
+    const lossesBefore = this.#losses;
     let isReusable = false;
     try {
       const result = await work(connection);
-      isReusable = !this.#isClosed && !connection.isLost && lossesBefore === this.losses;
+      isReusable = !this.#isClosed && !connection.isLost && lossesBefore === this.#losses;
       return result;
     } finally {
-      if (connection.isLost && lossesBefore === this.losses) this.#cutIdle();
+      if (connection.isLost && lossesBefore === this.#losses) this.#cutIdle();
       if (isReusable) this.#idle.push(connection);
       else connection.end();
     }
@@ -104,7 +103,7 @@ export class PostgresServers {
   }
 
   #cutIdle(): void {
-    this.losses += 1;
+    this.#losses += 1;
     for (const connection of this.#idle) connection.cut();
     this.#idle = [];
   }

@@ -4,6 +4,7 @@ import {
   acceptedIntent,
   type Admission,
   type InsertResult,
+  type Intent,
   type NewIntent,
   type ReservationBook,
 } from "./intent.ts";
@@ -30,6 +31,7 @@ const INTENTS_PER_TRANSACTION = 100;
 const SQL = {
   newer: `SELECT ${INTENT_COLUMNS} FROM intents
     WHERE service = ? AND reserved = 1 AND sequence > ? ORDER BY sequence`,
+  known: `SELECT 1 AS known FROM intents WHERE service = ? AND key = ? AND sequence = ?`,
   one: `SELECT ${INTENT_COLUMNS} FROM intents WHERE service = ? AND key = ? AND reserved = 1`,
   // Aggregated into one row: reading thousands of rows would cost more than the decisions.
   keys: `SELECT string_agg(key, ',') AS keys FROM intents WHERE service = ? AND reserved = 1`,
@@ -47,6 +49,9 @@ export function turnStatement(service: string): Statement {
     ON CONFLICT (service) DO UPDATE SET service = excluded.service`;
   return { sql, values: [service] };
 }
+
+/** No reservation was read or made. */
+const NONE = { key: "", sequence: 0 };
 
 const INTENT_MISSING =
   "The store counted the reservation but has no intent: send the same request again";
@@ -70,10 +75,8 @@ export class ReservationTable {
   readonly #db: SqlDriver;
   readonly #service: string;
   readonly #batches: Batches<AdmissionRequest, AdmissionResult>;
-  /** Sequence of the newest reservation that was read or made. */
-  #newest = 0;
-  /** {@link SqlDriver.losses} when it was read. */
-  #losses: number | undefined;
+  /** The newest reservation that was read or made. */
+  #newest: Pick<Intent, "key" | "sequence"> = NONE;
 
   constructor(db: SqlDriver, service: string) {
     this.#db = db;
@@ -100,7 +103,7 @@ export class ReservationTable {
     } catch (thrown) {
       // The transaction rolled back, and SQLite may reuse its sequence numbers: read all rows.
       for (const { intent, admission } of batch) admission.book.release(intent.key);
-      this.#newest = 0;
+      this.#newest = NONE;
       throw thrown;
     }
   }
@@ -130,18 +133,21 @@ export class ReservationTable {
     batch: readonly AdmissionRequest[],
     book: ReservationBook,
   ): SqlSteps<Set<string>> {
-    const { losses } = this.#db;
-    // A server without the last rows uses their sequence numbers again.
-    if (losses !== this.#losses) this.#newest = 0;
-    this.#losses = losses;
+    const { key, sequence } = this.#newest;
     const since = Math.min(
       ...batch.map(({ admission }) => admission.inFlightBefore.newestSequence),
     );
-    const [, rows = [], [row] = []] = yield [
+    const [, rows = [], [row] = [], [known] = []] = yield [
       turnStatement(this.#service),
-      { sql: SQL.newer, values: [this.#service, this.#newest] },
+      { sql: SQL.newer, values: [this.#service, sequence] },
       { sql: SQL.inFlight, values: [this.#service, this.#service, since] },
+      { sql: SQL.known, values: [this.#service, key, sequence] },
     ];
+    if (known === undefined && this.#newest !== NONE) {
+      // A server that took over without the last rows uses their sequence numbers again: read all.
+      this.#newest = NONE;
+      return yield* this.#takeTurn(batch, book);
+    }
     this.#addAll(rows, book);
     return parseRow(keysSchema, row).keys;
   }
@@ -174,14 +180,14 @@ export class ReservationTable {
         continue;
       }
       const { sequence } = parseRow(sequenceSchema, row);
-      this.#newest = Math.max(this.#newest, sequence);
+      this.#newest = { key: intent.key, sequence };
       request.result = { inserted: true, intent: acceptedIntent(intent, sequence, true) };
     }
   }
 
   *#refresh(book: ReservationBook): SqlSteps<void> {
     const [rows = [], [row] = []] = yield [
-      { sql: SQL.newer, values: [this.#service, this.#newest] },
+      { sql: SQL.newer, values: [this.#service, this.#newest.sequence] },
       { sql: SQL.keys, values: [this.#service] },
     ];
     this.#addAll(rows, book);
@@ -194,10 +200,11 @@ export class ReservationTable {
 
   #addAll(rows: readonly unknown[], book: ReservationBook): void {
     for (const row of rows) {
-      this.#newest = Math.max(this.#newest, parseRow(sequenceSchema, row).sequence);
       const intent = intentOfRow(row, this.#service);
       // The amount at risk is unreadable. The store reports the row when it verifies all rows.
-      if (!(intent instanceof StoreDamagedError)) book.addReservation(intent);
+      if (intent instanceof StoreDamagedError) continue;
+      if (intent.sequence > this.#newest.sequence) this.#newest = intent;
+      book.addReservation(intent);
     }
   }
 
