@@ -156,11 +156,16 @@ export class Depositor {
   }
 
   async #record(request: DepositRequest, externalTxHash: Hex): Promise<Intent> {
-    const { intents: { store }, clock } = this.#options;
+    const { intents, transactions, findNodeRefusal, clock } = this.#options;
+    const { store } = intents;
     const key = depositKey(request.user, request.nonce);
     let transaction: SignedTransactionText;
     try {
-      transaction = await this.#sign(request, externalTxHash);
+      // While the node is unreachable, a recorded request would only wait, so refuse it.
+      await intents.requireChain();
+      const refusal = await findNodeRefusal();
+      if (refusal !== undefined) throw refusal;
+      transaction = await transactions.sign(depositTerms(request, externalTxHash));
     } catch (thrown) {
       // A user who is told that nothing was recorded signs another nonce, and is credited twice.
       const recorded = await store.find(key);
@@ -176,16 +181,6 @@ export class Depositor {
     });
     if (!inserted) throw nonceUsed(request, intent);
     return intent;
-  }
-
-  /** Signs the transaction of a request, if the node can execute it now. */
-  async #sign(request: DepositRequest, externalTxHash: Hex): Promise<SignedTransactionText> {
-    const { intents, transactions, findNodeRefusal } = this.#options;
-    // While the node is unreachable, a recorded request would only wait, so refuse it.
-    await intents.requireChain();
-    const refusal = await findNodeRefusal();
-    if (refusal !== undefined) throw refusal;
-    return await transactions.sign(depositTerms(request, externalTxHash));
   }
 }
 
