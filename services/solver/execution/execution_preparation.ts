@@ -47,7 +47,7 @@ export class ExecutionPreparation {
     const { quote } = this.#executionOf(intent);
     // Another process may have recorded the execution.
     exposure.reserve(intent.key, quote);
-    await finalUnlessTemporary(async () => {
+    try {
       // After the deadline it is refused, even if the strategy fails.
       const holdMs = clock.now() > quote.deadline ? 0 : checks.holdMs(quote);
       // Clocks of other processes may differ.
@@ -58,7 +58,12 @@ export class ExecutionPreparation {
       await hedge.cover(hash32Schema.parse(intent.key), quote);
       solverLog.hedged(intent.key, quote);
       checks.recheck(quote, { isHedged: true });
-    });
+    } catch (thrown) {
+      if (!(thrown instanceof RangemakerError)) throw thrown;
+      if (thrown.retry === "later") throw new OutcomeUnknownError(null, thrown);
+      const { code, message, details } = thrown;
+      throw new IntentRefusedError(code, message, { cause: thrown, details });
+    }
   }
 
   /**
@@ -78,17 +83,5 @@ export class ExecutionPreparation {
       this.#verified.set(intent, execution);
     }
     return execution;
-  }
-}
-
-/** Runs steps of a recorded execution: a failure is final unless a later attempt may succeed. */
-async function finalUnlessTemporary(steps: () => Promise<void>): Promise<void> {
-  try {
-    await steps();
-  } catch (thrown) {
-    if (!(thrown instanceof RangemakerError)) throw thrown;
-    if (thrown.retry === "later") throw new OutcomeUnknownError(null, thrown);
-    const { code, message, details } = thrown;
-    throw new IntentRefusedError(code, message, { cause: thrown, details });
   }
 }
