@@ -145,12 +145,8 @@ export class SqliteDatabase {
   }
 
   #statement(sql: string): StatementSync {
-    let statement = this.#statements.get(sql);
-    if (statement === undefined) {
-      statement = this.#db.prepare(sql) as StatementSync; // it has `iterate`, see above
-      this.#statements.set(sql, statement);
-    }
-    return statement;
+    const prepare = () => this.#db.prepare(sql) as StatementSync; // it has `iterate`, see above
+    return this.#statements.getOrInsertComputed(sql, prepare);
   }
 
   /** Device and inode of the file and its log. */

@@ -144,13 +144,11 @@ export class PostgresDriver implements SqlDriver {
 
   /** A statement with PostgreSQL's placeholders, and its name on every connection. */
   #textOf(sql: string): { text: string; name: string } {
-    let found = this.#texts.get(sql);
-    if (found === undefined) {
+    return this.#texts.getOrInsertComputed(sql, () => {
       let number = 0;
       const text = sql.replaceAll("?", () => `$${number += 1}`);
-      this.#texts.set(sql, found = { text, name: `s${this.#texts.size}` });
-    }
-    return found;
+      return { text, name: `s${this.#texts.size}` };
+    });
   }
 
   /** Runs the missing steps in one transaction. Of processes that race, one runs them. */

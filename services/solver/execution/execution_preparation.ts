@@ -76,12 +76,8 @@ export class ExecutionPreparation {
   }
 
   #executionOf(intent: Intent): Execution {
-    let execution = this.#verified.get(intent);
-    if (execution === undefined) {
-      const { quoteSigner, chainId } = this.#options;
-      execution = requireExecution(intent, quoteSigner, chainId);
-      this.#verified.set(intent, execution);
-    }
-    return execution;
+    const { quoteSigner, chainId } = this.#options;
+    const verify = () => requireExecution(intent, quoteSigner, chainId);
+    return this.#verified.getOrInsertComputed(intent, verify);
   }
 }

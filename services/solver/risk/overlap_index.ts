@@ -18,9 +18,8 @@ export class OverlapIndex {
   readonly #markets = new Map<string, Map<string, BoxWithRisk>>();
 
   add(quoteHash: string, bet: BetAtRisk): void {
-    const key = marketKey(bet);
-    const boxes = this.#markets.get(key) ?? new Map<string, BoxWithRisk>();
-    this.#markets.set(key, boxes.set(quoteHash, { ...boxOf(bet), risk: Number(riskOf(bet)) }));
+    const boxes = this.#markets.getOrInsertComputed(marketKey(bet), () => new Map());
+    boxes.set(quoteHash, { ...boxOf(bet), risk: Number(riskOf(bet)) });
   }
 
   /** Removes a bet. Does nothing if it is not there. */
