@@ -60,7 +60,7 @@ export function createHistoryReader(
     intervalMs: HISTORY_INTERVAL_MS,
     async poll(signal) {
       const reads = await Promise.allSettled(
-        Array.from(marketData.markets, (market) => readMarket(market, signal)),
+        Array.from(marketData.states.keys(), (market) => readMarket(market, signal)),
       );
       const failed = reads.find((read) => read.status === "rejected");
       if (failed !== undefined) throw failed.reason;

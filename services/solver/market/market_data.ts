@@ -60,7 +60,7 @@ export class MarketState implements MarketView {
 /** The state of every market, fed by the node's `prices` and by its history. */
 export class MarketData {
   readonly #options: VolatilityOptions;
-  readonly #stateByMarket: Map<Market, MarketState>;
+  readonly states = new Map<Market, MarketState>();
 
   /** @param volatilities Restored volatilities by market; the others start empty. */
   constructor(
@@ -69,21 +69,16 @@ export class MarketData {
     volatilities: ReadonlyMap<Market, MarketVolatility> = new Map(),
   ) {
     this.#options = options;
-    this.#stateByMarket = new Map();
     for (const market of list) this.reset(market, volatilities.get(market));
   }
 
   /** Starts a market over: its prices are unknown, such as after a revert of the chain. */
   reset(market: Market, volatility = new MarketVolatility(this.#options)): void {
-    this.#stateByMarket.set(market, new MarketState(market.symbol, volatility));
-  }
-
-  get markets(): Iterable<Market> {
-    return this.#stateByMarket.keys();
+    this.states.set(market, new MarketState(market.symbol, volatility));
   }
 
   stateOf(market: Market): MarketState {
-    const state = this.#stateByMarket.get(market);
+    const state = this.states.get(market);
     if (state === undefined) throw new TypeError(`${market.symbol} is not one of the markets`);
     return state;
   }
@@ -92,20 +87,20 @@ export class MarketData {
   symbolsWithoutPrice(nowMs: number, maxAgeMs: number): string[] {
     const isUsable = ({ spot }: MarketState) =>
       spot !== undefined && spot.fresh && nowMs - spot.lastUpdateMs <= maxAgeMs;
-    return [...this.#stateByMarket.values()].filter((state) => !isUsable(state))
+    return [...this.states.values()].filter((state) => !isUsable(state))
       .map(({ symbol }) => symbol);
   }
 
   /** The markets whose recorded prices are not known up to now: no bet on them has a price. */
   symbolsWithoutHistory(nowMs: number): string[] {
-    return [...this.#stateByMarket.values()]
+    return [...this.states.values()]
       .filter(({ historyEndMs }) => Math.abs(nowMs - historyEndMs) > HISTORY_LAG_MAX_MS)
       .map(({ symbol }) => symbol);
   }
 
   /** Predicted and observed shares of hypothetical boxes that held. */
   calibration(): MarketCalibration[] {
-    return [...this.#stateByMarket].map(([{ symbol }, { volatility }]) => ({
+    return [...this.states].map(([{ symbol }, { volatility }]) => ({
       symbol,
       horizons: volatility.calibrations.filter(({ windows }) => windows > 0),
     }));
@@ -113,7 +108,7 @@ export class MarketData {
 
   /** Records a notification of the node's `prices`; a price of other tokens than ours is ignored. */
   setSpots(prices: Readonly<Record<string, NodePrice>>, nowMs: number): void {
-    for (const [market, state] of this.#stateByMarket) {
+    for (const [market, state] of this.states) {
       const price = prices[market.symbol];
       if (price && marketKey(price) === marketKey(market)) state.setSpot(price, nowMs);
     }

@@ -135,8 +135,8 @@ export class VolatilityKeeper {
     const cancel = clock.after(FILL_MAX_MS, () => this.#filling.abort());
     const { signal } = this.#filling;
     let count = 0;
-    const fills = await Promise.allSettled([...marketData.markets].map(async (market) => {
-      const { volatility } = marketData.stateOf(market);
+    const fills = await Promise.allSettled([...marketData.states].map(async ([market, state]) => {
+      const { volatility } = state;
       const to = Math.floor(await this.#firstPriceMs(market) / CANDLE_MS) * CANDLE_MS;
       const from = Math.max(to - PAST_MAX_MS, volatility.candlesEndMs);
       for await (const candle of readExchangeCandles(history, market, { from, to }, signal)) {
@@ -180,10 +180,9 @@ export class VolatilityKeeper {
   async #save(): Promise<void> {
     const { records, clock, dryRun, marketData } = this.#options;
     if (dryRun) return;
-    const states = [...marketData.markets].flatMap((market) => {
-      const { volatility } = marketData.stateOf(market);
-      return volatility.candlesEndMs === 0 ? [] : [[market.symbol, volatility.toJSON()] as const];
-    });
+    const states = [...marketData.states.values()].flatMap(({ symbol, volatility }) =>
+      volatility.candlesEndMs === 0 ? [] : [[symbol, volatility.toJSON()] as const]
+    );
     if (states.length === 0) return;
     const saved: z.input<typeof savedSchema> = { markets: Object.fromEntries(states) };
     await records.saveValue(SAVED_NAME, JSON.stringify(saved), clock.now());

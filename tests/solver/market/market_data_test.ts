@@ -54,7 +54,7 @@ Deno.test("MarketData: has the given markets, and the given volatilities", () =>
     new Markets([one, two]),
     new Map([[two, volatility]]),
   );
-  assert.deepEqual([...marketData.markets], [one, two]);
+  assert.deepEqual([...marketData.states.keys()], [one, two]);
   assert.equal(marketData.stateOf(two).volatility, volatility);
   assert.notEqual(marketData.stateOf(one).volatility, volatility);
   assert.throws(() => marketData.stateOf({ ...one, base: user.address }), TypeError);
