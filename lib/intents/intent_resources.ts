@@ -46,7 +46,6 @@ export interface IntentResourcesOptions {
 
 /** What recording and sending intents needs: store, node, signer and clock of a service. */
 export interface IntentResources {
-  name: string;
   /** Close it when nothing uses it any more. */
   store: IntentStore;
   node: CoreClient;
@@ -88,7 +87,6 @@ export async function openIntentResources(
     throw thrown;
   }
   return {
-    name,
     store,
     node: new CoreClient({ url, timeoutMs: SUBMISSION_TIMEOUT_MS }),
     shortTimeoutNode: new CoreClient({ url, timeoutMs: SHORT_TIMEOUT_MS }),

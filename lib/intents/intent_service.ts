@@ -59,7 +59,8 @@ export class IntentService {
   #wrongChain: WrongChainError | undefined;
 
   constructor({ resources, guard, handler, retainMs, registry }: IntentServiceOptions) {
-    const { name, store, clock, log } = resources;
+    const { store, clock, log } = resources;
+    const { service: name } = store;
     this.store = store;
     this.#log = log;
     this.#guard = guard;
