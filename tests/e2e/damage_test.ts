@@ -13,8 +13,8 @@ import type { SqlValue } from "../../lib/intents/database.ts";
 import { StoreError } from "../../lib/intents/errors.ts";
 import { IntentStore } from "../../lib/intents/store.ts";
 import { signedRequest, startTestBridge } from "../bridge/support.ts";
-import { execution, solver, SOLVER_BALANCE, startTestSolver, user } from "../solver/support.ts";
-import { FakeNode } from "../support/fake_node.ts";
+import { execution, startFundedNode, startTestSolver } from "../solver/support.ts";
+import type { FakeNode } from "../support/fake_node.ts";
 import { eventually } from "../support/eventually.ts";
 import { post } from "../support/http_answers.ts";
 import { NEEDS_POSTGRES, POSTGRES_URL, withSchema } from "../support/postgres.ts";
@@ -80,9 +80,7 @@ function termsOf(text: string): string {
 }
 
 function startNode(): FakeNode {
-  const node = FakeNode.start();
-  for (const { address } of [solver, user]) node.credited.set(address, SOLVER_BALANCE);
-  node.methods.set("core_getTheses", () => ({ theses: [], nextCursor: null }));
+  const node = startFundedNode();
   node.methods.set("core_getThesis", () => null);
   return node;
 }

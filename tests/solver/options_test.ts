@@ -20,7 +20,7 @@ import {
   writeKeystore,
 } from "../support/every_option.ts";
 import { FakeClock } from "../support/fake_clock.ts";
-import { FakeNode } from "../support/fake_node.ts";
+import type { FakeNode } from "../support/fake_node.ts";
 import { tomlOf, withFolder } from "../support/files.ts";
 import { startFakeCandles } from "./market/fake_candles.ts";
 import {
@@ -29,10 +29,11 @@ import {
   publishPrice,
   quoteRequest,
   solver,
+  SOLVER_BALANCE,
   SPOT,
+  startFundedNode,
   startTestSolver,
   thesisOf,
-  user,
 } from "./support.ts";
 
 const CHAIN_ID = 4_242;
@@ -43,14 +44,6 @@ const KEY = DEV_ACCOUNTS.admin;
 
 /** The markets of the specification without BTC/USDT. */
 const MARKETS = tomlOf(SPEC_MARKETS.list.filter(({ symbol }) => symbol !== "BTC/USDT"));
-
-/** A node on which both sides have enough. */
-function startNode(chainId?: number): FakeNode {
-  const node = FakeNode.start(chainId);
-  for (const { address } of [user, solver, KEY]) node.credited.set(address, 10n ** 12n);
-  node.methods.set("core_getTheses", () => ({ theses: [], nextCursor: null }));
-  return node;
-}
 
 const detailsSchema = z.looseObject({
   probability: z.number(),
@@ -73,7 +66,7 @@ Deno.test(
   "Solver: every option has its effect",
   everyOption(options, async (observe) => {
     const start: Start = async (values, look, given = {}) => {
-      await using node = given.node ?? startNode();
+      await using node = given.node ?? startFundedNode();
       await using solver = await startTestSolver(node, values, given.clock);
       await observe(values, await look(solver.url, node));
     };
@@ -121,7 +114,8 @@ async function pricedOptions(folder: string) {
 
 /** A node with 20 s of prices and a bet that fills half of --max-exposure. */
 function startNodeWithPrices(): FakeNode {
-  const node = startNode(CHAIN_ID);
+  const node = startFundedNode(CHAIN_ID);
+  node.credited.set(KEY.address, SOLVER_BALANCE);
   giveHistory(node, 20_000);
   const open = {
     payout: 500_000_100n,

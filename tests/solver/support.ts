@@ -119,15 +119,21 @@ export function startTestSolver(
   );
 }
 
+/** A fake node without theses, on which both sides have enough. */
+export function startFundedNode(chainId?: number): FakeNode {
+  const node = FakeNode.start(chainId);
+  node.credited.set(solver.address, SOLVER_BALANCE);
+  node.credited.set(user.address, USER_BALANCE);
+  node.methods.set("core_getTheses", () => ({ theses: [], nextCursor: null }));
+  return node;
+}
+
 /** Runs a test with a fake node, which `prepare` may change first, and a solver in memory. */
 export async function withSolver(
   test: (solver: RunningService, node: FakeNode) => Promise<void>,
   { prepare, ...overrides }: Partial<SolverOptions> & { prepare?: (node: FakeNode) => void } = {},
 ): Promise<void> {
-  await using node = FakeNode.start();
-  node.credited.set(solver.address, SOLVER_BALANCE);
-  node.credited.set(user.address, USER_BALANCE);
-  node.methods.set("core_getTheses", () => ({ theses: [], nextCursor: null }));
+  await using node = startFundedNode();
   prepare?.(node);
   await using running = await startTestSolver(node, overrides);
   await test(running, node);
