@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { ChainGuard } from "../../../lib/intents/chain_guard.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
 import { NodeTimeoutError, NodeUnreachableError } from "../../../lib/net/core_reader.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
@@ -16,6 +17,18 @@ const OTHER: Hex = `0x${"02".repeat(32)}`;
 const CHECK_CACHED_MS = 100;
 const RECORD_CACHED_MS = 10_000;
 const READ_NODE_LAG_MS = 2_000;
+
+/** Requires the chain once the last check is no longer cached. */
+function askLater({ clock }: World, guard: ChainGuard): Promise<void> {
+  clock.advance(CHECK_CACHED_MS);
+  return guard.requireChain();
+}
+
+/** Refreshes once each read node has what was committed before. */
+function refreshLater({ clock }: World, guard: ChainGuard): Promise<void> {
+  clock.advance(READ_NODE_LAG_MS);
+  return guard.refresh();
+}
 
 const mismatch = { name: "WrongChainError", code: "CHAIN_MISMATCH" };
 const rewound = { name: "WrongChainError", code: "CHAIN_REWOUND" };
@@ -38,8 +51,7 @@ test("a node with another chain id is refused, and no new store records its chai
   await assert.rejects(guard.requireChain(), { ...mismatch, message });
   assert.equal((await world.store.records.read()).genesis, null);
   world.node.id = 1337;
-  world.clock.advance(CHECK_CACHED_MS);
-  await guard.requireChain();
+  await askLater(world, guard);
   world.node.id = 4242;
   await assert.rejects(guard.refresh(), mismatch);
 });
@@ -49,11 +61,9 @@ test("a node that does not report its chain is accepted only with a new store", 
   const guard = world.newGuard();
   await guard.requireChain();
   world.node.genesis = GENESIS;
-  world.clock.advance(CHECK_CACHED_MS);
-  await guard.requireChain();
+  await askLater(world, guard);
   world.node.genesis = null;
-  world.clock.advance(CHECK_CACHED_MS);
-  await assert.rejects(guard.requireChain(), /does not report its first block/);
+  await assert.rejects(askLater(world, guard), /does not report its first block/);
 });
 
 test("services that share a database each have their own chain", async (world) => {
@@ -98,20 +108,17 @@ test("on a node without block numbers, only receipts are checked", async (world)
   await guard.refresh();
   await world.commit("1");
   world.node.receipts.clear();
-  world.clock.advance(READ_NODE_LAG_MS);
-  await assert.rejects(guard.refresh(), rewound);
+  await assert.rejects(refreshLater(world, guard), rewound);
 });
 
 test("a node without the newest committed receipt is CHAIN_REWOUND, also at start", async (world) => {
   const guard = world.newGuard();
   await guard.requireChain();
   guard.onCommitted(await world.commit("1"));
-  world.clock.advance(READ_NODE_LAG_MS);
-  await guard.refresh();
+  await refreshLater(world, guard);
   world.node.receipts.clear();
   await assert.rejects(guard.refresh(), rewound);
-  world.clock.advance(CHECK_CACHED_MS);
-  await assert.rejects(guard.requireChain(), rewound);
+  await assert.rejects(askLater(world, guard), rewound);
   await assert.rejects(world.newGuard().requireChain(), rewound);
   // The receipt may have been dropped, but its effect is there.
   world.onChain = true;
@@ -126,8 +133,7 @@ test("the newest committed receipt may be of an intent that was recorded before 
   const receipt = world.node.addReceipt(txHash);
   const guard = world.newGuard();
   guard.onCommitted(await world.finish("1", JSON.stringify(receipt)));
-  world.clock.advance(READ_NODE_LAG_MS);
-  await guard.refresh();
+  await refreshLater(world, guard);
   world.node.receipts.delete(txHash); // a backup from between the two
   await assert.rejects(guard.refresh(), rewound);
   await assert.rejects(world.newGuard().requireChain(), rewound);
@@ -146,8 +152,7 @@ test("a commit that becomes known during a check is looked for as well", async (
   await guard.refresh();
   world.node.onLookup = onLookup;
   receipts.delete(first.transaction?.txHash ?? assert.fail("It is signed"));
-  world.clock.advance(CHECK_CACHED_MS);
-  await assert.rejects(guard.requireChain(), rewound);
+  await assert.rejects(askLater(world, guard), rewound);
 });
 
 test("intents that an operator has reconciled are not reported as missing from the chain", async (world) => {
@@ -178,8 +183,7 @@ test("intents that an operator has reconciled are not reported as missing from t
 test("after a failed refresh, requests fail despite a cached success", async (world) => {
   const guard = world.newGuard();
   guard.onCommitted(await world.commit("1"));
-  world.clock.advance(READ_NODE_LAG_MS);
-  await guard.refresh();
+  await refreshLater(world, guard);
   world.node.receipts.clear();
   await guard.requireChain();
   await assert.rejects(guard.refresh(), rewound);
@@ -204,37 +208,29 @@ test("requests check the newest block each 100 ms, the newest receipt after 10 s
   await guard.requireChain();
   guard.onCommitted(await world.commit("1"));
   for (let asked = 0; asked < 99; asked++) {
-    world.clock.advance(CHECK_CACHED_MS);
-    await guard.requireChain();
+    await askLater(world, guard);
   }
   assert.deepEqual(world.node.asked, { genesis: 100, head: 100, receipt: 1 });
   world.node.receipts.clear();
-  world.clock.advance(CHECK_CACHED_MS);
-  await assert.rejects(guard.requireChain(), rewound);
+  await assert.rejects(askLater(world, guard), rewound);
 });
 
 test("after an outage or on an older block, a node is checked with all that the store knows", async (world) => {
   const guard = world.newGuard();
   guard.onCommitted(await world.commit("1"));
-  world.clock.advance(READ_NODE_LAG_MS);
-  await guard.refresh();
+  await refreshLater(world, guard);
   const { receipts } = world.node;
   const receipt = [...receipts];
   receipts.clear();
-  world.clock.advance(CHECK_CACHED_MS);
-  await guard.requireChain();
+  await askLater(world, guard);
   world.node.genesisError = new NodeUnreachableError("http://node", "test");
-  world.clock.advance(CHECK_CACHED_MS);
-  await assert.rejects(guard.requireChain(), NodeUnreachableError);
+  await assert.rejects(askLater(world, guard), NodeUnreachableError);
   world.node.genesisError = undefined;
-  world.clock.advance(CHECK_CACHED_MS);
-  await assert.rejects(guard.requireChain(), rewound);
+  await assert.rejects(askLater(world, guard), rewound);
   for (const [txHash, found] of receipt) receipts.set(txHash, found);
-  world.clock.advance(CHECK_CACHED_MS);
-  await guard.requireChain();
+  await askLater(world, guard);
   world.node.head.number = 10;
-  world.clock.advance(CHECK_CACHED_MS);
-  await assert.rejects(guard.requireChain(), rewound);
+  await assert.rejects(askLater(world, guard), rewound);
 });
 
 test("another chain is CHAIN_MISMATCH, even if reads of its receipts time out", async (world) => {
@@ -265,8 +261,7 @@ test("a revert is accepted on a development chain, which is checked again afterw
   world.clock.advance(RECORD_CACHED_MS);
   await guard.refresh();
   guard.onCommitted(await world.commit("2"));
-  world.clock.advance(READ_NODE_LAG_MS);
-  await guard.refresh();
+  await refreshLater(world, guard);
   world.node.receipts.clear();
   await assert.rejects(guard.refresh(), rewound);
 });
