@@ -2,10 +2,9 @@
 import { type Signal, signal } from "@preact/signals";
 import { type Bet, type Market, type RangemakerClient, systemClock } from "@rangemaker/client";
 import { Estimator } from "../data/estimator.ts";
-import type { PriceState } from "../data/price_feed.ts";
 import type { Point, PriceSeries } from "../data/price_series.ts";
-import { durationText, formatQuotePrice, formatTime } from "../parts/format.ts";
-import type { BetSlip } from "./bet_slip.ts";
+import { durationText, formatQuotePrice, formatTime, toNumber } from "../parts/format.ts";
+import type { BetSlip, TradeModel } from "./bet_slip.ts";
 import { betFromDraft, draftOf, DURATION_MIN_MS } from "./draft.ts";
 import { tryParseDecimal } from "./input.ts";
 import { multiplierOf } from "./odds.ts";
@@ -17,14 +16,7 @@ const FUTURE_PARTS = 4;
 const STAKE = 10_000_000n;
 
 interface ProbeOptions {
-  model: {
-    client: Pick<RangemakerClient, "estimate">;
-    feed: {
-      historyOf(symbol: string): { series: PriceSeries };
-      stateOf(symbol: string): PriceState;
-    };
-    serverClock: { now(): number };
-  };
+  model: Pick<TradeModel, "feed" | "serverClock"> & { client: Pick<RangemakerClient, "estimate"> };
   slip: Pick<BetSlip, "stage" | "fields">;
   market: Market;
 }
@@ -68,10 +60,11 @@ export class ChartProbe {
   #betAt(place: Point, endMs: number): Bet | undefined {
     const { model, slip, market: { symbol } } = this.#options;
     const nowMs = model.serverClock.now();
-    const spot = model.feed.historyOf(symbol).series.prices.at(-1);
+    const newest = model.feed.latest.peek()[symbol];
     const isFresh = model.feed.stateOf(symbol) === "fresh" && slip.stage.peek().name === "draft";
-    if (!isFresh || spot === undefined || place.time < nowMs) return undefined;
+    if (!isFresh || newest === undefined || place.time < nowMs) return undefined;
     // A box around the newest price that reaches as far as the position, and starts at its time.
+    const spot = toNumber(newest.price);
     const half = Math.abs(place.price - spot);
     const fromMs = place.time - nowMs;
     const toMs = fromMs + Math.max(DURATION_MIN_MS, (endMs - nowMs) / FUTURE_PARTS);

@@ -14,6 +14,8 @@ const [market] = MARKETS;
 function scene({ state = "fresh" as PriceState, amount = "" } = {}) {
   const series = new PriceSeries();
   series.append(NOW_MS - 1_000, 3_000);
+  const age = { lastUpdate: NOW_MS, ageMs: 0, state: "fresh" } as const;
+  const newest = { ...market, price: 3_000_000_000n, decimals: 6, ...age } as const;
   const asked: Bet[] = [];
   const estimate: Estimate = {
     betAmount: 10_000_000n,
@@ -30,7 +32,7 @@ function scene({ state = "fresh" as PriceState, amount = "" } = {}) {
           return bet.betAmount === 1n ? Promise.reject(new Error("no")) : Promise.resolve(estimate);
         },
       },
-      feed: { historyOf: () => ({ series }), stateOf: () => state },
+      feed: { latest: signal({ [market.symbol]: newest }), stateOf: () => state },
       serverClock: { now: () => NOW_MS },
     },
     slip: { stage: signal<Stage>({ name: "draft" }), fields: signal({ ...EMPTY_FIELDS, amount }) },
