@@ -1,5 +1,4 @@
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
-import { isTooComplex } from "../../../lib/json_text.ts";
 import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
 import type { ByteBudget } from "../shared/limits.ts";
 import type { ProxyMetrics, Target } from "../shared/metrics.ts";
@@ -59,15 +58,6 @@ export interface RouterOptions {
 /** A single call of this length is read at once: the shortest that takes long has more members. */
 const SHORT_CALL_CHARS = 1024;
 
-/** Longer reads go over HTTP: nodes close the WebSocket of all callers on a large message. */
-const OVER_WS_LENGTH_MAX = 16 * 1024;
-
-/**
- * More complex reads go over HTTP: nodes refuse them before they have read the id (at depth 64 .NET,
- * at 128 Rust), and a few errors without an id end the socket of all callers.
- */
-const OVER_WS_BOUNDS = { depth: 32, parts: 1_000 };
-
 /**
  * Sends each call of a message to its node and joins the answers in the caller's order.
  *
@@ -123,7 +113,8 @@ export class Router {
         const { status, body } = await this.#send(call, target, caller);
         return answerOf(call, status, body, target);
       }
-      const read = this.#readOf(call, hasLargeAnswer, caller);
+      const route = requireRoute(call, this.#options.readNodes);
+      const read = { ...route, caller, hasLargeAnswer: hasLargeAnswer || isFullBlock(call) };
       const ask = () => this.#options.plainReads.ask(read);
       const answer = await this.#options.inFlight.share(read.textAfterId, ask);
       return { status: answer.status, body: withCallerId(answer, call.id), target };
@@ -132,13 +123,6 @@ export class Router {
       const error = failureForClient(call, this.#options.readNodes, thrown);
       return answerOf(call, error.status, failureText(call.id, error), target);
     }
-  }
-
-  #readOf(call: Call, hasLargeAnswer: boolean, caller: CallerAddress): Read {
-    const { node, blocks, textAfterId } = requireRoute(call, this.#options.readNodes);
-    const fitsSocket = textAfterId.length <= OVER_WS_LENGTH_MAX && !hasLargeAnswer &&
-      !isFullBlock(call) && !isTooComplex(textAfterId, OVER_WS_BOUNDS);
-    return { textAfterId, node, blocks, caller, fitsSocket };
   }
 
   /** Sends a call that must not be sent twice. */

@@ -30,8 +30,8 @@ export interface Read {
   blocks?: readonly number[] | undefined;
   /** Callers take turns. */
   caller: CallerAddress;
-  /** Whether it may share a socket with others: false if the read or its answer is large. */
-  fitsSocket: boolean;
+  /** Whether its answer may be large, which would delay those of others on a shared socket. */
+  hasLargeAnswer: boolean;
 }
 
 interface ReadPoolOptions extends Omit<HttpPoolOptions, "target" | "url"> {

@@ -1,4 +1,5 @@
 import type { CancelTimer, Clock } from "../../../lib/clock.ts";
+import { isTooComplex } from "../../../lib/json_text.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import { ReconnectingSocket } from "../../../lib/net/reconnecting_socket.ts";
 import { callerAddress } from "../../../lib/http/caller_address.ts";
@@ -41,6 +42,15 @@ export const TICK_INTERVAL_MS = 250;
 /** Reads without an answer for this long also go over HTTP: the longest `eth_call` of geth. */
 export const ALSO_OVER_HTTP_AFTER_MS = 5_000;
 
+/** Longer reads go over HTTP: nodes close the WebSocket of all callers on a large message. */
+const READ_LENGTH_MAX = 16 * 1024;
+
+/**
+ * More complex reads go over HTTP: nodes refuse them before they have read the id (at depth 64 .NET,
+ * at 128 Rust), and a few errors without an id end the socket of all callers.
+ */
+const READ_BOUNDS = { depth: 32, parts: 1_000 };
+
 /** Longer answers are not searched for an error, because errors are short. */
 const ERROR_LENGTH_MAX = 512;
 
@@ -48,7 +58,7 @@ const ERROR_LENGTH_MAX = 512;
 const CHECK_CALL = {
   textAfterId: textAfterIdOf("eth_chainId", "[]"),
   caller: callerAddress(new Headers(), "127.0.0.1", false),
-  fitsSocket: false,
+  hasLargeAnswer: false,
 };
 
 /** Its id on the socket: no read has it. */
@@ -120,7 +130,7 @@ export class ReadSocket {
    */
   ask(read: Read): Promise<CallAnswer> {
     const { overHttp, nodes, metrics } = this.#options;
-    if (!read.fitsSocket || read.node !== nodes.leader) return overHttp(read);
+    if (read.node !== nodes.leader || !fitsSocket(read)) return overHttp(read);
     if (!this.#isUsable) {
       this.#connect();
       return overHttp(read);
@@ -258,6 +268,12 @@ export class ReadSocket {
       open.answer.resolve(answer);
     }
   }
+}
+
+/** Whether a read may share a socket with others. */
+function fitsSocket({ textAfterId, hasLargeAnswer }: Read): boolean {
+  return !hasLargeAnswer && textAfterId.length <= READ_LENGTH_MAX &&
+    !isTooComplex(textAfterId, READ_BOUNDS);
 }
 
 /**

@@ -321,7 +321,7 @@ Deno.test("askOverHttp: a read may be repeated and moved, and accepts only its o
     },
   };
   const { leader: node } = readNodesOf("node");
-  const read = { node, blocks: [5], caller: address("x"), fitsSocket: true };
+  const read = { node, blocks: [5], caller: address("x"), hasLargeAnswer: false };
   const asked = () => askOverHttp(nodes, { ...read, textAfterId: ',"method":"eth_call"}' }, 8);
   assert.equal(withCallerId(await asked(), "5"), '{"id":5,"result":7}');
   const [[text, { isAnswer, ...options }]] = posted as [typeof posted[number]];

@@ -8,7 +8,7 @@ import { readNodesOf } from "../support.ts";
 const { leader: node } = readNodesOf("node");
 
 const read = (caller = "a") =>
-  new OpenRead({ textAfterId: "", node, caller: address(caller), fitsSocket: true }, 0);
+  new OpenRead({ textAfterId: "", node, caller: address(caller), hasLargeAnswer: false }, 0);
 
 const idOf = ({ state }: OpenRead) => state.at === "socket" ? state.id : assert.fail();
 

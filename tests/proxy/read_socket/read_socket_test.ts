@@ -65,9 +65,13 @@ class Scene implements AsyncDisposable {
   }
 
   /** Reads. @returns The way that the answer came, or the status of an error. */
-  async read(method = "eth_call", caller = "a", fitsSocket = true): Promise<unknown> {
-    const textAfterId = textAfterIdOf(method, "[]");
-    const read = { textAfterId, caller: address(caller), node: this.#nodes.leader, fitsSocket };
+  async read(
+    method = "eth_call",
+    caller = "a",
+    { paramsText = "[]", hasLargeAnswer = false } = {},
+  ): Promise<unknown> {
+    const textAfterId = textAfterIdOf(method, paramsText);
+    const read = { textAfterId, caller: address(caller), node: this.#nodes.leader, hasLargeAnswer };
     try {
       const answer = await this.socket.ask(read);
       const { result, error } = JSON.parse(withCallerId(answer, "7"));
@@ -152,11 +156,31 @@ Deno.test("ReadSocket: answers in any order, and with ids as text, reach their r
 
 Deno.test("ReadSocket: a large read, or a read of another node than the leader, uses HTTP", () =>
   Scene.play((text) => resultOf(text), async (scene) => {
-    assert.equal(await scene.read("eth_call", "a", false), "http");
+    assert.equal(await scene.read("eth_call", "a", { hasLargeAnswer: true }), "http");
     scene.lead(1);
     assert.equal(await scene.read(), "http");
     scene.lead(0);
     assert.equal(await scene.read(), "ws");
+  }));
+
+Deno.test("ReadSocket: a long or complex read uses HTTP", () =>
+  Scene.play((text) => resultOf(text), async (scene) => {
+    const long = (length: number) =>
+      `["${"x".repeat(length - textAfterIdOf("eth_call", '[""]').length)}"]`;
+    const nested = (depth: number) => "[".repeat(depth + 1) + 1 + "]".repeat(depth + 1);
+    const wide = (parts: number) => JSON.stringify(new Array(parts).fill([]));
+    const rows: [paramsText: string, way: "ws" | "http"][] = [
+      [long(16 * 1_024), "ws"],
+      [long(16 * 1_024 + 1), "http"],
+      [nested(31), "ws"],
+      [nested(32), "http"],
+      [wide(997), "ws"],
+      [wide(998), "http"],
+    ];
+    for (const [paramsText, way] of rows) {
+      const read = scene.read("eth_call", "a", { paramsText });
+      assert.equal(await read, way, `${paramsText.slice(0, 40)}, ${paramsText.length} characters`);
+    }
   }));
 
 Deno.test("ReadSocket: a slow read on a node with parallel processing changes nothing", () =>
