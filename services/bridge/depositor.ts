@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { toWire } from "../../lib/json.ts";
 import type { Clock } from "../../lib/clock.ts";
-import { rowDamaged } from "../../lib/intents/errors.ts";
+import { rowDamaged, StoreConnectionLostError } from "../../lib/intents/errors.ts";
 import type { Intent, SignedTransactionText } from "../../lib/intents/intent.ts";
 import type { IntentService } from "../../lib/intents/intent_service.ts";
 import type { TransactionBuilder, TransactionTerms } from "../../lib/intents/transactions.ts";
@@ -149,7 +149,10 @@ export class Depositor {
     try {
       intent = await this.#record(request, externalHashOf(request, chainId));
     } catch (thrown) {
-      if (thrown instanceof RangemakerError) onRefused(request, thrown);
+      // Otherwise it may be recorded.
+      if (thrown instanceof RangemakerError && !(thrown instanceof StoreConnectionLostError)) {
+        onRefused(request, thrown);
+      }
       throw thrown;
     }
     return requireTxHash(await intents.submit(intent, { isNew: true }));

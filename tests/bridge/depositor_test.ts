@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { depositRequestSchema } from "../../lib/protocol/deposit.ts";
 import { RangemakerError } from "../../lib/errors.ts";
+import { StoreConnectionLostError } from "../../lib/intents/errors.ts";
 import type { Intent } from "../../lib/intents/intent.ts";
 import { SqliteDriver } from "../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../lib/intents/store.ts";
@@ -177,7 +178,10 @@ test("on another chain it records nothing, and reports the refusal", async (worl
   const mistake = new TypeError("test");
   world.requireChain = rejectsWith(mistake);
   await assert.rejects(depositor.deposit(good), mistake);
-  assert.deepEqual(refused, [[7n, "CHAIN_MISMATCH"]]);
+  world.requireChain = () => Promise.resolve();
+  store.insert = rejectsWith(new StoreConnectionLostError("test"));
+  await assert.rejects(depositor.deposit(good), StoreConnectionLostError);
+  assert.deepEqual(refused, [[7n, "CHAIN_MISMATCH"]], "a lost insert may be recorded");
   assert.deepEqual(await store.listByUser(good.user, { limit: 9 }), []);
 });
 

@@ -1,5 +1,10 @@
 import type { Clock } from "../../../lib/clock.ts";
-import { OutcomeUnknownError, StoreDamagedError, StoreError } from "../../../lib/intents/errors.ts";
+import {
+  OutcomeUnknownError,
+  StoreConnectionLostError,
+  StoreDamagedError,
+  StoreError,
+} from "../../../lib/intents/errors.ts";
 import {
   failureOf,
   type InFlight,
@@ -139,7 +144,10 @@ export class Executor {
       }
       return insertion;
     } catch (thrown) {
-      if (thrown instanceof RangemakerError) solverLog.refused(quoteHash, quote, thrown);
+      // Otherwise it may be recorded.
+      if (thrown instanceof RangemakerError && !(thrown instanceof StoreConnectionLostError)) {
+        solverLog.refused(quoteHash, quote, thrown);
+      }
       if (!(thrown instanceof PricingRefusedError) || thrown.retry === "later") throw thrown;
       const refused = this.#intentOf(quoteHash, execution);
       const intent = await intents.store.insertFailed(refused, failureOf(thrown));

@@ -1,6 +1,10 @@
 import assert from "node:assert/strict";
 import { errorCodeOf, RangemakerError } from "../../../lib/errors.ts";
-import { OutcomeUnknownError, StoreError } from "../../../lib/intents/errors.ts";
+import {
+  OutcomeUnknownError,
+  StoreConnectionLostError,
+  StoreError,
+} from "../../../lib/intents/errors.ts";
 import { betOf } from "../../../lib/protocol/bet.ts";
 import { hashTransaction } from "../../../lib/protocol/transaction.ts";
 import { ExposureBook } from "../../../services/solver/risk/exposure_book.ts";
@@ -218,7 +222,12 @@ Deno.test("Executor: who records an execution logs it as accepted; a refusal is 
         executor.execute(signed(clock, { upperPrice: 4n }).execution),
         TypeError,
       );
-      assert.equal(records.length, 4, "a bug is no refusal");
+      store.insert = () => Promise.reject(new StoreConnectionLostError("test"));
+      await assert.rejects(
+        executor.execute(signed(clock, { upperPrice: 5n }).execution),
+        StoreConnectionLostError,
+      );
+      assert.equal(records.length, 4, "a bug is no refusal, and it may be recorded");
     })));
 
 Deno.test("Executor: an execution that another process records at the same time is verified before it is sent", () =>
