@@ -90,12 +90,10 @@ export class PricingRefusedError extends RangemakerError {
   constructor(
     code: PricingRefusal,
     message: string,
-    { pricing, details }:
-      & Pick<RangemakerErrorOptions, "details">
-      & { pricing?: PricingDetails } = {},
+    options: Pick<RangemakerErrorOptions, "details"> & { pricing?: PricingDetails } = {},
   ) {
-    super(code, message, { retry: PRICING_REFUSALS[code], ...(details && { details }) });
-    this.pricing = pricing;
+    super(code, message, { ...options, retry: PRICING_REFUSALS[code] });
+    this.pricing = options.pricing;
   }
 }
 
