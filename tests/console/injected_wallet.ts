@@ -16,12 +16,24 @@ export interface InjectedWallet {
   address: string;
   /** The chain that it is on. */
   chainId: number;
+  /** Its prompts are open, and nobody answers them. */
+  isSilent: boolean;
+  /** Uses another account, of which it tells the page. */
+  switchTo(address: string): Promise<void>;
 }
 
 /** Puts a wallet into a page before it is loaded. */
 export async function injectWallet(page: Page, name: string): Promise<InjectedWallet> {
   const account = privateKeyToAccount(generatePrivateKey());
-  const wallet: InjectedWallet = { address: account.address, chainId: 1337 };
+  const wallet: InjectedWallet = {
+    address: account.address,
+    chainId: 1337,
+    isSilent: false,
+    switchTo: (address) =>
+      page.evaluate((address) => {
+        dispatchEvent(new CustomEvent("accountsChanged", { detail: [address] }));
+      }, address),
+  };
   const answer = async (text: string) => {
     const { method, params = [] } = requestSchema.parse(JSON.parse(text));
     switch (method) {
@@ -33,6 +45,7 @@ export async function injectWallet(page: Page, name: string): Promise<InjectedWa
         wallet.chainId = 1337;
         return { result: null };
       case "eth_signTypedData_v4": {
+        if (wallet.isSilent) return await new Promise<never>(() => {});
         const { types, ...rest } = typedDataSchema.parse(JSON.parse(String(params[1])));
         const { EIP712Domain: _, ...own } = types;
         return { result: await account.signTypedData({ ...rest, types: own }) };
@@ -52,6 +65,9 @@ export async function injectWallet(page: Page, name: string): Promise<InjectedWa
         const { result, error } = await ask(JSON.stringify(request));
         if (error !== undefined) throw Object.assign(new Error("refused"), error);
         return result;
+      },
+      on(event: string, listen: (news: unknown) => void) {
+        addEventListener(event, (news) => listen(Reflect.get(news, "detail")));
       },
     };
     const info = { uuid: "350670db-19fa-4704-a166-e52e178b59d2", name, icon: "", rdns: "test" };

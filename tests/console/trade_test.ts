@@ -10,6 +10,7 @@ import { seriousViolations, violationsEverywhere } from "./accessibility.ts";
 import { type InjectedWallet, injectWallet } from "./injected_wallet.ts";
 import type { Visitor } from "./browser.ts";
 import { pageTest } from "./shared_page.ts";
+import { USER } from "./support.ts";
 
 type Corners = [from: [number, number], to: [number, number]];
 
@@ -145,6 +146,14 @@ Deno.test(betTest("a browser wallet switches its chain, and signs", async (visit
   assert.equal(user, injected.address);
   // Exact once it is settled.
   await visitor.sees(/^\s*\d+\.\d\d\s*$/, `tr[data-thesis="${id}"] [data-column="Pays"]`);
+  // A prompt of the account before does not keep the next one from a deposit.
+  injected.isSilent = true;
+  await visitor.page.$eval(".side details", (part) => part.setAttribute("open", ""));
+  await visitor.press("Take test money");
+  await visitor.sees(/Depositing …/);
+  await injected.switchTo(USER);
+  await visitor.sees(/Testing Wallet uses another account now: 0x19E7…ff2A\./);
+  await visitor.press("Take test money");
 }, {
   async prepare(page) {
     injected = await injectWallet(page, "Testing Wallet");

@@ -11,7 +11,9 @@ import { switchChain } from "./situation.ts";
 /** Account setup: choose a key, then get funds. */
 export function AccountPanel({ model }: { model: PageModel }) {
   const user = model.session.user.value;
-  return user === undefined ? <KeyChoice model={model} /> : <Money model={model} user={user} />;
+  return user === undefined
+    ? <KeyChoice model={model} />
+    : <Money key={user.address} model={model} user={user} />;
 }
 
 function KeyChoice({ model }: { model: PageModel }) {
