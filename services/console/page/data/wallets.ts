@@ -81,7 +81,8 @@ export function followWallet(
       if (code !== RETRYING) onAccounts([]);
     },
   };
-  for (const [event, listener] of Object.entries(listeners)) {
+  for (const [event, tell] of Object.entries(listeners)) {
+    const listener = (news: unknown) => signal.aborted || tell(news); // some wallets remove none
     call("on", event, listener);
     signal.addEventListener("abort", () => call("removeListener", event, listener));
   }

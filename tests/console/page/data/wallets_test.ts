@@ -100,6 +100,8 @@ Deno.test("followWallet: a disconnect means no accounts; a wallet without events
   const throwing = { ...provider, on: fail, removeListener: fail };
   followWallet(throwing, handlers, signal);
   following.abort();
+  listeners.get("accountsChanged")?.([USER]);
+  assert.equal(events.at(-1), 0, "a wallet that removes no listener is followed no longer either");
 });
 
 Deno.test("storedDevelopmentKey: the same key again in this browser, none for another chain", () => {
