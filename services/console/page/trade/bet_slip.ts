@@ -1,5 +1,5 @@
 import { computed, effect, type Signal, signal, untracked } from "@preact/signals";
-import type { Bet, CancelTimer, Clock } from "@rangemaker/client";
+import type { Bet, CancelTimer, Clock, RangemakerClient } from "@rangemaker/client";
 import type { PageConfig } from "../../page_config.ts";
 import { Estimator } from "../data/estimator.ts";
 import type { ResolvedBet } from "../data/bet_keeper.ts";
@@ -23,19 +23,13 @@ const REFRESH_MS = 1_000;
 /** What a bet needs of the page. */
 export interface TradeModel {
   config: Pick<PageConfig, "chainId">;
+  client: Pick<RangemakerClient, "estimate">;
   session: Pick<Session, "user">;
   maker: Pick<MakerStatus, "info">;
   feed: Pick<PriceFeed, "latest" | "stateOf">;
   nodeChainId: Signal<number | undefined>;
-  serverClock: Pick<Clock, "now">;
+  serverClock: Clock;
   announce: Announce;
-}
-
-interface BetSlipOptions
-  extends Pick<TradeModel, "session" | "maker" | "serverClock" | "announce"> {
-  estimator: Estimator;
-  drafts: DraftStore;
-  clock: Clock;
 }
 
 /**
@@ -53,10 +47,11 @@ export class BetSlip {
   /** By how much a payout may change during signing, in percent. */
   readonly tolerancePercent: Signal<number>;
   readonly lock: PressLock;
-  readonly #options: BetSlipOptions;
+  readonly #model: TradeModel;
+  readonly #drafts: DraftStore;
   #cancelRefresh: CancelTimer = () => {};
   readonly parsed = computed(() =>
-    parseFields(this.fields.value, this.#options.maker.info.value?.config)
+    parseFields(this.fields.value, this.#model.maker.info.value?.config)
   );
   /** Increased when the bet or its user changes, to drop quotes and signatures for earlier ones. */
   #version = 0;
@@ -65,23 +60,24 @@ export class BetSlip {
   /** Whether the user has changed the box that was restored from the store. */
   #isEdited = false;
 
-  constructor(symbol: string, options: BetSlipOptions) {
+  constructor(symbol: string, model: TradeModel, drafts: DraftStore) {
     this.symbol = signal(symbol);
-    this.fields = signal(options.drafts.readDraft(symbol) ?? EMPTY_FIELDS);
-    this.estimator = options.estimator;
-    this.tolerancePercent = signal(options.drafts.tolerancePercent);
-    this.lock = new PressLock(options.clock);
-    this.#options = options;
-    let address = options.session.user.peek()?.address;
+    this.fields = signal(drafts.readDraft(symbol) ?? EMPTY_FIELDS);
+    this.estimator = new Estimator(model.client, model.serverClock);
+    this.tolerancePercent = signal(drafts.tolerancePercent);
+    this.lock = new PressLock(model.serverClock);
+    this.#model = model;
+    this.#drafts = drafts;
+    let address = model.session.user.peek()?.address;
     effect(() => {
-      const next = options.session.user.value?.address;
+      const next = model.session.user.value?.address;
       // If the chain was reset or reverted, a bet belongs to the portfolio from before.
       if (next === address && !["sending", "placed"].includes(this.stage.peek().name)) return;
       address = next;
       this.estimator.clear();
       untracked(() => this.#changed());
     });
-    const bets = computed(() => options.session.user.value?.portfolio.bets);
+    const bets = computed(() => model.session.user.value?.portfolio.bets);
     effect(() => {
       const resolved = bets.value?.resolved.value;
       if (resolved !== undefined) untracked(() => this.#recover(resolved));
@@ -104,12 +100,12 @@ export class BetSlip {
     const stage = this.stage.value;
     if (stage.name === "quoted") {
       const { quote, probability } = stage.offer;
-      const deadline = signWithinText(quote, this.#options.serverClock.now());
+      const deadline = signWithinText(quote, this.#model.serverClock.now());
       return `The quote ${paysText({ ...quote, probability })}. ${deadline}`;
     }
     const state = this.#estimated;
     if (state === undefined || stage.name !== "draft") return "";
-    return boxText(state, this.#options.maker.info.value);
+    return boxText(state, this.#model.maker.info.value);
   }
 
   /** The newest estimate, if it is for the present box and amount. */
@@ -123,7 +119,7 @@ export class BetSlip {
   get #bet(): Bet | undefined {
     const { draft, betAmount } = this.parsed.value;
     if (draft === undefined || betAmount === undefined) return undefined;
-    const nowMs = this.#options.serverClock.now();
+    const nowMs = this.#model.serverClock.now();
     return betFromDraft(this.symbol.value, draft, betAmount, nowMs);
   }
 
@@ -155,13 +151,13 @@ export class BetSlip {
     const { amount } = this.fields.value;
     this.symbol.value = symbol;
     this.estimator.clear();
-    this.#fill({ ...this.#options.drafts.readDraft(symbol) ?? EMPTY_FIELDS, amount });
+    this.#fill({ ...this.#drafts.readDraft(symbol) ?? EMPTY_FIELDS, amount });
     return true;
   }
 
   /** Sets the tolerance, for this bet and the next ones. */
   setTolerance(percent: number): void {
-    this.tolerancePercent.value = this.#options.drafts.tolerancePercent = percent;
+    this.tolerancePercent.value = this.#drafts.tolerancePercent = percent;
   }
 
   /** Requests a quote, unless the outcome of an earlier bet is unknown. */
@@ -181,7 +177,7 @@ export class BetSlip {
   /** Signs the quote, unless it is locked or the key is held since before. */
   press({ isHeld = false } = {}): void {
     if (!isHeld && this.lock.tryPress()) return void this.sign();
-    this.#options.announce("The quote is new: press again to sign it.");
+    this.#model.announce("The quote is new: press again to sign it.");
   }
 
   /** Signs and sends the quote. Signs a new one if the price moves within the user's tolerance. */
@@ -189,12 +185,12 @@ export class BetSlip {
     const user = this.#user;
     const stage = this.stage.value;
     if (user === undefined || stage.name !== "quoted") return;
-    if (signableMs(stage.offer.quote, this.#options.serverClock.now()) === 0) return;
+    if (signableMs(stage.offer.quote, this.#model.serverClock.now()) === 0) return;
     const stages = signingStages(stage, {
       user,
       symbol: this.symbol.value,
       tolerancePercent: this.tolerancePercent.value,
-      serverClock: this.#options.serverClock,
+      serverClock: this.#model.serverClock,
       maySign: () => user === this.#user,
     });
     const { offer } = stage;
@@ -207,13 +203,13 @@ export class BetSlip {
     const { name } = this.stage.value;
     if (name !== "sending") this.#changed();
     if (name === "quoting" || name === "quoted" || name === "signing") {
-      this.#options.announce("Back to the box: no bet was placed.", { isSpoken: true });
+      this.#model.announce("Back to the box: no bet was placed.", { isSpoken: true });
     }
   }
 
   /** The user, unless the user has an unresolved bet. */
   get #user(): User | undefined {
-    const user = this.#options.session.user.value;
+    const user = this.#model.session.user.value;
     return user?.portfolio.bets.unresolved.value.length === 0 ? user : undefined;
   }
 
@@ -266,7 +262,7 @@ export class BetSlip {
 
   #fill(fields: DraftFields): void {
     this.fields.value = fields;
-    this.#options.drafts.keep(this.symbol.value, fields);
+    this.#drafts.keep(this.symbol.value, fields);
     this.#changed();
   }
 
@@ -280,11 +276,10 @@ export class BetSlip {
 
   /** Updates the estimate now, and regularly while there is a box. */
   refresh(): void {
-    const { clock } = this.#options;
     this.#cancelRefresh();
     const bet = this.#bet;
     if (bet === undefined || this.stage.value.name !== "draft") return;
     this.estimator.ask(bet);
-    this.#cancelRefresh = clock.after(REFRESH_MS, () => this.refresh());
+    this.#cancelRefresh = this.#model.serverClock.after(REFRESH_MS, () => this.refresh());
   }
 }

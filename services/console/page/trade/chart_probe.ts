@@ -1,6 +1,6 @@
 /** The position of the pointer on the chart, and what a box there would pay. */
 import { type Signal, signal } from "@preact/signals";
-import { type Bet, type Market, type RangemakerClient, systemClock } from "@rangemaker/client";
+import type { Bet, Market } from "@rangemaker/client";
 import { Estimator } from "../data/estimator.ts";
 import type { Point, PriceSeries } from "../data/price_series.ts";
 import { durationText, formatQuotePrice, formatTime, toNumber } from "../parts/format.ts";
@@ -16,7 +16,7 @@ const FUTURE_PARTS = 4;
 const STAKE = 10_000_000n;
 
 interface ProbeOptions {
-  model: Pick<TradeModel, "feed" | "serverClock"> & { client: Pick<RangemakerClient, "estimate"> };
+  model: Pick<TradeModel, "client" | "feed" | "serverClock">;
   slip: Pick<BetSlip, "stage" | "fields">;
   market: Market;
 }
@@ -29,7 +29,7 @@ export class ChartProbe {
 
   constructor(options: ProbeOptions) {
     this.#options = options;
-    this.#estimator = new Estimator(options.model.client, systemClock);
+    this.#estimator = new Estimator(options.model.client, options.model.serverClock);
   }
 
   /**

@@ -1,5 +1,4 @@
 import { computed, effect, untracked } from "@preact/signals";
-import type { Clock } from "@rangemaker/client";
 import { formatCents } from "../parts/format.ts";
 import type { BetSlip, TradeModel } from "./bet_slip.ts";
 import { stillText } from "./next_step.ts";
@@ -15,16 +14,17 @@ const STILL_MS = 1_000;
 const DEADLINE_WARNING_MS = 10_000;
 
 /** Announces the stages of a bet slip to screen readers. @returns Ends the announcements. */
-export function speakStages(model: TradeModel, slip: BetSlip, clock: Clock): () => void {
+export function speakStages(model: TradeModel, slip: BetSlip): () => void {
+  const { serverClock } = model;
   /** They end what is said, or waits to be said, of the present stage. */
   const cancels: (() => void)[] = [];
   const fallSilent = () => cancels.splice(0).forEach((cancel) => cancel());
   const speak = (text: string) => model.announce(text, { isSpoken: true }); // the page shows it
-  const later = (ms: number, act: () => void) => cancels.push(clock.after(ms, act));
+  const later = (ms: number, act: () => void) => cancels.push(serverClock.after(ms, act));
   /** Its terms are the description of its button. */
   const speakQuote = (stage: QuotedStage) => {
     const { quote } = stage.offer;
-    const nowMs = model.serverClock.now();
+    const nowMs = serverClock.now();
     const remainingMs = signableMs(quote, nowMs);
     const ended = `${overText(quote)} Enter asks for a new quote.`;
     if (remainingMs === 0) return void speak(stage.refusal ?? ended);

@@ -2,7 +2,6 @@ import { effect, signal, useSignal } from "@preact/signals";
 import type { RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { systemClock, type Thesis } from "@rangemaker/client";
-import { Estimator } from "../data/estimator.ts";
 import type { PageModel } from "../data/page_model.ts";
 import { formatRange, shortAddress } from "../parts/format.ts";
 import type { View } from "../parts/view.tsx";
@@ -25,19 +24,11 @@ const FIRST_MARKET = "ETH/USDT";
 
 /** The trade view. Its bet slip is kept when the user opens another view. */
 export function createTradeView(model: PageModel): View {
-  const { client, session, serverClock, announce, markets, maker } = model;
+  const { announce, markets, maker } = model;
   const drafts = new DraftStore(localStorage, systemClock);
   const first = [drafts.symbol, FIRST_MARKET].find((symbol) => markets.bySymbol(symbol)) ??
     markets.symbols[0] ?? FIRST_MARKET;
-  const slip = new BetSlip(first, {
-    session,
-    estimator: new Estimator(client, systemClock),
-    serverClock,
-    clock: systemClock,
-    drafts,
-    announce,
-    maker,
-  });
+  const slip = new BetSlip(first, model, drafts);
   effect(() => {
     const state = slip.estimator.state.value;
     if (state === undefined) return;
@@ -76,7 +67,7 @@ function TradeView({ model, slip, spanMs }: Pick<ChartSource, "model" | "slip" |
   const side = useRef<HTMLElement>(null);
   useEstimates(slip);
   // While another view is shown, only the outcomes of bets are announced.
-  useEffect(() => speakStages(model, slip, systemClock), []);
+  useEffect(() => speakStages(model, slip), []);
   const money = balance === undefined ? "unknown" : hasMoney;
   const step = { name: slip.stage.value.name, of: `${user?.address} ${money}` };
   useNextFocus(side, step, CHART);

@@ -10,7 +10,6 @@ import {
   type RangemakerClient,
 } from "../../../../lib/client/mod.ts";
 import { BetKeeper } from "../../../../services/console/page/data/bet_keeper.ts";
-import { Estimator } from "../../../../services/console/page/data/estimator.ts";
 import type { PriceState } from "../../../../services/console/page/data/price_feed.ts";
 import { PendingBets } from "../../../../services/console/page/data/pending_bets.ts";
 import type { User } from "../../../../services/console/page/data/session.ts";
@@ -72,26 +71,22 @@ export function scene(
     return { address, client: answers, portfolio, walletChainId } as unknown as User;
   };
   const user = signal<User | undefined>(userOf(USER));
-  const parts = {
+  const model = {
+    config: { chainId: 1337 },
+    client: { estimate },
     session: { user },
     maker: { info: signal(undefined) },
+    feed: { stateOf: () => market.state, latest: signal({}) },
+    nodeChainId: signal(1337),
     serverClock: clock,
     announce(text: string, { isSpoken = false } = {}) {
       said.push(isSpoken ? `(${text})` : text);
       return () => removed.push(text);
     },
   };
-  const open = () =>
-    new BetSlip("ETH/USDT", {
-      ...parts,
-      estimator: new Estimator({ estimate }, clock),
-      clock,
-      drafts: new DraftStore(store, clock),
-    });
+  const open = () => new BetSlip("ETH/USDT", model, new DraftStore(store, clock));
   const slip = open();
-  const feed = { stateOf: () => market.state, latest: signal({}) };
-  const model = { ...parts, feed, config: { chainId: 1337 }, nodeChainId: signal(1337) };
-  const speak = () => speakStages(model, slip, clock);
+  const speak = () => speakStages(model, slip);
   const hush = speak();
   const untouched = slip.fields.value;
   slip.edit({ lower: "2990", upper: "3010", startsIn: "8", lasts: "15", amount: "10" });

@@ -6,6 +6,7 @@ import type { PriceState } from "../../../../services/console/page/data/price_fe
 import { ChartProbe } from "../../../../services/console/page/trade/chart_probe.ts";
 import { EMPTY_FIELDS } from "../../../../services/console/page/trade/suggested_draft.ts";
 import type { Stage } from "../../../../services/console/page/trade/stage.ts";
+import { FakeClock } from "../../../support/fake_clock.ts";
 import { nextTurn } from "../../../support/eventually.ts";
 
 const NOW_MS = 1_800_000_000_000;
@@ -33,7 +34,7 @@ function scene({ state = "fresh" as PriceState, amount = "" } = {}) {
         },
       },
       feed: { latest: signal({ [market.symbol]: newest }), stateOf: () => state },
-      serverClock: { now: () => NOW_MS },
+      serverClock: new FakeClock(NOW_MS),
     },
     slip: { stage: signal<Stage>({ name: "draft" }), fields: signal({ ...EMPTY_FIELDS, amount }) },
   });
