@@ -12,7 +12,6 @@ import {
 } from "./scalars.ts";
 import { toWire } from "../json.ts";
 import { BACKFILL_SLOTS_MAX, SLOT_MS } from "./constants.ts";
-import type { LocalSigner } from "./signature.ts";
 import { hashFlat } from "./hashes.ts";
 import { type FlatType, parseFlatType } from "./typed_data.ts";
 import type { UnsignedQuote } from "./quote.ts";
@@ -128,16 +127,6 @@ export function hashTransaction(tx: UnsignedTransaction, chainId: number): Hex {
     message.startTime = BigInt(tx.startTime);
   }
   return hashFlat(TRANSACTION_TYPES[tx.type], chainId, message);
-}
-
-/** Signs a transaction. @returns The signed transaction and its hash. */
-export function signTransaction<T extends UnsignedTransaction>(
-  tx: T,
-  signer: LocalSigner,
-  chainId: number,
-): { tx: T & { signature: Hex }; txHash: Hex } {
-  const txHash = hashTransaction(tx, chainId);
-  return { tx: { ...tx, signature: signer.sign(txHash) }, txHash };
 }
 
 /** Signs transactions: a key in this process, which needs only the digest, or a remote signer. */

@@ -7,7 +7,7 @@ import { developmentMethods } from "../../lib/protocol/methods/development.ts";
 import type { Receipt } from "../../lib/protocol/receipt.ts";
 import type { Address, Hex } from "../../lib/protocol/scalars.ts";
 import { LocalSigner } from "../../lib/protocol/signature.ts";
-import { signTransaction } from "../../lib/protocol/transaction.ts";
+import { hashTransaction } from "../../lib/protocol/transaction.ts";
 import { NewestMap } from "../../lib/newest_map.ts";
 import type { BlockLogPosition } from "./chain/block.ts";
 import type { Chain } from "./chain/chain.ts";
@@ -60,19 +60,16 @@ export class DevChain {
   /** Deposits as the development relayer, so that the money counts as issued and is recorded. */
   faucet(user: Address, amount: bigint): Receipt {
     const { chain, clock, randomHash } = this.#options;
-    const { tx } = signTransaction(
-      {
-        type: "Deposit",
-        timestamp: clock.now(),
-        from: this.#relayer.address,
-        user,
-        amount,
-        externalTxHash: randomHash(),
-      },
-      this.#relayer,
-      chain.chainId,
-    );
-    return chain.submit(tx);
+    const tx = {
+      type: "Deposit" as const,
+      timestamp: clock.now(),
+      from: this.#relayer.address,
+      user,
+      amount,
+      externalTxHash: randomHash(),
+    };
+    const signature = this.#relayer.sign(hashTransaction(tx, chain.chainId));
+    return chain.submit({ ...tx, signature });
   }
 
   /** Takes a snapshot. @returns Its id. */

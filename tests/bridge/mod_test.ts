@@ -5,7 +5,6 @@ import { ListenError } from "../../lib/http/listener.ts";
 import { UsageError } from "../../lib/cli/options.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
-import { signTransaction } from "../../lib/protocol/transaction.ts";
 import { LocalSigner } from "../../lib/protocol/signature.ts";
 import { assertFailure, post, readSeries } from "../support/http_answers.ts";
 import { eventually } from "../support/eventually.ts";
@@ -14,6 +13,7 @@ import { ConnectionLost, FakeNode } from "../support/fake_node.ts";
 import { CHAIN_ID, relayer, signedRequest, startTestBridge, user, withBridge } from "./support.ts";
 import { withFolder } from "../support/files.ts";
 import { withLogs } from "../support/recorded_logs.ts";
+import { signTransaction } from "../support/signing.ts";
 
 /** The user's deposit with nonce 1, once it is final; a given clock goes on meanwhile. */
 function finalDeposit(

@@ -12,12 +12,12 @@ import { toWire } from "../../lib/json.ts";
 import { LocalSigner } from "../../lib/protocol/signature.ts";
 import { betOf } from "../../lib/protocol/bet.ts";
 import { isUnsettled } from "../../lib/protocol/thesis.ts";
-import { signTransaction } from "../../lib/protocol/transaction.ts";
 import { casesFrom, playSchedules } from "../support/random.ts";
 import { actors, CHAIN_ID, ETH } from "../node/support/actors.ts";
 import { BetsSolver, loyal } from "./bets_solver.ts";
 import { BetsWorld } from "./bets_world.ts";
 import { reservedIntents } from "../support/intents.ts";
+import { signTransaction } from "../support/signing.ts";
 
 const SCHEDULES = casesFrom("TEST_SCHEDULES", 80);
 const STEPS = 180;

@@ -11,10 +11,10 @@ import type { Receipt } from "../../../lib/protocol/receipt.ts";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
 import { toWire } from "../../../lib/json.ts";
 import { LocalSigner } from "../../../lib/protocol/signature.ts";
-import { signTransaction } from "../../../lib/protocol/transaction.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { COMMITTED, insertReserved, newIntent, onlyChain } from "../../support/intents.ts";
 import { ScriptedNode } from "../../support/scripted_node.ts";
+import { signTransaction } from "../../support/signing.ts";
 
 const signer = new LocalSigner(DEV_ACCOUNTS.relayer.privateKey);
 

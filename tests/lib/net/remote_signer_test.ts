@@ -11,12 +11,12 @@ import { type Address, type Hex, normalizeSignature } from "../../../lib/protoco
 import { LocalSigner, requireSigner } from "../../../lib/protocol/signature.ts";
 import {
   hashTransaction,
-  signTransaction,
   signTransactionBy,
   type UnsignedTransaction,
 } from "../../../lib/protocol/transaction.ts";
 import { runHere } from "../../support/command_context.ts";
 import { type SignerCall, SIGNERS, withSignerService } from "../../support/signer_service.ts";
+import { signTransaction } from "../../support/signing.ts";
 
 const CHAIN_ID = 1337;
 const { address, privateKey } = DEV_ACCOUNTS.relayer;

@@ -6,7 +6,7 @@ import { LocalSigner, recoverSigner } from "../../../lib/protocol/signature.ts";
 import {
   hashTransaction,
   quoteOf,
-  signTransaction,
+  signTransactionBy,
   transactionSchema,
   transactionToText,
 } from "../../../lib/protocol/transaction.ts";
@@ -112,9 +112,10 @@ Deno.test("quoteOf: the terms of an RfqSubmit are those of its quote, with the s
   assert.deepEqual(toWire(quoteOf(tx)), { ...terms, solver: from });
 });
 
-Deno.test("signTransaction: signs the hash of the given fields, and changes no field", () => {
+Deno.test("signTransactionBy: signs the hash of the given fields, and changes no field", async () => {
   const { signature: _none, ...unsigned } = transactionSchema.parse(deposit);
-  const { tx, txHash } = signTransaction(unsigned, new LocalSigner(relayer.privateKey), 1337);
+  const signer = new LocalSigner(relayer.privateKey);
+  const { tx, txHash } = await signTransactionBy(unsigned, signer, 1337);
   assert.equal(txHash, hashTransaction(unsigned, 1337));
   assert.equal(recoverSigner(txHash, tx.signature), relayer.address);
   assert.deepEqual(tx, { ...unsigned, signature: tx.signature });

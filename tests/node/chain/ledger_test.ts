@@ -2,9 +2,10 @@ import assert from "node:assert/strict";
 import type { Hex } from "../../../lib/protocol/scalars.ts";
 import { DAY_MS } from "../../../lib/time.ts";
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
-import { quoteOf, type RfqSubmit, signTransaction } from "../../../lib/protocol/transaction.ts";
+import { quoteOf, type RfqSubmit } from "../../../lib/protocol/transaction.ts";
 import { actors, backfill, CHAIN_ID, deposit, ETH, rfqSubmit } from "../support/actors.ts";
 import { MemoryChain, SOLVER_BALANCE } from "../support/chains.ts";
+import { signTransaction } from "../../support/signing.ts";
 
 const { user, solver, relayer, admin, stranger } = actors;
 

@@ -7,8 +7,8 @@ import {
   type Deposit,
   quoteOf,
   type RfqSubmit,
-  signTransaction,
 } from "../../../lib/protocol/transaction.ts";
+import { signTransaction } from "../../support/signing.ts";
 
 export const CHAIN_ID = 1337;
 
