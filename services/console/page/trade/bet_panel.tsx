@@ -6,10 +6,8 @@ import { askQuote } from "./box_actions.ts";
 import { linkTo } from "./box_link.ts";
 import { amountText, type DraftFields, errorText, isUnreached, LABELS } from "./draft.ts";
 import { tryParseDuration } from "./input.ts";
-import { fieldErrorsOf } from "./next_step.ts";
 import { warningOf } from "./odds.ts";
 import { leastOf, LiveQuote, Payout, PlacedBet, Terms } from "./quote_panel.tsx";
-import { estimateNow, obstacleNow, situationOf } from "./situation.ts";
 
 interface BetPanelProps {
   model: PageModel;
@@ -44,7 +42,7 @@ export function BetPanel({ model, slip }: BetPanelProps) {
 
 function DraftPanel({ model, slip }: BetPanelProps) {
   const { isEmpty } = slip;
-  const errors = fieldErrorsOf(situationOf(model, slip));
+  const errors = slip.errors.value;
   return (
     <form
       noValidate
@@ -80,8 +78,8 @@ function DraftPanel({ model, slip }: BetPanelProps) {
 function QuoteButton({ model, slip, children }: RenderableProps<BetPanelProps>) {
   const stage = slip.stage.value;
   const isQuoting = stage.name === "quoting";
-  const obstacle = obstacleNow(model, slip);
-  const estimate = estimateNow(model, slip);
+  const obstacle = slip.obstacle.value;
+  const estimate = slip.estimate.value;
   const warning = estimate && warningOf(estimate, model.maker.info.value?.config.maxPayoutRatio);
   const { value: tolerancePercent } = slip.tolerancePercent;
   // The obstacle is also why there is no quote.
@@ -131,7 +129,7 @@ function Field({ model, slip, name, error }: FieldProps) {
   const unit = name === "amount" ? "USDC" : slip.symbol.value.split("/")[1];
   // Writes a duration without units with them.
   const leave = () => {
-    const isSaid = obstacleNow(model, slip)?.field === name; // the slip says the first error
+    const isSaid = slip.obstacle.peek()?.field === name; // the slip says the first error
     if (isWrong && !isSaid) model.announce(errorText(name, error), { isSpoken: true });
     const ms = isDuration ? tryParseDuration(slip.fields.value[name]) : undefined;
     if (ms !== undefined && /^[\d.,:\s]+$/.test(slip.fields.value[name])) {

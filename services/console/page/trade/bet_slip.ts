@@ -8,13 +8,20 @@ import type { Announce } from "../data/messages.ts";
 import { NOT_PLACED, notPlacedText } from "../data/outcome.ts";
 import type { PriceFeed } from "../data/price_feed.ts";
 import type { Session, User } from "../data/session.ts";
-import { betFromDraft, type Draft, type DraftFields, isSameBet, parseFields } from "./draft.ts";
+import {
+  betFromDraft,
+  type Draft,
+  type DraftFields,
+  firstError,
+  isSameBet,
+  parseFields,
+} from "./draft.ts";
 import { EMPTY_FIELDS } from "./suggested_draft.ts";
 import type { DraftStore } from "./draft_store.ts";
 import { PressLock, signableMs, signWithinText } from "./quote_life.ts";
 import { signingStages } from "./signing.ts";
 import { paysText } from "./odds.ts";
-import { boxText } from "./next_step.ts";
+import { boxText, fieldErrorsOf, obstacleOf, type Situation, unpriceableBy } from "./next_step.ts";
 import { seenPayout, type Stage } from "./stage.ts";
 
 /** Interval at which an estimate is updated, because the price moves. */
@@ -53,6 +60,37 @@ export class BetSlip {
   readonly parsed = computed(() =>
     parseFields(this.fields.value, this.#model.maker.info.value?.config)
   );
+  readonly #situation = computed((): Situation => {
+    const { session, config, nodeChainId, maker, feed } = this.#model;
+    const user = session.user.value;
+    const estimate = this.estimator.state.value;
+    return {
+      market: feed.stateOf(this.symbol.value),
+      chainId: config.chainId,
+      nodeChainId: nodeChainId.value,
+      hasUser: user !== undefined,
+      walletChainId: user?.walletChainId.value,
+      balance: user?.portfolio.account.value?.balance,
+      onItsWay: user?.portfolio.bets.unresolved.value[0],
+      isEmpty: this.isEmpty,
+      parsed: this.parsed.value,
+      unpriceable: estimate && unpriceableBy(estimate, maker.info.value),
+      limits: maker.info.value?.config,
+    };
+  });
+  /** What is in the way of a quote, if anything is. */
+  readonly obstacle = computed(() => obstacleOf(this.#situation.value));
+  readonly errors = computed(() => fieldErrorsOf(this.#situation.value));
+  /** The estimate for the present box and amount, if the price is fresh and they can be bet. */
+  readonly estimate = computed(() => {
+    const state = this.estimator.state.value;
+    if (state === undefined || "failure" in state) return undefined;
+    // During a drag, the estimate is a moment behind, so only the amount must match.
+    const hasSameStake = state.bet.betAmount === this.parsed.value.betAmount;
+    const mayBet = this.#situation.value.market === "fresh" &&
+      firstError(this.errors.value) === undefined;
+    return hasSameStake && mayBet ? state.estimate : undefined;
+  });
   /** Increased when the bet or its user changes, to drop quotes and signatures for earlier ones. */
   #version = 0;
   /** The amount that follows one that was entered for a single bet. */

@@ -5,7 +5,7 @@ import type { BetSlip } from "./bet_slip.ts";
 import { describeDraft, type Draft, fieldsOf } from "./draft.ts";
 import { repeatedDraft, suggestedDraft, timesOf } from "./suggested_draft.ts";
 import { isFix, spokenText } from "./next_step.ts";
-import { obstacleNow, switchChain } from "./situation.ts";
+import { switchChain } from "./situation.ts";
 
 /** Why neither market nor box changes. */
 export const ON_ITS_WAY = "The market and its box stay until the outcome of your bet is known.";
@@ -68,7 +68,7 @@ export function clearBox({ announce }: PageModel, slip: BetSlip): void {
 
 /** Requests a quote. If there is an obstacle, removes it or announces it. */
 export function askQuote(model: PageModel, slip: BetSlip): void {
-  const obstacle = obstacleNow(model, slip);
+  const obstacle = slip.obstacle.peek();
   if (obstacle === undefined) return void slip.quote();
   const { action } = obstacle;
   if (action === "suggest" || isFix(obstacle)) {

@@ -18,7 +18,7 @@ import type { ChartContent } from "./chart_frame.ts";
 import type { ChartProbe } from "./chart_probe.ts";
 import type { Draft } from "./draft.ts";
 import { signableMs } from "./quote_life.ts";
-import { estimateNow, isOld } from "./situation.ts";
+import { isOld } from "./situation.ts";
 
 /** Everything that the chart of a market shows and changes. */
 export interface ChartSource {
@@ -61,7 +61,7 @@ export function createContentReader(
     const { lower, upper } = slip.parsed.peek().errors;
     const isPriceWrong = lower !== undefined || upper !== undefined;
     if (slip.draft !== undefined || isPriceWrong) drawn = slip.draft;
-    const own = ownBox(model, slip, drawn, nowMs);
+    const own = ownBox(slip, drawn, nowMs);
     const place = probe.place.peek();
     const isFree = slip.isEmpty && own === undefined &&
       placed.every(({ kind, toMs }) => kind === "lost" || toMs < nowMs);
@@ -94,15 +94,10 @@ export function isLocked(slip: Pick<BetSlip, "stage">, nowMs: number): boolean {
 }
 
 /** The box that the user is making: as quoted until the quote has expired, otherwise as drawn. */
-function ownBox(
-  model: PageModel,
-  slip: BetSlip,
-  drawn: Draft | undefined,
-  nowMs: number,
-): ChartBox | undefined {
+function ownBox(slip: BetSlip, drawn: Draft | undefined, nowMs: number): ChartBox | undefined {
   const quote = quoteOn(slip, nowMs);
   if (quote !== undefined) return boxOfQuote(quote);
   if (drawn === undefined || slip.stage.peek().name === "placed") return undefined;
-  const estimate = estimateNow(model, slip);
+  const estimate = slip.estimate.peek();
   return boxOfDraft(drawn, nowMs, estimate ? `pays ${formatCents(estimate.payout)}` : "");
 }

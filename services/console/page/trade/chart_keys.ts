@@ -18,7 +18,7 @@ import { fieldsOf } from "./draft.ts";
 import type { LiveChart } from "./live_chart.ts";
 import { MARKET_TEXTS } from "./next_step.ts";
 import { signableMs } from "./quote_life.ts";
-import { obstacleNow, priceText } from "./situation.ts";
+import { priceText } from "./situation.ts";
 
 /** The keys on the chart, for users. */
 export const CHART_KEYS = [
@@ -117,7 +117,7 @@ function actionsOf(source: ChartSource): Record<string, () => void> {
     m() {
       if (slip.draft === undefined) return announceBox(model, slip);
       if (slip.stage.peek().name !== "draft") return;
-      suggestBox(model, slip, { keepsHeight: obstacleNow(model, slip)?.action !== "fit" });
+      suggestBox(model, slip, { keepsHeight: slip.obstacle.peek()?.action !== "fit" });
     },
     p() {
       const state = model.feed.stateOf(market.symbol);

@@ -4,7 +4,6 @@ import type { BetSlip, TradeModel } from "./bet_slip.ts";
 import { stillText } from "./next_step.ts";
 import { changesOf, repricedText } from "./odds.ts";
 import { checkingText, overText, signableMs, signWithinText } from "./quote_life.ts";
-import { obstacleNow } from "./situation.ts";
 import type { QuotedStage, Stage } from "./stage.ts";
 
 /** The payout of the box is announced when the box has not changed for this long. */
@@ -44,7 +43,7 @@ export function speakStages(model: TradeModel, slip: BetSlip): () => void {
   const speakBox = () => {
     fallSilent();
     later(STILL_MS, () => {
-      const text = stillText(obstacleNow(model, slip), slip);
+      const text = stillText(slip.obstacle.value, slip);
       if (text === undefined) speakBox();
       else if (text !== "") speak(text);
     });

@@ -28,7 +28,7 @@ Deno.test("BetSlip: a payout is announced once the box has been still for a seco
 
 Deno.test("BetSlip: while the market has a problem, which the chart announces, no payout is announced", () => {
   const { slip, said, clock, market } = scene();
-  market.state = "stale";
+  market.value = "stale";
   slip.estimator.state.value = { failure: new NetworkError("SERVICE_UNREACHABLE", ""), bet: BET };
   clock.advance(1_000);
   assert.deepEqual(said, []);

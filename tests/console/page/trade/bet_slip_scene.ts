@@ -47,7 +47,7 @@ export function scene(
   const said: string[] = [];
   const removed: string[] = [];
   const chain = { isKnown: false };
-  const market: { state: PriceState } = { state: "fresh" };
+  const market = signal<PriceState>("fresh");
   const answers: Client = {
     quote: (bet) => Promise.resolve(quoteOf(bet)),
     sign: () => Promise.resolve(SIGNATURE),
@@ -76,7 +76,7 @@ export function scene(
     client: { estimate },
     session: { user },
     maker: { info: signal(undefined) },
-    feed: { stateOf: () => market.state, latest: signal({}) },
+    feed: { stateOf: () => market.value, latest: signal({}) },
     nodeChainId: signal(1337),
     serverClock: clock,
     announce(text: string, { isSpoken = false } = {}) {
