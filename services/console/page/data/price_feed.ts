@@ -6,7 +6,7 @@ import {
   type RangemakerClient,
   SLOT_MS,
 } from "@rangemaker/client";
-import { toNumber } from "../parts/format.ts";
+import { formatQuotePrice, toNumber } from "../parts/format.ts";
 import { MarketHistory, PAUSE_MAX_MS } from "./market_history.ts";
 import type { ServerClock } from "./server_clock.ts";
 
@@ -92,6 +92,17 @@ export class PriceFeed {
   /** The state of a market: `fresh`, or why it has no fresh price. */
   stateOf(symbol: string): PriceState {
     return this.#states.get(symbol)?.value ?? "missing";
+  }
+
+  /** Whether the newest price of a market is out of date. */
+  isOld(symbol: string): boolean {
+    return ["stale", "away"].includes(this.stateOf(symbol));
+  }
+
+  /** The newest price of a market as text. */
+  textOf(symbol: string): string {
+    const price = this.latest.value[symbol]?.price;
+    return price === undefined ? "–" : formatQuotePrice(toNumber(price));
   }
 
   #readState(symbol: string): PriceState {

@@ -10,6 +10,7 @@ import { messageOf } from "../../../../lib/errors.ts";
 import type { PageConfig } from "../../page_config.ts";
 import { shortAddress } from "../parts/format.ts";
 import type { BetOutcome, UnresolvedBet } from "./bet_keeper.ts";
+import { explain } from "./explain.ts";
 import { accountOf } from "./key_account.ts";
 import { PendingBets } from "./pending_bets.ts";
 import { Portfolio } from "./portfolio.ts";
@@ -156,6 +157,19 @@ export class Session {
     this.#signOut();
     this.#remember("");
     this.#options.announce(LEFT);
+  }
+
+  /** Switches the wallet to the chain of the bets. */
+  switchChain(): void {
+    const { config: { chainId }, announce } = this.#options;
+    const user = this.user.value;
+    user?.client.switchChain().then(
+      () => {
+        user.walletChainId.value = chainId;
+        announce("The wallet is on the right chain now.");
+      },
+      (thrown) => announce(explain(thrown).text),
+    );
   }
 
   /** Reads all data of the user again, because the chain has changed. */

@@ -6,7 +6,6 @@ import { formatUsdc, shortAddress } from "../parts/format.ts";
 import { explain, explainDeposit } from "../data/explain.ts";
 import { numberError, tryParseDecimal } from "./input.ts";
 import { chainObstacle, nodeObstacle } from "./next_step.ts";
-import { switchChain } from "./situation.ts";
 
 /** Account setup: choose a key, then get funds. */
 export function AccountPanel({ model }: { model: PageModel }) {
@@ -103,7 +102,12 @@ function Money({ model, user }: { model: PageModel; user: User }) {
         ? (
           <div class="action-bar">
             <p class="bar-note note">{wrongChain.text}</p>
-            <button type="button" class="primary" data-next onClick={() => switchChain(model)}>
+            <button
+              type="button"
+              class="primary"
+              data-next
+              onClick={() => model.session.switchChain()}
+            >
               {wrongChain.button}
             </button>
           </div>

@@ -5,7 +5,6 @@ import type { BetSlip } from "./bet_slip.ts";
 import { describeDraft, type Draft, fieldsOf } from "./draft.ts";
 import { repeatedDraft, suggestedDraft, timesOf } from "./suggested_draft.ts";
 import { isFix, spokenText } from "./next_step.ts";
-import { switchChain } from "./situation.ts";
 
 /** Why neither market nor box changes. */
 export const ON_ITS_WAY = "The market and its box stay until the outcome of your bet is known.";
@@ -74,7 +73,7 @@ export function askQuote(model: PageModel, slip: BetSlip): void {
   if (action === "suggest" || isFix(obstacle)) {
     return suggestBox(model, slip, { keepsHeight: action === "move" });
   }
-  if (action === "switch") return switchChain(model);
+  if (action === "switch") return model.session.switchChain();
   const field = document.getElementById(`field-${obstacle.field}`);
   // The page shows it, and the error of a field is read as that gets the focus.
   const isRead = field !== document.activeElement && field?.ariaInvalid === "true";

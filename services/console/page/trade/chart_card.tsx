@@ -16,7 +16,6 @@ import { spanFor, spanToSee, ZOOM_STEP } from "./chart_spans.ts";
 import { describeDraft } from "./draft.ts";
 import { LiveChart, textScale } from "./live_chart.ts";
 import { MARKET_TEXTS } from "./next_step.ts";
-import { isOld, priceText } from "./situation.ts";
 
 /** The chart of a market: its prices, and the user's boxes, which are drawn here. */
 export function ChartCard(props: ChartSource) {
@@ -64,8 +63,8 @@ function MarketChoice({ model, slip }: Pick<ChartSource, "model" | "slip">) {
 function MarketButton(
   { model, slip, symbol }: Pick<ChartSource, "model" | "slip"> & { symbol: string },
 ) {
-  const price = useComputed(() => priceText(model, symbol));
-  const old = isOld(model, symbol) ? "old" : undefined;
+  const price = useComputed(() => model.feed.textOf(symbol));
+  const old = model.feed.isOld(symbol) ? "old" : undefined;
   return (
     <button
       type="button"

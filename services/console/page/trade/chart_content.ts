@@ -18,7 +18,6 @@ import type { ChartContent } from "./chart_frame.ts";
 import type { ChartProbe } from "./chart_probe.ts";
 import type { Draft } from "./draft.ts";
 import { signableMs } from "./quote_life.ts";
-import { isOld } from "./situation.ts";
 
 /** Everything that the chart of a market shows and changes. */
 export interface ChartSource {
@@ -73,7 +72,7 @@ export function createContentReader(
       highlighted: chosen.peek(),
       probe: place && { place, text: probe.textAt(place, series, nowMs) },
       hint: suggested && boxOfDraft(suggested, nowMs, "Tap or draw"),
-      isOld: isOld(model, market.symbol),
+      isOld: feed.isOld(market.symbol),
       nowMs,
       spanMs: spanMs.peek(),
     };

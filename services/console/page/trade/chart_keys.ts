@@ -18,7 +18,6 @@ import { fieldsOf } from "./draft.ts";
 import type { LiveChart } from "./live_chart.ts";
 import { MARKET_TEXTS } from "./next_step.ts";
 import { signableMs } from "./quote_life.ts";
-import { priceText } from "./situation.ts";
 
 /** The keys on the chart, for users. */
 export const CHART_KEYS = [
@@ -122,7 +121,7 @@ function actionsOf(source: ChartSource): Record<string, () => void> {
     p() {
       const state = model.feed.stateOf(market.symbol);
       const price = model.feed.latest.peek()[market.symbol]?.price;
-      const shown = priceText(model, market.symbol);
+      const shown = model.feed.textOf(market.symbol);
       if (state !== "fresh" || price === undefined) {
         const why = MARKET_TEXTS[state === "fresh" ? "missing" : state];
         return answer(price === undefined ? why : `${why} The last price was ${shown}.`);
