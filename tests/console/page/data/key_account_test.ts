@@ -20,6 +20,6 @@ Deno.test("accountOf: each key has the address and the signatures that viem comp
   );
 });
 
-Deno.test("accountOf: refuses what is no key of secp256k1", () => {
+Deno.test("accountOf: throws for 0 and for numbers beyond the order of secp256k1", () => {
   for (const wrong of [0n, CURVE_ORDER]) assert.throws(() => accountOf(hashOf(wrong)));
 });
