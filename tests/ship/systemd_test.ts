@@ -150,7 +150,7 @@ Deno.test("Wrapper: root's rangemaker command has the units' settings and databa
     assert.equal((await runHere("key", "show", ...keystore)).stdout.trim(), relayer.address);
     const { stdout } = await runHere("doctor", "bridge", "--timeout-ms", "500");
     assert.match(stdout, new RegExp(`bridge  key +Signs as ${relayer.address}`));
-    assert.match(stdout, /bridge +store +\S+\/of-the-file\.sqlite is empty/);
+    assert.match(stdout, /bridge +store +\S+\/of-the-file\.sqlite has no tables of rangemaker/);
   }));
 
 /** The block of the chapter on systemd that begins with a command. */
