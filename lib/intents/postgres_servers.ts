@@ -79,6 +79,7 @@ export class PostgresServers {
    */
   async use<T>(work: (connection: PostgresConnection) => Promise<T>): Promise<T> {
     const idle = this.#idle.pop();
+    if (idle?.isLost) this.#cutIdle();
     const connection = idle === undefined || idle.isLost ? await this.#connect() : idle;
     const lossesBefore = this.#losses;
     let isReusable = false;

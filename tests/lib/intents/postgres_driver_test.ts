@@ -105,13 +105,15 @@ test("a transaction whose connection is lost before its commit has recorded noth
   await assert.rejects(lost, { code: "STORE_UNAVAILABLE", message: /nothing was recorded/ });
 });
 
-test("a connection that was lost while idle fails no call", async ({ url, admin }) => {
+test("a connection that was lost while idle fails no call, and no earlier one is used", async ({ url, admin }) => {
   await using driver = closing(await PostgresDriver.open(url));
+  const before = await sessionsOf(driver);
+  assert.equal(before.size, 2);
   const [row] = await driver.read("SELECT pg_backend_pid() AS pid", []);
   // Waits for its end. By the next answer, this process knows of it too.
   await admin`SELECT pg_terminate_backend(${Object(row).pid}, 5000)`;
   await admin`SELECT 1`;
-  await driver.read("SELECT 1", []);
+  assert.ok(before.isDisjointFrom(await sessionsOf(driver)));
 });
 
 test("a statement that takes too long fails", async ({ url, admin }) => {
