@@ -61,8 +61,8 @@ export function wasCreditedBefore({ error }: Receipt): boolean {
 
 /**
  * Whether the chain has a deposit, although the node has no receipt of it. The node keeps external
- * hashes for ever, so a simulation that would credit this one proves that the chain has lost it. Of
- * a node that cannot simulate, the lack of the receipt does.
+ * hashes for ever, so a simulation that would credit this one proves that the chain has lost it.
+ * Undefined if the node cannot simulate.
  *
  * @throws {RangemakerError} If the node refuses for another reason, such as a key without
  *   permission, which proves nothing.
@@ -74,10 +74,11 @@ export async function isDepositOnChain(
   },
   intent: Intent,
   chainId: number,
-): Promise<boolean> {
+): Promise<boolean | undefined> {
   const { text, txHash } = await transactions.sign(requireDepositTerms(intent, chainId));
   const receipt = await nullIfUnsupported(node.simulateTransactionText(text, txHash));
-  if (receipt === null || receipt.status === "committed") return false;
+  if (receipt === null) return undefined;
+  if (receipt.status === "committed") return false;
   if (wasCreditedBefore(receipt)) return true;
   const { code = "TRANSACTION_FAILED", message = "no reason given" } = receipt.error ?? {};
   throw new RangemakerError(

@@ -9,6 +9,7 @@ import { redactUrls } from "../../lib/redact.ts";
 import { createCachedCall } from "../../lib/timing/cached.ts";
 import { NODE_ANSWER_CACHED_MS } from "../../lib/net/core_reader.ts";
 import type { CoreClient } from "../../lib/net/core_client.ts";
+import { RECEIPTS_KEPT_MIN_MS } from "../../lib/protocol/constants.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 import { createServiceCommand } from "../../lib/cli/command.ts";
 import { RequestLimiter } from "../../lib/http/limiter.ts";
@@ -64,7 +65,10 @@ async function startWith(
   const guard = new ChainGuard({
     ...resources,
     node,
-    isOnChain: (intent) => isDepositOnChain(resources, intent, chainId),
+    // A node that cannot simulate may have dropped the receipt of an older deposit.
+    isOnChain: async (intent) =>
+      await isDepositOnChain(resources, intent, chainId) ??
+        clock.now() > intent.updatedAtMs + RECEIPTS_KEPT_MIN_MS,
   });
   const handler: IntentHandler = {
     termsOf: (intent) => requireDepositTerms(intent, chainId),

@@ -243,6 +243,22 @@ Deno.test("Bridge: after the loss of its database it credits no deposit a second
     assert.equal(next.success, true, `${next.error}`);
   }));
 
+for (const [minutes, accepts] of [[9, false], [11, true]] as const) {
+  Deno.test(`Bridge: a node that cannot simulate ${accepts ? "may lack" : "must have"} a receipt of ${minutes} min ago`, () => {
+    const clock = new FakeClock(Date.now());
+    return withBridge(async ({ url }, node) => {
+      const { body: first } = await post(`${url}/deposit`, signedRequest());
+      assert.equal(first.success, true, `${first.error}`);
+      node.simulates = false;
+      node.rewind();
+      clock.jump(node.aheadMs = minutes * 60_000);
+      const next = signedRequest({ nonce: 2n, deadline: clock.now() + 60_000 });
+      const { body } = await post(`${url}/deposit`, next);
+      assert.equal(body.code, accepts ? undefined : "CHAIN_REWOUND", `${body.error}`);
+    }, { clock });
+  });
+}
+
 Deno.test("Bridge: two bridges with different keys on one database credit each deposit once", () =>
   withFolder(async (directory) => {
     await using node = FakeNode.start();
