@@ -49,12 +49,13 @@ const ANNOUNCE_AFTER_MS = 600;
 export function followKeys(element: HTMLElement, target: KeyTarget, signal: AbortSignal): void {
   const { model, slip, chart, pointer } = target;
   const actions = actionsOf(target);
-  /** The last key was pressed while a bet was on its way: held on after that, it changes nothing either. */
+  /** The last key was the browser's, or pressed while a bet was on its way: held, it changes nothing. */
   let isStuck = false;
   let cancelAnnouncement: CancelTimer = () => {};
   element.addEventListener("keydown", (event) => {
     const { key, repeat } = event;
-    if (event.altKey || event.ctrlKey || event.metaKey) return; // such as the browser's "Back"
+    // Such as the browser's "Back".
+    if (event.altKey || event.ctrlKey || event.metaKey) return void (isStuck = true);
     if (key === "Escape" && pointer.undoDrag()) {
       return void model.announce("The drag was undone.", { isSpoken: true });
     }
