@@ -25,9 +25,11 @@ export type TransactionErrorCode = keyof typeof TRANSACTION_ERRORS;
 /** The codes above, whose type `Object.keys` loses. */
 export const TRANSACTION_ERROR_CODES = Object.keys(TRANSACTION_ERRORS) as TransactionErrorCode[];
 
+const RETRIES = new Map<string, Retry>(Object.entries(TRANSACTION_ERRORS));
+
 /** How to try again with a bet whose transaction failed; never for a code of another node. */
 export function retryOfFailure(code: string): Retry {
-  return new Map<string, Retry>(Object.entries(TRANSACTION_ERRORS)).get(code) ?? "never";
+  return RETRIES.get(code) ?? "never";
 }
 
 /** Result of `core_sendTransaction` and `core_getTransaction`. */

@@ -45,9 +45,7 @@ async function start(options: ProxyOptions, cleanup: AsyncDisposableStack): Prom
   cleanup.defer(() => core.stop());
   core.start();
   const { nodes, clients, endpoint, cors } = core;
-  const socketUrls = nodes.readNodes.all.map(({ endpoint }) => redactUrls(endpoint.wsUrl)).join(
-    ", ",
-  );
+  const socketUrls = nodes.readNodes.all.map((node) => redactUrls(node.endpoint.wsUrl));
   let isStopping = false;
   const app = createProxyApi({
     cors,
@@ -55,7 +53,7 @@ async function start(options: ProxyOptions, cleanup: AsyncDisposableStack): Prom
     notReadyReason() {
       if (isStopping) return "Shutting down";
       if (nodes.isReachable) return;
-      return `No WebSocket to a read node: ${socketUrls}`;
+      return `No WebSocket to a read node: ${socketUrls.join(", ")}`;
     },
   });
   const metricsListener = metricsPort === undefined
