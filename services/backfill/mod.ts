@@ -174,9 +174,10 @@ async function backfill(
   for (const report of reports) context.print(lineOf(market, report));
   if (reports.length === 0) context.print(`${market.symbol}: nothing is missing`);
   if (price === undefined && reports.some((report) => report.slotsWithoutTrade > 0)) {
+    const carry = maxCarryMs < CARRY_MAX_MS ? `--max-carry-ms ${CARRY_MAX_MS}, ` : "";
     context.print(
-      `Slots without a trade stay missing: try --max-carry-ms ${CARRY_MAX_MS}, another ` +
-        "--history-url or, as the last resort, --price",
+      `Slots without a trade stay missing: try ${carry}another --history-url or, as the last ` +
+        "resort, --price",
     );
   }
   if (isStopping) context.print("Stopped: run it again to continue");

@@ -199,6 +199,14 @@ test("fills the missing prices of a thesis, which is then settled", async (scene
     "Thesis 1: needs_backfill",
   ]]);
 
+  history.trades = [];
+  const longest = await runBackfill(scene, ...args, "--max-carry-ms", "60000");
+  assert.deepEqual([longest.code, longest.lines], [1, [
+    `ETH/USDT ${at(700)} to ${at(1_500)}: 0 slots filled, 8 without a trade`,
+    "Slots without a trade stay missing: try another --history-url or, as the last resort, --price",
+    "Thesis 1: needs_backfill",
+  ]]);
+
   history.trades = trades;
   const second = await runBackfill(scene, ...args, "--max-carry-ms", "100");
   assert.deepEqual([second.code, second.lines], [0, [
