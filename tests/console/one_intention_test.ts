@@ -106,9 +106,8 @@ class TestUser {
       pending: new PendingBets(this.store, 1337),
       clock: systemClock,
       serverClock: systemClock,
-      onSettled() {},
-      onResolved: (_, outcome) => this.resolved.push(outcome),
     });
+    this.bets.resolved.subscribe((resolved) => resolved && this.resolved.push(resolved.outcome));
     this.#portfolio.start();
   }
 

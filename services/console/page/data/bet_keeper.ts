@@ -42,7 +42,6 @@ export interface BetKeeperOptions {
    * @returns Whether {@link BetKeeper.confirm} got all that the chain had at the call.
    */
   readTheses(): Promise<boolean>;
-  onResolved(bet: UnresolvedBet, outcome: BetOutcome): void;
 }
 
 /** A later answer is overdue. A maker may watch the price for seconds before it answers. */
@@ -244,7 +243,6 @@ export class BetKeeper {
     // The other tab has shown the reason: the price moved, for example, and another bet was placed.
     if (run.isResolvedElsewhere && outcome.name === "expired") return;
     this.resolved.value = { bet: run.bet, outcome };
-    this.#options.onResolved(run.bet, outcome);
   }
 
   #show(): void {

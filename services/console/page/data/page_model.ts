@@ -1,7 +1,7 @@
-import { type Signal, signal } from "@preact/signals";
+import { effect, type Signal, signal, untracked } from "@preact/signals";
 import { Markets, RangemakerClient, systemClock, type Thesis } from "@rangemaker/client";
 import type { PageConfig } from "../../page_config.ts";
-import type { BetOutcome, UnresolvedBet } from "./bet_keeper.ts";
+import type { ResolvedBet } from "./bet_keeper.ts";
 import { Poll } from "./http.ts";
 import { LiveBreaches } from "./live_breaches.ts";
 import { MakerStatus } from "./maker_status.ts";
@@ -53,8 +53,6 @@ export class PageModel {
       store: localStorage,
       tabs: globalThis,
       injected: watchInjectedWallets(globalThis),
-      onSettled: (thesis) => this.#announceSettled(thesis),
-      onResolved: (bet, outcome) => this.#announceOutcome(bet, outcome),
       announce: this.announce,
     });
     const chainPoll = new Poll(clock, (signal) => this.#checkChain(signal), CHAIN_POLL_MS);
@@ -75,9 +73,23 @@ export class PageModel {
       this.feed.setOnline(true);
       makerPoll.start();
     });
+    this.#announceBets();
     this.feed.start();
     makerPoll.start();
     this.session.restore();
+  }
+
+  /** Announces the outcomes of signed bets, and the ends of placed ones. */
+  #announceBets(): void {
+    const { user } = this.session;
+    effect(() => {
+      const resolved = user.value?.portfolio.bets.resolved.value;
+      if (resolved !== undefined) untracked(() => this.#announceOutcome(resolved));
+    });
+    effect(() => {
+      const thesis = user.value?.portfolio.settled.value;
+      if (thesis !== undefined) untracked(() => this.#announceSettled(thesis));
+    });
   }
 
   /** A thesis of any market, with the breach that the page's own prices show. */
@@ -96,7 +108,7 @@ export class PageModel {
     notify(outcomeText(thesis));
   }
 
-  #announceOutcome({ offer: { quote }, isChecking }: UnresolvedBet, outcome: BetOutcome): void {
+  #announceOutcome({ bet: { offer: { quote }, isChecking }, outcome }: ResolvedBet): void {
     if (outcome.name === "placed") {
       const text = placedText(outcome.thesisId, quote, this.serverClock.now());
       this.announce(text, { isSpoken: !isChecking });

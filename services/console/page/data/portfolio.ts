@@ -25,8 +25,6 @@ const REFRESH_SOON_MS = 100;
 
 interface PortfolioOptions extends Omit<BetKeeperOptions, "readTheses"> {
   client: RangemakerClient;
-  /** A bet that was seen open is settled. */
-  onSettled(thesis: Thesis): void;
 }
 
 /** Follows one user's balance and bets. */
@@ -35,6 +33,8 @@ export class Portfolio {
   readonly account: Signal<Account | undefined> = signal(undefined);
   /** Newest first. */
   readonly theses: Signal<readonly Thesis[]> = signal([]);
+  /** The last bet that was seen open and is settled now. */
+  readonly settled: Signal<Thesis | undefined> = signal(undefined);
   /** Why the bets may be out of date; undefined at the start, and while they are up to date. */
   readonly problem: Signal<string | undefined> = signal(undefined);
   /** Signed bets on their way to the chain. */
@@ -63,13 +63,9 @@ export class Portfolio {
       if (account === undefined || this.#closed || number < lastAnswered) return;
       [this.account.value, lastAnswered] = [account, number];
     }, REFRESH_MS);
-    this.bets = new BetKeeper({
-      ...options,
-      readTheses: () => this.#readTheses(),
-      onResolved: (bet, outcome) => {
-        options.onResolved(bet, outcome);
-        this.#refreshSoon(); // the bet itself may arrive later
-      },
+    this.bets = new BetKeeper({ ...options, readTheses: () => this.#readTheses() });
+    this.bets.resolved.subscribe((resolved) => {
+      if (resolved !== undefined) this.#refreshSoon(); // the bet itself may arrive later
     });
   }
 
@@ -166,7 +162,7 @@ export class Portfolio {
     this.theses.value = others.toSpliced(older === -1 ? others.length : older, 0, thesis);
     this.bets.confirm(thesis);
     const wasSeenOpen = before !== undefined && isUnsettled(before.status);
-    if (wasSeenOpen && !isUnsettled(thesis.status)) this.#options.onSettled(thesis);
+    if (wasSeenOpen && !isUnsettled(thesis.status)) this.settled.value = thesis;
     this.#refreshSoon();
   }
 }

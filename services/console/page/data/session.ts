@@ -1,15 +1,8 @@
 import { effect, type ReadonlySignal, type Signal, signal } from "@preact/signals";
-import {
-  type Address,
-  type Clock,
-  RangemakerClient,
-  type Thesis,
-  type Wallet,
-} from "@rangemaker/client";
+import { type Address, type Clock, RangemakerClient, type Wallet } from "@rangemaker/client";
 import { messageOf } from "../../../../lib/errors.ts";
 import type { PageConfig } from "../../page_config.ts";
 import { shortAddress } from "../parts/format.ts";
-import type { BetOutcome, UnresolvedBet } from "./bet_keeper.ts";
 import { explain } from "./explain.ts";
 import { accountOf } from "./key_account.ts";
 import { PendingBets } from "./pending_bets.ts";
@@ -48,8 +41,6 @@ interface SessionOptions {
   /** The window, which reports writes of other tabs. */
   tabs: EventTarget;
   injected: ReadonlySignal<readonly InjectedWallet[]>;
-  onSettled(thesis: Thesis): void;
-  onResolved(bet: UnresolvedBet, outcome: BetOutcome): void;
   announce(text: string): void;
 }
 

@@ -115,9 +115,8 @@ export class BetSlip {
       this.estimator.clear();
       untracked(() => this.#changed());
     });
-    const bets = computed(() => model.session.user.value?.portfolio.bets);
     effect(() => {
-      const resolved = bets.value?.resolved.value;
+      const resolved = model.session.user.value?.portfolio.bets.resolved.value;
       if (resolved !== undefined) untracked(() => this.#recover(resolved));
     });
     this.refresh();

@@ -60,9 +60,10 @@ function scene(...answers: Answer[]) {
         await chain.read();
         return chain.isKnown;
       },
-      onResolved({ isChecking }, outcome) {
-        outcomes.push(`${isChecking ? "checked: " : ""}${textOf(outcome)}`);
-      },
+    });
+    keeper.resolved.subscribe((resolved) => {
+      if (resolved === undefined) return;
+      outcomes.push(`${resolved.bet.isChecking ? "checked: " : ""}${textOf(resolved.outcome)}`);
     });
     keeper.start();
     return keeper;

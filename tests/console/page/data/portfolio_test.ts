@@ -85,9 +85,8 @@ function scene(failure?: Error) {
     pending,
     clock,
     serverClock: clock,
-    onSettled: ({ id }) => settled.push(id),
-    onResolved() {},
   });
+  portfolio.settled.subscribe((thesis) => thesis && settled.push(thesis.id));
   portfolio.start();
   return { pending, client, portfolio, settled, clock };
 }

@@ -26,8 +26,6 @@ function sessionOf(
     store,
     tabs,
     injected,
-    onSettled() {},
-    onResolved() {},
     announce: (text) => said.push(text),
   });
   return { session, store, said };

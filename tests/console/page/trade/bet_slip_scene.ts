@@ -62,7 +62,6 @@ export function scene(
       clock,
       serverClock: clock,
       readTheses: () => Promise.resolve(chain.isKnown),
-      onResolved() {},
     });
     const account = signal({ balance: 1_000_000_000n, locked: 0n });
     const portfolio = { refresh() {}, bets, account };
