@@ -1,5 +1,5 @@
 /** Polls the services' plain HTTP interfaces. */
-import type { CancelTimer, Clock } from "@rangemaker/client";
+import { type CancelTimer, type Clock, NetworkError } from "@rangemaker/client";
 import { messageOf } from "../../../../lib/errors.ts";
 
 /** Pause between two passes. */
@@ -8,28 +8,32 @@ const POLL_MS = 1_500;
 /** A service that takes longer counts as away. */
 const TIMEOUT_MS = 3_000;
 
-/** A service does not answer, or not usably. With a cause, the request failed at once. */
-export class NoAnswerError extends Error {}
-
-/** The answer was not complete in time. */
-export class LateError extends NoAnswerError {}
-
 /** An answer of any status, read to its end. */
 export interface HttpAnswer {
   status: number;
   text: string;
 }
 
-/** @throws {NoAnswerError} If there is no complete answer. */
+/** @throws {NetworkError} If there is no complete answer; with a cause, the request failed at once. */
 export async function get(url: string, signal: AbortSignal): Promise<HttpAnswer> {
   const timeout = AbortSignal.timeout(TIMEOUT_MS);
   try {
     const response = await fetch(url, { signal: AbortSignal.any([signal, timeout]) });
     return { status: response.status, text: await response.text() };
   } catch (cause) {
-    if (timeout.aborted) throw new LateError(`${url} did not answer within ${TIMEOUT_MS} ms`);
-    throw new NoAnswerError(`${url} cannot be reached: ${messageOf(cause)}`, { cause });
+    if (timeout.aborted) {
+      throw new NetworkError("SERVICE_TIMEOUT", `${url} did not answer within ${TIMEOUT_MS} ms`);
+    }
+    const message = `${url} cannot be reached: ${messageOf(cause)}`;
+    throw new NetworkError("SERVICE_UNREACHABLE", message, cause);
   }
+}
+
+/** @throws {NetworkError} Also if the status is not 200: a front answers in place of the service. */
+export async function getText(url: string, signal: AbortSignal): Promise<string> {
+  const { status, text } = await get(url, signal);
+  if (status === 200) return text;
+  throw new NetworkError("SERVICE_UNREACHABLE", `${url} answered with status ${status}`);
 }
 
 /** Whether anything answers at a URL, even if this page may not read the answer. */

@@ -1,10 +1,10 @@
 import { type Signal, signal } from "@preact/signals";
 import * as z from "zod/mini";
-import type { Clock } from "@rangemaker/client";
+import { type Clock, NetworkError } from "@rangemaker/client";
 import { tryParseJson } from "../../../../lib/json.ts";
 import { uint64Schema } from "../../../../lib/protocol/scalars.ts";
 import { urlAt } from "../../page_config.ts";
-import { get, type HttpAnswer, isAnswered, NoAnswerError, Poll } from "./http.ts";
+import { get, getText, type HttpAnswer, isAnswered, Poll } from "./http.ts";
 import { MetricsHistory, parseMetrics } from "./metrics.ts";
 
 /** The services that an operator looks after. */
@@ -110,7 +110,7 @@ async function nextState(
   try {
     return await ask(state, signal, clock);
   } catch (thrown) {
-    if (!(thrown instanceof NoAnswerError)) throw thrown;
+    if (!(thrown instanceof NetworkError)) throw thrown;
     if (!state.hasMissed) return { ...state, hasMissed: true }; // one missed answer proves nothing
     const hasFailedAtOnce = thrown.cause !== undefined;
     // Only a request for anything shows whether the others were refused by CORS or not answered.
@@ -119,21 +119,20 @@ async function nextState(
   }
 }
 
-/** @throws {NoAnswerError} */
+/** @throws {NetworkError} */
 async function ask(before: ServiceState, signal: AbortSignal, clock: Clock): Promise<ServiceState> {
   const { url, name } = before;
   const metricsUrl = urlAt(url, "/metrics");
   // It names what is missing, also of other services: it may wait for one, which is no fault of this.
   const readiness = name === "exchanges" ? undefined : readReadiness(url, signal);
   const [metrics, health] = await Promise.all([
-    get(metricsUrl, signal),
+    getText(metricsUrl, signal),
     get(urlAt(url, "/health"), signal),
   ]);
-  if (metrics.status !== 200) {
-    throw new NoAnswerError(`${metricsUrl} answered with status ${metrics.status}`);
+  const figures = parseMetrics(metrics);
+  if (figures.isEmpty) {
+    throw new NetworkError("SERVICE_UNREACHABLE", `${metricsUrl} answered without figures`);
   }
-  const figures = parseMetrics(metrics.text);
-  if (figures.isEmpty) throw new NoAnswerError(`${metricsUrl} answered without figures`);
   const ready = await readiness;
   const isReady = ready && ready.status === 200;
   const healthBody = readStatus(health);
@@ -159,7 +158,7 @@ async function ask(before: ServiceState, signal: AbortSignal, clock: Clock): Pro
 /** Never fails: a service that answers other requests may wait, for example for the node. */
 function readReadiness(url: string, signal: AbortSignal): Promise<HttpAnswer> {
   return get(urlAt(url, "/ready"), signal).catch((thrown) => {
-    if (!(thrown instanceof NoAnswerError)) throw thrown;
+    if (!(thrown instanceof NetworkError)) throw thrown;
     return { status: 503, text: thrown.message };
   });
 }

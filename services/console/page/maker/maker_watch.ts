@@ -4,6 +4,7 @@ import {
   type Address,
   type Clock,
   isRangemakerError,
+  NetworkError,
   type RangemakerClient,
   type SolverInfo,
   type Thesis,
@@ -13,7 +14,7 @@ import * as z from "zod/mini";
 import { messageOf } from "../../../../lib/errors.ts";
 import { tryParseJson } from "../../../../lib/json.ts";
 import { uint64Schema } from "../../../../lib/protocol/scalars.ts";
-import { get, LateError, NoAnswerError, Poll } from "../data/http.ts";
+import { getText, Poll } from "../data/http.ts";
 import { type Metrics, parseMetrics } from "../data/metrics.ts";
 import type { MakerStatus } from "../data/maker_status.ts";
 import type { PriceFeed, PriceState } from "../data/price_feed.ts";
@@ -142,23 +143,18 @@ export class MakerWatch {
     return solver ?? (await this.#model.client.solverInfo()).address;
   }
 
-  /** @throws {NoAnswerError} Also if a reverse proxy answers in place of the solver. */
-  async #get(path: string, signal: AbortSignal): Promise<string> {
-    const { status, text } = await get(`${this.#solverUrl}/${path}`, signal);
-    if (status !== 200) throw new NoAnswerError(`${path} answered ${status}`);
-    return text;
-  }
-
   /** Reads the solver's figures; if it fails, {@link solverProblem} has the reason. */
   async #readSolver(signal: AbortSignal): Promise<SolverFigures | undefined> {
     try {
       // These requests come first, because the client's own call has a longer timeout.
       const [theses, figures] = await Promise.all([
-        this.#get("theses?limit=1", signal),
-        this.#get("metrics", signal),
+        getText(`${this.#solverUrl}/theses?limit=1`, signal),
+        getText(`${this.#solverUrl}/metrics`, signal),
       ]);
       const { data: exposure } = exposureSchema.safeParse(tryParseJson(theses));
-      if (exposure === undefined) throw new NoAnswerError("something else answers in its place");
+      if (exposure === undefined) {
+        throw new NetworkError("SERVICE_UNREACHABLE", "Something else answers in its place");
+      }
       const info = await this.#model.client.solverInfo(signal);
       if (!signal.aborted) this.#report(undefined);
       return {
@@ -186,10 +182,8 @@ function problemTextOf(thrown: unknown): string {
   const code = isRangemakerError(thrown) ? thrown.code : "";
   if (code === PROXY_WITHOUT_NODE) return "the chain cannot be reached";
   const who = code.startsWith("NODE_") ? "the chain" : "the solver";
-  if (thrown instanceof LateError || code.endsWith("_TIMEOUT")) return `${who} took too long`;
-  if (thrown instanceof NoAnswerError || code.endsWith("_UNREACHABLE")) {
-    return `${who} cannot be reached`;
-  }
+  if (code.endsWith("_TIMEOUT")) return `${who} took too long`;
+  if (code.endsWith("_UNREACHABLE")) return `${who} cannot be reached`;
   return messageOf(thrown);
 }
 
