@@ -73,16 +73,17 @@ export function formatRange(
 
 const UNITS = [["d", 86_400], ["h", 3_600], ["min", 60], ["s", 1]] as const;
 
+/** Rounds a duration to two units, the smallest of which is the tenth of a second. */
+export function roundDuration(durationMs: number): number {
+  const tenths = Math.round(Math.max(0, durationMs) / 100);
+  const index = UNITS.findIndex(([, unit]) => tenths >= 10 * unit);
+  const stepMs = tenths < 600 ? 100 : 1_000 * UNITS[index + 1]![1]; // a minute has a smaller unit
+  return Math.round(100 * tenths / stepMs) * stepMs;
+}
+
 /** A duration in at most two units, such as `7.8 s`, `15 s`, `2 min`, `1 h 10 min`. */
 export function durationText(durationMs: number): string {
-  const tenths = Math.round(Math.max(0, durationMs) / 100);
-  if (tenths < 600) return `${tenths / 10} s`;
-  const seconds = Math.round(tenths / 10);
-  const index = UNITS.findIndex(([, unit]) => seconds >= unit);
-  const [[name, unit], [smaller, part]] = [UNITS[index]!, UNITS[index + 1]!]; // a minute or more
-  const parts = Math.round(seconds / part);
-  const [whole, rest] = [Math.floor(parts * part / unit), parts % (unit / part)];
-  return `${whole} ${name}${rest > 0 ? ` ${rest} ${smaller}` : ""}`;
+  return exactDurationText(roundDuration(durationMs));
 }
 
 /** A span of time in one unit, such as `45 s`, `1.5 min`, `3 h`. */

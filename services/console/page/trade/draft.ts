@@ -11,6 +11,7 @@ import {
   durationText,
   exactDurationText,
   formatRange,
+  roundDuration,
   toNumber,
 } from "../parts/format.ts";
 import { numberError, tryParseDecimal, tryParseDuration } from "./input.ts";
@@ -47,7 +48,6 @@ export interface Corners {
 
 /** The draft of a drawn box, with rounded values; undefined if it is too small to be intended. */
 export function draftOf({ fromMs, toMs, low, high }: Corners): Draft | undefined {
-  const round = (ms: number) => tryParseDuration(durationText(ms)) ?? 0;
   const startMs = Math.max(START_MIN_MS, Math.min(fromMs, toMs));
   const endMs = Math.max(fromMs, toMs);
   const digits = decimalsOf(Math.max(low, high));
@@ -56,12 +56,12 @@ export function draftOf({ fromMs, toMs, low, high }: Corners): Draft | undefined
   if (lowerPrice === undefined || upperPrice === undefined || lowerPrice >= upperPrice) {
     return undefined;
   }
-  if (endMs <= 0 || round(Math.abs(toMs - fromMs)) === 0) return undefined;
+  if (endMs <= 0 || roundDuration(Math.abs(toMs - fromMs)) === 0) return undefined;
   return {
     lowerPrice,
     upperPrice,
-    startsInMs: round(startMs),
-    durationMs: clamp(round(endMs - startMs), DURATION_MIN_MS, DURATION_MAX_MS),
+    startsInMs: roundDuration(startMs),
+    durationMs: clamp(roundDuration(endMs - startMs), DURATION_MIN_MS, DURATION_MAX_MS),
   };
 }
 

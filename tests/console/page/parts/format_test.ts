@@ -98,6 +98,7 @@ Deno.test("durationText: one or two units, without a zero unit", () => {
     "2 min 5 s": 125_000,
     "1 h 11 min": 4_250_000,
     "2 h": 7_185_000,
+    "1 d": 86_399_000,
     "1 d 2 h": 93_600_000,
   };
   for (const [text, ms] of Object.entries(texts)) assert.equal(durationText(ms), text);
