@@ -8,13 +8,20 @@ import type { Address, Hex } from "../protocol/scalars.ts";
 import { LocalSigner } from "../protocol/signature.ts";
 import type { TransactionSigner } from "../protocol/transaction.ts";
 import { redact } from "../redact.ts";
-import { UsageError } from "./options.ts";
+import { optionLabel, type OptionSpec, UsageError } from "./options.ts";
 
 /** Options that give a service its key: either the key or a keystore. */
 export interface KeyOptions {
   privateKey?: LocalSigner | undefined;
   keystore?: string | undefined;
   keystorePasswordFile?: string | undefined;
+}
+
+/** The rows of a service's options that errors about its key name. */
+interface KeyTable {
+  privateKey: OptionSpec;
+  /** Only of a service that accepts a remote signer. */
+  signerUrl?: OptionSpec;
 }
 
 /** The keystore cannot be opened. Its message names files, never a password or a key. */
@@ -27,12 +34,14 @@ export class KeystoreError extends RangemakerError {
 /**
  * The signer of a service.
  *
- * @param label Name of the option for the key, for the error message.
  * @throws {UsageError} Without a key, or with both a key and a keystore.
  * @throws {KeystoreError} If the keystore or its password cannot be read.
  */
-export async function openLocalSigner(options: KeyOptions, label: string): Promise<LocalSigner> {
-  const { privateKey, keystore, keystorePasswordFile } = options;
+export async function openLocalSigner(
+  { privateKey, keystore, keystorePasswordFile }: KeyOptions,
+  table: KeyTable,
+): Promise<LocalSigner> {
+  const label = optionLabel(table.privateKey) + (table.signerUrl ? ", --signer-url" : "");
   if (keystore === undefined) {
     if (privateKey !== undefined) return privateKey;
     throw new UsageError(`Missing key: give ${label}, or --keystore`);
@@ -62,14 +71,15 @@ export interface RemoteKeyOptions extends KeyOptions {
  */
 export async function openTransactionSigner(
   options: RemoteKeyOptions,
-  label: string,
+  table: KeyTable,
 ): Promise<TransactionSigner> {
   const { signerUrl: url, signerAddress: address, signerMethod, ...key } = options;
-  if (url === undefined) return await openLocalSigner(key, `${label}, --signer-url`);
+  if (url === undefined) return await openLocalSigner(key, table);
   if (address === undefined) {
     throw new UsageError("Missing --signer-address: expected with --signer-url");
   }
   if (key.privateKey !== undefined || key.keystore !== undefined) {
+    const label = optionLabel(table.privateKey);
     throw new UsageError(`Two keys: expected ${label}, --keystore or --signer-url, not several`);
   }
   return new RemoteSigner({ url, address, method: signerMethod ?? "eth_signTypedData" });

@@ -6,7 +6,6 @@ import { type IntentResources, openIntentResources } from "./intent_resources.ts
 import { inspectStore } from "./open_store.ts";
 import type { IntentStore } from "./store.ts";
 import { isNodeAway } from "../net/core_reader.ts";
-import type { TransactionSigner } from "../protocol/transaction.ts";
 import { redactUrls } from "../redact.ts";
 import {
   type CommandContext,
@@ -14,7 +13,7 @@ import {
   ExitCode,
   type RunnableCommand,
 } from "../cli/command.ts";
-import type { RemoteKeyOptions } from "../cli/keystore.ts";
+import { openTransactionSigner, type RemoteKeyOptions } from "../cli/keystore.ts";
 import type { keyKind, keystoreOptions, remoteSignerOptions } from "../cli/key_options.ts";
 import * as kinds from "../cli/option_kinds.ts";
 import { type CommandText, type OptionsOf, type OptionSpec, UsageError } from "../cli/options.ts";
@@ -42,7 +41,6 @@ type RepairTable = typeof keystoreOptions & {
 interface RepairCommand extends Pick<CommandText, "name" | "description" | "examples"> {
   service: string;
   options: Omit<RepairTable, "dryRun"> & Partial<typeof remoteSignerOptions>;
-  openSigner(options: RemoteKeyOptions): Promise<TransactionSigner>;
   /** The command's words for a repaired intent, such as `sent again`. */
   repairedWords: string;
   /** Binds no database: that is for the service, which may have another key. */
@@ -115,11 +113,11 @@ async function requireNotEmpty(database: string, service: string): Promise<void>
 }
 
 async function repairAll(
-  { service, openSigner, storeKey, repair }: RepairCommand,
+  { service, options: table, storeKey, repair }: RepairCommand,
   options: OptionsOf<RepairTable> & RemoteKeyOptions,
   { clock, print }: CommandContext,
 ) {
-  const signer = await openSigner(options);
+  const signer = await openTransactionSigner(options, table);
   const source = { ...options, name: service, clock, signer, storeKey };
   const resources = await openIntentResources(source);
   const { store, node } = resources;

@@ -1,3 +1,4 @@
+import { openTransactionSigner } from "../../lib/cli/keystore.ts";
 import {
   type CheckContext,
   type CheckOutcome,
@@ -7,7 +8,7 @@ import {
 } from "../../lib/cli/service_checks.ts";
 import { findChainProblem, findWriteProblem } from "../../lib/http/readiness.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
-import { type BackfillOptions, openAdminSigner, options } from "./mod.ts";
+import { type BackfillOptions, options } from "./mod.ts";
 
 const REMEDY = "Correct --rpc-url or --chain-id";
 
@@ -15,7 +16,7 @@ const REMEDY = "Correct --rpc-url or --chain-id";
 export const checks: ServiceChecks<typeof options> = {
   service: "backfill",
   options,
-  openSigner: openAdminSigner,
+  openSigner: (values) => openTransactionSigner(values, options),
   customChecks: (values, context) => [{
     subject: "admin",
     remedy: "Start the node, or correct --rpc-url",

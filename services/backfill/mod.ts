@@ -13,11 +13,10 @@ import { type CommandContext, createCommand, ExitCode } from "../../lib/cli/comm
 import * as kinds from "../../lib/cli/option_kinds.ts";
 import { keyKind, keystoreOptions, remoteSignerOptions } from "../../lib/cli/key_options.ts";
 import { readMarkets } from "../../lib/cli/markets_file.ts";
-import { openTransactionSigner, type RemoteKeyOptions } from "../../lib/cli/keystore.ts";
-import { optionLabel, type OptionsOf, UsageError } from "../../lib/cli/options.ts";
+import { openTransactionSigner } from "../../lib/cli/keystore.ts";
+import { type OptionsOf, UsageError } from "../../lib/cli/options.ts";
 import { chainIdOption, marketsOption, rpcUrlOption } from "../../lib/cli/shared_options.ts";
 import { optionsFor } from "../../lib/cli/option_names.ts";
-import type { TransactionSigner } from "../../lib/protocol/transaction.ts";
 import { progressBar } from "../../lib/cli/terminal.ts";
 import { fillSpans, type SpanReport } from "./fill_spans.ts";
 import { type BackfillRequest, findDistantPrice, readMissingPrices } from "./recorded_prices.ts";
@@ -94,18 +93,6 @@ export const options = optionsFor("backfill", {
 
 export type BackfillOptions = OptionsOf<typeof options>;
 
-/**
- * The admin's key.
- *
- * @throws {UsageError} Without one.
- * @throws {KeystoreError} If it cannot be read.
- */
-export function openAdminSigner(
-  keyOptions: Pick<BackfillOptions, keyof RemoteKeyOptions>,
-): Promise<TransactionSigner> {
-  return openTransactionSigner(keyOptions, optionLabel(options.privateKey));
-}
-
 /** `rangemaker backfill`: fills missing price slots from an exchange's trade history. */
 export const run = createCommand({
   name: "backfill",
@@ -134,20 +121,20 @@ export const run = createCommand({
  * @throws {UsageError} Unless either a thesis or a market with a time span is given.
  */
 async function backfill(
-  options: BackfillOptions,
+  given: BackfillOptions,
   context: CommandContext,
 ): Promise<number> {
   const { clock } = context;
-  const markets = await readMarkets(options.markets);
-  const request = requestOf(options, markets);
-  const signer = await openAdminSigner(options);
-  const client = new CoreClient({ url: options.rpcUrl });
-  await requireChainId(client, options.chainId);
+  const markets = await readMarkets(given.markets);
+  const request = requestOf(given, markets);
+  const signer = await openTransactionSigner(given, options);
+  const client = new CoreClient({ url: given.rpcUrl });
+  await requireChainId(client, given.chainId);
   let isStopping = false;
   context.untilSignal().then(() => isStopping = true);
   context.progress("Asking the node for missing slots …");
   const { market, missing, thesis } = await readMissingPrices(request, client, markets);
-  const { price, anyPrice, historyUrl, maxCarryMs } = options;
+  const { price, anyPrice, historyUrl, maxCarryMs } = given;
   const requireSimilar = async (gap: TimeSpan, prices: readonly bigint[]) => {
     const distant = anyPrice ? undefined : await findDistantPrice(prices, market, gap, client);
     if (distant !== undefined) throw distantPrice(distant, price === undefined);
@@ -158,7 +145,7 @@ async function backfill(
   const reports = await fillSpans(market, missing, {
     client,
     signer,
-    chainId: options.chainId,
+    chainId: given.chainId,
     ...(price === undefined
       ? {
         trades: exchangeTrades(new ExchangeHistory(historyUrl, clock), clock, timestampMs),

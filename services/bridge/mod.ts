@@ -12,6 +12,7 @@ import type { CoreClient } from "../../lib/net/core_client.ts";
 import { RECEIPTS_KEPT_MIN_MS } from "../../lib/protocol/constants.ts";
 import type { Address } from "../../lib/protocol/scalars.ts";
 import { createServiceCommand } from "../../lib/cli/command.ts";
+import { openTransactionSigner } from "../../lib/cli/keystore.ts";
 import { RequestLimiter } from "../../lib/http/limiter.ts";
 import { createRegistry } from "../../lib/http/metrics.ts";
 import { documentedHandler } from "../../lib/http/openapi.ts";
@@ -26,10 +27,10 @@ import {
 import { depositLog, logStart } from "./deposit_log.ts";
 import { BridgeMetrics, registerPermission } from "./metrics.ts";
 import { operations } from "./operations.ts";
-import { type BridgeOptions, openBridgeSigner, options } from "./options.ts";
+import { type BridgeOptions, options as optionTable } from "./options.ts";
 import { createBridgeReadiness } from "./readiness.ts";
 
-export { type BridgeOptions, options };
+export { type BridgeOptions, optionTable as options };
 
 const NAME = "bridge";
 
@@ -54,7 +55,7 @@ async function startWith(
 ): Promise<RunningService> {
   const { chainId } = options;
   const rpcUrl = redactUrls(options.rpcUrl);
-  const signer = await openBridgeSigner(options);
+  const signer = await openTransactionSigner(options, optionTable);
   const bridge = signer.address;
   const registry = createRegistry();
   const storeKey = "ignore";
@@ -154,7 +155,7 @@ function createHealthRoute(
 export const run = createServiceCommand({
   name: NAME,
   description: "Turns signed deposit requests into deposit transactions, each exactly once.",
-  options,
+  options: optionTable,
   examples: [
     ["rangemaker bridge --port 3001", "with the relayer key in BRIDGE_PRIVATE_KEY"],
     [

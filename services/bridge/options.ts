@@ -1,8 +1,6 @@
 import * as kinds from "../../lib/cli/option_kinds.ts";
 import { keyKind, keystoreOptions, remoteSignerOptions } from "../../lib/cli/key_options.ts";
-import { openTransactionSigner, type RemoteKeyOptions } from "../../lib/cli/keystore.ts";
-import { optionLabel, type OptionsOf } from "../../lib/cli/options.ts";
-import type { TransactionSigner } from "../../lib/protocol/transaction.ts";
+import type { OptionsOf } from "../../lib/cli/options.ts";
 import {
   chainIdOption,
   corsOriginsOption,
@@ -40,13 +38,3 @@ export const options = optionsFor("bridge", {
 });
 
 export type BridgeOptions = OptionsOf<typeof options>;
-
-/**
- * The bridge's key.
- *
- * @throws {UsageError} Without one.
- * @throws {KeystoreError} If it cannot be read.
- */
-export function openBridgeSigner(keyOptions: RemoteKeyOptions): Promise<TransactionSigner> {
-  return openTransactionSigner(keyOptions, optionLabel(options.privateKey));
-}

@@ -9,7 +9,7 @@ import {
   requireDepositTerms,
   wasCreditedBefore,
 } from "./depositor.ts";
-import { openBridgeSigner, options } from "./options.ts";
+import { options } from "./options.ts";
 
 /**
  * The `bridge replay` subcommand. The node credits each external hash once, from any relayer. So
@@ -30,7 +30,6 @@ export const run = createRepairCommand({
   ],
   service: "bridge",
   options,
-  openSigner: openBridgeSigner,
   repairedWords: "sent again",
   storeKey: "ignore",
   async repair({ node, transactions, clock }, intent, { chainId, dryRun }) {

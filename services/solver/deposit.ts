@@ -1,5 +1,6 @@
 /** `rangemaker solver deposit`: money for the account of a solver's key. */
 import { createCommand, ExitCode } from "../../lib/cli/command.ts";
+import { openLocalSigner } from "../../lib/cli/keystore.ts";
 import * as kinds from "../../lib/cli/option_kinds.ts";
 import { optionTable } from "../../lib/cli/options.ts";
 import { REQUEST_LIFE_MS } from "../../lib/client/bet.ts";
@@ -9,7 +10,7 @@ import { depositAnswerSchema } from "../../lib/protocol/answers.ts";
 import { randomNonce } from "../../lib/protocol/deposit.ts";
 import { hashDepositRequest } from "../../lib/protocol/hashes.ts";
 import { usdcText } from "../../lib/protocol/price.ts";
-import { openSolverSigner, options as solverOptions } from "./options.ts";
+import { options as solverOptions } from "./options.ts";
 
 const { privateKey, keystore, keystorePasswordFile, chainId } = solverOptions;
 
@@ -44,7 +45,7 @@ export const run = createCommand({
     "500 USDC for the key in SOLVER_PRIVATE_KEY",
   ]],
   async run({ bridgeUrl, amount, nonce = randomNonce(), chainId, ...key }, { clock, print }) {
-    const signer = await openSolverSigner(key);
+    const signer = await openLocalSigner(key, options);
     const deadline = clock.now() + REQUEST_LIFE_MS;
     const request = { user: signer.address, amount, nonce, deadline };
     const signature = signer.sign(hashDepositRequest(request, chainId));

@@ -1,6 +1,7 @@
 /** The quote solver: a market maker that signs quotes for range bets and submits them. */
 import type { Context } from "hono";
 import { createServiceCommand } from "../../lib/cli/command.ts";
+import { openLocalSigner } from "../../lib/cli/keystore.ts";
 import { readMarkets } from "../../lib/cli/markets_file.ts";
 import { type Clock, systemClock } from "../../lib/clock.ts";
 import { RequestLimiter } from "../../lib/http/limiter.ts";
@@ -25,7 +26,7 @@ import {
   SolverMetrics,
 } from "./metrics.ts";
 import { operations } from "./operations.ts";
-import { openSolverSigner, options as optionTable, type SolverOptions } from "./options.ts";
+import { options as optionTable, type SolverOptions } from "./options.ts";
 import { OwnAccount } from "./own_account.ts";
 import { checkReadiness } from "./readiness.ts";
 import { ExposureBook } from "./risk/exposure_book.ts";
@@ -59,7 +60,7 @@ async function openParts(
   const registry = createRegistry();
   const markets = await readMarkets(options.markets);
   const metrics = new SolverMetrics(registry, markets);
-  const signer = await openSolverSigner(options);
+  const signer = await openLocalSigner(options, optionTable);
   const storeKey = options.dryRun ? "ignore" : "bind";
   const resources = await openIntentResources({ ...options, name: NAME, signer, storeKey, clock });
   const { store, shortTimeoutNode } = resources;

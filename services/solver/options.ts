@@ -1,9 +1,7 @@
 import { z } from "zod";
 import * as kinds from "../../lib/cli/option_kinds.ts";
 import { keyKind, keystoreOptions } from "../../lib/cli/key_options.ts";
-import { type KeyOptions, openLocalSigner } from "../../lib/cli/keystore.ts";
-import { optionLabel, type OptionsOf } from "../../lib/cli/options.ts";
-import type { LocalSigner } from "../../lib/protocol/signature.ts";
+import type { OptionsOf } from "../../lib/cli/options.ts";
 import {
   chainIdOption,
   corsOriginsOption,
@@ -123,13 +121,3 @@ export const options = optionsFor("solver", {
 });
 
 export type SolverOptions = OptionsOf<typeof options>;
-
-/**
- * The solver's key.
- *
- * @throws {UsageError} Without one.
- * @throws {KeystoreError} If it cannot be read.
- */
-export function openSolverSigner(keyOptions: KeyOptions): Promise<LocalSigner> {
-  return openLocalSigner(keyOptions, optionLabel(options.privateKey));
-}

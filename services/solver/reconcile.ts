@@ -3,7 +3,7 @@ import { createRepairCommand } from "../../lib/intents/repair_command.ts";
 import { isFinal } from "../../lib/intents/intent.ts";
 import { formatUnits, usdcText } from "../../lib/protocol/price.ts";
 import { receiptSchema } from "../../lib/protocol/receipt.ts";
-import { openSolverSigner, options } from "./options.ts";
+import { options } from "./options.ts";
 import { checkThesis, decodeExecution } from "./execution/execution.ts";
 
 /** The `solver reconcile` subcommand: ends such bets, and releases their reservations. */
@@ -13,7 +13,6 @@ export const run = createRepairCommand({
   examples: [["rangemaker solver reconcile", "with the solver's key in SOLVER_PRIVATE_KEY"]],
   service: "solver",
   options,
-  openSigner: openSolverSigner,
   repairedWords: "gone",
   storeKey: "compare",
   async repair({ node, clock }, intent) {

@@ -6,6 +6,7 @@ import assert from "node:assert/strict";
 import { createKeystore, openLocalSigner } from "../../lib/cli/keystore.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
+import { options as bridgeOptions } from "../../services/bridge/options.ts";
 import { startFakeHistory } from "../backfill/fake_history.ts";
 import { signedRequest } from "../bridge/support.ts";
 import { startFakeOracle } from "../node/support/fake_oracle.ts";
@@ -419,7 +420,7 @@ ${key("admin")}
   key(name: string) {
     const path = `${this.#folder}/etc/${name}`;
     const files = { keystore: `${path}.json`, keystorePasswordFile: `${path}.password` };
-    return openLocalSigner(files, name);
+    return openLocalSigner(files, bridgeOptions);
   }
 
   /** The accounts of keystores that were replaced, oldest first. */

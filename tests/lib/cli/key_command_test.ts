@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { Wallet } from "ethers";
 import { keyCommand } from "../../../lib/cli/key_command.ts";
 import { openLocalSigner } from "../../../lib/cli/keystore.ts";
+import { options as bridgeOptions } from "../../../services/bridge/options.ts";
 import { recordedContext } from "../../support/command_context.ts";
 import { withFolder } from "../../support/files.ts";
 
@@ -33,7 +34,7 @@ Deno.test("key new, key show: makes a key in a private keystore file, with the p
     const made = await runKey(["new", ...files]);
     assert.equal(made.code, 0, made.errors);
     assert.equal((await Deno.stat(keystore)).mode! & 0o777, 0o600);
-    const signer = await openLocalSigner({ keystore, keystorePasswordFile }, "");
+    const signer = await openLocalSigner({ keystore, keystorePasswordFile }, bridgeOptions);
     assert.deepEqual(made.printed, [signer.address]);
 
     assert.deepEqual((await runKey(["show", ...files])).printed, [signer.address]);

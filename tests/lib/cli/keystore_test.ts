@@ -2,13 +2,21 @@ import assert from "node:assert/strict";
 import { Wallet } from "ethers";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import { LocalSigner } from "../../../lib/protocol/signature.ts";
+import { keyKind } from "../../../lib/cli/key_options.ts";
 import { KeystoreError, openLocalSigner } from "../../../lib/cli/keystore.ts";
 import { UsageError } from "../../../lib/cli/options.ts";
 import { withFolder } from "../../support/files.ts";
 
 const { privateKey: key, address } = DEV_ACCOUNTS.relayer;
 const privateKey = new LocalSigner(key);
-const LABEL = "--private-key or BRIDGE_PRIVATE_KEY";
+const table = {
+  privateKey: {
+    flags: "--private-key",
+    kind: keyKind,
+    env: "BRIDGE_PRIVATE_KEY",
+    description: "",
+  },
+};
 
 Deno.test("openLocalSigner: opens a keystore written by ethers; errors name the file and show no secret", () =>
   withFolder(async (directory) => {
@@ -20,7 +28,7 @@ Deno.test("openLocalSigner: opens a keystore written by ethers; errors name the 
     const keystorePasswordFile = `${directory}/password`;
     const source = { privateKey: undefined, keystore, keystorePasswordFile };
     const fails = (message: RegExp) =>
-      assert.rejects(() => openLocalSigner(source, LABEL), (thrown) => {
+      assert.rejects(() => openLocalSigner(source, table), (thrown) => {
         assert.ok(thrown instanceof KeystoreError);
         assert.equal(thrown.cause, undefined);
         assert.match(thrown.message, message);
@@ -28,7 +36,7 @@ Deno.test("openLocalSigner: opens a keystore written by ethers; errors name the 
       });
     await Deno.writeTextFile(keystore, text);
     await Deno.writeTextFile(keystorePasswordFile, "correct horse\n");
-    assert.equal((await openLocalSigner(source, LABEL)).address, address);
+    assert.equal((await openLocalSigner(source, table)).address, address);
 
     await Deno.writeTextFile(keystorePasswordFile, "wrung");
     await fails(/relayer\.json does not open: the password is wrong$/);
@@ -50,7 +58,7 @@ Deno.test("openLocalSigner: opens a keystore written by ethers; errors name the 
 Deno.test("openLocalSigner: a key given by mistake as the password file is not shown in the error", async () => {
   const source = { privateKey: undefined, keystore: "none.json", keystorePasswordFile: key };
   await assert.rejects(
-    () => openLocalSigner(source, LABEL),
+    () => openLocalSigner(source, table),
     /^KeystoreError: File … cannot be read: it does not exist$/,
   );
 });
@@ -62,7 +70,7 @@ Deno.test({
     const keystore = "/etc/hostname";
     await assert.rejects(
       () =>
-        openLocalSigner({ privateKey: undefined, keystore, keystorePasswordFile: keystore }, LABEL),
+        openLocalSigner({ privateKey: undefined, keystore, keystorePasswordFile: keystore }, table),
       /hostname cannot be read: this process may not read it; start .* by its task, or add --allow-read$/,
     );
   },
@@ -70,17 +78,17 @@ Deno.test({
 
 Deno.test("openLocalSigner: requires exactly one key", async () => {
   const none = { privateKey: undefined };
-  assert.equal(await openLocalSigner({ privateKey }, LABEL), privateKey);
-  await assert.rejects(() => openLocalSigner(none, LABEL), {
+  assert.equal(await openLocalSigner({ privateKey }, table), privateKey);
+  await assert.rejects(() => openLocalSigner(none, table), {
     name: UsageError.name,
-    message: `Missing key: give ${LABEL}, or --keystore`,
+    message: "Missing key: give --private-key or BRIDGE_PRIVATE_KEY, or --keystore",
   });
   await assert.rejects(
-    () => openLocalSigner({ privateKey, keystore: "k" }, LABEL),
+    () => openLocalSigner({ privateKey, keystore: "k" }, table),
     /^UsageError: Two keys/,
   );
   await assert.rejects(
-    () => openLocalSigner({ ...none, keystore: "k" }, LABEL),
+    () => openLocalSigner({ ...none, keystore: "k" }, table),
     /keystore-password-file/,
   );
 });
