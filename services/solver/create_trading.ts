@@ -80,7 +80,7 @@ export function createTrading(options: SolverOptions, parts: SolverParts) {
     clock,
     markets,
     maxRisk: options.maxRisk,
-    hedgeMs: hedge.expectedMs,
+    hedgeMs: options.hedgeDelayMs,
     strategy,
   });
   const preparation = new ExecutionPreparation({
@@ -122,9 +122,9 @@ export function createTrading(options: SolverOptions, parts: SolverParts) {
 }
 
 function createHedge(options: SolverOptions, clock: Clock, metrics: SolverMetrics): Hedge {
-  const { hedgeUrl: url, hedgeDelayMs: expectedMs, hedgeTimeoutMs: timeoutMs } = options;
+  const { hedgeUrl: url, hedgeDelayMs, hedgeTimeoutMs: timeoutMs } = options;
   const hedge = url === undefined
-    ? new SimulatedHedge(clock, expectedMs)
-    : createHttpHedge({ url, expectedMs, timeoutMs });
+    ? new SimulatedHedge(clock, hedgeDelayMs)
+    : createHttpHedge({ url, timeoutMs });
   return metrics.timeHedge(hedge);
 }

@@ -126,7 +126,6 @@ export class SolverMetrics {
   /** Measures the duration and the outcome of a hedge. */
   timeHedge(hedge: Hedge): Hedge {
     return {
-      expectedMs: hedge.expectedMs,
       cover: async (quoteHash, quote) => {
         const startedAtMs = performance.now();
         let outcome = "hedged";

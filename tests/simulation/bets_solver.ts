@@ -34,6 +34,8 @@ class Died extends Error {}
 /** As often as a solver reads all open theses and reservations. */
 const RECONCILE_MS = 30_000;
 
+const HEDGE_MS = 50;
+
 /** A user without much money, who bets with no other solver. */
 export const loyal = new LocalSigner(`0x${"b3".repeat(32)}`);
 
@@ -101,7 +103,7 @@ export class BetsSolver {
       solver: signer.address,
       clock,
       maxRisk: EXPOSURE_MAX,
-      hedgeMs: hedge.expectedMs,
+      hedgeMs: HEDGE_MS,
       strategy,
     });
     const preparation = new ExecutionPreparation({
@@ -273,11 +275,10 @@ function strategyOf(world: BetsWorld): BarrierStrategy {
 
 function hedgeOf(world: BetsWorld): Hedge {
   return {
-    expectedMs: 50,
     async cover(_quoteHash: Hex, terms: UnsignedQuote) {
       world.checkHedge(terms);
       if (terms.user === loyal.address) await world.checkFunds(terms.user);
-      await new Promise<void>((resolve) => world.chain.clock.after(50, resolve));
+      await new Promise<void>((resolve) => world.chain.clock.after(HEDGE_MS, resolve));
     },
   };
 }

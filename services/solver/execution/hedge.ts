@@ -11,8 +11,6 @@ import { solverError } from "../shared/errors.ts";
 
 /** Covers the solver's risk elsewhere before a thesis is submitted. */
 export interface Hedge {
-  /** Usual duration of {@link cover} in milliseconds: a quote must live that long. */
-  readonly expectedMs: number;
   /**
    * Resolves when the risk of a quote is covered. Idempotent by the quote hash: it is called again
    * after a crash.
@@ -24,16 +22,16 @@ export interface Hedge {
 
 /** Waits and covers nothing (spec: quote solver, flow step 4). */
 export class SimulatedHedge implements Hedge {
-  readonly expectedMs: number;
   readonly #clock: Clock;
+  readonly #delayMs: number;
 
   constructor(clock: Clock, delayMs: number) {
     this.#clock = clock;
-    this.expectedMs = delayMs;
+    this.#delayMs = delayMs;
   }
 
   cover(): Promise<void> {
-    return waitMs(this.#clock, this.expectedMs);
+    return waitMs(this.#clock, this.#delayMs);
   }
 }
 
@@ -51,7 +49,6 @@ const answerSchema = z.discriminatedUnion("hedged", [
 interface HttpHedgeOptions {
   /** `--hedge-url`: receives `POST { quoteHash, quote, risk }`. */
   url: string;
-  expectedMs: number;
   /** Timeout of one answer, in milliseconds. */
   timeoutMs: number;
 }
@@ -60,7 +57,7 @@ interface HttpHedgeOptions {
  * Asks the maker's own service to cover each execution, and waits for its answer. The same
  * execution may be sent again, with the same `Idempotency-Key`: the quote hash.
  */
-export function createHttpHedge({ url, expectedMs, timeoutMs }: HttpHedgeOptions): Hedge {
+export function createHttpHedge({ url, timeoutMs }: HttpHedgeOptions): Hedge {
   // Neither the path nor the query, which may contain a key.
   const service = new URL(url).origin;
   const unavailable = (
@@ -73,7 +70,6 @@ export function createHttpHedge({ url, expectedMs, timeoutMs }: HttpHedgeOptions
     return new RangemakerError("HEDGE_UNAVAILABLE", message, { retry: "later", cause });
   };
   return {
-    expectedMs,
     /**
      * @throws {RangemakerError} `HEDGE_REFUSED` if the service refuses, which is final.
      * @throws {RangemakerError} `HEDGE_UNAVAILABLE` without a valid answer: it may succeed later.

@@ -16,7 +16,7 @@ export interface PreTradeChecksOptions {
   markets: Markets;
   /** Largest loss of the solver on one thesis (payout minus bet), USDC with 6 decimals. */
   maxRisk: bigint;
-  /** Usual duration of a hedge, in milliseconds. */
+  /** Usual duration of a hedge, in milliseconds: a quote must live that long. */
   hedgeMs: number;
   strategy: Pick<PricingStrategy, "recheck" | "holdMs">;
 }

@@ -55,7 +55,7 @@ export function recorded(clock: FakeClock): NewIntent {
 
 /** A hedging service that answers at once. */
 export function hedgeOf(cover: Hedge["cover"] = () => Promise.resolve()): Hedge {
-  return { expectedMs: 0, cover };
+  return { cover };
 }
 
 export interface Overrides {
@@ -86,7 +86,7 @@ function createExecutor(given: Hedge, overrides: Overrides) {
     solver: solver.address,
     clock,
     maxRisk: 50n,
-    hedgeMs: hedge.expectedMs,
+    hedgeMs: 0,
     strategy,
   });
   const exposureLimit = new ExposureLimit({ book: exposure });
