@@ -45,13 +45,9 @@ export async function openPricing(
     const strategy = new MockStrategy(Math.random);
     return { strategy, start() {}, stop: () => Promise.resolve() };
   }
-  const volatilityOptions = {
-    floor: options.volatilityFloor,
-    minHistoryMs: options.volatilityHistoryMs,
-  };
   const { records } = store;
-  const saved = await readSavedVolatility({ records, clock }, markets, volatilityOptions);
-  const marketData = new MarketData(volatilityOptions, markets, saved);
+  const saved = await readSavedVolatility({ records, clock }, markets, options);
+  const marketData = new MarketData(options, markets, saved);
   const correlatedRisk = (bet: Bet) => exposure.correlatedRisk(bet, clock.now());
   const marketView = marketData.stateOf.bind(marketData);
   const context = createStrategyContext({ marketView, clock, markets, correlatedRisk });

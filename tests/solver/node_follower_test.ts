@@ -24,7 +24,10 @@ Deno.test("createNodeFollower: exposure, theses and prices follow the node until
   node.methods.set("core_getLimits", () => ({ minBetAmount: "7", maxStartAheadMs: 9 }));
   const exposure = new ExposureBook(undefined, decodeBet);
   const limits: unknown[] = [];
-  const marketData = new MarketData({ floor: 0.1, minHistoryMs: 1_000 }, SPEC_MARKETS);
+  const marketData = new MarketData(
+    { volatilityFloor: 0.1, volatilityHistoryMs: 1_000 },
+    SPEC_MARKETS,
+  );
   const theses: number[] = [];
   let reconciled = 0;
   const reports: number[] = [];

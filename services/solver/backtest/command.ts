@@ -67,11 +67,7 @@ export async function backtest(
     blockMs: Math.max(HOUR_MS, ...options.durationsMs),
     onProgress,
   };
-  const volatility = new MarketVolatility({
-    floor: options.volatilityFloor,
-    minHistoryMs: options.volatilityHistoryMs,
-  });
-  const market = new TapeMarket(volatility, options.priceAgeMs);
+  const market = new TapeMarket(new MarketVolatility(options), options.priceAgeMs);
   const makers: Maker[] = [
     new StrategyMaker(
       (context) =>

@@ -16,9 +16,9 @@ import { outcomesStateSchema, WindowOutcomes } from "./window_outcomes.ts";
 
 export interface VolatilityOptions {
   /** Lowest annualised volatility of a forecast: a still price does not prove a low one. */
-  floor: number;
+  volatilityFloor: number;
   /** Prices must cover this much time before the first forecast, in milliseconds. */
-  minHistoryMs: number;
+  volatilityHistoryMs: number;
 }
 
 /** Lengths of the windows that forecasts are compared with: those made of slots, and of candles. */
@@ -165,7 +165,7 @@ export class MarketVolatility implements VolatilityForecaster {
   }
 
   get missingMs(): number {
-    return Math.max(0, Math.ceil(this.#options.minHistoryMs - this.historyMs));
+    return Math.max(0, Math.ceil(this.#options.volatilityHistoryMs - this.historyMs));
   }
 
   /** Shares of hypothetical boxes that held, by horizon. */
@@ -175,7 +175,7 @@ export class MarketVolatility implements VolatilityForecaster {
 
   forecast(nowMs: number, endMs: number, startMs: number = nowMs): VolatilityForecast | undefined {
     const { historyMs } = this;
-    if (historyMs === 0 || historyMs < this.#options.minHistoryMs) return undefined;
+    if (historyMs === 0 || historyMs < this.#options.volatilityHistoryMs) return undefined;
     const horizonMs = Math.max(HORIZON_MIN_MS, endMs - nowMs);
     const extraSpread = SPREAD_PER_MISSING_HISTORY * Math.max(0, Math.log(horizonMs / historyMs));
     const { median, lowerVariance, upperVariance, endToRangeRatio } = this.#correctionAt(horizonMs);
@@ -183,7 +183,10 @@ export class MarketVolatility implements VolatilityForecaster {
     const upper = Math.sqrt(upperVariance) + extraSpread;
     const base = this.#logDeviation(nowMs, horizonMs, Math.max(nowMs, startMs)) ?? -Infinity;
     const deviation = Math.exp(base + median);
-    const volatility = Math.max(this.#options.floor, deviation * Math.sqrt(YEAR_MS / horizonMs));
+    const volatility = Math.max(
+      this.#options.volatilityFloor,
+      deviation * Math.sqrt(YEAR_MS / horizonMs),
+    );
     return { ...forecastOf(volatility, lower, upper), endToRangeRatio };
   }
 

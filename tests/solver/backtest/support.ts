@@ -131,7 +131,7 @@ class KnownVolatility extends MarketVolatility {
   readonly #known: VolatilityForecast;
 
   constructor(volatility: number) {
-    super({ floor: 0.05, minHistoryMs: 0 });
+    super({ volatilityFloor: 0.05, volatilityHistoryMs: 0 });
     this.#known = forecastOf(volatility, 0);
   }
 
@@ -153,7 +153,7 @@ export function runMakers(
   const margin = 0.03;
   const market = new TapeMarket(
     volatility === undefined
-      ? new MarketVolatility({ floor: 0.05, minHistoryMs: 60_000 })
+      ? new MarketVolatility({ volatilityFloor: 0.05, volatilityHistoryMs: 60_000 })
       : new KnownVolatility(volatility),
   );
   const barrier = new StrategyMaker(

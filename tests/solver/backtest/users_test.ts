@@ -84,7 +84,7 @@ function runTrial(
     reportFromMs: 0,
     ...given,
   }, {
-    market: new TapeMarket(new MarketVolatility({ floor: 0.1, minHistoryMs: 0 })),
+    market: new TapeMarket(new MarketVolatility({ volatilityFloor: 0.1, volatilityHistoryMs: 0 })),
     makers: [maker, rival],
     rivals: [1, 0],
   });
@@ -157,7 +157,10 @@ Deno.test("Backtest: a box that is lost before its recheck is not executed", () 
 });
 
 Deno.test("TapeMarket: strategies see the price with the configured age", () => {
-  const market = new TapeMarket(new MarketVolatility({ floor: 0.1, minHistoryMs: 0 }), 200);
+  const market = new TapeMarket(
+    new MarketVolatility({ volatilityFloor: 0.1, volatilityHistoryMs: 0 }),
+    200,
+  );
   const seen = [0, 100, 200, 300].map((timeMs) => {
     market.observe({ timeMs, price: PRICE + timeMs });
     return market.spot?.price;

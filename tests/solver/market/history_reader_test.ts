@@ -47,7 +47,10 @@ class FakeHistory {
 /** A reader of a node's history, which ends with the test. */
 function createReader(clock = new FakeClock()) {
   const node = new FakeHistory();
-  const marketData = new MarketData({ floor: 0.1, minHistoryMs: 60_000 }, SPEC_MARKETS);
+  const marketData = new MarketData(
+    { volatilityFloor: 0.1, volatilityHistoryMs: 60_000 },
+    SPEC_MARKETS,
+  );
   const history = createHistoryReader(node, marketData, clock);
   const prices = marketData.stateOf(market);
   const start = async () => {

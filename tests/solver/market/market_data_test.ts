@@ -4,7 +4,7 @@ import { MarketData } from "../../../services/solver/market/market_data.ts";
 import { MarketVolatility } from "../../../services/solver/pricing/volatility.ts";
 import { market, nodePrice, user } from "../support.ts";
 
-const settings = { floor: 0.1, minHistoryMs: 60_000 };
+const settings = { volatilityFloor: 0.1, volatilityHistoryMs: 60_000 };
 const { symbol } = market;
 const price = nodePrice({ price: 7n, lastUpdate: 1_500 });
 

@@ -21,7 +21,7 @@ import { withLogs } from "../../support/recorded_logs.ts";
 import { market } from "../support.ts";
 import { startFakeCandles } from "./fake_candles.ts";
 
-const settings = { floor: 0.01, minHistoryMs: 60_000 };
+const settings = { volatilityFloor: 0.01, volatilityHistoryMs: 60_000 };
 
 function page(prices: HistoryPage["prices"], nextCursor: string | null): Promise<HistoryPage> {
   return Promise.resolve({ prices, missing: [], nextCursor });
@@ -119,7 +119,7 @@ Deno.test("VolatilityKeeper: a state older than a week, or over a minute from th
     const later = await run(store, { clock: new FakeClock(endMs + Number(passedMs)) });
     assert.equal(later.volatility.candlesEndMs, isKnown ? endMs : 0, `${passedMs}`);
   }
-  const patient = { ...settings, minHistoryMs: DAY_MS };
+  const patient = { ...settings, volatilityHistoryMs: DAY_MS };
   const read = await readSavedVolatility({ ...store, clock: first.clock }, SPEC_MARKETS, patient);
   assert.deepEqual([...read.keys()], [market], "less history than quotes need is kept");
 });

@@ -206,7 +206,7 @@ Deno.test("BarrierStrategy: PRICE_UNAVAILABLE without a price that is fresh, you
 });
 
 Deno.test("BarrierStrategy: VOLATILITY_UNAVAILABLE with too little history, or an outdated one", () => {
-  const volatility = new MarketVolatility({ floor: 0.1, minHistoryMs: 1_999.5 });
+  const volatility = new MarketVolatility({ volatilityFloor: 0.1, volatilityHistoryMs: 1_999.5 });
   const { strategy, bet } = barrier({ volatility });
   const words = /history of ETH\/USDT is 2000 ms too short/;
   assertRefused(() => strategy.price(bet), "VOLATILITY_UNAVAILABLE", words);

@@ -12,7 +12,7 @@ import { SIMULATED_MARKETS, simulatedCandles } from "./simulated_markets.ts";
 import { assertWithinShare } from "../../support/assert_within.ts";
 
 const START_MS = 1_699_920_000_000;
-const settings = { floor: 0.01, minHistoryMs: 60_000 };
+const settings = { volatilityFloor: 0.01, volatilityHistoryMs: 60_000 };
 
 interface Walk {
   volatility: (timeMs: number) => number;
@@ -133,7 +133,7 @@ Deno.test("Volatility: the first seconds of prices give an unbiased estimate, fr
   for (const still of [0, 0.85]) {
     const logs = checkedSlots.map(() => 0);
     for (let market = 0; market < markets; market++) {
-      const volatility = new MarketVolatility({ ...settings, minHistoryMs: 2_000 });
+      const volatility = new MarketVolatility({ ...settings, volatilityHistoryMs: 2_000 });
       const stillness = new StillPrices();
       const sigma = 0.3 * Math.exp(1.5 * random());
       const first = START_MS / 100 + Math.floor(600 * random());
@@ -310,7 +310,7 @@ Deno.test("Volatility: after a restart, slots read again count no window twice, 
 });
 
 Deno.test("Volatility: undefined without enough history, the floor for a still price", () => {
-  const volatility = new MarketVolatility({ floor: 0.2, minHistoryMs: 120_000 });
+  const volatility = new MarketVolatility({ volatilityFloor: 0.2, volatilityHistoryMs: 120_000 });
   const still = (minute: number): Candle => ({
     timeMs: START_MS + minute * MINUTE_MS,
     durationMs: MINUTE_MS,
@@ -357,7 +357,7 @@ Deno.test("Volatility: a step between adjacent candles is a move, a step over a 
     }
     const endMs = START_MS + laterMs + MINUTE_MS;
     assert.equal(volatility.candlesEndMs, endMs);
-    assert.equal(sigmaAt(volatility, endMs, MINUTE_MS) > settings.floor, isMove);
+    assert.equal(sigmaAt(volatility, endMs, MINUTE_MS) > settings.volatilityFloor, isMove);
   }
 });
 
@@ -397,7 +397,7 @@ const DAYS = 12;
 for (const [name, market] of Object.entries(SIMULATED_MARKETS)) {
   Deno.test(`Simulated market, ${name}: boxes are won as often as forecast, at every horizon`, () => {
     const past = simulatedCandles(seededRandom(1), market, DAYS * 1_440);
-    const forecasts = learnedFrom(past, { floor: 0.05, minHistoryMs: CANDLE_MS });
+    const forecasts = learnedFrom(past, { volatilityFloor: 0.05, volatilityHistoryMs: CANDLE_MS });
     const seen = forecasts.calibrations.filter(({ windows }) => windows > 20);
     assert.ok(seen.length >= 4, "a minute to an hour");
     for (const { horizonMs, boxes } of seen) {
@@ -410,7 +410,7 @@ for (const [name, market] of Object.entries(SIMULATED_MARKETS)) {
 }
 
 Deno.test("Volatility: five minutes of range 0.1 % give the forecast of the class's comment", () => {
-  const volatility = new MarketVolatility({ floor: 0, minHistoryMs: 0 });
+  const volatility = new MarketVolatility({ volatilityFloor: 0, volatilityHistoryMs: 0 });
   const [startMs, minutes] = [1_700_000_040_000, 5];
   for (let minute = 0; minute < minutes; minute++) {
     const timeMs = startMs + minute * CANDLE_MS;

@@ -39,7 +39,7 @@ function suggestAndSign(
   const random = seededRandom(seed);
   const trades = simulatedTrades({ markets: [symbol], random, startMs, tradesPerSecond: 5 });
   const { base, quote } = SPEC_MARKETS.bySymbol(symbol) ?? assert.fail(symbol);
-  const volatility = new MarketVolatility({ floor: 0.1, minHistoryMs: 2_000 });
+  const volatility = new MarketVolatility({ volatilityFloor: 0.1, volatilityHistoryMs: 2_000 });
   const market = new TapeMarket(volatility, SLOT_MS);
   const strategy = new BarrierStrategy({
     market: () => market,
