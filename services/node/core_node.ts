@@ -14,9 +14,8 @@ import {
 } from "./chain/checkpoints.ts";
 import { createDevMethods, DevChain } from "./dev_chain.ts";
 import { createNodeMetrics, type NodeMetrics, registerNodeGauges } from "./metrics.ts";
-import { OraclePoller } from "./oracle/oracle_poller.ts";
+import { OraclePoller, readPrices } from "./oracle/oracle_poller.ts";
 import { OraclePrices } from "./oracle/oracle_prices.ts";
-import { OracleClient } from "./oracle/oracle_client.ts";
 import { Clients } from "./rpc/clients.ts";
 import { Dispatcher } from "./rpc/dispatcher.ts";
 import { createMethods } from "./rpc/methods.ts";
@@ -39,7 +38,6 @@ export class CoreNode {
   readonly metrics: NodeMetrics;
   readonly #clock: Clock;
   readonly #storage: Storage;
-  readonly #oracleClient: OracleClient;
   readonly #oracle: OraclePoller;
   readonly #checkpoints: CheckpointLoop;
   readonly #log = serviceLog("node");
@@ -72,9 +70,15 @@ export class CoreNode {
     for (const [{ symbol }, slots] of storage.records.prices.damagedSlots) {
       this.metrics.slotsDamaged.set({ market: symbol }, slots);
     }
-    const { oracleUrl, oracleTimeoutMs } = settings;
-    this.#oracleClient = new OracleClient(oracleUrl, oracleTimeoutMs, clock);
-    this.#oracle = this.#createPoller(oracleUrl, oraclePrices);
+    const { oracleUrl: url, oracleTimeoutMs: timeoutMs } = settings;
+    this.#oracle = new OraclePoller({
+      url,
+      read: (signal) => readPrices(url, signal),
+      timeoutMs,
+      prices: oraclePrices,
+      clock,
+      metrics: this.metrics,
+    });
     const chain = this.chain = new Chain({
       ...settings,
       clock,
@@ -103,7 +107,7 @@ export class CoreNode {
 
   async stop(): Promise<void> {
     await this.#checkpoints.stop();
-    this.#oracleClient.close();
+    this.#oracle.close();
   }
 
   /** The answer of `GET /health`: 503 while nothing can be written. */
@@ -242,29 +246,6 @@ export class CoreNode {
       records: this.#storage.records,
       continueAfter: (headMs) => this.#checkpoints.continueAfter(headMs),
       randomHash: () => `0x${crypto.getRandomValues(new Uint8Array(32)).toHex()}`,
-    });
-  }
-
-  #createPoller(url: string, prices: OraclePrices): OraclePoller {
-    return new OraclePoller({
-      url,
-      pull: (onLate) => this.#oracleClient.pull(onLate),
-      prices,
-      clock: this.#clock,
-      onPull: (outcome) => this.metrics.pulls.inc({ outcome }),
-      onLatePrices: () => this.metrics.lateAnswers.inc(),
-      onStale: (symbols, reason) =>
-        this.#log.warn("No fresh price of {markets} from the oracle at {url}: {reason}", {
-          event: "prices_stale",
-          markets: symbols.join(", "),
-          url,
-          reason,
-        }),
-      onFresh: (symbols) =>
-        this.#log.info("Fresh prices of {markets} again", {
-          event: "prices_fresh",
-          markets: symbols.join(", "),
-        }),
     });
   }
 

@@ -1,39 +1,48 @@
-import type { Clock } from "../../../lib/clock.ts";
-import { messageOf } from "../../../lib/errors.ts";
-import { redactUrls } from "../../../lib/redact.ts";
+import type { Counter } from "prom-client";
+import { type Clock, withinMs } from "../../../lib/clock.ts";
+import { messageOf, reasonOf } from "../../../lib/errors.ts";
+import { serviceLog } from "../../../lib/log/logging.ts";
+import { request } from "../../../lib/net/http_request.ts";
 import type { Market } from "../../../lib/protocol/markets.ts";
+import { redactUrls } from "../../../lib/redact.ts";
 import type { OraclePrices } from "./oracle_prices.ts";
-import type { PullResult } from "./oracle_client.ts";
 
-/** The outcome of a pull; `invalid`: the answer was not a valid body of `GET /prices`. */
-type PullOutcome = "ok" | "timeout" | "error" | "invalid";
+/** How long the request of a pull may take. */
+export const LATE_ANSWER_MAX_MS = 1_000;
+
+/** Longest answer of an oracle: thousands of markets. */
+const PRICES_BYTES_MAX = 1024 * 1024;
+
+/** The parsed body of `GET /prices`, or the reason why there is none. */
+export type PricesAnswer = { body: unknown } | { reason: string };
+
+/** Why a pull failed; `invalid`: the answer was not a valid body of `GET /prices`. */
+type PullFailure = "timeout" | "error" | "invalid";
 
 interface OraclePollerOptions {
   url: string;
-  /** Asks the oracle once; never rejects. `onLate` receives an answer after the timeout. */
-  pull(onLate: (body: unknown) => void): Promise<PullResult>;
+  /** Asks the oracle once, as {@link readPrices} does; never rejects. */
+  read(signal: AbortSignal): Promise<PricesAnswer>;
+  /** How long a pull waits for its answer. */
+  timeoutMs: number;
   prices: OraclePrices;
   clock: Clock;
-  onPull(outcome: PullOutcome): void;
-  /** An answer came after the timeout of its pull and had another price. */
-  onLatePrices(): void;
-  /** These markets no longer have a fresh price, or have had none since the start. */
-  onStale(symbols: readonly string[], reason: string): void;
-  /** These markets were reported as stale and have a fresh price again. */
-  onFresh(symbols: readonly string[]): void;
+  metrics: { pulls: Counter<"outcome">; lateAnswers: Counter };
 }
 
 /**
- * Pulls prices from the oracle at each checkpoint (spec: price oracle, pull cycle) and reports the
- * outcomes. After a failed pull, the last prices stay; a late answer serves the next checkpoint.
+ * Pulls prices from the oracle at each checkpoint (spec: price oracle, pull cycle), and logs when
+ * markets have no fresh price any more. After a failed pull, the last prices stay.
  */
 export class OraclePoller {
   readonly #options: OraclePollerOptions;
+  readonly #log = serviceLog("node");
+  readonly #requests = new Set<AbortController>();
   /** Symbols of the markets that were reported as stale. */
   readonly #stale = new Set<string>();
   #firstCheckAtMs: number | undefined;
   #lastSuccessAtMs: number | undefined;
-  #lastFailure: { time: number; outcome: PullOutcome; reason: string } | undefined;
+  #lastFailure: { time: number; outcome: PullFailure; reason: string } | undefined;
   #failuresInARow = 0;
   #pulls = 0;
   /** The last pull whose answer was used: late answers of earlier ones are not. */
@@ -43,13 +52,27 @@ export class OraclePoller {
     this.#options = options;
   }
 
-  /** Pulls once. Never rejects. */
+  /**
+   * Pulls once. Never rejects, and resolves within the timeout. After a timeout, the request
+   * continues for up to {@link LATE_ANSWER_MAX_MS}, and a late answer serves the next checkpoint: on
+   * a busy machine answers are late for seconds, and without them the node would have no prices.
+   */
   async poll(): Promise<void> {
+    const { timeoutMs, clock } = this.#options;
     const pull = this.#pulls += 1;
-    const result = await this.#options.pull((body) => this.#applyLate(body, pull));
-    if ("failure" in result) this.#fail(result.failure, result.reason);
-    else this.#apply(result.body, pull);
+    const answer = this.#read();
+    const inTime = await withinMs(answer, timeoutMs, undefined, clock);
+    if (inTime === undefined) {
+      void answer.then((late) => this.#applyLate(late, pull));
+      this.#fail("timeout", `no answer within ${timeoutMs} ms`);
+    } else if ("reason" in inTime) this.#fail("error", inTime.reason);
+    else this.#apply(inTime.body, pull);
     this.#reportStaleness();
+  }
+
+  /** Aborts the requests that still wait. */
+  close(): void {
+    for (const request of this.#requests) request.abort();
   }
 
   /** `fresh` while every market has a fresh price and accepts bets. */
@@ -85,8 +108,19 @@ export class OraclePoller {
     };
   }
 
+  #read(): Promise<PricesAnswer> {
+    const { read, clock } = this.#options;
+    const controller = new AbortController();
+    this.#requests.add(controller);
+    const cancel = clock.after(LATE_ANSWER_MAX_MS, () => controller.abort());
+    return read(controller.signal).finally(() => {
+      cancel();
+      this.#requests.delete(controller);
+    });
+  }
+
   #apply(body: unknown, pull: number): void {
-    const { prices, clock, onPull } = this.#options;
+    const { prices, clock, metrics } = this.#options;
     const nowMs = clock.now();
     try {
       prices.update(body, nowMs);
@@ -96,33 +130,34 @@ export class OraclePoller {
     this.#answeredPull = pull;
     this.#lastSuccessAtMs = nowMs;
     this.#failuresInARow = 0;
-    onPull("ok");
+    metrics.pulls.inc({ outcome: "ok" });
   }
 
-  #applyLate(body: unknown, pull: number): void {
-    const { prices, clock, onLatePrices } = this.#options;
-    if (pull < this.#answeredPull) return;
+  /** The pull already counts as a timeout. If answers are invalid, the next pull reports it. */
+  #applyLate(answer: PricesAnswer, pull: number): void {
+    const { prices, clock, metrics } = this.#options;
+    if ("reason" in answer || pull < this.#answeredPull) return;
     try {
-      if (prices.update(body, clock.now()) > 0) onLatePrices();
+      if (prices.update(answer.body, clock.now()) > 0) metrics.lateAnswers.inc();
       this.#answeredPull = pull;
     } catch {
-      // This pull already counts as a timeout. If answers are invalid, the next pull reports it.
+      // It is invalid.
     }
   }
 
-  #fail(outcome: PullOutcome, reason: string): void {
-    const { clock, onPull } = this.#options;
+  #fail(outcome: PullFailure, reason: string): void {
+    const { clock, metrics } = this.#options;
     this.#failuresInARow += 1;
     this.#lastFailure = { time: clock.now(), outcome, reason };
-    onPull(outcome);
+    metrics.pulls.inc({ outcome });
   }
 
   /**
-   * Reports markets that became stale or fresh. A market without any price is stale once the first
+   * Logs markets that became stale or fresh. A market without any price is stale once the first
    * check is longer ago than `maxStaleMs`.
    */
   #reportStaleness(): void {
-    const { clock, prices, onStale, onFresh } = this.#options;
+    const { clock, prices, url } = this.#options;
     const nowMs = clock.now();
     this.#firstCheckAtMs ??= nowMs;
     const canBeStale = nowMs - this.#firstCheckAtMs > prices.maxStaleMs;
@@ -133,13 +168,33 @@ export class OraclePoller {
     const fresh = symbols(prices.markets.filter(isFresh))
       .filter((symbol) => this.#stale.delete(symbol));
     for (const symbol of stale) this.#stale.add(symbol);
-    if (stale.length > 0) onStale(stale, this.#reason());
-    if (fresh.length > 0) onFresh(fresh);
+    if (stale.length > 0) {
+      this.#log.warn("No fresh price of {markets} from the oracle at {url}: {reason}", {
+        event: "prices_stale",
+        markets: stale.join(", "),
+        url,
+        reason: this.#reason(),
+      });
+    }
+    if (fresh.length > 0) {
+      const facts = { event: "prices_fresh", markets: fresh.join(", ") };
+      this.#log.info("Fresh prices of {markets} again", facts);
+    }
   }
 
   /** The reason why a market may have no fresh price. */
   #reason(): string {
     if (this.#failuresInARow === 0) return "it answers without a fresh price";
     return this.#lastFailure?.reason ?? "";
+  }
+}
+
+/** Reads `GET /prices` of the oracle at a URL. */
+export async function readPrices(url: string, signal: AbortSignal): Promise<PricesAnswer> {
+  try {
+    const { status, text } = await request(`${url}/prices`, { signal, maxBytes: PRICES_BYTES_MAX });
+    return status === 200 ? { body: JSON.parse(text) } : { reason: `status ${status}` };
+  } catch (thrown) {
+    return { reason: reasonOf(thrown) };
   }
 }

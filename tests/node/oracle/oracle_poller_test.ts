@@ -1,99 +1,128 @@
 import assert from "node:assert/strict";
+import { afterInput } from "../../../lib/clock.ts";
+import { listen } from "../../../lib/http/listener.ts";
 import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
-import { OraclePoller } from "../../../services/node/oracle/oracle_poller.ts";
+import { createNodeMetrics } from "../../../services/node/metrics.ts";
+import {
+  LATE_ANSWER_MAX_MS,
+  OraclePoller,
+  type PricesAnswer,
+  readPrices,
+} from "../../../services/node/oracle/oracle_poller.ts";
 import { OraclePrices } from "../../../services/node/oracle/oracle_prices.ts";
-import type { PullResult } from "../../../services/node/oracle/oracle_client.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
-import { pricesBody } from "../support/fake_oracle.ts";
+import { pricesBody, startFakeOracle } from "../support/fake_oracle.ts";
 import { deposit, ETH, rfqSubmit } from "../support/actors.ts";
 import { withSteppedNode } from "../support/stepped_node.ts";
 import { eventually } from "../../support/eventually.ts";
-import { withLogs } from "../../support/recorded_logs.ts";
+import { logOf, withLogs } from "../../support/recorded_logs.ts";
 
-const AWAY: PullResult = { failure: "error", reason: "Connection refused" };
+const AWAY: PricesAnswer = { reason: "Connection refused" };
 const ALL = "BTC/USDT, ETH/USDT, SOL/USDT";
+const TIMEOUT_MS = 10;
 
-/** A poller with an oracle that the test controls, and its reports. */
-function setUp() {
-  const clock = new FakeClock();
-  const prices = new OraclePrices(3_000, SPEC_MARKETS);
-  const reports: string[] = [];
-  const outcomes: string[] = [];
-  let answer: () => PullResult = () => AWAY;
-  const poller = new OraclePoller({
+/** A poller with an oracle that the test controls. */
+class Scene {
+  readonly clock = new FakeClock();
+  readonly prices = new OraclePrices(3_000, SPEC_MARKETS);
+  readonly metrics = createNodeMetrics(SPEC_MARKETS);
+  /** The requests, in their order. */
+  readonly signals: AbortSignal[] = [];
+  answer: () => PricesAnswer | Promise<PricesAnswer> = () => AWAY;
+  readonly poller = new OraclePoller({
     url: "http://operator:password@oracle",
-    pull: () => Promise.resolve(answer()),
-    prices,
-    clock,
-    onPull: (outcome) => outcomes.push(outcome),
-    onLatePrices: () => assert.fail("None is late"),
-    onStale: (symbols, reason) => reports.push(`stale ${symbols.join(", ")}: ${reason}`),
-    onFresh: (symbols) => reports.push(`fresh ${symbols.join(", ")}`),
+    read: (signal) => {
+      this.signals.push(signal);
+      return Promise.resolve(this.answer());
+    },
+    timeoutMs: TIMEOUT_MS,
+    prices: this.prices,
+    clock: this.clock,
+    metrics: this.metrics,
   });
-  return {
-    clock,
-    poller,
-    outcomes,
-    /** Pulls every 100 ms. @returns What was reported since the last call. */
-    async run(pulls: number, answerOf: () => PullResult): Promise<string[]> {
-      answer = answerOf;
+
+  /** Pulls every 100 ms. @returns What was logged. */
+  run(pulls: number, answer: () => PricesAnswer): Promise<string[]> {
+    this.answer = answer;
+    return logOf(async () => {
       for (let done = 0; done < pulls; done++) {
-        await poller.poll();
-        clock.advance(100);
+        await this.poller.poll();
+        this.clock.advance(100);
       }
-      return reports.splice(0);
-    },
-    good: (): PullResult => ({ body: pricesBody(clock.now()) }),
-    without(symbol: string): PullResult {
-      const body = pricesBody(clock.now());
-      delete body.prices[symbol];
-      return { body };
-    },
-  };
+    });
+  }
+
+  /** Pulls without an answer in time. @returns Gives the answer. */
+  async runLate(): Promise<(answer: PricesAnswer) => Promise<void>> {
+    const { promise, resolve } = Promise.withResolvers<PricesAnswer>();
+    this.answer = () => promise;
+    const polling = this.poller.poll();
+    this.clock.advance(TIMEOUT_MS);
+    await polling;
+    return async (answer) => {
+      resolve(answer);
+      await new Promise<void>(afterInput); // its own promises settle first
+    };
+  }
+
+  readonly good = (): PricesAnswer => ({ body: pricesBody(this.clock.now()) });
+
+  without(symbol: string): PricesAnswer {
+    const body = pricesBody(this.clock.now());
+    delete body.prices[symbol];
+    return { body };
+  }
 }
 
+const staleLog = (symbols: string, reason: string) =>
+  `No fresh price of ${symbols} from the oracle at http://operator:password@oracle: ${reason}`;
+const freshLog = (symbols: string) => `Fresh prices of ${symbols} again`;
+
 Deno.test("OraclePoller: an oracle that never answered is reported once, when a price would be stale", async () => {
-  const { run } = setUp();
-  assert.deepEqual(await run(31, () => AWAY), []);
-  assert.deepEqual(await run(1, () => AWAY), [`stale ${ALL}: Connection refused`]);
-  assert.deepEqual(await run(100, () => AWAY), []);
+  const scene = new Scene();
+  assert.deepEqual(await scene.run(31, () => AWAY), []);
+  assert.deepEqual(await scene.run(1, () => AWAY), [staleLog(ALL, "Connection refused")]);
+  assert.deepEqual(await scene.run(100, () => AWAY), []);
 });
 
 Deno.test("OraclePoller: prices in time and single failed pulls are not logged", async () => {
-  const { run, good } = setUp();
-  assert.deepEqual(await run(20, () => AWAY), []);
-  assert.deepEqual(await run(20, good), []);
-  assert.deepEqual(await run(20, () => AWAY), []);
-  assert.deepEqual(await run(1, good), []);
+  const scene = new Scene();
+  assert.deepEqual(await scene.run(20, () => AWAY), []);
+  assert.deepEqual(await scene.run(20, scene.good), []);
+  assert.deepEqual(await scene.run(20, () => AWAY), []);
+  assert.deepEqual(await scene.run(1, scene.good), []);
 });
 
 Deno.test("OraclePoller: every outage is reported once, and its end once", async () => {
-  const { run, good } = setUp();
-  await run(1, good);
+  const scene = new Scene();
+  await scene.run(1, scene.good);
   for (let outage = 0; outage < 2; outage++) {
-    assert.deepEqual(await run(100, () => AWAY), [`stale ${ALL}: Connection refused`]);
-    assert.deepEqual(await run(10, good), [`fresh ${ALL}`]);
+    assert.deepEqual(await scene.run(100, () => AWAY), [staleLog(ALL, "Connection refused")]);
+    assert.deepEqual(await scene.run(10, scene.good), [freshLog(ALL)]);
   }
 });
 
 Deno.test("OraclePoller: a market missing in the oracle's answer is reported by name", async () => {
-  const { run, good, without } = setUp();
-  await run(1, good);
-  const reports = await run(40, () => without("ETH/USDT"));
-  assert.deepEqual(reports, ["stale ETH/USDT: it answers without a fresh price"]);
-  assert.deepEqual(await run(100, () => AWAY), ["stale BTC/USDT, SOL/USDT: Connection refused"]);
-  assert.deepEqual(await run(1, good), [`fresh ${ALL}`]);
+  const scene = new Scene();
+  await scene.run(1, scene.good);
+  const reports = await scene.run(40, () => scene.without("ETH/USDT"));
+  assert.deepEqual(reports, [staleLog("ETH/USDT", "it answers without a fresh price")]);
+  assert.deepEqual(await scene.run(100, () => AWAY), [
+    staleLog("BTC/USDT, SOL/USDT", "Connection refused"),
+  ]);
+  assert.deepEqual(await scene.run(1, scene.good), [freshLog(ALL)]);
 });
 
 Deno.test("OraclePoller: the status has the age of each price, and the last success and failure", async () => {
-  const { clock, poller, outcomes, run, good } = setUp();
+  const scene = new Scene();
+  const { clock, poller, metrics } = scene;
   const startMs = clock.now();
   const status = () => {
     const { state, markets, serviceUrl, maxStaleMs, ...pulls } = poller.viewStatus(clock.now());
     assert.deepEqual([serviceUrl, maxStaleMs], ["http://…@oracle", 3_000]);
     return { state, eth: markets["ETH/USDT"], ...pulls };
   };
-  await run(1, () => AWAY);
+  await scene.run(1, () => AWAY);
   assert.deepEqual(status(), {
     state: "stale",
     eth: { state: "stale", lastUpdate: null, ageMs: null },
@@ -101,47 +130,85 @@ Deno.test("OraclePoller: the status has the age of each price, and the last succ
     lastFailure: { time: startMs, outcome: "error", reason: "Connection refused" },
     failuresInARow: 1,
   });
-  await run(1, good);
+  await scene.run(1, scene.good);
   const lastSuccess = startMs + 100;
   const eth = { state: "fresh", lastUpdate: lastSuccess, ageMs: 100 };
   const { lastFailure: _, ...fresh } = status();
   assert.deepEqual(fresh, { state: "fresh", eth, lastSuccess, failuresInARow: 0 });
-  await run(2, () => ({ body: "no prices" }));
+  await scene.run(2, () => ({ body: "no prices" }));
   const { lastFailure, failuresInARow } = status();
   const { time, outcome } = lastFailure ?? assert.fail("It failed");
   assert.deepEqual([time, outcome, failuresInARow], [startMs + 300, "invalid", 2]);
-  assert.deepEqual(outcomes, ["error", "ok", "invalid", "invalid"]);
+  const { values } = await metrics.pulls.get();
+  assert.deepEqual(values.map(({ labels, value }) => [labels.outcome, value]), [
+    ["error", 1],
+    ["ok", 1],
+    ["invalid", 2],
+  ]);
 });
 
 Deno.test("OraclePoller: a late answer counts in the order of its pull, unless it is invalid", async () => {
-  const clock = new FakeClock();
-  const prices = new OraclePrices(3_000, SPEC_MARKETS);
-  const late: ((body: unknown) => void)[] = [];
-  let newer = 0;
-  const poller = new OraclePoller({
-    url: "http://oracle",
-    pull: (onLate) => {
-      late.push(onLate);
-      return Promise.resolve({ failure: "timeout", reason: "no answer within 10 ms" });
-    },
-    prices,
-    clock,
-    onPull: () => {},
-    onLatePrices: () => newer += 1,
-    onStale: () => assert.fail("Prices that come late are fresh"),
-    onFresh: () => assert.fail("They were never reported as stale"),
-  });
+  const scene = new Scene();
+  const { clock, prices, poller, metrics } = scene;
   const known = () => prices.freshPrice(ETH, clock.now());
-  for (let pull = 0; pull < 4; pull++) await poller.poll();
+  const late = [await scene.runLate(), await scene.runLate(), await scene.runLate()];
+  late.push(await scene.runLate());
+  assert.equal(poller.viewStatus(0).lastFailure?.reason, "no answer within 10 ms");
   const [first, second, third, fourth] = late;
-  second!(pricesBody(clock.now() - 1, { "ETH/USDT": 2n }));
-  first!(pricesBody(clock.now(), { "ETH/USDT": 1n }));
-  third!({ nothing: true });
+  await second!({ body: pricesBody(clock.now() - 1, { "ETH/USDT": 2n }) });
+  await first!({ body: pricesBody(clock.now(), { "ETH/USDT": 1n }) });
+  await third!({ body: { nothing: true } });
   assert.equal(known(), 2n, "a later pull was answered");
   // The `lastUpdate` of a median goes back if the oracle's sources change.
-  fourth!(pricesBody(clock.now() - 2, { "ETH/USDT": 4n }));
+  await fourth!({ body: pricesBody(clock.now() - 2, { "ETH/USDT": 4n }) });
   assert.equal(known(), 4n);
-  assert.equal(newer, 2);
+  assert.equal((await metrics.lateAnswers.get()).values[0]?.value, 2);
+  assert.equal(clock.pending, 0);
+});
+
+Deno.test("OraclePoller: a request ends after a second, or when the poller is closed", async () => {
+  const scene = new Scene();
+  const { clock, poller, signals } = scene;
+  for (const isClosed of [false, true]) {
+    const answer = await scene.runLate();
+    const signal = signals.at(-1) ?? assert.fail("Nothing was read");
+    clock.advance(LATE_ANSWER_MAX_MS - TIMEOUT_MS - 1);
+    assert.equal(signal.aborted, false);
+    if (isClosed) poller.close();
+    else clock.advance(1);
+    assert.equal(signal.aborted, true);
+    await answer(AWAY);
+    assert.equal(clock.pending, 0);
+  }
+});
+
+Deno.test("readPrices: every kind of failure of the oracle is a reason", async () => {
+  const oracle = startFakeOracle();
+  const { signal } = new AbortController();
+  oracle.answer = () => new Response("busy", { status: 503 });
+  assert.deepEqual(await readPrices(oracle.url, signal), { reason: "status 503" });
+  oracle.answer = () => new Response("{");
+  assert("reason" in await readPrices(oracle.url, signal));
+  await oracle.stop();
+  assert("reason" in await readPrices(oracle.url, signal), "nobody listens");
+});
+
+Deno.test("readPrices: an answer that stops halfway is aborted", async () => {
+  const begun = Promise.withResolvers<void>();
+  await using half = listen("127.0.0.1", 0, () => {
+    const stream = new ReadableStream<Uint8Array>({
+      start(controller) {
+        controller.enqueue(new TextEncoder().encode('{"prices":'));
+        begun.resolve();
+      },
+    });
+    return new Response(stream);
+  });
+  const controller = new AbortController();
+  const reading = readPrices(half.url, controller.signal);
+  await begun.promise;
+  controller.abort();
+  assert("reason" in await reading);
 });
 
 Deno.test("Node: a late answer is recorded by the next checkpoint, which settles the bet", () =>
