@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
+import { serviceLog } from "../../lib/log/logging.ts";
 import { ProblemTracker } from "../../lib/log/problem_tracker.ts";
 import { type Market, PRICE_DECIMALS } from "../../lib/protocol/markets.ts";
-import type { PriceEntry } from "../../lib/protocol/price.ts";
+import { formatPrice, type PriceEntry } from "../../lib/protocol/price.ts";
 import { PROVIDER_NAMES, type ProviderName } from "../../lib/protocol/providers.ts";
 import { type Aggregation, AGGREGATIONS } from "./aggregation.ts";
 import { JumpGuard } from "./jump_guard.ts";
@@ -18,18 +19,12 @@ interface SourcePrice {
   aliveAtMs: number;
 }
 
-type OnAggregate = (symbol: string, price: bigint, sources: readonly ProviderName[]) => void;
-
 export interface PriceRules {
   aggregation: Aggregation;
   /** With fewer contributing sources there is no price. */
   minSources: number;
   /** A source confirmed longer ago than this is not fresh, in milliseconds. */
   maxSourceAgeMs: number;
-  /** Called when a price is withheld, see {@link AggregatePrice.isWithheld}. */
-  onWithheld?: OnAggregate;
-  /** Called when there is a price again after it was withheld. */
-  onServedAgain?: OnAggregate;
 }
 
 /**
@@ -168,7 +163,7 @@ export class AggregatePrice {
   }
 
   #aggregate(): PriceEntry | undefined {
-    const { aggregation, minSources, onWithheld, onServedAgain } = this.#rules;
+    const { aggregation, minSources } = this.#rules;
     this.#isWithheld = false;
     const prices = this.#contributing.map((source) => source.price);
     if (prices.length < Math.max(1, minSources)) return undefined;
@@ -179,10 +174,10 @@ export class AggregatePrice {
       .sort((a, b) => a - b);
     if (!this.#guard.accepts(price, prices, confirmedAtMs.at(-1)!)) { // at least one source
       this.#isWithheld = true;
-      if (this.#jump.begin()) onWithheld?.(symbol, price, sources);
+      if (this.#jump.begin()) warnOfJump(symbol, price, sources);
       return undefined;
     }
-    if (this.#jump.end()) onServedAgain?.(symbol, price, sources);
+    if (this.#jump.end()) logEndOfJump(symbol, price, sources);
     // More than half of the sources of a median, and all of an average, have confirmed since then.
     const lastUpdate = confirmedAtMs[aggregation === "median" ? (prices.length - 1) >> 1 : 0]!;
     return { base, quote, price, decimals: PRICE_DECIMALS, lastUpdate, sources };
@@ -191,4 +186,18 @@ export class AggregatePrice {
 
 function rank(provider: ProviderName): number {
   return PROVIDER_NAMES.indexOf(provider);
+}
+
+function warnOfJump(pair: string, price: bigint, sources: readonly ProviderName[]): void {
+  serviceLog("oracle").warn(
+    "Price of {pair} withheld: it jumped to {price} and has no source but {sources}; waiting for a second source to confirm it",
+    { event: "price_withheld", pair, price: formatPrice(price), sources: sources.join(", ") },
+  );
+}
+
+function logEndOfJump(pair: string, price: bigint, sources: readonly ProviderName[]): void {
+  serviceLog("oracle").info(
+    "Price of {pair} is served again: {price} from {sources}",
+    { event: "price_served_again", pair, price: formatPrice(price), sources: sources.join(", ") },
+  );
 }

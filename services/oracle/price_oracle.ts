@@ -1,9 +1,7 @@
 import type { CancelTimer, Clock } from "../../lib/clock.ts";
 import type { RandomSource } from "../../lib/random.ts";
 import type { Market } from "../../lib/protocol/markets.ts";
-import { formatPrice } from "../../lib/protocol/price.ts";
 import type { ProviderName } from "../../lib/protocol/providers.ts";
-import { serviceLog } from "../../lib/log/logging.ts";
 import type { SocketLike } from "../../lib/net/reconnecting_socket.ts";
 import type { OracleMetrics } from "./metrics.ts";
 import { PriceBoard, type PriceBoardOptions } from "./price_board.ts";
@@ -39,12 +37,7 @@ export class PriceOracle {
     const { clock, random, metrics, markets, connect } = options;
     this.#clock = clock;
     this.#metrics = metrics;
-    this.board = new PriceBoard({
-      ...options.board,
-      markets,
-      onWithheld: warnOfJump,
-      onServedAgain: logEndOfJump,
-    });
+    this.board = new PriceBoard({ ...options.board, markets });
     this.connections = options.providers.map((target) => {
       const provider = target.provider.name;
       metrics.trades.inc({ provider }, 0); // one that never connects is silent too
@@ -104,18 +97,4 @@ export class PriceOracle {
       ? undefined
       : this.#clock.after(dueMs - nowMs, () => this.#watchExpiry());
   }
-}
-
-function warnOfJump(pair: string, price: bigint, sources: readonly ProviderName[]): void {
-  serviceLog("oracle").warn(
-    "Price of {pair} withheld: it jumped to {price} and has no source but {sources}; waiting for a second source to confirm it",
-    { event: "price_withheld", pair, price: formatPrice(price), sources: sources.join(", ") },
-  );
-}
-
-function logEndOfJump(pair: string, price: bigint, sources: readonly ProviderName[]): void {
-  serviceLog("oracle").info(
-    "Price of {pair} is served again: {price} from {sources}",
-    { event: "price_served_again", pair, price: formatPrice(price), sources: sources.join(", ") },
-  );
 }
