@@ -4,12 +4,13 @@
  * types, source maps and documents; it depends on no packages but those its sources import.
  */
 import { rm } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import ts from "typescript";
 import { z } from "zod";
 import config from "../deno.json" with { type: "json" };
 
-const ROOT = new URL("../", import.meta.url).pathname;
+const ROOT = fileURLToPath(new URL("../", import.meta.url));
 
 /** The oldest syntax of Node 20 and of browsers of its time. */
 const TARGET = "es2022";
@@ -127,7 +128,7 @@ function emitDeclarations(entries: readonly string[]): Map<string, string> {
 function declarationsOf(specifier: string): ts.ResolvedModuleFull | undefined {
   const url = new URL(import.meta.resolve(specifier));
   if (url.protocol !== "file:") return undefined;
-  const resolvedFileName = url.pathname.replace(/\.js$/, ".d.ts");
+  const resolvedFileName = fileURLToPath(url).replace(/\.js$/, ".d.ts");
   return { resolvedFileName, extension: ts.Extension.Dts, isExternalLibraryImport: true };
 }
 
@@ -192,5 +193,5 @@ for (const definition of PACKAGES) {
   await writePackage(definition, declarations, `${folder}/${definition.name}`);
 }
 console.log(
-  `Next, in a project of yours: npm pack ${folder}/client, then npm install the file it names`,
+  `Next, in a project of yours: npm pack "${folder}/client", then npm install the file it names`,
 );

@@ -1,5 +1,6 @@
 /** The npm packages, as a stranger gets them: their tarballs in a new project. */
 import assert from "node:assert/strict";
+import { cp } from "node:fs/promises";
 import { checkPackage, createPackageFromTarballData } from "@arethetypeswrong/core";
 import { build, stop } from "esbuild";
 import { publint } from "publint";
@@ -41,10 +42,19 @@ async function succeed(name: string, args: string[], cwd: string): Promise<strin
   return stdout.trim();
 }
 
-/** Packs client and test kit, and installs both into a new project. @returns Their tarballs. */
+/** What the packages are built from. */
+const SOURCES = [".ci", "deno.json", "deno.lock", "docs", "lib", "LICENSE", "services"];
+
+/**
+ * Packs client and test kit, from a checkout in a folder whose name differs in a URL, and installs
+ * both into a new project. @returns Their tarballs.
+ */
 async function installInto(folder: string): Promise<string[]> {
-  const built = `${folder}/built`;
-  await succeed(Deno.execPath(), ["task", "--quiet", "package", built], fileUrl(".").pathname);
+  const [checkout, built] = [`${folder}/my checkout ü`, `${folder}/built`];
+  for (const name of SOURCES) {
+    await cp(fileUrl(name), `${checkout}/${name}`, { recursive: true });
+  }
+  await succeed(Deno.execPath(), ["task", "--quiet", "package", built], checkout);
   const packages = ["./client", "./testing"];
   const pack = ["pack", "--silent", "--pack-destination", folder, ...packages];
   const packed = await succeed("npm", pack, built);
