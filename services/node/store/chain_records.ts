@@ -15,6 +15,7 @@ import {
   quoteKey,
   type StoredState,
   type StoredThesis,
+  type StoredTokens,
   type Tables,
 } from "./schema.ts";
 import type { Table } from "./table.ts";
@@ -113,6 +114,15 @@ export class ChainRecords {
   /** No block above this number may be announced yet. */
   get reservedTo(): number {
     return this.#options.isDurable ? this.#reservedTo : Infinity;
+  }
+
+  /** The tokens of each symbol that ever was a market's: prices are stored by symbol. */
+  get tokens(): StoredTokens {
+    return this.#meta.tokens.get() ?? {};
+  }
+
+  saveTokens(tokens: StoredTokens): void {
+    this.commits.change(() => this.#meta.tokens.put(tokens));
   }
 
   /** The theses that still lock money, by id. */

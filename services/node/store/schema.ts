@@ -135,6 +135,8 @@ export function createMeta(db: Database) {
     state: single("state", json(stateSchema)),
     /** The newest block. */
     head: single("head", json(headSchema)),
+    /** The tokens of each symbol that ever was a market's: prices are stored by symbol. */
+    tokens: single("tokens", json(tokensSchema)),
     /** Written to find out whether the disk has space. */
     spaceTest: single("probe", json(z.string())),
   };
@@ -202,6 +204,14 @@ const chainSchema = z.object({
   createdAtMs: timestampSchema,
   balances: z.record(addressSchema, uint256Schema),
 });
+
+const tokensSchema = z.record(
+  z.string(),
+  z.object({ base: addressSchema, quote: addressSchema }),
+);
+
+/** Tokens by symbol. */
+export type StoredTokens = z.output<typeof tokensSchema>;
 
 const totalsSchema = z.object({ rows: numberSchema, sum: numberSchema });
 const stateSchema = z.object({

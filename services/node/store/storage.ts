@@ -7,7 +7,7 @@ import type { Clock } from "../../../lib/clock.ts";
 import { IN_MEMORY } from "../../../lib/database/database_url.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import { ProblemTracker } from "../../../lib/log/problem_tracker.ts";
-import type { Markets } from "../../../lib/protocol/markets.ts";
+import { marketKey, type Markets } from "../../../lib/protocol/markets.ts";
 import { ChainRecords } from "./chain_records.ts";
 import {
   checkInBackground,
@@ -121,6 +121,7 @@ class DiskStorage implements Storage {
     }
     if (isRestored) this.#log.warn("The chain in {dir} is a restored backup", { dir });
     this.#applyPermissions(permissions);
+    recordTokens(records, markets);
     const { head, announcedTo = -1 } = records.resumeFrom ?? {};
     records.saveHead(head, announcedTo + 1);
     records.commits.commit();
@@ -232,6 +233,17 @@ function requireConsistent(records: ChainRecords, markets: Markets, dir: string)
         `${issued} was issued. Restore a backup`,
     );
   }
+  const { tokens } = records;
+  for (const market of markets.list) {
+    const { symbol, base, quote } = market;
+    const before = tokens[symbol];
+    if (before === undefined || marketKey(before) === marketKey(market)) continue;
+    throw new DataDirError(
+      `${dir} contains prices of ${symbol} for ${before.base} / ${before.quote}, which would ` +
+        `decide theses on ${base} / ${quote}: give ${symbol} its tokens back in the --markets ` +
+        "file, or the new ones another symbol",
+    );
+  }
   // An open thesis on a removed market could never be settled.
   const lost = theses.find(({ base, quote }) => markets.find(base, quote) === undefined);
   if (lost === undefined) return;
@@ -239,6 +251,14 @@ function requireConsistent(records: ChainRecords, markets: Markets, dir: string)
     `${dir} contains the open thesis ${lost.id} on ${lost.base} / ${lost.quote}, which is no ` +
       "configured market: add the market to the --markets file",
   );
+}
+
+/** Records the tokens of symbols that are new. */
+function recordTokens(records: ChainRecords, { list }: Markets): void {
+  const { tokens } = records;
+  const added = list.filter(({ symbol }) => tokens[symbol] === undefined)
+    .map(({ symbol, base, quote }) => [symbol, { base, quote }]);
+  if (added.length > 0) records.saveTokens({ ...tokens, ...Object.fromEntries(added) });
 }
 
 /** A text that is equal for equal permissions in any order. */

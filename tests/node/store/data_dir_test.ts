@@ -9,6 +9,7 @@ import {
   requireUndamaged,
 } from "../../../services/node/store/data_dir.ts";
 import { Database, StorageError } from "../../../services/node/store/database.ts";
+import { MARKETS } from "../../../lib/protocol/markets.ts";
 import { startNode } from "../../../services/node/mod.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { marketsToml, tomlOf, withFolder, withMarketsFile } from "../../support/files.ts";
@@ -435,6 +436,38 @@ Deno.test("Node --data-dir: a market can be removed only if it has no open thesi
     });
     await withMarketsFile(marketsToml(2), async (markets) => {
       await (await startNode(testOptions({ dataDir, markets }), clock, clock.monotonic)).stop();
+    });
+  }));
+
+Deno.test("Node --data-dir: a market cannot get the tokens of another, whose bets its prices would decide", () =>
+  withFolder(async (dataDir) => {
+    const clock = new FakeClock();
+    await withSteppedNode(
+      async ({ client, stepped }) => {
+        const timestamp = stepped.now;
+        await client.sendTransaction(deposit({ timestamp }));
+        const receipt = await client.sendTransaction(rfqSubmit({ timestamp }));
+        assert.equal(receipt.status, "committed");
+        await stepped.run(5);
+      },
+      { dataDir },
+      clock,
+    );
+    const [BTC] = MARKETS;
+    const swapped = [{ ...BTC, symbol: ETH.symbol }, { ...ETH, symbol: BTC.symbol }];
+    await withMarketsFile(tomlOf(swapped), async (markets) => {
+      await assert.rejects(startNode(testOptions({ dataDir, markets }), clock, clock.monotonic), {
+        code: "DATA_DIR",
+        message: new RegExp(`prices of ${ETH.symbol} for ${ETH.base} / ${ETH.quote}, which would`),
+      });
+    });
+    // Also after a start without the market: its prices stay where they are.
+    await withMarketsFile(tomlOf([ETH]), async (markets) => {
+      await (await startNode(testOptions({ dataDir, markets }), clock, clock.monotonic)).stop();
+    });
+    await withMarketsFile(tomlOf([ETH, { ...BTC, quote: ETH.base }]), async (markets) => {
+      const options = testOptions({ dataDir, markets });
+      await assert.rejects(startNode(options, clock, clock.monotonic), /prices of BTC\/USDT for/);
     });
   }));
 
