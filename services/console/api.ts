@@ -1,5 +1,6 @@
 import { type Context, Hono } from "hono";
 import { secureHeaders } from "hono/secure-headers";
+import { parseAccept } from "hono/utils/accept";
 import { handleErrors } from "../../lib/http/json_api.ts";
 import type { PageConfig } from "./page_config.ts";
 import type { PageFile, PageFiles } from "./page_files.ts";
@@ -48,9 +49,10 @@ function answerFile(c: Context, file: PageFile): Response {
     vary: "accept-encoding",
   };
   if (c.req.header("if-none-match") === etag) return c.body(null, 304, headers);
-  const accepted = c.req.header("accept-encoding") ?? "";
-  const brotli = /\bbr\b/.test(accepted) ? file.findBrotli() : undefined;
-  const gzip = /\bgzip\b/.test(accepted) ? file.gzip : undefined;
+  const accepted = parseAccept(c.req.header("accept-encoding") ?? "");
+  const isAccepted = (name: string) => accepted.some(({ type, q }) => type === name && q > 0);
+  const brotli = isAccepted("br") ? file.findBrotli() : undefined;
+  const gzip = isAccepted("gzip") ? file.gzip : undefined;
   const packed = brotli ?? gzip;
   return c.body(packed ?? plain, 200, {
     ...headers,

@@ -58,6 +58,8 @@ Deno.test("Console: files are compressed, and answered with 304 if unchanged", a
     const found = await read("gzip, br");
     return found.encoding === "br" ? found : undefined;
   });
+  const refused = await read("br;q=0, gzip;q=0.5, *;q=0");
+  assert.equal(refused.encoding, "gzip", "what the client refuses is not sent");
   assert(brotli.byteLength < gzip.byteLength && gzip.byteLength < plain.byteLength / 2);
   const etag = gzip.answer.headers.get("etag") ?? "";
   const again = await app.request(script, { headers: { "if-none-match": etag } });
