@@ -27,10 +27,6 @@ export function Messages({ model }: { model: PageModel }) {
     }, { capture: true, signal: ended.signal });
     return () => ended.abort();
   }, []);
-  const close = () => {
-    model.messages.hide();
-    document.querySelector("main")?.focus({ preventScroll: true }); // the button disappears
-  };
   return (
     <div class="toasts">
       {/* Not atomic: screen readers read only the new line, not the lines that are still shown. */}
@@ -40,7 +36,9 @@ export function Messages({ model }: { model: PageModel }) {
         ))}
       </div>
       {messages.some(isVisible) && (
-        <button type="button" aria-label="Close the message" onClick={close}>✕</button>
+        <button type="button" aria-label="Close the message" onClick={model.messages.hide}>
+          ✕
+        </button>
       )}
     </div>
   );

@@ -1,6 +1,5 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import { systemClock } from "@rangemaker/client";
 import type { PageModel } from "./data/page_model.ts";
 import { walletNameOf } from "./data/session.ts";
 import { formatUsdc, shortAddress } from "./parts/format.ts";
@@ -52,11 +51,8 @@ export function Shell({ model, views }: { model: PageModel; views: Views }) {
   );
 }
 
-/** The next step may take the focus itself in this time. */
-const NEXT_STEP_MS = 100;
-
-/** If what is focused is removed, the focus stays near it: the next Tab goes on there. */
-function keepFocus(body: HTMLElement): () => void {
+/** If what is focused is removed, the focus stays near it, or in the view: the next Tab goes on there. */
+function keepFocus(main: HTMLElement): () => void {
   let focused: Element | null = null;
   let around: HTMLElement[] = [];
   const remember = ({ target }: FocusEvent) => {
@@ -70,15 +66,14 @@ function keepFocus(body: HTMLElement): () => void {
     if (focused?.isConnected !== false) return;
     focused = null; // once: later, the user may have left it on purpose
     if (document.activeElement !== document.body) return;
-    around.find((one) => one.isConnected)?.focus({ preventScroll: true });
+    [...around, main].find((one) => one.isConnected)?.focus({ preventScroll: true });
   };
-  const observer = new MutationObserver(() => {
-    if (focused?.isConnected === false) systemClock.after(NEXT_STEP_MS, restore);
-  });
-  body.addEventListener("focusin", remember);
-  observer.observe(body, { childList: true, subtree: true });
+  // After the next step, which takes the focus itself.
+  const observer = new MutationObserver(() => queueMicrotask(restore));
+  document.addEventListener("focusin", remember);
+  observer.observe(document.body, { childList: true, subtree: true });
   return () => {
-    body.removeEventListener("focusin", remember);
+    document.removeEventListener("focusin", remember);
     observer.disconnect();
   };
 }
