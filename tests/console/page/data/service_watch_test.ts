@@ -10,7 +10,7 @@ import {
   ServiceWatch,
   unknownService,
 } from "../../../../services/console/page/data/service_watch.ts";
-import { eventually } from "../../../support/eventually.ts";
+import { nextTurn } from "../../../support/eventually.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 
 const PASS_MS = 1_500;
@@ -57,17 +57,26 @@ const GOOD = {
 };
 
 /** A watch of one service. */
-const watchOf = (name: ServiceName, url: string, clock: FakeClock) =>
-  new ServiceWatch([unknownService(name, url)], clock);
-
-const stateOf = ({ states: { value: [state = assert.fail()] } }: ServiceWatch) => state;
-
-/** The state of a service, as soon as it has this presence. */
-const becomes = (watch: ServiceWatch, presence: Presence) =>
-  eventually(`it is "${presence}"`, () => {
-    const state = stateOf(watch);
-    return state.presence === presence ? state : undefined;
-  });
+function watchOf(name: ServiceName, url: string) {
+  const clock = new FakeClock();
+  const watch = new ServiceWatch([unknownService(name, url)], clock);
+  const state = () => watch.states.value[0] ?? assert.fail();
+  /** The state after the first pass. */
+  const start = async () => {
+    watch.poll.start();
+    await clock.untilScheduled();
+    return state();
+  };
+  /** The state after some more passes. */
+  const next = async (passes = 1) => {
+    for (let pass = 0; pass < passes; pass++) {
+      clock.advance(PASS_MS);
+      await clock.untilScheduled();
+    }
+    return state();
+  };
+  return { clock, watch, state, start, next };
+}
 
 const CASES: [what: string, answers: Answers, expected: Partial<ServiceState>][] = [
   ["all is well", {}, {}],
@@ -106,12 +115,10 @@ Deno.test("ServiceWatch: health, readiness and complaints are taken from the ser
   withService(async ({ url, answers, asked }) => {
     for (const [what, given, expected] of CASES) {
       Object.assign(answers, WELL, given);
-      const clock = new FakeClock();
-      const watch = watchOf("bridge", `${url}//`, clock);
-      assert.deepEqual([stateOf(watch).presence, stateOf(watch).url], ["unknown", url]);
-      watch.poll.start();
-      const { name: _, url: __, history, ...state } = await becomes(watch, "answers");
-      assert.deepEqual(state, { ...GOOD, ...expected }, what);
+      const { watch, start, state } = watchOf("bridge", `${url}//`);
+      assert.deepEqual([state().presence, state().url], ["unknown", url]);
+      const { name: _, url: __, history, ...known } = await start();
+      assert.deepEqual(known, { ...GOOD, ...expected }, what);
       assert.equal(history.latest.sum("up"), 1);
       watch.poll.stop();
     }
@@ -121,9 +128,8 @@ Deno.test("ServiceWatch: health, readiness and complaints are taken from the ser
 Deno.test("ServiceWatch: the query of a URL, such as a key, stays behind the path", () =>
   withService(async ({ url, answers, asked }) => {
     Object.assign(answers, WELL);
-    const watch = watchOf("oracle", `${url}/?key=a`, new FakeClock());
-    watch.poll.start();
-    await becomes(watch, "answers");
+    const { watch, start } = watchOf("oracle", `${url}/?key=a`);
+    assert.equal((await start()).presence, "answers");
     watch.poll.stop();
     const paths = ["/health", "/metrics", "/providers", "/ready"];
     assert.deepEqual(asked.sort(), paths.map((path) => `${path}?key=a`));
@@ -134,10 +140,10 @@ Deno.test("ServiceWatch: all but the exchanges are asked for /ready; without an 
     Object.assign(answers, WELL, { "/ready": null });
     for (const name of ["exchanges", "oracle", "node", "proxy", "solver"] satisfies ServiceName[]) {
       asked.length = 0;
-      const watch = watchOf(name, url, new FakeClock());
-      watch.poll.start();
-      const { isReady, complaints } = await becomes(watch, "answers");
+      const { watch, start } = watchOf(name, url);
+      const { presence, isReady, complaints } = await start();
       watch.poll.stop();
+      assert.equal(presence, "answers");
       const asksReady = name !== "exchanges";
       assert.equal(asked.includes("/ready"), asksReady, name);
       assert.equal(isReady, asksReady ? false : undefined);
@@ -148,48 +154,35 @@ Deno.test("ServiceWatch: all but the exchanges are asked for /ready; without an 
 Deno.test("ServiceWatch: one missing answer proves nothing, two in a row do", () =>
   withService(async ({ url, answers }) => {
     Object.assign(answers, WELL);
-    const clock = new FakeClock();
-    const watch = watchOf("node", url, clock);
-    const next = async (answer: string | null) => {
+    const { watch, clock, start, state, next } = watchOf("node", url);
+    const after = async (answer: string | null) => {
       answers["/metrics"] = answer;
-      await eventually("the pass is over", () => clock.pending === 1);
-      clock.advance(PASS_MS);
-      await eventually("the pass is over", () => clock.pending === 1);
-      return [stateOf(watch).presence, stateOf(watch).hasMissed];
+      const { presence, hasMissed } = await next();
+      return [presence, hasMissed];
     };
-    watch.poll.start();
-    await becomes(watch, "answers");
-    assert.deepEqual(await next(null), ["answers", true]);
-    assert.deepEqual(await next("up 1"), ["answers", false]);
-    assert.deepEqual(await next(""), ["answers", true]);
-    assert.deepEqual(await next(""), ["gone", true]);
+    assert.equal((await start()).presence, "answers");
+    assert.deepEqual(await after(null), ["answers", true]);
+    assert.deepEqual(await after("up 1"), ["answers", false]);
+    assert.deepEqual(await after(""), ["answers", true]);
+    assert.deepEqual(await after(""), ["gone", true]);
     watch.forget();
-    assert.deepEqual([stateOf(watch).presence, stateOf(watch).hasMissed], ["unknown", false]);
+    assert.deepEqual([state().presence, state().hasMissed], ["unknown", false]);
     assert.equal(clock.pending, 0);
   }));
 
 Deno.test("ServiceWatch: a service that goes away has a reason, and keeps its last figures and answer", async () => {
-  const clock = new FakeClock();
-  let watch: ServiceWatch | undefined;
-  const isOver = () => clock.pending === 1;
+  let watched: ReturnType<typeof watchOf> | undefined;
   /** The state after so many passes. */
   const next = async (presence: Presence, passes = 2) => {
-    assert(watch !== undefined);
-    for (let pass = 0; pass < passes; pass++) {
-      await eventually("the pass is over", isOver);
-      clock.advance(PASS_MS);
-    }
-    await eventually("the pass is over", isOver);
-    const state = stateOf(watch);
+    const state = await watched?.next(passes) ?? assert.fail();
     assert.equal(state.presence, presence);
     assert.equal(isAway(state), presence !== "answers");
     return state;
   };
   await withService(async ({ url, answers }) => {
     Object.assign(answers, WELL);
-    watch = watchOf("oracle", url, clock);
-    watch.poll.start();
-    await becomes(watch, "answers");
+    watched = watchOf("oracle", url);
+    await watched.start();
     const { history } = await next("answers");
     assert.ok(history.spanMs >= PASS_MS);
     answers["/metrics"] = [503, "no upstream"];
@@ -211,26 +204,22 @@ Deno.test("ServiceWatch: a service that goes away has a reason, and keeps its la
   });
   const { reason } = await next("gone");
   assert.match(reason, /^http:\/\/127\.0\.0\.1:\d+\/\w* cannot be reached: /);
-  watch?.poll.stop();
-  assert.equal(clock.pending, 0);
+  watched?.watch.poll.stop();
+  assert.equal(watched?.clock.pending, 0);
 });
 
 Deno.test("Poll: a pass that was stopped changes nothing, and a second start replaces the first", () =>
   withService(async ({ url, answers }) => {
     Object.assign(answers, WELL);
-    const clock = new FakeClock();
-    const watch = watchOf("oracle", url, clock);
+    const { watch, clock, start, state } = watchOf("oracle", url);
     watch.poll.start();
     watch.poll.stop();
-    const other = watchOf("oracle", url, new FakeClock());
-    other.poll.start();
-    await becomes(other, "answers");
-    other.poll.stop();
-    assert.equal(stateOf(watch).presence, "unknown");
+    const other = watchOf("oracle", url);
+    assert.equal((await other.start()).presence, "answers");
+    other.watch.poll.stop();
+    assert.equal(state().presence, "unknown");
     watch.poll.start();
-    watch.poll.start();
-    await becomes(watch, "answers");
-    await eventually("the pass is over", () => clock.pending > 0);
+    assert.equal((await start()).presence, "answers");
     assert.equal(clock.pending, 1);
     watch.poll.stop();
   }));
@@ -247,10 +236,11 @@ Deno.test("Poll: an unexpected error in a pass does not end the polling", async 
   const mistake = new TypeError("a bug");
   const poll = new Poll(clock, () => ++passes === 1 ? Promise.reject(mistake) : Promise.resolve());
   poll.start();
-  await eventually("the pass is over", () => reported.length > 0);
+  await clock.untilScheduled();
+  await nextTurn(); // it is reported
   clock.advance(PASS_MS);
   assert.deepEqual([passes, reported], [2, [mistake]]);
-  await eventually("the pass is over", () => clock.pending === 1);
+  await clock.untilScheduled();
   poll.stop();
   removeEventListener("unhandledrejection", report);
 });
@@ -271,11 +261,9 @@ Deno.test("ServiceWatch: lists the oracle's sources of each market, or none if t
       pairSources: { "A/B": { ...pair, price: "7" }, "C/D": pair },
     };
     answers["/providers"] = JSON.stringify(body);
-    const clock = new FakeClock();
-    const watch = watchOf("oracle", url, clock);
-    watch.poll.start();
-    const providers = await eventually("the sources", () => watch.providers.value);
-    assert.deepEqual(providers, {
+    const { watch, start, next } = watchOf("oracle", url);
+    await start();
+    assert.deepEqual(watch.providers.value, {
       ...body,
       pairSources: {
         "A/B": { outliers: [], price: 7n, sourcePrices: { a: 7n } },
@@ -284,15 +272,11 @@ Deno.test("ServiceWatch: lists the oracle's sources of each market, or none if t
     });
     for (const wrong of ["{}", "no JSON", JSON.stringify(body).replaceAll('"7"', '"x7"')]) {
       answers["/providers"] = wrong;
-      await eventually("it is known no more", () => {
-        clock.advance(PASS_MS);
-        return watch.providers.value === undefined;
-      });
+      await next();
+      assert.equal(watch.providers.value, undefined, "it is known no more");
       answers["/providers"] = JSON.stringify(body);
-      await eventually("it is back", () => {
-        clock.advance(PASS_MS);
-        return watch.providers.value;
-      });
+      await next();
+      assert.notEqual(watch.providers.value, undefined, "it is back");
     }
     watch.forget();
     assert.equal(watch.providers.value, undefined, "what it knew may be out of date");
