@@ -11,7 +11,7 @@ const OTHER = "SOL/USDT";
 const START_MS = 1_000_000;
 
 /** A feed whose node records a price every 100 ms, with a connection controlled by the test. */
-function setUp() {
+function setUp({ isLive = true } = {}) {
   const clock = new FakeClock(START_MS);
   const handlers: { current?: PriceHandlers } = {};
   const node = {
@@ -51,6 +51,7 @@ function setUp() {
   });
   feed.start();
   const { onPrices, onState } = handlers.current ?? assert.fail();
+  if (isLive) onState?.("live");
   /** @param onTheWayMs How long ago the message was sent. */
   const deliver = async (state: "fresh" | "stale" = "fresh", onTheWayMs = 0) => {
     const lastUpdate = clock.now() - 40 - onTheWayMs;
@@ -76,7 +77,6 @@ function longestGap(times: readonly number[]): number {
 
 Deno.test("PriceFeed: away after five seconds without a price, even if the connection is live", async () => {
   const { clock, feed, onState, deliver } = setUp();
-  onState?.("live");
   clock.advance(9_000);
   assert.equal(feed.stateOf(SYMBOL), "connecting", "none has come yet");
   await deliver();
@@ -93,7 +93,6 @@ Deno.test("PriceFeed: away after five seconds without a price, even if the conne
 
 Deno.test("PriceFeed: away once the browser reports a lost network, unless prices still arrive 2 s later", async () => {
   const { clock, feed, onState, deliver } = setUp();
-  onState?.("live");
   await deliver();
   feed.setOnline(false);
   assert.equal(feed.stateOf(SYMBOL), "away", "before the connection is found lost");
@@ -115,7 +114,6 @@ Deno.test("PriceFeed: away once the browser reports a lost network, unless price
 
 Deno.test("PriceFeed: a page that slept for minutes loads the missing prices", async () => {
   const { clock, feed, onState, deliver, run } = setUp();
-  onState?.("live");
   await feed.historyOf(SYMBOL).readFrom(START_MS - 5_000);
   await run(1_000);
   clock.advance(300_000);
@@ -132,8 +130,7 @@ Deno.test("PriceFeed: a page that slept for minutes loads the missing prices", a
 });
 
 Deno.test("PriceFeed: after a pause, only the missing prices are loaded, no older than the page keeps", async () => {
-  const { clock, feed, node, onState, run } = setUp();
-  onState?.("live");
+  const { clock, feed, node, run } = setUp();
   await run(100);
   await feed.historyOf(SYMBOL).readFrom(START_MS - 900_000);
   for (const [pauseMs, requests] of [[10_000, 1], [86_400_000, 11]] as const) {
@@ -146,8 +143,7 @@ Deno.test("PriceFeed: after a pause, only the missing prices are loaded, no olde
 });
 
 Deno.test("PriceFeed: a price that arrives late is one of the slot in which it was sent", async () => {
-  const { clock, feed, onState, deliver } = setUp();
-  onState?.("live");
+  const { clock, feed, deliver } = setUp();
   await deliver();
   clock.advance(2_000);
   for (const onTheWayMs of [1_500, 800, 0]) await deliver("fresh", onTheWayMs);
@@ -156,8 +152,7 @@ Deno.test("PriceFeed: a price that arrives late is one of the slot in which it w
 });
 
 Deno.test("PriceFeed: if the chain goes back, its later prices are deleted, and history is loaded again", async () => {
-  const { clock, feed, node, onState, run } = setUp();
-  onState?.("live");
+  const { clock, feed, node, run } = setUp();
   await run(5_000);
   await feed.historyOf(SYMBOL).readFrom(START_MS);
   const shown = () => {
@@ -178,8 +173,7 @@ Deno.test("PriceFeed: if the chain goes back, its later prices are deleted, and 
 });
 
 Deno.test("PriceFeed: history whose load a revert cut off is loaded from the chain as it is then", async () => {
-  const { feed, onState, deliver } = setUp();
-  onState?.("live");
+  const { feed, deliver } = setUp();
   await deliver();
   const read = feed.historyOf(SYMBOL).readFrom(START_MS - 5_000);
   feed.clear();
@@ -192,8 +186,7 @@ Deno.test("PriceFeed: history whose load a revert cut off is loaded from the cha
 });
 
 Deno.test("PriceFeed: the history of a new chain does not wait for a request to the old one that hangs", async () => {
-  const { feed, node, onState } = setUp();
-  onState?.("live");
+  const { feed, node } = setUp();
   node.hangs = true;
   void feed.historyOf(SYMBOL).readFrom(START_MS - 5_000);
   feed.clear();
@@ -203,8 +196,7 @@ Deno.test("PriceFeed: the history of a new chain does not wait for a request to 
 });
 
 Deno.test("PriceFeed: a failed load of prices is retried, at most once a second", async () => {
-  const { clock, feed, node, onState, run } = setUp();
-  onState?.("live");
+  const { clock, feed, node, run } = setUp();
   await feed.historyOf(SYMBOL).readFrom(START_MS - 1_000);
   await run(500);
   node.away = [SYMBOL];
@@ -223,7 +215,7 @@ Deno.test("PriceFeed: a failed load of prices is retried, at most once a second"
 });
 
 Deno.test("PriceFeed: history that could not be loaded is requested again, and only once when loaded", async () => {
-  const { clock, feed, node, onState } = setUp();
+  const { clock, feed, node, onState } = setUp({ isLive: false });
   const load = () => feed.historyOf(SYMBOL).readFrom(START_MS - 700_000);
   await load();
   assert.deepEqual(node.asked, [], "not connected");
@@ -254,11 +246,10 @@ Deno.test("PriceFeed: history that could not be loaded is requested again, and o
 });
 
 Deno.test("PriceFeed: however often history is asked for, one attempt waits, for all of it", async () => {
-  const { clock, feed, node, onState } = setUp();
+  const { clock, feed, node } = setUp();
   const spans = [60_000, 60_000, 600_000, 900_000, 300_000];
   const load = () =>
     Promise.all(spans.map((span) => feed.historyOf(SYMBOL).readFrom(START_MS - span)));
-  onState?.("live");
   node.away = [SYMBOL];
   for (let zoom = 0; zoom < 5; zoom++) await load();
   node.asked = [];
@@ -274,14 +265,13 @@ Deno.test("PriceFeed: however often history is asked for, one attempt waits, for
 });
 
 Deno.test("PriceFeed: a stale price tells the node's time, if the clock of the device is wrong", async () => {
-  const { clock, serverClock, onState, deliver } = setUp();
-  onState?.("live");
+  const { clock, serverClock, deliver } = setUp();
   await deliver("stale", 60_000);
   assert.equal(serverClock.now(), clock.now() - 60_000);
 });
 
 Deno.test("PriceFeed: reports the state of each market, and when the connection opened", async () => {
-  const { feed, node, onState, deliver } = setUp();
+  const { feed, node, onState, deliver } = setUp({ isLive: false });
   assert.equal(feed.stateOf(SYMBOL), "connecting");
   onState?.("live");
   assert.deepEqual([feed.stateOf(SYMBOL), node.connected], ["connecting", 1], "not received yet");
@@ -298,8 +288,7 @@ Deno.test("PriceFeed: reports the state of each market, and when the connection 
 });
 
 Deno.test("PriceFeed: a pause under a second loads nothing", async () => {
-  const { clock, feed, node, onState, run } = setUp();
-  onState?.("live");
+  const { clock, feed, node, run } = setUp();
   await feed.historyOf(SYMBOL).readFrom(START_MS - 1_000);
   node.asked = [];
   await run(500);
