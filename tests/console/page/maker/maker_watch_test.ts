@@ -8,31 +8,46 @@ import {
   MakerWatch,
   termsOf,
 } from "../../../../services/console/page/maker/maker_watch.ts";
-import { eventually } from "../../../support/eventually.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { OTHER, thesisOf } from "../../support.ts";
 
 const PASS_MS = 1_500;
 
-/** The page's model, as far as a watch uses it. */
-const modelOf = (client: object) => ({
-  client: client as never,
-  maker: { isAway: signal(false) },
-  feed: { isAway: signal(false) },
-});
-
 const INFO = { address: OTHER, pricing: "barrier", dryRun: false };
+
+/** A watch of a solver. @param answer What that answers to `GET /theses`; with another status, to all. */
+function sceneOf(client: object, answer: () => Response) {
+  const solver = listen("127.0.0.1", 0, (request) => {
+    const response = answer();
+    const isFigures = response.ok && new URL(request.url).pathname === "/metrics";
+    return isFigures ? new Response("up 1\n") : response;
+  });
+  const clock = new FakeClock();
+  const model = {
+    client: client as never, // as far as the watch uses it
+    maker: { isAway: signal(false) },
+    feed: { isAway: signal(false) },
+  };
+  const watch = new MakerWatch(model, solver.url, clock);
+  watch.start();
+  let passes = 0;
+  /** The state after the next pass. */
+  const pass = async () => {
+    if (passes++ > 0) clock.advance(PASS_MS);
+    await clock.untilScheduled();
+    return watch.state.value;
+  };
+  const end = async () => {
+    watch.stop();
+    await solver[Symbol.asyncDispose]();
+  };
+  return { model, watch, pass, [Symbol.asyncDispose]: end };
+}
 
 Deno.test("MakerWatch: a pass reads all figures; while the solver is away, the old figures keep their time", async () => {
   const exposure = { executing: "7", maxExposure: "100", complete: true };
   let isAway = false;
   let frontStatus = 502;
-  await using solver = listen("127.0.0.1", 0, (request) => {
-    if (isAway) return new Response("no upstream", { status: frontStatus });
-    const { pathname } = new URL(request.url);
-    return pathname === "/metrics" ? new Response("up 1\n") : Response.json(exposure);
-  });
-  const clock = new FakeClock();
   const theses = [thesisOf(1)];
   let closed = 0;
   let genesis = "0x1";
@@ -52,19 +67,13 @@ Deno.test("MakerWatch: a pass reads all figures; while the solver is away, the o
         close: () => closed++,
       }),
   };
-  const model = modelOf(client);
-  const watch = new MakerWatch(model, solver.url, clock);
-  const next = async () => {
-    const before = watch.state.value;
-    await eventually("the pass is over", () => clock.pending === 1);
-    clock.advance(PASS_MS);
-    return await eventually("the next state", () => {
-      const state = watch.state.value;
-      return state === before ? undefined : state;
-    });
-  };
-  watch.start();
-  const first = await eventually("the first state", () => watch.state.value);
+  await using scene = sceneOf(
+    client,
+    () => isAway ? new Response("no upstream", { status: frontStatus }) : Response.json(exposure),
+  );
+  const { model, watch } = scene;
+  const next = async () => await scene.pass() ?? assert.fail();
+  const first = await next();
   assert.deepEqual([first.theses, first.account.balance], [theses, 5n]);
   assert.deepEqual([watch.solver.value?.executing, watch.solver.value?.maxExposure], [7n, 100n]);
   assert.equal(watch.solver.value?.metrics.sum("up"), 1);
@@ -107,8 +116,6 @@ Deno.test("MakerWatch: a pass reads all figures; while the solver is away, the o
 });
 
 Deno.test("MakerWatch: while the balance cannot be read, one watch stays open", async () => {
-  await using solver = listen("127.0.0.1", 0, () => new Response("", { status: 502 }));
-  const clock = new FakeClock();
   let opened = 0;
   let asked = 0;
   const client = {
@@ -123,33 +130,22 @@ Deno.test("MakerWatch: while the balance cannot be read, one watch stays open", 
       return Promise.resolve({ theses: [], state: "live", close() {} });
     },
   };
-  const watch = new MakerWatch(modelOf(client), solver.url, clock);
-  watch.start();
-  await eventually("a balance", () => {
-    if (clock.pending === 1) clock.advance(PASS_MS);
-    return watch.state.value;
-  });
-  watch.stop();
+  await using scene = sceneOf(client, () => new Response("", { status: 502 }));
+  const states = [await scene.pass(), await scene.pass(), await scene.pass()];
+  assert.deepEqual(states.map((state) => state?.account.balance), [undefined, undefined, 5n]);
   assert.deepEqual([asked, opened], [3, 1]);
 });
 
 Deno.test("MakerWatch: without the chain, the solver's own figures are known", async () => {
-  const exposure = { executing: "0", maxExposure: null, complete: true };
-  await using solver = listen("127.0.0.1", 0, (request) => {
-    const { pathname } = new URL(request.url);
-    if (pathname === "/metrics") return new Response("up 1\n");
-    return Response.json(exposure);
-  });
   const client = {
     genesisHash: () => Promise.reject(new RangemakerError("RPC_-32002", "no node; try again")),
     solverInfo: () => Promise.resolve(INFO),
   };
-  const watch = new MakerWatch(modelOf(client), solver.url, new FakeClock());
-  watch.start();
-  const problem = await eventually("the problem", () => watch.problem.value);
-  watch.stop();
-  assert.equal(problem, "the chain cannot be reached");
-  assert.deepEqual([watch.state.value, watch.solver.value?.executing], [undefined, 0n]);
+  const exposure = { executing: "0", maxExposure: null, complete: true };
+  await using scene = sceneOf(client, () => Response.json(exposure));
+  assert.equal(await scene.pass(), undefined);
+  const { problem, solver } = scene.watch;
+  assert.deepEqual([problem.value, solver.value?.executing], ["the chain cannot be reached", 0n]);
 });
 
 Deno.test("activityOf: without the price of any market, a solver that needs prices is not quoting", () => {
