@@ -7,10 +7,9 @@ import { createCachedCall } from "../timing/cached.ts";
 import { PollingLoop } from "../timing/polling_loop.ts";
 import { type ChainGuard, WrongChainError } from "./chain_guard.ts";
 import { StoreError } from "./errors.ts";
-import type { Intent } from "./intent.ts";
 import type { IntentResources } from "./intent_resources.ts";
 import { createRetryLoop } from "./retry_loop.ts";
-import { type IntentHandler, type SubmitOptions, Submitter } from "./submitter.ts";
+import type { Submitter } from "./submitter.ts";
 import type { IntentStore } from "./store.ts";
 import { createUpkeepLoop } from "./upkeep.ts";
 
@@ -33,20 +32,20 @@ const HEALTH_INTERVAL_MS = 5_000;
 interface IntentServiceOptions {
   resources: IntentResources;
   guard: ChainGuard;
-  handler: IntentHandler;
+  submitter: Submitter;
   /** Finished intents are kept this long after they finished and after their deadline. */
   retainMs: number;
   registry: Registry;
 }
 
 /**
- * The shared part of all services that submit intents: the submitter, retries, health, and the
+ * What every service that submits intents runs beside its requests: retries, health checks, and the
  * upkeep of the store.
  */
 export class IntentService {
-  readonly store: IntentStore;
   /** The problem that makes the health fail, if there is one; checked once a second at most. */
   readonly findProblem: () => Promise<RangemakerError | undefined>;
+  readonly #store: IntentStore;
   readonly #log: Logger;
   readonly #guard: ChainGuard;
   readonly #submitter: Submitter;
@@ -58,14 +57,14 @@ export class IntentService {
   /** What the node's last answer showed of its chain. */
   #wrongChain: WrongChainError | undefined;
 
-  constructor({ resources, guard, handler, retainMs, registry }: IntentServiceOptions) {
+  constructor({ resources, guard, submitter, retainMs, registry }: IntentServiceOptions) {
     const { store, clock, log } = resources;
     const { service: name } = store;
-    this.store = store;
+    this.#store = store;
     this.#log = log;
     this.#guard = guard;
-    this.#submitter = new Submitter({ ...resources, handler, guard });
-    this.#retries = createRetryLoop(this.#submitter, resources);
+    this.#submitter = submitter;
+    this.#retries = createRetryLoop(submitter, resources);
     this.findProblem = createCachedCall(() => this.#check(), HEALTH_CACHED_MS, clock);
     this.#health = new PollingLoop({
       clock,
@@ -87,34 +86,11 @@ export class IntentService {
     this.#showProblem(undefined);
   }
 
-  /**
-   * @throws {WrongChainError} If the node has another chain than the store, or an older state.
-   * @throws {RangemakerError} If node or store does not answer.
-   */
-  requireChain(): Promise<void> {
-    return this.#guard.requireChain();
-  }
-
-  /** The difference to the clock of the node, if it is large. */
-  get clockProblem(): RangemakerError | undefined {
-    return this.#guard.clocks.problem;
-  }
-
   /** Starts retries of unfinished intents, our own health checks, and the upkeep of the store. */
   start(): void {
     this.#retries.start();
     this.#health.start();
     this.#upkeep.start();
-  }
-
-  /** Submits an intent: see {@link Submitter.submit}. */
-  submit(intent: Intent, options?: SubmitOptions): Promise<Intent> {
-    return this.#submitter.submit(intent, options);
-  }
-
-  /** Records and submits an intent: see {@link Submitter.submitOnce}. */
-  submitOnce(...args: Parameters<Submitter["submitOnce"]>): Promise<Intent> {
-    return this.#submitter.submitOnce(...args);
   }
 
   /** Starts no further attempts, so that no retry begins while open requests finish. */
@@ -141,7 +117,7 @@ export class IntentService {
     } else if (this.#tracker.end()) {
       this.#log.info("Intents can be submitted again", { event: "submitting_works" });
     }
-    const found = problem ?? this.store.damaged.first ?? this.clockProblem;
+    const found = problem ?? this.#store.damaged.first ?? this.#guard.clocks.problem;
     this.#showProblem(found?.code);
     return found;
   }

@@ -81,11 +81,6 @@ export interface SubmitterOptions {
   guard: Pick<ChainGuard, "requireChain" | "onCommitted" | "clocks">;
 }
 
-export interface SubmitOptions {
-  /** This process has just recorded the intent, so it need not be verified. */
-  isNew?: boolean;
-}
-
 /**
  * Brings intents to a final state: the transaction is durable before it is first sent, a retry
  * sends the same transaction until the node refuses it for its age, and the receipt is durable
@@ -118,8 +113,13 @@ export class Submitter {
    * @returns The intent in its final state.
    * @throws {OutcomeUnknownError} If node or store gave no answer: it is retried automatically.
    */
-  submit(intent: Intent, options: SubmitOptions = {}): Promise<Intent> {
-    return this.#join(intent.key, () => this.#attempt(intent, options));
+  submit(intent: Intent): Promise<Intent> {
+    return this.#join(intent.key, () => this.#attempt(intent, false));
+  }
+
+  /** Like {@link submit}, for an intent that this process has just recorded: it is not verified. */
+  submitNew(intent: Intent): Promise<Intent> {
+    return this.#join(intent.key, () => this.#attempt(intent, true));
   }
 
   /**
@@ -129,7 +129,7 @@ export class Submitter {
   submitOnce(key: string, record: () => Promise<InsertResult>): Promise<Intent> {
     return this.#join(key, async () => {
       const { intent, inserted } = await record();
-      return await this.#attempt(intent, { isNew: inserted });
+      return await this.#attempt(intent, inserted);
     });
   }
 
@@ -153,11 +153,11 @@ export class Submitter {
     return await this.submit(await store.recordAttempt(key, clock.now()));
   }
 
-  async #attempt(intent: Intent, options: SubmitOptions): Promise<Intent> {
+  async #attempt(intent: Intent, isNew: boolean): Promise<Intent> {
     if (isFinal(intent.state)) return intent;
     const { guard, handler } = this.#options;
     try {
-      const finished = await this.#sendOrLookUp(intent, options);
+      const finished = await this.#sendOrLookUp(intent, isNew);
       if (finished.state === "committed") guard.onCommitted(finished);
       handler.onFinished?.(finished);
       return finished;
@@ -182,7 +182,7 @@ export class Submitter {
     return thrown instanceof OutcomeUnknownError ? thrown : unknown(thrown);
   }
 
-  async #sendOrLookUp(intent: Intent, { isNew }: SubmitOptions): Promise<Intent> {
+  async #sendOrLookUp(intent: Intent, isNew: boolean): Promise<Intent> {
     await this.#requireChain();
     try {
       if (!isNew) this.#verify(intent);

@@ -1,9 +1,11 @@
 import { z } from "zod";
 import { toWire } from "../../lib/json.ts";
 import type { Clock } from "../../lib/clock.ts";
+import type { ChainGuard } from "../../lib/intents/chain_guard.ts";
 import { rowDamaged, StoreConnectionLostError } from "../../lib/intents/errors.ts";
 import type { Intent, SignedTransactionText } from "../../lib/intents/intent.ts";
-import type { IntentService } from "../../lib/intents/intent_service.ts";
+import type { IntentStore } from "../../lib/intents/store.ts";
+import type { Submitter } from "../../lib/intents/submitter.ts";
 import type { TransactionBuilder, TransactionTerms } from "../../lib/intents/transactions.ts";
 import { createUserSignatureCheck } from "../../lib/intents/user_signatures.ts";
 import type { CoreClient } from "../../lib/net/core_client.ts";
@@ -17,7 +19,9 @@ import { RangemakerError } from "../../lib/errors.ts";
 import { bridgeError } from "./errors.ts";
 
 interface DepositorOptions {
-  intents: Pick<IntentService, "store" | "submit" | "requireChain" | "clockProblem">;
+  store: Pick<IntentStore, "find" | "insert">;
+  submitter: Pick<Submitter, "submitNew">;
+  guard: Pick<ChainGuard, "requireChain" | "clocks">;
   /** What the node is known to refuse every deposit for. */
   findNodeRefusal(): Promise<RangemakerError | undefined>;
   transactions: Pick<TransactionBuilder, "sign">;
@@ -136,11 +140,11 @@ export class Depositor {
    * @throws {OutcomeUnknownError} If the node has not answered yet.
    */
   async deposit(request: DepositRequest): Promise<Hex> {
-    const { intents, clock, chainId, onRefused } = this.#options;
+    const { submitter, guard, clock, chainId, onRefused } = this.#options;
     if (clock.now() > request.deadline) {
       const { deadline } = request;
       // A clock that is known to be wrong proves nothing.
-      throw intents.clockProblem ??
+      throw guard.clocks.problem ??
         bridgeError("DEADLINE_PASSED", { deadline, lateMs: clock.now() - deadline });
     }
     const { user, signature } = request;
@@ -156,17 +160,16 @@ export class Depositor {
       }
       throw thrown;
     }
-    return requireTxHash(await intents.submit(intent, { isNew: true }));
+    return requireTxHash(await submitter.submitNew(intent));
   }
 
   async #record(request: DepositRequest, externalTxHash: Hex): Promise<Intent> {
-    const { intents, transactions, findNodeRefusal, clock } = this.#options;
-    const { store } = intents;
+    const { store, guard, transactions, findNodeRefusal, clock } = this.#options;
     const key = depositKey(request.user, request.nonce);
     let transaction: SignedTransactionText;
     try {
       // While the node is unreachable, a recorded request would only wait, so refuse it.
-      await intents.requireChain();
+      await guard.requireChain();
       const refusal = await findNodeRefusal();
       if (refusal !== undefined) throw refusal;
       transaction = await transactions.sign(depositTerms(request, externalTxHash));

@@ -4,7 +4,7 @@ import { type Clock, systemClock } from "../../lib/clock.ts";
 import { ChainGuard } from "../../lib/intents/chain_guard.ts";
 import { openIntentResources } from "../../lib/intents/intent_resources.ts";
 import { IntentService } from "../../lib/intents/intent_service.ts";
-import type { IntentHandler } from "../../lib/intents/submitter.ts";
+import { Submitter } from "../../lib/intents/submitter.ts";
 import { redactUrls } from "../../lib/redact.ts";
 import { createCachedCall } from "../../lib/timing/cached.ts";
 import { NODE_ANSWER_CACHED_MS } from "../../lib/net/core_reader.ts";
@@ -71,17 +71,21 @@ async function startWith(
       await isDepositOnChain(resources, intent, chainId) ??
         clock.now() > intent.updatedAtMs + RECEIPTS_KEPT_MIN_MS,
   });
-  const handler: IntentHandler = {
-    termsOf: (intent) => requireDepositTerms(intent, chainId),
-    wasDoneBefore: wasCreditedBefore,
-    onRetry: () => metrics.countRetry(),
-    onFinishedByUs(intent) {
-      metrics.countFinished(intent);
-      depositLog.finished(intent);
+  const submitter = new Submitter({
+    ...resources,
+    guard,
+    handler: {
+      termsOf: (intent) => requireDepositTerms(intent, chainId),
+      wasDoneBefore: wasCreditedBefore,
+      onRetry: () => metrics.countRetry(),
+      onFinishedByUs(intent) {
+        metrics.countFinished(intent);
+        depositLog.finished(intent);
+      },
     },
-  };
+  });
   const { retain: retainMs } = options;
-  const intents = new IntentService({ resources, guard, handler, retainMs, registry });
+  const intents = new IntentService({ resources, guard, submitter, retainMs, registry });
   cleanup.defer(() => intents.stop());
   const limiter = new RequestLimiter(options, registry);
   cleanup.defer(() => limiter.stop());
@@ -94,7 +98,9 @@ async function startWith(
   registerPermission(registry, readiness.isRelayer);
   cleanup.defer(() => readiness.stop());
   const depositor = new Depositor({
-    intents,
+    store,
+    submitter,
+    guard,
     findNodeRefusal: readiness.findRefusal,
     transactions,
     chainId,

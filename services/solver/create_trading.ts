@@ -3,6 +3,7 @@ import type { Clock } from "../../lib/clock.ts";
 import type { IntentResources } from "../../lib/intents/intent_resources.ts";
 import { ChainGuard } from "../../lib/intents/chain_guard.ts";
 import { IntentService } from "../../lib/intents/intent_service.ts";
+import { Submitter } from "../../lib/intents/submitter.ts";
 import { createCachedCall } from "../../lib/timing/cached.ts";
 import { NODE_ANSWER_CACHED_MS } from "../../lib/net/core_reader.ts";
 import type { Markets } from "../../lib/protocol/markets.ts";
@@ -70,7 +71,7 @@ export function createTrading(options: SolverOptions, parts: SolverParts) {
     node,
     clock,
     book: exposure,
-    requireChain: () => guard.requireChain(),
+    guard,
     onSettled: (thesis) => metrics.countSettledBet(thesis),
   });
   const hedge = createHedge(options, clock, metrics);
@@ -91,8 +92,8 @@ export function createTrading(options: SolverOptions, parts: SolverParts) {
     chainId,
     clock,
   });
-  const intents = new IntentService({
-    resources: parts,
+  const submitter = new Submitter({
+    ...parts,
     guard,
     handler: {
       termsOf: (intent) => preparation.termsOf(intent),
@@ -105,11 +106,11 @@ export function createTrading(options: SolverOptions, parts: SolverParts) {
       },
       onFinished: (intent) => releaser.onExecutionFinished(intent),
     },
-    retainMs: options.retain,
-    registry: parts.registry,
   });
   const executor = new Executor({
-    intents,
+    store,
+    submitter,
+    guard,
     preparation,
     checks,
     exposureLimit,
@@ -117,6 +118,13 @@ export function createTrading(options: SolverOptions, parts: SolverParts) {
     quoteSigner,
     chainId,
     clock,
+  });
+  const intents = new IntentService({
+    resources: parts,
+    guard,
+    submitter,
+    retainMs: options.retain,
+    registry: parts.registry,
   });
   return { quoter, executor, intents, releaser, exposureLimit };
 }

@@ -134,7 +134,8 @@ function createApi(
   const readiness = () =>
     checkReadiness({
       ...options,
-      intents,
+      store: parts.store,
+      findProblem: intents.findProblem,
       node: parts.shortTimeoutNode,
       account,
       exposure,

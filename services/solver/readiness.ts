@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { Clock } from "../../lib/clock.ts";
+import type { RangemakerError } from "../../lib/errors.ts";
 import {
   findChainProblem,
   findHealthProblem,
@@ -7,7 +8,6 @@ import {
   runReadinessChecks,
   storageProblem,
 } from "../../lib/http/readiness.ts";
-import type { IntentService } from "../../lib/intents/intent_service.ts";
 import type { IntentStore } from "../../lib/intents/store.ts";
 import type { CoreClient } from "../../lib/net/core_client.ts";
 import { redactUrls } from "../../lib/redact.ts";
@@ -31,7 +31,9 @@ export const readinessSchema = z.object({
 export type Readiness = z.output<typeof readinessSchema>;
 
 export interface ReadinessOptions {
-  intents: Pick<IntentService, "findProblem"> & { store: Pick<IntentStore, "requireWritable"> };
+  store: Pick<IntentStore, "requireWritable">;
+  /** The problem that makes the health check fail. */
+  findProblem(): Promise<RangemakerError | undefined>;
   node: Pick<CoreClient, "url" | "getChainId" | "acceptsTransactions">;
   account: Pick<OwnAccount, "read">;
   exposure: Pick<ExposureBook, "isComplete">;
@@ -47,9 +49,8 @@ export interface ReadinessOptions {
 
 /** Checks everything that a bet needs. Never throws: a failure is a problem of the answer. */
 export function checkReadiness(options: ReadinessOptions): Promise<Readiness> {
-  const { intents, node, exposure, marketData, maxPriceAgeMs, clock } = options;
+  const { store, findProblem, node, exposure, marketData, maxPriceAgeMs, clock } = options;
   const { chainId, wsUrl, dryRun } = options;
-  const { findProblem, store } = intents;
   // A dry run submits nothing.
   const account = dryRun ? undefined : options.account.read();
   return runReadinessChecks({

@@ -24,6 +24,7 @@ import {
 } from "../../lib/protocol/transaction.ts";
 import { depositKey, Depositor, encodeDeposit } from "../../services/bridge/depositor.ts";
 import { relayer, signedRequest } from "../bridge/support.ts";
+import { onlyChain } from "../support/intents.ts";
 import { bridgeAppOf } from "../openapi/support/apps.ts";
 import { CHAIN_ID, compare, definitionOf, type Figures, post, withStore } from "./driver.ts";
 
@@ -42,12 +43,9 @@ type Path = (store: IntentStore, submitter: Submitter) => Pick<Depositor, "depos
 
 const ours: Path = (store, submitter) =>
   new Depositor({
-    intents: {
-      store,
-      submit: submitter.submit.bind(submitter),
-      requireChain: () => Promise.resolve(),
-      clockProblem: undefined,
-    },
+    store,
+    submitter,
+    guard: onlyChain(),
     findNodeRefusal: () => Promise.resolve(undefined),
     transactions: new TransactionBuilder(relayer, CHAIN_ID, systemClock),
     chainId: CHAIN_ID,
@@ -72,7 +70,7 @@ const onViem: Path = (store, submitter) => ({
       expiresAtMs: request.deadline,
       createdAtMs: Date.now(),
     });
-    await submitter.submit(intent, { isNew: true });
+    await submitter.submitNew(intent);
     return intent.transaction?.txHash ?? "0x";
   },
 });

@@ -36,6 +36,7 @@ import {
   user,
 } from "../solver/support.ts";
 import { CHAIN_ID, compare, type Figures, post, withStore } from "./driver.ts";
+import { onlyChain } from "../support/intents.ts";
 import { type Executing, signOnViem, viemExecutor, viemQuotes } from "./solver_rivals.ts";
 
 const CONCURRENCY = 32;
@@ -72,14 +73,11 @@ function ownExecution(quoteSigner: QuoteSigner) {
   });
   const shared = { checks, quoteSigner, chainId: CHAIN_ID, clock: systemClock };
   const preparation = new ExecutionPreparation({ ...shared, exposure, hedge });
-  const newExecutor = ({ store, submitter }: Executing) =>
+  const newExecutor = (executing: Executing) =>
     new Executor({
       ...shared,
-      intents: {
-        store,
-        submitOnce: (key, record) => submitter.submitOnce(key, record),
-        requireChain: () => Promise.resolve(),
-      },
+      ...executing,
+      guard: onlyChain(),
       preparation,
       exposureLimit: new ExposureLimit({ book: exposure }),
       releaseSettled: () => Promise.resolve(0),

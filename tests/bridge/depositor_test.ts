@@ -15,7 +15,7 @@ import {
   requireDepositTerms,
 } from "../../services/bridge/depositor.ts";
 import { FakeClock } from "../support/fake_clock.ts";
-import { COMMITTED } from "../support/intents.ts";
+import { COMMITTED, onlyChain } from "../support/intents.ts";
 import { rejectsWith } from "../support/scripted_node.ts";
 import { CHAIN_ID, relayer, signedRequest, user } from "./support.ts";
 
@@ -26,11 +26,11 @@ class World {
   readonly submitted: Intent[] = [];
   readonly refused: unknown[] = [];
   outcome = COMMITTED;
-  clockProblem: RangemakerError | undefined;
-  /** The check of the node's chain. */
-  requireChain = () => Promise.resolve();
+  readonly guard = onlyChain();
   readonly depositor = new Depositor({
-    intents: this,
+    store: this.store,
+    submitter: this,
+    guard: this.guard,
     findNodeRefusal: () => Promise.resolve(undefined),
     transactions: new TransactionBuilder(relayer, CHAIN_ID, this.clock),
     onRefused: ({ nonce }, reason) => this.refused.push([nonce, reason.code]),
@@ -44,7 +44,7 @@ class World {
     return this.submitted.at(-1) ?? assert.fail("It is submitted");
   }
 
-  async submit(intent: Intent): Promise<Intent> {
+  async submitNew(intent: Intent): Promise<Intent> {
     this.submitted.push(intent);
     return (await this.store.finish(intent, this.outcome, this.clock.now())).intent;
   }
@@ -87,7 +87,7 @@ test("a deposit is accepted at its deadline, and refused a millisecond later", a
   const again = request(clock.now() + 1_000);
   await assert.rejects(depositor.deposit(again), { code: "NONCE_USED" });
   assert.deepEqual((await store.listByUser(late.user, { limit: 9 })).length, 1);
-  world.clockProblem = new RangemakerError("CLOCKS_DIFFER", "The clock is wrong");
+  world.guard.clocks.recordDifference("it is an hour ahead");
   await assert.rejects(depositor.deposit(late), { code: "CLOCKS_DIFFER" });
 });
 
@@ -173,12 +173,12 @@ test("two users may use the same nonce", async ({ depositor, clock, submitted })
 test("on another chain it records nothing, and reports the refusal", async (world) => {
   const { depositor, clock, store, refused } = world;
   const good = request(clock.now() + 1_000, 7n);
-  world.requireChain = rejectsWith(new RangemakerError("CHAIN_MISMATCH", "Another chain"));
+  world.guard.requireChain = rejectsWith(new RangemakerError("CHAIN_MISMATCH", "Another chain"));
   await assert.rejects(depositor.deposit(good), { code: "CHAIN_MISMATCH" });
   const mistake = new TypeError("test");
-  world.requireChain = rejectsWith(mistake);
+  world.guard.requireChain = rejectsWith(mistake);
   await assert.rejects(depositor.deposit(good), mistake);
-  world.requireChain = () => Promise.resolve();
+  world.guard.requireChain = () => Promise.resolve();
   store.insert = rejectsWith(new StoreConnectionLostError("test"));
   await assert.rejects(depositor.deposit(good), StoreConnectionLostError);
   assert.deepEqual(refused, [[7n, "CHAIN_MISMATCH"]], "a lost insert may be recorded");
@@ -190,7 +190,7 @@ test("a recorded request is NONCE_USED with its state, even while new ones are r
   const recorded = request(clock.now() + 1_000, 7n);
   await depositor.deposit(recorded);
   const unreachable = new RangemakerError("NODE_UNREACHABLE", "The node is away");
-  world.requireChain = rejectsWith(unreachable);
+  world.guard.requireChain = rejectsWith(unreachable);
   await assert.rejects(depositor.deposit(recorded), {
     code: "NONCE_USED",
     message: /: deposit of 25 USDC is committed; /,

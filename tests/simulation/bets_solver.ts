@@ -94,7 +94,7 @@ export class BetsSolver {
       },
       book,
       node,
-      requireChain: () => Promise.resolve(),
+      guard: onlyChain(),
       clock,
     });
     const checks = new PreTradeChecks({
@@ -134,11 +134,9 @@ export class BetsSolver {
       log: getLogger("test"),
     });
     this.#executor = new Executor({
-      intents: {
-        store,
-        submitOnce: (key, record) => this.#submitter.submitOnce(key, record),
-        requireChain: () => Promise.resolve(),
-      },
+      store,
+      submitter: this.#submitter,
+      guard: onlyChain(),
       preparation,
       checks,
       exposureLimit: new ExposureLimit({ book }),

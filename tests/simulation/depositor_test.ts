@@ -162,12 +162,9 @@ class Bridge {
       },
     });
     this.depositor = new Depositor({
-      intents: {
-        store: ownStore,
-        submit: this.#submitter.submit.bind(this.#submitter),
-        requireChain: () => node.probe(),
-        clockProblem: undefined,
-      },
+      store: ownStore,
+      submitter: this.#submitter,
+      guard: { ...onlyChain(), requireChain: () => node.probe() },
       findNodeRefusal: () => Promise.resolve(undefined),
       transactions,
       chainId: CHAIN_ID,

@@ -20,10 +20,9 @@ function account(changes: Partial<Account> = {}): ReadinessOptions["account"] {
   return { read: () => Promise.resolve({ ...accountOf(solver.address, 1n), ...changes }) };
 }
 
-/** Records what is written, and has this problem. */
-function intents(problem?: RangemakerError): ReadinessOptions["intents"] {
-  const store = { requireWritable: () => Promise.resolve() };
-  return { findProblem: () => Promise.resolve(problem), store };
+/** The service's health has this problem. */
+function failing(problem: RangemakerError) {
+  return { findProblem: () => Promise.resolve(problem) };
 }
 
 const NODE: ReadinessOptions["node"] = {
@@ -34,7 +33,8 @@ const NODE: ReadinessOptions["node"] = {
 
 function readyWith(changes: Partial<ReadinessOptions>): ReadinessOptions {
   return {
-    intents: intents(),
+    store: { requireWritable: () => Promise.resolve() },
+    findProblem: () => Promise.resolve(undefined),
     node: NODE,
     account: account(),
     exposure: { isComplete: true },
@@ -60,9 +60,9 @@ const noPrices = {
 const noHistory = { symbolsWithoutPrice: () => [], symbolsWithoutHistory: () => ["SOL/USDT"] };
 
 const MISSING: [string, Partial<ReadinessOptions>, RegExp][] = [
-  ["store", { intents: intents(new StoreError("Full")) }, /^Full$/],
-  ["store", { intents: { ...intents(), store: readOnly }, dryRun: true }, /^Full$/],
-  ["node", { intents: intents(rewound) }, /^Older$/],
+  ["store", failing(new StoreError("Full")), /^Full$/],
+  ["store", { store: readOnly, dryRun: true }, /^Full$/],
+  ["node", failing(rewound), /^Older$/],
   ["node", { account: account({ frozen: true }) }, /^Core node .* can store nothing: its disk/],
   ["node", { node: otherId }, /^Core node at http:\/\/…@node has chain id 5: expected 1337$/],
   [

@@ -1,4 +1,5 @@
 import type { Clock } from "../../../lib/clock.ts";
+import type { ChainGuard } from "../../../lib/intents/chain_guard.ts";
 import {
   OutcomeUnknownError,
   StoreConnectionLostError,
@@ -14,7 +15,8 @@ import {
   isFinal,
   type NewIntent,
 } from "../../../lib/intents/intent.ts";
-import type { IntentService } from "../../../lib/intents/intent_service.ts";
+import type { IntentStore } from "../../../lib/intents/store.ts";
+import type { Submitter } from "../../../lib/intents/submitter.ts";
 import { createUserSignatureCheck } from "../../../lib/intents/user_signatures.ts";
 import type { ExecuteResult } from "../../../lib/protocol/answers.ts";
 import { hashQuote } from "../../../lib/protocol/hashes.ts";
@@ -35,7 +37,9 @@ import type { PreTradeChecks } from "../risk/pre_trade_checks.ts";
 import type { QuoteSigner } from "../quoting/quote_signer.ts";
 
 export interface ExecutorOptions {
-  intents: Pick<IntentService, "store" | "submitOnce" | "requireChain">;
+  store: Pick<IntentStore, "findState" | "get" | "insert" | "insertFailed" | "recordAttempt">;
+  submitter: Pick<Submitter, "submitOnce">;
+  guard: Pick<ChainGuard, "requireChain">;
   preparation: Pick<ExecutionPreparation, "onRecorded">;
   checks: Pick<PreTradeChecks, "requirePlaceable" | "requirePrice" | "requireTimeLeft">;
   exposureLimit: Pick<ExposureLimit, "createAdmission" | "book">;
@@ -65,7 +69,7 @@ export class Executor {
    * @throws {OutcomeUnknownError} If the node has not answered yet.
    */
   async execute(request: ExecutionRequest): Promise<ExecuteResult> {
-    const { intents, exposureLimit, quoteSigner, chainId } = this.#options;
+    const { submitter, exposureLimit, quoteSigner, chainId } = this.#options;
     const { userSignature } = request;
     const quote = { ...request.quote, solver: request.quote.solver ?? quoteSigner.address };
     const execution = { quote, userSignature };
@@ -78,7 +82,7 @@ export class Executor {
       return { txHash: thesis.txHash, status: "committed", thesisId: thesis.id };
     }
     const record = () => this.#findOrRecord(quoteHash, execution);
-    return requireResult(await intents.submitOnce(quoteHash, record));
+    return requireResult(await submitter.submitOnce(quoteHash, record));
   }
 
   /**
@@ -100,16 +104,15 @@ export class Executor {
   }
 
   async #findOrRecord(quoteHash: Hex, execution: Execution): Promise<InsertResult> {
-    const { intents } = this.#options;
     // Before the balances, so that a bet committed in between shows in one of the two at least.
-    const { state, inFlight } = await intents.store.findState(quoteHash);
+    const { state, inFlight } = await this.#options.store.findState(quoteHash);
     if (state === undefined) return await this.#record(quoteHash, execution, inFlight);
     return { intent: await this.#readRecorded(quoteHash, state), inserted: false };
   }
 
   /** @throws {OutcomeUnknownError} If the store fails: it is recorded, though it cannot be read. */
   async #readRecorded(quoteHash: Hex, state: IntentState): Promise<Intent> {
-    const { intents: { store }, clock } = this.#options;
+    const { store, clock } = this.#options;
     try {
       if (isFinal(state)) return await store.get(quoteHash);
       // A failover may lose a row that was only read. Writing the attempt proves that it stays.
@@ -129,9 +132,9 @@ export class Executor {
     execution: Execution,
     inFlightBefore: InFlight,
   ): Promise<InsertResult> {
-    const { preparation, checks, intents } = this.#options;
+    const { preparation, checks, store, guard } = this.#options;
     const { quote } = execution;
-    await intents.requireChain();
+    await guard.requireChain();
     try {
       const balances = await checks.requirePlaceable(quote);
       // Executions that arrive together are priced one after the other, as they are reserved.
@@ -150,7 +153,7 @@ export class Executor {
       }
       if (!(thrown instanceof PricingRefusedError) || thrown.retry === "later") throw thrown;
       const refused = this.#intentOf(quoteHash, execution);
-      const intent = await intents.store.insertFailed(refused, failureOf(thrown));
+      const intent = await store.insertFailed(refused, failureOf(thrown));
       return { inserted: false, intent };
     }
   }
@@ -160,9 +163,9 @@ export class Executor {
     execution: Execution,
     facts: AdmissionFacts,
   ): Promise<InsertResult> {
-    const { intents, exposureLimit, releaseSettled } = this.#options;
+    const { store, exposureLimit, releaseSettled } = this.#options;
     const admission = exposureLimit.createAdmission(quoteHash, execution.quote, facts);
-    const insert = () => intents.store.insert(this.#intentOf(quoteHash, execution), admission);
+    const insert = () => store.insert(this.#intentOf(quoteHash, execution), admission);
     try {
       return await insert();
     } catch (thrown) {

@@ -2,6 +2,7 @@ import type { Clock } from "../../../lib/clock.ts";
 import { messageOf, RangemakerError } from "../../../lib/errors.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import { ProblemTracker } from "../../../lib/log/problem_tracker.ts";
+import type { ChainGuard } from "../../../lib/intents/chain_guard.ts";
 import { StoreDamagedError } from "../../../lib/intents/errors.ts";
 import type { Intent } from "../../../lib/intents/intent.ts";
 import type { IntentStore } from "../../../lib/intents/store.ts";
@@ -16,7 +17,7 @@ export interface ReservationReleaserOptions {
   book: ExposureBook;
   node: Pick<CoreClient, "getThesis" | "getTheses">;
   /** Throws unless the node has the store's chain: on another, all theses would be missing. */
-  requireChain(): Promise<void>;
+  guard: Pick<ChainGuard, "requireChain">;
   clock: Clock;
   /** A bet was settled. Called once per bet, in exactly one process. */
   onSettled?(thesis: Thesis): void;
@@ -57,10 +58,10 @@ export class ReservationReleaser {
    * @throws {RangemakerError} If the store or the node cannot be used.
    */
   async reconcile(signal?: AbortSignal): Promise<number> {
-    const { store, book, node, requireChain, clock } = this.#options;
+    const { store, book, node, guard, clock } = this.#options;
     await store.refreshReservations(book);
     if (!book.isComplete) return 0;
-    await requireChain();
+    await guard.requireChain();
     let released = 0;
     for (const quoteHash of book.reservedKeys) {
       if (signal?.aborted) break;

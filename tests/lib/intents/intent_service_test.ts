@@ -11,6 +11,8 @@ import {
 } from "../../../lib/intents/intent_resources.ts";
 import { IntentService } from "../../../lib/intents/intent_service.ts";
 import { StoreError } from "../../../lib/intents/errors.ts";
+import type { IntentStore } from "../../../lib/intents/store.ts";
+import { Submitter } from "../../../lib/intents/submitter.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import { LocalSigner } from "../../../lib/protocol/signature.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -24,6 +26,7 @@ const other = new LocalSigner(DEV_ACCOUNTS.solver.privateKey);
 
 interface World {
   service: IntentService;
+  store: IntentStore;
   node: FakeNode;
   clock: FakeClock;
   registry: Registry;
@@ -56,41 +59,44 @@ const test = (name: string, run: (world: World) => Promise<void>) =>
       const clock = new FakeClock();
       const registry = createRegistry();
       const resources = await openResources({ rpcUrl: node.url, clock });
+      const { store } = resources;
+      const guard = new ChainGuard({ ...resources, isOnChain: () => Promise.resolve(true) });
+      const handler = { termsOf: () => assert.fail("Nothing is submitted") };
       const service = new IntentService({
         resources,
-        guard: new ChainGuard({ ...resources, isOnChain: () => Promise.resolve(true) }),
-        handler: { termsOf: () => assert.fail("Nothing is submitted") },
+        guard,
+        submitter: new Submitter({ ...resources, guard, handler }),
         retainMs: 60_000,
         registry,
       });
       try {
-        await run({ service, node, clock, registry, records });
+        await run({ service, store, node, clock, registry, records });
       } finally {
         await service.stop();
-        await resources.store.close();
+        await store.close();
         await node.stop();
       }
     }));
 
-test("health fails on a full disk, which is logged once", async ({ service, clock, records }) => {
+test("health fails on a full disk, which is logged once", async ({ service, store, clock, records }) => {
   assert.equal(await service.findProblem(), undefined);
-  const { requireWritable } = service.store;
+  const { requireWritable } = store;
   const full = new StoreError("Database failed: database or disk is full");
-  service.store.requireWritable = () => Promise.reject(full);
+  store.requireWritable = () => Promise.reject(full);
   for (let turn = 0; turn < 3; turn += 1) {
     clock.advance(1_000);
     assert.equal(await service.findProblem(), full);
   }
-  service.store.requireWritable = requireWritable;
+  store.requireWritable = requireWritable;
   clock.advance(1_000);
   assert.equal(await service.findProblem(), undefined);
   assert.deepEqual(eventsOf(records), ["STORE_UNAVAILABLE", "submitting_works"]);
 });
 
-test("a damaged row fails the health", async ({ service }) => {
-  await service.store.insert(newIntent("a"));
-  await service.store.db.write("UPDATE intents SET payload = 'damaged'", []);
-  await assert.rejects(service.store.find("a"), { code: "STORE_DAMAGED" });
+test("a damaged row fails the health", async ({ service, store }) => {
+  await store.insert(newIntent("a"));
+  await store.db.write("UPDATE intents SET payload = 'damaged'", []);
+  await assert.rejects(store.find("a"), { code: "STORE_DAMAGED" });
   assert.equal((await service.findProblem())?.code, "STORE_DAMAGED");
 });
 
@@ -121,27 +127,27 @@ test("another chain is a problem until the node says otherwise, also while it is
   assert.deepEqual(eventsOf(records), ["CHAIN_MISMATCH", "submitting_works"]);
 });
 
-test("a problem is in the metrics until it ends, even if its code is a new one", async ({ service, clock, registry }) => {
+test("a problem is in the metrics until it ends, even if its code is a new one", async ({ service, store, clock, registry }) => {
   const shown = async () => {
     clock.advance(1_000);
     await service.findProblem();
     return (await registry.metrics()).match(/(?<=^bridge_problem\{.*code=")\w+(?=".* 1$)/gm);
   };
-  const { requireWritable } = service.store;
+  const { requireWritable } = store;
   for (const code of ["STORE_UNAVAILABLE", "NEW_PROBLEM"]) {
     const problem = new StoreError("test", undefined, code);
-    service.store.requireWritable = () => Promise.reject(problem);
+    store.requireWritable = () => Promise.reject(problem);
     assert.deepEqual(await shown(), [code]);
   }
-  service.store.requireWritable = requireWritable;
+  store.requireWritable = requireWritable;
   assert.equal(await shown(), null);
 });
 
-test("a failure is logged without a health request; the store is checked once a second", async ({ service, clock, records }) => {
+test("a failure is logged without a health request; the store is checked once a second", async ({ service, store, clock, records }) => {
   service.start();
   await Promise.all([service.findProblem(), service.findProblem()]);
   let checks = 0;
-  service.store.requireWritable = () => {
+  store.requireWritable = () => {
     checks += 1;
     return Promise.reject(new StoreError("disk I/O error"));
   };
@@ -153,9 +159,9 @@ test("a failure is logged without a health request; the store is checked once a 
   assert.deepEqual(eventsOf(records), ["STORE_UNAVAILABLE"]);
 });
 
-test("once submitting has stopped, no retry begins", async ({ service, clock }) => {
+test("once submitting has stopped, no retry begins", async ({ service, store, clock }) => {
   let looks = 0;
-  service.store.listUnfinished = () => Promise.resolve((looks += 1, []));
+  store.listUnfinished = () => Promise.resolve((looks += 1, []));
   service.start();
   while (clock.pending < 3) await setImmediate();
   const before = looks;

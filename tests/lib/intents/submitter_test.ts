@@ -160,7 +160,7 @@ test("verifies intents from the store before sending, but not new ones", async (
   assert.deepEqual([failure?.message, world.store.damaged.first?.key], [message, "k"]);
   world.verify = () => assert.fail("It is new");
   const { intent: fresh } = await world.store.insert({ ...intent, key: "new" });
-  assert.equal((await world.submitter.submit(fresh, { isNew: true })).state, "committed");
+  assert.equal((await world.submitter.submitNew(fresh)).state, "committed");
 });
 
 test("a transaction that another process recorded meanwhile is verified, and not sent if that has ended", async (world) => {
@@ -171,14 +171,14 @@ test("a transaction that another process recorded meanwhile is verified, and not
   };
   const verified: string[] = [];
   world.verify = () => void verified.push("k");
-  assert.equal((await world.submitter.submit(intent, { isNew: true })).state, "committed");
+  assert.equal((await world.submitter.submitNew(intent)).state, "committed");
   assert.deepEqual([verified, world.node.sent.length], [["k"], 1]);
   const other = await world.record("other", { signed: false });
   world.sign = async () => {
     await world.store.finish(other, COMMITTED, world.clock.now());
     return world.signed();
   };
-  assert.equal((await world.submitter.submit(other, { isNew: true })).state, "committed");
+  assert.equal((await world.submitter.submitNew(other)).state, "committed");
   assert.equal(world.node.sent.length, 1);
 });
 

@@ -79,8 +79,8 @@ const refusals: [what: string, code: string, make: (scene: Scene) => Execution][
     const { quote, userSignature } = signed(clock).execution; // the user signs both
     return { quote: { ...quote, signature: userSignature }, userSignature };
   }],
-  ["a node with another chain", "CHAIN_MISMATCH", ({ clock, chain }) => {
-    chain.require = rejectsWith(new RangemakerError("CHAIN_MISMATCH", "Another chain"));
+  ["a node with another chain", "CHAIN_MISMATCH", ({ clock, guard }) => {
+    guard.requireChain = rejectsWith(new RangemakerError("CHAIN_MISMATCH", "Another chain"));
     return signed(clock).execution;
   }],
 ];

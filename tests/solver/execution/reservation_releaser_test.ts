@@ -14,7 +14,13 @@ import { eventually } from "../../support/eventually.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
 import { rejectsWith } from "../../support/scripted_node.ts";
 import { quoteHashOf, thesisOf } from "../support.ts";
-import { COMMITTED, insertReserved, newIntent, reservedIntents } from "../../support/intents.ts";
+import {
+  COMMITTED,
+  insertReserved,
+  newIntent,
+  onlyChain,
+  reservedIntents,
+} from "../../support/intents.ts";
 
 const away = new StoreError("The store is away");
 
@@ -38,8 +44,7 @@ function createReservations(store: IntentStore) {
   const clock = new FakeClock();
   const book = new ExposureBook(undefined, decodeBet);
   const onNode = new Map<number, Thesis>();
-  /** Throws the test's error unless the node has the chain of the store. */
-  const chain = { require: () => Promise.resolve() };
+  const guard = onlyChain();
   const asked: number[] = [];
   const settled: string[] = [];
   const getThesis = (id: number) => {
@@ -51,13 +56,13 @@ function createReservations(store: IntentStore) {
     book,
     // It does not say how far its chain is.
     node: { getThesis, getTheses: () => Promise.resolve({ theses: [], nextCursor: null }) },
-    requireChain: () => chain.require(),
+    guard,
     clock,
     onSettled: ({ id, status }) => settled.push(`${id} ${status}`),
   };
   const reservations = new ReservationReleaser(options);
   const held = async () => (await reservedIntents(store)).map(({ key }) => Number(BigInt(key)));
-  return { store, book, clock, reservations, options, onNode, chain, asked, held, settled };
+  return { store, book, clock, reservations, options, onNode, guard, asked, held, settled };
 }
 
 async function withReservations(
@@ -136,9 +141,9 @@ Deno.test("ReservationReleaser: a settlement is released even without onSettled 
   }));
 
 Deno.test("ReservationReleaser: nothing is read or released while the node has another chain", () =>
-  withReservations(1, async ({ reservations, book, chain, asked, held }) => {
+  withReservations(1, async ({ reservations, book, guard, asked, held }) => {
     read(book, []);
-    chain.require = () => Promise.reject(new StoreError("Another chain"));
+    guard.requireChain = () => Promise.reject(new StoreError("Another chain"));
     await assert.rejects(reservations.reconcile(), StoreError);
     assert.deepEqual([asked, await held()], [[], [1]]);
   }));

@@ -90,8 +90,7 @@ function createExecutor(given: Hedge, overrides: Overrides) {
     strategy,
   });
   const exposureLimit = new ExposureLimit({ book: exposure });
-  /** Throws the test's error unless the node has the chain of the store. */
-  const chain = { require: () => Promise.resolve() };
+  const guard = onlyChain();
   const reservations = new ReservationReleaser({
     store,
     book: exposure,
@@ -99,7 +98,7 @@ function createExecutor(given: Hedge, overrides: Overrides) {
       getThesis: () => Promise.resolve(null),
       getTheses: () => Promise.resolve({ theses: [], nextCursor: null }),
     },
-    requireChain: () => chain.require(),
+    guard,
     clock,
   });
   const preparation = new ExecutionPreparation({
@@ -113,7 +112,7 @@ function createExecutor(given: Hedge, overrides: Overrides) {
   const submitter = new Submitter({
     store,
     clock,
-    guard: onlyChain(),
+    guard,
     transactions: new TransactionBuilder(solver, CHAIN_ID, clock),
     handler: {
       termsOf: (intent) => preparation.termsOf(intent),
@@ -123,11 +122,9 @@ function createExecutor(given: Hedge, overrides: Overrides) {
     node: submissionNode,
   });
   const options: ExecutorOptions = {
-    intents: {
-      store,
-      submitOnce: (key, record) => submitter.submitOnce(key, record),
-      requireChain: () => chain.require(),
-    },
+    store,
+    submitter,
+    guard,
     preparation,
     checks,
     exposureLimit,
@@ -147,7 +144,7 @@ function createExecutor(given: Hedge, overrides: Overrides) {
     sent: submissionNode.sent,
     released,
     submitter,
-    chain,
+    guard,
   };
 }
 
