@@ -51,7 +51,7 @@ export class CoreNode {
 
   /**
    * @param clock Moved by the time travel of a development chain.
-   * @param monotonic Measures turns, and shows whether the clock was changed.
+   * @param monotonic Measures durations, and shows whether the clock was changed.
    */
   constructor(
     settings: NodeSettings,
@@ -94,7 +94,7 @@ export class CoreNode {
     this.clients = new Clients({
       dispatcher: this.dispatcher,
       subscriptions,
-      clock: this.#clock,
+      clock: monotonic,
       turns: new Turns(monotonic),
       onSlowClient: () => this.metrics.slowClients.inc(),
     });

@@ -53,6 +53,7 @@ const CLOSE_WAIT_MS = 1_000;
 interface ClientsOptions {
   dispatcher: Dispatcher;
   subscriptions: Subscriptions;
+  /** Measures how long bursts last: it must not jump. */
   clock: Clock;
   /** In which messages are handled: a client that sends without end delays no checkpoint. */
   turns: Turns;

@@ -11,6 +11,7 @@ import { eventually } from "../../support/eventually.ts";
 import { handshake, RpcSocket, textFrame, WEBSOCKET_KEY } from "../../support/rpc_socket.ts";
 import { readSeries } from "../../support/http_answers.ts";
 import { withNode } from "../support/running_node.ts";
+import { withSteppedNode } from "../support/stepped_node.ts";
 
 /** Bounds are numbers here: those of `docs/protocol.md`, "Limits". */
 const MIB = 1024 * 1024;
@@ -41,6 +42,23 @@ Deno.test("Clients: a client that reads nothing is disconnected, and nobody else
     assert.equal(await slowClients(), 1, "counted once");
     slow.close();
     await headsGoOn(10);
+    const clients = () => readSeries(node.url, "node_websocket_clients");
+    await eventually("the slow client is gone", async () => await clients() === 1);
+  }));
+
+Deno.test("Clients: a clock that is set forward does not shorten the time that a client may be behind", () =>
+  withSteppedNode(async ({ stepped, clock, node }) => {
+    const slow = await connectByHand(node.url);
+    const subscribe = { jsonrpc: "2.0", id: 1, method: "eth_subscribe", params: ["prices"] };
+    const batch = textFrame(JSON.stringify(Array(100).fill(subscribe)));
+    for (let batches = 0; batches < 5; batches++) await slow.write(batch);
+    const slowClients = () => readSeries(node.url, "node_websocket_slow_clients_total");
+    for (let seconds = 0; seconds < 12; seconds++) {
+      await stepped.run(1);
+      clock.setBy(900); // not so far that checkpoints are skipped
+      assert.equal(await slowClients(), 0, `after ${seconds} s by the clock`);
+    }
+    slow.close();
     const clients = () => readSeries(node.url, "node_websocket_clients");
     await eventually("the slow client is gone", async () => await clients() === 1);
   }));
