@@ -16,7 +16,8 @@ export class RateWindow {
   /** Counts an event. @returns False, without counting it, if it exceeds the limit. */
   tryAdd(nowMs: number): boolean {
     const { count, windowMs } = this.#rate;
-    this.#timesMs = this.#timesMs.filter((timeMs) => nowMs - timeMs < windowMs);
+    // A time in the future is one before the clock was set back.
+    this.#timesMs = this.#timesMs.filter((timeMs) => Math.abs(nowMs - timeMs) < windowMs);
     if (this.#timesMs.length >= count) return false;
     this.#timesMs.push(nowMs);
     return true;

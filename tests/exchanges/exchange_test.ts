@@ -335,3 +335,13 @@ Deno.test("Exchange: after the clock was set back, trades arrive within two seco
   trade();
   assert.deepEqual(kinds("provider_a", news()), ["trades"]);
 });
+
+Deno.test("Exchange: after the clock was set back, clients may connect as before", () => {
+  const { clock, connect } = setUp("provider_c");
+  connect();
+  connect();
+  clock.setBy(-3_600_000);
+  const { subscribe, news } = connect();
+  subscribe();
+  assert.deepEqual(kinds("provider_c", news()), ["acknowledged", "acknowledged"]);
+});
