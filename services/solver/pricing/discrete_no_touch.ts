@@ -46,10 +46,8 @@ const STEPS_WIDE_MAX = 70;
 /** Nodes over a first move that is shorter than a step. */
 const FIRST_RULE = gaussLegendre(20);
 
-const RULES: readonly Quadrature[] = Array.from(
-  { length: Math.ceil((NODES_MIN + NODES_PER_STEP * STEPS_WIDE_MAX) / NODES_BETWEEN_RULES) + 1 },
-  (_, index) => gaussLegendre(Math.max(2, index * NODES_BETWEEN_RULES)),
-);
+/** Rules by their number of nodes, each made at its first use: all of them would take 45 ms of a start. */
+const rules = new Map<number, Quadrature>();
 
 /**
  * Probabilities to be inside at the first check and the next k, for k = 0 to `steps`.
@@ -91,8 +89,8 @@ interface StartWeights {
 }
 
 function ruleFor(width: number): Quadrature {
-  const index = Math.ceil((NODES_MIN + NODES_PER_STEP * width) / NODES_BETWEEN_RULES);
-  return RULES[index] ?? RULES.at(-1)!; // there is at least one rule
+  const spans = Math.ceil((NODES_MIN + NODES_PER_STEP * width) / NODES_BETWEEN_RULES);
+  return rules.getOrInsertComputed(NODES_BETWEEN_RULES * spans, gaussLegendre);
 }
 
 function nodesOver({ points, weights }: Quadrature, lower: number, upper: number): Nodes {
