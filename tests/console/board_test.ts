@@ -222,11 +222,7 @@ async function answersFitPhones(visitor: Visitor): Promise<void> {
   const size = page.viewport();
   await page.setViewport({ width: 390, height: 844 });
   await visitor.setTextSize("200%");
-  const hidden = await page.$eval(
-    '[aria-label="Table of answers"]',
-    ({ scrollWidth, clientWidth }) => scrollWidth - clientWidth,
-  );
-  assert.equal(hidden, 0);
+  assert.equal(await visitor.overflowOf('[aria-label="Table of answers"]'), 0);
   await visitor.setTextSize("100%");
   await page.setViewport(size);
 }
@@ -243,14 +239,12 @@ async function showsAll({ page }: Visitor): Promise<void> {
 }
 
 /** Each result is in sight without scrolling sideways, on a laptop and on a phone. */
-async function resultsFit({ page }: Visitor): Promise<void> {
+async function resultsFit(visitor: Visitor): Promise<void> {
+  const { page } = visitor;
   const size = page.viewport();
   for (const width of [1280, 820, 390]) {
     await page.setViewport({ width, height: 900 });
-    const hidden = await page.$eval(
-      '[aria-label="Table of results"]',
-      ({ scrollWidth, clientWidth }) => scrollWidth - clientWidth,
-    );
+    const hidden = await visitor.overflowOf('[aria-label="Table of results"]');
     assert.equal(hidden, 0, `${width} pixels`);
   }
   await page.setViewport(size);

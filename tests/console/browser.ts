@@ -16,18 +16,6 @@ export function launchBrowser({ isCalm = false } = {}): Promise<Browser> {
   return puppeteer.launch({ executablePath: CHROMIUM, args });
 }
 
-/** Stops all processes of a browser, as a laptop does that sleeps, until something is done. */
-export async function whileAsleep(browser: Browser, task: () => Promise<void>): Promise<void> {
-  const { pid } = browser.process() ?? {};
-  assert(pid !== undefined);
-  Deno.kill(-pid, "SIGSTOP"); // the group, which puppeteer made for it
-  try {
-    await task();
-  } finally {
-    Deno.kill(-pid, "SIGCONT");
-  }
-}
-
 /** How long something on the page may take on a busy machine. */
 const WAIT_MS = 20_000;
 
@@ -174,6 +162,18 @@ export class Visitor {
     });
   }
 
+  /** By how many pixels what an element has is wider than itself: 0 if nothing is hidden. */
+  overflowOf(selector: string): Promise<number> {
+    return this.page.$eval(selector, ({ scrollWidth, clientWidth }) => scrollWidth - clientWidth);
+  }
+
+  /** Where shares of the chart's width and height are on the screen. */
+  async chart(): Promise<(x: number, y: number) => [x: number, y: number]> {
+    const canvas = await this.page.waitForSelector(".chart canvas");
+    const box = await canvas?.boundingBox() ?? assert.fail();
+    return (x, y) => [box.x + x * box.width, box.y + y * box.height];
+  }
+
   /** Waits until the page has been painted again. */
   async nextFrame(): Promise<void> {
     await this.page.evaluate("new Promise((resolve) => requestAnimationFrame(resolve))");
@@ -259,16 +259,12 @@ export class Visitor {
   }
 
   /** Drags with the mouse over the chart, from and to shares of its width and height. */
-  async drag(from: [number, number], to: [number, number]): Promise<void> {
-    const canvas = await this.page.waitForSelector(".chart canvas");
-    const box = await canvas?.boundingBox();
-    assert(box);
-    const at = ([x, y]: [number, number]) =>
-      [box.x + x * box.width, box.y + y * box.height] as const;
+  async drag(from: Place, to: Place): Promise<void> {
+    const at = await this.chart();
     const { mouse } = this.page;
-    await mouse.move(...at(from));
+    await mouse.move(...at(...from));
     await mouse.down();
-    await mouse.move(...at(to), { steps: 8 });
+    await mouse.move(...at(...to), { steps: 8 });
     await mouse.up();
   }
 
@@ -280,19 +276,17 @@ export class Visitor {
   async touch(steps: readonly (readonly Place[])[], restMs = 0): Promise<void> {
     const canvas = await this.page.waitForSelector(".chart canvas");
     await canvas?.scrollIntoView();
-    const box = await canvas?.boundingBox();
-    assert(box);
+    const at = await this.chart();
     const session = await this.page.createCDPSession();
     let down = 0;
     const startedAtMs = Date.now();
     for (const [index, fingers] of steps.entries()) {
       // However busy the machine is.
       const timestamp = (startedAtMs + 16 * index + (index > 0 ? restMs : 0)) / 1_000;
-      const touchPoints = fingers.map(([x, y], id) => ({
-        id,
-        x: box.x + x * box.width,
-        y: box.y + y * box.height,
-      }));
+      const touchPoints = fingers.map((finger, id) => {
+        const [x, y] = at(...finger);
+        return { id, x, y };
+      });
       const type = fingers.length > down ? "touchStart" : "touchMove";
       await session.send("Input.dispatchTouchEvent", { type, touchPoints, timestamp });
       down = fingers.length;

@@ -91,9 +91,7 @@ Deno.test(pageTest("keys zoom, and Escape undoes the last thing only", async (vi
   // During a drag, it undoes that, whatever message is shown.
   await page.keyboard.press("ArrowUp");
   await page.waitForSelector(close);
-  const { left, right, top, bottom } = await visitor.placeOf(".chart .area");
-  const at = (x: number, y: number) =>
-    [left + x * (right - left), top + y * (bottom - top)] as const;
+  const at = await visitor.chart();
   await page.mouse.move(...at(0.6, 0.3));
   await page.mouse.down();
   await page.mouse.move(...at(0.8, 0.7), { steps: 4 });
@@ -182,17 +180,13 @@ Deno.test(pageTest("with less motion, the chart follows a drag and the theme", a
   await new Promise((resolve) => setTimeout(resolve, 2_000));
   const rested = await painted() - resting;
   assert(rested >= 1 && rested <= 10, `${rested} in 2 s: two for each half second`);
-  const canvas = await page.$(".chart canvas");
-  const box = await canvas?.boundingBox() ?? assert.fail();
-  await page.mouse.move(box.x + 0.6 * box.width, box.y + 0.3 * box.height);
+  const at = await visitor.chart();
+  await page.mouse.move(...at(0.6, 0.3));
   await page.mouse.down();
   const before = await painted();
   const STEPS = 30;
   for (let step = 1; step <= STEPS; step++) {
-    await page.mouse.move(
-      box.x + (0.6 + 0.006 * step) * box.width,
-      box.y + (0.3 + 0.012 * step) * box.height,
-    );
+    await page.mouse.move(...at(0.6 + 0.006 * step, 0.3 + 0.012 * step));
     await visitor.nextFrame();
   }
   const dragged = await painted() - before;

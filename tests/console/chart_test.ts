@@ -24,7 +24,7 @@ Deno.test(pageTest(
     await visitor.sees(/Odds\s+×\s\d[\s\S]*You get\s+[\d.]+ USDC, at least [\d.]+/);
     const drawn = await fieldsOf(visitor);
     assert(Number(drawn.lower) < Number(drawn.upper), JSON.stringify(drawn));
-    await assertFits(visitor);
+    assert.equal(await visitor.overflowOf("html"), 0, "wider than the page");
     await page.focus('[aria-label="Show more time"]');
     for (let pressed = 0; pressed < 3; pressed++) await page.keyboard.press("Enter");
     assert.equal(await timeShown(visitor), "24 min");
@@ -45,7 +45,7 @@ Deno.test(pageTest(
     ) {
       await page.$eval(`nav a[href="#${view}"]`, (link) => link.click());
       await page.waitForSelector(place, { visible: true });
-      await assertFits(visitor);
+      assert.equal(await visitor.overflowOf("html"), 0, "wider than the page");
     }
   },
   SMALL,
@@ -117,11 +117,12 @@ Deno.test(pageTest(
 ));
 
 /** A mouse that rests on the future shows what a box there pays now. */
-async function keepsProbing({ page }: Visitor): Promise<void> {
+async function keepsProbing(visitor: Visitor): Promise<void> {
+  const { page } = visitor;
   let asked = 0;
   page.on("request", (request) => asked += Number(request.url().endsWith("/estimate")));
-  const box = await (await page.$(".chart canvas"))?.boundingBox() ?? assert.fail();
-  await page.mouse.move(box.x + 0.75 * box.width, box.y + 0.4 * box.height);
+  const at = await visitor.chart();
+  await page.mouse.move(...at(0.75, 0.4));
   await eventually("the payout there is asked for again and again", () => {
     return Promise.resolve(asked >= 3);
   });
@@ -134,13 +135,4 @@ async function fieldsOf(visitor: Visitor): Promise<{ lower: string; upper: strin
 async function timeShown({ page }: Visitor): Promise<string> {
   const label = await page.$eval('[aria-label^="Time shown"]', ({ ariaLabel }) => ariaLabel);
   return label?.replace("Time shown: ", "") ?? "";
-}
-
-/** Nothing is wider than the page. */
-async function assertFits({ page }: Visitor): Promise<void> {
-  const [scroll, client] = await page.$eval(
-    "html",
-    ({ scrollWidth, clientWidth }) => [scrollWidth, clientWidth],
-  );
-  assert.equal(scroll, client);
 }

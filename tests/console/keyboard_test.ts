@@ -165,11 +165,7 @@ Deno.test(pageTest("in large text, no message covers the next button", async (vi
   const chart = await visitor.placeOf(".chart");
   const buttons = await visitor.placeOf(".legend > .choice > button");
   assert(buttons.top >= chart.bottom, "below the chart, where they cover no box");
-  const [tabsWidth, tabsShown] = await page.$eval(
-    ".tabs",
-    ({ scrollWidth, clientWidth }) => [scrollWidth, clientWidth],
-  );
-  assert.equal(tabsWidth, tabsShown, "no view is cut");
+  assert.equal(await visitor.overflowOf(".tabs"), 0, "no view is cut");
   await visitor.hears(
     /^The same bet of 10\.00 USDC on ETH\/USDT, around the current price: .*starts in \d+ s/,
   );
@@ -211,11 +207,7 @@ Deno.test(pageTest("an open bet is read and shown on the chart", async (visitor)
   await visitor.hears(/^Suggested box: /);
   await page.waitForSelector(".chart .area:focus");
   await page.setViewport({ width: 1280, height: 800 });
-  const [scroll, client] = await page.$eval(
-    ".your-bets .scroller",
-    ({ scrollWidth, clientWidth }) => [scrollWidth, clientWidth],
-  );
-  assert.equal(scroll, client, "the list fits");
+  assert.equal(await visitor.overflowOf(".your-bets .scroller"), 0, "the list fits");
   await page.focus("tbody th button");
   const table = await visitor.placeOf(".your-bets .scroller");
   const { left } = await visitor.placeOf("tbody th button:focus");

@@ -125,10 +125,8 @@ Deno.test(
       const sent = holdBet(page);
       await visitor.press("Sign and place the bet");
       const bet = await sent;
-      const chart = await (await page.$(".chart canvas"))?.boundingBox();
-      assert(chart);
-      const moveTo = (x: number, y: number) =>
-        page.mouse.move(chart.x + x * chart.width, chart.y + y * chart.height, { steps: 4 });
+      const at = await visitor.chart();
+      const moveTo = (x: number, y: number) => page.mouse.move(...at(x, y), { steps: 4 });
       await page.focus(".chart .area");
       await page.keyboard.down("ArrowUp");
       await moveTo(0.9, 0.05);
@@ -240,8 +238,8 @@ Deno.test(
       page.on("request", (request) => {
         if (request.method() === "POST" && request.url().endsWith("/estimate")) asked += 1;
       });
-      const { left, right, top, bottom } = await visitor.placeOf(".chart canvas");
-      await page.mouse.move(left + 0.75 * (right - left), top + 0.4 * (bottom - top));
+      const at = await visitor.chart();
+      await page.mouse.move(...at(0.75, 0.4));
       const box = { upper: "3100", lower: "2900", startsIn: "9", lasts: "5", amount: "5" };
       for (const [field, text] of Object.entries(box)) await visitor.fill(field, text);
       await new Promise((resolve) => setTimeout(resolve, 1_500));

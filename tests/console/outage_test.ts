@@ -1,13 +1,13 @@
 /** The console while services stop and return: it shows outages, and continues by itself. */
 import assert from "node:assert/strict";
-import type { HTTPRequest } from "puppeteer-core";
+import type { Browser, HTTPRequest } from "puppeteer-core";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { RangemakerClient } from "../../lib/client/mod.ts";
 import { systemClock, waitMs } from "../../lib/clock.ts";
 import { waitForPrices } from "../../services/stack/bet.ts";
 import { eventually } from "../support/eventually.ts";
 import { violationsEverywhere } from "./accessibility.ts";
-import { hasChromium, launchBrowser, Visitor, whileAsleep } from "./browser.ts";
+import { hasChromium, launchBrowser, Visitor } from "./browser.ts";
 import { TestServices } from "./services.ts";
 
 type Test = (visitor: Visitor, services: TestServices) => Promise<void>;
@@ -250,6 +250,18 @@ browserTest("the page follows oracle and chain", "", async (visitor, services) =
   const forOperators = asked.filter((url) => /\/(metrics|health|ready)$/.test(url));
   assert.deepEqual(forOperators, [], "a trader's page does not watch the services");
 });
+
+/** Stops all processes of a browser, as a laptop does that sleeps, until something is done. */
+async function whileAsleep(browser: Browser, task: () => Promise<void>): Promise<void> {
+  const { pid } = browser.process() ?? {};
+  assert(pid !== undefined);
+  Deno.kill(-pid, "SIGSTOP"); // the group, which puppeteer made for it
+  try {
+    await task();
+  } finally {
+    Deno.kill(-pid, "SIGCONT");
+  }
+}
 
 browserTest("every view continues after it slept", "", async (visitor, services) => {
   const { page } = visitor;

@@ -95,7 +95,7 @@ Deno.test(pageTest("a refusal of a service that has a long word fits the page", 
   await visitor.enter();
   await visitor.press("Suggest a box");
   await visitor.sees(/oddodd/);
-  assert.equal(await page.$eval("html", (html) => html.scrollWidth - html.clientWidth), 0);
+  assert.equal(await visitor.overflowOf("html"), 0);
 }));
 
 Deno.test(pageTest("on a low phone, the page stays still with each step", async (visitor) => {

@@ -8,11 +8,11 @@ import { linkTo } from "../../services/console/page/trade/box_link.ts";
 import type { RunningStack } from "../../services/stack/stack.ts";
 import { seriousViolations, violationsEverywhere } from "./accessibility.ts";
 import { type InjectedWallet, injectWallet } from "./injected_wallet.ts";
-import type { Visitor } from "./browser.ts";
+import type { Place, Visitor } from "./browser.ts";
 import { pageTest } from "./shared_page.ts";
 import { USER } from "./support.ts";
 
-type Corners = [from: [number, number], to: [number, number]];
+type Corners = [from: Place, to: Place];
 
 /** A box a few seconds ahead: two seconds long, and as high as the chart. */
 const SOON: Corners = [[0.595, 0.05], [0.625, 0.9]];
@@ -118,10 +118,9 @@ Deno.test(betTest("by keyboard alone, a bet is placed, and lost", async (visitor
   await visitor.sees(/✕ lost −5\.00: [23],\d{3}\.\d\d at /);
   for (const width of [1024, 768]) {
     await visitor.page.setViewport({ width, height: 768 });
-    const [height = 0, hidden] = await visitor.page.$eval(
-      ".your-bets .scroller",
-      (list) => [list.clientHeight, list.scrollWidth - list.clientWidth],
-    );
+    const list = ".your-bets .scroller";
+    const height = await visitor.page.$eval(list, ({ clientHeight }) => clientHeight);
+    const hidden = await visitor.overflowOf(list);
     assert(hidden === 0 && height < 100, `${width}: ${hidden} hidden, ${height} high`);
   }
 }));
@@ -284,11 +283,7 @@ Deno.test(betTest("no accessibility violation in any theme and size", async (vis
     (field) => field.clientWidth,
   );
   assert(stake > 100, `${stake} pixels for the stake in text of twice the size`);
-  const scrolled = await visitor.page.$eval(
-    ".markets",
-    ({ scrollWidth, clientWidth }) => scrollWidth - clientWidth,
-  );
-  assert.equal(scrolled, 0, "no name of a market is cut");
+  assert.equal(await visitor.overflowOf(".markets"), 0, "no name of a market is cut");
   const bar = await visitor.page.$(".action-bar");
   const height = await bar?.evaluate(({ clientHeight }) => clientHeight) ?? 0;
   assert(height > 0 && height < 360, `${height} of 640 pixels`);
