@@ -38,6 +38,12 @@ export class Metrics {
     return samples.length === 0 ? undefined : samples.reduce((sum, { value }) => sum + value, 0);
   }
 
+  /** When the process of the service started, Unix milliseconds. */
+  get startedAtMs(): number | undefined {
+    const startedAtS = this.sum(STARTED);
+    return startedAtS === undefined ? undefined : 1_000 * startedAtS;
+  }
+
   /** Only some of the metrics, for a long history. */
   select(...names: string[]): Metrics {
     return new Metrics(new Map(names.map((name) => [name, this.samplesOf(name)])));
@@ -145,7 +151,7 @@ export class MetricsHistory implements Figures {
     const fromMs = this.latestMs - windowMs;
     const answers = [...this.#older, ...this.#answers].filter(({ atMs }) => atMs >= fromMs);
     // The counters of a process that has started within the window were 0 before.
-    const isYoung = 1_000 * (answers[0]?.metrics.sum(STARTED) ?? -Infinity) >= fromMs;
+    const isYoung = (answers[0]?.metrics.startedAtMs ?? -Infinity) >= fromMs;
     const start = { atMs: fromMs, metrics: new Metrics(new Map()) };
     return new MetricsHistory(isYoung ? [start, ...answers] : answers);
   }

@@ -91,9 +91,8 @@ export function refusedText(answers: readonly AnswerCount[]): string {
 }
 
 /** The solver's start with its time, as far as it is known. */
-export function startText(metrics: Metrics): string {
-  const startedAtS = metrics.sum("process_start_time_seconds");
-  return `the solver’s start${startedAtS ? ` at ${formatTime(1_000 * startedAtS)}` : ""}`;
+export function startText({ startedAtMs }: Metrics): string {
+  return `the solver’s start${startedAtMs ? ` at ${formatTime(startedAtMs)}` : ""}`;
 }
 
 /** The meaning of the solver's refusals for the maker. Texts for users are in data/explain.ts. */

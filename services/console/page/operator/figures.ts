@@ -43,9 +43,7 @@ const READ_APART_MS = 15_000;
 
 /** Whether its process has just started, so that a value beyond the bound is normal. */
 export function isWarmingUp({ warmUpS }: Problem, { latest, latestMs }: MetricsHistory): boolean {
-  const startedAtS = latest.sum("process_start_time_seconds");
-  return warmUpS !== undefined && startedAtS !== undefined &&
-    latestMs < 1_000 * (startedAtS + warmUpS);
+  return warmUpS !== undefined && latestMs < (latest.startedAtMs ?? -Infinity) + 1_000 * warmUpS;
 }
 
 /** How many figures a service has, how many are beyond their bounds, and the start of the watch. */

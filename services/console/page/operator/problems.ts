@@ -98,8 +98,7 @@ function measuredOf(problem: Problem, { name: service, history }: ServiceState):
 export function processesOf(services: readonly ServiceState[]): readonly ServiceState[][] {
   const groups = Map.groupBy(
     services.filter(isUp),
-    ({ url, history }) =>
-      `${new URL(url).hostname} ${history.latest.sum("process_start_time_seconds")}`,
+    ({ url, history }) => `${new URL(url).hostname} ${history.latest.startedAtMs}`,
   );
   return [...groups.values()];
 }

@@ -90,10 +90,10 @@ function Trend({ values, limit }: { values: readonly number[]; limit: number }) 
 
 /** The age and memory of its process, shown only for the first service of the process. */
 function processTexts({ name, history }: ServiceState, [first]: readonly ServiceState[]): string[] {
-  const startedAtS = history.latest.sum("process_start_time_seconds");
+  const { startedAtMs } = history.latest;
   const memory = history.latest.sum("process_resident_memory_bytes");
-  if (first === undefined || startedAtS === undefined || memory === undefined) return [];
+  if (first === undefined || startedAtMs === undefined || memory === undefined) return [];
   if (first.name !== name) return [`same process as ${first.name}`];
-  const runsMs = history.latestMs - startedAtS * 1_000;
+  const runsMs = history.latestMs - startedAtMs;
   return [`runs ${durationText(runsMs)}`, formatValue(memory, { unit: "bytes" })];
 }
