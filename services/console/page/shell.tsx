@@ -1,6 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { PageModel } from "./data/page_model.ts";
+import { MAKER_AWAY } from "./data/maker_status.ts";
 import { walletNameOf } from "./data/session.ts";
 import { formatUsdc, shortAddress } from "./parts/format.ts";
 import { Messages } from "./messages.tsx";
@@ -115,7 +116,7 @@ function Connection({ model }: { model: PageModel }) {
   useEffect(() => {
     if (wasMakerAway.current === isMakerAway) return;
     wasMakerAway.current = isMakerAway;
-    const text = isMakerAway ? "The maker does not answer: no quotes now." : "The maker answers.";
+    const text = isMakerAway ? MAKER_AWAY : "The maker answers.";
     if (state === "fresh") model.announce(text, { isSpoken: true });
   }, [isMakerAway]);
   if (isMakerAway) {

@@ -2,6 +2,9 @@ import { type Signal, signal } from "@preact/signals";
 import type { SolverInfo } from "@rangemaker/client";
 import { AWAY_CODES, explain } from "./explain.ts";
 
+/** What users see and hear while it is away. The page asks again by itself. */
+export const MAKER_AWAY = "The maker does not answer: no quotes now.";
+
 /** The solver's own description, and whether it can be reached. */
 export class MakerStatus {
   /** Its limits and figures, once it has answered. */

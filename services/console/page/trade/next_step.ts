@@ -3,6 +3,7 @@ import type { SolverInfo } from "@rangemaker/client";
 import type { UnresolvedBet } from "../data/bet_keeper.ts";
 import type { EstimateState } from "../data/estimator.ts";
 import { AWAY_CODES, explain, type Explanation, RISK_TOO_LARGE } from "../data/explain.ts";
+import { MAKER_AWAY } from "../data/maker_status.ts";
 import type { PriceState } from "../data/price_feed.ts";
 import { formatAmount, formatCents } from "../parts/format.ts";
 import {
@@ -93,9 +94,6 @@ const CHECKING = "Outcome unknown, checking …";
 const OTHER_TAB = "Your other tab is placing a bet …";
 /** The disabled button while the chart shows why there are no bets. */
 const WAITING = "Waiting for live prices";
-
-/** The page asks again by itself. */
-const MAKER_AWAY = "The maker does not answer: no quotes now.";
 
 const blocked = (text: string): Obstacle => ({ button: "Get a quote", text });
 
