@@ -134,6 +134,15 @@ Deno.test("House, rule 4: of lib, the console's page imports only the client, th
   assert.deepEqual(wrongImports(isPage, isForeign), []);
 });
 
+Deno.test("House: a view of the console's page imports no other one, and what they share imports none", () => {
+  const roomOf = (place: string) => /^services\/console\/page\/(\w+)\//.exec(place)?.[1] ?? "";
+  const views = ["trade", "maker", "operator"];
+  for (const room of [...views, "data", "parts"]) {
+    const isView = (target: string) => roomOf(target) !== room && views.includes(roomOf(target));
+    assert.deepEqual(wrongImports((place) => roomOf(place) === room, isView), []);
+  }
+});
+
 Deno.test("House: no .ts module of the console's page imports a .tsx module", () => {
   const isModule = (place: string) => /^services\/console\/.*\.ts$/.test(place);
   assert.deepEqual(wrongImports(isModule, (target) => target.endsWith(".tsx")), []);

@@ -1,5 +1,5 @@
-/** The outcome of a thesis, for programs and in words. */
-import { isUnsettled, RangemakerError, type Thesis } from "@rangemaker/client";
+/** Bets: which are open, and what came of them, for programs and in words. */
+import { isUnsettled, type Market, RangemakerError, type Thesis } from "@rangemaker/client";
 import { explain } from "./explain.ts";
 import {
   countdownText,
@@ -16,8 +16,19 @@ export function isDecided({ status, breach }: Thesis): boolean {
   return !isUnsettled(status) || breach !== undefined;
 }
 
+/** Whether a bet is lost, as far as is known. */
+export const isLost = (thesis: Thesis) => isDecided(thesis) && thesis.status !== "won";
+
 /** The theses whose outcome is not known. */
 export const openOf = (theses: readonly Thesis[]) => theses.filter((thesis) => !isDecided(thesis));
+
+/** The bets of a market: others may have the same base token. */
+export function betsOn(
+  theses: readonly Thesis[],
+  { base, quote }: Pick<Market, "base" | "quote">,
+): readonly Thesis[] {
+  return theses.filter((bet) => bet.base === base && bet.quote === quote);
+}
 
 /** What a decided bet gained; below 0 if it is lost. */
 export function gainOf({ status, betAmount, payout }: Thesis): bigint {

@@ -2,8 +2,7 @@
 import type { Market, Thesis } from "@rangemaker/client";
 import { riskOf } from "../../../../lib/protocol/bet.ts";
 import { DAY_MS, HOUR_MS } from "../../../../lib/time.ts";
-import { gainOf, isDecided, openOf } from "../data/outcome.ts";
-import { betsOn } from "../trade/chart_boxes.ts";
+import { betsOn, gainOf, isDecided, openOf } from "../data/outcome.ts";
 import { counted, formatCents, formatProfit, formatShare } from "../parts/format.ts";
 
 /** Results of a set of bets from the maker's side. */

@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import type { Thesis } from "@rangemaker/client";
 import { type ScaleLinear, scaleLinear, scaleSqrt } from "d3-scale";
 import { riskOf } from "../../../../lib/protocol/bet.ts";
-import { openOf } from "../data/outcome.ts";
+import { betsOn, openOf } from "../data/outcome.ts";
 import type { PageModel } from "../data/page_model.ts";
 import {
   counted,
@@ -14,7 +14,6 @@ import {
   spanText,
   toNumber,
 } from "../parts/format.ts";
-import { betsOn } from "../trade/chart_boxes.ts";
 import { payoffOf, timeTexts, worstLossOf } from "./exposure.ts";
 import { freshPrice } from "./open_bets.tsx";
 import { Plot, ProfitPlot } from "../parts/plot.tsx";

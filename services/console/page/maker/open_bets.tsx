@@ -11,7 +11,7 @@ import {
   toNumber,
 } from "../parts/format.ts";
 import { Table } from "../parts/table.tsx";
-import { multiplierOf } from "../trade/odds.ts";
+import { multiplierOf } from "../data/odds.ts";
 import { useNow } from "../parts/hooks.ts";
 import { decidingPrice, timeTexts } from "./exposure.ts";
 

@@ -1,11 +1,11 @@
 import type { Thesis } from "@rangemaker/client";
 import { DAY_MS } from "../../../../lib/time.ts";
 import { Card, download } from "../parts/parts.tsx";
+import { betsCsv } from "../data/bets_csv.ts";
 import type { PageModel } from "../data/page_model.ts";
 import { isDecided } from "../data/outcome.ts";
 import { formatCount, formatDay, formatProfit, formatTime } from "../parts/format.ts";
 import { Table } from "../parts/table.tsx";
-import { betsCsv } from "../trade/bet_list.ts";
 import { earnedText, type Earnings, earningsOf, makerGainOf, profitHistory } from "./earnings.ts";
 import { ProfitPlot } from "../parts/plot.tsx";
 

@@ -1,6 +1,6 @@
-/** The list of the user's bets: filters, pages, and a file for spreadsheets. */
-import { formatPrice, type Markets, type Thesis } from "@rangemaker/client";
-import { isDecided } from "../data/outcome.ts";
+/** The list of the user's bets: filters and pages. */
+import type { Thesis } from "@rangemaker/client";
+import { isDecided, isLost } from "../data/outcome.ts";
 import { clamp } from "../parts/format.ts";
 
 /** The filters of the list. */
@@ -8,7 +8,7 @@ export const FILTERS = {
   All: () => true,
   Open: (thesis: Thesis) => !isDecided(thesis),
   Won: ({ status }: Thesis) => status === "won",
-  Lost: (thesis: Thesis) => isDecided(thesis) && thesis.status !== "won",
+  Lost: isLost,
 };
 
 /** Rows of one page. */
@@ -19,37 +19,4 @@ export function pageOf<T>(rows: readonly T[], wanted: number) {
   const pages = Math.max(1, Math.ceil(rows.length / PAGE_ROWS));
   const page = clamp(wanted, 0, pages - 1);
   return { page, pages, rows: rows.slice(page * PAGE_ROWS, (page + 1) * PAGE_ROWS) };
-}
-
-const COLUMNS =
-  "bet,market,status,placed,starts,ends,lower,upper,stake,payout_if_won,paid,profit," +
-  "left_at,left_price,user";
-
-/**
- * The bets as comma-separated values, oldest first; times in UTC, amounts in USDC.
- *
- * @param gainOf The gain from a decided bet: its user's, or its maker's.
- */
-export function betsCsv(
-  theses: readonly Thesis[],
-  markets: Markets,
-  gainOf: (thesis: Thesis) => bigint,
-): string {
-  const time = (ms: number) => new Date(ms).toISOString();
-  const rows = [...theses].sort((a, b) => a.id - b.id).map((thesis) => {
-    const { id, base, quote, status, createdAt, startTime, endTime, breach } = thesis;
-    const { lowerPrice, upperPrice, betAmount, payout } = thesis;
-    const paid = status === "won" ? payout : 0n;
-    return [
-      id,
-      markets.find(base, quote)?.symbol ?? base,
-      FILTERS.Lost(thesis) ? "lost" : status,
-      ...[createdAt, startTime, endTime].map(time),
-      ...[lowerPrice, upperPrice, betAmount, payout].map((value) => formatPrice(value)),
-      ...(isDecided(thesis) ? [paid, gainOf(thesis)].map((value) => formatPrice(value)) : ["", ""]),
-      ...(breach ? [time(breach.time), formatPrice(breach.price)] : ["", ""]),
-      thesis.user,
-    ].join();
-  });
-  return [COLUMNS, ...rows].join("\r\n") + "\r\n";
 }

@@ -6,7 +6,7 @@ import { askQuote } from "./box_actions.ts";
 import { linkTo } from "./box_link.ts";
 import { amountText, type DraftFields, errorText, isUnreached, LABELS } from "./draft.ts";
 import { tryParseDuration } from "./input.ts";
-import { warningOf } from "./odds.ts";
+import { warningOf } from "../data/odds.ts";
 import { leastOf, LiveQuote, Payout, PlacedBet, Terms } from "./quote_panel.tsx";
 
 interface BetPanelProps {

@@ -20,7 +20,7 @@ import { EMPTY_FIELDS } from "./suggested_draft.ts";
 import type { DraftStore } from "./draft_store.ts";
 import { PressLock, signableMs, signWithinText } from "./quote_life.ts";
 import { signingStages } from "./signing.ts";
-import { paysText } from "./odds.ts";
+import { paysText } from "../data/odds.ts";
 import { boxText, fieldErrorsOf, obstacleOf, type Situation, unpriceableBy } from "./next_step.ts";
 import { seenPayout, type Stage } from "./stage.ts";
 

@@ -1,5 +1,5 @@
 /** The boxes on the chart: the user's bets, and the box that is being drawn. */
-import type { Market, Quote, Thesis } from "@rangemaker/client";
+import type { Quote, Thesis } from "@rangemaker/client";
 import { gainOf, openOf } from "../data/outcome.ts";
 import type { Point } from "../data/price_series.ts";
 import {
@@ -11,14 +11,6 @@ import {
   toNumber,
 } from "../parts/format.ts";
 import type { Draft } from "./draft.ts";
-
-/** The bets of a market: others may have the same base token. */
-export function betsOn(
-  theses: readonly Thesis[],
-  { base, quote }: Pick<Market, "base" | "quote">,
-): readonly Thesis[] {
-  return theses.filter((bet) => bet.base === base && bet.quote === quote);
-}
 
 /** The look of a box, by its state. States never differ by colour alone. */
 export type BoxKind = "draft" | "quoted" | "open" | "waiting" | "won" | "lost";

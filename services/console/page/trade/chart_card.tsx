@@ -1,12 +1,13 @@
 import { useComputed } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { Market } from "@rangemaker/client";
+import { betsOn } from "../data/outcome.ts";
 import type { PageModel } from "../data/page_model.ts";
 import { spanText } from "../parts/format.ts";
 import { useNow } from "../parts/hooks.ts";
 import { Signed } from "../parts/parts.tsx";
 import { clearBox, ON_ITS_WAY } from "./box_actions.ts";
-import { betsOn, openBetsText, SIGNS } from "./chart_boxes.ts";
+import { openBetsText, SIGNS } from "./chart_boxes.ts";
 import { type ChartSource, createContentReader } from "./chart_content.ts";
 import { CHART_KEYS, followKeys, zoomBy } from "./chart_keys.ts";
 import { ChartPointer } from "./chart_pointer.ts";

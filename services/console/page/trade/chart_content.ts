@@ -1,19 +1,13 @@
 /** What the chart shows: prices, the user's bets, and the box that the user is making. */
 import { computed, type Signal } from "@preact/signals";
 import type { Market, Quote } from "@rangemaker/client";
+import { betsOn } from "../data/outcome.ts";
 import type { PageModel } from "../data/page_model.ts";
 import type { Point } from "../data/price_series.ts";
 import { formatCents } from "../parts/format.ts";
 import type { BetSlip } from "./bet_slip.ts";
 import { suggestionOf } from "./box_actions.ts";
-import {
-  betAt,
-  betsOn,
-  boxOfDraft,
-  boxOfQuote,
-  boxOfThesis,
-  type ChartBox,
-} from "./chart_boxes.ts";
+import { betAt, boxOfDraft, boxOfQuote, boxOfThesis, type ChartBox } from "./chart_boxes.ts";
 import type { ChartContent } from "./chart_frame.ts";
 import type { ChartProbe } from "./chart_probe.ts";
 import type { Draft } from "./draft.ts";

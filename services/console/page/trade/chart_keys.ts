@@ -1,5 +1,6 @@
 /** Keys on the chart. */
 import { type CancelTimer, systemClock } from "@rangemaker/client";
+import { betsOn } from "../data/outcome.ts";
 import { spanText } from "../parts/format.ts";
 import {
   announceBox,
@@ -10,7 +11,7 @@ import {
   suggestBox,
 } from "./box_actions.ts";
 import { nudged } from "./box_drag.ts";
-import { betsOn, countdownOf, nextToEnd, whereabouts } from "./chart_boxes.ts";
+import { countdownOf, nextToEnd, whereabouts } from "./chart_boxes.ts";
 import type { ChartSource } from "./chart_content.ts";
 import type { ChartPointer } from "./chart_pointer.ts";
 import { boundedSpan, ZOOM_STEP } from "./chart_spans.ts";

@@ -7,7 +7,7 @@ import { durationText, formatQuotePrice, formatTime, toNumber } from "../parts/f
 import type { BetSlip, TradeModel } from "./bet_slip.ts";
 import { betFromDraft, draftOf, DURATION_MIN_MS } from "./draft.ts";
 import { tryParseDecimal } from "./input.ts";
-import { multiplierOf } from "./odds.ts";
+import { multiplierOf } from "../data/odds.ts";
 
 /** A box suggested at the pointer lasts one part in this many of the shown future. */
 const FUTURE_PARTS = 4;

@@ -14,9 +14,9 @@ import {
   LABELS,
   type ParsedFields,
 } from "./draft.ts";
-import { changesOf, isMuchLess, isWorthless, paysText, warningOf, withChance } from "./odds.ts";
+import { isWorthless, paysText, warningOf, withChance } from "../data/odds.ts";
 import { checkingText, isOutside, overText, signableMs, signWithinText } from "./quote_life.ts";
-import type { LiveStage, QuotedStage } from "./stage.ts";
+import { changesOf, isMuchLess, type LiveStage, type QuotedStage } from "./stage.ts";
 
 /** All facts that decide whether a quote can be requested. */
 export interface Situation {

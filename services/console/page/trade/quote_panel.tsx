@@ -24,7 +24,7 @@ import {
   type Priced,
   repricedText,
   warningOf,
-} from "./odds.ts";
+} from "../data/odds.ts";
 import type { LiveStage, PlacedStage } from "./stage.ts";
 
 /** The least payout that a change of the odds may leave: a bet never pays less than its stake. */

@@ -9,7 +9,7 @@ import {
 import { NOT_PLACED } from "../data/outcome.ts";
 import type { User } from "../data/session.ts";
 import { betFromDraft, QUOTE_LIFE_MS } from "./draft.ts";
-import { ADVICE, isWithinTolerance } from "./odds.ts";
+import { ADVICE, isWithinTolerance } from "../data/odds.ts";
 import { signableMs } from "./quote_life.ts";
 import type { QuotedStage, Stage } from "./stage.ts";
 

@@ -2,9 +2,9 @@ import { computed, effect, untracked } from "@preact/signals";
 import { formatCents } from "../parts/format.ts";
 import type { BetSlip, TradeModel } from "./bet_slip.ts";
 import { stillText } from "./next_step.ts";
-import { changesOf, repricedText } from "./odds.ts";
+import { repricedText } from "../data/odds.ts";
 import { checkingText, overText, signableMs, signWithinText } from "./quote_life.ts";
-import type { QuotedStage, Stage } from "./stage.ts";
+import { changesOf, type QuotedStage, type Stage } from "./stage.ts";
 
 /** The payout of the box is announced when the box has not changed for this long. */
 const STILL_MS = 1_000;

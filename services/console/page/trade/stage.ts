@@ -1,6 +1,7 @@
-/** The stages of a bet, from draft to placed. */
+/** The stages of a bet, from draft to placed, and what a quote changes of what the user saw before. */
 import type { Offer } from "@rangemaker/client";
 import type { EstimateState } from "../data/estimator.ts";
+import { formatCents, formatTime } from "../parts/format.ts";
 
 export type Stage =
   /**
@@ -39,4 +40,37 @@ export function seenPayout(stage: Stage, state: EstimateState | undefined): Quot
   return state && "estimate" in state
     ? { payout: state.estimate.payout, isQuote: false }
     : undefined;
+}
+
+/** Smaller changes of a payout, as a share, are not announced. */
+const QUIET_SHARE = 0.01;
+
+/** A payout that is smaller by this share gets a warning. */
+const WARNED_SHARE = 0.05;
+
+/** By which share a quote pays more than what the user saw before. */
+function changeOf({ before, offer: { quote } }: QuotedStage): number {
+  return before === undefined ? 0 : Number(quote.payout) / Number(before.payout) - 1;
+}
+
+/** Whether a quote pays so much less than the last quote or estimate that it needs a warning. */
+export function isMuchLess(stage: QuotedStage): boolean {
+  return changeOf(stage) <= -WARNED_SHARE;
+}
+
+/** What has changed since the last quote or estimate, announced before signing; may be empty. */
+export function changesOf(stage: QuotedStage): string {
+  const { before, refusal, offer: { quote } } = stage;
+  const share = changeOf(stage);
+  const from = formatTime(quote.startTime);
+  const changes = refusal ? [refusal, `New quote, from ${from}.`] : [];
+  if (before !== undefined && Math.abs(share) >= QUIET_SHARE) {
+    const seen = `${formatCents(before.payout)} USDC`;
+    const than = refusal
+      ? `than the ${seen} that you signed for`
+      : `than the ${before.isQuote ? "quote before" : "estimate"} of ${seen}`;
+    const percent = Math.round(100 * Math.abs(share));
+    changes.push(`It pays ${percent} % ${share < 0 ? "less" : "more"} ${than}.`);
+  }
+  return changes.join(" ");
 }

@@ -1,6 +1,7 @@
 import { type Signal, useSignal } from "@preact/signals";
 import type { Thesis } from "@rangemaker/client";
 import { DAY_MS } from "../../../../lib/time.ts";
+import { betsCsv } from "../data/bets_csv.ts";
 import type { PageModel } from "../data/page_model.ts";
 import { crossingText, gainOf, isDecided } from "../data/outcome.ts";
 import {
@@ -18,7 +19,7 @@ import { type Column, Table } from "../parts/table.tsx";
 import { useNow } from "../parts/hooks.ts";
 import { download, NotifyButton, Signed } from "../parts/parts.tsx";
 import { runText, SIGNS, stateOfBet } from "./chart_boxes.ts";
-import { betsCsv, FILTERS, pageOf } from "./bet_list.ts";
+import { FILTERS, pageOf } from "./bet_list.ts";
 
 /** Interval at which the list is drawn while a bet is open, and while none is. */
 const [STEP_MS, SETTLED_STEP_MS] = [500, 60_000];

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import {
+  betsOn,
   gainOf,
   isDecided,
   outcomeDetail,
@@ -8,7 +9,7 @@ import {
 } from "../../../../services/console/page/data/outcome.ts";
 import { profitHistory, resultsOf } from "../../../../services/console/page/maker/earnings.ts";
 import { boxOfThesis, stateOfBet } from "../../../../services/console/page/trade/chart_boxes.ts";
-import { openBet as open } from "../../support.ts";
+import { openBet as open, OTHER, thesisOf, USER } from "../../support.ts";
 
 Deno.test("outcomeText: for a lost bet, it names the price of the breach and the edge that was crossed", () => {
   const bet = { ...open, betAmount: 10_000_000n, payout: 12_000_000n };
@@ -44,4 +45,12 @@ Deno.test("isDecided: a bet with a breach is decided before the node settles it,
   const { open: count, settled, held, profit, atRisk } = resultsOf([left]);
   assert.deepEqual([count, settled, held, profit, atRisk], [0, 1, 0, 10n, 0n]);
   assert.deepEqual(profitHistory([left]), [{ timeMs: 1_500, profit: 10n }]);
+});
+
+Deno.test("betsOn: the bets of a market, none of another one with the same base token", () => {
+  const theses = [
+    thesisOf(1, { base: USER, quote: OTHER }),
+    thesisOf(2, { base: USER, quote: USER }),
+  ];
+  assert.deepEqual(betsOn(theses, { base: USER, quote: OTHER }).map(({ id }) => id), [1]);
 });

@@ -8,9 +8,12 @@ import {
   WalletError,
 } from "../../../../lib/client/mod.ts";
 import type { EstimateState } from "../../../../services/console/page/data/estimator.ts";
-import { changesOf, isMuchLess } from "../../../../services/console/page/trade/odds.ts";
 import type { BetSlip } from "../../../../services/console/page/trade/bet_slip.ts";
-import type { QuotedStage } from "../../../../services/console/page/trade/stage.ts";
+import {
+  changesOf,
+  isMuchLess,
+  type QuotedStage,
+} from "../../../../services/console/page/trade/stage.ts";
 import { QUOTE_LIFE_MS } from "../../../../services/console/page/trade/draft.ts";
 import { hashOf, offerOf, OTHER, SIGNATURE, thesisOf, USER } from "../../support.ts";
 import { BET, inStage, quoteOf, scene, stageOf, TOO_LATE } from "./bet_slip_scene.ts";

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import {
   betAt,
-  betsOn,
   type BoxKind,
   boxOfDraft,
   boxOfQuote,
@@ -16,7 +15,7 @@ import {
   stateOfBet,
   whereabouts,
 } from "../../../../services/console/page/trade/chart_boxes.ts";
-import { offerOf, OTHER, thesisOf, USER } from "../../support.ts";
+import { offerOf, thesisOf } from "../../support.ts";
 
 const NOW_MS = 100_000;
 
@@ -150,12 +149,4 @@ Deno.test("whereabouts: shows the distance of a price to the nearer edge, and it
     [2_989_000_000n, "outside, 1.00 below the lower edge"],
   ];
   for (const [price, text] of cases) assert.equal(whereabouts(bet, price), text);
-});
-
-Deno.test("betsOn: the bets of a market, none of another one with the same base token", () => {
-  const theses = [
-    thesisOf(1, { base: USER, quote: OTHER }),
-    thesisOf(2, { base: USER, quote: USER }),
-  ];
-  assert.deepEqual(betsOn(theses, { base: USER, quote: OTHER }).map(({ id }) => id), [1]);
 });

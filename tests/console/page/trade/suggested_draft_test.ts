@@ -9,7 +9,7 @@ import { PriceSeries } from "../../../../services/console/page/data/price_series
 import { DraftStore } from "../../../../services/console/page/trade/draft_store.ts";
 import { betFromDraft } from "../../../../services/console/page/trade/draft.ts";
 import { suggestedDraft } from "../../../../services/console/page/trade/suggested_draft.ts";
-import { isWithinTolerance } from "../../../../services/console/page/trade/odds.ts";
+import { isWithinTolerance } from "../../../../services/console/page/data/odds.ts";
 import { AGGREGATIONS } from "../../../../services/oracle/aggregation.ts";
 import { TapeMarket } from "../../../../services/solver/backtest/strategy_maker.ts";
 import { BarrierStrategy } from "../../../../services/solver/pricing/barrier_strategy.ts";

@@ -1,7 +1,6 @@
-/** What a box or a quote pays, its chance, and what of them has changed. */
+/** What a box or a quote pays, and its chance. */
 import type { Estimate, Offer, Quote } from "@rangemaker/client";
-import { formatAmount, formatCents, formatTime } from "../parts/format.ts";
-import type { QuotedStage } from "./stage.ts";
+import { formatAmount, formatCents } from "../parts/format.ts";
 
 /** Whether a bet could win less than a thousandth of its stake. */
 export function isWorthless({ payout, betAmount }: Pick<Quote, "payout" | "betAmount">): boolean {
@@ -94,37 +93,4 @@ export function paysText(priced: Priced): string {
 export function repricedText(first: Offer, placed: Offer): string {
   return `You signed for ${formatCents(first.quote.payout)} USDC; the odds changed as you did: ` +
     `it pays ${formatCents(placed.quote.payout)} USDC${withChance(placed)}.`;
-}
-
-/** Smaller changes of a payout, as a share, are not announced. */
-const QUIET_SHARE = 0.01;
-
-/** A payout that is smaller by this share gets a warning. */
-const WARNED_SHARE = 0.05;
-
-/** By which share a quote pays more than what the user saw before. */
-function changeOf({ before, offer: { quote } }: QuotedStage): number {
-  return before === undefined ? 0 : Number(quote.payout) / Number(before.payout) - 1;
-}
-
-/** Whether a quote pays so much less than the last quote or estimate that it needs a warning. */
-export function isMuchLess(stage: QuotedStage): boolean {
-  return changeOf(stage) <= -WARNED_SHARE;
-}
-
-/** What has changed since the last quote or estimate, announced before signing; may be empty. */
-export function changesOf(stage: QuotedStage): string {
-  const { before, refusal, offer: { quote } } = stage;
-  const share = changeOf(stage);
-  const from = formatTime(quote.startTime);
-  const changes = refusal ? [refusal, `New quote, from ${from}.`] : [];
-  if (before !== undefined && Math.abs(share) >= QUIET_SHARE) {
-    const seen = `${formatCents(before.payout)} USDC`;
-    const than = refusal
-      ? `than the ${seen} that you signed for`
-      : `than the ${before.isQuote ? "quote before" : "estimate"} of ${seen}`;
-    const percent = Math.round(100 * Math.abs(share));
-    changes.push(`It pays ${percent} % ${share < 0 ? "less" : "more"} ${than}.`);
-  }
-  return changes.join(" ");
 }

@@ -5,7 +5,7 @@ import {
   isWithinTolerance,
   multiplierOf,
   warningOf,
-} from "../../../../services/console/page/trade/odds.ts";
+} from "../../../../services/console/page/data/odds.ts";
 
 Deno.test("multiplierOf, breakEvenOf, chanceText: multiplier, chance and break-even chance", () => {
   const estimate = { betAmount: 100n, payout: 250n };
