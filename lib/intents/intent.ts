@@ -92,8 +92,6 @@ export interface ReservationBook {
  * that no other process can decide in between.
  */
 export interface Admission {
-  /** The same one for all admissions of a store. */
-  book: ReservationBook;
   /** Intents under way before the caller read the facts for its decision, such as a balance. */
   inFlightBefore: InFlight;
   /**

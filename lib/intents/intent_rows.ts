@@ -123,6 +123,16 @@ export function insertStatement(service: string, intent: Omit<Intent, "sequence"
   return { sql, values: Object.values(row) };
 }
 
+/**
+ * Waits for the turn of this process, which lasts until the transaction ends. The row is locked
+ * whether it is new or not.
+ */
+export function turnStatement(service: string): Statement {
+  const sql = `INSERT INTO reservation_locks (service) VALUES (?)
+    ON CONFLICT (service) DO UPDATE SET service = excluded.service`;
+  return { sql, values: [service] };
+}
+
 /** Inserts a row as long as that of an intent, and removes it. */
 export function probeStatements(service: string): Statement[] {
   const key = "probe";

@@ -8,22 +8,17 @@ import {
   type NewIntent,
   type ReservationBook,
 } from "./intent.ts";
-import {
-  keysSchema,
-  parseRow,
-  sequenceSchema,
-  type SqlDriver,
-  type SqlSteps,
-  type Statement,
-} from "./database.ts";
+import { keysSchema, parseRow, sequenceSchema, type SqlSteps } from "./database.ts";
 import {
   insertStatement,
   INTENT_COLUMNS,
   INTENT_SQL,
   intentOfRow,
+  turnStatement,
   UNFINISHED,
   UNINDEXED_SERVICE,
 } from "./intent_rows.ts";
+import type { IntentStore } from "./store.ts";
 
 /** Maximum intents per transaction: a large batch would hold the row lock too long. */
 const INTENTS_PER_TRANSACTION = 100;
@@ -39,16 +34,6 @@ const SQL = {
     SELECT key FROM intents WHERE service = ? AND ${UNFINISHED}
     UNION ALL SELECT key FROM intents WHERE ${UNINDEXED_SERVICE} = ? AND sequence > ?) AS recent`,
 };
-
-/**
- * Waits for the turn of this process, which lasts until the transaction ends. The row is locked
- * whether it is new or not.
- */
-export function turnStatement(service: string): Statement {
-  const sql = `INSERT INTO reservation_locks (service) VALUES (?)
-    ON CONFLICT (service) DO UPDATE SET service = excluded.service`;
-  return { sql, values: [service] };
-}
 
 /** No reservation was read or made. */
 const NONE = { key: "", sequence: 0 };
@@ -72,52 +57,56 @@ interface AdmissionRequest {
  * Releases by other processes are read before a refusal.
  */
 export class ReservationTable {
-  readonly #db: SqlDriver;
-  readonly #service: string;
+  readonly #store: Pick<IntentStore, "db" | "insert" | "service">;
+  readonly #book: ReservationBook;
   readonly #batches: Batches<AdmissionRequest, AdmissionResult>;
   /** The newest reservation that was read or made. */
   #newest: Pick<Intent, "key" | "sequence"> = NONE;
 
-  constructor(db: SqlDriver, service: string) {
-    this.#db = db;
-    this.#service = service;
+  /** @param book Counts the reservations of all processes; no other table reads them into it. */
+  constructor(store: Pick<IntentStore, "db" | "insert" | "service">, book: ReservationBook) {
+    this.#store = store;
+    this.#book = book;
     this.#batches = new Batches(INTENTS_PER_TRANSACTION, (take) => this.#insertBatch(take));
   }
 
-  /** Records an intent unless its key is taken. Throws what `decide` throws. */
-  async insert(intent: NewIntent, admission: Admission): Promise<InsertResult> {
-    const result = await this.#batches.add({ intent, admission });
-    if ("error" in result) throw result.error;
-    return result;
+  /**
+   * Records an intent unless its key is taken. It then has a reservation until it fails or is
+   * released. Throws what `decide` throws.
+   */
+  insert(intent: NewIntent, admission: Admission): Promise<InsertResult> {
+    return this.#store.insert(intent, async () => {
+      const result = await this.#batches.add({ intent, admission });
+      if ("error" in result) throw result.error;
+      return result;
+    });
   }
 
-  /** Makes a book count exactly the reservations in the database. */
-  refresh(book: ReservationBook): Promise<void> {
-    return this.#db.transaction(() => this.#refresh(book));
+  /** Makes the book count exactly the reservations in the database. */
+  refresh(): Promise<void> {
+    return this.#store.db.transaction(() => this.#refresh());
   }
 
   async #insertBatch(take: () => AdmissionRequest[]): Promise<AdmissionResult[]> {
     let batch: AdmissionRequest[] = [];
     try {
-      return await this.#db.transaction(() => this.#record(batch = take()));
+      return await this.#store.db.transaction(() => this.#record(batch = take()));
     } catch (thrown) {
       // The transaction rolled back, and SQLite may reuse its sequence numbers: read all rows.
-      for (const { intent, admission } of batch) admission.book.release(intent.key);
+      for (const { intent } of batch) this.#book.release(intent.key);
       this.#newest = NONE;
       throw thrown;
     }
   }
 
   *#record(batch: readonly AdmissionRequest[]): SqlSteps<AdmissionResult[]> {
-    const [first] = batch;
-    if (first === undefined) return [];
-    const { book } = first.admission;
-    const inFlight = yield* this.#takeTurn(batch, book);
+    if (batch.length === 0) return [];
+    const inFlight = yield* this.#takeTurn(batch);
     yield* this.#decide(batch, inFlight);
     const refused = batch.filter(isRefused);
     if (refused.length > 0) {
       // Other processes may have released reservations: read those releases and decide once more.
-      yield* this.#refresh(book);
+      yield* this.#refresh();
       yield* this.#decide(refused, inFlight);
     }
     yield* this.#findRecorded(batch.filter((one) => one.result === undefined || isRefused(one)));
@@ -129,26 +118,23 @@ export class ReservationTable {
    *
    * @returns Keys of the intents that have been unfinished since the oldest facts of the batch.
    */
-  *#takeTurn(
-    batch: readonly AdmissionRequest[],
-    book: ReservationBook,
-  ): SqlSteps<Set<string>> {
+  *#takeTurn(batch: readonly AdmissionRequest[]): SqlSteps<Set<string>> {
     const { key, sequence } = this.#newest;
     const since = Math.min(
       ...batch.map(({ admission }) => admission.inFlightBefore.newestSequence),
     );
     const [, rows = [], [row] = [], [known] = []] = yield [
-      turnStatement(this.#service),
-      { sql: SQL.newer, values: [this.#service, sequence] },
-      { sql: SQL.inFlight, values: [this.#service, this.#service, since] },
-      { sql: SQL.known, values: [this.#service, key, sequence] },
+      turnStatement(this.#store.service),
+      { sql: SQL.newer, values: [this.#store.service, sequence] },
+      { sql: SQL.inFlight, values: [this.#store.service, this.#store.service, since] },
+      { sql: SQL.known, values: [this.#store.service, key, sequence] },
     ];
     if (known === undefined && this.#newest !== NONE) {
       // A server that took over without the last rows uses their sequence numbers again: read all.
       this.#newest = NONE;
-      return yield* this.#takeTurn(batch, book);
+      return yield* this.#takeTurn(batch);
     }
-    this.#addAll(rows, book);
+    this.#addAll(rows);
     return parseRow(keysSchema, row).keys;
   }
 
@@ -160,7 +146,7 @@ export class ReservationTable {
     const accepted: AdmissionRequest[] = [];
     for (const request of requests) {
       const { intent: { key }, admission } = request;
-      if (admission.book.isReserved(key)) continue; // already recorded
+      if (this.#book.isReserved(key)) continue; // already recorded
       try {
         admission.decide(inFlight.union(admission.inFlightBefore.keys));
         inFlight.add(key);
@@ -170,13 +156,13 @@ export class ReservationTable {
       }
     }
     const inserted = yield accepted.map(({ intent }) =>
-      insertStatement(this.#service, acceptedIntent(intent, 0, true))
+      insertStatement(this.#store.service, acceptedIntent(intent, 0, true))
     );
     for (const [index, request] of accepted.entries()) {
-      const { intent, admission } = request;
+      const { intent } = request;
       const [row] = inserted[index] ?? [];
       if (row === undefined) {
-        admission.book.release(intent.key); // the key belongs to an intent without a reservation
+        this.#book.release(intent.key); // the key belongs to an intent without a reservation
         continue;
       }
       const { sequence } = parseRow(sequenceSchema, row);
@@ -185,26 +171,31 @@ export class ReservationTable {
     }
   }
 
-  *#refresh(book: ReservationBook): SqlSteps<void> {
+  *#refresh(): SqlSteps<void> {
     const [rows = [], [row] = []] = yield [
-      { sql: SQL.newer, values: [this.#service, this.#newest.sequence] },
-      { sql: SQL.keys, values: [this.#service] },
+      { sql: SQL.newer, values: [this.#store.service, this.#newest.sequence] },
+      { sql: SQL.keys, values: [this.#store.service] },
     ];
-    this.#addAll(rows, book);
+    this.#addAll(rows);
     const reserved = parseRow(keysSchema, row).keys;
-    for (const key of book.reservedKeys) if (!reserved.delete(key)) book.release(key);
+    for (const key of this.#book.reservedKeys) {
+      if (!reserved.delete(key)) this.#book.release(key);
+    }
     // Those that the book lacks, although later ones were read.
-    const missed = [...reserved].map((key) => ({ sql: SQL.one, values: [this.#service, key] }));
-    if (missed.length > 0) this.#addAll((yield missed).flat(), book);
+    const missed = [...reserved].map((key) => ({
+      sql: SQL.one,
+      values: [this.#store.service, key],
+    }));
+    if (missed.length > 0) this.#addAll((yield missed).flat());
   }
 
-  #addAll(rows: readonly unknown[], book: ReservationBook): void {
+  #addAll(rows: readonly unknown[]): void {
     for (const row of rows) {
-      const intent = intentOfRow(row, this.#service);
+      const intent = intentOfRow(row, this.#store.service);
       // The amount at risk is unreadable. The store reports the row when it verifies all rows.
       if (intent instanceof StoreDamagedError) continue;
       if (intent.sequence > this.#newest.sequence) this.#newest = intent;
-      book.addReservation(intent);
+      this.#book.addReservation(intent);
     }
   }
 
@@ -212,13 +203,13 @@ export class ReservationTable {
   *#findRecorded(others: readonly AdmissionRequest[]): SqlSteps<void> {
     const found = yield others.map(({ intent: { key } }) => ({
       sql: INTENT_SQL.find,
-      values: [this.#service, key],
+      values: [this.#store.service, key],
     }));
     for (const [index, request] of others.entries()) {
       const [row] = found[index] ?? [];
       if (row === undefined) continue;
       // A damaged row fails its own request, and not the others of the transaction.
-      const intent = intentOfRow(row, this.#service);
+      const intent = intentOfRow(row, this.#store.service);
       const isDamaged = intent instanceof StoreDamagedError;
       request.result = isDamaged ? { error: intent } : { inserted: false, intent };
     }

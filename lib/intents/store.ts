@@ -4,7 +4,6 @@ import { ServiceRecords } from "./service_records.ts";
 import { StoreConnectionLostError, StoreDamagedError, StoreError } from "./errors.ts";
 import {
   acceptedIntent,
-  type Admission,
   type InFlight,
   type InsertResult,
   type Intent,
@@ -14,7 +13,6 @@ import {
   isFinal,
   isSameIntent,
   type NewIntent,
-  type ReservationBook,
   type SignedTransactionText,
 } from "./intent.ts";
 import {
@@ -32,10 +30,10 @@ import {
   otherSchema,
   probeStatements,
   stateAndKeysSchema,
+  turnStatement,
   UNFINISHED,
   updateStatement,
 } from "./intent_rows.ts";
-import { ReservationTable, turnStatement } from "./reservation_table.ts";
 
 interface UnfinishedQuery {
   limit: number;
@@ -61,7 +59,6 @@ export class IntentStore implements AsyncDisposable {
   readonly damaged: DamagedRows;
   readonly db: SqlDriver;
   readonly service: string;
-  readonly #reservations: ReservationTable;
 
   /** @param service Owner of the intents: the store sees no intents of other services. */
   constructor(db: SqlDriver, service: string) {
@@ -69,18 +66,19 @@ export class IntentStore implements AsyncDisposable {
     this.service = service;
     this.records = new ServiceRecords(db, service);
     this.damaged = new DamagedRows(serviceLog(service));
-    this.#reservations = new ReservationTable(db, service);
   }
 
   /**
    * Records an intent unless its key is taken.
    *
-   * @param admission Decides whether it is recorded, and throws if not. The intent then has a
-   *   reservation until it fails or is released.
+   * @param record Records it, if more depends on that: see `ReservationTable`.
    */
-  async insert(intent: NewIntent, admission?: Admission): Promise<InsertResult> {
+  async insert(
+    intent: NewIntent,
+    record: () => Promise<InsertResult> = () => this.#insertOnce(intent),
+  ): Promise<InsertResult> {
     try {
-      return await this.#insertOnce(intent, admission);
+      return await record();
     } catch (thrown) {
       if (!(thrown instanceof StoreConnectionLostError)) throw thrown;
       // The insert may have succeeded. Check with a write: unlike a read, it waits for the standby.
@@ -90,8 +88,7 @@ export class IntentStore implements AsyncDisposable {
     }
   }
 
-  async #insertOnce(intent: NewIntent, admission: Admission | undefined): Promise<InsertResult> {
-    if (admission !== undefined) return await this.#reservations.insert(intent, admission);
+  async #insertOnce(intent: NewIntent): Promise<InsertResult> {
     const accepted = acceptedIntent(intent, 0, false);
     const { sql, values } = insertStatement(this.service, accepted);
     const [row] = await this.db.write(sql, values);
@@ -115,7 +112,7 @@ export class IntentStore implements AsyncDisposable {
 
   /**
    * The state of the intent with a key, if there is one, and which intents are unfinished now, for
-   * an {@link Admission} that decides later. One statement, since most keys are new and need both.
+   * an `Admission` that decides later. One statement, since most keys are new and need both.
    */
   async findState(key: string): Promise<{ state: IntentState | undefined; inFlight: InFlight }> {
     const values = [this.service, this.service, key, this.service];
@@ -134,11 +131,6 @@ export class IntentStore implements AsyncDisposable {
     await this.db.transaction(function* (): SqlSteps<void> {
       yield probe;
     });
-  }
-
-  /** Makes a book count exactly the reservations in the database. */
-  refreshReservations(book: ReservationBook): Promise<void> {
-    return this.#reservations.refresh(book);
   }
 
   /**

@@ -3,6 +3,7 @@ import type { Clock } from "../../lib/clock.ts";
 import type { IntentResources } from "../../lib/intents/intent_resources.ts";
 import { ChainGuard } from "../../lib/intents/chain_guard.ts";
 import { IntentService } from "../../lib/intents/intent_service.ts";
+import { ReservationTable } from "../../lib/intents/reservation_table.ts";
 import { Submitter } from "../../lib/intents/submitter.ts";
 import { createCachedCall } from "../../lib/timing/cached.ts";
 import { NODE_ANSWER_CACHED_MS } from "../../lib/net/core_reader.ts";
@@ -66,8 +67,10 @@ export function createTrading(options: SolverOptions, parts: SolverParts) {
       return outcome === "found" || outcome === "pruned";
     },
   });
+  const reservations = new ReservationTable(store, exposure);
   const releaser = new ReservationReleaser({
     store,
+    reservations,
     node,
     clock,
     book: exposure,
@@ -109,6 +112,7 @@ export function createTrading(options: SolverOptions, parts: SolverParts) {
   });
   const executor = new Executor({
     store,
+    reservations,
     submitter,
     guard,
     preparation,
@@ -126,7 +130,7 @@ export function createTrading(options: SolverOptions, parts: SolverParts) {
     retainMs: options.retain,
     registry: parts.registry,
   });
-  return { quoter, executor, intents, releaser, exposureLimit };
+  return { quoter, executor, intents, reservations, releaser, exposureLimit };
 }
 
 function createHedge(options: SolverOptions, clock: Clock, metrics: SolverMetrics): Hedge {

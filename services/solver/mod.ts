@@ -84,7 +84,7 @@ async function startWith(
   const { dryRun } = options;
   const parts = await openParts(options, clock, cleanup);
   const trading = createTrading(options, parts);
-  const { registry, store, node, exposure, account, pricing } = parts;
+  const { registry, node, exposure, account, pricing } = parts;
   const { intents } = trading;
   const solver = parts.signer.address;
   cleanup.defer(() => intents.stop());
@@ -104,7 +104,7 @@ async function startWith(
   cleanup.defer(() => limiter.stop());
   const app = createApi(options, parts, trading, limiter);
 
-  if (!dryRun) await store.refreshReservations(exposure);
+  if (!dryRun) await trading.reservations.refresh();
   const service = startService({
     ...options,
     name: NAME,

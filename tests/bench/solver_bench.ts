@@ -7,6 +7,7 @@
 import type { Hono } from "hono";
 import { systemClock } from "../../lib/clock.ts";
 import type { SubmissionNode } from "../../lib/intents/node_answer.ts";
+import { ReservationTable } from "../../lib/intents/reservation_table.ts";
 import { TransactionBuilder } from "../../lib/intents/transactions.ts";
 import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { hashQuote } from "../../lib/protocol/hashes.ts";
@@ -77,6 +78,7 @@ function ownExecution(quoteSigner: QuoteSigner) {
     new Executor({
       ...shared,
       ...executing,
+      reservations: new ReservationTable(executing.store, exposure),
       guard: onlyChain(),
       preparation,
       exposureLimit: new ExposureLimit({ book: exposure }),

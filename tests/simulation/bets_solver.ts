@@ -3,6 +3,7 @@ import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import { StoreError } from "../../lib/intents/errors.ts";
 import { TransactionBuilder } from "../../lib/intents/transactions.ts";
 import { createRetryLoop } from "../../lib/intents/retry_loop.ts";
+import { ReservationTable } from "../../lib/intents/reservation_table.ts";
 import { Submitter } from "../../lib/intents/submitter.ts";
 import { PollingLoop } from "../../lib/timing/polling_loop.ts";
 import { SLOT_MS } from "../../lib/protocol/constants.ts";
@@ -69,6 +70,7 @@ export class BetsSolver {
       if (this.#isDead) throw new Died("Killed by the simulation");
     };
     const store = killable("store", world.newStore(), faults);
+    const reservations = killable("reservations", new ReservationTable(store, book), faults);
     const node = killable("node", nodeOf(world), faults);
     const strategy = strategyOf(world);
     const quoteSigner = new QuoteSigner(signer);
@@ -89,9 +91,9 @@ export class BetsSolver {
     this.#releaser = new ReservationReleaser({
       store: {
         find: (key) => store.find(key).catch(dead),
-        refreshReservations: (book) => store.refreshReservations(book).catch(dead),
         release: (key) => store.release(key).catch(dead),
       },
+      reservations: { refresh: () => reservations.refresh().catch(dead) },
       book,
       node,
       guard: onlyChain(),
@@ -135,6 +137,7 @@ export class BetsSolver {
     });
     this.#executor = new Executor({
       store,
+      reservations,
       submitter: this.#submitter,
       guard: onlyChain(),
       preparation,
@@ -150,7 +153,7 @@ export class BetsSolver {
       intervalMs: RECONCILE_MS,
       poll: async (signal) => void await this.#releaser.reconcile(signal).catch(dead),
     });
-    this.#started = store.refreshReservations(book).then(() => {
+    this.#started = reservations.refresh().then(() => {
       this.#retries.start();
       this.#reconciler.start(RECONCILE_MS);
     }).catch(dead);

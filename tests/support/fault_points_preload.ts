@@ -3,6 +3,7 @@
  * blocks at the one that FAULT_POINT names: then only a signal ends the process.
  */
 import { IntentStore } from "../../lib/intents/store.ts";
+import { ReservationTable } from "../../lib/intents/reservation_table.ts";
 import { ServiceRecords } from "../../lib/intents/service_records.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { CoreReader } from "../../lib/net/core_reader.ts";
@@ -17,5 +18,6 @@ function pass(point: string): void {
 }
 
 addFaultPoints("store", [IntentStore, ServiceRecords], pass);
+addFaultPoints("reservations", [ReservationTable], pass);
 addFaultPoints("node", [CoreClient, CoreReader], pass);
 addFaultPoints("hedge", [SimulatedHedge], pass);

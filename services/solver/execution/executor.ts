@@ -15,6 +15,7 @@ import {
   isFinal,
   type NewIntent,
 } from "../../../lib/intents/intent.ts";
+import type { ReservationTable } from "../../../lib/intents/reservation_table.ts";
 import type { IntentStore } from "../../../lib/intents/store.ts";
 import type { Submitter } from "../../../lib/intents/submitter.ts";
 import { createUserSignatureCheck } from "../../../lib/intents/user_signatures.ts";
@@ -37,7 +38,8 @@ import type { PreTradeChecks } from "../risk/pre_trade_checks.ts";
 import type { QuoteSigner } from "../quoting/quote_signer.ts";
 
 export interface ExecutorOptions {
-  store: Pick<IntentStore, "findState" | "get" | "insert" | "insertFailed" | "recordAttempt">;
+  store: Pick<IntentStore, "findState" | "get" | "insertFailed" | "recordAttempt">;
+  reservations: Pick<ReservationTable, "insert">;
   submitter: Pick<Submitter, "submitOnce">;
   guard: Pick<ChainGuard, "requireChain">;
   preparation: Pick<ExecutionPreparation, "onRecorded">;
@@ -163,9 +165,9 @@ export class Executor {
     execution: Execution,
     facts: AdmissionFacts,
   ): Promise<InsertResult> {
-    const { store, exposureLimit, releaseSettled } = this.#options;
+    const { reservations, exposureLimit, releaseSettled } = this.#options;
     const admission = exposureLimit.createAdmission(quoteHash, execution.quote, facts);
-    const insert = () => store.insert(this.#intentOf(quoteHash, execution), admission);
+    const insert = () => reservations.insert(this.#intentOf(quoteHash, execution), admission);
     try {
       return await insert();
     } catch (thrown) {

@@ -5,6 +5,7 @@ import { ProblemTracker } from "../../../lib/log/problem_tracker.ts";
 import type { ChainGuard } from "../../../lib/intents/chain_guard.ts";
 import { StoreDamagedError } from "../../../lib/intents/errors.ts";
 import type { Intent } from "../../../lib/intents/intent.ts";
+import type { ReservationTable } from "../../../lib/intents/reservation_table.ts";
 import type { IntentStore } from "../../../lib/intents/store.ts";
 import type { CoreClient } from "../../../lib/net/core_client.ts";
 import { isUnsettled, type Thesis } from "../../../lib/protocol/thesis.ts";
@@ -13,7 +14,8 @@ import { solverLog } from "../shared/solver_log.ts";
 import { checkThesis } from "./execution.ts";
 
 export interface ReservationReleaserOptions {
-  store: Pick<IntentStore, "find" | "refreshReservations" | "release">;
+  store: Pick<IntentStore, "find" | "release">;
+  reservations: Pick<ReservationTable, "refresh">;
   book: ExposureBook;
   node: Pick<CoreClient, "getThesis" | "getTheses">;
   /** Throws unless the node has the store's chain: on another, all theses would be missing. */
@@ -58,8 +60,8 @@ export class ReservationReleaser {
    * @throws {RangemakerError} If the store or the node cannot be used.
    */
   async reconcile(signal?: AbortSignal): Promise<number> {
-    const { store, book, node, guard, clock } = this.#options;
-    await store.refreshReservations(book);
+    const { reservations, book, node, guard, clock } = this.#options;
+    await reservations.refresh();
     if (!book.isComplete) return 0;
     await guard.requireChain();
     let released = 0;

@@ -47,7 +47,6 @@ export class ExposureLimit {
   ): Admission {
     const book = this.book;
     return {
-      book,
       inFlightBefore,
       decide: (inFlight) => {
         requireBalances(bet, balances, book.reservationsOf(inFlight));

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import postgres from "postgres";
 import { StoreConnectionLostError } from "../../../lib/intents/errors.ts";
 import { openIntentStore } from "../../../lib/intents/open_store.ts";
+import { ReservationTable } from "../../../lib/intents/reservation_table.ts";
 import { eventually } from "../../support/eventually.ts";
 import {
   NEEDS_PGBOUNCER,
@@ -62,9 +63,10 @@ Deno.test({
           addReservation() {},
           release() {},
         };
-        const admission = { book, inFlightBefore: before, decide() {} };
+        const admission = { inFlightBefore: before, decide() {} };
+        const tables = stores.map((store) => new ReservationTable(store, book));
         const inserted = await Promise.all(
-          keys.flatMap((key) => stores.map((store) => store.insert(newIntent(key), admission))),
+          keys.flatMap((key) => tables.map((table) => table.insert(newIntent(key), admission))),
         );
         assert.equal(
           inserted.filter((one) => one.inserted).length,

@@ -11,6 +11,7 @@ import type {
 import type { SqlSteps } from "../../../lib/intents/database.ts";
 import { StoreError } from "../../../lib/intents/errors.ts";
 import { openIntentStore } from "../../../lib/intents/open_store.ts";
+import { ReservationTable } from "../../../lib/intents/reservation_table.ts";
 import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -32,6 +33,7 @@ class Count implements ReservationBook {
   /** Keys of the reservations that the store reported. */
   readonly reported: string[] = [];
   readonly #max: number;
+  readonly #tables = new Map<IntentStore, ReservationTable>();
 
   constructor(max: number) {
     this.#max = max;
@@ -61,7 +63,6 @@ class Count implements ReservationBook {
 
   admission(key: string, amount: number): Admission {
     return {
-      book: this,
       inFlightBefore: { keys: new Set(), newestSequence: 0 },
       decide: () => {
         const sum = this.sum + amount;
@@ -71,8 +72,13 @@ class Count implements ReservationBook {
     };
   }
 
+  /** The process's table on a connection of its own. */
+  on(store: IntentStore): ReservationTable {
+    return this.#tables.getOrInsertComputed(store, () => new ReservationTable(store, this));
+  }
+
   reserve(store: IntentStore, key: string, amount: number) {
-    return store.insert(amountOf(key, amount), this.admission(key, amount));
+    return this.on(store).insert(amountOf(key, amount), this.admission(key, amount));
   }
 }
 
@@ -206,7 +212,11 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
           seen.push([...inFlight].sort());
           admission.decide(inFlight);
         };
-        await store.insert(newIntent(key), { ...admission, inFlightBefore: before, decide });
+        await count.on(store).insert(newIntent(key), {
+          ...admission,
+          inFlightBefore: before,
+          decide,
+        });
       };
       const record = async (key: string) => (await count.reserve(other, key, 1)).intent;
       await other.finish(await record("long over"), committed, 3);
@@ -237,10 +247,10 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
     const recorded = await Promise.all(["a", "b"].map((key) => count.reserve(store, key, 1)));
     for (const { intent } of recorded) await other.finish(intent, failed, 3);
     await insertReserved(other, amountOf("c", 7));
-    await store.refreshReservations(count);
+    await count.on(store).refresh();
     assert.deepEqual([...count.held], [["c", 7]]);
     count.release("c");
-    await store.refreshReservations(count);
+    await count.on(store).refresh();
     assert.deepEqual([...count.held], [["c", 7]], "also one that was read before");
   });
 
@@ -274,7 +284,7 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
         heldBefore.push([...count.held.keys()]);
         admission.decide(inFlight);
       };
-      const { inserted } = await store.insert(amountOf("b", 5), { ...admission, decide });
+      const { inserted } = await count.on(store).insert(amountOf("b", 5), { ...admission, decide });
       assert.equal(inserted, true);
       assert.deepEqual([heldBefore, [...count.held.keys()]], [[["a"], []], ["b"]]);
     },
@@ -386,7 +396,7 @@ Deno.test("ReservationTable on SQLite: after a failed transaction, a decision do
     await using store = new IntentStore(driver, "test");
     const count = new Count(1_000);
     const look = (key: string, payload: string) =>
-      store.insert(newIntent(key, { payload }), count.admission(key, 1));
+      count.on(store).insert(newIntent(key, { payload }), count.admission(key, 1));
     await look("before", "1");
     const batch = [look("a", "1"), look("b", "2"), look("c", "x".repeat(200_000))];
     for (const answer of await Promise.allSettled(batch)) assert.equal(answer.status, "rejected");

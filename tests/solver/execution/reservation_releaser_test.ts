@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { ReservationTable } from "../../../lib/intents/reservation_table.ts";
 import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
 import { StoreError } from "../../../lib/intents/errors.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
@@ -51,8 +52,10 @@ function createReservations(store: IntentStore) {
     asked.push(id);
     return Promise.resolve(onNode.get(id) ?? null);
   };
+  const table = new ReservationTable(store, book);
   const options: ReservationReleaserOptions = {
     store,
+    reservations: table,
     book,
     // It does not say how far its chain is.
     node: { getThesis, getTheses: () => Promise.resolve({ theses: [], nextCursor: null }) },
@@ -62,7 +65,7 @@ function createReservations(store: IntentStore) {
   };
   const reservations = new ReservationReleaser(options);
   const held = async () => (await reservedIntents(store)).map(({ key }) => Number(BigInt(key)));
-  return { store, book, clock, reservations, options, onNode, guard, asked, held, settled };
+  return { store, table, book, clock, reservations, options, onNode, guard, asked, held, settled };
 }
 
 async function withReservations(
@@ -192,11 +195,11 @@ Deno.test("ReservationReleaser: a bet lost before its end is released and report
   }));
 
 Deno.test("ReservationReleaser: a bet of another process counts nothing if its loss is known before it", () =>
-  withReservations(1, async ({ reservations, store, book, clock }) => {
+  withReservations(1, async ({ reservations, table, book, clock }) => {
     const lost = thesisOf(1, { endTime: clock.now() + 1, status: "lost" });
     book.apply(lost);
     await reservations.onThesisChanged(lost);
-    await store.refreshReservations(book);
+    await table.refresh();
     assert.deepEqual([book.total, book.reservedKeys], [0n, []]);
   }));
 
@@ -232,21 +235,21 @@ Deno.test("ReservationReleaser: reconcile drops executions that another process 
   }));
 
 Deno.test("ReservationReleaser: a store that is away is logged once until a pass succeeds", () =>
-  withReservations(1, ({ reservations, store }) =>
+  withReservations(1, ({ reservations, table }) =>
     withLogs("warning", async (records) => {
       const { signal } = new AbortController();
-      const { refreshReservations } = store;
+      const refresh = table.refresh.bind(table);
       const reasons = () => records.map(({ properties }) => properties.reason);
-      store.refreshReservations = rejectsWith(away);
+      table.refresh = rejectsWith(away);
       await reservations.reconcileOrLog(AbortSignal.abort());
       for (let pass = 0; pass < 3; pass += 1) await reservations.reconcileOrLog(signal);
       assert.deepEqual(reasons(), ["The store is away"]);
-      store.refreshReservations = refreshReservations;
+      table.refresh = refresh;
       await reservations.reconcileOrLog(signal);
-      store.refreshReservations = rejectsWith(away);
+      table.refresh = rejectsWith(away);
       await reservations.reconcileOrLog(signal);
       assert.deepEqual(reasons(), ["The store is away", "The store is away"]);
-      store.refreshReservations = rejectsWith(new TypeError("A bug"));
+      table.refresh = rejectsWith(new TypeError("A bug"));
       await assert.rejects(reservations.reconcileOrLog(signal), TypeError);
     })));
 

@@ -1,6 +1,7 @@
 import { createRegistry } from "../../../lib/http/metrics.ts";
 import { SPEC_MARKETS } from "../../../lib/protocol/markets.ts";
 import type { NewIntent } from "../../../lib/intents/intent.ts";
+import { ReservationTable } from "../../../lib/intents/reservation_table.ts";
 import { SqliteDriver } from "../../../lib/intents/sqlite_driver.ts";
 import { IntentStore } from "../../../lib/intents/store.ts";
 import { TransactionBuilder } from "../../../lib/intents/transactions.ts";
@@ -91,8 +92,10 @@ function createExecutor(given: Hedge, overrides: Overrides) {
   });
   const exposureLimit = new ExposureLimit({ book: exposure });
   const guard = onlyChain();
-  const reservations = new ReservationReleaser({
+  const reservations = new ReservationTable(store, exposure);
+  const releaser = new ReservationReleaser({
     store,
+    reservations,
     book: exposure,
     node: {
       getThesis: () => Promise.resolve(null),
@@ -117,12 +120,13 @@ function createExecutor(given: Hedge, overrides: Overrides) {
     handler: {
       termsOf: (intent) => preparation.termsOf(intent),
       beforeSigning: (intent) => preparation.prepare(intent),
-      onFinished: (intent) => reservations.onExecutionFinished(intent),
+      onFinished: (intent) => releaser.onExecutionFinished(intent),
     },
     node: submissionNode,
   });
   const options: ExecutorOptions = {
     store,
+    reservations,
     submitter,
     guard,
     preparation,

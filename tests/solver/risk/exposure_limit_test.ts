@@ -30,9 +30,9 @@ function reservation(id: number, risk: bigint): Reservation {
 /** Decides about a bet with this much at risk, in addition to the reservations. */
 function decideOn(limit: ExposureLimit, risk: bigint, ...others: Reservation[]): void {
   const admission = limit.createAdmission(quoteHashOf(99), betOf(risk), plenty);
-  for (const other of others) admission.book.addReservation(other);
+  for (const other of others) limit.book.addReservation(other);
   admission.decide(new Set());
-  admission.book.release(quoteHashOf(99));
+  limit.book.release(quoteHashOf(99));
 }
 
 function refused(decide: () => void, code: string, figures: Record<string, string> = {}): void {
@@ -80,11 +80,11 @@ Deno.test("ExposureLimit: refuses every bet until all open theses are known", ()
 });
 
 Deno.test("ExposureLimit: balances must cover all pending bets of the same user, and of the same solver", () => {
-  const { limit } = limitOf(undefined);
+  const { limit, book } = limitOf(undefined);
   const inFlightBefore = { keys: new Set<string>(), newestSequence: 0 };
   const inFlight = new Set([quoteHashOf(1), quoteHashOf(2), quoteHashOf(7)]);
   const decideWith = (balances: Balances, bet = betOf(5n)) => {
-    const { book, decide } = limit.createAdmission(quoteHashOf(99), bet, {
+    const { decide } = limit.createAdmission(quoteHashOf(99), bet, {
       ...plenty,
       balances,
       inFlightBefore,
