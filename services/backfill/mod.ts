@@ -27,14 +27,16 @@ const SPAN_MAX_MS = THESIS_DURATION_MAX_MS;
 
 const CARRY_MAX_MS = 60_000;
 
-/** A time as Unix milliseconds or ISO 8601. */
+const TIME_RULE = "Expected Unix milliseconds or an ISO 8601 time with Z or an offset";
+
+/** A time as Unix milliseconds or ISO 8601. Without an offset, it would be one of this machine. */
 const time = {
   schema: z.string().transform((text, context) => {
     // `Date.parse` also reads "Jan 5 9:00", as in 2001.
-    const isDate = /^\d{4}-\d\d-\d\d(T\d\d:|$)/.test(text);
+    const isDate = /^\d{4}-\d\d-\d\d(T[\d:.]+(Z|[+-]\d\d:\d\d))?$/.test(text);
     const timeMs = isDate ? Date.parse(text) : /^\d+$/.test(text) ? Number(text) : NaN;
     if (Number.isSafeInteger(timeMs)) return timeMs;
-    context.addIssue({ code: "custom", message: "Expected Unix milliseconds or an ISO 8601 time" });
+    context.addIssue({ code: "custom", message: TIME_RULE });
     return z.NEVER;
   }),
   placeholder: "time",
@@ -54,11 +56,11 @@ export const options = optionsFor("backfill", {
   markets: marketsOption,
   from: {
     kind: time,
-    description: "start (inclusive), Unix milliseconds or ISO 8601",
+    description: "start (inclusive), Unix milliseconds or ISO 8601 with Z or an offset",
   },
   to: {
     kind: time,
-    description: "end (exclusive), Unix milliseconds or ISO 8601",
+    description: "end (exclusive), Unix milliseconds or ISO 8601 with Z or an offset",
   },
   rpcUrl: rpcUrlOption,
   privateKey: {

@@ -312,6 +312,7 @@ const wrongOptions = [
   ["--market", "ETH/USDT", "--from", "0", "--to", "86400001"],
   ["--market", "ETH/USDT", "--from", "noon", "--to", "2"],
   ["--market", "ETH/USDT", "--from", "Jan 5 9:00", "--to", "Jan 5 10:00"],
+  ["--market", "ETH/USDT", "--from", "2026-01-31T09:00", "--to", "2026-01-31T09:10"], // in which zone?
   ["--thesis", "1", "--max-carry-ms", "60001"],
 ];
 
