@@ -16,8 +16,8 @@ interface FillOptions {
   clock: Clock;
   /** How long a trade provides the price of the slots after it, in milliseconds. */
   maxCarryMs: number;
-  /** Throws if prices for a gap must not be filled; called for each batch of it. */
-  requireSimilar?(gap: TimeSpan, prices: readonly bigint[]): Promise<void>;
+  /** Called for each gap. What it returns throws if prices must not be filled there. */
+  compareWithin?(gap: TimeSpan): Promise<(prices: readonly bigint[]) => void>;
   /** Checked before each batch: no batch starts once it is true. */
   isStopping(): boolean;
   /** Called after each batch, in slots. */
@@ -50,7 +50,7 @@ export async function fillSpans(
   spans: readonly TimeSpan[],
   options: FillOptions,
 ): Promise<SpanReport[]> {
-  const { trades, maxCarryMs, requireSimilar, isStopping, onProgress } = options;
+  const { trades, maxCarryMs, compareWithin, isStopping, onProgress } = options;
   const symbol = exchangeSymbol(market, EXCHANGE_HISTORY_PROVIDER);
   const totalSlots = spans.reduce((sum, span) => sum + slotsIn(span), 0);
   const reports: SpanReport[] = [];
@@ -58,11 +58,12 @@ export async function fillSpans(
   for (const span of spans) {
     const report = { span, filledSlots: 0, slotsWithoutTrade: 0, slotsRefused: 0 };
     reports.push(report);
+    const compare = await compareWithin?.(span);
     for (const batch of toBatches(span)) {
       if (isStopping()) return reports;
       const from = Math.max(0, batch.from - maxCarryMs);
       const runs = await slotPrices(trades(symbol, { from, to: batch.to }), batch, maxCarryMs);
-      await requireSimilar?.(span, runs.flatMap(({ prices }) => prices));
+      compare?.(runs.flatMap(({ prices }) => prices));
       report.slotsWithoutTrade += slotsIn(batch);
       for (const run of runs) {
         const filledSlots = await submit(market, run, options);

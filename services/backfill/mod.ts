@@ -19,7 +19,12 @@ import { chainIdOption, marketsOption, rpcUrlOption } from "../../lib/cli/shared
 import { optionsFor } from "../../lib/cli/option_names.ts";
 import { progressBar } from "../../lib/cli/terminal.ts";
 import { fillSpans, type SpanReport } from "./fill_spans.ts";
-import { type BackfillRequest, findDistantPrice, readMissingPrices } from "./recorded_prices.ts";
+import {
+  type BackfillRequest,
+  findDistantPrice,
+  readMissingPrices,
+  readNeighbours,
+} from "./recorded_prices.ts";
 import { exchangeTrades, fixedPriceTrades, priceText } from "./trade_history.ts";
 
 /** The longest span that one run fills: as long as the longest thesis. */
@@ -137,12 +142,15 @@ async function backfill(
   context.progress("Asking the node for missing slots …");
   const { market, missing, thesis } = await readMissingPrices(request, client, markets);
   const { price, anyPrice, historyUrl, maxCarryMs } = given;
-  const requireSimilar = async (gap: TimeSpan, prices: readonly bigint[]) => {
-    const distant = anyPrice ? undefined : await findDistantPrice(prices, market, gap, client);
-    if (distant !== undefined) throw distantPrice(distant, price === undefined);
+  const compareWithin = async (gap: TimeSpan) => {
+    const neighbours = anyPrice ? [] : await readNeighbours(market, gap, client);
+    return (prices: readonly bigint[]) => {
+      const distant = findDistantPrice(prices, neighbours);
+      if (distant !== undefined) throw distantPrice(distant, price === undefined);
+    };
   };
   // A fixed price is compared before any slot is filled, trades as they are read.
-  if (price !== undefined) { for (const gap of missing) await requireSimilar(gap, [price]); }
+  if (price !== undefined) { for (const gap of missing) (await compareWithin(gap))([price]); }
   const { timestampMs } = await client.getHead();
   const reports = await fillSpans(market, missing, {
     client,
@@ -151,7 +159,7 @@ async function backfill(
     ...(price === undefined
       ? {
         trades: exchangeTrades(new ExchangeHistory(historyUrl, clock), clock, timestampMs),
-        requireSimilar,
+        compareWithin,
       }
       : { trades: fixedPriceTrades(price) }),
     clock,

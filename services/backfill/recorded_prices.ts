@@ -2,6 +2,7 @@
 import { type CoreClient, missingSpansOf } from "../../lib/net/core_client.ts";
 import { readPages } from "../../lib/net/core_reader.ts";
 import { RangemakerError } from "../../lib/errors.ts";
+import { RING_SLOTS_DEFAULT } from "../../lib/prices/price_ring.ts";
 import { appendSpan, slotAtOrAfter, type TimeSpan } from "../../lib/prices/price_slots.ts";
 import { BACKFILL_SLOTS_MAX, SLOT_MS } from "../../lib/protocol/constants.ts";
 import type { Market, Markets } from "../../lib/protocol/markets.ts";
@@ -85,53 +86,78 @@ async function missingSpans(
 /** How far a price may be from the recorded ones, in percent. */
 const DISTANCE_MAX_PERCENT = 10n;
 
-/** How far from a gap recorded prices are read. */
-const READ_MS = BACKFILL_SLOTS_MAX * SLOT_MS;
+/** How far from a gap recorded prices are looked for: as far as a node keeps them by default. */
+const SEARCHED_MS = RING_SLOTS_DEFAULT * SLOT_MS;
+
+/** The time that one page of the node's history covers. */
+const PAGE_MS = BACKFILL_SLOTS_MAX * SLOT_MS;
+
+/** A recorded price beside a gap. */
+export interface Neighbour {
+  price: bigint;
+  /** Which one it is, for messages. */
+  name: string;
+}
+
+/** The last recorded price before a gap and the first one after it, unless the node has none. */
+export async function readNeighbours(
+  market: Market,
+  gap: TimeSpan,
+  client: Pick<CoreClient, "getPriceHistory">,
+): Promise<Neighbour[]> {
+  const last = await findLastPrice(market, gap.from, client);
+  const first = await findFirstPrice(market, gap.to, client);
+  const name = `the gap from ${new Date(gap.from).toISOString()}`;
+  return [
+    ...(last === undefined ? [] : [{ price: last, name: `the last one before ${name}` }]),
+    ...(first === undefined ? [] : [{ price: first, name: `the first one after ${name}` }]),
+  ];
+}
+
+async function findLastPrice(
+  market: Market,
+  beforeMs: number,
+  client: Pick<CoreClient, "getPriceHistory">,
+): Promise<bigint | undefined> {
+  // Backwards, page by page: the last price is most likely just before the gap.
+  const earliestMs = Math.max(0, beforeMs - SEARCHED_MS);
+  for (let to = beforeMs; to > earliestMs; to -= PAGE_MS) {
+    const span = { from: Math.max(0, to - PAGE_MS), to };
+    const pages = await Array.fromAsync(readRecorded(market, span, client));
+    const last = pages.flatMap(({ prices }) => prices).at(-1);
+    if (last !== undefined) return last.price;
+  }
+}
+
+async function findFirstPrice(
+  market: Market,
+  from: number,
+  client: Pick<CoreClient, "getPriceHistory">,
+): Promise<bigint | undefined> {
+  const span = { from, to: from + SEARCHED_MS };
+  for await (const { prices: [first] } of readRecorded(market, span, client)) {
+    if (first !== undefined) return first.price;
+  }
+}
 
 /**
- * Compares prices with the last recorded one before a gap and the first one after it, as far as
- * they are known: a filled price is final.
+ * Compares prices with the recorded ones beside their gap, since a filled price is final.
  *
  * @returns Which price is more than 10 % from which recorded one, as text; undefined if none is.
  */
-export async function findDistantPrice(
+export function findDistantPrice(
   prices: readonly bigint[],
-  market: Market,
-  { from, to }: TimeSpan,
-  client: Pick<CoreClient, "getPriceHistory">,
-): Promise<string | undefined> {
-  const before = { from: Math.max(0, from - READ_MS), to: from };
-  const after = { from: to, to: to + READ_MS };
-  const last = (await recordedPrices(market, before, client)).at(-1);
-  const [first] = await recordedPrices(market, after, client);
-  const gap = `the gap from ${new Date(from).toISOString()}`;
-  return distanceText(prices, last, `the last one before ${gap}`) ??
-    distanceText(prices, first, `the first one after ${gap}`);
-}
-
-function distanceText(
-  prices: readonly bigint[],
-  recorded: bigint | undefined,
-  which: string,
+  neighbours: readonly Neighbour[],
 ): string | undefined {
-  if (recorded === undefined) return undefined;
-  const isFar = (price: bigint) => {
-    const distance = price > recorded ? price - recorded : recorded - price;
-    return distance * 100n > recorded * DISTANCE_MAX_PERCENT;
-  };
-  const far = prices.find(isFar);
-  if (far === undefined) return undefined;
-  const [price, other] = [formatUnits(far), formatUnits(recorded)];
-  return `${price} is more than ${DISTANCE_MAX_PERCENT} % from ${other}, ${which}`;
-}
-
-async function recordedPrices(
-  market: Market,
-  span: TimeSpan,
-  client: Pick<CoreClient, "getPriceHistory">,
-): Promise<bigint[]> {
-  const pages = await Array.fromAsync(readRecorded(market, span, client));
-  return pages.flatMap(({ prices }) => prices.map(({ price }) => price));
+  for (const { price: recorded, name } of neighbours) {
+    const far = prices.find((price) => {
+      const distance = price > recorded ? price - recorded : recorded - price;
+      return distance * 100n > recorded * DISTANCE_MAX_PERCENT;
+    });
+    if (far === undefined) continue;
+    const [price, other] = [formatUnits(far), formatUnits(recorded)];
+    return `${price} is more than ${DISTANCE_MAX_PERCENT} % from ${other}, ${name}`;
+  }
 }
 
 function readRecorded(
