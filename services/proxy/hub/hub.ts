@@ -17,7 +17,7 @@ import {
   type HubSubscription,
   type SubscribeOutcome,
 } from "./subscriptions.ts";
-import { type NodeFrame, tryParseNodeFrame, withPublicId } from "./notifications.ts";
+import { type NodeFrame, tryParseNodeFrame, withIds } from "./notifications.ts";
 import { filtersOf, NEW_HEADS_KEY, type SubscriptionRequest } from "./subscription_request.ts";
 
 /** Events for metrics. */
@@ -257,9 +257,9 @@ export class Hub {
     const { filtered } = subscription;
     const filters = filtered.isEmpty ? [] : filtersOf(frame.params?.result);
     const selected = filters?.flatMap((filter) => filtered.valuesOf(filter)) ?? [];
+    const textFor = withIds(text, upstreamId);
     for (const each of [subscription, ...selected]) {
-      if (each.members.size === 0) continue;
-      this.#fanOut.publish(each, withPublicId(text, upstreamId, each.publicId));
+      if (each.members.size > 0) this.#fanOut.publish(each, textFor(each.publicId));
     }
     return filters !== undefined;
   }

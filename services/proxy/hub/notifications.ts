@@ -1,7 +1,7 @@
 /** Notifications on their way to clients. What clients send is in `calls/message.ts`. */
 import { Buffer } from "node:buffer";
 import { tryParseJson } from "../../../lib/json.ts";
-import { memberText, replaceMember } from "../../../lib/json_text.ts";
+import { memberSpan } from "../../../lib/json_text.ts";
 
 /** First byte of a frame that is a whole text message (RFC 6455, section 5.2). */
 const WHOLE_TEXT = 0x81;
@@ -75,14 +75,22 @@ export function tryParseNodeFrame(text: string): NodeFrame | undefined {
   return typeof value === "object" && value !== null ? value : undefined;
 }
 
-/** A notification with the clients' id; everything else stays as the node wrote it. */
-export function withPublicId(
-  text: string,
-  upstreamId: string,
-  publicId: string | undefined,
-): string {
-  if (publicId === undefined || publicId === upstreamId) return text;
-  const params = memberText(text, "params") ?? "";
-  const translated = replaceMember(params, "subscription", JSON.stringify(publicId));
-  return replaceMember(text, "params", translated);
+/**
+ * Writes a notification under the ids of clients; everything else stays as the node wrote it. Where
+ * the id is, is found once for all of them.
+ */
+export function withIds(text: string, upstreamId: string): (publicId?: string) => string {
+  let aroundId: string[] | undefined;
+  return (publicId = upstreamId) => {
+    if (publicId === upstreamId) return text;
+    aroundId ??= splitAtId(text);
+    return aroundId.join(JSON.stringify(publicId));
+  };
+}
+
+function splitAtId(text: string): string[] {
+  const params = memberSpan(text, "params");
+  const id = params && memberSpan(text.slice(params.start, params.end), "subscription");
+  if (params === undefined || id === undefined) return [text];
+  return [text.slice(0, params.start + id.start), text.slice(params.start + id.end)];
 }

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import {
   FrameJoiner,
   OutgoingMessage,
-  withPublicId,
+  withIds,
 } from "../../../services/proxy/hub/notifications.ts";
 
 /** The text messages in some bytes, read by the letter of RFC 6455, section 5.2. */
@@ -66,10 +66,10 @@ Deno.test("FrameJoiner: equal lists share the bytes", () => {
   assert.deepEqual(received(new FrameJoiner().join([])), []);
 });
 
-Deno.test("withPublicId: changes only the subscription id", () => {
+Deno.test("withIds: changes only the subscription id", () => {
   const frame = (id: string) =>
     `{ "method":"eth_subscription", "params":{"result":{"subscription":"0x1","n":1.0}, "subscription": "${id}"} }`;
-  assert.equal(withPublicId(frame("0x1"), "0x1", "0x2"), frame("0x2"));
-  assert.equal(withPublicId(frame("0x1"), "0x1", "0x1"), frame("0x1"));
-  assert.equal(withPublicId(frame("0x1"), "0x1", undefined), frame("0x1"));
+  const textFor = withIds(frame("0x1"), "0x1");
+  for (const id of ["0x2", "0x1", "0x3"]) assert.equal(textFor(id), frame(id));
+  assert.equal(textFor(undefined), frame("0x1"));
 });
