@@ -6,7 +6,7 @@
  * minutes 0, 15, 30 and 45 (Hansen et al., "Periodicity in cryptocurrency volatility", 2024).
  */
 import { z } from "zod";
-import { HOUR_MS, MINUTE_MS } from "../../../lib/time.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../../lib/time.ts";
 
 /** One cell counts at most as this many times the mean of its cycle. */
 const RATIO_MAX = 4;
@@ -138,8 +138,10 @@ export class Season {
     const byMinute = toMs - fromMs <= HOUR_MS;
     const cellMs = byMinute ? MINUTE_MS : HOUR_MS;
     const minuteFactor = byMinute ? 1 : meanSquare(this.#hour.factors);
-    let sum = 0;
-    for (let ms = fromMs; ms < toMs;) {
+    // A whole day has each hour once. One after the other, those until a far start would take a minute.
+    const daysMs = Math.floor((toMs - fromMs) / DAY_MS) * DAY_MS;
+    let sum = daysMs * meanSquare(this.#day.factors);
+    for (let ms = fromMs + daysMs; ms < toMs;) {
       const next = Math.min(toMs, (Math.floor(ms / cellMs) + 1) * cellMs);
       const factor = byMinute ? this.factorAt(ms) : this.#day.at(ms);
       sum += (next - ms) * factor * factor;

@@ -81,6 +81,20 @@ Deno.test("Season: the mean square over a window weights each minute by its time
   );
 });
 
+Deno.test("Season: the mean square over many days takes no longer than over one", () => {
+  const season = new Season();
+  addMinutes(season, Array.from({ length: 3 * 1_440 }, (_, minute) => 1 + minute / 60 % 24));
+  const over = (fromHour: number, toHour: number) =>
+    season.meanSquareFactor(fromHour * HOUR_MS, toHour * HOUR_MS);
+  const day = over(0, 24);
+  assertWithinShare(over(5.5, 77.5), day, 1e-9, "whole days from within an hour");
+  const [part, both] = [over(7.25, 20.75), over(7.25, 68.75)];
+  assert.ok(Math.abs(part / day - 1) > 0.01);
+  assertWithinShare(both, (48 * day + 13.5 * part) / 61.5, 1e-9, "two days and a part");
+  // The latest time that a quote may name.
+  assertWithinShare(season.meanSquareFactor(0, Number.MAX_SAFE_INTEGER), day, 1e-8, "all time");
+});
+
 Deno.test("Season: learns only from cycles in which no hour lacks most of its prices", () => {
   const random = seededRandom(2);
   const season = new Season();
