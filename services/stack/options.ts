@@ -1,6 +1,7 @@
 import * as kinds from "../../lib/cli/option_kinds.ts";
 import { optionTable } from "../../lib/cli/options.ts";
 import { listenOptions, marketsOption } from "../../lib/cli/shared_options.ts";
+import { IN_MEMORY } from "../../lib/database/database_url.ts";
 import { pricingOptions } from "../solver/pricing/options.ts";
 import { PORT_OFFSET_MAX } from "./ports.ts";
 import { STACK_PRICING } from "./stack.ts";
@@ -39,9 +40,10 @@ export const options = optionTable({
   },
   dataDir: {
     flags: "-d, --data-dir",
-    kind: kinds.directory,
-    description: "directory of node, bridge and solver, which then survive a restart; in memory " +
-      "by default",
+    kind: kinds.dataDirectory,
+    description: "directory of node, bridge and solver, which then survive a restart; :memory: " +
+      "keeps nothing",
+    default: IN_MEMORY,
   },
   ...pricingOptions,
   pricing: { ...pricingOptions.pricing, default: STACK_PRICING.pricing },

@@ -4,6 +4,7 @@ import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import { LocalSigner } from "../../lib/protocol/signature.ts";
 import { readMarkets } from "../../lib/cli/markets_file.ts";
 import { withDefaults } from "../../lib/cli/options.ts";
+import { IN_MEMORY } from "../../lib/database/database_url.ts";
 import { EXCHANGE_HISTORY_URL } from "../../lib/net/exchange_history.ts";
 import { listenOptions } from "../../lib/cli/shared_options.ts";
 import { startOrClose } from "../../lib/http/service.ts";
@@ -60,7 +61,7 @@ export interface StackOptions {
   /** Whether prices come from the real exchanges instead of the stand-ins. */
   live?: boolean;
   /** Directory of the data of node, bridge and solver; in memory by default. */
-  dataDir?: string | undefined;
+  dataDir?: string;
   /** The files of the console; loaded by default. */
   page?: PageFiles;
   /** File of the markets; by default, the markets of the specification. */
@@ -165,13 +166,12 @@ async function startAll(
   cleanup: AsyncDisposableStack,
   consoleOrigins: string[],
 ): Promise<StackUrls> {
-  const { ports, live = false, dataDir, markets, pricing } = options;
+  const { ports, live = false, dataDir = IN_MEMORY, markets, pricing } = options;
   const listen = { host: options.host ?? DEFAULT_HOST, allowedHosts: options.allowedHosts };
   // Other pages may call the routes for users, the console alone also those for operators.
   const users = { corsOrigins: [...consoleOrigins, ...options.corsOrigins ?? []] };
   const readers = { corsOrigins: consoleOrigins };
-  const databaseOf = (service: string) =>
-    dataDir === undefined ? ":memory:" : join(dataDir, `${service}.sqlite`);
+  const pathOf = (name: string) => dataDir === IN_MEMORY ? IN_MEMORY : join(dataDir, name);
   // Node, bridge and solver share one clock that can be moved. Prices still have the real time.
   const clock = new ShiftedClock(systemClock);
   const { exchanges, oracle } = await startPrices(options, cleanup, { ...listen, ...readers });
@@ -183,7 +183,7 @@ async function startAll(
     readPort: ports.nodeRead,
     oracleUrl: oracle.url,
     minBet: 1n, // the specification's smallest bet
-    dataDir: dataDir === undefined ? ":memory:" : join(dataDir, "node"),
+    dataDir: pathOf("node"),
     dev: true,
     ringBufferSize: RING_SLOTS,
   });
@@ -203,7 +203,7 @@ async function startAll(
     port: ports.bridge,
     rpcUrl: node.url,
     privateKey: new LocalSigner(DEV_ACCOUNTS.relayer.privateKey),
-    database: databaseOf("bridge"),
+    database: pathOf("bridge.sqlite"),
   });
   const bridge = cleanup.use(await startBridge(bridgeValues, clock));
   const solverValues = withDefaults(solverOptions, {
@@ -217,7 +217,7 @@ async function startAll(
     privateKey: new LocalSigner(DEV_ACCOUNTS.solver.privateKey),
     // Simulated prices have no past.
     ...(live && { historyUrl: EXCHANGE_HISTORY_URL }),
-    database: databaseOf("solver"),
+    database: pathOf("solver.sqlite"),
   });
   const solver = cleanup.use(await startSolver(solverValues, clock));
   return {
@@ -260,7 +260,7 @@ async function startPrices(
  *
  * @param dataDir Where the chain is kept: only in memory can its time be moved.
  */
-export function greetingOf(urls: StackUrls, dataDir?: string): string[] {
+export function greetingOf(urls: StackUrls, dataDir = IN_MEMORY): string[] {
   const rows = [
     ["console", urls.console],
     ["exchanges", urls.exchanges],
@@ -281,7 +281,7 @@ export function greetingOf(urls: StackUrls, dataDir?: string): string[] {
     ...Object.entries(DEV_ACCOUNTS).map(([name, { address, privateKey }]) =>
       `  ${name.padEnd(8)} ${address} ${privateKey}`
     ),
-    ...dataDir === undefined
+    ...dataDir === IN_MEMORY
       ? [
         "For tests, call at the proxy: core_faucet gives USDC, core_snapshot and",
         "core_revert save and restore the chain, core_advance moves its time.",

@@ -196,6 +196,15 @@ Deno.test("stack --host: an address of another machine is refused in one line", 
   assert.match(errors.join("\n"), /^Cannot listen on --host 192\.0\.2\.1: .*$/);
 });
 
+Deno.test("stack --data-dir :memory:, its default, keeps nothing", async () => {
+  const { code, printed, errors } = await runStack([
+    ...["--data-dir", ":memory:", "--port-offset", String(await freeOffset())],
+  ]);
+  assert.deepEqual([code, errors], [0, []]);
+  assert.match(printed.join("\n"), /core_advance/, "its time can be moved");
+  await assert.rejects(Deno.stat(":memory:"), Deno.errors.NotFound);
+});
+
 Deno.test("stack --data-dir: balances and bets survive a restart; the printed backfill works", () =>
   withFolder(async (dataDir) => {
     const options = { ports: FREE_PORTS, seed: 1, dataDir: `${dataDir}/new/stack` };
