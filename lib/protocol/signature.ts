@@ -134,7 +134,8 @@ export function requireSigner(what: string, digest: Hex, signature: Hex, expecte
   }
   if (recovered !== expected) {
     throw new SignatureError(
-      `${what} is by another key: checked digest ${digest}, recovered ${recovered}, expected ${expected}`,
+      `${what} is by another key, or of other data: checked digest ${digest}, ` +
+        `recovered ${recovered}, expected ${expected}`,
       { digest, recovered, expected },
     );
   }

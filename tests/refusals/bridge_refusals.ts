@@ -41,7 +41,7 @@ function requestsRefused(): Refused[] {
       ...says("404 NOT_FOUND", `No deposit of ${user.address} has nonce 7`, "GET /deposits/"),
     },
     ...brokenPosts("/deposit"),
-    deposit({ ...good, amount: "1" }, "401 INVALID_SIGNATURE", "is by another key", expected),
+    deposit({ ...good, amount: "1" }, "401 INVALID_SIGNATURE", "of other data: ", expected),
     deposit(elsewhere, "401 WRONG_CHAIN", "is for chain 31337", "GET /typed-data"),
     deposit({ ...good, signature: "0x1234" }, "401 INVALID_SIGNATURE", "2 bytes", "expected 65"),
     deposit(late, "400 DEADLINE_PASSED", "expired: its deadline 1 passed", "a later deadline"),
