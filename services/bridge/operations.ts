@@ -68,7 +68,12 @@ export const operations = {
     id: "typedData",
     tag: "deposits",
     summary: "EIP-712 type that a user signs to deposit",
-    answers: { 200: { description: "For `eth_signTypedData_v4`", body: typedDataSchema } },
+    answers: {
+      200: {
+        description: "Add `EIP712Domain` to `types` for `eth_signTypedData_v4`",
+        body: typedDataSchema,
+      },
+    },
   },
   deposit: {
     id: "deposit",

@@ -132,7 +132,12 @@ export const operations = {
     id: "typedData",
     tag: "quotes",
     summary: "EIP-712 type that a user signs to accept a quote",
-    answers: { 200: { description: "For `eth_signTypedData_v4`", body: typedDataSchema } },
+    answers: {
+      200: {
+        description: "Add `EIP712Domain` to `types` for `eth_signTypedData_v4`",
+        body: typedDataSchema,
+      },
+    },
   },
   theses: {
     id: "theses",
