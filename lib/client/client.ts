@@ -27,6 +27,7 @@ import { ChainReader } from "./chain_reader.ts";
 import { requireNodeChain, requireServiceChain, requireWallet } from "./context.ts";
 import { ExecutionError, isRangemakerError, WatchError } from "./errors.ts";
 import {
+  requireAddress,
   requireAmount,
   requireNonce,
   requireOffer,
@@ -288,7 +289,7 @@ export class RangemakerClient extends ChainReader {
       requireOptionalAddress("user", party);
       return await openWatch(this.context, handlers, { user: party ?? await this.address() });
     }
-    requireOptionalAddress("solver", party.solver);
+    requireAddress("solver", party?.solver); // without one, the node would report all theses
     return await openWatch(this.context, handlers, party);
   }
 

@@ -41,10 +41,15 @@ export function requireThesisId(field: string, value: unknown): void {
   throw wrongInput(field, "Expected the id of a thesis, a number from 1 on", value);
 }
 
+/** An address in any case. */
+export function requireAddress(field: string, value: unknown): void {
+  if (addressSchema.safeParse(value).success) return;
+  throw wrongInput(field, "Expected an address: 0x and 40 hex digits", value);
+}
+
 /** An address in any case, or none. */
 export function requireOptionalAddress(field: string, value: unknown): void {
-  if (value === undefined || addressSchema.safeParse(value).success) return;
-  throw wrongInput(field, "Expected an address: 0x and 40 hex digits", value);
+  if (value !== undefined) requireAddress(field, value);
 }
 
 /** The filter of `theses`, by the node's own rules. */

@@ -82,6 +82,10 @@ const WRONG: [field: string, message: RegExp, calls: Call[]][] = [
     (client) => client.watch({}, { solver: untyped("me") }),
     (client) => client.theses({ solver: untyped("me") }).next(),
   ]],
+  ["solver", /: Expected an address: 0x and 40 hex digits: received nothing$/, [
+    (client) => client.watch({}, untyped({})),
+    (client) => client.watch({}, untyped(null)),
+  ]],
   ["status", /^status: Expected one of open, .*: received "x"$/, [
     (client) => client.theses({ status: untyped("x") }).next(),
   ]],
