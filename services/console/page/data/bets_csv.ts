@@ -1,5 +1,6 @@
 /** Bets as a file for spreadsheets. */
 import { formatPrice, type Markets, type Thesis } from "@rangemaker/client";
+import { dateOf } from "../parts/format.ts";
 import { isDecided, isLost } from "./outcome.ts";
 
 const COLUMNS =
@@ -16,7 +17,7 @@ export function betsCsv(
   markets: Markets,
   gainOf: (thesis: Thesis) => bigint,
 ): string {
-  const time = (ms: number) => new Date(ms).toISOString();
+  const time = (ms: number) => dateOf(ms).toISOString();
   const rows = [...theses].sort((a, b) => a.id - b.id).map((thesis) => {
     const { id, base, quote, status, createdAt, startTime, endTime, breach } = thesis;
     const { lowerPrice, upperPrice, betAmount, payout } = thesis;

@@ -108,11 +108,16 @@ export function exactDurationText(durationMs: number): string {
   return parts.filter(Boolean).join(" ") || "0 s";
 }
 
+/** The date of a time; of one that is too late for a date, the latest. */
+export function dateOf(timeMs: number): Date {
+  return new Date(Math.min(timeMs, 8.64e15));
+}
+
 const times = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
 
 /** A time of day with seconds, in the user's time zone. */
 export function formatTime(timeMs: number): string {
-  return times.format(timeMs);
+  return times.format(dateOf(timeMs));
 }
 
 /** A count such as `1,234`. */
@@ -134,7 +139,7 @@ const days = new Intl.DateTimeFormat("en-GB", {
 
 /** A time with its day, such as `22 Nov, 18:00`. */
 export function formatDay(timeMs: number): string {
-  return days.format(timeMs);
+  return days.format(dateOf(timeMs));
 }
 
 /** A shortened address for users. */

@@ -6,6 +6,7 @@ import type { PageModel } from "../data/page_model.ts";
 import { crossingText, gainOf, isDecided } from "../data/outcome.ts";
 import {
   counted,
+  dateOf,
   durationText,
   formatAmount,
   formatCents,
@@ -216,7 +217,7 @@ function Window({ thesis: { startTime, endTime }, nowMs }: { thesis: Thesis; now
   const isRecent = Math.abs(nowMs - startTime) < DAY_MS / 2;
   return (
     <>
-      <time dateTime={new Date(startTime).toISOString()} title={formatDay(startTime)}>
+      <time dateTime={dateOf(startTime).toISOString()} title={formatDay(startTime)}>
         {isRecent ? formatTime(startTime) : formatDay(startTime)}
       </time>
       , {durationText(endTime - startTime)}

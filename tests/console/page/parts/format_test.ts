@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import {
+  dateOf,
   decimalsOf,
   durationText,
   exactDurationText,
@@ -50,6 +51,15 @@ Deno.test("formatCents, formatLoss, formatProfit: gains are rounded down, losses
     assert.equal(formatLoss(amount), formatProfit(-amount).replace("−", ""), `${amount}`);
   }
   assert.equal(formatLoss(618_125_511n), "618.13");
+});
+
+Deno.test("formatTime, formatDay: a time beyond all dates, which a node may send, is the latest one", () => {
+  const latest = 8_640_000_000_000_000;
+  assert.equal(dateOf(latest - 1).getTime(), latest - 1);
+  for (const time of [latest + 1, Number.MAX_SAFE_INTEGER]) {
+    assert.equal(formatTime(time), formatTime(latest));
+    assert.equal(formatDay(time), formatDay(latest));
+  }
 });
 
 Deno.test("formatQuotePrice: six significant digits, for prices of any size", () => {
