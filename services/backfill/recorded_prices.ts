@@ -99,19 +99,26 @@ export interface Neighbour {
   name: string;
 }
 
-/** The last recorded price before a gap and the first one after it, unless the node has none. */
+/**
+ * The last recorded price before a gap and the first one after it. If the node no longer keeps those
+ * after it, the newest one takes their place.
+ */
 export async function readNeighbours(
   market: Market,
   gap: TimeSpan,
-  client: Pick<CoreClient, "getPriceHistory">,
+  client: Pick<CoreClient, "getPriceHistory" | "getPrices">,
 ): Promise<Neighbour[]> {
   const last = await findLastPrice(market, gap.from, client);
   const first = await findFirstPrice(market, gap.to, client);
+  const newest = (await client.getPrices())[market.symbol];
   const name = `the gap from ${new Date(gap.from).toISOString()}`;
-  return [
-    ...(last === undefined ? [] : [{ price: last, name: `the last one before ${name}` }]),
-    ...(first === undefined ? [] : [{ price: first, name: `the first one after ${name}` }]),
+  const found: [price: bigint | undefined, name: string][] = [
+    [last, `the last one before ${name}`],
+    first === undefined
+      ? [newest?.price, "the newest one"]
+      : [first, `the first one after ${name}`],
   ];
+  return found.flatMap(([price, name]) => price === undefined ? [] : [{ price, name }]);
 }
 
 async function findLastPrice(

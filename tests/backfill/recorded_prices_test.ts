@@ -4,12 +4,13 @@ import type { PricePoint } from "../../lib/prices/price_slots.ts";
 import { MINUTE_MS } from "../../lib/time.ts";
 import { findDistantPrice, readNeighbours } from "../../services/backfill/recorded_prices.ts";
 import { ETH } from "../node/support/actors.ts";
+import { nodePrice } from "../solver/support.ts";
 import { START } from "./fake_history.ts";
 
 const PAGE_MS = 10 * MINUTE_MS;
 
-/** A node that has these prices, in pages of ten minutes. */
-function nodeWith(points: readonly PricePoint[]) {
+/** A node that has these prices, in pages of ten minutes, and a newest price. */
+function nodeWith(points: readonly PricePoint[], newest?: bigint) {
   let asked = 0;
   const getPriceHistory: CoreClient["getPriceHistory"] = ({ from, to, cursor }) => {
     asked += 1;
@@ -18,7 +19,9 @@ function nodeWith(points: readonly PricePoint[]) {
     const prices = points.filter(({ time }) => time >= start && time < end);
     return Promise.resolve({ prices, missing: [], nextCursor: end < to ? `${end}` : null });
   };
-  return { getPriceHistory, asked: () => asked };
+  const getPrices: CoreClient["getPrices"] = () =>
+    Promise.resolve(newest === undefined ? {} : { [ETH.symbol]: nodePrice({ price: newest }) });
+  return { getPriceHistory, getPrices, asked: () => asked };
 }
 
 Deno.test("readNeighbours: finds the prices on both sides of an outage of hours", async () => {
@@ -47,4 +50,14 @@ Deno.test("readNeighbours: asks for the page beside a gap first, and not beyond 
   const empty = nodeWith([]);
   assert.deepEqual(await readNeighbours(ETH, gap, empty), []);
   assert.equal(empty.asked(), 22); // 65,536 slots in each direction
+});
+
+Deno.test("readNeighbours: a gap that is older than what the node keeps is compared with the newest price", async () => {
+  const gap = { from: START, to: START + 1_000 };
+  const neighbours = await readNeighbours(ETH, gap, nodeWith([], 3_000n));
+  assert.match(
+    findDistantPrice([30_000n], neighbours) ?? "",
+    /10 % from 0\.003, the newest one$/,
+  );
+  assert.equal(findDistantPrice([3_300n], neighbours), undefined);
 });
