@@ -171,7 +171,7 @@ export class ExchangeConnection {
     const { exchange, clock } = this.#options;
     const { heartbeat } = exchange.dialect;
     if (heartbeat === undefined) return;
-    const idleMs = clock.now() - this.#lastSentAtMs;
+    const idleMs = Math.abs(clock.now() - this.#lastSentAtMs); // a clock may be set back
     if (!heartbeat.onlyIdle || idleMs >= heartbeat.everyMs) {
       const subscriptions = [...this.#subscribed].map((symbol) => ({
         symbol,

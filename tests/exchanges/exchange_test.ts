@@ -257,7 +257,7 @@ Deno.test("Exchange: Coinbase requires a subscription within 5 s, and sends a he
 });
 
 Deno.test("Exchange: Kraken sends a heartbeat only when idle", () => {
-  const { connect, trade } = setUp("provider_c");
+  const { connect, trade, clock } = setUp("provider_c");
   const { subscribe, news } = connect();
   subscribe();
   news();
@@ -267,6 +267,8 @@ Deno.test("Exchange: Kraken sends a heartbeat only when idle", () => {
     trade();
     assert.deepEqual(kinds("provider_c", news(100)), ["trades"]);
   }
+  clock.setBy(-3_600_000);
+  assert.equal(news(2 * SLOW_MS)[0], '{"channel":"heartbeat"}');
 });
 
 Deno.test("Exchange: OKX answers pings, closes idle connections, and limits connections and subscriptions", () => {
