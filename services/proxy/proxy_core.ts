@@ -1,5 +1,5 @@
 import { type Clock, monotonicClock, systemClock } from "../../lib/clock.ts";
-import { type CallerAddress, callerAddress } from "../../lib/http/caller_address.ts";
+import { callerAddress } from "../../lib/http/caller_address.ts";
 import { RequestLimiter } from "../../lib/http/limiter.ts";
 import { Cors } from "../../lib/http/cors.ts";
 import { AddressCounts, ByteBudget, CallerBytes } from "./shared/limits.ts";
@@ -63,13 +63,13 @@ export class ProxyCore {
     const cors = this.cors = new Cors(options.corsOrigins);
     // One limit for HTTP and WebSockets together: no caller can occupy all connections to a node.
     const openRequests = new AddressCounts(options.maxConnectionsPerAddress, HTTP_CONNECTIONS_MAX);
-    const limiter = rateLimit + rateLimitTotal > 0 ? new RequestLimiter(options) : undefined;
-    this.#limiter = limiter;
-    const checkRate = limiter && ((address: CallerAddress) => limiter.count(address));
+    const limiter = this.#limiter = rateLimit + rateLimitTotal > 0
+      ? new RequestLimiter(options)
+      : undefined;
     const addressOf = (headers: Headers, remote: string) =>
       callerAddress(headers, remote, options.trustProxy);
     const callerBytes = new CallerBytes(budget);
-    const shared = { budget, callerBytes, openRequests, checkRate };
+    const shared = { budget, callerBytes, openRequests, limiter };
     const forCalls = { router, cors, metrics, clock, addressOf, ...shared };
     this.endpoint = new RpcEndpoint({ ...forCalls, maxBodyBytes });
     this.clients = new WsClients({

@@ -4,12 +4,8 @@ import { serviceLog } from "../../../lib/log/logging.ts";
 import { idBesideParams, RpcCode } from "../../../lib/protocol/jsonrpc.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
 import type { Cors } from "../../../lib/http/cors.ts";
-import {
-  type AddressCounts,
-  type CallerBytes,
-  type RateCheck,
-  SMALL_BYTES,
-} from "../shared/limits.ts";
+import type { RequestLimiter } from "../../../lib/http/limiter.ts";
+import { type AddressCounts, type CallerBytes, SMALL_BYTES } from "../shared/limits.ts";
 import type { ProxyMetrics } from "../shared/metrics.ts";
 import {
   failureText,
@@ -36,7 +32,7 @@ export interface RpcEndpointOptions {
   /** Bytes of large bodies and answers in memory. */
   callerBytes: CallerBytes;
   /** Not set: no limit. */
-  checkRate?: RateCheck;
+  limiter?: Pick<RequestLimiter, "count"> | undefined;
   /** Measures durations: it must not jump. */
   clock: Clock;
 }
@@ -67,7 +63,7 @@ export class RpcEndpoint {
   }
 
   async #handle(request: Request, remote: string, served: ServedRequest): Promise<Response> {
-    const { router, metrics, cors, openRequests, callerBytes, checkRate, clock } = this.#options;
+    const { router, metrics, cors, openRequests, callerBytes, limiter, clock } = this.#options;
     const startedAtMs = clock.now();
     const origin = request.headers.get("origin");
     const address = this.#options.addressOf(request.headers, remote);
@@ -77,7 +73,7 @@ export class RpcEndpoint {
     let isOpen = false;
     let countedBytes = 0;
     try {
-      const waitS = checkRate && await checkRate(address);
+      const waitS = limiter && await limiter.count(address);
       // Browsers send some POSTs without a preflight, so hiding the answer would not be enough.
       if (!cors.allows(origin)) throw originRefused(origin);
       if (waitS !== undefined) {

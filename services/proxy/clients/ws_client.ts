@@ -2,14 +2,10 @@ import { Buffer } from "node:buffer";
 import type { Clock } from "../../../lib/clock.ts";
 import { idBesideParams, RpcCode } from "../../../lib/protocol/jsonrpc.ts";
 import type { CallerAddress } from "../../../lib/http/caller_address.ts";
+import type { RequestLimiter } from "../../../lib/http/limiter.ts";
 import { CloseCode } from "../../../lib/http/web_socket.ts";
 import { memberText } from "../../../lib/json_text.ts";
-import {
-  type AddressCounts,
-  type CallerBytes,
-  type RateCheck,
-  SMALL_BYTES,
-} from "../shared/limits.ts";
+import { type AddressCounts, type CallerBytes, SMALL_BYTES } from "../shared/limits.ts";
 import type { Hub } from "../hub/hub.ts";
 import type { ClientSink, HubClient } from "../hub/subscriptions.ts";
 import { OutgoingMessage } from "../hub/notifications.ts";
@@ -48,7 +44,7 @@ export interface WsClientOptions {
   maxMessageBytes: number;
   maxSubscriptionsPerClient: number;
   /** Not set: no limit. */
-  checkRate?: RateCheck;
+  limiter?: Pick<RequestLimiter, "count"> | undefined;
 }
 
 /** One WebSocket client: its calls go to the router, its subscriptions to the hub. */
@@ -91,7 +87,7 @@ export class WsClient {
 
   /** Answers a counted message. */
   async #route(text: string): Promise<void> {
-    const { address, checkRate, openRequests, router } = this.#options;
+    const { address, limiter, openRequests, router } = this.#options;
     let isCounted = true;
     const subscribe = (call: Call) => {
       const method = tryParseSubscriptionMethod(call.method);
@@ -104,7 +100,7 @@ export class WsClient {
       return this.#subscribe(method.namespace, call);
     };
     try {
-      const waitS = checkRate && await checkRate(address);
+      const waitS = limiter && await limiter.count(address);
       if (waitS !== undefined) {
         return this.#refuse(text, "request_rate", `Too many requests: retry after ${waitS} s`);
       }

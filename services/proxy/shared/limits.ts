@@ -9,9 +9,6 @@ import type { CallerAddress } from "../../../lib/http/caller_address.ts";
  */
 export const SHARE_PER_PEER = 0.9;
 
-/** Seconds until an address may send again; undefined if it may send now. */
-export type RateCheck = (address: CallerAddress) => Promise<number | undefined>;
-
 type AddressKeys = Pick<CallerAddress, "key" | "networks" | "peerKey">;
 
 /**

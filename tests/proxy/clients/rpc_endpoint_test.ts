@@ -140,7 +140,7 @@ Deno.test("RpcEndpoint: answers are JSON with the headers of CORS, and are count
 Deno.test("RpcEndpoint: a refusal for the rate has Retry-After, one for open requests does not", async () => {
   let waitS: number | undefined = 7;
   const { post, refusals, openRequests, held } = scene({
-    checkRate: () => Promise.resolve(waitS),
+    limiter: { count: () => Promise.resolve(waitS) },
   });
   const text = JSON.stringify(READ);
   const refused = await post(text);
@@ -166,7 +166,7 @@ Deno.test("RpcEndpoint: a refusal for the rate has Retry-After, one for open req
 Deno.test("RpcEndpoint: a refusal has the call's id if its body was read, null for a batch or an unread body", async () => {
   const [read, batch] = [READ, [READ]].map((message) => JSON.stringify(message));
   assert(read && batch);
-  const limited = scene({ checkRate: () => Promise.resolve(1) });
+  const limited = scene({ limiter: { count: () => Promise.resolve(1) } });
   assert.equal(await errorId(await limited.post(read)), null);
   const busy = scene();
   busy.openRequests.add(address("192.0.2.1"));

@@ -20,7 +20,7 @@ const RING = 4;
 
 function scene(
   maxMessageBytes = MAX_MESSAGE_BYTES,
-  checkRate?: () => Promise<number | undefined>,
+  count?: () => Promise<number | undefined>,
 ) {
   const registry = new Registry();
   const metrics = new ProxyMetrics(registry);
@@ -61,7 +61,7 @@ function scene(
     metrics,
     address: caller,
     callerBytes: new CallerBytes(budget),
-    checkRate,
+    limiter: count && { count },
     maxMessageBytes,
     maxSubscriptionsPerClient: 2,
   });
