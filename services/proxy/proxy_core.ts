@@ -1,5 +1,4 @@
 import { type Clock, monotonicClock, systemClock } from "../../lib/clock.ts";
-import { callerAddress } from "../../lib/http/caller_address.ts";
 import { RequestLimiter } from "../../lib/http/limiter.ts";
 import { Cors } from "../../lib/http/cors.ts";
 import { AddressCounts, ByteBudget, CallerBytes } from "./shared/limits.ts";
@@ -41,7 +40,7 @@ export class ProxyCore {
     clock: Clock = monotonicClock,
     unixClock: Clock = systemClock,
   ) {
-    const { maxBodyBytes, rateLimit, rateLimitTotal } = options;
+    const { maxBodyBytes, trustProxy, rateLimit, rateLimitTotal } = options;
     const budget = new ByteBudget(options.maxBufferedBytes);
     const inFlight = new InFlightReads();
     const turns = this.#turns = new Turns(clock);
@@ -66,11 +65,9 @@ export class ProxyCore {
     const limiter = this.#limiter = rateLimit + rateLimitTotal > 0
       ? new RequestLimiter(options)
       : undefined;
-    const addressOf = (headers: Headers, remote: string) =>
-      callerAddress(headers, remote, options.trustProxy);
     const callerBytes = new CallerBytes(budget);
     const shared = { budget, callerBytes, openRequests, limiter };
-    const forCalls = { router, cors, metrics, clock, addressOf, ...shared };
+    const forCalls = { router, cors, metrics, clock, trustProxy, ...shared };
     this.endpoint = new RpcEndpoint({ ...forCalls, maxBodyBytes });
     this.clients = new WsClients({
       ...forCalls,

@@ -2,7 +2,7 @@ import type { Clock } from "../../../lib/clock.ts";
 import { pathOf, type ServedRequest } from "../../../lib/http/listener.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import { idBesideParams, RpcCode } from "../../../lib/protocol/jsonrpc.ts";
-import type { CallerAddress } from "../../../lib/http/caller_address.ts";
+import { type CallerAddress, callerAddress } from "../../../lib/http/caller_address.ts";
 import type { Cors } from "../../../lib/http/cors.ts";
 import type { RequestLimiter } from "../../../lib/http/limiter.ts";
 import { type AddressCounts, type CallerBytes, SMALL_BYTES } from "../shared/limits.ts";
@@ -27,7 +27,8 @@ export interface RpcEndpointOptions {
   cors: Cors;
   metrics: ProxyMetrics;
   maxBodyBytes: number;
-  addressOf: (headers: Headers, remote: string) => CallerAddress;
+  /** Whether the peers' `X-Forwarded-For` is true, see {@link callerAddress}. */
+  trustProxy: boolean;
   openRequests: AddressCounts;
   /** Bytes of large bodies and answers in memory. */
   callerBytes: CallerBytes;
@@ -66,7 +67,7 @@ export class RpcEndpoint {
     const { router, metrics, cors, openRequests, callerBytes, limiter, clock } = this.#options;
     const startedAtMs = clock.now();
     const origin = request.headers.get("origin");
-    const address = this.#options.addressOf(request.headers, remote);
+    const address = callerAddress(request.headers, remote, this.#options.trustProxy);
     let text = "";
     let answer: RoutedAnswer;
     let retryAfterS: number | undefined;

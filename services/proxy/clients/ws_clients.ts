@@ -2,7 +2,7 @@ import { withinMs } from "../../../lib/clock.ts";
 import { CloseCode, upgradeWebSocket, wantsWebSocket } from "../../../lib/http/web_socket.ts";
 import { RpcCode } from "../../../lib/protocol/jsonrpc.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
-import type { CallerAddress } from "../../../lib/http/caller_address.ts";
+import { type CallerAddress, callerAddress } from "../../../lib/http/caller_address.ts";
 import { pathOf } from "../../../lib/http/listener.ts";
 import { HOUR_MS } from "../../../lib/time.ts";
 import type { Cors } from "../../../lib/http/cors.ts";
@@ -19,7 +19,8 @@ const log = serviceLog("proxy");
 /** The options of a client are the same for all clients. */
 interface WsClientsOptions extends Omit<WsClientOptions, "sink" | "address"> {
   cors: Cors;
-  addressOf: (headers: Headers, remote: string) => CallerAddress;
+  /** Whether the peers' `X-Forwarded-For` is true, see {@link callerAddress}. */
+  trustProxy: boolean;
   /** Unsent bytes, together with all others of the process. */
   budget: ByteBudget;
   /** In which messages are handled. */
@@ -117,9 +118,9 @@ export class WsClients {
 
   /** The caller of a handshake, or the answer that refuses it. */
   admit(headers: Headers, remote: string): CallerAddress | Response {
-    const { cors, addressOf } = this.#options;
+    const { cors, trustProxy } = this.#options;
     const origin = headers.get("origin");
-    const address = addressOf(headers, remote);
+    const address = callerAddress(headers, remote, trustProxy);
     // Otherwise any page could use a proxy that only its visitor can reach.
     const error = cors.allows(origin) ? this.#findRefusal(address) : originRefused(origin);
     return error === undefined ? address : this.#refusalResponse(error);

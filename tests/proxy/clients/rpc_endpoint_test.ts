@@ -51,7 +51,7 @@ function scene(
     cors: new Cors([GOOD]),
     metrics,
     maxBodyBytes: 4 * SMALL_BYTES,
-    addressOf: (_headers, remote) => address(remote),
+    trustProxy: false,
     openRequests,
     callerBytes: new CallerBytes(budget),
     clock: new FakeClock(),

@@ -47,7 +47,7 @@ function scene(clock = new FakeClock()) {
     hub,
     router,
     cors: new Cors([GOOD]),
-    addressOf: (_headers, remote) => address(remote),
+    trustProxy: false,
     clock,
     metrics: new ProxyMetrics(registry),
     budget,
@@ -58,7 +58,7 @@ function scene(clock = new FakeClock()) {
     maxMessageBytes: 1_000,
     maxSubscriptionsPerClient: 10,
   });
-  const adopt = (from = "first") => {
+  const adopt = (from = "192.0.2.1") => {
     const socket = new FakeClientSocket();
     clients.serve(socket, address(from));
     return socket;
@@ -84,19 +84,19 @@ Deno.test("WsClients: a handshake is a GET of /ws or / with an upgrade to WebSoc
 
 Deno.test("WsClients: refuses a handshake from a foreign origin, or over a limit of clients", async () => {
   const { clients, adopt, metric } = scene();
-  const refusal = async (from = "first", headers: HeadersInit = {}) => {
+  const refusal = async (from = "192.0.2.1", headers: HeadersInit = {}) => {
     const response = clients.admit(new Headers(headers), from);
     if (!(response instanceof Response)) return undefined;
     assert.equal(response.headers.get("content-type"), "application/json");
     return [response.status, (await response.json()).error.code];
   };
-  assert.deepEqual(await refusal("first", { origin: "https://bad.example" }), [403, -32600]);
-  assert.equal(await refusal("first", { origin: GOOD }), undefined);
+  assert.deepEqual(await refusal("192.0.2.1", { origin: "https://bad.example" }), [403, -32600]);
+  assert.equal(await refusal("192.0.2.1", { origin: GOOD }), undefined);
   const [first] = [adopt(), adopt()];
   assert.deepEqual(await refusal(), [429, -32005]);
-  assert.equal(await refusal("other"), undefined);
-  adopt("other");
-  assert.deepEqual(await refusal("third"), [429, -32005]);
+  assert.equal(await refusal("192.0.2.2"), undefined);
+  adopt("192.0.2.2");
+  assert.deepEqual(await refusal("192.0.2.3"), [429, -32005]);
   assert.equal(await metric('proxy_refusals_total{limit="connections_per_address"}'), 1);
   assert.equal(await metric('proxy_refusals_total{limit="connections"}'), 1);
   first.events.onClosed();
@@ -108,7 +108,7 @@ Deno.test("WsClients: refuses a handshake from a foreign origin, or over a limit
 Deno.test("WsClients: a handshake without a required header is answered with 400, and counted", async () => {
   const { clients, metric } = scene();
   const request = new Request("http://x/ws", { headers: { upgrade: "websocket" } });
-  const response = clients.accept(request, "first");
+  const response = clients.accept(request, "192.0.2.1");
   assert.deepEqual([response.status, (await response.json()).error.code], [400, -32600]);
   const series = 'proxy_http_requests_total{method="GET",target="proxy",status="400"}';
   assert.equal(await metric(series), 1);
@@ -147,7 +147,7 @@ Deno.test(
     const { clients, clock, metric } = scene();
     const server = Deno.serve(
       { hostname: "127.0.0.1", port: 0, onListen() {} },
-      (request) => clients.accept(request, "first"),
+      (request) => clients.accept(request, "192.0.2.1"),
     );
     const url = `ws://127.0.0.1:${server.addr.port}/ws`;
     const opens = () => RpcSocket.open(url).then((client) => client.close()).then(() => true);
@@ -157,7 +157,7 @@ Deno.test(
       return !await opens().catch(() => false);
     });
     assert((await metric('proxy_refusals_total{limit="connections_per_address"}') ?? 0) > 0);
-    assert(!(clients.admit(new Headers(), "first") instanceof Response), "the second port");
+    assert(!(clients.admit(new Headers(), "192.0.2.1") instanceof Response), "the second port");
     clock.advance(HOUR_MS - 1);
     await assert.rejects(opens());
     clock.advance(1);
@@ -181,7 +181,7 @@ Deno.test("WsClients: a handshake that completes after others have filled the li
   };
   try {
     const headers = { upgrade: "websocket" };
-    for (const from of ["first", "other"]) {
+    for (const from of ["192.0.2.1", "192.0.2.2"]) {
       clients.accept(new Request("http://x/ws", { headers }), from);
     }
   } finally {
@@ -262,7 +262,7 @@ Deno.test("WsClients: messages that wait for their turn count as memory, until t
 for (const [when, clock] of [["need not", new FakeClock()], ["has to", new SlowClock()]] as const) {
   Deno.test(`WsClients: without room for messages, a short one that ${when} wait is handled`, async () => {
     const { adopt, budget } = scene(clock);
-    const [client, other] = [adopt("first"), adopt("second")];
+    const [client, other] = [adopt("192.0.2.1"), adopt("192.0.2.2")];
     other.events.onText("1"); // uses the turn up, by the slow clock
     budget.add(budget.max);
     client.events.onText("1");
@@ -275,7 +275,7 @@ for (const [when, clock] of [["need not", new FakeClock()], ["has to", new SlowC
 Deno.test("WsClients: a client with 1,024 messages that wait for their turn is closed at the next one", async () => {
   const clock = new SlowClock();
   const { adopt, metric } = scene(clock);
-  const [client, other] = [adopt("first"), adopt("second")];
+  const [client, other] = [adopt("192.0.2.1"), adopt("192.0.2.2")];
   for (let n = 0; n < 1_025; n += 1) client.events.onText("1");
   assert.deepEqual(client.closed, []);
   other.events.onText("2");
