@@ -81,7 +81,14 @@ export function adaptWallet(wallet: Wallet): WalletAdapter {
   return isAccount(account) ? adaptAccount(account) : new ProviderAdapter(wallet, account);
 }
 
-/** Whether a value is an EIP-1193 provider, such as `window.ethereum`. */
+/**
+ * Whether a value is an EIP-1193 provider, such as `window.ethereum`.
+ *
+ * @example
+ * ```ts
+ * const shown = isProvider(window.ethereum) ? "Connect your wallet" : "Install a wallet";
+ * ```
+ */
 export function isProvider(value: unknown): value is ProviderWallet {
   return typeof value === "object" && value !== null && "request" in value &&
     typeof value.request === "function";

@@ -3,82 +3,82 @@ import assert from "node:assert/strict";
 import * as client from "../../lib/client/mod.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { waitForPrices } from "../../services/stack/bet.ts";
-import { fileUrl, readText, run, withStack } from "./support.ts";
+import { fileUrl, run, withStack } from "./support.ts";
 import { withFile } from "../support/files.ts";
 
-const FILES = ["mod", "chain_reader", "client", "context", "errors", "offer", "theses"]
-  .map((name) => `lib/client/${name}.ts`)
-  .concat("lib/protocol/deposit.ts", "lib/protocol/price.ts", "lib/protocol/thesis.ts");
-
-/** A documentation comment and the line that it describes. */
-const DOCUMENTED = /\/\*\*((?:(?!\*\/)[^])*)\*\/\n *(.*)/g;
-
-interface Documented {
-  file: string;
-  line: string;
-  /** Programs of its `@example`s, without imports. */
-  examples: string[];
+/** What `deno doc --json` tells about a declaration, or about a member of one. */
+interface Declaration {
+  name: string;
+  kind: string;
+  location: { filename: string };
+  jsDoc?: { tags?: { kind: string; doc?: string }[] };
+  def?: { methods?: Declaration[]; properties?: Declaration[] };
 }
 
-const documented: Documented[] = FILES.flatMap((file) =>
-  [...readText(file).matchAll(DOCUMENTED)].map(([, comment = "", line = ""]) => ({
-    file,
-    line,
-    examples: [...comment.matchAll(/```ts\n([^]*?)```/g)].map(([, code = ""]) =>
-      code.replaceAll(/^ *\* ?/gm, "").replaceAll(/^import .*\n/gm, "")
-    ),
+interface Documentation {
+  nodes: Record<string, {
+    module_doc: Declaration["jsDoc"];
+    symbols: { name: string; declarations: Declaration[] }[];
+  }>;
+}
+
+/** The exports of the client, and the class whose methods it inherits. */
+const MODULES = ["mod", "chain_reader"].map((name) => fileUrl(`lib/client/${name}.ts`).pathname);
+
+const { stdout } = await run(Deno.execPath(), ["doc", "--json", ...MODULES]);
+const { nodes }: Documentation = JSON.parse(stdout);
+const declarations = Object.values(nodes).flatMap(({ symbols }) =>
+  symbols.flatMap(({ name, declarations }) => declarations.map((each) => ({ ...each, name })))
+);
+const members = declarations.flatMap((
+  { name, kind, def: { methods = [], properties = [] } = {} },
+) =>
+  [...methods, ...properties].map((each) => ({
+    ...each,
+    name: `${name}.${each.name}`,
+    kind: `${each.kind} of ${kind}`,
   }))
 );
+const modules = Object.values(nodes).map(({ module_doc: jsDoc }) => ({ name: "module", jsDoc }));
 
-/** The name of a public function or method, by its first line; undefined for anything else. */
-function functionIn({ file, line }: Documented): string | undefined {
-  const isExported = /^export (?:async )?function /.test(line);
-  if (/^(async )?function /.test(line)) return undefined;
-  if (!isExported && !/^lib\/client\/(chain_reader|client|theses)\.ts$/.test(file)) {
-    return undefined;
-  }
-  const [, name] = /^(?:export )?(?:async )?(?:function )?([a-z]\w*)[(<]/.exec(line) ?? [];
-  if (isExported && !Object.hasOwn(client, name ?? "")) return undefined; // between its own files
-  return name === "constructor" ? undefined : name;
+/** Programs of its `@example`s, without imports. */
+function examplesOf({ jsDoc }: Pick<Declaration, "jsDoc">): string[] {
+  return (jsDoc?.tags ?? []).filter(({ kind }) => kind === "example").map(({ doc = "" }) =>
+    doc.replace(/^```ts\n([^]*)```\s*$/, "$1").replaceAll(/^import .*\n/gm, "")
+  );
 }
 
-/** What the classes of the client use between them. */
-const INTERNAL = ["open", "requireChain"];
+const examples = [...modules, ...declarations, ...members].flatMap((each) =>
+  examplesOf(each).map((code) => ({ name: each.name, code }))
+);
 
-Deno.test("Client: every function has an example", () => {
-  const names: string[] = [];
-  for (const each of documented) {
-    const name = functionIn(each);
-    if (name === undefined || /^on[A-Z]/.test(name) || INTERNAL.includes(name)) continue;
-    if (/^get(Thesis|Theses)$/.test(name)) continue; // of an interface that the client fulfils
-    names.push(name);
-    assert(each.examples.length > 0, `${name} in ${each.file} has no example`);
-  }
-  const { prototype } = client.RangemakerClient;
-  const inherited = Object.getPrototypeOf(prototype);
-  for (const name of [prototype, inherited].flatMap(Object.getOwnPropertyNames)) {
-    if (name === "constructor" || INTERNAL.includes(name)) continue;
-    assert(names.includes(name), `${name} is not documented`);
-  }
+/** What the classes of the client use between them. */
+const INTERNAL = ["ThesisWatch.open"];
+
+Deno.test("Client: every function, and every method of its classes, has an example", () => {
+  const ofClient = ({ location }: Declaration) => location.filename.includes("/lib/client/");
+  const functions = [...declarations, ...members.filter(ofClient)]
+    .filter(({ name, kind }) =>
+      /^(function|method of class)$/.test(kind) && !INTERNAL.includes(name)
+    );
+  assert(functions.length > 25, `${functions.length} functions`);
+  const without = functions.filter((each) => examplesOf(each).length === 0);
+  assert.deepEqual(without.map(({ name }) => name), []);
 });
 
 /** Variables that the examples use, new for each: a fresh bet around the price. */
 function programOf(urls: string): string {
-  const runs = documented.flatMap(({ file, line, examples }) =>
-    examples.map((code) =>
-      `[${JSON.stringify(`${file}, ${line}`)}, async (given) => {
+  const runs = examples.map(({ name, code }) =>
+    `[${JSON.stringify(name)}, async (given) => {
   const { bet, offer, thesisId, watch, error } = given;
   {
     ${code}
   }
 }],`
-    )
   ).join("\n");
-  const client = fileUrl("lib/client/mod.ts").href;
+  const module = fileUrl("lib/client/mod.ts").href;
   return `
-import {
-  formatPrice, formatUnits, hasPriceMoved, isOutcomeUnknown, randomNonce, isRangemakerError, isUnsettled, offerFromJson, offerToJson, parsePrice, RangemakerClient, WalletError,
-} from "${client}";
+import { ${Object.keys(client).join(", ")} } from "${module}";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import WebSocket from "ws";
 const urls = ${urls};
@@ -117,8 +117,6 @@ Deno.test("Client: all examples run", { timeout: 120_000 }, () =>
       const args = ["run", "--no-prompt", "--allow-all", "--config", fileUrl("deno.json").pathname];
       const { code, text, stdout } = await run(Deno.execPath(), [...args, file]);
       assert.equal(code, 0, text);
-      const count = documented.flatMap(({ examples }) => examples).length;
-      assert(count >= 18, `${count} examples`);
-      assert.equal(stdout.trim().split("\n").at(-1), `${count} ran`);
+      assert.equal(stdout.trim().split("\n").at(-1), `${examples.length} ran`);
     }, ".js");
   }, { pricing: "mock" })); // their ranges cannot be left
