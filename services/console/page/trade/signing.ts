@@ -77,7 +77,6 @@ export async function* signingStages(
     if (signableMs(offer.quote, serverClock.now()) === 0 || !maySign()) return yield current;
     yield { name: "sending", offer, first };
     const outcome = await user.portfolio.bets.send({ offer, signature });
-    user.portfolio.refresh();
     if (outcome.name === "placed") {
       const isFirst = offer.quote.payout === first.quote.payout;
       return yield { ...outcome, offer, ...(!isFirst && { signedFirst: first }) };

@@ -64,7 +64,7 @@ export function scene(
       readTheses: () => Promise.resolve(chain.isKnown),
     });
     const account = signal({ balance: 1_000_000_000n, locked: 0n });
-    const portfolio = { refresh() {}, bets, account };
+    const portfolio = { bets, account };
     // The slip uses these parts of a user alone.
     const walletChainId = signal(undefined);
     return { address, client: answers, portfolio, walletChainId } as unknown as User;
