@@ -10,13 +10,14 @@ import { memoryStore } from "../../support.ts";
 
 const URL = "http://127.0.0.1:1";
 
-function sessionOf(
-  isDevelopmentChain: boolean,
+/** A session of a page, on a development chain by default. */
+function sessionOf({
+  isDevelopmentChain = true,
   store = memoryStore(),
   injected = signal<readonly InjectedWallet[]>([]),
   tabs = new EventTarget(),
   solver = URL,
-) {
+} = {}) {
   const said: string[] = [];
   const urls = { solver, bridge: URL, proxy: URL, proxyWs: "ws://127.0.0.1:1" };
   const session = new Session({
@@ -32,13 +33,13 @@ function sessionOf(
 }
 
 Deno.test("Session: makes no key unless the chain is marked as a development chain", () => {
-  const { session, store } = sessionOf(false);
+  const { session, store } = sessionOf({ isDevelopmentChain: false });
   assert.throws(() => session.useDevelopmentKey(), /for development chains only/);
   assert.equal(store.texts.size, 0);
 });
 
 Deno.test("Session: a stored development key is not used on another kind of chain", () => {
-  const { session, store } = sessionOf(false);
+  const { session, store } = sessionOf({ isDevelopmentChain: false });
   store.setItem("rangemaker.development-key.1337", `0x${"11".repeat(32)}`);
   session.restore();
   assert.equal(session.user.value, undefined);
@@ -86,7 +87,7 @@ Deno.test("Session: deadlines are in the node's time, whatever the device's cloc
     asked.resolve(await request.json());
     return new Response(null, { status: 503 });
   });
-  const { session } = sessionOf(true, memoryStore(), signal([]), new EventTarget(), solver.url);
+  const { session } = sessionOf({ solver: solver.url });
   session.useDevelopmentKey();
   const { client } = session.user.value ?? assert.fail();
   const bet = { symbol: "BTC/USDT", lowerPrice: 1n, upperPrice: 2n, betAmount: 1n };
@@ -97,12 +98,12 @@ Deno.test("Session: deadlines are in the node's time, whatever the device's cloc
 });
 
 Deno.test("Session: the development key is made once, and restored after a reload", () => {
-  const { session, store } = sessionOf(true);
+  const { session, store } = sessionOf();
   assert.equal(session.hasKey, false);
   session.useDevelopmentKey();
   const address = session.user.value?.address;
   assert.deepEqual([session.hasKey, usedBy(session)], [true, TEST_KEY]);
-  const reloaded = sessionOf(true, store).session;
+  const reloaded = sessionOf({ store }).session;
   reloaded.restore();
   assert.equal(reloaded.user.value?.address, address);
   const { portfolio } = reloaded.user.value ?? assert.fail();
@@ -114,7 +115,7 @@ Deno.test("Session: the development key is made once, and restored after a reloa
 });
 
 Deno.test("Session: the wallet's account and chain are followed without a prompt, with one listener each", async () => {
-  const { session, said } = sessionOf(false);
+  const { session, said } = sessionOf({ isDevelopmentChain: false });
   const { wallet, emit, of, prompts } = walletOf([ALICE.toLowerCase()], 5);
   const { user } = session;
   for (let times = 0; times < 3; times++) await session.connect(wallet);
@@ -147,11 +148,11 @@ Deno.test("Session: a wallet is restored after a reload without a prompt, until 
   const store = memoryStore();
   const accounts = [ALICE];
   const { wallet, prompts, calls } = walletOf(accounts);
-  const first = sessionOf(true, store).session;
+  const first = sessionOf({ store }).session;
   await first.connect(wallet);
   const reload = async (meanwhile?: (session: Session) => void) => {
     const injected = signal<readonly InjectedWallet[]>([]);
-    const { session } = sessionOf(true, store, injected);
+    const { session } = sessionOf({ store, injected });
     session.restore();
     injected.value = [{ ...wallet, id: "org.other" }];
     await nextTurn();
@@ -178,11 +179,11 @@ Deno.test("Session: a wallet is restored after a reload without a prompt, until 
 });
 
 Deno.test("Session: a development key that the user left is not restored after a reload", () => {
-  const { session, store, said } = sessionOf(true);
+  const { session, store, said } = sessionOf();
   session.useDevelopmentKey();
   session.leave();
   assert.deepEqual(said, [LEFT]);
-  const reloaded = sessionOf(true, store).session;
+  const reloaded = sessionOf({ store }).session;
   reloaded.restore();
   assert.deepEqual([reloaded.user.value, reloaded.hasKey], [undefined, true]);
 });
@@ -191,7 +192,7 @@ Deno.test("Session: in a full store no key is made, but one from before opens, a
   const full = () => {
     throw new DOMException("full", "QuotaExceededError");
   };
-  const { session, store } = sessionOf(true);
+  const { session, store } = sessionOf();
   const { setItem } = store;
   store.setItem = full;
   assert.throws(() => session.useDevelopmentKey(), { name: "QuotaExceededError" });
@@ -211,8 +212,8 @@ Deno.test("Session: in a full store no key is made, but one from before opens, a
 Deno.test("Session: opening or leaving an account in one tab does the same in the others", () => {
   const store = memoryStore();
   const tabs = new EventTarget();
-  const first = sessionOf(true, store).session;
-  const other = sessionOf(true, store, undefined, tabs);
+  const first = sessionOf({ store }).session;
+  const other = sessionOf({ store, tabs });
   const stored = (key: string) => tabs.dispatchEvent(Object.assign(new Event("storage"), { key }));
   first.useDevelopmentKey();
   stored("rangemaker.account");
