@@ -23,7 +23,7 @@ const BUSY = "Too many requests.";
 const EXPIRED = "The quote has expired. Get a new one.";
 
 /** What happened. {@link explain} adds when to try again, if the error says so. */
-const TEXTS: Readonly<Record<string, string>> = {
+const TEXTS: ReadonlyMap<string, string> = new Map(Object.entries({
   INSUFFICIENT_BALANCE:
     "Your balance is too small for this bet. Bet less, or add money to your account.",
   OUTSIDE_RANGE: "The price is outside the box. Move it, or draw one around the price.",
@@ -69,13 +69,13 @@ const TEXTS: Readonly<Record<string, string>> = {
   STORE_UNAVAILABLE: OUT_OF_ORDER,
   SIGNER_UNAVAILABLE: OUT_OF_ORDER,
   NODE_TIMEOUT: "The chain took too long to answer.",
-};
+}));
 
 /** Codes of a service that does not answer. */
 export const AWAY_CODES: ReadonlySet<string> = new Set(["SERVICE_UNREACHABLE", "SERVICE_TIMEOUT"]);
 
 /** Codes that have an explanation of their own. */
-export const EXPLAINED_CODES: readonly string[] = Object.keys(TEXTS);
+export const EXPLAINED_CODES: readonly string[] = [...TEXTS.keys()];
 
 /** Words for the user about an error. */
 export function explain(thrown: unknown): Explanation {
@@ -90,8 +90,8 @@ export function explain(thrown: unknown): Explanation {
     : AWAY_CODES.has(code)
     ? " Try again."
     : "";
-  const known = TEXTS[code] && TEXTS[code] + again;
-  return { code, text: known ?? message };
+  const known = TEXTS.get(code);
+  return { code, text: known === undefined ? message : known + again };
 }
 
 /** Words for the user about a deposit that failed. */
@@ -100,11 +100,11 @@ export function explainDeposit(thrown: unknown): string {
   if (code === "NONCE_USED" || isOutcomeUnknown(thrown)) {
     return "The deposit has not arrived yet. Try again: the money arrives once.";
   }
-  return DEPOSIT_TEXTS[code] ?? text;
+  return DEPOSIT_TEXTS.get(code) ?? text;
 }
 
 /** What an error says of a deposit, where its text for bets names a quote. */
-const DEPOSIT_TEXTS: Readonly<Record<string, string>> = {
+const DEPOSIT_TEXTS: ReadonlyMap<string, string> = new Map(Object.entries({
   DEADLINE_PASSED: "It was signed too late. Try again, and sign within a minute.",
   WRONG_CHAIN: "The wallet is on another chain. Switch it, and try again.",
-};
+}));

@@ -96,7 +96,7 @@ export function startText({ startedAtMs }: Metrics): string {
 }
 
 /** The meaning of the solver's refusals for the maker. Texts for users are in data/explain.ts. */
-export const REFUSAL_TEXTS: Readonly<Record<string, string>> = {
+export const REFUSAL_TEXTS: ReadonlyMap<string, string> = new Map(Object.entries({
   OUTSIDE_RANGE: "The price was outside the box when it was asked for, or when the bet was signed.",
   RANGE_BROKEN: "The price had left the box before the bet was placed.",
   RANGE_TOO_NARROW: "Its bounds are too close together for the model.",
@@ -134,4 +134,7 @@ export const REFUSAL_TEXTS: Readonly<Record<string, string>> = {
       `${text} Not counted in the percentages.`,
     ]),
   ),
-};
+}));
+
+/** What an answer means; empty if it needs no text, or has none. */
+export const meaningOf = ({ outcome }: AnswerCount) => REFUSAL_TEXTS.get(outcome) ?? "";

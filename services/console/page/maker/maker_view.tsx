@@ -10,7 +10,7 @@ import {
   type AnswerCount,
   answersOf,
   countText,
-  REFUSAL_TEXTS,
+  meaningOf,
   refusedText,
   REQUESTS,
   startText,
@@ -142,7 +142,7 @@ function Answers({ metrics }: { metrics: Metrics }) {
           })),
           {
             name: "Meaning",
-            text: ({ outcome }) => <Words text={REFUSAL_TEXTS[outcome] ?? ""} />,
+            text: (row) => <Words text={meaningOf(row)} />,
           },
         ]}
       />

@@ -18,7 +18,7 @@ import { REFUSAL_TEXTS } from "../../../../services/console/page/maker/answers.t
 Deno.test("explain: every code with an explanation is in the documents", () => {
   const documents = ["reference", "protocol", "client"]
     .map((name) => Deno.readTextFileSync(new URL(`../../../../docs/${name}.md`, import.meta.url)));
-  for (const code of [...EXPLAINED_CODES, ...Object.keys(REFUSAL_TEXTS)]) {
+  for (const code of [...EXPLAINED_CODES, ...REFUSAL_TEXTS.keys()]) {
     assert(documents.some((text) => text.includes(`\`${code}\``)), code);
   }
 });
@@ -27,6 +27,10 @@ Deno.test("explain: without an explanation, the error's own message is shown", (
   assert.deepEqual(explain(new TypeError("odd")), { code: "UNEXPECTED", text: "odd" });
   for (const message of ["Too odd", "See http://a answered 400: odd"]) {
     assert.equal(explain(new RangemakerError("OTHER", message)).text, message);
+  }
+  for (const code of ["constructor", "__proto__", "toString"]) { // each object has these
+    const odd = new RangemakerError(code, "odd");
+    assert.deepEqual([explain(odd).text, explainDeposit(odd)], ["odd", "odd"]);
   }
   assert.match(explain(new RangemakerError("DRY_RUN", "no")).text, /^This maker quotes only/);
 });

@@ -4,6 +4,7 @@ import { parseMetrics } from "../../../../services/console/page/data/metrics.ts"
 import {
   answersOf,
   countText,
+  meaningOf,
   refusedText,
   startText,
 } from "../../../../services/console/page/maker/answers.ts";
@@ -48,6 +49,12 @@ Deno.test("answersOf: lists successes, then refusals at the maker's limits, then
   );
   assert.deepEqual(answersOf(parseMetrics("")), []);
   assert.equal(refusedText([]), "0 of 0 signed bets and 0 of 0 quotes refused");
+});
+
+Deno.test("meaningOf: a refusal has its meaning, and an unknown one none, whatever its name", () => {
+  const textOf = (outcome: string) => meaningOf({ outcome, counts: [] });
+  assert.equal(textOf("PRICE_STALE"), "The node had no fresh price.");
+  for (const odd of ["executed", "NEW", "constructor", "__proto__"]) assert.equal(textOf(odd), "");
 });
 
 Deno.test("startText: has the time of the solver's start, if it is known", () => {
