@@ -22,6 +22,7 @@ import {
   isFinal,
   type SignedTransactionText,
 } from "./intent.ts";
+import type { IntentHandler } from "./intent_handler.ts";
 import {
   askForReceipt,
   isConnectionLost,
@@ -32,7 +33,7 @@ import {
   type SubmissionNode,
 } from "./node_answer.ts";
 import type { IntentStore } from "./store.ts";
-import { timestampOf, type TransactionBuilder, type TransactionTerms } from "./transactions.ts";
+import { timestampOf, type TransactionBuilder } from "./transactions.ts";
 
 /**
  * A transaction signed longer ago than this, or this far in the future, is signed again: 10 s before
@@ -42,34 +43,6 @@ const SIGN_AGAIN_AFTER_MS = TIMESTAMP_DRIFT_MAX_MS - 10_000;
 
 /** The node's reason to refuse a transaction because of its timestamp alone. */
 const refusedTimestampSchema = z.object({ code: z.literal("TIMESTAMP_OUT_OF_RANGE") });
-
-/** The service-specific part of submitting intents. */
-export interface IntentHandler {
-  /**
-   * The transaction that an intent asks for.
-   *
-   * @throws If its key, its request and the user's signature do not belong together.
-   */
-  termsOf(intent: Intent): TransactionTerms;
-  /**
-   * Runs before the transaction of an intent is signed, such as a hedge. It may run several times
-   * for one intent, so it must be idempotent.
-   *
-   * @throws {IntentRefusedError} If the intent must not be submitted after all.
-   */
-  beforeSigning?(intent: Intent): Promise<void>;
-  /**
-   * Whether a failed receipt says that an earlier transaction, which the store has lost, did what
-   * the intent asks for.
-   */
-  wasDoneBefore?(receipt: Receipt): boolean;
-  /** Called after each attempt that got no answer. */
-  onRetry?(intent: Intent): void;
-  /** Called after this process has set a final state. */
-  onFinishedByUs?(intent: Intent): void;
-  /** Called with each final state that an attempt has led to: another process may have set it. */
-  onFinished?(intent: Intent): void;
-}
 
 export interface SubmitterOptions {
   store: IntentStore;
