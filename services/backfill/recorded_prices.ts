@@ -110,12 +110,11 @@ export async function readNeighbours(
 ): Promise<Neighbour[]> {
   const last = await findLastPrice(market, gap.from, client);
   const first = await findFirstPrice(market, gap.to, client);
-  const newest = (await client.getPrices())[market.symbol];
   const name = `the gap from ${new Date(gap.from).toISOString()}`;
   const found: [price: bigint | undefined, name: string][] = [
     [last, `the last one before ${name}`],
     first === undefined
-      ? [newest?.price, "the newest one"]
+      ? [(await client.getPrices())[market.symbol]?.price, "the newest one"]
       : [first, `the first one after ${name}`],
   ];
   return found.flatMap(([price, name]) => price === undefined ? [] : [{ price, name }]);
