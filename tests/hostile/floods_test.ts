@@ -61,12 +61,18 @@ const floods: [port: ClientPort, what: string, frame: Uint8Array][] = [
 for (const [port, what, frame] of floods) {
   Deno.test(`Hostile: clients that send ${what} without end leave time for others (${port})`, () =>
     withProxyProcess(port, new EchoNode(), [], async ({ url, wsUrl }) => {
-      using flooders = new DisposableStack();
+      const connections = [];
       for (let n = 0; n < FLOODERS; n += 1) {
         const [connection] = await handshake(wsUrl, WEBSOCKET_KEY);
-        flooders.use(flood(connection, repeated(frame, 30_000)));
+        connections.push(connection);
       }
+      using flooders = new DisposableStack();
+      const bytes = repeated(frame, 30_000);
+      for (const connection of connections) flooders.use(flood(connection, bytes));
       await requireReads(url);
+      const [late, answer] = await handshake(wsUrl, WEBSOCKET_KEY);
+      late.close();
+      assert.match(answer, /^HTTP\/1\.1 101 /);
     }));
 }
 
