@@ -6,8 +6,12 @@ import type { ClientPort, Scene } from "../proxy/support.ts";
 
 const { command, args: program, env } = await bundledProgram();
 
-/** Memory is managed as operators have it. */
+/**
+ * Memory is managed as operators have it. What V8 caches of a program is for the flags of one start:
+ * with the cache of the other tests, each would compile the program anew.
+ */
 const run = program.filter((arg) => !arg.startsWith("--v8-flags"));
+const cache = { DENO_DIR: `${env?.DENO_DIR}-hostile` };
 
 /**
  * A proxy in a process of its own, with an event loop and a memory that attackers do not share.
@@ -27,7 +31,7 @@ export async function withProxyProcess(
   const args = [...run, "proxy", ...ports, ...flags, ...nodes].map(String);
   const child = new Deno.Command(command, {
     args,
-    env: { ...env },
+    env: cache,
     stdout: "null",
     stderr: "null",
   }).spawn();
