@@ -11,7 +11,7 @@ import { CoreReader, requireReceiptOf } from "./core_reader.ts";
 
 /** Only rangemaker's own node adds `timestampMs` to Ethereum's seconds. */
 const headSchema = z.object({
-  number: quantitySchema,
+  number: z.pipe(quantitySchema, z.coerce.number().int()),
   timestamp: quantitySchema,
   timestampMs: z.optional(timestampSchema),
 });
@@ -74,7 +74,7 @@ export class CoreClient extends CoreReader {
   async getHead(): Promise<{ number: number; timestampMs: number }> {
     const head = await this.ask("eth_getBlockByNumber", ["latest", false], headSchema);
     const { number, timestamp, timestampMs = Number(timestamp) * 1000 } = head;
-    return { number: Number(number), timestampMs };
+    return { number, timestampMs };
   }
 
   /** Attempts settlement. @throws {RpcError} -32010 if price history is missing. */

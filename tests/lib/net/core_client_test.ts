@@ -165,6 +165,14 @@ Deno.test("CoreClient: the time of a block is in whole seconds only if the node 
   }
 });
 
+// A service records the number: one that it cannot read back would leave its database damaged.
+Deno.test("CoreClient: a block whose number is beyond all safe integers is an RpcError", async () => {
+  for (const number of ["0x20000000000000", "0x7fffffffffffffff", "0xffffffffffffffff"]) {
+    await using client = clientOf(() => result({ number, timestamp: "0x6553f100" }));
+    await assert.rejects(client.getHead(), { rpcCode: -32603, message: /has the wrong shape/ });
+  }
+});
+
 Deno.test("CoreClient: new theses have no bounds only if the node does not report them", async () => {
   const answers = [
     { answer: result({ minBetAmount: "7", maxStartAheadMs: 9 }), expected: [7n, 9] },
