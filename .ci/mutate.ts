@@ -95,7 +95,7 @@ function testsOf(source: string, importers: ReadonlyMap<string, string[]>): stri
 }
 
 /** Files of a service without decisions about money, durability or the protocol. */
-const EDGE = /^services\/\w+\/(mod|options|api|metrics|checks|operations)\.ts$/;
+const EDGE = /^services\/\w+\/(mod|options|api|metrics|doctor_checks|operations)\.ts$/;
 
 /** Whether a file is in one of some folders, or is one of them, and is not the edge of a service. */
 function isWithin(path: string, folders: readonly string[]): boolean {
