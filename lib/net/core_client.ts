@@ -11,7 +11,7 @@ import { CoreReader, requireReceiptOf } from "./core_reader.ts";
 
 /** Only rangemaker's own node adds `timestampMs` to Ethereum's seconds. */
 const headSchema = z.object({
-  number: z.pipe(quantitySchema, z.coerce.number().int()),
+  number: z.pipe(quantitySchema, z.pipe(z.transform(Number), z.int())),
   timestamp: quantitySchema,
   timestampMs: z.optional(timestampSchema),
 });

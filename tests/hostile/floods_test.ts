@@ -17,7 +17,7 @@ const READS = 5;
 const READ_CPU_MS_MAX = 2_000;
 
 /** By the clock, should the proxy wait in vain. */
-const READ_MS_MAX = 30_000;
+const READ_MS_MAX = 10_000;
 
 /** An empty ping. */
 const PING = new Uint8Array([0x89, 0x80, 0, 0, 0, 0]);
