@@ -74,11 +74,6 @@ export class Session {
     });
   }
 
-  /** Whether the page may make keys: only for a chain that is configured as a development chain. */
-  get mayMakeKeys(): boolean {
-    return this.#options.config.isDevelopmentChain;
-  }
-
   /** Whether this browser has such a key. */
   get hasKey(): boolean {
     return this.#key !== undefined;
@@ -86,7 +81,7 @@ export class Session {
 
   get #key() {
     const { store, config } = this.#options;
-    return this.mayMakeKeys ? storedDevelopmentKey(store, config.chainId) : undefined;
+    return config.isDevelopmentChain ? storedDevelopmentKey(store, config.chainId) : undefined;
   }
 
   /** Restores the last account. No wallet shows a prompt for that. */
@@ -108,8 +103,10 @@ export class Session {
 
   /** Uses this browser's key, or makes one. @throws If a new key cannot be stored. */
   useDevelopmentKey(): void {
-    if (!this.mayMakeKeys) throw new TypeError("Keys are made for development chains only");
     const { store, config } = this.#options;
+    if (!config.isDevelopmentChain) {
+      throw new TypeError("Keys are made for development chains only");
+    }
     const account = accountOf(this.#key ?? createDevelopmentKey(store, config.chainId));
     this.#remember(DEVELOPMENT_KEY);
     this.#signIn(account, account.address);

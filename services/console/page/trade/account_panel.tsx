@@ -16,12 +16,12 @@ export function AccountPanel({ model }: { model: PageModel }) {
 }
 
 function KeyChoice({ model }: { model: PageModel }) {
-  const { session, config: { chainId } } = model;
+  const { session, config: { chainId, isDevelopmentChain } } = model;
   const nodeChainId = model.nodeChainId.value;
   const problem = useSignal("");
   const wallets = session.injected.value;
   // A test key is made only if the node reports the configured chain.
-  const mayMakeKey = session.mayMakeKeys && nodeChainId === chainId;
+  const mayMakeKey = isDevelopmentChain && nodeChainId === chainId;
   const makeKey = () => {
     try {
       session.useDevelopmentKey();
@@ -38,8 +38,8 @@ function KeyChoice({ model }: { model: PageModel }) {
     <button
       key={wallet.id}
       type="button"
-      class={session.mayMakeKeys ? "" : "primary"}
-      data-next={!session.mayMakeKeys || undefined}
+      class={isDevelopmentChain ? "" : "primary"}
+      data-next={!isDevelopmentChain || undefined}
       onClick={() => connect(wallet)}
     >
       Connect {wallet.name}
@@ -47,11 +47,11 @@ function KeyChoice({ model }: { model: PageModel }) {
   ));
   return (
     <Card title={session.hasKey ? "Your account" : "1. Open an account"}>
-      {session.mayMakeKeys || wallets.length > 0
+      {isDevelopmentChain || wallets.length > 0
         ? (
           <div class="action-bar">
             <p class="bar-note note">{nodeObstacle({ nodeChainId, chainId })?.text}</p>
-            {session.mayMakeKeys
+            {isDevelopmentChain
               ? (
                 <button
                   type="button"
@@ -72,7 +72,7 @@ function KeyChoice({ model }: { model: PageModel }) {
             To bet, install a browser wallet. You can look at prices and draw boxes without one.
           </p>
         )}
-      {session.mayMakeKeys && (
+      {isDevelopmentChain && (
         <>
           <p class="note">
             A test account is a key for this development chain, kept in this browser. Never send
