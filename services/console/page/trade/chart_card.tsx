@@ -24,7 +24,11 @@ export function ChartCard(props: ChartSource) {
   return (
     <section class="card" aria-label="Market">
       <h2 class="spoken">Market</h2>
-      <MarketChoice model={model} slip={slip} />
+      <div class="markets" role="group" aria-label="Market">
+        {model.markets.symbols.map((symbol) => (
+          <MarketButton key={symbol} model={model} slip={slip} symbol={symbol} />
+        ))}
+      </div>
       <Chart {...props} />
       <div class="row legend">
         <Legend model={model} market={props.market} />
@@ -46,20 +50,10 @@ export function ChartCard(props: ChartSource) {
   );
 }
 
-/** Buttons that choose the market, with its price. */
-function MarketChoice({ model, slip }: Pick<ChartSource, "model" | "slip">) {
-  return (
-    <div class="markets" role="group" aria-label="Market">
-      {model.markets.symbols.map((symbol) => (
-        <MarketButton key={symbol} model={model} slip={slip} symbol={symbol} />
-      ))}
-    </div>
-  );
-}
-
 /**
- * A price changes ten times a second; only its text is updated. Screen readers would read each
- * change of the focused button's name, so the price is not a part of it: a press speaks it.
+ * Chooses a market, and shows its price, which changes ten times a second: only its text is updated.
+ * Screen readers would read each change of the focused button's name, so the price is not a part of
+ * it: a press speaks it.
  */
 function MarketButton(
   { model, slip, symbol }: Pick<ChartSource, "model" | "slip"> & { symbol: string },
