@@ -280,8 +280,7 @@ export class BetSlip {
       if (isChecking && (isSame || !this.#isEdited)) this.stage.value = { ...outcome, offer };
     } else if (name === "draft") {
       const reason = outcome.name === "refused" ? outcome.reason : NOT_PLACED;
-      const failure = notPlacedText(reason, offer.quote.startTime);
-      this.stage.value = { name, failure, isSigned: true };
+      this.#fail(reason, offer.quote.startTime);
     }
   }
 
