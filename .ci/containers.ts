@@ -130,7 +130,7 @@ async function writeCompose(folder: string) {
   const text = await Deno.readTextFile(`${root}compose.yaml`);
   const compose = composeSchema.parse(parse(text, { merge: true }));
   delete compose.services.grafana;
-  delete compose["x-service"];
+  for (const shared of ["x-confined", "x-service"]) delete compose[shared];
   for (const [name, service] of Object.entries(compose.services)) {
     Object.assign(service, STAND_INS[name] ?? { image: APP });
     delete service.build;
