@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { type Clock, waitMs } from "../clock.ts";
 import { RangemakerError, reasonOf } from "../errors.ts";
+import { describeIssue } from "../protocol/describe_input.ts";
 import { redactUrls } from "../redact.ts";
 import { type HttpAnswer, request } from "./http_request.ts";
 
@@ -88,7 +89,7 @@ async function tryReadPage<S extends z.core.$ZodType>(
     const parsed = z.safeParse(schema, JSON.parse(answer.text));
     return parsed.success
       ? { page: parsed.data }
-      : { reason: `unexpected answer: ${parsed.error.message}`, isTransient: false };
+      : { reason: `unexpected answer: ${describeIssue(parsed.error)}`, isTransient: false };
   } catch (thrown) {
     return { reason: reasonOf(thrown), isTransient: true };
   }

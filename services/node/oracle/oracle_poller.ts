@@ -1,8 +1,10 @@
 import type { Counter } from "prom-client";
+import { z } from "zod";
 import { type Clock, withinMs } from "../../../lib/clock.ts";
 import { messageOf, reasonOf } from "../../../lib/errors.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
 import { request } from "../../../lib/net/http_request.ts";
+import { describeIssue } from "../../../lib/protocol/describe_input.ts";
 import type { Market } from "../../../lib/protocol/markets.ts";
 import { redactUrls } from "../../../lib/redact.ts";
 import type { OraclePrices } from "./oracle_prices.ts";
@@ -125,7 +127,11 @@ export class OraclePoller {
     try {
       prices.update(body, nowMs);
     } catch (thrown) {
-      return this.#fail("invalid", messageOf(thrown));
+      const isShape = thrown instanceof z.ZodError;
+      const reason = isShape
+        ? `its answer has the wrong shape: ${describeIssue(thrown)}`
+        : messageOf(thrown);
+      return this.#fail("invalid", reason);
     }
     this.#answeredPull = pull;
     this.#lastSuccessAtMs = nowMs;

@@ -72,7 +72,7 @@ Deno.test("ExchangeHistory: fails after five attempts, or after attemptsMax", as
 Deno.test("ExchangeHistory: a refusal or an unexpected answer is final", async () => {
   const answers = [
     [() => Response.json({ msg: "Invalid symbol." }, { status: 400 }), /Invalid symbol/],
-    [() => Response.json(["7"]), /unexpected answer/],
+    [() => Response.json(["7"]), /unexpected answer: 0: Expected a number$/],
   ] as const;
   for (const [answer, message] of answers) {
     await withExchange([answer], async ({ clock, asked, read }) => {

@@ -143,8 +143,9 @@ Deno.test("OraclePoller: the status has the age of each price, and the last succ
   assert.deepEqual(fresh, { state: "fresh", eth, lastSuccess, failuresInARow: 0 });
   await scene.run(2, () => ({ body: "no prices" }));
   const { lastFailure, failuresInARow } = status();
-  const { time, outcome } = lastFailure ?? assert.fail("It failed");
+  const { time, outcome, reason } = lastFailure ?? assert.fail("It failed");
   assert.deepEqual([time, outcome, failuresInARow], [startMs + 300, "invalid", 2]);
+  assert.equal(reason, "its answer has the wrong shape: Expected an object");
   const { values } = await metrics.pulls.get();
   assert.deepEqual(values.map(({ labels, value }) => [labels.outcome, value]), [
     ["error", 1],
