@@ -6,6 +6,7 @@
  * registry may be out of reach (`base_image.sh`); Grafana is left out.
  */
 import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
 import { parse, stringify } from "yaml";
 import { z } from "zod";
 import { systemClock } from "../lib/clock.ts";
@@ -24,7 +25,7 @@ const PAUSE_MS = 1_000;
 /** Ends what has no more to do within its time: a build or a container that hangs. */
 const RUN_MAX = "400s";
 
-const root = new URL("../", import.meta.url).pathname;
+const root = fileURLToPath(new URL("../", import.meta.url));
 
 const serviceSchema = z.looseObject({
   image: z.string(),

@@ -11,6 +11,7 @@
  * relays compare on a busy machine, and both are printed as ratios to the rivals measured in the
  * same round, with what was lost.
  */
+import { fileURLToPath } from "node:url";
 import { freePort } from "../support/ports.ts";
 import {
   locateBun,
@@ -53,7 +54,7 @@ const QUICK = [
 ];
 
 const bun = await locateBun();
-const file = (name: string) => new URL(`./${name}`, import.meta.url).pathname;
+const file = (name: string) => fileURLToPath(new URL(`./${name}`, import.meta.url));
 
 async function startRelay(nodePort: number): Promise<Rival> {
   const port = freePort();

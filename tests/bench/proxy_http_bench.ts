@@ -15,6 +15,7 @@
  *
  * Results are in `services/proxy/README.md`.
  */
+import { fileURLToPath } from "node:url";
 import { freePort } from "../support/ports.ts";
 import {
   cpuMicros,
@@ -86,7 +87,7 @@ async function warmUp(rival: Rival): Promise<number> {
 
 async function startForwarder(nodePort: number): Promise<Rival> {
   const port = freePort();
-  const file = new URL("./proxy_plain_forwarder.ts", import.meta.url).pathname;
+  const file = fileURLToPath(new URL("./proxy_plain_forwarder.ts", import.meta.url));
   const args = ["run", "-A", "--no-check", file, String(port), String(nodePort)];
   return await start(Deno.execPath(), args, port);
 }

@@ -1,5 +1,6 @@
 /** What the benchmarks of the proxy run beside it: the programs of others, as child processes. */
 
+import { fileURLToPath } from "node:url";
 import { freePort } from "../support/ports.ts";
 
 /** Exact version of Bun, fetched by `npx` when it is first used. */
@@ -102,7 +103,7 @@ export async function startNginx(nodePort: number, dir: string): Promise<Rival> 
 /** This program's proxy in front of a node. */
 export async function startOwnProxy(nodePort: number, flags: string[]): Promise<Rival> {
   const port = freePort();
-  const main = new URL("../../main.ts", import.meta.url).pathname;
+  const main = fileURLToPath(new URL("../../main.ts", import.meta.url));
   const node = `http://127.0.0.1:${nodePort}`;
   const args = ["run", "-A", main, "proxy", "--port", String(port)];
   const nodes = ["--read-node-url", node, "--write-node-url", node];

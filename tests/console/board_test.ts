@@ -436,6 +436,6 @@ async function examine(visitor: Visitor, name: string): Promise<void> {
   await page.mouse.move(0, 0);
   await page.setViewport({ width: 1280, height: 800 });
   await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: "light" }]);
-  const path = new URL(`console-${name}-light.png`, FOLDER).pathname as `${string}.png`;
+  const path = fromFileUrl(new URL(`console-${name}-light.png`, FOLDER)) as `${string}.png`;
   await page.screenshot({ path, fullPage: true });
 }

@@ -2,6 +2,7 @@
  * `deno run --allow-all tests/console/pictures.ts`: plays some bets and takes the pictures of the
  * trade view for the documents.
  */
+import { fileURLToPath } from "node:url";
 import { FREE_PORTS } from "../../services/stack/ports.ts";
 import { STACK_PRICING, startStack } from "../../services/stack/stack.ts";
 import { launchBrowser, Visitor } from "./browser.ts";
@@ -48,7 +49,7 @@ function shotsOf({ page }: Visitor) {
     await page.$eval("html", (html) => html.scrollTop = 0);
     await page.$$eval(".toasts button", (closes) => closes.forEach((close) => close.click()));
     await pause(1_500); // the chart follows its new size and colours, and glides to its prices
-    const path = new URL(`console-${name}.png`, FOLDER).pathname;
+    const path = fileURLToPath(new URL(`console-${name}.png`, FOLDER));
     await page.screenshot({ path: path as `${string}.png`, optimizeForSpeed: false });
   };
 }

@@ -1,5 +1,6 @@
 /** Every problem that the doctor reports of one option or service, or of its own permissions. */
 import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import config from "../../deno.json" with { type: "json" };
 import { Program } from "../support/process.ts";
@@ -148,7 +149,7 @@ for (const [name, { argv, env, subject, level, text, remedy }] of Object.entries
   });
 }
 
-const root = new URL("../../", import.meta.url).pathname;
+const root = fileURLToPath(new URL("../../", import.meta.url));
 
 async function doctorWith(flags: readonly string[], args: readonly string[]) {
   const keys = ["SOLVER", "BRIDGE", "RANGEMAKER_BACKFILL"].map((owner) => [

@@ -1,5 +1,6 @@
 /** The program as its users start it: arguments, files, exit codes and signals. */
 import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
 import { ExitCode } from "../../lib/cli/command.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import config from "../../deno.json" with { type: "json" };
@@ -10,7 +11,7 @@ import { bundledProgram, Program, runProgram } from "../support/process.ts";
 import { withFolder } from "../support/files.ts";
 
 const commands = Object.keys(entries);
-const root = new URL("../../", import.meta.url).pathname;
+const root = fileURLToPath(new URL("../../", import.meta.url));
 
 const bundled = await bundledProgram();
 const start = (...args: string[]) => new Program(args, {}, bundled);
@@ -145,7 +146,7 @@ Deno.test("rangemaker: the error of a taken WebSocket port of the proxy names --
 
 const reference = Deno.readTextFileSync(`${root}docs/reference.md`);
 const [line = ""] = /^rangemaker\(\) .*$/m.exec(reference) ?? assert.fail("No function");
-const checkout = line.replaceAll("~/rangemaker/", root)
+const checkout = line.replaceAll(/~\/rangemaker\/(\S+)/g, `'${root}$1'`)
   .replace(/\bdeno\b/, `'${Deno.execPath()}'`);
 
 Deno.test("rangemaker() of docs/reference.md: shows help and starts the console from any folder", async () => {

@@ -3,6 +3,7 @@
  * and the clock are simulated.
  */
 import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
 import { createKeystore, openLocalSigner } from "../../lib/cli/keystore.ts";
 import { CoreClient } from "../../lib/net/core_client.ts";
 import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
@@ -20,7 +21,7 @@ import { bundledProgram, type Launch, Program, TEST_KEYSTORE_COST } from "../sup
 
 const bundled = await bundledProgram();
 const programFolder = (bundled.args.at(-1) ?? "").replace(/\/main\.js$/, "");
-const documents = new URL("../../docs", import.meta.url).pathname;
+const documents = fileURLToPath(new URL("../../docs", import.meta.url));
 
 /** Loaded before the program: its clock is an hour behind from SIGUSR1 to SIGUSR2. */
 const CLOCK = `

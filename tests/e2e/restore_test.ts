@@ -15,7 +15,7 @@ import { signedRequest, startTestBridge } from "../bridge/support.ts";
 import { hasPrices } from "../node/support/running_node.ts";
 import { startFakeOracle } from "../node/support/fake_oracle.ts";
 import { passagesOf } from "../ship/documents.ts";
-import { fileUrl, run } from "../ship/support.ts";
+import { filePath, run } from "../ship/support.ts";
 import { askQuote, signQuote, solver, startTestSolver, user } from "../solver/support.ts";
 import { post } from "../support/http_answers.ts";
 import { eventually } from "../support/eventually.ts";
@@ -105,7 +105,7 @@ class Deployment {
   }
 
   async shell(command: string): Promise<string> {
-    const task = `${Deno.execPath()} task -q --config ${fileUrl("deno.json").pathname}`;
+    const task = `${Deno.execPath()} task -q --config '${filePath("deno.json")}'`;
     // The folder of a task that has started these tests is not meant.
     const line = `unset INIT_CWD\n${command.replace("deno task", task)}`;
     const { code, text } = await run("bash", ["-c", line], {

@@ -1,5 +1,6 @@
 /** Clients that use up the file descriptors of the proxy. */
 import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
 import { withinMs } from "../../lib/clock.ts";
 import { eventually } from "../support/eventually.ts";
 import { freePort } from "../support/ports.ts";
@@ -15,7 +16,7 @@ const NAME = "Hostile: the WebSocket port accepts connections again after file d
 
 Deno.test(NAME, { timeout: 180_000 }, async () => {
   const [port, wsPort] = [freePort(), freePort()];
-  const main = new URL("../../main.ts", import.meta.url).pathname;
+  const main = fileURLToPath(new URL("../../main.ts", import.meta.url));
   const program = [Deno.execPath(), "run", "-A", "--no-check", main, "proxy"];
   const flags = ["--port", `${port}`, "--ws-port", `${wsPort}`];
   const child = new Deno.Command("sh", {

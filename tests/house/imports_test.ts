@@ -1,5 +1,6 @@
 /** Holds the rules of the house on the import graph, as Deno itself resolves it. */
 import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
 import config from "../../deno.json" with { type: "json" };
 
 interface Module {
@@ -35,7 +36,7 @@ async function projectModules(): Promise<Map<string, Module>> {
 
 async function modulesFrom(entry: string): Promise<Module[]> {
   const { stdout, success } = await new Deno.Command(Deno.execPath(), {
-    args: ["info", "--json", new URL(entry, root).pathname],
+    args: ["info", "--json", fileURLToPath(new URL(entry, root))],
     stdout: "piped",
   }).output();
   assert(success);

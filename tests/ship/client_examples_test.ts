@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import * as client from "../../lib/client/mod.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { waitForPrices } from "../../services/stack/bet.ts";
-import { fileUrl, run, withStack } from "./support.ts";
+import { filePath, fileUrl, run, withStack } from "./support.ts";
 import { withFile } from "../support/files.ts";
 
 /** What `deno doc --json` tells about a declaration, or about a member of one. */
@@ -23,7 +23,7 @@ interface Documentation {
 }
 
 /** The exports of the client, and the class whose methods it inherits. */
-const MODULES = ["mod", "chain_reader"].map((name) => fileUrl(`lib/client/${name}.ts`).pathname);
+const MODULES = ["mod", "chain_reader"].map((name) => filePath(`lib/client/${name}.ts`));
 
 const { stdout } = await run(Deno.execPath(), ["doc", "--json", ...MODULES]);
 const { nodes }: Documentation = JSON.parse(stdout);
@@ -114,7 +114,7 @@ Deno.test("Client: all examples run", { timeout: 120_000 }, () =>
   withStack(async ({ urls }) => {
     await waitForPrices(urls, new client.RangemakerClient({ urls, chainId: 1337 }), systemClock);
     await withFile(programOf(JSON.stringify(urls)), async (file) => {
-      const args = ["run", "--no-prompt", "--allow-all", "--config", fileUrl("deno.json").pathname];
+      const args = ["run", "--no-prompt", "--allow-all", "--config", filePath("deno.json")];
       const { code, text, stdout } = await run(Deno.execPath(), [...args, file]);
       assert.equal(code, 0, text);
       assert.equal(stdout.trim().split("\n").at(-1), `${examples.length} ran`);

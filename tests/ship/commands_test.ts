@@ -18,7 +18,7 @@ import {
   patternOf,
 } from "./documents.ts";
 import { Shell } from "./shell.ts";
-import { fileUrl, hasProgram, readText, run, withStack } from "./support.ts";
+import { filePath, fileUrl, hasProgram, readText, run, withStack } from "./support.ts";
 import { withFolder } from "../support/files.ts";
 
 /** What a command of a document is run with. */
@@ -65,7 +65,7 @@ async function start(command: string, { shell }: Place): Promise<string> {
 
 /** Runs Deno at the top of the repository to exit code 0. @returns What it printed. */
 async function deno(...args: string[]): Promise<string> {
-  const { code, text, stdout } = await run(Deno.execPath(), args, { cwd: fileUrl(".").pathname });
+  const { code, text, stdout } = await run(Deno.execPath(), args, { cwd: filePath(".") });
   assert.equal(code, 0, text);
   return stdout.trim();
 }

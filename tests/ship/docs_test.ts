@@ -30,7 +30,7 @@ import { options as nodeOptions, resolveSettings } from "../../services/node/opt
 import type { RunningStack } from "../../services/stack/stack.ts";
 import { OPTION_TABLES } from "../house/option_tables.ts";
 import { DOCUMENTS } from "./documents.ts";
-import { fileUrl, readText, run, withStack } from "./support.ts";
+import { filePath, fileUrl, readText, run, withStack } from "./support.ts";
 import { withFile } from "../support/files.ts";
 
 async function metricRows(url: string): Promise<string[][]> {
@@ -64,7 +64,7 @@ Deno.test("docs/reference.md: lists every metric with its meaning, and no other"
       const reference = readText("docs/reference.md")
         .replace(METRICS, () => `<!-- metrics -->\n\n${text}`);
       Deno.writeTextFileSync(fileUrl("docs/reference.md"), reference);
-      await run(Deno.execPath(), ["fmt", fileUrl("docs/reference.md").pathname]);
+      await run(Deno.execPath(), ["fmt", filePath("docs/reference.md")]);
     }
     const [part = ""] = METRICS.exec(readText("docs/reference.md")) ?? [];
     const listed = [...part.matchAll(/^\| (`.*) \|$/gm)]

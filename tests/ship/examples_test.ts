@@ -12,9 +12,18 @@ import type { StackUrls } from "../../services/stack/stack.ts";
 import { withFolder } from "../support/files.ts";
 import { patternOf } from "./documents.ts";
 import { Shell } from "./shell.ts";
-import { atUrls, fileUrl, hasProgram, hasVolatility, readText, run, withStack } from "./support.ts";
+import {
+  atUrls,
+  filePath,
+  fileUrl,
+  hasProgram,
+  hasVolatility,
+  readText,
+  run,
+  withStack,
+} from "./support.ts";
 
-const root = fileUrl(".").pathname;
+const root = filePath(".");
 
 /** How Deno can run an example, by docs/client.md: which flags, in what folder, what it imports. */
 const WAYS: Record<string, (folder: string) => { flags: string[]; cwd: string; client: string }> = {
@@ -84,7 +93,7 @@ async function runPython(urls: StackUrls): Promise<{ code: number; text: string;
     return new Response(await account.signTypedData(typedData));
   });
   const standIn: Record<string, string> = hasEthAccount ? {} : {
-    PYTHONPATH: fileUrl("tests/ship").pathname,
+    PYTHONPATH: filePath("tests/ship"),
     PYTHONDONTWRITEBYTECODE: "1",
     SIGNER_URL: signer.url,
     SIGNER_ADDRESS: account.address,
@@ -185,7 +194,7 @@ Deno.test("docs/tutorial.md: every program runs, and prints the tutorial's outpu
           continue;
         }
         const [, subcommand = "", ...args] = relocated(step.command).split(" ");
-        const config = ["--config", fileUrl("deno.json").pathname];
+        const config = ["--config", filePath("deno.json")];
         const { code, stdout, text } = await run(
           Deno.execPath(),
           [subcommand, ...config, ...args],

@@ -10,7 +10,7 @@ import { type Certificate, withCertificate } from "../support/certificate.ts";
 import { eventually } from "../support/eventually.ts";
 import { freePort } from "../support/ports.ts";
 import { passagesOf } from "./documents.ts";
-import { fileUrl, hasProgram, hasVolatility, readText, run } from "./support.ts";
+import { filePath, hasProgram, hasVolatility, readText, run } from "./support.ts";
 
 /** First byte of a WebSocket's close frame. */
 const CLOSE_FRAME = 0x88;
@@ -149,7 +149,7 @@ async function startFront(
       const here = text
         .replace("/etc/ssl/rangemaker/cert.pem", authority)
         .replace("DENO_DIR=/opt/rangemaker/.deno ", "")
-        .replaceAll("/opt/rangemaker/", fileUrl(".").pathname)
+        .replaceAll("/opt/rangemaker/", filePath("."))
         .replaceAll(".example", `.example:${port}`);
       await Deno.writeTextFile(`${folder}/hosts`, `127.0.0.1 localhost ${NAMES.join(" ")}\n`);
       const script = `mount --bind ${folder}/hosts /etc/hosts && ${here}`;

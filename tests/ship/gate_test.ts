@@ -11,9 +11,9 @@ import config from "../../deno.json" with { type: "json" };
 import { withFolder } from "../support/files.ts";
 import { casesFrom, testSeed } from "../support/random.ts";
 import { denoEnv } from "../support/process.ts";
-import { fileUrl, readText, run, runTask } from "./support.ts";
+import { filePath, fileUrl, readText, run, runTask } from "./support.ts";
 
-const cwd = fileUrl(".").pathname;
+const cwd = filePath(".");
 
 const testcase = (name: string, inner = "") =>
   `<testcase name="${name}" classname="./tests/a_test.ts" time="0.1">\n${inner}</testcase>`;

@@ -9,7 +9,7 @@ import { playBet } from "../../services/stack/bet.ts";
 import { type RunningStack, STACK_PRICING } from "../../services/stack/stack.ts";
 import { eventually } from "../support/eventually.ts";
 import { prometheusConfig, queries, rules, urlsByJob } from "./monitoring.ts";
-import { fileUrl, hasProgram, withStack } from "./support.ts";
+import { filePath, hasProgram, withStack } from "./support.ts";
 import { withFolder } from "../support/files.ts";
 import { freePort } from "../support/ports.ts";
 
@@ -18,7 +18,7 @@ const hasPrometheus = hasProgram("prometheus");
 /** Suffix of the names of tests that need Debian's `prometheus`. */
 const NEEDS_PROMETHEUS = hasPrometheus ? "" : " (left out: no prometheus here)";
 
-const monitoring = fileUrl("docs/monitoring/").pathname;
+const monitoring = filePath("docs/monitoring/");
 
 /** Runs Prometheus with the repository's configuration, but fast, on the ports of a stack. */
 function withPrometheus(

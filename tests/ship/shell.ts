@@ -8,7 +8,7 @@ import { DEV_ACCOUNTS } from "../../lib/protocol/dev_accounts.ts";
 import type { RunningStack } from "../../services/stack/stack.ts";
 import { OPTION_TABLES } from "../house/option_tables.ts";
 import type { Program } from "../support/process.ts";
-import { fileUrl, run, startTask } from "./support.ts";
+import { filePath, run, startTask } from "./support.ts";
 import { freePort } from "../support/ports.ts";
 
 /** A port of a service of this machine in a command or an answer. */
@@ -50,7 +50,7 @@ export class Shell {
 
   async run(command: string): Promise<string> {
     const { text } = await run("bash", ["-c", this.relocated(command)], {
-      cwd: fileUrl(".").pathname,
+      cwd: filePath("."),
     });
     return text.trim();
   }

@@ -1,3 +1,4 @@
+import { fileURLToPath } from "node:url";
 import { parse } from "yaml";
 import { z } from "zod";
 import { RangemakerClient } from "../../lib/client/mod.ts";
@@ -20,6 +21,11 @@ const root = new URL("../../", import.meta.url);
 
 export function fileUrl(path: string): URL {
   return new URL(path, root);
+}
+
+/** The path of a file or folder of this repository; that of a folder ends with a slash. */
+export function filePath(path: string): string {
+  return fileURLToPath(fileUrl(path));
 }
 
 export function readText(path: string): string {
@@ -51,7 +57,7 @@ export async function run(
 
 /** Runs a task of deno.json to its end. */
 export function runTask(args: string[], env: Record<string, string> = {}) {
-  return run(Deno.execPath(), ["task", "--quiet", ...args], { cwd: fileUrl(".").pathname, env });
+  return run(Deno.execPath(), ["task", "--quiet", ...args], { cwd: filePath("."), env });
 }
 
 const tasks: Record<string, string> = config.tasks;
@@ -71,9 +77,9 @@ export function startTask(
   return new Program([name, ...args], env, {
     command: Deno.execPath(),
     args: [
-      ...["run", "--config", fileUrl("deno.json").pathname],
+      ...["run", "--config", filePath("deno.json")],
       ...flags.split(" "),
-      fileUrl("main.ts").pathname,
+      filePath("main.ts"),
     ],
     cwd,
   });
@@ -82,7 +88,7 @@ export function startTask(
 /** Runs the health check of the Dockerfile, from its source, with a HEALTH_URL or without. */
 export async function checkHealth(
   url: string | undefined,
-  script = fileUrl("docs/deployment/health_check.ts").pathname,
+  script = filePath("docs/deployment/health_check.ts"),
 ): Promise<{ code: number; text: string }> {
   const [, command = ""] = /^HEALTHCHECK .*? CMD (\[.*\])$/m.exec(readText("Dockerfile")) ?? [];
   const [, ...args] = z.array(z.string()).parse(JSON.parse(command));

@@ -7,7 +7,7 @@ import config from "../../deno.json" with { type: "json" };
 import { withFolder } from "../support/files.ts";
 import { bundledProgram, Program, TEST_KEYSTORE_COST } from "../support/process.ts";
 import { passagesOf } from "./documents.ts";
-import { fileUrl, hasProgram, readText, readYaml, run } from "./support.ts";
+import { filePath, hasProgram, readText, readYaml, run } from "./support.ts";
 
 /** The highest exposure that systemd may see, of 10. */
 const EXPOSURE_MAX = 1.4;
@@ -24,7 +24,7 @@ function withUnits(test: (root: string) => Promise<void>): Promise<void> {
     for (const folder of [etc, lib, `${root}/usr/bin`]) {
       await Deno.mkdir(folder, { recursive: true });
     }
-    const units = fileUrl("docs/deployment/systemd").pathname;
+    const units = filePath("docs/deployment/systemd");
     const { code, text } = await run("cp", ["-r", units, `${etc}/system`]);
     assert.equal(code, 0, text);
     for (const program of ["env", "sh"]) {
@@ -88,7 +88,7 @@ function installed(path: string, folder: string): string {
   return readText(`docs/deployment/${path}`)
     .replaceAll("/etc/rangemaker", `${folder}/etc`)
     .replaceAll("/var/lib/rangemaker", folder)
-    .replaceAll("/opt/rangemaker/", fileUrl(".").pathname)
+    .replaceAll("/opt/rangemaker/", filePath("."))
     .replace("RELAYER", relayer.address).replace("ADMIN", admin.address)
     .replace('SOLVER"', `${solver.address}"`);
 }
@@ -172,11 +172,11 @@ async function playIn(folder: string, commands: string, standIns: string): Promi
   const wrapper = `${folder}/bin/rangemaker`;
   const { args } = await bundledProgram();
   const script = installed("rangemaker", folder)
-    .replace(fileUrl("main.ts").pathname, args.at(-1) ?? "");
+    .replace(filePath("main.ts"), args.at(-1) ?? "");
   await Deno.writeTextFile(wrapper, script, { mode: 0o755 });
   const here = commands
     .replaceAll(/\/etc\/(?=prometheus\b)/g, `${folder}/`)
-    .replaceAll("/opt/rangemaker/", fileUrl(".").pathname);
+    .replaceAll("/opt/rangemaker/", filePath("."));
   const program = new Program(["-c", `umask 022\n${standIns}\n${here}`], {
     PATH: `${folder}/bin:${PATH}`,
     DENO_DIR,
@@ -232,7 +232,7 @@ Deno.test({
       assert.equal(await modeOf(at("slack_url")), 0o600);
       const cases = [
         ["promtool", "check", "config", at("prometheus.yml")],
-        ["promtool", "check", "config", fileUrl("docs/monitoring/prometheus.yml").pathname],
+        ["promtool", "check", "config", filePath("docs/monitoring/prometheus.yml")],
         ["amtool", "check-config", at("alertmanager.yml")],
       ] as const;
       for (const [tool, verb, ...words] of cases) {

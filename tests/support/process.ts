@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
 
-const pathOf = (file: string) => new URL(`../../${file}`, import.meta.url).pathname;
+const pathOf = (file: string) => fileURLToPath(new URL(`../../${file}`, import.meta.url));
 const main = pathOf("main.ts");
 const faultPoints = "tests/support/fault_points_preload";
 

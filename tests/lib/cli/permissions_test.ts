@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
 import * as kinds from "../../../lib/cli/option_kinds.ts";
 import { type OptionTable, parseOptions } from "../../../lib/cli/options.ts";
 import { withFile } from "../../support/files.ts";
@@ -25,7 +26,7 @@ console.log(JSON.stringify(
 
 function accessLeft(flags: readonly string[], values: Record<string, string>) {
   return withFile(PROGRAM, async (program) => {
-    const config = new URL("../../deno.json", lib).pathname;
+    const config = fileURLToPath(new URL("../../deno.json", lib));
     const run = ["run", "--no-prompt", "--no-check", "--config", config, ...flags];
     const { stdout, stderr } = await new Deno.Command(Deno.execPath(), {
       args: [...run, program, JSON.stringify(values)],

@@ -3,6 +3,7 @@
  * flushed data, and random sectors of the rest.
  */
 import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
 import type { RandomSource } from "../../../lib/random.ts";
 import { withSeed } from "../../support/random.ts";
 import { withFolder } from "../../support/files.ts";
@@ -28,7 +29,7 @@ type Call =
 /** Runs a chain in a program that prints each deposit that was committed. @returns Its calls. */
 async function trace(folder: string): Promise<Call[]> {
   const file = `${folder}/trace`;
-  const script = new URL("../support/power_loss_program.ts", import.meta.url).pathname;
+  const script = fileURLToPath(new URL("../support/power_loss_program.ts", import.meta.url));
   const calls = "openat,pwrite64,write,lseek,fsync,fdatasync,ftruncate,unlink,unlinkat";
   const options = ["-f", "-y", "-xx", "-s", "100000", "-e", `trace=${calls}`, "-o", file];
   const program = [Deno.execPath(), "run", "--no-check", "--allow-all", script];
