@@ -86,12 +86,14 @@ Deno.test(
             assert.equal(price, average(prices));
             return true;
           }).then(() => {}),
-        // With the default, a source stays fresh for longer than this test waits.
-        maxSourceAgeMs: () => {
+        maxSourceAgeMs: async () => {
           exchanges.inject("provider_a", "mute");
-          return eventually("a source that is too old", async () => {
-            return !(await look()).pair.sources.includes("provider_a");
-          }, 2_000).then(() => {});
+          const ageMs = await eventually("a source that is too old", async () => {
+            const { providers, pair } = await look();
+            if (pair.sources.includes("provider_a")) return undefined;
+            return providers[0]?.streams[symbol]?.lastTradeAgeMs;
+          });
+          assert(ageMs < Number(options.maxSourceAgeMs.default), `${ageMs} ms old`);
         },
         minSources: async () => {
           const { pair: { sources, price } } = await look();
