@@ -283,8 +283,12 @@ async function startWithClock(start: Start): Promise<void> {
 async function startWithHedge(start: Start): Promise<void> {
   const late = Promise.withResolvers<Response>();
   let requests = 0;
-  await using hedge = listen("127.0.0.1", 0, () => (requests += 1, late.promise));
-  const inTimeByDefault = setTimeout(() => late.resolve(Response.json({ hedged: true })), 1_000);
+  let inTimeByDefault: ReturnType<typeof setTimeout> | undefined;
+  await using hedge = listen("127.0.0.1", 0, () => {
+    requests += 1;
+    inTimeByDefault ??= setTimeout(() => late.resolve(Response.json({ hedged: true })), 1_000);
+    return late.promise;
+  });
   const values = { hedgeUrl: hedge.url, hedgeTimeoutMs: 100, hedgeDelayMs: 7_000 };
   await start(values, async (url) => {
     const execute = async (body: unknown) =>
