@@ -42,7 +42,7 @@ export function BetPanel({ model, slip }: BetPanelProps) {
 
 function DraftPanel({ model, slip }: BetPanelProps) {
   const { isEmpty } = slip;
-  const errors = slip.errors.value;
+  const { errors } = slip.parsed.value;
   return (
     <form
       noValidate

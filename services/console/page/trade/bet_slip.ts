@@ -13,6 +13,7 @@ import {
   type Draft,
   type DraftFields,
   firstError,
+  hasNoBox,
   isSameBet,
   parseFields,
 } from "./draft.ts";
@@ -21,7 +22,7 @@ import type { DraftStore } from "./draft_store.ts";
 import { PressLock, signableMs, signWithinText } from "./quote_life.ts";
 import { signingStages } from "./signing.ts";
 import { paysText } from "../data/odds.ts";
-import { boxText, fieldErrorsOf, obstacleOf, type Situation, unpriceableBy } from "./next_step.ts";
+import { boxText, obstacleOf, type Situation, unpriceableBy } from "./next_step.ts";
 import { seenPayout, type Stage } from "./stage.ts";
 
 /** Interval at which an estimate is updated, because the price moves. */
@@ -57,9 +58,13 @@ export class BetSlip {
   readonly #model: TradeModel;
   readonly #drafts: DraftStore;
   #cancelRefresh: CancelTimer = () => {};
-  readonly parsed = computed(() =>
-    parseFields(this.fields.value, this.#model.maker.info.value?.config)
+  readonly #balance = computed(() =>
+    this.#model.session.user.value?.portfolio.account.value?.balance
   );
+  readonly parsed = computed(() => {
+    const limits = this.#model.maker.info.value?.config;
+    return parseFields(this.fields.value, { ...limits, balance: this.#balance.value });
+  });
   readonly #situation = computed((): Situation => {
     const { session, config, nodeChainId, maker, feed } = this.#model;
     const user = session.user.value;
@@ -70,17 +75,15 @@ export class BetSlip {
       nodeChainId: nodeChainId.value,
       hasUser: user !== undefined,
       walletChainId: user?.walletChainId.value,
-      balance: user?.portfolio.account.value?.balance,
+      balance: this.#balance.value,
       onItsWay: user?.portfolio.bets.unresolved.value[0],
       isEmpty: this.isEmpty,
-      parsed: this.parsed.value,
+      errors: this.parsed.value.errors,
       unpriceable: estimate && unpriceableBy(estimate, maker.info.value),
-      limits: maker.info.value?.config,
     };
   });
   /** What is in the way of a quote, if anything is. */
   readonly obstacle = computed(() => obstacleOf(this.#situation.value));
-  readonly errors = computed(() => fieldErrorsOf(this.#situation.value));
   /** The estimate for the present box and amount, if the price is fresh and they can be bet. */
   readonly estimate = computed(() => {
     const state = this.estimator.state.value;
@@ -88,7 +91,7 @@ export class BetSlip {
     // During a drag, the estimate is a moment behind, so only the amount must match.
     const hasSameStake = state.bet.betAmount === this.parsed.value.betAmount;
     const mayBet = this.#situation.value.market === "fresh" &&
-      firstError(this.errors.value) === undefined;
+      firstError(this.parsed.value.errors) === undefined;
     return hasSameStake && mayBet ? state.estimate : undefined;
   });
   /** Increased when the bet or its user changes, to drop quotes and signatures for earlier ones. */
@@ -128,8 +131,7 @@ export class BetSlip {
   }
 
   get isEmpty(): boolean {
-    const { lower, upper } = this.fields.value;
-    return lower === "" && upper === "";
+    return hasNoBox(this.fields.value);
   }
 
   /** A sentence about the quote, or about what the box pays; empty if that is unknown. */

@@ -53,7 +53,7 @@ export function createContentReader(
     const placed = feed.isAway.peek() ? boxesOf(model, market, nowMs) : bets.peek();
     const { lower, upper } = slip.parsed.peek().errors;
     const isPriceWrong = lower !== undefined || upper !== undefined;
-    if (slip.draft !== undefined || isPriceWrong) drawn = slip.draft;
+    if (slip.draft !== undefined || slip.isEmpty || isPriceWrong) drawn = slip.draft;
     const own = ownBox(slip, drawn, nowMs);
     const place = probe.place.peek();
     const isFree = slip.isEmpty && own === undefined &&

@@ -10,6 +10,7 @@ import {
   decimalsOf,
   durationText,
   exactDurationText,
+  formatAmount,
   formatRange,
   roundDuration,
   toNumber,
@@ -122,6 +123,7 @@ export type FieldErrors = Partial<Record<keyof DraftFields, string>>;
 /** The values of valid fields, and the errors of the others. */
 export interface ParsedFields {
   draft?: Draft;
+  /** Also an amount beyond its bounds, which is an error. */
   betAmount?: bigint;
   errors: FieldErrors;
 }
@@ -140,11 +142,18 @@ export function errorText(field: keyof DraftFields, error: string): string {
 
 const SPAN_RULE = "such as 15 s, 5 min, 2 h or 1 d";
 
-/** The bounds of a window's length, milliseconds. */
-type DurationBounds = Pick<SolverInfo["config"], "minDuration" | "maxDuration">;
+/** What bounds a bet, as far as it is known: the maker's limits, and the user's balance. */
+interface BetBounds extends Partial<SolverInfo["config"]> {
+  balance?: bigint | undefined;
+}
 
-/** Reads the fields of the form. @param maker The maker's bounds, once it has answered. */
-export function parseFields(fields: DraftFields, maker?: DurationBounds): ParsedFields {
+/** Whether there is no box at all. */
+export function hasNoBox({ lower, upper }: DraftFields): boolean {
+  return lower === "" && upper === "";
+}
+
+/** Reads the fields of the form. Without a box, prices may be empty, and amounts have no bounds. */
+export function parseFields(fields: DraftFields, bounds: BetBounds = {}): ParsedFields {
   const errors: FieldErrors = {};
   const number = (
     name: "lower" | "upper" | "amount",
@@ -166,18 +175,42 @@ export function parseFields(fields: DraftFields, maker?: DurationBounds): Parsed
   };
   const lowerPrice = number("lower", "a price", "above 0");
   const upperPrice = number("upper", "a price", "above 0");
-  const betAmount = number("amount", "an amount", "of at least 0.01", CENT);
+  const amount = number("amount", "an amount", "of at least 0.01", CENT);
   const startsInMs = duration("startsIn", START_MIN_MS);
-  const durationMs = duration("lasts", maker?.minDuration ?? DURATION_MIN_MS, maker?.maxDuration);
+  const durationMs = duration("lasts", bounds.minDuration ?? DURATION_MIN_MS, bounds.maxDuration);
   if (errors.lower === undefined && errors.upper === undefined && lowerPrice >= upperPrice) {
     errors.upper = "Enter a price above the lower one";
   }
   const hasBox = Object.keys(errors).every((name) => name === "amount");
+  const draft = hasBox ? { lowerPrice, upperPrice, startsInMs, durationMs } : undefined;
+  const betAmount = errors.amount === undefined ? amount : undefined;
+  if (hasNoBox(fields)) {
+    const { lower: _lower, upper: _upper, ...others } = errors;
+    return { draft, betAmount, errors: others };
+  }
+  const beyond = betAmount === undefined ? undefined : amountError(betAmount, bounds);
   return {
-    draft: hasBox ? { lowerPrice, upperPrice, startsInMs, durationMs } : undefined,
-    betAmount: errors.amount === undefined ? betAmount : undefined,
-    errors,
+    draft,
+    betAmount,
+    errors: beyond === undefined ? errors : { ...errors, amount: beyond },
   };
+}
+
+/** Why this amount cannot be bet. A balance of 0 is reported elsewhere. */
+function amountError(
+  betAmount: bigint,
+  { balance, minBetAmount, maxBetAmount }: BetBounds,
+): string | undefined {
+  if (balance && betAmount > balance) {
+    return `Enter at most ${formatAmount(balance)} USDC, your balance`;
+  }
+  if (minBetAmount !== undefined && betAmount < minBetAmount) {
+    return `Enter at least ${formatAmount(minBetAmount)} USDC, the maker’s smallest bet`;
+  }
+  if (maxBetAmount !== undefined && betAmount > maxBetAmount) {
+    return `Enter at most ${formatAmount(maxBetAmount)} USDC, the maker’s largest bet`;
+  }
+  return undefined;
 }
 
 /** Undefined if the text is not a duration, or is outside the bounds. */

@@ -6,14 +6,7 @@ import { AWAY_CODES, explain, type Explanation, RISK_TOO_LARGE } from "../data/e
 import { MAKER_AWAY } from "../data/maker_status.ts";
 import type { PriceState } from "../data/price_feed.ts";
 import { formatAmount, formatCents } from "../parts/format.ts";
-import {
-  type DraftFields,
-  type FieldErrors,
-  firstError,
-  isUnreached,
-  LABELS,
-  type ParsedFields,
-} from "./draft.ts";
+import { type DraftFields, type FieldErrors, firstError, isUnreached, LABELS } from "./draft.ts";
 import { isWorthless, paysText, warningOf, withChance } from "../data/odds.ts";
 import { checkingText, isOutside, overText, signableMs, signWithinText } from "./quote_life.ts";
 import { changesOf, isMuchLess, type LiveStage, type QuotedStage } from "./stage.ts";
@@ -32,10 +25,9 @@ export interface Situation {
   /** A signed bet whose outcome is not known. */
   onItsWay: UnresolvedBet | undefined;
   isEmpty: boolean;
-  parsed: ParsedFields;
+  errors: FieldErrors;
   /** Why the box cannot be priced now. */
   unpriceable: Explanation | undefined;
-  limits: Pick<SolverInfo["config"], "minBetAmount" | "maxBetAmount"> | undefined;
 }
 
 /** A condition that must be met before a quote. */
@@ -123,8 +115,8 @@ export function obstacleOf(situation: Situation): Obstacle | undefined {
   return OBSTACLES.map((obstacle) => obstacle(situation)).find(Boolean) || undefined;
 }
 
-function wrongField(situation: Situation): Obstacle | undefined {
-  const wrong = firstError(fieldErrorsOf(situation));
+function wrongField({ errors }: Situation): Obstacle | undefined {
+  const wrong = firstError(errors);
   return wrong && { ...wrong, button: `Check “${LABELS[wrong.field]}”`, action: "correct" };
 }
 
@@ -148,31 +140,6 @@ export function stillText(
   if (obstacle?.field) return isUnreached(fields.value, obstacle.field) ? "" : obstacle.text;
   if (obstacle?.text === "" || draft === undefined) return ""; // the chart shows the reason
   return terms && obstacle && isFix(obstacle) ? spokenText(obstacle) : terms || undefined;
-}
-
-/** The errors of the fields. Without a box, prices may be empty, and limits are not checked. */
-export function fieldErrorsOf(situation: Situation): FieldErrors {
-  const { parsed: { errors }, isEmpty } = situation;
-  const { lower: _lower, upper: _upper, ...others } = errors;
-  if (isEmpty) return others;
-  const amount = errors.amount ?? amountError(situation);
-  return amount === undefined ? errors : { ...errors, amount };
-}
-
-/** Why this amount cannot be bet. A balance of 0 is reported elsewhere. */
-function amountError(situation: Situation): string | undefined {
-  const { parsed: { betAmount }, balance, limits } = situation;
-  if (betAmount === undefined) return undefined;
-  if (balance && betAmount > balance) {
-    return `Enter at most ${formatAmount(balance)} USDC, your balance`;
-  }
-  if (limits !== undefined && betAmount < limits.minBetAmount) {
-    return `Enter at least ${formatAmount(limits.minBetAmount)} USDC, the maker’s smallest bet`;
-  }
-  if (limits !== undefined && betAmount > limits.maxBetAmount) {
-    return `Enter at most ${formatAmount(limits.maxBetAmount)} USDC, the maker’s largest bet`;
-  }
-  return undefined;
 }
 
 /** Why no quote is requested for a box; undefined if there is no reason. */

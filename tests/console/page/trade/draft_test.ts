@@ -150,6 +150,23 @@ Deno.test("parseFields: the length of a window has the maker's bounds", () => {
   }
 });
 
+Deno.test("parseFields: an amount has the bounds of balance and maker, once there is a box", () => {
+  const cases = [
+    [{ balance: 9_999_999n }, "Enter at most 9.999999 USDC, your balance"],
+    [{ balance: 10_000_000n, minBetAmount: 10_000_000n, maxBetAmount: 10_000_000n }, undefined],
+    [{ balance: 0n }, undefined], // money is taken first
+    [{ minBetAmount: 10_500_000n }, "Enter at least 10.50 USDC, the maker’s smallest bet"],
+    [{ maxBetAmount: 9_999_999n }, "Enter at most 9.999999 USDC, the maker’s largest bet"],
+  ] as const;
+  for (const [bounds, amount] of cases) {
+    const { errors, betAmount } = parseFields(FIELDS, bounds);
+    assert.deepEqual([errors, betAmount], [amount === undefined ? {} : { amount }, 10_000_000n]);
+    const other = parseFields({ ...FIELDS, lower: "abc" }, bounds);
+    assert.deepEqual([other.errors.amount, Object.keys(other.errors)[0]], [amount, "lower"]);
+    assert.deepEqual(parseFields({ ...FIELDS, lower: "", upper: "" }, bounds).errors, {});
+  }
+});
+
 for (const [field, text] of mistakes) {
   Deno.test(`parseFields: ${field} ${JSON.stringify(text)} is refused at its field`, () => {
     const parsed = parseFields({ ...FIELDS, [field]: text });
