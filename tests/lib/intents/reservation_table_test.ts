@@ -96,15 +96,9 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
       ignore,
       fn: () =>
         withDatabase(async (database) => {
-          const stores = [
-            await openIntentStore(database, "test"),
-            await openIntentStore(database, "test"),
-          ] as const;
-          try {
-            await run(...stores);
-          } finally {
-            for (const store of stores) await store.close();
-          }
+          await using store = await openIntentStore(database, "test");
+          await using other = await openIntentStore(database, "test");
+          await run(store, other);
         }),
     });
 
@@ -291,17 +285,28 @@ for (const { name, ignore, withDatabase } of DATABASE_KINDS) {
   );
 }
 
-testOnPostgres(
-  "ReservationTable on PostgreSQL: a row committed after a later one is included in the next decision",
-  async (database) => {
-    const [store, other] = [
-      await openIntentStore(database, "test"),
-      await openIntentStore(database, "test"),
-    ];
+/** Declares a test of two processes on one server, with a client of the server beside them. */
+function testOnServer(
+  what: string,
+  run: (store: IntentStore, other: IntentStore, admin: postgres.Sql) => Promise<void>,
+): void {
+  testOnPostgres(`ReservationTable on PostgreSQL: ${what}`, async (database) => {
+    await using store = await openIntentStore(database, "test");
+    await using other = await openIntentStore(database, "test");
     const admin = postgres(database, { max: 1 });
     try {
-      // Keeps the transaction of "late" open until the lock is released.
-      await admin.unsafe(`
+      await run(store, other, admin);
+    } finally {
+      await admin.end();
+    }
+  });
+}
+
+testOnServer(
+  "a row committed after a later one is included in the next decision",
+  async (store, other, admin) => {
+    // Keeps the transaction of "late" open until the lock is released.
+    await admin.unsafe(`
           CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
             IF NEW.key = 'late' THEN
               PERFORM pg_advisory_xact_lock(hashtext(current_schema()));
@@ -310,53 +315,39 @@ testOnPostgres(
           END $$;
           CREATE TRIGGER wait AFTER INSERT ON intents FOR EACH ROW EXECUTE FUNCTION wait();
           SELECT pg_advisory_lock(hashtext(current_schema()))`);
-      const count = new Count(10);
-      // Without an admission it does not wait for its turn.
-      const late = insertReserved(other, amountOf("late", 5));
-      await eventually("the late one has begun", async () => {
-        const rows = await admin`SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
+    const count = new Count(10);
+    // Without an admission it does not wait for its turn.
+    const late = insertReserved(other, amountOf("late", 5));
+    await eventually("the late one has begun", async () => {
+      const rows = await admin`SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
             AND objid = (hashtext(current_schema())::bigint & 4294967295)::oid`;
-        return rows.length > 0;
-      });
-      await count.reserve(store, "a", 1);
-      await admin`SELECT pg_advisory_unlock(hashtext(current_schema()))`;
-      await late;
-      await assert.rejects(count.reserve(store, "b", 10), /^RangeError: 16 is above 10$/);
-      await assert.rejects(count.reserve(store, "c", 5), /^RangeError: 11 is above 10$/);
-      await count.reserve(store, "d", 4);
-    } finally {
-      await admin.end();
-      await Promise.all([store.close(), other.close()]);
-    }
+      return rows.length > 0;
+    });
+    await count.reserve(store, "a", 1);
+    await admin`SELECT pg_advisory_unlock(hashtext(current_schema()))`;
+    await late;
+    await assert.rejects(count.reserve(store, "b", 10), /^RangeError: 16 is above 10$/);
+    await assert.rejects(count.reserve(store, "c", 5), /^RangeError: 11 is above 10$/);
+    await count.reserve(store, "d", 4);
   },
 );
 
 for (const isBehindPooler of [false, true]) {
   const how = isBehindPooler ? ", behind a pooler that keeps the connection" : "";
   const title = `after a failover that lost rows, reservations with their numbers count${how}`;
-  testOnPostgres(`ReservationTable on PostgreSQL: ${title}`, async (database) => {
-    const [store, other] = [
-      await openIntentStore(database, "test"),
-      await openIntentStore(database, "test"),
-    ];
-    const admin = postgres(database, { max: 1 });
-    try {
-      const count = new Count(10);
-      for (const key of ["a", "b", "c"]) await count.reserve(store, key, 1);
-      await admin`DELETE FROM intents`;
-      await admin`ALTER TABLE intents ALTER COLUMN sequence RESTART`;
-      if (!isBehindPooler) {
-        const [row] = await store.db.read("SELECT pg_backend_pid() AS pid", []);
-        await admin`SELECT pg_terminate_backend(${Object(row).pid}, 5000)`;
-        await admin`SELECT 1`; // by this answer, the end of that connection is known
-      }
-      await new Count(10).reserve(other, "d", 5);
-      await assert.rejects(count.reserve(store, "e", 6), /^RangeError: 11 is above 10$/);
-      await count.reserve(store, "f", 5);
-    } finally {
-      await admin.end();
-      await Promise.all([store.close(), other.close()]);
+  testOnServer(title, async (store, other, admin) => {
+    const count = new Count(10);
+    for (const key of ["a", "b", "c"]) await count.reserve(store, key, 1);
+    await admin`DELETE FROM intents`;
+    await admin`ALTER TABLE intents ALTER COLUMN sequence RESTART`;
+    if (!isBehindPooler) {
+      const [row] = await store.db.read("SELECT pg_backend_pid() AS pid", []);
+      await admin`SELECT pg_terminate_backend(${Object(row).pid}, 5000)`;
+      await admin`SELECT 1`; // by this answer, the end of that connection is known
     }
+    await new Count(10).reserve(other, "d", 5);
+    await assert.rejects(count.reserve(store, "e", 6), /^RangeError: 11 is above 10$/);
+    await count.reserve(store, "f", 5);
   });
 }
 
