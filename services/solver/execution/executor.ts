@@ -33,7 +33,7 @@ import {
 import type { ExecutionPreparation } from "./execution_preparation.ts";
 import { solverLog } from "../shared/solver_log.ts";
 import { PricingRefusedError } from "../pricing/strategy.ts";
-import type { AdmissionFacts, ExposureLimit } from "../risk/exposure_limit.ts";
+import type { AdmissionFacts, Balances, ExposureLimit } from "../risk/exposure_limit.ts";
 import type { PreTradeChecks } from "../risk/pre_trade_checks.ts";
 import type { QuoteSigner } from "../quoting/quote_signer.ts";
 
@@ -127,7 +127,8 @@ export class Executor {
 
   /**
    * Checks an execution and makes it durable. A refusal for its price is recorded, too: otherwise
-   * an earlier request that arrives late could place the bet. Any other failure leaves no trace.
+   * an earlier request that arrives late could place the bet. Any other failure leaves no trace, and
+   * so does one before the balances are known: callers without money must not fill the database.
    */
   async #record(
     quoteHash: Hex,
@@ -137,8 +138,9 @@ export class Executor {
     const { preparation, checks, store, guard } = this.#options;
     const { quote } = execution;
     await guard.requireChain();
+    let balances: Balances | undefined;
     try {
-      const balances = await checks.requirePlaceable(quote);
+      balances = await checks.requirePlaceable(quote);
       // Executions that arrive together are priced one after the other, as they are reserved.
       const facts = { balances, inFlightBefore, requirePrice: () => checks.requirePrice(quote) };
       const insertion = await this.#insert(quoteHash, execution, facts);
@@ -153,7 +155,8 @@ export class Executor {
       if (thrown instanceof RangemakerError && !(thrown instanceof StoreConnectionLostError)) {
         solverLog.refused(quoteHash, quote, thrown);
       }
-      if (!(thrown instanceof PricingRefusedError) || thrown.retry === "later") throw thrown;
+      const isForPrice = balances !== undefined && thrown instanceof PricingRefusedError;
+      if (!isForPrice || thrown.retry === "later") throw thrown;
       const refused = this.#intentOf(quoteHash, execution);
       const intent = await store.insertFailed(refused, failureOf(thrown));
       return { inserted: false, intent };

@@ -95,6 +95,19 @@ for (const [what, code, make] of refusals) {
     }));
 }
 
+Deno.test("Executor: a strategy that refuses before the balances are checked leaves nothing in the store", () =>
+  withExecutor(unhedged, async ({ executor, clock, store }) => {
+    await assert.rejects(executor.execute(signed(clock).execution), { code: "PRICE_MOVED" });
+    assert.deepEqual((await store.readPage(0, 9)).intents, []);
+  }, {
+    strategy: {
+      holdMs() {
+        throw new PricingRefusedError("PRICE_MOVED", "It has moved");
+      },
+      recheck() {},
+    },
+  }));
+
 Deno.test("Executor: a quote to the solver itself is never a bet, although its signature is both sides'", async () => {
   await withExecutor(unhedged, async ({ executor, exposure, clock, store, sent }) => {
     const { execution: { quote }, quoteHash } = signed(clock, { user: solver.address });
