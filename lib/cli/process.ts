@@ -2,6 +2,7 @@
 import { systemClock, waitMs } from "../clock.ts";
 import { messageOf, RangemakerError } from "../errors.ts";
 import { type CommandContext, ExitCode, reportErrors } from "./command.ts";
+import { requireDeno } from "./deno_version.ts";
 import { USER_FOLDER_VARIABLE } from "./options.ts";
 import { askSecret, printable, progressOn } from "./terminal.ts";
 
@@ -92,7 +93,10 @@ export async function runProcess(
   program: (context: CommandContext) => Promise<number> | number,
 ): Promise<never> {
   const context = processContext();
-  const code = await reportErrors("", context, async () => await program(context));
+  const code = await reportErrors("", context, async () => {
+    requireDeno();
+    return await program(context);
+  });
   const sinceMs = performance.now() - (firstSignalAtMs ?? -Infinity);
   await waitMs(systemClock, Math.max(0, SIGNAL_COPY_ARRIVAL_MS - sinceMs));
   Deno.exit(code);
