@@ -67,9 +67,9 @@ export async function askSecret(
   if (!keyboard.isTerminal()) {
     throw new UsageError("Missing --keystore-password-file: there is no terminal to ask on");
   }
-  screen.writeSync(encoder.encode(question));
-  keyboard.setRaw(true);
+  keyboard.setRaw(true); // before the question: an answer may follow it at once
   try {
+    screen.writeSync(encoder.encode(question));
     return await readHiddenLine(keyboard);
   } finally {
     keyboard.setRaw(false);

@@ -27,6 +27,17 @@ Deno.test("askSecret: reads up to Enter, shows only the question, and restores t
   assert.deepEqual(raw, [true, false]);
 });
 
+Deno.test("askSecret: what is typed at once after the question is not shown either", async () => {
+  const { keyboard, screen, shown, raw } = terminal("\r");
+  let shownWhenRaw: string[] | undefined;
+  const setRaw = (on: boolean) => {
+    shownWhenRaw ??= [...shown];
+    keyboard.setRaw(on);
+  };
+  await askSecret("Password: ", { ...keyboard, setRaw }, screen);
+  assert.deepEqual([shownWhenRaw, raw], [[], [true, false]], "the question comes after");
+});
+
 Deno.test("askSecret: Ctrl-C, Ctrl-D and the end of input cancel", async () => {
   for (const keys of [["ab\x03"], ["\x04"], ["ab"]]) {
     const { keyboard, screen, raw } = terminal(...keys);
