@@ -3,17 +3,18 @@ import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { eventually } from "../support/eventually.ts";
 import { withFolder } from "../support/files.ts";
-import { hasProgram, readText, run } from "./support.ts";
+import { fileUrl, hasProgram, readText, run } from "./support.ts";
 
 async function writeScript(folder: string, name: "backup" | "restore" | "rotate"): Promise<string> {
   const script = `${folder}/${name}.sh`;
   const paths = {
-    "/var/backups/rangemaker": "backups",
-    "/etc/rangemaker": "etc",
-    "/var/lib": "lib",
+    "/opt/rangemaker/": fileUrl(".").pathname,
+    "/var/backups/rangemaker": `${folder}/backups`,
+    "/etc/rangemaker": `${folder}/etc`,
+    "/var/lib": `${folder}/lib`,
   };
   const moved = Object.entries(paths).reduce(
-    (text, [path, here]) => text.replaceAll(path, `${folder}/${here}`),
+    (text, [path, here]) => text.replaceAll(path, here),
     readText(`docs/deployment/${name}`),
   );
   await Deno.writeTextFile(script, moved);
