@@ -39,7 +39,7 @@ export function addFaultPoints(
 }
 
 /** The methods of these classes that only the classes themselves call. */
-const INTERNAL: ReadonlySet<string> = new Set(["constructor", "ask", "call", "change", "post"]);
+const INTERNAL: ReadonlySet<string> = new Set(["constructor", "ask", "call"]);
 
 function callBetween(point: string, faults: FaultPoints, call: () => unknown): unknown {
   faults(`${point}:before`);
