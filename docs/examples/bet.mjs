@@ -7,7 +7,7 @@ import {
   RangemakerClient,
 } from "@rangemaker/client";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
-import WebSocket from "ws"; // only for Node 20; newer versions, Bun and Deno have one
+import WebSocket from "ws"; // Node 20 has none of its own; newer versions, Bun and Deno do
 
 const [
   solver = "http://127.0.0.1:3000",
@@ -19,7 +19,7 @@ const client = new RangemakerClient({
   chainId: 1337, // the chain of the stack
   urls: { solver, bridge, proxy, proxyWs },
   wallet: privateKeyToAccount(generatePrivateKey()),
-  connect: (url) => new WebSocket(url), // the same
+  connect: (url) => new WebSocket(url), // not needed where the runtime has one
 });
 
 /** Bets on a range around the price. If it moved meanwhile: around the new one, with more time. */
