@@ -12,6 +12,7 @@ import type { IntentStore } from "../../lib/intents/store.ts";
 import type { Submitter } from "../../lib/intents/submitter.ts";
 import {
   QUOTE_TYPE,
+  quoteMessage,
   quoteRequestSchema,
   quoteToWire,
   type UnsignedQuote,
@@ -29,15 +30,6 @@ import { definitionOf } from "./driver.ts";
 
 const account = privateKeyToAccount(DEV_ACCOUNTS.solver.privateKey);
 const strategy = new MockStrategy(Math.random);
-
-function quoteMessage(terms: UnsignedQuote): Record<string, unknown> {
-  return {
-    ...terms,
-    startTime: BigInt(terms.startTime),
-    endTime: BigInt(terms.endTime),
-    deadline: BigInt(terms.deadline),
-  };
-}
 
 /** `POST /quote` with the same parsing, rules and payout, signed by viem. */
 export function viemQuotes(): Hono {
@@ -61,7 +53,7 @@ export function viemQuotes(): Hono {
 }
 
 /** What an execution asks of the node before it is recorded. */
-export interface ExecutionNode {
+interface ExecutionNode {
   getPrices(): Promise<unknown>;
   getAccount(): Promise<unknown>;
 }
