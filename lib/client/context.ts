@@ -43,7 +43,7 @@ export function createContext(options: ClientOptions): Context {
     node: new CoreReader({ url: urls.proxy }),
     solver: requireOptionalSolver(options),
     clock: requireClock(options),
-    markets: markets === undefined ? SPEC_MARKETS : new Markets(markets.map(withChecksums)),
+    markets: markets === undefined ? SPEC_MARKETS : requireMarkets(markets),
     connect,
     random: Math.random,
     wallet: wallet === undefined ? undefined : adaptWallet(wallet),
@@ -161,10 +161,19 @@ function requireOptionalSolver({ solver }: ClientOptions): Address | undefined {
   return solver && addressSchema.parse(solver);
 }
 
-/** A market with its addresses in EIP-55 form, in which services name them. */
-function withChecksums(market: Market): Market {
-  const checksummed = (address: Address) => addressSchema.safeParse(address).data ?? address;
-  return { ...market, base: checksummed(market.base), quote: checksummed(market.quote) };
+/** The markets, with addresses in EIP-55 form, in which services name them. @throws {InputError} */
+function requireMarkets(markets: readonly Market[]): Markets {
+  const checksummed = (market: Market): Market => ({
+    ...market,
+    base: addressSchema.parse(market.base),
+    quote: addressSchema.parse(market.quote),
+  });
+  try {
+    return new Markets(markets.map(checksummed));
+  } catch {
+    const rule = "Expected one market or more, each with symbol, base and quote, and none twice";
+    throw wrongInput("markets", rule, markets);
+  }
 }
 
 /** The clock of the options; its timers are the machine's by default. @throws {InputError} */

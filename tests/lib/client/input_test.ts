@@ -1,7 +1,7 @@
 /** What callers pass wrongly, as plain JavaScript may: refused before anything is signed or sent. */
 import assert from "node:assert/strict";
 import { privateKeyToAccount } from "viem/accounts";
-import { InputError, NetworkError, RangemakerClient } from "../../../lib/client/mod.ts";
+import { InputError, MARKETS, NetworkError, RangemakerClient } from "../../../lib/client/mod.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import { bet, clock } from "./fake_services.ts";
 
@@ -140,7 +140,7 @@ Deno.test("Client: smallest and largest values are accepted, and addresses in an
   for (const call of calls) await assert.rejects(() => call(client), NetworkError);
 });
 
-Deno.test("Client: the error of a missing or wrong URL or chain id names it", () => {
+Deno.test("Client: the error of a missing or wrong option names it", () => {
   const { proxy: _, ...withoutProxy } = urls;
   const httpUrl = "Expected a URL that begins with http:// or https://";
   const wsUrl = "Expected a URL that begins with ws:// or wss://";
@@ -167,6 +167,11 @@ Deno.test("Client: the error of a missing or wrong URL or chain id names it", ()
     ...[null, {}].map((clock): [unknown, RegExp] => {
       const message = /^clock: Expected an object with now\(\): Unix milliseconds/;
       return [{ urls, chainId: 1337, clock }, message];
+    }),
+    ...[null, [], [{ symbol: "ETH/USDT" }], [MARKETS[0], MARKETS[0]]].map((markets) => {
+      const message =
+        /^markets: Expected one market or more, each with symbol, base and quote, and none/;
+      return [{ urls, chainId: 1337, markets }, message] satisfies [unknown, RegExp];
     }),
   ];
   for (const [options, message] of cases) {
