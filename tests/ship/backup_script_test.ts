@@ -3,12 +3,12 @@ import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { eventually } from "../support/eventually.ts";
 import { withFolder } from "../support/files.ts";
-import { fileUrl, hasProgram, readText, run } from "./support.ts";
+import { filePath, hasProgram, readText, run } from "./support.ts";
 
 async function writeScript(folder: string, name: "backup" | "restore" | "rotate"): Promise<string> {
   const script = `${folder}/${name}.sh`;
   const paths = {
-    "/opt/rangemaker/": fileUrl(".").pathname,
+    "/opt/rangemaker/": filePath("."),
     "/var/backups/rangemaker": `${folder}/backups`,
     "/etc/rangemaker": `${folder}/etc`,
     "/var/lib": `${folder}/lib`,
