@@ -13,7 +13,7 @@ export interface PastTrade {
   price: bigint;
 }
 
-/** Trades per page: the endpoint's own limit. */
+/** Trades per page: the limit of Binance. Another endpoint's pages may be shorter. */
 const PAGE_TRADES = 1_000;
 
 /** Pages per span: a million trades, far more than ten minutes have. */
@@ -72,7 +72,6 @@ export function exchangeTrades(
         if (time >= to) return;
         yield { time, price };
       }
-      if (page.length < PAGE_TRADES) return;
       if (pages === TRADE_PAGES_MAX) {
         throw new ExchangeHistoryError(
           `${symbol} has over ${TRADE_PAGES_MAX * PAGE_TRADES} trades in one span`,

@@ -16,7 +16,12 @@ export async function* from(trades: readonly PastTrade[]): AsyncGenerator<PastTr
 /** A trade history that answers as Binance's `GET /api/v3/aggTrades` does, over real HTTP. */
 export function startFakeHistory(trades: readonly PastTrade[]) {
   const queries: URLSearchParams[] = [];
-  const history = { trades: [...trades], queries };
+  const history = {
+    trades: [...trades],
+    queries,
+    /** It returns no more rows at once, whatever is asked for. */
+    pageMax: Infinity,
+  };
   const listener = listen("127.0.0.1", 0, (request) => {
     const url = new URL(request.url);
     const query = url.searchParams;
@@ -36,7 +41,7 @@ export function startFakeHistory(trades: readonly PastTrade[]) {
     const fitting = query.has("fromId")
       ? rows.filter(({ a }) => a >= number("fromId", 0))
       : rows.filter(({ T }) => T >= number("startTime", 0) && T <= number("endTime", Infinity));
-    return Response.json(fitting.slice(0, number("limit", 500)));
+    return Response.json(fitting.slice(0, Math.min(history.pageMax, number("limit", 500))));
   });
   const stop = () => listener.stop();
   return Object.assign(history, { url: listener.url, stop, [Symbol.asyncDispose]: stop });

@@ -53,6 +53,18 @@ Deno.test("exchangeTrades: pages by fromId and stops at the end of the span", as
   ]);
 });
 
+Deno.test("exchangeTrades: of an endpoint with shorter pages, all trades of the span are read", async () => {
+  const trades = Array.from({ length: 25 }, (_, index) => trade(index * 100, BigInt(1 + index)));
+  await using history = startFakeHistory(trades);
+  history.pageMax = 10;
+  const clock = new FakeClock(START + 3_600_000);
+  const read = exchangeTrades(new ExchangeHistory(history.url, clock), clock, clock.now());
+  for (const count of [20, 25]) {
+    const span = { from: START, to: START + count * 100 };
+    assert.deepEqual(await Array.fromAsync(read("ETHUSDT", span)), trades.slice(0, count));
+  }
+});
+
 Deno.test("exchangeTrades: reads a span that has just ended when the exchange lists its last trades", async () => {
   await using history = startFakeHistory([trade(0, 7n)]);
   const span = { from: START, to: START + 1_000 };
