@@ -12,6 +12,7 @@ export interface Block extends HeadRow {
 
 const ZERO_HASH: Hex = `0x${"0".repeat(64)}`;
 const EMPTY_LIST_HASH: Hex = "0x1dcc4de8dec75d7aab85b567b6ccd41ad312451b948a7413f0a142fd40d49347";
+const EMPTY_TRIE_ROOT: Hex = "0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421";
 const ZERO_ADDRESS: Hex = `0x${"0".repeat(40)}`;
 const EMPTY_BLOOM: Hex = `0x${"0".repeat(512)}`;
 
@@ -62,7 +63,8 @@ export function toHeader(block: Block) {
     parentHash: block.parentHash,
     timestamp: toQuantity(Math.floor(block.timestampMs / 1000)),
     timestampMs: block.timestampMs,
-    transactionsRoot: hashOf(block.transactions),
+    // go-ethereum refuses a block without transactions that has another root than Ethereum's.
+    transactionsRoot: block.transactions.length > 0 ? hashOf(block.transactions) : EMPTY_TRIE_ROOT,
     stateRoot: ZERO_HASH,
     receiptsRoot: ZERO_HASH,
     sha3Uncles: EMPTY_LIST_HASH,

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { encodeRlp, keccak256 } from "ethers";
 import {
   BlockLog,
   genesisBlock,
@@ -100,6 +101,15 @@ Deno.test("BlockLog: a position is restored with its pending transactions; the f
   const [first, second] = [log.seal(T + 100), log.seal(T + 200)];
   log.restore({ head: second!, pending: [] });
   assert.deepEqual([log.findBlock(1), log.findBlock(2)], [first, second]);
+});
+
+Deno.test("toEthereumBlock: go-ethereum reads it: the roots of empty lists are Ethereum's", () => {
+  // Made with ethers: the hash of the RLP of an empty list, and of an empty string.
+  const [uncles, transactions] = [keccak256(encodeRlp([])), keccak256(encodeRlp("0x"))];
+  const empty = toEthereumBlock(sealBlock(300, hashOf(1), T + 1_900, []));
+  assert.deepEqual([empty.sha3Uncles, empty.transactionsRoot], [uncles, transactions]);
+  const full = toEthereumBlock(sealBlock(300, hashOf(1), T + 1_900, [hashOf(2)]));
+  assert.notEqual(full.transactionsRoot, transactions);
 });
 
 Deno.test("toEthereumBlock: hashes, address and bloom have the sizes that Ethereum clients expect", () => {
