@@ -3,6 +3,7 @@
  * (`schema.ts`), or in such a database in memory. The chain works with its `chain_records.ts`, whose
  * changes are committed in groups (`group_commit.ts`).
  */
+import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../../../lib/clock.ts";
 import { IN_MEMORY } from "../../../lib/database/database_url.ts";
 import { serviceLog } from "../../../lib/log/logging.ts";
@@ -233,11 +234,12 @@ function requireConsistent(records: ChainRecords, markets: Markets, dir: string)
         `${issued} was issued. Restore a backup`,
     );
   }
-  const { tokens } = records;
+  const { tokens, prices } = records;
   for (const market of markets.list) {
     const { symbol, base, quote } = market;
     const before = tokens[symbol];
     if (before === undefined || marketKey(before) === marketKey(market)) continue;
+    if (!prices.hasStored(symbol)) continue;
     throw new DataDirError(
       `${dir} contains prices of ${symbol} for ${before.base} / ${before.quote}, which would ` +
         `decide theses on ${base} / ${quote}: give ${symbol} its tokens back in the --markets ` +
@@ -253,12 +255,12 @@ function requireConsistent(records: ChainRecords, markets: Markets, dir: string)
   );
 }
 
-/** Records the tokens of symbols that are new. */
+/** Records the tokens of symbols that are new, or that have none of their prices yet. */
 function recordTokens(records: ChainRecords, { list }: Markets): void {
   const { tokens } = records;
-  const added = list.filter(({ symbol }) => tokens[symbol] === undefined)
-    .map(({ symbol, base, quote }) => [symbol, { base, quote }]);
-  if (added.length > 0) records.saveTokens({ ...tokens, ...Object.fromEntries(added) });
+  const now = Object.fromEntries(list.map(({ symbol, base, quote }) => [symbol, { base, quote }]));
+  const all = { ...tokens, ...now };
+  if (!isDeepStrictEqual(all, tokens)) records.saveTokens(all);
 }
 
 /** A text that is equal for equal permissions in any order. */

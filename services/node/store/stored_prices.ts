@@ -33,6 +33,11 @@ export class StoredPrices {
     return Math.max(0, ...this.rings.values().map(({ newestMs = 0 }) => newestMs));
   }
 
+  /** Whether a price of a symbol is stored, also if it is damaged. */
+  hasStored(symbol: string): boolean {
+    return this.#db.get("SELECT cell FROM prices WHERE market = ?", symbol) !== undefined;
+  }
+
   /** Writes new slots. @returns Marks them as stored; call it after the commit. */
   save(): () => void {
     const newest = this.#newest();

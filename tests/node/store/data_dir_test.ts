@@ -471,6 +471,25 @@ Deno.test("Node --data-dir: a market cannot get the tokens of another, whose bet
     });
   }));
 
+Deno.test("Node --data-dir: wrong tokens of a market can be corrected as long as it has no prices", () =>
+  withFolder(async (dataDir) => {
+    const clock = new FakeClock();
+    const mistake = tomlOf([{ ...ETH, base: ETH.quote, quote: ETH.base }]);
+    // The oracle has no prices for these tokens.
+    await withMarketsFile(mistake, async (markets) => {
+      await withSteppedNode(({ stepped }) => stepped.run(5), { dataDir, markets }, clock);
+    });
+    await withMarketsFile(tomlOf([ETH]), async (markets) => {
+      await withSteppedNode(({ stepped }) => stepped.run(5), { dataDir, markets }, clock);
+    });
+    await withMarketsFile(mistake, async (markets) => {
+      await assert.rejects(
+        startNode(testOptions({ dataDir, markets }), clock, clock.monotonic),
+        new RegExp(`prices of ${ETH.symbol} for ${ETH.base} / ${ETH.quote}, which would`),
+      );
+    });
+  }));
+
 Deno.test("Data directory: a start that fails at any moment leaves it free for another node", () =>
   withFolder(async (folder) => {
     const options = testOptions({ dataDir: `${folder}/node`, oracleUrl: "http://127.0.0.1:9" });
