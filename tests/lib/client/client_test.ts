@@ -110,12 +110,6 @@ Deno.test("quote: the addresses of the client's markets may be in any case", asy
   assert.equal((await client.quote(bet)).quoteHash, quoteHash);
 });
 
-Deno.test("quote: an unknown market is refused before any request", async () => {
-  await using client = clientOf({});
-  const error = { code: "UNSUPPORTED_PAIR", message: /ETH\/USDT/ };
-  await assert.rejects(client.quote({ ...bet, symbol: "DOGE/USDT" }), error);
-});
-
 Deno.test("execute: sends the user's signature of the quote hash, and returns the thesis", async () => {
   let sent: Record<string, unknown> = {};
   const result = { txHash, status: "committed", thesisId: 7 };

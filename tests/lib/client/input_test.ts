@@ -39,6 +39,7 @@ const WRONG: [field: string, message: RegExp, calls: Call[]][] = [
     (client) => client.quote(untyped(undefined)),
   ]],
   ["symbol", /^No market undefined: expected one of BTC\/USDT/, withBet({ symbol: undefined })],
+  ["symbol", /^No market DOGE\/USDT: .*ETH\/USDT/, withBet({ symbol: "DOGE/USDT" })],
   ["lowerPrice", /received the number 1$/, withBet({ lowerPrice: 1 })],
   ["lowerPrice", amount, withBet({ lowerPrice: -1n })],
   ["upperPrice", /received "3100"$/, withBet({ upperPrice: "3100" })],
