@@ -1,9 +1,9 @@
-/** Every function of the client has an example in its documentation comment, and all of them run. */
+/** Every function of the client has an example, which runs, and `docs/client.md` lists the methods. */
 import assert from "node:assert/strict";
 import * as client from "../../lib/client/mod.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { waitForPrices } from "../../services/stack/bet.ts";
-import { filePath, fileUrl, run, withStack } from "./support.ts";
+import { filePath, fileUrl, readText, run, withStack } from "./support.ts";
 import { withFile } from "../support/files.ts";
 
 /** What `deno doc --json` tells about a declaration, or about a member of one. */
@@ -13,6 +13,8 @@ interface Declaration {
   location: { filename: string };
   jsDoc?: { tags?: { kind: string; doc?: string }[] };
   def?: { methods?: Declaration[]; properties?: Declaration[] };
+  /** Of a method. */
+  functionDef?: { params: unknown[] };
 }
 
 interface Documentation {
@@ -64,6 +66,18 @@ Deno.test("Client: every function, and every method of its classes, has an examp
   assert(functions.length > 25, `${functions.length} functions`);
   const without = functions.filter((each) => examplesOf(each).length === 0);
   assert.deepEqual(without.map(({ name }) => name), []);
+});
+
+Deno.test("docs/client.md: lists exactly the methods of the client, with their arguments", () => {
+  const [, chapter = ""] = /^## Methods\n([^]*?)^## /m.exec(readText("docs/client.md")) ?? [];
+  const cells = [...chapter.matchAll(/^\| (`.*?) \|/gm)].map(([, cell = ""]) => cell).join();
+  const listed = [...cells.matchAll(/`(\w+)\((.*?)\)`/g)]
+    .map(([, name = "", text = ""]) => `${name} ${text.split(", ").filter(Boolean).length}`);
+  const actual = members.flatMap(({ name, functionDef }) => {
+    const [, method] = /^(?:RangemakerClient|ChainReader)\.(\w+)$/.exec(name) ?? [];
+    return method && functionDef ? [`${method} ${functionDef.params.length}`] : [];
+  });
+  assert.deepEqual(listed.toSorted(), actual.toSorted());
 });
 
 /** Variables that the examples use, new for each: a fresh bet around the price. */

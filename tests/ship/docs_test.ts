@@ -9,8 +9,6 @@ import { configOption } from "../../lib/cli/shared_options.ts";
 import type { CommandEntries } from "../../lib/cli/command.ts";
 import { visibleOptions } from "../../lib/cli/completion.ts";
 import type { CommandName } from "../../lib/cli/option_names.ts";
-import { ChainReader } from "../../lib/client/chain_reader.ts";
-import { RangemakerClient } from "../../lib/client/mod.ts";
 import { DEPOSIT_ID_TYPE, DEPOSIT_REQUEST_TYPE } from "../../lib/protocol/deposit.ts";
 import { PROBLEMS } from "../../lib/problems/mod.ts";
 import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
@@ -184,23 +182,6 @@ Deno.test("docs/protocol.md: lists exactly the methods of the node", () => {
   const [, chapter = ""] = /## JSON-RPC of the core node(.*?) ## /.exec(protocol) ?? [];
   const names = new Set(chapter.match(/\b(?:(?:core|eth|net|web3)_\w+|rpc\.discover)/g));
   assert.deepEqual(names, new Set(Object.keys(nodeMethods)));
-});
-
-Deno.test("docs/client.md: lists exactly the methods of the client, with their arguments", () => {
-  const [, chapter = ""] = /^## Methods\n([^]*?)^## /m.exec(readText("docs/client.md")) ?? [];
-  const cells = [...chapter.matchAll(/^\| (`.*?) \|/gm)].map(([, cell = ""]) => cell).join();
-  const listed = [...cells.matchAll(/`(\w+)\((.*?)\)`/g)]
-    .map(([, name = "", text = ""]) => `${name} ${text.split(", ").filter(Boolean).length}`);
-  const methods = [ChainReader.prototype, RangemakerClient.prototype].flatMap((prototype) =>
-    Object.entries(Object.getOwnPropertyDescriptors(prototype))
-      .filter(([name]) => name !== "constructor")
-  );
-  // The text of a method begins with its parameters.
-  const actual = methods.map(([name, { value }]) => {
-    const [, parameters = ""] = /^[^(]*\(([^]*?)\) \{/.exec(String(value)) ?? [];
-    return `${name} ${parameters.replace(/\(.*?\)/g, "").split(",").filter(Boolean).length}`;
-  });
-  assert.deepEqual(listed.toSorted(), actual.toSorted());
 });
 
 Deno.test("docs/protocol.md: lists exactly the development methods of the node", () => {
