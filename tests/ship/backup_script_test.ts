@@ -109,10 +109,12 @@ case "$*" in *.backup*) (${second}; echo $? > ${folder}/ended) 9>&- & sleep 1 ;;
 Deno.test("Backup and restore: a password with escapes is decoded, and passed in the environment instead of an argument", () =>
   withFolder(async (folder) => {
     await Deno.mkdir(`${folder}/etc`);
-    const url = "postgres://bridge:p%40s%2Fs%25%C3%A9@db.example/bridge";
+    const url = String.raw`postgres://bridge:p%40s%2Fs%25%C3%A9\n@db.example/bridge`;
     await Deno.writeTextFile(`${folder}/etc/bridge.database`, `${url}\n`);
     for (const name of ["pg_dump", "pg_restore", "psql"]) {
-      await standIn(folder, { [name]: `echo "$PGPASSWORD ${name} $*" >> ${folder}/calls` });
+      await standIn(folder, {
+        [name]: `printf '%s\\n' "$PGPASSWORD ${name} $*" >> ${folder}/calls`,
+      });
     }
     await Deno.writeTextFile(`${folder}/copy`, "");
     await runIn(folder, "backup", ["bridge"]);
@@ -122,7 +124,7 @@ Deno.test("Backup and restore: a password with escapes is decoded, and passed in
     assert(calls.length >= 4, calls.join("\n"));
     for (const call of calls) {
       assert(call.includes("postgres://bridge@db.example/bridge"), call);
-      assert(call.startsWith("p@s/s%é p"), call);
+      assert(call.startsWith(String.raw`p@s/s%é\n p`), call);
     }
   }));
 
