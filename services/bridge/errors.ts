@@ -11,7 +11,8 @@ const describe = ({ code, message }: IntentFailure) => `${code}: ${message}`;
 /** An error of the bridge: text and `details` are made from the same facts. */
 export const bridgeError = createErrors({
   DEADLINE_PASSED: ({ deadline, lateMs }: { deadline: number; lateMs: number }) =>
-    `Deposit request expired: its deadline ${deadline} passed ${lateMs} ms ago; ` +
+    `Deposit request expired: its deadline ${deadline} (Unix milliseconds) passed ` +
+    `${lateMs} ms ago; ` +
     "sign it again with the same nonce and a later deadline, which credits nothing twice",
   NOT_FOUND: ({ user, nonce }: { user: Address; nonce: bigint }) =>
     `No deposit of ${user} has nonce ${nonce}: GET /deposits/${user} lists the user's deposits`,

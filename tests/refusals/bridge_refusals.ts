@@ -44,7 +44,12 @@ function requestsRefused(): Refused[] {
     deposit({ ...good, amount: "1" }, "401 INVALID_SIGNATURE", "of other data: ", expected),
     deposit(elsewhere, "401 WRONG_CHAIN", "is for chain 31337", "GET /typed-data"),
     deposit({ ...good, signature: "0x1234" }, "401 INVALID_SIGNATURE", "2 bytes", "expected 65"),
-    deposit(late, "400 DEADLINE_PASSED", "expired: its deadline 1 passed", "a later deadline"),
+    deposit(
+      late,
+      "400 DEADLINE_PASSED",
+      "its deadline 1 (Unix milliseconds) passed",
+      "a later deadline",
+    ),
     // Of several broken rules the first is reported: shape, amount, deadline, signature, nonce.
     deposit({ ...late, signature: "0x" }, "400 DEADLINE_PASSED", "expired", "a later deadline"),
     deposit({ ...late, amount: "0" }, "400 INVALID_REQUEST", "amount: ", "of at least 1"),

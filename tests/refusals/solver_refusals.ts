@@ -128,7 +128,11 @@ async function executionsRefused(url: string): Promise<Refused[]> {
     ),
     refused(
       await execution(url, { deadline: 1 }),
-      ...["400 DEADLINE_PASSED", "Quote deadline 1 passed", "request a new quote"] as const,
+      ...[
+        "400 DEADLINE_PASSED",
+        "Quote deadline 1 (Unix milliseconds) passed",
+        "request a new quote",
+      ] as const,
     ),
   ];
 }

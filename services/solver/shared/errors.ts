@@ -30,7 +30,8 @@ const TEXTS = {
         "(--max-start-behind-ms): choose a later start",
   DEADLINE_PASSED: (d: { deadline: number; leftMs: number; neededMs: number }) =>
     d.leftMs < 0
-      ? `Quote deadline ${d.deadline} passed ${-d.leftMs} ms ago; request a new quote`
+      ? `Quote deadline ${d.deadline} (Unix milliseconds) passed ${-d.leftMs} ms ago; ` +
+        "request a new quote"
       : `Quote deadline ${d.deadline} is ${d.leftMs} ms away: an execution takes ${d.neededMs} ms, ` +
         `${d.neededMs - d.leftMs} ms too long; request a quote with a later deadline`,
   RISK_TOO_LARGE: (d: { payout: bigint; risk: bigint; maxRisk: bigint }) =>
