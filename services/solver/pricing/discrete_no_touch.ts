@@ -52,7 +52,7 @@ const rules = new Map<number, Quadrature>();
 /**
  * Probabilities to be inside at the first check and the next k, for k = 0 to `steps`.
  *
- * @returns Undefined if the corridor in reach is wider than {@link STEPS_WIDE_MAX} steps.
+ * @returns Undefined if the corridor in reach is wider than {@link STEPS_WIDE_MAX} steps, or NaN.
  */
 export function noTouchByStep(corridor: CheckedCorridor, steps: number): Float64Array | undefined {
   const { first, step } = corridor;
@@ -68,7 +68,7 @@ export function noTouchByStep(corridor: CheckedCorridor, steps: number): Float64
     return result.fill(1);
   }
   const width = (upper - lower) / stepDeviation;
-  if (width > STEPS_WIDE_MAX) return undefined;
+  if (!(width <= STEPS_WIDE_MAX)) return undefined; // NaN has no rule
   const nodes = nodesOver(ruleFor(width), lower, upper);
   const kernel = kernelOf(nodes, step.drift, stepDeviation);
   const start = firstWeights(nodes, lower, upper, corridor);

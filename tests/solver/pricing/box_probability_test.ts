@@ -33,6 +33,15 @@ Deno.test("Box: of a window that has begun, only the rest is priced", () => {
   assert.equal(boxProbability(almostOver), 1);
 });
 
+Deno.test("Box: a volatility that is no number has no chance, not one of 0, which would pay the most", () => {
+  for (const waitMs of [0, 50, 5_000]) {
+    for (const [steps, stillShare] of [[3, 0], [50, 0], [50, 0.7], [100_000, 0]] as const) {
+      const checks = { toLower: 0.01, toUpper: 0.01, waitMs, steps };
+      assert.equal(noTouchAtChecks(checks, { volatility: NaN, stillShare }), NaN);
+    }
+  }
+});
+
 Deno.test("Box: times between two slots are those of the slots that they contain", () => {
   const odd = { ...fiveMinutes, startMs: NOW_MS - 99, endMs: NOW_MS + 299_901 };
   assert.equal(boxProbability(odd), boxProbability(fiveMinutes));
