@@ -34,11 +34,13 @@ const CARRY_MAX_MS = 60_000;
 
 const TIME_RULE = "Expected Unix milliseconds or an ISO 8601 time with Z or an offset";
 
+const dateSchema = z.union([z.iso.date(), z.iso.datetime({ offset: true })]);
+
 /** A time as Unix milliseconds or ISO 8601. Without an offset, it would be one of this machine. */
 const time = {
   schema: z.string().transform((text, context) => {
-    // `Date.parse` also reads "Jan 5 9:00", as in 2001.
-    const isDate = /^\d{4}-\d\d-\d\d(T[\d:.]+(Z|[+-]\d\d:\d\d))?$/.test(text);
+    // `Date.parse` also reads "Jan 5 9:00", as in 2001, and February 30.
+    const isDate = dateSchema.safeParse(text).success;
     const timeMs = isDate ? Date.parse(text) : /^\d+$/.test(text) ? Number(text) : NaN;
     if (Number.isSafeInteger(timeMs)) return timeMs;
     context.addIssue({ code: "custom", message: TIME_RULE });

@@ -313,6 +313,7 @@ const wrongOptions = [
   ["--market", "ETH/USDT", "--from", "noon", "--to", "2"],
   ["--market", "ETH/USDT", "--from", "Jan 5 9:00", "--to", "Jan 5 10:00"],
   ["--market", "ETH/USDT", "--from", "2026-01-31T09:00", "--to", "2026-01-31T09:10"], // in which zone?
+  ["--market", "ETH/USDT", "--from", "2026-02-30", "--to", "2026-03-03"], // it would be March 2
   ["--thesis", "1", "--max-carry-ms", "60001"],
 ];
 
