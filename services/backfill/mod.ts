@@ -34,7 +34,12 @@ const CARRY_MAX_MS = 60_000;
 
 const TIME_RULE = "Expected Unix milliseconds or an ISO 8601 time with Z or an offset";
 
-const dateSchema = z.union([z.iso.date(), z.iso.datetime({ offset: true })]);
+/** A day, or a time to the minute, to the second or to a part of it. */
+const dateSchema = z.union([
+  z.iso.date(),
+  z.iso.datetime({ offset: true, precision: -1 }),
+  z.iso.datetime({ offset: true }),
+]);
 
 /** A time as Unix milliseconds or ISO 8601. Without an offset, it would be one of this machine. */
 const time = {

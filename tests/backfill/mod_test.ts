@@ -5,7 +5,7 @@ import { parsePrice } from "../../lib/protocol/price.ts";
 import { SPEC_MARKETS } from "../../lib/protocol/markets.ts";
 import type { Transaction } from "../../lib/protocol/transaction.ts";
 import { fillSpans } from "../../services/backfill/fill_spans.ts";
-import { run } from "../../services/backfill/mod.ts";
+import { options, run } from "../../services/backfill/mod.ts";
 import type { NodeOptions } from "../../services/node/mod.ts";
 import { SETTLEMENTS_PER_SLICE } from "../../services/node/chain/state.ts";
 import { HISTORY_LAG_MS, type PastTrade } from "../../services/backfill/trade_history.ts";
@@ -322,3 +322,11 @@ for (const argv of wrongOptions) {
     assert.equal((await runAs("a2", new FakeClock(), ...argv)).code, 2);
   });
 }
+
+Deno.test("rangemaker backfill: a time is one of ISO 8601, as short or exact as it comes, or Unix milliseconds", () => {
+  const { schema } = options.from.kind;
+  const texts = ["09:00Z", "09:00+00:00", "10:00:00+01:00", "09:00:00.000Z"];
+  const times = texts.map((text) => schema.parse(`2026-01-31T${text}`));
+  assert.deepEqual(new Set(times), new Set([1_769_850_000_000]));
+  assert.deepEqual(["2026-01-31", "7"].map((text) => schema.parse(text)), [1_769_817_600_000, 7]);
+});
