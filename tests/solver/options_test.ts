@@ -261,12 +261,14 @@ async function startWithClock(start: Start): Promise<void> {
       retain: async () => {
         node.refusal = "INSUFFICIENT_BALANCE";
         const body = await execution(url, { betAmount: "1000000" });
+        const askedAtMs = clock.now();
         const executed = execute(body);
         await eventually("the execution is hedged", async () => {
           clock.advance(500);
           return await isSettled(executed);
         });
         const { result } = z.object({ result: z.unknown() }).parse(await executed);
+        assert(clock.now() - askedAtMs >= values.hedgeDelayMs, "the hedge took its time");
         node.aheadMs += values.retain + 600_000; // old by the chain's time
         clock.advance(values.retain);
         assert.deepEqual((await execute(body)).result, result, "the first one's");
