@@ -118,6 +118,7 @@ async function observeOnOthers(observe: Observe<typeof options>): Promise<void> 
     });
   });
   const rates = [
+    { given: { readNodeUrl: node.url, rateLimit: 2 }, accepted: 10 }, // each caller has its own
     { given: { readNodeUrl: node.url, rateLimit: 2, trustProxy: false }, accepted: 6 },
     { given: { readNodeUrl: node.url, rateLimitTotal: 1 }, accepted: 3 },
   ];
