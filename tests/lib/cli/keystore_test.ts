@@ -3,8 +3,13 @@ import { Wallet } from "ethers";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import { LocalSigner } from "../../../lib/protocol/signature.ts";
 import { keyKind } from "../../../lib/cli/key_options.ts";
-import { KeystoreError, openLocalSigner } from "../../../lib/cli/keystore.ts";
+import {
+  KeystoreError,
+  openLocalSigner,
+  openTransactionSigner,
+} from "../../../lib/cli/keystore.ts";
 import { UsageError } from "../../../lib/cli/options.ts";
+import { options as bridgeOptions } from "../../../services/bridge/options.ts";
 import { withFolder } from "../../support/files.ts";
 
 const { privateKey: key, address } = DEV_ACCOUNTS.relayer;
@@ -82,6 +87,9 @@ Deno.test("openLocalSigner: requires exactly one key", async () => {
   await assert.rejects(() => openLocalSigner(none, table), {
     name: UsageError.name,
     message: "Missing key: give --private-key or BRIDGE_PRIVATE_KEY, or --keystore",
+  });
+  await assert.rejects(() => openTransactionSigner(none, bridgeOptions), {
+    message: "Missing key: give --private-key or BRIDGE_PRIVATE_KEY, --signer-url, or --keystore",
   });
   await assert.rejects(
     () => openLocalSigner({ privateKey, keystore: "k" }, table),
