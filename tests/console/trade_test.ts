@@ -56,9 +56,10 @@ Deno.test(
     await visitor.sees(/● (starts in \d+ s|\d+ s left)\s+Bet \d+ is placed/);
     const { id } = await newestBet(visitor, stack);
     const outcome = await visitor.outcomeOf(id);
+    // The card shows it, and a message announces it to screen readers only.
+    await visitor.hears(/^Bet \d+ (won|lost)/);
     const bet = await newestBet(visitor, stack);
     assert.equal(outcome, bet.status);
-    // The card shows it, and a message announces it to screen readers only.
     assert.match(
       await visitor.textOf(`[data-outcome="${id}"]`),
       /^(✓ \+[\d.]+ USDC\s*Bet \d+ won\. [\d.]+ paid out\.|✕ −10\.00 USDC\s*Bet \d+ lost\.)/,
