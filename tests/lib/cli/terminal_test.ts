@@ -27,7 +27,7 @@ Deno.test("askSecret: reads up to Enter, shows only the question, and restores t
   assert.deepEqual(raw, [true, false]);
 });
 
-Deno.test("askSecret: what is typed at once after the question is not shown either", async () => {
+Deno.test("askSecret: the terminal echoes nothing from before the question is shown", async () => {
   const { keyboard, screen, shown, raw } = terminal("\r");
   let shownWhenRaw: string[] | undefined;
   const setRaw = (on: boolean) => {

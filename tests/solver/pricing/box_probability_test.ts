@@ -33,7 +33,7 @@ Deno.test("Box: of a window that has begun, only the rest is priced", () => {
   assert.equal(boxProbability(almostOver), 1);
 });
 
-Deno.test("Box: a volatility that is no number has no chance, not one of 0, which would pay the most", () => {
+Deno.test("Box: a volatility of NaN gives a probability of NaN, not of 0, which would pay the most", () => {
   for (const waitMs of [0, 50, 5_000]) {
     for (const [steps, stillShare] of [[3, 0], [50, 0], [50, 0.7], [100_000, 0]] as const) {
       const checks = { toLower: 0.01, toUpper: 0.01, waitMs, steps };
