@@ -45,6 +45,8 @@ export class OraclePoller {
   #firstCheckAtMs: number | undefined;
   #lastSuccessAtMs: number | undefined;
   #lastFailure: { time: number; outcome: PullFailure; reason: string } | undefined;
+  /** Why the last late pull failed in the end; undefined after an answer. */
+  #lateFailure: string | undefined;
   #failuresInARow = 0;
   #pulls = 0;
   /** The last pull whose answer was used: late answers of earlier ones are not. */
@@ -66,7 +68,8 @@ export class OraclePoller {
     const inTime = await withinMs(answer, timeoutMs, undefined, clock);
     if (inTime === undefined) {
       void answer.then((late) => this.#applyLate(late, pull));
-      this.#fail("timeout", `no answer within ${timeoutMs} ms`);
+      const later = this.#lateFailure === undefined ? "" : `, and later: ${this.#lateFailure}`;
+      this.#fail("timeout", `no answer within ${timeoutMs} ms${later}`);
     } else if ("reason" in inTime) this.#fail("error", inTime.reason);
     else this.#apply(inTime.body, pull);
     this.#reportStaleness();
@@ -110,14 +113,16 @@ export class OraclePoller {
     };
   }
 
-  #read(): Promise<PricesAnswer> {
+  /** @returns Undefined if the request was aborted. */
+  #read(): Promise<PricesAnswer | undefined> {
     const { read, clock } = this.#options;
     const controller = new AbortController();
     this.#requests.add(controller);
     const cancel = clock.after(LATE_ANSWER_MAX_MS, () => controller.abort());
-    return read(controller.signal).finally(() => {
+    return read(controller.signal).then((answer) => {
       cancel();
       this.#requests.delete(controller);
+      return controller.signal.aborted ? undefined : answer;
     });
   }
 
@@ -134,15 +139,18 @@ export class OraclePoller {
       return this.#fail("invalid", reason);
     }
     this.#answeredPull = pull;
+    this.#lateFailure = undefined;
     this.#lastSuccessAtMs = nowMs;
     this.#failuresInARow = 0;
     metrics.pulls.inc({ outcome: "ok" });
   }
 
-  /** The pull already counts as a timeout. If answers are invalid, the next pull reports it. */
-  #applyLate(answer: PricesAnswer, pull: number): void {
+  /** The pull already counts as a timeout. If it failed or is invalid, the next pull reports it. */
+  #applyLate(answer: PricesAnswer | undefined, pull: number): void {
     const { prices, clock, metrics } = this.#options;
-    if ("reason" in answer || pull < this.#answeredPull) return;
+    if (answer === undefined || pull < this.#answeredPull) return;
+    this.#lateFailure = "reason" in answer ? answer.reason : undefined;
+    if ("reason" in answer) return;
     try {
       if (prices.update(answer.body, clock.now()) > 0) metrics.lateAnswers.inc();
       this.#answeredPull = pull;

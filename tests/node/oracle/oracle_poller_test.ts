@@ -173,6 +173,20 @@ Deno.test("OraclePoller: a late answer counts in the order of its pull, unless i
   assert.equal(clock.pending, 0);
 });
 
+Deno.test("OraclePoller: on a busy machine, where refusals are late, a timeout names the last one until there is an answer", async () => {
+  const scene = new Scene();
+  const { clock, poller } = scene;
+  const reason = () => poller.viewStatus(clock.now()).lastFailure?.reason;
+  await (await scene.runLate())(AWAY);
+  assert.equal(reason(), "no answer within 10 ms");
+  const late = await scene.runLate();
+  assert.equal(reason(), "no answer within 10 ms, and later: Connection refused");
+  await late(scene.good());
+  await scene.runLate();
+  assert.equal(reason(), "no answer within 10 ms");
+  clock.advance(LATE_ANSWER_MAX_MS);
+});
+
 Deno.test("OraclePoller: a request ends after a second, or when the poller is closed", async () => {
   const scene = new Scene();
   const { clock, poller, signals } = scene;
