@@ -9,6 +9,7 @@ import {
   requireUndamaged,
 } from "../../../services/node/store/data_dir.ts";
 import { Database, StorageError } from "../../../services/node/store/database.ts";
+import type { CoreClient } from "../../../lib/net/core_client.ts";
 import { MARKETS } from "../../../lib/protocol/markets.ts";
 import { startNode } from "../../../services/node/mod.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -389,15 +390,19 @@ Deno.test("Data directory: a price damaged on the disk is left out, and every ot
 
 // A chain on the disk whose markets change between two starts.
 
+async function placeBet(client: CoreClient, timestamp: number): Promise<void> {
+  await client.sendTransaction(deposit({ timestamp }));
+  const receipt = await client.sendTransaction(rfqSubmit({ timestamp }));
+  assert.equal(receipt.status, "committed");
+}
+
 Deno.test("Node --data-dir: a market can be removed only if it has no open thesis", () =>
   withFolder(async (dataDir) => {
     const clock = new FakeClock();
     await withSteppedNode(
       async ({ client, stepped }) => {
         const timestamp = stepped.now;
-        await client.sendTransaction(deposit({ timestamp }));
-        const receipt = await client.sendTransaction(rfqSubmit({ timestamp }));
-        assert.equal(receipt.status, "committed");
+        await placeBet(client, timestamp);
         const filled = backfill({ timestamp, startTime: timestamp - 1_000, prices: [1n] });
         assert.equal((await client.sendTransaction(filled)).filledSlots, 1);
       },
@@ -444,10 +449,7 @@ Deno.test("Node --data-dir: a market cannot get the tokens of another, whose bet
     const clock = new FakeClock();
     await withSteppedNode(
       async ({ client, stepped }) => {
-        const timestamp = stepped.now;
-        await client.sendTransaction(deposit({ timestamp }));
-        const receipt = await client.sendTransaction(rfqSubmit({ timestamp }));
-        assert.equal(receipt.status, "committed");
+        await placeBet(client, stepped.now);
         await stepped.run(5);
       },
       { dataDir },
