@@ -1,3 +1,4 @@
+import { cutPage } from "../http/page_query.ts";
 import { serviceLog } from "../log/logging.ts";
 import { DamagedRows } from "./damaged_rows.ts";
 import { ServiceRecords } from "./service_records.ts";
@@ -173,14 +174,23 @@ export class IntentStore implements AsyncDisposable {
     return intent;
   }
 
-  /** A user's intents, newest first, `sequence` below `before` if given. */
+  /**
+   * A page of a user's intents, newest first, `sequence` below `before` if given. Damaged ones are
+   * reported and left out.
+   *
+   * @returns The intents, and `before` of the next page, or null.
+   */
   async listByUser(
     user: string,
     { limit, before = NO_BOUND }: { limit: number; before?: number },
-  ): Promise<Intent[]> {
-    const values = [this.service, user, before, limit];
-    const rows = await this.db.read(INTENT_SQL.listByUser, values);
-    return rows.map((row) => this.#read(row));
+  ): Promise<{ intents: Intent[]; nextCursor: string | null }> {
+    const rows = await this.db.read(INTENT_SQL.listByUser, [this.service, user, before, limit + 1]);
+    const { items, nextCursor } = cutPage(
+      rows,
+      limit,
+      (row) => parseRow(sequenceSchema, row).sequence,
+    );
+    return { intents: this.#readAll(items).intents, nextCursor };
   }
 
   /**

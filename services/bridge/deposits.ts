@@ -9,7 +9,7 @@ import {
   timestampSchema,
   uint256Schema,
 } from "../../lib/protocol/scalars.ts";
-import { cursorSchema, cutPage, limitSchema } from "../../lib/http/page_query.ts";
+import { cursorSchema, limitSchema } from "../../lib/http/page_query.ts";
 import { decodeDeposit, depositKey } from "./depositor.ts";
 import { bridgeError } from "./errors.ts";
 
@@ -63,15 +63,14 @@ export async function viewDeposit(
   throw bridgeError("NOT_FOUND", { user, nonce });
 }
 
-/** A page of a user's deposits, newest first. */
+/** A page of a user's deposits, newest first, without those whose row is damaged. */
 export async function viewDeposits(
   store: Pick<IntentStore, "listByUser">,
   { user }: z.output<typeof userPathSchema>,
   { limit, cursor }: z.output<typeof depositsQuerySchema>,
 ): Promise<{ deposits: DepositView[]; nextCursor: string | null }> {
-  const found = await store.listByUser(user, { limit: limit + 1, before: cursor });
-  const { items, nextCursor } = cutPage(found, limit, ({ sequence }) => sequence);
-  return { deposits: items.map(toDepositView), nextCursor };
+  const { intents, nextCursor } = await store.listByUser(user, { limit, before: cursor });
+  return { deposits: intents.map(toDepositView), nextCursor };
 }
 
 function toDepositView(intent: Intent): DepositView {

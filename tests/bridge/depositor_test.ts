@@ -86,7 +86,7 @@ test("a deposit is accepted at its deadline, and refused a millisecond later", a
   await assert.rejects(depositor.deposit(inTime), { code: "DEADLINE_PASSED", message: words });
   const again = request(clock.now() + 1_000);
   await assert.rejects(depositor.deposit(again), { code: "NONCE_USED" });
-  assert.deepEqual((await store.listByUser(late.user, { limit: 9 })).length, 1);
+  assert.deepEqual((await store.listByUser(late.user, { limit: 9 })).intents.length, 1);
   world.guard.clocks.recordDifference("it is an hour ahead");
   await assert.rejects(depositor.deposit(late), { code: "CLOCKS_DIFFER" });
 });
@@ -182,7 +182,7 @@ test("on another chain it records nothing, and reports the refusal", async (worl
   store.insert = rejectsWith(new StoreConnectionLostError("test"));
   await assert.rejects(depositor.deposit(good), StoreConnectionLostError);
   assert.deepEqual(refused, [[7n, "CHAIN_MISMATCH"]], "a lost insert may be recorded");
-  assert.deepEqual(await store.listByUser(good.user, { limit: 9 }), []);
+  assert.deepEqual((await store.listByUser(good.user, { limit: 9 })).intents, []);
 });
 
 test("a recorded request is NONCE_USED with its state, even while new ones are refused", async (world) => {

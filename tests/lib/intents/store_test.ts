@@ -231,14 +231,21 @@ const contract: Record<string, StoreTest> = {
     assert.equal(await store.countUnfinished(10), 0);
   },
 
-  async "a user's intents are listed newest first, in pages"(store) {
+  async "a user's intents are listed newest first, in pages, without damaged ones"(store) {
     for (const key of ["a", "b", "c"]) await store.insert(newIntent(key));
     await store.insert(newIntent("other", { user: "bob" }));
-    const page = await store.listByUser("alice", { limit: 2 });
-    assert.deepEqual(page.map(({ key }) => key), ["c", "b"]);
-    const rest = await store.listByUser("alice", { limit: 2, before: page[1]?.sequence });
-    assert.deepEqual(rest.map(({ key }) => key), ["a"]);
-    assert.deepEqual(await store.listByUser("carol", { limit: 2 }), []);
+    const page = async (user: string, before?: string | null) => {
+      const bound = before ? { before: Number(before) } : {};
+      const { intents, nextCursor } = await store.listByUser(user, { limit: 2, ...bound });
+      return { keys: intents.map(({ key }) => key), nextCursor };
+    };
+    const { keys, nextCursor } = await page("alice");
+    assert.deepEqual(keys, ["c", "b"]);
+    assert.deepEqual(await page("alice", nextCursor), { keys: ["a"], nextCursor: null });
+    assert.deepEqual(await page("carol"), { keys: [], nextCursor: null });
+    await store.db.write("UPDATE intents SET payload = '[]' WHERE key = ?", ["b"]);
+    assert.deepEqual(await page("alice"), { keys: ["c"], nextCursor });
+    assert.equal(store.damaged.size, 1);
   },
 
   async "an unknown key is an error and changes nothing"(store) {
@@ -276,7 +283,7 @@ const contract: Record<string, StoreTest> = {
     assert.equal((await other.recordAttempt("same", 6)).payload, "2");
     assert.deepEqual((await other.listUnfinished(ALL)).map(({ payload }) => payload), ["2"]);
     assert.deepEqual(await store.listUnfinished(ALL), []);
-    assert.equal((await other.listByUser("alice", { limit: 9 })).length, 1);
+    assert.equal((await other.listByUser("alice", { limit: 9 })).intents.length, 1);
     assert.equal(await store.countUnfinished(), 0);
     assert.equal(await other.countUnfinished(), 1);
   },

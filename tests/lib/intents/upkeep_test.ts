@@ -145,7 +145,7 @@ Deno.test("createUpkeepLoop: a request that was refused before a send is deleted
     await pass(world, 630_000);
     assert.equal(await has(world, "key 0"), true, "a copy may still arrive");
     await pass(world, 10_000);
-    const left = await world.store.listByUser("alice", { limit: 3_000 });
+    const { intents: left } = await world.store.listByUser("alice", { limit: 3_000 });
     assert.deepEqual(left.map(({ key }) => key), ["sent", "unfinished", "long"]);
     await pass(world, 270_000);
     assert.equal(await has(world, "long"), false);
@@ -197,9 +197,9 @@ Deno.test("createUpkeepLoop: many old intents go in small batches over several p
     world.clock.jump(2 * RETAIN_MS);
     await pass(world, 10_000);
     assert.equal(deletions, 10);
-    assert.equal((await world.store.listByUser("alice", { limit: 3_000 })).length, 500);
+    assert.equal((await world.store.listByUser("alice", { limit: 3_000 })).intents.length, 500);
     await pass(world, 10_000);
-    assert.equal((await world.store.listByUser("alice", { limit: 3_000 })).length, 0);
+    assert.equal((await world.store.listByUser("alice", { limit: 3_000 })).intents.length, 0);
   }));
 
 Deno.test("createUpkeepLoop: every row is verified in turn, even if it is never read", () =>

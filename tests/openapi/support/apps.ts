@@ -65,7 +65,7 @@ export function solverApp(execute: Executor["execute"] = unused): Hono {
 export function bridgeApp(read: () => Promise<never> = unused): Hono {
   const store = {
     find: (): Promise<Intent | undefined> => read(),
-    listByUser: (): Promise<Intent[]> => read(),
+    listByUser: (): Promise<never> => read(),
   };
   return bridgeAppOf({ deposit: unused }, store);
 }
