@@ -106,6 +106,7 @@ const turned = { base: btc?.quote, quote: btc?.base };
 const unsupported = { base: `0x${"9".repeat(40)}` };
 const bet = (betAmount: string) => ({ betAmount });
 const lasting = (durationMs: number) => ({ startTime: 0, endTime: durationMs });
+const turnedWindow = { startTime: 5_002, endTime: 0 };
 const between = (lowerPrice: string, upperPrice: string) => ({ lowerPrice, upperPrice });
 
 type Change = Record<string, unknown>;
@@ -117,6 +118,7 @@ export const BET_RULES: [bad: Change, code: string, words: [string, string], goo
   [bet("0"), "BET_TOO_SMALL", ["0 USDC is below 0.000001", "bet more"], bet("1")],
   [bet("1000000000001"), "BET_TOO_LARGE", ["1000000.000001", "less"], bet("1000000000000")],
   [lasting(999), "DURATION_TOO_SHORT", ["999 ms", "longer window"], lasting(1_000)],
+  [turnedWindow, "DURATION_TOO_SHORT", ["ends 5002 ms before it starts", "choose a later end"]],
   [lasting(86_400_001), "DURATION_TOO_LONG", ["86400001 ms", "shorter"], lasting(86_400_000)],
   [between("5", "5"), "INVALID_PRICE_RANGE", ["0.000005 is not below", "raise"], between("4", "5")],
   [between("6", "5"), "INVALID_PRICE_RANGE", ["0.000006 is not below", "raise"], between("5", "6")],

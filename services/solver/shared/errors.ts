@@ -13,7 +13,9 @@ const TEXTS = {
   BET_TOO_LARGE: (d: { betAmount: bigint; maxBetAmount: bigint }) =>
     `Bet of ${usdcText(d.betAmount)} is above ${usdcText(d.maxBetAmount)}: bet less`,
   DURATION_TOO_SHORT: (d: { durationMs: number; minDurationMs: number }) =>
-    `Duration of ${d.durationMs} ms is below ${d.minDurationMs} ms: choose a longer window`,
+    d.durationMs < 0
+      ? `Window ends ${-d.durationMs} ms before it starts: choose a later end`
+      : `Duration of ${d.durationMs} ms is below ${d.minDurationMs} ms: choose a longer window`,
   DURATION_TOO_LONG: (d: { durationMs: number; maxDurationMs: number }) =>
     `Duration of ${d.durationMs} ms is above ${d.maxDurationMs} ms: choose a shorter window`,
   INVALID_TIME_RANGE: (d: {
