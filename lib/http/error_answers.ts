@@ -27,9 +27,12 @@ export const httpError = createErrors({
     `${path} answers ${allow}: received ${method}`,
   ORIGIN_NOT_ALLOWED: ({ origin }: { origin: string }) =>
     `Pages of ${describeValue(origin)} may not call this service: operators: see --cors-origins`,
-  UNSUPPORTED_MEDIA_TYPE: ({ contentType }: { contentType: string | null }) =>
-    "Expected Content-Type: application/json: received " +
-    (contentType === null ? "none" : describeValue(contentType)),
+  UNSUPPORTED_MEDIA_TYPE: (d: { contentType: string | null } | { contentEncoding: string }) =>
+    "contentEncoding" in d
+      ? `Expected no Content-Encoding: received ${describeValue(d.contentEncoding)}; ` +
+        "send the body uncompressed"
+      : "Expected Content-Type: application/json: received " +
+        (d.contentType === null ? "none" : describeValue(d.contentType)),
   RATE_LIMITED: ({ retryAfterMs }: { retryAfterMs: number }) =>
     `Too many requests: retry after ${retryAfterMs / 1_000} s`,
 });
@@ -77,7 +80,7 @@ const MEANINGS: Readonly<Record<number, string>> = {
   408: "The body took longer than 5 s to arrive",
   409: "Already used by an earlier request; `error` names its state",
   413: "The body is over 64 KiB",
-  415: "The body is not `application/json`",
+  415: "The body is not `application/json`, or is compressed",
   429: "Too many requests, from one address or in total",
   503: "Nothing was done: `retry` says whether it may be tried again, or was refused for good",
   504: "The outcome is unknown: ask for it, or send the same request again",

@@ -45,10 +45,10 @@ export const prefixErrorCodes: MiddlewareHandler = async (c, next) => {
 
 /**
  * Makes a reader of JSON bodies, also from pages of the allowed origins. It refuses other origins
- * with 403, other types with 415, bodies over {@link BODY_BYTES_MAX} with 413 before they are read
- * whole, those that take longer than {@link BODY_MS_MAX} with 408, and what does not fit the schema
- * with `INVALID_REQUEST`, which names the field and its rule. Browsers send a page's POST of another
- * type without a preflight, so hiding the answer would not be enough.
+ * with 403, other types and compressed bodies with 415, bodies over {@link BODY_BYTES_MAX} with 413
+ * before they are read whole, those that take longer than {@link BODY_MS_MAX} with 408, and what
+ * does not fit the schema with `INVALID_REQUEST`, which names the field and its rule. Browsers send a
+ * page's POST of another type without a preflight, so hiding the answer would not be enough.
  *
  * @param corsOrigins `*` allows every origin.
  */
@@ -67,8 +67,12 @@ export function createBodyReader(corsOrigins: readonly string[], clock: Clock = 
 
 function requireJson(headers: Headers): void {
   const contentType = headers.get("content-type");
-  if (contentType !== null && /^application\/json\s*(;|$)/i.test(contentType)) return;
-  throw httpError("UNSUPPORTED_MEDIA_TYPE", { contentType });
+  if (contentType === null || !/^application\/json\s*(;|$)/i.test(contentType)) {
+    throw httpError("UNSUPPORTED_MEDIA_TYPE", { contentType });
+  }
+  const contentEncoding = headers.get("content-encoding") ?? "identity";
+  if (contentEncoding.toLowerCase() === "identity") return;
+  throw httpError("UNSUPPORTED_MEDIA_TYPE", { contentEncoding });
 }
 
 const LATE: unique symbol = Symbol("late");

@@ -59,6 +59,12 @@ export function brokenPosts(path: string): Refused[] {
       headers: { "content-type": "text/plain" },
       ...says("415 UNSUPPORTED_MEDIA_TYPE", "text/plain", "application/json"),
     },
+    {
+      path,
+      body: "{}",
+      headers: { "content-encoding": "gzip" },
+      ...says("415 UNSUPPORTED_MEDIA_TYPE", '"gzip"', "send the body uncompressed"),
+    },
   ];
 }
 
