@@ -8,7 +8,7 @@ import type { TimeSpan } from "../../../lib/prices/price_slots.ts";
 import { exchangeSymbol, type Market, PRICE_DECIMALS } from "../../../lib/protocol/markets.ts";
 import { type Candle, CANDLE_MS } from "../pricing/candle.ts";
 
-/** Candles per page: the endpoint's own limit. */
+/** Candles per page: the limit of Binance. Another endpoint's pages may be shorter. */
 const PAGE_CANDLES = 1_000;
 
 const PRICE_RULE = "Expected a price above 0";
@@ -67,7 +67,7 @@ export async function* readExchangeCandles(
       yield candle;
       next = candle.timeMs + CANDLE_MS;
     }
-    // The rest does not exist: the exchange was down, or the market is newer.
-    if (page.length < PAGE_CANDLES) return;
+    // The rest does not exist: the exchange was down, or does not have the last minutes yet.
+    if (page.length === 0) return;
   }
 }

@@ -64,8 +64,9 @@ Deno.test("Exchange candles: after a full page, the next page starts a minute la
   assert.deepEqual((await read(0)).asked, [], "an empty span");
 });
 
-Deno.test("Exchange candles: a page that is not full is the last, and may have gaps", async () => {
-  assert.deepEqual((await read(9, rows(2, 5))).minutes, [2, 5]);
+Deno.test("Exchange candles: pages may be short and have gaps, and an empty one is the last", async () => {
+  assert.deepEqual((await read(9, rows(2, 5), rows(6, 8))).minutes, [2, 5, 6, 8]);
+  assert.deepEqual((await read(9, rows(2, 5), [])).minutes, [2, 5]);
   assert.deepEqual((await read(9, [])).minutes, []);
 });
 
