@@ -3,7 +3,10 @@ import type { ReceivedTrade } from "./providers/provider.ts";
 /** A stream is stuck if its exchange time does not advance for this long while trades arrive. */
 const STUCK_TIME_MS = 10_000;
 
-/** One market of one connection: its subscription, and the age of its trades. */
+/**
+ * One market of one connection: its subscription, and the age of its trades. A clock may be set
+ * back, so times count as past also if they are ahead.
+ */
 export class MarketStream {
   readonly market: string;
   #acknowledgedAtMs: number | undefined;
@@ -78,7 +81,8 @@ export class MarketStream {
 
   /** Whether the exchange time has not advanced for {@link STUCK_TIME_MS} while trades arrived. */
   isStuck(nowMs: number): boolean {
-    return this.#stillSinceMs !== undefined && nowMs - this.#stillSinceMs >= STUCK_TIME_MS;
+    return this.#stillSinceMs !== undefined &&
+      Math.abs(nowMs - this.#stillSinceMs) >= STUCK_TIME_MS;
   }
 
   /** Whether the last price belongs to the trade that a heartbeat reports as the newest. */
@@ -89,6 +93,6 @@ export class MarketStream {
   /** Time without a trade, in milliseconds; undefined if not subscribed. */
   silentMs(nowMs: number): number | undefined {
     if (this.#acknowledgedAtMs === undefined) return undefined;
-    return nowMs - (this.#lastTradeAtMs ?? this.#acknowledgedAtMs);
+    return Math.abs(nowMs - (this.#lastTradeAtMs ?? this.#acknowledgedAtMs));
   }
 }

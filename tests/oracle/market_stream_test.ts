@@ -62,6 +62,16 @@ Deno.test("MarketStream: stuck if the exchange's time does not change while trad
   assert(!stream.isStuck(T + 60_001 + STUCK_TIME_MS));
 });
 
+Deno.test("MarketStream: a clock set back by an hour does not hide a stuck or silent market", () => {
+  const stream = new MarketStream("BTC/USDT");
+  const backMs = T - 3_600_000;
+  stream.acknowledge(T);
+  assert.equal(stream.silentMs(backMs), 3_600_000);
+  stream.add(trade(1, T), T);
+  stream.add(trade(2, T), T);
+  assert(stream.isStuck(backMs));
+});
+
 Deno.test("MarketStream: the lag is that of the last accepted trade", () => {
   const stream = new MarketStream("BTC/USDT");
   assert.equal(stream.lagMs, undefined);
