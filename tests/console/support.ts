@@ -50,6 +50,16 @@ export const openBet = thesisOf(1, {
   payout: 25n,
 });
 
+const breach = { time: 500, price: 3_000_000n };
+
+/** Bets newest first: one that left its box and is not settled, a lost, a won and an open one. */
+export const betsOfEveryOutcome = [
+  thesisOf(4, { breach }),
+  thesisOf(3, { status: "lost", breach }),
+  thesisOf(2, { status: "won" }),
+  thesisOf(1),
+];
+
 /** What a browser keeps, in memory. */
 export function memoryStore(): TextStore & { texts: Map<string, string> } {
   const texts = new Map<string, string>();

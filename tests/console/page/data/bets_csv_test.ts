@@ -3,20 +3,12 @@ import { Markets } from "../../../../lib/client/mod.ts";
 import { betsCsv } from "../../../../services/console/page/data/bets_csv.ts";
 import { gainOf } from "../../../../services/console/page/data/outcome.ts";
 import { makerGainOf } from "../../../../services/console/page/maker/earnings.ts";
-import { OTHER, thesisOf, USER } from "../../support.ts";
-
-const breach = { time: 500, price: 3_000_000n };
-const theses = [
-  thesisOf(4, { breach }),
-  thesisOf(3, { status: "lost", breach }),
-  thesisOf(2, { status: "won" }),
-  thesisOf(1),
-];
+import { betsOfEveryOutcome, OTHER, USER } from "../../support.ts";
 
 const markets = new Markets([{ symbol: "A/B", base: OTHER, quote: OTHER }]);
 
 Deno.test("betsCsv: lists all bets, oldest first, with what each pays, paid and brought", () => {
-  const [head, ...rows] = betsCsv(theses, markets, gainOf).trimEnd().split("\r\n");
+  const [head, ...rows] = betsCsv(betsOfEveryOutcome, markets, gainOf).trimEnd().split("\r\n");
   assert.match(head ?? "", /,stake,payout_if_won,paid,profit,left_at,left_price,user$/);
   const zero = "1970-01-01T00:00:00.000Z";
   const terms = `${zero},${zero},1970-01-01T00:00:01.000Z,0.000001,0.000002,0.00001,0.000025`;
@@ -33,5 +25,9 @@ Deno.test("betsCsv: lists all bets, oldest first, with what each pays, paid and 
     ].map(zeros),
   );
   for (const row of rows) assert.equal(row.split(",").length, head?.split(",").length);
-  assert.match(betsCsv(theses, markets, makerGainOf), /won.*,-0\.000015,,,/, "a maker's profit");
+  assert.match(
+    betsCsv(betsOfEveryOutcome, markets, makerGainOf),
+    /won.*,-0\.000015,,,/,
+    "a maker's profit",
+  );
 });

@@ -1,18 +1,10 @@
 import assert from "node:assert/strict";
 import { FILTERS, PAGE_ROWS, pageOf } from "../../../../services/console/page/trade/bet_list.ts";
-import { thesisOf } from "../../support.ts";
-
-const breach = { time: 500, price: 3_000_000n };
-const theses = [
-  thesisOf(4, { breach }),
-  thesisOf(3, { status: "lost", breach }),
-  thesisOf(2, { status: "won" }),
-  thesisOf(1),
-];
+import { betsOfEveryOutcome } from "../../support.ts";
 
 Deno.test("FILTERS: open, won and lost bets; a bet with a breach is lost", () => {
   const idsOf = (filter: keyof typeof FILTERS) =>
-    theses.filter(FILTERS[filter]).map(({ id }) => id);
+    betsOfEveryOutcome.filter(FILTERS[filter]).map(({ id }) => id);
   assert.deepEqual(idsOf("All"), [4, 3, 2, 1]);
   assert.deepEqual(idsOf("Open"), [1]);
   assert.deepEqual(idsOf("Won"), [2]);
