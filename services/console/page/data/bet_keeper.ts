@@ -53,7 +53,7 @@ const RETRY_MS = [500, 1_000, 2_000, 4_000] as const;
 /** A bet that was placed just before its deadline may take this long to appear. */
 export const DEADLINE_MARGIN_MS = 5_000;
 
-/** A bet is sent by the tab that stored it. A tab that was open then sends it only after this time. */
+/** A bet is sent by the tab that stored it. Other tabs, and a page that was loaded since, wait first. */
 const OTHER_TAB_MS = 8_000;
 
 interface Run {
@@ -87,8 +87,9 @@ export class BetKeeper {
   /** Resumes bets that were signed before a reload, or in another tab. */
   start(): void {
     const { pending, user } = this.#options;
-    const delayMs = pending.share(user) ? 0 : OTHER_TAB_MS; // as a tab that was open
-    for (const bet of pending.readBets(user)) this.#begin(bet, { isChecking: true, delayMs });
+    for (const bet of pending.readBets(user)) {
+      this.#begin(bet, { isChecking: true, delayMs: OTHER_TAB_MS });
+    }
     pending.onOtherTab(() => this.#sync(), this.#closed.signal);
   }
 
@@ -182,17 +183,16 @@ export class BetKeeper {
 
   /** Sends a bet. @returns Undefined if its outcome is unknown. */
   #execute(run: Run): Promise<BetOutcome | undefined> {
-    const { client, clock, pending } = this.#options;
+    const { client, clock } = this.#options;
     const { offer, signature } = run.bet;
     // In doubt since an earlier request, which may have placed the bet. Within this request, doubt
-    // comes only from another tab, which sends after OTHER_TAB_MS, or at once if it is opened.
+    // comes only from another tab, which sends after OTHER_TAB_MS.
     const isRepeated = run.bet.isChecking;
     const sentAtMs = clock.now();
     let isLate = false; // a hidden tab may run its timer late, and the clock may be set back
     const cancel = clock.after(OTHER_TAB_MS, () => isLate = true);
     const mayBePlaced = () =>
-      isRepeated || run.isResolvedElsewhere || isLate || clock.now() - sentAtMs >= OTHER_TAB_MS ||
-      !pending.isOnlyHere(offer.quoteHash);
+      isRepeated || run.isResolvedElsewhere || isLate || clock.now() - sentAtMs >= OTHER_TAB_MS;
     return client.execute(offer, signature).finally(cancel).then(
       ({ thesisId }): BetOutcome => ({ name: "placed", thesisId }),
       (reason: unknown): BetOutcome | undefined =>

@@ -9,20 +9,15 @@ import type { TextStore } from "./wallets.ts";
 export interface PendingBet {
   offer: Offer;
   signature: Hex;
-  /** A tab that was opened since then sends it, too. */
-  isShared?: boolean;
 }
 
-const entrySchema = z.looseObject({
-  signature: anySignatureSchema,
-  isShared: z.optional(z.boolean()),
-});
+const entrySchema = z.looseObject({ signature: anySignatureSchema });
 
 /** A stored bet; none if another program wrote the entry. */
 function betsOf(entry: unknown): PendingBet[] {
   try {
-    const { signature, isShared, ...offer } = entrySchema.parse(entry);
-    return [{ offer: offerFromJson(offer), signature, ...(isShared && { isShared }) }];
+    const { signature, ...offer } = entrySchema.parse(entry);
+    return [{ offer: offerFromJson(offer), signature }];
   } catch {
     return [];
   }
@@ -49,28 +44,6 @@ export class PendingBets {
     this.#write([...this.#read(), bet]);
   }
 
-  /**
-   * Marks the bets of a user for other tabs: this one sends them, too.
-   *
-   * @returns False if the browser stores no more.
-   */
-  share(user: Address): boolean {
-    if (this.readBets(user).length === 0) return true;
-    const mark = (bet: PendingBet) =>
-      bet.offer.quote.user === user ? { ...bet, isShared: true } : bet;
-    try {
-      this.#write(this.#read().map(mark));
-    } catch {
-      return false;
-    }
-    return true;
-  }
-
-  /** Whether no other tab sends a bet, or has ended it: one that is not stored may be placed. */
-  isOnlyHere(quoteHash: string): boolean {
-    return this.#read().some(({ offer, isShared }) => !isShared && offer.quoteHash === quoteHash);
-  }
-
   /** Removes a bet whose outcome is known. */
   remove(quoteHash: string): void {
     const all = this.#read();
@@ -91,7 +64,7 @@ export class PendingBets {
   }
 
   #write(bets: readonly PendingBet[]): void {
-    const texts = bets.map(({ offer, ...signed }) => ({ ...offerToJson(offer), ...signed }));
+    const texts = bets.map(({ offer, signature }) => ({ ...offerToJson(offer), signature }));
     this.#store.setItem(this.#key, JSON.stringify(texts));
   }
 }

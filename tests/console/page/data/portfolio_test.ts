@@ -109,7 +109,7 @@ Deno.test("Portfolio: a bet past its deadline is sent again until the chain can 
       close() {},
     };
     await nextTurn();
-    for (const ms of [500, 500, 1_000]) {
+    for (const ms of [8_000, 500, 500, 1_000]) {
       clock.advance(ms);
       await nextTurn();
     }
@@ -150,7 +150,7 @@ Deno.test("Portfolio: follows the bets again after a failure, and reads the bala
   assert.equal(client.watched, 2);
   await nextTurn();
   const { reads } = client;
-  clock.advance(4_999); // after the read that followed the placed bet
+  clock.advance(3_999); // the first one was a second before
   assert.equal(client.reads, reads);
   clock.advance(1);
   assert.equal(client.reads, reads + 1);

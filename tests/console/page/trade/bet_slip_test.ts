@@ -177,10 +177,11 @@ Deno.test("BetSlip: a bet that expired while the page was closed is reported as 
 Deno.test("BetSlip: a bet that was refused after a reload is shown and spoken as not placed", async () => {
   const details = { usedUp: true };
   const refused = new ExecutionError("PRICE_MOVED", "It moved", { details, retry: "new_quote" });
-  const { slip, user, said, pending } = scene({ execute: () => Promise.reject(refused) });
+  const { slip, user, said, pending, clock } = scene({ execute: () => Promise.reject(refused) });
   const { bets } = user.value?.portfolio ?? assert.fail();
   pending.add({ offer: offerOf(8), signature: SIGNATURE });
   bets.start();
+  clock.advance(8_000);
   await nextTurn();
   const stage = inStage(slip, "draft");
   assert(stage.isSigned);
