@@ -46,7 +46,7 @@ export interface SqlDriver {
 /** A 64-bit integer: SQLite returns a number, PostgreSQL text. */
 export const integerSchema = z.coerce.number().int();
 
-export const sequenceSchema = z.object({ sequence: integerSchema });
+const sequenceSchema = z.object({ sequence: integerSchema });
 
 /** `SELECT string_agg(key, ',') AS keys`: null without a key. */
 export const keysSchema = z.object({
@@ -65,6 +65,11 @@ export function checksum(
 /** Reads the one row of `SELECT … AS count`. */
 export function countOfRow(row: unknown): number {
   return parseRow(countSchema, row).count;
+}
+
+/** Reads the `sequence` of a row. */
+export function sequenceOfRow(row: unknown): number {
+  return parseRow(sequenceSchema, row).sequence;
 }
 
 /** @throws {StoreError} If the row is damaged. */

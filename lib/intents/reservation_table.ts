@@ -8,7 +8,7 @@ import {
   type NewIntent,
   type ReservationBook,
 } from "./intent.ts";
-import { keysSchema, parseRow, sequenceSchema, type SqlSteps } from "./database.ts";
+import { keysSchema, parseRow, sequenceOfRow, type SqlSteps } from "./database.ts";
 import {
   insertStatement,
   INTENT_COLUMNS,
@@ -165,7 +165,7 @@ export class ReservationTable {
         this.#book.release(intent.key); // the key belongs to an intent without a reservation
         continue;
       }
-      const { sequence } = parseRow(sequenceSchema, row);
+      const sequence = sequenceOfRow(row);
       this.#newest = { key: intent.key, sequence };
       request.result = { inserted: true, intent: acceptedIntent(intent, sequence, true) };
     }

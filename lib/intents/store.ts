@@ -19,7 +19,7 @@ import {
 import {
   countOfRow,
   parseRow,
-  sequenceSchema,
+  sequenceOfRow,
   type SqlDriver,
   type SqlSteps,
   type SqlValue,
@@ -94,7 +94,7 @@ export class IntentStore implements AsyncDisposable {
     const { sql, values } = insertStatement(this.service, accepted);
     const [row] = await this.db.write(sql, values);
     if (row === undefined) return { inserted: false, intent: await this.get(intent.key) };
-    return { inserted: true, intent: { ...accepted, ...parseRow(sequenceSchema, row) } };
+    return { inserted: true, intent: { ...accepted, sequence: sequenceOfRow(row) } };
   }
 
   /**
@@ -142,7 +142,7 @@ export class IntentStore implements AsyncDisposable {
    */
   async readPage(after: number, limit: number): Promise<{ intents: Intent[]; last: number }> {
     const rows = await this.db.read(INTENT_SQL.list, [this.service, after, limit]);
-    const last = rows.length < limit ? 0 : parseRow(sequenceSchema, rows.at(-1)).sequence;
+    const last = rows.length < limit ? 0 : sequenceOfRow(rows.at(-1));
     const own = rows.filter((row) => parseRow(otherSchema, row).is_other === 0);
     return { intents: this.#readAll(own).intents, last };
   }
@@ -185,11 +185,7 @@ export class IntentStore implements AsyncDisposable {
     { limit, before = NO_BOUND }: { limit: number; before?: number },
   ): Promise<{ intents: Intent[]; nextCursor: string | null }> {
     const rows = await this.db.read(INTENT_SQL.listByUser, [this.service, user, before, limit + 1]);
-    const { items, nextCursor } = cutPage(
-      rows,
-      limit,
-      (row) => parseRow(sequenceSchema, row).sequence,
-    );
+    const { items, nextCursor } = cutPage(rows, limit, sequenceOfRow);
     return { intents: this.#readAll(items).intents, nextCursor };
   }
 
