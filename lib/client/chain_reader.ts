@@ -3,10 +3,18 @@ import { appendSpan } from "../prices/price_slots.ts";
 import type { ThesesPage } from "../protocol/methods/reads.ts";
 import type { NodePrice } from "../protocol/price.ts";
 import type { Hex } from "../protocol/scalars.ts";
-import type { Thesis } from "../protocol/thesis.ts";
+import { isUnsettled, type Thesis } from "../protocol/thesis.ts";
 import { type PriceHistory, requireMarket } from "./bet.ts";
-import { requireThesisFilter, requireThesisId, requireTime, wrongInput } from "./input.ts";
+import {
+  requireThesisFilter,
+  requireThesisId,
+  requireTime,
+  requireTimeout,
+  wrongInput,
+} from "./input.ts";
 import { type ClientOptions, type Context, createContext } from "./context.ts";
+import { isRangemakerError, WatchError } from "./errors.ts";
+import { openWatch, waitForThesis } from "./open_watch.ts";
 import { type PriceHandlers, PriceWatch } from "./prices.ts";
 
 /** The reading half of the client, which needs no wallet. */
@@ -115,6 +123,41 @@ export class ChainReader {
   async thesis(id: number): Promise<Thesis | null> {
     requireThesisId("id", id);
     return await this.context.node.getThesis(id);
+  }
+
+  /**
+   * Waits for the outcome of one thesis, of any user; one that is `needs_backfill` has none until
+   * an operator has filled in the missing prices.
+   *
+   * @throws {WatchError} `NOT_CONNECTED` without a connection within `timeoutMs` (10 s at most),
+   *   `WATCH_TIMEOUT` without an outcome within `timeoutMs` after connecting, with the thesis's
+   *   `status` in `details`, `UNKNOWN_THESIS` if the chain has no such thesis.
+   * @example
+   * ```ts
+   * const { status } = await client.settled(thesisId, 60_000); // "won" or "lost"
+   * ```
+   */
+  async settled(thesisId: number, timeoutMs: number): Promise<Thesis> {
+    requireThesisId("thesisId", thesisId);
+    requireTimeout(timeoutMs);
+    const known = await waitForThesis(this.context, thesisId, timeoutMs);
+    if (!isUnsettled(known.status)) return known;
+    const watch = await openWatch(this.context, {}, { user: known.user }, timeoutMs);
+    try {
+      // A chain that is restored meanwhile may give the id to another bet.
+      const isOutcome = ({ quoteHash, status }: Thesis) =>
+        quoteHash === known.quoteHash && !isUnsettled(status);
+      return await watch.until(isOutcome, timeoutMs);
+    } catch (thrown) {
+      if (!isRangemakerError(thrown, "WATCH_TIMEOUT")) throw thrown;
+      const { status } = watch.theses.find(({ quoteHash }) => quoteHash === known.quoteHash) ??
+        known;
+      const cause = status === "open" ? "" : ": it waits until its missing prices are filled in";
+      const message = `Thesis ${thesisId} is ${status} after ${timeoutMs} ms${cause}`;
+      throw new WatchError("WATCH_TIMEOUT", message, { timeoutMs, thesisId, status });
+    } finally {
+      watch.close();
+    }
   }
 
   /**

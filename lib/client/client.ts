@@ -14,7 +14,6 @@ import { DEPOSIT_REQUEST_TYPE, randomNonce } from "../protocol/deposit.ts";
 import { quoteToWire } from "../protocol/quote.ts";
 import { retryOfFailure } from "../protocol/receipt.ts";
 import { type Address, hash32Schema, type Hex } from "../protocol/scalars.ts";
-import { isUnsettled, type Thesis } from "../protocol/thesis.ts";
 import {
   type Bet,
   type Estimate,
@@ -25,18 +24,16 @@ import {
 } from "./bet.ts";
 import { ChainReader } from "./chain_reader.ts";
 import { requireNodeChain, requireServiceChain, requireWallet } from "./context.ts";
-import { ExecutionError, isRangemakerError, WatchError } from "./errors.ts";
+import { ExecutionError, isRangemakerError } from "./errors.ts";
 import {
   requireAddress,
   requireAmount,
   requireNonce,
   requireOffer,
   requireOptionalAddress,
-  requireThesisId,
-  requireTimeout,
 } from "./input.ts";
 import { type Offer, quoteTypedData, requireGenuine, requireRequested } from "./offer.ts";
-import { openWatch, waitForThesis } from "./open_watch.ts";
+import { openWatch } from "./open_watch.ts";
 import type { ThesisWatch, WatchHandlers } from "./theses.ts";
 import { typedDataOf } from "../protocol/typed_data.ts";
 import type { ChainDescription } from "./wallet.ts";
@@ -291,41 +288,6 @@ export class RangemakerClient extends ChainReader {
     }
     requireAddress("solver", party?.solver); // without one, the node would report all theses
     return await openWatch(this.context, handlers, party);
-  }
-
-  /**
-   * Waits for the outcome of one thesis, of any user; one that is `needs_backfill` has none until
-   * an operator has filled in the missing prices.
-   *
-   * @throws {WatchError} `NOT_CONNECTED` without a connection within `timeoutMs` (10 s at most),
-   *   `WATCH_TIMEOUT` without an outcome within `timeoutMs` after connecting, with the thesis's
-   *   `status` in `details`, `UNKNOWN_THESIS` if the chain has no such thesis.
-   * @example
-   * ```ts
-   * const { status } = await client.settled(thesisId, 60_000); // "won" or "lost"
-   * ```
-   */
-  async settled(thesisId: number, timeoutMs: number): Promise<Thesis> {
-    requireThesisId("thesisId", thesisId);
-    requireTimeout(timeoutMs);
-    const known = await waitForThesis(this.context, thesisId, timeoutMs);
-    if (!isUnsettled(known.status)) return known;
-    const watch = await openWatch(this.context, {}, { user: known.user }, timeoutMs);
-    try {
-      // A chain that is restored meanwhile may give the id to another bet.
-      const isOutcome = ({ quoteHash, status }: Thesis) =>
-        quoteHash === known.quoteHash && !isUnsettled(status);
-      return await watch.until(isOutcome, timeoutMs);
-    } catch (thrown) {
-      if (!isRangemakerError(thrown, "WATCH_TIMEOUT")) throw thrown;
-      const { status } = watch.theses.find(({ quoteHash }) => quoteHash === known.quoteHash) ??
-        known;
-      const cause = status === "open" ? "" : ": it waits until its missing prices are filled in";
-      const message = `Thesis ${thesisId} is ${status} after ${timeoutMs} ms${cause}`;
-      throw new WatchError("WATCH_TIMEOUT", message, { timeoutMs, thesisId, status });
-    } finally {
-      watch.close();
-    }
   }
 
   /**
