@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { RangemakerClient } from "../../lib/client/mod.ts";
 import { systemClock } from "../../lib/clock.ts";
-import type { BetOutcome } from "../../services/console/page/data/bet_keeper.ts";
+import { type BetOutcome, EXPIRED } from "../../services/console/page/data/bet_keeper.ts";
 import { PendingBets } from "../../services/console/page/data/pending_bets.ts";
 import { Portfolio } from "../../services/console/page/data/portfolio.ts";
 import { waitForPrices } from "../../services/stack/bet.ts";
@@ -207,7 +207,7 @@ Deno.test({
         await services.stop("solver");
         gateway.release();
         await eventually("an outcome", () => user.resolved[0], 20_000);
-        assert.deepEqual(user.resolved, [{ name: "expired" }]);
+        assert.deepEqual(user.resolved, [{ name: "refused", reason: EXPIRED }]);
         await services.start("solver");
         user.load();
         assert.deepEqual([user.bets.unresolved.value, await user.count()], [[], 0]);

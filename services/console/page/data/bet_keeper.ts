@@ -6,6 +6,7 @@ import {
   isOutcomeUnknown,
   isRangemakerError,
   type RangemakerClient,
+  RangemakerError,
   type Thesis,
 } from "@rangemaker/client";
 import type { PendingBet, PendingBets } from "./pending_bets.ts";
@@ -13,9 +14,10 @@ import type { PendingBet, PendingBets } from "./pending_bets.ts";
 /** The outcome of a signed bet. */
 export type BetOutcome =
   | { name: "placed"; thesisId: number }
-  | { name: "refused"; reason: unknown }
-  /** Its deadline has passed, and the chain does not have it. */
-  | { name: "expired" };
+  | { name: "refused"; reason: unknown };
+
+/** The reason if its deadline has passed, and the chain does not have it. */
+export const EXPIRED = new RangemakerError("NOT_PLACED", "No answer came in time.");
 
 /** A bet whose outcome has become known. */
 export interface ResolvedBet {
@@ -177,7 +179,7 @@ export class BetKeeper {
   /** Ends a bet that the chain does not have and will not get. @returns Whether it could be read. */
   async #expireIfUnknown(run: Run): Promise<boolean> {
     const areAllKnown = await this.#options.readTheses();
-    if (areAllKnown) this.#resolve(run, { name: "expired" });
+    if (areAllKnown) this.#resolve(run, { name: "refused", reason: EXPIRED });
     return areAllKnown;
   }
 
@@ -241,7 +243,7 @@ export class BetKeeper {
     this.#show();
     run.resolve(outcome);
     // The other tab has shown the reason: the price moved, for example, and another bet was placed.
-    if (run.isResolvedElsewhere && outcome.name === "expired") return;
+    if (run.isResolvedElsewhere && outcome.name === "refused") return;
     this.resolved.value = { bet: run.bet, outcome };
   }
 

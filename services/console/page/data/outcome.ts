@@ -1,5 +1,5 @@
 /** Bets: which are open, and what came of them, for programs and in words. */
-import { isUnsettled, type Market, RangemakerError, type Thesis } from "@rangemaker/client";
+import { isUnsettled, type Market, type Thesis } from "@rangemaker/client";
 import { explain } from "./explain.ts";
 import {
   countdownText,
@@ -66,9 +66,6 @@ export function placedText(
   return `Bet ${id} is placed: it pays ${formatCents(payout)} USDC if the price stays in the ` +
     `box. The window ${begins}.`;
 }
-
-/** Why a bet was not placed that the chain lacks after its deadline. */
-export const NOT_PLACED = new RangemakerError("NOT_PLACED", "No answer came in time.");
 
 /**
  * Says that there is no quote, or that a signed bet was not placed, and why.

@@ -1,13 +1,13 @@
 import { effect, type Signal, signal, untracked } from "@preact/signals";
 import { Markets, RangemakerClient, systemClock, type Thesis } from "@rangemaker/client";
 import type { PageConfig } from "../../page_config.ts";
-import type { ResolvedBet } from "./bet_keeper.ts";
+import { EXPIRED, type ResolvedBet } from "./bet_keeper.ts";
 import { Poll } from "./http.ts";
 import { LiveBreaches } from "./live_breaches.ts";
 import { MakerStatus } from "./maker_status.ts";
 import { createMessages } from "./messages.ts";
 import { notify } from "./notify.ts";
-import { NOT_PLACED, notPlacedText, outcomeText, placedText } from "./outcome.ts";
+import { notPlacedText, outcomeText, placedText } from "./outcome.ts";
 import { PriceFeed } from "./price_feed.ts";
 import { ServerClock } from "./server_clock.ts";
 import { Session } from "./session.ts";
@@ -112,8 +112,8 @@ export class PageModel {
     if (outcome.name === "placed") {
       const text = placedText(outcome.thesisId, quote, this.serverClock.now());
       this.announce(text, { isSpoken: !isChecking });
-    } else if (outcome.name === "expired") { // the bet slip shows why one was refused
-      this.announce(notPlacedText(NOT_PLACED, quote.startTime));
+    } else if (outcome.reason === EXPIRED) { // the bet slip shows why a maker refused one
+      this.announce(notPlacedText(EXPIRED, quote.startTime));
     }
   }
 

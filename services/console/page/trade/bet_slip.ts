@@ -5,7 +5,7 @@ import { Estimator } from "../data/estimator.ts";
 import type { ResolvedBet } from "../data/bet_keeper.ts";
 import type { MakerStatus } from "../data/maker_status.ts";
 import type { Announce } from "../data/messages.ts";
-import { NOT_PLACED, notPlacedText } from "../data/outcome.ts";
+import { notPlacedText } from "../data/outcome.ts";
 import type { PriceFeed } from "../data/price_feed.ts";
 import type { Session, User } from "../data/session.ts";
 import {
@@ -281,8 +281,7 @@ export class BetSlip {
       if (isSame) this.#clearPlaced();
       if (isChecking && (isSame || !this.#isEdited)) this.stage.value = { ...outcome, offer };
     } else if (name === "draft") {
-      const reason = outcome.name === "refused" ? outcome.reason : NOT_PLACED;
-      this.#fail(reason, offer.quote.startTime);
+      this.#fail(outcome.reason, offer.quote.startTime);
     }
   }
 

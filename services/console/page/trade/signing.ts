@@ -6,7 +6,6 @@ import {
   type Offer,
   type Quote,
 } from "@rangemaker/client";
-import { NOT_PLACED } from "../data/outcome.ts";
 import type { User } from "../data/session.ts";
 import { betFromDraft, QUOTE_LIFE_MS } from "./draft.ts";
 import { ADVICE, isWithinTolerance } from "../data/odds.ts";
@@ -81,7 +80,6 @@ export async function* signingStages(
       const isFirst = offer.quote.payout === first.quote.payout;
       return yield { ...outcome, offer, ...(!isFirst && { signedFirst: first }) };
     }
-    if (outcome.name === "expired") throw NOT_PLACED;
     if (!hasPriceMoved(outcome.reason)) throw outcome.reason;
     const nowMs = serverClock.now(); // one time, or the window would move with each quote
     const aheadMs = offer.quote.startTime - nowMs;

@@ -10,6 +10,7 @@ import {
   type ThesisWatch,
   WatchError,
 } from "../../../../lib/client/mod.ts";
+import { EXPIRED } from "../../../../services/console/page/data/bet_keeper.ts";
 import { PendingBets } from "../../../../services/console/page/data/pending_bets.ts";
 import { Portfolio } from "../../../../services/console/page/data/portfolio.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
@@ -92,7 +93,7 @@ function scene(failure?: Error) {
 }
 
 Deno.test("Portfolio: a bet past its deadline is sent again until the chain can be read, which has it or not", async () => {
-  for (const expected of [{ name: "expired" }, { name: "placed", thesisId: 7 }]) {
+  for (const expected of [{ name: "refused", reason: EXPIRED }, { name: "placed", thesisId: 7 }]) {
     const { client, pending, portfolio, clock } = scene(
       new NetworkError("SERVICE_TIMEOUT", "late"),
     );
