@@ -93,7 +93,6 @@ async function startWith(
     node,
     findProblem: intents.findProblem,
     relayer: bridge,
-    chainId,
   });
   registerPermission(registry, readiness.isRelayer);
   cleanup.defer(() => readiness.stop());

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { RangemakerError } from "../../lib/errors.ts";
 import {
-  findChainProblem,
   findHealthProblem,
   findWriteProblem,
   runReadinessChecks,
@@ -35,17 +34,16 @@ export const readinessSchema = z.object({
 export type Readiness = z.output<typeof readinessSchema>;
 
 export interface ReadinessOptions {
-  node: Pick<CoreClient, "url" | "getChainId" | "getAccount" | "acceptsTransactions">;
+  node: Pick<CoreClient, "url" | "getAccount" | "acceptsTransactions">;
   /** The problem that makes the health check fail. */
   findProblem(): Promise<RangemakerError | undefined>;
   relayer: Address;
-  chainId: number;
 }
 
 /** Whether the bridge can work, and why it refuses deposits that the node could not execute. */
 export function createBridgeReadiness(
   clock: Clock,
-  { node, findProblem, relayer, chainId }: ReadinessOptions,
+  { node, findProblem, relayer }: ReadinessOptions,
 ) {
   const url = redactUrls(node.url);
   /** Why the node accepts no transactions. */
@@ -57,8 +55,6 @@ export function createBridgeReadiness(
       return runReadinessChecks({
         store: () => findHealthProblem(findProblem, "store"),
         node: async () => {
-          const wrongChain = await findChainProblem(node, chainId);
-          if (wrongChain !== undefined) return wrongChain;
           writeProblem = await findWriteProblem(node);
           return writeProblem ?? await findHealthProblem(findProblem, "node") ??
             storageProblem(node, await account);

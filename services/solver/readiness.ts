@@ -56,8 +56,7 @@ export function checkReadiness(options: ReadinessOptions): Promise<Readiness> {
   return runReadinessChecks({
     store: () => dryRun ? store.requireWritable() : findHealthProblem(findProblem, "store"),
     async node() {
-      const wrongChain = await findChainProblem(node, chainId);
-      if (wrongChain !== undefined || account === undefined) return wrongChain;
+      if (account === undefined) return await findChainProblem(node, chainId);
       return await findWriteProblem(node) ?? await findHealthProblem(findProblem, "node") ??
         storageProblem(node, await account);
     },

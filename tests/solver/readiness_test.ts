@@ -64,7 +64,11 @@ const MISSING: [string, Partial<ReadinessOptions>, RegExp][] = [
   ["store", { store: readOnly, dryRun: true }, /^Full$/],
   ["node", failing(rewound), /^Older$/],
   ["node", { account: account({ frozen: true }) }, /^Core node .* can store nothing: its disk/],
-  ["node", { node: otherId }, /^Core node at http:\/\/…@node has chain id 5: expected 1337$/],
+  [
+    "node",
+    { node: otherId, dryRun: true },
+    /^Core node at http:\/\/…@node has chain id 5: expected 1337$/,
+  ],
   [
     "node",
     { node: readPort },
