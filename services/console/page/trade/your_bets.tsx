@@ -33,8 +33,7 @@ interface YourBetsProps {
 }
 
 /** The user's bets: open ones with their progress, settled ones with their gain or loss. */
-export function YourBets(props: YourBetsProps) {
-  const { model } = props;
+export function YourBets({ model, chosen, onShow, onRepeat }: YourBetsProps) {
   const { session, feed } = model;
   // The chart shows that the connection is lost.
   const isOld = session.user.value?.portfolio.problem.value !== undefined && !feed.isAway.value;
@@ -76,7 +75,20 @@ export function YourBets(props: YourBetsProps) {
               <button type="button" onClick={save}>Download CSV</button>
               <NotifyButton announce={model.announce} />
             </div>
-            <BetTable {...props} rows={rows} nowMs={nowMs} />
+            <Table
+              of="your bets"
+              rows={rows}
+              keyOf={({ id }) => id}
+              attributesOf={(thesis) => ({
+                "data-thesis": thesis.id,
+                "data-status": thesis.status,
+                "data-chosen": chosen.value === thesis.id,
+                onPointerEnter: () => chosen.value = thesis.id,
+                onPointerLeave: () => chosen.value = undefined,
+                onClick: () => onShow(thesis),
+              })}
+              columns={columnsOf(model, onRepeat, nowMs)}
+            />
             {rows.length === 0 && <p class="note">You have no {filter.value.toLowerCase()} bets.
             </p>}
             {pages > 1 && <Pager page={page} pages={pages} wanted={wanted} />}
@@ -112,32 +124,11 @@ function BetFilter({ model, theses, filter }: Pick<YourBetsProps, "model"> & {
   );
 }
 
-interface BetTableProps extends YourBetsProps {
-  rows: readonly Thesis[];
-  nowMs: number;
-}
-
-function BetTable(props: BetTableProps) {
-  const { rows, chosen, onShow } = props;
-  return (
-    <Table
-      of="your bets"
-      rows={rows}
-      keyOf={({ id }) => id}
-      attributesOf={(thesis) => ({
-        "data-thesis": thesis.id,
-        "data-status": thesis.status,
-        "data-chosen": chosen.value === thesis.id,
-        onPointerEnter: () => chosen.value = thesis.id,
-        onPointerLeave: () => chosen.value = undefined,
-        onClick: () => onShow(thesis),
-      })}
-      columns={columnsOf(props)}
-    />
-  );
-}
-
-function columnsOf({ model, onRepeat, nowMs }: BetTableProps): Column<Thesis>[] {
+function columnsOf(
+  model: PageModel,
+  onRepeat: YourBetsProps["onRepeat"],
+  nowMs: number,
+): Column<Thesis>[] {
   return [
     {
       name: "Bet",
