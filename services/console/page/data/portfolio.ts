@@ -85,15 +85,10 @@ export class Portfolio {
     this.#watch?.close();
   }
 
-  /**
-   * Deposits USDC. After a lost answer, the same amount again repeats the deposit: it is made once.
-   *
-   * @returns Whether it is made now; else the one whose answer was lost had been made.
-   */
-  async deposit(amount: bigint): Promise<boolean> {
+  /** Deposits USDC. After a lost answer, the same amount again repeats the deposit: it is made once. */
+  async deposit(amount: bigint): Promise<void> {
     const nonces = this.#nonceByLostAmount;
     const nonce = nonces.get(amount) ?? randomNonce();
-    let isNew = true;
     try {
       await this.#options.client.deposit(amount, nonce);
     } catch (thrown) {
@@ -102,12 +97,10 @@ export class Portfolio {
       if (isOutcomeUnknown(thrown)) nonces.set(amount, nonce);
       else if (state === "failed") nonces.delete(amount);
       if (state !== "committed") throw thrown;
-      isNew = false;
     } finally {
       this.refresh();
     }
     nonces.delete(amount);
-    return isNew;
   }
 
   /**

@@ -137,9 +137,8 @@ function Deposit({ model, user, isFirst }: { model: PageModel; user: User; isFir
     problem.value = "";
     model.announce("Depositing …", { isSpoken: true });
     try {
-      const isNew = await user.portfolio.deposit(units);
-      const what = isNew ? formatUsdc(units) : `Your deposit of ${formatUsdc(units)} from before`;
-      model.announce(`${what} arrived.`);
+      await user.portfolio.deposit(units);
+      model.announce(`${formatUsdc(units)} arrived.`);
     } catch (thrown) {
       model.announce(explainDeposit(thrown)); // the amount is right
     }
