@@ -151,11 +151,6 @@ export const options = optionsFor("proxy", {
       "a client that missed notifications continues (lag) or is closed with 1013 (close)",
     default: "lag",
   },
-  subscribeTimeoutMs: {
-    kind: kinds.duration(1, 600_000),
-    description: "how long a subscribe call waits for a disconnected read node before it fails",
-    default: "10000",
-  },
   headSilenceMs: {
     kind: kinds.duration(1, HOUR_MS),
     description:

@@ -15,6 +15,9 @@ import { HTTP_CONNECTIONS_MAX } from "./node/http_pool.ts";
 import { UpstreamNodes } from "./upstream_nodes.ts";
 import type { ProxyOptions } from "./options.ts";
 
+/** How long a subscribe call waits for a disconnected read node before it fails. */
+const SUBSCRIBE_TIMEOUT_MS = 10_000;
+
 /**
  * A proxy without its listeners. A call goes down once: from a client through the router to a node.
  * Notifications come up: from the node through the hub to the clients.
@@ -90,7 +93,7 @@ export class ProxyCore {
     const hub = new Hub({
       capacity: options.broadcastCapacity,
       random: Math.random,
-      subscribeTimeoutMs: options.subscribeTimeoutMs,
+      subscribeTimeoutMs: SUBSCRIBE_TIMEOUT_MS,
       maxSubscriptions: options.maxUpstreamSubscriptions,
       slowClients: options.slowClients,
       events: {

@@ -93,7 +93,6 @@ Deno.test(
     headSilenceMs: "tests/proxy/proxy_core_test.ts",
     reconnectInitialMs: "tests/proxy/proxy_core_test.ts",
     reconnectMaxMs: "tests/proxy/proxy_core_test.ts",
-    subscribeTimeoutMs: "tests/proxy/proxy_core_test.ts",
     maxSubscriptionsPerClient: "tests/refusals/proxy_refusals.ts",
     maxConnectionsPerAddress: "tests/hostile/connections_test.ts",
     maxUpstreamSubscriptions: "tests/hostile/subscriptions_test.ts",
