@@ -32,9 +32,8 @@ const TRADES_KEPT = 150_000;
 interface RunningExchanges extends RunningService {
   /** Full WebSocket URL of each exchange, for the oracle's `--provider-url`. */
   readonly providerUrls: Record<ProviderName, string>;
-  /** Injects a fault into an exchange until {@link clear}. */
+  /** Injects a fault into an exchange, which stays until the stop. */
   inject(provider: ProviderName, fault: ExchangeFault): void;
-  clear(provider: ProviderName, fault: ExchangeFault): void;
 }
 
 /**
@@ -104,7 +103,6 @@ export async function startExchanges(options: ExchangesOptions): Promise<Running
     ...service,
     providerUrls: urlsOf(exchanges, service.url),
     inject: (provider, fault) => byProvider.get(provider)?.inject(fault),
-    clear: (provider, fault) => byProvider.get(provider)?.clear(fault),
   };
 }
 
