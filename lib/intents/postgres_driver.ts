@@ -87,13 +87,16 @@ export class PostgresDriver implements SqlDriver {
     }
   }
 
-  read(sql: string, values: SqlValue[]): Promise<unknown[]> {
-    return this.#runSoon(sql, values);
+  /** Runs a statement together with those that wait. */
+  async read(sql: string, values: SqlValue[]): Promise<unknown[]> {
+    const result = await this.#statements.add({ sql, values });
+    if (result.status === "fulfilled") return result.value.rows;
+    throw result.reason;
   }
 
   /** The server runs each statement as a transaction, and answers once it is flushed. */
   write(sql: string, values: SqlValue[]): Promise<unknown[]> {
-    return this.#runSoon(sql, values);
+    return this.read(sql, values);
   }
 
   transaction<T>(steps: () => SqlSteps<T>): Promise<T> {
@@ -127,13 +130,6 @@ export class PostgresDriver implements SqlDriver {
   async #count(expression: string): Promise<number> {
     const [row] = await this.read(`SELECT ${expression} AS count`, []);
     return countOfRow(row);
-  }
-
-  /** Runs a statement together with those that wait. */
-  async #runSoon(sql: string, values: SqlValue[]): Promise<unknown[]> {
-    const result = await this.#statements.add({ sql, values });
-    if (result.status === "fulfilled") return result.value.rows;
-    throw result.reason;
   }
 
   #withConnection<T>(work: (run: Run) => Promise<T>): Promise<T> {
