@@ -23,9 +23,8 @@ const GATEWAY_STATUSES: ReadonlySet<number> = new Set([502, 503, 504]);
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
 interface RequestOptions {
-  /** Sent as the JSON body of a POST or `method`; without it the request is a GET. */
+  /** Sent as the JSON body of a POST; without it the request is a GET. */
   json?: unknown;
-  method?: "PUT";
   /** Sent besides the content type. */
   headers?: Readonly<Record<string, string>>;
   /** Timeout of the whole answer, its body included. */
@@ -53,9 +52,9 @@ export async function request(
   url: string,
   options: RequestOptions = {},
 ): Promise<HttpAnswer> {
-  const { json, method = "POST", headers, timeoutMs = REQUEST_TIMEOUT_MS, signal } = options;
+  const { json, headers, timeoutMs = REQUEST_TIMEOUT_MS, signal } = options;
   const init = json === undefined ? { headers } : {
-    method,
+    method: "POST",
     headers: { "content-type": "application/json", ...headers },
     body: JSON.stringify(json),
   };

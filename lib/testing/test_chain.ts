@@ -1,11 +1,13 @@
+import { type IncomingMessage, request } from "node:http";
+import { text } from "node:stream/consumers";
 import * as z from "zod";
 import { keccak256, toHex } from "viem";
 import { type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
 import { type Clock, ShiftedClock } from "../clock.ts";
-import { RangemakerError } from "../errors.ts";
+import { messageOf, RangemakerError } from "../errors.ts";
 import { toWire, tryParseJson } from "../json.ts";
 import { CoreReader } from "../net/core_reader.ts";
-import { request } from "../net/http_request.ts";
+import { NetworkError } from "../net/http_request.ts";
 import { SLOT_MS } from "../protocol/constants.ts";
 import { failureSchema } from "../protocol/answers.ts";
 import { RpcCode, RpcError } from "../protocol/jsonrpc.ts";
@@ -244,13 +246,11 @@ export class TestChain implements AsyncDisposable {
   async setPrice(symbol: string, price: bigint | null): Promise<void> {
     parse(symbolSchema, symbol);
     parse(amountSchema.nullable(), price);
-    const { status, text } = await request(`${this.urls.exchanges}/prices`, {
-      method: "PUT",
-      json: { [symbol]: price?.toString() ?? null },
-    });
+    const pins = { [symbol]: price?.toString() ?? null };
+    const { status, body } = await put(`${this.urls.exchanges}/prices`, pins);
     if (status !== 200) {
-      const { data } = failureSchema.safeParse(tryParseJson(text));
-      throw new RangemakerError("INVALID_INPUT", `No price was set: ${data?.error ?? text}`);
+      const { data } = failureSchema.safeParse(tryParseJson(body));
+      throw new RangemakerError("INVALID_INPUT", `No price was set: ${data?.error ?? body}`);
     }
     if (price === null) return;
     await this.#untilPrices(`${symbol} at ${price}`, async ({ [symbol]: market }) => {
@@ -287,6 +287,24 @@ export class TestChain implements AsyncDisposable {
       }
       await new Promise<void>((resolve) => realClock.after(NODE_POLL_MS, resolve));
     }
+  }
+}
+
+/**
+ * Puts JSON to the exchanges, which refuse pages. Under happy-dom, `fetch` is that of a page.
+ *
+ * @throws {NetworkError} `SERVICE_UNREACHABLE`
+ */
+async function put(url: string, json: unknown) {
+  const options = { method: "PUT", headers: { "content-type": "application/json" }, agent: false };
+  try {
+    const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+      request(url, options, resolve).on("error", reject).end(JSON.stringify(json));
+    });
+    return { status: answer.statusCode, body: await text(answer) };
+  } catch (cause) {
+    const message = `${url} cannot be reached: ${messageOf(cause)}`;
+    throw new NetworkError("SERVICE_UNREACHABLE", message, cause);
   }
 }
 

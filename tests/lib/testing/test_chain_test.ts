@@ -92,6 +92,18 @@ Deno.test("startChain: a test controls prices, time, snapshots and balances", as
     }
   });
 
+  await t.step("setPrice works where fetch is a page's, which may not PUT: happy-dom", async () => {
+    const { fetch } = globalThis;
+    const pageFetch: typeof fetch = (url, init) =>
+      init?.method === "PUT" ? Promise.reject(new TypeError("Blocked")) : fetch(url, init);
+    Object.assign(globalThis, { fetch: pageFetch });
+    try {
+      await chain.setPrice("ETH/USDT", ETH);
+    } finally {
+      Object.assign(globalThis, { fetch });
+    }
+  });
+
   await t.step("wrong symbols, prices and amounts are refused by name", async () => {
     const names = {
       code: "INVALID_INPUT",
