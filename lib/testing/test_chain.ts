@@ -171,7 +171,7 @@ export class TestChain implements AsyncDisposable {
   /** Resolves when every market has a price. */
   ready(): Promise<void> {
     return this.#untilPrices(
-      "a price of every market",
+      "price of every market",
       (prices) => SPEC_MARKETS.symbols.every((symbol) => prices[symbol]?.state === "fresh"),
     );
   }
