@@ -65,6 +65,8 @@ export interface CommandContext {
   color: boolean;
   /** Colours may be used in results. */
   printsColor: boolean;
+  /** The width of the terminal that shows results; 0 if there is none. */
+  columns: number;
 }
 
 interface Command<T extends OptionTable = OptionTable, L = void> extends CommandText {
@@ -192,7 +194,7 @@ async function parseAndRun<T extends OptionTable, L>(
   context: ReportingContext,
 ): Promise<number> {
   const { name, options, subcommands = {} } = command;
-  const values = parseOptions(command, options, argv, context.env);
+  const values = parseOptions(command, options, argv, context.env, context.columns);
   if (command.run === undefined) {
     const names = listedWithOr(Object.keys(subcommands));
     throw new UsageError(`Missing command: expected ${names}`);

@@ -28,11 +28,13 @@ interface Sources {
   file?: SettingsFile | undefined;
 }
 
+/** The widest help, however wide the terminal is. */
 const HELP_WIDTH = 100;
 
 /**
  * Parses arguments, environment and settings file by a table: flag, variable, file, default.
  *
+ * @param columns The width of the terminal that shows the help; 0 if there is none.
  * @throws {UsageError} On the first error, naming the option and its rule.
  * @throws {HelpRequest} On `--help`.
  */
@@ -41,8 +43,9 @@ export function parseOptions<T extends OptionTable>(
   table: T,
   argv: readonly string[],
   env: Environment,
+  columns = 0,
 ): OptionsOf<T> {
-  const flags = readFlags(text, table, argv);
+  const flags = readFlags(text, table, argv, Math.min(columns || HELP_WIDTH, HELP_WIDTH));
   const values: Record<string, unknown> = {};
   const sources: Sources = { env };
   const named = optionsFor(text.target ?? text.name, table);
@@ -82,6 +85,7 @@ function readFlags(
   text: CommandText,
   table: OptionTable,
   argv: readonly string[],
+  helpWidth: number,
 ): Record<string, unknown> {
   let help = "";
   const parser = new Parser(`rangemaker ${text.name}`)
@@ -91,11 +95,12 @@ function readFlags(
     .addHelpText("after", subcommandsText(text) + variablesText(text) + examplesText(text))
     .allowExcessArguments(false)
     .exitOverride()
+    .configureHelp({ minWidthToWrap: 30 }) // the proxy's flags leave less than the usual 40 of 80
     .configureOutput({
       writeOut: (chunk) => help += chunk,
       writeErr: () => {},
-      getOutHelpWidth: () => HELP_WIDTH,
-      getErrHelpWidth: () => HELP_WIDTH,
+      getOutHelpWidth: () => helpWidth,
+      getErrHelpWidth: () => helpWidth,
       getOutHasColors: () => false,
       getErrHasColors: () => false,
     });

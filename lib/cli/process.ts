@@ -85,6 +85,7 @@ function processContext(): CommandContext {
     progress,
     color: Deno.stderr.isTerminal() && !Deno.noColor,
     printsColor: Deno.stdout.isTerminal() && !Deno.noColor,
+    columns: Deno.stdout.isTerminal() ? Deno.consoleSize().columns : 0,
   };
 }
 

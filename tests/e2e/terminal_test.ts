@@ -62,6 +62,20 @@ for (const [what, { line, env, hasColors }] of Object.entries(shown)) {
   });
 }
 
+Deno.test({
+  name: `Help: has the width of the terminal, up to 100 columns${NEEDS_TERMINAL}`,
+  ignore: lacksTerminal,
+  async fn() {
+    for (const [columns, widest] of [[80, 80], [200, 100]] as const) {
+      const terminal = new Terminal(`stty cols ${columns}; ${RANGEMAKER} proxy --help`);
+      const { stdout } = await terminal.finished();
+      const [, options = ""] = stdout.replaceAll("\r", "").split(/^(?:Options|Without).*$/m);
+      const widths = options.split("\n").map(({ length }) => length);
+      assert(Math.max(...widths) <= widest && Math.max(...widths) > widest - 5, options);
+    }
+  },
+});
+
 Deno.test("Progress: without a terminal on standard error nothing is drawn", () => {
   const rows = Array.from(
     { length: 600 },

@@ -19,6 +19,7 @@ export function recordedContext(env: Record<string, string> = {}, clock: Clock =
     progress: () => {},
     color: false,
     printsColor: false,
+    columns: 0,
   };
   return { context, printed, errors };
 }
