@@ -112,7 +112,8 @@ const KINDS: readonly [codes: RegExp, kind: SqlStateKind][] = [
   [/^(25006|25P03)/, "not_primary"],
   [/^53/, "exhausted"],
   [/^(23|40|42P0[67]$|42710$)/, "race"],
-  [/^[0-9A-Z]{5}$/, "permanent"],
+  // Not EPIPE: a system's codes begin with E, the server's never do.
+  [/^[0-9A-DF-Z][0-9A-Z]{4}$/, "permanent"],
 ];
 
 export function sqlStateKindOf(code: string): SqlStateKind {

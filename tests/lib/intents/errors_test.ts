@@ -12,7 +12,7 @@ const kinds: readonly [kind: string, ...codes: string[]][] = [
   ["exhausted", "53300", "53100"],
   ["race", "23505", "40001", "42P06", "42P07", "42710"],
   ["permanent", "28P01", "3D000", "42P01", "57014", "25001", "XX000"],
-  ["none", "", "ECONNREFUSED"],
+  ["none", "", "ECONNREFUSED", "EPIPE"],
 ];
 
 for (const [kind, ...codes] of kinds) {
