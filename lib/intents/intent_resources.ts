@@ -66,26 +66,8 @@ export interface IntentResources {
 export async function openIntentResources(
   options: IntentResourcesOptions,
 ): Promise<IntentResources> {
-  const { name, database, rpcUrl: url, signer, chainId, storeKey, clock } = options;
-  const store = await openWhenReady(database, name, clock);
-  try {
-    if (storeKey !== "ignore") {
-      const { records } = store;
-      const { address } = signer;
-      const { signer: owner } = storeKey === "bind"
-        ? await records.update({ signer: address })
-        : await records.read();
-      if (owner !== null && owner !== address) {
-        throw new StoreError(
-          `Database belongs to the ${name} with the key of ${owner}, but this one signs as ` +
-            `${address}: use that key, or give this one a database of its own with --database`,
-        );
-      }
-    }
-  } catch (thrown) {
-    await store.close();
-    throw thrown;
-  }
+  const { name, rpcUrl: url, signer, chainId, clock } = options;
+  const store = await openWhenReady(options);
   return {
     store,
     node: new CoreClient({ url, timeoutMs: SUBMISSION_TIMEOUT_MS }),
@@ -103,19 +85,16 @@ export async function openIntentResources(
  * it may start later than its services. So is a file that is locked: a process that was killed may
  * still be ending, or one that stops writes its log into it.
  */
-async function openWhenReady(
-  database: string,
-  service: string,
-  clock: Clock,
-): Promise<IntentStore> {
+async function openWhenReady(options: IntentResourcesOptions): Promise<IntentStore> {
+  const { database, name, clock } = options;
   const giveUpMs = clock.now() + STARTING_MS;
   for (let isFirst = true;; isFirst = false) {
     try {
-      return await openIntentStore(database, service);
+      return await openOwnStore(options);
     } catch (thrown) {
       if (!mayBeStarting(database, thrown) || clock.now() >= giveUpMs) throw thrown;
       if (isFirst) {
-        serviceLog(service).warn("{reason}; trying again for {seconds} s", {
+        serviceLog(name).warn("{reason}; trying again for {seconds} s", {
           event: "store_starting",
           reason: messageOf(thrown),
           seconds: STARTING_MS / 1_000,
@@ -123,6 +102,28 @@ async function openWhenReady(
       }
       await waitMs(clock, ATTEMPT_INTERVAL_MS);
     }
+  }
+}
+
+/** @throws {StoreError} If the database cannot be used now, or belongs to another key. */
+async function openOwnStore(
+  { database, name, signer: { address }, storeKey }: IntentResourcesOptions,
+): Promise<IntentStore> {
+  const store = await openIntentStore(database, name);
+  if (storeKey === "ignore") return store;
+  try {
+    const { records } = store;
+    const { signer: owner } = storeKey === "bind"
+      ? await records.update({ signer: address })
+      : await records.read();
+    if (owner === null || owner === address) return store;
+    throw new StoreError(
+      `Database belongs to the ${name} with the key of ${owner}, but this one signs as ` +
+        `${address}: use that key, or give this one a database of its own with --database`,
+    );
+  } catch (thrown) {
+    await store.close();
+    throw thrown;
   }
 }
 

@@ -15,11 +15,13 @@ import type { IntentStore } from "../../../lib/intents/store.ts";
 import { Submitter } from "../../../lib/intents/submitter.ts";
 import { DEV_ACCOUNTS } from "../../../lib/protocol/dev_accounts.ts";
 import { LocalSigner } from "../../../lib/protocol/signature.ts";
+import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { FakeNode } from "../../support/fake_node.ts";
 import { withLogs } from "../../support/recorded_logs.ts";
 import { withFolder } from "../../support/files.ts";
 import { newIntent } from "../../support/intents.ts";
+import { runSql, testOnPostgres } from "../../support/postgres.ts";
 
 const signer = new LocalSigner(DEV_ACCOUNTS.relayer.privateKey);
 const other = new LocalSigner(DEV_ACCOUNTS.solver.privateKey);
@@ -213,3 +215,24 @@ Deno.test("openIntentResources: a locked file is tried again for 30 s, which one
       ending.close();
     })
   ));
+
+testOnPostgres(
+  "openIntentResources: a database that is lost once it is open is tried again",
+  (database) =>
+    withLogs("warning", async (records) => {
+      await (await openResources({ database, storeKey: "ignore" })).store.close();
+      await runSql(
+        database,
+        `CREATE FUNCTION stop() RETURNS trigger LANGUAGE plpgsql AS
+          $$ BEGIN RAISE SQLSTATE '57P01'; END $$`,
+        "CREATE TRIGGER stop BEFORE INSERT ON services EXECUTE FUNCTION stop()",
+      );
+      const clock = new FakeClock();
+      const opened = openResources({ database, clock });
+      await eventually("the second attempt is scheduled", () => clock.pending);
+      await runSql(database, "DROP TRIGGER stop ON services");
+      clock.advance(500);
+      await (await opened).store.close();
+      assert.deepEqual(eventsOf(records), ["store_starting"]);
+    }),
+);
