@@ -25,7 +25,6 @@ export const CHART_KEYS = [
   "Enter: suggest a box, then quote it. ",
   "Arrows: move, with Shift: size. ",
   "Escape: undo a drag, close a message, leave the quote, clear the box: the first that is there. ",
-  "Delete: leave the quote, clear the box. ",
   "M: move the box to the price, or fit its height. ",
   "P: say price and bet. ",
   "+ −: show less or more time.",
@@ -65,7 +64,7 @@ export function followKeys(element: HTMLElement, target: KeyTarget, signal: Abor
     const act = actions[name];
     // The list of keys may have scrolled it away.
     if (name !== "?" && (isArrow || act)) element.scrollIntoView({ block: "nearest" });
-    const isOfBox = isArrow || ["m", "delete"].includes(name);
+    const isOfBox = isArrow || name === "m";
     if (!repeat) isStuck = isOfBox && slip.stage.peek().name === "sending";
     // Enter that moves the focus to a button does not press it; arrows do not scroll the page.
     if (key === "Enter" || isStuck || isArrow && chart.scales) event.preventDefault();
@@ -90,11 +89,6 @@ export function followKeys(element: HTMLElement, target: KeyTarget, signal: Abor
 function actionsOf(source: ChartSource): Record<string, () => void> {
   const { model, slip, market } = source;
   const answer = (text: string) => model.announce(text, { isSpoken: true, isAnswer: true });
-  const clear = () => {
-    if (slip.stage.peek().name === "placed") answer("Ready for the next box.");
-    if ("offer" in slip.stage.peek()) slip.back();
-    else if (!slip.isEmpty) clearBox(model, slip);
-  };
   return {
     "+": () => zoomBy(source, 1 / ZOOM_STEP),
     "-": () => zoomBy(source, ZOOM_STEP),
@@ -103,8 +97,11 @@ function actionsOf(source: ChartSource): Record<string, () => void> {
       if (list?.toggleAttribute("open")) answer(CHART_KEYS.join(""));
       else answer("Keys hidden.");
     },
-    escape: clear,
-    delete: clear,
+    escape() {
+      if (slip.stage.peek().name === "placed") answer("Ready for the next box.");
+      if ("offer" in slip.stage.peek()) slip.back();
+      else if (!slip.isEmpty) clearBox(model, slip);
+    },
     enter() {
       if (slip.stage.peek().name === "placed") slip.back();
       const stage = slip.stage.peek();
