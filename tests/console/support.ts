@@ -1,5 +1,5 @@
 /** Offers and theses that a test makes up, without a signature that anybody checks, and a store. */
-import type { Offer, Thesis } from "../../lib/client/mod.ts";
+import type { Bet, Estimate, Offer, Thesis } from "../../lib/client/mod.ts";
 import type { TextStore } from "../../services/console/page/data/wallets.ts";
 
 export const USER = "0x19E7E376E7C213B7E7e7e46cc70A5dD086DAff2A";
@@ -59,6 +59,24 @@ export const betsOfEveryOutcome = [
   thesisOf(2, { status: "won" }),
   thesisOf(1),
 ];
+
+/** A bet of 10 USDC. */
+export const BET: Bet = {
+  symbol: "ETH/USDT",
+  lowerPrice: 2_990_000_000n,
+  upperPrice: 3_010_000_000n,
+  betAmount: 10_000_000n,
+  startTime: 1_008_000,
+  endTime: 1_023_000,
+  deadline: 1_030_000,
+};
+
+export const estimateOf = (betAmount: bigint, payout: bigint): Estimate => ({
+  betAmount,
+  payout,
+  multiplier: (Number(payout) / Number(betAmount)).toFixed(4),
+  solverCollateral: payout - betAmount,
+});
 
 /** What a browser keeps, in memory. */
 export function memoryStore(): TextStore & { texts: Map<string, string> } {

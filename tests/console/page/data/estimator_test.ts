@@ -4,6 +4,7 @@ import { Estimator } from "../../../../services/console/page/data/estimator.ts";
 import { explain } from "../../../../services/console/page/data/explain.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { nextTurn } from "../../../support/eventually.ts";
+import { BET, estimateOf } from "../../support.ts";
 
 interface Request {
   bet: Bet;
@@ -25,31 +26,17 @@ function scene() {
   return { clock, requests, estimator };
 }
 
-const betOf = (betAmount: bigint): Bet => ({
-  symbol: "ETH/USDT",
-  lowerPrice: 1n,
-  upperPrice: 2n,
-  betAmount,
-  startTime: 0,
-  endTime: 1_000,
-});
-
-const estimateOf = (betAmount: bigint): Estimate => ({
-  betAmount,
-  payout: 2n * betAmount,
-  multiplier: "2.0000",
-  solverCollateral: betAmount,
-});
+const betOf = (betAmount: bigint): Bet => ({ ...BET, betAmount });
 
 Deno.test("Estimator: sends one request at a time, and then one for the newest bet", async () => {
   const { clock, requests, estimator } = scene();
   for (const amount of [1n, 2n, 3n]) estimator.ask(betOf(amount));
   assert.deepEqual(requests.map(({ bet }) => bet.betAmount), [1n]);
-  requests[0]?.answer.resolve(estimateOf(1n));
+  requests[0]?.answer.resolve(estimateOf(1n, 2n));
   await nextTurn();
   clock.advance(120);
   assert.deepEqual(requests.map(({ bet }) => bet.betAmount), [1n, 3n]);
-  requests[1]?.answer.resolve(estimateOf(3n));
+  requests[1]?.answer.resolve(estimateOf(3n, 6n));
   await nextTurn();
   const state = estimator.state.value;
   assert(state !== undefined && "estimate" in state);
@@ -61,7 +48,7 @@ Deno.test("Estimator: requests are 120 ms apart, also after the clock was set ba
     const { clock, requests, estimator } = scene();
     clock.advance(3_600_000);
     estimator.ask(betOf(1n));
-    requests[0]?.answer.resolve(estimateOf(1n));
+    requests[0]?.answer.resolve(estimateOf(1n, 2n));
     await nextTurn();
     clock.setBy(setByMs);
     estimator.ask(betOf(2n));
@@ -79,7 +66,7 @@ Deno.test("Estimator: clear aborts a pending request, and its answer is never sh
   estimator.ask(betOf(1n));
   estimator.clear();
   assert.equal(requests[0]?.signal.aborted, true);
-  requests[0]?.answer.resolve(estimateOf(1n));
+  requests[0]?.answer.resolve(estimateOf(1n, 2n));
   await nextTurn();
   assert.equal(estimator.state.value, undefined);
 });
@@ -104,7 +91,7 @@ Deno.test("Estimator: while it is paused, it requests nothing, and drops a reque
   estimator.ask(betOf(1n));
   estimator.ask(betOf(2n));
   estimator.isPaused = true;
-  requests[0]?.answer.resolve(estimateOf(1n));
+  requests[0]?.answer.resolve(estimateOf(1n, 2n));
   await nextTurn();
   estimator.ask(betOf(3n));
   clock.advance(1_000);

@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { NetworkError, RangemakerError } from "../../../../lib/client/mod.ts";
 import type { EstimateState } from "../../../../services/console/page/data/estimator.ts";
-import { BET, inStage, scene, TOO_LATE } from "./bet_slip_scene.ts";
+import { BET } from "../../support.ts";
+import { inStage, scene, TOO_LATE } from "./bet_slip_scene.ts";
 import { nextTurn } from "../../../support/eventually.ts";
 
 Deno.test("BetSlip: a payout is announced once the box has been still for a second", async () => {

@@ -26,17 +26,7 @@ export function quoteOf({ symbol: _, deadline = 0, ...terms }: Bet): Offer {
   return offerOf(7, { ...terms, deadline, payout: 12_000_000n });
 }
 
-/** The bet of the scene's fields at its start. */
-export const BET: Bet = {
-  symbol: "ETH/USDT",
-  lowerPrice: 2_990_000_000n,
-  upperPrice: 3_010_000_000n,
-  betAmount: 10_000_000n,
-  startTime: 1_008_000,
-  endTime: 1_023_000,
-  deadline: 1_030_000,
-};
-
+/** A slip whose fields have {@link BET} at its start. */
 export function scene(
   client: Partial<Client> = {},
   estimate: (bet: Bet) => Promise<Estimate> = () => new Promise(() => {}),

@@ -1,12 +1,6 @@
 /** A bet on its way through the slip, with a client that the test answers for. */
 import assert from "node:assert/strict";
-import {
-  type Bet,
-  type Estimate,
-  ExecutionError,
-  NetworkError,
-  WalletError,
-} from "../../../../lib/client/mod.ts";
+import { type Bet, ExecutionError, NetworkError, WalletError } from "../../../../lib/client/mod.ts";
 import type { EstimateState } from "../../../../services/console/page/data/estimator.ts";
 import type { BetSlip } from "../../../../services/console/page/trade/bet_slip.ts";
 import {
@@ -15,16 +9,20 @@ import {
   type QuotedStage,
 } from "../../../../services/console/page/trade/stage.ts";
 import { QUOTE_LIFE_MS } from "../../../../services/console/page/trade/draft.ts";
-import { hashOf, offerOf, OTHER, SIGNATURE, thesisOf, USER } from "../../support.ts";
-import { BET, inStage, quoteOf, scene, stageOf, TOO_LATE } from "./bet_slip_scene.ts";
+import {
+  BET,
+  estimateOf,
+  hashOf,
+  offerOf,
+  OTHER,
+  SIGNATURE,
+  thesisOf,
+  USER,
+} from "../../support.ts";
+import { inStage, quoteOf, scene, stageOf, TOO_LATE } from "./bet_slip_scene.ts";
 import { nextTurn } from "../../../support/eventually.ts";
 
-const ESTIMATE: Estimate = {
-  betAmount: 10n,
-  payout: 12n,
-  multiplier: "1.2000",
-  solverCollateral: 2n,
-};
+const ESTIMATE = estimateOf(10n, 12n);
 
 const NO_ANSWER =
   /^\(No answer yet\. Your bet was placed once or not at all; [^.]+\. You need not do anything\.\)$/;

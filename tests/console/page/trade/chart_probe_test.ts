@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { signal } from "@preact/signals";
-import { type Bet, type Estimate, MARKETS } from "../../../../lib/client/mod.ts";
+import { type Bet, MARKETS } from "../../../../lib/client/mod.ts";
 import { PriceSeries } from "../../../../services/console/page/data/price_series.ts";
 import type { PriceState } from "../../../../services/console/page/data/price_feed.ts";
 import { ChartProbe } from "../../../../services/console/page/trade/chart_probe.ts";
@@ -8,6 +8,7 @@ import { EMPTY_FIELDS } from "../../../../services/console/page/trade/suggested_
 import type { Stage } from "../../../../services/console/page/trade/stage.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { nextTurn } from "../../../support/eventually.ts";
+import { estimateOf } from "../../support.ts";
 
 const NOW_MS = 1_800_000_000_000;
 const [market] = MARKETS;
@@ -18,12 +19,7 @@ function scene({ state = "fresh" as PriceState, amount = "" } = {}) {
   const age = { lastUpdate: NOW_MS, ageMs: 0, state: "fresh" } as const;
   const newest = { ...market, price: 3_000_000_000n, decimals: 6, ...age } as const;
   const asked: Bet[] = [];
-  const estimate: Estimate = {
-    betAmount: 10_000_000n,
-    payout: 25_000_000n,
-    multiplier: "2.5000",
-    solverCollateral: 15_000_000n,
-  };
+  const estimate = estimateOf(10_000_000n, 25_000_000n);
   const probe = new ChartProbe({
     market,
     model: {

@@ -12,8 +12,7 @@ import {
 import { formatTime } from "../../../../services/console/page/parts/format.ts";
 import { parseFields } from "../../../../services/console/page/trade/draft.ts";
 import type { QuotedStage } from "../../../../services/console/page/trade/stage.ts";
-import { offerOf, SIGNATURE } from "../../support.ts";
-import { BET } from "./bet_slip_scene.ts";
+import { BET, estimateOf, offerOf, SIGNATURE } from "../../support.ts";
 
 const FIELDS = { lower: "1", upper: "2", startsIn: "8", lasts: "15", amount: "10" };
 
@@ -135,17 +134,9 @@ Deno.test("unpriceableBy: a bet with more risk than the maker takes is refused e
   const config = { basePayoutMultiplier: 1, maxPayoutRatio: 10 };
   const limits = { ...config, minBetAmount: 1n, maxBetAmount: 1_000_000_000_000n };
   const info = { config: { ...limits, minDuration: 1, maxDuration: 2 }, maxRisk: 10_000_000_000n };
-  const bet = {
-    symbol: "ETH/USDT",
-    betAmount: 50_000_000_000n,
-    startTime: 1,
-    endTime: 2,
-    lowerPrice: 1n,
-    upperPrice: 2n,
-  };
-  const estimate = { betAmount: bet.betAmount, multiplier: "1.6", solverCollateral: 1n };
+  const bet = { ...BET, betAmount: 50_000_000_000n };
   const estimated = (payout: bigint) =>
-    unpriceableBy({ bet, estimate: { ...estimate, payout } }, info);
+    unpriceableBy({ bet, estimate: estimateOf(bet.betAmount, payout) }, info);
   assert.equal(estimated(60_000_000_000n), undefined);
   const { code, text } = estimated(82_195_460_000n) ?? assert.fail();
   assert.equal(code, "RISK_TOO_LARGE");
