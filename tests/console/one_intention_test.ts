@@ -236,9 +236,9 @@ Deno.test({
     await visitor.press("Get a quote");
     gateway.mode = "hang";
     await visitor.press("Sign and place the bet");
+    await other.sees(/Your other tab is placing a bet/); // for 8 s
     await visitor.sees(/Outcome unknown, checking/);
     await visitor.sees(/You get\s+[\d.]+ USDC, at least [\d.]+/);
-    await other.sees(/Your other tab is placing a bet/);
     await other.sees(/Outcome unknown, checking/);
     await visitor.page.reload();
     await visitor.sees(/Outcome unknown, checking/);
