@@ -45,7 +45,7 @@ export function createTrading(options: SolverOptions, parts: SolverParts) {
   const { strategy, marketData } = parts.pricing;
   const { maxStartAheadMs, maxStartBehindMs, maxDeadlineMs } = options;
   const quoteSigner = new QuoteSigner(signer);
-  const exposureLimit = new ExposureLimit({ book: exposure });
+  const exposureLimit = new ExposureLimit(exposure);
   const quoter = new Quoter({
     chainId,
     clock,

@@ -81,7 +81,7 @@ function ownExecution(quoteSigner: QuoteSigner) {
       reservations: new ReservationTable(executing.store, exposure),
       guard: onlyChain(),
       preparation,
-      exposureLimit: new ExposureLimit({ book: exposure }),
+      exposureLimit: new ExposureLimit(exposure),
       releaseSettled: () => Promise.resolve(0),
     });
   return { preparation, newExecutor };

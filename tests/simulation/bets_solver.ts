@@ -142,7 +142,7 @@ export class BetsSolver {
       guard: onlyChain(),
       preparation,
       checks,
-      exposureLimit: new ExposureLimit({ book }),
+      exposureLimit: new ExposureLimit(book),
       releaseSettled: () => this.#releaser.reconcile(),
       quoteSigner,
       chainId: CHAIN_ID,

@@ -28,7 +28,7 @@ export class ExposureLimit {
   readonly book: ExposureBook;
   #isNear = false;
 
-  constructor({ book }: { book: ExposureBook }) {
+  constructor(book: ExposureBook) {
     this.book = book;
   }
 

@@ -90,7 +90,7 @@ function createExecutor(given: Hedge, overrides: Overrides) {
     hedgeMs: 0,
     strategy,
   });
-  const exposureLimit = new ExposureLimit({ book: exposure });
+  const exposureLimit = new ExposureLimit(exposure);
   const guard = onlyChain();
   const reservations = new ReservationTable(store, exposure);
   const releaser = new ReservationReleaser({

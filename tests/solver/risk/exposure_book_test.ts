@@ -98,7 +98,7 @@ Deno.test("ExposureBook: endReading throws if the connection was lost since begi
 class World {
   readonly max = 200n;
   readonly book = new ExposureBook(this.max, decodeBet);
-  readonly limit = new ExposureLimit({ book: this.book });
+  readonly limit = new ExposureLimit(this.book);
   readonly #random: RandomSource;
   /** What naively is at risk: executions under way, and open theses of the chain. */
   readonly pending = new Map<number, bigint>();

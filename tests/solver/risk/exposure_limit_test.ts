@@ -15,7 +15,7 @@ function limitOf(max: bigint | undefined, theses?: readonly Thesis[]) {
   const book = new ExposureBook(max, betOfPayload);
   book.beginReading();
   if (theses !== undefined) book.endReading(theses);
-  return { book, limit: new ExposureLimit({ book }) };
+  return { book, limit: new ExposureLimit(book) };
 }
 
 /** A bet with this much at risk. */
