@@ -1,4 +1,3 @@
-import type { RenderableProps } from "preact";
 import type { PageModel } from "../data/page_model.ts";
 import { exactDurationText } from "../parts/format.ts";
 import type { BetSlip } from "./bet_slip.ts";
@@ -43,6 +42,14 @@ export function BetPanel({ model, slip }: BetPanelProps) {
 function DraftPanel({ model, slip }: BetPanelProps) {
   const { isEmpty } = slip;
   const { errors } = slip.parsed.value;
+  const stage = slip.stage.value;
+  const isQuoting = stage.name === "quoting";
+  const obstacle = slip.obstacle.value;
+  const estimate = slip.estimate.value;
+  const warning = estimate && warningOf(estimate, model.maker.info.value?.config.maxPayoutRatio);
+  const { value: tolerancePercent } = slip.tolerancePercent;
+  // The obstacle is also why there is no quote.
+  const failed = stage.name === "draft" && (stage.isSigned || !obstacle?.text) && stage.failure;
   return (
     <form
       noValidate
@@ -65,51 +72,32 @@ function DraftPanel({ model, slip }: BetPanelProps) {
       </div>
       <Tolerance slip={slip} />
       <div class="action-bar">
-        <QuoteButton model={model} slip={slip}>
+        <div class="bar-note note" id="bar-note">
+          {failed && <p class="warned">{failed}</p>}
+          {warning && <p class="warned">{warning}</p>}
+          {/* A wrong field has its error below it. */}
+          {obstacle?.text && !obstacle.field && <p>{obstacle.text}</p>}
+        </div>
+        {!isEmpty && <Terms offered={estimate} />}
+        <div class="next">
+          {!isEmpty && (
+            <Payout offered={estimate} least={estimate && leastOf(estimate, tolerancePercent)} />
+          )}
           <Field model={model} slip={slip} name="amount" error={errors.amount} />
           <Stakes model={model} slip={slip} />
-        </QuoteButton>
+          <button
+            type="submit"
+            class="primary wide"
+            data-next
+            // Not `disabled`, so that the keyboard reaches it and screen readers read the reason.
+            aria-disabled={isQuoting || obstacle !== undefined && !obstacle.action}
+            aria-describedby="bar-note"
+          >
+            {isQuoting ? "Asking the maker …" : obstacle?.button ?? "Get a quote"}
+          </button>
+        </div>
       </div>
     </form>
-  );
-}
-
-/** The button for a quote, after the present obstacle, the terms, and the field of the amount. */
-function QuoteButton({ model, slip, children }: RenderableProps<BetPanelProps>) {
-  const stage = slip.stage.value;
-  const isQuoting = stage.name === "quoting";
-  const obstacle = slip.obstacle.value;
-  const estimate = slip.estimate.value;
-  const warning = estimate && warningOf(estimate, model.maker.info.value?.config.maxPayoutRatio);
-  const { value: tolerancePercent } = slip.tolerancePercent;
-  // The obstacle is also why there is no quote.
-  const failed = stage.name === "draft" && (stage.isSigned || !obstacle?.text) && stage.failure;
-  return (
-    <>
-      <div class="bar-note note" id="bar-note">
-        {failed && <p class="warned">{failed}</p>}
-        {warning && <p class="warned">{warning}</p>}
-        {/* A wrong field has its error below it. */}
-        {obstacle?.text && !obstacle.field && <p>{obstacle.text}</p>}
-      </div>
-      {!slip.isEmpty && <Terms offered={estimate} />}
-      <div class="next">
-        {!slip.isEmpty && (
-          <Payout offered={estimate} least={estimate && leastOf(estimate, tolerancePercent)} />
-        )}
-        {children}
-        <button
-          type="submit"
-          class="primary wide"
-          data-next
-          // Not `disabled`, so that the keyboard reaches it and screen readers read the reason.
-          aria-disabled={isQuoting || obstacle !== undefined && !obstacle.action}
-          aria-describedby="bar-note"
-        >
-          {isQuoting ? "Asking the maker …" : obstacle?.button ?? "Get a quote"}
-        </button>
-      </div>
-    </>
   );
 }
 
