@@ -1,5 +1,4 @@
 /** Tells causes from consequences: which service, or which other problem, explains a problem. */
-import { type Problem, PROBLEMS } from "../../../../lib/problems/mod.ts";
 import type { ServiceName, ServiceState } from "../data/service_watch.ts";
 import { counted } from "../parts/format.ts";
 import { type Finding, isAbsence, isAlarm } from "./finding.ts";
@@ -36,15 +35,6 @@ const TO_BACKFILL: ReadonlySet<string> = new Set([PRICES_MISSING, "NodeNeedsBack
 
 const NEED_NO_PRICES: ReadonlySet<ServiceName> = new Set(["proxy", "bridge"]);
 
-const namesOf = (problems: readonly Problem[]): ReadonlySet<string> =>
-  new Set(problems.map(({ name }) => name));
-
-/** Problems that no other one explains. */
-const ROOT_CAUSES = namesOf(PROBLEMS.filter(({ isRootCause }) => isRootCause));
-
-/** Problems that explain nothing but themselves. */
-export const BESIDE_HEALTH = namesOf(PROBLEMS.filter(({ isBesideHealth }) => isBesideHealth));
-
 /**
  * The finding with its likely cause: another problem of its service, or a service that its own
  * service needs and that does not answer, or answers, but does not work. Nothing explains that a
@@ -58,7 +48,7 @@ export function withCause(
   services: readonly ServiceState[],
   before: readonly Finding[],
 ): Finding {
-  if (ROOT_CAUSES.has(finding.chapter) || isAbsence(finding)) return finding;
+  if (finding.problem?.isRootCause || isAbsence(finding)) return finding;
   return { ...finding, cause: causeOf(finding, services, before) };
 }
 
@@ -67,9 +57,9 @@ function causeOf(
   services: readonly ServiceState[],
   before: readonly Finding[],
 ): ServiceName | undefined {
-  const { service, chapter, explainedBy } = finding;
+  const { service, chapter, problem } = finding;
   const isExplained = before.some((other) =>
-    other.service === service && other.chapter === explainedBy && isAlarm(other)
+    other.service === service && other.chapter === problem?.follows && isAlarm(other)
   );
   if (isExplained) return service;
   const silent = services.find((other) =>
@@ -88,12 +78,10 @@ const failureIn = (problems: readonly Finding[], service: ServiceName): ServiceN
   );
 
 /** Whether a service cannot work with this problem of one that it needs. */
-function isFailureFor(service: ServiceName, problem: Finding): boolean {
-  if (!isAlarm(problem) || isAbsence(problem) || BESIDE_HEALTH.has(problem.chapter)) {
-    return false;
-  }
-  const isOfPrices = problem.chapter === "NodePricesStale" ||
-    ["exchanges", "oracle"].includes(problem.service);
+function isFailureFor(service: ServiceName, finding: Finding): boolean {
+  if (!isAlarm(finding) || isAbsence(finding) || finding.problem?.isBesideHealth) return false;
+  const isOfPrices = finding.chapter === "NodePricesStale" ||
+    ["exchanges", "oracle"].includes(finding.service);
   return !isOfPrices || !NEED_NO_PRICES.has(service);
 }
 

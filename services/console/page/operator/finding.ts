@@ -17,8 +17,8 @@ export interface Finding {
   chapter: string;
   /** The likely cause: a needed service that does not work, or itself if another figure explains it. */
   cause?: ServiceName | undefined;
-  /** Chapter of the problem of the same service that explains this one. */
-  explainedBy?: string;
+  /** What its figures show; absent if it is away, or only says that it is not healthy. */
+  problem?: Problem;
 }
 
 /** Whether a service is away. */

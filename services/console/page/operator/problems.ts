@@ -9,7 +9,7 @@ import {
 import { worstOf } from "../data/metrics.ts";
 import { isUp, type ServiceState } from "../data/service_watch.ts";
 import { durationText } from "../parts/format.ts";
-import { BESIDE_HEALTH, PRICES_MISSING, SERVICES, withCause } from "./causes.ts";
+import { PRICES_MISSING, SERVICES, withCause } from "./causes.ts";
 import { countedFor, formatValue, isProcessProblem, isWarmingUp } from "./figures.ts";
 import { type Finding, isAbsence, isCritical } from "./finding.ts";
 
@@ -31,7 +31,7 @@ export function findingsOf(services: readonly ServiceState[]): Finding[] {
   for (const state of services) {
     const own = findingsOfService(state, firsts.has(state))
       .toSorted((a, b) =>
-        Number(a.explainedBy !== undefined) - Number(b.explainedBy !== undefined)
+        Number(a.problem?.follows !== undefined) - Number(b.problem?.follows !== undefined)
       );
     for (const finding of own) found.push(withCause(finding, services, found));
   }
@@ -60,7 +60,7 @@ function findingsOfService(state: ServiceState, isFirstOfProcess: boolean): Find
   const health = healthOf(state);
   if (health === undefined) return measured;
   const reason = measured.find((finding) =>
-    isCritical(finding) && !BESIDE_HEALTH.has(finding.chapter)
+    isCritical(finding) && !finding.problem?.isBesideHealth
   );
   if (health.chapter !== HEALTH || reason === undefined) return [health, ...measured];
   // A figure that explains the bad health is more informative.
@@ -69,7 +69,7 @@ function findingsOfService(state: ServiceState, isFirstOfProcess: boolean): Find
 }
 
 function measuredOf(problem: Problem, { name: service, history }: ServiceState): Finding {
-  const { severity, message, bound, name: chapter, firstStep, breakdown, follows } = problem;
+  const { severity, message, bound, name: chapter, firstStep, breakdown } = problem;
   const effect = problem.effect ?? (isCritical(problem) ? SERVICES[service].effect : undefined);
   const samples = beyondBound(problem, history);
   const worst = formatValue(worstOf(bound, samples) ?? NaN, problem);
@@ -89,8 +89,8 @@ function measuredOf(problem: Problem, { name: service, history }: ServiceState):
     details: details ?? [],
     firstStep: fillPlaceholders(firstStep, (name) => samples[0]?.labels[name] ?? ""),
     chapter,
+    problem,
     ...(effect && { effect }),
-    ...(follows && { explainedBy: follows }),
   };
 }
 
